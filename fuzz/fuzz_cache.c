@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Any bytes as a file of the cache, and, past its checksum, as what such a file holds. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cache.h"
+#include "base/strings.h"
+#include "python/cache.h"
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct string_pool *strings = string_pool_create();
+	struct python_thread_layer layers[PYTHON_THREAD_LAYERS];
+	struct python_range *ranges;
+	const uint8_t *content;
+	size_t count, i;
+	uint64_t digest;
+
+	if (cache_entry_parse(data, size, "00ff.eval", 7, &content, &count))
+		CHECK(content >= data && content + count == data + size);
+	if (python_cache_decode(data, size, strings, &digest, &ranges, &count)) {
+		CHECK(count && count < size);
+		for (i = 0; i < count; i++) {
+			CHECK(ranges[i].start < ranges[i].end && *ranges[i].evidence);
+			CHECK(!i || ranges[i - 1].start < ranges[i].start);
+		}
+		free(ranges);
+	}
+	if (python_cache_decode_layers(data, size, strings, &digest, layers, &count)) {
+		CHECK(count && count <= PYTHON_THREAD_LAYERS);
+		for (i = 0; i < count; i++)
+			CHECK(*layers[i].source && *layers[i].result &&
+			      strlen(layers[i].result) < sizeof(layers[i].result) &&
+			      layers[i].found == (layers[i].answer.kind != PYTHON_THREAD_NONE));
+	}
+	string_pool_destroy(strings);
+	return 0;
+}

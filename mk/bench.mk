@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Costs beside perf and, if it is installed, bpftrace: a table, and build/bench.json. Asserts nothing. Needs root.
+
+BENCH_SECONDS ?= 8
+BENCH_ROUNDS ?= 3
+
+.PHONY: bench
+bench: all
+	BENCH_SECONDS=$(BENCH_SECONDS) BENCH_ROUNDS=$(BENCH_ROUNDS) bench/bench.py --strata $(BUILD)/strata --build $(BUILD)
+
+# What depth costs, held against one bpf_probe_read_user(). Asserts nothing. Needs root.
+.PHONY: bench-depth
+bench-depth: all $(BUILD)/bench/deep $(BUILD)/bench/probe_read $(BUILD)/bench/probe_read.bpf.o
+	bench/depth.py --strata $(BUILD)/strata --build $(BUILD)
+
+$(BUILD)/bench/deep: bench/deep.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wno-infinite-recursion -o $@ $<
+
+$(BUILD)/bench/probe_read: bench/probe_read.c bench/probe_read.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARNINGS) -o $@ $< -lbpf
+
+# What strata trace costs, beside bpftrace if it is installed. Asserts nothing. Needs root.
+.PHONY: bench-trace
+bench-trace: all
+	bench/trace.py --strata $(BUILD)/strata

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The BPF programs: clang → object → skeleton header. Their types come from this kernel's BTF.
+
+CLANG := clang
+BPFTOOL := $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
+BPF_SRCS := $(wildcard src/bpf/*.bpf.c)
+BPF_OBJS := $(BPF_SRCS:%.bpf.c=$(BUILD)/%.bpf.o)
+BPF_SKELETONS := $(BPF_SRCS:src/bpf/%.bpf.c=$(BUILD)/gen/%.skel.h)
+.SECONDARY: $(BPF_OBJS)
+BPF_CFLAGS := -target bpf -mcpu=v3 -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -Isrc
+
+$(BUILD)/gen/vmlinux.h:
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@.tmp
+	@# A type that the sampler names and an older kernel's BTF lacks; only newer kernels look at it.
+	@grep -q '^struct bpf_task_work {' $@.tmp || \
+		sed -i '$$i struct bpf_task_work { __u64 opaque; } __attribute__((aligned(8)));' $@.tmp
+	$(Q)mv $@.tmp $@
+
+$(BUILD)/%.bpf.o: %.bpf.c $(BUILD)/gen/vmlinux.h
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/gen/%.skel.h: $(BUILD)/src/bpf/%.bpf.o
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen object $(BUILD)/gen/$*.linked.o $<
+	$(Q)$(BPFTOOL) gen skeleton $(BUILD)/gen/$*.linked.o name $*_bpf > $@.tmp
+	$(Q)mv $@.tmp $@
+
+# The runtime library of traced programs: objects that are linked at run time (src/lang/gen/object.c).
+RUNTIME_SRCS := $(wildcard src/lang/rt/*.bpf.c)
+RUNTIME_OBJS := $(RUNTIME_SRCS:%.bpf.c=$(BUILD)/%.bpf.o)
+$(BUILD)/gen/rt_%.inc: $(BUILD)/src/lang/rt/rt_%.bpf.o
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen object $(BUILD)/gen/rt_$*.linked.o $<
+	$(Q)xxd -i < $(BUILD)/gen/rt_$*.linked.o > $@
+$(BUILD)/src/lang/gen/object.o: $(RUNTIME_SRCS:src/lang/rt/%.bpf.c=$(BUILD)/gen/%.inc)
+
+-include $(BPF_OBJS:.o=.d) $(RUNTIME_OBJS:.o=.d)
+
+# Defined here because mk/build.mk is read before the skeletons' names are known.
+$(LIB_OBJS) $(CLI_OBJS): | $(BUILD)/gen/profile.pb-c.h $(BPF_SKELETONS)

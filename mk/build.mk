@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Compiling and linking: every .c under src/ but the BPF programs goes into libstrata.a; src/cli on top is the program.
+
+comma := ,
+# V=1 shows whole command lines.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
+CC := gcc
+PKGS := libbpf libdw capstone libprotobuf-c zlib libxxhash liblzma
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
+	-Wno-missing-field-initializers
+SANITIZERS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+CFLAGS ?= -O2 -g
+STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen $(WARNINGS) \
+	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)
+STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now $(SANITIZERS) $(LDFLAGS)
+# Evaluated when first used, so that `make deps` works on a machine without the libraries.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
+PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -liberty -lm)$(PKG_LIBS)
+
+LIB_SRCS := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/lang/*/*.c src/lang/front/*/*.c))
+LIB_SRCS := $(filter-out src/cli/%,$(LIB_SRCS))
+CLI_SRCS := $(wildcard src/cli/*.c)
+LIB_OBJS := $(LIB_SRCS:%.c=$(BUILD)/%.o) $(BUILD)/gen/profile.pb-c.o
+CLI_OBJS := $(CLI_SRCS:%.c=$(BUILD)/%.o)
+LIBSTRATA := $(BUILD)/libstrata.a
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(STRATA_CFLAGS) -MMD -MP -c $< -o $@
+
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
+	$(call say,CC,$@)
+	$(Q)$(CC) -std=gnu17 $(SANITIZERS) -fPIE $(CFLAGS) -I$(BUILD)/gen -c $< -o $@
+
+$(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: src/export/profile.proto
+	@mkdir -p $(BUILD)/gen
+	$(call say,PROTOC,$@)
+	$(Q)protoc-c --proto_path=src/export --c_out=$(BUILD)/gen $<
+
+# A file that is compiled into the program as bytes: build/gen/NAME.inc, a C array initialiser.
+$(BUILD)/gen/%.inc: src/export/%
+	@mkdir -p $(@D)
+	$(Q)xxd -i < $< > $@
+
+# The version of cached answers: a checksum of what they depend on, so that no change of the analysis can be forgotten.
+ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] src/python/*.[ch] src/python/*.def) src/abi/python.h)
+$(BUILD)/gen/analyser.inc: $(ANALYSER_SRCS)
+	@mkdir -p $(@D)
+	@cat $^ | sha256sum | sed -E 's/^(.{16}).*/#define ANALYSER_VERSION 0x\1ull/' > $@
+$(BUILD)/src/python/cache.o: $(BUILD)/gen/analyser.inc
+
+# The flame graph's page, embedded by html.c.
+PAGE_PARTS := $(wildcard src/export/page/*)
+$(BUILD)/src/export/html.o: $(PAGE_PARTS:src/export/%=$(BUILD)/gen/%.inc)
+
+$(LIBSTRATA): $(LIB_OBJS)
+	@rm -f $@
+	$(call say,AR,$@)
+	$(Q)$(AR) rcs $@ $^
+
+$(BUILD)/strata: $(CLI_OBJS) $(LIBSTRATA)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(STRATA_LDFLAGS) -o $@ $(CLI_OBJS) $(LIBSTRATA) $(PKG_LIBS)
+
+-include $(LIB_OBJS:.o=.d) $(CLI_OBJS:.o=.d)
+
+compile_commands.json:
+	bear -- $(MAKE) -B all

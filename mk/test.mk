@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Tests speak TAP and run under prove:
+#   tests/unit/test_*.c   unit tests, linked with libstrata.a; no root
+#   tests/*/*.t           scripts, executable; they find the program through STRATA
+#   fuzz/fuzz_*.c         fuzz targets (LLVMFuzzerTestOneInput); check replays fuzz/corpus/NAME/
+
+UNIT_SRCS := $(wildcard tests/unit/test_*.c)
+UNIT_TESTS := $(UNIT_SRCS:%.c=$(BUILD)/%)
+FUZZ_SRCS := $(wildcard fuzz/fuzz_*.c)
+FUZZ_REPLAYS := $(FUZZ_SRCS:%.c=$(BUILD)/%.replay)
+FUZZ_SECONDS ?= 60
+TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
+
+$(BUILD)/tests/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(LIBSTRATA)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(STRATA_CFLAGS) -Itests/unit -DTEST_DIR='"$(CURDIR)/tests"' $(STRATA_LDFLAGS) -o $@ $< $(LIBSTRATA) $(PKG_LIBS)
+
+$(BUILD)/fuzz/%.replay: fuzz/%.c fuzz/replay.c fuzz/fuzz.h $(LIBSTRATA)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(STRATA_CFLAGS) $(STRATA_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBSTRATA) $(PKG_LIBS)
+
+.PHONY: check check-unit check-sanitize check-all fuzz tests-build
+tests-build: all $(UNIT_TESTS) $(FUZZ_REPLAYS)
+
+check-unit: tests-build
+	prove -e '' $(UNIT_TESTS)
+
+# Everything, on a machine that may have nothing installed yet.
+check: deps
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@$(MAKE) --no-print-directory check-all
+
+check-all: tests-build
+	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 tests-build
+	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
+	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) SANITIZE_BUILD=$(CURDIR)/build-sanitize \
+		FUZZ_SECONDS=$(FUZZ_SECONDS) TAP_DIR=$(CURDIR)/$(BUILD)/tap prove -e tests/keep-tap --timer \
+		$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%) $(TEST_SCRIPTS) || { tests/failures $(BUILD)/tap; exit 1; }
+
+fuzz:
+	@fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_SRCS)
+
+# Programs that test scripts drive, linked with libstrata.a.
+TEST_TOOL_SRCS := $(wildcard tests/elf/*.c tests/python/*.c tests/export/*.c tests/chaos/dump_*.c)
+TEST_TOOLS := $(TEST_TOOL_SRCS:%.c=$(BUILD)/%)
+$(TEST_TOOLS): $(BUILD)/%: %.c $(LIBSTRATA)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(STRATA_CFLAGS) $(STRATA_LDFLAGS) -o $@ $< $(LIBSTRATA) $(PKG_LIBS)
+tests-build: $(TEST_TOOLS)

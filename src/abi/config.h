@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the loader tells the sampler, before the verifier sees it: branches that are not taken need not load. */
+#ifndef STRATA_ABI_CONFIG_H
+#define STRATA_ABI_CONFIG_H
+
+#include "abi/types.h"
+
+#define RESUME_SCRATCHES       2 /* for walks in task context, any CPU's (bpf/resume.h) */
+#define SAMPLER_CONFIG_SECTION ".rodata.config"
+
+/* As enum stack_part of lang/ast/type.h. */
+#define SAMPLER_NATIVE 2
+#define SAMPLER_PYTHON 4
+
+struct sampler_config {
+	__u8 watch_all;      /* else only the processes in `targets` */
+	__u8 task_registers; /* the kernel has bpf_task_pt_regs() */
+	__u8 walks;          /* of user stacks: bits of SAMPLER_NATIVE, SAMPLER_PYTHON */
+	__u8 pad;
+	__u32 verify_every; /* of so many samples one is sent with a copy of its stack; 0: none */
+	__u32 cpus;         /* scratches of the CPUs; RESUME_SCRATCHES more follow */
+};
+ABI_ASSERT_SIZE(struct sampler_config, 12);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Records of the ring buffer, from the sampler to user space. Each starts with a `struct event_header`.
+ *
+ * A stack's id is a 64-bit hash of its frames (and of its process, for native stacks); its frames are sent once, in
+ * an EVENT_*_STACK record, before the first sample that names it.
+ */
+#ifndef STRATA_ABI_EVENTS_H
+#define STRATA_ABI_EVENTS_H
+
+#include "abi/limits.h"
+#include "abi/types.h"
+
+enum event_type {
+	EVENT_SAMPLE = 1,       /* struct sample_event */
+	EVENT_KERNEL_STACK = 2, /* struct stack_event + u64 addresses, innermost first */
+	EVENT_NATIVE_STACK = 3, /* struct stack_event + u64 addresses, innermost first */
+	EVENT_PYTHON_STACK = 4, /* struct stack_event + struct python_frame, innermost first */
+	EVENT_CODE = 5,         /* struct code_event + strings and line table */
+	EVENT_SNAPSHOT = 6,     /* struct snapshot_event + bytes of the stack */
+	EVENT_RESUMED = 7       /* struct sample_event: the user part of an earlier sample, not readable then */
+};
+
+/* Ticks of one CPU's clock that the program has seen; a cache line, as each CPU writes its own. */
+struct clock_ticks {
+	__u64 first, last; /* CLOCK_MONOTONIC, ns */
+	__u64 count;
+	__u64 pad[5];
+};
+ABI_ASSERT_SIZE(struct clock_ticks, 64);
+
+struct event_header {
+	__u32 type;
+	__u32 pad;
+};
+
+/*
+ * Which incarnation of a process: a hash of tgid, start time and address space. A reused pid and a process after exec
+ * get another one.
+ */
+typedef __u64 process_cookie;
+
+enum sample_flag {
+	SAMPLE_KERNEL_THREAD = 1, /* no user part */
+	SAMPLE_IN_KERNEL = 2,     /* taken in the kernel; user registers as saved at its entry */
+	SAMPLE_LATE = 4,          /* native part follows as EVENT_SNAPSHOT with the same `sequence` */
+	SAMPLE_PYTHON = 8,        /* the process is known to run Python */
+	SAMPLE_EXITING = 16,      /* the thread has given up its address space: there is no user part any more */
+	SAMPLE_VERIFY = 64,       /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
+	SAMPLE_RESUMES = 32,      /* its user part will probably follow, better, as EVENT_RESUMED with its `sequence` */
+	SAMPLE_VFORK = 64 /* the thread borrows its parent's address space: what Python says there is the parent's */
+};
+
+struct sample_event {
+	struct event_header header;
+	__u64 time;     /* CLOCK_MONOTONIC, ns */
+	__u64 sequence; /* identifies the sample */
+	process_cookie cookie;
+	__u64 kernel_stack, native_stack, python_stack; /* ids; 0: none */
+	__u32 tgid, tid;
+	char comm[16];
+	__u16 native_loss; /* enum loss: why the native walk ended before the outermost frame */
+	__u16 python_loss;
+	__u32 flags;
+};
+ABI_ASSERT_SIZE(struct sample_event, 88);
+
+struct stack_event {
+	struct event_header header;
+	__u64 id;
+	__u64 time;
+	process_cookie cookie;
+	__u32 tgid;
+	__u32 count; /* frames that follow */
+};
+ABI_ASSERT_SIZE(struct stack_event, 40);
+
+/* Set in a native stack's address that is a return address: it belongs to the instruction before it. */
+#define NATIVE_RETURN_ADDRESS (1ull << 63)
+
+enum python_frame_flag {
+	PYTHON_FRAME_ENTRY = 1, /* the outermost frame of one run of the interpreter loop */
+	PYTHON_FRAME_EMPTY = 2  /* no frame: this run of the loop has none yet, or none any more; code is 0 */
+};
+
+struct python_frame {
+	__u64 code;  /* id of the code object: EVENT_CODE */
+	__s32 lasti; /* instruction: a byte offset into the bytecode; negative before the first */
+	__u32 flags; /* enum python_frame_flag */
+};
+ABI_ASSERT_SIZE(struct python_frame, 16);
+
+/* A string of a code object: its PyUnicodeObject's characters, CODE_STRING_MAX bytes at most. */
+struct code_string {
+	__u32 length; /* code points of the whole string */
+	__u16 kind;   /* bytes per code point: 1, 2, 4; 0: could not be read */
+	__u16 bytes;  /* bytes copied, from the start of its slot */
+};
+
+struct code_event {
+	struct event_header header;
+	__u64 id;
+	__u64 address;       /* of the code object */
+	__u64 table_address; /* of the line table's bytes */
+	__u32 tgid;
+	__u32 version; /* as in struct py_layout */
+	__s32 firstlineno;
+	__u32 table_size;   /* bytes of the whole line table */
+	__u32 table_copied; /* bytes that follow the strings; less than table_size when too long or unreadable */
+	__u32 pad;
+	struct code_string name, qualname, filename;
+	__u8 text[3][CODE_STRING_MAX]; /* in this order; slots of fixed place */
+};
+
+struct snapshot_event {
+	struct event_header header;
+	__u64 sequence; /* of the sample */
+	__u64 time;
+	process_cookie cookie;
+	__u32 tgid, tid;
+	__u64 native_stack; /* SAMPLE_VERIFY: the stack that was found; else 0: there is none yet */
+	__u64 pc;
+	__u64 registers[17]; /* by DWARF number; [16] is the PC again */
+	__u64 stack_start;   /* address of the first byte copied: the start of the stack pointer's page */
+	__u64 pages;         /* bit N: the page at stack_start + N * 4096 was readable, and is there */
+	__u32 stack_size;    /* bytes that follow; unreadable pages in between are there, too, with any contents */
+	__u32 epoch; /* SAMPLE_VERIFY: struct process_entry.epoch that the stack was found by */
+};
+
+#endif

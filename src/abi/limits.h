@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The limits of the sampling engine, each in one place. Powers of two where an index is masked. */
+#ifndef STRATA_ABI_LIMITS_H
+#define STRATA_ABI_LIMITS_H
+
+#define NATIVE_FRAMES_MAX  65536 /* native frames of one sample; beyond: LOSS_NATIVE_DEPTH */
+#define PYTHON_FRAMES_MAX  32768 /* Python frames of one sample; beyond: LOSS_PYTHON_DEPTH */
+#define KERNEL_FRAMES_MAX  127   /* the kernel's own limit (kernel.perf_event_max_stack) */
+#define PYTHON_THREADS_MAX 16384 /* thread states looked through for one thread */
+
+#define SNAPSHOT_PAGES  64    /* pages of a stack copied for a late sample: 256 KiB */
+#define SNAPSHOT_HOLE   16    /* so many unreadable pages in a row are taken for the stack's end */
+#define CODE_STRING_MAX 2048  /* bytes of each string of a code object */
+#define CODE_TABLE_MAX  65536 /* bytes of a line table copied in the kernel; longer ones are read by user space */
+
+#define SENT_SLOTS (1u << 18) /* stacks and code objects known to have been sent: 2 MiB */
+
+#define UNWIND_PAGE_SHIFT  9          /* one entry of the page index covers 512 bytes of text */
+#define UNWIND_PAGES_MAX   (1u << 20) /* entries of the page index: 512 MiB of text */
+#define UNWIND_SLAB_ROWS   (1u << 19) /* rows of a slab: 2 MiB */
+#define UNWIND_SLABS_MAX   128
+#define UNWIND_RULES_MAX   65536      /* distinct rules over all files; the first is UNWIND_NO_RULE */
+#define MAPPINGS_MAX       (1u << 17) /* executable mappings of all processes together */
+#define PROCESSES_MAX      65536
+#define PYTHON_LAYOUTS_MAX 64
+
+#endif

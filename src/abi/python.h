@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where the Python walker finds what it needs inside a CPython process. One `struct py_layout` describes one
+ * build of the interpreter (version, GIL or free-threaded, debug); one `struct py_process` points to the
+ * interpreter of one process. All offsets are in bytes from the start of the named structure.
+ *
+ * The values come from _Py_DebugOffsets (3.13 and later) or from the table in src/python/layouts.def.
+ */
+#ifndef STRATA_ABI_PYTHON_H
+#define STRATA_ABI_PYTHON_H
+
+#include "abi/types.h"
+
+/* How a frame tells which instruction it executes. */
+enum py_lasti {
+	PY_LASTI_BYTES = 1,  /* 3.6-3.9: int f_lasti, byte offset into co_code */
+	PY_LASTI_UNITS = 2,  /* 3.10: int f_lasti, in code units of 2 bytes */
+	PY_LASTI_POINTER = 3 /* 3.11+: pointer into the code object's own bytecode */
+};
+
+/* How the outermost Python frame of one run of the interpreter loop ("entry frame") is marked. */
+enum py_entry {
+	PY_ENTRY_EVERY = 1, /* 3.6-3.10: every Python frame has an interpreter loop of its own */
+	PY_ENTRY_FLAG = 2,  /* 3.11: the byte at frame_entry (is_entry) is not 0 */
+	PY_ENTRY_SHIM = 3 /* 3.12+: the next older frame is a shim: its owner byte (at frame_entry) is >= shim_owner */
+};
+
+#define PY_NO_OFFSET 0xffff
+#define PY_TSTATE_SPAN                                                                                                 \
+	2048u /* bytes at most from the first to the last field of a thread state that is read with a sample */
+
+struct py_layout {
+	__u16 version;   /* (major << 8) | minor, e.g. 0x030b */
+	__u8 lasti;      /* enum py_lasti */
+	__u8 entry;      /* enum py_entry */
+	__u8 shim_owner; /* PY_ENTRY_SHIM: smallest owner value that marks a shim (3.12, 3.13: FRAME_OWNED_BY_CSTACK =
+			    3; 3.14: FRAME_OWNED_BY_INTERPRETER = 3) */
+	__u8 code_tag_mask; /* low bits to clear in the frame's code reference (3.14: tagged _PyStackRef), else 0 */
+	__u8 unicode_kind_shift;    /* bit position of the 3-bit `kind` in the state word of PyASCIIObject */
+	__u8 unicode_compact_shift; /* bit position of `compact`; `ascii` is the next bit */
+	/* PyInterpreterState */
+	__u16 interp_next;
+	__u16 interp_threads; /* pointer to the first thread state: tstate_head, or threads.head (3.11+) */
+	/* PyThreadState */
+	__u16 tstate_next;
+	__u16 tstate_interp;
+	__u16 tstate_thread_id; /* unsigned long: pthread_self() of the thread */
+	__u16 tstate_frame;     /* `frame` (<= 3.10), `cframe` (3.11, 3.12), `current_frame` (3.13+) */
+	__u16 cframe_current;   /* _PyCFrame.current_frame (3.11, 3.12); else PY_NO_OFFSET: no such indirection */
+	/* PyFrameObject (<= 3.10) or _PyInterpreterFrame */
+	__u16 frame_code;
+	__u16 frame_back;
+	__u16 frame_lasti;
+	__u16 frame_entry; /* see enum py_entry; else PY_NO_OFFSET */
+	/* PyCodeObject */
+	__u16 code_size; /* bytes of the fixed part of a code object, everything before its bytecode; see code_stable */
+	__u16 code_filename;
+	__u16 code_name;
+	__u16 code_qualname;  /* PY_NO_OFFSET before 3.11 */
+	__u16 code_linetable; /* co_lnotab (<= 3.9), co_linetable */
+	__u16 code_firstlineno;
+	__u16 code_bytecode; /* co_code_adaptive (3.11+), where PY_LASTI_POINTER counts from; else PY_NO_OFFSET */
+	__u16 code_version;  /* u32 that is unique for each code object of an interpreter's life (co_version, 3.12+; 0
+				when  the counter has run out), or PY_NO_OFFSET */
+	/* PyUnicodeObject */
+	__u16 unicode_length;       /* PyASCIIObject.length, in code points */
+	__u16 unicode_state;        /* the 32-bit word of flags */
+	__u16 unicode_ascii_data;   /* where the characters of a compact ASCII string start: sizeof(PyASCIIObject) */
+	__u16 unicode_compact_data; /* of any other compact string: sizeof(PyCompactUnicodeObject) */
+	/* PyBytesObject */
+	__u16 bytes_size; /* ob_size */
+	__u16 bytes_data; /* ob_sval */
+	__u16 type_name;  /* PyTypeObject.tp_name */
+	__u16 ob_type;    /* PyObject.ob_type */
+	/*
+	 * Free-threaded 3.14+: each thread may run its own copy of the bytecode. The code object holds at code_tlbc a
+	 * pointer to { ssize_t size; char *entries[size]; }, the frame at frame_tlbc_index an s32: PY_LASTI_POINTER
+	 * then counts from entries[index], whose entry 0 is code_bytecode. Else both are PY_NO_OFFSET.
+	 */
+	__u16 frame_tlbc_index;
+	__u16 code_tlbc;
+	/*
+	 * PyThreadState.datastack_top, which datastack_limit follows (3.11, 3.12): frames of the thread's own between
+	 * the two are of the past. Else PY_NO_OFFSET: from 3.13 on the current frame is never one of an earlier call.
+	 */
+	__u16 tstate_stack_top;
+	/*
+	 * 3.6 to 3.10, else both PY_NO_OFFSET. A frame in a loop keeps its value stack's top in the loop, and here NULL
+	 * (f_stacktop, up to 3.9) or -1 (f_stackdepth, an s32, 3.10), but for calls of trace functions; then
+	 * PyThreadState.tracing is not 0. A frame that says where its top is, with nobody tracing, is in no loop.
+	 */
+	__u16 frame_stack;
+	__u16 tstate_tracing;
+	/*
+	 * 3.10 to 3.12, else PY_NO_OFFSET: PyThreadState.cframe. In a loop it points into the C stack of the thread
+	 * that runs it, which need not be the one that thread_id names: up to 3.12 any thread may run code on the
+	 * thread state that came with an interpreter (_run_script() of Modules/_xxsubinterpretersmodule.c).
+	 */
+	__u16 tstate_cframe;
+	__u16 pad;
+	/*
+	 * Which of the first 32 eight-byte words of a code object never change once it is in use, and so identify it:
+	 * bit N is the word at offset 8 * N. They hold sizes, flags, first line, the pointers to constants, names, file
+	 * name and line table, and co_version; not the reference count, zombie frame, opcode caches, weak references,
+	 * extra data, warm-up and monitoring state. co_filename is among them: an import replaces it, but before the
+	 * code runs.
+	 */
+	__u32 code_stable;
+};
+ABI_ASSERT_SIZE(struct py_layout, 80);
+
+/* How the thread-local pointer to the current thread state (_Py_tss_tstate, 3.12+) is found. */
+enum py_tls {
+	PY_TLS_NONE,
+	PY_TLS_STATIC, /* at the thread pointer + tls_offset */
+	PY_TLS_WORD,   /* the word at tls_slot says how far from the thread pointer; + tls_offset */
+	PY_TLS_INDEX, /* the words {module, offset} at tls_slot; the thread's vector of blocks, to which the word at the
+		       * thread pointer + tls_vector points, has the module's block at module * tls_stride; + offset +
+		       * tls_offset */
+	PY_TLS_DESC,  /* the second word at tls_slot, when it is negative, says how far from the thread pointer; +
+			 tls_offset */
+};
+
+struct py_process {
+	__u64 interp_head;    /* address of the pointer to the first PyInterpreterState */
+	__u64 current_tstate; /* address of the pointer to the thread state that holds the GIL (3.6 to 3.11); else 0 */
+	__u32 layout;         /* index into the layouts map */
+	__s32 tls_offset;
+	__u64 tls_slot; /* address of words that the dynamic linker fills in */
+	__u8 tls_kind;  /* enum py_tls */
+	__u8 tls_vector, tls_stride;
+	__u8 pad[5];
+	__u64 since; /* CLOCK_MONOTONIC, ns: when this was said, or the fork that copied it */
+	__u32 tgid;
+	__u32 check; /* py_process_check() */
+};
+ABI_ASSERT_SIZE(struct py_process, 56);
+
+/* What `check` must be: as in struct process_entry, a copy is used only when it is whole. */
+static inline __u32 py_process_check(const struct py_process *process)
+{
+	__u64 hash = process->tgid;
+
+	hash = (hash ^ process->interp_head) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ process->current_tstate) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ ((__u64)process->layout << 32 | (__u32)process->tls_offset)) *
+	       0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ process->tls_slot ^ (__u64)process->tls_kind << 56) * 0x9e3779b97f4a7c15ull;
+	return (__u32)(hash ^ hash >> 32);
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The unwind tables as the native walker sees them.
+ *
+ *   processes   tgid → process: its run of `mappings`, sorted by address
+ *   mappings    an executable mapping: where its file's page index starts
+ *   pages       one u64 for each 512 bytes of a file's text: a rule, or a run of rows in a slab
+ *   slabs       rows: u32 (offset in the page << 16 | rule), sorted; a page's first row has offset 0
+ *   rules       struct unwind_rule, shared by all files
+ *
+ * A page is self-contained (the rule in force is repeated at its start), so a lookup touches one page entry and,
+ * where the page has more than one rule, one or two cache lines of rows. All but `processes` are plain arrays
+ * in which user space allocates runs; a run becomes visible only by the entry that points to it, written last,
+ * and is reused only after a grace period.
+ */
+#ifndef STRATA_ABI_TABLES_H
+#define STRATA_ABI_TABLES_H
+
+#include "abi/limits.h"
+#include "abi/types.h"
+
+struct process_entry {
+	__u64 valid_from;    /* CLOCK_MONOTONIC ns: every mapping change before this moment is in the entry */
+	__u64 changed;       /* CLOCK_MONOTONIC ns: about when the mappings changed the last time */
+	__u32 generation;    /* new at each publication: keys the walker's memo */
+	__u32 mapping_first; /* index into mappings */
+	__u32 mapping_count;
+	__u32 epoch; /* another one when other code has taken the place of some: keys the ids of its stacks */
+	__u32 tgid;
+	__u32 check; /* process_entry_check() */
+};
+ABI_ASSERT_SIZE(struct process_entry, 40);
+
+/*
+ * What `check` must be. An element of a hash may be freed and written anew, for another process, while the walker reads
+ * it: a copy is used only when it is whole.
+ */
+static inline __u32 process_entry_check(const struct process_entry *entry)
+{
+	const __u64 words[] = {entry->valid_from, entry->changed, (__u64)entry->generation << 32 | entry->mapping_first,
+			       (__u64)entry->mapping_count << 32 | entry->epoch};
+	__u64 hash = entry->tgid;
+	__u32 i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	return (__u32)hash;
+}
+
+enum mapping_kind {
+	MAPPING_TABLE = 1,    /* has a page index */
+	MAPPING_FP_CHAIN = 2, /* anonymous code: trust frame pointers */
+	MAPPING_NO_TABLE = 3, /* the file could not be read or compiled */
+	MAPPING_NO_ANSWER = 4 /* its file system does not answer */
+};
+
+struct mapping_entry {
+	__u64 start, end; /* addresses in the process, end exclusive */
+	__u64 bias;       /* address - bias = byte offset into the page index's range */
+	__u32 page_first; /* index into pages */
+	__u32 page_count : 28;
+	__u32 kind : 4; /* enum mapping_kind */
+};
+ABI_ASSERT_SIZE(struct mapping_entry, 32);
+
+/* The first entries of the rules array are fixed. */
+enum rule_index {
+	RULE_NONE = 0,       /* UNWIND_NO_RULE */
+	RULE_FP_CHAIN = 1,   /* UNWIND_FP_CHAIN */
+	RULE_NO_TABLE = 2,   /* UNWIND_NO_TABLE */
+	RULE_NO_MAPPING = 3, /* UNWIND_NO_MAPPING */
+	RULE_NO_ANSWER = 4,  /* UNWIND_NO_ANSWER */
+	RULE_FIRST_FREE = 5
+};
+
+/* An entry of the page index: bit 63 set: bits 0-15 are the only rule of the page; else a run of rows. */
+#define PAGE_SINGLE_RULE              (1ull << 63)
+#define PAGE_ROWS(slab, first, count) ((__u64)(slab) << 32 | (__u64)(count) << 20 | (__u64)(first))
+#define PAGE_FIRST(page)              ((__u32)(page) & (UNWIND_SLAB_ROWS - 1))
+#define PAGE_COUNT(page)              ((__u32)((page) >> 20) & 0xfff)
+#define PAGE_SLAB(page)               ((__u32)((page) >> 32) & (UNWIND_SLABS_MAX - 1))
+#define ROW(offset, rule)             ((__u32)(offset) << 16 | (__u32)(rule))
+#define ROW_RULE(row)                 (0xffff & (row))
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * How to step from a frame to its caller: the rule that .eh_frame (or its absence) gives for an address.
+ *
+ * The CFA (canonical frame address) is the value of the stack pointer in the caller, before the call. Each
+ * rule says how to compute it, where the caller's frame pointer is, and where the caller's BX: the dynamic linker's
+ * lazy binding (glibc sysdeps/x86_64/dl-trampoline.h) keeps its CFA in RBX while it calls C functions, which may
+ * save and change it. On x86-64 the return address is always at CFA - 8 (psABI AMD64, 3.2.2), or still in a
+ * register; the table compiler refuses code that says otherwise.
+ *
+ * `param` holds what a kind needs beside the CFA's offset ("number", 4 bits) and BX's slot: the caller's BX is at
+ * CFA - 8 * slot, where 0 means that BX was not changed, and all ones that it cannot be recovered.
+ *
+ *   kinds without a number   param = slot                 (0 to 254, 255: undefined)
+ *   kinds with a number      param = slot << 4 | number   (0 to 14, 15: undefined)
+ */
+#ifndef STRATA_ABI_UNWIND_H
+#define STRATA_ABI_UNWIND_H
+
+#include "abi/types.h"
+
+enum unwind_kind {
+	UNWIND_NO_RULE = 0,  /* no information covers the address */
+	UNWIND_SP = 1,       /* CFA = SP + cfa_offset */
+	UNWIND_FP = 2,       /* CFA = FP + cfa_offset */
+	UNWIND_REGISTER = 3, /* CFA = register `number` (DWARF's) + cfa_offset; see native.h on which are known where */
+	UNWIND_FP_DEREF = 4, /* CFA = *(FP + cfa_offset) + 8 * number: functions that realign their stack (GCC's
+			      * DRAP); BX at FP - 8 * slot, not relative to the CFA */
+	UNWIND_SP_DEREF = 5, /* CFA = *(SP + cfa_offset) + 8 * number: hand-written assembly, e.g. libcrypto */
+	UNWIND_PLT = 6,      /* CFA = SP + 8 + ((PC & 15) >= cfa_offset ? 8 : 0): lazy-binding stubs */
+	UNWIND_SIGNAL = 7,   /* signal trampoline: all registers are saved at SP + cfa_offset (struct sigcontext) */
+	UNWIND_END = 8,      /* outermost frame: the return address is undefined here */
+	UNWIND_FP_CHAIN = 9, /* no information: trust a frame-pointer chain (JIT code): CFA = FP + 16, FP at CFA - 16 */
+	UNWIND_UNSUPPORTED = 10, /* there is information, but strata cannot evaluate it */
+	UNWIND_RA_REGISTER = 11, /* CFA = SP + cfa_offset, the return address in register `number`: glibc's vfork();
+				  * known in innermost and signal frames only */
+	UNWIND_SP_INDEXED = 12,  /* CFA = *(SP + 8 * register `number` + cfa_offset) + 8: libcrypto's bn_mul_mont() */
+	/* Not in any file's table; the walker's answers for addresses without one. */
+	UNWIND_NO_TABLE = 13,   /* the file could not be read or compiled */
+	UNWIND_NO_MAPPING = 14, /* no executable mapping is known there */
+	UNWIND_NO_ANSWER = 15,  /* the file's file system does not answer */
+	/* Again in tables. */
+	UNWIND_CLONE = 16,      /* as UNWIND_SP, but a thread whose RAX is 0 begins here: in clone() */
+	UNWIND_OTHER_STACK = 17 /* the function changes stacks: its caller is on one that no rule tells */
+};
+
+/* fp_offset: where the caller's FP is saved, relative to the CFA, in bytes; or one of these. */
+#define UNWIND_FP_SAME      0        /* FP was not changed */
+#define UNWIND_FP_UNDEFINED (-32768) /* FP cannot be recovered: the caller must not need it */
+#define UNWIND_FP_AT_FP     (-32767) /* FP was saved where FP points, whatever the CFA: *FP (realigned frames, DRAP) */
+
+#define UNWIND_BX_SAME             0
+#define UNWIND_BX_UNDEFINED        255 /* of kinds without a number */
+#define UNWIND_BX_UNDEFINED_NEAR   15  /* of kinds with one */
+#define UNWIND_NUMBER_MAX          15
+#define UNWIND_NUMBER(param)       (15 & (param))
+#define UNWIND_SLOT_NEAR(param)    ((param) >> 4)
+#define UNWIND_PARAM(number, slot) ((__u8)((slot) << 4 | (number)))
+
+struct unwind_rule {
+	__s32 cfa_offset; /* bytes */
+	__s16 fp_offset;  /* bytes from the CFA, or UNWIND_FP_* */
+	__u8 kind;        /* enum unwind_kind */
+	__u8 param;       /* the number and BX's slot: see above */
+};
+ABI_ASSERT_SIZE(struct unwind_rule, 8);
+
+#endif

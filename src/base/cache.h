@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * cache: small results that are dear to find, kept by name in memory and, from run to run, in a directory.
+ *
+ * An entry on disk is believed only if nobody else can have written it and it is whole: a regular file, no link, of
+ * this user, writable by nobody else, in a directory of which the same holds; with the right magic, `version`, name,
+ * size and checksum. Anything else is as if it were not there, and is replaced by the next cache_put(). Entries are
+ * written under another name and renamed, so that readers and several writers see whole entries only. Without a usable
+ * directory the cache is in memory only; that is no error. Whether an entry's content makes sense is for the caller to
+ * check. Not thread-safe; several processes may use one directory.
+ */
+#ifndef STRATA_BASE_CACHE_H
+#define STRATA_BASE_CACHE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CACHE_NAME_MAX  160        /* bytes of a name */
+#define CACHE_ENTRY_MAX (1u << 20) /* bytes of an entry */
+
+struct cache;
+
+/*
+ * `directory` is made when the first entry is written, its parent as well; NULL: in memory only. Entries of another
+ * `version` are ignored. NULL when memory is short.
+ */
+struct cache *cache_create(const char *directory, uint64_t version);
+void cache_destroy(struct cache *cache);
+
+/* The entry of this name: letters, digits, '-' and '.', not first. The bytes are valid until the next cache_put() of
+ * that name. */
+bool cache_get(struct cache *cache, const char *name, const uint8_t **ret, size_t *size);
+
+/* 0 when it is kept at least in memory; -ENOMEM, -E2BIG, -EINVAL (the name). */
+int cache_put(struct cache *cache, const char *name, const void *bytes, size_t size);
+
+/*
+ * Where a program's cache belongs, in malloc'd memory: $XDG_CACHE_HOME/NAME, or /var/cache/NAME for root, or
+ * $HOME/.cache/NAME; the first whose parent is this user's own. NULL when there is none.
+ */
+char *cache_default_directory(const char *name);
+
+/* The content of an entry's file, for tests and fuzzing; false when it is not to be believed. */
+bool cache_entry_parse(const void *bytes, size_t size, const char *name, uint64_t version, const uint8_t **ret,
+		       size_t *ret_size);
+
+#endif

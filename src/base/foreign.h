@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * foreign: files that other processes chose, read without trusting that their file system answers.
+ *
+ * A FUSE or NFS server that hangs leaves whoever opens, reads, stats or closes one of its files waiting, often so that
+ * not even SIGKILL ends it, and a program whose thread waits like that does not end either. So another process does
+ * that: the *reader*. It is asked over a socket, and has DEADLINE_MS for each answer. One that does not answer is left
+ * where it is, another one takes its place, and files of the same *place* (a device, a mount namespace) are refused
+ * with -ETIMEDOUT until the reader that was left has come back.
+ *
+ *   strata ──fork──► nursery ──fork──► reader      the nursery forks readers, and never touches a file: a process that
+ *      └───────────── socket ──────────┘           is forked later would keep strata's maps and memory
+ *
+ * What strata itself holds of a foreign file is a descriptor that cannot wait: one of O_PATH, and, of file systems with
+ * RWF_NOWAIT (ext4, xfs, btrfs), one that gives what is in the page cache at once. The rest comes through the reader.
+ *
+ * Not thread-safe. A foreign_file must be closed before its foreign_files is destroyed.
+ */
+#ifndef STRATA_BASE_FOREIGN_H
+#define STRATA_BASE_FOREIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+
+#define FOREIGN_PATHS_MAX 5
+
+struct foreign_files; /* the readers. NULL is allowed below, for files that are trusted: then there is no bound */
+struct foreign_file;
+
+/*
+ * Starts the nursery; to be called before there are descriptors and mappings that should not outlive strata. `nice` is
+ * the readers' nice value, as far as that is allowed.
+ */
+int foreign_files_create(int nice, struct foreign_files **ret, struct diag *diag);
+void foreign_files_destroy(struct foreign_files *files);
+
+/* CPU time that the nursery and its readers have used, in seconds. */
+double foreign_files_cpu_s(const struct foreign_files *files);
+
+/* Has a place answered again since this was asked last? What was refused may be tried again. */
+bool foreign_files_recovered(struct foreign_files *files);
+
+struct foreign_request {
+	const char *paths[FOREIGN_PATHS_MAX]; /* tried in this order; NULL: skipped */
+	const char *root; /* if not NULL: paths are below it, relative, and no link is followed out of it */
+	uint64_t inode;   /* 0: any; else only a file with this inode is taken */
+	uint64_t place;   /* what hangs together: FOREIGN_DEVICE(), foreign_namespace() */
+};
+
+/* Places: a device as in /proc/PID/maps (below 2^63); the mount namespace of a process. */
+#define FOREIGN_DEVICE(device) ((device) & ~(1ull << 63))
+uint64_t foreign_namespace(int pid);
+
+/*
+ * Opens the first path that is a regular file. 0, -ETIMEDOUT when the place does not answer, -EINVAL when there is only
+ * something else than a regular file, or the errno of opening the last path.
+ */
+int foreign_open(struct foreign_files *files, const struct foreign_request *request, struct foreign_file **ret);
+
+/* A file that is open already, and trusted. Takes the descriptor over, in any case. NULL when memory is short. */
+struct foreign_file *foreign_wrap(int fd);
+
+/* One more owner, who closes it, too. */
+struct foreign_file *foreign_share(struct foreign_file *file);
+void foreign_close(struct foreign_file *file); /* may be NULL */
+
+/* As pread(2), but negative errno: -ETIMEDOUT when the place does not answer. Less than `size` only at the end. */
+ssize_t foreign_read(struct foreign_file *file, void *buffer, size_t size, uint64_t offset);
+
+/* As fstat(2): 0 or negative errno. */
+int foreign_stat(struct foreign_file *file, struct stat *ret);
+
+/* Did the file fail to answer, ever? */
+bool foreign_unanswered(const struct foreign_file *file);
+
+/* Whose it is, and in what place; NULL and 0 for trusted files. */
+struct foreign_files *foreign_files_of(const struct foreign_file *file);
+
+/* A new descriptor to read it from, without a bound, or -1: for libraries that know nothing else. */
+int foreign_descriptor(const struct foreign_file *file);
+
+#endif

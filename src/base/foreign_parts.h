@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* foreign_parts: what strata and a reader say to each other; for foreign.c and foreign_reader.c only. */
+#ifndef STRATA_BASE_FOREIGN_PARTS_H
+#define STRATA_BASE_FOREIGN_PARTS_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include "base/foreign.h"
+
+#define FOREIGN_PIECE (64u << 10) /* bytes of one answer */
+#define FOREIGN_TEXT  ((FOREIGN_PATHS_MAX + 1) * (PATH_MAX + 64u))
+
+enum foreign_ask { FOREIGN_OPEN, FOREIGN_READ, FOREIGN_STAT, FOREIGN_FORGET };
+
+/* One datagram: the question, then of FOREIGN_OPEN the root and the paths, each ended by a zero byte. */
+struct foreign_question {
+	uint32_t ask;    /* enum foreign_ask */
+	uint32_t size;   /* of FOREIGN_READ; how many paths of FOREIGN_OPEN */
+	uint64_t serial; /* the file: a descriptor of it comes along, for when the reader has another one open */
+	uint64_t offset; /* of FOREIGN_READ */
+	uint64_t inode;  /* of FOREIGN_OPEN */
+};
+
+/*
+ * The answer, then the bytes of FOREIGN_READ. With that of FOREIGN_OPEN come an O_PATH descriptor and, if the file can
+ * be read without waiting, one for reading.
+ */
+struct foreign_answer {
+	int64_t result; /* bytes, 0, or negative errno */
+	struct stat status;
+};
+
+/* What a descriptor travels in (unix(7), SCM_RIGHTS). */
+union foreign_control {
+	struct cmsghdr align;
+	char bytes[64];
+};
+
+/* Sends a datagram of parts, with descriptors. 0 or negative errno. */
+struct iovec;
+int foreign_send(int socket, const struct iovec *parts, size_t count, const int *fds, size_t fd_count);
+
+/* Receives one; descriptors that did not come are -1. Its size, 0 at the end, or negative errno. */
+ssize_t foreign_receive(int socket, const struct iovec *parts, size_t count, int fds[2]);
+
+/* Opens as a request says: a descriptor for reading, or negative errno. `root` may be NULL. */
+int foreign_open_path(const char *root, const char *path, uint64_t inode, struct stat *ret);
+
+/* The nursery's life: tells its pid, then forks a reader for each socket that comes, and tells that. Does not return.
+ */
+_Noreturn void foreign_nursery(int socket, int nice);
+
+#endif

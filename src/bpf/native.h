@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The native walk: from the interrupted instruction to the thread's outermost frame, by unwind rules.
+ *
+ * What one step does, in the usual case:
+ *
+ *   pc ── memo (direct-mapped, this CPU's) ──────────────► rule
+ *    └─ miss: mapping (last one, else binary search) ─► page entry ─► row in a slab ─► rule, remembered
+ *
+ *   rule: CFA = SP or FP + offset; return address at CFA - 8; caller's FP at CFA + fp_offset, its BX at CFA - 8 * param
+ *
+ *         low                             page end
+ *   stack  │. [saved BX][saved FP][ret addr] .. │        one read fetches from the lowest slot needed to the end of
+ *             └── lo                      CFA   │        the page that holds the return address: the frames that
+ *             └───────── window ────────────────┘        follow lie above and are mostly served from the window
+ *
+ * A helper call costs 65-120 ns whatever its size up to a page, so reads are per page and not per frame; and a
+ * window never touches a page that the step did not need, so it cannot fail where the step would not.
+ *
+ * Which registers are known: SP and FP always. BX is carried from frame to frame like FP, because lazy binding
+ * computes its CFA from it; where it cannot be recovered it is unknown until a frame restores it. The others are
+ * those of the innermost frame, or of the last one that a signal interrupted. Farther out, those that a call may
+ * change are taken to be unchanged, as debuggers do: code whose CFA is in one across a call (libcrypto's AES-GCM, in
+ * RAX) calls only helpers that leave it alone, and says so by its CFI. R12 to R15 may have been saved and changed by
+ * any function in between.
+ *
+ * The loop (WALK_LOOP, tables.h) makes NATIVE_UNROLL steps a turn; frames are indexed by the loop's own index, and all
+ * state is in the map value, so the verifier sees one short body. What is rare (signal frames, realigned stacks,
+ * PLT stubs) is one function that is not inlined and reads 8 bytes at a time.
+ */
+#ifndef STRATA_BPF_NATIVE_H
+#define STRATA_BPF_NATIVE_H
+
+#include "abi/loss.h"
+#include "bpf/arch_walk_x86_64.h"
+#include "bpf/scratch.h"
+#include "bpf/shim.h"
+#include "bpf/tables.h"
+
+static __always_inline int native_end(struct native_walk *walk, __u32 loss)
+{
+	walk->loss = loss;
+	walk->done = 1;
+	return 1;
+}
+
+/* Finds the mapping of an address and copies it to walk->mapping. */
+static __noinline int native_find_mapping(struct scratch *s, __u64 pc)
+{
+	struct native_walk *walk = &s->native;
+	__u32 first = walk->mapping_first, count = walk->mapping_count;
+	const struct mapping_entry *entry;
+	int i;
+
+	for (i = 0; i < 17 && count > 1; i++) { /* 2^17 = MAPPINGS_MAX */
+		__u32 half = count / 2;
+
+		entry = table_mapping(s, first + half);
+		if (!entry)
+			return 0;
+		if (entry->start <= pc) {
+			first += half;
+			count -= half;
+		} else {
+			count = half;
+		}
+	}
+	if (!count)
+		return 0;
+	entry = table_mapping(s, first);
+	if (!entry || pc < entry->start || pc >= entry->end)
+		return 0;
+	walk->mapping = *entry;
+	return 1;
+}
+
+/* The index of the rule in force at an address: the path that the memo saves. */
+static __always_inline __u32 native_find_rule_in(struct scratch *s, __u64 pc)
+{
+	struct native_walk *walk = &s->native;
+	const __u32 *slab;
+	const __u64 *page;
+	__u64 offset;
+	__u32 first, count, wanted, half, at;
+	int i;
+
+	if (pc < walk->mapping.start || pc >= walk->mapping.end)
+		if (!native_find_mapping(s, pc))
+			return RULE_NO_MAPPING;
+	if (walk->mapping.kind != MAPPING_TABLE)
+		return walk->mapping.kind == MAPPING_FP_CHAIN    ? RULE_FP_CHAIN
+		       : walk->mapping.kind == MAPPING_NO_ANSWER ? RULE_NO_ANSWER
+								 : RULE_NO_TABLE;
+	offset = pc - walk->mapping.bias;
+	if ((offset >> UNWIND_PAGE_SHIFT) >= walk->mapping.page_count)
+		return RULE_NONE;
+	page = table_page(s, walk->mapping.page_first + (__u32)(offset >> UNWIND_PAGE_SHIFT));
+	if (!page)
+		return RULE_NONE;
+	if (*page & PAGE_SINGLE_RULE)
+		return *page & 0xffff;
+	slab = table_slab(s, PAGE_SLAB(*page));
+	if (!slab)
+		return RULE_NONE;
+	first = PAGE_FIRST(*page);
+	count = PAGE_COUNT(*page);
+	wanted = ROW(offset & ((1u << UNWIND_PAGE_SHIFT) - 1), 0xffff);
+	for (i = 0; i < 10 && count > 1; i++) { /* 2^9 rows at most */
+		half = count / 2;
+		at = first + half;
+		walk_opaque(at);
+		if (slab[at & (UNWIND_SLAB_ROWS - 1)] <= wanted) {
+			first += half;
+			count -= half;
+		} else {
+			count = half;
+		}
+	}
+	walk_opaque(first);
+	return ROW_RULE(slab[first & (UNWIND_SLAB_ROWS - 1)]);
+}
+WALK_GLOBAL(__u32, native_find_rule, __u64)
+
+/* The value of a register in the current frame. False when it is not known. */
+static __always_inline bool native_register(const struct native_walk *walk, __u32 reg, __u64 *ret)
+{
+	*ret = walk->registers[reg & 15];
+	return walk->known >> (reg & 15) & 1;
+}
+
+static __always_inline int native_read(struct scratch *s, __u64 address, __u64 *ret)
+{
+	return walk_read_user(s, ret, sizeof(*ret), address);
+}
+
+/* A signal trampoline: the kernel saved every register, and the interrupted instruction is looked up exactly. */
+static __noinline int native_step_signal(struct scratch *s, __u64 address)
+{
+	struct native_walk *walk = &s->native;
+
+	if (walk_read_user(s, walk->signal_registers, sizeof(walk->signal_registers), address))
+		return native_end(walk, LOSS_STACK_READ);
+	arch_restore_signal(walk);
+	walk->behind = 0;
+	walk->known = REGS_ALL;
+	return walk->pc ? 0 : native_end(walk, LOSS_STACK_READ);
+}
+
+/* The caller's BX by a rule that native_step_slow follows. One that cannot be read is unknown: few frames need it. */
+static __always_inline void native_restore_bx(struct scratch *s, const struct unwind_rule *rule, __u64 cfa)
+{
+	struct native_walk *walk = &s->native;
+	__u32 slot = rule->param, undefined = UNWIND_BX_UNDEFINED;
+	__u64 base = cfa;
+
+	if (rule->kind == UNWIND_FP_CHAIN) {
+		slot = undefined;
+	} else if (rule->kind != UNWIND_SP && rule->kind != UNWIND_FP && rule->kind != UNWIND_PLT &&
+		   rule->kind != UNWIND_CLONE) {
+		slot = UNWIND_SLOT_NEAR(rule->param);
+		undefined = UNWIND_BX_UNDEFINED_NEAR;
+	}
+	if (rule->kind == UNWIND_FP_DEREF)
+		base = walk->fp;
+	walk->known = (walk->known & REGS_BX) | REGS_CALLER_SAVED;
+	if (slot != UNWIND_BX_SAME) {
+		walk->known = REGS_CALLER_SAVED;
+		if (slot != undefined && !native_read(s, base - 8 * slot, &walk->registers[REG_BX]))
+			walk->known = REGS_CALLER_SAVED | REGS_BX;
+	}
+}
+
+/* The rule in the memo's slot, any one, with one read a slot: what the fast path does not do, or could not read at
+ * once. */
+static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
+{
+	const struct unwind_rule *rule = &s->memo[slot & (NATIVE_MEMO - 1)].rule;
+	struct native_walk *walk = &s->native;
+	__u64 cfa = 0, return_address = 0, fp = walk->fp, code = 0;
+	__s32 fp_offset, released;
+
+	fp_offset = rule->fp_offset;
+	switch (rule->kind) {
+	case UNWIND_SP:
+		cfa = walk->sp + rule->cfa_offset;
+		break;
+	case UNWIND_CLONE:
+		if (!walk->behind && native_register(walk, REG_RESULT, &code) && !code)
+			return native_end(walk, LOSS_NONE);
+		cfa = walk->sp + rule->cfa_offset;
+		break;
+	case UNWIND_FP:
+		cfa = walk->fp + rule->cfa_offset;
+		break;
+	case UNWIND_REGISTER:
+		if (!native_register(walk, UNWIND_NUMBER(rule->param), &cfa))
+			return native_end(walk, LOSS_BAD_RULE);
+		cfa += rule->cfa_offset;
+		break;
+	case UNWIND_RA_REGISTER:
+		/* Behind a call, which may use the register, it is in none. */
+		if (walk->behind || !native_register(walk, UNWIND_NUMBER(rule->param), &return_address))
+			return native_end(walk, LOSS_BAD_RULE);
+		cfa = walk->sp + rule->cfa_offset;
+		break;
+	case UNWIND_FP_DEREF:
+	case UNWIND_SP_DEREF:
+		cfa = (rule->kind == UNWIND_FP_DEREF ? walk->fp : walk->sp) + rule->cfa_offset;
+		if (native_read(s, cfa, &cfa))
+			return native_end(walk, LOSS_STACK_READ);
+		cfa += 8 * UNWIND_NUMBER(rule->param);
+		break;
+	case UNWIND_SP_INDEXED:
+		if (!native_register(walk, UNWIND_NUMBER(rule->param), &cfa))
+			return native_end(walk, LOSS_BAD_RULE);
+		if (native_read(s, walk->sp + 8 * cfa + rule->cfa_offset, &cfa))
+			return native_end(walk, LOSS_STACK_READ);
+		cfa += 8;
+		break;
+	case UNWIND_PLT:
+		cfa = walk->sp + 8 + ((walk->pc & 15) >= (__u32)rule->cfa_offset ? 8 : 0);
+		break;
+	case UNWIND_SIGNAL:
+		return native_step_signal(s, walk->sp + rule->cfa_offset);
+	case UNWIND_END:
+		return native_end(walk, LOSS_NONE);
+	case UNWIND_FP_CHAIN:
+		/* Small stubs have no frame pointer, such as CPython's for perf (Python/asm_trampoline.S). */
+		released = native_read(s, walk->pc, &code) ? -1 : arch_epilogue(code);
+		if (released >= 0) {
+			cfa = walk->sp + released + 8;
+			fp_offset = UNWIND_FP_SAME;
+			break;
+		}
+		if (!walk->fp || walk->fp < walk->sp)
+			return native_end(walk, LOSS_NO_MAPPING);
+		cfa = walk->fp + 16;
+		fp_offset = -16;
+		break;
+	case UNWIND_NO_TABLE:
+		return native_end(walk, LOSS_NO_TABLES);
+	case UNWIND_NO_ANSWER:
+		return native_end(walk, LOSS_NO_ANSWER);
+	case UNWIND_OTHER_STACK:
+		return native_end(walk, LOSS_OTHER_STACK);
+	case UNWIND_NO_MAPPING:
+		walk->unmapped = 1;
+		return native_end(walk, LOSS_NO_MAPPING);
+	case UNWIND_UNSUPPORTED:
+		return native_end(walk, LOSS_BAD_RULE);
+	default:
+		return native_end(walk, LOSS_NO_RULE);
+	}
+	if (rule->kind == UNWIND_RA_REGISTER) {
+		if (cfa < walk->sp)
+			return native_end(walk, LOSS_ODD_STACK);
+	} else {
+		if (cfa <= walk->sp)
+			return native_end(walk, LOSS_ODD_STACK);
+		if (native_read(s, cfa - 8, &return_address))
+			return native_end(walk, LOSS_STACK_READ);
+	}
+	if (fp_offset != UNWIND_FP_SAME && fp_offset != UNWIND_FP_UNDEFINED)
+		if (native_read(s, fp_offset == UNWIND_FP_AT_FP ? walk->fp : cfa + fp_offset, &fp))
+			return native_end(walk, LOSS_STACK_READ);
+	native_restore_bx(s, rule, cfa);
+	walk->pc = return_address;
+	walk->sp = cfa;
+	walk->fp = fp;
+	walk->behind = 1;
+	return return_address ? 0 : native_end(walk, LOSS_NONE);
+}
+WALK_GLOBAL(int, native_step_slow, __u32)
+
+/* Fills the window so that it holds [low, cfa). 0 when it does. */
+static __noinline int native_load_window(struct scratch *s, __u64 low, __u64 cfa)
+{
+	struct native_walk *walk = &s->native;
+	__u64 end = ((cfa - 8) | (PAGE_BYTES - 1)) + 1;
+	__u64 size;
+
+	low &= ~7ull;
+	size = end - low;
+	if ((cfa & 7) || size > PAGE_BYTES + WINDOW_SLACK)
+		return -1;
+	walk_opaque(size);
+	if (size > PAGE_BYTES + WINDOW_SLACK)
+		return -1;
+	walk->window_start = walk->window_end = 0;
+	if (walk_read_user(s, walk->window, (__u32)size, low))
+		return -1;
+	walk->window_start = low;
+	walk->window_end = low + size;
+	return 0;
+}
+
+static __always_inline __u64 native_window_word(const struct native_walk *walk, __u64 address)
+{
+	__u64 at = (address - walk->window_start) >> 3;
+
+	walk_opaque(at);
+	return walk->window[at & (WINDOW_WORDS - 1)];
+}
+
+/* Records the current frame as number `index` and moves to its caller. Not 0 when the walk has ended. */
+static __always_inline int native_step(struct scratch *s, __u32 index)
+{
+	struct native_walk *walk = &s->native;
+	const struct unwind_rule *rule;
+	struct native_memo *memo;
+	__u64 lookup = walk->pc - walk->behind, key = lookup ^ walk->memo_key;
+	__u64 sp = walk->sp, fp = walk->fp, cfa, low, slot, bx_slot;
+	__u32 memo_slot = (lookup * 0x9e3779b97f4a7c15ull) >> 52 & (NATIVE_MEMO - 1);
+
+	walk_opaque(index);
+	s->native_stack.frames[index & (NATIVE_FRAMES_MAX - 1)] = walk->pc | (__u64)walk->behind << 63;
+	walk->hash = hash_mix(walk->hash, walk->pc);
+	walk->count++;
+
+	memo = &s->memo[memo_slot];
+	if (memo->key != key) {
+		rule = table_rule(s, WALK_CALL(native_find_rule, s, lookup));
+		if (!rule)
+			return native_end(walk, LOSS_NO_RULE);
+		memo->key = key;
+		memo->rule = *rule;
+	}
+	rule = &memo->rule;
+	if (rule->kind == UNWIND_SP)
+		cfa = sp + rule->cfa_offset;
+	else if (rule->kind == UNWIND_FP)
+		cfa = fp + rule->cfa_offset;
+	else
+		return WALK_CALL(native_step_slow, s, memo_slot);
+	if (cfa <= sp)
+		return native_end(walk, LOSS_ODD_STACK);
+
+	low = slot = cfa - 8;
+	if (rule->fp_offset <= UNWIND_FP_AT_FP || rule->param == UNWIND_BX_UNDEFINED)
+		return WALK_CALL(native_step_slow, s, memo_slot);
+	if (rule->fp_offset != UNWIND_FP_SAME) {
+		slot = cfa + rule->fp_offset;
+		if (slot > low || (slot & 7)) /* a window holds aligned words, up to the return address */
+			return WALK_CALL(native_step_slow, s, memo_slot);
+		low = slot;
+	}
+	bx_slot = cfa - 8 * (__u64)rule->param;
+	if (bx_slot < low)
+		low = bx_slot;
+	if (low < walk->window_start || cfa > walk->window_end || (cfa & 7))
+		if (native_load_window(s, low, cfa))
+			return WALK_CALL(native_step_slow, s, memo_slot);
+	walk->pc = native_window_word(walk, cfa - 8);
+	if (slot != cfa - 8)
+		walk->fp = native_window_word(walk, slot);
+	if (rule->param) {
+		walk->registers[REG_BX] = native_window_word(walk, bx_slot);
+		walk->known = REGS_BX;
+	}
+	walk->known = (walk->known & REGS_BX) | REGS_CALLER_SAVED;
+	walk->sp = cfa;
+	walk->behind = 1;
+	return walk->pc ? 0 : native_end(walk, LOSS_NONE);
+}
+
+static __always_inline int native_loop_step_in(struct scratch *s, __u32 i)
+{
+	__u32 k;
+
+#pragma GCC unroll 8
+	for (k = 0; k < NATIVE_UNROLL; k++)
+		if (native_step(s, i * NATIVE_UNROLL + k))
+			return 1;
+	return 0;
+}
+WALK_LOOP(native_loop, NATIVE_FRAMES_MAX / NATIVE_UNROLL)
+
+/*
+ * Walks from the registers in s->native (pc, sp, fp, registers; the caller also sets `hash` to the process's cookie)
+ * through the mappings of `process`. Afterwards s->native_stack.frames holds native.count PCs, innermost first, and
+ * native.loss is LOSS_NONE when the outermost frame was reached.
+ */
+static __always_inline void native_walk(struct scratch *s, const struct process_entry *process)
+{
+	struct native_walk *walk = &s->native;
+
+	walk->behind = 0;
+	walk->count = 0;
+	walk->loss = LOSS_NONE;
+	walk->done = 0;
+	walk->unmapped = 0;
+	walk->known = REGS_ALL;
+	walk->window_start = walk->window_end = 0;
+	walk->mapping.start = walk->mapping.end = 0;
+	walk->memo_key = process->generation * 0x9e3779b97f4a7c15ull;
+	walk->mapping_first = process->mapping_first;
+	walk->mapping_count = process->mapping_count;
+	native_loop(s);
+	if (!walk->done)
+		walk->loss = LOSS_NATIVE_DEPTH;
+}
+
+/* The id of the stack that was walked: its frames, its process, and how it ended. */
+static __always_inline __u64 native_stack_id(const struct scratch *s)
+{
+	__u64 id = hash_mix(s->native.hash, 2 + s->native.loss);
+
+	return id ? id : 1;
+}
+
+#endif

@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The sampler: what runs in the kernel at each tick of a perf event.
+ *
+ *   tick ─► is the process watched? ─► kernel stack ─► user registers ─► native walk ─► Python walk ─► records
+ *
+ * It collects facts and gives them no meaning: addresses, code objects, instruction offsets. Each distinct stack and
+ * code object crosses the ring buffer once; a sample names its stacks by their hashes. A sample whose process is
+ * not known yet (or has just called exec) sends its registers and a copy of its stack instead.
+ */
+#include "bpf/shim.h"
+
+#include "abi/config.h"
+#include "abi/events.h"
+#include "abi/loss.h"
+#include "bpf/native.h"
+#include "bpf/python.h"
+#include "bpf/arch_kernel_x86_64.h"
+
+#define PF_KTHREAD  0x00200000 /* include/linux/sched.h */
+#define DOUBTFUL_NS 1000000000ull
+
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile struct sampler_config loaded SEC(SAMPLER_CONFIG_SECTION) = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22); /* set by the loader */
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct process_entry);
+} processes SEC(".maps");
+
+/* When a process last called exec: its tables from before are not valid any more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+} execs SEC(".maps");
+
+/* The watched processes, unless watch_all, and when each was added; children are added when they are forked. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u64);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, PROCESSES_MAX);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct py_process);
+} python_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, PYTHON_LAYOUTS_MAX);
+	__type(key, __u32);
+	__type(value, struct py_layout);
+} python_layouts SEC(".maps");
+
+/* The thread state that was found for a thread; checked on each use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, __u64);
+} python_threads SEC(".maps");
+
+/*
+ * Ids of the stacks and code objects that user space has, each in the slot that its low bits say. One that another has
+ * displaced is sent again, and one that user space has taken out. A lookup is one load, and an insertion one store: two
+ * CPUs may overwrite each other's.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SENT_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent SEC(".maps");
+
+/* By CPU: which ticks of its clock have come; user space finds out how many have not. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the loader */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct clock_ticks);
+} ticks SEC(".maps");
+
+/* Counters that user space reads at the end. */
+enum counter { COUNTER_RUNS, COUNTER_FRAMES, COUNTER_RING_FULL, COUNTER_STACK_DROPPED, COUNTER_COUNT };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTER_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(__u32 which, __u64 by)
+{
+	__u64 *counter = bpf_map_lookup_elem(&counters, &which);
+
+	if (counter)
+		*counter += by;
+}
+
+/* Wakes user space for what cannot wait, or when a good part of the ring is full; else it looks by itself. */
+static __always_inline __u64 wakeup(bool urgent)
+{
+	if (urgent || bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline bool is_sent(__u64 id)
+{
+	__u32 slot = id & (SENT_SLOTS - 1);
+	__u64 *sent_id = bpf_map_lookup_elem(&sent, &slot);
+
+	return sent_id && *sent_id == id;
+}
+
+static __always_inline void mark_sent(__u64 id)
+{
+	__u32 slot = id & (SENT_SLOTS - 1);
+	__u64 *sent_id = bpf_map_lookup_elem(&sent, &slot);
+
+	if (sent_id)
+		*sent_id = id;
+}
+
+static __always_inline int code_known(struct scratch *s, __u64 id)
+{
+	return is_sent(id);
+}
+
+/* A page may be away for a moment (copy on write): what could not be read is sent again with the next sample. */
+static __always_inline bool code_is_whole(const struct code_event *code)
+{
+	return code->name.kind && code->filename.kind &&
+	       (code->table_copied == code->table_size || code->table_size > CODE_TABLE_MAX);
+}
+
+static __always_inline void code_send(struct scratch *s, __u32 table_bytes)
+{
+	__u64 size = sizeof(s->code.header) + table_bytes;
+
+	walk_opaque(size);
+	if (size > sizeof(s->code))
+		return;
+	if (bpf_ringbuf_output(&events, &s->code, size,
+			       wakeup(s->code.header.table_copied < s->code.header.table_size)))
+		count(COUNTER_STACK_DROPPED, 1);
+	else if (code_is_whole(&s->code.header))
+		mark_sent(s->code.header.id);
+	else
+		s->unread = 1;
+}
+
+/* Sends a stack that user space does not have yet. `stack` starts with its header. */
+static __always_inline void send_stack(void *stack, __u64 size, __u64 limit, __u64 id)
+{
+	if (is_sent(id))
+		return;
+	walk_opaque(size);
+	if (size > limit)
+		size = limit;
+	if (bpf_ringbuf_output(&events, stack, size, BPF_RB_NO_WAKEUP)) /* the sample follows, and wakes */
+		count(COUNTER_STACK_DROPPED, 1);
+	else
+		mark_sent(id);
+}
+
+static __always_inline void fill_stack_header(struct stack_event *header, const struct sample_event *sample, __u32 type,
+					      __u64 id, __u32 frames)
+{
+	header->header.type = type;
+	header->id = id;
+	header->time = sample->time;
+	header->cookie = sample->cookie;
+	header->tgid = sample->tgid;
+	header->count = frames;
+}
+
+/* Without the innermost `skip` frames. `innermost`, if not 0, takes the place of the first of the others. */
+static __noinline void take_kernel_stack(struct scratch *s, void *ctx, __u64 skip, __u64 innermost)
+{
+	__u64 hash = 1;
+	long bytes;
+	__u32 i, frames;
+
+	bytes = bpf_get_stack(ctx, s->kernel_stack.frames, KERNEL_FRAMES_MAX * 8, skip);
+	if (bytes <= 0)
+		return;
+	if (innermost)
+		s->kernel_stack.frames[0] = innermost;
+	frames = (__u32)bytes / 8;
+	for (i = 0; i < KERNEL_FRAMES_MAX; i++) {
+		if (i >= frames)
+			break;
+		hash = hash_mix(hash, s->kernel_stack.frames[i]);
+	}
+	s->sample.kernel_stack = hash;
+	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, frames);
+	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + frames * 8ull, sizeof(s->kernel_stack), hash);
+}
+
+/* Copies page `i` of the stack. A page that was never touched is a hole; many in a row are the end. */
+static __always_inline int snapshot_loop_step_in(struct scratch *s, __u32 i)
+{
+	struct snapshot_event *event = &s->snapshot.header;
+	__u32 copied = event->stack_size / PAGE_BYTES;
+
+	walk_opaque(i);
+	if (i >= SNAPSHOT_PAGES || i > copied + SNAPSHOT_HOLE)
+		return 1;
+	if (bpf_probe_read_user(s->snapshot.bytes + i * PAGE_BYTES, PAGE_BYTES,
+				(void *)(event->stack_start + i * PAGE_BYTES)))
+		return 0;
+	event->pages |= 1ull << i;
+	event->stack_size = (i + 1) * PAGE_BYTES;
+	return 0;
+}
+WALK_LOOP(snapshot_loop, SNAPSHOT_PAGES)
+
+/* Sends the registers and the top of the stack: user space finishes this sample when it has the tables. */
+static __noinline void send_snapshot(struct scratch *s)
+{
+	struct snapshot_event *event = &s->snapshot.header;
+	__u64 size;
+
+	event->header.type = EVENT_SNAPSHOT;
+	event->sequence = s->sample.sequence;
+	event->time = s->sample.time;
+	event->cookie = s->sample.cookie;
+	event->tgid = s->sample.tgid;
+	event->tid = s->sample.tid;
+	event->native_stack = s->sample.flags & SAMPLE_LATE ? 0 : s->sample.native_stack;
+	event->epoch = s->process.epoch;
+	event->stack_start = event->registers[REG_SP] & ~(__u64)(PAGE_BYTES - 1);
+	event->stack_size = 0;
+	event->pages = 0;
+	snapshot_loop(s);
+	size = sizeof(*event) + event->stack_size;
+	walk_opaque(size);
+	if (size > sizeof(s->snapshot))
+		return;
+	if (bpf_ringbuf_output(&events, &s->snapshot, size, BPF_RB_FORCE_WAKEUP))
+		count(COUNTER_STACK_DROPPED, 1);
+}
+
+/* The tables of a process, copied; NULL when it has none or they are from before its last exec. */
+static __always_inline struct process_entry *find_process(struct scratch *s, __u32 tgid)
+{
+	struct process_entry *process = bpf_map_lookup_elem(&processes, &tgid);
+	__u64 *exec;
+
+	if (!process)
+		return NULL;
+	s->process = *process;
+	process = &s->process;
+	if (process->tgid != tgid || process->check != process_entry_check(process))
+		return NULL;
+	exec = bpf_map_lookup_elem(&execs, &tgid);
+	return exec && *exec >= process->valid_from ? NULL : process;
+}
+
+/*
+ * A walk that failed in a process whose mappings change now and then may have gone by tables that were out of date:
+ * other code has taken the place of what they describe, and user space has not told yet.
+ */
+static __always_inline bool tables_doubtful(const struct scratch *s, const struct process_entry *process)
+{
+	switch (s->native.loss) {
+	case LOSS_NONE:
+	case LOSS_NATIVE_DEPTH:
+	case LOSS_STACK_READ: /* see resume.h */
+		return false;
+	}
+	return s->native.unmapped || s->sample.time < process->changed + DOUBTFUL_NS;
+}
+
+static __always_inline void take_native_stack(struct scratch *s)
+{
+	struct process_entry *process = find_process(s, s->sample.tgid);
+	struct native_walk *walk = &s->native;
+
+	/* Kept for a snapshot: the walk changes its own. */
+	s->snapshot.header.pc = walk->pc;
+	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
+	s->snapshot.header.registers[16] = walk->pc;
+	if (process) {
+		walk->hash = hash_mix(s->sample.cookie, process->epoch);
+		native_walk(s, process);
+		count(COUNTER_FRAMES, walk->count);
+		if (!tables_doubtful(s, process)) {
+			s->sample.native_loss = walk->loss;
+			s->sample.native_stack = native_stack_id(s);
+			return;
+		}
+	}
+	s->sample.flags |= SAMPLE_LATE;
+	s->sample.native_loss = LOSS_LATE;
+}
+
+static __always_inline void take_python_stack(struct scratch *s)
+{
+	struct py_process *process = bpf_map_lookup_elem(&python_processes, &s->sample.tgid);
+	struct python_walk *walk = &s->python;
+	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid, *cached, tstate = 0;
+	struct py_layout *layout;
+	__u32 index;
+
+	if (!process)
+		return;
+	s->py_process = *process;
+	process = &s->py_process;
+	if (process->tgid != s->sample.tgid || process->check != py_process_check(process))
+		return;
+	index = process->layout;
+	layout = bpf_map_lookup_elem(&python_layouts, &index);
+	if (!layout)
+		return;
+	s->sample.flags |= SAMPLE_PYTHON;
+	walk->layout = *layout;
+	walk->sequence = s->sample.sequence;
+	walk->tgid = s->sample.tgid;
+	walk->hash = walk->hash_seed = s->sample.cookie;
+	cached = bpf_map_lookup_elem(&python_threads, &key);
+	if (cached)
+		tstate = *cached;
+	python_walk(s, process, tstate);
+	if (walk->tstate && walk->tstate != tstate) {
+		tstate = walk->tstate;
+		bpf_map_update_elem(&python_threads, &key, &tstate, BPF_ANY);
+	}
+	if (walk->doubt && !walk->loss && s->sample.header.type != EVENT_RESUMED)
+		walk->loss = LOSS_PY_READ;
+	s->sample.python_loss = walk->tstate ? walk->loss : LOSS_PY_NO_THREAD;
+	count(COUNTER_FRAMES, walk->count);
+	if (walk->count && BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), vfork_done))
+		s->sample.flags |= SAMPLE_VFORK;
+	if (walk->count)
+		s->sample.python_stack = hash_mix(walk->hash, 1 + walk->loss);
+}
+
+static __always_inline void send_user_stacks(struct scratch *s)
+{
+	__u64 size;
+
+	if (s->sample.native_stack) {
+		fill_stack_header(&s->native_stack.header, &s->sample, EVENT_NATIVE_STACK, s->sample.native_stack,
+				  s->native.count);
+		size = sizeof(s->native_stack.header) + s->native.count * 8ull;
+		send_stack(&s->native_stack, size, sizeof(s->native_stack), s->sample.native_stack);
+	}
+	if (s->sample.python_stack) {
+		fill_stack_header(&s->python_stack.header, &s->sample, EVENT_PYTHON_STACK, s->sample.python_stack,
+				  s->python.count);
+		size = sizeof(s->python_stack.header) + s->python.count * sizeof(struct python_frame);
+		send_stack(&s->python_stack, size, sizeof(s->python_stack), s->sample.python_stack);
+	}
+}
+
+/*
+ * Walks the current thread's user part from the registers in the scratch's `native`, and sends it. Global, so that it
+ * is verified once for the tick and for task work.
+ */
+__noinline int take_user_stacks(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s)
+		return 0;
+	s->unread = 0;
+	s->python.stack_pointer = s->native.sp;
+	take_native_stack(s);
+	s->python.thread_id = arch_thread_pointer((struct task_struct *)bpf_get_current_task());
+	take_python_stack(s);
+	send_user_stacks(s);
+	return 0;
+}
+
+#ifdef RESUME_KFUNC
+#include "bpf/resume.h"
+#else
+static void resume_later(struct scratch *s, __u64 mm)
+{
+}
+#endif
+
+/*
+ * The kernel runs no program of an event while another BPF program, or a change of a BPF map, is under way on that CPU,
+ * and counts it nowhere. So every tick is noted, those of idle CPUs too: what is missing between the first and the last
+ * did not run.
+ */
+static __always_inline void note_tick(__u32 cpu, __u64 now)
+{
+	struct clock_ticks *at = bpf_map_lookup_elem(&ticks, &cpu);
+
+	if (!at)
+		return;
+	if (!at->count)
+		at->first = now;
+	at->last = now;
+	at->count++;
+}
+
+SEC("perf_event")
+int sample(struct bpf_perf_event_data *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tgid = pid_tgid >> 32, cpu = bpf_get_smp_processor_id();
+	struct task_struct *task, *leader;
+	struct scratch *s;
+	__u64 start, mm, now = bpf_ktime_get_ns();
+	int err;
+
+	note_tick(cpu, now);
+	if (!(__u32)pid_tgid)
+		return 0; /* idle */
+	if (!loaded.watch_all && !bpf_map_lookup_elem(&targets, &tgid))
+		return 0;
+	count(COUNTER_RUNS, 1);
+	s = scratch_at(cpu);
+	if (!s)
+		return 0;
+	s->index = cpu;
+	task = (struct task_struct *)bpf_get_current_task();
+	leader = BPF_CORE_READ(task, group_leader);
+	start = BPF_CORE_READ(leader, start_time);
+	mm = (__u64)BPF_CORE_READ(task, mm);
+
+	s->sequence++;
+	s->sample.header.type = EVENT_SAMPLE;
+	s->sample.time = now;
+	s->sample.sequence = s->sequence << 16 | cpu;
+	s->sample.cookie = hash_mix(hash_mix(hash_mix(tgid, start), mm), 0);
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
+	s->sample.tgid = tgid;
+	s->sample.tid = (__u32)pid_tgid;
+	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
+	s->sample.flags = 0;
+	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
+
+	if (!arch_in_user_mode(ctx)) {
+		s->sample.flags |= SAMPLE_IN_KERNEL;
+		take_kernel_stack(s, ctx, 0, 0);
+	}
+	if (BPF_CORE_READ(task, flags) & PF_KTHREAD) {
+		s->sample.flags |= SAMPLE_KERNEL_THREAD;
+	} else if (!mm) {
+		s->sample.flags |= SAMPLE_EXITING;
+	} else {
+		err = s->sample.flags & SAMPLE_IN_KERNEL ? arch_saved_registers(s, task, loaded.task_registers)
+							 : arch_interrupted_registers(s, ctx);
+		if (err == ARCH_NO_PROGRAM) {
+			s->sample.flags |= SAMPLE_KERNEL_THREAD;
+		} else if (err == ARCH_OTHER_MODE) {
+			s->sample.native_loss = LOSS_COMPAT;
+		} else if (err) {
+			s->sample.native_loss = LOSS_NO_USER_REGS;
+		} else {
+			take_user_stacks(cpu);
+			resume_later(s, mm);
+			if (loaded.verify_every && s->sequence % loaded.verify_every == 0 && !s->sample.native_loss)
+				s->sample.flags |= SAMPLE_VERIFY;
+		}
+	}
+	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(false)))
+		count(COUNTER_RING_FULL, 1);
+	else if (s->sample.flags & (SAMPLE_LATE | SAMPLE_VERIFY))
+		send_snapshot(s);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int process_exec(const __u64 *arguments)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u64 now = bpf_ktime_get_ns();
+
+	/*
+	 * What is known of Python here stays until user space has read the exec record: it may have put in the new
+	 * interpreter already, and an old one is harmless, because its thread states do not name this thread.
+	 */
+	bpf_map_update_elem(&execs, &tgid, &now, BPF_ANY);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_fork")
+int process_fork(const __u64 *arguments)
+{
+	struct task_struct *parent = (struct task_struct *)arguments[0], *child = (struct task_struct *)arguments[1];
+	__u32 parent_tgid = BPF_CORE_READ(parent, tgid), child_tgid = BPF_CORE_READ(child, tgid);
+	__u64 now = bpf_ktime_get_ns();
+	struct py_process *python, python_copy;
+	__u64 key, *tstate, tstate_copy;
+
+	if (parent_tgid == child_tgid)
+		return 0; /* a thread */
+	if (!loaded.watch_all) {
+		if (!bpf_map_lookup_elem(&targets, &parent_tgid))
+			return 0;
+		bpf_map_update_elem(&targets, &child_tgid, &now, BPF_ANY);
+	}
+	/* What was known of an earlier process with this pid is void. */
+	bpf_map_delete_elem(&processes, &child_tgid);
+	bpf_map_delete_elem(&execs, &child_tgid);
+	bpf_map_delete_elem(&python_processes, &child_tgid);
+	/* The child starts as a copy of its parent: the same interpreter at the same place. */
+	python = bpf_map_lookup_elem(&python_processes, &parent_tgid);
+	if (python) {
+		python_copy = *python;
+		if (python_copy.tgid != parent_tgid || python_copy.check != py_process_check(&python_copy))
+			return 0;
+		python_copy.since = now;
+		python_copy.tgid = child_tgid;
+		python_copy.check = py_process_check(&python_copy);
+		bpf_map_update_elem(&python_processes, &child_tgid, &python_copy, BPF_ANY);
+		/* And the same thread state: after a fork the interpreter takes its thread lists apart for a moment. */
+		key = bpf_get_current_pid_tgid();
+		tstate = bpf_map_lookup_elem(&python_threads, &key);
+		if (tstate) {
+			tstate_copy = *tstate;
+			key = (__u64)child_tgid << 32 | child_tgid;
+			bpf_map_update_elem(&python_threads, &key, &tstate_copy, BPF_ANY);
+		}
+	}
+	return 0;
+}

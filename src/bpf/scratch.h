@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * scratch: one CPU's working memory of the sampler, and the state of both walkers. All of it lives in a map value
+ * (an ordinary array indexed by CPU: a per-CPU map's value may not exceed 32 KiB), because mutable state on the BPF
+ * stack makes the verifier follow every path apart.
+ */
+#ifndef STRATA_BPF_SCRATCH_H
+#define STRATA_BPF_SCRATCH_H
+
+#include "bpf/shim.h"
+
+#include "abi/events.h"
+#include "abi/limits.h"
+#include "abi/python.h"
+#include "abi/tables.h"
+#include "abi/types.h"
+#include "abi/unwind.h"
+
+#define PAGE_BYTES    4096u
+#define WINDOW_SLACK  512u  /* how far below its page a window may start */
+#define WINDOW_WORDS  1024u /* > (PAGE_BYTES + WINDOW_SLACK) / 8, a power of two */
+#define NATIVE_MEMO   4096u /* entries; a power of two */
+#ifndef NATIVE_UNROLL
+#define NATIVE_UNROLL 8u /* frames a turn of the walk's loop */
+#endif
+
+struct native_memo {
+	__u64 key; /* the PC and the generation, mixed */
+	struct unwind_rule rule;
+};
+
+struct native_walk {
+	__u64 pc, sp, fp;
+	__u64 hash;
+	__u64 window_start, window_end; /* the addresses that `window` holds */
+	__u32 behind; /* what to subtract from the PC for the lookup: 1 for return addresses, 0 for interrupted code */
+	__u32 count;  /* frames so far */
+	__u32 loss;   /* enum loss, once the walk has ended */
+	__u32 done;   /* the walk has ended */
+	__u32 known;  /* which of `registers` are those of the current frame, a bit each */
+	__u32 unmapped;                     /* ended at an address without a mapping */
+	__u32 mapping_first, mapping_count; /* from the process entry */
+	__u64 memo_key;                     /* from its generation */
+	struct mapping_entry mapping;       /* the last one used */
+	__u64 registers[16]; /* by DWARF number, of the innermost frame or the last one that a signal interrupted; BX's
+			      * is carried from frame to frame */
+	__u64 signal_registers[17];
+	__u64 window[WINDOW_WORDS];
+};
+
+#define PYTHON_WINDOW      PY_TSTATE_SPAN /* the thread state is read into it, then its frames */
+#define PYTHON_FRAME_BYTES 128u           /* every field of a frame that the walker reads lies below */
+#define PYTHON_CODE_BYTES  256u
+#define PYTHON_TABLE_PROBE 256u /* bytes of the line table that take part in a code object's identity */
+#define PYTHON_MEMO        256u
+
+struct python_memo {
+	__u64 code;
+	__u64 sequence; /* of the sample in which the code object was looked at */
+	__u64 id;
+};
+
+/* 3.11, 3.12: whether the frames read so far are known to be those of their loop. */
+enum python_link {
+	PYTHON_LINK_NEWEST, /* not yet: those that the newest _PyCFrame names */
+	PYTHON_LINK_OLDER,  /* not yet: those that the one below it names */
+	PYTHON_LINK_SURE
+};
+
+struct python_walk {
+	__u64 frame; /* address of the next frame to record */
+	__u64 tstate;
+	__u64 hash;
+	__u64 hash_seed; /* the process's cookie: starts the ids of its code objects */
+	__u64 sequence;
+	__u64 thread_id;     /* pthread_self() of the thread */
+	__u64 stack_pointer; /* the thread's; 0: not known */
+	__u64 interp, found; /* while looking for the thread */
+	__u64 outer;         /* the youngest frame of the thread's other thread state, to come after this one's; or 0 */
+	__u64 window_start, window_end;
+	/* 3.11, 3.12: what the next entry frame must call its previous one, and the _PyCFrame below that which says so.
+	 */
+	__u64 base, cframe;
+	__u64 stack_top, stack_limit; /* the free part of the thread's data stack */
+	__u32 cframes;                /* base and cframe are kept */
+	__u32 link;                   /* enum python_link */
+	__u32 group;                  /* frames recorded since the last entry frame */
+	__u32 doubt;                  /* see python_walk() */
+	__u32 tracing;                /* a trace function of Python's runs */
+	__u32 pad;
+	__u64 far_frame; /* the last frame that was read apart from the window */
+	__u32 count;
+	__u32 loss;
+	__u32 done;
+	__u32 tgid;
+	struct py_layout layout;
+	__u8 window[PYTHON_WINDOW * 2 + 8];
+	__u8 far[PYTHON_FRAME_BYTES * 2 + 8];
+	__u64 code[PYTHON_CODE_BYTES / 8];
+	__u64 table[2 + PYTHON_TABLE_PROBE / 8]; /* ob_size, ob_shash, bytes: what follows PyVarObject.ob_size */
+	struct python_memo memo[PYTHON_MEMO];
+};
+
+struct scratch {
+#ifndef __bpf__
+	const struct walk_host *host;
+#else
+	__u64 host_unused;
+#endif
+	__u32 index;  /* of this element */
+	__u32 busy;   /* of those for walks in task context */
+	__u64 fault;  /* the last address that could not be read */
+	__u32 unread; /* a code object's strings or table could not be read */
+	__u32 pad;
+	__u64 sequence;
+	struct process_entry process; /* a copy that was checked */
+	struct py_process py_process; /* the same */
+	struct native_walk native;
+	struct python_walk python;
+	struct native_memo memo[NATIVE_MEMO];
+	struct sample_event sample;
+	struct {
+		struct stack_event header;
+		__u64 frames[KERNEL_FRAMES_MAX + 1];
+	} kernel_stack;
+	struct {
+		struct stack_event header;
+		__u64 frames[NATIVE_FRAMES_MAX];
+	} native_stack;
+	struct {
+		struct stack_event header;
+		struct python_frame frames[PYTHON_FRAMES_MAX];
+	} python_stack;
+	struct {
+		struct code_event header;
+		__u8 table[CODE_TABLE_MAX];
+	} code;
+	struct {
+		struct snapshot_event header;
+		__u8 bytes[SNAPSHOT_PAGES * PAGE_BYTES];
+	} snapshot;
+};
+
+/* One step of the hash that names stacks: multiply-xorshift; not cryptographic, 64 bits against accidents. */
+static __always_inline __u64 hash_mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+	return hash ^ (hash >> 32);
+}
+
+#endif

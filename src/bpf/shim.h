@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * shim: all that the walkers need from the outside, in the kernel and on the host.
+ *
+ * The walkers (native.h, python.h) are plain C over a `struct scratch`. In BPF the reads are helper calls and the
+ * tables are maps. On the host, `scratch->host` gives both: a callback that reads the watched process's memory (a
+ * snapshot, a live process, or bytes that a test made), and pointers to the tables' arrays.
+ */
+#ifndef STRATA_BPF_SHIM_H
+#define STRATA_BPF_SHIM_H
+
+#ifdef __bpf__
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+/* Remembers where a read failed: see bpf/resume.h. */
+#define walk_read_user(scratch, dst, size, address)                                                                    \
+	({                                                                                                             \
+		__u64 address_ = (address);                                                                            \
+		long err_ = bpf_probe_read_user(dst, size, (const void *)address_);                                    \
+                                                                                                                       \
+		if (err_)                                                                                              \
+			(scratch)->fault = address_;                                                                   \
+		err_;                                                                                                  \
+	})
+
+/* Hides a value's range from the compiler, so that the mask or comparison that follows stays for the verifier. */
+#define walk_opaque(value) asm volatile("" : "+r"(value))
+
+/* A word at any address: one load, which the host's C does not promise. */
+#define walk_load_u64(from) (*(const __u64 *)(from))
+
+#else
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <linux/types.h>
+
+#undef __always_inline /* glibc's lacks nothing but the plain `inline` that BPF's has */
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline      __attribute__((noinline))
+
+struct mapping_entry;
+struct unwind_rule;
+
+struct walk_host {
+	void *context;
+	/* Copies `size` bytes at `address` of the watched process; 0 or -EFAULT. */
+	int (*read)(void *context, void *dst, __u32 size, __u64 address);
+	const struct mapping_entry *mappings; /* MAPPINGS_MAX */
+	const __u64 *pages;                   /* UNWIND_PAGES_MAX */
+	const __u32 *const *slabs;            /* UNWIND_SLABS_MAX pointers, NULL where there is none */
+	const struct unwind_rule *rules;      /* UNWIND_RULES_MAX */
+};
+
+#define walk_read_user(scratch, dst, size, address)                                                                    \
+	((scratch)->host->read((scratch)->host->context, dst, (__u32)(size), address))
+#define walk_opaque(value) ((void)(value))
+
+static inline __u64 walk_load_u64(const void *from)
+{
+	__u64 word;
+
+	memcpy(&word, from, sizeof(word));
+	return word;
+}
+
+#endif
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The unwind tables of abi/tables.h as the walker reaches them: BPF maps in the kernel, arrays on the host; and the
+ * walkers' scratch.
+ *
+ * The verifier follows a static function anew at every call; a global one it checks once, by itself, but then only
+ * numbers can be passed. So what is called from many places and not for every frame is a function NAME_in(scratch,
+ * argument) with one scalar argument, and a WALK_GLOBAL(type, NAME, argument_type) after it: in BPF a global wrapper
+ * that looks the scratch up again by its index (some 5 ns), on the host nothing. WALK_CALL(NAME, scratch, argument)
+ * calls it.
+ *
+ * Long loops: after a function NAME_step_in(scratch, index), WALK_LOOP(NAME, count) makes NAME(scratch), which calls it
+ * with 0, 1, ... count - 1 until it returns other than 0. Two ways in BPF, told apart when compiling, of which the
+ * loader takes what the kernel can do:
+ *
+ *   bpf_loop          the kernel's own loop (5.17)
+ *   bounded loops     with STRATA_BOUNDED_LOOPS (sampler_bounded.bpf.c), for older kernels
+ *
+ * The verifier walks through each turn of a bounded loop, and those of a long one would be too much. So the step is a
+ * global function, verified once, whatever it does; a block of WALK_BLOCK turns around it is another one; and the loop
+ * over the blocks sees calls only. 256 x 256 turns cost the verifier a few thousand instructions, and no stack is cut
+ * short as with programs that are joined by tail calls, of which there may be 33.
+ */
+#ifndef STRATA_BPF_TABLES_H
+#define STRATA_BPF_TABLES_H
+
+#include "bpf/scratch.h"
+#include "bpf/shim.h"
+
+#ifdef __bpf__
+
+/* One element per CPU, and some for walks in task context; the loader sets the count. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+static __always_inline struct scratch *scratch_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&scratches, &index);
+}
+
+#define WALK_GLOBAL(type, name, argument_type)                                                                         \
+	__noinline type name(__u32 scratch, argument_type argument)                                                    \
+	{                                                                                                              \
+		struct scratch *s = scratch_at(scratch);                                                               \
+                                                                                                                       \
+		/* clang leaves out an argument that it sees unused; the verifier wants it all the same */             \
+		walk_opaque(argument);                                                                                 \
+                                                                                                                       \
+		return s ? name##_in(s, argument) : 0;                                                                 \
+	}
+#define WALK_CALL(name, s, argument) name((s)->index, argument)
+
+#ifdef STRATA_BOUNDED_LOOPS
+
+#define WALK_BLOCK 256u
+
+#define WALK_LOOP(name, count)                                                                                         \
+	WALK_GLOBAL(int, name##_step, __u32)                                                                           \
+	__noinline int name##_block(__u32 scratch, __u32 first)                                                        \
+	{                                                                                                              \
+		__u32 i;                                                                                               \
+                                                                                                                       \
+		for (i = 0; i < ((count) < WALK_BLOCK ? (count) : WALK_BLOCK); i++)                                    \
+			if (name##_step(scratch, first + i))                                                           \
+				return 1;                                                                              \
+		return 0;                                                                                              \
+	}                                                                                                              \
+	static __always_inline void name(struct scratch *s)                                                            \
+	{                                                                                                              \
+		__u32 first;                                                                                           \
+                                                                                                                       \
+		for (first = 0; first < (count); first += WALK_BLOCK)                                                  \
+			if (name##_block(s->index, first))                                                             \
+				break;                                                                                 \
+	}
+
+#else
+
+struct walk_context {
+	struct scratch *scratch;
+};
+
+#define WALK_LOOP(name, count)                                                                                         \
+	static long name##_callback(__u32 i, void *context)                                                            \
+	{                                                                                                              \
+		return name##_step_in(((struct walk_context *)context)->scratch, i);                                   \
+	}                                                                                                              \
+	static __always_inline void name(struct scratch *s)                                                            \
+	{                                                                                                              \
+		struct walk_context context = {.scratch = s};                                                          \
+                                                                                                                       \
+		bpf_loop(count, name##_callback, &context, 0);                                                         \
+	}
+
+#endif
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAPPINGS_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct mapping_entry);
+} mappings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_PAGES_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+} pages SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, UNWIND_RULES_MAX);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} rules SEC(".maps");
+
+/* Each inner array has one element: a slab. Declared by sizes: with BTF, 6.1 refuses inner maps made without it. */
+struct slab_template {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, UNWIND_SLAB_ROWS * sizeof(__u32));
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNWIND_SLABS_MAX);
+	__type(key, __u32);
+	__array(values, struct slab_template);
+} slabs SEC(".maps");
+
+static __always_inline const struct mapping_entry *table_mapping(struct scratch *s, __u32 index)
+{
+	return bpf_map_lookup_elem(&mappings, &index);
+}
+
+static __always_inline const __u64 *table_page(struct scratch *s, __u32 index)
+{
+	return bpf_map_lookup_elem(&pages, &index);
+}
+
+static __always_inline const struct unwind_rule *table_rule(struct scratch *s, __u32 index)
+{
+	return bpf_map_lookup_elem(&rules, &index);
+}
+
+static __always_inline const __u32 *table_slab(struct scratch *s, __u32 index)
+{
+	void *slab = bpf_map_lookup_elem(&slabs, &index);
+	__u32 zero = 0;
+
+	return slab ? bpf_map_lookup_elem(slab, &zero) : NULL;
+}
+
+#else
+
+#define WALK_GLOBAL(type, name, argument_type)
+#define WALK_CALL(name, s, argument) name##_in(s, argument)
+
+#define WALK_LOOP(name, count)                                                                                         \
+	static inline void name(struct scratch *s)                                                                     \
+	{                                                                                                              \
+		__u32 i;                                                                                               \
+                                                                                                                       \
+		for (i = 0; i < (count); i++)                                                                          \
+			if (name##_step_in(s, i))                                                                      \
+				break;                                                                                 \
+	}
+
+static inline const struct mapping_entry *table_mapping(struct scratch *s, __u32 index)
+{
+	return index < MAPPINGS_MAX ? &s->host->mappings[index] : NULL;
+}
+
+static inline const __u64 *table_page(struct scratch *s, __u32 index)
+{
+	return index < UNWIND_PAGES_MAX ? &s->host->pages[index] : NULL;
+}
+
+static inline const struct unwind_rule *table_rule(struct scratch *s, __u32 index)
+{
+	return index < UNWIND_RULES_MAX ? &s->host->rules[index] : NULL;
+}
+
+static inline const __u32 *table_slab(struct scratch *s, __u32 index)
+{
+	return index < UNWIND_SLABS_MAX ? s->host->slabs[index] : NULL;
+}
+
+#endif
+
+#endif

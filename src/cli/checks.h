@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * checks: what can be known to go wrong before any work is done. Each returns 0, or a negative errno and a diag that
+ * says what is wrong and what to do about it.
+ */
+#ifndef STRATA_CLI_CHECKS_H
+#define STRATA_CLI_CHECKS_H
+
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+
+/* A process that runs, not a thread of one. */
+int check_process(pid_t pid, struct diag *diag);
+
+/* A command that execvp() would find and may execute. */
+int check_command(const char *name, struct diag *diag);
+
+/* A sampling rate that this kernel allows. */
+int check_frequency(unsigned int frequency, struct diag *diag);
+
+/* The capabilities without which nothing can be sampled. */
+int check_capabilities(struct diag *diag);
+
+/* The pids that the kernel's part sees are those that /proc shows. */
+int check_namespace(struct diag *diag);
+
+/* Warns, in one line, of missing capabilities without which parts of stacks are lost or nameless. */
+void warn_capabilities(FILE *out);
+
+#endif

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * strata record: command line → checks → record_run() → files, --stats, summary. Everything that can be known to go
+ * wrong is checked before sampling; what goes wrong afterwards costs one file at most, never the others or the
+ * summary.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "cli/checks.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "export/export.h"
+#include "profile/profile.h"
+#include "record/record.h"
+
+#define DEFAULT_FREQUENCY 99 /* not 100: does not keep step with timers */
+#define FREQUENCY_MAX     10000
+#define DURATION_MAX_S    (366.0 * 24 * 3600)
+#define DEFAULT_MEMORY    (1ull << 30)
+#define MEMORY_LEAST      (8ull << 20)
+#define DEFAULT_OUTPUT    "strata.html"
+
+enum { OPTION_FUNCTION = OPTION_LONG_ONLY, OPTION_STATS, OPTION_STRATEGY, OPTION_MAX_MEMORY, OPTION_VERIFY };
+
+static const struct option_row options[] = {
+	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
+	{'a', "all", NULL, "sample everything that runs: the default without a target"},
+	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
+	{'d', "duration", "TIME", "stop after so many seconds; 0.5, 10s, 2m and 1h are\nunderstood too"},
+	{'o', "output", "FILE",
+	 "write this file, its format by the suffix; - is folded\nstacks on standard output; "
+	 "may be repeated (" DEFAULT_OUTPUT ")"},
+	{'t', "threads", NULL, "keep threads apart in the text formats"},
+	{OPTION_FUNCTION, "function", NULL, "one frame for each Python function, not for each line"},
+	{OPTION_STATS, "stats", "FILE", "write figures about the data's quality as JSON"},
+	{OPTION_VERIFY, "verify", NULL,
+	 "have every tenth native stack unwound a second time, by\n"
+	 "libdw, and tell how many agree; -v shows differences"},
+	{OPTION_MAX_MEMORY, "max-memory", "SIZE",
+	 "hold no more than this of what was sampled, such as 64M;\nthe rarest stacks are dropped, and counted (1G)"},
+	{OPTION_STRATEGY, "strategy", "NAME",
+	 "how the kernel part walks long stacks: loop or bounded; for\ntests, as strata takes what the kernel can do"},
+	{'v', "verbose", NULL, "tell what is being done"},
+	{'q', "quiet", NULL, "no progress and no summary; errors only"},
+	{'h', "help", NULL, "this text"},
+	{},
+};
+
+struct request {
+	VEC(pid_t) pids;
+	VEC(const char *) outputs;
+	char **command;
+	const char *stats;
+	unsigned int frequency;
+	enum walk_strategy strategy;
+	uint64_t max_memory;
+	double duration_s;
+	bool all, threads, function, verify, verbose, quiet, help;
+};
+
+static void request_deinit(struct request *request)
+{
+	vec_free(&request->pids);
+	vec_free(&request->outputs);
+}
+
+static int wrong(struct diag *diag, char letter, const char *value, const char *wanted)
+{
+	return diag_fail(diag, EINVAL, "cli.value", "-%c %s: %s", letter, *value ? value : "''", wanted);
+}
+
+/* A whole number without sign or blanks, low .. high. */
+static bool parse_number(const char *text, size_t size, unsigned long low, unsigned long high, unsigned long *ret)
+{
+	unsigned long value = 0;
+	size_t i;
+
+	if (!size)
+		return false;
+	for (i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9' || value > high)
+			return false;
+		value = value * 10 + (unsigned long)(text[i] - '0');
+	}
+	if (value < low || value > high)
+		return false;
+	*ret = value;
+	return true;
+}
+
+static int parse_pids(const char *list, struct request *request, struct diag *diag)
+{
+	const char *at = list, *end;
+	unsigned long pid = 0;
+	size_t i;
+
+	for (;; at = end + 1) {
+		end = strchrnul(at, ',');
+		if (!parse_number(at, (size_t)(end - at), 1, INT_MAX, &pid))
+			return wrong(diag, 'p', list, "not a list of process ids, such as 123,456");
+		for (i = 0; i < request->pids.count && request->pids.at[i] != (pid_t)pid; i++)
+			;
+		if (i == request->pids.count && vec_push(&request->pids, (pid_t)pid))
+			return diag_fail(diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
+		if (!*end)
+			return 0;
+	}
+}
+
+static int parse_frequency(const char *text, struct request *request, struct diag *diag)
+{
+	unsigned long value = 0;
+
+	if (!parse_number(text, strlen(text), 1, FREQUENCY_MAX, &value))
+		return wrong(diag, 'F', text, "the frequency is a whole number from 1 to 10000");
+	request->frequency = (unsigned int)value;
+	return 0;
+}
+
+static int parse_duration(const char *text, struct request *request, struct diag *diag)
+{
+	static const char wanted[] = "the duration is a time above 0, such as 10, 0.5, 10s, 2m or 1h";
+	size_t digits = strspn(text, "0123456789.");
+	char *end = NULL;
+	double value;
+
+	if (!digits)
+		return wrong(diag, 'd', text, wanted);
+	value = strtod(text, &end);
+	if (end != text + digits)
+		return wrong(diag, 'd', text, wanted);
+	if (!strcmp(end, "m"))
+		value *= 60;
+	else if (!strcmp(end, "h"))
+		value *= 3600;
+	else if (*end && strcmp(end, "s"))
+		return wrong(diag, 'd', text, wanted);
+	if (!(value > 0) || value > DURATION_MAX_S)
+		return wrong(diag, 'd', text, wanted);
+	request->duration_s = value;
+	return 0;
+}
+
+static int parse_memory(const char *text, struct request *request, struct diag *diag)
+{
+	static const char units[] = "KMGT";
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text[digits] ? strchr(units, text[digits]) : NULL;
+	unsigned long value = 0;
+	unsigned int shift = unit ? 10 * (unsigned int)(unit - units + 1) : 0;
+
+	if (!parse_number(text, digits, 1, ULONG_MAX >> 1, &value) || (text[digits] && (!unit || text[digits + 1])) ||
+	    value > UINT64_MAX >> 1 >> shift || value << shift < MEMORY_LEAST)
+		return diag_fail(diag, EINVAL, "cli.value", "--max-memory %s: a size from 8M on, such as 64M or 2G",
+				 *text ? text : "''");
+	request->max_memory = (uint64_t)value << shift;
+	return 0;
+}
+
+static int parse_strategy(const char *text, struct request *request, struct diag *diag)
+{
+	if (!strcmp(text, "loop"))
+		request->strategy = WALK_STRATEGY_LOOP;
+	else if (!strcmp(text, "bounded"))
+		request->strategy = WALK_STRATEGY_BOUNDED;
+	else
+		return diag_fail(diag, EINVAL, "cli.value", "--strategy %s: known are loop and bounded",
+				 *text ? text : "''");
+	return 0;
+}
+
+static int add_output(const char *path, struct request *request, struct diag *diag)
+{
+	size_t i;
+
+	for (i = 0; i < request->outputs.count; i++)
+		if (!strcmp(request->outputs.at[i], path))
+			return wrong(diag, 'o', path, "is named twice");
+	if (vec_push(&request->outputs, path))
+		return diag_fail(diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
+	return 0;
+}
+
+static int take_option(void *context, int id, const char *value, struct diag *diag)
+{
+	struct request *request = context;
+
+	switch (id) {
+	case 'p':
+		return parse_pids(value, request, diag);
+	case 'F':
+		return parse_frequency(value, request, diag);
+	case 'd':
+		return parse_duration(value, request, diag);
+	case 'o':
+		return add_output(value, request, diag);
+	case 'a':
+		request->all = true;
+		return 0;
+	case 't':
+		request->threads = true;
+		return 0;
+	case 'v':
+		request->verbose = true;
+		return 0;
+	case 'q':
+		request->quiet = true;
+		return 0;
+	case OPTION_FUNCTION:
+		request->function = true;
+		return 0;
+	case OPTION_STATS:
+		request->stats = value;
+		return 0;
+	case OPTION_VERIFY:
+		request->verify = true;
+		return 0;
+	case OPTION_MAX_MEMORY:
+		return parse_memory(value, request, diag);
+	case OPTION_STRATEGY:
+		return parse_strategy(value, request, diag);
+	default:
+		request->help = true;
+		return 1;
+	}
+}
+
+/* The format of an output: by its suffix; folded for pipes and devices without one. NULL: unknown. */
+static const struct exporter *exporter_of(const char *path)
+{
+	const struct exporter *exporter = exporter_for(path);
+
+	return exporter || !output_is_direct(path) ? exporter : exporter_for("-");
+}
+
+static int check_suffix(const char *path, struct diag *diag)
+{
+	char known[256] = "";
+	const struct exporter *exporter;
+	unsigned int i;
+	size_t used;
+
+	if (exporter_of(path))
+		return 0;
+	for (i = 0; (exporter = exporter_at(i)); i++) {
+		used = strlen(known);
+		snprintf(known + used, sizeof(known) - used, "%s%s", i ? ", " : "", exporter->suffix);
+	}
+	return diag_fail(diag, EINVAL, "cli.suffix", "-o %s: the suffix names no format: known are %s", path, known);
+}
+
+/* What the command line asks for; 0 or a negative errno and a diag. */
+static int parse(struct request *request, int argc, char **argv, struct diag *diag)
+{
+	int err = options_parse(options, argc, argv, take_option, request, diag);
+	size_t i;
+
+	if (err <= 0)
+		return err;
+	if (err < argc)
+		request->command = argv + err;
+	else if (argc > 1 && !strcmp(argv[argc - 1], "--"))
+		return diag_fail(diag, EINVAL, "cli.target", "-- is not followed by a command");
+	if (request->command && (request->all || request->pids.count))
+		return diag_fail(diag, EINVAL, "cli.target", "%s and the command %s: give one target",
+				 request->all ? "-a" : "-p", *request->command);
+	if (request->all && request->pids.count)
+		return diag_fail(diag, EINVAL, "cli.target", "-a and -p: give one target");
+	if (!request->command && !request->pids.count)
+		request->all = true;
+	if (!request->outputs.count && add_output(DEFAULT_OUTPUT, request, diag))
+		return -ENOMEM;
+	for (i = 0; i < request->outputs.count; i++) {
+		err = check_suffix(request->outputs.at[i], diag);
+		if (err)
+			return err;
+		if (request->stats && !strcmp(request->stats, request->outputs.at[i]))
+			return diag_fail(diag, EINVAL, "cli.stats", "--stats %s: is named by -o, too", request->stats);
+	}
+	return 0;
+}
+
+static int check(const struct request *request, struct diag *diag)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && i < request->pids.count; i++)
+		err = check_process(request->pids.at[i], diag);
+	if (!err && request->command)
+		err = check_command(*request->command, diag);
+	for (i = 0; !err && i < request->outputs.count; i++)
+		err = output_check(request->outputs.at[i], diag);
+	if (!err && request->stats)
+		err = output_check(request->stats, diag);
+	if (!err)
+		err = check_frequency(request->frequency, diag);
+	if (!err)
+		err = check_namespace(diag);
+	return err ? err : check_capabilities(diag);
+}
+
+/* One result: how to write it, and what to call it. */
+struct result {
+	const char *path;
+	const char *suffix, *description;
+	const struct exporter *exporter; /* NULL: the figures of --stats */
+	const struct profile *profile;
+	struct export_options options;
+};
+
+static int write_content(FILE *out, const void *context, struct diag *diag)
+{
+	const struct result *result = context;
+
+	if (!result->exporter)
+		return export_stats(out, result->profile, diag);
+	return result->exporter->write(out, result->profile, &result->options, diag);
+}
+
+/* Writes one result where it was wanted, or somewhere else and says so. False when it is not where it was wanted. */
+static bool deliver(const struct result *result)
+{
+	struct diag diag = {};
+	char *kept = NULL;
+	int err = output_write(result->path, write_content, result, &diag);
+
+	if (!err)
+		return true;
+	if (err == -EPIPE)
+		fprintf(stderr, "strata: %s: nobody reads on\n", diag.text);
+	else if (!output_rescue(result->suffix, write_content, result, &kept))
+		fprintf(stderr, "strata: %s; it was written to %s instead\n", diag.text, kept);
+	else
+		fprintf(stderr, "strata: %s; there was no room in $TMPDIR or /tmp either: only the summary is kept\n",
+			diag.text);
+	free(kept);
+	return false;
+}
+
+static struct result result_of(const struct request *request, const struct profile *profile, size_t index)
+{
+	struct result result = {.profile = profile, .options.threads = request->threads};
+
+	if (index == request->outputs.count) {
+		result.path = request->stats;
+		result.suffix = ".json";
+		result.description = "figures of the data's quality";
+		return result;
+	}
+	result.path = request->outputs.at[index];
+	result.exporter = exporter_of(result.path);
+	result.suffix = result.exporter->suffix;
+	result.description = result.exporter->description;
+	return result;
+}
+
+/* Every file, then the summary, then where the files are. */
+static int report(const struct request *request, const struct profile *profile)
+{
+	const char *no_color = getenv("NO_COLOR");
+	bool color = isatty(STDERR_FILENO) && !(no_color && *no_color);
+	size_t count = request->outputs.count + (request->stats ? 1 : 0), i;
+	bool *there = calloc(count + 1, sizeof(*there));
+	int status = there ? CLI_DONE : CLI_FAILED;
+
+	/* A reader of standard output who leaves must not cost the other files. */
+	signal(SIGPIPE, SIG_IGN);
+	for (i = 0; there && i < count; i++) {
+		struct result result = result_of(request, profile, i);
+
+		there[i] = deliver(&result);
+		if (!there[i])
+			status = CLI_FAILED;
+	}
+	if (!request->quiet || status != CLI_DONE)
+		export_summary(stderr, profile, color);
+	for (i = 0; there && !request->quiet && i < count; i++) {
+		struct result result = result_of(request, profile, i);
+
+		if (there[i] && !output_is_direct(result.path))
+			fprintf(stderr, "wrote %s: %s\n", result.path, result.description);
+	}
+	free(there);
+	return status;
+}
+
+static int record(const struct request *request, double started_at)
+{
+	const char *terminal = getenv("TERM");
+	struct record_options record_options = {
+		.pids = request->pids.at,
+		.pid_count = request->pids.count,
+		.command = request->command,
+		.all = request->all,
+		.frequency = request->frequency,
+		.strategy = request->strategy,
+		.verify = request->verify,
+		.max_memory = request->max_memory,
+		.duration_s = request->duration_s,
+		.function = request->function,
+		.verbose = request->verbose,
+		.progress = !request->quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb"),
+		.started_at = started_at,
+	};
+	struct profile *profile = profile_create();
+	struct record_result result = {};
+	struct diag diag = {};
+	int status;
+
+	if (!profile) {
+		diag_fail(&diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
+		return cli_fail(CLI_FAILED, &diag);
+	}
+	if (!request->quiet)
+		warn_capabilities(stderr);
+	if (record_run(&record_options, profile, &result, &diag)) {
+		profile_destroy(profile);
+		return cli_fail(CLI_FAILED, &diag);
+	}
+	status = report(request, profile);
+	profile_destroy(profile);
+	return status == CLI_DONE && request->command ? result.command_status : status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+	struct request request = {.frequency = DEFAULT_FREQUENCY, .max_memory = DEFAULT_MEMORY};
+	struct diag diag = {};
+	struct timespec now;
+	int status;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (parse(&request, argc, argv, &diag)) {
+		status = cli_fail(CLI_USAGE, &diag);
+	} else if (request.help) {
+		command_help(stdout, self);
+		status = cli_flush();
+	} else if (check(&request, &diag)) {
+		status = cli_fail(CLI_FAILED, &diag);
+	} else {
+		status = record(&request, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
+	}
+	request_deinit(&request);
+	return status;
+}
+
+static void more_help(FILE *out)
+{
+	const struct exporter *exporter;
+	unsigned int i;
+
+	fputs("\nFormats, by suffix:\n", out);
+	for (i = 0; (exporter = exporter_at(i)); i++)
+		fprintf(out, "  %-20s %s\n", exporter->suffix, exporter->description);
+	fputs("\nCtrl-C ends the recording and writes the files; a second one leaves at once.\n"
+	      "The exit status is the command's own when a command was given; 1: failed; 2: wrong usage.\n",
+	      out);
+}
+
+const struct command command_record = {
+	.name = "record",
+	.summary = "samples what runs and writes a flame graph, pprof, folded stacks or speedscope",
+	.usage = "[-p PID,... | -a | [--] COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
+	.options = options,
+	.more_help = more_help,
+	.run = run,
+};

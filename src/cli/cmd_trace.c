@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* strata trace, and bpftrace's command line when started under that name. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "cli/bpftrace_info.h"
+#include "cli/checks.h"
+#include "cli/command.h"
+#include "lang/list.h"
+#include "trace/trace.h"
+
+enum {
+	OPTION_UNSAFE = OPTION_LONG_ONLY,
+	OPTION_DRY_RUN,
+	OPTION_INFO,
+	OPTION_NO_WARNINGS,
+	OPTION_PROBE_FILTER,
+	OPTION_MODE,
+	OPTION_WITHOUT_VALUE,
+	OPTION_WITH_VALUE
+};
+
+/* The first ones are those that bpftrace's command line alone has, for when strata is started under its name. */
+#define ROWS_OF_BPFTRACE 7
+
+static const struct option_row rows[] = {
+	{'c', "cmd", "COMMAND", "as --command"},
+	{'I', "include-dir", "FOLDER", "without effect"},
+	{'V', "version", NULL, "print the version"},
+	{OPTION_INFO, "info", NULL, "what the kernel can do"},
+	{OPTION_WITHOUT_VALUE, "verify-llvm-ir", NULL, "without effect"},
+	{OPTION_WITHOUT_VALUE, "usdt-file-activation", NULL, "without effect"},
+	{OPTION_WITH_VALUE, "include", "FILE", "without effect"},
+	/* ROWS_OF_BPFTRACE until here. */
+	{'e', "execute", "PROGRAM", "run this program"},
+	{'p', "pid", "PID", "attach to this process only, and end with it"},
+	{'c', "command", "COMMAND", "start this command, and end with it"},
+	{'f', "format", "FORMAT", "how the output is written: text or json"},
+	{'o', "output", "FILE", "write the output there instead of to stdout"},
+	{'l', "list", NULL, "list the places that the PATTERNs behind mean"},
+	{'q', "quiet", NULL, "print nothing but what the program prints"},
+	{'B', "buffering", "MODE", "when the output is written: line, full or none"},
+	{'d', "debug", "STAGE", "print what the compiler makes: ast, types,\ninstructions, or all"},
+	{'v', "verbose", NULL, "argument types with -l; the verifier's log when\nit refuses a program"},
+	{'k', "warnings", NULL, "as bpftrace has it; without effect"},
+	{OPTION_UNSAFE, "unsafe", NULL, "allow system() and signal()"},
+	{OPTION_DRY_RUN, "dry-run", NULL, "compile and load, attach nothing"},
+	{OPTION_NO_WARNINGS, "no-warnings", NULL, "print no warnings"},
+	{OPTION_PROBE_FILTER, "probe-filter", "REGEX", "attach only to places whose names match this"},
+	{OPTION_MODE, "mode", "MODE", "bench: measure the actions of bench:NAME"},
+	{'h', "help", NULL, "this text"},
+	{},
+};
+
+#define PID_LIMIT (4 << 20) /* PID_MAX_LIMIT of the kernel's include/linux/threads.h */
+
+struct request {
+	const struct command *self;
+	const char *program, *file, *output, *command, *probe_filter;
+	struct trace_options trace;
+	struct compile_dump dump;
+	pid_t pid;
+	bool list, unsafe, hide_warnings;
+	char **argv; /* of the command */
+	VEC(const char *) parameters, named;
+};
+
+/* The words of bpftrace's own failures, for who reads them under that name. */
+static int fail(const struct request *request, enum cli_status status, const struct diag *diag)
+{
+	if (request->self != &command_bpftrace)
+		return cli_fail(status, diag);
+	fprintf(stderr, "ERROR: %s\n", diag->text);
+	return status;
+}
+
+static int take_stage(struct request *request, const char *value, struct diag *diag)
+{
+	bool all = !strcmp(value, "all");
+
+	if (!all && strcmp(value, "ast") && strcmp(value, "types") && strcmp(value, "instructions"))
+		return diag_fail(diag, EINVAL, "cli.debug", "-d %s: the stages are ast, types, instructions and all",
+				 value);
+	request->dump.ast |= all || !strcmp(value, "ast");
+	request->dump.types |= all || !strcmp(value, "types");
+	request->dump.instructions |= all || !strcmp(value, "instructions");
+	return 0;
+}
+
+static int take_buffering(const char *value, struct diag *diag)
+{
+	if (strcmp(value, "line") && strcmp(value, "full") && strcmp(value, "none"))
+		return diag_fail(diag, EINVAL, "cli.buffering", "-B %s: the modes are line, full and none", value);
+	if (!strcmp(value, "line"))
+		setvbuf(stdout, NULL, _IOLBF, 0);
+	else if (!strcmp(value, "none"))
+		setvbuf(stdout, NULL, _IONBF, 0);
+	return 0;
+}
+
+static int take_pid(struct request *request, const char *value, struct diag *diag)
+{
+	char *end;
+	long pid = strtol(value, &end, 10);
+
+	if (end == value)
+		return diag_fail(diag, EINVAL, "cli.pid", "Failed to parse pid: invalid integer: %s", value);
+	if (*end)
+		return diag_fail(diag, EINVAL, "cli.pid", "Failed to parse pid: invalid trailing bytes: %s", value);
+	if (pid <= 0 || pid > PID_LIMIT)
+		return diag_fail(diag, EINVAL, "cli.pid", "Pid out of range: %s", value);
+	request->pid = (pid_t)pid;
+	return 0;
+}
+
+static int take_option(void *context, int id, const char *value, struct diag *diag)
+{
+	struct request *request = context;
+
+	switch (id) {
+	case 'e':
+		request->program = value;
+		return 0;
+	case 'p':
+		return take_pid(request, value, diag);
+	case 'c':
+		request->command = value;
+		return 0;
+	case 'f':
+		if (strcmp(value, "json") && strcmp(value, "text"))
+			return diag_fail(diag, EINVAL, "cli.format", "Invalid output format \"%s\"", value);
+		request->trace.json = !strcmp(value, "json");
+		return 0;
+	case 'o':
+		request->output = value;
+		return 0;
+	case 'l':
+		request->list = true;
+		return 0;
+	case 'q':
+		request->trace.quiet = true;
+		return 0;
+	case 'B':
+		return take_buffering(value, diag);
+	case 'd':
+		return take_stage(request, value, diag);
+	case 'v':
+		request->trace.verbose = true;
+		return 0;
+	case OPTION_UNSAFE:
+		request->unsafe = true;
+		return 0;
+	case OPTION_DRY_RUN:
+		request->trace.dry_run = true;
+		return 0;
+	case OPTION_NO_WARNINGS:
+		request->hide_warnings = true;
+		return 0;
+	case OPTION_MODE:
+		if (strcmp(value, "bench"))
+			return diag_fail(diag, EINVAL, "cli.mode", "--mode %s: the only mode is bench", value);
+		request->trace.bench = true;
+		return 0;
+	case OPTION_PROBE_FILTER:
+		request->probe_filter = value;
+		return 0;
+	case OPTION_INFO:
+		bpftrace_info(stdout);
+		return 1;
+	case 'h':
+		if (request->self == &command_bpftrace)
+			puts("USAGE:");
+		command_help(stdout, request->self);
+		return 1;
+	case 'V':
+		puts("bpftrace v0.27.0 (strata " STRATA_VERSION ")");
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* --- the program's text --- */
+
+static char *read_source(const char *path, size_t *size, struct diag *diag)
+{
+	bool is_stdin = !strcmp(path, "-");
+	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	size_t room = 2u << 20;
+	char *text = malloc(room);
+	ssize_t got = -1;
+
+	*size = 0;
+	if (fd >= 0 && text)
+		while (*size < room && (got = read(fd, text + *size, room - *size)) > 0)
+			*size += (size_t)got;
+	if (fd >= 0 && !is_stdin)
+		close(fd);
+	if (got >= 0)
+		return text;
+	diag_fail(diag, errno, "cli.source", "failed to open file '%s': %s", path, strerror(errno));
+	free(text);
+	return NULL;
+}
+
+/* A command as a shell would split it: blanks, quotes, backslashes; nothing is expanded. */
+static char **split_command(const char *text)
+{
+	size_t room = strlen(text) + 2, count = 0;
+	char **words = calloc(room, sizeof(*words)), *out = calloc(2, room), *to = out;
+	const char *at = text;
+	char quote = '\0';
+
+	if (!words || !out) {
+		free(words);
+		free(out);
+		return NULL;
+	}
+	while (*at) {
+		while (*at == ' ' || *at == '\t' || *at == '\n')
+			at++;
+		if (!*at)
+			break;
+		words[count++] = to;
+		for (; *at && (quote || (*at != ' ' && *at != '\t' && *at != '\n')); at++) {
+			if (quote && *at == quote)
+				quote = '\0';
+			else if (!quote && (*at == '"' || *at == '\''))
+				quote = *at;
+			else if (*at == '\\' && quote != '\'' && at[1])
+				*to++ = *++at;
+			else
+				*to++ = *at;
+		}
+		*to++ = '\0';
+	}
+	if (!count) {
+		free(out);
+		free(words);
+		return NULL;
+	}
+	return words;
+}
+
+static void free_command(char **words)
+{
+	if (words)
+		free(words[0]);
+	free(words);
+}
+
+static const char *setting(void *context, const char *name)
+{
+	char variable[64] = "BPFTRACE_";
+	size_t i;
+
+	(void)context;
+	for (i = 9; *name && i < sizeof(variable) - 1; i++, name++)
+		variable[i] = (char)(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name);
+	variable[i] = '\0';
+	return getenv(variable);
+}
+
+static const char *program_of(void *context, const char *name)
+{
+	return trace_command_program(context, name);
+}
+
+/* --- running --- */
+
+static int open_output(struct request *request, struct diag *diag)
+{
+	request->trace.out = stdout;
+	if (!request->output)
+		return 0;
+	request->trace.out = fopen(request->output, "we");
+	return request->trace.out ? 0 : diag_fail(diag, errno, "cli.output", "%s: %m", request->output);
+}
+
+static const char *source_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return !strcmp(path, "-") ? "stdin" : slash ? slash + 1 : path;
+}
+
+static struct compile_options options_of(const struct request *request)
+{
+	return (struct compile_options){.parameters = request->parameters.at,
+					.parameter_count = (uint32_t)request->parameters.count,
+					.named = request->named.at,
+					.named_count = (uint32_t)request->named.count,
+					.unsafe = request->unsafe,
+					.hide_warnings = request->hide_warnings,
+					.probe_filter = request->probe_filter,
+					.pid = request->pid,
+					.setting = setting};
+}
+
+static int list_source(const struct request *request, const char *name, const char *source, size_t size)
+{
+	const struct compile_options options = options_of(request);
+
+	return lang_list_script(name, source, size, &options, request->trace.verbose, stdout, stderr);
+}
+
+/* A script's file, or patterns. */
+static int list_argument(const struct request *request, const char *argument, struct diag *diag)
+{
+	const struct compile_options options = {.pid = request->pid};
+	size_t length = strlen(argument), size;
+	bool is_script = length > 3 && !strcmp(argument + length - 3, ".bt");
+	char *source;
+	int found;
+
+	if (is_script && access(argument, R_OK)) {
+		fprintf(stderr,
+			"WARNING: It appears that '%s' is a filename but the file does not exist. Treating '%s' as a "
+			"search pattern.\n",
+			argument, argument);
+		is_script = false;
+	}
+	if (!is_script)
+		return lang_list(argument, &options, request->trace.verbose, stdout);
+	source = read_source(argument, &size, diag);
+	if (!source)
+		return -EIO;
+	found = list_source(request, source_name(argument), source, size);
+	free(source);
+	return found;
+}
+
+static int list(const struct request *request, struct diag *diag)
+{
+	size_t i;
+	int found = 0, more = 0;
+
+	if (request->program)
+		found = list_source(request, "stdin", request->program, strlen(request->program));
+	else if (!request->parameters.count)
+		found = list_argument(request, "*", diag);
+	for (i = 0; i < request->parameters.count && !request->program && more >= 0; i++) {
+		more = list_argument(request, request->parameters.at[i], diag);
+		found += more;
+	}
+	if (diag->tag)
+		return fail(request, CLI_FAILED, diag);
+	/* bpftrace's own status does not tell whether something was found. */
+	return found > 0 || (request->self == &command_bpftrace && found == 0) ? cli_flush() : CLI_FAILED;
+}
+
+static int run_source(struct request *request, const char *name, const char *source, size_t size, struct diag *diag)
+{
+	struct compile_options options = options_of(request);
+	struct trace_command *child = NULL;
+	struct compilation compilation;
+	struct trace_result result = {};
+	int err, status = CLI_DONE;
+
+	if (request->command) {
+		request->argv = split_command(request->command);
+		if (!request->argv) {
+			diag_fail(diag, EINVAL, "cli.command", "-c: the command is empty");
+			return fail(request, CLI_USAGE, diag);
+		}
+		err = check_command(request->argv[0], diag);
+		if (!err && !request->trace.dry_run)
+			err = trace_command_create(request->argv, &child, diag);
+		if (err)
+			return fail(request, CLI_FAILED, diag);
+		request->trace.command = child;
+		options.pid = child ? trace_command_pid(child) : 0;
+		options.program = child ? program_of : NULL;
+		options.program_context = child;
+		options.command_path = request->argv[0];
+	}
+	err = lang_compile(name, source, size, &options, &request->dump, &compilation, diag);
+	report_print(&compilation.report, stderr);
+	if (!err && !diag->tag)
+		err = trace_run(&compilation, &request->trace, &result, diag);
+	if (err) {
+		status = CLI_FAILED;
+		if (diag->tag)
+			fail(request, CLI_FAILED, diag);
+	}
+	compilation_deinit(&compilation);
+	if (child) {
+		int ended = trace_command_destroy(child);
+
+		if (status == CLI_DONE && !result.has_exit)
+			status = ended;
+	}
+	if (status == CLI_DONE && result.has_exit)
+		status = result.status & 0xff;
+	return status;
+}
+
+static int run_file(struct request *request, struct diag *diag)
+{
+	size_t size;
+	char *source = read_source(request->file, &size, diag);
+	int status;
+
+	if (!source)
+		return fail(request, CLI_FAILED, diag);
+	status = run_source(request, source_name(request->file), source, size, diag);
+	free(source);
+	return status;
+}
+
+static int sort_arguments(struct request *request, int argc, char **argv, int at)
+{
+	int err = 0;
+
+	for (; at < argc && !err; at++) {
+		if (!strcmp(argv[at], "--"))
+			continue;
+		if (!strncmp(argv[at], "--", 2))
+			err = vec_push(&request->named, argv[at] + 2);
+		else if (!request->program && !request->file && !request->list)
+			request->file = argv[at];
+		else
+			err = vec_push(&request->parameters, argv[at]);
+	}
+	return err;
+}
+
+/* bpftrace takes options behind the file as well, up to "--". Gives the arguments that are none, and how many. */
+static int parse_all(struct request *request, int argc, char **argv, struct diag *diag)
+{
+	int at = options_parse(request->self->options, argc, argv, take_option, request, diag);
+
+	while (request->self == &command_bpftrace && at > 0 && at < argc && strcmp(argv[at - 1], "--") &&
+	       strcmp(argv[at], "--")) {
+		/* One argument; it is where the name is for the next round. */
+		int more;
+
+		if (sort_arguments(request, at + 1, argv, at))
+			return diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+		more = options_parse(request->self->options, argc - at, argv + at, take_option, request, diag);
+		if (more <= 0)
+			return more;
+		at += more;
+	}
+	return at;
+}
+
+static int run_trace(const struct command *self, int argc, char **argv)
+{
+	struct request request = {.self = self, .dump.out = stdout};
+	struct diag diag = {};
+	int at = parse_all(&request, argc, argv, &diag), status;
+
+	if (at < 0 && self == &command_bpftrace) {
+		fputs("USAGE:\n", stderr);
+		command_help(stderr, self);
+	}
+	if (at < 0)
+		return fail(&request, CLI_USAGE, &diag);
+	if (!at)
+		return cli_flush();
+	if (sort_arguments(&request, argc, argv, at) || open_output(&request, &diag)) {
+		status = fail(&request, CLI_FAILED, &diag);
+	} else if (request.pid && request.command) {
+		diag_fail(&diag, EINVAL, "cli.target", "-p and -c exclude each other");
+		status = fail(&request, CLI_USAGE, &diag);
+	} else if (request.pid && check_process(request.pid, &diag)) {
+		status = fail(&request, CLI_FAILED, &diag);
+	} else if (request.list) {
+		status = list(&request, &diag);
+	} else if (request.program) {
+		status = run_source(&request, "stdin", request.program, strlen(request.program), &diag);
+	} else if (request.file) {
+		status = run_file(&request, &diag);
+	} else {
+		diag_fail(&diag, EINVAL, "cli.program", "no program: give one with -e, or a file");
+		status = fail(&request, CLI_USAGE, &diag);
+	}
+	if (request.trace.out && request.trace.out != stdout)
+		fclose(request.trace.out);
+	free_command(request.argv);
+	vec_free(&request.parameters);
+	vec_free(&request.named);
+	return status;
+}
+
+const struct command command_trace = {
+	.name = "trace",
+	.summary = "runs programs in bpftrace's language when things happen",
+	.usage = "[OPTIONS] [-e PROGRAM | FILE] [ARGUMENTS]",
+	.options = rows + ROWS_OF_BPFTRACE,
+	.run = run_trace,
+};
+
+const struct command command_bpftrace = {
+	.name = "bpftrace",
+	.summary = "runs programs in bpftrace's language when things happen",
+	.usage = "[OPTIONS] [-e PROGRAM | FILE] [ARGUMENTS]",
+	.options = rows,
+	.run = run_trace,
+};

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "cli/command.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct command *const commands[] = {
+	&command_record,
+	&command_trace,
+	&command_inspect,
+	&command_doctor,
+};
+
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+const struct command *command_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < COMMAND_COUNT; i++)
+		if (!strcmp(commands[i]->name, name))
+			return commands[i];
+	return NULL;
+}
+
+void commands_help(FILE *out)
+{
+	size_t i;
+
+	fputs("usage: strata COMMAND [OPTIONS]\n"
+	      "       strata help COMMAND\n"
+	      "       strata --version\n\n"
+	      "Kernel, native and Python stacks of everything that runs on this machine.\n\n",
+	      out);
+	for (i = 0; i < COMMAND_COUNT; i++)
+		fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+}
+
+void command_help(FILE *out, const struct command *command)
+{
+	fprintf(out, "usage: strata %s %s\n\nstrata %s %s.\n\n", command->name, command->usage, command->name,
+		command->summary);
+	options_print(out, command->options);
+	if (command->more_help)
+		command->more_help(out);
+}
+
+int cli_fail(enum cli_status status, const struct diag *diag)
+{
+	fprintf(stderr, "strata: %s\n", diag->text);
+	return status;
+}
+
+int cli_flush(void)
+{
+	struct diag diag = {};
+
+	if (!fflush(stdout) && !ferror(stdout))
+		return CLI_DONE;
+	diag_fail(&diag, errno, "cli.stdout", "standard output: %m");
+	return cli_fail(CLI_FAILED, &diag);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * options: a command's options, declared once. getopt_long's arrays and the text of --help are made from the table;
+ * tests/cli/agree.t compares --help with the manual page and the shell completion.
+ */
+#ifndef STRATA_CLI_OPTIONS_H
+#define STRATA_CLI_OPTIONS_H
+
+#include <stdio.h>
+
+#include "base/diag.h"
+
+/* From here up: options that have a long name only. */
+#define OPTION_LONG_ONLY 256
+#define OPTIONS_MAX      32
+
+struct option_row {
+	int id;            /* the option's letter, or a number from OPTION_LONG_ONLY up; 0 ends a table */
+	const char *name;  /* the long name, without dashes */
+	const char *value; /* the value's name in --help; NULL for an option without one */
+	const char *help;  /* lines are broken by '\n' */
+};
+
+/* Takes one option. 0: go on; 1: enough, parse no further; negative errno and a diag: wrong. */
+typedef int (*option_handler)(void *context, int id, const char *value, struct diag *diag);
+
+/*
+ * Parses up to the first argument that is no option, or behind `--`. argv[0] is the command's name. Returns the index
+ * of that argument (argc when there is none), 0 when the handler had enough, or a negative errno and a diag.
+ */
+int options_parse(const struct option_row *rows, int argc, char **argv, option_handler handle, void *context,
+		  struct diag *diag);
+
+/* The lines of --help. */
+void options_print(FILE *out, const struct option_row *rows);
+
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "elf/debug_file.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/cursor.h"
+#include "elf/internal.h"
+
+#define DEBUG_DIR "/usr/lib/debug"
+
+/* Where `elf` is, files have the same readers. */
+static struct elf_file *open_path(const struct elf_file *elf, const char *path)
+{
+	struct foreign_files *files = elf->file ? foreign_files_of(elf->file) : NULL;
+	struct foreign_request request = {.paths = {path}};
+	struct elf_file *found = NULL;
+	struct foreign_file *file;
+	int pid;
+
+	request.place = foreign_namespace(sscanf(path, "/proc/%d/root/", &pid) == 1 ? pid : getpid());
+	if (foreign_open(files, &request, &file))
+		return NULL;
+	if (elf_file_open_foreign(file, path, &found, NULL))
+		found = NULL;
+	foreign_close(file);
+	return found;
+}
+
+static struct elf_file *open_by_build_id(const struct elf_file *elf, const char *root)
+{
+	char path[PATH_MAX], hex[2 * ELF_BUILD_ID_MAX + 1];
+	const uint8_t *id, *found_id;
+	size_t size = elf_file_build_id(elf, &id), i;
+	struct elf_file *found;
+
+	if (size < 2)
+		return NULL;
+	for (i = 0; i < size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	if (snprintf(path, sizeof(path), "%s" DEBUG_DIR "/.build-id/%.2s/%s.debug", root, hex, hex + 2) >=
+	    (int)sizeof(path))
+		return NULL;
+	found = open_path(elf, path);
+	if (!found)
+		return NULL;
+	if (elf_file_build_id(found, &found_id) == size && !memcmp(id, found_id, size))
+		return found;
+	elf_file_close(found);
+	return NULL;
+}
+
+/* The CRC of debug links is zlib's, over the whole file. */
+static bool crc_agrees(const struct elf_file *elf, uint32_t expected)
+{
+	uint8_t buffer[64 << 10];
+	uLong crc = crc32(0, NULL, 0);
+	uint64_t at = 0;
+	ssize_t got;
+
+	while ((got = foreign_read(elf->file, buffer, sizeof(buffer), at)) > 0) {
+		crc = crc32(crc, buffer, (uInt)got);
+		at += (uint64_t)got;
+	}
+	return !got && crc == expected;
+}
+
+static struct elf_file *open_link(const struct elf_file *elf, const char *path, uint32_t crc)
+{
+	struct elf_file *found = open_path(elf, path);
+
+	if (!found || crc_agrees(found, crc))
+		return found;
+	elf_file_close(found);
+	return NULL;
+}
+
+/* .gnu_debuglink: a file name, padded to 4 bytes, and a CRC. */
+static const char *debug_link(const struct elf_file *elf, uint32_t *crc)
+{
+	struct elf_section section;
+	const char *name;
+	struct cursor c;
+
+	if (!elf_file_section(elf, ".gnu_debuglink", &section) || !section.bytes)
+		return NULL;
+	c = cursor_init(section.bytes, section.size);
+	name = cursor_string(&c);
+	cursor_seek(&c, (cursor_position(&c) + 3) & ~(size_t)3);
+	*crc = cursor_u32(&c);
+	return cursor_ok(&c) && *name && !strchr(name, '/') ? name : NULL;
+}
+
+static struct elf_file *open_by_link(const struct elf_file *elf, const char *root)
+{
+	const char *elf_path = elf_file_path(elf), *slash = strrchr(elf_path, '/'), *inside = elf_path;
+	size_t root_size = strlen(root);
+	struct elf_file *found = NULL;
+	char path[3][PATH_MAX];
+	const char *name;
+	uint32_t crc;
+	size_t i;
+
+	name = debug_link(elf, &crc);
+	if (!name || !slash)
+		return NULL;
+	if (!strncmp(elf_path, root, root_size) && elf_path[root_size] == '/')
+		inside += root_size;
+	snprintf(path[0], sizeof(path[0]), "%.*s/%s", (int)(slash - elf_path), elf_path, name);
+	snprintf(path[1], sizeof(path[1]), "%.*s/.debug/%s", (int)(slash - elf_path), elf_path, name);
+	snprintf(path[2], sizeof(path[2]), "%s" DEBUG_DIR "%.*s/%s", root, (int)(slash - inside), inside, name);
+	for (i = 0; i < 3 && !found; i++)
+		found = open_link(elf, path[i], crc);
+	return found;
+}
+
+struct elf_file *elf_debug_file_open(const struct elf_file *elf, const char *debug_root)
+{
+	struct elf_file *found = open_by_build_id(elf, debug_root);
+
+	return found ? found : open_by_link(elf, debug_root);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the parts of src/elf share: the headers as parsed, and reading by offset. Structures that lie in the file are
+ * those of <elf.h> (System V gABI, chapters 4 and 5).
+ */
+#ifndef STRATA_ELF_INTERNAL_H
+#define STRATA_ELF_INTERNAL_H
+
+#include <elf.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+struct elf_section_entry {
+	struct elf_section section; /* bytes NULL */
+	uint64_t entsize;
+	uint32_t link, info;
+};
+
+/* What PT_DYNAMIC says of the dynamic symbols; vaddrs, 0 when absent. */
+struct elf_dynamic {
+	bool parsed;
+	uint64_t symtab, strtab, strsz;
+	uint64_t hash, gnu_hash;
+	uint64_t flags_1; /* DF_1_* */
+	bool needs;       /* has a DT_NEEDED */
+};
+
+/* The state that reading changes. */
+struct elf_cache {
+	struct table chunks; /* number of the chunk + 1 -> struct elf_block */
+	struct table spans;  /* offset + 1 -> struct elf_block */
+	struct elf_dynamic dynamic;
+	struct elf_file *minidebug;
+	void *minidebug_bytes;
+	bool minidebug_tried;
+};
+
+struct elf_file {
+	char *path;
+	const uint8_t *memory; /* the image, or NULL: read from the file */
+	struct foreign_file *file;
+	uint64_t size; /* of the file, when it was opened */
+	Elf64_Ehdr header;
+	VEC(struct elf_segment) segments;
+	VEC(Elf64_Phdr) other_segments; /* what is not PT_LOAD */
+	VEC(struct elf_section_entry) sections;
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	size_t build_id_size;
+	struct elf_cache *cache;
+};
+
+/* `size` bytes of the file; NULL when the file has fewer, or memory is short. They live as long as the elf_file. */
+const uint8_t *elf_file_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size);
+
+/* The bytes of a section that was parsed; NULL when it has none or they lie outside the file. */
+const uint8_t *elf_section_bytes(const struct elf_file *elf, const struct elf_section *section);
+
+/* The first section of a type; NULL when there is none. */
+const struct elf_section_entry *elf_section_of_type(const struct elf_file *elf, uint32_t type);
+
+/* The first segment of a type other than PT_LOAD; NULL when there is none. */
+const Elf64_Phdr *elf_segment_of_type(const struct elf_file *elf, uint32_t type);
+
+const struct elf_dynamic *elf_file_dynamic(const struct elf_file *elf);
+
+/* A symbol table and its strings, as bytes. `count` entries of Elf64_Sym. */
+struct elf_symtab {
+	const uint8_t *symbols;
+	size_t count;
+	const char *strings;
+	size_t strings_size;
+};
+
+/* The table behind SHT_SYMTAB or SHT_DYNSYM; the latter also by PT_DYNAMIC. False when there is none. */
+bool elf_file_symtab(const struct elf_file *elf, uint32_t type, struct elf_symtab *ret);
+
+static inline Elf64_Sym elf_symtab_at(const struct elf_symtab *table, size_t index)
+{
+	Elf64_Sym symbol;
+
+	memcpy(&symbol, table->symbols + index * sizeof(symbol), sizeof(symbol));
+	return symbol;
+}
+
+#endif

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* DT_NEEDED, DT_RPATH and DT_RUNPATH: System V ABI, chapter 5, "Dynamic Section"; $ORIGIN: ld.so(8). */
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "elf/elf_file.h"
+#include "elf/internal.h"
+
+/* What is looked for among the entries. */
+struct needed {
+	const char *names; /* the string table, which ends with a null byte */
+	uint64_t size;
+	const char *prefix, *library, *folders;
+};
+
+static void take_entry(struct needed *needed, int64_t tag, uint64_t value)
+{
+	const char *text = value < needed->size ? needed->names + value : "";
+
+	if (tag == DT_NEEDED && !needed->library && !strncmp(text, needed->prefix, strlen(needed->prefix)))
+		needed->library = text;
+	else if (tag == DT_RUNPATH || (tag == DT_RPATH && !needed->folders))
+		needed->folders = text;
+}
+
+/* Tries the folders of a search path, separated by colons; those relative to `origin`, the program's folder, as well.
+ */
+static bool find_in(const char *folders, const char *origin, const char *library, char *ret, size_t size)
+{
+	static const char *const variables[] = {"$ORIGIN", "${ORIGIN}"};
+	const char *end, *base;
+	size_t i;
+	int length;
+
+	for (; *folders; folders = *end ? end + 1 : end) {
+		end = strchrnul(folders, ':');
+		for (base = "", i = 0; i < 2 && !*base; i++) {
+			if (strncmp(folders, variables[i], strlen(variables[i])))
+				continue;
+			base = origin;
+			folders += strlen(variables[i]);
+		}
+		length = snprintf(ret, size, "%s%.*s/%s", base, (int)(end - folders), folders, library);
+		if (length > 0 && (size_t)length < size && !access(ret, R_OK))
+			return true;
+	}
+	return false;
+}
+
+bool elf_file_needed(const struct elf_file *elf, const char *prefix, const char *origin, char *ret, size_t size)
+{
+	const struct elf_dynamic *dynamic = elf_file_dynamic(elf);
+	const Elf64_Phdr *p = elf_segment_of_type(elf, PT_DYNAMIC);
+	struct needed needed = {.prefix = prefix};
+	const uint8_t *bytes;
+	struct cursor c;
+
+	if (!dynamic->needs || !p || !dynamic->strsz)
+		return false;
+	needed.names = (const char *)elf_file_bytes_at(elf, dynamic->strtab, dynamic->strsz);
+	needed.size = dynamic->strsz;
+	bytes = elf_file_bytes(elf, p->p_offset, p->p_filesz);
+	if (!needed.names || needed.names[needed.size - 1] || !bytes)
+		return false;
+	c = cursor_init(bytes, p->p_filesz);
+	while (cursor_left(&c) >= sizeof(Elf64_Dyn)) {
+		int64_t tag = cursor_s64(&c);
+
+		take_entry(&needed, tag, cursor_u64(&c));
+		if (tag == DT_NULL)
+			break;
+	}
+	if (!needed.library)
+		return false;
+	return find_in(needed.folders ? needed.folders : "", origin, needed.library, ret, size) ||
+	       find_in("/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib",
+		       origin, needed.library, ret, size);
+}

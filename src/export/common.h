@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* common: what several of the formats need. Private to src/export, but for export_json_string(). */
+#ifndef STRATA_EXPORT_COMMON_H
+#define STRATA_EXPORT_COMMON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "profile/profile.h"
+
+/* The text of every frame of a profile, and the samples in the order of their texts. */
+struct export_view {
+	const struct profile *profile;
+	char **texts;    /* by frame id: frame_format() */
+	uint32_t *ranks; /* by frame id: the text's place in the sorted order; equal texts have equal ranks */
+	const struct profile_sample **samples; /* by comm, pid and tid (with `threads`), then outermost frame inwards */
+	size_t frame_count, sample_count;
+	bool threads;
+};
+
+/* 0 or -ENOMEM with a diag; release with export_view_deinit(), also after a failure. */
+int export_view_init(struct export_view *view, const struct profile *profile, bool threads, struct diag *diag);
+void export_view_deinit(struct export_view *view);
+
+/* Whether two samples give the same line: same comm, frames' texts and, with `threads`, same thread. */
+bool export_view_same(const struct export_view *view, const struct profile_sample *a, const struct profile_sample *b);
+
+/* Flushes; 0, or the stream's error with a diag. */
+int export_finish(FILE *out, struct diag *diag);
+
+/* -ENOMEM with a diag. */
+int export_no_memory(struct diag *diag);
+
+/* 12345678 as "12,345,678"; returns the buffer, which needs 32 bytes. */
+const char *export_grouped(uint64_t number, char buffer[static 32]);
+
+#endif

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * html: the flame graph, one file that needs nothing but a browser.
+ *
+ * The page (src/export/page/) is compiled into the program; {{names}} in page.html are filled in when writing. The
+ * data goes into a <script type="application/json"> element: strings and facts as JSON, and two kinds of numbers
+ * too many for that as base64 of LEB128 numbers:
+ *
+ *   frames         for each frame: layer, name, file (both indices into strings), line
+ *   threads[].tree for each node of the thread's prefix tree, parents first (preorder):
+ *                  levels to go up from the node before (0: its child), frame, samples that ended here
+ *
+ * Sorted samples give the tree without building one: what a stack shares with the one before it is there already.
+ * Frames with equal texts are one frame. All strings are cleaned as in the other formats and escaped so that none can
+ * end the element; the page puts them into the document as text only. Its policy allows only the scripts and styles
+ * with this file's random nonce, and no request of any kind.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/strings.h"
+#include "base/table.h"
+#include "base/vec.h"
+#include "export/common.h"
+#include "export/export.h"
+#include "profile/text.h"
+
+#define NONCE_BYTES 16
+
+static const char page_html[] = {
+#include "page/page.html.inc"
+};
+static const char page_css[] = {
+#include "page/page.css.inc"
+};
+static const char tree_js[] = {
+#include "page/tree.js.inc"
+};
+static const char chart_js[] = {
+#include "page/chart.js.inc"
+};
+static const char panel_js[] = {
+#include "page/panel.js.inc"
+};
+static const char page_js[] = {
+#include "page/page.js.inc"
+};
+
+struct page {
+	FILE *out;
+	const struct profile *profile;
+	const struct export_options *options;
+	struct export_view view;
+	struct string_pool *pool;
+	struct table index_of; /* pooled string → index in strings */
+	VEC(const char *) strings;
+	char nonce[2 * NONCE_BYTES + 1];
+	int err;
+};
+
+/* Base64 of LEB128 numbers (RFC 4648, with padding), straight to the stream. */
+struct packer {
+	FILE *out;
+	uint32_t bits;
+	unsigned int bytes; /* in `bits`: 0 to 2 */
+};
+
+static void pack_flush(struct packer *to)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	unsigned int i;
+
+	if (!to->bytes)
+		return;
+	to->bits <<= 8 * (3 - to->bytes);
+	for (i = 0; i < 4; i++)
+		putc(i <= to->bytes ? digits[to->bits >> (18 - 6 * i) & 63] : '=', to->out);
+	to->bits = to->bytes = 0;
+}
+
+static void pack(struct packer *to, uint64_t number)
+{
+	do {
+		to->bits = to->bits << 8 | (number & 0x7f) | (number > 0x7f ? 0x80 : 0);
+		number >>= 7;
+		if (++to->bytes == 3)
+			pack_flush(to);
+	} while (number);
+}
+
+static uint64_t string_index(struct page *page, const char *string)
+{
+	size_t size = text_clean(string, NULL, 0) + 1;
+	char *clean = malloc(size);
+	const char *pooled;
+	uint64_t index = 0;
+
+	if (clean)
+		text_clean(string, clean, size);
+	pooled = clean ? string_intern(page->pool, clean) : NULL;
+	free(clean);
+	if (pooled && table_get(&page->index_of, (uintptr_t)pooled, &index))
+		return index;
+	index = page->strings.count;
+	if (!pooled || vec_push(&page->strings, pooled) || table_set(&page->index_of, (uintptr_t)pooled, index))
+		page->err = -ENOMEM;
+	return index;
+}
+
+static void write_number(FILE *out, const char *key, double value)
+{
+	fprintf(out, "\"%s\":%.17g,", key, isfinite(value) ? value : 0);
+}
+
+static void write_text(FILE *out, const char *key, const char *value)
+{
+	fprintf(out, "\"%s\":", key);
+	export_json_string(out, value);
+	putc(',', out);
+}
+
+static void write_info(FILE *out, const struct profile_info *info)
+{
+	fputs("\"info\":{", out);
+	write_text(out, "command", info->command);
+	write_text(out, "host", info->hostname);
+	write_text(out, "kernel", info->kernel);
+	write_text(out, "version", info->strata_version);
+	write_number(out, "start", info->start_time);
+	write_number(out, "duration", info->duration_s);
+	fprintf(out, "\"frequency\":%u,\"cpus\":%u},\n", info->frequency, info->cpus);
+}
+
+static void write_quality(FILE *out, const struct profile_quality *q)
+{
+	static const char *const kinds[] = {"truncated", "partial", "lost", "note"};
+	const char *separator = "";
+	unsigned int i;
+
+	fprintf(out, "\"quality\":{\"samples\":%" PRIu64 ",\"complete\":%" PRIu64 ",\"truncated\":%" PRIu64 ",",
+		q->samples, q->complete, q->truncated);
+	fprintf(out, "\"python\":%" PRIu64 ",\"late\":%" PRIu64 ",\"stacks\":%" PRIu64 ",\"depth\":%" PRIu64 ",",
+		q->python_samples, q->late_samples, q->unique_stacks, q->max_depth);
+	fprintf(out, "\"bpfNs\":%" PRIu64 ",\"bpfRuns\":%" PRIu64 ",\"bpfFrames\":%" PRIu64 ",", q->bpf_run_ns,
+		q->bpf_runs, q->bpf_frames);
+	write_number(out, "cpu", q->self_cpu_s);
+	write_number(out, "startup", q->startup_ms);
+	fprintf(out, "\"rssKb\":%" PRIu64 ",\"losses\":[", q->self_peak_rss_kb);
+	for (i = 0; i < LOSS_COUNT; i++) {
+		if (!loss_key(i) || !q->lost[i])
+			continue;
+		fprintf(out, "%s\n{\"kind\":\"%s\",", separator, kinds[loss_kind(i)]);
+		write_text(out, "key", loss_key(i));
+		write_text(out, "meaning", loss_meaning(i));
+		write_text(out, "advice", loss_advice(i));
+		fprintf(out, "\"count\":%" PRIu64 "}", q->lost[i]);
+		separator = ",";
+	}
+	fputs("]},\n", out);
+}
+
+/* Frames by rank: what a node of the tree names. Collects their strings. */
+static void write_frames(struct page *page)
+{
+	const struct export_view *view = &page->view;
+	uint32_t *by_rank = calloc(view->frame_count + 1, sizeof(*by_rank));
+	struct packer packer = {.out = page->out};
+	uint32_t count = 0, i;
+
+	if (!by_rank) {
+		page->err = -ENOMEM;
+		return;
+	}
+	for (i = 0; i < view->frame_count; i++) {
+		by_rank[view->ranks[i]] = i;
+		count = view->ranks[i] >= count ? view->ranks[i] + 1 : count;
+	}
+	fputs("\"frames\":\"", page->out);
+	for (i = 0; i < count; i++) {
+		const struct frame *frame = profile_frame_at(page->profile, by_rank[i]);
+
+		pack(&packer, frame->layer);
+		pack(&packer, string_index(page, frame->name));
+		pack(&packer, string_index(page, frame->file));
+		pack(&packer, frame->line > 0 ? (uint64_t)frame->line : 0);
+	}
+	pack_flush(&packer);
+	fputs("\",\n", page->out);
+	free(by_rank);
+}
+
+static uint32_t shared_depth(const struct export_view *view, const struct profile_sample *a,
+			     const struct profile_sample *b)
+{
+	uint32_t depth = 0;
+
+	while (depth < a->depth && depth < b->depth && view->ranks[a->frames[depth]] == view->ranks[b->frames[depth]])
+		depth++;
+	return depth;
+}
+
+static bool same_thread(const struct profile_sample *a, const struct profile_sample *b)
+{
+	return a->pid == b->pid && a->tid == b->tid && !strcmp(a->comm, b->comm);
+}
+
+/* One thread's tree: the samples from `at`; returns where the next thread starts. */
+static size_t write_thread(struct page *page, size_t at)
+{
+	const struct export_view *view = &page->view;
+	const struct profile_sample *first = view->samples[at], *before = NULL;
+	struct packer packer = {.out = page->out};
+	uint64_t count = 0, empty = 0;
+	uint32_t level, shared;
+
+	fprintf(page->out, "{\"comm\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,\"tree\":\"", string_index(page, first->comm),
+		first->pid, first->tid);
+	for (; at < view->sample_count && same_thread(first, view->samples[at]); at++) {
+		const struct profile_sample *sample = view->samples[at];
+
+		count += sample->count;
+		if (at + 1 < view->sample_count && export_view_same(view, sample, view->samples[at + 1]))
+			continue;
+		if (!sample->depth)
+			empty = count;
+		shared = before ? shared_depth(view, before, sample) : 0;
+		for (level = shared; level < sample->depth; level++) {
+			pack(&packer, level == shared && before ? before->depth - shared : 0);
+			pack(&packer, view->ranks[sample->frames[level]]);
+			pack(&packer, level + 1 == sample->depth ? count : 0);
+		}
+		before = sample;
+		count = 0;
+	}
+	pack_flush(&packer);
+	fprintf(page->out, "\",\"empty\":%" PRIu64 "}", empty);
+	return at;
+}
+
+static void write_data(struct page *page)
+{
+	size_t at = 0, i;
+
+	fputs("{\"format\":1,\n", page->out);
+	write_info(page->out, profile_get_info(page->profile));
+	write_quality(page->out, profile_get_quality(page->profile));
+	fprintf(page->out, "\"byThread\":%s,\n", page->options->threads ? "true" : "false");
+	write_frames(page);
+	fputs("\"threads\":[", page->out);
+	while (at < page->view.sample_count && !page->err) {
+		fputs(at ? ",\n" : "\n", page->out);
+		at = write_thread(page, at);
+	}
+	fputs("],\n\"strings\":[", page->out);
+	for (i = 0; i < page->strings.count; i++) {
+		fputs(i ? ",\n" : "\n", page->out);
+		export_json_string(page->out, page->strings.at[i]);
+	}
+	fputs("]}", page->out);
+}
+
+static void write_escaped(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("<>&\"'", *text))
+			fprintf(out, "&#%d;", *text);
+		else
+			putc(*text, out);
+	}
+}
+
+static void write_title(struct page *page)
+{
+	char title[200];
+
+	text_clean(profile_get_info(page->profile)->command, title, sizeof(title));
+	write_escaped(page->out, *title ? title : "profile");
+}
+
+static void write_nonce(struct page *page)
+{
+	fputs(page->nonce, page->out);
+}
+
+static void write_style(struct page *page)
+{
+	fwrite(page_css, 1, sizeof(page_css), page->out);
+}
+
+static void write_script(struct page *page)
+{
+	fwrite(tree_js, 1, sizeof(tree_js), page->out);
+	fwrite(chart_js, 1, sizeof(chart_js), page->out);
+	fwrite(panel_js, 1, sizeof(panel_js), page->out);
+	fwrite(page_js, 1, sizeof(page_js), page->out);
+}
+
+static const struct blank {
+	const char *name;
+	void (*write)(struct page *page);
+} blanks[] = {
+	{"{{nonce}}", write_nonce},   {"{{title}}", write_title}, {"{{style}}", write_style},
+	{"{{script}}", write_script}, {"{{data}}", write_data},
+};
+
+static const struct blank *blank_at(const char *at, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(blanks) / sizeof(blanks[0]); i++)
+		if (size >= strlen(blanks[i].name) && !memcmp(at, blanks[i].name, strlen(blanks[i].name)))
+			return &blanks[i];
+	return NULL;
+}
+
+static void write_page(struct page *page)
+{
+	size_t at = 0;
+
+	while (at < sizeof(page_html) && !page->err) {
+		const struct blank *blank = blank_at(page_html + at, sizeof(page_html) - at);
+
+		if (blank)
+			blank->write(page);
+		else
+			putc(page_html[at], page->out);
+		at += blank ? strlen(blank->name) : 1;
+	}
+}
+
+static int make_nonce(char nonce[static 2 * NONCE_BYTES + 1])
+{
+	uint8_t bytes[NONCE_BYTES];
+	unsigned int i;
+
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
+		return -EIO;
+	for (i = 0; i < sizeof(bytes); i++)
+		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+	return 0;
+}
+
+static int html_write(FILE *out, const struct profile *profile, const struct export_options *options, struct diag *diag)
+{
+	struct page page = {.out = out, .profile = profile, .options = options};
+	int err = make_nonce(page.nonce);
+
+	if (err)
+		return diag_fail(diag, -err, "export.random", "the system gave no random numbers");
+	page.pool = string_pool_create();
+	if (!page.pool)
+		return export_no_memory(diag);
+	page.err = export_view_init(&page.view, profile, true, diag);
+	if (!page.err)
+		write_page(&page);
+	export_view_deinit(&page.view);
+	table_deinit(&page.index_of);
+	string_pool_destroy(page.pool);
+	vec_free(&page.strings);
+	return page.err ? export_no_memory(diag) : export_finish(out, diag);
+}
+
+const struct exporter export_html = {
+	.suffix = ".html",
+	.description = "a flame graph to explore in a browser, one offline file",
+	.write = html_write,
+};

@@ -1,0 +1,733 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * page.js: the controls around the chart.
+ *
+ * What is shown is one `settings` object and the zoomed node; both stand in the address's fragment, so that Back and
+ * bookmarks work. A node is written as the number of a raw node that it shows ("z=123"), or as a group's key ("z=k7"):
+ * these stay valid when layers, threads or lines change, and the nearest node that is still shown is zoomed then.
+ * Text from the profile enters the document as textContent only.
+ *
+ * For scripts and tests, window.strata has
+ *   search(text)  sets the search: { matched, total } in samples, or { error }
+ *   zoom(path)    zooms to the node that a list of frame texts leads to, from below the root; [] is the root.
+ *                 false: there is no such node
+ *   set(change)   changes settings: { show: "icicle"|"flame"|"table", byThread, functions, order, hidden: [4 booleans], thread, theme }
+ *   box(path)     where a node's box is in the window, { x, y, width, height }, or null
+ *   redraw()      draws at once; milliseconds
+ *   state()       what is shown: settings, zoom and selected (as paths), total, shown, nodes, boxes, timings
+ */
+const byId = (id) => document.getElementById(id);
+const began = performance.now();
+const profile = new Profile(JSON.parse(byId("data").textContent));
+const chart = new Chart(byId("chart"), byId("canvas"), byId("spacer"));
+const settings = {
+	show: "icicle", search: "", thread: "", byThread: profile.byThread, functions: false, order: "size",
+	hidden: [false, false, false, false],
+};
+const timings = { load: performance.now() - began, build: 0 };
+const quiet = window.matchMedia("(prefers-reduced-motion: reduce)");
+let view, found = null, searchError = "", sortBy = "self", sortUp = false, allRows = false, ready = false;
+let address = location.hash; /* that the page has shown or set itself */
+
+function element(tag, properties, ...children) {
+	const made = document.createElement(tag);
+
+	for (const [name, value] of Object.entries(properties || {}))
+		if (name in made)
+			made[name] = value;
+		else
+			made.setAttribute(name, value);
+	made.append(...children);
+	return made;
+}
+
+const grouped = (number) => Math.round(number).toLocaleString("en-US");
+
+function percent(part, whole) {
+	if (!whole || !part)
+		return "0 %";
+	const share = 100 * part / whole;
+
+	return `${share.toFixed(share >= 99.95 && part < whole ? 3 : share >= 10 ? 1 : 2)} %`;
+}
+
+/* Rounded towards what is worse: 99.999 is not 100. */
+function percentDown(part, whole) {
+	return part === whole ? "100 %" : `${(Math.floor(10000 * part / (whole || 1)) / 100).toFixed(2)} %`;
+}
+
+/* ---- the view ---- */
+
+function threadSet() {
+	const { thread } = settings, chosen = new Set();
+
+	if (!thread)
+		return null;
+	profile.threads.forEach((one, index) => {
+		if (thread === `p${one.pid}` || thread === `t${index}`)
+			chosen.add(index);
+	});
+	return chosen;
+}
+
+function tokenOf(node) {
+	return node <= 0 ? "" : view.raw[node] >= 0 ? String(view.raw[node]) : `k${view.key[node]}`;
+}
+
+function nodeOf(token) {
+	if (!token)
+		return 0;
+	if (token[0] !== "k")
+		return Math.max(0, view.shown[Number(token)] ?? 0);
+	for (let node = 1; node < view.count; node++)
+		if (view.raw[node] < 0 && view.key[node] === Number(token.slice(1)))
+			return node;
+	return 0;
+}
+
+function rebuild(zoom = view ? tokenOf(chart.zoomed) : "") {
+	const start = performance.now(), selected = view ? tokenOf(chart.selected) : "";
+
+	view = new View(profile, { ...settings, threads: threadSet() });
+	timings.build = performance.now() - start;
+	chart.setView(view);
+	chart.resize();
+	chart.selected = nodeOf(selected);
+	chart.zoom(nodeOf(zoom), false);
+	byId("empty").hidden = view.total[0] > 0;
+	byId("empty").textContent = profile.total ? "Nothing of this is shown: every layer is hidden, or the thread has no samples." :
+		"The recording has no samples: the target used no CPU time, or it ended too soon.";
+	runSearch();
+	refresh();
+}
+
+/* Shows the settings in the controls; draws. */
+function refresh() {
+	const table = settings.show === "table";
+
+	chart.flame = settings.show === "flame" || (table && chart.flame);
+	for (const button of document.querySelectorAll("[data-show]"))
+		button.setAttribute("aria-pressed", String(button.dataset.show === settings.show));
+	byId("chart").hidden = table;
+	byId("table").hidden = !table;
+	byId("by-thread").checked = settings.byThread;
+	byId("functions").checked = settings.functions;
+	byId("order").value = settings.order;
+	byId("thread").value = settings.thread;
+	if (byId("search").value !== settings.search)
+		byId("search").value = settings.search;
+	showLegend();
+	showCrumbs();
+	showDetails(chart.hovered >= 0 ? chart.hovered : chart.selected);
+	if (table)
+		showTable();
+	else
+		chart.resize();
+	chart.schedule();
+}
+
+function change(changes) {
+	const before = settings.show;
+
+	Object.assign(settings, changes);
+	if (["thread", "byThread", "functions", "order", "hidden"].some((name) => name in changes)) {
+		rebuild();
+	} else {
+		if ("search" in changes)
+			runSearch();
+		refresh();
+	}
+	if (settings.show !== before && settings.show !== "table") {
+		chart.scroller.scrollTop = settings.show === "flame" ? chart.graphHeight : 0;
+		chart.reveal(chart.zoomed, true);
+	}
+	remember(false);
+}
+
+/* ---- the address ---- */
+
+function remember(push) {
+	const words = new URLSearchParams(), put = (name, value) => value && words.set(name, value);
+
+	if (!ready)
+		return;
+	put("z", tokenOf(chart.zoomed));
+	put("v", settings.show === "icicle" ? "" : settings.show);
+	put("q", settings.search);
+	put("t", settings.thread);
+	put("g", settings.byThread === profile.byThread ? "" : settings.byThread ? "1" : "0");
+	put("l", settings.functions ? "1" : "");
+	put("s", settings.order === "size" ? "" : settings.order);
+	put("h", settings.hidden.map((hidden, layer) => hidden ? layer : "").join(""));
+	const hash = `#${words}`;
+
+	if (hash === (location.hash || "#"))
+		return;
+	if (push)
+		location.hash = hash;
+	else
+		history.replaceState(null, "", hash);
+	address = location.hash;
+}
+
+/* Back, forward, or an address typed in. */
+function travel() {
+	const before = JSON.stringify(settings);
+
+	if (location.hash === address)
+		return;
+	address = location.hash;
+	const zoom = recall();
+
+	if (JSON.stringify(settings) !== before) {
+		rebuild(zoom);
+		return;
+	}
+	chart.selected = nodeOf(zoom);
+	chart.zoom(chart.selected, !quiet.matches);
+	countInZoom();
+	refresh();
+}
+
+function recall() {
+	const words = new URLSearchParams(location.hash.slice(1)), hidden = words.get("h") || "";
+
+	settings.show = ["flame", "table"].includes(words.get("v")) ? words.get("v") : "icicle";
+	settings.search = words.get("q") || "";
+	settings.thread = words.get("t") || "";
+	settings.byThread = words.has("g") ? words.get("g") === "1" : profile.byThread;
+	settings.functions = words.get("l") === "1";
+	settings.order = words.get("s") === "name" ? "name" : "size";
+	settings.hidden = LAYERS.map((_, layer) => hidden.includes(String(layer)));
+	if (!(threadSet()?.size ?? 1))
+		settings.thread = "";
+	return words.get("z") || "";
+}
+
+/* ---- zoom and selection ---- */
+
+function zoomTo(node, selected = node) {
+	if (node < 0 || node === chart.zoomed)
+		return;
+	chart.zoom(node, !quiet.matches);
+	chart.selected = selected;
+	countInZoom();
+	refresh();
+	speak(selected);
+	remember(true);
+}
+
+/* The nearest caller that is wider: a step that can be seen. */
+function wider(node) {
+	const total = view.total[node];
+
+	for (node = view.parent[node]; node > 0 && view.total[node] <= total; node = view.parent[node])
+		;
+	return Math.max(0, node);
+}
+
+function select(node) {
+	if (node < 0)
+		return;
+	chart.selected = node;
+	chart.hovered = -1;
+	if (view.total[node] > 0 && !view.inside(node, chart.zoomed) && !view.inside(chart.zoomed, node))
+		zoomTo(wider(node), node);
+	chart.reveal(node, false);
+	showDetails(node);
+	speak(node);
+	chart.schedule();
+}
+
+function visible(node) {
+	return chart.box(node).width >= NARROW;
+}
+
+/* The box beside: a sibling, or a caller's sibling's descendant that is about as deep. */
+function beside(node, step) {
+	const depth = view.depth[node];
+
+	for (let at = node; at > 0; at = view.parent[at]) {
+		const parent = view.parent[at], from = view.start[parent], to = view.start[parent + 1];
+
+		for (let i = view.list.indexOf(at, from) + step; i >= from && i < to; i += step) {
+			let next = view.list[i];
+
+			if (!visible(next))
+				continue;
+			while (view.depth[next] < depth) {
+				const children = [...view.list.subarray(view.start[next], view.start[next + 1])].filter(visible);
+
+				if (!children.length)
+					break;
+				next = step > 0 ? children[0] : children[children.length - 1];
+			}
+			return next;
+		}
+	}
+	return node;
+}
+
+function widestChild(node) {
+	let widest = -1;
+
+	for (let i = view.start[node]; i < view.start[node + 1]; i++) {
+		const child = view.list[i];
+
+		if ((view.inside(child, chart.zoomed) || view.inside(chart.zoomed, child)) &&
+		    (widest < 0 || chart.box(child).width > chart.box(widest).width))
+			widest = child;
+	}
+	return widest < 0 ? node : widest;
+}
+
+/* ---- search ---- */
+
+function expression(text) {
+	return new RegExp(text, text === text.toLowerCase() ? "i" : "");
+}
+
+function runSearch() {
+	searchError = "";
+	found = null;
+	if (settings.search) {
+		try {
+			found = view.search(expression(settings.search), chart.zoomed);
+		} catch (error) {
+			searchError = String(error.message).replace(/^Invalid regular expression: /, "").replace(/^.*\/[a-z]*: /, "");
+		}
+	}
+	chart.found = found;
+	showFound();
+}
+
+function countInZoom() {
+	if (found)
+		found.inTop = view.search(expression(settings.search), chart.zoomed).inTop;
+	showFound();
+}
+
+function showFound() {
+	const output = byId("found");
+
+	byId("search").setAttribute("aria-invalid", String(!!searchError));
+	output.className = searchError ? "bad" : "";
+	byId("next").disabled = byId("previous").disabled = !found?.nodes.length;
+	if (searchError)
+		output.textContent = `Not an expression yet: ${searchError}`;
+	else if (!found)
+		output.textContent = "";
+	else if (!found.nodes.length)
+		output.textContent = "No match";
+	else
+		output.textContent = `${percent(found.matched, view.total[0])} matched` +
+			(chart.zoomed ? ` · ${percent(found.inTop, view.total[chart.zoomed])} of zoomed` : "");
+	output.title = found ? `${grouped(found.matched)} of ${grouped(view.total[0])} samples have a match in their stack` : "";
+}
+
+/* To the match after, or before, the selected box, around the ends. */
+function jump(step) {
+	const nodes = found?.nodes;
+
+	if (!nodes?.length)
+		return;
+	const order = (a, b) => view.x[a] - view.x[b] || view.depth[a] - view.depth[b];
+	let at = nodes.findIndex((node) => order(node, chart.selected) >= 0);
+
+	if (at < 0)
+		at = nodes.length;
+	if (step > 0 && nodes[at] === chart.selected)
+		at++;
+	else if (step < 0)
+		at--;
+	const node = nodes[(at + nodes.length) % nodes.length];
+
+	if (settings.show === "table")
+		change({ show: "icicle" });
+	if (!view.inside(node, chart.zoomed) || view.total[node] / view.total[chart.zoomed] * chart.width < 3)
+		zoomTo(node);
+	select(node);
+}
+
+/* ---- what is said about a box ---- */
+
+function layerName(node) {
+	return ["Kernel", "Native", "Python", "What is missing", "Group"][view.layer(node)];
+}
+
+function figure(value, label) {
+	return element("span", { className: "figure" }, element("b", {}, value), label);
+}
+
+function showDetails(node) {
+	const footer = byId("details"), total = view.total[node];
+
+	if (node < 0 || (node === 0 && document.activeElement !== chart.canvas && chart.zoomed === 0 && chart.hovered < 0))
+		return;
+	footer.replaceChildren(
+		element("span", { className: "frame" }, view.text(node), element("small", {}, layerName(node))),
+		figure(grouped(total), "samples"), figure(grouped(view.self[node]), "self"),
+		figure(percent(total, view.total[0]), "of all"));
+	if (chart.zoomed)
+		footer.append(figure(percent(total, view.total[chart.zoomed]), "of zoomed"));
+	if (profile.info.frequency)
+		footer.append(figure(seconds(total / profile.info.frequency), "CPU time"));
+}
+
+function seconds(value) {
+	return value >= 100 ? `${value.toFixed(0)} s` : value >= 1 ? `${value.toFixed(2)} s` : `${(value * 1000).toFixed(0)} ms`;
+}
+
+function speak(node) {
+	byId("spoken").textContent = `${view.text(node)}, ${layerName(node)}, ${grouped(view.total[node])} samples, ` +
+		`${percent(view.total[node], view.total[0])} of all, self ${grouped(view.self[node])}, level ${view.depth[node]}`;
+}
+
+function showTip(node, event) {
+	const tip = byId("tip"), total = view.total[node];
+
+	tip.replaceChildren(element("b", {}, view.text(node)), element("span", {},
+		`${layerName(node)} · ${grouped(total)} samples · ${percent(total, view.total[0])}` +
+		(chart.zoomed ? ` · ${percent(total, view.total[chart.zoomed])} of zoomed` : "") +
+		(view.self[node] ? ` · self ${percent(view.self[node], view.total[0])}` : "")));
+	tip.hidden = false;
+	const { width, height } = tip.getBoundingClientRect();
+	const left = Math.max(6, Math.min(event.clientX + 14, window.innerWidth - width - 8));
+	const below = event.clientY + 20, top = below + height > window.innerHeight - 6 ? event.clientY - height - 12 : below;
+
+	tip.style.transform = `translate(${left}px, ${Math.max(6, top)}px)`;
+}
+
+function showCrumbs() {
+	const crumbs = byId("crumbs"), path = view.path(chart.zoomed), last = path.length - 1;
+	/* The ends of a long path; what lies between is one step. */
+	const shown = path.map((node, i) => i < 3 || i > last - 4 ? node : -1);
+
+	crumbs.hidden = chart.zoomed === 0;
+	crumbs.replaceChildren();
+	shown.forEach((node, i) => {
+		if (node < 0 && shown[i - 1] < 0)
+			return;
+		if (i)
+			crumbs.append("›");
+		if (node < 0)
+			crumbs.append(element("span", { title: `${last - 6} more` }, " … "));
+		else if (i === last)
+			crumbs.append(element("b", { title: view.text(node) }, profile.nameOf(view.key[node])));
+		else
+			crumbs.append(element("button", { title: view.text(node), onclick: () => zoomTo(node) },
+				i ? profile.nameOf(view.key[node]) : "All"));
+	});
+}
+
+/* ---- legend, threads, table ---- */
+
+function toggleLayer(layer, only) {
+	const alone = settings.hidden.every((hidden, i) => hidden === (i !== layer));
+
+	change({ hidden: settings.hidden.map((hidden, i) => only ? !alone && i !== layer : i === layer ? !hidden : hidden) });
+}
+
+function makeLegend() {
+	LAYERS.forEach((name, layer) => {
+		const button = element("button", {
+			title: `${name}: press to hide or show, with Shift to see only this (${layer + 1})`,
+			onclick: (event) => toggleLayer(layer, event.shiftKey),
+		}, element("i"), name, element("small"));
+		const spot = (on) => () => {
+			chart.spotlight = on && !settings.hidden[layer] ? layer : -1;
+			chart.schedule();
+		};
+
+		button.dataset.layer = layer;
+		button.addEventListener("pointerenter", spot(true));
+		button.addEventListener("pointerleave", spot(false));
+		byId("legend").append(button);
+	});
+}
+
+function showLegend() {
+	const self = view.layers();
+
+	for (const button of byId("legend").children) {
+		const layer = Number(button.dataset.layer), hidden = settings.hidden[layer];
+
+		button.setAttribute("aria-pressed", String(!hidden));
+		button.lastChild.textContent = hidden ? "" : percent(self[layer], view.total[0]);
+		button.lastChild.title = "samples whose innermost shown frame is of this layer";
+		button.hidden = layer === MARK && !profile.layer.includes(MARK);
+	}
+}
+
+function makeThreads() {
+	const list = byId("thread"), processes = new Map();
+
+	profile.threads.forEach((thread, index) => {
+		const process = processes.get(thread.pid) || { comm: thread.comm, total: 0, threads: [] };
+
+		if (thread.tid === thread.pid)
+			process.comm = thread.comm;
+		process.total += thread.total;
+		process.threads.push({ ...thread, index });
+		processes.set(thread.pid, process);
+	});
+	list.append(element("option", { value: "" }, `All threads (${grouped(profile.threads.length)})`));
+	for (const [pid, process] of [...processes].sort((a, b) => b[1].total - a[1].total)) {
+		const group = element("optgroup", { label: `${process.comm} · pid ${pid}` });
+
+		if (process.threads.length > 1)
+			group.append(element("option", { value: `p${pid}` },
+				`${process.comm} (${pid}), whole process · ${percent(process.total, profile.total)}`));
+		for (const thread of process.threads.sort((a, b) => b.total - a.total))
+			group.append(element("option", { value: `t${thread.index}` },
+				`${thread.comm} (${thread.tid}) · ${percent(thread.total, profile.total)}`));
+		list.append(group);
+	}
+}
+
+const COLUMNS = [["name", "Function"], ["self", "Self"], ["total", "Total"]];
+
+function sortTable(column) {
+	sortUp = sortBy === column ? !sortUp : column === "name";
+	sortBy = column;
+	showTable();
+	byId("table").querySelector(`[data-column="${column}"]`).focus();
+}
+
+function headCell([column, label]) {
+	const active = sortBy === column, arrow = active ? sortUp ? " ↑" : " ↓" : "";
+	const button = element("button", { onclick: () => sortTable(column) }, label + arrow);
+
+	button.dataset.column = column;
+	return element("th", { scope: "col", "aria-sort": active ? sortUp ? "ascending" : "descending" : "none" }, button);
+}
+
+function tableRow(row, top) {
+	const meter = element("i"), text = profile.text(row.key, true);
+	const button = element("button", { title: text, onclick: () => lookFor(row.key) }, text);
+
+	meter.style.width = `${100 * row.total / (view.total[top] || 1)}%`;
+	const made = element("tr", {}, element("td", {}, button),
+		element("td", {}, `${grouped(row.self)}  ·  ${percent(row.self, view.total[top])}`),
+		element("td", {}, `${grouped(row.total)}  ·  ${percent(row.total, view.total[top])}`,
+			element("span", { className: "meter" }, meter)));
+
+	made.dataset.layer = profile.layerOf(row.key);
+	return made;
+}
+
+function showTable() {
+	const top = chart.zoomed, rows = view.functions(top), section = byId("table");
+	const filter = found ? expression(settings.search) : null;
+	const kept = filter ? rows.filter((row) => filter.test(profile.text(row.key, true)) || filter.test(profile.text(row.key, false))) : rows;
+	const sign = sortUp ? 1 : -1;
+
+	kept.sort((a, b) => sign * (sortBy === "name" ? a.key - b.key : a[sortBy] - b[sortBy]) || a.key - b.key);
+	const body = element("tbody", {}, ...kept.slice(0, allRows ? Infinity : 300).map((row) => tableRow(row, top)));
+
+	section.replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...COLUMNS.map(headCell))), body));
+	if (!kept.length)
+		section.append(element("p", {}, "No function matches."));
+	if (kept.length > 300 && !allRows)
+		section.append(element("button", { className: "more", onclick: () => { allRows = true; showTable(); } },
+			`Show all ${grouped(kept.length)} functions`));
+}
+
+/* From a row of the table to the graph, with the function searched for. */
+function lookFor(key) {
+	const quote = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+	const rest = profile.restOf(key, true);
+	const tail = profile.layerOf(key) === PYTHON ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" : quote(rest);
+
+	change({ search: `^${quote(profile.nameOf(key))}${tail}$`, show: chart.flame ? "flame" : "icicle" });
+	chart.canvas.focus();
+}
+
+/* ---- theme ---- */
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)"), strong = window.matchMedia("(prefers-contrast: more)");
+
+function applyTheme() {
+	const chosen = byId("theme").value;
+	const theme = chosen !== "auto" ? chosen : strong.matches ? "contrast" : dark.matches ? "dark" : "light";
+
+	document.documentElement.dataset.theme = theme;
+	chart.setTheme(theme);
+}
+
+/* ---- events ---- */
+
+function pointer() {
+	const { canvas } = chart;
+	let before = 0;
+	const at = (event) => {
+		const { left, top } = canvas.getBoundingClientRect();
+
+		return chart.nodeAt(event.clientX - left, event.clientY - top);
+	};
+	const leave = () => {
+		chart.hovered = -1;
+		byId("tip").hidden = true;
+		showDetails(chart.selected);
+		chart.schedule();
+	};
+
+	canvas.addEventListener("pointermove", (event) => {
+		const node = at(event);
+
+		if (node < 0) {
+			canvas.classList.remove("over");
+			leave();
+			return;
+		}
+		canvas.classList.add("over");
+		chart.hovered = node;
+		showTip(node, event);
+		showDetails(node);
+		chart.schedule();
+	});
+	canvas.addEventListener("pointerleave", leave);
+	chart.scroller.addEventListener("scroll", () => { byId("tip").hidden = true; }, { passive: true });
+	canvas.addEventListener("click", (event) => {
+		if (event.detail > 1) /* of a double click: it zooms out */
+			return;
+		before = chart.zoomed;
+		zoomTo(at(event));
+	});
+	canvas.addEventListener("dblclick", () => zoomTo(wider(before)));
+	canvas.addEventListener("focus", () => chart.schedule());
+	canvas.addEventListener("blur", () => chart.schedule());
+}
+
+function openDialog(id) {
+	byId("tip").hidden = true;
+	byId(id).showModal();
+	byId(id).scrollTop = 0; /* showModal() goes to the first button, which is at the end */
+}
+
+const outward = () => zoomTo(wider(chart.zoomed), chart.zoomed); /* Enter goes back in */
+const inward = (up) => chart.flame ? up : !up; /* does this arrow lead to callees? */
+const vertical = (up) => select(inward(up) ? widestChild(chart.selected) : Math.max(0, view.parent[chart.selected]));
+const KEYS = {
+	"/": () => byId("search").focus(), "?": () => openDialog("help"), "i": () => openDialog("quality"),
+	"n": () => jump(1), "N": () => jump(-1), "Escape": outward, "Backspace": outward,
+	"0": () => zoomTo(0), "Home": () => zoomTo(0),
+	"f": () => change({ show: settings.show === "flame" ? "icicle" : "flame" }),
+	"t": () => change({ show: settings.show !== "table" ? "table" : chart.flame ? "flame" : "icicle" }),
+	"g": () => change({ byThread: !settings.byThread }), "l": () => change({ functions: !settings.functions }),
+	"s": () => change({ order: settings.order === "size" ? "name" : "size" }),
+};
+const CHART_KEYS = {
+	"ArrowUp": () => vertical(true), "ArrowDown": () => vertical(false), "ArrowLeft": () => select(beside(chart.selected, -1)),
+	"ArrowRight": () => select(beside(chart.selected, 1)), "Enter": () => zoomTo(chart.selected), " ": () => zoomTo(chart.selected),
+};
+
+function onKey(event) {
+	const { target } = event, search = target === byId("search"), layer = /^Digit([1-4])$/.exec(event.code);
+
+	if (document.querySelector("dialog[open]"))
+		return;
+	if ((event.ctrlKey || event.metaKey) && event.key === "f") {
+		event.preventDefault();
+		byId("search").focus();
+		byId("search").select();
+		return;
+	}
+	if (event.ctrlKey || event.metaKey || event.altKey)
+		return;
+	if (search) {
+		if (event.key === "Enter")
+			jump(event.shiftKey ? -1 : 1);
+		else if (event.key === "Escape" && settings.search)
+			change({ search: "" });
+		if (event.key === "Escape") {
+			event.preventDefault();
+			chart.canvas.focus();
+		}
+		return;
+	}
+	if (target.tagName === "SELECT")
+		return;
+	const free = target === chart.canvas || target === document.body;
+	const action = KEYS[event.key] || (free && settings.show !== "table" && CHART_KEYS[event.key]);
+
+	if (action) {
+		event.preventDefault();
+		if (CHART_KEYS[event.key])
+			chart.canvas.focus();
+		action();
+	} else if (layer) {
+		event.preventDefault();
+		toggleLayer(layer[1] - 1, event.shiftKey);
+	}
+}
+
+function controls() {
+	let waiting;
+
+	for (const button of document.querySelectorAll("[data-show]"))
+		button.addEventListener("click", () => change({ show: button.dataset.show }));
+	byId("search").addEventListener("input", () => {
+		clearTimeout(waiting);
+		waiting = setTimeout(() => change({ search: byId("search").value }), 60);
+	});
+	byId("next").addEventListener("click", () => jump(1));
+	byId("previous").addEventListener("click", () => jump(-1));
+	byId("thread").addEventListener("change", () => change({ thread: byId("thread").value }));
+	byId("by-thread").addEventListener("change", () => change({ byThread: byId("by-thread").checked }));
+	byId("functions").addEventListener("change", () => change({ functions: byId("functions").checked }));
+	byId("order").addEventListener("change", () => change({ order: byId("order").value }));
+	byId("theme").addEventListener("change", applyTheme);
+	byId("quality-button").addEventListener("click", () => openDialog("quality"));
+	byId("warning-button").addEventListener("click", () => openDialog("quality"));
+	byId("help-button").addEventListener("click", () => openDialog("help"));
+	for (const media of [dark, strong])
+		media.addEventListener("change", applyTheme);
+	document.addEventListener("keydown", onKey);
+	window.addEventListener("hashchange", travel);
+	new ResizeObserver(() => chart.resize()).observe(byId("chart"));
+}
+
+const pathOf = (node) => view.path(node).slice(1).map((one) => view.text(one));
+
+window.strata = {
+	search(text) {
+		change({ search: text });
+		return searchError ? { error: searchError } : { matched: found ? found.matched : 0, total: view.total[0] };
+	},
+	zoom(path) {
+		const node = view.find(path);
+
+		zoomTo(node);
+		return node >= 0;
+	},
+	set({ theme, ...changes }) {
+		if (theme) {
+			byId("theme").value = theme;
+			applyTheme();
+		}
+		change(changes);
+	},
+	box(path) {
+		const node = view.find(path), { left, top } = chart.canvas.getBoundingClientRect(), box = node >= 0 && chart.box(node);
+
+		return box ? { ...box, x: box.x + left, y: box.y + top } : null;
+	},
+	redraw: () => chart.draw(),
+	state: () => ({
+		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, shown: view.total[0],
+		zoomedTotal: view.total[chart.zoomed], nodes: view.count, rawNodes: profile.nodes, boxes: chart.boxes,
+		timings: { ...timings, draw: chart.drawMs }, moving: !!chart.began || !!chart.pending,
+	}),
+};
+
+makeQuality();
+makeLegend();
+makeThreads();
+pointer();
+controls();
+applyTheme();
+rebuild(recall());
+if (settings.show === "flame")
+	chart.scroller.scrollTop = chart.graphHeight;
+ready = true;

@@ -1,0 +1,402 @@
+"use strict";
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tree.js: from the page's data to trees.
+ *
+ * A profile has frames, threads, and one raw tree: typed arrays over all threads' nodes, parents before children.
+ * A view is the tree that is shown: some threads, some layers, lines or functions, in an order. It is built anew
+ * whenever one of these changes, which takes tens of milliseconds for some hundred thousand nodes.
+ *
+ * A node's key says what it shows: a frame's number, or frames + n for the n-th group (commands, then threads).
+ * Frames are numbered in the order of their texts, so keys sort by name.
+ */
+const KERNEL = 0, NATIVE = 1, PYTHON = 2, MARK = 3, GROUP = 4;
+const LAYERS = ["Kernel", "Native", "Python", "Marks"];
+
+/* Reads base64 of LEB128 numbers. */
+class Numbers {
+	constructor(base64) {
+		this.bytes = atob(base64);
+		this.at = 0;
+	}
+
+	get more() {
+		return this.at < this.bytes.length;
+	}
+
+	next() {
+		let value = 0, scale = 1, byte;
+
+		do {
+			byte = this.bytes.charCodeAt(this.at++);
+			value += (byte & 127) * scale;
+			scale *= 128;
+		} while (byte & 128);
+		return value;
+	}
+}
+
+function hashOf(text) {
+	let hash = 2166136261; /* FNV-1a */
+
+	for (let i = 0; i < text.length; i++)
+		hash = Math.imul(hash ^ text.charCodeAt(i), 16777619);
+	return hash >>> 0;
+}
+
+function baseName(path) {
+	return path.slice(path.lastIndexOf("/") + 1) || path;
+}
+
+class Profile {
+	constructor(data) {
+		this.info = data.info;
+		this.quality = data.quality;
+		this.byThread = data.byThread;
+		this.readFrames(data);
+		this.readThreads(data);
+	}
+
+	readFrames(data) {
+		const numbers = new Numbers(data.frames), first = new Map();
+
+		this.layer = [];
+		this.name = [];
+		this.file = [];
+		this.line = [];
+		this.functionOf = []; /* frame → the first frame of the same function */
+		while (numbers.more) {
+			const layer = numbers.next(), name = numbers.next(), file = numbers.next(), line = numbers.next();
+			const id = `${layer} ${name} ${file}`, frame = this.layer.length;
+
+			if (!first.has(id))
+				first.set(id, frame);
+			this.functionOf.push(first.get(id));
+			this.layer.push(layer);
+			this.name.push(data.strings[name]);
+			this.file.push(data.strings[file]);
+			this.line.push(line);
+		}
+		this.frames = this.layer.length;
+	}
+
+	readThreads(data) {
+		const limit = data.threads.reduce((sum, thread) => sum + (thread.tree.length >> 2), 0);
+		let node = 0;
+
+		this.parent = new Int32Array(limit); /* -1: none */
+		this.frame = new Int32Array(limit);
+		this.self = new Float64Array(limit);
+		this.comms = [];
+		this.threads = data.threads.map((thread) => {
+			const numbers = new Numbers(thread.tree), from = node, comm = data.strings[thread.comm];
+			let last = -1, total = thread.empty;
+
+			while (numbers.more) {
+				for (let up = numbers.next(); up > 0; up--)
+					last = this.parent[last];
+				this.parent[node] = last;
+				this.frame[node] = numbers.next();
+				this.self[node] = numbers.next();
+				total += this.self[node];
+				last = node++;
+			}
+			if (!this.comms.includes(comm))
+				this.comms.push(comm);
+			return { comm, pid: thread.pid, tid: thread.tid, empty: thread.empty, from, to: node, total };
+		});
+		this.nodes = node;
+		this.keys = this.frames + this.comms.length + this.threads.length;
+		this.total = this.threads.reduce((sum, thread) => sum + thread.total, 0);
+	}
+
+	commKey(thread) {
+		return this.frames + this.comms.indexOf(this.threads[thread].comm);
+	}
+
+	threadKey(thread) {
+		return this.frames + this.comms.length + thread;
+	}
+
+	layerOf(key) {
+		return key >= 0 && key < this.frames ? this.layer[key] : GROUP;
+	}
+
+	/* What a frame is called, and the rest of its text. */
+	nameOf(key) {
+		if (key < 0)
+			return "all samples";
+		if (key < this.frames)
+			return this.name[key];
+		if (key < this.frames + this.comms.length)
+			return this.comms[key - this.frames] || "?";
+		const thread = this.threads[key - this.frames - this.comms.length];
+
+		return `thread ${thread.comm || "?"} (${thread.tid})`;
+	}
+
+	restOf(key, functions) {
+		switch (this.layerOf(key)) {
+		case KERNEL:
+			return " [k]";
+		case NATIVE:
+			return ` (${this.file[key] || "?"})`;
+		case PYTHON:
+			return ` (${this.file[key] || "?"}${functions ? "" : ":" + this.line[key]})`;
+		default:
+			return "";
+		}
+	}
+
+	/* The same, short enough for a box. */
+	hintOf(key, functions) {
+		switch (this.layerOf(key)) {
+		case NATIVE:
+			return this.file[key];
+		case PYTHON:
+			return baseName(this.file[key]) + (functions ? "" : ":" + this.line[key]);
+		default:
+			return "";
+		}
+	}
+
+	/* By the contract for frames as text; without the line when lines are merged. */
+	text(key, functions) {
+		return this.nameOf(key) + this.restOf(key, functions);
+	}
+}
+
+/*
+ * options: { threads: null or a Set of thread numbers, byThread, hidden: [by layer], functions, order: "size" | "name" }
+ */
+class View {
+	constructor(profile, options) {
+		this.profile = profile;
+		this.options = options;
+		this.merge();
+		this.sum();
+		this.arrange();
+	}
+
+	/* Walks the raw tree; nodes with the same parent and key become one. */
+	merge() {
+		const { profile, options } = this, limit = profile.nodes + profile.threads.length * 2 + 1;
+		let size = 64;
+
+		while (size < limit * 2)
+			size *= 2;
+		this.slots = new Int32Array(size); /* a hash table of nodes; 0 is free, as the root is nobody's child */
+		this.parent = new Int32Array(limit);
+		this.key = new Int32Array(limit);
+		this.raw = new Int32Array(limit).fill(-1); /* a raw node that is shown here */
+		this.self = new Float64Array(limit);
+		this.shown = new Int32Array(profile.nodes).fill(-1); /* raw node → node */
+		this.key[0] = this.parent[0] = -1;
+		this.count = 1;
+		profile.threads.forEach((thread, index) => {
+			if (options.threads && !options.threads.has(index))
+				return;
+			let top = this.child(0, profile.commKey(index), -1);
+
+			if (options.byThread)
+				top = this.child(top, profile.threadKey(index), -1);
+			this.self[top] += thread.empty;
+			for (let raw = thread.from; raw < thread.to; raw++) {
+				const frame = profile.frame[raw];
+				const above = profile.parent[raw] < 0 ? top : this.shown[profile.parent[raw]];
+				const key = options.functions ? profile.functionOf[frame] : frame;
+
+				this.shown[raw] = options.hidden[profile.layer[frame]] ? above : this.child(above, key, raw);
+				this.self[this.shown[raw]] += profile.self[raw];
+			}
+		});
+		this.slots = null;
+	}
+
+	child(parent, key, raw) {
+		const mask = this.slots.length - 1;
+		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key + 1, 0x85ebca6b)) >>> 3 & mask;
+
+		for (let node; (node = this.slots[at]); at = at + 1 & mask)
+			if (this.parent[node] === parent && this.key[node] === key)
+				return node;
+		this.slots[at] = this.count;
+		this.parent[this.count] = parent;
+		this.key[this.count] = key;
+		this.raw[this.count] = raw;
+		return this.count++;
+	}
+
+	sum() {
+		this.total = this.self.slice(0, this.count);
+		for (let node = this.count - 1; node > 0; node--)
+			this.total[this.parent[node]] += this.total[node];
+	}
+
+	/* The children of a node are list[start[node]] up to list[start[node + 1]], in the order of their places. */
+	arrange() {
+		const { count, total, key } = this;
+		const bySize = (a, b) => total[b] - total[a] || key[a] - key[b], byName = (a, b) => key[a] - key[b];
+		const order = this.options.order === "name" ? byName : bySize;
+
+		this.start = new Int32Array(count + 1);
+		this.list = new Int32Array(count);
+		this.depth = new Int32Array(count);
+		this.x = new Float64Array(count);
+		this.deepest = 0;
+		for (let node = 1; node < count; node++)
+			this.start[this.parent[node] + 1]++;
+		for (let node = 0; node < count; node++)
+			this.start[node + 1] += this.start[node];
+		const next = this.start.slice();
+
+		for (let node = 1; node < count; node++)
+			this.list[next[this.parent[node]]++] = node;
+		for (let node = 0; node < count; node++) {
+			const children = this.list.subarray(this.start[node], this.start[node + 1]);
+			let x = this.x[node];
+
+			if (children.length > 1)
+				children.sort(order);
+			for (const child of children) {
+				this.x[child] = x;
+				this.depth[child] = this.depth[node] + 1;
+				this.deepest = Math.max(this.deepest, this.depth[child]);
+				x += total[child];
+			}
+		}
+	}
+
+	text(node) {
+		return this.profile.text(this.key[node], this.options.functions);
+	}
+
+	layer(node) {
+		return this.profile.layerOf(this.key[node]);
+	}
+
+	/* The nodes from the root to this one. */
+	path(node) {
+		const path = [];
+
+		for (; node >= 0; node = this.parent[node])
+			path.push(node);
+		return path.reverse();
+	}
+
+	/* The node that a path of texts leads to, or -1. */
+	find(texts) {
+		let node = 0;
+
+		for (const text of texts) {
+			const children = this.list.subarray(this.start[node], this.start[node + 1]);
+
+			node = children.find((child) => this.text(child) === text) ?? -1;
+			if (node < 0)
+				break;
+		}
+		return node;
+	}
+
+	/* The deepest node at a place, at most `depth` deep; -1: nothing is there. */
+	at(x, depth) {
+		let node = 0;
+
+		while (this.depth[node] < depth) {
+			let low = this.start[node], high = this.start[node + 1];
+			const end = high;
+
+			while (low < high) { /* the first child that ends after x */
+				const middle = low + high >> 1, child = this.list[middle];
+
+				if (this.x[child] + this.total[child] > x)
+					high = middle;
+				else
+					low = middle + 1;
+			}
+			if (low === end || this.x[this.list[low]] > x)
+				return -1;
+			node = this.list[low];
+		}
+		return node;
+	}
+
+	/*
+	 * Which keys a regular expression matches, and how many samples of a subtree have a match in their stack. A
+	 * sample counts once, however many of its frames match.
+	 */
+	search(regex, top) {
+		const keys = new Uint8Array(this.profile.keys), covered = new Uint8Array(this.count);
+		const tested = new Uint8Array(this.profile.keys), nodes = [];
+		let matched = 0, inTop = 0;
+
+		for (let node = 1; node < this.count; node++) {
+			const key = this.key[node];
+
+			if (!tested[key]) {
+				tested[key] = 1;
+				keys[key] = regex.test(this.text(node)) ? 1 : 0;
+			}
+			covered[node] = covered[this.parent[node]];
+			if (!keys[key])
+				continue;
+			nodes.push(node);
+			if (!covered[node]) {
+				covered[node] = 1;
+				matched += this.total[node];
+				if (this.inside(node, top))
+					inTop += this.total[node];
+			}
+		}
+		if (covered[top])
+			inTop = this.total[top];
+		nodes.sort((a, b) => this.x[a] - this.x[b] || this.depth[a] - this.depth[b]);
+		return { keys, nodes, matched, inTop };
+	}
+
+	inside(node, top) {
+		return this.depth[node] >= this.depth[top] && this.x[node] >= this.x[top] &&
+			this.x[node] < this.x[top] + this.total[top];
+	}
+
+	/*
+	 * Self and total of every function below a node. Recursion counts once: a function's total grows only where it
+	 * is not on the stack already.
+	 */
+	functions(top) {
+		const { profile } = this, rows = new Map(), stack = [top], active = new Int32Array(profile.keys);
+
+		while (stack.length) {
+			const entry = stack.pop(), node = entry < 0 ? ~entry : entry, key = this.key[node];
+			const frame = key >= 0 && key < profile.frames, name = frame ? profile.functionOf[key] : -1;
+
+			if (entry < 0) { /* everything above it has been seen */
+				active[name]--;
+				continue;
+			}
+			if (frame)
+				stack.push(~node);
+			for (let i = this.start[node]; i < this.start[node + 1]; i++)
+				stack.push(this.list[i]);
+			if (!frame)
+				continue;
+			if (!rows.has(name))
+				rows.set(name, { key: name, self: 0, total: 0 });
+			const row = rows.get(name);
+
+			row.self += this.self[node];
+			if (!active[name]++)
+				row.total += this.total[node];
+		}
+		return [...rows.values()];
+	}
+
+	/* The share of samples whose innermost frame is in each layer. */
+	layers() {
+		const self = [0, 0, 0, 0, 0];
+
+		for (let node = 0; node < this.count; node++)
+			self[this.layer(node)] += this.self[node];
+		return self;
+	}
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * pprof: gzip over the message of profile.proto.
+ *
+ * The message is never built as a whole: protobuf defines that concatenated encodings of a message are the encoding
+ * of the merged one (repeated fields appended), so each location, function and sample is encoded as a Profile with
+ * one element and goes straight through deflate. Memory stays that of the string table.
+ *
+ * A frame is a location (id: frame id + 1) with one line; frames with the same name and file share a function.
+ * Function.system_name stays empty: pprof takes a function whose system_name equals its name for a mangled one, and
+ * would "simplify" Python's <module> and <lambda> to nothing. Addresses are gone by now; the mappings are there for
+ * their names, marked as symbolised, so that pprof does not look for the files.
+ */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/strings.h"
+#include "base/table.h"
+#include "base/vec.h"
+#include "export/common.h"
+#include "export/export.h"
+#include "profile.pb-c.h"
+#include "profile/text.h"
+
+#define CHUNK        65536
+#define GZIP_WRAPPER 16 /* zlib.h, deflateInit2: added to windowBits for a gzip header */
+
+typedef Perftools__Profiles__Profile Profile;
+
+struct pprof {
+	FILE *out;
+	const struct profile *profile;
+	z_stream stream;
+	struct string_pool *pool;
+	struct table index_of;    /* pooled string → index in strings */
+	struct table function_of; /* name index << 32 | file index → function id */
+	struct table mapping_of;  /* name index → mapping id */
+	VEC(const char *) strings;
+	VEC(uint8_t) packed; /* the message being encoded */
+	int err;             /* the first failure; everything after it is void */
+};
+
+static void deflate_chunk(struct pprof *to, const uint8_t *bytes, size_t size, int flush)
+{
+	uint8_t buffer[CHUNK];
+	int status;
+
+	to->stream.next_in = (uint8_t *)bytes;
+	to->stream.avail_in = (uInt)size;
+	do {
+		to->stream.next_out = buffer;
+		to->stream.avail_out = sizeof(buffer);
+		status = deflate(&to->stream, flush);
+		fwrite(buffer, 1, sizeof(buffer) - to->stream.avail_out, to->out);
+	} while (status == Z_OK && !to->stream.avail_out);
+}
+
+/* Appends the elements of a partial Profile to the output. */
+static void emit(struct pprof *to, const Profile *message)
+{
+	size_t size = perftools__profiles__profile__get_packed_size(message);
+
+	if (to->err)
+		return;
+	to->packed.count = 0;
+	if (size > UINT32_MAX || vec_reserve(&to->packed, size)) {
+		to->err = -ENOMEM;
+		return;
+	}
+	perftools__profiles__profile__pack(message, to->packed.at);
+	deflate_chunk(to, to->packed.at, size, Z_NO_FLUSH);
+}
+
+/* The index of a pooled string; NULL: there was no memory for it. */
+static int64_t pooled_index(struct pprof *to, const char *pooled)
+{
+	uint64_t index = to->strings.count;
+
+	if (pooled && table_get(&to->index_of, (uintptr_t)pooled, &index))
+		return (int64_t)index;
+	if (!pooled || vec_push(&to->strings, pooled) || table_set(&to->index_of, (uintptr_t)pooled, index))
+		to->err = -ENOMEM;
+	return to->err ? 0 : (int64_t)index;
+}
+
+/* The index of a name, cleaned; an empty or NULL one is 0. */
+static int64_t string_index(struct pprof *to, const char *string)
+{
+	const char *pooled;
+	size_t size;
+	char *clean;
+
+	if (to->err || !string || !*string)
+		return 0;
+	size = text_clean(string, NULL, 0) + 1;
+	clean = malloc(size);
+	if (clean)
+		text_clean(string, clean, size);
+	pooled = clean ? string_intern(to->pool, clean) : NULL;
+	free(clean);
+	return pooled_index(to, pooled);
+}
+
+static uint64_t mapping_id(struct pprof *to, int64_t name)
+{
+	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT;
+	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
+	uint64_t id = 0;
+
+	if (!name || table_get(&to->mapping_of, (uint64_t)name, &id))
+		return id;
+	id = to->mapping_of.count + 1;
+	if (table_set(&to->mapping_of, (uint64_t)name, id))
+		to->err = -ENOMEM;
+	mapping.id = id;
+	mapping.filename = name;
+	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
+	message.n_mapping = 1;
+	message.mapping = (Perftools__Profiles__Mapping *[]){&mapping};
+	emit(to, &message);
+	return id;
+}
+
+static uint64_t function_id(struct pprof *to, int64_t name, int64_t file)
+{
+	Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT;
+	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
+	uint64_t key = (uint64_t)name << 32 | (uint64_t)file | (uint64_t)1 << 63;
+	uint64_t id = 0;
+
+	if (table_get(&to->function_of, key, &id))
+		return id;
+	id = to->function_of.count + 1;
+	if (table_set(&to->function_of, key, id))
+		to->err = -ENOMEM;
+	function.id = id;
+	function.name = name;
+	function.filename = file;
+	message.n_function = 1;
+	message.function = (Perftools__Profiles__Function *[]){&function};
+	emit(to, &message);
+	return id;
+}
+
+/* The mapping that a frame's code belongs to; marks belong to none. */
+static const char *mapping_name(const struct frame *frame)
+{
+	switch (frame->layer) {
+	case FRAME_KERNEL:
+		return "[kernel.kallsyms]";
+	case FRAME_NATIVE:
+		return frame->file;
+	case FRAME_PYTHON:
+		return "[python]";
+	case FRAME_MARK:
+	case FRAME_LAYER_COUNT:
+		break;
+	}
+	return NULL;
+}
+
+static void emit_locations(struct pprof *to)
+{
+	size_t i, count = profile_frame_count(to->profile);
+
+	for (i = 0; i < count && !to->err; i++) {
+		const struct frame *frame = profile_frame_at(to->profile, (uint32_t)i);
+		Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
+		Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
+		Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
+		const char *mapping = mapping_name(frame);
+		int64_t file = string_index(to, frame->layer == FRAME_PYTHON ? frame->file : mapping);
+
+		location.id = i + 1;
+		location.mapping_id = mapping_id(to, string_index(to, mapping));
+		location.n_line = 1;
+		location.line = (Perftools__Profiles__Line *[]){&line};
+		line.function_id = function_id(to, string_index(to, frame->name), file);
+		line.line = frame->line;
+		message.n_location = 1;
+		message.location = (Perftools__Profiles__Location *[]){&location};
+		emit(to, &message);
+	}
+}
+
+static void emit_sample(struct pprof *to, const struct profile_sample *sample, int64_t period, uint64_t *ids)
+{
+	Perftools__Profiles__Sample message_sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
+	Perftools__Profiles__Label labels[4], *label_at[4];
+	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
+	uint32_t i;
+
+	for (i = 0; i < 4; i++) {
+		perftools__profiles__label__init(&labels[i]);
+		label_at[i] = &labels[i];
+	}
+	labels[0].key = string_index(to, "comm");
+	labels[0].str = string_index(to, sample->comm);
+	labels[1].key = string_index(to, "thread");
+	labels[1].str = string_index(to, sample->thread);
+	labels[2].key = string_index(to, "pid");
+	labels[2].num = sample->pid;
+	labels[3].key = string_index(to, "tid");
+	labels[3].num = sample->tid;
+	for (i = 0; i < sample->depth; i++)
+		ids[i] = (uint64_t)sample->frames[sample->depth - 1 - i] + 1;
+	message_sample.n_location_id = sample->depth;
+	message_sample.location_id = ids;
+	message_sample.n_value = 2;
+	message_sample.value = (int64_t[]){(int64_t)sample->count, (int64_t)sample->count * period};
+	message_sample.n_label = 4;
+	message_sample.label = label_at;
+	message.n_sample = 1;
+	message.sample = (Perftools__Profiles__Sample *[]){&message_sample};
+	emit(to, &message);
+}
+
+static void emit_samples(struct pprof *to, int64_t period)
+{
+	size_t i, count = profile_sample_count(to->profile);
+	uint32_t deepest = 1;
+	uint64_t *ids;
+
+	for (i = 0; i < count; i++)
+		if (profile_sample_at(to->profile, i)->depth > deepest)
+			deepest = profile_sample_at(to->profile, i)->depth;
+	ids = calloc(deepest, sizeof(*ids));
+	if (!ids)
+		to->err = -ENOMEM;
+	for (i = 0; i < count && !to->err; i++)
+		emit_sample(to, profile_sample_at(to->profile, i), period, ids);
+	free(ids);
+}
+
+/* The summary, line by line, as comments: `go tool pprof -comments` shows how good the data is. */
+static void emit_comments(struct pprof *to)
+{
+	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
+	VEC(int64_t) comments = {};
+	char *text = NULL, *line, *rest = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory || export_summary(memory, to->profile, false))
+		to->err = -ENOMEM;
+	if (memory && fclose(memory))
+		to->err = -ENOMEM;
+	for (line = to->err ? NULL : strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		if (vec_push(&comments, pooled_index(to, string_intern(to->pool, line))))
+			to->err = -ENOMEM;
+	message.n_comment = comments.count;
+	message.comment = comments.at;
+	emit(to, &message);
+	vec_free(&comments);
+	free(text);
+}
+
+static void emit_head(struct pprof *to, int64_t period)
+{
+	const struct profile_info *info = profile_get_info(to->profile);
+	Perftools__Profiles__ValueType samples = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+	Perftools__Profiles__ValueType cpu = PERFTOOLS__PROFILES__VALUE_TYPE__INIT;
+	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
+
+	samples.type = string_index(to, "samples");
+	samples.unit = string_index(to, "count");
+	cpu.type = string_index(to, "cpu");
+	cpu.unit = string_index(to, "nanoseconds");
+	message.n_sample_type = 2;
+	message.sample_type = (Perftools__Profiles__ValueType *[]){&samples, &cpu};
+	message.period_type = &cpu;
+	message.period = period;
+	message.default_sample_type = cpu.type;
+	message.time_nanos = (int64_t)(info->start_time * 1e9);
+	message.duration_nanos = (int64_t)(info->duration_s * 1e9);
+	emit(to, &message);
+	mapping_id(to, string_index(to, info->command)); /* the first mapping is what pprof calls the file */
+}
+
+static void emit_strings(struct pprof *to)
+{
+	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
+
+	message.n_string_table = to->strings.count;
+	message.string_table = (char **)to->strings.at;
+	emit(to, &message);
+}
+
+static int pprof_write(FILE *out, const struct profile *profile, const struct export_options *options,
+		       struct diag *diag)
+{
+	unsigned int frequency = profile_get_info(profile)->frequency;
+	int64_t period = frequency ? llround(1e9 / frequency) : 1;
+	struct pprof to = {.out = out, .profile = profile};
+
+	(void)options; /* threads are labels in this format */
+	to.pool = string_pool_create();
+	if (!to.pool || vec_push(&to.strings, ""))
+		to.err = -ENOMEM;
+	if (!to.err && deflateInit2(&to.stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP_WRAPPER, 8,
+				    Z_DEFAULT_STRATEGY) != Z_OK)
+		to.err = -ENOMEM;
+	if (!to.err) {
+		emit_head(&to, period);
+		emit_locations(&to);
+		emit_samples(&to, period);
+		emit_comments(&to);
+		emit_strings(&to);
+		deflate_chunk(&to, NULL, 0, Z_FINISH);
+		deflateEnd(&to.stream);
+	}
+	table_deinit(&to.index_of);
+	table_deinit(&to.function_of);
+	table_deinit(&to.mapping_of);
+	string_pool_destroy(to.pool);
+	vec_free(&to.strings);
+	vec_free(&to.packed);
+	return to.err ? export_no_memory(diag) : export_finish(out, diag);
+}
+
+const struct exporter export_pprof = {
+	.suffix = ".pb.gz",
+	.description = "for pprof: go tool pprof -http=: FILE",
+	.write = pprof_write,
+};

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* stats: the figures of a recording as one JSON object for scripts; docs/OUTPUT.md has the keys. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "export/common.h"
+#include "export/export.h"
+
+/* JSON has no NaN and no infinity. */
+static double number(double value)
+{
+	return isfinite(value) ? value : 0;
+}
+
+/* `"name": {"reason": count, ...}`: the reasons that occurred; notes, or all the others. */
+static void write_reasons(FILE *out, const struct profile_quality *q, const char *name, bool notes)
+{
+	const char *separator = "";
+	unsigned int i;
+
+	fprintf(out, "  \"%s\": {", name);
+	for (i = 0; i < LOSS_COUNT; i++) {
+		if (!loss_key(i) || !q->lost[i] || (loss_kind(i) == LOSS_KIND_NOTE) != notes)
+			continue;
+		fprintf(out, "%s\"%s\": %" PRIu64, separator, loss_key(i), q->lost[i]);
+		separator = ", ";
+	}
+	fputs("},\n", out);
+}
+
+int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
+{
+	const struct profile_quality *q = profile_get_quality(profile);
+
+	fprintf(out, "{\n  \"samples\": %" PRIu64 ",\n  \"complete\": %" PRIu64 ",\n  \"truncated\": %" PRIu64 ",\n",
+		q->samples, q->complete, q->truncated);
+	write_reasons(out, q, "lost", false);
+	write_reasons(out, q, "notes", true);
+	fprintf(out, "  \"python_samples\": %" PRIu64 ",\n  \"late_samples\": %" PRIu64 ",\n", q->python_samples,
+		q->late_samples);
+	fprintf(out, "  \"unique_stacks\": %" PRIu64 ",\n  \"max_depth\": %" PRIu64 ",\n", q->unique_stacks,
+		q->max_depth);
+	if (q->verified)
+		fprintf(out,
+			"  \"verify\": {\"samples\": %" PRIu64 ", \"agree\": %" PRIu64 ", \"differ\": %" PRIu64
+			", \"shorter\": %" PRIu64 ", \"longer\": %" PRIu64 ", \"cut\": %" PRIu64 "},\n",
+			q->verify.samples, q->verify.agree, q->verify.differ, q->verify.shorter, q->verify.longer,
+			q->verify.cut);
+	fprintf(out, "  \"bpf\": {\"run_ns\": %" PRIu64 ", \"runs\": %" PRIu64 ", \"frames\": %" PRIu64 "},\n",
+		q->bpf_run_ns, q->bpf_runs, q->bpf_frames);
+	fprintf(out, "  \"self\": {\"cpu_s\": %.6f, \"peak_rss_kb\": %" PRIu64 "},\n  \"startup_ms\": %.3f\n}\n",
+		number(q->self_cpu_s), q->self_peak_rss_kb, number(q->startup_ms));
+	return export_finish(out, diag);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* text: an inspection to be read by people: a line for each layer, what is wrong in red. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "inspect/inspect.h"
+
+#define LABEL_WIDTH 14
+#define TIME_COLUMN 96
+
+struct page {
+	FILE *out;
+	bool color;
+};
+
+static const char *style(const struct page *page, const char *code)
+{
+	return page->color ? code : "";
+}
+
+#define BOLD(page)  style(page, "\033[1m")
+#define DIM(page)   style(page, "\033[2m")
+#define RED(page)   style(page, "\033[31m")
+#define GREEN(page) style(page, "\033[32m")
+#define PLAIN(page) style(page, "\033[0m")
+
+/* What comes from a file may hold anything; a report is lines of text. */
+static void put_text(const struct page *page, const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, page->out);
+}
+
+/* A line: label, text, and, when `ms` is not negative, what it cost. */
+__attribute__((format(printf, 5, 6))) static void line(const struct page *page, const char *label, const char *color,
+						       double ms, const char *fmt, ...)
+{
+	char text[2048];
+	va_list args;
+	int width;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	fprintf(page->out, "  %s%-*s%s%s", BOLD(page), LABEL_WIDTH, label, PLAIN(page), color);
+	put_text(page, text);
+	fputs(*color ? PLAIN(page) : "", page->out);
+	if (ms >= 0) {
+		width = TIME_COLUMN - LABEL_WIDTH - (int)strlen(text);
+		fprintf(page->out, "%*s%s%6.2f ms%s", width > 0 ? width : 1, "", DIM(page), ms, PLAIN(page));
+	}
+	fputc('\n', page->out);
+}
+
+static void write_interpreter(const struct page *page, const struct inspection *in)
+{
+	const struct python_interpreter *interpreter = &in->interpreter;
+	double ms = in->ms[INSPECT_INTERPRETER];
+	char micro[16] = "";
+
+	if (in->python == INSPECT_NO_PYTHON) {
+		line(page, "interpreter", "", ms, "none");
+		return;
+	}
+	if (in->python == INSPECT_PYTHON_UNKNOWN) {
+		line(page, "interpreter", RED(page), ms, "%s", in->problem);
+		return;
+	}
+	if (interpreter->version_exact)
+		snprintf(micro, sizeof(micro), ".%u", interpreter->micro);
+	line(page, "interpreter", "", ms, "CPython %u.%u%s, by %s%s%s%s", interpreter->version >> 8,
+	     interpreter->version & 0xff, micro, interpreter->version_source,
+	     interpreter->free_threaded ? "; free-threaded" : "", interpreter->debug_build ? "; debug build" : "",
+	     in->tail_call ? "; tail calls" : "");
+	line(page, "offsets", "", -1, "%s", interpreter->layout_source);
+}
+
+static void write_eval_loop(const struct page *page, const struct inspection *in)
+{
+	const char *label = "eval loop";
+	double ms = in->ms[INSPECT_EVAL_LOOP];
+	size_t i;
+
+	if (in->python != INSPECT_PYTHON)
+		return;
+	if (in->eval.problem)
+		line(page, label, RED(page), ms, "%s", in->eval.problem);
+	for (i = 0; i < in->eval.count; i++) {
+		const struct python_range *range = &in->eval.at[i];
+
+		line(page, i ? "" : label, "", i ? -1 : ms, "%#" PRIx64 "-%#" PRIx64 "  %-4s %8" PRIu64 " bytes  %s%s",
+		     range->start, range->end, range->cold ? "cold" : "hot", range->end - range->start, range->evidence,
+		     i || !in->eval.cached ? "" : " (cached)");
+	}
+}
+
+static void write_thread_state(const struct page *page, const struct inspection *in)
+{
+	size_t i;
+
+	if (in->python != INSPECT_PYTHON)
+		return;
+	if (in->thread_state.source)
+		line(page, "thread state", in->thread_state.verified ? GREEN(page) : "",
+		     in->ms[INSPECT_THREAD_STATE] + in->ms[INSPECT_VERIFICATION], "%s%s%s", in->thread_state.source,
+		     in->thread_state.verified ? ", verified"
+		     : in->pid                 ? ", not verified"
+					       : ", not verified: that takes a process",
+		     in->thread_state.cached ? " (cached)" : "");
+	else
+		line(page, "thread state", RED(page), in->ms[INSPECT_THREAD_STATE], "not found");
+	for (i = 0; i < in->thread_state.tried.count; i++) {
+		const struct inspect_tried *tried = &in->thread_state.tried.at[i];
+
+		line(page, "", tried->found ? "" : DIM(page), -1, "%s %s: %s", tried->found ? "+" : "-", tried->source,
+		     tried->result);
+		if (tried->verdict)
+			line(page, "", tried->verified ? GREEN(page) : RED(page), -1, "  %s", tried->verdict);
+	}
+}
+
+static void write_markers(const struct page *page, const struct inspection *in)
+{
+	const char *label = "markers";
+	size_t i;
+
+	if (!in->markers.count)
+		line(page, label, "", in->ms[INSPECT_MARKERS], "none");
+	for (i = 0; i < in->markers.count; i++) {
+		const struct inspect_marker *marker = &in->markers.at[i];
+
+		line(page, i ? "" : label, "", i ? -1 : in->ms[INSPECT_MARKERS], "%s:%s at %#" PRIx64 "%s%.0zu%s",
+		     marker->provider, marker->name, marker->first, marker->sites > 1 ? " and " : "", marker->sites - 1,
+		     marker->sites > 1 ? " more" : "");
+	}
+}
+
+/* Code without FDEs whose rules were read from itself: how much, and which functions were left out and why. */
+static void write_derived(const struct page *page, const struct inspection *in)
+{
+	static const char *const reasons[CODE_REFUSALS] = {
+		[CODE_REFUSED_JOIN] = "whose paths disagree on the stack",
+		[CODE_REFUSED_EXIT] = "that leave the stack changed",
+		[CODE_REFUSED_BYTES] = "with bytes that are no known instruction",
+		[CODE_REFUSED_TABLE] = "with a jump table that leads elsewhere",
+		[CODE_REFUSED_TRIAL] = "not shown to be functions",
+	};
+	size_t i;
+
+	if (!in->unwind.functions && !in->unwind.refused)
+		return;
+	line(page, "", "", -1, "%.1f %% of the text by its machine code: %" PRIu64 " functions without FDE",
+	     in->unwind.text ? 100.0 * (double)in->unwind.derived / (double)in->unwind.text : 0.0,
+	     in->unwind.functions);
+	for (i = CODE_ACCEPTED + 1; i < CODE_REFUSALS; i++)
+		if (in->unwind.refusals[i])
+			line(page, "", "", -1, "without rules: %" PRIu64 " %s", in->unwind.refusals[i], reasons[i]);
+}
+
+static void write_unwind(const struct page *page, const struct inspection *in)
+{
+	double share = in->unwind.text ? 100.0 * (double)in->unwind.covered / (double)in->unwind.text : 0;
+
+	if (in->unwind.problem)
+		line(page, "unwind", RED(page), in->ms[INSPECT_UNWIND], "%s", in->unwind.problem);
+	if (!in->unwind.rows)
+		return;
+	line(page, in->unwind.problem ? "" : "unwind", "", in->unwind.problem ? -1 : in->ms[INSPECT_UNWIND],
+	     "%.1f %% of the text; %" PRIu64 " rows, %" PRIu64 " rules, %" PRIu64 " bytes", share, in->unwind.rows,
+	     in->unwind.rules, in->unwind.bytes);
+	line(page, "", "", -1,
+	     "%" PRIu64 " FDEs, %" PRIu64 " skipped; %" PRIu64 " rows of a kind that is not evaluated", in->unwind.fdes,
+	     in->unwind.skipped, in->unwind.unsupported);
+	write_derived(page, in);
+}
+
+void inspection_write_text(FILE *out, const struct inspection *in, bool color)
+{
+	const struct page page = {.out = out, .color = color};
+
+	fputs(BOLD(&page), out);
+	put_text(&page, in->file);
+	fprintf(out, "%s\n", PLAIN(&page));
+	if (in->pid)
+		line(&page, "process", "", -1, "%d, which runs %s; the file is mapped at vaddr + %#" PRIx64, in->pid,
+		     in->program, in->bias);
+	if (in->unanswered)
+		line(&page, "files", RED(&page), -1, "%s", INSPECT_UNANSWERED);
+	line(&page, "build id", "", -1, "%s; %s", in->build_id ? in->build_id : "none", in->machine);
+	write_interpreter(&page, in);
+	write_eval_loop(&page, in);
+	write_thread_state(&page, in);
+	write_markers(&page, in);
+	write_unwind(&page, in);
+	line(&page, "symbols", "", in->ms[INSPECT_SYMBOLS], "%s", in->symbols);
+}

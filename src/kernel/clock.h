@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * clock: the sampling clock: a cpu-clock perf event on each CPU that is online, with the BPF program attached. Idle
+ * CPUs tick, too: the kernel's timer fires there in any case, and so what does not come can be counted.
+ *
+ * Owns the events; they end with it, and with the process. CPUs come and go: clock_follow() opens the events of those
+ * that came. Not thread-safe.
+ */
+#ifndef STRATA_KERNEL_CLOCK_H
+#define STRATA_KERNEL_CLOCK_H
+
+#include <stdint.h>
+
+#include "abi/events.h"
+#include "base/diag.h"
+
+struct clock;
+
+/*
+ * Opens the events, stopped: the program, a descriptor that is borrowed, is not run before clock_start(). `ticks`, by
+ * CPU, is what the program notes of them; borrowed.
+ */
+int clock_open(int program, unsigned int frequency, struct clock_ticks *ticks, struct clock **ret, struct diag *diag);
+void clock_close(struct clock *clock);
+
+/* Begins and ends ticking on all CPUs. */
+int clock_start(struct clock *clock, struct diag *diag);
+void clock_stop(struct clock *clock);
+
+/* To be called now and then: follows what has become of the CPUs. How many came back or went, or a negative errno. */
+int clock_follow(struct clock *clock);
+
+/* How many ticks did not run the program, between the first and the last one of each CPU. */
+uint64_t clock_missed(const struct clock *clock);
+
+#endif

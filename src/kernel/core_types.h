@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * core_types: the few kernel structs that the walkers' CO-RE relocations name, with the running kernel's offsets, as a
+ * BTF of their own. libbpf parses all types of the kernel otherwise: 14 ms and 11 MB.
+ *
+ * No state; any thread.
+ */
+#ifndef STRATA_KERNEL_CORE_TYPES_H
+#define STRATA_KERNEL_CORE_TYPES_H
+
+/*
+ * A descriptor of an anonymous file with the BTF, for bpf_object_open_opts.btf_custom_path by way of /proc/self/fd; the
+ * caller closes it. A negative errno when the kernel's BTF cannot be read or lacks a member: then libbpf shall say what
+ * is missing.
+ */
+int core_types_open(void);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* cpus: which CPUs are online. They may come and go at any time. */
+#ifndef STRATA_KERNEL_CPUS_H
+#define STRATA_KERNEL_CPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Reads a list such as "0-3,8" (/sys/devices/system/cpu/online) into online[0 .. count). All of them are taken to be
+ * online when the file cannot be read or is no such list: opening an event then tells. True when it could be read.
+ */
+bool cpus_online(const char *path, bool *online, size_t count);
+
+#define CPUS_ONLINE "/sys/devices/system/cpu/online"
+
+#endif

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "kernel/late_walk.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/native.h"
+
+struct late_walker {
+	struct walk_host host;
+	struct scratch *scratch;
+	uint32_t generation; /* each walk has its own: the memo must not outlive the mappings */
+	const struct snapshot_event *snapshot;
+	const uint8_t *bytes;
+};
+
+static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
+{
+	const struct late_walker *walker = context;
+	const struct snapshot_event *snapshot = walker->snapshot;
+	uint64_t at = address - snapshot->stack_start, page;
+
+	if (address < snapshot->stack_start || size > snapshot->stack_size || at > snapshot->stack_size - size || !size)
+		return -EFAULT;
+	for (page = at / PAGE_BYTES; page <= (at + size - 1) / PAGE_BYTES; page++)
+		if (page >= SNAPSHOT_PAGES || !(snapshot->pages >> page & 1))
+			return -EFAULT;
+	memcpy(dst, walker->bytes + at, size);
+	return 0;
+}
+
+struct late_walker *late_walker_create(const struct tables *tables)
+{
+	struct late_walker *walker = calloc(1, sizeof(*walker));
+
+	if (walker)
+		walker->scratch = calloc(1, sizeof(*walker->scratch)); /* mostly never touched */
+	if (!walker || !walker->scratch) {
+		free(walker);
+		return NULL;
+	}
+	tables_host(tables, &walker->host);
+	walker->host.context = walker;
+	walker->host.read = read_snapshot;
+	walker->scratch->host = &walker->host;
+	return walker;
+}
+
+void late_walker_destroy(struct late_walker *walker)
+{
+	if (!walker)
+		return;
+	free(walker->scratch);
+	free(walker);
+}
+
+struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
+			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes)
+{
+	const struct process_entry process = {.generation = ++walker->generation, .mapping_count = count};
+	struct scratch *s = walker->scratch;
+
+	walker->host.mappings = mappings;
+	walker->snapshot = snapshot;
+	walker->bytes = bytes;
+	memcpy(s->native.registers, snapshot->registers, sizeof(s->native.registers));
+	s->native.pc = snapshot->pc;
+	s->native.sp = snapshot->registers[REG_SP];
+	s->native.fp = snapshot->registers[REG_FP];
+	s->native.hash = hash_mix(snapshot->cookie, epoch);
+	native_walk(s, &process);
+	return (struct late_stack){.frames = (const uint64_t *)s->native_stack.frames,
+				   .count = s->native.count,
+				   .loss = (uint16_t)s->native.loss,
+				   .id = native_stack_id(s)};
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * late_walk: finishes a sample on the host, from the registers and the copy of the stack that the kernel sent because
+ * its process was not known then. It is the kernel's own walker, bpf/native.h, compiled for the host, on the same
+ * tables.
+ */
+#ifndef STRATA_KERNEL_LATE_WALK_H
+#define STRATA_KERNEL_LATE_WALK_H
+
+#include "abi/events.h"
+#include "kernel/tables.h"
+
+struct late_walker;
+
+/* NULL when memory is short. The tables must outlive the walker. */
+struct late_walker *late_walker_create(const struct tables *tables);
+void late_walker_destroy(struct late_walker *walker);
+
+/* A stack that was walked. */
+struct late_stack {
+	const uint64_t *frames; /* innermost first, as an EVENT_NATIVE_STACK has them; valid until the next walk */
+	uint32_t count;
+	uint16_t loss; /* LOSS_NONE when the outermost frame was reached, else why not (enum loss) */
+	uint64_t id;   /* what the kernel would have called this stack */
+};
+
+/*
+ * Walks a snapshot by the mappings that its process had at that moment, sorted by address, and its epoch. `bytes` are
+ * the stack_size bytes that follow the event.
+ */
+struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
+			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes);
+
+#endif

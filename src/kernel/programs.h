@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * programs: the sampler's BPF object in the form that this kernel takes (kernel/features.h): one source,
+ * src/bpf/sampler.bpf.c, compiled once for each way of walking long stacks. Both ways give the same frames to the same
+ * depth.
+ */
+#ifndef STRATA_KERNEL_PROGRAMS_H
+#define STRATA_KERNEL_PROGRAMS_H
+
+#include <bpf/libbpf.h>
+#include <stdbool.h>
+
+#include "base/diag.h"
+
+enum walk_strategy {
+	WALK_STRATEGY_AUTO,    /* bpf_loop where the kernel has it */
+	WALK_STRATEGY_LOOP,    /* bpf_loop */
+	WALK_STRATEGY_BOUNDED, /* bounded loops of global functions */
+};
+
+struct programs_options {
+	enum walk_strategy strategy;
+	bool watch_all;
+	unsigned int verify_every; /* as in struct sampler_config */
+	uint8_t walks;             /* the same */
+};
+
+/* Loads the object; the caller gives it back with bpf_object__close(). -EPERM: a capability is missing. */
+int programs_load(const struct programs_options *options, struct bpf_object **ret, struct diag *diag);
+
+/* Sizes and settings of the maps of an object that contains the sampler, before it is loaded. 0 or a negative errno. */
+int programs_configure(struct bpf_object *object, const struct programs_options *options);
+
+/* The descriptor of one of the object's maps. */
+int programs_map(const struct bpf_object *object, const char *name);
+
+#endif

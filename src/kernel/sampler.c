@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "kernel/sampler.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "kernel/clock.h"
+#include "kernel/programs.h"
+
+/* The indices of the BPF program's `counters`. */
+enum counter { COUNTER_RUNS, COUNTER_FRAMES, COUNTER_RING_FULL, COUNTER_DROPPED };
+
+struct sampler {
+	struct bpf_object *object;
+	bool borrowed;               /* the object is somebody else's */
+	struct bpf_program *program; /* the one that takes samples */
+	struct tables *tables;
+	struct ring_buffer *ring;
+	int stats_fd; /* keeps the kernel's bpf_stats on; -1: not to be had */
+	VEC(struct bpf_link *) links;
+	struct clock *clock;
+	struct clock_ticks *ticks; /* by CPU */
+	uint64_t *sent;            /* SENT_SLOTS ids */
+	struct py_layout layouts[PYTHON_LAYOUTS_MAX];
+	uint32_t layout_count;
+	int (*handle)(void *context, const struct event_header *event, size_t size);
+	void *context;
+};
+
+static int handle_record(void *context, void *data, size_t size)
+{
+	static const size_t fixed[] = {
+		[EVENT_SAMPLE] = sizeof(struct sample_event),      [EVENT_KERNEL_STACK] = sizeof(struct stack_event),
+		[EVENT_NATIVE_STACK] = sizeof(struct stack_event), [EVENT_PYTHON_STACK] = sizeof(struct stack_event),
+		[EVENT_CODE] = sizeof(struct code_event),          [EVENT_SNAPSHOT] = sizeof(struct snapshot_event),
+		[EVENT_RESUMED] = sizeof(struct sample_event),
+	};
+	struct sampler *sampler = context;
+	const struct event_header *event = data;
+
+	if (size < sizeof(*event) || event->type >= sizeof(fixed) / sizeof(fixed[0]) || size < fixed[event->type])
+		return 0;
+	return sampler->handle(sampler->context, event, size);
+}
+
+/* What the kernel part learns of processes by itself. */
+static int attach_hooks(struct sampler *sampler, struct diag *diag)
+{
+	struct bpf_program *hooks[] = {bpf_object__find_program_by_name(sampler->object, "process_exec"),
+				       bpf_object__find_program_by_name(sampler->object, "process_fork")};
+	size_t i;
+
+	for (i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
+		struct bpf_link *link = bpf_program__attach(hooks[i]);
+
+		if (!link)
+			return diag_fail(diag, errno, "sampler.attach", "%s cannot be attached: %s",
+					 bpf_program__name(hooks[i]), strerror(errno));
+		if (vec_push(&sampler->links, link)) {
+			bpf_link__destroy(link);
+			return diag_fail(diag, ENOMEM, "sampler.memory", "out of memory");
+		}
+	}
+	return 0;
+}
+
+static int attach(struct sampler *sampler, unsigned int frequency, struct diag *diag)
+{
+	int err = attach_hooks(sampler, diag);
+
+	return err ? err
+		   : clock_open(bpf_program__fd(sampler->program), frequency, sampler->ticks, &sampler->clock, diag);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static size_t ticks_size(void)
+{
+	return (size_t)libbpf_num_possible_cpus() * sizeof(struct clock_ticks);
+}
+
+static void *map_shared(const struct sampler *sampler, const char *name, size_t size, struct diag *diag)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, programs_map(sampler->object, name), 0);
+
+	if (at != MAP_FAILED)
+		return at;
+	diag_fail(diag, errno, "sampler.map", "the map %s cannot be mapped: %s", name, strerror(errno));
+	return NULL;
+}
+
+static int create_tables(struct sampler *sampler, struct diag *diag)
+{
+	struct tables_maps maps = {
+		.mappings = programs_map(sampler->object, "mappings"),
+		.pages = programs_map(sampler->object, "pages"),
+		.rules = programs_map(sampler->object, "rules"),
+		.slabs = programs_map(sampler->object, "slabs"),
+		.processes = programs_map(sampler->object, "processes"),
+	};
+
+	return tables_create(&maps, &sampler->tables, diag);
+}
+
+int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag)
+{
+	struct programs_options programs = {
+		.strategy = options->strategy, .watch_all = options->watch_all, .verify_every = options->verify_every};
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
+	int err;
+
+	if (!sampler)
+		return diag_fail(diag, ENOMEM, "sampler.memory", "out of memory");
+	sampler->stats_fd = -1;
+	err = programs_load(&programs, &sampler->object, diag);
+	if (!err) {
+		sampler->program = bpf_object__find_program_by_name(sampler->object, "sample");
+		err = create_tables(sampler, diag);
+	}
+	if (!err) {
+		tables_prepare(sampler->tables);
+		sampler->ticks = map_shared(sampler, "ticks", ticks_size(), diag);
+		sampler->sent = map_shared(sampler, "sent", SENT_SLOTS * sizeof(*sampler->sent), diag);
+		err = sampler->ticks && sampler->sent ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = attach(sampler, options->frequency, diag);
+	if (!err) {
+		sampler->ring = ring_buffer__new(programs_map(sampler->object, "events"), handle_record, sampler, NULL);
+		if (!sampler->ring)
+			err = diag_fail(diag, errno, "sampler.ring", "the ring buffer cannot be mapped: %s",
+					strerror(errno));
+	}
+	if (err) {
+		sampler_destroy(sampler);
+		return err;
+	}
+	sampler->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	*ret = sampler;
+	return 0;
+}
+
+int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *diag)
+{
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
+	int err;
+
+	if (!sampler)
+		return diag_fail(diag, ENOMEM, "sampler.memory", "out of memory");
+	sampler->stats_fd = -1;
+	sampler->object = object;
+	sampler->borrowed = true;
+	err = create_tables(sampler, diag);
+	if (!err)
+		err = attach_hooks(sampler, diag);
+	if (err)
+		sampler_destroy(sampler);
+	else
+		*ret = sampler;
+	return err;
+}
+
+void sampler_destroy(struct sampler *sampler)
+{
+	size_t i;
+
+	if (!sampler)
+		return;
+	clock_close(sampler->clock);
+	for (i = 0; i < sampler->links.count; i++)
+		bpf_link__destroy(sampler->links.at[i]);
+	vec_free(&sampler->links);
+	ring_buffer__free(sampler->ring);
+	if (sampler->ticks)
+		munmap(sampler->ticks, ticks_size());
+	if (sampler->sent)
+		munmap(sampler->sent, SENT_SLOTS * sizeof(*sampler->sent));
+	tables_destroy(sampler->tables);
+	if (sampler->stats_fd >= 0)
+		close(sampler->stats_fd);
+	if (!sampler->borrowed)
+		bpf_object__close(sampler->object);
+	free(sampler);
+}
+
+struct tables *sampler_tables(struct sampler *sampler)
+{
+	return sampler->tables;
+}
+
+int sampler_watch(struct sampler *sampler, int tgid)
+{
+	uint32_t key = (uint32_t)tgid;
+	uint64_t time = now_ns();
+
+	return bpf_map_update_elem(programs_map(sampler->object, "targets"), &key, &time, BPF_ANY) ? -errno : 0;
+}
+
+/* The index of a layout in the kernel's array, put there when new. */
+static int layout_index(struct sampler *sampler, const struct py_layout *layout, uint32_t *ret)
+{
+	uint32_t i;
+
+	for (i = 0; i < sampler->layout_count; i++) {
+		if (!memcmp(&sampler->layouts[i], layout, sizeof(*layout))) {
+			*ret = i;
+			return 0;
+		}
+	}
+	if (i == PYTHON_LAYOUTS_MAX)
+		return -ENOSPC;
+	if (bpf_map_update_elem(programs_map(sampler->object, "python_layouts"), &i, layout, BPF_ANY))
+		return -errno;
+	sampler->layouts[i] = *layout;
+	sampler->layout_count++;
+	*ret = i;
+	return 0;
+}
+
+int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *layout, struct py_process *process)
+{
+	uint32_t key = (uint32_t)tgid;
+	int err = layout_index(sampler, layout, &process->layout);
+
+	if (err)
+		return err;
+	process->since = now_ns();
+	process->tgid = key;
+	process->check = py_process_check(process);
+	return bpf_map_update_elem(programs_map(sampler->object, "python_processes"), &key, process, BPF_ANY) ? -errno
+													      : 0;
+}
+
+void sampler_no_python(struct sampler *sampler, int tgid)
+{
+	uint32_t key = (uint32_t)tgid;
+
+	bpf_map_delete_elem(programs_map(sampler->object, "python_processes"), &key);
+}
+
+void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended)
+{
+	int targets = programs_map(sampler->object, "targets"),
+	    pythons = programs_map(sampler->object, "python_processes");
+	uint32_t key = (uint32_t)tgid;
+	struct py_process python;
+	uint64_t added;
+
+	if (!bpf_map_lookup_elem(targets, &key, &added) && added <= ended)
+		bpf_map_delete_elem(targets, &key);
+	if (!bpf_map_lookup_elem(pythons, &key, &python) && python.since <= ended)
+		bpf_map_delete_elem(pythons, &key);
+}
+
+void sampler_unsend(struct sampler *sampler, uint64_t id)
+{
+	/* Another id may be written there just now: that one stays. */
+	__atomic_compare_exchange_n(&sampler->sent[id & (SENT_SLOTS - 1)], &id, 0, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+int sampler_start(struct sampler *sampler, struct diag *diag)
+{
+	return clock_start(sampler->clock, diag);
+}
+
+void sampler_stop(struct sampler *sampler)
+{
+	clock_stop(sampler->clock);
+}
+
+int sampler_follow_cpus(struct sampler *sampler)
+{
+	return clock_follow(sampler->clock);
+}
+
+int sampler_fd(const struct sampler *sampler)
+{
+	return ring_buffer__epoll_fd(sampler->ring);
+}
+
+int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const struct event_header *event, size_t size),
+		  void *context)
+{
+	int result;
+
+	sampler->handle = handle;
+	sampler->context = context;
+	result = sampler->ring ? ring_buffer__consume(sampler->ring) : 0;
+	return result < 0 ? result : 0;
+}
+
+void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)
+{
+	int cpus = libbpf_num_possible_cpus(), fd = programs_map(sampler->object, "counters"), cpu;
+	uint64_t *values = calloc((size_t)cpus, sizeof(*values)), sums[COUNTER_DROPPED + 1] = {};
+	struct bpf_prog_info info = {};
+	uint32_t key, size = sizeof(info);
+
+	for (key = 0; values && key <= COUNTER_DROPPED; key++) {
+		if (bpf_map_lookup_elem(fd, &key, values))
+			continue;
+		for (cpu = 0; cpu < cpus; cpu++)
+			sums[key] += values[cpu];
+	}
+	free(values);
+	*ret = (struct sampler_counters){.runs = sums[COUNTER_RUNS],
+					 .frames = sums[COUNTER_FRAMES],
+					 .ring_full = sums[COUNTER_RING_FULL],
+					 .missed_ticks = clock_missed(sampler->clock),
+					 .dropped = sums[COUNTER_DROPPED]};
+	if (!bpf_obj_get_info_by_fd(bpf_program__fd(sampler->program), &info, &size)) {
+		ret->bpf_run_ns = info.run_time_ns;
+		ret->bpf_runs = info.run_cnt;
+	}
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sampler: the BPF sampler of src/bpf/sampler.bpf.c, loaded, attached and read.
+ *
+ * Owns the BPF object, the perf events and the ring buffer; all go away with it (and with the process, however it
+ * ends). Not thread-safe.
+ */
+#ifndef STRATA_KERNEL_SAMPLER_H
+#define STRATA_KERNEL_SAMPLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/events.h"
+#include "abi/python.h"
+#include "base/diag.h"
+#include "kernel/programs.h"
+#include "kernel/tables.h"
+
+struct sampler;
+
+struct sampler_options {
+	bool watch_all;         /* else only the processes of sampler_watch() and their children */
+	unsigned int frequency; /* Hz, per CPU */
+	enum walk_strategy strategy;
+	unsigned int verify_every; /* of so many samples one comes with a snapshot though its stack is whole; 0: none */
+};
+
+struct sampler_counters {
+	uint64_t runs;                 /* samples that the kernel part began */
+	uint64_t frames;               /* walked, native and Python */
+	uint64_t ring_full;            /* samples that did not fit into the ring */
+	uint64_t missed_ticks;         /* of the clock, which ran no program */
+	uint64_t dropped;              /* stacks, code objects and snapshots that did not fit */
+	uint64_t bpf_run_ns, bpf_runs; /* of the sampling program, by the kernel's bpf_stats; 0 where not to be had */
+};
+
+/* Loads the programs and opens the events, stopped. -EPERM: a capability is missing. */
+int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag);
+/*
+ * The same around an object of somebody else's that contains the sampler's maps and walkers and is loaded already:
+ * keeps its tables, takes no samples, reads no ring. The object is borrowed.
+ */
+int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *diag);
+void sampler_destroy(struct sampler *sampler);
+
+/* The tables that the sampler walks by; owned by the sampler. */
+struct tables *sampler_tables(struct sampler *sampler);
+
+/* Adds a process to those watched. 0 or a negative errno. */
+int sampler_watch(struct sampler *sampler, int tgid);
+
+/* Tells that a process runs Python: layout and addresses. `layout` in *process is filled in here. 0 or a negative
+ * errno. */
+int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *layout, struct py_process *process);
+
+/* Takes that back, after exec. */
+void sampler_no_python(struct sampler *sampler, int tgid);
+
+/*
+ * Forgets a process that ended then (CLOCK_MONOTONIC, ns): what was said of it above. A child that has got its pid
+ * since, which the kernel part knows before user space does, stays watched.
+ */
+void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended);
+
+/* Takes a stack or code object, by id, as not sent: it is sent again when it is met. */
+void sampler_unsend(struct sampler *sampler, uint64_t id);
+
+/* Begins and ends sampling on all CPUs. */
+int sampler_start(struct sampler *sampler, struct diag *diag);
+void sampler_stop(struct sampler *sampler);
+
+/* Samples on CPUs that have come online, too; to be called now and then. How many came or went, or a negative errno. */
+int sampler_follow_cpus(struct sampler *sampler);
+
+/* Becomes readable when there are records; poll it with a timeout of 100 ms, as not every record wakes. */
+int sampler_fd(const struct sampler *sampler);
+
+/*
+ * Delivers records to `handle`, in the order in which the kernel wrote them, until the ring is empty. `event` is valid
+ * during the call only; `size` is checked to hold at least the record's fixed part. A non-zero return of `handle` stops
+ * and is returned.
+ */
+int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const struct event_header *event, size_t size),
+		  void *context);
+
+void sampler_counters(struct sampler *sampler, struct sampler_counters *ret);
+
+#endif

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "kernel/tables.h"
+
+#include <bpf/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/extents.h"
+#include "base/table.h"
+#include "kernel/shared_array.h"
+
+#define SLAB_BYTES    (UNWIND_SLAB_ROWS * sizeof(uint32_t))
+#define SLABS_AT_ONCE 4 /* 8 MiB of the kernel's memory */
+
+struct retired {
+	uint64_t at;
+	struct extent run;
+};
+
+/* Rows of one file in one slab. */
+struct chunk {
+	uint32_t slab;
+	struct extent rows;
+};
+
+/* What a file takes. */
+struct file {
+	VEC(struct chunk) chunks;
+	uint32_t *rules; /* the file's rule numbers → global ones */
+	uint32_t rule_count;
+	uint32_t row_count;
+};
+
+struct tables {
+	struct tables_maps maps;
+	struct shared_array mapping_array, page_array, rule_array;
+	struct mapping_entry *mappings;
+	uint64_t *pages;
+	struct unwind_rule *rules;
+	uint32_t *slabs[UNWIND_SLABS_MAX]; /* NULL: not mapped yet */
+	int slab_fds[UNWIND_SLABS_MAX];
+	struct extents free_rows[UNWIND_SLABS_MAX];
+	uint32_t slab_count;
+	uint32_t rule_count; /* the highest number that was ever used, and one */
+	uint32_t rule_uses[UNWIND_RULES_MAX];
+	VEC(uint32_t) free_rules;
+	struct table files; /* first page + 1 → struct file * */
+	uint32_t generation;
+	uint64_t rows;
+	struct extents free_mappings, free_pages;
+	struct table rule_ids;       /* the rule's 8 bytes + 1 → index + 1 */
+	VEC(struct retired) retired; /* runs of mappings, in order of time */
+};
+
+static void *map_array(int fd, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static uint64_t rule_key(const struct unwind_rule *rule)
+{
+	uint64_t key;
+
+	memcpy(&key, rule, sizeof(key));
+	return key + 1; /* 0 is UNWIND_NO_RULE, and reserved as a key */
+}
+
+/* Makes one slab, not in the outer map yet. Its descriptor, or a negative errno. */
+static int create_slab(void)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(uint32_t), SLAB_BYTES, 1, &options);
+}
+
+/* Puts slabs [first, first + count) into the outer map; at once where the kernel can, as each call waits for RCU. */
+static int insert_slabs(struct tables *tables, uint32_t first, uint32_t count)
+{
+	LIBBPF_OPTS(bpf_map_batch_opts, options, .elem_flags = BPF_ANY);
+	uint32_t indices[SLABS_AT_ONCE], i, done = count;
+
+	for (i = 0; i < count; i++)
+		indices[i] = first + i;
+	if (!bpf_map_update_batch(tables->maps.slabs, indices, &tables->slab_fds[first], &done, &options))
+		return 0;
+	for (i = 0; i < count; i++)
+		if (bpf_map_update_elem(tables->maps.slabs, &indices[i], &tables->slab_fds[first + i], BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+static void drop_slab(struct tables *tables, uint32_t slab)
+{
+	if (tables->slabs[slab])
+		munmap(tables->slabs[slab], SLAB_BYTES);
+	close(tables->slab_fds[slab]);
+	extents_deinit(&tables->free_rows[slab]);
+	tables->slabs[slab] = NULL;
+}
+
+static int add_slabs(struct tables *tables)
+{
+	uint32_t first = tables->slab_count, count = 0;
+	int fd = 0, err = 0;
+
+	while (count < SLABS_AT_ONCE && first + count < UNWIND_SLABS_MAX) {
+		fd = create_slab();
+		if (fd < 0)
+			break;
+		tables->slab_fds[first + count] = fd;
+		err = extents_init(&tables->free_rows[first + count], UNWIND_SLAB_ROWS);
+		count++;
+		if (err)
+			break;
+	}
+	if (!count)
+		return fd < 0 ? fd : -ENOSPC;
+	if (!err)
+		err = insert_slabs(tables, first, count);
+	if (err) {
+		while (count--)
+			drop_slab(tables, first + count);
+		return err;
+	}
+	tables->slab_count += count;
+	return 0;
+}
+
+/* A run of rows in the first slab from `slab` on that has one. */
+static int take_rows(struct tables *tables, uint32_t slab, uint32_t count, struct chunk *ret)
+{
+	for (; slab < tables->slab_count; slab++) {
+		if (extents_take(&tables->free_rows[slab], count, &ret->rows.first))
+			continue;
+		if (!tables->slabs[slab])
+			tables->slabs[slab] = map_array(tables->slab_fds[slab], SLAB_BYTES);
+		if (!tables->slabs[slab]) {
+			extents_give(&tables->free_rows[slab], ret->rows.first, count);
+			return -ENOMEM;
+		}
+		ret->slab = slab;
+		ret->rows.count = count;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/* A run of `wanted` rows at best, and of `least` at least. */
+static int find_rows(struct tables *tables, uint32_t wanted, uint32_t least, struct chunk *ret)
+{
+	uint32_t slabs = tables->slab_count;
+	int err;
+
+	if (!take_rows(tables, 0, wanted, ret))
+		return 0;
+	err = add_slabs(tables);
+	if (!err)
+		return take_rows(tables, slabs, wanted, ret);
+	for (; wanted > least; wanted = wanted / 2 > least ? wanted / 2 : least)
+		if (!take_rows(tables, 0, wanted, ret))
+			return 0;
+	return take_rows(tables, 0, least, ret) ? err : 0;
+}
+
+int tables_create(const struct tables_maps *maps, struct tables **ret, struct diag *diag)
+{
+	static const struct unwind_rule fixed[RULE_FIRST_FREE] = {
+		[RULE_NONE] = {.kind = UNWIND_NO_RULE},          [RULE_FP_CHAIN] = {.kind = UNWIND_FP_CHAIN},
+		[RULE_NO_TABLE] = {.kind = UNWIND_NO_TABLE},     [RULE_NO_ANSWER] = {.kind = UNWIND_NO_ANSWER},
+		[RULE_NO_MAPPING] = {.kind = UNWIND_NO_MAPPING},
+	};
+	struct tables *tables = calloc(1, sizeof(*tables));
+	uint32_t i;
+
+	if (!tables)
+		return diag_fail(diag, ENOMEM, "tables.memory", "out of memory");
+	tables->maps = *maps;
+	if (shared_array_open(&tables->mapping_array, maps->mappings, MAPPINGS_MAX * sizeof(*tables->mappings)) ||
+	    shared_array_open(&tables->page_array, maps->pages, UNWIND_PAGES_MAX * sizeof(*tables->pages)) ||
+	    shared_array_open(&tables->rule_array, maps->rules, UNWIND_RULES_MAX * sizeof(*tables->rules)) ||
+	    extents_init(&tables->free_mappings, MAPPINGS_MAX) || extents_init(&tables->free_pages, UNWIND_PAGES_MAX)) {
+		tables_destroy(tables);
+		return diag_fail(diag, ENOMEM, "tables.map", "the unwind tables cannot be mapped: %s", strerror(errno));
+	}
+	tables->mappings = (void *)tables->mapping_array.at;
+	tables->pages = (void *)tables->page_array.at;
+	tables->rules = (void *)tables->rule_array.at;
+	for (i = 0; i < RULE_FIRST_FREE; i++) {
+		tables->rules[i] = fixed[i];
+		if (table_set(&tables->rule_ids, rule_key(&fixed[i]), i + 1)) {
+			tables_destroy(tables);
+			return diag_fail(diag, ENOMEM, "tables.memory", "out of memory");
+		}
+	}
+	tables->rule_count = RULE_FIRST_FREE;
+	*ret = tables;
+	return 0;
+}
+
+void tables_prepare(struct tables *tables)
+{
+	if (!tables->slab_count)
+		add_slabs(tables);
+}
+
+static void file_destroy(struct file *file)
+{
+	vec_free(&file->chunks);
+	free(file->rules);
+	free(file);
+}
+
+void tables_destroy(struct tables *tables)
+{
+	struct table_slot *slot;
+	uint32_t i;
+	size_t at;
+
+	if (!tables)
+		return;
+	shared_array_close(&tables->mapping_array);
+	shared_array_close(&tables->page_array);
+	shared_array_close(&tables->rule_array);
+	for (i = 0; i < tables->slab_count; i++)
+		drop_slab(tables, i);
+	for (at = 0; (slot = table_next(&tables->files, &at));)
+		file_destroy((struct file *)(uintptr_t)slot->value);
+	table_deinit(&tables->files);
+	vec_free(&tables->free_rules);
+	extents_deinit(&tables->free_mappings);
+	extents_deinit(&tables->free_pages);
+	table_deinit(&tables->rule_ids);
+	vec_free(&tables->retired);
+	free(tables);
+}
+
+/* The global index of a rule, added when new, for one file more; RULE_NONE when the array is full. */
+static uint32_t rule_take(struct tables *tables, const struct unwind_rule *rule)
+{
+	uint64_t found;
+	uint32_t index;
+
+	if (table_get(&tables->rule_ids, rule_key(rule), &found)) {
+		tables->rule_uses[found - 1]++;
+		return (uint32_t)found - 1;
+	}
+	if (tables->free_rules.count)
+		index = tables->free_rules.at[tables->free_rules.count - 1];
+	else if (tables->rule_count < UNWIND_RULES_MAX)
+		index = tables->rule_count;
+	else
+		return RULE_NONE;
+	if (shared_array_reach(&tables->rule_array, (index + 1ull) * sizeof(*tables->rules)))
+		return RULE_NONE;
+	if (table_set(&tables->rule_ids, rule_key(rule), index + 1))
+		return RULE_NONE;
+	if (tables->free_rules.count)
+		tables->free_rules.count--;
+	else
+		tables->rule_count++;
+	tables->rules[index] = *rule;
+	tables->rule_uses[index] = 1;
+	return index;
+}
+
+static void rule_give(struct tables *tables, uint32_t index)
+{
+	if (index < RULE_FIRST_FREE || --tables->rule_uses[index])
+		return;
+	table_remove(&tables->rule_ids, rule_key(&tables->rules[index]));
+	(void)!vec_push(&tables->free_rules, index); /* without memory the number is lost, no more */
+}
+
+/* Gives back all that a file takes but its page index, and the file. */
+static void file_remove(struct tables *tables, struct file *file)
+{
+	uint32_t i;
+
+	for (i = 0; i < file->chunks.count; i++) {
+		const struct chunk *chunk = &file->chunks.at[i];
+
+		extents_give(&tables->free_rows[chunk->slab], chunk->rows.first, chunk->rows.count);
+	}
+	for (i = 0; i < file->rule_count; i++)
+		rule_give(tables, file->rules[i]);
+	tables->rows -= file->row_count;
+	file_destroy(file);
+}
+
+struct page_writer {
+	struct tables *tables;
+	const struct unwind_table *table;
+	struct file *file;
+	uint64_t shift; /* vaddr of row offset 0, from the first page's start */
+	size_t row;     /* first row after the page's start */
+	uint32_t rule;  /* in force at the page's start */
+	uint32_t pages; /* still to be written */
+	uint32_t used;  /* rows of the file's last chunk */
+};
+
+/* What the last chunk has left is free again. */
+static void trim_chunk(struct page_writer *w)
+{
+	struct chunk *last;
+
+	if (!w->file->chunks.count)
+		return;
+	last = &w->file->chunks.at[w->file->chunks.count - 1];
+	extents_give(&w->tables->free_rows[last->slab], last->rows.first + w->used, last->rows.count - w->used);
+	last->rows.count = w->used;
+}
+
+/* Makes room for `count` rows in one slab, where the file's last chunk ends or in another one. */
+static int reserve_rows(struct page_writer *w, uint32_t count)
+{
+	/* All that is left, and a row for each page. */
+	uint64_t wanted = w->table->row_count - w->row + w->pages + count;
+	struct chunk chunk;
+	int err;
+
+	if (w->file->chunks.count && w->file->chunks.at[w->file->chunks.count - 1].rows.count - w->used >= count)
+		return 0;
+	trim_chunk(w);
+	if (vec_reserve(&w->file->chunks, 1))
+		return -ENOMEM;
+	err = find_rows(w->tables, wanted < UNWIND_SLAB_ROWS ? (uint32_t)wanted : UNWIND_SLAB_ROWS, count, &chunk);
+	if (err) {
+		w->used = w->file->chunks.count ? w->file->chunks.at[w->file->chunks.count - 1].rows.count : 0;
+		return err;
+	}
+	w->used = 0;
+	return vec_push(&w->file->chunks, chunk);
+}
+
+/* Writes the rows of one page; the page's entry, or 0 with *err when there is no room. */
+static uint64_t write_page(struct page_writer *w, uint64_t start, int *err)
+{
+	const uint64_t size = 1u << UNWIND_PAGE_SHIFT;
+	uint32_t rows[1u << UNWIND_PAGE_SHIFT], count = 0;
+	const struct chunk *chunk;
+
+	rows[count++] = ROW(0, w->rule);
+	for (; w->row < w->table->row_count; w->row++) {
+		uint64_t at = w->table->rows[w->row].offset + w->shift;
+		uint32_t rule;
+
+		if (at >= start + size)
+			break;
+		rule = w->file->rules[w->table->rows[w->row].rule];
+		w->rule = rule;
+		if (at == start)
+			count = 0;
+		else if (ROW_RULE(rows[count - 1]) == rule)
+			continue;
+		if (count < size)
+			rows[count++] = ROW(at - start, rule);
+	}
+	w->pages--;
+	if (count == 1)
+		return PAGE_SINGLE_RULE | ROW_RULE(rows[0]);
+	*err = reserve_rows(w, count);
+	if (*err)
+		return 0;
+	chunk = &w->file->chunks.at[w->file->chunks.count - 1];
+	memcpy(&w->tables->slabs[chunk->slab][chunk->rows.first + w->used], rows, count * sizeof(*rows));
+	w->used += count;
+	w->file->row_count += count;
+	w->tables->rows += count;
+	return PAGE_ROWS(chunk->slab, chunk->rows.first + w->used - count, count);
+}
+
+/* Writes a file's rows and page index. 0 or a negative errno. */
+static int write_file(struct tables *tables, const struct unwind_table *table, struct file *file,
+		      const struct tables_run *run)
+{
+	struct page_writer writer = {.tables = tables,
+				     .table = table,
+				     .file = file,
+				     .shift = table->base - run->base,
+				     .pages = run->page_count};
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < table->rule_count; i++, file->rule_count++)
+		file->rules[i] = rule_take(tables, &table->rules[i]);
+	for (i = 0; !err && i < run->page_count; i++)
+		tables->pages[run->page_first + i] = write_page(&writer, (uint64_t)i << UNWIND_PAGE_SHIFT, &err);
+	trim_chunk(&writer);
+	return err ? err : table_set(&tables->files, run->page_first + 1ull, (uint64_t)(uintptr_t)file);
+}
+
+int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag)
+{
+	const uint64_t page = 1u << UNWIND_PAGE_SHIFT;
+	struct tables_run run = {.base = table->base & ~(page - 1)};
+	struct file *file;
+	int err;
+
+	run.page_count = (uint32_t)((table->end - run.base + page - 1) >> UNWIND_PAGE_SHIFT);
+	if (!run.page_count || table->end <= table->base)
+		return diag_fail(diag, EINVAL, "tables.empty", "the file has no text");
+	file = calloc(1, sizeof(*file));
+	if (file)
+		file->rules = calloc(table->rule_count + 1, sizeof(*file->rules));
+	if (!file || !file->rules) {
+		free(file);
+		return diag_fail(diag, ENOMEM, "tables.memory", "out of memory");
+	}
+	err = extents_take(&tables->free_pages, run.page_count, &run.page_first);
+	if (!err) {
+		err = shared_array_reach(&tables->page_array,
+					 (run.page_first + (size_t)run.page_count) * sizeof(*tables->pages));
+		if (!err)
+			err = write_file(tables, table, file, &run);
+		if (err)
+			extents_give(&tables->free_pages, run.page_first, run.page_count);
+	}
+	if (err) {
+		file_remove(tables, file);
+		return diag_fail(diag, -err, "tables.full", "the kernel's unwind tables are full: %s", strerror(-err));
+	}
+	*ret = run;
+	return 0;
+}
+
+void tables_remove(struct tables *tables, const struct tables_run *run)
+{
+	uint64_t found;
+
+	if (!table_get(&tables->files, run->page_first + 1ull, &found))
+		return;
+	table_remove(&tables->files, run->page_first + 1ull);
+	file_remove(tables, (struct file *)(uintptr_t)found);
+	extents_give(&tables->free_pages, run->page_first, run->page_count);
+}
+
+static int retire(struct tables *tables, uint32_t first, uint32_t count, uint64_t now)
+{
+	return count ? vec_push(&tables->retired, (struct retired){.at = now, .run = {first, count}}) : 0;
+}
+
+int tables_publish(struct tables *tables, uint32_t tgid, const struct publication *publication,
+		   struct process_entry *ret)
+{
+	const uint32_t count = publication->count;
+	struct process_entry entry = {.valid_from = publication->valid_from,
+				      .changed = publication->changed,
+				      .generation = ++tables->generation,
+				      .mapping_count = count,
+				      .epoch = publication->epoch,
+				      .tgid = tgid};
+	int err = 0;
+
+	if (count)
+		err = extents_take(&tables->free_mappings, count, &entry.mapping_first);
+	if (!err)
+		err = shared_array_reach(&tables->mapping_array,
+					 (entry.mapping_first + (size_t)count) * sizeof(*tables->mappings));
+	if (err)
+		return err;
+	if (count)
+		memcpy(&tables->mappings[entry.mapping_first], publication->mappings,
+		       count * sizeof(*publication->mappings));
+	entry.check = process_entry_check(&entry);
+	if (bpf_map_update_elem(tables->maps.processes, &tgid, &entry, BPF_ANY)) {
+		err = -errno;
+		extents_give(&tables->free_mappings, entry.mapping_first, count);
+		return err;
+	}
+	if (ret->generation)
+		retire(tables, ret->mapping_first, ret->mapping_count, publication->now);
+	*ret = entry;
+	return 0;
+}
+
+void tables_withdraw(struct tables *tables, uint32_t tgid, const struct process_entry *entry, uint64_t now)
+{
+	struct process_entry now_there;
+
+	/* The pid may be another process's by now. */
+	if (!bpf_map_lookup_elem(tables->maps.processes, &tgid, &now_there) &&
+	    now_there.generation == entry->generation)
+		bpf_map_delete_elem(tables->maps.processes, &tgid);
+	retire(tables, entry->mapping_first, entry->mapping_count, now);
+}
+
+void tables_collect(struct tables *tables, uint64_t now)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < tables->retired.count; i++) {
+		const struct retired *old = &tables->retired.at[i];
+
+		if (old->at + TABLES_GRACE_NS > now)
+			tables->retired.at[kept++] = *old;
+		else
+			extents_give(&tables->free_mappings, old->run.first, old->run.count);
+	}
+	tables->retired.count = kept;
+}
+
+void tables_host(const struct tables *tables, struct walk_host *ret)
+{
+	ret->mappings = tables->mappings;
+	ret->pages = (const __u64 *)tables->pages;
+	ret->slabs = (const __u32 *const *)tables->slabs;
+	ret->rules = tables->rules;
+}
+
+uint64_t tables_rows(const struct tables *tables)
+{
+	return tables->rows;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tables: the unwind tables in the kernel (layout: abi/tables.h), written through shared memory.
+ *
+ * A file's rows are added once and shared by every process that maps it; a process becomes visible to the walker
+ * with tables_publish(), atomically. Runs of the mappings array that a publication replaces are reused only after a
+ * grace period, because a sample may be reading them on another CPU.
+ *
+ * The maps belong to the sampler's BPF object and must stay open while the tables live. Not thread-safe.
+ */
+#ifndef STRATA_KERNEL_TABLES_H
+#define STRATA_KERNEL_TABLES_H
+
+#include "abi/tables.h"
+#include "base/diag.h"
+#include "bpf/shim.h"
+#include "unwind/unwind_table.h"
+
+struct tables;
+
+/* File descriptors of the maps, borrowed. */
+struct tables_maps {
+	int mappings, pages, rules, slabs, processes;
+};
+
+/* Where a file's page index lies. */
+struct tables_run {
+	uint64_t base; /* vaddr of the first page's first byte */
+	uint32_t page_first, page_count;
+};
+
+int tables_create(const struct tables_maps *maps, struct tables **ret, struct diag *diag);
+void tables_destroy(struct tables *tables);
+
+/* Makes room for rows beforehand: that takes milliseconds, which the first sample does not have. Else when needed. */
+void tables_prepare(struct tables *tables);
+
+/* Adds a file's rows. 0 and *ret; -ENOSPC when the tables are full. */
+int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag);
+
+/*
+ * Takes a file's rows, page index and rules away; their room is used again at once. So no process that is published may
+ * have a mapping into the run, nor have had one within the grace period (TABLES_GRACE_NS).
+ */
+void tables_remove(struct tables *tables, const struct tables_run *run);
+
+#define TABLES_GRACE_NS 1000000000ull /* no walk lasts this long */
+
+/* What the walker shall know of a process. Times are CLOCK_MONOTONIC, ns. */
+struct publication {
+	uint64_t now;
+	uint64_t valid_from; /* no change of the mappings from before it is missing */
+	uint64_t changed;    /* about when the mappings changed the last time */
+	uint32_t epoch;      /* the process's (proc/processes.h) */
+	uint32_t count;
+	const struct mapping_entry *mappings; /* sorted by address */
+};
+
+/* Makes a process known to the walker, or replaces what it knew, *ret. */
+int tables_publish(struct tables *tables, uint32_t tgid, const struct publication *publication,
+		   struct process_entry *ret);
+
+/* Makes a process unknown again. `now`: CLOCK_MONOTONIC, ns. */
+void tables_withdraw(struct tables *tables, uint32_t tgid, const struct process_entry *entry, uint64_t now);
+
+/* Reuses what was withdrawn or replaced before the grace period. */
+void tables_collect(struct tables *tables, uint64_t now);
+
+/* The same tables for a walk on the host; valid as long as the tables. */
+void tables_host(const struct tables *tables, struct walk_host *ret);
+
+/* Rows and bytes in use, for inspect and the summary. */
+uint64_t tables_rows(const struct tables *tables);
+
+#endif

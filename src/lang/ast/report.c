@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lang/ast/report.h"
+
+#include <string.h>
+
+void report_init(struct report *report, struct arena *arena, const char *name, const char *source, size_t size)
+{
+	*report = (struct report){.arena = arena, .name = name, .source = source, .size = size};
+}
+
+void report_deinit(struct report *report)
+{
+	vec_free(&report->complaints);
+}
+
+static void complain(struct report *report, enum severity severity, const char *tag, struct span span, const char *fmt,
+		     va_list args)
+{
+	struct complaint complaint = {.severity = severity, .tag = tag, .span = span};
+	char text[512];
+	size_t i;
+
+	vsnprintf(text, sizeof(text), fmt, args);
+	/* The checker goes over the source several times. */
+	for (i = 0; i < report->complaints.count; i++)
+		if (report->complaints.at[i].span.begin == span.begin && !strcmp(report->complaints.at[i].text, text))
+			return;
+	report->errors += severity == SEVERITY_ERROR;
+	if (report->complaints.count >= REPORTS_MAX)
+		return;
+	complaint.text = arena_printf(report->arena, "%s", text);
+	if (complaint.text && vec_push(&report->complaints, complaint))
+		report->arena->failed = true;
+}
+
+void report_error(struct report *report, const char *tag, struct span span, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	complain(report, SEVERITY_ERROR, tag, span, fmt, args);
+	va_end(args);
+}
+
+void report_warning(struct report *report, const char *tag, struct span span, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	complain(report, SEVERITY_WARNING, tag, span, fmt, args);
+	va_end(args);
+}
+
+void report_hint(struct report *report, const char *fmt, ...)
+{
+	struct complaint *last = report->complaints.count ? &report->complaints.at[report->complaints.count - 1] : NULL;
+	char text[512];
+	va_list args;
+
+	if (!last || last->hint)
+		return;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	last->hint = arena_printf(report->arena, "%s", text);
+}
+
+/* The source is somebody else's: nothing of it may move the cursor of a terminal. */
+static void print_safe(FILE *out, const char *text, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		fputc(c == '\t' ? ' ' : c < 32 || c == 127 ? '?' : c, out);
+	}
+}
+
+static const char *severity_text(const struct complaint *complaint)
+{
+	return complaint->severity == SEVERITY_ERROR ? "ERROR" : "WARNING";
+}
+
+static void print_hint(const struct complaint *complaint, FILE *out)
+{
+	if (complaint->hint)
+		fprintf(out, "HINT: %s\n", complaint->hint);
+}
+
+static void print_one(const struct report *report, const struct complaint *complaint, FILE *out)
+{
+	size_t begin = complaint->span.begin < report->size ? complaint->span.begin : report->size;
+	size_t end = complaint->span.end < begin ? begin : complaint->span.end;
+	size_t line = 1, start = 0, stop, column, i;
+
+	for (i = 0; i < begin; i++) {
+		if (report->source[i] == '\n') {
+			line++;
+			start = i + 1;
+		}
+	}
+	for (stop = begin; stop < report->size && report->source[stop] != '\n'; stop++)
+		;
+	if (end > stop)
+		end = stop;
+	if (end <= begin)
+		end = begin + 1;
+	column = begin - start + 1;
+	print_safe(out, report->name, strlen(report->name));
+	fprintf(out, ":%zu:%zu-%zu: %s: ", line, column, column + (end - begin), severity_text(complaint));
+	print_safe(out, complaint->text, strlen(complaint->text));
+	fputc('\n', out);
+	print_safe(out, report->source + start, stop - start);
+	fprintf(out, "\n%*s", (int)(column - 1), "");
+	for (i = begin; i < end; i++)
+		fputc('~', out);
+	fputc('\n', out);
+	print_hint(complaint, out);
+}
+
+/* About what is not in the source: the command line, the environment. */
+static void print_without_place(const struct complaint *complaint, FILE *out)
+{
+	fprintf(out, "%s: ", severity_text(complaint));
+	print_safe(out, complaint->text, strlen(complaint->text));
+	fputc('\n', out);
+	print_hint(complaint, out);
+}
+
+void report_now(const struct report *report, struct span span, const char *text, FILE *out)
+{
+	const struct complaint complaint = {.severity = SEVERITY_WARNING, .span = span, .text = text};
+
+	print_one(report, &complaint, out);
+}
+
+void report_place(const struct report *report, struct span span, FILE *out)
+{
+	size_t line = 1, start = 0, i;
+
+	for (i = 0; i < span.begin && i < report->size; i++) {
+		if (report->source[i] == '\n') {
+			line++;
+			start = i + 1;
+		}
+	}
+	print_safe(out, report->name, strlen(report->name));
+	fprintf(out, ":%zu:%zu-%zu", line, span.begin - start + 1, span.end - start + 1);
+}
+
+void report_print(const struct report *report, FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < report->complaints.count; i++) {
+		const struct complaint *complaint = &report->complaints.at[i];
+
+		if (report->hide_warnings && complaint->severity == SEVERITY_WARNING)
+			continue;
+		if (complaint->span.end)
+			print_one(report, complaint, out);
+		else
+			print_without_place(complaint, out);
+	}
+	if (report->errors >= REPORTS_MAX)
+		fprintf(out, "%u errors in all\n", report->errors);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * report: what the compiler has to say about a script. Each complaint has a tag (tests are named after it), the place
+ * in the source, one line of what is wrong, and a hint of what to do. They are collected, so that one run shows all of
+ * them, and printed by the caller:
+ *
+ *   FILE:LINE:COLUMN-END: ERROR: text
+ *   the source line
+ *      ~~~~
+ *   HINT: what to do
+ */
+#ifndef STRATA_LANG_AST_REPORT_H
+#define STRATA_LANG_AST_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+/* Byte offsets into the source, end exclusive. {}: no place in the source is meant. */
+struct span {
+	uint32_t begin, end;
+};
+
+enum severity { SEVERITY_ERROR, SEVERITY_WARNING };
+
+struct complaint {
+	enum severity severity;
+	const char *tag;
+	struct span span;
+	const char *text, *hint; /* hint may be NULL */
+};
+
+struct report {
+	bool hide_warnings;
+	struct arena *arena; /* the caller's */
+	const char *name;    /* of the source, as shown */
+	const char *source;
+	size_t size;
+	VEC(struct complaint) complaints;
+	unsigned int errors;
+};
+
+void report_init(struct report *report, struct arena *arena, const char *name, const char *source, size_t size);
+void report_deinit(struct report *report);
+
+#define REPORTS_MAX 50 /* more are not kept */
+
+void report_error(struct report *report, const char *tag, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void report_warning(struct report *report, const char *tag, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* A hint for the complaint made last. */
+void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints a warning about a place at once: of the running script. */
+void report_now(const struct report *report, struct span span, const char *text, FILE *out);
+/* FILE:LINE:COLUMN-END, as messages begin. */
+void report_place(const struct report *report, struct span span, FILE *out);
+
+void report_print(const struct report *report, FILE *out);
+
+#endif

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is decided while compiling, and small conversions. */
+#include <string.h>
+
+#include "lang/builtin/builtin.h"
+#include "lang/front/bpftrace/lexer.h"
+
+static const struct type *become(struct node *call, enum node_kind kind, uint64_t value, const struct type *type)
+{
+	call->kind = kind;
+	call->value = value;
+	call->kid_count = 0;
+	return type;
+}
+
+static const struct type *check_is(struct compiler *c, struct node *call)
+{
+	struct node *what = call->kids[0];
+	const struct type *type = check_value(c, what);
+	bool yes = false;
+
+	if (!strcmp(call->text, "is_ptr"))
+		yes = type->kind == TYPE_POINTER;
+	else if (!strcmp(call->text, "is_str"))
+		yes = type->kind == TYPE_STRING;
+	else if (!strcmp(call->text, "is_array"))
+		yes = type->kind == TYPE_ARRAY;
+	else if (!strcmp(call->text, "is_integer"))
+		yes = type->kind == TYPE_INT;
+	else if (!strcmp(call->text, "is_unsigned_integer"))
+		yes = type->kind == TYPE_INT && !type->is_signed;
+	else
+		yes = what->kind == NODE_INT || what->kind == NODE_STRING || what->kind == NODE_BOOL;
+	return become(call, NODE_BOOL, yes, &type_bool);
+}
+
+static const struct type *check_static_assert(struct compiler *c, struct node *call)
+{
+	const char *text = check_literal_text(c, call->kids[1], "the message");
+	int64_t value;
+
+	check_value(c, call->kids[0]);
+	if (!check_constant(call->kids[0], &value))
+		report_error(c->report, "call.assert", call->kids[0]->span, "this is not known while compiling");
+	else if (!value)
+		report_error(c->report, "call.assert", call->span, "%s", text ? text : "");
+	become(call, NODE_INT, 0, &type_none);
+	return &type_none;
+}
+
+static const struct type *check_bswap(struct compiler *c, struct node *call)
+{
+	const struct type *type = check_value(c, call->kids[0]);
+
+	check_number(c, call->kids[0]);
+	return type->kind == TYPE_INT ? type_integer(type->size, false) : &type_uint64;
+}
+
+static void gen_bswap(struct gen *g, const struct node *call)
+{
+	uint32_t size = call->type->size;
+
+	gen_scalar(g, call->kids[0]);
+	if (size > 1)
+		code_emit(g->code, (struct bpf_insn){.code = BPF_ALU | BPF_END | BPF_TO_BE,
+						     .dst_reg = R0,
+						     .imm = (int32_t)size * 8});
+}
+
+static const struct type *check_strerror(struct compiler *c, struct node *call)
+{
+	check_value(c, call->kids[0]);
+	check_number(c, call->kids[0]);
+	return !strcmp(call->text, "strerror")      ? &type_error
+	       : !strcmp(call->text, "signal_name") ? &type_signal
+						    : &type_cgroup;
+}
+
+static void place_number(struct gen *g, const struct node *call, uint32_t offset)
+{
+	gen_scalar(g, call->kids[0]);
+	gen_frame_store(g, 8, offset, R0);
+}
+
+static const char *named_parameter(const struct compiler *c, const char *name)
+{
+	size_t length = strlen(name);
+	uint32_t i;
+
+	for (i = 0; i < c->options->named_count; i++) {
+		const char *given = c->options->named[i];
+
+		if (!strncmp(given, name, length) && (given[length] == '=' || !given[length]))
+			return given[length] ? given + length + 1 : "";
+	}
+	return NULL;
+}
+
+static const struct type *getopt_bool(struct compiler *c, struct node *call, const char *name, const char *given,
+				      bool otherwise)
+{
+	bool value = given ? !*given || !strcasecmp(given, "true") || !strcmp(given, "1") : otherwise;
+
+	if (given && !value && strcasecmp(given, "false") && strcmp(given, "0"))
+		report_error(c->report, "getopt.value", (struct span){},
+			     "program command line option --%s invalid boolean (value: %s)", name, given);
+	return become(call, NODE_BOOL, value, &type_bool);
+}
+
+/* For the message that lists them, once each. */
+static void note_parameter(struct compiler *c, struct node *call, const char *name)
+{
+	const char *words = call->kid_count > 2 ? check_literal_text(c, call->kids[2], "the description") : NULL;
+	struct parameter parameter = {.name = name, .words = words ? words : ""};
+	size_t i;
+
+	for (i = 0; i < c->parameters.count; i++)
+		if (!strcmp(c->parameters.at[i].name, name))
+			return;
+	if (vec_push(&c->parameters, parameter))
+		c->arena->failed = true;
+}
+
+static const struct type *check_getopt(struct compiler *c, struct node *call)
+{
+	const char *name = check_literal_text(c, call->kids[0], "the option's name"), *given;
+	uint64_t number = 0;
+	bool minus;
+
+	if (!name)
+		return &type_bool;
+	given = named_parameter(c, name);
+	note_parameter(c, call, name);
+	if (call->kid_count < 2)
+		return getopt_bool(c, call, name, given, false);
+	check_value(c, call->kids[1]);
+	if (call->kids[1]->kind == NODE_BOOL)
+		return getopt_bool(c, call, name, given, call->kids[1]->value);
+	if (call->kids[1]->kind == NODE_STRING) {
+		call->kind = NODE_STRING;
+		call->text = given ? given : call->kids[1]->text;
+		call->kid_count = 0;
+		return type_string(c->arena, (uint32_t)strlen(call->text) + 1);
+	}
+	if (call->kids[1]->kind != NODE_INT) {
+		report_error(c->report, "getopt.default", call->kids[1]->span, "the default must be a literal");
+		return &type_int64;
+	}
+	if (!given)
+		return become(call, NODE_INT, call->kids[1]->value, &type_literal);
+	minus = *given == '-';
+	if (!lexer_number(given + minus, strlen(given + minus), &number))
+		report_error(c->report, "getopt.value", (struct span){},
+			     "program command line option --%s invalid integer (value: %s)", name, given);
+	call->is_unsigned = !minus && number > INT64_MAX;
+	return become(call, NODE_INT, minus ? 0 - number : number, call->is_unsigned ? &type_uliteral : &type_literal);
+}
+
+/* config(): the settings as a record, which is a literal. */
+static const struct type *check_config(struct compiler *c, struct node *call)
+{
+	static const char *const names[] = {"max_strlen",         "max_map_keys",  "max_probes",
+					    "max_bpf_progs",      "max_cat_bytes", "cpp_demangle",
+					    "print_maps_on_exit", "stack_mode",    "missing_probes",
+					    "str_trunc_trailer",  "license"};
+	static const enum setting_id ids[] = {SETTING_MAX_STRLEN,         SETTING_MAX_MAP_KEYS,  SETTING_MAX_PROBES,
+					      SETTING_MAX_BPF_PROGS,      SETTING_MAX_CAT_BYTES, SETTING_CPP_DEMANGLE,
+					      SETTING_PRINT_MAPS_ON_EXIT, SETTING_STACK_MODE,    SETTING_MISSING_PROBES,
+					      SETTING_STR_TRUNC_TRAILER,  SETTING_LICENSE};
+	uint32_t count = sizeof(ids) / sizeof(ids[0]), i;
+
+	call->kids = arena_array(c->arena, struct node *, count);
+	call->names = arena_array(c->arena, const char *, count);
+	for (i = 0; call->kids && call->names && i < count; i++) {
+		const char *text = c->texts[ids[i]];
+		struct node *value = node_create(c->arena, text ? NODE_STRING : NODE_INT, call->span, 0);
+
+		value->text = text;
+		value->value = c->numbers[ids[i]];
+		value->type = &type_uint64;
+		call->kids[i] = value;
+		call->names[i] = names[i];
+	}
+	call->kind = NODE_TUPLE;
+	call->kid_count = call->kids && call->names ? count : 0;
+	return check_value(c, call);
+}
+
+const struct builtin builtins_meta[] = {
+	{"is_ptr", 1, 1, 0, check_is, NULL, NULL, "is_ptr(VALUE)"},
+	{"is_str", 1, 1, 0, check_is, NULL, NULL, "is_str(VALUE)"},
+	{"is_array", 1, 1, 0, check_is, NULL, NULL, "is_array(VALUE)"},
+	{"is_integer", 1, 1, 0, check_is, NULL, NULL, "is_integer(VALUE)"},
+	{"is_unsigned_integer", 1, 1, 0, check_is, NULL, NULL, "is_unsigned_integer(VALUE)"},
+	{"is_literal", 1, 1, 0, check_is, NULL, NULL, "is_literal(VALUE)"},
+	{"static_assert", 2, 2, 0, check_static_assert, NULL, NULL, "static_assert(CONDITION, TEXT)"},
+	{"bswap", 1, 1, 0, check_bswap, gen_bswap, NULL, "bswap(NUMBER)"},
+	{"strerror", 1, 1, 0, check_strerror, NULL, place_number, "strerror(ERRNO)"},
+	{"signal_name", 1, 1, 0, check_strerror, NULL, place_number, "signal_name(NUMBER)"},
+	{"cgroup_path", 1, 2, 0, check_strerror, NULL, place_number, "cgroup_path(ID)"},
+	{"config", 0, 0, BUILTIN_BARE, check_config, NULL, NULL, "config()"},
+	{"getopt", 1, 3, 0, check_getopt, NULL, NULL, "getopt(NAME [, DEFAULT [, DESCRIPTION]])"},
+	{},
+};

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What is printed or done by user space: a record of the arguments goes through the ring buffer, the site says what is
+ * to be done with it.
+ */
+#include <string.h>
+
+#include "lang/builtin/builtin.h"
+#include "lang/builtin/format.h"
+#include "lang/provider/provider.h"
+
+#define ARGUMENTS_MAX 64
+#define DEBUGF_MAX    12 /* MAX_BPRINTF_VARARGS of the kernel's kernel/bpf/helpers.c */
+
+/* An argument as it is sent: numbers as 64 bits. */
+static const struct type *sent_type(struct compiler *c, struct node *node)
+{
+	const struct type *type = check_value(c, node);
+
+	if (type_is_aggregate(type) && check_number(c, node))
+		type = node->type;
+	if (type->kind == TYPE_INT && !type->name)
+		return type->is_signed ? &type_int64 : &type_uint64;
+	if (type->kind == TYPE_RECORD)
+		types_complete(&c->types, type);
+	return type;
+}
+
+static bool conversion_fits(const struct conversion *conversion, const struct type *type)
+{
+	switch (conversion->letter) {
+	case 's':
+		return type->kind != TYPE_POINTER && type->kind != TYPE_BUFFER && type->kind != TYPE_RECORD &&
+		       !(type->kind == TYPE_INT && !type->name);
+	case 'r':
+		return type->kind == TYPE_BUFFER || type->kind == TYPE_STRING;
+	case 'c':
+		return type->kind == TYPE_INT;
+	default:
+		return type_is_scalar(type) || type->kind == TYPE_PROBE || type->kind == TYPE_SYMBOL;
+	}
+}
+
+/* Checks the arguments from number `first` on against the format; the tuple of what is sent. */
+static const struct type *check_arguments(struct compiler *c, struct node *call, const char *format, uint32_t first)
+{
+	const struct type *types[ARGUMENTS_MAX];
+	struct conversion conversion;
+	uint32_t count = call->kid_count - first, seen = 0, i;
+
+	if (count > ARGUMENTS_MAX) {
+		report_error(c->report, "call.arguments", call->span, "%s() takes at most %d arguments", call->text,
+			     ARGUMENTS_MAX);
+		count = ARGUMENTS_MAX;
+	}
+	for (i = 0; i < count; i++) {
+		types[i] = sent_type(c, call->kids[first + i]);
+		if (types[i]->kind == TYPE_NONE && c->final)
+			report_error(c->report, "type.none", call->kids[first + i]->span,
+				     "this has no value that could be printed");
+	}
+	for (; format && format_next(format, &conversion); format = conversion.end, seen++) {
+		const struct node *argument = seen < count ? call->kids[first + seen] : NULL;
+
+		if (!conversion.letter) {
+			report_error(c->report, "printf.format", call->kids[first - 1]->span,
+				     "Unknown format string token '%.*s'", (int)(conversion.end - conversion.begin),
+				     conversion.begin);
+			report_hint(c->report, "there are %%d %%u %%x %%o %%c %%p %%s and %%r");
+			break;
+		}
+		if (argument && types[seen]->kind != TYPE_NONE && !conversion_fits(&conversion, types[seen])) {
+			report_error(c->report, "printf.type", argument->span,
+				     "%s: %%%c specifier expects a value of another type ('%s' supplied)", call->text,
+				     conversion.letter, type_describe(c->arena, types[seen]));
+			if (conversion.letter == 's')
+				report_hint(c->report,
+					    "use %%d for numbers, str() for pointers to strings, %%r for buffers");
+		}
+	}
+	if (format && seen != count)
+		report_error(c->report, "printf.count", call->span,
+			     "%s: format string expects %u arguments (%u provided)", call->text, seen, count);
+	return type_tuple(c->arena, types, NULL, count);
+}
+
+static const struct type *check_formatted(struct compiler *c, struct node *call, enum site_kind kind)
+{
+	const char *format = check_literal_text(c, call->kids[0], "the format");
+
+	call->site = check_site(c, call,
+				(struct site){.kind = kind,
+					      .format = format ? format : "",
+					      .arguments = check_arguments(c, call, format, 1)});
+	return &type_none;
+}
+
+static const struct type *check_printf(struct compiler *c, struct node *call)
+{
+	return check_formatted(c, call, strcmp(call->text, "printf") ? SITE_ERRORF : SITE_PRINTF);
+}
+
+static const struct type *check_system(struct compiler *c, struct node *call)
+{
+	return check_formatted(c, call, SITE_SYSTEM);
+}
+
+static const struct type *check_cat(struct compiler *c, struct node *call)
+{
+	return check_formatted(c, call, SITE_CAT);
+}
+
+static void gen_formatted(struct gen *g, const struct node *call)
+{
+	const struct type *arguments = g->c->sites.at[call->site].arguments;
+	uint32_t mark = g->used, record = gen_record(g, call->site, arguments->size), i;
+
+	for (i = 0; i < arguments->field_count; i++)
+		gen_into(g, call->kids[i + 1], arguments->fields[i].type,
+			 record + (uint32_t)sizeof(struct rt_event) + arguments->fields[i].offset);
+	gen_send(g, record, (uint32_t)sizeof(struct rt_event) + arguments->size);
+	g->used = mark;
+}
+
+/* debugf(): written by the kernel into its trace buffer, as the arguments are met. */
+static const struct type *check_debugf(struct compiler *c, struct node *call)
+{
+	const char *format = check_literal_text(c, call->kids[0], "the format");
+	const struct type *arguments = check_arguments(c, call, format, 1);
+	uint32_t i;
+
+	for (i = 0; i < arguments->field_count; i++)
+		if (!type_is_scalar(arguments->fields[i].type) && arguments->fields[i].type->kind != TYPE_STRING &&
+		    arguments->fields[i].type->kind != TYPE_NONE)
+			report_error(c->report, "debugf.type", call->kids[i + 1]->span,
+				     "debugf() prints numbers and strings, and this is of type '%s'",
+				     type_describe(c->arena, arguments->fields[i].type));
+	if (arguments->field_count > DEBUGF_MAX)
+		report_error(c->report, "call.arguments", call->span,
+			     "debugf() takes at most %d arguments behind the format", DEBUGF_MAX);
+	return &type_none;
+}
+
+/* bpf_trace_vprintk(format, size, words, size): a string's word is its address. */
+static void gen_debugf(struct gen *g, const struct node *call)
+{
+	const struct node *literal = call->kids[0]->kind == NODE_STRING ? call->kids[0] : call->kids[0]->kids[0];
+	uint32_t size = (uint32_t)strlen(literal->text) + 1, mark = g->used, format, words, i;
+
+	format = gen_temporary(g, (size + 7) & ~7u);
+	words = gen_temporary(g, 8 * DEBUGF_MAX);
+	for (i = 1; i < call->kid_count; i++) {
+		const struct node *argument = call->kids[i];
+
+		if (argument->type->kind == TYPE_STRING)
+			gen_frame_address(g, R0, gen_place(g, argument));
+		else
+			gen_scalar(g, argument);
+		gen_frame_store(g, 8, words + 8 * (i - 1), R0);
+	}
+	gen_text(g, literal->text, format, size);
+	gen_frame_address(g, R1, format);
+	code_imm(g->code, R2, size);
+	gen_frame_address(g, R3, words);
+	code_imm(g->code, R4, 8 * (int64_t)(call->kid_count - 1));
+	if (call->kid_count == 1)
+		code_imm(g->code, R3, 0);
+	code_call(g->code, BPF_FUNC_trace_vprintk);
+	g->used = mark;
+}
+
+/* print(@map [, top [, div]]), print(@map[key]) of an aggregation, print(value) */
+static const struct type *check_print(struct compiler *c, struct node *call)
+{
+	struct node *what = call->kids[0];
+	const struct type *types[4] = {&type_uint64, &type_uint64, &type_uint64};
+	uint32_t i;
+
+	call->flags = 0;
+	for (i = 1; i < call->kid_count; i++) {
+		check_value(c, call->kids[i]);
+		check_number(c, call->kids[i]);
+	}
+	if (what->kind == NODE_MAP) {
+		struct symbol *map = what->kid_count ? check_map_symbol(c, what) : check_map_name(c, what);
+
+		if (!map || !map->value)
+			return &type_none;
+		if (!what->kid_count && !map->key)
+			map->used_bare = true;
+		if (!what->kid_count || type_is_aggregate(map->value)) {
+			/* top, div, is there a key, the key */
+			call->flags = 1;
+			types[3] = what->kid_count && map->key ? map->key : &type_uint64;
+			call->site = check_site(c, call,
+						(struct site){.kind = SITE_PRINT_MAP,
+							      .map = map,
+							      .arguments = type_tuple(c->arena, types, NULL, 4)});
+			return &type_none;
+		}
+	}
+	if (call->kid_count > 1)
+		report_error(c->report, "call.arguments", call->span, "only maps are printed with a top or a divisor");
+	types[0] = sent_type(c, what);
+	if (types[0]->kind == TYPE_NONE) {
+		if (c->final)
+			report_error(c->report, "type.none", what->span, "this has no value that could be printed");
+		return &type_none;
+	}
+	call->site = check_site(c, call,
+				(struct site){.kind = SITE_PRINT, .arguments = type_tuple(c->arena, types, NULL, 1)});
+	return &type_none;
+}
+
+static void gen_print(struct gen *g, const struct node *call)
+{
+	const struct type *arguments = g->c->sites.at[call->site].arguments;
+	uint32_t mark = g->used, record = gen_record(g, call->site, arguments->size), i;
+	uint32_t at = record + (uint32_t)sizeof(struct rt_event);
+
+	if (call->flags & 1) {
+		const struct node *map = call->kids[0];
+
+		for (i = 0; i < 2; i++) {
+			if (call->kid_count > i + 1)
+				gen_scalar(g, call->kids[i + 1]);
+			else
+				code_imm(g->code, R0, 0);
+			gen_frame_store(g, 8, at + i * 8, R0);
+		}
+		gen_frame_store_imm(g, 8, at + 16, map->kid_count != 0);
+		if (map->kid_count)
+			gen_into(g, map->kids[0], arguments->fields[3].type, at + arguments->fields[3].offset);
+		else
+			gen_frame_store_imm(g, 8, at + arguments->fields[3].offset, 0);
+	} else {
+		gen_into(g, call->kids[0], arguments->fields[0].type, at);
+	}
+	gen_send(g, record, (uint32_t)sizeof(struct rt_event) + arguments->size);
+	g->used = mark;
+}
+
+static const struct type *check_exit(struct compiler *c, struct node *call)
+{
+	if (call->kid_count) {
+		check_value(c, call->kids[0]);
+		check_number(c, call->kids[0]);
+	}
+	return &type_none;
+}
+
+static void gen_exit(struct gen *g, const struct node *call)
+{
+	uint32_t record = gen_record(g, 0, 8);
+
+	if (call->kid_count)
+		gen_scalar(g, call->kids[0]);
+	else
+		code_imm(g->code, R0, 0);
+	gen_frame_store(g, 8, record + sizeof(struct rt_event), R0);
+	gen_frame_store_imm(g, 4, record, RT_EVENT_EXIT);
+	/* An iterator goes on to its end, which is the script's. */
+	if (g->unit->provider->context != CONTEXT_ITER || call->kid_count) {
+		gen_frame_address(g, R1, record);
+		code_imm(g->code, R2, sizeof(struct rt_event) + 8);
+		code_call_runtime(g->code, "rt_exit");
+	}
+	gen_frame_store_imm(g, 4, RT_FRAME_FLOW, RT_FLOW_RETURN);
+	code_jump(g->code, g->leave);
+}
+
+/* An array of strings, up to the first null pointer. */
+#define JOIN_STRINGS 16
+#define JOIN_BYTES   1024
+
+static const struct type *check_join(struct compiler *c, struct node *call)
+{
+	const struct type *type = check_value(c, call->kids[0]);
+	const char *delimiter = " ";
+	const struct type *types[JOIN_STRINGS];
+	uint32_t i;
+
+	if (type->kind != TYPE_POINTER && type->kind != TYPE_INT)
+		report_error(c->report, "type.pointer", call->kids[0]->span, "join() expects a pointer to strings");
+	if (call->kid_count > 1)
+		delimiter = check_literal_text(c, call->kids[1], "the delimiter of join()");
+	for (i = 0; i < JOIN_STRINGS; i++)
+		types[i] = type_string(c->arena, JOIN_BYTES);
+	call->site = check_site(c, call,
+				(struct site){.kind = SITE_JOIN,
+					      .format = delimiter ? delimiter : " ",
+					      .arguments = type_tuple(c->arena, types, NULL, JOIN_STRINGS)});
+	return &type_none;
+}
+
+static void gen_join(struct gen *g, const struct node *call)
+{
+	const struct type *arguments = g->c->sites.at[call->site].arguments;
+	uint32_t mark = g->used, record = gen_record(g, call->site, arguments->size);
+
+	gen_scalar(g, call->kids[0]);
+	code_mov(g->code, R2, R0);
+	gen_frame_address(g, R1, record + sizeof(struct rt_event));
+	code_call_runtime(g->code, "rt_join");
+	gen_send(g, record, (uint32_t)sizeof(struct rt_event) + arguments->size);
+	g->used = mark;
+}
+
+const struct builtin builtins_output[] = {
+	{"printf", 1, 65, 0, check_printf, gen_formatted, NULL, "printf(FORMAT, ...)"},
+	{"errorf", 1, 65, 0, check_printf, gen_formatted, NULL, "errorf(FORMAT, ...)"},
+	{"warnf", 1, 65, 0, check_printf, gen_formatted, NULL, "warnf(FORMAT, ...)"},
+	{"print", 1, 3, 0, check_print, gen_print, NULL, "print(VALUE) or print(@map [, TOP [, DIVISOR]])"},
+	{"debugf", 1, 13, 0, check_debugf, gen_debugf, NULL, "debugf(FORMAT, ...)"},
+	{"exit", 0, 1, 0, check_exit, gen_exit, NULL, "exit([STATUS])"},
+	{"system", 1, 65, BUILTIN_UNSAFE, check_system, gen_formatted, NULL, "system(COMMAND, ...)"},
+	{"cat", 1, 65, 0, check_cat, gen_formatted, NULL, "cat(PATH, ...)"},
+	{"join", 1, 2, 0, check_join, gen_join, NULL, "join(POINTER [, DELIMITER])"},
+	{},
+};

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Who runs: process, thread, user, CPU, and what the kernel says of the task. */
+#include <string.h>
+#include <unistd.h>
+
+#include "lang/builtin/builtin.h"
+
+static const struct type *is_uint64(struct compiler *c, struct node *call)
+{
+	(void)c;
+	(void)call;
+	return &type_uint64;
+}
+
+static const struct type *is_uint32(struct compiler *c, struct node *call)
+{
+	(void)c;
+	(void)call;
+	return &type_uint32;
+}
+
+static const struct type *is_user(struct compiler *c, struct node *call)
+{
+	(void)c;
+	(void)call;
+	return &type_user;
+}
+
+/* pid(curr_ns), pid(init): the namespace that is meant. */
+static const struct type *check_pid(struct compiler *c, struct node *call)
+{
+	call->flags = 0;
+	if (!call->kid_count)
+		return &type_uint32;
+	if (call->kids[0]->kind == NODE_NAME && !strcmp(call->kids[0]->text, "init"))
+		return &type_uint32;
+	if (call->kids[0]->kind == NODE_NAME && !strcmp(call->kids[0]->text, "curr_ns"))
+		return &type_uint32;
+	report_error(c->report, "call.namespace", call->kids[0]->span,
+		     "Invalid PID namespace mode (expects: curr_ns or init)");
+	return &type_uint32;
+}
+
+static void gen_pid(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_current_pid_tgid);
+	code_alu_imm(g->code, BPF_RSH, R0, 32);
+}
+
+static void gen_tid(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_current_pid_tgid);
+	code_extend(g->code, R0, 4, false);
+}
+
+static void gen_uid(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_current_uid_gid);
+	code_extend(g->code, R0, 4, false);
+}
+
+static void gen_gid(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_current_uid_gid);
+	code_alu_imm(g->code, BPF_RSH, R0, 32);
+}
+
+static void place_user(struct gen *g, const struct node *call, uint32_t offset)
+{
+	gen_uid(g, call);
+	gen_frame_store(g, 8, offset, R0);
+}
+
+static void gen_cpu(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_smp_processor_id);
+}
+
+static void gen_numa(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_numa_node_id);
+}
+
+static void gen_cgroup(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_current_cgroup_id);
+}
+
+static void gen_random(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_prandom_u32);
+}
+
+static void gen_ncpus(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_imm(g->code, R0, sysconf(_SC_NPROCESSORS_CONF));
+}
+
+static const struct type *check_comm(struct compiler *c, struct node *call)
+{
+	(void)call;
+	return type_string(c->arena, 16);
+}
+
+static void place_comm(struct gen *g, const struct node *call, uint32_t offset)
+{
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, call->type->size);
+	code_call(g->code, BPF_FUNC_get_current_comm);
+}
+
+static const struct type *check_cpid(struct compiler *c, struct node *call)
+{
+	if (!c->options->pid)
+		report_error(c->report, "call.cpid", call->span, "cpid cannot be used without child command");
+	return &type_uint32;
+}
+
+static void gen_cpid(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_imm(g->code, R0, g->c->options->pid);
+}
+
+static const struct type *check_has_cpid(struct compiler *c, struct node *call)
+{
+	call->kind = NODE_BOOL;
+	call->value = c->options->pid != 0;
+	return &type_bool;
+}
+
+static const struct type *check_task(struct compiler *c, struct node *call)
+{
+	const struct type *task = types_find(&c->types, "struct task_struct");
+
+	(void)call;
+	return task ? type_pointer(c->arena, task) : &type_uint64;
+}
+
+static void gen_task(struct gen *g, const struct node *call)
+{
+	(void)call;
+	code_call(g->code, BPF_FUNC_get_current_task);
+}
+
+/* A path through the task's structures, whose offsets are this kernel's: "real_parent.tgid". */
+static const struct task_path {
+	const char *name, *path;
+} task_paths[] = {
+	{"ppid", "real_parent.tgid"},
+	{"pcomm", "real_parent.comm"},
+	{"leader_tid", "group_leader.pid"},
+	{"leader_comm", "group_leader.comm"},
+};
+
+/* Builds curtask.real_parent.tgid and has that checked and generated like any other expression. */
+static const struct type *check_task_path(struct compiler *c, struct node *call)
+{
+	struct node *node;
+	char *path, *field;
+	size_t i;
+
+	for (i = 0; strcmp(task_paths[i].name, call->text); i++)
+		;
+	if (call->kid_count) {
+		node = call->kids[0];
+	} else {
+		node = node_create(c->arena, NODE_NAME, call->span, 0);
+		node->text = "curtask";
+	}
+	path = arena_strdup(c->arena, task_paths[i].path, strlen(task_paths[i].path));
+	while (path && (field = strsep(&path, "."))) {
+		struct node *outer = node_create(c->arena, NODE_FIELD, call->span, 1);
+
+		outer->kids[0] = node;
+		outer->text = field;
+		node = outer;
+	}
+	*call = *node;
+	return check_value(c, call);
+}
+
+const struct builtin builtins_process[] = {
+	{"pid", 0, 1, BUILTIN_BARE, check_pid, gen_pid, NULL, "pid"},
+	{"tid", 0, 1, BUILTIN_BARE, check_pid, gen_tid, NULL, "tid"},
+	{"uid", 0, 0, BUILTIN_BARE, is_uint32, gen_uid, NULL, "uid"},
+	{"gid", 0, 0, BUILTIN_BARE, is_uint32, gen_gid, NULL, "gid"},
+	{"username", 0, 0, BUILTIN_BARE, is_user, NULL, place_user, "username"},
+	{"comm", 0, 0, BUILTIN_BARE, check_comm, NULL, place_comm, "comm"},
+	{"cpu", 0, 0, BUILTIN_BARE, is_uint32, gen_cpu, NULL, "cpu"},
+	{"ncpus", 0, 0, BUILTIN_BARE, is_uint64, gen_ncpus, NULL, "ncpus"},
+	{"numaid", 0, 0, BUILTIN_BARE, is_uint32, gen_numa, NULL, "numaid"},
+	{"cgroup", 0, 0, BUILTIN_BARE, is_uint64, gen_cgroup, NULL, "cgroup"},
+	{"rand", 0, 0, BUILTIN_BARE, is_uint32, gen_random, NULL, "rand"},
+	{"cpid", 0, 0, BUILTIN_BARE, check_cpid, gen_cpid, NULL, "cpid"},
+	{"has_cpid", 0, 0, BUILTIN_BARE, check_has_cpid, NULL, NULL, "has_cpid"},
+	{"curtask", 0, 0, BUILTIN_BARE, check_task, gen_task, NULL, "curtask"},
+	{"ppid", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "ppid [(task)]"},
+	{"pcomm", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "pcomm [(task)]"},
+	{"leader_tid", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "leader_tid [(task)]"},
+	{"leader_comm", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "leader_comm [(task)]"},
+	{},
+};

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Strings and bytes. */
+#include <string.h>
+
+#include "lang/builtin/builtin.h"
+
+/* The length argument: a constant makes the type smaller, any other one is cut to it at run time. */
+static uint32_t limit_of(struct compiler *c, const struct node *call, uint32_t argument, uint32_t most)
+{
+	int64_t value;
+
+	if (call->kid_count > argument && check_constant(call->kids[argument], &value)) {
+		if (value < 0 || (uint64_t)value > STRING_MAX) {
+			report_error(c->report, "call.length", call->kids[argument]->span,
+				     "%s() takes a length of 0 to %u", call->text, STRING_MAX);
+			return most;
+		}
+		return (uint32_t)value;
+	}
+	return most;
+}
+
+/* str($1 + 2): a parameter's text is an address to which a constant may be added. */
+static void skip_characters(struct compiler *c, struct node *node)
+{
+	struct node *text = node->kid_count == 2 ? node->kids[0] : NULL;
+	int64_t skip;
+
+	if (!text || node->kind != NODE_BINARY || node->op != OP_ADD || text->kind != NODE_PARAMETER)
+		return;
+	if (check_value(c, text)->kind != TYPE_STRING || !check_constant(node->kids[1], &skip))
+		return;
+	if (skip < 0 || (uint64_t)skip > strlen(text->text)) {
+		report_error(c->report, "call.offset", node->span, "the parameter has only %zu characters",
+			     strlen(text->text));
+		return;
+	}
+	node->kind = NODE_STRING;
+	node->text = text->text + skip;
+	node->kid_count = 0;
+}
+
+static const struct type *check_str(struct compiler *c, struct node *call)
+{
+	const struct type *type;
+	uint32_t most = (uint32_t)c->numbers[SETTING_MAX_STRLEN];
+
+	skip_characters(c, call->kids[0]);
+	type = check_value(c, call->kids[0]);
+	if (call->kid_count > 1) {
+		check_value(c, call->kids[1]);
+		check_number(c, call->kids[1]);
+	}
+	if (type->kind == TYPE_STRING) {
+		most = limit_of(c, call, 1, type->size);
+		return type_string(c->arena, most < type->size ? most : type->size);
+	}
+	/* A parameter that was not given is no address. */
+	if (call->kids[0]->kind == NODE_INT && call->kids[0]->type->is_literal && call->kid_count == 1) {
+		char text[24];
+
+		snprintf(text, sizeof(text), "%lld", (long long)call->kids[0]->value);
+		call->kind = NODE_STRING;
+		call->text = call->kids[0]->value ? arena_strdup(c->arena, text, strlen(text)) : "";
+		call->kid_count = 0;
+		return type_string(c->arena, (uint32_t)strlen(call->text) + 1);
+	}
+	if (type->kind != TYPE_INT && type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY) {
+		report_error(c->report, "type.str", call->kids[0]->span,
+			     "str() expects a pointer or an integer, and this is of type '%s'",
+			     type_describe(c->arena, type));
+		report_hint(c->report, "usage: %s", call->builtin->usage);
+	}
+	return call->kid_count > 1 ? type_string(c->arena, limit_of(c, call, 1, most))
+				   : type_string_cut(c->arena, most);
+}
+
+/* The length given counts the terminator; without one max_strlen characters are read. */
+static void place_str(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t size = call->type->size, mark = g->used, limit = gen_temporary(g, 8);
+	const struct node *from = call->kids[0];
+	int64_t value;
+
+	if (call->kid_count > 1 && !check_constant(call->kids[1], &value)) {
+		gen_scalar(g, call->kids[1]);
+		gen_frame_store(g, 8, limit, R0);
+	} else {
+		gen_frame_store_imm(g, 8, limit,
+				    call->kid_count > 1 ? (int32_t)value
+				    : call->type->limit ? (int32_t)call->type->limit + 1
+							: (int32_t)size);
+	}
+	if (from->type->kind == TYPE_STRING || from->type->kind == TYPE_ARRAY) {
+		gen_frame_address(g, R0, gen_place(g, from));
+		code_mov(g->code, R3, R0);
+	} else {
+		gen_scalar(g, from);
+		code_mov(g->code, R3, R0);
+	}
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, size);
+	gen_frame_load(g, 8, R4, limit);
+	code_call_runtime(g->code, "rt_str");
+	g->used = mark;
+}
+
+static const struct type *check_buf(struct compiler *c, struct node *call)
+{
+	const struct type *type = check_value(c, call->kids[0]);
+	uint32_t most = (uint32_t)c->numbers[SETTING_MAX_STRLEN];
+
+	if (call->kid_count > 1) {
+		check_value(c, call->kids[1]);
+		check_number(c, call->kids[1]);
+		most = limit_of(c, call, 1, most);
+	} else if (type->kind == TYPE_ARRAY || type->kind == TYPE_STRING) {
+		most = type->size < most ? type->size : most;
+	} else {
+		report_error(c->report, "call.length", call->span, "buf() expects a length argument for this type");
+		report_hint(c->report, "usage: %s", call->builtin->usage);
+	}
+	return type_buffer(c->arena, most);
+}
+
+static void place_buf(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t room = call->type->size - 4, mark = g->used, length = gen_temporary(g, 8);
+	const struct node *from = call->kids[0];
+	label fits = code_label(g->code);
+
+	if (call->kid_count > 1)
+		gen_scalar(g, call->kids[1]);
+	else
+		code_imm(g->code, R0, from->type->size);
+	code_jump_if(g->code, BPF_JLE, R0, (int32_t)room, fits);
+	code_imm(g->code, R0, room);
+	code_bind(g->code, fits);
+	gen_frame_store(g, 8, length, R0);
+	gen_frame_store(g, 4, offset, R0);
+	if (from->type->kind == TYPE_ARRAY && (from->kind == NODE_FIELD || from->kind == NODE_INDEX)) {
+		gen_frame_address(g, R3, gen_place(g, from));
+	} else if (type_is_scalar(from->type)) {
+		gen_scalar(g, from);
+		code_mov(g->code, R3, R0);
+	} else {
+		gen_frame_address(g, R3, gen_place(g, from));
+	}
+	gen_frame_address(g, R1, offset + 4);
+	code_imm(g->code, R2, room);
+	gen_frame_load(g, 8, R4, length);
+	code_call_runtime(g->code, "rt_buf");
+	g->used = mark;
+}
+
+static bool check_text(struct compiler *c, struct node *node, const char *function)
+{
+	const struct type *type = check_value(c, node);
+
+	if (type->kind == TYPE_STRING || (type->kind == TYPE_NONE && !c->final))
+		return true;
+	report_error(c->report, "type.string", node->span, "%s() expects a string, and this is of type '%s'", function,
+		     type_describe(c->arena, type));
+	if (type->kind == TYPE_POINTER || type->kind == TYPE_INT)
+		report_hint(c->report, "read it with str()");
+	return false;
+}
+
+static const struct type *check_strncmp(struct compiler *c, struct node *call)
+{
+	int64_t count;
+
+	check_text(c, call->kids[0], call->text);
+	check_text(c, call->kids[1], call->text);
+	check_literal_number(c, call->kids[2], &count);
+	return &type_uint64;
+}
+
+/* 0 when the first `count` characters are equal, as in C, else 1. */
+static void gen_strncmp(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, a, b;
+
+	a = gen_place(g, call->kids[0]);
+	b = gen_place(g, call->kids[1]);
+	gen_frame_address(g, R1, a);
+	code_imm(g->code, R2, call->kids[0]->type->size);
+	gen_frame_address(g, R3, b);
+	code_imm(g->code, R4, call->kids[1]->type->size);
+	code_imm(g->code, R5, (int64_t)call->kids[2]->value);
+	code_call_runtime(g->code, "rt_strncmp");
+	g->used = mark;
+}
+
+static const struct type *check_strlen(struct compiler *c, struct node *call)
+{
+	const struct type *type = check_value(c, call->kids[0]);
+
+	if (type->kind != TYPE_STRING && type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY && c->final)
+		check_text(c, call->kids[0], call->text);
+	return &type_uint64;
+}
+
+static void gen_strlen(struct gen *g, const struct node *call)
+{
+	const struct type *type = call->kids[0]->type;
+	uint32_t mark = g->used, at, size = type->size;
+
+	if (type->kind == TYPE_POINTER) {
+		size = (uint32_t)g->c->numbers[SETTING_MAX_STRLEN];
+		at = gen_temporary(g, size);
+		gen_scalar(g, call->kids[0]);
+		code_mov(g->code, R3, R0);
+		gen_frame_address(g, R1, at);
+		code_imm(g->code, R2, size);
+		code_imm(g->code, R4, size);
+		code_call_runtime(g->code, "rt_str");
+	} else {
+		at = gen_place(g, call->kids[0]);
+	}
+	gen_frame_address(g, R1, at);
+	code_imm(g->code, R2, size);
+	code_call_runtime(g->code, "rt_strlen");
+	g->used = mark;
+}
+
+static const struct type *check_strcontains(struct compiler *c, struct node *call)
+{
+	check_text(c, call->kids[0], call->text);
+	check_text(c, call->kids[1], call->text);
+	return strcmp(call->text, "strstr") ? &type_bool : &type_int64;
+}
+
+static void gen_strstr(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, a, b;
+
+	a = gen_place(g, call->kids[0]);
+	b = gen_place(g, call->kids[1]);
+	gen_frame_address(g, R1, a);
+	code_imm(g->code, R2, call->kids[0]->type->size);
+	gen_frame_address(g, R3, b);
+	code_imm(g->code, R4, call->kids[1]->type->size);
+	code_call_runtime(g->code, "rt_strstr");
+	g->used = mark;
+	if (strcmp(call->text, "strstr")) {
+		label no = code_label(g->code), end = code_label(g->code);
+
+		code_jump_if(g->code, BPF_JSLT, R0, 0, no);
+		code_imm(g->code, R0, 1);
+		code_jump(g->code, end);
+		code_bind(g->code, no);
+		code_imm(g->code, R0, 0);
+		code_bind(g->code, end);
+	}
+}
+
+const struct builtin builtins_text[] = {
+	{"str", 1, 2, 0, check_str, NULL, place_str, "str(POINTER [, LENGTH])"},
+	{"buf", 1, 2, 0, check_buf, NULL, place_buf, "buf(POINTER [, LENGTH])"},
+	{"strncmp", 3, 3, 0, check_strncmp, gen_strncmp, NULL, "strncmp(STRING, STRING, LENGTH)"},
+	{"strlen", 1, 1, 0, check_strlen, gen_strlen, NULL, "strlen(STRING)"},
+	{"strcontains", 2, 2, 0, check_strcontains, gen_strstr, NULL, "strcontains(STRING, PART)"},
+	{"strstr", 2, 2, 0, check_strcontains, gen_strstr, NULL, "strstr(STRING, PART)"},
+	{},
+};

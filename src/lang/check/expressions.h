@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files that check expressions share: expressions.c, operators.c, constants.c. */
+#ifndef STRATA_LANG_CHECK_EXPRESSIONS_H
+#define STRATA_LANG_CHECK_EXPRESSIONS_H
+
+#include "lang/check/compiler.h"
+
+/* operators.c: the type of the result. */
+const struct type *check_binary(struct compiler *c, struct node *node);
+const struct type *check_unary(struct compiler *c, struct node *node);
+const struct type *check_ternary(struct compiler *c, struct node *node);
+
+/* constants.c: the node becomes a literal of this type, which is returned. */
+const struct type *check_become_int(struct node *node, uint64_t value, const struct type *type);
+
+#endif

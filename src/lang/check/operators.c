@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The types of operators' results, and operations on literals. */
+#include "lang/check/expressions.h"
+
+static bool is_comparison(enum op op)
+{
+	return op >= OP_EQUAL && op <= OP_GREATER_EQUAL;
+}
+
+static const struct type *complain_operands(struct compiler *c, const struct node *node)
+{
+	report_error(c->report, "type.operator", node->span, "'%s' cannot be used with '%s' and '%s'",
+		     op_text(node->op), type_describe(c->arena, node->kids[0]->type),
+		     type_describe(c->arena, node->kids[1]->type));
+	return &type_none;
+}
+
+/* Of two numbers: what is computed while compiling is a literal again. */
+static const struct type *fold(struct node *node, int64_t a, int64_t b, const struct type *type)
+{
+	uint64_t x = (uint64_t)a, y = (uint64_t)b, value;
+
+	switch (node->op) {
+	case OP_ADD:
+		value = x + y;
+		break;
+	case OP_SUB:
+		value = x - y;
+		break;
+	case OP_MUL:
+		value = x * y;
+		break;
+	case OP_AND:
+		value = x & y;
+		break;
+	case OP_OR:
+		value = x | y;
+		break;
+	case OP_XOR:
+		value = x ^ y;
+		break;
+	case OP_SHIFT_LEFT:
+		value = y < 64 ? x << y : 0;
+		break;
+	default:
+		return type;
+	}
+	return check_become_int(node, value, type);
+}
+
+static const struct type *arithmetic(struct compiler *c, struct node *node)
+{
+	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type, *type;
+	int64_t x, y;
+
+	if (a->kind == TYPE_POINTER && b->kind != TYPE_POINTER && (node->op == OP_ADD || node->op == OP_SUB))
+		return a;
+	if (b->kind == TYPE_POINTER && a->kind != TYPE_POINTER && node->op == OP_ADD)
+		return b;
+	if (a->kind == TYPE_POINTER || b->kind == TYPE_POINTER)
+		return node->op == OP_SUB || node->op == OP_AND || node->op == OP_MOD ? &type_int64
+										      : complain_operands(c, node);
+	if (a->kind == TYPE_BOOL)
+		a = &type_uint8;
+	if (b->kind == TYPE_BOOL)
+		b = &type_uint8;
+	type = type_join(c->arena, a, b);
+	if (!type)
+		return complain_operands(c, node);
+	if (type->name)
+		type = type_integer(type->size, type->is_signed);
+	if (node->op == OP_SHIFT_LEFT || node->op == OP_SHIFT_RIGHT)
+		type = a->is_literal ? (a->is_signed ? &type_int64 : &type_uint64) : type_integer(8, a->is_signed);
+	if (node->op == OP_SUB && !type->is_signed)
+		type = type_integer(type->size, true);
+	if (node->kids[0]->type->is_literal && node->kids[1]->type->is_literal) {
+		type = a->is_signed && b->is_signed ? &type_literal : &type_uliteral;
+		if (check_constant(node->kids[0], &x) && check_constant(node->kids[1], &y))
+			return fold(node, x, y, node->op == OP_SUB ? &type_literal : type);
+		return type->is_signed ? &type_int64 : &type_uint64;
+	}
+	return type;
+}
+
+static const struct type *check_comparison(struct compiler *c, struct node *node)
+{
+	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
+	bool is_equality = node->op == OP_EQUAL || node->op == OP_NOT_EQUAL;
+
+	if (type_is_scalar(a) && type_is_scalar(b))
+		return &type_bool;
+	if (is_equality &&
+	    ((a->kind == TYPE_PROBE && b->kind == TYPE_STRING) || (b->kind == TYPE_PROBE && a->kind == TYPE_STRING)) &&
+	    (node->kids[0]->kind == NODE_STRING || node->kids[1]->kind == NODE_STRING))
+		return &type_bool;
+	if (is_equality && a->kind == b->kind && (type_join(c->arena, a, b) || a->kind == TYPE_STRING) &&
+	    a->kind != TYPE_NONE)
+		return &type_bool;
+	if ((a->kind == TYPE_NONE || b->kind == TYPE_NONE) && !c->final)
+		return &type_bool;
+	report_error(c->report, "type.comparison", node->span, "Type mismatch for '%s': comparing '%s' with '%s'",
+		     op_text(node->op), type_describe(c->arena, a), type_describe(c->arena, b));
+	return &type_bool;
+}
+
+const struct type *check_binary(struct compiler *c, struct node *node)
+{
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		check_value(c, node->kids[i]);
+		if (type_is_aggregate(node->kids[i]->type))
+			check_number(c, node->kids[i]);
+	}
+	if (is_comparison(node->op))
+		return check_comparison(c, node);
+	if (!check_number(c, node->kids[0]) || !check_number(c, node->kids[1]))
+		return &type_none;
+	if (node->op == OP_LOGICAL_AND || node->op == OP_LOGICAL_OR)
+		return &type_bool;
+	if (node->kids[0]->type->kind == TYPE_NONE || node->kids[1]->type->kind == TYPE_NONE)
+		return &type_literal;
+	if ((node->op == OP_DIV || node->op == OP_MOD) && node->kids[1]->kind == NODE_INT && !node->kids[1]->value)
+		report_error(c->report, "type.division", node->kids[1]->span, "division by zero");
+	return arithmetic(c, node);
+}
+
+static const struct type *check_dereference(struct compiler *c, struct node *node)
+{
+	const struct type *type = node->kids[0]->type;
+
+	if (type->kind == TYPE_INT)
+		return type_integer(type->size, type->is_signed);
+	if (type->kind != TYPE_POINTER) {
+		report_error(c->report, "type.pointer", node->span, "a value of type '%s' cannot be dereferenced",
+			     type_describe(c->arena, type));
+		return &type_none;
+	}
+	if (type->to->kind == TYPE_NONE) {
+		report_error(c->report, "type.pointer", node->span, "a void pointer cannot be dereferenced");
+		report_hint(c->report, "cast it to a pointer of some type");
+		return &type_none;
+	}
+	if (type->to->kind == TYPE_RECORD)
+		types_complete(&c->types, type->to);
+	return type->to;
+}
+
+const struct type *check_unary(struct compiler *c, struct node *node)
+{
+	const struct type *type = check_value(c, node->kids[0]);
+	int64_t value;
+
+	if (node->op == OP_ADDRESS) {
+		if (node->kids[0]->kind == NODE_VARIABLE ||
+		    (node->kids[0]->kind == NODE_MAP && !type_is_aggregate(type)))
+			return type_pointer(c->arena, type);
+		report_error(c->report, "address.operand", node->span, "only variables and plain maps have an address");
+		return &type_none;
+	}
+	if (type_is_aggregate(type) && check_number(c, node->kids[0]))
+		type = node->kids[0]->type;
+	if (node->op == OP_DEREFERENCE)
+		return check_dereference(c, node);
+	if (!check_number(c, node->kids[0]))
+		return &type_none;
+	switch (node->op) {
+	case OP_NOT:
+		return &type_bool;
+	case OP_NEGATE:
+		if (check_constant(node->kids[0], &value) && node->kids[0]->kind == NODE_INT)
+			return check_become_int(node, 0 - (uint64_t)value, &type_literal);
+		return type->kind == TYPE_INT ? type_integer(type->size, true) : &type_int64;
+	default:
+		return type->kind == TYPE_INT ? type_integer(type->size, type->is_signed) : &type_uint64;
+	}
+}
+
+const struct type *check_ternary(struct compiler *c, struct node *node)
+{
+	const struct type *a, *b, *type;
+
+	check_value(c, node->kids[0]);
+	if (!type_is_scalar(node->kids[0]->type))
+		check_number(c, node->kids[0]);
+	a = check_value(c, node->kids[1]);
+	b = check_value(c, node->kids[2]);
+	if (type_is_aggregate(a) && check_number(c, node->kids[1]))
+		a = node->kids[1]->type;
+	if (type_is_aggregate(b) && check_number(c, node->kids[2]))
+		b = node->kids[2]->type;
+	type = type_join(c->arena, a, b);
+	if (type)
+		return type;
+	report_error(c->report, "type.ternary", node->span,
+		     "Ternary operator must return the same type: have '%s' and '%s'", type_describe(c->arena, a),
+		     type_describe(c->arena, b));
+	return &type_none;
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lang/compile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/check/kernel_types.h"
+#include "lang/front/bpftrace/parser.h"
+#include "lang/gen/object.h"
+
+static int generate(struct compilation *ret, const struct compile_dump *dump, struct diag *diag)
+{
+	struct compiler *c = &ret->compiler;
+	struct gen gen;
+	int err = 0;
+	size_t i;
+
+	if (!gen_all(&gen, c))
+		err = -EINVAL;
+	for (i = 0; !err && dump->instructions && i < gen.functions.count; i++) {
+		if (gen.functions.at[i].name)
+			fprintf(dump->out, "program %s\n", gen.functions.at[i].name);
+		else
+			fprintf(dump->out, "function %zu\n", i);
+		code_print(dump->out, &gen.functions.at[i].code);
+	}
+	if (!err)
+		err = object_build(&gen, &ret->object, &ret->object_size, diag);
+	gen_deinit(&gen);
+	return err;
+}
+
+int lang_compile(const char *name, const char *source, size_t size, const struct compile_options *options,
+		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag)
+{
+	struct parser_options parser = {options->parameters, options->parameter_count};
+	struct compiler *c = &ret->compiler;
+	int err = 0;
+
+	*ret = (struct compilation){};
+	report_init(&ret->report, &ret->arena, name, source, size);
+	ret->report.hide_warnings = options->hide_warnings;
+	compiler_init(c, &ret->arena, &ret->report, options);
+	kernel_types_attach(&c->types);
+	bpftrace_parse(&ret->report, &parser, &c->types, &c->script);
+	if (dump->ast && !ret->report.errors)
+		script_print(dump->out, &c->script);
+	if (!ret->report.errors)
+		compiler_settings(c);
+	if (!ret->report.errors)
+		compiler_expand(c);
+	if (!ret->report.errors)
+		check_all(c);
+	if (!ret->report.errors)
+		compiler_parameters(c);
+	if (dump->types && !ret->report.errors)
+		script_print(dump->out, &c->script);
+	if (!ret->report.errors && !ret->arena.failed && c->units.count)
+		err = generate(ret, dump, diag);
+	if (ret->arena.failed)
+		return diag_fail(diag, ENOMEM, "compile.memory", "out of memory while compiling");
+	return ret->report.errors ? -EINVAL : err;
+}
+
+void compilation_deinit(struct compilation *compilation)
+{
+	kernel_types_detach(&compilation->compiler.types);
+	compiler_deinit(&compilation->compiler);
+	report_deinit(&compilation->report);
+	free(compilation->object);
+	arena_deinit(&compilation->arena);
+}

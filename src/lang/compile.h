@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * compile: a script to a BPF object and the description of what it prints. The pipeline is compile.c.
+ *
+ * Nothing is loaded here, and nothing needs root but reading what attach points mean (tracefs, ELF files). Not
+ * thread-safe.
+ */
+#ifndef STRATA_LANG_COMPILE_H
+#define STRATA_LANG_COMPILE_H
+
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "lang/check/compiler.h"
+
+struct compile_dump {
+	bool ast, types, instructions;
+	FILE *out;
+};
+
+struct compilation {
+	struct arena arena;
+	struct report report;
+	struct compiler compiler;
+	void *object; /* malloc'd */
+	size_t object_size;
+};
+
+/*
+ * Compiles `size` bytes of source called `name`. -EINVAL with the complaints in ret->report when the script is wrong;
+ * other errors with a diag. compilation_deinit() follows in any case.
+ */
+int lang_compile(const char *name, const char *source, size_t size, const struct compile_options *options,
+		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag);
+void compilation_deinit(struct compilation *compilation);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* parser: a script in bpftrace's language to the AST. */
+#ifndef STRATA_LANG_FRONT_BPFTRACE_PARSER_H
+#define STRATA_LANG_FRONT_BPFTRACE_PARSER_H
+
+#include "lang/ast/ast.h"
+#include "lang/ast/types.h"
+
+struct parser_options {
+	const char *const *parameters; /* $1 and following, also in attach points */
+	uint32_t parameter_count;
+};
+
+/*
+ * Parses the report's source. Complaints go to the report; the script is to be used only when it has no errors. C
+ * declarations go to `types`.
+ */
+void bpftrace_parse(struct report *report, const struct parser_options *options, struct types *types,
+		    struct script *ret);
+
+#endif

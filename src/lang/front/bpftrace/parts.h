@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the parser's files share: parser.c (scripts, statements), expressions.c, type_names.c, declarations.c. */
+#ifndef STRATA_LANG_FRONT_BPFTRACE_PARTS_H
+#define STRATA_LANG_FRONT_BPFTRACE_PARTS_H
+
+#include "lang/front/bpftrace/lexer.h"
+#include "lang/front/bpftrace/parser.h"
+
+struct parser {
+	struct lexer lexer;
+	struct token token; /* not taken yet */
+	struct arena *arena;
+	struct report *report;
+	struct types *types;
+	const struct parser_options *options;
+	struct script *script;
+	uint32_t last_end; /* where the last token taken ended */
+	unsigned int depth;
+	bool stop; /* too deep or too broken to go on */
+};
+
+struct token parser_take(struct parser *p);
+bool parser_is(const struct parser *p, const char *punctuation);
+bool parser_is_word(const struct parser *p, const char *word);
+/* Takes the token if it is this punctuation. */
+bool parser_accept(struct parser *p, const char *punctuation);
+bool parser_accept_word(struct parser *p, const char *word);
+/* The same, and complains if it is not. */
+bool parser_expect(struct parser *p, const char *punctuation);
+const char *parser_expect_name(struct parser *p, const char *what);
+/* "unexpected X, expected WHAT"; only the first of a place is of use, so the parser stops. */
+void parser_unexpected(struct parser *p, const char *expected);
+/* False, with a complaint, when the nesting is too deep; else parser_leave() must follow. */
+bool parser_enter(struct parser *p);
+void parser_leave(struct parser *p);
+
+/* Goes back to a copy of *p made before. */
+void parser_rewind(struct parser *p, const struct parser *to);
+
+struct node *parse_expression(struct parser *p);
+struct node *parse_block(struct parser *p, enum node_kind kind);
+struct node *parse_assignment_or_expression(struct parser *p);
+/* The statements up to the closing brace, which is taken; `open` is where the block began. */
+struct node *parse_statements(struct parser *p, struct span open, enum node_kind kind);
+
+/* A growing list of nodes. */
+struct node_list {
+	VEC(struct node *) nodes;
+};
+void node_list_add(struct parser *p, struct node_list *list, struct node *node);
+/* A node with the list's nodes as kids; the list is emptied. */
+struct node *node_list_end(struct parser *p, struct node_list *list, enum node_kind kind, struct span span);
+
+/* Does a type begin here? By its words alone. */
+bool parse_is_type(const struct parser *p);
+struct type_name *parse_type_name(struct parser *p);
+
+/* #include, #define, struct, union, enum, typedef. False when none begins here. */
+bool parse_declaration(struct parser *p);
+
+static inline struct span span_from(const struct parser *p, uint32_t begin)
+{
+	return (struct span){begin, p->last_end > begin ? p->last_end : begin};
+}
+
+#endif

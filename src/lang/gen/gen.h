@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * gen: from the checked tree to BPF instructions. The generator knows nothing of stacks or strings: what is hard is a
+ * call into the runtime library (lang/rt).
+ *
+ * Everything lives in the frame, a map value: variables, temporaries, map keys, records to be sent. Of what lies there
+ * the verifier knows bounds and no values, so a loop's body is the same at each turn, and is verified once. Loops are
+ * bpf_loop() and bpf_for_each_map_elem(), their bodies functions of their own, which reach the frame through their
+ * context.
+ */
+#ifndef STRATA_LANG_GEN_GEN_H
+#define STRATA_LANG_GEN_GEN_H
+
+#include "lang/check/compiler.h"
+#include "lang/gen/code.h"
+#include "lang/rt/abi.h"
+
+enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
+
+#define REG_CTX   R6
+#define REG_FRAME R7
+
+/* On the BPF stack: what a callback gets. */
+#define SLOT_FRAME (-16)
+#define SLOT_CTX   (-8)
+
+struct function {
+	struct code code;
+	const char *name;    /* of a program; NULL: a loop's body */
+	const char *section; /* of a program */
+	uint32_t unit;
+};
+
+struct gen {
+	struct compiler *c;
+	const struct unit *unit;
+	VEC(struct function) functions;
+	struct code *code; /* the function that is written: of functions.at[current] */
+	uint32_t current;
+	uint32_t used, used_max; /* bytes of the frame */
+	label leave;             /* of the current function: the end of the program, or of one turn of the loop */
+	bool in_callback;
+	bool failed;
+	struct span at; /* of the operation that is written, for warnings */
+};
+
+/* Writes all units. False when something is too large; the report says what. */
+bool gen_all(struct gen *g, struct compiler *c);
+void gen_deinit(struct gen *g);
+
+/* --- for builtins and providers --- */
+
+/* The value of a scalar in R0. */
+void gen_scalar(struct gen *g, const struct node *node);
+/* A value of any type to the frame, as `type`, which may be larger. */
+void gen_into(struct gen *g, const struct node *node, const struct type *type, uint32_t offset);
+/* Where a value in memory lies in the frame: a variable's own place, or a temporary. */
+uint32_t gen_place(struct gen *g, const struct node *node);
+/* Converts what lies at `from` to another type at `to`. */
+void gen_convert(struct gen *g, const struct type *type, uint32_t from, const struct type *to_type, uint32_t to);
+
+/* Room in the frame until the statement ends, aligned to 8. */
+uint32_t gen_temporary(struct gen *g, uint32_t size);
+
+void gen_frame_load(struct gen *g, uint32_t size, int to, uint32_t offset);
+void gen_frame_store(struct gen *g, uint32_t size, uint32_t offset, int from);
+void gen_frame_store_imm(struct gen *g, uint32_t size, uint32_t offset, int32_t value);
+/* The address of a place in the frame. */
+void gen_frame_address(struct gen *g, int to, uint32_t offset);
+void gen_zero(struct gen *g, uint32_t offset, uint32_t size);
+void gen_copy(struct gen *g, uint32_t to, uint32_t from, uint32_t size);
+/* A literal's bytes, filled up with zeros. */
+void gen_text(struct gen *g, const char *text, uint32_t offset, uint32_t size);
+
+/* Reads `size` bytes at the address in R0 to the frame; what cannot be read is zeros. */
+void gen_read(struct gen *g, uint32_t offset, uint32_t size);
+
+/*
+ * A word of the context, or a part of it from its beginning, in R0. Where the context has types the verifier knows what
+ * the word points to, and allows little with it: by way of the frame it becomes a number.
+ */
+void gen_context_load(struct gen *g, uint32_t size, uint32_t offset);
+
+/* Adds 1 to one of the runtime's counters. */
+void gen_count(struct gen *g, enum rt_counter counter);
+
+/* Warns once about the place that is written. Changes R0 to R5. */
+void gen_warning(struct gen *g, const char *text);
+
+/* Sends a record that begins at `offset` with a struct rt_event. */
+void gen_send(struct gen *g, uint32_t offset, uint32_t size);
+/* Begins the record of a site: room for it, and its header. The arguments follow at the offset + 8. */
+uint32_t gen_record(struct gen *g, uint32_t site, uint32_t size);
+
+/* maps (gen_map.c) */
+uint32_t gen_key(struct gen *g, const struct symbol *map, const struct node *key);
+void gen_map_value(struct gen *g, const struct node *map); /* scalar in R0 */
+void gen_map_into(struct gen *g, const struct node *map, uint32_t offset);
+void gen_map_assign(struct gen *g, const struct node *map, const struct node *value);
+void gen_map_aggregate(struct gen *g, const struct node *map, const struct node *call);
+void gen_map_step(struct gen *g, const struct node *node, bool is_used);
+void gen_map_update(struct gen *g, const struct symbol *map, uint32_t key, uint32_t value);
+/* The value's address in R0, or 0. */
+void gen_map_lookup(struct gen *g, const struct symbol *map, uint32_t key);
+/* The same; when the key is not there, it is added with zeros first. Jumps to `full` when that cannot be. */
+void gen_map_lookup_or_add(struct gen *g, const struct symbol *map, uint32_t key, label full);
+
+/* An operation on R0 (left) and R1 (right), result in R0. */
+void gen_operation(struct gen *g, enum op op, bool is_signed);
+
+void gen_statement(struct gen *g, const struct node *node);
+
+/* Begins and ends a loop's body: a function of its own. Gives its index; the state to go back to is kept by the caller.
+ */
+struct gen_saved {
+	uint32_t current;
+	label leave;
+	bool in_callback;
+};
+uint32_t gen_begin_callback(struct gen *g, int context_register, struct gen_saved *saved);
+void gen_end_callback(struct gen *g, const struct gen_saved *saved);
+/* After the loop's helper: goes on, or leaves when the body has returned. */
+void gen_after_loop(struct gen *g);
+
+#endif

@@ -1,0 +1,775 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Values: scalars to R0, all others into the frame. */
+#include <string.h>
+
+#include "lang/builtin/builtin.h"
+#include "lang/gen/gen.h"
+#include "lang/provider/provider.h"
+
+/* Loads that change no register but their target: the right side of an operation needs no temporary then. */
+static bool is_simple(const struct node *node)
+{
+	return node->kind == NODE_INT || node->kind == NODE_BOOL ||
+	       (node->kind == NODE_VARIABLE && type_is_scalar(node->type));
+}
+
+static void load_simple(struct gen *g, int to, const struct node *node)
+{
+	if (node->kind == NODE_VARIABLE) {
+		gen_frame_load(g, node->symbol->type->size, to, node->symbol->offset);
+		if (node->symbol->type->is_signed)
+			code_extend(g->code, to, node->symbol->type->size, true);
+	} else {
+		code_imm(g->code, to, (int64_t)node->value);
+	}
+}
+
+static void divide(struct gen *g, enum op op, bool is_signed)
+{
+	label done = code_label(g->code), fine = code_label(g->code);
+	label left = code_label(g->code), right = code_label(g->code), plus = code_label(g->code);
+
+	/* BPF divides unsigned numbers. By zero the result is 1, as bpftrace has it. */
+	code_jump_if(g->code, BPF_JNE, R1, 0, fine);
+	gen_warning(g, "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the "
+		       "result.");
+	code_imm(g->code, R0, 1);
+	code_jump(g->code, done);
+	code_bind(g->code, fine);
+	if (is_signed) {
+		/* The sign: of both for a quotient, of the left one for a remainder. */
+		code_mov(g->code, R2, R0);
+		if (op == OP_DIV)
+			code_alu(g->code, BPF_XOR, R2, R1);
+		code_jump_if(g->code, BPF_JSGE, R0, 0, left);
+		code_negate(g->code, R0);
+		code_bind(g->code, left);
+		code_jump_if(g->code, BPF_JSGE, R1, 0, right);
+		code_negate(g->code, R1);
+		code_bind(g->code, right);
+	}
+	code_alu(g->code, op == OP_DIV ? BPF_DIV : BPF_MOD, R0, R1);
+	if (is_signed) {
+		code_jump_if(g->code, BPF_JSGE, R2, 0, plus);
+		code_negate(g->code, R0);
+		code_bind(g->code, plus);
+	}
+	code_bind(g->code, done);
+}
+
+void gen_operation(struct gen *g, enum op op, bool is_signed)
+{
+	switch (op) {
+	case OP_ADD:
+		code_alu(g->code, BPF_ADD, R0, R1);
+		break;
+	case OP_SUB:
+		code_alu(g->code, BPF_SUB, R0, R1);
+		break;
+	case OP_MUL:
+		code_alu(g->code, BPF_MUL, R0, R1);
+		break;
+	case OP_AND:
+		code_alu(g->code, BPF_AND, R0, R1);
+		break;
+	case OP_OR:
+		code_alu(g->code, BPF_OR, R0, R1);
+		break;
+	case OP_XOR:
+		code_alu(g->code, BPF_XOR, R0, R1);
+		break;
+	case OP_SHIFT_LEFT:
+	case OP_SHIFT_RIGHT:
+		code_alu_imm(g->code, BPF_AND, R1, 63);
+		code_alu(g->code, op == OP_SHIFT_LEFT ? BPF_LSH : is_signed ? BPF_ARSH : BPF_RSH, R0, R1);
+		break;
+	default:
+		divide(g, op, is_signed);
+	}
+}
+
+/* Left to R0, right to R1. */
+static void operands(struct gen *g, const struct node *left, const struct node *right)
+{
+	uint32_t mark = g->used, at;
+
+	gen_scalar(g, left);
+	if (is_simple(right)) {
+		load_simple(g, R1, right);
+		return;
+	}
+	at = gen_temporary(g, 8);
+	gen_frame_store(g, 8, at, R0);
+	gen_scalar(g, right);
+	code_mov(g->code, R1, R0);
+	gen_frame_load(g, 8, R0, at);
+	g->used = mark;
+}
+
+static int jump_op(enum op op, bool is_signed)
+{
+	switch (op) {
+	case OP_EQUAL:
+		return BPF_JEQ;
+	case OP_NOT_EQUAL:
+		return BPF_JNE;
+	case OP_LESS:
+		return is_signed ? BPF_JSLT : BPF_JLT;
+	case OP_LESS_EQUAL:
+		return is_signed ? BPF_JSLE : BPF_JLE;
+	case OP_GREATER:
+		return is_signed ? BPF_JSGT : BPF_JGT;
+	default:
+		return is_signed ? BPF_JSGE : BPF_JGE;
+	}
+}
+
+/* R0 = 1 when control comes to `yes`, else 0. */
+static void bool_result(struct gen *g, label yes)
+{
+	label end = code_label(g->code);
+
+	code_imm(g->code, R0, 0);
+	code_jump(g->code, end);
+	code_bind(g->code, yes);
+	code_imm(g->code, R0, 1);
+	code_bind(g->code, end);
+}
+
+static void compare_numbers(struct gen *g, const struct node *node)
+{
+	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
+	/* Literals adapt; of two others, one that is signed decides. */
+	bool is_signed = (a->is_signed || a->is_literal) && (b->is_signed || b->is_literal);
+	label yes = code_label(g->code);
+
+	if (!is_signed && a->size < 8 && a->is_signed)
+		is_signed = true;
+	operands(g, node->kids[0], node->kids[1]);
+	code_jump_if_reg(g->code, jump_op(node->op, is_signed), R0, R1, yes);
+	bool_result(g, yes);
+}
+
+/* Jumps to `differ` unless two words in the frame, or a word and a constant, are equal. */
+static void compare_literal(struct gen *g, uint32_t at, const char *text, uint32_t room, label differ)
+{
+	size_t length = strlen(text) + 1, i;
+
+	if (length > ((room + 7) & ~7u)) {
+		code_jump(g->code, differ);
+		return;
+	}
+	for (i = 0; i < length; i += 8) {
+		uint64_t word = 0;
+
+		memcpy(&word, text + i, length - i < 8 ? length - i : 8);
+		gen_frame_load(g, 8, R0, at + (uint32_t)i);
+		code_imm(g->code, R1, (int64_t)word);
+		code_jump_if_reg(g->code, BPF_JNE, R0, R1, differ);
+	}
+}
+
+static void compare_memory(struct gen *g, const struct node *node)
+{
+	const struct node *left = node->kids[0], *right = node->kids[1];
+	label differ = code_label(g->code), end = code_label(g->code);
+	bool equal = node->op == OP_EQUAL;
+	uint32_t mark = g->used;
+
+	if (left->kind == NODE_STRING) {
+		left = node->kids[1];
+		right = node->kids[0];
+	}
+	if (right->kind == NODE_STRING) {
+		compare_literal(g, gen_place(g, left), right->text, left->type->size, differ);
+	} else {
+		const struct type *type = type_join(g->c->arena, left->type, right->type);
+		uint32_t a, b, size = type ? (type->size + 7) & ~7u : 8;
+
+		a = gen_temporary(g, size);
+		b = gen_temporary(g, size);
+		gen_zero(g, a, size);
+		gen_into(g, left, type, a);
+		gen_zero(g, b, size);
+		gen_into(g, right, type, b);
+		gen_frame_address(g, R1, a);
+		gen_frame_address(g, R2, b);
+		code_imm(g->code, R3, size / 8);
+		code_call_runtime(g->code, "rt_equal");
+		code_jump_if(g->code, BPF_JEQ, R0, 0, differ);
+	}
+	code_imm(g->code, R0, equal);
+	code_jump(g->code, end);
+	code_bind(g->code, differ);
+	code_imm(g->code, R0, !equal);
+	code_bind(g->code, end);
+	g->used = mark;
+}
+
+/* probe == "name": by the numbers of the attach points that bear it. */
+static void compare_probe(struct gen *g, const struct node *node)
+{
+	bool swapped = node->kids[0]->kind == NODE_STRING;
+	const char *name = node->kids[swapped ? 0 : 1]->text;
+	uint32_t at = gen_place(g, node->kids[swapped ? 1 : 0]), i;
+	label yes = code_label(g->code);
+
+	gen_frame_load(g, 8, R0, at);
+	for (i = 0; i < g->c->attaches.count; i++)
+		if (!strcmp(g->c->attaches.at[i].name, name))
+			code_jump_if(g->code, BPF_JEQ, R0, (int32_t)i, yes);
+	bool_result(g, yes);
+	if (node->op == OP_NOT_EQUAL)
+		code_alu_imm(g->code, BPF_XOR, R0, 1);
+}
+
+static void logical(struct gen *g, const struct node *node)
+{
+	bool is_or = node->op == OP_LOGICAL_OR;
+	label short_cut = code_label(g->code), end = code_label(g->code);
+
+	gen_scalar(g, node->kids[0]);
+	code_jump_if(g->code, is_or ? BPF_JNE : BPF_JEQ, R0, 0, short_cut);
+	gen_scalar(g, node->kids[1]);
+	code_jump_if(g->code, is_or ? BPF_JNE : BPF_JEQ, R0, 0, short_cut);
+	code_imm(g->code, R0, !is_or);
+	code_jump(g->code, end);
+	code_bind(g->code, short_cut);
+	code_imm(g->code, R0, is_or);
+	code_bind(g->code, end);
+}
+
+static void scale(struct gen *g, int reg, const struct type *pointer)
+{
+	if (pointer->to->size > 1)
+		code_alu_imm(g->code, BPF_MUL, reg, (int32_t)pointer->to->size);
+}
+
+static void gen_binary(struct gen *g, const struct node *node)
+{
+	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
+
+	if (node->op >= OP_EQUAL && node->op <= OP_GREATER_EQUAL) {
+		if (a->kind == TYPE_PROBE || b->kind == TYPE_PROBE)
+			compare_probe(g, node);
+		else if (type_is_scalar(a))
+			compare_numbers(g, node);
+		else
+			compare_memory(g, node);
+		return;
+	}
+	if (node->op == OP_LOGICAL_AND || node->op == OP_LOGICAL_OR) {
+		logical(g, node);
+		return;
+	}
+	operands(g, node->kids[0], node->kids[1]);
+	if (a->kind == TYPE_POINTER && b->kind != TYPE_POINTER)
+		scale(g, R1, a);
+	else if (b->kind == TYPE_POINTER && a->kind != TYPE_POINTER)
+		scale(g, R0, b);
+	g->at = node->span;
+	gen_operation(g, node->op,
+		      node->op == OP_SHIFT_RIGHT || a->is_literal ? b->is_signed && a->is_signed
+								  : a->is_signed && (b->is_signed || b->is_literal));
+	if (node->type->kind == TYPE_INT && !node->type->is_literal)
+		code_extend(g->code, R0, node->type->size, node->type->is_signed);
+}
+
+/* Of a variable in the frame, or of a map's value; 0 when the map has no such key. */
+static void gen_address(struct gen *g, const struct node *operand)
+{
+	uint32_t mark = g->used;
+
+	if (operand->kind == NODE_VARIABLE)
+		gen_frame_address(g, R0, operand->symbol->offset);
+	else
+		gen_map_lookup(g, operand->symbol,
+			       gen_key(g, operand->symbol, operand->kid_count ? operand->kids[0] : NULL));
+	g->used = mark;
+}
+
+static void gen_unary(struct gen *g, const struct node *node)
+{
+	uint32_t at;
+
+	if (node->op == OP_ADDRESS) {
+		gen_address(g, node->kids[0]);
+		return;
+	}
+	gen_scalar(g, node->kids[0]);
+	switch (node->op) {
+	case OP_NOT: {
+		label yes = code_label(g->code);
+
+		code_jump_if(g->code, BPF_JEQ, R0, 0, yes);
+		bool_result(g, yes);
+		return;
+	}
+	case OP_NEGATE:
+		code_negate(g->code, R0);
+		break;
+	case OP_COMPLEMENT:
+		code_alu_imm(g->code, BPF_XOR, R0, -1);
+		break;
+	default: /* a dereference of a pointer to a scalar */
+		at = gen_temporary(g, 8);
+		gen_frame_store_imm(g, 8, at, 0);
+		gen_read(g, at, node->type->size);
+		gen_frame_load(g, node->type->size, R0, at);
+	}
+	if (type_is_scalar(node->type))
+		code_extend(g->code, R0, node->type->size, node->type->is_signed);
+}
+
+static void gen_step(struct gen *g, const struct node *node)
+{
+	const struct node *target = node->kids[0];
+	const struct type *type = target->type;
+	int32_t by = type->kind == TYPE_POINTER && type->to->size > 1 ? (int32_t)type->to->size : 1;
+
+	if (target->kind == NODE_MAP) {
+		gen_map_step(g, node, true);
+		return;
+	}
+	load_simple(g, R0, target);
+	if (!node->is_prefix)
+		code_mov(g->code, R1, R0);
+	code_alu_imm(g->code, BPF_ADD, R0, node->op == OP_ADD ? by : -by);
+	gen_frame_store(g, type->size, target->symbol->offset, R0);
+	if (!node->is_prefix)
+		code_mov(g->code, R0, R1);
+}
+
+static void gen_ternary(struct gen *g, const struct node *node, uint32_t offset)
+{
+	label otherwise = code_label(g->code), end = code_label(g->code);
+	bool scalar = type_is_scalar(node->type) || node->type->kind == TYPE_NONE;
+	uint32_t i;
+
+	gen_scalar(g, node->kids[0]);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, otherwise);
+	for (i = 1; i < 3; i++) {
+		if (scalar)
+			gen_scalar(g, node->kids[i]);
+		else
+			gen_into(g, node->kids[i], node->type, offset);
+		if (i == 1) {
+			code_jump(g->code, end);
+			code_bind(g->code, otherwise);
+		}
+	}
+	code_bind(g->code, end);
+}
+
+/* Of a bit field, whose unit is in R0. */
+static void take_bits(struct gen *g, const struct type_field *field)
+{
+	int above = 64 - field->bit_offset - field->bit_size;
+
+	code_alu_imm(g->code, BPF_LSH, R0, above);
+	code_alu_imm(g->code, field->type->is_signed ? BPF_ARSH : BPF_RSH, R0, 64 - field->bit_size);
+}
+
+static void load_field(struct gen *g, uint32_t at, const struct type_field *field)
+{
+	gen_frame_load(g, field->type->size, R0, at);
+	if (field->bit_size)
+		take_bits(g, field);
+	else
+		code_extend(g->code, R0, field->type->size, field->type->is_signed);
+}
+
+/* Is the value of `args`, or of an iterator's `ctx`, a record that lies in the context? */
+static bool is_context(const struct node *node)
+{
+	return node->kind == NODE_NAME && node->type->kind == TYPE_POINTER &&
+	       (!strcmp(node->text, "args") || !strcmp(node->text, "ctx"));
+}
+
+/*
+ * The address of what a field or an index names, in R0; false when it lies in the frame, at *place. Where a record in
+ * memory is read only in part, only the part is read.
+ */
+static bool address_of(struct gen *g, const struct node *node, uint32_t *place);
+
+/* R0 is an array's address, R1 how far in the element is. What is outside is read from nowhere, as zeros. */
+static void check_bounds(struct gen *g, const struct node *node)
+{
+	const struct type *array = node->kids[0]->type;
+	label inside = code_label(g->code);
+	int64_t index;
+
+	if (!array->count || check_constant(node->kids[1], &index))
+		return;
+	code_jump_if(g->code, BPF_JLE, R1, (int32_t)(array->size - array->to->size), inside);
+	g->at = node->span;
+	gen_warning(g, "Array access out of bounds. This can lead to unexpected results.");
+	code_imm(g->code, R0, 0);
+	code_imm(g->code, R1, 0);
+	code_bind(g->code, inside);
+}
+
+static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
+{
+	const struct type *of = node->kids[0]->type;
+	uint32_t offset;
+
+	if (node->kind == NODE_FIELD && of->kind == TYPE_POINTER) {
+		gen_scalar(g, node->kids[0]);
+		code_alu_imm(g->code, BPF_ADD, R0, (int32_t)node->field->offset);
+		return true;
+	}
+	if (node->kind == NODE_FIELD && of->kind == TYPE_RECORD) {
+		if ((node->kids[0]->kind == NODE_FIELD || node->kids[0]->kind == NODE_INDEX) &&
+		    address_of(g, node->kids[0], &offset)) {
+			code_alu_imm(g->code, BPF_ADD, R0, (int32_t)node->field->offset);
+			return true;
+		}
+		if (node->kids[0]->kind == NODE_FIELD || node->kids[0]->kind == NODE_INDEX) {
+			*place = offset + node->field->offset;
+			return false;
+		}
+		if (node->kids[0]->kind == NODE_UNARY && node->kids[0]->op == OP_DEREFERENCE) {
+			gen_scalar(g, node->kids[0]->kids[0]);
+			code_alu_imm(g->code, BPF_ADD, R0, (int32_t)node->field->offset);
+			return true;
+		}
+	}
+	if (node->kind == NODE_INDEX && of->kind == TYPE_POINTER) {
+		operands(g, node->kids[0], node->kids[1]);
+		scale(g, R1, of);
+		code_alu(g->code, BPF_ADD, R0, R1);
+		return true;
+	}
+	if (node->kind == NODE_INDEX && of->kind == TYPE_ARRAY) {
+		uint32_t mark = g->used, index = gen_temporary(g, 8);
+		bool outside = false;
+
+		gen_scalar(g, node->kids[1]);
+		code_alu_imm(g->code, BPF_MUL, R0, (int32_t)of->to->size);
+		gen_frame_store(g, 8, index, R0);
+		if (node->kids[0]->kind == NODE_FIELD || node->kids[0]->kind == NODE_INDEX)
+			outside = address_of(g, node->kids[0], &offset);
+		else
+			offset = gen_place(g, node->kids[0]);
+		if (outside) {
+			gen_frame_load(g, 8, R1, index);
+			check_bounds(g, node);
+			code_alu(g->code, BPF_ADD, R0, R1);
+			g->used = mark;
+			return true;
+		}
+		/* In the frame, at a place that only the program knows: fetched to a fixed one. */
+		*place = gen_temporary(g, of->to->size);
+		gen_zero(g, *place, of->to->size);
+		gen_frame_load(g, 8, R3, index);
+		{
+			label out = code_label(g->code);
+
+			code_jump_if(g->code, BPF_JGT, R3, (int32_t)(of->size - of->to->size), out);
+			code_alu(g->code, BPF_ADD, R3, REG_FRAME);
+			code_alu_imm(g->code, BPF_ADD, R3, (int32_t)offset);
+			gen_frame_address(g, R1, *place);
+			code_imm(g->code, R2, of->to->size);
+			code_call(g->code, BPF_FUNC_probe_read_kernel);
+			code_bind(g->code, out);
+		}
+		return false;
+	}
+	offset = gen_place(g, node->kids[0]);
+	*place = offset + (node->field ? node->field->offset : 0);
+	return false;
+}
+
+/* A field of the probe's arguments that lies in the context itself. */
+static bool gen_context_field(struct gen *g, const struct node *node)
+{
+	const struct type_field *field = node->field;
+
+	if (node->kind != NODE_FIELD || !is_context(node->kids[0]) || field->type->size > 8 ||
+	    !type_is_scalar(node->type) || (field->type->size & (field->type->size - 1)))
+		return false;
+	gen_context_load(g, field->type->size, field->offset);
+	code_extend(g->code, R0, field->type->size, field->type->is_signed);
+	if (field->type->is_data_loc) {
+		/* The offset, below the length (include/trace/stages/stage2_data_offsets.h). */
+		code_alu_imm(g->code, BPF_AND, R0, 0xffff);
+		code_mov(g->code, R1, REG_CTX);
+		code_alu(g->code, BPF_ADD, R1, R0);
+		code_mov(g->code, R0, R1);
+	}
+	return true;
+}
+
+static void gen_access(struct gen *g, const struct node *node)
+{
+	uint32_t mark = g->used, at = 0, size = node->type->size;
+
+	if (gen_context_field(g, node))
+		return;
+	if (node->kind == NODE_INDEX && node->kids[0]->type->kind == TYPE_STRING) {
+		at = gen_place(g, node->kids[0]);
+		gen_frame_load(g, 8, R0, at);
+		g->used = mark;
+	}
+	if (address_of(g, node, &at)) {
+		at = gen_temporary(g, 8);
+		gen_frame_store_imm(g, 8, at, 0);
+		gen_read(g, at, size);
+	}
+	if (node->kind == NODE_FIELD && node->field && node->field->bit_size) {
+		load_field(g, at, node->field);
+	} else {
+		gen_frame_load(g, size, R0, at);
+		code_extend(g->code, R0, size, node->type->is_signed);
+	}
+	g->used = mark;
+}
+
+static void gen_block_value(struct gen *g, const struct node *node, const struct type *type, uint32_t offset)
+{
+	uint32_t mark = g->used, i;
+
+	for (i = 0; i + 1 < node->kid_count; i++)
+		gen_statement(g, node->kids[i]);
+	if (node->kid_count && type)
+		gen_into(g, node->kids[node->kid_count - 1], type, offset);
+	else if (node->kid_count)
+		gen_scalar(g, node->kids[node->kid_count - 1]);
+	g->used = mark;
+}
+
+static void gen_cast(struct gen *g, const struct node *node)
+{
+	const struct node *operand = node->kids[0];
+	uint32_t mark = g->used, at;
+
+	if (type_is_scalar(operand->type)) {
+		gen_scalar(g, operand);
+		if (node->type->kind == TYPE_BOOL) {
+			label yes = code_label(g->code);
+
+			code_jump_if(g->code, BPF_JNE, R0, 0, yes);
+			bool_result(g, yes);
+		} else {
+			code_extend(g->code, R0, node->type->size, node->type->is_signed);
+		}
+		return;
+	}
+	at = gen_place(g, operand);
+	gen_frame_load(g, node->type->size < operand->type->size ? node->type->size : operand->type->size, R0, at);
+	code_extend(g->code, R0, node->type->size, node->type->is_signed);
+	g->used = mark;
+}
+
+void gen_scalar(struct gen *g, const struct node *node)
+{
+	if (g->failed)
+		return;
+	switch (node->kind) {
+	case NODE_INT:
+	case NODE_BOOL:
+		code_imm(g->code, R0, (int64_t)node->value);
+		break;
+	case NODE_VARIABLE:
+		load_simple(g, R0, node);
+		break;
+	case NODE_MAP:
+		gen_map_value(g, node);
+		break;
+	case NODE_UNARY:
+		gen_unary(g, node);
+		break;
+	case NODE_BINARY:
+		gen_binary(g, node);
+		break;
+	case NODE_TERNARY:
+		gen_ternary(g, node, 0);
+		break;
+	case NODE_STEP:
+		gen_step(g, node);
+		break;
+	case NODE_FIELD:
+	case NODE_INDEX:
+		gen_access(g, node);
+		break;
+	case NODE_CAST:
+		gen_cast(g, node);
+		break;
+	case NODE_BLOCK_VALUE:
+		gen_block_value(g, node, NULL, 0);
+		break;
+	case NODE_NAME:
+	case NODE_CALL:
+		if (node->builtin && node->builtin->scalar)
+			node->builtin->scalar(g, node);
+		break;
+	default:
+		gen_statement(g, node);
+	}
+}
+
+/* --- values in memory --- */
+
+void gen_convert(struct gen *g, const struct type *type, uint32_t from, const struct type *to_type, uint32_t to)
+{
+	uint32_t i;
+
+	if (type_is_scalar(to_type)) {
+		gen_frame_load(g, type->size, R0, from);
+		code_extend(g->code, R0, type->size, type->is_signed);
+		gen_frame_store(g, to_type->size, to, R0);
+	} else if (to_type->kind == TYPE_TUPLE && type->kind == TYPE_TUPLE && !type_equal(type, to_type)) {
+		gen_zero(g, to, to_type->size);
+		for (i = 0; i < to_type->field_count && i < type->field_count; i++)
+			gen_convert(g, type->fields[i].type, from + type->fields[i].offset, to_type->fields[i].type,
+				    to + to_type->fields[i].offset);
+	} else {
+		uint32_t size = type->size < to_type->size ? type->size : to_type->size;
+
+		gen_copy(g, to, from, size);
+		if (size < to_type->size)
+			gen_zero(g, to + size, to_type->size - size);
+		else if (to_type->kind == TYPE_STRING && type->size > to_type->size)
+			gen_frame_store_imm(g, 1, to + to_type->size - 1, 0);
+	}
+}
+
+static void access_into(struct gen *g, const struct node *node, uint32_t offset)
+{
+	const struct node *of = node->kids[0];
+	uint32_t mark = g->used, at = 0, size = node->type->size;
+
+	/* A char array that is a string here may be shorter than whole words. */
+	if (node->field && node->field->type->kind == TYPE_ARRAY && node->type->kind == TYPE_STRING)
+		size = node->field->type->size;
+	if (node->type->kind == TYPE_STRING && size < node->type->size)
+		gen_zero(g, offset, node->type->size);
+	if (node->kind == NODE_FIELD && is_context(of)) {
+		gen_frame_address(g, R1, offset);
+		code_imm(g->code, R2, size);
+		code_mov(g->code, R3, REG_CTX);
+		code_alu_imm(g->code, BPF_ADD, R3, (int32_t)node->field->offset);
+		code_call(g->code, BPF_FUNC_probe_read_kernel);
+	} else if (address_of(g, node, &at)) {
+		gen_read(g, offset, size);
+	} else {
+		gen_copy(g, offset, at, size);
+	}
+	if (node->type->kind == TYPE_STRING && !(node->field && node->field->type->kind == TYPE_STRING)) {
+		/* What stands behind a terminator in a char array is no part of the string. */
+		gen_frame_address(g, R1, offset);
+		code_imm(g->code, R2, node->type->size);
+		code_call_runtime(g->code, "rt_trim");
+	}
+	g->used = mark;
+}
+
+static void cast_into(struct gen *g, const struct node *node, uint32_t offset)
+{
+	const struct node *operand = node->kids[0];
+	uint32_t size = node->type->size, mark = g->used;
+
+	if (type_is_scalar(operand->type)) {
+		uint32_t at = gen_temporary(g, 8);
+
+		gen_scalar(g, operand);
+		gen_frame_store(g, 8, at, R0);
+		gen_zero(g, offset, size);
+		gen_copy(g, offset, at, size < 8 ? size : 8);
+	} else {
+		gen_convert(g, operand->type, gen_place(g, operand), node->type, offset);
+	}
+	g->used = mark;
+}
+
+static void tuple_into(struct gen *g, const struct node *node, const struct type *type, uint32_t offset)
+{
+	uint32_t i;
+
+	/* What lies between the elements must be the same in equal keys. */
+	gen_zero(g, offset, type->size);
+	for (i = 0; i < node->kid_count; i++)
+		gen_into(g, node->kids[i], type->fields[i].type, offset + type->fields[i].offset);
+}
+
+static bool writes_own_size(const struct node *node)
+{
+	return node->kind == NODE_STRING || node->kind == NODE_TUPLE || node->kind == NODE_TERNARY ||
+	       node->kind == NODE_BLOCK_VALUE;
+}
+
+void gen_into(struct gen *g, const struct node *node, const struct type *type, uint32_t offset)
+{
+	uint32_t mark = g->used, at;
+
+	if (g->failed)
+		return;
+	if (type_is_scalar(type)) {
+		gen_scalar(g, node);
+		gen_frame_store(g, type->size, offset, R0);
+		return;
+	}
+	if (!writes_own_size(node) && (node->kind == NODE_VARIABLE || !type_equal(node->type, type))) {
+		at = gen_place(g, node);
+		gen_convert(g, node->type, at, type, offset);
+		g->used = mark;
+		return;
+	}
+	switch (node->kind) {
+	case NODE_STRING:
+		gen_text(g, node->text, offset, type->size);
+		break;
+	case NODE_TUPLE:
+		tuple_into(g, node, type, offset);
+		break;
+	case NODE_TERNARY: {
+		struct node copy = *node;
+
+		copy.type = type;
+		gen_ternary(g, &copy, offset);
+		break;
+	}
+	case NODE_BLOCK_VALUE:
+		gen_block_value(g, node, type, offset);
+		break;
+	case NODE_MAP:
+		gen_map_into(g, node, offset);
+		break;
+	case NODE_FIELD:
+	case NODE_INDEX:
+		access_into(g, node, offset);
+		break;
+	case NODE_CAST:
+		cast_into(g, node, offset);
+		break;
+	case NODE_UNARY: /* *pointer to a record */
+		gen_scalar(g, node->kids[0]);
+		gen_read(g, offset, type->size);
+		break;
+	case NODE_NAME:
+	case NODE_CALL:
+		if (node->builtin && node->builtin->place)
+			node->builtin->place(g, node, offset);
+		break;
+	default:
+		break;
+	}
+	g->used = mark;
+}
+
+uint32_t gen_place(struct gen *g, const struct node *node)
+{
+	uint32_t offset;
+
+	if (node->kind == NODE_VARIABLE)
+		return node->symbol->offset;
+	if (node->kind == NODE_FIELD && node->kids[0]->type->kind == TYPE_TUPLE && !g->failed)
+		return gen_place(g, node->kids[0]) + node->field->offset;
+	offset = gen_temporary(g, (node->type->size + 7) & ~7u);
+	if (node->kind == NODE_INT || node->kind == NODE_BOOL || type_is_scalar(node->type))
+		gen_into(g, node, node->type, offset);
+	else
+		gen_into(g, node, node->type, offset);
+	return offset;
+}

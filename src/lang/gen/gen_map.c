@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Maps. A map without a key has the key 0. What aggregations keep lies apart for each CPU; additions are atomic all the
+ * same, because a program may be interrupted by another one on its CPU.
+ */
+#include <bpf/libbpf.h>
+
+#include "lang/builtin/builtin.h"
+#include "lang/gen/gen.h"
+
+uint32_t gen_key(struct gen *g, const struct symbol *map, const struct node *key)
+{
+	uint32_t offset;
+
+	if (!map->key) {
+		offset = gen_temporary(g, 8);
+		gen_frame_store_imm(g, 8, offset, 0);
+		return offset;
+	}
+	offset = gen_temporary(g, (map->key->size + 7) & ~7u);
+	gen_into(g, key, map->key, offset);
+	return offset;
+}
+
+static const struct node *key_of(const struct node *map)
+{
+	return map->kid_count ? map->kids[0] : NULL;
+}
+
+void gen_map_lookup(struct gen *g, const struct symbol *map, uint32_t key)
+{
+	code_load_map(g->code, R1, map->bpf_name);
+	gen_frame_address(g, R2, key);
+	code_call(g->code, BPF_FUNC_map_lookup_elem);
+}
+
+void gen_map_update(struct gen *g, const struct symbol *map, uint32_t key, uint32_t value)
+{
+	label fine = code_label(g->code);
+
+	code_load_map(g->code, R1, map->bpf_name);
+	gen_frame_address(g, R2, key);
+	gen_frame_address(g, R3, value);
+	code_imm(g->code, R4, BPF_ANY);
+	code_call(g->code, BPF_FUNC_map_update_elem);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, fine);
+	gen_count(g, RT_COUNTER_MAP_FULL);
+	code_bind(g->code, fine);
+}
+
+void gen_map_lookup_or_add(struct gen *g, const struct symbol *map, uint32_t key, label full)
+{
+	label there = code_label(g->code);
+	uint32_t mark = g->used, zero;
+
+	gen_map_lookup(g, map, key);
+	code_jump_if(g->code, BPF_JNE, R0, 0, there);
+	zero = gen_temporary(g, map->value->size);
+	gen_zero(g, zero, map->value->size);
+	code_load_map(g->code, R1, map->bpf_name);
+	gen_frame_address(g, R2, key);
+	gen_frame_address(g, R3, zero);
+	code_imm(g->code, R4, BPF_NOEXIST);
+	code_call(g->code, BPF_FUNC_map_update_elem);
+	/* Another CPU may have been first: so by what is there, and not by the result. */
+	gen_map_lookup(g, map, key);
+	code_jump_if(g->code, BPF_JNE, R0, 0, there);
+	gen_count(g, RT_COUNTER_MAP_FULL);
+	code_jump(g->code, full);
+	code_bind(g->code, there);
+	g->used = mark;
+}
+
+/* One number out of an aggregation, over all CPUs. */
+static void read_aggregate(struct gen *g, const struct symbol *map, uint32_t key)
+{
+	code_load_map(g->code, R1, map->bpf_name);
+	gen_frame_address(g, R2, key);
+	code_imm(g->code, R3, map->value->kind);
+	code_imm(g->code, R4, map->value->is_signed);
+	code_imm(g->code, R5, libbpf_num_possible_cpus());
+	code_call_runtime(g->code, "rt_reduce");
+}
+
+void gen_map_value(struct gen *g, const struct node *node)
+{
+	const struct symbol *map = node->symbol;
+	uint32_t mark = g->used, key = gen_key(g, map, key_of(node));
+	label none = code_label(g->code);
+
+	if (type_is_aggregate(map->value)) {
+		read_aggregate(g, map, key);
+	} else {
+		gen_map_lookup(g, map, key);
+		code_jump_if(g->code, BPF_JEQ, R0, 0, none);
+		code_load(g->code, map->value->size, R0, R0, 0);
+		code_bind(g->code, none);
+		code_extend(g->code, R0, map->value->size, map->value->is_signed);
+	}
+	g->used = mark;
+}
+
+void gen_map_into(struct gen *g, const struct node *node, uint32_t offset)
+{
+	const struct symbol *map = node->symbol;
+	uint32_t mark = g->used, key = gen_key(g, map, key_of(node));
+	label none = code_label(g->code);
+
+	gen_zero(g, offset, map->value->size);
+	gen_map_lookup(g, map, key);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, none);
+	code_mov(g->code, R3, R0);
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, map->value->size);
+	code_call(g->code, BPF_FUNC_probe_read_kernel);
+	code_bind(g->code, none);
+	g->used = mark;
+}
+
+void gen_map_assign(struct gen *g, const struct node *target, const struct node *assign)
+{
+	const struct symbol *map = target->symbol;
+	uint32_t mark = g->used, value = gen_temporary(g, (map->value->size + 7) & ~7u), key, right;
+
+	if (assign->op == OP_NONE) {
+		gen_into(g, assign->kids[1], map->value, value);
+		key = gen_key(g, map, key_of(target));
+	} else {
+		right = gen_temporary(g, 8);
+		gen_scalar(g, assign->kids[1]);
+		if (map->value->kind == TYPE_POINTER && map->value->to->size > 1)
+			code_alu_imm(g->code, BPF_MUL, R0, (int32_t)map->value->to->size);
+		gen_frame_store(g, 8, right, R0);
+		key = gen_key(g, map, key_of(target));
+		if (assign->op == OP_ADD || assign->op == OP_SUB) {
+			/* Atomic, as ++ is. */
+			label full = code_label(g->code);
+
+			gen_map_lookup_or_add(g, map, key, full);
+			gen_frame_load(g, 8, R1, right);
+			if (assign->op == OP_SUB)
+				code_negate(g->code, R1);
+			code_emit(g->code, (struct bpf_insn){.code = BPF_STX | BPF_ATOMIC | BPF_DW,
+							     .dst_reg = R0,
+							     .src_reg = R1,
+							     .imm = BPF_ADD});
+			code_bind(g->code, full);
+			g->used = mark;
+			return;
+		}
+		gen_map_lookup(g, map, key);
+		{
+			label none = code_label(g->code);
+
+			code_jump_if(g->code, BPF_JEQ, R0, 0, none);
+			code_load(g->code, 8, R0, R0, 0);
+			code_bind(g->code, none);
+		}
+		gen_frame_load(g, 8, R1, right);
+		g->at = assign->span;
+		gen_operation(g, assign->op, map->value->is_signed);
+		gen_frame_store(g, 8, value, R0);
+	}
+	gen_map_update(g, map, key, value);
+	g->used = mark;
+}
+
+/* The value in R0, if it is used: the instruction that gives it is newer than the addition (5.12). */
+void gen_map_step(struct gen *g, const struct node *node, bool is_used)
+{
+	const struct symbol *map = node->kids[0]->symbol;
+	int32_t size = map->value->kind == TYPE_POINTER && map->value->to->size > 1 ? (int32_t)map->value->to->size : 1;
+	int32_t by = node->op == OP_ADD ? size : -size;
+	uint32_t mark = g->used, key = gen_key(g, map, key_of(node->kids[0]));
+	label full = code_label(g->code), end = code_label(g->code);
+
+	gen_map_lookup_or_add(g, map, key, full);
+	code_imm(g->code, R1, by);
+	code_emit(g->code, (struct bpf_insn){.code = BPF_STX | BPF_ATOMIC | BPF_DW,
+					     .dst_reg = R0,
+					     .src_reg = R1,
+					     .imm = is_used ? BPF_ADD | BPF_FETCH : BPF_ADD});
+	code_mov(g->code, R0, R1);
+	if (node->is_prefix)
+		code_alu_imm(g->code, BPF_ADD, R0, by);
+	code_jump(g->code, end);
+	code_bind(g->code, full);
+	code_imm(g->code, R0, 0);
+	code_bind(g->code, end);
+	g->used = mark;
+}
+
+void gen_map_aggregate(struct gen *g, const struct node *target, const struct node *call)
+{
+	uint32_t mark = g->used;
+	const struct symbol *map = target->symbol;
+	uint32_t key, value = gen_temporary(g, 8);
+	label full = code_label(g->code);
+
+	/* The value first: the aggregation's own code then finds it at `value`, and the map's value in R0. */
+	if (call->kid_count) {
+		gen_scalar(g, call->kids[0]);
+		gen_frame_store(g, 8, value, R0);
+	}
+	key = gen_key(g, map, key_of(target));
+	gen_map_lookup_or_add(g, map, key, full);
+	call->builtin->place(g, call, value);
+	code_bind(g->code, full);
+	g->used = mark;
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lang/list.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/check/kernel_types.h"
+#include "lang/front/bpftrace/parser.h"
+#include "lang/provider/provider.h"
+
+#define PARTS_MAX 16
+
+static void print_place(struct compiler *c, const struct attach *attach, bool verbose, FILE *out)
+{
+	const struct type *record = attach->arguments;
+	uint32_t i;
+
+	fprintf(out, "%s\n", attach->name);
+	for (i = 0; verbose && record && i < record->field_count; i++)
+		fprintf(out, "    %s %s\n", type_describe(c->arena, record->fields[i].type), record->fields[i].name);
+}
+
+static int print_places(struct compiler *c, bool verbose, FILE *out)
+{
+	size_t i;
+	int count = 0;
+
+	for (i = 0; i < c->attaches.count; i++) {
+		/* A marker may have several places of one name. */
+		if (i && !strcmp(c->attaches.at[i].name, c->attaches.at[i - 1].name))
+			continue;
+		print_place(c, &c->attaches.at[i], verbose, out);
+		count++;
+	}
+	return count;
+}
+
+static bool is_type(const char *pattern)
+{
+	return !strncmp(pattern, "struct ", 7) || !strncmp(pattern, "union ", 6) || !strncmp(pattern, "enum ", 5);
+}
+
+static int print_type(struct compiler *c, const char *name, bool verbose, FILE *out)
+{
+	const struct type *type = types_find(&c->types, name);
+	uint32_t i;
+
+	if (!type)
+		return 0;
+	if (type->kind == TYPE_RECORD)
+		types_complete(&c->types, type);
+	fprintf(out, "vmlinux: %s%s\n", name, verbose ? " {" : "");
+	if (!verbose)
+		return 1;
+	for (i = 0; i < type->field_count; i++)
+		fprintf(out, "    %s %s;\n", type_describe(c->arena, type->fields[i].type),
+			type->fields[i].name ? type->fields[i].name : "");
+	for (i = 0; i < type->value_count; i++)
+		fprintf(out, "    %s = %lld,\n", type->values[i].name, (long long)type->values[i].value);
+	fputs("};\n", out);
+	return 1;
+}
+
+static void list_point(struct compiler *c, const struct attach_text *point)
+{
+	const struct provider *named = provider_find(point->parts[0]), *provider;
+	unsigned int i;
+
+	for (i = 0; (provider = provider_at(i)); i++)
+		if (provider->list && (named ? named == provider : provider_matches(point->parts[0], provider->name)))
+			provider->list(c, provider, point);
+}
+
+static int list_pattern(struct compiler *c, char *pattern, bool verbose, FILE *out)
+{
+	const char *parts[PARTS_MAX];
+	struct attach_text point = {.parts = parts};
+	char *rest = pattern, *part;
+
+	if (is_type(pattern))
+		return print_type(c, pattern, verbose, out);
+	while (point.part_count < PARTS_MAX && (part = strsep(&rest, ":")))
+		parts[point.part_count++] = part;
+	/* "*switch*" means events of any group. */
+	if (point.part_count == 1 && !provider_find(parts[0]) && provider_has_wildcard(parts[0]) &&
+	    strcmp(parts[0], "*")) {
+		parts[2] = parts[0];
+		parts[0] = parts[1] = "*";
+		point.part_count = 3;
+	}
+	list_point(c, &point);
+	return 0;
+}
+
+static void begin(struct compilation *compilation, const char *name, const char *source, size_t size,
+		  const struct compile_options *options)
+{
+	struct compiler *c = &compilation->compiler;
+
+	report_init(&compilation->report, &compilation->arena, name, source, size);
+	compiler_init(c, &compilation->arena, &compilation->report, options);
+	kernel_types_attach(&c->types);
+}
+
+int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out)
+{
+	struct compilation compilation = {};
+	char *text = strdup(patterns), *rest = text, *pattern;
+	int count = 0;
+
+	begin(&compilation, "pattern", patterns, strlen(patterns), options);
+	while (text && (pattern = strsep(&rest, ",")))
+		count += list_pattern(&compilation.compiler, pattern, verbose, out);
+	count += print_places(&compilation.compiler, verbose, out);
+	compilation_deinit(&compilation);
+	free(text);
+	return count;
+}
+
+int lang_list_script(const char *name, const char *source, size_t size, const struct compile_options *options,
+		     bool verbose, FILE *out, FILE *errors)
+{
+	const struct parser_options parser = {options->parameters, options->parameter_count};
+	struct compilation compilation = {};
+	struct compiler *c = &compilation.compiler;
+	int count = -EINVAL;
+	uint32_t j;
+	size_t i;
+
+	begin(&compilation, name, source, size, options);
+	bpftrace_parse(&compilation.report, &parser, &c->types, &c->script);
+	for (i = 0; !compilation.report.errors && i < c->script.probes.count; i++)
+		for (j = 0; j < c->script.probes.at[i].point_count; j++)
+			list_point(c, &c->script.probes.at[i].points[j]);
+	if (!compilation.report.errors)
+		count = print_places(c, verbose, out);
+	report_print(&compilation.report, errors);
+	compilation_deinit(&compilation);
+	return count;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * list: what can be traced, one place a line, and with `verbose` the types of its arguments below it. As in compile.h
+ * only what attach points mean needs root. Of the options `pid` counts, and for scripts the parameters.
+ */
+#ifndef STRATA_LANG_LIST_H
+#define STRATA_LANG_LIST_H
+
+#include <stdio.h>
+
+#include "lang/compile.h"
+
+/*
+ * Writes what patterns, divided by commas, mean: "tracepoint:syscalls:*"; a kernel type by its name ("struct file"),
+ * with `verbose` its fields too. The number of places and types.
+ */
+int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out);
+
+/* Writes the places that the probes of a script mean; complaints go to `errors`. Their number, or -EINVAL. */
+int lang_list_script(const char *name, const char *source, size_t size, const struct compile_options *options,
+		     bool verbose, FILE *out, FILE *errors);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* binary: the ELF files that attach points name, and their functions. */
+#ifndef STRATA_LANG_PROVIDER_BINARY_H
+#define STRATA_LANG_PROVIDER_BINARY_H
+
+#include "elf/elf_file.h"
+#include "lang/check/compiler.h"
+
+/*
+ * The files that a name means: a path, perhaps with wildcards, as the process of -p sees it; a program in $PATH, and
+ * its own library (python3: libpython3.11.so.1.0), for which many programs are no more than a start; a library
+ * ("libc", "libssl.so.3") in the usual folders; or, for "*" and "", all files that the process has mapped to execute.
+ * Calls back for each; the number of files.
+ */
+unsigned int binary_each(struct compiler *c, const char *name,
+			 void (*each)(void *context, const char *path, const struct elf_file *elf), void *context);
+
+/*
+ * Where the first file in $PATH of this name is a script, what it executes is not known, unless compile_options.program
+ * knows it; then binary_each() finds nothing, and this gives the script. Else NULL.
+ */
+const char *binary_script(struct compiler *c, const char *name);
+
+/* Is there code at this address? */
+bool binary_is_code(const struct elf_file *elf, uint64_t vaddr);
+
+/* The offset in the file of an address of its text; false when no segment holds it. */
+bool binary_offset(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret);
+
+#endif

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * fentry, fexit: kernel functions by trampolines, which are cheaper than kprobes and know the types of arguments from
+ * BTF. The context is a word for each argument, and behind them, at fexit, one for the result. A trampoline is made for
+ * one function: each has a program of its own.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "kernel/features.h"
+#include "lang/check/kernel_functions.h"
+#include "lang/check/kernel_types.h"
+#include "lang/provider/provider.h"
+
+#define ARGUMENT_WORDS_MAX 6 /* what trampolines of all kernels pass on x86-64 (arch/x86/net/bpf_jit_comp.c) */
+
+static const struct type *with_result(struct compiler *c, const struct type *arguments, const struct type_field *result)
+{
+	struct type *record = arena_new(c->arena, struct type);
+	struct type_field *fields = arena_array(c->arena, struct type_field, arguments->field_count + 1);
+
+	if (!record || !fields)
+		return arguments;
+	*record = *arguments;
+	memcpy(fields, arguments->fields, arguments->field_count * sizeof(*fields));
+	fields[record->field_count++] = *result;
+	record->fields = fields;
+	return record;
+}
+
+/* False when BTF does not know the function, or it takes more than trampolines pass. */
+static bool add(struct compiler *c, const struct provider *self, const struct kernel_function *function,
+		bool shows_module)
+{
+	struct attach attach = {.address = function->address};
+	struct type_field *result = arena_new(c->arena, struct type_field);
+
+	attach.function = arena_strdup(c->arena, function->name, strlen(function->name));
+	attach.name = shows_module ? arena_printf(c->arena, "%s:%s:%s", self->name, function->module, function->name)
+				   : arena_printf(c->arena, "%s:%s", self->name, function->name);
+	if (!result || !attach.function)
+		return false;
+	if (!strcmp(function->module, "vmlinux")) {
+		attach.arguments = kernel_types_function(&c->types, attach.function, result);
+		if (!attach.arguments || attach.arguments->size > ARGUMENT_WORDS_MAX * 8)
+			return false;
+		if (self->is_return && result->type->kind != TYPE_NONE) {
+			attach.result = result;
+			attach.arguments = with_result(c, attach.arguments, result);
+		}
+	}
+	provider_add(c, attach);
+	return true;
+}
+
+/* Of functions with the same name BTF knows one, and does not tell which: the first is taken. */
+static void each_function(struct compiler *c, const struct provider *self, const struct attach_text *point,
+			  const struct kernel_functions *functions)
+{
+	const char *name = point->part_count > 1 ? point->parts[point->part_count - 1] : "*";
+	const char *module = point->part_count > 2 ? point->parts[1] : "*";
+	bool is_wild = provider_has_wildcard(name);
+	const struct kernel_function *function;
+	uint32_t i;
+
+	for (i = 0; (function = kernel_functions_at(functions, i)); i++) {
+		if (!provider_matches(name, function->name) || !provider_matches(module, function->module))
+			continue;
+		if (is_wild && (!function->is_traceable || provider_is_dangerous(function->name) ||
+				kernel_functions_find(functions, function->name) != function))
+			continue;
+		if (add(c, self, function, is_wild || point->part_count > 2) && !is_wild)
+			return;
+	}
+}
+
+static void expand_fentry(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	const struct kernel_functions *functions;
+	size_t before = c->attaches.count;
+
+	if (!provider_parts(c, self, point, 1, 2))
+		return;
+	if (point->part_count > 2 && !strcmp(point->parts[1], "bpf")) {
+		report_error(c->report, "probe.bpf", point->span, "%s of BPF programs is not supported", self->name);
+		report_hint(c->report, "usage: %s", self->usage);
+		return;
+	}
+	if (!feature_probe(FEATURE_FENTRY)) {
+		report_error(c->report, "probe.fentry", point->span,
+			     "%s is not available: this kernel has no BPF trampolines "
+			     "(CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS)",
+			     self->name);
+		report_hint(c->report,
+			    "use kprobe, tracepoint or rawtracepoint; strata doctor tells what this kernel has");
+		return;
+	}
+	functions = provider_kernel_functions(c, point->span);
+	if (!functions)
+		return;
+	each_function(c, self, point, functions);
+	if (c->attaches.count == before)
+		provider_missing(c, self, point);
+}
+
+static void list_fentry(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	const struct kernel_functions *functions =
+		feature_probe(FEATURE_FENTRY) ? provider_kernel_functions(c, point->span) : NULL;
+
+	if (functions && point->part_count < 4)
+		each_function(c, self, point, functions);
+}
+
+static int configure_fentry(struct bpf_program *program, const struct attach *attach, struct diag *diag)
+{
+	int err = bpf_program__set_attach_target(program, 0, attach->function);
+
+	return err ? diag_fail(diag, -err, "attach.btf", "%s cannot be attached: the kernel's BTF has no such function",
+			       attach->name)
+		   : 0;
+}
+
+static int attach_fentry(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+			 const struct attach_target *target, struct attachment *ret, struct diag *diag)
+{
+	/* No name: what it is attached to was said when it was loaded. */
+	int fd = bpf_raw_tracepoint_open(NULL, program);
+
+	(void)count;
+	(void)cookie;
+	(void)target;
+	if (fd < 0)
+		return diag_fail(diag, -fd, "attach.fentry",
+				 "Unable to attach probe: %s: %s; the kernel forbids tracing some of its functions",
+				 attaches->name, strerror(-fd));
+	return attachment_keep(&ret->fds, fd, diag);
+}
+
+const struct provider provider_fentry = {
+	.name = "fentry",
+	.aliases = {"f", "kfunc"},
+	.context = CONTEXT_WORDS,
+	.program_type = BPF_PROG_TYPE_TRACING,
+	.expected_attach_type = BPF_TRACE_FENTRY,
+	.is_kernel = true,
+	.filters_pid = true,
+	.runs_last_first = true,
+	.expand = expand_fentry,
+	.list = list_fentry,
+	.configure = configure_fentry,
+	.attach = attach_fentry,
+	.usage = "fentry:[MODULE:]FUNCTION",
+};
+
+const struct provider provider_fexit = {
+	.name = "fexit",
+	.aliases = {"fr", "kretfunc"},
+	.context = CONTEXT_WORDS,
+	.program_type = BPF_PROG_TYPE_TRACING,
+	.expected_attach_type = BPF_TRACE_FEXIT,
+	.is_return = true,
+	.is_kernel = true,
+	.filters_pid = true,
+	.runs_last_first = true,
+	.expand = expand_fentry,
+	.list = list_fentry,
+	.configure = configure_fentry,
+	.attach = attach_fentry,
+	.usage = "fexit:[MODULE:]FUNCTION",
+};

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * kprobe, kretprobe: any instruction of the kernel. All functions that share a program are one kprobe_multi link (Linux
+ * 5.18), which reaches what ftrace can be attached to, at its entry; other places, and older kernels, get a perf event
+ * each. Places are given by address, so functions of the same name are told apart, and all of them are meant.
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lang/check/kernel_functions.h"
+#include "lang/front/bpftrace/lexer.h"
+#include "lang/provider/provider.h"
+
+#define PMU_PATH "/sys/bus/event_source/devices/kprobe/type"
+
+/* [MODULE:]FUNCTION[+OFFSET] */
+struct kprobe_search {
+	struct compiler *c;
+	const struct provider *self;
+	const char *module, *function; /* patterns */
+	uint64_t offset;
+	bool has_module, is_wild;
+};
+
+static bool kernel_has_kprobes(void)
+{
+	return !access(PMU_PATH, R_OK);
+}
+
+/* The second is compiled with CONFIG_FPROBE only; without it the kernel refuses such links. */
+static bool kernel_has_multi(const struct kernel_functions *functions)
+{
+	return kernel_functions_find(functions, "bpf_kprobe_multi_link_attach") &&
+	       kernel_functions_find(functions, "register_fprobe_ips");
+}
+
+static void add(struct kprobe_search *search, const struct kernel_function *function, bool has_multi)
+{
+	struct arena *arena = search->c->arena;
+	const char *name =
+		search->has_module || search->is_wild
+			? arena_printf(arena, "%s:%s:%s", search->self->name, function->module, function->name)
+			: arena_printf(arena, "%s:%s", search->self->name, function->name);
+
+	if (search->offset)
+		name = arena_printf(arena, "%s+%llu", name, (unsigned long long)search->offset);
+	provider_add(search->c, (struct attach){.name = name,
+						.function = arena_strdup(arena, function->name, strlen(function->name)),
+						.address = function->address + search->offset,
+						.is_multi = has_multi && function->is_traceable && !search->offset});
+}
+
+static void each_function(struct kprobe_search *search, const struct kernel_functions *functions)
+{
+	bool has_multi = kernel_has_multi(functions);
+	const struct kernel_function *function;
+	size_t first = search->c->attaches.count, j;
+	uint32_t i;
+
+	for (i = 0; (function = kernel_functions_at(functions, i)); i++) {
+		if (!provider_matches(search->function, function->name) ||
+		    !provider_matches(search->module, function->module))
+			continue;
+		if (!search->is_wild || (function->is_traceable && !provider_is_dangerous(function->name)))
+			add(search, function, has_multi);
+	}
+	/* One program, one kind of link. */
+	for (j = first; j < search->c->attaches.count && has_multi; j++)
+		has_multi = search->c->attaches.at[j].is_multi;
+	for (j = first; j < search->c->attaches.count; j++)
+		search->c->attaches.at[j].is_multi = has_multi;
+}
+
+static void split(struct compiler *c, const struct provider *self, const struct attach_text *point,
+		  struct kprobe_search *ret)
+{
+	const char *text = point->part_count > 1 ? point->parts[point->part_count - 1] : "*";
+	const char *plus = strrchr(text, '+');
+
+	*ret = (struct kprobe_search){.c = c,
+				      .self = self,
+				      .module = "*",
+				      .function = text,
+				      .is_wild = provider_has_wildcard(text),
+				      .has_module = point->part_count > 2};
+	if (ret->has_module)
+		ret->module = point->parts[1];
+	if (plus && plus > text && lexer_number(plus + 1, strlen(plus + 1), &ret->offset)) {
+		ret->function = arena_strdup(c->arena, text, (size_t)(plus - text));
+		ret->function = ret->function ? ret->function : "";
+	}
+}
+
+static void add_address(struct compiler *c, const struct provider *self, const struct attach_text *point,
+			uint64_t address)
+{
+	if (!c->options->unsafe) {
+		report_error(c->report, "probe.address", point->span, "%s at an address needs --unsafe", self->name);
+		report_hint(c->report, "an address in the middle of an instruction can crash the kernel");
+		return;
+	}
+	provider_add(c, (struct attach){.name = arena_printf(c->arena, "%s:%s", self->name, point->parts[1]),
+					.address = address});
+}
+
+static void expand_kprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	const struct kernel_functions *functions;
+	size_t before = c->attaches.count;
+	struct kprobe_search search;
+	uint64_t address;
+
+	if (!provider_parts(c, self, point, 1, 2))
+		return;
+	if (!kernel_has_kprobes()) {
+		report_error(c->report, "probe.kprobes", point->span,
+			     "%s is not available: this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)",
+			     self->name);
+		report_hint(c->report, "use tracepoint or rawtracepoint; strata doctor tells what this kernel has");
+		return;
+	}
+	if (point->part_count == 2 && lexer_number(point->parts[1], strlen(point->parts[1]), &address)) {
+		add_address(c, self, point, address);
+		return;
+	}
+	split(c, self, point, &search);
+	if (search.offset && self->is_return) {
+		report_error(c->report, "probe.offset", point->span,
+			     "kretprobes can not be attached to a function offset");
+		return;
+	}
+	functions = provider_kernel_functions(c, point->span);
+	if (!functions)
+		return;
+	each_function(&search, functions);
+	if (c->attaches.count == before)
+		provider_missing(c, self, point);
+}
+
+static void list_kprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	const struct kernel_functions *functions =
+		kernel_has_kprobes() ? provider_kernel_functions(c, point->span) : NULL;
+	struct kprobe_search search;
+
+	if (!functions || point->part_count > 3)
+		return;
+	split(c, self, point, &search);
+	search.is_wild = true;
+	each_function(&search, functions);
+}
+
+/* --- attaching --- */
+
+static int configure_kprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag)
+{
+	(void)diag;
+	return attach->is_multi ? bpf_program__set_expected_attach_type(program, BPF_TRACE_KPROBE_MULTI) : 0;
+}
+
+static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return)
+{
+	unsigned long *numbers = calloc(2 * (size_t)count, sizeof(*numbers));
+	LIBBPF_OPTS(bpf_link_create_opts, options);
+	uint32_t i;
+	int fd;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		numbers[i] = attaches[i].address;
+		numbers[count + i] = cookie + i;
+	}
+	options.kprobe_multi.flags = is_return ? BPF_F_KPROBE_MULTI_RETURN : 0;
+	options.kprobe_multi.cnt = count;
+	options.kprobe_multi.addrs = numbers;
+	options.kprobe_multi.cookies = (const __u64 *)(numbers + count);
+	fd = bpf_link_create(program, 0, BPF_TRACE_KPROBE_MULTI, &options);
+	free(numbers);
+	return fd;
+}
+
+static int attach_singly(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
+			 struct attachment *ret, struct diag *diag)
+{
+	FILE *file = fopen(PMU_PATH, "re");
+	uint32_t type, i;
+	int err = file && fscanf(file, "%u", &type) == 1 ? 0 : -ENOENT;
+
+	if (file)
+		fclose(file);
+	for (i = 0; i < count && !err; i++) {
+		/* config bit 0: a return probe; no name, so the address counts (kernel/events/core.c). */
+		const struct perf_event_attr attr = {
+			.type = type, .config = is_return, .kprobe_addr = attaches[i].address, .disabled = 1};
+
+		/* One event serves all CPUs. */
+		err = provider_attach_perf(program, &attr, -1, 0, cookie + i, ret, NULL);
+	}
+	if (err == -EILSEQ)
+		return diag_fail(diag, EILSEQ, "attach.instruction",
+				 "%s cannot be attached: it lies in the middle of an instruction; try another offset",
+				 attaches[i - 1].name);
+	return err ? diag_fail(diag, -err, "attach.kprobe",
+			       "Unable to attach probe: %s: %s; the kernel forbids probes in some of its functions",
+			       attaches[i ? i - 1 : 0].name, strerror(-err))
+		   : 0;
+}
+
+static int attach_kprobes(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
+			  struct attachment *ret, struct diag *diag)
+{
+	int fd;
+
+	if (!attaches->is_multi)
+		return attach_singly(program, attaches, count, cookie, is_return, ret, diag);
+	fd = attach_multi(program, attaches, count, cookie, is_return);
+	if (fd < 0)
+		return diag_fail(diag, -fd, "attach.kprobe", "Unable to attach probe: %s%s: %s", attaches->name,
+				 count > 1 ? " and others" : "", strerror(-fd));
+	return attachment_keep(&ret->fds, fd, diag);
+}
+
+static int attach_entry(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+			const struct attach_target *target, struct attachment *ret, struct diag *diag)
+{
+	(void)target;
+	return attach_kprobes(program, attaches, count, cookie, false, ret, diag);
+}
+
+static int attach_return(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+			 const struct attach_target *target, struct attachment *ret, struct diag *diag)
+{
+	(void)target;
+	return attach_kprobes(program, attaches, count, cookie, true, ret, diag);
+}
+
+const struct provider provider_kprobe = {
+	.name = "kprobe",
+	.aliases = {"k"},
+	.context = CONTEXT_REGISTERS,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.is_kernel = true,
+	.filters_pid = true,
+	.shares_programs = true,
+	.runs_last_first = true,
+	.expand = expand_kprobe,
+	.list = list_kprobe,
+	.configure = configure_kprobe,
+	.attach = attach_entry,
+	.usage = "kprobe:[MODULE:]FUNCTION[+OFFSET], kprobe:ADDRESS",
+};
+
+const struct provider provider_kretprobe = {
+	.name = "kretprobe",
+	.aliases = {"kr"},
+	.context = CONTEXT_REGISTERS,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.is_return = true,
+	.is_kernel = true,
+	.filters_pid = true,
+	.shares_programs = true,
+	.runs_last_first = true,
+	.expand = expand_kprobe,
+	.list = list_kprobe,
+	.configure = configure_kprobe,
+	.attach = attach_return,
+	.usage = "kretprobe:[MODULE:]FUNCTION, kretprobe:ADDRESS",
+};

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lang/provider/provider.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lang/check/kernel_functions.h"
+
+static const struct provider *const providers[] = {
+	&provider_bench,      &provider_begin,         &provider_end,        &provider_interval,  &provider_profile,
+	&provider_tracepoint, &provider_rawtracepoint, &provider_uprobe,     &provider_uretprobe, &provider_usdt,
+	&provider_software,   &provider_hardware,      &provider_watchpoint, &provider_kprobe,    &provider_kretprobe,
+	&provider_fentry,     &provider_fexit,         &provider_iter,
+};
+
+#define PROVIDERS (sizeof(providers) / sizeof(providers[0]))
+
+const struct provider *provider_find(const char *name)
+{
+	size_t i, j;
+
+	for (i = 0; i < PROVIDERS; i++) {
+		if (!strcmp(providers[i]->name, name))
+			return providers[i];
+		for (j = 0; j < 3 && providers[i]->aliases[j]; j++)
+			if (!strcmp(providers[i]->aliases[j], name))
+				return providers[i];
+	}
+	return NULL;
+}
+
+const struct provider *provider_at(unsigned int index)
+{
+	return index < PROVIDERS ? providers[index] : NULL;
+}
+
+bool provider_matches(const char *pattern, const char *text)
+{
+	return !fnmatch(pattern, text, 0);
+}
+
+bool provider_has_wildcard(const char *text)
+{
+	return strpbrk(text, "*?[") != NULL;
+}
+
+void provider_add(struct compiler *c, struct attach attach)
+{
+	if (vec_push(&c->attaches, attach))
+		c->arena->failed = true;
+}
+
+bool provider_parts(struct compiler *c, const struct provider *self, const struct attach_text *point, uint32_t least,
+		    uint32_t most)
+{
+	if (point->part_count > least && point->part_count <= most + 1)
+		return true;
+	report_error(c->report, "probe.parts", point->span, "%s probe type requires %u to %u arguments, found %u",
+		     self->name, least, most, point->part_count - 1);
+	report_hint(c->report, "usage: %s", self->usage);
+	return false;
+}
+
+void provider_missing(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	const char *mode = c->texts[SETTING_MISSING_PROBES], *place = point->part_count > 1 ? point->parts[1] : "";
+	uint32_t i;
+
+	for (i = 2; place && i < point->part_count; i++)
+		place = arena_printf(c->arena, "%s:%s", place, point->parts[i]);
+	if (!strcmp(mode, "error"))
+		report_error(c->report, "probe.none", point->span, "No matches for %s %s.", self->name, place);
+	else if (!strcmp(mode, "warn"))
+		report_warning(c->report, "probe.none", point->span, "No matches for %s %s. Skipping.", self->name,
+			       place);
+	else
+		return;
+	report_hint(c->report, "strata trace -l '%s:%s%s' lists what there is", self->name,
+		    point->part_count > 2 ? point->parts[1] : "", point->part_count > 2 ? ":*" : "*");
+}
+
+const struct kernel_functions *provider_kernel_functions(struct compiler *c, struct span span)
+{
+	const char *tracefs = provider_tracefs();
+	struct diag diag = {};
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/available_filter_functions", tracefs ? tracefs : "");
+	if (!c->kernel_functions &&
+	    kernel_functions_create("/proc/kallsyms", tracefs ? path : NULL, &c->kernel_functions, &diag))
+		report_error(c->report, "probe.functions", span, "%s", diag.text);
+	return c->kernel_functions;
+}
+
+bool provider_is_dangerous(const char *function)
+{
+	/*
+	 * The first are those that the kernel's own test of attaching to everything leaves out
+	 * (tools/testing/selftests/bpf/prog_tests/kprobe_multi_test.c). The others lock the programs' maps: a probe
+	 * there can wait for one on another CPU, which waits for it.
+	 */
+	static const char *const patterns[] = {
+		"arch_cpu_idle",  "default_idle",           "bpf_dispatcher_*_func", "rcu_*",
+		"_raw_spin_lock", "_raw_spin_lock_irqsave", "_raw_spin_unlock*",     "queued_spin_lock_slowpath"};
+	size_t i;
+
+	for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
+		if (provider_matches(patterns[i], function))
+			return true;
+	return false;
+}
+
+int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag)
+{
+	if (!vec_push(&descriptors->at, fd))
+		return 0;
+	close(fd);
+	return diag_fail(diag, ENOMEM, "attach.memory", "out of memory");
+}
+
+void attachment_close(struct attachment *attachment)
+{
+	struct descriptors *all[] = {&attachment->iterators, &attachment->fds};
+	size_t i, j;
+
+	for (i = 0; i < 2; i++) {
+		for (j = 0; j < all[i]->at.count; j++)
+			close(all[i]->at.at[j]);
+		vec_free(&all[i]->at);
+	}
+}
+
+static int attach_one(int program, struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
+		      struct attachment *ret)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
+	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC), link;
+
+	if (fd < 0)
+		return -errno;
+	link = bpf_link_create(program, fd, BPF_PERF_EVENT, &options);
+	if (link < 0) {
+		/* Before links of perf events (5.15). */
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program)) {
+			close(fd);
+			return link;
+		}
+	} else if (attachment_keep(&ret->fds, link, NULL)) {
+		close(fd);
+		return -ENOMEM;
+	}
+	if (attachment_keep(&ret->fds, fd, NULL))
+		return -ENOMEM;
+	return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+int provider_attach_perf(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
+			 struct attachment *ret, struct diag *diag)
+{
+	struct perf_event_attr copy = *attr;
+	int err = 0, first = cpu < 0 ? 0 : cpu, last = cpu < 0 ? (int)sysconf(_SC_NPROCESSORS_CONF) - 1 : cpu, i;
+
+	copy.size = sizeof(copy);
+	/* One event follows a thread on all CPUs. Several of a uprobe would each run the program, wherever it is. */
+	if (pid > 0 && cpu < 0)
+		first = last = -1;
+	for (i = first; i <= last && !err; i++) {
+		err = attach_one(program, &copy, pid > 0 ? pid : -1, i, cookie, ret);
+		if (err == -ENODEV || err == -ENXIO)
+			err = 0; /* an offline CPU */
+	}
+	return err ? diag_fail(diag, -err, "attach.perf", "the event cannot be opened: %s", strerror(-err)) : 0;
+}
+
+const char *provider_tracefs(void)
+{
+	static const char *const paths[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/events", paths[i]);
+		if (!access(path, R_OK))
+			return paths[i];
+	}
+	/* Where nobody has mounted it. */
+	return !mount("tracefs", paths[0], "tracefs", 0, NULL) ? paths[0] : NULL;
+}

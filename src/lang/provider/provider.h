@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * provider: the kinds of probes, each one file behind a struct. A provider turns an attach point as written into places
+ * to attach to, says what the program's context is, and attaches.
+ */
+#ifndef STRATA_LANG_PROVIDER_PROVIDER_H
+#define STRATA_LANG_PROVIDER_PROVIDER_H
+
+#include "base/diag.h"
+#include "lang/check/compiler.h"
+
+struct bpf_program;
+struct kernel_functions;
+
+enum context_kind {
+	CONTEXT_NONE,       /* begin, end: nothing to be read */
+	CONTEXT_REGISTERS,  /* struct pt_regs */
+	CONTEXT_PERF,       /* struct bpf_perf_event_data, which begins with pt_regs; 8-byte loads only */
+	CONTEXT_TRACEPOINT, /* the tracepoint's record */
+	CONTEXT_WORDS,      /* u64 arguments: rawtracepoint, fentry, fexit */
+	CONTEXT_ITER        /* pointers of the iterator */
+};
+
+/* What -p, -c and settings say about attaching. */
+struct attach_target {
+	int pid; /* 0: all processes */
+	bool is_command;
+};
+
+/* Attached programs: descriptors to be closed. */
+struct descriptors {
+	VEC(int) at;
+};
+
+struct attachment {
+	struct descriptors fds;
+	struct descriptors iterators; /* to be read to their ends, which runs their programs */
+};
+
+/* Adds a descriptor, or closes it when memory is short. 0, or -ENOMEM with a diag. */
+int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag);
+void attachment_close(struct attachment *attachment);
+
+struct provider {
+	const char *name;
+	const char *aliases[3];
+	enum context_kind context;
+	unsigned int program_type;         /* enum bpf_prog_type */
+	unsigned int expected_attach_type; /* 0: none */
+	bool is_return;                    /* retval is there */
+	bool is_kernel;                    /* places are kernel functions, at attach.address */
+	bool filters_pid;                  /* cannot be attached to one process: the program obeys -p itself */
+	/* Several places share a program, told apart by the attach cookie. */
+	bool shares_programs;
+	/* Of the programs at one place the kernel runs first what was attached last. */
+	bool runs_last_first;
+	/* Adds the places that an attach point means to c->attaches. Complains when there is none. */
+	void (*expand)(struct compiler *c, const struct provider *self, const struct attach_text *point);
+	/* Lists places that match a pattern, for -l. May be NULL. */
+	void (*list)(struct compiler *c, const struct provider *self, const struct attach_text *point);
+	/* What loading must know of the unit that begins at this place, besides the types above. May be NULL. */
+	int (*configure)(struct bpf_program *program, const struct attach *attach, struct diag *diag);
+	/*
+	 * Attaches a loaded program to `count` places whose cookies are `cookie` and up. 0, or a negative errno with a
+	 * diag. NULL: the runner calls it itself (begin, end).
+	 */
+	int (*attach)(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+		      const struct attach_target *target, struct attachment *ret, struct diag *diag);
+	const char *usage;
+};
+
+const struct provider *provider_find(const char *name);
+const struct provider *provider_at(unsigned int index); /* NULL behind the last */
+
+extern const struct provider provider_bench, provider_begin, provider_end, provider_interval, provider_profile,
+	provider_tracepoint, provider_rawtracepoint, provider_uprobe, provider_uretprobe, provider_usdt,
+	provider_software, provider_hardware, provider_watchpoint, provider_kprobe, provider_kretprobe, provider_fentry,
+	provider_fexit, provider_iter;
+
+/* For providers: */
+
+/* "BINARY:FUNC" and so on: does `text` match the pattern with * and ? and [...]? */
+bool provider_matches(const char *pattern, const char *text);
+bool provider_has_wildcard(const char *text);
+void provider_add(struct compiler *c, struct attach attach);
+/* Complains about the number of parts. */
+bool provider_parts(struct compiler *c, const struct provider *self, const struct attach_text *point, uint32_t least,
+		    uint32_t most);
+
+/* No place was found: complains, warns or is silent, as missing_probes says. */
+void provider_missing(struct compiler *c, const struct provider *self, const struct attach_text *point);
+
+/* The kernel's functions, read when they are first asked for. NULL with a complaint when they cannot be. */
+const struct kernel_functions *provider_kernel_functions(struct compiler *c, struct span span);
+/* Functions that a wildcard leaves out although they can be traced, because the machine may not survive it. */
+bool provider_is_dangerous(const char *function);
+
+/* perf_event_open() on a CPU, or on all (-1), with the program on each; of a thread, or of all (-1). */
+struct perf_event_attr;
+int provider_attach_perf(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
+			 struct attachment *ret, struct diag *diag);
+
+/* The tracing file system, or NULL when there is none. */
+const char *provider_tracefs(void);
+
+#endif

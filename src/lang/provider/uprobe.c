@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * uprobe, uretprobe, usdt. All places of one file that share a program are one uprobe_multi link (Linux 6.6), made by
+ * bpf() itself, which libbpf 1.1 knows nothing of: thousands of functions attach and go away in milliseconds, where
+ * each single uprobe event waits for RCU when it is closed. Kernels without it get single events.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "elf/notes.h"
+#include "elf/symbols.h"
+#include "lang/provider/binary.h"
+#include "lang/front/bpftrace/lexer.h"
+#include "lang/provider/provider.h"
+#include "symbol/demangle.h"
+
+/* uapi/linux/bpf.h of Linux 6.6: enum bpf_attach_type, the flags of link_create.uprobe_multi and its fields. */
+#define ATTACH_UPROBE_MULTI 48
+#define UPROBE_MULTI_RETURN 1u
+struct uprobe_multi_create {
+	uint32_t program, target, attach_type, flags;
+	uint64_t path, offsets, ref_offsets, cookies;
+	uint32_t count, multi_flags, pid, pad;
+};
+
+struct uprobe_search {
+	struct compiler *c;
+	const struct provider *self;
+	const char *name, *pattern; /* the binary as written; the function */
+	uint64_t offset;            /* behind the function's start */
+	bool demangled;
+	bool has_binary;
+	bool refused; /* and that was said */
+	const struct attach_text *point;
+};
+
+/* The file as the script names it, where that is a path; else as it was found. */
+static const char *shown(const char *written, const char *path)
+{
+	return strchr(written, '/') && !provider_has_wildcard(written) ? written : path;
+}
+
+/* A probe in the middle of something that is no code of the function would damage the program. */
+static bool check_place(struct uprobe_search *search, const char *function, uint64_t size)
+{
+	struct report *report = search->c->report;
+
+	if (search->c->options->unsafe || search->offset < size)
+		return true;
+	if (size)
+		report_error(report, "probe.outside", search->point->span,
+			     "Offset outside the function bounds ('%s' size is %llu)", function,
+			     (unsigned long long)size);
+	else
+		report_error(report, "probe.size", search->point->span,
+			     "Could not determine boundary for %s (symbol has size 0).", function);
+	report_hint(report, "--unsafe attaches all the same, which may damage the program");
+	return false;
+}
+
+static void add(struct uprobe_search *search, const char *path, const struct elf_file *elf, const char *function,
+		uint64_t vaddr, uint64_t size)
+{
+	struct attach attach = {.path = path};
+
+	if (!check_place(search, function, size)) {
+		search->refused = true;
+		return;
+	}
+	if (!binary_offset(elf, vaddr + search->offset, &attach.address))
+		return;
+	attach.function = arena_strdup(search->c->arena, function, strlen(function));
+	attach.name = search->offset ? arena_printf(search->c->arena, "%s:%s:%s+%llu", search->self->name, path,
+						    function, (unsigned long long)search->offset)
+				     : arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
+						    shown(search->name, path), function);
+	provider_add(search->c, attach);
+}
+
+/* Names with wildcards match once for each address, which has one symbol here. */
+static void add_matching(struct uprobe_search *search, const char *path, const struct elf_file *elf)
+{
+	struct elf_symbols *symbols;
+	struct elf_symbol symbol;
+	size_t i;
+
+	if (elf_symbols_create(elf, "", &symbols, NULL))
+		return;
+	for (i = 0; i < elf_symbols_count(symbols); i++) {
+		char *readable;
+
+		if (!elf_symbols_at(symbols, i, &symbol) || strchr(symbol.name, '@') || !symbol.size)
+			continue;
+		if (search->demangled) {
+			readable = demangle(symbol.name);
+			if (readable) {
+				char *open = strchr(readable, '(');
+
+				if (provider_matches(search->pattern, readable)) {
+					add(search, path, elf, symbol.name, symbol.vaddr, symbol.size);
+				} else if (open) {
+					*open = '\0';
+					if (provider_matches(search->pattern, readable))
+						add(search, path, elf, symbol.name, symbol.vaddr, symbol.size);
+				}
+			}
+			free(readable);
+		} else if (provider_matches(search->pattern, symbol.name)) {
+			add(search, path, elf, symbol.name, symbol.vaddr, symbol.size);
+		}
+	}
+	elf_symbols_destroy(symbols);
+}
+
+/* `elf` is NULL for a file that is none, where an address is an offset in the file. */
+static void add_address(struct uprobe_search *search, const char *path, const struct elf_file *elf, uint64_t vaddr)
+{
+	struct attach attach = {.path = path, .address = vaddr};
+
+	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name, shown(search->name, path),
+				   search->pattern);
+	if (!elf || (binary_is_code(elf, vaddr) && binary_offset(elf, vaddr, &attach.address))) {
+		provider_add(search->c, attach);
+		return;
+	}
+	search->refused = true;
+	report_error(search->c->report, "probe.address", (struct span){}, "Could not resolve address: %s:0x%llx",
+		     search->name, (unsigned long long)vaddr);
+	report_hint(search->c->report, "there is no code at this address; addresses are those of the ELF file");
+}
+
+static void search_binary(void *context, const char *path, const struct elf_file *elf)
+{
+	struct uprobe_search *search = context;
+	size_t before = search->c->attaches.count;
+	uint64_t vaddr, size;
+
+	search->has_binary = true;
+	if (!path)
+		return;
+	if (lexer_number(search->pattern, strlen(search->pattern), &vaddr)) {
+		add_address(search, path, elf, vaddr);
+		return;
+	}
+	if (!search->demangled && !provider_has_wildcard(search->pattern) &&
+	    elf_file_find_symbol(elf, search->pattern, &vaddr, &size)) {
+		add(search, path, elf, search->pattern, vaddr, size);
+		if (search->refused || search->c->attaches.count > before)
+			return;
+	}
+	add_matching(search, path, elf);
+}
+
+static void missing(struct compiler *c, const struct provider *self, const struct attach_text *point, bool has_binary,
+		    const char *binary)
+{
+	const char *mode = c->texts[SETTING_MISSING_PROBES], *script = binary_script(c, binary);
+	void (*complain)(struct report *, const char *, struct span, const char *, ...) =
+		strcmp(mode, "error") ? report_warning : report_error;
+
+	if (has_binary) {
+		provider_missing(c, self, point);
+	} else if (strcmp(mode, "ignore") && script) {
+		complain(c->report, "probe.script", point->span, "%s is %s, a script: not the program itself", binary,
+			 script);
+		report_hint(c->report, "name the program that it executes, by its path; or start it with -c '%s ...'",
+			    binary);
+	} else if (strcmp(mode, "ignore")) {
+		complain(c->report, "probe.binary", point->span, "%s: no such program or library, or not an ELF file",
+			 binary);
+		report_hint(c->report, provider_has_wildcard(binary) || !*binary
+					       ? "of all files only those of a process are looked through: name it "
+						 "with -p"
+					       : "give a path, or a name in PATH or of a library");
+	}
+}
+
+/* uprobe:BINARY:FUNC[+OFFSET], uprobe:BINARY:OFFSET, uprobe:BINARY:cpp:NAME */
+static bool split(struct compiler *c, const struct provider *self, const struct attach_text *point,
+		  struct uprobe_search *ret)
+{
+	const char *plus;
+	char *name;
+
+	*ret = (struct uprobe_search){.c = c, .self = self, .point = point};
+	if (point->part_count == 2 && c->options->command_path) {
+		ret->name = c->options->command_path;
+		ret->pattern = point->parts[1];
+	} else {
+		if (!provider_parts(c, self, point, 2, 8))
+			return false;
+		ret->name = point->parts[1];
+		ret->pattern = point->parts[2];
+		if (point->part_count > 3 && !strcmp(point->parts[2], "cpp")) {
+			uint32_t i;
+
+			ret->demangled = true;
+			ret->pattern = point->parts[3];
+			for (i = 4; i < point->part_count && ret->pattern; i++)
+				ret->pattern = arena_printf(c->arena, "%s:%s", ret->pattern, point->parts[i]);
+		} else if (point->part_count > 3) {
+			return provider_parts(c, self, point, 2, 2);
+		}
+	}
+	plus = strrchr(ret->pattern, '+');
+	if (plus && plus > ret->pattern && lexer_number(plus + 1, strlen(plus + 1), &ret->offset)) {
+		name = arena_strdup(c->arena, ret->pattern, (size_t)(plus - ret->pattern));
+		ret->pattern = name ? name : "";
+		if (self->is_return && ret->offset) {
+			report_error(c->report, "probe.offset", point->span,
+				     "uretprobes can not be attached to a function offset");
+			return false;
+		}
+	}
+	return ret->pattern != NULL;
+}
+
+static void expand_uprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	struct uprobe_search search;
+	size_t before = c->attaches.count;
+	uint64_t address;
+
+	if (!split(c, self, point, &search))
+		return;
+	binary_each(c, search.name, search_binary, &search);
+	if (!search.has_binary && c->options->unsafe && !access(search.name, R_OK) &&
+	    lexer_number(search.pattern, strlen(search.pattern), &address))
+		add_address(&search, search.name, NULL, address);
+	if (c->attaches.count == before && !search.refused)
+		missing(c, self, point, search.has_binary, search.name);
+}
+
+static void list_uprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	struct uprobe_search search;
+
+	/* Without a file those of the process are meant, never all of the machine. */
+	if (point->part_count <= 2)
+		search = (struct uprobe_search){
+			.c = c, .self = self, .name = point->part_count == 2 ? point->parts[1] : "*", .pattern = "*"};
+	else if (!split(c, self, point, &search))
+		return;
+	binary_each(c, search.name, search_binary, &search);
+}
+
+/* --- attaching --- */
+
+static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
+			int pid)
+{
+	struct uprobe_multi_create create = {.program = (uint32_t)program,
+					     .attach_type = ATTACH_UPROBE_MULTI,
+					     .count = count,
+					     .multi_flags = is_return ? UPROBE_MULTI_RETURN : 0,
+					     .pid = (uint32_t)pid,
+					     .path = (uint64_t)(uintptr_t)attaches->path};
+	uint64_t *numbers = calloc(3 * (size_t)count, sizeof(*numbers));
+	bool has_semaphore = false;
+	uint32_t i;
+	int fd;
+
+	if (!numbers)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		numbers[i] = attaches[i].address;
+		numbers[count + i] = cookie + i;
+		numbers[2 * (size_t)count + i] = attaches[i].semaphore;
+		has_semaphore |= attaches[i].semaphore != 0;
+	}
+	create.offsets = (uint64_t)(uintptr_t)numbers;
+	create.cookies = (uint64_t)(uintptr_t)(numbers + count);
+	create.ref_offsets = has_semaphore ? (uint64_t)(uintptr_t)(numbers + 2 * (size_t)count) : 0;
+	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+	fd = fd < 0 ? -errno : fd;
+	free(numbers);
+	return fd;
+}
+
+/* The number of the uprobe PMU, and the bit of its return flag. */
+static int uprobe_pmu(uint32_t *type)
+{
+	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int found = file ? fscanf(file, "%u", type) : 0;
+
+	if (file)
+		fclose(file);
+	return found == 1 ? 0 : -ENOENT;
+}
+
+static int attach_singly(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
+			 int pid, struct attachment *ret, struct diag *diag)
+{
+	uint32_t type, i;
+	int err = uprobe_pmu(&type);
+
+	for (i = 0; i < count && !err; i++) {
+		/* config bit 0: a return probe; bits 32 and up: the semaphore's offset (kernel/events/core.c). */
+		const struct perf_event_attr attr = {.type = type,
+						     .config = (uint64_t)is_return | attaches[i].semaphore << 32,
+						     .uprobe_path = (uint64_t)(uintptr_t)attaches[i].path,
+						     .probe_offset = attaches[i].address,
+						     .disabled = 1};
+
+		err = provider_attach_perf(program, &attr, pid, pid > 0 ? -1 : 0, cookie + i, ret, diag);
+	}
+	return err;
+}
+
+static int attach_uprobes(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
+			  const struct attach_target *target, struct attachment *ret, struct diag *diag)
+{
+	uint32_t first, end;
+	int fd;
+
+	for (first = 0; first < count; first = end) {
+		for (end = first + 1; end < count && !strcmp(attaches[end].path, attaches[first].path); end++)
+			;
+		fd = attach_multi(program, attaches + first, end - first, cookie + first, is_return, target->pid);
+		if (fd == -EINVAL || fd == -EOPNOTSUPP) {
+			int err = attach_singly(program, attaches + first, end - first, cookie + first, is_return,
+						target->pid, ret, diag);
+
+			if (err)
+				return err;
+			continue;
+		}
+		if (fd < 0)
+			return diag_fail(diag, -fd, "attach.uprobe", "%s cannot be attached: %s", attaches[first].name,
+					 strerror(-fd));
+		if (attachment_keep(&ret->fds, fd, diag))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int attach_entry(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+			const struct attach_target *target, struct attachment *ret, struct diag *diag)
+{
+	return attach_uprobes(program, attaches, count, cookie, false, target, ret, diag);
+}
+
+static int attach_return(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+			 const struct attach_target *target, struct attachment *ret, struct diag *diag)
+{
+	return attach_uprobes(program, attaches, count, cookie, true, target, ret, diag);
+}
+
+const struct provider provider_uprobe = {
+	.name = "uprobe",
+	.aliases = {"u"},
+	.context = CONTEXT_REGISTERS,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.expected_attach_type = ATTACH_UPROBE_MULTI,
+	.shares_programs = true,
+	.runs_last_first = true,
+	.expand = expand_uprobe,
+	.list = list_uprobe,
+	.attach = attach_entry,
+	.usage = "uprobe:BINARY:FUNCTION[+OFFSET]",
+};
+
+const struct provider provider_uretprobe = {
+	.name = "uretprobe",
+	.aliases = {"ur"},
+	.context = CONTEXT_REGISTERS,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.expected_attach_type = ATTACH_UPROBE_MULTI,
+	.is_return = true,
+	.shares_programs = true,
+	.runs_last_first = true,
+	.expand = expand_uprobe,
+	.list = list_uprobe,
+	.attach = attach_return,
+	.usage = "uretprobe:BINARY:FUNCTION",
+};
+
+/* --- usdt --- */
+
+struct usdt_search {
+	struct compiler *c;
+	const struct provider *self;
+	const char *binary; /* as written */
+	const char *provider, *name;
+	bool has_binary;
+};
+
+static void search_markers(void *context, const char *path, const struct elf_file *elf)
+{
+	struct usdt_search *search = context;
+	struct elf_marker *markers;
+	size_t count, i;
+
+	search->has_binary = true;
+	if (!path || elf_file_markers(elf, &markers, &count))
+		return;
+	for (i = 0; i < count; i++) {
+		struct attach attach = {.path = path};
+
+		if (!provider_matches(search->provider, markers[i].provider) ||
+		    !provider_matches(search->name, markers[i].name) ||
+		    !binary_offset(elf, markers[i].site, &attach.address) ||
+		    (markers[i].semaphore && !binary_offset(elf, markers[i].semaphore, &attach.semaphore)))
+			continue;
+		attach.name = arena_printf(search->c->arena, "%s:%s:%s:%s", search->self->name,
+					   shown(search->binary, path), markers[i].provider, markers[i].name);
+		attach.spec = arena_strdup(search->c->arena, markers[i].arguments, strlen(markers[i].arguments));
+		provider_add(search->c, attach);
+	}
+	free(markers);
+}
+
+static void find_usdt(struct compiler *c, const struct provider *self, const struct attach_text *point,
+		      struct usdt_search *search)
+{
+	*search = (struct usdt_search){.c = c,
+				       .self = self,
+				       .binary = point->part_count > 1 ? point->parts[1] : "*",
+				       .provider = "*",
+				       .name = point->part_count > 2 ? point->parts[point->part_count - 1] : "*"};
+	if (point->part_count == 4 && *point->parts[2])
+		search->provider = point->parts[2];
+	binary_each(c, search->binary, search_markers, search);
+}
+
+static void expand_usdt(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	struct usdt_search search;
+	size_t before = c->attaches.count;
+
+	if (!provider_parts(c, self, point, 2, 3))
+		return;
+	find_usdt(c, self, point, &search);
+	if (c->attaches.count == before)
+		missing(c, self, point, search.has_binary, point->parts[1]);
+}
+
+static void list_usdt(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	struct usdt_search search;
+
+	find_usdt(c, self, point, &search);
+}
+
+const struct provider provider_usdt = {
+	.name = "usdt",
+	.aliases = {"U"},
+	.context = CONTEXT_REGISTERS,
+	.program_type = BPF_PROG_TYPE_KPROBE,
+	.expected_attach_type = ATTACH_UPROBE_MULTI,
+	.shares_programs = true,
+	.runs_last_first = true,
+	.expand = expand_usdt,
+	.list = list_usdt,
+	.attach = attach_entry,
+	.usage = "usdt:BINARY:[PROVIDER:]NAME",
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the generated programs, the runtime library (lang/rt, BPF C) and the printing side share: the records of the
+ * ring buffer, the counters, the frame, and values with an inner structure.
+ */
+#ifndef STRATA_LANG_RT_ABI_H
+#define STRATA_LANG_RT_ABI_H
+
+#include "abi/types.h"
+
+/* Types of records; those below are the sampler's (abi/events.h). */
+enum rt_event_type {
+	RT_EVENT_SITE = 64, /* struct rt_event, then what the site's description says */
+	RT_EVENT_EXIT = 65  /* struct rt_event, then u64 status */
+};
+
+struct rt_event {
+	__u32 type;
+	__u32 site; /* which call of the script made it */
+};
+ABI_ASSERT_SIZE(struct rt_event, 8);
+
+enum rt_counter {
+	RT_COUNTER_LOST,       /* records that the ring had no room for */
+	RT_COUNTER_NO_FRAME,   /* runs that found no free frame */
+	RT_COUNTER_MAP_FULL,   /* updates that a full map refused */
+	RT_COUNTER_LOOP_LIMIT, /* while loops that were cut short */
+	RT_COUNTER_COUNT = 16
+};
+
+/* Entries of rt_state. */
+enum rt_state {
+	RT_STATE_STARTED, /* CLOCK_BOOTTIME when tracing began, for elapsed */
+	RT_STATE_EXITED,  /* 1: exit() was called, and programs return at once */
+	RT_STATE_COUNT
+};
+
+/*
+ * A frame is what one run of a program works in: its variables and temporaries, in a map, because the verifier
+ * follows what lies on the BPF stack value by value. Each CPU has RT_FRAMES of them, since a program may be interrupted
+ * by another one, or by itself. It begins with a word that is 1 while it is taken.
+ */
+#define RT_FRAMES      4
+#define RT_FRAME_BUSY  0
+#define RT_FRAME_FLOW  4  /* how a loop's body ended: enum rt_flow */
+#define RT_FRAME_FIRST 16 /* variables begin here */
+#define RT_FRAME_MAX   262144
+
+#define RT_WARNINGS 256 /* sites modulo this warn once */
+
+enum rt_flow { RT_FLOW_NEXT, RT_FLOW_BREAK, RT_FLOW_RETURN };
+
+#define RT_FIRST_AGGREGATE 19         /* TYPE_COUNT of lang/ast/type.h */
+#define RT_LOOP_MAX        (1u << 23) /* turns of a loop: what bpf_loop() allows */
+
+/* What tseries() makes of the values of one interval. */
+enum rt_series { RT_SERIES_LAST, RT_SERIES_AVERAGE, RT_SERIES_MINIMUM, RT_SERIES_MAXIMUM, RT_SERIES_SUM };
+
+/* An interval stands at its number modulo the count of them. */
+struct rt_series_interval {
+	__u64 value;
+	__u64 more;   /* of an average how many values, of the last one when it was */
+	__u64 number; /* nanoseconds / interval + 1; 0: nothing was recorded */
+};
+ABI_ASSERT_SIZE(struct rt_series_interval, 24);
+
+/* The value of ustack, kstack, pystack and stack: ids of stacks that were sent before it. Equal values are equal
+ * stacks. */
+struct rt_stack_value {
+	__u64 kernel, native, python; /* 0: none */
+	__u32 tgid;
+	__u32 depth;                    /* frames */
+	__u16 native_loss, python_loss; /* enum loss of abi/loss.h: why the walk ended early */
+	__u32 limit;                    /* frames that were asked for; 0: all */
+};
+ABI_ASSERT_SIZE(struct rt_stack_value, 40);
+
+#endif

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The runtime library: what generated programs call. Linked into each of them by libbpf.
+ *
+ * All functions are hidden, so that libbpf makes them static and they take pointers in every kind of program; and all
+ * have pointers as void * and numbers as u64, because libbpf compares signatures by the types' names. The verifier
+ * follows them at each call, with the constants of that call: loops are bounded by them.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "lang/rt/abi.h"
+#include "lang/rt/take.h"
+
+#define RT            __hidden
+#define opaque(value) asm volatile("" : "+r"(value))
+
+/* Kernel addresses have bit 63 set on x86-64 and AArch64; user addresses have not. */
+#define IS_KERNEL(address) ((__s64)(address) < 0)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22); /* set by the loader */
+} events SEC(".maps") __weak;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RT_COUNTER_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} rt_counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RT_STATE_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} rt_state SEC(".maps");
+
+RT __u64 rt_count(__u64 which)
+{
+	__u32 key = (__u32)which;
+	__u64 *counter = bpf_map_lookup_elem(&rt_counters, &key);
+
+	if (counter)
+		__sync_fetch_and_add(counter, 1);
+	return 0;
+}
+
+static __u64 *state_at(__u32 key)
+{
+	return bpf_map_lookup_elem(&rt_state, &key);
+}
+
+/* A free frame of this CPU's, or NULL. */
+RT void *rt_enter(void *frames)
+{
+	__u32 first = bpf_get_smp_processor_id() * RT_FRAMES, i;
+	__u64 *exited = state_at(RT_STATE_EXITED);
+
+	if (exited && *exited)
+		return NULL;
+	for (i = 0; i < RT_FRAMES; i++) {
+		__u32 index = first + i;
+		__u32 *frame = bpf_map_lookup_elem(frames, &index);
+
+		if (!frame)
+			break;
+		if (rt_take(frame))
+			return frame;
+	}
+	rt_count(RT_COUNTER_NO_FRAME);
+	return NULL;
+}
+
+RT __u64 rt_send(void *record, __u64 size)
+{
+	if (bpf_ringbuf_output(&events, record, size, 0))
+		rt_count(RT_COUNTER_LOST);
+	return 0;
+}
+
+/* What comes after exit() is of no interest any more, though detaching takes its time. */
+RT __u64 rt_exit(void *record, __u64 size)
+{
+	__u64 *exited = state_at(RT_STATE_EXITED);
+
+	rt_send(record, size);
+	if (exited)
+		*exited = 1;
+	return 0;
+}
+
+/* Which sites have warned: a loop would warn too often. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RT_WARNINGS);
+	__type(key, __u32);
+	__type(value, __u32);
+} rt_warned SEC(".maps");
+
+RT __u64 rt_warn(__u64 site)
+{
+	struct rt_event event = {.type = RT_EVENT_SITE, .site = (__u32)site};
+	__u32 key = (__u32)site % RT_WARNINGS;
+	__u32 *warned = bpf_map_lookup_elem(&rt_warned, &key);
+
+	if (warned && !__sync_val_compare_and_swap(warned, 0, 1))
+		rt_send(&event, sizeof(event));
+	return 0;
+}
+
+RT __u64 rt_elapsed(void)
+{
+	__u64 *started = state_at(RT_STATE_STARTED);
+
+	return bpf_ktime_get_boot_ns() - (started ? *started : 0);
+}
+
+/* A failed read fills its destination with zeros. */
+RT __u64 rt_read(void *to, __u64 size, __u64 address)
+{
+	if (IS_KERNEL(address))
+		return bpf_probe_read_kernel(to, size, (void *)address);
+	return bpf_probe_read_user(to, size, (void *)address);
+}
+
+/*
+ * A string of `size` bytes at most, terminator included, cut to `limit`; what follows its terminator is zeros. `from`
+ * is an address as a number, or a place in the frame.
+ */
+RT __u64 rt_str(void *to, __u64 size, __u64 from, __u64 limit)
+{
+	__u64 room = limit < size ? limit : size;
+
+	bpf_probe_read_kernel(to, size, NULL);
+	opaque(room);
+	if (!room || room > size)
+		return 0;
+	if (IS_KERNEL(from))
+		return bpf_probe_read_kernel_str(to, room, (void *)from);
+	return bpf_probe_read_user_str(to, room, (void *)from);
+}
+
+RT __u64 rt_buf(void *to, __u64 size, __u64 from, __u64 length)
+{
+	bpf_probe_read_kernel(to, size, NULL);
+	opaque(length);
+	if (!length || length > size)
+		return 0;
+	return rt_read(to, length, from);
+}
+
+/* Zeros behind the terminator; the last byte becomes one. */
+RT __u64 rt_trim(void *text, __u64 size)
+{
+	char *at = text;
+	__u64 i;
+	char ended = 0;
+
+	for (i = 0; i < size && i < RT_FRAME_MAX; i++) {
+		if (ended)
+			at[i] = 0;
+		else
+			ended = !at[i];
+	}
+	return 0;
+}
+
+RT __u64 rt_equal(void *a, void *b, __u64 words)
+{
+	__u64 *x = a, *y = b, i;
+
+	for (i = 0; i < words && i < RT_FRAME_MAX / 8; i++)
+		if (x[i] != y[i])
+			return 0;
+	return 1;
+}
+
+RT __u64 rt_strlen(void *text, __u64 size)
+{
+	char *at = text;
+	__u64 i;
+
+	for (i = 0; i < size && i < RT_FRAME_MAX; i++)
+		if (!at[i])
+			break;
+	return i;
+}
+
+/* 0 when the first `count` characters are equal or both end before. */
+RT __u64 rt_strncmp(void *a, __u64 a_size, void *b, __u64 b_size, __u64 count)
+{
+	char *x = a, *y = b;
+	__u64 i;
+
+	for (i = 0; i < count && i < RT_FRAME_MAX; i++) {
+		char p = i < a_size ? x[i] : 0, q = i < b_size ? y[i] : 0;
+
+		if (p != q)
+			return 1;
+		if (!p)
+			return 0;
+	}
+	return 0;
+}
+
+struct find {
+	char *text, *part;
+	__u64 text_size, part_size;
+	__s64 found;
+};
+
+#define PART_MAX 64 /* characters of the part that are compared */
+
+static long find_at(__u32 i, void *context)
+{
+	struct find *find = context;
+	__u64 k;
+
+	for (k = 0; k < PART_MAX && k < find->part_size; k++) {
+		__u64 at = (__u64)i + k;
+
+		if (!find->part[k])
+			break;
+		opaque(at);
+		if (at >= find->text_size)
+			return 1;
+		if (find->text[at] != find->part[k])
+			return !find->text[at];
+	}
+	find->found = i;
+	return 1;
+}
+
+/* Where the part begins in the text; -1: nowhere. */
+RT __u64 rt_strstr(void *text, __u64 text_size, void *part, __u64 part_size)
+{
+	struct find find = {.text = text, .part = part, .text_size = text_size, .part_size = part_size, .found = -1};
+
+	bpf_loop((__u32)text_size, find_at, &find, 0);
+	return find.found;
+}
+
+/*
+ * The bucket of hist(): 0 for negative numbers, then one for each number below 2^bits, then 2^bits for each further
+ * power of two.
+ */
+RT __u64 rt_bucket(__u64 value, __u64 bits)
+{
+	__u64 power = 0, rest = value;
+
+	if ((__s64)value < 0)
+		return 0;
+	if (value < 1ull << bits)
+		return value + 1;
+#define HALVE(by)                                                                                                      \
+	if (rest >= 1ull << (by)) {                                                                                    \
+		rest >>= (by);                                                                                         \
+		power += (by);                                                                                         \
+	}
+	HALVE(32)
+	HALVE(16)
+	HALVE(8)
+	HALVE(4)
+	HALVE(2)
+	HALVE(1)
+#undef HALVE
+	return 1 + (1ull << bits) + ((power - bits) << bits) +
+	       ((value >> ((power - bits) & 63)) & ((1ull << bits) - 1));
+}
+
+/* The bucket of lhist(): 0 below, the last above. */
+RT __u64 rt_linear(__u64 value, __u64 low, __u64 high, __u64 step)
+{
+	if ((__s64)value < (__s64)low)
+		return 0;
+	if ((__s64)value >= (__s64)high)
+		return 1 + (high - low) / (step ? step : 1);
+	return 1 + (value - low) / (step ? step : 1);
+}
+
+/* `shape`: the number of intervals, enum rt_series << 16, 1 << 24 when the values are signed. */
+RT __u64 rt_series(void *intervals, __u64 value, __u64 now, __u64 length, __u64 shape)
+{
+	__u64 number = now / (length ? length : 1), count = shape & 0xffff, at = number % (count ? count : 1);
+	struct rt_series_interval *interval = intervals;
+	bool less;
+
+	opaque(at);
+	if (at >= count)
+		return 0;
+	interval += at;
+	if (interval->number != number + 1) {
+		interval->number = number + 1;
+		interval->more = 0;
+		interval->value = 0;
+		if ((shape >> 16 & 0xff) == RT_SERIES_MINIMUM || (shape >> 16 & 0xff) == RT_SERIES_MAXIMUM)
+			interval->value = value;
+	}
+	less = shape >> 24 ? (__s64)value < (__s64)interval->value : value < interval->value;
+	switch (shape >> 16 & 0xff) {
+	case RT_SERIES_LAST:
+		if (now > interval->more) {
+			interval->more = now;
+			interval->value = value;
+		}
+		break;
+	case RT_SERIES_MINIMUM:
+		if (less)
+			interval->value = value;
+		break;
+	case RT_SERIES_MAXIMUM:
+		if (!less)
+			interval->value = value;
+		break;
+	default:
+		interval->more++;
+		interval->value += value;
+	}
+	return 0;
+}
+
+/* As enum type_kind of lang/ast/type.h, from TYPE_COUNT on; asserted in gen/object.c. */
+enum { AGGREGATE_COUNT, AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX, AGGREGATE_AVG, AGGREGATE_STATS };
+
+/* What an aggregation has come to over all CPUs, as one number. */
+RT __u64 rt_reduce(void *map, void *key, __u64 kind, __u64 is_signed, __u64 cpus)
+{
+	__u64 result = 0, count = 0, kind_now = kind - RT_FIRST_AGGREGATE;
+	__u32 cpu;
+
+	for (cpu = 0; cpu < cpus && cpu < 8192; cpu++) {
+		__u64 *value = bpf_map_lookup_percpu_elem(map, key, cpu), number;
+
+		if (!value)
+			break;
+		number = value[0];
+		if (kind_now == AGGREGATE_COUNT || kind_now == AGGREGATE_SUM) {
+			result += number;
+			continue;
+		}
+		if (!value[1])
+			continue;
+		if (kind_now >= AGGREGATE_AVG) {
+			result += number;
+			count += value[1];
+			continue;
+		}
+		if (!count ||
+		    (kind_now == AGGREGATE_MIN ? (is_signed ? (__s64)number < (__s64)result : number < result)
+					       : (is_signed ? (__s64)number > (__s64)result : number > result)))
+			result = number;
+		count = 1;
+	}
+	if (kind_now < AGGREGATE_AVG || !count)
+		return result;
+	if (is_signed && (__s64)result < 0)
+		return -(-result / count);
+	return result / count;
+}
+
+/* 16 strings of an array that a null pointer ends. */
+RT __u64 rt_join(void *to, __u64 array)
+{
+	char *strings = to;
+	__u64 i, pointer;
+
+	for (i = 0; i < 16; i++)
+		strings[i * 1024] = 0;
+	for (i = 0; i < 16; i++) {
+		if (rt_read(&pointer, sizeof(pointer), array + i * 8) || !pointer)
+			break;
+		rt_str(strings + i * 1024, 1024, pointer, 1024);
+	}
+	return 0;
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Stacks in traced programs: the sampler's walkers, maps and records, called from any probe. A stack's frames are sent
+ * once, before the record that names it by its id.
+ *
+ * The sampler's own program is in this object too, and is not loaded (trace/stacks.c). Its scratch is the CPU's; a
+ * probe may be interrupted by another one in the middle of a walk, so here each scratch is taken, and there are some
+ * more.
+ */
+/* Each script has the walk verified anew, and a fourth of the body saves 6 ms; a frame costs a nanosecond more. */
+#define NATIVE_UNROLL 2u
+
+#include "bpf/sampler.bpf.c"
+
+#include "lang/rt/abi.h"
+#include "lang/rt/take.h"
+
+/* As enum stack_part of lang/ast/type.h. */
+#define PART_KERNEL 1
+#define PART_NATIVE SAMPLER_NATIVE
+#define PART_PYTHON SAMPLER_PYTHON
+
+static __always_inline struct scratch *take_scratch(__u32 *index)
+{
+	__u32 i;
+
+	*index = bpf_get_smp_processor_id();
+	for (i = 0; i <= RESUME_SCRATCHES; i++) {
+		struct scratch *s = scratch_at(*index);
+
+		if (s && rt_take(&s->busy)) {
+			s->index = *index;
+			return s;
+		}
+		*index = loaded.cpus + i;
+	}
+	return NULL;
+}
+
+static __always_inline void begin(struct scratch *s)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 tgid = pid_tgid >> 32;
+	__u64 mm = (__u64)BPF_CORE_READ(task, mm);
+
+	s->sequence++;
+	s->unread = 0;
+	s->sample.time = bpf_ktime_get_ns();
+	s->sample.sequence = s->sequence << 16 | s->index;
+	s->sample.cookie = hash_mix(hash_mix(hash_mix(tgid, BPF_CORE_READ(leader, start_time)), mm), 0);
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
+	s->sample.tgid = tgid;
+	s->sample.tid = (__u32)pid_tgid;
+	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
+	s->sample.flags = 0;
+	s->kernel_stack.header.count = s->native.count = s->python.count = 0;
+}
+
+/* Of a stack that is asked for in part only, the part makes the id. */
+static __always_inline int cut_native_step_in(struct scratch *s, __u32 i)
+{
+	walk_opaque(i);
+	if (i >= s->native.count)
+		return 1;
+	s->native.hash = hash_mix(s->native.hash, s->native_stack.frames[i & (NATIVE_FRAMES_MAX - 1)]);
+	return 0;
+}
+WALK_LOOP(cut_native, NATIVE_FRAMES_MAX)
+
+static __always_inline int cut_python_step_in(struct scratch *s, __u32 i)
+{
+	struct python_frame *frame;
+
+	walk_opaque(i);
+	if (i >= s->python.count)
+		return 1;
+	frame = &s->python_stack.frames[i & (PYTHON_FRAMES_MAX - 1)];
+	s->python.hash = hash_mix(hash_mix(s->python.hash, frame->code), (__u32)frame->lasti);
+	return 0;
+}
+WALK_LOOP(cut_python, PYTHON_FRAMES_MAX)
+
+static __always_inline void cut_stacks(struct scratch *s, __u32 limit)
+{
+	if (s->native.count > limit && s->sample.native_stack && !(s->sample.flags & SAMPLE_LATE)) {
+		s->native.hash = hash_mix(s->sample.cookie, limit);
+		s->native.count = limit;
+		cut_native(s);
+		s->sample.native_loss = LOSS_NONE;
+		s->sample.native_stack = s->native.hash ? s->native.hash : 1;
+	}
+	if (s->python.count > limit && s->sample.python_stack) {
+		s->python.hash = hash_mix(s->sample.cookie, limit);
+		s->python.count = limit;
+		cut_python(s);
+		s->sample.python_loss = LOSS_NONE;
+		s->sample.python_stack = s->python.hash ? s->python.hash : 1;
+	}
+}
+
+/* When a process without tables was told of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u64);
+} rt_late SEC(".maps");
+
+#define LATE_EVERY_NS 2000000ull
+
+/*
+ * Has user space make the tables of this process, and finish this stack from a copy: its id is the snapshot's. Copies
+ * are large: of many events in a short time only some are sent.
+ */
+static __always_inline void tell_late(struct scratch *s)
+{
+	__u64 *told = bpf_map_lookup_elem(&rt_late, &s->sample.tgid);
+
+	s->native.count = 0;
+	s->sample.native_stack = 0;
+	if (told && s->sample.time < *told + LATE_EVERY_NS)
+		return;
+	bpf_map_update_elem(&rt_late, &s->sample.tgid, &s->sample.time, BPF_ANY);
+	send_snapshot(s);
+	s->sample.native_stack = s->sample.sequence;
+}
+
+/*
+ * Global, so that the walkers are verified once, and not for each use of a stack. What the whole script does not ask
+ * for the verifier leaves out.
+ */
+__noinline int rt_walk(__u32 scratch, __u32 parts, __u32 limit)
+{
+	struct scratch *s = scratch_at(scratch);
+
+	walk_opaque(parts);
+	walk_opaque(limit);
+	if (!s)
+		return 0;
+	s->python.stack_pointer = s->native.sp;
+	if (parts & loaded.walks & PART_NATIVE)
+		take_native_stack(s);
+	if (parts & loaded.walks & PART_PYTHON) {
+		s->python.thread_id = arch_thread_pointer((struct task_struct *)bpf_get_current_task());
+		take_python_stack(s);
+	}
+	if (limit)
+		cut_stacks(s, limit);
+	send_user_stacks(s);
+	if (s->sample.flags & SAMPLE_LATE)
+		tell_late(s);
+	return 0;
+}
+
+static __always_inline void cut_kernel(struct scratch *s, void *ctx, __u32 limit)
+{
+	__u32 i, frames = s->kernel_stack.header.count;
+	__u64 hash = limit;
+
+	if (!limit || frames <= limit)
+		return;
+	for (i = 0; i < KERNEL_FRAMES_MAX; i++) {
+		if (i >= limit)
+			break;
+		hash = hash_mix(hash, s->kernel_stack.frames[i]);
+	}
+	s->sample.kernel_stack = hash;
+	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, limit);
+	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + limit * 8ull, sizeof(s->kernel_stack), hash);
+}
+
+static __always_inline void fill(const struct scratch *s, struct rt_stack_value *value, __u32 parts, __u32 limit)
+{
+	value->kernel = s->sample.kernel_stack;
+	value->native = s->sample.native_stack;
+	value->python = s->sample.python_stack;
+	value->tgid = s->sample.tgid;
+	value->native_loss = s->sample.native_loss;
+	value->python_loss = s->sample.python_loss;
+	value->limit = limit;
+	value->depth = s->kernel_stack.header.count;
+	if (value->native)
+		value->depth += s->native.count;
+	if (value->python)
+		value->depth += s->python.count;
+}
+
+static __always_inline void no_stack(struct rt_stack_value *value)
+{
+	__builtin_memset(value, 0, sizeof(*value));
+	value->native_loss = LOSS_INTERNAL;
+	count(COUNTER_STACK_DROPPED, 1);
+}
+
+/*
+ * Kernel code calls programs of fentry, rawtracepoint and iter, and their contexts lie on its stack. Above their
+ * frames are those of the program and its functions, which nobody asked for. What is below the context is known by its
+ * return address, which the caller finds above it:
+ *
+ *      frames    context()  program  trampoline  vfs_read        ksys_read        fentry that was called
+ *                context()  program  trampoline                  ksys_read        fentry that was jumped to (Linux 7)
+ *                context()  program  bpf_trace_run               __schedule       rawtracepoint
+ *      stack     ... the context, registers, the first return address of these, ...
+ */
+#define CALLER_FRAMES 12
+#define CALLER_WORDS  32
+#define ENTRY_BYTES   16 /* a function calls its trampoline by one of its first instructions, maybe behind ENDBR */
+
+/* Compares the frames with the words, which lie behind them. The number of the frame + 1; 0: none. */
+__noinline int rt_find_caller(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+	__u32 i, j;
+
+	if (!s)
+		return 0;
+	for (i = 0; i < CALLER_FRAMES; i++)
+		for (j = 0; j < CALLER_WORDS; j++)
+			if (s->kernel_stack.frames[i] == s->kernel_stack.frames[CALLER_FRAMES + j])
+				return i + 1;
+	return 0;
+}
+
+/* `function`: where the one begins that fentry or fexit is at; else 0. */
+static __always_inline void take_callers(struct scratch *s, void *ctx, __u64 function)
+{
+	__u64 *frames = s->kernel_stack.frames;
+	__u32 caller = 0, at;
+
+	if (bpf_get_stack(ctx, frames, CALLER_FRAMES * 8, 0) > 0) {
+		bpf_probe_read_kernel(frames + CALLER_FRAMES, CALLER_WORDS * 8, ctx);
+		caller = rt_find_caller(s->index);
+	}
+	at = caller - 1;
+	walk_opaque(at);
+	/* take_kernel_stack() is one frame more. */
+	if (!caller || at >= CALLER_FRAMES)
+		take_kernel_stack(s, ctx, 0, 0);
+	else if (!function || frames[at] - function <= ENTRY_BYTES)
+		take_kernel_stack(s, ctx, caller, 0);
+	else
+		take_kernel_stack(s, ctx, at, function);
+}
+
+enum rt_context {
+	/* It begins with struct pt_regs, of user space or of the kernel; that of a perf event allows 8-byte loads only.
+	 */
+	RT_CONTEXT_REGISTERS,
+	/* In these, and in the kernel, user space's registers are those that the thread saved on its way in. */
+	RT_CONTEXT_WORDS,
+	RT_CONTEXT_OTHER
+};
+
+static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u64 limit, enum rt_context kind,
+					__u64 function)
+{
+	volatile struct arch_registers *regs = ctx;
+	__u32 index;
+	struct scratch *s = take_scratch(&index);
+	int err = 0;
+
+	if (!s) {
+		no_stack(value);
+		return 0;
+	}
+	begin(s);
+	if (!(parts & (PART_NATIVE | PART_PYTHON)))
+		err = ARCH_UNREADABLE;
+	else if (kind == RT_CONTEXT_REGISTERS && (regs->cs & 3))
+		ARCH_COPY_REGISTERS(&s->native, regs);
+	else
+		err = arch_saved_registers(s, (struct task_struct *)bpf_get_current_task(), loaded.task_registers);
+	if (parts & PART_KERNEL) {
+		if (kind == RT_CONTEXT_WORDS)
+			take_callers(s, ctx, function);
+		else
+			take_kernel_stack(s, ctx, 0, 0);
+		cut_kernel(s, ctx, (__u32)limit);
+	}
+	if (!err)
+		rt_walk(s->index, (__u32)parts, (__u32)limit);
+	fill(s, value, (__u32)parts, (__u32)limit);
+	rt_give_back(&s->busy);
+	return 0;
+}
+
+__hidden __u64 rt_stack_registers(void *ctx, void *value, __u64 parts, __u64 limit)
+{
+	return take_stack(ctx, value, parts, limit, RT_CONTEXT_REGISTERS, 0);
+}
+
+__hidden __u64 rt_stack_task(void *ctx, void *value, __u64 parts, __u64 limit)
+{
+	return take_stack(ctx, value, parts, limit, RT_CONTEXT_OTHER, 0);
+}
+
+__hidden __u64 rt_stack_words(void *ctx, void *value, __u64 parts, __u64 limit, __u64 function)
+{
+	return take_stack(ctx, value, parts, limit, RT_CONTEXT_WORDS, function);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * take: memory that programs share without waiting for each other. A program that finds it taken goes on to another
+ * piece. Only additions are used, because the kernel has no other atomic operations before 5.12: who was first finds 1;
+ * two who come at the same time may both find 2, and both go on.
+ */
+#ifndef STRATA_LANG_RT_TAKE_H
+#define STRATA_LANG_RT_TAKE_H
+
+#include "bpf/shim.h"
+
+static __always_inline void rt_give_back(__u32 *users)
+{
+	__sync_fetch_and_add(users, -1);
+}
+
+static __always_inline bool rt_take(__u32 *users)
+{
+	__sync_fetch_and_add(users, 1);
+	if (*(volatile __u32 *)users == 1)
+		return true;
+	rt_give_back(users);
+	return false;
+}
+
+#endif

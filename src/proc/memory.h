@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * memory: reading the memory of a process, so that a live one, a snapshot and a test's fake look alike. A live process
+ * runs on while it is read: what was read in two calls need not belong together.
+ */
+#ifndef STRATA_PROC_MEMORY_H
+#define STRATA_PROC_MEMORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct memory {
+	/* All of `size` bytes, or a negative errno: -EFAULT, -ESRCH, -EPERM. After a failure *dst is undefined. */
+	int (*read)(void *context, void *dst, size_t size, uint64_t address);
+	void *context;
+};
+
+static inline int memory_read(const struct memory *memory, void *dst, size_t size, uint64_t address)
+{
+	return memory->read(memory->context, dst, size, address);
+}
+
+/* A process that runs; needs the right to ptrace it, but does not stop it. */
+struct memory memory_of_process(int pid);
+
+/* Pieces that do not overlap. A read may not go from one into the next. Borrowed. */
+struct memory_piece {
+	uint64_t address;
+	const void *bytes;
+	size_t size;
+};
+struct memory_pieces {
+	const struct memory_piece *at;
+	size_t count;
+};
+struct memory memory_of_pieces(const struct memory_pieces *pieces);
+
+#endif

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/strings.h"
+#include "base/table.h"
+#include "base/vec.h"
+
+/*
+ * Frames, stacks and samples are interned alike: a table from a hash to a chain of nodes that have this hash, and
+ * a comparison of what they hold. Each node is an allocation of its own, so what was given out never moves.
+ */
+struct frame_node {
+	struct frame_node *next;
+	struct frame frame;
+	uint32_t id;
+};
+
+struct stack_node {
+	struct stack_node *next;
+	uint32_t depth;
+	uint32_t frames[];
+};
+
+struct sample_node {
+	struct sample_node *next;
+	struct profile_sample sample;
+};
+
+struct profile {
+	struct string_pool *strings;
+	struct table frames_by_hash, stacks_by_hash, samples_by_hash;
+	VEC(struct frame_node *) frames;
+	VEC(struct stack_node *) stacks;
+	VEC(struct sample_node *) samples;
+	struct profile_info info;
+	struct profile_quality quality;
+};
+
+struct profile *profile_create(void)
+{
+	struct profile *profile = calloc(1, sizeof(*profile));
+
+	if (!profile)
+		return NULL;
+	profile->strings = string_pool_create();
+	if (!profile->strings) {
+		free(profile);
+		return NULL;
+	}
+	profile->info.command = profile->info.hostname = profile->info.kernel = profile->info.strata_version = "";
+	return profile;
+}
+
+void profile_destroy(struct profile *profile)
+{
+	size_t i;
+
+	if (!profile)
+		return;
+	for (i = 0; i < profile->frames.count; i++)
+		free(profile->frames.at[i]);
+	for (i = 0; i < profile->stacks.count; i++)
+		free(profile->stacks.at[i]);
+	for (i = 0; i < profile->samples.count; i++)
+		free(profile->samples.at[i]);
+	vec_free(&profile->frames);
+	vec_free(&profile->stacks);
+	vec_free(&profile->samples);
+	table_deinit(&profile->frames_by_hash);
+	table_deinit(&profile->stacks_by_hash);
+	table_deinit(&profile->samples_by_hash);
+	string_pool_destroy(profile->strings);
+	free(profile);
+}
+
+struct profile_info *profile_info(struct profile *profile)
+{
+	return &profile->info;
+}
+
+struct profile_quality *profile_quality(struct profile *profile)
+{
+	return &profile->quality;
+}
+
+const struct profile_info *profile_get_info(const struct profile *profile)
+{
+	return &profile->info;
+}
+
+const struct profile_quality *profile_get_quality(const struct profile *profile)
+{
+	return &profile->quality;
+}
+
+const char *profile_string(struct profile *profile, const char *string)
+{
+	return string_intern(profile->strings, string);
+}
+
+/* A key of a table: never 0. */
+static uint64_t hash_bytes(const void *bytes, size_t size, uint64_t seed)
+{
+	uint64_t hash = XXH3_64bits_withSeed(bytes, size, seed);
+
+	return hash ? hash : 1;
+}
+
+static void *chain_of(const struct table *table, uint64_t hash)
+{
+	uint64_t found = 0;
+
+	table_get(table, hash, &found);
+	return (void *)(uintptr_t)found;
+}
+
+static int chain_set(struct table *table, uint64_t hash, const void *node)
+{
+	return table_set(table, hash, (uint64_t)(uintptr_t)node);
+}
+
+static bool same_frame(const struct frame *a, const struct frame *b)
+{
+	return a->layer == b->layer && a->name == b->name && a->file == b->file && a->line == b->line;
+}
+
+int profile_frame(struct profile *profile, const struct frame *frame, uint32_t *ret)
+{
+	struct frame wanted = {.layer = frame->layer, .line = frame->line};
+	struct frame_node *chain, *node;
+	uint64_t hash;
+
+	wanted.name = string_intern(profile->strings, frame->name);
+	wanted.file = string_intern(profile->strings, frame->file ? frame->file : "");
+	if (!wanted.name || !wanted.file)
+		return -ENOMEM;
+	hash = hash_bytes((uint64_t[]){(uintptr_t)wanted.name, (uintptr_t)wanted.file}, 16,
+			  (uint64_t)wanted.layer << 32 | (uint32_t)wanted.line);
+	chain = chain_of(&profile->frames_by_hash, hash);
+	for (node = chain; node; node = node->next) {
+		if (same_frame(&node->frame, &wanted)) {
+			*ret = node->id;
+			return 0;
+		}
+	}
+	if (profile->frames.count >= UINT32_MAX || vec_reserve(&profile->frames, 1))
+		return -ENOMEM;
+	node = malloc(sizeof(*node));
+	if (!node)
+		return -ENOMEM;
+	*node = (struct frame_node){.next = chain, .frame = wanted, .id = (uint32_t)profile->frames.count};
+	if (chain_set(&profile->frames_by_hash, hash, node)) {
+		free(node);
+		return -ENOMEM;
+	}
+	profile->frames.at[profile->frames.count++] = node;
+	*ret = node->id;
+	return 0;
+}
+
+size_t profile_frame_count(const struct profile *profile)
+{
+	return profile->frames.count;
+}
+
+const struct frame *profile_frame_at(const struct profile *profile, uint32_t id)
+{
+	return &profile->frames.at[id]->frame;
+}
+
+/* The interned copy of a stack; NULL: no memory. */
+static const struct stack_node *intern_stack(struct profile *profile, const uint32_t *frames, uint32_t depth)
+{
+	size_t size = depth * sizeof(*frames);
+	uint64_t hash = hash_bytes(frames, size, depth);
+	struct stack_node *chain = chain_of(&profile->stacks_by_hash, hash);
+	struct stack_node *node;
+
+	for (node = chain; node; node = node->next)
+		if (node->depth == depth && (!size || !memcmp(node->frames, frames, size)))
+			return node;
+	if (vec_reserve(&profile->stacks, 1))
+		return NULL;
+	node = malloc(sizeof(*node) + size);
+	if (!node)
+		return NULL;
+	node->next = chain;
+	node->depth = depth;
+	if (size)
+		memcpy(node->frames, frames, size);
+	if (chain_set(&profile->stacks_by_hash, hash, node)) {
+		free(node);
+		return NULL;
+	}
+	profile->stacks.at[profile->stacks.count++] = node;
+	return node;
+}
+
+int profile_add(struct profile *profile, const char *comm, int pid, int tid, const uint32_t *frames, uint32_t depth,
+		uint64_t count)
+{
+	const char *name = string_intern(profile->strings, comm);
+	const struct stack_node *stack = name ? intern_stack(profile, frames, depth) : NULL;
+	struct sample_node *chain, *node;
+	uint64_t hash;
+
+	if (!stack)
+		return -ENOMEM;
+	hash = hash_bytes((uint64_t[]){(uintptr_t)name, (uintptr_t)stack}, 16, (uint64_t)pid << 32 | (uint32_t)tid);
+	chain = chain_of(&profile->samples_by_hash, hash);
+	for (node = chain; node; node = node->next) {
+		struct profile_sample *sample = &node->sample;
+
+		if (sample->comm == name && sample->pid == pid && sample->tid == tid &&
+		    sample->frames == stack->frames) {
+			sample->count += count;
+			return 0;
+		}
+	}
+	if (vec_reserve(&profile->samples, 1))
+		return -ENOMEM;
+	node = malloc(sizeof(*node));
+	if (!node)
+		return -ENOMEM;
+	node->next = chain;
+	node->sample = (struct profile_sample){
+		.comm = name,
+		.thread = name,
+		.pid = pid,
+		.tid = tid,
+		.count = count,
+		.depth = depth,
+		.frames = stack->frames,
+	};
+	if (chain_set(&profile->samples_by_hash, hash, node)) {
+		free(node);
+		return -ENOMEM;
+	}
+	profile->samples.at[profile->samples.count++] = node;
+	return 0;
+}
+
+size_t profile_sample_count(const struct profile *profile)
+{
+	return profile->samples.count;
+}
+
+const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index)
+{
+	return &profile->samples.at[index]->sample;
+}
+
+static const struct loss_text {
+	const char *key, *meaning, *advice;
+	enum loss_kind kind;
+} loss_texts[LOSS_COUNT] = {
+#define LOSS(id, name, what, key, meaning, advice) [id] = {key, meaning, advice, LOSS_KIND_##what},
+#include "abi/loss.def"
+#undef LOSS
+};
+
+static const struct loss_text *loss_text(unsigned int loss)
+{
+	static const struct loss_text none = {.kind = LOSS_KIND_NOTE};
+
+	return loss < LOSS_COUNT ? &loss_texts[loss] : &none;
+}
+
+const char *loss_key(unsigned int loss)
+{
+	return loss_text(loss)->key;
+}
+
+const char *loss_meaning(unsigned int loss)
+{
+	return loss_text(loss)->meaning;
+}
+
+const char *loss_advice(unsigned int loss)
+{
+	return loss_text(loss)->advice;
+}
+
+enum loss_kind loss_kind(unsigned int loss)
+{
+	return loss_text(loss)->key ? loss_text(loss)->kind : LOSS_KIND_NOTE;
+}

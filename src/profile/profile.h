@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * profile: what a recording found, ready to be written in any format: frames, unique stacks, and how good the
+ * data is. Filled by src/record, read by src/export. Not thread-safe. All strings are copied or interned;
+ * pointers given out live as long as the profile.
+ */
+#ifndef STRATA_PROFILE_PROFILE_H
+#define STRATA_PROFILE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/loss.h"
+
+enum frame_layer {
+	FRAME_KERNEL, /* `symbol [k]` */
+	FRAME_NATIVE, /* `symbol (module)` or `0xOFFSET (module)` */
+	FRAME_PYTHON, /* `name (file:line)` */
+	FRAME_MARK,   /* `[truncated]`, `[unknown 0xADDR]`: what is missing is a frame, too */
+	FRAME_LAYER_COUNT
+};
+
+/*
+ * One distinct frame. Two frames are the same when all of their fields are.
+ *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…" without a symbol
+ *   PYTHON: name, file, line           MARK: name, with its brackets
+ */
+struct frame {
+	enum frame_layer layer;
+	const char *name;
+	const char *file; /* "" where there is none */
+	int line;         /* 0 where there is none */
+};
+
+/* One distinct (process, thread, stack) and how often it was seen. */
+struct profile_sample {
+	const char *comm;   /* the thread's name (as perf's comm) when it was first seen with this stack */
+	const char *thread; /* same as comm; kept apart for formats that show both a process's and a thread's name */
+	int pid, tid;
+	uint64_t count;
+	uint32_t depth;         /* number of frames */
+	const uint32_t *frames; /* frame ids, outermost first */
+};
+
+/* What a second unwinder said of some samples' native stacks. */
+struct profile_verify {
+	uint64_t samples; /* that were compared */
+	uint64_t agree;   /* every frame is the same, and so is the end */
+	uint64_t differ;  /* some frame is another one */
+	uint64_t shorter; /* the second one stopped before, and agreed until then */
+	uint64_t longer;  /* it found further frames */
+	uint64_t cut;     /* it stopped where the copy of the stack ended */
+};
+
+/* The figures behind --stats, the summary and the page's data-quality panel. */
+struct profile_quality {
+	uint64_t samples;          /* all that the kernel part took: complete + truncated + incomplete + lost */
+	uint64_t complete;         /* reached the thread's outermost frame in every layer that it has */
+	uint64_t truncated;        /* cut at a limit of strata's */
+	uint64_t lost[LOSS_COUNT]; /* samples by reason: PARTIAL and LOST reasons; see abi/loss.def */
+	uint64_t python_samples;   /* with at least one Python frame */
+	uint64_t late_samples;     /* finished in user space from a copy of the stack */
+	uint64_t unique_stacks;
+	uint64_t max_depth;
+	uint64_t bpf_run_ns, bpf_runs, bpf_frames; /* the sampling program's own cost */
+	bool verified;                             /* was asked for */
+	struct profile_verify verify;
+	double self_cpu_s;
+	uint64_t self_peak_rss_kb;
+	double startup_ms; /* from start to sampling */
+};
+
+struct profile_info {
+	const char *command; /* the recorded command or a description of the target ("pid 123", "all processes") */
+	const char *hostname, *kernel, *strata_version;
+	unsigned int frequency; /* Hz, per CPU */
+	unsigned int cpus;
+	double start_time; /* seconds since the epoch */
+	double duration_s;
+};
+
+struct profile;
+
+struct profile *profile_create(void); /* NULL when memory is short */
+void profile_destroy(struct profile *profile);
+
+/* Mutable, filled in by the recorder; the strings in info must be set with profile_string(). */
+struct profile_info *profile_info(struct profile *profile);
+struct profile_quality *profile_quality(struct profile *profile);
+const struct profile_info *profile_get_info(const struct profile *profile);
+const struct profile_quality *profile_get_quality(const struct profile *profile);
+const char *profile_string(struct profile *profile, const char *string); /* interned; NULL: no memory */
+
+/* Interns a frame: 0 and its id (dense, from 0), or -ENOMEM. Strings are copied. */
+int profile_frame(struct profile *profile, const struct frame *frame, uint32_t *ret);
+size_t profile_frame_count(const struct profile *profile);
+const struct frame *profile_frame_at(const struct profile *profile, uint32_t id);
+
+/* Adds `count` to the sample with this comm, pid, tid and stack (frame ids, outermost first). 0 or -ENOMEM. */
+int profile_add(struct profile *profile, const char *comm, int pid, int tid, const uint32_t *frames, uint32_t depth,
+		uint64_t count);
+size_t profile_sample_count(const struct profile *profile);
+const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
+
+/*
+ * Writes a frame as text, by the contract in the heading of `enum frame_layer`, into a buffer as snprintf does (returns
+ * the length it would need; never cuts inside a character). `;` inside names becomes `:`; control characters, line
+ * separators and bytes that are not valid UTF-8 become '?': one line, always parseable. profile/text.h has the rule.
+ */
+int frame_format(const struct frame *frame, char *buffer, size_t size);
+
+/* One loss reason's texts; NULL when the number is not in use. */
+const char *loss_key(unsigned int loss);
+const char *loss_meaning(unsigned int loss);
+const char *loss_advice(unsigned int loss);
+enum loss_kind { LOSS_KIND_TRUNCATED, LOSS_KIND_PARTIAL, LOSS_KIND_LOST, LOSS_KIND_NOTE };
+enum loss_kind loss_kind(unsigned int loss);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * text: names that someone else chose (symbols, files, comms) made safe to stand in a line of output.
+ */
+#ifndef STRATA_PROFILE_TEXT_H
+#define STRATA_PROFILE_TEXT_H
+
+#include <stddef.h>
+
+/*
+ * Writes `string` as valid UTF-8 on one line without `;` into a buffer as snprintf does: returns the length that it
+ * would need without the terminator; terminates if size > 0, and never cuts inside a character.
+ *   `;`                                            becomes `:`
+ *   C0 and C1 controls, DEL, U+2028, U+2029        become '?' each
+ *   each byte that is not part of valid UTF-8      becomes '?'
+ */
+size_t text_clean(const char *string, char *buffer, size_t size);
+
+/*
+ * The length (1 to 4) of the valid UTF-8 character at `bytes`, a terminated string; 0 when it is not valid (overlong
+ * forms, surrogates and values past U+10FFFF are not: Unicode 15, table 3-7). `code_point` may be NULL.
+ */
+unsigned int text_character(const char *bytes, unsigned int *code_point);
+
+#endif

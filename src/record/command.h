@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * command: a child process that waits before it calls exec, so that it can be watched from its first instruction.
+ */
+#ifndef STRATA_RECORD_COMMAND_H
+#define STRATA_RECORD_COMMAND_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+
+struct command {
+	pid_t pid;
+	int gate;   /* closing it lets the child go on */
+	int report; /* gives the child's errno if exec failed */
+	int pidfd;  /* readable when the child has ended */
+	bool reaped;
+	int status; /* in the shell's convention, once reaped */
+};
+
+/* What the caller has changed of itself and a command shall have as it was. */
+struct command_origin {
+	sigset_t mask;
+	struct rlimit files; /* RLIMIT_NOFILE */
+};
+
+/* Forks. argv is NULL-terminated. */
+int command_prepare(char *const *argv, const struct command_origin *origin, struct command *ret, struct diag *diag);
+
+/* Lets it exec. Fails with the reason when exec does. */
+int command_start(struct command *command, const char *name, struct diag *diag);
+
+/* Ends it if it still runs (SIGTERM, then SIGKILL after some seconds), and takes its status. */
+int command_finish(struct command *command);
+
+#endif

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/merge.h"
+#include "symbol/demangle.h"
+#include "symbol/kernel_symbols.h"
+
+/* Where one object's names are. */
+struct source {
+	const struct names *names;
+	struct object *object; /* NULL: not a file's, or not known */
+	struct elf_symbols *symbols;
+	struct kernel_symbols *kernel;
+};
+
+static const char *basename_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static int add_frame(const struct source *source, enum frame_layer layer, const char *name, const char *file,
+		     uint32_t *ret)
+{
+	const struct frame frame = {.layer = layer, .name = name, .file = file};
+
+	return profile_frame(source->names->profile, &frame, ret);
+}
+
+/*
+ * Where exec has passed the point of no return (fs/binfmt_elf.c, fs/exec.c): the old program's stack does not exist any
+ * more and the new one has not run yet, so the user registers saved at the system call lead nowhere.
+ */
+static bool is_exec_function(const char *name)
+{
+	return !strcmp(name, "begin_new_exec") || !strcmp(name, "load_elf_binary");
+}
+
+static int name_kernel(const struct source *source, const struct location *location, bool *is_exec, uint32_t *ret)
+{
+	const char *name =
+		source->kernel ? kernel_symbols_lookup(source->kernel, location->address - location->is_return, NULL)
+			       : NULL;
+	char text[32];
+
+	if (!name) {
+		snprintf(text, sizeof(text), "0x%" PRIx64, location->address);
+		name = text;
+	}
+	*is_exec = is_exec_function(name);
+	return add_frame(source, FRAME_KERNEL, name, "", ret);
+}
+
+static int name_unknown(const struct source *source, const struct location *location, uint32_t *ret)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "[unknown 0x%" PRIx64 "]", location->address);
+	return add_frame(source, FRAME_MARK, text, "", ret);
+}
+
+/* Code without a file: the process's perf map, if it wrote one. */
+static int name_generated(const struct source *source, const struct location *location, uint32_t *ret)
+{
+	const struct mapped_file *owner = source->object->file;
+	const struct perf_map *map = source->names->perf_map(source->names->context, owner);
+	const char *name = map ? perf_map_lookup(map, location->address - location->is_return) : NULL;
+	char file[48];
+
+	if (!name)
+		return name_unknown(source, location, ret);
+	snprintf(file, sizeof(file), "perf-%d.map", owner->pid);
+	return add_frame(source, FRAME_NATIVE, name, file, ret);
+}
+
+static int name_native(const struct source *source, const struct location *location, uint32_t *ret)
+{
+	const char *module = basename_of(source->object->file->path);
+	struct elf_symbol symbol;
+	char text[32], *readable;
+	int err;
+
+	if (!source->symbols ||
+	    !elf_symbols_lookup(source->symbols, location->address - location->is_return, &symbol)) {
+		snprintf(text, sizeof(text), "0x%" PRIx64, location->address);
+		return add_frame(source, FRAME_NATIVE, text, module, ret);
+	}
+	readable = demangle(symbol.name);
+	err = add_frame(source, FRAME_NATIVE, readable ? readable : symbol.name, module, ret);
+	free(readable);
+	return err;
+}
+
+/*
+ * What a function of the greenlet package does to stacks (src/greenlet, 2.0): the first two run on a new greenlet's
+ * first, the third changes the native stack before Python's state.
+ */
+static enum merge_role greenlet_role(const struct source *source, uint64_t address)
+{
+	struct elf_symbol symbol;
+
+	if (!source->symbols || strncmp(basename_of(source->object->file->path), "_greenlet", 9) ||
+	    !elf_symbols_lookup(source->symbols, address, &symbol))
+		return MERGE_NATIVE;
+	if (strstr(symbol.name, "inner_bootstrap") || strstr(symbol.name, "g_initialstub"))
+		return MERGE_START;
+	return strstr(symbol.name, "g_switchstack") ? MERGE_SWITCH : MERGE_NATIVE;
+}
+
+static enum merge_role role_of(const struct source *source, const struct location *location)
+{
+	uint64_t address = location->address - location->is_return;
+	const struct object *object = source->object;
+	size_t i;
+
+	for (i = 0; i < object->eval_count; i++)
+		if (address >= object->eval[i].start && address < object->eval[i].end)
+			return object->eval[i].handler ? MERGE_HANDLER : MERGE_LOOP;
+	return greenlet_role(source, address);
+}
+
+static int name(const struct source *source, const struct location *location, uint64_t *ret)
+{
+	enum merge_role role = MERGE_NATIVE;
+	bool is_exec = false;
+	uint32_t frame;
+	int err;
+
+	if (location->object == LOCATION_KERNEL)
+		err = name_kernel(source, location, &is_exec, &frame);
+	else if (!source->object)
+		err = name_unknown(source, location, &frame);
+	else if (source->object->file->kind == FILE_ANONYMOUS)
+		err = name_generated(source, location, &frame);
+	else
+		err = name_native(source, location, &frame);
+	if (err)
+		return err;
+	if (source->object)
+		role = role_of(source, location);
+	*ret = frame | (uint64_t)role << 32 | (is_exec ? LOCATION_IS_EXEC : 0);
+	return 0;
+}
+
+/* Names locations that are all of one object. */
+static int name_group(const struct names *names, uint32_t object, const uint32_t *numbers, size_t count)
+{
+	struct source source = {.names = names};
+	int err = 0;
+	size_t i;
+
+	if (object == LOCATION_KERNEL)
+		kernel_symbols_create("/proc/kallsyms", &source.kernel, NULL);
+	if (object >= LOCATION_FILES)
+		source.object = objects_at(names->objects, object - LOCATION_FILES);
+	if (source.object) {
+		source.symbols = object_symbols(source.object);
+		object_eval_ranges(source.object);
+	}
+	for (i = 0; i < count && !err; i++) {
+		struct location *location = &names->store->locations.at[numbers[i]];
+		uint64_t named;
+
+		err = name(&source, location, &named);
+		if (!err)
+			*location = (struct location){.object = LOCATION_NAMED, .address = named};
+	}
+	elf_symbols_destroy(source.symbols);
+	kernel_symbols_destroy(source.kernel);
+	return err;
+}
+
+int names_give(const struct names *names, uint32_t object)
+{
+	VEC(uint32_t) numbers = {};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < names->store->locations.count && !err; i++)
+		if (names->store->locations.at[i].object == object)
+			err = vec_push(&numbers, (uint32_t)i);
+	if (!err && numbers.count)
+		err = name_group(names, object, numbers.at, numbers.count);
+	vec_free(&numbers);
+	return err;
+}
+
+static int by_object(const void *a, const void *b, void *context)
+{
+	const struct location *locations = context, *x = &locations[*(const uint32_t *)a],
+			      *y = &locations[*(const uint32_t *)b];
+
+	if (x->object != y->object)
+		return x->object < y->object ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+int names_give_all(const struct names *names)
+{
+	struct store *store = names->store;
+	size_t count = store->locations.count, i, first = 0;
+	uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
+	int err = numbers ? 0 : -ENOMEM;
+
+	for (i = 0; !err && i < count; i++)
+		numbers[i] = (uint32_t)i;
+	if (!err && count)
+		qsort_r(numbers, count, sizeof(*numbers), by_object, store->locations.at);
+	for (i = 0; !err && i < count; i++) {
+		uint32_t object = store->locations.at[numbers[first]].object;
+
+		if (i + 1 < count && store->locations.at[numbers[i + 1]].object == object)
+			continue;
+		if (object != LOCATION_NAMED)
+			err = name_group(names, object, &numbers[first], i + 1 - first);
+		first = i + 1;
+	}
+	free(numbers);
+	return err;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * names: gives the locations of a store their frames: symbols of the kernel and of files, perf maps, the interpreter's
+ * loop.
+ *
+ * A location that was named has LOCATION_NAMED and its frame's number, and needs its file no more. That is done at the
+ * end of a recording for all that is left, and before for files that nobody has mapped any more. One file's symbols
+ * are in memory at a time.
+ */
+#ifndef STRATA_RECORD_NAMES_H
+#define STRATA_RECORD_NAMES_H
+
+#include "profile/profile.h"
+#include "record/objects.h"
+#include "record/store.h"
+#include "symbol/perf_map.h"
+
+/* All borrowed. */
+struct names {
+	struct store *store;
+	struct objects *objects;
+	struct profile *profile; /* where the frames go */
+	/* The perf map of an ANONYMOUS file's process, or NULL. */
+	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
+	void *context;
+};
+
+/* Names the locations of one object (struct location.object). 0 or -ENOMEM. */
+int names_give(const struct names *names, uint32_t object);
+
+/* Names all. */
+int names_give_all(const struct names *names);
+
+#endif

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/objects.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cache.h"
+#include "proc/open_file.h"
+#include "python/thread_state.h"
+
+struct objects {
+	struct foreign_files *files;
+	VEC(struct object *) by_index;
+	struct python_cache *cache;
+};
+
+struct objects *objects_create(struct foreign_files *files)
+{
+	struct objects *objects = calloc(1, sizeof(*objects));
+	char *directory = cache_default_directory("strata");
+
+	if (objects) {
+		objects->files = files;
+		objects->cache = python_cache_create(directory);
+	}
+	free(directory);
+	return objects;
+}
+
+static void object_destroy(struct object *object)
+{
+	if (!object)
+		return;
+	foreign_close(object->content);
+	free(object->segments);
+	free(object->eval);
+	free(object->problem);
+	free(object);
+}
+
+void objects_destroy(struct objects *objects)
+{
+	size_t i;
+
+	if (!objects)
+		return;
+	for (i = 0; i < objects->by_index.count; i++)
+		object_destroy(objects->by_index.at[i]);
+	vec_free(&objects->by_index);
+	python_cache_destroy(objects->cache);
+	free(objects);
+}
+
+void objects_drop(struct objects *objects, uint32_t index, struct tables *tables)
+{
+	struct object *object = objects_at(objects, index);
+
+	if (!object)
+		return;
+	if (object->table == OBJECT_TABLE_READY)
+		tables_remove(tables, &object->run);
+	object_destroy(object);
+	objects->by_index.at[index] = NULL;
+}
+
+struct object *objects_at(const struct objects *objects, uint32_t index)
+{
+	return index < objects->by_index.count ? objects->by_index.at[index] : NULL;
+}
+
+bool object_changed(const struct object *object)
+{
+	struct stat status;
+
+	return object->content && !foreign_stat(object->content, &status) &&
+	       (status.st_mtim.tv_sec != object->modified.tv_sec ||
+		status.st_mtim.tv_nsec != object->modified.tv_nsec || status.st_size != object->size);
+}
+
+/* This process's own vDSO, the same for all. */
+static int open_vdso(struct elf_file **ret, struct diag *diag)
+{
+	const uint8_t *image = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	unsigned long start, end;
+	char line[256];
+	size_t size = 0;
+	FILE *maps;
+
+	if (!image)
+		return diag_fail(diag, ENOENT, "object.vdso", "[vdso]: there is none");
+	maps = fopen("/proc/self/maps", "re");
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && start == (uintptr_t)image)
+			size = end - start;
+	if (maps)
+		fclose(maps);
+	return elf_file_open_memory(image, size, "[vdso]", ret, diag);
+}
+
+static int open_elf(const struct object *object, struct elf_file **ret, struct diag *diag)
+{
+	if (object->file->kind == FILE_VDSO)
+		return open_vdso(ret, diag);
+	return elf_file_open_foreign(object->content, object->file->path, ret, diag);
+}
+
+static void set_problem(struct object *object, const char *text)
+{
+	free(object->problem);
+	object->problem = strdup(text);
+}
+
+static int copy_segments(struct object *object, const struct elf_file *elf)
+{
+	size_t count, i, kept = 0;
+	const struct elf_segment *segments = elf_file_segments(elf, &count);
+	int executable;
+
+	object->segments = calloc(count + 1, sizeof(*segments));
+	if (!object->segments)
+		return -ENOMEM;
+	for (executable = 1; executable >= 0; executable--)
+		for (i = 0; i < count; i++)
+			if (!!(segments[i].flags & PF_X) == executable)
+				object->segments[kept++] = segments[i];
+	object->segment_count = kept;
+	return 0;
+}
+
+/* Taken for the version of an interpreter that is not understood: its loop is looked for in every way. */
+#define PYTHON_TO_COME 0x03ff
+
+/*
+ * How a libc keeps a thread's vector of blocks: the thread control block has its address in the second word. glibc's
+ * dtv_t is { void *val; void *to_free; } (sysdeps/generic/dl-dtv.h), musl's an address (src/internal/pthread_impl.h).
+ */
+#define TLS_VECTOR       8
+#define TLS_STRIDE_GLIBC 16
+#define TLS_STRIDE_MUSL  8
+
+static bool needs_glibc(const struct elf_file *elf)
+{
+	static const char name[] = "libc.so.6";
+	struct elf_section names;
+
+	return elf_file_section(elf, ".dynstr", &names) && names.bytes &&
+	       memmem(names.bytes, names.size, name, sizeof(name));
+}
+
+/* Where the current thread state is, if some reads from the thread pointer find it; the walker checks what it reads. */
+static void find_thread_state(struct object *object, const struct elf_file *elf)
+{
+	static const uint8_t kinds[] = {[PYTHON_THREAD_TLS_STATIC] = PY_TLS_STATIC,
+					[PYTHON_THREAD_TLS_GOT] = PY_TLS_WORD,
+					[PYTHON_THREAD_TLS_DYNAMIC] = PY_TLS_INDEX,
+					[PYTHON_THREAD_TLS_DESC] = PY_TLS_DESC};
+	struct python_thread_layer layers[2];
+	size_t count, i;
+
+	if (elf_file_machine(elf) != EM_X86_64 ||
+	    python_thread_layers(elf, &object->interpreter, layers, sizeof(layers) / sizeof(*layers), &count))
+		return;
+	for (i = 0; i < count && !object->tls.tls_kind; i++) {
+		const struct python_thread_source *answer = &layers[i].answer;
+
+		if (answer->kind >= sizeof(kinds) || answer->offset < INT32_MIN || answer->offset > INT32_MAX)
+			continue;
+		object->tls = (struct py_process){.tls_kind = kinds[answer->kind],
+						  .tls_offset = (int32_t)answer->offset,
+						  .tls_slot = answer->address,
+						  .tls_vector = TLS_VECTOR,
+						  .tls_stride = needs_glibc(elf) ? TLS_STRIDE_GLIBC : TLS_STRIDE_MUSL};
+	}
+}
+
+/* Opens the file's content. False when it cannot be had. */
+static bool open_content(struct objects *objects, struct object *object, const struct process *process,
+			 const struct process_mapping *mapping)
+{
+	struct stat status;
+	int err = mapped_file_open(objects->files, object->file, process, mapping, &object->content);
+
+	if (err) {
+		object->content = NULL;
+		object->unanswered = err == -ETIMEDOUT;
+		set_problem(object, "the file cannot be opened");
+		return false;
+	}
+	if (!foreign_stat(object->content, &status)) {
+		object->modified = status.st_mtim;
+		object->size = status.st_size;
+	}
+	return true;
+}
+
+/* What was not read because its file system did not answer may still be a program. */
+static void check_answers(struct object *object)
+{
+	if (object->content && foreign_unanswered(object->content))
+		object->unanswered = true;
+	if (object->unanswered) {
+		object->readable = object->is_python = object->python_unknown = false;
+		set_problem(object, "its file system does not answer");
+	}
+}
+
+static void read_object(struct object *object)
+{
+	struct diag diag = {};
+	struct elf_file *elf;
+	int found;
+
+	if (open_elf(object, &elf, &diag)) {
+		set_problem(object, diag.text);
+		return;
+	}
+	if (!copy_segments(object, elf)) {
+		object->readable = true;
+		found = python_interpreter_recognise(elf, &object->interpreter, &diag);
+		object->is_python = found == 1;
+		if (object->is_python)
+			find_thread_state(object, elf);
+		if (found < 0) {
+			object->python_unknown = true;
+			object->interpreter = (struct python_interpreter){.version = PYTHON_TO_COME};
+			set_problem(object, diag.text);
+		}
+	}
+	elf_file_close(elf);
+}
+
+static void open_object(struct objects *objects, struct object *object, const struct process *process,
+			const struct process_mapping *mapping)
+{
+	object->opened = true;
+	if ((object->file->kind == FILE_REGULAR && open_content(objects, object, process, mapping)) ||
+	    object->file->kind == FILE_VDSO)
+		read_object(object);
+	check_answers(object);
+}
+
+void objects_retry(struct objects *objects)
+{
+	size_t i;
+
+	for (i = 0; i < objects->by_index.count; i++) {
+		struct object *object = objects->by_index.at[i];
+
+		if (!object || !object->unanswered)
+			continue;
+		foreign_close(object->content);
+		object->content = NULL;
+		free(object->segments);
+		object->segments = NULL;
+		object->segment_count = 0;
+		object->opened = object->unanswered = false;
+		if (object->table == OBJECT_TABLE_NONE)
+			object->table = OBJECT_TABLE_UNKNOWN;
+	}
+}
+
+struct object *objects_get(struct objects *objects, const struct mapped_file *file, const struct process *process,
+			   const struct process_mapping *mapping)
+{
+	struct object *object;
+
+	while (objects->by_index.count <= file->index)
+		if (vec_push(&objects->by_index, NULL))
+			return NULL;
+	object = objects->by_index.at[file->index];
+	if (!object) {
+		object = calloc(1, sizeof(*object));
+		if (!object)
+			return NULL;
+		object->file = file;
+		object->cache = objects->cache;
+		objects->by_index.at[file->index] = object;
+	}
+	if (!object->opened)
+		open_object(objects, object, process, mapping);
+	return object;
+}
+
+bool object_vaddr(const struct object *object, const struct process_mapping *mapping, uint64_t address, uint64_t *ret)
+{
+	uint64_t offset = address - mapping->start + mapping->offset;
+	size_t i;
+
+	if (object->file->kind == FILE_ANONYMOUS) {
+		*ret = address;
+		return true;
+	}
+	for (i = 0; i < object->segment_count; i++) {
+		const struct elf_segment *segment = &object->segments[i];
+		uint64_t start = segment->offset & ~4095ull; /* mapped by whole pages */
+
+		if (offset >= start && offset < segment->offset + segment->filesz) {
+			*ret = segment->vaddr + (offset - segment->offset);
+			return true;
+		}
+	}
+	return false;
+}
+
+void object_compile(struct object *object, struct tables *tables)
+{
+	struct unwind_table table;
+	struct diag diag = {};
+	struct elf_file *elf;
+	int err;
+
+	if (object->table != OBJECT_TABLE_UNKNOWN || !object->opened)
+		return;
+	object->table = OBJECT_TABLE_NONE;
+	if (!object->readable)
+		return;
+	if (open_elf(object, &elf, &diag)) {
+		set_problem(object, diag.text);
+		return;
+	}
+	err = unwind_table_compile(elf, &table, &diag);
+	if (!err || err == -ENOENT) {
+		err = tables_add(tables, &table, &object->run, &diag);
+		if (!err)
+			object->table = OBJECT_TABLE_READY;
+		unwind_table_deinit(&table);
+	}
+	if (err)
+		set_problem(object, diag.text);
+	elf_file_close(elf);
+	if (object->table == OBJECT_TABLE_NONE)
+		check_answers(object);
+}
+
+void object_eval_ranges(struct object *object)
+{
+	struct diag diag = {};
+	struct elf_file *elf;
+
+	if (object->eval_tried || (!object->is_python && !object->python_unknown) || object_changed(object))
+		return;
+	object->eval_tried = true;
+	if (open_elf(object, &elf, &diag))
+		return;
+	object->eval_found = !python_cache_eval_ranges(object->cache, elf, &object->interpreter, &object->eval,
+						       &object->eval_count, NULL, &diag);
+	if (!object->eval_found)
+		set_problem(object, diag.text);
+	elf_file_close(elf);
+}
+
+struct elf_symbols *object_symbols(struct object *object)
+{
+	struct elf_symbols *symbols = NULL;
+	char root[64] = "", target[2];
+	struct elf_file *elf;
+
+	if (!object->readable || object_changed(object) || open_elf(object, &elf, NULL))
+		return NULL;
+	if (object->file->kind == FILE_REGULAR)
+		snprintf(root, sizeof(root), "/proc/%d/root", object->file->pid);
+	/* Is it there? access() would ask its file system. */
+	if (readlink(root, target, sizeof(target)) < 0)
+		root[0] = '\0';
+	if (elf_symbols_create(elf, root, &symbols, NULL))
+		symbols = NULL;
+	elf_file_close(elf);
+	return symbols;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * objects: what strata knows of each mapped file: its segments, whether it contains a Python interpreter, its unwind
+ * table in the kernel, and in the end its symbols. Facts are found when first asked for, and once. Each file that was
+ * opened is kept open, so that a file deleted or replaced later still gives its symbols; until objects_drop(),
+ * when no process has it mapped any more. Not thread-safe.
+ */
+#ifndef STRATA_RECORD_OBJECTS_H
+#define STRATA_RECORD_OBJECTS_H
+
+#include <time.h>
+
+#include "elf/symbols.h"
+#include "kernel/tables.h"
+#include "proc/processes.h"
+#include "python/cache.h"
+
+enum object_table {
+	OBJECT_TABLE_UNKNOWN, /* not compiled yet */
+	OBJECT_TABLE_READY,
+	OBJECT_TABLE_NONE /* the file could not be read, has no text or no room */
+};
+
+struct object {
+	const struct mapped_file *file;
+	struct python_cache *cache;   /* the objects' */
+	struct foreign_file *content; /* NULL: not open */
+	bool opened;                  /* opening was tried */
+	bool readable;                /* an ELF file */
+	bool unanswered;              /* its file system did not answer: nothing is known of it, as yet */
+	struct elf_segment *segments; /* the executable ones, then the others */
+	size_t segment_count;
+	bool is_python;
+	bool python_unknown; /* it is one that is not understood: there are no facts but where its loop is */
+	struct python_interpreter interpreter;
+	struct py_process tls;     /* its fields tls_*; tls_slot is a vaddr */
+	struct python_range *eval; /* of the interpreter loop, once object_eval_ranges() was called */
+	size_t eval_count;
+	bool eval_found, eval_tried;
+	enum object_table table;
+	struct tables_run run;
+	uint32_t pins;            /* processes whose mappings, as the kernel knows them, need `run` */
+	uint64_t idle_since;      /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
+	bool located;             /* a sample was in it */
+	struct timespec modified; /* as it was when it was opened, with its size: */
+	int64_t size;
+	char *problem; /* why it is not readable or has no table; NULL when all is well */
+};
+
+struct objects;
+
+/* `files`, borrowed, reads them. */
+struct objects *objects_create(struct foreign_files *files);
+void objects_destroy(struct objects *objects);
+
+/* A file's object; opened by way of a process that has it mapped at `mapping` (may be NULL). NULL: memory is short. */
+struct object *objects_get(struct objects *objects, const struct mapped_file *file, const struct process *process,
+			   const struct process_mapping *mapping);
+/* By the file's index, if it was asked for before; else NULL. */
+struct object *objects_at(const struct objects *objects, uint32_t index);
+
+/*
+ * Forgets what is known of a file and takes its unwind table away. Nobody may have it pinned, nor have had within the
+ * grace period of the tables. A later objects_get() begins anew.
+ */
+void objects_drop(struct objects *objects, uint32_t index, struct tables *tables);
+
+/* Files whose file system did not answer are opened again when they are next asked for. */
+void objects_retry(struct objects *objects);
+
+/* Has the content of an open file changed since it was opened? Then its symbols are not those of what was mapped. */
+bool object_changed(const struct object *object);
+
+/* The vaddr that a mapping of this file has at an address. False when its segments do not say. */
+bool object_vaddr(const struct object *object, const struct process_mapping *mapping, uint64_t address, uint64_t *ret);
+
+/* Compiles the unwind table and puts it into the kernel, if that was not tried yet. */
+void object_compile(struct object *object, struct tables *tables);
+
+/* Finds the interpreter loop, if that was not tried yet. */
+void object_eval_ranges(struct object *object);
+
+/* The symbols; the caller destroys them. NULL when there are none. */
+struct elf_symbols *object_symbols(struct object *object);
+
+#endif

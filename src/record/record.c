@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/record.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "record/command.h"
+#include "record/report.h"
+#include "record/watch.h"
+
+#define POLL_MS      100
+#define PROGRESS_MS  500
+#define CPUS_S       1.0 /* how often it is looked which CPUs are online */
+#define VERIFY_EVERY 10  /* of so many samples one is unwound by libdw, which takes it some 0.1 ms */
+#define PRIORITY     -15 /* nice value */
+
+struct recording {
+	const struct record_options *options;
+	struct foreign_files *files;
+	struct profile *profile;
+	struct sampler *sampler;
+	struct sideband *sideband;
+	struct watch *watch;
+	struct command command;
+	bool has_command;
+	int signals;
+	struct command_origin origin; /* how this process was before */
+	VEC(struct pollfd) polls;     /* signals, ring, side-band, then what must end: command or targets */
+	size_t first_target;
+	double began;    /* sampling, CLOCK_MONOTONIC seconds */
+	double shown;    /* when progress was drawn */
+	double followed; /* when the CPUs were looked at */
+	bool interrupted;
+};
+
+static double seconds(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Each file that is mapped somewhere stays open, and each CPU has its events. */
+static void raise_descriptor_limit(struct recording *recording)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &limit); /* cannot fail */
+	recording->origin.files = limit;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/*
+ * A new process's mappings must be read before it runs its first Python code, and the ring before it is full: what
+ * little strata has to do, it does at once. The command was forked before and keeps its own priority.
+ */
+static void raise_priority(void)
+{
+	if (setpriority(PRIO_PROCESS, 0, PRIORITY))
+		return; /* as well as we can */
+}
+
+static int take_signals(struct recording *recording, struct diag *diag)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &mask, &recording->origin.mask))
+		return diag_fail(diag, errno, "record.signals", "signals cannot be blocked: %s", strerror(errno));
+	recording->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (recording->signals < 0)
+		return diag_fail(diag, errno, "record.signals", "no signalfd: %s", strerror(errno));
+	return 0;
+}
+
+/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
+static void give_signals_back(struct recording *recording)
+{
+	if (recording->signals < 0)
+		return;
+	close(recording->signals);
+	recording->signals = -1;
+	sigprocmask(SIG_SETMASK, &recording->origin.mask, NULL);
+}
+
+static int add_poll(struct recording *recording, int fd)
+{
+	return vec_push(&recording->polls, (struct pollfd){.fd = fd, .events = POLLIN});
+}
+
+static int prepare_polls(struct recording *recording)
+{
+	unsigned int i;
+	int err = add_poll(recording, recording->signals);
+
+	if (!err)
+		err = add_poll(recording, sampler_fd(recording->sampler));
+	if (!err)
+		err = add_poll(recording, sideband_fd(recording->sideband));
+	recording->first_target = recording->polls.count;
+	if (!err && recording->has_command)
+		err = add_poll(recording, recording->command.pidfd);
+	for (i = 0; !err && i < recording->options->pid_count; i++)
+		err = add_poll(recording, (int)syscall(SYS_pidfd_open, recording->options->pids[i], 0));
+	return err;
+}
+
+static int choose_targets(struct recording *recording, struct diag *diag)
+{
+	const struct record_options *options = recording->options;
+	size_t i;
+	int err = 0;
+
+	if (recording->has_command)
+		err = watch_scan_briefly(recording->watch, recording->command.pid);
+	if (!err && recording->has_command)
+		err = sampler_watch(recording->sampler, recording->command.pid);
+	for (i = 0; i < options->pid_count && !err; i++) {
+		err = sampler_watch(recording->sampler, options->pids[i]);
+		if (!err)
+			err = watch_scan(recording->watch, options->pids[i]);
+		if (err == -ESRCH)
+			return diag_fail(diag, ESRCH, "record.pid", "no process %d: it is gone", options->pids[i]);
+	}
+	if (!err && options->all)
+		err = watch_scan_all(recording->watch);
+	return err ? diag_fail(diag, -err, "record.targets", "the processes cannot be watched: %s", strerror(-err)) : 0;
+}
+
+/* Everything up to the first sample. */
+static int start(struct recording *recording, struct diag *diag)
+{
+	const struct record_options *options = recording->options;
+	struct sampler_options sampler = {.watch_all = options->all,
+					  .frequency = options->frequency,
+					  .strategy = options->strategy,
+					  .verify_every = options->verify ? VERIFY_EVERY : 0};
+	const struct watch_options watch = {.everything = options->all,
+					    .max_memory = options->max_memory,
+					    .verify = options->verify,
+					    .verbose = options->verbose,
+					    .files = recording->files};
+	int err;
+
+	raise_descriptor_limit(recording);
+	err = take_signals(recording, diag);
+	if (!err)
+		err = sampler_create(&sampler, &recording->sampler, diag);
+	if (!err)
+		err = sideband_open(&recording->sideband, diag);
+	if (!err)
+		err = watch_create(&watch, recording->sampler, recording->sideband, recording->profile,
+				   &recording->watch, diag);
+	if (!err && options->command) {
+		err = command_prepare(options->command, &recording->origin, &recording->command, diag);
+		recording->has_command = !err;
+	}
+	raise_priority();
+	if (!err)
+		err = choose_targets(recording, diag);
+	if (!err && prepare_polls(recording))
+		err = diag_fail(diag, ENOMEM, "record.memory", "out of memory");
+	if (!err)
+		err = sampler_start(recording->sampler, diag);
+	recording->began = seconds(CLOCK_MONOTONIC);
+	profile_info(recording->profile)->start_time = seconds(CLOCK_REALTIME);
+	if (!err && recording->has_command)
+		err = command_start(&recording->command, options->command[0], diag);
+	return err;
+}
+
+static void show_progress(struct recording *recording, bool last)
+{
+	double now = seconds(CLOCK_MONOTONIC);
+
+	if (!recording->options->progress || (!last && now < recording->shown + PROGRESS_MS / 1e3))
+		return;
+	recording->shown = now;
+	if (last)
+		fputs("\r\033[K", stderr);
+	else
+		fprintf(stderr, "\r\033[Krecording: %.0f s, %llu samples, %zu different (Ctrl-C ends it)",
+			now - recording->began, (unsigned long long)watch_store(recording->watch)->samples,
+			watch_store(recording->watch)->tallies.count);
+	fflush(stderr);
+}
+
+/* True when the command, or every process that was asked for, has ended. */
+static bool targets_gone(struct recording *recording)
+{
+	size_t i, living = 0;
+
+	if (recording->first_target == recording->polls.count)
+		return false;
+	for (i = recording->first_target; i < recording->polls.count; i++) {
+		struct pollfd *target = &recording->polls.at[i];
+
+		if (target->revents || target->fd < 0) {
+			if (target->fd >= 0 && !recording->has_command)
+				close(target->fd);
+			target->fd = -1; /* poll() leaves it out */
+		} else {
+			living++;
+		}
+	}
+	return !living;
+}
+
+/* CPUs that come online are sampled, too. One that cannot be is no reason to stop. */
+static void follow_cpus(struct recording *recording)
+{
+	double now = seconds(CLOCK_MONOTONIC);
+
+	if (now < recording->followed + CPUS_S)
+		return;
+	recording->followed = now;
+	sideband_follow(recording->sideband);
+	sampler_follow_cpus(recording->sampler);
+}
+
+static int loop(struct recording *recording, struct diag *diag)
+{
+	double end = recording->options->duration_s > 0 ? recording->began + recording->options->duration_s : 0;
+	int err = 0;
+
+	while (!err) {
+		int timeout = POLL_MS;
+
+		if (end) {
+			double left = end - seconds(CLOCK_MONOTONIC);
+
+			if (left <= 0)
+				break;
+			if (left * 1e3 < timeout)
+				timeout = (int)(left * 1e3) + 1;
+		}
+		if (poll(recording->polls.at, recording->polls.count, timeout) < 0 && errno != EINTR)
+			return diag_fail(diag, errno, "record.poll", "waiting failed: %s", strerror(errno));
+		if (recording->polls.at[0].revents) {
+			struct signalfd_siginfo taken;
+
+			/* Taken off the queue: left there, it would end the process when signals are given back. */
+			recording->interrupted = read(recording->signals, &taken, sizeof(taken)) > 0;
+			break;
+		}
+		err = watch_drain(recording->watch);
+		follow_cpus(recording);
+		show_progress(recording, false);
+		if (targets_gone(recording))
+			break;
+	}
+	return err ? diag_fail(diag, -err, "record.drain", "reading samples failed: %s", strerror(-err)) : 0;
+}
+
+static void fill_info(struct recording *recording)
+{
+	const struct record_options *options = recording->options;
+	struct profile_info *info = profile_info(recording->profile);
+	struct utsname name;
+	char text[1024] = "all processes";
+	size_t used = 0, i;
+
+	if (options->command) {
+		for (i = 0; options->command[i] && used < sizeof(text); i++)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
+						 options->command[i]);
+	} else if (options->pid_count) {
+		for (i = 0; i < options->pid_count && used < sizeof(text); i++)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? ", " : "pid ",
+						 options->pids[i]);
+	}
+	info->command = profile_string(recording->profile, text);
+	if (!uname(&name)) {
+		info->hostname = profile_string(recording->profile, name.nodename);
+		info->kernel = profile_string(recording->profile, name.release);
+	}
+	info->strata_version = STRATA_VERSION;
+	info->frequency = options->frequency;
+	info->cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void fill_self(struct recording *recording)
+{
+	struct profile_quality *quality = profile_quality(recording->profile);
+	struct rusage usage;
+
+	if (!getrusage(RUSAGE_SELF, &usage)) {
+		quality->self_cpu_s = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 +
+				      (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
+		quality->self_cpu_s += foreign_files_cpu_s(recording->files);
+		quality->self_peak_rss_kb = (uint64_t)usage.ru_maxrss;
+	}
+	quality->startup_ms = (recording->began - recording->options->started_at) * 1e3;
+}
+
+/* Takes in what is still in the buffers, and names it all. */
+static int finish(struct recording *recording, struct diag *diag)
+{
+	struct report_options report = {.function = recording->options->function};
+	struct sampler_counters counters;
+	int err;
+
+	sampler_stop(recording->sampler);
+	profile_info(recording->profile)->duration_s = seconds(CLOCK_MONOTONIC) - recording->began;
+	err = watch_finish(recording->watch);
+	if (err)
+		return diag_fail(diag, -err, "record.drain", "reading samples failed: %s", strerror(-err));
+	sampler_counters(recording->sampler, &counters);
+	show_progress(recording, true);
+	give_signals_back(recording);
+	err = report_build(recording->watch, &counters, &report, recording->profile, diag);
+	profile_quality(recording->profile)->verified = recording->options->verify;
+	fill_info(recording);
+	fill_self(recording);
+	return err;
+}
+
+static void recording_deinit(struct recording *recording)
+{
+	size_t i;
+
+	for (i = recording->first_target;
+	     !recording->has_command && recording->first_target && i < recording->polls.count; i++)
+		if (recording->polls.at[i].fd >= 0)
+			close(recording->polls.at[i].fd);
+	vec_free(&recording->polls);
+	watch_destroy(recording->watch);
+	sideband_close(recording->sideband);
+	sampler_destroy(recording->sampler);
+	foreign_files_destroy(recording->files);
+	give_signals_back(recording);
+}
+
+int record_run(const struct record_options *options, struct profile *profile, struct record_result *ret,
+	       struct diag *diag)
+{
+	struct recording recording = {.options = options, .profile = profile, .signals = -1};
+	int err;
+
+	err = foreign_files_create(PRIORITY, &recording.files, diag);
+	if (!err)
+		err = start(&recording, diag);
+	if (!err)
+		err = loop(&recording, diag);
+	if (!err)
+		err = finish(&recording, diag);
+	if (recording.has_command)
+		ret->command_status = command_finish(&recording.command);
+	ret->interrupted = recording.interrupted;
+	recording_deinit(&recording);
+	return err;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * record: `strata record` as a library: sample some or all processes for a while and fill a profile.
+ *
+ * record_run() owns everything it sets up (BPF programs, perf events, descriptors) and gives all back before it
+ * returns, also on failure. It is called once per process, from one thread. Signals: SIGINT and SIGTERM are
+ * taken through a signalfd while it runs and end the recording; a second one makes the process leave at once.
+ */
+#ifndef STRATA_RECORD_RECORD_H
+#define STRATA_RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "kernel/programs.h"
+#include "profile/profile.h"
+
+struct record_options {
+	const pid_t *pids; /* processes to watch; NULL with command or all */
+	size_t pid_count;
+	char *const *command;        /* argv of a command to start and watch, NULL-terminated; or NULL */
+	bool all;                    /* everything on the machine */
+	unsigned int frequency;      /* samples per second and CPU, 1 .. 10000 */
+	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */
+	enum walk_strategy strategy; /* how the kernel part walks long stacks; for tests */
+	bool verify;                 /* have a share of the native stacks unwound a second time (record/verify.h) */
+	uint64_t max_memory; /* bytes of samples to be held: beyond, the rarest stacks are dropped; 0: no bound */
+	bool function;       /* Python frames carry the function's first line instead of the current one */
+	bool verbose;
+	bool progress;     /* draw a progress line on stderr */
+	double started_at; /* CLOCK_MONOTONIC seconds when the program started, for startup_ms */
+};
+
+struct record_result {
+	int command_status; /* exit status of the command in the shell's convention (128 + signal); 0 without one */
+	bool interrupted;   /* ended by a signal */
+};
+
+/* Records into `profile`. 0, or a negative errno and a diag. */
+int record_run(const struct record_options *options, struct profile *profile, struct record_result *ret,
+	       struct diag *diag);
+
+#endif

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/loss.h"
+#include "python/lines.h"
+#include "record/merge.h"
+
+#define NO_FRAME UINT32_MAX
+
+struct report {
+	struct watch *watch;
+	const struct store *store;
+	const struct report_options *options;
+	struct profile *profile;
+	struct profile_quality *quality;
+	uint32_t *python_frames; /* profile frame of each Python location; NO_FRAME: not to be shown */
+	VEC(uint8_t) roles;      /* of the stack at hand */
+	VEC(bool) entry;
+	VEC(uint32_t) python;
+	VEC(struct merge_frame) merged;
+	VEC(uint32_t) stack; /* profile frames, outermost first */
+};
+
+static int add_frame(struct report *report, enum frame_layer layer, const char *name, const char *file, int line,
+		     uint32_t *ret)
+{
+	const struct frame frame = {.layer = layer, .name = name, .file = file, .line = line};
+
+	return profile_frame(report->profile, &frame, ret);
+}
+
+/* The address of a location, all of which are named by now. */
+static uint64_t location_of(const struct report *report, uint32_t number)
+{
+	return report->store->locations.at[number].address;
+}
+
+static int name_python(struct report *report)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < report->store->python_locations.count && !err; i++) {
+		const struct python_location *location = &report->store->python_locations.at[i];
+		const struct code *code = store_code_at(report->store, location->code);
+		int line;
+
+		report->python_frames[i] = NO_FRAME;
+		if (!location->code || (code && code->is_trampoline))
+			continue;
+		if (!code) {
+			err = add_frame(report, FRAME_MARK, "[unknown Python function]", "", 0,
+					&report->python_frames[i]);
+			continue;
+		}
+		line = code->firstlineno;
+		if (!report->options->function)
+			line = python_line(code->version, code->table, code->table_size, code->firstlineno,
+					   location->lasti);
+		err = add_frame(report, FRAME_PYTHON, code->name ? code->name : "?", code->file ? code->file : "?",
+				line, &report->python_frames[i]);
+	}
+	return err;
+}
+
+/* Were all code objects of a Python stack read whole? */
+static bool code_complete(const struct report *report, const struct stack *stack)
+{
+	uint32_t i;
+
+	for (i = 0; i < stack->count; i++) {
+		uint32_t number = report->store->python_locations.at[stack->frames[i] >> 1].code;
+		const struct code *code = store_code_at(report->store, number);
+
+		if (number && (!code || !code->complete))
+			return false;
+	}
+	return true;
+}
+
+static int push_mark(struct report *report, const char *text)
+{
+	uint32_t frame;
+	int err = add_frame(report, FRAME_MARK, text, "", 0, &frame);
+
+	return err ? err : vec_push(&report->stack, frame);
+}
+
+/* The frame in place of what is missing at the outer end. */
+static int loss_mark(struct report *report, unsigned int loss, uint32_t *ret)
+{
+	char text[64] = "[truncated]";
+
+	if (loss_kind(loss) != LOSS_KIND_TRUNCATED)
+		snprintf(text, sizeof(text), "[incomplete: %s]", loss_key(loss) ? loss_key(loss) : "?");
+	return add_frame(report, FRAME_MARK, text, "", 0, ret);
+}
+
+/* Merges the user part into report->stack. *loss is what the merge found wrong, *has_python whether it has Python
+ * frames. */
+static int push_user(struct report *report, const struct tally *tally, const struct stack *native,
+		     const struct stack *python, bool is_borrowed, unsigned int *loss, bool *has_python)
+{
+	struct merge_input input = {.native_rooted = tally->native_loss == LOSS_NONE,
+				    .python_rooted = tally->python_loss == LOSS_NONE};
+	struct merge_result result;
+	bool evaluates = false;
+	uint32_t i;
+
+	report->roles.count = report->entry.count = report->python.count = report->merged.count = 0;
+	input.native_count = native ? native->count : 0;
+	input.python_count = python ? python->count : 0;
+	if (vec_reserve(&report->roles, input.native_count) || vec_reserve(&report->entry, input.python_count) ||
+	    vec_reserve(&report->python, input.python_count) ||
+	    vec_reserve(&report->merged, (size_t)input.native_count + input.python_count))
+		return -ENOMEM;
+	for (i = 0; i < input.native_count; i++) {
+		report->roles.at[i] = LOCATION_ROLE(location_of(report, native->frames[i]));
+		evaluates |= report->roles.at[i] == MERGE_LOOP || report->roles.at[i] == MERGE_HANDLER;
+	}
+	/* posix_spawn()'s child has a stack of its own; vfork()'s goes on on its parent's, loops and all. */
+	if (is_borrowed && input.native_rooted && !evaluates)
+		input.python_count = 0;
+	for (i = 0; i < input.python_count; i++) {
+		report->entry.at[i] = python->frames[i] & PYTHON_FRAME_ENTRY;
+		report->python.at[i] = python->frames[i] >> 1;
+	}
+	input.native = native ? native->frames : NULL;
+	input.role = report->roles.at;
+	input.python = report->python.at;
+	input.is_entry = report->entry.at;
+	result = merge_stacks(&input, report->merged.at);
+	for (i = 0; i < result.count; i++) {
+		const struct merge_frame *frame = &report->merged.at[i];
+		uint32_t id = frame->python ? report->python_frames[frame->frame]
+					    : LOCATION_FRAME(location_of(report, frame->frame));
+
+		if (id == NO_FRAME)
+			continue;
+		if (vec_push(&report->stack, id))
+			return -ENOMEM;
+		*has_python |= frame->python;
+	}
+	if (result.started && *loss == tally->native_loss)
+		*loss = tally->python_loss == LOSS_PY_NO_THREAD ? LOSS_NONE : tally->python_loss;
+	if (*loss == LOSS_NONE && result.switching)
+		*loss = LOSS_PY_SWITCH;
+	if (*loss != LOSS_NONE || (!input.native_rooted && !result.started))
+		return 0;
+	if (evaluates && !(tally->flags & SAMPLE_PYTHON))
+		*loss = tally->flags & SAMPLE_LATE ? LOSS_LATE : LOSS_PY_FACTS;
+	else if (evaluates && tally->python_loss == LOSS_PY_NO_THREAD)
+		*loss = LOSS_PY_NO_THREAD;
+	else if (result.unpaired_groups || (result.unpaired_eval && !result.entering))
+		*loss = LOSS_PY_MISMATCH;
+	else if (python && !code_complete(report, python))
+		*loss = LOSS_PY_CODE;
+	return 0;
+}
+
+/* What the walks themselves say about a sample; the native walk's word comes first. */
+static unsigned int walk_loss(const struct tally *tally, bool missing)
+{
+	if (missing)
+		return LOSS_STACK_MISSING;
+	if (tally->native_loss != LOSS_NONE)
+		return tally->native_loss;
+	/* A thread without a thread state is no loss unless it is in the interpreter, which the merge sees. */
+	return tally->python_loss == LOSS_PY_NO_THREAD ? LOSS_NONE : tally->python_loss;
+}
+
+static void account(struct report *report, const struct tally *tally, unsigned int loss, bool has_python)
+{
+	struct profile_quality *quality = report->quality;
+
+	if (loss == LOSS_NONE) {
+		quality->complete += tally->count;
+	} else {
+		quality->lost[loss] += tally->count;
+		if (loss_kind(loss) == LOSS_KIND_TRUNCATED)
+			quality->truncated += tally->count;
+	}
+	if (has_python)
+		quality->python_samples += tally->count;
+}
+
+/* Was the sample taken while exec replaced the program? */
+static bool in_exec(const struct report *report, const struct stack *kernel)
+{
+	uint32_t i;
+
+	for (i = 0; kernel && i < kernel->count; i++)
+		if (location_of(report, kernel->frames[i]) & LOCATION_IS_EXEC)
+			return true;
+	return false;
+}
+
+static int add_tally(struct report *report, const struct tally *tally)
+{
+	const struct stack *kernel = store_stack_at(report->store, tally->kernel_stack);
+	const struct stack *native = store_stack_at(report->store, tally->native_stack);
+	const struct stack *python = store_stack_at(report->store, tally->python_stack);
+	bool missing = tally->kernel_stack == STACK_MISSING || tally->native_stack == STACK_MISSING ||
+		       tally->python_stack == STACK_MISSING;
+	/* The kernel gives the memory back a moment before exec has its own. */
+	bool is_borrowed = (tally->flags & SAMPLE_VFORK) || in_exec(report, kernel);
+	unsigned int loss = walk_loss(tally, missing), merge_loss = loss;
+	size_t outer = 0, depth; /* frames at the outer end that are not used */
+	bool has_python = false;
+	uint32_t i;
+	int err = 0;
+
+	report->stack.count = 0;
+	if (loss != LOSS_NONE && !missing && in_exec(report, kernel)) {
+		merge_loss = LOSS_NONE;
+		err = push_mark(report, "[exec]");
+	} else if (tally->flags & SAMPLE_EXITING) {
+		err = push_mark(report, "[exit]");
+	} else {
+		/* The first place is for the mark; the merge may be what finds a loss. */
+		err = vec_push(&report->stack, NO_FRAME);
+		if (!err)
+			err = push_user(report, tally, native, python, is_borrowed, &merge_loss, &has_python);
+		outer = merge_loss == LOSS_NONE;
+		if (!err && !outer)
+			err = loss_mark(report, merge_loss, &report->stack.at[0]);
+	}
+	for (i = kernel ? kernel->count : 0; i-- > 0 && !err;)
+		err = vec_push(&report->stack, LOCATION_FRAME(location_of(report, kernel->frames[i])));
+	if (err)
+		return err;
+	depth = report->stack.count - outer;
+	if (depth > report->quality->max_depth)
+		report->quality->max_depth = depth;
+	account(report, tally, merge_loss, has_python);
+	return profile_add(report->profile, tally->comm, (int)tally->tgid, (int)tally->tid, report->stack.at + outer,
+			   (uint32_t)depth, tally->count);
+}
+
+/* The kernel's own count of samples is what everything must sum up to. */
+static void balance(struct report *report, const struct sampler_counters *counters)
+{
+	struct profile_quality *quality = report->quality;
+	uint64_t seen = report->store->samples;
+
+	quality->samples = counters->runs > seen ? counters->runs : seen;
+	quality->lost[LOSS_RING_FULL] += counters->ring_full;
+	seen += counters->ring_full;
+	if (counters->runs > seen)
+		quality->lost[LOSS_INTERNAL] += counters->runs - seen;
+	quality->lost[LOSS_TICKS] = counters->missed_ticks;
+	quality->lost[LOSS_SIDEBAND] = watch_get_counts(report->watch)->sideband_lost;
+	quality->late_samples = watch_get_counts(report->watch)->late;
+	quality->verify = watch_get_counts(report->watch)->verify;
+	quality->unique_stacks = profile_sample_count(report->profile);
+	quality->bpf_run_ns = counters->bpf_run_ns;
+	quality->bpf_runs = counters->bpf_runs;
+	quality->bpf_frames = counters->frames;
+}
+
+static void report_deinit(struct report *report)
+{
+	free(report->python_frames);
+	vec_free(&report->roles);
+	vec_free(&report->entry);
+	vec_free(&report->python);
+	vec_free(&report->merged);
+	vec_free(&report->stack);
+}
+
+int report_build(struct watch *watch, const struct sampler_counters *counters, const struct report_options *options,
+		 struct profile *profile, struct diag *diag)
+{
+	struct report report = {.watch = watch,
+				.store = watch_store(watch),
+				.options = options,
+				.profile = profile,
+				.quality = profile_quality(profile)};
+	size_t i;
+	int err = 0;
+
+	report.python_frames = calloc(report.store->python_locations.count + 1, sizeof(*report.python_frames));
+	if (!report.python_frames)
+		err = -ENOMEM;
+	if (!err)
+		err = watch_name_all(watch);
+	if (!err)
+		err = name_python(&report);
+	for (i = 0; i < report.store->tallies.count && !err; i++)
+		err = add_tally(&report, &report.store->tallies.at[i]);
+	if (!err)
+		balance(&report, counters);
+	report_deinit(&report);
+	return err ? diag_fail(diag, -err, "report.memory", "out of memory while naming frames") : 0;
+}

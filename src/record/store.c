@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/store_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static uint64_t id_value(const struct store *store, uint32_t number)
+{
+	return (uint64_t)(store->turn & 0x7fffffff) << 32 | number;
+}
+
+/* The number + 1 of an id, which is thereby named; 0 when it is not known. */
+static uint32_t id_find(const struct store *store, struct table *ids, uint64_t id)
+{
+	uint64_t value;
+
+	if (!id || !table_get(ids, id, &value))
+		return 0;
+	if (value >> 32 != (store->turn & 0x7fffffff))
+		table_set(ids, id, id_value(store, ID_NUMBER(value))); /* replaces: cannot fail */
+	return ID_NUMBER(value);
+}
+
+static void code_release(struct store *store, struct code *code)
+{
+	if (!code || --code->users)
+		return;
+	store->content_bytes -= code->table_size + sizeof(*code);
+	free(code->name);
+	free(code->file);
+	free(code->table);
+	free(code);
+}
+
+void store_deinit(struct store *store)
+{
+	size_t i;
+
+	for (i = 0; i < store->stacks.count; i++)
+		free(store->stacks.at[i]);
+	for (i = 0; i < store->codes.count; i++)
+		code_release(store, store->codes.at[i]);
+	table_deinit(&store->location_ids);
+	table_deinit(&store->python_location_ids);
+	table_deinit(&store->stack_contents);
+	table_deinit(&store->code_contents);
+	table_deinit(&store->stack_ids);
+	table_deinit(&store->code_ids);
+	table_deinit(&store->tally_ids);
+	vec_free(&store->locations);
+	vec_free(&store->python_locations);
+	vec_free(&store->stacks);
+	vec_free(&store->codes);
+	vec_free(&store->tallies);
+	vec_free(&store->missing);
+}
+
+int store_location(struct store *store, const struct location *location, uint32_t *ret)
+{
+	uint64_t key =
+		location->address ^ ((uint64_t)location->object << 1 | location->is_return) * 0x9e3779b97f4a7c15ull;
+	uint64_t found;
+
+	for (;; key++) { /* two that meet at a key are told apart here */
+		const struct location *old;
+
+		if (!key)
+			continue;
+		if (!table_get(&store->location_ids, key, &found))
+			break;
+		old = &store->locations.at[found - 1];
+		if (old->object == location->object && old->is_return == location->is_return &&
+		    old->address == location->address) {
+			*ret = (uint32_t)found - 1;
+			return 0;
+		}
+	}
+	if (vec_push(&store->locations, *location) || table_set(&store->location_ids, key, store->locations.count))
+		return -ENOMEM;
+	*ret = (uint32_t)store->locations.count - 1;
+	return 0;
+}
+
+int store_add_python_location(struct store *store, const struct python_location *location, uint32_t *ret)
+{
+	uint64_t key = ((uint64_t)location->code << 32 | (uint32_t)location->lasti) * 0x9e3779b97f4a7c15ull, found;
+
+	if (!key)
+		key = 1;
+	for (; table_get(&store->python_location_ids, key, &found); key++) {
+		const struct python_location *old = &store->python_locations.at[found - 1];
+
+		if (old->code == location->code && old->lasti == location->lasti) {
+			*ret = (uint32_t)found - 1;
+			return 0;
+		}
+	}
+	if (vec_push(&store->python_locations, *location) ||
+	    table_set(&store->python_location_ids, key, store->python_locations.count))
+		return -ENOMEM;
+	*ret = (uint32_t)store->python_locations.count - 1;
+	return 0;
+}
+
+int store_python_location(struct store *store, uint64_t code, int32_t lasti, uint32_t *ret)
+{
+	struct python_location location = {.code = id_find(store, &store->code_ids, code), .lasti = lasti};
+
+	if (code && !location.code) { /* it may still arrive */
+		if (vec_push(&store->codes, NULL) ||
+		    table_set(&store->code_ids, code, id_value(store, (uint32_t)store->codes.count)))
+			return -ENOMEM;
+		location.code = (uint32_t)store->codes.count;
+	}
+	return store_add_python_location(store, &location, ret);
+}
+
+bool store_has_stack(struct store *store, uint64_t id)
+{
+	return id_find(store, &store->stack_ids, id);
+}
+
+int store_add_stack(struct store *store, bool is_python, const uint32_t *frames, uint32_t count, uint32_t *ret)
+{
+	size_t bytes = count * sizeof(*frames);
+	uint64_t key = XXH3_64bits_withSeed(frames, bytes, is_python), found;
+	struct stack *stack;
+
+	for (;; key++) {
+		if (!key)
+			continue;
+		if (!table_get(&store->stack_contents, key, &found))
+			break;
+		stack = store->stacks.at[found - 1];
+		if (stack->count == count && stack->is_python == is_python && !memcmp(stack->frames, frames, bytes)) {
+			*ret = (uint32_t)found - 1;
+			return 0;
+		}
+	}
+	stack = malloc(sizeof(*stack) + bytes);
+	if (!stack || vec_push(&store->stacks, stack)) {
+		free(stack);
+		return -ENOMEM;
+	}
+	stack->count = count;
+	stack->is_python = is_python;
+	if (bytes)
+		memcpy(stack->frames, frames, bytes);
+	store->content_bytes += sizeof(*stack) + bytes;
+	*ret = (uint32_t)store->stacks.count - 1;
+	return table_set(&store->stack_contents, key, store->stacks.count);
+}
+
+int store_stack(struct store *store, uint64_t id, bool is_python, const uint32_t *frames, uint32_t count)
+{
+	uint32_t number;
+
+	if (store_has_stack(store, id))
+		return 0;
+	if (store_add_stack(store, is_python, frames, count, &number))
+		return -ENOMEM;
+	return table_set(&store->stack_ids, id, id_value(store, number + 1));
+}
+
+const struct stack *store_stack_at(const struct store *store, uint32_t number)
+{
+	return number == STACK_NONE || number > store->stacks.count ? NULL : store->stacks.at[number - 1];
+}
+
+const struct code *store_code_at(const struct store *store, uint32_t number)
+{
+	return !number || number > store->codes.count ? NULL : store->codes.at[number - 1];
+}
+
+/* The number + 1 of a stack that a sample names. */
+static uint32_t resolve(struct store *store, uint64_t id)
+{
+	uint32_t number = id_find(store, &store->stack_ids, id);
+
+	if (!id || number)
+		return number;
+	(void)!vec_push(&store->missing, id); /* without memory it stays missing */
+	return STACK_MISSING;
+}
+
+int store_add_tally(struct store *store, const struct tally *tally)
+{
+	struct tally wanted = *tally, same;
+	uint64_t key, found;
+
+	wanted.count = 0;
+	for (key = XXH3_64bits(&wanted, sizeof(wanted));; key++) {
+		struct tally *old;
+
+		if (!key)
+			continue;
+		if (!table_get(&store->tally_ids, key, &found))
+			break;
+		old = &store->tallies.at[found - 1];
+		same = *old;
+		same.count = 0;
+		if (!memcmp(&same, &wanted, sizeof(same))) {
+			old->count += tally->count;
+			store->samples += tally->count;
+			return 0;
+		}
+	}
+	if (vec_push(&store->tallies, *tally) || table_set(&store->tally_ids, key, store->tallies.count))
+		return -ENOMEM;
+	store->samples += tally->count;
+	return 0;
+}
+
+int store_sample(struct store *store, const struct sample_event *sample)
+{
+	struct tally tally = {};
+
+	tally.kernel_stack = resolve(store, sample->kernel_stack);
+	tally.native_stack = resolve(store, sample->native_stack);
+	tally.python_stack = resolve(store, sample->python_stack);
+	tally.tgid = sample->tgid;
+	tally.tid = sample->tid;
+	memcpy(tally.comm, sample->comm, sizeof(tally.comm));
+	tally.comm[sizeof(tally.comm) - 1] = '\0';
+	/* Bytes after the terminator are whatever was there. */
+	memset(tally.comm + strlen(tally.comm), 0, sizeof(tally.comm) - strlen(tally.comm));
+	tally.native_loss = sample->native_loss;
+	tally.python_loss = sample->python_loss;
+	tally.flags =
+		sample->flags & (SAMPLE_KERNEL_THREAD | SAMPLE_PYTHON | SAMPLE_LATE | SAMPLE_EXITING | SAMPLE_VFORK);
+	tally.count = 1;
+	return store_add_tally(store, &tally);
+}
+
+static char *put_utf8(char *at, uint32_t c)
+{
+	if (c < 0x80) {
+		*at++ = (char)c;
+	} else if (c < 0x800) {
+		*at++ = (char)(0xc0 | c >> 6);
+		*at++ = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		*at++ = (char)(0xe0 | c >> 12);
+		*at++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*at++ = (char)(0x80 | (c & 0x3f));
+	} else {
+		*at++ = (char)(0xf0 | c >> 18);
+		*at++ = (char)(0x80 | (c >> 12 & 0x3f));
+		*at++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*at++ = (char)(0x80 | (c & 0x3f));
+	}
+	return at;
+}
+
+/* A PyUnicodeObject's characters as UTF-8, malloc'd; NULL when there are none or memory is short. */
+static char *decode(const struct code_string *string, const uint8_t *text)
+{
+	uint32_t count, i, c;
+	char *utf8, *at;
+
+	if ((string->kind != 1 && string->kind != 2 && string->kind != 4) || string->bytes > CODE_STRING_MAX)
+		return NULL;
+	count = string->bytes / string->kind;
+	at = utf8 = malloc(count * 4ull + 4);
+	for (i = 0; utf8 && i < count; i++) {
+		if (string->kind == 1) {
+			c = text[i];
+		} else if (string->kind == 2) {
+			uint16_t unit;
+
+			memcpy(&unit, text + i * 2, 2);
+			c = unit;
+		} else {
+			memcpy(&c, text + i * 4, 4);
+		}
+		/*
+		 * Surrogates stand for undecodable bytes of file names (PEP 383); they have no UTF-8. A NUL would end
+		 * the name.
+		 */
+		if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+			c = '?';
+		at = put_utf8(at, c);
+	}
+	if (utf8)
+		strcpy(at, count < string->length ? "…" : "");
+	return utf8;
+}
+
+static struct code *make_code(const struct code_event *event, const uint8_t *table, uint32_t table_size)
+{
+	struct code *code = calloc(1, sizeof(*code));
+
+	if (!code)
+		return NULL;
+	code->version = (uint16_t)event->version;
+	code->firstlineno = event->firstlineno;
+	code->name = decode(&event->qualname, event->text[1]);
+	if (!code->name)
+		code->name = decode(&event->name, event->text[0]);
+	code->file = decode(&event->filename, event->text[2]);
+	code->complete = code->name && code->file && table_size == event->table_size;
+	code->is_trampoline = event->version >= 0x030c && code->name && code->file && !strcmp(code->name, "__init__") &&
+			      !strcmp(code->file, "__init__");
+	code->table = malloc(table_size + 1ull);
+	if (!code->table) {
+		free(code->name);
+		free(code->file);
+		free(code);
+		return NULL;
+	}
+	memcpy(code->table, table, table_size);
+	code->table_size = table_size;
+	return code;
+}
+
+static uint64_t code_key(const struct code *code)
+{
+	uint64_t key = XXH3_64bits_withSeed(code->table, code->table_size, (XXH64_hash_t)code->firstlineno);
+
+	key ^= XXH3_64bits(code->name, strlen(code->name));
+	return key ? key : 1;
+}
+
+static bool same_code(const struct code *a, const struct code *b)
+{
+	return a->version == b->version && a->firstlineno == b->firstlineno && a->table_size == b->table_size &&
+	       !memcmp(a->table, b->table, a->table_size) && !strcmp(a->name, b->name) && !strcmp(a->file, b->file);
+}
+
+struct code *store_adopt_code(struct store *store, struct code *code, uint32_t number)
+{
+	uint64_t key, found;
+
+	for (key = code->complete ? code_key(code) : 0; key; key++) {
+		struct code *old;
+
+		if (!table_get(&store->code_contents, key, &found)) {
+			(void)!table_set(&store->code_contents, key, number); /* without memory it is there twice */
+			break;
+		}
+		old = store->codes.at[found - 1];
+		if (!old || !same_code(old, code))
+			continue;
+		old->users++;
+		return old;
+	}
+	store->content_bytes += code->table_size + sizeof(*code);
+	code->users++;
+	return code;
+}
+
+int store_code(struct store *store, const struct code_event *event, const uint8_t *table, uint32_t table_size)
+{
+	uint32_t number = id_find(store, &store->code_ids, event->id);
+	struct code *code, *old = number ? store->codes.at[number - 1] : NULL;
+
+	if (old && old->complete)
+		return 0;
+	if (!number && vec_push(&store->codes, NULL))
+		return -ENOMEM;
+	if (!number)
+		number = (uint32_t)store->codes.count;
+	code = make_code(event, table, table_size);
+	if (!code)
+		return -ENOMEM;
+	code->users = 1; /* this function */
+	store->codes.at[number - 1] = store_adopt_code(store, code, number);
+	if (code->users == 1) /* it was there already: code_release() takes off what was never added */
+		store->content_bytes += code->table_size + sizeof(*code);
+	code_release(store, code);
+	code_release(store, old);
+	return table_set(&store->code_ids, event->id, id_value(store, number));
+}

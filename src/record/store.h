@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * store: what has arrived from the kernel, kept compactly until the end of the recording: stacks as arrays of location
+ * numbers, code objects, and one tally for each distinct (thread, stacks, outcome). Not thread-safe.
+ *
+ *   the kernel's ids ── stack_ids, code_ids ──► numbers          forgotten when they were not named for a while
+ *   tallies ─► stacks ─► locations, python_locations ─► codes    by content: each once, whichever process it came from
+ *
+ * An id is the kernel's name of a stack or code object of one process. It is needed as long as the kernel may name it;
+ * the content is the result. store_age() forgets old ids, and tells which, so that the kernel sends them again if they
+ * come back. store_rebuild() leaves out what nothing refers to any more and what has become equal, and evicts rare
+ * tallies to keep within a bound. It gives new numbers to all but the ids.
+ */
+#ifndef STRATA_RECORD_STORE_H
+#define STRATA_RECORD_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/events.h"
+#include "base/table.h"
+#include "base/vec.h"
+
+/* A native or kernel address, made independent of where the file was mapped; or the frame that it was found to be. */
+struct location {
+	uint32_t object;  /* file index + LOCATION_FILES, or one of the below */
+	bool is_return;   /* a return address: belongs to the instruction before it */
+	uint64_t address; /* vaddr in the file; the address itself for KERNEL and UNKNOWN; of NAMED, see below */
+};
+enum { LOCATION_KERNEL = 0, LOCATION_UNKNOWN = 1, LOCATION_NAMED = 2, LOCATION_FILES = 3 };
+
+/* The address of a NAMED location: the profile's frame in the low 32 bits, and these. */
+#define LOCATION_FRAME(address) ((uint32_t)(address))
+#define LOCATION_ROLE(address)  ((uint8_t)((address) >> 32 & 7)) /* enum merge_role */
+#define LOCATION_IS_EXEC        (1ull << 35)                     /* the kernel has begun to replace the program */
+
+struct python_location {
+	uint32_t code; /* number + 1; 0: PYTHON_FRAME_EMPTY */
+	int32_t lasti;
+};
+
+/* A stack, innermost first: numbers of locations; of Python stacks, number << 1 | is-entry. */
+struct stack {
+	uint32_t count;
+	bool is_python;
+	uint32_t frames[];
+};
+
+struct code {
+	uint32_t users; /* numbers that stand for it */
+	uint16_t version;
+	int firstlineno;
+	char *name, *file; /* UTF-8; name is the qualified one where there is one */
+	uint8_t *table;
+	uint32_t table_size;
+	bool complete; /* names and table are all there */
+	/*
+	 * CPython's own _Py_InitCleanup (3.12 on, Python/specialize.c): stands between the caller of a class and its
+	 * __init__, is in no source, and no traceback shows it.
+	 */
+	bool is_trampoline;
+};
+
+#define STACK_NONE    0          /* the sample has no such stack */
+#define STACK_MISSING UINT32_MAX /* it has one, which did not arrive */
+
+struct tally {
+	uint32_t kernel_stack, native_stack, python_stack; /* number + 1, or STACK_* */
+	uint32_t tgid, tid;
+	char comm[16];
+	uint16_t native_loss, python_loss;
+	uint32_t flags;
+	uint32_t pad; /* tallies are compared as bytes */
+	uint64_t count;
+};
+
+struct store {
+	struct table location_ids; /* hash → number + 1 */
+	VEC(struct location) locations;
+	struct table python_location_ids; /* hash → number + 1 */
+	VEC(struct python_location) python_locations;
+	struct table stack_contents; /* hash → number + 1 */
+	VEC(struct stack *) stacks;
+	struct table code_contents;       /* hash → number + 1, of complete ones */
+	VEC(struct code *) codes;         /* NULL: was named by a frame, and has not arrived */
+	struct table stack_ids, code_ids; /* the kernel's id → number + 1, and when it was named: see store.c */
+	struct table tally_ids;           /* hash → number + 1 */
+	VEC(struct tally) tallies;
+	/* Ids of stacks that samples named and that are not here: for the caller to have sent again. */
+	VEC(uint64_t) missing;
+	uint64_t samples;       /* sum of the tallies */
+	uint64_t content_bytes; /* of stacks and codes */
+	uint32_t turn;          /* goes up with store_age() */
+};
+
+void store_deinit(struct store *store);
+
+/* 0 or -ENOMEM each. */
+int store_location(struct store *store, const struct location *location, uint32_t *ret);
+int store_python_location(struct store *store, uint64_t code, int32_t lasti, uint32_t *ret);
+int store_sample(struct store *store, const struct sample_event *sample);
+int store_code(struct store *store, const struct code_event *event, const uint8_t *table, uint32_t table_size);
+
+/* Is the stack of an id here? */
+bool store_has_stack(struct store *store, uint64_t id);
+int store_stack(struct store *store, uint64_t id, bool is_python, const uint32_t *frames, uint32_t count);
+
+/* By the numbers of tallies and Python locations; NULL for none and for what is missing. */
+const struct stack *store_stack_at(const struct store *store, uint32_t number);
+const struct code *store_code_at(const struct store *store, uint32_t number);
+
+/*
+ * To be called in turns: forgets the ids that were not named for STORE_TURNS turns. `unsend` is called a turn before,
+ * with each of them: from then on the kernel must take it as not sent. How many there were.
+ */
+#define STORE_TURNS 6
+size_t store_age(struct store *store, void (*unsend)(void *context, uint64_t id), void *context);
+
+/* Bytes of memory that the store holds. */
+uint64_t store_bytes(const struct store *store);
+
+/*
+ * Makes the store anew from what its tallies and its recent ids need, merging what is equal. With a `threshold` the
+ * samples of tallies that count no more become one tally for each program's name, with LOSS_EVICTED, and recent ids are
+ * not spared: a sample that is on its way just then counts as LOSS_STACK_MISSING. `unsend`: as above. How many samples
+ * were evicted is added to *evicted. 0, or -ENOMEM with the store as it was.
+ */
+int store_rebuild(struct store *store, uint64_t threshold, void (*unsend)(void *context, uint64_t id), void *context,
+		  uint64_t *evicted);
+
+#endif

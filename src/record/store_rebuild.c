@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The store's memory: forgetting ids, and making the store anew within a bound. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/loss.h"
+#include "record/store_parts.h"
+
+/* Forgets what is dying, and lets die what is old. */
+static size_t age(struct store *store, struct table *ids, void (*unsend)(void *context, uint64_t id), void *context)
+{
+	VEC(uint64_t) gone = {};
+	struct table_slot *slot;
+	size_t at = 0, i, count = 0;
+
+	while ((slot = table_next(ids, &at))) {
+		if (slot->value & ID_DYING) {
+			(void)!vec_push(&gone, slot->key); /* without memory it goes the next time */
+		} else if (((store->turn - ID_TURN(slot->value)) & 0x7fffffff) >= STORE_TURNS) {
+			slot->value |= ID_DYING;
+			unsend(context, slot->key);
+			count++;
+		}
+	}
+	for (i = 0; i < gone.count; i++)
+		table_remove(ids, gone.at[i]);
+	vec_free(&gone);
+	return count;
+}
+
+size_t store_age(struct store *store, void (*unsend)(void *context, uint64_t id), void *context)
+{
+	store->turn++;
+	return age(store, &store->stack_ids, unsend, context) + age(store, &store->code_ids, unsend, context);
+}
+
+static uint64_t table_bytes(const struct table *table)
+{
+	return table->capacity * sizeof(struct table_slot);
+}
+
+uint64_t store_bytes(const struct store *store)
+{
+	return table_bytes(&store->location_ids) + table_bytes(&store->python_location_ids) +
+	       table_bytes(&store->stack_contents) + table_bytes(&store->code_contents) +
+	       table_bytes(&store->stack_ids) + table_bytes(&store->code_ids) + table_bytes(&store->tally_ids) +
+	       store->locations.capacity * sizeof(*store->locations.at) +
+	       store->python_locations.capacity * sizeof(*store->python_locations.at) +
+	       (store->stacks.capacity + store->codes.capacity) * sizeof(void *) +
+	       store->tallies.capacity * sizeof(*store->tallies.at) + store->content_bytes;
+}
+
+/* The new numbers of the old store's things, + 1; 0: not moved yet. */
+struct move {
+	struct store *from, *to;
+	uint32_t *locations, *python_locations, *stacks, *codes;
+	VEC(uint32_t) frames;
+};
+
+static int move_code(struct move *move, uint32_t number, uint32_t *ret)
+{
+	uint32_t *moved = &move->codes[number - 1];
+
+	if (!*moved) {
+		struct code *code = move->from->codes.at[number - 1];
+
+		if (vec_push(&move->to->codes, NULL))
+			return -ENOMEM;
+		*moved = (uint32_t)move->to->codes.count;
+		move->to->codes.at[*moved - 1] = code ? store_adopt_code(move->to, code, *moved) : NULL;
+	}
+	*ret = *moved;
+	return 0;
+}
+
+static int move_frame(struct move *move, bool is_python, uint32_t frame, uint32_t *ret)
+{
+	uint32_t old = is_python ? frame >> 1 : frame, new, *moved;
+	struct python_location location;
+	int err = 0;
+
+	moved = is_python ? &move->python_locations[old] : &move->locations[old];
+	if (!*moved && is_python) {
+		location = move->from->python_locations.at[old];
+		if (location.code)
+			err = move_code(move, location.code, &location.code);
+		if (!err)
+			err = store_add_python_location(move->to, &location, &new);
+		*moved = err ? 0 : new + 1;
+	} else if (!*moved) {
+		err = store_location(move->to, &move->from->locations.at[old], &new);
+		*moved = err ? 0 : new + 1;
+	}
+	*ret = is_python ? (*moved - 1) << 1 | (frame & 1) : *moved - 1;
+	return err;
+}
+
+static int move_stack(struct move *move, uint32_t number, uint32_t *ret)
+{
+	const struct stack *stack = store_stack_at(move->from, number);
+	uint32_t *moved, i;
+	int err = 0;
+
+	*ret = number;
+	if (!stack) /* none, or missing */
+		return 0;
+	moved = &move->stacks[number - 1];
+	if (!*moved) {
+		move->frames.count = 0;
+		if (vec_reserve(&move->frames, stack->count + 1ull))
+			return -ENOMEM;
+		for (i = 0; i < stack->count && !err; i++)
+			err = move_frame(move, stack->is_python, stack->frames[i], &move->frames.at[i]);
+		if (!err)
+			err = store_add_stack(move->to, stack->is_python, move->frames.at, stack->count, moved);
+		*moved += !err;
+	}
+	*ret = *moved;
+	return err;
+}
+
+static int move_tallies(struct move *move, uint64_t threshold, uint64_t *evicted)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < move->from->tallies.count && !err; i++) {
+		struct tally tally = move->from->tallies.at[i];
+
+		if (tally.count <= threshold && tally.native_loss != LOSS_EVICTED) {
+			*evicted += tally.count;
+			tally.kernel_stack = tally.native_stack = tally.python_stack = STACK_NONE;
+			tally.tgid = tally.tid = tally.flags = tally.python_loss = 0;
+			tally.native_loss = LOSS_EVICTED;
+		}
+		err = move_stack(move, tally.kernel_stack, &tally.kernel_stack);
+		if (!err)
+			err = move_stack(move, tally.native_stack, &tally.native_stack);
+		if (!err)
+			err = move_stack(move, tally.python_stack, &tally.python_stack);
+		if (!err)
+			err = store_add_tally(move->to, &tally);
+	}
+	return err;
+}
+
+/*
+ * Ids that were named lately are kept with what they stand for, `turns` back: samples that name them may be on their
+ * way. Of the others those whose content stays.
+ */
+static int move_ids(struct move *move, uint32_t turns)
+{
+	struct store *from = move->from;
+	struct table_slot *slot;
+	uint32_t number;
+	size_t at;
+	int err = 0;
+
+	for (at = 0; !err && (slot = table_next(&from->stack_ids, &at));) {
+		bool recent = ((from->turn - ID_TURN(slot->value)) & 0x7fffffff) < turns;
+
+		if (!recent && !move->stacks[ID_NUMBER(slot->value) - 1])
+			continue;
+		err = move_stack(move, ID_NUMBER(slot->value), &number);
+		if (!err)
+			err = table_set(&move->to->stack_ids, slot->key,
+					(slot->value & ~(uint64_t)UINT32_MAX) | number);
+	}
+	for (at = 0; !err && (slot = table_next(&from->code_ids, &at));) {
+		bool recent = ((from->turn - ID_TURN(slot->value)) & 0x7fffffff) < turns;
+
+		if (!recent && !move->codes[ID_NUMBER(slot->value) - 1])
+			continue;
+		err = move_code(move, ID_NUMBER(slot->value), &number);
+		if (!err)
+			err = table_set(&move->to->code_ids, slot->key, (slot->value & ~(uint64_t)UINT32_MAX) | number);
+	}
+	return err;
+}
+
+static void unsend_left(const struct table *from, const struct table *to, void (*unsend)(void *context, uint64_t id),
+			void *context)
+{
+	struct table_slot *slot;
+	size_t at = 0;
+
+	while ((slot = table_next(from, &at)))
+		if (!table_get(to, slot->key, NULL) && !(slot->value & ID_DYING))
+			unsend(context, slot->key);
+}
+
+int store_rebuild(struct store *store, uint64_t threshold, void (*unsend)(void *context, uint64_t id), void *context,
+		  uint64_t *evicted)
+{
+	struct store to = {.turn = store->turn};
+	struct move move = {.from = store, .to = &to};
+	uint64_t more = 0;
+	int err = -ENOMEM;
+
+	move.locations = calloc(store->locations.count + 1, sizeof(uint32_t));
+	move.python_locations = calloc(store->python_locations.count + 1, sizeof(uint32_t));
+	move.stacks = calloc(store->stacks.count + 1, sizeof(uint32_t));
+	move.codes = calloc(store->codes.count + 1, sizeof(uint32_t));
+	if (move.locations && move.python_locations && move.stacks && move.codes)
+		err = move_tallies(&move, threshold, &more);
+	if (!err)
+		err = move_ids(&move, threshold ? 0 : 2);
+	if (err) {
+		store_deinit(&to);
+	} else {
+		unsend_left(&store->stack_ids, &to.stack_ids, unsend, context);
+		unsend_left(&store->code_ids, &to.code_ids, unsend, context);
+		store_deinit(store);
+		*store = to;
+		*evicted += more;
+	}
+	free(move.locations);
+	free(move.python_locations);
+	free(move.stacks);
+	free(move.codes);
+	vec_free(&move.frames);
+	return err;
+}

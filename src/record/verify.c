@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/verify.h"
+
+#include <elfutils/libdwfl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/table.h"
+#include "base/vec.h"
+
+#define SESSIONS_MAX 64 /* a session holds the file's tables as libdw has them: some MB */
+#define PAGE_BYTES   4096u
+#define ADDRESS      ((uint64_t)~NATIVE_RETURN_ADDRESS)
+#define TOLD_MAX     10 /* differences that are printed */
+
+struct session {
+	Dwfl *dwfl;
+	uint32_t changes; /* of the process, when it was begun */
+	struct verifier *verifier;
+};
+
+struct verifier {
+	struct table sessions;              /* process → struct session * */
+	const struct verify_sample *sample; /* at hand */
+	VEC(uint64_t) frames;               /* libdw's, as strata writes them */
+	bool cut;                           /* libdw asked for memory that was not copied */
+	bool verbose;
+	unsigned int told;
+};
+
+struct verifier *verifier_create(bool verbose)
+{
+	struct verifier *verifier = calloc(1, sizeof(*verifier));
+
+	if (verifier)
+		verifier->verbose = verbose;
+	return verifier;
+}
+
+static void session_end(struct session *session)
+{
+	if (session->dwfl)
+		dwfl_end(session->dwfl);
+	free(session);
+}
+
+static void end_all(struct verifier *verifier)
+{
+	struct table_slot *slot;
+	size_t at = 0;
+
+	while ((slot = table_next(&verifier->sessions, &at)))
+		session_end((struct session *)(uintptr_t)slot->value);
+	table_deinit(&verifier->sessions);
+	verifier->sessions = (struct table){};
+}
+
+void verifier_destroy(struct verifier *verifier)
+{
+	if (!verifier)
+		return;
+	end_all(verifier);
+	vec_free(&verifier->frames);
+	free(verifier);
+}
+
+void verifier_forget(struct verifier *verifier, const struct process *process)
+{
+	uint64_t found;
+
+	if (!table_get(&verifier->sessions, (uint64_t)(uintptr_t)process, &found))
+		return;
+	table_remove(&verifier->sessions, (uint64_t)(uintptr_t)process);
+	session_end((struct session *)(uintptr_t)found);
+}
+
+/* What libdw asks of a process: one thread, with these registers and this memory. */
+
+static pid_t next_thread(Dwfl *dwfl, void *context, void **thread)
+{
+	const struct session *session = context;
+
+	(void)dwfl;
+	if (*thread)
+		return 0;
+	*thread = context;
+	return (pid_t)session->verifier->sample->snapshot->tid;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *context, void **thread)
+{
+	(void)dwfl;
+	(void)tid;
+	*thread = context;
+	return true;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *context)
+{
+	struct verifier *verifier = ((struct session *)context)->verifier;
+	const struct snapshot_event *snapshot = verifier->sample->snapshot;
+	uint64_t at = address - snapshot->stack_start;
+
+	(void)dwfl;
+	if (address < snapshot->stack_start || snapshot->stack_size < sizeof(*ret) ||
+	    at > snapshot->stack_size - sizeof(*ret) || !(snapshot->pages >> at / PAGE_BYTES & 1) ||
+	    !(snapshot->pages >> (at + sizeof(*ret) - 1) / PAGE_BYTES & 1)) {
+		verifier->cut = true;
+		return false;
+	}
+	memcpy(ret, verifier->sample->bytes + at, sizeof(*ret));
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *context)
+{
+	const struct snapshot_event *snapshot = ((struct session *)context)->verifier->sample->snapshot;
+	Dwarf_Word registers[17];
+	size_t i;
+
+	for (i = 0; i < 17; i++)
+		registers[i] = snapshot->registers[i];
+	dwfl_thread_state_register_pc(thread, snapshot->pc);
+	return dwfl_thread_state_registers(thread, 0, 17, registers);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_memory,
+	.set_initial_registers = set_registers,
+};
+
+static int no_debuginfo(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
+			const char *link, GElf_Word crc, char **found)
+{
+	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
+	return -1;
+}
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = no_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+/* This process's vDSO as a file, which is what libdw reads. */
+static int vdso_file(void)
+{
+	const uint8_t *image = (const uint8_t *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	int fd = image ? memfd_create("vdso", MFD_CLOEXEC) : -1;
+
+	/* One or two pages; the second is there where the image needs it, and write() fails where it is not. */
+	if (fd >= 0 && write(fd, image, PAGE_BYTES) == PAGE_BYTES)
+		(void)!write(fd, image + PAGE_BYTES, PAGE_BYTES);
+	return fd;
+}
+
+/* Tells libdw of a mapped file. Several mappings of one file have the same bias: libdw takes it once. */
+static void report_mapping(struct session *session, struct objects *objects, const struct process_mapping *mapping)
+{
+	const struct object *object = objects_at(objects, mapping->file->index);
+	uint64_t vaddr;
+	char name[32];
+	int fd;
+
+	if (!object || !object->readable || !object_vaddr(object, mapping, mapping->start, &vaddr))
+		return;
+	fd = mapping->file->kind == FILE_VDSO ? vdso_file() : foreign_descriptor(object->content);
+	snprintf(name, sizeof(name), "%" PRIu32 "-%" PRIx64, mapping->file->index, mapping->start - vaddr);
+	if (fd >= 0 && !dwfl_report_elf(session->dwfl, name, mapping->file->path, fd, mapping->start - vaddr, true))
+		close(fd);
+}
+
+static struct session *session_begin(struct verifier *verifier, struct objects *objects, const struct process *process)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	size_t i;
+
+	if (!session)
+		return NULL;
+	session->verifier = verifier;
+	session->changes = process->changes;
+	session->dwfl = dwfl_begin(&callbacks);
+	if (session->dwfl) {
+		dwfl_report_begin(session->dwfl);
+		for (i = 0; i < process->mappings.count; i++)
+			if (process->mappings.at[i].to == UINT64_MAX)
+				report_mapping(session, objects, &process->mappings.at[i]);
+		dwfl_report_end(session->dwfl, NULL, NULL);
+	}
+	if (!session->dwfl || !dwfl_attach_state(session->dwfl, NULL, process->pid, &thread_callbacks, session)) {
+		session_end(session);
+		return NULL;
+	}
+	return session;
+}
+
+static struct session *session_of(struct verifier *verifier, struct objects *objects, const struct process *process)
+{
+	struct session *session;
+	uint64_t found;
+
+	if (table_get(&verifier->sessions, (uint64_t)(uintptr_t)process, &found)) {
+		session = (struct session *)(uintptr_t)found;
+		if (session->changes == process->changes)
+			return session;
+		verifier_forget(verifier, process);
+	}
+	if (verifier->sessions.count >= SESSIONS_MAX)
+		end_all(verifier);
+	session = session_begin(verifier, objects, process);
+	if (session && table_set(&verifier->sessions, (uint64_t)(uintptr_t)process, (uint64_t)(uintptr_t)session)) {
+		session_end(session);
+		return NULL;
+	}
+	return session;
+}
+
+static int take_frame(Dwfl_Frame *frame, void *context)
+{
+	struct verifier *verifier = context;
+	bool exact; /* not a return address */
+	Dwarf_Addr pc;
+
+	if (!dwfl_frame_pc(frame, &pc, &exact))
+		return DWARF_CB_ABORT;
+	if (vec_push(&verifier->frames, exact ? pc : pc | NATIVE_RETURN_ADDRESS))
+		return DWARF_CB_ABORT;
+	/* It has no limit of its own against a stack that leads in a circle. */
+	return verifier->frames.count > verifier->sample->count + 16ull ? DWARF_CB_ABORT : DWARF_CB_OK;
+}
+
+static void tell(struct verifier *verifier, size_t first, const char *words)
+{
+	const struct verify_sample *sample = verifier->sample;
+	size_t i;
+
+	if (!verifier->verbose || verifier->told++ >= TOLD_MAX)
+		return;
+	fprintf(stderr, "verify: %d/%u: %s at frame %zu of %u\n", sample->process->pid, sample->snapshot->tid, words,
+		first, sample->count);
+	for (i = first ? first - 1 : 0; i < first + 3; i++)
+		fprintf(stderr, "verify:   %3zu strata %#18" PRIx64 "  libdw %#18" PRIx64 "\n", i,
+			i < sample->count ? sample->frames[i] & ADDRESS : 0,
+			i < verifier->frames.count ? verifier->frames.at[i] & ADDRESS : 0);
+}
+
+void verifier_compare(struct verifier *verifier, struct objects *objects, const struct verify_sample *sample,
+		      struct profile_verify *ret)
+{
+	struct session *session = session_of(verifier, objects, sample->process);
+	size_t i, count = 0;
+
+	if (!session)
+		return;
+	verifier->sample = sample;
+	verifier->frames.count = 0;
+	verifier->cut = false;
+	dwfl_getthread_frames(session->dwfl, (pid_t)sample->snapshot->tid, take_frame, verifier);
+	/* The address itself, as both may call the frame that a signal interrupted by other names. */
+	for (i = 0; i < sample->count && i < verifier->frames.count; i++)
+		if ((sample->frames[i] ^ verifier->frames.at[i]) & ADDRESS)
+			break;
+	count = i;
+	ret->samples++;
+	if (count < sample->count && count < verifier->frames.count) {
+		ret->differ++;
+		tell(verifier, count, "another frame");
+	} else if (count == sample->count && count == verifier->frames.count) {
+		ret->agree++;
+	} else if (count < sample->count) {
+		*(verifier->cut ? &ret->cut : &ret->shorter) += 1;
+		tell(verifier, count, verifier->cut ? "libdw is at the end of the copy" : "libdw ends");
+	} else {
+		ret->longer++;
+		tell(verifier, count, "libdw goes on");
+	}
+}

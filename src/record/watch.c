@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/watch_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define REAP_AFTER_NS 3000000000ull /* a sample is not older than this when it is read */
+#define REAP_EVERY_NS 1000000000ull
+/* After this the side-band, signals and the clock have their turn, however much comes. */
+#define DRAIN_NS 200000000ull
+
+uint64_t watch_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* Called when a process is forgotten. Its pid may be another's by now: that one's entries stay. */
+static void release(struct process *process)
+{
+	struct watched *watched = process->user;
+	struct watch *watch = watched->watch;
+
+	if (watched->entry.generation)
+		tables_withdraw(sampler_tables(watch->sampler), (uint32_t)process->pid, &watched->entry, watch_now());
+	watch_unpin(watch, watched);
+	if (watch->verifier)
+		verifier_forget(watch->verifier, process);
+	if (processes_find(watch->processes, process->pid, UINT64_MAX) == process)
+		sampler_forget(watch->sampler, process->pid, process->ended);
+	vec_free(&watched->pins);
+	free(watched);
+}
+
+static void free_user(struct process *process)
+{
+	struct watched *watched = process->user;
+
+	vec_free(&watched->pins);
+	free(watched);
+}
+
+int watch_create(const struct watch_options *options, struct sampler *sampler, struct sideband *sideband,
+		 struct profile *profile, struct watch **ret, struct diag *diag)
+{
+	struct watch *watch = calloc(1, sizeof(*watch));
+
+	if (!watch)
+		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
+	watch->sampler = sampler;
+	watch->sideband = sideband;
+	watch->foreign = options->files;
+	watch->everything = options->everything;
+	watch->max_memory = options->max_memory;
+	watch->publish_ns = options->publish_ns;
+	watch->profile = profile;
+	if (options->verify)
+		watch->verifier = verifier_create(options->verbose);
+	watch->processes = processes_create();
+	watch->objects = objects_create(options->files);
+	watch->walker = late_walker_create(sampler_tables(sampler));
+	watch->reaped_at = watch_now();
+	if (!watch->processes || !watch->objects || !watch->walker || (options->verify && !watch->verifier)) {
+		watch_destroy(watch);
+		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
+	}
+	*ret = watch;
+	return 0;
+}
+
+void watch_destroy(struct watch *watch)
+{
+	struct table_slot *slot;
+	size_t at = 0;
+
+	if (!watch)
+		return;
+	processes_destroy(watch->processes, free_user);
+	objects_destroy(watch->objects);
+	late_walker_destroy(watch->walker);
+	verifier_destroy(watch->verifier);
+	store_deinit(&watch->store);
+	vec_free(&watch->dirty);
+	vec_free(&watch->entries);
+	vec_free(&watch->files);
+	vec_free(&watch->frames);
+	table_deinit(&watch->late);
+	vec_free(&watch->late_samples);
+	while ((slot = table_next(&watch->perf_maps, &at)))
+		if (slot->value > 1)
+			perf_map_destroy((struct perf_map *)(uintptr_t)slot->value);
+	table_deinit(&watch->perf_maps);
+	free(watch);
+}
+
+struct watched *watched_of(struct watch *watch, struct process *process)
+{
+	struct watched *watched = process->user;
+
+	if (!watched) {
+		watched = calloc(1, sizeof(*watched));
+		if (!watched)
+			return NULL;
+		watched->watch = watch;
+		watched->process = process;
+		process->user = watched;
+	}
+	return watched;
+}
+
+static void mark_dirty(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+
+	if (!watched || watched->dirty)
+		return;
+	if (vec_push(&watch->dirty, process))
+		watch->err = -ENOMEM;
+	else
+		watched->dirty = true;
+}
+
+/* After exec nothing of before holds; the kernel part knows by itself. */
+static void handle_exec(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+
+	if (!watched)
+		return;
+	/* When another thread than the main one calls exec, the main one's end was told before. */
+	if (process->older && process->older->user)
+		watched->wanted |= ((struct watched *)process->older->user)->wanted;
+	if (watched->entry.generation)
+		tables_withdraw(sampler_tables(watch->sampler), (uint32_t)process->pid, &watched->entry, watch_now());
+	watched->entry = (struct process_entry){};
+	watch_unpin(watch, watched);
+	if (watched->python)
+		sampler_no_python(watch->sampler, process->pid);
+	watched->python = false;
+}
+
+/* A child is known as its parent was; the kernel part has copied where Python is, if it was told in time. */
+static void handle_fork(struct watch *watch, struct process *parent, struct process *child)
+{
+	struct watched *from = parent ? parent->user : NULL, *to = watched_of(watch, child);
+
+	if (!to)
+		return;
+	to->wanted = from && from->wanted;
+	if (from && (from->entry.generation || from->python || from->wanted))
+		mark_dirty(watch, child);
+}
+
+/* The perf map of a process that ran code without a file, read while it lived if possible; NULL when there is none. */
+static const struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
+{
+	struct watch *watch = context;
+	uint64_t found;
+
+	if (!table_get(&watch->perf_maps, file->index + 1ull, &found)) {
+		struct perf_map *map = perf_map_load(watch->foreign, file->pid);
+
+		found = map ? (uint64_t)(uintptr_t)map : 1;
+		if (table_set(&watch->perf_maps, file->index + 1ull, found)) {
+			perf_map_destroy(map);
+			return NULL;
+		}
+	}
+	return found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
+}
+
+/* A process that ran generated code is about to take its perf map's owner away. */
+static void handle_exit(struct watch *watch, const struct process *process)
+{
+	if (process->anonymous)
+		perf_map_of(watch, process->anonymous);
+}
+
+/* A file system answers again: what could not be read is read, and told to the kernel. */
+static void publish_anew(struct watch *watch)
+{
+	struct process *process;
+	size_t at = 0;
+
+	objects_retry(watch->objects);
+	while ((process = processes_next(watch->processes, &at))) {
+		struct watched *watched = process->user;
+
+		if (!watched || !watched->entry.generation || process->ended != UINT64_MAX)
+			continue;
+		watched->published_changes = process->changes - 1;
+		mark_dirty(watch, process);
+	}
+}
+
+static void rescan_living(struct watch *watch)
+{
+	struct process *process;
+	size_t at = 0;
+
+	while ((process = processes_next(watch->processes, &at)))
+		if (process->user)
+			process->scanned = false; /* read again when its next sample is late */
+}
+
+/*
+ * A file may have been overwritten in place since it was opened, or its inode be another file's now. What was mapped
+ * before keeps what is known of it.
+ */
+static int check_content(struct watch *watch, const struct sideband_event *event, struct process *process)
+{
+	const struct process_mapping *mapping = process_find_mapping(process, event->start, event->time);
+	const struct object *object = mapping ? objects_at(watch->objects, mapping->file->index) : NULL;
+
+	if (!object || !object_changed(object))
+		return 0;
+	processes_renew_file(watch->processes, mapping->file);
+	return processes_mmap(watch->processes, event->pid, event->time, event->start, event->size, event->offset,
+			      event->device, event->inode, event->path, &process);
+}
+
+static void handle_sideband(void *context, const struct sideband_event *event)
+{
+	struct watch *watch = context;
+	struct process *process = NULL, *parent;
+	int err = 0;
+
+	switch (event->type) {
+	case SIDEBAND_MMAP:
+		err = processes_mmap(watch->processes, event->pid, event->time, event->start, event->size,
+				     event->offset, event->device, event->inode, event->path, &process);
+		if (!err)
+			err = check_content(watch, event, process);
+		if (process)
+			mark_dirty(watch, process);
+		break;
+	case SIDEBAND_EXEC:
+		err = processes_exec(watch->processes, event->pid, event->time, &process);
+		if (process)
+			handle_exec(watch, process);
+		break;
+	case SIDEBAND_FORK:
+		parent = processes_find(watch->processes, event->parent, event->time);
+		err = processes_fork(watch->processes, event->parent, event->pid, event->time, &process);
+		if (process)
+			handle_fork(watch, parent, process);
+		break;
+	case SIDEBAND_EXIT:
+		/* Threads beside the main one may go on; then end_dead() sees the end. */
+		process = process_has_threads(event->pid) ? processes_find(watch->processes, event->pid, event->time)
+							  : processes_exit(watch->processes, event->pid, event->time);
+		if (process)
+			handle_exit(watch, process);
+		break;
+	case SIDEBAND_LOST:
+		watch->counts.sideband_lost += event->lost;
+		rescan_living(watch);
+		break;
+	}
+	if (err == -ENOMEM)
+		watch->err = err;
+}
+
+/* Takes the changes of living processes to the kernel; what has to wait stays in `dirty`. */
+static int refresh_dirty(struct watch *watch, uint64_t now)
+{
+	uint64_t until = watch->publish_ns ? now + watch->publish_ns : UINT64_MAX;
+	size_t i, kept = 0;
+	int err = 0;
+
+	watch->behind = false;
+	for (i = 0; i < watch->dirty.count; i++) {
+		struct process *process = watch->dirty.at[i];
+		struct watched *watched = process->user;
+		bool living = process->ended == UINT64_MAX && !watch->unpublished;
+		bool late = living && until != UINT64_MAX && watch_now() > until;
+
+		if (late || (living && watch_published_lately(watched, now))) {
+			watch->behind |= late;
+			watch->dirty.at[kept++] = process;
+			continue;
+		}
+		watched->dirty = false;
+		if (living && watch_refresh(watch, process))
+			err = -ENOMEM;
+	}
+	watch->dirty.count = kept;
+	return err;
+}
+
+int watch_drain_sideband(struct watch *watch)
+{
+	uint64_t now = watch_now();
+	size_t i;
+	int err;
+
+	watch->err = 0;
+	err = sideband_drain(watch->sideband, handle_sideband, watch);
+	watch->drained_at = now;
+	/* Python first, of all: its frames cannot be found later, and the tables of another program may take
+	 * milliseconds. */
+	for (i = 0; i < watch->dirty.count; i++)
+		if (watch->dirty.at[i]->ended == UINT64_MAX && watch_is_wanted(watch, watch->dirty.at[i]))
+			watch_find_python(watch, watch->dirty.at[i]);
+	if (refresh_dirty(watch, now))
+		err = -ENOMEM;
+	return err ? err : watch->err;
+}
+
+static int handle_record(void *context, const struct event_header *header, size_t size)
+{
+	struct watch *watch = context;
+	int err = watch_take_record(watch, header, size);
+
+	return !err && !(++watch->records & 255) && watch_now() > watch->drain_until ? -EAGAIN : err;
+}
+
+/* Ends the processes whose exit was not told: the record was lost, or was another thread's. */
+static void end_dead(struct watch *watch)
+{
+	struct process *process;
+	size_t at = 0;
+
+	while ((process = processes_next(watch->processes, &at)))
+		if (process->started < watch->drained_at && kill(process->pid, 0) && errno == ESRCH)
+			processes_exit(watch->processes, process->pid, watch->drained_at);
+}
+
+static int drain(struct watch *watch, uint64_t until)
+{
+	int err = watch_drain_sideband(watch);
+
+	watch->drain_until = until;
+	if (!err)
+		err = sampler_drain(watch->sampler, handle_record, watch);
+	if (err == -EAGAIN)
+		err = 0;
+	if (watch->drained_at > watch->reaped_at + REAP_EVERY_NS) {
+		watch->reaped_at = watch->drained_at;
+		end_dead(watch);
+		processes_reap(watch->processes, watch->drained_at - REAP_AFTER_NS, release);
+		tables_collect(sampler_tables(watch->sampler), watch->drained_at);
+		if (foreign_files_recovered(watch->foreign))
+			publish_anew(watch);
+		if (!err)
+			err = watch_release_stale(watch, watch->drained_at - REAP_AFTER_NS);
+		if (!err)
+			err = watch_tidy(watch);
+	}
+	return err;
+}
+
+int watch_drain(struct watch *watch)
+{
+	return drain(watch, watch_now() + DRAIN_NS);
+}
+
+int watch_finish(struct watch *watch)
+{
+	int err = drain(watch, UINT64_MAX);
+
+	return err ? err : watch_release_stale(watch, UINT64_MAX);
+}
+
+int watch_scan_briefly(struct watch *watch, int pid)
+{
+	struct watched *watched;
+	struct process *process;
+	int err;
+
+	watch->drained_at = watch_now();
+	err = processes_scan(watch->processes, pid, watch->drained_at, &process);
+	if (err)
+		return err;
+	watched = watched_of(watch, process);
+	if (!watched)
+		return -ENOMEM;
+	watched->wanted = true;
+	return 0;
+}
+
+int watch_scan(struct watch *watch, int pid)
+{
+	int err = watch_scan_briefly(watch, pid);
+
+	return err ? err : watch_refresh(watch, processes_find(watch->processes, pid, UINT64_MAX));
+}
+
+static int meet(struct watch *watch, int pid)
+{
+	struct process *process;
+	int err = processes_scan(watch->processes, pid, watch->drained_at, &process);
+
+	if (err)
+		return err;
+	watch_find_python(watch, process);
+	if (process->user && ((struct watched *)process->user)->python)
+		mark_dirty(watch, process);
+	return watch->err;
+}
+
+static int each_process(struct watch *watch, int (*take)(struct watch *watch, int pid))
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int err = 0;
+
+	if (!proc)
+		return -ESRCH;
+	while (!err && (entry = readdir(proc))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid > 0)
+			err = take(watch, pid);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	closedir(proc);
+	return err;
+}
+
+int watch_scan_all(struct watch *watch)
+{
+	return each_process(watch, watch_scan);
+}
+
+int watch_meet_all(struct watch *watch)
+{
+	watch->drained_at = watch_now();
+	return each_process(watch, meet);
+}
+
+bool watch_is_behind(const struct watch *watch)
+{
+	return watch->behind;
+}
+
+void watch_stop_publishing(struct watch *watch)
+{
+	watch->unpublished = true;
+}
+
+const struct store *watch_store(const struct watch *watch)
+{
+	return &watch->store;
+}
+
+struct objects *watch_objects(struct watch *watch)
+{
+	return watch->objects;
+}
+
+const struct watch_counts *watch_get_counts(const struct watch *watch)
+{
+	return &watch->counts;
+}
+
+static struct names names_of(struct watch *watch)
+{
+	return (struct names){.store = &watch->store,
+			      .objects = watch->objects,
+			      .profile = watch->profile,
+			      .perf_map = perf_map_of,
+			      .context = watch};
+}
+
+int watch_name_all(struct watch *watch)
+{
+	const struct names names = names_of(watch);
+
+	return names_give_all(&names);
+}
+
+int watch_name_file(struct watch *watch, const struct mapped_file *file)
+{
+	const struct names names = names_of(watch);
+	int err = names_give(&names, LOCATION_FILES + file->index);
+	uint64_t map;
+
+	if (table_get(&watch->perf_maps, file->index + 1ull, &map)) {
+		table_remove(&watch->perf_maps, file->index + 1ull);
+		if (map > 1)
+			perf_map_destroy((struct perf_map *)(uintptr_t)map);
+	}
+	return err;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * watch: keeps the kernel part told about the processes, and turns what it sends into a store.
+ *
+ *   side-band records ─► processes ─► objects ─► tables, Python facts in the kernel
+ *   ring records ───────────────────────────────► store (addresses → file locations, by the mappings of their moment)
+ *
+ * A process's tables are compiled when they are needed: at once for the processes that were asked for and for those
+ * that run Python (their frames cannot be found later), else when the first sample arrives, which then comes with a
+ * copy of its stack and is finished here.
+ *
+ * Not thread-safe. All memory is released by watch_destroy().
+ */
+#ifndef STRATA_RECORD_WATCH_H
+#define STRATA_RECORD_WATCH_H
+
+#include "kernel/late_walk.h"
+#include "kernel/sampler.h"
+#include "kernel/sideband.h"
+#include "profile/profile.h"
+#include "record/objects.h"
+#include "record/store.h"
+
+struct watch;
+
+struct watch_counts {
+	uint64_t late;          /* samples finished from a snapshot */
+	uint64_t sideband_lost; /* side-band records that did not fit */
+	struct profile_verify verify;
+	uint64_t evicted; /* samples whose stacks were dropped to keep within the bound */
+};
+
+struct watch_options {
+	bool everything;      /* every process may be sampled, else those of watch_scan() and their children */
+	bool verify, verbose; /* have native stacks that come with a copy unwound a second time; print differences */
+	struct foreign_files *files; /* what reads mapped files; borrowed */
+	uint64_t max_memory;         /* bytes that may be held of what was sampled; 0: no bound */
+	uint64_t publish_ns;         /* how long one drain may compile tables; 0: until all are done */
+};
+
+/* Borrows the sampler, the side-band and the profile, which gets frames. */
+int watch_create(const struct watch_options *options, struct sampler *sampler, struct sideband *sideband,
+		 struct profile *profile, struct watch **ret, struct diag *diag);
+void watch_destroy(struct watch *watch);
+
+/* Reads one process, or all processes, from /proc; to be called after the side-band is open and before sampling. 0 or
+ * -ESRCH, -ENOMEM. */
+int watch_scan(struct watch *watch, int pid);
+int watch_scan_all(struct watch *watch);
+
+/* The same for a process that is about to call exec: what it has mapped is only needed if it is sampled before. */
+int watch_scan_briefly(struct watch *watch, int pid);
+
+/*
+ * All processes in less time: the kernel is told where Python is, and the tables of those that run it are compiled by
+ * watch_drain(), for watch_options.publish_ns each time, after others have had their turn.
+ */
+int watch_meet_all(struct watch *watch);
+/* Are there tables that the last watch_drain() had no time for? */
+bool watch_is_behind(const struct watch *watch);
+/* Nothing is walked in the kernel from now on: watch_drain() compiles no more tables. */
+void watch_stop_publishing(struct watch *watch);
+
+/* Takes in what has arrived, for 0.2 s at most: there may be no end of it. 0 or -ENOMEM. */
+int watch_drain(struct watch *watch);
+
+/* After the end of sampling: takes in all that is left; samples whose other part never came are tallied as they are. */
+int watch_finish(struct watch *watch);
+
+/*
+ * Walks a snapshot by what its process had mapped at its moment; learns more, and walks again, if that was not enough.
+ * From then on the kernel part has the process's tables. ret->frames is NULL when the process is not known. 0 or
+ * -ENOMEM.
+ */
+int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
+		    struct late_stack *ret);
+
+/* The file that a process had mapped at an address at some time, and the vaddr; false when that is not known. */
+bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time, struct object **object,
+		  uint64_t *vaddr);
+
+const struct store *watch_store(const struct watch *watch);
+struct objects *watch_objects(struct watch *watch);
+const struct watch_counts *watch_get_counts(const struct watch *watch);
+
+/* Gives every location that has none its frame; after watch_finish(). 0 or -ENOMEM. */
+int watch_name_all(struct watch *watch);
+
+#endif

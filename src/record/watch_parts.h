@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * watch_parts: what watch's files share; nobody else includes it.
+ *
+ *   watch.c          its life, the side-band, the readings of /proc
+ *   watch_publish.c  what the kernel part is told of a process: mappings and Python
+ *   watch_records.c  what the kernel part sends
+ *   watch_tidy.c     what is let go while the recording lasts
+ */
+#ifndef STRATA_RECORD_WATCH_PARTS_H
+#define STRATA_RECORD_WATCH_PARTS_H
+
+#include "kernel/late_walk.h"
+#include "record/names.h"
+#include "record/verify.h"
+#include "record/watch.h"
+
+/* What the kernel was told of a process: struct process.user. */
+struct watched {
+	struct watch *watch;
+	struct process *process;
+	struct process_entry entry; /* generation 0: not published */
+	uint32_t published_changes; /* process.changes at that time */
+	uint64_t changed;           /* when those changes were learnt */
+	uint64_t published_at;
+	uint64_t rescanned;
+	size_t kept;        /* mappings after the last look for those that are gone */
+	VEC(uint32_t) pins; /* indices of the files whose tables `entry` needs */
+	bool wanted;        /* was asked for, or is a child of one that was, or was sampled */
+	bool python;
+	bool dirty; /* in watch.dirty */
+};
+
+struct watch {
+	struct sampler *sampler;
+	struct sideband *sideband;
+	struct foreign_files *foreign;
+	struct processes *processes;
+	struct objects *objects;
+	struct late_walker *walker;
+	struct verifier *verifier; /* NULL: not asked for */
+	struct store store;
+	struct watch_counts counts;
+	bool everything;     /* every process may be sampled, else the wanted ones */
+	uint64_t drained_at; /* every side-band record from before this is known */
+	uint64_t reaped_at;
+	VEC(struct process *) dirty; /* whose mappings changed, and were not published yet; living at the last drain */
+	VEC(uint32_t) files;         /* of the entries: whose tables they need */
+	VEC(struct mapping_entry) entries;     /* while publishing */
+	struct table late;                     /* sample.sequence → index + 1 into late_samples */
+	VEC(struct sample_event) late_samples; /* waiting for their snapshot, or to be resumed: see awaits() */
+	struct table perf_maps;                /* index of the ANONYMOUS file + 1 → struct perf_map * or 1 (none) */
+	VEC(uint32_t) frames;                  /* of the stack at hand */
+	struct profile *profile;               /* where frames are named */
+	uint64_t max_memory;                   /* bytes that the store may hold; 0: no bound */
+	uint64_t rebuilt_bytes;                /* what it held after it was made anew */
+	uint64_t aged_at;
+	uint64_t drain_until;
+	uint64_t publish_ns; /* of a drain; 0: no bound */
+	bool behind;         /* the last drain did not compile all tables */
+	bool unpublished;    /* nothing is published any more */
+	uint32_t records; /* handled, so that not each one asks for the time */
+	int err;          /* of a callback */
+};
+
+/* CLOCK_MONOTONIC, ns. */
+uint64_t watch_now(void);
+
+/* What is kept for a process; NULL when memory is short. */
+struct watched *watched_of(struct watch *watch, struct process *process);
+
+/* Takes in the side-band. 0 or -ENOMEM. */
+int watch_drain_sideband(struct watch *watch);
+
+/* Memory without a file, or a file that is no program: what runs there was generated. */
+bool watch_is_generated(const struct object *object);
+
+/* Describes the mappings that a process had at a time in watch->entries, sorted. UINT64_MAX - 1 for now. 0 or -ENOMEM.
+ */
+int watch_describe(struct watch *watch, const struct process *process, uint64_t time);
+
+/* Reads a process's mappings again, because an address of it is unknown. True when that may have helped. */
+bool watch_rescan(struct watch *watch, struct process *process, uint64_t now);
+
+/* Publishing takes its time and room, with many mappings much of it: a process that changes them all the time has to
+ * wait. */
+bool watch_published_lately(const struct watched *watched, uint64_t now);
+
+/* Tells the kernel the process's mappings as they are known now. 0 or -ENOMEM. */
+int watch_publish(struct watch *watch, struct process *process);
+
+/* The kernel knows nothing of the process any more: its files may go. */
+void watch_unpin(struct watch *watch, struct watched *watched);
+
+/*
+ * Lets go what is not needed any more: files that nobody maps, ids that nobody names; and keeps the store within its
+ * bound. 0 or -ENOMEM.
+ */
+int watch_tidy(struct watch *watch);
+
+/* Names what was sampled in a file that is about to be forgotten. 0 or -ENOMEM. */
+int watch_name_file(struct watch *watch, const struct mapped_file *file);
+
+/* Are this process's samples asked for? */
+bool watch_is_wanted(const struct watch *watch, const struct process *process);
+
+/* If the process has a Python interpreter mapped, tells the kernel where. */
+void watch_find_python(struct watch *watch, struct process *process);
+
+/* Brings the kernel up to date about a process whose mappings have changed. 0 or -ENOMEM. */
+int watch_refresh(struct watch *watch, struct process *process);
+
+/* Takes one record of the ring. 0 or -ENOMEM. */
+int watch_take_record(struct watch *watch, const struct event_header *header, size_t size);
+
+/* Tallies the samples from before `time` whose other part has not come, and will not. 0 or -ENOMEM. */
+int watch_release_stale(struct watch *watch, uint64_t time);
+
+#endif

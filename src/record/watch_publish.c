@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/watch_parts.h"
+
+#include <stdlib.h>
+
+#define SOME_MAPPINGS 256          /* a process with more does not have each change published at once: */
+#define MAPPING_NS    20000ull     /* then no oftener than this for each mapping */
+#define MANY_MAPPINGS 1024         /* from here on a process is suspected of mappings that are gone */
+#define RESCAN_NS     200000000ull /* how often one process's /proc/PID/maps may be read again */
+#define PYTHON_TEXT   (256u << 10) /* no CPython's code is as small as that: 3.6's has 1.5 MB */
+
+bool watch_is_generated(const struct object *object)
+{
+	return object->file->kind == FILE_ANONYMOUS || (object->content && !object->readable && !object->unanswered);
+}
+
+/* How the kernel shall unwind in a mapping. */
+static struct mapping_entry describe(struct watch *watch, const struct process *process,
+				     const struct process_mapping *mapping)
+{
+	struct mapping_entry entry = {.start = mapping->start, .end = mapping->end, .kind = MAPPING_NO_TABLE};
+	struct object *object;
+	uint64_t vaddr;
+
+	object = objects_get(watch->objects, mapping->file, process, mapping);
+	if (!object)
+		return entry;
+	if (watch_is_generated(object)) {
+		entry.kind = MAPPING_FP_CHAIN;
+		return entry;
+	}
+	object_compile(object, sampler_tables(watch->sampler));
+	if (object->unanswered)
+		entry.kind = MAPPING_NO_ANSWER;
+	if (object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, mapping->start, &vaddr))
+		return entry;
+	(void)!vec_push(&watch->files, mapping->file->index); /* room was made for it */
+	entry.kind = MAPPING_TABLE;
+	entry.bias = mapping->start - (vaddr - object->run.base);
+	entry.page_first = object->run.page_first;
+	entry.page_count = object->run.page_count;
+	return entry;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct mapping_entry *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+int watch_describe(struct watch *watch, const struct process *process, uint64_t time)
+{
+	size_t i;
+
+	watch->entries.count = watch->files.count = 0;
+	if (vec_reserve(&watch->files, process->mappings.count))
+		return -ENOMEM;
+	for (i = 0; i < process->mappings.count; i++) {
+		const struct process_mapping *mapping = &process->mappings.at[i];
+
+		if (mapping->from > time || mapping->to <= time)
+			continue;
+		if (vec_push(&watch->entries, describe(watch, process, mapping)))
+			return -ENOMEM;
+	}
+	if (watch->entries.count > 1)
+		qsort(watch->entries.at, watch->entries.count, sizeof(*watch->entries.at), by_start);
+	return 0;
+}
+
+bool watch_rescan(struct watch *watch, struct process *process, uint64_t now)
+{
+	struct watched *watched = watched_of(watch, process);
+
+	if (!watched || process->ended != UINT64_MAX || (process->scanned && watched->rescanned + RESCAN_NS > now))
+		return false;
+	watched->rescanned = now;
+	return !processes_scan(watch->processes, process->pid, now, NULL);
+}
+
+bool watch_published_lately(const struct watched *watched, uint64_t now)
+{
+	return watched->entry.mapping_count > SOME_MAPPINGS &&
+	       now < watched->published_at + watched->entry.mapping_count * MAPPING_NS;
+}
+
+/* What was published needs other files now. */
+static void repin(struct watch *watch, struct watched *watched)
+{
+	size_t i;
+
+	for (i = 0; i < watch->files.count; i++)
+		objects_at(watch->objects, watch->files.at[i])->pins++;
+	watch_unpin(watch, watched);
+	for (i = 0; i < watch->files.count; i++)
+		watched->pins.at[watched->pins.count++] = watch->files.at[i];
+}
+
+int watch_publish(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+	struct publication publication;
+	int err = watched ? watch_describe(watch, process, UINT64_MAX - 1) : -ENOMEM;
+
+	if (!err && watch->entries.count > MANY_MAPPINGS && watch->entries.count > 2 * watched->kept &&
+	    watch_rescan(watch, process, watch_now())) {
+		err = watch_describe(watch, process, UINT64_MAX - 1);
+		watched->kept = watch->entries.count;
+	}
+	if (err)
+		return err;
+	watched->published_at = watch_now();
+	if (watched->published_changes != process->changes)
+		watched->changed = watch->drained_at;
+	publication = (struct publication){.now = watched->published_at,
+					   .valid_from = watch->drained_at,
+					   .changed = watched->changed,
+					   .epoch = process->epoch,
+					   .mappings = watch->entries.at,
+					   .count = (uint32_t)watch->entries.count};
+	if (vec_reserve(&watched->pins, watch->files.count))
+		return -ENOMEM;
+	err = tables_publish(sampler_tables(watch->sampler), (uint32_t)process->pid, &publication, &watched->entry);
+	if (!err)
+		repin(watch, watched);
+	watched->published_changes = process->changes;
+	return err == -ENOMEM ? err : 0;
+}
+
+bool watch_is_wanted(const struct watch *watch, const struct process *process)
+{
+	const struct watched *watched = process->user;
+
+	return watch->everything || (watched && watched->wanted);
+}
+
+/*
+ * The mapping of a Python interpreter's code. The largest one: libffi maps a page of the library that contains it a
+ * second time, for its trampolines, and that one's address says nothing of where the data is.
+ */
+static const struct process_mapping *python_mapping(struct watch *watch, const struct process *process,
+						    struct object **ret)
+{
+	const struct process_mapping *found = NULL;
+	size_t i;
+
+	for (i = 0; i < process->mappings.count; i++) {
+		const struct process_mapping *mapping = &process->mappings.at[i];
+		struct object *object;
+
+		if (mapping->to != UINT64_MAX || mapping->file->kind != FILE_REGULAR ||
+		    mapping->end - mapping->start < PYTHON_TEXT)
+			continue;
+		if (found && mapping->end - mapping->start <= found->end - found->start)
+			continue;
+		object = objects_get(watch->objects, mapping->file, process, mapping);
+		if (!object || !object->is_python)
+			continue;
+		found = mapping;
+		*ret = object;
+	}
+	return found;
+}
+
+void watch_find_python(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+	const struct process_mapping *mapping;
+	struct py_process python = {};
+	struct object *object = NULL;
+	uint64_t vaddr, bias;
+
+	if (!watched || watched->python)
+		return;
+	mapping = python_mapping(watch, process, &object);
+	if (!mapping || !object_vaddr(object, mapping, mapping->start, &vaddr))
+		return;
+	bias = mapping->start - vaddr;
+	if (object->interpreter.interp_head)
+		python.interp_head = object->interpreter.interp_head + bias;
+	if (object->interpreter.current_tstate)
+		python.current_tstate = object->interpreter.current_tstate + bias;
+	python.tls_kind = object->tls.tls_kind;
+	python.tls_offset = object->tls.tls_offset;
+	python.tls_vector = object->tls.tls_vector;
+	python.tls_stride = object->tls.tls_stride;
+	if (object->tls.tls_slot)
+		python.tls_slot = object->tls.tls_slot + bias;
+	watched->python = !sampler_python(watch->sampler, process->pid, &object->interpreter.layout, &python);
+}
+
+int watch_refresh(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+
+	if (!watched)
+		return -ENOMEM;
+	if (!watch_is_wanted(watch, process))
+		return 0;
+	watch_find_python(watch, process);
+	if ((watched->python || watched->entry.generation || !watch->everything) &&
+	    (watched->published_changes != process->changes || !watched->entry.generation))
+		return watch_publish(watch, process);
+	return 0;
+}

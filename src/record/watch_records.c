@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/watch_parts.h"
+
+#include <stdlib.h>
+#include <sys/uio.h>
+
+#include "abi/loss.h"
+
+/* The process of a record; read from /proc when it is not known. NULL when it is gone or memory is short. */
+static struct process *process_of(struct watch *watch, int tgid, uint64_t time)
+{
+	struct process *process = processes_find(watch->processes, tgid, time);
+
+	if (!process)
+		processes_scan(watch->processes, tgid, watch_now(), &process);
+	return process;
+}
+
+/* The location of an address of a process, at a time. `process` may be NULL. */
+static int locate(struct watch *watch, struct process *process, uint64_t frame, uint64_t time, uint32_t *ret)
+{
+	struct location location = {
+		.object = LOCATION_UNKNOWN, .is_return = frame >> 63, .address = frame & ~NATIVE_RETURN_ADDRESS};
+	const struct process_mapping *mapping;
+	struct object *object;
+	uint64_t vaddr;
+
+	mapping = process ? process_find_mapping(process, location.address - location.is_return, time) : NULL;
+	if (mapping) {
+		object = objects_get(watch->objects, mapping->file, process, mapping);
+		if (object && watch_is_generated(object)) {
+			const struct mapped_file *anonymous = processes_anonymous(watch->processes, process);
+
+			object = anonymous ? objects_get(watch->objects, anonymous, process, NULL) : NULL;
+		}
+		if (!object)
+			return -ENOMEM;
+		if (object_vaddr(object, mapping, location.address, &vaddr)) {
+			location.object = LOCATION_FILES + object->file->index;
+			location.address = vaddr;
+		}
+	}
+	return store_location(&watch->store, &location, ret);
+}
+
+/* Is every address of a stack in a mapping that is known? */
+static bool all_mapped(const struct process *process, const uint64_t *frames, uint32_t count, uint64_t time)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		uint64_t address = frames[i] & ~NATIVE_RETURN_ADDRESS;
+
+		if (!process_find_mapping(process, address - (frames[i] >> 63), time))
+			return false;
+	}
+	return true;
+}
+
+/* Room for the frames of a stack, in watch->frames; false when its stack is here already or memory is short (*err). */
+static bool begin_stack(struct watch *watch, uint64_t id, uint32_t count, int *err)
+{
+	*err = 0;
+	if (store_has_stack(&watch->store, id))
+		return false;
+	watch->frames.count = 0;
+	*err = vec_reserve(&watch->frames, count + 1ull);
+	return !*err;
+}
+
+static int store_native(struct watch *watch, uint64_t id, struct process *process, const uint64_t *frames,
+			uint32_t count, uint64_t time)
+{
+	uint32_t i;
+	int err;
+
+	if (!begin_stack(watch, id, count, &err))
+		return err;
+	for (i = 0; i < count && !err; i++)
+		err = locate(watch, process, frames[i], time, &watch->frames.at[i]);
+	return err ? err : store_stack(&watch->store, id, false, watch->frames.at, count);
+}
+
+static int handle_native_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
+{
+	struct process *process = process_of(watch, (int)event->tgid, event->time);
+
+	/* A record of a mapping may have been written after the side-band was read and before this sample. */
+	if (process && !all_mapped(process, frames, event->count, event->time) && event->time >= watch->drained_at &&
+	    !watch_drain_sideband(watch))
+		process = process_of(watch, (int)event->tgid, event->time);
+	return store_native(watch, event->id, process, frames, event->count, event->time);
+}
+
+static int handle_kernel_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
+{
+	uint32_t i;
+	int err;
+
+	if (!begin_stack(watch, event->id, event->count, &err))
+		return err;
+	for (i = 0; i < event->count && !err; i++) {
+		/* The innermost is where the sample was taken; the others are return addresses. */
+		struct location location = {.object = LOCATION_KERNEL, .is_return = i > 0, .address = frames[i]};
+
+		err = store_location(&watch->store, &location, &watch->frames.at[i]);
+	}
+	return err ? err : store_stack(&watch->store, event->id, false, watch->frames.at, event->count);
+}
+
+static int handle_python_stack(struct watch *watch, const struct stack_event *event, const struct python_frame *frames)
+{
+	uint32_t i, location;
+	int err;
+
+	if (!begin_stack(watch, event->id, event->count, &err))
+		return err;
+	for (i = 0; i < event->count && !err; i++) {
+		location = 0;
+		err = store_python_location(&watch->store, frames[i].code, frames[i].lasti, &location);
+		watch->frames.at[i] = location << 1 | (frames[i].flags & PYTHON_FRAME_ENTRY);
+	}
+	return err ? err : store_stack(&watch->store, event->id, true, watch->frames.at, event->count);
+}
+
+/* Line tables that were too long for the kernel's copy are read here, while the code object is there (it is running).
+ */
+static int handle_code(struct watch *watch, const struct code_event *event, const uint8_t *table, size_t room)
+{
+	uint32_t size = event->table_copied;
+	uint8_t *longer = NULL;
+	int err;
+
+	if (size > room)
+		return 0;
+	if (size < event->table_size && event->table_size < (64u << 20)) {
+		struct iovec local, remote;
+
+		longer = malloc(event->table_size);
+		local = (struct iovec){.iov_base = longer, .iov_len = event->table_size};
+		remote = (struct iovec){.iov_base = (void *)(uintptr_t)event->table_address,
+					.iov_len = event->table_size};
+		if (longer &&
+		    process_vm_readv((pid_t)event->tgid, &local, 1, &remote, 1, 0) == (ssize_t)event->table_size) {
+			table = longer;
+			size = event->table_size;
+		}
+	}
+	err = store_code(&watch->store, event, table, size);
+	free(longer);
+	return err;
+}
+
+/* What a sample still waits for: SAMPLE_LATE for its snapshot, SAMPLE_RESUMES. Kept in the padding of its header. */
+static __u32 *awaits(struct sample_event *sample)
+{
+	return &sample->header.pad;
+}
+
+static int handle_sample(struct watch *watch, const struct sample_event *sample)
+{
+	struct sample_event *waiting;
+
+	if (!(sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)))
+		return store_sample(&watch->store, sample);
+	if (vec_push(&watch->late_samples, *sample))
+		return -ENOMEM;
+	waiting = &watch->late_samples.at[watch->late_samples.count - 1];
+	*awaits(waiting) = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES);
+	return table_set(&watch->late, sample->sequence, watch->late_samples.count);
+}
+
+/* The tables are wanted from now on: the next samples shall be walked in the kernel. */
+static int publish_late(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+
+	if (!watched)
+		return -ENOMEM;
+	watched->wanted = true;
+	watch_find_python(watch, process);
+	if (process->ended == UINT64_MAX && !watch_published_lately(watched, watch_now()) &&
+	    (!watched->entry.generation || watched->published_changes != process->changes ||
+	     watched->entry.valid_from < watch->drained_at))
+		return watch_publish(watch, process);
+	return 0;
+}
+
+int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
+		    struct late_stack *ret)
+{
+	struct process *process = process_of(watch, (int)snapshot->tgid, snapshot->time);
+	bool again = true;
+	int err;
+
+	*ret = (struct late_stack){.loss = LOSS_EXITED};
+	while (process) {
+		err = publish_late(watch, process);
+		if (!err)
+			err = watch_describe(watch, process, snapshot->time);
+		if (err)
+			return err;
+		*ret = late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, process->epoch,
+				 snapshot, bytes);
+		if (ret->loss != LOSS_NO_MAPPING || !again || !watch_rescan(watch, process, watch_now()))
+			break;
+		again = false;
+	}
+	return 0;
+}
+
+static int finish_late(struct watch *watch, struct sample_event *sample, const struct snapshot_event *snapshot,
+		       const uint8_t *bytes)
+{
+	struct late_stack stack;
+	int err = watch_walk_late(watch, snapshot, bytes, &stack);
+
+	if (err)
+		return err;
+	sample->native_loss = stack.loss;
+	if (!stack.frames)
+		return 0;
+	sample->native_stack = stack.id;
+	watch->counts.late++;
+	return store_native(watch, stack.id, process_of(watch, (int)snapshot->tgid, snapshot->time), stack.frames,
+			    stack.count, snapshot->time);
+}
+
+/* One part of a waiting sample has come; when it was the last, the sample is tallied. */
+static int release_sample(struct watch *watch, struct sample_event *sample, __u32 part)
+{
+	int err;
+
+	*awaits(sample) &= ~part;
+	if (*awaits(sample))
+		return 0;
+	err = store_sample(&watch->store, sample);
+	table_remove(&watch->late, sample->sequence);
+	sample->sequence = 0;
+	if (!watch->late.count)
+		watch->late_samples.count = 0;
+	return err;
+}
+
+/*
+ * A second opinion on a stack that the kernel part walked: the copy is walked by the kernel's source on the host, which
+ * must come to the same stack, and by libdw.
+ */
+static int verify(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes)
+{
+	struct process *process = process_of(watch, (int)snapshot->tgid, snapshot->time);
+	struct verify_sample sample = {.process = process, .snapshot = snapshot, .bytes = bytes};
+	struct late_stack stack;
+
+	if (!watch->verifier || !process || watch_describe(watch, process, snapshot->time))
+		return 0;
+	stack = late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, snapshot->epoch, snapshot,
+			  bytes);
+	if (stack.id != snapshot->native_stack && stack.loss == LOSS_NONE) {
+		watch->counts.verify.samples++;
+		watch->counts.verify.differ++;
+		return 0;
+	}
+	sample.frames = stack.frames;
+	sample.count = stack.count;
+	if (stack.id != snapshot->native_stack) { /* deeper than the copy */
+		watch->counts.verify.samples++;
+		watch->counts.verify.cut++;
+		return 0;
+	}
+	verifier_compare(watch->verifier, watch->objects, &sample, &watch->counts.verify);
+	return 0;
+}
+
+static int handle_snapshot(struct watch *watch, const struct snapshot_event *event, const uint8_t *bytes, size_t room)
+{
+	struct sample_event *sample;
+	uint64_t found;
+	int err;
+
+	if (event->stack_size > room)
+		return 0;
+	if (event->native_stack)
+		return verify(watch, event, bytes);
+	if (!table_get(&watch->late, event->sequence, &found))
+		return 0;
+	/* The sample made the ring wake us: its process's mappings are probably in the side-band by now. */
+	if (event->time >= watch->drained_at) {
+		err = watch_drain_sideband(watch);
+		if (err)
+			return err;
+	}
+	sample = &watch->late_samples.at[found - 1];
+	err = finish_late(watch, sample, event, bytes);
+	return err ? err : release_sample(watch, sample, SAMPLE_LATE);
+}
+
+/* The user part of a sample that was walked again on the thread's way back to user mode; the kernel part is the first
+ * one's. */
+static int handle_resumed(struct watch *watch, const struct sample_event *event)
+{
+	struct sample_event *sample;
+	uint64_t found;
+
+	if (!table_get(&watch->late, event->sequence, &found))
+		return 0;
+	sample = &watch->late_samples.at[found - 1];
+	sample->python_stack = event->python_stack;
+	sample->python_loss = event->python_loss;
+	if (!(event->flags & SAMPLE_LATE)) { /* else the native part is the snapshot's */
+		sample->native_stack = event->native_stack;
+		sample->native_loss = event->native_loss;
+		*awaits(sample) &= ~(__u32)SAMPLE_LATE;
+	}
+	return release_sample(watch, sample, SAMPLE_RESUMES);
+}
+
+int watch_take_record(struct watch *watch, const struct event_header *header, size_t size)
+{
+	const struct stack_event *stack = (const void *)header;
+	const struct code_event *code = (const void *)header;
+	const struct snapshot_event *snapshot = (const void *)header;
+
+	switch (header->type) {
+	case EVENT_SAMPLE:
+		return handle_sample(watch, (const void *)header);
+	case EVENT_KERNEL_STACK:
+		return stack->count * 8ull > size - sizeof(*stack)
+			       ? 0
+			       : handle_kernel_stack(watch, stack, (const void *)(stack + 1));
+	case EVENT_NATIVE_STACK:
+		return stack->count * 8ull > size - sizeof(*stack)
+			       ? 0
+			       : handle_native_stack(watch, stack, (const void *)(stack + 1));
+	case EVENT_PYTHON_STACK:
+		return stack->count * sizeof(struct python_frame) > size - sizeof(*stack)
+			       ? 0
+			       : handle_python_stack(watch, stack, (const void *)(stack + 1));
+	case EVENT_CODE:
+		return handle_code(watch, code, (const void *)(code + 1), size - sizeof(*code));
+	case EVENT_SNAPSHOT:
+		return handle_snapshot(watch, snapshot, (const void *)(snapshot + 1), size - sizeof(*snapshot));
+	case EVENT_RESUMED:
+		return handle_resumed(watch, (const void *)header);
+	}
+	return 0;
+}
+
+int watch_release_stale(struct watch *watch, uint64_t time)
+{
+	size_t i, kept = 0;
+	int err = 0;
+
+	for (i = 0; i < watch->late_samples.count && !err; i++) {
+		const struct sample_event *sample = &watch->late_samples.at[i];
+
+		if (!sample->sequence)
+			continue;
+		if (sample->time >= time) {
+			watch->late_samples.at[kept] = *sample;
+			err = table_set(&watch->late, sample->sequence, ++kept);
+			continue;
+		}
+		table_remove(&watch->late, sample->sequence);
+		err = store_sample(&watch->store, sample);
+	}
+	if (!err)
+		watch->late_samples.count = kept;
+	return err;
+}
+
+bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time, struct object **object,
+		  uint64_t *vaddr)
+{
+	struct process *process = process_of(watch, pid, time);
+	const struct process_mapping *mapping = process ? process_find_mapping(process, address, time) : NULL;
+
+	if (process && !mapping && time >= watch->drained_at && !watch_drain_sideband(watch)) {
+		process = process_of(watch, pid, time);
+		mapping = process ? process_find_mapping(process, address, time) : NULL;
+	}
+	*object = mapping ? objects_get(watch->objects, mapping->file, process, mapping) : NULL;
+	return *object && object_vaddr(*object, mapping, address, vaddr);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/run.h"
+
+int trace_command_create(char *const *argv, struct trace_command **ret, struct diag *diag)
+{
+	struct trace_command *command = calloc(1, sizeof(*command));
+	struct command_origin origin;
+	int err;
+
+	if (!command)
+		return diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
+	sigprocmask(SIG_SETMASK, NULL, &origin.mask);
+	getrlimit(RLIMIT_NOFILE, &origin.files);
+	command->argv = argv;
+	err = command_prepare(argv, &origin, &command->child, diag);
+	if (err)
+		free(command);
+	else
+		*ret = command;
+	return err;
+}
+
+pid_t trace_command_pid(const struct trace_command *command)
+{
+	return command->child.pid;
+}
+
+static const char *basename_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+const char *trace_command_program(struct trace_command *command, const char *name)
+{
+	struct diag diag = {};
+
+	if (strcmp(basename_of(command->argv[0]), name))
+		return NULL;
+	if (*command->program || command->child.gate < 0)
+		return *command->program ? command->program : NULL;
+	if (hold_begin(&command->hold, command->child.pid) || command_start(&command->child, command->argv[0], &diag) ||
+	    !hold_until(&command->hold, name, command->program, sizeof(command->program)))
+		*command->program = '\0';
+	return *command->program ? command->program : NULL;
+}
+
+int trace_command_start(struct trace_command *command, void (*arrived)(void *context), void *context, struct diag *diag)
+{
+	if (command->child.gate < 0) {
+		if (arrived)
+			hold_continue(&command->hold, arrived, context);
+		else
+			hold_end(&command->hold);
+		return 0;
+	}
+	/* It runs unheld where it may not be traced. */
+	if (arrived)
+		hold_begin(&command->hold, command->child.pid);
+	return command_start(&command->child, command->argv[0], diag);
+}
+
+int trace_command_destroy(struct trace_command *command)
+{
+	int status;
+
+	hold_end(&command->hold);
+	status = command_finish(&command->child);
+
+	free(command);
+	return status;
+}

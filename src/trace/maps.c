@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The script's maps, read from the kernel: what lies apart for each CPU becomes one value. */
+#include <bpf/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/run.h"
+
+struct reading {
+	int fd;
+	size_t key_size, value_size, stride; /* of one CPU's value */
+	unsigned int copies;
+	VEC(struct map_entry) entries;
+	uint8_t *buffer;
+};
+
+static void reading_deinit(struct reading *reading)
+{
+	size_t i;
+
+	for (i = 0; i < reading->entries.count; i++)
+		free(reading->entries.at[i].key);
+	vec_free(&reading->entries);
+	free(reading->buffer);
+}
+
+static int reading_init(const struct run *run, const struct symbol *map, struct reading *ret)
+{
+	*ret = (struct reading){.fd = bpf_object__find_map_fd_by_name(run->object, map->bpf_name),
+				.key_size = map->key ? map->key->size : 8,
+				.value_size = map->value->size,
+				.copies = symbol_is_percpu(map) ? (unsigned int)libbpf_num_possible_cpus() : 1};
+	ret->stride = (ret->value_size + 7) & ~(size_t)7;
+	ret->buffer = calloc(ret->copies, ret->stride);
+	return ret->fd >= 0 && ret->buffer ? 0 : -ENOENT;
+}
+
+static uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static void add_words(uint8_t *to, const uint8_t *from, size_t size)
+{
+	size_t at;
+
+	for (at = 0; at + 8 <= size; at += 8) {
+		uint64_t sum = word_at(to + at) + word_at(from + at);
+
+		memcpy(to + at, &sum, sizeof(sum));
+	}
+}
+
+/* {value, is there one} */
+static void take_extreme(const struct type *type, uint8_t *to, const uint8_t *from)
+{
+	uint64_t a = word_at(to), b = word_at(from);
+	bool less = type->is_signed ? (int64_t)b < (int64_t)a : b < a;
+
+	if (!word_at(from + 8))
+		return;
+	if (!word_at(to + 8) || (a != b && less == (type->kind == TYPE_MINIMUM)))
+		memcpy(to, from, 16);
+}
+
+static void reduce(const struct type *type, const struct reading *reading, uint8_t *to)
+{
+	unsigned int i;
+
+	memcpy(to, reading->buffer, reading->value_size);
+	for (i = 1; i < reading->copies; i++) {
+		const uint8_t *from = reading->buffer + i * reading->stride;
+
+		if (type->kind == TYPE_TSERIES)
+			series_reduce(type, to, from);
+		else if (type->kind == TYPE_MINIMUM || type->kind == TYPE_MAXIMUM)
+			take_extreme(type, to, from);
+		else if (type_is_aggregate(type) || (type->kind == TYPE_INT && type->size == 8))
+			add_words(to, from, reading->value_size);
+	}
+}
+
+static int add_entry(const struct symbol *map, struct reading *reading, const uint8_t *key)
+{
+	/* One block for both; values of 8 bytes and more are read as words. */
+	size_t key_room = (reading->key_size + 7) & ~(size_t)7;
+	struct map_entry entry = {.key = calloc(1, key_room + reading->stride)};
+
+	if (!entry.key)
+		return -ENOMEM;
+	entry.value = entry.key + key_room;
+	memcpy(entry.key, key, reading->key_size);
+	if (bpf_map_lookup_elem(reading->fd, key, reading->buffer)) {
+		free(entry.key);
+		return 0; /* gone meanwhile */
+	}
+	reduce(map->value, reading, entry.value);
+	if (vec_push(&reading->entries, entry)) {
+		free(entry.key);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void read_all(const struct symbol *map, struct reading *reading, const uint8_t *wanted)
+{
+	uint8_t *key = calloc(2, reading->key_size), *next = key + reading->key_size;
+	const uint8_t *last = NULL;
+	size_t limit = 1u << 27;
+
+	if (key && wanted)
+		add_entry(map, reading, wanted);
+	while (key && !wanted && limit-- && !bpf_map_get_next_key(reading->fd, last, next)) {
+		if (add_entry(map, reading, next))
+			break;
+		memcpy(key, next, reading->key_size);
+		last = key;
+	}
+	free(key);
+}
+
+void run_print_map(struct run *run, const struct symbol *map, bool empty, uint64_t top, uint64_t div,
+		   const uint8_t *key)
+{
+	struct reading reading;
+	struct map_entry none = {};
+
+	if (!reading_init(run, map, &reading)) {
+		read_all(map, &reading, key);
+		if (empty && !map->key && !reading.entries.count) {
+			none.key = none.value = calloc(1, reading.stride);
+			if (none.value)
+				print_map(&run->printer, map, &none, 1, top, div);
+			free(none.value);
+		} else {
+			print_map(&run->printer, map, reading.entries.at, reading.entries.count, top, div);
+		}
+	}
+	reading_deinit(&reading);
+}
+
+void run_clear_map(struct run *run, const struct symbol *map)
+{
+	struct reading reading;
+	uint8_t *key;
+	size_t limit = 1u << 27;
+
+	if (!reading_init(run, map, &reading)) {
+		key = calloc(1, reading.key_size);
+		while (key && limit-- && !bpf_map_get_next_key(reading.fd, NULL, key))
+			if (bpf_map_delete_elem(reading.fd, key))
+				break;
+		free(key);
+	}
+	reading_deinit(&reading);
+}
+
+void run_zero_map(struct run *run, const struct symbol *map)
+{
+	struct reading reading;
+	size_t i;
+
+	if (!reading_init(run, map, &reading)) {
+		read_all(map, &reading, NULL);
+		memset(reading.buffer, 0, reading.copies * reading.stride);
+		for (i = 0; i < reading.entries.count; i++)
+			bpf_map_update_elem(reading.fd, reading.entries.at[i].key, reading.buffer, BPF_EXIST);
+	}
+	reading_deinit(&reading);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp((*(const struct symbol *const *)a)->name, (*(const struct symbol *const *)b)->name);
+}
+
+void run_print_all_maps(struct run *run)
+{
+	size_t count = run->compiler->maps.count, i;
+	const struct symbol **maps = calloc(count + 1, sizeof(*maps));
+
+	if (!maps)
+		return;
+	for (i = 0; i < count; i++)
+		maps[i] = run->compiler->maps.at[i];
+	qsort(maps, count, sizeof(*maps), by_name);
+	for (i = 0; i < count; i++) {
+		if (!maps[i]->value)
+			continue;
+		if (!run->printer.json)
+			fputc('\n', run->printer.out);
+		run_print_map(run, maps[i], false, 0, 0, NULL);
+	}
+	free(maps);
+}

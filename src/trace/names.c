@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "trace/names.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/table.h"
+#include "elf/symbols.h"
+#include "symbol/demangle.h"
+#include "symbol/kernel_symbols.h"
+#include "trace/stacks.h"
+
+struct module {
+	struct elf_symbols *symbols;        /* NULL: none */
+	uint64_t *starts, *offsets, *sizes; /* of its segments: vaddr, file offset, bytes */
+	size_t segment_count;
+};
+
+struct names {
+	const struct compiler *compiler;
+	struct stacks *stacks;
+	struct foreign_files *files; /* NULL: not needed yet */
+	bool owns_files;
+	struct kernel_symbols *kernel;
+	bool kernel_tried;
+	struct table modules; /* hash of the path → struct module * */
+	int64_t boot;         /* CLOCK_REALTIME when CLOCK_BOOTTIME was 0, ns */
+};
+
+static int64_t now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+struct names *names_create(const struct compiler *compiler, struct stacks *stacks, struct foreign_files *files)
+{
+	struct names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->compiler = compiler;
+	names->stacks = stacks;
+	names->files = files;
+	names->boot = now(CLOCK_REALTIME) - now(CLOCK_BOOTTIME);
+	return names;
+}
+
+void names_destroy(struct names *names)
+{
+	struct table_slot *slot;
+	size_t at = 0;
+
+	if (!names)
+		return;
+	while ((slot = table_next(&names->modules, &at))) {
+		struct module *module = (struct module *)(uintptr_t)slot->value;
+
+		elf_symbols_destroy(module->symbols);
+		free(module->starts);
+		free(module);
+	}
+	table_deinit(&names->modules);
+	kernel_symbols_destroy(names->kernel);
+	if (names->owns_files)
+		foreign_files_destroy(names->files);
+	free(names);
+}
+
+void names_kernel_symbol(struct names *names, FILE *out, uint64_t address)
+{
+	const char *name = NULL;
+	uint64_t offset;
+
+	if (!names->kernel_tried) {
+		names->kernel_tried = true;
+		if (kernel_symbols_create("/proc/kallsyms", &names->kernel, NULL))
+			names->kernel = NULL;
+	}
+	if (names->kernel)
+		name = kernel_symbols_lookup(names->kernel, address, &offset);
+	if (!name)
+		fprintf(out, "0x%" PRIx64, address);
+	else if (offset)
+		fprintf(out, "%s+%" PRIu64, name, offset);
+	else
+		fputs(name, out);
+}
+
+static int open_module(struct names *names, const char *path, struct foreign_file **ret)
+{
+	const struct foreign_request request = {.paths = {path}, .place = foreign_namespace(getpid())};
+
+	if (!names->files)
+		names->owns_files = !foreign_files_create(0, &names->files, NULL);
+	return foreign_open(names->files, &request, ret);
+}
+
+static struct module *module_load(struct names *names, const char *path)
+{
+	struct module *module = calloc(1, sizeof(*module));
+	const struct elf_segment *segments;
+	struct elf_file *elf;
+	struct foreign_file *file;
+	size_t i;
+
+	if (!module || open_module(names, path, &file))
+		return module;
+	if (elf_file_open_foreign(file, path, &elf, NULL)) {
+		foreign_close(file);
+		return module;
+	}
+	if (elf_symbols_create(elf, "", &module->symbols, NULL))
+		module->symbols = NULL;
+	segments = elf_file_segments(elf, &module->segment_count);
+	module->starts = calloc(3 * module->segment_count + 1, sizeof(*module->starts));
+	if (!module->starts)
+		module->segment_count = 0;
+	module->offsets = module->starts + module->segment_count;
+	module->sizes = module->offsets + module->segment_count;
+	for (i = 0; i < module->segment_count; i++) {
+		module->starts[i] = segments[i].vaddr;
+		module->offsets[i] = segments[i].offset;
+		module->sizes[i] = segments[i].filesz;
+	}
+	elf_file_close(elf);
+	foreign_close(file);
+	return module;
+}
+
+static const struct module *module_of(struct names *names, const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325ull, found;
+	const char *at;
+	struct module *module;
+
+	for (at = path; *at; at++)
+		hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
+	hash = hash ? hash : 1;
+	if (table_get(&names->modules, hash, &found))
+		return (const struct module *)(uintptr_t)found;
+	module = module_load(names, path);
+	if (module && table_set(&names->modules, hash, (uint64_t)(uintptr_t)module)) {
+		elf_symbols_destroy(module->symbols);
+		free(module->starts);
+		free(module);
+		return NULL;
+	}
+	return module;
+}
+
+/* Writes NAME+OFFSET for a file offset; false when the file has no symbol there. */
+static bool print_symbol(const struct module *module, FILE *out, uint64_t file_offset)
+{
+	struct elf_symbol symbol;
+	uint64_t vaddr = 0;
+	char *readable;
+	size_t i;
+
+	if (!module || !module->symbols)
+		return false;
+	for (i = 0; i < module->segment_count; i++)
+		if (file_offset >= module->offsets[i] && file_offset - module->offsets[i] < module->sizes[i])
+			vaddr = file_offset - module->offsets[i] + module->starts[i];
+	if (!vaddr || !elf_symbols_lookup(module->symbols, vaddr, &symbol))
+		return false;
+	readable = demangle(symbol.name);
+	fputs(readable ? readable : symbol.name, out);
+	free(readable);
+	if (vaddr > symbol.vaddr)
+		fprintf(out, "+%" PRIu64, vaddr - symbol.vaddr);
+	return true;
+}
+
+/* The file that a process has mapped at an address, while it lives. */
+static bool find_mapping(uint64_t pid, uint64_t address, char *path, size_t size, uint64_t *offset)
+{
+	char name[64], line[PATH_MAX + 128], file[PATH_MAX];
+	bool found = false;
+	FILE *maps;
+
+	snprintf(name, sizeof(name), "/proc/%" PRIu64 "/maps", pid);
+	maps = fopen(name, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		uint64_t start, end, at;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %4095[^\n]", &start, &end, &at,
+			   file) != 4 ||
+		    address < start || address >= end)
+			continue;
+		*offset = address - start + at;
+		snprintf(path, size, "%s", file);
+		found = true;
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid)
+{
+	char path[PATH_MAX];
+	uint64_t offset;
+	size_t i;
+
+	if (find_mapping(pid, address, path, sizeof(path), &offset) &&
+	    print_symbol(module_of(names, path), out, offset))
+		return;
+	if (names->stacks && stacks_symbol(names->stacks, out, address, (int)pid))
+		return;
+	/* A process that is gone: a traced program without relocation still has its addresses. */
+	for (i = 0; i < names->compiler->attaches.count; i++) {
+		const struct attach *attach = &names->compiler->attaches.at[i];
+
+		if (attach->path && attach->function && (attach->address & 0xfff) == (address & 0xfff)) {
+			fputs(attach->function, out);
+			return;
+		}
+	}
+	fprintf(out, "0x%" PRIx64, address);
+}
+
+void names_user(struct names *names, FILE *out, uint64_t uid)
+{
+	const struct passwd *user = getpwuid((uid_t)uid);
+
+	(void)names;
+	if (user)
+		fputs(user->pw_name, out);
+	else
+		fprintf(out, "%" PRIu64, uid);
+}
+
+/* cgroup ids are inode numbers of the folders below the mount. */
+static bool find_cgroup(int folder, uint64_t id, char *path, size_t size, unsigned int depth)
+{
+	DIR *entries = fdopendir(folder);
+	size_t length = strlen(path);
+	struct dirent *entry;
+	bool found = false;
+
+	while (entries && !found && depth < 32 && (entry = readdir(entries))) {
+		int inner;
+
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		if ((size_t)snprintf(path + length, size - length, "/%s", entry->d_name) >= size - length)
+			continue;
+		if (entry->d_ino == id) {
+			found = true;
+			break;
+		}
+		inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (inner >= 0)
+			found = find_cgroup(inner, id, path, size, depth + 1);
+	}
+	if (!found)
+		path[length] = '\0';
+	if (entries)
+		closedir(entries);
+	else
+		close(folder);
+	return found;
+}
+
+void names_cgroup(struct names *names, FILE *out, uint64_t id)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	char path[PATH_MAX] = "";
+	struct stat stat;
+	size_t i;
+
+	(void)names;
+	for (i = 0; i < 2; i++) {
+		int folder = open(roots[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+		if (folder < 0)
+			continue;
+		if (!fstat(folder, &stat) && stat.st_ino == id) {
+			close(folder);
+			fprintf(out, "unified:/");
+			return;
+		}
+		if (find_cgroup(folder, id, path, sizeof(path), 0)) {
+			fprintf(out, "unified:%s", path);
+			return;
+		}
+	}
+	fprintf(out, "unified:(%" PRIu64 ")", id);
+}
+
+void names_probe(struct names *names, FILE *out, uint64_t attach)
+{
+	if (attach < names->compiler->attaches.count)
+		fputs(names->compiler->attaches.at[attach].name, out);
+}
+
+int64_t names_boot_time(const struct names *names)
+{
+	return names->boot;
+}
+
+/* %f, which strftime() lacks, is microseconds. */
+void names_time(struct names *names, FILE *out, const char *format, uint64_t nanoseconds)
+{
+	bool is_date = *format == '\001';
+	int64_t since = (int64_t)nanoseconds + (is_date ? 0 : names->boot);
+	time_t seconds = since / 1000000000;
+	char whole[512], text[1024], micro[8];
+	struct tm broken;
+	size_t at = 0;
+	const char *from = format + is_date;
+
+	snprintf(micro, sizeof(micro), "%06d", (int)(since % 1000000000 / 1000) % 1000000);
+	while (*from && at + sizeof(micro) < sizeof(whole)) {
+		if (from[0] == '%' && from[1] == 'f') {
+			at += (size_t)snprintf(whole + at, sizeof(whole) - at, "%s", micro);
+			from += 2;
+		} else {
+			whole[at++] = *from++;
+		}
+	}
+	whole[at] = '\0';
+	localtime_r(&seconds, &broken);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	if (strftime(text, sizeof(text), whole, &broken))
+		fputs(text, out);
+#pragma GCC diagnostic pop
+}
+
+void names_stack(struct names *names, FILE *out, const struct type *type, const struct rt_stack_value *value, bool json)
+{
+	if (names->stacks)
+		stacks_print(names->stacks, names, out, type, value, json);
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "trace/printer.h"
+
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/builtin/format.h"
+#include "lang/rt/abi.h"
+
+static uint64_t load(const uint8_t *bytes, uint32_t size, bool is_signed)
+{
+	uint64_t value = 0;
+	unsigned int shift = 64 - 8 * size;
+
+	if (!size || size > 8)
+		return 0;
+	memcpy(&value, bytes, size);
+	if (!shift)
+		return value;
+	value <<= shift;
+	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
+}
+
+static void json_bytes(FILE *out, const char *text, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		switch (c) {
+		case '"':
+			fputs("\\\"", out);
+			break;
+		case '\\':
+			fputs("\\\\", out);
+			break;
+		case '\n':
+			fputs("\\n", out);
+			break;
+		case '\t':
+			fputs("\\t", out);
+			break;
+		case '\r':
+			fputs("\\r", out);
+			break;
+		default:
+			if (c < 32)
+				fprintf(out, "\\u%04x", c);
+			else
+				fputc(c, out);
+		}
+	}
+}
+
+void print_json_string(FILE *out, const char *text, size_t size)
+{
+	fputc('"', out);
+	json_bytes(out, text, size);
+	fputc('"', out);
+}
+
+static void print_integer(const struct printer *p, FILE *out, const struct type *type, uint64_t value)
+{
+	uint32_t i;
+
+	for (i = 0; i < type->value_count && !p->json; i++) {
+		if (type->values[i].value == (int64_t)value) {
+			fputs(type->values[i].name, out);
+			return;
+		}
+	}
+	if (type->is_signed)
+		fprintf(out, "%" PRId64, (int64_t)value);
+	else
+		fprintf(out, "%" PRIu64, value);
+}
+
+/* Bytes that are no ASCII letters are shown as \xNN. */
+static void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant, bool json)
+{
+	size_t i;
+
+	for (i = 0; i < size; i++) {
+		if (variant == 'h')
+			fprintf(out, "%s%02x", i ? " " : "", bytes[i]);
+		else if (variant == 'x' || bytes[i] < 32 || bytes[i] >= 127)
+			fprintf(out, json ? "\\\\x%02x" : "\\x%02x", bytes[i]);
+		else
+			fputc(bytes[i], out);
+	}
+}
+
+static size_t buffer_size(const struct type *type, const uint8_t *bytes)
+{
+	uint64_t size = load(bytes, 4, false);
+
+	return size > type->size - 4 ? type->size - 4 : size;
+}
+
+static void print_inet(FILE *out, const uint8_t *bytes)
+{
+	uint64_t family = load(bytes, 8, false);
+	char text[INET6_ADDRSTRLEN];
+
+	if (inet_ntop(family == AF_INET6 ? AF_INET6 : AF_INET, bytes + 8, text, sizeof(text)))
+		fputs(text, out);
+}
+
+static void print_fields(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	bool named = type->kind == TYPE_RECORD || (type->field_count && type->fields[0].name);
+	uint32_t i;
+
+	fputs(p->json ? (named ? "{" : "[") : named ? "{ " : "(", out);
+	for (i = 0; i < type->field_count; i++) {
+		const struct type_field *field = &type->fields[i];
+		uint64_t value;
+
+		if (i)
+			fputs(p->json && !named ? "," : ", ", out);
+		if (named && p->json)
+			fprintf(out, "\"%s\": ", field->name ? field->name : "");
+		else if (named && field->name && *field->name)
+			fprintf(out, ".%s = ", field->name);
+		if (!field->bit_size) {
+			print_value(p, out, field->type, bytes + field->offset);
+			continue;
+		}
+		value = load(bytes + field->offset, field->type->size, false)
+			<< (64 - field->bit_offset - field->bit_size);
+		value = field->type->is_signed ? (uint64_t)((int64_t)value >> (64 - field->bit_size))
+					       : value >> (64 - field->bit_size);
+		print_integer(p, out, field->type, value);
+	}
+	fputs(p->json ? (named ? "}" : "]") : named ? " }" : ")", out);
+}
+
+static void print_array(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	uint32_t i;
+
+	if (type->to->is_char) {
+		const char *text = (const char *)bytes;
+
+		if (p->json)
+			print_json_string(out, text, strnlen(text, type->size));
+		else
+			fwrite(text, 1, strnlen(text, type->size), out);
+		return;
+	}
+	fputc('[', out);
+	for (i = 0; i < type->count; i++) {
+		if (i)
+			fputc(',', out);
+		print_value(p, out, type->to, bytes + (size_t)i * type->to->size);
+	}
+	fputc(']', out);
+}
+
+static int64_t average(const struct type *type, const uint8_t *bytes)
+{
+	uint64_t sum = load(bytes, 8, false), count = load(bytes + 8, 8, false);
+
+	if (!count)
+		return 0;
+	return type->is_signed ? (int64_t)sum / (int64_t)count : (int64_t)(sum / count);
+}
+
+static void print_stats(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	const char *format = p->json ? "{\"count\": %" PRIu64 ", \"average\": %" PRId64 ", \"total\": %" PRId64 "}"
+				     : "{ .count = %" PRIu64 ", .average = %" PRId64 ", .total = %" PRId64 " }";
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	fprintf(out, format, load(bytes + 8, 8, false), average(type, bytes), (int64_t)load(bytes, 8, false));
+#pragma GCC diagnostic pop
+}
+
+/* What is text by nature: in JSON it is quoted. */
+static void print_text(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	uint64_t number = type->size >= 8 ? load(bytes, 8, false) : 0;
+
+	switch (type->kind) {
+	case TYPE_STRING:
+		if (p->json)
+			json_bytes(out, (const char *)bytes, strnlen((const char *)bytes, type->size));
+		else
+			fwrite(bytes, 1, strnlen((const char *)bytes, type->size), out);
+		if (type->limit && strnlen((const char *)bytes, type->size) == type->limit)
+			fputs(p->compiler->texts[SETTING_STR_TRUNC_TRAILER], out);
+		break;
+	case TYPE_BUFFER:
+		print_buffer(out, bytes + 4, buffer_size(type, bytes), 0, p->json);
+		break;
+	case TYPE_SYMBOL:
+		if (type->variant == SYMBOL_KERNEL)
+			names_kernel_symbol(p->names, out, number);
+		else
+			names_user_symbol(p->names, out, number, load(bytes + 8, 8, false));
+		break;
+	case TYPE_TIME:
+		names_time(p->names, out, type->name, number);
+		break;
+	case TYPE_INET:
+		print_inet(out, bytes);
+		break;
+	case TYPE_MAC:
+		fprintf(out, "%02X:%02X:%02X:%02X:%02X:%02X", bytes[0], bytes[1], bytes[2], bytes[3], bytes[4],
+			bytes[5]);
+		break;
+	case TYPE_USER:
+		names_user(p->names, out, number);
+		break;
+	case TYPE_PROBE:
+		names_probe(p->names, out, number);
+		break;
+	case TYPE_ERROR:
+		fputs(strerror((int)number), out);
+		break;
+	case TYPE_SIGNAL:
+		fputs(number < NSIG ? strsignal((int)number) : "N/A", out);
+		break;
+	case TYPE_CGROUP:
+		names_cgroup(p->names, out, number);
+		break;
+	default:
+		break;
+	}
+}
+
+void print_value(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	switch (type->kind) {
+	case TYPE_NONE:
+		fputs(p->json ? "null" : "none", out);
+		break;
+	case TYPE_INT:
+		print_integer(p, out, type, load(bytes, type->size, type->is_signed));
+		break;
+	case TYPE_BOOL:
+		fputs(bytes[0] ? "true" : "false", out);
+		break;
+	case TYPE_POINTER:
+		fprintf(out, p->json ? "%" PRIu64 : "0x%" PRIx64, load(bytes, 8, false));
+		break;
+	case TYPE_RECORD:
+	case TYPE_TUPLE:
+		print_fields(p, out, type, bytes);
+		break;
+	case TYPE_ARRAY:
+		print_array(p, out, type, bytes);
+		break;
+	case TYPE_STACK:
+		names_stack(p->names, out, type, (const void *)bytes, p->json);
+		break;
+	case TYPE_COUNT:
+		fprintf(out, "%" PRIu64, load(bytes, 8, false));
+		break;
+	case TYPE_SUM:
+	case TYPE_MINIMUM:
+	case TYPE_MAXIMUM:
+		print_integer(p, out, type->is_signed ? &type_int64 : &type_uint64, load(bytes, 8, false));
+		break;
+	case TYPE_AVG:
+		fprintf(out, "%" PRId64, average(type, bytes));
+		break;
+	case TYPE_STATS:
+		print_stats(p, out, type, bytes);
+		break;
+	case TYPE_HIST:
+	case TYPE_LHIST:
+	case TYPE_TSERIES:
+		break;
+	default:
+		if (p->json)
+			fputc('"', out);
+		print_text(p, out, type, bytes);
+		if (p->json)
+			fputc('"', out);
+	}
+}
+
+void print_message(const struct printer *p, const char *type, const char *text, size_t size)
+{
+	if (!p->json) {
+		fwrite(text, 1, size, p->out);
+		return;
+	}
+	fprintf(p->out, "{\"type\": \"%s\", \"data\": ", type);
+	print_json_string(p->out, text, size);
+	fputs("}\n", p->out);
+}
+
+void print_value_line(const struct printer *p, const struct type *type, const uint8_t *bytes)
+{
+	if (p->json)
+		fputs("{\"type\": \"value\", \"data\": ", p->out);
+	print_value(p, p->out, type, bytes);
+	fputs(p->json ? "}\n" : "\n", p->out);
+}
+
+/* --- printf --- */
+
+static void pad(FILE *out, const struct conversion *conversion, const char *text, size_t size)
+{
+	int width = conversion->width;
+
+	if (conversion->precision >= 0 && size > (size_t)conversion->precision)
+		size = (size_t)conversion->precision;
+	if (!conversion->left && width > 0)
+		for (; (size_t)width > size; width--)
+			fputc(' ', out);
+	fwrite(text, 1, size, out);
+	if (conversion->left && width > 0)
+		for (; (size_t)width > size; width--)
+			fputc(' ', out);
+}
+
+static void print_number(FILE *out, const struct conversion *conversion, uint64_t value)
+{
+	char format[48], text[16] = "";
+	int at = 0;
+
+	if (conversion->left)
+		text[at++] = '-';
+	if (conversion->zero)
+		text[at++] = '0';
+	if (conversion->plus)
+		text[at++] = '+';
+	if (conversion->space)
+		text[at++] = ' ';
+	if (conversion->hash || conversion->letter == 'p')
+		text[at++] = '#';
+	text[at] = '\0';
+	at = snprintf(format, sizeof(format), "%%%s", text);
+	if (conversion->width >= 0)
+		at += snprintf(format + at, sizeof(format) - (size_t)at, "%d", conversion->width);
+	if (conversion->precision >= 0)
+		at += snprintf(format + at, sizeof(format) - (size_t)at, ".%d", conversion->precision);
+	snprintf(format + at, sizeof(format) - (size_t)at, conversion->letter == 'c' ? "c" : "ll%c",
+		 conversion->letter == 'p' ? 'x' : conversion->letter);
+	if (conversion->bytes < 8 && conversion->letter != 'c') {
+		bool is_signed = conversion->letter == 'd' || conversion->letter == 'i';
+		unsigned int shift = 64 - 8 * (unsigned int)conversion->bytes;
+
+		value <<= shift;
+		value = is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
+	}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	if (conversion->letter == 'c')
+		fprintf(out, format, (int)value);
+	else
+		fprintf(out, format, (unsigned long long)value);
+#pragma GCC diagnostic pop
+}
+
+static void print_argument(const struct printer *p, FILE *out, const struct conversion *conversion,
+			   const struct type *type, const uint8_t *bytes)
+{
+	const struct printer plain = {.out = p->out, .compiler = p->compiler, .names = p->names};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory;
+
+	if (conversion->letter != 's' && conversion->letter != 'r') {
+		bool is_signed = type->is_signed;
+
+		print_number(out, conversion, load(bytes, type->size > 8 ? 8 : type->size, is_signed));
+		return;
+	}
+	memory = open_memstream(&text, &size);
+	if (!memory)
+		return;
+	if (conversion->letter == 'r' && type->kind == TYPE_BUFFER)
+		print_buffer(memory, bytes + 4, buffer_size(type, bytes), conversion->variant, false);
+	else
+		print_value(&plain, memory, type, bytes);
+	fclose(memory);
+	pad(out, conversion, text, size);
+	free(text);
+}
+
+char *print_format(const struct printer *p, const char *format, const struct type *arguments, const uint8_t *bytes,
+		   size_t *size)
+{
+	struct conversion conversion;
+	char *text = NULL;
+	uint32_t index = 0;
+	FILE *out = open_memstream(&text, size);
+	const char *at = format, *end;
+
+	if (!out)
+		return NULL;
+	for (;;) {
+		bool more = format_next(at, &conversion);
+
+		for (end = more ? conversion.begin : at + strlen(at); at < end; at++) {
+			fputc(*at, out);
+			at += at[0] == '%' && at[1] == '%';
+		}
+		if (!more)
+			break;
+		if (arguments && index < arguments->field_count) {
+			const struct type_field *field = &arguments->fields[index++];
+
+			print_argument(p, out, &conversion, field->type, bytes + field->offset);
+		}
+		at = conversion.end;
+	}
+	fclose(out);
+	return text;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * printer: values, maps and messages of a traced script as text or JSON (one object a line). What the kernel part sent
+ * is bytes of a type that the compiler knows; names of symbols, users and frames are looked up here.
+ */
+#ifndef STRATA_TRACE_PRINTER_H
+#define STRATA_TRACE_PRINTER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "lang/check/compiler.h"
+#include "trace/names.h"
+
+struct printer {
+	FILE *out;
+	bool json;
+	const struct compiler *compiler;
+	struct names *names;
+};
+
+/* A value's text; in JSON, strings are quoted. `cpus` values of an aggregation must be reduced before. */
+void print_value(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
+
+/* A string in JSON's quotes. */
+void print_json_string(FILE *out, const char *text, size_t size);
+
+/* {"type": TYPE, "data": "TEXT"} in JSON, else the text itself. */
+void print_message(const struct printer *p, const char *type, const char *text, size_t size);
+
+/* A value by itself, as print() shows it. */
+void print_value_line(const struct printer *p, const struct type *type, const uint8_t *bytes);
+
+/* A formatted text into malloc'd memory; NULL when memory is short. `arguments` is a tuple. */
+char *print_format(const struct printer *p, const char *format, const struct type *arguments, const uint8_t *bytes,
+		   size_t *size);
+
+/* print_series.c: the values of tseries(). Brings those of two CPUs together. */
+void series_reduce(const struct type *type, uint8_t *to, const uint8_t *from);
+/* The number of its last interval, from 1 on; 0: nothing was recorded. */
+uint64_t series_last(const struct type *type, const uint8_t *bytes);
+/* `last`: the number of the interval that is printed last. */
+void print_series(const struct printer *p, const struct type *type, const uint8_t *bytes, uint64_t last);
+
+/* One entry of a map: the values of an aggregation are those of all CPUs, already reduced to one. */
+struct map_entry {
+	uint8_t *key, *value;
+	int64_t order; /* what it is sorted by */
+};
+
+/* `entries` are sorted here. top 0: all; div 0: none. */
+void print_map(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count, uint64_t top,
+	       uint64_t div);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of a running trace share: trace.c (life), sites.c (records), maps.c. */
+#ifndef STRATA_TRACE_RUN_H
+#define STRATA_TRACE_RUN_H
+
+#include <bpf/libbpf.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "lang/provider/provider.h"
+#include "record/command.h"
+#include "trace/hold.h"
+#include "trace/printer.h"
+#include "trace/stacks.h"
+#include "trace/trace.h"
+
+struct trace_command {
+	struct command child;
+	char *const *argv;
+	struct hold hold;
+	char program[PATH_MAX]; /* that it has begun already, to find out which one it is; "": it has not */
+};
+
+/* Lets it exec. `arrived`: see hold.h; NULL: it is not to be held. */
+int trace_command_start(struct trace_command *command, void (*arrived)(void *context), void *context,
+			struct diag *diag);
+
+struct run {
+	const struct compilation *compilation;
+	const struct compiler *compiler;
+	const struct trace_options *options;
+	struct trace_result *result;
+	struct bpf_object *object;
+	struct ring_buffer *ring;
+	struct names *names;
+	struct foreign_files *files; /* NULL: no stacks */
+	struct stacks *stacks;       /* NULL: the script uses none */
+	struct printer printer;
+	struct attachment attachment;
+	struct command_origin origin;
+	int signals;
+	int children; /* signalfd of SIGCHLD: the command stands still; -1: it is not held */
+	VEC(struct pollfd) polls;
+	bool finished; /* exit() was called, or a signal came */
+	bool ending;   /* the last records are taken, until `deadline` */
+	bool draining; /* records are thrown away, and counted */
+	uint64_t thrown;
+	uint64_t deadline, looked; /* CLOCK_MONOTONIC ns; when signals were looked for */
+	int err;
+};
+
+/* sites.c: one record of the ring. */
+int run_record(void *context, void *data, size_t size);
+/* Runs a shell command, with its output as a message of this type. */
+void run_system(struct run *run, const char *command);
+
+/* maps.c */
+/* `empty`: a map without keys is shown as zero when nothing was assigned yet. */
+void run_print_map(struct run *run, const struct symbol *map, bool empty, uint64_t top, uint64_t div,
+		   const uint8_t *key);
+void run_clear_map(struct run *run, const struct symbol *map);
+void run_zero_map(struct run *run, const struct symbol *map);
+void run_print_all_maps(struct run *run);
+
+#endif

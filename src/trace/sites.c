@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What each call of the script that made a record asks for. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace/run.h"
+
+#define LOOK_EVERY_NS 50000000ull
+
+void run_system(struct run *run, const char *command)
+{
+	char buffer[4096], *text = NULL;
+	size_t size = 0;
+	FILE *memory;
+	int ends[2];
+	ssize_t got;
+	pid_t child;
+
+	fflush(run->printer.out);
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	child = fork();
+	if (!child) {
+		sigprocmask(SIG_SETMASK, &run->origin.mask, NULL);
+		dup2(ends[1], STDOUT_FILENO);
+		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+		_exit(127);
+	}
+	close(ends[1]);
+	memory = open_memstream(&text, &size);
+	while (child > 0 && ((got = read(ends[0], buffer, sizeof(buffer))) > 0 || (got < 0 && errno == EINTR)))
+		if (memory && got > 0)
+			fwrite(buffer, 1, (size_t)got, memory);
+	close(ends[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	if (memory) {
+		fclose(memory);
+		print_message(&run->printer, "syscall", text, size);
+	}
+	free(text);
+}
+
+static void cat(struct run *run, const char *path)
+{
+	size_t room = run->compiler->numbers[SETTING_MAX_CAT_BYTES], size = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = malloc(room + 1);
+	ssize_t got;
+
+	if (fd < 0) {
+		fprintf(stderr, "ERROR: failed to open file '%s' (%s)\n", path, strerror(errno));
+	} else if (text) {
+		while (size < room && (got = read(fd, text + size, room - size)) > 0)
+			size += (size_t)got;
+		print_message(&run->printer, "cat", text, size);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(text);
+}
+
+static void print_time(struct run *run, const char *format)
+{
+	time_t now = time(NULL);
+	struct tm broken;
+	char text[1024];
+	size_t size;
+
+	localtime_r(&now, &broken);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	size = strftime(text, sizeof(text), format, &broken);
+#pragma GCC diagnostic pop
+	print_message(&run->printer, "time", text, size);
+}
+
+static void join(struct run *run, const struct site *site, const uint8_t *bytes)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	uint32_t i;
+
+	if (!out)
+		return;
+	for (i = 0; i < site->arguments->field_count; i++) {
+		const char *part = (const char *)bytes + site->arguments->fields[i].offset;
+
+		if (!*part)
+			break;
+		fprintf(out, "%s%.*s", i ? site->format : "", (int)strnlen(part, site->arguments->fields[i].type->size),
+			part);
+	}
+	if (!run->printer.json)
+		fputc('\n', out);
+	fclose(out);
+	print_message(&run->printer, "join", text, size);
+	free(text);
+}
+
+static void formatted(struct run *run, const struct site *site, const uint8_t *bytes)
+{
+	size_t size = 0;
+	char *text = print_format(&run->printer, site->format, site->arguments, bytes, &size);
+
+	if (!text)
+		return;
+	switch (site->kind) {
+	case SITE_SYSTEM:
+		run_system(run, text);
+		break;
+	case SITE_CAT:
+		cat(run, text);
+		break;
+	case SITE_ERRORF:
+		if (run->compilation->report.hide_warnings && !strcmp(site->call->text, "warnf"))
+			break;
+		fflush(run->printer.out);
+		report_place(&run->compilation->report, site->span, stderr);
+		fprintf(stderr, ": %s: %s\n", strcmp(site->call->text, "warnf") ? "ERROR" : "WARNING", text);
+		break;
+	default:
+		print_message(&run->printer, "printf", text, size);
+	}
+	free(text);
+}
+
+static void print_map_site(struct run *run, const struct site *site, const uint8_t *bytes)
+{
+	uint64_t numbers[3];
+
+	memcpy(numbers, bytes, sizeof(numbers));
+	run_print_map(run, site->map, true, numbers[0], numbers[1],
+		      numbers[2] ? bytes + site->arguments->fields[3].offset : NULL);
+	if (!run->printer.json)
+		fputc('\n', run->printer.out);
+}
+
+static void handle_site(struct run *run, const struct site *site, const uint8_t *bytes)
+{
+	switch (site->kind) {
+	case SITE_PRINT:
+		print_value_line(&run->printer, site->arguments->fields[0].type, bytes);
+		break;
+	case SITE_PRINT_MAP:
+		print_map_site(run, site, bytes);
+		break;
+	case SITE_CLEAR:
+		run_clear_map(run, site->map);
+		break;
+	case SITE_ZERO:
+		run_zero_map(run, site->map);
+		break;
+	case SITE_TIME:
+		print_time(run, site->format);
+		break;
+	case SITE_WARNING:
+		fflush(run->printer.out);
+		report_now(&run->compilation->report, site->span, site->format, stderr);
+		break;
+	case SITE_JOIN:
+		join(run, site, bytes);
+		break;
+	default:
+		formatted(run, site, bytes);
+	}
+}
+
+/* What the script prints may come faster than it can be printed: signals, and the end, must have their turn. */
+static int interrupted(struct run *run)
+{
+	struct pollfd signals = {.fd = run->signals, .events = POLLIN};
+	struct timespec time;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	now = (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
+	if (run->ending)
+		return now > run->deadline ? -EINTR : 0;
+	if (now < run->looked + LOOK_EVERY_NS)
+		return 0;
+	run->looked = now;
+	return run->signals >= 0 && poll(&signals, 1, 0) > 0 ? -EINTR : 0;
+}
+
+int run_record(void *context, void *data, size_t size)
+{
+	struct run *run = context;
+	const struct rt_event *event = data;
+	const struct site *site;
+	uint64_t status;
+
+	if (size < sizeof(*event))
+		return 0;
+	if (run->draining && event->type == RT_EVENT_SITE) {
+		run->thrown++;
+		return 0;
+	}
+	if (event->type < RT_EVENT_SITE)
+		return run->stacks ? stacks_record(run->stacks, data, size) : 0;
+	if (event->type == RT_EVENT_EXIT && size >= sizeof(*event) + 8) {
+		memcpy(&status, event + 1, sizeof(status));
+		if (!run->finished)
+			run->result->status = (int)status;
+		run->result->has_exit = true;
+		run->finished = true;
+		return 0;
+	}
+	/* After exit() only what `end` says is of interest. */
+	if (run->finished || event->type != RT_EVENT_SITE || event->site >= run->compiler->sites.count)
+		return 0;
+	site = &run->compiler->sites.at[event->site];
+	if (site->arguments && size < sizeof(*event) + site->arguments->size)
+		return 0;
+	handle_site(run, site, (const uint8_t *)(event + 1));
+	return interrupted(run);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * stacks: what a script with stacks needs beside its programs: the processes' unwind tables in the kernel, kept up to
+ * date as `record` does it (record/watch), and the frames of the stacks that were sent, with their names.
+ *
+ * Not thread-safe.
+ */
+#ifndef STRATA_TRACE_STACKS_H
+#define STRATA_TRACE_STACKS_H
+
+#include <bpf/libbpf.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "abi/events.h"
+#include "base/diag.h"
+#include "base/foreign.h"
+#include "lang/ast/type.h"
+#include "lang/rt/abi.h"
+
+struct stacks;
+struct names;
+
+/* Before the object is loaded: sizes and settings of the sampler's maps. `parts`: enum stack_part of all stacks. */
+int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *diag);
+
+/*
+ * Afterwards. Of the process `pid` (0: none) and its children the kernel is told at once; of all others, which are read
+ * only without one, when they are met. `is_command`: it is about to call exec. `files`,
+ * borrowed, reads what is mapped.
+ */
+int stacks_create(struct bpf_object *object, uint32_t parts, int pid, bool is_command, struct foreign_files *files,
+		  struct stacks **ret, struct diag *diag);
+void stacks_destroy(struct stacks *stacks);
+
+/* Descriptors to be polled. */
+unsigned int stacks_fd_count(const struct stacks *stacks);
+int stacks_fd(const struct stacks *stacks, unsigned int index);
+
+/* Takes in what has become known of processes. */
+int stacks_drain(struct stacks *stacks);
+/* Did that leave work, to be called again soon? */
+bool stacks_is_behind(const struct stacks *stacks);
+/* No probe is attached any more. */
+void stacks_end(struct stacks *stacks);
+
+/* A record of the ring that is the sampler's. */
+int stacks_record(struct stacks *stacks, const struct event_header *event, size_t size);
+
+/* The frames of a stack, one a line, or by `;` from the outermost (folded, JSON). */
+void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const struct type *type,
+		  const struct rt_stack_value *value, bool json);
+
+/* A symbol of a process that may be gone; false when it is not known. */
+bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid);
+
+#endif

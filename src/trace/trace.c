@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "trace/trace.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kernel/core_types.h"
+#include "trace/run.h"
+
+/* Mapped twice, and all of it counts as this process's memory. With stacks their frames come through it as well. */
+#define RING_BYTES        (1u << 20)
+#define RING_BYTES_STACKS (4u << 20)
+#define LOG_BYTES         (16u << 20)
+#define POLL_MS           100
+#define LAST_NS           1000000000ull /* for what is still in the ring at the end */
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static int loud(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
+}
+
+/* --- loading --- */
+
+static int configure(struct run *run, struct diag *diag)
+{
+	const struct compiler *c = run->compiler;
+	struct bpf_program *program;
+	size_t i;
+	int err;
+
+	for (i = 0; i < c->units.count; i++) {
+		const struct unit *unit = &c->units.at[i];
+		char name[32];
+
+		snprintf(name, sizeof(name), "p%zu", i);
+		program = bpf_object__find_program_by_name(run->object, name);
+		if (!program)
+			return diag_fail(diag, ENOENT, "trace.program", "a program is missing from the linked object");
+		bpf_program__set_type(program, (enum bpf_prog_type)unit->provider->program_type);
+		bpf_program__set_expected_attach_type(program,
+						      (enum bpf_attach_type)unit->provider->expected_attach_type);
+		err = unit->provider->configure
+			      ? unit->provider->configure(program, &c->attaches.at[unit->first_attach], diag)
+			      : 0;
+		if (err)
+			return err;
+	}
+	/* Which sets the ring's size, too. */
+	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, diag) : 0;
+	if (!err && bpf_map__set_max_entries(bpf_object__find_map_by_name(run->object, "events"),
+					     c->stack_parts ? RING_BYTES_STACKS : RING_BYTES))
+		err = diag_fail(diag, EINVAL, "trace.ring", "the ring buffer cannot be sized");
+	return err;
+}
+
+/* The last line that the verifier wrote before its summary. */
+static const char *verifier_reason(char *log)
+{
+	char *line, *rest = log, *reason = NULL;
+
+	while ((line = strsep(&rest, "\n")))
+		if (*line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17))
+			reason = line;
+	return reason;
+}
+
+/* Older kernels' maps refuse them: MAX_BPF_STACK in kernel/bpf/hashtab.c. */
+#define KEY_MAX_OLD 512
+
+static bool has_long_key(const struct run *run)
+{
+	size_t i;
+
+	for (i = 0; i < run->compiler->maps.count; i++)
+		if (run->compiler->maps.at[i]->key && run->compiler->maps.at[i]->key->size > KEY_MAX_OLD)
+			return true;
+	return false;
+}
+
+static int load_error(const struct run *run, int err, char *log, struct diag *diag)
+{
+	const char *reason, *helper;
+
+	if (err == -EPERM)
+		return diag_fail(diag, EPERM, "trace.permission",
+				 "loading BPF programs is not permitted; run as root, or with CAP_BPF and CAP_PERFMON");
+	if (run->options->verbose && log)
+		fputs(log, stderr);
+	reason = log ? verifier_reason(log) : NULL;
+	/* "unknown func bpf_loop#181", "invalid func unknown#181" */
+	helper = reason && strstr(reason, " func ") ? strchr(reason, '#') : NULL;
+	if (helper)
+		return diag_fail(diag, -err, "trace.helper",
+				 "this kernel is too old for the script: it has no BPF helper number %d; loops need "
+				 "Linux 5.17, other functions a newer one",
+				 atoi(helper + 1));
+	/* Up to 5.12 a loop's body, which is only called by a helper, is not even found. */
+	if (reason && strstr(reason, "func_info"))
+		return diag_fail(
+			diag, -err, "trace.loops",
+			"this kernel is too old for the script: loops need Linux 5.17; unroll() needs nothing");
+	if (reason && strstr(reason, "BPF_STX uses reserved fields"))
+		return diag_fail(diag, -err, "trace.atomic",
+				 "this kernel is too old for the script: the value of @x++ needs Linux 5.12; "
+				 "use ++ as a statement, and read the map after it");
+	if (err == -E2BIG && !reason && has_long_key(run))
+		return diag_fail(diag, E2BIG, "trace.key",
+				 "this kernel is too old for the script: up to 5.10 the keys of a map have %d bytes at "
+				 "most; give str() in keys a length",
+				 KEY_MAX_OLD);
+	if (err == -E2BIG || (reason && strstr(reason, "too large")))
+		return diag_fail(diag, E2BIG, "trace.complex",
+				 "the script is too complex for the kernel's verifier; split it, or shorten its loops "
+				 "and strings");
+	return diag_fail(diag, -err, "trace.load",
+			 "the kernel refused a program of the script: %s%s%s; -v shows its log", strerror(-err),
+			 reason ? ": " : "", reason ? reason : "");
+}
+
+static int load(struct run *run, struct diag *diag)
+{
+	char *log = calloc(1, LOG_BYTES); /* touched on failure only */
+	int types = run->compiler->stack_parts ? core_types_open() : -ENOENT, err;
+	char path[64];
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = log,
+		    .kernel_log_size = log ? LOG_BYTES : 0, .btf_custom_path = types < 0 ? NULL : path);
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+
+	libbpf_set_print(run->options->verbose ? loud : quiet);
+	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
+	if (!run->object) {
+		err = diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));
+	} else {
+		err = configure(run, diag);
+		if (!err) {
+			err = bpf_object__load(run->object);
+			if (err)
+				err = load_error(run, err, log, diag);
+		}
+	}
+	if (types >= 0)
+		close(types);
+	free(log);
+	return err;
+}
+
+/* --- attaching --- */
+
+static int program_of(const struct run *run, size_t unit)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "p%zu", unit);
+	return bpf_program__fd(bpf_object__find_program_by_name(run->object, name));
+}
+
+/* begin and end run once, here. */
+static int run_special(struct run *run, const struct provider *provider, struct diag *diag)
+{
+	size_t i;
+
+	for (i = 0; i < run->compiler->units.count && !run->finished; i++) {
+		uint64_t context[8] = {};
+		LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = sizeof(context));
+		int err;
+
+		if (run->compiler->units.at[i].provider != provider)
+			continue;
+		err = bpf_prog_test_run_opts(program_of(run, i), &options);
+		if (err)
+			return diag_fail(diag, -err, "trace.begin", "%s cannot be run: %s", provider->name,
+					 strerror(-err));
+	}
+	return 0;
+}
+
+#define BENCH_RUNS 10000
+
+static int bench_unit(struct run *run, size_t index, struct diag *diag)
+{
+	uint64_t context[8] = {};
+	int i, err = 0;
+
+	for (i = 0; i < BENCH_RUNS && !err; i++) {
+		LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = sizeof(context));
+
+		err = bpf_prog_test_run_opts(program_of(run, index), &options);
+	}
+	ring_buffer__consume(run->ring);
+	return err ? diag_fail(diag, -err, "trace.bench", "%s cannot be run: %s",
+			       run->compiler->attaches.at[run->compiler->units.at[index].first_attach].name,
+			       strerror(-err))
+		   : 0;
+}
+
+/* What the kernel says that the runs took: without the calls that started them. */
+static void print_bench(const struct run *run, size_t index)
+{
+	const char *name = run->compiler->attaches.at[run->compiler->units.at[index].first_attach].event;
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+	unsigned long long average, count;
+
+	if (bpf_obj_get_info_by_fd(program_of(run, index), &info, &size))
+		return;
+	count = info.run_cnt;
+	average = count ? info.run_time_ns / count : 0;
+	if (!run->printer.json) {
+		fprintf(run->printer.out, "%-41s%-15llu%llu\n", name, average, count);
+		return;
+	}
+	fputs("{\"type\": \"benchmark_result\", \"data\": {", run->printer.out);
+	print_json_string(run->printer.out, name, strlen(name));
+	fprintf(run->printer.out, ": {\"average\": %llu, \"iters\": %llu}}}\n", average, count);
+}
+
+static int run_benches(struct run *run, struct diag *diag)
+{
+	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME), err = 0;
+	size_t count = run->compiler->units.count, i;
+
+	if (stats < 0)
+		return diag_fail(diag, -stats, "trace.bench", "the kernel counts no run times: %s", strerror(-stats));
+	ring_buffer__consume(run->ring);
+	for (i = 0; i < count && !err; i++)
+		if (run->compiler->units.at[i].provider == &provider_bench)
+			err = bench_unit(run, i, diag);
+	close(stats);
+	if (!err && !run->printer.json)
+		fprintf(run->printer.out, "%-41s%-15s%s\n%.66s\n", "Benchmark", "Time(ns)", "Iterations",
+			"--------------------------------------------------------------------");
+	for (i = 0; i < count && !err; i++)
+		if (run->compiler->units.at[i].provider == &provider_bench)
+			print_bench(run, i);
+	return err;
+}
+
+static int attach_unit(struct run *run, size_t index, struct diag *diag)
+{
+	const struct compiler *c = run->compiler;
+	const struct attach_target target = {.pid = c->options->pid, .is_command = run->options->command != NULL};
+	const struct unit *unit = &c->units.at[index];
+	int err = unit->provider->attach(program_of(run, index), &c->attaches.at[unit->first_attach],
+					 unit->attach_count, unit->first_attach, &target, &run->attachment, diag);
+
+	if (!err || !strcmp(c->texts[SETTING_MISSING_PROBES], "error"))
+		return err;
+	if (!strcmp(c->texts[SETTING_MISSING_PROBES], "warn"))
+		fprintf(stderr, "strata: %s\n", diag->text);
+	return 0;
+}
+
+/* Programs at one place run in the order of the script. */
+static int attach_all(struct run *run, struct diag *diag)
+{
+	size_t count = run->compiler->units.count, i;
+	int err = 0;
+
+	for (i = 0; i < 2 * count && !err; i++) {
+		size_t index = i < count ? i : 2 * count - 1 - i;
+		const struct provider *provider = run->compiler->units.at[index].provider;
+
+		if (provider->attach && provider->runs_last_first == (i >= count))
+			err = attach_unit(run, index, diag);
+	}
+	return err;
+}
+
+/* Places of the same name (a marker's) are one probe. */
+static size_t count_probes(const struct compiler *c)
+{
+	size_t count = 0, i;
+
+	for (i = 0; i < c->units.count; i++) {
+		const struct unit *unit = &c->units.at[i];
+
+		count += unit->attach_count;
+		if (i && unit->point == unit[-1].point &&
+		    !strcmp(c->attaches.at[unit->first_attach].name, c->attaches.at[unit[-1].first_attach].name))
+			count--;
+	}
+	return count;
+}
+
+static void tell_attached(const struct run *run)
+{
+	size_t count = count_probes(run->compiler);
+
+	if (!run->options->quiet && run->printer.json)
+		fprintf(run->printer.out,
+			"{\"type\": \"attached_probes\", \"count\": %zu, \"data\": {\"probes\": %zu}}\n", count, count);
+	else if (!run->options->quiet)
+		fprintf(stderr, "Attached %zu probe%s\n", count, count == 1 ? "" : "s");
+	fflush(run->printer.out);
+	/* bpftrace's sign to who started it that events may come now. */
+	if (getenv("__BPFTRACE_NOTIFY_PROBES_ATTACHED")) {
+		puts("__BPFTRACE_NOTIFY_PROBES_ATTACHED");
+		fflush(stdout);
+	}
+}
+
+/* --- running --- */
+
+static void drain(struct run *run)
+{
+	if (run->stacks)
+		stacks_drain(run->stacks);
+	ring_buffer__consume(run->ring);
+	fflush(run->printer.out);
+}
+
+/*
+ * Reads the iterators to their ends. Each byte is an object for which the program ran, so the ring is emptied between
+ * two reads.
+ */
+static int run_iterators(struct run *run, struct diag *diag)
+{
+	char objects[64];
+	ssize_t got;
+	size_t i;
+
+	for (i = 0; i < run->attachment.iterators.at.count && !run->finished; i++) {
+		do {
+			got = read(run->attachment.iterators.at.at[i], objects, sizeof(objects));
+			if (got < 0 && errno != EINTR && errno != EAGAIN)
+				return diag_fail(diag, errno, "trace.iter", "an iterator cannot be read: %s",
+						 strerror(errno));
+			drain(run);
+		} while (got && !run->finished);
+	}
+	return 0;
+}
+
+static void set_state(const struct run *run, enum rt_state which, uint64_t value)
+{
+	uint32_t key = which;
+
+	bpf_map_update_elem(bpf_object__find_map_fd_by_name(run->object, "rt_state"), &key, &value, BPF_ANY);
+}
+
+/* The record of exit() may have found no room in the ring. */
+static bool has_exited(const struct run *run)
+{
+	uint32_t key = RT_STATE_EXITED;
+	uint64_t value = 0;
+
+	bpf_map_lookup_elem(bpf_object__find_map_fd_by_name(run->object, "rt_state"), &key, &value);
+	return value;
+}
+
+static int take_signals(struct run *run, struct diag *diag)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, &run->origin.mask);
+	getrlimit(RLIMIT_NOFILE, &run->origin.files);
+	run->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (run->stacks && run->options->command) {
+		sigemptyset(&mask);
+		sigaddset(&mask, SIGCHLD);
+		sigprocmask(SIG_BLOCK, &mask, NULL);
+		run->children = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	}
+	return run->signals < 0 ? diag_fail(diag, errno, "trace.signals", "no signalfd: %s", strerror(errno)) : 0;
+}
+
+enum { POLL_SIGNALS, POLL_RING, POLL_TARGET, POLL_CHILDREN, POLL_STACKS };
+
+static int prepare_polls(struct run *run)
+{
+	const struct trace_options *options = run->options;
+	int target = options->command ? options->command->child.pidfd
+		     : options->pid   ? (int)syscall(SYS_pidfd_open, options->pid, 0)
+				      : -1;
+	int fds[] = {
+		[POLL_SIGNALS] = run->signals,
+		[POLL_RING] = ring_buffer__epoll_fd(run->ring),
+		[POLL_TARGET] = target,
+		[POLL_CHILDREN] = run->children,
+	};
+	unsigned int i;
+
+	for (i = 0; i < POLL_STACKS; i++)
+		if (vec_push(&run->polls, (struct pollfd){.fd = fds[i], .events = POLLIN}))
+			return -ENOMEM;
+	for (i = 0; run->stacks && i < stacks_fd_count(run->stacks); i++)
+		if (vec_push(&run->polls, (struct pollfd){.fd = stacks_fd(run->stacks, i), .events = POLLIN}))
+			return -ENOMEM;
+	return 0;
+}
+
+/* The command stands still where a program begins. */
+static void arrived(void *context)
+{
+	struct run *run = context;
+
+	stacks_drain(run->stacks);
+}
+
+/* The command may have come to a stop. */
+static void take_command(struct run *run)
+{
+	struct signalfd_siginfo taken;
+
+	while (read(run->children, &taken, sizeof(taken)) > 0)
+		;
+	hold_take(&run->options->command->hold, arrived, run);
+}
+
+static int wait_for_end(struct run *run, struct diag *diag)
+{
+	while (!run->finished) {
+		bool ended;
+
+		if (poll(run->polls.at, run->polls.count, run->stacks && stacks_is_behind(run->stacks) ? 0 : POLL_MS) <
+			    0 &&
+		    errno != EINTR)
+			return diag_fail(diag, errno, "trace.poll", "waiting failed: %s", strerror(errno));
+		ended = run->polls.at[POLL_SIGNALS].revents || run->polls.at[POLL_TARGET].revents || has_exited(run);
+		if (run->polls.at[POLL_CHILDREN].revents)
+			take_command(run);
+		drain(run);
+		if (ended)
+			break;
+	}
+	return 0;
+}
+
+/* --- the end --- */
+
+static void tell_losses(struct run *run)
+{
+	static const char *const texts[RT_COUNTER_COUNT] = {
+		[RT_COUNTER_LOST] = "events were lost: the ring buffer was full",
+		[RT_COUNTER_NO_FRAME] = "runs of probes were lost: too many were interrupted at the same time",
+		[RT_COUNTER_MAP_FULL] = "Map full; can't update element: raise max_map_keys in the config block",
+		[RT_COUNTER_LOOP_LIMIT] = "loops were cut short after 8 million turns",
+	};
+	int fd = bpf_object__find_map_fd_by_name(run->object, "rt_counters");
+	uint32_t key;
+
+	if (run->thrown && !run->finished)
+		fprintf(stderr, "WARNING: events were not printed, as there were too many at the end (%llu)\n",
+			(unsigned long long)run->thrown);
+	for (key = 0; key < RT_COUNTER_COUNT; key++) {
+		uint64_t count = 0;
+
+		if (fd < 0 || !texts[key] || bpf_map_lookup_elem(fd, &key, &count) || !count)
+			continue;
+		if (run->printer.json && key == RT_COUNTER_LOST)
+			fprintf(run->printer.out, "{\"type\": \"lost_events\", \"data\": {\"events\": %llu}}\n",
+				(unsigned long long)count);
+		fprintf(stderr, "WARNING: %s (%llu)\n", texts[key], (unsigned long long)count);
+	}
+}
+
+static uint64_t monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static int finish(struct run *run, struct diag *diag)
+{
+	int err;
+
+	attachment_close(&run->attachment);
+	if (run->stacks)
+		stacks_end(run->stacks);
+	run->ending = true;
+	run->deadline = monotonic() + LAST_NS;
+	drain(run);
+	/* What is left by then is let go, so that `end` is not behind it. */
+	run->ending = false;
+	run->draining = true;
+	drain(run);
+	run->draining = run->finished = false;
+	set_state(run, RT_STATE_EXITED, 0);
+	err = run_special(run, &provider_end, diag);
+	drain(run);
+	if (run->compiler->numbers[SETTING_PRINT_MAPS_ON_EXIT])
+		run_print_all_maps(run);
+	if (!run->printer.json)
+		fputc('\n', run->printer.out);
+	fflush(run->printer.out);
+	tell_losses(run);
+	return err;
+}
+
+static void set_started(const struct run *run)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	set_state(run, RT_STATE_STARTED, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
+}
+
+static int start(struct run *run, struct diag *diag)
+{
+	int err = 0;
+
+	if (run->compiler->stack_parts)
+		err = foreign_files_create(0, &run->files, diag);
+	if (!err)
+		err = load(run, diag);
+	if (!err && run->compiler->stack_parts)
+		err = stacks_create(run->object, run->compiler->stack_parts, run->compiler->options->pid,
+				    run->options->command != NULL, run->files, &run->stacks, diag);
+	if (err)
+		return err;
+	run->names = names_create(run->compiler, run->stacks, run->files);
+	run->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(run->object, "events"), run_record, run, NULL);
+	if (!run->ring || !run->names)
+		return diag_fail(diag, errno, "trace.ring", "the ring buffer cannot be mapped: %s", strerror(errno));
+	run->printer = (struct printer){
+		.out = run->options->out, .json = run->options->json, .compiler = run->compiler, .names = run->names};
+	set_started(run);
+	if (run->options->dry_run)
+		return 0;
+	err = take_signals(run, diag);
+	if (!err)
+		err = run_special(run, &provider_begin, diag);
+	if (!err)
+		err = attach_all(run, diag);
+	if (!err && prepare_polls(run))
+		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
+	if (err)
+		return err;
+	tell_attached(run);
+	return run->options->command
+		       ? trace_command_start(run->options->command, run->children >= 0 ? arrived : NULL, run, diag)
+		       : 0;
+}
+
+/* begin, end and iterators come to their end by themselves. */
+static bool waits_for_events(const struct compiler *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->units.count; i++)
+		if (c->units.at[i].provider->attach && c->units.at[i].provider->context != CONTEXT_ITER)
+			return true;
+	return false;
+}
+
+int trace_run(const struct compilation *compilation, const struct trace_options *options, struct trace_result *ret,
+	      struct diag *diag)
+{
+	struct run run = {.compilation = compilation,
+			  .compiler = &compilation->compiler,
+			  .options = options,
+			  .result = ret,
+			  .signals = -1,
+			  .children = -1};
+	int err;
+
+	*ret = (struct trace_result){};
+	err = start(&run, diag);
+	if (!err && !options->dry_run) {
+		err = run_iterators(&run, diag);
+		if (!err && options->bench)
+			err = run_benches(&run, diag);
+		if (!err && !options->bench && (waits_for_events(run.compiler) || options->command || options->pid))
+			err = wait_for_end(&run, diag);
+		if (!err)
+			err = finish(&run, diag);
+	}
+	attachment_close(&run.attachment);
+	vec_free(&run.polls);
+	ring_buffer__free(run.ring);
+	names_destroy(run.names);
+	stacks_destroy(run.stacks);
+	foreign_files_destroy(run.files);
+	bpf_object__close(run.object);
+	if (run.children >= 0)
+		close(run.children);
+	if (run.signals >= 0) {
+		struct signalfd_siginfo taken;
+
+		/* Left in the queue they would end this process here, and leave the command behind. */
+		while (read(run.signals, &taken, sizeof(taken)) > 0)
+			;
+		close(run.signals);
+		sigprocmask(SIG_SETMASK, &run.origin.mask, NULL);
+	}
+	return err;
+}

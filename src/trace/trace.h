@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * trace: runs a compiled script: loads its programs, attaches them, prints what they send, and prints the maps at the
+ * end.
+ *
+ * trace_run() owns what it sets up and has given all back when it returns. Nothing stays attached however it ends: all
+ * hangs on descriptors. SIGINT, SIGTERM and SIGHUP end the tracing through a signalfd. Called once per process, from
+ * one thread.
+ */
+#ifndef STRATA_TRACE_TRACE_H
+#define STRATA_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "lang/compile.h"
+
+/* A command that waits before it calls exec, so that the script can be compiled for it and attached first. */
+struct trace_command;
+
+/* argv is NULL-terminated and borrowed. */
+int trace_command_create(char *const *argv, struct trace_command **ret, struct diag *diag);
+pid_t trace_command_pid(const struct trace_command *command);
+/*
+ * The file of the program `name` that the command runs, where what argv[0] names is a script that executes it: the
+ * command is run until it begins. NULL: it is not argv[0]'s name, or the command has ended without.
+ */
+const char *trace_command_program(struct trace_command *command, const char *name);
+/* Ends it if it still runs; its status in the shell's convention. */
+int trace_command_destroy(struct trace_command *command);
+
+struct trace_options {
+	FILE *out; /* what the script prints */
+	bool json;
+	bool quiet;                    /* nothing but what the script prints */
+	bool verbose;                  /* the verifier's log, when it refuses a program */
+	bool bench;                    /* measures the actions of bench:NAME */
+	bool dry_run;                  /* loads and attaches nothing */
+	pid_t pid;                     /* -p: tracing ends with it; 0: none */
+	struct trace_command *command; /* -c; NULL: none */
+};
+
+struct trace_result {
+	int status; /* of exit(N) */
+	bool has_exit;
+};
+
+int trace_run(const struct compilation *compilation, const struct trace_options *options, struct trace_result *ret,
+	      struct diag *diag);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the compiler of unwind tables must know about an architecture: register numbers, and the code that linkers and C
+ * libraries write without CFI. Another architecture is another arch_*.c.
+ */
+#ifndef STRATA_UNWIND_ARCH_H
+#define STRATA_UNWIND_ARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "abi/unwind.h"
+#include "unwind/code.h"
+
+/* From `start` bytes into a section on, a rule holds. */
+struct unwind_arch_span {
+	uint32_t start;
+	struct unwind_rule rule;
+};
+
+#define UNWIND_ARCH_SPANS_MAX 4
+
+struct unwind_arch {
+	uint16_t machine;       /* EM_* */
+	uint8_t sp, fp, bx, ra; /* DWARF register numbers; bx: the one that struct unwind_rule carries beside fp */
+	uint8_t register_count; /* the general registers: 0 to register_count - 1 */
+	int8_t ra_offset;       /* where the return address is, from the CFA; the walker relies on it */
+	uint8_t sigcontext_sp;  /* offsets in struct sigcontext */
+	uint8_t sigcontext_pc;
+	uint8_t sigcontext_at_return; /* offset of struct sigcontext from SP when a handler has returned */
+	const char *const *register_names;
+
+	/* The CFA expression of linker-made PLT stubs: its UNWIND_PLT rule. False when it is another expression. */
+	bool (*plt_expression)(const uint8_t *bytes, size_t size, struct unwind_rule *ret);
+
+	/*
+	 * The rules of a section of code without FDEs: PLT stubs, .init and .fini. By its name and bytes; their number,
+	 * 0 for other sections.
+	 */
+	size_t (*section_spans)(const char *section, const uint8_t *bytes, size_t size, struct unwind_arch_span *ret);
+
+	/*
+	 * The rules of the function that the compiler's start files put first into .fini_array, which has no FDE, and
+	 * its length. Their number; 0 when the code at `bytes` is another.
+	 */
+	size_t (*exit_spans)(const uint8_t *bytes, size_t size, struct unwind_arch_span *ret, size_t *length);
+
+	/* The length of the entry point's code that begins at `bytes`; 0 when it does not look like an entry point. */
+	size_t (*entry_size)(const uint8_t *bytes, size_t size);
+
+	/* The offset of the first signal trampoline in code, and its length. False when there is none. */
+	bool (*find_trampoline)(const uint8_t *bytes, size_t size, size_t *at, size_t *length);
+
+	/*
+	 * The next place at or after `at` where a function sets up its frame pointer, or returns after it took it down:
+	 * the rules there, the last of which is that of code with a frame pointer. Their number, 0 when there is no
+	 * such place.
+	 */
+	size_t (*find_frame_edge)(const uint8_t *bytes, size_t size, size_t at, struct unwind_arch_span *ret);
+
+	/* Go's code where SP is `size` bytes below its value at the function's entry. NULL: not known. */
+	struct unwind_rule (*go_rule)(uint32_t size);
+
+	/* For rules by the code itself. NULL: not known. */
+	const struct code_arch *code;
+
+	/* Whether code begins with a system call. */
+	bool (*is_syscall)(const uint8_t *bytes, size_t size);
+};
+
+/* NULL for a machine without unwinding. */
+const struct unwind_arch *unwind_arch_of(uint16_t machine);
+
+extern const struct unwind_arch unwind_arch_x86_64;
+
+#endif

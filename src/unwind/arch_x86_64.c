@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * x86-64. Register numbers: psABI AMD64, figure 3.36 "DWARF Register Number Mapping". Signal frames: the kernel pushes
+ * struct rt_sigframe { pretcode; struct ucontext uc; ... } (arch/x86/include/asm/sigframe.h); a handler's `ret` pops
+ * pretcode, so the trampoline runs with SP at the ucontext, whose uc_flags, uc_link and uc_stack are the 40 bytes
+ * before uc_mcontext (include/uapi/asm-generic/ucontext.h), a struct sigcontext: r8 to r15, di, si, bp, bx, dx, ax, cx,
+ * sp, ip (arch/x86/include/uapi/asm/sigcontext.h).
+ */
+#include "unwind/arch.h"
+
+#include <elf.h>
+#include <string.h>
+
+static const char *const register_names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+					     "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+
+/*
+ * ld writes one FDE over .plt, with the CFA as
+ *   breg7(rsp) 8; breg16(rip) 0; lit15; and; litN; ge; lit3; shl; plus
+ * N is the offset in a 16-byte slot at which `push index` is done: 11, or with IBT's endbr64 9 or 10 (binutils
+ * bfd/elfxx-x86 and elf64-x86-64.c, elf_x86_64_*_eh_frame_*plt).
+ */
+static bool plt_expression(const uint8_t *bytes, size_t size, struct unwind_rule *ret)
+{
+	static const uint8_t pattern[] = {0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0, 0x2a, 0x33, 0x24, 0x22};
+	static const size_t literal = 6;
+
+	if (size != sizeof(pattern) || memcmp(bytes, pattern, literal) ||
+	    memcmp(bytes + literal + 1, pattern + literal + 1, size - literal - 1) || bytes[literal] < 0x30 ||
+	    bytes[literal] > 0x3f)
+		return false;
+	*ret = (struct unwind_rule){.kind = UNWIND_PLT, .cfa_offset = bytes[literal] - 0x30};
+	return true;
+}
+
+/*
+ * Lazy .plt: slot 0 is `push GOT+8` (6 bytes) and a jump, entered with an index pushed by another slot; the others are
+ * `jmp *GOT(n)` (6), `push n` (5), `jmp slot 0`, or with IBT `endbr64` (4), `push n` (5), jump. Other linkers' slots
+ * push nothing, as do .plt.sec, .plt.got and .iplt.
+ */
+static size_t plt_spans(const char *section, const uint8_t *bytes, size_t size, struct unwind_arch_span *ret)
+{
+	const struct unwind_rule at_entry = {.kind = UNWIND_SP, .cfa_offset = 8};
+	struct unwind_rule slot = {.kind = UNWIND_PLT};
+
+	if (!strcmp(section, ".plt.sec") || !strcmp(section, ".plt.got") || !strcmp(section, ".iplt")) {
+		ret[0] = (struct unwind_arch_span){.rule = at_entry};
+		return 1;
+	}
+	if (strcmp(section, ".plt"))
+		return 0;
+	if (size >= 32 && bytes[0] == 0xff && bytes[1] == 0x35 && bytes[16] == 0xff && bytes[17] == 0x25 &&
+	    bytes[22] == 0x68)
+		slot.cfa_offset = 11;
+	else if (size >= 32 && bytes[0] == 0xff && bytes[1] == 0x35 && !memcmp(bytes + 16, "\xf3\x0f\x1e\xfa\x68", 5))
+		slot.cfa_offset = 9;
+	if (!slot.cfa_offset) {
+		ret[0] = (struct unwind_arch_span){.rule = at_entry};
+		return 1;
+	}
+	ret[0] = (struct unwind_arch_span){.start = 0, .rule = {.kind = UNWIND_SP, .cfa_offset = 16}};
+	ret[1] = (struct unwind_arch_span){.start = 6, .rule = {.kind = UNWIND_SP, .cfa_offset = 24}};
+	ret[2] = (struct unwind_arch_span){.start = 16, .rule = slot};
+	return 3;
+}
+
+/*
+ * _init and _fini are made of two halves, in crti.o and crtn.o, and of what other objects put between them. glibc's
+ * (sysdeps/x86_64/crti.S, crtn.S) begin with `sub $8, %rsp`, with CET an endbr64 before it, and end with
+ * `add $8, %rsp; ret`; musl's (crt/x86_64/crti.s, crtn.s) with `push %rax`, `pop %rax; ret`. What lies between leaves
+ * the stack pointer as it found it, or else the second half could not return.
+ */
+static size_t init_spans(const uint8_t *bytes, size_t size, struct unwind_arch_span *ret)
+{
+	static const struct {
+		const char *head, *tail;
+		uint8_t head_size, tail_size;
+	} shapes[] = {{"\x48\x83\xec\x08", "\x48\x83\xc4\x08", 4, 4}, {"\x50", "\x58", 1, 1}};
+	const struct unwind_rule outer = {.kind = UNWIND_SP, .cfa_offset = 8},
+				 inner = {.kind = UNWIND_SP, .cfa_offset = 16};
+	size_t begin = size >= 4 && !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0, i;
+
+	for (i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		size_t head = shapes[i].head_size, tail = shapes[i].tail_size;
+
+		if (size < begin + head + tail + 1 || memcmp(bytes + begin, shapes[i].head, head) ||
+		    memcmp(bytes + size - 1 - tail, shapes[i].tail, tail) || bytes[size - 1] != 0xc3)
+			continue;
+		ret[0] = (struct unwind_arch_span){.start = 0, .rule = outer};
+		ret[1] = (struct unwind_arch_span){.start = (uint32_t)(begin + head), .rule = inner};
+		ret[2] = (struct unwind_arch_span){.start = (uint32_t)(size - 1), .rule = outer};
+		return 3;
+	}
+	return 0;
+}
+
+static size_t section_spans(const char *section, const uint8_t *bytes, size_t size, struct unwind_arch_span *ret)
+{
+	if (!strcmp(section, ".init") || !strcmp(section, ".fini"))
+		return init_spans(bytes, size, ret);
+	return plt_spans(section, bytes, size, ret);
+}
+
+/*
+ * __do_global_dtors_aux (gcc's libgcc/crtstuff.c): `cmpb $0, completed; jne out; push %rbp; ...; pop %rbp; ret; out:
+ * ret`, with CET an endbr64 before it. Between push and pop are calls, and nothing else that moves the stack pointer.
+ */
+static size_t exit_spans(const uint8_t *bytes, size_t size, struct unwind_arch_span *ret, size_t *length)
+{
+	const struct unwind_rule outer = {.kind = UNWIND_SP, .cfa_offset = 8, .fp_offset = UNWIND_FP_SAME};
+	const struct unwind_rule inner = {.kind = UNWIND_SP, .cfa_offset = 16, .fp_offset = -16};
+	size_t begin = size >= 4 && !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0, out, push = begin + 9;
+	const uint8_t *end;
+
+	if (size < push + 1 || memcmp(bytes + begin, "\x80\x3d", 2) || bytes[begin + 6] || bytes[begin + 7] != 0x75 ||
+	    bytes[push] != 0x55)
+		return 0;
+	out = push + bytes[begin + 8];
+	if (bytes[begin + 8] >= 0x80 || out >= size || bytes[out] != 0xc3)
+		return 0;
+	end = memmem(bytes + push, out - push, "\x5d\xc3", 2);
+	if (!end)
+		return 0;
+	ret[0] = (struct unwind_arch_span){.start = 0, .rule = outer};
+	ret[1] = (struct unwind_arch_span){.start = (uint32_t)push + 1, .rule = inner};
+	ret[2] = (struct unwind_arch_span){.start = (uint32_t)(end - bytes) + 1, .rule = outer};
+	*length = out + 1;
+	return 3;
+}
+
+/* musl's _start (arch/x86_64/crt_arch.h) ends with a call, behind which is the next function. */
+static size_t musl_entry_size(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t head[] = {0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35};
+	static const uint8_t tail[] = {0x48, 0x83, 0xe4, 0xf0, 0xe8};
+	const size_t tail_at = sizeof(head) + 4, length = tail_at + sizeof(tail) + 4;
+
+	return size >= length && !memcmp(bytes, head, sizeof(head)) && !memcmp(bytes + tail_at, tail, sizeof(tail))
+		       ? length
+		       : 0;
+}
+
+/*
+ * _start clears the frame pointer first (psABI 3.4.1 asks for it) and ends in `hlt`; the dynamic linker's hands
+ * the stack pointer to its C part and ends in `jmp *%r12` (glibc sysdeps/x86_64/dl-machine.h, RTLD_START).
+ */
+static size_t entry_size(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t jump[] = {0x41, 0xff, 0xe4};
+	const uint8_t *code = bytes, *end = bytes + size, *found;
+
+	if (size >= 8 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4))
+		code += 4;
+	if (end - code >= 4 && !memcmp(code, "\x48\x89\xe7\xe8", 4)) {
+		found = memmem(code, (size_t)(end - code), jump, sizeof(jump));
+		return found ? (size_t)(found - bytes) + sizeof(jump) : size;
+	}
+	if (musl_entry_size(bytes, size))
+		return musl_entry_size(bytes, size);
+	if (end - code < 3 || (memcmp(code, "\x31\xed", 2) && memcmp(code, "\x48\x31\xed", 3)))
+		return 0;
+	for (found = code; (found = memchr(found, 0xf4, (size_t)(end - found))); found++)
+		if (found - code >= 16)
+			return (size_t)(found - bytes) + 1;
+	return size < 48 ? size : 48;
+}
+
+/* `mov $__NR_rt_sigreturn, %rax` (glibc, musl) or `%eax`, then `syscall`. */
+static bool find_trampoline(const uint8_t *bytes, size_t size, size_t *at, size_t *length)
+{
+	static const uint8_t wide[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	static const uint8_t narrow[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+	const uint8_t *found = memmem(bytes, size, wide, sizeof(wide));
+
+	*length = sizeof(wide);
+	if (!found) {
+		found = memmem(bytes, size, narrow, sizeof(narrow));
+		*length = sizeof(narrow);
+	}
+	if (found)
+		*at = (size_t)(found - bytes);
+	return found;
+}
+
+/* `push %rbp; mov %rsp, %rbp`, and `pop %rbp` or `leave` before `ret` or `ret $n`. */
+static size_t find_frame_edge(const uint8_t *bytes, size_t size, size_t at, struct unwind_arch_span *ret)
+{
+	const struct unwind_rule entry = {.kind = UNWIND_SP, .cfa_offset = 8};
+	const struct unwind_rule pushed = {.kind = UNWIND_SP, .cfa_offset = 16, .fp_offset = -16};
+	const struct unwind_rule chain = {.kind = UNWIND_FP_CHAIN};
+	uint32_t length;
+
+	for (; at + 4 <= size; at++) {
+		if (bytes[at] == 0x55 && !memcmp(bytes + at, "\x55\x48\x89\xe5", 4)) {
+			ret[0] = (struct unwind_arch_span){.start = (uint32_t)at, .rule = entry};
+			ret[1] = (struct unwind_arch_span){.start = (uint32_t)at + 1, .rule = pushed};
+			ret[2] = (struct unwind_arch_span){.start = (uint32_t)at + 4, .rule = chain};
+			return 3;
+		}
+		if ((bytes[at] == 0x5d || bytes[at] == 0xc9) && (bytes[at + 1] == 0xc3 || bytes[at + 1] == 0xc2)) {
+			length = bytes[at + 1] == 0xc3 ? 1 : 3;
+			ret[0] = (struct unwind_arch_span){.start = (uint32_t)at + 1, .rule = entry};
+			ret[1] = (struct unwind_arch_span){.start = (uint32_t)at + 1 + length, .rule = chain};
+			return 2;
+		}
+	}
+	return 0;
+}
+
+static bool is_syscall(const uint8_t *bytes, size_t size)
+{
+	return size >= 2 && bytes[0] == 0x0f && bytes[1] == 0x05;
+}
+
+/* A call has pushed the return address; a function with a frame saves FP right below it. */
+static struct unwind_rule go_rule(uint32_t size)
+{
+	return (struct unwind_rule){
+		.kind = UNWIND_SP, .cfa_offset = (int32_t)size + 8, .fp_offset = size >= 8 ? -16 : UNWIND_FP_SAME};
+}
+
+const struct unwind_arch unwind_arch_x86_64 = {
+	.machine = EM_X86_64,
+	.sp = 7,
+	.fp = 6,
+	.bx = 3,
+	.ra = 16,
+	.register_count = 16,
+	.ra_offset = -8,
+	.sigcontext_sp = 15 * 8,
+	.sigcontext_pc = 16 * 8,
+	.sigcontext_at_return = 40,
+	.register_names = register_names,
+	.plt_expression = plt_expression,
+	.section_spans = section_spans,
+	.exit_spans = exit_spans,
+	.entry_size = entry_size,
+	.find_trampoline = find_trampoline,
+	.find_frame_edge = find_frame_edge,
+	.go_rule = go_rule,
+	.code = &code_arch_x86_64,
+	.is_syscall = is_syscall,
+};
+
+const struct unwind_arch *unwind_arch_of(uint16_t machine)
+{
+	return machine == EM_X86_64 ? &unwind_arch_x86_64 : NULL;
+}

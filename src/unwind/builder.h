@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * builder: the state of one compilation, shared by unwind_table.c (FDEs to rows) and gaps.c (rows for what no FDE
+ * covers). For src/unwind/ only. Offsets are from the table's base; rows are added in ascending order.
+ */
+#ifndef STRATA_UNWIND_BUILDER_H
+#define STRATA_UNWIND_BUILDER_H
+
+#include "base/table.h"
+#include "base/vec.h"
+#include "unwind/arch.h"
+#include "unwind/cfi.h"
+#include "unwind/eh_frame.h"
+#include "unwind/unwind_table.h"
+
+struct fde_ref {
+	uint32_t start; /* from the table's base */
+	uint32_t size;
+	uint32_t instructions, instructions_size;
+	uint32_t cie; /* index */
+};
+
+struct cie_entry {
+	struct eh_cie cie;
+	struct cfi_state initial;
+	bool usable;
+};
+
+/* A rule for addresses that no FDE covers. */
+struct filler {
+	uint32_t start, end;
+	struct unwind_rule rule;
+};
+
+typedef VEC(struct filler) fillers;
+
+struct builder {
+	const struct elf_file *elf;
+	const struct unwind_arch *arch;
+	struct unwind_table *table;
+	struct eh_frame frame;
+	VEC(struct unwind_row) rows;
+	VEC(struct unwind_rule) rules;
+	VEC(struct fde_ref) fdes;
+	VEC(struct cie_entry) cies;
+	/* Each sorted by start, and without overlaps. */
+	fillers fixed;           /* PLT stubs, start files, the entry point */
+	fillers go_code;         /* by the Go linker's tables */
+	fillers derived;         /* by the code itself */
+	struct table rule_index; /* the rule's bytes as a number, + 1 -> index */
+	struct table cie_index;  /* offset + 1 -> index */
+	uint64_t last_rule;      /* the rule interned last, and its index */
+	uint32_t last_rule_index;
+	bool has_entry;
+	uint32_t entry;  /* where the entry point begins */
+	uint32_t done;   /* addresses below this one have their rows */
+	bool signal;     /* of the FDE that is running */
+	size_t searched; /* bytes of gaps */
+	int err;
+};
+
+/* The rule from `offset` on. Errors stay in b->err. */
+void builder_add_row(struct builder *b, uint32_t offset, struct unwind_rule rule);
+
+/* Finds what is known of code without FDEs; the FDEs are collected and sorted. 0 or -ENOMEM. */
+int builder_find_fillers(struct builder *b);
+
+/* Rows for [b->done, end), which no FDE covers. */
+void builder_fill_gap(struct builder *b, uint32_t end);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * code_rules: rules for code without CFI, derived from the code itself: musl's libc has none, nor has anything that was
+ * built with -fno-asynchronous-unwind-tables.
+ *
+ * Where functions begin is known from symbols (.symtab, .dynsym, MiniDebugInfo, separate debug files), from calls, and
+ * from addresses that code and data mention; code_flow.h says how far each is believed. What is not proved has no rule.
+ */
+#ifndef STRATA_UNWIND_CODE_RULES_H
+#define STRATA_UNWIND_CODE_RULES_H
+
+#include "elf/elf_file.h"
+#include "unwind/code_flow.h"
+
+struct code_counts {
+	size_t functions[CODE_REFUSALS]; /* those accepted, and those refused by why */
+};
+
+/*
+ * Analyses code: `spans` are parts of the text, sorted. Calls `visit` for each instruction of accepted functions, in no
+ * order; it ends when that gives other than 0, which is returned. -ENOMEM, -ENOTSUP, -E2BIG when it takes too long.
+ */
+int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, const struct code_span *spans,
+		    size_t count,
+		    int (*visit)(void *context, uint64_t vaddr, const struct code_insn *insn,
+				 const struct code_state *state),
+		    void *context, struct code_counts *ret);
+
+#endif

@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* x86-64 instructions as their effect on the stack (code.h), read by Capstone. */
+#include <capstone/capstone.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "unwind/code.h"
+
+/* DWARF's numbers: psABI AMD64, figure 3.36. */
+enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+#define BIT(reg) (1u << (reg))
+
+/* System calls that do not return (arch/x86/entry/syscalls/syscall_64.tbl). */
+enum { SYS_RT_SIGRETURN = 15, SYS_EXIT = 60, SYS_EXIT_GROUP = 231 };
+
+struct code_decoder {
+	csh handle;
+	cs_insn *insn;
+};
+
+/* By Capstone's numbers; + 1, so that 0 is none. */
+static const uint8_t numbers[X86_REG_ENDING] = {
+#define FAMILY(number, r64, r32, r16, r8)                                                                              \
+	[X86_REG_##r64] = (number) + 1, [X86_REG_##r32] = (number) + 1, [X86_REG_##r16] = (number) + 1,                \
+	[X86_REG_##r8] = (number) + 1
+	FAMILY(RAX, RAX, EAX, AX, AL),
+	FAMILY(RDX, RDX, EDX, DX, DL),
+	FAMILY(RCX, RCX, ECX, CX, CL),
+	FAMILY(RBX, RBX, EBX, BX, BL),
+	FAMILY(RSI, RSI, ESI, SI, SIL),
+	FAMILY(RDI, RDI, EDI, DI, DIL),
+	FAMILY(RBP, RBP, EBP, BP, BPL),
+	FAMILY(RSP, RSP, ESP, SP, SPL),
+	FAMILY(R8, R8, R8D, R8W, R8B),
+	FAMILY(R9, R9, R9D, R9W, R9B),
+	FAMILY(R10, R10, R10D, R10W, R10B),
+	FAMILY(R11, R11, R11D, R11W, R11B),
+	FAMILY(R12, R12, R12D, R12W, R12B),
+	FAMILY(R13, R13, R13D, R13W, R13B),
+	FAMILY(R14, R14, R14D, R14W, R14B),
+	FAMILY(R15, R15, R15D, R15W, R15B),
+#undef FAMILY
+	[X86_REG_AH] = RAX + 1,
+	[X86_REG_DH] = RDX + 1,
+	[X86_REG_CH] = RCX + 1,
+	[X86_REG_BH] = RBX + 1,
+};
+
+static uint8_t number_of(unsigned int reg)
+{
+	return reg < X86_REG_ENDING && numbers[reg] ? numbers[reg] - 1 : CODE_NONE;
+}
+
+static uint16_t bit_of(unsigned int reg)
+{
+	uint8_t number = number_of(reg);
+
+	return number == CODE_NONE ? 0 : (uint16_t)BIT(number);
+}
+
+static bool is_register(const cs_x86_op *op, unsigned int size)
+{
+	return op->type == X86_OP_REG && op->size == size && number_of(op->reg) != CODE_NONE;
+}
+
+/* [base + disp], base a general register. */
+static bool is_plain(const cs_x86_op *op)
+{
+	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_INVALID && op->mem.index == X86_REG_INVALID &&
+	       number_of(op->mem.base) != CODE_NONE;
+}
+
+static bool is_rip(const cs_x86_op *op)
+{
+	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_INVALID && op->mem.index == X86_REG_INVALID &&
+	       op->mem.base == X86_REG_RIP;
+}
+
+/* Instructions whose first operand is only read. Capstone does not mark all of them. */
+static bool only_reads(unsigned int id)
+{
+	switch (id) {
+	case X86_INS_CMP:
+	case X86_INS_TEST:
+	case X86_INS_BT:
+	case X86_INS_PUSH:
+	case X86_INS_JMP:
+	case X86_INS_CALL:
+	case X86_INS_MUL:
+	case X86_INS_DIV:
+	case X86_INS_IDIV:
+	case X86_INS_NOP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Registers that change, by what Capstone says, and the first operand where it says nothing. */
+static uint16_t written(const cs_insn *insn)
+{
+	const cs_detail *detail = insn->detail;
+	const cs_x86 *x86 = &detail->x86;
+	uint16_t registers = 0;
+	unsigned int i;
+
+	for (i = 0; i < detail->regs_write_count; i++)
+		registers |= bit_of(detail->regs_write[i]);
+	for (i = 0; i < x86->op_count; i++)
+		if (x86->operands[i].type == X86_OP_REG &&
+		    (x86->operands[i].access & CS_AC_WRITE || (!i && !only_reads(insn->id))))
+			registers |= bit_of(x86->operands[i].reg);
+	if (insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX)
+		for (i = 0; i < x86->op_count; i++)
+			if (x86->operands[i].type == X86_OP_REG)
+				registers |= bit_of(x86->operands[i].reg);
+	return registers;
+}
+
+static uint8_t condition_of(unsigned int id)
+{
+	switch (id) {
+	case X86_INS_JA:
+		return CODE_IF_ABOVE;
+	case X86_INS_JAE:
+		return CODE_IF_NOT_BELOW;
+	case X86_INS_JB:
+		return CODE_IF_BELOW;
+	case X86_INS_JBE:
+		return CODE_IF_NOT_ABOVE;
+	case X86_INS_JE:
+		return CODE_IF_EQUAL;
+	case X86_INS_JNE:
+		return CODE_IF_NOT_EQUAL;
+	default:
+		return CODE_IF_OTHER;
+	}
+}
+
+static void read_call(const cs_x86_op *op, uint64_t next, struct code_insn *ret)
+{
+	ret->clobbers = 0;
+	if (op->type != X86_OP_IMM) {
+		ret->op = CODE_CALL_INDIRECT;
+		return;
+	}
+	ret->op = CODE_CALL;
+	ret->imm = op->imm;
+	/* Not a call but a way to ask for the PC. */
+	if ((uint64_t)op->imm == next) {
+		ret->op = CODE_PUSH;
+		ret->a = CODE_NONE;
+	}
+}
+
+static void read_jump(const cs_x86_op *op, struct code_insn *ret)
+{
+	ret->clobbers = 0;
+	ret->op = CODE_JUMP_INDIRECT;
+	if (op->type == X86_OP_IMM) {
+		ret->op = CODE_JUMP;
+		ret->imm = op->imm;
+	} else if (is_register(op, 8)) {
+		ret->op = CODE_JUMP_REGISTER;
+		ret->a = number_of(op->reg);
+	} else if (op->type == X86_OP_MEM && op->mem.base == X86_REG_INVALID && op->mem.scale == 8 &&
+		   op->mem.segment == X86_REG_INVALID && number_of(op->mem.index) != CODE_NONE) {
+		ret->op = CODE_JUMP_TABLE;
+		ret->imm = op->mem.disp;
+		ret->index = number_of(op->mem.index);
+	}
+}
+
+static void read_push(const cs_x86_op *op, struct code_insn *ret)
+{
+	ret->clobbers = 0;
+	ret->op = CODE_PUSH;
+	ret->a = is_register(op, 8) ? number_of(op->reg) : CODE_NONE;
+	/* 16 bits: nobody does that, and what it leaves behind is not aligned. */
+	if (op->size == 2 && op->type != X86_OP_IMM) {
+		ret->op = CODE_OTHER;
+		ret->clobbers = BIT(RSP);
+	}
+}
+
+static void read_pop(const cs_x86_op *op, struct code_insn *ret)
+{
+	ret->clobbers = 0;
+	ret->op = CODE_POP;
+	ret->a = is_register(op, 8) ? number_of(op->reg) : CODE_NONE;
+	if (op->size == 2 || ret->a == RSP || (op->type == X86_OP_MEM && number_of(op->mem.base) == RSP)) {
+		ret->op = CODE_OTHER;
+		ret->clobbers = BIT(RSP);
+	}
+}
+
+static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct code_insn *ret)
+{
+	if (to->type != X86_OP_REG || number_of(to->reg) == CODE_NONE)
+		return;
+	if (from->type == X86_OP_IMM && to->size >= 4) {
+		ret->op = CODE_SET;
+		ret->imm = to->size == 4 ? (int64_t)(uint32_t)from->imm : from->imm;
+	} else if (from->type == X86_OP_IMM && to->size == 1 && to->reg != X86_REG_AH && to->reg != X86_REG_BH &&
+		   to->reg != X86_REG_CH && to->reg != X86_REG_DH) {
+		ret->op = CODE_SET_BYTE;
+		ret->imm = from->imm;
+	} else if (is_register(from, 8) && to->size == 8) {
+		ret->op = CODE_ADD;
+		ret->imm = 0;
+		ret->b = number_of(from->reg);
+	} else if (is_register(from, 4) && to->size == 4) {
+		ret->op = CODE_EXTEND;
+		ret->b = number_of(from->reg);
+	} else if (is_plain(from) && to->size == 8) {
+		ret->op = CODE_LOAD;
+		ret->b = number_of(from->mem.base);
+		ret->imm = from->mem.disp;
+	} else {
+		return;
+	}
+	ret->a = number_of(to->reg);
+	ret->clobbers = 0;
+}
+
+static void read_lea(const cs_x86_op *to, const cs_x86_op *from, uint64_t next, struct code_insn *ret)
+{
+	if (!is_register(to, 8))
+		return;
+	if (is_plain(from)) {
+		ret->op = CODE_ADD;
+		ret->b = number_of(from->mem.base);
+		ret->imm = from->mem.disp;
+	} else if (is_rip(from)) {
+		ret->op = CODE_SET;
+		ret->imm = (int64_t)next + from->mem.disp;
+		ret->address = true;
+	} else {
+		return;
+	}
+	ret->a = number_of(to->reg);
+	ret->clobbers = 0;
+}
+
+/* MOVSXD of a jump table's word, and the widening of an index. */
+static void read_extend(const cs_x86_op *to, const cs_x86_op *from, struct code_insn *ret)
+{
+	if (to->type != X86_OP_REG || to->size < 4)
+		return;
+	if (from->type == X86_OP_REG && number_of(from->reg) != CODE_NONE) {
+		ret->op = CODE_EXTEND;
+		ret->b = number_of(from->reg);
+	} else if (from->type == X86_OP_MEM && from->size == 4 && to->size == 8 && from->mem.scale == 4 &&
+		   from->mem.segment == X86_REG_INVALID && number_of(from->mem.base) != CODE_NONE &&
+		   number_of(from->mem.index) != CODE_NONE) {
+		ret->op = CODE_LOAD_OFFSET;
+		ret->b = number_of(from->mem.base);
+		ret->index = number_of(from->mem.index);
+		ret->imm = from->mem.disp;
+	} else {
+		return;
+	}
+	ret->a = number_of(to->reg);
+	ret->clobbers = 0;
+}
+
+/* ADD and SUB. */
+static void read_sum(const cs_x86_op *to, const cs_x86_op *from, int sign, struct code_insn *ret)
+{
+	if (!is_register(to, 8))
+		return;
+	if (from->type == X86_OP_IMM) {
+		ret->op = CODE_ADD;
+		ret->b = number_of(to->reg);
+		ret->imm = sign * from->imm;
+	} else if (is_register(from, 8) && sign > 0) {
+		ret->op = CODE_ADD_BOTH;
+		ret->b = number_of(from->reg);
+	} else {
+		return;
+	}
+	ret->a = number_of(to->reg);
+	ret->clobbers = 0;
+}
+
+static void read_compare(const cs_x86_op *a, const cs_x86_op *b, struct code_insn *ret)
+{
+	if (is_register(a, 8) && is_register(b, 8) && (number_of(a->reg) == RSP || number_of(b->reg) == RSP)) {
+		ret->op = CODE_COMPARE_SP;
+		ret->a = number_of(a->reg) == RSP ? number_of(b->reg) : number_of(a->reg);
+	} else if (a->type == X86_OP_REG && b->type == X86_OP_IMM && number_of(a->reg) != CODE_NONE) {
+		ret->op = CODE_COMPARE;
+		ret->a = number_of(a->reg);
+		ret->imm = b->imm;
+	}
+}
+
+static void read_logic(const cs_insn *insn, const cs_x86_op *a, const cs_x86_op *b, struct code_insn *ret)
+{
+	if (a->type != X86_OP_REG || a->size < 4 || number_of(a->reg) == CODE_NONE)
+		return;
+	if (insn->id == X86_INS_XOR && b->type == X86_OP_REG && b->reg == a->reg) {
+		ret->op = CODE_SET;
+		ret->imm = 0;
+	} else if (insn->id == X86_INS_AND && b->type == X86_OP_IMM) {
+		ret->op = CODE_MASK;
+		ret->imm = b->imm;
+	} else {
+		return;
+	}
+	ret->a = number_of(a->reg);
+	ret->clobbers = 0;
+}
+
+/* What is written to memory. */
+static void read_store(const cs_insn *insn, struct code_insn *ret)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *to = &x86->operands[0];
+
+	if (ret->op != CODE_OTHER || !x86->op_count || !is_plain(to) || only_reads(insn->id))
+		return;
+	ret->op = CODE_STORE;
+	ret->b = number_of(to->mem.base);
+	ret->imm = to->mem.disp;
+	ret->size = to->size ? to->size : 64;
+	ret->a = insn->id == X86_INS_MOV && x86->op_count == 2 && is_register(&x86->operands[1], 8)
+			 ? number_of(x86->operands[1].reg)
+			 : CODE_NONE;
+}
+
+static void read_operands(const cs_insn *insn, uint64_t next, struct code_insn *ret)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *a = &x86->operands[0], *b = &x86->operands[1];
+
+	switch (insn->id) {
+	case X86_INS_MOV:
+	case X86_INS_MOVABS:
+		read_mov(a, b, ret);
+		break;
+	case X86_INS_LEA:
+		read_lea(a, b, next, ret);
+		break;
+	case X86_INS_MOVSXD:
+	case X86_INS_MOVZX:
+		read_extend(a, b, ret);
+		break;
+	case X86_INS_ADD:
+		read_sum(a, b, 1, ret);
+		break;
+	case X86_INS_SUB:
+		read_sum(a, b, -1, ret);
+		break;
+	case X86_INS_XOR:
+	case X86_INS_AND:
+		read_logic(insn, a, b, ret);
+		break;
+	case X86_INS_CMP:
+		read_compare(a, b, ret);
+		break;
+	default:
+		break;
+	}
+}
+
+/* What transfers control, or moves SP by itself. */
+static void read_insn(const cs_insn *insn, uint64_t next, struct code_insn *ret)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *a = &x86->operands[0];
+	unsigned int i;
+
+	switch (insn->id) {
+	case X86_INS_CALL:
+		read_call(a, next, ret);
+		return;
+	case X86_INS_JMP:
+		read_jump(a, ret);
+		return;
+	case X86_INS_RET:
+		ret->op = CODE_RETURN;
+		return;
+	case X86_INS_HLT:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+	case X86_INS_INT1:
+	case X86_INS_IRETQ:
+	case X86_INS_RETF:
+	case X86_INS_RETFQ:
+	case X86_INS_LJMP:
+		ret->op = CODE_STOP;
+		return;
+	case X86_INS_SYSCALL:
+		ret->op = CODE_SYSCALL;
+		ret->clobbers = 0;
+		return;
+	case X86_INS_PUSH:
+		read_push(a, ret);
+		return;
+	case X86_INS_POP:
+		read_pop(a, ret);
+		return;
+	case X86_INS_PUSHFQ:
+	case X86_INS_POPFQ:
+		ret->op = insn->id == X86_INS_PUSHFQ ? CODE_PUSH : CODE_POP;
+		ret->a = CODE_NONE;
+		ret->clobbers = 0;
+		return;
+	case X86_INS_LEAVE:
+		ret->op = CODE_LEAVE;
+		ret->clobbers = 0;
+		return;
+	case X86_INS_ENTER:
+		ret->clobbers = BIT(RSP) | BIT(RBP);
+		return;
+	case X86_INS_CDQE:
+		ret->op = CODE_EXTEND;
+		ret->a = ret->b = RAX;
+		ret->clobbers = 0;
+		return;
+	default:
+		break;
+	}
+	for (i = 0; i < insn->detail->groups_count; i++)
+		if (insn->detail->groups[i] == X86_GRP_JUMP && a->type == X86_OP_IMM) {
+			ret->op = CODE_BRANCH;
+			ret->imm = a->imm;
+			ret->condition = condition_of(insn->id);
+			ret->keeps_flags = true;
+			return;
+		}
+	read_operands(insn, next, ret);
+	read_store(insn, ret);
+}
+
+static bool decode(struct code_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t vaddr,
+		   struct code_insn *ret)
+{
+	uint64_t address = vaddr;
+
+	if (!cs_disasm_iter(decoder->handle, &bytes, &size, &address, decoder->insn))
+		return false;
+	*ret = (struct code_insn){.op = CODE_OTHER,
+				  .a = CODE_NONE,
+				  .b = CODE_NONE,
+				  .index = CODE_NONE,
+				  .clobbers = written(decoder->insn),
+				  .length = (uint8_t)decoder->insn->size,
+				  .keeps_flags = !decoder->insn->detail->x86.eflags};
+	read_insn(decoder->insn, address, ret);
+	return true;
+}
+
+static int create(struct code_decoder **ret)
+{
+	struct code_decoder *decoder = calloc(1, sizeof(*decoder));
+
+	if (!decoder)
+		return -ENOMEM;
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &decoder->handle) != CS_ERR_OK) {
+		free(decoder);
+		return -ENOTSUP;
+	}
+	cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON);
+	decoder->insn = cs_malloc(decoder->handle);
+	if (decoder->insn) {
+		*ret = decoder;
+		return 0;
+	}
+	cs_close(&decoder->handle);
+	free(decoder);
+	return -ENOMEM;
+}
+
+static void destroy(struct code_decoder *decoder)
+{
+	if (!decoder)
+		return;
+	cs_free(decoder->insn, 1);
+	cs_close(&decoder->handle);
+	free(decoder);
+}
+
+static bool is_last_syscall(int64_t number)
+{
+	return number == SYS_EXIT || number == SYS_EXIT_GROUP;
+}
+
+/* What assemblers and linkers put between functions: NOPs of any length (0x66..., 0x90, 0f 1f), INT3, zeros. */
+static bool is_padding(const uint8_t *bytes, size_t size)
+{
+	size_t at = 0;
+
+	while (at < size) {
+		if (bytes[at] == 0x90 || bytes[at] == 0xcc || !bytes[at]) {
+			at++;
+			continue;
+		}
+		while (at < size && (bytes[at] == 0x66 || bytes[at] == 0x2e))
+			at++;
+		if (at < size && bytes[at] == 0x90) {
+			at++;
+		} else if (at + 3 <= size && bytes[at] == 0x0f && bytes[at + 1] == 0x1f) {
+			uint8_t modrm = bytes[at + 2], mode = modrm >> 6;
+
+			at += 3 + ((modrm & 7) == 4) + (mode == 1 ? 1 : mode == 2 ? 4 : 0);
+		} else {
+			return false;
+		}
+	}
+	return true;
+}
+
+const struct code_arch code_arch_x86_64 = {
+	.sp = RSP,
+	.fp = RBP,
+	.bx = RBX,
+	.preserved = BIT(RBX) | BIT(RBP) | BIT(R12) | BIT(R13) | BIT(R14) | BIT(R15),
+	.syscall_clobber = BIT(RAX) | BIT(RCX) | BIT(R11),
+	.syscall_number = RAX,
+	.sigreturn = SYS_RT_SIGRETURN,
+	.relative = 8, /* R_X86_64_RELATIVE */
+	.is_last_syscall = is_last_syscall,
+	.is_padding = is_padding,
+	.create = create,
+	.destroy = destroy,
+	.decode = decode,
+};

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rows for code that no FDE covers. What is asked, in this order:
+ *
+ *   fixed      PLT sections: some linkers write no FDE for them. .init and .fini: pieces of several objects make up one
+ *              function, so none of them can have its FDE. The entry point: it has no caller.
+ *   go_code    Go's own tables (go_code.h)
+ *   derived    the code itself (code_rules.h): musl's libc, what was built without unwind tables
+ *   chain      code that a program's own compiler made, such as the builtins of V8 in node: it keeps frame pointers,
+ * which is seen by how often they are set up. Its rules are those of a chain of frame pointers, but for the
+ *              instructions at which a function's own frame is not there yet or no longer.
+ *   trampoline signal trampolines of C libraries without CFI. Their rule begins a byte early: the return address of a
+ *              handler is the trampoline's first byte, and a walker looks for pc - 1.
+ */
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unwind/builder.h"
+#include "unwind/code_rules.h"
+#include "unwind/go_code.h"
+
+/* Larger gaps are searched for trampolines; smaller ones are padding between functions. */
+#define TRAMPOLINE_MIN 64
+/* Bytes of uncovered text that are searched in one file. */
+#define SEARCHED_MAX (4u << 20)
+#define SEARCH_STEP  1024
+/* Gaps of this size on may be code with frame pointers, which is decided by how often their first bytes set one up. */
+#define FP_CODE_MIN     (16u << 10)
+#define FP_CODE_LOOK    (64u << 10)
+#define FP_CODE_DENSITY 1024 /* bytes for each */
+/* Uncovered code that is analysed: less is what start files leave, more takes longer than a second. */
+#define DERIVE_MIN 256
+#define DERIVE_MAX (4u << 20)
+/* Bytes of an entry point to look at. */
+#define ENTRY_LOOK 64
+#define EXIT_LOOK  128 /* of code that may be that of the start files */
+
+/* Whether part of a gap is code with frame pointers. */
+static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
+{
+	size_t size = end - start, look = size < FP_CODE_LOOK ? size : FP_CODE_LOOK, at = 0, count, edges = 0;
+	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
+	const uint8_t *bytes;
+
+	if (size < FP_CODE_MIN || b->searched >= SEARCHED_MAX)
+		return false;
+	bytes = elf_file_bytes_at(b->elf, b->table->base + start, size);
+	if (!bytes)
+		return false;
+	b->searched += look;
+	while ((count = b->arch->find_frame_edge(bytes, look, at, spans))) {
+		edges++;
+		at = spans[count - 1].start;
+	}
+	return edges >= look / FP_CODE_DENSITY;
+}
+
+/* Its rules. */
+static void add_fp_code(struct builder *b, uint32_t start, uint32_t end)
+{
+	size_t size = end - start, at = 0, count, i;
+	const uint8_t *bytes = elf_file_bytes_at(b->elf, b->table->base + start, size);
+	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
+
+	builder_add_row(b, start, (struct unwind_rule){.kind = UNWIND_FP_CHAIN});
+	for (; bytes && (count = b->arch->find_frame_edge(bytes, size, at, spans)); at = spans[count - 1].start)
+		for (i = 0; i < count; i++)
+			if (spans[i].start < size)
+				builder_add_row(b, start + spans[i].start, spans[i].rule);
+}
+
+/* Part of a gap: rules for signal trampolines found in it, none for the rest. */
+static void search_gap(struct builder *b, uint32_t start, uint32_t end)
+{
+	const struct unwind_rule none = {.kind = UNWIND_NO_RULE};
+	const struct unwind_rule trampoline = {.kind = UNWIND_SIGNAL, .cfa_offset = b->arch->sigcontext_at_return};
+	uint32_t at = start;
+
+	builder_add_row(b, start, none);
+	while (at < end && end - start >= TRAMPOLINE_MIN && b->searched < SEARCHED_MAX) {
+		uint32_t size = end - at < SEARCH_STEP ? end - at : SEARCH_STEP;
+		const uint8_t *bytes = elf_file_bytes_at(b->elf, b->table->base + at, size);
+		size_t found, length;
+
+		b->searched += size;
+		if (bytes && b->arch->find_trampoline(bytes, size, &found, &length)) {
+			builder_add_row(b, at + (uint32_t)found - !!found, trampoline);
+			at += (uint32_t)(found + length);
+			if (at < end)
+				builder_add_row(b, at, none);
+		} else if (size == SEARCH_STEP) {
+			at += SEARCH_STEP - 16; /* one may lie across the seam */
+		} else {
+			break;
+		}
+	}
+}
+
+/* The first of the ranges that ends behind an address. */
+static size_t first_behind(const fillers *ranges, uint32_t start)
+{
+	size_t low = 0, high = ranges->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges->at[middle].end <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Part of a gap that known ranges lie in: rows for them, and for what is between; false when there is none in it. */
+static bool add_ranges(struct builder *b, const fillers *ranges, uint32_t start, uint32_t end)
+{
+	size_t i = first_behind(ranges, start);
+
+	if (i == ranges->count || ranges->at[i].start >= end)
+		return false;
+	for (; i < ranges->count && ranges->at[i].start < end; i++) {
+		const struct filler *range = &ranges->at[i];
+		uint32_t to = range->end < end ? range->end : end;
+
+		if (range->start > start) {
+			search_gap(b, start, range->start);
+			start = range->start;
+		}
+		builder_add_row(b, start, range->rule);
+		b->table->covered_bytes += to - start;
+		if (ranges == &b->derived)
+			b->table->derived_bytes += to - start;
+		start = to;
+	}
+	if (start < end)
+		search_gap(b, start, end);
+	return true;
+}
+
+/* Part of a gap. */
+static void fill_part(struct builder *b, uint32_t start, uint32_t end)
+{
+	if (add_ranges(b, &b->go_code, start, end) || add_ranges(b, &b->derived, start, end))
+		return;
+	if (is_fp_code(b, start, end))
+		add_fp_code(b, start, end);
+	else
+		search_gap(b, start, end);
+}
+
+void builder_fill_gap(struct builder *b, uint32_t end)
+{
+	size_t i;
+
+	/* A trampoline ends with its system call: while the kernel is in rt_sigreturn(), the PC is one past the FDE. */
+	if (b->signal && b->done < end)
+		b->done++;
+	for (i = 0; i < b->fixed.count && b->done < end; i++) {
+		const struct filler *filler = &b->fixed.at[i];
+
+		if (filler->end <= b->done || filler->start >= end)
+			continue;
+		if (filler->start > b->done) {
+			fill_part(b, b->done, filler->start);
+			b->done = filler->start;
+		}
+		builder_add_row(b, b->done, filler->rule);
+		b->done = filler->end < end ? filler->end : end;
+	}
+	if (b->done < end)
+		fill_part(b, b->done, end);
+	b->done = end;
+}
+
+static int take_go_range(void *context, uint64_t start, uint64_t end, struct unwind_rule rule)
+{
+	struct builder *b = context;
+	struct filler range = {.rule = rule};
+
+	if (start < b->table->base || end > b->table->end)
+		return 0;
+	range.start = (uint32_t)(start - b->table->base);
+	range.end = (uint32_t)(end - b->table->base);
+	return vec_push(&b->go_code, range);
+}
+
+static int add_filler(struct builder *b, uint64_t start, uint64_t end, struct unwind_rule rule)
+{
+	struct filler filler = {.rule = rule};
+	size_t i;
+
+	if (start < b->table->base || end > b->table->end || start >= end)
+		return 0;
+	filler.start = (uint32_t)(start - b->table->base);
+	filler.end = (uint32_t)(end - b->table->base);
+	if (vec_push(&b->fixed, filler))
+		return -ENOMEM;
+	for (i = b->fixed.count - 1; i && b->fixed.at[i - 1].start > filler.start; i--)
+		b->fixed.at[i] = b->fixed.at[i - 1];
+	b->fixed.at[i] = filler;
+	return 0;
+}
+
+static int add_section_fillers(struct builder *b)
+{
+	static const char *const names[] = {".plt", ".plt.sec", ".plt.got", ".iplt", ".init", ".fini"};
+	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
+	struct elf_section section;
+	const uint8_t *bytes;
+	size_t i, k, count;
+	int err = 0;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!elf_file_section_header(b->elf, names[i], &section))
+			continue;
+		bytes = elf_file_bytes_at(b->elf, section.vaddr, section.size);
+		count = bytes ? b->arch->section_spans(names[i], bytes, section.size, spans) : 0;
+		for (k = 0; k < count && !err; k++)
+			err = add_filler(b, section.vaddr + spans[k].start,
+					 section.vaddr + (k + 1 < count ? spans[k + 1].start : section.size),
+					 spans[k].rule);
+	}
+	return err;
+}
+
+/* The first function of .fini_array, if it is the start files' own. */
+static int add_exit_filler(struct builder *b)
+{
+	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
+	struct elf_section section;
+	const uint8_t *bytes = NULL;
+	size_t look, length = 0, count, i;
+	uint64_t function;
+	int err = 0;
+
+	if (!elf_file_section_header(b->elf, ".fini_array", &section) || section.size < sizeof(function))
+		return 0;
+	bytes = elf_file_bytes_at(b->elf, section.vaddr, sizeof(function));
+	if (!bytes)
+		return 0;
+	memcpy(&function, bytes, sizeof(function));
+	if (function < b->table->base || function >= b->table->end)
+		return 0;
+	for (look = EXIT_LOOK, bytes = NULL; look && !bytes; look /= 2)
+		bytes = elf_file_bytes_at(b->elf, function, look);
+	count = bytes ? b->arch->exit_spans(bytes, 2 * look, spans, &length) : 0;
+	for (i = 0; i < count && !err; i++)
+		err = add_filler(b, function + spans[i].start, function + (i + 1 < count ? spans[i + 1].start : length),
+				 spans[i].rule);
+	return err;
+}
+
+/*
+ * The entry point is the outermost frame. Old linkers give shared libraries one too, the start of .text, which is any
+ * function; so unless the file is a program its code must look the part.
+ */
+static int add_entry_filler(struct builder *b)
+{
+	uint64_t entry = elf_file_entry(b->elf);
+	const uint8_t *bytes = NULL;
+	size_t look, size;
+
+	if (!entry || entry < b->table->base || entry >= b->table->end)
+		return 0;
+	/* It may be the last code of its segment. */
+	for (look = ENTRY_LOOK; look; look /= 2) {
+		bytes = elf_file_bytes_at(b->elf, entry, look);
+		if (bytes)
+			break;
+	}
+	size = bytes ? b->arch->entry_size(bytes, look) : 0;
+	if (!size && !elf_file_is_program(b->elf))
+		return 0;
+	b->has_entry = true;
+	b->entry = (uint32_t)(entry - b->table->base);
+	return add_filler(b, entry, entry + (size ? size : 1), (struct unwind_rule){.kind = UNWIND_END});
+}
+
+static int take_insn(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
+{
+	struct builder *b = context;
+	struct filler range = {.rule = code_rule(b->arch->code, state, insn)};
+
+	if (range.rule.kind == UNWIND_NO_RULE)
+		return 0;
+	range.start = (uint32_t)(vaddr - b->table->base);
+	range.end = range.start + insn->length;
+	return vec_push(&b->derived, range);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct filler *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Sorts the ranges, and joins neighbours with one rule. Of instructions that overlap, the later one ends the other. */
+static void tidy_derived(struct builder *b)
+{
+	fillers *ranges = &b->derived;
+	size_t i, kept = 0;
+
+	if (ranges->count)
+		qsort(ranges->at, ranges->count, sizeof(ranges->at[0]), by_start);
+	for (i = 0; i < ranges->count; i++) {
+		struct filler *last = kept ? &ranges->at[kept - 1] : NULL;
+
+		if (last && last->end > ranges->at[i].start)
+			last->end = ranges->at[i].start;
+		if (last && last->end == ranges->at[i].start &&
+		    !memcmp(&last->rule, &ranges->at[i].rule, sizeof(last->rule)))
+			last->end = ranges->at[i].end;
+		else
+			ranges->at[kept++] = ranges->at[i];
+	}
+	ranges->count = kept;
+}
+
+struct gaps {
+	VEC(struct code_span) spans;
+	uint64_t start, end; /* of .text, or of everything */
+	uint64_t bytes;
+};
+
+/*
+ * Signal trampolines in code that is to be analysed. A rule begins a byte early: the return address of a handler is the
+ * trampoline's first byte, and a walker looks for pc - 1; so C libraries put a NOP there.
+ */
+static int add_trampolines(struct builder *b, const struct code_span *span)
+{
+	const struct unwind_rule trampoline = {.kind = UNWIND_SIGNAL, .cfa_offset = b->arch->sigcontext_at_return};
+	size_t at = 0, size = span->end - span->start, found, length, start, end;
+	int err = 0;
+
+	while (!err && b->arch->find_trampoline(span->bytes + at, size - at, &found, &length)) {
+		start = at + found - !!(at + found);
+		at += found + length;
+		/* While the kernel is in rt_sigreturn(), the PC is one past its end. */
+		end = at + (at < size && b->arch->code->is_padding(span->bytes + at, 1));
+		err = add_filler(b, span->start + start, span->start + end, trampoline);
+	}
+	return err;
+}
+
+/* Remembers a gap as code to be analysed, with what has a filler: the entry point calls the first function. */
+static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t to)
+{
+	struct code_span span = {.start = b->table->base + from, .end = b->table->base + to};
+
+	if (span.start < gaps->start)
+		span.start = gaps->start;
+	if (span.end > gaps->end)
+		span.end = gaps->end;
+	if (span.start >= span.end || first_behind(&b->go_code, from) < first_behind(&b->go_code, to - 1) ||
+	    is_fp_code(b, from, to))
+		return 0;
+	span.bytes = elf_file_bytes_at(b->elf, span.start, span.end - span.start);
+	if (!span.bytes || b->arch->code->is_padding(span.bytes, span.end - span.start))
+		return 0;
+	gaps->bytes += span.end - span.start;
+	return vec_push(&gaps->spans, span);
+}
+
+/* Rules for code that nothing else says something of. That there are none is no error. */
+static int derive(struct builder *b)
+{
+	uint32_t size = (uint32_t)(b->table->end - b->table->base), done = 0;
+	struct gaps gaps = {.start = b->table->base, .end = b->table->end};
+	struct elf_section text;
+	size_t i;
+	int err = 0;
+
+	if (!b->arch->code)
+		return 0;
+	if (elf_file_section_header(b->elf, ".text", &text) && text.size) {
+		gaps.start = text.vaddr;
+		gaps.end = text.vaddr + text.size;
+	}
+	for (i = 0; i <= b->fdes.count && !err; i++) {
+		uint32_t start = i < b->fdes.count ? b->fdes.at[i].start : size;
+
+		if (start > done)
+			err = add_gap(b, &gaps, done, start);
+		if (i < b->fdes.count && start + b->fdes.at[i].size > done)
+			done = start + b->fdes.at[i].size;
+	}
+	if (!err && gaps.bytes >= DERIVE_MIN && gaps.bytes <= DERIVE_MAX) {
+		for (i = 0; i < gaps.spans.count && !err; i++)
+			err = add_trampolines(b, &gaps.spans.at[i]);
+		err = err ? err
+			  : code_rules_each(b->elf, b->arch->code, gaps.spans.at, gaps.spans.count, take_insn, b,
+					    &b->table->derived);
+		tidy_derived(b);
+	}
+	vec_free(&gaps.spans);
+	return err == -ENOMEM ? err : 0;
+}
+
+int builder_find_fillers(struct builder *b)
+{
+	int err = add_section_fillers(b);
+
+	if (!err)
+		err = add_exit_filler(b);
+	if (!err)
+		err = add_entry_filler(b);
+	if (!err)
+		err = go_code_ranges(b->elf, b->arch, take_go_range, b);
+	return err ? err : derive(b);
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "unwind/go_code.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+
+#define MAGIC_1_18 0xfffffff0u
+#define MAGIC_1_20 0xfffffff1u
+
+/* Of struct _func, src/runtime/runtime2.go: fields before `funcID`; 1.20 has one more, startLine. */
+#define FUNC_ID_1_18 36
+#define FUNC_ID_1_20 40
+
+#define FLAG_TOPFRAME 1 /* outermost: nothing called it */
+#define FLAG_SPWRITE  2 /* sets SP in ways that the table does not tell */
+
+struct pclntab {
+	const uint8_t *bytes;
+	size_t size;
+	uint64_t text, functions, names, sizes, table; /* text: vaddr; the others offsets of its parts */
+	size_t func_id;                                /* offset in struct _func */
+	uint32_t quantum;
+};
+
+struct function {
+	uint64_t start, end;
+	const char *name;
+	uint32_t sizes; /* offset in the part */
+	uint8_t flags;
+};
+
+static bool parse_header(const struct elf_section *section, struct pclntab *ret)
+{
+	struct cursor c = cursor_init(section->bytes, section->size);
+	uint32_t magic = cursor_u32(&c);
+	uint8_t pointer;
+
+	cursor_skip(&c, 2);
+	ret->quantum = cursor_u8(&c);
+	pointer = cursor_u8(&c);
+	ret->functions = cursor_u64(&c);
+	cursor_skip(&c, 8); /* files */
+	ret->text = cursor_u64(&c);
+	ret->names = cursor_u64(&c);
+	cursor_skip(&c, 16); /* compilation units, file names */
+	ret->sizes = cursor_u64(&c);
+	ret->table = cursor_u64(&c);
+	ret->bytes = section->bytes;
+	ret->size = section->size;
+	ret->func_id = magic == MAGIC_1_18 ? FUNC_ID_1_18 : FUNC_ID_1_20;
+	return cursor_ok(&c) && (magic == MAGIC_1_18 || magic == MAGIC_1_20) && pointer == 8 && ret->quantum &&
+	       ret->functions < section->size / 8;
+}
+
+static struct cursor part(const struct pclntab *t, uint64_t at)
+{
+	struct cursor c = cursor_init(t->bytes, t->size);
+
+	cursor_seek(&c, at <= t->size ? (size_t)at : t->size + 1);
+	return c;
+}
+
+/* The function of a number; false when the table is damaged. */
+static bool read_function(const struct pclntab *t, uint64_t number, struct function *ret)
+{
+	struct cursor c = part(t, t->table + 8 * number);
+	uint32_t start = cursor_u32(&c), offset = cursor_u32(&c), end = cursor_u32(&c), name;
+	struct cursor f = part(t, t->table + offset), n;
+
+	if (!cursor_ok(&c))
+		return false;
+	cursor_skip(&f, 4);
+	name = cursor_u32(&f);
+	cursor_skip(&f, 8); /* arguments, deferreturn */
+	ret->sizes = cursor_u32(&f);
+	f = part(t, t->table + offset + t->func_id + 1);
+	ret->flags = cursor_u8(&f);
+	n = part(t, t->names + name);
+	ret->name = cursor_string(&n);
+	ret->start = t->text + start;
+	ret->end = t->text + end;
+	return cursor_ok(&f) && ret->name && start < end;
+}
+
+static uint32_t read_varint(struct cursor *c)
+{
+	uint32_t value = 0, shift;
+
+	for (shift = 0; shift < 32; shift += 7) {
+		uint8_t byte = cursor_u8(c);
+
+		value |= (uint32_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return value;
+	}
+	cursor_fail(c);
+	return 0;
+}
+
+/* A rule for the whole function, where the sizes do not matter. */
+static bool whole_rule(const struct function *function, const struct unwind_arch *arch, struct unwind_rule *ret)
+{
+	if (!strncmp(function->name, "runtime.sigreturn", 17))
+		*ret = (struct unwind_rule){.kind = UNWIND_SIGNAL, .cfa_offset = arch->sigcontext_at_return};
+	/* mcall() begins the scheduler's stack anew: nothing below it goes on. */
+	else if (function->flags & FLAG_TOPFRAME || !strcmp(function->name, "runtime.mcall"))
+		*ret = (struct unwind_rule){.kind = UNWIND_END};
+	else if (function->flags & FLAG_SPWRITE)
+		*ret = (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
+	else
+		return false;
+	return true;
+}
+
+static int function_ranges(const struct pclntab *t, const struct function *function, const struct unwind_arch *arch,
+			   int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule),
+			   void *context)
+{
+	struct cursor c = part(t, t->sizes + function->sizes);
+	uint64_t pc = function->start, end;
+	struct unwind_rule rule;
+	int64_t size = -1;
+	int err = 0;
+
+	if (whole_rule(function, arch, &rule))
+		return range(context, function->start, function->end, rule);
+	while (pc < function->end && !err) {
+		uint32_t change = read_varint(&c);
+
+		if ((!change && pc != function->start) || !cursor_ok(&c))
+			break;
+		size += (int32_t)(change >> 1 ^ -(change & 1));
+		end = pc + (uint64_t)read_varint(&c) * t->quantum;
+		if (!cursor_ok(&c) || end <= pc)
+			break;
+		if (end > function->end)
+			end = function->end;
+		if (size >= 0 && size < INT32_MAX / 2)
+			err = range(context, pc, end, arch->go_rule((uint32_t)size));
+		pc = end;
+	}
+	return err;
+}
+
+int go_code_ranges(const struct elf_file *elf, const struct unwind_arch *arch,
+		   int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule), void *context)
+{
+	struct elf_section section;
+	struct function function;
+	uint64_t number, done = 0;
+	struct pclntab table;
+	int err = 0;
+
+	if (!arch->go_rule || (!elf_file_section(elf, ".gopclntab", &section) &&
+			       !elf_file_section(elf, ".data.rel.ro.gopclntab", &section)))
+		return 0;
+	if (!section.bytes || !parse_header(&section, &table))
+		return 0;
+	for (number = 0; number < table.functions && !err; number++) {
+		if (!read_function(&table, number, &function) || function.start < done)
+			continue;
+		done = function.end;
+		err = function_ranges(&table, &function, arch, range, context);
+	}
+	return err;
+}

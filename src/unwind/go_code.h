@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * go_code: the stack sizes that the Go linker writes down, for code that has no .eh_frame: Go's own.
+ *
+ * .gopclntab (Go: src/runtime/symtab.go, src/cmd/link/internal/ld/pcln.go) has a table for each function of how far SP
+ * is below its value at entry, by PC. Read here are the layouts of Go 1.18 and 1.19 (magic 0xfffffff0) and of 1.20 and
+ * later (0xfffffff1). What it does not tell: where a function changes to another stack (systemstack, morestack, calls
+ * of the vDSO). Those are marked there (funcFlag_SPWRITE), and get UNWIND_OTHER_STACK.
+ */
+#ifndef STRATA_UNWIND_GO_CODE_H
+#define STRATA_UNWIND_GO_CODE_H
+
+#include "elf/elf_file.h"
+#include "unwind/arch.h"
+
+/*
+ * Calls `range` for runs of addresses with one rule, in order of address, neither overlapping nor always adjacent. It
+ * ends when that gives other than 0, which is returned. 0 when all is read, or there is no such table, or where it is
+ * damaged.
+ */
+int go_code_ranges(const struct elf_file *elf, const struct unwind_arch *arch,
+		   int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule), void *context);
+
+#endif

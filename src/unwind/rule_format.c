@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "unwind/arch.h"
+#include "unwind/unwind_table.h"
+
+static int format_fp(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
+{
+	const char *fp = arch->register_names[arch->fp];
+
+	if (rule->fp_offset == UNWIND_FP_SAME)
+		return snprintf(buffer, size, " %s=same", fp);
+	if (rule->fp_offset == UNWIND_FP_UNDEFINED)
+		return snprintf(buffer, size, " %s=undefined", fp);
+	if (rule->fp_offset == UNWIND_FP_AT_FP)
+		return snprintf(buffer, size, " %s=*%s", fp, fp);
+	return snprintf(buffer, size, " %s=cfa%+d", fp, rule->fp_offset);
+}
+
+/* BX, when it is not what it was: `slot` as in struct unwind_rule. */
+static int format_bx(const struct unwind_arch *arch, const char *base, unsigned int slot, bool undefined, char *buffer,
+		     size_t size)
+{
+	const char *bx = arch->register_names[arch->bx];
+
+	if (undefined)
+		return snprintf(buffer, size, " %s=undefined", bx);
+	if (slot != UNWIND_BX_SAME)
+		return snprintf(buffer, size, " %s=%s-%u", bx, base, slot * 8);
+	return 0;
+}
+
+static bool has_number(uint8_t kind)
+{
+	return kind == UNWIND_REGISTER || kind == UNWIND_FP_DEREF || kind == UNWIND_SP_DEREF ||
+	       kind == UNWIND_RA_REGISTER || kind == UNWIND_SP_INDEXED;
+}
+
+int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size)
+{
+	const struct unwind_arch *arch = &unwind_arch_x86_64;
+	const char *sp = arch->register_names[arch->sp], *fp = arch->register_names[arch->fp];
+	const char *number = arch->register_names[UNWIND_NUMBER(rule->param)];
+	int offset = rule->cfa_offset, plus = UNWIND_NUMBER(rule->param) * 8;
+	bool near = has_number(rule->kind);
+	unsigned int slot = near ? UNWIND_SLOT_NEAR(rule->param) : rule->param;
+	char saved[64] = "";
+	size_t length = (size_t)format_fp(arch, rule, saved, sizeof(saved));
+
+	format_bx(arch, rule->kind == UNWIND_FP_DEREF ? fp : "cfa", slot,
+		  slot == (near ? UNWIND_BX_UNDEFINED_NEAR : UNWIND_BX_UNDEFINED), saved + length,
+		  sizeof(saved) - length);
+	switch (rule->kind) {
+	case UNWIND_NO_RULE:
+		return snprintf(buffer, size, "none");
+	case UNWIND_SP:
+		return snprintf(buffer, size, "cfa=%s%+d%s", sp, offset, saved);
+	case UNWIND_CLONE:
+		return snprintf(buffer, size, "clone cfa=%s%+d%s", sp, offset, saved);
+	case UNWIND_FP:
+		return snprintf(buffer, size, "cfa=%s%+d%s", fp, offset, saved);
+	case UNWIND_REGISTER:
+		return snprintf(buffer, size, "cfa=%s%+d%s", number, offset, saved);
+	case UNWIND_RA_REGISTER:
+		return snprintf(buffer, size, "cfa=%s%+d ra=%s%s", sp, offset, number, saved);
+	case UNWIND_FP_DEREF:
+		return snprintf(buffer, size, "cfa=*(%s%+d)%+d%s", fp, offset, plus, saved);
+	case UNWIND_SP_DEREF:
+		return snprintf(buffer, size, "cfa=*(%s%+d)%+d%s", sp, offset, plus, saved);
+	case UNWIND_SP_INDEXED:
+		return snprintf(buffer, size, "cfa=*(%s%+d+8*%s)+8%s", sp, offset, number, saved);
+	case UNWIND_PLT:
+		return snprintf(buffer, size, "cfa=plt(%d)%s", offset, saved);
+	case UNWIND_SIGNAL:
+		return snprintf(buffer, size, "signal %s%+d", sp, offset);
+	case UNWIND_END:
+		return snprintf(buffer, size, "end");
+	case UNWIND_FP_CHAIN:
+		return snprintf(buffer, size, "chain");
+	case UNWIND_OTHER_STACK:
+		return snprintf(buffer, size, "other stack");
+	case UNWIND_UNSUPPORTED:
+		return snprintf(buffer, size, "unsupported");
+	}
+	return snprintf(buffer, size, "kind %u", rule->kind);
+}

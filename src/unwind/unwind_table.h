@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * unwind_table: .eh_frame of one ELF file compiled to rows.
+ *
+ * A row says: from this vaddr up to the next row's, rule number N is in force. Rows are sorted by address,
+ * have no duplicates, and adjacent rows differ in their rule. Text that no FDE covers has a row with
+ * UNWIND_NO_RULE. Rules are deduplicated (255 to 800 distinct ones in real files).
+ *
+ * Code that has no FDE gets its rows from what it does (code_rules.h), where that can be proved: musl's libc.
+ *
+ * Beside the FDEs, the compiler knows what they leave out: .plt, .plt.sec and .plt.got stubs, .init and .fini, the
+ * entry point _start and clone's child (UNWIND_END), signal trampolines (by the 'S' augmentation, or by their bytes),
+ * and large stretches of code that keeps frame pointers (V8's builtins: UNWIND_FP_CHAIN but at a function's ends).
+ *
+ * Everything in .eh_frame is hostile. A damaged CIE or FDE is skipped and counted; compilation fails only
+ * when nothing is left.
+ */
+#ifndef STRATA_UNWIND_UNWIND_TABLE_H
+#define STRATA_UNWIND_UNWIND_TABLE_H
+
+#include "abi/unwind.h"
+#include "elf/elf_file.h"
+#include "unwind/code_rules.h"
+
+struct unwind_row {
+	uint32_t offset; /* vaddr - table.base */
+	uint32_t rule;   /* index into table.rules */
+};
+
+struct unwind_table {
+	uint64_t base; /* lowest vaddr of the executable segments */
+	uint64_t end;  /* one past the highest */
+	struct unwind_row *rows;
+	size_t row_count;
+	struct unwind_rule *rules;
+	size_t rule_count;
+	size_t fde_count, fde_skipped;
+	size_t unsupported;                 /* rows whose rule is UNWIND_UNSUPPORTED */
+	uint64_t text_bytes, covered_bytes; /* of the executable segments */
+	uint64_t derived_bytes;             /* of those covered, by what the code itself does */
+	struct code_counts derived;
+};
+
+/*
+ * Compiles; *ret is to be released with unwind_table_deinit(). -ENOENT when the file has no .eh_frame at all
+ * and nothing could be derived from its code (the table then still covers PLT and entry point, and is usable), -EBADMSG
+ * when it is damaged beyond use, -E2BIG when the text spans more than 4 GiB.
+ */
+int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret, struct diag *diag);
+void unwind_table_deinit(struct unwind_table *table);
+
+/* The rule in force at a vaddr; UNWIND_NO_RULE outside the table. */
+struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);
+
+/*
+ * The FDE that covers a vaddr: its range. False when none does. Reads .eh_frame_hdr's index, or else all of .eh_frame.
+ */
+bool unwind_find_fde(const struct elf_file *elf, uint64_t vaddr, uint64_t *start, uint64_t *end);
+
+/*
+ * The rule of a row as "cfa=rsp+24 rbp=cfa-16 rbx=cfa-24", without rbx where it was not changed; for inspect and for
+ * tests. Returns the length as snprintf does.
+ */
+int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size);
+
+#endif

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A FUSE file system that stops answering: hung_fs.py SOURCE MOUNTPOINT
+
+Shows the regular files of SOURCE, by the kernel's protocol itself (include/uapi/linux/fuse.h, 7.31). Says "ready", then
+takes commands, a line each: "hang" takes requests from then on and answers none, so that who asks cannot even be
+killed; "answer" answers them and all that follow. It ends, and unmounts, when its standard input does.
+"""
+import ctypes
+import errno
+import os
+import select
+import stat
+import struct
+import sys
+
+LOOKUP, FORGET, GETATTR, OPEN, READ, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 18, 25, 26
+OPENDIR, RELEASEDIR, ACCESS, INTERRUPT, BATCH_FORGET = 27, 29, 34, 36, 42
+ROOT = 1
+MNT_DETACH = 2
+
+source, mountpoint = sys.argv[1:3]
+names = sorted(os.listdir(source))
+libc = ctypes.CDLL(None, use_errno=True)
+device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+
+
+def attributes(node):
+    status = os.stat(os.path.join(source, names[node - 2]) if node != ROOT else source)
+    times = (int(status.st_atime), int(status.st_mtime), int(status.st_ctime))
+    return struct.pack("<6Q10I", node, status.st_size, status.st_blocks, *times, 0, 0, 0, status.st_mode, 1, 0, 0, 0, 4096, 0)
+
+
+def answer(unique, error, body=b""):
+    try:
+        os.write(device, struct.pack("<IiQ", 16 + len(body), -error, unique) + body)
+    except OSError:
+        pass  # whoever asked is gone
+
+
+def handle(opcode, unique, node, body):
+    if opcode == INIT:
+        answer(unique, 0, struct.pack("<4I2H2I2H8I", 7, 31, 1 << 20, 0, 16, 12, 1 << 17, 1, 0, 0, *[0] * 8))
+    elif opcode == LOOKUP:
+        name = os.fsdecode(body.rstrip(b"\0"))
+        if name in names:  # valid for no time at all: whoever looks again asks again
+            answer(unique, 0, struct.pack("<4Q2I", names.index(name) + 2, 0, 0, 0, 0, 0) + attributes(names.index(name) + 2))
+        else:
+            answer(unique, errno.ENOENT)
+    elif opcode == GETATTR:
+        answer(unique, 0, struct.pack("<Q2I", 0, 0, 0) + attributes(node))
+    elif opcode in (OPEN, OPENDIR):
+        answer(unique, 0, struct.pack("<Q2I", 0, 0, 0))
+    elif opcode == READ:
+        _, offset, size = struct.unpack_from("<2QI", body)
+        with open(os.path.join(source, names[node - 2]), "rb") as file:
+            file.seek(offset)
+            answer(unique, 0, file.read(size))
+    elif opcode in (RELEASE, RELEASEDIR, FLUSH, ACCESS):
+        answer(unique, 0)
+    elif opcode not in (FORGET, BATCH_FORGET, INTERRUPT):
+        answer(unique, errno.ENOSYS)
+
+
+def mount():
+    options = "fd=%d,rootmode=%o,user_id=0,group_id=0,allow_other" % (device, stat.S_IFDIR)
+    if libc.mount(b"strata-test", os.fsencode(mountpoint), b"fuse", 0, options.encode()):
+        sys.exit("mount: " + os.strerror(ctypes.get_errno()))
+
+
+def main():
+    hangs, held = False, []
+    mount()
+    print("ready", flush=True)
+    while True:
+        ready, _, _ = select.select([0, device], [], [])
+        if 0 in ready:
+            command = os.read(0, 64).decode().split()
+            if not command:
+                break
+            hangs = command[-1] == "hang"
+            for request in [] if hangs else held:
+                handle(*request)
+            held = held if hangs else []
+            print(command[-1], flush=True)
+        if device in ready:
+            try:
+                request = os.read(device, (1 << 17) + 4096)
+            except OSError as error:
+                if error.errno == errno.ENODEV:
+                    break
+                continue
+            _, opcode, unique, node = struct.unpack_from("<2I2Q", request)
+            if hangs and opcode not in (FORGET, BATCH_FORGET, INTERRUPT):
+                held.append((opcode, unique, node, request[40:]))
+            else:
+                handle(opcode, unique, node, request[40:])
+    libc.umount2(os.fsencode(mountpoint), MNT_DETACH)
+    os.close(device)  # ends every request: whoever waits gets an error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Files of a FUSE server that stops answering, for good or for a while: nobody waits for it."""
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import chaos  # noqa: E402
+from chaos import e2e  # noqa: E402
+
+PROGRAM = """#include <stdio.h>
+volatile unsigned sum;
+__attribute__((noinline)) void spin_in_file(unsigned n) { while (n--) sum += n; }
+int main(void) { puts("ready"); fflush(stdout); for (;;) spin_in_file(100000); }
+"""
+
+
+class Server:
+    """A mounted hung_fs.py; ends it, and with it all waiting."""
+
+    def __init__(self, where):
+        self.mount, source = where + "/mount", where + "/source"
+        os.makedirs(self.mount)
+        os.makedirs(source)
+        self.program = self.mount + "/spin"
+        subprocess.run(["cc", "-O1", "-x", "c", "-o", source + "/spin", "-"], input=PROGRAM.encode(), check=True)
+        self.process = subprocess.Popen([sys.executable, chaos.HERE + "/hung_fs.py", source, self.mount],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True, bufsize=1)
+        self.ready = self.process.stdout.readline() == "ready\n"
+
+    def tell(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def figures(where):
+    stats = e2e.load(where + "/h.json")
+    return stats, {k: v for k, v in stats["lost"].items() if v}
+
+
+def outputs(where):
+    return "-F", 199, "-o", where + "/h.folded", "--stats", where + "/h.json"
+
+
+def sums_up(tap, where, done, words):
+    tap.equal(done.returncode, 0, words + ": exit status")
+    stats, lost = figures(where)
+    tap.equal(stats["complete"] + sum(lost.values()), stats["samples"], words + ": complete and lost make up all")
+    tap.equal(e2e.total(e2e.folded(where + "/h.folded")), stats["samples"], words + ": every sample is in a stack")
+    return stats, lost
+
+
+def hung_before(tap, where, server, target):
+    server.tell("hang")
+    # The program runs on while strata still waits for its file, two seconds.
+    done = e2e.record_used(target, 5, *outputs(where))
+    stats, lost = sums_up(tap, where, done, "hung before")
+    tap.ok(stats["samples"] >= e2e.due(2, 199), "hung before: %d samples" % stats["samples"])
+    tap.equal(lost, {"no-answer": stats["samples"]}, "hung before: all of them for that reason")
+    tap.ok("no-answer" in done.stderr, "hung before: which the summary names")
+    done = e2e.record_while(lambda _: None, *(outputs(where) + ("-p", target)))
+    sums_up(tap, where, done, "a Ctrl-C while it waits for the file system")
+
+
+def comes_back(tap, where, server, target):
+    server.tell("hang")
+
+    def go(_):
+        e2e.let_use(target, 5)
+        server.tell("answer")
+        e2e.let_use(target, 6)
+
+    done = e2e.record_while(go, *(outputs(where) + ("-p", target)))
+    stats, lost = sums_up(tap, where, done, "comes back")
+    tap.ok(lost.get("no-answer", 0) > 0, "comes back: %s before" % lost)
+    tap.ok(stats["complete"] > 0, "comes back: %d complete then" % stats["complete"])
+    tap.ok(any("spin_in_file (spin)" in f for f, _ in e2e.folded(where + "/h.folded")), "comes back: with their names")
+
+
+def hangs_later(tap, where, server, target):
+    def go(_):
+        e2e.let_use(target, 1)
+        server.tell("hang")
+
+    server.tell("answer")
+    done = e2e.record_while(go, *(outputs(where) + ("-p", target)))
+    stats, _ = sums_up(tap, where, done, "hangs later")
+    tap.ok(stats["complete"] >= 0.99 * stats["samples"], "hangs later: what was read before is used")
+
+
+def others(tap, server, target):
+    server.tell("hang")
+    script = "profile:hz:99 /pid == %d/ { @[ustack] = count(); @n++; if (@n > 50) { exit(); } }" % target
+    done = subprocess.run([e2e.STRATA, "trace", "-e", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=e2e.PATIENCE_S)
+    tap.ok(done.returncode == 0 and "@n: 51" in done.stdout, "trace", done.stderr)
+    for what, status in ((str(target), 0), (server.program, 1)):
+        done = subprocess.run([e2e.STRATA, "inspect", what], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              universal_newlines=True, timeout=e2e.PATIENCE_S)
+        tap.ok(done.returncode == status and "does not answer" in done.stdout, "inspect " + what, done.stdout)
+    server.tell("answer")
+
+
+def readers():
+    """The readers that run, or wait."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid) as file:
+                name, _, rest = file.read().partition(" (")[2].rpartition(") ")
+        except OSError:
+            continue
+        if name.startswith("strata-") and rest[0] not in "ZX":
+            found.append(int(pid))
+    return found
+
+
+def main():
+    tap = e2e.Tap()
+    if not os.path.exists("/dev/fuse"):
+        tap.skip("a file system that hangs", "there is no /dev/fuse")
+        tap.done()
+    with e2e.folder() as where, Server(where) as server:
+        if not server.ready:
+            tap.skip("a file system that hangs", "FUSE cannot be mounted here")
+            tap.done()
+        target = subprocess.Popen([server.program], stdout=subprocess.PIPE)
+        target.stdout.readline()
+        before = set(readers())
+        try:
+            hung_before(tap, where, server, target.pid)
+            comes_back(tap, where, server, target.pid)
+            hangs_later(tap, where, server, target.pid)
+            others(tap, server, target.pid)
+            tap.ok(e2e.until(lambda: not set(readers()) - before), "nobody is left waiting")
+        finally:
+            target.kill()
+            server.tell("answer")
+            target.wait()
+    tap.done()
+
+
+main()

@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# leak.sh [SECONDS]: records everything beside storms of processes and programs, and prints every 5 s what strata holds:
+# memory, descriptors, and what is in its BPF maps. Not part of make check.
+seconds=${1:-120}
+here=$(dirname "$0")
+STRATA=${STRATA:-$here/../../build/strata}
+dir=$(mktemp -d) || exit 1
+storms=
+trap 'kill $storms; rm -rf "$dir"' EXIT
+cc -O2 -o "$dir/storm" "$here/storm.c" -ldl -lpthread || exit 1
+
+"$STRATA" record -q -a -d "$seconds" -o "$dir/leak.folded" --stats "$dir/leak.json" &
+strata=$!
+nice -n 5 "$dir/storm" forks "$seconds" & # it uses at most so much CPU time, but is killed in the end
+storms=$!
+nice -n 5 "$dir/storm" execs "$seconds" true 'ls /' date 'perl -e 1' 'awk "BEGIN{}"' 'sleep 0.2' &
+storms="$storms $!"
+
+# How many elements strata's map of a name has.
+elements() {
+	for id in $(sed -n 's/^map_id:[^0-9]*//p' /proc/$strata/fdinfo/* 2>/dev/null); do
+		bpftool map show id "$id" 2>/dev/null | grep -q " name $1 " && bpftool map dump id "$id" 2>/dev/null | grep -c '"key"'
+	done
+}
+
+printf '%6s %9s %6s %10s %8s\n' seconds RSS/KiB files processes watched
+at=0
+while sleep 5 && [ -d /proc/$strata/fd ]; do
+	at=$((at + 5))
+	printf '%6d %9s %6d %10s %8s\n' "$at" "$(sed -n 's/VmRSS:[^0-9]*\([0-9]*\).*/\1/p' /proc/$strata/status)" \
+		"$(find /proc/$strata/fd -lname '/*' | wc -l)" "$(elements processes)" "$(elements targets)"
+done
+wait $strata
+status=$?
+grep -o '"\(samples\|complete\|unique_stacks\)": *[0-9]*' "$dir/leak.json"
+exit $status

@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Programs, libraries and Python modules that come once and never again: strata's memory and descriptors stay as they are."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import chaos  # noqa: E402
+from chaos import e2e, judge  # noqa: E402
+
+SECONDS = int(os.environ.get("LEAK_SECONDS", "60"))
+FILES = 3  # of each round: a program and two libraries
+LINGER = 17  # s: strata keeps a process for 3 s and a file for 10 s, looks each second, and may have to wait for the CPU
+OTHERS = 60
+MODULE = "def f_%d():\n    for i in range(60000): pass\nf_%d()\n"
+
+
+def held(pid):
+    """(RSS in KiB, open files): a file may have two descriptors, see src/base/foreign.h."""
+    rss, files = 0, set()
+    with open("/proc/%d/status" % pid) as file:
+        rss = [int(line.split()[1]) for line in file if line.startswith("VmRSS:")][0]
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            files.add(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
+        except OSError:
+            pass
+    return rss, sum(path.startswith("/") for path in files)
+
+
+def once(where, storm, number):
+    """A program, a library and a Python program that nobody has seen before, and that are gone afterwards."""
+    names = [where + "/%s-%d" % (name, number) for name in ("storm", "alpha", "omega", "python")]
+    shutil.copy2(storm, names[0])
+    shutil.copy2(where + "/alpha.so", names[1])
+    shutil.copy2(where + "/omega.so", names[2])
+    subprocess.call([names[0], "libraries", "0.05", names[1], names[2]])
+    with open(names[3], "w") as file:
+        file.write(MODULE % (number, number))
+    subprocess.call([e2e.PYTHON, "-S", "-E", names[3]])
+    for name in names:
+        os.unlink(name)
+
+
+def many(number, elapsed):
+    """Whether it would show if nothing were closed: half of the files are more than what may be open."""
+    return FILES * number > 2.4 * (FILES * number * LINGER / elapsed + OTHERS)
+
+
+def work(where, storm):
+    """What is recorded: nothing but programs that come once; for longer than SECONDS where they come slowly."""
+    begin, number = time.monotonic(), 0
+    with open(where + "/times", "w") as times:
+        while time.monotonic() < begin + SECONDS or not many(number, time.monotonic() - begin):
+            times.write("%f\n" % time.monotonic())
+            times.flush()
+            once(where, storm, number)
+            number += 1
+
+
+def leak(tap, where, storm):
+    strata = subprocess.Popen([e2e.STRATA, "record", "-q", "-F", "499", "-o", where + "/c.folded", "--stats", where + "/c.json",
+                               "--", "nice", "-n", "5", sys.executable, os.path.abspath(__file__), "work", where, storm],
+                              stderr=subprocess.PIPE, universal_newlines=True)
+    seen = []
+    while strata.poll() is None:
+        time.sleep(1)
+        try:
+            seen.append(held(strata.pid) + (time.monotonic(),))
+        except (OSError, IndexError):
+            break  # it has just ended
+    _, stderr = strata.communicate(timeout=e2e.PATIENCE_S)
+    with open(where + "/times") as file:
+        times = [float(line) for line in file]
+    third = len(seen) // 3
+    early, late = [r for r, _, _ in seen[third:2 * third]], [r for r, _, _ in seen[-third:]]
+    print("# %d programs; RSS and files: %s" % (len(times), " ".join("%d/%d" % x[:2] for x in seen[::5])))
+    if not tap.ok(third > 3, "it was looked at often enough"):
+        return
+    due = [(files, FILES * sum(now - LINGER < at <= now for at in times) + OTHERS) for _, files, now in seen]
+    tap.equal([x for x in due if x[0] > x[1]], [], "what is gone for %d s is closed: at most %d are open, of %d files" %
+              (LINGER, max(f for f, _ in due), FILES * len(times)))
+    tap.ok(FILES * len(times) > 2 * max(limit for _, limit in due), "and there were many more")
+    tap.ok(min(late) <= max(early) + 6000, "memory stays as it is: %d KiB, then %d KiB" %
+           (max(early), min(late)))
+    mine = judge(tap, "programs that come once", where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 1, 499,
+                 own="storm-")
+    stacks = [";".join(f) for f, _ in mine]
+    tap.ok(any(re.match(r"storm-\d;", s) for s in stacks), "the first programs are in the picture")
+    named = [s for s in stacks if s.startswith("storm-") and ("alpha" in s or "omega" in s)]
+    tap.ok(len(named) > 5, "with the names of libraries that are gone: %d" % len(named))
+
+
+if len(sys.argv) > 1:
+    work(*sys.argv[2:])
+else:
+    chaos.main(leak)

@@ -1,0 +1,378 @@
+#!/usr/bin/env node
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The flame graph in a headless Chromium: what it shows is compared with the folded output of the same profile, and
+ * it is worked by mouse and keyboard as a person would.
+ */
+"use strict";
+const { execFileSync } = require("node:child_process");
+const fs = require("node:fs");
+const os = require("node:os");
+const path = require("node:path");
+const { Browser } = require("./browser.js");
+
+const build = process.env.BUILD || path.join(__dirname, "../../build");
+const directory = fs.mkdtempSync(path.join(os.tmpdir(), "strata-html-"));
+const browser = new Browser();
+let run = 0, failed = 0;
+
+function ok(passed, name, note = "") {
+	run++;
+	failed += passed ? 0 : 1;
+	console.log(`${passed ? "" : "not "}ok ${run} - ${name}`);
+	if (!passed && note)
+		console.log(`# ${note}`);
+}
+
+function is(got, expected, name) {
+	const [a, b] = [JSON.stringify(got), JSON.stringify(expected)];
+
+	ok(a === b, name, `got ${a}, expected ${b}`);
+}
+
+/* Makes a profile; the samples of its folded output as { frames, count }. */
+function make(kind, stacks) {
+	const prefix = path.join(directory, `${kind}${stacks}`);
+
+	execFileSync(path.join(build, "tests/export/make_profile"), [kind, stacks, prefix]);
+	const samples = fs.readFileSync(`${prefix}.folded`, "utf8").trim().split("\n").filter(Boolean).map((line) => {
+		const space = line.lastIndexOf(" ");
+
+		return { frames: line.slice(0, space).split(";"), count: Number(line.slice(space + 1)) };
+	});
+
+	return { file: `${prefix}.html`, samples, total: samples.reduce((sum, one) => sum + one.count, 0), prefix };
+}
+
+const matching = (profile, regex) => profile.samples.filter((one) => one.frames.some((frame) => regex.test(frame)))
+	.reduce((sum, one) => sum + one.count, 0);
+const state = () => browser.value("strata.state()");
+const call = (method, ...values) => browser.value(`strata.${method}(...${JSON.stringify(values)})`);
+const textOf = (id) => browser.value(`document.getElementById(${JSON.stringify(id)}).textContent`);
+const still = () => browser.until("!strata.state().moving");
+
+async function loads(web) {
+	await browser.open(web.file);
+	const now = await state();
+
+	is(browser.complaints, [], "the page loads without errors");
+	is(browser.requests.map((url) => path.basename(url)), [path.basename(web.file)], "it requests nothing but itself");
+	is([now.total, now.shown], [web.total, web.total], "all samples are there");
+	ok(now.boxes > 100, "boxes are drawn");
+	const prefixes = new Set();
+
+	for (const { frames } of web.samples)
+		frames.forEach((_, i) => prefixes.add(frames.slice(0, i + 1).join(";")));
+	is(now.nodes, prefixes.size + 1, "one node for each distinct stack's start");
+	const text = fs.readFileSync(web.file, "utf8").replace(/<script type="application\/json"[^]*?<\/script>/, "");
+
+	ok(!/https?:|src=|href=|url\(|@import/i.test(text), "nothing in it refers to anywhere");
+	ok(/Content-Security-Policy" content="default-src 'none'; script-src 'nonce-[0-9a-f]{32}'/.test(text), "its policy forbids requests");
+}
+
+async function searches(web) {
+	is(await call("search", "json"), { matched: matching(web, /json/i), total: web.total }, "a search's share");
+	is(await call("search", "dispatch|render|serve"), { matched: matching(web, /dispatch|render|serve/), total: web.total },
+		"nested matches count once");
+	is((await call("search", "JSONEncoder")).matched, matching(web, /JSONEncoder/), "capitals make case count");
+	is((await call("search", "jsonENCODER")).matched, 0, "so that other cases do not match");
+	is(Object.keys(await call("search", "(")), ["error"], "an invalid expression is an answer, not an exception");
+	ok(/^Not an expression yet: /.test(await textOf("found")), "and is told");
+	await call("search", "");
+	await browser.value("document.getElementById('canvas').focus()");
+	await browser.key("/");
+	is(await browser.value("document.activeElement.id"), "search", "/ goes to the search");
+	await browser.type("sqlite3_step");
+	ok(await browser.until("strata.state().search === 'sqlite3_step'"), "typing searches");
+	ok(/^\d+(\.\d+)? % matched/.test(await textOf("found")), "the share is shown");
+	await browser.key("Enter");
+	await still();
+	ok(/^sqlite3_step /.test((await state()).selected.pop()), "Enter goes to a match");
+	const first = (await state()).selected.join(";");
+
+	await browser.key("Escape");
+	await browser.key("n");
+	await still();
+	is([(await state()).search, await browser.value("document.activeElement.id")], ["", "canvas"], "Escape ends the search");
+	await browser.key("f", 2);
+	is(await browser.value("document.activeElement.id"), "search", "Ctrl-F goes to the search");
+	await call("search", "sqlite3_step");
+	await browser.value("document.getElementById('canvas').focus()");
+	await browser.key("n");
+	await still();
+	const second = (await state()).selected;
+
+	ok(/^sqlite3_step /.test(second[second.length - 1]) && second.join(";") !== first, "n goes to the next match");
+	await browser.key("N");
+	await still();
+	is((await state()).selected.join(";"), first, "N goes back");
+	await call("search", "");
+	await call("zoom", []);
+	await still();
+}
+
+async function middle(where) {
+	const box = await call("box", where);
+
+	return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+async function mouse(web) {
+	const where = ["worker", "clone3 (libc.so.6)", "start_thread (libc.so.6)"];
+	const samples = web.samples.filter((one) => where.every((frame, i) => one.frames[i] === frame));
+
+	await browser.open(web.file);
+	await browser.move(...await middle(where));
+	ok((await textOf("tip")).startsWith(where[2]), "pointing shows the frame");
+	ok((await textOf("details")).startsWith(where[2]), "in the details, too");
+	await browser.click(...await middle(where));
+	await still();
+	const now = await state();
+
+	is(now.zoom, where, "a click zooms");
+	is(now.zoomedTotal, samples.reduce((sum, one) => sum + one.count, 0), "to all samples of the box");
+	const box = await call("box", where);
+
+	ok(box.width > 1300, "it takes the whole width", `${box.width}`);
+	ok(await browser.value("/z=\\d+/.test(location.hash)"), "the address knows");
+	is(await browser.value("[...document.querySelectorAll('#crumbs button, #crumbs b')].map((one) => one.textContent)"),
+		["All", "worker", "clone3", "start_thread"], "the way to it is shown");
+	await browser.value("history.back()");
+	ok(await browser.until("strata.state().zoom.length === 0"), "Back goes back");
+	await browser.value("history.forward()");
+	ok(await browser.until("strata.state().zoom.length === 3"), "Forward goes forward");
+	await browser.value("document.querySelectorAll('#crumbs button')[1].click()");
+	await still();
+	is((await state()).zoom, ["worker"], "a step of the way zooms there");
+	await browser.click(...await middle(["worker"]), 2);
+	await still();
+	is((await state()).zoom, [], "a double click zooms out");
+	is(browser.complaints, [], "no errors by mouse");
+}
+
+async function keyboard(web) {
+	await browser.open(web.file);
+	await browser.value("document.getElementById('canvas').focus()");
+	for (const key of ["ArrowDown", "ArrowDown", "ArrowDown"])
+		await browser.key(key);
+	const widest = (await state()).selected;
+
+	is(widest, ["worker", "clone3 (libc.so.6)", "start_thread (libc.so.6)"], "arrows go to the widest callee");
+	ok((await textOf("spoken")).startsWith("start_thread (libc.so.6), Native, "), "it is said for screen readers");
+	await browser.key("ArrowRight");
+	is((await state()).selected, ["python3", "_start (python3.11)", "__libc_start_main (libc.so.6)"], "right: the box beside");
+	await browser.key("ArrowLeft");
+	await browser.key("ArrowUp");
+	is((await state()).selected, widest.slice(0, 2), "left and up");
+	await browser.key("Enter");
+	await still();
+	is((await state()).zoom, widest.slice(0, 2), "Enter zooms");
+	await browser.key("Backspace");
+	await still();
+	is((await state()).zoom, [], "Backspace zooms out to the next wider box");
+	await browser.key("f");
+	await still();
+	const root = await call("box", []), main = await browser.value("document.querySelector('main').getBoundingClientRect().bottom");
+
+	ok(Math.abs(root.y + root.height - main) < 12, "f: a flame graph, its root at the bottom", `${root.y} ${main}`);
+	await browser.key("ArrowUp");
+	is((await state()).selected, widest, "there up leads to callees");
+	await browser.key("f");
+	await browser.key("?");
+	is(await browser.value("document.getElementById('help').open"), true, "? shows the keys");
+	await browser.key("Escape");
+	is(await browser.value("document.getElementById('help').open"), false, "Escape closes them");
+	is(browser.complaints, [], "no errors by keyboard");
+}
+
+async function layers(web) {
+	const python = new Set(), isPython = (frame, i) => i === 0 || / \([^()]*:\d+\)$/.test(frame);
+
+	for (const { frames } of web.samples) {
+		const kept = frames.filter(isPython);
+
+		kept.forEach((_, i) => python.add(kept.slice(0, i + 1).join(";")));
+	}
+	await browser.open(web.file);
+	await browser.key("1");
+	await browser.key("2");
+	const now = await state();
+
+	is(now.hidden, [true, true, false, false], "1 and 2 hide kernel and native frames");
+	is([now.nodes, now.shown], [python.size + 1, web.total], "what is left is merged; no sample is lost");
+	is((await call("search", "libsqlite3")).matched, 0, "hidden frames are not found");
+	await browser.value("document.querySelector('#legend [data-layer=\"1\"]').click()");
+	is((await state()).hidden, [true, false, false, false], "the legend shows them again");
+	is((await call("search", "libsqlite3")).matched, matching(web, /libsqlite3/), "found again");
+	await browser.key("3", 8);
+	is((await state()).hidden, [true, true, false, true], "with Shift only this layer");
+	await call("set", { hidden: [false, false, false, false], functions: true });
+	is((await call("search", "app\\.py:80")).matched, 0, "merged lines have no numbers");
+	is((await call("search", "\\(/srv/shop/app\\.py\\)")).matched, matching(web, /app\.py/), "but their functions");
+	is(browser.complaints, [], "no errors");
+}
+
+async function threads(web) {
+	const { profiles } = JSON.parse(fs.readFileSync(`${web.prefix}.speedscope.json`, "utf8"));
+	const worker = profiles.find((one) => one.name.includes("tid 1203"));
+	const count = Math.round(worker.endValue * 99);
+
+	await browser.open(web.file);
+	const value = await browser.value("[...document.querySelectorAll('#thread option')].find((one) => one.textContent.includes('(1203)')).value");
+
+	await call("set", { thread: value });
+	is((await state()).shown, count, "one thread's samples");
+	await call("set", { thread: "p1201" });
+	const process = profiles.filter((one) => one.name.includes("(pid 1201,")).reduce((sum, one) => sum + Math.round(one.endValue * 99), 0);
+
+	is((await state()).shown, process, "one process's samples");
+	await call("set", { thread: "" });
+	await browser.key("g");
+	is([(await state()).byThread, await call("zoom", ["worker", "thread worker (1203)"])], [true, true], "g groups by thread");
+	await still();
+	is((await state()).zoomedTotal, count, "with the thread's samples");
+	await call("search", "json");
+	const hash = await browser.value("location.hash");
+
+	await browser.open(web.file, hash);
+	const now = await state();
+
+	is([now.byThread, now.zoom, now.search], [true, ["worker", "thread worker (1203)"], "json"], "the address brings all of it back");
+}
+
+async function table(web) {
+	const self = new Map();
+
+	for (const { frames, count } of web.samples) {
+		const name = frames[frames.length - 1].replace(/:\d+\)$/, ")");
+
+		self.set(name, (self.get(name) || 0) + count);
+	}
+	const [top, most] = [...self].sort((a, b) => b[1] - a[1])[0];
+	const rows = "[...document.querySelectorAll('#table tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))";
+
+	await browser.open(web.file);
+	await browser.key("t");
+	const first = (await browser.value(rows))[0];
+
+	is([first[0], Number(first[1].split(" ")[0].replace(",", ""))], [top, most], "the table starts with the most self samples");
+	await browser.value("document.querySelector('#table [data-column=total]').click()");
+	const totals = (await browser.value(rows)).map((row) => Number(row[2].split(" ")[0].replace(",", "")));
+
+	ok(totals.every((value, i) => !i || value <= totals[i - 1]), "sorted by total");
+	is(await browser.value("document.querySelectorAll('#table [aria-sort=descending]').length"), 1, "and says so");
+	const dispatch = "[...document.querySelectorAll('#table td button')].find((one) => one.title.startsWith('dispatch '))";
+
+	is(await browser.value(`${dispatch}.closest('tr').cells[2].textContent.split(' ')[0].replace(',', '')`),
+		String(matching(web, /^dispatch /)), "a function's total");
+	await browser.value(`${dispatch}.click()`);
+	const now = await state();
+
+	is([now.show, (await call("search", now.search)).matched], ["icicle", matching(web, /^dispatch \(/)], "a row leads to its boxes");
+	is(browser.complaints, [], "no errors");
+}
+
+async function quality(web, poor, empty) {
+	await browser.open(web.file);
+	is(await browser.value("document.getElementById('warning').hidden"), true, "no warning for good data");
+	await browser.open(poor.file);
+	is(await browser.value("document.getElementById('warning').hidden"), false, "a warning when less than 99 % is complete");
+	await browser.key("i");
+	const text = await textOf("quality");
+
+	ok(await browser.value("document.getElementById('quality').open"), "i shows the quality");
+	for (const words of ["no-rule", "the file has no unwind information for this address", "-fasynchronous-unwind-tables", "sideband",
+		"lab-7", "6.1.0-31-amd64", "99 Hz", "30.0 s", "ns a frame", "python3 -m shop.app"])
+		ok(text.includes(words), `it tells: ${words}`);
+	await browser.open(empty.file);
+	is([await browser.value("document.getElementById('empty').hidden"), browser.complaints], [false, []], "no samples: it says so");
+}
+
+async function deep() {
+	const profile = make("deep", 15000), levels = profile.samples[0].frames.length;
+
+	await browser.open(profile.file);
+	ok(await call("zoom", profile.samples[0].frames), `a stack of ${levels} frames`);
+	await still();
+	const box = await call("box", profile.samples[0].frames);
+
+	ok(box.y > 0 && box.y < 900, "its end is scrolled to", JSON.stringify(box));
+	console.log(`# drawn in ${(await browser.value("strata.redraw()")).toFixed(1)} ms`);
+	is(browser.complaints, [], "no errors");
+}
+
+async function many() {
+	const big = make("web", 50000);
+	const began = Date.now();
+
+	await browser.open(big.file);
+	const opened = Date.now() - began, { timings, nodes } = await state();
+	const draw = Math.max(...await browser.value("[1, 2, 3, 4, 5].map(() => strata.redraw())"));
+	const search = await browser.value("(() => { const at = performance.now(); strata.search('json'); return performance.now() - at; })()");
+
+	console.log(`# 50,000 stacks, ${nodes} nodes, ${fs.statSync(big.file).size >> 10} KB: open ${opened} ms, decode ${timings.load.toFixed(0)} ms, ` +
+		`tree ${timings.build.toFixed(0)} ms, draw ${draw.toFixed(1)} ms, search ${search.toFixed(0)} ms`);
+	is((await state()).total, big.total, "50,000 stacks: all samples");
+	is(browser.complaints, [], "no errors");
+}
+
+async function hostile() {
+	const bad = make("hostile", 1);
+
+	await browser.open(bad.file);
+	is(await browser.value("typeof window.broken"), "undefined", "no name becomes code");
+	is([browser.complaints, browser.requests.length], [[], 1], "or a request");
+	is(await browser.value("[document.scripts.length, document.images.length]"), [2, 0], "or an element");
+	is((await state()).total, bad.total, "all samples are there");
+	for (const name of ["</script><script>window.broken=1</script>", "<!--<script>", "{{data}}{{script}}", "__proto__", "naïve→🐍"])
+		ok(await call("zoom", [name]), `a box is called ${name}`);
+	await still();
+	await browser.move(...await middle(["__proto__"]).catch(() => [300, 300]));
+	await browser.key("t");
+	await browser.key("i");
+	is(await browser.value("[typeof window.broken, document.images.length]"), ["undefined", 0], "neither in the table nor in the panel");
+	is(browser.complaints, [], "no errors");
+	is(await browser.value(`new Promise((resolve) => {
+		document.addEventListener("securitypolicyviolation", (event) => resolve(event.effectiveDirective));
+		document.body.append(Object.assign(new Image(), { src: "http://192.0.2.1/" }));
+	})`), "img-src", "even an element that got in could load nothing");
+}
+
+async function looks(web) {
+	await browser.resize(700, 500, 2);
+	await browser.open(web.file);
+	is(await browser.value("(({ canvas, chart }) => [canvas.width, canvas.height].join() === [chart.clientWidth * 2, chart.clientHeight * 2].join())" +
+		"({ canvas: document.getElementById('canvas'), chart: document.getElementById('chart') })"), true, "sharp on a dense display");
+	await browser.resize(1000, 800);
+	ok(await browser.until("document.getElementById('canvas').width === document.getElementById('chart').clientWidth"), "follows the window");
+	for (const theme of ["dark", "contrast", "light"]) {
+		await call("set", { theme });
+		await still();
+	}
+	await browser.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: "dark" }] });
+	await call("set", { theme: "auto" });
+	is(await browser.value("document.documentElement.dataset.theme"), "dark", "follows the system's colours");
+	await browser.send("Emulation.setEmulatedMedia", { features: [] });
+	is(browser.complaints, [], "no errors");
+}
+
+async function main() {
+	const web = make("web", 2000);
+
+	await browser.start();
+	for (const part of [loads, searches, mouse, keyboard, layers, threads, table])
+		await part(web);
+	await quality(web, make("poor", 500), make("empty", 0));
+	await deep();
+	await many();
+	await hostile();
+	await looks(web);
+}
+
+main().catch((error) => ok(false, `the test ran to its end`, String(error.stack).replace(/\n/g, "\n# ")))
+	.finally(async () => {
+		console.log(`1..${run}`);
+		await browser.stop();
+		fs.rmSync(directory, { recursive: true, force: true });
+		process.exitCode = failed ? 1 : 0;
+	});

@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Every fuzz target: its corpus under the sanitizers, then FUZZ_SECONDS (60) of fuzzing, two targets at a time.
+cd "$(dirname "$0")/../.." || exit 2
+seconds=${FUZZ_SECONDS:-60}
+build=${SANITIZE_BUILD:-build-sanitize}
+targets=(fuzz/fuzz_*.c)
+number=0
+failed=0
+
+ok() { # STATUS WORDS [LOG]
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		failed=1
+		echo "not ok $number - $2"
+		[ -z "${3:-}" ] || tail -30 "$3" | sed 's/^/# /'
+	fi
+}
+
+echo "1..$((2 * ${#targets[@]}))"
+logs=$(mktemp -d) || exit 2
+trap 'rm -rf "$logs"' EXIT
+for target in "${targets[@]}"; do
+	name=$(basename "$target" .c)
+	"$build/fuzz/$name.replay" "fuzz/corpus/${name#fuzz_}"/* >"$logs/$name.replay" 2>&1
+	ok $? "$name: its corpus, under the sanitizers" "$logs/$name.replay"
+done
+# The library is built once, before the targets run side by side.
+fuzz/run.sh 0 >"$logs/build" 2>&1 || { sed 's/^/# /' "$logs/build"; echo "Bail out! the fuzzers' library does not build"; exit 1; }
+export FUZZ_LIBRARY_BUILT=1
+printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} sh -c 'fuzz/run.sh "$1" "$2" >"$3/$(basename "$2").log" 2>&1; echo $? >"$3/$(basename "$2").status"' sh "$seconds" {} "$logs"
+for target in "${targets[@]}"; do
+	name=$(basename "$target")
+	runs=$(sed -n 's/.*number_of_executed_units: *//p' "$logs/$name.log")
+	ok "$(cat "$logs/$name.status")" "$name: $seconds s, ${runs:-no} runs" "$logs/$name.log"
+done
+exit $failed

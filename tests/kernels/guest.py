@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A virtual machine of one kernel and an initramfs that holds strata, a Python and the programs to record."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+QEMU = "qemu-system-x86_64"
+BUSYBOX = "/bin/busybox"
+PYTHON = os.path.realpath("/usr/bin/python3")
+# QEMU 7.2 emulates cmpxchg16b with garbage in EFLAGS now and then: of 32 boots of 6.12 with it, without strata, 5 oopsed
+# with such flags; of 24 without it none.
+CPU = "max,-cx16"
+MEMORY_MIB = 1500
+TIMEOUT_S = 600  # a boot takes 3 s, a run some seconds; on a busy machine many times as much
+
+# One of 12 boots of 7.2 stood still under emulation at its timers, before /init: then it is tried again, and told.
+BOOT_S = 40
+ATTEMPTS = 3
+INIT = "Run /init as init process"
+
+
+def missing():
+    """What the machine lacks for a guest, as words; empty when nothing."""
+    lacks = [name for name in (QEMU, "cpio", "gcc") if not shutil.which(name)]
+    if not os.path.exists(BUSYBOX) or b"not a dynamic" not in subprocess.run(["ldd", BUSYBOX], stderr=subprocess.STDOUT,
+                                                                             stdout=subprocess.PIPE, check=False).stdout:
+        lacks.append("busybox-static")
+    return ", ".join(lacks)
+
+
+def has_go():
+    return shutil.which("go") is not None
+
+
+def copy(root, path, target=None):
+    """A file, and for a program the libraries that it needs, to the same place below `root`."""
+    target = root + (target or path)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    shutil.copy2(path, target)
+    listed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout.decode()
+    for library in re.findall(r"(/[^ ]+\.so[^ ]*)", listed):
+        if not os.path.exists(root + library):
+            os.makedirs(root + os.path.dirname(library), exist_ok=True)
+            shutil.copy2(library, root + library)
+
+
+def python_modules():
+    """The files of the modules that the programs need."""
+    code = "import sys, threading, time, encodings.utf_8, encodings.ascii, encodings.latin_1\n" \
+           "for m in list(sys.modules.values()):\n    print(getattr(m, '__file__', None) or '')"
+    listed = subprocess.check_output([PYTHON, "-I", "-S", "-c", code], universal_newlines=True)
+    return sorted({line for line in listed.split("\n") if line.startswith("/")} | {os.__file__})
+
+
+def make_initramfs(folder, strata, runs, traces):
+    """
+    The path of an archive whose /init makes the `runs`: [(name, arguments of strata record)], and the `traces`:
+    {name: (program of strata trace, command or None)}.
+    """
+    root = os.path.join(folder, "root")
+    for path, target in ((BUSYBOX, "/bin/busybox"), (strata, "/bin/strata"), (PYTHON, None)):
+        copy(root, path, target)
+    for name in ("deep", "calls"):
+        program = os.path.join(folder, name)
+        subprocess.check_call(["gcc", "-O2", "-fomit-frame-pointer", "-o", program, os.path.join(HERE, name + ".c")])
+        copy(root, program, "/bin/" + name)
+    if has_go():
+        program = os.path.join(folder, "gone")
+        subprocess.check_call(["go", "build", "-o", program, os.path.join(HERE, "gone.go")],
+                              env=dict(os.environ, GOCACHE=os.path.join(folder, "go"), GO111MODULE="off", CGO_ENABLED="0"))
+        copy(root, program, "/bin/gone")
+    for module in python_modules():
+        copy(root, module)
+    for name in ("program.py", "deep.py", "calls.py"):
+        shutil.copy2(os.path.join(HERE, name), root)
+    shutil.copy2(os.path.join(HERE, "init.sh"), root + "/init")
+    os.symlink("busybox", root + "/bin/sh")
+    os.chmod(root + "/init", 0o755)
+    with open(root + "/runs", "w", encoding="utf-8") as file:
+        for name, arguments in runs:
+            file.write("%s %s\n" % (name, arguments))
+    with open(root + "/traces", "w", encoding="utf-8") as file:
+        for name, (program, command) in traces.items():
+            file.write("%s %s\n" % (name, command or ""))
+            with open(root + "/" + name + ".bt", "w", encoding="utf-8") as script:
+                script.write(program)
+    archive = os.path.join(folder, "initramfs")
+    with open(archive, "wb") as file:
+        names = subprocess.check_output(["find", ".", "-print0"], cwd=root)
+        subprocess.run(["cpio", "-0", "-o", "-H", "newc", "--quiet"], input=names, stdout=file, cwd=root, check=True)
+    return archive
+
+
+def read(path):
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
+
+
+def run_machine(command, console):
+    """Runs a machine to its end. False when it did not come as far as /init: then nothing of ours was running."""
+    started = time.monotonic()
+    machine = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while machine.poll() is None and time.monotonic() < started + TIMEOUT_S:
+            if time.monotonic() > started + BOOT_S and INIT not in read(console):
+                break
+            time.sleep(0.2)
+    finally:
+        machine.kill()
+        machine.wait()
+    return INIT in read(console)
+
+
+def boot(folder, kernel, initramfs):
+    """Boots and waits for the end. (folder of the results or None, what the console said)."""
+    results, console = os.path.join(folder, "results"), os.path.join(folder, "console")
+    command = [QEMU, "-accel", "tcg", "-cpu", CPU, "-smp", "2", "-m", str(MEMORY_MIB), "-display", "none", "-no-reboot",
+               "-monitor", "none", "-serial", "file:" + console, "-serial", "file:" + results + ".tar.gz",
+               "-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1"]
+    for attempt in range(1, ATTEMPTS + 1):
+        if run_machine(command, console):
+            break
+        print("# boot %d of %s ended before /init: %s" % (attempt, kernel, (read(console).split("\n") or [""])[-2:]))
+    try:
+        with tarfile.open(results + ".tar.gz") as archive:
+            archive.extractall(results)
+    except (OSError, EOFError, tarfile.TarError) as error:
+        return None, "%s\n%s" % (read(console), error)
+    return results, read(console)
+
+
+if __name__ == "__main__":
+    sys.exit("see kernels.t")

@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`strata record` on Debian's kernels under emulation: frames of Python, of C, of the kernel; deep stacks; what is lost.
+
+KERNELS names them: "5.10 6.1" by default, `make check-kernels` runs "5.10 6.1 6.12 newest".
+"""
+import os
+import re
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../e2e")]
+import e2e  # noqa: E402
+import guest  # noqa: E402
+import packages  # noqa: E402
+import traces  # noqa: E402
+
+DEPTH = 20000
+RUNS = [("python", "-F 49 -t -- %s -I -S /program.py 4" % guest.PYTHON),
+        ("deep", "-F 49 -- /bin/deep %d 2" % DEPTH),
+        ("verify", "-F 199 --verify -- /bin/deep 40 3"),
+        ("deep-python", "-F 49 --function -- %s -I -S /deep.py %d 2" % (guest.PYTHON, DEPTH))]
+GO_FRAMES = 300
+if guest.has_go():
+    RUNS.append(("go", "-F 199 --verify -- /bin/gone %d 3" % GO_FRAMES))
+COMPLAINT = re.compile(r"\b(WARNING|BUG|Oops|Kernel panic)\b.*")
+
+
+def known_reasons():
+    with open(os.path.join(HERE, "../../src/abi/loss.def"), encoding="utf-8") as file:
+        return set(re.findall(r'"([a-z0-9-]+)"', file.read()))
+
+
+def positions(frames, names):
+    """Are Python functions of these names among the frames, in this order?"""
+    functions = [frame.partition(" (/program.py:")[0] for frame in frames if " (/program.py:" in frame]
+    at = -1
+    for name in names:
+        if name not in functions[at + 1:]:
+            return False
+        at = functions.index(name, at + 1)
+    return True
+
+
+def judge_python(tap, kernel, stacks):
+    inside = [(frames, count) for frames, count in stacks if positions(frames, ["outer"])]
+    in_order = lambda leaf: lambda frames: positions(frames, ["<module>", "outer", "middle", leaf])  # noqa: E731
+    computing = [(frames, count) for frames, count in inside if in_order("compute")(frames)]
+    reading = [(frames, count) for frames, count in inside if in_order("read_zeros")(frames)]
+    tap.ok(e2e.total(inside) >= 60, "%s: %d samples with the program's frames" % (kernel, e2e.total(inside)))
+    tap.ok(e2e.share(inside, lambda frames: frames in [f for f, _ in computing + reading]) >= 0.98 and
+           min(e2e.total(computing), e2e.total(reading)) > 15,
+           "%s: Python functions in their order, %d computing and %d reading" % (
+               kernel, e2e.total(computing), e2e.total(reading)))
+    tap.ok(inside and e2e.share(inside, lambda f: e2e.native_name(f[2]) == "_start") >= 0.99, "%s: the root is _start" % kernel,
+           inside and inside[0][0][:4])
+    tap.ok(e2e.share(reading, lambda f: f[-1].endswith("[k]")) > 0.5, "%s: samples inside the kernel have user frames" % kernel)
+
+
+def judge_deep(tap, kernel, name, stacks):
+    # Until its tables are there a sample ends with the copy of its stack, and says so; of these there may be few (below).
+    inside = [frames for frames, _ in stacks if any(frame.startswith("grind (") for frame in frames) and
+              not any(frame.startswith("[") for frame in frames)]
+    depths = {sum(frame.startswith("dive (") for frame in frames) for frames in inside}
+    tap.equal(depths, {DEPTH}, "%s, %s: each of %d frames, once" % (kernel, name, DEPTH))
+
+
+def judge_verified(tap, kernel, name, stats):
+    """What libdw says to the same stacks."""
+    verify = stats["verify"]
+    tap.ok(verify["samples"] > 10 and not verify["differ"], "%s, %s: %d samples verified, none differs" % (
+        kernel, name, verify["samples"]), verify)
+
+
+def judge_go(tap, kernel, stacks):
+    inside = [frames for frames, _ in stacks if any(frame.startswith("main.grind (") for frame in frames) and
+              any(frame.startswith("main.dive (") for frame in frames)]
+    tap.equal({(sum(frame.startswith("main.dive (") for frame in frames), e2e.native_name(frames[1])) for frames in inside},
+              {(GO_FRAMES, "runtime.goexit.abi0")}, "%s, go: each of %d frames, from the goroutine's start" % (kernel, GO_FRAMES))
+
+
+def judge(tap, kernel, results):
+    samples, complete, lost = 0, 0, {}
+    for name, _ in RUNS:
+        path = os.path.join(results, name)
+        with open(path + ".log", encoding="utf-8", errors="replace") as log, open(path + ".status", encoding="utf-8") as status:
+            if not tap.ok(status.read().strip() == "0", "%s, %s: recorded" % (kernel, name), log.read()):
+                continue
+        stats = e2e.load(path + ".json")
+        if name == "go":  # whose runtime has stacks without a way to their callers
+            tap.ok(stats["complete"] >= 0.9 * stats["samples"], "%s, go: %d of %d samples complete" % (
+                kernel, stats["complete"], stats["samples"]), stats["lost"])
+        else:
+            samples += stats["samples"]
+            complete += stats["complete"]
+        lost.update({key: lost.get(key, 0) + count for key, count in stats["lost"].items() if count})
+        print("# %s, %s: %d samples, started in %d ms" % (kernel, name, stats["samples"], stats["startup_ms"]))
+        if name == "python":
+            judge_python(tap, kernel, e2e.folded(path + ".folded"))
+        elif name in ("verify", "go"):
+            judge_verified(tap, kernel, name, stats)
+            if name == "go":
+                judge_go(tap, kernel, e2e.folded(path + ".folded"))
+        else:
+            judge_deep(tap, kernel, name, e2e.folded(path + ".folded"))
+    # Of all runs together, because each begins with a few samples of a process that is not known yet.
+    # How long a process stays unknown is a matter of the emulation's speed, so these are held to less.
+    late = lost.get("late", 0)
+    tap.ok(samples and complete + late >= 0.99 * samples and late <= 0.1 * samples,
+           "%s: %d of %d samples complete, %d late" % (kernel, complete, samples, late), lost)
+    tap.ok(set(lost) <= known_reasons(), "%s: each loss has a known reason" % kernel, lost)
+
+
+def judge_doctor(tap, kernel, report):
+    """What doctor says of a kernel on which record works."""
+    marks = {row["name"]: row["mark"] for row in report["findings"]}
+    wrong = [row for row in report["findings"] if row["mark"] in ("missing", "untried")]
+    tap.ok(report["complete"] and not wrong, "%s: doctor finds nothing missing" % kernel, wrong)
+    for name, since in (("cgroup accounting", "6.1"), ("bpf_loop", "6.1"), ("uprobe_multi", "6.12"), ("fentry", "5.10")):
+        order = list(packages.SUITES)
+        expected = "ok" if order.index(kernel) >= order.index(since) else "limited"
+        tap.ok(marks[name] == expected, "%s: doctor: %s is %s" % (kernel, name, expected), marks)
+    print("# %s, doctor: limited: %s" % (kernel, ", ".join(name for name in marks if marks[name] == "limited")))
+
+
+def skip(tap, kernel, why):
+    tap.skip(kernel, why)
+    print("kernels.t: %s was NOT tried: %s" % (kernel, why), file=sys.stderr)  # prove keeps a test's output to itself
+
+
+def check(tap, kernel, where, initramfs):
+    try:
+        image = packages.kernel(packages.SUITES[kernel])
+    except packages.Unavailable as error:
+        skip(tap, kernel, error)
+        return
+    folder = os.path.join(where, kernel)
+    os.makedirs(folder)
+    results, console = guest.boot(folder, image, initramfs)
+    if not tap.ok(results, "%s: booted, ran, ended" % kernel, console):
+        return
+    with open(results + "/release", encoding="utf-8") as file:
+        print("# %s: Linux %s" % (kernel, file.read().strip()))
+    judge_doctor(tap, kernel, e2e.load(results + "/doctor.json"))
+    judge(tap, kernel, results)
+    traces.judge(tap, kernel, results)
+    complaints = [found.group(0) for found in COMPLAINT.finditer(console)]
+    tap.ok(not complaints, "%s: the kernel complains of nothing" % kernel, "\n".join(complaints))
+
+
+def main():
+    tap = e2e.Tap()
+    lacks = guest.missing()
+    if lacks:
+        skip(tap, "each kernel", "missing: %s (make check-kernels installs them)" % lacks)
+        tap.done()
+    with tempfile.TemporaryDirectory(prefix="strata-kernels-") as where:
+        initramfs = guest.make_initramfs(where, e2e.STRATA, RUNS, traces.RUNS)
+        for kernel in os.environ.get("KERNELS", "5.10 6.1").split():
+            if kernel not in packages.SUITES:
+                tap.ok(False, "%s: known are %s" % (kernel, ", ".join(packages.SUITES)))
+                continue
+            check(tap, kernel, where, initramfs)
+    tap.done()
+
+
+main()

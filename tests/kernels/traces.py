@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`strata trace` on a kernel: each kind of probe of kernel code, with its arguments and the stacks that it has there.
+
+The programs calls.c and calls.py read 77 bytes of /dev/zero five times, below a known number of frames.
+"""
+import os
+import re
+
+import guest
+
+FRAMES = 40
+ONCE = "/bin/calls %d 1" % FRAMES
+ROUNDS = "/bin/calls %d 600" % FRAMES  # until the script ends, so that the program's unwind tables are there by then
+PYTHON = "%s -I -S /calls.py %d 600" % (guest.PYTHON, FRAMES)
+
+ARGUMENTS = {"kprobe": "arg2 == 77", "kretprobe": "retval == 77", "fentry": "args.count == 77",
+             "fexit": "args.count == 77 && retval == 77"}
+
+# The stacks that a probe has, three times for each kind, from the moment when there are tables.
+STACKS = """
+    $k = kstack(folded); $u = ustack(folded);
+    if (len($u) && @n[probetype] < 3) {
+        printf("%s %d %d %d %d\\n", probetype, len($k), len($u), len(pystack), len(stack)); print($k); print($u);"""
+PYSTACKS = """
+    $p = pystack(folded); $u = ustack;
+    if (len($p) && len($u) && @n[probetype] < 3) {
+        printf("%s %d %d\\n", probetype, len($p), len($u)); print($p);"""
+END = """
+        @n[probetype]++; @all++;
+        if (@all == 3 * KINDS) { exit(); }
+    }"""
+
+
+def each(kinds, body):
+    body += END.replace("KINDS", str(len(kinds)))
+    return "\n".join("%s:vfs_read /pid == cpid && %s/ {%s\n}" % (kind, ARGUMENTS[kind], body) for kind in kinds)
+
+
+# name: (program, command or None)
+RUNS = {
+    "kprobe": (each(["kprobe", "kretprobe"], STACKS), ROUNDS),
+    "fentry": (each(["fentry", "fexit"], STACKS), ROUNDS),
+    "python": (each(ARGUMENTS, PYSTACKS), PYTHON),
+    "values": ("""
+kprobe:vfs_read,kretprobe:vfs_read,fentry:vfs_read,fexit:vfs_read /pid == cpid/ { @func[probetype, func] = count(); }
+kprobe:vfs_read /pid == cpid && arg2 == 77/ { printf("name %s\\n", str(((struct file *)arg0).f_path.dentry.d_name.name)); }
+fentry:vfs_read /pid == cpid && args.count == 77/ { @name[str(args.file.f_path.dentry.d_name.name, 64), arg2] = count(); }
+fexit:do_sys_openat2 /pid == cpid && retval == -2/ { @open[str(args.filename, 128), retval] = count(); }
+kretprobe:do_sys_openat2 /pid == cpid/ { @returned[(int32)retval] = count(); }
+""", ONCE),
+    "wildcard": ("""
+kprobe:vfs_rea* /pid == cpid/ { @entered[probe] = count(); @func[func] = count(); }
+kretprobe:vfs_rea* /pid == cpid/ { @returned[probe] = count(); }
+kprobe:vfs_* /pid == cpid/ { @any = count(); }
+fentry:vfs_rea* /pid == cpid/ { @fentry[probe] = count(); }
+kprobe:vmlinux:vfs_read /pid == cpid/ { @module[probe] = count(); }
+""", ONCE),
+    "loop": ("kprobe:vfs_read /pid == cpid/ { $i = 0; while ($i < 5) { $i++; } @[$i] = count(); }", ONCE),
+    "value": ("kprobe:vfs_read /pid == cpid/ { $a = @x++; @last = $a; }", ONCE),
+    "key": ("fentry:vfs_read /pid == cpid/ { @[str(args.file.f_path.dentry.d_name.name)] = count(); }", ONCE),
+    # The second instruction, behind the call of ftrace's and, on kernels with IBT, ENDBR.
+    "offset-5": ("kprobe:vfs_read+5 /pid == cpid && arg2 == 77/ { @[func] = count(); }", ONCE),
+    "offset-9": ("kprobe:vfs_read+9 /pid == cpid && arg2 == 77/ { @[func] = count(); }", ONCE),
+    "missing": ("kprobe:nonsense { }", None),
+    # One whole round of the program, after one whose reads had whole stacks.
+    "others": ("""
+begin { @ready = 0; @round = 0; }
+uprobe:/bin/calls:dive {
+    if (arg0 == FRAMES) { if (@round == 1) { exit(); } @round = @ready; }
+    if (@round == 1) { @uprobe[len(ustack)] = count(); @merged = max(len(stack)); }
+}
+tracepoint:syscalls:sys_enter_read /pid == cpid && args.count == 77/ {
+    if (len(ustack) > FRAMES) { @ready = 1; }
+    if (@round == 1) { @tracepoint[len(ustack), len(pystack)] = count(); }
+}
+tracepoint:sched:sched_switch /pid == cpid/ { @switch = max(len(kstack)); }
+rawtracepoint:sys_enter /pid == cpid && arg1 == 0 && @round == 1/ { @raw[len(kstack) > 0, len(ustack)] = count(); }
+profile:hz:49 /pid == cpid/ { @profile = max(len(ustack)); }
+software:faults:1 /pid == cpid/ { @faults = max(len(stack)); }
+""".replace("FRAMES", str(FRAMES)), ROUNDS),
+    "order": ("""
+kprobe:vfs_read /pid == cpid && arg2 == 77/ { printf("kprobe first\n"); }
+kprobe:vfs_read /pid == cpid && arg2 == 77/ { printf("kprobe second\n"); }
+fentry:vfs_read /pid == cpid && args.count == 77/ { printf("fentry first\n"); }
+fentry:vfs_read /pid == cpid && args.count == 77/ { printf("fentry second\n"); }
+""", ONCE),
+    "iter": ("iter:task { printf(\"%s %d\\n\", ctx.task.comm, ctx.task.pid); @own = max(len(kstack)); }", None),
+    "iter-file": ("iter:task_file /ctx.task.tgid == pid/ { @files = count(); @most = max(ctx.fd); }", None),
+    "iter-vma": ("iter:task_vma /ctx.task.tgid == pid/ { @maps = count(); @first = min(ctx.vma.vm_start); }", None),
+}
+
+
+def counts(text):
+    """The maps of an output: {"@name[key]": number}."""
+    return {key: int(number) for key, number in re.findall(r"^(@\w*(?:\[.*\])?): (-?\d+)$", text, re.M)}
+
+
+def blocks(text, kind, lines):
+    """What a kind of probe has printed, each time: its numbers, then so many lines of frames."""
+    all_lines = text.split("\n")
+    return [[[int(word) for word in line.split()[1:]]] + [below.split(";") for below in all_lines[i + 1:i + 1 + lines]]
+            for i, line in enumerate(all_lines) if line.startswith(kind + " ")]
+
+
+def is_whole(kernel, user):
+    """From the system call to _start, with every call of dive()."""
+    return kernel[0].startswith("entry_SYSCALL_64") and user[0].startswith("_start (") and \
+        sum(frame.startswith("dive (") for frame in user) == FRAMES and not any(f.startswith("[") for f in kernel + user)
+
+
+def judge_stacks(tap, kernel, kind, text):
+    found = blocks(text, kind, 2)
+    if kernel == "5.10" and kind == "kretprobe":  # its unwinder ends at the return trampoline
+        tap.ok(len(found) == 3 and all(depths == [1, len(u), 0, 1 + len(u)] and k == ["kretprobe_trampoline [k]"] and
+                                       is_whole(["entry_SYSCALL_64"], u) for depths, k, u in found),
+               "%s, kretprobe: ustack is whole, kstack the trampoline" % kernel, text)
+        return
+    tap.ok(len(found) == 3 and all(is_whole(k, u) for _, k, u in found), "%s, %s: kstack and ustack are whole" % (kernel, kind),
+           text)
+    tap.ok(found and all(depths == [len(k), len(u), 0, len(k) + len(u)] for depths, k, u in found),
+           "%s, %s: len() of kstack, ustack, pystack, stack" % (kernel, kind), text)
+    innermost = {k[-1].split(" ")[0] for _, k, _ in found}
+    if kind == "kretprobe":  # it has returned
+        tap.equal(innermost, {"ksys_read"}, "%s, %s: kstack begins at the caller" % (kernel, kind))
+    else:
+        tap.equal(innermost, {"vfs_read"}, "%s, %s: kstack begins at the function" % (kernel, kind))
+
+
+def judge_python(tap, kernel, text):
+    for kind in ARGUMENTS:
+        found = blocks(text, kind, 1)
+        good = [frames for (python, native), frames in found
+                if python == len(frames) == FRAMES + 1 and native > 10 and frames[0].startswith("<module> (/calls.py:") and
+                all(frame.startswith("down (/calls.py:") for frame in frames[1:])]
+        tap.ok(len(good) == 3, "%s, %s: pystack has each Python frame" % (kernel, kind), text)
+
+
+def judge_values(tap, kernel, text):
+    maps = counts(text)
+    names = {kind: maps.get("@func[%s, vfs_read]" % kind, 0) for kind in ARGUMENTS}
+    tap.ok(all(count >= 5 for count in names.values()), "%s: func" % kernel, text)
+    tap.ok(text.count("name zero\n") == 5, "%s, kprobe: a structure behind an argument" % kernel, text)
+    tap.equal(maps.get("@name[zero, 77]"), 5, "%s, fentry: typed arguments" % kernel)
+    tap.equal(maps.get("@open[/not-there, -2]"), 1, "%s, fexit: retval, and arguments" % kernel)
+    opened = sum(count for key, count in maps.items() if key.startswith("@open["))
+    tap.equal(maps.get("@returned[-2]"), opened, "%s, kretprobe: retval" % kernel)
+
+
+def judge_wildcard(tap, kernel, text):
+    maps = counts(text)
+    for name, probe in (("entered", "kprobe"), ("returned", "kretprobe"), ("fentry", "fentry"), ("module", "kprobe")):
+        tap.ok(maps.get("@%s[%s:vmlinux:vfs_read]" % (name, probe), 0) >= 5, "%s, %s: wildcard, %s" % (kernel, probe, name),
+               text)
+    tap.ok(maps.get("@func[vfs_read]", 0) >= 5 and maps.get("@any", 0) >= 6, "%s, kprobe: func at several places" % kernel, text)
+
+
+def judge_offsets(tap, kernel, texts):
+    hits = [counts(text) for text, _ in texts]
+    tap.ok(any(maps and list(maps.values()) == [5] and re.match(r"@\[vfs_read\+\d\]", list(maps)[0]) for maps in hits),
+           "%s, kprobe: at an offset" % kernel, texts)
+    refused = [text for (text, status), maps in zip(texts, hits) if not maps]
+    tap.ok(all("in the middle of an instruction" in text for text in refused), "%s, kprobe: a wrong offset" % kernel, refused)
+
+
+def judge_others(tap, kernel, text):
+    maps = counts(text)
+    depths = [int(number) for number in re.findall(r"^@uprobe\[(\d+)\]: 1$", text, re.M)]
+    tap.ok(len(depths) == FRAMES and max(depths) - min(depths) == FRAMES - 1, "%s, uprobe: len(ustack) at each call" % kernel, text)
+    tap.equal(maps.get("@merged"), max(depths + [0]), "%s, uprobe: len(stack)" % kernel)
+    below = max(depths + [0]) + 2  # call(), read()
+    tap.equal(maps.get("@tracepoint[%d, 0]" % below), 5, "%s, tracepoint: len(ustack)" % kernel)
+    tap.ok(maps.get("@switch", 0) > 4, "%s, tracepoint: len(kstack)" % kernel, maps)
+    tap.equal(maps.get("@raw[true, %d]" % below), 5, "%s, rawtracepoint: len(ustack)" % kernel)
+    tap.ok(maps.get("@profile", 0) > 2 and maps.get("@faults", 0) > 2, "%s, profile and software: stacks" % kernel, text)
+
+
+def judge_iterators(tap, kernel, outputs):
+    text = outputs["iter"]
+    tap.ok("strata " in text and "kthreadd 2\n" in text and counts(text).get("@own", 0) > 3, "%s, iter:task" % kernel, text)
+    maps = counts(outputs["iter-file"])
+    tap.ok(maps.get("@files", 0) > 5 and maps.get("@most", 0) > 5, "%s, iter:task_file" % kernel, outputs["iter-file"])
+    maps = counts(outputs["iter-vma"])
+    if kernel == "5.10":  # it came with 5.12
+        tap.ok("iter task_vma not available" in outputs["iter-vma"], "%s, iter:task_vma: not there" % kernel, outputs["iter-vma"])
+        return
+    tap.ok(maps.get("@maps", 0) > 10 and maps.get("@first", 0) > 4096, "%s, iter:task_vma" % kernel, outputs["iter-vma"])
+
+
+def judge_age(tap, kernel, outputs):
+    """What needs a newer kernel than 5.10, and what is said there."""
+    if kernel == "5.10":
+        for name, words in (("loop", "loops need Linux 5.17"), ("value", "needs Linux 5.12"), ("key", "at most; give str() in keys")):
+            tap.ok(outputs[name].count("\n") == 1 and words in outputs[name], "%s, %s: refused, with the reason" % (kernel, name),
+                   outputs[name])
+        return
+    tap.ok(counts(outputs["loop"]).get("@[5]", 0) > 5 and counts(outputs["value"]).get("@last", 0) > 5 and
+           counts(outputs["key"]).get("@[zero]") == 5, "%s: loops, the value of ++, long keys" % kernel,
+           [outputs[name] for name in ("loop", "value", "key")])
+
+
+NOT_ALWAYS = ("missing", "offset-5", "offset-9", "iter-vma", "loop", "value", "key")
+
+
+def judge(tap, kernel, results):
+    outputs, status = {}, {}
+    for name in RUNS:
+        outputs[name] = guest.read(os.path.join(results, "trace-%s.log" % name))
+        status[name] = guest.read(os.path.join(results, "trace-%s.status" % name)).strip()
+        if name not in NOT_ALWAYS:
+            tap.ok(status[name] == "0", "%s, trace: %s runs" % (kernel, name), outputs[name])
+    for kind, name in (("kprobe", "kprobe"), ("kretprobe", "kprobe"), ("fentry", "fentry"), ("fexit", "fentry")):
+        judge_stacks(tap, kernel, kind, outputs[name])
+    judge_python(tap, kernel, outputs["python"])
+    judge_values(tap, kernel, outputs["values"])
+    judge_wildcard(tap, kernel, outputs["wildcard"])
+    judge_offsets(tap, kernel, [(outputs[name], status[name]) for name in ("offset-5", "offset-9")])
+    tap.ok("No matches for kprobe nonsense" in outputs["missing"] and status["missing"] == "1", "%s, kprobe: no such function" % kernel,
+           outputs["missing"])
+    judge_others(tap, kernel, outputs["others"])
+    for kind in ("kprobe", "fentry"):
+        lines = [line.split()[1] for line in outputs["order"].split("\n") if line.startswith(kind)]
+        tap.equal(lines, ["first", "second"] * 5, "%s, %s: probes of one place in the script's order" % (kernel, kind))
+    judge_age(tap, kernel, outputs)
+    judge_iterators(tap, kernel, outputs)

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""errors: each diagnostic says what is wrong, points at it, and ends with status 1. Needs root (attach points are looked up)."""
+import os
+import re
+import subprocess
+import sys
+
+STRATA = os.environ["STRATA"]
+
+# tag: (program, what the message says, the part of the source that is underlined)
+CASES = {
+    "parse.unexpected": ("begin { print(1 }", r"unexpected }, expected", "}"),
+    "parse.end": ("begin { print(1);", r"ends where .*}", None),
+    "parse.number": ("begin { print(0xzz); }", r"0xzz is not a number", "0xzz"),
+    "parse.string": ('begin { print("abc); }', r"string has no end", '"'),
+    "parse.comment": ("begin { /* }", r"comment has no end", "/*"),
+    "parse.character": ("begin { ` }", r"no place for this character", "`"),
+    "parse.parameter": ("uprobe:$7:f { }", r"parameter \$7 was not given", "$7"),
+    "parse.variable": ("begin { $ = 1; }", r"name is missing", "$"),
+    "parse.assign": ("begin { 5 = 1; }", r"only variables and maps", "5"),
+    "parse.depth": ("begin { $a = " + "(" * 300 + "1" + ")" * 300 + "; }", r"nested too deeply", None),
+    "parse.empty": ("// nothing", r"no probe", None),
+    "probe.unknown": ("nope:x { }", r"Invalid probe type: nope", "nope:x"),
+    "probe.parts": ("tracepoint:x { }", r"requires 2 to 2 arguments", "tracepoint:x"),
+    "probe.none": ("tracepoint:sched:nope { }", r"No matches for tracepoint sched:nope\.", "tracepoint:sched:nope"),
+    "probe.binary": ("uprobe:/nowhere:f { }", r"no such program or library", "uprobe:/nowhere:f"),
+    "probe.period": ("interval:s:0 { }", r"Invalid rate", "interval:s:0"),
+    "probe.period unit": ("interval:days:1 { }", r"invalid unit", "interval:days:1"),
+    "probe.event": ("software:nope { }", r"not a software probe", "software:nope"),
+    "probe.watchpoint": ("watchpoint:0x10:3:w { }", r"one of \(1,2,4,8\)", "watchpoint:0x10:3:w"),
+    "probe.many": ("config = { max_probes = 1 } uprobe:libc:mem* { }", r"more than the 1 of max_probes", "uprobe:libc:mem*"),
+    "probe.offset": ("uretprobe:libc:malloc+4 { }", r"can not be attached to a function offset", "uretprobe:libc:malloc+4"),
+    "probe.outside": ("uprobe:libc:malloc+1000000 { }", r"Offset outside the function bounds \('malloc' size is \d+\)", "uprobe:libc:malloc+1000000"),
+    "probe.address": ("uprobe:libc:2 { }", r"Could not resolve address: libc:0x2", None),
+    "probe.none of a marker": ("usdt:libc:nope:nope { }", r"No matches for usdt libc:nope:nope\.", "usdt:libc:nope:nope"),
+    "probe.binary of no process": ("uprobe:*:f { }", r"\*: no such program or library", "uprobe:*:f"),
+    "probe.none of a module": ("rawtracepoint:nonsense:sys_exit { }", r"No matches for rawtracepoint nonsense:sys_exit\.", "rawtracepoint:nonsense:sys_exit"),
+    "probe.filter": ("interval:ms:1 { }", r"No probes to attach", None),
+    "map.key has_key": ("begin { @x = 1; print(has_key(@x, 2)); }", r"has_key\(\) expects a map with explicit keys", "has_key(@x, 2)"),
+    "parse.else": ("begin { print(if (1) { 2 }); }", r"expected else", ")"),
+    "config.unknown": ("config = { nope = 1 } begin { }", r"nope: not a known configuration option", "nope = 1"),
+    "config.value": ("config = { stack_mode = nope } begin { }", r"Valid values: bpftrace, perf", "stack_mode = nope"),
+    "variable.undefined": ("begin { print($x); }", r"Undefined or undeclared variable: \$x", "$x"),
+    "variable.twice": ("begin { let $a = 1; let $a = 2; }", r"already declared", "let $a = 2"),
+    "map.undefined": ("begin { print(@x + 1); }", r"Undefined map: @x", "@x"),
+    "map.key bare": ("begin { @x[1] = 1; @x = 2; }", r"previously used with an explicit key", "@x"),
+    "map.key len": ("begin { @x = 1; print(len(@x)); }", r"expects a map with explicit keys", "len(@x)"),
+    "map.key type": ('begin { @x[1] = 1; @x["a"] = 2; }', r"map expects arguments: 'int64'", '@x["a"]'),
+    "map.name": ("begin { clear(5); }", r"a map is needed", "5"),
+    "map.kind": ("let @a = tree(5); begin { @a[1] = 1; }", r"no kind of map", None),
+    "map.aggregate": ("begin { count(); }", r"should be assigned to a map", "count()"),
+    "type.mismatch": ('begin { $a = 1; $a = "x"; }', r"Type mismatch for \$a", '"x"'),
+    "type.mismatch map": ('begin { @a = count(); @a = 5; }', r"cannot be assigned", "@a = 5"),
+    "type.comparison": ('begin { if (1 == "a") { } }', r"comparing 'int64' with 'string'", '1 == "a"'),
+    "type.number": ('begin { print("a" + 1); }', r"a number is needed", '"a"'),
+    "type.ternary": ('begin { $a = 1 ? 1 : "a"; }', r"must return the same type", '1 ? 1 : "a"'),
+    "type.field": ("struct A { int x; } begin { print(((struct A *)0)->y); }", r"no field named 'y'", "(struct A *)0)->y"),
+    "type.field of a number": ("begin { $a = 1; print($a.x); }", r"Can not access field 'x'", "$a.x"),
+    "type.unknown": ("begin { print(((struct nope_at_all *)0)->x); }", r"Cannot resolve unknown type", "struct nope_at_all *"),
+    "type.pointer": ("begin { print(*(void *)0); }", r"void pointer cannot be dereferenced", "*(void *)0"),
+    "type.bounds": ("struct A { int x[2]; } begin { print(((struct A *)0)->x[5]); }", r"out of bounds", None),
+    "type.division": ("begin { print(1 / 0); }", r"division by zero", "0"),
+    "type.range": ("begin { let $a: uint8 = 300; }", r"does not fit uint8", "300"),
+    "type.literal": ("begin { printf($x); }", r"Undefined|must be a string literal", None),
+    "printf.count": ('begin { printf("%d"); }', r"expects 1 arguments \(0 provided\)", 'printf("%d")'),
+    "printf.type": ('begin { printf("%s", 1); }', r"%s specifier expects", "1"),
+    "printf.format": ('begin { printf("%y", 1); }', r"Unknown format string token '%y'", '"%y"'),
+    "call.unknown": ("begin { foo(); }", r"Unknown function: 'foo'", "foo()"),
+    "call.unknown name": ("begin { print(foo); }", r"Unknown identifier: 'foo'", "foo"),
+    "call.arguments": ("begin { strlen(); }", r"takes 1 to 1 arguments", "strlen()"),
+    "call.arguments of an aggregation": ("begin { @ = lhist(1, 2, 3); }", r"takes 4 to 4 arguments \(3 provided\)", "lhist(1, 2, 3)"),
+    "call.parentheses": ("begin { print(printf); }", r"is a function", "printf"),
+    "call.unsafe": ('begin { system("ls"); }', r"is unsafe", 'system("ls")'),
+    "call.clock": ("begin { print(nsecs(moon)); }", r"Invalid timestamp mode", "moon"),
+    "call.assert": ('begin { static_assert(1 == 2, "no"); }', r"no|not known", None),
+    "builtin.probe": ("begin { print(arg0); }", r"cannot be used with 'begin' probes", "arg0"),
+    "builtin.args": ("uprobe:libc:malloc { print(args.x); }", r"args is not known", "args"),
+    "builtin.argument": ("uprobe:libc:malloc { print(arg9); }", r"not passed in a register", "arg9"),
+    "builtin.register": ('uprobe:libc:malloc { print(reg("zz")); }', r"not a valid register", '"zz"'),
+    "kaddr.symbol": ('begin { print(kaddr("no such symbol")); }', r"Failed to resolve kernel symbol: no such symbol", 'kaddr("no such symbol")'),
+    "uaddr.probe": ('begin { print(uaddr("x")); }', r"only be used with uprobe and usdt", 'uaddr("x")'),
+    "uaddr.symbol": ('uprobe:libc:malloc { print(uaddr("no_such")); }', r"Could not resolve symbol", 'uaddr("no_such")'),
+    "pton.address": ('begin { print(pton("1.2.3")); }', r"1\.2\.3 is none", '"1.2.3"'),
+    "type.address": ('begin { print(ntop("text")); }', r"expects an integer or an array of 4 or 16 bytes", '"text"'),
+    "container.type": ("begin { print(container_of(1, 2, 3)); }", r"a struct and the name of its field", "container_of(1, 2, 3)"),
+    "tseries.aggregation": ('begin { @ = tseries(1, 1s, 5, "mode"); }', r"avg, max, min, sum", '"mode"'),
+    "tseries.interval": ("begin { @ = tseries(1, 0, 5); }", r"interval_ns must be >= 1", "0"),
+    "tseries.count": ("begin { @ = tseries(1, 1s, 601); }", r"num_intervals must be 1 to 600", "601"),
+    "write.length": ("begin { write_user(0, (uint8)1, 2); }", r"the value has 1 bytes, and not 2", "2"),
+    "debugf.type": ("begin { debugf(\"%s\", (1, 2)); }", r"debugf\(\) prints numbers and strings", "(1, 2)"),
+    "probe.parts of bench": ("bench { }", r"bench probe type requires 1 to 1", "bench"),
+    "stack.mode": ("uprobe:libc:malloc { print(ustack(nope)); }", r"Invalid stack mode", "nope"),
+    "stack.limit": ("uprobe:libc:malloc { print(ustack(99999)); }", r"limit is 0 to 65536", None),
+    "address.operand": ("begin { $a = &5; }", r"only variables and plain maps", "&5"),
+    "call.offset": ('begin { print(str($1 + 9)); }', r"only 4 characters", "$1 + 9"),
+    "lhist.step": ("begin { @ = lhist(1, 0, 10, 0); }", r"step must be >= 1", "0"),
+    "lhist.range": ("begin { @ = lhist(1, 10, 0, 1); }", r"min must be less than max", "lhist(1, 10, 0, 1)"),
+    "lhist.buckets": ("begin { @ = lhist(1, 0, 5000, 1); }", r"too many buckets", None),
+    "hist.bits": ("begin { @ = hist(1, 9); }", r"bits must be 0\.\.5", "9"),
+    "unroll.range": ("begin { unroll(101) { } }", r"unroll maximum value is 100", "101"),
+    "for.map": ("begin { for ($a : 5) { } }", r"over a map or a range", "5"),
+    "jump.outside": ("begin { break; }", r"break outside of a loop", "break"),
+    "macro.map": ("macro m() { @x++ } begin { m(); }", r"was not passed to it", "@x"),
+    "macro.argument": ("macro m($x) { $x++ } begin { m(5); }", r"needs a variable", "5"),
+    "macro.endless": ("macro m() { m() } begin { m(); }", r"calls itself|nested", None),
+    "signal.name": ('uprobe:libc:malloc { signal("NOPE"); }', r"not a valid signal", '"NOPE"'),
+    "iter.unknown": ("iter:nonsense { }", r"iter nonsense not available", "iter:nonsense"),
+    "iter.wildcard": ("iter:tas* { }", r"does not support wildcards", "iter:tas*"),
+    "iter.pin": ("iter:task:list { }", r"pinned iterators are not supported", "iter:task:list"),
+    "builtin.argument": ("rawtracepoint:sched_process_exec { print(arg9); }", r"arg9 is not there.* has 3 arguments", "arg9"),
+    "gen.size": ("begin { " + "".join(f'$a{i} = str(kptr(curtask)); ' for i in range(300)) + "}", r"more than 262144 bytes", None),
+}
+
+
+def main():
+    failed = number = 0
+    for tag, (program, pattern, underlined) in CASES.items():
+        number += 1
+        more = ["--unsafe"] if tag.startswith(("signal", "write")) else []
+        more += ["--probe-filter", "nothing"] if tag == "probe.filter" else []
+        parameters = ["text"] if tag == "call.offset" else []
+        result = subprocess.run([STRATA, "trace", "-q", *more, "-e", program, *parameters], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                timeout=60, check=False)
+        lines = result.stderr.decode(errors="replace").split("\n")
+        said = [i for i, line in enumerate(lines) if "ERROR: " in line and re.search(pattern, line)]
+        good = result.returncode == 1 and bool(said)
+        if good and underlined:
+            marks = lines[said[0] + 2]
+            begin = len(marks) - len(marks.lstrip(" "))
+            good = lines[said[0] + 1][begin:begin + len(marks.strip())] == underlined
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {number} - {tag}")
+        if not good:
+            print("".join(f"# {line}\n" for line in [f"status {result.returncode}", *lines]), end="")
+    print(f"1..{number}")
+    return failed > 0
+
+
+sys.exit(main())

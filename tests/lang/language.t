@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""language: one program for each feature, and what it prints. Needs root; 20 to 100 ms each."""
+import os
+import subprocess
+import sys
+
+STRATA = os.environ["STRATA"]
+
+# (name, program, expected output, further arguments)
+# The address of the task's name.
+COMM = "(uint64)curtask + offsetof(struct task_struct, comm)"
+
+CASES = [
+    ("printf of numbers", r'begin { printf("%d %5d|%-5d|%05d %x %o %c %u\n", -1, 3, 4, 5, 255, 8, 65, 7); }',
+     "-1     3|4    |00005 ff 10 A 7\n"),
+    ("printf of strings", r'begin { printf("%s|%5s|%-5s|%.2s\n", "abc", "de", "fg", "hijk"); }', "abc|   de|fg   |hi\n"),
+    ("escapes", r'begin { printf("a\tb\x41\101\\\"%%\n"); }', 'a\tbAA\\"%\n'),
+    ("numbers", "begin { print((0x10, 010, 1e3, 1_000, 5ms, 3UL, 18446744073709551615)); }",
+     "(16, 8, 1000, 1000, 5000000, 3, 18446744073709551615)\n"),
+    ("precedence", "begin { print(1 + 2 * 3); print((1 + 2) * 3); print(10 - 4 - 3); print(1 << 2 + 1); print(7 & 3 == 3); }",
+     "7\n9\n3\n8\n1\n"),
+    ("signed division", "begin { $a = -7; print($a / 2); print($a % 3); print(-7 / $a); print(7 / -2); }", "-3\n-1\n1\n-3\n"),
+    ("comparisons", 'begin { $a = -1; $b = (uint64)5; print($a < 3); print($b > 3); print("a" == "a"); print("ab" != "abc"); }',
+     "true\ntrue\ntrue\ntrue\n"),
+    ("short circuit", "begin { $x = 0; if ($x && @a++) { } if (1 || @a++) { } print(!$x); }", "true\n\n\n"),
+    ("unary", "begin { $a = 5; print(-$a); print(~$a); print(!$a); }", "-5\n-6\nfalse\n"),
+    ("casts", "begin { $a = 300; print((uint8)$a); print((int8)200); print((int64)(uint32)-1); }", "44\n-56\n4294967295\n"),
+    ("if", "begin { $a = 10; if ($a < 2) { print(1); } else if ($a == 10) { print(2); } else { print(3); } }", "2\n"),
+    ("ternary", 'begin { $a = 1; print($a ? "yes" : "no"); print($a > 5 ? 1 : -1); $b = 0 ?: 20; print($b); }', "yes\n-1\n20\n"),
+    ("while", "begin { $i = 0; while ($i < 6) { $i++; if ($i == 2) { continue; } if ($i == 5) { break; } print($i); } }", "1\n3\n4\n"),
+    ("for range", "begin { $n = 3; for ($i : 0..$n) { for ($j : 0..2) { printf(\"%d%d \", $i, $j); } } }", "00 01 10 11 20 21 "),
+    ("return in a loop", "begin { for ($i : 0..9) { if ($i == 2) { return; } print($i); } print(99); }", "0\n1\n"),
+    ("for map", "begin { @[1] = 10; @[2] = 20; for ($kv : @) { @s = sum($kv.0 * 100 + $kv.1); } clear(@); }", "\n\n@s: 330\n\n"),
+    ("for map of two keys", 'begin { @["a", 1] = 5; for ($kv : @) { print(($kv.0.0, $kv.0.1, $kv.1)); } clear(@); }', "(a, 1, 5)\n\n\n"),
+    ("unroll", "begin { $a = 1; unroll(5) { $a = $a * 2; } print($a); }", "32\n"),
+    ("let and scopes", "begin { let $a: uint8 = 5; { let $b = $a + 1; print($b); } let $c; print($c); }", "6\n0\n"),
+    ("compound assignment", "begin { $a = 7; $a += 3; $a *= 2; $a -= 1; $a <<= 1; $a |= 1; $a %= 10; print($a); @m = 5; @m -= 7; @m *= 3; }",
+     "9\n\n@m: -6\n\n"),
+    ("steps", "begin { $a = 1; print($a++); print(++$a); print($a--); print(--$a); @x++; ++@x; @x--; }", "1\n3\n3\n1\n\n@x: 1\n\n"),
+    ("tuples", 'begin { $t = (1, "ab", (2, -3)); print($t); print($t.2.1); print($t.1); @t = $t; @k[$t] = 1; }',
+     "(1, ab, (2, -3))\n-3\nab\n\n@k[1, ab, (2, -3)]: 1\n\n@t: (1, ab, (2, -3))\n\n"),
+    ("records", "begin { $r = (x=1, y=2); print($r); print($r.y); }", "{ .x = 1, .y = 2 }\n2\n"),
+    ("block values", "begin { let $a = { let $b = 4; $b * 2 }; print($a); }", "8\n"),
+    ("macros", "macro twice(x) { x + x } macro bump($v, @m) { $v += 1; @m += 2; } "
+     "begin { print(twice(4)); $a = 1; @b = 5; bump($a, @b); print($a); }", "8\n2\n\n@b: 7\n\n"),
+    ("strings grow", 'begin { $x = "hi"; $x = "hello world"; print($x); @["a"] = 1; @["longer key"] = 2; }',
+     "hello world\n\n@[a]: 1\n@[longer key]: 2\n\n"),
+    ("string functions", 'begin { print(strlen("hello")); print(strncmp("abc", "abd", 2)); print(strcontains("hello", "ell")); '
+     'print(strstr("hello", "lo")); print(strstr("hello", "x")); print(str("abcdef", 3)); }', "5\n0\ntrue\n3\n-1\nab\n"),
+    ("buffers", r'begin { printf("%r %rx %rh\n", buf("a\x01", 2), buf("ab", 2), buf("ab", 2)); }', "a\\x01 \\x61\\x62 61 62\n"),
+    ("structs", "struct Foo { int m; char c[4]; unsigned a:4, b:12; struct { short s; } in; } "
+     "begin { print(sizeof(struct Foo)); print(offsetof(struct Foo, in.s)); print(sizeof(uint64)); }", "12\n10\n8\n"),
+    ("enums", "enum E { ONE = 1, TWO }; begin { @[TWO] = ONE; print((enum E)2); print(TWO + 1); }", "TWO\n3\n\n@[TWO]: ONE\n\n"),
+    ("defines", "#define N 5\nbegin { print(N * 2); }", "10\n"),
+    ("count and sum", "begin { @c = count(); @c = count(); @s = sum(5); @s = sum(-8); print((int64)@s); if (@c > 1) { print(2); } }",
+     "-3\n2\n\n@c: 2\n\n@s: -3\n\n"),
+    ("min, max, avg, stats", "begin { for ($i : 1..5) { @a = avg($i); @b = max($i); @c = min($i * -1); @d = stats($i); } }",
+     "\n@a: 2\n\n@b: 4\n\n@c: -4\n\n@d: { .count = 4, .average = 2, .total = 10 }\n\n"),
+    ("hist", "begin { @ = hist(-1); @ = hist(0); @ = hist(1); @ = hist(5); @ = hist(5); @ = hist(2048); }",
+     "\n@:\n" + "".join(f"{label:<16}{n:8d} |{'@' * (26 * n):<52}|\n" for label, n in
+                        [("(..., 0)", 1), ("[0]", 1), ("[1]", 1), ("[2, 4)", 0), ("[4, 8)", 2), ("[8, 16)", 0), ("[16, 32)", 0),
+                         ("[32, 64)", 0), ("[64, 128)", 0), ("[128, 256)", 0), ("[256, 512)", 0), ("[512, 1K)", 0), ("[1K, 2K)", 0),
+                         ("[2K, 4K)", 1)]) + "\n\n"),
+    ("lhist", "begin { @ = lhist(-1, 0, 10, 5); @ = lhist(7, 0, 10, 5); @ = lhist(10, 0, 10, 5); }",
+     "\n@:\n" + "".join(f"{label:<16}{n:8d} |{'@' * (52 * n):<52}|\n" for label, n in
+                        [("(..., 0)", 1), ("[0, 5)", 0), ("[5, 10)", 1), ("[10, ...)", 1)]) + "\n\n"),
+    ("exit() ends all probes at once", "interval:ms:1 { @++; exit(); }", "\n@: 1\n\n"),
+    ("many keys with large values in one run", "begin { for ($i : 0..300) { @[$i] = lhist($i, 0, 600, 10); } print(len(@)); clear(@); }", "300\n\n\n"),
+    ("delete, has_key, len", "begin { @[1] = 1; @[2] = 2; print(len(@)); print(has_key(@, 1)); print(delete(@, 1)); "
+     "print(delete(@, 1)); print(has_key(@, 1)); print(len(@)); clear(@); }", "2\ntrue\ntrue\nfalse\nfalse\n1\n\n\n"),
+    ("print of maps", 'begin { @["a"] = 30; @["b"] = 10; @["c"] = 20; print(@, 2); print(@, 1, 10); print(@["b"]); clear(@); }',
+     "@[c]: 20\n@[a]: 30\n\n@[a]: 3\n\n10\n\n\n"),
+    ("zero", "begin { @[1] = 5; @c = count(); zero(@); zero(@c); }", "\n@[1]: 0\n\n@c: 0\n\n"),
+    ("parameters", 'begin { print(($1, str($2), $#)); printf("%d\\n", $3); }', "(5, x, 2)\n0\n", ["5", "x"]),
+    ("named parameters", 'begin { print((getopt("a", 1), getopt("b"), getopt("c", "z"), getopt("d", true))); }',
+     "(20, true, z, false)\n", ["--", "--a=20", "--b", "--d=false"]),
+    ("map declarations", "let @a = lruhash(2); begin { @a[1] = 1; print(len(@a)); }", "1\n\n@a[1]: 1\n\n"),
+    ("settings", "config = { print_maps_on_exit = false } begin { @a = 1; print(2); }", "2\n\n"),
+    ("exit", "begin { print(1); exit(); print(2); } end { print(3); }", "1\n3\n"),
+    ("errno, bswap, type questions", "begin { print(strerror(2)); print(bswap((uint16)0x1234)); print(is_str(\"a\")); print(is_ptr(1)); }",
+     "No such file or directory\n13330\ntrue\nfalse\n"),
+    ("division by zero", "begin { $d = 0; print(5 / $d); print(5 % $d); }", "1\n1\n"),
+    ("a map without a value yet", "begin { print(@); } interval:ms:10 { @ = 3; exit(); }", "@: 0\n\n\n@: 3\n\n"),
+    ("addresses", "begin { $a = 5; $b = &$a; print(*$b); @m = 7; print(*(&@m)); clear(@m); }", "5\n7\n\n\n"),
+    ("comments", "// one\n/* two */ begin { /* three */ print(1); // four\n }", "1\n"),
+    ("predicates", "begin / 1 == 2 / { print(1); } begin /comm != \"x\"/ { print(2); }", "2\n"),
+    ("the task", "begin { print(curtask.pid == pid); print(ppid > 0); print(str(curtask.comm) == comm); }", "true\ntrue\ntrue\n"),
+    ("arrays of structs", "struct A { int x[4]; int *p; } begin { $a = (struct A *)0; print($a.x[1]); print($a->p == 0); }", "0\ntrue\n"),
+    ("strftime", 'begin { print(strlen("x")); print(strftime("%Y", nsecs) ); }', None),
+    ("if with a value", "begin { $x = 2; print(if ($x > 1) { $y = $x * 2; if ($y == 4) { $y } else { 9 } } else { 0 }); }", "4\n"),
+    ("packed structs", "struct A { char c; int i; } __attribute__((packed)) struct B { struct A a; short s; } "
+     "begin { print((sizeof(struct A), offsetof(struct A, i), sizeof(struct B))); }", "(5, 1, 8)\n"),
+    ("typeof of a macro's argument", "macro twice(x) { let $y: typeof(x) = x; $y + $y } begin { print(twice((uint8)4)); }", "8\n"),
+    ("macros come before builtins", 'macro cpu() { "own\\n" } begin { printf(cpu()); }', "own\n"),
+    ("an index out of bounds gives 0", "struct L { uint64 a[2]; } begin { $l = (struct L *)curtask; $i = (uint64)7; print($l->a[$i]); }", "0\n"),
+    ("--probe-filter", "begin { print(1); } interval:ms:1 { print(2); exit(); } interval:ms:2 { print(3); exit(); }", "1\n3\n", ["--probe-filter", ":[2-9]$"]),
+    ("printf's lengths, as in C", r'begin { $x = 0x1122334455667788; printf("%hhx %hx %x %lx %jx %d\n", $x, $x, $x, $x, $x, (int64)5000000000); }',
+     "88 7788 55667788 1122334455667788 1122334455667788 705032704\n"),
+    ("strings that are cut", f"config = {{ max_strlen = 4 }} begin {{ print(str({COMM})); print(str({COMM}, 4)); print(str({COMM}, 3 + 2)); }}",
+     "stra..\nstr\nstra\n"),
+    ("the mark of strings that are cut", f'config = {{ max_strlen = 3; str_trunc_trailer = "~" }} begin {{ $x = str({COMM}); print(($x, 1)); }}', "(str~, 1)\n"),
+    ("long strings", f"config = {{ max_strlen = 20000 }} begin {{ $a = str({COMM}); $b = ($a, $a); print($b.1); @[$a] = 1; }}", "strata\n\n@[strata]: 1\n\n"),
+    ("network addresses", 'begin { print(ntop(0x0100007f)); print(ntop(10, pton("fe80::1"))); print(ntop(pton("10.2.3.4"))); print((uint32)pton("1.0.0.0")); }',
+     "127.0.0.1\nfe80::1\n10.2.3.4\n1\n"),
+    ("macaddr", f"begin {{ @[macaddr({COMM})] = 1; }}", "\n@[73:74:72:61:74:61]: 1\n\n"),
+    ("names of signals", "begin { print(signal_name(2)); print(signal_name(1024)); }", "Interrupt\nN/A\n"),
+    ("config()", "config = { max_strlen = 77 } begin { print(config().max_strlen); print(config().stack_mode); }", "77\nbpftrace\n"),
+    ("kaddr", 'begin { print(kaddr("vfs_read") != 0); print(ksym(kaddr("vfs_read"))); }', "true\nvfs_read\n"),
+    ("container_of", f"begin {{ $c = container_of({COMM}, typeof(struct task_struct), comm); print((uint64)$c == (uint64)curtask); }}", "true\n"),
+    ("interval", "interval:ms:20 { @++; if (@ == 3) { exit(); } }", "\n@: 3\n\n"),
+    ("elapsed", "interval:ms:50 { print(elapsed > 10ms && elapsed < 9s); exit(); }", "true\n"),
+]
+
+
+def run(arguments):
+    return subprocess.run([STRATA, "trace", "-q", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+
+
+def main():
+    failed = 0
+    for number, case in enumerate(CASES, 1):
+        name, program, expected = case[:3]
+        result = run(["-e", program, *(case[3] if len(case) > 3 else [])])
+        out = result.stdout.decode(errors="replace")
+        if expected is not None and not expected.endswith("\n\n"):
+            expected = None if expected is None else expected + "\n"
+        good = result.returncode == 0 and (expected is None or out == expected)
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {number} - {name}")
+        if not good:
+            text = f"status {result.returncode}\ngot {out!r}\nexpected {expected!r}\n{result.stderr.decode(errors='replace')}"
+            print("".join(f"# {line}\n" for line in text.splitlines()), end="")
+    print(f"1..{len(CASES)}")
+    return failed > 0
+
+
+sys.exit(main())

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""probes: each kind fires as often as its target does what it is about, with the right arguments; stacks have their true depth.
+Needs root and gcc."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+STRATA = os.environ["STRATA"]
+PYTHON = os.path.realpath("/usr/bin/python3")
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <fcntl.h>
+struct pair { int a; long b; char name[8]; };
+__attribute__((noinline)) int leaf(int n, const char *text, struct pair *pair) { asm volatile("" ::: "memory"); return n * 2 + pair->a; }
+__attribute__((noinline)) int down(int n, int depth) {
+	struct pair pair = {7, -9, "seven"};
+	char text[] = "a text"; /* on the stack, since a page of a file may not have been touched yet */
+	int r = n ? down(n - 1, depth) : leaf(depth, text, &pair);
+	asm volatile("" ::: "memory");
+	return r + 1;
+}
+int main(int argc, char **argv) {
+	char null[] = "/dev/null";
+	int i, sum = 0;
+	if (getenv("WAIT") && write(1, "x", 1) == 1)
+		(void)!read(0, null, 1);
+	usleep(100000); /* the process is met when it begins */
+	for (i = 1; i < argc; i++)
+		sum += down(atoi(argv[i]), atoi(argv[i]));
+	close(open(null, O_RDONLY));
+	return sum < 0;
+}
+"""
+
+number = failed = 0
+
+
+def check(good, name, *more):
+    global number, failed
+    number += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {number} - {name}")
+    if not good:
+        for text in more:
+            print("".join(f"# {line}\n" for line in str(text).splitlines()), end="")
+
+
+def trace(program, command=None, *more):
+    arguments = [STRATA, "trace", "-q", "-e", program, *more]
+    if command:
+        arguments += ["-c", command]
+    result = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    return result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
+
+
+def expect(name, program, command, pattern):
+    out, err = trace(program, command)
+    check(re.search(pattern, out), name, repr(out), err)
+
+
+def uprobes(path):
+    expect("uprobe: arguments", f'uprobe:{path}:leaf {{ printf("%d %s\\n", arg0, str(arg1)); }}', f"{path} 3 5", r"^3 a text\n5 a text\n")
+    expect("uprobe: a struct behind a pointer",
+           'struct pair { int a; long b; char name[8]; } ' + f'uprobe:{path}:leaf {{ $p = (struct pair *)arg2; '
+           'printf("%d %d %s\\n", $p.a, $p->b, $p.name); print(*$p); }', f"{path} 1",
+           r"^7 -9 seven\n\{ \.a = 7, \.b = -9, \.name = seven \}\n")
+    expect("uretprobe: retval", f"uretprobe:{path}:leaf {{ print(retval); }}", f"{path} 4", r"^15\n")
+    expect("uprobe: as often as it is called", f"uprobe:{path}:down {{ @ = count(); }}", f"{path} 9 4", r"@: 15\n")
+    expect("uprobe: wildcards and probe", f"uprobe:{path}:lea?,uprobe:{path}:dow* {{ @[probe] = count(); }}", f"{path} 2",
+           rf"@\[uprobe:{path}:leaf\]: 1\n@\[uprobe:{path}:down\]: 3\n")
+    expect("uprobe: func", f"uprobe:{path}:leaf {{ print(func); }}", f"{path} 2", r"^leaf\n")
+    expect("uprobe: the script's order at one place", f'uprobe:{path}:leaf {{ printf("a"); }} uprobe:{path}:leaf {{ printf("b"); }}', f"{path} 2",
+           r"^ab")
+    expect("predicate", f"uprobe:{path}:leaf /arg0 == 5/ {{ print(arg0); }}", f"{path} 3 5 7", r"^5\n")
+
+
+def kernel(path):
+    expect("tracepoint: typed arguments", 'tracepoint:syscalls:sys_enter_openat /pid == cpid/ { printf("%s\\n", str(args.filename)); }',
+           f"{path} 1", r"(?m)^/dev/null$")
+    expect("tracepoint: wildcard", "tracepoint:syscalls:sys_enter_open* /pid == cpid/ { @[probe] = count(); }", f"{path} 1",
+           r"@\[tracepoint:syscalls:sys_enter_openat\]: \d+")
+    expect("rawtracepoint: arguments by their names", "rawtracepoint:sched_process_exec { if (args.p.pid == cpid) { print(args.old_pid == cpid); exit(); } }",
+           f"{path} 1", r"^true\n")
+    expect("profile", "profile:hz:199 /pid == cpid/ { @ = count(); }", f"{PYTHON} -c 'sum(range(6000000))'", r"@: \d+")
+    expect("software", "software:faults:1 /pid == cpid/ { @ = count(); }", f"{path} 1", r"@: \d+")
+
+
+WATCHED = r"""
+#include <pthread.h>
+#include <sys/mman.h>
+static volatile long *cell;
+static void *poke(void *unused) { *cell = 1; return unused; }
+int main(int argc, char **argv) {
+	pthread_t thread;
+	cell = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	poke(0);
+	poke(0);
+	return pthread_create(&thread, 0, poke, 0) || pthread_join(thread, 0) || *cell != 1;
+}
+"""
+
+
+def watched(folder):
+    path = os.path.join(folder, "watched")
+    subprocess.run(["gcc", "-O1", "-pthread", "-x", "c", "-", "-o", path], input=WATCHED.encode(), check=True)
+    expect("watchpoint: writes, also of another thread", "watchpoint:0x10000000:8:w { @ = count(); }", path, r"@: 3\n")
+    expect("watchpoint: reads too", "watchpoint:0x10000000:8:rw { @ = count(); }", path, r"@: 4\n")
+
+
+def iterators():
+    task = "iter:task /ctx.task.tgid == cpid || ctx.task.tgid == pid/ { @[ctx.task.tgid == pid] = count(); @k = max(len(kstack)); }"
+    expect("iter:task", task, "sleep 0.1", r"@\[true\]: [1-9](.|\n)*@k: [1-9]")
+    expect("iter:task_file", 'iter:task_file /ctx.task.tgid == pid && ctx.fd == 1/ { printf("%s\\n", ctx.task.comm); }', None, r"^strata\n")
+    expect("iter:task_vma", "iter:task_vma /ctx.task.tgid == pid/ { @ = count(); @low = min(ctx.vma.vm_start); }", None, r"@: \d\d+\n(.|\n)*@low: \d{5}")
+    out, err = trace('iter:task_vma { @n = count(); printf("%lx %lx %r\\n", ctx.vma.vm_start, ctx.vma.vm_end, buf(ctx.task.comm, 16)); }')
+    count = re.search(r"@n: (\d+)", out)
+    check(count and len(re.findall(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", out)) == int(count.group(1)), "iter: no line is lost", out[-300:], err)
+    listing = subprocess.run([STRATA, "trace", "-lv", "iter:task"], stdout=subprocess.PIPE, check=False).stdout.decode()
+    check("struct task_struct * task" in listing, "iter: -lv", listing)
+
+
+def one_process():
+    loop = [PYTHON, "-c", "import time\nwhile True: time.sleep(0.01)"]
+    processes = [subprocess.Popen(loop) for _ in range(2)]
+    try:
+        for event in ("tracepoint:syscalls:sys_enter_clock_nanosleep", "rawtracepoint:sched_switch"):
+            out, err = trace(event + " { @[pid] = count(); @n++; if (@n == 20) { exit(); } }", None, "-p", str(processes[0].pid))
+            check(re.findall(r"@\[(\d+)\]", out) == [str(processes[0].pid)], event + ": with -p in that process only", out, err)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def kernel_functions(path):
+    """Only a kernel without them is at hand here; tests/kernels has the others."""
+    for kind, file in (("kprobe", "/sys/bus/event_source/devices/kprobe/type"), ("fentry", None)):
+        out, err = trace(f"{kind}:vfs_read /pid == cpid/ {{ @ = count(); }}", f"{path} 1")
+        lacks = re.search(rf"ERROR: {kind} is not available: this kernel .*\(CONFIG_.*\n(.*\n)*HINT: use .*tracepoint", err)
+        there = re.search(r"@: \d+", out)
+        check(there or lacks and not (file and os.path.exists(file)), f"{kind}: works, or says what is missing", out, err)
+
+
+def depth(path):
+    out, err = trace(f"uprobe:{path}:leaf {{ printf(\"%d \", len(ustack)); }}", f"{path} 10 100 10000")
+    depths = [int(word) for word in out.split()]
+    check(len(depths) == 3 and depths[1] - depths[0] == 90 and depths[2] - depths[0] == 9990, "len(ustack) is the true depth", out, err)
+    out, err = trace(f"uprobe:{path}:leaf {{ print(ustack(3)); }}", f"{path} 5")
+    check(re.match(r"\n    leaf\+0\n    down\+\d+\n    down\+\d+\n", out) and out.count("down+") == 2, "ustack(3)", out, err)
+    out, err = trace(f"uprobe:{path}:leaf {{ print(ustack(folded)); }}", f"{path} 2")
+    check(re.match(r"_start \(\S+\);.*;main \(\w+\);down \(\w+\);down \(\w+\);down \(\w+\);leaf \(\w+\)\n", out), "folded", out, err)
+    out, err = trace(f"uprobe:{path}:leaf {{ @[ustack] = count(); }}", f"{path} 2 2 3")
+    counts = sorted(int(n) for n in re.findall(r"\]: (\d+)", out))
+    check(counts == [1, 2], "ustack as a key", out, err)
+    out, err = trace("rawtracepoint:sched_process_exit /pid == cpid/ { @raw = len(kstack); print(kstack(folded)); } "
+                     "tracepoint:sched:sched_process_exit /pid == cpid/ { @event = len(kstack); print(kstack(folded)); }", f"{path} 1")
+    stacks = [line for line in out.split("\n") if line.startswith("entry_SYSCALL")]
+    numbers = set(re.findall(r"@\w+: (\d+)", out))
+    check(len(stacks) == 2 and stacks[0] == stacks[1] and numbers == {str(stacks[0].count(";") + 1)},
+          "kstack in rawtracepoint begins where the tracepoint is", out, err)
+    out, err = trace("tracepoint:syscalls:sys_enter_openat /pid == cpid/ { @[kstack] = count(); @u = max(len(ustack)); }", f"{path} 5")
+    check(re.search(r"@u: \d+", out) and "@[" in out, "kstack and ustack in a tracepoint", out, err)
+
+
+def python():
+    code = "def f(n):\n return f(n - 1) if n else __import__('os').getppid()\nf({})"
+    for frames in (10, 700):
+        script = tempfile.NamedTemporaryFile("w", suffix=".py", delete=False)
+        script.write(code.format(frames))
+        script.close()
+        out, err = trace("tracepoint:syscalls:sys_enter_getppid /pid == cpid/ { print(len(pystack)); print(pystack(folded)); print(stack); }",
+                         f"{PYTHON} {script.name}")
+        lines = out.split("\n")
+        name = os.path.basename(script.name)
+        check(lines[0] == str(frames + 2), f"len(pystack) with {frames} calls", out[:500], err)
+        check(len(lines) > 1 and lines[1].count(";") == frames + 1 and lines[1].startswith("<module> (") and name in lines[1],
+              "  and its frames by name and line", out[:500], err)
+        check(out.count(f"f ({script.name}:2)") == 2 * (frames + 1) and "_start" in out, "  and in the merged stack", out[:500], err)
+        os.unlink(script.name)
+
+
+def markers():
+    listing = subprocess.run([STRATA, "trace", "-l", f"usdt:{PYTHON}:*"], stdout=subprocess.PIPE, check=False).stdout.decode()
+    if "gc__start" not in listing:
+        print(f"ok {number + 1} - # skip {PYTHON} has no markers")
+        return 1
+    expect("usdt: arguments, and its semaphore", f'usdt:{PYTHON}:python:gc__start {{ printf("%d\\n", arg0); }}',
+           f"{PYTHON} -c 'import gc; gc.collect(1)'", r"(?m)^1$")
+    return 0
+
+
+def output(path):
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "out")
+        trace("begin { print(1); @ = 2; }", None, "-o", file, "-f", "json")
+        with open(file, encoding="utf-8") as text:
+            lines = [json.loads(line) for line in text]
+    check({"type": "value", "data": 1} in lines and {"type": "map", "data": {"@": 2}} in lines, "-o and -f json", lines)
+    result = subprocess.run([STRATA, "trace", "-q", "-e", f"uprobe:{path}:leaf {{ @ = count(); }}", "-c", f"{path} 1"],
+                            stdout=subprocess.PIPE, check=False)
+    check(result.returncode == 0, "the status of the command")
+    result = subprocess.run([STRATA, "trace", "-q", "-e", "begin { exit(3); }"], stdout=subprocess.DEVNULL, check=False)
+    check(result.returncode == 3, "the status of exit()")
+    listing = subprocess.run([STRATA, "trace", "-lv", "tracepoint:sched:sched_switch"], stdout=subprocess.PIPE, check=False).stdout.decode()
+    check("int32 prev_pid" in listing, "-lv shows arguments", listing)
+
+
+def listing(*arguments):
+    result = subprocess.run([STRATA, "trace", "-l", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    return result.stdout.decode().split("\n")[:-1], result.stderr.decode()
+
+
+def lists(path):
+    for name, arguments, lines in (
+            ("patterns, divided by commas", ("software:cpu,interval:m*",), ["software:cpu:", "interval:ms:"]),
+            ("a file's functions", (f"uprobe:{path}:lea*",), [f"uprobe:{path}:leaf"]),
+            ("what a script means", ("-e", f"software:cpu:5 {{ }} uretprobe:{path}:l?af {{ }}"), ["software:cpu:", f"uretprobe:{path}:leaf"]),
+            ("a type of the kernel", ("-v", "struct list_head"),
+             ["vmlinux: struct list_head {", "    struct list_head * next;", "    struct list_head * prev;", "};"])):
+        out, err = listing(*arguments)
+        check(out == lines, f"-l: {name}", out, err)
+    with subprocess.Popen([path, "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"WAIT": "1"}) as process:
+        process.stdout.read(1)
+        out, err = listing("-p", str(process.pid), "uprobe:*:leaf")
+        check(out == [f"uprobe:{path}:leaf"], "-l -p: of the files of a process", out, err)
+        trace_it = subprocess.run([STRATA, "trace", "-q", "--dry-run", "-p", str(process.pid), "-e", "uprobe:*:leaf { print(1); }"],
+                                  stderr=subprocess.PIPE, check=False)
+        check(not trace_it.returncode, "-p: a probe without a file's name", trace_it.stderr)
+        process.stdin.close()
+    out, err = listing("nowhere.bt")
+    check(not out and "file does not exist" in err, "-l: a script that is not there", out, err)
+
+
+def ends():
+    """Warnings of the running script come once for each place; a signal ends it as exit() does."""
+    out, err = trace("begin { $z = 0; $i = 0; while ($i < 9) { @ += 5 / $z; $i++; } }")
+    check("@: 9" in out and err.count("WARNING: Divide or modulo by 0") == 1 and "5 / $z" in err, "a division by zero warns once", out, err)
+    out, err = trace("begin { $z = 0; print(5 / $z); }", None, "--no-warnings")
+    check(out == "1\n\n" and not err, "--no-warnings", out, err)
+    out, err = trace("begin { print(1); } bench:one { @++; } bench:two { @two = count(); } end { print(@); clear(@); clear(@two); }", None, "--mode", "bench")
+    rows = [line.split() for line in out.split("\n") if line.startswith(("one", "two"))]
+    check([(row[0], row[2], int(row[1]) > 0) for row in rows] == [("one", "10000", True), ("two", "10000", True)] and "@: 10000" in out, "--mode bench", out, err)
+    trace('begin { debugf("strata %s %d %x", "debugs", 7, 255); }')
+    with open("/sys/kernel/tracing/trace", encoding="utf-8", errors="replace") as buffer:
+        check("bpf_trace_printk: strata debugs 7 ff\n" in buffer.read(), "debugf()")
+    with subprocess.Popen([STRATA, "trace", "-e", "interval:s:100 { } end { print(7); }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stderr.readline()
+        process.send_signal(2)
+        out = process.stdout.read()
+    check(process.returncode == 0 and out == b"7\n\n", "SIGINT: end, and status 0", process.returncode, out)
+
+
+def main():
+    skipped = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "target")
+        subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer", "-x", "c", "-", "-o", path],
+                       input=PROGRAM.encode(), check=True)
+        uprobes(path)
+        kernel(path)
+        watched(folder)
+        iterators()
+        one_process()
+        kernel_functions(path)
+        depth(path)
+        python()
+        skipped = markers()
+        output(path)
+        lists(path)
+    ends()
+    print(f"1..{number + skipped}")
+    return failed > 0
+
+
+sys.exit(main())

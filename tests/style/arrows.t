@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""arrows: includes point downwards only.
+
+The layers are data, in one place: the block ```layers of docs/ARCHITECTURE.md, one layer a line, lowest first, the
+folders of src/ in it separated by blanks. A file includes headers of its own folder and of lower layers; folders on
+one line do not include each other. src/bpf, which also becomes BPF, includes abi and bpf only.
+"""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import Tap  # noqa: E402
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BPF_MAY = {"abi", "bpf"}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+GENERATED = re.compile(r"^[^/]+\.(skel|pb-c)\.h$|^vmlinux\.h$|\.inc$")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def layers():
+    """folder -> number of its layer; None when the document has no table."""
+    path = os.path.join(ROOT, "docs", "ARCHITECTURE.md")
+    block = re.search(r"^```layers\n(.*?)^```", read(path), re.M | re.S) if os.path.exists(path) else None
+    if not block:
+        return None
+    lines = [line.split() for line in block[1].splitlines() if line.strip()]
+    return {folder: number for number, line in enumerate(lines) for folder in line}
+
+
+def sources(top):
+    for folder, _, names in sorted(os.walk(top)):
+        for name in sorted(names):
+            if name.endswith((".c", ".h", ".def")):
+                yield os.path.relpath(os.path.join(folder, name), top)
+
+
+def why_not(table, path, include):
+    """The reason why the file at `path` may not include `include`, both relative to src; None when it may."""
+    own = path.split("/")[0]
+    if GENERATED.search(include):
+        return None
+    if "/" not in include:
+        return "is neither a path below src nor generated"
+    other = include.split("/")[0]
+    if other not in table:
+        return f"{other} is in no layer"
+    if own == "bpf" and other not in BPF_MAY:
+        return "src/bpf includes abi and bpf only"
+    if own != other and table[other] >= table[own]:
+        return f"{other} is not below {own}"
+    return None
+
+
+def self_check():
+    """The rules themselves, so that a table that allows everything is noticed."""
+    table = {"base": 0, "abi": 0, "elf": 1, "bpf": 1, "proc": 2, "cli": 3}
+    cases = [("elf/a.c", "base/x.h", True), ("elf/a.c", "elf/a.h", True), ("elf/a.c", "proc/x.h", False),
+             ("elf/a.c", "bpf/x.h", False), ("bpf/a.c", "base/x.h", False), ("bpf/a.c", "abi/x.h", True),
+             ("cli/a.c", "elf/x.h", True), ("cli/a.c", "nowhere/x.h", False), ("cli/a.c", "sampler.skel.h", True),
+             ("cli/a.c", "page/x.js.inc", True), ("cli/a.c", "cli.h", False), ("base/a.c", "abi/x.h", False)]
+    return [case for case in cases if (why_not(table, case[0], case[1]) is None) != case[2]]
+
+
+def main():
+    tap = Tap()
+    wrong = self_check()
+    tap.ok(not wrong, "the rules do what they say", *wrong)
+    table = layers()
+    if table is None:
+        tap.skip("the layers", "docs/ARCHITECTURE.md has no block of them")
+        tap.done()
+    src = os.path.join(ROOT, "src")
+    folders = {name for name in os.listdir(src) if any(sources(os.path.join(src, name)))}
+    tap.ok(folders <= set(table), "every folder is in a layer", *sorted(folders - set(table)))
+    for folder in sorted(folders & set(table)):
+        bad = []
+        for path in sources(os.path.join(src, folder)):
+            path = f"{folder}/{path}"
+            for include in INCLUDE.findall(read(os.path.join(src, path))):
+                reason = why_not(table, path, include)
+                if reason:
+                    bad.append(f"src/{path} includes {include}: {reason}")
+        tap.ok(not bad, f"src/{folder} includes downwards only", *bad)
+    tap.done()
+
+
+main()

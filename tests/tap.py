@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""TAP for the scripts in Python."""
+import sys
+
+
+class Tap(object):
+    """`ok` for each statement; `done` prints the plan and exits."""
+
+    def __init__(self):
+        self.number = 0
+        self.failed = 0
+
+    def ok(self, passed, words, *notes):
+        """`notes` are printed when it did not pass: the end of what is long."""
+        self.number += 1
+        self.failed += not passed
+        print("%sok %d - %s" % ("" if passed else "not ", self.number, words))
+        for note in notes[:10] if not passed else ():
+            for line in str(note).split("\n")[-12:]:
+                print("# " + line[:600])
+        sys.stdout.flush()
+        return passed
+
+    def equal(self, got, wanted, words):
+        return self.ok(got == wanted, words, "got %r, expected %r" % (got, wanted))
+
+    def skip(self, words, why):
+        self.number += 1
+        print("ok %d - %s # SKIP %s" % (self.number, words, why))
+
+    def done(self):
+        print("1..%d" % self.number)
+        sys.exit(1 if self.failed else 0)

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "base/diag.h"
+#include "base/strings.h"
+#include "base/table.h"
+#include "base/vec.h"
+#include "tap.h"
+
+static void test_cursor(void)
+{
+	const uint8_t bytes[] = {1, 0x34, 0x12, 0xe5, 0x8e, 0x26, 0x7f, 'h', 'i', 0, 'x'};
+	struct cursor c = cursor_init(bytes, sizeof(bytes));
+
+	is_int(cursor_u8(&c), 1, "u8");
+	is_int(cursor_u16(&c), 0x1234, "u16, unaligned");
+	is_int(cursor_uleb128(&c), 624485, "uleb128");
+	is_int(cursor_sleb128(&c), -1, "sleb128");
+	is_str(cursor_string(&c), "hi", "string");
+	ok(!cursor_string(&c) && !cursor_ok(&c), "an unterminated string fails the cursor");
+	is_int(cursor_u8(&c), 0, "a failed cursor reads 0");
+	is_int(cursor_position(&c), 10, "and tells where it stopped");
+	c = cursor_init(bytes, 3);
+	ok(!cursor_u32(&c) && !cursor_ok(&c) && cursor_position(&c) == 0, "a read past the end moves nothing");
+}
+
+static void test_table(void)
+{
+	struct table table = {};
+	uint64_t i, value = 0;
+	bool right = true;
+
+	for (i = 1; i <= 10000; i++)
+		table_set(&table, i * 8, i);
+	for (i = 1; i <= 10000; i += 2)
+		right &= table_remove(&table, i * 8);
+	ok(right, "every key is removed once");
+	for (i = 1; i <= 10000; i++)
+		right &= table_get(&table, i * 8, &value) == !(i & 1) && ((i & 1) || value == i);
+	ok(right, "the others are still found");
+	is_int(table.count, 5000, "count");
+	ok(table_set(&table, 0, 1) == -EINVAL, "key 0 is refused");
+	table_deinit(&table);
+}
+
+static void test_strings(void)
+{
+	struct string_pool *pool = string_pool_create();
+	const char *a = string_intern(pool, "alpha");
+
+	ok(a == string_intern_bytes(pool, "alphabet", 5), "equal strings are one");
+	ok(a != string_intern(pool, "beta"), "others are not");
+	is_str(string_intern_format(pool, "%d-%s", 7, "x"), "7-x", "formatted");
+	string_pool_destroy(pool);
+}
+
+static void test_diag(void)
+{
+	struct diag diag = {};
+
+	is_int(diag_fail(&diag, ENOENT, "t.tag", "%s: no such\nthing", "x"), -ENOENT, "returns the errno");
+	is_str(diag.text, "x: no such?thing", "control characters are replaced");
+	diag_prefix(&diag, "opening");
+	is_str(diag.text, "opening: x: no such?thing", "prefix");
+}
+
+int main(void)
+{
+	VEC(int) numbers = {};
+	int i, sum = 0;
+
+	for (i = 0; i < 100; i++)
+		vec_push(&numbers, i);
+	for (i = 0; i < 100; i++)
+		sum += numbers.at[i];
+	is_int(sum, 4950, "vec");
+	vec_free(&numbers);
+	test_cursor();
+	test_table();
+	test_strings();
+	test_diag();
+	return tap_done();
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cache.h"
+#include "tap.h"
+
+#define VERSION 7
+#define NAME    "00ff.eval"
+
+static char top[] = "/tmp/strata-cache-XXXXXX";
+static char directory[64], file[80];
+
+static bool put(uint64_t version, const char *text)
+{
+	struct cache *cache = cache_create(directory, version);
+	bool done = !cache_put(cache, NAME, text, strlen(text) + 1);
+
+	cache_destroy(cache);
+	return done;
+}
+
+/* Whether a new process would find one of two texts: it looks once. */
+static bool finds_either(uint64_t version, const char *text, const char *other)
+{
+	struct cache *cache = cache_create(directory, version);
+	const uint8_t *bytes;
+	size_t size;
+	bool found = cache_get(cache, NAME, &bytes, &size);
+
+	if (found)
+		found = (size == strlen(text) + 1 && !memcmp(bytes, text, size)) ||
+			(size == strlen(other) + 1 && !memcmp(bytes, other, size));
+	cache_destroy(cache);
+	return found;
+}
+
+static bool finds(uint64_t version, const char *text)
+{
+	return finds_either(version, text, text);
+}
+
+static size_t read_file(uint8_t *bytes, size_t size)
+{
+	FILE *in = fopen(file, "rb");
+	size_t got = in ? fread(bytes, 1, size, in) : 0;
+
+	if (in)
+		fclose(in);
+	return got;
+}
+
+static void write_file(const uint8_t *bytes, size_t size)
+{
+	FILE *out = fopen(file, "wb");
+
+	if (!out || fwrite(bytes, 1, size, out) != size || fclose(out))
+		abort();
+}
+
+static void test_memory(void)
+{
+	struct cache *cache = cache_create(NULL, VERSION);
+	char name[CACHE_NAME_MAX + 2];
+	const uint8_t *bytes;
+	size_t size;
+
+	ok(!cache_get(cache, NAME, &bytes, &size), "empty");
+	is_int(cache_put(cache, NAME, "one", 4), 0, "in memory only");
+	ok(cache_get(cache, NAME, &bytes, &size) && size == 4 && !memcmp(bytes, "one", 4), "and there it is");
+	is_int(cache_put(cache, NAME, "other", 6), 0, "again");
+	ok(cache_get(cache, NAME, &bytes, &size) && size == 6 && !memcmp(bytes, "other", 6), "the newer one");
+	is_int(cache_put(cache, "x", NULL, 0), 0, "nothing");
+	ok(cache_get(cache, "x", &bytes, &size) && !size, "can be kept");
+	is_int(cache_put(cache, "../x", "", 1), -EINVAL, "a name that leads out");
+	is_int(cache_put(cache, "a/b", "", 1), -EINVAL, "a path");
+	is_int(cache_put(cache, ".hidden", "", 1), -EINVAL, "a temporary's name");
+	is_int(cache_put(cache, "", "", 1), -EINVAL, "no name");
+	memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	is_int(cache_put(cache, name, "", 1), -EINVAL, "a name that is too long");
+	ok(!cache_get(cache, "../x", &bytes, &size), "is not looked for");
+	is_int(cache_put(cache, NAME, name, CACHE_ENTRY_MAX + 1), -E2BIG, "too much");
+	cache_destroy(cache);
+	cache_destroy(NULL);
+}
+
+static void test_disk(void)
+{
+	struct stat status;
+
+	ok(!finds(VERSION, "text"), "nothing on disk yet");
+	ok(access(directory, F_OK), "looking makes no directory");
+	ok(put(VERSION, "text"), "written");
+	ok(!stat(directory, &status) && (status.st_mode & 0777) == 0700, "a directory of one's own");
+	ok(finds(VERSION, "text"), "found by the next process");
+	ok(!finds(VERSION + 1, "text"), "another analyser's answer is ignored");
+	ok(put(VERSION + 1, "newer") && finds(VERSION + 1, "newer"), "and replaced");
+	ok(put(VERSION, "text") && finds(VERSION, "text"), "and back");
+}
+
+static void test_malformed(void)
+{
+	uint8_t bytes[256], copy[256];
+	size_t size = read_file(bytes, sizeof(bytes)), i, believed = 0;
+	const uint8_t *content;
+	size_t content_size;
+
+	ok(cache_entry_parse(bytes, size, NAME, VERSION, &content, &content_size), "the file parses");
+	ok(!cache_entry_parse(bytes, size, "other", VERSION, &content, &content_size),
+	   "under another name it does not");
+	for (i = 0; i < size; i++) {
+		write_file(bytes, i);
+		believed += finds(VERSION, "text");
+	}
+	is_int(believed, 0, "cut off anywhere");
+	for (i = 0; i < size; i++) {
+		memcpy(copy, bytes, size);
+		copy[i] ^= 1 << (i % 8);
+		write_file(copy, size);
+		believed += finds(VERSION, "text");
+	}
+	is_int(believed, 0, "a bit changed anywhere");
+	memcpy(copy, bytes, size);
+	copy[size] = 0;
+	write_file(copy, size + 1);
+	ok(!finds(VERSION, "text"), "a byte too many");
+	write_file(bytes, 0);
+	ok(!finds(VERSION, "text"), "an empty file");
+	ok(put(VERSION, "text") && finds(VERSION, "text"), "is replaced");
+	truncate(file, 1ll << 40);
+	ok(!finds(VERSION, "text"), "a terabyte");
+	unlink(file);
+	ok(put(VERSION, "text"), "written again");
+}
+
+static void test_foreign(void)
+{
+	char other[80];
+
+	snprintf(other, sizeof(other), "%s/elsewhere", directory);
+	chmod(file, 0620);
+	ok(!finds(VERSION, "text"), "writable by the group");
+	chmod(file, 0602);
+	ok(!finds(VERSION, "text"), "writable by all");
+	chmod(file, 0644);
+	ok(finds(VERSION, "text"), "readable by all");
+	rename(file, other);
+	ok(!symlink("elsewhere", file) && !finds(VERSION, "text"), "a symbolic link");
+	ok(put(VERSION, "text") && finds(VERSION, "text"), "is replaced, not followed");
+	unlink(other);
+	unlink(file);
+	ok(!mkfifo(file, 0600) && !finds(VERSION, "text"), "a FIFO does not block");
+	unlink(file);
+	ok(!mkdir(file, 0700) && !finds(VERSION, "text") && put(VERSION, "text"), "a directory of that name");
+	rmdir(file);
+	put(VERSION, "text");
+	chmod(directory, 0777);
+	ok(!finds(VERSION, "text"), "in a directory that all can write to");
+	unlink(file);
+	ok(put(VERSION, "text") && access(file, F_OK), "nothing is written there");
+	chmod(directory, 0500);
+	if (geteuid()) {
+		ok(put(VERSION, "text") && access(file, F_OK), "a directory that cannot be written to is no error");
+		chmod(directory, 0700);
+		put(VERSION, "text");
+		return;
+	}
+	chmod(directory, 0700);
+	put(VERSION, "text");
+	ok(!chown(file, 65534, 65534) && !finds(VERSION, "text"), "of another user");
+	ok(put(VERSION, "text") && finds(VERSION, "text"), "is replaced");
+	ok(!chown(directory, 65534, 65534) && !finds(VERSION, "text"), "in a directory of another user's");
+	ok(!chown(directory, 0, 0) && finds(VERSION, "text"), "and one's own again");
+}
+
+/* Eight processes write and read one entry at a time: nobody may see half of one. */
+static void test_concurrent(void)
+{
+	char text[2][20000] = {};
+	int i, j, status, failed = 0;
+
+	memset(text[0], 'a', sizeof(text[0]) - 1);
+	memset(text[1], 'b', sizeof(text[1]) / 2);
+	put(VERSION, text[0]);
+	for (i = 0; i < 8; i++) {
+		if (fork())
+			continue;
+		for (j = 0; j < 100; j++)
+			if (!put(VERSION, text[i & 1]) || !finds_either(VERSION, text[0], text[1]))
+				_exit(1);
+		_exit(0);
+	}
+	while (wait(&status) > 0)
+		failed += status != 0;
+	is_int(failed, 0, "eight writers at once");
+	unlink(file);
+	is_int(rmdir(directory), 0, "leave nothing behind");
+}
+
+static void test_default(void)
+{
+	char home[96], *path;
+
+	snprintf(home, sizeof(home), "%s/home", top);
+	mkdir(home, 0700);
+	setenv("HOME", home, 1);
+	setenv("XDG_CACHE_HOME", top, 1);
+	path = cache_default_directory("strata");
+	is_str(path, directory, "$XDG_CACHE_HOME");
+	free(path);
+	setenv("XDG_CACHE_HOME", "relative", 1);
+	path = cache_default_directory("strata");
+	ok(path && *path == '/', "a relative one is not used: %s", path);
+	free(path);
+	if (!geteuid()) {
+		chown(top, 65534, 65534);
+		setenv("XDG_CACHE_HOME", top, 1);
+		path = cache_default_directory("strata");
+		is_str(path, "/var/cache/strata", "nor one of another user's");
+		free(path);
+	}
+	rmdir(home);
+}
+
+int main(void)
+{
+	if (!mkdtemp(top))
+		return 1;
+	snprintf(directory, sizeof(directory), "%s/strata", top);
+	snprintf(file, sizeof(file), "%s/%s", directory, NAME);
+	test_memory();
+	test_disk();
+	test_malformed();
+	test_foreign();
+	test_concurrent();
+	test_default();
+	rmdir(top);
+	return tap_done();
+}

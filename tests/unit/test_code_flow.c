@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rules by the code itself: tests/unit/asm/flow_x86_64.s, where a symbol at_NAME is a place whose rule is asked for. */
+#include "assemble.h"
+#include "base/table.h"
+#include "tap.h"
+#include "unwind/code_rules.h"
+#include "unwind/unwind_table.h"
+
+struct found {
+	struct table rules; /* vaddr + 1 -> the rule's bytes */
+};
+
+static int take(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
+{
+	struct unwind_rule rule = code_rule(&code_arch_x86_64, state, insn);
+	struct found *found = context;
+	uint64_t bytes;
+
+	memcpy(&bytes, &rule, sizeof(bytes));
+	return table_set(&found->rules, vaddr + 1, bytes);
+}
+
+static void is_at(const struct elf_file *elf, const struct found *found, const char *name, const char *expected)
+{
+	struct unwind_rule rule = {};
+	uint64_t vaddr = 0, size, bytes;
+	char text[128] = "no such place", symbol[64];
+
+	snprintf(symbol, sizeof(symbol), "at_%s", name);
+	if (elf_file_find_symbol(elf, symbol, &vaddr, &size)) {
+		if (table_get(&found->rules, vaddr + 1, &bytes))
+			memcpy(&rule, &bytes, sizeof(rule));
+		unwind_rule_format(&rule, text, sizeof(text));
+	}
+	is_str(text, expected, "%s", name);
+}
+
+static void test_rules(const struct elf_file *elf)
+{
+	static const struct {
+		const char *place, *rule;
+	} expected[] = {
+		{"frames_entry", "cfa=rsp+8 rbp=same"},
+		{"frames_pushed", "cfa=rsp+24 rbp=cfa-16 rbx=cfa-24"},
+		{"frames_body", "cfa=rsp+64 rbp=cfa-16 rbx=cfa-24"},
+		{"frames_popped", "cfa=rsp+8 rbp=same"},
+		{"frames_other", "cfa=rsp+64 rbp=cfa-16 rbx=cfa-24"},
+		{"alloca_framed", "cfa=rbp+16 rbp=cfa-16"},
+		{"alloca_moved", "cfa=rbp+16 rbp=cfa-16"},
+		{"alloca_left", "cfa=rsp+8 rbp=same"},
+		{"probe_loop", "cfa=r11+65544 rbp=same"},
+		{"probe_body", "cfa=rsp+65544 rbp=same"},
+		{"quits_behind", "none"},
+		{"switch_one", "cfa=rsp+16 rbp=same rbx=cfa-16"},
+		{"switch_two", "cfa=rsp+16 rbp=same rbx=cfa-16"},
+		{"torn_entry", "none"},
+		{"torn_join", "none"},
+		{"unbalanced_entry", "none"},
+		{"takes_popped", "cfa=rsp+0 ra=rdx rbp=same"},
+		{"takes_pushed", "cfa=rsp+8 rbp=same"},
+		{"loses_pushed", "none"},
+		{"loses_stopping", "none"},
+		{"clones_before", "cfa=rsp+8 rbp=same"},
+		{"clones_child", "end"},
+		{"clones_started", "end"},
+		{"clones_behind", "none"},
+		{"clones_parent", "cfa=rsp+8 rbp=same"},
+		{"overwrites_saved", "cfa=rsp+16 rbp=same rbx=cfa-16"},
+		{"overwrites_lost", "cfa=rsp+16 rbp=same rbx=undefined"},
+		{"callback_pushed", "cfa=rsp+16 rbp=same rbx=cfa-16"},
+		{"thread_pushed", "cfa=rsp+16 rbp=same rbx=cfa-16"},
+		{"not_code", "none"},
+		{"label", "none"},
+		{"trampoline", "none"},
+	};
+	struct code_counts counts = {};
+	struct elf_section text;
+	struct code_span span;
+	struct found found = {};
+	size_t i;
+
+	ok(elf_file_section(elf, ".text", &text), "its code");
+	span = (struct code_span){.start = text.vaddr, .end = text.vaddr + text.size, .bytes = text.bytes};
+	is_int(code_rules_each(elf, &code_arch_x86_64, &span, 1, take, &found, &counts), 0, "analysed");
+	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		is_at(elf, &found, expected[i].place, expected[i].rule);
+	is_int((int64_t)counts.functions[CODE_REFUSED_JOIN], 1, "one refused because its paths disagree");
+	is_int((int64_t)counts.functions[CODE_REFUSED_EXIT], 2, "two because of how they end");
+	table_deinit(&found.rules);
+}
+
+/* Any bytes, followed as code: an end is reached, and every rule is one. */
+static void test_any_bytes(void)
+{
+	struct code_decoder *decoder;
+	struct code_state state;
+	struct code_insn insn;
+	uint64_t seed = 1;
+	size_t i, k;
+
+	is_int(code_arch_x86_64.create(&decoder), 0, "a decoder");
+	for (i = 0; i < 2000; i++) {
+		uint8_t bytes[64];
+		size_t at = 0;
+
+		for (k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (uint8_t)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 56);
+		code_state_entry(&code_arch_x86_64, &state);
+		while (at < sizeof(bytes) &&
+		       code_arch_x86_64.decode(decoder, bytes + at, sizeof(bytes) - at, 0x1000 + at, &insn)) {
+			code_rule(&code_arch_x86_64, &state, &insn);
+			code_step(&code_arch_x86_64, &insn, &state);
+			at += insn.length;
+		}
+		if (at > sizeof(bytes))
+			break;
+	}
+	is_int((int64_t)i, 2000, "random bytes");
+	code_arch_x86_64.destroy(decoder);
+}
+
+int main(void)
+{
+	struct elf_file *elf;
+
+	if (!can_assemble()) {
+		printf("1..0 # SKIP needs clang and lld\n");
+		return 0;
+	}
+	elf = assemble("flow_x86_64", "x86_64");
+	ok(elf, "flow_x86_64.s");
+	if (elf) {
+		test_rules(elf);
+		elf_file_close(elf);
+	}
+	test_any_bytes();
+	return tap_done();
+}

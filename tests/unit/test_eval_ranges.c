@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The interpreter loop by what its code does: asm/loop_*.s says what must come out. */
+#include "assemble.h"
+#include "python/interpreter.h"
+#include "tap.h"
+
+static const struct python_range *find(const struct elf_file *elf, const char *name, const struct python_range *ranges,
+				       size_t count)
+{
+	uint64_t vaddr, size;
+	size_t i;
+
+	if (!elf_file_find_symbol(elf, name, &vaddr, &size))
+		return NULL;
+	for (i = 0; i < count; i++)
+		if (ranges[i].start == vaddr && ranges[i].end == vaddr + size)
+			return &ranges[i];
+	return NULL;
+}
+
+static void test_machine(const char *machine, bool has_rows)
+{
+	const struct python_interpreter interpreter = {.version = 0x030b};
+	const struct python_range *hot, *cold, *dead;
+	struct python_range *ranges = NULL;
+	struct elf_file *elf;
+	size_t count = 0;
+	char name[32];
+
+	snprintf(name, sizeof(name), "loop_%s", machine);
+	elf = assemble(name, machine);
+	ok(elf, "%s: assembled", machine);
+	if (!elf)
+		return;
+	is_int(python_eval_ranges(elf, &interpreter, &ranges, &count, NULL), 0, "%s: found", machine);
+	hot = find(elf, "hot", ranges, count);
+	cold = find(elf, "cold", ranges, count);
+	dead = find(elf, "dead", ranges, count);
+	ok(hot && !strcmp(hot->evidence, has_rows ? "jump into FDE, same CFA" : "jump into FDE, jumps back"),
+	   "%s: the hot part", machine);
+	ok(cold && !strcmp(cold->evidence, "messages of the loop"), "%s: the cold part, by its messages", machine);
+	ok(!find(elf, "stranger", ranges, count), "%s: not the function that it ends with", machine);
+	is_int(count, has_rows ? 3 : 2, "%s: and nothing else", machine);
+	if (has_rows) {
+		ok(dead && !strcmp(dead->evidence, "jump into FDE, same CFA"), "a part that never comes back");
+		ok(hot && !hot->cold && cold && cold->cold && dead && dead->cold, "which is hot, which cold");
+	}
+	free(ranges);
+	elf_file_close(elf);
+}
+
+int main(void)
+{
+	if (!can_assemble()) {
+		puts("1..0 # SKIP no clang or no lld");
+		return 0;
+	}
+	test_machine("x86_64", true);
+	test_machine("aarch64", false);
+	return tap_done();
+}

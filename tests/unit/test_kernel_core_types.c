@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The offsets of core_types are those that libbpf finds in the kernel's whole BTF. */
+#include <bpf/btf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/core_types.h"
+#include "tap.h"
+
+static const struct btf_member *find_member(const struct btf *btf, const struct btf_type *type, const char *name)
+{
+	const struct btf_member *member = btf_members(type);
+	uint32_t i;
+
+	for (i = 0; i < btf_vlen(type); i++, member++)
+		if (!strcmp(btf__name_by_offset(btf, member->name_off), name))
+			return member;
+	return NULL;
+}
+
+static void compare(const struct btf *ours, const struct btf *kernel, const struct btf_type *type)
+{
+	const char *record = btf__name_by_offset(ours, type->name_off);
+	const struct btf_type *other =
+		btf__type_by_id(kernel, (uint32_t)btf__find_by_name_kind(kernel, record, BTF_KIND_STRUCT));
+	uint32_t i;
+
+	if (!ok(other && other->size == type->size, "%s has its size", record))
+		return;
+	for (i = 0; i < btf_vlen(type); i++) {
+		const char *name = btf__name_by_offset(ours, btf_members(type)[i].name_off);
+		const struct btf_member *member = find_member(kernel, other, name);
+
+		ok(member && btf_member_bit_offset(other, (uint32_t)(member - btf_members(other))) ==
+				     btf_member_bit_offset(type, i),
+		   "%s.%s is where it is in the kernel", record, name);
+	}
+}
+
+int main(void)
+{
+	struct btf *kernel = btf__load_vmlinux_btf(), *ours;
+	int fd = core_types_open();
+	uint32_t i, records = 0;
+	char path[64];
+
+	if (!kernel || fd < 0) {
+		ok(!kernel, "types are found where the kernel has BTF");
+		return tap_done();
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ours = btf__parse(path, NULL);
+	if (ok(ours != NULL, "libbpf reads it")) {
+		for (i = 1; i < btf__type_cnt(ours); i++) {
+			const struct btf_type *type = btf__type_by_id(ours, i);
+
+			if (btf_kind(type) != BTF_KIND_STRUCT)
+				continue;
+			records++;
+			compare(ours, kernel, type);
+		}
+	}
+	is_int(records, 2, "two structs");
+	close(fd);
+	btf__free(ours);
+	btf__free(kernel);
+	return tap_done();
+}

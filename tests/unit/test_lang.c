@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The compiler without a kernel: numbers, tokens, types, layouts, code, USDT arguments, formats. */
+#include <string.h>
+
+#include "lang/builtin/format.h"
+#include "lang/compile.h"
+#include "lang/front/bpftrace/lexer.h"
+#include "lang/front/bpftrace/parser.h"
+#include "lang/gen/gen.h"
+#include "lang/provider/provider.h"
+#include "lang/provider/usdt_arguments.h"
+#include "tap.h"
+
+static void test_numbers(void)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		uint64_t value;
+	} cases[] = {
+		{"0", true, 0},
+		{"10", true, 10},
+		{"0x1F", true, 31},
+		{"017", true, 15},
+		{"1e3", true, 1000},
+		{"1_000", true, 1000},
+		{"5ms", true, 5000000},
+		{"2m", true, 120000000000ull},
+		{"7UL", true, 7},
+		{"0x", false, 0},
+		{"1e", false, 0},
+		{"09", false, 0},
+		{"12zz", false, 0},
+		{"99999999999999999999", false, 0},
+		{"1e30", false, 0},
+		{"", false, 0},
+		{"18446744073709551615", true, UINT64_MAX},
+		{"99999999999h", false, 0},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t value = 0;
+		bool good = lexer_number(cases[i].text, strlen(cases[i].text), &value);
+
+		ok(good == cases[i].ok && value == cases[i].value, "the number \"%s\"", cases[i].text);
+	}
+}
+
+struct compiled {
+	struct arena arena;
+	struct report report;
+	struct compiler c;
+};
+
+/* Parses and checks; the number of errors. */
+static unsigned int compile(struct compiled *ret, const char *source)
+{
+	static const struct compile_options options = {};
+	static const struct parser_options parser = {};
+
+	*ret = (struct compiled){};
+	report_init(&ret->report, &ret->arena, "test", source, strlen(source));
+	compiler_init(&ret->c, &ret->arena, &ret->report, &options);
+	bpftrace_parse(&ret->report, &parser, &ret->c.types, &ret->c.script);
+	if (!ret->report.errors)
+		compiler_settings(&ret->c);
+	if (!ret->report.errors)
+		compiler_expand(&ret->c);
+	if (!ret->report.errors)
+		check_all(&ret->c);
+	return ret->report.errors;
+}
+
+static void release(struct compiled *compiled)
+{
+	compiler_deinit(&compiled->c);
+	report_deinit(&compiled->report);
+	arena_deinit(&compiled->arena);
+}
+
+static void test_diagnostic(void)
+{
+	struct compiled compiled;
+
+	ok(compile(&compiled, "begin {\n  $a = 1;\n  $a = \"x\";\n}") == 1, "one error");
+	ok(compiled.report.complaints.count == 1 && !strcmp(compiled.report.complaints.at[0].tag, "type.mismatch"),
+	   "it has its tag");
+	ok(compiled.report.complaints.count == 1 && compiled.report.complaints.at[0].span.begin == 25 &&
+		   compiled.report.complaints.at[0].span.end == 28,
+	   "and points at the value");
+	release(&compiled);
+}
+
+static void test_layout(void)
+{
+	struct compiled compiled;
+	const struct type *type;
+	struct type_field field;
+
+	/* As gcc lays it out on x86-64. */
+	ok(!compile(&compiled,
+		    "struct A { char a; int b; unsigned c:3, d:30; long e; union { short f; char g[3]; }; } begin { }"),
+	   "a struct is parsed");
+	type = types_find(&compiled.c.types, "struct A");
+	ok(type && type->size == 32, "its size");
+	ok(type && types_field(&compiled.c.types, type, "b", &field) && field.offset == 4, "padding");
+	ok(type && types_field(&compiled.c.types, type, "c", &field) && field.offset == 8 && field.bit_size == 3,
+	   "a bit field");
+	ok(type && types_field(&compiled.c.types, type, "d", &field) && field.offset == 12 && field.bit_offset == 0,
+	   "one that does not fit the unit");
+	ok(type && types_field(&compiled.c.types, type, "e", &field) && field.offset == 16, "alignment of 8");
+	ok(type && types_field(&compiled.c.types, type, "g", &field) && field.offset == 24,
+	   "an anonymous member's member");
+	release(&compiled);
+}
+
+static void test_types(void)
+{
+	struct arena arena = {};
+	const struct type *pair[2], *joined;
+
+	ok(type_join(&arena, &type_int32, &type_int8) == &type_int32, "the larger integer");
+	ok(type_join(&arena, &type_uint32, &type_int32) == &type_int64, "mixed signs grow");
+	ok(type_join(&arena, &type_uint64, &type_literal) == &type_uint64, "a literal adapts");
+	ok(!type_join(&arena, &type_int64, type_string(&arena, 8)), "no number is a string");
+	pair[0] = &type_int8;
+	pair[1] = type_string(&arena, 3);
+	joined = type_tuple(&arena, pair, NULL, 2);
+	pair[1] = type_string(&arena, 20);
+	joined = type_join(&arena, joined, type_tuple(&arena, pair, NULL, 2));
+	ok(joined && joined->size == 25 && joined->fields[1].offset == 1, "tuples join element by element");
+	arena_deinit(&arena);
+}
+
+static void test_usdt(void)
+{
+	struct usdt_argument argument;
+
+	ok(usdt_argument_parse("-4@%eax 8@-8(%rbp) 4@$-5 8@16(%rax,%rcx,8)", 0, &argument) && argument.is_signed &&
+		   argument.size == 4 && argument.kind == USDT_REGISTER && argument.register_offset == 80,
+	   "a register");
+	ok(usdt_argument_parse("-4@%eax 8@-8(%rbp)", 1, &argument) && argument.kind == USDT_MEMORY &&
+		   argument.value == -8 && argument.register_offset == 32,
+	   "memory");
+	ok(usdt_argument_parse("-4@$-5", 0, &argument) && argument.kind == USDT_CONSTANT && argument.value == -5,
+	   "a constant");
+	ok(usdt_argument_parse("4@$-5", 0, &argument) && argument.value == 0xfffffffb, "a constant without a sign");
+	ok(usdt_argument_parse("8@16(%rax,%rcx,8)", 0, &argument) && argument.has_index && argument.scale == 8 &&
+		   argument.index_offset == 88,
+	   "an index");
+	ok(!usdt_argument_parse("4@%eax", 1, &argument), "one that is not there");
+	ok(!usdt_argument_parse("4@%zzz", 0, &argument), "no register of this machine");
+	ok(!usdt_argument_parse("3@%eax", 0, &argument), "no size");
+	ok(!usdt_argument_parse("8@-8(%rbp", 0, &argument), "a bracket that is not closed");
+}
+
+static void test_formats(void)
+{
+	struct conversion conversion;
+
+	ok(format_next("100%% %-5.3lld x", &conversion) && conversion.letter == 'd' && conversion.left &&
+		   conversion.width == 5 && conversion.precision == 3 && conversion.bytes == 8,
+	   "flags, width, precision, length");
+	ok(format_next("%rx", &conversion) && conversion.letter == 'r' && conversion.variant == 'x', "bytes as digits");
+	ok(format_next("%hhu", &conversion) && conversion.bytes == 1, "one byte");
+	ok(format_next("%q", &conversion) && !conversion.letter, "a letter that is none");
+	ok(format_next("%", &conversion) && !conversion.letter, "a lone sign");
+	ok(!format_next("none", &conversion), "none");
+}
+
+/* Control never runs into what the verifier refuses: unreachable instructions. */
+static void test_code(void)
+{
+	struct code code = {};
+	label end = code_label(&code), unused = code_label(&code);
+
+	code_imm(&code, R0, 1);
+	code_jump(&code, end);
+	code_imm(&code, R0, 2);
+	code_bind(&code, unused);
+	code_imm(&code, R0, 3);
+	code_bind(&code, end);
+	code_exit(&code);
+	ok(code_finish(&code) && code.insns.count == 3, "dead code is left out");
+	ok(code.insns.count == 3 && code.insns.at[1].off == 0, "jumps find their labels");
+	code_deinit(&code);
+}
+
+static void test_programs(void)
+{
+	static const char *const sources[] = {
+		"begin { $i = 0; while ($i < 5) { $i++; if ($i == 3) { break; } } exit(); }",
+		"interval:s:1 { @[comm, pid] = count(); for ($kv : @) { print($kv.0.1); } }",
+		"profile:hz:99 { @[ustack, kstack(3)] = hist(rand); print(len(pystack)); }",
+		"begin { for ($i : 0..3) { for ($j : 0..3) { if ($i == $j) { return; } } } }",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
+		struct compiled compiled;
+		struct gen gen = {};
+		bool good = !compile(&compiled, sources[i]) && gen_all(&gen, &compiled.c);
+
+		ok(good && gen.functions.count > 0, "instructions for: %s", sources[i]);
+		gen_deinit(&gen);
+		release(&compiled);
+	}
+}
+
+static void test_patterns(void)
+{
+	ok(provider_matches("sys_enter_*", "sys_enter_open") && !provider_matches("sys_enter_?", "sys_enter_open"),
+	   "wildcards");
+	ok(provider_find("t") == &provider_tracepoint && provider_find("BEGIN") == &provider_begin &&
+		   !provider_find("zz"),
+	   "aliases");
+}
+
+int main(void)
+{
+	test_numbers();
+	test_diagnostic();
+	test_layout();
+	test_types();
+	test_usdt();
+	test_formats();
+	test_code();
+	test_programs();
+	test_patterns();
+	return tap_done();
+}

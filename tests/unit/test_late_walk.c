@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Snapshots finished on the host. The tables lie in memfds in place of BPF maps, so no root is needed. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "abi/loss.h"
+#include "kernel/late_walk.h"
+#include "tap.h"
+
+#define PAGE  4096ull
+#define STACK 0x7ff000000000ull
+#define TEXT  0x400000ull
+#define RET   NATIVE_RETURN_ADDRESS
+
+static int memory(uint64_t size)
+{
+	int fd = memfd_create("map", MFD_CLOEXEC);
+
+	return fd >= 0 && ftruncate(fd, (off_t)size) ? -1 : fd;
+}
+
+struct late_test {
+	struct tables *tables;
+	struct late_walker *walker;
+	struct mapping_entry mappings[2]; /* of two pages of text: frames of 16 bytes; the outermost frame */
+	struct snapshot_event snapshot;
+	uint64_t stack[SNAPSHOT_PAGES * PAGE / 8];
+};
+
+/* A file of one page of text with one rule throughout, mapped at `start`. */
+static void add_file(struct late_test *t, int index, uint64_t start, struct unwind_rule rule)
+{
+	struct unwind_row row = {};
+	struct unwind_table table = {
+		.base = 0, .end = PAGE, .rows = &row, .row_count = 1, .rules = &rule, .rule_count = 1};
+	struct tables_run run = {};
+	struct diag diag = {};
+
+	is_int(tables_add(t->tables, &table, &run, &diag), 0, "file %d", index);
+	t->mappings[index] = (struct mapping_entry){.start = start,
+						    .end = start + PAGE,
+						    .bias = start,
+						    .page_first = run.page_first,
+						    .page_count = run.page_count,
+						    .kind = MAPPING_TABLE};
+}
+
+static struct late_stack walk(struct late_test *t, uint64_t sp)
+{
+	t->snapshot.registers[7] = sp;
+	t->snapshot.pc = TEXT + 1;
+	return late_walk(t->walker, t->mappings, 2, 0, &t->snapshot, (const uint8_t *)t->stack);
+}
+
+/* The slot that a frame of 16 bytes at `sp` has for its return address. */
+static uint64_t *slot(struct late_test *t, uint64_t sp)
+{
+	return &t->stack[(sp + 8 - STACK) / 8];
+}
+
+static void test_walks(struct late_test *t)
+{
+	uint64_t sp = STACK + 0x100, id;
+	struct late_stack stack;
+
+	t->snapshot.stack_start = STACK;
+	t->snapshot.stack_size = 4 * PAGE;
+	t->snapshot.pages = 0xf;
+	t->snapshot.cookie = 77;
+	*slot(t, sp) = TEXT + 0x20;
+	*slot(t, sp + 16) = TEXT + PAGE + 5;
+	stack = walk(t, sp);
+	ok(stack.count == 3 && stack.loss == LOSS_NONE && stack.frames[0] == TEXT + 1 &&
+		   stack.frames[1] == (RET | (TEXT + 0x20)) && stack.frames[2] == (RET | (TEXT + PAGE + 5)),
+	   "three frames");
+	id = stack.id;
+	is_int(walk(t, sp).id, id, "the same again has the same id");
+	t->snapshot.cookie = 78;
+	ok(walk(t, sp).id != id, "in another process it has another");
+	/* The same address with other mappings: nothing may be remembered. */
+	t->mappings[0].page_first = t->mappings[1].page_first;
+	is_int(walk(t, sp).count, 1, "other mappings, other rules");
+	t->mappings[0].page_first = 0;
+
+	*slot(t, STACK + PAGE - 16) = TEXT + 0x20; /* the last slot of the first page */
+	*slot(t, STACK + PAGE) = TEXT + PAGE + 5;
+	is_int(walk(t, STACK + PAGE - 16).loss, LOSS_NONE, "from page to page");
+	t->snapshot.pages = 0xd;
+	stack = walk(t, STACK + PAGE - 16);
+	ok(stack.loss == LOSS_STACK_READ && stack.count == 2, "into a page that was not readable");
+	t->snapshot.pages = 0xf;
+	*slot(t, STACK + 4 * PAGE - 16) = TEXT + 0x20;
+	stack = walk(t, STACK + 4 * PAGE - 16);
+	ok(stack.loss == LOSS_STACK_READ && stack.count == 2, "off the end of the copy");
+	is_int(walk(t, STACK - 32).loss, LOSS_STACK_READ, "below its start");
+	is_int(walk(t, UINT64_MAX - 8).count, 1, "at the end of all addresses");
+	t->snapshot.stack_size = 0;
+	t->snapshot.pages = 0;
+	is_int(walk(t, sp).loss, LOSS_STACK_READ, "no copy at all");
+	t->snapshot.stack_size = SNAPSHOT_PAGES * PAGE;
+	t->snapshot.pages = UINT64_MAX;
+	*slot(t, STACK + SNAPSHOT_PAGES * PAGE - 16) = TEXT + PAGE + 5;
+	is_int(walk(t, STACK + SNAPSHOT_PAGES * PAGE - 16).loss, LOSS_NONE, "the last word of the largest copy");
+}
+
+int main(void)
+{
+	struct tables_maps maps = {.mappings = memory(MAPPINGS_MAX * sizeof(struct mapping_entry)),
+				   .pages = memory(UNWIND_PAGES_MAX * sizeof(uint64_t)),
+				   .rules = memory(UNWIND_RULES_MAX * sizeof(struct unwind_rule)),
+				   .slabs = -1,
+				   .processes = -1};
+	struct late_test *t = calloc(1, sizeof(*t));
+	struct diag diag = {};
+
+	if (!ok(t && !tables_create(&maps, &t->tables, &diag), "tables in memfds: %s", diag.text))
+		return tap_done();
+	t->walker = late_walker_create(t->tables);
+	add_file(t, 0, TEXT, (struct unwind_rule){.kind = UNWIND_SP, .cfa_offset = 16});
+	add_file(t, 1, TEXT + PAGE, (struct unwind_rule){.kind = UNWIND_END});
+	test_walks(t);
+	late_walker_destroy(t->walker);
+	tables_destroy(t->tables);
+	close(maps.mappings);
+	close(maps.pages);
+	close(maps.rules);
+	free(t);
+	return tap_done();
+}

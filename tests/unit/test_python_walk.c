@@ -1,0 +1,873 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The Python walker (src/bpf/python.h, code.h), compiled for the host, on interpreters of every layout made by hand. */
+#include "fake_python.h"
+#include "tap.h"
+
+static const struct py_layout *layout_of(int version)
+{
+	size_t i;
+
+	for (i = 0; i < FAKE_LAYOUTS; i++)
+		if (fake_layouts[i].version == version)
+			return &fake_layouts[i];
+	abort();
+}
+
+static const struct python_frame *frames_of(const struct fake_python *fake)
+{
+	return fake->s->python_stack.frames;
+}
+
+/* The walk could not read what it needed, or, where that may be a loop that is not linked yet, is in doubt. */
+static bool unreadable(const struct fake_python *fake)
+{
+	return fake->s->python.loss == LOSS_PY_READ ||
+	       (fake->layout.cframe_current != PY_NO_OFFSET && fake->s->python.doubt);
+}
+
+static const char *text_of(const struct fake_python *fake, int slot)
+{
+	static char text[CODE_STRING_MAX + 1];
+	const struct code_event *event = &fake->s->code.header;
+	const struct code_string *string = slot == 0 ? &event->name : slot == 1 ? &event->qualname : &event->filename;
+
+	memcpy(text, event->text[slot], string->bytes);
+	text[string->bytes] = '\0';
+	return text;
+}
+
+/*
+ * Five frames in two runs of the interpreter loop, (f0 f1) (f2 f3 f4), youngest first; f3 is a generator's, whose frame
+ * lies on the heap. Where the version has shims, they lie on the C stack.
+ */
+static void test_layout(const struct py_layout *layout, const char *name)
+{
+	struct fake_python *fake = fake_python_create(layout);
+	bool pointer = layout->lasti == PY_LASTI_POINTER, shims = layout->entry == PY_ENTRY_SHIM, right = true;
+	__u64 at[5], code[5], shim[2] = {FAKE_C_STACK + 0x1000, FAKE_C_STACK + 0x9000}, tstate;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		at[i] = pointer && i != 3 ? FAKE_DATA_STACK + 0x1800 - 0x78ull * i : fake_alloc(fake, 0x200);
+		code[i] = fake_code(fake, i == 2 ? "two" : "other", 10 + i, 100 + i);
+	}
+	for (i = 0; i < 5; i++) {
+		bool entry = layout->entry == PY_ENTRY_EVERY || i == 1 || i == 4;
+		__u64 back = i < 4 ? at[i + 1] : 0;
+
+		if (entry && shims) {
+			fake_shim(fake, shim[i == 4], back);
+			back = shim[i == 4];
+		}
+		fake_frame(fake, at[i], code[i], back, i == 0 ? -2 : 20 * i, entry);
+	}
+	tstate = fake_running(fake, at[0]);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.loss, LOSS_NONE, "%s: complete", name);
+	is_int(fake->s->python.count, 5, "%s: five frames", name);
+	is_int(fake->s->python.tstate, tstate, "%s: the thread state", name);
+	for (i = 0; i < 5; i++) {
+		bool entry = layout->entry == PY_ENTRY_EVERY || i == 1 || i == 4;
+		int lasti = i == 0 ? (layout->lasti == PY_LASTI_UNITS ? -4 : -2) : 20 * i;
+
+		right &= frames_of(fake)[i].flags == (entry ? PYTHON_FRAME_ENTRY : 0u);
+		right &= frames_of(fake)[i].lasti == lasti;
+		right &= frames_of(fake)[i].code && frames_of(fake)[i].code == fake->sent[i];
+	}
+	ok(right, "%s: their codes, instructions and entries", name);
+	is_int(fake->sent_count, 5, "%s: each code object was sent once", name);
+	ok(fake->s->code.header.firstlineno == 14 && fake->s->code.header.version == layout->version &&
+		   fake->s->code.header.tgid == 4711 && fake->s->code.header.address == code[4],
+	   "%s: the facts of a code object", name);
+	is_str(text_of(fake, 0), "other", "%s: its name", name);
+	is_str(text_of(fake, 1), layout->code_qualname == PY_NO_OFFSET ? "" : "other", "%s: its qualified name", name);
+	is_str(text_of(fake, 2), "/usr/lib/fake.py", "%s: its file", name);
+	ok(fake->s->code.header.table_size == 5 && !memcmp(fake->s->code.table, "other", 5), "%s: its lines", name);
+	fake_python_walk(fake, tstate);
+	ok(fake->sent_count == 5 && fake->s->python.count == 5, "%s: and no second time", name);
+	fake_python_destroy(fake);
+}
+
+/* Free-threaded 3.14: the instruction pointer may point into the thread's own copy of the bytecode. */
+static void test_own_bytecode(void)
+{
+	struct fake_python *fake = fake_python_create(&fake_layouts[FAKE_LAYOUTS - 1]);
+	__u64 code = fake_code(fake, "f", 1, 1), copies = fake_alloc(fake, 64), at = FAKE_DATA_STACK;
+
+	fake_put64(&fake->memory, code + fake->layout.code_tlbc, copies);
+	fake_put64(&fake->memory, copies, 3);
+	fake_put64(&fake->memory, copies + 8 + 16, 0x30000000);
+	fake_frame(fake, at, code, fake_root(fake), 0, true);
+	fake_put(&fake->memory, at + fake->layout.frame_tlbc_index, 2, 4);
+	fake_put64(&fake->memory, at + fake->layout.frame_lasti, 0x30000000 + 24);
+	fake_running(fake, at);
+	fake_python_walk(fake, 0);
+	is_int(frames_of(fake)[0].lasti, 24, "an instruction of the thread's own bytecode");
+	fake_put64(&fake->memory, code + fake->layout.code_tlbc, 0xdead0000);
+	fake_put64(&fake->memory, at + fake->layout.frame_lasti, code + fake->layout.code_bytecode + 6);
+	fake_python_walk(fake, 0);
+	is_int(frames_of(fake)[0].lasti, 6, "which cannot be read");
+	fake_python_destroy(fake);
+}
+
+static void test_threads(void)
+{
+	struct fake_python *fake = fake_python_create(layout_of(0x030c));
+	__u64 code = fake_code(fake, "f", 1, 1), interp[3], tstate[3][4], other;
+	int i, k;
+
+	fake_frame(fake, FAKE_DATA_STACK, code, fake_root(fake), 2, true);
+	for (i = 0; i < 3; i++) {
+		interp[i] = fake_interpreter(fake);
+		for (k = 0; k < 4; k++)
+			tstate[i][k] = fake_tstate(fake, interp[i], 1000 + 10 * i + k, 0);
+	}
+	fake_python_walk(fake, 0);
+	ok(!fake->s->python.tstate && !fake->s->python.count, "a thread without a thread state");
+	for (i = 0; i < 3; i++) {
+		for (k = 0; k < 4; k++) {
+			__u64 id = tstate[i][k] + fake->layout.tstate_thread_id;
+
+			fake_put64(&fake->memory, id, FAKE_THREAD);
+			fake_set_frame(fake, tstate[i][k], FAKE_DATA_STACK);
+			fake_python_walk(fake, 0);
+			ok(fake->s->python.tstate == tstate[i][k] && fake->s->python.count == 1,
+			   "interpreter %d, thread state %d", i, k);
+			fake_put64(&fake->memory, id, 1000 + 10 * i + k);
+		}
+	}
+	fake_put64(&fake->memory, tstate[1][1] + fake->layout.tstate_thread_id, FAKE_THREAD);
+	fake_python_walk(fake, tstate[1][1]);
+	ok(fake->s->python.tstate == tstate[1][1] && fake->memory.reads < 10, "the cached thread state");
+	fake_python_walk(fake, tstate[0][1]);
+	is_int(fake->s->python.tstate, tstate[1][1], "a cached one that is another thread's now");
+	fake_python_walk(fake, 0xdead0000);
+	is_int(fake->s->python.tstate, tstate[1][1], "a cached one that is gone");
+	other = fake_alloc(fake, 512);
+	fake_put64(&fake->memory, other + fake->layout.tstate_thread_id, FAKE_THREAD);
+	fake_put64(&fake->memory, other + fake->layout.tstate_frame, 0xdead0000);
+	fake_python_walk(fake, other);
+	is_int(fake->s->python.tstate, tstate[1][1], "one whose _PyCFrame is gone");
+	/* Freed, with the thread's id still in it, and without frames: PyGILState_Release and Ensure in a thread of C.
+	 */
+	other = fake_alloc(fake, 512);
+	fake_put64(&fake->memory, other + fake->layout.tstate_thread_id, FAKE_THREAD);
+	fake_python_walk(fake, other);
+	ok(fake->s->python.tstate == tstate[1][1] && fake->s->python.count == 1,
+	   "a cached one that was freed does not hide the new one");
+	fake_set_frame(fake, tstate[1][1], 0);
+	fake_python_walk(fake, tstate[1][1]);
+	ok(fake->s->python.tstate == tstate[1][1] && !fake->s->python.count && fake->s->python.loss == LOSS_NONE,
+	   "a thread that runs no Python now");
+	fake_put64(&fake->memory, interp[0] + fake->layout.interp_next, interp[2]);
+	fake_put64(&fake->memory, tstate[1][1] + fake->layout.tstate_thread_id, 5);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.tstate, 0, "a ring of interpreters ends");
+	fake_put64(&fake->memory, tstate[2][0] + fake->layout.tstate_next, 0xdead0000);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.tstate, 0, "an unreadable thread state ends the search");
+	fake_put64(&fake->memory, fake->head, 0xdead0000);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.tstate, 0, "an unreadable interpreter, too");
+	fake->process.interp_head = 0xdead0000;
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.tstate, 0, "no interpreter list");
+	fake_python_destroy(fake);
+
+	fake = fake_python_create(layout_of(0x0306));
+	other = fake_tstate(fake, fake_interpreter(fake), 1, 0);
+	fake_frame(fake, fake_alloc(fake, 512), fake_code(fake, "f", 1, 1), 0, 2, true);
+	fake->process = (struct py_process){.current_tstate = FAKE_HEAP + 0x1000};
+	fake->heap = FAKE_HEAP + 0x10000;
+	fake_put64(&fake->memory, FAKE_HEAP + 0x1000, other);
+	fake_put64(&fake->memory, other + fake->layout.tstate_thread_id, FAKE_THREAD);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.tstate, other, "3.6 without a list: through the current thread state");
+	fake_put64(&fake->memory, FAKE_HEAP + 0x1000, 0);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.tstate, 0, "which is NULL while the GIL is free");
+	fake_python_destroy(fake);
+}
+
+/* Structures at the very edge of what can be read. */
+static void test_edges(const struct py_layout *layout, const char *name)
+{
+	const __u64 page = 0x50000000;
+	struct fake_python *fake = fake_python_create(layout);
+	__u64 interp = fake_interpreter(fake), code = fake_code(fake, "f", 1, 1), tstate, at;
+	bool doubtful = layout->cframe_current != PY_NO_OFFSET && layout->entry == PY_ENTRY_SHIM;
+	__u32 size = 0, i;
+	const __u32 ends[] = {layout->frame_code + 8u, layout->frame_back + 8u, layout->frame_lasti + 8u,
+			      layout->entry == PY_ENTRY_EVERY ? 0 : layout->frame_entry + 1u,
+			      layout->frame_tlbc_index == PY_NO_OFFSET ? 0 : layout->frame_tlbc_index + 4u};
+
+	for (i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		size = ends[i] > size ? ends[i] : size;
+	size = (size + 7) & ~7u;
+	fake_map(&fake->memory, page, 0x1000);
+	fake_frame(fake, page, code, fake_root(fake), 2, true);
+	tstate = fake_tstate(fake, interp, FAKE_THREAD, page);
+	fake_python_walk(fake, tstate);
+	ok(fake->s->python.loss == LOSS_NONE && fake->s->python.count == 1, "%s: a frame at the start of memory", name);
+	is_int(fake->memory.failed, 0, "%s: nothing below it is tried", name);
+	at = page + 0x1000 - size;
+	fake_frame(fake, at, code, page, 2, layout->entry != PY_ENTRY_FLAG);
+	fake_set_frame(fake, tstate, at);
+	fake_python_walk(fake, tstate);
+	ok(fake->s->python.loss == LOSS_NONE && fake->s->python.count == 2, "%s: a small frame at its end", name);
+	fake_frame(fake, at, code, 0xdead0000, 2, true);
+	fake_set_frame(fake, tstate, at);
+	fake_python_walk(fake, tstate);
+	is_int(fake->s->python.count, doubtful ? 0 : 1, "%s: an older frame that is gone", name);
+	ok(unreadable(fake), "%s: and is not passed over in silence", name);
+	fake_set_frame(fake, tstate, at + 4);
+	fake_python_walk(fake, tstate);
+	is_int(fake->s->python.count, 0, "%s: a frame at an odd address", name);
+	is_int(fake->s->python.loss, layout->cframe_current == PY_NO_OFFSET ? LOSS_PY_READ : LOSS_NONE,
+	       "%s: which only a loop that is not linked can have", name);
+	fake_set_frame(fake, tstate, page);
+
+	/* A thread state is shorter than what a page may hold. */
+	size = (layout->tstate_frame > layout->tstate_thread_id ? layout->tstate_frame : layout->tstate_thread_id) + 8u;
+	if (layout->tstate_stack_top != PY_NO_OFFSET)
+		size = layout->tstate_stack_top + 16u;
+	memcpy(fake_bytes(&fake->memory, page + 0x1000 - size, size), fake_bytes(&fake->memory, tstate, size), size);
+	fake_put64(&fake->memory, interp + layout->interp_threads, page + 0x1000 - size);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.tstate == page + 0x1000 - size && fake->s->python.count == 1,
+	   "%s: a thread state at the end of memory", name);
+	fake_python_destroy(fake);
+}
+
+static void test_loops(void)
+{
+	struct fake_python *fake = fake_python_create(layout_of(0x030c));
+	__u64 code = fake_code(fake, "f", 1, 1), a = FAKE_DATA_STACK + 0x1000, b = a + 0x100, tstate;
+
+	tstate = fake_running(fake, a);
+	fake_frame(fake, a, code, a, 0, false);
+	fake_python_walk(fake, tstate);
+	is_int(fake->s->python.loss, LOSS_NO_PROGRESS, "a frame that is its own caller");
+	fake_frame(fake, a, code, b, 0, false);
+	fake_frame(fake, b, code, a, 0, false);
+	fake_python_walk(fake, tstate);
+	ok(fake->s->python.loss == LOSS_PYTHON_DEPTH && fake->s->python.count == PYTHON_FRAMES_MAX,
+	   "two that call each other");
+	ok(fake->memory.reads < 40, "are read %" PRIu64 " times", fake->memory.reads);
+	fake_shim(fake, a, b);
+	fake_shim(fake, b, a);
+	fake_set_frame(fake, tstate, a);
+	fake_python_walk(fake, tstate);
+	ok(fake->s->python.loss == LOSS_PYTHON_DEPTH && fake->s->python.count == PYTHON_FRAMES_MAX,
+	   "two shims: loops without frames");
+	fake_python_destroy(fake);
+}
+
+/* Loops that have no frame yet, or none any more: at the youngest end, in the middle, at the oldest. */
+static void test_empty_loops(int version)
+{
+	struct fake_python *fake = fake_python_create(layout_of(version));
+	const __u32 empty = PYTHON_FRAME_ENTRY | PYTHON_FRAME_EMPTY,
+		    flags[] = {empty, 0, PYTHON_FRAME_ENTRY, empty, PYTHON_FRAME_ENTRY, empty};
+	__u64 code = fake_code(fake, "f", 1, 1), shims = FAKE_C_STACK + 0x1000, frames = FAKE_DATA_STACK, hash;
+	int i, wrong = 0;
+
+	fake_shim(fake, shims + 0x800, 0);
+	fake_shim(fake, shims + 0x600, shims + 0x800);
+	fake_frame(fake, frames, code, shims + 0x600, 2, true);
+	fake_shim(fake, shims + 0x400, frames);
+	fake_shim(fake, shims + 0x200, shims + 0x400);
+	fake_frame(fake, frames + 0x100, code, shims + 0x200, 4, true);
+	fake_frame(fake, frames + 0x200, code, frames + 0x100, 6, false);
+	fake_shim(fake, shims, frames + 0x200);
+	fake_running(fake, shims);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.count, 6, "3.%d: three frames, three loops without", version & 0xff);
+	for (i = 0; i < 6; i++) {
+		wrong += frames_of(fake)[i].flags != flags[i];
+		wrong += !frames_of(fake)[i].code != (flags[i] == empty);
+	}
+	is_int(wrong, 0, "3.%d: in their places", version & 0xff);
+	hash = fake->s->python.hash;
+	fake_set_frame(fake, fake->s->python.tstate, frames + 0x200);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 5 && fake->s->python.hash != hash, "3.%d: which make another stack",
+	   version & 0xff);
+	fake_python_destroy(fake);
+}
+
+/* 3.11 and 3.12: the newest _PyCFrame before its current_frame is set, and with what was left there. */
+static void test_unlinked(int version)
+{
+	struct fake_python *fake = fake_python_create(layout_of(version));
+	bool shims = fake->layout.entry == PY_ENTRY_SHIM;
+	__u64 code = fake_code(fake, "f", 1, 1), root = fake_root(fake), at = FAKE_DATA_STACK, past, tstate, shim,
+	      older;
+	int v = version & 0xff;
+
+	fake_frame(fake, at, code, root, 2, true);
+	fake_frame(fake, at + 0x100, code, at, 4, false);
+	tstate = fake_running(fake, at + 0x100);
+	older = fake_get64(fake, tstate + fake->layout.tstate_frame);
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, fake_cframe(fake, 0xdead0000, older));
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE && fake->s->python.doubt,
+	   "3.%d: nonsense is left there", v);
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, fake_cframe(fake, 0, older));
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.loss == LOSS_NONE && fake->s->python.count == 2 && !fake->s->python.doubt,
+	   "3.%d: nothing is left there", v);
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame,
+		   fake_cframe(fake, at + 0x700, fake_cframe(fake, at + 0x800, 0)));
+	fake_frame(fake, at + 0x700, code, at, 8, false);
+	fake_frame(fake, at + 0x800, code, 0, 8, false);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.loss == LOSS_PY_READ && !fake->s->python.count, "3.%d: nor is the one below said", v);
+
+	/* A frame of a call that is over: complete, but somebody else called it. */
+	past = at + 0x400;
+	shim = FAKE_C_STACK + 0x2000;
+	if (shims)
+		fake_shim(fake, shim, at);
+	fake_frame(fake, past, code, shims ? shim : at, 6, true);
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, fake_cframe(fake, past, older));
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE && frames_of(fake)[0].lasti == 4,
+	   "3.%d: a frame of the past that another one called", v);
+
+	/* Called by the same frame, but popped. */
+	if (shims)
+		fake_shim(fake, shim, at + 0x100);
+	fake_frame(fake, past, code, shims ? shim : at + 0x100, 6, true);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 3 && frames_of(fake)[0].lasti == 6, "3.%d: one of the present", v);
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_stack_top, past);
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_stack_top + 8, past + 0x1000);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.loss == LOSS_NONE && frames_of(fake)[shims].lasti == 4, "3.%d: one that was popped", v);
+	is_int(fake->s->python.count, 2 + shims, "3.%d: its loop has none", v);
+	fake_python_destroy(fake);
+}
+
+/* Up to 3.10: throw() into a generator that waits for another one. Its frame is current, and in no loop. */
+static void test_throw_before_311(int version)
+{
+	struct fake_python *fake = fake_python_create(layout_of(version));
+	__u64 code = fake_code(fake, "f", 1, 1), main = fake_alloc(fake, 0x200), waiting = fake_alloc(fake, 0x200),
+	      inner = fake_alloc(fake, 0x200), tstate;
+
+	fake_frame(fake, main, code, 0, 2, true);
+	fake_frame(fake, waiting, code, main, 4, false);
+	fake_frame(fake, inner, code, waiting, 6, true);
+	tstate = fake_running(fake, inner);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 3 && fake->s->python.loss == LOSS_NONE && frames_of(fake)[0].flags &&
+		   !frames_of(fake)[1].flags && frames_of(fake)[2].flags,
+	   "3.%d, throw(): the waiting generator's frame has no loop", version & 0xff);
+	fake_put(&fake->memory, tstate + fake->layout.tstate_tracing, 1, 4);
+	fake_python_walk(fake, 0);
+	ok(frames_of(fake)[1].flags, "3.%d: a frame that is being traced does", version & 0xff);
+	fake_put(&fake->memory, tstate + fake->layout.tstate_tracing, 0, 4);
+	fake_stack(fake, inner, false);
+	fake_stack(fake, waiting, true);
+	fake_python_walk(fake, 0);
+	ok(frames_of(fake)[0].flags && frames_of(fake)[1].flags, "3.%d: and one about to enter", version & 0xff);
+	/* 3.9 does not say who threw. */
+	fake_frame(fake, waiting, code, 0, 4, false);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.loss == LOSS_PY_UNLINKED && fake->s->python.count == 2,
+	   "3.%d: a chain that ends there is cut", version & 0xff);
+	fake_python_destroy(fake);
+}
+
+/* 3.11: throw() into a generator that waits for another one. Its frame is current, its flag is from before. */
+static void test_throw(void)
+{
+	struct fake_python *fake = fake_python_create(layout_of(0x030b));
+	__u64 code = fake_code(fake, "f", 1, 1), main = FAKE_DATA_STACK, waiting = fake_alloc(fake, 0x100),
+	      inner = fake_alloc(fake, 0x100), tstate, cframe;
+
+	fake_frame(fake, main, code, 0, 2, true);
+	fake_frame(fake, waiting, code, main, 4, true);
+	fake_frame(fake, inner, code, waiting, 6, true);
+	tstate = fake_running(fake, 0);
+	cframe = fake_cframe(fake, waiting, fake_cframe(fake, 0, 0));
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, cframe);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE && !frames_of(fake)[0].flags &&
+		   frames_of(fake)[1].flags == PYTHON_FRAME_ENTRY,
+	   "throw(): the waiting generator's frame has no loop");
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, fake_cframe(fake, inner, cframe));
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 3 && fake->s->python.loss == LOSS_NONE &&
+		   frames_of(fake)[0].flags == PYTHON_FRAME_ENTRY && !frames_of(fake)[1].flags &&
+		   frames_of(fake)[2].flags == PYTHON_FRAME_ENTRY,
+	   "throw(): nor when it is no more the youngest");
+	fake_python_destroy(fake);
+}
+
+/* A recursion: the code object is looked at once a sample; the depth limit. */
+static void test_recursion(int version)
+{
+	const struct py_layout *layout = layout_of(version);
+	struct fake_python *fake = fake_python_create(layout);
+	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, back = fake_root(fake), step = 0x80, per_page;
+	int i;
+
+	for (i = 0; i < PYTHON_FRAMES_MAX; i++, back = at, at += step)
+		fake_frame(fake, at, code, back, i & 0xfff, i == 0);
+	fake_running(fake, back);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.loss == LOSS_NONE && fake->s->python.count == PYTHON_FRAMES_MAX, "3.%d: the deepest stack",
+	   version & 0xff);
+	per_page = layout->lasti == PY_LASTI_POINTER ? PYTHON_WINDOW / step / 2 : 1;
+	ok(fake->memory.reads < PYTHON_FRAMES_MAX / per_page + 40, "3.%d: read %" PRIu64 " times", version & 0xff,
+	   fake->memory.reads);
+	is_int(fake->sent_count, 1, "3.%d: one code object", version & 0xff);
+	fake_frame(fake, at, code, back, 0, false);
+	fake_set_frame(fake, fake->s->python.tstate, at);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.loss == LOSS_PYTHON_DEPTH && fake->s->python.count == PYTHON_FRAMES_MAX &&
+		   frames_of(fake)[1].lasti == (((PYTHON_FRAMES_MAX - 1) & 0xfff) & (version == 0x030a ? ~1 : ~0)),
+	   "3.%d: one frame more", version & 0xff);
+	fake_python_destroy(fake);
+}
+
+/* Generators' frames lie far away; the window on the data stack stays where it is. */
+static void test_far_frames(void)
+{
+	struct fake_python *fake = fake_python_create(layout_of(0x030b));
+	__u64 code = fake_code(fake, "f", 1, 1), back = 0;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		__u64 at = i & 1 ? FAKE_DATA_STACK + 0x60ull * i : fake_alloc(fake, 0x80);
+
+		fake_frame(fake, at, code, back, i, i == 0);
+		back = at;
+	}
+	fake_running(fake, back);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.count, 100, "every other frame a generator's");
+	ok(fake->memory.reads < 100, "%" PRIu64 " reads", fake->memory.reads);
+	fake_python_destroy(fake);
+}
+
+static __u64 id_of(struct fake_python *fake)
+{
+	fake_python_walk(fake, 0);
+	return fake->s->python.count ? frames_of(fake)[0].code : 0;
+}
+
+/* What makes two code objects the same. */
+static void test_identity(const struct py_layout *layout, const char *name)
+{
+	struct fake_python *fake = fake_python_create(layout);
+	__u64 code = fake_code(fake, "f", 1, 7), id, table, copy, wrong = 0;
+	bool versions = layout->code_version != PY_NO_OFFSET;
+	__u32 i;
+
+	fake_frame(fake, FAKE_DATA_STACK, code, fake_root(fake), 2, true);
+	fake_running(fake, FAKE_DATA_STACK);
+	id = id_of(fake);
+	for (i = 0; i < layout->code_size / 8; i++) {
+		__u8 *word = fake_bytes(&fake->memory, code + 8 * i, 8);
+		bool table_word = i == layout->code_linetable / 8, stable = layout->code_stable >> i & 1;
+
+		if (table_word)
+			continue;
+		word[1] ^= 1;
+		wrong += (id_of(fake) != id) != stable;
+		word[1] ^= 1;
+	}
+	is_int(wrong, 0, "%s: the words that tell a code object", name);
+	copy = fake_alloc(fake, layout->code_size);
+	memcpy(fake_bytes(&fake->memory, copy, layout->code_size), fake_bytes(&fake->memory, code, layout->code_size),
+	       layout->code_size);
+	fake_frame(fake, FAKE_DATA_STACK, copy, fake_root(fake), 2, true);
+	ok(id_of(fake) && id_of(fake) != id, "%s: its address", name);
+	fake_frame(fake, FAKE_DATA_STACK, code, fake_root(fake), 2, true);
+	memcpy(&table, fake_bytes(&fake->memory, code + layout->code_linetable, 8), 8);
+	fake_bytes(&fake->memory, table + layout->bytes_data, 1)[0] ^= 1;
+	ok((id_of(fake) != id) == !versions, "%s: its line table counts where it has no version", name);
+	fake_bytes(&fake->memory, table + layout->bytes_data, 1)[0] ^= 1;
+	fake_bytes(&fake->memory, table + layout->bytes_data + 1, 1)[0] ^= 1;
+	is_int(id_of(fake), id, "%s: what lies behind the table does not", name);
+	if (versions) {
+		fake_put(&fake->memory, code + layout->code_version, 0, 4);
+		id = id_of(fake);
+		fake_bytes(&fake->memory, table + layout->bytes_data, 1)[0] ^= 1;
+		ok(id_of(fake) != id, "%s: or where the version is 0", name);
+	}
+	fake_put64(&fake->memory, FAKE_DATA_STACK + layout->frame_code, 0xdead0000);
+	ok(!id_of(fake) && unreadable(fake), "%s: an unreadable code object", name);
+	fake_put64(&fake->memory, FAKE_DATA_STACK + layout->frame_code, code + 4);
+	ok(!id_of(fake) && unreadable(fake), "%s: one at an odd address", name);
+	fake_python_destroy(fake);
+}
+
+/* Line tables around the number of bytes that tell a code object, at the end of memory and not. */
+static void test_probe(void)
+{
+	static const __u32 sizes[] = {0, 1, 7, 8, 9, 255, 256, 257, 1000};
+	const __u64 page = 0x50000000;
+	struct fake_python *fake = fake_python_create(layout_of(0x030b));
+	const struct py_layout *layout = &fake->layout;
+	__u64 code = fake_code(fake, "f", 1, 0), same = 0, differs = 0, expected = 0;
+	size_t i;
+
+	fake_map(&fake->memory, page, 0x1000);
+	fake_frame(fake, FAKE_DATA_STACK, code, fake_root(fake), 2, true);
+	fake_running(fake, FAKE_DATA_STACK);
+	for (i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		__u64 at = (page + 0x1000 - layout->bytes_data - sizes[i]) & ~7ull, id;
+		__u8 *bytes = fake_bytes(&fake->memory, at, layout->bytes_data + sizes[i]) + layout->bytes_data;
+
+		fake_put64(&fake->memory, at + layout->bytes_size, sizes[i]);
+		fake_put64(&fake->memory, code + layout->code_linetable, at);
+		id = id_of(fake);
+		fake_map(&fake->memory, page + 0x1000, 0x1000);
+		memset(fake_bytes(&fake->memory, page + 0x1000, 0x1000), 0xaa, 0x1000);
+		same += id && id_of(fake) == id;
+		free(fake->memory.regions[--fake->memory.count].bytes);
+		if (sizes[i]) {
+			__u32 last = sizes[i] > PYTHON_TABLE_PROBE ? PYTHON_TABLE_PROBE - 1 : sizes[i] - 1;
+
+			bytes[last] ^= 0x80;
+			differs += id_of(fake) != id;
+			bytes[last] ^= 0x80;
+			expected++;
+		}
+	}
+	is_int(same, sizeof(sizes) / sizeof(*sizes), "a line table's end of memory does not change the id");
+	is_int(differs, expected, "its last byte, of the first %u, does", PYTHON_TABLE_PROBE);
+	fake_put64(&fake->memory, code + layout->code_linetable, 0xdead0000);
+	ok(!id_of(fake), "an unreadable line table");
+	fake_python_destroy(fake);
+}
+
+/* Gives the code object another name and takes a sample. */
+static const struct code_string *sample_name(struct fake_python *fake, __u64 code, __u64 string)
+{
+	fake_put64(&fake->memory, code + fake->layout.code_name, string);
+	fake_python_walk(fake, 0);
+	return &fake->s->code.header.name;
+}
+
+static void test_strings(const struct py_layout *layout, const char *name)
+{
+	struct fake_python *fake = fake_python_create(layout);
+	__u64 code = fake_code(fake, "f", 1, 1), string;
+	const struct code_event *event = &fake->s->code.header;
+	const struct code_string *got;
+	__u32 wide[3000], i;
+	__u16 half[300];
+	char long_name[301] = "";
+
+	fake_frame(fake, FAKE_DATA_STACK, code, fake_root(fake), 2, true);
+	fake_running(fake, FAKE_DATA_STACK);
+	memset(long_name, 'x', 300);
+	got = sample_name(fake, code, fake_ascii(fake, long_name));
+	ok(got->kind == 1 && got->length == 300 && !strcmp(text_of(fake, 0), long_name), "%s: 300 ASCII characters",
+	   name);
+	got = sample_name(fake, code, fake_string(fake, "\xe9\xff", 2, 1, false));
+	ok(got->kind == 1 && got->length == 2 && !strcmp(text_of(fake, 0), "\xe9\xff"), "%s: Latin-1", name);
+	for (i = 0; i < 300; i++)
+		half[i] = (__u16)(0x3b1 + i);
+	got = sample_name(fake, code, fake_string(fake, half, 300, 2, false));
+	ok(got->kind == 2 && got->length == 300 && got->bytes == 600 && !memcmp(event->text[0], half, 600),
+	   "%s: two bytes each", name);
+	for (i = 0; i < 3000; i++)
+		wide[i] = 0x1f600 + i;
+	got = sample_name(fake, code, fake_string(fake, wide, 3000, 4, false));
+	ok(got->kind == 4 && got->length == 3000 && got->bytes == CODE_STRING_MAX &&
+		   !memcmp(event->text[0], wide, CODE_STRING_MAX),
+	   "%s: four bytes each, and too many", name);
+	got = sample_name(fake, code, fake_ascii(fake, ""));
+	ok(got->kind == 1 && !got->length && !got->bytes, "%s: an empty name", name);
+	string = fake_ascii(fake, "name");
+	fake_put64(&fake->memory, string + layout->unicode_length, UINT64_MAX);
+	got = sample_name(fake, code, string);
+	ok(got->length == UINT32_MAX && got->bytes <= CODE_STRING_MAX, "%s: an absurd length", name);
+	string = fake_ascii(fake, "name");
+	fake_put(&fake->memory, string + layout->unicode_state, 5u << layout->unicode_kind_shift, 4);
+	ok(!sample_name(fake, code, string)->kind, "%s: a kind that does not exist", name);
+	string = fake_ascii(fake, "name");
+	fake_put(&fake->memory, string + layout->unicode_state, 1u << layout->unicode_kind_shift, 4);
+	ok(!sample_name(fake, code, string)->kind, "%s: characters that are elsewhere (not compact)", name);
+	fake_map(&fake->memory, 0x60000000, 0x1000);
+	string = fake_ascii(fake, "name");
+	memcpy(fake_bytes(&fake->memory, 0x60001000 - layout->unicode_ascii_data, layout->unicode_ascii_data),
+	       fake_bytes(&fake->memory, string, layout->unicode_ascii_data), layout->unicode_ascii_data);
+	got = sample_name(fake, code, 0x60001000 - layout->unicode_ascii_data);
+	ok(!got->kind && !got->bytes && got->length == 4, "%s: characters on an unreadable page", name);
+	got = sample_name(fake, code, 0xdead0000);
+	ok(!got->kind && !got->bytes && fake->s->python.count == 1, "%s: an unreadable name", name);
+	got = sample_name(fake, code, 0);
+	ok(!got->kind && !got->bytes && fake->s->python.count == 1, "%s: no name", name);
+	fake_python_destroy(fake);
+}
+
+static void test_tables(void)
+{
+	static const struct {
+		__u64 size;
+		__u32 said, copied;
+	} cases[] = {
+		{0, 0, 0},
+		{1, 1, 1},
+		{CODE_TABLE_MAX, CODE_TABLE_MAX, CODE_TABLE_MAX},
+		{CODE_TABLE_MAX + 1, CODE_TABLE_MAX + 1, 0},
+		{UINT64_MAX, UINT32_MAX, 0},
+	};
+	struct fake_python *fake = fake_python_create(layout_of(0x030d));
+	const struct py_layout *layout = &fake->layout;
+	const struct code_event *event = &fake->s->code.header;
+	__u64 code = fake_code(fake, "f", 1, 1), table = fake_alloc(fake, CODE_TABLE_MAX + 0x100);
+	size_t i;
+
+	fake_frame(fake, FAKE_DATA_STACK, code, fake_root(fake), 2, true);
+	fake_running(fake, FAKE_DATA_STACK);
+	memset(fake_bytes(&fake->memory, table + layout->bytes_data, CODE_TABLE_MAX), 0x33, CODE_TABLE_MAX);
+	fake_put64(&fake->memory, code + layout->code_linetable, table);
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		fake_put64(&fake->memory, table + layout->bytes_size, cases[i].size);
+		fake_put(&fake->memory, code + layout->code_version, 50 + i, 4);
+		fake_python_walk(fake, 0);
+		ok(event->table_size == cases[i].said && event->table_copied == cases[i].copied,
+		   "a line table of %llu bytes", (unsigned long long)cases[i].size);
+		is_int(event->table_address, table + layout->bytes_data, "and where it is");
+	}
+	fake_put64(&fake->memory, FAKE_HEAP + FAKE_HEAP_SIZE - 64 + layout->bytes_size, 1000);
+	fake_put64(&fake->memory, code + layout->code_linetable, FAKE_HEAP + FAKE_HEAP_SIZE - 64);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 1 && event->table_size == 1000 && !event->table_copied, "one that ends in nothing");
+	fake_put64(&fake->memory, code + layout->code_linetable, 0xdead0000);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 1 && !event->table_size && !event->table_copied, "one that cannot be read");
+	fake_python_destroy(fake);
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Random stacks: frames on the data stack and, as generators', on the heap; runs of the loop of any length. */
+static void test_property(const struct py_layout *layout, const char *name, uint64_t seed)
+{
+	enum { CODES = 40, FRAMES = 400, ROUNDS = 40 };
+	uint64_t random = seed * 0x9e3779b97f4a7c15ull + 1;
+	int round, wrong = 0;
+
+	for (round = 0; round < ROUNDS; round++) {
+		struct fake_python *fake = fake_python_create(layout);
+		__u64 codes[CODES], back = 0, at = FAKE_DATA_STACK, shim = FAKE_C_STACK + 0xfff00;
+		struct {
+			int code, lasti;
+			bool entry;
+		} expected[FRAMES];
+		int i, count = 1 + (int)(random_next(&random) % FRAMES);
+
+		for (i = 0; i < CODES; i++) {
+			char text[16];
+
+			snprintf(text, sizeof(text), "f%d", i);
+			codes[i] = fake_code(fake, text, i, (__u32)i * (round & 1));
+		}
+		for (i = count; i-- > 0;) { /* from the oldest on */
+			bool heap = layout->lasti != PY_LASTI_POINTER || random_next(&random) % 8 == 0;
+			__u64 frame = heap ? fake_alloc(fake, 0x100) : at;
+
+			if (!heap)
+				at += 0x58 + 8 * (random_next(&random) % (random_next(&random) % 16 ? 32 : 600));
+			expected[i].code = (int)(random_next(&random) % CODES);
+			expected[i].lasti = (int)(random_next(&random) % 5000) * 2;
+			expected[i].entry =
+				layout->entry == PY_ENTRY_EVERY || i == count - 1 || random_next(&random) % 4 == 0;
+			if (layout->entry == PY_ENTRY_SHIM && expected[i].entry) {
+				shim -= 0x100 + 8 * (random_next(&random) % 100);
+				fake_shim(fake, shim, back);
+				back = shim;
+			}
+			fake_frame(fake, frame, codes[expected[i].code], back, expected[i].lasti, expected[i].entry);
+			back = frame;
+		}
+		fake_running(fake, back);
+		fake_python_walk(fake, 0);
+		wrong += fake->s->python.loss != LOSS_NONE || (int)fake->s->python.count != count;
+		for (i = 0; i < count; i++) {
+			int k;
+
+			for (k = 0; k < i && expected[k].code != expected[i].code; k++)
+				;
+			wrong += frames_of(fake)[i].lasti != expected[i].lasti;
+			wrong += frames_of(fake)[i].flags != expected[i].entry;
+			wrong += frames_of(fake)[i].code != frames_of(fake)[k].code; /* as at its first appearance */
+		}
+		fake_python_destroy(fake);
+	}
+	is_int(wrong, 0, "%s: %d random stacks", name, ROUNDS);
+}
+
+/* A thread of two interpreters, whose frames are "inner" and "outer"; the inner one's thread state. */
+static __u64 two_interpreters(struct fake_python *fake, __u64 owner)
+{
+	const char *const names[] = {"outer", "inner"};
+	__u64 tstate = 0, frame;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		frame = fake_alloc(fake, 512);
+		fake_frame(fake, frame, fake_code(fake, names[i], 1, (__u32)i + 1), fake_root(fake), 2, true);
+		tstate = fake_tstate(fake, fake_interpreter(fake), i ? owner : FAKE_THREAD, frame);
+	}
+	return tstate;
+}
+
+/* The pointer to the current thread state in every form of thread-local storage. */
+static void test_thread_local(void)
+{
+	static const struct {
+		struct py_process tls;
+		const char *name;
+		__u32 frames;
+	} cases[] = {
+		{{.tls_kind = PY_TLS_STATIC, .tls_offset = -0x40}, "at a fixed distance", 2},
+		{{.tls_kind = PY_TLS_WORD, .tls_offset = 8, .tls_slot = FAKE_DATA_STACK},
+		 "a word tells the distance",
+		 2},
+		{{.tls_kind = PY_TLS_DESC, .tls_offset = 8, .tls_slot = FAKE_DATA_STACK + 16},
+		 "a descriptor's argument does",
+		 2},
+		{{.tls_kind = PY_TLS_DESC, .tls_slot = FAKE_DATA_STACK + 32}, "an argument that is a pointer", 1},
+		{{.tls_kind = PY_TLS_INDEX,
+		  .tls_offset = 8,
+		  .tls_slot = FAKE_DATA_STACK + 48,
+		  .tls_vector = 8,
+		  .tls_stride = 16},
+		 "in a block of glibc's",
+		 2},
+		{{.tls_kind = PY_TLS_INDEX,
+		  .tls_offset = 8,
+		  .tls_slot = FAKE_DATA_STACK + 64,
+		  .tls_vector = 8,
+		  .tls_stride = 8},
+		 "in a block of musl's",
+		 2},
+		{{.tls_kind = PY_TLS_INDEX, .tls_slot = FAKE_DATA_STACK + 80, .tls_vector = 8, .tls_stride = 16},
+		 "an index that the linker has not filled in",
+		 1},
+		{{.tls_kind = PY_TLS_INDEX, .tls_slot = FAKE_DATA_STACK + 96, .tls_vector = 8, .tls_stride = 16},
+		 "a block that the thread does not have yet",
+		 1},
+		{{.tls_kind = PY_TLS_WORD, .tls_slot = 0xdead0000}, "a slot that cannot be read", 1},
+		{{.tls_kind = PY_TLS_STATIC, .tls_offset = 0x40}, "a pointer to anything else", 1},
+	};
+	const __u64 vector = FAKE_DATA_STACK + 0x1000, block = FAKE_DATA_STACK + 0x2000;
+	const __u64 words[] = {-0x48ull, 0, 0x1234, -0x48ull, 0x1234, block, 3, 0x10, 6, 0x10, 0, 0, 4, 0};
+	__u64 head, inner;
+	size_t i, j;
+
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_python *fake = fake_python_create(layout_of(0x030d));
+
+		fake_map(&fake->memory, FAKE_THREAD & ~0xfffull, 0x1000);
+		inner = two_interpreters(fake, FAKE_THREAD);
+		for (j = 0; j < sizeof(words) / sizeof(*words); j++)
+			fake_put64(&fake->memory, FAKE_DATA_STACK + 8 * j, words[j]);
+		fake_put64(&fake->memory, FAKE_THREAD - 0x40, inner);
+		fake_put64(&fake->memory, FAKE_THREAD + 0x40, FAKE_HEAP);
+		fake_put64(&fake->memory, FAKE_THREAD + 8, vector);
+		fake_put64(&fake->memory, vector + 16 * 3, block);
+		fake_put64(&fake->memory, vector + 16 * 4, ~0ull); /* glibc's TLS_DTV_UNALLOCATED */
+		fake_put64(&fake->memory, block + 0x18, inner);
+		head = fake->process.interp_head;
+		fake->process = cases[i].tls;
+		fake->process.interp_head = head;
+		fake_python_walk(fake, 0);
+		is_int(fake->s->python.count, cases[i].frames, "current thread state, thread-local: %s", cases[i].name);
+		fake_python_destroy(fake);
+	}
+}
+
+/* 3.10 to 3.12: a thread runs on the thread state of another one if that state's _PyCFrame is on its stack. */
+static void test_lent_thread_state(__u16 version)
+{
+	const __u64 stack = FAKE_C_STACK + 0x8000, current = FAKE_C_STACK;
+	const struct {
+		__u64 cframe, stack_pointer;
+		const char *name;
+		__u32 frames;
+	} cases[] = {
+		{stack + 0x100, stack, "on its stack", 2},
+		{stack - 0x100, stack, "below its stack", 1},
+		{stack + 0x100, 0, "its stack is not known", 1},
+		{stack + 0x100, 0x10000, "above pthread_self(), a started thread", 1},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct fake_python *fake = fake_python_create(layout_of(version));
+		__u64 inner = two_interpreters(fake, FAKE_THREAD + 0x1000), words[2];
+
+		if (fake->layout.cframe_current != PY_NO_OFFSET) {
+			fake_read(fake, words, sizeof(words),
+				  fake_get64(fake, inner + fake->layout.tstate_cframe) + fake->layout.cframe_current);
+			fake_put64(&fake->memory, cases[i].cframe + fake->layout.cframe_current, words[0]);
+			fake_put64(&fake->memory, cases[i].cframe + fake->layout.cframe_current + 8, words[1]);
+		}
+		fake_put64(&fake->memory, inner + fake->layout.tstate_cframe, cases[i].cframe);
+		fake_put64(&fake->memory, current, inner);
+		fake->process.current_tstate = current;
+		fake->stack_pointer = cases[i].stack_pointer;
+		fake_python_walk(fake, 0);
+		is_int(fake->s->python.count, cases[i].frames, "3.%d, another thread's thread state: %s",
+		       version & 0xff, cases[i].name);
+		fake_python_destroy(fake);
+	}
+}
+
+int main(void)
+{
+	size_t i;
+
+	for (i = 0; i < FAKE_LAYOUTS; i++) {
+		const struct py_layout *layout = &fake_layouts[i];
+		char name[16];
+
+		snprintf(name, sizeof(name), "3.%d%s", layout->version & 0xff,
+			 layout->code_tlbc == PY_NO_OFFSET ? "" : "t");
+		test_layout(layout, name);
+		test_edges(layout, name);
+		test_identity(layout, name);
+		test_strings(layout, name);
+		test_property(layout, name, i + 1);
+	}
+	test_own_bytecode();
+	test_threads();
+	test_thread_local();
+	test_lent_thread_state(0x030a);
+	test_lent_thread_state(0x030b);
+	test_lent_thread_state(0x030c);
+	test_loops();
+	test_far_frames();
+	test_empty_loops(0x030c);
+	test_empty_loops(0x030d);
+	test_unlinked(0x030b);
+	test_unlinked(0x030c);
+	test_throw_before_311(0x0306);
+	test_throw_before_311(0x0309);
+	test_throw_before_311(0x030a);
+	test_throw();
+	test_recursion(0x0309);
+	test_recursion(0x030a);
+	test_recursion(0x030b);
+	test_recursion(0x030e);
+	test_probe();
+	test_tables();
+	return tap_done();
+}
