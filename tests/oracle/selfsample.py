@@ -12,6 +12,10 @@ import roles
 from truth import line_of, name_of
 
 
+# A fifth of the interpreter's switch interval: what a thread that wants the GIL waits before it asks for it.
+STILL_SECONDS = 0.001
+
+
 def escape(text):
     """As strata writes names: `;` and control characters must not break a line's fields."""
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -27,15 +31,23 @@ class SelfSampler(object):
     def run(self):
         while not self.plan.stop:
             time.sleep(0.002)
-            for ident, frame in sys._current_frames().items():
-                role = roles.CURRENT.get(ident)
-                if role is None or role in roles.UNCLAIMED:
-                    continue
-                first, again = self.walk(frame), self.walk(frame)
-                # The walk is not one step; take only what stood still.
-                if first == again and roles.CURRENT.get(ident) == role:
-                    self.counts[(role, ident) + tuple(first)] += 1
-            frame = None
+            for ident, role in list(roles.CURRENT.items()):
+                if role not in roles.UNCLAIMED:
+                    self.sample(ident, role)
+
+    def sample(self, ident, role):
+        """Counts one thread's stack, if the thread stood still meanwhile.
+
+        The walk is not one step: another thread may take the GIL in between. A frame whose call has ended keeps its link to
+        the caller, which has gone on, and the next call may use the same frame again; so the thread must be seen in the same
+        frame before and after, with the same walk twice, and in less time than a way to another thread and back takes.
+        """
+        began = time.perf_counter()
+        frame = sys._current_frames().get(ident)
+        first, again = self.walk(frame), self.walk(frame)
+        still = sys._current_frames().get(ident) is frame and time.perf_counter() - began < STILL_SECONDS
+        if first and first == again and still and roles.CURRENT.get(ident) == role:
+            self.counts[(role, ident) + tuple(first)] += 1
 
     @staticmethod
     def walk(frame):
