@@ -147,7 +147,7 @@ static int64_t order_of(const struct type *type, const uint8_t *value)
 
 	switch (type->kind) {
 	case TYPE_INT:
-		return (int64_t)(type->size == 8 ? word(value) : 0);
+		return (int64_t)scalar_load(value, type->size, type->is_signed);
 	case TYPE_COUNT:
 	case TYPE_SUM:
 	case TYPE_MINIMUM:
@@ -168,14 +168,17 @@ static int64_t order_of(const struct type *type, const uint8_t *value)
 
 static int compare_keys(const struct type *type, const uint8_t *a, const uint8_t *b)
 {
+	uint64_t x, y;
 	uint32_t i;
 	int result = 0;
 
 	switch (type->kind) {
 	case TYPE_INT:
+		x = scalar_load(a, type->size, type->is_signed);
+		y = scalar_load(b, type->size, type->is_signed);
 		if (type->is_signed)
-			return (int64_t)word(a) < (int64_t)word(b) ? -1 : (int64_t)word(a) > (int64_t)word(b);
-		return word(a) < word(b) ? -1 : word(a) > word(b);
+			return (int64_t)x < (int64_t)y ? -1 : (int64_t)x > (int64_t)y;
+		return x < y ? -1 : x > y;
 	case TYPE_STRING:
 		return strncmp((const char *)a, (const char *)b, type->size);
 	case TYPE_TUPLE:
@@ -269,10 +272,10 @@ static void print_entry_value(const struct printer *p, const struct type *type, 
 		print_series(p, type, value, last);
 		return;
 	}
-	if (div > 1 && type->size <= 16 && (type->kind == TYPE_INT || type_is_aggregate(type)) && type->size >= 8) {
+	if (div > 1 && type->size <= 16 && (type->kind == TYPE_INT || type_is_aggregate(type))) {
 		memcpy(divided, value, type->size);
-		number = (int64_t)word(value) / (int64_t)div;
-		memcpy(divided, &number, sizeof(number));
+		number = (int64_t)scalar_load(value, type->size < 8 ? type->size : 8, type->is_signed) / (int64_t)div;
+		memcpy(divided, &number, type->size < 8 ? type->size : 8);
 		value = divided;
 	}
 	print_value(p, p->out, type, value);

@@ -10,7 +10,7 @@
 #include "lang/builtin/format.h"
 #include "lang/rt/abi.h"
 
-static uint64_t load(const uint8_t *bytes, uint32_t size, bool is_signed)
+uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed)
 {
 	uint64_t value = 0;
 	unsigned int shift = 64 - 8 * size;
@@ -96,14 +96,14 @@ static void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char vari
 
 static size_t buffer_size(const struct type *type, const uint8_t *bytes)
 {
-	uint64_t size = load(bytes, 4, false);
+	uint64_t size = scalar_load(bytes, 4, false);
 
 	return size > type->size - 4 ? type->size - 4 : size;
 }
 
 static void print_inet(FILE *out, const uint8_t *bytes)
 {
-	uint64_t family = load(bytes, 8, false);
+	uint64_t family = scalar_load(bytes, 8, false);
 	char text[INET6_ADDRSTRLEN];
 
 	if (inet_ntop(family == AF_INET6 ? AF_INET6 : AF_INET, bytes + 8, text, sizeof(text)))
@@ -130,7 +130,7 @@ static void print_fields(const struct printer *p, FILE *out, const struct type *
 			print_value(p, out, field->type, bytes + field->offset);
 			continue;
 		}
-		value = load(bytes + field->offset, field->type->size, false)
+		value = scalar_load(bytes + field->offset, field->type->size, false)
 			<< (64 - field->bit_offset - field->bit_size);
 		value = field->type->is_signed ? (uint64_t)((int64_t)value >> (64 - field->bit_size))
 					       : value >> (64 - field->bit_size);
@@ -163,7 +163,7 @@ static void print_array(const struct printer *p, FILE *out, const struct type *t
 
 static int64_t average(const struct type *type, const uint8_t *bytes)
 {
-	uint64_t sum = load(bytes, 8, false), count = load(bytes + 8, 8, false);
+	uint64_t sum = scalar_load(bytes, 8, false), count = scalar_load(bytes + 8, 8, false);
 
 	if (!count)
 		return 0;
@@ -177,14 +177,15 @@ static void print_stats(const struct printer *p, FILE *out, const struct type *t
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	fprintf(out, format, load(bytes + 8, 8, false), average(type, bytes), (int64_t)load(bytes, 8, false));
+	fprintf(out, format, scalar_load(bytes + 8, 8, false), average(type, bytes),
+		(int64_t)scalar_load(bytes, 8, false));
 #pragma GCC diagnostic pop
 }
 
 /* What is text by nature: in JSON it is quoted. */
 static void print_text(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
 {
-	uint64_t number = type->size >= 8 ? load(bytes, 8, false) : 0;
+	uint64_t number = type->size >= 8 ? scalar_load(bytes, 8, false) : 0;
 
 	switch (type->kind) {
 	case TYPE_STRING:
@@ -202,7 +203,7 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 		if (type->variant == SYMBOL_KERNEL)
 			names_kernel_symbol(p->names, out, number);
 		else
-			names_user_symbol(p->names, out, number, load(bytes + 8, 8, false));
+			names_user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false));
 		break;
 	case TYPE_TIME:
 		names_time(p->names, out, type->name, number);
@@ -241,13 +242,13 @@ void print_value(const struct printer *p, FILE *out, const struct type *type, co
 		fputs(p->json ? "null" : "none", out);
 		break;
 	case TYPE_INT:
-		print_integer(p, out, type, load(bytes, type->size, type->is_signed));
+		print_integer(p, out, type, scalar_load(bytes, type->size, type->is_signed));
 		break;
 	case TYPE_BOOL:
 		fputs(bytes[0] ? "true" : "false", out);
 		break;
 	case TYPE_POINTER:
-		fprintf(out, p->json ? "%" PRIu64 : "0x%" PRIx64, load(bytes, 8, false));
+		fprintf(out, p->json ? "%" PRIu64 : "0x%" PRIx64, scalar_load(bytes, 8, false));
 		break;
 	case TYPE_RECORD:
 	case TYPE_TUPLE:
@@ -260,12 +261,12 @@ void print_value(const struct printer *p, FILE *out, const struct type *type, co
 		names_stack(p->names, out, type, (const void *)bytes, p->json);
 		break;
 	case TYPE_COUNT:
-		fprintf(out, "%" PRIu64, load(bytes, 8, false));
+		fprintf(out, "%" PRIu64, scalar_load(bytes, 8, false));
 		break;
 	case TYPE_SUM:
 	case TYPE_MINIMUM:
 	case TYPE_MAXIMUM:
-		print_integer(p, out, type->is_signed ? &type_int64 : &type_uint64, load(bytes, 8, false));
+		print_integer(p, out, type->is_signed ? &type_int64 : &type_uint64, scalar_load(bytes, 8, false));
 		break;
 	case TYPE_AVG:
 		fprintf(out, "%" PRId64, average(type, bytes));
@@ -372,7 +373,7 @@ static void print_argument(const struct printer *p, FILE *out, const struct conv
 	if (conversion->letter != 's' && conversion->letter != 'r') {
 		bool is_signed = type->is_signed;
 
-		print_number(out, conversion, load(bytes, type->size > 8 ? 8 : type->size, is_signed));
+		print_number(out, conversion, scalar_load(bytes, type->size > 8 ? 8 : type->size, is_signed));
 		return;
 	}
 	memory = open_memstream(&text, &size);

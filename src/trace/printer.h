@@ -22,6 +22,9 @@ struct printer {
 /* A value's text; in JSON, strings are quoted. `cpus` values of an aggregation must be reduced before. */
 void print_value(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
 
+/* The number that a scalar's bytes are, extended to 64 bits; 0 for sizes over 8. */
+uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed);
+
 /* A string in JSON's quotes. */
 void print_json_string(FILE *out, const char *text, size_t size);
 

@@ -26,6 +26,23 @@ CASES = [
     ("short circuit", "begin { $x = 0; if ($x && @a++) { } if (1 || @a++) { } print(!$x); }", "true\n\n\n"),
     ("unary", "begin { $a = 5; print(-$a); print(~$a); print(!$a); }", "-5\n-6\nfalse\n"),
     ("casts", "begin { $a = 300; print((uint8)$a); print((int8)200); print((int64)(uint32)-1); }", "44\n-56\n4294967295\n"),
+    ("integers are as wide as what is assigned",
+     "begin { $a = 1; $b = -1000; $c = $a; $c = $b; $d = 70000; $e = 5000000000; $f = 1; $f = (uint64)2; "
+     "print((sizeof($a), sizeof($b), sizeof($c), sizeof($d), sizeof($e), sizeof($f))); $f = (uint64)-1; print($f); }",
+     "(1, 2, 2, 4, 8, 8)\n18446744073709551615\n"),
+    ("arithmetic has 64 bits", "begin { $a = 100; $b = $a + 100; print(($b, sizeof($b))); $a++; print(sizeof($a)); $c = 1; "
+     "$c += 1000; print(($c, sizeof($c))); $d = (uint8)200; print($d + $d); print(($d - (uint16)300, ~$d == (uint64)-201)); }",
+     "(200, 8)\n8\n(1001, 8)\n400\n(-100, true)\n"),
+    ("integers of a declared type", "begin { let $a: uint8 = 250; $a++; $a += 10; print($a); let $b: int8 = 127; print(++$b); }", "5\n-128\n"),
+    ("integers of maps", "begin { @a = 1; @a = -300; @b[1] = 1; @b[70000] = 2; @b[-1] = 3; @c = (1, 2); @c = (1000, -1); "
+     "@d = 1; @d = 2; @e = (uint64)1; @e = 7; print((sizeof(@a), sizeof(@c), sizeof(@d), sizeof(@e))); print(@b, 2); clear(@b); }",
+     "(2, 4, 1, 8)\n@b[70000]: 2\n@b[-1]: 3\n\n\n@a: -300\n\n\n@c: (1000, -1)\n\n@d: 2\n\n@e: 7\n\n"),
+    ("a map that is read before it is assigned", "begin { @a = @b; @b = @c; @c = 300; print(sizeof(@a)); clear(@a); clear(@b); clear(@c); }", "2\n\n\n\n\n"),
+    ("integers of both signs", "begin { $a = (uint32)1; $b = (int8)-1; $c = $a; $c = $b; print((sizeof($c), $b < $a, (uint64)5 > $b)); "
+     "$d = 1 ? $a : $b; print((sizeof($d), (uint64)-7 / 2, -7 / 2, -8 >> 1, (uint64)-8 >> 60)); }",
+     "(8, true, true)\n(8, 9223372036854775804, -3, -4, 15)\n"),
+    ("integers of ranges", "begin { for ($i : 0..3) { @s = sum($i); print(sizeof($i)); } for ($j : 0..300) { $k = sizeof($j); print($k); break; } clear(@s); }",
+     "1\n1\n1\n2\n\n\n"),
     ("if", "begin { $a = 10; if ($a < 2) { print(1); } else if ($a == 10) { print(2); } else { print(3); } }", "2\n"),
     ("ternary", 'begin { $a = 1; print($a ? "yes" : "no"); print($a > 5 ? 1 : -1); $b = 0 ?: 20; print($b); }', "yes\n-1\n20\n"),
     ("while", "begin { $i = 0; while ($i < 6) { $i++; if ($i == 2) { continue; } if ($i == 5) { break; } print($i); } }", "1\n3\n4\n"),

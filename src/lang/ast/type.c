@@ -17,8 +17,10 @@ const struct type type_int32 = INTEGER(4, true), type_uint32 = INTEGER(4, false)
 const struct type type_int16 = INTEGER(2, true), type_uint16 = INTEGER(2, false);
 const struct type type_int8 = INTEGER(1, true), type_uint8 = INTEGER(1, false);
 const struct type type_char = INTEGER(1, true, .is_char = true);
-const struct type type_literal = INTEGER(8, true, .is_literal = true);
-const struct type type_uliteral = INTEGER(8, false, .is_literal = true);
+static const struct type type_literal64 = INTEGER(8, true, .is_flexible = true);
+static const struct type type_literal32 = INTEGER(4, true, .is_flexible = true);
+static const struct type type_literal16 = INTEGER(2, true, .is_flexible = true);
+const struct type type_literal = INTEGER(1, true, .is_flexible = true);
 const struct type type_void_pointer = {.kind = TYPE_POINTER, .size = 8, .align = 8, .to = &type_none};
 const struct type type_user = {.kind = TYPE_USER, .size = 8, .align = 8};
 const struct type type_probe = {.kind = TYPE_PROBE, .size = 8, .align = 8};
@@ -42,12 +44,15 @@ static const struct type *make(struct arena *arena, struct type value)
 const struct type *type_string(struct arena *arena, uint32_t size)
 {
 	/* Whole words: they are compared and filled by words. */
-	return make(arena, (struct type){.kind = TYPE_STRING, .size = (size + 7) & ~7u, .align = 1});
+	return make(arena, (struct type){.kind = TYPE_STRING, .size = (size + 7) & ~7u, .align = 1, .count = size});
 }
 
 const struct type *type_string_cut(struct arena *arena, uint32_t limit)
 {
-	return make(arena, (struct type){.kind = TYPE_STRING, .size = (limit + 8) & ~7u, .align = 1, .limit = limit});
+	return make(
+		arena,
+		(struct type){
+			.kind = TYPE_STRING, .size = (limit + 8) & ~7u, .align = 1, .count = limit, .limit = limit});
 }
 
 const struct type *type_buffer(struct arena *arena, uint32_t bytes)
@@ -164,6 +169,29 @@ const struct type *type_integer(uint32_t size, bool is_signed)
 	}
 }
 
+/* The flexible type that holds numbers up to `value`. */
+static const struct type *flexible(uint64_t value)
+{
+	return value <= INT8_MAX    ? &type_literal
+	       : value <= INT16_MAX ? &type_literal16
+	       : value <= INT32_MAX ? &type_literal32
+				    : &type_literal64;
+}
+
+const struct type *type_of_number(uint64_t value, bool is_unsigned)
+{
+	int64_t number = (int64_t)value;
+
+	if (number >= 0)
+		return flexible(value);
+	if (is_unsigned)
+		return &type_uint64;
+	return number >= INT8_MIN    ? &type_int8
+	       : number >= INT16_MIN ? &type_int16
+	       : number >= INT32_MIN ? &type_int32
+				     : &type_int64;
+}
+
 static bool same_fields(const struct type *a, const struct type *b)
 {
 	uint32_t i;
@@ -180,7 +208,8 @@ bool type_equal(const struct type *a, const struct type *b)
 {
 	if (a == b)
 		return true;
-	if (a->kind != b->kind || a->size != b->size || a->is_signed != b->is_signed)
+	if (a->kind != b->kind || a->size != b->size || a->is_signed != b->is_signed ||
+	    a->is_flexible != b->is_flexible)
 		return false;
 	switch (a->kind) {
 	case TYPE_POINTER:
@@ -211,17 +240,15 @@ bool type_equal(const struct type *a, const struct type *b)
 
 static const struct type *join_integers(const struct type *a, const struct type *b)
 {
-	uint32_t size = a->size > b->size ? a->size : b->size;
+	const struct type *larger = a->size > b->size ? a : b;
+	uint32_t size = larger->size;
 
 	if (a->name && b->name && a->name == b->name)
-		return a;
-	if (a->is_literal || b->is_literal) {
-		const struct type *other = a->is_literal ? b : a;
-
-		/* A literal that fits takes the other's type; whether it does, who has the value checks. */
-		return a->is_literal && b->is_literal ? (!a->is_signed || !b->is_signed ? &type_uint64 : &type_int64)
-						      : other;
-	}
+		return larger;
+	if (a->is_flexible && b->is_flexible)
+		return larger;
+	if (a->is_flexible || b->is_flexible)
+		return type_integer(size, a->is_flexible ? b->is_signed : a->is_signed);
 	if (a->is_signed == b->is_signed)
 		return type_integer(size, a->is_signed);
 	if ((a->is_signed ? a : b)->size > (a->is_signed ? b : a)->size)
@@ -249,7 +276,7 @@ static const struct type *join_tuples(struct arena *arena, const struct type *a,
 
 const struct type *type_join(struct arena *arena, const struct type *a, const struct type *b)
 {
-	if (type_equal(a, b) && !(a->kind == TYPE_INT && (a->is_literal || a->name != b->name)))
+	if (type_equal(a, b) && (a->kind != TYPE_INT || a->name == b->name))
 		return a;
 	if (a->kind == TYPE_INT && b->kind == TYPE_INT)
 		return join_integers(a, b);
@@ -259,13 +286,14 @@ const struct type *type_join(struct arena *arena, const struct type *a, const st
 		return a->to->kind == TYPE_NONE ? b : b->to->kind == TYPE_NONE ? a : NULL;
 	/* An address that was kept as a number, and 0 for none. */
 	if (a->kind == TYPE_POINTER && b->kind == TYPE_INT)
-		return b->is_literal ? a : NULL;
+		return b->is_flexible ? a : NULL;
 	if (a->kind == TYPE_INT && b->kind == TYPE_POINTER)
-		return a->is_literal ? b : NULL;
+		return a->is_flexible ? b : NULL;
 	if (a->kind != b->kind)
 		return NULL;
 	switch (a->kind) {
 	case TYPE_STRING:
+		return a->count > b->count ? a : b;
 	case TYPE_BUFFER:
 		return a->size > b->size ? a : b;
 	case TYPE_TUPLE:
@@ -275,35 +303,27 @@ const struct type *type_join(struct arena *arena, const struct type *a, const st
 	}
 }
 
-const struct type *type_stored(struct arena *arena, const struct type *type)
-{
-	const struct type **elements;
-	const char **names;
-	uint32_t i;
-
-	if (type->kind == TYPE_INT && !type->name)
-		return type->is_signed ? &type_int64 : &type_uint64;
-	if (type->kind != TYPE_TUPLE)
-		return type;
-	elements = arena_array(arena, const struct type *, type->field_count + 1);
-	names = arena_array(arena, const char *, type->field_count + 1);
-	if (!elements || !names)
-		return type;
-	for (i = 0; i < type->field_count; i++) {
-		elements[i] = type_stored(arena, type->fields[i].type);
-		names[i] = type->fields[i].name;
-	}
-	return type_tuple(arena, elements, names, type->field_count);
-}
-
 static const char *const kind_names[] = {
-	[TYPE_NONE] = "none",          [TYPE_BOOL] = "bool",       [TYPE_STRING] = "string",
-	[TYPE_BUFFER] = "buffer",      [TYPE_SYMBOL] = "symbol",   [TYPE_TIME] = "timestamp",
-	[TYPE_INET] = "inet",          [TYPE_MAC] = "mac address", [TYPE_USER] = "username",
-	[TYPE_PROBE] = "probe",        [TYPE_ERROR] = "strerror",  [TYPE_SIGNAL] = "signal name",
-	[TYPE_CGROUP] = "cgroup path", [TYPE_COUNT] = "count",     [TYPE_SUM] = "sum",
-	[TYPE_MINIMUM] = "min",        [TYPE_MAXIMUM] = "max",     [TYPE_AVG] = "avg",
-	[TYPE_STATS] = "stats",        [TYPE_HIST] = "hist",       [TYPE_LHIST] = "lhist",
+	[TYPE_NONE] = "none",
+	[TYPE_BOOL] = "bool",
+	[TYPE_BUFFER] = "buffer",
+	[TYPE_SYMBOL] = "symbol",
+	[TYPE_TIME] = "timestamp",
+	[TYPE_INET] = "inet",
+	[TYPE_MAC] = "mac address",
+	[TYPE_USER] = "username",
+	[TYPE_PROBE] = "probe",
+	[TYPE_ERROR] = "strerror",
+	[TYPE_SIGNAL] = "signal name",
+	[TYPE_CGROUP] = "cgroup path",
+	[TYPE_COUNT] = "count",
+	[TYPE_SUM] = "sum",
+	[TYPE_MINIMUM] = "min",
+	[TYPE_MAXIMUM] = "max",
+	[TYPE_AVG] = "avg",
+	[TYPE_STATS] = "stats",
+	[TYPE_HIST] = "hist",
+	[TYPE_LHIST] = "lhist",
 	[TYPE_TSERIES] = "tseries",
 };
 
@@ -324,6 +344,8 @@ const char *type_describe(struct arena *arena, const struct type *type)
 	case TYPE_RECORD:
 		return arena_printf(arena, "%s %s", type->is_union ? "union" : "struct",
 				    type->name ? type->name : "(anonymous)");
+	case TYPE_STRING:
+		return arena_printf(arena, "string[%u]", type->count);
 	case TYPE_STACK:
 		return type->variant == STACK_KERNEL   ? "kstack"
 		       : type->variant == STACK_NATIVE ? "ustack"
@@ -331,7 +353,7 @@ const char *type_describe(struct arena *arena, const struct type *type)
 						       : "stack";
 	case TYPE_TUPLE:
 		for (i = 0; i < type->field_count; i++)
-			text = arena_printf(arena, "%s%s%s", text, i ? ", " : "",
+			text = arena_printf(arena, "%s%s%s", text, i ? "," : "",
 					    type_describe(arena, type->fields[i].type));
 		return arena_printf(arena, "%s)", text);
 	default:

@@ -70,11 +70,11 @@ struct type {
 	uint32_t size;
 	uint32_t align;
 	bool is_signed;
-	bool is_literal; /* TYPE_INT: a literal's, which adapts to the other operand */
+	bool is_flexible; /* TYPE_INT: of literals over -1 alone, so that its sign is that of what it meets */
 	bool is_union;
 	bool is_data_loc;                /* TYPE_POINTER of 4 bytes in a tracepoint's record: where the text is in it */
 	bool is_char;                    /* TYPE_INT of one byte that C calls char: arrays of it are strings */
-	uint32_t count;                  /* TYPE_ARRAY */
+	uint32_t count;                  /* TYPE_ARRAY; TYPE_STRING: bytes asked for, `size` is whole words of them */
 	const struct type *to;           /* TYPE_POINTER, TYPE_ARRAY */
 	const char *name;                /* TYPE_RECORD, an enum (TYPE_INT with values); TYPE_TIME: the format */
 	const struct type_field *fields; /* TYPE_RECORD, TYPE_TUPLE */
@@ -90,9 +90,11 @@ struct type {
 	int64_t low, high, step; /* TYPE_LHIST, TYPE_TSERIES */
 };
 
-extern const struct type type_none, type_bool, type_int64, type_uint64, type_literal, type_uliteral, type_int32,
-	type_uint32, type_int16, type_uint16, type_int8, type_uint8, type_char, type_void_pointer, type_user,
-	type_probe, type_error, type_signal, type_cgroup, type_inet, type_mac;
+extern const struct type type_none, type_bool, type_int64, type_uint64, type_int32, type_uint32, type_int16,
+	type_uint16, type_int8, type_uint8, type_char, type_void_pointer, type_user, type_probe, type_error,
+	type_signal, type_cgroup, type_inet, type_mac;
+/* Of 0, and of numbers that are not known yet: the narrowest flexible type. */
+extern const struct type type_literal;
 
 const struct type *type_string(struct arena *arena, uint32_t size);
 /* One that is cut to so many characters, which is shown when it is printed. */
@@ -113,6 +115,8 @@ const struct type *type_tseries(struct arena *arena, int64_t interval, int64_t c
 
 /* The integer type of this size and sign. */
 const struct type *type_integer(uint32_t size, bool is_signed);
+/* Of a number in the script: the narrowest signed type that holds it, uint64 where there is none. */
+const struct type *type_of_number(uint64_t value, bool is_unsigned);
 
 static inline bool type_is_scalar(const struct type *type)
 {
@@ -142,9 +146,6 @@ bool type_equal(const struct type *a, const struct type *b);
  * when there is none.
  */
 const struct type *type_join(struct arena *arena, const struct type *a, const struct type *b);
-
-/* As map keys and values keep it: integers in 8 bytes. */
-const struct type *type_stored(struct arena *arena, const struct type *type);
 
 /* How a message names it. */
 const char *type_describe(struct arena *arena, const struct type *type);

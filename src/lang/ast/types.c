@@ -119,6 +119,7 @@ void types_define_constant(struct types *types, const char *name, int64_t value,
 const struct named_constant *types_constant(struct types *types, const char *name)
 {
 	const struct type *type;
+	struct type *wide;
 	int64_t value;
 	size_t i;
 
@@ -130,7 +131,7 @@ const struct named_constant *types_constant(struct types *types, const char *nam
 		const char *error = strerrorname_np((int)i);
 
 		if (error && !strcmp(error, name)) {
-			types_define_constant(types, name, (int64_t)i, &type_literal);
+			types_define_constant(types, name, (int64_t)i, type_of_number(i, false));
 			return types->constants.count ? &types->constants.at[types->constants.count - 1] : NULL;
 		}
 	}
@@ -139,7 +140,12 @@ const struct named_constant *types_constant(struct types *types, const char *nam
 	type = types->source.find_constant(types->source.context, types, name, &value);
 	if (!type)
 		return NULL;
-	types_define_constant(types, name, value, type);
+	wide = arena_new(types->arena, struct type);
+	if (!wide)
+		return NULL;
+	*wide = *type;
+	wide->size = wide->align = 8;
+	types_define_constant(types, name, value, wide);
 	return types->constants.count ? &types->constants.at[types->constants.count - 1] : NULL;
 }
 

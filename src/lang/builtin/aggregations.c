@@ -36,7 +36,7 @@ static const struct type *check_one(struct compiler *c, struct node *call, enum 
 
 	check_number(c, call->kids[0]);
 	type = call->kids[0]->type;
-	return type_aggregate(c->arena, kind, type->is_signed || type->is_literal);
+	return type_aggregate(c->arena, kind, type->is_signed);
 }
 
 static const struct type *check_sum(struct compiler *c, struct node *call)

@@ -40,6 +40,8 @@ static const struct type *check_static_assert(struct compiler *c, struct node *c
 	int64_t value;
 
 	check_value(c, call->kids[0]);
+	if (!check_constant(call->kids[0], &value) && !c->final)
+		return &type_none;
 	if (!check_constant(call->kids[0], &value))
 		report_error(c->report, "call.assert", call->kids[0]->span, "this is not known while compiling");
 	else if (!value)
@@ -147,13 +149,13 @@ static const struct type *check_getopt(struct compiler *c, struct node *call)
 		return &type_int64;
 	}
 	if (!given)
-		return become(call, NODE_INT, call->kids[1]->value, &type_literal);
+		return become(call, NODE_INT, call->kids[1]->value, call->kids[1]->type);
 	minus = *given == '-';
 	if (!lexer_number(given + minus, strlen(given + minus), &number))
 		report_error(c->report, "getopt.value", (struct span){},
 			     "program command line option --%s invalid integer (value: %s)", name, given);
-	call->is_unsigned = !minus && number > INT64_MAX;
-	return become(call, NODE_INT, minus ? 0 - number : number, call->is_unsigned ? &type_uliteral : &type_literal);
+	number = minus ? 0 - number : number;
+	return become(call, NODE_INT, number, type_of_number(number, !minus));
 }
 
 /* config(): the settings as a record, which is a literal. */

@@ -56,7 +56,7 @@ static const struct type *check_str(struct compiler *c, struct node *call)
 		return type_string(c->arena, most < type->size ? most : type->size);
 	}
 	/* A parameter that was not given is no address. */
-	if (call->kids[0]->kind == NODE_INT && call->kids[0]->type->is_literal && call->kid_count == 1) {
+	if (call->kids[0]->kind == NODE_INT && !call->kids[0]->type->name && call->kid_count == 1) {
 		char text[24];
 
 		snprintf(text, sizeof(text), "%lld", (long long)call->kids[0]->value);

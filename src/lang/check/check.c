@@ -3,14 +3,15 @@
  * Statements, symbols and their types.
  *
  * The type of a variable or map is the join of all that is assigned to it. Since that may come later in the script, all
- * units are checked again until no type has grown; types only grow, so this ends.
+ * units are checked again until no type has grown. Types only grow: integers become wider, and those of literals alone
+ * get the sign of what they meet.
  */
 #include <string.h>
 
 #include "lang/builtin/builtin.h"
 #include "lang/check/compiler.h"
 
-#define PASSES_MAX 16
+#define PASSES_MAX 100
 #define UNROLL_MAX 100
 
 static struct symbol *find_variable(struct compiler *c, const char *name)
@@ -40,29 +41,27 @@ static struct symbol *declare_variable(struct compiler *c, struct node *node, co
 	return symbol;
 }
 
-bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *type, struct span span,
-		bool is_literal_fit)
+bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *type, struct span span)
 {
 	const struct type **own = symbol->is_map ? &symbol->value : &symbol->type;
 	const char *sigil = symbol->is_map ? "@" : "$";
 	const struct type *joined;
 
+	if (type->kind == TYPE_NONE && !c->final)
+		return false; /* not known yet */
 	if (type->kind == TYPE_NONE) {
 		report_error(c->report, "type.none", span, "this has no value that could be assigned to %s%s", sigil,
 			     symbol->name);
 		return false;
 	}
-	if (symbol->is_map)
-		type = type_stored(c->arena, type);
-	if (type->kind == TYPE_INT && type->is_literal)
-		type = type->is_signed ? &type_int64 : &type_uint64;
+	/* What lies apart for each CPU is added up. */
+	if (symbol->is_map && symbol_is_percpu(symbol) && type->kind == TYPE_INT)
+		type = type_integer(8, type->is_signed);
 	if (!*own) {
 		*own = type;
 		c->changed = true;
 		return true;
 	}
-	if (is_literal_fit && (*own)->kind == TYPE_INT)
-		return true;
 	joined = type_join(c->arena, *own, type);
 	if (joined && symbol->is_declared && !type_equal(joined, *own) && type_is_number(*own) && type_is_number(type))
 		return true; /* a declared integer keeps its type, as in C */
@@ -81,30 +80,46 @@ bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *ty
 	return true;
 }
 
-/* Does a literal fit a type as it is? */
-static bool literal_fits(const struct node *value, const struct type *type)
+/* A literal that a declared integer cannot hold. */
+static bool check_range(struct compiler *c, const struct symbol *symbol, const struct node *value)
 {
-	int64_t number;
+	const struct type *type = symbol->type;
 	unsigned int bits;
+	int64_t number;
+	bool fits;
 
-	if (!type || type->kind != TYPE_INT || !check_constant(value, &number))
-		return false;
-	if (!(value->type->is_literal))
-		return false;
+	if (!symbol->is_declared || !type || type->kind != TYPE_INT || value->kind != NODE_INT ||
+	    value->type->kind != TYPE_INT)
+		return true;
+	number = (int64_t)value->value;
 	bits = type->size * 8;
 	if (bits == 64)
-		return type->is_signed ? value->type->is_signed : number >= 0 || !value->type->is_signed;
-	if (type->is_signed)
-		return number >= -(1ll << (bits - 1)) && number < 1ll << (bits - 1);
-	return number >= 0 && number < 1ll << bits;
+		fits = number >= 0 || type->is_signed == value->type->is_signed;
+	else if (type->is_signed)
+		fits = number >= -(1ll << (bits - 1)) && number < 1ll << (bits - 1);
+	else
+		fits = number >= 0 && number < 1ll << bits;
+	if (!fits)
+		report_error(c->report, "type.range", value->span, "the value does not fit %s",
+			     type_describe(c->arena, type));
+	return fits;
 }
 
-static void check_compound(struct compiler *c, struct node *node, const struct type *own)
+/* What an assignment by an operator makes of a variable or map. */
+static void check_compound(struct compiler *c, struct node *node, struct symbol *symbol)
 {
-	if (!own || type_is_number(own) || (own->kind == TYPE_POINTER && (node->op == OP_ADD || node->op == OP_SUB)))
+	const struct type *own = symbol->is_map ? symbol->value : symbol->type, *value = node->kids[1]->type;
+
+	if (!check_number(c, node->kids[1]))
 		return;
-	report_error(c->report, "type.operator", node->span, "%s= cannot be used on a value of type '%s'",
-		     op_text(node->op), type_describe(c->arena, own));
+	if (own && own->kind == TYPE_POINTER && (node->op == OP_ADD || node->op == OP_SUB))
+		return;
+	if (own && !type_is_number(own))
+		report_error(c->report, "type.operator", node->span, "%s= cannot be used on a value of type '%s'",
+			     op_text(node->op), type_describe(c->arena, own));
+	else if (node->kids[1]->type->kind != TYPE_NONE)
+		check_grow(c, symbol, check_arithmetic(node->op, own ? own : &type_literal, node->kids[1]->type),
+			   value->kind == TYPE_NONE ? node->span : node->kids[1]->span);
 }
 
 static void assign_variable(struct compiler *c, struct node *node)
@@ -128,15 +143,13 @@ static void assign_variable(struct compiler *c, struct node *node)
 		return;
 	target->symbol = symbol;
 	if (node->op != OP_NONE) {
-		check_compound(c, node, symbol->type);
-		check_number(c, value);
-		if (symbol->type && symbol->type->kind == TYPE_POINTER)
-			return;
-	} else if (type_is_aggregate(value->type)) {
-		check_number(c, value);
-		type = value->type;
+		check_compound(c, node, symbol);
+	} else {
+		if (type_is_aggregate(type) && check_number(c, value))
+			type = value->type;
+		if (check_range(c, symbol, value))
+			check_grow(c, symbol, type, value->span);
 	}
-	check_grow(c, symbol, type, value->span, literal_fits(value, symbol->type));
 	target->type = symbol->type ? symbol->type : &type_none;
 }
 
@@ -176,7 +189,7 @@ static void assign_map(struct compiler *c, struct node *node)
 	}
 	node->detail = NULL;
 	check_value(c, value);
-	if (node->op != OP_NONE || type_is_aggregate(value->type))
+	if (type_is_aggregate(value->type))
 		check_number(c, value);
 	if (map->value && type_is_aggregate(map->value)) {
 		report_error(c->report, "type.mismatch", node->span,
@@ -186,9 +199,9 @@ static void assign_map(struct compiler *c, struct node *node)
 		return;
 	}
 	if (node->op != OP_NONE)
-		check_compound(c, node, map->value);
-	if (node->op == OP_NONE || !map->value || map->value->kind != TYPE_POINTER)
-		check_grow(c, map, value->type, value->span, literal_fits(value, map->value));
+		check_compound(c, node, map);
+	else
+		check_grow(c, map, value->type, value->span);
 	target->type = map->value ? map->value : &type_none;
 }
 
@@ -223,14 +236,8 @@ static void check_let(struct compiler *c, struct node *node)
 		symbol->type = declared;
 		symbol->is_declared = true;
 	}
-	if (type) {
-		if (declared && declared->kind == TYPE_INT && node->kids[0]->type->is_literal &&
-		    !literal_fits(node->kids[0], declared))
-			report_error(c->report, "type.range", node->kids[0]->span, "the value does not fit %s",
-				     type_describe(c->arena, declared));
-		else
-			check_grow(c, symbol, type, node->kids[0]->span, literal_fits(node->kids[0], symbol->type));
-	}
+	if (type && check_range(c, symbol, node->kids[0]))
+		check_grow(c, symbol, type, node->kids[0]->span);
 	if (c->final && !symbol->type)
 		symbol->type = &type_int64;
 }
@@ -273,12 +280,15 @@ static void check_for_range(struct compiler *c, struct node *node)
 {
 	struct symbol *symbol;
 
+	const struct type *type;
+
 	check_number(c, node->kids[0]);
 	check_number(c, node->kids[1]);
+	type = type_join(c->arena, node->kids[0]->type, node->kids[1]->type);
 	block_begin(c);
 	symbol = declare_variable(c, node, node->text);
 	if (symbol)
-		symbol->type = &type_int64;
+		check_grow(c, symbol, type && type->kind == TYPE_INT ? type : &type_int64, node->span);
 	check_body(c, node->kids[2], true);
 	block_end(c);
 }
@@ -311,8 +321,6 @@ static void check_for_map(struct compiler *c, struct node *node)
 	}
 	if (map->key && map->value)
 		check_body(c, node->kids[1], true);
-	else
-		c->changed |= !c->final;
 	block_end(c);
 }
 
@@ -433,6 +441,10 @@ void check_all(struct compiler *c)
 			check_unit(c, &c->units.at[i]);
 		if (!c->changed || c->report->errors)
 			break;
+	}
+	if (pass == PASSES_MAX) {
+		report_error(c->report, "type.endless", (struct span){}, "the script's types do not settle");
+		report_hint(c->report, "assign to maps and variables before they are read");
 	}
 	c->final = true;
 	for (i = 0; i < c->maps.count; i++)

@@ -203,8 +203,9 @@ void check_statement(struct compiler *c, struct node *node);
 /* The number of the site that `call` makes, new at the first check. */
 uint32_t check_site(struct compiler *c, const struct node *call, struct site site);
 /* Makes a variable or map hold values of this type as well. False with a complaint when it cannot. */
-bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *type, struct span span,
-		bool is_literal_fit);
+bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *type, struct span span);
+/* What an arithmetic operator makes of two numbers: 64 bits. */
+const struct type *check_arithmetic(enum op op, const struct type *a, const struct type *b);
 /* A type as written. */
 const struct type *check_type_name(struct compiler *c, const struct type_name *name);
 /* Has a call, whose builtin is set, as many arguments as it takes? Complains if not. */

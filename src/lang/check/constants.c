@@ -29,7 +29,13 @@ const struct type *check_become_int(struct node *node, uint64_t value, const str
 	node->value = value;
 	node->kid_count = 0;
 	node->is_unsigned = !type->is_signed;
+	node->type = type;
 	return type;
+}
+
+const struct type *check_become_number(struct node *node, uint64_t value, bool is_unsigned)
+{
+	return check_become_int(node, value, type_of_number(value, is_unsigned));
 }
 
 bool check_number(struct compiler *c, struct node *node)

@@ -15,14 +15,13 @@ static const struct type *check_parameter(struct compiler *c, struct node *node)
 	bool minus;
 
 	if (!node->value)
-		return check_become_int(node, c->options->parameter_count, &type_literal);
+		return check_become_number(node, c->options->parameter_count, false);
 	if (node->value > c->options->parameter_count)
-		return check_become_int(node, 0, &type_literal);
+		return check_become_number(node, 0, false);
 	text = c->options->parameters[node->value - 1];
 	minus = *text == '-';
 	if (lexer_number(text + minus, strlen(text + minus), &number))
-		return check_become_int(node, minus ? 0 - number : number,
-					!minus && number > INT64_MAX ? &type_uliteral : &type_literal);
+		return check_become_number(node, minus ? 0 - number : number, !minus);
 	node->kind = NODE_STRING;
 	node->text = text;
 	return type_string(c->arena, (uint32_t)strlen(text) + 1);
@@ -84,9 +83,6 @@ void check_key(struct compiler *c, struct symbol *map, struct node *key, struct 
 				     type_describe(c->arena, type));
 		return;
 	}
-	type = type_stored(c->arena, type);
-	if (type->kind == TYPE_INT && type->is_literal)
-		type = &type_int64;
 	if (!map->key) {
 		map->key = type;
 		c->changed = true;
@@ -121,8 +117,6 @@ struct symbol *check_map_name(struct compiler *c, struct node *node)
 	if (c->final) {
 		report_error(c->report, "map.undefined", node->span, "Undefined map: @%s", node->text);
 		report_hint(c->report, "assign to it somewhere in the script");
-	} else {
-		c->changed = true;
 	}
 	return NULL;
 }
@@ -139,7 +133,6 @@ static const struct type *check_map(struct compiler *c, struct node *node)
 			report_error(c->report, "map.undefined", node->span, "Undefined map: @%s", node->text);
 			report_hint(c->report, "assign to it somewhere in the script");
 		}
-		c->changed = true;
 		return &type_none;
 	}
 	return map->value;
@@ -336,8 +329,6 @@ static const struct type *check_tuple(struct compiler *c, struct node *node)
 		elements[i] = check_value(c, node->kids[i]);
 		if (type_is_aggregate(elements[i]) && check_number(c, node->kids[i]))
 			elements[i] = node->kids[i]->type;
-		if (elements[i]->kind == TYPE_INT && elements[i]->is_literal)
-			elements[i] = elements[i]->is_signed ? &type_int64 : &type_uint64;
 		if (elements[i]->kind == TYPE_NONE) {
 			if (c->final)
 				report_error(c->report, "type.none", node->kids[i]->span, "this has no value");
@@ -353,7 +344,10 @@ static const struct type *check_sizeof(struct compiler *c, struct node *node)
 
 	if (type->kind == TYPE_RECORD)
 		types_complete(&c->types, type);
-	return check_become_int(node, type->size, &type_uliteral);
+	/* The type of an expression may still grow. */
+	if (!c->final && (!node->type_name || node->type_name->of))
+		return &type_uint64;
+	return check_become_int(node, type->kind == TYPE_STRING ? type->count : type->size, &type_uint64);
 }
 
 static const struct type *check_offsetof(struct compiler *c, struct node *node)
@@ -373,7 +367,18 @@ static const struct type *check_offsetof(struct compiler *c, struct node *node)
 		offset += field.offset;
 		type = field.type;
 	}
-	return check_become_int(node, offset, &type_uliteral);
+	return check_become_int(node, offset, &type_uint64);
+}
+
+/* ++ and -- make 64 bits of a number whose type is not declared. */
+static const struct type *step_number(struct compiler *c, const struct node *node, struct symbol *symbol)
+{
+	const struct type *type = node->kids[0]->type;
+
+	if (!symbol->is_declared)
+		check_grow(c, symbol, check_arithmetic(node->op, type, &type_literal), node->span);
+	type = symbol->is_map ? symbol->value : symbol->type;
+	return type ? type : &type_literal;
 }
 
 static const struct type *check_step(struct compiler *c, struct node *node)
@@ -391,16 +396,16 @@ static const struct type *check_step(struct compiler *c, struct node *node)
 				     type_describe(c->arena, map->value));
 			return &type_none;
 		}
-		if (!map->value)
-			check_grow(c, map, &type_int64, node->span, false);
-		target->type = map->value;
+		target->type = map->value ? map->value : &type_literal;
 	} else if (target->kind == NODE_VARIABLE) {
 		check_value(c, target);
 	} else {
 		report_error(c->report, "type.step", node->span, "++ and -- need a variable or a map");
 		return &type_none;
 	}
-	if (!type_is_scalar(target->type))
+	if (type_is_number(target->type) && target->symbol)
+		target->type = step_number(c, node, target->symbol);
+	else if (target->type->kind != TYPE_POINTER)
 		report_error(c->report, "type.operator", node->span, "%s cannot be used on a value of type '%s'",
 			     node->op == OP_ADD ? "++" : "--", type_describe(c->arena, target->type));
 	return target->type;
@@ -476,7 +481,7 @@ static const struct type *check_any(struct compiler *c, struct node *node)
 {
 	switch (node->kind) {
 	case NODE_INT:
-		return node->type->kind == TYPE_INT ? node->type : node->is_unsigned ? &type_uliteral : &type_literal;
+		return node->type->kind == TYPE_INT ? node->type : type_of_number(node->value, node->is_unsigned);
 	case NODE_BOOL:
 		return &type_bool;
 	case NODE_STRING:

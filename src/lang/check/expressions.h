@@ -10,7 +10,8 @@ const struct type *check_binary(struct compiler *c, struct node *node);
 const struct type *check_unary(struct compiler *c, struct node *node);
 const struct type *check_ternary(struct compiler *c, struct node *node);
 
-/* constants.c: the node becomes a literal of this type, which is returned. */
+/* constants.c: the node becomes a literal of this type, or of the one that the number has; it is returned. */
 const struct type *check_become_int(struct node *node, uint64_t value, const struct type *type);
+const struct type *check_become_number(struct node *node, uint64_t value, bool is_unsigned);
 
 #endif

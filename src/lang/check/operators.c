@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The types of operators' results, and operations on literals. */
+/*
+ * The types of operators' results, and operations on literals. Arithmetic is done, and has its result, in 64 bits:
+ * signed when one of the operands is, and after a subtraction.
+ */
 #include "lang/check/expressions.h"
 
 static bool is_comparison(enum op op)
@@ -16,9 +19,11 @@ static const struct type *complain_operands(struct compiler *c, const struct nod
 }
 
 /* Of two numbers: what is computed while compiling is a literal again. */
-static const struct type *fold(struct node *node, int64_t a, int64_t b, const struct type *type)
+static const struct type *fold(struct node *node, uint64_t x, uint64_t y)
 {
-	uint64_t x = (uint64_t)a, y = (uint64_t)b, value;
+	bool is_unsigned = node->op != OP_SUB && ((int64_t)x >= 0 || !node->kids[0]->type->is_signed) &&
+			   ((int64_t)y >= 0 || !node->kids[1]->type->is_signed);
+	uint64_t value;
 
 	switch (node->op) {
 	case OP_ADD:
@@ -40,46 +45,49 @@ static const struct type *fold(struct node *node, int64_t a, int64_t b, const st
 		value = x ^ y;
 		break;
 	case OP_SHIFT_LEFT:
-		value = y < 64 ? x << y : 0;
+		value = x << (y & 63);
 		break;
 	default:
-		return type;
+		return check_arithmetic(node->op, node->kids[0]->type, node->kids[1]->type);
 	}
-	return check_become_int(node, value, type);
+	return check_become_number(node, value, is_unsigned);
+}
+
+static const struct type *of_pointers(struct compiler *c, const struct node *node)
+{
+	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
+
+	if (b->kind != TYPE_POINTER && (node->op == OP_ADD || node->op == OP_SUB))
+		return a;
+	if (a->kind != TYPE_POINTER && node->op == OP_ADD)
+		return b;
+	return node->op == OP_SUB || node->op == OP_AND || node->op == OP_MOD ? &type_int64
+									      : complain_operands(c, node);
+}
+
+const struct type *check_arithmetic(enum op op, const struct type *a, const struct type *b)
+{
+	bool is_signed;
+
+	if (a->kind == TYPE_BOOL)
+		a = &type_literal;
+	if (b->kind == TYPE_BOOL)
+		b = &type_literal;
+	is_signed =
+		a->is_flexible == b->is_flexible ? a->is_signed || b->is_signed : (a->is_flexible ? b : a)->is_signed;
+	return op == OP_SUB || is_signed ? &type_int64 : &type_uint64;
 }
 
 static const struct type *arithmetic(struct compiler *c, struct node *node)
 {
-	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type, *type;
+	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
 	int64_t x, y;
 
-	if (a->kind == TYPE_POINTER && b->kind != TYPE_POINTER && (node->op == OP_ADD || node->op == OP_SUB))
-		return a;
-	if (b->kind == TYPE_POINTER && a->kind != TYPE_POINTER && node->op == OP_ADD)
-		return b;
 	if (a->kind == TYPE_POINTER || b->kind == TYPE_POINTER)
-		return node->op == OP_SUB || node->op == OP_AND || node->op == OP_MOD ? &type_int64
-										      : complain_operands(c, node);
-	if (a->kind == TYPE_BOOL)
-		a = &type_uint8;
-	if (b->kind == TYPE_BOOL)
-		b = &type_uint8;
-	type = type_join(c->arena, a, b);
-	if (!type)
-		return complain_operands(c, node);
-	if (type->name)
-		type = type_integer(type->size, type->is_signed);
-	if (node->op == OP_SHIFT_LEFT || node->op == OP_SHIFT_RIGHT)
-		type = a->is_literal ? (a->is_signed ? &type_int64 : &type_uint64) : type_integer(8, a->is_signed);
-	if (node->op == OP_SUB && !type->is_signed)
-		type = type_integer(type->size, true);
-	if (node->kids[0]->type->is_literal && node->kids[1]->type->is_literal) {
-		type = a->is_signed && b->is_signed ? &type_literal : &type_uliteral;
-		if (check_constant(node->kids[0], &x) && check_constant(node->kids[1], &y))
-			return fold(node, x, y, node->op == OP_SUB ? &type_literal : type);
-		return type->is_signed ? &type_int64 : &type_uint64;
-	}
-	return type;
+		return of_pointers(c, node);
+	if (check_constant(node->kids[0], &x) && check_constant(node->kids[1], &y))
+		return fold(node, (uint64_t)x, (uint64_t)y);
+	return check_arithmetic(node->op, a, b);
 }
 
 static const struct type *check_comparison(struct compiler *c, struct node *node)
@@ -119,7 +127,7 @@ const struct type *check_binary(struct compiler *c, struct node *node)
 	if (node->op == OP_LOGICAL_AND || node->op == OP_LOGICAL_OR)
 		return &type_bool;
 	if (node->kids[0]->type->kind == TYPE_NONE || node->kids[1]->type->kind == TYPE_NONE)
-		return &type_literal;
+		return &type_literal; /* not known yet */
 	if ((node->op == OP_DIV || node->op == OP_MOD) && node->kids[1]->kind == NODE_INT && !node->kids[1]->value)
 		report_error(c->report, "type.division", node->kids[1]->span, "division by zero");
 	return arithmetic(c, node);
@@ -130,7 +138,7 @@ static const struct type *check_dereference(struct compiler *c, struct node *nod
 	const struct type *type = node->kids[0]->type;
 
 	if (type->kind == TYPE_INT)
-		return type_integer(type->size, type->is_signed);
+		return &type_uint64;
 	if (type->kind != TYPE_POINTER) {
 		report_error(c->report, "type.pointer", node->span, "a value of type '%s' cannot be dereferenced",
 			     type_describe(c->arena, type));
@@ -168,11 +176,11 @@ const struct type *check_unary(struct compiler *c, struct node *node)
 	case OP_NOT:
 		return &type_bool;
 	case OP_NEGATE:
-		if (check_constant(node->kids[0], &value) && node->kids[0]->kind == NODE_INT)
-			return check_become_int(node, 0 - (uint64_t)value, &type_literal);
-		return type->kind == TYPE_INT ? type_integer(type->size, true) : &type_int64;
+		if (check_constant(node->kids[0], &value))
+			return check_become_number(node, 0 - (uint64_t)value, false);
+		return &type_int64;
 	default:
-		return type->kind == TYPE_INT ? type_integer(type->size, type->is_signed) : &type_uint64;
+		return type->is_signed ? &type_int64 : &type_uint64;
 	}
 }
 

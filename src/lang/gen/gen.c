@@ -235,7 +235,7 @@ static void assign_variable(struct gen *g, const struct node *node)
 		gen_scalar(g, target);
 		gen_frame_load(g, 8, R1, right);
 		g->at = node->span;
-		gen_operation(g, node->op, symbol->type->is_signed);
+		gen_operation(g, node->op, symbol->type, value->type);
 		gen_frame_store(g, symbol->type->size, symbol->offset, R0);
 	}
 	g->used = mark;

@@ -105,8 +105,8 @@ void gen_map_lookup(struct gen *g, const struct symbol *map, uint32_t key);
 /* The same; when the key is not there, it is added with zeros first. Jumps to `full` when that cannot be. */
 void gen_map_lookup_or_add(struct gen *g, const struct symbol *map, uint32_t key, label full);
 
-/* An operation on R0 (left) and R1 (right), result in R0. */
-void gen_operation(struct gen *g, enum op op, bool is_signed);
+/* An operation on R0 (left, of type `a`) and R1 (right, of type `b`), result in R0. */
+void gen_operation(struct gen *g, enum op op, const struct type *a, const struct type *b);
 
 void gen_statement(struct gen *g, const struct node *node);
 

@@ -57,7 +57,12 @@ static void divide(struct gen *g, enum op op, bool is_signed)
 	code_bind(g->code, done);
 }
 
-void gen_operation(struct gen *g, enum op op, bool is_signed)
+static bool is_wide_unsigned(const struct type *type)
+{
+	return type->kind == TYPE_POINTER || (type->kind == TYPE_INT && type->size == 8 && !type->is_signed);
+}
+
+void gen_operation(struct gen *g, enum op op, const struct type *a, const struct type *b)
 {
 	switch (op) {
 	case OP_ADD:
@@ -81,10 +86,10 @@ void gen_operation(struct gen *g, enum op op, bool is_signed)
 	case OP_SHIFT_LEFT:
 	case OP_SHIFT_RIGHT:
 		code_alu_imm(g->code, BPF_AND, R1, 63);
-		code_alu(g->code, op == OP_SHIFT_LEFT ? BPF_LSH : is_signed ? BPF_ARSH : BPF_RSH, R0, R1);
+		code_alu(g->code, op == OP_SHIFT_LEFT ? BPF_LSH : a->is_signed ? BPF_ARSH : BPF_RSH, R0, R1);
 		break;
 	default:
-		divide(g, op, is_signed);
+		divide(g, op, !is_wide_unsigned(a) && !is_wide_unsigned(b));
 	}
 }
 
@@ -139,12 +144,10 @@ static void bool_result(struct gen *g, label yes)
 static void compare_numbers(struct gen *g, const struct node *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
-	/* Literals adapt; of two others, one that is signed decides. */
-	bool is_signed = (a->is_signed || a->is_literal) && (b->is_signed || b->is_literal);
+	const struct type *type = type_join(g->c->arena, a, b);
+	bool is_signed = type && type->kind == TYPE_INT && type->is_signed;
 	label yes = code_label(g->code);
 
-	if (!is_signed && a->size < 8 && a->is_signed)
-		is_signed = true;
 	operands(g, node->kids[0], node->kids[1]);
 	code_jump_if_reg(g->code, jump_op(node->op, is_signed), R0, R1, yes);
 	bool_result(g, yes);
@@ -268,11 +271,7 @@ static void gen_binary(struct gen *g, const struct node *node)
 	else if (b->kind == TYPE_POINTER && a->kind != TYPE_POINTER)
 		scale(g, R0, b);
 	g->at = node->span;
-	gen_operation(g, node->op,
-		      node->op == OP_SHIFT_RIGHT || a->is_literal ? b->is_signed && a->is_signed
-								  : a->is_signed && (b->is_signed || b->is_literal));
-	if (node->type->kind == TYPE_INT && !node->type->is_literal)
-		code_extend(g->code, R0, node->type->size, node->type->is_signed);
+	gen_operation(g, node->op, a, b);
 }
 
 /* Of a variable in the frame, or of a map's value; 0 when the map has no such key. */
@@ -336,6 +335,7 @@ static void gen_step(struct gen *g, const struct node *node)
 		code_mov(g->code, R1, R0);
 	code_alu_imm(g->code, BPF_ADD, R0, node->op == OP_ADD ? by : -by);
 	gen_frame_store(g, type->size, target->symbol->offset, R0);
+	code_extend(g->code, R0, type->size, type->is_signed);
 	if (!node->is_prefix)
 		code_mov(g->code, R0, R1);
 }

@@ -158,7 +158,7 @@ void gen_map_assign(struct gen *g, const struct node *target, const struct node 
 		}
 		gen_frame_load(g, 8, R1, right);
 		g->at = assign->span;
-		gen_operation(g, assign->op, map->value->is_signed);
+		gen_operation(g, assign->op, map->value, assign->kids[1]->type);
 		gen_frame_store(g, 8, value, R0);
 	}
 	gen_map_update(g, map, key, value);

@@ -349,7 +349,7 @@ static void directive(struct parser *p)
 		if (line && !strcmp(word, "define") &&
 		    sscanf(strstr(line, "define") + 6, " %127[A-Za-z0-9_] %lli", name, &value) == 2)
 			types_define_constant(p->types, arena_strdup(p->arena, name, strlen(name)), value,
-					      &type_literal);
+					      type_of_number((uint64_t)value, false));
 		else if (line && !strcmp(word, "define"))
 			report_warning(p->report, "parse.define", (struct span){begin, end},
 				       "only constants can be defined; this line is passed over");
