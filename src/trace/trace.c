@@ -428,14 +428,15 @@ static void take_command(struct run *run)
 
 static int wait_for_end(struct run *run, struct diag *diag)
 {
-	while (!run->finished) {
+	/* A script that has ended needs no tables of the processes that run. */
+	while (!run->finished && !has_exited(run)) {
 		bool ended;
 
 		if (poll(run->polls.at, run->polls.count, run->stacks && stacks_is_behind(run->stacks) ? 0 : POLL_MS) <
 			    0 &&
 		    errno != EINTR)
 			return diag_fail(diag, errno, "trace.poll", "waiting failed: %s", strerror(errno));
-		ended = run->polls.at[POLL_SIGNALS].revents || run->polls.at[POLL_TARGET].revents || has_exited(run);
+		ended = run->polls.at[POLL_SIGNALS].revents || run->polls.at[POLL_TARGET].revents;
 		if (run->polls.at[POLL_CHILDREN].revents)
 			take_command(run);
 		drain(run);

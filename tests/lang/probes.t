@@ -86,6 +86,13 @@ def kernel(path):
            f"{path} 1", r"(?m)^/dev/null$")
     expect("tracepoint: wildcard", "tracepoint:syscalls:sys_enter_open* /pid == cpid/ { @[probe] = count(); }", f"{path} 1",
            r"@\[tracepoint:syscalls:sys_enter_openat\]: \d+")
+    for turn in range(3):
+        # What the last one has left is still being taken down.
+        expect(f"tracepoint: again, {turn}", "tracepoint:syscalls:sys_enter_openat /pid == cpid/ { @in = count(); } "
+               "tracepoint:syscalls:sys_exit_openat /pid == cpid/ { @out = count(); }", f"{path} 1", r"@in: (\d+)\n(.*\n)*@out: \1\n")
+    out, err = trace("tracepoint:syscalls:sys_enter_f* /pid == cpid/ { @many = count(); } "
+                     "tracepoint:syscalls:sys_enter_openat /pid == cpid/ { @one = count(); }", f"{path} 1")
+    check(re.search(r"@one: \d+", out) and not err, "tracepoint: more than are left to the kernel's worker", out, err)
     expect("rawtracepoint: arguments by their names", "rawtracepoint:sched_process_exec { if (args.p.pid == cpid) { print(args.old_pid == cpid); exit(); } }",
            f"{path} 1", r"^true\n")
     expect("profile", "profile:hz:199 /pid == cpid/ { @ = count(); }", f"{PYTHON} -c 'sum(range(6000000))'", r"@: \d+")

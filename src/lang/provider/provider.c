@@ -117,30 +117,11 @@ bool provider_is_dangerous(const char *function)
 	return false;
 }
 
-int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag)
-{
-	if (!vec_push(&descriptors->at, fd))
-		return 0;
-	close(fd);
-	return diag_fail(diag, ENOMEM, "attach.memory", "out of memory");
-}
-
-void attachment_close(struct attachment *attachment)
-{
-	struct descriptors *all[] = {&attachment->iterators, &attachment->fds};
-	size_t i, j;
-
-	for (i = 0; i < 2; i++) {
-		for (j = 0; j < all[i]->at.count; j++)
-			close(all[i]->at.at[j]);
-		vec_free(&all[i]->at);
-	}
-}
-
 static int attach_one(int program, struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
 		      struct attachment *ret)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
+	struct descriptors *kept = &ret->fds;
 	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC), link;
 
 	if (fd < 0)
@@ -155,8 +136,10 @@ static int attach_one(int program, struct perf_event_attr *attr, int pid, int cp
 	} else if (attachment_keep(&ret->fds, link, NULL)) {
 		close(fd);
 		return -ENOMEM;
+	} else if (attr->type == PERF_TYPE_TRACEPOINT) {
+		kept = &ret->events;
 	}
-	if (attachment_keep(&ret->fds, fd, NULL))
+	if (attachment_keep(kept, fd, NULL))
 		return -ENOMEM;
 	return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 }

@@ -33,12 +33,14 @@ struct descriptors {
 };
 
 struct attachment {
-	struct descriptors fds;
+	struct descriptors fds;       /* links, and events that have their program without one */
+	struct descriptors events;    /* of tracepoints, whose program hangs on a link */
 	struct descriptors iterators; /* to be read to their ends, which runs their programs */
 };
 
 /* Adds a descriptor, or closes it when memory is short. 0, or -ENOMEM with a diag. */
 int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag);
+/* No program runs any more when it returns. Tracepoints' events, silent by then, may go a moment later. */
 void attachment_close(struct attachment *attachment);
 
 struct provider {
