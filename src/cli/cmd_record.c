@@ -392,6 +392,17 @@ static int report(const struct request *request, const struct profile *profile)
 	return status;
 }
 
+/* Does any result tell threads apart? */
+static bool wants_threads(const struct request *request)
+{
+	size_t i;
+
+	for (i = 0; i < request->outputs.count; i++)
+		if (request->threads || exporter_of(request->outputs.at[i])->threads)
+			return true;
+	return false;
+}
+
 static int record(const struct request *request, double started_at)
 {
 	const char *terminal = getenv("TERM");
@@ -404,6 +415,7 @@ static int record(const struct request *request, double started_at)
 		.strategy = request->strategy,
 		.verify = request->verify,
 		.max_memory = request->max_memory,
+		.merges_threads = !wants_threads(request),
 		.duration_s = request->duration_s,
 		.function = request->function,
 		.verbose = request->verbose,

@@ -366,5 +366,6 @@ static int html_write(FILE *out, const struct profile *profile, const struct exp
 const struct exporter export_html = {
 	.suffix = ".html",
 	.description = "a flame graph to explore in a browser, one offline file",
+	.threads = true,
 	.write = html_write,
 };

@@ -324,5 +324,6 @@ static int pprof_write(FILE *out, const struct profile *profile, const struct ex
 const struct exporter export_pprof = {
 	.suffix = ".pb.gz",
 	.description = "for pprof: go tool pprof -http=: FILE",
+	.threads = true,
 	.write = pprof_write,
 };

@@ -112,5 +112,6 @@ static int speedscope_write(FILE *out, const struct profile *profile, const stru
 const struct exporter export_speedscope = {
 	.suffix = ".speedscope.json",
 	.description = "for speedscope: one profile a thread",
+	.threads = true,
 	.write = speedscope_write,
 };

@@ -488,6 +488,19 @@ void tables_withdraw(struct tables *tables, uint32_t tgid, const struct process_
 	retire(tables, entry->mapping_first, entry->mapping_count, now);
 }
 
+/* Gives back the last slab when nothing lies in it: what needed it is gone. One at a time, as that waits for RCU. */
+static void drop_last_slab(struct tables *tables)
+{
+	uint32_t last = tables->slab_count - 1;
+	const struct extents *rows = &tables->free_rows[last];
+
+	if (tables->slab_count <= SLABS_AT_ONCE || rows->free.count != 1 ||
+	    rows->free.at[0].count != UNWIND_SLAB_ROWS || bpf_map_delete_elem(tables->maps.slabs, &last))
+		return;
+	drop_slab(tables, last);
+	tables->slab_count--;
+}
+
 void tables_collect(struct tables *tables, uint64_t now)
 {
 	size_t i, kept = 0;
@@ -501,6 +514,7 @@ void tables_collect(struct tables *tables, uint64_t now)
 			extents_give(&tables->free_mappings, old->run.first, old->run.count);
 	}
 	tables->retired.count = kept;
+	drop_last_slab(tables);
 }
 
 void tables_host(const struct tables *tables, struct walk_host *ret)

@@ -63,7 +63,8 @@ int tables_publish(struct tables *tables, uint32_t tgid, const struct publicatio
 /* Makes a process unknown again. `now`: CLOCK_MONOTONIC, ns. */
 void tables_withdraw(struct tables *tables, uint32_t tgid, const struct process_entry *entry, uint64_t now);
 
-/* Reuses what was withdrawn or replaced before the grace period. */
+/* Reuses what was withdrawn or replaced before the grace period, and gives back room that is empty; to be called now
+ * and then. */
 void tables_collect(struct tables *tables, uint64_t now);
 
 /* The same tables for a walk on the host; valid as long as the tables. */

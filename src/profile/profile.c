@@ -250,6 +250,11 @@ size_t profile_sample_count(const struct profile *profile)
 	return profile->samples.count;
 }
 
+size_t profile_stack_count(const struct profile *profile)
+{
+	return profile->stacks.count;
+}
+
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index)
 {
 	return &profile->samples.at[index]->sample;

@@ -101,6 +101,7 @@ const struct frame *profile_frame_at(const struct profile *profile, uint32_t id)
 int profile_add(struct profile *profile, const char *comm, int pid, int tid, const uint32_t *frames, uint32_t depth,
 		uint64_t count);
 size_t profile_sample_count(const struct profile *profile);
+size_t profile_stack_count(const struct profile *profile); /* distinct ones, whosever */
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
 
 /*

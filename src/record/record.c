@@ -153,6 +153,7 @@ static int start(struct recording *recording, struct diag *diag)
 					  .verify_every = options->verify ? VERIFY_EVERY : 0};
 	const struct watch_options watch = {.everything = options->all,
 					    .max_memory = options->max_memory,
+					    .merges_threads = options->merges_threads,
 					    .verify = options->verify,
 					    .verbose = options->verbose,
 					    .files = recording->files};

@@ -27,7 +27,8 @@ struct record_options {
 	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */
 	enum walk_strategy strategy; /* how the kernel part walks long stacks; for tests */
 	bool verify;                 /* have a share of the native stacks unwound a second time (record/verify.h) */
-	uint64_t max_memory; /* bytes of samples to be held: beyond, the rarest stacks are dropped; 0: no bound */
+	uint64_t max_memory;         /* bytes of samples to be held: beyond, what is rarest is dropped; 0: no bound */
+	bool merges_threads; /* no result tells threads of one name apart: the profile's samples have pid and tid 0 */
 	bool function;       /* Python frames carry the function's first line instead of the current one */
 	bool verbose;
 	bool progress;     /* draw a progress line on stderr */

@@ -254,9 +254,10 @@ static void balance(struct report *report, const struct sampler_counters *counte
 		quality->lost[LOSS_INTERNAL] += counters->runs - seen;
 	quality->lost[LOSS_TICKS] = counters->missed_ticks;
 	quality->lost[LOSS_SIDEBAND] = watch_get_counts(report->watch)->sideband_lost;
+	quality->lost[LOSS_THREADS] = watch_get_counts(report->watch)->dropped[STORE_DROP_THREADS];
 	quality->late_samples = watch_get_counts(report->watch)->late;
 	quality->verify = watch_get_counts(report->watch)->verify;
-	quality->unique_stacks = profile_sample_count(report->profile);
+	quality->unique_stacks = profile_stack_count(report->profile);
 	quality->bpf_run_ns = counters->bpf_run_ns;
 	quality->bpf_runs = counters->bpf_runs;
 	quality->bpf_frames = counters->frames;

@@ -219,8 +219,10 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	tally.kernel_stack = resolve(store, sample->kernel_stack);
 	tally.native_stack = resolve(store, sample->native_stack);
 	tally.python_stack = resolve(store, sample->python_stack);
-	tally.tgid = sample->tgid;
-	tally.tid = sample->tid;
+	if (!store->merges_threads) {
+		tally.tgid = sample->tgid;
+		tally.tid = sample->tid;
+	}
 	memcpy(tally.comm, sample->comm, sizeof(tally.comm));
 	tally.comm[sizeof(tally.comm) - 1] = '\0';
 	/* Bytes after the terminator are whatever was there. */

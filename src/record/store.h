@@ -8,8 +8,8 @@
  *
  * An id is the kernel's name of a stack or code object of one process. It is needed as long as the kernel may name it;
  * the content is the result. store_age() forgets old ids, and tells which, so that the kernel sends them again if they
- * come back. store_rebuild() leaves out what nothing refers to any more and what has become equal, and evicts rare
- * tallies to keep within a bound. It gives new numbers to all but the ids.
+ * come back. store_rebuild() leaves out what nothing refers to any more and what has become equal, and drops what is
+ * rare to keep within a bound. It gives new numbers to all but the ids.
  */
 #ifndef STRATA_RECORD_STORE_H
 #define STRATA_RECORD_STORE_H
@@ -66,7 +66,7 @@ struct code {
 
 struct tally {
 	uint32_t kernel_stack, native_stack, python_stack; /* number + 1, or STACK_* */
-	uint32_t tgid, tid;
+	uint32_t tgid, tid;                                /* 0: any thread of this name */
 	char comm[16];
 	uint16_t native_loss, python_loss;
 	uint32_t flags;
@@ -91,6 +91,7 @@ struct store {
 	uint64_t samples;       /* sum of the tallies */
 	uint64_t content_bytes; /* of stacks and codes */
 	uint32_t turn;          /* goes up with store_age() */
+	bool merges_threads;    /* threads of one name are not told apart; to be set before the first sample */
 };
 
 void store_deinit(struct store *store);
@@ -119,13 +120,24 @@ size_t store_age(struct store *store, void (*unsend)(void *context, uint64_t id)
 /* Bytes of memory that the store holds. */
 uint64_t store_bytes(const struct store *store);
 
+/* What store_rebuild() leaves out of the tallies that count no more than a threshold. */
+struct store_drop {
+	enum {
+		STORE_DROP_NOTHING,
+		STORE_DROP_THREADS, /* which thread it was */
+		STORE_DROP_STACKS, /* that, and the stacks: one tally for each program's name remains, with LOSS_EVICTED
+				    */
+		STORE_DROP_COUNT
+	} what;
+	uint64_t threshold;
+};
+
 /*
- * Makes the store anew from what its tallies and its recent ids need, merging what is equal. With a `threshold` the
- * samples of tallies that count no more become one tally for each program's name, with LOSS_EVICTED, and recent ids are
- * not spared: a sample that is on its way just then counts as LOSS_STACK_MISSING. `unsend`: as above. How many samples
- * were evicted is added to *evicted. 0, or -ENOMEM with the store as it was.
+ * Makes the store anew from what its tallies and its recent ids need, merging what is equal. If stacks are dropped,
+ * recent ids are not spared: a sample that is on its way just then counts as LOSS_STACK_MISSING. `unsend`: as above.
+ * How many samples lost what was to be dropped is added to *dropped. 0, or -ENOMEM with the store as it was.
  */
-int store_rebuild(struct store *store, uint64_t threshold, void (*unsend)(void *context, uint64_t id), void *context,
-		  uint64_t *evicted);
+int store_rebuild(struct store *store, const struct store_drop *drop, void (*unsend)(void *context, uint64_t id),
+		  void *context, uint64_t *dropped);
 
 #endif

@@ -119,7 +119,24 @@ static int move_stack(struct move *move, uint32_t number, uint32_t *ret)
 	return err;
 }
 
-static int move_tallies(struct move *move, uint64_t threshold, uint64_t *evicted)
+/* Takes from a tally what is to be dropped. Whether there was anything. */
+static bool drop_from(struct tally *tally, const struct store_drop *drop)
+{
+	bool stacks = drop->what == STORE_DROP_STACKS;
+
+	if (drop->what == STORE_DROP_NOTHING || tally->count > drop->threshold ||
+	    (stacks ? tally->native_loss == LOSS_EVICTED : !tally->tid))
+		return false;
+	tally->tgid = tally->tid = 0;
+	if (stacks) {
+		tally->kernel_stack = tally->native_stack = tally->python_stack = STACK_NONE;
+		tally->flags = tally->python_loss = 0;
+		tally->native_loss = LOSS_EVICTED;
+	}
+	return true;
+}
+
+static int move_tallies(struct move *move, const struct store_drop *drop, uint64_t *dropped)
 {
 	size_t i;
 	int err = 0;
@@ -127,12 +144,8 @@ static int move_tallies(struct move *move, uint64_t threshold, uint64_t *evicted
 	for (i = 0; i < move->from->tallies.count && !err; i++) {
 		struct tally tally = move->from->tallies.at[i];
 
-		if (tally.count <= threshold && tally.native_loss != LOSS_EVICTED) {
-			*evicted += tally.count;
-			tally.kernel_stack = tally.native_stack = tally.python_stack = STACK_NONE;
-			tally.tgid = tally.tid = tally.flags = tally.python_loss = 0;
-			tally.native_loss = LOSS_EVICTED;
-		}
+		if (drop_from(&tally, drop))
+			*dropped += tally.count;
 		err = move_stack(move, tally.kernel_stack, &tally.kernel_stack);
 		if (!err)
 			err = move_stack(move, tally.native_stack, &tally.native_stack);
@@ -189,10 +202,10 @@ static void unsend_left(const struct table *from, const struct table *to, void (
 			unsend(context, slot->key);
 }
 
-int store_rebuild(struct store *store, uint64_t threshold, void (*unsend)(void *context, uint64_t id), void *context,
-		  uint64_t *evicted)
+int store_rebuild(struct store *store, const struct store_drop *drop, void (*unsend)(void *context, uint64_t id),
+		  void *context, uint64_t *dropped)
 {
-	struct store to = {.turn = store->turn};
+	struct store to = {.turn = store->turn, .merges_threads = store->merges_threads};
 	struct move move = {.from = store, .to = &to};
 	uint64_t more = 0;
 	int err = -ENOMEM;
@@ -202,9 +215,9 @@ int store_rebuild(struct store *store, uint64_t threshold, void (*unsend)(void *
 	move.stacks = calloc(store->stacks.count + 1, sizeof(uint32_t));
 	move.codes = calloc(store->codes.count + 1, sizeof(uint32_t));
 	if (move.locations && move.python_locations && move.stacks && move.codes)
-		err = move_tallies(&move, threshold, &more);
+		err = move_tallies(&move, drop, &more);
 	if (!err)
-		err = move_ids(&move, threshold ? 0 : 2);
+		err = move_ids(&move, drop->what == STORE_DROP_STACKS ? 0 : 2);
 	if (err) {
 		store_deinit(&to);
 	} else {
@@ -212,7 +225,7 @@ int store_rebuild(struct store *store, uint64_t threshold, void (*unsend)(void *
 		unsend_left(&store->code_ids, &to.code_ids, unsend, context);
 		store_deinit(store);
 		*store = to;
-		*evicted += more;
+		*dropped += more;
 	}
 	free(move.locations);
 	free(move.python_locations);

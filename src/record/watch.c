@@ -57,6 +57,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->foreign = options->files;
 	watch->everything = options->everything;
 	watch->max_memory = options->max_memory;
+	watch->store.merges_threads = options->merges_threads;
 	watch->publish_ns = options->publish_ns;
 	watch->profile = profile;
 	if (options->verify)
@@ -476,10 +477,16 @@ int watch_name_all(struct watch *watch)
 	return names_give_all(&names);
 }
 
-int watch_name_file(struct watch *watch, const struct mapped_file *file)
+int watch_name(struct watch *watch, uint32_t object)
 {
 	const struct names names = names_of(watch);
-	int err = names_give(&names, LOCATION_FILES + file->index);
+
+	return names_give(&names, object);
+}
+
+int watch_name_file(struct watch *watch, const struct mapped_file *file)
+{
+	int err = watch_name(watch, LOCATION_FILES + file->index);
 	uint64_t map;
 
 	if (table_get(&watch->perf_maps, file->index + 1ull, &map)) {

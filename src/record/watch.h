@@ -27,7 +27,8 @@ struct watch_counts {
 	uint64_t late;          /* samples finished from a snapshot */
 	uint64_t sideband_lost; /* side-band records that did not fit */
 	struct profile_verify verify;
-	uint64_t evicted; /* samples whose stacks were dropped to keep within the bound */
+	uint64_t dropped[STORE_DROP_COUNT]; /* samples that lost something to keep within the bound: by struct
+					       store_drop.what */
 };
 
 struct watch_options {
@@ -35,6 +36,7 @@ struct watch_options {
 	bool verify, verbose; /* have native stacks that come with a copy unwound a second time; print differences */
 	struct foreign_files *files; /* what reads mapped files; borrowed */
 	uint64_t max_memory;         /* bytes that may be held of what was sampled; 0: no bound */
+	bool merges_threads;         /* which thread was sampled need not be known */
 	uint64_t publish_ns;         /* how long one drain may compile tables; 0: until all are done */
 };
 

@@ -54,13 +54,14 @@ struct watch {
 	struct profile *profile;               /* where frames are named */
 	uint64_t max_memory;                   /* bytes that the store may hold; 0: no bound */
 	uint64_t rebuilt_bytes;                /* what it held after it was made anew */
+	uint32_t naming;                       /* before it is made anew: the object that is named next */
 	uint64_t aged_at;
 	uint64_t drain_until;
 	uint64_t publish_ns; /* of a drain; 0: no bound */
 	bool behind;         /* the last drain did not compile all tables */
 	bool unpublished;    /* nothing is published any more */
-	uint32_t records; /* handled, so that not each one asks for the time */
-	int err;          /* of a callback */
+	uint32_t records;    /* handled, so that not each one asks for the time */
+	int err;             /* of a callback */
 };
 
 /* CLOCK_MONOTONIC, ns. */
@@ -97,6 +98,9 @@ void watch_unpin(struct watch *watch, struct watched *watched);
  * bound. 0 or -ENOMEM.
  */
 int watch_tidy(struct watch *watch);
+
+/* Names what was sampled in an object (struct location.object). 0 or -ENOMEM. */
+int watch_name(struct watch *watch, uint32_t object);
 
 /* Names what was sampled in a file that is about to be forgotten. 0 or -ENOMEM. */
 int watch_name_file(struct watch *watch, const struct mapped_file *file);

@@ -37,7 +37,6 @@ void watch_unpin(struct watch *watch, struct watched *watched)
 static int forget_files(struct watch *watch)
 {
 	uint64_t until = watch_now() + NAMING_NS;
-	bool named = false;
 	uint32_t i;
 	int err = 0;
 
@@ -60,33 +59,80 @@ static int forget_files(struct watch *watch)
 			err = watch_name_file(watch, file);
 			objects_drop(watch->objects, i, sampler_tables(watch->sampler));
 			processes_forget_file(watch->processes, file);
-			named = true;
 			if (watch_now() > until)
 				break;
 		}
 	}
-	if (named)
-		malloc_trim(0); /* else glibc keeps what was freed */
+	return err;
+}
+
+/* May what was sampled in an object be named now, as it would be later? */
+static bool can_be_named(const struct watch *watch, uint32_t number)
+{
+	const struct mapped_file *file =
+		number < LOCATION_FILES ? NULL : processes_file(watch->processes, number - LOCATION_FILES);
+	const struct object *object = file ? objects_at(watch->objects, file->index) : NULL;
+
+	/* A perf map may not have it yet, and a file system not have answered yet. */
+	return number == LOCATION_KERNEL || (object && file->kind != FILE_ANONYMOUS && !object->unanswered);
+}
+
+/* Names what is not named yet, for a while. True when all is. */
+static bool name_mapped(struct watch *watch, int *err)
+{
+	uint64_t until = watch_now() + NAMING_NS;
+	size_t end = LOCATION_FILES + processes_file_count(watch->processes);
+
+	for (; !*err && watch->naming < end && watch_now() < until; watch->naming++)
+		if (can_be_named(watch, watch->naming))
+			*err = watch_name(watch, watch->naming);
+	return watch->naming >= end;
+}
+
+static int rebuild(struct watch *watch, const struct store_drop *drop)
+{
+	return store_rebuild(&watch->store, drop, unsend, watch, &watch->counts.dropped[drop->what]);
+}
+
+/* Drops what is rare, until the store holds no more than `most`: threads before stacks. */
+static int drop_rare(struct watch *watch, uint64_t most)
+{
+	struct store_drop drop = {.threshold = 1};
+	int err = 0;
+
+	for (; !err && drop.threshold && store_bytes(&watch->store) > most; drop.threshold *= 2) {
+		drop.what = STORE_DROP_THREADS;
+		if (!watch->store.merges_threads)
+			err = rebuild(watch, &drop);
+		drop.what = STORE_DROP_STACKS;
+		if (!err && store_bytes(&watch->store) > most)
+			err = rebuild(watch, &drop);
+	}
 	return err;
 }
 
 /*
- * Makes the store anew when it has doubled, because then much of it has become equal; and as often as it takes, when
- * memory is bounded. While that lasts there are two of it, so its bound is half of what is allowed.
+ * Makes the store anew when it has doubled, or comes near its bound. Before, all is named: addresses in one function
+ * become one frame, and much that differed is the same. While it is made anew there are two of it, so its bound is half
+ * of what is allowed.
  */
 static int bound_store(struct watch *watch)
 {
-	uint64_t bytes = store_bytes(&watch->store), most = watch->max_memory / 2, threshold;
-	bool over = most && bytes > most;
-	int err;
+	const struct store_drop nothing = {.what = STORE_DROP_NOTHING};
+	uint64_t bytes = store_bytes(&watch->store), most = watch->max_memory / 2;
+	bool full = most && bytes > most / 8 * 7;
+	int err = 0;
 
-	if (!over && (bytes < REBUILD_LEAST || bytes < 2 * watch->rebuilt_bytes))
+	if (!full && (bytes < REBUILD_LEAST || bytes < 2 * watch->rebuilt_bytes))
 		return 0;
-	err = store_rebuild(&watch->store, 0, unsend, watch, &watch->counts.evicted);
-	for (threshold = 1; over && !err && threshold && store_bytes(&watch->store) > most / 4 * 3; threshold *= 2)
-		err = store_rebuild(&watch->store, threshold, unsend, watch, &watch->counts.evicted);
+	if (!name_mapped(watch, &err) && bytes <= most)
+		return err;
+	watch->naming = 0;
+	if (!err)
+		err = rebuild(watch, &nothing);
+	if (!err && full)
+		err = drop_rare(watch, most / 4 * 3);
 	watch->rebuilt_bytes = store_bytes(&watch->store);
-	malloc_trim(0); /* else glibc keeps what was freed */
 	return err;
 }
 
@@ -102,6 +148,7 @@ int watch_tidy(struct watch *watch)
 	if (watch->drained_at > watch->aged_at + AGE_EVERY_NS) {
 		watch->aged_at = watch->drained_at;
 		store_age(&watch->store, unsend, watch);
+		malloc_trim(0); /* else glibc keeps what was freed */
 	}
 	return err ? err : bound_store(watch);
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # leak.sh [SECONDS]: records everything beside storms of processes and programs, and prints every 5 s what strata holds:
-# memory, descriptors, and what is in its BPF maps. Not part of make check.
+# memory (all, and what is not shared with the kernel's maps and files), descriptors, and what is in its BPF maps. Not part
+# of make check.
 seconds=${1:-120}
 here=$(dirname "$0")
 STRATA=${STRATA:-$here/../../build/strata}
@@ -24,12 +25,17 @@ elements() {
 	done
 }
 
-printf '%6s %9s %6s %10s %8s\n' seconds RSS/KiB files processes watched
-at=0
+# A figure of /proc/PID/status.
+figure() {
+	sed -n "s/$1:[^0-9]*\([0-9]*\).*/\1/p" /proc/$strata/status
+}
+
+printf '%6s %9s %9s %6s %6s %10s %8s\n' seconds RSS/KiB own/KiB fds files processes watched
+began=$(date +%s)
 while sleep 5 && [ -d /proc/$strata/fd ]; do
-	at=$((at + 5))
-	printf '%6d %9s %6d %10s %8s\n' "$at" "$(sed -n 's/VmRSS:[^0-9]*\([0-9]*\).*/\1/p' /proc/$strata/status)" \
-		"$(find /proc/$strata/fd -lname '/*' | wc -l)" "$(elements processes)" "$(elements targets)"
+	printf '%6d %9s %9s %6d %6d %10s %8s\n' $(($(date +%s) - began)) "$(figure VmRSS)" "$(figure RssAnon)" \
+		"$(find /proc/$strata/fd -type l | wc -l)" "$(find /proc/$strata/fd -lname '/*' | wc -l)" "$(elements processes)" \
+		"$(elements targets)"
 done
 wait $strata
 status=$?

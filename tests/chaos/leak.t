@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Programs, libraries and Python modules that come once and never again: strata's memory and descriptors stay as they are."""
+"""Programs, libraries and Python modules that come once and never again, and processes that are all alike: strata's memory and
+descriptors stay as they are."""
 import os
 import re
 import shutil
@@ -20,16 +21,43 @@ MODULE = "def f_%d():\n    for i in range(60000): pass\nf_%d()\n"
 
 
 def held(pid):
-    """(RSS in KiB, open files): a file may have two descriptors, see src/base/foreign.h."""
+    """(RSS in KiB, open files, descriptors): a file may have two descriptors, see src/base/foreign.h."""
     rss, files = 0, set()
     with open("/proc/%d/status" % pid) as file:
         rss = [int(line.split()[1]) for line in file if line.startswith("VmRSS:")][0]
-    for fd in os.listdir("/proc/%d/fd" % pid):
+    fds = os.listdir("/proc/%d/fd" % pid)
+    for fd in fds:
         try:
             files.add(os.readlink("/proc/%d/fd/%s" % (pid, fd)))
         except OSError:
             pass
-    return rss, sum(path.startswith("/") for path in files)
+    return rss, sum(path.startswith("/") for path in files), len(fds)
+
+
+def look_on(strata):
+    """[(RSS, files, descriptors, when)], each second until it ends; and what it said."""
+    seen = []
+    while strata.poll() is None:
+        time.sleep(1)
+        try:
+            seen.append(held(strata.pid) + (time.monotonic(),))
+        except (OSError, IndexError):
+            break  # it has just ended
+    _, stderr = strata.communicate(timeout=e2e.PATIENCE_S)
+    print("# RSS and files: %s" % " ".join("%d/%d" % x[:2] for x in seen[::5]))
+    return seen, subprocess.CompletedProcess([], strata.returncode, "", stderr)
+
+
+def stays(tap, words, seen):
+    """The last third holds no more than the one before, but for a little."""
+    third = len(seen) // 3
+    if not tap.ok(third > 3, words + ": it was looked at often enough"):
+        return
+    before, last = seen[third:2 * third], seen[-third:]
+    tap.ok(min(x[0] for x in last) <= max(x[0] for x in before) + 6000, "%s: memory stays as it is: %d KiB, then %d KiB" %
+           (words, max(x[0] for x in before), min(x[0] for x in last)))
+    tap.ok(min(x[2] for x in last) <= max(x[2] for x in before) + 20, "%s: so do descriptors: %d, then %d" %
+           (words, max(x[2] for x in before), min(x[2] for x in last)))
 
 
 def once(where, storm, number):
@@ -66,36 +94,32 @@ def leak(tap, where, storm):
     strata = subprocess.Popen([e2e.STRATA, "record", "-q", "-F", "499", "-o", where + "/c.folded", "--stats", where + "/c.json",
                                "--", "nice", "-n", "5", sys.executable, os.path.abspath(__file__), "work", where, storm],
                               stderr=subprocess.PIPE, universal_newlines=True)
-    seen = []
-    while strata.poll() is None:
-        time.sleep(1)
-        try:
-            seen.append(held(strata.pid) + (time.monotonic(),))
-        except (OSError, IndexError):
-            break  # it has just ended
-    _, stderr = strata.communicate(timeout=e2e.PATIENCE_S)
+    seen, done = look_on(strata)
     with open(where + "/times") as file:
         times = [float(line) for line in file]
-    third = len(seen) // 3
-    early, late = [r for r, _, _ in seen[third:2 * third]], [r for r, _, _ in seen[-third:]]
-    print("# %d programs; RSS and files: %s" % (len(times), " ".join("%d/%d" % x[:2] for x in seen[::5])))
-    if not tap.ok(third > 3, "it was looked at often enough"):
-        return
-    due = [(files, FILES * sum(now - LINGER < at <= now for at in times) + OTHERS) for _, files, now in seen]
+    stays(tap, "%d programs" % len(times), seen)
+    due = [(files, FILES * sum(now - LINGER < at <= now for at in times) + OTHERS) for _, files, _, now in seen]
     tap.equal([x for x in due if x[0] > x[1]], [], "what is gone for %d s is closed: at most %d are open, of %d files" %
               (LINGER, max(f for f, _ in due), FILES * len(times)))
     tap.ok(FILES * len(times) > 2 * max(limit for _, limit in due), "and there were many more")
-    tap.ok(min(late) <= max(early) + 6000, "memory stays as it is: %d KiB, then %d KiB" %
-           (max(early), min(late)))
-    mine = judge(tap, "programs that come once", where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 1, 499,
-                 own="storm-")
+    mine = judge(tap, "programs that come once", where, done, 1, 499, own="storm-")
     stacks = [";".join(f) for f, _ in mine]
     tap.ok(any(re.match(r"storm-\d;", s) for s in stacks), "the first programs are in the picture")
     named = [s for s in stacks if s.startswith("storm-") and ("alpha" in s or "omega" in s)]
     tap.ok(len(named) > 5, "with the names of libraries that are gone: %d" % len(named))
 
 
+def alike(tap, where, storm):
+    """Thousands of processes that do the same: no more stacks than one has."""
+    strata = subprocess.Popen([e2e.STRATA, "record", "-q", "-F", "999", "-o", where + "/c.folded", "--stats", where + "/c.json",
+                               "--", "nice", "-n", "5", storm, "forks", str(SECONDS / 3)],
+                              stderr=subprocess.PIPE, universal_newlines=True)
+    seen, done = look_on(strata)
+    stays(tap, "processes that are alike", seen)
+    judge(tap, "processes that are alike", where, done, SECONDS / 3, 999)
+
+
 if len(sys.argv) > 1:
     work(*sys.argv[2:])
 else:
-    chaos.main(leak)
+    chaos.main(leak, alike)

@@ -8,6 +8,7 @@
  *   remap A B          one thread: dlopen(A), spin(), dlclose(), dlopen(B), spin(), dlclose(), ...
  *   libraries A B      four threads do that, and map and unmap anonymous code
  *   threads            threads that live a few milliseconds, 100 a second
+ *   brief              threads that live 0.2 ms, one after the other
  *   signals            two threads in nested signal handlers on alternate stacks
  *   leaderless         the main thread ends; another one says "ready", waits for the end of standard input, and goes on
  *   jit                anonymous code mapped at ever new addresses and unmapped again, 1,000 times a second
@@ -183,6 +184,22 @@ static void threads(void)
 	rest(0.1);
 }
 
+static void *brief_thread(void *unused)
+{
+	(void)unused;
+	storm_compute(0.0002);
+	return NULL;
+}
+
+static void brief(void)
+{
+	pthread_t thread;
+
+	while (going_on())
+		if (!pthread_create(&thread, NULL, brief_thread, NULL))
+			pthread_join(thread, NULL);
+}
+
 static void on_usr1(int signal)
 {
 	(void)signal;
@@ -307,9 +324,9 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{"forks", forks},           {"execs", execs},     {"remap", remap},
-		{"libraries", libraries},   {"threads", threads}, {"signals", signals},
-		{"leaderless", leaderless}, {"jit", jit},         {"uring", uring},
+		{"forks", forks},     {"execs", execs},     {"remap", remap},           {"libraries", libraries},
+		{"threads", threads}, {"signals", signals}, {"leaderless", leaderless}, {"jit", jit},
+		{"uring", uring},     {"brief", brief},
 	};
 	size_t i;
 

@@ -216,6 +216,8 @@ static void test_age(void)
 /* Thousands of samples of which few are frequent, in a bound. */
 static void test_rebuild(void)
 {
+	const struct store_drop nothing = {.what = STORE_DROP_NOTHING},
+				rare = {.what = STORE_DROP_STACKS, .threshold = 2};
 	struct sample_event sample = {.comm = "x"};
 	struct store store = {};
 	uint64_t evicted = 0, sum = 0, bytes;
@@ -233,14 +235,14 @@ static void test_rebuild(void)
 			store_sample(&store, &sample);
 	}
 	bytes = store_bytes(&store);
-	ok(!store_rebuild(&store, 0, note, &sum, &evicted) && !evicted && !sum && store_bytes(&store) <= bytes,
+	ok(!store_rebuild(&store, &nothing, note, &sum, &evicted) && !evicted && !sum && store_bytes(&store) <= bytes,
 	   "without a threshold nothing is lost");
 	ok(store.samples == samples && store.stacks.count == 5000 && store.locations.count == 100000, "all is there");
 	/* As when all files were forgotten: what they had become the same frames. */
 	for (i = 0; i < store.locations.count; i++)
 		store.locations.at[i] =
 			(struct location){.object = LOCATION_NAMED, .address = store.locations.at[i].address % 40};
-	store_rebuild(&store, 0, note, &sum, &evicted);
+	store_rebuild(&store, &nothing, note, &sum, &evicted);
 	is_int(store.locations.count, 40, "equal names are one location");
 	is_int(store.stacks.count, 2, "equal stacks are one");
 	is_int(store.tallies.count, 2, "and equal tallies");
@@ -261,7 +263,7 @@ static void test_rebuild(void)
 	for (i = 0; i < 3; i++)
 		store_age(&store, note, &sum);
 	sum = 0;
-	is_int(store_rebuild(&store, 2, note, &sum, &evicted), 0, "rare stacks are evicted");
+	is_int(store_rebuild(&store, &rare, note, &sum, &evicted), 0, "rare stacks are evicted");
 	is_int(evicted, 2 * 2990, "and counted");
 	is_int(sum, 3000 * 3001 / 2 - 55, "their ids are to be sent again");
 	for (i = 0; i < store.tallies.count; i++)
@@ -269,8 +271,45 @@ static void test_rebuild(void)
 	ok(store.tallies.count == 11 && named == 1 && store.stacks.count == 10 && store.locations.count == 10,
 	   "what is frequent stays");
 	is_int(store.samples, 1000 + 2 * 2990, "no sample is lost");
-	store_rebuild(&store, 2, note, &sum, &evicted);
+	store_rebuild(&store, &rare, note, &sum, &evicted);
 	is_int(evicted, 2 * 2990, "what is evicted is so once");
+	store_deinit(&store);
+}
+
+/* A storm: 2,990 threads that are seen once, and one that is seen ten times, at one of three places. */
+static void sample_threads(struct store *store)
+{
+	struct sample_event sample = {.comm = "x"};
+	uint32_t i, frame;
+
+	for (i = 0; i < 3000; i++) {
+		store_location(store, &(struct location){.object = LOCATION_FILES, .address = i % 3}, &frame);
+		sample.native_stack = frame + 1;
+		sample.tgid = sample.tid = i < 2990 ? i + 1 : 5000;
+		store_stack(store, sample.native_stack, false, &frame, 1);
+		store_sample(store, &sample);
+	}
+}
+
+static void test_threads(void)
+{
+	const struct store_drop threads = {.what = STORE_DROP_THREADS, .threshold = 1};
+	struct store store = {};
+	uint64_t dropped = 0, sum = 0;
+
+	sample_threads(&store);
+	is_int(store.tallies.count, 2993, "threads are told apart");
+	is_int(store_rebuild(&store, &threads, note, &sum, &dropped), 0, "unless they are dropped");
+	is_int(dropped, 2990, "which is counted");
+	is_int(store.tallies.count, 6, "then the rare ones are one for each stack");
+	ok(store.samples == 3000 && store.stacks.count == 3 && store_has_stack(&store, 1), "of which none is lost");
+	store_rebuild(&store, &threads, note, &sum, &dropped);
+	is_int(dropped, 2990, "what is dropped is so once");
+	store_deinit(&store);
+
+	store = (struct store){.merges_threads = true};
+	sample_threads(&store);
+	is_int(store.tallies.count, 3, "threads that nobody wants to know are not told apart");
 	store_deinit(&store);
 }
 
@@ -335,5 +374,6 @@ int main(void)
 	test_tallies();
 	test_age();
 	test_rebuild();
+	test_threads();
 	return tap_done();
 }
