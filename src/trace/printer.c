@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/ast/syscalls.h"
 #include "lang/builtin/format.h"
 #include "lang/rt/abi.h"
 
@@ -226,6 +227,12 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 		break;
 	case TYPE_SIGNAL:
 		fputs(number < NSIG ? strsignal((int)number) : "N/A", out);
+		break;
+	case TYPE_SYSCALL:
+		if (syscall_name(number))
+			fputs(syscall_name(number), out);
+		else
+			fprintf(out, "[unknown %" PRIu64 "]", number);
 		break;
 	case TYPE_CGROUP:
 		names_cgroup(p->names, out, number);

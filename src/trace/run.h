@@ -40,7 +40,8 @@ struct run {
 	struct attachment attachment;
 	struct command_origin origin;
 	int signals;
-	int children; /* signalfd of SIGCHLD: the command stands still; -1: it is not held */
+	int children;     /* signalfd of SIGCHLD: the command stands still; -1: it is not held */
+	int user_signals; /* signalfd of those that self probes are about; -1: there are none */
 	VEC(struct pollfd) polls;
 	bool finished; /* exit() was called, or a signal came */
 	bool ending;   /* the last records are taken, until `deadline` */

@@ -104,6 +104,21 @@ static void join(struct run *run, const struct site *site, const uint8_t *bytes)
 	free(text);
 }
 
+/* errorf() and warnf(): where it is, and by which macros it came there. */
+static void complain(const struct report *report, const struct site *site, const char *text)
+{
+	bool is_warning = !strcmp(site->call->text, "warnf");
+	const struct expansion_place *place = site->call->expanded;
+
+	if (is_warning && report->hide_warnings)
+		return;
+	report_place(report, site->span, stderr);
+	fprintf(stderr, ": %s: %s\n", is_warning ? "WARNING" : "ERROR", text);
+	for (; place; place = place->outer)
+		report_now(report, is_warning ? SEVERITY_WARNING : SEVERITY_ERROR, place->span, "expanded from",
+			   stderr);
+}
+
 static void formatted(struct run *run, const struct site *site, const uint8_t *bytes)
 {
 	size_t size = 0;
@@ -119,11 +134,8 @@ static void formatted(struct run *run, const struct site *site, const uint8_t *b
 		cat(run, text);
 		break;
 	case SITE_ERRORF:
-		if (run->compilation->report.hide_warnings && !strcmp(site->call->text, "warnf"))
-			break;
 		fflush(run->printer.out);
-		report_place(&run->compilation->report, site->span, stderr);
-		fprintf(stderr, ": %s: %s\n", strcmp(site->call->text, "warnf") ? "ERROR" : "WARNING", text);
+		complain(&run->compilation->report, site, text);
 		break;
 	default:
 		print_message(&run->printer, "printf", text, size);
@@ -162,7 +174,7 @@ static void handle_site(struct run *run, const struct site *site, const uint8_t 
 		break;
 	case SITE_WARNING:
 		fflush(run->printer.out);
-		report_now(&run->compilation->report, site->span, site->format, stderr);
+		report_now(&run->compilation->report, SEVERITY_WARNING, site->span, site->format, stderr);
 		break;
 	case SITE_JOIN:
 		join(run, site, bytes);

@@ -363,6 +363,16 @@ static bool has_exited(const struct run *run)
 	return value;
 }
 
+static bool has_provider(const struct compiler *c, const struct provider *provider)
+{
+	size_t i;
+
+	for (i = 0; i < c->units.count; i++)
+		if (c->units.at[i].provider == provider)
+			return true;
+	return false;
+}
+
 static int take_signals(struct run *run, struct diag *diag)
 {
 	sigset_t mask;
@@ -374,6 +384,12 @@ static int take_signals(struct run *run, struct diag *diag)
 	sigprocmask(SIG_BLOCK, &mask, &run->origin.mask);
 	getrlimit(RLIMIT_NOFILE, &run->origin.files);
 	run->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (has_provider(run->compiler, &provider_self)) {
+		sigemptyset(&mask);
+		sigaddset(&mask, SIGUSR1);
+		sigprocmask(SIG_BLOCK, &mask, NULL);
+		run->user_signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	}
 	if (run->stacks && run->options->command) {
 		sigemptyset(&mask);
 		sigaddset(&mask, SIGCHLD);
@@ -383,7 +399,7 @@ static int take_signals(struct run *run, struct diag *diag)
 	return run->signals < 0 ? diag_fail(diag, errno, "trace.signals", "no signalfd: %s", strerror(errno)) : 0;
 }
 
-enum { POLL_SIGNALS, POLL_RING, POLL_TARGET, POLL_CHILDREN, POLL_STACKS };
+enum { POLL_SIGNALS, POLL_RING, POLL_TARGET, POLL_CHILDREN, POLL_USER_SIGNALS, POLL_STACKS };
 
 static int prepare_polls(struct run *run)
 {
@@ -392,10 +408,8 @@ static int prepare_polls(struct run *run)
 		     : options->pid   ? (int)syscall(SYS_pidfd_open, options->pid, 0)
 				      : -1;
 	int fds[] = {
-		[POLL_SIGNALS] = run->signals,
-		[POLL_RING] = ring_buffer__epoll_fd(run->ring),
-		[POLL_TARGET] = target,
-		[POLL_CHILDREN] = run->children,
+		[POLL_SIGNALS] = run->signals,   [POLL_RING] = ring_buffer__epoll_fd(run->ring), [POLL_TARGET] = target,
+		[POLL_CHILDREN] = run->children, [POLL_USER_SIGNALS] = run->user_signals,
 	};
 	unsigned int i;
 
@@ -426,6 +440,17 @@ static void take_command(struct run *run)
 	hold_take(&run->options->command->hold, arrived, run);
 }
 
+/* Once for each signal that came. */
+static int take_user_signals(struct run *run, struct diag *diag)
+{
+	struct signalfd_siginfo taken;
+	int err = 0;
+
+	while (!err && !run->finished && read(run->user_signals, &taken, sizeof(taken)) > 0)
+		err = run_special(run, &provider_self, diag);
+	return err;
+}
+
 static int wait_for_end(struct run *run, struct diag *diag)
 {
 	/* A script that has ended needs no tables of the processes that run. */
@@ -439,6 +464,12 @@ static int wait_for_end(struct run *run, struct diag *diag)
 		ended = run->polls.at[POLL_SIGNALS].revents || run->polls.at[POLL_TARGET].revents;
 		if (run->polls.at[POLL_CHILDREN].revents)
 			take_command(run);
+		if (run->polls.at[POLL_USER_SIGNALS].revents) {
+			int err = take_user_signals(run, diag);
+
+			if (err)
+				return err;
+		}
 		drain(run);
 		if (ended)
 			break;
@@ -554,15 +585,26 @@ static int start(struct run *run, struct diag *diag)
 		       : 0;
 }
 
-/* begin, end and iterators come to their end by themselves. */
+/* begin, end, benches and iterators come to their end by themselves. */
 static bool waits_for_events(const struct compiler *c)
 {
 	size_t i;
 
 	for (i = 0; i < c->units.count; i++)
-		if (c->units.at[i].provider->attach && c->units.at[i].provider->context != CONTEXT_ITER)
+		if (c->units.at[i].provider == &provider_self ||
+		    (c->units.at[i].provider->attach && c->units.at[i].provider->context != CONTEXT_ITER))
 			return true;
 	return false;
+}
+
+/* Left in the queue they would end this process, and leave the command behind. */
+static void close_signals(int fd)
+{
+	struct signalfd_siginfo taken;
+
+	while (read(fd, &taken, sizeof(taken)) > 0)
+		;
+	close(fd);
 }
 
 int trace_run(const struct compilation *compilation, const struct trace_options *options, struct trace_result *ret,
@@ -573,7 +615,8 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 			  .options = options,
 			  .result = ret,
 			  .signals = -1,
-			  .children = -1};
+			  .children = -1,
+			  .user_signals = -1};
 	int err;
 
 	*ret = (struct trace_result){};
@@ -596,13 +639,10 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 	bpf_object__close(run.object);
 	if (run.children >= 0)
 		close(run.children);
+	if (run.user_signals >= 0)
+		close_signals(run.user_signals);
 	if (run.signals >= 0) {
-		struct signalfd_siginfo taken;
-
-		/* Left in the queue they would end this process here, and leave the command behind. */
-		while (read(run.signals, &taken, sizeof(taken)) > 0)
-			;
-		close(run.signals);
+		close_signals(run.signals);
 		sigprocmask(SIG_SETMASK, &run.origin.mask, NULL);
 	}
 	return err;

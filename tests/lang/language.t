@@ -58,6 +58,16 @@ CASES = [
     ("tuples", 'begin { $t = (1, "ab", (2, -3)); print($t); print($t.2.1); print($t.1); @t = $t; @k[$t] = 1; }',
      "(1, ab, (2, -3))\n-3\nab\n\n@k[1, ab, (2, -3)]: 1\n\n@t: (1, ab, (2, -3))\n\n"),
     ("records", "begin { $r = (x=1, y=2); print($r); print($r.y); }", "{ .x = 1, .y = 2 }\n2\n"),
+    ("records by name", 'begin { $a = (x=1, y=(p=1, q="ab")); $a = (y=(q="abcdefghij", p=-3000), x=70000); print($a); $b = $a; '
+     'print($b.y.q); print((a=1, b=2) == (b=2, a=1)); @[(k=1, l=2)] = 1; @[(l=2, k=1)]++; print(@[(k=1, l=2)]); clear(@); }',
+     "{ .x = 70000, .y = { .p = -3000, .q = abcdefghij } }\nabcdefghij\ntrue\n2\n\n\n"),
+    ("an aggregation as a block's value", "macro add(x) { let $y = x; sum($y + 1) } begin { @a = { let $b = 100; avg($b) }; @s[1] = add(4); @s[1] = add(5); }",
+     "\n@a: 100\n\n@s[1]: 11\n\n"),
+    ("types as arguments of macros", "macro sizes(t, u) { (sizeof(t[2]), sizeof(u*), sizeof(u), sizeof(typeof(t))) } macro again(z) { sizes(typeof(z), uint8) } "
+     "macro bits(t) { (t*)-1 > (t*)0 } begin { print(again(typeof(uint16))); print(bits(uint32)); }", "(4, 8, 1, 2)\ntrue\n"),
+    ("system calls by name", "#include <linux/none.h>\n#include <stdio.h>\nbegin { print((__NR_read, syscall_name(__NR_openat))); print(syscall_name(99999)); }",
+     "(0, openat)\n[unknown 99999]\n"),
+    ("assert that holds", 'begin { assert(1 < 2, "one"); print(3); }', "3\n"),
     ("block values", "begin { let $a = { let $b = 4; $b * 2 }; print($a); }", "8\n"),
     ("macros", "macro twice(x) { x + x } macro bump($v, @m) { $v += 1; @m += 2; } "
      "begin { print(twice(4)); $a = 1; @b = 5; bump($a, @b); print($a); }", "8\n2\n\n@b: 7\n\n"),

@@ -5,6 +5,7 @@ Needs root and gcc."""
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,10 @@ def kernel(path):
     check(re.search(r"@one: \d+", out) and not err, "tracepoint: more than are left to the kernel's worker", out, err)
     expect("rawtracepoint: arguments by their names", "rawtracepoint:sched_process_exec { if (args.p.pid == cpid) { print(args.old_pid == cpid); exit(); } }",
            f"{path} 1", r"^true\n")
+    names = subprocess.run([STRATA, "trace", "-lv", "tracepoint:sched:sched_switch", "tracepoint:skb:kfree_skb"], stdout=subprocess.PIPE, check=False).stdout
+    if b"enum skb_drop_reason reason" in names:
+        expect("tracepoint: an enum's names", 'tracepoint:skb:kfree_skb { printf("%s\\n", args.reason); }',
+               f"{PYTHON} -c 'import socket; socket.socket().connect_ex((\"127.0.0.1\", 1))'", r"(?m)^SKB_DROP_REASON_NO_SOCKET$")
     expect("profile", "profile:hz:199 /pid == cpid/ { @ = count(); }", f"{PYTHON} -c 'sum(range(6000000))'", r"@: \d+")
     expect("software", "software:faults:1 /pid == cpid/ { @ = count(); }", f"{path} 1", r"@: \d+")
 
@@ -262,6 +267,17 @@ def ends():
         process.send_signal(2)
         out = process.stdout.read()
     check(process.returncode == 0 and out == b"7\n\n", "SIGINT: end, and status 0", process.returncode, out)
+    program = 'self:signal:SIGUSR1 { @++; printf("a"); } self:signal:SIGUSR1 { print(@); } interval:ms:10 /@ == 1/ { exit(); }'
+    with subprocess.Popen([STRATA, "trace", "-e", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stderr.readline()
+        process.send_signal(signal.SIGUSR1)
+        out = process.stdout.read()
+    check(process.returncode == 0 and out == b"a@: 1\n\n\n@: 1\n\n", "self:signal: in the script's order", process.returncode, out)
+    out, err = trace('macro inner(x) { errorf("no %d", x); 1 } macro outer() { inner(7) } begin { outer(); }')
+    check(re.search(r"(?s)ERROR: no 7\n[^\n]*ERROR: expanded from\n[^\n]*\n *~{8}\n.*ERROR: expanded from\n[^\n]*\n *~{7}\n$", err),
+          "errorf() in macros says where they are used", err)
+    out, err = trace('begin { assert(1 > 2, str("why not")); print(1); }')
+    check(out == "\n" and "ERROR: assert failed: why not" in err, "assert() that fails", out, err)
 
 
 def main():

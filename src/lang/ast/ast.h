@@ -93,6 +93,12 @@ struct type_name {
 struct symbol;
 struct builtin;
 
+/* Where a macro is used, and where the one is that uses it. */
+struct expansion_place {
+	struct span span;
+	const struct expansion_place *outer;
+};
+
 struct node {
 	enum node_kind kind;
 	enum op op;
@@ -105,9 +111,10 @@ struct node {
 	const char **names;
 	struct type_name *type_name;
 	/* The checker's. */
-	const struct type *type; /* of the value; &type_none: it has none */
-	uint32_t round;          /* of the checker, in which `type` was found */
-	struct symbol *symbol;   /* the variable or map */
+	const struct expansion_place *expanded; /* in a macro's body; NULL: elsewhere */
+	const struct type *type;                /* of the value; &type_none: it has none */
+	uint32_t round;                         /* of the checker, in which `type` was found */
+	struct symbol *symbol;                  /* the variable or map */
 	const struct builtin *builtin;
 	const struct type *detail; /* a second type: what sizeof is about, which aggregation is assigned */
 	const struct type_field *field;

@@ -128,9 +128,9 @@ static void print_without_place(const struct complaint *complaint, FILE *out)
 	print_hint(complaint, out);
 }
 
-void report_now(const struct report *report, struct span span, const char *text, FILE *out)
+void report_now(const struct report *report, enum severity severity, struct span span, const char *text, FILE *out)
 {
-	const struct complaint complaint = {.severity = SEVERITY_WARNING, .span = span, .text = text};
+	const struct complaint complaint = {.severity = severity, .span = span, .text = text};
 
 	print_one(report, &complaint, out);
 }

@@ -55,8 +55,8 @@ void report_warning(struct report *report, const char *tag, struct span span, co
 /* A hint for the complaint made last. */
 void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints a warning about a place at once: of the running script. */
-void report_now(const struct report *report, struct span span, const char *text, FILE *out);
+/* Prints a complaint about a place at once: of the running script. */
+void report_now(const struct report *report, enum severity severity, struct span span, const char *text, FILE *out);
 /* FILE:LINE:COLUMN-END, as messages begin. */
 void report_place(const struct report *report, struct span span, FILE *out);
 

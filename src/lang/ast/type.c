@@ -26,6 +26,7 @@ const struct type type_user = {.kind = TYPE_USER, .size = 8, .align = 8};
 const struct type type_probe = {.kind = TYPE_PROBE, .size = 8, .align = 8};
 const struct type type_error = {.kind = TYPE_ERROR, .size = 8, .align = 8};
 const struct type type_signal = {.kind = TYPE_SIGNAL, .size = 8, .align = 8};
+const struct type type_syscall = {.kind = TYPE_SYSCALL, .size = 8, .align = 8};
 const struct type type_cgroup = {.kind = TYPE_CGROUP, .size = 8, .align = 8};
 const struct type type_inet = {.kind = TYPE_INET, .size = 24, .align = 8};
 const struct type type_mac = {.kind = TYPE_MAC, .size = 6, .align = 1};
@@ -192,6 +193,17 @@ const struct type *type_of_number(uint64_t value, bool is_unsigned)
 				     : &type_int64;
 }
 
+uint32_t type_element(const struct type *from, uint32_t index, const struct type *in)
+{
+	const char *name = from->fields[index].name;
+	uint32_t i;
+
+	for (i = 0; name && i < in->field_count; i++)
+		if (in->fields[i].name && !strcmp(in->fields[i].name, name))
+			return i;
+	return name ? in->field_count : index;
+}
+
 static bool same_fields(const struct type *a, const struct type *b)
 {
 	uint32_t i;
@@ -199,7 +211,8 @@ static bool same_fields(const struct type *a, const struct type *b)
 	if (a->field_count != b->field_count)
 		return false;
 	for (i = 0; i < a->field_count; i++)
-		if (!type_equal(a->fields[i].type, b->fields[i].type))
+		if (type_element(a, i, b) != i || type_element(b, i, a) != i ||
+		    !type_equal(a->fields[i].type, b->fields[i].type))
 			return false;
 	return true;
 }
@@ -265,10 +278,13 @@ static const struct type *join_tuples(struct arena *arena, const struct type *a,
 	if (a->field_count != b->field_count || !elements || !names)
 		return NULL;
 	for (i = 0; i < a->field_count; i++) {
-		elements[i] = type_join(arena, a->fields[i].type, b->fields[i].type);
+		uint32_t other = type_element(a, i, b);
+
+		if (other == b->field_count || type_element(b, other, a) != i)
+			return NULL;
+		elements[i] = type_join(arena, a->fields[i].type, b->fields[other].type);
 		names[i] = a->fields[i].name;
-		if (!elements[i] || (!names[i]) != (!b->fields[i].name) ||
-		    (names[i] && strcmp(names[i], b->fields[i].name)))
+		if (!elements[i])
 			return NULL;
 	}
 	return type_tuple(arena, elements, names, a->field_count);
@@ -304,26 +320,13 @@ const struct type *type_join(struct arena *arena, const struct type *a, const st
 }
 
 static const char *const kind_names[] = {
-	[TYPE_NONE] = "none",
-	[TYPE_BOOL] = "bool",
-	[TYPE_BUFFER] = "buffer",
-	[TYPE_SYMBOL] = "symbol",
-	[TYPE_TIME] = "timestamp",
-	[TYPE_INET] = "inet",
-	[TYPE_MAC] = "mac address",
-	[TYPE_USER] = "username",
-	[TYPE_PROBE] = "probe",
-	[TYPE_ERROR] = "strerror",
-	[TYPE_SIGNAL] = "signal name",
-	[TYPE_CGROUP] = "cgroup path",
-	[TYPE_COUNT] = "count",
-	[TYPE_SUM] = "sum",
-	[TYPE_MINIMUM] = "min",
-	[TYPE_MAXIMUM] = "max",
-	[TYPE_AVG] = "avg",
-	[TYPE_STATS] = "stats",
-	[TYPE_HIST] = "hist",
-	[TYPE_LHIST] = "lhist",
+	[TYPE_NONE] = "none",          [TYPE_BOOL] = "bool",          [TYPE_BUFFER] = "buffer",
+	[TYPE_SYMBOL] = "symbol",      [TYPE_TIME] = "timestamp",     [TYPE_INET] = "inet",
+	[TYPE_MAC] = "mac address",    [TYPE_USER] = "username",      [TYPE_PROBE] = "probe",
+	[TYPE_ERROR] = "strerror",     [TYPE_SIGNAL] = "signal name", [TYPE_SYSCALL] = "syscall name",
+	[TYPE_CGROUP] = "cgroup path", [TYPE_COUNT] = "count",        [TYPE_SUM] = "sum",
+	[TYPE_MINIMUM] = "min",        [TYPE_MAXIMUM] = "max",        [TYPE_AVG] = "avg",
+	[TYPE_STATS] = "stats",        [TYPE_HIST] = "hist",          [TYPE_LHIST] = "lhist",
 	[TYPE_TSERIES] = "tseries",
 };
 
@@ -353,7 +356,9 @@ const char *type_describe(struct arena *arena, const struct type *type)
 						       : "stack";
 	case TYPE_TUPLE:
 		for (i = 0; i < type->field_count; i++)
-			text = arena_printf(arena, "%s%s%s", text, i ? "," : "",
+			text = arena_printf(arena, "%s%s%s%s%s", text, i ? "," : "",
+					    type->fields[i].name ? type->fields[i].name : "",
+					    type->fields[i].name ? "=" : "",
 					    type_describe(arena, type->fields[i].type));
 		return arena_printf(arena, "%s)", text);
 	default:

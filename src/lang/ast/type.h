@@ -26,16 +26,17 @@ enum type_kind {
 	TYPE_RECORD, /* struct or union */
 	TYPE_ARRAY,
 	TYPE_TUPLE,
-	TYPE_STACK,  /* struct rt_stack_value of lang/rt/abi.h */
-	TYPE_SYMBOL, /* u64 address, u64 pid; an address to be printed by name */
-	TYPE_TIME,   /* u64 nanoseconds, to be printed by a strftime format */
-	TYPE_INET,   /* u64 family, 16 bytes */
-	TYPE_MAC,    /* 6 bytes */
-	TYPE_USER,   /* u64: a user id, to be printed by name */
-	TYPE_PROBE,  /* u64: number of an attach point, to be printed by name */
-	TYPE_ERROR,  /* u64: an errno, to be printed in words */
-	TYPE_SIGNAL, /* u64: a signal, to be printed in words */
-	TYPE_CGROUP, /* u64: a cgroup id, to be printed as path */
+	TYPE_STACK,   /* struct rt_stack_value of lang/rt/abi.h */
+	TYPE_SYMBOL,  /* u64 address, u64 pid; an address to be printed by name */
+	TYPE_TIME,    /* u64 nanoseconds, to be printed by a strftime format */
+	TYPE_INET,    /* u64 family, 16 bytes */
+	TYPE_MAC,     /* 6 bytes */
+	TYPE_USER,    /* u64: a user id, to be printed by name */
+	TYPE_PROBE,   /* u64: number of an attach point, to be printed by name */
+	TYPE_ERROR,   /* u64: an errno, to be printed in words */
+	TYPE_SIGNAL,  /* u64: a signal, to be printed in words */
+	TYPE_SYSCALL, /* u64: a system call, to be printed by name */
+	TYPE_CGROUP,  /* u64: a cgroup id, to be printed as path */
 	/* What map values are by which aggregation is assigned; `bits`, `low`, `high`, `step` are hist's and lhist's.
 	 */
 	TYPE_COUNT,
@@ -92,7 +93,7 @@ struct type {
 
 extern const struct type type_none, type_bool, type_int64, type_uint64, type_int32, type_uint32, type_int16,
 	type_uint16, type_int8, type_uint8, type_char, type_void_pointer, type_user, type_probe, type_error,
-	type_signal, type_cgroup, type_inet, type_mac;
+	type_signal, type_syscall, type_cgroup, type_inet, type_mac;
 /* Of 0, and of numbers that are not known yet: the narrowest flexible type. */
 extern const struct type type_literal;
 
@@ -140,6 +141,9 @@ static inline bool type_is_readable_aggregate(const struct type *type)
 }
 
 bool type_equal(const struct type *a, const struct type *b);
+
+/* Where the element number `index` of the tuple `from` is in another one: by name in records, else the same. */
+uint32_t type_element(const struct type *from, uint32_t index, const struct type *in);
 
 /*
  * The type that holds values of both: integers grow, strings take the longer size, tuples go by their elements. NULL

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "lang/ast/syscalls.h"
+
 void types_init(struct types *types, struct arena *arena)
 {
 	*types = (struct types){.arena = arena};
@@ -126,7 +128,11 @@ const struct named_constant *types_constant(struct types *types, const char *nam
 	for (i = types->constants.count; i-- > 0;)
 		if (!strcmp(types->constants.at[i].name, name))
 			return &types->constants.at[i];
-	/* Error numbers are macros, which BTF does not have. */
+	/* Numbers of system calls and of errors are macros, which BTF does not have. */
+	if (!strncmp(name, "__NR_", 5) && (value = syscall_number(name + 5)) >= 0) {
+		types_define_constant(types, name, value, type_of_number((uint64_t)value, false));
+		return types->constants.count ? &types->constants.at[types->constants.count - 1] : NULL;
+	}
 	for (i = 1; *name == 'E' && i < 134; i++) {
 		const char *error = strerrorname_np((int)i);
 

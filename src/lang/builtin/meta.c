@@ -73,9 +73,10 @@ static const struct type *check_strerror(struct compiler *c, struct node *call)
 {
 	check_value(c, call->kids[0]);
 	check_number(c, call->kids[0]);
-	return !strcmp(call->text, "strerror")      ? &type_error
-	       : !strcmp(call->text, "signal_name") ? &type_signal
-						    : &type_cgroup;
+	return !strcmp(call->text, "strerror")       ? &type_error
+	       : !strcmp(call->text, "signal_name")  ? &type_signal
+	       : !strcmp(call->text, "syscall_name") ? &type_syscall
+						     : &type_cgroup;
 }
 
 static void place_number(struct gen *g, const struct node *call, uint32_t offset)
@@ -199,6 +200,7 @@ const struct builtin builtins_meta[] = {
 	{"bswap", 1, 1, 0, check_bswap, gen_bswap, NULL, "bswap(NUMBER)"},
 	{"strerror", 1, 1, 0, check_strerror, NULL, place_number, "strerror(ERRNO)"},
 	{"signal_name", 1, 1, 0, check_strerror, NULL, place_number, "signal_name(NUMBER)"},
+	{"syscall_name", 1, 1, 0, check_strerror, NULL, place_number, "syscall_name(NUMBER)"},
 	{"cgroup_path", 1, 2, 0, check_strerror, NULL, place_number, "cgroup_path(ID)"},
 	{"config", 0, 0, BUILTIN_BARE, check_config, NULL, NULL, "config()"},
 	{"getopt", 1, 3, 0, check_getopt, NULL, NULL, "getopt(NAME [, DEFAULT [, DESCRIPTION]])"},

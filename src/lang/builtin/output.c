@@ -249,6 +249,41 @@ static const struct type *check_exit(struct compiler *c, struct node *call)
 	return &type_none;
 }
 
+static struct node *new_call(struct compiler *c, const struct node *at, const char *name, uint32_t count)
+{
+	struct node *call = node_create(c->arena, NODE_CALL, at->span, count);
+
+	call->text = name;
+	return call;
+}
+
+/* if (!CONDITION) { errorf("assert failed: %s", TEXT); exit(1); } */
+static const struct type *check_assert(struct compiler *c, struct node *call)
+{
+	struct node *branch = node_create(c->arena, NODE_IF, call->span, 3);
+	struct node *condition = node_create(c->arena, NODE_UNARY, call->kids[0]->span, 1);
+	struct node *block = node_create(c->arena, NODE_BLOCK, call->span, 2);
+	struct node *say = new_call(c, call, "errorf", 2), *leave = new_call(c, call, "exit", 1);
+
+	if (c->arena->failed)
+		return &type_none;
+	condition->op = OP_NOT;
+	condition->kids[0] = call->kids[0];
+	say->kids[0] = node_create(c->arena, NODE_STRING, call->span, 0);
+	say->kids[0]->text = "assert failed: %s";
+	say->kids[1] = call->kids[1];
+	leave->kids[0] = node_create(c->arena, NODE_INT, call->span, 0);
+	leave->kids[0]->value = 1;
+	block->kids[0] = say;
+	block->kids[1] = leave;
+	branch->kids[0] = condition;
+	branch->kids[1] = block;
+	branch->kids[2] = NULL;
+	*call = *branch;
+	check_statement(c, call);
+	return &type_none;
+}
+
 static void gen_exit(struct gen *g, const struct node *call)
 {
 	uint32_t record = gen_record(g, 0, 8);
@@ -312,6 +347,7 @@ const struct builtin builtins_output[] = {
 	{"warnf", 1, 65, 0, check_printf, gen_formatted, NULL, "warnf(FORMAT, ...)"},
 	{"print", 1, 3, 0, check_print, gen_print, NULL, "print(VALUE) or print(@map [, TOP [, DIVISOR]])"},
 	{"debugf", 1, 13, 0, check_debugf, gen_debugf, NULL, "debugf(FORMAT, ...)"},
+	{"assert", 2, 2, 0, check_assert, NULL, NULL, "assert(CONDITION, TEXT)"},
 	{"exit", 0, 1, 0, check_exit, gen_exit, NULL, "exit([STATUS])"},
 	{"system", 1, 65, BUILTIN_UNSAFE, check_system, gen_formatted, NULL, "system(COMMAND, ...)"},
 	{"cat", 1, 65, 0, check_cat, gen_formatted, NULL, "cat(PATH, ...)"},

@@ -10,6 +10,7 @@
 
 #include "lang/builtin/builtin.h"
 #include "lang/check/compiler.h"
+#include "lang/check/macros.h"
 
 #define PASSES_MAX 100
 #define UNROLL_MAX 100
@@ -153,15 +154,47 @@ static void assign_variable(struct compiler *c, struct node *node)
 	target->type = symbol->type ? symbol->type : &type_none;
 }
 
+static const struct builtin *aggregation(const struct node *value)
+{
+	const struct builtin *builtin = value->kind == NODE_CALL ? builtin_find(value->text) : NULL;
+
+	return builtin && (builtin->flags & BUILTIN_AGGREGATION) ? builtin : NULL;
+}
+
+/* @x = { ...; count() }, which a macro may have made, is { ...; @x = count() }. */
+static bool assign_in_block(struct compiler *c, struct node *node)
+{
+	struct node *value = node->kids[1], *inner;
+
+	if (value->kind == NODE_CALL || value->kind == NODE_NAME)
+		macro_expand(c, value);
+	if (value->kind != NODE_BLOCK_VALUE || !aggregation(value->kids[value->kid_count - 1]))
+		return false;
+	inner = node_create(c->arena, NODE_ASSIGN, node->span, 2);
+	if (c->arena->failed)
+		return false;
+	inner->op = node->op;
+	inner->kids[0] = node->kids[0];
+	inner->kids[1] = value->kids[value->kid_count - 1];
+	value->kids[value->kid_count - 1] = inner;
+	value->kind = NODE_BLOCK;
+	*node = *value;
+	check_statement(c, node);
+	return true;
+}
+
 static void assign_map(struct compiler *c, struct node *node)
 {
 	struct node *target = node->kids[0], *value = node->kids[1];
-	struct symbol *map = check_map_symbol(c, target);
-	const struct builtin *builtin = value->kind == NODE_CALL ? builtin_find(value->text) : NULL;
+	const struct builtin *builtin = aggregation(value);
+	struct symbol *map;
 
+	if (assign_in_block(c, node))
+		return;
+	map = check_map_symbol(c, target);
 	if (!map)
 		return;
-	if (builtin && (builtin->flags & BUILTIN_AGGREGATION)) {
+	if (builtin) {
 		const struct type *type;
 
 		if (node->op != OP_NONE)

@@ -320,7 +320,7 @@ static const struct type *check_cast(struct compiler *c, struct node *node)
 
 static const struct type *check_tuple(struct compiler *c, struct node *node)
 {
-	const struct type **elements = arena_array(c->arena, const struct type *, node->kid_count + 1);
+	const struct type **elements = arena_array(c->arena, const struct type *, node->kid_count + 1), *type;
 	uint32_t i;
 
 	if (!elements)
@@ -335,7 +335,12 @@ static const struct type *check_tuple(struct compiler *c, struct node *node)
 			return &type_none;
 		}
 	}
-	return type_tuple(c->arena, elements, node->names, node->kid_count);
+	type = type_tuple(c->arena, elements, node->names, node->kid_count);
+	for (i = 0; node->names && i < node->kid_count; i++)
+		if (type->kind == TYPE_TUPLE && type_element(type, i, type) != i)
+			report_error(c->report, "record.twice", node->kids[i]->span,
+				     "the record has two fields named '%s'", node->names[i]);
+	return type;
 }
 
 static const struct type *check_sizeof(struct compiler *c, struct node *node)

@@ -14,6 +14,7 @@ struct expansion {
 	struct compiler *c;
 	const struct macro *macro;
 	const struct node *call;
+	const struct expansion_place *place;
 	unsigned int serial;
 };
 
@@ -47,17 +48,61 @@ static void rename_variable(struct expansion *x, struct node *node)
 
 static void substitute(struct expansion *x, struct node *node);
 
-/* typeof(parameter) */
-static struct type_name *substitute_typeof(struct expansion *x, const struct type_name *name)
+/* The type that was passed, with the suffixes that the body gives it. */
+static struct type_name *substitute_type(struct expansion *x, const struct type_name *given,
+					 const struct type_suffix *suffixes, uint32_t count)
 {
-	struct type_name *copy = arena_new(x->c->arena, struct type_name);
+	struct type_name *name = arena_new(x->c->arena, struct type_name);
+	struct type_suffix *all = arena_array(x->c->arena, struct type_suffix, given->suffix_count + count + 1);
 
+	if (!name || !all)
+		return name;
+	*name = *given;
+	if (given->suffix_count)
+		memcpy(all, given->suffixes, given->suffix_count * sizeof(*all));
+	if (count)
+		memcpy(all + given->suffix_count, suffixes, count * sizeof(*all));
+	name->suffixes = all;
+	name->suffix_count = given->suffix_count + count;
+	return name;
+}
+
+/* typeof(parameter), or a parameter that stands for a type. */
+static struct type_name *substitute_type_name(struct expansion *x, struct type_name *name)
+{
+	const struct node *given = name->name ? argument(x, 'e', name->name) : NULL;
+	struct type_name *copy;
+
+	if (given && given->kind == NODE_TYPE && given->type_name)
+		return substitute_type(x, given->type_name, name->suffixes, name->suffix_count);
+	if (!name->of)
+		return name;
+	copy = arena_new(x->c->arena, struct type_name);
 	if (!copy)
 		return NULL;
 	*copy = *name;
 	copy->of = node_copy(x->c->arena, name->of);
 	substitute(x, copy->of);
+	if (copy->of->kind == NODE_TYPE && copy->of->type_name)
+		return substitute_type(x, copy->of->type_name, name->suffixes, name->suffix_count);
 	return copy;
+}
+
+/* sizeof(parameter) and sizeof(parameter[2]), where the parameter is a type. */
+static void substitute_operand(struct expansion *x, struct node *node)
+{
+	const struct node *operand = node->kids[0];
+	struct type_suffix suffix = {.kind = '['};
+	bool is_array = operand->kind == NODE_INDEX && operand->kids[0]->kind == NODE_TYPE &&
+			operand->kids[1]->kind == NODE_INT && operand->kids[1]->value <= 65536;
+	const struct node *type = is_array ? operand->kids[0] : operand;
+
+	if (type->kind != NODE_TYPE || !type->type_name)
+		return;
+	if (is_array)
+		suffix.count = (uint32_t)operand->kids[1]->value;
+	node->type_name = substitute_type(x, type->type_name, &suffix, is_array);
+	node->kid_count = 0;
 }
 
 static void substitute(struct expansion *x, struct node *node)
@@ -68,10 +113,11 @@ static void substitute(struct expansion *x, struct node *node)
 
 	if (!node || x->c->arena->failed)
 		return;
+	node->expanded = x->place;
 	for (i = 0; i < node->kid_count; i++)
 		substitute(x, node->kids[i]);
-	if (node->type_name && node->type_name->of)
-		node->type_name = substitute_typeof(x, node->type_name);
+	if (node->type_name)
+		node->type_name = substitute_type_name(x, node->type_name);
 	switch (node->kind) {
 	case NODE_VARIABLE:
 	case NODE_LET:
@@ -99,27 +145,10 @@ static void substitute(struct expansion *x, struct node *node)
 			node->kids = kids;
 		}
 		break;
-	case NODE_CAST:
 	case NODE_SIZEOF:
-		if (node->type_name && node->type_name->name && !node->type_name->of) {
-			struct type_name *name;
-
-			given = argument(x, 'e', node->type_name->name);
-			if (!given || given->kind != NODE_TYPE || !given->type_name)
-				break;
-			name = arena_new(x->c->arena, struct type_name);
-			if (!name)
-				break;
-			*name = *given->type_name;
-			name->suffix_count = given->type_name->suffix_count + node->type_name->suffix_count;
-			name->suffixes = arena_array(x->c->arena, struct type_suffix, name->suffix_count + 1);
-			for (i = 0; name->suffixes && i < name->suffix_count; i++)
-				name->suffixes[i] =
-					i < given->type_name->suffix_count
-						? given->type_name->suffixes[i]
-						: node->type_name->suffixes[i - given->type_name->suffix_count];
-			node->type_name = name;
-		}
+	case NODE_OFFSETOF:
+		if (node->kid_count)
+			substitute_operand(x, node);
 		break;
 	default:
 		break;
@@ -156,6 +185,7 @@ static uint32_t count_nodes(const struct node *node)
 bool macro_expand(struct compiler *c, struct node *node)
 {
 	struct expansion x = {.c = c, .macro = find(c, node), .call = node};
+	struct expansion_place *place;
 	struct node *body;
 
 	if (!x.macro)
@@ -169,6 +199,11 @@ bool macro_expand(struct compiler *c, struct node *node)
 	}
 	if (!arguments_fit(&x))
 		return false;
+	place = arena_new(c->arena, struct expansion_place);
+	if (!place)
+		return false;
+	*place = (struct expansion_place){node->span, node->expanded};
+	x.place = place;
 	body = node_copy(c->arena, x.macro->body);
 	substitute(&x, body);
 	if (body->kind == NODE_BLOCK_VALUE && body->kid_count == 0)

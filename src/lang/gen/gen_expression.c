@@ -621,9 +621,12 @@ void gen_convert(struct gen *g, const struct type *type, uint32_t from, const st
 		gen_frame_store(g, to_type->size, to, R0);
 	} else if (to_type->kind == TYPE_TUPLE && type->kind == TYPE_TUPLE && !type_equal(type, to_type)) {
 		gen_zero(g, to, to_type->size);
-		for (i = 0; i < to_type->field_count && i < type->field_count; i++)
-			gen_convert(g, type->fields[i].type, from + type->fields[i].offset, to_type->fields[i].type,
-				    to + to_type->fields[i].offset);
+		for (i = 0; i < type->field_count; i++) {
+			const struct type_field *field = &to_type->fields[type_element(type, i, to_type)];
+
+			gen_convert(g, type->fields[i].type, from + type->fields[i].offset, field->type,
+				    to + field->offset);
+		}
 	} else {
 		uint32_t size = type->size < to_type->size ? type->size : to_type->size;
 
@@ -689,8 +692,11 @@ static void tuple_into(struct gen *g, const struct node *node, const struct type
 
 	/* What lies between the elements must be the same in equal keys. */
 	gen_zero(g, offset, type->size);
-	for (i = 0; i < node->kid_count; i++)
-		gen_into(g, node->kids[i], type->fields[i].type, offset + type->fields[i].offset);
+	for (i = 0; i < node->kid_count; i++) {
+		const struct type_field *field = &type->fields[type_element(node->type, i, type)];
+
+		gen_into(g, node->kids[i], field->type, offset + field->offset);
+	}
 }
 
 static bool writes_own_size(const struct node *node)

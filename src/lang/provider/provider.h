@@ -64,7 +64,7 @@ struct provider {
 	int (*configure)(struct bpf_program *program, const struct attach *attach, struct diag *diag);
 	/*
 	 * Attaches a loaded program to `count` places whose cookies are `cookie` and up. 0, or a negative errno with a
-	 * diag. NULL: the runner calls it itself (begin, end).
+	 * diag. NULL: the runner calls it itself (begin, end, self).
 	 */
 	int (*attach)(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 		      const struct attach_target *target, struct attachment *ret, struct diag *diag);
@@ -77,7 +77,7 @@ const struct provider *provider_at(unsigned int index); /* NULL behind the last 
 extern const struct provider provider_bench, provider_begin, provider_end, provider_interval, provider_profile,
 	provider_tracepoint, provider_rawtracepoint, provider_uprobe, provider_uretprobe, provider_usdt,
 	provider_software, provider_hardware, provider_watchpoint, provider_kprobe, provider_kretprobe, provider_fentry,
-	provider_fexit, provider_iter;
+	provider_fexit, provider_iter, provider_self;
 
 /* For providers: */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* begin, end, bench; interval and profile: clocks. */
+/* begin, end, bench, self; interval and profile: clocks. */
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -53,6 +53,32 @@ const struct provider provider_bench = {
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.expand = expand_bench,
 	.usage = "bench:NAME, with --mode bench",
+};
+
+static void expand_self(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	if (!provider_parts(c, self, point, 2, 2))
+		return;
+	if (!strcmp(point->parts[1], "signal") && !strcmp(point->parts[2], "SIGUSR1"))
+		provider_add(c, (struct attach){.name = full_name(c, self, point)});
+	else
+		provider_missing(c, self, point);
+}
+
+static void list_self(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	if ((point->part_count < 2 || provider_matches(point->parts[1], "signal")) &&
+	    (point->part_count < 3 || provider_matches(point->parts[2], "SIGUSR1")))
+		provider_add(c, (struct attach){.name = arena_printf(c->arena, "%s:signal:SIGUSR1", self->name)});
+}
+
+const struct provider provider_self = {
+	.name = "self",
+	.context = CONTEXT_NONE,
+	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.expand = expand_self,
+	.list = list_self,
+	.usage = "self:signal:SIGUSR1",
 };
 
 /* interval:s:1, interval:1s, interval:1000000000 */

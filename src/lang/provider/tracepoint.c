@@ -64,6 +64,8 @@ static const struct type *field_type(struct compiler *c, char *text, uint32_t si
 			base = type_pointer(c->arena, base);
 		return base;
 	}
+	if (!strncmp(text, "enum ", 5) && (base = types_find(&c->types, text)) && base->size == size)
+		return base;
 	if (size == 1 || size == 2 || size == 4 || size == 8)
 		return type_integer(size, is_signed);
 	return type_array(c->arena, &type_uint8, size);

@@ -50,7 +50,7 @@ enum rt_state {
 
 enum rt_flow { RT_FLOW_NEXT, RT_FLOW_BREAK, RT_FLOW_RETURN };
 
-#define RT_FIRST_AGGREGATE 19         /* TYPE_COUNT of lang/ast/type.h */
+#define RT_FIRST_AGGREGATE 20         /* TYPE_COUNT of lang/ast/type.h */
 #define RT_LOOP_MAX        (1u << 23) /* turns of a loop: what bpf_loop() allows */
 
 /* What tseries() makes of the values of one interval. */

@@ -4,6 +4,7 @@
  * #include of a kernel header is passed over: the kernel's types come from its BTF.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "lang/front/bpftrace/parts.h"
 
@@ -329,6 +330,41 @@ static const struct type *enumeration(struct parser *p)
 	return type;
 }
 
+/* Headers are not read. One that is nowhere is a mistake all the same; those of the kernel need not be there. */
+static bool header_exists(const struct parser *p, const char *name, bool is_quoted)
+{
+	static const char *const kernel[] = {"linux", "asm",   "asm-generic", "uapi",   "net",   "crypto",
+					     "drm",   "kvm",   "media",       "scsi",   "sound", "soc",
+					     "trace", "video", "xen",         "rdma",   "acpi",  "block",
+					     "keys",  "misc",  "ras",         "target", "vdso",  "generated"};
+	static const char *const folders[] = {"/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"};
+	size_t length = strcspn(name, "/"), i;
+	const char *slash = strrchr(p->report->name, '/');
+	char path[512];
+
+	for (i = 0; name[length] && i < sizeof(kernel) / sizeof(kernel[0]); i++)
+		if (strlen(kernel[i]) == length && !strncmp(kernel[i], name, length))
+			return true;
+	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
+		if (!access(path, F_OK))
+			return true;
+	}
+	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - p->report->name) : 0, p->report->name, name);
+	return is_quoted && !access(path, F_OK);
+}
+
+static void include(struct parser *p, const char *line, struct span span)
+{
+	char quote, name[256];
+
+	if (sscanf(strstr(line, "include") + 7, " %c%255[^\">\n]", &quote, name) != 2 ||
+	    header_exists(p, name, quote == '"'))
+		return;
+	report_error(p->report, "parse.include", span, "'%s' file not found", name);
+	report_hint(p->report, "headers are not read: types of the kernel are there without, others must be declared");
+}
+
 /* #define NAME NUMBER; anything else is passed over up to the line's end. */
 static void directive(struct parser *p)
 {
@@ -350,6 +386,8 @@ static void directive(struct parser *p)
 		    sscanf(strstr(line, "define") + 6, " %127[A-Za-z0-9_] %lli", name, &value) == 2)
 			types_define_constant(p->types, arena_strdup(p->arena, name, strlen(name)), value,
 					      type_of_number((uint64_t)value, false));
+		else if (line && !strcmp(word, "include"))
+			include(p, line, (struct span){begin, end});
 		else if (line && !strcmp(word, "define"))
 			report_warning(p->report, "parse.define", (struct span){begin, end},
 				       "only constants can be defined; this line is passed over");

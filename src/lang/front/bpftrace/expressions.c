@@ -161,17 +161,33 @@ struct type_name *parse_type_name(struct parser *p)
 	return name;
 }
 
-/* Behind "(": is it a cast? `(NAME)` and `(NAME *)` are, if an operand follows; NAME may be a typedef that only BTF
- * knows. */
+/* NAME *) can only be a type, which BTF may know, or a macro's parameter. */
+static bool is_pointer_type(struct parser *p)
+{
+	struct parser saved = *p;
+	bool result;
+
+	if (p->token.kind != TOKEN_NAME)
+		return false;
+	parser_take(p);
+	result = parser_is(p, "*");
+	while (parser_accept(p, "*"))
+		;
+	result = result && parser_is(p, ")");
+	parser_rewind(p, &saved);
+	return result;
+}
+
+/* Behind "(": is it a cast? `(NAME)` is, if an operand follows; NAME may be a typedef that only BTF knows. */
 static bool is_cast(struct parser *p)
 {
 	struct parser saved = *p;
 	bool known = parse_is_type(p), result = false;
 
+	if (is_pointer_type(p))
+		return true;
 	if (p->token.kind == TOKEN_NAME && !known) {
 		parser_take(p);
-		while (parser_is(p, "*"))
-			parser_take(p);
 		known = parser_accept(p, ")") &&
 			(p->token.kind == TOKEN_NUMBER || p->token.kind == TOKEN_VARIABLE ||
 			 p->token.kind == TOKEN_MAP || p->token.kind == TOKEN_PARAMETER ||
@@ -234,7 +250,7 @@ static struct node *sizeof_or_offsetof(struct parser *p, bool is_offset)
 
 	parser_take(p);
 	parser_expect(p, "(");
-	if (parse_is_type(p))
+	if (parse_is_type(p) || is_pointer_type(p))
 		name = parse_type_name(p);
 	else
 		operand = parse_expression(p);
