@@ -310,7 +310,8 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 	struct native_memo *memo;
 	__u64 lookup = walk->pc - walk->behind, key = lookup ^ walk->memo_key;
 	__u64 sp = walk->sp, fp = walk->fp, cfa, low, slot, bx_slot;
-	__u32 memo_slot = (lookup * 0x9e3779b97f4a7c15ull) >> 52 & (NATIVE_MEMO - 1);
+	/* By the key, not by the PC alone: forked processes run the same addresses, each with its own generation. */
+	__u32 memo_slot = (key * 0x9e3779b97f4a7c15ull) >> 52 & (NATIVE_MEMO - 1);
 
 	walk_opaque(index);
 	s->native_stack.frames[index & (NATIVE_FRAMES_MAX - 1)] = walk->pc | (__u64)walk->behind << 63;
