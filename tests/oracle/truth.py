@@ -132,9 +132,13 @@ class Node(object):
     def __init__(self, code):
         self.code = code
         self.facts = CodeFacts.of(code) if code is not None else None
-        self.offsets = set(self.facts.prologue) if code is not None else set()
+        self.offsets = set()
         self.children = {}
         self.scanned = {}
+
+    def begin(self):
+        """The function is entered here. A child that was forked, or a thread with a new role, only returns to its callers."""
+        self.offsets.update(self.facts.prologue)
 
     def child(self, offset, code):
         if self.code is not None and self.code.co_flags & _GENERATES and code.co_flags & _GENERATES:
@@ -251,6 +255,7 @@ class Truth(object):
             else:
                 nodes = self.nodes_of(frame)
         for node in nodes:
+            node.begin()
             node.offsets.add(frame.f_lasti)
         if HAS_OPCODE_EVENTS:
             frame.f_trace_opcodes = True
@@ -295,7 +300,7 @@ class Truth(object):
             if identity not in before:
                 facts.in_vain[offset] = 0
                 for node in nodes:
-                    node.child(offset, code)
+                    node.child(offset, code).begin()
 
     def exit_of_child(self, status):
         if os.getpid() != self.pid:
