@@ -68,6 +68,15 @@ static const struct py_layout fake_layouts[] = {
 	.code_version = 92, .code_tlbc = PY_NO_OFFSET, .code_stable = 0x3fffc, .unicode_length = 16,                   \
 	.unicode_state = 32, .unicode_ascii_data = 40, .unicode_compact_data = 56, .bytes_size = 16, .bytes_data = 32, \
 	.type_name = 24, .ob_type = 8
+#define FAKE_LAYOUT_FREE_THREADED                                                                                      \
+	.lasti = PY_LASTI_POINTER, .entry = PY_ENTRY_SHIM, .shim_owner = 3, .interp_next = 7264,                       \
+	.interp_threads = 7344, .tstate_next = 8, .tstate_interp = 16, .tstate_thread_id = 152, .tstate_frame = 72,    \
+	.cframe_current = PY_NO_OFFSET, .tstate_stack_top = PY_NO_OFFSET, .tstate_tracing = PY_NO_OFFSET,              \
+	.tstate_cframe = PY_NO_OFFSET, .frame_stack = PY_NO_OFFSET, .frame_code = 0, .frame_back = 8,                  \
+	.frame_lasti = 56, .code_filename = 128, .code_name = 136, .code_qualname = 144, .code_linetable = 152,        \
+	.code_firstlineno = 84, .code_version = 108, .code_stable = 0xffff0, .unicode_length = 32,                     \
+	.unicode_state = 48, .unicode_ascii_data = 56, .unicode_compact_data = 72, .bytes_size = 32, .bytes_data = 48, \
+	.type_name = 40, .ob_type = 24
 	/* As tests/python/show_interpreter prints it for 3.13.0. */
 	{.version = 0x030d, FAKE_LAYOUT_3_13, .frame_entry = 70, .code_size = 200, .code_bytecode = 200},
 	/* As 3.13, but for the tagged code reference and the larger frame. */
@@ -77,48 +86,27 @@ static const struct py_layout fake_layouts[] = {
 	 .frame_entry = 74,
 	 .code_size = 208,
 	 .code_bytecode = 208},
-	/* Free-threaded: objects have 32-byte heads, threads their own bytecode. */
+	/* Free-threaded: objects have 32-byte heads; and from 3.14 on, the last one, threads have their own bytecode.
+	 */
+	{.version = 0x030d,
+	 FAKE_LAYOUT_FREE_THREADED,
+	 .unicode_kind_shift = 2,
+	 .unicode_compact_shift = 5,
+	 .frame_entry = 70,
+	 .frame_tlbc_index = PY_NO_OFFSET,
+	 .code_size = 216,
+	 .code_bytecode = 216,
+	 .code_tlbc = PY_NO_OFFSET},
 	{.version = 0x030e,
-	 .lasti = PY_LASTI_POINTER,
-	 .entry = PY_ENTRY_SHIM,
-	 .shim_owner = 3,
-	 .code_tag_mask = 3,
+	 FAKE_LAYOUT_FREE_THREADED,
 	 .unicode_kind_shift = 8,
 	 .unicode_compact_shift = 11,
-	 .interp_next = 7264,
-	 .interp_threads = 7344,
-	 .tstate_next = 8,
-	 .tstate_interp = 16,
-	 .tstate_thread_id = 152,
-	 .tstate_frame = 72,
-	 .cframe_current = PY_NO_OFFSET,
-	 .tstate_stack_top = PY_NO_OFFSET,
-	 .tstate_tracing = PY_NO_OFFSET,
-	 .tstate_cframe = PY_NO_OFFSET,
-	 .frame_stack = PY_NO_OFFSET,
-	 .frame_code = 0,
-	 .frame_back = 8,
-	 .frame_lasti = 56,
+	 .code_tag_mask = 3,
 	 .frame_entry = 78,
 	 .frame_tlbc_index = 72,
 	 .code_size = 240,
-	 .code_filename = 128,
-	 .code_name = 136,
-	 .code_qualname = 144,
-	 .code_linetable = 152,
-	 .code_firstlineno = 84,
 	 .code_bytecode = 240,
-	 .code_version = 108,
-	 .code_tlbc = 224,
-	 .code_stable = 0xffff0,
-	 .unicode_length = 32,
-	 .unicode_state = 48,
-	 .unicode_ascii_data = 56,
-	 .unicode_compact_data = 72,
-	 .bytes_size = 32,
-	 .bytes_data = 48,
-	 .type_name = 40,
-	 .ob_type = 24},
+	 .code_tlbc = 224},
 };
 #define FAKE_LAYOUTS (sizeof(fake_layouts) / sizeof(*fake_layouts))
 
