@@ -6,6 +6,7 @@
 #include "base/cache.h"
 #include "base/strings.h"
 #include "python/cache.h"
+#include "unwind/derived.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -14,6 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct python_thread_layer layers[PYTHON_THREAD_LAYERS];
 	struct python_range *ranges;
 	const uint8_t *content;
+	struct code_counts counts;
+	fillers rules = {};
 	size_t count, i;
 	uint64_t digest;
 
@@ -33,6 +36,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK(*layers[i].source && *layers[i].result &&
 			      strlen(layers[i].result) < sizeof(layers[i].result) &&
 			      layers[i].found == (layers[i].answer.kind != PYTHON_THREAD_NONE));
+	}
+	if (derived_decode(data, size, &rules, &counts)) {
+		CHECK(rules.count < size);
+		for (i = 0; i < rules.count; i++)
+			CHECK(rules.at[i].start < rules.at[i].end && (!i || rules.at[i - 1].end <= rules.at[i].start));
+		vec_free(&rules);
 	}
 	string_pool_destroy(strings);
 	return 0;

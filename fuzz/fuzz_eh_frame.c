@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	elf_builder_section(&b, ".eh_frame", SHT_PROGBITS, SHF_ALLOC, data + 1, size - 1);
 	elf_builder_finish(&b, data[0] & 1);
 	CHECK(!elf_file_open_memory(b.bytes, b.size, "fuzz", &elf, NULL));
-	err = unwind_table_compile(elf, &table, NULL);
+	err = unwind_table_compile(elf, NULL, &table, NULL);
 	CHECK(!err || err == -ENOENT || err == -EBADMSG);
 	if (err != -EBADMSG) {
 		check_table(elf, &table);

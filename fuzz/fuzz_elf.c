@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	touch_file(elf);
 	touch_symbols(elf);
-	err = unwind_table_compile(elf, &table, NULL);
+	err = unwind_table_compile(elf, NULL, &table, NULL);
 	if (!err || err == -ENOENT)
 		unwind_table_deinit(&table);
 	elf_file_close(elf);

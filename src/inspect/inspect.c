@@ -154,11 +154,11 @@ static int find_markers(struct inspection *in, const struct elf_file *elf)
 	return err;
 }
 
-static int compile_unwind(struct inspection *in, const struct elf_file *elf)
+static int compile_unwind(struct inspection *in, const struct elf_file *elf, struct python_cache *cache)
 {
 	struct unwind_table table = {};
 	struct diag diag = {};
-	int err = unwind_table_compile(elf, &table, &diag);
+	int err = unwind_table_compile(elf, python_cache_entries(cache), &table, &diag);
 	size_t i;
 
 	if (err) {
@@ -179,6 +179,8 @@ static int compile_unwind(struct inspection *in, const struct elf_file *elf)
 	in->unwind.skipped = table.fde_skipped;
 	in->unwind.unsupported = table.unsupported;
 	in->unwind.derived = table.derived_bytes;
+	in->unwind.derived_ms = (double)table.derived_ns / 1e6;
+	in->unwind.cached = table.derived_cached;
 	in->unwind.functions = table.derived.functions[CODE_ACCEPTED];
 	for (i = CODE_ACCEPTED + 1; i < CODE_REFUSALS; i++) {
 		in->unwind.refusals[i] = table.derived.functions[i];
@@ -222,7 +224,7 @@ static int look_at(struct inspection *in, const struct elf_file *elf, const char
 			err = find_markers(in, elf);
 			break;
 		case INSPECT_UNWIND:
-			err = compile_unwind(in, elf);
+			err = compile_unwind(in, elf, cache);
 			break;
 		case INSPECT_SYMBOLS:
 			err = find_symbols(in, elf, root);
@@ -530,4 +532,10 @@ int inspect_process(struct foreign_files *files, int pid, struct python_cache *c
 	else
 		*ret = in;
 	return err;
+}
+
+double inspection_analysis_ms(const struct inspection *in)
+{
+	return in->ms[INSPECT_INTERPRETER] + in->ms[INSPECT_EVAL_LOOP] + in->ms[INSPECT_THREAD_STATE] +
+	       in->unwind.derived_ms;
 }

@@ -80,6 +80,8 @@ struct inspection {
 		uint64_t text, covered;      /* bytes of executable segments */
 		uint64_t fdes, skipped, unsupported;
 		uint64_t derived;                 /* bytes of those covered, by the code itself */
+		double derived_ms;                /* what that took */
+		bool cached;                      /* that */
 		uint64_t functions, refused;      /* of such code: with rules, and without */
 		uint64_t refusals[CODE_REFUSALS]; /* by why */
 		const char *problem;
@@ -97,6 +99,10 @@ int inspect_file(struct foreign_files *files, const char *path, struct python_ca
 int inspect_process(struct foreign_files *files, int pid, struct python_cache *cache, struct inspection **ret,
 		    struct diag *diag);
 void inspection_destroy(struct inspection *inspection);
+
+/* What it took to recognise the interpreter, its loop, the ways to the thread state and, without FDE, the machine code.
+ */
+double inspection_analysis_ms(const struct inspection *inspection);
 
 /* A report to be read, or one JSON object (docs/OUTPUT.md). Errors of `out` stay in `out`. */
 void inspection_write_text(FILE *out, const struct inspection *inspection, bool color);

@@ -126,7 +126,8 @@ static void write_timings(FILE *out, const struct inspection *in)
 	fprintf(out, "  \"timings\": {\"cached\": %s", truth(in->eval.cached && in->thread_state.cached));
 	for (i = 0; i < INSPECT_STEPS; i++)
 		fprintf(out, ", \"%s_ms\": %.3f", names[i], in->ms[i]);
-	fputs("}\n", out);
+	fprintf(out, ", \"derived_cached\": %s, \"derived_ms\": %.3f, \"analysis_ms\": %.3f}\n",
+		truth(in->unwind.cached), in->unwind.derived_ms, inspection_analysis_ms(in));
 }
 
 void inspection_write_json(FILE *out, const struct inspection *in)

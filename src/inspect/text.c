@@ -150,9 +150,10 @@ static void write_derived(const struct page *page, const struct inspection *in)
 
 	if (!in->unwind.functions && !in->unwind.refused)
 		return;
-	line(page, "", "", -1, "%.1f %% of the text by its machine code: %" PRIu64 " functions without FDE",
-	     in->unwind.text ? 100.0 * (double)in->unwind.derived / (double)in->unwind.text : 0.0,
-	     in->unwind.functions);
+	line(page, "", "", in->unwind.derived_ms,
+	     "%.1f %% of the text by its machine code: %" PRIu64 " functions without FDE%s",
+	     in->unwind.text ? 100.0 * (double)in->unwind.derived / (double)in->unwind.text : 0.0, in->unwind.functions,
+	     in->unwind.cached ? " (cached)" : "");
 	for (i = CODE_ACCEPTED + 1; i < CODE_REFUSALS; i++)
 		if (in->unwind.refusals[i])
 			line(page, "", "", -1, "without rules: %" PRIu64 " %s", in->unwind.refusals[i], reasons[i]);
@@ -194,4 +195,5 @@ void inspection_write_text(FILE *out, const struct inspection *in, bool color)
 	write_markers(&page, in);
 	write_unwind(&page, in);
 	line(&page, "symbols", "", in->ms[INSPECT_SYMBOLS], "%s", in->symbols);
+	line(&page, "analysis", "", inspection_analysis_ms(in), "interpreter, loop, thread state and machine code");
 }

@@ -53,6 +53,11 @@ void python_cache_destroy(struct python_cache *cache)
 	free(cache);
 }
 
+struct cache *python_cache_entries(struct python_cache *cache)
+{
+	return cache ? cache->cache : NULL;
+}
+
 /* False when the file has no build id. */
 static bool entry_name(const struct elf_file *elf, const char *suffix, char name[static CACHE_NAME_MAX + 1])
 {

@@ -12,6 +12,7 @@
 #ifndef STRATA_PYTHON_CACHE_H
 #define STRATA_PYTHON_CACHE_H
 
+#include "base/cache.h"
 #include "python/thread_state.h"
 
 struct python_cache;
@@ -19,6 +20,9 @@ struct python_cache;
 /* `directory` as for cache_create(). NULL when memory is short. */
 struct python_cache *python_cache_create(const char *directory);
 void python_cache_destroy(struct python_cache *cache);
+
+/* Its entries, which other analyses of files keep theirs among; NULL of no cache. */
+struct cache *python_cache_entries(struct python_cache *cache);
 
 /*
  * As python_eval_ranges(), but looks in the cache first and leaves the answer there. `evidence` lives as long as the

@@ -291,7 +291,7 @@ static struct unwind_rule rule_at(struct loop *loop, uint64_t vaddr)
 {
 	if (!loop->table_tried) {
 		loop->table_tried = true;
-		if (unwind_table_compile(loop->elf, &loop->table, NULL))
+		if (unwind_table_compile(loop->elf, NULL, &loop->table, NULL))
 			loop->table = (struct unwind_table){};
 	}
 	return loop->table.row_count ? unwind_table_lookup(&loop->table, vaddr) : (struct unwind_rule){};

@@ -323,7 +323,7 @@ void object_compile(struct object *object, struct tables *tables)
 		set_problem(object, diag.text);
 		return;
 	}
-	err = unwind_table_compile(elf, &table, &diag);
+	err = unwind_table_compile(elf, python_cache_entries(object->cache), &table, &diag);
 	if (!err || err == -ENOENT) {
 		err = tables_add(tables, &table, &object->run, &diag);
 		if (!err)

@@ -40,12 +40,6 @@ struct unwind_arch {
 	 */
 	size_t (*section_spans)(const char *section, const uint8_t *bytes, size_t size, struct unwind_arch_span *ret);
 
-	/*
-	 * The rules of the function that the compiler's start files put first into .fini_array, which has no FDE, and
-	 * its length. Their number; 0 when the code at `bytes` is another.
-	 */
-	size_t (*exit_spans)(const uint8_t *bytes, size_t size, struct unwind_arch_span *ret, size_t *length);
-
 	/* The length of the entry point's code that begins at `bytes`; 0 when it does not look like an entry point. */
 	size_t (*entry_size)(const uint8_t *bytes, size_t size);
 

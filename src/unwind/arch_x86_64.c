@@ -101,33 +101,6 @@ static size_t section_spans(const char *section, const uint8_t *bytes, size_t si
 	return plt_spans(section, bytes, size, ret);
 }
 
-/*
- * __do_global_dtors_aux (gcc's libgcc/crtstuff.c): `cmpb $0, completed; jne out; push %rbp; ...; pop %rbp; ret; out:
- * ret`, with CET an endbr64 before it. Between push and pop are calls, and nothing else that moves the stack pointer.
- */
-static size_t exit_spans(const uint8_t *bytes, size_t size, struct unwind_arch_span *ret, size_t *length)
-{
-	const struct unwind_rule outer = {.kind = UNWIND_SP, .cfa_offset = 8, .fp_offset = UNWIND_FP_SAME};
-	const struct unwind_rule inner = {.kind = UNWIND_SP, .cfa_offset = 16, .fp_offset = -16};
-	size_t begin = size >= 4 && !memcmp(bytes, "\xf3\x0f\x1e\xfa", 4) ? 4 : 0, out, push = begin + 9;
-	const uint8_t *end;
-
-	if (size < push + 1 || memcmp(bytes + begin, "\x80\x3d", 2) || bytes[begin + 6] || bytes[begin + 7] != 0x75 ||
-	    bytes[push] != 0x55)
-		return 0;
-	out = push + bytes[begin + 8];
-	if (bytes[begin + 8] >= 0x80 || out >= size || bytes[out] != 0xc3)
-		return 0;
-	end = memmem(bytes + push, out - push, "\x5d\xc3", 2);
-	if (!end)
-		return 0;
-	ret[0] = (struct unwind_arch_span){.start = 0, .rule = outer};
-	ret[1] = (struct unwind_arch_span){.start = (uint32_t)push + 1, .rule = inner};
-	ret[2] = (struct unwind_arch_span){.start = (uint32_t)(end - bytes) + 1, .rule = outer};
-	*length = out + 1;
-	return 3;
-}
-
 /* musl's _start (arch/x86_64/crt_arch.h) ends with a call, behind which is the next function. */
 static size_t musl_entry_size(const uint8_t *bytes, size_t size)
 {
@@ -233,7 +206,6 @@ const struct unwind_arch unwind_arch_x86_64 = {
 	.register_names = register_names,
 	.plt_expression = plt_expression,
 	.section_spans = section_spans,
-	.exit_spans = exit_spans,
 	.entry_size = entry_size,
 	.find_trampoline = find_trampoline,
 	.find_frame_edge = find_frame_edge,

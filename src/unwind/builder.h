@@ -36,6 +36,7 @@ typedef VEC(struct filler) fillers;
 
 struct builder {
 	const struct elf_file *elf;
+	struct cache *cache; /* NULL: none */
 	const struct unwind_arch *arch;
 	struct unwind_table *table;
 	struct eh_frame frame;

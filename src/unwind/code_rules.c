@@ -13,6 +13,8 @@
 
 /* Bytes of a segment of data that are looked through for the addresses of functions. */
 #define DATA_MAX (16u << 20)
+/* Bytes of .init_array, and of .fini_array. */
+#define ARRAY_MAX 64
 
 struct mentioned {
 	uint64_t vaddr;
@@ -23,6 +25,7 @@ struct search {
 	const struct elf_file *elf;
 	const struct code_arch *arch;
 	struct code_flow *flow;
+	enum code_scope scope;
 	struct table no_return; /* PLT stubs and functions, vaddr + 1 */
 	VEC(struct mentioned) mentioned;
 	VEC(struct mentioned) unproven; /* mentioned, and not a function by what it does */
@@ -94,7 +97,7 @@ static bool returns(void *context, uint64_t vaddr)
 {
 	const struct search *search = context;
 
-	return !table_get(&search->no_return, vaddr + 1, NULL);
+	return search->scope == CODE_ALL && !table_get(&search->no_return, vaddr + 1, NULL);
 }
 
 static const uint8_t *data_at(void *context, uint64_t vaddr, size_t size)
@@ -176,6 +179,51 @@ static int take_data(struct search *search)
 	return err;
 }
 
+/* The word at an address once the file is loaded, when it is one of the file's own addresses. */
+static uint64_t loaded_word(struct search *search, uint64_t at)
+{
+	const uint8_t *bytes = elf_file_bytes_at(search->elf, at, 8);
+	struct elf_section section;
+	uint64_t word = 0, info;
+	struct cursor c;
+
+	if (bytes)
+		memcpy(&word, bytes, sizeof(word));
+	if (word || !elf_file_section(search->elf, ".rela.dyn", &section) || !section.bytes)
+		return word;
+	c = cursor_init(section.bytes, section.size);
+	while (cursor_left(&c) >= sizeof(Elf64_Rela)) {
+		uint64_t offset = cursor_u64(&c);
+
+		info = cursor_u64(&c);
+		word = cursor_u64(&c);
+		if (offset == at && ELF64_R_TYPE(info) == search->arch->relative)
+			return word;
+	}
+	return 0;
+}
+
+/* Functions that run when the file is loaded, or unloaded. */
+static int take_arrays(struct search *search)
+{
+	static const char *const names[] = {".init_array", ".fini_array"};
+	struct elf_section section;
+	uint64_t at, word;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!elf_file_section_header(search->elf, names[i], &section))
+			continue;
+		for (at = 0; at + 8 <= section.size && at < ARRAY_MAX && !err; at += 8) {
+			word = loaded_word(search, section.vaddr + at);
+			if (word && code_flow_covers(search->flow, word))
+				err = vec_push(&search->mentioned, (struct mentioned){.vaddr = word});
+		}
+	}
+	return err;
+}
+
 /* Tries what is mentioned until nothing is added. */
 static int try_mentioned(struct search *search)
 {
@@ -203,12 +251,12 @@ static int try_mentioned(struct search *search)
 }
 
 int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, const struct code_span *spans,
-		    size_t count,
+		    size_t count, enum code_scope scope,
 		    int (*visit)(void *context, uint64_t vaddr, const struct code_insn *insn,
 				 const struct code_state *state),
 		    void *context, struct code_counts *ret)
 {
-	struct search search = {.elf = elf, .arch = arch};
+	struct search search = {.elf = elf, .arch = arch, .scope = scope};
 	const struct code_image image = {.spans = spans,
 					 .span_count = count,
 					 .fixed = elf_file_type(elf) == ET_EXEC,
@@ -219,14 +267,15 @@ int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, co
 
 	if (err)
 		return err;
-	err = elf_plt_each(elf, take_stub, &search);
-	if (!err)
-		err = take_symbols(&search);
+	if (scope == CODE_ALL)
+		err = elf_plt_each(elf, take_stub, &search) ?: take_symbols(&search);
 	if (!err)
 		err = code_flow_start(search.flow, elf_file_entry(elf));
 	if (!err)
 		err = code_flow_run(search.flow);
 	if (!err)
+		err = take_arrays(&search);
+	if (!err && scope == CODE_ALL)
 		err = take_data(&search);
 	if (!err)
 		err = try_mentioned(&search);

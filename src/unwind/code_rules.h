@@ -12,6 +12,12 @@
 #include "elf/elf_file.h"
 #include "unwind/code_flow.h"
 
+enum code_scope {
+	CODE_ALL,
+	CODE_FEW /* only what .init_array and .fini_array name: for the little that start files leave. No names are
+		    looked up, which is what takes long in a large file; so no call to elsewhere is known to return */
+};
+
 struct code_counts {
 	size_t functions[CODE_REFUSALS]; /* those accepted, and those refused by why */
 };
@@ -21,7 +27,7 @@ struct code_counts {
  * order; it ends when that gives other than 0, which is returned. -ENOMEM, -ENOTSUP, -E2BIG when it takes too long.
  */
 int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, const struct code_span *spans,
-		    size_t count,
+		    size_t count, enum code_scope scope,
 		    int (*visit)(void *context, uint64_t vaddr, const struct code_insn *insn,
 				 const struct code_state *state),
 		    void *context, struct code_counts *ret);

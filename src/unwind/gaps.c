@@ -15,9 +15,10 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "unwind/builder.h"
-#include "unwind/code_rules.h"
+#include "unwind/derived.h"
 #include "unwind/go_code.h"
 
 /* Larger gaps are searched for trampolines; smaller ones are padding between functions. */
@@ -29,12 +30,11 @@
 #define FP_CODE_MIN     (16u << 10)
 #define FP_CODE_LOOK    (64u << 10)
 #define FP_CODE_DENSITY 1024 /* bytes for each */
-/* Uncovered code that is analysed: less is what start files leave, more takes longer than a second. */
-#define DERIVE_MIN 256
+/* Uncovered code that is analysed: more takes longer than a second. Less than ALL_MIN is what start files leave. */
+#define ALL_MIN    256
 #define DERIVE_MAX (4u << 20)
 /* Bytes of an entry point to look at. */
 #define ENTRY_LOOK 64
-#define EXIT_LOOK  128 /* of code that may be that of the start files */
 
 /* Whether part of a gap is code with frame pointers. */
 static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
@@ -225,33 +225,6 @@ static int add_section_fillers(struct builder *b)
 	return err;
 }
 
-/* The first function of .fini_array, if it is the start files' own. */
-static int add_exit_filler(struct builder *b)
-{
-	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
-	struct elf_section section;
-	const uint8_t *bytes = NULL;
-	size_t look, length = 0, count, i;
-	uint64_t function;
-	int err = 0;
-
-	if (!elf_file_section_header(b->elf, ".fini_array", &section) || section.size < sizeof(function))
-		return 0;
-	bytes = elf_file_bytes_at(b->elf, section.vaddr, sizeof(function));
-	if (!bytes)
-		return 0;
-	memcpy(&function, bytes, sizeof(function));
-	if (function < b->table->base || function >= b->table->end)
-		return 0;
-	for (look = EXIT_LOOK, bytes = NULL; look && !bytes; look /= 2)
-		bytes = elf_file_bytes_at(b->elf, function, look);
-	count = bytes ? b->arch->exit_spans(bytes, 2 * look, spans, &length) : 0;
-	for (i = 0; i < count && !err; i++)
-		err = add_filler(b, function + spans[i].start, function + (i + 1 < count ? spans[i + 1].start : length),
-				 spans[i].rule);
-	return err;
-}
-
 /*
  * The entry point is the outermost frame. Old linkers give shared libraries one too, the start of .text, which is any
  * function; so unless the file is a program its code must look the part.
@@ -276,47 +249,6 @@ static int add_entry_filler(struct builder *b)
 	b->has_entry = true;
 	b->entry = (uint32_t)(entry - b->table->base);
 	return add_filler(b, entry, entry + (size ? size : 1), (struct unwind_rule){.kind = UNWIND_END});
-}
-
-static int take_insn(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
-{
-	struct builder *b = context;
-	struct filler range = {.rule = code_rule(b->arch->code, state, insn)};
-
-	if (range.rule.kind == UNWIND_NO_RULE)
-		return 0;
-	range.start = (uint32_t)(vaddr - b->table->base);
-	range.end = range.start + insn->length;
-	return vec_push(&b->derived, range);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct filler *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Sorts the ranges, and joins neighbours with one rule. Of instructions that overlap, the later one ends the other. */
-static void tidy_derived(struct builder *b)
-{
-	fillers *ranges = &b->derived;
-	size_t i, kept = 0;
-
-	if (ranges->count)
-		qsort(ranges->at, ranges->count, sizeof(ranges->at[0]), by_start);
-	for (i = 0; i < ranges->count; i++) {
-		struct filler *last = kept ? &ranges->at[kept - 1] : NULL;
-
-		if (last && last->end > ranges->at[i].start)
-			last->end = ranges->at[i].start;
-		if (last && last->end == ranges->at[i].start &&
-		    !memcmp(&last->rule, &ranges->at[i].rule, sizeof(last->rule)))
-			last->end = ranges->at[i].end;
-		else
-			ranges->at[kept++] = ranges->at[i];
-	}
-	ranges->count = kept;
 }
 
 struct gaps {
@@ -364,11 +296,20 @@ static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t
 	return vec_push(&gaps->spans, span);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* Rules for code that nothing else says something of. That there are none is no error. */
 static int derive(struct builder *b)
 {
 	uint32_t size = (uint32_t)(b->table->end - b->table->base), done = 0;
 	struct gaps gaps = {.start = b->table->base, .end = b->table->end};
+	uint64_t begin = now_ns();
 	struct elf_section text;
 	size_t i;
 	int err = 0;
@@ -387,24 +328,23 @@ static int derive(struct builder *b)
 		if (i < b->fdes.count && start + b->fdes.at[i].size > done)
 			done = start + b->fdes.at[i].size;
 	}
-	if (!err && gaps.bytes >= DERIVE_MIN && gaps.bytes <= DERIVE_MAX) {
+	if (!err && gaps.bytes && gaps.bytes <= DERIVE_MAX) {
 		for (i = 0; i < gaps.spans.count && !err; i++)
 			err = add_trampolines(b, &gaps.spans.at[i]);
-		err = err ? err
-			  : code_rules_each(b->elf, b->arch->code, gaps.spans.at, gaps.spans.count, take_insn, b,
-					    &b->table->derived);
-		tidy_derived(b);
+		if (!err)
+			err = derived_find(b->elf, b->arch->code, b->table->base, gaps.spans.at, gaps.spans.count,
+					   gaps.bytes < ALL_MIN ? CODE_FEW : CODE_ALL, b->cache, &b->derived,
+					   &b->table->derived, &b->table->derived_cached);
+		b->table->derived_ns = now_ns() - begin;
 	}
 	vec_free(&gaps.spans);
-	return err == -ENOMEM ? err : 0;
+	return err;
 }
 
 int builder_find_fillers(struct builder *b)
 {
 	int err = add_section_fillers(b);
 
-	if (!err)
-		err = add_exit_filler(b);
 	if (!err)
 		err = add_entry_filler(b);
 	if (!err)

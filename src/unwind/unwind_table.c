@@ -309,11 +309,11 @@ static void builder_deinit(struct builder *b)
 	table_deinit(&b->cie_index);
 }
 
-int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret, struct diag *diag)
+int unwind_table_compile(const struct elf_file *elf, struct cache *cache, struct unwind_table *ret, struct diag *diag)
 {
 	const char *path = elf_file_path(elf);
 	struct unwind_table table = {};
-	struct builder b = {.elf = elf, .arch = unwind_arch_of(elf_file_machine(elf)), .table = &table};
+	struct builder b = {.elf = elf, .cache = cache, .arch = unwind_arch_of(elf_file_machine(elf)), .table = &table};
 	struct elf_section hdr;
 	int err;
 

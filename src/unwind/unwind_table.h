@@ -19,6 +19,7 @@
 #define STRATA_UNWIND_UNWIND_TABLE_H
 
 #include "abi/unwind.h"
+#include "base/cache.h"
 #include "elf/elf_file.h"
 #include "unwind/code_rules.h"
 
@@ -39,14 +40,17 @@ struct unwind_table {
 	uint64_t text_bytes, covered_bytes; /* of the executable segments */
 	uint64_t derived_bytes;             /* of those covered, by what the code itself does */
 	struct code_counts derived;
+	bool derived_cached; /* what the code does was known from before */
+	uint64_t derived_ns; /* what it took to find out, or to look up */
 };
 
 /*
- * Compiles; *ret is to be released with unwind_table_deinit(). -ENOENT when the file has no .eh_frame at all
+ * Compiles; *ret is to be released with unwind_table_deinit(). What machine code tells is kept in `cache`, which may be
+ * NULL; it is one of ANALYSER_VERSION (mk/build.mk). -ENOENT when the file has no .eh_frame at all
  * and nothing could be derived from its code (the table then still covers PLT and entry point, and is usable), -EBADMSG
  * when it is damaged beyond use, -E2BIG when the text spans more than 4 GiB.
  */
-int unwind_table_compile(const struct elf_file *elf, struct unwind_table *ret, struct diag *diag);
+int unwind_table_compile(const struct elf_file *elf, struct cache *cache, struct unwind_table *ret, struct diag *diag);
 void unwind_table_deinit(struct unwind_table *table);
 
 /* The rule in force at a vaddr; UNWIND_NO_RULE outside the table. */

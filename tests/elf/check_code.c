@@ -184,10 +184,10 @@ static int check_file(const struct elf_file *elf, struct check *check)
 		return -1;
 	span = (struct code_span){.start = text.vaddr, .end = text.vaddr + text.size, .bytes = text.bytes};
 	started = cpu_ms();
-	err = code_rules_each(elf, check->code, &span, 1, find_unsound, check, &counts);
+	err = code_rules_each(elf, check->code, &span, 1, CODE_ALL, find_unsound, check, &counts);
 	ms = cpu_ms() - started;
 	if (!err)
-		err = code_rules_each(elf, check->code, &span, 1, compare, check, &counts);
+		err = code_rules_each(elf, check->code, &span, 1, CODE_ALL, compare, check, &counts);
 	printf("differences %" PRIu64 " instructions %" PRIu64 " covered %.2f text %" PRIu64 " unchecked %" PRIu64
 	       " silent %" PRIu64 " unsound %zu excused %" PRIu64
 	       " functions %zu join %zu exit %zu bytes %zu table %zu trial %zu ms %.0f\n",
@@ -215,7 +215,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	check.elf = elf;
-	err = unwind_table_compile(elf, &check.table, &diag);
+	err = unwind_table_compile(elf, NULL, &check.table, &diag);
 	if (!err)
 		err = check_file(elf, &check);
 	if (err)

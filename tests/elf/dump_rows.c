@@ -34,7 +34,7 @@ static int compile(const char *path, struct unwind_table *table)
 	err = elf_file_open(fd, path, &elf, &diag);
 	close(fd);
 	if (!err) {
-		err = unwind_table_compile(elf, table, &diag);
+		err = unwind_table_compile(elf, NULL, table, &diag);
 		elf_file_close(elf);
 	}
 	if (err)

@@ -190,15 +190,17 @@ def exit_function(path):
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "-M", "intel", f"--start-address={first}",
                            f"--stop-address={first + 128}", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout.decode()
     code = [(int(m[1], 16), m[2]) for m in re.finditer(r"^\s*([0-9a-f]+):\s+(\S.*?)\s*$", text, re.M)]
-    code = [(a, words) for a, words in code if words != "endbr64"]
+    code = [(a, words) for a, words in code if words != "endbr64" and not words.startswith("nop")]
     if len(code) < 3 or not (code[0][1].startswith("cmp ") and code[1][1].startswith("jne ") and code[2][1] == "push   rbp"):
         return [], 0
-    out, rules, inside = int(code[1][1].split()[1], 16), [(first, "cfa=rsp+8 rbp=same")], False
+    behind = {"push   rbp": "cfa=rsp+16 rbp=cfa-16", "mov    rbp,rsp": "cfa=rbp+16 rbp=cfa-16", "pop    rbp": "cfa=rsp+8 rbp=same"}
+    out, rule = int(code[1][1].split()[1], 16), behind["pop    rbp"]
+    rules = [(first, rule)]
     for address, words in code:
         if address > out:
             break
-        rules.append((address, "cfa=rsp+16 rbp=cfa-16" if inside else "cfa=rsp+8 rbp=same"))
-        inside = words == "push   rbp" or inside and words != "pop    rbp"
+        rules.append((address, rule))
+        rule = behind.get(words, rule)
     return rules, out + 1
 
 
@@ -223,7 +225,7 @@ def compare(path):
             if address == done and rule.startswith("signal ") and ours[address + 1] == "none":
                 continue  # the PC while the kernel is in a trampoline's system call, its last instruction
             in_stub = any(a <= address < b for a, b in stubs)
-            if ours.derived and rule.startswith("cfa=rs"):
+            if ours.derived and rule.startswith(("cfa=rs", "cfa=rbp")):
                 continue  # by the code itself: code.t's business
             if not (in_stub or rule == "end" and address == entry or ours[start] == "end" and start - done <= 32):
                 differences.append(f"{address:x}: {rule} where no FDE is")

@@ -281,7 +281,7 @@ async function quality(web, poor, empty) {
 	const text = await textOf("quality");
 
 	ok(await browser.value("document.getElementById('quality').open"), "i shows the quality");
-	for (const words of ["no-rule", "the file has no unwind information for this address", "-fasynchronous-unwind-tables", "sideband",
+	for (const words of ["no-rule", "no unwind information covers this address", "-fasynchronous-unwind-tables", "sideband",
 		"lab-7", "6.1.0-31-amd64", "99 Hz", "30.0 s", "ns a frame", "python3 -m shop.app"])
 		ok(text.includes(words), `it tells: ${words}`);
 	await browser.open(empty.file);

@@ -4,6 +4,7 @@
 #include "base/table.h"
 #include "tap.h"
 #include "unwind/code_rules.h"
+#include "unwind/derived.h"
 #include "unwind/unwind_table.h"
 
 struct found {
@@ -81,12 +82,69 @@ static void test_rules(const struct elf_file *elf)
 
 	ok(elf_file_section(elf, ".text", &text), "its code");
 	span = (struct code_span){.start = text.vaddr, .end = text.vaddr + text.size, .bytes = text.bytes};
-	is_int(code_rules_each(elf, &code_arch_x86_64, &span, 1, take, &found, &counts), 0, "analysed");
+	is_int(code_rules_each(elf, &code_arch_x86_64, &span, 1, CODE_ALL, take, &found, &counts), 0, "analysed");
 	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 		is_at(elf, &found, expected[i].place, expected[i].rule);
 	is_int((int64_t)counts.functions[CODE_REFUSED_JOIN], 1, "one refused because its paths disagree");
 	is_int((int64_t)counts.functions[CODE_REFUSED_EXIT], 2, "two because of how they end");
 	table_deinit(&found.rules);
+}
+
+/* The same table when the rules come from the cache; and of another file they do not. */
+static void test_cache(const struct elf_file *elf, const struct elf_file *other)
+{
+	struct cache *cache = cache_create(NULL, 1);
+	struct unwind_table first = {}, again = {}, fresh = {};
+
+	is_int(unwind_table_compile(elf, cache, &first, NULL), 0, "compiled");
+	is_int(unwind_table_compile(elf, cache, &again, NULL), 0, "and again");
+	ok(!first.derived_cached && again.derived_cached, "by the cache");
+	ok(first.row_count == again.row_count && first.rule_count == again.rule_count &&
+		   !memcmp(first.rows, again.rows, first.row_count * sizeof(*first.rows)) &&
+		   !memcmp(first.rules, again.rules, first.rule_count * sizeof(*first.rules)) &&
+		   !memcmp(&first.derived, &again.derived, sizeof(first.derived)) &&
+		   first.derived_bytes == again.derived_bytes,
+	   "the same %zu rows", first.row_count);
+	ok(!unwind_table_compile(other, cache, &fresh, NULL) && !fresh.derived_cached, "not another file's");
+	unwind_table_deinit(&first);
+	unwind_table_deinit(&again);
+	unwind_table_deinit(&fresh);
+	cache_destroy(cache);
+}
+
+/* What an entry may not hold. */
+static void test_decode(void)
+{
+	struct {
+		uint32_t functions[CODE_REFUSALS], rule_count;
+		struct unwind_rule rules[1];
+		uint32_t count;
+		uint8_t ranges[6];
+	} __attribute__((packed)) entry = {.functions = {1},
+					   .rule_count = 1,
+					   .rules = {{.kind = UNWIND_SP, .cfa_offset = 8}},
+					   .count = 2,
+					   .ranges = {4, 2, 0, 3, 1, 0}};
+	struct code_counts counts = {};
+	fillers ranges = {};
+
+	ok(derived_decode(&entry, sizeof(entry), &ranges, &counts) && ranges.count == 2 && counts.functions[0] == 1 &&
+		   ranges.at[0].start == 4 && ranges.at[0].end == 6 && ranges.at[1].start == 9 &&
+		   ranges.at[1].end == 10,
+	   "two ranges");
+	vec_free(&ranges);
+	ok(!derived_decode(&entry, sizeof(entry) - 1, &ranges, &counts), "cut");
+	entry.ranges[4] = 0;
+	ok(!derived_decode(&entry, sizeof(entry), &ranges, &counts), "an empty range");
+	entry.ranges[4] = 1;
+	entry.ranges[5] = 1;
+	ok(!derived_decode(&entry, sizeof(entry), &ranges, &counts), "a rule that there is not");
+	entry.ranges[5] = 0;
+	entry.rules[0].kind = 99;
+	ok(!derived_decode(&entry, sizeof(entry), &ranges, &counts), "a kind that there is not");
+	entry.rules[0].kind = UNWIND_SP;
+	entry.count = 0x7fffffff;
+	ok(!derived_decode(&entry, sizeof(entry), &ranges, &counts), "too many");
 }
 
 /* Any bytes, followed as code: an end is reached, and every rule is one. */
@@ -121,7 +179,7 @@ static void test_any_bytes(void)
 
 int main(void)
 {
-	struct elf_file *elf;
+	struct elf_file *elf, *other;
 
 	if (!can_assemble()) {
 		printf("1..0 # SKIP needs clang and lld\n");
@@ -131,8 +189,12 @@ int main(void)
 	ok(elf, "flow_x86_64.s");
 	if (elf) {
 		test_rules(elf);
+		other = assemble("loop_x86_64", "x86_64");
+		test_cache(elf, other);
+		elf_file_close(other);
 		elf_file_close(elf);
 	}
+	test_decode();
 	test_any_bytes();
 	return tap_done();
 }

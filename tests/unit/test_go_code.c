@@ -75,7 +75,7 @@ static int compile(const uint8_t *pclntab, struct unwind_table *ret)
 	elf_builder_finish(&elf, 0);
 	if (elf_file_open_memory(elf.bytes, elf.size, "go", &file, NULL))
 		return -1;
-	err = unwind_table_compile(file, ret, NULL);
+	err = unwind_table_compile(file, NULL, ret, NULL);
 	elf_file_close(file);
 	elf_builder_deinit(&elf);
 	return err == -ENOENT ? 0 : err; /* it has no .eh_frame */

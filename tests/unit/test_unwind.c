@@ -103,7 +103,7 @@ static int image_compile(struct image *image, struct unwind_table *table)
 	elf_builder_finish(&image->elf, 0);
 	if (elf_file_open_memory(image->elf.bytes, image->elf.size, "image", &image->file, NULL))
 		abort();
-	return unwind_table_compile(image->file, table, NULL);
+	return unwind_table_compile(image->file, NULL, table, NULL);
 }
 
 static void image_end(struct image *image, struct unwind_table *table)
@@ -363,7 +363,7 @@ static void test_fillers(void)
 	is_rule(&table, entry + 21, "none", "and no farther");
 	is_rule(&table, dtors + 13, "cfa=rsp+8 rbp=same", "the first of .fini_array, before its push");
 	is_rule(&table, dtors + 14, "cfa=rsp+16 rbp=cfa-16", "behind it");
-	is_rule(&table, dtors + 22, "cfa=rsp+16 rbp=cfa-16", "until its pop");
+	is_rule(&table, dtors + 22, "cfa=rbp+16 rbp=cfa-16", "until its pop");
 	is_rule(&table, dtors + 23, "cfa=rsp+8 rbp=same", "behind that");
 	is_rule(&table, dtors + 25, "cfa=rsp+8 rbp=same", "where nothing is to be done");
 	is_rule(&table, dtors + 26, "none", "and no farther");

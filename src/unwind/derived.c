@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * DIGEST.code: how many functions were judged in which way, u32 each; number of rules u32, the rules; number of ranges
+ * u32; each range, LEB128: distance from the end of the one before, size, index of its rule.
+ */
+#include "unwind/derived.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/cursor.h"
+#include "base/table.h"
+
+#define RANGES_MAX (4u << 20)
+#define LEB_MAX    5 /* bytes of a u32 */
+
+typedef VEC(uint8_t) bytes_t;
+
+struct taken {
+	const struct code_arch *arch;
+	uint64_t base;
+	fillers ranges;
+};
+
+static int take_insn(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
+{
+	struct taken *taken = context;
+	struct filler range = {.rule = code_rule(taken->arch, state, insn)};
+
+	if (range.rule.kind == UNWIND_NO_RULE)
+		return 0;
+	range.start = (uint32_t)(vaddr - taken->base);
+	range.end = range.start + insn->length;
+	return vec_push(&taken->ranges, range);
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct filler *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Sorts the ranges, and joins neighbours with one rule. Of instructions that overlap, the later one ends the other. */
+static void tidy(fillers *ranges)
+{
+	size_t i, kept = 0;
+
+	if (ranges->count)
+		qsort(ranges->at, ranges->count, sizeof(ranges->at[0]), by_start);
+	for (i = 0; i < ranges->count; i++) {
+		struct filler *last = kept ? &ranges->at[kept - 1] : NULL;
+
+		if (last && last->end > ranges->at[i].start)
+			last->end = ranges->at[i].start;
+		if (last && last->end == ranges->at[i].start &&
+		    !memcmp(&last->rule, &ranges->at[i].rule, sizeof(last->rule)))
+			last->end = ranges->at[i].end;
+		else
+			ranges->at[kept++] = ranges->at[i];
+	}
+	ranges->count = kept;
+}
+
+static void mix(XXH3_state_t *digest, uint64_t number)
+{
+	XXH3_128bits_update(digest, &number, sizeof(number));
+}
+
+/* False when memory is short. */
+static bool entry_name(const struct elf_file *elf, const struct code_span *spans, size_t count,
+		       char name[static CACHE_NAME_MAX + 1])
+{
+	static const char *const sections[] = {".symtab", ".strtab", ".dynsym", ".rela.dyn",      ".rela.plt",
+					       ".plt",    ".rodata", ".data",   ".gnu_debugdata", ".eh_frame"};
+	XXH3_state_t *digest = XXH3_createState();
+	const struct elf_segment *segments;
+	struct elf_section section;
+	XXH128_hash_t hash;
+	size_t i, segment_count;
+
+	if (!digest)
+		return false;
+	XXH3_128bits_reset(digest);
+	mix(digest, elf_file_machine(elf));
+	mix(digest, elf_file_type(elf));
+	mix(digest, elf_file_entry(elf));
+	segments = elf_file_segments(elf, &segment_count);
+	for (i = 0; i < segment_count; i++) {
+		mix(digest, segments[i].vaddr);
+		mix(digest, segments[i].offset);
+		mix(digest, segments[i].filesz);
+	}
+	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
+		if (!elf_file_section_header(elf, sections[i], &section))
+			continue;
+		mix(digest, i);
+		mix(digest, section.vaddr);
+		mix(digest, section.offset);
+		mix(digest, section.size);
+	}
+	for (i = 0; i < count; i++) {
+		mix(digest, spans[i].start);
+		mix(digest, spans[i].end);
+		XXH3_128bits_update(digest, spans[i].bytes, spans[i].end - spans[i].start);
+	}
+	hash = XXH3_128bits_digest(digest);
+	XXH3_freeState(digest);
+	snprintf(name, CACHE_NAME_MAX + 1, "%016llx%016llx.code", (unsigned long long)hash.high64,
+		 (unsigned long long)hash.low64);
+	return true;
+}
+
+static void put(bytes_t *bytes, const void *from, size_t size)
+{
+	memcpy(bytes->at + bytes->count, from, size);
+	bytes->count += size;
+}
+
+static void put_leb(bytes_t *bytes, uint32_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		bytes->at[bytes->count++] = (uint8_t)(value | 0x80);
+	bytes->at[bytes->count++] = (uint8_t)value;
+}
+
+/* The distinct rules, and of each range which. */
+static int number_rules(const fillers *ranges, uint32_t *numbers, uint64_t *rules, uint32_t *count)
+{
+	struct table known = {};
+	uint64_t rule, number;
+	int err = 0;
+	size_t i;
+
+	_Static_assert(sizeof(rule) == sizeof(ranges->at[0].rule), "a rule is its own key");
+	for (i = 0; i < ranges->count && !err; i++) {
+		memcpy(&rule, &ranges->at[i].rule, sizeof(rule));
+		if (!table_get(&known, rule + 1, &number)) {
+			number = *count;
+			rules[(*count)++] = rule;
+			err = table_set(&known, rule + 1, number);
+		}
+		numbers[i] = (uint32_t)number;
+	}
+	table_deinit(&known);
+	return err;
+}
+
+static int encode(const fillers *ranges, const struct code_counts *counts, bytes_t *ret)
+{
+	uint32_t *numbers = malloc((ranges->count + 1) * sizeof(*numbers)), rule_count = 0, end = 0, number;
+	uint64_t *rules = malloc((ranges->count + 1) * sizeof(*rules));
+	int err = numbers && rules ? number_rules(ranges, numbers, rules, &rule_count) : -ENOMEM;
+	size_t i;
+
+	if (!err)
+		err = vec_reserve(ret,
+				  4 * (CODE_REFUSALS + 2) + sizeof(*rules) * rule_count + 3 * LEB_MAX * ranges->count);
+	for (i = 0; i < CODE_REFUSALS && !err; i++) {
+		number = (uint32_t)counts->functions[i];
+		put(ret, &number, 4);
+	}
+	if (!err) {
+		put(ret, &rule_count, 4);
+		put(ret, rules, sizeof(*rules) * rule_count);
+		number = (uint32_t)ranges->count;
+		put(ret, &number, 4);
+	}
+	for (i = 0; i < ranges->count && !err; i++) {
+		put_leb(ret, ranges->at[i].start - end);
+		put_leb(ret, ranges->at[i].end - ranges->at[i].start);
+		put_leb(ret, numbers[i]);
+		end = ranges->at[i].end;
+	}
+	free(numbers);
+	free(rules);
+	return err;
+}
+
+static bool is_rule(const struct unwind_rule *rule)
+{
+	return rule->kind == UNWIND_SP || rule->kind == UNWIND_FP || rule->kind == UNWIND_REGISTER ||
+	       rule->kind == UNWIND_END || rule->kind == UNWIND_RA_REGISTER;
+}
+
+static bool decode_range(struct cursor *c, const uint8_t *rules, uint32_t rule_count, uint64_t *end, struct filler *ret)
+{
+	uint64_t distance = cursor_uleb128(c), size = cursor_uleb128(c), number = cursor_uleb128(c);
+
+	if (distance > UINT32_MAX || !size || size > UINT32_MAX || number >= rule_count ||
+	    *end + distance + size > UINT32_MAX)
+		return false;
+	ret->start = (uint32_t)(*end + distance);
+	ret->end = (uint32_t)(ret->start + size);
+	memcpy(&ret->rule, rules + number * sizeof(ret->rule), sizeof(ret->rule));
+	*end = ret->end;
+	return is_rule(&ret->rule);
+}
+
+bool derived_decode(const void *bytes, size_t size, fillers *ret, struct code_counts *counts)
+{
+	struct cursor c = cursor_init(bytes, size);
+	uint32_t functions[CODE_REFUSALS], rule_count, count, i;
+	const uint8_t *rules;
+	fillers ranges = {};
+	uint64_t end = 0;
+
+	for (i = 0; i < CODE_REFUSALS; i++)
+		functions[i] = cursor_u32(&c);
+	rule_count = cursor_u32(&c);
+	rules = cursor_take(&c, sizeof(struct unwind_rule) * (size_t)rule_count);
+	count = cursor_u32(&c);
+	if (!cursor_ok(&c) || count > RANGES_MAX || count > cursor_left(&c) || vec_reserve(&ranges, count))
+		return false;
+	for (i = 0; i < count; i++)
+		if (!decode_range(&c, rules, rule_count, &end, &ranges.at[i]))
+			break;
+	if (i < count || !cursor_ok(&c) || !cursor_at_end(&c)) {
+		vec_free(&ranges);
+		return false;
+	}
+	ranges.count = count;
+	for (i = 0; i < CODE_REFUSALS; i++)
+		counts->functions[i] = functions[i];
+	*ret = ranges;
+	return true;
+}
+
+int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
+		 size_t count, enum code_scope scope, struct cache *cache, fillers *ret, struct code_counts *counts,
+		 bool *cached)
+{
+	struct taken taken = {.arch = arch, .base = base};
+	struct code_counts found = {};
+	char name[CACHE_NAME_MAX + 1];
+	const uint8_t *content;
+	bytes_t bytes = {};
+	size_t size;
+	int err;
+
+	if (scope == CODE_FEW || !cache || !entry_name(elf, spans, count, name))
+		cache = NULL;
+	*cached = cache && cache_get(cache, name, &content, &size) && derived_decode(content, size, ret, counts);
+	if (*cached)
+		return 0;
+	err = code_rules_each(elf, arch, spans, count, scope, take_insn, &taken, &found);
+	if (err) {
+		vec_free(&taken.ranges);
+		return err == -ENOMEM ? err : 0;
+	}
+	tidy(&taken.ranges);
+	/* What cannot be kept is found again the next time. */
+	if (cache && !encode(&taken.ranges, &found, &bytes))
+		cache_put(cache, name, bytes.at, bytes.count);
+	vec_free(&bytes);
+	*ret = taken.ranges;
+	*counts = found;
+	return 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * derived: the rules that code itself gives (code_rules.h), as sorted ranges; kept in the cache of analyses, for they
+ * are dear: 0.25 us a byte of code. For src/unwind/ and its tests only.
+ *
+ * An entry is named after a digest of what it was derived from: the code, where the file has it, and where the file has
+ * what else was read (symbols, relocations, data). It needs no build id, and serves any file that has the same code at
+ * the same place.
+ */
+#ifndef STRATA_UNWIND_DERIVED_H
+#define STRATA_UNWIND_DERIVED_H
+
+#include "base/cache.h"
+#include "unwind/builder.h"
+#include "unwind/code_rules.h"
+
+/*
+ * The ranges of `spans`, offsets from `base`; *cached: they were kept. `cache` may be NULL. 0 or -ENOMEM; that there
+ * are none is no error.
+ */
+int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
+		 size_t count, enum code_scope scope, struct cache *cache, fillers *ret, struct code_counts *counts,
+		 bool *cached);
+
+/* Reads what an entry holds: ranges that are sorted and apart from each other. False when it makes no sense. *ret is to
+ * be freed. For tests and fuzzing. */
+bool derived_decode(const void *bytes, size_t size, fillers *ret, struct code_counts *counts);
+
+#endif
