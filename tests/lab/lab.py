@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The lab: CPythons of many kinds, made from the machine's own package sources, kept outside the tree and used again.
 
-    lab.py [NAME...]     makes what is missing of the lab, or of the entries named; says what each is
+    lab.py [NAME...]     makes what is missing of the lab, or of the entries named; speaks TAP: an entry whose source
+                         cannot be had is skipped, one that cannot be made of it has failed
     lab.py --list        the entries, and whether each is made
 
 The lab is $STRATA_LAB, else /var/tmp/strata-lab. It holds
@@ -41,17 +42,22 @@ PLAIN = {"OPT": "-DNDEBUG -O3 -Wall"}  # no -g: half the time; the symbols that 
 # Name: release and package of the source; the compiler; arguments of configure; its environment. `of`: a copy of another
 # build, changed by the function `change`.
 BUILDS = {
+    "3.13-gcc": {"source": ("trixie", "python3.13")},
+    "3.13-os": {"source": ("trixie", "python3.13"), "env": {"OPT": "-DNDEBUG -Os -Wall"}},
+    "3.13-cold": {"of": "3.13-gcc", "change": "make_cold"},
+    "3.13-clang": {"source": ("trixie", "python3.13"), "cc": "clang-19"},
+    "3.13-musl": {"source": ("trixie", "python3.13"), "before": "musl_libraries"},
+    "3.13-nogil": {"source": ("trixie", "python3.13"), "configure": ["--disable-gil"]},
+    "3.13-pydebug": {"source": ("trixie", "python3.13"), "configure": ["--with-pydebug"], "env": {"OPT": "-O1 -Wall"}},
     "3.14-tailcall": {"source": ("forky", "python3.14"), "cc": "clang-19", "configure": ["--with-tail-call-interp"]},
     "3.14-nogil": {"source": ("forky", "python3.14"), "configure": ["--disable-gil"]},
-    "3.13-gcc": {"source": ("trixie", "python3.13")},
-    "3.13-cold": {"of": "3.13-gcc", "change": "make_cold"},
-    "3.13-musl": {"source": ("trixie", "python3.13"), "before": "musl_libraries"},
-    "3.13-os": {"source": ("trixie", "python3.13"), "env": {"OPT": "-DNDEBUG -Os -Wall"}},
-    "3.13-nogil": {"source": ("trixie", "python3.13"), "configure": ["--disable-gil"]},
     "3.14-clang": {"source": ("forky", "python3.14"), "cc": "clang-19"},
     "3.11-shared": {"source": ("bookworm", "python3.11"), "configure": ["--enable-shared"]},
-    "3.13-pydebug": {"source": ("trixie", "python3.13"), "configure": ["--with-pydebug"], "env": {"OPT": "-O1 -Wall"}},
 }
+
+
+class Failed(Exception):
+    """Something could be had, and could not be made into an entry."""
 
 
 def run(command, cwd=None, env=None, log=None, **more):
@@ -59,7 +65,7 @@ def run(command, cwd=None, env=None, log=None, **more):
                           stdout=log or subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True, **more)
     if done.returncode:
         tail = (done.stdout or "see %s" % (log.name if log else "?")).strip().split("\n")[-1]
-        raise Unavailable("%s failed: %s" % (" ".join(command)[:120], tail))
+        raise Failed("%s failed: %s" % (" ".join(command)[:120], tail))
     return done.stdout
 
 
@@ -84,6 +90,11 @@ class Sources(Apt):
         self.options += ["-oDir::State::status=" + status, "-oAPT::Install-Recommends=0", "-oDebug::NoLocking=1"]
         if not glob.glob(os.path.join(self.folder, "lists/*Sources*")):
             self.run("apt-get", "-q", "update")
+
+    def fetch(self, address):
+        path = os.path.join(self.folder, os.path.basename(address))
+        self.run("/usr/lib/apt/apt-helper", "download-file", address, path)
+        return path
 
 
 def make_root(suite):
@@ -110,15 +121,48 @@ def make_root(suite):
     os.rename(root, os.path.join(LAB, suite))
 
 
+def described(apt, package):
+    """The description (.dsc) of a source package: the one that the index names. What apt fetches it has checked."""
+    apt.run("apt-get", "-q", "source", "--download-only", package)
+    return glob.glob(os.path.join(apt.folder, package + "_*.dsc"))[0]
+
+
+def described_before(apt, package):
+    """
+    The same of the newest older one that is still there: an index can name what its server no longer has, or does not have
+    yet. No index vouches for it; its maintainer's signature does.
+    """
+    apt.run("apt-get", "-q", "download", "debian-keyring")
+    keys, = glob.glob(os.path.join(apt.folder, "debian-keyring_*.deb"))
+    run(["dpkg", "-x", keys, os.path.join(apt.folder, "keys")])
+    os.unlink(keys)
+    named = apt.run("apt-get", "-q", "source", "--print-uris", package)
+    place, last = re.search(r"'(\S+/%s_[\d.]+\.)(\d+)-\S+\.dsc'" % re.escape(package), named).groups()
+    for patch in range(int(last) - 1, -1, -1):
+        try:
+            path = apt.fetch("%s%d-1.dsc" % (place, patch))
+        except Unavailable:
+            continue
+        run(["gpgv", "-q", "--keyring", os.path.join(apt.folder, "keys/usr/share/keyrings/debian-keyring.gpg"), path])
+        with open(path, encoding="utf-8") as file:
+            files = re.search(r"^Files:\n((?: .*\n)+)", file.read(), re.M).group(1)
+        for line in files.splitlines():
+            apt.fetch(os.path.join(os.path.dirname(place), line.split()[2]))
+        return path
+    raise Unavailable("neither the %s that the index names is there, nor an older one" % package)
+
+
 def source(suite, package):
-    """The folder of an unpacked source package."""
+    """The folder of an unpacked source package. Unavailable when it cannot be had."""
     folder = os.path.join(LAB, "src", package)
     if not os.path.isdir(folder):
         part = fresh(folder + ".part")
         apt = Sources(suite)
-        apt.run("apt-get", "-q", "source", "--download-only", package)
-        described, = glob.glob(os.path.join(apt.folder, "*.dsc"))
-        run(["dpkg-source", "--no-check", "-x", described, os.path.join(part, "tree")], cwd=part)
+        try:
+            path = described(apt, package)
+        except Unavailable:
+            path = described_before(apt, package)
+        run(["dpkg-source", "-x", path, os.path.join(part, "tree")], cwd=part)
         for path in glob.glob(os.path.join(apt.folder, "*.dsc")) + glob.glob(os.path.join(apt.folder, "*.tar.*")):
             os.unlink(path)
         os.rename(part, folder)
@@ -216,19 +260,25 @@ def make(name):
 
 def main():
     names = [name for name in sys.argv[1:] if not name.startswith("-")] or list(ROOTS) + list(BUILDS)
-    failed = 0
-    for name in names:
-        if name not in ROOTS and name not in BUILDS:
-            sys.exit("lab.py: no entry %s; there are: %s" % (name, " ".join(list(ROOTS) + list(BUILDS))))
-        if "--list" in sys.argv:
+    unknown = [name for name in names if name not in ROOTS and name not in BUILDS]
+    if unknown:
+        sys.exit("lab.py: no entry %s; there are: %s" % (unknown[0], " ".join(list(ROOTS) + list(BUILDS))))
+    if "--list" in sys.argv:
+        for name in names:
             print("%-14s %s" % (name, "made" if made(name) else "missing"))
-            continue
+        return 0
+    failed = 0
+    print("1..%d" % len(names), flush=True)
+    for number, name in enumerate(names, 1):
         try:
             make(name)
-            print("%-14s made" % name, flush=True)
-        except (Unavailable, OSError, ValueError, subprocess.SubprocessError) as error:
+            print("ok %d - %s" % (number, name), flush=True)
+        except Unavailable as error:
+            print("ok %d - %s # SKIP no source: %s" % (number, name, error), flush=True)
+            print("%s is skipped, its source cannot be had: %s" % (name, error), file=sys.stderr, flush=True)
+        except (Failed, OSError, ValueError, subprocess.SubprocessError) as error:
             failed += 1
-            print("%-14s %s" % (name, error), flush=True)
+            print("not ok %d - %s\n# %s" % (number, name, error), flush=True)
     return 1 if failed else 0
 
 
