@@ -384,6 +384,7 @@ WALK_LOOP(native_loop, NATIVE_FRAMES_MAX / NATIVE_UNROLL)
 static __always_inline void native_walk(struct scratch *s, const struct process_entry *process)
 {
 	struct native_walk *walk = &s->native;
+	__u64 key;
 
 	walk->behind = 0;
 	walk->count = 0;
@@ -392,8 +393,10 @@ static __always_inline void native_walk(struct scratch *s, const struct process_
 	walk->unmapped = 0;
 	walk->known = REGS_ALL;
 	walk->window_start = walk->window_end = 0;
-	walk->mapping.start = walk->mapping.end = 0;
-	walk->memo_key = process->generation * 0x9e3779b97f4a7c15ull;
+	key = process->generation * 0x9e3779b97f4a7c15ull;
+	if (walk->memo_key != key)
+		walk->mapping.start = walk->mapping.end = 0;
+	walk->memo_key = key;
 	walk->mapping_first = process->mapping_first;
 	walk->mapping_count = process->mapping_count;
 	native_loop(s);

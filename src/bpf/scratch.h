@@ -41,7 +41,7 @@ struct native_walk {
 	__u32 unmapped;                     /* ended at an address without a mapping */
 	__u32 mapping_first, mapping_count; /* from the process entry */
 	__u64 memo_key;                     /* from its generation */
-	struct mapping_entry mapping;       /* the last one used */
+	struct mapping_entry mapping;       /* the last one used, of that generation */
 	__u64 registers[16]; /* by DWARF number, of the innermost frame or the last one that a signal interrupted; BX's
 			      * is carried from frame to frame */
 	__u64 signal_registers[17];

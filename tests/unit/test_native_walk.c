@@ -391,6 +391,12 @@ static void test_memo(void)
 	fake->process.generation = 1;
 	fake_native_walk(fake, in(F_SP16), sp, 0);
 	ok(fake->s->native.count == 2, "and may go back");
+	/* The walk ended in F_END's mapping, which the next one may find there, but not in another generation. */
+	fake->process.generation = 3;
+	fake->mappings[F_END].page_first = fake->mappings[F_SP8].page_first;
+	fake_native_walk(fake, in(F_END) + 16, sp, 0);
+	frames_are(fake, LOSS_NONE, "nor is a mapping taken from another generation", in(F_END) + 16, RET | in(F_END),
+		   RET | (in(F_END) + 16));
 	fake_native_destroy(fake);
 }
 
