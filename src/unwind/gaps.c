@@ -32,6 +32,7 @@
 #define FP_CODE_DENSITY 1024 /* bytes for each */
 /* Uncovered code that is analysed: more takes longer than a second. Less than ALL_MIN is what start files leave. */
 #define ALL_MIN    256
+#define ALIGNMENT  16 /* of functions: less than that before one is padding */
 #define DERIVE_MAX (4u << 20)
 /* Bytes of an entry point to look at. */
 #define ENTRY_LOOK 64
@@ -286,6 +287,9 @@ static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t
 		span.start = gaps->start;
 	if (span.end > gaps->end)
 		span.end = gaps->end;
+	/* Not looked at: its page may not be in memory, and there are thousands. */
+	if (to - from < ALIGNMENT && span.end % ALIGNMENT == 0)
+		return 0;
 	if (span.start >= span.end || first_behind(&b->go_code, from) < first_behind(&b->go_code, to - 1) ||
 	    is_fp_code(b, from, to))
 		return 0;
