@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* strata trace, and bpftrace's command line when started under that name. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/vec.h"
 #include "cli/bpftrace_info.h"
 #include "cli/checks.h"
 #include "cli/command.h"
-#include "lang/list.h"
+#include "cli/listing.h"
 #include "trace/trace.h"
 
 enum {
@@ -57,8 +55,6 @@ static const struct option_row rows[] = {
 	{},
 };
 
-#define PID_LIMIT (4 << 20) /* PID_MAX_LIMIT of the kernel's include/linux/threads.h */
-
 struct request {
 	const struct command *self;
 	const char *program, *file, *output, *command, *probe_filter;
@@ -103,21 +99,6 @@ static int take_buffering(const char *value, struct diag *diag)
 	return 0;
 }
 
-static int take_pid(struct request *request, const char *value, struct diag *diag)
-{
-	char *end;
-	long pid = strtol(value, &end, 10);
-
-	if (end == value)
-		return diag_fail(diag, EINVAL, "cli.pid", "Failed to parse pid: invalid integer: %s", value);
-	if (*end)
-		return diag_fail(diag, EINVAL, "cli.pid", "Failed to parse pid: invalid trailing bytes: %s", value);
-	if (pid <= 0 || pid > PID_LIMIT)
-		return diag_fail(diag, EINVAL, "cli.pid", "Pid out of range: %s", value);
-	request->pid = (pid_t)pid;
-	return 0;
-}
-
 static int take_option(void *context, int id, const char *value, struct diag *diag)
 {
 	struct request *request = context;
@@ -127,7 +108,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		request->program = value;
 		return 0;
 	case 'p':
-		return take_pid(request, value, diag);
+		return take_pid(value, &request->pid, diag);
 	case 'c':
 		request->command = value;
 		return 0;
@@ -186,27 +167,6 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 }
 
 /* --- the program's text --- */
-
-static char *read_source(const char *path, size_t *size, struct diag *diag)
-{
-	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	size_t room = 2u << 20;
-	char *text = malloc(room);
-	ssize_t got = -1;
-
-	*size = 0;
-	if (fd >= 0 && text)
-		while (*size < room && (got = read(fd, text + *size, room - *size)) > 0)
-			*size += (size_t)got;
-	if (fd >= 0 && !is_stdin)
-		close(fd);
-	if (got >= 0)
-		return text;
-	diag_fail(diag, errno, "cli.source", "failed to open file '%s': %s", path, strerror(errno));
-	free(text);
-	return NULL;
-}
 
 /* A command as a shell would split it: blanks, quotes, backslashes; nothing is expanded. */
 static char **split_command(const char *text)
@@ -282,13 +242,6 @@ static int open_output(struct request *request, struct diag *diag)
 	return request->trace.out ? 0 : diag_fail(diag, errno, "cli.output", "%s: %m", request->output);
 }
 
-static const char *source_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return !strcmp(path, "-") ? "stdin" : slash ? slash + 1 : path;
-}
-
 static struct compile_options options_of(const struct request *request)
 {
 	return (struct compile_options){.parameters = request->parameters.at,
@@ -302,52 +255,15 @@ static struct compile_options options_of(const struct request *request)
 					.setting = setting};
 }
 
-static int list_source(const struct request *request, const char *name, const char *source, size_t size)
-{
-	const struct compile_options options = options_of(request);
-
-	return lang_list_script(name, source, size, &options, request->trace.verbose, stdout, stderr);
-}
-
-/* A script's file, or patterns. */
-static int list_argument(const struct request *request, const char *argument, struct diag *diag)
-{
-	const struct compile_options options = {.pid = request->pid};
-	size_t length = strlen(argument), size;
-	bool is_script = length > 3 && !strcmp(argument + length - 3, ".bt");
-	char *source;
-	int found;
-
-	if (is_script && access(argument, R_OK)) {
-		fprintf(stderr,
-			"WARNING: It appears that '%s' is a filename but the file does not exist. Treating '%s' as a "
-			"search pattern.\n",
-			argument, argument);
-		is_script = false;
-	}
-	if (!is_script)
-		return lang_list(argument, &options, request->trace.verbose, stdout);
-	source = read_source(argument, &size, diag);
-	if (!source)
-		return -EIO;
-	found = list_source(request, source_name(argument), source, size);
-	free(source);
-	return found;
-}
-
 static int list(const struct request *request, struct diag *diag)
 {
-	size_t i;
-	int found = 0, more = 0;
+	const struct listing listing = {.options = options_of(request),
+					.program = request->program,
+					.arguments = request->parameters.at,
+					.count = request->parameters.count,
+					.verbose = request->trace.verbose};
+	int found = listing_print(&listing, diag);
 
-	if (request->program)
-		found = list_source(request, "stdin", request->program, strlen(request->program));
-	else if (!request->parameters.count)
-		found = list_argument(request, "*", diag);
-	for (i = 0; i < request->parameters.count && !request->program && more >= 0; i++) {
-		more = list_argument(request, request->parameters.at[i], diag);
-		found += more;
-	}
 	if (diag->tag)
 		return fail(request, CLI_FAILED, diag);
 	/* bpftrace's own status does not tell whether something was found. */
@@ -403,7 +319,7 @@ static int run_source(struct request *request, const char *name, const char *sou
 static int run_file(struct request *request, struct diag *diag)
 {
 	size_t size;
-	char *source = read_source(request->file, &size, diag);
+	char *source = source_read(request->file, &size, diag);
 	int status;
 
 	if (!source)

@@ -7,6 +7,7 @@
 static const struct command *const commands[] = {
 	&command_record,
 	&command_trace,
+	&command_list,
 	&command_inspect,
 	&command_doctor,
 };

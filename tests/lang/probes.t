@@ -238,6 +238,10 @@ def lists(path):
              ["vmlinux: struct list_head {", "    struct list_head * next;", "    struct list_head * prev;", "};"])):
         out, err = listing(*arguments)
         check(out == lines, f"-l: {name}", out, err)
+        again = subprocess.run([STRATA, "list", *arguments], stdout=subprocess.PIPE, timeout=60, check=False).stdout.decode().split("\n")[:-1]
+        check(again == lines, f"strata list: {name}", again)
+    nothing = subprocess.run([STRATA, "list", "software:nonsense"], stdout=subprocess.PIPE, timeout=60, check=False)
+    check(nothing.returncode == 1 and not nothing.stdout, "strata list: nothing is found", nothing)
     with subprocess.Popen([path, "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"WAIT": "1"}) as process:
         process.stdout.read(1)
         out, err = listing("-p", str(process.pid), "uprobe:*:leaf")
