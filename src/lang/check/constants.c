@@ -61,10 +61,7 @@ bool check_number(struct compiler *c, struct node *node)
 
 const char *check_literal_text(struct compiler *c, struct node *node, const char *what)
 {
-	node->type = check_value(c, node);
-	/* What a macro gives. */
-	while (node->kind == NODE_BLOCK_VALUE && node->kid_count == 1)
-		*node = *node->kids[0];
+	check_value(c, node);
 	if (node->kind == NODE_STRING)
 		return node->text;
 	if (node->kind == NODE_CALL && !strcmp(node->text, "str") && node->kid_count &&

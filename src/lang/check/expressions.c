@@ -471,6 +471,11 @@ static const struct type *check_block_value(struct compiler *c, struct node *nod
 	const struct type *type = &type_none;
 	uint32_t i;
 
+	/* What a macro gives is what it stands for: a literal stays one. */
+	if (node->kid_count == 1) {
+		*node = *node->kids[0];
+		return check_value(c, node);
+	}
 	c->depth++;
 	for (i = 0; i + 1 < node->kid_count; i++)
 		check_statement(c, node->kids[i]);
