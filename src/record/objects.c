@@ -354,6 +354,36 @@ void object_eval_ranges(struct object *object)
 	elf_file_close(elf);
 }
 
+void object_build_id(struct object *object, char *ret, size_t size)
+{
+	struct elf_file *elf;
+	const uint8_t *bytes;
+	size_t count, i;
+
+	*ret = '\0';
+	if (!object->readable || object_changed(object) || open_elf(object, &elf, NULL))
+		return;
+	count = elf_file_build_id(elf, &bytes);
+	for (i = 0; i < count && 2 * i + 2 < size; i++)
+		snprintf(ret + 2 * i, size - 2 * i, "%02x", bytes[i]);
+	elf_file_close(elf);
+}
+
+bool object_file_offset(const struct object *object, uint64_t vaddr, uint64_t *ret)
+{
+	size_t i;
+
+	for (i = 0; i < object->segment_count; i++) {
+		const struct elf_segment *segment = &object->segments[i];
+
+		if (vaddr < segment->vaddr || vaddr - segment->vaddr >= segment->memsz)
+			continue;
+		*ret = segment->offset + (vaddr - segment->vaddr);
+		return true;
+	}
+	return false;
+}
+
 struct elf_symbols *object_symbols(struct object *object)
 {
 	struct elf_symbols *symbols = NULL;

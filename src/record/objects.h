@@ -83,4 +83,9 @@ void object_eval_ranges(struct object *object);
 /* The symbols; the caller destroys them. NULL when there are none. */
 struct elf_symbols *object_symbols(struct object *object);
 
+/* Its GNU build id in hexadecimal digits, `size` with the terminator; "" when it has none. */
+void object_build_id(struct object *object, char *ret, size_t size);
+/* The offset in the file of what lies at a vaddr; false when its segments do not say. */
+bool object_file_offset(const struct object *object, uint64_t vaddr, uint64_t *ret);
+
 #endif

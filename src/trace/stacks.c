@@ -318,7 +318,7 @@ static const char *basename_of(const char *path)
 
 struct line {
 	enum frame_layer layer;
-	const char *name, *file;
+	const char *name, *file, *path;
 	uint64_t offset; /* behind the symbol's start */
 	int line;
 	uint64_t address;
@@ -349,13 +349,15 @@ static void name_native(struct stacks *stacks, const struct frame_place *place, 
 	const struct perf_map *map;
 	struct elf_symbol symbol;
 
-	*ret = (struct line){.layer = FRAME_NATIVE, .address = place->address, .name = ret->text, .file = "?"};
+	*ret = (struct line){
+		.layer = FRAME_NATIVE, .address = place->address, .name = ret->text, .file = "?", .path = "?"};
 	if (!place->object) {
 		ret->layer = FRAME_MARK;
 		snprintf(ret->text, sizeof(ret->text), "[unknown 0x%" PRIx64 "]", place->address);
 		return;
 	}
-	ret->file = basename_of(place->object->file->path);
+	ret->path = place->object->file->path;
+	ret->file = basename_of(ret->path);
 	if (symbols && elf_symbols_lookup(symbols, place->vaddr - place->is_return, &symbol)) {
 		ret->owned = demangle(symbol.name);
 		ret->name = ret->owned ? ret->owned : symbol.name;
@@ -450,10 +452,27 @@ static void print_line(struct printing *p, const struct line *line)
 		if (line->has_name)
 			fprintf(p->out, "+%" PRIu64, line->offset);
 		if (p->style == STACK_STYLE_PERF)
-			fprintf(p->out, " (%s)", line->file);
+			fprintf(p->out, " (%s)", line->path);
 	}
 	if (!folded)
 		fputc('\n', p->out);
+}
+
+/* "BUILD-ID 0xOFFSET", the offset in the file. */
+static bool print_build_id(struct printing *p, const struct frame_place *place)
+{
+	char text[2 * ELF_BUILD_ID_MAX + 1];
+	uint64_t offset;
+
+	if (!place->object || !object_file_offset(place->object, place->vaddr, &offset))
+		return false;
+	object_build_id(place->object, text, sizeof(text));
+	if (!*text || !p->left)
+		return *text;
+	p->left--;
+	fprintf(p->out, "%s%s 0x%" PRIx64 "%s", p->json && !p->first ? "\\n" : "", text, offset, p->json ? "" : "\n");
+	p->first = false;
+	return true;
 }
 
 static void print_mark(struct printing *p, const char *text)
@@ -497,6 +516,8 @@ static void print_place(struct printing *p, const struct sent_stack *stack, cons
 		return;
 	}
 	if (stack->type == EVENT_PYTHON_STACK && is_hidden(p->stacks, place))
+		return;
+	if (p->style == STACK_STYLE_BUILD_ID && stack->type == EVENT_NATIVE_STACK && print_build_id(p, place))
 		return;
 	if (stack->type == EVENT_PYTHON_STACK)
 		name_python(p->stacks, place, &line);

@@ -79,6 +79,12 @@ def uprobes(path):
     expect("uprobe: func", f"uprobe:{path}:leaf {{ print(func); }}", f"{path} 2", r"^leaf\n")
     expect("uprobe: the script's order at one place", f'uprobe:{path}:leaf {{ printf("a"); }} uprobe:{path}:leaf {{ printf("b"); }}', f"{path} 2",
            r"^ab")
+    expect("ustack(perf)", f"uprobe:{path}:leaf {{ print(ustack(perf, 1)); }}", f"{path} 2", rf"(?m)^    [0-9a-f]+ leaf\+0 \({path}\)$")
+    notes = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, check=True).stdout.decode()
+    symbols = subprocess.run(["readelf", "-sW", path], stdout=subprocess.PIPE, check=True).stdout.decode()
+    offset = int(re.search(r"([0-9a-f]+) +\d+ FUNC .* leaf\n", symbols).group(1), 16)  # where a program's text has its file offset as address
+    expect("ustack(build_id)", f"uprobe:{path}:leaf {{ print(ustack(build_id, 1)); }}", f"{path} 2",
+           rf"(?m)^{re.search('Build ID: ([0-9a-f]+)', notes).group(1)} 0x{offset:x}$")
     expect("predicate", f"uprobe:{path}:leaf /arg0 == 5/ {{ print(arg0); }}", f"{path} 3 5 7", r"^5\n")
 
 
