@@ -188,11 +188,8 @@ void run_print_all_maps(struct run *run)
 		maps[i] = run->compiler->maps.at[i];
 	qsort(maps, count, sizeof(*maps), by_name);
 	for (i = 0; i < count; i++) {
-		if (!maps[i]->value)
-			continue;
-		if (!run->printer.json)
-			fputc('\n', run->printer.out);
-		run_print_map(run, maps[i], false, 0, 0, NULL);
+		if (maps[i]->value)
+			run_print_map(run, maps[i], false, 0, 0, NULL);
 	}
 	free(maps);
 }

@@ -77,7 +77,7 @@ void names_destroy(struct names *names)
 	free(names);
 }
 
-void names_kernel_symbol(struct names *names, FILE *out, uint64_t address)
+void names_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return)
 {
 	const char *name = NULL;
 	uint64_t offset;
@@ -88,11 +88,11 @@ void names_kernel_symbol(struct names *names, FILE *out, uint64_t address)
 			names->kernel = NULL;
 	}
 	if (names->kernel)
-		name = kernel_symbols_lookup(names->kernel, address, &offset);
+		name = kernel_symbols_lookup(names->kernel, address - is_return, &offset);
 	if (!name)
 		fprintf(out, "0x%" PRIx64, address);
-	else if (offset)
-		fprintf(out, "%s+%" PRIu64, name, offset);
+	else if (offset + is_return)
+		fprintf(out, "%s+%" PRIu64, name, offset + is_return);
 	else
 		fputs(name, out);
 }

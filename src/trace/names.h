@@ -21,7 +21,8 @@ struct stacks;
 struct names *names_create(const struct compiler *compiler, struct stacks *stacks, struct foreign_files *files);
 void names_destroy(struct names *names);
 
-void names_kernel_symbol(struct names *names, FILE *out, uint64_t address);
+/* `is_return`: it is where a call returns to, and the symbol that of the call. */
+void names_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return);
 void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid);
 void names_user(struct names *names, FILE *out, uint64_t uid);
 void names_cgroup(struct names *names, FILE *out, uint64_t id);

@@ -68,7 +68,7 @@ static void label(char *text, size_t size, struct range range, const struct type
 		snprintf(text, size, "(..., %s)", high);
 	else if (range.above)
 		snprintf(text, size, "[%s, ...)", low);
-	else if (!is_linear && range.high == range.low + 1)
+	else if (range.high == range.low + 1)
 		snprintf(text, size, "[%s]", low);
 	else
 		snprintf(text, size, "[%s, %s)", low, high);

@@ -202,7 +202,7 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 		break;
 	case TYPE_SYMBOL:
 		if (type->variant == SYMBOL_KERNEL)
-			names_kernel_symbol(p->names, out, number);
+			names_kernel_symbol(p->names, out, number, false);
 		else
 			names_user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false));
 		break;

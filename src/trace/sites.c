@@ -150,8 +150,6 @@ static void print_map_site(struct run *run, const struct site *site, const uint8
 	memcpy(numbers, bytes, sizeof(numbers));
 	run_print_map(run, site->map, true, numbers[0], numbers[1],
 		      numbers[2] ? bytes + site->arguments->fields[3].offset : NULL);
-	if (!run->printer.json)
-		fputc('\n', run->printer.out);
 }
 
 static void handle_site(struct run *run, const struct site *site, const uint8_t *bytes)

@@ -432,6 +432,7 @@ static void print_clean(FILE *out, const struct line *line, bool json)
 static void print_line(struct printing *p, const struct line *line)
 {
 	bool folded = p->style == STACK_STYLE_FOLDED || p->json;
+	bool with_address = p->style == STACK_STYLE_PERF && !p->merged && line->address;
 
 	if (!p->left)
 		return;
@@ -439,15 +440,15 @@ static void print_line(struct printing *p, const struct line *line)
 	if (folded)
 		fputs(p->first ? "" : p->json ? "\\n" : ";", p->out);
 	else if (p->style != STACK_STYLE_RAW)
-		fputs("    ", p->out);
+		fputs(with_address ? "\t" : "        ", p->out);
 	p->first = false;
+	if (with_address)
+		fprintf(p->out, "%" PRIx64 " ", line->address);
 	if (p->style == STACK_STYLE_RAW && line->address) {
 		fprintf(p->out, "%" PRIx64, line->address);
 	} else if (p->style == STACK_STYLE_FOLDED || p->merged || line->layer != FRAME_NATIVE) {
 		print_clean(p->out, line, p->json);
 	} else {
-		if (p->style == STACK_STYLE_PERF)
-			fprintf(p->out, "%" PRIx64 " ", line->address);
 		fputs(line->name, p->out);
 		if (line->has_name)
 			fprintf(p->out, "+%" PRIu64, line->offset);
@@ -490,7 +491,7 @@ static void print_kernel(struct printing *p, const struct frame_place *place)
 
 	if (!out)
 		return;
-	names_kernel_symbol(p->names, out, place->address - place->is_return);
+	names_kernel_symbol(p->names, out, place->address, place->is_return);
 	fclose(out);
 	if (p->merged || p->style == STACK_STYLE_FOLDED) {
 		struct line line = {.layer = FRAME_KERNEL, .name = text, .file = "", .address = place->address};

@@ -513,10 +513,27 @@ static uint64_t monotonic(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
+static void forget_signals(int fd)
+{
+	struct signalfd_siginfo taken;
+
+	while (read(fd, &taken, sizeof(taken)) > 0)
+		;
+}
+
+/* Left in the queue they would end this process, and leave the command behind. */
+static void close_signals(int fd)
+{
+	forget_signals(fd);
+	close(fd);
+}
+
 static int finish(struct run *run, struct diag *diag)
 {
 	int err;
 
+	/* The one that ended the tracing shall not end what `end` prints. */
+	forget_signals(run->signals);
 	attachment_close(&run->attachment);
 	if (run->stacks)
 		stacks_end(run->stacks);
@@ -531,10 +548,10 @@ static int finish(struct run *run, struct diag *diag)
 	set_state(run, RT_STATE_EXITED, 0);
 	err = run_special(run, &provider_end, diag);
 	drain(run);
+	if (!run->printer.json)
+		fputs("\n\n", run->printer.out);
 	if (run->compiler->numbers[SETTING_PRINT_MAPS_ON_EXIT])
 		run_print_all_maps(run);
-	if (!run->printer.json)
-		fputc('\n', run->printer.out);
 	fflush(run->printer.out);
 	tell_losses(run);
 	return err;
@@ -595,16 +612,6 @@ static bool waits_for_events(const struct compiler *c)
 		    (c->units.at[i].provider->attach && c->units.at[i].provider->context != CONTEXT_ITER))
 			return true;
 	return false;
-}
-
-/* Left in the queue they would end this process, and leave the command behind. */
-static void close_signals(int fd)
-{
-	struct signalfd_siginfo taken;
-
-	while (read(fd, &taken, sizeof(taken)) > 0)
-		;
-	close(fd);
 }
 
 int trace_run(const struct compilation *compilation, const struct trace_options *options, struct trace_result *ret,

@@ -79,7 +79,7 @@ def uprobes(path):
     expect("uprobe: func", f"uprobe:{path}:leaf {{ print(func); }}", f"{path} 2", r"^leaf\n")
     expect("uprobe: the script's order at one place", f'uprobe:{path}:leaf {{ printf("a"); }} uprobe:{path}:leaf {{ printf("b"); }}', f"{path} 2",
            r"^ab")
-    expect("ustack(perf)", f"uprobe:{path}:leaf {{ print(ustack(perf, 1)); }}", f"{path} 2", rf"(?m)^    [0-9a-f]+ leaf\+0 \({path}\)$")
+    expect("ustack(perf)", f"uprobe:{path}:leaf {{ print(ustack(perf, 1)); }}", f"{path} 2", rf"(?m)^\t[0-9a-f]+ leaf\+0 \({path}\)$")
     notes = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, check=True).stdout.decode()
     symbols = subprocess.run(["readelf", "-sW", path], stdout=subprocess.PIPE, check=True).stdout.decode()
     offset = int(re.search(r"([0-9a-f]+) +\d+ FUNC .* leaf\n", symbols).group(1), 16)  # where a program's text has its file offset as address
@@ -171,7 +171,7 @@ def depth(path):
     depths = [int(word) for word in out.split()]
     check(len(depths) == 3 and depths[1] - depths[0] == 90 and depths[2] - depths[0] == 9990, "len(ustack) is the true depth", out, err)
     out, err = trace(f"uprobe:{path}:leaf {{ print(ustack(3)); }}", f"{path} 5")
-    check(re.match(r"\n    leaf\+0\n    down\+\d+\n    down\+\d+\n", out) and out.count("down+") == 2, "ustack(3)", out, err)
+    check(re.match(r"\n {8}leaf\+0\n {8}down\+\d+\n {8}down\+\d+\n", out) and out.count("down+") == 2, "ustack(3)", out, err)
     out, err = trace(f"uprobe:{path}:leaf {{ print(ustack(folded)); }}", f"{path} 2")
     check(re.match(r"_start \(\S+\);.*;main \(\w+\);down \(\w+\);down \(\w+\);down \(\w+\);leaf \(\w+\)\n", out), "folded", out, err)
     out, err = trace(f"uprobe:{path}:leaf {{ @[ustack] = count(); }}", f"{path} 2 2 3")
@@ -265,29 +265,29 @@ def ends():
     out, err = trace("begin { $z = 0; $i = 0; while ($i < 9) { @ += 5 / $z; $i++; } }")
     check("@: 9" in out and err.count("WARNING: Divide or modulo by 0") == 1 and "5 / $z" in err, "a division by zero warns once", out, err)
     out, err = trace("begin { $z = 0; print(5 / $z); }", None, "--no-warnings")
-    check(out == "1\n\n" and not err, "--no-warnings", out, err)
+    check(out == "1\n\n\n" and not err, "--no-warnings", out, err)
     out, err = trace("begin { print(1); } bench:one { @++; } bench:two { @two = count(); } end { print(@); clear(@); clear(@two); }", None, "--mode", "bench")
     rows = [line.split() for line in out.split("\n") if line.startswith(("one", "two"))]
     check([(row[0], row[2], int(row[1]) > 0) for row in rows] == [("one", "10000", True), ("two", "10000", True)] and "@: 10000" in out, "--mode bench", out, err)
     trace('begin { debugf("strata %s %d %x", "debugs", 7, 255); }')
     with open("/sys/kernel/tracing/trace", encoding="utf-8", errors="replace") as buffer:
         check("bpf_trace_printk: strata debugs 7 ff\n" in buffer.read(), "debugf()")
-    with subprocess.Popen([STRATA, "trace", "-e", "interval:s:100 { } end { print(7); }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen([STRATA, "trace", "-e", "interval:s:100 { } end { print(7); print(8); @ = 9; print(@); clear(@); print(10); }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stderr.readline()
         process.send_signal(2)
         out = process.stdout.read()
-    check(process.returncode == 0 and out == b"7\n\n", "SIGINT: end, and status 0", process.returncode, out)
+    check(process.returncode == 0 and out == b"7\n8\n@: 9\n10\n\n\n", "SIGINT: all of end, and status 0", process.returncode, out)
     program = 'self:signal:SIGUSR1 { @++; printf("a"); } self:signal:SIGUSR1 { print(@); } interval:ms:10 /@ == 1/ { exit(); }'
     with subprocess.Popen([STRATA, "trace", "-e", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stderr.readline()
         process.send_signal(signal.SIGUSR1)
         out = process.stdout.read()
-    check(process.returncode == 0 and out == b"a@: 1\n\n\n@: 1\n\n", "self:signal: in the script's order", process.returncode, out)
+    check(process.returncode == 0 and out == b"a@: 1\n\n\n@: 1\n", "self:signal: in the script's order", process.returncode, out)
     out, err = trace('macro inner(x) { errorf("no %d", x); 1 } macro outer() { inner(7) } begin { outer(); }')
     check(re.search(r"(?s)ERROR: no 7\n[^\n]*ERROR: expanded from\n[^\n]*\n *~{8}\n.*ERROR: expanded from\n[^\n]*\n *~{7}\n$", err),
           "errorf() in macros says where they are used", err)
     out, err = trace('begin { assert(1 > 2, str("why not")); print(1); }')
-    check(out == "\n" and "ERROR: assert failed: why not" in err, "assert() that fails", out, err)
+    check(out == "\n\n" and "ERROR: assert failed: why not" in err, "assert() that fails", out, err)
 
 
 def main():

@@ -734,7 +734,7 @@ def run(program):
 
 def differs(program):
     """None, or what was expected, what came, and the complaints."""
-    expected = "".join(text + "\n" for text in Interpreter(program).out) + "\n"
+    expected = "".join(text + "\n" for text in Interpreter(program).out) + "\n\n"
     out, err = run(program)
     return None if out == expected and not err else (expected, out, err)
 

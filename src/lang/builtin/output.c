@@ -169,7 +169,12 @@ static void gen_debugf(struct gen *g, const struct node *call)
 	g->used = mark;
 }
 
-/* print(@map [, top [, div]]), print(@map[key]) of an aggregation, print(value) */
+static bool is_one_number(const struct type *type)
+{
+	return type_is_readable_aggregate(type) && type->kind != TYPE_STATS;
+}
+
+/* print(@map [, top [, div]]), print(@map[key]) of an aggregation that is more than a number, print(value) */
 static const struct type *check_print(struct compiler *c, struct node *call)
 {
 	struct node *what = call->kids[0];
@@ -188,7 +193,7 @@ static const struct type *check_print(struct compiler *c, struct node *call)
 			return &type_none;
 		if (!what->kid_count && !map->key)
 			map->used_bare = true;
-		if (!what->kid_count || type_is_aggregate(map->value)) {
+		if (!what->kid_count || (type_is_aggregate(map->value) && !is_one_number(map->value))) {
 			/* top, div, is there a key, the key */
 			call->flags = 1;
 			types[3] = what->kid_count && map->key ? map->key : &type_uint64;
