@@ -22,14 +22,14 @@
 #ifndef STRATA_BPF_RESUME_H
 #define STRATA_BPF_RESUME_H
 
-#define RESUME_TRIES    4u            /* pages that may be brought in for one sample */
+#define RESUME_TRIES    16u           /* reads that may be brought in for one sample */
 #define RESUME_SLOTS    256u          /* threads that wait at the same time; a power of two */
 #define RESUME_PLACES   4u            /* where a thread looks for a free one */
 #define RESUME_STALE_NS 3000000000ull /* user space does not wait longer for EVENT_RESUMED */
 
 struct resume_slot {
 	struct bpf_task_work work;
-	__u64 sequence, time, pc, sp, mm, fault;
+	__u64 sequence, time, pc, sp, mm, fault, fault_last;
 	process_cookie cookie;
 	__u32 tgid, tid;
 	__u64 taken; /* when, or 0 */
@@ -78,15 +78,25 @@ static __noinline bool resume_matches(struct scratch *s, struct resume_slot *slo
 	       !arch_saved_registers(s, task, true) && s->native.pc == slot->pc && s->native.sp == slot->sp;
 }
 
+/* Brings in what could not be read, as the thread itself would. A read goes over two pages at most. */
+static __always_inline void bring_in(struct scratch *s)
+{
+	__u8 byte;
+
+	s->absent = 0;
+	if (bpf_copy_from_user(&byte, sizeof(byte), (void *)s->fault) ||
+	    bpf_copy_from_user(&byte, sizeof(byte), (void *)s->fault_last))
+		s->absent = s->fault;
+}
+
 static __always_inline void resume_walk(struct scratch *s, struct resume_slot *slot)
 {
 	__u32 try;
-	__u8 byte;
 
 	s->fault = slot->fault;
+	s->fault_last = slot->fault_last;
 	for (try = 0; try < RESUME_TRIES; try++) {
-		/* A page of a file that this process has not touched yet is brought in as by the thread itself. */
-		bpf_copy_from_user(&byte, sizeof(byte), (void *)s->fault);
+		bring_in(s);
 		if (!resume_matches(s, slot))
 			return;
 		s->sample.header.type = EVENT_RESUMED;
@@ -159,6 +169,7 @@ static __noinline void resume_later(struct scratch *s, __u64 mm)
 	slot->sp = s->snapshot.header.registers[REG_SP];
 	slot->mm = mm;
 	slot->fault = s->fault;
+	slot->fault_last = s->fault_last;
 	slot->cookie = s->sample.cookie;
 	slot->tgid = s->sample.tgid;
 	slot->tid = s->sample.tid;

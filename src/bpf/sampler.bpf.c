@@ -322,6 +322,7 @@ static __always_inline void take_python_stack(struct scratch *s)
 	struct python_walk *walk = &s->python;
 	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid, *cached, tstate = 0;
 	struct py_layout *layout;
+	__u64 fault = s->fault;
 	__u32 index;
 
 	if (!process)
@@ -342,13 +343,18 @@ static __always_inline void take_python_stack(struct scratch *s)
 	cached = bpf_map_lookup_elem(&python_threads, &key);
 	if (cached)
 		tstate = *cached;
+	s->fault = 0;
 	python_walk(s, process, tstate);
+	if (s->fault && !walk->tstate)
+		s->unread = 1;
 	if (walk->tstate && walk->tstate != tstate) {
 		tstate = walk->tstate;
 		bpf_map_update_elem(&python_threads, &key, &tstate, BPF_ANY);
 	}
-	if (walk->doubt && !walk->loss && s->sample.header.type != EVENT_RESUMED)
+	if (walk->doubt && !walk->loss && s->fault != s->absent)
 		walk->loss = LOSS_PY_READ;
+	if (!s->fault)
+		s->fault = fault;
 	s->sample.python_loss = walk->tstate ? walk->loss : LOSS_PY_NO_THREAD;
 	count(COUNTER_FRAMES, walk->count);
 	if (walk->count && BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), vfork_done))

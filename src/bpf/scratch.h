@@ -16,10 +16,10 @@
 #include "abi/types.h"
 #include "abi/unwind.h"
 
-#define PAGE_BYTES    4096u
-#define WINDOW_SLACK  512u  /* how far below its page a window may start */
-#define WINDOW_WORDS  1024u /* > (PAGE_BYTES + WINDOW_SLACK) / 8, a power of two */
-#define NATIVE_MEMO   4096u /* entries; a power of two */
+#define PAGE_BYTES   4096u
+#define WINDOW_SLACK 512u  /* how far below its page a window may start */
+#define WINDOW_WORDS 1024u /* > (PAGE_BYTES + WINDOW_SLACK) / 8, a power of two */
+#define NATIVE_MEMO  4096u /* entries; a power of two */
 #ifndef NATIVE_UNROLL
 #define NATIVE_UNROLL 8u /* frames a turn of the walk's loop */
 #endif
@@ -107,10 +107,11 @@ struct scratch {
 #else
 	__u64 host_unused;
 #endif
-	__u32 index;  /* of this element */
-	__u32 busy;   /* of those for walks in task context */
-	__u64 fault;  /* the last address that could not be read */
-	__u32 unread; /* a code object's strings or table could not be read */
+	__u32 index;             /* of this element */
+	__u32 busy;              /* of those for walks in task context */
+	__u64 fault, fault_last; /* the last read that failed: its first byte and its last one */
+	__u64 absent;            /* of walks in task context: the thread itself could not read there, either; else 0 */
+	__u32 unread; /* a code object's strings or table, or what leads to the thread state, could not be read */
 	__u32 pad;
 	__u64 sequence;
 	struct process_entry process; /* a copy that was checked */

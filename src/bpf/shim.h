@@ -23,8 +23,10 @@
 		__u64 address_ = (address);                                                                            \
 		long err_ = bpf_probe_read_user(dst, size, (const void *)address_);                                    \
                                                                                                                        \
-		if (err_)                                                                                              \
+		if (err_) {                                                                                            \
 			(scratch)->fault = address_;                                                                   \
+			(scratch)->fault_last = address_ + (size)-1;                                                   \
+		}                                                                                                      \
 		err_;                                                                                                  \
 	})
 

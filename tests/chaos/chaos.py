@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the storms share: recording beside them, and what must hold for every recording."""
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,21 @@ HZ = 199
 CPU = object()
 # Of these there is no stack, because they did not arrive.
 ABSENT = {"ring-full", "internal"}
+# Ever new stacks: which of two functions calls itself at each depth is the number's next bit.
+MANY = """import sys, time
+sys.setrecursionlimit(100000)
+def zero(number, depth): return leaf() if not depth else (one if number & 1 else zero)(number >> 1, depth - 1)
+def one(number, depth): return leaf() if not depth else (one if number & 1 else zero)(number >> 1, depth - 1)
+def leaf():
+    for _ in range(3000): pass
+def frequent(end):
+    while time.process_time() < end: pass
+number = 12345
+while time.process_time() < float(sys.argv[1]):
+    number = number * 6364136223846793005 + 1442695040888963407 & (1 << 2100) - 1
+    zero(number, 2000)
+    frequent(time.process_time() + 0.001)
+"""
 
 
 def build(where):
@@ -62,6 +78,26 @@ def run_all(tap, words, where, cpu, *command, **options):
     def storm(_):
         subprocess.check_call(politely(cpu, command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return judge(tap, words, where, e2e.record_while(storm, *(outputs(where) + ["-a"])), cpu, **options)
+
+
+def has(feature):
+    """Whether the kernel has what strata doctor calls so."""
+    done = subprocess.run([e2e.STRATA, "doctor", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    return any(x["name"] == feature and x["mark"] == "ok" for x in json.loads(done.stdout.decode())["findings"])
+
+
+def readers():
+    """The pids of strata's readers that run, or wait."""
+    found = set()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % pid) as file:
+                name, _, rest = file.read().partition(" (")[2].rpartition(") ")
+        except OSError:
+            continue
+        if name.startswith("strata-") and rest[0] not in "ZX":
+            found.add(int(pid))
+    return found
 
 
 def main(*parts):

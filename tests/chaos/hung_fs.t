@@ -109,20 +109,6 @@ def others(tap, server, target):
     server.tell("answer")
 
 
-def readers():
-    """The readers that run, or wait."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/stat" % pid) as file:
-                name, _, rest = file.read().partition(" (")[2].rpartition(") ")
-        except OSError:
-            continue
-        if name.startswith("strata-") and rest[0] not in "ZX":
-            found.append(int(pid))
-    return found
-
-
 def main():
     tap = e2e.Tap()
     if not os.path.exists("/dev/fuse"):
@@ -134,13 +120,13 @@ def main():
             tap.done()
         target = subprocess.Popen([server.program], stdout=subprocess.PIPE)
         target.stdout.readline()
-        before = set(readers())
+        before = chaos.readers()
         try:
             hung_before(tap, where, server, target.pid)
             comes_back(tap, where, server, target.pid)
             hangs_later(tap, where, server, target.pid)
             others(tap, server, target.pid)
-            tap.ok(e2e.until(lambda: not set(readers()) - before), "nobody is left waiting")
+            tap.ok(e2e.until(lambda: not chaos.readers() - before), "nobody is left waiting")
         finally:
             target.kill()
             server.tell("answer")

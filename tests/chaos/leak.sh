@@ -1,22 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
-# leak.sh [SECONDS]: records everything beside storms of processes and programs, and prints every 5 s what strata holds:
-# memory (all, and what is not shared with the kernel's maps and files), descriptors, and what is in its BPF maps. Not part
-# of make check.
+# leak.sh [SECONDS [-a]]: records storms of processes and programs, with -a beside everything else that runs, and prints
+# every 5 s what strata holds: memory (all, and what is not shared with the kernel's maps and files), descriptors, and what
+# is in its BPF maps. Not part of make check.
 seconds=${1:-120}
 here=$(dirname "$0")
 STRATA=${STRATA:-$here/../../build/strata}
 dir=$(mktemp -d) || exit 1
-storms=
-trap 'kill $storms; rm -rf "$dir"' EXIT
+trap 'rm -rf "$dir"' EXIT
 cc -O2 -o "$dir/storm" "$here/storm.c" -ldl -lpthread || exit 1
 
-"$STRATA" record -q -a -d "$seconds" -o "$dir/leak.folded" --stats "$dir/leak.json" &
-strata=$!
-nice -n 5 "$dir/storm" forks "$seconds" & # it uses at most so much CPU time, but is killed in the end
-storms=$!
-nice -n 5 "$dir/storm" execs "$seconds" true 'ls /' date 'perl -e 1' 'awk "BEGIN{}"' 'sleep 0.2' &
-storms="$storms $!"
+cat >"$dir/storms" <<END
+trap 'kill \$forks \$execs' EXIT
+nice -n 5 "$dir/storm" forks $seconds & # it uses at most so much CPU time, but is killed in the end
+forks=\$!
+nice -n 5 "$dir/storm" execs $seconds true 'ls /' date 'perl -e 1' 'awk "BEGIN{}"' 'sleep 0.2' &
+execs=\$!
+sleep $seconds
+END
+if [ "$2" = -a ]; then
+	"$STRATA" record -q -a -d "$seconds" -o "$dir/leak.folded" --stats "$dir/leak.json" &
+	strata=$!
+	sh "$dir/storms" &
+else
+	"$STRATA" record -q -o "$dir/leak.folded" --stats "$dir/leak.json" -- sh "$dir/storms" &
+	strata=$!
+fi
 
 # How many elements strata's map of a name has.
 elements() {

@@ -19,6 +19,7 @@ def libraries(tap, where, storm):
     shares = [e2e.share(mine, lambda f: any(name in x for x in f)) for name in ("alpha (", "omega (")]
     tap.ok(min(shares) > 0.25, "each has its share: %.2f, %.2f" % tuple(shares))
     run(tap, "code at ever new addresses", where, 2, storm, "jit", CPU)
+    run(tap, "ten thousand mappings a second", where, 2, storm, "mmaps", CPU, storm)
 
 
 chaos.main(libraries)

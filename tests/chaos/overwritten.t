@@ -20,21 +20,6 @@ _ctypes.dlclose(use(name))
 shutil.copyfile(other, path)
 use(after)
 """
-# Ever new stacks: which of two functions calls itself at each depth is the number's next bit.
-MANY = """import sys, time
-sys.setrecursionlimit(100000)
-def zero(number, depth): return leaf() if not depth else (one if number & 1 else zero)(number >> 1, depth - 1)
-def one(number, depth): return leaf() if not depth else (one if number & 1 else zero)(number >> 1, depth - 1)
-def leaf():
-    for _ in range(3000): pass
-def frequent(end):
-    while time.process_time() < end: pass
-number = 12345
-while time.process_time() < float(sys.argv[1]):
-    number = number * 6364136223846793005 + 1442695040888963407 & (1 << 2100) - 1
-    zero(number, 2000)
-    frequent(time.process_time() + 0.001)
-"""
 
 
 def overwritten(tap, where, storm):
@@ -54,7 +39,7 @@ def overwritten(tap, where, storm):
 
 def bounded(tap, where, storm):
     with open(where + "/many.py", "w") as file:
-        file.write(MANY)
+        file.write(chaos.MANY)
     for size, evicts in (("8M", True), ("1G", False)):
         done = e2e.record("-q", "-F", 4999, "--max-memory", size, "-o", where + "/c.folded", "--stats", where + "/c.json", "--",
                           e2e.PYTHON, where + "/many.py", "3")

@@ -10,14 +10,20 @@
  *   threads            threads that live a few milliseconds, 100 a second
  *   brief              threads that live 0.2 ms, one after the other
  *   signals            two threads in nested signal handlers on alternate stacks
+ *   bombard            a process that gets signals, on another stack, from two others as fast as they can send
  *   leaderless         the main thread ends; another one says "ready", waits for the end of standard input, and goes on
  *   jit                anonymous code mapped at ever new addresses and unmapped again, 1,000 times a second
+ *   mmaps FILE         500 executable mappings of a file, of which one is replaced every 0.1 ms
  *   uring FILE         reads by io_uring's kernel-side workers
+ *   pids A B P Q       children that have the same pid, one after the other: a library's code, the other's, a program,
+ * another
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/io_uring.h>
+#include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -25,6 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -242,6 +249,31 @@ static void signals(void)
 		pthread_join(threads[i], NULL);
 }
 
+static void bombard(void)
+{
+	struct sigaction action = {.sa_handler = on_usr1, .sa_flags = SA_ONSTACK | SA_RESTART};
+	stack_t stack = {.ss_size = 65536};
+	pid_t senders[2], target = getpid();
+	int i;
+
+	stack.ss_sp = malloc(stack.ss_size);
+	sigaltstack(&stack, NULL);
+	sigaction(SIGUSR1, &action, NULL);
+	for (i = 0; i < 2; i++) {
+		senders[i] = fork();
+		while (!senders[i] && !kill(target, SIGUSR1) && getppid() == target)
+			rest(0.00002);
+		if (!senders[i])
+			_exit(0);
+	}
+	while (cpu_time(CLOCK_PROCESS_CPUTIME_ID) < budget)
+		storm_compute(0.001);
+	for (i = 0; i < 2; i++)
+		if (senders[i] > 1)
+			kill(senders[i], SIGKILL);
+	reap(0);
+}
+
 static pthread_t main_thread;
 
 static void *lonely_thread(void *unused)
@@ -284,6 +316,26 @@ static void jit(void)
 	}
 }
 
+static void mmaps(void)
+{
+	static struct {
+		void *at;
+		size_t size;
+	} mappings[500];
+	int file = open(arguments[0], O_RDONLY);
+	unsigned int i;
+
+	for (i = 0; going_on(); i = (i + 1) % 500) {
+		if (mappings[i].at)
+			munmap(mappings[i].at, mappings[i].size);
+		mappings[i].size = 4096 * (1 + i % 7);
+		mappings[i].at = mmap(NULL, mappings[i].size, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+		if (mappings[i].at == MAP_FAILED)
+			exit(1);
+		storm_compute(0.0001);
+	}
+}
+
 static void uring(void)
 {
 	struct io_uring_params params = {};
@@ -318,6 +370,39 @@ static void uring(void)
 	}
 }
 
+/* What a child of pids() is. It says so by its name before it does anything. */
+static _Noreturn void play(unsigned int part)
+{
+	static const char *const names[] = {"reuse-alpha", "reuse-omega", "reuse-alpha", "reuse-omega"};
+
+	prctl(PR_SET_NAME, names[part]);
+	if (part < 2)
+		visit(arguments[part], 0.02);
+	else
+		execl(arguments[part], arguments[part], (char *)NULL);
+	_exit(0);
+}
+
+static void pids(void)
+{
+	unsigned int i;
+	pid_t pid = 0, child;
+
+	for (i = 0; going_on(); i++) {
+		struct clone_args how = {.exit_signal = SIGCHLD};
+
+		if (pid)
+			how.set_tid = (uintptr_t)&pid, how.set_tid_size = 1;
+		child = (pid_t)syscall(SYS_clone3, &how, sizeof(how));
+		if (!child)
+			play(i % 4);
+		if (child < 0 && errno != EEXIST)
+			exit(77);
+		pid = child < 0 ? 0 : child; /* somebody else has it: another one then */
+		reap(0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -326,7 +411,8 @@ int main(int argc, char **argv)
 	} modes[] = {
 		{"forks", forks},     {"execs", execs},     {"remap", remap},           {"libraries", libraries},
 		{"threads", threads}, {"signals", signals}, {"leaderless", leaderless}, {"jit", jit},
-		{"uring", uring},     {"brief", brief},
+		{"uring", uring},     {"brief", brief},     {"bombard", bombard},       {"pids", pids},
+		{"mmaps", mmaps},
 	};
 	size_t i;
 

@@ -28,7 +28,9 @@ def storms(tap, where, storm):
     run(tap, "ten programs", where, 2, storm, "execs", CPU, *PROGRAMS, least=0.98)
     run(tap, "threads", where, 1, storm, "threads", CPU)
     run(tap, "Python threads", where, 2, e2e.PYTHON, "-c", PYTHON_THREADS, CPU, least=0.98)
+    run(tap, "threads without a pause", where, 2, storm, "brief", CPU, frequency=499)
     run(tap, "nested signals on other stacks", where, 2, storm, "signals", CPU, frequency=499)
+    run(tap, "signals from two senders", where, 2, storm, "bombard", CPU, frequency=499)
 
 
 chaos.main(storms)
