@@ -35,9 +35,10 @@ static int locate(struct watch *watch, struct process *process, uint64_t frame, 
 		}
 		if (!object)
 			return -ENOMEM;
-		if (object_vaddr(object, mapping, location.address, &vaddr)) {
+		/* The call may be the last instruction of the text. */
+		if (object_vaddr(object, mapping, location.address - location.is_return, &vaddr)) {
 			location.object = LOCATION_FILES + object->file->index;
-			location.address = vaddr;
+			location.address = vaddr + location.is_return;
 		}
 	}
 	return store_location(&watch->store, &location, ret);

@@ -138,7 +138,8 @@ void code_step(const struct code_arch *arch, const struct code_insn *insn, struc
 void code_branch(const struct code_arch *arch, const struct code_insn *insn, bool taken, struct code_state *state);
 
 /*
- * Reduces *into to what both states know. False when they contradict each other: SP is known in both, and differs.
+ * Reduces *into to what both states know. False when they contradict each other: SP is known in both, and differs, and
+ * there is no frame pointer that would allow it (a block of memory on the stack that only one way makes).
  * *changed becomes true when *into did change.
  */
 bool code_meet(const struct code_arch *arch, struct code_state *into, const struct code_state *other, bool *changed);

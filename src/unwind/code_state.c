@@ -297,6 +297,14 @@ void code_branch(const struct code_arch *arch, const struct code_insn *insn, boo
 				(struct code_value){.kind = CODE_BOUND, .count = below ? imm - 1 : imm};
 }
 
+/* FP is what compilers call the frame pointer: the caller's is saved where it points. */
+static bool has_frame_pointer(const struct code_arch *arch, const struct code_state *state)
+{
+	struct code_value fp = state->registers[arch->fp];
+
+	return fp.kind == CODE_CFA && fp.n == -2 * WORD && is_entry(code_slot(state, -2 * WORD), arch->fp);
+}
+
 bool code_meet(const struct code_arch *arch, struct code_state *into, const struct code_state *other, bool *changed)
 {
 	struct code_value sp = into->registers[arch->sp], other_sp = other->registers[arch->sp];
@@ -324,7 +332,7 @@ bool code_meet(const struct code_arch *arch, struct code_state *into, const stru
 		differs = true;
 	}
 	*changed |= differs;
-	return sp.kind != CODE_CFA || other_sp.kind != CODE_CFA || sp.n == other_sp.n;
+	return sp.kind != CODE_CFA || other_sp.kind != CODE_CFA || sp.n == other_sp.n || has_frame_pointer(arch, into);
 }
 
 enum code_exit code_exit_of(const struct code_arch *arch, const struct code_state *state)
@@ -365,8 +373,7 @@ static struct unwind_rule cfa_rule(const struct code_arch *arch, const struct co
 
 	/* Where compilers keep a frame pointer it is what their CFI uses, too; and SP may have moved by what is not
 	 * seen. */
-	if (registers[arch->fp].kind == CODE_CFA && registers[arch->fp].n == -2 * WORD &&
-	    is_entry(code_slot(state, -2 * WORD), arch->fp))
+	if (has_frame_pointer(arch, state))
 		return (struct unwind_rule){.kind = UNWIND_FP, .cfa_offset = 2 * WORD};
 	if (registers[arch->sp].kind == CODE_CFA)
 		return (struct unwind_rule){.kind = UNWIND_SP, .cfa_offset = (int32_t)-registers[arch->sp].n};

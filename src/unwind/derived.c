@@ -33,6 +33,10 @@ static int take_insn(void *context, uint64_t vaddr, const struct code_insn *insn
 		return 0;
 	range.start = (uint32_t)(vaddr - taken->base);
 	range.end = range.start + insn->length;
+	/* While the kernel is in a system call the PC is behind it; nothing may be known to run there, as behind
+	 * exit(). */
+	if (insn->op == CODE_SYSCALL && (range.rule.kind == UNWIND_SP || range.rule.kind == UNWIND_FP))
+		range.end++;
 	return vec_push(&taken->ranges, range);
 }
 

@@ -56,6 +56,8 @@ static void test_rules(const struct elf_file *elf)
 		{"switch_two", "cfa=rsp+16 rbp=same rbx=cfa-16"},
 		{"torn_entry", "none"},
 		{"torn_join", "none"},
+		{"block_join", "cfa=rbp+16 rbp=cfa-16 rbx=cfa-24"},
+		{"block_left", "cfa=rsp+8 rbp=same"},
 		{"unbalanced_entry", "none"},
 		{"takes_popped", "cfa=rsp+0 ra=rdx rbp=same"},
 		{"takes_pushed", "cfa=rsp+8 rbp=same"},
@@ -90,6 +92,19 @@ static void test_rules(const struct elf_file *elf)
 	table_deinit(&found.rules);
 }
 
+static void is_in_table(const struct elf_file *elf, const struct unwind_table *table, const char *symbol,
+			const char *expected)
+{
+	struct unwind_rule rule;
+	uint64_t vaddr = 0, size;
+	char text[128];
+
+	elf_file_find_symbol(elf, symbol, &vaddr, &size);
+	rule = unwind_table_lookup(table, vaddr);
+	unwind_rule_format(&rule, text, sizeof(text));
+	is_str(text, expected, "%s, in the table", symbol);
+}
+
 /* The same table when the rules come from the cache; and of another file they do not. */
 static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 {
@@ -105,6 +120,8 @@ static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 		   !memcmp(&first.derived, &again.derived, sizeof(first.derived)) &&
 		   first.derived_bytes == again.derived_bytes,
 	   "the same %zu rows", first.row_count);
+	is_in_table(elf, &again, "at_ends_in_kernel", "cfa=rsp+16 rbp=same rbx=cfa-16");
+	is_in_table(elf, &again, "at_ends_behind", "none");
 	ok(!unwind_table_compile(other, cache, &fresh, NULL) && !fresh.derived_cached, "not another file's");
 	unwind_table_deinit(&first);
 	unwind_table_deinit(&again);

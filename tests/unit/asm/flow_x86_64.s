@@ -119,6 +119,36 @@ function torn
 	ret
 done torn
 
+# The paths disagree on the stack pointer, and the frame pointer does not care (musl's getcwd()).
+function block
+	push %rbp
+	mov %rsp, %rbp
+	push %rbx
+	push %rax
+	test %rdi, %rdi
+	jne 1f
+	sub $0x1000, %rsp
+	mov %rsp, %rdi
+1:	at block_join
+	call extern_function@PLT
+	lea -8(%rbp), %rsp
+	pop %rbx
+	pop %rbp
+	at block_left
+	ret
+done block
+
+# Nothing runs behind the last system call, but the kernel is in it with the address behind it.
+function ends
+	push %rbx
+	mov $231, %eax
+	syscall
+	at ends_in_kernel
+	nop
+	at ends_behind
+	nop
+done ends
+
 # Not balanced at its return.
 function unbalanced
 	at unbalanced_entry
