@@ -137,12 +137,23 @@ int check_capabilities(struct diag *diag)
 			 missing, *own ? own : "strata");
 }
 
-int check_namespace(struct diag *diag)
+bool own_namespace(uint64_t *device, uint64_t *inode)
 {
 	const ino_t initial = 0xeffffffc; /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 	struct stat own;
 
 	if (stat("/proc/self/ns/pid", &own) || own.st_ino == initial)
+		return false;
+	*device = own.st_dev;
+	*inode = own.st_ino;
+	return true;
+}
+
+int check_namespace(struct diag *diag)
+{
+	uint64_t device, inode;
+
+	if (!own_namespace(&device, &inode))
 		return 0;
 	return diag_fail(diag, EINVAL, "cli.namespace",
 			 "strata runs in a pid namespace of its own, as in a container, "

@@ -6,6 +6,8 @@
 #ifndef STRATA_CLI_CHECKS_H
 #define STRATA_CLI_CHECKS_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -22,6 +24,9 @@ int check_frequency(unsigned int frequency, struct diag *diag);
 
 /* The capabilities without which nothing can be sampled. */
 int check_capabilities(struct diag *diag);
+
+/* Of our pid namespace. False: it is the initial one. */
+bool own_namespace(uint64_t *device, uint64_t *inode);
 
 /* The pids that the kernel's part sees are those that /proc shows. */
 int check_namespace(struct diag *diag);

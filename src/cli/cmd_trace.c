@@ -45,7 +45,8 @@ static const struct option_row rows[] = {
 	{'B', "buffering", "MODE", "when the output is written: line, full or none"},
 	{'d', "debug", "STAGE", "print what the compiler makes: ast, types,\ninstructions, or all"},
 	{'v', "verbose", NULL, "argument types with -l; the verifier's log when\nit refuses a program"},
-	{'k', "warnings", NULL, "as bpftrace has it; without effect"},
+	{'k', "warnings", NULL,
+	 "warn once of each place where a helper of the kernel\nfails: a read, or a key that is not there"},
 	{OPTION_UNSAFE, "unsafe", NULL, "allow system() and signal()"},
 	{OPTION_DRY_RUN, "dry-run", NULL, "compile and load, attach nothing"},
 	{OPTION_NO_WARNINGS, "no-warnings", NULL, "print no warnings"},
@@ -61,7 +62,7 @@ struct request {
 	struct trace_options trace;
 	struct compile_dump dump;
 	pid_t pid;
-	bool list, unsafe, hide_warnings;
+	bool list, unsafe, hide_warnings, warn_of_helpers;
 	char **argv; /* of the command */
 	VEC(const char *) parameters, named;
 };
@@ -132,6 +133,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return take_stage(request, value, diag);
 	case 'v':
 		request->trace.verbose = true;
+		return 0;
+	case 'k':
+		request->warn_of_helpers = true;
 		return 0;
 	case OPTION_UNSAFE:
 		request->unsafe = true;
@@ -250,6 +254,7 @@ static struct compile_options options_of(const struct request *request)
 					.named_count = (uint32_t)request->named.count,
 					.unsafe = request->unsafe,
 					.hide_warnings = request->hide_warnings,
+					.warn_of_helpers = request->warn_of_helpers,
 					.probe_filter = request->probe_filter,
 					.pid = request->pid,
 					.setting = setting};
@@ -278,6 +283,7 @@ static int run_source(struct request *request, const char *name, const char *sou
 	struct trace_result result = {};
 	int err, status = CLI_DONE;
 
+	own_namespace(&options.namespace_device, &options.namespace_inode);
 	if (request->command) {
 		request->argv = split_command(request->command);
 		if (!request->argv) {

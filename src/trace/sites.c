@@ -115,7 +115,10 @@ static void complain(const struct report *report, const struct site *site, const
 	report_place(report, site->span, stderr);
 	fprintf(stderr, ": %s: %s\n", is_warning ? "WARNING" : "ERROR", text);
 	for (; place; place = place->outer)
-		report_now(report, is_warning ? SEVERITY_WARNING : SEVERITY_ERROR, place->span, "expanded from",
+		report_now(report,
+			   &(struct complaint){.severity = is_warning ? SEVERITY_WARNING : SEVERITY_ERROR,
+					       .span = place->span,
+					       .text = "expanded from"},
 			   stderr);
 }
 
@@ -152,6 +155,27 @@ static void print_map_site(struct run *run, const struct site *site, const uint8
 		      numbers[2] ? bytes + site->arguments->fields[3].offset : NULL);
 }
 
+static void warn(const struct run *run, const struct site *site)
+{
+	const struct report *report = &run->compilation->report;
+	struct span_place place = report_where(report, site->span);
+	struct complaint complaint = {.severity = SEVERITY_WARNING, .span = site->span, .text = site->format};
+	char more[128];
+
+	fflush(run->printer.out);
+	if (!site->helper || !run->printer.json) {
+		snprintf(more, sizeof(more), "Additional Info - helper: %s, retcode: %d", site->helper, site->code);
+		complaint.more = site->helper ? more : NULL;
+		report_now(report, &complaint, stderr);
+		return;
+	}
+	fputs("{\"type\": \"helper_error\", \"msg\": ", run->printer.out);
+	print_json_string(run->printer.out, site->format, strlen(site->format));
+	fprintf(run->printer.out, ", \"helper\": \"%s\", \"retcode\": %d, \"filename\": ", site->helper, site->code);
+	print_json_string(run->printer.out, report->name, strlen(report->name));
+	fprintf(run->printer.out, ", \"line\": %zu, \"col\": %zu}\n", place.line, place.column);
+}
+
 static void handle_site(struct run *run, const struct site *site, const uint8_t *bytes)
 {
 	switch (site->kind) {
@@ -171,8 +195,7 @@ static void handle_site(struct run *run, const struct site *site, const uint8_t 
 		print_time(run, site->format);
 		break;
 	case SITE_WARNING:
-		fflush(run->printer.out);
-		report_now(&run->compilation->report, SEVERITY_WARNING, site->span, site->format, stderr);
+		warn(run, site);
 		break;
 	case SITE_JOIN:
 		join(run, site, bytes);

@@ -272,6 +272,20 @@ def ends():
     trace('begin { debugf("strata %s %d %x", "debugs", 7, 255); }')
     with open("/sys/kernel/tracing/trace", encoding="utf-8", errors="replace") as buffer:
         check("bpf_trace_printk: strata debugs 7 ff\n" in buffer.read(), "debugf()")
+    out, err = trace("begin { @[1] = 1; print(@[2]); print(@[2] + 1); delete(@, 3); print(*(uint64 *)16); } interval:ms:5 { print(@[4]); if (@n++ > 3) { exit(); } }",
+                     None, "-k")
+    check([text for text in ("Can't lookup map element because it does not exist.\nAdditional Info - helper: map_lookup_elem, retcode: 0\n",
+                             "Can't delete map element because it does not exist.\nAdditional Info - helper: map_delete_elem, retcode: -2\n",
+                             "Bad address\nAdditional Info - helper: probe_read_user, retcode: -14\n") if text not in err] == []
+          and err.count("WARNING") == 5, "-k warns once of each place where a helper fails", err)
+    out, err = trace("begin { @[1] = 1; print(@[2]); }", None, "-k", "-f", "json")
+    check({"type": "helper_error", "msg": "Can't lookup map element because it does not exist.", "helper": "map_lookup_elem", "retcode": 0,
+           "filename": "stdin", "line": 1, "col": 25} in [json.loads(line) for line in out.split("\n") if line], "-k in JSON", out, err)
+    inside = subprocess.run(["unshare", "--fork", "--pid", "--mount-proc", STRATA, "trace", "-q", "-e",
+                             "begin { print((pid, tid, pid(curr_ns), pid(init) > 1)); } "
+                             "tracepoint:syscalls:sys_enter_getcwd /pid == cpid/ { @c = count(); }", "-c", "/bin/pwd"],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    check(b"(1, 1, 1, true)\n" in inside.stdout and b"@c: " in inside.stdout, "pid in a namespace", inside.stdout, inside.stderr)
     with subprocess.Popen([STRATA, "trace", "-e", "interval:s:100 { } end { print(7); print(8); @ = 9; print(@); clear(@); print(10); }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stderr.readline()
         process.send_signal(2)

@@ -111,6 +111,10 @@ static void print_one(const struct report *report, const struct complaint *compl
 	fprintf(out, ":%zu:%zu-%zu: %s: ", line, column, column + (end - begin), severity_text(complaint));
 	print_safe(out, complaint->text, strlen(complaint->text));
 	fputc('\n', out);
+	if (complaint->more) {
+		print_safe(out, complaint->more, strlen(complaint->more));
+		fputc('\n', out);
+	}
 	print_safe(out, report->source + start, stop - start);
 	fprintf(out, "\n%*s", (int)(column - 1), "");
 	for (i = begin; i < end; i++)
@@ -128,14 +132,12 @@ static void print_without_place(const struct complaint *complaint, FILE *out)
 	print_hint(complaint, out);
 }
 
-void report_now(const struct report *report, enum severity severity, struct span span, const char *text, FILE *out)
+void report_now(const struct report *report, const struct complaint *complaint, FILE *out)
 {
-	const struct complaint complaint = {.severity = severity, .span = span, .text = text};
-
-	print_one(report, &complaint, out);
+	print_one(report, complaint, out);
 }
 
-void report_place(const struct report *report, struct span span, FILE *out)
+struct span_place report_where(const struct report *report, struct span span)
 {
 	size_t line = 1, start = 0, i;
 
@@ -145,8 +147,15 @@ void report_place(const struct report *report, struct span span, FILE *out)
 			start = i + 1;
 		}
 	}
+	return (struct span_place){line, span.begin - start + 1};
+}
+
+void report_place(const struct report *report, struct span span, FILE *out)
+{
+	struct span_place place = report_where(report, span);
+
 	print_safe(out, report->name, strlen(report->name));
-	fprintf(out, ":%zu:%zu-%zu", line, span.begin - start + 1, span.end - start + 1);
+	fprintf(out, ":%zu:%zu-%zu", place.line, place.column, place.column + span.end - span.begin);
 }
 
 void report_print(const struct report *report, FILE *out)

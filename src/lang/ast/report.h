@@ -30,7 +30,7 @@ struct complaint {
 	enum severity severity;
 	const char *tag;
 	struct span span;
-	const char *text, *hint; /* hint may be NULL */
+	const char *text, *more, *hint; /* more, a second line of text, and hint may be NULL */
 };
 
 struct report {
@@ -55,8 +55,13 @@ void report_warning(struct report *report, const char *tag, struct span span, co
 /* A hint for the complaint made last. */
 void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints a complaint about a place at once: of the running script. */
-void report_now(const struct report *report, enum severity severity, struct span span, const char *text, FILE *out);
+/* Prints a complaint at once: of the running script. It has no tag. */
+void report_now(const struct report *report, const struct complaint *complaint, FILE *out);
+/* Where something begins, from 1 on. */
+struct span_place {
+	size_t line, column;
+};
+struct span_place report_where(const struct report *report, struct span span);
 /* FILE:LINE:COLUMN-END, as messages begin. */
 void report_place(const struct report *report, struct span span, FILE *out);
 

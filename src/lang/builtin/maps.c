@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is done with maps as a whole, and their keys. */
+#include <errno.h>
 #include <string.h>
 
 #include "lang/builtin/builtin.h"
@@ -58,36 +59,34 @@ static uint32_t key_place(struct gen *g, const struct node *call)
 	return gen_key(g, target->symbol, key);
 }
 
-/* R0 = 1 when R0 is (not) 0. */
-static void to_bool(struct gen *g, int op)
-{
-	label yes = code_label(g->code), end = code_label(g->code);
-
-	code_jump_if(g->code, op, R0, 0, yes);
-	code_imm(g->code, R0, 0);
-	code_jump(g->code, end);
-	code_bind(g->code, yes);
-	code_imm(g->code, R0, 1);
-	code_bind(g->code, end);
-}
-
 static void gen_delete(struct gen *g, const struct node *call)
 {
 	uint32_t mark = g->used, key = key_place(g, call);
+	label gone = code_label(g->code), end = code_label(g->code);
 
 	code_load_map(g->code, R1, call->kids[0]->symbol->bpf_name);
 	gen_frame_address(g, R2, key);
 	code_call(g->code, BPF_FUNC_map_delete_elem);
-	to_bool(g, BPF_JEQ);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, gone);
+	gen_helper_warning(g, call->span, "map_delete_elem", -ENOENT,
+			   "Can't delete map element because it does not exist.");
+	code_imm(g->code, R0, 0);
+	code_jump(g->code, end);
+	code_bind(g->code, gone);
+	code_imm(g->code, R0, 1);
+	code_bind(g->code, end);
 	g->used = mark;
 }
 
 static void gen_has_key(struct gen *g, const struct node *call)
 {
 	uint32_t mark = g->used, key = key_place(g, call);
+	label none = code_label(g->code);
 
 	gen_map_lookup(g, call->kids[0]->symbol, key);
-	to_bool(g, BPF_JNE);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, none);
+	code_imm(g->code, R0, 1);
+	code_bind(g->code, none);
 	g->used = mark;
 }
 

@@ -99,7 +99,7 @@ static void place_macaddr(struct gen *g, const struct node *call, uint32_t offse
 		gen_into(g, address, address->type, offset);
 	} else {
 		gen_scalar(g, address);
-		gen_read(g, offset, type_mac.size);
+		gen_read(g, call->span, offset, type_mac.size);
 	}
 }
 

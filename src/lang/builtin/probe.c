@@ -83,7 +83,7 @@ static const struct type *check_argument(struct compiler *c, struct node *call)
 }
 
 /* A USDT argument: a constant, a register, or memory at register + offset. */
-static void gen_usdt(struct gen *g, const struct usdt_argument *argument)
+static void gen_usdt(struct gen *g, struct span span, const struct usdt_argument *argument)
 {
 	switch (argument->kind) {
 	case USDT_CONSTANT:
@@ -105,7 +105,7 @@ static void gen_usdt(struct gen *g, const struct usdt_argument *argument)
 			uint32_t mark = g->used, at = gen_temporary(g, 8);
 
 			gen_frame_store_imm(g, 8, at, 0);
-			gen_read(g, at, argument->size);
+			gen_read(g, span, at, argument->size);
 			gen_frame_load(g, 8, R0, at);
 			g->used = mark;
 		}
@@ -123,7 +123,7 @@ static void gen_argument(struct gen *g, const struct node *call)
 
 	if (attach->spec) {
 		if (usdt_argument_parse(attach->spec, (unsigned int)call->value, &argument))
-			gen_usdt(g, &argument);
+			gen_usdt(g, call->span, &argument);
 	} else if (g->unit->provider->context == CONTEXT_WORDS) {
 		gen_context_load(g, 8, (uint32_t)call->value * 8);
 	} else if (call->value < 6) {
@@ -286,7 +286,7 @@ static const struct type *check_func(struct compiler *c, struct node *call)
 
 static void store_pid(struct gen *g, uint32_t offset)
 {
-	code_call(g->code, BPF_FUNC_get_current_pid_tgid);
+	gen_pid_tgid(g, false);
 	code_alu_imm(g->code, BPF_RSH, R0, 32);
 	gen_frame_store(g, 8, offset, R0);
 }

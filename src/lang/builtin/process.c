@@ -26,14 +26,16 @@ static const struct type *is_user(struct compiler *c, struct node *call)
 	return &type_user;
 }
 
-/* pid(curr_ns), pid(init): the namespace that is meant. */
+/* pid(curr_ns), pid(init): the namespace that is meant, with flags 1 for the initial one. */
 static const struct type *check_pid(struct compiler *c, struct node *call)
 {
 	call->flags = 0;
 	if (!call->kid_count)
 		return &type_uint32;
-	if (call->kids[0]->kind == NODE_NAME && !strcmp(call->kids[0]->text, "init"))
+	if (call->kids[0]->kind == NODE_NAME && !strcmp(call->kids[0]->text, "init")) {
+		call->flags = 1;
 		return &type_uint32;
+	}
 	if (call->kids[0]->kind == NODE_NAME && !strcmp(call->kids[0]->text, "curr_ns"))
 		return &type_uint32;
 	report_error(c->report, "call.namespace", call->kids[0]->span,
@@ -43,15 +45,13 @@ static const struct type *check_pid(struct compiler *c, struct node *call)
 
 static void gen_pid(struct gen *g, const struct node *call)
 {
-	(void)call;
-	code_call(g->code, BPF_FUNC_get_current_pid_tgid);
+	gen_pid_tgid(g, call->flags);
 	code_alu_imm(g->code, BPF_RSH, R0, 32);
 }
 
 static void gen_tid(struct gen *g, const struct node *call)
 {
-	(void)call;
-	code_call(g->code, BPF_FUNC_get_current_pid_tgid);
+	gen_pid_tgid(g, call->flags);
 	code_extend(g->code, R0, 4, false);
 }
 

@@ -63,7 +63,9 @@ struct site {
 	enum site_kind kind;
 	const struct node *call;
 	struct span span;
-	const char *format;           /* of printf and its like, of time; the delimiter of join */
+	const char *format; /* of printf and its like, of time; the delimiter of join */
+	const char *helper; /* SITE_WARNING: whose failure it is, with `code`; NULL: nobody's */
+	int code;
 	const struct type *arguments; /* TYPE_TUPLE: what follows struct rt_event */
 	const struct symbol *map;     /* SITE_PRINT_MAP, SITE_CLEAR, SITE_ZERO */
 };
@@ -118,9 +120,11 @@ struct compile_options {
 	uint32_t named_count;
 	bool unsafe;
 	bool hide_warnings;
+	bool warn_of_helpers;     /* helpers of the kernel that fail */
 	const char *probe_filter; /* a regular expression that the names of places must match; may be NULL */
 	int pid;                  /* the process that -p or -c means; 0: none */
-	const char *command_path; /* the program that -c starts; may be NULL */
+	uint64_t namespace_device, namespace_inode; /* of our own pid namespace; 0: the initial one */
+	const char *command_path;                   /* the program that -c starts; may be NULL */
 	/*
 	 * The file of the program `name` in that process, where the one in PATH is a script that executes it; NULL: it
 	 * is not there. May be NULL.

@@ -3,7 +3,7 @@
 #include "lang/gen/gen.h"
 
 #include <bpf/libbpf.h>
-
+#include <errno.h>
 #include <string.h>
 
 #include "lang/builtin/builtin.h"
@@ -145,12 +145,30 @@ void gen_text(struct gen *g, const char *text, uint32_t offset, uint32_t size)
 	}
 }
 
-void gen_read(struct gen *g, uint32_t offset, uint32_t size)
+void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size)
 {
+	label kernel = code_label(g->code), fine = code_label(g->code);
+	uint32_t mark = g->used, address = 0;
+
+	if (g->c->options->warn_of_helpers) {
+		address = gen_temporary(g, 8);
+		gen_frame_store(g, 8, address, R0);
+	}
 	code_mov(g->code, R3, R0);
 	gen_frame_address(g, R1, offset);
 	code_imm(g->code, R2, size);
 	code_call_runtime(g->code, "rt_read");
+	if (g->c->options->warn_of_helpers) {
+		code_jump_if(g->code, BPF_JEQ, R0, 0, fine);
+		gen_frame_load(g, 8, R1, address);
+		code_jump_if(g->code, BPF_JSLT, R1, 0, kernel);
+		gen_helper_warning(g, span, "probe_read_user", -EFAULT, strerror(EFAULT));
+		code_jump(g->code, fine);
+		code_bind(g->code, kernel);
+		gen_helper_warning(g, span, "probe_read_kernel", -EFAULT, strerror(EFAULT));
+		code_bind(g->code, fine);
+	}
+	g->used = mark;
 }
 
 void gen_context_load(struct gen *g, uint32_t size, uint32_t offset)
@@ -168,25 +186,56 @@ void gen_context_load(struct gen *g, uint32_t size, uint32_t offset)
 	g->used = mark;
 }
 
+/* struct bpf_pidns_info is {pid, tgid}; zeros where the namespace has no number for the process. */
+void gen_pid_tgid(struct gen *g, bool of_initial)
+{
+	const struct compile_options *options = g->c->options;
+
+	if (of_initial || !options->namespace_inode) {
+		code_call(g->code, BPF_FUNC_get_current_pid_tgid);
+		return;
+	}
+	code_store_imm(g->code, 8, R10, SLOT_WORD, 0);
+	code_imm(g->code, R1, (int64_t)options->namespace_device);
+	code_imm(g->code, R2, (int64_t)options->namespace_inode);
+	code_mov(g->code, R3, R10);
+	code_alu_imm(g->code, BPF_ADD, R3, SLOT_WORD);
+	code_imm(g->code, R4, 8);
+	code_call(g->code, BPF_FUNC_get_ns_current_pid_tgid);
+	code_load(g->code, 8, R0, R10, SLOT_WORD);
+}
+
 void gen_count(struct gen *g, enum rt_counter counter)
 {
 	code_imm(g->code, R1, counter);
 	code_call_runtime(g->code, "rt_count");
 }
 
-void gen_warning(struct gen *g, const char *text)
+static void warn(struct gen *g, struct site site)
 {
 	struct compiler *c = g->c;
 	uint32_t number = (uint32_t)c->sites.count;
 
 	if (c->options->hide_warnings)
 		return;
-	if (vec_push(&c->sites, ((struct site){.kind = SITE_WARNING, .span = g->at, .format = text}))) {
+	if (vec_push(&c->sites, site)) {
 		c->arena->failed = true;
 		return;
 	}
 	code_imm(g->code, R1, number);
 	code_call_runtime(g->code, "rt_warn");
+}
+
+void gen_warning(struct gen *g, const char *text)
+{
+	warn(g, (struct site){.kind = SITE_WARNING, .span = g->at, .format = text});
+}
+
+void gen_helper_warning(struct gen *g, struct span span, const char *helper, int code, const char *text)
+{
+	if (g->c->options->warn_of_helpers)
+		warn(g,
+		     (struct site){.kind = SITE_WARNING, .span = span, .format = text, .helper = helper, .code = code});
 }
 
 void gen_send(struct gen *g, uint32_t offset, uint32_t size)
@@ -530,7 +579,7 @@ static void filter_pid(struct gen *g, label out)
 
 	if (!g->unit->provider->filters_pid || !options->pid || options->command_path)
 		return;
-	code_call(g->code, BPF_FUNC_get_current_pid_tgid);
+	gen_pid_tgid(g, false);
 	code_alu_imm(g->code, BPF_RSH, R0, 32);
 	code_jump_if(g->code, BPF_JNE, R0, options->pid, out);
 }

@@ -23,6 +23,8 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
 /* On the BPF stack: what a callback gets. */
 #define SLOT_FRAME (-16)
 #define SLOT_CTX   (-8)
+/* And a word for a moment. */
+#define SLOT_WORD (-24)
 
 struct function {
 	struct code code;
@@ -72,8 +74,8 @@ void gen_copy(struct gen *g, uint32_t to, uint32_t from, uint32_t size);
 /* A literal's bytes, filled up with zeros. */
 void gen_text(struct gen *g, const char *text, uint32_t offset, uint32_t size);
 
-/* Reads `size` bytes at the address in R0 to the frame; what cannot be read is zeros. */
-void gen_read(struct gen *g, uint32_t offset, uint32_t size);
+/* Reads `size` bytes at the address in R0 to the frame; what cannot be read is zeros. `span` is for warnings. */
+void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size);
 
 /*
  * A word of the context, or a part of it from its beginning, in R0. Where the context has types the verifier knows what
@@ -81,11 +83,17 @@ void gen_read(struct gen *g, uint32_t offset, uint32_t size);
  */
 void gen_context_load(struct gen *g, uint32_t size, uint32_t offset);
 
+/* tgid << 32 | pid in R0: as our own namespace, or the initial one, numbers the process. Changes R1 to R5. */
+void gen_pid_tgid(struct gen *g, bool of_initial);
+
 /* Adds 1 to one of the runtime's counters. */
 void gen_count(struct gen *g, enum rt_counter counter);
 
 /* Warns once about the place that is written. Changes R0 to R5. */
 void gen_warning(struct gen *g, const char *text);
+
+/* The same of a helper that failed, if such warnings are asked for. */
+void gen_helper_warning(struct gen *g, struct span span, const char *helper, int code, const char *text);
 
 /* Sends a record that begins at `offset` with a struct rt_event. */
 void gen_send(struct gen *g, uint32_t offset, uint32_t size);

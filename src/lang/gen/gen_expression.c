@@ -313,7 +313,7 @@ static void gen_unary(struct gen *g, const struct node *node)
 	default: /* a dereference of a pointer to a scalar */
 		at = gen_temporary(g, 8);
 		gen_frame_store_imm(g, 8, at, 0);
-		gen_read(g, at, node->type->size);
+		gen_read(g, node->span, at, node->type->size);
 		gen_frame_load(g, node->type->size, R0, at);
 	}
 	if (type_is_scalar(node->type))
@@ -515,7 +515,7 @@ static void gen_access(struct gen *g, const struct node *node)
 	if (address_of(g, node, &at)) {
 		at = gen_temporary(g, 8);
 		gen_frame_store_imm(g, 8, at, 0);
-		gen_read(g, at, size);
+		gen_read(g, node->span, at, size);
 	}
 	if (node->kind == NODE_FIELD && node->field && node->field->bit_size) {
 		load_field(g, at, node->field);
@@ -655,7 +655,7 @@ static void access_into(struct gen *g, const struct node *node, uint32_t offset)
 		code_alu_imm(g->code, BPF_ADD, R3, (int32_t)node->field->offset);
 		code_call(g->code, BPF_FUNC_probe_read_kernel);
 	} else if (address_of(g, node, &at)) {
-		gen_read(g, offset, size);
+		gen_read(g, node->span, offset, size);
 	} else {
 		gen_copy(g, offset, at, size);
 	}
@@ -751,7 +751,7 @@ void gen_into(struct gen *g, const struct node *node, const struct type *type, u
 		break;
 	case NODE_UNARY: /* *pointer to a record */
 		gen_scalar(g, node->kids[0]);
-		gen_read(g, offset, type->size);
+		gen_read(g, node->span, offset, type->size);
 		break;
 	case NODE_NAME:
 	case NODE_CALL:

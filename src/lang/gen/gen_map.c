@@ -82,6 +82,11 @@ static void read_aggregate(struct gen *g, const struct symbol *map, uint32_t key
 	code_call_runtime(g->code, "rt_reduce");
 }
 
+static void warn_of_lookup(struct gen *g, const struct node *map)
+{
+	gen_helper_warning(g, map->span, "map_lookup_elem", 0, "Can't lookup map element because it does not exist.");
+}
+
 void gen_map_value(struct gen *g, const struct node *node)
 {
 	const struct symbol *map = node->symbol;
@@ -91,11 +96,17 @@ void gen_map_value(struct gen *g, const struct node *node)
 	if (type_is_aggregate(map->value)) {
 		read_aggregate(g, map, key);
 	} else {
+		label end = code_label(g->code);
+
 		gen_map_lookup(g, map, key);
 		code_jump_if(g->code, BPF_JEQ, R0, 0, none);
 		code_load(g->code, map->value->size, R0, R0, 0);
-		code_bind(g->code, none);
 		code_extend(g->code, R0, map->value->size, map->value->is_signed);
+		code_jump(g->code, end);
+		code_bind(g->code, none);
+		warn_of_lookup(g, node);
+		code_imm(g->code, R0, 0);
+		code_bind(g->code, end);
 	}
 	g->used = mark;
 }
@@ -104,7 +115,7 @@ void gen_map_into(struct gen *g, const struct node *node, uint32_t offset)
 {
 	const struct symbol *map = node->symbol;
 	uint32_t mark = g->used, key = gen_key(g, map, key_of(node));
-	label none = code_label(g->code);
+	label none = code_label(g->code), end = code_label(g->code);
 
 	gen_zero(g, offset, map->value->size);
 	gen_map_lookup(g, map, key);
@@ -113,7 +124,10 @@ void gen_map_into(struct gen *g, const struct node *node, uint32_t offset)
 	gen_frame_address(g, R1, offset);
 	code_imm(g->code, R2, map->value->size);
 	code_call(g->code, BPF_FUNC_probe_read_kernel);
+	code_jump(g->code, end);
 	code_bind(g->code, none);
+	warn_of_lookup(g, node);
+	code_bind(g->code, end);
 	g->used = mark;
 }
 
