@@ -74,20 +74,25 @@ def once(where, storm, number):
         os.unlink(name)
 
 
-def many(number, elapsed):
-    """Whether it would show if nothing were closed: half of the files are more than what may be open."""
-    return FILES * number > 2.4 * (FILES * number * LINGER / elapsed + OTHERS)
+def allowed(times, now):
+    """How many files may be open: those of the programs that came of late, at `times`, and some others."""
+    return FILES * sum(now - LINGER < at <= now for at in times) + OTHERS
+
+
+def many(times):
+    """Whether it would show if nothing were closed: what may be open at any time is less than half of the files."""
+    return FILES * len(times) > 2.2 * max(allowed(times, at) for at in times)
 
 
 def work(where, storm):
-    """What is recorded: nothing but programs that come once; for longer than SECONDS where they come slowly."""
-    begin, number = time.monotonic(), 0
-    with open(where + "/times", "w") as times:
-        while time.monotonic() < begin + SECONDS or not many(number, time.monotonic() - begin):
-            times.write("%f\n" % time.monotonic())
-            times.flush()
-            once(where, storm, number)
-            number += 1
+    """What is recorded: nothing but programs that come once; for longer than SECONDS where they come at an uneven pace."""
+    times = []
+    with open(where + "/times", "w") as file:
+        while not times or times[-1] < times[0] + SECONDS or not many(times):
+            times.append(time.monotonic())
+            file.write("%f\n" % times[-1])
+            file.flush()
+            once(where, storm, len(times))
 
 
 def leak(tap, where, storm):
@@ -98,7 +103,7 @@ def leak(tap, where, storm):
     with open(where + "/times") as file:
         times = [float(line) for line in file]
     stays(tap, "%d programs" % len(times), seen)
-    due = [(files, FILES * sum(now - LINGER < at <= now for at in times) + OTHERS) for _, files, _, now in seen]
+    due = [(files, allowed(times, now)) for _, files, _, now in seen]
     tap.equal([x for x in due if x[0] > x[1]], [], "what is gone for %d s is closed: at most %d are open, of %d files" %
               (LINGER, max(f for f, _ in due), FILES * len(times)))
     tap.ok(FILES * len(times) > 2 * max(limit for _, limit in due), "and there were many more")

@@ -44,9 +44,9 @@ def mutate(kind, chain, generator, other):
     if kind == "line - 1":
         return chain[:index] + [(name, file, line - 1)] + chain[index + 1:]
     if kind == "frame dropped":
-        # A line that calls f, which calls spin, may call spin itself.
+        # A line that calls f, which calls spin, may call spin itself; a weak reference's callback runs anywhere.
         if index == len(chain) - 1 or functions.count(functions[index]) > 1 or \
-                chain[index + 1][0] in ("spin", "würfel"):
+                chain[index + 1][0].endswith(("spin", "würfel", "_remove")):
             return None
         return chain[:index] + chain[index + 1:]
     if kind == "frames swapped":

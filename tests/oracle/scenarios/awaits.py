@@ -48,7 +48,8 @@ def drive(coroutine):
 
 def await_chain(n):
     for _ in range(n // 2):
-        drive(trunk(20))
+        coroutine = trunk(20)  # not below: a stack without drive() would be true, too
+        drive(coroutine)
 
 
 class Awaitable(object):
@@ -65,7 +66,8 @@ async def awaits_objects():
 
 def await_objects(n):
     for _ in range(n):
-        drive(awaits_objects())
+        coroutine = awaits_objects()  # not below: a stack without drive() would be true, too
+        drive(coroutine)
 
 
 async def ticker(n):
@@ -93,13 +95,15 @@ async def consumer():
         spin(30)
     async with Gate():
         raise KeyError(1)
-    listed = [spin(value) async for value in ticker(3)]
+    values = ticker(3)
+    listed = [spin(value) async for value in values]
     return len(listed)
 
 
 def async_generators(n):
     for _ in range(n // 2):
-        drive(consumer())
+        coroutine = consumer()  # not below: a stack without drive() would be true, too
+        drive(coroutine)
 
 
 def closed_coroutine(n):
