@@ -465,20 +465,27 @@ const struct process_mapping *process_find_mapping(const struct process *process
 	return NULL;
 }
 
-/* One line of /proc/PID/maps (fs/proc/task_mmu.c: show_map_vma). False when it is no executable mapping. */
+/*
+ * One line of /proc/PID/maps (fs/proc/task_mmu.c: show_map_vma). False when it is no executable mapping, as most are
+ * not. By sscanf() it would take as long as the kernel needs to write it.
+ */
 static bool parse_maps_line(const char *line, struct process_mapping *ret, uint64_t *device, uint64_t *inode,
 			    const char **path)
 {
-	unsigned int major, minor;
-	char permissions[5];
-	int at = 0;
+	const char *permissions = strchr(line, ' ');
+	char *at;
 
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &ret->start, &ret->end,
-		   permissions, &ret->offset, &major, &minor, inode, &at) < 7 ||
-	    !at || permissions[2] != 'x' || ret->start >= ret->end)
+	if (!permissions || strnlen(permissions, 6) < 6 || permissions[3] != 'x')
 		return false;
-	*device = (uint64_t)major << 32 | minor;
-	*path = line + at;
+	ret->start = strtoull(line, &at, 16);
+	ret->end = *at == '-' ? strtoull(at + 1, NULL, 16) : 0;
+	ret->offset = strtoull(permissions + 5, &at, 16);
+	*device = (uint64_t)strtoul(at, &at, 16) << 32;
+	if (*at != ':' || ret->start >= ret->end)
+		return false;
+	*device |= strtoul(at + 1, &at, 16);
+	*inode = strtoull(at, &at, 10);
+	*path = at + strspn(at, " ");
 	return true;
 }
 
@@ -509,20 +516,27 @@ static bool name_other_thread(int pid, char *name, size_t size)
 	return entry;
 }
 
+#define MAPS_BYTES 4096 /* the kernel gives no more at once */
+
+static FILE *open_maps(const char *name, char buffer[static MAPS_BYTES])
+{
+	FILE *file = fopen(name, "re");
+
+	if (file)
+		setvbuf(file, buffer, _IOFBF, MAPS_BYTES);
+	return file;
+}
+
 /* The next line, of this file or, when this one is empty, of another thread's. 0 or less at the end. */
-static ssize_t next_line(FILE **file, int pid, bool *any, char **line, size_t *capacity)
+static ssize_t next_line(FILE **file, char *buffer, int pid, bool *any, char **line, size_t *capacity)
 {
 	ssize_t length = getline(line, capacity, *file);
 	char name[64];
 
 	if (length <= 0 && !*any && name_other_thread(pid, name, sizeof(name))) {
-		FILE *other = fopen(name, "re");
-
-		if (other) {
-			fclose(*file);
-			*file = other;
-			length = getline(line, capacity, other);
-		}
+		fclose(*file);
+		*file = open_maps(name, buffer);
+		length = *file ? getline(line, capacity, *file) : 0;
 	}
 	*any = true;
 	return length;
@@ -547,7 +561,7 @@ static void end_unseen(struct process *process, uint64_t time)
 int processes_scan(struct processes *processes, int pid, uint64_t now, struct process **ret)
 {
 	struct process *process = newest(processes, pid);
-	char name[64], *line = NULL;
+	char name[64], buffer[MAPS_BYTES], *line = NULL;
 	size_t capacity = 0;
 	bool any = false;
 	ssize_t length;
@@ -555,14 +569,14 @@ int processes_scan(struct processes *processes, int pid, uint64_t now, struct pr
 	int err = 0;
 
 	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	file = fopen(name, "re");
+	file = open_maps(name, buffer);
 	if (!file)
 		return -ESRCH;
 	if (!process || process->ended != TIME_END)
 		process = add_process(processes, pid, process ? now : 0);
 	if (!process)
 		err = -ENOMEM;
-	while (!err && (length = next_line(&file, pid, &any, &line, &capacity)) > 0) {
+	while (!err && (length = next_line(&file, buffer, pid, &any, &line, &capacity)) > 0) {
 		struct process_mapping mapping = {.from = process->started, .to = TIME_END, .seen = now};
 		uint64_t device, inode;
 		const char *path;
@@ -578,7 +592,8 @@ int processes_scan(struct processes *processes, int pid, uint64_t now, struct pr
 		err = mapping.file ? map(process, mapping) : -ENOMEM;
 	}
 	free(line);
-	fclose(file);
+	if (file)
+		fclose(file);
 	if (!err) {
 		end_unseen(process, now);
 		process->scanned = true;

@@ -346,14 +346,17 @@ int python_thread_layers(const struct elf_file *elf, const struct python_interpr
 	static const char *const key_users[] = {"PyGILState_GetThisThreadState", "PyGILState_Release",
 						"PyGILState_Check", "PyGILState_Ensure"};
 	struct python_thread_layer all[PYTHON_THREAD_LAYERS] = {};
-	struct key_file *file;
-	struct key_image image;
-	int err;
+	struct key_file *file = NULL;
+	struct key_image image = {};
+	int err = 0;
 
-	err = key_file_create(elf, &file);
+	/* All its relocations are read for that: milliseconds. */
+	if (interpreter->version >= TSTATE_SINCE || room > 2)
+		err = key_file_create(elf, &file);
 	if (err)
 		return err;
-	image = key_file_image(file);
+	if (file)
+		image = key_file_image(file);
 	all[1].source = TSTATE_NAME " code";
 	all[2].source = "key code";
 	if (interpreter->version >= TSTATE_SINCE) {
@@ -368,7 +371,8 @@ int python_thread_layers(const struct elf_file *elf, const struct python_interpr
 	if (!err && room > 2)
 		err = by_code(elf, &image, key_users, sizeof(key_users) / sizeof(*key_users), true,
 			      interpreter->version, &all[2]);
-	key_file_destroy(file);
+	if (file)
+		key_file_destroy(file);
 	if (err)
 		return err;
 	if (room > 3)
