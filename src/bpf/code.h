@@ -21,10 +21,14 @@ static __always_inline __u64 code_word(const struct python_walk *walk, __u32 off
 	return walk->code[at & (PYTHON_CODE_BYTES / 8 - 1)];
 }
 
-/* Copies a PyUnicodeObject's characters into their slot of s->code. */
-static __noinline void code_copy_string(struct scratch *s, __u64 string, __u32 slot)
+/* Copies one of a code object's strings, a PyUnicodeObject, into its slot of s->code: name, qualified name, file name.
+ */
+static __always_inline int code_copy_string_in(struct scratch *s, __u32 slot)
 {
-	const struct py_layout *layout = &s->python.layout;
+	struct python_walk *walk = &s->python;
+	const struct py_layout *layout = &walk->layout;
+	__u32 field = slot == 0 ? layout->code_name : slot == 1 ? layout->code_qualname : layout->code_filename;
+	__u64 string = field == PY_NO_OFFSET ? 0 : code_word(walk, field);
 	struct code_string info = {};
 	__u64 length = 0, data, size; /* 64 bits: before 6.2 the verifier loses the range of a 32-bit product */
 	__u32 state = 0;
@@ -45,7 +49,7 @@ static __noinline void code_copy_string(struct scratch *s, __u64 string, __u32 s
 			size = CODE_STRING_MAX;
 		walk_opaque(slot);
 		if (slot > 2)
-			return;
+			return 0;
 		if (size && walk_read_user(s, s->code.header.text[slot], size, data)) {
 			info.kind = 0;
 			size = 0;
@@ -58,7 +62,9 @@ static __noinline void code_copy_string(struct scratch *s, __u64 string, __u32 s
 		s->code.header.qualname = info;
 	else
 		s->code.header.filename = info;
+	return 0;
 }
+WALK_GLOBAL(int, code_copy_string, __u32)
 
 /* Sends names, first line and line table of the code object whose fixed part is in s->python.code. */
 static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
@@ -77,12 +83,9 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	event->tgid = walk->tgid;
 	event->version = layout->version;
 	event->firstlineno = (__s32)((layout->code_firstlineno & 4) ? word >> 32 : word);
-	code_copy_string(s, code_word(walk, layout->code_name), 0);
-	if (layout->code_qualname != PY_NO_OFFSET)
-		code_copy_string(s, code_word(walk, layout->code_qualname), 1);
-	else
-		code_copy_string(s, 0, 1);
-	code_copy_string(s, code_word(walk, layout->code_filename), 2);
+	WALK_CALL(code_copy_string, s, 0);
+	WALK_CALL(code_copy_string, s, 1);
+	WALK_CALL(code_copy_string, s, 2);
 	if (walk_read_user(s, &size, sizeof(size), table + layout->bytes_size))
 		size = 0;
 	event->table_size = size > 0xffffffff ? 0xffffffff : (__u32)size;
@@ -120,7 +123,7 @@ static __always_inline __u64 python_code_id_in(struct scratch *s, __u64 code)
 {
 	struct python_walk *walk = &s->python;
 	const struct py_layout *layout = &walk->layout;
-	__u64 hash = walk->hash_seed, size = layout->code_size;
+	__u64 hash = walk->hash_seed, size = layout->code_size, stable;
 	__u32 i, words, last;
 
 	walk_opaque(size);
@@ -129,9 +132,11 @@ static __always_inline __u64 python_code_id_in(struct scratch *s, __u64 code)
 	if ((code & 7) || walk_read_user(s, walk->code, size, code))
 		return 0;
 	hash = hash_mix(hash, code);
-	for (i = 0; i < PYTHON_CODE_BYTES / 8; i++)
-		if (layout->code_stable & (1u << i))
-			hash = hash_mix(hash, walk->code[i]);
+	for (i = 0; i < PYTHON_CODE_BYTES / 8; i++) {
+		stable = layout->code_stable >> i & 1;
+		walk_opaque(stable); /* no branch: as in walk_less() */
+		hash = hash_mix(hash, walk->code[i] & -stable);
+	}
 	if (layout->code_version == PY_NO_OFFSET ||
 	    !(__u32)(code_word(walk, layout->code_version) >> (layout->code_version & 4 ? 32 : 0))) {
 		if (python_read_table(s, code_word(walk, layout->code_linetable)))
@@ -147,7 +152,7 @@ static __always_inline __u64 python_code_id_in(struct scratch *s, __u64 code)
 		walk->table[2 + (last & (PYTHON_TABLE_PROBE / 8 - 1))] &=
 			size < PYTHON_TABLE_PROBE ? (1ull << ((size & 7) * 8)) - 1 : ~0ull;
 		words = (size + 7) >> 3;
-		walk_opaque(words);
+		walk_forget(s, words);
 		for (i = 0; i < PYTHON_TABLE_PROBE / 8; i++) {
 			if (i >= words)
 				break;

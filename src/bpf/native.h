@@ -53,17 +53,14 @@ static __noinline int native_find_mapping(struct scratch *s, __u64 pc)
 	int i;
 
 	for (i = 0; i < 17 && count > 1; i++) { /* 2^17 = MAPPINGS_MAX */
-		__u32 half = count / 2;
+		__u32 half = count / 2, up;
 
 		entry = table_mapping(s, first + half);
 		if (!entry)
 			return 0;
-		if (entry->start <= pc) {
-			first += half;
-			count -= half;
-		} else {
-			count = half;
-		}
+		up = 1 - walk_less(pc, entry->start);
+		first += half * up;
+		count = half + (count & up); /* the upper half of an odd count has one more */
 	}
 	if (!count)
 		return 0;
@@ -81,7 +78,7 @@ static __always_inline __u32 native_find_rule_in(struct scratch *s, __u64 pc)
 	const __u32 *slab;
 	const __u64 *page;
 	__u64 offset;
-	__u32 first, count, wanted, half, at;
+	__u32 first, count, wanted, half, at, up;
 	int i;
 
 	if (pc < walk->mapping.start || pc >= walk->mapping.end)
@@ -109,14 +106,11 @@ static __always_inline __u32 native_find_rule_in(struct scratch *s, __u64 pc)
 		half = count / 2;
 		at = first + half;
 		walk_opaque(at);
-		if (slab[at & (UNWIND_SLAB_ROWS - 1)] <= wanted) {
-			first += half;
-			count -= half;
-		} else {
-			count = half;
-		}
+		up = 1 - walk_less(wanted, slab[at & (UNWIND_SLAB_ROWS - 1)]);
+		first += half * up;
+		count = half + (count & up);
 	}
-	walk_opaque(first);
+	walk_forget(s, first);
 	return ROW_RULE(slab[first & (UNWIND_SLAB_ROWS - 1)]);
 }
 WALK_GLOBAL(__u32, native_find_rule, __u64)

@@ -195,8 +195,11 @@ static __always_inline void fill_stack_header(struct stack_event *header, const 
 	header->count = frames;
 }
 
-/* Without the innermost `skip` frames. `innermost`, if not 0, takes the place of the first of the others. */
-static __noinline void take_kernel_stack(struct scratch *s, void *ctx, __u64 skip, __u64 innermost)
+/*
+ * Without the innermost `skip` frames. `innermost`, if not 0, takes the place of the first of the others. Inlined: at a
+ * tracepoint the kernel unwinds through the functions of the program first, 150 ns each.
+ */
+static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u64 skip, __u64 innermost)
 {
 	__u64 hash = 1;
 	long bytes;
@@ -363,10 +366,14 @@ static __always_inline void take_python_stack(struct scratch *s)
 		s->sample.python_stack = hash_mix(walk->hash, 1 + walk->loss);
 }
 
-static __always_inline void send_user_stacks(struct scratch *s)
+/* Global for the verifier, as it is the end of many paths. */
+__noinline int send_user_stacks(__u32 scratch)
 {
+	struct scratch *s = scratch_at(scratch);
 	__u64 size;
 
+	if (!s)
+		return 0;
 	if (s->sample.native_stack) {
 		fill_stack_header(&s->native_stack.header, &s->sample, EVENT_NATIVE_STACK, s->sample.native_stack,
 				  s->native.count);
@@ -379,6 +386,7 @@ static __always_inline void send_user_stacks(struct scratch *s)
 		size = sizeof(s->python_stack.header) + s->python.count * sizeof(struct python_frame);
 		send_stack(&s->python_stack, size, sizeof(s->python_stack), s->sample.python_stack);
 	}
+	return 0;
 }
 
 /*
@@ -396,7 +404,7 @@ __noinline int take_user_stacks(__u32 scratch)
 	take_native_stack(s);
 	s->python.thread_id = arch_thread_pointer((struct task_struct *)bpf_get_current_task());
 	take_python_stack(s);
-	send_user_stacks(s);
+	send_user_stacks(scratch);
 	return 0;
 }
 

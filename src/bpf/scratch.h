@@ -112,7 +112,7 @@ struct scratch {
 	__u64 fault, fault_last; /* the last read that failed: its first byte and its last one */
 	__u64 absent;            /* of walks in task context: the thread itself could not read there, either; else 0 */
 	__u32 unread; /* a code object's strings or table, or what leads to the thread state, could not be read */
-	__u32 pad;
+	__u32 number; /* see walk_forget() */
 	__u64 sequence;
 	struct process_entry process; /* a copy that was checked */
 	struct py_process py_process; /* the same */

@@ -33,6 +33,16 @@
 /* Hides a value's range from the compiler, so that the mask or comparison that follows stays for the verifier. */
 #define walk_opaque(value) asm volatile("" : "+r"(value))
 
+/*
+ * Has the verifier forget what it knows of a 32-bit number, by a way through the scratch: where paths meet that differ
+ * in that alone, it goes on with one of them.
+ */
+#define walk_forget(scratch, value)                                                                                    \
+	do {                                                                                                           \
+		*(volatile __u32 *)&(scratch)->number = value;                                                         \
+		value = *(volatile __u32 *)&(scratch)->number;                                                         \
+	} while (0)
+
 /* A word at any address: one load, which the host's C does not promise. */
 #define walk_load_u64(from) (*(const __u64 *)(from))
 
@@ -64,7 +74,8 @@ struct walk_host {
 
 #define walk_read_user(scratch, dst, size, address)                                                                    \
 	((scratch)->host->read((scratch)->host->context, dst, (__u32)(size), address))
-#define walk_opaque(value) ((void)(value))
+#define walk_opaque(value)          ((void)(value))
+#define walk_forget(scratch, value) ((void)(scratch), (void)(value))
 
 static inline __u64 walk_load_u64(const void *from)
 {
@@ -75,5 +86,18 @@ static inline __u64 walk_load_u64(const void *from)
 }
 
 #endif
+
+/* Whether a < b: 1 or 0, by arithmetic. At a branch in a loop the verifier follows both ways in every turn. */
+static __always_inline __u32 walk_less(__u64 a, __u64 b)
+{
+	__u64 less;
+
+	/* The compiler knows this for a comparison. */
+	walk_opaque(a);
+	walk_opaque(b);
+	less = ((~a & b) | (~(a ^ b) & (a - b))) >> 63;
+	walk_opaque(less);
+	return (__u32)less;
+}
 
 #endif

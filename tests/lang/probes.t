@@ -183,6 +183,9 @@ def depth(path):
     numbers = set(re.findall(r"@\w+: (\d+)", out))
     check(len(stacks) == 2 and stacks[0] == stacks[1] and numbers == {str(stacks[0].count(";") + 1)},
           "kstack in rawtracepoint begins where the tracepoint is", out, err)
+    out, err = trace("tracepoint:syscalls:sys_enter_acct { @[kstack] = count(); }",
+                     f'{PYTHON} -c "import ctypes, os; child = os.fork(); ctypes.CDLL(None).acct(1); child and os.wait()"')
+    check(out.count("@[") == 1 and "]: 2\n" in out, "kstack is the same in all processes", out, err)
     out, err = trace("tracepoint:syscalls:sys_enter_openat /pid == cpid/ { @[kstack] = count(); @u = max(len(ustack)); }", f"{path} 5")
     check(re.search(r"@u: \d+", out) and "@[" in out, "kstack and ustack in a tracepoint", out, err)
 

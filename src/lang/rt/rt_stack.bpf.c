@@ -37,7 +37,8 @@ static __always_inline struct scratch *take_scratch(__u32 *index)
 	return NULL;
 }
 
-static __always_inline void begin(struct scratch *s)
+/* What the walks of user space, and their records, need to know. */
+static __always_inline void begin_user(struct scratch *s)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -50,9 +51,18 @@ static __always_inline void begin(struct scratch *s)
 	s->sample.time = bpf_ktime_get_ns();
 	s->sample.sequence = s->sequence << 16 | s->index;
 	s->sample.cookie = hash_mix(hash_mix(hash_mix(tgid, BPF_CORE_READ(leader, start_time)), mm), 0);
-	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
 	s->sample.tgid = tgid;
 	s->sample.tid = (__u32)pid_tgid;
+}
+
+/* Kernel stacks are the same in all processes. */
+static __always_inline void begin(struct scratch *s, bool has_user)
+{
+	s->sample.time = s->sample.cookie = 0;
+	s->sample.tgid = 0;
+	if (has_user)
+		begin_user(s);
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
 	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
 	s->sample.flags = 0;
 	s->kernel_stack.header.count = s->native.count = s->python.count = 0;
@@ -82,7 +92,7 @@ static __always_inline int cut_python_step_in(struct scratch *s, __u32 i)
 }
 WALK_LOOP(cut_python, PYTHON_FRAMES_MAX)
 
-static __always_inline void cut_stacks(struct scratch *s, __u32 limit)
+static __always_inline int cut_stacks_in(struct scratch *s, __u32 limit)
 {
 	if (s->native.count > limit && s->sample.native_stack && !(s->sample.flags & SAMPLE_LATE)) {
 		s->native.hash = hash_mix(s->sample.cookie, limit);
@@ -98,7 +108,9 @@ static __always_inline void cut_stacks(struct scratch *s, __u32 limit)
 		s->sample.python_loss = LOSS_NONE;
 		s->sample.python_stack = s->python.hash ? s->python.hash : 1;
 	}
+	return 0;
 }
+WALK_GLOBAL(int, cut_stacks, __u32)
 
 /* When a process without tables was told of. */
 struct {
@@ -147,8 +159,8 @@ __noinline int rt_walk(__u32 scratch, __u32 parts, __u32 limit)
 		take_python_stack(s);
 	}
 	if (limit)
-		cut_stacks(s, limit);
-	send_user_stacks(s);
+		WALK_CALL(cut_stacks, s, limit);
+	send_user_stacks(scratch);
 	if (s->sample.flags & SAMPLE_LATE)
 		tell_late(s);
 	return 0;
@@ -223,8 +235,11 @@ __noinline int rt_find_caller(__u32 scratch)
 	return 0;
 }
 
-/* `function`: where the one begins that fentry or fexit is at; else 0. */
-static __always_inline void take_callers(struct scratch *s, void *ctx, __u64 function)
+/*
+ * Takes the frames that a BPF program's context lies behind. `function`: where the one begins that fentry or fexit is
+ * at; else 0.
+ */
+static __always_inline void find_callers(struct scratch *s, void *ctx, __u64 function, __u64 *skip, __u64 *innermost)
 {
 	__u64 *frames = s->kernel_stack.frames;
 	__u32 caller = 0, at;
@@ -235,13 +250,13 @@ static __always_inline void take_callers(struct scratch *s, void *ctx, __u64 fun
 	}
 	at = caller - 1;
 	walk_opaque(at);
-	/* take_kernel_stack() is one frame more. */
 	if (!caller || at >= CALLER_FRAMES)
-		take_kernel_stack(s, ctx, 0, 0);
-	else if (!function || frames[at] - function <= ENTRY_BYTES)
-		take_kernel_stack(s, ctx, caller, 0);
-	else
-		take_kernel_stack(s, ctx, at, function);
+		return;
+	*skip = at;
+	if (!function || frames[at] - function <= ENTRY_BYTES)
+		return;
+	*skip = at ? at - 1 : 0;
+	*innermost = function;
 }
 
 enum rt_context {
@@ -257,6 +272,8 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 					__u64 function)
 {
 	volatile struct arch_registers *regs = ctx;
+	bool has_user = parts & (PART_NATIVE | PART_PYTHON);
+	__u64 skip = 0, innermost = 0;
 	__u32 index;
 	struct scratch *s = take_scratch(&index);
 	int err = 0;
@@ -265,8 +282,8 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 		no_stack(value);
 		return 0;
 	}
-	begin(s);
-	if (!(parts & (PART_NATIVE | PART_PYTHON)))
+	begin(s, has_user);
+	if (!has_user)
 		err = ARCH_UNREADABLE;
 	else if (kind == RT_CONTEXT_REGISTERS && (regs->cs & 3))
 		ARCH_COPY_REGISTERS(&s->native, regs);
@@ -274,9 +291,8 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 		err = arch_saved_registers(s, (struct task_struct *)bpf_get_current_task(), loaded.task_registers);
 	if (parts & PART_KERNEL) {
 		if (kind == RT_CONTEXT_WORDS)
-			take_callers(s, ctx, function);
-		else
-			take_kernel_stack(s, ctx, 0, 0);
+			find_callers(s, ctx, function, &skip, &innermost);
+		take_kernel_stack(s, ctx, skip, innermost);
 		cut_kernel(s, ctx, (__u32)limit);
 	}
 	if (!err)
