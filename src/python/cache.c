@@ -58,20 +58,6 @@ struct cache *python_cache_entries(struct python_cache *cache)
 	return cache ? cache->cache : NULL;
 }
 
-/* False when the file has no build id. */
-static bool entry_name(const struct elf_file *elf, const char *suffix, char name[static CACHE_NAME_MAX + 1])
-{
-	const uint8_t *id;
-	size_t size = elf_file_build_id(elf, &id), i;
-
-	if (!size)
-		return false;
-	for (i = 0; i < size; i++)
-		sprintf(name + 2 * i, "%02x", id[i]);
-	strcpy(name + 2 * size, suffix);
-	return true;
-}
-
 struct digest {
 	XXH64_hash_t value;
 };
@@ -112,6 +98,21 @@ static struct digest digest_of_file(const struct elf_file *elf, const struct pyt
 	if (elf_file_section(elf, ".eh_frame_hdr", &section) && section.bytes)
 		mix(&digest, section.bytes, section.size);
 	return digest;
+}
+
+/* Named after the build id; without one, as Alpine's gcc writes none, after the digest. */
+static void entry_name(const struct elf_file *elf, const struct python_interpreter *interpreter, const char *suffix,
+		       char name[static CACHE_NAME_MAX + 1])
+{
+	const uint8_t *id;
+	size_t size = elf_file_build_id(elf, &id), i;
+
+	if (!size)
+		sprintf(name, "%016llx%s", (unsigned long long)digest_of_file(elf, interpreter).value, suffix);
+	for (i = 0; i < size; i++)
+		sprintf(name + 2 * i, "%02x", id[i]);
+	if (size)
+		strcpy(name + 2 * size, suffix);
 }
 
 /* And the loop: its code. False when that is not in the file. */
@@ -348,13 +349,16 @@ int python_cache_eval_ranges(struct python_cache *cache, const struct elf_file *
 			     bool *cached, struct diag *diag)
 {
 	char name[CACHE_NAME_MAX + 1];
-	bool has_name = cache && entry_name(elf, ".eval", name);
-	bool found = has_name && look_up_ranges(cache, elf, name, interpreter, ret, count);
+	bool found = false;
 	int err = 0;
 
+	if (cache) {
+		entry_name(elf, interpreter, ".eval", name);
+		found = look_up_ranges(cache, elf, name, interpreter, ret, count);
+	}
 	if (!found)
 		err = python_eval_ranges(elf, interpreter, ret, count, diag);
-	if (!found && !err && has_name)
+	if (!found && !err && cache)
 		keep_ranges(cache, elf, name, interpreter, *ret, *count);
 	if (!err && cached)
 		*cached = found;
@@ -378,18 +382,22 @@ int python_cache_thread_layers(struct python_cache *cache, const struct elf_file
 {
 	struct python_thread_layer all[PYTHON_THREAD_LAYERS];
 	char name[CACHE_NAME_MAX + 1];
-	bool has_name = cache && entry_name(elf, ".threads", name);
-	uint64_t digest = has_name ? digest_of_getters(elf, interpreter) : 0;
+	bool found = false;
 	size_t number = 0;
-	bool found = has_name && look_up_layers(cache, name, digest, all, &number);
 	bytes_t bytes = {};
+	uint64_t digest = 0;
 	int err = 0;
 
+	if (cache) {
+		entry_name(elf, interpreter, ".threads", name);
+		digest = digest_of_getters(elf, interpreter);
+		found = look_up_layers(cache, name, digest, all, &number);
+	}
 	if (!found)
 		err = python_thread_layers(elf, interpreter, all, PYTHON_THREAD_LAYERS, &number);
 	if (err)
 		return err;
-	if (!found && has_name && !encode_layers(&bytes, digest, all, number))
+	if (!found && cache && !encode_layers(&bytes, digest, all, number))
 		cache_put(cache->cache, name, bytes.at, bytes.count);
 	vec_free(&bytes);
 	*count = number < room ? number : room;

@@ -6,8 +6,8 @@
  * An entry names the version of the analyser, a checksum of its sources, so a strata that analyses otherwise does not
  * believe it. A build id is only what a file says of itself: stripped twins share one, and so may a file that was
  * patched. So an entry also holds a digest of what it was derived from (segments, sections, the code that was looked
- * at), and is used only for a file that has the same. Recognition is not kept: it takes some hash-table lookups, no
- * more than checking that a kept answer belongs to this file would.
+ * at), and is used only for a file that has the same; the name of one without a build id is made of these. Recognition
+ * is not kept: it takes some hash-table lookups, no more than checking that a kept answer belongs to this file would.
  */
 #ifndef STRATA_PYTHON_CACHE_H
 #define STRATA_PYTHON_CACHE_H
@@ -26,7 +26,7 @@ struct cache *python_cache_entries(struct python_cache *cache);
 
 /*
  * As python_eval_ranges(), but looks in the cache first and leaves the answer there. `evidence` lives as long as the
- * cache. *cached (may be NULL) says whether it was there. Without a cache (NULL) or a build id it is just
+ * cache. *cached (may be NULL) says whether it was there. Without a cache (NULL) it is just
  * python_eval_ranges().
  */
 int python_cache_eval_ranges(struct python_cache *cache, const struct elf_file *elf,

@@ -59,7 +59,8 @@ static int ask(struct python_cache *cache, const struct file *file, uint16_t ver
 
 static void test_ranges(void)
 {
-	const struct file file = {0x90, ""}, patched = {0xc3, ""}, twin = {0x90, "main"}, no_id = {0x90, "", true};
+	const struct file file = {0x90, ""}, patched = {0xc3, ""}, twin = {0x90, "main"}, no_id = {0x90, "", true},
+			  no_id_patched = {0xc3, "", true};
 	struct python_cache *cache = python_cache_create(NULL);
 
 	is_int(ask(cache, &file, 0x30b), 0, "found");
@@ -69,7 +70,8 @@ static void test_ranges(void)
 	is_int(ask(cache, &twin, 0x30b), 0, "other sections under the same build id");
 	is_int(ask(cache, &twin, 0x30c), 0, "another version");
 	is_int(ask(cache, &no_id, 0x30b), 0, "no build id");
-	is_int(ask(cache, &no_id, 0x30b), 0, "is never cached");
+	is_int(ask(cache, &no_id, 0x30b), 1, "is cached as well");
+	is_int(ask(cache, &no_id_patched, 0x30b), 0, "but not for other code");
 	is_int(ask(NULL, &file, 0x30b), 0, "no cache at all");
 	python_cache_destroy(cache);
 	python_cache_destroy(NULL);
