@@ -8,11 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "base/foreign_parts.h"
 #include "base/vec.h"
@@ -23,6 +25,7 @@
  */
 #define DEADLINE_MS       2000
 #define DEADLINE_LEAST_MS 60
+#define COPY_MAX          (1ull << 30)
 #define STUCK_MAX         64 /* readers that are left hanging; beyond, nothing more is asked that needs one */
 
 /* A reader that was left, and what it hangs on. */
@@ -48,6 +51,7 @@ struct foreign_file {
 	unsigned int owners;
 	int path; /* O_PATH, or -1 */
 	int now;  /* reads what is in the page cache, or -1 */
+	int copy; /* in memory, of all that it has; -1: not made */
 	uint64_t serial, place;
 	bool unanswered;
 };
@@ -341,7 +345,7 @@ static struct foreign_file *new_file(struct foreign_files *files, int path, int 
 			close(now);
 		return NULL;
 	}
-	*file = (struct foreign_file){.files = files, .owners = 1, .path = path, .now = now};
+	*file = (struct foreign_file){.files = files, .owners = 1, .path = path, .now = now, .copy = -1};
 	return file;
 }
 
@@ -404,6 +408,20 @@ int foreign_open(struct foreign_files *files, const struct foreign_request *requ
 	return 0;
 }
 
+ssize_t foreign_glob(struct foreign_files *files, const char *pattern, char *ret, size_t size)
+{
+	struct foreign_question question = {.ask = FOREIGN_GLOB,
+					    .size = size < FOREIGN_PIECE ? (uint32_t)size : FOREIGN_PIECE};
+	struct iovec parts[2] = {{&question, sizeof(question)}};
+	struct foreign_answer answer;
+	int fds[2];
+
+	if (!files)
+		return foreign_glob_here(pattern, ret, size);
+	add_text(parts, 1, pattern);
+	return (ssize_t)ask_in_turn(files, foreign_folder(pattern), parts, 2, NULL, &answer, ret, question.size, fds);
+}
+
 struct foreign_file *foreign_share(struct foreign_file *file)
 {
 	file->owners++;
@@ -418,6 +436,8 @@ void foreign_close(struct foreign_file *file)
 		close(file->path);
 	if (file->now >= 0)
 		close(file->now);
+	if (file->copy >= 0)
+		close(file->copy);
 	free(file);
 }
 
@@ -498,12 +518,59 @@ struct foreign_files *foreign_files_of(const struct foreign_file *file)
 	return file->files;
 }
 
-int foreign_descriptor(const struct foreign_file *file)
+/* A copy in memory; -1 when it cannot be made. */
+static int copy(struct foreign_file *file)
+{
+	int fd = memfd_create("strata", MFD_CLOEXEC);
+	uint8_t *piece = malloc(FOREIGN_PIECE);
+	uint64_t offset = 0;
+	ssize_t got = -1;
+
+	while (fd >= 0 && piece && (got = foreign_read(file, piece, FOREIGN_PIECE, offset)) > 0) {
+		if (offset + (uint64_t)got > COPY_MAX || write(fd, piece, (size_t)got) != got) {
+			got = -1;
+			break;
+		}
+		offset += (uint64_t)got;
+	}
+	free(piece);
+	if (fd >= 0 && got < 0) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int foreign_descriptor(struct foreign_file *file)
 {
 	char own[64];
 
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", file->now < 0 ? file->path : file->now);
+	if (file->now < 0 && file->copy < 0 && !file->unanswered)
+		file->copy = copy(file);
+	if (file->now < 0 && file->copy < 0)
+		return -1;
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", file->now < 0 ? file->copy : file->now);
 	return open(own, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+bool foreign_path(const struct foreign_file *file, char *ret, size_t size)
+{
+	char own[64];
+	ssize_t length;
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", file->path < 0 ? file->now : file->path);
+	length = readlink(own, ret, size);
+	if (length <= 0 || (size_t)length >= size || *ret != '/')
+		return false;
+	ret[length] = '\0';
+	return true;
+}
+
+uint64_t foreign_folder(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return XXH3_64bits(path, slash ? (size_t)(slash - path) : 0) | 1ull << 63;
 }
 
 uint64_t foreign_namespace(int pid)

@@ -55,12 +55,21 @@ struct foreign_request {
 /* Places: a device as in /proc/PID/maps (below 2^63); the mount namespace of a process. */
 #define FOREIGN_DEVICE(device) ((device) & ~(1ull << 63))
 uint64_t foreign_namespace(int pid);
+/* The folder of a path: that one answers does not mean that another one does. */
+uint64_t foreign_folder(const char *path);
 
 /*
  * Opens the first path that is a regular file. 0, -ETIMEDOUT when the place does not answer, -EINVAL when there is only
  * something else than a regular file, or the errno of opening the last path.
  */
 int foreign_open(struct foreign_files *files, const struct foreign_request *request, struct foreign_file **ret);
+
+/*
+ * The files that match a pattern of glob(3), as texts one behind the other, each with its zero byte: how many bytes,
+ * -ETIMEDOUT, -E2BIG when they do not fit into `size` or FOREIGN_NAMES_MAX, or another negative errno.
+ */
+#define FOREIGN_NAMES_MAX (64u << 10)
+ssize_t foreign_glob(struct foreign_files *files, const char *pattern, char *ret, size_t size);
 
 /* A file that is open already, and trusted. Takes the descriptor over, in any case. NULL when memory is short. */
 struct foreign_file *foreign_wrap(int fd);
@@ -81,7 +90,13 @@ bool foreign_unanswered(const struct foreign_file *file);
 /* Whose it is, and in what place; NULL and 0 for trusted files. */
 struct foreign_files *foreign_files_of(const struct foreign_file *file);
 
-/* A new descriptor to read it from, without a bound, or -1: for libraries that know nothing else. */
-int foreign_descriptor(const struct foreign_file *file);
+/*
+ * A new descriptor to read it from without waiting for its file system, or -1: for libraries that know nothing else.
+ * Where the file system does not give what it has at once, it is that of a copy in memory, which is made once.
+ */
+int foreign_descriptor(struct foreign_file *file);
+
+/* Its path, links followed, as its mount namespace has it; no file system is asked. False when there is none. */
+bool foreign_path(const struct foreign_file *file, char *ret, size_t size);
 
 #endif

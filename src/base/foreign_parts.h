@@ -13,20 +13,23 @@
 #define FOREIGN_PIECE (64u << 10) /* bytes of one answer */
 #define FOREIGN_TEXT  ((FOREIGN_PATHS_MAX + 1) * (PATH_MAX + 64u))
 
-enum foreign_ask { FOREIGN_OPEN, FOREIGN_READ, FOREIGN_STAT, FOREIGN_FORGET };
+enum foreign_ask { FOREIGN_OPEN, FOREIGN_READ, FOREIGN_STAT, FOREIGN_GLOB, FOREIGN_FORGET };
 
-/* One datagram: the question, then of FOREIGN_OPEN the root and the paths, each ended by a zero byte. */
+/*
+ * One datagram: the question, then of FOREIGN_OPEN the root and the paths, of FOREIGN_GLOB the pattern, each ended by a
+ * zero byte.
+ */
 struct foreign_question {
 	uint32_t ask;    /* enum foreign_ask */
-	uint32_t size;   /* of FOREIGN_READ; how many paths of FOREIGN_OPEN */
+	uint32_t size;   /* of FOREIGN_READ, FOREIGN_GLOB; how many paths of FOREIGN_OPEN */
 	uint64_t serial; /* the file: a descriptor of it comes along, for when the reader has another one open */
 	uint64_t offset; /* of FOREIGN_READ */
 	uint64_t inode;  /* of FOREIGN_OPEN */
 };
 
 /*
- * The answer, then the bytes of FOREIGN_READ. With that of FOREIGN_OPEN come an O_PATH descriptor and, if the file can
- * be read without waiting, one for reading.
+ * The answer, then the bytes of FOREIGN_READ or the names of FOREIGN_GLOB. With that of FOREIGN_OPEN come an O_PATH
+ * descriptor and, if the file can be read without waiting, one for reading.
  */
 struct foreign_answer {
 	int64_t result; /* bytes, 0, or negative errno */
@@ -48,6 +51,9 @@ ssize_t foreign_receive(int socket, const struct iovec *parts, size_t count, int
 
 /* Opens as a request says: a descriptor for reading, or negative errno. `root` may be NULL. */
 int foreign_open_path(const char *root, const char *path, uint64_t inode, struct stat *ret);
+
+/* As foreign_glob(), without a bound. */
+ssize_t foreign_glob_here(const char *pattern, char *ret, size_t size);
 
 /* The nursery's life: tells its pid, then forks a reader for each socket that comes, and tells that. Does not return.
  */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <linux/openat2.h>
 #include <signal.h>
 #include <stdio.h>
@@ -93,6 +94,24 @@ int foreign_open_path(const char *root, const char *path, uint64_t inode, struct
 	return -errno;
 }
 
+ssize_t foreign_glob_here(const char *pattern, char *ret, size_t size)
+{
+	size_t i, used = 0, length;
+	ssize_t result = 0;
+	glob_t found;
+
+	if (glob(pattern, 0, NULL, &found))
+		return 0;
+	for (i = 0; i < found.gl_pathc && result >= 0; i++, used += length) {
+		length = strlen(found.gl_pathv[i]) + 1;
+		result = length > size - used ? -E2BIG : (ssize_t)(used + length);
+		if (result >= 0)
+			memcpy(ret + used, found.gl_pathv[i], length);
+	}
+	globfree(&found);
+	return result;
+}
+
 /* The file that was asked for last, which is asked for again most often. */
 struct reader {
 	int socket;
@@ -177,6 +196,7 @@ static int hold(struct reader *reader, uint64_t serial, int path)
 static void serve(struct reader *reader, const struct foreign_question *question, struct cursor *text, int path)
 {
 	struct foreign_answer told = {};
+	const char *pattern;
 	ssize_t got = 0;
 
 	switch (question->ask) {
@@ -191,6 +211,12 @@ static void serve(struct reader *reader, const struct foreign_question *question
 				    (off_t)question->offset);
 			told.result = got < 0 ? -errno : got;
 		}
+		break;
+	case FOREIGN_GLOB:
+		pattern = cursor_string(text);
+		got = foreign_glob_here(pattern ? pattern : "", (char *)reader->bytes,
+					question->size < FOREIGN_PIECE ? question->size : FOREIGN_PIECE);
+		told.result = got;
 		break;
 	case FOREIGN_STAT:
 		told.result = fstat(path, &told.status) ? -errno : 0;

@@ -78,7 +78,7 @@ static int list_argument(const struct listing *listing, const char *argument, st
 		is_script = false;
 	}
 	if (!is_script)
-		return lang_list(argument, &options, listing->verbose, stdout);
+		return lang_list(argument, &options, listing->verbose, stdout, stderr);
 	source = source_read(argument, &size, diag);
 	if (!source)
 		return -EIO;

@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cursor.h"
 #include "elf/elf_file.h"
@@ -26,9 +25,21 @@ static void take_entry(struct needed *needed, int64_t tag, uint64_t value)
 		needed->folders = text;
 }
 
+static bool is_there(const struct elf_file *elf, const char *path)
+{
+	const struct foreign_request request = {.paths = {path}, .place = foreign_folder(path)};
+	struct foreign_file *file;
+
+	if (foreign_open(foreign_files_of(elf->file), &request, &file))
+		return false;
+	foreign_close(file);
+	return true;
+}
+
 /* Tries the folders of a search path, separated by colons; those relative to `origin`, the program's folder, as well.
  */
-static bool find_in(const char *folders, const char *origin, const char *library, char *ret, size_t size)
+static bool find_in(const struct elf_file *elf, const char *folders, const char *origin, const char *library, char *ret,
+		    size_t size)
 {
 	static const char *const variables[] = {"$ORIGIN", "${ORIGIN}"};
 	const char *end, *base;
@@ -44,7 +55,7 @@ static bool find_in(const char *folders, const char *origin, const char *library
 			folders += strlen(variables[i]);
 		}
 		length = snprintf(ret, size, "%s%.*s/%s", base, (int)(end - folders), folders, library);
-		if (length > 0 && (size_t)length < size && !access(ret, R_OK))
+		if (length > 0 && (size_t)length < size && is_there(elf, ret))
 			return true;
 	}
 	return false;
@@ -58,7 +69,7 @@ bool elf_file_needed(const struct elf_file *elf, const char *prefix, const char 
 	const uint8_t *bytes;
 	struct cursor c;
 
-	if (!dynamic->needs || !p || !dynamic->strsz)
+	if (!elf->file || !dynamic->needs || !p || !dynamic->strsz)
 		return false;
 	needed.names = (const char *)elf_file_bytes_at(elf, dynamic->strtab, dynamic->strsz);
 	needed.size = dynamic->strsz;
@@ -75,7 +86,8 @@ bool elf_file_needed(const struct elf_file *elf, const char *prefix, const char 
 	}
 	if (!needed.library)
 		return false;
-	return find_in(needed.folders ? needed.folders : "", origin, needed.library, ret, size) ||
-	       find_in("/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib",
+	return find_in(elf, needed.folders ? needed.folders : "", origin, needed.library, ret, size) ||
+	       find_in(elf,
+		       "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib",
 		       origin, needed.library, ret, size);
 }

@@ -103,7 +103,7 @@ static void begin(struct compilation *compilation, const char *name, const char 
 	kernel_types_attach(&c->types);
 }
 
-int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out)
+int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out, FILE *errors)
 {
 	struct compilation compilation = {};
 	char *text = strdup(patterns), *rest = text, *pattern;
@@ -113,6 +113,7 @@ int lang_list(const char *patterns, const struct compile_options *options, bool 
 	while (text && (pattern = strsep(&rest, ",")))
 		count += list_pattern(&compilation.compiler, pattern, verbose, out);
 	count += print_places(&compilation.compiler, verbose, out);
+	report_print(&compilation.report, errors);
 	compilation_deinit(&compilation);
 	free(text);
 	return count;

@@ -12,9 +12,9 @@
 
 /*
  * Writes what patterns, divided by commas, mean: "tracepoint:syscalls:*"; a kernel type by its name ("struct file"),
- * with `verbose` its fields too. The number of places and types.
+ * with `verbose` its fields too. What could not be read is told on `errors`. The number of places and types.
  */
-int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out);
+int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out, FILE *errors);
 
 /* Writes the places that the probes of a script mean; complaints go to `errors`. Their number, or -EINVAL. */
 int lang_list_script(const char *name, const char *source, size_t size, const struct compile_options *options,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files of a FUSE server that stops answering, for good or for a while: nobody waits for it."""
 import os
+import shlex
 import subprocess
 import sys
 
@@ -96,12 +97,33 @@ def hangs_later(tap, where, server, target):
     tap.ok(stats["complete"] >= 0.99 * stats["samples"], "hangs later: what was read before is used")
 
 
+def verified(tap, where, server, target):
+    def go(_):
+        server.tell("answer")
+        e2e.let_use(target, 3)
+        server.tell("hang")
+        e2e.let_use(target, 2)
+
+    server.tell("answer")
+    stats, _ = sums_up(tap, where, e2e.record_while(go, *(outputs(where) + ("--verify", "-p", target))), "--verify, hangs later")
+    tap.ok(stats["verify"]["agree"] > 0 and not stats["verify"]["differ"], "--verify, hangs later: %s" % stats["verify"])
+    server.tell("hang")
+    sums_up(tap, where, e2e.record_used(target, 3, *(outputs(where) + ("--verify",))), "--verify, hung before")
+
+
 def others(tap, server, target):
     server.tell("hang")
     script = "profile:hz:99 /pid == %d/ { @[ustack] = count(); @n++; if (@n > 50) { exit(); } }" % target
     done = subprocess.run([e2e.STRATA, "trace", "-e", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, universal_newlines=True, timeout=e2e.PATIENCE_S)
     tap.ok(done.returncode == 0 and "@n: 51" in done.stdout, "trace", done.stderr)
+    path = dict(os.environ, PATH=server.mount + ":" + os.environ["PATH"])
+    for what, status in (("-e 'uprobe:%s:spin_in_file { exit(); }'" % server.program, 1),
+                         ("-e 'uprobe:spin:spin_in_file { exit(); }'", 1), ("-l 'uprobe:%s/sp*:*'" % server.mount, 1),
+                         ("-l -p %d 'uprobe:*:spin*'" % target, 1)):
+        done = subprocess.run([e2e.STRATA, "trace"] + shlex.split(what), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=path,
+                              stderr=subprocess.STDOUT, universal_newlines=True, timeout=e2e.PATIENCE_S)
+        tap.ok(done.returncode == status and "does not answer" in done.stdout, "trace " + what, done.stdout)
     for what, status in ((str(target), 0), (server.program, 1)):
         done = subprocess.run([e2e.STRATA, "inspect", what], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               universal_newlines=True, timeout=e2e.PATIENCE_S)
@@ -125,6 +147,7 @@ def main():
             hung_before(tap, where, server, target.pid)
             comes_back(tap, where, server, target.pid)
             hangs_later(tap, where, server, target.pid)
+            verified(tap, where, server, target.pid)
             others(tap, server, target.pid)
             tap.ok(e2e.until(lambda: not chaos.readers() - before), "nobody is left waiting")
         finally:

@@ -72,7 +72,9 @@ static void test_reading(struct foreign_files *files, const char *folder, const 
 {
 	struct foreign_request request = {.root = folder, .paths = {"file"}};
 	struct foreign_file *file, *other;
+	char path[64], real[64];
 	struct stat status;
+	uint8_t byte;
 	int fd;
 
 	is_int(open_in(files, folder, "none", 1, &file), -ENOENT, "%s: a file that is not there", words);
@@ -93,10 +95,28 @@ static void test_reading(struct foreign_files *files, const char *folder, const 
 	is_int(foreign_open(files, &request, &other), -ESTALE, "%s: another inode is another file", words);
 	fd = foreign_descriptor(file);
 	ok(fd >= 0 && lseek(fd, 0, SEEK_END) == SIZE, "%s: a descriptor", words);
+	ok(pread(fd, &byte, 1, 65600) == 1 && byte == (65600ull * 31 >> 3 & 0xff), "%s: that reads the same", words);
 	close(fd);
+	snprintf(path, sizeof(path), "%s/file", folder);
+	ok(foreign_path(file, real, sizeof(real)) && !strcmp(real, path), "%s: its path", words);
+	ok(!foreign_path(file, real, strlen(path)), "%s: which needs room", words);
 	foreign_close(foreign_share(file));
 	ok(reads(file, 0, 10, 10), "%s: of two owners one closed it", words);
 	foreign_close(file);
+}
+
+static void test_patterns(struct foreign_files *files, const char *folder, const char *words)
+{
+	char pattern[64], wanted[128], names[128];
+	ssize_t size;
+
+	snprintf(pattern, sizeof(pattern), "%s/f*", folder);
+	size = snprintf(wanted, sizeof(wanted), "%s/fifo%c%s/file", folder, 0, folder) + 1;
+	ok(foreign_glob(files, pattern, names, sizeof(names)) == size && !memcmp(names, wanted, (size_t)size),
+	   "%s: what matches a pattern", words);
+	is_int(foreign_glob(files, pattern, names, (size_t)size - 1), -E2BIG, "%s: which needs room", words);
+	snprintf(pattern, sizeof(pattern), "%s/g*", folder);
+	is_int(foreign_glob(files, pattern, names, sizeof(names)), 0, "%s: nothing matches", words);
 }
 
 /* The process of that name in our process group; 0 when there is none, -1 when there are several. */
@@ -185,10 +205,12 @@ int main(void)
 	fill(disk);
 	fill(memory);
 	test_reading(NULL, disk, "trusted");
+	test_patterns(NULL, disk, "trusted");
 	if (!ok(!foreign_files_create(0, &files, &diag), "readers"))
 		return tap_done();
 	test_reading(files, disk, "on disk");
 	test_reading(files, memory, "in memory");
+	test_patterns(files, disk, "on disk");
 	test_hanging(files);
 	ok(foreign_files_cpu_s(files) > 0, "it took CPU time");
 	foreign_files_destroy(files);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Places in memory by their names, and what is written there. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "elf/elf_file.h"
 #include "lang/builtin/builtin.h"
+#include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
 
 #define REGISTER_IP 128 /* in struct pt_regs, asm/ptrace.h of x86 */
@@ -52,22 +51,21 @@ static const struct attach *attach_of(const struct compiler *c)
 }
 
 /* Finds the symbol in the file that is probed; *probed is where the probe is, and *size the symbol's. */
-static bool find_user_symbol(const struct compiler *c, const char *name, uint64_t *address, uint64_t *probed,
-			     uint64_t *size)
+static bool find_user_symbol(struct compiler *c, const char *name, uint64_t *address, uint64_t *probed, uint64_t *size)
 {
 	const struct attach *attach = attach_of(c);
-	int fd = open(attach->path, O_RDONLY | O_CLOEXEC);
+	struct foreign_file *file;
 	struct elf_file *elf;
 	bool found = false;
 
-	if (fd < 0)
+	if (binary_open(c, attach->path, &file))
 		return false;
-	if (!elf_file_open(fd, attach->path, &elf, NULL)) {
+	if (!elf_file_open_foreign(file, attach->path, &elf, NULL)) {
 		found = elf_file_find_symbol(elf, name, address, size) &&
 			elf_file_vaddr_of_offset(elf, attach->address, probed);
 		elf_file_close(elf);
 	}
-	close(fd);
+	foreign_close(file);
 	return found;
 }
 

@@ -7,6 +7,7 @@
 #include <regex.h>
 #include <string.h>
 
+#include "base/foreign.h"
 #include "lang/check/kernel_functions.h"
 #include "lang/front/bpftrace/lexer.h"
 #include "lang/provider/provider.h"
@@ -78,6 +79,14 @@ void compiler_deinit(struct compiler *compiler)
 	vec_free(&compiler->parameters);
 	vec_free(&compiler->scope);
 	kernel_functions_destroy(compiler->kernel_functions);
+	foreign_files_destroy(compiler->files);
+}
+
+struct foreign_files *compiler_files(struct compiler *compiler)
+{
+	if (!compiler->files && foreign_files_create(0, &compiler->files, NULL))
+		return NULL;
+	return compiler->files;
 }
 
 /* By the name in lower case, with or without bpftrace_ before it. */

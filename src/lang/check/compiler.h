@@ -167,11 +167,15 @@ struct compiler {
 	uint32_t bpf_maps;
 	uint32_t stack_parts; /* enum stack_part: what the script's stacks have, all together; 0: it has none */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
+	struct foreign_files *files;               /* NULL: no file was read yet */
 };
 
 void compiler_init(struct compiler *compiler, struct arena *arena, struct report *report,
 		   const struct compile_options *options);
 void compiler_deinit(struct compiler *compiler);
+
+/* What reads the files that attach points name: whose file system may not answer. NULL: then they are trusted. */
+struct foreign_files *compiler_files(struct compiler *compiler);
 
 /* Reads the script's settings and map declarations. */
 void compiler_settings(struct compiler *compiler);

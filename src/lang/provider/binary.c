@@ -3,8 +3,7 @@
 #include "lang/provider/provider.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <glob.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,93 +17,129 @@ struct search {
 	unsigned int count;
 };
 
+static void tell_unanswered(struct compiler *c, const char *path)
+{
+	report_warning(c->report, "probe.answer", (struct span){}, "%s: its file system does not answer", path);
+}
+
+int binary_open(struct compiler *c, const char *path, struct foreign_file **ret)
+{
+	const struct foreign_request request = {.paths = {path}, .place = foreign_folder(path)};
+	int err = foreign_open(compiler_files(c), &request, ret);
+
+	if (err == -ETIMEDOUT)
+		tell_unanswered(c, path);
+	return err;
+}
+
+/* Takes the file over. False when it is no ELF file. */
+static bool take_file(struct search *search, const char *path, struct foreign_file *file)
+{
+	struct elf_file *elf;
+	bool taken = !elf_file_open_foreign(file, path, &elf, NULL);
+
+	if (taken) {
+		search->each(search->context, arena_strdup(search->c->arena, path, strlen(path)), elf);
+		search->count++;
+		elf_file_close(elf);
+	}
+	if (foreign_unanswered(file))
+		tell_unanswered(search->c, path);
+	foreign_close(file);
+	return taken;
+}
+
 static bool try_file(struct search *search, const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct elf_file *elf;
+	struct foreign_file *file;
 
-	if (fd < 0)
-		return false;
-	if (elf_file_open(fd, path, &elf, NULL)) {
-		close(fd);
-		return false;
-	}
-	search->each(search->context, arena_strdup(search->c->arena, path, strlen(path)), elf);
-	search->count++;
-	elf_file_close(elf);
-	close(fd);
-	return true;
+	return !binary_open(search->c, path, &file) && take_file(search, path, file);
 }
 
-static void try_pattern(struct search *search, const char *pattern)
+/* The same, by the name that it has when links are followed. */
+static void try_real_file(struct search *search, const char *path)
 {
-	glob_t found;
-	size_t i;
+	struct foreign_file *file;
+	char real[PATH_MAX];
 
-	if (glob(pattern, 0, NULL, &found))
-		return;
-	for (i = 0; i < found.gl_pathc; i++)
-		try_file(search, found.gl_pathv[i]);
-	globfree(&found);
+	if (!binary_open(search->c, path, &file))
+		take_file(search, foreign_path(file, real, sizeof(real)) ? real : path, file);
 }
 
-/* The first file that a shell would execute under this name. */
-static bool find_in_path(const char *name, char *ret, size_t size)
+/* The files that match a pattern; `once`: the first one that is an ELF file. */
+static void try_pattern(struct search *search, const char *pattern, bool once)
+{
+	char *names = malloc(FOREIGN_NAMES_MAX), *at;
+	ssize_t size = names ? foreign_glob(compiler_files(search->c), pattern, names, FOREIGN_NAMES_MAX) : -ENOMEM;
+
+	if (size == -ETIMEDOUT)
+		tell_unanswered(search->c, pattern);
+	else if (size == -E2BIG)
+		report_warning(search->c->report, "probe.files", (struct span){}, "%s: too many files match", pattern);
+	for (at = names; size > 0 && at < names + size && !(once && search->count); at += strlen(at) + 1)
+		try_file(search, at);
+	free(names);
+}
+
+/* The first file that a shell would execute under this name; NULL: there is none. */
+static struct foreign_file *find_in_path(struct compiler *c, const char *name, char *ret, size_t size)
 {
 	const char *list = getenv("PATH"), *end;
-	struct stat stat_;
+	struct foreign_file *file;
+	struct stat status;
 
 	for (list = list ? list : "/usr/local/bin:/usr/bin:/bin"; *list; list = *end ? end + 1 : end) {
 		end = strchrnul(list, ':');
-		if (snprintf(ret, size, "%.*s/%s", (int)(end - list), list, name) < (int)size && !access(ret, X_OK) &&
-		    !stat(ret, &stat_) && S_ISREG(stat_.st_mode))
-			return true;
+		if (snprintf(ret, size, "%.*s/%s", (int)(end - list), list, name) >= (int)size ||
+		    binary_open(c, ret, &file))
+			continue;
+		if (!foreign_stat(file, &status) && (status.st_mode & 0111))
+			return file;
+		foreign_close(file);
 	}
-	return false;
+	return NULL;
 }
 
-static bool is_script(const char *path)
+static bool is_script(struct foreign_file *file)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char bytes[2];
-	bool is = fd >= 0 && read(fd, bytes, 2) == 2 && !memcmp(bytes, "#!", 2);
 
-	if (fd >= 0)
-		close(fd);
-	return is;
+	return foreign_read(file, bytes, 2, 0) == 2 && !memcmp(bytes, "#!", 2);
 }
 
 const char *binary_script(struct compiler *c, const char *name)
 {
+	struct foreign_file *file;
 	char path[PATH_MAX];
+	bool is = false;
 
-	if (strchr(name, '/') || !find_in_path(name, path, sizeof(path)) || !is_script(path))
-		return NULL;
-	return arena_strdup(c->arena, path, strlen(path));
+	file = strchr(name, '/') ? NULL : find_in_path(c, name, path, sizeof(path));
+	if (file)
+		is = is_script(file);
+	foreign_close(file);
+	return is ? arena_strdup(c->arena, path, strlen(path)) : NULL;
 }
 
 /* The library that has the code of a program `name`. */
 static void try_own_library(struct search *search, const char *name, const char *program)
 {
-	char real[PATH_MAX], prefix[NAME_MAX + 4], library[PATH_MAX], *slash;
-	int fd = open(program, O_RDONLY | O_CLOEXEC);
+	char real[PATH_MAX], prefix[NAME_MAX + 4], library[PATH_MAX], *slash = NULL;
+	struct foreign_file *file;
 	struct elf_file *elf;
-	bool found;
+	bool found = false;
 
-	if (fd < 0 || elf_file_open(fd, program, &elf, NULL)) {
-		if (fd >= 0)
-			close(fd);
+	if (binary_open(search->c, program, &file))
 		return;
-	}
-	slash = realpath(program, real) ? strrchr(real, '/') : NULL;
-	if (slash)
+	if (foreign_path(file, real, sizeof(real)) && (slash = strrchr(real, '/')))
 		*slash = '\0';
 	snprintf(prefix, sizeof(prefix), "lib%s", name);
-	found = elf_file_needed(elf, prefix, slash ? real : "", library, sizeof(library));
-	elf_file_close(elf);
-	close(fd);
+	if (!elf_file_open_foreign(file, program, &elf, NULL)) {
+		found = elf_file_needed(elf, prefix, slash ? real : "", library, sizeof(library));
+		elf_file_close(elf);
+	}
+	foreign_close(file);
 	if (found)
-		try_file(search, realpath(library, real) ? real : library);
+		try_real_file(search, library);
 }
 
 /* A program by its name. False: there is none. */
@@ -113,11 +148,13 @@ static bool try_program(struct search *search, const char *name)
 	const struct compile_options *options = search->c->options;
 	char path[PATH_MAX];
 	const char *program = path;
+	struct foreign_file *file = find_in_path(search->c, name, path, sizeof(path));
 
-	if (!find_in_path(name, path, sizeof(path)))
+	if (!file)
 		return false;
-	if (is_script(path))
+	if (is_script(file))
 		program = options->program ? options->program(options->program_context, name) : NULL;
+	foreign_close(file);
 	if (program && try_file(search, program))
 		try_own_library(search, name, program);
 	return true;
@@ -128,24 +165,20 @@ static void try_libraries(struct search *search, const char *name)
 	static const char *const folders[] = {"/lib/x86_64-linux-gnu",
 					      "/usr/lib/x86_64-linux-gnu",
 					      "/lib64",
+					      "/lib64",
 					      "/usr/lib64",
 					      "/usr/local/lib",
 					      "/usr/lib",
 					      "/lib"};
 	char pattern[PATH_MAX];
-	glob_t found;
 	size_t i;
 
 	for (i = 0; i < sizeof(folders) / sizeof(folders[0]) && !search->count; i++) {
 		const char *dot = strstr(name, ".so") ? "" : ".so*";
 
-		if (snprintf(pattern, sizeof(pattern), "%s/%s%s", folders[i], name, dot) >= (int)sizeof(pattern) ||
-		    glob(pattern, 0, NULL, &found))
-			continue;
 		/* libc.so is a script for the linker where development files are installed; one library is meant. */
-		for (size_t j = 0; j < found.gl_pathc && !search->count; j++)
-			try_file(search, found.gl_pathv[j]);
-		globfree(&found);
+		if (snprintf(pattern, sizeof(pattern), "%s/%s%s", folders[i], name, dot) < (int)sizeof(pattern))
+			try_pattern(search, pattern, true);
 	}
 }
 
@@ -196,23 +229,23 @@ unsigned int binary_each(struct compiler *c, const char *name,
 			 void (*each)(void *context, const char *path, const struct elf_file *elf), void *context)
 {
 	struct search search = {c, each, context, 0};
+	const char *root = *name == '/' ? root_of(c) : "";
 
 	if (!*name || !strcmp(name, "*")) {
 		if (c->options->pid > 0 && !c->options->command_path)
 			try_mapped(&search, name);
 		return search.count;
 	}
-	if (*name == '/')
-		name = arena_printf(c->arena, "%s%s", root_of(c), name);
+	name = root ? arena_printf(c->arena, "%s%s", root, name) : NULL;
 	if (!name)
 		return 0;
 	if (strchr(name, '/')) {
-		char real[PATH_MAX];
-
 		if (strpbrk(name, "*?["))
-			try_pattern(&search, name);
+			try_pattern(&search, name, false);
+		else if (*root) /* links are those of another root */
+			try_file(&search, name);
 		else
-			try_file(&search, realpath(name, real) ? real : name);
+			try_real_file(&search, name);
 		return search.count;
 	}
 	if (!try_program(&search, name))

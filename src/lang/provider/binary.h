@@ -21,6 +21,9 @@ unsigned int binary_each(struct compiler *c, const char *name,
  */
 const char *binary_script(struct compiler *c, const char *name);
 
+/* Opens a file that an attach point names. 0 or a negative errno; -ETIMEDOUT, and a warning, if it does not answer. */
+int binary_open(struct compiler *c, const char *path, struct foreign_file **ret);
+
 /* Is there code at this address? */
 bool binary_is_code(const struct elf_file *elf, uint64_t vaddr);
 

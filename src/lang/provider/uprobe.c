@@ -225,14 +225,17 @@ static void expand_uprobe(struct compiler *c, const struct provider *self, const
 {
 	struct uprobe_search search;
 	size_t before = c->attaches.count;
+	struct foreign_file *file;
 	uint64_t address;
 
 	if (!split(c, self, point, &search))
 		return;
 	binary_each(c, search.name, search_binary, &search);
-	if (!search.has_binary && c->options->unsafe && !access(search.name, R_OK) &&
-	    lexer_number(search.pattern, strlen(search.pattern), &address))
+	if (!search.has_binary && c->options->unsafe &&
+	    lexer_number(search.pattern, strlen(search.pattern), &address) && !binary_open(c, search.name, &file)) {
 		add_address(&search, search.name, NULL, address);
+		foreign_close(file);
+	}
 	if (c->attaches.count == before && !search.refused)
 		missing(c, self, point, search.has_binary, search.name);
 }
