@@ -176,20 +176,25 @@ static const struct type *check_strncmp(struct compiler *c, struct node *call)
 	return &type_uint64;
 }
 
-/* 0 when the first `count` characters are equal, as in C, else 1. */
-static void gen_strncmp(struct gen *g, const struct node *call)
+/* Calls a function of the runtime with two strings, each with its room, and the third argument, a number. */
+static void call_with_both(struct gen *g, const struct node *call, const char *function)
 {
-	uint32_t mark = g->used, a, b;
+	uint32_t mark = g->used, a = gen_place(g, call->kids[0]), b = gen_place(g, call->kids[1]);
 
-	a = gen_place(g, call->kids[0]);
-	b = gen_place(g, call->kids[1]);
 	gen_frame_address(g, R1, a);
 	code_imm(g->code, R2, call->kids[0]->type->size);
 	gen_frame_address(g, R3, b);
 	code_imm(g->code, R4, call->kids[1]->type->size);
-	code_imm(g->code, R5, (int64_t)call->kids[2]->value);
-	code_call_runtime(g->code, "rt_strncmp");
+	if (call->kid_count > 2)
+		code_imm(g->code, R5, (int64_t)call->kids[2]->value);
+	code_call_runtime(g->code, function);
 	g->used = mark;
+}
+
+/* 0 when the first `count` characters are equal, as in C, else 1. */
+static void gen_strncmp(struct gen *g, const struct node *call)
+{
+	call_with_both(g, call, "rt_strncmp");
 }
 
 static const struct type *check_strlen(struct compiler *c, struct node *call)
@@ -233,16 +238,7 @@ static const struct type *check_strcontains(struct compiler *c, struct node *cal
 
 static void gen_strstr(struct gen *g, const struct node *call)
 {
-	uint32_t mark = g->used, a, b;
-
-	a = gen_place(g, call->kids[0]);
-	b = gen_place(g, call->kids[1]);
-	gen_frame_address(g, R1, a);
-	code_imm(g->code, R2, call->kids[0]->type->size);
-	gen_frame_address(g, R3, b);
-	code_imm(g->code, R4, call->kids[1]->type->size);
-	code_call_runtime(g->code, "rt_strstr");
-	g->used = mark;
+	call_with_both(g, call, "rt_strstr");
 	if (strcmp(call->text, "strstr")) {
 		label no = code_label(g->code), end = code_label(g->code);
 

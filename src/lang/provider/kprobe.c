@@ -16,8 +16,6 @@
 #include "lang/front/bpftrace/lexer.h"
 #include "lang/provider/provider.h"
 
-#define PMU_PATH "/sys/bus/event_source/devices/kprobe/type"
-
 /* [MODULE:]FUNCTION[+OFFSET] */
 struct kprobe_search {
 	struct compiler *c;
@@ -29,7 +27,9 @@ struct kprobe_search {
 
 static bool kernel_has_kprobes(void)
 {
-	return !access(PMU_PATH, R_OK);
+	uint32_t type;
+
+	return !provider_pmu("kprobe", &type);
 }
 
 /* The second is compiled with CONFIG_FPROBE only; without it the kernel refuses such links. */
@@ -76,11 +76,10 @@ static void each_function(struct kprobe_search *search, const struct kernel_func
 		search->c->attaches.at[j].is_multi = has_multi;
 }
 
-static void split(struct compiler *c, const struct provider *self, const struct attach_text *point,
+static bool split(struct compiler *c, const struct provider *self, const struct attach_text *point,
 		  struct kprobe_search *ret)
 {
 	const char *text = point->part_count > 1 ? point->parts[point->part_count - 1] : "*";
-	const char *plus = strrchr(text, '+');
 
 	*ret = (struct kprobe_search){.c = c,
 				      .self = self,
@@ -90,10 +89,7 @@ static void split(struct compiler *c, const struct provider *self, const struct 
 				      .has_module = point->part_count > 2};
 	if (ret->has_module)
 		ret->module = point->parts[1];
-	if (plus && plus > text && lexer_number(plus + 1, strlen(plus + 1), &ret->offset)) {
-		ret->function = arena_strdup(c->arena, text, (size_t)(plus - text));
-		ret->function = ret->function ? ret->function : "";
-	}
+	return provider_offset(c, self, point, &ret->function, &ret->offset);
 }
 
 static void add_address(struct compiler *c, const struct provider *self, const struct attach_text *point,
@@ -128,12 +124,8 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 		add_address(c, self, point, address);
 		return;
 	}
-	split(c, self, point, &search);
-	if (search.offset && self->is_return) {
-		report_error(c->report, "probe.offset", point->span,
-			     "kretprobes can not be attached to a function offset");
+	if (!split(c, self, point, &search))
 		return;
-	}
 	functions = provider_kernel_functions(c, point->span);
 	if (!functions)
 		return;
@@ -148,9 +140,8 @@ static void list_kprobe(struct compiler *c, const struct provider *self, const s
 		kernel_has_kprobes() ? provider_kernel_functions(c, point->span) : NULL;
 	struct kprobe_search search;
 
-	if (!functions || point->part_count > 3)
+	if (!functions || point->part_count > 3 || !split(c, self, point, &search))
 		return;
-	split(c, self, point, &search);
 	search.is_wild = true;
 	each_function(&search, functions);
 }
@@ -188,12 +179,9 @@ static int attach_multi(int program, const struct attach *attaches, uint32_t cou
 static int attach_singly(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
 			 struct attachment *ret, struct diag *diag)
 {
-	FILE *file = fopen(PMU_PATH, "re");
 	uint32_t type, i;
-	int err = file && fscanf(file, "%u", &type) == 1 ? 0 : -ENOENT;
+	int err = provider_pmu("kprobe", &type);
 
-	if (file)
-		fclose(file);
 	for (i = 0; i < count && !err; i++) {
 		/* config bit 0: a return probe; no name, so the address counts (kernel/events/core.c). */
 		const struct perf_event_attr attr = {

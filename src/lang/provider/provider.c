@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lang/check/kernel_functions.h"
+#include "lang/front/bpftrace/lexer.h"
 
 static const struct provider *const providers[] = {
 	&provider_self,      &provider_bench,      &provider_begin,         &provider_end,        &provider_interval,
@@ -65,6 +66,22 @@ bool provider_parts(struct compiler *c, const struct provider *self, const struc
 	report_error(c->report, "probe.parts", point->span, "%s probe type requires %u to %u arguments, found %u",
 		     self->name, least, most, point->part_count - 1);
 	report_hint(c->report, "usage: %s", self->usage);
+	return false;
+}
+
+bool provider_offset(struct compiler *c, const struct provider *self, const struct attach_text *point,
+		     const char **pattern, uint64_t *ret)
+{
+	const char *plus = strrchr(*pattern, '+'), *name;
+
+	if (!plus || plus == *pattern || !lexer_number(plus + 1, strlen(plus + 1), ret))
+		return true;
+	name = arena_strdup(c->arena, *pattern, (size_t)(plus - *pattern));
+	*pattern = name ? name : "";
+	if (!self->is_return || !*ret)
+		return true;
+	report_error(c->report, "probe.offset", point->span, "%ss can not be attached to a function offset",
+		     self->name);
 	return false;
 }
 
@@ -160,6 +177,20 @@ int provider_attach_perf(int program, const struct perf_event_attr *attr, int pi
 			err = 0; /* an offline CPU */
 	}
 	return err ? diag_fail(diag, -err, "attach.perf", "the event cannot be opened: %s", strerror(-err)) : 0;
+}
+
+int provider_pmu(const char *name, uint32_t *ret)
+{
+	char path[128];
+	FILE *file;
+	int found;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	file = fopen(path, "re");
+	found = file ? fscanf(file, "%u", ret) : 0;
+	if (file)
+		fclose(file);
+	return found == 1 ? 0 : -ENOENT;
 }
 
 const char *provider_tracefs(void)

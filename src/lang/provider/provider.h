@@ -90,6 +90,10 @@ void provider_add(struct compiler *c, struct attach attach);
 bool provider_parts(struct compiler *c, const struct provider *self, const struct attach_text *point, uint32_t least,
 		    uint32_t most);
 
+/* Takes "+OFFSET" off a function's pattern. False, with a complaint, where a return probe has one. */
+bool provider_offset(struct compiler *c, const struct provider *self, const struct attach_text *point,
+		     const char **pattern, uint64_t *ret);
+
 /* No place was found: complains, warns or is silent, as missing_probes says. */
 void provider_missing(struct compiler *c, const struct provider *self, const struct attach_text *point);
 
@@ -102,6 +106,9 @@ bool provider_is_dangerous(const char *function);
 struct perf_event_attr;
 int provider_attach_perf(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
 			 struct attachment *ret, struct diag *diag);
+
+/* The number of a perf PMU by its name ("uprobe"), for struct perf_event_attr. 0, or a negative errno. */
+int provider_pmu(const char *name, uint32_t *ret);
 
 /* The tracing file system, or NULL when there is none. */
 const char *provider_tracefs(void);

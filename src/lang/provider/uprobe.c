@@ -185,9 +185,6 @@ static void missing(struct compiler *c, const struct provider *self, const struc
 static bool split(struct compiler *c, const struct provider *self, const struct attach_text *point,
 		  struct uprobe_search *ret)
 {
-	const char *plus;
-	char *name;
-
 	*ret = (struct uprobe_search){.c = c, .self = self, .point = point};
 	if (point->part_count == 2 && c->options->command_path) {
 		ret->name = c->options->command_path;
@@ -208,17 +205,7 @@ static bool split(struct compiler *c, const struct provider *self, const struct 
 			return provider_parts(c, self, point, 2, 2);
 		}
 	}
-	plus = strrchr(ret->pattern, '+');
-	if (plus && plus > ret->pattern && lexer_number(plus + 1, strlen(plus + 1), &ret->offset)) {
-		name = arena_strdup(c->arena, ret->pattern, (size_t)(plus - ret->pattern));
-		ret->pattern = name ? name : "";
-		if (self->is_return && ret->offset) {
-			report_error(c->report, "probe.offset", point->span,
-				     "uretprobes can not be attached to a function offset");
-			return false;
-		}
-	}
-	return ret->pattern != NULL;
+	return ret->pattern && provider_offset(c, self, point, &ret->pattern, &ret->offset);
 }
 
 static void expand_uprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
@@ -286,22 +273,11 @@ static int attach_multi(int program, const struct attach *attaches, uint32_t cou
 	return fd;
 }
 
-/* The number of the uprobe PMU, and the bit of its return flag. */
-static int uprobe_pmu(uint32_t *type)
-{
-	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
-	int found = file ? fscanf(file, "%u", type) : 0;
-
-	if (file)
-		fclose(file);
-	return found == 1 ? 0 : -ENOENT;
-}
-
 static int attach_singly(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
 			 int pid, struct attachment *ret, struct diag *diag)
 {
 	uint32_t type, i;
-	int err = uprobe_pmu(&type);
+	int err = provider_pmu("uprobe", &type);
 
 	for (i = 0; i < count && !err; i++) {
 		/* config bit 0: a return probe; bits 32 and up: the semaphore's offset (kernel/events/core.c). */
