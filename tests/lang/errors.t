@@ -65,6 +65,7 @@ CASES = {
     "type.mismatch records": ("begin { $a = (x=1, y=2); $a = (x=1, z=2); }", r"type '\(x=int8,z=int8\)'", "(x=1, z=2)"),
     "parse.include": ("#include <nowhere/x.h>\nbegin { }", r"'nowhere/x.h' file not found", "#include <nowhere/x.h>"),
     "probe.none self": ("self:signal:SIGHUP { }", r"No matches for self signal:SIGHUP", "self:signal:SIGHUP"),
+    "str.probes": ("uprobe:libc:* { print(str(probe)); }", r"more than 500 probes", "str(probe)"),
     "type.range later": ("begin { let $a: uint8 = 1; $a = 300; }", r"does not fit uint8", "300"),
     "type.endless": ("begin { " + "".join(f"@m{i} = @m{i + 1}; " for i in range(150)) + "@m150 = 1; }", r"types do not settle", None),
     "type.range": ("begin { let $a: uint8 = 300; }", r"does not fit uint8", "300"),

@@ -68,6 +68,9 @@ CASES = [
      "macro bits(t) { (t*)-1 > (t*)0 } begin { print(again(typeof(uint16))); print(bits(uint32)); }", "(4, 8, 1, 2)\ntrue\n"),
     ("system calls by name", "#include <linux/none.h>\n#include <stdio.h>\nbegin { print((__NR_read, syscall_name(__NR_openat))); print(syscall_name(99999)); }",
      "(0, openat)\n[unknown 99999]\n"),
+    ("probe as a string", 'begin { @p = probe; print((strcontains(probe, "egi"), strlen(probe), str(probe) == "begin", str(probe), probe == @p, probe != probe())); } '
+     'interval:ms:1 { print((strcontains(@p, "gin"), strcontains(probe, "ms:1"), str(@p))); @n[str(probe)] = 1; exit(); }',
+     "(true, 5, true, begin, true, false)\n(true, true, begin)\n\n\n@n[interval:ms:1]: 1\n@p: begin\n"),
     ("assert that holds", 'begin { assert(1 < 2, "one"); print(3); }', "3\n"),
     ("block values", "begin { let $a = { let $b = 4; $b * 2 }; print($a); }", "8\n"),
     ("macros", "macro twice(x) { x + x } macro bump($v, @m) { $v += 1; @m += 2; } "

@@ -40,6 +40,46 @@ static void skip_characters(struct compiler *c, struct node *node)
 	node->kid_count = 0;
 }
 
+#define NAMES_MAX 500 /* of probes, each of which is code */
+
+/* The name of a probe: the value is the number of one of all places. */
+static const struct type *check_probe_name(struct compiler *c, const struct node *call)
+{
+	size_t longest = 0, i;
+
+	for (i = 0; i < c->attaches.count; i++)
+		if (strlen(c->attaches.at[i].name) > longest)
+			longest = strlen(c->attaches.at[i].name);
+	if (c->attaches.count > NAMES_MAX) {
+		report_error(c->report, "str.probes", call->span,
+			     "the script has more than %d probes, too many to look at "
+			     "their names",
+			     NAMES_MAX);
+		report_hint(c->report, "compare probe with == instead");
+	}
+	return type_string(c->arena, (uint32_t)longest + 1);
+}
+
+static void place_probe_name(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t mark = g->used, number = gen_place(g, call->kids[0]);
+	label end = code_label(g->code);
+	size_t i;
+
+	gen_zero(g, offset, call->type->size);
+	for (i = 0; i < g->c->attaches.count; i++) {
+		label next = code_label(g->code);
+
+		gen_frame_load(g, 8, R0, number);
+		code_jump_if(g->code, BPF_JNE, R0, (int32_t)i, next);
+		gen_text(g, g->c->attaches.at[i].name, offset, call->type->size);
+		code_jump(g->code, end);
+		code_bind(g->code, next);
+	}
+	code_bind(g->code, end);
+	g->used = mark;
+}
+
 static const struct type *check_str(struct compiler *c, struct node *call)
 {
 	const struct type *type;
@@ -51,6 +91,8 @@ static const struct type *check_str(struct compiler *c, struct node *call)
 		check_value(c, call->kids[1]);
 		check_number(c, call->kids[1]);
 	}
+	if (type->kind == TYPE_PROBE && call->kid_count == 1)
+		return check_probe_name(c, call);
 	if (type->kind == TYPE_STRING) {
 		most = limit_of(c, call, 1, type->size);
 		return type_string(c->arena, most < type->size ? most : type->size);
@@ -82,6 +124,11 @@ static void place_str(struct gen *g, const struct node *call, uint32_t offset)
 	const struct node *from = call->kids[0];
 	int64_t value;
 
+	if (from->type->kind == TYPE_PROBE) {
+		place_probe_name(g, call, offset);
+		g->used = mark;
+		return;
+	}
 	if (call->kid_count > 1 && !check_constant(call->kids[1], &value)) {
 		gen_scalar(g, call->kids[1]);
 		gen_frame_store(g, 8, limit, R0);
@@ -157,6 +204,18 @@ static bool check_text(struct compiler *c, struct node *node, const char *functi
 {
 	const struct type *type = check_value(c, node);
 
+	if (type->kind == TYPE_PROBE) {
+		/* It is a number here: str(probe). */
+		struct node *inner = node_copy(c->arena, node);
+
+		*node = *node_create(c->arena, NODE_CALL, node->span, 1);
+		if (c->arena->failed)
+			return false;
+		node->text = "str";
+		node->expanded = inner->expanded;
+		node->kids[0] = inner;
+		type = check_value(c, node);
+	}
 	if (type->kind == TYPE_STRING || (type->kind == TYPE_NONE && !c->final))
 		return true;
 	report_error(c->report, "type.string", node->span, "%s() expects a string, and this is of type '%s'", function,

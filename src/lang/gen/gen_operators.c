@@ -249,7 +249,7 @@ void gen_binary(struct gen *g, const struct node *node)
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
 
 	if (node->op >= OP_EQUAL && node->op <= OP_GREATER_EQUAL) {
-		if (a->kind == TYPE_PROBE || b->kind == TYPE_PROBE)
+		if ((a->kind == TYPE_PROBE) != (b->kind == TYPE_PROBE))
 			compare_probe(g, node);
 		else if (type_is_scalar(a))
 			compare_numbers(g, node);
