@@ -17,7 +17,7 @@ COUNT = 200
 MASK = (1 << 64) - 1
 
 
-# --- types: ("int", bytes, is_signed, is_flexible), ("bool",), ("str",), ("tuple", (types))
+# --- types: ("int", bytes, is_signed, is_flexible), ("bool",), ("str",), ("tuple", (types)), ("record", ((name, type), ...))
 
 BOOL, STR, INT64, UINT64 = ("bool",), ("str",), ("int", 8, True, False), ("int", 8, False, False)
 INTEGERS = {f"{'' if signed else 'u'}int{8 * size}": ("int", size, signed, False) for size in (1, 2, 4, 8) for signed in (True, False)}
@@ -36,6 +36,8 @@ def join(a, b):
         return a
     if a[0] == "tuple":
         return ("tuple", tuple(join(x, y) for x, y in zip(a[1], b[1])))
+    if a[0] == "record":
+        return ("record", tuple((name, join(x, dict(b[1])[name])) for name, x in a[1]))
     if a[0] != "int" or b[0] != "int":
         return a if a[0] == "int" else b
     size = max(a[1], b[1])
@@ -53,7 +55,7 @@ def arithmetic(op, a, b):
     return INT64 if op == "-" or is_signed else UINT64
 
 
-# --- values: integers as patterns of 64 bits
+# --- values: integers as patterns of 64 bits, records as pairs of name and value, sorted by name
 
 def signed(pattern):
     return pattern - (1 << 64) if pattern >> 63 else pattern
@@ -63,6 +65,8 @@ def fit(value, kind):
     """A value as a variable of this type keeps it."""
     if kind[0] == "tuple":
         return tuple(fit(x, y) for x, y in zip(value, kind[1]))
+    if kind[0] == "record":
+        return tuple((name, fit(x, dict(kind[1])[name])) for name, x in value)
     if kind[0] != "int":
         return value
     bits = 8 * kind[1]
@@ -73,6 +77,8 @@ def fit(value, kind):
 def show(value, kind):
     if kind[0] == "tuple":
         return "(" + ", ".join(show(x, y) for x, y in zip(value, kind[1])) + ")"
+    if kind[0] == "record":
+        return "{ " + ", ".join(f".{name} = {show(dict(value)[name], x)}" for name, x in kind[1]) + " }"
     if kind[0] == "int":
         return str(signed(value) if kind[2] else value)
     return value if kind == STR else "true" if value else "false"
@@ -104,7 +110,7 @@ def compare(op, x, y, a, b):
     kind = join(a, b)
     if kind[0] == "int" and kind[2]:
         x, y = signed(x), signed(y)
-    elif kind[0] == "tuple":
+    elif kind[0] in ("tuple", "record"):
         x, y = fit(x, kind), fit(y, kind)
     return {"==": x == y, "!=": x != y, "<": x < y, "<=": x <= y, ">": x > y, ">=": x >= y}[op]
 
@@ -186,8 +192,11 @@ class Types:
             return INTEGERS.get(node[1], BOOL), None
         if what == "tuple":
             return ("tuple", tuple(self.type(x) for x in node[1])), None
+        if what == "record":
+            return ("record", tuple((name, self.type(x)) for name, x in node[1])), None
         if what == "element":
-            return self.type(node[1])[1][node[2]], None
+            fields = self.type(node[1])
+            return dict(fields[1])[node[2]] if fields[0] == "record" else fields[1][node[2]], None
         if what == "block":
             for statement in node[1]:
                 self.statement(statement)
@@ -284,6 +293,8 @@ class Interpreter:
         return self.types.type(node)
 
     def zero(self, kind):
+        if kind[0] == "record":
+            return tuple(sorted((name, self.zero(x)) for name, x in kind[1]))
         return tuple(self.zero(x) for x in kind[1]) if kind[0] == "tuple" else "" if kind == STR else 0
 
     def key(self, name, node):
@@ -327,8 +338,11 @@ class Interpreter:
             return fit(value, INTEGERS[node[1]]) if node[1] in INTEGERS else bool(value)
         if what == "tuple":
             return tuple(self.value(x) for x in node[1])
+        if what == "record":
+            return tuple(sorted((name, self.value(x)) for name, x in node[1]))
         if what == "element":
-            return self.value(node[1])[node[2]]
+            value = self.value(node[1])
+            return dict(value)[node[2]] if isinstance(node[2], str) else value[node[2]]
         if what == "block":
             self.run(node[1])
             return self.value(node[2])
@@ -431,6 +445,8 @@ def expression(node):
         return f"({node[1]})({expression(node[2])})"
     if what == "tuple":
         return "(" + ", ".join(expression(x) for x in node[1]) + ("," if len(node[1]) == 1 else "") + ")"
+    if what == "record":
+        return "(" + ", ".join(f"{name}={expression(x)}" for name, x in node[1]) + ")"
     if what == "element":
         return f"{expression(node[1])}.{node[2]}"
     if what == "block":
@@ -478,7 +494,11 @@ def source(program):
     return "config = { print_maps_on_exit = 0; max_strlen = 64 } " + MACROS + "begin {\n" + "\n".join(line(x) for x in program) + "\n}"
 
 
-# --- the generator: kinds are "i", "b", "s", and tuples of kinds
+# --- the generator: kinds are "i", "b", "s", tuples of kinds, and Fields
+
+class Fields(tuple):
+    """Of a record: pairs of name and kind."""
+
 
 class Generator:
     def __init__(self, seed):
@@ -497,6 +517,8 @@ class Generator:
         return f"{prefix}{self.serial}"
 
     def shape(self, depth=0):
+        if depth < 2 and self.random.random() < 0.1:
+            return Fields((name, self.shape(depth + 1)) for name in self.random.sample("pqrs", self.random.randint(2, 3)))
         if depth < 2 and self.random.random() < 0.3:
             return tuple(self.shape(depth + 1) for _ in range(self.random.randint(2, 4)))
         return self.random.choice("iiiibs" if depth else "iiiis")
@@ -589,7 +611,7 @@ class Generator:
         pick, names = self.random.random(), self.visible(kind)
         maps = [] if self.pure else [name for name, kinds in self.maps.items() if kinds[1] == kind]
         holders = [(name, at) for scope in self.scopes for name, own in scope.items() if isinstance(own, tuple)
-                   for at, inner in enumerate(own) if inner == kind]
+                   for at, inner in (own if isinstance(own, Fields) else enumerate(own)) if inner == kind]
         if maps and pick < 0.3:
             name = self.random.choice(maps)
             return ("map", name, self.value(self.maps[name][0], depth - 2))
@@ -626,6 +648,8 @@ class Generator:
             return ("variable", self.random.choice(names))
         if kind == "s":
             return ("text", "".join(self.random.choice("abxy") for _ in range(self.random.randint(0, 12))))
+        if isinstance(kind, Fields):
+            return ("record", [(name, self.value(x, depth - 1)) for name, x in self.random.sample(kind, len(kind))])
         return ("tuple", [self.value(x, depth - 1) for x in kind])
 
     def block(self, depth, more=None):
