@@ -76,7 +76,8 @@ static uint32_t append(struct bytes *bytes, const void *data, size_t size)
 		bytes->failed = true;
 		return 0;
 	}
-	memcpy(bytes->data.at + at, data, size);
+	if (size)
+		memcpy(bytes->data.at + at, data, size);
 	bytes->data.count += size;
 	return at;
 }
