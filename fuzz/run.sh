@@ -27,7 +27,7 @@ sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
 
 # The library once, instrumented, with only what changed since compiled again.
 build_library() {
-	make --no-print-directory -s build/gen/profile.pb-c.h build/gen/analyser.inc || return 1
+	make --no-print-directory -s build/gen/profile.pb-c.h build/gen/analyser.inc build/gen/syscalls.inc || return 1
 	local object source objects=()
 	for source in $(find src -name '*.c' ! -name '*.bpf.c' ! -path 'src/cli/*' | sort) build/gen/profile.pb-c.c; do
 		object=$out/${source%.c}.o
