@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include "abi/events.h"
+#include "abi/limits.h"
 #include "lang/builtin/builtin.h"
 #include "lang/provider/provider.h"
 
@@ -60,9 +62,31 @@ static const struct type *check_stack(struct compiler *c, struct node *call)
 	return type_stack(c->arena, parts, (uint32_t)limit, style);
 }
 
+/* As rt_stack_kernel() has it. */
+static void place_kernel_stack(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t event = gen_temporary(g, sizeof(struct stack_event) + KERNEL_FRAMES_MAX * sizeof(uint64_t));
+
+	code_mov(g->code, R1, REG_CTX);
+	gen_frame_address(g, R2, event + (uint32_t)sizeof(struct stack_event));
+	code_imm(g->code, R3, KERNEL_FRAMES_MAX * sizeof(uint64_t));
+	code_imm(g->code, R4, 0);
+	code_call(g->code, BPF_FUNC_get_stack);
+	code_mov(g->code, R3, R0);
+	gen_frame_address(g, R1, event);
+	gen_frame_address(g, R2, offset);
+	code_imm(g->code, R4, call->type->limit);
+	code_call_runtime(g->code, "rt_stack_kernel");
+}
+
 static void place_stack(struct gen *g, const struct node *call, uint32_t offset)
 {
 	enum context_kind context = g->unit->provider->context;
+
+	if (call->type->variant == STACK_KERNEL && context != CONTEXT_WORDS && context != CONTEXT_ITER) {
+		place_kernel_stack(g, call, offset);
+		return;
+	}
 
 	code_mov(g->code, R1, REG_CTX);
 	gen_frame_address(g, R2, offset);

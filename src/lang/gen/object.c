@@ -159,12 +159,29 @@ static void begin_btf(struct object *o)
 static const struct runtime_function {
 	const char *name, *signature;
 } runtime_functions[] = {
-	{"rt_count", "uu"},         {"rt_enter", "ppu"},          {"rt_send", "upu"},   {"rt_exit", "upu"},
-	{"rt_warn", "uu"},          {"rt_elapsed", "u"},          {"rt_read", "upuu"},  {"rt_str", "upuuu"},
-	{"rt_buf", "upuuu"},        {"rt_trim", "upu"},           {"rt_equal", "uppu"}, {"rt_strlen", "upu"},
-	{"rt_strncmp", "upupuu"},   {"rt_strstr", "upupu"},       {"rt_bucket", "uuu"}, {"rt_linear", "uuuuu"},
-	{"rt_series", "upuuuu"},    {"rt_reduce", "uppuuu"},      {"rt_join", "upu"},   {"rt_stack_registers", "uppuu"},
-	{"rt_stack_task", "uppuu"}, {"rt_stack_words", "uppuuu"},
+	{"rt_count", "uu"},
+	{"rt_enter", "ppu"},
+	{"rt_send", "upu"},
+	{"rt_exit", "upu"},
+	{"rt_warn", "uu"},
+	{"rt_elapsed", "u"},
+	{"rt_read", "upuu"},
+	{"rt_str", "upuuu"},
+	{"rt_buf", "upuuu"},
+	{"rt_trim", "upu"},
+	{"rt_equal", "uppu"},
+	{"rt_strlen", "upu"},
+	{"rt_strncmp", "upupuu"},
+	{"rt_strstr", "upupu"},
+	{"rt_bucket", "uuu"},
+	{"rt_linear", "uuuuu"},
+	{"rt_series", "upuuuu"},
+	{"rt_reduce", "uppuuu"},
+	{"rt_join", "upu"},
+	{"rt_stack_registers", "uppuu"},
+	{"rt_stack_task", "uppuu"},
+	{"rt_stack_words", "uppuuu"},
+	{"rt_stack_kernel", "uppuu"},
 };
 
 static void declare_runtime(struct object *o, const char *name)

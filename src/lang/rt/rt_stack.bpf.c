@@ -259,6 +259,39 @@ static __always_inline void find_callers(struct scratch *s, void *ctx, __u64 fun
 	*innermost = function;
 }
 
+/*
+ * A kernel stack alone needs no walk. The program calls bpf_get_stack() itself, because at a tracepoint the kernel
+ * unwinds through the functions of the program first: `event` is a stack_event and the frames, `bytes` what came back.
+ */
+__hidden __u64 rt_stack_kernel(void *event, void *value, __u64 bytes, __u64 limit)
+{
+	struct stack_event *header = event;
+	struct rt_stack_value *stack = value;
+	__u64 *frames = (__u64 *)(header + 1), hash = 1;
+	__u32 i, count = (__u32)bytes / 8;
+
+	__builtin_memset(stack, 0, sizeof(*stack));
+	stack->limit = (__u32)limit;
+	if ((__s64)bytes <= 0)
+		return 0;
+	if (limit && count > limit)
+		hash = count = (__u32)limit;
+	for (i = 0; i < KERNEL_FRAMES_MAX; i++) {
+		if (i >= count)
+			break;
+		hash = hash_mix(hash, frames[i]);
+	}
+	header->header.type = EVENT_KERNEL_STACK;
+	header->id = hash;
+	header->time = header->cookie = 0;
+	header->tgid = 0;
+	header->count = count;
+	send_stack(event, sizeof(*header) + count * 8ull, sizeof(*header) + KERNEL_FRAMES_MAX * 8, hash);
+	stack->kernel = hash;
+	stack->depth = count;
+	return 0;
+}
+
 enum rt_context {
 	/* It begins with struct pt_regs, of user space or of the kernel; that of a perf event allows 8-byte loads only.
 	 */
