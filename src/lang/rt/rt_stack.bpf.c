@@ -41,16 +41,23 @@ static __always_inline struct scratch *take_scratch(__u32 *index)
 static __always_inline void begin_user(struct scratch *s)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), start;
+	volatile __u64 *mm = &s->sample.cookie; /* the verifier would not have a pointer hashed */
 	__u32 tgid = pid_tgid >> 32;
-	__u64 mm = (__u64)BPF_CORE_READ(task, mm);
 
+	if (loaded.task_registers) { /* so it has this helper, too: loads instead of calls, 30 ns each */
+		task = bpf_get_current_task_btf();
+		start = task->group_leader->start_time;
+		*mm = (__u64)task->mm;
+	} else {
+		start = BPF_CORE_READ(task, group_leader, start_time);
+		*mm = (__u64)BPF_CORE_READ(task, mm);
+	}
 	s->sequence++;
 	s->unread = 0;
 	s->sample.time = bpf_ktime_get_ns();
 	s->sample.sequence = s->sequence << 16 | s->index;
-	s->sample.cookie = hash_mix(hash_mix(hash_mix(tgid, BPF_CORE_READ(leader, start_time)), mm), 0);
+	s->sample.cookie = hash_mix(hash_mix(hash_mix(tgid, start), *mm), 0);
 	s->sample.tgid = tgid;
 	s->sample.tid = (__u32)pid_tgid;
 }
