@@ -608,21 +608,6 @@ static void end_iteration(struct gen *g)
 	code_call(g->code, BPF_FUNC_seq_write);
 }
 
-/* The frame, as rt_enter() took it. */
-static void give_back(struct gen *g)
-{
-	if (g->unit->provider->nests) {
-		gen_frame_store_imm(g, 4, RT_FRAME_BUSY, 0);
-		return;
-	}
-	code_imm(g->code, R1, -1);
-	code_emit(g->code, (struct bpf_insn){.code = BPF_STX | BPF_ATOMIC | BPF_W,
-					     .dst_reg = REG_FRAME,
-					     .src_reg = R1,
-					     .off = RT_FRAME_BUSY,
-					     .imm = BPF_ADD});
-}
-
 static void gen_unit(struct gen *g, uint32_t index)
 {
 	const struct unit *unit = &g->c->units.at[index];
@@ -644,7 +629,6 @@ static void gen_unit(struct gen *g, uint32_t index)
 	code_mov(g->code, REG_CTX, R1);
 	filter_pid(g, out);
 	code_load_map(g->code, R1, "frames");
-	code_imm(g->code, R2, unit->provider->nests);
 	code_call_runtime(g->code, "rt_enter");
 	code_jump_if(g->code, BPF_JEQ, R0, 0, out);
 	code_mov(g->code, REG_FRAME, R0);
@@ -663,7 +647,13 @@ static void gen_unit(struct gen *g, uint32_t index)
 	if (unit->provider->context == CONTEXT_ITER)
 		end_iteration(g);
 	code_bind(g->code, done);
-	give_back(g);
+	/* As rt_give_back() of rt/take.h. */
+	code_imm(g->code, R1, -1);
+	code_emit(g->code, (struct bpf_insn){.code = BPF_STX | BPF_ATOMIC | BPF_W,
+					     .dst_reg = REG_FRAME,
+					     .src_reg = R1,
+					     .off = RT_FRAME_BUSY,
+					     .imm = BPF_ADD});
 	code_bind(g->code, out);
 	code_imm(g->code, R0, 0);
 	code_exit(g->code);

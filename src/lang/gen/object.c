@@ -160,7 +160,7 @@ static const struct runtime_function {
 	const char *name, *signature;
 } runtime_functions[] = {
 	{"rt_count", "uu"},
-	{"rt_enter", "ppu"},
+	{"rt_enter", "pp"},
 	{"rt_send", "upu"},
 	{"rt_exit", "upu"},
 	{"rt_warn", "uu"},

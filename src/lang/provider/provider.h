@@ -52,7 +52,6 @@ struct provider {
 	bool is_return;                    /* retval is there */
 	bool is_kernel;                    /* places are kernel functions, at attach.address */
 	bool filters_pid;                  /* cannot be attached to one process: the program obeys -p itself */
-	bool nests;                        /* what runs on the CPU before a program has ended also ends before it */
 	/* Several places share a program, told apart by the attach cookie. */
 	bool shares_programs;
 	/* Of the programs at one place the kernel runs first what was attached last. */

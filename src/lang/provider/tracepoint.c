@@ -239,7 +239,6 @@ const struct provider provider_tracepoint = {
 	.aliases = {"t"},
 	.context = CONTEXT_TRACEPOINT,
 	.program_type = BPF_PROG_TYPE_TRACEPOINT,
-	.nests = true, /* trace_call_bpf() in kernel/trace/bpf_trace.c may not be preempted */
 	.filters_pid = true,
 	.shares_programs = true,
 	.expand = expand_tracepoint,

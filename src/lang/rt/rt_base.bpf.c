@@ -53,21 +53,8 @@ static __u64 *state_at(__u32 key)
 	return bpf_map_lookup_elem(&rt_state, &key);
 }
 
-static __always_inline bool take_frame(volatile __u32 *users, bool nests)
-{
-	if (!nests)
-		return rt_take((__u32 *)users);
-	if (*users)
-		return false;
-	*users = 1;
-	return true;
-}
-
-/*
- * A free frame of this CPU's, or NULL. `nests`: until this program has ended, nothing runs on the CPU but what ends
- * before; then its taking and giving back need no atomic operations, 6 ns each.
- */
-RT void *rt_enter(void *frames, __u64 nests)
+/* A free frame of this CPU's, or NULL. */
+RT void *rt_enter(void *frames)
 {
 	__u32 first = bpf_get_smp_processor_id() * RT_FRAMES, i;
 	__u64 *exited = state_at(RT_STATE_EXITED);
@@ -80,7 +67,7 @@ RT void *rt_enter(void *frames, __u64 nests)
 
 		if (!frame)
 			break;
-		if (take_frame(frame, nests))
+		if (rt_take(frame))
 			return frame;
 	}
 	rt_count(RT_COUNTER_NO_FRAME);
