@@ -137,11 +137,30 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	}
 }
 
+/* Options may stand behind the patterns as well, which are moved together. As options_parse(). */
+static int parse(struct listing *listing, const struct command *self, int argc, char **argv, struct diag *diag)
+{
+	int at = options_parse(self->options, argc, argv, take_option, listing, diag), more;
+
+	listing->arguments = (const char *const *)argv + 1;
+	while (at > 0 && at < argc) {
+		char *argument = argv[at];
+
+		argv[at] = argv[0];
+		more = options_parse(self->options, argc - at, argv + at, take_option, listing, diag);
+		if (more <= 0)
+			return more;
+		argv[1 + listing->count++] = argument;
+		at += more;
+	}
+	return at;
+}
+
 static int run_list(const struct command *self, int argc, char **argv)
 {
 	struct listing listing = {};
 	struct diag diag = {};
-	int at = options_parse(self->options, argc, argv, take_option, &listing, &diag), found;
+	int at = parse(&listing, self, argc, argv, &diag), found;
 
 	if (at < 0)
 		return cli_fail(CLI_USAGE, &diag);
@@ -149,8 +168,6 @@ static int run_list(const struct command *self, int argc, char **argv)
 		return cli_flush();
 	if (listing.options.pid && check_process(listing.options.pid, &diag))
 		return cli_fail(CLI_FAILED, &diag);
-	listing.arguments = (const char *const *)argv + at;
-	listing.count = (size_t)(argc - at);
 	found = listing_print(&listing, &diag);
 	if (diag.tag)
 		return cli_fail(CLI_FAILED, &diag);

@@ -249,6 +249,9 @@ def lists(path):
         check(out == lines, f"-l: {name}", out, err)
         again = subprocess.run([STRATA, "list", *arguments], stdout=subprocess.PIPE, timeout=60, check=False).stdout.decode().split("\n")[:-1]
         check(again == lines, f"strata list: {name}", again)
+    behind, before = (subprocess.run([STRATA, "list", *arguments], stdout=subprocess.PIPE, timeout=60, check=False).stdout for arguments in
+                      (["software:faults", "-v", "tracepoint:sched:sched_switch"], ["-v", "software:faults", "tracepoint:sched:sched_switch"]))
+    check(behind == before and b"prev_comm" in before, "strata list: options behind patterns", behind)
     nothing = subprocess.run([STRATA, "list", "software:nonsense"], stdout=subprocess.PIPE, timeout=60, check=False)
     check(nothing.returncode == 1 and not nothing.stdout, "strata list: nothing is found", nothing)
     with subprocess.Popen([path, "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"WAIT": "1"}) as process:
