@@ -14,11 +14,17 @@
 static void print_place(struct compiler *c, const struct attach *attach, bool verbose, FILE *out)
 {
 	const struct type *record = attach->arguments;
+	const struct type_field *field;
 	uint32_t i;
 
 	fprintf(out, "%s\n", attach->name);
-	for (i = 0; verbose && record && i < record->field_count; i++)
-		fprintf(out, "    %s %s\n", type_describe(c->arena, record->fields[i].type), record->fields[i].name);
+	for (i = 0; verbose && record && i < record->field_count; i++) {
+		field = &record->fields[i];
+		if (field->declaration)
+			fprintf(out, "    %s\n", field->declaration);
+		else
+			fprintf(out, "    %s %s\n", type_describe(c->arena, field->type), field->name);
+	}
 }
 
 static int print_places(struct compiler *c, bool verbose, FILE *out)

@@ -230,7 +230,7 @@ def output(path):
     result = subprocess.run([STRATA, "trace", "-q", "-e", "begin { exit(3); }"], stdout=subprocess.DEVNULL, check=False)
     check(result.returncode == 3, "the status of exit()")
     listing = subprocess.run([STRATA, "trace", "-lv", "tracepoint:sched:sched_switch"], stdout=subprocess.PIPE, check=False).stdout.decode()
-    check("int32 prev_pid" in listing, "-lv shows arguments", listing)
+    check("    char prev_comm[16]\n    pid_t prev_pid\n" in listing, "-lv shows arguments as the kernel declares them", listing)
 
 
 def listing(*arguments):

@@ -59,6 +59,7 @@ struct type_field {
 	const struct type *type;
 	uint32_t offset;
 	uint8_t bit_offset, bit_size; /* bit_size 0: no bit field */
+	const char *declaration; /* as its definition spells it, with the name; NULL: nothing but the type is known */
 };
 
 struct type_value {

@@ -81,6 +81,7 @@ static bool parse_field(struct compiler *c, char *line, struct type_field *ret)
 	sign = strstr(end, "signed:");
 	*end = '\0';
 	ret->offset = (uint32_t)strtoul(offset + 7, NULL, 10);
+	ret->declaration = arena_strdup(c->arena, text + 6, (size_t)(end - text) - 6);
 	type = field_type(c, text + 6, (uint32_t)strtoul(size + 5, NULL, 10), sign && sign[7] == '1', &ret->name);
 	ret->type = type;
 	return type && ret->name && *ret->name && ret->offset < 4096;
