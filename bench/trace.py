@@ -15,6 +15,7 @@ import time
 CALLS = 200000
 LOOP = f"import os\nfor i in range({CALLS}):\n    os.getppid()\n    os.access('/dev/null', 0)\n"
 PATIENCE_S = 60
+REST_S = 0.5  # by then the kernel has done what the start before has left to it
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
 PROBE = "tracepoint:syscalls:sys_enter_getppid"
 
@@ -42,6 +43,7 @@ def median(values):
 
 def run(arguments):
     """Wall and CPU milliseconds, peak RSS in MB, by time(1): a child of this program would have this one's memory for its peak."""
+    time.sleep(REST_S)
     begin = time.monotonic()
     result = subprocess.run(["/usr/bin/time", "-f", "%U %S %M %x", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
     wall = time.monotonic() - begin
@@ -117,9 +119,11 @@ def libraries():
 
 
 def closure(binary):
-    """Bytes of a program and of what it is linked with, libc apart."""
+    """Bytes of a program and of what it is linked with, libc apart; of strata also what it loads when it needs it."""
     listed = subprocess.run(["ldd", binary], stdout=subprocess.PIPE, check=True).stdout.decode()
     paths = {os.path.realpath(word) for word in listed.split() if word.startswith("/")}
+    if os.path.basename(binary) == "strata":
+        paths |= {os.path.realpath(path) for path in glob.glob("/usr/lib/*/libcapstone.so.[0-9]")}
     own = {path for path in paths if not os.path.basename(path).startswith(("libc.so", "libc-", "ld-linux"))}
     return sum(os.path.getsize(path) for path in own | {os.path.realpath(binary)})
 

@@ -6,7 +6,9 @@ comma := ,
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 CC := gcc
-PKGS := libbpf libdw capstone libprotobuf-c zlib libxxhash liblzma
+PKGS := libbpf libdw libprotobuf-c zlib libxxhash liblzma
+# Not linked with: loaded when it is needed (base/disassembler.h).
+PKGS_LOADED := capstone
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
 	-Wno-missing-field-initializers
 SANITIZERS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
@@ -15,7 +17,7 @@ STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc -
 	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)
 STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now $(SANITIZERS) $(LDFLAGS)
 # Evaluated when first used, so that `make deps` works on a machine without the libraries.
-PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS)))$(PKG_CFLAGS)
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) $(PKGS_LOADED)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -liberty -lm)$(PKG_LIBS)
 
 LIB_SRCS := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/lang/*/*.c src/lang/front/*/*.c))

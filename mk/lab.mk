@@ -11,6 +11,8 @@ lab-deps:
 lab: lab-deps
 	STRATA_LAB=$(STRATA_LAB) tests/lab/lab.py
 check-lab: tests-build lab-deps
-	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) STRATA_LAB=$(STRATA_LAB) prove -e '' --timer \
-		tests/lab/lab.py tests/lab tests/inspect tests/embed tests/python; status=$$?; \
+	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
+	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) STRATA_LAB=$(STRATA_LAB) TAP_DIR=$(CURDIR)/$(BUILD)/tap \
+		prove -e tests/keep-tap --timer tests/lab/lab.py tests/lab tests/inspect tests/embed tests/python; \
+	status=$$?; tests/failures $(BUILD)/tap; \
 	STRATA=$(CURDIR)/$(BUILD)/strata STRATA_LAB=$(STRATA_LAB) tests/oracle/oracle.t --table && exit $$status

@@ -79,8 +79,9 @@ ABI_ASSERT_SIZE(struct stack_event, 40);
 #define NATIVE_RETURN_ADDRESS (1ull << 63)
 
 enum python_frame_flag {
-	PYTHON_FRAME_ENTRY = 1, /* the outermost frame of one run of the interpreter loop */
-	PYTHON_FRAME_EMPTY = 2  /* no frame: this run of the loop has none yet, or none any more; code is 0 */
+	PYTHON_FRAME_ENTRY = 1,  /* the outermost frame of one run of the interpreter loop */
+	PYTHON_FRAME_UNSURE = 2, /* another thread's, unless this one has a loop for it: the innermost frames */
+	PYTHON_FRAME_EMPTY = 4   /* no frame: this run of the loop has none yet, or none any more; code is 0 */
 };
 
 struct python_frame {
@@ -124,7 +125,7 @@ struct snapshot_event {
 	__u64 stack_start;   /* address of the first byte copied: the start of the stack pointer's page */
 	__u64 pages;         /* bit N: the page at stack_start + N * 4096 was readable, and is there */
 	__u32 stack_size;    /* bytes that follow; unreadable pages in between are there, too, with any contents */
-	__u32 epoch; /* SAMPLE_VERIFY: struct process_entry.epoch that the stack was found by */
+	__u32 epoch;         /* SAMPLE_VERIFY: struct process_entry.epoch that the stack was found by */
 };
 
 #endif

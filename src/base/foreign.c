@@ -17,6 +17,7 @@
 #include <xxhash.h>
 
 #include "base/foreign_parts.h"
+#include "base/process_stat.h"
 #include "base/vec.h"
 
 /*
@@ -231,23 +232,13 @@ static int start_reader(struct foreign_files *files)
 	return 0;
 }
 
-/* A reader that could run but got no CPU is not one that hangs (proc(5): the state is the field behind the name). */
+/* A reader that could run but got no CPU is not one that hangs. */
 static bool sleeps(pid_t pid)
 {
-	char path[32], text[512];
-	const char *state;
-	ssize_t size;
-	int fd;
+	char state;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	size = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[size > 0 ? size : 0] = '\0';
-	state = strrchr(text, ')');
-	return !state || state[1] != ' ' || state[2] != 'R';
+	process_stat_ticks(pid, &state);
+	return state != 'R';
 }
 
 static int64_t now_ms(void)

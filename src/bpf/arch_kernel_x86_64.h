@@ -75,7 +75,7 @@ static __noinline int arch_interrupted_registers(struct scratch *s, struct bpf_p
  * arch/x86/include/asm/page_64_types.h) and nothing lies above them (TOP_OF_KERNEL_STACK_PADDING is 0 there).
  * Workers have an IP and an SP of 0: copy_thread() (arch/x86/kernel/process.c).
  */
-static __noinline int arch_saved_registers(struct scratch *s, struct task_struct *task, bool has_helper)
+static __noinline int arch_saved_registers(struct scratch *s, bool has_helper)
 {
 	struct arch_registers regs;
 	__u64 at;
@@ -83,7 +83,8 @@ static __noinline int arch_saved_registers(struct scratch *s, struct task_struct
 	if (has_helper)
 		at = bpf_task_pt_regs(bpf_get_current_task_btf());
 	else
-		at = (__u64)BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(regs);
+		at = (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), stack) + KERNEL_STACK_BYTES -
+		     sizeof(regs);
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)at))
 		return ARCH_UNREADABLE;
 	if (!(regs.cs & 3))
@@ -94,8 +95,13 @@ static __noinline int arch_saved_registers(struct scratch *s, struct task_struct
 	return (regs.cs & 0xffff) == USER32_CS ? ARCH_OTHER_MODE : 0;
 }
 
-/* pthread_self() of glibc and musl is the FS base. */
-static __always_inline __u64 arch_thread_pointer(struct task_struct *task)
+/* pthread_self() of glibc and musl is the FS base. Of a task that bpf_get_current_task_btf() gave, or any. */
+static __always_inline __u64 arch_thread_pointer(const struct task_struct *task)
+{
+	return task->thread.fsbase;
+}
+
+static __always_inline __u64 arch_read_thread_pointer(const struct task_struct *task)
 {
 	return BPF_CORE_READ(task, thread.fsbase);
 }

@@ -9,9 +9,10 @@
  * is the thread's FS base for glibc and musl alike. So the lists are walked once per thread, and the answer is kept by
  * thread id. Whatever gave it, a thread state is checked on each use to be this thread's.
  *
- * A thread that runs code in a sub-interpreter has several thread states: the current one has the innermost frames,
- * and the one kept, which is the main interpreter's, those below. (Of one interpreter within another within a third,
- * the second's are not seen.)
+ * A thread that runs code in a sub-interpreter has several thread states: the one kept, which is the oldest
+ * interpreter's, has the outermost frames, and another one the innermost (python_find_inner()), whether the thread has
+ * released the GIL there or not. Of one interpreter within another within a third, the inner ones' frames are left out:
+ * their loops then lack frames, which is a loss.
  *
  * The frames.
  *
@@ -43,6 +44,13 @@
 
 static __always_inline int python_end(struct python_walk *walk, __u32 loss)
 {
+	/* The frames of a thread that runs meanwhile change while they are read: then they are not this one's. */
+	if (loss && walk->unsure) {
+		walk->frame = walk->outer;
+		walk->outer = walk->count = walk->group = walk->unsure = 0;
+		walk->hash = walk->hash_seed;
+		return 0;
+	}
 	walk->loss = loss;
 	walk->done = 1;
 	return 1;
@@ -100,7 +108,8 @@ static __always_inline int python_read_tstate_in(struct scratch *s, __u64 tstate
 	walk_opaque(size);
 	if (size > PYTHON_WINDOW || walk_read_user(s, walk->window, size, tstate + first))
 		return -1;
-	if (python_u64_at(walk->window, layout->tstate_thread_id - first, mask) != walk->thread_id &&
+	if (tstate != walk->inner &&
+	    python_u64_at(walk->window, layout->tstate_thread_id - first, mask) != walk->thread_id &&
 	    (layout->tstate_cframe == PY_NO_OFFSET ||
 	     !python_on_stack(walk, python_u64_at(walk->window, layout->tstate_cframe - first, mask))))
 		return -1;
@@ -129,19 +138,59 @@ static __always_inline int python_read_tstate_in(struct scratch *s, __u64 tstate
 }
 WALK_GLOBAL(int, python_read_tstate, __u64)
 
+/*
+ * Whether walk->tstate, of another interpreter than the oldest, is what the thread runs on inside its outermost one,
+ * and has frames.
+ *
+ *   3.10-3.12  Its _PyCFrame lies on the thread's stack, whoever made it.
+ *   3.13+      It has the thread's name.
+ *   3.6-3.9    It may be lent as well, and nothing in it says to whom. One with the thread's name is taken, else, if
+ *              the outermost is the main interpreter's or none, the only one that has frames. They are marked as
+ *              unsure: the merge knows how many there must be.
+ */
+static __always_inline void python_consider(struct scratch *s, __u64 thread_id)
+{
+	struct python_walk *walk = &s->python;
+	const struct py_layout *layout = &walk->layout;
+	__u32 rank = thread_id == walk->thread_id ? PYTHON_OWN : PYTHON_LENT;
+	int has_cframe = layout->tstate_cframe != PY_NO_OFFSET;
+	__u64 runs = 0;
+
+	if (walk->tstate == walk->outermost || (!has_cframe && rank == PYTHON_LENT && layout->entry != PY_ENTRY_EVERY))
+		return;
+	if (walk_read_user(s, &runs, 8, walk->tstate + (has_cframe ? layout->tstate_cframe : layout->tstate_frame))) {
+		s->unread = 1;
+		return;
+	}
+	if (has_cframe)
+		rank = python_on_stack(walk, runs) ? PYTHON_OWN : 0;
+	if (!runs || !rank || rank < walk->rank)
+		return;
+	/* Two of a kind: which one runs is not known. */
+	walk->found = rank == walk->rank ? 0 : walk->tstate;
+	walk->rank = rank;
+}
+
 static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 {
 	struct python_walk *walk = &s->python;
 	const struct py_layout *layout = &walk->layout;
-	__u64 thread_id = 0, next = 0;
+	__u64 thread_id = 0, next = 0, interp = walk->interp;
 
 	(void)i;
 	if (!walk->tstate) { /* the end of one interpreter's list: on to the next interpreter */
-		if (!walk->interp)
+		if (!interp)
 			return 1;
 		if (walk_read_user(s, &walk->tstate, 8, walk->interp + layout->interp_threads) ||
 		    walk_read_user(s, &walk->interp, 8, walk->interp + layout->interp_next)) {
 			walk->tstate = walk->interp = 0;
+			s->unread |= walk->seeks_inner;
+			return 1;
+		}
+		if (walk->seeks_inner && !walk->interp) { /* the oldest one's are not looked through */
+			if (walk->rank == PYTHON_LENT && walk->outermost && walk->outermost_interp != interp)
+				walk->found = 0;
+			walk->tstate = 0;
 			return 1;
 		}
 		return 0;
@@ -149,27 +198,27 @@ static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 	if (walk_read_user(s, &thread_id, 8, walk->tstate + layout->tstate_thread_id) ||
 	    walk_read_user(s, &next, 8, walk->tstate + layout->tstate_next)) {
 		walk->tstate = walk->interp = 0;
+		s->unread |= walk->seeks_inner;
 		return 1;
 	}
-	if (thread_id == walk->thread_id)
+	if (walk->seeks_inner)
+		python_consider(s, thread_id);
+	else if (thread_id == walk->thread_id)
 		walk->found = walk->tstate;
 	walk->tstate = next;
 	return 0;
 }
 WALK_LOOP(python_find_loop, PYTHON_THREADS_MAX)
 
-/*
- * Looks through the thread lists; the thread state's address, or 0. When a thread has several, it is that of the oldest
- * interpreter, the main one if it has one there: the lists begin with the newest.
- */
-static __noinline __u64 python_find_thread(struct scratch *s, const struct py_process *process)
+/* Looks through the thread lists: the address of what was found, or 0. */
+static __noinline __u64 python_search(struct scratch *s, const struct py_process *process)
 {
 	struct python_walk *walk = &s->python;
 	__u64 tstate = 0;
 
 	walk->interp = 0;
 	walk->tstate = 0;
-	walk->found = 0;
+	walk->found = walk->rank = 0;
 	if (process->interp_head) {
 		if (walk_read_user(s, &walk->interp, 8, process->interp_head))
 			return 0;
@@ -180,6 +229,34 @@ static __noinline __u64 python_find_thread(struct scratch *s, const struct py_pr
 	}
 	python_find_loop(s);
 	return walk->found;
+}
+
+/*
+ * The thread's thread state. When it has several, it is that of the oldest interpreter, the main one if it has one
+ * there: the lists begin with the newest.
+ */
+static __always_inline __u64 python_find_thread(struct scratch *s, const struct py_process *process)
+{
+	s->python.seeks_inner = 0;
+	return python_search(s, process);
+}
+
+/*
+ * The one that has the thread's innermost frames, if that is not `outermost`. What could not be read meanwhile is
+ * noted, for it may be away.
+ */
+static __always_inline __u64 python_find_inner(struct scratch *s, const struct py_process *process, __u64 outermost)
+{
+	struct python_walk *walk = &s->python;
+
+	walk->outermost = outermost;
+	walk->outermost_interp = 0;
+	if (outermost && walk_read_user(s, &walk->outermost_interp, 8, outermost + walk->layout.tstate_interp)) {
+		s->unread = 1;
+		return 0;
+	}
+	walk->seeks_inner = 1;
+	return python_search(s, process);
 }
 
 /* Reads a frame apart. A small one may end with its page; then there is no more than that. 1, or -1. */
@@ -350,7 +427,7 @@ static __always_inline int python_chain_end(struct scratch *s)
 	if (!walk->outer)
 		return python_end(walk, LOSS_NONE);
 	walk->frame = walk->outer;
-	walk->outer = walk->cframes = 0;
+	walk->outer = walk->cframes = walk->unsure = 0;
 	walk->link = PYTHON_LINK_SURE;
 	return 0;
 }
@@ -402,7 +479,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 	/* Popped from the data stack, but still the current frame for some instructions; or one of the past. */
 	if (frame >= walk->stack_top && frame < walk->stack_limit)
 		return layout->entry == PY_ENTRY_FLAG && entry ? python_unlinked(s) : 0;
-	flags = python_is_entry(s, stack, entry);
+	flags = python_is_entry(s, stack, entry) | walk->unsure;
 	code &= ~(__u64)layout->code_tag_mask;
 	memo = &walk->memo[(code >> 5) & (PYTHON_MEMO - 1)];
 	if (memo->code == code && memo->sequence == walk->sequence) {
@@ -429,7 +506,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 	walk->hash = hash_mix(walk->hash, id);
 	walk->hash = hash_mix(walk->hash, (__u64)(__u32)out->lasti << 8 | flags);
 	walk->count++;
-	walk->group = flags ? 0 : walk->group + 1;
+	walk->group = flags & PYTHON_FRAME_ENTRY ? 0 : walk->group + 1;
 	return 0;
 }
 
@@ -486,33 +563,45 @@ static __always_inline __u64 python_read_current(struct scratch *s, const struct
 static __always_inline void python_walk(struct scratch *s, const struct py_process *process, __u64 cached)
 {
 	struct python_walk *walk = &s->python;
-	__u64 tstate, current, outer;
+	__u64 tstate, current, inner, outer;
 
 	walk->count = 0;
 	walk->loss = LOSS_NONE;
 	walk->done = 0;
 	walk->window_start = walk->window_end = 0;
 	walk->far_frame = 0;
-	walk->group = walk->doubt = 0;
-	walk->outer = walk->tstate = 0;
+	walk->group = walk->doubt = walk->unsure = 0;
+	walk->outer = walk->tstate = walk->inner = 0;
 	current = python_read_current(s, process);
 	if (!current || current != cached) {
 		/* One without frames may have been freed, while the thread's new one has some. */
 		if (!cached || WALK_CALL(python_read_tstate, s, cached) || (!current && !walk->frame)) {
 			tstate = python_find_thread(s, process);
 			walk->tstate = 0;
-			if ((!tstate || WALK_CALL(python_read_tstate, s, tstate)) && !current)
-				return;
+			if (tstate && WALK_CALL(python_read_tstate, s, tstate))
+				walk->tstate = 0;
 		}
-		if (current && current != walk->tstate) {
-			tstate = walk->tstate;
+		tstate = walk->tstate;
+		inner = 0;
+		if (!current || current != tstate) {
+			inner = python_find_inner(s, process, tstate);
+			walk->tstate = tstate;
+		}
+		if (!inner && !tstate)
+			inner = current;
+		if (inner) {
 			outer = tstate ? walk->frame : 0;
-			if (WALK_CALL(python_read_tstate, s, current))
+			walk->inner = inner;
+			if (WALK_CALL(python_read_tstate, s, inner))
 				return;
 			walk->outer = outer;
+			if (walk->layout.entry == PY_ENTRY_EVERY && walk->layout.tstate_cframe == PY_NO_OFFSET)
+				walk->unsure = PYTHON_FRAME_UNSURE;
 			if (tstate)
 				walk->tstate = tstate;
 		}
+		if (!walk->tstate)
+			return;
 	}
 	python_loop(s);
 	if (!walk->done)

@@ -72,10 +72,9 @@ static __always_inline struct scratch *resume_scratch(void)
 /* The thread is as it was when the sample was taken? Then its registers are in s->native. */
 static __noinline bool resume_matches(struct scratch *s, struct resume_slot *slot)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-
-	return (__u32)bpf_get_current_pid_tgid() == slot->tid && (__u64)BPF_CORE_READ(task, mm) == slot->mm &&
-	       !arch_saved_registers(s, task, true) && s->native.pc == slot->pc && s->native.sp == slot->sp;
+	take_task(s->index);
+	return s->sample.tid == slot->tid && s->task.mm == slot->mm && !arch_saved_registers(s, true) &&
+	       s->native.pc == slot->pc && s->native.sp == slot->sp;
 }
 
 /* Brings in what could not be read, as the thread itself would. A read goes over two pages at most. */
@@ -154,7 +153,7 @@ static __always_inline struct resume_slot *resume_slot_take(__u32 tid, __u64 now
 }
 
 /* Arranges a second try for the sample in `s`, if it needs one. */
-static __noinline void resume_later(struct scratch *s, __u64 mm)
+static __noinline void resume_later(struct scratch *s)
 {
 	struct resume_slot *slot;
 
@@ -167,7 +166,7 @@ static __noinline void resume_later(struct scratch *s, __u64 mm)
 	slot->time = s->sample.time;
 	slot->pc = s->snapshot.header.pc;
 	slot->sp = s->snapshot.header.registers[REG_SP];
-	slot->mm = mm;
+	slot->mm = s->task.mm;
 	slot->fault = s->fault;
 	slot->fault_last = s->fault_last;
 	slot->cookie = s->sample.cookie;

@@ -67,6 +67,12 @@ enum python_link {
 	PYTHON_LINK_SURE
 };
 
+/* What a thread state is to a thread that may run on it: see python_consider(). */
+enum python_rank {
+	PYTHON_LENT = 1, /* another thread's */
+	PYTHON_OWN
+};
+
 struct python_walk {
 	__u64 frame; /* address of the next frame to record */
 	__u64 tstate;
@@ -77,6 +83,10 @@ struct python_walk {
 	__u64 stack_pointer; /* the thread's; 0: not known */
 	__u64 interp, found; /* while looking for the thread */
 	__u64 outer;         /* the youngest frame of the thread's other thread state, to come after this one's; or 0 */
+	__u64 outermost, outermost_interp; /* that thread state, while looking for the inner one; or 0 */
+	__u64 inner;                       /* a thread state that is the thread's whatever its name; or 0 */
+	__u32 seeks_inner;
+	__u32 rank; /* enum python_rank, of the inner ones that were found; or 0 */
 	__u64 window_start, window_end;
 	/* 3.11, 3.12: what the next entry frame must call its previous one, and the _PyCFrame below that which says so.
 	 */
@@ -87,8 +97,8 @@ struct python_walk {
 	__u32 group;                  /* frames recorded since the last entry frame */
 	__u32 doubt;                  /* see python_walk() */
 	__u32 tracing;                /* a trace function of Python's runs */
-	__u32 pad;
-	__u64 far_frame; /* the last frame that was read apart from the window */
+	__u32 unsure;                 /* PYTHON_FRAME_UNSURE while the frames may be another thread's; or 0 */
+	__u64 far_frame;              /* the last frame that was read apart from the window */
 	__u32 count;
 	__u32 loss;
 	__u32 done;
@@ -99,6 +109,33 @@ struct python_walk {
 	__u64 code[PYTHON_CODE_BYTES / 8];
 	__u64 table[2 + PYTHON_TABLE_PROBE / 8]; /* ob_size, ob_shash, bytes: what follows PyVarObject.ob_size */
 	struct python_memo memo[PYTHON_MEMO];
+};
+
+enum seat_python {
+	SEAT_NO_PYTHON,
+	SEAT_PYTHON,
+	SEAT_PYTHON_TORN /* copied while it was being written anew */
+};
+
+/*
+ * Whose tables and interpreter `process`, `py_process` and `python.layout` are: most samples of a CPU are of the
+ * process of the one before, and each lookup in a hash costs several cache lines.
+ */
+struct seat {
+	__u64 changed; /* the map's value when they were looked up */
+	__u64 tstate;  /* of the thread `tid` */
+	__u32 tgid;    /* 0: nobody's for the next walk */
+	__u32 tid;     /* 0: none */
+	__u32 process; /* it has tables */
+	__u32 python;  /* enum seat_python */
+};
+
+/* The thread that runs, and its process. */
+struct task_facts {
+	__u64 mm; /* address of its address space; 0: none */
+	__u64 thread_pointer;
+	__u32 flags; /* PF_* */
+	__u32 pad;
 };
 
 struct scratch {
@@ -114,6 +151,8 @@ struct scratch {
 	__u32 unread; /* a code object's strings or table, or what leads to the thread state, could not be read */
 	__u32 number; /* see walk_forget() */
 	__u64 sequence;
+	struct task_facts task;
+	struct seat seat;
 	struct process_entry process; /* a copy that was checked */
 	struct py_process py_process; /* the same */
 	struct native_walk native;

@@ -11,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/attempt.h"
 #include "kernel/capabilities.h"
+
+#define PATIENCE_S 5.0 /* for a file system */
 
 int check_process(pid_t pid, struct diag *diag)
 {
@@ -74,8 +77,9 @@ static int search_path(const char *name)
 	}
 }
 
-int check_command(const char *name, struct diag *diag)
+static int find_command(void *context, struct diag *diag)
 {
+	const char *name = context;
 	int err;
 
 	if (!*name)
@@ -90,6 +94,13 @@ int check_command(const char *name, struct diag *diag)
 	if (err == EPERM)
 		return diag_fail(diag, err, "cli.command", "%s: found in PATH, but not executable", name);
 	return err ? diag_fail(diag, err, "cli.command", "%s: no such command in PATH", name) : 0;
+}
+
+int check_command(const char *name, struct diag *diag)
+{
+	const char *what = strchr(name, '/') ? name : "a folder of PATH";
+
+	return attempt(PATIENCE_S, what, find_command, (void *)name, diag);
 }
 
 int check_frequency(unsigned int frequency, struct diag *diag)

@@ -56,9 +56,14 @@ int take_pid(const char *value, pid_t *ret, struct diag *diag)
 	return 0;
 }
 
-static int list_source(const struct listing *listing, const char *name, const char *source, size_t size)
+/* `path`: its file; NULL: it is on the command line. */
+static int list_source(const struct listing *listing, const char *path, const char *source, size_t size)
 {
-	return lang_list_script(name, source, size, &listing->options, listing->verbose, stdout, stderr);
+	struct compile_options options = listing->options;
+
+	options.path = path;
+	return lang_list_script(path ? source_name(path) : "stdin", source, size, &options, listing->verbose, stdout,
+				stderr);
 }
 
 /* A script's file, or patterns. */
@@ -82,7 +87,7 @@ static int list_argument(const struct listing *listing, const char *argument, st
 	source = source_read(argument, &size, diag);
 	if (!source)
 		return -EIO;
-	found = list_source(listing, source_name(argument), source, size);
+	found = list_source(listing, argument, source, size);
 	free(source);
 	return found;
 }
@@ -93,7 +98,7 @@ int listing_print(const struct listing *listing, struct diag *diag)
 	size_t i;
 
 	if (listing->program)
-		return list_source(listing, "stdin", listing->program, strlen(listing->program));
+		return list_source(listing, NULL, listing->program, strlen(listing->program));
 	if (!listing->count)
 		return list_argument(listing, "*", diag);
 	for (i = 0; i < listing->count; i++) {

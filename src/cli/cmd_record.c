@@ -425,7 +425,7 @@ static int record(const struct request *request, double started_at)
 	struct profile *profile = profile_create();
 	struct record_result result = {};
 	struct diag diag = {};
-	int status;
+	int status, err;
 
 	if (!profile) {
 		diag_fail(&diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
@@ -433,12 +433,11 @@ static int record(const struct request *request, double started_at)
 	}
 	if (!request->quiet)
 		warn_capabilities(stderr);
-	if (record_run(&record_options, profile, &result, &diag)) {
-		profile_destroy(profile);
-		return cli_fail(CLI_FAILED, &diag);
-	}
-	status = report(request, profile);
+	err = record_run(&record_options, profile, &result, &diag);
+	status = result.kept ? report(request, profile) : CLI_FAILED;
 	profile_destroy(profile);
+	if (err)
+		return cli_fail(CLI_FAILED, &diag);
 	return status == CLI_DONE && request->command ? result.command_status : status;
 }
 

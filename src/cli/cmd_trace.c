@@ -248,7 +248,8 @@ static int open_output(struct request *request, struct diag *diag)
 
 static struct compile_options options_of(const struct request *request)
 {
-	return (struct compile_options){.parameters = request->parameters.at,
+	return (struct compile_options){.path = request->file,
+					.parameters = request->parameters.at,
 					.parameter_count = (uint32_t)request->parameters.count,
 					.named = request->named.at,
 					.named_count = (uint32_t)request->named.count,

@@ -10,7 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_TRIES 16
+#include "base/attempt.h"
+
+#define NAME_TRIES       16
+#define CHECK_PATIENCE_S 5.0
+#define WRITE_PATIENCE_S 60.0 /* a slow disk may sync for long */
 
 /* A file that is being written; `path` is NULL as long as it has no name. */
 struct temporary {
@@ -23,15 +27,35 @@ static bool is_standard_output(const char *path)
 	return !strcmp(path, "-");
 }
 
-bool output_is_direct(const char *path)
+/* Behind these names may be a regular file, but it is the descriptor that is meant. */
+static bool is_descriptor(const char *path)
+{
+	return is_standard_output(path) || !strcmp(path, "/dev/stdout") || !strcmp(path, "/dev/stderr") ||
+	       !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14);
+}
+
+static int is_direct(const char *path)
 {
 	struct stat file;
 
-	/* Behind these names may be a regular file, but it is the descriptor that is meant. */
-	if (is_standard_output(path) || !strcmp(path, "/dev/stdout") || !strcmp(path, "/dev/stderr") ||
-	    !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14))
-		return true;
-	return !stat(path, &file) && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode);
+	return is_descriptor(path) || (!stat(path, &file) && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode));
+}
+
+static int ask_direct(void *context, struct diag *diag)
+{
+	(void)diag;
+	return is_direct(context);
+}
+
+/* 1 for what is written to directly, 0 for what is replaced; -ETIMEDOUT and a diag. */
+static int find_direct(const char *path, struct diag *diag)
+{
+	return is_descriptor(path) ? 1 : attempt(CHECK_PATIENCE_S, path, ask_direct, (void *)path, diag);
+}
+
+bool output_is_direct(const char *path)
+{
+	return find_direct(path, NULL) > 0;
 }
 
 static mode_t usual_mode(void)
@@ -142,8 +166,9 @@ static int temporary_commit(struct temporary *temporary, const char *target)
 	return err;
 }
 
-int output_check(const char *path, struct diag *diag)
+static int check(void *context, struct diag *diag)
 {
+	const char *path = context;
 	struct temporary temporary;
 	struct stat file;
 	char *target;
@@ -158,10 +183,10 @@ int output_check(const char *path, struct diag *diag)
 		return diag_fail(diag, ENOENT, "output.name", "an output's name is empty");
 	if (!stat(path, &file) && S_ISDIR(file.st_mode))
 		return diag_fail(diag, EISDIR, "output.directory", "%s: is a directory: name a file in it", path);
-	if (output_is_direct(path) || !faccessat(AT_FDCWD, path, F_OK, AT_EACCESS)) {
+	if (is_direct(path) || !faccessat(AT_FDCWD, path, F_OK, AT_EACCESS)) {
 		if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
 			return diag_fail(diag, errno, "output.unwritable", "%s: cannot be written: %m", path);
-		if (output_is_direct(path))
+		if (is_direct(path))
 			return 0;
 	}
 	target = resolve(path);
@@ -172,6 +197,12 @@ int output_check(const char *path, struct diag *diag)
 	temporary_discard(&temporary);
 	close(temporary.fd);
 	return 0;
+}
+
+int output_check(const char *path, struct diag *diag)
+{
+	return is_descriptor(path) ? check((void *)path, diag)
+				   : attempt(CHECK_PATIENCE_S, path, check, (void *)path, diag);
 }
 
 /* Lets the writer fill a descriptor, which stays open. `durable`: a full disk shows at the latest when it is synced. */
@@ -233,14 +264,32 @@ static int write_replacing(const char *path, output_writer write, const void *co
 	return err;
 }
 
+struct replacement {
+	const char *path;
+	output_writer write;
+	const void *context;
+};
+
+static int replace(void *context, struct diag *diag)
+{
+	const struct replacement *replacement = context;
+	int err = write_replacing(replacement->path, replacement->write, replacement->context, diag);
+
+	if (err)
+		diag_prefix(diag, "%s", replacement->path);
+	return err;
+}
+
 int output_write(const char *path, output_writer write, const void *context, struct diag *diag)
 {
-	int err;
+	struct replacement replacement = {.path = path, .write = write, .context = context};
+	int direct = find_direct(path, diag), err;
 
-	if (output_is_direct(path))
-		err = write_direct(path, write, context, diag);
-	else
-		err = write_replacing(path, write, context, diag);
+	if (direct < 0)
+		return direct;
+	if (!direct)
+		return attempt(WRITE_PATIENCE_S, path, replace, &replacement, diag);
+	err = write_direct(path, write, context, diag);
 	if (err)
 		diag_prefix(diag, "%s", is_standard_output(path) ? "standard output" : path);
 	return err;

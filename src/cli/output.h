@@ -4,6 +4,8 @@
  * where the file system has no O_TMPFILE, as .strata-XXXXXX) and put in place at the end, with the mode and owner of
  * the file that it replaces; so an old result is never half overwritten, and nothing is left behind, even by SIGKILL.
  * "-" (standard output), /dev/stdout, pipes and devices are written directly.
+ *
+ * Regular files are checked and written by a child: one whose file system hangs costs the others nothing (-ETIMEDOUT).
  */
 #ifndef STRATA_CLI_OUTPUT_H
 #define STRATA_CLI_OUTPUT_H

@@ -5,12 +5,13 @@
  * All bytes come through elf_file_bytes(). For an image in memory it only checks the range. For a file it reads, in one
  * of two ways, and keeps what it read:
  *
- *   chunks   of 16 KiB, each with the first KiB of the next, so that any small piece (a header, a symbol, an
+ *   chunks   of 4 KiB, each with the first KiB of the next, so that any small piece (a header, a symbol, an
  *            instruction) lies in one chunk wherever it begins
  *   spans    exactly the bytes asked for, when they are too many for that: whole sections
  *
  * The size of the file is taken once, when it is opened; a read that comes back short (the file was truncated since)
- * means that the bytes are not there. No byte is looked at twice from the file, so a check stays true.
+ * means that the bytes are not there. No byte is looked at twice from the file, so a check stays true; of what was only
+ * copied (elf_file_copy_at()) nothing is known the next time.
  */
 #include "elf/elf_file.h"
 
@@ -22,9 +23,10 @@
 #include <unistd.h>
 
 #include "base/cursor.h"
+#include "base/large.h"
 #include "elf/internal.h"
 
-#define CHUNK_SIZE    (16u << 10)
+#define CHUNK_SIZE    (4u << 10)
 #define CHUNK_OVERLAP (1u << 10)
 /* More than any section strata reads; keeps a sparse file of terabytes from taking the memory. */
 #define SPAN_MAX (1ull << 30)
@@ -45,6 +47,7 @@ static struct elf_block *read_block(const struct elf_file *elf, uint64_t offset,
 
 	if (!block)
 		return NULL;
+	large_advise(block, sizeof(*block) + size);
 	got = foreign_read(elf->file, block->bytes, size, offset);
 	block->size = got < 0 ? 0 : (size_t)got;
 	return block;
@@ -437,7 +440,8 @@ bool elf_file_vaddr_of_offset(const struct elf_file *elf, uint64_t offset, uint6
 	       offset_in_segments(elf, offset, false, 1, ret) || offset_in_segments(elf, offset, false, page, ret);
 }
 
-const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, size_t size)
+/* Where the file has `size` bytes of the image. */
+static bool offset_of_vaddr(const struct elf_file *elf, uint64_t vaddr, size_t size, uint64_t *ret)
 {
 	size_t i;
 
@@ -445,10 +449,31 @@ const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, siz
 		const struct elf_segment *s = &elf->segments.at[i];
 		uint64_t within = vaddr - s->vaddr;
 
-		if (vaddr >= s->vaddr && within < s->filesz && size <= s->filesz - within)
-			return elf_file_bytes(elf, s->offset + within, size);
+		if (vaddr >= s->vaddr && within < s->filesz && size <= s->filesz - within) {
+			*ret = s->offset + within;
+			return true;
+		}
 	}
-	return NULL;
+	return false;
+}
+
+const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, size_t size)
+{
+	uint64_t offset;
+
+	return offset_of_vaddr(elf, vaddr, size, &offset) ? elf_file_bytes(elf, offset, size) : NULL;
+}
+
+bool elf_file_copy_at(const struct elf_file *elf, uint64_t vaddr, size_t size, void *ret)
+{
+	uint64_t offset;
+
+	if (!offset_of_vaddr(elf, vaddr, size, &offset) || offset > elf->size || size > elf->size - offset)
+		return false;
+	if (!elf->memory)
+		return foreign_read(elf->file, ret, size, offset) == (ssize_t)size;
+	memcpy(ret, elf->memory + offset, size);
+	return true;
 }
 
 const uint8_t *elf_section_bytes(const struct elf_file *elf, const struct elf_section *section)

@@ -78,6 +78,12 @@ bool elf_file_vaddr_of_offset(const struct elf_file *elf, uint64_t offset, uint6
  * there. */
 const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, size_t size);
 
+/*
+ * The same as a copy: of a file nothing more is read, and nothing is kept. For a look at a few bytes in many places, of
+ * which few matter. False, and nothing in *ret, unless `size` bytes are there.
+ */
+bool elf_file_copy_at(const struct elf_file *elf, uint64_t vaddr, size_t size, void *ret);
+
 /* Finds a section by name; false when there is none or it lies outside the file. */
 bool elf_file_section(const struct elf_file *elf, const char *name, struct elf_section *ret);
 

@@ -43,9 +43,10 @@ int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 	if (q->verified)
 		fprintf(out,
 			"  \"verify\": {\"samples\": %" PRIu64 ", \"agree\": %" PRIu64 ", \"differ\": %" PRIu64
-			", \"shorter\": %" PRIu64 ", \"longer\": %" PRIu64 ", \"cut\": %" PRIu64 "},\n",
+			", \"shorter\": %" PRIu64 ", \"longer\": %" PRIu64 ", \"cut\": %" PRIu64
+			", \"guessed\": %" PRIu64 "},\n",
 			q->verify.samples, q->verify.agree, q->verify.differ, q->verify.shorter, q->verify.longer,
-			q->verify.cut);
+			q->verify.cut, q->verify.guessed);
 	fprintf(out, "  \"bpf\": {\"run_ns\": %" PRIu64 ", \"runs\": %" PRIu64 ", \"frames\": %" PRIu64 "},\n",
 		q->bpf_run_ns, q->bpf_runs, q->bpf_frames);
 	fprintf(out, "  \"self\": {\"cpu_s\": %.6f, \"peak_rss_kb\": %" PRIu64 "},\n  \"startup_ms\": %.3f\n}\n",

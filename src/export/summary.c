@@ -97,6 +97,8 @@ static void write_verify(FILE *out, const struct profile_verify *v, const struct
 		fprintf(out, "; libdw stopped before: %s", export_grouped(v->shorter, number));
 	if (v->cut)
 		fprintf(out, "; deeper than the copied 256 KiB: %s", export_grouped(v->cut, number));
+	if (v->guessed)
+		fprintf(out, "; libdw had no table and guessed: %s", export_grouped(v->guessed, number));
 	fputc('\n', out);
 }
 

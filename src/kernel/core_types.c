@@ -18,16 +18,21 @@
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 
-/* What src/bpf reads by BPF_CORE_READ. libbpf compares kinds of types, and no sizes of numbers. */
+/* What src/bpf reads of the kernel's records. libbpf compares kinds of types, and gives loads of numbers their sizes.
+ */
 static const struct member {
 	const char *record, *name;
-	enum { NUMBER, POINTER, PREVIOUS } kind; /* PREVIOUS: the record before this one, embedded */
+	enum { LONG, INT, POINTER, PREVIOUS } kind; /* PREVIOUS: the record before this one, embedded */
 } members[] = {
-	{"thread_struct", "fsbase", NUMBER},      {"task_struct", "thread", PREVIOUS},
-	{"task_struct", "group_leader", POINTER}, {"task_struct", "mm", POINTER},
-	{"task_struct", "stack", POINTER},        {"task_struct", "vfork_done", POINTER},
-	{"task_struct", "start_time", NUMBER},    {"task_struct", "tgid", NUMBER},
-	{"task_struct", "flags", NUMBER},
+	{"thread_struct", "fsbase", LONG},
+	{"task_struct", "thread", PREVIOUS},
+	{"task_struct", "group_leader", POINTER},
+	{"task_struct", "mm", POINTER},
+	{"task_struct", "stack", POINTER},
+	{"task_struct", "vfork_done", POINTER},
+	{"task_struct", "start_time", LONG},
+	{"task_struct", "tgid", INT},
+	{"task_struct", "flags", INT},
 };
 
 struct kernel_btf {
@@ -161,7 +166,10 @@ static int64_t find_member(const struct kernel_btf *k, const struct btf_type *re
 
 static int build(const struct kernel_btf *k, struct btf *btf)
 {
-	int types[] = {[NUMBER] = btf__add_int(btf, "unsigned long", 8, 0), [POINTER] = btf__add_ptr(btf, 0), 0};
+	int types[] = {[LONG] = btf__add_int(btf, "unsigned long", 8, 0),
+		       [INT] = btf__add_int(btf, "unsigned int", 4, 0),
+		       [POINTER] = btf__add_ptr(btf, 0),
+		       [PREVIOUS] = 0};
 	const struct btf_type *from = NULL;
 	const char *name = "";
 	int record = 0;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/config.h"
 #include "base/vec.h"
 #include "kernel/clock.h"
 #include "kernel/programs.h"
@@ -50,8 +51,7 @@ static int handle_record(void *context, void *data, size_t size)
 	return sampler->handle(sampler->context, event, size);
 }
 
-/* What the kernel part learns of processes by itself. */
-static int attach_hooks(struct sampler *sampler, struct diag *diag)
+int sampler_attach_hooks(struct sampler *sampler, struct diag *diag)
 {
 	struct bpf_program *hooks[] = {bpf_object__find_program_by_name(sampler->object, "process_exec"),
 				       bpf_object__find_program_by_name(sampler->object, "process_fork")};
@@ -73,7 +73,7 @@ static int attach_hooks(struct sampler *sampler, struct diag *diag)
 
 static int attach(struct sampler *sampler, unsigned int frequency, struct diag *diag)
 {
-	int err = attach_hooks(sampler, diag);
+	int err = sampler_attach_hooks(sampler, diag);
 
 	return err ? err
 		   : clock_open(bpf_program__fd(sampler->program), frequency, sampler->ticks, &sampler->clock, diag);
@@ -110,6 +110,7 @@ static int create_tables(struct sampler *sampler, struct diag *diag)
 		.rules = programs_map(sampler->object, "rules"),
 		.slabs = programs_map(sampler->object, "slabs"),
 		.processes = programs_map(sampler->object, "processes"),
+		.changed = programs_map(sampler->object, "changed"),
 	};
 
 	return tables_create(&maps, &sampler->tables, diag);
@@ -117,8 +118,10 @@ static int create_tables(struct sampler *sampler, struct diag *diag)
 
 int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag)
 {
-	struct programs_options programs = {
-		.strategy = options->strategy, .watch_all = options->watch_all, .verify_every = options->verify_every};
+	struct programs_options programs = {.strategy = options->strategy,
+					    .watch_all = options->watch_all,
+					    .verify_every = options->verify_every,
+					    .walks = SAMPLER_NATIVE | SAMPLER_PYTHON};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;
 
@@ -164,8 +167,6 @@ int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *
 	sampler->object = object;
 	sampler->borrowed = true;
 	err = create_tables(sampler, diag);
-	if (!err)
-		err = attach_hooks(sampler, diag);
 	if (err)
 		sampler_destroy(sampler);
 	else
@@ -240,8 +241,10 @@ int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *la
 	process->since = now_ns();
 	process->tgid = key;
 	process->check = py_process_check(process);
-	return bpf_map_update_elem(programs_map(sampler->object, "python_processes"), &key, process, BPF_ANY) ? -errno
-													      : 0;
+	if (bpf_map_update_elem(programs_map(sampler->object, "python_processes"), &key, process, BPF_ANY))
+		return -errno;
+	tables_changed(sampler->tables);
+	return 0;
 }
 
 void sampler_no_python(struct sampler *sampler, int tgid)
@@ -249,6 +252,7 @@ void sampler_no_python(struct sampler *sampler, int tgid)
 	uint32_t key = (uint32_t)tgid;
 
 	bpf_map_delete_elem(programs_map(sampler->object, "python_processes"), &key);
+	tables_changed(sampler->tables);
 }
 
 void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended)
@@ -263,6 +267,7 @@ void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended)
 		bpf_map_delete_elem(targets, &key);
 	if (!bpf_map_lookup_elem(pythons, &key, &python) && python.since <= ended)
 		bpf_map_delete_elem(pythons, &key);
+	tables_changed(sampler->tables);
 }
 
 void sampler_unsend(struct sampler *sampler, uint64_t id)

@@ -38,10 +38,13 @@ struct sampler_counters {
 /* Loads the programs and opens the events, stopped. -EPERM: a capability is missing. */
 int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag);
 /*
- * The same around an object of somebody else's that contains the sampler's maps and walkers and is loaded already:
- * keeps its tables, takes no samples, reads no ring. The object is borrowed.
+ * The same around an object of somebody else's that contains the sampler's maps and walkers: keeps its tables, takes no
+ * samples, reads no ring. The object is borrowed; its maps are there (kernel/object_maps.h), and it may be loaded
+ * meanwhile.
  */
 int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *diag);
+/* Once such an object is loaded: from now on the kernel part learns by itself of processes that fork or call exec. */
+int sampler_attach_hooks(struct sampler *sampler, struct diag *diag);
 void sampler_destroy(struct sampler *sampler);
 
 /* The tables that the sampler walks by; owned by the sampler. */

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -199,6 +200,17 @@ int tables_create(const struct tables_maps *maps, struct tables **ret, struct di
 	tables->rule_count = RULE_FIRST_FREE;
 	*ret = tables;
 	return 0;
+}
+
+void tables_changed(const struct tables *tables)
+{
+	struct timespec now;
+	uint32_t zero = 0;
+	uint64_t time;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	time = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	bpf_map_update_elem(tables->maps.changed, &zero, &time, BPF_ANY);
 }
 
 void tables_prepare(struct tables *tables)
@@ -471,6 +483,7 @@ int tables_publish(struct tables *tables, uint32_t tgid, const struct publicatio
 		extents_give(&tables->free_mappings, entry.mapping_first, count);
 		return err;
 	}
+	tables_changed(tables);
 	if (ret->generation)
 		retire(tables, ret->mapping_first, ret->mapping_count, publication->now);
 	*ret = entry;
@@ -483,8 +496,10 @@ void tables_withdraw(struct tables *tables, uint32_t tgid, const struct process_
 
 	/* The pid may be another process's by now. */
 	if (!bpf_map_lookup_elem(tables->maps.processes, &tgid, &now_there) &&
-	    now_there.generation == entry->generation)
+	    now_there.generation == entry->generation) {
 		bpf_map_delete_elem(tables->maps.processes, &tgid);
+		tables_changed(tables);
+	}
 	retire(tables, entry->mapping_first, entry->mapping_count, now);
 }
 

@@ -20,7 +20,7 @@ struct tables;
 
 /* File descriptors of the maps, borrowed. */
 struct tables_maps {
-	int mappings, pages, rules, slabs, processes;
+	int mappings, pages, rules, slabs, processes, changed;
 };
 
 /* Where a file's page index lies. */
@@ -31,6 +31,9 @@ struct tables_run {
 
 int tables_create(const struct tables_maps *maps, struct tables **ret, struct diag *diag);
 void tables_destroy(struct tables *tables);
+
+/* Tells the walkers that what they remember of processes may be out of date: after a change of what they look up. */
+void tables_changed(const struct tables *tables);
 
 /* Makes room for rows beforehand: that takes milliseconds, which the first sample does not have. Else when needed. */
 void tables_prepare(struct tables *tables);

@@ -34,7 +34,7 @@ static int generate(struct compilation *ret, const struct compile_dump *dump, st
 int lang_compile(const char *name, const char *source, size_t size, const struct compile_options *options,
 		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag)
 {
-	struct parser_options parser = {options->parameters, options->parameter_count};
+	struct parser_options parser = {options->parameters, options->parameter_count, options->path};
 	struct compiler *c = &ret->compiler;
 	int err = 0;
 

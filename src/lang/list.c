@@ -128,7 +128,7 @@ int lang_list(const char *patterns, const struct compile_options *options, bool 
 int lang_list_script(const char *name, const char *source, size_t size, const struct compile_options *options,
 		     bool verbose, FILE *out, FILE *errors)
 {
-	const struct parser_options parser = {options->parameters, options->parameter_count};
+	const struct parser_options parser = {options->parameters, options->parameter_count, options->path};
 	struct compilation compilation = {};
 	struct compiler *c = &compilation.compiler;
 	int count = -EINVAL;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/profile.h"
+#include "profile/frames.h"
 #include "profile/text.h"
 
 /* Appends to a buffer as snprintf would: `used` goes on counting when the buffer is full. */

@@ -11,15 +11,9 @@
 #include "base/vec.h"
 
 /*
- * Frames, stacks and samples are interned alike: a table from a hash to a chain of nodes that have this hash, and
+ * Stacks and samples are interned as frames are: a table from a hash to a chain of nodes that have this hash, and
  * a comparison of what they hold. Each node is an allocation of its own, so what was given out never moves.
  */
-struct frame_node {
-	struct frame_node *next;
-	struct frame frame;
-	uint32_t id;
-};
-
 struct stack_node {
 	struct stack_node *next;
 	uint32_t depth;
@@ -33,8 +27,8 @@ struct sample_node {
 
 struct profile {
 	struct string_pool *strings;
-	struct table frames_by_hash, stacks_by_hash, samples_by_hash;
-	VEC(struct frame_node *) frames;
+	struct frames *frames;
+	struct table stacks_by_hash, samples_by_hash;
 	VEC(struct stack_node *) stacks;
 	VEC(struct sample_node *) samples;
 	struct profile_info info;
@@ -48,8 +42,9 @@ struct profile *profile_create(void)
 	if (!profile)
 		return NULL;
 	profile->strings = string_pool_create();
-	if (!profile->strings) {
-		free(profile);
+	profile->frames = frames_create();
+	if (!profile->strings || !profile->frames) {
+		profile_destroy(profile);
 		return NULL;
 	}
 	profile->info.command = profile->info.hostname = profile->info.kernel = profile->info.strata_version = "";
@@ -62,18 +57,15 @@ void profile_destroy(struct profile *profile)
 
 	if (!profile)
 		return;
-	for (i = 0; i < profile->frames.count; i++)
-		free(profile->frames.at[i]);
 	for (i = 0; i < profile->stacks.count; i++)
 		free(profile->stacks.at[i]);
 	for (i = 0; i < profile->samples.count; i++)
 		free(profile->samples.at[i]);
-	vec_free(&profile->frames);
 	vec_free(&profile->stacks);
 	vec_free(&profile->samples);
-	table_deinit(&profile->frames_by_hash);
 	table_deinit(&profile->stacks_by_hash);
 	table_deinit(&profile->samples_by_hash);
+	frames_destroy(profile->frames);
 	string_pool_destroy(profile->strings);
 	free(profile);
 }
@@ -124,53 +116,19 @@ static int chain_set(struct table *table, uint64_t hash, const void *node)
 	return table_set(table, hash, (uint64_t)(uintptr_t)node);
 }
 
-static bool same_frame(const struct frame *a, const struct frame *b)
-{
-	return a->layer == b->layer && a->name == b->name && a->file == b->file && a->line == b->line;
-}
-
 int profile_frame(struct profile *profile, const struct frame *frame, uint32_t *ret)
 {
-	struct frame wanted = {.layer = frame->layer, .line = frame->line};
-	struct frame_node *chain, *node;
-	uint64_t hash;
-
-	wanted.name = string_intern(profile->strings, frame->name);
-	wanted.file = string_intern(profile->strings, frame->file ? frame->file : "");
-	if (!wanted.name || !wanted.file)
-		return -ENOMEM;
-	hash = hash_bytes((uint64_t[]){(uintptr_t)wanted.name, (uintptr_t)wanted.file}, 16,
-			  (uint64_t)wanted.layer << 32 | (uint32_t)wanted.line);
-	chain = chain_of(&profile->frames_by_hash, hash);
-	for (node = chain; node; node = node->next) {
-		if (same_frame(&node->frame, &wanted)) {
-			*ret = node->id;
-			return 0;
-		}
-	}
-	if (profile->frames.count >= UINT32_MAX || vec_reserve(&profile->frames, 1))
-		return -ENOMEM;
-	node = malloc(sizeof(*node));
-	if (!node)
-		return -ENOMEM;
-	*node = (struct frame_node){.next = chain, .frame = wanted, .id = (uint32_t)profile->frames.count};
-	if (chain_set(&profile->frames_by_hash, hash, node)) {
-		free(node);
-		return -ENOMEM;
-	}
-	profile->frames.at[profile->frames.count++] = node;
-	*ret = node->id;
-	return 0;
+	return frames_add(profile->frames, frame, ret);
 }
 
 size_t profile_frame_count(const struct profile *profile)
 {
-	return profile->frames.count;
+	return frames_count(profile->frames);
 }
 
 const struct frame *profile_frame_at(const struct profile *profile, uint32_t id)
 {
-	return &profile->frames.at[id]->frame;
+	return frames_at(profile->frames, id);
 }
 
 /* The interned copy of a stack; NULL: no memory. */

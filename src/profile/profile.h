@@ -12,26 +12,7 @@
 #include <stdint.h>
 
 #include "abi/loss.h"
-
-enum frame_layer {
-	FRAME_KERNEL, /* `symbol [k]` */
-	FRAME_NATIVE, /* `symbol (module)` or `0xOFFSET (module)` */
-	FRAME_PYTHON, /* `name (file:line)` */
-	FRAME_MARK,   /* `[truncated]`, `[unknown 0xADDR]`: what is missing is a frame, too */
-	FRAME_LAYER_COUNT
-};
-
-/*
- * One distinct frame. Two frames are the same when all of their fields are.
- *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…" without a symbol
- *   PYTHON: name, file, line           MARK: name, with its brackets
- */
-struct frame {
-	enum frame_layer layer;
-	const char *name;
-	const char *file; /* "" where there is none */
-	int line;         /* 0 where there is none */
-};
+#include "profile/frames.h"
 
 /* One distinct (process, thread, stack) and how often it was seen. */
 struct profile_sample {
@@ -51,6 +32,7 @@ struct profile_verify {
 	uint64_t shorter; /* the second one stopped before, and agreed until then */
 	uint64_t longer;  /* it found further frames */
 	uint64_t cut;     /* it stopped where the copy of the stack ended */
+	uint64_t guessed; /* it had no unwind information for a frame, and guessed another caller */
 };
 
 /* The figures behind --stats, the summary and the page's data-quality panel. */
@@ -103,13 +85,6 @@ int profile_add(struct profile *profile, const char *comm, int pid, int tid, con
 size_t profile_sample_count(const struct profile *profile);
 size_t profile_stack_count(const struct profile *profile); /* distinct ones, whosever */
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
-
-/*
- * Writes a frame as text, by the contract in the heading of `enum frame_layer`, into a buffer as snprintf does (returns
- * the length it would need; never cuts inside a character). `;` inside names becomes `:`; control characters, line
- * separators and bytes that are not valid UTF-8 become '?': one line, always parseable. profile/text.h has the rule.
- */
-int frame_format(const struct frame *frame, char *buffer, size_t size);
 
 /* One loss reason's texts; NULL when the number is not in use. */
 const char *loss_key(unsigned int loss);

@@ -27,13 +27,13 @@
  *
  * Code is disassembled linearly: x86-64 and AArch64 compilers keep data out of .text.
  */
-#include <capstone/capstone.h>
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/disassembler.h"
 #include "base/table.h"
 #include "base/vec.h"
 #include "python/eval_search.h"
@@ -62,8 +62,7 @@ struct part {
 
 struct loop {
 	const struct elf_file *elf;
-	csh disassembler;
-	cs_insn *insn;
+	struct disassembler disassembler;
 	const struct loop_arch *arch;
 	struct unwind_table table; /* compiled when first asked for */
 	bool table_tried;
@@ -114,14 +113,13 @@ static int loop_init(struct loop *loop, const struct elf_file *elf, struct diag 
 	for (i = 0; i < sizeof(archs) / sizeof(*archs); i++) {
 		if (archs[i].machine != elf_file_machine(elf))
 			continue;
-		if (cs_open(archs[i].arch, archs[i].mode, &loop->disassembler) != CS_ERR_OK)
-			break;
-		loop->insn = cs_malloc(loop->disassembler);
 		loop->arch = &archs[i];
-		if (loop->insn)
+		switch (disassembler_open(&loop->disassembler, archs[i].arch, archs[i].mode, false)) {
+		case 0:
 			return 0;
-		cs_close(&loop->disassembler);
-		return diag_fail(diag, ENOMEM, "python.memory", "%s: out of memory", elf_file_path(elf));
+		case -ENOMEM:
+			return diag_fail(diag, ENOMEM, "python.memory", "%s: out of memory", elf_file_path(elf));
+		}
 	}
 	return diag_fail(diag, ENOTSUP, "python.machine", "%s: no disassembler for its machine code",
 			 elf_file_path(elf));
@@ -136,8 +134,7 @@ static void loop_deinit(struct loop *loop)
 	vec_free(&loop->parts);
 	table_deinit(&loop->seen);
 	unwind_table_deinit(&loop->table);
-	cs_free(loop->insn, 1);
-	cs_close(&loop->disassembler);
+	disassembler_close(&loop->disassembler);
 }
 
 /* The address that a direct jump names last in its operands: "0x401000", "w0, #3, #0x401000". */
@@ -160,10 +157,11 @@ static int scan(struct loop *loop, struct part *part)
 {
 	size_t left = part->end - part->start;
 	const uint8_t *code = elf_file_bytes_at(loop->elf, part->start, left);
+	const cs_insn *insn = loop->disassembler.insn;
 	uint64_t at = part->start, target;
 
 	while (code && left) {
-		if (!cs_disasm_iter(loop->disassembler, &code, &left, &at, loop->insn)) {
+		if (!disassembler_next(&loop->disassembler, &code, &left, &at)) {
 			size_t step = left < loop->arch->step ? left : loop->arch->step;
 
 			code += step;
@@ -171,12 +169,12 @@ static int scan(struct loop *loop, struct part *part)
 			at += step;
 			continue;
 		}
-		part->indirect += loop->arch->is_indirect(loop->insn->mnemonic, loop->insn->op_str);
-		if (!loop->arch->is_jump(loop->insn->mnemonic) || !jump_target(loop->insn->op_str, &target))
+		part->indirect += loop->arch->is_indirect(insn->mnemonic, insn->op_str);
+		if (!loop->arch->is_jump(insn->mnemonic) || !jump_target(insn->op_str, &target))
 			continue;
 		if (target >= part->start && target < part->end)
 			continue;
-		if (vec_push(&part->jumps, (struct jump){.from = loop->insn->address, .to = target}))
+		if (vec_push(&part->jumps, (struct jump){.from = insn->address, .to = target}))
 			return -ENOMEM;
 	}
 	return 0;

@@ -44,7 +44,7 @@ bool python_find_runtime(const struct elf_file *elf, uint64_t *ret)
 	struct elf_section section;
 	uint64_t size;
 
-	if (elf_file_section(elf, ".PyRuntime", &section)) {
+	if (elf_file_section_header(elf, ".PyRuntime", &section)) {
 		*ret = section.vaddr;
 		return true;
 	}

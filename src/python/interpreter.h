@@ -38,9 +38,9 @@ struct python_interpreter {
 };
 
 /*
- * Looks at a file quickly (hash-table lookups only: a fifth of a millisecond for an interpreter, tens of microseconds
- * for others): 1 and *ret when it contains a CPython that strata can walk, 0 when it contains none, a negative errno
- * and a diag when it contains one that is not understood (unknown version, no layout: -ENOTSUP; -EBADMSG: damaged).
+ * Looks at a file quickly (hash-table lookups only: some tens of microseconds): 1 and *ret when it contains a CPython
+ * that strata can walk, 0 when it contains none, a negative errno and a diag when it contains one that is not
+ * understood (unknown version, no layout: -ENOTSUP; -EBADMSG: damaged).
  */
 int python_interpreter_recognise(const struct elf_file *elf, struct python_interpreter *ret, struct diag *diag);
 

@@ -108,7 +108,7 @@ bool python_find_exported(const struct elf_file *elf, const char *name, uint64_t
 		return true;
 	if (elf_file_find_dynamic_symbol(elf, "PyInterpreterState_Head", vaddr, size))
 		return false;
-	if (elf_file_section(elf, ".dynamic", &section) && !elf_file_section(elf, ".PyRuntime", &section))
+	if (elf_file_section_header(elf, ".dynamic", &section) && !elf_file_section_header(elf, ".PyRuntime", &section))
 		return false;
 	return elf_file_find_symbol(elf, name, vaddr, size);
 }

@@ -480,7 +480,7 @@ bool key_jump(struct key_machine *machine, struct key_state *state, struct key_v
 	return go_to(machine, state, address);
 }
 
-static void run_way(struct key_machine *machine, csh disassembler, cs_insn *insn, struct key_state *state,
+static void run_way(struct key_machine *machine, struct disassembler *disassembler, struct key_state *state,
 		    size_t *budget)
 {
 	uint8_t bytes[INSN_BYTES];
@@ -499,10 +499,10 @@ static void run_way(struct key_machine *machine, csh disassembler, cs_insn *insn
 		if (state->end && (state->pc < state->start || state->pc >= state->end))
 			return;
 		size = machine->image->code(machine->image->context, state->pc, bytes, sizeof(bytes));
-		if (!size || !cs_disasm_iter(disassembler, &code, &size, &at, insn))
+		if (!size || !disassembler_next(disassembler, &code, &size, &at))
 			return;
 		state->next = at;
-		if (!machine->arch->execute(machine, state, insn))
+		if (!machine->arch->execute(machine, state, disassembler->insn))
 			return;
 		state->pc = state->next;
 	}
@@ -529,31 +529,28 @@ int key_evaluate(uint16_t machine_type, const struct key_image *image, uint64_t 
 	struct key_machine machine = {.image = image, .result = ret};
 	struct key_state *state;
 	size_t i, budget = BUDGET;
-	csh disassembler;
-	cs_insn *insn;
+	struct disassembler disassembler;
+	int err;
 
 	for (i = 0; i < sizeof(archs) / sizeof(*archs); i++)
 		if (archs[i]->machine == machine_type)
 			machine.arch = archs[i];
-	if (!machine.arch || cs_open(machine.arch->arch, machine.arch->mode, &disassembler) != CS_ERR_OK)
-		return -ENOTSUP;
-	cs_option(disassembler, CS_OPT_DETAIL, CS_OPT_ON);
-	insn = cs_malloc(disassembler);
+	err = machine.arch ? disassembler_open(&disassembler, machine.arch->arch, machine.arch->mode, true) : -ENOTSUP;
+	if (err)
+		return err;
 	machine.ways = malloc((WAYS_MAX + 1) * sizeof(*machine.ways));
-	if (insn && machine.ways) {
+	if (machine.ways) {
 		*ret = (struct key_evaluation){};
 		state = &machine.ways[WAYS_MAX]; /* the way that is being followed has a place of its own */
 		init_state(&machine, &machine.ways[0], address, argument, descriptor);
 		machine.way_count = 1;
 		while (machine.way_count) {
 			*state = machine.ways[--machine.way_count];
-			run_way(&machine, disassembler, insn, state, &budget);
+			run_way(&machine, &disassembler, state, &budget);
 		}
 	}
-	i = insn && machine.ways;
+	err = machine.ways ? 0 : -ENOMEM;
 	free(machine.ways);
-	if (insn)
-		cs_free(insn, 1);
-	cs_close(&disassembler);
-	return i ? 0 : -ENOMEM;
+	disassembler_close(&disassembler);
+	return err;
 }

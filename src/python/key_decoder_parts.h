@@ -5,8 +5,7 @@
 #ifndef STRATA_PYTHON_KEY_DECODER_PARTS_H
 #define STRATA_PYTHON_KEY_DECODER_PARTS_H
 
-#include <capstone/capstone.h>
-
+#include "base/disassembler.h"
 #include "python/key_decoder.h"
 
 #define KEY_REGISTERS 33

@@ -96,6 +96,20 @@ static uint32_t count_groups(const struct merge_input *input)
 	return groups;
 }
 
+/* Leaves out Python frames that are not this thread's. */
+static void drop_foreign(struct merge_input *input)
+{
+	uint32_t foreign = input->python_unsure;
+
+	if (!input->native_rooted || !input->python_rooted)
+		foreign = input->python_count;
+	else if (count_evals(input) >= count_groups(input))
+		return;
+	input->python += foreign;
+	input->is_entry += foreign;
+	input->python_count -= foreign;
+}
+
 /* The native frames are the stack's own. */
 static struct merge_result merge_own(const struct merge_input *input, struct merge_frame *out)
 {
@@ -154,6 +168,8 @@ struct merge_result merge_stacks(const struct merge_input *input, struct merge_f
 		own.native_rooted = true;
 	if (switching)
 		own.python_count = 0;
+	else if (own.python_unsure)
+		drop_foreign(&own);
 	result = merge_own(&own, out);
 	result.switching = switching;
 	result.started = own.native_count < input->native_count;

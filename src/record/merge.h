@@ -17,6 +17,10 @@
  * loop frame has no Python frame yet, or none any more) leaves that one loop frame as it is, and shifts nothing. Only
  * when a walk did not reach its root, pairing starts at the innermost.
  *
+ * Up to 3.9 the innermost Python frames may turn out to be another thread's (abi/events.h: PYTHON_FRAME_UNSURE). There
+ * each frame has a loop: with all of them there are as many loops, or one more that is entering, or they are left out.
+ * Where that cannot be counted, because a root is missing, all Python frames are.
+ *
  * A greenlet's stack starts in the middle of a thread's: what lies further out is whatever another greenlet has there
  * now, and none of it is in the Python walk. So the stack ends at the frame that starts a greenlet, which is its root.
  * And while greenlets are being switched, the native stack may be the one's and Python's the other's: then there is
@@ -47,6 +51,7 @@ struct merge_input {
 	const uint32_t *python; /* innermost first */
 	const bool *is_entry;   /* of each Python frame */
 	uint32_t python_count;
+	uint32_t python_unsure; /* how many of the innermost are another thread's, unless there are loops for them */
 	bool python_rooted;
 };
 

@@ -30,7 +30,7 @@ static int add_frame(const struct source *source, enum frame_layer layer, const 
 {
 	const struct frame frame = {.layer = layer, .name = name, .file = file};
 
-	return profile_frame(source->names->profile, &frame, ret);
+	return frames_add(source->names->frames, &frame, ret);
 }
 
 /*
@@ -222,5 +222,23 @@ int names_give_all(const struct names *names)
 		first = i + 1;
 	}
 	free(numbers);
+	return err;
+}
+
+int names_forget(const struct names *names)
+{
+	uint8_t *used = calloc(frames_count(names->frames) + 1, 1);
+	size_t i;
+	int err = -ENOMEM;
+
+	for (i = 0; used && i < names->store->locations.count; i++) {
+		const struct location *location = &names->store->locations.at[i];
+
+		if (location->object == LOCATION_NAMED)
+			used[LOCATION_FRAME(location->address)] = 1;
+	}
+	if (used)
+		err = frames_forget(names->frames, used);
+	free(used);
 	return err;
 }

@@ -10,7 +10,7 @@
 #ifndef STRATA_RECORD_NAMES_H
 #define STRATA_RECORD_NAMES_H
 
-#include "profile/profile.h"
+#include "profile/frames.h"
 #include "record/objects.h"
 #include "record/store.h"
 #include "symbol/perf_map.h"
@@ -19,7 +19,7 @@
 struct names {
 	struct store *store;
 	struct objects *objects;
-	struct profile *profile; /* where the frames go */
+	struct frames *frames; /* where what they are named goes */
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
 	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
@@ -28,7 +28,10 @@ struct names {
 /* Names the locations of one object (struct location.object). 0 or -ENOMEM. */
 int names_give(const struct names *names, uint32_t object);
 
-/* Names all. */
+/* Names all. -ENOMEM: some are not named. */
 int names_give_all(const struct names *names);
+
+/* Forgets the frames that no location has any more. 0, or -ENOMEM: they are still there. */
+int names_forget(const struct names *names);
 
 #endif

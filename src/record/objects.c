@@ -13,11 +13,21 @@
 #include "proc/open_file.h"
 #include "python/thread_state.h"
 
+#define RETRY_NS 5000000ull /* how long a process that did not lead to its file is left alone */
+
 struct objects {
 	struct foreign_files *files;
 	VEC(struct object *) by_index;
 	struct python_cache *cache;
 };
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
 
 struct objects *objects_create(struct foreign_files *files)
 {
@@ -188,6 +198,8 @@ static bool open_content(struct objects *objects, struct object *object, const s
 	if (err) {
 		object->content = NULL;
 		object->unanswered = err == -ETIMEDOUT;
+		object->missed = object->unanswered ? NULL : process;
+		object->missed_at = now_ns();
 		set_problem(object, "the file cannot be opened");
 		return false;
 	}
@@ -244,6 +256,29 @@ static void open_object(struct objects *objects, struct object *object, const st
 	check_answers(object);
 }
 
+/* As if nobody had asked for it. */
+static void forget_attempt(struct object *object)
+{
+	foreign_close(object->content);
+	object->content = NULL;
+	free(object->segments);
+	object->segments = NULL;
+	object->segment_count = 0;
+	free(object->problem);
+	object->problem = NULL;
+	object->opened = object->unanswered = object->eval_tried = false;
+	object->missed = NULL;
+	if (object->table == OBJECT_TABLE_NONE)
+		object->table = OBJECT_TABLE_UNKNOWN;
+}
+
+/* May this process lead to a file that another one, or itself a while ago, did not lead to? */
+static bool may_lead(const struct object *object, const struct process *process)
+{
+	return object->missed && process && process->ended == UINT64_MAX &&
+	       (process != object->missed || object->missed_at + RETRY_NS < now_ns());
+}
+
 void objects_retry(struct objects *objects)
 {
 	size_t i;
@@ -251,16 +286,8 @@ void objects_retry(struct objects *objects)
 	for (i = 0; i < objects->by_index.count; i++) {
 		struct object *object = objects->by_index.at[i];
 
-		if (!object || !object->unanswered)
-			continue;
-		foreign_close(object->content);
-		object->content = NULL;
-		free(object->segments);
-		object->segments = NULL;
-		object->segment_count = 0;
-		object->opened = object->unanswered = false;
-		if (object->table == OBJECT_TABLE_NONE)
-			object->table = OBJECT_TABLE_UNKNOWN;
+		if (object && object->unanswered)
+			forget_attempt(object);
 	}
 }
 
@@ -281,6 +308,8 @@ struct object *objects_get(struct objects *objects, const struct mapped_file *fi
 		object->cache = objects->cache;
 		objects->by_index.at[file->index] = object;
 	}
+	if (may_lead(object, process))
+		forget_attempt(object);
 	if (!object->opened)
 		open_object(objects, object, process, mapping);
 	return object;

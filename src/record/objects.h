@@ -28,6 +28,8 @@ struct object {
 	bool opened;                  /* opening was tried */
 	bool readable;                /* an ELF file */
 	bool unanswered;              /* its file system did not answer: nothing is known of it, as yet */
+	const struct process *missed; /* the process that did not lead to the file: gone, perhaps; else NULL */
+	uint64_t missed_at;           /* CLOCK_MONOTONIC, ns */
 	struct elf_segment *segments; /* the executable ones, then the others */
 	size_t segment_count;
 	bool is_python;
@@ -53,7 +55,10 @@ struct objects;
 struct objects *objects_create(struct foreign_files *files);
 void objects_destroy(struct objects *objects);
 
-/* A file's object; opened by way of a process that has it mapped at `mapping` (may be NULL). NULL: memory is short. */
+/*
+ * A file's object; opened by way of a process that has it mapped at `mapping` (may be NULL). One that had gone by then
+ * does not lead to a file of its own root: then the next process that has it mapped is tried. NULL: memory is short.
+ */
 struct object *objects_get(struct objects *objects, const struct mapped_file *file, const struct process *process,
 			   const struct process_mapping *mapping);
 /* By the file's index, if it was asked for before; else NULL. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -24,6 +25,9 @@
 #define CPUS_S       1.0 /* how often it is looked which CPUs are online */
 #define VERIFY_EVERY 10  /* of so many samples one is unwound by libdw, which takes it some 0.1 ms */
 #define PRIORITY     -15 /* nice value */
+#define RESERVE      (64u << 20)
+
+#define NO_MEMORY "no memory: give strata more (ulimit -v), or a lower --max-memory"
 
 struct recording {
 	const struct record_options *options;
@@ -42,6 +46,8 @@ struct recording {
 	double shown;    /* when progress was drawn */
 	double followed; /* when the CPUs were looked at */
 	bool interrupted;
+	void *reserve; /* address space, never touched: given back when memory runs out, so that what there is can be
+			  reported */
 };
 
 static double seconds(clockid_t clock)
@@ -97,6 +103,20 @@ static void give_signals_back(struct recording *recording)
 	close(recording->signals);
 	recording->signals = -1;
 	sigprocmask(SIG_SETMASK, &recording->origin.mask, NULL);
+}
+
+static void reserve_take(struct recording *recording)
+{
+	void *at = mmap(NULL, RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	recording->reserve = at == MAP_FAILED ? NULL : at;
+}
+
+static void reserve_give(struct recording *recording)
+{
+	if (recording->reserve)
+		munmap(recording->reserve, RESERVE);
+	recording->reserve = NULL;
 }
 
 static int add_poll(struct recording *recording, int fd)
@@ -159,6 +179,7 @@ static int start(struct recording *recording, struct diag *diag)
 					    .files = recording->files};
 	int err;
 
+	reserve_take(recording);
 	raise_descriptor_limit(recording);
 	err = take_signals(recording, diag);
 	if (!err)
@@ -166,8 +187,7 @@ static int start(struct recording *recording, struct diag *diag)
 	if (!err)
 		err = sideband_open(&recording->sideband, diag);
 	if (!err)
-		err = watch_create(&watch, recording->sampler, recording->sideband, recording->profile,
-				   &recording->watch, diag);
+		err = watch_create(&watch, recording->sampler, recording->sideband, &recording->watch, diag);
 	if (!err && options->command) {
 		err = command_prepare(options->command, &recording->origin, &recording->command, diag);
 		recording->has_command = !err;
@@ -235,7 +255,8 @@ static void follow_cpus(struct recording *recording)
 	sampler_follow_cpus(recording->sampler);
 }
 
-static int loop(struct recording *recording, struct diag *diag)
+/* 0, or a negative errno of what ended it too early. */
+static int loop(struct recording *recording)
 {
 	double end = recording->options->duration_s > 0 ? recording->began + recording->options->duration_s : 0;
 	int err = 0;
@@ -252,7 +273,7 @@ static int loop(struct recording *recording, struct diag *diag)
 				timeout = (int)(left * 1e3) + 1;
 		}
 		if (poll(recording->polls.at, recording->polls.count, timeout) < 0 && errno != EINTR)
-			return diag_fail(diag, errno, "record.poll", "waiting failed: %s", strerror(errno));
+			return -errno;
 		if (recording->polls.at[0].revents) {
 			struct signalfd_siginfo taken;
 
@@ -266,7 +287,14 @@ static int loop(struct recording *recording, struct diag *diag)
 		if (targets_gone(recording))
 			break;
 	}
-	return err ? diag_fail(diag, -err, "record.drain", "reading samples failed: %s", strerror(-err)) : 0;
+	return err;
+}
+
+static const char *string_of(struct recording *recording, const char *text)
+{
+	const char *copy = profile_string(recording->profile, text);
+
+	return copy ? copy : "";
 }
 
 static void fill_info(struct recording *recording)
@@ -286,10 +314,10 @@ static void fill_info(struct recording *recording)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? ", " : "pid ",
 						 options->pids[i]);
 	}
-	info->command = profile_string(recording->profile, text);
+	info->command = string_of(recording, text);
 	if (!uname(&name)) {
-		info->hostname = profile_string(recording->profile, name.nodename);
-		info->kernel = profile_string(recording->profile, name.release);
+		info->hostname = string_of(recording, name.nodename);
+		info->kernel = string_of(recording, name.release);
 	}
 	info->strata_version = STRATA_VERSION;
 	info->frequency = options->frequency;
@@ -310,26 +338,34 @@ static void fill_self(struct recording *recording)
 	quality->startup_ms = (recording->began - recording->options->started_at) * 1e3;
 }
 
-/* Takes in what is still in the buffers, and names it all. */
-static int finish(struct recording *recording, struct diag *diag)
+/* Takes in what is still in the buffers, and names it all. `failed` is what ended the sampling, if not 0. */
+static int finish(struct recording *recording, int failed, struct diag *diag)
 {
-	struct report_options report = {.function = recording->options->function};
+	struct report_options options = {.function = recording->options->function};
+	struct profile_info *info = profile_info(recording->profile);
 	struct sampler_counters counters;
-	int err;
+	int unread, unnamed;
 
 	sampler_stop(recording->sampler);
-	profile_info(recording->profile)->duration_s = seconds(CLOCK_MONOTONIC) - recording->began;
-	err = watch_finish(recording->watch);
-	if (err)
-		return diag_fail(diag, -err, "record.drain", "reading samples failed: %s", strerror(-err));
+	info->duration_s = seconds(CLOCK_MONOTONIC) - recording->began;
+	reserve_give(recording);
+	unread = watch_finish(recording->watch);
 	sampler_counters(recording->sampler, &counters);
 	show_progress(recording, true);
 	give_signals_back(recording);
-	err = report_build(recording->watch, &counters, &report, recording->profile, diag);
+	unnamed = report_build(recording->watch, &counters, &options, recording->profile);
 	profile_quality(recording->profile)->verified = recording->options->verify;
 	fill_info(recording);
 	fill_self(recording);
-	return err;
+	if (failed)
+		return diag_fail(diag, -failed, "record.ended",
+				 "the recording ended after %.1f s, and what was taken until then is kept: %s",
+				 info->duration_s, failed == -ENOMEM ? NO_MEMORY : strerror(-failed));
+	failed = unread ? unread : unnamed;
+	if (failed)
+		return diag_fail(diag, -failed, "record.incomplete", "some samples could not be kept: %s",
+				 failed == -ENOMEM ? NO_MEMORY : strerror(-failed));
+	return 0;
 }
 
 static void recording_deinit(struct recording *recording)
@@ -340,6 +376,7 @@ static void recording_deinit(struct recording *recording)
 	     !recording->has_command && recording->first_target && i < recording->polls.count; i++)
 		if (recording->polls.at[i].fd >= 0)
 			close(recording->polls.at[i].fd);
+	reserve_give(recording);
 	vec_free(&recording->polls);
 	watch_destroy(recording->watch);
 	sideband_close(recording->sideband);
@@ -357,10 +394,9 @@ int record_run(const struct record_options *options, struct profile *profile, st
 	err = foreign_files_create(PRIORITY, &recording.files, diag);
 	if (!err)
 		err = start(&recording, diag);
+	ret->kept = !err;
 	if (!err)
-		err = loop(&recording, diag);
-	if (!err)
-		err = finish(&recording, diag);
+		err = finish(&recording, loop(&recording), diag);
 	if (recording.has_command)
 		ret->command_status = command_finish(&recording.command);
 	ret->interrupted = recording.interrupted;

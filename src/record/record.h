@@ -38,9 +38,13 @@ struct record_options {
 struct record_result {
 	int command_status; /* exit status of the command in the shell's convention (128 + signal); 0 without one */
 	bool interrupted;   /* ended by a signal */
+	bool kept;          /* the profile has what was recorded, also when it failed */
 };
 
-/* Records into `profile`. 0, or a negative errno and a diag. */
+/*
+ * Records into `profile`. 0, or a negative errno and a diag. What fails once it samples, which is memory that runs out,
+ * ends the recording and leaves what was taken until then: ret->kept.
+ */
 int record_run(const struct record_options *options, struct profile *profile, struct record_result *ret,
 	       struct diag *diag);
 

@@ -10,6 +10,7 @@
 #include "record/merge.h"
 
 #define NO_FRAME UINT32_MAX
+#define HIDDEN   (UINT32_MAX - 1)
 
 struct report {
 	struct watch *watch;
@@ -17,7 +18,10 @@ struct report {
 	const struct report_options *options;
 	struct profile *profile;
 	struct profile_quality *quality;
-	uint32_t *python_frames; /* profile frame of each Python location; NO_FRAME: not to be shown */
+	uint32_t *order;         /* of the tallies: the most frequent first */
+	uint32_t *uses;          /* of each stack: tallies that are still to be added, by stack number - 1 */
+	uint32_t *named_frames;  /* profile frame of each of watch_frames(); NO_FRAME: not there yet */
+	uint32_t *python_frames; /* of each Python location, like it; HIDDEN: not to be shown */
 	VEC(uint8_t) roles;      /* of the stack at hand */
 	VEC(bool) entry;
 	VEC(uint32_t) python;
@@ -33,38 +37,62 @@ static int add_frame(struct report *report, enum frame_layer layer, const char *
 	return profile_frame(report->profile, &frame, ret);
 }
 
-/* The address of a location, all of which are named by now. */
+/* The address of a location that was named. */
 static uint64_t location_of(const struct report *report, uint32_t number)
 {
 	return report->store->locations.at[number].address;
 }
 
-static int name_python(struct report *report)
+/* Are all locations of a stack named? If not, memory was short. */
+static bool all_named(const struct report *report, const struct stack *stack)
 {
-	size_t i;
+	uint32_t i;
+
+	for (i = 0; stack && i < stack->count; i++)
+		if (report->store->locations.at[stack->frames[i]].object != LOCATION_NAMED)
+			return false;
+	return true;
+}
+
+static int push_location(struct report *report, uint32_t number)
+{
+	uint32_t name = LOCATION_FRAME(location_of(report, number)), *frame = &report->named_frames[name];
 	int err = 0;
 
-	for (i = 0; i < report->store->python_locations.count && !err; i++) {
-		const struct python_location *location = &report->store->python_locations.at[i];
-		const struct code *code = store_code_at(report->store, location->code);
-		int line;
+	if (*frame == NO_FRAME)
+		err = profile_frame(report->profile, frames_at(watch_frames(report->watch), name), frame);
+	return err ? err : vec_push(&report->stack, *frame);
+}
 
-		report->python_frames[i] = NO_FRAME;
-		if (!location->code || (code && code->is_trampoline))
-			continue;
-		if (!code) {
-			err = add_frame(report, FRAME_MARK, "[unknown Python function]", "", 0,
-					&report->python_frames[i]);
-			continue;
-		}
-		line = code->firstlineno;
-		if (!report->options->function)
-			line = python_line(code->version, code->table, code->table_size, code->firstlineno,
-					   location->lasti);
-		err = add_frame(report, FRAME_PYTHON, code->name ? code->name : "?", code->file ? code->file : "?",
-				line, &report->python_frames[i]);
+static int name_python(struct report *report, uint32_t number)
+{
+	const struct python_location *location = &report->store->python_locations.at[number];
+	const struct code *code = store_code_at(report->store, location->code);
+	uint32_t *frame = &report->python_frames[number];
+	int line;
+
+	if (!location->code || (code && code->is_trampoline)) {
+		*frame = HIDDEN;
+		return 0;
 	}
-	return err;
+	if (!code)
+		return add_frame(report, FRAME_MARK, "[unknown Python function]", "", 0, frame);
+	line = code->firstlineno;
+	if (!report->options->function)
+		line = python_line(code->version, code->table, code->table_size, code->firstlineno, location->lasti);
+	return add_frame(report, FRAME_PYTHON, code->name ? code->name : "?", code->file ? code->file : "?", line,
+			 frame);
+}
+
+static int push_python(struct report *report, uint32_t number, bool *has_python)
+{
+	uint32_t *frame = &report->python_frames[number];
+	int err = *frame == NO_FRAME ? name_python(report, number) : 0;
+
+	if (err || *frame == HIDDEN)
+		return err;
+	*has_python = true;
+	return vec_push(&report->stack, *frame);
 }
 
 /* Were all code objects of a Python stack read whole? */
@@ -73,7 +101,7 @@ static bool code_complete(const struct report *report, const struct stack *stack
 	uint32_t i;
 
 	for (i = 0; i < stack->count; i++) {
-		uint32_t number = report->store->python_locations.at[stack->frames[i] >> 1].code;
+		uint32_t number = report->store->python_locations.at[stack->frames[i] >> PYTHON_FLAG_BITS].code;
 		const struct code *code = store_code_at(report->store, number);
 
 		if (number && (!code || !code->complete))
@@ -127,7 +155,8 @@ static int push_user(struct report *report, const struct tally *tally, const str
 		input.python_count = 0;
 	for (i = 0; i < input.python_count; i++) {
 		report->entry.at[i] = python->frames[i] & PYTHON_FRAME_ENTRY;
-		report->python.at[i] = python->frames[i] >> 1;
+		report->python.at[i] = python->frames[i] >> PYTHON_FLAG_BITS;
+		input.python_unsure += !!(python->frames[i] & PYTHON_FRAME_UNSURE);
 	}
 	input.native = native ? native->frames : NULL;
 	input.role = report->roles.at;
@@ -136,14 +165,9 @@ static int push_user(struct report *report, const struct tally *tally, const str
 	result = merge_stacks(&input, report->merged.at);
 	for (i = 0; i < result.count; i++) {
 		const struct merge_frame *frame = &report->merged.at[i];
-		uint32_t id = frame->python ? report->python_frames[frame->frame]
-					    : LOCATION_FRAME(location_of(report, frame->frame));
 
-		if (id == NO_FRAME)
-			continue;
-		if (vec_push(&report->stack, id))
+		if (frame->python ? push_python(report, frame->frame, has_python) : push_location(report, frame->frame))
 			return -ENOMEM;
-		*has_python |= frame->python;
 	}
 	if (result.started && *loss == tally->native_loss)
 		*loss = tally->python_loss == LOSS_PY_NO_THREAD ? LOSS_NONE : tally->python_loss;
@@ -199,6 +223,7 @@ static bool in_exec(const struct report *report, const struct stack *kernel)
 	return false;
 }
 
+/* 0, or -ENOMEM with nothing added. */
 static int add_tally(struct report *report, const struct tally *tally)
 {
 	const struct stack *kernel = store_stack_at(report->store, tally->kernel_stack);
@@ -214,6 +239,8 @@ static int add_tally(struct report *report, const struct tally *tally)
 	uint32_t i;
 	int err = 0;
 
+	if (!all_named(report, kernel) || !all_named(report, native))
+		return -ENOMEM;
 	report->stack.count = 0;
 	if (loss != LOSS_NONE && !missing && in_exec(report, kernel)) {
 		merge_loss = LOSS_NONE;
@@ -230,15 +257,18 @@ static int add_tally(struct report *report, const struct tally *tally)
 			err = loss_mark(report, merge_loss, &report->stack.at[0]);
 	}
 	for (i = kernel ? kernel->count : 0; i-- > 0 && !err;)
-		err = vec_push(&report->stack, LOCATION_FRAME(location_of(report, kernel->frames[i])));
+		err = push_location(report, kernel->frames[i]);
 	if (err)
 		return err;
 	depth = report->stack.count - outer;
+	err = profile_add(report->profile, tally->comm, (int)tally->tgid, (int)tally->tid, report->stack.at + outer,
+			  (uint32_t)depth, tally->count);
+	if (err)
+		return err;
 	if (depth > report->quality->max_depth)
 		report->quality->max_depth = depth;
 	account(report, tally, merge_loss, has_python);
-	return profile_add(report->profile, tally->comm, (int)tally->tgid, (int)tally->tid, report->stack.at + outer,
-			   (uint32_t)depth, tally->count);
+	return 0;
 }
 
 /* The kernel's own count of samples is what everything must sum up to. */
@@ -263,8 +293,66 @@ static void balance(struct report *report, const struct sampler_counters *counte
 	quality->bpf_frames = counters->frames;
 }
 
+static int by_count(const void *a, const void *b, void *context)
+{
+	const struct tally *tallies = context, *x = &tallies[*(const uint32_t *)a], *y = &tallies[*(const uint32_t *)b];
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
+}
+
+static uint32_t *filled(size_t count, uint32_t value)
+{
+	uint32_t *array = calloc(count + 1, sizeof(*array));
+	size_t i;
+
+	for (i = 0; array && i < count; i++)
+		array[i] = value;
+	return array;
+}
+
+/* Counts a tally's stacks up or down. What nothing uses any more is given back: the profile is as large as the store.
+ */
+static void use_stacks(struct report *report, const struct tally *tally, int change)
+{
+	const uint32_t stacks[] = {tally->kernel_stack, tally->native_stack, tally->python_stack};
+	size_t i;
+
+	for (i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
+		if (!store_stack_at(report->store, stacks[i]))
+			continue;
+		report->uses[stacks[i] - 1] += (uint32_t)change;
+		if (!report->uses[stacks[i] - 1])
+			watch_drop_stack(report->watch, stacks[i]);
+	}
+}
+
+/* After all was named. */
+static int report_init(struct report *report)
+{
+	size_t count = report->store->tallies.count, i;
+
+	report->named_frames = filled(frames_count(watch_frames(report->watch)), NO_FRAME);
+	report->python_frames = filled(report->store->python_locations.count, NO_FRAME);
+	report->order = filled(count, 0);
+	report->uses = filled(report->store->stacks.count, 0);
+	if (!report->named_frames || !report->python_frames || !report->order || !report->uses)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		report->order[i] = (uint32_t)i;
+		use_stacks(report, &report->store->tallies.at[i], 1);
+	}
+	if (count)
+		qsort_r(report->order, count, sizeof(*report->order), by_count, report->store->tallies.at);
+	return 0;
+}
+
 static void report_deinit(struct report *report)
 {
+	free(report->order);
+	free(report->uses);
+	free(report->named_frames);
 	free(report->python_frames);
 	vec_free(&report->roles);
 	vec_free(&report->entry);
@@ -274,27 +362,27 @@ static void report_deinit(struct report *report)
 }
 
 int report_build(struct watch *watch, const struct sampler_counters *counters, const struct report_options *options,
-		 struct profile *profile, struct diag *diag)
+		 struct profile *profile)
 {
 	struct report report = {.watch = watch,
 				.store = watch_store(watch),
 				.options = options,
 				.profile = profile,
 				.quality = profile_quality(profile)};
+	int err = watch_name_all(watch), unprepared = report_init(&report);
 	size_t i;
-	int err = 0;
 
-	report.python_frames = calloc(report.store->python_locations.count + 1, sizeof(*report.python_frames));
-	if (!report.python_frames)
-		err = -ENOMEM;
-	if (!err)
-		err = watch_name_all(watch);
-	if (!err)
-		err = name_python(&report);
-	for (i = 0; i < report.store->tallies.count && !err; i++)
-		err = add_tally(&report, &report.store->tallies.at[i]);
-	if (!err)
-		balance(&report, counters);
+	for (i = 0; i < report.store->tallies.count; i++) {
+		const struct tally *tally = &report.store->tallies.at[unprepared ? i : report.order[i]];
+
+		if (unprepared || add_tally(&report, tally)) {
+			report.quality->lost[LOSS_INTERNAL] += tally->count;
+			err = -ENOMEM;
+		}
+		if (!unprepared)
+			use_stacks(&report, tally, -1);
+	}
+	balance(&report, counters);
 	report_deinit(&report);
-	return err ? diag_fail(diag, -err, "report.memory", "out of memory while naming frames") : 0;
+	return err;
 }

@@ -16,9 +16,10 @@ struct report_options {
 
 /*
  * Adds all samples to `profile` and fills its quality, but for the self, startup and info parts. `counters` are the
- * kernel's, read after the last drain. 0 or -ENOMEM.
+ * kernel's, read after the last drain. 0, or -ENOMEM: there was no memory for some, rare stacks first, which are
+ * counted as LOSS_INTERNAL.
  */
 int report_build(struct watch *watch, const struct sampler_counters *counters, const struct report_options *options,
-		 struct profile *profile, struct diag *diag);
+		 struct profile *profile);
 
 #endif

@@ -22,11 +22,18 @@ static uint32_t id_find(const struct store *store, struct table *ids, uint64_t i
 	return ID_NUMBER(value);
 }
 
+/* What a code object adds to the store's content. */
+static uint64_t code_bytes(const struct code *code)
+{
+	return sizeof(*code) + code->table_size + (code->name ? strlen(code->name) : 0) +
+	       (code->file ? strlen(code->file) : 0);
+}
+
 static void code_release(struct store *store, struct code *code)
 {
 	if (!code || --code->users)
 		return;
-	store->content_bytes -= code->table_size + sizeof(*code);
+	store->content_bytes -= code_bytes(code);
 	free(code->name);
 	free(code->file);
 	free(code->table);
@@ -41,6 +48,16 @@ void store_deinit(struct store *store)
 		free(store->stacks.at[i]);
 	for (i = 0; i < store->codes.count; i++)
 		code_release(store, store->codes.at[i]);
+	store_seal(store);
+	vec_free(&store->locations);
+	vec_free(&store->python_locations);
+	vec_free(&store->stacks);
+	vec_free(&store->codes);
+	vec_free(&store->tallies);
+}
+
+void store_seal(struct store *store)
+{
 	table_deinit(&store->location_ids);
 	table_deinit(&store->python_location_ids);
 	table_deinit(&store->stack_contents);
@@ -48,11 +65,6 @@ void store_deinit(struct store *store)
 	table_deinit(&store->stack_ids);
 	table_deinit(&store->code_ids);
 	table_deinit(&store->tally_ids);
-	vec_free(&store->locations);
-	vec_free(&store->python_locations);
-	vec_free(&store->stacks);
-	vec_free(&store->codes);
-	vec_free(&store->tallies);
 	vec_free(&store->missing);
 }
 
@@ -206,8 +218,12 @@ int store_add_tally(struct store *store, const struct tally *tally)
 			return 0;
 		}
 	}
-	if (vec_push(&store->tallies, *tally) || table_set(&store->tally_ids, key, store->tallies.count))
+	if (vec_push(&store->tallies, *tally))
 		return -ENOMEM;
+	if (table_set(&store->tally_ids, key, store->tallies.count)) {
+		store->tallies.count--;
+		return -ENOMEM;
+	}
 	store->samples += tally->count;
 	return 0;
 }
@@ -233,6 +249,14 @@ int store_sample(struct store *store, const struct sample_event *sample)
 		sample->flags & (SAMPLE_KERNEL_THREAD | SAMPLE_PYTHON | SAMPLE_LATE | SAMPLE_EXITING | SAMPLE_VFORK);
 	tally.count = 1;
 	return store_add_tally(store, &tally);
+}
+
+void store_drop_stack(struct store *store, uint32_t number)
+{
+	if (!store_stack_at(store, number))
+		return;
+	free(store->stacks.at[number - 1]);
+	store->stacks.at[number - 1] = NULL;
 }
 
 static char *put_utf8(char *at, uint32_t c)
@@ -347,7 +371,7 @@ struct code *store_adopt_code(struct store *store, struct code *code, uint32_t n
 		old->users++;
 		return old;
 	}
-	store->content_bytes += code->table_size + sizeof(*code);
+	store->content_bytes += code_bytes(code);
 	code->users++;
 	return code;
 }
@@ -369,7 +393,7 @@ int store_code(struct store *store, const struct code_event *event, const uint8_
 	code->users = 1; /* this function */
 	store->codes.at[number - 1] = store_adopt_code(store, code, number);
 	if (code->users == 1) /* it was there already: code_release() takes off what was never added */
-		store->content_bytes += code->table_size + sizeof(*code);
+		store->content_bytes += code_bytes(code);
 	code_release(store, code);
 	code_release(store, old);
 	return table_set(&store->code_ids, event->id, id_value(store, number));

@@ -39,7 +39,9 @@ struct python_location {
 	int32_t lasti;
 };
 
-/* A stack, innermost first: numbers of locations; of Python stacks, number << 1 | is-entry. */
+/* A stack, innermost first: numbers of locations; of Python stacks, number << PYTHON_FLAG_BITS | flags. */
+#define PYTHON_FLAG_BITS 2
+#define PYTHON_FLAGS     (PYTHON_FRAME_ENTRY | PYTHON_FRAME_UNSURE)
 struct stack {
 	uint32_t count;
 	bool is_python;
@@ -105,6 +107,12 @@ int store_code(struct store *store, const struct code_event *event, const uint8_
 /* Is the stack of an id here? */
 bool store_has_stack(struct store *store, uint64_t id);
 int store_stack(struct store *store, uint64_t id, bool is_python, const uint32_t *frames, uint32_t count);
+
+/* Nothing is added any more: what only adding needs is given back. */
+void store_seal(struct store *store);
+
+/* Gives back a stack, by the number that tallies have, after store_seal(): it counts as none then. */
+void store_drop_stack(struct store *store, uint32_t number);
 
 /* By the numbers of tallies and Python locations; NULL for none and for what is missing. */
 const struct stack *store_stack_at(const struct store *store, uint32_t number);

@@ -75,7 +75,7 @@ static int move_code(struct move *move, uint32_t number, uint32_t *ret)
 
 static int move_frame(struct move *move, bool is_python, uint32_t frame, uint32_t *ret)
 {
-	uint32_t old = is_python ? frame >> 1 : frame, new, *moved;
+	uint32_t old = is_python ? frame >> PYTHON_FLAG_BITS : frame, new, *moved;
 	struct python_location location;
 	int err = 0;
 
@@ -91,7 +91,7 @@ static int move_frame(struct move *move, bool is_python, uint32_t frame, uint32_
 		err = store_location(move->to, &move->from->locations.at[old], &new);
 		*moved = err ? 0 : new + 1;
 	}
-	*ret = is_python ? (*moved - 1) << 1 | (frame & 1) : *moved - 1;
+	*ret = is_python ? (*moved - 1) << PYTHON_FLAG_BITS | (frame & PYTHON_FLAGS) : *moved - 1;
 	return err;
 }
 

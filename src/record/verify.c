@@ -236,6 +236,33 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	return verifier->frames.count > verifier->sample->count + 16ull ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
+/* Has libdw unwind information for a frame? */
+static bool is_covered(const struct session *session, uint64_t frame)
+{
+	Dwarf_Addr pc = (frame & ADDRESS) - (frame >> 63), eh_bias, debug_bias;
+	Dwfl_Module *module = dwfl_addrmodule(session->dwfl, pc);
+	Dwarf_CFI *eh = module ? dwfl_module_eh_cfi(module, &eh_bias) : NULL;
+	Dwarf_CFI *debug = module ? dwfl_module_dwarf_cfi(module, &debug_bias) : NULL;
+	Dwarf_Frame *found = NULL;
+	bool covered = (eh && !dwarf_cfi_addrframe(eh, pc - eh_bias, &found)) ||
+		       (debug && !dwarf_cfi_addrframe(debug, pc - debug_bias, &found));
+
+	free(found);
+	return covered;
+}
+
+/* Was one of the frames that both agree on without unwind information? From there on libdw guesses, by frame pointers.
+ */
+static bool guesses(const struct verifier *verifier, const struct session *session, size_t agreed)
+{
+	size_t i;
+
+	for (i = 0; i < agreed; i++)
+		if (!is_covered(session, verifier->frames.at[i]))
+			return true;
+	return false;
+}
+
 static void tell(struct verifier *verifier, size_t first, const char *words)
 {
 	const struct verify_sample *sample = verifier->sample;
@@ -269,11 +296,14 @@ void verifier_compare(struct verifier *verifier, struct objects *objects, const 
 			break;
 	count = i;
 	ret->samples++;
-	if (count < sample->count && count < verifier->frames.count) {
+	if (count == sample->count && count == verifier->frames.count) {
+		ret->agree++;
+	} else if (guesses(verifier, session, count)) {
+		ret->guessed++;
+		tell(verifier, count, "libdw has no table, and guesses,");
+	} else if (count < sample->count && count < verifier->frames.count) {
 		ret->differ++;
 		tell(verifier, count, "another frame");
-	} else if (count == sample->count && count == verifier->frames.count) {
-		ret->agree++;
 	} else if (count < sample->count) {
 		*(verifier->cut ? &ret->cut : &ret->shorter) += 1;
 		tell(verifier, count, verifier->cut ? "libdw is at the end of the copy" : "libdw ends");

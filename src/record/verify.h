@@ -4,7 +4,8 @@
  * files' own .eh_frame or .debug_frame, and its program counters are held against strata's.
  *
  * libdw shares no code with strata: not the reading of ELF, not the compiler of rows, not the walker. It has a fallback
- * of its own where a file has no unwind information (the frame-pointer chain), so an agreement there proves less.
+ * of its own where a file has no unwind information (the frame-pointer chain), so an agreement there proves less, and
+ * a difference nothing: that is counted apart.
  * One libdw session for each process that is verified, until its mappings change. Not thread-safe.
  */
 #ifndef STRATA_RECORD_VERIFY_H

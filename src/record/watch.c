@@ -46,7 +46,7 @@ static void free_user(struct process *process)
 }
 
 int watch_create(const struct watch_options *options, struct sampler *sampler, struct sideband *sideband,
-		 struct profile *profile, struct watch **ret, struct diag *diag)
+		 struct watch **ret, struct diag *diag)
 {
 	struct watch *watch = calloc(1, sizeof(*watch));
 
@@ -59,14 +59,15 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
 	watch->publish_ns = options->publish_ns;
-	watch->profile = profile;
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
+	watch->names = frames_create();
 	watch->processes = processes_create();
 	watch->objects = objects_create(options->files);
 	watch->walker = late_walker_create(sampler_tables(sampler));
 	watch->reaped_at = watch_now();
-	if (!watch->processes || !watch->objects || !watch->walker || (options->verify && !watch->verifier)) {
+	if (!watch->names || !watch->processes || !watch->objects || !watch->walker ||
+	    (options->verify && !watch->verifier)) {
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
@@ -86,6 +87,7 @@ void watch_destroy(struct watch *watch)
 	late_walker_destroy(watch->walker);
 	verifier_destroy(watch->verifier);
 	store_deinit(&watch->store);
+	frames_destroy(watch->names);
 	vec_free(&watch->dirty);
 	vec_free(&watch->entries);
 	vec_free(&watch->files);
@@ -363,9 +365,10 @@ int watch_drain(struct watch *watch)
 
 int watch_finish(struct watch *watch)
 {
-	int err = drain(watch, UINT64_MAX);
+	int err = drain(watch, UINT64_MAX), stale = watch_release_stale(watch, UINT64_MAX);
 
-	return err ? err : watch_release_stale(watch, UINT64_MAX);
+	store_seal(&watch->store);
+	return err ? err : stale;
 }
 
 int watch_scan_briefly(struct watch *watch, int pid)
@@ -465,7 +468,7 @@ static struct names names_of(struct watch *watch)
 {
 	return (struct names){.store = &watch->store,
 			      .objects = watch->objects,
-			      .profile = watch->profile,
+			      .frames = watch->names,
 			      .perf_map = perf_map_of,
 			      .context = watch};
 }
@@ -477,11 +480,28 @@ int watch_name_all(struct watch *watch)
 	return names_give_all(&names);
 }
 
+void watch_drop_stack(struct watch *watch, uint32_t number)
+{
+	store_drop_stack(&watch->store, number);
+}
+
+const struct frames *watch_frames(const struct watch *watch)
+{
+	return watch->names;
+}
+
 int watch_name(struct watch *watch, uint32_t object)
 {
 	const struct names names = names_of(watch);
 
 	return names_give(&names, object);
+}
+
+int watch_forget_names(struct watch *watch)
+{
+	const struct names names = names_of(watch);
+
+	return names_forget(&names);
 }
 
 int watch_name_file(struct watch *watch, const struct mapped_file *file)

@@ -40,9 +40,9 @@ struct watch_options {
 	uint64_t publish_ns;         /* how long one drain may compile tables; 0: until all are done */
 };
 
-/* Borrows the sampler, the side-band and the profile, which gets frames. */
+/* Borrows the sampler and the side-band. */
 int watch_create(const struct watch_options *options, struct sampler *sampler, struct sideband *sideband,
-		 struct profile *profile, struct watch **ret, struct diag *diag);
+		 struct watch **ret, struct diag *diag);
 void watch_destroy(struct watch *watch);
 
 /* Reads one process, or all processes, from /proc; to be called after the side-band is open and before sampling. 0 or
@@ -66,7 +66,10 @@ void watch_stop_publishing(struct watch *watch);
 /* Takes in what has arrived, for 0.2 s at most: there may be no end of it. 0 or -ENOMEM. */
 int watch_drain(struct watch *watch);
 
-/* After the end of sampling: takes in all that is left; samples whose other part never came are tallied as they are. */
+/*
+ * After the end of sampling: takes in all that is left; samples whose other part never came are tallied as they are.
+ * What fails leaves what could be taken in; nothing is taken in from then on.
+ */
 int watch_finish(struct watch *watch);
 
 /*
@@ -85,7 +88,13 @@ const struct store *watch_store(const struct watch *watch);
 struct objects *watch_objects(struct watch *watch);
 const struct watch_counts *watch_get_counts(const struct watch *watch);
 
-/* Gives every location that has none its frame; after watch_finish(). 0 or -ENOMEM. */
+/* Gives every location that has none its frame; after watch_finish(). 0, or -ENOMEM: some have none. */
 int watch_name_all(struct watch *watch);
+
+/* A stack of the store is not needed any more; after watch_finish(). */
+void watch_drop_stack(struct watch *watch, uint32_t number);
+
+/* The frames of NAMED locations, LOCATION_FRAME(). */
+const struct frames *watch_frames(const struct watch *watch);
 
 #endif

@@ -51,9 +51,9 @@ struct watch {
 	VEC(struct sample_event) late_samples; /* waiting for their snapshot, or to be resumed: see awaits() */
 	struct table perf_maps;                /* index of the ANONYMOUS file + 1 → struct perf_map * or 1 (none) */
 	VEC(uint32_t) frames;                  /* of the stack at hand */
-	struct profile *profile;               /* where frames are named */
-	uint64_t max_memory;                   /* bytes that the store may hold; 0: no bound */
-	uint64_t rebuilt_bytes;                /* what it held after it was made anew */
+	struct frames *names;                  /* of the locations that were named */
+	uint64_t max_memory;                   /* bytes that store and names may hold; 0: no bound */
+	uint64_t rebuilt_bytes;                /* what they held after the store was made anew */
 	uint32_t naming;                       /* before it is made anew: the object that is named next */
 	uint64_t aged_at;
 	uint64_t drain_until;
@@ -94,13 +94,16 @@ int watch_publish(struct watch *watch, struct process *process);
 void watch_unpin(struct watch *watch, struct watched *watched);
 
 /*
- * Lets go what is not needed any more: files that nobody maps, ids that nobody names; and keeps the store within its
- * bound. 0 or -ENOMEM.
+ * Lets go what is not needed any more: files that nobody maps, ids that nobody names; and keeps the store, with the
+ * names of what is in it, within its bound. 0 or -ENOMEM.
  */
 int watch_tidy(struct watch *watch);
 
 /* Names what was sampled in an object (struct location.object). 0 or -ENOMEM. */
 int watch_name(struct watch *watch, uint32_t object);
+
+/* Forgets the names of what is not in the store any more. 0 or -ENOMEM. */
+int watch_forget_names(struct watch *watch);
 
 /* Names what was sampled in a file that is about to be forgotten. 0 or -ENOMEM. */
 int watch_name_file(struct watch *watch, const struct mapped_file *file);

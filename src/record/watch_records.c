@@ -119,7 +119,7 @@ static int handle_python_stack(struct watch *watch, const struct stack_event *ev
 	for (i = 0; i < event->count && !err; i++) {
 		location = 0;
 		err = store_python_location(&watch->store, frames[i].code, frames[i].lasti, &location);
-		watch->frames.at[i] = location << 1 | (frames[i].flags & PYTHON_FRAME_ENTRY);
+		watch->frames.at[i] = location << PYTHON_FLAG_BITS | (frames[i].flags & PYTHON_FLAGS);
 	}
 	return err ? err : store_stack(&watch->store, event->id, true, watch->frames.at, event->count);
 }

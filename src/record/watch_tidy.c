@@ -89,23 +89,31 @@ static bool name_mapped(struct watch *watch, int *err)
 	return watch->naming >= end;
 }
 
-static int rebuild(struct watch *watch, const struct store_drop *drop)
+/* What is bounded: the store, and the names of what is in it. */
+static uint64_t held(const struct watch *watch)
 {
-	return store_rebuild(&watch->store, drop, unsend, watch, &watch->counts.dropped[drop->what]);
+	return store_bytes(&watch->store) + frames_bytes(watch->names);
 }
 
-/* Drops what is rare, until the store holds no more than `most`: threads before stacks. */
+static int rebuild(struct watch *watch, const struct store_drop *drop)
+{
+	int err = store_rebuild(&watch->store, drop, unsend, watch, &watch->counts.dropped[drop->what]);
+
+	return err ? err : watch_forget_names(watch);
+}
+
+/* Drops what is rare, until no more than `most` is held: threads before stacks. */
 static int drop_rare(struct watch *watch, uint64_t most)
 {
 	struct store_drop drop = {.threshold = 1};
 	int err = 0;
 
-	for (; !err && drop.threshold && store_bytes(&watch->store) > most; drop.threshold *= 2) {
+	for (; !err && drop.threshold && held(watch) > most; drop.threshold *= 2) {
 		drop.what = STORE_DROP_THREADS;
 		if (!watch->store.merges_threads)
 			err = rebuild(watch, &drop);
 		drop.what = STORE_DROP_STACKS;
-		if (!err && store_bytes(&watch->store) > most)
+		if (!err && held(watch) > most)
 			err = rebuild(watch, &drop);
 	}
 	return err;
@@ -119,7 +127,7 @@ static int drop_rare(struct watch *watch, uint64_t most)
 static int bound_store(struct watch *watch)
 {
 	const struct store_drop nothing = {.what = STORE_DROP_NOTHING};
-	uint64_t bytes = store_bytes(&watch->store), most = watch->max_memory / 2;
+	uint64_t bytes = held(watch), most = watch->max_memory / 2;
 	bool full = most && bytes > most / 8 * 7;
 	int err = 0;
 
@@ -132,7 +140,7 @@ static int bound_store(struct watch *watch)
 		err = rebuild(watch, &nothing);
 	if (!err && full)
 		err = drop_rare(watch, most / 4 * 3);
-	watch->rebuilt_bytes = store_bytes(&watch->store);
+	watch->rebuilt_bytes = held(watch);
 	return err;
 }
 

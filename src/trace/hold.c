@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * ptrace(2). A tracee begun with PTRACE_SEIZE behaves as any other process but for the stops that its tracer asked for,
- * and those for its signals. Breakpoints: debug registers DR0 (address) and DR7 (bit 0: DR0 is on; type and length 0:
- * when the instruction is executed), Intel SDM volume 3, 18.2.
+ * and those for its signals.
  */
 #include "trace/hold.h"
 
@@ -12,14 +11,14 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "trace/arch.h"
 
 #define PATIENCE_MS 1000
 
@@ -29,18 +28,10 @@ static void resume(struct hold *hold, enum __ptrace_request how, int signal)
 	ptrace(how, hold->pid, NULL, (void *)(intptr_t)signal);
 }
 
-#define DEBUG_REGISTER(n) (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
-
-static bool set_breakpoint(const struct hold *hold)
-{
-	return !ptrace(PTRACE_POKEUSER, hold->pid, DEBUG_REGISTER(0), hold->entry) &&
-	       !ptrace(PTRACE_POKEUSER, hold->pid, DEBUG_REGISTER(7), 1ul);
-}
-
 static void clear_breakpoint(struct hold *hold)
 {
 	if (hold->entry)
-		ptrace(PTRACE_POKEUSER, hold->pid, DEBUG_REGISTER(7), 0ul);
+		arch_clear_breakpoint(hold->pid);
 	hold->entry = 0;
 }
 
@@ -49,13 +40,6 @@ static void let_go(struct hold *hold, int signal)
 	clear_breakpoint(hold);
 	resume(hold, PTRACE_DETACH, signal);
 	*hold = (struct hold){};
-}
-
-static uint64_t instruction(const struct hold *hold)
-{
-	struct user_regs_struct registers;
-
-	return ptrace(PTRACE_GETREGS, hold->pid, NULL, &registers) ? 0 : registers.rip;
 }
 
 static uint64_t entry_point(pid_t pid)
@@ -137,7 +121,7 @@ static void begin_program(struct hold *hold, void (*arrived)(void *context), voi
 {
 	arrived(context);
 	hold->entry = entry_point(hold->pid);
-	if (!hold->entry || hold->entry == instruction(hold) || !set_breakpoint(hold))
+	if (!hold->entry || hold->entry == arch_instruction(hold->pid) || !arch_set_breakpoint(hold->pid, hold->entry))
 		hold->entry = 0;
 	resume(hold, PTRACE_CONT, 0);
 }
@@ -158,7 +142,7 @@ void hold_take(struct hold *hold, void (*arrived)(void *context), void *context)
 			*hold = (struct hold){};
 		} else if (stop == EXEC_STOP) {
 			begin_program(hold, arrived, context);
-		} else if (stop == SIGTRAP && hold->entry && hold->entry == instruction(hold)) {
+		} else if (stop == SIGTRAP && hold->entry && hold->entry == arch_instruction(hold->pid)) {
 			arrived(context);
 			clear_breakpoint(hold);
 			resume(hold, PTRACE_CONT, 0);

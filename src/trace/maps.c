@@ -10,6 +10,7 @@ struct reading {
 	int fd;
 	size_t key_size, value_size, stride; /* of one CPU's value */
 	unsigned int copies;
+	bool is_array; /* the last word of a value tells whether it is there */
 	VEC(struct map_entry) entries;
 	uint8_t *buffer;
 };
@@ -27,10 +28,11 @@ static void reading_deinit(struct reading *reading)
 static int reading_init(const struct run *run, const struct symbol *map, struct reading *ret)
 {
 	*ret = (struct reading){.fd = bpf_object__find_map_fd_by_name(run->object, map->bpf_name),
-				.key_size = map->key ? map->key->size : 8,
+				.key_size = symbol_key_size(map),
 				.value_size = map->value->size,
+				.is_array = symbol_is_array(map),
 				.copies = symbol_is_percpu(map) ? (unsigned int)libbpf_num_possible_cpus() : 1};
-	ret->stride = (ret->value_size + 7) & ~(size_t)7;
+	ret->stride = (symbol_value_size(map) + 7) & ~(size_t)7;
 	ret->buffer = calloc(ret->copies, ret->stride);
 	return ret->fd >= 0 && ret->buffer ? 0 : -ENOENT;
 }
@@ -41,6 +43,17 @@ static uint64_t word_at(const uint8_t *bytes)
 
 	memcpy(&value, bytes, sizeof(value));
 	return value;
+}
+
+/* Was anything assigned to what the buffer holds? */
+static bool is_there(const struct reading *reading)
+{
+	unsigned int i;
+
+	for (i = 0; reading->is_array && i < reading->copies; i++)
+		if (word_at(reading->buffer + (i + 1) * reading->stride - 8))
+			return true;
+	return !reading->is_array;
 }
 
 static void add_words(uint8_t *to, const uint8_t *from, size_t size)
@@ -93,9 +106,9 @@ static int add_entry(const struct symbol *map, struct reading *reading, const ui
 		return -ENOMEM;
 	entry.value = entry.key + key_room;
 	memcpy(entry.key, key, reading->key_size);
-	if (bpf_map_lookup_elem(reading->fd, key, reading->buffer)) {
+	if (bpf_map_lookup_elem(reading->fd, key, reading->buffer) || !is_there(reading)) {
 		free(entry.key);
-		return 0; /* gone meanwhile */
+		return 0; /* gone meanwhile, or not there yet */
 	}
 	reduce(map->value, reading, entry.value);
 	if (vec_push(&reading->entries, entry)) {
@@ -150,7 +163,9 @@ void run_clear_map(struct run *run, const struct symbol *map)
 
 	if (!reading_init(run, map, &reading)) {
 		key = calloc(1, reading.key_size);
-		while (key && limit-- && !bpf_map_get_next_key(reading.fd, NULL, key))
+		if (key && reading.is_array)
+			bpf_map_update_elem(reading.fd, key, reading.buffer, BPF_ANY);
+		while (key && !reading.is_array && limit-- && !bpf_map_get_next_key(reading.fd, NULL, key))
 			if (bpf_map_delete_elem(reading.fd, key))
 				break;
 		free(key);
@@ -166,6 +181,8 @@ void run_zero_map(struct run *run, const struct symbol *map)
 	if (!reading_init(run, map, &reading)) {
 		read_all(map, &reading, NULL);
 		memset(reading.buffer, 0, reading.copies * reading.stride);
+		if (reading.is_array)
+			reading.buffer[reading.stride - 8] = 1;
 		for (i = 0; i < reading.entries.count; i++)
 			bpf_map_update_elem(reading.fd, reading.entries.at[i].key, reading.buffer, BPF_EXIST);
 	}

@@ -241,6 +241,23 @@ void names_user(struct names *names, FILE *out, uint64_t uid)
 		fprintf(out, "%" PRIu64, uid);
 }
 
+void names_process(struct names *names, FILE *out, uint64_t pid)
+{
+	char path[64], name[64] = "";
+	FILE *file;
+
+	(void)names;
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/comm", pid);
+	file = fopen(path, "re");
+	if (file) {
+		if (!fgets(name, sizeof(name), file))
+			name[0] = '\0';
+		fclose(file);
+	}
+	name[strcspn(name, "\n")] = '\0';
+	fputs(*name ? name : "N/A", out);
+}
+
 /* cgroup ids are inode numbers of the folders below the mount. */
 static bool find_cgroup(int folder, uint64_t id, char *path, size_t size, unsigned int depth)
 {

@@ -25,6 +25,8 @@ void names_destroy(struct names *names);
 void names_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return);
 void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid);
 void names_user(struct names *names, FILE *out, uint64_t uid);
+/* What it is called now; N/A: it is gone. */
+void names_process(struct names *names, FILE *out, uint64_t pid);
 void names_cgroup(struct names *names, FILE *out, uint64_t id);
 void names_probe(struct names *names, FILE *out, uint64_t attach);
 /* By a strftime format; \001 before it: nanoseconds since 1970, else since the machine started. */

@@ -10,6 +10,7 @@
 #include "lang/ast/syscalls.h"
 #include "lang/builtin/format.h"
 #include "lang/rt/abi.h"
+#include "trace/gfp.h"
 
 uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed)
 {
@@ -219,6 +220,9 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 	case TYPE_USER:
 		names_user(p->names, out, number);
 		break;
+	case TYPE_COMM:
+		names_process(p->names, out, number);
+		break;
 	case TYPE_PROBE:
 		names_probe(p->names, out, number);
 		break;
@@ -377,7 +381,7 @@ static void print_argument(const struct printer *p, FILE *out, const struct conv
 	size_t size = 0;
 	FILE *memory;
 
-	if (conversion->letter != 's' && conversion->letter != 'r') {
+	if (!strchr("srg", conversion->letter)) {
 		bool is_signed = type->is_signed;
 
 		print_number(out, conversion, scalar_load(bytes, type->size > 8 ? 8 : type->size, is_signed));
@@ -388,6 +392,8 @@ static void print_argument(const struct printer *p, FILE *out, const struct conv
 		return;
 	if (conversion->letter == 'r' && type->kind == TYPE_BUFFER)
 		print_buffer(memory, bytes + 4, buffer_size(type, bytes), conversion->variant, false);
+	else if (conversion->letter == 'g')
+		gfp_print(memory, scalar_load(bytes, type->size, false));
 	else
 		print_value(&plain, memory, type, bytes);
 	fclose(memory);

@@ -11,6 +11,7 @@
 #include "lang/provider/provider.h"
 #include "record/command.h"
 #include "trace/hold.h"
+#include "trace/packets.h"
 #include "trace/printer.h"
 #include "trace/stacks.h"
 #include "trace/trace.h"
@@ -26,6 +27,12 @@ struct trace_command {
 int trace_command_start(struct trace_command *command, void (*arrived)(void *context), void *context,
 			struct diag *diag);
 
+/* A watchpoint: its descriptors are those from `first` to before `end` of the attachment's. */
+struct watch {
+	uint64_t address;
+	size_t first, end;
+};
+
 struct run {
 	const struct compilation *compilation;
 	const struct compiler *compiler;
@@ -36,8 +43,10 @@ struct run {
 	struct names *names;
 	struct foreign_files *files; /* NULL: no stacks */
 	struct stacks *stacks;       /* NULL: the script uses none */
+	struct packets *packets;     /* NULL: the script writes none */
 	struct printer printer;
 	struct attachment attachment;
+	VEC(struct watch) watches;
 	struct command_origin origin;
 	int signals;
 	int children;     /* signalfd of SIGCHLD: the command stands still; -1: it is not held */

@@ -104,6 +104,16 @@ static void join(struct run *run, const struct site *site, const uint8_t *bytes)
 	free(text);
 }
 
+static void unwatch(struct run *run, const uint8_t *bytes)
+{
+	uint64_t address = scalar_load(bytes, sizeof(address), false);
+	size_t i;
+
+	for (i = 0; i < run->watches.count; i++)
+		if (run->watches.at[i].address == address)
+			attachment_drop(&run->attachment.fds, run->watches.at[i].first, run->watches.at[i].end);
+}
+
 /* errorf() and warnf(): where it is, and by which macros it came there. */
 static void complain(const struct report *report, const struct site *site, const char *text)
 {
@@ -158,6 +168,7 @@ static void print_map_site(struct run *run, const struct site *site, const uint8
 static void warn(const struct run *run, const struct site *site)
 {
 	const struct report *report = &run->compilation->report;
+	const char *name = report_source(report, site->span.begin)->name;
 	struct span_place place = report_where(report, site->span);
 	struct complaint complaint = {.severity = SEVERITY_WARNING, .span = site->span, .text = site->format};
 	char more[128];
@@ -172,7 +183,7 @@ static void warn(const struct run *run, const struct site *site)
 	fputs("{\"type\": \"helper_error\", \"msg\": ", run->printer.out);
 	print_json_string(run->printer.out, site->format, strlen(site->format));
 	fprintf(run->printer.out, ", \"helper\": \"%s\", \"retcode\": %d, \"filename\": ", site->helper, site->code);
-	print_json_string(run->printer.out, report->name, strlen(report->name));
+	print_json_string(run->printer.out, name, strlen(name));
 	fprintf(run->printer.out, ", \"line\": %zu, \"col\": %zu}\n", place.line, place.column);
 }
 
@@ -193,6 +204,9 @@ static void handle_site(struct run *run, const struct site *site, const uint8_t 
 		break;
 	case SITE_TIME:
 		print_time(run, site->format);
+		break;
+	case SITE_UNWATCH:
+		unwatch(run, bytes);
 		break;
 	case SITE_WARNING:
 		warn(run, site);

@@ -17,7 +17,6 @@
 #include "kernel/programs.h"
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
-#include "profile/profile.h"
 #include "python/lines.h"
 #include "record/merge.h"
 #include "record/watch.h"
@@ -25,6 +24,7 @@
 #include "symbol/perf_map.h"
 #include "trace/names.h"
 
+#define PROCESSES  16384
 #define THREADS    4096
 #define PUBLISH_NS 2000000ull /* tables of one large file, or of some small ones */
 
@@ -33,7 +33,7 @@ struct frame_place {
 	uint64_t vaddr;        /* in the file, or the code object's id */
 	struct object *object; /* of native frames; NULL: not known */
 	int32_t lasti;         /* of Python frames */
-	bool is_return, is_entry, has_code;
+	bool is_return, is_entry, is_unsure, has_code;
 };
 
 struct sent_stack {
@@ -44,12 +44,12 @@ struct sent_stack {
 };
 
 struct stacks {
+	bool everything; /* all processes are watched */
 	struct foreign_files *files;
 	struct sampler *sampler;
 	struct sideband *sideband;
 	struct watch *watch;
-	struct profile *profile; /* watch's; stays empty, as no samples are taken */
-	struct table sent[3];    /* by type: id → struct sent_stack * */
+	struct table sent[3]; /* by type: id → struct sent_stack * */
 	struct store codes;
 	struct table symbols;   /* object → struct elf_symbols * or 1 (none) */
 	struct table kept;      /* objects that frames point to: not to be forgotten */
@@ -60,15 +60,22 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *dia
 {
 	const struct programs_options options = {.watch_all = true,
 						 .walks = (uint8_t)(parts & (SAMPLER_NATIVE | SAMPLER_PYTHON))};
+	/* Smaller than the sampler's, as they are made anew for each script: all processes are watched, and few of
+	 * them, and of their threads, meet probes. */
+	static const struct {
+		const char *map;
+		uint32_t entries;
+	} sizes[] = {{"targets", 1},
+		     {"execs", PROCESSES / 4},
+		     {"processes", PROCESSES},
+		     {"python_processes", PROCESSES},
+		     {"python_threads", THREADS}};
 	struct bpf_program *sample = bpf_object__find_program_by_name(object, "sample");
 	int err = programs_configure(object, &options);
+	size_t i;
 
-	/* Smaller than the sampler's, as each costs a millisecond: all processes are watched, and few threads meet
-	 * probes. */
-	if (!err)
-		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "targets"), 1);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "python_threads"), THREADS);
+	for (i = 0; !err && i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map), sizes[i].entries);
 	if (!err && sample)
 		err = bpf_program__set_autoload(sample, false);
 	return err ? diag_fail(diag, -err, "stacks.configure", "the stack walkers cannot be configured: %s",
@@ -82,20 +89,18 @@ int stacks_create(struct bpf_object *object, uint32_t parts, int pid, bool is_co
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
 	int err;
 
-	if (stacks)
-		stacks->profile = profile_create();
-	if (!stacks || !stacks->profile) {
-		free(stacks);
+	if (!stacks)
 		return diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
-	}
+	stacks->everything = !pid;
 	stacks->files = files;
 	err = sampler_adopt(object, &stacks->sampler, diag);
 	if (!err)
 		err = sideband_open(&stacks->sideband, diag);
 	if (!err)
-		err = watch_create(
-			&(struct watch_options){.everything = !pid, .files = files, .publish_ns = pid ? 0 : PUBLISH_NS},
-			stacks->sampler, stacks->sideband, stacks->profile, &stacks->watch, diag);
+		err = watch_create(&(struct watch_options){.everything = stacks->everything,
+							   .files = files,
+							   .publish_ns = pid ? 0 : PUBLISH_NS},
+				   stacks->sampler, stacks->sideband, &stacks->watch, diag);
 	if (!err && parts & (STACK_NATIVE | STACK_PYTHON)) {
 		int scan = !pid         ? watch_meet_all(stacks->watch)
 			   : is_command ? watch_scan_briefly(stacks->watch, pid)
@@ -109,6 +114,19 @@ int stacks_create(struct bpf_object *object, uint32_t parts, int pid, bool is_co
 		stacks_destroy(stacks);
 	else
 		*ret = stacks;
+	return err;
+}
+
+/*
+ * A process that called exec meanwhile has its old tables until that is taken in. Where all processes are watched no
+ * tables are there yet.
+ */
+int stacks_begin(struct stacks *stacks, struct diag *diag)
+{
+	int err = sampler_attach_hooks(stacks->sampler, diag);
+
+	if (!err && !stacks->everything && watch_drain(stacks->watch))
+		err = diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
 	return err;
 }
 
@@ -139,7 +157,6 @@ void stacks_destroy(struct stacks *stacks)
 	watch_destroy(stacks->watch);
 	sideband_close(stacks->sideband);
 	sampler_destroy(stacks->sampler);
-	profile_destroy(stacks->profile);
 	at = 0;
 	while ((slot = table_next(&stacks->perf_maps, &at)))
 		if (slot->value > 1)
@@ -205,7 +222,8 @@ static int place_python(struct stacks *stacks, const struct python_frame *frame,
 	*ret = (struct frame_place){.vaddr = number,
 				    .lasti = frame->lasti,
 				    .has_code = frame->code != 0,
-				    .is_entry = frame->flags & PYTHON_FRAME_ENTRY};
+				    .is_entry = frame->flags & PYTHON_FRAME_ENTRY,
+				    .is_unsure = frame->flags & PYTHON_FRAME_UNSURE};
 	return err;
 }
 
@@ -535,12 +553,17 @@ static const struct sent_stack *find(struct stacks *stacks, enum event_type type
 	return id && table_get(table_of(stacks, type), id, &found) ? (const void *)(uintptr_t)found : NULL;
 }
 
+/* Without loops to count, frames that may be another thread's are left out. */
 static void print_all(struct printing *p, const struct sent_stack *stack, bool outermost_first)
 {
 	uint32_t i;
 
-	for (i = 0; stack && i < stack->count; i++)
-		print_place(p, stack, &stack->frames[outermost_first ? stack->count - 1 - i : i]);
+	for (i = 0; stack && i < stack->count; i++) {
+		const struct frame_place *place = &stack->frames[outermost_first ? stack->count - 1 - i : i];
+
+		if (!place->is_unsure)
+			print_place(p, stack, place);
+	}
 }
 
 static enum merge_role role_of(const struct frame_place *place)
@@ -585,6 +608,7 @@ static void print_merged(struct printing *p, const struct sent_stack *native, co
 		for (i = 0; i < pythons; i++) {
 			numbers[natives + i] = i;
 			flags[i] = python->frames[i].is_entry;
+			input.python_unsure += python->frames[i].is_unsure;
 		}
 		result = merge_stacks(&input, merged);
 	}
@@ -600,14 +624,17 @@ static void print_merged(struct printing *p, const struct sent_stack *native, co
 	free(merged);
 }
 
-/* Why a stack does not reach its outermost frame. */
-static void print_loss(struct printing *p, const struct rt_stack_value *value, const struct sent_stack *native)
+/* Why a stack does not reach its outermost frame, or may lack the innermost ones. */
+static void print_loss(struct printing *p, const struct rt_stack_value *value, const struct sent_stack *native,
+		       const struct sent_stack *python)
 {
 	uint16_t loss = value->native_loss == LOSS_LATE && native ? native->loss : value->native_loss;
 	char text[64];
 
 	if (loss == LOSS_NONE)
 		loss = value->python_loss;
+	if (loss == LOSS_NONE && !p->merged && python && python->count && python->frames[0].is_unsure)
+		loss = LOSS_PY_MISMATCH;
 	if (loss == LOSS_NONE || value->limit || (!value->native && loss == LOSS_PY_NO_THREAD))
 		return;
 	if (loss_kind(loss) == LOSS_KIND_TRUNCATED)
@@ -640,7 +667,7 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 	else if (!outermost_first)
 		fputc('\n', out);
 	if (outermost_first)
-		print_loss(&p, value, native);
+		print_loss(&p, value, native, python);
 	if (missing)
 		print_mark(&p, "[incomplete: stack-missing]");
 	if (!outermost_first)
@@ -654,7 +681,7 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 	if (outermost_first)
 		print_all(&p, kernel, true);
 	else
-		print_loss(&p, value, native);
+		print_loss(&p, value, native, python);
 	if (json)
 		fputc('"', out);
 }

@@ -25,12 +25,14 @@ struct names;
 int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *diag);
 
 /*
- * Afterwards. Of the process `pid` (0: none) and its children the kernel is told at once; of all others, which are read
- * only without one, when they are met. `is_command`: it is about to call exec. `files`,
- * borrowed, reads what is mapped.
+ * When its maps are there, also while it is being loaded. Of the process `pid` (0: none) and its children the kernel is
+ * told at once; of all others, which are read only without one, when they are met. `is_command`: it is about to call
+ * exec. `files`, borrowed, reads what is mapped.
  */
 int stacks_create(struct bpf_object *object, uint32_t parts, int pid, bool is_command, struct foreign_files *files,
 		  struct stacks **ret, struct diag *diag);
+/* When it is loaded, and before probes are attached: what the kernel was told stays true. */
+int stacks_begin(struct stacks *stacks, struct diag *diag);
 void stacks_destroy(struct stacks *stacks);
 
 /* Descriptors to be polled. */

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "kernel/core_types.h"
+#include "kernel/object_maps.h"
 #include "trace/run.h"
 
 /* Mapped twice, and all of it counts as this process's memory. With stacks their frames come through it as well. */
@@ -61,10 +63,25 @@ static int configure(struct run *run, struct diag *diag)
 	}
 	/* Which sets the ring's size, too. */
 	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, diag) : 0;
+	if (!err && c->has_packets)
+		err = packets_configure(run->object, diag);
 	if (!err && bpf_map__set_max_entries(bpf_object__find_map_by_name(run->object, "events"),
 					     c->stack_parts ? RING_BYTES_STACKS : RING_BYTES))
 		err = diag_fail(diag, EINVAL, "trace.ring", "the ring buffer cannot be sized");
 	return err;
+}
+
+/* What a kernel lacks that has no helper of this number. */
+static const char *without_helper(int number)
+{
+	switch (number) {
+	case BPF_FUNC_override_return:
+		return "it was built without CONFIG_BPF_KPROBE_OVERRIDE, which override() needs";
+	case BPF_FUNC_get_socket_cookie:
+		return "socket_cookie() needs Linux 5.12";
+	default:
+		return "loops need Linux 5.17, other functions a newer one";
+	}
 }
 
 /* The last line that the verifier wrote before its summary. */
@@ -101,18 +118,30 @@ static int load_error(const struct run *run, int err, char *log, struct diag *di
 	if (run->options->verbose && log)
 		fputs(log, stderr);
 	reason = log ? verifier_reason(log) : NULL;
-	/* "unknown func bpf_loop#181", "invalid func unknown#181" */
-	helper = reason && strstr(reason, " func ") ? strchr(reason, '#') : NULL;
+	/* "unknown func bpf_loop#181", "invalid func unknown#181", "program of this type cannot use helper
+	 * bpf_loop#181" */
+	helper = reason && (strstr(reason, " func ") || strstr(reason, " helper ")) ? strchr(reason, '#') : NULL;
 	if (helper)
 		return diag_fail(diag, -err, "trace.helper",
-				 "this kernel is too old for the script: it has no BPF helper number %d; loops need "
-				 "Linux 5.17, other functions a newer one",
-				 atoi(helper + 1));
+				 "this kernel cannot run the script: it has no BPF helper number %d here: %s",
+				 atoi(helper + 1), without_helper(atoi(helper + 1)));
+	if (reason && strstr(reason, "helper call is not allowed in probe"))
+		return diag_fail(diag, -err, "trace.path",
+				 "the kernel does not allow path() in this probe: it does in functions that it "
+				 "lists (btf_allowlist_d_path), such as security_file_open and filp_close, and from "
+				 "Linux 5.12 in iter");
+	if (reason && (strstr(reason, " is of type ") || strstr(reason, " expected=")))
+		return diag_fail(diag, -err, "trace.object",
+				 "the kernel has another type for what a function of the script is given: %s", reason);
 	/* Up to 5.12 a loop's body, which is only called by a helper, is not even found. */
 	if (reason && strstr(reason, "func_info"))
 		return diag_fail(
 			diag, -err, "trace.loops",
 			"this kernel is too old for the script: loops need Linux 5.17; unroll() needs nothing");
+	if (reason && strstr(reason, "address for kernel symbol"))
+		return diag_fail(diag, -err, "trace.data",
+				 "this kernel does not know where its own data is, which percpu_kaddr() needs: it was "
+				 "built without CONFIG_KALLSYMS_ALL");
 	if (reason && strstr(reason, "BPF_STX uses reserved fields"))
 		return diag_fail(diag, -err, "trace.atomic",
 				 "this kernel is too old for the script: the value of @x++ needs Linux 5.12; "
@@ -131,31 +160,65 @@ static int load_error(const struct run *run, int err, char *log, struct diag *di
 			 reason ? ": " : "", reason ? reason : "");
 }
 
-static int load(struct run *run, struct diag *diag)
-{
-	char *log = calloc(1, LOG_BYTES); /* touched on failure only */
-	int types = run->compiler->stack_parts ? core_types_open() : -ENOENT, err;
-	char path[64];
-	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = log,
-		    .kernel_log_size = log ? LOG_BYTES : 0, .btf_custom_path = types < 0 ? NULL : path);
+/* The verifier takes most of a start with stacks: meanwhile their tables are made, which need the maps only. */
+struct loading {
+	struct run *run;
+	char *log; /* touched on failure only */
+	int types; /* of the kernel, for the walkers; -1: not needed */
+	int err;
+	bool is_apart; /* in `thread` */
+	pthread_t thread;
+};
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+static void *load_programs(void *context)
+{
+	struct loading *loading = context;
+
+	loading->err = bpf_object__load(loading->run->object);
+	return NULL;
+}
+
+static int load_begin(struct loading *loading, struct diag *diag)
+{
+	struct run *run = loading->run;
+	char path[64];
+	int err;
+
+	loading->log = calloc(1, LOG_BYTES);
+	loading->types = run->compiler->stack_parts ? core_types_open() : -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);
+
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = loading->log,
+		    .kernel_log_size = loading->log ? LOG_BYTES : 0,
+		    .btf_custom_path = loading->types < 0 ? NULL : path);
 
 	libbpf_set_print(run->options->verbose ? loud : quiet);
 	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
-	if (!run->object) {
-		err = diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));
-	} else {
-		err = configure(run, diag);
-		if (!err) {
-			err = bpf_object__load(run->object);
-			if (err)
-				err = load_error(run, err, log, diag);
-		}
-	}
-	if (types >= 0)
-		close(types);
-	free(log);
+	if (!run->object)
+		return diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));
+	err = configure(run, diag);
+	if (err)
+		return err;
+	err = object_maps_create(run->object);
+	if (err)
+		return load_error(run, err, loading->log, diag);
+	loading->is_apart =
+		run->compiler->stack_parts && !pthread_create(&loading->thread, NULL, load_programs, loading);
+	return 0;
+}
+
+/* `err`: what has come of all before; then there is nothing to be loaded any more. */
+static int load_end(struct loading *loading, int err, struct diag *diag)
+{
+	if (loading->is_apart)
+		pthread_join(loading->thread, NULL);
+	else if (!err)
+		load_programs(loading);
+	if (loading->err)
+		err = load_error(loading->run, loading->err, loading->log, diag);
+	if (loading->types >= 0)
+		close(loading->types);
+	free(loading->log);
 	return err;
 }
 
@@ -255,9 +318,14 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 	const struct compiler *c = run->compiler;
 	const struct attach_target target = {.pid = c->options->pid, .is_command = run->options->command != NULL};
 	const struct unit *unit = &c->units.at[index];
+	struct watch watch = {.address = c->attaches.at[unit->first_attach].address,
+			      .first = run->attachment.fds.at.count};
 	int err = unit->provider->attach(program_of(run, index), &c->attaches.at[unit->first_attach],
 					 unit->attach_count, unit->first_attach, &target, &run->attachment, diag);
 
+	watch.end = run->attachment.fds.at.count;
+	if (!err && unit->provider == &provider_watchpoint && vec_push(&run->watches, watch))
+		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
 	if (!err || !strcmp(c->texts[SETTING_MISSING_PROBES], "error"))
 		return err;
 	if (!strcmp(c->texts[SETTING_MISSING_PROBES], "warn"))
@@ -320,6 +388,8 @@ static void drain(struct run *run)
 {
 	if (run->stacks)
 		stacks_drain(run->stacks);
+	if (run->packets)
+		packets_drain(run->packets);
 	ring_buffer__consume(run->ring);
 	fflush(run->printer.out);
 }
@@ -416,6 +486,8 @@ static int prepare_polls(struct run *run)
 	for (i = 0; i < POLL_STACKS; i++)
 		if (vec_push(&run->polls, (struct pollfd){.fd = fds[i], .events = POLLIN}))
 			return -ENOMEM;
+	if (run->packets && vec_push(&run->polls, (struct pollfd){.fd = packets_fd(run->packets), .events = POLLIN}))
+		return -ENOMEM;
 	for (i = 0; run->stacks && i < stacks_fd_count(run->stacks); i++)
 		if (vec_push(&run->polls, (struct pollfd){.fd = stacks_fd(run->stacks, i), .events = POLLIN}))
 			return -ENOMEM;
@@ -493,6 +565,9 @@ static void tell_losses(struct run *run)
 	if (run->thrown && !run->finished)
 		fprintf(stderr, "WARNING: events were not printed, as there were too many at the end (%llu)\n",
 			(unsigned long long)run->thrown);
+	if (run->packets && packets_lost(run->packets))
+		fprintf(stderr, "WARNING: packets were lost: the buffer of their CPU, or the disk, was full (%llu)\n",
+			(unsigned long long)packets_lost(run->packets));
 	for (key = 0; key < RT_COUNTER_COUNT; key++) {
 		uint64_t count = 0;
 
@@ -528,13 +603,19 @@ static void close_signals(int fd)
 	close(fd);
 }
 
+static void detach(struct run *run)
+{
+	set_state(run, RT_STATE_EXITED, 1);
+	attachment_close(&run->attachment);
+}
+
 static int finish(struct run *run, struct diag *diag)
 {
 	int err;
 
 	/* The one that ended the tracing shall not end what `end` prints. */
 	forget_signals(run->signals);
-	attachment_close(&run->attachment);
+	detach(run);
 	if (run->stacks)
 		stacks_end(run->stacks);
 	run->ending = true;
@@ -545,7 +626,6 @@ static int finish(struct run *run, struct diag *diag)
 	run->draining = true;
 	drain(run);
 	run->draining = run->finished = false;
-	set_state(run, RT_STATE_EXITED, 0);
 	err = run_special(run, &provider_end, diag);
 	drain(run);
 	if (!run->printer.json)
@@ -567,15 +647,18 @@ static void set_started(const struct run *run)
 
 static int start(struct run *run, struct diag *diag)
 {
-	int err = 0;
+	struct loading loading = {.run = run, .types = -1};
+	uint32_t parts = run->compiler->stack_parts;
+	int err = parts ? foreign_files_create(0, &run->files, diag) : 0;
 
-	if (run->compiler->stack_parts)
-		err = foreign_files_create(0, &run->files, diag);
 	if (!err)
-		err = load(run, diag);
-	if (!err && run->compiler->stack_parts)
-		err = stacks_create(run->object, run->compiler->stack_parts, run->compiler->options->pid,
-				    run->options->command != NULL, run->files, &run->stacks, diag);
+		err = load_begin(&loading, diag);
+	if (!err && parts)
+		err = stacks_create(run->object, parts, run->compiler->options->pid, run->options->command != NULL,
+				    run->files, &run->stacks, diag);
+	err = load_end(&loading, err, diag);
+	if (!err && parts)
+		err = stacks_begin(run->stacks, diag);
 	if (err)
 		return err;
 	run->names = names_create(run->compiler, run->stacks, run->files);
@@ -587,7 +670,10 @@ static int start(struct run *run, struct diag *diag)
 	set_started(run);
 	if (run->options->dry_run)
 		return 0;
-	err = take_signals(run, diag);
+	if (run->compiler->has_packets)
+		err = packets_create(run->object, run->compiler, names_boot_time(run->names), &run->packets, diag);
+	if (!err)
+		err = take_signals(run, diag);
 	if (!err)
 		err = run_special(run, &provider_begin, diag);
 	if (!err)
@@ -637,9 +723,11 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 		if (!err)
 			err = finish(&run, diag);
 	}
-	attachment_close(&run.attachment);
+	detach(&run);
 	vec_free(&run.polls);
+	vec_free(&run.watches);
 	ring_buffer__free(run.ring);
+	packets_destroy(run.packets);
 	names_destroy(run.names);
 	stacks_destroy(run.stacks);
 	foreign_files_destroy(run.files);

@@ -34,6 +34,14 @@ struct filler {
 
 typedef VEC(struct filler) fillers;
 
+#define RECENT_RULES 64 /* a power of two */
+
+/* A rule interned lately: what prologues and epilogues do comes again and again. */
+struct recent_rule {
+	uint64_t key; /* the rule's bytes as a number, + 1; 0: none */
+	uint32_t index;
+};
+
 struct builder {
 	const struct elf_file *elf;
 	struct cache *cache; /* NULL: none */
@@ -50,8 +58,7 @@ struct builder {
 	fillers derived;         /* by the code itself */
 	struct table rule_index; /* the rule's bytes as a number, + 1 -> index */
 	struct table cie_index;  /* offset + 1 -> index */
-	uint64_t last_rule;      /* the rule interned last, and its index */
-	uint32_t last_rule_index;
+	struct recent_rule recent[RECENT_RULES];
 	bool has_entry;
 	uint32_t entry;  /* where the entry point begins */
 	uint32_t done;   /* addresses below this one have their rows */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* x86-64 instructions as their effect on the stack (code.h), read by Capstone. */
-#include <capstone/capstone.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/disassembler.h"
 #include "unwind/code.h"
 
 /* DWARF's numbers: psABI AMD64, figure 3.36. */
@@ -15,8 +15,7 @@ enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, 
 enum { SYS_RT_SIGRETURN = 15, SYS_EXIT = 60, SYS_EXIT_GROUP = 231 };
 
 struct code_decoder {
-	csh handle;
-	cs_insn *insn;
+	struct disassembler disassembler;
 };
 
 /* By Capstone's numbers; + 1, so that 0 is none. */
@@ -438,48 +437,42 @@ static void read_insn(const cs_insn *insn, uint64_t next, struct code_insn *ret)
 static bool decode(struct code_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		   struct code_insn *ret)
 {
+	const cs_insn *insn = decoder->disassembler.insn;
 	uint64_t address = vaddr;
 
-	if (!cs_disasm_iter(decoder->handle, &bytes, &size, &address, decoder->insn))
+	if (!disassembler_next(&decoder->disassembler, &bytes, &size, &address))
 		return false;
 	*ret = (struct code_insn){.op = CODE_OTHER,
 				  .a = CODE_NONE,
 				  .b = CODE_NONE,
 				  .index = CODE_NONE,
-				  .clobbers = written(decoder->insn),
-				  .length = (uint8_t)decoder->insn->size,
-				  .keeps_flags = !decoder->insn->detail->x86.eflags};
-	read_insn(decoder->insn, address, ret);
+				  .clobbers = written(insn),
+				  .length = (uint8_t)insn->size,
+				  .keeps_flags = !insn->detail->x86.eflags};
+	read_insn(insn, address, ret);
 	return true;
 }
 
 static int create(struct code_decoder **ret)
 {
 	struct code_decoder *decoder = calloc(1, sizeof(*decoder));
+	int err;
 
 	if (!decoder)
 		return -ENOMEM;
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &decoder->handle) != CS_ERR_OK) {
+	err = disassembler_open(&decoder->disassembler, CS_ARCH_X86, CS_MODE_64, true);
+	if (err)
 		free(decoder);
-		return -ENOTSUP;
-	}
-	cs_option(decoder->handle, CS_OPT_DETAIL, CS_OPT_ON);
-	decoder->insn = cs_malloc(decoder->handle);
-	if (decoder->insn) {
+	else
 		*ret = decoder;
-		return 0;
-	}
-	cs_close(&decoder->handle);
-	free(decoder);
-	return -ENOMEM;
+	return err;
 }
 
 static void destroy(struct code_decoder *decoder)
 {
 	if (!decoder)
 		return;
-	cs_free(decoder->insn, 1);
-	cs_close(&decoder->handle);
+	disassembler_close(&decoder->disassembler);
 	free(decoder);
 }
 

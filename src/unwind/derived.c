@@ -77,8 +77,9 @@ static void mix(XXH3_state_t *digest, uint64_t number)
 static bool entry_name(const struct elf_file *elf, const struct code_span *spans, size_t count,
 		       char name[static CACHE_NAME_MAX + 1])
 {
-	static const char *const sections[] = {".symtab", ".strtab", ".dynsym", ".rela.dyn",      ".rela.plt",
-					       ".plt",    ".rodata", ".data",   ".gnu_debugdata", ".eh_frame"};
+	static const char *const sections[] = {".symtab",        ".strtab",   ".dynsym",     ".rela.dyn",
+					       ".rela.plt",      ".plt",      ".rodata",     ".data",
+					       ".gnu_debugdata", ".eh_frame", ".init_array", ".fini_array"};
 	XXH3_state_t *digest = XXH3_createState();
 	const struct elf_segment *segments;
 	struct elf_section section;
@@ -244,7 +245,7 @@ int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint6
 	size_t size;
 	int err;
 
-	if (scope == CODE_FEW || !cache || !entry_name(elf, spans, count, name))
+	if (!cache || !entry_name(elf, spans, count, name))
 		cache = NULL;
 	*cached = cache && cache_get(cache, name, &content, &size) && derived_decode(content, size, ret, counts);
 	if (*cached)

@@ -33,6 +33,7 @@
 /* Uncovered code that is analysed: more takes longer than a second. Less than ALL_MIN is what start files leave. */
 #define ALL_MIN    256
 #define ALIGNMENT  16 /* of functions: less than that before one is padding */
+#define PADDING    64 /* up to that, what is between functions may well be padding */
 #define DERIVE_MAX (4u << 20)
 /* Bytes of an entry point to look at. */
 #define ENTRY_LOOK 64
@@ -46,7 +47,7 @@ static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
 
 	if (size < FP_CODE_MIN || b->searched >= SEARCHED_MAX)
 		return false;
-	bytes = elf_file_bytes_at(b->elf, b->table->base + start, size);
+	bytes = elf_file_bytes_at(b->elf, b->table->base + start, look);
 	if (!bytes)
 		return false;
 	b->searched += look;
@@ -57,18 +58,21 @@ static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
 	return edges >= look / FP_CODE_DENSITY;
 }
 
-/* Its rules. */
-static void add_fp_code(struct builder *b, uint32_t start, uint32_t end)
+/* Its rules. False when the file has not all of it. */
+static bool add_fp_code(struct builder *b, uint32_t start, uint32_t end)
 {
 	size_t size = end - start, at = 0, count, i;
 	const uint8_t *bytes = elf_file_bytes_at(b->elf, b->table->base + start, size);
 	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
 
+	if (!bytes)
+		return false;
 	builder_add_row(b, start, (struct unwind_rule){.kind = UNWIND_FP_CHAIN});
-	for (; bytes && (count = b->arch->find_frame_edge(bytes, size, at, spans)); at = spans[count - 1].start)
+	for (; (count = b->arch->find_frame_edge(bytes, size, at, spans)); at = spans[count - 1].start)
 		for (i = 0; i < count; i++)
 			if (spans[i].start < size)
 				builder_add_row(b, start + spans[i].start, spans[i].rule);
+	return true;
 }
 
 /* Part of a gap: rules for signal trampolines found in it, none for the rest. */
@@ -145,9 +149,7 @@ static void fill_part(struct builder *b, uint32_t start, uint32_t end)
 {
 	if (add_ranges(b, &b->go_code, start, end) || add_ranges(b, &b->derived, start, end))
 		return;
-	if (is_fp_code(b, start, end))
-		add_fp_code(b, start, end);
-	else
+	if (!is_fp_code(b, start, end) || !add_fp_code(b, start, end))
 		search_gap(b, start, end);
 }
 
@@ -278,6 +280,16 @@ static int add_trampolines(struct builder *b, const struct code_span *span)
 	return err;
 }
 
+/* Most gaps are small, padding, and each in a chunk of the file of its own, whose other bytes nobody asks for. */
+static bool is_small_padding(const struct builder *b, const struct code_span *span)
+{
+	size_t size = span->end - span->start;
+	uint8_t bytes[PADDING];
+
+	return size <= sizeof(bytes) && elf_file_copy_at(b->elf, span->start, size, bytes) &&
+	       b->arch->code->is_padding(bytes, size);
+}
+
 /* Remembers a gap as code to be analysed, with what has a filler: the entry point calls the first function. */
 static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t to)
 {
@@ -291,7 +303,7 @@ static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t
 	if (to - from < ALIGNMENT && span.end % ALIGNMENT == 0)
 		return 0;
 	if (span.start >= span.end || first_behind(&b->go_code, from) < first_behind(&b->go_code, to - 1) ||
-	    is_fp_code(b, from, to))
+	    is_fp_code(b, from, to) || is_small_padding(b, &span))
 		return 0;
 	span.bytes = elf_file_bytes_at(b->elf, span.start, span.end - span.start);
 	if (!span.bytes || b->arch->code->is_padding(span.bytes, span.end - span.start))

@@ -23,10 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/large.h"
 #include "unwind/builder.h"
 
 /* Longest gap around a system call. */
 #define SYSCALL_GAP_MAX 32
+/* Rows that an FDE mostly has, or less. */
+#define ROWS_OF_FDE 8
 
 static uint64_t rule_key(struct unwind_rule rule)
 {
@@ -40,20 +43,19 @@ static uint64_t rule_key(struct unwind_rule rule)
 /* The index of a rule, which is added when it is new. */
 static uint32_t intern_rule(struct builder *b, struct unwind_rule rule)
 {
-	uint64_t key = rule_key(rule), index;
+	uint64_t key = rule_key(rule) + 1, index; /* no rule is all ones: kinds are few */
+	struct recent_rule *recent = &b->recent[key * 0x9e3779b97f4a7c15ull >> 32 & (RECENT_RULES - 1)];
 
-	if (key == b->last_rule && b->rules.count)
-		return b->last_rule_index;
-	/* No rule is all ones: kinds are few. */
-	if (!table_get(&b->rule_index, key + 1, &index)) {
+	if (recent->key == key)
+		return recent->index;
+	if (!table_get(&b->rule_index, key, &index)) {
 		index = b->rules.count;
-		if (vec_push(&b->rules, rule) || table_set(&b->rule_index, key + 1, index)) {
+		if (vec_push(&b->rules, rule) || table_set(&b->rule_index, key, index)) {
 			b->err = -ENOMEM;
 			return 0;
 		}
 	}
-	b->last_rule = key;
-	b->last_rule_index = (uint32_t)index;
+	*recent = (struct recent_rule){.key = key, .index = (uint32_t)index};
 	return (uint32_t)index;
 }
 
@@ -268,6 +270,8 @@ static int build(struct builder *b)
 		err = sort_fdes(b);
 	if (!err)
 		err = builder_find_fillers(b);
+	if (!err && !vec_reserve(&b->rows, b->fdes.count * ROWS_OF_FDE))
+		large_advise(b->rows.at, b->rows.capacity * sizeof(*b->rows.at));
 	for (i = 0; i < b->fdes.count && !err; i++) {
 		compile_fde(b, &b->fdes.at[i]);
 		err = b->err;

@@ -49,7 +49,6 @@ int main(int argc, char **argv)
 {
 	struct sampler_options options = {};
 	const struct watch_options watch_options = {};
-	struct profile *profile = profile_create();
 	struct sideband *sideband;
 	struct sampler *sampler;
 	struct watch *watch;
@@ -63,7 +62,7 @@ int main(int argc, char **argv)
 	samples = strtoull(argv[2], NULL, 10);
 	options.frequency = (unsigned int)atoi(argv[3]);
 	if (sampler_create(&options, &sampler, &diag) || sideband_open(&sideband, &diag) ||
-	    watch_create(&watch_options, sampler, sideband, profile, &watch, &diag) || sampler_watch(sampler, pid) ||
+	    watch_create(&watch_options, sampler, sideband, &watch, &diag) || sampler_watch(sampler, pid) ||
 	    watch_scan(watch, pid) || sampler_start(sampler, &diag)) {
 		fprintf(stderr, "%s\n", diag.text);
 		return 1;
@@ -82,6 +81,5 @@ int main(int argc, char **argv)
 	watch_destroy(watch);
 	sideband_close(sideband);
 	sampler_destroy(sampler);
-	profile_destroy(profile);
 	return 0;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A FUSE file system that stops answering: hung_fs.py SOURCE MOUNTPOINT
 
-Shows the regular files of SOURCE, by the kernel's protocol itself (include/uapi/linux/fuse.h, 7.31). Says "ready", then
+Shows the regular files of SOURCE, to be read and written, by the kernel's protocol itself (include/uapi/linux/fuse.h, 7.31). Says "ready", then
 takes commands, a line each: "hang" takes requests from then on and answers none, so that who asks cannot even be
 killed; "answer" answers them and all that follow. It ends, and unmounts, when its standard input does.
 """
@@ -14,8 +14,8 @@ import stat
 import struct
 import sys
 
-LOOKUP, FORGET, GETATTR, OPEN, READ, RELEASE, FLUSH, INIT = 1, 2, 3, 14, 15, 18, 25, 26
-OPENDIR, RELEASEDIR, ACCESS, INTERRUPT, BATCH_FORGET = 27, 29, 34, 36, 42
+LOOKUP, FORGET, GETATTR, SETATTR, UNLINK, RENAME, OPEN, READ, WRITE = 1, 2, 3, 4, 10, 12, 14, 15, 16
+RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR, ACCESS, CREATE, INTERRUPT, BATCH_FORGET = 18, 25, 26, 27, 29, 34, 35, 36, 42
 ROOT = 1
 MNT_DETACH = 2
 
@@ -38,16 +38,43 @@ def answer(unique, error, body=b""):
         pass  # whoever asked is gone
 
 
+def entry(node):
+    """Valid for no time at all: whoever looks again asks again."""
+    return struct.pack("<4Q2I", node, 0, 0, 0, 0, 0) + attributes(node)
+
+
+def named(body):
+    return os.fsdecode(body.rstrip(b"\0"))
+
+
 def handle(opcode, unique, node, body):
     if opcode == INIT:
         answer(unique, 0, struct.pack("<4I2H2I2H8I", 7, 31, 1 << 20, 0, 16, 12, 1 << 17, 1, 0, 0, *[0] * 8))
     elif opcode == LOOKUP:
-        name = os.fsdecode(body.rstrip(b"\0"))
-        if name in names:  # valid for no time at all: whoever looks again asks again
-            answer(unique, 0, struct.pack("<4Q2I", names.index(name) + 2, 0, 0, 0, 0, 0) + attributes(names.index(name) + 2))
+        if named(body) in names:
+            answer(unique, 0, entry(names.index(named(body)) + 2))
         else:
             answer(unique, errno.ENOENT)
-    elif opcode == GETATTR:
+    elif opcode == CREATE:
+        names.append(named(body[16:]))
+        with open(os.path.join(source, names[-1]), "xb"):
+            answer(unique, 0, entry(len(names) + 1) + struct.pack("<Q2I", 0, 0, 0))
+    elif opcode == WRITE:
+        _, offset, size = struct.unpack_from("<2QI", body)
+        with open(os.path.join(source, names[node - 2]), "r+b") as file:
+            file.seek(offset)
+            file.write(body[40:40 + size])
+        answer(unique, 0, struct.pack("<2I", size, 0))
+    elif opcode == UNLINK:
+        os.unlink(os.path.join(source, named(body)))
+        names[names.index(named(body))] = None
+        answer(unique, 0)
+    elif opcode == RENAME:
+        old, new = named(body[8:]).split("\0")
+        os.rename(os.path.join(source, old), os.path.join(source, new))
+        names[:] = [new if name == old else None if name == new else name for name in names]
+        answer(unique, 0)
+    elif opcode in (GETATTR, SETATTR):
         answer(unique, 0, struct.pack("<Q2I", 0, 0, 0) + attributes(node))
     elif opcode in (OPEN, OPENDIR):
         answer(unique, 0, struct.pack("<Q2I", 0, 0, 0))

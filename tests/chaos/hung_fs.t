@@ -131,6 +131,36 @@ def others(tap, server, target):
     server.tell("answer")
 
 
+def results(tap, where, server, target):
+    """What strata writes, and the command that it starts."""
+    def refused(words, *arguments, **options):
+        done = e2e.record("-o", where + "/h.folded", *arguments, **options)
+        tap.ok(done.returncode == 1 and "does not answer" in done.stderr and done.stderr.count("\n") == 1, words, done.stderr)
+
+    server.tell("hang")
+    refused("-o in a folder that hangs", "-o", server.mount + "/r.folded", "-p", target)
+    refused("--stats in a folder that hangs", "--stats", server.mount + "/r.json", "-p", target)
+    refused("a command that hangs", "--", server.program)
+    refused("a folder of PATH that hangs", "--", "true", env=dict(os.environ, PATH=server.mount + ":" + os.environ["PATH"]))
+    server.tell("answer")
+    written = ("-F", 199, "-o", server.mount + "/r.folded", "-o", where + "/h.folded", "--stats", where + "/h.json")
+    done = e2e.record_used(target, 1, *written)
+    tap.ok(done.returncode == 0 and e2e.folded(server.mount + "/r.folded") == e2e.folded(where + "/h.folded"),
+           "a result is written there as long as it answers", done.stderr)
+
+    def go(_):
+        e2e.let_use(target, 1)
+        server.tell("hang")
+
+    os.unlink(where + "/h.folded")
+    os.environ["TMPDIR"] = where
+    done = e2e.record_while(go, *(written + ("-p", target)))
+    tap.ok(done.returncode == 1 and "r.folded: its file system does not answer; it was written to %s/" % where in done.stderr and
+           "samples in" in done.stderr, "-o hangs later: its result is kept elsewhere", done.stderr)
+    tap.ok(e2e.folded(where + "/h.folded") and e2e.load(where + "/h.json")["samples"], "-o hangs later: the others are there")
+    server.tell("answer")
+
+
 def main():
     tap = e2e.Tap()
     if not os.path.exists("/dev/fuse"):
@@ -149,6 +179,7 @@ def main():
             hangs_later(tap, where, server, target.pid)
             verified(tap, where, server, target.pid)
             others(tap, server, target.pid)
+            results(tap, where, server, target.pid)
             tap.ok(e2e.until(lambda: not chaos.readers() - before), "nobody is left waiting")
         finally:
             target.kill()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Memory that is short: strata's, to the point that the kernel kills it, and its target's, whose pages are swapped out."""
+"""Memory that is short: strata's, which keeps what it has, or is killed by the kernel, and its target's, whose pages are swapped out."""
 import contextlib
 import ctypes
 import os
@@ -84,7 +84,7 @@ def start_strata(target, *arguments, **options):
     """strata, once it samples."""
     strata = subprocess.Popen([e2e.STRATA, "record"] + list(map(str, arguments)) + ["-p", str(target)], stdin=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, universal_newlines=True, **options)
-    e2e.until(lambda: e2e.in_call(strata.pid, "poll", "ppoll") or strata.poll() is not None)
+    e2e.until(lambda: e2e.is_sampling(strata.pid) or strata.poll() is not None)
     return strata
 
 
@@ -133,19 +133,26 @@ def squeezed(tap, where, group):
 
 
 def refused(tap, where):
-    """Address space is what is short: an allocation fails."""
+    """Address space is what is short: an allocation fails. What was recorded until then is kept."""
     target = start_many(where)
-    strata = start_strata(target.pid, *(outputs(where, 4999) + ["--max-memory", "8G"]))
-    programs = e2e.programs_of(strata.pid)
-    try:
-        with open("/proc/%d/statm" % strata.pid) as file:
-            size = int(file.read().split()[0]) * resource.getpagesize()
-        resource.prlimit(strata.pid, resource.RLIMIT_AS, (size + 8 * MB, size + 8 * MB))
-        _, stderr = strata.communicate(timeout=e2e.PATIENCE_S)
-    finally:
-        strata.kill()
-    tap.ok(strata.returncode == 1 and "memory" in stderr and stderr.count("\n") == 1,
-           "memory is refused: one line, and it failed", (strata.returncode, stderr))
+    for room in (0, 4, 24):
+        words = "memory is refused after %d MB" % room
+        strata = start_strata(target.pid, *(outputs(where, 4999) + ["-o", where + "/c.html", "--max-memory", "8G"]))
+        programs = e2e.programs_of(strata.pid)
+        try:
+            with open("/proc/%d/statm" % strata.pid) as file:
+                size = int(file.read().split()[0]) * resource.getpagesize() + room * MB
+            resource.prlimit(strata.pid, resource.RLIMIT_AS, (size, size))
+            _, stderr = strata.communicate(timeout=e2e.PATIENCE_S)
+        finally:
+            strata.kill()
+        tap.ok("no memory" in stderr and stderr.count("\n") == 1, words + ": one line says so", stderr)
+        judge(tap, words, where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 0, 4999, status=1, least=0.95)
+        internal = e2e.load(where + "/c.json")["lost"].get("internal", 0)
+        tap.ok(internal <= 0.2 * e2e.load(where + "/c.json")["samples"], words + ": %d samples are lost" % internal)
+        tap.ok(os.path.getsize(where + "/c.html") > 10000, words + ": the page is there")
+        for name in ("folded", "html", "json"):
+            os.unlink(where + "/c." + name)
     nothing_stays(tap, "memory is refused", where, target.pid, programs)
     target.kill()
     target.wait()

@@ -20,9 +20,31 @@ while time.process_time() < float(sys.argv[1]):
     for t in threads: t.start()
     for t in threads: t.join()
 """
+# A thousand calls deep, and at ever other places inside.
+DEEP = """
+import sys, time
+sys.setrecursionlimit(5000)
+def down(n, end):
+    if n: return down(n - 1, end)
+    while time.process_time() < end: sum(i * i for i in range(100))
+down(1000, float(sys.argv[1]))
+"""
+PROCESSORS, HERTZ = 8, 999
+
+
+def as_of_many_processors(tap, where):
+    """The samples of eight processors, from those that are here."""
+    count, cpu = os.cpu_count(), 3
+    frequency = min(max(PROCESSORS // count, 1) * HERTZ, 9999)
+    each = " & ".join(["%s -c \"$0\" %d" % (e2e.PYTHON, cpu)] * count)
+    run(tap, "%d processors, %d Hz" % (count, frequency), where, cpu * count, "bash", "-c", each + " & wait", DEEP, frequency=frequency)
+    lost = e2e.load(where + "/c.json")["lost"]
+    tap.ok(not lost.get("ring-full") and not lost.get("stack-missing") and not lost.get("internal"),
+           "%d processors, %d Hz: nothing is lost on its way" % (count, frequency), lost)
 
 
 def storms(tap, where, storm):
+    as_of_many_processors(tap, where)
     run(tap, "300 processes a second", where, 2, storm, "forks", CPU)
     run_all(tap, "300 processes a second among all", where, 2, storm, "forks", CPU, own="storm$")
     run(tap, "ten programs", where, 2, storm, "execs", CPU, *PROGRAMS, least=0.98)

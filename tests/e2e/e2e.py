@@ -74,6 +74,15 @@ def in_call(pid, *names):
         return False
 
 
+def is_sampling(pid):
+    """Whether strata record has its events, and waits for what they bring: it waits for checks of its own before."""
+    try:
+        files = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+    except OSError:
+        return False
+    return "anon_inode:[perf_event]" in files and in_call(pid, "poll", "ppoll")
+
+
 def start(command, **options):
     """A program that begins with READY, when it is there. It goes on when its standard input is closed."""
     target = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **options)
@@ -86,7 +95,7 @@ def record_while(during, *arguments):
     process = subprocess.Popen([STRATA, "record"] + list(map(str, arguments)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, universal_newlines=True, errors="replace")
     try:
-        until(lambda: in_call(process.pid, "poll", "ppoll") or process.poll() is not None)
+        until(lambda: is_sampling(process.pid) or process.poll() is not None)
         if process.poll() is None:
             during(process)
         if process.poll() is None:

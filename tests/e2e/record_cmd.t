@@ -70,8 +70,8 @@ def start(out, **streams):
     """A recording of a command that goes on for ever, once the command has used a second of CPU time; and its pid."""
     process = subprocess.Popen([e2e.STRATA, "record", "-F", "199", "-o", out, "--", PYTHON, "-c", BUSY % "float('inf')"],
                                stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **streams)
-    e2e.until(lambda: len(children_of(process.pid)) == 1)
-    target = children_of(process.pid)[0]
+    e2e.until(lambda: commands_of(process.pid))
+    target = commands_of(process.pid)[0]
     e2e.until(lambda: e2e.used(target) >= 1)
     return process, target
 
@@ -79,6 +79,18 @@ def start(out, **streams):
 def children_of(pid):
     with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
         return [int(word) for word in file.read().split()]
+
+
+def commands_of(pid):
+    """The children that are no strata any more; others check outputs, and end."""
+    found = []
+    for child in children_of(pid):
+        try:
+            with open("/proc/%d/cmdline" % child, "rb") as file:
+                found += [child] if os.fsdecode(file.read().split(b"\0")[0]) == PYTHON else []
+        except OSError:
+            pass
+    return found
 
 
 def leave(process, target):

@@ -12,6 +12,9 @@ import e2e  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NEAR = "int near_nothing(int i) { return i & 1; }"
+LAST = """__asm__(".section .fini,\\"ax\\"; mov $2000000000,%ecx; 1: dec %ecx; jnz 1b; .text");
+int main(void) { return 0; }
+"""
 GO = """package main
 import ("fmt"; "sort"; "strings"; "time")
 func work(n int) int { if n > 0 { return work(n-1) + 1 }; s := make([]string, 300)
@@ -59,7 +62,12 @@ def wrong_of_libdw(told, signal_return):
                           "|".join(map(hex, signal_return)), "\n".join(told))) if signal_return else 0
 
 
-def judge(tap, words, where, done, least, complete=0.98, longer=0, signal_return=range(0)):
+def complete_but(stats, *reasons):
+    """The share that is complete of the samples that were not lost for these reasons, which the program is full of."""
+    return stats["complete"] / max(stats["samples"] - sum(stats["lost"].get(reason, 0) for reason in reasons), 1)
+
+
+def judge(tap, words, where, done, least, complete=0.98, but=(), longer=0, signal_return=range(0)):
     if not tap.equal(done.returncode, 0, words + ": recorded"):
         print("# " + done.stderr[-400:].replace("\n", "\n# "))
         return []
@@ -69,7 +77,8 @@ def judge(tap, words, where, done, least, complete=0.98, longer=0, signal_return
     tap.ok(verify["samples"] > 15 and verify["differ"] == wrong_of_libdw(told, signal_return) and verify["longer"] <= longer * verify["samples"], words + ": no frame differs, none is missing: %s" %
            verify, "\n".join(told))
     tap.ok(verify["agree"] >= least * verify["samples"], words + ": libdw says the same to the root", "\n".join(told))
-    tap.ok(e2e.complete(stats) >= complete, "%s: complete %.2f %%" % (words, 100 * e2e.complete(stats)), stats["lost"])
+    share = complete_but(stats, *but)
+    tap.ok(share >= complete, "%s: complete %.2f %%" % (words, 100 * share), stats["lost"])
     return e2e.folded(where + "/x.folded")
 
 
@@ -97,6 +106,14 @@ def hard(tap, where):
         share = e2e.share(mine, lambda f: through(f, chain))
         tap.ok(mine and late < 0.5 and share >= 0.99 - 2 * late, "%s: %s in %.1f %%" % (mode, " > ".join(chain), 100 * share),
                [f for f, _ in mine if not through(f, chain)][:2])
+    # The start files' code has no unwind information. libdw then follows frame pointers, and leaves out the caller.
+    subprocess.run(["gcc", "-O2", "-xc", "-", "-o", where + "/last"], input=LAST.encode(), check=True)
+    stacks = judge(tap, "_fini", where, record(where, where + "/last"), 0.0)
+    verify = e2e.load(where + "/x.json")["verify"]
+    tap.ok(verify["guessed"] >= 0.9 * verify["samples"], "_fini: libdw guesses in %(guessed)d of %(samples)d" % verify)
+    mine = [(f, c) for f, c in stacks if any(x.startswith("_fini") for x in f)]
+    share = e2e.share(mine, lambda f: through(f, ["_start", "exit", "_dl_fini", "_fini"]))
+    tap.ok(e2e.total(mine) > 100 and share >= 0.98, "_fini: called by _dl_fini, as gdb says, in %.1f %%" % (100 * share), mine[:2])
     # Split stacks: a function that needs more room gets another stack, and its caller stays on the old one.
     if subprocess.call(["g++", "-fsplit-stack", "-o", where + "/split", HERE + "/truth.cpp"] + flags, stderr=subprocess.DEVNULL):
         tap.skip("split stacks", "this compiler cannot")
@@ -111,12 +128,7 @@ def others(tap, where):
     if shutil.which("openssl"):
         for what in ("aes-256-gcm", "sha256", "rsa2048", "chacha20-poly1305"):
             words = ["-evp", what] if what[0] in "ac" else [what]
-            done = record(where, "openssl", "speed", "-seconds", "1", *words)
-            if done.returncode == 0 and e2e.load(where + "/x.json")["verify"]["differ"] == 1:
-                # One sample in some 50,000 differs, where was never seen: it has to be found again.
-                print("# again, because of\n# " + "\n# ".join(x for x in done.stderr.split("\n") if x.startswith("verify:")))
-                done = record(where, "openssl", "speed", "-seconds", "1", *words)
-            judge(tap, "libcrypto's " + what, where, done, 0.9)
+            judge(tap, "libcrypto's " + what, where, record(where, "openssl", "speed", "-seconds", "1", *words), 0.9)
     else:
         tap.skip("libcrypto", "no openssl")
     if shutil.which("go"):
@@ -125,8 +137,9 @@ def others(tap, where):
         subprocess.run(["go", "build", "-o", where + "/gone", where + "/work.go"], check=True,
                        env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off"))
         subprocess.run(["strip", "-o", where + "/stripped", where + "/gone"], check=True)
-        # libdw goes on below mcall(), where the scheduler's stack begins. What Go's runtime does on a thread's own stack has its caller on another one: that is not followed.
-        stacks = judge(tap, "Go", where, record(where, where + "/gone"), 0.95, complete=0.6, longer=0.05,
+        # libdw goes on below mcall(), where the scheduler's stack begins. What Go's runtime does on a thread's own stack has its
+        # caller on another one: that is not followed. How much that is, Go decides: on a busy machine half of the samples.
+        stacks = judge(tap, "Go", where, record(where, where + "/gone"), 0.95, but=["other-stack"], longer=0.05,
                        signal_return=addresses_of(where + "/gone", "runtime.sigreturn.abi0"))
         mine = [(f, c) for f, c in stacks if any(x.startswith("main.work") for x in f)]
         share = e2e.share(mine, lambda f: through(f, ["runtime.goexit.abi0", "main.work"]))
@@ -136,7 +149,7 @@ def others(tap, where):
         # Then libdw has nothing to go by, and guesses; strata has the same rules as before.
         done = record(where, where + "/stripped")
         figures = e2e.load(where + "/x.json")
-        tap.ok(done.returncode == 0 and e2e.complete(figures) > 0.6, "Go, stripped: complete", done.stderr)
+        tap.ok(done.returncode == 0 and complete_but(figures, "other-stack") >= 0.98, "Go, stripped: complete", done.stderr)
         tap.ok(figures["lost"].get("other-stack", 0) and not figures["lost"].get("bad-rule", 0),
                "Go: what is on a thread's own stack says so: %s" % figures["lost"])
     else:

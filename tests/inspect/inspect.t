@@ -137,7 +137,10 @@ def check_interpreter(root, program, file, cache):
     build_id, markers = notes(file)
     tap.ok(interpreter["kind"] == "cpython" and interpreter["version"] == version, f"{file}: {version}", interpreter)
     tap.ok(interpreter["free_threaded"] == bool(int(free_threaded)), "  free-threaded or not", interpreter)
-    tap.ok(all(set(found[key]) == keys for key, keys in KEYS.items()), "  the keys", found)
+    tap.ok(all(set(found[key]) == keys for key, keys in KEYS.items()) and
+           all(set(part) == {"start", "end", "part", "evidence"} and part["part"] in ("hot", "cold")
+               for part in found["eval_loop"]) and
+           all(set(tried) == {"source", "result"} for tried in found["thread_state"]["tried"]), "  the keys", found)
     tap.ok(interpreter["build_id"] == build_id, f"  build id {build_id}", interpreter)
     tap.ok(found["markers"] == markers, f"  {len(markers)} markers", found["markers"], markers)
     tap.ok(0.9 < found["unwind"]["text_covered"] <= 1 and found["unwind"]["rows"] > 10000,

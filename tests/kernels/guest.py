@@ -49,6 +49,12 @@ def copy(root, path, target=None):
             shutil.copy2(library, root + library)
 
 
+def loaded_libraries():
+    """What strata is not linked with and loads when it needs it (base/disassembler.h)."""
+    listed = subprocess.check_output(["ldconfig", "-p"], universal_newlines=True)
+    return re.findall(r"=> (/[^ ]+/libcapstone\.so\.[0-9]+)$", listed, re.MULTILINE)
+
+
 def python_modules():
     """The files of the modules that the programs need."""
     code = "import sys, threading, time, encodings.utf_8, encodings.ascii, encodings.latin_1\n" \
@@ -65,6 +71,8 @@ def make_initramfs(folder, strata, runs, traces):
     root = os.path.join(folder, "root")
     for path, target in ((BUSYBOX, "/bin/busybox"), (strata, "/bin/strata"), (PYTHON, None)):
         copy(root, path, target)
+    for library in loaded_libraries():
+        copy(root, library)
     for name in ("deep", "calls"):
         program = os.path.join(folder, name)
         subprocess.check_call(["gcc", "-O2", "-fomit-frame-pointer", "-o", program, os.path.join(HERE, name + ".c")])

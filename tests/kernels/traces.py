@@ -5,6 +5,7 @@ The programs calls.c and calls.py read 77 bytes of /dev/zero five times, below a
 """
 import os
 import re
+import struct
 
 import guest
 
@@ -78,12 +79,29 @@ rawtracepoint:sys_enter /pid == cpid && arg1 == 0 && @round == 1/ { @raw[len(kst
 profile:hz:49 /pid == cpid/ { @profile = max(len(ustack)); }
 software:faults:1 /pid == cpid/ { @faults = max(len(stack)); }
 """.replace("FRAMES", str(FRAMES)), ROUNDS),
+    "per-cpu": ('begin { print((percpu_kaddr("runqueues", 0).cpu, percpu_kaddr("runqueues", 9999) == 0, '
+                'percpu_kaddr("runqueues") == percpu_kaddr("runqueues", cpu))); }', None),
     "order": ("""
 kprobe:vfs_read /pid == cpid && arg2 == 77/ { printf("kprobe first\n"); }
 kprobe:vfs_read /pid == cpid && arg2 == 77/ { printf("kprobe second\n"); }
 fentry:vfs_read /pid == cpid && args.count == 77/ { printf("fentry first\n"); }
 fentry:vfs_read /pid == cpid && args.count == 77/ { printf("fentry second\n"); }
 """, ONCE),
+    "override": ("""
+kprobe:__x64_sys_openat /pid == cpid && str(((struct pt_regs *)arg0).si, 64) == "/not-there"/ { override(-13); }
+tracepoint:syscalls:sys_exit_openat /pid == cpid/ { @[args.ret] = count(); }
+""", ONCE),
+    "override-not": ("kprobe:vfs_read { override(0); }", ONCE),
+    "cookie": ("""
+fentry:tcp_v4_connect /pid == cpid/ { @[socket_cookie(args.sk), socket_cookie((struct sock *)arg0) > 0] = count(); }
+fexit:tcp_v4_connect /pid == cpid/ { @[socket_cookie(args.sk), retval <= 0] = count(); }
+""", "/bin/busybox nc 127.0.0.1 1"),
+    "path": ("fentry:security_file_open /pid == cpid/ { @[path(args.file.f_path, 64), path(args.file.f_path, 6)] = count(); }", ONCE),
+    "path-not": ("fentry:vfs_read { print(path(args.file.f_path)); }", ONCE),
+    "packets": ("""
+fentry:loopback_xmit /pid == cpid/ { printf("%d\n", skboutput("/results/packets.pcap", args.skb, args.skb.len, 14)); }
+""", "/bin/busybox nc 127.0.0.1 1"),
+    "path-iter": ("iter:task_file /ctx.task.tgid == pid && ctx.fd == 0/ { print(path(ctx.file.f_path)); }", None),
     "iter": ("iter:task { printf(\"%s %d\\n\", ctx.task.comm, ctx.task.pid); @own = max(len(kstack)); }", None),
     "iter-file": ("iter:task_file /ctx.task.tgid == pid/ { @files = count(); @most = max(ctx.fd); }", None),
     "iter-vma": ("iter:task_vma /ctx.task.tgid == pid/ { @maps = count(); @first = min(ctx.vma.vm_start); }", None),
@@ -198,7 +216,45 @@ def judge_age(tap, kernel, outputs):
            [outputs[name] for name in ("loop", "value", "key")])
 
 
-NOT_ALWAYS = ("missing", "offset-5", "offset-9", "iter-vma", "loop", "value", "key")
+def judge_packets(tap, kernel, output, path):
+    """The first one asks for a connection to port 1 of this machine."""
+    data = b""
+    if os.path.exists(path):
+        with open(path, "rb") as file:
+            data = file.read()
+    size, whole = struct.unpack_from("=II", data, 32) if len(data) > 40 else (0, 0)
+    packet = data[40:40 + size]
+    local = bytes((127, 0, 0, 1))
+    tap.ok("0\n" in output and data[:4] == b"\x4d\x3c\xb2\xa1" and size == whole == len(packet) >= 40 and packet[0] == 0x45 and
+           packet[12:20] == local + local and packet[22:24] == b"\0\1" and packet[33] == 2, "%s, skboutput: a packet in a file" % kernel,
+           [output, data])
+
+
+def judge_objects(tap, kernel, outputs):
+    """What takes pointers into the kernel, or changes what it does."""
+    if "CONFIG_BPF_KPROBE_OVERRIDE" in outputs["override"]:
+        tap.equal(outputs["override"].count("\n"), 1, "%s, override: the kernel was built without it" % kernel)
+    else:
+        tap.equal(counts(outputs["override"]).get("@[-13]"), 1, "%s, override: the system call fails as it is told" % kernel)
+        tap.ok(outputs["override-not"].count("\n") == 1 and "ALLOW_ERROR_INJECTION" in outputs["override-not"],
+               "%s, override: not of this function" % kernel, outputs["override-not"])
+    if kernel == "5.10":  # it came with 5.12
+        tap.ok(outputs["cookie"].count("\n") == 1 and "needs Linux 5.12" in outputs["cookie"], "%s, socket_cookie: not there" % kernel,
+               outputs["cookie"])
+    else:
+        tap.ok(re.fullmatch(r"\n*(nc: .*\n)?\n*@\[[1-9]\d*, true\]: 2\n*", outputs["cookie"]), "%s, socket_cookie: the same in fentry and fexit" % kernel,
+               outputs["cookie"])
+    tap.equal(counts(outputs["path"]).get("@[/dev/zero, /zero]"), 1, "%s, path: whole, and cut at its beginning" % kernel)
+    tap.ok(outputs["path-not"].count("\n") == 1 and "does not allow path() in this probe" in outputs["path-not"],
+           "%s, path: not in this function" % kernel, outputs["path-not"])
+    if kernel == "5.10":  # it came with 5.12
+        tap.equal(outputs["path-iter"], outputs["path-not"], "%s, path: not in an iterator" % kernel)
+    else:
+        tap.ok(outputs["path-iter"].startswith("/dev/null\n"), "%s, path: in an iterator" % kernel, outputs["path-iter"])
+
+
+NOT_ALWAYS = ("missing", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
+              "path-not", "path-iter", "packets")
 
 
 def judge(tap, kernel, results):
@@ -220,5 +276,9 @@ def judge(tap, kernel, results):
     for kind in ("kprobe", "fentry"):
         lines = [line.split()[1] for line in outputs["order"].split("\n") if line.startswith(kind)]
         tap.equal(lines, ["first", "second"] * 5, "%s, %s: probes of one place in the script's order" % (kernel, kind))
+    words = "no per-CPU variable runqueues" if kernel == "5.10" else "(0, true, true)\n"  # 5.10's BTF has no variables
+    tap.ok(words in outputs["per-cpu"], "%s: percpu_kaddr" % kernel, outputs["per-cpu"])
     judge_age(tap, kernel, outputs)
     judge_iterators(tap, kernel, outputs)
+    judge_objects(tap, kernel, outputs)
+    judge_packets(tap, kernel, outputs["packets"], os.path.join(results, "packets.pcap"))

@@ -72,6 +72,9 @@ CASES = {
     "type.literal": ("begin { printf($x); }", r"Undefined|must be a string literal", None),
     "printf.count": ('begin { printf("%d"); }', r"expects 1 arguments \(0 provided\)", 'printf("%d")'),
     "printf.type": ('begin { printf("%s", 1); }', r"%s specifier expects", "1"),
+    "printf.format of half a conversion": ('begin { printf("%g", 1); }', r"Unknown format string token '%g'", '"%g"'),
+    "debugf.type of flags": ('begin { debugf("%gr", 1); }', r"debugf\(\) has no %gr", '"%gr"'),
+    "printf.type of flags": ('begin { printf("%gr", "a"); }', r"specifier expects a value of another type", '"a"'),
     "printf.format": ('begin { printf("%y", 1); }', r"Unknown format string token '%y'", '"%y"'),
     "call.unknown": ("begin { foo(); }", r"Unknown function: 'foo'", "foo()"),
     "call.unknown name": ("begin { print(foo); }", r"Unknown identifier: 'foo'", "foo"),
@@ -81,11 +84,25 @@ CASES = {
     "call.unsafe": ('begin { system("ls"); }', r"is unsafe", 'system("ls")'),
     "call.clock": ("begin { print(nsecs(moon)); }", r"Invalid timestamp mode", "moon"),
     "call.assert": ('begin { static_assert(1 == 2, "no"); }', r"no|not known", None),
+    "call.fail": ('begin { if ($# < 1) { fail("%s %3d%%, %x", "got", $#, 255); } }', r"ERROR: got   0%, ff$", 'fail("%s %3d%%, %x", "got", $#, 255)'),
+    "call.fail of what is not excluded": ('begin { $x = 1; if ($x > 2) { fail("here"); } }', r"ERROR: here$", 'fail("here")'),
+    "call.fail of no literal": ('begin { fail("%d", pid); }', r"takes a literal", "pid"),
+    "call.fail without argument": ('begin { fail("%d"); }', r"takes a literal", 'fail("%d")'),
+    "call.assert of a constant": ('begin { if (2 > 1) { static_assert(1 > 2, "never"); } }', r"ERROR: never$", 'static_assert(1 > 2, "never")'),
+    "type.string": ("begin { assert_str(pid); }", r"a string, or a pointer to .* type 'uint32'", "pid"),
+    "type.string of a part": ('begin { print(str_concat("a", 5)); }', r"str_concat\(\) expects a string", "5"),
+    "type.number of a process": ('begin { print(comm("x")); }', r"a number is needed", '"x"'),
+    "type.comparison of a process's name": ('begin { print(comm(1) == "x"); }', r"comparing 'process name' with", 'comm(1) == "x"'),
+    "type.number of a pointer": ('begin { print(is_err("a")); }', r"a number is needed", '"a"'),
     "builtin.probe": ("begin { print(arg0); }", r"cannot be used with 'begin' probes", "arg0"),
     "builtin.args": ("uprobe:libc:malloc { print(args.x); }", r"args is not known", "args"),
     "builtin.argument": ("uprobe:libc:malloc { print(arg9); }", r"not passed in a register", "arg9"),
     "builtin.register": ('uprobe:libc:malloc { print(reg("zz")); }', r"not a valid register", '"zz"'),
     "kaddr.symbol": ('begin { print(kaddr("no such symbol")); }', r"Failed to resolve kernel symbol: no such symbol", 'kaddr("no such symbol")'),
+    "kaddr.cpu": ('begin { print(percpu_kaddr("no_such")); }', r"no per-CPU variable no_such", '"no_such"'),
+    "call.cgroup": ('begin { print(cgroupid("/tmp")); }', r"/tmp is no cgroup", '"/tmp"'),
+    "memcmp.length": ('begin { print(memcmp("abc", "abcde", 5)); }', r"has 4 bytes, and not 5", "5"),
+    "find.variable": ("begin { @[1] = 2; print(find(@, 1, 2)); }", r"expects a variable", "2"),
     "uaddr.probe": ('begin { print(uaddr("x")); }', r"only be used with uprobe and usdt", 'uaddr("x")'),
     "uaddr.symbol": ('uprobe:libc:malloc { print(uaddr("no_such")); }', r"Could not resolve symbol", 'uaddr("no_such")'),
     "pton.address": ('begin { print(pton("1.2.3")); }', r"1\.2\.3 is none", '"1.2.3"'),
@@ -116,6 +133,17 @@ CASES = {
     "iter.wildcard": ("iter:tas* { }", r"does not support wildcards", "iter:tas*"),
     "iter.pin": ("iter:task:list { }", r"pinned iterators are not supported", "iter:task:list"),
     "builtin.argument": ("rawtracepoint:sched_process_exec { print(arg9); }", r"arg9 is not there.* has 3 arguments", "arg9"),
+    "call.unsafe override": ("kprobe:vfs_read { override(1); }", r"override\(\) is unsafe|kprobe is not available", None),
+    "call.probe override": ("begin { override(1); }", r"override\(\) cannot be used with 'begin' probes", "override(1)"),
+    "call.probe socket_cookie": ("begin { print(socket_cookie(curtask)); }", r"cannot be used with 'begin' probes", "socket_cookie(curtask)"),
+    "call.probe path": ("uprobe:libc:malloc { print(path(arg0)); }", r"path\(\) cannot be used with 'uprobe' probes", "path(arg0)"),
+    "call.probe skboutput": ('begin { print(skboutput("x.pcap", 0, 1, 0)); }', r"skboutput\(\) cannot be used with 'begin' probes", 'skboutput("x.pcap", 0, 1, 0)'),
+    "type.object skboutput": ('rawtracepoint:tcp_probe { print(skboutput("x.pcap", args.sk, 1, 0)); }', r"expects a struct sk_buff \*, and this is of type 'struct sock \*'", "args.sk"),
+    "type.literal skboutput": ("rawtracepoint:consume_skb { print(skboutput(5, args.skb, 1, 0)); }", r"the file must be a string literal", "5"),
+    "call.length path": ("iter:task_file { print(path(ctx.file.f_path, 0)); }", r"takes a length of 1 to 32768", "0"),
+    "type.object": ("rawtracepoint:consume_skb { print(socket_cookie(args.skb)); }", r"expects a struct sock \*, and this is of type 'struct sk_buff \*'", "args.skb"),
+    "type.copy": ("rawtracepoint:tcp_probe { $s = args.sk; print(socket_cookie($s)); }", r"expects an argument of the probe", "$s"),
+    "type.number unwatch": ('begin { unwatch("text"); }', r"a number is needed", '"text"'),
     "gen.size": ("begin { " + "".join(f'$a{i} = str(kptr(curtask)); ' for i in range(300)) + "}", r"more than 262144 bytes", None),
 }
 
@@ -124,7 +152,7 @@ def main():
     failed = number = 0
     for tag, (program, pattern, underlined) in CASES.items():
         number += 1
-        more = ["--unsafe"] if tag.startswith(("signal", "write")) else []
+        more = ["--unsafe"] if tag.startswith(("signal", "write", "call.probe")) else []
         more += ["--probe-filter", "nothing"] if tag == "probe.filter" else []
         parameters = ["text"] if tag == "call.offset" else []
         result = subprocess.run([STRATA, "trace", "-q", *more, "-e", program, *parameters], stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -71,6 +71,25 @@ CASES = [
     ("probe as a string", 'begin { @p = probe; print((strcontains(probe, "egi"), strlen(probe), str(probe) == "begin", str(probe), probe == @p, probe != probe())); } '
      'interval:ms:1 { print((strcontains(@p, "gin"), strcontains(probe, "ms:1"), str(@p))); @n[str(probe)] = 1; exit(); }',
      "(true, 5, true, begin, true, false)\n(true, true, begin)\n\n\n@n[interval:ms:1]: 1\n@p: begin\n"),
+    ("flags of allocations", 'begin { printf("%gr|%gr %gr %gr\\n", 1, 0, 0xcc0, 0x822); printf("%30gr|%-12gr|%gr\\n", 0x4c0, 0x2, (uint64)1 << 40 | 0x1cc0); }',
+     "GFP_DMA|0 GFP_KERNEL GFP_ATOMIC|__GFP_HIGHMEM\n" + f"{'__GFP_IO|__GFP_FS|__GFP_DIRECT_RECLAIM':>30}|__GFP_HIGHMEM|GFP_KERNEL|__GFP_WRITE|0x10000000000\n"),
+    ("names of other processes", 'begin { print((comm(pid), comm(4999999))); printf("%8s|\\n", comm(pid)); @[comm(pid)] = comm(pid); }',
+     "(strata, N/A)\n  strata|\n\n\n@[strata]: strata\n"),
+    ("error pointers", "begin { print((is_err((void *)-5), is_err(-4095), is_err(-4096), is_err((uint64)5), is_err(0))); }",
+     "(true, true, false, false, false)\n"),
+    ("strings that are asserted, and their default length",
+     'config = { max_strlen = 100 } struct A { char c[4]; } begin { assert_str("a"); assert_str(comm); assert_str(((struct A *)0)->c); '
+     "assert_str((int8 *)0); print((default_str_length(), sizeof(str((int8 *)0)))); }", "(100, 100)\n"),
+    ("str_concat", 'begin { $a = "-" ; print(str_concat("abc", "def")); $a = str_concat($a, str_concat(comm, "")); print($a); print(strlen(str_concat("", ""))); '
+     'print(str_concat(str("abcdef", 3), "x") == "abx"); @[str_concat(str_concat(str("q"), "r"), "s")] = 1; print(@["qrs"]); }',
+     "abcdef\n-strata\n0\ntrue\n1\n\n\n@[qrs]: 1\n"),
+    ("a str_concat of two long strings", 'config = { max_strlen = 2000 } begin { $a = str_concat("ab", "cd"); $b = str(kptr($1 ? 1 : 0)); '
+     "print((strlen(str_concat($a, $b)), str_concat($b, $a))); }", "(4, abcd)\n"),
+    ("a str_concat that is cut", 'config = { max_strlen = 10 } begin { $s = ""; for ($i : 0..20) { $s = str_concat($s, "ab"); } print(($s, strlen($s), str_concat($s, $s))); }',
+     "(ababababa, 9, ababababa)\n"),
+    ("branches that constants exclude", 'begin { if ($# < 1 || false) { fail("%d", 1); } if (!is_str(comm) && 1) { static_assert(0 == 1, "x"); } '
+     "print((1 < 2, 3 <= 2, -1 > 5, 5 == 5, 5 != 5, 2 >= 2, 1 && 0, 1 || 0, !0, !true)); $x = is_str(@m); print($x); @m = \"a\"; clear(@m); }",
+     "(true, false, false, true, false, true, false, true, true, false)\ntrue\n", "one"),
     ("assert that holds", 'begin { assert(1 < 2, "one"); print(3); }', "3\n"),
     ("block values", "begin { let $a = { let $b = 4; $b * 2 }; print($a); }", "8\n"),
     ("macros", "macro twice(x) { x + x } macro bump($v, @m) { $v += 1; @m += 2; } "
@@ -103,6 +122,8 @@ CASES = [
     ("print of maps", 'begin { @["a"] = 30; @["b"] = 10; @["c"] = 20; print(@, 2); print(@, 1, 10); print(@["b"]); clear(@); }',
      "@[c]: 20\n@[a]: 30\n@[a]: 3\n10\n"),
     ("zero", "begin { @[1] = 5; @c = count(); zero(@); zero(@c); }", "\n\n@[1]: 0\n@c: 0\n"),
+    ("aggregations without keys, assigned or not", "begin { @a = count(); @a = count(); @b = sum(0); @c = count(); clear(@c); @d = avg(1); delete(@d); "
+     "@e = max(3); zero(@e); @f = min(-2); if (@a > 2) { @g = count(); } printf(\"%d %d\\n\", @a, @f); }", "2 -2\n\n\n@a: 2\n@b: 0\n@e: 0\n@f: -2\n"),
     ("parameters", 'begin { print(($1, str($2), $#)); printf("%d\\n", $3); }', "(5, x, 2)\n0\n", ["5", "x"]),
     ("named parameters", 'begin { print((getopt("a", 1), getopt("b"), getopt("c", "z"), getopt("d", true))); }',
      "(20, true, z, false)\n", ["--", "--a=20", "--b", "--d=false"]),
@@ -138,6 +159,12 @@ CASES = [
     ("names of signals", "begin { print(signal_name(2)); print(signal_name(1024)); }", "Interrupt\nN/A\n"),
     ("config()", "config = { max_strlen = 77 } begin { print(config().max_strlen); print(config().stack_mode); }", "77\nbpftrace\n"),
     ("kaddr", 'begin { print(kaddr("vfs_read") != 0); print(ksym(kaddr("vfs_read"))); }', "true\nvfs_read\n"),
+    ("memcmp", 'begin { print(memcmp("abc", "abd", 2)); print(memcmp("abc", "abd", 3)); print(memcmp(258, 257, 1)); print(memcmp((1, 9), (1, 5), 2) > 0); }',
+     "0\n-1\n1\ntrue\n"),
+    ("strcap", f'begin {{ print(strcap("abc")); print(strcap(comm)); print(strcap((int8 *){COMM})); }}', "4\n16\n6\n"),
+    ("find", 'begin { @a[1] = 10; @s["x", 1] = "text"; @c[2] = count(); $v = 3; print(find(@a, 2, $v)); print($v); '
+     'if (find(@a, 1, $v)) { print($v); } if (find(@s, ("x", 1), $t)) { print($t); } if (find(@c, 2, $n)) { print($n); } '
+     "clear(@a); clear(@s); clear(@c); }", "false\n3\n10\ntext\n1\n"),
     ("container_of", f"begin {{ $c = container_of({COMM}, typeof(struct task_struct), comm); print((uint64)$c == (uint64)curtask); }}", "true\n"),
     ("interval", "interval:ms:20 { @++; if (@ == 3) { exit(); } }", "\n\n@: 3\n"),
     ("elapsed", "interval:ms:50 { print(elapsed > 10ms && elapsed < 9s); exit(); }", "true\n"),

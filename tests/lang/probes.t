@@ -6,11 +6,14 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 STRATA = os.environ["STRATA"]
+PATIENCE_S = 60
 PYTHON = os.path.realpath("/usr/bin/python3")
 
 PROGRAM = r"""
@@ -57,7 +60,7 @@ def trace(program, command=None, *more):
     arguments = [STRATA, "trace", "-q", "-e", program, *more]
     if command:
         arguments += ["-c", command]
-    result = subprocess.run(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    result = subprocess.run(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
     return result.stdout.decode(errors="replace"), result.stderr.decode(errors="replace")
 
 
@@ -113,11 +116,16 @@ def kernel(path):
 WATCHED = r"""
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 static volatile long *cell;
 static void *poke(void *unused) { *cell = 1; return unused; }
 int main(int argc, char **argv) {
 	pthread_t thread;
 	cell = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	for (; argc > 1; usleep(10000)) { /* till it is killed */
+		poke(0);
+		cell[8] = 1;
+	}
 	poke(0);
 	poke(0);
 	return pthread_create(&thread, 0, poke, 0) || pthread_join(thread, 0) || *cell != 1;
@@ -129,6 +137,9 @@ def watched(folder):
     path = os.path.join(folder, "watched")
     subprocess.run(["gcc", "-O1", "-pthread", "-x", "c", "-", "-o", path], input=WATCHED.encode(), check=True)
     expect("watchpoint: writes, also of another thread", "watchpoint:0x10000000:8:w { @ = count(); }", path, r"@: 3\n")
+    # The second one comes ten times in a row, without the first one between.
+    expect("unwatch", "watchpoint:0x10000000:8:w { @since = 0; unwatch(0x10000000); } "
+           "watchpoint:0x10000040:8:w { @since++; if (@since == 10) { exit(); } }", f"{path} on", r"@since: 10\n")
     expect("watchpoint: reads too", "watchpoint:0x10000000:8:rw { @ = count(); }", path, r"@: 4\n")
 
 
@@ -142,6 +153,42 @@ def iterators():
     check(count and len(re.findall(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", out)) == int(count.group(1)), "iter: no line is lost", out[-300:], err)
     listing = subprocess.run([STRATA, "trace", "-lv", "iter:task"], stdout=subprocess.PIPE, check=False).stdout.decode()
     check("struct task_struct * task" in listing, "iter: -lv", listing)
+
+
+def packets(path):
+    """Datagrams on the loopback device, without its header of 14 bytes; the second time only the header of IP."""
+    program = ('rawtracepoint:net_dev_start_xmit /pid == cpid/ { printf("%d %d %d\\n", skboutput("PATH", args.skb, args.skb.len, 14), '
+               'skboutput("PATH", (struct sk_buff *)arg0, 20, 14), skboutput("PATH", args.skb, 1, args.skb.len)); }')
+    out, err = trace(program.replace("PATH", path),
+                     f"{PYTHON} -c 'import socket; socket.socket(2, 2).sendto(b\"a datagram\", (\"127.0.0.1\", 9))'")
+    with open(path, "rb") as file:
+        data = file.read()
+    header, at, found = struct.unpack_from("=IHHIIII", data), 24, []
+    while at < len(data):
+        seconds, nanoseconds, size, whole = struct.unpack_from("=IIII", data, at)
+        found.append((abs(seconds - time.time()) < 3600 and nanoseconds < 10 ** 9, data[at + 16:at + 16 + size], whole))
+        at += 16 + size
+    check(header[:3] == (0xa1b23c4d, 2, 4) and header[6] == 101, "skboutput: a PCAP file of raw IP", header)
+    good = len(found) >= 2 and all(fresh for fresh, _, _ in found) and found[0][1][0] == 0x45 and found[0][1].endswith(b"a datagram") and \
+        found[0][2] == len(found[0][1]) == 38 and found[1] == (True, found[0][1][:20], 38)
+    check(good and re.match(r"0 0 -14\n", out), "skboutput: a packet, and a part of it", out, err, found)
+
+
+def kernel_objects():
+    """What takes pointers into the kernel. tests/kernels has the same in fentry."""
+    connect = f"{PYTHON} -c 'import socket; socket.socket().connect_ex((\"127.0.0.1\", 1))'"
+    for sock in ("args.sk", "(struct sock *)arg0"):
+        expect(f"socket_cookie of {sock}", f"rawtracepoint:inet_sock_set_state /pid == cpid/ {{ @[socket_cookie({sock}) > 0, args.newstate] = count(); "
+               f"@one[socket_cookie({sock})] = count(); }}", connect, r"(?s)^(?!.*@one.*@one).*@\[true, 2\]: 1\n.*@one\[\d+\]: [2-9]\n")
+    out, err = trace("rawtracepoint:consume_skb { print(socket_cookie((struct sock *)args.skb)); }")
+    check(err.count("\n") == 1 and "has another type" in err, "socket_cookie of something else", out, err)
+    with tempfile.TemporaryDirectory() as folder:
+        packets(os.path.join(folder, "packets.pcap"))
+    out, err = trace('rawtracepoint:consume_skb { skboutput("/nowhere/x.pcap", args.skb, 1, 0); }')
+    check(err.count("\n") == 1 and "/nowhere/x.pcap cannot be written" in err, "skboutput to no folder", out, err)
+    expect("path of a file", "iter:task_file /ctx.task.tgid == pid && ctx.fd == 0/ { print((path(ctx.file.f_path), path(ctx.file.f_path, 5), "
+           "sizeof(path(ctx.file.f_path, 5)))); }", None, r"^\(/dev/null, null, 5\)\n")
+    expect("path of nothing", 'iter:task_vma /ctx.task.tgid == pid/ { if (path(ctx.vma.vm_file.f_path) == "") { @ = count(); } }', None, r"@: \d")
 
 
 def one_process():
@@ -310,6 +357,37 @@ def ends():
     check(out == "\n\n" and "ERROR: assert failed: why not" in err, "assert() that fails", out, err)
 
 
+def code_of(pid, path):
+    """A program's machine code, as it is in memory now."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        start, end = next(line.split()[0].split("-") for line in maps if line.rstrip().endswith(path) and " r-xp " in line)
+    with open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        memory.seek(int(start, 16))
+        return memory.read(int(end, 16) - int(start, 16))
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and not condition():
+        time.sleep(0.02)
+    return condition()
+
+
+def detaching(path):
+    """strata does not wait until the kernel has taken its breakpoints out, which is a moment later, however it ends."""
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"WAIT": "1"}) as target:
+        target.stdout.read(1)
+        before = code_of(target.pid, path)
+        for name in ("SIGINT", "SIGKILL"):
+            with subprocess.Popen([STRATA, "trace", "-q", "-e", f"uprobe:{path}:leaf {{ @ = count(); }} tracepoint:syscalls:sys_enter_acct {{ @a[ustack] = count(); }}"],
+                                  stdout=subprocess.DEVNULL) as process:
+                there = until(lambda: code_of(target.pid, path) != before)
+                process.send_signal(getattr(signal, name))
+                process.wait()
+            check(there and until(lambda: code_of(target.pid, path) == before), f"nothing stays attached after {name}")
+        target.communicate(b"")
+
+
 def main():
     skipped = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -320,6 +398,7 @@ def main():
         kernel(path)
         watched(folder)
         iterators()
+        kernel_objects()
         one_process()
         kernel_functions(path)
         depth(path)
@@ -327,6 +406,7 @@ def main():
         skipped = markers()
         output(path)
         lists(path)
+        detaching(path)
     ends()
     print(f"1..{number + skipped}")
     return failed > 0

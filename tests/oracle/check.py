@@ -56,6 +56,14 @@ def escape(text):
 # Functions of the standard library whose course the run for the truth cannot tell: what they do depends on which threads
 # happened to be alive, or the moment at which they are called on when an object was released.
 UNTOLD = {("_after_fork", "threading.py"), ("_remove", "_weakrefset.py")}
+# What a thread does before the hook of threading.settrace() is asked; from 3.14 on it bears its name by then.
+UNTRACED = {("_bootstrap_inner", "_set_os_name"), ("_bootstrap_inner", "set")}
+
+
+def is_untold(chain):
+    names = [(simple_name(name), os.path.basename(path)) for name, path, _ in chain]
+    return any(name in UNTOLD for name in names) or any(
+        (caller[0], callee[0]) in UNTRACED and callee[1] == "threading.py" for caller, callee in zip(names, names[1:]))
 
 
 class Truth(object):
@@ -191,7 +199,7 @@ class Checker(object):
         if any(f.layer == "mark" for f in frames):
             report.counts["marked"] += count
             return
-        if any((simple_name(name), os.path.basename(path)) in UNTOLD for name, path, _ in python_chain(frames)):
+        if is_untold(python_chain(frames)):
             report.counts["untold"] += count
             return
         report.counts["judged"] += count

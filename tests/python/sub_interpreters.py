@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# sub_interpreters.t's program: two threads, each of which computes in the main interpreter and in another by turns, one of
-# its own; or (lent) one thread that does so in an interpreter that the main thread made.
-# Exits with 77 when this Python cannot make interpreters.
+# sub_interpreters.t's program: threads that compute by turns in the main interpreter and in another one, there with the GIL
+# and without. Two threads, each with an interpreter of its own; or (lent) one thread in an interpreter that the main thread
+# made, beside one that never leaves the main interpreter; or (crossed) two threads in two that the main thread made.
+# Exits with 77 when this Python cannot do that.
 import sys
 import threading
 import time
+import zlib
 
 try:
     try:
@@ -15,27 +17,51 @@ try:
 except Exception:
     sys.exit(77)
 
+MODE = (sys.argv + ["own"])[1]
+MADE = []  # an interpreter ends with its last reference; by another thread than its maker's, that may take for ever (3.11)
+DATA = bytes(1 << 20)
 
 
-def measure():
-    turns, end = 0, time.thread_time() + 0.08
+def turns_of(what):
+    """How often in 40 ms of the thread's time."""
+    turns, end = 0, time.thread_time() + 0.04
     while time.thread_time() < end:
-        for _ in range(1000):
-            pass
+        what()
         turns += 1
     return turns
 
 
-# Imports nothing: in a lent interpreter an import may wait for ever (3.11).
+def loop():
+    for _ in range(1000):
+        pass
+
+
+# By who made the interpreter: in a lent one an import may wait for ever (3.11).
+SETUP = "import zlib; DATA = bytes(1 << 20)"
 INNER = """
-def inner_leaf():
+def leaf_@():
     for _ in range(%d):
         for _ in range(1000):
             pass
-def inner():
-    inner_leaf()
-inner()
-""" % measure()
+def free_@():
+    for _ in range(%d):
+        zlib.crc32(DATA)
+def inner_@():
+    leaf_@()
+    free_@()
+inner_@()
+""" % (turns_of(loop), turns_of(lambda: zlib.crc32(DATA)))
+
+
+def make():
+    one = interpreters.create()
+    interpreters.run_string(one, SETUP)
+    return one
+
+
+def lend():
+    MADE.append(make())
+    return MADE[-1]
 
 
 def outer_leaf():
@@ -45,22 +71,37 @@ def outer_leaf():
             pass
 
 
-def enters(one):
-    interpreters.run_string(one, INNER)
+def enters_a(one):
+    interpreters.run_string(one, INNER.replace("@", "a"))
 
 
-LENT = interpreters.create() if "lent" in sys.argv else None
+def enters_b(one):
+    interpreters.run_string(one, INNER.replace("@", "b"))
 
 
-def work():
-    one = interpreters.create() if LENT is None else LENT
-    for _ in range(4 if LENT is None else 8):
+def work(enters, one=None):
+    one = make() if one is None else one
+    for _ in range(8 if MODE == "lent" else 4):
         outer_leaf()
         enters(one)
 
 
-thread = threading.Thread(target=work)
-thread.start()
-if LENT is None:
-    work()
-thread.join()
+def beside(thread):
+    while thread.is_alive():
+        zlib.crc32(DATA)
+
+
+if MODE == "own":
+    thread = threading.Thread(target=work, args=(enters_a,))
+    thread.start()
+    work(enters_b)
+elif MODE == "lent":
+    thread = threading.Thread(target=work, args=(enters_a, lend()))
+    thread.start()
+    beside(thread)
+else:
+    threads = [threading.Thread(target=work, args=(enters, lend())) for enters in (enters_a, enters_b)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()

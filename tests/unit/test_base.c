@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/attempt.h"
 #include "base/cursor.h"
 #include "base/diag.h"
 #include "base/strings.h"
@@ -65,6 +70,61 @@ static void test_diag(void)
 	is_str(diag.text, "opening: x: no such?thing", "prefix");
 }
 
+static int work_well(void *context, struct diag *diag)
+{
+	(void)diag;
+	*(int *)context = 7;
+	return 5;
+}
+
+static int work_badly(void *context, struct diag *diag)
+{
+	return diag_fail(diag, ENOENT, "test.bad", "%s", (const char *)context);
+}
+
+static int work_busily(void *context, struct diag *diag)
+{
+	struct timespec now;
+
+	(void)context;
+	(void)diag;
+	do
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	while (now.tv_nsec < 500000000 && !now.tv_sec);
+	return 0;
+}
+
+static int work_never(void *context, struct diag *diag)
+{
+	(void)context;
+	while (!diag->tag)
+		pause();
+	return 0;
+}
+
+static int work_dying(void *context, struct diag *diag)
+{
+	(void)context;
+	(void)diag;
+	return kill(getpid(), SIGKILL);
+}
+
+static void test_attempt(void)
+{
+	struct diag diag = {};
+	int here = 0;
+
+	is_int(attempt(60, "it", work_well, &here, &diag), 5, "attempt: what the child returns");
+	is_int(here, 0, "its memory is its own");
+	is_int(attempt(60, "it", work_badly, (void *)"why", &diag), -ENOENT, "a failure");
+	is_str(diag.text, "why", "with its words");
+	diag_clear(&diag);
+	is_int(attempt(0.3, "it", work_busily, NULL, &diag), 0, "one that computes is waited for");
+	is_int(attempt(0.3, "/a/b", work_never, NULL, &diag), -ETIMEDOUT, "one that only waits is not");
+	is_str(diag.text, "/a/b: its file system does not answer", "which has words, too");
+	is_int(attempt(60, "it", work_dying, NULL, NULL), -EIO, "one that is killed");
+}
+
 int main(void)
 {
 	VEC(int) numbers = {};
@@ -80,5 +140,6 @@ int main(void)
 	test_table();
 	test_strings();
 	test_diag();
+	test_attempt();
 	return tap_done();
 }

@@ -43,6 +43,17 @@ static struct elf_file *open_image(const struct elf_builder *b)
 	return elf;
 }
 
+/* Bytes at a vaddr as a copy: the same, or none. `end`: of the segment. */
+static void check_copy(const struct elf_file *elf, const uint8_t *text, uint64_t end)
+{
+	uint8_t copy[16];
+
+	memset(copy, 0x5a, sizeof(copy));
+	ok(!elf_file_copy_at(elf, end - 4, 5, copy) && !elf_file_copy_at(elf, UINT64_MAX, 16, copy) && copy[0] == 0x5a,
+	   "no copy of bytes past the end");
+	ok(elf_file_copy_at(elf, text_vaddr(), 16, copy) && !memcmp(copy, text, 16), "a copy of bytes at a vaddr");
+}
+
 static void test_headers(void)
 {
 	static const char strings[] = "\0one\0one_more\0ver@@V1";
@@ -79,6 +90,7 @@ static void test_headers(void)
 	ok(elf_file_bytes_at(elf, text_vaddr(), 16) == b.bytes + ELF_BUILDER_HEADERS, "bytes at a vaddr");
 	ok(!elf_file_bytes_at(elf, ELF_BUILDER_BASE + b.size - 4, 5), "bytes past the end");
 	ok(!elf_file_bytes_at(elf, UINT64_MAX, 16), "bytes at the end of the address space");
+	check_copy(elf, b.bytes + ELF_BUILDER_HEADERS, ELF_BUILDER_BASE + b.size);
 	ok(!elf_file_eh_frame(elf, &section, &hdr), "no .eh_frame");
 	ok(elf_file_find_symbol(elf, "one", &vaddr, &size) && vaddr == text_vaddr() + 0x10 && size == 4, "a symbol");
 	ok(elf_file_find_symbol(elf, "ver", &vaddr, &size) && vaddr == text_vaddr() + 0x30, "one with a version");
@@ -259,6 +271,7 @@ static void test_truncated(void)
 	struct elf_builder b;
 	struct elf_file *elf;
 	const uint8_t *bytes;
+	uint8_t copy[4];
 
 	b = elf_builder_init();
 	elf_builder_section(&b, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL, 1 << 20);
@@ -269,12 +282,14 @@ static void test_truncated(void)
 	is_int(elf_file_open(fd, "image", &elf, NULL), 0, "a file");
 	ok(elf_file_section(elf, ".rodata", &section) && !memcmp(section.bytes, "kept", 4), "a section of it");
 	bytes = section.bytes;
+	check_copy(elf, b.bytes + ELF_BUILDER_HEADERS, ELF_BUILDER_BASE + b.size);
 	ok(elf_file_bytes_at(elf, text_vaddr(), 64 << 10), "a large piece");
 	is_int(ftruncate(fd, 100 << 10), 0, "truncated");
 	close(fd);
 	ok(!memcmp(bytes, "kept", 4), "what was read stays");
 	ok(!elf_file_section(elf, ".text", &section), "what was cut off is not there");
 	ok(!elf_file_bytes_at(elf, ELF_BUILDER_BASE + (512 << 10), 16), "nor a small piece of it");
+	ok(!elf_file_copy_at(elf, ELF_BUILDER_BASE + (512 << 10), 4, copy), "nor a copy");
 	ok(elf_file_bytes_at(elf, ELF_BUILDER_BASE + (60 << 10), 16), "the rest is");
 	elf_file_close(elf);
 	elf_builder_deinit(&b);

@@ -49,6 +49,42 @@ static void test_machine(const char *machine, bool has_rows)
 	elf_file_close(elf);
 }
 
+/* A loop by its names. */
+static void test_names(const char *machine)
+{
+	const struct python_interpreter interpreter = {.version = 0x030e};
+	struct python_range *ranges = NULL;
+	char path[256], line[256], name[64], what[32], found[32];
+	struct elf_file *elf = assemble("loop_names", machine);
+	size_t count = 0, named = 0;
+	FILE *source;
+
+	snprintf(path, sizeof(path), "%s/unit/asm/loop_names.s", TEST_DIR);
+	source = fopen(path, "re");
+	if (!ok(elf && source, "%s: names are assembled", machine))
+		exit(tap_done());
+	is_int(python_eval_ranges(elf, &interpreter, &ranges, &count, NULL), 0, "%s: found", machine);
+	while (fgets(line, sizeof(line), source)) {
+		const struct python_range *range;
+
+		if (sscanf(line, "part %63s // %31[^\n]", name, what) != 2)
+			continue;
+		range = find(elf, name, ranges, count);
+		named += range != NULL;
+		snprintf(found, sizeof(found), "%s%s%s",
+			 !range           ? "none"
+			 : range->cold    ? "cold"
+			 : range->handler ? ""
+					  : "hot",
+			 range && range->cold && range->handler ? " " : "", range && range->handler ? "handler" : "");
+		is_str(found, what, "%s: %s", machine, name);
+	}
+	is_int((int64_t)count, (int64_t)named, "%s: and nothing else", machine);
+	fclose(source);
+	free(ranges);
+	elf_file_close(elf);
+}
+
 int main(void)
 {
 	if (!can_assemble()) {
@@ -57,5 +93,7 @@ int main(void)
 	}
 	test_machine("x86_64", true);
 	test_machine("aarch64", false);
+	test_names("x86_64");
+	test_names("aarch64");
 	return tap_done();
 }

@@ -110,7 +110,8 @@ int main(void)
 				   .pages = memory(UNWIND_PAGES_MAX * sizeof(uint64_t)),
 				   .rules = memory(UNWIND_RULES_MAX * sizeof(struct unwind_rule)),
 				   .slabs = -1,
-				   .processes = -1};
+				   .processes = -1,
+				   .changed = -1};
 	struct late_test *t = calloc(1, sizeof(*t));
 	struct diag diag = {};
 

@@ -9,7 +9,7 @@
  * Stacks are strings, outermost first. Native: a capital letter is a frame of the interpreter loop, a digit one of a
  * handler, '(' one that starts a greenlet, ')' one that switches, any other is neither; Python: a capital letter is an
  * entry frame. A leading
- * '~' says that the root is missing. The number of a frame is its letter.
+ * '~' says that the root is missing; what follows a '?' in Python is unsure. The number of a frame is its letter.
  */
 static struct merge_result merge(const char *native, const char *python, char *merged)
 {
@@ -24,11 +24,17 @@ static struct merge_result merge(const char *native, const char *python, char *m
 				    .native_rooted = *native != '~',
 				    .python_rooted = *python != '~'};
 	struct merge_result result;
+	const char *unsure, *at;
 
 	native += *native == '~';
 	python += *python == '~';
+	unsure = strchr(python, '?');
 	input.native_count = (uint32_t)strlen(native);
 	input.python_count = (uint32_t)strlen(python);
+	if (unsure) {
+		input.python_unsure = (uint32_t)strlen(unsure + 1);
+		input.python_count = (uint32_t)(unsure - python) + input.python_unsure;
+	}
 	for (i = 0; i < input.native_count; i++) {
 		native_frames[i] = (uint32_t)native[input.native_count - 1 - i];
 		role[i] = native_frames[i] >= 'A' && native_frames[i] <= 'Z'   ? MERGE_LOOP
@@ -38,7 +44,8 @@ static struct merge_result merge(const char *native, const char *python, char *m
 									       : MERGE_NATIVE;
 	}
 	for (i = 0; i < input.python_count; i++) {
-		python_frames[i] = (uint32_t)python[input.python_count - 1 - i];
+		at = python + (input.python_count - 1 - i);
+		python_frames[i] = (uint32_t)at[unsure && at >= unsure];
 		is_entry[i] = python_frames[i] >= 'A' && python_frames[i] <= 'Z';
 	}
 	result = merge_stacks(&input, out);
@@ -93,6 +100,14 @@ static void test_cases(void)
 		{"sE12", "PR", "-s.P.R", "a handler called by another one is a run of its own", 0, 0, false},
 		{"~1E2", "PR", ".P.R", "the outermost frame is a handler", 0, 0, false},
 		{"~EF", "", "-E-F", "no Python stack at all, native root missing", 2, 0, false},
+		{"EvFGc", "P?QR", ".P-v.Q.R-c", "frames that may be another thread's, and loops for them", 0, 0, false},
+		{"EvFGHc", "P?QR", ".P-v.Q.R-H-c", "and one more that is entering", 1, 0, true},
+		{"Evc", "P?QR", ".P-v-c", "no loops for them", 0, 0, false},
+		{"EvFc", "P?QR", ".P-v-F-c", "not enough loops for them", 1, 0, true},
+		{"vc", "?QR", "-v-c", "no loops at all", 0, 0, false},
+		{"EFc", "?QR", ".Q.R-c", "a thread that has none but these", 0, 0, false},
+		{"~EvFc", "P?Q", "-E-v-F-c", "frames that may be another thread's, native root missing", 2, 0, false},
+		{"smEv(wFGc", "P?Q", "-(-w.P.Q-c", "in a greenlet", 0, 0, false},
 	};
 	char merged[4 * FRAMES_MAX + 1];
 	size_t i;

@@ -105,6 +105,43 @@ static void test_many(void)
 	profile_destroy(profile);
 }
 
+static void test_forget(void)
+{
+	struct frames *frames = frames_create();
+	size_t bytes, i;
+	uint8_t used[1000] = {};
+	uint32_t id = 0, again = 0;
+	char name[64];
+
+	for (i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "a function of quite some length, number %zu", i);
+		frames_add(frames, &(struct frame){FRAME_NATIVE, name, i % 2 ? "odd" : "even", 0}, &id);
+		used[i] = i % 100 == 7;
+	}
+	bytes = frames_bytes(frames);
+	ok(bytes > 1000 * 60, "the bytes of 1,000 frames: %zu", bytes);
+	is_int(frames_forget(frames, used), 0, "all but ten are forgotten");
+	ok(frames_bytes(frames) < bytes / 3, "and what they took is free: %zu bytes", frames_bytes(frames));
+	is_int(frames_count(frames), 1000, "no number is moved");
+	ok(!frames_at(frames, 6) && !frames_at(frames, 999), "what was forgotten is no more");
+	is_str(frames_at(frames, 907)->name, "a function of quite some length, number 907",
+	       "the others have their number");
+	frames_add(frames, frames_at(frames, 907), &id);
+	is_int(id, 907, "and are found under it");
+	frames_add(frames, &(struct frame){FRAME_NATIVE, "new", "odd", 0}, &id);
+	frames_add(frames, &(struct frame){FRAME_NATIVE, "new", "odd", 0}, &again);
+	ok(id < 1000 && id == again && !used[id], "a new one takes a free number, once");
+	for (i = 0; i < 989; i++) {
+		snprintf(name, sizeof(name), "new %zu", i);
+		frames_add(frames, &(struct frame){FRAME_NATIVE, name, "odd", 0}, &id);
+	}
+	is_int(frames_count(frames), 1000, "all free numbers are used");
+	frames_add(frames, &(struct frame){FRAME_NATIVE, "one more", "odd", 0}, &id);
+	is_int(id, 1000, "then there are more");
+	frames_destroy(frames);
+	frames_destroy(NULL);
+}
+
 static void test_loss(void)
 {
 	unsigned int i, found = 0, bad = 0;
@@ -126,6 +163,7 @@ int main(void)
 	test_frame_text();
 	test_interning();
 	test_many();
+	test_forget();
 	test_loss();
 	return tap_done();
 }

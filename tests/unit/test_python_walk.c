@@ -114,6 +114,7 @@ static void test_threads(void)
 {
 	struct fake_python *fake = fake_python_create(layout_of(0x030c));
 	__u64 code = fake_code(fake, "f", 1, 1), interp[3], tstate[3][4], other;
+	__u32 reads;
 	int i, k;
 
 	fake_frame(fake, FAKE_DATA_STACK, code, fake_root(fake), 2, true);
@@ -137,8 +138,10 @@ static void test_threads(void)
 		}
 	}
 	fake_put64(&fake->memory, tstate[1][1] + fake->layout.tstate_thread_id, FAKE_THREAD);
+	fake_python_walk(fake, 0);
+	reads = fake->memory.reads;
 	fake_python_walk(fake, tstate[1][1]);
-	ok(fake->s->python.tstate == tstate[1][1] && fake->memory.reads < 10, "the cached thread state");
+	ok(fake->s->python.tstate == tstate[1][1] && fake->memory.reads + 2 * 12 <= reads, "the cached thread state");
 	fake_python_walk(fake, tstate[0][1]);
 	is_int(fake->s->python.tstate, tstate[1][1], "a cached one that is another thread's now");
 	fake_python_walk(fake, 0xdead0000);
@@ -734,38 +737,38 @@ static void test_thread_local(void)
 	static const struct {
 		struct py_process tls;
 		const char *name;
-		__u32 frames;
+		bool found;
 	} cases[] = {
-		{{.tls_kind = PY_TLS_STATIC, .tls_offset = -0x40}, "at a fixed distance", 2},
+		{{.tls_kind = PY_TLS_STATIC, .tls_offset = -0x40}, "at a fixed distance", true},
 		{{.tls_kind = PY_TLS_WORD, .tls_offset = 8, .tls_slot = FAKE_DATA_STACK},
 		 "a word tells the distance",
-		 2},
+		 true},
 		{{.tls_kind = PY_TLS_DESC, .tls_offset = 8, .tls_slot = FAKE_DATA_STACK + 16},
 		 "a descriptor's argument does",
-		 2},
-		{{.tls_kind = PY_TLS_DESC, .tls_slot = FAKE_DATA_STACK + 32}, "an argument that is a pointer", 1},
+		 true},
+		{{.tls_kind = PY_TLS_DESC, .tls_slot = FAKE_DATA_STACK + 32}, "an argument that is a pointer", false},
 		{{.tls_kind = PY_TLS_INDEX,
 		  .tls_offset = 8,
 		  .tls_slot = FAKE_DATA_STACK + 48,
 		  .tls_vector = 8,
 		  .tls_stride = 16},
 		 "in a block of glibc's",
-		 2},
+		 true},
 		{{.tls_kind = PY_TLS_INDEX,
 		  .tls_offset = 8,
 		  .tls_slot = FAKE_DATA_STACK + 64,
 		  .tls_vector = 8,
 		  .tls_stride = 8},
 		 "in a block of musl's",
-		 2},
+		 true},
 		{{.tls_kind = PY_TLS_INDEX, .tls_slot = FAKE_DATA_STACK + 80, .tls_vector = 8, .tls_stride = 16},
 		 "an index that the linker has not filled in",
-		 1},
+		 false},
 		{{.tls_kind = PY_TLS_INDEX, .tls_slot = FAKE_DATA_STACK + 96, .tls_vector = 8, .tls_stride = 16},
 		 "a block that the thread does not have yet",
-		 1},
-		{{.tls_kind = PY_TLS_WORD, .tls_slot = 0xdead0000}, "a slot that cannot be read", 1},
-		{{.tls_kind = PY_TLS_STATIC, .tls_offset = 0x40}, "a pointer to anything else", 1},
+		 false},
+		{{.tls_kind = PY_TLS_WORD, .tls_slot = 0xdead0000}, "a slot that cannot be read", false},
+		{{.tls_kind = PY_TLS_STATIC, .tls_offset = 0x40}, "a pointer to anything else", false},
 	};
 	const __u64 vector = FAKE_DATA_STACK + 0x1000, block = FAKE_DATA_STACK + 0x2000;
 	const __u64 words[] = {-0x48ull, 0, 0x1234, -0x48ull, 0x1234, block, 3, 0x10, 6, 0x10, 0, 0, 4, 0};
@@ -789,7 +792,9 @@ static void test_thread_local(void)
 		fake->process = cases[i].tls;
 		fake->process.interp_head = head;
 		fake_python_walk(fake, 0);
-		is_int(fake->s->python.count, cases[i].frames, "current thread state, thread-local: %s", cases[i].name);
+		ok(python_read_current(fake->s, &fake->process) == (cases[i].found ? inner : 0),
+		   "current thread state, thread-local: %s", cases[i].name);
+		is_int(fake->s->python.count, 2, "its frames are found in any case");
 		fake_python_destroy(fake);
 	}
 }
@@ -831,6 +836,86 @@ static void test_lent_thread_state(__u16 version)
 	}
 }
 
+/* Has a thread state run on FAKE_THREAD's stack, if its version says where it runs. */
+static void put_on_stack(struct fake_python *fake, __u64 tstate)
+{
+	__u64 at = FAKE_C_STACK + 0x8100, words[2];
+
+	fake->stack_pointer = FAKE_C_STACK + 0x8000;
+	if (fake->layout.tstate_cframe == PY_NO_OFFSET)
+		return;
+	if (fake->layout.cframe_current != PY_NO_OFFSET) {
+		fake_read(fake, words, sizeof(words),
+			  fake_get64(fake, tstate + fake->layout.tstate_cframe) + fake->layout.cframe_current);
+		fake_put64(&fake->memory, at + fake->layout.cframe_current, words[0]);
+		fake_put64(&fake->memory, at + fake->layout.cframe_current + 8, words[1]);
+	}
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_cframe, at);
+}
+
+/* Nothing says which thread state runs: the GIL is released, in an interpreter within another one. */
+static void test_inner(const struct py_layout *layout, const char *name)
+{
+	struct fake_python *fake = fake_python_create(layout);
+	bool named = layout->tstate_cframe == PY_NO_OFFSET, old = named && layout->entry == PY_ENTRY_EVERY;
+	__u32 unsure = old ? PYTHON_FRAME_UNSURE : 0;
+	__u64 inner = two_interpreters(fake, FAKE_THREAD), other, id = inner + layout->tstate_thread_id, frame, outer;
+
+	put_on_stack(fake, inner);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 2 && !fake->s->python.loss && frames_of(fake)[0].lasti == 2,
+	   "%s, released: two frames", name);
+	ok((frames_of(fake)[0].flags & PYTHON_FRAME_UNSURE) == unsure &&
+		   !(frames_of(fake)[1].flags & PYTHON_FRAME_UNSURE),
+	   "%s: which may be another's", name);
+	other = fake->s->python.tstate;
+	ok(other && other != inner, "%s: the outer thread state is the one to keep", name);
+	fake_python_walk(fake, other);
+	is_int(fake->s->python.count, 2, "%s: once it is known", name);
+
+	fake_put64(&fake->memory, id, FAKE_THREAD + 0x1000);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.count, named && !old ? 1 : 2, "%s: another one made it", name);
+	fake_put64(&fake->memory, other + layout->tstate_thread_id, FAKE_THREAD + 0x2000);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.count, named && !old ? 0 : 1, "%s: the thread has none of its own", name);
+	fake_put64(&fake->memory, other + layout->tstate_thread_id, FAKE_THREAD);
+
+	if (old) {
+		/* Another thread's changes while it is read. */
+		frame = fake_get64(fake, inner + layout->tstate_frame);
+		fake_put64(&fake->memory, frame + layout->frame_back, 0xdead0000);
+		fake_python_walk(fake, 0);
+		ok(fake->s->python.count == 1 && !fake->s->python.loss, "%s: which runs on", name);
+		fake_put64(&fake->memory, frame + layout->frame_back, 0);
+		outer = fake_get64(fake, other + layout->tstate_interp) + layout->interp_next;
+		fake_put64(&fake->memory, outer, fake_alloc(fake, 512));
+		fake_python_walk(fake, 0);
+		is_int(fake->s->python.count, 1, "%s: a thread of a sub-interpreter enters no other", name);
+		fake_put64(&fake->memory, outer, 0);
+	}
+
+	/* A second one. */
+	frame = fake_alloc(fake, 512);
+	fake_frame(fake, frame, fake_code(fake, "third", 1, 3), fake_root(fake), 2, true);
+	other = fake_tstate(fake, fake_interpreter(fake), FAKE_THREAD + 0x1000, frame);
+	put_on_stack(fake, other);
+	fake_put64(&fake->memory, id, FAKE_THREAD);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.count, named ? 2 : 1, "%s: another thread's beside the thread's own", name);
+	fake_put64(&fake->memory, other + layout->tstate_thread_id, FAKE_THREAD);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.count, 1, "%s: two of the thread's own", name);
+	fake_put64(&fake->memory, other + (named ? layout->tstate_frame : layout->tstate_cframe), 0);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.count, 2, "%s: one of them without frames", name);
+	fake->s->unread = 0;
+	fake_put64(&fake->memory, other + layout->tstate_next, 0xdead0000);
+	fake_python_walk(fake, 0);
+	ok(fake->s->unread, "%s: a list that cannot be read is noted", name);
+	fake_python_destroy(fake);
+}
+
 int main(void)
 {
 	size_t i;
@@ -846,6 +931,7 @@ int main(void)
 		test_identity(layout, name);
 		test_strings(layout, name);
 		test_property(layout, name, i + 1);
+		test_inner(layout, name);
 	}
 	test_own_bytecode();
 	test_threads();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The store: names decoded, locations, stacks and tallies interned, also where their hashes meet. */
 #include "abi/loss.h"
+#include "record/names.h"
 #include "record/store_parts.h"
 #include "tap.h"
 
@@ -276,6 +277,52 @@ static void test_rebuild(void)
 	store_deinit(&store);
 }
 
+/* Files that are gone: each function has one sample and a name, ten have many. */
+static void test_forgotten_names(void)
+{
+	const struct store_drop rare = {.what = STORE_DROP_STACKS, .threshold = 1};
+	struct store store = {};
+	struct names names = {.store = &store, .frames = frames_create()};
+	struct sample_event sample = {.comm = "x"};
+	uint64_t evicted = 0, sum = 0;
+	uint32_t i, k, frame, number, right = 0;
+	char name[64];
+	size_t bytes;
+
+	for (i = 0; i < 3000; i++) {
+		struct location l = {.object = LOCATION_NAMED};
+
+		snprintf(name, sizeof(name), "function %u", i);
+		frames_add(names.frames, &(struct frame){FRAME_NATIVE, name, "gone.so", 0}, &frame);
+		l.address = frame;
+		store_location(&store, &l, &number);
+		store_stack(&store, 1 + i, false, &number, 1);
+		sample.native_stack = 1 + i;
+		for (k = 0; k < (i % 300 == 299 ? 5 : 1); k++)
+			store_sample(&store, &sample);
+	}
+	bytes = frames_bytes(names.frames);
+	is_int(names_forget(&names), 0, "all names are needed");
+	is_int(frames_bytes(names.frames), bytes, "and stay");
+	store_rebuild(&store, &rare, note, &sum, &evicted);
+	is_int(names_forget(&names), 0, "what is evicted takes its names along");
+	ok(evicted == 2990 && frames_bytes(names.frames) < bytes / 4, "their memory is free: %zu of %zu bytes",
+	   frames_bytes(names.frames), bytes);
+	for (i = 0; i < store.locations.count; i++) {
+		const struct frame *named = frames_at(names.frames, LOCATION_FRAME(store.locations.at[i].address));
+
+		snprintf(name, sizeof(name), "function %u", 300 * i + 299);
+		right += named && !strcmp(named->name, name);
+	}
+	is_int(right, 10, "what is left has its names");
+	store_seal(&store);
+	store_drop_stack(&store, 1);
+	store_drop_stack(&store, STACK_MISSING);
+	ok(!store_stack_at(&store, 1) && store_stack_at(&store, 2), "a stack that was dropped is none");
+	frames_destroy(names.frames);
+	store_deinit(&store);
+}
+
 /* A storm: 2,990 threads that are seen once, and one that is seen ten times, at one of three places. */
 static void sample_threads(struct store *store)
 {
@@ -374,6 +421,7 @@ int main(void)
 	test_tallies();
 	test_age();
 	test_rebuild();
+	test_forgotten_names();
 	test_threads();
 	return tap_done();
 }

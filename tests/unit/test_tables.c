@@ -38,10 +38,12 @@ static bool create_maps(struct tables_maps *ret)
 		.rules = create(BPF_MAP_TYPE_ARRAY, sizeof(struct unwind_rule), UNWIND_RULES_MAX, -1),
 		.slabs = slab < 0 ? -1 : create(BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(uint32_t), UNWIND_SLABS_MAX, slab),
 		.processes = create(BPF_MAP_TYPE_HASH, sizeof(struct process_entry), 16, -1),
+		.changed = create(BPF_MAP_TYPE_ARRAY, sizeof(uint64_t), 1, -1),
 	};
 	if (slab >= 0)
 		close(slab);
-	return ret->mappings >= 0 && ret->pages >= 0 && ret->rules >= 0 && ret->slabs >= 0 && ret->processes >= 0;
+	return ret->mappings >= 0 && ret->pages >= 0 && ret->rules >= 0 && ret->slabs >= 0 && ret->processes >= 0 &&
+	       ret->changed >= 0;
 }
 
 static void close_maps(const struct tables_maps *maps)
@@ -51,6 +53,7 @@ static void close_maps(const struct tables_maps *maps)
 	close(maps->rules);
 	close(maps->slabs);
 	close(maps->processes);
+	close(maps->changed);
 }
 
 static uint64_t rnd(uint64_t *random, uint64_t below)

@@ -5,12 +5,47 @@
 
 void report_init(struct report *report, struct arena *arena, const char *name, const char *source, size_t size)
 {
-	*report = (struct report){.arena = arena, .name = name, .source = source, .size = size};
+	*report = (struct report){
+		.arena = arena, .source = source, .size = size, .script = {.name = name, .end = (uint32_t)size}};
 }
 
 void report_deinit(struct report *report)
 {
 	vec_free(&report->complaints);
+	vec_free(&report->others);
+}
+
+/* A line's end is between two files, so that the end of one is no place of the next. */
+const struct source *report_add(struct report *report, const char *name, const char *text, size_t size)
+{
+	struct source source = {name, (uint32_t)report->size + 1, (uint32_t)(report->size + 1 + size)};
+	char *grown = (char *)report->source;
+
+	if (source.end > report->room) {
+		grown = arena_alloc(report->arena, source.end * 2ul);
+		if (!grown)
+			return NULL;
+		memcpy(grown, report->source, report->size);
+		report->room = source.end * 2ul;
+	}
+	if (vec_push(&report->others, source)) {
+		report->arena->failed = true;
+		return NULL;
+	}
+	grown[report->size] = '\n';
+	memcpy(grown + source.begin, text, size);
+	report->source = grown;
+	report->size = source.end;
+	return &report->others.at[report->others.count - 1];
+}
+
+const struct source *report_source(const struct report *report, uint32_t at)
+{
+	size_t i = report->others.count;
+
+	while (i > 0 && report->others.at[i - 1].begin > at)
+		i--;
+	return i ? &report->others.at[i - 1] : &report->script;
 }
 
 static void complain(struct report *report, enum severity severity, const char *tag, struct span span, const char *fmt,
@@ -92,23 +127,17 @@ static void print_one(const struct report *report, const struct complaint *compl
 {
 	size_t begin = complaint->span.begin < report->size ? complaint->span.begin : report->size;
 	size_t end = complaint->span.end < begin ? begin : complaint->span.end;
-	size_t line = 1, start = 0, stop, column, i;
+	struct span_place place = report_where(report, complaint->span);
+	size_t start = begin + 1 - place.column, stop, i;
 
-	for (i = 0; i < begin; i++) {
-		if (report->source[i] == '\n') {
-			line++;
-			start = i + 1;
-		}
-	}
 	for (stop = begin; stop < report->size && report->source[stop] != '\n'; stop++)
 		;
 	if (end > stop)
 		end = stop;
 	if (end <= begin)
 		end = begin + 1;
-	column = begin - start + 1;
-	print_safe(out, report->name, strlen(report->name));
-	fprintf(out, ":%zu:%zu-%zu: %s: ", line, column, column + (end - begin), severity_text(complaint));
+	report_place(report, (struct span){(uint32_t)begin, (uint32_t)end}, out);
+	fprintf(out, ": %s: ", severity_text(complaint));
 	print_safe(out, complaint->text, strlen(complaint->text));
 	fputc('\n', out);
 	if (complaint->more) {
@@ -116,7 +145,7 @@ static void print_one(const struct report *report, const struct complaint *compl
 		fputc('\n', out);
 	}
 	print_safe(out, report->source + start, stop - start);
-	fprintf(out, "\n%*s", (int)(column - 1), "");
+	fprintf(out, "\n%*s", (int)(place.column - 1), "");
 	for (i = begin; i < end; i++)
 		fputc('~', out);
 	fputc('\n', out);
@@ -139,22 +168,24 @@ void report_now(const struct report *report, const struct complaint *complaint, 
 
 struct span_place report_where(const struct report *report, struct span span)
 {
-	size_t line = 1, start = 0, i;
+	size_t begin = span.begin < report->size ? span.begin : report->size;
+	size_t line = 1, start = report_source(report, span.begin)->begin, i;
 
-	for (i = 0; i < span.begin && i < report->size; i++) {
+	for (i = start; i < begin; i++) {
 		if (report->source[i] == '\n') {
 			line++;
 			start = i + 1;
 		}
 	}
-	return (struct span_place){line, span.begin - start + 1};
+	return (struct span_place){line, begin - start + 1};
 }
 
 void report_place(const struct report *report, struct span span, FILE *out)
 {
 	struct span_place place = report_where(report, span);
+	const char *name = report_source(report, span.begin)->name;
 
-	print_safe(out, report->name, strlen(report->name));
+	print_safe(out, name, strlen(name));
 	fprintf(out, ":%zu:%zu-%zu", place.line, place.column, place.column + span.end - span.begin);
 }
 

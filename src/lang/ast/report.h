@@ -19,7 +19,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-/* Byte offsets into the source, end exclusive. {}: no place in the source is meant. */
+/* Byte offsets into report.source, end exclusive. {}: no place in the source is meant. */
 struct span {
 	uint32_t begin, end;
 };
@@ -33,18 +33,34 @@ struct complaint {
 	const char *text, *more, *hint; /* more, a second line of text, and hint may be NULL */
 };
 
+/* A file's part of report.source. */
+struct source {
+	const char *name; /* as shown */
+	uint32_t begin, end;
+};
+
+/*
+ * The source is the script's text, and behind it those of the files that it asks for, so that a span tells the file as
+ * well. It moves when one is added: a pointer into it stays good for what was there when it was taken.
+ */
 struct report {
 	bool hide_warnings;
 	struct arena *arena; /* the caller's */
-	const char *name;    /* of the source, as shown */
 	const char *source;
-	size_t size;
+	size_t size, room; /* room: 0 while the source is the caller's */
+	struct source script;
+	VEC(struct source) others; /* in their order */
 	VEC(struct complaint) complaints;
 	unsigned int errors;
 };
 
 void report_init(struct report *report, struct arena *arena, const char *name, const char *source, size_t size);
 void report_deinit(struct report *report);
+
+/* Adds a file's text, which is copied. NULL when memory is short. Good until the next one is added. */
+const struct source *report_add(struct report *report, const char *name, const char *text, size_t size);
+/* The file that a place is in. */
+const struct source *report_source(const struct report *report, uint32_t at);
 
 #define REPORTS_MAX 50 /* more are not kept */
 

@@ -23,6 +23,7 @@ static const struct type type_literal16 = INTEGER(2, true, .is_flexible = true);
 const struct type type_literal = INTEGER(1, true, .is_flexible = true);
 const struct type type_void_pointer = {.kind = TYPE_POINTER, .size = 8, .align = 8, .to = &type_none};
 const struct type type_user = {.kind = TYPE_USER, .size = 8, .align = 8};
+const struct type type_comm = {.kind = TYPE_COMM, .size = 8, .align = 8};
 const struct type type_probe = {.kind = TYPE_PROBE, .size = 8, .align = 8};
 const struct type type_error = {.kind = TYPE_ERROR, .size = 8, .align = 8};
 const struct type type_signal = {.kind = TYPE_SIGNAL, .size = 8, .align = 8};
@@ -320,13 +321,28 @@ const struct type *type_join(struct arena *arena, const struct type *a, const st
 }
 
 static const char *const kind_names[] = {
-	[TYPE_NONE] = "none",          [TYPE_BOOL] = "bool",          [TYPE_BUFFER] = "buffer",
-	[TYPE_SYMBOL] = "symbol",      [TYPE_TIME] = "timestamp",     [TYPE_INET] = "inet",
-	[TYPE_MAC] = "mac address",    [TYPE_USER] = "username",      [TYPE_PROBE] = "probe",
-	[TYPE_ERROR] = "strerror",     [TYPE_SIGNAL] = "signal name", [TYPE_SYSCALL] = "syscall name",
-	[TYPE_CGROUP] = "cgroup path", [TYPE_COUNT] = "count",        [TYPE_SUM] = "sum",
-	[TYPE_MINIMUM] = "min",        [TYPE_MAXIMUM] = "max",        [TYPE_AVG] = "avg",
-	[TYPE_STATS] = "stats",        [TYPE_HIST] = "hist",          [TYPE_LHIST] = "lhist",
+	[TYPE_NONE] = "none",
+	[TYPE_BOOL] = "bool",
+	[TYPE_BUFFER] = "buffer",
+	[TYPE_SYMBOL] = "symbol",
+	[TYPE_TIME] = "timestamp",
+	[TYPE_INET] = "inet",
+	[TYPE_MAC] = "mac address",
+	[TYPE_USER] = "username",
+	[TYPE_COMM] = "process name",
+	[TYPE_PROBE] = "probe",
+	[TYPE_ERROR] = "strerror",
+	[TYPE_SIGNAL] = "signal name",
+	[TYPE_SYSCALL] = "syscall name",
+	[TYPE_CGROUP] = "cgroup path",
+	[TYPE_COUNT] = "count",
+	[TYPE_SUM] = "sum",
+	[TYPE_MINIMUM] = "min",
+	[TYPE_MAXIMUM] = "max",
+	[TYPE_AVG] = "avg",
+	[TYPE_STATS] = "stats",
+	[TYPE_HIST] = "hist",
+	[TYPE_LHIST] = "lhist",
 	[TYPE_TSERIES] = "tseries",
 };
 

@@ -32,6 +32,7 @@ enum type_kind {
 	TYPE_INET,    /* u64 family, 16 bytes */
 	TYPE_MAC,     /* 6 bytes */
 	TYPE_USER,    /* u64: a user id, to be printed by name */
+	TYPE_COMM,    /* u64: a process id, to be printed by name */
 	TYPE_PROBE,   /* u64: number of an attach point, to be printed by name */
 	TYPE_ERROR,   /* u64: an errno, to be printed in words */
 	TYPE_SIGNAL,  /* u64: a signal, to be printed in words */
@@ -93,7 +94,7 @@ struct type {
 };
 
 extern const struct type type_none, type_bool, type_int64, type_uint64, type_int32, type_uint32, type_int16,
-	type_uint16, type_int8, type_uint8, type_char, type_void_pointer, type_user, type_probe, type_error,
+	type_uint16, type_int8, type_uint8, type_char, type_void_pointer, type_user, type_comm, type_probe, type_error,
 	type_signal, type_syscall, type_cgroup, type_inet, type_mac;
 /* Of 0, and of numbers that are not known yet: the narrowest flexible type. */
 extern const struct type type_literal;

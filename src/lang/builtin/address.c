@@ -6,6 +6,7 @@
 
 #include "elf/elf_file.h"
 #include "lang/builtin/builtin.h"
+#include "lang/check/kernel_types.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
 
@@ -43,6 +44,42 @@ static const struct type *check_kaddr(struct compiler *c, struct node *call)
 	call->kid_count = 0;
 	call->type = &type_uint64;
 	return &type_uint64;
+}
+
+/* percpu_kaddr(name [, cpu]): the kernel looks the name up, so its addresses need not be visible. `value`: its number.
+ */
+static const struct type *check_per_cpu(struct compiler *c, struct node *call)
+{
+	const char *name = check_literal_text(c, call->kids[0], "the variable");
+	const struct type *type = &type_none;
+
+	if (call->kid_count > 1) {
+		check_value(c, call->kids[1]);
+		check_number(c, call->kids[1]);
+	}
+	call->value = name ? kernel_types_per_cpu(&c->types, name, &type) : 0;
+	if (name && !call->value) {
+		report_error(c->report, "kaddr.cpu", call->kids[0]->span, "the kernel has no per-CPU variable %s",
+			     name);
+		report_hint(c->report, "the kernel's BTF names its own ones, if it was built so, and none of modules");
+	}
+	return type_pointer(c->arena, type->kind == TYPE_NONE ? &type_uint64 : type);
+}
+
+static void gen_per_cpu(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, address = gen_temporary(g, 8);
+
+	if (call->kid_count > 1) {
+		gen_scalar(g, call->kids[1]);
+		code_mov(g->code, R2, R0);
+	}
+	code_load_kernel(g->code, R1, (uint32_t)call->value);
+	code_call(g->code, call->kid_count > 1 ? BPF_FUNC_per_cpu_ptr : BPF_FUNC_this_cpu_ptr);
+	/* By way of the frame it becomes a number. */
+	gen_frame_store(g, 8, address, R0);
+	gen_frame_load(g, 8, R0, address);
+	g->used = mark;
 }
 
 static const struct attach *attach_of(const struct compiler *c)
@@ -163,6 +200,7 @@ static void gen_write_user(struct gen *g, const struct node *call)
 
 const struct builtin builtins_address[] = {
 	{"kaddr", 1, 1, 0, check_kaddr, NULL, NULL, "kaddr(SYMBOL)"},
+	{"percpu_kaddr", 1, 2, 0, check_per_cpu, gen_per_cpu, NULL, "percpu_kaddr(NAME [, CPU])"},
 	{"uaddr", 1, 1, 0, check_uaddr, gen_uaddr, NULL, "uaddr(SYMBOL)"},
 	{"container_of", 3, 3, 0, check_container, gen_container, NULL, "container_of(POINTER, struct NAME, FIELD)"},
 	{"write_user", 3, 3, BUILTIN_UNSAFE, check_write_user, gen_write_user, NULL,

@@ -8,7 +8,7 @@ const struct builtin *builtin_find(const char *name)
 	static const struct builtin *const groups[] = {
 		builtins_process, builtins_time,         builtins_text,    builtins_output,
 		builtins_maps,    builtins_aggregations, builtins_probe,   builtins_stacks,
-		builtins_meta,    builtins_net,          builtins_address,
+		builtins_meta,    builtins_net,          builtins_address, builtins_kernel,
 	};
 	const struct builtin *at;
 	size_t i;

@@ -33,6 +33,6 @@ const struct builtin *builtin_find(const char *name);
 /* The groups, each in its own file; ended by an entry without a name. */
 extern const struct builtin builtins_process[], builtins_time[], builtins_text[], builtins_output[], builtins_maps[],
 	builtins_aggregations[], builtins_probe[], builtins_stacks[], builtins_meta[], builtins_net[],
-	builtins_address[];
+	builtins_address[], builtins_kernel[];
 
 #endif

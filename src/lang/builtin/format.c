@@ -59,10 +59,14 @@ bool format_next(const char *at, struct conversion *ret)
 	if (*at == '.')
 		at = number(at + 1, &ret->precision);
 	at = length(at, ret);
-	if (*at && strchr("diuxXocpsr", *at))
+	if (*at == 'g' && at[1] == 'r') {
+		ret->letter = 'g';
+		at += 2;
+	} else if (*at && strchr("diuxXocpsr", *at)) {
 		ret->letter = *at++;
-	else if (*at)
+	} else if (*at) {
 		at++;
+	}
 	if (ret->letter == 'r' && (*at == 'x' || *at == 'h'))
 		ret->variant = *at++;
 	if (ret->letter == 'p')

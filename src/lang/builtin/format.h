@@ -2,7 +2,8 @@
 /*
  * format: printf's formats, read in one place for the checker and for printing. A conversion is
  * `%[flags][width][.precision] [length]letter`; the letters are C's for integers and characters, s for everything that
- * prints as text, and r for bytes, where rx and rh print them as hexadecimal digits.
+ * prints as text, r for bytes, where rx and rh print them as hexadecimal digits, and gr for the flags of an allocation
+ * in the kernel.
  */
 #ifndef STRATA_LANG_BUILTIN_FORMAT_H
 #define STRATA_LANG_BUILTIN_FORMAT_H
@@ -12,7 +13,7 @@
 
 struct conversion {
 	const char *begin, *end; /* in the format, end exclusive */
-	char letter;             /* d i u x X o c p s r; 0: not a valid one */
+	char letter;             /* d i u x X o c p s r, and g for gr; 0: not a valid one */
 	char variant;            /* of r: 'x' or 'h', else 0 */
 	int width;               /* -1: none */
 	int precision;           /* -1: none */

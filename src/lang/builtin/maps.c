@@ -38,6 +38,8 @@ static const struct type *check_delete(struct compiler *c, struct node *call)
 		return &type_bool;
 	}
 	map = check_map_name(c, target);
+	if (map && !map->key)
+		map->is_deleted = true;
 	if (map && call->kid_count > 1 && map->used_bare)
 		report_error(c->report, "map.key", call->span,
 			     "call to %s() expects a map with explicit keys (non-scalar map)", call->text);
@@ -93,6 +95,47 @@ static void gen_has_key(struct gen *g, const struct node *call)
 static const struct type *check_has_key(struct compiler *c, struct node *call)
 {
 	return check_delete(c, call);
+}
+
+/* find(@map, key, $variable): an assignment to the variable takes its place. */
+static const struct type *check_find(struct compiler *c, struct node *call)
+{
+	struct node *map = call->kids[0], *assign = call->kids[2], *value;
+
+	if (assign->kind != NODE_ASSIGN && assign->kind != NODE_VARIABLE) {
+		report_error(c->report, "find.variable", assign->span, "find() expects a variable for the value");
+		report_hint(c->report, "usage: %s", call->builtin->usage);
+		return &type_bool;
+	}
+	check_delete(c, call);
+	if (assign->kind == NODE_VARIABLE && map->kind == NODE_MAP) {
+		value = node_create(c->arena, NODE_MAP, map->span, 1);
+		value->text = map->text;
+		value->expanded = map->expanded;
+		value->kids[0] = node_copy(c->arena, call->kids[1]);
+		call->kids[2] = node_create(c->arena, NODE_ASSIGN, assign->span, 2);
+		call->kids[2]->kids[0] = assign;
+		call->kids[2]->kids[1] = value;
+	}
+	if (map->kind == NODE_MAP && !map->kid_count && !c->report->errors)
+		check_statement(c, call->kids[2]);
+	return &type_bool;
+}
+
+static void gen_find(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, key = key_place(g, call);
+	label none = code_label(g->code), end = code_label(g->code);
+
+	gen_map_lookup(g, call->kids[0]->symbol, key);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, none);
+	gen_statement(g, call->kids[2]);
+	code_imm(g->code, R0, 1);
+	code_jump(g->code, end);
+	code_bind(g->code, none);
+	code_imm(g->code, R0, 0);
+	code_bind(g->code, end);
+	g->used = mark;
 }
 
 static const struct type *check_len(struct compiler *c, struct node *call)
@@ -172,6 +215,7 @@ const struct builtin builtins_maps[] = {
 	{"zero", 1, 1, 0, check_whole, gen_whole, NULL, "zero(@map)"},
 	{"delete", 1, 2, 0, check_delete, gen_delete, NULL, "delete(@map, KEY)"},
 	{"has_key", 1, 2, 0, check_has_key, gen_has_key, NULL, "has_key(@map, KEY)"},
+	{"find", 3, 3, 0, check_find, gen_find, NULL, "find(@map, KEY, $VARIABLE)"},
 	{"len", 1, 1, 0, check_len, gen_len, NULL, "len(@map) or len(STACK)"},
 	{},
 };

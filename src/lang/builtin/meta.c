@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lang/builtin/builtin.h"
+#include "lang/builtin/format.h"
 #include "lang/front/bpftrace/lexer.h"
 
 static const struct type *become(struct node *call, enum node_kind kind, uint64_t value, const struct type *type)
@@ -19,6 +20,8 @@ static const struct type *check_is(struct compiler *c, struct node *call)
 	const struct type *type = check_value(c, what);
 	bool yes = false;
 
+	if (type->kind == TYPE_NONE && !c->final)
+		return &type_bool; /* not known yet */
 	if (!strcmp(call->text, "is_ptr"))
 		yes = type->kind == TYPE_POINTER;
 	else if (!strcmp(call->text, "is_str"))
@@ -44,10 +47,89 @@ static const struct type *check_static_assert(struct compiler *c, struct node *c
 		return &type_none;
 	if (!check_constant(call->kids[0], &value))
 		report_error(c->report, "call.assert", call->kids[0]->span, "this is not known while compiling");
-	else if (!value)
+	else if (!value && !c->unreached)
 		report_error(c->report, "call.assert", call->span, "%s", text ? text : "");
 	become(call, NODE_INT, 0, &type_none);
 	return &type_none;
+}
+
+/* A literal as the format's conversion has it; NULL when it is none, or does not fit. */
+static const char *literal_text(struct compiler *c, const struct conversion *conversion, const struct node *argument)
+{
+	size_t length = strspn(conversion->begin + 1, "-+ #.0123456789");
+	char format[32];
+	const char *text = NULL;
+	int64_t value;
+
+	if (!strchr("sduixXo", conversion->letter) || length > sizeof(format) - 5)
+		return NULL;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	if (conversion->letter == 's' && argument->kind == NODE_STRING) {
+		snprintf(format, sizeof(format), "%%%.*ss", (int)length, conversion->begin + 1);
+		text = arena_printf(c->arena, format, argument->text);
+	} else if (conversion->letter != 's' && check_constant(argument, &value)) {
+		snprintf(format, sizeof(format), "%%%.*sll%c", (int)length, conversion->begin + 1, conversion->letter);
+		text = arena_printf(c->arena, format, (long long)value);
+	}
+#pragma GCC diagnostic pop
+	return text;
+}
+
+/* The text of a format up to its next conversion, or its end. */
+static const char *plain_text(struct compiler *c, const char *from, const char *to)
+{
+	char *text = arena_strdup(c->arena, from, (size_t)(to - from)), *at = text;
+
+	for (; at && (at = strstr(at, "%%")); at++)
+		memmove(at, at + 1, strlen(at));
+	return text ? text : "";
+}
+
+/* Its arguments are literals, since it ends the compilation when it may be reached. */
+static const struct type *check_fail(struct compiler *c, struct node *call)
+{
+	const char *format = check_literal_text(c, call->kids[0], "the format"), *words = "", *literal;
+	struct conversion conversion;
+	uint32_t i = 1;
+
+	for (; format && format_next(format, &conversion) && conversion.letter; format = conversion.end, i++) {
+		if (i < call->kid_count)
+			check_value(c, call->kids[i]);
+		literal = i < call->kid_count ? literal_text(c, &conversion, call->kids[i]) : NULL;
+		if (!literal) {
+			report_error(c->report, "call.fail", i < call->kid_count ? call->kids[i]->span : call->span,
+				     "fail() takes a literal for each %%d and %%s of its format");
+			return &type_none;
+		}
+		words = arena_printf(c->arena, "%s%s%s", words, plain_text(c, format, conversion.begin), literal);
+	}
+	if (!c->unreached && format && words)
+		report_error(c->report, "call.fail", call->span, "%s%s", words,
+			     plain_text(c, format, format + strlen(format)));
+	return become(call, NODE_INT, 0, &type_none);
+}
+
+/* The kernel's IS_ERR(): the last 4095 addresses are error numbers (include/linux/err.h). */
+static const struct type *check_is_err(struct compiler *c, struct node *call)
+{
+	const struct type *type = check_value(c, call->kids[0]);
+
+	if (type->kind != TYPE_POINTER)
+		check_number(c, call->kids[0]);
+	return &type_bool;
+}
+
+static void gen_is_err(struct gen *g, const struct node *call)
+{
+	label end = code_label(g->code);
+
+	gen_scalar(g, call->kids[0]);
+	code_mov(g->code, R1, R0);
+	code_imm(g->code, R0, 1);
+	code_jump_if(g->code, BPF_JGE, R1, -4095, end);
+	code_imm(g->code, R0, 0);
+	code_bind(g->code, end);
 }
 
 static const struct type *check_bswap(struct compiler *c, struct node *call)
@@ -196,6 +278,8 @@ const struct builtin builtins_meta[] = {
 	{"is_integer", 1, 1, 0, check_is, NULL, NULL, "is_integer(VALUE)"},
 	{"is_unsigned_integer", 1, 1, 0, check_is, NULL, NULL, "is_unsigned_integer(VALUE)"},
 	{"is_literal", 1, 1, 0, check_is, NULL, NULL, "is_literal(VALUE)"},
+	{"is_err", 1, 1, 0, check_is_err, gen_is_err, NULL, "is_err(POINTER)"},
+	{"fail", 1, 65, 0, check_fail, NULL, NULL, "fail(FORMAT, ...)"},
 	{"static_assert", 2, 2, 0, check_static_assert, NULL, NULL, "static_assert(CONDITION, TEXT)"},
 	{"bswap", 1, 1, 0, check_bswap, gen_bswap, NULL, "bswap(NUMBER)"},
 	{"strerror", 1, 1, 0, check_strerror, NULL, place_number, "strerror(ERRNO)"},

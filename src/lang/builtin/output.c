@@ -35,6 +35,7 @@ static bool conversion_fits(const struct conversion *conversion, const struct ty
 	case 'r':
 		return type->kind == TYPE_BUFFER || type->kind == TYPE_STRING;
 	case 'c':
+	case 'g':
 		return type->kind == TYPE_INT;
 	default:
 		return type_is_scalar(type) || type->kind == TYPE_PROBE || type->kind == TYPE_SYMBOL;
@@ -66,7 +67,7 @@ static const struct type *check_arguments(struct compiler *c, struct node *call,
 			report_error(c->report, "printf.format", call->kids[first - 1]->span,
 				     "Unknown format string token '%.*s'", (int)(conversion.end - conversion.begin),
 				     conversion.begin);
-			report_hint(c->report, "there are %%d %%u %%x %%o %%c %%p %%s and %%r");
+			report_hint(c->report, "there are %%d %%u %%x %%o %%c %%p %%s %%r and %%gr");
 			break;
 		}
 		if (argument && types[seen]->kind != TYPE_NONE && !conversion_fits(&conversion, types[seen])) {
@@ -127,8 +128,12 @@ static const struct type *check_debugf(struct compiler *c, struct node *call)
 {
 	const char *format = check_literal_text(c, call->kids[0], "the format");
 	const struct type *arguments = check_arguments(c, call, format, 1);
+	struct conversion conversion;
 	uint32_t i;
 
+	for (; format && format_next(format, &conversion); format = conversion.end)
+		if (conversion.letter == 'g')
+			report_error(c->report, "debugf.type", call->kids[0]->span, "debugf() has no %%gr");
 	for (i = 0; i < arguments->field_count; i++)
 		if (!type_is_scalar(arguments->fields[i].type) && arguments->fields[i].type->kind != TYPE_STRING &&
 		    arguments->fields[i].type->kind != TYPE_NONE)
@@ -346,6 +351,26 @@ static void gen_join(struct gen *g, const struct node *call)
 	g->used = mark;
 }
 
+static const struct type *check_unwatch(struct compiler *c, struct node *call)
+{
+	const struct type *address = &type_uint64;
+
+	check_value(c, call->kids[0]);
+	check_number(c, call->kids[0]);
+	call->site = check_site(
+		c, call, (struct site){.kind = SITE_UNWATCH, .arguments = type_tuple(c->arena, &address, NULL, 1)});
+	return &type_none;
+}
+
+static void gen_unwatch(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, record = gen_record(g, call->site, 8);
+
+	gen_into(g, call->kids[0], &type_uint64, record + (uint32_t)sizeof(struct rt_event));
+	gen_send(g, record, (uint32_t)sizeof(struct rt_event) + 8);
+	g->used = mark;
+}
+
 const struct builtin builtins_output[] = {
 	{"printf", 1, 65, 0, check_printf, gen_formatted, NULL, "printf(FORMAT, ...)"},
 	{"errorf", 1, 65, 0, check_printf, gen_formatted, NULL, "errorf(FORMAT, ...)"},
@@ -357,5 +382,6 @@ const struct builtin builtins_output[] = {
 	{"system", 1, 65, BUILTIN_UNSAFE, check_system, gen_formatted, NULL, "system(COMMAND, ...)"},
 	{"cat", 1, 65, 0, check_cat, gen_formatted, NULL, "cat(PATH, ...)"},
 	{"join", 1, 2, 0, check_join, gen_join, NULL, "join(POINTER [, DELIMITER])"},
+	{"unwatch", 1, 1, 0, check_unwatch, gen_unwatch, NULL, "unwatch(ADDRESS)"},
 	{},
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who runs: process, thread, user, CPU, and what the kernel says of the task. */
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lang/builtin/builtin.h"
@@ -93,6 +96,23 @@ static void gen_cgroup(struct gen *g, const struct node *call)
 	code_call(g->code, BPF_FUNC_get_current_cgroup_id);
 }
 
+/* A folder's inode number is its cgroup's id (kernfs_id() of include/linux/kernfs.h). */
+static const struct type *check_cgroup_id(struct compiler *c, struct node *call)
+{
+	const char *path = check_literal_text(c, call->kids[0], "the folder of the cgroup");
+	struct statfs system;
+	struct stat folder = {};
+
+	if (path && (statfs(path, &system) || system.f_type != CGROUP2_SUPER_MAGIC || stat(path, &folder))) {
+		report_error(c->report, "call.cgroup", call->kids[0]->span, "%s is no cgroup", path);
+		report_hint(c->report, "expected is a folder of cgroup v2, like /sys/fs/cgroup/system.slice");
+	}
+	call->kind = NODE_INT;
+	call->value = folder.st_ino;
+	call->kid_count = 0;
+	return &type_uint64;
+}
+
 static void gen_random(struct gen *g, const struct node *call)
 {
 	(void)call;
@@ -105,14 +125,24 @@ static void gen_ncpus(struct gen *g, const struct node *call)
 	code_imm(g->code, R0, sysconf(_SC_NPROCESSORS_CONF));
 }
 
+/* That of another process is found when it is printed: BPF finds no task by its id before 6.2, and then not everywhere.
+ */
 static const struct type *check_comm(struct compiler *c, struct node *call)
 {
-	(void)call;
-	return type_string(c->arena, 16);
+	if (!call->kid_count)
+		return type_string(c->arena, 16);
+	check_value(c, call->kids[0]);
+	check_number(c, call->kids[0]);
+	return &type_comm;
 }
 
 static void place_comm(struct gen *g, const struct node *call, uint32_t offset)
 {
+	if (call->kid_count) {
+		gen_scalar(g, call->kids[0]);
+		gen_frame_store(g, 8, offset, R0);
+		return;
+	}
 	gen_frame_address(g, R1, offset);
 	code_imm(g->code, R2, call->type->size);
 	code_call(g->code, BPF_FUNC_get_current_comm);
@@ -195,11 +225,12 @@ const struct builtin builtins_process[] = {
 	{"uid", 0, 0, BUILTIN_BARE, is_uint32, gen_uid, NULL, "uid"},
 	{"gid", 0, 0, BUILTIN_BARE, is_uint32, gen_gid, NULL, "gid"},
 	{"username", 0, 0, BUILTIN_BARE, is_user, NULL, place_user, "username"},
-	{"comm", 0, 0, BUILTIN_BARE, check_comm, NULL, place_comm, "comm"},
+	{"comm", 0, 1, BUILTIN_BARE, check_comm, NULL, place_comm, "comm [(PID)]"},
 	{"cpu", 0, 0, BUILTIN_BARE, is_uint32, gen_cpu, NULL, "cpu"},
 	{"ncpus", 0, 0, BUILTIN_BARE, is_uint64, gen_ncpus, NULL, "ncpus"},
 	{"numaid", 0, 0, BUILTIN_BARE, is_uint32, gen_numa, NULL, "numaid"},
 	{"cgroup", 0, 0, BUILTIN_BARE, is_uint64, gen_cgroup, NULL, "cgroup"},
+	{"cgroupid", 1, 1, 0, check_cgroup_id, NULL, NULL, "cgroupid(PATH)"},
 	{"rand", 0, 0, BUILTIN_BARE, is_uint32, gen_random, NULL, "rand"},
 	{"cpid", 0, 0, BUILTIN_BARE, check_cpid, gen_cpid, NULL, "cpid"},
 	{"has_cpid", 0, 0, BUILTIN_BARE, check_has_cpid, NULL, NULL, "has_cpid"},

@@ -310,11 +310,147 @@ static void gen_strstr(struct gen *g, const struct node *call)
 	}
 }
 
+static uint32_t byte_count(const struct type *type)
+{
+	return type->kind == TYPE_STRING ? type->count : type->size;
+}
+
+static const struct type *check_memcmp(struct compiler *c, struct node *call)
+{
+	uint32_t a = byte_count(check_value(c, call->kids[0])), b = byte_count(check_value(c, call->kids[1]));
+	uint32_t most = a < b ? a : b;
+	int64_t count = 0;
+
+	if (check_literal_number(c, call->kids[2], &count) && c->final && (count < 0 || count > most)) {
+		report_error(c->report, "memcmp.length", call->kids[2]->span,
+			     "the shorter one of the two has %u bytes, and not %lld", most, (long long)count);
+		count = 0;
+	}
+	call->value = (uint64_t)count;
+	return &type_int64;
+}
+
+/* Where a value's bytes are; those of a number are put there. */
+static uint32_t bytes_of(struct gen *g, const struct node *node)
+{
+	uint32_t at;
+
+	if (!type_is_scalar(node->type))
+		return gen_place(g, node);
+	at = gen_temporary(g, 8);
+	gen_scalar(g, node);
+	gen_frame_store(g, 8, at, R0);
+	return at;
+}
+
+static void gen_memcmp(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, a = bytes_of(g, call->kids[0]), b = bytes_of(g, call->kids[1]);
+
+	gen_frame_address(g, R1, a);
+	gen_frame_address(g, R2, b);
+	code_imm(g->code, R3, (int64_t)call->value);
+	code_call_runtime(g->code, "rt_memcmp");
+	g->used = mark;
+}
+
+/* How many characters there may be. */
+static const struct type *check_strcap(struct compiler *c, struct node *call)
+{
+	const struct type *type = check_strlen(c, call);
+
+	if (type->kind == TYPE_NONE)
+		return type;
+	type = call->kids[0]->type;
+	call->flags = type->kind == TYPE_STRING || type->kind == TYPE_ARRAY;
+	call->value = type->count;
+	return &type_int64;
+}
+
+static void gen_strcap(struct gen *g, const struct node *call)
+{
+	if (call->flags)
+		code_imm(g->code, R0, (int64_t)call->value);
+	else
+		gen_strlen(g, call);
+}
+
+static bool is_characters(const struct type *type)
+{
+	return (type->kind == TYPE_POINTER || type->kind == TYPE_ARRAY) && type->to->kind == TYPE_INT &&
+	       type->to->size == 1;
+}
+
+static const struct type *check_assert_str(struct compiler *c, struct node *call)
+{
+	const struct type *type = check_value(c, call->kids[0]);
+
+	if (type->kind != TYPE_STRING && !is_characters(type) && (type->kind != TYPE_NONE || c->final))
+		report_error(
+			c->report, "type.string", call->kids[0]->span,
+			"a string, or a pointer to or an array of characters is needed here, and this is of type '%s'",
+			type_describe(c->arena, type));
+	call->kind = NODE_INT; /* nothing is left to do */
+	call->kid_count = 0;
+	return &type_none;
+}
+
+/* How much a string has that is given no length. */
+static const struct type *check_default_length(struct compiler *c, struct node *call)
+{
+	call->kind = NODE_INT;
+	call->value = c->numbers[SETTING_MAX_STRLEN];
+	return &type_uint64;
+}
+
+/*
+ * The result has room for both, by powers of two, so that $s = str_concat($s, ...) has a type; max_strlen is the most.
+ */
+static const struct type *check_concat(struct compiler *c, struct node *call)
+{
+	uint32_t most = (uint32_t)c->numbers[SETTING_MAX_STRLEN], wanted = 0, size = 8, i;
+
+	for (i = 0; i < 2; i++)
+		if (check_text(c, call->kids[i], call->text))
+			wanted += call->kids[i]->type->size;
+	while (size < wanted && size < most)
+		size *= 2;
+	return type_string(c->arena, size < most ? size : most);
+}
+
+static void place_concat(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t size = call->type->size, mark = g->used, rooms[2], at[2], i, both;
+
+	for (i = 0; i < 2; i++) {
+		at[i] = gen_place(g, call->kids[i]);
+		rooms[i] = call->kids[i]->type->size < size ? call->kids[i]->type->size : size;
+	}
+	both = gen_temporary(g, rooms[0] + rooms[1]);
+	gen_frame_address(g, R1, both);
+	code_imm(g->code, R2, rooms[0]);
+	gen_frame_address(g, R3, at[0]);
+	code_imm(g->code, R4, rooms[1]);
+	gen_frame_address(g, R5, at[1]);
+	code_call_runtime(g->code, "rt_concat");
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, size);
+	gen_frame_address(g, R3, both);
+	code_imm(g->code, R4, call->type->count);
+	code_call_runtime(g->code, "rt_str");
+	g->used = mark;
+}
+
 const struct builtin builtins_text[] = {
+	{"assert_str", 1, 1, 0, check_assert_str, NULL, NULL, "assert_str(VALUE)"},
+	{"default_str_length", 0, 0, 0, check_default_length, NULL, NULL, "default_str_length()"},
+	{"str_concat", 2, 2, 0, check_concat, NULL, place_concat, "str_concat(STRING, STRING)"},
 	{"str", 1, 2, 0, check_str, NULL, place_str, "str(POINTER [, LENGTH])"},
 	{"buf", 1, 2, 0, check_buf, NULL, place_buf, "buf(POINTER [, LENGTH])"},
 	{"strncmp", 3, 3, 0, check_strncmp, gen_strncmp, NULL, "strncmp(STRING, STRING, LENGTH)"},
 	{"strlen", 1, 1, 0, check_strlen, gen_strlen, NULL, "strlen(STRING)"},
+	{"strcap", 1, 1, 0, check_strcap, gen_strcap, NULL, "strcap(STRING)"},
+	{"memcmp", 3, 3, 0, check_memcmp, gen_memcmp, NULL, "memcmp(VALUE, VALUE, LENGTH)"},
 	{"strcontains", 2, 2, 0, check_strcontains, gen_strstr, NULL, "strcontains(STRING, PART)"},
 	{"strstr", 2, 2, 0, check_strcontains, gen_strstr, NULL, "strstr(STRING, PART)"},
 	{},

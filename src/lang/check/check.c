@@ -402,6 +402,17 @@ static void check_jump(struct compiler *c, struct node *node)
 	}
 }
 
+/* What a constant condition excludes is checked as well, but not reached. */
+static void check_branch(struct compiler *c, const struct node *condition, struct node *branch, bool when)
+{
+	int64_t value;
+	bool excluded = check_constant(condition, &value) && (value != 0) != when;
+
+	c->unreached += excluded;
+	check_statement(c, branch);
+	c->unreached -= excluded;
+}
+
 void check_statement(struct compiler *c, struct node *node)
 {
 	if (c->report->errors >= REPORTS_MAX || c->arena->failed)
@@ -418,9 +429,9 @@ void check_statement(struct compiler *c, struct node *node)
 		break;
 	case NODE_IF:
 		check_condition(c, node->kids[0]);
-		check_statement(c, node->kids[1]);
+		check_branch(c, node->kids[0], node->kids[1], true);
 		if (node->kids[2])
-			check_statement(c, node->kids[2]);
+			check_branch(c, node->kids[0], node->kids[2], false);
 		break;
 	case NODE_WHILE:
 		check_condition(c, node->kids[0]);

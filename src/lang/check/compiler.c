@@ -55,6 +55,23 @@ bool symbol_is_percpu(const struct symbol *map)
 	return map->storage == STORAGE_PERCPU_HASH || map->storage == STORAGE_LRU_PERCPU_HASH;
 }
 
+bool symbol_is_array(const struct symbol *map)
+{
+	return !map->key && map->storage == STORAGE_PERCPU_HASH && !map->storage_declared && !map->is_deleted;
+}
+
+uint32_t symbol_key_size(const struct symbol *map)
+{
+	if (map->key)
+		return map->key->size;
+	return symbol_is_array(map) ? sizeof(uint32_t) : sizeof(uint64_t);
+}
+
+uint32_t symbol_value_size(const struct symbol *map)
+{
+	return symbol_is_array(map) ? ((map->value->size + 7) & ~7u) + 8 : map->value->size;
+}
+
 void compiler_init(struct compiler *compiler, struct arena *arena, struct report *report,
 		   const struct compile_options *options)
 {

@@ -36,6 +36,7 @@ struct symbol {
 	const struct type *value;
 	enum map_storage storage;
 	bool storage_declared;
+	bool is_deleted;  /* its existence matters to the program */
 	uint64_t entries; /* 0: the setting's */
 	const char *bpf_name;
 	uint32_t index;
@@ -43,6 +44,14 @@ struct symbol {
 
 /* Is this map's value kept for each CPU apart? */
 bool symbol_is_percpu(const struct symbol *map);
+/*
+ * Is it an array of one such value? Those are found in half of the time. They are always there: a word of 1 behind the
+ * value says that something was assigned.
+ */
+bool symbol_is_array(const struct symbol *map);
+/* Bytes of a key and of a value, as the kernel has them. */
+uint32_t symbol_key_size(const struct symbol *map);
+uint32_t symbol_value_size(const struct symbol *map);
 
 enum site_kind {
 	SITE_PRINTF,
@@ -55,6 +64,8 @@ enum site_kind {
 	SITE_CAT,
 	SITE_SYSTEM,
 	SITE_JOIN,
+	SITE_UNWATCH,
+	SITE_PACKET, /* `format`: the file's path */
 	SITE_WARNING /* `format`, about `span` */
 };
 
@@ -85,6 +96,8 @@ struct attach {
 	const char *function;            /* for func, where the provider knows it */
 	const struct type_field *result; /* retval, where it lies in the context; NULL: in a register, or none */
 	bool is_multi;                   /* by a link of many: kprobe_multi */
+	bool overrides;                  /* the program changes what a kprobe's function returns */
+	bool keeps_types;                /* the verifier is to know what a raw tracepoint's words point to */
 };
 
 /* A program to be generated: a probe's body in the context of a provider. */
@@ -114,6 +127,7 @@ enum setting_id {
 };
 
 struct compile_options {
+	const char *path; /* of the script, whose folder imports are relative to; NULL: the working directory */
 	const char *const *parameters;
 	uint32_t parameter_count;
 	const char *const *named; /* NAME or NAME=VALUE of getopt() */
@@ -160,12 +174,14 @@ struct compiler {
 	VEC(struct symbol *) scope;
 	uint32_t depth;
 	unsigned int loops;
+	unsigned int unreached; /* branches around that a constant condition excludes */
 	unsigned int nesting, macro_depth;
 	uint32_t round; /* units checked so far, over all passes */
 	bool changed;   /* a type has grown: check again */
 	bool final;     /* types do not change any more: what is still unknown is an error */
 	uint32_t bpf_maps;
 	uint32_t stack_parts; /* enum stack_part: what the script's stacks have, all together; 0: it has none */
+	bool has_packets;     /* it writes packets to files */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
 	struct foreign_files *files;               /* NULL: no file was read yet */
 };

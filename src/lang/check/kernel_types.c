@@ -466,6 +466,23 @@ const struct type *kernel_types_function(struct types *types, const char *name, 
 	return record;
 }
 
+uint32_t kernel_types_per_cpu(struct types *types, const char *name, const struct type **ret)
+{
+	struct kernel_types *k = types->source.context;
+	uint32_t section = k && ready(k) ? find_number(k, ".data..percpu", 1u << BTF_KIND_DATASEC) : 0, i;
+	const struct btf_type *from = type_at(k, section), *variable;
+	const struct btf_var_secinfo *entry = (const void *)(from + 1);
+
+	for (i = 0; from && i < BTF_INFO_VLEN(from->info); i++) {
+		variable = type_at(k, entry[i].type);
+		if (!variable || strcmp(name_at(k, variable->name_off), name))
+			continue;
+		*ret = convert(k, types, variable->type, 0);
+		return entry[i].type;
+	}
+	return 0;
+}
+
 static void each_name(struct types *types, unsigned int kind, const char *prefix,
 		      void (*each)(void *context, const char *name), void *context)
 {

@@ -24,6 +24,12 @@ const struct type *kernel_types_tracepoint(struct types *types, const char *name
  */
 const struct type *kernel_types_function(struct types *types, const char *name, struct type_field *result);
 
+/*
+ * The number of a variable of the kernel itself of which each CPU has one, 0: there is none of this name. *ret is its
+ * type.
+ */
+uint32_t kernel_types_per_cpu(struct types *types, const char *name, const struct type **ret);
+
 /* Calls back with the names of all raw tracepoints. */
 void kernel_types_each_tracepoint(struct types *types, void (*each)(void *context, const char *name), void *context);
 

@@ -90,13 +90,53 @@ static const struct type *arithmetic(struct compiler *c, struct node *node)
 	return check_arithmetic(node->op, a, b);
 }
 
+static const struct type *become_bool(struct node *node, bool value)
+{
+	node->kind = NODE_BOOL;
+	node->value = value;
+	node->kid_count = 0;
+	return &type_bool;
+}
+
+/* A condition of two numbers that are known, like those of parameters: branches that it excludes are not reached. */
+static const struct type *fold_condition(struct node *node)
+{
+	int64_t x, y;
+
+	if (!check_constant(node->kids[0], &x) || !check_constant(node->kids[1], &y))
+		return &type_bool;
+	/* Which one is less, is of the types. */
+	if ((x < 0 && !node->kids[0]->type->is_signed) || (y < 0 && !node->kids[1]->type->is_signed))
+		return &type_bool;
+	switch (node->op) {
+	case OP_EQUAL:
+		return become_bool(node, x == y);
+	case OP_NOT_EQUAL:
+		return become_bool(node, x != y);
+	case OP_LESS:
+		return become_bool(node, x < y);
+	case OP_LESS_EQUAL:
+		return become_bool(node, x <= y);
+	case OP_GREATER:
+		return become_bool(node, x > y);
+	case OP_GREATER_EQUAL:
+		return become_bool(node, x >= y);
+	case OP_LOGICAL_AND:
+		return become_bool(node, x && y);
+	case OP_LOGICAL_OR:
+		return become_bool(node, x || y);
+	default:
+		return &type_bool;
+	}
+}
+
 static const struct type *check_comparison(struct compiler *c, struct node *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
 	bool is_equality = node->op == OP_EQUAL || node->op == OP_NOT_EQUAL;
 
 	if (type_is_scalar(a) && type_is_scalar(b))
-		return &type_bool;
+		return fold_condition(node);
 	if (is_equality &&
 	    ((a->kind == TYPE_PROBE && b->kind == TYPE_STRING) || (b->kind == TYPE_PROBE && a->kind == TYPE_STRING)) &&
 	    (node->kids[0]->kind == NODE_STRING || node->kids[1]->kind == NODE_STRING))
@@ -125,7 +165,7 @@ const struct type *check_binary(struct compiler *c, struct node *node)
 	if (!check_number(c, node->kids[0]) || !check_number(c, node->kids[1]))
 		return &type_none;
 	if (node->op == OP_LOGICAL_AND || node->op == OP_LOGICAL_OR)
-		return &type_bool;
+		return fold_condition(node);
 	if (node->kids[0]->type->kind == TYPE_NONE || node->kids[1]->type->kind == TYPE_NONE)
 		return &type_literal; /* not known yet */
 	if ((node->op == OP_DIV || node->op == OP_MOD) && node->kids[1]->kind == NODE_INT && !node->kids[1]->value)
@@ -174,7 +214,7 @@ const struct type *check_unary(struct compiler *c, struct node *node)
 		return &type_none;
 	switch (node->op) {
 	case OP_NOT:
-		return &type_bool;
+		return check_constant(node->kids[0], &value) ? become_bool(node, !value) : &type_bool;
 	case OP_NEGATE:
 		if (check_constant(node->kids[0], &value))
 			return check_become_number(node, 0 - (uint64_t)value, false);

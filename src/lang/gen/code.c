@@ -110,6 +110,12 @@ void code_load_map(struct code *code, int to, const char *name)
 	EMIT(0, 0, 0, 0, 0);
 }
 
+void code_load_kernel(struct code *code, int to, uint32_t number)
+{
+	EMIT(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_BTF_ID, 0, number);
+	EMIT(0, 0, 0, 0, 0);
+}
+
 void code_load_function(struct code *code, int to, uint32_t function)
 {
 	refer(code, REFERENCE_FUNCTION, NULL, function);
@@ -250,6 +256,8 @@ void code_print(FILE *out, const struct code *code)
 				fprintf(out, "r%u = map %s", insn->dst_reg, code->references.at[next].name);
 			else if (refers)
 				fprintf(out, "r%u = function %u", insn->dst_reg, code->references.at[next].function);
+			else if (insn->src_reg == BPF_PSEUDO_BTF_ID)
+				fprintf(out, "r%u = kernel %d", insn->dst_reg, insn->imm);
 			else
 				fprintf(out, "r%u = 0x%llx", insn->dst_reg,
 					(unsigned long long)(uint32_t)insn[1].imm << 32 | (uint32_t)insn->imm);

@@ -63,6 +63,8 @@ void code_extend(struct code *code, int reg, uint32_t size, bool is_signed);
 void code_call(struct code *code, int helper);
 void code_call_runtime(struct code *code, const char *name);
 void code_load_map(struct code *code, int to, const char *name);
+/* Something of the kernel's own, by its number in the kernel's BTF. */
+void code_load_kernel(struct code *code, int to, uint32_t number);
 void code_load_function(struct code *code, int to, uint32_t function);
 void code_exit(struct code *code);
 

@@ -175,7 +175,8 @@ void gen_context_load(struct gen *g, uint32_t size, uint32_t offset)
 {
 	uint32_t mark = g->used, at;
 
-	if (g->unit->provider->program_type != BPF_PROG_TYPE_TRACING) {
+	if (g->unit->provider->program_type != BPF_PROG_TYPE_TRACING &&
+	    !g->c->attaches.at[g->unit->first_attach].keeps_types) {
 		code_load(g->code, size, R0, REG_CTX, (int16_t)offset);
 		return;
 	}
@@ -629,6 +630,7 @@ static void gen_unit(struct gen *g, uint32_t index)
 	code_mov(g->code, REG_CTX, R1);
 	filter_pid(g, out);
 	code_load_map(g->code, R1, "frames");
+	code_imm(g->code, R2, unit->provider->is_last);
 	code_call_runtime(g->code, "rt_enter");
 	code_jump_if(g->code, BPF_JEQ, R0, 0, out);
 	code_mov(g->code, REG_FRAME, R0);

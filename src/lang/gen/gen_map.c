@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Maps. A map without a key has the key 0. What aggregations keep lies apart for each CPU; additions are atomic all the
- * same, because a program may be interrupted by another one on its CPU.
+ * Maps. A map without a key has the key 0, and, if it is an aggregation, is an array (symbol_is_array()). What
+ * aggregations keep lies apart for each CPU; additions are atomic all the same, because a program may be interrupted by
+ * another one on its CPU.
  */
 #include <bpf/libbpf.h>
 
@@ -50,10 +51,16 @@ void gen_map_update(struct gen *g, const struct symbol *map, uint32_t key, uint3
 
 void gen_map_lookup_or_add(struct gen *g, const struct symbol *map, uint32_t key, label full)
 {
-	label there = code_label(g->code);
 	uint32_t mark = g->used, zero;
+	label there;
 
 	gen_map_lookup(g, map, key);
+	if (symbol_is_array(map)) {
+		code_jump_if(g->code, BPF_JEQ, R0, 0, full);
+		code_store_imm(g->code, 8, R0, (int16_t)(symbol_value_size(map) - 8), 1);
+		return;
+	}
+	there = code_label(g->code);
 	code_jump_if(g->code, BPF_JNE, R0, 0, there);
 	zero = gen_temporary(g, map->value->size);
 	gen_zero(g, zero, map->value->size);

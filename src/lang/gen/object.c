@@ -160,16 +160,18 @@ static const struct runtime_function {
 	const char *name, *signature;
 } runtime_functions[] = {
 	{"rt_count", "uu"},
-	{"rt_enter", "pp"},
+	{"rt_enter", "ppu"},
 	{"rt_send", "upu"},
 	{"rt_exit", "upu"},
 	{"rt_warn", "uu"},
 	{"rt_elapsed", "u"},
 	{"rt_read", "upuu"},
 	{"rt_str", "upuuu"},
+	{"rt_concat", "upupup"},
 	{"rt_buf", "upuuu"},
 	{"rt_trim", "upu"},
 	{"rt_equal", "uppu"},
+	{"rt_memcmp", "uppu"},
 	{"rt_strlen", "upu"},
 	{"rt_strncmp", "upupuu"},
 	{"rt_strstr", "upupu"},
@@ -178,6 +180,7 @@ static const struct runtime_function {
 	{"rt_series", "upuuuu"},
 	{"rt_reduce", "uppuuu"},
 	{"rt_join", "upu"},
+	{"rt_packet", "uppuuu"},
 	{"rt_stack_registers", "uppuu"},
 	{"rt_stack_task", "uppuu"},
 	{"rt_stack_words", "uppuuu"},
@@ -235,6 +238,8 @@ static int add_map(struct object *o, const struct map_shape *shape)
 
 static uint32_t map_type(const struct symbol *map)
 {
+	if (symbol_is_array(map))
+		return BPF_MAP_TYPE_PERCPU_ARRAY;
 	switch (map->storage) {
 	case STORAGE_LRU_HASH:
 		return BPF_MAP_TYPE_LRU_HASH;
@@ -284,12 +289,12 @@ static void add_maps(struct object *o)
 			continue;
 		shape = (struct map_shape){.name = map->bpf_name,
 					   .type = map_type(map),
-					   .key_size = map->key ? map->key->size : 8,
-					   .value_size = map->value->size};
+					   .key_size = symbol_key_size(map),
+					   .value_size = symbol_value_size(map)};
 		shape.entries = (uint32_t)(!map->key      ? 1
 					   : map->entries ? map->entries
 							  : c->numbers[SETTING_MAX_MAP_KEYS]);
-		if ((map->storage == STORAGE_HASH || map->storage == STORAGE_PERCPU_HASH) &&
+		if ((shape.type == BPF_MAP_TYPE_HASH || shape.type == BPF_MAP_TYPE_PERCPU_HASH) &&
 		    map_bytes(map, &shape) > PREALLOCATED_MAX)
 			shape.flags = BPF_F_NO_PREALLOC;
 		vars[i + 1] = add_map(o, &shape);
@@ -575,6 +580,10 @@ static const uint8_t runtime_stack_bounded[] __attribute__((aligned(8))) = {
 #include "rt_stack_bounded.inc"
 };
 
+static const uint8_t runtime_packet[] __attribute__((aligned(8))) = {
+#include "rt_packet.inc"
+};
+
 static int memory_file(const void *bytes, size_t size)
 {
 	int fd = memfd_create("strata", MFD_CLOEXEC);
@@ -618,7 +627,7 @@ static int read_all(int fd, void **ret, size_t *size)
 	return 0;
 }
 
-static int link_all(const struct bytes *file, bool with_stacks, void **ret, size_t *size)
+static int link_all(const struct bytes *file, bool with_stacks, bool with_packets, void **ret, size_t *size)
 {
 	struct bpf_linker *linker;
 	char path[64];
@@ -637,6 +646,8 @@ static int link_all(const struct bytes *file, bool with_stacks, void **ret, size
 		err = add_to(linker, runtime_stack, sizeof(runtime_stack));
 	else if (with_stacks)
 		err = add_to(linker, runtime_stack_bounded, sizeof(runtime_stack_bounded));
+	if (!err && with_packets)
+		err = add_to(linker, runtime_packet, sizeof(runtime_packet));
 	if (!err)
 		err = add_to(linker, runtime_base, sizeof(runtime_base));
 	if (!err)
@@ -663,7 +674,7 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 		err = diag_fail(diag, ENOMEM, "object.memory", "out of memory while making the programs");
 	object_deinit(&o);
 	if (!err) {
-		err = link_all(&file, gen->c->stack_parts, ret, size);
+		err = link_all(&file, gen->c->stack_parts, gen->c->has_packets, ret, size);
 		if (err)
 			diag_fail(diag, -err, "object.link",
 				  "the programs cannot be linked with the runtime library: %s", strerror(-err));

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Detaching is what a script's end waits for: the kernel lets a grace period of RCU pass before it gives a link back,
- * and one or two more for a tracepoint's event, 15 to 70 ms each.
+ * Detaching is what a script's end would wait for: the kernel lets a grace period of RCU pass before it gives a link
+ * back, and one or two more for a tracepoint's event, 15 to 70 ms each. It waits in the process that closes the
+ * descriptor, but when a file of its BPF file system goes that pins a link, a worker of its own does. So the links are
+ * pinned in such a file system that is mounted nowhere, and closed; then it is closed, and all of it goes. It goes as
+ * well when strata is killed.
  *
- * A link's program runs no more when it is closed. What several threads close waits for the same grace period.
- *
- * An event without a program costs its tracepoint some nanoseconds. Events are taken down one after another, under a
- * lock; but those that a map holds last are given back by a worker of the kernel's, and nobody waits.
+ * Where that cannot be, threads close the links: they wait for the same grace period.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/mount.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lang/provider/provider.h"
 
-#define CLOSERS 32
-/* The kernel's worker gives back all files that it is left, in turn: those of others are not to wait for seconds. */
+#define CLOSERS    32
+#define LINKS_LEFT 64 /* each has a worker of the kernel's wait */
+/* One worker of the kernel's gives back all events that it is left, in turn: what others leave it shall not wait for
+ * seconds. */
 #define EVENTS_LEFT 16
 
 int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag)
@@ -27,6 +32,15 @@ int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag)
 		return 0;
 	close(fd);
 	return diag_fail(diag, ENOMEM, "attach.memory", "out of memory");
+}
+
+void attachment_drop(struct descriptors *descriptors, size_t first, size_t end)
+{
+	for (; first < end; first++) {
+		if (descriptors->at.at[first] >= 0)
+			close(descriptors->at.at[first]);
+		descriptors->at.at[first] = -1;
+	}
 }
 
 struct closing {
@@ -40,7 +54,8 @@ static void *close_some(void *context)
 	size_t i;
 
 	while ((i = __atomic_fetch_add(&closing->next, 1, __ATOMIC_RELAXED)) < closing->descriptors->at.count)
-		close(closing->descriptors->at.at[i]);
+		if (closing->descriptors->at.at[i] >= 0)
+			close(closing->descriptors->at.at[i]);
 	return NULL;
 }
 
@@ -59,32 +74,52 @@ static void close_all(struct descriptors *descriptors)
 	vec_free(&descriptors->at);
 }
 
-/* The map that has them, to be closed when their links are; -1: they are with the links, to be waited for. */
-static int leave_events(struct descriptors *events)
+/* A BPF file system of its own, mounted nowhere; negative: not to be had. */
+static int open_file_system(void)
 {
-	size_t count = events->at.count, i;
-	int map = count && count <= EVENTS_LEFT ? bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "strata_closing",
-								 sizeof(uint32_t), sizeof(int), (uint32_t)count, NULL)
-						: -1;
+	int context = (int)syscall(SYS_fsopen, "bpf", FSOPEN_CLOEXEC), mount = -1;
 
-	for (i = 0; i < count && map >= 0; i++) {
-		uint32_t key = (uint32_t)i;
+	if (context < 0)
+		return -errno;
+	if (!syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0))
+		mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, 0);
+	close(context);
+	return mount;
+}
 
-		ioctl(events->at.at[i], PERF_EVENT_IOC_DISABLE, 0);
-		bpf_map_update_elem(map, &key, &events->at.at[i], BPF_ANY);
+/* Has the links go with a file system, which is returned; -1: they are there as before. */
+static int pin_links(const struct attachment *attachment)
+{
+	const struct descriptors *links = &attachment->links;
+	char path[64];
+	int mount;
+	size_t i;
+
+	if (!links->at.count || links->at.count > LINKS_LEFT || attachment->events.at.count > EVENTS_LEFT)
+		return -1;
+	mount = open_file_system();
+	for (i = 0; mount >= 0 && i < links->at.count; i++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d/%zu", mount, i);
+		if (bpf_obj_pin(links->at.at[i], path)) {
+			close(mount);
+			return -1;
+		}
 	}
-	return map;
+	return mount;
 }
 
 void attachment_close(struct attachment *attachment)
 {
-	int map = leave_events(&attachment->events);
+	int mount = pin_links(attachment);
+	size_t i;
 
-	if (map >= 0)
-		close_all(&attachment->events); /* does not wait: the map has them, or the link */
+	/* Without its program, and till it goes, an event that is on would cost its tracepoint more. */
+	for (i = 0; i < attachment->events.at.count; i++)
+		ioctl(attachment->events.at.at[i], PERF_EVENT_IOC_DISABLE, 0);
 	close_all(&attachment->iterators);
 	close_all(&attachment->fds);
+	close_all(&attachment->links);
 	close_all(&attachment->events);
-	if (map >= 0)
-		close(map);
+	if (mount >= 0)
+		close(mount);
 }

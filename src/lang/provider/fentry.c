@@ -136,7 +136,7 @@ static int attach_fentry(int program, const struct attach *attaches, uint32_t co
 		return diag_fail(diag, -fd, "attach.fentry",
 				 "Unable to attach probe: %s: %s; the kernel forbids tracing some of its functions",
 				 attaches->name, strerror(-fd));
-	return attachment_keep(&ret->fds, fd, diag);
+	return attachment_keep(&ret->links, fd, diag);
 }
 
 const struct provider provider_fentry = {

@@ -194,6 +194,11 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 		return diag_fail(diag, EILSEQ, "attach.instruction",
 				 "%s cannot be attached: it lies in the middle of an instruction; try another offset",
 				 attaches[i - 1].name);
+	if (err == -EINVAL && attaches->overrides)
+		return diag_fail(diag, EINVAL, "attach.override",
+				 "Unable to attach probe: %s: override() works at the entry of functions that the "
+				 "kernel marks for it (ALLOW_ERROR_INJECTION), such as system calls",
+				 attaches[i - 1].name);
 	return err ? diag_fail(diag, -err, "attach.kprobe",
 			       "Unable to attach probe: %s: %s; the kernel forbids probes in some of its functions",
 			       attaches[i ? i - 1 : 0].name, strerror(-err))
@@ -211,7 +216,7 @@ static int attach_kprobes(int program, const struct attach *attaches, uint32_t c
 	if (fd < 0)
 		return diag_fail(diag, -fd, "attach.kprobe", "Unable to attach probe: %s%s: %s", attaches->name,
 				 count > 1 ? " and others" : "", strerror(-fd));
-	return attachment_keep(&ret->fds, fd, diag);
+	return attachment_keep(&ret->links, fd, diag);
 }
 
 static int attach_entry(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,

@@ -138,6 +138,9 @@ static int attach_one(int program, struct perf_event_attr *attr, int pid, int cp
 		      struct attachment *ret)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
+	bool is_tracepoint = attr->type == PERF_TYPE_TRACEPOINT;
+	/* Those of tracepoints, kprobes and uprobes wait for a grace period; the latter have numbers above. */
+	bool waits = is_tracepoint || attr->type >= PERF_TYPE_MAX;
 	struct descriptors *kept = &ret->fds;
 	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC), link;
 
@@ -150,10 +153,10 @@ static int attach_one(int program, struct perf_event_attr *attr, int pid, int cp
 			close(fd);
 			return link;
 		}
-	} else if (attachment_keep(&ret->fds, link, NULL)) {
+	} else if (attachment_keep(waits ? &ret->links : &ret->fds, link, NULL)) {
 		close(fd);
 		return -ENOMEM;
-	} else if (attr->type == PERF_TYPE_TRACEPOINT) {
+	} else if (is_tracepoint) {
 		kept = &ret->events;
 	}
 	if (attachment_keep(kept, fd, NULL))

@@ -33,14 +33,17 @@ struct descriptors {
 };
 
 struct attachment {
-	struct descriptors fds;       /* links, and events that have their program without one */
+	struct descriptors links;     /* that are given back after a grace period */
 	struct descriptors events;    /* of tracepoints, whose program hangs on a link */
+	struct descriptors fds;       /* other links, and events */
 	struct descriptors iterators; /* to be read to their ends, which runs their programs */
 };
 
 /* Adds a descriptor, or closes it when memory is short. 0, or -ENOMEM with a diag. */
 int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag);
-/* No program runs any more when it returns. Tracepoints' events, silent by then, may go a moment later. */
+/* Gives those from `first` to before `end` back, which may have been given back already. */
+void attachment_drop(struct descriptors *descriptors, size_t first, size_t end);
+/* Programs may still run for some tenths of a second: they are to be told beforehand to do nothing. */
 void attachment_close(struct attachment *attachment);
 
 struct provider {
@@ -50,6 +53,7 @@ struct provider {
 	unsigned int program_type;         /* enum bpf_prog_type */
 	unsigned int expected_attach_type; /* 0: none */
 	bool is_return;                    /* retval is there */
+	bool is_last;                      /* runs when all others have ended */
 	bool is_kernel;                    /* places are kernel functions, at attach.address */
 	bool filters_pid;                  /* cannot be attached to one process: the program obeys -p itself */
 	/* Several places share a program, told apart by the attach cookie. */

@@ -37,6 +37,7 @@ const struct provider provider_end = {
 	.aliases = {"END"},
 	.context = CONTEXT_NONE,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.is_last = true,
 	.expand = expand_once,
 	.usage = "end { ... }",
 };

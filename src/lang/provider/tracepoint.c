@@ -5,6 +5,7 @@
  * context.
  */
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -316,10 +317,25 @@ static void expand_raw(struct compiler *c, const struct provider *self, const st
 		provider_missing(c, self, point);
 }
 
+static int configure_raw(struct bpf_program *program, const struct attach *attach, struct diag *diag)
+{
+	int err;
+
+	if (!attach->keeps_types)
+		return 0;
+	bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+	bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP);
+	err = bpf_program__set_attach_target(program, 0, attach->event);
+	return err ? diag_fail(diag, -err, "attach.btf",
+			       "%s cannot be attached: the kernel's BTF has no such tracepoint", attach->name)
+		   : 0;
+}
+
 static int attach_raw(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 		      const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
-	int fd = bpf_raw_tracepoint_open(attaches->event, program);
+	/* With types the tracepoint was named when the program was loaded. */
+	int fd = bpf_raw_tracepoint_open(attaches->keeps_types ? NULL : attaches->event, program);
 
 	(void)count;
 	(void)cookie;
@@ -338,6 +354,7 @@ const struct provider provider_rawtracepoint = {
 	.filters_pid = true,
 	.expand = expand_raw,
 	.list = list_raw,
+	.configure = configure_raw,
 	.attach = attach_raw,
 	.usage = "rawtracepoint:EVENT",
 };

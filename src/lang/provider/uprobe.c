@@ -313,7 +313,7 @@ static int attach_uprobes(int program, const struct attach *attaches, uint32_t c
 		if (fd < 0)
 			return diag_fail(diag, -fd, "attach.uprobe", "%s cannot be attached: %s", attaches[first].name,
 					 strerror(-fd));
-		if (attachment_keep(&ret->fds, fd, diag))
+		if (attachment_keep(&ret->links, fd, diag))
 			return -ENOMEM;
 	}
 	return 0;

@@ -20,6 +20,19 @@ struct rt_event {
 };
 ABI_ASSERT_SIZE(struct rt_event, 8);
 
+/* In perf's buffers: a packet, of which the bytes up to `end` follow. */
+struct rt_packet {
+	struct rt_event event;
+	__u64 time;   /* CLOCK_BOOTTIME */
+	__u32 offset; /* where what is wanted begins */
+	__u32 end;
+	__u32 whole; /* bytes of the packet, from its beginning */
+	__u32 pad;
+};
+ABI_ASSERT_SIZE(struct rt_packet, 32);
+
+#define RT_PACKET_MAX 65000 /* bytes: a record of perf's has 65,535 with all its headers */
+
 enum rt_counter {
 	RT_COUNTER_LOST,       /* records that the ring had no room for */
 	RT_COUNTER_NO_FRAME,   /* runs that found no free frame */
@@ -31,7 +44,7 @@ enum rt_counter {
 /* Entries of rt_state. */
 enum rt_state {
 	RT_STATE_STARTED, /* CLOCK_BOOTTIME when tracing began, for elapsed */
-	RT_STATE_EXITED,  /* 1: exit() was called, and programs return at once */
+	RT_STATE_EXITED,  /* 1: it has ended, by exit() or from outside: programs but `end` return at once */
 	RT_STATE_COUNT
 };
 
@@ -50,7 +63,7 @@ enum rt_state {
 
 enum rt_flow { RT_FLOW_NEXT, RT_FLOW_BREAK, RT_FLOW_RETURN };
 
-#define RT_FIRST_AGGREGATE 20         /* TYPE_COUNT of lang/ast/type.h */
+#define RT_FIRST_AGGREGATE 21         /* TYPE_COUNT of lang/ast/type.h */
 #define RT_LOOP_MAX        (1u << 23) /* turns of a loop: what bpf_loop() allows */
 
 /* What tseries() makes of the values of one interval. */

@@ -53,13 +53,16 @@ static __u64 *state_at(__u32 key)
 	return bpf_map_lookup_elem(&rt_state, &key);
 }
 
-/* A free frame of this CPU's, or NULL. */
-RT void *rt_enter(void *frames)
+/*
+ * A free frame of this CPU's, or NULL. At the end, programs may be attached for some time yet: they get none but for
+ * the `last` ones, which run then.
+ */
+RT void *rt_enter(void *frames, __u64 last)
 {
 	__u32 first = bpf_get_smp_processor_id() * RT_FRAMES, i;
 	__u64 *exited = state_at(RT_STATE_EXITED);
 
-	if (exited && *exited)
+	if (exited && *exited && !last)
 		return NULL;
 	for (i = 0; i < RT_FRAMES; i++) {
 		__u32 index = first + i;
@@ -143,6 +146,19 @@ RT __u64 rt_str(void *to, __u64 size, __u64 from, __u64 limit)
 	return bpf_probe_read_user_str(to, room, (void *)from);
 }
 
+/* The two strings, one behind the other; `to` has room for both, terminators included. */
+RT __u64 rt_concat(void *to, __u64 a_size, void *a, __u64 b_size, void *b)
+{
+	__u64 at;
+
+	bpf_probe_read_kernel(to, a_size + b_size, NULL);
+	at = (__u64)bpf_probe_read_kernel_str(to, a_size, a) - 1;
+	opaque(at);
+	if (at < a_size)
+		bpf_probe_read_kernel_str(to + at, b_size, b);
+	return 0;
+}
+
 RT __u64 rt_buf(void *to, __u64 size, __u64 from, __u64 length)
 {
 	bpf_probe_read_kernel(to, size, NULL);
@@ -176,6 +192,18 @@ RT __u64 rt_equal(void *a, void *b, __u64 words)
 		if (x[i] != y[i])
 			return 0;
 	return 1;
+}
+
+/* As memcmp(): the difference of the first bytes that differ. */
+RT __u64 rt_memcmp(void *a, void *b, __u64 size)
+{
+	__u8 *x = a, *y = b;
+	__u64 i;
+
+	for (i = 0; i < size && i < RT_FRAME_MAX; i++)
+		if (x[i] != y[i])
+			return (__u64)x[i] - y[i];
+	return 0;
 }
 
 RT __u64 rt_strlen(void *text, __u64 size)

@@ -37,38 +37,30 @@ static __always_inline struct scratch *take_scratch(__u32 *index)
 	return NULL;
 }
 
-/* What the walks of user space, and their records, need to know. */
-static __always_inline void begin_user(struct scratch *s)
+/*
+ * What the walks of user space, and their records, need to know; with `saved` the registers as well. Global, so that it
+ * is verified once.
+ */
+__noinline int rt_begin_user(__u32 scratch, __u32 saved)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u64 pid_tgid = bpf_get_current_pid_tgid(), start;
-	volatile __u64 *mm = &s->sample.cookie; /* the verifier would not have a pointer hashed */
-	__u32 tgid = pid_tgid >> 32;
+	struct scratch *s = scratch_at(scratch);
 
-	if (loaded.task_registers) { /* so it has this helper, too: loads instead of calls, 30 ns each */
-		task = bpf_get_current_task_btf();
-		start = task->group_leader->start_time;
-		*mm = (__u64)task->mm;
-	} else {
-		start = BPF_CORE_READ(task, group_leader, start_time);
-		*mm = (__u64)BPF_CORE_READ(task, mm);
-	}
+	walk_opaque(saved);
+	if (!s)
+		return ARCH_UNREADABLE;
+	take_task(scratch);
 	s->sequence++;
 	s->unread = 0;
 	s->sample.time = bpf_ktime_get_ns();
 	s->sample.sequence = s->sequence << 16 | s->index;
-	s->sample.cookie = hash_mix(hash_mix(hash_mix(tgid, start), *mm), 0);
-	s->sample.tgid = tgid;
-	s->sample.tid = (__u32)pid_tgid;
+	return saved ? arch_saved_registers(s, loaded.task_registers) : 0;
 }
 
 /* Kernel stacks are the same in all processes. */
-static __always_inline void begin(struct scratch *s, bool has_user)
+static __always_inline void begin(struct scratch *s)
 {
 	s->sample.time = s->sample.cookie = 0;
 	s->sample.tgid = 0;
-	if (has_user)
-		begin_user(s);
 	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
 	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
 	s->sample.flags = 0;
@@ -159,10 +151,11 @@ __noinline int rt_walk(__u32 scratch, __u32 parts, __u32 limit)
 	if (!s)
 		return 0;
 	s->python.stack_pointer = s->native.sp;
+	take_seat(scratch, s->sample.tgid);
 	if (parts & loaded.walks & PART_NATIVE)
 		take_native_stack(s);
 	if (parts & loaded.walks & PART_PYTHON) {
-		s->python.thread_id = arch_thread_pointer((struct task_struct *)bpf_get_current_task());
+		s->python.thread_id = s->task.thread_pointer;
 		take_python_stack(s);
 	}
 	if (limit)
@@ -312,23 +305,22 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 					__u64 function)
 {
 	volatile struct arch_registers *regs = ctx;
-	bool has_user = parts & (PART_NATIVE | PART_PYTHON);
+	bool is_user = kind == RT_CONTEXT_REGISTERS && (regs->cs & 3);
 	__u64 skip = 0, innermost = 0;
+	int err = ARCH_UNREADABLE;
+	struct scratch *s;
 	__u32 index;
-	struct scratch *s = take_scratch(&index);
-	int err = 0;
 
+	s = take_scratch(&index);
 	if (!s) {
 		no_stack(value);
 		return 0;
 	}
-	begin(s, has_user);
-	if (!has_user)
-		err = ARCH_UNREADABLE;
-	else if (kind == RT_CONTEXT_REGISTERS && (regs->cs & 3))
+	begin(s);
+	if (parts & (PART_NATIVE | PART_PYTHON))
+		err = rt_begin_user(s->index, !is_user);
+	if (is_user)
 		ARCH_COPY_REGISTERS(&s->native, regs);
-	else
-		err = arch_saved_registers(s, (struct task_struct *)bpf_get_current_task(), loaded.task_registers);
 	if (parts & PART_KERNEL) {
 		if (kind == RT_CONTEXT_WORDS)
 			find_callers(s, ctx, function, &skip, &innermost);

@@ -252,6 +252,75 @@ case descriptor // returns [desc+tp]
 	ret
 end descriptor
 
+# (__tls_get_addr() with an index of the linker is left out: clang and lld make descriptors only.)
+case tls_of_unknown_index // nothing
+	str x30, [sp, -16]!
+	bl __tls_get_addr
+	ldr x0, [x0]
+	ldr x30, [sp], 16
+	ret
+end tls_of_unknown_index
+
+case wrong_descriptor // nothing
+	str x30, [sp, -16]!
+	adrp x0, :tlsdesc:tls_variable
+	ldr x1, [x0, :tlsdesc_lo12:tls_variable]
+	adrp x0, hidden_runtime
+	add x0, x0, :lo12:hidden_runtime
+	blr x1
+	mrs x1, tpidr_el0
+	ldr x0, [x1, x0]
+	ldr x30, [sp], 16
+	ret
+end wrong_descriptor
+
+case int_key // key hidden_runtime+0x20
+	adrp x0, hidden_runtime
+	add x0, x0, :lo12:hidden_runtime
+	ldr w1, [x0, 0x24]
+	cbz w1, 1f
+	ldr w0, [x0, 0x20]
+	b PyThread_get_key_value
+1:	mov x0, 0
+	ret
+end int_key
+
+case changed_key // nothing
+	adrp x0, hidden_runtime
+	ldr w0, [x0, :lo12:hidden_runtime]
+	add w0, w0, 1
+	b pthread_getspecific
+end changed_key
+
+case unknown_offset // nothing
+	adrp x0, hidden_runtime
+	add x0, x0, :lo12:hidden_runtime
+	add x0, x0, x1
+	b PyThread_tss_get
+end unknown_offset
+
+case other_function // nothing
+	adrp x0, hidden_runtime
+	add x0, x0, :lo12:hidden_runtime
+	b PyThread_tss_set
+end other_function
+
+case endless // nothing
+	adrp x0, hidden_runtime
+	add x0, x0, :lo12:hidden_runtime
+1:	b 1b
+end endless
+
+case long_chain // nothing
+	mrs x0, tpidr_el0
+	ldr x0, [x0, 16]
+	ldr x0, [x0]
+	ldr x0, [x0]
+	ldr x0, [x0]
+	ldr x0, [x0]
+	ret
+end long_chain
+
 case other_system_register // nothing
 	mrs x0, tpidrro_el0
 	ldr x0, [x0, 16]

@@ -339,7 +339,7 @@ static bool header_exists(const struct parser *p, const char *name, bool is_quot
 					     "keys",  "misc",  "ras",         "target", "vdso",  "generated"};
 	static const char *const folders[] = {"/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"};
 	size_t length = strcspn(name, "/"), i;
-	const char *slash = strrchr(p->report->name, '/');
+	const char *slash = p->path ? strrchr(p->path, '/') : NULL;
 	char path[512];
 
 	for (i = 0; name[length] && i < sizeof(kernel) / sizeof(kernel[0]); i++)
@@ -350,7 +350,7 @@ static bool header_exists(const struct parser *p, const char *name, bool is_quot
 		if (!access(path, F_OK))
 			return true;
 	}
-	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - p->report->name) : 0, p->report->name, name);
+	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - p->path) : 0, slash ? p->path : "", name);
 	return is_quoted && !access(path, F_OK);
 }
 
@@ -365,7 +365,7 @@ static void include(struct parser *p, const char *line, struct span span)
 	report_hint(p->report, "headers are not read: types of the kernel are there without, others must be declared");
 }
 
-/* #define NAME NUMBER; anything else is passed over up to the line's end. */
+/* #define NAME NUMBER, #include; anything else is passed over up to the line's end. */
 static void directive(struct parser *p)
 {
 	const char *source = p->report->source;
@@ -373,10 +373,10 @@ static void directive(struct parser *p)
 	char name[128], word[16];
 	long long value;
 
-	while (end < p->lexer.size && source[end] != '\n')
-		end += source[end] == '\\' && end + 1 < p->lexer.size ? 2 : 1;
-	if (end > p->lexer.size)
-		end = p->lexer.size;
+	while (end < p->lexer.end && source[end] != '\n')
+		end += source[end] == '\\' && end + 1 < p->lexer.end ? 2 : 1;
+	if (end > p->lexer.end)
+		end = p->lexer.end;
 	{
 		char *line = arena_strdup(p->arena, source + begin, end - begin);
 
@@ -388,7 +388,8 @@ static void directive(struct parser *p)
 					      type_of_number((uint64_t)value, false));
 		else if (line && !strcmp(word, "include"))
 			include(p, line, (struct span){begin, end});
-		else if (line && !strcmp(word, "define"))
+		else if (line && !strcmp(word, "define") &&
+			 sscanf(strstr(line, "define") + 6, " %127[A-Za-z0-9_] %1s", name, word) == 2)
 			report_warning(p->report, "parse.define", (struct span){begin, end},
 				       "only constants can be defined; this line is passed over");
 	}

@@ -541,7 +541,7 @@ static bool ends_predicate(const struct parser *p)
 	if (!parser_is(p, "/"))
 		return false;
 	lexer_skip_blanks(&ahead);
-	return ahead.at < ahead.size && ahead.source[ahead.at] == '{';
+	return ahead.at < ahead.end && ahead.source[ahead.at] == '{';
 }
 
 static struct node *binary(struct parser *p, int level)

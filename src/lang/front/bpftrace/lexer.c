@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-void lexer_init(struct lexer *lexer, struct report *report)
+void lexer_init(struct lexer *lexer, struct report *report, const struct source *file)
 {
-	*lexer = (struct lexer){.report = report, .source = report->source, .size = (uint32_t)report->size};
-	if (lexer->size >= 2 && !memcmp(lexer->source, "#!", 2))
-		while (lexer->at < lexer->size && lexer->source[lexer->at] != '\n')
+	*lexer = (struct lexer){.report = report, .source = report->source, .at = file->begin, .end = file->end};
+	if (lexer->end - lexer->at >= 2 && !memcmp(lexer->source + lexer->at, "#!", 2))
+		while (lexer->at < lexer->end && lexer->source[lexer->at] != '\n')
 			lexer->at++;
 }
 
 static char peek(const struct lexer *lexer, uint32_t ahead)
 {
-	return lexer->at + ahead < lexer->size ? lexer->source[lexer->at + ahead] : '\0';
+	return lexer->at + ahead < lexer->end ? lexer->source[lexer->at + ahead] : '\0';
 }
 
 static bool is_word(char c)
@@ -31,19 +31,19 @@ bool lexer_skip_blanks(struct lexer *lexer)
 		uint32_t start = lexer->at;
 		char c = peek(lexer, 0);
 
-		if (lexer->at >= lexer->size)
+		if (lexer->at >= lexer->end)
 			return newline;
 		if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
 			newline |= c == '\n';
 			lexer->at++;
 		} else if (c == '/' && peek(lexer, 1) == '/') {
-			while (lexer->at < lexer->size && peek(lexer, 0) != '\n')
+			while (lexer->at < lexer->end && peek(lexer, 0) != '\n')
 				lexer->at++;
 		} else if (c == '/' && peek(lexer, 1) == '*') {
 			lexer->at += 2;
-			while (lexer->at < lexer->size && !(peek(lexer, 0) == '*' && peek(lexer, 1) == '/'))
+			while (lexer->at < lexer->end && !(peek(lexer, 0) == '*' && peek(lexer, 1) == '/'))
 				lexer->at++;
-			if (lexer->at >= lexer->size) {
+			if (lexer->at >= lexer->end) {
 				report_error(lexer->report, "parse.comment", (struct span){start, start + 2},
 					     "the comment has no end");
 				report_hint(lexer->report, "end it with */");
@@ -172,14 +172,14 @@ static char escape(const struct lexer *lexer, uint32_t *at)
 	case 'a':
 		return '\a';
 	case 'x':
-		for (digits = 0; digits < 2 && *at < lexer->size && digit_value(lexer->source[*at]) < 16; digits++)
+		for (digits = 0; digits < 2 && *at < lexer->end && digit_value(lexer->source[*at]) < 16; digits++)
 			value = value * 16 + digit_value(lexer->source[(*at)++]);
 		return (char)value;
 	default:
 		if (c < '0' || c > '7')
 			return c;
 		value = c - '0';
-		for (digits = 1; digits < 3 && *at < lexer->size && digit_value(lexer->source[*at]) < 8; digits++)
+		for (digits = 1; digits < 3 && *at < lexer->end && digit_value(lexer->source[*at]) < 8; digits++)
 			value = value * 8 + digit_value(lexer->source[(*at)++]);
 		return (char)value;
 	}
@@ -191,19 +191,19 @@ static void string(struct lexer *lexer, struct token *token)
 	size_t length = 0;
 	char *text;
 
-	while (at < lexer->size && lexer->source[at] != '"')
+	while (at < lexer->end && lexer->source[at] != '"')
 		at += lexer->source[at] == '\\' ? 2 : 1;
-	if (at >= lexer->size) {
+	if (at >= lexer->end) {
 		report_error(lexer->report, "parse.string", (struct span){start, start + 1}, "the string has no end");
 		report_hint(lexer->report, "end it with a quotation mark");
-		at = lexer->size;
+		at = lexer->end;
 	}
 	text = arena_alloc(lexer->report->arena, at - start + 1);
-	lexer->at = at < lexer->size ? at + 1 : at;
-	for (at = start + 1; text && at < lexer->size && lexer->source[at] != '"';) {
+	lexer->at = at < lexer->end ? at + 1 : at;
+	for (at = start + 1; text && at < lexer->end && lexer->source[at] != '"';) {
 		char c = lexer->source[at++];
 
-		if (c == '\\' && at < lexer->size)
+		if (c == '\\' && at < lexer->end)
 			c = escape(lexer, &at);
 		text[length++] = c;
 	}
@@ -233,7 +233,7 @@ static bool punctuation(struct lexer *lexer, struct token *token)
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		size_t length = strlen(all[i]);
 
-		if (lexer->size - lexer->at >= length && !memcmp(lexer->source + lexer->at, all[i], length)) {
+		if (lexer->end - lexer->at >= length && !memcmp(lexer->source + lexer->at, all[i], length)) {
 			token->kind = TOKEN_PUNCTUATION;
 			token->text = all[i];
 			lexer->at += (uint32_t)length;
@@ -275,7 +275,7 @@ struct token lexer_next(struct lexer *lexer)
 		token.after_newline |= lexer_skip_blanks(lexer);
 		token.span.begin = lexer->at;
 		token.text = "";
-		if (lexer->at >= lexer->size)
+		if (lexer->at >= lexer->end)
 			break;
 		c = peek(lexer, 0);
 		if (isdigit((unsigned char)c)) {

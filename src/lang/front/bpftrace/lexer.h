@@ -31,10 +31,11 @@ struct token {
 struct lexer {
 	struct report *report;
 	const char *source;
-	uint32_t size, at;
+	uint32_t at, end;
 };
 
-void lexer_init(struct lexer *lexer, struct report *report);
+/* Of one file of the report's. */
+void lexer_init(struct lexer *lexer, struct report *report, const struct source *file);
 
 struct token lexer_next(struct lexer *lexer);
 

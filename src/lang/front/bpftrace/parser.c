@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lang/front/bpftrace/parts.h"
 
@@ -378,7 +379,7 @@ static bool slash_in_path(const struct parser *p, uint32_t part, uint32_t at)
 		return at > 0 && source[at - 1] == ':';
 	if (source[part] == '/' || source[part] == '.')
 		return true;
-	for (i = at; i < p->lexer.size && !isspace((unsigned char)source[i]) && source[i] != '{'; i++)
+	for (i = at; i < p->lexer.end && !isspace((unsigned char)source[i]) && source[i] != '{'; i++)
 		if (source[i] == ':')
 			return true;
 	return false;
@@ -406,13 +407,13 @@ static uint32_t part_parameter(struct parser *p, struct part *part, uint32_t at)
 	const char *source = p->report->source;
 	uint32_t number = 0, begin = at++;
 
-	if (at < p->lexer.size && source[at] == '#') {
+	if (at < p->lexer.end && source[at] == '#') {
 		char text[16];
 
 		part_add(p, part, text, (size_t)snprintf(text, sizeof(text), "%u", p->options->parameter_count));
 		return at + 1;
 	}
-	while (at < p->lexer.size && isdigit((unsigned char)source[at]) && number < 100000)
+	while (at < p->lexer.end && isdigit((unsigned char)source[at]) && number < 100000)
 		number = number * 10 + (uint32_t)(source[at++] - '0');
 	if (!number || number > p->options->parameter_count) {
 		report_error(p->report, "parse.parameter", (struct span){begin, at}, "parameter $%u was not given",
@@ -429,11 +430,11 @@ static uint32_t part_quoted(struct parser *p, struct part *part, uint32_t at)
 	const char *source = p->report->source;
 	uint32_t begin = at++;
 
-	while (at < p->lexer.size && source[at] != '"') {
-		at += source[at] == '\\' && at + 1 < p->lexer.size;
+	while (at < p->lexer.end && source[at] != '"') {
+		at += source[at] == '\\' && at + 1 < p->lexer.end;
 		part_add(p, part, &source[at++], 1);
 	}
-	if (at >= p->lexer.size) {
+	if (at >= p->lexer.end) {
 		report_error(p->report, "parse.string", (struct span){begin, begin + 1}, "the string has no end");
 		p->stop = true;
 		return at;
@@ -447,7 +448,7 @@ static struct attach_text attach_point(struct parser *p)
 	struct attach_text point = {};
 	const char *source = p->report->source;
 	const char *parts[16];
-	uint32_t at = p->lexer.at, begin = at, start = at, size = p->lexer.size, i;
+	uint32_t at = p->lexer.at, begin = at, start = at, size = p->lexer.end, i;
 	struct part part = {};
 	char *colon;
 
@@ -504,13 +505,13 @@ static void probe(struct parser *p)
 	do {
 		lexer_skip_blanks(&p->lexer);
 		/* A trailing comma is allowed. */
-		if (points.count && p->lexer.at < p->lexer.size &&
+		if (points.count && p->lexer.at < p->lexer.end &&
 		    (p->report->source[p->lexer.at] == '{' || p->report->source[p->lexer.at] == '/'))
 			break;
 		if (vec_push(&points, attach_point(p)))
 			p->arena->failed = true;
 		lexer_skip_blanks(&p->lexer);
-	} while (!p->stop && p->lexer.at < p->lexer.size && p->report->source[p->lexer.at] == ',' && p->lexer.at++ + 1);
+	} while (!p->stop && p->lexer.at < p->lexer.end && p->report->source[p->lexer.at] == ',' && p->lexer.at++ + 1);
 	probe.span.end = p->last_end;
 	p->token = lexer_next(&p->lexer);
 	if (!p->stop && parser_accept(p, "/")) {
@@ -530,6 +531,10 @@ static void probe(struct parser *p)
 
 static void config(struct parser *p)
 {
+	if (p->importer) {
+		report_error(p->report, "import.config", p->token.span, "a script that is imported has no settings");
+		report_hint(p->report, "write them into the script that imports it");
+	}
 	parser_take(p);
 	parser_expect(p, "=");
 	parser_expect(p, "{");
@@ -607,29 +612,60 @@ static void macro(struct parser *p)
 		p->arena->failed = true;
 }
 
+void parse_header(struct parser *p)
+{
+	p->token = lexer_next(&p->lexer);
+	while (!p->stop && p->token.kind != TOKEN_END)
+		if (!parser_accept(p, ";") && !parse_declaration(p))
+			parser_unexpected(p, "struct, union, enum, typedef or #define, as this is a header");
+}
+
+void parse_file(struct parser *p)
+{
+	p->token = lexer_next(&p->lexer);
+	while (!p->stop && p->token.kind != TOKEN_END) {
+		if (parser_accept(p, ";") || parse_declaration(p))
+			continue;
+		if (parser_is_word(p, "import")) {
+			parse_import(p);
+			continue;
+		}
+		if (parser_is_word(p, "config")) {
+			config(p);
+			continue;
+		}
+		p->in_body = true;
+		if (parser_is_word(p, "let"))
+			map_declaration(p);
+		else if (parser_is_word(p, "macro"))
+			macro(p);
+		else
+			probe(p);
+	}
+}
+
 void bpftrace_parse(struct report *report, const struct parser_options *options, struct types *types,
 		    struct script *ret)
 {
-	struct parser p = {.arena = report->arena, .report = report, .types = types, .options = options, .script = ret};
+	struct imported_files imported = {};
+	struct parser p = {.arena = report->arena,
+			   .report = report,
+			   .types = types,
+			   .options = options,
+			   .script = ret,
+			   .path = options->path,
+			   .imported = &imported};
+	struct stat file;
 
-	if (report->size > 1u << 20) {
+	if (report->size > SOURCE_MAX) {
 		report_error(report, "parse.size", (struct span){}, "the script is longer than 1 MiB");
 		return;
 	}
-	lexer_init(&p.lexer, report);
-	p.token = lexer_next(&p.lexer);
-	while (!p.stop && p.token.kind != TOKEN_END) {
-		if (parser_accept(&p, ";") || parse_declaration(&p))
-			continue;
-		if (parser_is_word(&p, "config"))
-			config(&p);
-		else if (parser_is_word(&p, "let"))
-			map_declaration(&p);
-		else if (parser_is_word(&p, "macro"))
-			macro(&p);
-		else
-			probe(&p);
-	}
+	if (p.path && !stat(p.path, &file))
+		p.id = (struct file_id){file.st_dev, file.st_ino};
+	lexer_init(&p.lexer, report, &report->script);
+	parse_file(&p);
+	vec_free(&imported.ids);
 	if (!report->errors && !ret->probes.count) {
 		report_error(report, "parse.empty", (struct span){}, "the script has no probe");
 		report_hint(report, "as in: interval:s:1 { printf(\"hello\\n\"); }");

@@ -9,6 +9,7 @@
 struct parser_options {
 	const char *const *parameters; /* $1 and following, also in attach points */
 	uint32_t parameter_count;
+	const char *path; /* of the script, whose folder imports are relative to; NULL: the working directory */
 };
 
 /*

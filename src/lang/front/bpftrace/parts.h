@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parser's files share: parser.c (scripts, statements), expressions.c, type_names.c, declarations.c. */
+/* What the parser's files share: parser.c (scripts, statements), expressions.c, declarations.c, imports.c. */
 #ifndef STRATA_LANG_FRONT_BPFTRACE_PARTS_H
 #define STRATA_LANG_FRONT_BPFTRACE_PARTS_H
 
+#include <sys/types.h>
+
 #include "lang/front/bpftrace/lexer.h"
 #include "lang/front/bpftrace/parser.h"
+
+struct file_id {
+	dev_t device;
+	ino_t inode;
+};
 
 struct parser {
 	struct lexer lexer;
@@ -14,9 +21,14 @@ struct parser {
 	struct types *types;
 	const struct parser_options *options;
 	struct script *script;
-	uint32_t last_end; /* where the last token taken ended */
+	const char *path;                /* of the file; NULL: it has none */
+	struct file_id id;               /* {}: it has none */
+	const struct parser *importer;   /* who asked for the file; NULL: it is the script */
+	struct imported_files *imported; /* of all files together */
+	uint32_t last_end;               /* where the last token taken ended */
 	unsigned int depth;
-	bool stop; /* too deep or too broken to go on */
+	bool in_body; /* behind C declarations, settings and imports */
+	bool stop;    /* too deep or too broken to go on */
 };
 
 struct token parser_take(struct parser *p);
@@ -54,6 +66,18 @@ struct node *node_list_end(struct parser *p, struct node_list *list, enum node_k
 /* Does a type begin here? By its words alone. */
 bool parse_is_type(const struct parser *p);
 struct type_name *parse_type_name(struct parser *p);
+
+#define SOURCE_MAX (1u << 20) /* bytes of a script and all that it imports */
+
+/* A whole file, from the lexer's place on; a header has C declarations only. */
+void parse_file(struct parser *p);
+void parse_header(struct parser *p);
+
+struct imported_files {
+	VEC(struct file_id) ids;
+};
+/* import "PATH"; the word is the next token. */
+void parse_import(struct parser *p);
 
 /* #include, #define, struct, union, enum, typedef. False when none begins here. */
 bool parse_declaration(struct parser *p);

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * frames: distinct frames, each once, by number. Strings are copied. Not thread-safe.
+ */
+#ifndef STRATA_PROFILE_FRAMES_H
+#define STRATA_PROFILE_FRAMES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum frame_layer {
+	FRAME_KERNEL, /* `symbol [k]` */
+	FRAME_NATIVE, /* `symbol (module)` or `0xOFFSET (module)` */
+	FRAME_PYTHON, /* `name (file:line)` */
+	FRAME_MARK,   /* `[truncated]`, `[unknown 0xADDR]`: what is missing is a frame, too */
+	FRAME_LAYER_COUNT
+};
+
+/*
+ * One distinct frame. Two frames are the same when all of their fields are.
+ *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…" without a symbol
+ *   PYTHON: name, file, line           MARK: name, with its brackets
+ */
+struct frame {
+	enum frame_layer layer;
+	const char *name;
+	const char *file; /* "" where there is none */
+	int line;         /* 0 where there is none */
+};
+
+/*
+ * Writes a frame as text, by the contract in the heading of `enum frame_layer`, into a buffer as snprintf does (returns
+ * the length it would need; never cuts inside a character). `;` inside names becomes `:`; control characters, line
+ * separators and bytes that are not valid UTF-8 become '?': one line, always parseable. profile/text.h has the rule.
+ */
+int frame_format(const struct frame *frame, char *buffer, size_t size);
+
+struct frames;
+
+struct frames *frames_create(void); /* NULL when memory is short */
+void frames_destroy(struct frames *frames);
+
+/* The number of a frame, dense from 0 unless some were forgotten: 0, or -ENOMEM. `frame->file` may be NULL. */
+int frames_add(struct frames *frames, const struct frame *frame, uint32_t *ret);
+
+/* All numbers are below this. */
+size_t frames_count(const struct frames *frames);
+
+/* Stays where it is until frames_forget(), which leaves NULL for what it forgot. */
+const struct frame *frames_at(const struct frames *frames, uint32_t id);
+
+/* Bytes of memory that all of them hold. */
+size_t frames_bytes(const struct frames *frames);
+
+/*
+ * Forgets all but those whose place in `used` (as long as frames_count()) is not 0. The others keep their numbers; free
+ * ones are given again. 0, or -ENOMEM with all as it was.
+ */
+int frames_forget(struct frames *frames, const uint8_t *used);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* gfp: what the kernel is asked for when it allocates memory, in words. */
+#ifndef STRATA_TRACE_GFP_H
+#define STRATA_TRACE_GFP_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+/* The flags' names, joined by "|", those of several flags together first; unknown ones as one hexadecimal number. */
+void gfp_print(FILE *out, uint64_t flags);
+
+#endif

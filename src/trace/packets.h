@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * packets: what skboutput() sends, written to PCAP files of raw IP. It comes through buffers of perf's own, one for
+ * each CPU. Not thread-safe.
+ */
+#ifndef STRATA_TRACE_PACKETS_H
+#define STRATA_TRACE_PACKETS_H
+
+#include <bpf/libbpf.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "lang/check/compiler.h"
+
+struct packets;
+
+/* Before the object is loaded: a buffer for each CPU. */
+int packets_configure(struct bpf_object *object, struct diag *diag);
+
+/* When it is loaded. Makes the files. `boot_time`: of the machine, in nanoseconds since 1970. */
+int packets_create(const struct bpf_object *object, const struct compiler *compiler, int64_t boot_time,
+		   struct packets **ret, struct diag *diag);
+/* Closes the files. NULL is allowed. */
+void packets_destroy(struct packets *packets);
+
+/* To be polled. */
+int packets_fd(const struct packets *packets);
+/* Writes what has come. */
+void packets_drain(struct packets *packets);
+/* How many were lost because a buffer was full; once more each time that a file could not be written. */
+uint64_t packets_lost(const struct packets *packets);
+
+#endif
