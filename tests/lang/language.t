@@ -165,6 +165,8 @@ CASES = [
     ("find", 'begin { @a[1] = 10; @s["x", 1] = "text"; @c[2] = count(); $v = 3; print(find(@a, 2, $v)); print($v); '
      'if (find(@a, 1, $v)) { print($v); } if (find(@s, ("x", 1), $t)) { print($t); } if (find(@c, 2, $n)) { print($n); } '
      "clear(@a); clear(@s); clear(@c); }", "false\n3\n10\ntext\n1\n"),
+    ("characters of strings", 'begin { $s = "abcdef"; $i = 3; print(($s[1], $s[$i], "xyz"[2], $s[100])); @a[1] = "hello"; print(@a[1][4]); clear(@a); '
+     f'$p = (int8 *){COMM}; $t = (struct task_struct *)curtask; print($p[1] == $t.comm[1]); $i = 2; print($p[2] == $t.comm[$i]); }}', "(98, 100, 122, 0)\n111\ntrue\ntrue\n"),
     ("container_of", f"begin {{ $c = container_of({COMM}, typeof(struct task_struct), comm); print((uint64)$c == (uint64)curtask); }}", "true\n"),
     ("interval", "interval:ms:20 { @++; if (@ == 3) { exit(); } }", "\n\n@: 3\n"),
     ("elapsed", "interval:ms:50 { print(elapsed > 10ms && elapsed < 9s); exit(); }", "true\n"),

@@ -37,6 +37,12 @@ static bool is_context(const struct node *node)
  */
 static bool address_of(struct gen *g, const struct node *node, uint32_t *place);
 
+/* Of an array, or of a string, which is one of characters. */
+static uint32_t element_size(const struct type *array)
+{
+	return array->kind == TYPE_STRING ? 1 : array->to->size;
+}
+
 /* R0 is an array's address, R1 how far in the element is. What is outside is read from nowhere, as zeros. */
 static void check_bounds(struct gen *g, const struct node *node)
 {
@@ -44,9 +50,9 @@ static void check_bounds(struct gen *g, const struct node *node)
 	label inside = code_label(g->code);
 	int64_t index;
 
-	if (!array->count || check_constant(node->kids[1], &index))
+	if (!array->count || (array->kind == TYPE_ARRAY && check_constant(node->kids[1], &index)))
 		return;
-	code_jump_if(g->code, BPF_JLE, R1, (int32_t)(array->size - array->to->size), inside);
+	code_jump_if(g->code, BPF_JLE, R1, (int32_t)((array->count - 1) * element_size(array)), inside);
 	g->at = node->span;
 	gen_warning(g, "Array access out of bounds. This can lead to unexpected results.");
 	code_imm(g->code, R0, 0);
@@ -86,12 +92,12 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 		code_alu(g->code, BPF_ADD, R0, R1);
 		return true;
 	}
-	if (node->kind == NODE_INDEX && of->kind == TYPE_ARRAY) {
-		uint32_t mark = g->used, index = gen_temporary(g, 8);
+	if (node->kind == NODE_INDEX && (of->kind == TYPE_ARRAY || of->kind == TYPE_STRING)) {
+		uint32_t mark = g->used, index = gen_temporary(g, 8), size = element_size(of);
 		bool outside = false;
 
 		gen_scalar(g, node->kids[1]);
-		code_alu_imm(g->code, BPF_MUL, R0, (int32_t)of->to->size);
+		code_alu_imm(g->code, BPF_MUL, R0, (int32_t)size);
 		gen_frame_store(g, 8, index, R0);
 		if (node->kids[0]->kind == NODE_FIELD || node->kids[0]->kind == NODE_INDEX)
 			outside = address_of(g, node->kids[0], &offset);
@@ -105,17 +111,17 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 			return true;
 		}
 		/* In the frame, at a place that only the program knows: fetched to a fixed one. */
-		*place = gen_temporary(g, of->to->size);
-		gen_zero(g, *place, of->to->size);
+		*place = gen_temporary(g, size);
+		gen_zero(g, *place, size);
 		gen_frame_load(g, 8, R3, index);
 		{
 			label out = code_label(g->code);
 
-			code_jump_if(g->code, BPF_JGT, R3, (int32_t)(of->size - of->to->size), out);
+			code_jump_if(g->code, BPF_JGT, R3, (int32_t)(of->size - size), out);
 			code_alu(g->code, BPF_ADD, R3, REG_FRAME);
 			code_alu_imm(g->code, BPF_ADD, R3, (int32_t)offset);
 			gen_frame_address(g, R1, *place);
-			code_imm(g->code, R2, of->to->size);
+			code_imm(g->code, R2, size);
 			code_call(g->code, BPF_FUNC_probe_read_kernel);
 			code_bind(g->code, out);
 		}
@@ -152,11 +158,6 @@ static void gen_access(struct gen *g, const struct node *node)
 
 	if (gen_context_field(g, node))
 		return;
-	if (node->kind == NODE_INDEX && node->kids[0]->type->kind == TYPE_STRING) {
-		at = gen_place(g, node->kids[0]);
-		gen_frame_load(g, 8, R0, at);
-		g->used = mark;
-	}
 	if (address_of(g, node, &at)) {
 		at = gen_temporary(g, 8);
 		gen_frame_store_imm(g, 8, at, 0);
