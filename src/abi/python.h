@@ -80,8 +80,9 @@ struct py_layout {
 	__u16 frame_tlbc_index;
 	__u16 code_tlbc;
 	/*
-	 * PyThreadState.datastack_top, which datastack_limit follows (3.11, 3.12): frames of the thread's own between
-	 * the two are of the past. Else PY_NO_OFFSET: from 3.13 on the current frame is never one of an earlier call.
+	 * PyThreadState.datastack_top (3.11, 3.12), between datastack_chunk and datastack_limit: frames of the thread's
+	 * own from the top to the limit are of the past. Else PY_NO_OFFSET: from 3.13 on the current frame is never one
+	 * of an earlier call.
 	 */
 	__u16 tstate_stack_top;
 	/*

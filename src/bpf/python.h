@@ -116,6 +116,7 @@ static __always_inline int python_read_tstate_in(struct scratch *s, __u64 tstate
 	frame = python_u64_at(walk->window, layout->tstate_frame - first, mask);
 	walk->stack_top = walk->stack_limit = 0;
 	if (layout->tstate_stack_top != PY_NO_OFFSET) {
+		walk->stack_chunk = python_u64_at(walk->window, layout->tstate_stack_top - 8 - first, mask);
 		walk->stack_top = python_u64_at(walk->window, layout->tstate_stack_top - first, mask);
 		walk->stack_limit = python_u64_at(walk->window, layout->tstate_stack_top + 8 - first, mask);
 	}
@@ -381,6 +382,21 @@ static __noinline int python_shim(struct scratch *s)
 }
 
 /*
+ * A frame lies between the top of the thread's data stack and its limit. Is it of the past: popped, but still the
+ * current one for some instructions, or one that another call left behind? Only if the two belong together: while the
+ * thread moves to another chunk (struct _stack_chunk of Include/cpython/pystate.h: previous, size, ...), they are of
+ * two, and what lies between them may be anything. 1 or 0.
+ */
+static __noinline int python_is_popped(struct scratch *s)
+{
+	struct python_walk *walk = &s->python;
+	__u64 size;
+
+	return walk->stack_top > walk->stack_chunk && !walk_read_user(s, &size, 8, walk->stack_chunk + 8) &&
+	       walk->stack_chunk + size == walk->stack_limit;
+}
+
+/*
  * Whether a frame is the outermost one of a loop; walk->frame is what it calls its previous frame, `stack` and `flag`
  * are its fields of these names.
  *
@@ -420,9 +436,15 @@ static __always_inline int python_chain_end(struct scratch *s)
 	 * The oldest frame is the first of a loop; if it is not, the chain is not linked: not yet, or for good. Neither
 	 * is there an empty loop above others.
 	 */
-	if (walk->link != PYTHON_LINK_SURE && (walk->group || walk->base))
+	if (walk->link != PYTHON_LINK_SURE && (walk->group || walk->base)) {
+		walk->cut |= walk->group;
 		return python_unlinked(s);
-	if (walk->group)
+	}
+	/*
+	 * A loop's frames may be of the past. They may also be a generator's that yields: it forgets who called it one
+	 * instruction before that one is current. If there are no others, too much would be missing.
+	 */
+	if (walk->group || (walk->cut && !walk->count && !walk->outer))
 		return python_end(walk, LOSS_PY_UNLINKED);
 	if (!walk->outer)
 		return python_end(walk, LOSS_NONE);
@@ -476,8 +498,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 
 	if (layout->entry == PY_ENTRY_SHIM && entry >= layout->shim_owner)
 		return python_shim(s);
-	/* Popped from the data stack, but still the current frame for some instructions; or one of the past. */
-	if (frame >= walk->stack_top && frame < walk->stack_limit)
+	if (frame >= walk->stack_top && frame < walk->stack_limit && python_is_popped(s))
 		return layout->entry == PY_ENTRY_FLAG && entry ? python_unlinked(s) : 0;
 	flags = python_is_entry(s, stack, entry) | walk->unsure;
 	code &= ~(__u64)layout->code_tag_mask;
@@ -570,7 +591,7 @@ static __always_inline void python_walk(struct scratch *s, const struct py_proce
 	walk->done = 0;
 	walk->window_start = walk->window_end = 0;
 	walk->far_frame = 0;
-	walk->group = walk->doubt = walk->unsure = 0;
+	walk->group = walk->cut = walk->doubt = walk->unsure = 0;
 	walk->outer = walk->tstate = walk->inner = 0;
 	current = python_read_current(s, process);
 	if (!current || current != cached) {

@@ -208,7 +208,7 @@ class Checker(object):
             report.root_frames[frames[0].text] += count
         fault = self.truth.judge(comm, python_chain(frames))
         if fault:
-            report.fault(fault[0], count, "%s: %s" % (comm, fault[1]))
+            report.fault(fault[0], count, "%s: %s, in %s" % (comm, fault[1], line))
         self.check_leftovers(comm, frames, count)
         self.check_between(comm, frames, count)
 

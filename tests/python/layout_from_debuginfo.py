@@ -124,6 +124,8 @@ def main():
         out['tstate_stack_top'] = offset('PyThreadState', 'datastack_top')
         if offset('PyThreadState', 'datastack_limit') != out['tstate_stack_top'] + 8:
             print('unexpected datastack_limit')
+        if offset('PyThreadState', 'datastack_chunk') != out['tstate_stack_top'] - 8 or path('_PyStackChunk', 'size') != 8:
+            print('unexpected datastack_chunk')
         if path(cframe, 'previous') != out['cframe_current'] + 8:
             print('unexpected previous _PyCFrame')
     out['tstate_tracing'] = NONE if has_frame else offset('PyThreadState', 'tracing')

@@ -299,13 +299,22 @@ static void test_empty_loops(int version)
 	fake_python_destroy(fake);
 }
 
+static void fake_data_stack(struct fake_python *fake, __u64 tstate, __u64 chunk, __u64 top, __u64 limit)
+{
+	__u64 at = tstate + fake->layout.tstate_stack_top;
+
+	fake_put64(&fake->memory, at - 8, chunk);
+	fake_put64(&fake->memory, at, top);
+	fake_put64(&fake->memory, at + 8, limit);
+}
+
 /* 3.11 and 3.12: the newest _PyCFrame before its current_frame is set, and with what was left there. */
 static void test_unlinked(int version)
 {
 	struct fake_python *fake = fake_python_create(layout_of(version));
 	bool shims = fake->layout.entry == PY_ENTRY_SHIM;
-	__u64 code = fake_code(fake, "f", 1, 1), root = fake_root(fake), at = FAKE_DATA_STACK, past, tstate, shim,
-	      older;
+	__u64 code = fake_code(fake, "f", 1, 1), root = fake_root(fake), at = FAKE_DATA_STACK + 0x40, past, tstate,
+	      shim, chunk, older;
 	int v = version & 0xff;
 
 	fake_frame(fake, at, code, root, 2, true);
@@ -344,11 +353,43 @@ static void test_unlinked(int version)
 	fake_frame(fake, past, code, shims ? shim : at + 0x100, 6, true);
 	fake_python_walk(fake, 0);
 	ok(fake->s->python.count == 3 && frames_of(fake)[0].lasti == 6, "3.%d: one of the present", v);
-	fake_put64(&fake->memory, tstate + fake->layout.tstate_stack_top, past);
-	fake_put64(&fake->memory, tstate + fake->layout.tstate_stack_top + 8, past + 0x1000);
+	chunk = at - 0x40;
+	fake_put64(&fake->memory, chunk + 8, past + 0x1000 - chunk);
+	fake_data_stack(fake, tstate, chunk, past, past + 0x1000);
 	fake_python_walk(fake, 0);
 	ok(fake->s->python.loss == LOSS_NONE && frames_of(fake)[shims].lasti == 4, "3.%d: one that was popped", v);
 	is_int(fake->s->python.count, 2 + shims, "3.%d: its loop has none", v);
+
+	/* The thread goes on to another chunk, or back from it: top and limit are of two. */
+	fake_data_stack(fake, tstate, chunk, past, past + 0x3000);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 3 && frames_of(fake)[0].lasti == 6, "3.%d: the limit is another chunk's", v);
+	fake_put64(&fake->memory, past + 0x2000 + 8, 0x1000);
+	fake_data_stack(fake, tstate, past + 0x2000, past, past + 0x3000);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 3 && frames_of(fake)[0].lasti == 6, "3.%d: the top is another chunk's", v);
+	fake_python_destroy(fake);
+}
+
+/* 3.11 and 3.12: a generator's frame while it yields to the thread's only loop. */
+static void test_yielding(int version)
+{
+	struct fake_python *fake = fake_python_create(layout_of(version));
+	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, generator = fake_alloc(fake, 0x200), tstate;
+	int v = version & 0xff;
+
+	fake_frame(fake, at, code, fake_root(fake), 2, true);
+	fake_frame(fake, generator, code, at, 4, false);
+	tstate = fake_running(fake, generator);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE, "3.%d: a generator's frame", v);
+	fake_frame(fake, generator, code, 0, 4, false);
+	fake_python_walk(fake, 0);
+	is_int(fake->s->python.loss, LOSS_PY_UNLINKED, "3.%d: which forgot its caller", v);
+	fake_put64(&fake->memory, fake_get64(fake, tstate + fake->layout.tstate_frame) + fake->layout.cframe_current,
+		   0);
+	fake_python_walk(fake, 0);
+	ok(!fake->s->python.count && fake->s->python.loss == LOSS_NONE, "3.%d: a loop that has no frame yet", v);
 	fake_python_destroy(fake);
 }
 
@@ -945,6 +986,8 @@ int main(void)
 	test_empty_loops(0x030d);
 	test_unlinked(0x030b);
 	test_unlinked(0x030c);
+	test_yielding(0x030b);
+	test_yielding(0x030c);
 	test_throw_before_311(0x0306);
 	test_throw_before_311(0x0309);
 	test_throw_before_311(0x030a);
