@@ -16,12 +16,17 @@ PYTHON = os.path.realpath("/usr/bin/python3")
 # with such flags; of 24 without it none.
 CPU = "max,-cx16"
 MEMORY_MIB = 1500
-TIMEOUT_S = 600  # a boot takes 3 s, a run some seconds; on a busy machine many times as much
+STILL_S = 300  # no boot and no run takes that: 3 to 10 s, on a busy machine many times as much
 
 # One of 12 boots of 7.2 stood still under emulation at its timers, before /init: then it is tried again, and told.
 BOOT_S = 40
 ATTEMPTS = 3
 INIT = "Run /init as init process"
+UNDER_WAY = "under way: "
+
+# What a kernel says when something is wrong with it, and the lines after that which tell nothing to people.
+COMPLAINT = re.compile(r"\b(WARNING|BUG|Oops|Kernel panic|self-detected stall|detected stalls|blocked for more than)\b.*")
+NOISE = re.compile(r"^(Code|Modules linked in|R\w\w|[C-G]S|CR\d|DR\d|PKRU):|^ <")
 
 
 def missing():
@@ -112,13 +117,35 @@ def read(path):
         return ""
 
 
+def complaints(console):
+    return [found.group(0) for found in COMPLAINT.finditer(console)]
+
+
+def what_happened(console):
+    """The first complaint with the functions that it names, what was under way then and at the end, and the last words."""
+    lines = [line for line in console.split("\n") if line.strip()]
+    first = next((i for i, line in enumerate(lines) if COMPLAINT.search(line)), len(lines))
+    told = [line for line in lines[:first] if UNDER_WAY in line][-1:]
+    for line in lines[first:first + 60]:
+        text = re.sub(r"^\[ *[\d.]+\] ?", "", line)
+        function = re.match(r" +(?:\? )?([\w.]+)\+0x", text)
+        if function and "Call Trace:" in told[-1]:
+            told[-1] += " " + function.group(1)
+        elif not NOISE.search(text):
+            told.append(line)
+    return "\n".join(told[:8] + [line for line in lines[first:] if UNDER_WAY in line][-1:] + lines[-3:])
+
+
 def run_machine(command, console):
-    """Runs a machine to its end. False when it did not come as far as /init: then nothing of ours was running."""
-    started = time.monotonic()
+    """Runs a machine until it ends, or stands still. False when it did not come as far as /init: then nothing of ours was running."""
+    said = None
     machine = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        while machine.poll() is None and time.monotonic() < started + TIMEOUT_S:
-            if time.monotonic() > started + BOOT_S and INIT not in read(console):
+        while machine.poll() is None:
+            told = [line for line in read(console).split("\n") if INIT in line or UNDER_WAY in line][-1:]
+            if told != said:
+                said, since = told, time.monotonic()
+            if time.monotonic() > since + (STILL_S if told else BOOT_S):
                 break
             time.sleep(0.2)
     finally:
@@ -132,7 +159,7 @@ def boot(folder, kernel, initramfs):
     results, console = os.path.join(folder, "results"), os.path.join(folder, "console")
     command = [QEMU, "-accel", "tcg", "-cpu", CPU, "-smp", "2", "-m", str(MEMORY_MIB), "-display", "none", "-no-reboot",
                "-monitor", "none", "-serial", "file:" + console, "-serial", "file:" + results + ".tar.gz",
-               "-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1"]
+               "-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1 printk.devkmsg=on"]
     for attempt in range(1, ATTEMPTS + 1):
         if run_machine(command, console):
             break
@@ -141,7 +168,8 @@ def boot(folder, kernel, initramfs):
         with tarfile.open(results + ".tar.gz") as archive:
             archive.extractall(results)
     except (OSError, EOFError, tarfile.TarError) as error:
-        return None, "%s\n%s" % (read(console), error)
+        print("# the results cannot be read: %s" % error)
+        return None, read(console)
     return results, read(console)
 
 

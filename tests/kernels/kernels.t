@@ -24,7 +24,6 @@ RUNS = [("python", "-F 49 -t -- %s -I -S /program.py 4" % guest.PYTHON),
 GO_FRAMES = 300
 if guest.has_go():
     RUNS.append(("go", "-F 199 --verify -- /bin/gone %d 3" % GO_FRAMES))
-COMPLAINT = re.compile(r"\b(WARNING|BUG|Oops|Kernel panic)\b.*")
 
 
 def known_reasons():
@@ -138,15 +137,14 @@ def check(tap, kernel, where, initramfs):
     folder = os.path.join(where, kernel)
     os.makedirs(folder)
     results, console = guest.boot(folder, image, initramfs)
-    if not tap.ok(results, "%s: booted, ran, ended" % kernel, console):
+    if not tap.ok(results, "%s: booted, ran, ended" % kernel, guest.what_happened(console)):
         return
     with open(results + "/release", encoding="utf-8") as file:
         print("# %s: Linux %s" % (kernel, file.read().strip()))
     judge_doctor(tap, kernel, e2e.load(results + "/doctor.json"))
     judge(tap, kernel, results)
     traces.judge(tap, kernel, results)
-    complaints = [found.group(0) for found in COMPLAINT.finditer(console)]
-    tap.ok(not complaints, "%s: the kernel complains of nothing" % kernel, "\n".join(complaints))
+    tap.ok(not guest.complaints(console), "%s: the kernel complains of nothing" % kernel, guest.what_happened(console))
 
 
 def main():

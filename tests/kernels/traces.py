@@ -63,11 +63,13 @@ kprobe:vmlinux:vfs_read /pid == cpid/ { @module[probe] = count(); }
     "offset-5": ("kprobe:vfs_read+5 /pid == cpid && arg2 == 77/ { @[func] = count(); }", ONCE),
     "offset-9": ("kprobe:vfs_read+9 /pid == cpid && arg2 == 77/ { @[func] = count(); }", ONCE),
     "missing": ("kprobe:nonsense { }", None),
-    # One whole round of the program, after one whose reads had whole stacks.
+    # One whole round of the program, after one whose reads had whole stacks; then more, until a tick has met the program at work.
     "others": ("""
-begin { @ready = 0; @round = 0; }
+begin { @ready = 0; @round = 0; @ticked = 0; }
 uprobe:/bin/calls:dive {
-    if (arg0 == FRAMES) { if (@round == 1) { exit(); } @round = @ready; }
+    if (arg0 == FRAMES) {
+        if (@round == 0) { @round = @ready; } else { @round = 2; if (@ticked) { exit(); } }
+    }
     if (@round == 1) { @uprobe[len(ustack)] = count(); @merged = max(len(stack)); }
 }
 tracepoint:syscalls:sys_enter_read /pid == cpid && args.count == 77/ {
@@ -76,7 +78,7 @@ tracepoint:syscalls:sys_enter_read /pid == cpid && args.count == 77/ {
 }
 tracepoint:sched:sched_switch /pid == cpid/ { @switch = max(len(kstack)); }
 rawtracepoint:sys_enter /pid == cpid && arg1 == 0 && @round == 1/ { @raw[len(kstack) > 0, len(ustack)] = count(); }
-profile:hz:49 /pid == cpid/ { @profile = max(len(ustack)); }
+profile:hz:49 /pid == cpid/ { if (len(ustack) > 2) { @ticked = 1; } @profile = max(len(ustack)); }
 software:faults:1 /pid == cpid/ { @faults = max(len(stack)); }
 """.replace("FRAMES", str(FRAMES)), ROUNDS),
     "per-cpu": ('begin { print((percpu_kaddr("runqueues", 0).cpu, percpu_kaddr("runqueues", 9999) == 0, '
