@@ -106,12 +106,21 @@ struct code_event {
 	__u32 tgid;
 	__u32 version; /* as in struct py_layout */
 	__s32 firstlineno;
-	__u32 table_size;   /* bytes of the whole line table */
+	__u32 table_size;   /* bytes of the whole line table, or CODE_TABLE_UNREAD */
 	__u32 table_copied; /* bytes that follow the strings; less than table_size when too long or unreadable */
 	__u32 pad;
 	struct code_string name, qualname, filename;
 	__u8 text[3][CODE_STRING_MAX]; /* in this order; slots of fixed place */
 };
+
+#define CODE_TABLE_UNREAD   0xffffffffu /* how long the line table is could not be read */
+#define CODE_QUALNAME_SINCE 0x030b      /* the version from which on code objects have a qualified name */
+
+/* Could the function's name, qualified where the version has that, and the file's be read? */
+static inline int code_names_read(const struct code_event *code)
+{
+	return code->filename.kind && (code->version < CODE_QUALNAME_SINCE ? code->name.kind : code->qualname.kind);
+}
 
 struct snapshot_event {
 	struct event_header header;

@@ -87,8 +87,8 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	WALK_CALL(code_copy_string, s, 1);
 	WALK_CALL(code_copy_string, s, 2);
 	if (walk_read_user(s, &size, sizeof(size), table + layout->bytes_size))
-		size = 0;
-	event->table_size = size > 0xffffffff ? 0xffffffff : (__u32)size;
+		size = CODE_TABLE_UNREAD;
+	event->table_size = size > CODE_TABLE_UNREAD ? CODE_TABLE_UNREAD : (__u32)size;
 	bytes = event->table_size > CODE_TABLE_MAX ? 0 : event->table_size;
 	walk_opaque(bytes);
 	if (bytes > CODE_TABLE_MAX)

@@ -161,7 +161,7 @@ static __always_inline int code_known(struct scratch *s, __u64 id)
 /* A page may be away for a moment (copy on write): what could not be read is sent again with the next sample. */
 static __always_inline bool code_is_whole(const struct code_event *code)
 {
-	return code->name.kind && code->filename.kind &&
+	return code_names_read(code) && code->table_size != CODE_TABLE_UNREAD &&
 	       (code->table_copied == code->table_size || code->table_size > CODE_TABLE_MAX);
 }
 

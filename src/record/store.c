@@ -325,7 +325,7 @@ static struct code *make_code(const struct code_event *event, const uint8_t *tab
 	if (!code->name)
 		code->name = decode(&event->name, event->text[0]);
 	code->file = decode(&event->filename, event->text[2]);
-	code->complete = code->name && code->file && table_size == event->table_size;
+	code->complete = code_names_read(event) && code->name && code->file && table_size == event->table_size;
 	code->is_trampoline = event->version >= 0x030c && code->name && code->file && !strcmp(code->name, "__init__") &&
 			      !strcmp(code->file, "__init__");
 	code->table = malloc(table_size + 1ull);

@@ -90,13 +90,23 @@ static void test_codes(void)
 	store_code(&store, &event, (const uint8_t *)"abcd", 4);
 	code = find_code(&store, 8);
 	ok(!code->complete && !code->file, "without a file it is not complete");
+	event.id = 9;
+	event.version = CODE_QUALNAME_SINCE;
+	event.filename.kind = 1;
+	store_code(&store, &event, (const uint8_t *)"abcd", 4);
+	code = find_code(&store, 9);
+	ok(!code->complete && code->name, "nor without the qualified name that its version has");
+	event.qualname = event.name;
+	memcpy(event.text[1], "f", 2);
+	store_code(&store, &event, (const uint8_t *)"abcd", 4);
+	ok(find_code(&store, 9)->complete, "with it, it is");
 	store_deinit(&store);
 }
 
 /* A whole code object of a name. */
 static void name_at(struct store *store, uint64_t id, const char *name)
 {
-	static struct code_event event;
+	static struct code_event event = {.version = CODE_QUALNAME_SINCE};
 	uint16_t size = (uint16_t)strlen(name);
 
 	event = (struct code_event){.id = id, .version = 0x030b, .table_size = 2};
