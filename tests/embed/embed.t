@@ -83,8 +83,10 @@ def check_record(label, folder, command, target=None):
     samples, right, others = judge(folded, quality)
     tap.ok(samples >= e2e.due(SECONDS, HZ), "  %d samples of the work" % samples, quality)
     tap.ok(right == samples, "  outer, native frames, key: in all of them", *others[:4])
-    tap.ok(quality["complete"] >= 0.99 * quality["samples"], "  %d of %d complete" % (quality["complete"], quality["samples"]),
-           quality["lost"])
+    # How long it takes until the kernel is told of the interpreter is a matter of the machine's load.
+    late = quality["lost"].get("late", 0)
+    tap.ok(quality["complete"] + late >= 0.99 * quality["samples"] and late <= 0.1 * quality["samples"],
+           "  %d of %d complete, %d late" % (quality["complete"], quality["samples"], late), quality["lost"])
 
 
 def build(folder):
