@@ -22,7 +22,8 @@ STILL_S = 300  # no boot and no run takes that: 3 to 10 s, on a busy machine man
 BOOT_S = 40
 ATTEMPTS = 3
 INIT = "Run /init as init process"
-UNDER_WAY = "under way: "
+UNDER_WAY = " under way: "
+STILL = " still" + UNDER_WAY  # for a minute or two, and what it does follows
 
 # What a kernel says when something is wrong with it, and the lines after that which tell nothing to people.
 COMPLAINT = re.compile(r"\b(WARNING|BUG|Oops|Kernel panic|self-detected stall|detected stalls|blocked for more than)\b.*")
@@ -124,12 +125,12 @@ def complaints(console):
 def what_happened(console):
     """The first complaint with the functions that it names, what was under way then and at the end, and the last words."""
     lines = [line for line in console.split("\n") if line.strip()]
-    first = next((i for i, line in enumerate(lines) if COMPLAINT.search(line)), len(lines))
+    first = next((i for i, line in enumerate(lines) if STILL in line or COMPLAINT.search(line)), len(lines))
     told = [line for line in lines[:first] if UNDER_WAY in line][-1:]
     for line in lines[first:first + 60]:
         text = re.sub(r"^\[ *[\d.]+\] ?", "", line)
-        function = re.match(r" +(?:\? )?([\w.]+)\+0x", text)
-        if function and "Call Trace:" in told[-1]:
+        function = re.match(r"(?: +|\[<0>\] )(?:\? )?([\w.]+)\+0x", text)
+        if function and told:
             told[-1] += " " + function.group(1)
         elif not NOISE.search(text):
             told.append(line)
@@ -142,7 +143,7 @@ def run_machine(command, console):
     machine = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while machine.poll() is None:
-            told = [line for line in read(console).split("\n") if INIT in line or UNDER_WAY in line][-1:]
+            told = [line for line in read(console).split("\n") if INIT in line or (UNDER_WAY in line and STILL not in line)][-1:]
             if told != said:
                 said, since = told, time.monotonic()
             if time.monotonic() > since + (STILL_S if told else BOOT_S):
@@ -163,12 +164,12 @@ def boot(folder, kernel, initramfs):
     for attempt in range(1, ATTEMPTS + 1):
         if run_machine(command, console):
             break
-        print("# boot %d of %s ended before /init: %s" % (attempt, kernel, (read(console).split("\n") or [""])[-2:]))
+        print("# boot %d of %s ended before /init:\n# %s" % (attempt, kernel, what_happened(read(console)).replace("\n", "\n# ")))
     try:
         with tarfile.open(results + ".tar.gz") as archive:
             archive.extractall(results)
     except (OSError, EOFError, tarfile.TarError) as error:
-        print("# the results cannot be read: %s" % error)
+        print("# the results cannot be read: %s" % str(error).split("\n")[0])
         return None, read(console)
     return results, read(console)
 

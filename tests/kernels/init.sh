@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # /init of the guest: runs strata doctor, each line of /runs ("NAME ARGUMENTS OF STRATA RECORD") and of /traces ("NAME COMMAND", the
-# program in /NAME.bt), says on the console which one is under way (UNDER_WAY of guest.py), sends /results as a tar.gz to the second
-# serial line, and switches the machine off.
+# program in /NAME.bt), says on the console which one is under way and where one stands that does not end (UNDER_WAY and STILL of
+# guest.py), sends /results as a tar.gz to the second serial line, and switches the machine off.
 export PATH=/bin HOME=/
 /bin/busybox --install -s /bin
 mkdir -p /proc /sys /dev /tmp /results
@@ -12,20 +12,42 @@ mount -t devtmpfs devtmpfs /dev
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t bpf bpf /sys/fs/bpf
 ip link set lo up
+
+begin() {
+	echo "$1" >/under-way
+	echo "under way: $1" >/dev/kmsg
+}
+
+watch() {
+	while sleep 60; do
+		now=$(cat /under-way)
+		if [ "$now" = "$before" ]; then
+			echo "still under way: $now" >/dev/kmsg
+			for pid in $(pidof strata); do
+				cat "/proc/$pid/stack" >/dev/kmsg
+			done
+			echo l >/proc/sysrq-trigger
+		fi
+		before=$now
+	done
+}
+
+begin doctor
+watch &
 uname -r >/results/release
 strata doctor --json >/results/doctor.json
 while read -r name arguments; do
-	echo "under way: record $name" >/dev/kmsg
+	begin "record $name"
 	# shellcheck disable=SC2086
 	strata record -o "/results/$name.folded" --stats "/results/$name.json" $arguments </dev/null >"/results/$name.log" 2>&1
 	echo $? >"/results/$name.status"
 done </runs
 while read -r name command; do
-	echo "under way: trace $name" >/dev/kmsg
+	begin "trace $name"
 	strata trace -q --unsafe ${command:+-c "$command"} "/$name.bt" </dev/null >"/results/trace-$name.log" 2>&1
 	echo $? >"/results/trace-$name.status"
 done </traces
-echo "under way: the end" >/dev/kmsg
+begin "the end"
 stty -F /dev/ttyS1 raw
 tar -c -C /results . | gzip -1 >/dev/ttyS1
 sync
