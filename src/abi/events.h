@@ -46,9 +46,9 @@ enum sample_flag {
 	SAMPLE_LATE = 4,          /* native part follows as EVENT_SNAPSHOT with the same `sequence` */
 	SAMPLE_PYTHON = 8,        /* the process is known to run Python */
 	SAMPLE_EXITING = 16,      /* the thread has given up its address space: there is no user part any more */
-	SAMPLE_VERIFY = 64,       /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
 	SAMPLE_RESUMES = 32,      /* its user part will probably follow, better, as EVENT_RESUMED with its `sequence` */
-	SAMPLE_VFORK = 64 /* the thread borrows its parent's address space: what Python says there is the parent's */
+	SAMPLE_VFORK = 64,  /* the thread borrows its parent's address space: what Python says there is the parent's */
+	SAMPLE_VERIFY = 128 /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
 };
 
 struct sample_event {

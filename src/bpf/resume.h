@@ -111,7 +111,7 @@ static __always_inline void resume_walk(struct scratch *s, struct resume_slot *s
 		if (!was_unreadable(s))
 			break;
 	}
-	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(false)))
+	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false)))
 		count(COUNTER_STACK_DROPPED, 1);
 }
 

@@ -128,12 +128,22 @@ static __always_inline void count(__u32 which, __u64 by)
 		*counter += by;
 }
 
-/* Wakes user space for what cannot wait, or when a good part of the ring is full; else it looks by itself. */
-static __always_inline __u64 wakeup(bool urgent)
+/*
+ * Wakes user space for what cannot wait, or when a good part of the ring is full; else it looks by itself. To wake
+ * costs 10 us, an interrupt that this CPU sends to itself: once is enough until user space has read something.
+ */
+static __always_inline __u64 wakeup(struct scratch *s, bool urgent)
 {
-	if (urgent || bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
-		return BPF_RB_FORCE_WAKEUP;
-	return BPF_RB_NO_WAKEUP;
+	__u64 read;
+
+	if (!urgent &&
+	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) <= bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
+		return BPF_RB_NO_WAKEUP;
+	read = bpf_ringbuf_query(&events, BPF_RB_CONS_POS) + 1;
+	if (s->woken == read)
+		return BPF_RB_NO_WAKEUP;
+	s->woken = read;
+	return BPF_RB_FORCE_WAKEUP;
 }
 
 static __always_inline bool is_sent(__u64 id)
@@ -173,7 +183,7 @@ static __always_inline void code_send(struct scratch *s, __u32 table_bytes)
 	if (size > sizeof(s->code))
 		return;
 	if (bpf_ringbuf_output(&events, &s->code, size,
-			       wakeup(s->code.header.table_copied < s->code.header.table_size)))
+			       wakeup(s, s->code.header.table_copied < s->code.header.table_size)))
 		count(COUNTER_STACK_DROPPED, 1);
 	else if (code_is_whole(&s->code.header))
 		mark_sent(s->code.header.id);
@@ -232,6 +242,24 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u6
 	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + frames * 8ull, sizeof(s->kernel_stack), hash);
 }
 
+/*
+ * How many pages of the stack to copy. Where it ends is known of a program's first stack, and of those that libc makes,
+ * which have the thread's control block at their outer end: each page tried beyond would be a fault, 1.2 us.
+ */
+static __always_inline void measure_stack(struct scratch *s)
+{
+	const struct mm_struct *mm = (const void *)s->task.mm;
+	__u64 first_stack = BPF_CORE_READ(mm, start_stack);
+	__u64 start = s->snapshot.header.stack_start, last = start + (SNAPSHOT_PAGES - 1) * PAGE_BYTES;
+	__u64 sp = s->snapshot.header.registers[REG_SP];
+
+	if (s->task.thread_pointer >= sp && s->task.thread_pointer < last)
+		last = s->task.thread_pointer;
+	if (first_stack >= sp && first_stack < last)
+		last = first_stack;
+	s->snapshot_pages = (last - start) / PAGE_BYTES + 1;
+}
+
 /* Copies page `i` of the stack. A page that was never touched is a hole; many in a row are the end. */
 static __always_inline int snapshot_loop_step_in(struct scratch *s, __u32 i)
 {
@@ -239,7 +267,7 @@ static __always_inline int snapshot_loop_step_in(struct scratch *s, __u32 i)
 	__u32 copied = event->stack_size / PAGE_BYTES;
 
 	walk_opaque(i);
-	if (i >= SNAPSHOT_PAGES || i > copied + SNAPSHOT_HOLE)
+	if (i >= SNAPSHOT_PAGES || i >= s->snapshot_pages || i > copied + SNAPSHOT_HOLE)
 		return 1;
 	if (bpf_probe_read_user(s->snapshot.bytes + i * PAGE_BYTES, PAGE_BYTES,
 				(void *)(event->stack_start + i * PAGE_BYTES)))
@@ -267,12 +295,13 @@ static __noinline void send_snapshot(struct scratch *s)
 	event->stack_start = event->registers[REG_SP] & ~(__u64)(PAGE_BYTES - 1);
 	event->stack_size = 0;
 	event->pages = 0;
+	measure_stack(s);
 	snapshot_loop(s);
 	size = sizeof(*event) + event->stack_size;
 	walk_opaque(size);
 	if (size > sizeof(s->snapshot))
 		return;
-	if (bpf_ringbuf_output(&events, &s->snapshot, size, BPF_RB_FORCE_WAKEUP))
+	if (bpf_ringbuf_output(&events, &s->snapshot, size, wakeup(s, true)))
 		count(COUNTER_STACK_DROPPED, 1);
 }
 
@@ -578,7 +607,7 @@ int sample(struct bpf_perf_event_data *ctx)
 				s->sample.flags |= SAMPLE_VERIFY;
 		}
 	}
-	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(false)))
+	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false)))
 		count(COUNTER_RING_FULL, 1);
 	else if (s->sample.flags & (SAMPLE_LATE | SAMPLE_VERIFY))
 		send_snapshot(s);

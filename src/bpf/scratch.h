@@ -152,6 +152,9 @@ struct scratch {
 	__u64 absent;            /* of walks in task context: the thread itself could not read there, either; else 0 */
 	__u32 unread; /* a code object's strings or table, or what leads to the thread state, could not be read */
 	__u32 number; /* see walk_forget() */
+	__u32 snapshot_pages; /* of the stack, to copy at most */
+	__u32 pad;
+	__u64 woken; /* up to where user space had read when it was woken last, and 1; 0: never */
 	__u64 sequence;
 	struct task_facts task;
 	struct seat seat;

@@ -24,15 +24,11 @@ static const struct member {
 	const char *record, *name;
 	enum { LONG, INT, POINTER, PREVIOUS } kind; /* PREVIOUS: the record before this one, embedded */
 } members[] = {
-	{"thread_struct", "fsbase", LONG},
-	{"task_struct", "thread", PREVIOUS},
-	{"task_struct", "group_leader", POINTER},
-	{"task_struct", "mm", POINTER},
-	{"task_struct", "stack", POINTER},
-	{"task_struct", "vfork_done", POINTER},
-	{"task_struct", "start_time", LONG},
-	{"task_struct", "tgid", INT},
-	{"task_struct", "flags", INT},
+	{"mm_struct", "start_stack", LONG},     {"thread_struct", "fsbase", LONG},
+	{"task_struct", "thread", PREVIOUS},    {"task_struct", "group_leader", POINTER},
+	{"task_struct", "mm", POINTER},         {"task_struct", "stack", POINTER},
+	{"task_struct", "vfork_done", POINTER}, {"task_struct", "start_time", LONG},
+	{"task_struct", "tgid", INT},           {"task_struct", "flags", INT},
 };
 
 struct kernel_btf {
@@ -130,36 +126,61 @@ static size_t type_size(const struct btf_type *type)
 	return sizeof(*type) + sizes[kind].fixed + BTF_INFO_VLEN(type->info) * (size_t)sizes[kind].each;
 }
 
+/* The type behind one, the first one for NULL; NULL at the end. */
+static const struct btf_type *next_type(const struct kernel_btf *k, const struct btf_type *type)
+{
+	const uint8_t *at = type ? (const uint8_t *)type + type_size(type) : k->types;
+	size_t left = (size_t)(k->types_end - at), size;
+
+	if (left < sizeof(*type))
+		return NULL;
+	size = type_size((const void *)at);
+	return size && size <= left ? (const void *)at : NULL;
+}
+
 static const struct btf_type *find_record(const struct kernel_btf *k, const char *name)
 {
 	uint32_t wanted = find_string(k, name);
-	const uint8_t *at = k->types;
+	const struct btf_type *type = NULL;
 
-	while (wanted && (size_t)(k->types_end - at) >= sizeof(struct btf_type)) {
-		const struct btf_type *type = (const void *)at;
-		size_t size = type_size(type);
-
-		if (!size || size > (size_t)(k->types_end - at))
-			break;
+	while (wanted && (type = next_type(k, type)))
 		if (type->name_off == wanted && BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT)
 			return type;
-		at += size;
-	}
 	return NULL;
 }
 
-/* The bit that a member begins at; negative when there is none of this name that is no bit field. */
+/* The type with this number, if it is a struct. */
+static const struct btf_type *nested_record(const struct kernel_btf *k, uint32_t number)
+{
+	const struct btf_type *type = next_type(k, NULL);
+
+	while (type && --number)
+		type = next_type(k, type);
+	return type && BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT ? type : NULL;
+}
+
+/*
+ * The bit that a member begins at, or one of a struct without a name in it; negative when there is none of this name
+ * that is no bit field.
+ */
 static int64_t find_member(const struct kernel_btf *k, const struct btf_type *record, const char *name)
 {
 	const struct btf_member *member = (const void *)(record + 1);
 	uint32_t i;
 
-	for (i = 0; i < BTF_INFO_VLEN(record->info); i++, member++) {
-		if (member->name_off >= k->strings_size || strcmp(k->strings + member->name_off, name))
+	for (i = 0; record && i < BTF_INFO_VLEN(record->info); i++, member++) {
+		bool bits = BTF_INFO_KFLAG(record->info);
+		int64_t at = bits ? BTF_MEMBER_BIT_OFFSET(member->offset) : member->offset, inner;
+
+		if (bits && BTF_MEMBER_BITFIELD_SIZE(member->offset))
 			continue;
-		if (!BTF_INFO_KFLAG(record->info))
-			return member->offset;
-		return BTF_MEMBER_BITFIELD_SIZE(member->offset) ? -1 : (int64_t)BTF_MEMBER_BIT_OFFSET(member->offset);
+		if (!member->name_off) {
+			inner = find_member(k, nested_record(k, member->type), name);
+			if (inner >= 0)
+				return at + inner;
+		} else if (member->name_off < k->strings_size && !strcmp(k->strings + member->name_off, name)) {
+			return at;
+		}
 	}
 	return -1;
 }
