@@ -19,21 +19,19 @@ enum {
 	OPTION_NO_WARNINGS,
 	OPTION_PROBE_FILTER,
 	OPTION_MODE,
-	OPTION_WITHOUT_VALUE,
-	OPTION_WITH_VALUE
+	OPTION_INCLUDE,
+	OPTION_WITHOUT_VALUE
 };
 
 /* The first ones are those that bpftrace's command line alone has, for when strata is started under its name. */
-#define ROWS_OF_BPFTRACE 7
+#define ROWS_OF_BPFTRACE 5
 
 static const struct option_row rows[] = {
 	{'c', "cmd", "COMMAND", "as --command"},
-	{'I', "include-dir", "FOLDER", "without effect"},
 	{'V', "version", NULL, "print the version"},
 	{OPTION_INFO, "info", NULL, "what the kernel can do"},
 	{OPTION_WITHOUT_VALUE, "verify-llvm-ir", NULL, "without effect"},
 	{OPTION_WITHOUT_VALUE, "usdt-file-activation", NULL, "without effect"},
-	{OPTION_WITH_VALUE, "include", "FILE", "without effect"},
 	/* ROWS_OF_BPFTRACE until here. */
 	{'e', "execute", "PROGRAM", "run this program"},
 	{'p', "pid", "PID", "attach to this process only, and end with it"},
@@ -43,6 +41,8 @@ static const struct option_row rows[] = {
 	{'l', "list", NULL, "list the places that the PATTERNs behind mean"},
 	{'q', "quiet", NULL, "print nothing but what the program prints"},
 	{'B', "buffering", "MODE", "when the output is written: line, full or none"},
+	{'I', "include-dir", "FOLDER", "look for C headers there, too"},
+	{OPTION_INCLUDE, "include", "FILE", "as an #include of this header at the beginning"},
 	{'d', "debug", "STAGE", "print what the compiler makes: ast, types,\ninstructions, or all"},
 	{'v', "verbose", NULL, "argument types with -l; the verifier's log when\nit refuses a program"},
 	{'k', "warnings", NULL,
@@ -64,7 +64,7 @@ struct request {
 	pid_t pid;
 	bool list, unsafe, hide_warnings, warn_of_helpers;
 	char **argv; /* of the command */
-	VEC(const char *) parameters, named;
+	VEC(const char *) parameters, named, include_folders, includes;
 };
 
 /* The words of bpftrace's own failures, for who reads them under that name. */
@@ -137,6 +137,10 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case 'k':
 		request->warn_of_helpers = true;
 		return 0;
+	case 'I':
+		return vec_push(&request->include_folders, value);
+	case OPTION_INCLUDE:
+		return vec_push(&request->includes, value);
 	case OPTION_UNSAFE:
 		request->unsafe = true;
 		return 0;
@@ -249,6 +253,10 @@ static int open_output(struct request *request, struct diag *diag)
 static struct compile_options options_of(const struct request *request)
 {
 	return (struct compile_options){.path = request->file,
+					.include_folders = request->include_folders.at,
+					.include_folder_count = (uint32_t)request->include_folders.count,
+					.includes = request->includes.at,
+					.include_count = (uint32_t)request->includes.count,
 					.parameters = request->parameters.at,
 					.parameter_count = (uint32_t)request->parameters.count,
 					.named = request->named.at,
@@ -409,6 +417,8 @@ static int run_trace(const struct command *self, int argc, char **argv)
 	free_command(request.argv);
 	vec_free(&request.parameters);
 	vec_free(&request.named);
+	vec_free(&request.include_folders);
+	vec_free(&request.includes);
 	return status;
 }
 

@@ -31,10 +31,23 @@ static int generate(struct compilation *ret, const struct compile_dump *dump, st
 	return err;
 }
 
+void lang_parse(struct compiler *c)
+{
+	const struct compile_options *options = c->options;
+	const struct parser_options parser = {.parameters = options->parameters,
+					      .parameter_count = options->parameter_count,
+					      .path = options->path,
+					      .include_folders = options->include_folders,
+					      .include_folder_count = options->include_folder_count,
+					      .includes = options->includes,
+					      .include_count = options->include_count};
+
+	bpftrace_parse(c->report, &parser, &c->types, &c->script);
+}
+
 int lang_compile(const char *name, const char *source, size_t size, const struct compile_options *options,
 		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag)
 {
-	struct parser_options parser = {options->parameters, options->parameter_count, options->path};
 	struct compiler *c = &ret->compiler;
 	int err = 0;
 
@@ -43,7 +56,7 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 	ret->report.hide_warnings = options->hide_warnings;
 	compiler_init(c, &ret->arena, &ret->report, options);
 	kernel_types_attach(&c->types);
-	bpftrace_parse(&ret->report, &parser, &c->types, &c->script);
+	lang_parse(c);
 	if (dump->ast && !ret->report.errors)
 		script_print(dump->out, &c->script);
 	if (!ret->report.errors)

@@ -26,6 +26,9 @@ struct compilation {
 	size_t object_size;
 };
 
+/* Parses the source of a compiler that was initialised, with its options: the first step of lang_compile(). */
+void lang_parse(struct compiler *c);
+
 /*
  * Compiles `size` bytes of source called `name`. -EINVAL with the complaints in ret->report when the script is wrong;
  * other errors with a diag. compilation_deinit() follows in any case.

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "lang/check/kernel_types.h"
-#include "lang/front/bpftrace/parser.h"
 #include "lang/provider/provider.h"
 
 #define PARTS_MAX 16
@@ -128,7 +127,6 @@ int lang_list(const char *patterns, const struct compile_options *options, bool 
 int lang_list_script(const char *name, const char *source, size_t size, const struct compile_options *options,
 		     bool verbose, FILE *out, FILE *errors)
 {
-	const struct parser_options parser = {options->parameters, options->parameter_count, options->path};
 	struct compilation compilation = {};
 	struct compiler *c = &compilation.compiler;
 	int count = -EINVAL;
@@ -136,7 +134,7 @@ int lang_list_script(const char *name, const char *source, size_t size, const st
 	size_t i;
 
 	begin(&compilation, name, source, size, options);
-	bpftrace_parse(&compilation.report, &parser, &c->types, &c->script);
+	lang_parse(c);
 	for (i = 0; !compilation.report.errors && i < c->script.probes.count; i++)
 		for (j = 0; j < c->script.probes.at[i].point_count; j++)
 			list_point(c, &c->script.probes.at[i].points[j]);

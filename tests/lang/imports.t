@@ -28,7 +28,8 @@ FILES = {
     "list.bt": 'import "probe.bt";',
     "undefined.bt": "// two\nbegin {\n\tprint($x); }",
     "end.bt": "begin {\n  print(1",
-    "prototype.h": "struct a { int x; };\nint f(void);",
+    "prototype.h": "struct a { int x; };\nint f(void); extern int v;\nstatic inline int g(int x)\n{\n\tif (x) { return 1; }\n\treturn 0;\n}\nstruct b { struct a a[2]; };",
+    "wrong.h": "struct a { int x; };\n5;",
     "config.bt": "config = { max_strlen = 3 }",
     "macro.bt": "macro wrong(x) {\n  x + $nope\n}",
     "text.txt": "begin { }",
@@ -49,6 +50,7 @@ GOOD = [
     ("-l", ["-l", "-e", 'import "probe.bt"; begin { }'], "interval:s:\nsoftware:page-faults:\n"),
     ("-l of a file", ["-l", "list.bt"], "interval:s:\nsoftware:page-faults:\n"),
     ("a script with probes in what it imports only", ["-e", 'import "main.bt";'], None),
+    ("a header with functions", ["-e", 'import "prototype.h"; begin { print(sizeof(struct b)); }'], "8\n"),
     ("dots in a path", ["-e", 'import "lib/deeper/../../lib"; begin { print(1); }'], "1\n"),
 ]
 
@@ -72,7 +74,7 @@ BAD = {
     "import.config": ('import "config.bt"; begin { }', r"has no settings", "config.bt:1:1", "config"),
     "parse.unexpected import": ("import types.h; begin { }", r"a path in quotation marks", "stdin:1:8", "types"),
     "parse.unexpected end of an import": ('import "types.h" begin { }', r"expected \";\"", "stdin:1:18", "begin"),
-    "parse.unexpected in a header": ('import "prototype.h"; begin { }', r"as this is a header", "prototype.h:2:1", "int"),
+    "parse.unexpected in a header": ('import "wrong.h"; begin { }', r"as this is a header", "wrong.h:2:1", "5"),
     "parse.end of an imported script": ('import "end.bt"; begin { }', r"the script ends where", "end.bt:2:10", None),
     "an error in an imported script": ('import "undefined.bt"; begin { }', r"undeclared variable: \$x", "undefined.bt:3:8", "$x"),
     "an error in an imported macro": ('import "macro.bt"; begin { print(wrong(1)); }', r"\$nope", "macro.bt:2:7", "$nope"),

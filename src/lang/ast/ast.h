@@ -186,6 +186,9 @@ void script_print(FILE *out, const struct script *script);
 
 const char *op_text(enum op op);
 
+/* What a binary operator makes of two signed numbers. False where it is none, and for a division by zero. */
+bool op_apply(enum op op, int64_t a, int64_t b, int64_t *ret);
+
 /* Nesting of expressions, blocks and types that is allowed; more is refused with a message. */
 #define NESTING_MAX 200
 

@@ -128,6 +128,10 @@ enum setting_id {
 
 struct compile_options {
 	const char *path; /* of the script, whose folder imports are relative to; NULL: the working directory */
+	const char *const *include_folders; /* where headers are looked for, before those of the system */
+	uint32_t include_folder_count;
+	const char *const *includes; /* headers that are read before the script */
+	uint32_t include_count;
 	const char *const *parameters;
 	uint32_t parameter_count;
 	const char *const *named; /* NAME or NAME=VALUE of getopt() */

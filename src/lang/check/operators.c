@@ -23,34 +23,13 @@ static const struct type *fold(struct node *node, uint64_t x, uint64_t y)
 {
 	bool is_unsigned = node->op != OP_SUB && ((int64_t)x >= 0 || !node->kids[0]->type->is_signed) &&
 			   ((int64_t)y >= 0 || !node->kids[1]->type->is_signed);
-	uint64_t value;
+	int64_t value;
 
-	switch (node->op) {
-	case OP_ADD:
-		value = x + y;
-		break;
-	case OP_SUB:
-		value = x - y;
-		break;
-	case OP_MUL:
-		value = x * y;
-		break;
-	case OP_AND:
-		value = x & y;
-		break;
-	case OP_OR:
-		value = x | y;
-		break;
-	case OP_XOR:
-		value = x ^ y;
-		break;
-	case OP_SHIFT_LEFT:
-		value = x << (y & 63);
-		break;
-	default:
+	/* These depend on signs. */
+	if (node->op == OP_DIV || node->op == OP_MOD || node->op == OP_SHIFT_RIGHT ||
+	    !op_apply(node->op, (int64_t)x, (int64_t)y, &value))
 		return check_arithmetic(node->op, node->kids[0]->type, node->kids[1]->type);
-	}
-	return check_become_number(node, value, is_unsigned);
+	return check_become_number(node, (uint64_t)value, is_unsigned);
 }
 
 static const struct type *of_pointers(struct compiler *c, const struct node *node)
@@ -101,33 +80,14 @@ static const struct type *become_bool(struct node *node, bool value)
 /* A condition of two numbers that are known, like those of parameters: branches that it excludes are not reached. */
 static const struct type *fold_condition(struct node *node)
 {
-	int64_t x, y;
+	int64_t x, y, value;
 
 	if (!check_constant(node->kids[0], &x) || !check_constant(node->kids[1], &y))
 		return &type_bool;
 	/* Which one is less, is of the types. */
 	if ((x < 0 && !node->kids[0]->type->is_signed) || (y < 0 && !node->kids[1]->type->is_signed))
 		return &type_bool;
-	switch (node->op) {
-	case OP_EQUAL:
-		return become_bool(node, x == y);
-	case OP_NOT_EQUAL:
-		return become_bool(node, x != y);
-	case OP_LESS:
-		return become_bool(node, x < y);
-	case OP_LESS_EQUAL:
-		return become_bool(node, x <= y);
-	case OP_GREATER:
-		return become_bool(node, x > y);
-	case OP_GREATER_EQUAL:
-		return become_bool(node, x >= y);
-	case OP_LOGICAL_AND:
-		return become_bool(node, x && y);
-	case OP_LOGICAL_OR:
-		return become_bool(node, x || y);
-	default:
-		return &type_bool;
-	}
+	return op_apply(node->op, x, y, &value) ? become_bool(node, value) : &type_bool;
 }
 
 static const struct type *check_comparison(struct compiler *c, struct node *node)

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * C declarations at the beginning of a script: struct, union and enum types, typedefs and #define of constants. An
- * #include of a kernel header is passed over: the kernel's types come from its BTF.
- */
+/* C declarations at the beginning of a script, and in headers: struct, union and enum types, and typedefs. */
 #include <string.h>
-#include <unistd.h>
 
 #include "lang/front/bpftrace/parts.h"
 
@@ -14,11 +10,21 @@ struct layout {
 	uint32_t bits; /* taken in the current unit of bit fields */
 	uint32_t unit; /* where that unit begins */
 	uint32_t unit_size;
+	uint32_t least_align; /* of __attribute__((aligned)) */
 	bool is_union;
 };
 
 static const struct type *record(struct parser *p, bool is_union);
 static const struct type *enumeration(struct parser *p);
+static bool attributes(struct parser *p, struct layout *layout);
+
+/* In a header of the kernel: does its BTF know this type? */
+static bool is_kernels(struct parser *p, const char *name)
+{
+	const struct type *known = p->yields ? types_find(p->types, name) : NULL;
+
+	return known && !(known->kind == TYPE_RECORD && known->is_incomplete);
+}
 
 static const struct type *base_type(struct parser *p)
 {
@@ -158,12 +164,12 @@ static const struct type *declarator(struct parser *p, const struct type *type, 
 	}
 	*name = p->token.kind == TOKEN_NAME ? parser_take(p).text : NULL;
 	while (parser_accept(p, "[")) {
-		uint64_t elements = 0;
+		int64_t elements = 0;
 
-		if (p->token.kind == TOKEN_NUMBER)
-			elements = parser_take(p).value;
+		if (!parser_is(p, "]"))
+			parse_constant(p, &elements);
 		parser_expect(p, "]");
-		if (count == 8 || elements > 65536) {
+		if (count == 8 || elements < 0 || elements > 65536) {
 			report_error(p->report, "type.array", p->token.span, "an array like this is too large");
 			p->stop = true;
 			return type;
@@ -189,11 +195,12 @@ static void member(struct parser *p, struct layout *layout)
 		const struct type *type = declarator(p, base, &name);
 
 		if (parser_accept(p, ":")) {
-			uint64_t bits = p->token.kind == TOKEN_NUMBER ? p->token.value : 0;
+			int64_t bits;
 
-			parser_take(p);
-			place_bits(p, layout, name, type, bits);
+			if (parse_constant(p, &bits))
+				place_bits(p, layout, name, type, (uint64_t)bits);
 		} else {
+			attributes(p, NULL);
 			place(p, layout, name, type);
 		}
 	} while (!p->stop && parser_accept(p, ","));
@@ -201,8 +208,8 @@ static void member(struct parser *p, struct layout *layout)
 		parser_expect(p, ";");
 }
 
-/* __attribute__((packed)), of which there may be several; others than packed do not matter here. */
-static bool attributes(struct parser *p)
+/* __attribute__((packed, aligned(8))), of which there may be several; others do not matter here. */
+static bool attributes(struct parser *p, struct layout *layout)
 {
 	bool packed = false;
 
@@ -210,60 +217,75 @@ static bool attributes(struct parser *p)
 		unsigned int depth = 0;
 
 		do {
+			bool aligned = parser_is_word(p, "aligned") || parser_is_word(p, "__aligned__");
+			int64_t value;
+
+			packed |= parser_is_word(p, "packed") || parser_is_word(p, "__packed__");
 			depth += parser_is(p, "(");
 			depth -= parser_is(p, ")");
-			packed |= parser_is_word(p, "packed") || parser_is_word(p, "__packed__");
 			parser_take(p);
+			if (!aligned || !layout || !parser_accept(p, "("))
+				continue;
+			if (parse_constant(p, &value) && value > 0 && value <= 4096 && !(value & (value - 1)))
+				layout->least_align = (uint32_t)value;
+			parser_expect(p, ")");
 		} while (depth && !p->stop && p->token.kind != TOKEN_END);
 	}
 	return packed;
 }
 
+/* Without gaps, also between bit fields. */
 static void pack(struct parser *p, struct layout *layout)
 {
+	uint32_t bits = 0;
 	size_t i;
 
 	layout->align = 1;
-	for (i = 0; i < layout->fields.count; i++) {
+	for (i = 0; !layout->is_union && i < layout->fields.count; i++) {
 		struct type_field *field = &layout->fields.at[i];
 
-		if (field->bit_size)
+		if (!field->bit_size)
+			bits = (bits + 7) & ~7u;
+		field->offset = bits / 8;
+		field->bit_offset = bits % 8;
+		if (field->bit_offset + field->bit_size > (int)field->type->size * 8)
 			report_error(p->report, "type.bitfield", p->token.span,
-				     "a packed struct has no bit fields here");
-		if (!i && !layout->is_union)
-			layout->size = 0;
-		if (layout->is_union)
-			continue;
-		field->offset = layout->size;
-		layout->size += field->type->size;
+				     "a packed bit field reaches over more bytes than its type has");
+		bits += field->bit_size ? field->bit_size : field->type->size * 8;
 	}
+	if (!layout->is_union)
+		layout->size = (bits + 7) / 8;
 }
 
 static const struct type *record(struct parser *p, bool is_union)
 {
 	struct layout layout = {.align = 1, .is_union = is_union};
 	struct token word = parser_take(p);
-	struct type *type;
+	unsigned int errors = p->report->errors;
+	struct type *type = NULL;
 	struct type_field *fields;
-	const char *name = NULL;
+	const char *name = NULL, *full = NULL;
 
 	if (!parser_enter(p))
 		return &type_none;
+	attributes(p, &layout);
 	if (p->token.kind == TOKEN_NAME)
 		name = parser_take(p).text;
 	if (name)
-		type = types_declare(p->types, arena_printf(p->arena, "%s %s", word.text, name), is_union);
+		full = arena_printf(p->arena, "%s %s", word.text, name);
+	if (full && !is_kernels(p, full))
+		type = types_declare(p->types, full, is_union);
 	else
 		type = arena_new(p->arena, struct type);
 	parser_expect(p, "{");
 	while (!p->stop && !parser_is(p, "}"))
 		member(p, &layout);
 	parser_expect(p, "}");
-	if (attributes(p))
+	if (attributes(p, &layout))
 		pack(p, &layout);
-	align_to(&layout, layout.align);
+	align_to(&layout, layout.align > layout.least_align ? layout.align : layout.least_align);
 	fields = arena_array(p->arena, struct type_field, layout.fields.count + 1);
-	if (type && fields) {
+	if (type && fields && p->report->errors == errors) {
 		if (layout.fields.count)
 			memcpy(fields, layout.fields.at, layout.fields.count * sizeof(*fields));
 		*type = (struct type){.kind = TYPE_RECORD,
@@ -283,7 +305,7 @@ static const struct type *enumeration(struct parser *p)
 {
 	struct type *type = arena_new(p->arena, struct type);
 	VEC(struct type_value) values = {};
-	const char *name = "(anonymous)";
+	const char *name = "(anonymous)", *full;
 	int64_t next = 0;
 
 	parser_take(p);
@@ -304,13 +326,8 @@ static const struct type *enumeration(struct parser *p)
 	while (!p->stop && !parser_is(p, "}")) {
 		struct type_value value = {.name = parser_expect_name(p, "a constant")};
 
-		if (parser_accept(p, "=")) {
-			bool minus = parser_accept(p, "-");
-
-			next = p->token.kind == TOKEN_NUMBER ? (int64_t)p->token.value : 0;
-			next = minus ? (int64_t)(0 - (uint64_t)next) : next;
-			parser_take(p);
-		}
+		if (parser_accept(p, "="))
+			parse_constant(p, &next);
 		value.value = next++;
 		if (vec_push(&values, value))
 			p->arena->failed = true;
@@ -326,99 +343,33 @@ static const struct type *enumeration(struct parser *p)
 		memcpy((void *)type->values, values.at, values.count * sizeof(*values.at));
 	type->value_count = (uint32_t)values.count;
 	vec_free(&values);
-	types_define(p->types, arena_printf(p->arena, "enum %s", name), type);
+	full = arena_printf(p->arena, "enum %s", name);
+	if (full && !is_kernels(p, full))
+		types_define(p->types, full, type);
 	return type;
-}
-
-/* Headers are not read. One that is nowhere is a mistake all the same; those of the kernel need not be there. */
-static bool header_exists(const struct parser *p, const char *name, bool is_quoted)
-{
-	static const char *const kernel[] = {"linux", "asm",   "asm-generic", "uapi",   "net",   "crypto",
-					     "drm",   "kvm",   "media",       "scsi",   "sound", "soc",
-					     "trace", "video", "xen",         "rdma",   "acpi",  "block",
-					     "keys",  "misc",  "ras",         "target", "vdso",  "generated"};
-	static const char *const folders[] = {"/usr/include", "/usr/local/include", "/usr/include/x86_64-linux-gnu"};
-	size_t length = strcspn(name, "/"), i;
-	const char *slash = p->path ? strrchr(p->path, '/') : NULL;
-	char path[512];
-
-	for (i = 0; name[length] && i < sizeof(kernel) / sizeof(kernel[0]); i++)
-		if (strlen(kernel[i]) == length && !strncmp(kernel[i], name, length))
-			return true;
-	for (i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", folders[i], name);
-		if (!access(path, F_OK))
-			return true;
-	}
-	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - p->path) : 0, slash ? p->path : "", name);
-	return is_quoted && !access(path, F_OK);
-}
-
-static void include(struct parser *p, const char *line, struct span span)
-{
-	char quote, name[256];
-
-	if (sscanf(strstr(line, "include") + 7, " %c%255[^\">\n]", &quote, name) != 2 ||
-	    header_exists(p, name, quote == '"'))
-		return;
-	report_error(p->report, "parse.include", span, "'%s' file not found", name);
-	report_hint(p->report, "headers are not read: types of the kernel are there without, others must be declared");
-}
-
-/* #define NAME NUMBER, #include; anything else is passed over up to the line's end. */
-static void directive(struct parser *p)
-{
-	const char *source = p->report->source;
-	uint32_t begin = p->token.span.begin, end = begin, at;
-	char name[128], word[16];
-	long long value;
-
-	while (end < p->lexer.end && source[end] != '\n')
-		end += source[end] == '\\' && end + 1 < p->lexer.end ? 2 : 1;
-	if (end > p->lexer.end)
-		end = p->lexer.end;
-	{
-		char *line = arena_strdup(p->arena, source + begin, end - begin);
-
-		if (line && sscanf(line, "#%*[ \t]%15s", word) != 1 && sscanf(line, "#%15s", word) != 1)
-			word[0] = '\0';
-		if (line && !strcmp(word, "define") &&
-		    sscanf(strstr(line, "define") + 6, " %127[A-Za-z0-9_] %lli", name, &value) == 2)
-			types_define_constant(p->types, arena_strdup(p->arena, name, strlen(name)), value,
-					      type_of_number((uint64_t)value, false));
-		else if (line && !strcmp(word, "include"))
-			include(p, line, (struct span){begin, end});
-		else if (line && !strcmp(word, "define") &&
-			 sscanf(strstr(line, "define") + 6, " %127[A-Za-z0-9_] %1s", name, word) == 2)
-			report_warning(p->report, "parse.define", (struct span){begin, end},
-				       "only constants can be defined; this line is passed over");
-	}
-	at = p->lexer.at;
-	p->lexer.at = end > at ? end : at;
-	p->lexer.at = end;
-	parser_take(p);
 }
 
 static bool type_definition(struct parser *p)
 {
-	const struct type *type;
-	const char *name;
+	unsigned int errors = p->report->errors;
+	const struct type *base;
 
 	parser_take(p);
-	type = base_type(p);
-	type = declarator(p, type, &name);
-	if (name)
-		types_define(p->types, name, type);
+	base = base_type(p);
+	do {
+		const char *name;
+		const struct type *type = declarator(p, base, &name);
+
+		attributes(p, NULL);
+		if (name && p->report->errors == errors && !is_kernels(p, name))
+			types_define(p->types, name, type);
+	} while (parser_accept(p, ","));
 	parser_accept(p, ";");
 	return true;
 }
 
 bool parse_declaration(struct parser *p)
 {
-	if (parser_is(p, "#")) {
-		directive(p);
-		return true;
-	}
 	if (parser_is_word(p, "typedef"))
 		return type_definition(p);
 	if (parser_is_word(p, "struct") || parser_is_word(p, "union") || parser_is_word(p, "enum")) {

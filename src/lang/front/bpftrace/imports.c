@@ -131,7 +131,8 @@ static void import_text(const struct import *import, const char *path, struct fi
 			       .path = path,
 			       .id = id,
 			       .importer = p,
-			       .imported = p->imported};
+			       .imported = p->imported,
+			       .defines = p->defines};
 
 	if (!file)
 		return;

@@ -16,7 +16,7 @@ struct token parser_take(struct parser *p)
 	struct token token = p->token;
 
 	p->last_end = token.span.end;
-	p->token = lexer_next(&p->lexer);
+	p->token = preprocess_next(p);
 	if (p->stop)
 		p->token = (struct token){.kind = TOKEN_END, .span = token.span, .text = ""};
 	return token;
@@ -502,6 +502,7 @@ static void probe(struct parser *p)
 	VEC(struct attach_text) points = {};
 
 	p->lexer.at = p->token.span.begin;
+	p->word_count = p->word_at = 0;
 	do {
 		lexer_skip_blanks(&p->lexer);
 		/* A trailing comma is allowed. */
@@ -513,7 +514,7 @@ static void probe(struct parser *p)
 		lexer_skip_blanks(&p->lexer);
 	} while (!p->stop && p->lexer.at < p->lexer.end && p->report->source[p->lexer.at] == ',' && p->lexer.at++ + 1);
 	probe.span.end = p->last_end;
-	p->token = lexer_next(&p->lexer);
+	p->token = preprocess_next(p);
 	if (!p->stop && parser_accept(p, "/")) {
 		/* The closing slash would be taken for a division: what stands before it is what counts. */
 		probe.predicate = parse_expression(p);
@@ -612,17 +613,54 @@ static void macro(struct parser *p)
 		p->arena->failed = true;
 }
 
+/* A function or a variable, which mean nothing here: up to its semicolon, or to the end of its body. */
+static void pass_over(struct parser *p)
+{
+	unsigned int depth = 0;
+
+	while (p->token.kind != TOKEN_END) {
+		bool closes = parser_is(p, "}") || parser_is(p, ")"), ends = parser_is(p, ";") || parser_is(p, "}");
+
+		depth += parser_is(p, "{") || parser_is(p, "(");
+		depth -= closes && depth;
+		parser_take(p);
+		if (!depth && ends)
+			return;
+	}
+}
+
 void parse_header(struct parser *p)
 {
-	p->token = lexer_next(&p->lexer);
-	while (!p->stop && p->token.kind != TOKEN_END)
-		if (!parser_accept(p, ";") && !parse_declaration(p))
-			parser_unexpected(p, "struct, union, enum, typedef or #define, as this is a header");
+	p->token = preprocess_next(p);
+	while (!p->stop && p->token.kind != TOKEN_END) {
+		if (parser_accept(p, ";") || parse_declaration(p))
+			continue;
+		if (p->token.kind == TOKEN_NAME)
+			pass_over(p);
+		else
+			parser_unexpected(p, "a declaration, as this is a header");
+	}
+}
+
+void parse_included(struct parser *p)
+{
+	p->token = preprocess_next(p);
+	while (p->token.kind != TOKEN_END && !p->arena->failed) {
+		struct parser saved = *p;
+		unsigned int errors = p->report->errors;
+
+		if (parser_accept(p, ";") || (parse_declaration(p) && p->report->errors == errors))
+			continue;
+		p->stop = false;
+		parser_rewind(p, &saved);
+		p->report->errors = errors;
+		pass_over(p);
+	}
 }
 
 void parse_file(struct parser *p)
 {
-	p->token = lexer_next(&p->lexer);
+	p->token = preprocess_next(p);
 	while (!p->stop && p->token.kind != TOKEN_END) {
 		if (parser_accept(p, ";") || parse_declaration(p))
 			continue;
@@ -648,14 +686,17 @@ void bpftrace_parse(struct report *report, const struct parser_options *options,
 		    struct script *ret)
 {
 	struct imported_files imported = {};
+	struct defines defines = {};
 	struct parser p = {.arena = report->arena,
 			   .report = report,
 			   .types = types,
 			   .options = options,
 			   .script = ret,
 			   .path = options->path,
-			   .imported = &imported};
+			   .imported = &imported,
+			   .defines = &defines};
 	struct stat file;
+	uint32_t i;
 
 	if (report->size > SOURCE_MAX) {
 		report_error(report, "parse.size", (struct span){}, "the script is longer than 1 MiB");
@@ -664,8 +705,11 @@ void bpftrace_parse(struct report *report, const struct parser_options *options,
 	if (p.path && !stat(p.path, &file))
 		p.id = (struct file_id){file.st_dev, file.st_ino};
 	lexer_init(&p.lexer, report, &report->script);
+	for (i = 0; i < options->include_count; i++)
+		preprocess_include(&p, options->includes[i], true, (struct span){});
 	parse_file(&p);
 	vec_free(&imported.ids);
+	defines_deinit(&defines);
 	if (!report->errors && !ret->probes.count) {
 		report_error(report, "parse.empty", (struct span){}, "the script has no probe");
 		report_hint(report, "as in: interval:s:1 { printf(\"hello\\n\"); }");

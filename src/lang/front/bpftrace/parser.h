@@ -10,6 +10,10 @@ struct parser_options {
 	const char *const *parameters; /* $1 and following, also in attach points */
 	uint32_t parameter_count;
 	const char *path; /* of the script, whose folder imports are relative to; NULL: the working directory */
+	const char *const *include_folders; /* where headers are looked for, before those of the system */
+	uint32_t include_folder_count;
+	const char *const *includes; /* headers that are read before the script */
+	uint32_t include_count;
 };
 
 /*

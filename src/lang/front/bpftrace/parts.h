@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the parser's files share: parser.c (scripts, statements), expressions.c, declarations.c, imports.c. */
+/*
+ * What the parser's files share: parser.c (scripts, statements), expressions.c, constants.c, declarations.c,
+ * preprocess.c, includes.c, imports.c.
+ */
 #ifndef STRATA_LANG_FRONT_BPFTRACE_PARTS_H
 #define STRATA_LANG_FRONT_BPFTRACE_PARTS_H
 
@@ -7,6 +10,7 @@
 
 #include "lang/front/bpftrace/lexer.h"
 #include "lang/front/bpftrace/parser.h"
+#include "lang/front/bpftrace/preprocess.h"
 
 struct file_id {
 	dev_t device;
@@ -25,7 +29,13 @@ struct parser {
 	struct file_id id;               /* {}: it has none */
 	const struct parser *importer;   /* who asked for the file; NULL: it is the script */
 	struct imported_files *imported; /* of all files together */
-	uint32_t last_end;               /* where the last token taken ended */
+	struct defines *defines;         /* likewise */
+	struct token *words;             /* that a macro stands for; those from word_at on come next */
+	size_t word_at, word_count;
+	unsigned int conditionals; /* #if around this place */
+	bool is_header;            /* one of the system */
+	bool yields;               /* of a type that the kernel has as well, the kernel's is meant */
+	uint32_t last_end;         /* where the last token taken ended */
 	unsigned int depth;
 	bool in_body; /* behind C declarations, settings and imports */
 	bool stop;    /* too deep or too broken to go on */
@@ -72,6 +82,8 @@ struct type_name *parse_type_name(struct parser *p);
 /* A whole file, from the lexer's place on; a header has C declarations only. */
 void parse_file(struct parser *p);
 void parse_header(struct parser *p);
+/* One that was not written for scripts: what cannot be made sense of is passed over. */
+void parse_included(struct parser *p);
 
 struct imported_files {
 	VEC(struct file_id) ids;
@@ -79,8 +91,13 @@ struct imported_files {
 /* import "PATH"; the word is the next token. */
 void parse_import(struct parser *p);
 
-/* #include, #define, struct, union, enum, typedef. False when none begins here. */
+/* struct, union, enum, typedef. False when none begins here. */
 bool parse_declaration(struct parser *p);
+
+/* The value of an expression that is constant, as in C. Names are enum constants, or 0 where they are not `known`. */
+bool parse_evaluate(struct parser *p, const struct node *node, bool known, int64_t *ret);
+/* A constant expression; complains when it is none. */
+bool parse_constant(struct parser *p, int64_t *ret);
 
 static inline struct span span_from(const struct parser *p, uint32_t begin)
 {
