@@ -19,6 +19,8 @@ enum {
 	OPTION_NO_WARNINGS,
 	OPTION_PROBE_FILTER,
 	OPTION_MODE,
+	OPTION_BENCH,
+	OPTION_TEST,
 	OPTION_INCLUDE,
 	OPTION_WITHOUT_VALUE
 };
@@ -51,7 +53,9 @@ static const struct option_row rows[] = {
 	{OPTION_DRY_RUN, "dry-run", NULL, "compile and load, attach nothing"},
 	{OPTION_NO_WARNINGS, "no-warnings", NULL, "print no warnings"},
 	{OPTION_PROBE_FILTER, "probe-filter", "REGEX", "attach only to places whose names match this"},
-	{OPTION_MODE, "mode", "MODE", "bench: measure the actions of bench:NAME"},
+	{OPTION_BENCH, "bench", NULL, "measure the actions of bench:NAME"},
+	{OPTION_TEST, "test", NULL, "run the actions of test:NAME, and tell which fail"},
+	{OPTION_MODE, "mode", "MODE", "bench or test: as --bench or --test"},
 	{'h', "help", NULL, "this text"},
 	{},
 };
@@ -97,6 +101,19 @@ static int take_buffering(const char *value, struct diag *diag)
 		setvbuf(stdout, NULL, _IOLBF, 0);
 	else if (!strcmp(value, "none"))
 		setvbuf(stdout, NULL, _IONBF, 0);
+	return 0;
+}
+
+static int take_mode(struct request *request, const char *value, struct diag *diag)
+{
+	bool bench = !strcmp(value, "bench");
+	enum trace_mode mode = bench ? TRACE_BENCH : TRACE_TEST;
+
+	if (!bench && strcmp(value, "test") != 0)
+		return diag_fail(diag, EINVAL, "cli.mode", "--mode %s: the modes are bench and test", value);
+	if (request->trace.mode != TRACE_RUN && request->trace.mode != mode)
+		return diag_fail(diag, EINVAL, "cli.mode", "--bench and --test exclude each other");
+	request->trace.mode = mode;
 	return 0;
 }
 
@@ -151,10 +168,11 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		request->hide_warnings = true;
 		return 0;
 	case OPTION_MODE:
-		if (strcmp(value, "bench"))
-			return diag_fail(diag, EINVAL, "cli.mode", "--mode %s: the only mode is bench", value);
-		request->trace.bench = true;
-		return 0;
+		return take_mode(request, value, diag);
+	case OPTION_BENCH:
+		return take_mode(request, "bench", diag);
+	case OPTION_TEST:
+		return take_mode(request, "test", diag);
 	case OPTION_PROBE_FILTER:
 		request->probe_filter = value;
 		return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of a running trace share: trace.c (life), sites.c (records), maps.c. */
+/* What the files of a running trace share: trace.c (life), sites.c (records), maps.c, measure.c. */
 #ifndef STRATA_TRACE_RUN_H
 #define STRATA_TRACE_RUN_H
 
@@ -57,8 +57,19 @@ struct run {
 	bool draining; /* records are thrown away, and counted */
 	uint64_t thrown;
 	uint64_t deadline, looked; /* CLOCK_MONOTONIC ns; when signals were looked for */
+	unsigned int errors;       /* that the script printed by errorf() */
 	int err;
 };
+
+/* trace.c */
+/* The descriptor of a unit's program. */
+int run_program(const struct run *run, size_t unit);
+/* Takes all records that are there. */
+void run_drain(struct run *run);
+void run_set_state(const struct run *run, enum rt_state which, uint64_t value);
+
+/* measure.c: the actions of bench:NAME or of test:NAME, as the options' mode says. A test that fails is status 1. */
+int run_measured(struct run *run, struct diag *diag);
 
 /* sites.c: one record of the ring. */
 int run_record(void *context, void *data, size_t size);

@@ -148,6 +148,7 @@ static void formatted(struct run *run, const struct site *site, const uint8_t *b
 		break;
 	case SITE_ERRORF:
 		fflush(run->printer.out);
+		run->errors += !strcmp(site->call->text, "errorf");
 		complain(&run->compilation->report, site, text);
 		break;
 	default:

@@ -224,7 +224,7 @@ static int load_end(struct loading *loading, int err, struct diag *diag)
 
 /* --- attaching --- */
 
-static int program_of(const struct run *run, size_t unit)
+int run_program(const struct run *run, size_t unit)
 {
 	char name[32];
 
@@ -244,73 +244,12 @@ static int run_special(struct run *run, const struct provider *provider, struct 
 
 		if (run->compiler->units.at[i].provider != provider)
 			continue;
-		err = bpf_prog_test_run_opts(program_of(run, i), &options);
+		err = bpf_prog_test_run_opts(run_program(run, i), &options);
 		if (err)
 			return diag_fail(diag, -err, "trace.begin", "%s cannot be run: %s", provider->name,
 					 strerror(-err));
 	}
 	return 0;
-}
-
-#define BENCH_RUNS 10000
-
-static int bench_unit(struct run *run, size_t index, struct diag *diag)
-{
-	uint64_t context[8] = {};
-	int i, err = 0;
-
-	for (i = 0; i < BENCH_RUNS && !err; i++) {
-		LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = sizeof(context));
-
-		err = bpf_prog_test_run_opts(program_of(run, index), &options);
-	}
-	ring_buffer__consume(run->ring);
-	return err ? diag_fail(diag, -err, "trace.bench", "%s cannot be run: %s",
-			       run->compiler->attaches.at[run->compiler->units.at[index].first_attach].name,
-			       strerror(-err))
-		   : 0;
-}
-
-/* What the kernel says that the runs took: without the calls that started them. */
-static void print_bench(const struct run *run, size_t index)
-{
-	const char *name = run->compiler->attaches.at[run->compiler->units.at[index].first_attach].event;
-	struct bpf_prog_info info = {};
-	uint32_t size = sizeof(info);
-	unsigned long long average, count;
-
-	if (bpf_obj_get_info_by_fd(program_of(run, index), &info, &size))
-		return;
-	count = info.run_cnt;
-	average = count ? info.run_time_ns / count : 0;
-	if (!run->printer.json) {
-		fprintf(run->printer.out, "%-41s%-15llu%llu\n", name, average, count);
-		return;
-	}
-	fputs("{\"type\": \"benchmark_result\", \"data\": {", run->printer.out);
-	print_json_string(run->printer.out, name, strlen(name));
-	fprintf(run->printer.out, ": {\"average\": %llu, \"iters\": %llu}}}\n", average, count);
-}
-
-static int run_benches(struct run *run, struct diag *diag)
-{
-	int stats = bpf_enable_stats(BPF_STATS_RUN_TIME), err = 0;
-	size_t count = run->compiler->units.count, i;
-
-	if (stats < 0)
-		return diag_fail(diag, -stats, "trace.bench", "the kernel counts no run times: %s", strerror(-stats));
-	ring_buffer__consume(run->ring);
-	for (i = 0; i < count && !err; i++)
-		if (run->compiler->units.at[i].provider == &provider_bench)
-			err = bench_unit(run, i, diag);
-	close(stats);
-	if (!err && !run->printer.json)
-		fprintf(run->printer.out, "%-41s%-15s%s\n%.66s\n", "Benchmark", "Time(ns)", "Iterations",
-			"--------------------------------------------------------------------");
-	for (i = 0; i < count && !err; i++)
-		if (run->compiler->units.at[i].provider == &provider_bench)
-			print_bench(run, i);
-	return err;
 }
 
 static int attach_unit(struct run *run, size_t index, struct diag *diag)
@@ -320,7 +259,7 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 	const struct unit *unit = &c->units.at[index];
 	struct watch watch = {.address = c->attaches.at[unit->first_attach].address,
 			      .first = run->attachment.fds.at.count};
-	int err = unit->provider->attach(program_of(run, index), &c->attaches.at[unit->first_attach],
+	int err = unit->provider->attach(run_program(run, index), &c->attaches.at[unit->first_attach],
 					 unit->attach_count, unit->first_attach, &target, &run->attachment, diag);
 
 	watch.end = run->attachment.fds.at.count;
@@ -384,7 +323,7 @@ static void tell_attached(const struct run *run)
 
 /* --- running --- */
 
-static void drain(struct run *run)
+void run_drain(struct run *run)
 {
 	if (run->stacks)
 		stacks_drain(run->stacks);
@@ -410,13 +349,13 @@ static int run_iterators(struct run *run, struct diag *diag)
 			if (got < 0 && errno != EINTR && errno != EAGAIN)
 				return diag_fail(diag, errno, "trace.iter", "an iterator cannot be read: %s",
 						 strerror(errno));
-			drain(run);
+			run_drain(run);
 		} while (got && !run->finished);
 	}
 	return 0;
 }
 
-static void set_state(const struct run *run, enum rt_state which, uint64_t value)
+void run_set_state(const struct run *run, enum rt_state which, uint64_t value)
 {
 	uint32_t key = which;
 
@@ -542,7 +481,7 @@ static int wait_for_end(struct run *run, struct diag *diag)
 			if (err)
 				return err;
 		}
-		drain(run);
+		run_drain(run);
 		if (ended)
 			break;
 	}
@@ -605,7 +544,7 @@ static void close_signals(int fd)
 
 static void detach(struct run *run)
 {
-	set_state(run, RT_STATE_EXITED, 1);
+	run_set_state(run, RT_STATE_EXITED, 1);
 	attachment_close(&run->attachment);
 }
 
@@ -620,17 +559,17 @@ static int finish(struct run *run, struct diag *diag)
 		stacks_end(run->stacks);
 	run->ending = true;
 	run->deadline = monotonic() + LAST_NS;
-	drain(run);
+	run_drain(run);
 	/* What is left by then is let go, so that `end` is not behind it. */
 	run->ending = false;
 	run->draining = true;
-	drain(run);
+	run_drain(run);
 	run->draining = run->finished = false;
 	err = run_special(run, &provider_end, diag);
-	drain(run);
-	if (!run->printer.json)
+	run_drain(run);
+	if (!run->printer.json && run->options->mode == TRACE_RUN)
 		fputs("\n\n", run->printer.out);
-	if (run->compiler->numbers[SETTING_PRINT_MAPS_ON_EXIT])
+	if (run->options->mode == TRACE_RUN && run->compiler->numbers[SETTING_PRINT_MAPS_ON_EXIT])
 		run_print_all_maps(run);
 	fflush(run->printer.out);
 	tell_losses(run);
@@ -642,7 +581,7 @@ static void set_started(const struct run *run)
 	struct timespec now;
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
-	set_state(run, RT_STATE_STARTED, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
+	run_set_state(run, RT_STATE_STARTED, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
 }
 
 static int start(struct run *run, struct diag *diag)
@@ -688,7 +627,7 @@ static int start(struct run *run, struct diag *diag)
 		       : 0;
 }
 
-/* begin, end, benches and iterators come to their end by themselves. */
+/* begin, end, benches, tests and iterators come to their end by themselves. */
 static bool waits_for_events(const struct compiler *c)
 {
 	size_t i;
@@ -716,9 +655,10 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 	err = start(&run, diag);
 	if (!err && !options->dry_run) {
 		err = run_iterators(&run, diag);
-		if (!err && options->bench)
-			err = run_benches(&run, diag);
-		if (!err && !options->bench && (waits_for_events(run.compiler) || options->command || options->pid))
+		if (!err && options->mode != TRACE_RUN)
+			err = run_measured(&run, diag);
+		if (!err && options->mode == TRACE_RUN &&
+		    (waits_for_events(run.compiler) || options->command || options->pid))
 			err = wait_for_end(&run, diag);
 		if (!err)
 			err = finish(&run, diag);

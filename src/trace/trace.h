@@ -31,12 +31,18 @@ const char *trace_command_program(struct trace_command *command, const char *nam
 /* Ends it if it still runs; its status in the shell's convention. */
 int trace_command_destroy(struct trace_command *command);
 
+enum trace_mode {
+	TRACE_RUN,
+	TRACE_BENCH, /* measures the actions of bench:NAME */
+	TRACE_TEST   /* runs those of test:NAME once, and tells which of them fail */
+};
+
 struct trace_options {
 	FILE *out; /* what the script prints */
 	bool json;
-	bool quiet;                    /* nothing but what the script prints */
-	bool verbose;                  /* the verifier's log, when it refuses a program */
-	bool bench;                    /* measures the actions of bench:NAME */
+	bool quiet;   /* nothing but what the script prints */
+	bool verbose; /* the verifier's log, when it refuses a program */
+	enum trace_mode mode;
 	bool dry_run;                  /* loads and attaches nothing */
 	pid_t pid;                     /* -p: tracing ends with it; 0: none */
 	struct trace_command *command; /* -c; NULL: none */

@@ -167,6 +167,17 @@ CASES = [
      "clear(@a); clear(@s); clear(@c); }", "false\n3\n10\ntext\n1\n"),
     ("characters of strings", 'begin { $s = "abcdef"; $i = 3; print(($s[1], $s[$i], "xyz"[2], $s[100])); @a[1] = "hello"; print(@a[1][4]); clear(@a); '
      f'$p = (int8 *){COMM}; $t = (struct task_struct *)curtask; print($p[1] == $t.comm[1]); $i = 2; print($p[2] == $t.comm[$i]); }}', "(98, 100, 122, 0)\n111\ntrue\ntrue\n"),
+    ("typeinfo", 'begin { print(typeinfo(5)); $a = 1; @ = typeinfo($a).full_type; $a = (uint64)5; $t = typeinfo("abc"); print(($t.base_type, typeinfo(struct task_struct *).full_type, typeinfo((1, "a")).base_type)); '
+     'print(typeinfo(int8) == typeinfo(1)); print(typeinfo((x=1)).base_type); }', "{ .btf_id = 0, .base_type = int, .full_type = int8 }\n(string, struct task_struct *, tuple)\ntrue\nrecord\n\n\n@: uint64\n"),
+    ("comptime", 'macro size(x) { if comptime is_str(x) { strlen(x) } else { x + 1 } } begin { print((size("abc"), size(5))); $a = 1; '
+     'if comptime (typeinfo($a).full_type == "uint64") { @wide = "yes"; } else { fail("narrow"); } $a = (uint64)2; $x = comptime (2 > 1) ? "a" : 5; print($x); }',
+     "(3, 6)\na\n\n\n@wide: yes\n"),
+    ("macros by what they take", "macro f(x) { 1 } macro f(x, y) { 2 } macro f($x) { 3 } macro f(@x) { 4 } begin { $v = 1; @m = 1; print((f(5), f(1, 2), f($v), f(@m), f(@m + 1))); clear(@m); }", "(1, 2, 3, 4, 1)\n"),
+    ("types and calls by one name", "macro uint64_t() { 1 } begin { $z = 5; print((sizeof(uint64_t), sizeof(uint64_t()), (typeof(uint64_t()))$z)); }", "(8, 1, 5)\n"),
+    ("arrays as long as what is cast", "begin { print((uint8[])(uint32)5); print((uint8[])(uint16)0x102); }", "[5,0,0,0]\n[2,1]\n"),
+    ("kfunc_exist", 'begin { print((kfunc_exist("vfs_read"), kfunc_exist("no_such_function"), kfunc_allowed("vfs_read"))); }', "(true, false, false)\n"),
+    ("cpid without a command", "begin { if (has_cpid) { print(1); } print(cpid); }", "0\n"),
+    ("a probe with a name", "it=begin { print(probe); }", "begin\n"),
     ("container_of", f"begin {{ $c = container_of({COMM}, typeof(struct task_struct), comm); print((uint64)$c == (uint64)curtask); }}", "true\n"),
     ("interval", "interval:ms:20 { @++; if (@ == 3) { exit(); } }", "\n\n@: 3\n"),
     ("elapsed", "interval:ms:50 { print(elapsed > 10ms && elapsed < 9s); exit(); }", "true\n"),

@@ -322,6 +322,19 @@ def ends():
     out, err = trace("begin { print(1); } bench:one { @++; } bench:two { @two = count(); } end { print(@); clear(@); clear(@two); }", None, "--mode", "bench")
     rows = [line.split() for line in out.split("\n") if line.startswith(("one", "two"))]
     check([(row[0], row[2], int(row[1]) > 0) for row in rows] == [("one", "10000", True), ("two", "10000", True)] and "@: 10000" in out, "--mode bench", out, err)
+    script = ('begin { print("begun"); } test:good { print("unseen"); } test:bad { print("seen"); return 1; } test:left { exit(3); } '
+              'test:done { exit(); } test:wrong { errorf("no"); } test:loop { for ($i : 0..5) { if ($i == 3) { return 2; } } }')
+    result = subprocess.run([STRATA, "trace", "-q", "--test", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    out = re.sub(r" \(\d+ ns\)", "", result.stdout.decode())
+    check(result.returncode == 1 and out == "begun\n" + "".join(f"[ RUN      ] {name}\n{said}[{how}] {name}\n" for name, said, how in (
+        ("good", "", "       OK "), ("bad", "seen\n", "  FAILED  "), ("left", "", "  FAILED  "), ("done", "", "       OK "),
+        ("wrong", "", "  FAILED  "), ("loop", "", "  FAILED  "))) + "[==========] 6 tests ran: 2 passed, 4 failed.\n", "--test", out, result.stderr)
+    out, err = trace("test:good { print(1); }", None, "--mode", "test", "-f", "json")
+    check(re.fullmatch(r'\{"type": "test_result", "data": \{"good": \{"duration": \d+, "passed": true, "output": "\{.*\}\\n"\}\}\}\n', out), "--test as JSON", out, err)
+    out, err = trace("test:good { print(1); } bench:b { print(2); } begin { print(3); }")
+    check(out == "3\n\n\n", "tests and benches do not run otherwise", out, err)
+    out, err = trace("tracepoint:sched:sched_switch { print(args); @[args] = 1; exit(); } end { print(len(@)); clear(@); }")
+    check(re.match(r"\{ \.prev_comm = .*, \.prev_pid = \d+, .* \}\n(.*\n)*1\n", out), "args as a record", out, err)
     trace('begin { debugf("strata %s %d %x", "debugs", 7, 255); }')
     with open("/sys/kernel/tracing/trace", encoding="utf-8", errors="replace") as buffer:
         check("bpf_trace_printk: strata debugs 7 ff\n" in buffer.read(), "debugf()")

@@ -28,6 +28,7 @@ static const char *const op_texts[] = {
 	[OP_NEGATE] = "-",
 	[OP_DEREFERENCE] = "*",
 	[OP_ADDRESS] = "&",
+	[OP_KNOWN] = "comptime",
 };
 
 static const char *const kind_texts[] = {

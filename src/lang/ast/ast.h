@@ -73,7 +73,8 @@ enum op {
 	OP_COMPLEMENT,
 	OP_NEGATE,
 	OP_DEREFERENCE,
-	OP_ADDRESS
+	OP_ADDRESS,
+	OP_KNOWN /* the operand is to be known while compiling */
 };
 
 /* A type as written: resolved by the checker, because it may name an expression. */

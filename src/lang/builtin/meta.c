@@ -4,6 +4,7 @@
 
 #include "lang/builtin/builtin.h"
 #include "lang/builtin/format.h"
+#include "lang/check/kernel_types.h"
 #include "lang/front/bpftrace/lexer.h"
 
 static const struct type *become(struct node *call, enum node_kind kind, uint64_t value, const struct type *type)
@@ -241,34 +242,107 @@ static const struct type *check_getopt(struct compiler *c, struct node *call)
 	return become(call, NODE_INT, number, type_of_number(number, !minus));
 }
 
-/* config(): the settings as a record, which is a literal. */
-static const struct type *check_config(struct compiler *c, struct node *call)
+/* A record whose fields are literals takes the call's place. */
+static void become_record(struct compiler *c, struct node *call, uint32_t count)
 {
-	static const char *const names[] = {"max_strlen",         "max_map_keys",  "max_probes",
-					    "max_bpf_progs",      "max_cat_bytes", "cpp_demangle",
-					    "print_maps_on_exit", "stack_mode",    "missing_probes",
-					    "str_trunc_trailer",  "license"};
-	static const enum setting_id ids[] = {SETTING_MAX_STRLEN,         SETTING_MAX_MAP_KEYS,  SETTING_MAX_PROBES,
-					      SETTING_MAX_BPF_PROGS,      SETTING_MAX_CAT_BYTES, SETTING_CPP_DEMANGLE,
-					      SETTING_PRINT_MAPS_ON_EXIT, SETTING_STACK_MODE,    SETTING_MISSING_PROBES,
-					      SETTING_STR_TRUNC_TRAILER,  SETTING_LICENSE};
-	uint32_t count = sizeof(ids) / sizeof(ids[0]), i;
-
 	call->kids = arena_array(c->arena, struct node *, count);
 	call->names = arena_array(c->arena, const char *, count);
-	for (i = 0; call->kids && call->names && i < count; i++) {
-		const char *text = c->texts[ids[i]];
-		struct node *value = node_create(c->arena, text ? NODE_STRING : NODE_INT, call->span, 0);
-
-		value->text = text;
-		value->value = c->numbers[ids[i]];
-		value->type = &type_uint64;
-		call->kids[i] = value;
-		call->names[i] = names[i];
-	}
 	call->kind = NODE_TUPLE;
 	call->kid_count = call->kids && call->names ? count : 0;
+}
+
+/* Its next field: a text, or where that is NULL a number. */
+static void set_field(struct compiler *c, struct node *record, uint32_t index, const char *name, const char *text,
+		      uint64_t number)
+{
+	struct node *value = node_create(c->arena, text ? NODE_STRING : NODE_INT, record->span, 0);
+
+	value->text = text;
+	value->value = number;
+	value->type = &type_uint64;
+	if (index < record->kid_count) {
+		record->kids[index] = value;
+		record->names[index] = name;
+	}
+}
+
+/* config(): the settings. */
+static const struct type *check_config(struct compiler *c, struct node *call)
+{
+	static const struct {
+		const char *name;
+		enum setting_id id;
+	} all[] = {
+		{"max_strlen", SETTING_MAX_STRLEN},
+		{"max_map_keys", SETTING_MAX_MAP_KEYS},
+		{"max_probes", SETTING_MAX_PROBES},
+		{"max_bpf_progs", SETTING_MAX_BPF_PROGS},
+		{"max_cat_bytes", SETTING_MAX_CAT_BYTES},
+		{"cpp_demangle", SETTING_CPP_DEMANGLE},
+		{"print_maps_on_exit", SETTING_PRINT_MAPS_ON_EXIT},
+		{"stack_mode", SETTING_STACK_MODE},
+		{"missing_probes", SETTING_MISSING_PROBES},
+		{"str_trunc_trailer", SETTING_STR_TRUNC_TRAILER},
+		{"license", SETTING_LICENSE},
+	};
+	uint32_t count = sizeof(all) / sizeof(all[0]), i;
+
+	become_record(c, call, count);
+	for (i = 0; i < count; i++)
+		set_field(c, call, i, all[i].name, c->texts[all[i].id], c->numbers[all[i].id]);
 	return check_value(c, call);
+}
+
+static const char *base_name(struct compiler *c, const struct type *type)
+{
+	switch (type->kind) {
+	case TYPE_INT:
+		return "int";
+	case TYPE_STRING:
+		return "string";
+	case TYPE_POINTER:
+		return "pointer";
+	case TYPE_ARRAY:
+		return "array";
+	case TYPE_TUPLE:
+		return type->field_count && type->fields[0].name ? "record" : "tuple";
+	case TYPE_RECORD:
+		return "c_struct";
+	default:
+		return type_describe(c->arena, type);
+	}
+}
+
+/* typeinfo(TYPE or value): what is known of it when no type grows any more. */
+static const struct type *check_typeinfo(struct compiler *c, struct node *call)
+{
+	static const char *const names[] = {"btf_id", "base_type", "full_type"};
+	const struct type *const text = type_string(c->arena, 64), *elements[] = {&type_uint64, text, text};
+	struct node *what = call->kids[0];
+	const struct type *type =
+		what->kind == NODE_TYPE && what->type_name ? check_type_name(c, what->type_name) : check_value(c, what);
+
+	if (!c->deciding && !c->final) {
+		c->pending = true;
+		return type_tuple(c->arena, elements, (const char **)names, 3);
+	}
+	if (type->kind == TYPE_NONE)
+		return &type_none;
+	become_record(c, call, 3);
+	set_field(c, call, 0, names[0], NULL, 0);
+	set_field(c, call, 1, names[1], base_name(c, type), 0);
+	set_field(c, call, 2, names[2], type_describe(c->arena, type), 0);
+	return check_value(c, call);
+}
+
+/* Is a function of the kernel known by this name? Scripts cannot call one, whatever its name. */
+static const struct type *check_kernel_function(struct compiler *c, struct node *call)
+{
+	const char *name = check_literal_text(c, call->kids[0], "the function's name");
+	struct type_field result;
+	bool exists = name && kernel_types_function(&c->types, name, &result);
+
+	return become(call, NODE_BOOL, exists && strcmp(call->text, "kfunc_allowed") != 0, &type_bool);
 }
 
 const struct builtin builtins_meta[] = {
@@ -287,6 +361,9 @@ const struct builtin builtins_meta[] = {
 	{"syscall_name", 1, 1, 0, check_strerror, NULL, place_number, "syscall_name(NUMBER)"},
 	{"cgroup_path", 1, 2, 0, check_strerror, NULL, place_number, "cgroup_path(ID)"},
 	{"config", 0, 0, BUILTIN_BARE, check_config, NULL, NULL, "config()"},
+	{"typeinfo", 1, 1, 0, check_typeinfo, NULL, NULL, "typeinfo(TYPE or VALUE)"},
+	{"kfunc_exist", 1, 1, 0, check_kernel_function, NULL, NULL, "kfunc_exist(NAME)"},
+	{"kfunc_allowed", 1, 1, 0, check_kernel_function, NULL, NULL, "kfunc_allowed(NAME)"},
 	{"getopt", 1, 3, 0, check_getopt, NULL, NULL, "getopt(NAME [, DEFAULT [, DESCRIPTION]])"},
 	{},
 };

@@ -211,6 +211,7 @@ static const struct type *check_print(struct compiler *c, struct node *call)
 	}
 	if (call->kid_count > 1)
 		report_error(c->report, "call.arguments", call->span, "only maps are printed with a top or a divisor");
+	check_kept(c, what);
 	types[0] = sent_type(c, what);
 	if (types[0]->kind == TYPE_NONE) {
 		if (c->final)

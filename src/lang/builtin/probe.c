@@ -15,7 +15,7 @@ static const struct register_name {
 	{"bx", "rbx", 40},      {"r11", NULL, 48},  {"r10", NULL, 56}, {"r9", NULL, 64},         {"r8", NULL, 72},
 	{"ax", "rax", 80},      {"cx", "rcx", 88},  {"dx", "rdx", 96}, {"si", "rsi", 104},       {"di", "rdi", 112},
 	{"orig_ax", NULL, 120}, {"ip", "rip", 128}, {"cs", NULL, 136}, {"flags", "eflags", 144}, {"sp", "rsp", 152},
-	{"ss", NULL, 160},
+	{"ss", NULL, 160},      {"pc", NULL, 128},
 };
 
 /* The first six integer arguments: di, si, dx, cx, r8, r9 (psABI AMD64 3.2.3). */

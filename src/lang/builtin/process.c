@@ -148,16 +148,11 @@ static void place_comm(struct gen *g, const struct node *call, uint32_t offset)
 	code_call(g->code, BPF_FUNC_get_current_comm);
 }
 
-static const struct type *check_cpid(struct compiler *c, struct node *call)
-{
-	if (!c->options->pid)
-		report_error(c->report, "call.cpid", call->span, "cpid cannot be used without child command");
-	return &type_uint32;
-}
-
 static void gen_cpid(struct gen *g, const struct node *call)
 {
-	(void)call;
+	g->at = call->span;
+	if (!g->c->options->pid)
+		gen_warning(g, "cpid is 0: there is no child process. Ask has_cpid first, or start one with -c");
 	code_imm(g->code, R0, g->c->options->pid);
 }
 
@@ -232,7 +227,7 @@ const struct builtin builtins_process[] = {
 	{"cgroup", 0, 0, BUILTIN_BARE, is_uint64, gen_cgroup, NULL, "cgroup"},
 	{"cgroupid", 1, 1, 0, check_cgroup_id, NULL, NULL, "cgroupid(PATH)"},
 	{"rand", 0, 0, BUILTIN_BARE, is_uint32, gen_random, NULL, "rand"},
-	{"cpid", 0, 0, BUILTIN_BARE, check_cpid, gen_cpid, NULL, "cpid"},
+	{"cpid", 0, 0, BUILTIN_BARE, is_uint32, gen_cpid, NULL, "cpid"},
 	{"has_cpid", 0, 0, BUILTIN_BARE, check_has_cpid, NULL, NULL, "has_cpid"},
 	{"curtask", 0, 0, BUILTIN_BARE, check_task, gen_task, NULL, "curtask"},
 	{"ppid", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "ppid [(task)]"},

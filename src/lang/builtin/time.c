@@ -75,9 +75,12 @@ static void gen_time(struct gen *g, const struct node *call)
 static const struct type *check_strftime(struct compiler *c, struct node *call)
 {
 	const char *format = check_literal_text(c, call->kids[0], "the format of strftime()");
+	int64_t time;
 
 	check_value(c, call->kids[1]);
 	check_number(c, call->kids[1]);
+	if (check_constant(call->kids[1], &time) && time < 0 && call->kids[1]->type->is_signed)
+		report_error(c->report, "time.negative", call->kids[1]->span, "strftime() takes no time below 0");
 	/* nsecs(tai) is a date by itself; the others count from the start of the machine. */
 	if (call->kids[1]->builtin && !strcmp(call->kids[1]->text, "nsecs") && call->kids[1]->flags >= 2)
 		format = arena_printf(c->arena, "\001%s", format ? format : "");

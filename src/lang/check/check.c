@@ -10,6 +10,7 @@
 
 #include "lang/builtin/builtin.h"
 #include "lang/check/compiler.h"
+#include "lang/check/expressions.h"
 #include "lang/check/macros.h"
 
 #define PASSES_MAX 100
@@ -221,7 +222,7 @@ static void assign_map(struct compiler *c, struct node *node)
 		return;
 	}
 	node->detail = NULL;
-	check_value(c, value);
+	check_kept(c, value);
 	if (type_is_aggregate(value->type))
 		check_number(c, value);
 	if (map->value && type_is_aggregate(map->value)) {
@@ -405,12 +406,31 @@ static void check_jump(struct compiler *c, struct node *node)
 /* What a constant condition excludes is checked as well, but not reached. */
 static void check_branch(struct compiler *c, const struct node *condition, struct node *branch, bool when)
 {
-	int64_t value;
-	bool excluded = check_constant(condition, &value) && (value != 0) != when;
+	bool excluded = check_excludes(condition, when);
 
 	c->unreached += excluded;
 	check_statement(c, branch);
 	c->unreached -= excluded;
+}
+
+/* Of an if whose condition is to be known nothing but what it chooses counts, and nothing before it has chosen. */
+static void check_choice(struct compiler *c, struct node *node)
+{
+	check_condition(c, node->kids[0]);
+	if (check_is_choice(node))
+		return;
+	*node = check_excludes(node->kids[0], true)
+			? (node->kids[2] ? *node->kids[2] : (struct node){.kind = NODE_BLOCK})
+			: *node->kids[1];
+	check_statement(c, node);
+}
+
+static void check_if(struct compiler *c, struct node *node)
+{
+	check_condition(c, node->kids[0]);
+	check_branch(c, node->kids[0], node->kids[1], true);
+	if (node->kids[2])
+		check_branch(c, node->kids[0], node->kids[2], false);
 }
 
 void check_statement(struct compiler *c, struct node *node)
@@ -428,10 +448,10 @@ void check_statement(struct compiler *c, struct node *node)
 		check_value(c, node->kids[0]);
 		break;
 	case NODE_IF:
-		check_condition(c, node->kids[0]);
-		check_branch(c, node->kids[0], node->kids[1], true);
-		if (node->kids[2])
-			check_branch(c, node->kids[0], node->kids[2], false);
+		if (check_is_choice(node))
+			check_choice(c, node);
+		else
+			check_if(c, node);
 		break;
 	case NODE_WHILE:
 		check_condition(c, node->kids[0]);
@@ -480,11 +500,12 @@ void check_all(struct compiler *c)
 	size_t i;
 
 	for (pass = 0; pass < PASSES_MAX; pass++) {
-		c->changed = false;
+		c->changed = c->pending = false;
 		for (i = 0; i < c->units.count && !c->report->errors; i++)
 			check_unit(c, &c->units.at[i]);
-		if (!c->changed || c->report->errors)
+		if ((!c->changed && !c->pending) || c->report->errors)
 			break;
+		c->deciding = !c->changed;
 	}
 	if (pass == PASSES_MAX) {
 		report_error(c->report, "type.endless", (struct span){}, "the script's types do not settle");

@@ -182,6 +182,8 @@ struct compiler {
 	unsigned int nesting, macro_depth;
 	uint32_t round; /* units checked so far, over all passes */
 	bool changed;   /* a type has grown: check again */
+	bool pending;   /* something asks for a type that may still grow */
+	bool deciding;  /* no type grows any more until what asks for them has its answer */
 	bool final;     /* types do not change any more: what is still unknown is an error */
 	uint32_t bpf_maps;
 	uint32_t stack_parts; /* enum stack_part: what the script's stacks have, all together; 0: it has none */
@@ -216,6 +218,8 @@ void check_all(struct compiler *compiler);
 
 /* Checks an expression and gives its type; reports what is wrong. Never NULL. */
 const struct type *check_value(struct compiler *c, struct node *node);
+/* The same for what is kept or printed: all arguments of the probe are copied as the record that they are. */
+const struct type *check_kept(struct compiler *c, struct node *node);
 /* An expression that must be a number; an aggregation is read as one. False, with a complaint, when it is not. */
 bool check_number(struct compiler *c, struct node *node);
 /* The text of a literal (or of a positional parameter), or NULL with a complaint. */

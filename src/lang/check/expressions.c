@@ -72,7 +72,7 @@ struct symbol *check_map_symbol(struct compiler *c, struct node *node)
 
 void check_key(struct compiler *c, struct symbol *map, struct node *key, struct span span)
 {
-	const struct type *type = check_value(c, key), *joined;
+	const struct type *type = check_kept(c, key), *joined;
 
 	map->used_keyed = true;
 	if (type_is_aggregate(type) && check_number(c, key))
@@ -194,8 +194,13 @@ static const struct type *check_field(struct compiler *c, struct node *node)
 	const struct type *type = check_value(c, node->kids[0]);
 	struct type_field *field;
 
-	if (type->kind == TYPE_TUPLE)
-		return tuple_element(c, node, type, node->text);
+	if (type->kind == TYPE_TUPLE) {
+		type = tuple_element(c, node, type, node->text);
+		/* Of a record of literals, like those of config() and typeinfo(), a field is one as well. */
+		if (node->field && node->kids[0]->kind == NODE_TUPLE && node->kids[0]->names)
+			*node = *node->kids[0]->kids[node->field - node->kids[0]->type->fields];
+		return type;
+	}
 	if (type->kind == TYPE_POINTER)
 		type = type->to;
 	if (type->kind == TYPE_NONE && !c->final)
@@ -299,7 +304,7 @@ static const struct type *check_cast(struct compiler *c, struct node *node)
 	if (to->kind == TYPE_NONE || from->kind == TYPE_NONE)
 		return to->kind == TYPE_NONE ? &type_none : to;
 	if (to->kind == TYPE_ARRAY && !to->count && to->to->size) {
-		uint32_t bytes = type_is_scalar(from) ? 8 : from->size;
+		uint32_t bytes = node->kids[0]->kind == NODE_INT ? 8 : from->size;
 
 		if (node->kids[0]->kind == NODE_STRING)
 			bytes = (uint32_t)strlen(node->kids[0]->text) + 1;
@@ -551,4 +556,22 @@ const struct type *check_value(struct compiler *c, struct node *node)
 	node->round = c->round;
 	c->nesting--;
 	return node->type;
+}
+
+const struct type *check_kept(struct compiler *c, struct node *node)
+{
+	const struct type *type = check_value(c, node);
+	struct node *inner;
+
+	if (node->kind != NODE_NAME || strcmp(node->text, "args") != 0 || type->kind != TYPE_POINTER)
+		return type;
+	inner = node_copy(c->arena, node);
+	node->kind = NODE_UNARY;
+	node->op = OP_DEREFERENCE;
+	node->kids = arena_array(c->arena, struct node *, 1);
+	node->kid_count = node->kids ? 1 : 0;
+	if (!node->kids)
+		return &type_none;
+	node->kids[0] = inner;
+	return check_value(c, node);
 }

@@ -10,6 +10,11 @@ const struct type *check_binary(struct compiler *c, struct node *node);
 const struct type *check_unary(struct compiler *c, struct node *node);
 const struct type *check_ternary(struct compiler *c, struct node *node);
 
+/* Is this an if, or a conditional value, whose condition is to be known, and is not yet? */
+bool check_is_choice(const struct node *node);
+/* Is the branch that is taken when the condition is `when` never taken? */
+bool check_excludes(const struct node *condition, bool when);
+
 /* constants.c: the node becomes a literal of this type, or of the one that the number has; it is returned. */
 const struct type *check_become_int(struct node *node, uint64_t value, const struct type *type);
 const struct type *check_become_number(struct node *node, uint64_t value, bool is_unsigned);

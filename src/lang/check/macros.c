@@ -18,15 +18,46 @@ struct expansion {
 	unsigned int serial;
 };
 
+static bool fits(char kind, const struct node *argument)
+{
+	return (kind != '$' || argument->kind == NODE_VARIABLE) &&
+	       (kind != '@' || (argument->kind == NODE_MAP && !argument->kid_count));
+}
+
+/* How many arguments are what the macro names for its own: a variable, or a map. -1: one of them is not. */
+static int likeness(const struct macro *macro, const struct node *call)
+{
+	int count = 0;
+	uint32_t i;
+
+	for (i = 0; i < macro->parameter_count; i++) {
+		if (!fits(macro->parameters[i].kind, call->kids[i]))
+			return -1;
+		count += macro->parameters[i].kind != 'e';
+	}
+	return count;
+}
+
+/* Of those with as many parameters the one that fits best; of two the later. */
 static const struct macro *find(struct compiler *c, const struct node *node)
 {
+	const struct macro *best = NULL;
+	int best_likeness = -1;
 	size_t i;
 
-	for (i = c->script.macros.count; i-- > 0;)
-		if (!strcmp(c->script.macros.at[i].name, node->text) &&
-		    c->script.macros.at[i].parameter_count == node->kid_count)
-			return &c->script.macros.at[i];
-	return NULL;
+	for (i = c->script.macros.count; i-- > 0;) {
+		const struct macro *macro = &c->script.macros.at[i];
+		int like;
+
+		if (strcmp(macro->name, node->text) != 0 || macro->parameter_count != node->kid_count)
+			continue;
+		like = likeness(macro, node);
+		if (!best || like > best_likeness) {
+			best = macro;
+			best_likeness = like;
+		}
+	}
+	return best;
 }
 
 static const struct node *argument(const struct expansion *x, char kind, const char *name)
@@ -163,8 +194,7 @@ static bool arguments_fit(struct expansion *x)
 		const struct node *given = x->call->kids[i];
 		char kind = x->macro->parameters[i].kind;
 
-		if ((kind == '$' && given->kind != NODE_VARIABLE) ||
-		    (kind == '@' && (given->kind != NODE_MAP || given->kid_count))) {
+		if (!fits(kind, given)) {
 			report_error(x->c->report, "macro.argument", given->span, "the macro %s needs a %s here",
 				     x->macro->name, kind == '$' ? "variable" : "map");
 			return false;

@@ -3,6 +3,8 @@
  * The types of operators' results, and operations on literals. Arithmetic is done, and has its result, in 64 bits:
  * signed when one of the operands is, and after a subtraction.
  */
+#include <string.h>
+
 #include "lang/check/expressions.h"
 
 static bool is_comparison(enum op op)
@@ -90,6 +92,48 @@ static const struct type *fold_condition(struct node *node)
 	return op_apply(node->op, x, y, &value) ? become_bool(node, value) : &type_bool;
 }
 
+/* A text, or a tuple of literals. */
+static bool is_literal(const struct node *node)
+{
+	int64_t value;
+	uint32_t i;
+
+	if (node->kind != NODE_TUPLE)
+		return node->kind == NODE_STRING || check_constant(node, &value);
+	for (i = 0; i < node->kid_count && is_literal(node->kids[i]);)
+		i++;
+	return i == node->kid_count;
+}
+
+/* Where the record or tuple `b` has what stands at `index` of `a`. */
+static uint32_t counterpart(const struct node *a, uint32_t index, const struct node *b)
+{
+	uint32_t i;
+
+	if (!a->names || !b->names)
+		return index;
+	for (i = 0; i < b->kid_count && strcmp(a->names[index], b->names[i]) != 0;)
+		i++;
+	return i;
+}
+
+static bool same_literals(const struct node *a, const struct node *b)
+{
+	int64_t x, y;
+	uint32_t i, at;
+
+	if (a->kind == NODE_STRING || b->kind == NODE_STRING)
+		return a->kind == b->kind && !strcmp(a->text, b->text);
+	if (a->kind != NODE_TUPLE || b->kind != NODE_TUPLE)
+		return check_constant(a, &x) && check_constant(b, &y) && x == y;
+	for (i = 0; a->kid_count == b->kid_count && i < a->kid_count; i++) {
+		at = counterpart(a, i, b);
+		if (at == b->kid_count || !same_literals(a->kids[i], b->kids[at]))
+			return false;
+	}
+	return a->kid_count == b->kid_count;
+}
+
 static const struct type *check_comparison(struct compiler *c, struct node *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
@@ -97,6 +141,8 @@ static const struct type *check_comparison(struct compiler *c, struct node *node
 
 	if (type_is_scalar(a) && type_is_scalar(b))
 		return fold_condition(node);
+	if (is_equality && a->kind == b->kind && is_literal(node->kids[0]) && is_literal(node->kids[1]))
+		return become_bool(node, same_literals(node->kids[0], node->kids[1]) == (node->op == OP_EQUAL));
 	if (is_equality &&
 	    ((a->kind == TYPE_PROBE && b->kind == TYPE_STRING) || (b->kind == TYPE_PROBE && a->kind == TYPE_STRING)) &&
 	    (node->kids[0]->kind == NODE_STRING || node->kids[1]->kind == NODE_STRING))
@@ -154,10 +200,39 @@ static const struct type *check_dereference(struct compiler *c, struct node *nod
 	return type->to;
 }
 
+bool check_is_choice(const struct node *node)
+{
+	return node->kids[0]->kind == NODE_UNARY && node->kids[0]->op == OP_KNOWN;
+}
+
+bool check_excludes(const struct node *condition, bool when)
+{
+	int64_t value;
+
+	return check_constant(condition, &value) && (value != 0) != when;
+}
+
+/* A literal takes the operator's place. */
+static const struct type *check_known(struct compiler *c, struct node *node)
+{
+	const struct node *operand = node->kids[0];
+
+	if (operand->kind == NODE_INT || operand->kind == NODE_BOOL || operand->kind == NODE_STRING)
+		*node = *operand;
+	else if (c->deciding || c->final)
+		report_error(c->report, "call.comptime", operand->span, "this is not known while compiling");
+	else
+		c->pending = true;
+	return operand->type;
+}
+
 const struct type *check_unary(struct compiler *c, struct node *node)
 {
 	const struct type *type = check_value(c, node->kids[0]);
 	int64_t value;
+
+	if (node->op == OP_KNOWN)
+		return check_known(c, node);
 
 	if (node->op == OP_ADDRESS) {
 		if (node->kids[0]->kind == NODE_VARIABLE ||
@@ -188,9 +263,17 @@ const struct type *check_ternary(struct compiler *c, struct node *node)
 {
 	const struct type *a, *b, *type;
 
+	bool is_choice = check_is_choice(node);
+
 	check_value(c, node->kids[0]);
 	if (!type_is_scalar(node->kids[0]->type))
 		check_number(c, node->kids[0]);
+	if (is_choice && check_is_choice(node))
+		return &type_none; /* not known yet */
+	if (is_choice) {
+		*node = *node->kids[check_excludes(node->kids[0], true) ? 2 : 1];
+		return check_value(c, node);
+	}
 	a = check_value(c, node->kids[1]);
 	b = check_value(c, node->kids[2]);
 	if (type_is_aggregate(a) && check_number(c, node->kids[1]))

@@ -501,6 +501,10 @@ static void gen_for_map(struct gen *g, const struct node *node)
 
 static void gen_jump(struct gen *g, const struct node *node)
 {
+	if (node->kind == NODE_RETURN && node->kid_count && g->unit->provider->has_result) {
+		gen_scalar(g, node->kids[0]);
+		gen_frame_store(g, 4, RT_FRAME_RESULT, R0);
+	}
 	if (node->kind == NODE_BREAK)
 		gen_frame_store_imm(g, 4, RT_FRAME_FLOW, RT_FLOW_BREAK);
 	else if (node->kind == NODE_RETURN && g->in_callback)
@@ -637,6 +641,8 @@ static void gen_unit(struct gen *g, uint32_t index)
 	code_store(g->code, 8, R10, SLOT_FRAME, REG_FRAME);
 	code_store(g->code, 8, R10, SLOT_CTX, REG_CTX);
 	gen_frame_store_imm(g, 4, RT_FRAME_FLOW, RT_FLOW_NEXT);
+	if (unit->provider->has_result)
+		gen_frame_store_imm(g, 4, RT_FRAME_RESULT, 0);
 	done = code_label(g->code);
 	if (unit->provider->context == CONTEXT_ITER)
 		begin_iteration(g, done);
@@ -649,6 +655,8 @@ static void gen_unit(struct gen *g, uint32_t index)
 	if (unit->provider->context == CONTEXT_ITER)
 		end_iteration(g);
 	code_bind(g->code, done);
+	if (unit->provider->has_result)
+		gen_frame_load(g, 4, R0, RT_FRAME_RESULT);
 	/* As rt_give_back() of rt/take.h. */
 	code_imm(g->code, R1, -1);
 	code_emit(g->code, (struct bpf_insn){.code = BPF_STX | BPF_ATOMIC | BPF_W,
@@ -656,6 +664,8 @@ static void gen_unit(struct gen *g, uint32_t index)
 					     .src_reg = R1,
 					     .off = RT_FRAME_BUSY,
 					     .imm = BPF_ADD});
+	if (unit->provider->has_result)
+		code_exit(g->code);
 	code_bind(g->code, out);
 	code_imm(g->code, R0, 0);
 	code_exit(g->code);

@@ -2,6 +2,7 @@
 #include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/table.h"
 
 struct search {
 	struct compiler *c;
@@ -183,39 +186,43 @@ static void try_libraries(struct search *search, const char *name)
 }
 
 /* The process's root where it sees other files than we do, else "". */
-static const char *root_of(struct compiler *c)
+static const char *root_of(struct compiler *c, int pid)
 {
 	char path[64], theirs[64] = "", ours[64] = "";
 
-	if (c->options->pid <= 0)
+	if (pid <= 0)
 		return "";
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", c->options->pid);
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
 	if (readlink(path, theirs, sizeof(theirs) - 1) < 0 ||
 	    readlink("/proc/self/ns/mnt", ours, sizeof(ours) - 1) < 0 || !strcmp(theirs, ours))
 		return "";
-	return arena_printf(c->arena, "/proc/%d/root", c->options->pid);
+	return arena_printf(c->arena, "/proc/%d/root", pid);
 }
 
-/* The files that the process of -p has mapped to execute. */
-static void try_mapped(struct search *search, const char *pattern)
+/* The files that a process has mapped to execute; those that are in `seen` were there before. */
+static void try_mapped(struct search *search, int pid, const char *pattern, struct table *seen)
 {
-	const char *root = root_of(search->c);
-	char path[64], last[PATH_MAX] = "", *line = NULL, *name;
+	const char *root = root_of(search->c, pid);
+	char path[64], *line = NULL, *name;
 	size_t room = 0;
 	FILE *maps;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", search->c->options->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
 	maps = fopen(path, "re");
 	while (maps && getline(&line, &room, maps) > 0) {
+		unsigned long long inode, major, minor;
+		uint64_t file;
 		char flags[8];
 
 		line[strcspn(line, "\n")] = '\0';
 		name = strchr(line, '/');
-		/* Pieces of a file stand one behind the other. */
-		if (!name || sscanf(line, "%*s %7s", flags) != 1 || !strchr(flags, 'x') || !strcmp(name, last) ||
-		    (*pattern && !provider_matches(pattern, name)))
+		if (!name || sscanf(line, "%*s %7s %*s %llx:%llx %llu", flags, &major, &minor, &inode) != 4 ||
+		    !strchr(flags, 'x') || (*pattern && !provider_matches(pattern, name)))
 			continue;
-		snprintf(last, sizeof(last), "%s", name);
+		/* Pieces of a file stand one behind the other, and processes share files. */
+		file = (major << 52 ^ minor << 44 ^ inode) | 1ull << 63;
+		if (table_get(seen, file, NULL) || table_set(seen, file, 1))
+			continue;
 		name = *root ? (char *)arena_printf(search->c->arena, "%s%s", root, name) : name;
 		if (name)
 			try_file(search, name);
@@ -229,11 +236,14 @@ unsigned int binary_each(struct compiler *c, const char *name,
 			 void (*each)(void *context, const char *path, const struct elf_file *elf), void *context)
 {
 	struct search search = {c, each, context, 0};
-	const char *root = *name == '/' ? root_of(c) : "";
+	const char *root = *name == '/' ? root_of(c, c->options->pid) : "";
 
 	if (!*name || !strcmp(name, "*")) {
+		struct table seen = {};
+
 		if (c->options->pid > 0 && !c->options->command_path)
-			try_mapped(&search, name);
+			try_mapped(&search, c->options->pid, name, &seen);
+		table_deinit(&seen);
 		return search.count;
 	}
 	name = root ? arena_printf(c->arena, "%s%s", root, name) : NULL;
@@ -250,6 +260,28 @@ unsigned int binary_each(struct compiler *c, const char *name,
 	}
 	if (!try_program(&search, name))
 		try_libraries(&search, name);
+	return search.count;
+}
+
+unsigned int binary_each_mapped(struct compiler *c,
+				void (*each)(void *context, const char *path, const struct elf_file *elf),
+				void *context)
+{
+	struct search search = {c, each, context, 0};
+	struct table seen = {};
+	DIR *processes = opendir("/proc");
+	const struct dirent *entry;
+
+	while (processes && (entry = readdir(processes))) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+
+		if (!*end && pid > 0)
+			try_mapped(&search, (int)pid, "*", &seen);
+	}
+	if (processes)
+		closedir(processes);
+	table_deinit(&seen);
 	return search.count;
 }
 

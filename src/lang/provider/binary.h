@@ -15,6 +15,11 @@
 unsigned int binary_each(struct compiler *c, const char *name,
 			 void (*each)(void *context, const char *path, const struct elf_file *elf), void *context);
 
+/* The files that any process has mapped to execute, each once. */
+unsigned int binary_each_mapped(struct compiler *c,
+				void (*each)(void *context, const char *path, const struct elf_file *elf),
+				void *context);
+
 /*
  * Where the first file in $PATH of this name is a script, what it executes is not known, unless compile_options.program
  * knows it; then binary_each() finds nothing, and this gives the script. Else NULL.

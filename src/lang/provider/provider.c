@@ -15,10 +15,10 @@
 #include "lang/front/bpftrace/lexer.h"
 
 static const struct provider *const providers[] = {
-	&provider_self,      &provider_bench,      &provider_begin,         &provider_end,        &provider_interval,
-	&provider_profile,   &provider_tracepoint, &provider_rawtracepoint, &provider_uprobe,     &provider_uretprobe,
-	&provider_usdt,      &provider_software,   &provider_hardware,      &provider_watchpoint, &provider_kprobe,
-	&provider_kretprobe, &provider_fentry,     &provider_fexit,         &provider_iter,
+	&provider_self,      &provider_bench,     &provider_test,       &provider_begin,         &provider_end,
+	&provider_interval,  &provider_profile,   &provider_tracepoint, &provider_rawtracepoint, &provider_uprobe,
+	&provider_uretprobe, &provider_usdt,      &provider_software,   &provider_hardware,      &provider_watchpoint,
+	&provider_kprobe,    &provider_kretprobe, &provider_fentry,     &provider_fexit,         &provider_iter,
 };
 
 #define PROVIDERS (sizeof(providers) / sizeof(providers[0]))

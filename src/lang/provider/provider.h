@@ -53,6 +53,7 @@ struct provider {
 	unsigned int program_type;         /* enum bpf_prog_type */
 	unsigned int expected_attach_type; /* 0: none */
 	bool is_return;                    /* retval is there */
+	bool has_result;                   /* what its actions return counts */
 	bool is_last;                      /* runs when all others have ended */
 	bool is_kernel;                    /* places are kernel functions, at attach.address */
 	bool filters_pid;                  /* cannot be attached to one process: the program obeys -p itself */
@@ -78,10 +79,10 @@ struct provider {
 const struct provider *provider_find(const char *name);
 const struct provider *provider_at(unsigned int index); /* NULL behind the last */
 
-extern const struct provider provider_bench, provider_begin, provider_end, provider_interval, provider_profile,
-	provider_tracepoint, provider_rawtracepoint, provider_uprobe, provider_uretprobe, provider_usdt,
-	provider_software, provider_hardware, provider_watchpoint, provider_kprobe, provider_kretprobe, provider_fentry,
-	provider_fexit, provider_iter, provider_self;
+extern const struct provider provider_bench, provider_test, provider_begin, provider_end, provider_interval,
+	provider_profile, provider_tracepoint, provider_rawtracepoint, provider_uprobe, provider_uretprobe,
+	provider_usdt, provider_software, provider_hardware, provider_watchpoint, provider_kprobe, provider_kretprobe,
+	provider_fentry, provider_fexit, provider_iter, provider_self;
 
 /* For providers: */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* begin, end, bench, self; interval and profile: clocks. */
+/* begin, end, bench, test, self; interval and profile: clocks. */
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -42,7 +42,7 @@ const struct provider provider_end = {
 	.usage = "end { ... }",
 };
 
-static void expand_bench(struct compiler *c, const struct provider *self, const struct attach_text *point)
+static void expand_named(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	if (provider_parts(c, self, point, 1, 1))
 		provider_add(c, (struct attach){.name = full_name(c, self, point), .event = point->parts[1]});
@@ -52,8 +52,17 @@ const struct provider provider_bench = {
 	.name = "bench",
 	.context = CONTEXT_NONE,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-	.expand = expand_bench,
-	.usage = "bench:NAME, with --mode bench",
+	.expand = expand_named,
+	.usage = "bench:NAME, with --bench",
+};
+
+const struct provider provider_test = {
+	.name = "test",
+	.context = CONTEXT_NONE,
+	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.has_result = true,
+	.expand = expand_named,
+	.usage = "test:NAME, with --test",
 };
 
 static void expand_self(struct compiler *c, const struct provider *self, const struct attach_text *point)

@@ -405,7 +405,11 @@ static void find_usdt(struct compiler *c, const struct provider *self, const str
 				       .name = point->part_count > 2 ? point->parts[point->part_count - 1] : "*"};
 	if (point->part_count == 4 && *point->parts[2])
 		search->provider = point->parts[2];
-	binary_each(c, search->binary, search_markers, search);
+	/* usdt:*:NAME without a process means all of them. */
+	if (!c->options->pid && point->part_count > 2 && !strcmp(search->binary, "*"))
+		binary_each_mapped(c, search_markers, search);
+	else
+		binary_each(c, search->binary, search_markers, search);
 }
 
 static void expand_usdt(struct compiler *c, const struct provider *self, const struct attach_text *point)

@@ -53,11 +53,12 @@ enum rt_state {
  * follows what lies on the BPF stack value by value. Each CPU has RT_FRAMES of them, since a program may be interrupted
  * by another one, or by itself. It begins with a word that is 1 while it is taken.
  */
-#define RT_FRAMES      4
-#define RT_FRAME_BUSY  0
-#define RT_FRAME_FLOW  4  /* how a loop's body ended: enum rt_flow */
-#define RT_FRAME_FIRST 16 /* variables begin here */
-#define RT_FRAME_MAX   262144
+#define RT_FRAMES       4
+#define RT_FRAME_BUSY   0
+#define RT_FRAME_FLOW   4  /* how a loop's body ended: enum rt_flow */
+#define RT_FRAME_RESULT 8  /* what the program returns, if its provider asks for that */
+#define RT_FRAME_FIRST  16 /* variables begin here */
+#define RT_FRAME_MAX    262144
 
 #define RT_WARNINGS 256 /* sites modulo this warn once */
 

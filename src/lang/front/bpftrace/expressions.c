@@ -120,6 +120,20 @@ static const char *c_integer(struct parser *p)
 	return is_unsigned ? "uint32" : "int32";
 }
 
+/* NAME(...) is a macro's or a function's value, also where NAME alone is a type. */
+static bool is_call(struct parser *p)
+{
+	struct parser saved = *p;
+	bool result;
+
+	if (p->token.kind != TOKEN_NAME || parser_is_word(p, "typeof"))
+		return false;
+	parser_take(p);
+	result = parser_is(p, "(");
+	parser_rewind(p, &saved);
+	return result;
+}
+
 struct type_name *parse_type_name(struct parser *p)
 {
 	struct type_name *name = arena_new(p->arena, struct type_name);
@@ -138,7 +152,7 @@ struct type_name *parse_type_name(struct parser *p)
 		name->name = arena_printf(p->arena, "%s %s", word.text, parser_expect_name(p, "the type's name"));
 	} else if (parser_accept_word(p, "typeof")) {
 		parser_expect(p, "(");
-		if (parse_is_type(p)) {
+		if (!is_call(p) && parse_is_type(p)) {
 			struct type_name *inner = parse_type_name(p);
 
 			if (inner)
@@ -250,7 +264,7 @@ static struct node *sizeof_or_offsetof(struct parser *p, bool is_offset)
 
 	parser_take(p);
 	parser_expect(p, "(");
-	if (parse_is_type(p) || is_pointer_type(p))
+	if (!is_call(p) && (parse_is_type(p) || is_pointer_type(p)))
 		name = parse_type_name(p);
 	else
 		operand = parse_expression(p);
@@ -480,7 +494,8 @@ static struct node *unary(struct parser *p)
 	static const struct {
 		const char *text;
 		enum op op;
-	} all[] = {{"!", OP_NOT}, {"~", OP_COMPLEMENT}, {"-", OP_NEGATE}, {"*", OP_DEREFERENCE}, {"&", OP_ADDRESS}};
+	} all[] = {{"!", OP_NOT},         {"~", OP_COMPLEMENT}, {"-", OP_NEGATE},
+		   {"*", OP_DEREFERENCE}, {"&", OP_ADDRESS},    {"comptime", OP_KNOWN}};
 	uint32_t begin = p->token.span.begin;
 	struct node *node, *operand;
 	size_t i;
@@ -500,7 +515,7 @@ static struct node *unary(struct parser *p)
 		return node;
 	}
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (!parser_accept(p, all[i].text))
+		if (!parser_accept(p, all[i].text) && !parser_accept_word(p, all[i].text))
 			continue;
 		operand = unary(p);
 		node = make(p, NODE_UNARY, begin, 1);

@@ -452,6 +452,10 @@ static struct attach_text attach_point(struct parser *p)
 	struct part part = {};
 	char *colon;
 
+	/* NAME=probe: nothing asks for the name. */
+	while (at < size && (isalnum((unsigned char)source[at]) || source[at] == '_'))
+		at++;
+	begin = start = at = at < size && source[at] == '=' ? at + 1 : begin;
 	for (; at < size && !p->stop;) {
 		char c = source[at];
 
