@@ -69,8 +69,9 @@ struct late_stack late_walk(struct late_walker *walker, const struct mapping_ent
 	s->native.fp = snapshot->registers[REG_FP];
 	s->native.hash = hash_mix(snapshot->cookie, epoch);
 	native_walk(s, &process);
+	/* What could not be read is not the thread's memory: it is not in the copy. */
 	return (struct late_stack){.frames = (const uint64_t *)s->native_stack.frames,
 				   .count = s->native.count,
-				   .loss = (uint16_t)s->native.loss,
+				   .loss = s->native.loss == LOSS_STACK_READ ? LOSS_LATE : (uint16_t)s->native.loss,
 				   .id = native_stack_id(s)};
 }

@@ -20,7 +20,8 @@ void late_walker_destroy(struct late_walker *walker);
 struct late_stack {
 	const uint64_t *frames; /* innermost first, as an EVENT_NATIVE_STACK has them; valid until the next walk */
 	uint32_t count;
-	uint16_t loss; /* LOSS_NONE when the outermost frame was reached, else why not (enum loss) */
+	uint16_t loss; /* LOSS_NONE when the outermost frame was reached, LOSS_LATE when it is beyond the copy (enum
+			  loss) */
 	uint64_t id;   /* what the kernel would have called this stack */
 };
 

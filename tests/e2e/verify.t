@@ -45,13 +45,13 @@ MODES = (("signals", ["_start", "main", "on_signal", "deeper"], 0.9),
          ("sort", ["_start", "main", "compare"], 0.97))
 
 
-def late(stats, several_stacks=False):
+def late(stats):
     """
     How many samples the test cannot ask for, as they came before the program was known: how many that are, the machine's load
-    decides. They are finished from a copy of the stack, and lost where the ring had no room for it. The copy is of the stack
-    that the thread was on: with several stacks it ends with that one.
+    decides. They are finished from a copy of the stack that the thread was on, if the ring had room for it: with several stacks
+    they end with that one.
     """
-    return stats["lost"].get("late", 0) + (stats["late_samples"] if several_stacks else 0)
+    return stats["lost"].get("late", 0)
 
 
 def addresses_of(program, symbol):
@@ -69,15 +69,14 @@ def wrong_of_libdw(told, signal_return):
                           "|".join(map(hex, signal_return)), "\n".join(told))) if signal_return else 0
 
 
-def judge_complete(tap, words, stats, least, but=(), several_stacks=False):
+def judge_complete(tap, words, stats, least, but=()):
     """Of the samples that were not late, nor lost for the reasons in `but`, which the program is full of."""
-    excused = late(stats, several_stacks)
-    asked = stats["samples"] - excused - sum(stats["lost"].get(reason, 0) for reason in but)
-    tap.ok(stats["complete"] >= least * asked and excused <= LATE_MOST * stats["samples"], "%s: %d of %d complete, %d late" % (
-        words, stats["complete"], stats["samples"], excused), stats["lost"])
+    asked = stats["samples"] - late(stats) - sum(stats["lost"].get(reason, 0) for reason in but)
+    tap.ok(stats["complete"] >= least * asked and late(stats) <= LATE_MOST * stats["samples"], "%s: %d of %d complete, %d late" % (
+        words, stats["complete"], stats["samples"], late(stats)), stats["lost"])
 
 
-def judge(tap, words, where, done, least, complete=0.98, but=(), several_stacks=False, longer=0, signal_return=range(0)):
+def judge(tap, words, where, done, least, complete=0.98, but=(), longer=0, signal_return=range(0)):
     if not tap.equal(done.returncode, 0, words + ": recorded"):
         print("# " + done.stderr[-400:].replace("\n", "\n# "))
         return []
@@ -87,7 +86,7 @@ def judge(tap, words, where, done, least, complete=0.98, but=(), several_stacks=
     tap.ok(verify["samples"] > 15 and verify["differ"] == wrong_of_libdw(told, signal_return) and verify["longer"] <= longer * verify["samples"], words + ": no frame differs, none is missing: %s" %
            verify, "\n".join(told))
     tap.ok(verify["agree"] >= least * verify["samples"], words + ": libdw says the same to the root", "\n".join(told))
-    judge_complete(tap, words, stats, complete, but, several_stacks)
+    judge_complete(tap, words, stats, complete, but)
     return e2e.folded(where + "/x.folded")
 
 
@@ -109,11 +108,11 @@ def hard(tap, where):
     subprocess.run(["g++", "-o", program, HERE + "/truth.cpp"] + flags, check=True)
     for mode, chain, least in MODES:
         done = record(where, program, mode, "0.5")
-        stacks = judge(tap, mode, where, done, least, several_stacks=mode == "sigaltstack")
+        stacks = judge(tap, mode, where, done, least)
         stats = e2e.load(where + "/x.json")
         mine = [(f, c) for f, c in stacks if f[0] == "truth" and any(x.startswith(chain[-1]) for x in f)]
         through_all = e2e.total([(f, c) for f, c in mine if through(f, chain)])
-        tap.ok(mine and through_all >= 0.99 * (e2e.total(mine) - late(stats, mode == "sigaltstack")), "%s: %s in %d of %d" % (
+        tap.ok(mine and through_all >= 0.99 * (e2e.total(mine) - late(stats)), "%s: %s in %d of %d" % (
             mode, " > ".join(chain), through_all, e2e.total(mine)), [f for f, _ in mine if not through(f, chain)][:2])
     # The start files' code has no unwind information. libdw then follows frame pointers, and leaves out the caller.
     subprocess.run(["gcc", "-O2", "-xc", "-", "-o", where + "/last"], input=LAST.encode(), check=True)
@@ -127,7 +126,7 @@ def hard(tap, where):
     if subprocess.call(["g++", "-fsplit-stack", "-o", where + "/split", HERE + "/truth.cpp"] + flags, stderr=subprocess.DEVNULL):
         tap.skip("split stacks", "this compiler cannot")
         return
-    stacks = judge(tap, "split stacks", where, record(where, where + "/split", "split", "0.5"), 0.0, several_stacks=True)
+    stacks = judge(tap, "split stacks", where, record(where, where + "/split", "split", "0.5"), 0.0)
     whole = [sum(x.startswith("deeper") for x in f) for f, _ in stacks
              if any(x.startswith("grind") for x in f) and not f[1].startswith("[")]  # a late sample's copy has one stack only
     tap.equal(set(whole), {3001}, "split stacks: 3,001 frames of the recursion, in each sample at its end")
