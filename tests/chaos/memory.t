@@ -139,6 +139,7 @@ def refused(tap, where):
         words = "memory is refused after %d MB" % room
         strata = start_strata(target.pid, *(outputs(where, 4999) + ["-o", where + "/c.html", "--max-memory", "8G"]))
         programs = e2e.programs_of(strata.pid)
+        e2e.let_use(target.pid, 0.3)  # until it has memory for the target's tables, and the first stacks
         try:
             with open("/proc/%d/statm" % strata.pid) as file:
                 size = int(file.read().split()[0]) * resource.getpagesize() + room * MB

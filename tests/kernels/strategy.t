@@ -34,10 +34,11 @@ def record(tap, strategy, where, words, command):
     if not tap.ok(done.returncode == 0, words + ": recorded", done.stderr):
         return [], None
     stats = e2e.load(stats)
-    # In its first milliseconds a process is not known yet; then the copy of the stack's top ends before a deep one does.
-    late = stats["lost"].get("late", 0) + stats["lost"].get("stack-read", 0)
-    tap.ok(stats["complete"] + late >= 0.99 * stats["samples"] and late < 4 and not stats["truncated"],
-           "%s: %d of %d samples complete" % (words, stats["complete"], stats["samples"]), stats["lost"])
+    # At first a process is not known yet; then the copy of the stack's top ends before a deep one does. How long that lasts is a
+    # matter of the machine's load.
+    late = stats["lost"].get("late", 0)
+    tap.ok(stats["complete"] + late >= 0.99 * stats["samples"] and late <= 0.1 * stats["samples"] and not stats["truncated"],
+           "%s: %d of %d samples complete, %d late" % (words, stats["complete"], stats["samples"], late), stats["lost"])
     return e2e.folded(out), stats
 
 
@@ -60,7 +61,8 @@ def compare(tap, where, words, depth, *program):
         deep = [(frames, n) for frames, n in stacks if count(frames, "grind (")]  # before it, dive is on its way down
         tap.equal({count(frames, "dive (") for frames, _ in deep}, {depth}, "%s, %s: each of %d frames, once" % (
             words, strategy, depth))
-        tap.ok(e2e.total(deep) >= e2e.due(SECONDS, HZ), "%s, %s: %d deep samples" % (words, strategy, e2e.total(deep)))
+        walking = stats["bpf"]["run_ns"] / 1e9 if stats else 0  # is taken for the program's CPU time: half of it where caches are cold
+        tap.ok(e2e.total(deep) >= e2e.due(SECONDS - walking, HZ), "%s, %s: %d deep samples" % (words, strategy, e2e.total(deep)))
         shapes.append({shape(frames) for frames, _ in deep if not count(frames, "[")})  # those that are complete
         if stats and stats["bpf"]["frames"]:
             print("# %s, %s: %.1f ns a frame, started in %.0f ms" % (
