@@ -47,7 +47,7 @@ static __always_inline int python_end(struct python_walk *walk, __u32 loss)
 	/* The frames of a thread that runs meanwhile change while they are read: then they are not this one's. */
 	if (loss && walk->unsure) {
 		walk->frame = walk->outer;
-		walk->outer = walk->count = walk->group = walk->unsure = 0;
+		walk->outer = walk->count = walk->group = walk->unsure = walk->mark = 0;
 		walk->hash = walk->hash_seed;
 		return 0;
 	}
@@ -60,6 +60,20 @@ static __always_inline __u64 python_u64_at(const __u8 *bytes, __u32 at, __u32 ma
 {
 	walk_opaque(at);
 	return walk_load_u64(bytes + (at & mask));
+}
+
+/*
+ * Whether a chain goes round and round, in a thread's damaged memory or in what a loop has left behind: without this it
+ * would be followed for thousands of turns, in an interrupt. By Brent: where it was at each power of two's turn is
+ * kept.
+ */
+static __always_inline int python_goes_round(struct python_walk *walk, __u64 at, __u32 turn)
+{
+	if (at == walk->mark)
+		return 1;
+	if (!(turn & (turn - 1)))
+		walk->mark = at;
+	return 0;
 }
 
 /*
@@ -178,7 +192,10 @@ static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 	const struct py_layout *layout = &walk->layout;
 	__u64 thread_id = 0, next = 0, interp = walk->interp;
 
-	(void)i;
+	if (python_goes_round(walk, walk->tstate ? walk->tstate : interp, i)) {
+		walk->tstate = walk->interp = 0;
+		return 1;
+	}
 	if (!walk->tstate) { /* the end of one interpreter's list: on to the next interpreter */
 		if (!interp)
 			return 1;
@@ -219,6 +236,7 @@ static __noinline __u64 python_search(struct scratch *s, const struct py_process
 
 	walk->interp = 0;
 	walk->tstate = 0;
+	walk->mark = 1; /* nothing's address */
 	walk->found = walk->rank = 0;
 	if (process->interp_head) {
 		if (walk_read_user(s, &walk->interp, 8, process->interp_head))
@@ -337,6 +355,7 @@ static __noinline int python_unlinked(struct scratch *s)
 		return python_end(walk, LOSS_PY_READ);
 	walk->link = PYTHON_LINK_OLDER;
 	walk->frame = walk->base;
+	walk->mark = 0;
 	python_older_cframe(s);
 	return 0;
 }
@@ -449,7 +468,7 @@ static __always_inline int python_chain_end(struct scratch *s)
 	if (!walk->outer)
 		return python_end(walk, LOSS_NONE);
 	walk->frame = walk->outer;
-	walk->outer = walk->cframes = walk->unsure = 0;
+	walk->outer = walk->cframes = walk->unsure = walk->mark = 0;
 	walk->link = PYTHON_LINK_SURE;
 	return 0;
 }
@@ -472,6 +491,12 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 		return python_chain_end(s);
 	if (frame & 7)
 		return python_unlinked(s);
+	if (python_goes_round(walk, frame, index)) {
+		if (walk->link == PYTHON_LINK_SURE)
+			return python_end(walk, LOSS_NO_PROGRESS);
+		walk->cut = 1;
+		return python_unlinked(s);
+	}
 	if (frame < walk->window_start || frame + PYTHON_FRAME_BYTES > walk->window_end)
 		apart = WALK_CALL(python_load_frame, s, frame);
 	if (apart < 0)
@@ -492,8 +517,6 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 		entry = python_u64_at(bytes, at + layout->frame_entry, mask);
 		copy = (__s32)python_u64_at(bytes, at + layout->frame_tlbc_index, mask);
 	}
-	if (back == frame)
-		return python_end(walk, LOSS_NO_PROGRESS);
 	walk->frame = back;
 
 	if (layout->entry == PY_ENTRY_SHIM && entry >= layout->shim_owner)
@@ -624,6 +647,7 @@ static __always_inline void python_walk(struct scratch *s, const struct py_proce
 		if (!walk->tstate)
 			return;
 	}
+	walk->mark = 0;
 	python_loop(s);
 	if (!walk->done)
 		walk->loss = LOSS_PYTHON_DEPTH;
