@@ -156,9 +156,10 @@ static int find_markers(struct inspection *in, const struct elf_file *elf)
 
 static int compile_unwind(struct inspection *in, const struct elf_file *elf, struct python_cache *cache)
 {
+	const struct unwind_options options = {.cache = python_cache_entries(cache)};
 	struct unwind_table table = {};
 	struct diag diag = {};
-	int err = unwind_table_compile(elf, python_cache_entries(cache), &table, &diag);
+	int err = unwind_table_compile(elf, &options, &table, &diag);
 	size_t i;
 
 	if (err) {

@@ -12,8 +12,11 @@
 
 #include "abi/config.h"
 #include "base/vec.h"
+#include "kernel/backlog.h"
 #include "kernel/clock.h"
 #include "kernel/programs.h"
+
+#define BACKLOG_MAX (64u << 20) /* bytes; beyond, records wait in the ring */
 
 /* The indices of the BPF program's `counters`. */
 enum counter { COUNTER_RUNS, COUNTER_FRAMES, COUNTER_RING_FULL, COUNTER_DROPPED };
@@ -24,18 +27,33 @@ struct sampler {
 	struct bpf_program *program; /* the one that takes samples */
 	struct tables *tables;
 	struct ring_buffer *ring;
-	int stats_fd; /* keeps the kernel's bpf_stats on; -1: not to be had */
+	struct backlog backlog; /* out of the ring, not handled yet */
+	int stats_fd;           /* keeps the kernel's bpf_stats on; -1: not to be had */
 	VEC(struct bpf_link *) links;
 	struct clock *clock;
 	struct clock_ticks *ticks; /* by CPU */
 	uint64_t *sent;            /* SENT_SLOTS ids */
 	struct py_layout layouts[PYTHON_LAYOUTS_MAX];
 	uint32_t layout_count;
-	int (*handle)(void *context, const struct event_header *event, size_t size);
-	void *context;
 };
 
-static int handle_record(void *context, void *data, size_t size)
+static int keep_record(void *context, void *data, size_t size)
+{
+	struct backlog *backlog = context;
+	int err = backlog_put(backlog, data, size);
+
+	return !err && backlog->bytes >= BACKLOG_MAX ? -EAGAIN : err;
+}
+
+/* Moves what the ring holds to the backlog. How many records, -EAGAIN when there are more than it may hold, or -ENOMEM.
+ */
+static int empty_ring(struct sampler *sampler)
+{
+	return sampler->ring ? ring_buffer__consume(sampler->ring) : 0;
+}
+
+/* Is there all of a record that its type promises? */
+static bool is_whole(const struct event_header *event, size_t size)
 {
 	static const size_t fixed[] = {
 		[EVENT_SAMPLE] = sizeof(struct sample_event),      [EVENT_KERNEL_STACK] = sizeof(struct stack_event),
@@ -43,12 +61,8 @@ static int handle_record(void *context, void *data, size_t size)
 		[EVENT_CODE] = sizeof(struct code_event),          [EVENT_SNAPSHOT] = sizeof(struct snapshot_event),
 		[EVENT_RESUMED] = sizeof(struct sample_event),
 	};
-	struct sampler *sampler = context;
-	const struct event_header *event = data;
 
-	if (size < sizeof(*event) || event->type >= sizeof(fixed) / sizeof(fixed[0]) || size < fixed[event->type])
-		return 0;
-	return sampler->handle(sampler->context, event, size);
+	return size >= sizeof(*event) && event->type < sizeof(fixed) / sizeof(fixed[0]) && size >= fixed[event->type];
 }
 
 int sampler_attach_hooks(struct sampler *sampler, struct diag *diag)
@@ -142,7 +156,8 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 	if (!err)
 		err = attach(sampler, options->frequency, diag);
 	if (!err) {
-		sampler->ring = ring_buffer__new(programs_map(sampler->object, "events"), handle_record, sampler, NULL);
+		sampler->ring =
+			ring_buffer__new(programs_map(sampler->object, "events"), keep_record, &sampler->backlog, NULL);
 		if (!sampler->ring)
 			err = diag_fail(diag, errno, "sampler.ring", "the ring buffer cannot be mapped: %s",
 					strerror(errno));
@@ -185,6 +200,7 @@ void sampler_destroy(struct sampler *sampler)
 		bpf_link__destroy(sampler->links.at[i]);
 	vec_free(&sampler->links);
 	ring_buffer__free(sampler->ring);
+	backlog_deinit(&sampler->backlog);
 	if (sampler->ticks)
 		munmap(sampler->ticks, ticks_size());
 	if (sampler->sent)
@@ -297,15 +313,27 @@ int sampler_fd(const struct sampler *sampler)
 	return ring_buffer__epoll_fd(sampler->ring);
 }
 
+int sampler_relieve(struct sampler *sampler)
+{
+	return sampler->backlog.bytes < BACKLOG_MAX ? empty_ring(sampler) : -EAGAIN;
+}
+
 int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const struct event_header *event, size_t size),
 		  void *context)
 {
-	int result;
+	const struct event_header *event;
+	int taken, err;
+	size_t size;
 
-	sampler->handle = handle;
-	sampler->context = context;
-	result = sampler->ring ? ring_buffer__consume(sampler->ring) : 0;
-	return result < 0 ? result : 0;
+	do {
+		while ((event = backlog_take(&sampler->backlog, &size))) {
+			err = is_whole(event, size) ? handle(context, event, size) : 0;
+			if (err)
+				return err;
+		}
+		taken = empty_ring(sampler);
+	} while (taken > 0 || taken == -EAGAIN);
+	return taken;
 }
 
 void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)

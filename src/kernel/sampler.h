@@ -87,6 +87,13 @@ int sampler_fd(const struct sampler *sampler);
 int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const struct event_header *event, size_t size),
 		  void *context);
 
+/*
+ * Takes out of the ring what has come, for the next sampler_drain(), or the one under way, to deliver: for whoever is
+ * busy for longer than the ring has room. Negative when it could not take all: -EAGAIN when enough waits already,
+ * -ENOMEM.
+ */
+int sampler_relieve(struct sampler *sampler);
+
 void sampler_counters(struct sampler *sampler, struct sampler_counters *ret);
 
 #endif

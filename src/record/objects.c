@@ -336,8 +336,10 @@ bool object_vaddr(const struct object *object, const struct process_mapping *map
 	return false;
 }
 
-void object_compile(struct object *object, struct tables *tables)
+void object_compile(struct object *object, struct tables *tables, void (*pause)(void *context), void *context)
 {
+	const struct unwind_options options = {
+		.cache = python_cache_entries(object->cache), .pause = pause, .context = context};
 	struct unwind_table table;
 	struct diag diag = {};
 	struct elf_file *elf;
@@ -352,7 +354,9 @@ void object_compile(struct object *object, struct tables *tables)
 		set_problem(object, diag.text);
 		return;
 	}
-	err = unwind_table_compile(elf, python_cache_entries(object->cache), &table, &diag);
+	err = unwind_table_compile(elf, &options, &table, &diag);
+	if (pause)
+		pause(context);
 	if (!err || err == -ENOENT) {
 		err = tables_add(tables, &table, &object->run, &diag);
 		if (!err)

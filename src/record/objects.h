@@ -79,8 +79,11 @@ bool object_changed(const struct object *object);
 /* The vaddr that a mapping of this file has at an address. False when its segments do not say. */
 bool object_vaddr(const struct object *object, const struct process_mapping *mapping, uint64_t address, uint64_t *ret);
 
-/* Compiles the unwind table and puts it into the kernel, if that was not tried yet. */
-void object_compile(struct object *object, struct tables *tables);
+/*
+ * Compiles the unwind table and puts it into the kernel, if that was not tried yet. `pause`, which may be NULL, is
+ * called now and then meanwhile: see struct unwind_options.
+ */
+void object_compile(struct object *object, struct tables *tables, void (*pause)(void *context), void *context);
 
 /* Finds the interpreter loop, if that was not tried yet. */
 void object_eval_ranges(struct object *object);

@@ -262,7 +262,7 @@ static int loop(struct recording *recording)
 	int err = 0;
 
 	while (!err) {
-		int timeout = POLL_MS;
+		int timeout = watch_is_behind(recording->watch) ? 0 : POLL_MS;
 
 		if (end) {
 			double left = end - seconds(CLOCK_MONOTONIC);

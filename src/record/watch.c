@@ -341,8 +341,10 @@ static int drain(struct watch *watch, uint64_t until)
 	watch->drain_until = until;
 	if (!err)
 		err = sampler_drain(watch->sampler, handle_record, watch);
-	if (err == -EAGAIN)
+	if (err == -EAGAIN) {
+		watch->behind = true;
 		err = 0;
+	}
 	if (watch->drained_at > watch->reaped_at + REAP_EVERY_NS) {
 		watch->reaped_at = watch->drained_at;
 		end_dead(watch);

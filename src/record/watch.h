@@ -58,7 +58,7 @@ int watch_scan_briefly(struct watch *watch, int pid);
  * watch_drain(), for watch_options.publish_ns each time, after others have had their turn.
  */
 int watch_meet_all(struct watch *watch);
-/* Are there tables that the last watch_drain() had no time for? */
+/* Did the last watch_drain() not have the time for all there was? Then the next one is due at once. */
 bool watch_is_behind(const struct watch *watch);
 /* Nothing is walked in the kernel from now on: watch_drain() compiles no more tables. */
 void watch_stop_publishing(struct watch *watch);

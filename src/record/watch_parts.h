@@ -58,7 +58,7 @@ struct watch {
 	uint64_t aged_at;
 	uint64_t drain_until;
 	uint64_t publish_ns; /* of a drain; 0: no bound */
-	bool behind;         /* the last drain did not compile all tables */
+	bool behind;         /* the last drain left tables or records for the next one */
 	bool unpublished;    /* nothing is published any more */
 	uint32_t records;    /* handled, so that not each one asks for the time */
 	int err;             /* of a callback */

@@ -14,6 +14,14 @@ bool watch_is_generated(const struct object *object)
 	return object->file->kind == FILE_ANONYMOUS || (object->content && !object->readable && !object->unanswered);
 }
 
+/* Samples go on while a large table is compiled, each with a copy of its stack. */
+static void relieve(void *context)
+{
+	const struct watch *watch = context;
+
+	(void)!sampler_relieve(watch->sampler); /* what was lost the balance of samples tells */
+}
+
 /* How the kernel shall unwind in a mapping. */
 static struct mapping_entry describe(struct watch *watch, const struct process *process,
 				     const struct process_mapping *mapping)
@@ -29,7 +37,7 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 		entry.kind = MAPPING_FP_CHAIN;
 		return entry;
 	}
-	object_compile(object, sampler_tables(watch->sampler));
+	object_compile(object, sampler_tables(watch->sampler), relieve, watch);
 	if (object->unanswered)
 		entry.kind = MAPPING_NO_ANSWER;
 	if (object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, mapping->start, &vaddr))

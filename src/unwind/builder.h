@@ -44,7 +44,7 @@ struct recent_rule {
 
 struct builder {
 	const struct elf_file *elf;
-	struct cache *cache; /* NULL: none */
+	const struct unwind_options *options;
 	const struct unwind_arch *arch;
 	struct unwind_table *table;
 	struct eh_frame frame;

@@ -349,7 +349,7 @@ static int derive(struct builder *b)
 			err = add_trampolines(b, &gaps.spans.at[i]);
 		if (!err)
 			err = derived_find(b->elf, b->arch->code, b->table->base, gaps.spans.at, gaps.spans.count,
-					   gaps.bytes < ALL_MIN ? CODE_FEW : CODE_ALL, b->cache, &b->derived,
+					   gaps.bytes < ALL_MIN ? CODE_FEW : CODE_ALL, b->options->cache, &b->derived,
 					   &b->table->derived, &b->table->derived_cached);
 		b->table->derived_ns = now_ns() - begin;
 	}

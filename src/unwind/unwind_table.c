@@ -30,6 +30,8 @@
 #define SYSCALL_GAP_MAX 32
 /* Rows that an FDE mostly has, or less. */
 #define ROWS_OF_FDE 8
+/* FDEs that are compiled in a millisecond or two. */
+#define FDES_A_PAUSE 4096
 
 static uint64_t rule_key(struct unwind_rule rule)
 {
@@ -275,6 +277,8 @@ static int build(struct builder *b)
 	for (i = 0; i < b->fdes.count && !err; i++) {
 		compile_fde(b, &b->fdes.at[i]);
 		err = b->err;
+		if (b->options->pause && i % FDES_A_PAUSE == FDES_A_PAUSE - 1)
+			b->options->pause(b->options->context);
 	}
 	if (err)
 		return err;
@@ -313,11 +317,16 @@ static void builder_deinit(struct builder *b)
 	table_deinit(&b->cie_index);
 }
 
-int unwind_table_compile(const struct elf_file *elf, struct cache *cache, struct unwind_table *ret, struct diag *diag)
+int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
+			 struct diag *diag)
 {
+	static const struct unwind_options none;
 	const char *path = elf_file_path(elf);
 	struct unwind_table table = {};
-	struct builder b = {.elf = elf, .cache = cache, .arch = unwind_arch_of(elf_file_machine(elf)), .table = &table};
+	struct builder b = {.elf = elf,
+			    .options = options ? options : &none,
+			    .arch = unwind_arch_of(elf_file_machine(elf)),
+			    .table = &table};
 	struct elf_section hdr;
 	int err;
 

@@ -44,13 +44,19 @@ struct unwind_table {
 	uint64_t derived_ns; /* what it took to find out, or to look up */
 };
 
+struct unwind_options {
+	struct cache *cache;          /* of ANALYSER_VERSION (mk/build.mk): keeps what machine code tells; NULL: none */
+	void (*pause)(void *context); /* called every few milliseconds, for what cannot wait; NULL: nothing is */
+	void *context;
+};
+
 /*
- * Compiles; *ret is to be released with unwind_table_deinit(). What machine code tells is kept in `cache`, which may be
- * NULL; it is one of ANALYSER_VERSION (mk/build.mk). -ENOENT when the file has no .eh_frame at all
- * and nothing could be derived from its code (the table then still covers PLT and entry point, and is usable), -EBADMSG
- * when it is damaged beyond use, -E2BIG when the text spans more than 4 GiB.
+ * Compiles; *ret is to be released with unwind_table_deinit(). `options` may be NULL. -ENOENT when the file has no
+ * .eh_frame at all and nothing could be derived from its code (the table then still covers PLT and entry point, and is
+ * usable), -EBADMSG when it is damaged beyond use, -E2BIG when the text spans more than 4 GiB.
  */
-int unwind_table_compile(const struct elf_file *elf, struct cache *cache, struct unwind_table *ret, struct diag *diag);
+int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
+			 struct diag *diag);
 void unwind_table_deinit(struct unwind_table *table);
 
 /* The rule in force at a vaddr; UNWIND_NO_RULE outside the table. */

@@ -108,11 +108,11 @@ static void is_in_table(const struct elf_file *elf, const struct unwind_table *t
 /* The same table when the rules come from the cache; and of another file they do not. */
 static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 {
-	struct cache *cache = cache_create(NULL, 1);
+	const struct unwind_options options = {.cache = cache_create(NULL, 1)};
 	struct unwind_table first = {}, again = {}, fresh = {};
 
-	is_int(unwind_table_compile(elf, cache, &first, NULL), 0, "compiled");
-	is_int(unwind_table_compile(elf, cache, &again, NULL), 0, "and again");
+	is_int(unwind_table_compile(elf, &options, &first, NULL), 0, "compiled");
+	is_int(unwind_table_compile(elf, &options, &again, NULL), 0, "and again");
 	ok(!first.derived_cached && again.derived_cached, "by the cache");
 	ok(first.row_count == again.row_count && first.rule_count == again.rule_count &&
 		   !memcmp(first.rows, again.rows, first.row_count * sizeof(*first.rows)) &&
@@ -122,11 +122,11 @@ static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 	   "the same %zu rows", first.row_count);
 	is_in_table(elf, &again, "at_ends_in_kernel", "cfa=rsp+16 rbp=same rbx=cfa-16");
 	is_in_table(elf, &again, "at_ends_behind", "none");
-	ok(!unwind_table_compile(other, cache, &fresh, NULL) && !fresh.derived_cached, "not another file's");
+	ok(!unwind_table_compile(other, &options, &fresh, NULL) && !fresh.derived_cached, "not another file's");
 	unwind_table_deinit(&first);
 	unwind_table_deinit(&again);
 	unwind_table_deinit(&fresh);
-	cache_destroy(cache);
+	cache_destroy(options.cache);
 }
 
 /* What an entry may not hold. */
