@@ -91,6 +91,21 @@ def uprobes(path):
     expect("predicate", f"uprobe:{path}:leaf /arg0 == 5/ {{ print(arg0); }}", f"{path} 3 5 7", r"^5\n")
 
 
+def other_root(path):
+    """A program that exists for its own process only is named through that one's root."""
+    there = path + "-there"
+    os.mkdir(there)
+    script = 'mount -t tmpfs none "$1" && cp "$0" "$1/only" && exec "$1/only" 5'
+    with subprocess.Popen(["unshare", "-m", "bash", "-c", script, path, there], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "WAIT": "1"}) as process:
+        process.stdout.read(1)
+        name = f"/proc/{process.pid}/root{there}/only"
+        with subprocess.Popen([STRATA, "trace", "-e", f"uprobe:{name}:leaf {{ print(arg0); exit(); }}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tracer:
+            said = tracer.stderr.readline()
+            process.stdin.close()
+            out = tracer.stdout.read()
+            check(out == b"5\n\n\n", "uprobe: a file of another mount namespace, by its process's root", said, out, tracer.stderr.read())
+
+
 def kernel(path):
     expect("tracepoint: typed arguments", 'tracepoint:syscalls:sys_enter_openat /pid == cpid/ { printf("%s\\n", str(args.filename)); }',
            f"{path} 1", r"(?m)^/dev/null$")
@@ -408,6 +423,7 @@ def main():
         subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer", "-x", "c", "-", "-o", path],
                        input=PROGRAM.encode(), check=True)
         uprobes(path)
+        other_root(path)
         kernel(path)
         watched(folder)
         iterators()

@@ -182,11 +182,7 @@ static void place_path(struct gen *g, const struct node *call, uint32_t offset)
 	code_imm(g->code, R3, call->type->count);
 	code_call(g->code, BPF_FUNC_d_path);
 	code_bind(g->code, null);
-	gen_frame_address(g, R1, offset);
-	code_imm(g->code, R2, size);
-	gen_frame_address(g, R3, text);
-	code_imm(g->code, R4, call->type->count);
-	code_call_runtime(g->code, "rt_str");
+	gen_string(g, call->type, text, offset);
 	g->used = mark;
 }
 

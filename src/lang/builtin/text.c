@@ -433,11 +433,7 @@ static void place_concat(struct gen *g, const struct node *call, uint32_t offset
 	code_imm(g->code, R4, rooms[1]);
 	gen_frame_address(g, R5, at[1]);
 	code_call_runtime(g->code, "rt_concat");
-	gen_frame_address(g, R1, offset);
-	code_imm(g->code, R2, size);
-	gen_frame_address(g, R3, both);
-	code_imm(g->code, R4, call->type->count);
-	code_call_runtime(g->code, "rt_str");
+	gen_string(g, call->type, both, offset);
 	g->used = mark;
 }
 

@@ -145,6 +145,15 @@ void gen_text(struct gen *g, const char *text, uint32_t offset, uint32_t size)
 	}
 }
 
+void gen_string(struct gen *g, const struct type *type, uint32_t from, uint32_t offset)
+{
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, type->size);
+	gen_frame_address(g, R3, from);
+	code_imm(g->code, R4, type->count);
+	code_call_runtime(g->code, "rt_str");
+}
+
 void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size)
 {
 	label kernel = code_label(g->code), fine = code_label(g->code);

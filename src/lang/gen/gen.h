@@ -73,6 +73,8 @@ void gen_zero(struct gen *g, uint32_t offset, uint32_t size);
 void gen_copy(struct gen *g, uint32_t to, uint32_t from, uint32_t size);
 /* A literal's bytes, filled up with zeros. */
 void gen_text(struct gen *g, const char *text, uint32_t offset, uint32_t size);
+/* A string that ends with a zero, from elsewhere in the frame, as one of this type. */
+void gen_string(struct gen *g, const struct type *type, uint32_t from, uint32_t offset);
 
 /* Reads `size` bytes at the address in R0 to the frame; what cannot be read is zeros. `span` is for warnings. */
 void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size);

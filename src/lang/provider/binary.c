@@ -59,14 +59,31 @@ static bool try_file(struct search *search, const char *path)
 	return !binary_open(search->c, path, &file) && take_file(search, path, file);
 }
 
+/* Behind /proc/PID/root a file may have a name of another root, which here is another file, or none. */
+static bool is_name_of(struct search *search, const char *path, struct foreign_file *file)
+{
+	struct foreign_file *other;
+	struct stat a, b;
+	bool same;
+
+	if (binary_open(search->c, path, &other))
+		return false;
+	same = !foreign_stat(file, &a) && !foreign_stat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	foreign_close(other);
+	return same;
+}
+
 /* The same, by the name that it has when links are followed. */
 static void try_real_file(struct search *search, const char *path)
 {
 	struct foreign_file *file;
 	char real[PATH_MAX];
 
-	if (!binary_open(search->c, path, &file))
-		take_file(search, foreign_path(file, real, sizeof(real)) ? real : path, file);
+	if (binary_open(search->c, path, &file))
+		return;
+	if (foreign_path(file, real, sizeof(real)) && is_name_of(search, real, file))
+		path = real;
+	take_file(search, path, file);
 }
 
 /* The files that match a pattern; `once`: the first one that is an ELF file. */
