@@ -26,12 +26,11 @@ enum {
 };
 
 /* The first ones are those that bpftrace's command line alone has, for when strata is started under its name. */
-#define ROWS_OF_BPFTRACE 5
+#define ROWS_OF_BPFTRACE 4
 
 static const struct option_row rows[] = {
 	{'c', "cmd", "COMMAND", "as --command"},
 	{'V', "version", NULL, "print the version"},
-	{OPTION_INFO, "info", NULL, "what the kernel can do"},
 	{OPTION_WITHOUT_VALUE, "verify-llvm-ir", NULL, "without effect"},
 	{OPTION_WITHOUT_VALUE, "usdt-file-activation", NULL, "without effect"},
 	/* ROWS_OF_BPFTRACE until here. */
@@ -56,6 +55,7 @@ static const struct option_row rows[] = {
 	{OPTION_BENCH, "bench", NULL, "measure the actions of bench:NAME"},
 	{OPTION_TEST, "test", NULL, "run the actions of test:NAME, and tell which fail"},
 	{OPTION_MODE, "mode", "MODE", "bench or test: as --bench or --test"},
+	{OPTION_INFO, "info", NULL, "what this kernel and this build can do"},
 	{'h', "help", NULL, "this text"},
 	{},
 };
@@ -71,13 +71,13 @@ struct request {
 	VEC(const char *) parameters, named, include_folders, includes;
 };
 
-/* The words of bpftrace's own failures, for who reads them under that name. */
+/* The words and the one status of bpftrace's own failures, for who reads them under that name. */
 static int fail(const struct request *request, enum cli_status status, const struct diag *diag)
 {
 	if (request->self != &command_bpftrace)
 		return cli_fail(status, diag);
 	fprintf(stderr, "ERROR: %s\n", diag->text);
-	return status;
+	return CLI_FAILED;
 }
 
 static int take_stage(struct request *request, const char *value, struct diag *diag)
