@@ -138,20 +138,24 @@ def what_happened(console):
     return "\n".join(told[:8] + [line for line in lines[first:] if UNDER_WAY in line][-1:] + lines[-3:])
 
 
-def emulator_fault(console):
-    """Why a boot does not count, in words; None when it does.
+def stuck_at(console):
+    """The function at whose first byte a CPU stands for ever; None when there is none.
 
     With a thread for each CPU, QEMU 7.2 sometimes goes on running an instruction that another CPU has just put back: the int3 of
-    a probe that was taken off. The CPU takes it for ever: in the kernel's reports, one after the other, it stands at the first byte of
-    one and the same function, or is about to take the interrupt. Nothing that runs in the guest can do that to it.
+    a probe that was taken off. The CPU takes it without end: in the kernel's reports, one after the other, it stands at the first
+    byte of one and the same function, or is about to take the interrupt. Nothing that runs in the guest can do that to it.
     """
-    if INIT not in console:
-        return "ended before /init"
     places = re.findall(r"RIP: 0010:(\S+)", console[console.find("self-detected stall"):])
     place = max(set(places), key=places.count, default="")
-    if "+0x0/" in place and places.count(place) >= max(3, 0.8 * len(places)):
-        return "stands at a breakpoint that is no longer there, " + place
-    return None
+    return place if "+0x0/" in place and places.count(place) >= max(3, 0.8 * len(places)) else None
+
+
+def emulator_fault(console):
+    """Why a boot does not count, in words; None when it does."""
+    if INIT not in console:
+        return "ended before /init"
+    place = stuck_at(console)
+    return "stands at a breakpoint that is no longer there, " + place if place else None
 
 
 def run_machine(command, console):
@@ -160,10 +164,11 @@ def run_machine(command, console):
     machine = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         while machine.poll() is None:
-            told = [line for line in read(console).split("\n") if INIT in line or (UNDER_WAY in line and STILL not in line)][-1:]
+            text = read(console)
+            told = [line for line in text.split("\n") if INIT in line or (UNDER_WAY in line and STILL not in line)][-1:]
             if told != said:
                 said, since = told, time.monotonic()
-            if time.monotonic() > since + (STILL_S if told else BOOT_S):
+            if stuck_at(text) or time.monotonic() > since + (STILL_S if told else BOOT_S):
                 break
             time.sleep(0.2)
     finally:
