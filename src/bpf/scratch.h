@@ -92,16 +92,16 @@ struct python_walk {
 	/* 3.11, 3.12: what the next entry frame must call its previous one, and the _PyCFrame below that which says so.
 	 */
 	__u64 base, cframe;
-	__u64 stack_chunk, stack_top,
-		stack_limit; /* the thread's data stack: its newest chunk, the free part of that */
-	__u32 cframes;       /* base and cframe are kept */
-	__u32 link;          /* enum python_link */
-	__u32 group;         /* frames recorded since the last entry frame */
-	__u32 cut;           /* frames were left out because their chain ended in the midst of a loop */
-	__u32 doubt;         /* see python_walk() */
-	__u32 tracing;       /* a trace function of Python's runs */
-	__u32 unsure;        /* PYTHON_FRAME_UNSURE while the frames may be another thread's; or 0 */
-	__u64 far_frame;     /* the last frame that was read apart from the window */
+	/* The thread's data stack: its newest chunk, and the free part of that. */
+	__u64 stack_chunk, stack_top, stack_limit;
+	__u32 cframes;   /* base and cframe are kept */
+	__u32 link;      /* enum python_link */
+	__u32 group;     /* frames recorded since the last entry frame */
+	__u32 cut;       /* frames were left out because their chain ended in the midst of a loop */
+	__u32 doubt;     /* see python_walk() */
+	__u32 tracing;   /* a trace function of Python's runs */
+	__u32 unsure;    /* PYTHON_FRAME_UNSURE while the frames may be another thread's; or 0 */
+	__u64 far_frame; /* the last frame that was read apart from the window */
 	__u32 count;
 	__u32 loss;
 	__u32 done;

@@ -242,6 +242,13 @@ static void test_edges(const struct py_layout *layout, const char *name)
 	fake_python_destroy(fake);
 }
 
+static void finds_none(struct fake_python *fake, const char *what)
+{
+	fake_python_walk(fake, 0);
+	ok(!fake->s->python.tstate && fake->memory.reads < 40, "3.%d: %s, %" PRIu64 " reads",
+	   fake->layout.version & 0xff, what, fake->memory.reads);
+}
+
 /* Chains that come back to where they were. With a _PyCFrame they may be of the past, and others are looked for. */
 static void test_loops(int version, __u32 loss)
 {
@@ -278,16 +285,10 @@ static void test_loops(int version, __u32 loss)
 	interp = fake_get64(fake, tstate + fake->layout.tstate_interp);
 	fake_put64(&fake->memory, tstate + fake->layout.tstate_thread_id, 1);
 	fake_put64(&fake->memory, tstate + fake->layout.tstate_next, tstate);
-	fake->memory.reads = 0;
-	fake_python_walk(fake, 0);
-	ok(!fake->s->python.tstate && fake->memory.reads < 40,
-	   "3.%d: a thread state that is its own next, %" PRIu64 " reads", v, fake->memory.reads);
+	finds_none(fake, "a thread state that is its own next");
 	fake_put64(&fake->memory, interp + fake->layout.interp_threads, 0);
 	fake_put64(&fake->memory, interp + fake->layout.interp_next, interp);
-	fake->memory.reads = 0;
-	fake_python_walk(fake, 0);
-	ok(!fake->s->python.tstate && fake->memory.reads < 40,
-	   "3.%d: an interpreter that is its own next, %" PRIu64 " reads", v, fake->memory.reads);
+	finds_none(fake, "an interpreter that is its own next");
 	fake_python_destroy(fake);
 }
 
