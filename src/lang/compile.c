@@ -68,7 +68,7 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 	if (!ret->report.errors)
 		compiler_parameters(c);
 	if (dump->types && !ret->report.errors)
-		script_print(dump->out, &c->script);
+		compiler_print(c, dump->out);
 	if (!ret->report.errors && !ret->arena.failed && c->units.count)
 		err = generate(ret, dump, diag);
 	if (ret->arena.failed)

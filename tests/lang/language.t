@@ -172,6 +172,9 @@ CASES = [
     ("comptime", 'macro size(x) { if comptime is_str(x) { strlen(x) } else { x + 1 } } begin { print((size("abc"), size(5))); $a = 1; '
      'if comptime (typeinfo($a).full_type == "uint64") { @wide = "yes"; } else { fail("narrow"); } $a = (uint64)2; $x = comptime (2 > 1) ? "a" : 5; print($x); }',
      "(3, 6)\na\n\n\n@wide: yes\n"),
+    ("what is known is known of each attach point apart", 'begin,interval:ms:1 { $kind = probetype; print(sizeof($kind)); if comptime (probetype == "interval") '
+     '{ $x = probe == "begin"; print($x); exit(); } else { $x = "not yet"; print($x); } if comptime (probe != "begin") { print("an interval"); } }',
+     "8\nnot yet\n9\nfalse\n"),
     ("macros by what they take", "macro f(x) { 1 } macro f(x, y) { 2 } macro f($x) { 3 } macro f(@x) { 4 } begin { $v = 1; @m = 1; print((f(5), f(1, 2), f($v), f(@m), f(@m + 1))); clear(@m); }", "(1, 2, 3, 4, 1)\n"),
     ("types and calls by one name", "macro uint64_t() { 1 } begin { $z = 5; print((sizeof(uint64_t), sizeof(uint64_t()), (typeof(uint64_t()))$z)); }", "(8, 1, 5)\n"),
     ("arrays as long as what is cast", "begin { print((uint8[])(uint32)5); print((uint8[])(uint16)0x102); }", "[5,0,0,0]\n[2,1]\n"),

@@ -111,6 +111,16 @@ def kernel(path):
            f"{path} 1", r"(?m)^/dev/null$")
     expect("tracepoint: wildcard", "tracepoint:syscalls:sys_enter_open* /pid == cpid/ { @[probe] = count(); }", f"{path} 1",
            r"@\[tracepoint:syscalls:sys_enter_openat\]: \d+")
+    places = "'import os, sys; os.mkdir(sys.argv[1]); os.mkdir(sys.argv[1] + chr(47) + chr(98), dir_fd=3)'"
+    expect("tracepoint: a program for each record, which a macro reads",
+           'macro what() { str(args.pathname) } tracepoint:syscalls:sys_enter_mkdir* /pid == cpid && strcontains(what(), "apart")/ '
+           '{ $size = sizeof(*args); printf("%d %s\\n", $size, what()); }',
+           f"{PYTHON} -c {places} {path}-apart", rf"(?m)^(\d+) {path}-apart\n(?!\1 )\d+ {path}-apart/b$")
+    expect("tracepoint: variables, types and choices of each attach point apart",
+           "tracepoint:syscalls:sys_enter_openat,tracepoint:syscalls:sys_exit_openat /pid == cpid/ { $of = probe; "
+           'if comptime (probe == "tracepoint:syscalls:sys_exit_openat") { $x = args.ret; @exits = max($x >= 0); } else { $x = str(args.filename); @names[$x] = 1; } '
+           "@sizes[offsetof(*args, __syscall_nr), sizeof(*args)] = count(); }",
+           f"{path} 1", r"@exits: 1\n(.*\n)*@names\[/dev/null\]: 1\n(.*\n)*@sizes\[8, 24\]: (\d+)\n@sizes\[8, 48\]: \3\n")
     for turn in range(3):
         # What the last one has left is still being taken down.
         expect(f"tracepoint: again, {turn}", "tracepoint:syscalls:sys_enter_openat /pid == cpid/ { @in = count(); } "

@@ -159,6 +159,18 @@ struct node *node_create(struct arena *arena, enum node_kind kind, struct span s
 	return node;
 }
 
+/* One that names an expression has its own. */
+static struct type_name *type_name_copy(struct arena *arena, struct type_name *name)
+{
+	struct type_name *copy = name && name->of ? arena_new(arena, struct type_name) : NULL;
+
+	if (!copy)
+		return name;
+	*copy = *name;
+	copy->of = node_copy(arena, name->of);
+	return copy;
+}
+
 struct node *node_copy(struct arena *arena, const struct node *node)
 {
 	struct node *copy;
@@ -173,6 +185,7 @@ struct node *node_copy(struct arena *arena, const struct node *node)
 	kids = copy->kids;
 	*copy = *node;
 	copy->kids = kids;
+	copy->type_name = type_name_copy(arena, node->type_name);
 	for (i = 0; i < node->kid_count; i++)
 		kids[i] = node_copy(arena, node->kids[i]);
 	return copy;

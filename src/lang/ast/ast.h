@@ -178,7 +178,7 @@ void script_deinit(struct script *script);
  */
 struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count);
 
-/* A copy that shares nothing with the original but texts and type names. */
+/* A copy that shares nothing with the original but texts, and the names of types that are no typeof(). */
 struct node *node_copy(struct arena *arena, const struct node *node);
 
 /* The tree as indented text, for -d ast. */

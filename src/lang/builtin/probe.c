@@ -244,14 +244,9 @@ static const char *probe_type(const struct provider *provider)
 
 static const struct type *check_probetype(struct compiler *c, struct node *call)
 {
-	(void)call;
-	return type_string(c->arena, (uint32_t)strlen(probe_type(c->unit->provider)) + 1);
-}
-
-/* No literal in the node's place: it is shared by the units of a probe, which may be of several kinds. */
-static void place_probetype(struct gen *g, const struct node *call, uint32_t offset)
-{
-	gen_text(g, probe_type(g->unit->provider), offset, call->type->size);
+	call->kind = NODE_STRING;
+	call->text = probe_type(c->unit->provider);
+	return type_string(c->arena, (uint32_t)strlen(call->text) + 1);
 }
 
 static const struct type *check_usermode(struct compiler *c, struct node *call)
@@ -401,7 +396,7 @@ const struct builtin builtins_probe[] = {
 	{"retval", 0, 0, BUILTIN_BARE, check_retval, gen_retval, NULL, "retval"},
 	{"reg", 1, 1, 0, check_reg, gen_reg, NULL, "reg(NAME)"},
 	{"probe", 0, 0, BUILTIN_BARE, is_probe, NULL, place_probe, "probe"},
-	{"probetype", 0, 0, BUILTIN_BARE, check_probetype, NULL, place_probetype, "probetype"},
+	{"probetype", 0, 0, BUILTIN_BARE, check_probetype, NULL, NULL, "probetype"},
 	{"func", 0, 0, BUILTIN_BARE, check_func, NULL, place_func, "func"},
 	{"usermode", 0, 0, BUILTIN_BARE, check_usermode, gen_usermode, NULL, "usermode"},
 	{"ksym", 1, 1, 0, check_symbol, NULL, place_symbol, "ksym(ADDRESS)"},

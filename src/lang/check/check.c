@@ -489,9 +489,9 @@ void check_unit(struct compiler *c, const struct unit *unit)
 	c->scope.count = 0;
 	c->depth = 0;
 	c->loops = 0;
-	if (unit->probe->predicate)
-		check_condition(c, unit->probe->predicate);
-	check_statement(c, unit->probe->body);
+	if (unit->predicate)
+		check_condition(c, unit->predicate);
+	check_statement(c, unit->body);
 }
 
 void check_all(struct compiler *c)
@@ -520,22 +520,15 @@ void check_all(struct compiler *c)
 		check_unit(c, &c->units.at[i]);
 }
 
-uint32_t check_site(struct compiler *c, const struct node *call, struct site site)
+uint32_t check_site(struct compiler *c, struct node *call, struct site site)
 {
-	size_t i;
-
 	site.call = call;
 	site.span = call->span;
-	/* Each unit has its own: the same call may have other types at another attach point. */
-	for (i = 0; i < c->sites.count; i++) {
-		if (c->sites.at[i].call != call)
-			continue;
-		if (!site.arguments || type_equal(c->sites.at[i].arguments, site.arguments)) {
-			c->sites.at[i].map = site.map;
-			return (uint32_t)i;
-		}
-	}
-	if (vec_push(&c->sites, site))
+	if (call->site < c->sites.count && c->sites.at[call->site].call == call)
+		c->sites.at[call->site] = site;
+	else if (vec_push(&c->sites, site))
 		c->arena->failed = true;
-	return (uint32_t)c->sites.count - 1;
+	else
+		call->site = (uint32_t)c->sites.count - 1;
+	return call->site;
 }

@@ -50,6 +50,23 @@ static const struct {
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
+void compiler_print(const struct compiler *c, FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < c->units.count; i++) {
+		const struct unit *unit = &c->units.at[i];
+
+		fprintf(out, "probe %s", c->attaches.at[unit->first_attach].name);
+		if (unit->attach_count > 1)
+			fprintf(out, " and %u more", unit->attach_count - 1);
+		fputc('\n', out);
+		if (unit->predicate)
+			node_print(out, unit->predicate, 1);
+		node_print(out, unit->body, 1);
+	}
+}
+
 bool symbol_is_percpu(const struct symbol *map)
 {
 	return map->storage == STORAGE_PERCPU_HASH || map->storage == STORAGE_LRU_PERCPU_HASH;
@@ -250,41 +267,88 @@ static void add_unit(struct compiler *c, const struct probe *probe, const struct
 		c->arena->failed = true;
 }
 
+static bool is_name(const struct node *node)
+{
+	return node->kind == NODE_NAME || node->kind == NODE_CALL;
+}
+
 static bool is_argument(const struct node *node)
 {
-	return !strncmp(node->text, "arg", 3) || (node->kind == NODE_NAME && !strcmp(node->text, "ctx"));
+	return is_name(node) &&
+	       (!strncmp(node->text, "arg", 3) || (node->kind == NODE_NAME && !strcmp(node->text, "ctx")));
 }
 
 /* Does it depend on which of several places the program is at? */
 static bool is_place(const struct node *node)
 {
-	return !strcmp(node->text, "probe") || !strcmp(node->text, "func");
+	return is_name(node) && (!strcmp(node->text, "probe") || !strcmp(node->text, "func"));
 }
 
-/* Is there a name or a call like this in the tree? */
-static bool mentions(const struct node *node, bool (*is_like)(const struct node *node))
+static bool is_comptime(const struct node *node)
+{
+	return node->kind == NODE_UNARY && node->op == OP_KNOWN;
+}
+
+/* How deep macros are followed that use macros; one that calls itself is refused later. */
+#define MENTIONS_DEPTH 32
+
+struct mentions {
+	const struct compiler *c;
+	bool (*is_like)(const struct node *node);
+	unsigned int depth;
+};
+
+static bool mentions(struct mentions *m, const struct node *node);
+
+static bool macro_mentions(struct mentions *m, const char *name)
+{
+	bool found = false;
+	size_t i;
+
+	if (m->depth == MENTIONS_DEPTH)
+		return false;
+	m->depth++;
+	for (i = 0; i < m->c->script.macros.count && !found; i++)
+		found = !strcmp(m->c->script.macros.at[i].name, name) && mentions(m, m->c->script.macros.at[i].body);
+	m->depth--;
+	return found;
+}
+
+/* Is there a node like this in the tree, or in the macros that it uses? */
+static bool mentions(struct mentions *m, const struct node *node)
 {
 	uint32_t i;
 
 	if (!node)
 		return false;
-	if ((node->kind == NODE_NAME || node->kind == NODE_CALL) && is_like(node))
+	if (node->type_name && mentions(m, node->type_name->of))
+		return true;
+	if (m->is_like(node) || (is_name(node) && macro_mentions(m, node->text)))
 		return true;
 	for (i = 0; i < node->kid_count; i++)
-		if (mentions(node->kids[i], is_like))
+		if (mentions(m, node->kids[i]))
 			return true;
 	return false;
 }
 
+static bool probe_mentions(const struct compiler *c, const struct probe *probe, bool (*is_like)(const struct node *))
+{
+	struct mentions m = {c, is_like, 0};
+
+	return mentions(&m, probe->body) || mentions(&m, probe->predicate);
+}
+
 /* Places that share a program are told apart by their cookies, where the kernel has these (5.15). */
-static bool can_share(const struct probe *probe, const struct provider *provider)
+static bool can_share(const struct compiler *c, const struct probe *probe, const struct provider *provider)
 {
 	if (!provider->shares_programs)
 		return false;
-	if (provider->context != CONTEXT_REGISTERS &&
-	    (mentions(probe->body, is_argument) || mentions(probe->predicate, is_argument)))
+	if (provider->context != CONTEXT_REGISTERS && probe_mentions(c, probe, is_argument))
 		return false;
-	return (!mentions(probe->body, is_place) && !mentions(probe->predicate, is_place)) ||
+	if (!probe_mentions(c, probe, is_place))
+		return true;
+	/* `comptime (probe == ...)` chooses for each place apart. */
+	return !probe_mentions(c, probe, is_comptime) &&
 	       libbpf_probe_bpf_helper((enum bpf_prog_type)provider->program_type, BPF_FUNC_get_attach_cookie, NULL) !=
 		       0;
 }
@@ -332,7 +396,7 @@ static void expand_point(struct compiler *c, const struct probe *probe, const st
 		return;
 	}
 	/* Where the arguments' places differ from one attach point to the next, each has a program of its own. */
-	if (count > 1 && !c->attaches.at[first].spec && can_share(probe, provider)) {
+	if (count > 1 && !c->attaches.at[first].spec && can_share(c, probe, provider)) {
 		add_unit(c, probe, point, provider, first, (uint32_t)count);
 		return;
 	}
@@ -342,7 +406,7 @@ static void expand_point(struct compiler *c, const struct probe *probe, const st
 
 void compiler_expand(struct compiler *c)
 {
-	size_t i;
+	size_t i, k;
 	uint32_t j;
 
 	for (i = 0; i < c->script.probes.count; i++)
@@ -355,6 +419,11 @@ void compiler_expand(struct compiler *c)
 			     "the script makes %zu programs, more than the %llu of max_bpf_progs", c->units.count,
 			     (unsigned long long)c->numbers[SETTING_MAX_BPF_PROGS]);
 		report_hint(c->report, "narrow the patterns, or raise max_bpf_progs in the config block");
+		return;
+	}
+	for (k = 0; k < c->units.count; k++) {
+		c->units.at[k].predicate = node_copy(c->arena, c->units.at[k].probe->predicate);
+		c->units.at[k].body = node_copy(c->arena, c->units.at[k].probe->body);
 	}
 }
 

@@ -100,9 +100,13 @@ struct attach {
 	bool keeps_types;                /* the verifier is to know what a raw tracepoint's words point to */
 };
 
-/* A program to be generated: a probe's body in the context of a provider. */
+/*
+ * A program to be generated: a probe's body in the context of a provider. The trees are the unit's own: what types are
+ * in them, and what constant conditions choose, depends on the attach point.
+ */
 struct unit {
 	const struct probe *probe;
+	struct node *predicate, *body; /* predicate: or NULL */
 	const struct attach_text *point;
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
@@ -205,6 +209,9 @@ void compiler_settings(struct compiler *compiler);
 /* Makes the units: expands every attach point. */
 void compiler_expand(struct compiler *compiler);
 
+/* The units' trees with the types that were found, for -d types. */
+void compiler_print(const struct compiler *compiler, FILE *out);
+
 /* Complains about named parameters that the script does not know, after check_all(). */
 void compiler_parameters(struct compiler *compiler);
 
@@ -233,7 +240,7 @@ void check_key(struct compiler *c, struct symbol *map, struct node *key, struct 
 struct symbol *check_map_symbol(struct compiler *c, struct node *node);
 void check_statement(struct compiler *c, struct node *node);
 /* The number of the site that `call` makes, new at the first check. */
-uint32_t check_site(struct compiler *c, const struct node *call, struct site site);
+uint32_t check_site(struct compiler *c, struct node *call, struct site site);
 /* Makes a variable or map hold values of this type as well. False with a complaint when it cannot. */
 bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *type, struct span span);
 /* What an arithmetic operator makes of two numbers: 64 bits. */

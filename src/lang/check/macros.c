@@ -102,21 +102,15 @@ static struct type_name *substitute_type(struct expansion *x, const struct type_
 static struct type_name *substitute_type_name(struct expansion *x, struct type_name *name)
 {
 	const struct node *given = name->name ? argument(x, 'e', name->name) : NULL;
-	struct type_name *copy;
 
 	if (given && given->kind == NODE_TYPE && given->type_name)
 		return substitute_type(x, given->type_name, name->suffixes, name->suffix_count);
 	if (!name->of)
 		return name;
-	copy = arena_new(x->c->arena, struct type_name);
-	if (!copy)
-		return NULL;
-	*copy = *name;
-	copy->of = node_copy(x->c->arena, name->of);
-	substitute(x, copy->of);
-	if (copy->of->kind == NODE_TYPE && copy->of->type_name)
-		return substitute_type(x, copy->of->type_name, name->suffixes, name->suffix_count);
-	return copy;
+	substitute(x, name->of);
+	if (name->of->kind == NODE_TYPE && name->of->type_name)
+		return substitute_type(x, name->of->type_name, name->suffixes, name->suffix_count);
+	return name;
 }
 
 /* sizeof(parameter) and sizeof(parameter[2]), where the parameter is a type. */

@@ -134,6 +134,18 @@ static bool same_literals(const struct node *a, const struct node *b)
 	return a->kid_count == b->kid_count;
 }
 
+/* probe == "name", which is known where the program has one place. A probe that was kept may be another one. */
+static const struct type *compare_probe(struct compiler *c, struct node *node)
+{
+	bool swapped = node->kids[0]->kind == NODE_STRING;
+	const struct node *probe = node->kids[swapped ? 1 : 0], *text = node->kids[swapped ? 0 : 1];
+
+	if (c->unit->attach_count != 1 || (probe->kind != NODE_NAME && probe->kind != NODE_CALL))
+		return &type_bool;
+	return become_bool(node,
+			   !strcmp(c->attaches.at[c->unit->first_attach].name, text->text) == (node->op == OP_EQUAL));
+}
+
 static const struct type *check_comparison(struct compiler *c, struct node *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
@@ -146,7 +158,7 @@ static const struct type *check_comparison(struct compiler *c, struct node *node
 	if (is_equality &&
 	    ((a->kind == TYPE_PROBE && b->kind == TYPE_STRING) || (b->kind == TYPE_PROBE && a->kind == TYPE_STRING)) &&
 	    (node->kids[0]->kind == NODE_STRING || node->kids[1]->kind == NODE_STRING))
-		return &type_bool;
+		return compare_probe(c, node);
 	if (is_equality && a->kind == b->kind && (type_join(c->arena, a, b) || a->kind == TYPE_STRING) &&
 	    a->kind != TYPE_NONE)
 		return &type_bool;

@@ -655,11 +655,11 @@ static void gen_unit(struct gen *g, uint32_t index)
 	done = code_label(g->code);
 	if (unit->provider->context == CONTEXT_ITER)
 		begin_iteration(g, done);
-	if (unit->probe->predicate) {
-		gen_scalar(g, unit->probe->predicate);
+	if (unit->predicate) {
+		gen_scalar(g, unit->predicate);
 		code_jump_if(g->code, BPF_JEQ, R0, 0, g->leave);
 	}
-	gen_statement(g, unit->probe->body);
+	gen_statement(g, unit->body);
 	code_bind(g->code, g->leave);
 	if (unit->provider->context == CONTEXT_ITER)
 		end_iteration(g);
@@ -687,8 +687,7 @@ bool gen_all(struct gen *g, struct compiler *c)
 
 	*g = (struct gen){.c = c, .used_max = RT_FRAME_FIRST};
 	for (i = 0; i < c->units.count && !g->failed; i++) {
-		/* Once more, because the nodes are shared by the units of a probe. */
-		check_unit(c, &c->units.at[i]);
+		c->unit = &c->units.at[i];
 		gen_unit(g, i);
 	}
 	for (f = 0; f < g->functions.count && !g->failed; f++) {
