@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
@@ -290,7 +291,7 @@ static bool find_cgroup(int folder, uint64_t id, char *path, size_t size, unsign
 	return found;
 }
 
-void names_cgroup(struct names *names, FILE *out, uint64_t id)
+void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filter)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 	char path[PATH_MAX] = "";
@@ -298,6 +299,8 @@ void names_cgroup(struct names *names, FILE *out, uint64_t id)
 	size_t i;
 
 	(void)names;
+	if (filter && fnmatch(filter, "unified", 0))
+		return;
 	for (i = 0; i < 2; i++) {
 		int folder = open(roots[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

@@ -27,7 +27,8 @@ void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_
 void names_user(struct names *names, FILE *out, uint64_t uid);
 /* What it is called now; N/A: it is gone. */
 void names_process(struct names *names, FILE *out, uint64_t pid);
-void names_cgroup(struct names *names, FILE *out, uint64_t id);
+/* The filter is a pattern of hierarchies, or NULL: nothing is written of those that it leaves out. */
+void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filter);
 void names_probe(struct names *names, FILE *out, uint64_t attach);
 /* By a strftime format; \001 before it: nanoseconds since 1970, else since the machine started. */
 /* When the machine was started, in nanoseconds since 1970. */

@@ -239,7 +239,7 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 			fprintf(out, "[unknown %" PRIu64 "]", number);
 		break;
 	case TYPE_CGROUP:
-		names_cgroup(p->names, out, number);
+		names_cgroup(p->names, out, number, type->name);
 		break;
 	default:
 		break;

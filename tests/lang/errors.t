@@ -64,6 +64,17 @@ CASES = {
     "map.key len": ("begin { @x = 1; print(len(@x)); }", r"expects a map with explicit keys", "len(@x)"),
     "map.key type": ('begin { @x[1] = 1; @x["a"] = 2; }', r"trying to access with arguments: 'string\[2\]' when map expects arguments: 'int8'", '@x["a"]'),
     "map.name": ("begin { clear(5); }", r"a map is needed", "5"),
+    "map.key has_key without one": ("begin { @x = 1; print(has_key(@x)); }", r"has_key\(\) needs the key", "has_key(@x)"),
+    "type.cast": ('begin { $s = (string[4])5; }', r"Cannot cast from 'int8' to 'string\[4\]'", "(string[4])5"),
+    "type.cast of a stack": ("uprobe:libc:malloc { $s = (buffer[4])ustack(raw); }", r"Cannot cast from 'ustack\(raw\)' to 'buffer'", "(buffer[4])ustack(raw)"),
+    "type.cast to a longer array": ("begin { $a = (uint8[16])12345; }", r"Cannot cast from 'int16' to 'uint8\[16\]'", "(uint8[16])12345"),
+    "type.cast to a shorter array": ("begin { $a = (uint8[2])(uint32)5; }", r"Cannot cast from 'uint32' to 'uint8\[2\]'", "(uint8[2])(uint32)5"),
+    "type.cast of an array": ("begin { $a = (uint8[8])1; $b = (uint32)$a; }", r"Cannot cast from 'uint8\[8\]' to 'uint32'", "(uint32)$a"),
+    "type.unknown in sizeof": ("begin { print(sizeof(nope_t)); }", r"Unknown identifier: 'nope_t'", "nope_t"),
+    "config.unstable": ("config = { unstable_tseries = error } begin { @ = tseries(1, 1s, 5); }", r"tseries is ruled out", "tseries(1, 1s, 5)"),
+    "config.unstable stack": ("config = { unstable_dw_ustack = error } uprobe:libc:malloc { @ = dw_ustack; }", r"dw_ustack is ruled out", "dw_ustack"),
+    "config.value of a cache": ("config = { cache_user_symbols = nope } begin { }", r"Valid values: PER_PID, PER_PROGRAM, NONE", "cache_user_symbols = nope"),
+    "config.value of an unstable feature": ("config = { unstable_tseries = perhaps } begin { }", r"Valid values: enable, warn, error", "unstable_tseries = perhaps"),
     "map.kind": ("let @a = tree(5); begin { @a[1] = 1; }", r"no kind of map", None),
     "map.aggregate": ("begin { count(); }", r"should be assigned to a map", "count()"),
     "type.mismatch": ('begin { $a = 1; $a = "x"; }', r"Type mismatch for \$a", '"x"'),
@@ -164,9 +175,29 @@ CASES = {
 }
 
 
+# The same for warnings, with which the script runs; None: it has none.
+WARNINGS = {
+    "statement.discarded": ("begin { @a[1] = 1; has_key(@a, 1); }", r"Return value discarded", "has_key(@a, 1)"),
+    "statement.discarded of a block": ("begin { { 1 } }", r"Return value discarded", "1"),
+    "statement.discarded on purpose": ("begin { @a[1] = 1; _ = has_key(@a, 1); delete(@a, 1); $x = 1; $x++; print(1); $x ? print(1) : print(2); }", None, None),
+    "statement.unreachable": ("begin { exit(); print(1); }", r"Unreachable statement", "print(1)"),
+    "map.unused": ("let @a = hash(5); begin { }", r"Unused map: @a", None),
+}
+
+
+def complaint(lines, severity, pattern, underlined):
+    """Is it there, with the right part of the source underlined?"""
+    said = [i for i, line in enumerate(lines) if severity + ": " in line and re.search(pattern, line)]
+    if not said or not underlined:
+        return bool(said)
+    marks = lines[said[0] + 2]
+    begin = len(marks) - len(marks.lstrip(" "))
+    return lines[said[0] + 1][begin:begin + len(marks.strip())] == underlined
+
+
 def main():
     failed = number = 0
-    for tag, (program, pattern, underlined) in CASES.items():
+    for tag, (program, pattern, underlined) in [*CASES.items(), *WARNINGS.items()]:
         number += 1
         more = ["--unsafe"] if tag.startswith(("signal", "write", "call.probe")) else []
         more += ["--probe-filter", "nothing"] if tag == "probe.filter" else []
@@ -174,12 +205,10 @@ def main():
         result = subprocess.run([STRATA, "trace", "-q", *more, "-e", program, *parameters], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 timeout=60, check=False)
         lines = result.stderr.decode(errors="replace").split("\n")
-        said = [i for i, line in enumerate(lines) if "ERROR: " in line and re.search(pattern, line)]
-        good = result.returncode == 1 and bool(said)
-        if good and underlined:
-            marks = lines[said[0] + 2]
-            begin = len(marks) - len(marks.lstrip(" "))
-            good = lines[said[0] + 1][begin:begin + len(marks.strip())] == underlined
+        if tag in CASES:
+            good = result.returncode == 1 and complaint(lines, "ERROR", pattern, underlined)
+        else:
+            good = result.returncode == 0 and (complaint(lines, "WARNING", pattern, underlined) if pattern else lines == [""])
         failed += not good
         print(f"{'ok' if good else 'not ok'} {number} - {tag}")
         if not good:

@@ -178,6 +178,18 @@ CASES = [
     ("macros by what they take", "macro f(x) { 1 } macro f(x, y) { 2 } macro f($x) { 3 } macro f(@x) { 4 } begin { $v = 1; @m = 1; print((f(5), f(1, 2), f($v), f(@m), f(@m + 1))); clear(@m); }", "(1, 2, 3, 4, 1)\n"),
     ("types and calls by one name", "macro uint64_t() { 1 } begin { $z = 5; print((sizeof(uint64_t), sizeof(uint64_t()), (typeof(uint64_t()))$z)); }", "(8, 1, 5)\n"),
     ("arrays as long as what is cast", "begin { print((uint8[])(uint32)5); print((uint8[])(uint16)0x102); }", "[5,0,0,0]\n[2,1]\n"),
+    ("casts of addresses to strings and buffers", f'begin {{ $p = {COMM}; $s = (string[4])$p; print(($s, sizeof($s))); $t = (string)$p; print($t); '
+     'let $d: string[32]; $d = (typeof($d))$p; print(($d, sizeof((typeof($d))$p))); printf("%r %r|\\n", (buffer[6])$p, (buffer[9])"ab"); @b = (buffer[3])(int8 *)$p; '
+     'print(((string[10])"hello", sizeof((string[10])"hello"))); print((inet)(uint32)0x0100007f); print((inet[4])pton("1.2.3.4")); }',
+     "(str, 4)\nstrata\n(strata, 32)\nstrata ab\\x00|\n(hello, 10)\n127.0.0.1\n1.2.3.4\n\n\n@b: str\n"),
+    ("casts of strings to booleans, of numbers to users", 'begin { $e = ""; print(((bool)"text", (bool)$e, (bool)comm, (bool)(int8 *)0)); print((username_t)0); }',
+     "(true, false, true, false)\nroot\n"),
+    ("names of types that only the kernel has", "macro size(x) { sizeof(x) } begin { print((sizeof(pid_t), sizeof(loff_t[3]), sizeof(typeof(umode_t)), typeinfo(umode_t).full_type, size(typeof(pid_t)), "
+     "offsetof(atomic64_t, counter), sizeof(comm))); $u = (uint16)7; print(size($u)); }", "(4, 24, 2, uint16, 4, 0, 16)\n2\n"),
+    ("hierarchies of cgroups", 'begin { printf("%s|%s|%s\\n", cgroup_path(99999999), cgroup_path(99999999, "un*"), cgroup_path(99999999, "memory")); }',
+     "unified:(99999999)|unified:(99999999)|\n"),
+    ("default_str_length as a word", "config = { max_strlen = 99 } begin { print(default_str_length); }", "99\n"),
+    ("features that a script allows", "config = { unstable_tseries = enable; unstable_dw_ustack = warn; cache_user_symbols = NONE } begin { print(1); }", "1\n"),
     ("kfunc_exist", 'begin { print((kfunc_exist("vfs_read"), kfunc_exist("no_such_function"), kfunc_allowed("vfs_read"))); }', "(true, false, false)\n"),
     ("cpid without a command", "begin { if (has_cpid) { print(1); } print(cpid); }", "0\n"),
     ("a probe with a name", "it=begin { print(probe); }", "begin\n"),

@@ -241,6 +241,8 @@ bool type_equal(const struct type *a, const struct type *b)
 		return a->variant == b->variant;
 	case TYPE_TIME:
 		return !strcmp(a->name, b->name);
+	case TYPE_CGROUP:
+		return a->name == b->name || (a->name && b->name && !strcmp(a->name, b->name));
 	case TYPE_HIST:
 		return a->bits == b->bits;
 	case TYPE_TSERIES:
@@ -346,6 +348,19 @@ static const char *const kind_names[] = {
 	[TYPE_TSERIES] = "tseries",
 };
 
+static const char *describe_stack(struct arena *arena, const struct type *type)
+{
+	static const char *const styles[] = {"bpftrace", "perf", "raw", "build_id", "folded"};
+	const char *name = type->variant == STACK_KERNEL   ? "kstack"
+			   : type->variant == STACK_NATIVE ? "ustack"
+			   : type->variant == STACK_PYTHON ? "pystack"
+							   : "stack";
+
+	if (type->limit)
+		return arena_printf(arena, "%s(%s, %u)", name, styles[type->style], type->limit);
+	return type->style ? arena_printf(arena, "%s(%s)", name, styles[type->style]) : name;
+}
+
 const char *type_describe(struct arena *arena, const struct type *type)
 {
 	const char *text = "(";
@@ -366,10 +381,7 @@ const char *type_describe(struct arena *arena, const struct type *type)
 	case TYPE_STRING:
 		return arena_printf(arena, "string[%u]", type->count);
 	case TYPE_STACK:
-		return type->variant == STACK_KERNEL   ? "kstack"
-		       : type->variant == STACK_NATIVE ? "ustack"
-		       : type->variant == STACK_PYTHON ? "pystack"
-						       : "stack";
+		return describe_stack(arena, type);
 	case TYPE_TUPLE:
 		for (i = 0; i < type->field_count; i++)
 			text = arena_printf(arena, "%s%s%s%s%s", text, i ? "," : "",

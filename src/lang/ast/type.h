@@ -79,7 +79,8 @@ struct type {
 	bool is_char;                    /* TYPE_INT of one byte that C calls char: arrays of it are strings */
 	uint32_t count;                  /* TYPE_ARRAY; TYPE_STRING: bytes asked for, `size` is whole words of them */
 	const struct type *to;           /* TYPE_POINTER, TYPE_ARRAY */
-	const char *name;                /* TYPE_RECORD, an enum (TYPE_INT with values); TYPE_TIME: the format */
+	const char *name;                /* TYPE_RECORD, an enum (TYPE_INT with values); TYPE_TIME: the format;
+					    TYPE_CGROUP: a pattern of hierarchies, or NULL */
 	const struct type_field *fields; /* TYPE_RECORD, TYPE_TUPLE */
 	uint32_t field_count;
 	bool is_incomplete;              /* TYPE_RECORD whose fields are not known yet: see types_complete() */

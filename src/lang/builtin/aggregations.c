@@ -223,6 +223,7 @@ static const struct type *check_tseries(struct compiler *c, struct node *call)
 	const struct type *type = check_one(c, call, TYPE_SUM);
 	int64_t interval = 1, count = 1;
 
+	compiler_unstable(c, SETTING_UNSTABLE_TSERIES, call);
 	if (!check_literal_number(c, call->kids[1], &interval) || !check_literal_number(c, call->kids[2], &count))
 		return type_tseries(c->arena, 1, 1, 0, true);
 	if (interval <= 0) {

@@ -94,6 +94,12 @@ static void gen_has_key(struct gen *g, const struct node *call)
 
 static const struct type *check_has_key(struct compiler *c, struct node *call)
 {
+	if (call->kid_count == 1 && call->kids[0]->kind == NODE_MAP && !call->kids[0]->kid_count) {
+		report_error(c->report, "map.key", call->span, "call to has_key() needs the key to look for");
+		report_hint(c->report, "usage: %s; a map without keys is there, or not, by its value",
+			    call->builtin->usage);
+		return &type_bool;
+	}
 	return check_delete(c, call);
 }
 

@@ -156,10 +156,24 @@ static const struct type *check_strerror(struct compiler *c, struct node *call)
 {
 	check_value(c, call->kids[0]);
 	check_number(c, call->kids[0]);
-	return !strcmp(call->text, "strerror")       ? &type_error
-	       : !strcmp(call->text, "signal_name")  ? &type_signal
-	       : !strcmp(call->text, "syscall_name") ? &type_syscall
-						     : &type_cgroup;
+	return !strcmp(call->text, "strerror")      ? &type_error
+	       : !strcmp(call->text, "signal_name") ? &type_signal
+						    : &type_syscall;
+}
+
+/* The filter is a pattern for the names of hierarchies. */
+static const struct type *check_cgroup_path(struct compiler *c, struct node *call)
+{
+	struct type *type = arena_new(c->arena, struct type);
+
+	check_value(c, call->kids[0]);
+	check_number(c, call->kids[0]);
+	if (!type)
+		return &type_none;
+	*type = type_cgroup;
+	if (call->kid_count > 1)
+		type->name = check_literal_text(c, call->kids[1], "the filter");
+	return type;
 }
 
 static void place_number(struct gen *g, const struct node *call, uint32_t offset)
@@ -318,9 +332,7 @@ static const struct type *check_typeinfo(struct compiler *c, struct node *call)
 {
 	static const char *const names[] = {"btf_id", "base_type", "full_type"};
 	const struct type *const text = type_string(c->arena, 64), *elements[] = {&type_uint64, text, text};
-	struct node *what = call->kids[0];
-	const struct type *type =
-		what->kind == NODE_TYPE && what->type_name ? check_type_name(c, what->type_name) : check_value(c, what);
+	const struct type *type = check_type_of(c, call->kids[0]);
 
 	if (!c->deciding && !c->final) {
 		c->pending = true;
@@ -359,7 +371,7 @@ const struct builtin builtins_meta[] = {
 	{"strerror", 1, 1, 0, check_strerror, NULL, place_number, "strerror(ERRNO)"},
 	{"signal_name", 1, 1, 0, check_strerror, NULL, place_number, "signal_name(NUMBER)"},
 	{"syscall_name", 1, 1, 0, check_strerror, NULL, place_number, "syscall_name(NUMBER)"},
-	{"cgroup_path", 1, 2, 0, check_strerror, NULL, place_number, "cgroup_path(ID)"},
+	{"cgroup_path", 1, 2, 0, check_cgroup_path, NULL, place_number, "cgroup_path(ID [, FILTER])"},
 	{"config", 0, 0, BUILTIN_BARE, check_config, NULL, NULL, "config()"},
 	{"typeinfo", 1, 1, 0, check_typeinfo, NULL, NULL, "typeinfo(TYPE or VALUE)"},
 	{"kfunc_exist", 1, 1, 0, check_kernel_function, NULL, NULL, "kfunc_exist(NAME)"},

@@ -40,6 +40,8 @@ static const struct type *check_stack(struct compiler *c, struct node *call)
 	uint32_t i, parts = parts_of(call->text);
 	bool ok;
 
+	if (!strcmp(call->text, "dw_ustack"))
+		compiler_unstable(c, SETTING_UNSTABLE_DW_USTACK, call);
 	style = style_of(c->texts[SETTING_STACK_MODE], &ok);
 	for (i = 0; i < call->kid_count; i++) {
 		struct node *argument = call->kids[i];

@@ -170,12 +170,20 @@ static const struct type *check_buf(struct compiler *c, struct node *call)
 	return type_buffer(c->arena, most);
 }
 
+static uint32_t byte_count(const struct type *type)
+{
+	return type->kind == TYPE_STRING ? type->count : type->size;
+}
+
 static void place_buf(struct gen *g, const struct node *call, uint32_t offset)
 {
 	uint32_t room = call->type->size - 4, mark = g->used, length = gen_temporary(g, 8);
 	const struct node *from = call->kids[0];
 	label fits = code_label(g->code);
 
+	/* Behind a value that lies in the frame are others. */
+	if (!type_is_scalar(from->type) && byte_count(from->type) < room)
+		room = byte_count(from->type);
 	if (call->kid_count > 1)
 		gen_scalar(g, call->kids[1]);
 	else
@@ -310,11 +318,6 @@ static void gen_strstr(struct gen *g, const struct node *call)
 	}
 }
 
-static uint32_t byte_count(const struct type *type)
-{
-	return type->kind == TYPE_STRING ? type->count : type->size;
-}
-
 static const struct type *check_memcmp(struct compiler *c, struct node *call)
 {
 	uint32_t a = byte_count(check_value(c, call->kids[0])), b = byte_count(check_value(c, call->kids[1]));
@@ -439,7 +442,7 @@ static void place_concat(struct gen *g, const struct node *call, uint32_t offset
 
 const struct builtin builtins_text[] = {
 	{"assert_str", 1, 1, 0, check_assert_str, NULL, NULL, "assert_str(VALUE)"},
-	{"default_str_length", 0, 0, 0, check_default_length, NULL, NULL, "default_str_length()"},
+	{"default_str_length", 0, 0, BUILTIN_BARE, check_default_length, NULL, NULL, "default_str_length()"},
 	{"str_concat", 2, 2, 0, check_concat, NULL, place_concat, "str_concat(STRING, STRING)"},
 	{"str", 1, 2, 0, check_str, NULL, place_str, "str(POINTER [, LENGTH])"},
 	{"buf", 1, 2, 0, check_buf, NULL, place_buf, "buf(POINTER [, LENGTH])"},

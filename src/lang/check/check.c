@@ -433,6 +433,21 @@ static void check_if(struct compiler *c, struct node *node)
 		check_branch(c, node->kids[0], node->kids[2], false);
 }
 
+/* A value that nobody takes: likely something else was meant. Of some calls it is the lesser part. */
+static void warn_discarded(struct compiler *c, const struct node *node)
+{
+	static const char *const acting[] = {"delete", "find", "skboutput", "write_user"};
+	size_t i;
+
+	if (node->type->kind == TYPE_NONE || node->kind == NODE_STEP || node->kind == NODE_ASSIGN)
+		return;
+	for (i = 0; i < sizeof(acting) / sizeof(acting[0]); i++)
+		if (node->kind == NODE_CALL && !strcmp(node->text, acting[i]))
+			return;
+	report_warning(c->report, "statement.discarded", node->span, "Return value discarded.");
+	report_hint(c->report, "_ = ... says that it is meant");
+}
+
 void check_statement(struct compiler *c, struct node *node)
 {
 	if (c->report->errors >= REPORTS_MAX || c->arena->failed)
@@ -446,6 +461,8 @@ void check_statement(struct compiler *c, struct node *node)
 		break;
 	case NODE_EXPRESSION:
 		check_value(c, node->kids[0]);
+		if (c->final)
+			warn_discarded(c, node->kids[0]);
 		break;
 	case NODE_IF:
 		if (check_is_choice(node))

@@ -35,15 +35,15 @@ static const struct {
 	{"log_size", SETTING_IGNORED, 0, NULL},
 	{"on_stack_limit", SETTING_IGNORED, 0, NULL},
 	{"perf_rb_pages", SETTING_IGNORED, 0, NULL},
-	{"cache_user_symbols", SETTING_IGNORED, 0, ""},
+	{"cache_user_symbols", SETTING_CACHE_USER_SYMBOLS, 0, "PER_PID"},
 	{"lazy_symbolication", SETTING_IGNORED, 0, ""},
 	{"show_debug_info", SETTING_IGNORED, 0, ""},
 	{"max_ast_nodes", SETTING_IGNORED, 0, NULL},
 	{"unstable_import", SETTING_IGNORED, 0, ""},
 	{"unstable_map_decl", SETTING_IGNORED, 0, ""},
 	{"unstable_macro", SETTING_IGNORED, 0, ""},
-	{"unstable_tseries", SETTING_IGNORED, 0, ""},
-	{"unstable_dw_ustack", SETTING_IGNORED, 0, ""},
+	{"unstable_tseries", SETTING_UNSTABLE_TSERIES, 0, "enable"},
+	{"unstable_dw_ustack", SETTING_UNSTABLE_DW_USTACK, 0, "enable"},
 	{"unstable_addr", SETTING_IGNORED, 0, ""},
 	{"unstable_typeinfo", SETTING_IGNORED, 0, ""},
 };
@@ -148,12 +148,16 @@ static bool valid_text(struct compiler *c, int index, const char *value, struct 
 {
 	static const char *const modes[] = {"bpftrace", "perf", "raw", "build_id", "folded", NULL};
 	static const char *const missing[] = {"error", "warn", "ignore", NULL};
+	static const char *const caches[] = {"PER_PID", "PER_PROGRAM", "NONE", "0", "1", "true", "false", NULL};
+	static const char *const unstable[] = {"enable", "warn", "error", "1", "0", "true", "false", NULL};
 	static const char *const licenses[] = {
 		"Dual MIT/GPL", "Dual BSD/GPL", "Dual MPL/GPL", "GPL and additional rights", "GPL v2", "GPL", NULL};
-	const char *const *all = settings[index].id == SETTING_STACK_MODE       ? modes
-				 : settings[index].id == SETTING_MISSING_PROBES ? missing
-				 : settings[index].id == SETTING_LICENSE        ? licenses
-										: NULL;
+	static const char *const *const of[SETTING_COUNT] = {
+		[SETTING_STACK_MODE] = modes,          [SETTING_MISSING_PROBES] = missing,
+		[SETTING_LICENSE] = licenses,          [SETTING_CACHE_USER_SYMBOLS] = caches,
+		[SETTING_UNSTABLE_TSERIES] = unstable, [SETTING_UNSTABLE_DW_USTACK] = unstable,
+	};
+	const char *const *all = of[settings[index].id];
 	const char *choices = "";
 	const char *const *at;
 
@@ -185,6 +189,17 @@ static void set(struct compiler *c, int index, const char *value, struct span sp
 		return;
 	}
 	c->numbers[settings[index].id] = number;
+}
+
+void compiler_unstable(struct compiler *c, enum setting_id setting, const struct node *call)
+{
+	const char *value = c->texts[setting];
+
+	if (strcmp(value, "error") && strcmp(value, "0") && strcasecmp(value, "false"))
+		return;
+	report_error(c->report, "config.unstable", call->span, "%s is ruled out by the script's setting unstable_%s",
+		     call->text, call->text);
+	report_hint(c->report, "unstable_%s = enable allows it", call->text);
 }
 
 static void declare_map(struct compiler *c, const struct map_declaration *declaration)

@@ -126,6 +126,9 @@ enum setting_id {
 	SETTING_MAX_CAT_BYTES,
 	SETTING_CPP_DEMANGLE,
 	SETTING_DUMMY_TS_MAP,
+	SETTING_CACHE_USER_SYMBOLS,
+	SETTING_UNSTABLE_TSERIES,
+	SETTING_UNSTABLE_DW_USTACK,
 	SETTING_IGNORED,
 	SETTING_COUNT
 };
@@ -212,6 +215,9 @@ void compiler_expand(struct compiler *compiler);
 /* The units' trees with the types that were found, for -d types. */
 void compiler_print(const struct compiler *compiler, FILE *out);
 
+/* Complains where a script has ruled out what it uses: `setting` is an unstable feature's. */
+void compiler_unstable(struct compiler *compiler, enum setting_id setting, const struct node *call);
+
 /* Complains about named parameters that the script does not know, after check_all(). */
 void compiler_parameters(struct compiler *compiler);
 
@@ -247,6 +253,8 @@ bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *ty
 const struct type *check_arithmetic(enum op op, const struct type *a, const struct type *b);
 /* A type as written. */
 const struct type *check_type_name(struct compiler *c, const struct type_name *name);
+/* The type that is named, or that of an expression, where either may stand, as in sizeof(). */
+const struct type *check_type_of(struct compiler *c, struct node *node);
 /* Has a call, whose builtin is set, as many arguments as it takes? Complains if not. */
 bool check_argument_count(struct compiler *c, const struct node *call);
 /* Is it known while compiling? Then *ret is its value. */

@@ -254,75 +254,6 @@ static const struct type *check_index(struct compiler *c, struct node *node)
 	return type->to->kind == TYPE_NONE ? &type_uint8 : field_type(c, type->to);
 }
 
-static const struct type *apply_suffixes(struct compiler *c, const struct type_name *name, const struct type *type)
-{
-	uint32_t i = 0;
-
-	if (name->suffix_count && name->suffixes[0].kind == '[' &&
-	    (type->kind == TYPE_STRING || type->kind == TYPE_BUFFER)) {
-		type = type->kind == TYPE_STRING ? type_string(c->arena, name->suffixes[0].count)
-						 : type_buffer(c->arena, name->suffixes[0].count);
-		i = 1;
-	}
-	for (; i < name->suffix_count; i++)
-		type = name->suffixes[i].kind == '*' ? type_pointer(c->arena, type)
-						     : type_array(c->arena, type, name->suffixes[i].count);
-	return type;
-}
-
-const struct type *check_type_name(struct compiler *c, const struct type_name *name)
-{
-	const struct type *type;
-
-	if (!name)
-		return &type_none;
-	if (name->of)
-		return apply_suffixes(c, name, check_value(c, name->of));
-	if (!strcmp(name->name, "string"))
-		type = type_string(c->arena, (uint32_t)c->numbers[SETTING_MAX_STRLEN]);
-	else if (!strcmp(name->name, "buffer"))
-		type = type_buffer(c->arena, (uint32_t)c->numbers[SETTING_MAX_STRLEN]);
-	else if (!strcmp(name->name, "inet"))
-		type = &type_inet;
-	else
-		type = types_find(&c->types, name->name);
-	if (!type || (type->kind == TYPE_RECORD && type->is_incomplete && !name->suffix_count &&
-		      !types_complete(&c->types, type))) {
-		report_error(c->report, "type.unknown", name->span, "Cannot resolve unknown type \"%s\"", name->name);
-		report_hint(c->report, "declare it at the beginning of the script, or use a type of the kernel");
-		return &type_none;
-	}
-	return apply_suffixes(c, name, type);
-}
-
-static const struct type *check_cast(struct compiler *c, struct node *node)
-{
-	const struct type *to = check_type_name(c, node->type_name), *from = check_value(c, node->kids[0]);
-
-	if (type_is_aggregate(from) && check_number(c, node->kids[0]))
-		from = node->kids[0]->type;
-	if (to->kind == TYPE_NONE || from->kind == TYPE_NONE)
-		return to->kind == TYPE_NONE ? &type_none : to;
-	if (to->kind == TYPE_ARRAY && !to->count && to->to->size) {
-		uint32_t bytes = node->kids[0]->kind == NODE_INT ? 8 : from->size;
-
-		if (node->kids[0]->kind == NODE_STRING)
-			bytes = (uint32_t)strlen(node->kids[0]->text) + 1;
-		to = type_array(c->arena, to->to, bytes / to->to->size);
-	}
-	if (type_is_scalar(to) && type_is_scalar(from))
-		return to;
-	if (to->kind == TYPE_ARRAY && (type_is_scalar(from) || from->kind == TYPE_ARRAY || from->kind == TYPE_STRING))
-		return to;
-	if (type_is_scalar(to) && (from->kind == TYPE_ARRAY || from->kind == TYPE_STRING) && from->size <= 8)
-		return to;
-	if (to->kind == from->kind)
-		return to;
-	report_error(c->report, "type.cast", node->span, "Cannot cast from '%s' to '%s'", type_describe(c->arena, from),
-		     type_describe(c->arena, to));
-	return to;
-}
-
 static const struct type *check_tuple(struct compiler *c, struct node *node)
 {
 	const struct type **elements = arena_array(c->arena, const struct type *, node->kid_count + 1), *type;
@@ -346,38 +277,6 @@ static const struct type *check_tuple(struct compiler *c, struct node *node)
 			report_error(c->report, "record.twice", node->kids[i]->span,
 				     "the record has two fields named '%s'", node->names[i]);
 	return type;
-}
-
-static const struct type *check_sizeof(struct compiler *c, struct node *node)
-{
-	const struct type *type = node->type_name ? check_type_name(c, node->type_name) : check_value(c, node->kids[0]);
-
-	if (type->kind == TYPE_RECORD)
-		types_complete(&c->types, type);
-	/* The type of an expression may still grow. */
-	if (!c->final && (!node->type_name || node->type_name->of))
-		return &type_uint64;
-	return check_become_int(node, type->kind == TYPE_STRING ? type->count : type->size, &type_uint64);
-}
-
-static const struct type *check_offsetof(struct compiler *c, struct node *node)
-{
-	const struct type *type = node->type_name ? check_type_name(c, node->type_name) : check_value(c, node->kids[0]);
-	char *path = arena_strdup(c->arena, node->text, strlen(node->text)), *name;
-	uint32_t offset = 0;
-
-	while (path && (name = strsep(&path, "."))) {
-		struct type_field field;
-
-		if (type->kind != TYPE_RECORD || !types_field(&c->types, type, name, &field)) {
-			report_error(c->report, "type.field", node->span, "%s has no field named '%s'",
-				     type_describe(c->arena, type), name);
-			return &type_none;
-		}
-		offset += field.offset;
-		type = field.type;
-	}
-	return check_become_int(node, offset, &type_uint64);
 }
 
 /* ++ and -- make 64 bits of a number whose type is not declared. */

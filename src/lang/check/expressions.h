@@ -10,6 +10,11 @@ const struct type *check_binary(struct compiler *c, struct node *node);
 const struct type *check_unary(struct compiler *c, struct node *node);
 const struct type *check_ternary(struct compiler *c, struct node *node);
 
+/* type_names.c: likewise. */
+const struct type *check_cast(struct compiler *c, struct node *node);
+const struct type *check_sizeof(struct compiler *c, struct node *node);
+const struct type *check_offsetof(struct compiler *c, struct node *node);
+
 /* Is this an if, or a conditional value, whose condition is to be known, and is not yet? */
 bool check_is_choice(const struct node *node);
 /* Is the branch that is taken when the condition is `when` never taken? */

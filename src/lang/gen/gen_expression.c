@@ -185,6 +185,7 @@ static void gen_block_value(struct gen *g, const struct node *node, const struct
 	g->used = mark;
 }
 
+/* A string is true when it is not empty. */
 static void gen_cast(struct gen *g, const struct node *node)
 {
 	const struct node *operand = node->kids[0];
@@ -192,19 +193,19 @@ static void gen_cast(struct gen *g, const struct node *node)
 
 	if (type_is_scalar(operand->type)) {
 		gen_scalar(g, operand);
-		if (node->type->kind == TYPE_BOOL) {
-			label yes = code_label(g->code);
-
-			code_jump_if(g->code, BPF_JNE, R0, 0, yes);
-			gen_bool_result(g, yes);
-		} else {
-			code_extend(g->code, R0, node->type->size, node->type->is_signed);
-		}
-		return;
+	} else {
+		at = gen_place(g, operand);
+		gen_frame_load(g, node->type->size < operand->type->size ? node->type->size : operand->type->size, R0,
+			       at);
 	}
-	at = gen_place(g, operand);
-	gen_frame_load(g, node->type->size < operand->type->size ? node->type->size : operand->type->size, R0, at);
-	code_extend(g->code, R0, node->type->size, node->type->is_signed);
+	if (node->type->kind == TYPE_BOOL) {
+		label yes = code_label(g->code);
+
+		code_jump_if(g->code, BPF_JNE, R0, 0, yes);
+		gen_bool_result(g, yes);
+	} else {
+		code_extend(g->code, R0, node->type->size, node->type->is_signed);
+	}
 	g->used = mark;
 }
 
