@@ -83,7 +83,7 @@ static const struct {
 	const char *section, *name;
 	bool (*probe)(void);
 } rows[] = {
-	{"Build", "libdw (DWARF support)", no},
+	{"Build", "libdw (DWARF support)", yes},
 	{NULL, "dwunwind (DWARF stack unwinding)", yes},
 	{NULL, "blazesym (advanced symbolization)", no},
 	{"Kernel helpers", "dpath", has_d_path},

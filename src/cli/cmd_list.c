@@ -11,6 +11,8 @@
 #include "cli/listing.h"
 #include "lang/list.h"
 
+enum { OPTION_DEBUGINFO = OPTION_LONG_ONLY };
+
 #define PID_LIMIT (4 << 20) /* PID_MAX_LIMIT of the kernel's include/linux/threads.h */
 
 char *source_read(const char *path, size_t *size, struct diag *diag)
@@ -56,6 +58,17 @@ int take_pid(const char *value, pid_t *ret, struct diag *diag)
 	return 0;
 }
 
+int add_folders(char **list, const char *value, struct diag *diag)
+{
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", *list ? *list : "", *list ? ":" : "", value) < 0)
+		return diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+	free(*list);
+	*list = joined;
+	return 0;
+}
+
 /* `path`: its file; NULL: it is on the command line. */
 static int list_source(const struct listing *listing, const char *path, const char *source, size_t size)
 {
@@ -69,7 +82,8 @@ static int list_source(const struct listing *listing, const char *path, const ch
 /* A script's file, or patterns. */
 static int list_argument(const struct listing *listing, const char *argument, struct diag *diag)
 {
-	const struct compile_options options = {.pid = listing->options.pid};
+	const struct compile_options options = {.pid = listing->options.pid,
+						.debug_folders = listing->options.debug_folders};
 	size_t length = strlen(argument), size;
 	bool is_script = length > 3 && !strcmp(argument + length - 3, ".bt");
 	char *source;
@@ -112,6 +126,7 @@ int listing_print(const struct listing *listing, struct diag *diag)
 
 static const struct option_row rows[] = {
 	{'e', "execute", "PROGRAM", "list the places that this program's probes mean"},
+	{OPTION_DEBUGINFO, "debuginfo", "DIR[:DIR]", "look for separate debug files there, too"},
 	{'p', "pid", "PID", "look for functions and markers in the files of this\nprocess"},
 	{'v', "verbose", NULL, "with the types of arguments, and the fields of types"},
 	{'h', "help", NULL, "this text"},
@@ -128,6 +143,10 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case 'e':
 		listing->program = value;
 		return 0;
+	case OPTION_DEBUGINFO:
+		err = add_folders(&listing->debug_folders, value, diag);
+		listing->options.debug_folders = listing->debug_folders;
+		return err;
 	case 'p':
 		err = take_pid(value, &pid, diag);
 		if (!err)
@@ -174,6 +193,7 @@ static int run_list(const struct command *self, int argc, char **argv)
 	if (listing.options.pid && check_process(listing.options.pid, &diag))
 		return cli_fail(CLI_FAILED, &diag);
 	found = listing_print(&listing, &diag);
+	free(listing.debug_folders);
 	if (diag.tag)
 		return cli_fail(CLI_FAILED, &diag);
 	return found > 0 ? cli_flush() : CLI_FAILED;

@@ -22,6 +22,7 @@ enum {
 	OPTION_BENCH,
 	OPTION_TEST,
 	OPTION_INCLUDE,
+	OPTION_DEBUGINFO,
 	OPTION_WITHOUT_VALUE
 };
 
@@ -44,6 +45,7 @@ static const struct option_row rows[] = {
 	{'B', "buffering", "MODE", "when the output is written: line, full or none"},
 	{'I', "include-dir", "FOLDER", "look for C headers there, too"},
 	{OPTION_INCLUDE, "include", "FILE", "as an #include of this header at the beginning"},
+	{OPTION_DEBUGINFO, "debuginfo", "DIR[:DIR]", "look for separate debug files there, too"},
 	{'d', "debug", "STAGE", "print what the compiler makes: ast, types,\ninstructions, or all"},
 	{'v', "verbose", NULL, "argument types with -l; the verifier's log when\nit refuses a program"},
 	{'k', "warnings", NULL,
@@ -65,6 +67,7 @@ struct request {
 	const char *program, *file, *output, *command, *probe_filter;
 	struct trace_options trace;
 	struct compile_dump dump;
+	char *debug_folders;
 	pid_t pid;
 	bool list, unsafe, hide_warnings, warn_of_helpers;
 	char **argv; /* of the command */
@@ -158,6 +161,8 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return vec_push(&request->include_folders, value);
 	case OPTION_INCLUDE:
 		return vec_push(&request->includes, value);
+	case OPTION_DEBUGINFO:
+		return add_folders(&request->debug_folders, value, diag);
 	case OPTION_UNSAFE:
 		request->unsafe = true;
 		return 0;
@@ -280,6 +285,7 @@ static struct compile_options options_of(const struct request *request)
 					.named = request->named.at,
 					.named_count = (uint32_t)request->named.count,
 					.unsafe = request->unsafe,
+					.debug_folders = request->debug_folders,
 					.hide_warnings = request->hide_warnings,
 					.warn_of_helpers = request->warn_of_helpers,
 					.probe_filter = request->probe_filter,
@@ -437,6 +443,7 @@ static int run_trace(const struct command *self, int argc, char **argv)
 	vec_free(&request.named);
 	vec_free(&request.include_folders);
 	vec_free(&request.includes);
+	free(request.debug_folders);
 	return status;
 }
 

@@ -15,6 +15,7 @@ struct listing {
 	const char *const *arguments; /* patterns, and scripts' files by their suffix .bt; none: everything */
 	size_t count;
 	bool verbose;
+	char *debug_folders; /* of --debuginfo, malloc'd; also in the options */
 };
 
 /* Writes the places to stdout. How many; negative when something could not be read, with a diag or complaints. */
@@ -24,6 +25,9 @@ int listing_print(const struct listing *listing, struct diag *diag);
 char *source_read(const char *path, size_t *size, struct diag *diag);
 /* How messages name it. */
 const char *source_name(const char *path);
+
+/* Another value of --debuginfo behind those before, in malloc'd memory. */
+int add_folders(char **list, const char *value, struct diag *diag);
 
 /* The value of -p. */
 int take_pid(const char *value, pid_t *ret, struct diag *diag);

@@ -124,3 +124,86 @@ struct elf_file *elf_debug_file_open(const struct elf_file *elf, const char *deb
 
 	return found ? found : open_by_link(elf, debug_root);
 }
+
+bool elf_file_has_debug_info(const struct elf_file *elf)
+{
+	struct elf_section section;
+
+	return elf_file_section_header(elf, ".debug_info", &section) && section.type != SHT_NOBITS && section.size;
+}
+
+/* By its build id if it has one, else by the CRC of its debug link if it has one. */
+static struct elf_file *open_checked(const struct elf_file *elf, const char *path, bool has_link, uint32_t crc)
+{
+	const uint8_t *id, *found_id;
+	size_t size = elf_file_build_id(elf, &id);
+	struct elf_file *found = open_path(elf, path);
+
+	if (!found)
+		return NULL;
+	if (elf_file_has_debug_info(found) &&
+	    (size       ? elf_file_build_id(found, &found_id) == size && !memcmp(id, found_id, size)
+	     : has_link ? crc_agrees(found, crc)
+			: true))
+		return found;
+	elf_file_close(found);
+	return NULL;
+}
+
+/* DIR, of `size` bytes: below the binary's own folder where it is relative. */
+static struct elf_file *open_in_folder(const struct elf_file *elf, const char *folder, size_t size)
+{
+	const char *elf_path = elf_file_path(elf), *slash = strrchr(elf_path, '/'), *link, *base;
+	int own = slash ? (int)(slash - elf_path) : 0, length = (int)size;
+	struct elf_file *found = NULL;
+	char path[3][PATH_MAX] = {};
+	uint32_t crc = 0;
+	size_t i;
+
+	base = slash ? slash + 1 : elf_path;
+	link = debug_link(elf, &crc);
+	if (*folder == '/') {
+		snprintf(path[0], PATH_MAX, "%.*s/%s", length, folder, link ? link : base);
+		snprintf(path[1], PATH_MAX, "%.*s/%s.debug", length, folder, base);
+		snprintf(path[2], PATH_MAX, "%.*s%.*s/%s%s", length, folder, own, elf_path, link ? link : base,
+			 link ? "" : ".debug");
+	} else {
+		snprintf(path[0], PATH_MAX, "%.*s/%.*s/%s", slash ? own : 1, slash ? elf_path : ".", length, folder,
+			 link ? link : base);
+		snprintf(path[1], PATH_MAX, "%.*s/%.*s/%s.debug", slash ? own : 1, slash ? elf_path : ".", length,
+			 folder, base);
+	}
+	for (i = 0; i < 3 && !found; i++)
+		if (path[i][0])
+			found = open_checked(elf, path[i], link != NULL, crc);
+	return found;
+}
+
+struct elf_file *elf_debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders)
+{
+	struct elf_file *found = NULL;
+	const char *end;
+
+	for (; folders && *folders && !found; folders = *end ? end + 1 : end) {
+		end = strchrnul(folders, ':');
+		folders += *folders == '+'; /* the CRC is always looked at where there is no build id */
+		if (end > folders)
+			found = open_in_folder(elf, folders, (size_t)(end - folders));
+	}
+	found = found ? found : open_by_build_id(elf, debug_root);
+	if (found && !elf_file_has_debug_info(found)) {
+		elf_file_close(found);
+		found = NULL;
+	}
+	found = found ? found : open_by_link(elf, debug_root);
+	if (found && !elf_file_has_debug_info(found)) {
+		elf_file_close(found);
+		found = NULL;
+	}
+	return found;
+}
+
+int elf_file_descriptor(const struct elf_file *elf)
+{
+	return elf->file ? foreign_descriptor(elf->file) : -1;
+}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * debug_file: the separate file that holds a stripped file's .symtab, found by build id or by debug link (GDB manual,
- * "Debugging information in separate files").
+ * debug_file: the separate file that holds a stripped file's .symtab and DWARF, found by build id or by debug link (GDB
+ * manual, "Debugging information in separate files").
  */
 #ifndef STRATA_ELF_DEBUG_FILE_H
 #define STRATA_ELF_DEBUG_FILE_H
@@ -14,5 +14,18 @@
  * there is none. To be closed by the caller.
  */
 struct elf_file *elf_debug_file_open(const struct elf_file *elf, const char *debug_root);
+
+/* Has it DWARF itself? */
+bool elf_file_has_debug_info(const struct elf_file *elf);
+
+/*
+ * The separate file with the DWARF: first in `folders` ("DIR:DIR", of which a relative one is below the folder of the
+ * ELF file; may be NULL), by the name of the debug link or NAME.debug, where the build id must be the same, or without
+ * one the link's CRC must agree; then as elf_debug_file_open(). NULL when there is none. To be closed by the caller.
+ */
+struct elf_file *elf_debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders);
+
+/* A new descriptor to read the file from, for libraries that know nothing else; -1: there is none. */
+int elf_file_descriptor(const struct elf_file *elf);
 
 #endif

@@ -8,6 +8,7 @@
 #include "lang/check/kernel_types.h"
 #include "lang/front/bpftrace/parser.h"
 #include "lang/gen/object.h"
+#include "lang/provider/binary_types.h"
 
 static int generate(struct compilation *ret, const struct compile_dump *dump, struct diag *diag)
 {
@@ -28,6 +29,7 @@ static int generate(struct compilation *ret, const struct compile_dump *dump, st
 	if (!err)
 		err = object_build(&gen, &ret->object, &ret->object_size, diag);
 	gen_deinit(&gen);
+	binary_types_close(c);
 	return err;
 }
 

@@ -6,17 +6,22 @@
 #include <string.h>
 
 #include "lang/check/kernel_types.h"
+#include "lang/provider/binary_arguments.h"
 #include "lang/provider/provider.h"
 
 #define PARTS_MAX 16
 
-static void print_place(struct compiler *c, const struct attach *attach, bool verbose, FILE *out)
+static void print_place(struct compiler *c, struct attach *attach, bool verbose, FILE *out)
 {
 	const struct type *record = attach->arguments;
+	const struct binary_arguments *parameters;
 	const struct type_field *field;
 	uint32_t i;
 
 	fprintf(out, "%s\n", attach->name);
+	parameters = verbose && attach->has_parameters ? binary_arguments(c, attach) : NULL;
+	for (i = 0; parameters && i < parameters->count; i++)
+		fprintf(out, "    %s\n", parameters->at[i].declaration);
 	for (i = 0; verbose && record && i < record->field_count; i++) {
 		field = &record->fields[i];
 		if (field->declaration)

@@ -201,7 +201,7 @@ static int by_value(const void *a, const void *b, void *context)
 	return map->key ? compare_keys(map->key, x->key, y->key) : 0;
 }
 
-/* The parts of a key, without a tuple's parentheses. */
+/* The parts of a key, without a tuple's parentheses; a record as it is. */
 static void print_key(const struct printer *p, const struct type *type, const uint8_t *key)
 {
 	struct printer plain = *p;
@@ -214,7 +214,7 @@ static void print_key(const struct printer *p, const struct type *type, const ui
 	out = p->json ? open_memstream(&text, &size) : p->out;
 	if (!out)
 		return;
-	if (type->kind == TYPE_TUPLE) {
+	if (type->kind == TYPE_TUPLE && !(type->field_count && type->fields[0].name)) {
 		for (i = 0; i < type->field_count; i++) {
 			if (i)
 				fputs(p->json ? "," : ", ", out);

@@ -122,7 +122,7 @@ CASES = {
     "type.comparison of a process's name": ('begin { print(comm(1) == "x"); }', r"comparing 'process name' with", 'comm(1) == "x"'),
     "type.number of a pointer": ('begin { print(is_err("a")); }', r"a number is needed", '"a"'),
     "builtin.probe": ("begin { print(arg0); }", r"cannot be used with 'begin' probes", "arg0"),
-    "builtin.args": ("uprobe:libc:malloc { print(args.x); }", r"args is not known", "args"),
+    "builtin.args": ("uprobe:libc:malloc+4 { print(args.x); }", r"args of .*malloc\+4 is not known: the probe is not at the beginning of a function", "args"),
     "builtin.argument": ("uprobe:libc:malloc { print(arg9); }", r"not passed in a register", "arg9"),
     "builtin.register": ('uprobe:libc:malloc { print(reg("zz")); }', r"not a valid register", '"zz"'),
     "kaddr.symbol": ('begin { print(kaddr("no such symbol")); }', r"Failed to resolve kernel symbol: no such symbol", 'kaddr("no such symbol")'),

@@ -227,8 +227,9 @@ bool type_equal(const struct type *a, const struct type *b)
 		return false;
 	switch (a->kind) {
 	case TYPE_POINTER:
-		return a->to->kind == TYPE_RECORD ? b->to->kind == TYPE_RECORD && a->to->name == b->to->name
-						  : type_equal(a->to, b->to);
+		if (a->to->kind != TYPE_RECORD || b->to->kind != TYPE_RECORD)
+			return type_equal(a->to, b->to);
+		return a->to == b->to || (a->to->name && a->to->name == b->to->name);
 	case TYPE_ARRAY:
 		return a->count == b->count && type_equal(a->to, b->to);
 	case TYPE_RECORD:

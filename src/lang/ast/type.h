@@ -16,6 +16,8 @@
 
 #include "base/arena.h"
 
+struct types_source;
+
 enum type_kind {
 	TYPE_NONE,
 	TYPE_INT,
@@ -83,8 +85,9 @@ struct type {
 					    TYPE_CGROUP: a pattern of hierarchies, or NULL */
 	const struct type_field *fields; /* TYPE_RECORD, TYPE_TUPLE */
 	uint32_t field_count;
-	bool is_incomplete;              /* TYPE_RECORD whose fields are not known yet: see types_complete() */
-	const struct type_value *values; /* an enum's */
+	bool is_incomplete;                /* TYPE_RECORD whose fields are not known yet: see types_complete() */
+	const struct types_source *source; /* who knows them; NULL: that of all names */
+	const struct type_value *values;   /* an enum's */
 	uint32_t value_count;
 	uint32_t variant;        /* TYPE_STACK: enum stack_part bits; TYPE_SYMBOL: enum symbol_side; TYPE_TSERIES: enum
 				    rt_series */

@@ -56,27 +56,32 @@ static struct named_type *find_named(struct types *types, const char *name)
 	return NULL;
 }
 
-static void add_named(struct types *types, const char *name, struct type *type)
+static void add_named(struct types *types, const char *name, struct type *type, bool is_found)
 {
-	if (vec_push(&types->named, (struct named_type){name, type}))
+	if (vec_push(&types->named, (struct named_type){name, type, is_found}))
 		types->arena->failed = true;
 }
 
 const struct type *types_find(struct types *types, const char *name)
 {
 	struct named_type *named = find_named(types, name);
-	const struct type *type = named ? named->type : types_builtin(name);
+	const struct type *type = named ? named->type : types_builtin(name), *found = NULL;
 
-	if (type && !(type->kind == TYPE_RECORD && type->is_incomplete))
+	if (type && !(named && named->is_found) && !(type->kind == TYPE_RECORD && type->is_incomplete))
+		return type;
+	if (types->local)
+		found = types->local->find(types->local->context, types, name);
+	if (found)
+		return found;
+	if (type && named && named->is_found)
 		return type;
 	if (types->source.find) {
-		const struct type *found = types->source.find(types->source.context, types, name);
-
+		found = types->source.find(types->source.context, types, name);
 		/* Declared here by name only: what the source knows takes its place. */
 		if (found && named)
-			named->type = (struct type *)found;
+			*named = (struct named_type){named->name, (struct type *)found, true};
 		else if (found)
-			add_named(types, name, (struct type *)found);
+			add_named(types, name, (struct type *)found, true);
 		if (found)
 			return found;
 	}
@@ -98,7 +103,7 @@ struct type *types_declare(struct types *types, const char *name, bool is_union)
 			      .name = strchr(name, ' ') ? strchr(name, ' ') + 1 : name,
 			      .is_union = is_union,
 			      .is_incomplete = true};
-	add_named(types, name, type);
+	add_named(types, name, type, false);
 	return type;
 }
 
@@ -107,9 +112,9 @@ void types_define(struct types *types, const char *name, const struct type *type
 	struct named_type *named = find_named(types, name);
 
 	if (named)
-		named->type = (struct type *)type;
+		*named = (struct named_type){named->name, (struct type *)type, false};
 	else
-		add_named(types, name, (struct type *)type);
+		add_named(types, name, (struct type *)type, false);
 }
 
 void types_define_constant(struct types *types, const char *name, int64_t value, const struct type *type)
@@ -118,10 +123,29 @@ void types_define_constant(struct types *types, const char *name, int64_t value,
 		types->arena->failed = true;
 }
 
-const struct named_constant *types_constant(struct types *types, const char *name)
+/* An enum's constant, as 64 bits. */
+static struct named_constant *ask_source(struct types *types, const struct types_source *source, const char *name)
 {
+	struct named_constant *found;
 	const struct type *type;
 	struct type *wide;
+	int64_t value;
+
+	type = source->find_constant ? source->find_constant(source->context, types, name, &value) : NULL;
+	wide = type ? arena_new(types->arena, struct type) : NULL;
+	if (!wide)
+		return NULL;
+	*wide = *type;
+	wide->size = wide->align = 8;
+	found = arena_new(types->arena, struct named_constant);
+	if (found)
+		*found = (struct named_constant){name, value, wide};
+	return found;
+}
+
+const struct named_constant *types_constant(struct types *types, const char *name)
+{
+	struct named_constant *found;
 	int64_t value;
 	size_t i;
 
@@ -141,25 +165,22 @@ const struct named_constant *types_constant(struct types *types, const char *nam
 			return types->constants.count ? &types->constants.at[types->constants.count - 1] : NULL;
 		}
 	}
-	if (!types->source.find_constant)
-		return NULL;
-	type = types->source.find_constant(types->source.context, types, name, &value);
-	if (!type)
-		return NULL;
-	wide = arena_new(types->arena, struct type);
-	if (!wide)
-		return NULL;
-	*wide = *type;
-	wide->size = wide->align = 8;
-	types_define_constant(types, name, value, wide);
-	return types->constants.count ? &types->constants.at[types->constants.count - 1] : NULL;
+	found = types->local ? ask_source(types, types->local, name) : NULL;
+	if (found)
+		return found;
+	found = ask_source(types, &types->source, name);
+	if (found)
+		types_define_constant(types, name, found->value, found->type);
+	return found;
 }
 
 bool types_complete(struct types *types, const struct type *record)
 {
+	const struct types_source *source = record->source ? record->source : &types->source;
+
 	if (record->kind != TYPE_RECORD || !record->is_incomplete)
 		return record->kind == TYPE_RECORD;
-	return types->source.complete && types->source.complete(types->source.context, types, (struct type *)record);
+	return source->complete && source->complete(source->context, types, (struct type *)record);
 }
 
 static bool find_field(struct types *types, const struct type *record, const char *name, struct type_field *ret,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * types: the named types of a script: the language's own (uint64), those of its C declarations, and, asked when neither
- * knows the name, those of the kernel's BTF. All live in the arena. Not thread-safe.
+ * knows the name, those of the probe's binary and of the kernel's BTF. All live in the arena. Not thread-safe.
  */
 #ifndef STRATA_LANG_AST_TYPES_H
 #define STRATA_LANG_AST_TYPES_H
@@ -25,6 +25,7 @@ struct types_source {
 struct named_type {
 	const char *name; /* with "struct " and the like */
 	struct type *type;
+	bool is_found; /* the source's, and not the script's */
 };
 
 struct named_constant {
@@ -36,6 +37,7 @@ struct named_constant {
 struct types {
 	struct arena *arena;
 	struct types_source source;
+	const struct types_source *local; /* of the probe that is being checked, asked before `source`; NULL: none */
 	VEC(struct named_type) named;
 	VEC(struct named_constant) constants;
 };

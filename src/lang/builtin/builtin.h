@@ -26,6 +26,13 @@ struct builtin {
 	void (*scalar)(struct gen *g, const struct node *call); /* of scalars, and those without a value */
 	void (*place)(struct gen *g, const struct node *call, uint32_t offset); /* of all others */
 	const char *usage; /* for messages: "str(pointer [, length])" */
+	/*
+	 * One field of a record that it gives, or NULL: such a record is written as a whole. True: its address is in
+	 * R0. False: it was written to the frame, at *place.
+	 */
+	bool (*field)(struct gen *g, const struct node *call, const struct type_field *field, uint32_t *place);
+	/* Says why the record has no such field. False: there is nothing more to say about it. */
+	bool (*explain)(struct compiler *c, const struct node *call, const char *name, struct span span);
 };
 
 const struct builtin *builtin_find(const char *name);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lang/builtin/builtin.h"
+#include "lang/provider/binary_arguments.h"
 #include "lang/provider/provider.h"
 #include "lang/provider/usdt_arguments.h"
 
@@ -131,18 +132,114 @@ static void gen_argument(struct gen *g, const struct node *call)
 	}
 }
 
+/* `args` of a uprobe is the record itself, which is not in the context. */
+static const struct type *check_parameters(struct compiler *c, const struct node *call)
+{
+	const struct binary_arguments *arguments = binary_arguments(c, &c->attaches.at[c->unit->first_attach]);
+
+	if (!arguments)
+		return &type_none;
+	if (arguments->why) {
+		report_error(c->report, "builtin.args", call->span, "args of %s is not known: %s", attach_of(c)->name,
+			     arguments->why);
+		if (arguments->hint)
+			report_hint(c->report, "%s", arguments->hint);
+		return &type_none;
+	}
+	return arguments->record ? arguments->record : &type_none;
+}
+
+static bool explain_args(struct compiler *c, const struct node *call, const char *name, struct span span)
+{
+	const struct binary_arguments *arguments = attach_of(c)->parameters;
+	const struct binary_argument *argument = arguments ? binary_argument_find(arguments, name) : NULL;
+	const char *names = "";
+	uint32_t i;
+
+	(void)call;
+	if (!arguments)
+		return false;
+	if (argument && argument->missing) {
+		report_error(c->report, "args.missing", span, "%s %s", argument->declaration, argument->missing);
+		return true;
+	}
+	report_error(c->report, "type.field", span, "%s has no parameter named '%s'", attach_of(c)->name, name);
+	for (i = 0; i < arguments->count; i++)
+		names = arena_printf(c->arena, "%s%s%s", names, i ? ", " : "", arguments->at[i].declaration);
+	report_hint(c->report, arguments->count ? "its parameters are: %s" : "it has none%s", names);
+	return true;
+}
+
+/* Where a parameter on the stack is, in R0. */
+static void gen_stack_address(struct gen *g, const struct binary_argument *argument)
+{
+	code_load(g->code, 8, R0, REG_CTX, REGISTER_SP);
+	code_alu_imm(g->code, BPF_ADD, R0, (int32_t)argument->stack);
+}
+
+/* From the registers, 8 bytes of each, to the frame: as many bytes as the value has. */
+static void gen_registers(struct gen *g, const struct binary_argument *argument, uint32_t offset)
+{
+	uint32_t at = 0, i;
+
+	for (i = 0; i < argument->register_count; i++) {
+		uint32_t end = argument->size < 8 * (i + 1) ? argument->size : 8 * (i + 1);
+
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)argument->registers[i]);
+		while (at < end) {
+			uint32_t size = end - at >= 8 ? 8 : end - at >= 4 ? 4 : end - at >= 2 ? 2 : 1;
+
+			gen_frame_store(g, size, offset + at, R0);
+			at += size;
+			if (at < end)
+				code_alu_imm(g->code, BPF_RSH, R0, (int32_t)size * 8);
+		}
+	}
+}
+
+static bool gen_parameter(struct gen *g, const struct node *call, const struct type_field *field, uint32_t *place)
+{
+	const struct binary_argument *argument = binary_argument_find(attach_of(g->c)->parameters, field->name);
+
+	(void)call;
+	if (!argument->register_count) {
+		gen_stack_address(g, argument);
+		return true;
+	}
+	*place = gen_temporary(g, (argument->size + 7) & ~7u);
+	gen_registers(g, argument, *place);
+	return false;
+}
+
+static void place_parameters(struct gen *g, const struct node *call, uint32_t offset)
+{
+	const struct binary_arguments *arguments = attach_of(g->c)->parameters;
+	uint32_t i;
+
+	/* What lies between the fields must be the same in equal keys. */
+	gen_zero(g, offset, call->type->size);
+	for (i = 0; i < arguments->count; i++) {
+		const struct binary_argument *argument = &arguments->at[i];
+
+		if (argument->missing)
+			continue;
+		if (argument->register_count) {
+			gen_registers(g, argument, offset + argument->offset);
+		} else {
+			gen_stack_address(g, argument);
+			gen_read(g, call->span, offset + argument->offset, argument->size);
+		}
+	}
+}
+
 static const struct type *check_args(struct compiler *c, struct node *call)
 {
 	const struct type *type = attach_of(c)->arguments;
 
 	if (type && c->unit->provider->context != CONTEXT_ITER)
 		return type_pointer(c->arena, type);
-	if (c->unit->provider->context == CONTEXT_REGISTERS && !c->unit->provider->is_kernel) {
-		report_error(c->report, "builtin.args", call->span,
-			     "args is not known for this probe: strata reads no DWARF types");
-		report_hint(c->report, "use arg0, arg1, ...");
-		return &type_none;
-	}
+	if (c->unit->provider == &provider_uprobe)
+		return check_parameters(c, call);
 	if (c->unit->provider->context == CONTEXT_WORDS && c->unit->provider->is_kernel) {
 		report_error(c->report, "builtin.args", call->span,
 			     "args is not known for this probe: "
@@ -150,7 +247,7 @@ static const struct type *check_args(struct compiler *c, struct node *call)
 		report_hint(c->report, "use arg0, arg1, ...");
 		return &type_none;
 	}
-	complain(c, call, "tracepoint, rawtracepoint, fentry and fexit probes");
+	complain(c, call, "tracepoint, rawtracepoint, fentry, fexit and uprobe probes");
 	return &type_none;
 }
 
@@ -380,7 +477,8 @@ static void gen_signal(struct gen *g, const struct node *call)
 
 const struct builtin builtins_probe[] = {
 	{"ctx", 0, 0, BUILTIN_BARE_ONLY, is_context, gen_args, NULL, "ctx"},
-	{"args", 0, 0, BUILTIN_BARE_ONLY, check_args, gen_args, NULL, "args.NAME"},
+	{"args", 0, 0, BUILTIN_BARE_ONLY, check_args, gen_args, place_parameters, "args.NAME", gen_parameter,
+	 explain_args},
 	ARG(0),
 	ARG(1),
 	ARG(2),

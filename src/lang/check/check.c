@@ -502,6 +502,7 @@ void check_statement(struct compiler *c, struct node *node)
 void check_unit(struct compiler *c, const struct unit *unit)
 {
 	c->unit = unit;
+	c->types.local = unit->first_attach < c->attaches.count ? c->attaches.at[unit->first_attach].types : NULL;
 	c->round++;
 	c->scope.count = 0;
 	c->depth = 0;

@@ -10,6 +10,7 @@
 #include "base/foreign.h"
 #include "lang/check/kernel_functions.h"
 #include "lang/front/bpftrace/lexer.h"
+#include "lang/provider/binary_types.h"
 #include "lang/provider/provider.h"
 #include "lang/rt/abi.h"
 
@@ -104,6 +105,7 @@ void compiler_init(struct compiler *compiler, struct arena *arena, struct report
 
 void compiler_deinit(struct compiler *compiler)
 {
+	binary_types_close(compiler);
 	script_deinit(&compiler->script);
 	types_deinit(&compiler->types);
 	vec_free(&compiler->maps);
@@ -293,6 +295,17 @@ static bool is_argument(const struct node *node)
 	       (!strncmp(node->text, "arg", 3) || (node->kind == NODE_NAME && !strcmp(node->text, "ctx")));
 }
 
+static bool is_args(const struct node *node)
+{
+	return node->kind == NODE_NAME && !strcmp(node->text, "args");
+}
+
+/* Does it name a type that may be another one in each binary? */
+static bool is_typed(const struct node *node)
+{
+	return node->type_name && node->type_name->name && !types_builtin(node->type_name->name);
+}
+
 /* Does it depend on which of several places the program is at? */
 static bool is_place(const struct node *node)
 {
@@ -358,6 +371,9 @@ static bool can_share(const struct compiler *c, const struct probe *probe, const
 {
 	if (!provider->shares_programs)
 		return false;
+	/* The parameters of each function are its own. */
+	if (provider == &provider_uprobe && probe_mentions(c, probe, is_args))
+		return false;
 	if (provider->context != CONTEXT_REGISTERS && probe_mentions(c, probe, is_argument))
 		return false;
 	if (!probe_mentions(c, probe, is_place))
@@ -388,6 +404,21 @@ static void filter(struct compiler *c, uint32_t first)
 	regfree(&pattern);
 }
 
+/* One program for all places; one for each binary, where types are its own. */
+static void add_shared(struct compiler *c, const struct probe *probe, const struct attach_text *point,
+		       const struct provider *provider, uint32_t first)
+{
+	bool is_apart = c->attaches.at[first].types && probe_mentions(c, probe, is_typed);
+	uint32_t end = (uint32_t)c->attaches.count, i;
+
+	for (i = first + 1; i <= end; i++) {
+		if (i < end && (!is_apart || !strcmp(c->attaches.at[i].path, c->attaches.at[first].path)))
+			continue;
+		add_unit(c, probe, point, provider, first, i - first);
+		first = i;
+	}
+}
+
 static void expand_point(struct compiler *c, const struct probe *probe, const struct attach_text *point)
 {
 	const struct provider *provider = provider_find(point->parts[0]);
@@ -412,7 +443,7 @@ static void expand_point(struct compiler *c, const struct probe *probe, const st
 	}
 	/* Where the arguments' places differ from one attach point to the next, each has a program of its own. */
 	if (count > 1 && !c->attaches.at[first].spec && can_share(c, probe, provider)) {
-		add_unit(c, probe, point, provider, first, (uint32_t)count);
+		add_shared(c, probe, point, provider, first);
 		return;
 	}
 	for (i = first; i < c->attaches.count; i++)

@@ -13,6 +13,8 @@
 #include "lang/ast/ast.h"
 #include "lang/ast/types.h"
 
+struct binary;
+struct binary_arguments;
 struct builtin;
 struct kernel_functions;
 struct provider;
@@ -92,8 +94,12 @@ struct attach {
 	uint64_t period;           /* of perf events: count or nanoseconds */
 	uint32_t perf_type;
 	uint64_t perf_config, perf_length;
-	const struct type *arguments;    /* TYPE_RECORD of `args`, with offsets into the context; NULL: none */
-	const char *function;            /* for func, where the provider knows it */
+	const struct type *arguments;     /* TYPE_RECORD of `args`, with offsets into the context; NULL: none */
+	const char *function;             /* for func, where the provider knows it */
+	const struct types_source *types; /* of its binary; NULL: none */
+	bool has_parameters;              /* args is out of the binary's debug information */
+	bool is_inside;                   /* not at a function's beginning: its arguments are not where they were */
+	const struct binary_arguments *parameters; /* provider/binary_arguments.h; NULL: not asked for yet */
 	const struct type_field *result; /* retval, where it lies in the context; NULL: in a register, or none */
 	bool is_multi;                   /* by a link of many: kprobe_multi */
 	bool overrides;                  /* the program changes what a kprobe's function returns */
@@ -145,9 +151,10 @@ struct compile_options {
 	uint32_t named_count;
 	bool unsafe;
 	bool hide_warnings;
-	bool warn_of_helpers;     /* helpers of the kernel that fail */
-	const char *probe_filter; /* a regular expression that the names of places must match; may be NULL */
-	int pid;                  /* the process that -p or -c means; 0: none */
+	bool warn_of_helpers;      /* helpers of the kernel that fail */
+	const char *debug_folders; /* DIR:DIR of --debuginfo; may be NULL */
+	const char *probe_filter;  /* a regular expression that the names of places must match; may be NULL */
+	int pid;                   /* the process that -p or -c means; 0: none */
 	uint64_t namespace_device, namespace_inode; /* of our own pid namespace; 0: the initial one */
 	const char *command_path;                   /* the program that -c starts; may be NULL */
 	/*
@@ -197,6 +204,7 @@ struct compiler {
 	bool has_packets;     /* it writes packets to files */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
 	struct foreign_files *files;               /* NULL: no file was read yet */
+	struct binary *binaries;                   /* whose DWARF was asked for: provider/binary_types.h */
 };
 
 void compiler_init(struct compiler *compiler, struct arena *arena, struct report *report,

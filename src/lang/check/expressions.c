@@ -204,7 +204,7 @@ static const struct type *check_field(struct compiler *c, struct node *node)
 	if (type->kind == TYPE_POINTER)
 		type = type->to;
 	if (type->kind == TYPE_NONE && !c->final)
-		return &type_literal;
+		return c->report->errors ? &type_none : &type_literal;
 	if (type->kind != TYPE_RECORD) {
 		report_error(c->report, "type.field", node->span,
 			     "Can not access field '%s' on expression of type '%s'", node->text,
@@ -217,11 +217,19 @@ static const struct type *check_field(struct compiler *c, struct node *node)
 	if (!field)
 		return &type_none;
 	if (!types_field(&c->types, type, node->text, field)) {
+		const struct node *of = node->kids[0];
+
+		if (of->kind == NODE_NAME && of->builtin && of->builtin->explain &&
+		    of->builtin->explain(c, of, node->text, node->span))
+			return &type_none;
 		report_error(c->report, "type.field", node->span, "%s has no field named '%s'",
 			     type_describe(c->arena, type), node->text);
 		return &type_none;
 	}
 	node->field = field;
+	if (field->type->kind == TYPE_NONE && c->final)
+		report_error(c->report, "type.value", node->span,
+			     "the field '%s' is of a type that the language has no values of", node->text);
 	return field_type(c, field->type);
 }
 

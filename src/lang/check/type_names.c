@@ -53,7 +53,9 @@ const struct type *check_type_name(struct compiler *c, const struct type_name *n
 	if (!type || (type->kind == TYPE_RECORD && type->is_incomplete && !name->suffix_count &&
 		      !types_complete(&c->types, type))) {
 		report_error(c->report, "type.unknown", name->span, "Cannot resolve unknown type \"%s\"", name->name);
-		report_hint(c->report, "declare it at the beginning of the script, or use a type of the kernel");
+		report_hint(c->report,
+			    "declare it at the beginning of the script, or use a type of the kernel, or in a "
+			    "uprobe one of the binary's debug information");
 		return &type_none;
 	}
 	return apply_suffixes(c, name, type);

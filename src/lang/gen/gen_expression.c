@@ -127,6 +127,9 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 		}
 		return false;
 	}
+	if (node->kind == NODE_FIELD && of->kind == TYPE_RECORD && node->kids[0]->kind == NODE_NAME &&
+	    node->kids[0]->builtin && node->kids[0]->builtin->field)
+		return node->kids[0]->builtin->field(g, node->kids[0], node->field, place);
 	offset = gen_place(g, node->kids[0]);
 	*place = offset + (node->field ? node->field->offset : 0);
 	return false;

@@ -16,8 +16,10 @@
 #include "elf/notes.h"
 #include "elf/symbols.h"
 #include "lang/provider/binary.h"
+#include "lang/provider/binary_types.h"
 #include "lang/front/bpftrace/lexer.h"
 #include "lang/provider/provider.h"
+#include "lang/provider/source_line.h"
 #include "symbol/demangle.h"
 
 /* uapi/linux/bpf.h of Linux 6.6: enum bpf_attach_type, the flags of link_create.uprobe_multi and its fields. */
@@ -75,6 +77,9 @@ static void add(struct uprobe_search *search, const char *path, const struct elf
 	}
 	if (!binary_offset(elf, vaddr + search->offset, &attach.address))
 		return;
+	attach.types = binary_types(search->c, path, attach.address);
+	attach.is_inside = search->offset != 0;
+	attach.has_parameters = !search->self->is_return;
 	attach.function = arena_strdup(search->c->arena, function, strlen(function));
 	attach.name = search->offset ? arena_printf(search->c->arena, "%s:%s:%s+%llu", search->self->name, path,
 						    function, (unsigned long long)search->offset)
@@ -126,6 +131,8 @@ static void add_address(struct uprobe_search *search, const char *path, const st
 	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name, shown(search->name, path),
 				   search->pattern);
 	if (!elf || (binary_is_code(elf, vaddr) && binary_offset(elf, vaddr, &attach.address))) {
+		attach.types = elf ? binary_types(search->c, path, attach.address) : NULL;
+		attach.has_parameters = elf && !search->self->is_return;
 		provider_add(search->c, attach);
 		return;
 	}
@@ -213,8 +220,14 @@ static void expand_uprobe(struct compiler *c, const struct provider *self, const
 	struct uprobe_search search;
 	size_t before = c->attaches.count;
 	struct foreign_file *file;
+	struct source_line line;
 	uint64_t address;
 
+	if (source_line_parse(c, point, &line)) {
+		if (!source_line_expand(c, self, point, &line))
+			missing(c, self, point, false, line.binary);
+		return;
+	}
 	if (!split(c, self, point, &search))
 		return;
 	binary_each(c, search.name, search_binary, &search);
@@ -230,7 +243,12 @@ static void expand_uprobe(struct compiler *c, const struct provider *self, const
 static void list_uprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	struct uprobe_search search;
+	struct source_line line;
 
+	if (source_line_parse(c, point, &line)) {
+		source_line_expand(c, self, point, &line);
+		return;
+	}
 	/* Without a file those of the process are meant, never all of the machine. */
 	if (point->part_count <= 2)
 		search = (struct uprobe_search){
@@ -342,7 +360,7 @@ const struct provider provider_uprobe = {
 	.expand = expand_uprobe,
 	.list = list_uprobe,
 	.attach = attach_entry,
-	.usage = "uprobe:BINARY:FUNCTION[+OFFSET]",
+	.usage = "uprobe:BINARY:FUNCTION[+OFFSET] or uprobe:BINARY@FILE:LINE[:COLUMN]",
 };
 
 const struct provider provider_uretprobe = {

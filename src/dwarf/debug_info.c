@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "dwarf/debug_info.h"
+
+#include <dwarf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "elf/debug_file.h"
+
+#define ENTRIES_MAX  (16u << 20) /* that one search looks at */
+#define CHILDREN_MAX (1u << 20)
+#define UNITS_MAX    (1u << 20)
+#define RANGES_MAX   (8u << 20)
+#define NAMESPACES   8  /* one in the other */
+#define REFERENCES   32 /* from type to type */
+
+/* Addresses of a unit's code. */
+struct range {
+	uint64_t begin, end; /* all addresses, where the unit does not say */
+	uint32_t unit;       /* in units.at */
+};
+
+struct debug_info {
+	Elf *elf;
+	Dwarf *dwarf;
+	int fd;
+	struct elf_file *separate; /* NULL: the file itself has it */
+	bool has_ranges;
+	VEC(struct debug_unit) units;
+	VEC(struct range) ranges;
+};
+
+static int begin(struct debug_info *info, const char *path, struct debug_info **ret, struct diag *diag)
+{
+	info->dwarf = info->elf ? dwarf_begin_elf(info->elf, DWARF_C_READ, NULL) : NULL;
+	if (info->dwarf) {
+		*ret = info;
+		return 0;
+	}
+	diag_fail(diag, EINVAL, "dwarf.damaged", "%s: its debug information cannot be read: %s", path,
+		  dwarf_errmsg(-1));
+	debug_info_close(info);
+	return -EINVAL;
+}
+
+int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, struct debug_info **ret,
+		    struct diag *diag)
+{
+	struct debug_info *info = calloc(1, sizeof(*info));
+	const struct elf_file *from = elf;
+
+	if (!info)
+		return diag_fail(diag, ENOMEM, "dwarf.memory", "out of memory");
+	info->fd = -1;
+	if (!elf_file_has_debug_info(elf))
+		from = info->separate = elf_debug_info_open(elf, debug_root, folders);
+	if (!from) {
+		debug_info_close(info);
+		return diag_fail(diag, ENOENT, "dwarf.none", "%s has no debug information (DWARF)", elf_file_path(elf));
+	}
+	elf_version(EV_CURRENT);
+	/* Read, and never mapped: a file that is cut off meanwhile would end strata. */
+	info->fd = elf_file_descriptor(from);
+	info->elf = info->fd < 0 ? NULL : elf_begin(info->fd, ELF_C_READ, NULL);
+	return begin(info, elf_file_path(from), ret, diag);
+}
+
+int debug_info_open_memory(void *bytes, size_t size, struct debug_info **ret, struct diag *diag)
+{
+	struct debug_info *info = calloc(1, sizeof(*info));
+
+	if (!info)
+		return diag_fail(diag, ENOMEM, "dwarf.memory", "out of memory");
+	info->fd = -1;
+	elf_version(EV_CURRENT);
+	info->elf = elf_memory(bytes, size);
+	return begin(info, "the image", ret, diag);
+}
+
+void debug_info_close(struct debug_info *info)
+{
+	if (!info)
+		return;
+	if (info->dwarf)
+		dwarf_end(info->dwarf);
+	if (info->elf)
+		elf_end(info->elf);
+	if (info->fd >= 0)
+		close(info->fd);
+	if (info->separate)
+		elf_file_close(info->separate);
+	vec_free(&info->units);
+	vec_free(&info->ranges);
+	free(info);
+}
+
+/* --- attributes --- */
+
+const char *die_name(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute));
+}
+
+bool die_number(Dwarf_Die *die, unsigned int name, uint64_t *ret)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute), &value))
+		return false;
+	*ret = value;
+	return true;
+}
+
+bool die_flag(Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	bool is = false;
+
+	return !dwarf_formflag(dwarf_attr_integrate(die, name, &attribute), &is) && is;
+}
+
+bool die_type(Dwarf_Die *die, Dwarf_Die *ret)
+{
+	Dwarf_Attribute attribute;
+
+	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), ret) != NULL;
+}
+
+bool die_peel(Dwarf_Die *type, Dwarf_Die *ret)
+{
+	Dwarf_Die at = *type;
+	unsigned int i;
+
+	for (i = 0; i < REFERENCES; i++) {
+		switch (dwarf_tag(&at)) {
+		case DW_TAG_typedef:
+		case DW_TAG_const_type:
+		case DW_TAG_volatile_type:
+		case DW_TAG_restrict_type:
+		case DW_TAG_atomic_type:
+		case DW_TAG_immutable_type:
+			if (!die_type(&at, &at))
+				return false;
+			break;
+		default:
+			*ret = at;
+			return true;
+		}
+	}
+	return false;
+}
+
+struct dimensions {
+	uint64_t *at;
+	size_t count;
+};
+
+static bool add_dimension(void *context, Dwarf_Die *child)
+{
+	struct dimensions *dimensions = context;
+	uint64_t low = 0, high;
+
+	if (dwarf_tag(child) != DW_TAG_subrange_type)
+		return true;
+	if (dimensions->count == DIE_DIMENSIONS_MAX)
+		return false;
+	dimensions->at[dimensions->count] = 0;
+	die_number(child, DW_AT_lower_bound, &low);
+	if (die_number(child, DW_AT_count, &high))
+		dimensions->at[dimensions->count] = high;
+	else if (die_number(child, DW_AT_upper_bound, &high) && high + 1 > low)
+		dimensions->at[dimensions->count] = high - low + 1;
+	/* int a[] has an upper bound of -1 for some compilers. */
+	if (dimensions->at[dimensions->count] > DIE_SIZE_MAX)
+		dimensions->at[dimensions->count] = 0;
+	dimensions->count++;
+	return true;
+}
+
+size_t die_dimensions(Dwarf_Die *array, uint64_t ret[DIE_DIMENSIONS_MAX])
+{
+	struct dimensions dimensions = {.at = ret};
+
+	die_children(array, add_dimension, &dimensions);
+	return dimensions.count;
+}
+
+/* An enumeration's may be that of the type below it. */
+static bool own_size(Dwarf_Die *type, uint64_t *ret)
+{
+	Dwarf_Die below;
+
+	switch (dwarf_tag(type)) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		if (!die_number(type, DW_AT_byte_size, ret))
+			*ret = 8;
+		return true;
+	case DW_TAG_enumeration_type:
+		return die_number(type, DW_AT_byte_size, ret) ||
+		       (die_type(type, &below) && die_peel(&below, &below) && die_number(&below, DW_AT_byte_size, ret));
+	default:
+		return die_number(type, DW_AT_byte_size, ret);
+	}
+}
+
+bool die_size(Dwarf_Die *type, uint64_t *ret)
+{
+	uint64_t elements = 1, dimensions[DIE_DIMENSIONS_MAX], size;
+	Dwarf_Die at = *type;
+	unsigned int depth;
+	size_t count, i;
+
+	for (depth = 0; depth < REFERENCES; depth++) {
+		if (!die_peel(&at, &at))
+			return false;
+		if (own_size(&at, &size)) {
+			if (size > DIE_SIZE_MAX || size * elements > DIE_SIZE_MAX)
+				return false;
+			*ret = size * elements;
+			return true;
+		}
+		if (dwarf_tag(&at) != DW_TAG_array_type)
+			return false;
+		count = die_dimensions(&at, dimensions);
+		for (i = 0; i < count; i++) {
+			elements *= dimensions[i];
+			if (elements > DIE_SIZE_MAX)
+				return false;
+		}
+		if (!die_type(&at, &at))
+			return false;
+	}
+	return false;
+}
+
+/* --- searches --- */
+
+bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *ret)
+{
+	Dwarf_CU *cu = (Dwarf_CU *)(uintptr_t)*at, *next;
+	uint8_t kind = 0;
+	Dwarf_Die split;
+
+	*ret = (struct debug_unit){};
+	memset(&split, 0, sizeof(split));
+	if (dwarf_get_units(info->dwarf, cu, &next, NULL, &kind, &ret->skeleton, &split))
+		return false;
+	ret->die = ret->skeleton;
+	if (kind == DW_UT_skeleton && split.addr) {
+		ret->die = split;
+	} else if (kind == DW_UT_skeleton) {
+		Dwarf_Attribute attribute;
+
+		ret->is_split_away = true;
+		ret->split_name = dwarf_formstring(dwarf_attr(&ret->skeleton, DW_AT_dwo_name, &attribute));
+		if (!ret->split_name)
+			ret->split_name = dwarf_formstring(dwarf_attr(&ret->skeleton, DW_AT_GNU_dwo_name, &attribute));
+	}
+	*at = (uint64_t)(uintptr_t)next;
+	return true;
+}
+
+void die_children(Dwarf_Die *parent, bool (*each)(void *context, Dwarf_Die *child), void *context)
+{
+	uint32_t left = CHILDREN_MAX;
+	Dwarf_Die child;
+
+	if (dwarf_child(parent, &child))
+		return;
+	while (left-- && each(context, &child) && !dwarf_siblingof(&child, &child))
+		;
+}
+
+/* A search among the entries of a unit and of its namespaces. */
+struct search {
+	bool (*is)(struct search *search, Dwarf_Die *die);
+	uint32_t left;
+	unsigned int depth;
+	/* what is looked for */
+	uint64_t vaddr;
+	const char *name;
+	const int *tags; /* 0 behind the last */
+	Dwarf_Die found;
+	int64_t value;
+};
+
+static bool search_below(struct search *search, Dwarf_Die *parent)
+{
+	Dwarf_Die child;
+	int tag;
+
+	if (search->depth > NAMESPACES || dwarf_child(parent, &child))
+		return false;
+	do {
+		if (!search->left)
+			return false;
+		search->left--;
+		if (search->is(search, &child)) {
+			search->found = child;
+			return true;
+		}
+		tag = dwarf_tag(&child);
+		if (tag == DW_TAG_namespace || tag == DW_TAG_module) {
+			bool found;
+
+			search->depth++;
+			found = search_below(search, &child);
+			search->depth--;
+			if (found)
+				return true;
+		}
+	} while (!dwarf_siblingof(&child, &child));
+	return false;
+}
+
+/* By the address of its first instruction, which in a function of several parts is that of the first one. */
+static bool is_function_at(struct search *search, Dwarf_Die *die)
+{
+	Dwarf_Addr entry, base, end;
+
+	if (dwarf_tag(die) != DW_TAG_subprogram)
+		return false;
+	if (!dwarf_entrypc(die, &entry))
+		return entry == search->vaddr;
+	return dwarf_ranges(die, 0, &base, &entry, &end) > 0 && entry == search->vaddr;
+}
+
+/* Read once: a list of functions asks for thousands of addresses. */
+static void read_ranges(struct debug_info *info)
+{
+	struct debug_unit unit;
+	uint64_t at = 0;
+
+	info->has_ranges = true;
+	while (info->units.count < UNITS_MAX && debug_info_unit(info, &at, &unit)) {
+		struct range range = {.unit = (uint32_t)info->units.count};
+		Dwarf_Addr base, begin, end;
+		ptrdiff_t next = 0;
+		bool has_any = false;
+
+		if (vec_push(&info->units, unit))
+			return;
+		while (info->ranges.count < RANGES_MAX &&
+		       (next = dwarf_ranges(&unit.skeleton, next, &base, &begin, &end)) > 0) {
+			range.begin = begin;
+			range.end = end;
+			has_any = true;
+			if (vec_push(&info->ranges, range))
+				return;
+		}
+		range.begin = 0;
+		range.end = UINT64_MAX;
+		if (!has_any && vec_push(&info->ranges, range))
+			return;
+	}
+}
+
+bool debug_info_function(struct debug_info *info, uint64_t vaddr, struct debug_unit *unit, Dwarf_Die *ret)
+{
+	struct search search = {.is = is_function_at, .vaddr = vaddr, .left = ENTRIES_MAX};
+	size_t i;
+
+	*unit = (struct debug_unit){};
+	if (!info->has_ranges)
+		read_ranges(info);
+	for (i = 0; i < info->ranges.count; i++) {
+		const struct range *range = &info->ranges.at[i];
+
+		if (vaddr < range->begin || vaddr >= range->end)
+			continue;
+		if (range->end != UINT64_MAX)
+			*unit = info->units.at[range->unit];
+		if (search_below(&search, &info->units.at[range->unit].die)) {
+			*unit = info->units.at[range->unit];
+			*ret = search.found;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_function_named(struct search *search, Dwarf_Die *die)
+{
+	const char *name;
+
+	if (dwarf_tag(die) != DW_TAG_subprogram || !die_flag(die, DW_AT_external))
+		return false;
+	name = die_name(die);
+	return name && !strcmp(name, search->name);
+}
+
+bool debug_info_function_named(struct debug_unit *unit, const char *name, Dwarf_Die *ret)
+{
+	struct search search = {.is = is_function_named, .name = name, .left = ENTRIES_MAX};
+
+	if (!search_below(&search, &unit->die))
+		return false;
+	*ret = search.found;
+	return true;
+}
+
+static bool is_type(struct search *search, Dwarf_Die *die)
+{
+	int tag = dwarf_tag(die);
+	const char *name;
+	const int *at;
+
+	for (at = search->tags; *at && *at != tag; at++)
+		;
+	if (!*at)
+		return false;
+	name = die_name(die);
+	return name && !strcmp(name, search->name) && !die_flag(die, DW_AT_declaration);
+}
+
+static bool search_units(struct debug_info *info, struct debug_unit *first, struct search *search, Dwarf_Die *ret)
+{
+	uint32_t left = UNITS_MAX;
+	struct debug_unit unit;
+	uint64_t at = 0;
+	bool found = first && search_below(search, &first->die);
+
+	while (!found && left-- && debug_info_unit(info, &at, &unit))
+		if (!first || unit.die.addr != first->die.addr)
+			found = search_below(search, &unit.die);
+	if (found)
+		*ret = search->found;
+	return found;
+}
+
+bool debug_info_type(struct debug_info *info, struct debug_unit *unit, const char *name, Dwarf_Die *ret)
+{
+	static const struct {
+		const char *prefix;
+		int tags[4];
+	} kinds[] = {
+		{"struct ", {DW_TAG_structure_type, DW_TAG_class_type}},
+		{"union ", {DW_TAG_union_type}},
+		{"enum ", {DW_TAG_enumeration_type}},
+		{"", {DW_TAG_typedef, DW_TAG_class_type}},
+	};
+	struct search search = {.is = is_type, .left = ENTRIES_MAX};
+	size_t i;
+
+	for (i = 0; strncmp(name, kinds[i].prefix, strlen(kinds[i].prefix)); i++)
+		;
+	search.name = name + strlen(kinds[i].prefix);
+	search.tags = kinds[i].tags;
+	return search_units(info, unit, &search, ret);
+}
+
+struct constant {
+	const char *name;
+	int64_t value;
+	bool found;
+};
+
+static bool is_constant(void *context, Dwarf_Die *child)
+{
+	struct constant *constant = context;
+	const char *name = die_name(child);
+	uint64_t value;
+
+	if (dwarf_tag(child) != DW_TAG_enumerator || !name || strcmp(name, constant->name) ||
+	    !die_number(child, DW_AT_const_value, &value))
+		return true;
+	constant->value = (int64_t)value;
+	constant->found = true;
+	return false;
+}
+
+static bool has_constant(struct search *search, Dwarf_Die *die)
+{
+	struct constant constant = {.name = search->name};
+
+	if (dwarf_tag(die) != DW_TAG_enumeration_type)
+		return false;
+	die_children(die, is_constant, &constant);
+	search->value = constant.value;
+	return constant.found;
+}
+
+bool debug_info_constant(struct debug_unit *unit, const char *name, Dwarf_Die *ret, int64_t *value)
+{
+	struct search search = {.is = has_constant, .left = ENTRIES_MAX, .name = name};
+
+	if (!search_below(&search, &unit->die))
+		return false;
+	*ret = search.found;
+	*value = search.value;
+	return true;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * debug_info: the DWARF of one ELF file, by elfutils' libdw. Whoever wrote the file chose every byte of it: entries are
+ * looked through by the functions here only, which bound how many and how deep; references from entry to entry are
+ * followed so many times and no more. libdw's own searches (dwarf_getfuncs(), dwarf_peel_type(), ...) do not, and are
+ * not used.
+ *
+ * Addresses are ELF virtual addresses of the file, which are those of a separate debug file, too. Entries (Dwarf_Die)
+ * and the texts they give live as long as the debug_info. Not thread-safe.
+ */
+#ifndef STRATA_DWARF_DEBUG_INFO_H
+#define STRATA_DWARF_DEBUG_INFO_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "elf/elf_file.h"
+
+struct debug_info;
+
+/*
+ * Opens the DWARF of `elf`, or of its separate debug file, which is looked for in `folders` and the usual places
+ * (elf_debug_info_open()). -ENOENT with a diag when there is none.
+ */
+int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, struct debug_info **ret,
+		    struct diag *diag);
+/* The same of an image in memory, which must outlive it. */
+int debug_info_open_memory(void *bytes, size_t size, struct debug_info **ret, struct diag *diag);
+void debug_info_close(struct debug_info *info); /* may be NULL */
+
+/* A compile unit. `die` is where its entries are: of split DWARF in the other file. */
+struct debug_unit {
+	Dwarf_Die die, skeleton; /* the same but in split DWARF */
+	bool is_split_away;      /* its entries are in a file that was not found */
+	const char *split_name;  /* of that file */
+};
+
+/* The unit behind the one at *at, 0 for the first. False behind the last. */
+bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *ret);
+
+/*
+ * The unit that has code at this address, and the function that begins there. False when there is none; the unit is
+ * filled in all the same if there is one.
+ */
+bool debug_info_function(struct debug_info *info, uint64_t vaddr, struct debug_unit *unit, Dwarf_Die *ret);
+
+/*
+ * A function of the unit that other units can call, by its name: for one whose code the compiler made of another's, so
+ * that no entry tells where it is. False when there is none.
+ */
+bool debug_info_function_named(struct debug_unit *unit, const char *name, Dwarf_Die *ret);
+
+/*
+ * The definition of a type by its name: "struct NAME" (also a class), "union NAME", "enum NAME", else a typedef or, in
+ * C++, a class. First in `unit` (may be NULL), then in all others.
+ */
+bool debug_info_type(struct debug_info *info, struct debug_unit *unit, const char *name, Dwarf_Die *ret);
+
+/* The enumeration that has a constant of this name, and its value: in this unit. */
+bool debug_info_constant(struct debug_unit *unit, const char *name, Dwarf_Die *ret, int64_t *value);
+
+/*
+ * Calls back for each entry right below `parent` until it gives false, or there were too many. For the children of a
+ * namespace the callback may call it itself.
+ */
+void die_children(Dwarf_Die *parent, bool (*each)(void *context, Dwarf_Die *child), void *context);
+
+/* --- attributes, of an entry itself or of what it is an instance or a definition of --- */
+
+const char *die_name(Dwarf_Die *die); /* NULL: it has none */
+/* A number; false when there is none, or it is not known before the program runs. */
+bool die_number(Dwarf_Die *die, unsigned int attribute, uint64_t *ret);
+bool die_flag(Dwarf_Die *die, unsigned int attribute);
+/* The entry's type; false when it has none (void). */
+bool die_type(Dwarf_Die *die, Dwarf_Die *ret);
+/* What is behind typedefs and qualifiers; false where that is void, or they have no end. */
+bool die_peel(Dwarf_Die *type, Dwarf_Die *ret);
+/* Bytes of a value of this type; false when that is not known. At most DIE_SIZE_MAX. */
+#define DIE_SIZE_MAX (1u << 28)
+bool die_size(Dwarf_Die *type, uint64_t *ret);
+/* Elements of an array of one or more dimensions, the inner ones multiplied; 0: not known. */
+#define DIE_DIMENSIONS_MAX 8
+size_t die_dimensions(Dwarf_Die *array, uint64_t ret[DIE_DIMENSIONS_MAX]);
+
+#endif

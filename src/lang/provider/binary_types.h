@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * binary_types: the types of a binary's own DWARF, as the kernel's come from BTF: a types_source, which is asked in the
+ * probes of this binary before the kernel. Nothing is opened before a script asks for a name, for `args`, or for a line
+ * of source; each file once. What was converted stays in the arena; libdw's tables go with binary_types_close().
+ */
+#ifndef STRATA_LANG_PROVIDER_BINARY_TYPES_H
+#define STRATA_LANG_PROVIDER_BINARY_TYPES_H
+
+#include "dwarf/debug_info.h"
+#include "lang/check/compiler.h"
+
+struct binary;
+
+/*
+ * The DWARF of the file at `path`. NULL when it has none; *why, which may be NULL, says so in the arena, and *vaddr,
+ * likewise, is where the file offset it held is.
+ */
+struct binary *binary_debug_info(struct compiler *c, const char *path, uint64_t *vaddr, const char **why);
+struct debug_info *binary_info(struct binary *binary);
+
+/* A source of types for a probe at this place of the file, an offset: types of its compile unit come first. */
+const struct types_source *binary_types(struct compiler *c, const char *path, uint64_t offset);
+
+/* The type that an entry describes; TYPE_NONE for what the language has no values of. Never NULL. */
+const struct type *binary_type(struct compiler *c, struct binary *binary, Dwarf_Die *die);
+
+/* The same as its source would name it: "const char*". */
+const char *binary_type_text(struct compiler *c, Dwarf_Die *die);
+
+/* Gives back what was opened. Types are not completed any more. */
+void binary_types_close(struct compiler *c);
+
+#endif
