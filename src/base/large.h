@@ -5,21 +5,32 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
-#define LARGE_PAGE 4096u
+#define LARGE_PAGE ((size_t)2 << 20)
+#define LARGE_MIN  ((size_t)256 << 10) /* clearing a large page takes as long as touching so much in small ones */
 
 /*
- * Says of fresh memory that it will be filled, so that the kernel gives it in pages of 2 MiB where it can: the first
- * touch of each page of 4 KiB takes longer than what is done to it. Any thread; nothing can go wrong.
+ * Memory that will be filled: in pages of 2 MiB, if it is as large and the kernel has them, because the first touch of
+ * each page of 4 KiB takes longer than what is done to it. NULL when there is none; the caller frees it by free(). Any
+ * thread.
  */
-static inline void large_advise(void *at, size_t size)
+static inline void *large_alloc(size_t size)
 {
-	uintptr_t start = ((uintptr_t)at + LARGE_PAGE - 1) & ~(uintptr_t)(LARGE_PAGE - 1);
-	uintptr_t end = ((uintptr_t)at + size) & ~(uintptr_t)(LARGE_PAGE - 1);
+	size_t rounded = (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+	void *ret;
 
-	if (at && size >= 2u << 20 && start < end)
-		madvise((void *)start, end - start, MADV_HUGEPAGE);
+	if (size < LARGE_MIN || rounded < size)
+		return malloc(size);
+	ret = aligned_alloc(LARGE_PAGE, rounded);
+	if (ret)
+		madvise(ret, rounded, MADV_HUGEPAGE);
+	return ret;
 }
+
+/* Such memory for an empty vec (vec.h) of so many elements, which it mostly has; when there is none it begins small. */
+#define large_reserve(vec, elements)                                                                                   \
+	((vec)->at = large_alloc((elements) * sizeof(*(vec)->at)), (vec)->capacity = (vec)->at ? (elements) : 0)
 
 #endif

@@ -42,12 +42,11 @@ struct elf_block {
 
 static struct elf_block *read_block(const struct elf_file *elf, uint64_t offset, size_t size)
 {
-	struct elf_block *block = malloc(sizeof(*block) + size);
+	struct elf_block *block = large_alloc(sizeof(*block) + size);
 	ssize_t got;
 
 	if (!block)
 		return NULL;
-	large_advise(block, sizeof(*block) + size);
 	got = foreign_read(elf->file, block->bytes, size, offset);
 	block->size = got < 0 ? 0 : (size_t)got;
 	return block;

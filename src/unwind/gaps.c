@@ -81,15 +81,16 @@ static void search_gap(struct builder *b, uint32_t start, uint32_t end)
 	const struct unwind_rule none = {.kind = UNWIND_NO_RULE};
 	const struct unwind_rule trampoline = {.kind = UNWIND_SIGNAL, .cfa_offset = b->arch->sigcontext_at_return};
 	uint32_t at = start;
+	uint8_t bytes[SEARCH_STEP];
 
 	builder_add_row(b, start, none);
 	while (at < end && end - start >= TRAMPOLINE_MIN && b->searched < SEARCHED_MAX) {
 		uint32_t size = end - at < SEARCH_STEP ? end - at : SEARCH_STEP;
-		const uint8_t *bytes = elf_file_bytes_at(b->elf, b->table->base + at, size);
 		size_t found, length;
 
 		b->searched += size;
-		if (bytes && b->arch->find_trampoline(bytes, size, &found, &length)) {
+		if (elf_file_copy_at(b->elf, b->table->base + at, size, bytes) &&
+		    b->arch->find_trampoline(bytes, size, &found, &length)) {
 			builder_add_row(b, at + (uint32_t)found - !!found, trampoline);
 			at += (uint32_t)(found + length);
 			if (at < end)

@@ -28,8 +28,10 @@
 
 /* Longest gap around a system call. */
 #define SYSCALL_GAP_MAX 32
+/* Bytes of .eh_frame that an FDE mostly takes, or more. */
+#define BYTES_OF_FDE 40
 /* Rows that an FDE mostly has, or less. */
-#define ROWS_OF_FDE 8
+#define ROWS_OF_FDE 13
 /* FDEs that are compiled in a millisecond or two. */
 #define FDES_A_PAUSE 4096
 
@@ -215,7 +217,7 @@ static int sort_fdes(struct builder *b)
 		;
 	if (i >= count)
 		return 0;
-	to = malloc(count * sizeof(*to));
+	to = large_alloc(count * sizeof(*to));
 	if (!to)
 		return -ENOMEM;
 	for (shift = 0; shift < 32; shift += BITS) {
@@ -265,15 +267,19 @@ static int find_text(struct builder *b, struct diag *diag)
 
 static int build(struct builder *b)
 {
-	int err = b->frame.section.bytes ? scan(b) : 0;
 	size_t i;
+	int err = 0;
 
+	if (b->frame.section.bytes) {
+		large_reserve(&b->fdes, b->frame.section.size / BYTES_OF_FDE);
+		err = scan(b);
+	}
 	if (!err)
 		err = sort_fdes(b);
 	if (!err)
 		err = builder_find_fillers(b);
-	if (!err && !vec_reserve(&b->rows, b->fdes.count * ROWS_OF_FDE))
-		large_advise(b->rows.at, b->rows.capacity * sizeof(*b->rows.at));
+	if (!err)
+		large_reserve(&b->rows, b->fdes.count * ROWS_OF_FDE);
 	for (i = 0; i < b->fdes.count && !err; i++) {
 		compile_fde(b, &b->fdes.at[i]);
 		err = b->err;
