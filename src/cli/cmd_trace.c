@@ -385,13 +385,13 @@ static int sort_arguments(struct request *request, int argc, char **argv, int at
 	return err;
 }
 
-/* bpftrace takes options behind the file as well, up to "--". Gives the arguments that are none, and how many. */
+/* Options may stand behind the file as well, up to "--": as bpftrace has it. Gives where the arguments behind that
+ * begin. */
 static int parse_all(struct request *request, int argc, char **argv, struct diag *diag)
 {
 	int at = options_parse(request->self->options, argc, argv, take_option, request, diag);
 
-	while (request->self == &command_bpftrace && at > 0 && at < argc && strcmp(argv[at - 1], "--") &&
-	       strcmp(argv[at], "--")) {
+	while (at > 0 && at < argc && strcmp(argv[at - 1], "--") && strcmp(argv[at], "--")) {
 		/* One argument; it is where the name is for the next round. */
 		int more;
 

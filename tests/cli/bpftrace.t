@@ -16,6 +16,9 @@ is "$("$dir/bpftrace" -q -e 'BEGIN { print($1 + 1); exit(); }' 41)" 42 '-e and a
 printf '#!%s -q\nBEGIN { printf("%%s\\n", str($1)); exit(); }\n' "$dir/bpftrace" >"$dir/script.bt"
 chmod +x "$dir/script.bt"
 is "$("$dir/script.bt" word)" word 'a script that names it'
+is "$("$dir/script.bt" word -B none)" word '  with an option behind the argument'
+is "$("$STRATA" trace "$dir/script.bt" -q word)" word '  strata trace takes options behind the file, too'
+is "$("$STRATA" trace -q "$dir/script.bt" -- -q)" -q '  and none behind --'
 "$dir/bpftrace" --no-such 2>"$dir/err"
 is $? 1 'an option that is not there: status 1'
 like "$(cat "$dir/err")" '^ERROR: .*--no-such' '  and it is named'
