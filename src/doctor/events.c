@@ -10,6 +10,7 @@
 
 #include "abi/limits.h"
 #include "doctor/parts.h"
+#include "kernel/features.h"
 
 #define RATE_USUAL 99 /* what record asks for without -F */
 #define PARANOID   "/proc/sys/kernel/perf_event_paranoid"
@@ -126,6 +127,16 @@ static void probe_uprobes(struct examination *examination, struct doctor_finding
 	probe_pmu(examination, finding, "/sys/bus/event_source/devices/uprobe/type");
 }
 
+static void probe_watchpoints(struct examination *examination, struct doctor_finding *finding)
+{
+	if (examination->options->files_only)
+		found(finding, DOCTOR_UNTRIED, "not tried");
+	else if (feature_breakpoints())
+		found(finding, DOCTOR_OK, "yes");
+	else
+		found(finding, DOCTOR_LIMITED, "the debug registers do not report");
+}
+
 static const struct check checks[] = {
 	{"sampling clock", probe_clock, "each sample is taken at its tick",
 	 "cap_perfmon; a seccomp profile that allows perf_event_open()"},
@@ -141,6 +152,8 @@ static const struct check checks[] = {
 	 "a kernel with CONFIG_KPROBE_EVENTS"},
 	{"uprobes", probe_uprobes, "trace functions of programs; not used by record",
 	 "a kernel with CONFIG_UPROBE_EVENTS"},
+	{"watchpoints", probe_watchpoints, "trace accesses to an address; not used by record",
+	 "real hardware, or a virtual machine with debug registers"},
 };
 
 void examine_events(struct examination *examination)

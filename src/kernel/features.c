@@ -6,11 +6,14 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/hw_breakpoint.h>
+#include <linux/perf_event.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static bool has_helper(enum bpf_func_id helper)
@@ -83,6 +86,27 @@ static bool probe_inner_arrays(void)
 		close(outer);
 	close(inner);
 	return there;
+}
+
+bool feature_breakpoints(void)
+{
+	static volatile uint64_t watched;
+	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
+				       .size = sizeof(attr),
+				       .bp_type = HW_BREAKPOINT_W,
+				       .bp_addr = (uintptr_t)&watched,
+				       .bp_len = HW_BREAKPOINT_LEN_8,
+				       .exclude_kernel = 1};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	uint64_t count = 0;
+	bool told;
+
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM || errno == ENOSPC; /* not allowed, or all are in use */
+	watched = 1;
+	told = read(fd, &count, sizeof(count)) == sizeof(count);
+	close(fd);
+	return !told || count;
 }
 
 bool feature_kernel_function(const char *name)

@@ -33,6 +33,12 @@ const struct feature_info *feature_info(enum feature feature);
 
 bool feature_probe(enum feature feature);
 
+/*
+ * Do breakpoints in the processor's debug registers work, which watchpoints are? Virtual machines may take them and
+ * never report one, so one is tried, on a variable of its own. 0.1 ms.
+ */
+bool feature_breakpoints(void);
+
 /* Has the kernel a function of this name that programs may call (by its BTF)? Takes some 10 ms. */
 bool feature_kernel_function(const char *name);
 

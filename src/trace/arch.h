@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What ptrace(2) has for each machine apart, of the one that strata runs on: a breakpoint in a register, and where a
- * thread is. Another architecture is another arch_*.c. The thread is a tracee that stands still.
+ * What ptrace(2) has for each machine apart, of the one that strata runs on: a breakpoint, and where a thread is.
+ * Another architecture is another arch_*.c. The thread is a tracee that stands still.
  */
 #ifndef STRATA_TRACE_ARCH_H
 #define STRATA_TRACE_ARCH_H
@@ -10,9 +10,24 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Has it stop when it is about to execute the instruction at the address; there is one such breakpoint. */
-bool arch_set_breakpoint(pid_t pid, uint64_t address);
-void arch_clear_breakpoint(pid_t pid);
+/* One in a debug register, or written into the code. */
+struct arch_breakpoint {
+	uint64_t address; /* 0: there is none */
+	bool written;
+	uint64_t word; /* what was there */
+};
+
+/*
+ * Has it stop (SIGTRAP) when it is about to execute the instruction at the address: by a debug register, or if
+ * `written` by an instruction in its copy of the code, where no uprobe has one already. False when it cannot be done.
+ */
+bool arch_set_breakpoint(pid_t pid, uint64_t address, bool written, struct arch_breakpoint *ret);
+
+/* Whether that is why it has stopped. */
+bool arch_at_breakpoint(pid_t pid, const struct arch_breakpoint *breakpoint);
+
+/* Takes it away. A thread that has stopped at it then executes the instruction. */
+void arch_clear_breakpoint(pid_t pid, struct arch_breakpoint *breakpoint);
 
 /* The address of the instruction that it is about to execute; 0: it has been killed meanwhile. */
 uint64_t arch_instruction(pid_t pid);

@@ -1,25 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Breakpoints: debug registers DR0 (address) and DR7 (bit 0: DR0 is on; type and length 0: when the instruction is
- * executed), Intel SDM volume 3, 18.2.
+ * executed), Intel SDM volume 3, 18.2; or INT3, which leaves the instruction pointer behind itself (volume 2A).
  */
 #include "trace/arch.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
-#define DEBUG_REGISTER(n) (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
+#define DEBUG_REGISTER(n)      (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
+#define INSTRUCTION_POINTER    offsetof(struct user, regs.rip)
+#define INT3                   0xccull
+#define WORD_OF(address)       ((address) & ~7ull)
+#define SHIFT_IN_WORD(address) (((address)&7) * 8)
 
-bool arch_set_breakpoint(pid_t pid, uint64_t address)
+static bool write_breakpoint(pid_t pid, struct arch_breakpoint *breakpoint)
 {
-	return !ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(0), address) &&
-	       !ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), 1ul);
+	unsigned int shift = SHIFT_IN_WORD(breakpoint->address);
+	uint64_t word;
+
+	errno = 0;
+	word = (uint64_t)ptrace(PTRACE_PEEKTEXT, pid, WORD_OF(breakpoint->address), NULL);
+	if (errno || (word >> shift & 0xff) == INT3)
+		return false;
+	breakpoint->word = word;
+	word = (word & ~(0xffull << shift)) | INT3 << shift;
+	return !ptrace(PTRACE_POKETEXT, pid, WORD_OF(breakpoint->address), word);
 }
 
-void arch_clear_breakpoint(pid_t pid)
+bool arch_set_breakpoint(pid_t pid, uint64_t address, bool written, struct arch_breakpoint *ret)
 {
-	ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), 0ul);
+	bool set;
+
+	*ret = (struct arch_breakpoint){.address = address, .written = written};
+	set = written ? write_breakpoint(pid, ret)
+		      : !ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(0), address) &&
+				!ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), 1ul);
+	if (!set)
+		*ret = (struct arch_breakpoint){};
+	return set;
+}
+
+bool arch_at_breakpoint(pid_t pid, const struct arch_breakpoint *breakpoint)
+{
+	return breakpoint->address && arch_instruction(pid) == breakpoint->address + breakpoint->written;
+}
+
+void arch_clear_breakpoint(pid_t pid, struct arch_breakpoint *breakpoint)
+{
+	bool there = arch_at_breakpoint(pid, breakpoint);
+
+	if (breakpoint->address && !breakpoint->written)
+		ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), 0ul);
+	if (breakpoint->written)
+		ptrace(PTRACE_POKETEXT, pid, WORD_OF(breakpoint->address), breakpoint->word);
+	if (breakpoint->written && there)
+		ptrace(PTRACE_POKEUSER, pid, INSTRUCTION_POINTER, breakpoint->address);
+	*breakpoint = (struct arch_breakpoint){};
 }
 
 uint64_t arch_instruction(pid_t pid)

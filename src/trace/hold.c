@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trace/arch.h"
+#include "kernel/features.h"
 
 #define PATIENCE_MS 1000
 
@@ -28,16 +28,9 @@ static void resume(struct hold *hold, enum __ptrace_request how, int signal)
 	ptrace(how, hold->pid, NULL, (void *)(intptr_t)signal);
 }
 
-static void clear_breakpoint(struct hold *hold)
-{
-	if (hold->entry)
-		arch_clear_breakpoint(hold->pid);
-	hold->entry = 0;
-}
-
 static void let_go(struct hold *hold, int signal)
 {
-	clear_breakpoint(hold);
+	arch_clear_breakpoint(hold->pid, &hold->entry);
 	resume(hold, PTRACE_DETACH, signal);
 	*hold = (struct hold){};
 }
@@ -81,7 +74,7 @@ static int next_stop(const struct hold *hold, bool wait)
 
 int hold_begin(struct hold *hold, pid_t pid)
 {
-	*hold = (struct hold){};
+	*hold = (struct hold){.written = !feature_breakpoints()};
 	if (ptrace(PTRACE_SEIZE, pid, NULL, PTRACE_O_TRACEEXEC))
 		return -errno;
 	hold->pid = pid;
@@ -119,10 +112,13 @@ bool hold_until(struct hold *hold, const char *name, char *ret, size_t size)
 /* A program has been executed: on to its entry point. */
 static void begin_program(struct hold *hold, void (*arrived)(void *context), void *context)
 {
+	uint64_t entry;
+
 	arrived(context);
-	hold->entry = entry_point(hold->pid);
-	if (!hold->entry || hold->entry == arch_instruction(hold->pid) || !arch_set_breakpoint(hold->pid, hold->entry))
-		hold->entry = 0;
+	hold->entry = (struct arch_breakpoint){}; /* of the program before */
+	entry = entry_point(hold->pid);
+	if (entry && entry != arch_instruction(hold->pid))
+		arch_set_breakpoint(hold->pid, entry, hold->written, &hold->entry);
 	resume(hold, PTRACE_CONT, 0);
 }
 
@@ -142,9 +138,9 @@ void hold_take(struct hold *hold, void (*arrived)(void *context), void *context)
 			*hold = (struct hold){};
 		} else if (stop == EXEC_STOP) {
 			begin_program(hold, arrived, context);
-		} else if (stop == SIGTRAP && hold->entry && hold->entry == arch_instruction(hold->pid)) {
+		} else if (stop == SIGTRAP && arch_at_breakpoint(hold->pid, &hold->entry)) {
 			arrived(context);
-			clear_breakpoint(hold);
+			arch_clear_breakpoint(hold->pid, &hold->entry);
 			resume(hold, PTRACE_CONT, 0);
 		} else if (stop == SIGCHLD) {
 			resume(hold, PTRACE_CONT, stop);

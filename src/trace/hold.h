@@ -2,8 +2,9 @@
 /*
  * hold: has the command of -c stand still wherever it begins a program, until strata has read what is mapped there: so
  * its first stack is as good as its last. By ptrace: after exec, where the dynamic linker is about to begin, and at the
- * program's entry point, when its libraries are mapped and no instruction of it has run. A breakpoint register says
- * when; nothing is written into the program.
+ * program's entry point, when its libraries are mapped and no instruction of it has run. A debug register says when,
+ * and nothing is written into the program; where those do not work (virtual machines), an instruction in its own copy
+ * of the code, which is taken away before anything of it runs.
  *
  * A traced process stands still at each of its signals as well. So it is let go for good at the first one that is not
  * SIGCHLD. Its children and threads are never held.
@@ -17,9 +18,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "trace/arch.h"
+
 struct hold {
-	pid_t pid; /* 0: nothing is held */
-	uint64_t entry;
+	pid_t pid;    /* 0: nothing is held */
+	bool written; /* the debug registers do not work here */
+	struct arch_breakpoint entry;
 	bool stopped; /* after exec, by hold_until() */
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/features.h"
 #include "lang/front/bpftrace/lexer.h"
 #include "lang/provider/provider.h"
 
@@ -201,6 +202,10 @@ static int attach_watchpoint(int program, const struct attach *attaches, uint32_
 					     .inherit = target->pid > 0};
 
 	(void)count;
+	if (!feature_breakpoints())
+		return diag_fail(
+			diag, ENODEV, "attach.watchpoint",
+			"watchpoints do nothing on this machine: its debug registers never report (strata doctor)");
 	return target->pid > 0 ? attach_threads(program, &attr, target->pid, cookie, ret, diag)
 			       : provider_attach_perf(program, &attr, -1, -1, cookie, ret, diag);
 }

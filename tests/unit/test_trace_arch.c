@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Breakpoints in a tracee of our own: in a debug register, where those work, and written. */
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/features.h"
+#include "tap.h"
+#include "trace/arch.h"
+
+#define ANSWER 42
+
+static int __attribute__((noinline)) answer(void)
+{
+	__asm__ volatile("");
+	return ANSWER;
+}
+
+static pid_t begin(int *status)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		_exit(answer());
+	}
+	waitpid(pid, status, 0);
+	return pid;
+}
+
+static void go_on(pid_t pid, int *status)
+{
+	ptrace(PTRACE_CONT, pid, NULL, NULL);
+	waitpid(pid, status, 0);
+}
+
+static void stops(bool written)
+{
+	struct arch_breakpoint breakpoint;
+	int status;
+	pid_t pid = begin(&status);
+
+	ok(WIFSTOPPED(status) && arch_set_breakpoint(pid, (uintptr_t)answer, written, &breakpoint), "%s: set",
+	   written ? "written" : "in a register");
+	ok(!arch_at_breakpoint(pid, &breakpoint), "  not there yet");
+	go_on(pid, &status);
+	ok(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP && arch_at_breakpoint(pid, &breakpoint), "  there");
+	arch_clear_breakpoint(pid, &breakpoint);
+	ok(!breakpoint.address && arch_instruction(pid) == (uintptr_t)answer, "  before the instruction");
+	go_on(pid, &status);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == ANSWER, "  which then runs, as all that follows");
+}
+
+static void taken_away_before(void)
+{
+	struct arch_breakpoint breakpoint, second;
+	int status;
+	pid_t pid = begin(&status);
+
+	arch_set_breakpoint(pid, (uintptr_t)answer, true, &breakpoint);
+	ok(!arch_set_breakpoint(pid, (uintptr_t)answer, true, &second) && !second.address,
+	   "none where somebody has one already");
+	arch_clear_breakpoint(pid, &breakpoint);
+	go_on(pid, &status);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == ANSWER, "taken away before it is reached");
+}
+
+int main(void)
+{
+	stops(true);
+	taken_away_before();
+	if (feature_breakpoints())
+		stops(false);
+	else
+		ok(true, "in a register # SKIP the debug registers of this machine report nothing");
+	return tap_done();
+}
