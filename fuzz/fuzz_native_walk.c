@@ -8,7 +8,7 @@
 #include "fuzz.h"
 
 #define MANY      8u
-#define READS_MAX (NATIVE_FRAMES_MAX * 4ull)
+#define READS_MAX (NATIVE_FRAMES_MAX * 8ull)
 
 struct memory {
 	const uint8_t *bytes;
@@ -46,7 +46,7 @@ static void read_tables(struct fake_native *fake, struct cursor *c)
 		mapping->kind = cursor_u8(c) & 3;
 		fake->rules[RULE_FIRST_FREE + i] = (struct unwind_rule){.cfa_offset = cursor_s32(c),
 									.fp_offset = cursor_s16(c),
-									.kind = cursor_u8(c) % (UNWIND_UNSUPPORTED + 3),
+									.kind = cursor_u8(c) % (UNWIND_GO_SCHEDULE + 1),
 									.param = cursor_u8(c)};
 		fake->pages[i] = cursor_u64(c);
 		fake->slab[i] = cursor_u32(c);

@@ -40,8 +40,16 @@ enum unwind_kind {
 	UNWIND_NO_MAPPING = 14, /* no executable mapping is known there */
 	UNWIND_NO_ANSWER = 15,  /* the file's file system does not answer */
 	/* Again in tables. */
-	UNWIND_CLONE = 16,      /* as UNWIND_SP, but a thread whose RAX is 0 begins here: in clone() */
-	UNWIND_OTHER_STACK = 17 /* the function changes stacks: its caller is on one that no rule tells */
+	UNWIND_CLONE = 16,       /* as UNWIND_SP, but a thread whose RAX is 0 begins here: in clone() */
+	UNWIND_OTHER_STACK = 17, /* the function changes stacks: its caller is on one that no rule tells */
+	/* Go's functions that change stacks: struct unwind_go_rule. */
+	UNWIND_GO_SYSTEMSTACK = 18, /* the caller is on the goroutine's stack, CFA = [curg + sched_sp] + frame */
+	UNWIND_GO_MORESTACK = 19,   /* the same, and the caller stands at [curg + sched_sp + 8], SP as saved */
+	UNWIND_GO_CALLBACK = 20,    /* a goroutine called by C, which is on g0's: CFA = [g0 + sched_sp] + frame */
+	UNWIND_GO_CCALL = 21,       /* the C part of a call: g = [SP + m]; CFA = g's stack.hi - [SP + to] + frame */
+	UNWIND_GO_VDSO = 22,        /* the vDSO, called on another stack: CFA = [m + to] + frame */
+	UNWIND_GO_REGISTER = 23,    /* SP as it was before is in register `m`: CFA = that + frame */
+	UNWIND_GO_SCHEDULE = 24 /* as UNWIND_SP: the scheduler, which has left the goroutine that it was called by */
 };
 
 /* fp_offset: where the caller's FP is saved, relative to the CFA, in bytes; or one of these. */
@@ -64,5 +72,19 @@ struct unwind_rule {
 	__u8 param;       /* the number and BX's slot: see above */
 };
 ABI_ASSERT_SIZE(struct unwind_rule, 8);
+
+/*
+ * The same eight bytes of a rule for Go's functions that change stacks. All numbers are in words. A thread's
+ * g is at its thread pointer + `thread`; g's m at g + `m`; that one's curg, g0 or vdsoSP at m + `to`; sched.sp at g +
+ * `sp`. FP is at CFA - 16 if the frame has more than the return address.
+ */
+struct unwind_go_rule {
+	__s16 thread;
+	__u8 m, to, sp;
+	__u8 frame;
+	__u8 kind; /* enum unwind_kind */
+	__u8 pad;
+};
+ABI_ASSERT_SIZE(struct unwind_go_rule, 8);
 
 #endif

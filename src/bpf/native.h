@@ -44,6 +44,8 @@ static __always_inline int native_end(struct native_walk *walk, __u32 loss)
 	return 1;
 }
 
+#include "bpf/go.h"
+
 /* Finds the mapping of an address and copies it to walk->mapping. */
 static __noinline int native_find_mapping(struct scratch *s, __u64 pc)
 {
@@ -150,7 +152,7 @@ static __always_inline void native_restore_bx(struct scratch *s, const struct un
 	if (rule->kind == UNWIND_FP_CHAIN) {
 		slot = undefined;
 	} else if (rule->kind != UNWIND_SP && rule->kind != UNWIND_FP && rule->kind != UNWIND_PLT &&
-		   rule->kind != UNWIND_CLONE) {
+		   rule->kind != UNWIND_CLONE && rule->kind != UNWIND_GO_SCHEDULE) {
 		slot = UNWIND_SLOT_NEAR(rule->param);
 		undefined = UNWIND_BX_UNDEFINED_NEAR;
 	}
@@ -175,6 +177,9 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 
 	fp_offset = rule->fp_offset;
 	switch (rule->kind) {
+	case UNWIND_GO_SCHEDULE:
+		walk->go.flags |= GO_LEFT;
+		/* fall through */
 	case UNWIND_SP:
 		cfa = walk->sp + rule->cfa_offset;
 		break;
@@ -242,6 +247,13 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		return native_end(walk, LOSS_NO_MAPPING);
 	case UNWIND_UNSUPPORTED:
 		return native_end(walk, LOSS_BAD_RULE);
+	case UNWIND_GO_SYSTEMSTACK:
+	case UNWIND_GO_MORESTACK:
+	case UNWIND_GO_CALLBACK:
+	case UNWIND_GO_CCALL:
+	case UNWIND_GO_VDSO:
+	case UNWIND_GO_REGISTER:
+		return native_step_go(s, slot);
 	default:
 		return native_end(walk, LOSS_NO_RULE);
 	}
@@ -387,6 +399,8 @@ static __always_inline void native_walk(struct scratch *s, const struct process_
 	walk->unmapped = 0;
 	walk->known = REGS_ALL;
 	walk->window_start = walk->window_end = 0;
+	walk->go.flags = 0;
+	walk->go.at = walk->go.thread_sp = 0;
 	key = process->generation * 0x9e3779b97f4a7c15ull;
 	if (walk->memo_key != key)
 		walk->mapping.start = walk->mapping.end = 0;
@@ -396,6 +410,7 @@ static __always_inline void native_walk(struct scratch *s, const struct process_
 	native_loop(s);
 	if (!walk->done)
 		walk->loss = LOSS_NATIVE_DEPTH;
+	go_finish(s);
 }
 
 /* The id of the stack that was walked: its frames, its process, and how it ended. */

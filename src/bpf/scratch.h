@@ -29,6 +29,17 @@ struct native_memo {
 	struct unwind_rule rule;
 };
 
+/* Of a walk through Go's stacks: see go.h. */
+struct go_walk {
+	__u32 flags;     /* enum go_flag */
+	__u32 count;     /* frames before what is on the goroutine's stack */
+	__u64 hash;      /* of these */
+	__u64 at, value; /* a word that says where that stack is, and what it said; 0: none */
+	__u64 curg_sp, g0_sp;
+	__u64 thread_sp; /* where the walk left the thread's own stack; 0: it was not there */
+	__u64 pair[2];
+};
+
 struct native_walk {
 	__u64 pc, sp, fp;
 	__u64 hash;
@@ -42,6 +53,7 @@ struct native_walk {
 	__u32 mapping_first, mapping_count; /* from the process entry */
 	__u64 memo_key;                     /* from its generation */
 	struct mapping_entry mapping;       /* the last one used, of that generation */
+	struct go_walk go;
 	__u64 registers[16]; /* by DWARF number, of the innermost frame or the last one that a signal interrupted; BX's
 			      * is carried from frame to frame */
 	__u64 signal_registers[17];

@@ -70,6 +70,13 @@ static bool is_plain(const cs_x86_op *op)
 	       number_of(op->mem.base) != CODE_NONE;
 }
 
+/* [thread pointer + disp], or with a base that is a general register. */
+static bool is_thread(const cs_x86_op *op)
+{
+	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_FS && op->mem.index == X86_REG_INVALID &&
+	       (op->mem.base == X86_REG_INVALID || number_of(op->mem.base) != CODE_NONE);
+}
+
 static bool is_rip(const cs_x86_op *op)
 {
 	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_INVALID && op->mem.index == X86_REG_INVALID &&
@@ -216,6 +223,10 @@ static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct code_ins
 		ret->op = CODE_LOAD;
 		ret->b = number_of(from->mem.base);
 		ret->imm = from->mem.disp;
+	} else if (is_thread(from) && to->size == 8) {
+		ret->op = CODE_LOAD_THREAD;
+		ret->b = number_of(from->mem.base);
+		ret->imm = from->mem.disp;
 	} else {
 		return;
 	}
@@ -276,6 +287,10 @@ static void read_sum(const cs_x86_op *to, const cs_x86_op *from, int sign, struc
 	} else if (is_register(from, 8) && sign > 0) {
 		ret->op = CODE_ADD_BOTH;
 		ret->b = number_of(from->reg);
+	} else if (is_plain(from) && from->size == 8 && sign < 0) {
+		ret->op = CODE_SUB_LOAD;
+		ret->b = number_of(from->mem.base);
+		ret->imm = from->mem.disp;
 	} else {
 		return;
 	}

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "unwind/go_code.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/cursor.h"
+#include "unwind/go_switch.h"
 
 #define MAGIC_1_18 0xfffffff0u
 #define MAGIC_1_20 0xfffffff1u
@@ -24,10 +26,18 @@ struct pclntab {
 };
 
 struct function {
-	uint64_t start, end;
-	const char *name;
+	struct go_function it;
 	uint32_t sizes; /* offset in the part */
 	uint8_t flags;
+};
+
+/* What the functions are read for. */
+struct reading {
+	const struct pclntab *table;
+	const struct unwind_arch *arch;
+	struct go_switch *go; /* NULL: functions that change stacks cannot be read */
+	int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule);
+	void *context;
 };
 
 static bool parse_header(const struct elf_section *section, struct pclntab *ret)
@@ -77,10 +87,10 @@ static bool read_function(const struct pclntab *t, uint64_t number, struct funct
 	f = part(t, t->table + offset + t->func_id + 1);
 	ret->flags = cursor_u8(&f);
 	n = part(t, t->names + name);
-	ret->name = cursor_string(&n);
-	ret->start = t->text + start;
-	ret->end = t->text + end;
-	return cursor_ok(&f) && ret->name && start < end;
+	ret->it.name = cursor_string(&n);
+	ret->it.start = t->text + start;
+	ret->it.end = t->text + end;
+	return cursor_ok(&f) && ret->it.name && start < end;
 }
 
 static uint32_t read_varint(struct cursor *c)
@@ -101,10 +111,9 @@ static uint32_t read_varint(struct cursor *c)
 /* A rule for the whole function, where the sizes do not matter. */
 static bool whole_rule(const struct function *function, const struct unwind_arch *arch, struct unwind_rule *ret)
 {
-	if (!strncmp(function->name, "runtime.sigreturn", 17))
+	if (!strncmp(function->it.name, "runtime.sigreturn", 17))
 		*ret = (struct unwind_rule){.kind = UNWIND_SIGNAL, .cfa_offset = arch->sigcontext_at_return};
-	/* mcall() begins the scheduler's stack anew: nothing below it goes on. */
-	else if (function->flags & FLAG_TOPFRAME || !strcmp(function->name, "runtime.mcall"))
+	else if (function->flags & FLAG_TOPFRAME)
 		*ret = (struct unwind_rule){.kind = UNWIND_END};
 	else if (function->flags & FLAG_SPWRITE)
 		*ret = (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
@@ -113,55 +122,91 @@ static bool whole_rule(const struct function *function, const struct unwind_arch
 	return true;
 }
 
-static int function_ranges(const struct pclntab *t, const struct function *function, const struct unwind_arch *arch,
-			   int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule),
-			   void *context)
+static bool is_named(const struct function *function, const char *name)
 {
+	return !strcmp(function->it.name, name);
+}
+
+static int function_ranges(const struct reading *r, const struct function *function)
+{
+	const struct pclntab *t = r->table;
 	struct cursor c = part(t, t->sizes + function->sizes);
-	uint64_t pc = function->start, end;
+	uint64_t pc = function->it.start, end;
+	bool schedule = is_named(function, "runtime.schedule");
 	struct unwind_rule rule;
 	int64_t size = -1;
 	int err = 0;
 
-	if (whole_rule(function, arch, &rule))
-		return range(context, function->start, function->end, rule);
-	while (pc < function->end && !err) {
+	if (whole_rule(function, r->arch, &rule))
+		return rule.kind == UNWIND_OTHER_STACK && r->go
+			       ? go_switch_ranges(r->go, &function->it, r->range, r->context)
+			       : r->range(r->context, pc, function->it.end, rule);
+	while (pc < function->it.end && !err) {
 		uint32_t change = read_varint(&c);
 
-		if ((!change && pc != function->start) || !cursor_ok(&c))
+		if ((!change && pc != function->it.start) || !cursor_ok(&c))
 			break;
 		size += (int32_t)(change >> 1 ^ -(change & 1));
 		end = pc + (uint64_t)read_varint(&c) * t->quantum;
 		if (!cursor_ok(&c) || end <= pc)
 			break;
-		if (end > function->end)
-			end = function->end;
-		if (size >= 0 && size < INT32_MAX / 2)
-			err = range(context, pc, end, arch->go_rule((uint32_t)size));
+		if (end > function->it.end)
+			end = function->it.end;
+		if (size >= 0 && size < INT32_MAX / 2) {
+			rule = r->arch->go_rule((uint32_t)size);
+			if (schedule)
+				rule.kind = UNWIND_GO_SCHEDULE;
+			err = r->range(r->context, pc, end, rule);
+		}
 		pc = end;
 	}
 	return err;
 }
 
+/* Of two functions that change stacks the code tells of others', and one tells whether a goroutine was left. */
+static int read_switches(const struct elf_file *elf, struct reading *r)
+{
+	struct function function, systemstack = {}, save = {};
+	bool schedules = false;
+	uint64_t number;
+	int err;
+
+	for (number = 0; number < r->table->functions; number++) {
+		if (!read_function(r->table, number, &function))
+			continue;
+		if (is_named(&function, "runtime.systemstack"))
+			systemstack = function;
+		else if (is_named(&function, "gosave_systemstack_switch"))
+			save = function;
+		else if (is_named(&function, "runtime.schedule"))
+			schedules = true;
+	}
+	err = go_switch_create(elf, r->arch, &systemstack.it, &save.it, schedules, &r->go);
+	return err == -ENOTSUP ? 0 : err;
+}
+
 int go_code_ranges(const struct elf_file *elf, const struct unwind_arch *arch,
 		   int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule), void *context)
 {
+	struct pclntab table;
+	struct reading r = {.table = &table, .arch = arch, .range = range, .context = context};
 	struct elf_section section;
 	struct function function;
 	uint64_t number, done = 0;
-	struct pclntab table;
-	int err = 0;
+	int err;
 
 	if (!arch->go_rule || (!elf_file_section(elf, ".gopclntab", &section) &&
 			       !elf_file_section(elf, ".data.rel.ro.gopclntab", &section)))
 		return 0;
 	if (!section.bytes || !parse_header(&section, &table))
 		return 0;
+	err = read_switches(elf, &r);
 	for (number = 0; number < table.functions && !err; number++) {
-		if (!read_function(&table, number, &function) || function.start < done)
+		if (!read_function(&table, number, &function) || function.it.start < done)
 			continue;
-		done = function.end;
-		err = function_ranges(&table, &function, arch, range, context);
+		done = function.it.end;
+		err = function_ranges(&r, &function);
 	}
+	go_switch_destroy(r.go);
 	return err;
 }

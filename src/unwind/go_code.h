@@ -5,7 +5,7 @@
  * .gopclntab (Go: src/runtime/symtab.go, src/cmd/link/internal/ld/pcln.go) has a table for each function of how far SP
  * is below its value at entry, by PC. Read here are the layouts of Go 1.18 and 1.19 (magic 0xfffffff0) and of 1.20 and
  * later (0xfffffff1). What it does not tell: where a function changes to another stack (systemstack, morestack, calls
- * of the vDSO). Those are marked there (funcFlag_SPWRITE), and get UNWIND_OTHER_STACK.
+ * of the vDSO). Those are marked there (funcFlag_SPWRITE), and their code is read: go_switch.h.
  */
 #ifndef STRATA_UNWIND_GO_CODE_H
 #define STRATA_UNWIND_GO_CODE_H

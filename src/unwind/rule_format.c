@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "unwind/arch.h"
 #include "unwind/unwind_table.h"
@@ -35,6 +36,35 @@ static bool has_number(uint8_t kind)
 {
 	return kind == UNWIND_REGISTER || kind == UNWIND_FP_DEREF || kind == UNWIND_SP_DEREF ||
 	       kind == UNWIND_RA_REGISTER || kind == UNWIND_SP_INDEXED;
+}
+
+static int format_go(const struct unwind_rule *rule, char *buffer, size_t size)
+{
+	struct unwind_go_rule go;
+	int thread, m, to, sp, frame;
+
+	memcpy(&go, rule, sizeof(go));
+	thread = go.thread * 8;
+	m = go.m * 8;
+	to = go.to * 8;
+	sp = go.sp * 8;
+	frame = go.frame * 8;
+	switch (rule->kind) {
+	case UNWIND_GO_SYSTEMSTACK:
+		return snprintf(buffer, size, "go systemstack cfa=*(*(*(*(thread%+d)+%d)+%d)+%d)+%d", thread, m, to, sp,
+				frame);
+	case UNWIND_GO_MORESTACK:
+		return snprintf(buffer, size, "go morestack sp=*(*(*(*(thread%+d)+%d)+%d)+%d)", thread, m, to, sp);
+	case UNWIND_GO_CALLBACK:
+		return snprintf(buffer, size, "go callback cfa=*(*(*(*(thread%+d)+%d)+%d)+%d)+%d", thread, m, to, sp,
+				frame);
+	case UNWIND_GO_CCALL:
+		return snprintf(buffer, size, "go ccall cfa=*(*(sp+%d)+8)-*(sp+%d)+%d", m, to, frame);
+	case UNWIND_GO_REGISTER:
+		return snprintf(buffer, size, "go cfa=%s%+d", unwind_arch_x86_64.register_names[go.m & 15], frame);
+	default:
+		return snprintf(buffer, size, "go vdso cfa=*(*(*(thread%+d)+%d)+%d)+%d", thread, m, to, frame);
+	}
 }
 
 int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size)
@@ -82,6 +112,15 @@ int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size
 		return snprintf(buffer, size, "other stack");
 	case UNWIND_UNSUPPORTED:
 		return snprintf(buffer, size, "unsupported");
+	case UNWIND_GO_SYSTEMSTACK:
+	case UNWIND_GO_MORESTACK:
+	case UNWIND_GO_CALLBACK:
+	case UNWIND_GO_CCALL:
+	case UNWIND_GO_VDSO:
+	case UNWIND_GO_REGISTER:
+		return format_go(rule, buffer, size);
+	case UNWIND_GO_SCHEDULE:
+		return snprintf(buffer, size, "go schedule cfa=%s%+d%s", sp, offset, saved);
 	}
 	return snprintf(buffer, size, "kind %u", rule->kind);
 }

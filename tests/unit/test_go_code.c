@@ -66,11 +66,12 @@ static void make_table(uint8_t *t, uint32_t magic, uint64_t text)
 /* Compiles an ELF file with that table, and with nothing else to go by. */
 static int compile(const uint8_t *pclntab, struct unwind_table *ret)
 {
+	static const uint8_t text[4096] = {[0x70] = 0x48, 0x8b, 0x27, 0xff, 0xe0}; /* mov (%rdi), %rsp; jmp *%rax */
 	struct elf_builder elf = elf_builder_init();
 	struct elf_file *file;
 	int err;
 
-	elf_builder_section(&elf, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, NULL, 4096);
+	elf_builder_section(&elf, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text, sizeof(text));
 	elf_builder_section(&elf, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, pclntab, SIZE);
 	elf_builder_finish(&elf, 0);
 	if (elf_file_open_memory(elf.bytes, elf.size, "go", &file, NULL))
@@ -114,7 +115,8 @@ static void test_rules(uint32_t magic)
 	is_str(rule_at(&table, text + 0x54), "cfa=rsp+40 rbp=cfa-16", "with the frame");
 	is_str(rule_at(&table, text + 0x67), "cfa=rsp+40 rbp=cfa-16", "to its last byte");
 	is_str(rule_at(&table, text + 0x68), "cfa=rsp+8 rbp=same", "and without it again");
-	is_int(unwind_table_lookup(&table, text + 0x70).kind, UNWIND_OTHER_STACK, "a function that changes stacks");
+	is_str(rule_at(&table, text + 0x70), "cfa=rsp+8 rbp=same", "a function before it changes stacks");
+	is_int(unwind_table_lookup(&table, text + 0x73).kind, UNWIND_OTHER_STACK, "and when it has");
 	is_int(unwind_table_lookup(&table, text + 0x9f).kind, UNWIND_SIGNAL, "the signal trampoline");
 	is_int(unwind_table_lookup(&table, text + 0xa0).kind, UNWIND_NO_RULE, "behind the last function: nothing");
 	unwind_table_deinit(&table);

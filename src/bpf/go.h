@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Steps from one of Go's stacks to another (struct unwind_go_rule).
+ *
+ * Go runs goroutines on small stacks of their own, and what needs room, its allocator, the scheduler and C, on the
+ * thread's: g0's. Which goroutine is meant, and where it stood, the runtime keeps in its structures, and reads it there
+ * itself when it goes back; the same reads are made here. What is read must fit, or the stack ends with other-stack:
+ * the place lies in the goroutine's stack, and a thread does not come twice from its own stack to the same goroutine's.
+ *
+ *   g0's stack          ... cgocallback ◄─ C ◄─ asmcgocall      ... systemstack
+ *                               │                  ▲                    ▲
+ *   goroutine's stack     ◄─────┘ main.callback    └── main.main        └── main.main
+ *
+ * With callbacks there are several parts of either stack. sched.sp of both tells where the innermost part begins. Where
+ * the one beyond it does is told by the callback's frames: they follow the goroutine's last part at once, and have what
+ * g0's sched.sp was before in their first word.
+ *
+ * Another thread may move a goroutine's stack while this one is on its own (the garbage collector shrinks it). Then
+ * sched.sp has changed when the walk is done, and what was read of that stack is left out.
+ */
+#ifndef STRATA_BPF_GO_H
+#define STRATA_BPF_GO_H
+
+#include "abi/loss.h"
+#include "bpf/arch_walk_x86_64.h"
+#include "bpf/scratch.h"
+#include "bpf/shim.h"
+
+enum go_flag {
+	GO_ON_GOROUTINE = 1, /* the walk has come to a goroutine's stack from the thread's own */
+	GO_LEFT = 2,    /* it has passed the scheduler: the goroutine that called it is not the thread's any more */
+	GO_VDSO = 4,    /* it has passed a call of the vDSO */
+	GO_CALLBACK = 8 /* it has passed a callback: curg_sp and g0_sp say where the stacks go on */
+};
+
+static __always_inline int go_read(struct scratch *s, __u64 address, __u64 *ret)
+{
+	return walk_read_user(s, ret, sizeof(*ret), address);
+}
+
+/* Two words. */
+static __always_inline int go_read_pair(struct scratch *s, __u64 address)
+{
+	return walk_read_user(s, s->native.go.pair, sizeof(s->native.go.pair), address);
+}
+
+/* The m of the thread that runs, and the word in it that the rule names. 0 or an enum loss. */
+static __always_inline __u32 go_read_m(struct scratch *s, const struct unwind_go_rule *rule, __u64 *ret)
+{
+	__u64 g = 0;
+
+	if (go_read(s, s->task.thread_pointer + 8 * (__s64)rule->thread, &g))
+		return LOSS_STACK_READ;
+	if (!g)
+		return LOSS_OTHER_STACK;
+	return go_read(s, g + 8 * rule->m, ret) ? LOSS_STACK_READ : *ret ? LOSS_NONE : LOSS_OTHER_STACK;
+}
+
+/* Whether a frame at SP lies in g's stack: its first two words. 0 or an enum loss. */
+static __always_inline __u32 go_check_stack(struct scratch *s, __u64 g, __u64 sp, __u64 cfa)
+{
+	const __u64 *pair = s->native.go.pair;
+
+	if (go_read_pair(s, g))
+		return LOSS_STACK_READ;
+	return (sp & 7) || sp < pair[0] || cfa > pair[1] || cfa < sp ? LOSS_OTHER_STACK : LOSS_NONE;
+}
+
+/* From here on, what is read may be moved by another thread, which it tells by changing `at`. */
+static __always_inline void go_watch(struct native_walk *walk, __u64 at, __u64 value)
+{
+	if (walk->go.at)
+		return;
+	walk->go.at = at;
+	walk->go.value = value;
+	walk->go.count = walk->count;
+	walk->go.hash = walk->hash;
+}
+
+/* Moves to the caller by its CFA. */
+static __always_inline __u32 go_return(struct scratch *s, const struct unwind_go_rule *rule, __u64 cfa)
+{
+	struct native_walk *walk = &s->native;
+	__u64 pc = 0, fp = walk->fp;
+
+	if (go_read(s, cfa - 8, &pc) || (rule->frame > 1 && go_read(s, cfa - 16, &fp)))
+		return LOSS_STACK_READ;
+	if (!pc)
+		return LOSS_OTHER_STACK;
+	walk->pc = pc;
+	walk->sp = cfa;
+	walk->fp = fp;
+	return LOSS_NONE;
+}
+
+/* systemstack, morestack. */
+static __always_inline __u32 go_to_goroutine(struct scratch *s, const struct unwind_go_rule *rule)
+{
+	struct native_walk *walk = &s->native;
+	bool more = rule->kind == UNWIND_GO_MORESTACK;
+	__u64 m = 0, g = 0, sp, pc;
+	__u32 loss;
+
+	if (walk->go.flags & GO_ON_GOROUTINE)
+		return LOSS_OTHER_STACK;
+	loss = go_read_m(s, rule, &m);
+	if (loss)
+		return loss;
+	if (go_read(s, m + 8 * rule->to, &g))
+		return LOSS_STACK_READ;
+	if (more && (!g || walk->go.flags & GO_LEFT)) {
+		native_end(walk, LOSS_NONE); /* the scheduler, as below mcall() */
+		return LOSS_NONE;
+	}
+	if (!g || walk->go.flags & GO_LEFT)
+		return LOSS_OTHER_STACK;
+	if (go_read_pair(s, g + 8 * rule->sp))
+		return LOSS_STACK_READ;
+	sp = walk->go.pair[0];
+	pc = walk->go.pair[1];
+	go_watch(walk, g + 8 * rule->sp, sp);
+	if (walk->go.flags & GO_CALLBACK) {
+		if (more)
+			return LOSS_OTHER_STACK;
+		sp = walk->go.curg_sp;
+	}
+	loss = go_check_stack(s, g, sp, sp + 8 * rule->frame);
+	if (loss)
+		return loss;
+	walk->go.flags |= GO_ON_GOROUTINE;
+	walk->go.thread_sp = walk->sp;
+	if (!more)
+		return go_return(s, rule, sp + 8 * rule->frame);
+	if (!pc)
+		return LOSS_OTHER_STACK;
+	walk->pc = pc;
+	walk->sp = sp;
+	return LOSS_NONE;
+}
+
+/* cgocallback: its frame on the goroutine's stack has a twin on the thread's own, which C has called. */
+static __always_inline __u32 go_to_thread(struct scratch *s, const struct unwind_go_rule *rule)
+{
+	struct native_walk *walk = &s->native;
+	__u64 m = 0, g0 = 0, sp = walk->go.g0_sp, next = 0;
+	__u32 loss;
+
+	if (!(walk->go.flags & GO_CALLBACK)) {
+		loss = go_read_m(s, rule, &m);
+		if (loss)
+			return loss;
+		if (go_read(s, m + 8 * rule->to, &g0) || go_read(s, g0 + 8 * rule->sp, &sp))
+			return LOSS_STACK_READ;
+	}
+	/* Another callback was interrupted as it began or ended, on the thread's stack: the word there is its own. */
+	if (sp && sp < walk->go.thread_sp && go_read(s, sp, &sp))
+		return LOSS_STACK_READ;
+	if (!sp || (sp & 7) || sp < walk->go.thread_sp)
+		return LOSS_OTHER_STACK;
+	if (go_read(s, sp, &next))
+		return LOSS_STACK_READ;
+	walk->go.g0_sp = next;
+	walk->go.curg_sp = walk->sp + 8 * rule->frame;
+	walk->go.flags = (walk->go.flags & ~(__u32)GO_ON_GOROUTINE) | GO_CALLBACK;
+	return go_return(s, rule, sp + 8 * rule->frame);
+}
+
+/* asmcgocall, as C sees it. */
+static __always_inline __u32 go_from_c(struct scratch *s, const struct unwind_go_rule *rule)
+{
+	struct native_walk *walk = &s->native;
+	__u64 g = 0, depth = 0, sp;
+
+	if (walk->go.flags & GO_ON_GOROUTINE)
+		return LOSS_OTHER_STACK;
+	if (go_read(s, walk->sp + 8 * rule->m, &g) || go_read(s, walk->sp + 8 * rule->to, &depth) || go_read_pair(s, g))
+		return LOSS_STACK_READ;
+	sp = walk->go.pair[1] - depth;
+	if (!g || (sp & 7) || sp < walk->go.pair[0] || sp + 8 * rule->frame > walk->go.pair[1])
+		return LOSS_OTHER_STACK;
+	walk->go.flags |= GO_ON_GOROUTINE;
+	walk->go.thread_sp = walk->sp;
+	return go_return(s, rule, sp + 8 * rule->frame);
+}
+
+/* Beside the CFA the return address is kept, for Go's own profiler. */
+static __always_inline __u32 go_from_vdso(struct scratch *s, const struct unwind_go_rule *rule)
+{
+	struct native_walk *walk = &s->native;
+	__u64 m = 0, pc;
+	__u32 loss;
+
+	if (walk->go.flags & GO_VDSO)
+		return LOSS_OTHER_STACK;
+	loss = go_read_m(s, rule, &m);
+	if (loss)
+		return loss;
+	if (go_read_pair(s, m + 8 * rule->to))
+		return LOSS_STACK_READ;
+	pc = walk->go.pair[1];
+	if (!walk->go.pair[0] || (walk->go.pair[0] & 7))
+		return LOSS_OTHER_STACK;
+	walk->go.flags |= GO_VDSO;
+	loss = go_return(s, rule, walk->go.pair[0] + 8 * rule->frame);
+	return !loss && walk->pc != pc ? LOSS_OTHER_STACK : loss;
+}
+
+/* Known where the function itself was interrupted, and BX farther out, too. */
+static __always_inline __u32 go_by_register(struct scratch *s, const struct unwind_go_rule *rule)
+{
+	struct native_walk *walk = &s->native;
+	__u64 sp = walk->registers[rule->m & 15];
+
+	if ((sp & 7) || (walk->behind && (rule->m != REG_BX || !(walk->known & REGS_BX))))
+		return LOSS_OTHER_STACK;
+	return go_return(s, rule, sp + 8 * rule->frame);
+}
+
+/* Moves to the caller by a struct unwind_go_rule. Not 0 when the walk has ended. */
+static __noinline int native_step_go(struct scratch *s, __u32 slot)
+{
+	const struct unwind_go_rule *rule = (const void *)&s->memo[slot & (NATIVE_MEMO - 1)].rule;
+	struct native_walk *walk = &s->native;
+	__u32 loss = LOSS_OTHER_STACK;
+
+	switch (rule->kind) {
+	case UNWIND_GO_SYSTEMSTACK:
+	case UNWIND_GO_MORESTACK:
+		loss = go_to_goroutine(s, rule);
+		break;
+	case UNWIND_GO_CALLBACK:
+		loss = go_to_thread(s, rule);
+		break;
+	case UNWIND_GO_CCALL:
+		loss = go_from_c(s, rule);
+		break;
+	case UNWIND_GO_REGISTER:
+		loss = go_by_register(s, rule);
+		break;
+	case UNWIND_GO_VDSO:
+		loss = go_from_vdso(s, rule);
+		break;
+	}
+	if (loss)
+		return native_end(walk, loss);
+	walk->known = REGS_CALLER_SAVED;
+	walk->behind = 1;
+	return walk->done;
+}
+
+/* At the end of a walk: what another thread has moved meanwhile is left out. */
+static __always_inline void go_finish(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+	__u64 now = 0;
+
+	if (!walk->go.at || (!go_read(s, walk->go.at, &now) && now == walk->go.value))
+		return;
+	walk->count = walk->go.count;
+	walk->hash = walk->go.hash;
+	walk->loss = LOSS_OTHER_STACK;
+	walk->done = 1;
+}
+
+#endif

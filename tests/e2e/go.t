@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Go's changes of stacks, in a program that knows its own (stacks.go): each sample goes on to its goroutine's start, by calls
+that the program made there."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import e2e  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 0.7
+# Of the first samples of a program, and of a function of a few instructions that leaves the thread's stack for good.
+NOT_ASKED = ("late", "no-mapping")
+SWITCHES = ("systemstack", "morestack", "asmcgocall", "cgocallback")
+
+
+def sorting(levels):
+    """The sort in C, whose comparison is Go's, and sorts again."""
+    again = "( sortAgain( %s)?)?" % sorting(levels - 1) if levels else ""
+    return ("sortSome( sortSome.func1)?( _Cfunc_sortInC( asmcgocall( sort( cgocallback( compare%s)?)?)?)?)?"
+            % again)
+
+
+# What is done, the calls above eight of dive(), those of another goroutine, and what must have been seen.
+WORKS = {
+    "allocate": ("allocate", None, "allocate systemstack"),
+    "map": ("growMap", None, "growMap systemstack"),
+    "stack": ("growStack", r"growStack\.func1( grow( deep){0,201})?", "deep morestack"),
+    "collect": ("collect", None, "collect systemstack"),
+    "clock": ("look", None, "look vdso"),
+    "channel": ("pass", r"pass\.func1( give)?", "(pass|give) systemstack"),
+    "c": ("callC( %s)?" % sorting(2), None, "(sort cgocallback .*){2}compare sortAgain .* sort"),
+}
+
+
+def words_of(frames):
+    """The program's own calls, those of C, and the changes of stacks."""
+    words = []
+    for frame in frames:
+        name = re.sub(r"\.abi0$", "", e2e.native_name(frame))
+        if name.startswith("main."):
+            words.append(name[5:])
+        elif name.rpartition(".")[2] in SWITCHES and name.startswith("runtime."):
+            words.append(name[8:])
+        elif name == "qsort_r":
+            words.append("sort")
+        elif frame.endswith("([vdso])") and words[-1:] != ["vdso"]:
+            words.append("vdso")
+    return " ".join(words)
+
+
+def allowed(work, frames):
+    """Whether the program had this stack."""
+    call, other, _ = WORKS[work]
+    words = words_of(frames)
+    switch = "( (systemstack|morestack))?( systemstack)?( asmcgocall)?( vdso)?"
+    ways = [r"main", r"main\.func1(( dive){0,7}| used|( dive){8}( %s)?)" % call] + ([other] if other else [])
+    if re.fullmatch(r"((systemstack|morestack|asmcgocall|vdso) ?)*", words):
+        return True  # the runtime's own
+    # _cgoexp_... is C's way in; the root is that of a goroutine.
+    return frames[0].startswith("runtime.goexit") and any(re.fullmatch(way + switch, words) for way in ways)
+
+
+def judge(tap, where, program, work):
+    done = e2e.record("-F", 1999, "-o", where + "/x.folded", "--stats", where + "/x.json", "--", program, work, SECONDS)
+    if not tap.equal(done.returncode, 0, work + ": recorded"):
+        print("# " + done.stderr[-400:].replace("\n", "\n# "))
+        return
+    stats, stacks = e2e.load(where + "/x.json"), e2e.folded(where + "/x.folded")
+    asked = stats["samples"] - sum(stats["lost"].get(reason, 0) for reason in NOT_ASKED)
+    tap.ok(asked > e2e.due(SECONDS, 1999) / 2 and stats["complete"] >= 0.99 * asked, "%s: %d of %d samples complete" % (
+        work, stats["complete"], stats["samples"]), stats["lost"])
+    whole = [(frames[1:], count) for frames, count in stacks if frames[0] == "stacks" and not frames[1].startswith("[")]
+    wrong = [frames for frames, _ in whole if not allowed(work, frames)]
+    tap.equal([words_of(frames) for frames in wrong[:2]], [], "%s: stacks that the program had, each of %d" % (work, len(whole)))
+    seen = e2e.total([(f, c) for f, c in whole if re.search(WORKS[work][2] + r"\b", words_of(f))])
+    tap.ok(seen >= 3, "%s: %s in %d samples" % (work, WORKS[work][2][:40], seen))
+
+
+tap = e2e.Tap()
+if not shutil.which("go"):
+    tap.skip("Go", "no go")
+    tap.done()
+    sys.exit(0)
+with e2e.folder() as where:
+    subprocess.run(["go", "build", "-o", where + "/stacks", HERE + "/stacks.go"], check=True,
+                   env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off"))
+    for work in WORKS:
+        judge(tap, where, where + "/stacks", work)
+tap.done()

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Rules of functions that change stacks: tests/unit/asm/go_x86_64.s. */
+#include <errno.h>
+
+#include "assemble.h"
+#include "tap.h"
+#include "unwind/go_switch.h"
+#include "unwind/unwind_table.h"
+
+#define SYSTEM "(*(*(*(thread-8)+48)+192)+56)"
+
+struct found {
+	const struct elf_file *elf;
+	struct go_switch *go;
+	/* What is asked for, and what was found there. */
+	uint64_t at;
+	struct unwind_rule rule;
+	uint64_t next; /* where the next range must begin */
+	bool whole;
+};
+
+static struct go_function function(const struct elf_file *elf, const char *symbol, const char *name)
+{
+	struct go_function ret = {.name = name};
+	char end[64];
+	uint64_t size;
+
+	snprintf(end, sizeof(end), "end_%s", symbol);
+	if (!elf_file_find_symbol(elf, symbol, &ret.start, &size) || !elf_file_find_symbol(elf, end, &ret.end, &size))
+		ret.name = NULL;
+	return ret;
+}
+
+static int take(void *context, uint64_t start, uint64_t end, struct unwind_rule rule)
+{
+	struct found *found = context;
+
+	if (start != found->next || end <= start)
+		found->whole = false;
+	found->next = end;
+	if (start <= found->at && found->at < end)
+		found->rule = rule;
+	return 0;
+}
+
+/* The rule at a label of a function; `back`: bytes before it, 1 for what holds in the call that ends there. */
+static void is_at(struct found *found, const char *symbol, const char *name, const char *label, unsigned int back,
+		  const char *expected)
+{
+	struct go_function it = function(found->elf, symbol, name);
+	char text[128] = "no such place", place[64];
+	uint64_t size;
+
+	snprintf(place, sizeof(place), "at_%s", label);
+	if (it.name && elf_file_find_symbol(found->elf, place, &found->at, &size)) {
+		found->at -= back;
+		found->next = it.start;
+		found->whole = true;
+		found->rule = (struct unwind_rule){};
+		if (!go_switch_ranges(found->go, &it, take, found) && found->whole && found->next == it.end)
+			unwind_rule_format(&found->rule, text, sizeof(text));
+	}
+	is_str(text, expected, "%s%s", label, back ? ", while it is called" : "");
+}
+
+static void test_rules(struct found *found)
+{
+	static const struct {
+		const char *symbol, *name, *label;
+		unsigned int back;
+		const char *rule;
+	} expected[] = {
+		{"systemstack", "runtime.systemstack", "system_entry", 0, "cfa=rsp+8 rbp=same"},
+		{"systemstack", "runtime.systemstack", "system_in_save", 1, "cfa=rsp+8 rbp=same"},
+		{"systemstack", "runtime.systemstack", "system_in_save", 0, "cfa=rsp+8 rbp=same"},
+		{"systemstack", "runtime.systemstack", "system_switched", 0, "go systemstack cfa=*" SYSTEM "+8"},
+		{"systemstack", "runtime.systemstack", "system_in_call", 1, "go systemstack cfa=*" SYSTEM "+8"},
+		{"systemstack", "runtime.systemstack", "system_in_call", 0, "go systemstack cfa=*" SYSTEM "+8"},
+		{"systemstack", "runtime.systemstack", "system_back", 0, "go systemstack cfa=*" SYSTEM "+8"},
+		{"systemstack", "runtime.systemstack", "system_home", 0, "cfa=rsp+8 rbp=same"},
+		{"systemstack", "runtime.systemstack", "system_no_switch", 0, "cfa=rsp+8 rbp=same"},
+		{"framed", "runtime.systemstack", "framed_in_call", 1, "go systemstack cfa=*" SYSTEM "+16"},
+		{"framed", "runtime.systemstack", "framed_home", 0, "cfa=rsp+16 rbp=cfa-16"},
+		{"morestack", "runtime.morestack", "more_entry", 0, "cfa=rsp+8 rbp=same"},
+		{"morestack", "runtime.morestack", "more_last", 0, "cfa=rsp+8 rbp=same"},
+		{"morestack", "runtime.morestack", "more_in_call", 1, "go morestack sp=*" SYSTEM},
+		{"mcall", "runtime.mcall", "mcall_last", 0, "cfa=rsp+8 rbp=same"},
+		{"mcall", "runtime.mcall", "mcall_switched", 0, "end"},
+		{"asmcgocall", "runtime.asmcgocall", "c_switched", 0, "go cfa=rdx+8"},
+		{"asmcgocall", "runtime.asmcgocall", "c_ready", 0, "go cfa=rdx+8"},
+		{"asmcgocall", "runtime.asmcgocall", "c_in_call", 1, "go ccall cfa=*(*(sp+48)+8)-*(sp+40)+8"},
+		{"asmcgocall", "runtime.asmcgocall", "c_in_call", 0, "go ccall cfa=*(*(sp+48)+8)-*(sp+40)+8"},
+		{"asmcgocall", "runtime.asmcgocall", "c_back", 0, "go ccall cfa=*(*(sp+48)+8)-*(sp+40)+8"},
+		{"asmcgocall", "runtime.asmcgocall", "c_home", 0, "cfa=rsp+8 rbp=same"},
+		{"asmcgocall", "runtime.asmcgocall", "c_in_other", 1, "cfa=*(rsp+40)+8 rbp=same"},
+		{"cgocallback", "runtime.cgocallback", "callback_own", 0, "cfa=rsp+40 rbp=cfa-16"},
+		{"cgocallback", "runtime.cgocallback", "callback_switched", 0,
+		 "go callback cfa=*(*(*(*(thread-8)+48)+0)+56)+40"},
+		{"cgocallback", "runtime.cgocallback", "callback_in_call", 1,
+		 "go callback cfa=*(*(*(*(thread-8)+48)+0)+56)+40"},
+		{"cgocallback", "runtime.cgocallback", "callback_home", 0, "cfa=rsp+40 rbp=cfa-16"},
+		{"nanotime", "runtime.nanotime1", "time_switched", 0, "go cfa=r12+32"},
+		{"nanotime", "runtime.nanotime1", "time_aligned", 0, "go cfa=r12+32"},
+		{"nanotime", "runtime.nanotime1", "time_in_call", 1, "go vdso cfa=*(*(*(thread-8)+48)+800)+0"},
+		{"nanotime", "runtime.nanotime1", "time_in_call", 0, "go cfa=r12+32"},
+		{"nanotime", "runtime.nanotime1", "time_home", 0, "cfa=rsp+32 rbp=cfa-16"},
+		{"forward", "runtime.callCgoMmap", "forward_in_call", 1, "go cfa=rbx+8"},
+		{"lost", "gogo", "lost_switched", 0, "other stack"},
+		{"lost", "gogo", "lost_in_call", 1, "other stack"},
+		{"torn", "main.torn", "torn_join", 0, "other stack"},
+		/* A child returns from it, too, on its own stack. */
+		{"forward", "runtime.clone", "forward_in_call", 1, "other stack"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++)
+		is_at(found, expected[i].symbol, expected[i].name, expected[i].label, expected[i].back,
+		      expected[i].rule);
+}
+
+/* Where the runtime keeps things is not known: what needs that says so. */
+static void test_unknown(struct found *found)
+{
+	struct go_function none = {};
+
+	if (go_switch_create(found->elf, &unwind_arch_x86_64, &none, &none, true, &found->go))
+		return;
+	is_at(found, "systemstack", "runtime.systemstack", "system_in_call", 1, "other stack");
+	is_at(found, "morestack", "runtime.morestack", "more_in_call", 1, "other stack");
+	is_at(found, "nanotime", "runtime.nanotime1", "time_in_call", 1, "other stack");
+	is_at(found, "asmcgocall", "runtime.asmcgocall", "c_in_call", 1, "go ccall cfa=*(*(sp+48)+8)-*(sp+40)+8");
+	go_switch_destroy(found->go);
+}
+
+static void test_without_schedule(struct found *found, const struct go_function *systemstack)
+{
+	struct go_function none = {};
+
+	if (go_switch_create(found->elf, &unwind_arch_x86_64, systemstack, &none, false, &found->go))
+		return;
+	is_at(found, "morestack", "runtime.morestack", "more_in_call", 1, "other stack");
+	go_switch_destroy(found->go);
+}
+
+int main(void)
+{
+	struct go_function systemstack, save;
+	struct found found = {};
+
+	if (!can_assemble()) {
+		printf("1..0 # SKIP needs clang and lld\n");
+		return 0;
+	}
+	found.elf = assemble("go_x86_64", "x86_64");
+	if (!ok(found.elf, "assembled"))
+		return tap_done();
+	systemstack = function(found.elf, "systemstack", "runtime.systemstack");
+	save = function(found.elf, "save", "gosave_systemstack_switch");
+	if (!go_switch_create(found.elf, &unwind_arch_x86_64, &systemstack, &save, true, &found.go)) {
+		test_rules(&found);
+		go_switch_destroy(found.go);
+	}
+	test_unknown(&found);
+	test_without_schedule(&found, &systemstack);
+	return tap_done();
+}
