@@ -139,7 +139,7 @@ static int run(const struct command *self, int argc, char **argv)
 {
 	struct request request = {};
 	struct diag diag = {};
-	int at = options_parse(options, argc, argv, take_option, &request, &diag);
+	int at = options_parse(options, command_doctor.called, argc, argv, take_option, &request, &diag);
 
 	if (at < 0)
 		return cli_fail(CLI_USAGE, &diag);
@@ -165,6 +165,7 @@ static void more_help(FILE *out)
 
 const struct command command_doctor = {
 	.name = "doctor",
+	.called = "strata doctor",
 	.summary = "tells what this machine allows, and how to get what is missing",
 	.usage = "[--json] [-v]",
 	.options = options,

@@ -47,7 +47,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 /* Options may stand behind the target as well. */
 static int parse(struct request *request, int argc, char **argv, struct diag *diag)
 {
-	int at = options_parse(options, argc, argv, take_option, request, diag), behind;
+	int at = options_parse(options, command_inspect.called, argc, argv, take_option, request, diag), behind;
 
 	if (at <= 0)
 		return at;
@@ -55,7 +55,7 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 		return diag_fail(diag, EINVAL, "cli.target", "nothing to inspect: give a process id or a file");
 	request->target = argv[at];
 	argv[at] = argv[0];
-	behind = options_parse(options, argc - at, argv + at, take_option, request, diag);
+	behind = options_parse(options, command_inspect.called, argc - at, argv + at, take_option, request, diag);
 	if (behind > 0 && behind < argc - at)
 		return diag_fail(diag, EINVAL, "cli.target", "%s and %s: give one target", request->target,
 				 argv[at + behind]);
@@ -121,6 +121,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_inspect = {
 	.name = "inspect",
+	.called = "strata inspect",
 	.summary = "tells how each layer of a process or file was recognised, and what was not",
 	.usage = "PID | FILE [--json]",
 	.options = options,

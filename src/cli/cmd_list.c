@@ -164,14 +164,14 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 /* Options may stand behind the patterns as well, which are moved together. As options_parse(). */
 static int parse(struct listing *listing, const struct command *self, int argc, char **argv, struct diag *diag)
 {
-	int at = options_parse(self->options, argc, argv, take_option, listing, diag), more;
+	int at = options_parse(self->options, self->called, argc, argv, take_option, listing, diag), more;
 
 	listing->arguments = (const char *const *)argv + 1;
 	while (at > 0 && at < argc) {
 		char *argument = argv[at];
 
 		argv[at] = argv[0];
-		more = options_parse(self->options, argc - at, argv + at, take_option, listing, diag);
+		more = options_parse(self->options, self->called, argc - at, argv + at, take_option, listing, diag);
 		if (more <= 0)
 			return more;
 		argv[1 + listing->count++] = argument;
@@ -201,6 +201,7 @@ static int run_list(const struct command *self, int argc, char **argv)
 
 const struct command command_list = {
 	.name = "list",
+	.called = "strata list",
 	.summary = "lists what can be traced",
 	.usage = "[OPTIONS] [PATTERN | FILE.bt]...",
 	.options = rows,

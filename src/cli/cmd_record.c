@@ -259,7 +259,7 @@ static int check_suffix(const char *path, struct diag *diag)
 /* What the command line asks for; 0 or a negative errno and a diag. */
 static int parse(struct request *request, int argc, char **argv, struct diag *diag)
 {
-	int err = options_parse(options, argc, argv, take_option, request, diag);
+	int err = options_parse(options, command_record.called, argc, argv, take_option, request, diag);
 	size_t i;
 
 	if (err <= 0)
@@ -478,6 +478,7 @@ static void more_help(FILE *out)
 
 const struct command command_record = {
 	.name = "record",
+	.called = "strata record",
 	.summary = "samples what runs and writes a flame graph, pprof, folded stacks or speedscope",
 	.usage = "[-p PID,... | -a | [--] COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
 	.options = options,

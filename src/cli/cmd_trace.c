@@ -23,6 +23,9 @@ enum {
 	OPTION_TEST,
 	OPTION_INCLUDE,
 	OPTION_DEBUGINFO,
+	OPTION_NO_FEATURE,
+	OPTION_TRACEABLE,
+	OPTION_DWARF_PID,
 	OPTION_WITHOUT_VALUE
 };
 
@@ -54,6 +57,11 @@ static const struct option_row rows[] = {
 	{OPTION_DRY_RUN, "dry-run", NULL, "compile and load, attach nothing"},
 	{OPTION_NO_WARNINGS, "no-warnings", NULL, "print no warnings"},
 	{OPTION_PROBE_FILTER, "probe-filter", "REGEX", "attach only to places whose names match this"},
+	{OPTION_NO_FEATURE, "no-feature", "LIST",
+	 "do without these, though the kernel has them:\nuprobe_multi, kprobe_multi"},
+	{OPTION_TRACEABLE, "traceable-functions", "FILE",
+	 "the functions that ftrace can be attached to, instead\nof the kernel's own list"},
+	{OPTION_DWARF_PID, "dwarf-pid", "LIST", "have the stacks of these processes ready before their\nfirst event"},
 	{OPTION_BENCH, "bench", NULL, "measure the actions of bench:NAME"},
 	{OPTION_TEST, "test", NULL, "run the actions of test:NAME, and tell which fail"},
 	{OPTION_MODE, "mode", "MODE", "bench or test: as --bench or --test"},
@@ -69,9 +77,12 @@ struct request {
 	struct compile_dump dump;
 	char *debug_folders;
 	pid_t pid;
+	const char *traceable_functions;
+	unsigned int without; /* enum compile_without */
 	bool list, unsafe, hide_warnings, warn_of_helpers;
 	char **argv; /* of the command */
 	VEC(const char *) parameters, named, include_folders, includes;
+	VEC(pid_t) stacks_of; /* --dwarf-pid */
 };
 
 /* The words and the one status of bpftrace's own failures, for who reads them under that name. */
@@ -118,6 +129,62 @@ static int take_mode(struct request *request, const char *value, struct diag *di
 		return diag_fail(diag, EINVAL, "cli.mode", "--bench and --test exclude each other");
 	request->trace.mode = mode;
 	return 0;
+}
+
+/* The next word of a list with commas, which is shortened by it; NULL: there is none. */
+static char *next_word(char **list)
+{
+	char *word;
+
+	while ((word = strsep(list, ",")) && !*word)
+		;
+	return word;
+}
+
+static int take_features(struct request *request, const char *value, struct diag *diag)
+{
+	static const struct {
+		const char *name;
+		unsigned int without;
+	} features[] = {
+		{"uprobe_multi", COMPILE_WITHOUT_UPROBE_MULTI},
+		{"kprobe_multi", COMPILE_WITHOUT_KPROBE_MULTI},
+		{"kprobe_session", 0}, /* is not used */
+	};
+	char *text = strdup(value), *rest = text, *word;
+	size_t count = sizeof(features) / sizeof(features[0]), i;
+	int err = text ? 0 : diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+
+	while (!err && (word = next_word(&rest))) {
+		for (i = 0; i < count && strcmp(features[i].name, word) != 0;)
+			i++;
+		if (i == count)
+			err = diag_fail(
+				diag, EINVAL, "cli.feature",
+				"--no-feature %s: the features are uprobe_multi, kprobe_multi and kprobe_session",
+				word);
+		else
+			request->without |= features[i].without;
+	}
+	free(text);
+	return err;
+}
+
+static int take_processes(struct request *request, const char *value, struct diag *diag)
+{
+	char *text = strdup(value), *rest = text, *word;
+	int err = text ? 0 : diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+	pid_t pid;
+
+	while (!err && (word = next_word(&rest))) {
+		err = take_pid(word, &pid, diag);
+		if (!err)
+			err = check_process(pid, diag);
+		if (!err && vec_push(&request->stacks_of, pid))
+			err = diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+	}
+	free(text);
+	return err;
 }
 
 static int take_option(void *context, int id, const char *value, struct diag *diag)
@@ -172,6 +239,15 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case OPTION_NO_WARNINGS:
 		request->hide_warnings = true;
 		return 0;
+	case OPTION_NO_FEATURE:
+		return take_features(request, value, diag);
+	case OPTION_TRACEABLE:
+		request->traceable_functions = value;
+		return access(value, R_OK)
+			       ? diag_fail(diag, errno, "cli.traceable", "--traceable-functions %s: %m", value)
+			       : 0;
+	case OPTION_DWARF_PID:
+		return take_processes(request, value, diag);
 	case OPTION_MODE:
 		return take_mode(request, value, diag);
 	case OPTION_BENCH:
@@ -289,6 +365,8 @@ static struct compile_options options_of(const struct request *request)
 					.hide_warnings = request->hide_warnings,
 					.warn_of_helpers = request->warn_of_helpers,
 					.probe_filter = request->probe_filter,
+					.traceable_functions = request->traceable_functions,
+					.without = request->without,
 					.pid = request->pid,
 					.setting = setting};
 }
@@ -336,6 +414,8 @@ static int run_source(struct request *request, const char *name, const char *sou
 	}
 	err = lang_compile(name, source, size, &options, &request->dump, &compilation, diag);
 	report_print(&compilation.report, stderr);
+	request->trace.stacks_of = request->stacks_of.at;
+	request->trace.stacks_of_count = (uint32_t)request->stacks_of.count;
 	if (!err && !diag->tag)
 		err = trace_run(&compilation, &request->trace, &result, diag);
 	if (err) {
@@ -389,7 +469,7 @@ static int sort_arguments(struct request *request, int argc, char **argv, int at
  * begin. */
 static int parse_all(struct request *request, int argc, char **argv, struct diag *diag)
 {
-	int at = options_parse(request->self->options, argc, argv, take_option, request, diag);
+	int at = options_parse(request->self->options, request->self->called, argc, argv, take_option, request, diag);
 
 	while (at > 0 && at < argc && strcmp(argv[at - 1], "--") && strcmp(argv[at], "--")) {
 		/* One argument; it is where the name is for the next round. */
@@ -397,7 +477,8 @@ static int parse_all(struct request *request, int argc, char **argv, struct diag
 
 		if (sort_arguments(request, at + 1, argv, at))
 			return diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
-		more = options_parse(request->self->options, argc - at, argv + at, take_option, request, diag);
+		more = options_parse(request->self->options, request->self->called, argc - at, argv + at, take_option,
+				     request, diag);
 		if (more <= 0)
 			return more;
 		at += more;
@@ -444,11 +525,13 @@ static int run_trace(const struct command *self, int argc, char **argv)
 	vec_free(&request.include_folders);
 	vec_free(&request.includes);
 	free(request.debug_folders);
+	vec_free(&request.stacks_of);
 	return status;
 }
 
 const struct command command_trace = {
 	.name = "trace",
+	.called = "strata trace",
 	.summary = "runs programs in bpftrace's language when things happen",
 	.usage = "[OPTIONS] [-e PROGRAM | FILE] [ARGUMENTS]",
 	.options = rows + ROWS_OF_BPFTRACE,
@@ -457,6 +540,7 @@ const struct command command_trace = {
 
 const struct command command_bpftrace = {
 	.name = "bpftrace",
+	.called = "bpftrace",
 	.summary = "runs programs in bpftrace's language when things happen",
 	.usage = "[OPTIONS] [-e PROGRAM | FILE] [ARGUMENTS]",
 	.options = rows,

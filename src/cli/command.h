@@ -19,8 +19,9 @@ enum cli_status {
 
 struct command {
 	const char *name;
+	const char *called;               /* as it is typed: "strata NAME" */
 	const char *summary;              /* one line, for strata --help */
-	const char *usage;                /* what follows "strata NAME" */
+	const char *usage;                /* what follows how it is called */
 	const struct option_row *options; /* for --help */
 	void (*more_help)(FILE *out);     /* what --help says behind the options; may be NULL */
 	int (*run)(const struct command *self, int argc, char **argv); /* argv[0] is the name; an exit status */

@@ -5,11 +5,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-	&command_record,
-	&command_trace,
-	&command_list,
-	&command_inspect,
-	&command_doctor,
+	&command_record, &command_trace, &command_list, &command_inspect, &command_doctor,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -39,8 +35,7 @@ void commands_help(FILE *out)
 
 void command_help(FILE *out, const struct command *command)
 {
-	fprintf(out, "usage: strata %s %s\n\nstrata %s %s.\n\n", command->name, command->usage, command->name,
-		command->summary);
+	fprintf(out, "usage: %s %s\n\n%s %s.\n\n", command->called, command->usage, command->called, command->summary);
 	options_print(out, command->options);
 	if (command->more_help)
 		command->more_help(out);

@@ -33,7 +33,7 @@ static void make_arrays(const struct option_row *rows, char *letters, struct opt
 }
 
 /* getopt has returned '?' or ':' and has said in optopt, or by where it stands, what is wrong. */
-static int complain(const struct option_row *rows, const char *command, int result, const char *argument,
+static int complain(const struct option_row *rows, const char *called, int result, const char *argument,
 		    struct diag *diag)
 {
 	const struct option_row *row = find(rows, optopt);
@@ -45,13 +45,13 @@ static int complain(const struct option_row *rows, const char *command, int resu
 	if (row)
 		return diag_fail(diag, EINVAL, "cli.option", "--%s takes no value", row->name);
 	if (optopt)
-		return diag_fail(diag, EINVAL, "cli.option", "-%c: no such option: see strata %s --help", optopt,
-				 command);
-	return diag_fail(diag, EINVAL, "cli.option", "%s: no such option: see strata %s --help", argument, command);
+		return diag_fail(diag, EINVAL, "cli.option", "-%c: no such option: --help lists those that there are",
+				 optopt);
+	return diag_fail(diag, EINVAL, "cli.option", "%s: no such option: see %s --help", argument, called);
 }
 
-int options_parse(const struct option_row *rows, int argc, char **argv, option_handler handle, void *context,
-		  struct diag *diag)
+int options_parse(const struct option_row *rows, const char *called, int argc, char **argv, option_handler handle,
+		  void *context, struct diag *diag)
 {
 	struct option longs[OPTIONS_MAX + 1];
 	char letters[2 * OPTIONS_MAX + 3];
@@ -62,7 +62,7 @@ int options_parse(const struct option_row *rows, int argc, char **argv, option_h
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, letters, longs, NULL)) != -1) {
 		if (id == '?' || id == ':')
-			return complain(rows, argv[0], id, argv[optind - 1], diag);
+			return complain(rows, called, id, argv[optind - 1], diag);
 		result = handle(context, id, optarg, diag);
 		if (result)
 			return result < 0 ? result : 0;

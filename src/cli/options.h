@@ -25,11 +25,12 @@ struct option_row {
 typedef int (*option_handler)(void *context, int id, const char *value, struct diag *diag);
 
 /*
- * Parses up to the first argument that is no option, or behind `--`. argv[0] is the command's name. Returns the index
+ * Parses up to the first argument that is no option, or behind `--`. argv[0] is passed over; `called` is
+ * how the command is typed. Returns the index
  * of that argument (argc when there is none), 0 when the handler had enough, or a negative errno and a diag.
  */
-int options_parse(const struct option_row *rows, int argc, char **argv, option_handler handle, void *context,
-		  struct diag *diag);
+int options_parse(const struct option_row *rows, const char *called, int argc, char **argv, option_handler handle,
+		  void *context, struct diag *diag);
 
 /* The lines of --help. */
 void options_print(FILE *out, const struct option_row *rows);

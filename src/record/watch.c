@@ -397,6 +397,20 @@ int watch_scan(struct watch *watch, int pid)
 	return err ? err : watch_refresh(watch, processes_find(watch->processes, pid, UINT64_MAX));
 }
 
+int watch_prepare(struct watch *watch, int pid)
+{
+	struct process *process;
+	struct watched *watched;
+	int err = watch_scan_briefly(watch, pid);
+
+	process = err ? NULL : processes_find(watch->processes, pid, UINT64_MAX);
+	watched = process ? watched_of(watch, process) : NULL;
+	if (!watched)
+		return err ? err : -ENOMEM;
+	watched->is_prepared = true;
+	return watch_refresh(watch, process);
+}
+
 static int meet(struct watch *watch, int pid)
 {
 	struct process *process;

@@ -50,6 +50,9 @@ void watch_destroy(struct watch *watch);
 int watch_scan(struct watch *watch, int pid);
 int watch_scan_all(struct watch *watch);
 
+/* The same for one of the processes whose tables are otherwise compiled when they are met first. */
+int watch_prepare(struct watch *watch, int pid);
+
 /* The same for a process that is about to call exec: what it has mapped is only needed if it is sampled before. */
 int watch_scan_briefly(struct watch *watch, int pid);
 

@@ -27,6 +27,7 @@ struct watched {
 	size_t kept;        /* mappings after the last look for those that are gone */
 	VEC(uint32_t) pins; /* indices of the files whose tables `entry` needs */
 	bool wanted;        /* was asked for, or is a child of one that was, or was sampled */
+	bool is_prepared;   /* its tables are compiled though nothing has met it yet */
 	bool python;
 	bool dirty; /* in watch.dirty */
 };

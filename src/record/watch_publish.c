@@ -207,7 +207,7 @@ int watch_refresh(struct watch *watch, struct process *process)
 	if (!watch_is_wanted(watch, process))
 		return 0;
 	watch_find_python(watch, process);
-	if ((watched->python || watched->entry.generation || !watch->everything) &&
+	if ((watched->python || watched->is_prepared || watched->entry.generation || !watch->everything) &&
 	    (watched->published_changes != process->changes || !watched->entry.generation))
 		return watch_publish(watch, process);
 	return 0;

@@ -83,32 +83,42 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *dia
 		   : 0;
 }
 
-int stacks_create(struct bpf_object *object, uint32_t parts, int pid, bool is_command, struct foreign_files *files,
-		  struct stacks **ret, struct diag *diag)
+static int scan(struct stacks *stacks, const struct stacks_options *options)
+{
+	uint32_t i;
+	int err = !options->pid         ? watch_meet_all(stacks->watch)
+		  : options->is_command ? watch_scan_briefly(stacks->watch, options->pid)
+					: watch_scan(stacks->watch, options->pid);
+
+	/* One that has ended meanwhile has no stacks. */
+	for (i = 0; !err && i < options->early_count; i++)
+		if (watch_prepare(stacks->watch, options->early[i]) == -ENOMEM)
+			err = -ENOMEM;
+	return err;
+}
+
+int stacks_create(struct bpf_object *object, const struct stacks_options *options, struct stacks **ret,
+		  struct diag *diag)
 {
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
 	int err;
 
 	if (!stacks)
 		return diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
-	stacks->everything = !pid;
-	stacks->files = files;
+	stacks->everything = !options->pid;
+	stacks->files = options->files;
 	err = sampler_adopt(object, &stacks->sampler, diag);
 	if (!err)
 		err = sideband_open(&stacks->sideband, diag);
 	if (!err)
 		err = watch_create(&(struct watch_options){.everything = stacks->everything,
-							   .files = files,
-							   .publish_ns = pid ? 0 : PUBLISH_NS},
+							   .files = options->files,
+							   .publish_ns = options->pid ? 0 : PUBLISH_NS},
 				   stacks->sampler, stacks->sideband, &stacks->watch, diag);
-	if (!err && parts & (STACK_NATIVE | STACK_PYTHON)) {
-		int scan = !pid         ? watch_meet_all(stacks->watch)
-			   : is_command ? watch_scan_briefly(stacks->watch, pid)
-					: watch_scan(stacks->watch, pid);
-
-		if (scan)
-			err = diag_fail(diag, -scan, "stacks.scan", "the processes cannot be read: %s",
-					strerror(-scan));
+	if (!err && options->parts & (STACK_NATIVE | STACK_PYTHON)) {
+		err = scan(stacks, options);
+		if (err)
+			diag_fail(diag, -err, "stacks.scan", "the processes cannot be read: %s", strerror(-err));
 	}
 	if (err)
 		stacks_destroy(stacks);

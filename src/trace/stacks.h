@@ -29,8 +29,16 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *dia
  * told at once; of all others, which are read only without one, when they are met. `is_command`: it is about to call
  * exec. `files`, borrowed, reads what is mapped.
  */
-int stacks_create(struct bpf_object *object, uint32_t parts, int pid, bool is_command, struct foreign_files *files,
-		  struct stacks **ret, struct diag *diag);
+struct stacks_options {
+	uint32_t parts; /* enum stack_part */
+	int pid;
+	bool is_command;
+	struct foreign_files *files;
+	const pid_t *early; /* processes of which the kernel is told at once as well */
+	uint32_t early_count;
+};
+int stacks_create(struct bpf_object *object, const struct stacks_options *options, struct stacks **ret,
+		  struct diag *diag);
 /* When it is loaded, and before probes are attached: what the kernel was told stays true. */
 int stacks_begin(struct stacks *stacks, struct diag *diag);
 void stacks_destroy(struct stacks *stacks);

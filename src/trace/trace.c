@@ -593,8 +593,14 @@ static int start(struct run *run, struct diag *diag)
 	if (!err)
 		err = load_begin(&loading, diag);
 	if (!err && parts)
-		err = stacks_create(run->object, parts, run->compiler->options->pid, run->options->command != NULL,
-				    run->files, &run->stacks, diag);
+		err = stacks_create(run->object,
+				    &(struct stacks_options){.parts = parts,
+							     .pid = run->compiler->options->pid,
+							     .is_command = run->options->command != NULL,
+							     .files = run->files,
+							     .early = run->options->stacks_of,
+							     .early_count = run->options->stacks_of_count},
+				    &run->stacks, diag);
 	err = load_end(&loading, err, diag);
 	if (!err && parts)
 		err = stacks_begin(run->stacks, diag);

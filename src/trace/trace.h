@@ -43,8 +43,10 @@ struct trace_options {
 	bool quiet;   /* nothing but what the script prints */
 	bool verbose; /* the verifier's log, when it refuses a program */
 	enum trace_mode mode;
-	bool dry_run;                  /* loads and attaches nothing */
-	pid_t pid;                     /* -p: tracing ends with it; 0: none */
+	bool dry_run;           /* loads and attaches nothing */
+	pid_t pid;              /* -p: tracing ends with it; 0: none */
+	const pid_t *stacks_of; /* processes whose stacks are to be ready before their first event */
+	uint32_t stacks_of_count;
 	struct trace_command *command; /* -c; NULL: none */
 };
 

@@ -19,6 +19,15 @@ is "$("$dir/script.bt" word)" word 'a script that names it'
 is "$("$dir/script.bt" word -B none)" word '  with an option behind the argument'
 is "$("$STRATA" trace "$dir/script.bt" -q word)" word '  strata trace takes options behind the file, too'
 is "$("$STRATA" trace -q "$dir/script.bt" -- -q)" -q '  and none behind --'
+like "$("$dir/bpftrace" --help)" '^usage: bpftrace \[OPTIONS\]' '--help: under the name that it was called by'
+for wrong in '--no-feature nope' '--traceable-functions /nowhere' '--dwarf-pid 4999999' '--dwarf-pid x'; do
+	# shellcheck disable=SC2086
+	"$dir/bpftrace" $wrong -e 'BEGIN { exit(); }' 2>"$dir/err"
+	is $? 1 "$wrong: status 1"
+	like "$(cat "$dir/err")" "^ERROR: .*${wrong##* }" '  and says what is wrong'
+done
+echo vfs_read >"$dir/functions"
+is "$("$dir/bpftrace" -q --traceable-functions "$dir/functions" -e 'BEGIN { print(1); exit(); }')" 1 '--traceable-functions: a file'
 "$dir/bpftrace" --no-such 2>"$dir/err"
 is $? 1 'an option that is not there: status 1'
 like "$(cat "$dir/err")" '^ERROR: .*--no-such' '  and it is named'

@@ -106,6 +106,24 @@ def other_root(path):
             check(out == b"5\n\n\n", "uprobe: a file of another mount namespace, by its process's root", said, out, tracer.stderr.read())
 
 
+def options(path):
+    links = "--unsafe", "-e", (f'uprobe:{path}:leaf,uprobe:{path}:down {{ }} interval:ms:1 {{ system("grep -h link_type /proc/$PPID/fdinfo/*"); exit(); }}')
+    many = []
+    for more in [], ["--no-feature", "kprobe_multi,uprobe_multi"]:
+        result = subprocess.run([STRATA, "trace", "-q", *more, *links], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+        many.append((result.stdout.count(b"uprobe_multi"), result.stdout.count(b"perf")))
+    check(many[0] in ((2, 1), (0, 3)) and many[1] == (0, 3), "--no-feature: a link for each place", many, result.stderr)
+    for more, known in (((), False), (True, True)):
+        with subprocess.Popen([path, "3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "WAIT": "1"}) as process:
+            process.stdout.read(1)
+            chosen = ["--dwarf-pid", f"{os.getpid()},{process.pid}"] if more else []
+            with subprocess.Popen([STRATA, "trace", *chosen, "-e", f"uprobe:{path}:leaf {{ print(len(ustack)); exit(); }}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tracer:
+                tracer.stderr.readline()
+                process.stdin.close()
+                depth = int(tracer.stdout.read().split()[0])
+                check(depth >= 6 if known else depth == 0, f"len() of the first stack of a process, {'with' if known else 'without'} --dwarf-pid", depth, tracer.stderr.read())
+
+
 def kernel(path):
     expect("tracepoint: typed arguments", 'tracepoint:syscalls:sys_enter_openat /pid == cpid/ { printf("%s\\n", str(args.filename)); }',
            f"{path} 1", r"(?m)^/dev/null$")
@@ -457,6 +475,7 @@ def main():
         subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer", "-x", "c", "-", "-o", path],
                        input=PROGRAM.encode(), check=True)
         uprobes(path)
+        options(path)
         other_root(path)
         kernel(path)
         watched(folder)

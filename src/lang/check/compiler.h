@@ -101,7 +101,7 @@ struct attach {
 	bool is_inside;                   /* not at a function's beginning: its arguments are not where they were */
 	const struct binary_arguments *parameters; /* provider/binary_arguments.h; NULL: not asked for yet */
 	const struct type_field *result; /* retval, where it lies in the context; NULL: in a register, or none */
-	bool is_multi;                   /* by a link of many: kprobe_multi */
+	bool is_multi;                   /* by a link of many: kprobe_multi, uprobe_multi */
 	bool overrides;                  /* the program changes what a kprobe's function returns */
 	bool keeps_types;                /* the verifier is to know what a raw tracepoint's words point to */
 };
@@ -139,6 +139,9 @@ enum setting_id {
 	SETTING_COUNT
 };
 
+/* What is done without, though the kernel may have it. */
+enum compile_without { COMPILE_WITHOUT_UPROBE_MULTI = 1, COMPILE_WITHOUT_KPROBE_MULTI = 2 };
+
 struct compile_options {
 	const char *path; /* of the script, whose folder imports are relative to; NULL: the working directory */
 	const char *const *include_folders; /* where headers are looked for, before those of the system */
@@ -151,10 +154,12 @@ struct compile_options {
 	uint32_t named_count;
 	bool unsafe;
 	bool hide_warnings;
-	bool warn_of_helpers;      /* helpers of the kernel that fail */
-	const char *debug_folders; /* DIR:DIR of --debuginfo; may be NULL */
-	const char *probe_filter;  /* a regular expression that the names of places must match; may be NULL */
-	int pid;                   /* the process that -p or -c means; 0: none */
+	bool warn_of_helpers;            /* helpers of the kernel that fail */
+	const char *debug_folders;       /* DIR:DIR of --debuginfo; may be NULL */
+	const char *probe_filter;        /* a regular expression that the names of places must match; may be NULL */
+	const char *traceable_functions; /* a file as available_filter_functions; NULL: the kernel's own */
+	unsigned int without;            /* enum compile_without */
+	int pid;                         /* the process that -p or -c means; 0: none */
 	uint64_t namespace_device, namespace_inode; /* of our own pid namespace; 0: the initial one */
 	const char *command_path;                   /* the program that -c starts; may be NULL */
 	/*

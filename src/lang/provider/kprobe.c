@@ -33,9 +33,10 @@ static bool kernel_has_kprobes(void)
 }
 
 /* The second is compiled with CONFIG_FPROBE only; without it the kernel refuses such links. */
-static bool kernel_has_multi(const struct kernel_functions *functions)
+static bool kernel_has_multi(const struct compiler *c, const struct kernel_functions *functions)
 {
-	return kernel_functions_find(functions, "bpf_kprobe_multi_link_attach") &&
+	return !(c->options->without & COMPILE_WITHOUT_KPROBE_MULTI) &&
+	       kernel_functions_find(functions, "bpf_kprobe_multi_link_attach") &&
 	       kernel_functions_find(functions, "register_fprobe_ips");
 }
 
@@ -57,7 +58,7 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 
 static void each_function(struct kprobe_search *search, const struct kernel_functions *functions)
 {
-	bool has_multi = kernel_has_multi(functions);
+	bool has_multi = kernel_has_multi(search->c, functions);
 	const struct kernel_function *function;
 	size_t first = search->c->attaches.count, j;
 	uint32_t i;

@@ -105,13 +105,16 @@ void provider_missing(struct compiler *c, const struct provider *self, const str
 
 const struct kernel_functions *provider_kernel_functions(struct compiler *c, struct span span)
 {
-	const char *tracefs = provider_tracefs();
+	const char *given = c->options->traceable_functions, *tracefs = given ? NULL : provider_tracefs();
 	struct diag diag = {};
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/available_filter_functions", tracefs ? tracefs : "");
-	if (!c->kernel_functions &&
-	    kernel_functions_create("/proc/kallsyms", tracefs ? path : NULL, &c->kernel_functions, &diag))
+	if (!c->kernel_functions && kernel_functions_create("/proc/kallsyms",
+							    given     ? given
+							    : tracefs ? path
+								      : NULL,
+							    &c->kernel_functions, &diag))
 		report_error(c->report, "probe.functions", span, "%s", diag.text);
 	return c->kernel_functions;
 }

@@ -4,6 +4,7 @@
  * bpf() itself, which libbpf 1.1 knows nothing of: thousands of functions attach and go away in milliseconds, where
  * each single uprobe event waits for RCU when it is closed. Kernels without it get single events.
  */
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
@@ -43,6 +44,12 @@ struct uprobe_search {
 };
 
 /* The file as the script names it, where that is a path; else as it was found. */
+static void add_place(struct compiler *c, struct attach attach)
+{
+	attach.is_multi = !(c->options->without & COMPILE_WITHOUT_UPROBE_MULTI);
+	provider_add(c, attach);
+}
+
 static const char *shown(const char *written, const char *path)
 {
 	return strchr(written, '/') && !provider_has_wildcard(written) ? written : path;
@@ -85,7 +92,7 @@ static void add(struct uprobe_search *search, const char *path, const struct elf
 						    function, (unsigned long long)search->offset)
 				     : arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
 						    shown(search->name, path), function);
-	provider_add(search->c, attach);
+	add_place(search->c, attach);
 }
 
 /* Names with wildcards match once for each address, which has one symbol here. */
@@ -133,7 +140,7 @@ static void add_address(struct uprobe_search *search, const char *path, const st
 	if (!elf || (binary_is_code(elf, vaddr) && binary_offset(elf, vaddr, &attach.address))) {
 		attach.types = elf ? binary_types(search->c, path, attach.address) : NULL;
 		attach.has_parameters = elf && !search->self->is_return;
-		provider_add(search->c, attach);
+		add_place(search->c, attach);
 		return;
 	}
 	search->refused = true;
@@ -260,6 +267,14 @@ static void list_uprobe(struct compiler *c, const struct provider *self, const s
 
 /* --- attaching --- */
 
+static int configure_uprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag)
+{
+	(void)diag;
+	return attach->is_multi
+		       ? bpf_program__set_expected_attach_type(program, (enum bpf_attach_type)ATTACH_UPROBE_MULTI)
+		       : 0;
+}
+
 static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
 			int pid)
 {
@@ -319,7 +334,9 @@ static int attach_uprobes(int program, const struct attach *attaches, uint32_t c
 	for (first = 0; first < count; first = end) {
 		for (end = first + 1; end < count && !strcmp(attaches[end].path, attaches[first].path); end++)
 			;
-		fd = attach_multi(program, attaches + first, end - first, cookie + first, is_return, target->pid);
+		fd = attaches->is_multi ? attach_multi(program, attaches + first, end - first, cookie + first,
+						       is_return, target->pid)
+					: -EOPNOTSUPP;
 		if (fd == -EINVAL || fd == -EOPNOTSUPP) {
 			int err = attach_singly(program, attaches + first, end - first, cookie + first, is_return,
 						target->pid, ret, diag);
@@ -354,11 +371,11 @@ const struct provider provider_uprobe = {
 	.aliases = {"u"},
 	.context = CONTEXT_REGISTERS,
 	.program_type = BPF_PROG_TYPE_KPROBE,
-	.expected_attach_type = ATTACH_UPROBE_MULTI,
 	.shares_programs = true,
 	.runs_last_first = true,
 	.expand = expand_uprobe,
 	.list = list_uprobe,
+	.configure = configure_uprobe,
 	.attach = attach_entry,
 	.usage = "uprobe:BINARY:FUNCTION[+OFFSET] or uprobe:BINARY@FILE:LINE[:COLUMN]",
 };
@@ -368,12 +385,12 @@ const struct provider provider_uretprobe = {
 	.aliases = {"ur"},
 	.context = CONTEXT_REGISTERS,
 	.program_type = BPF_PROG_TYPE_KPROBE,
-	.expected_attach_type = ATTACH_UPROBE_MULTI,
 	.is_return = true,
 	.shares_programs = true,
 	.runs_last_first = true,
 	.expand = expand_uprobe,
 	.list = list_uprobe,
+	.configure = configure_uprobe,
 	.attach = attach_return,
 	.usage = "uretprobe:BINARY:FUNCTION",
 };
@@ -408,7 +425,7 @@ static void search_markers(void *context, const char *path, const struct elf_fil
 		attach.name = arena_printf(search->c->arena, "%s:%s:%s:%s", search->self->name,
 					   shown(search->binary, path), markers[i].provider, markers[i].name);
 		attach.spec = arena_strdup(search->c->arena, markers[i].arguments, strlen(markers[i].arguments));
-		provider_add(search->c, attach);
+		add_place(search->c, attach);
 	}
 	free(markers);
 }
@@ -454,11 +471,11 @@ const struct provider provider_usdt = {
 	.aliases = {"U"},
 	.context = CONTEXT_REGISTERS,
 	.program_type = BPF_PROG_TYPE_KPROBE,
-	.expected_attach_type = ATTACH_UPROBE_MULTI,
 	.shares_programs = true,
 	.runs_last_first = true,
 	.expand = expand_usdt,
 	.list = list_usdt,
+	.configure = configure_uprobe,
 	.attach = attach_entry,
 	.usage = "usdt:BINARY:[PROVIDER:]NAME",
 };
