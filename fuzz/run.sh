@@ -20,7 +20,7 @@ if [ -z "$clang" ]; then
 	exit 2
 fi
 out=build-fuzz
-packages="libbpf capstone libprotobuf-c zlib libxxhash liblzma"
+packages="libbpf libdw capstone libprotobuf-c zlib libxxhash liblzma"
 flags="-std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION=\"fuzz\" -Isrc -Ibuild/gen -Itests/unit -O1 -g -Wall
 	-fno-omit-frame-pointer $(pkg-config --cflags $packages)"
 sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=undefined"

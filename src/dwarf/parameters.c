@@ -220,6 +220,7 @@ static void missing(struct formal_parameter *parameter, const char *why)
 
 #define WHY_FLOAT     "is passed in a floating-point register, which BPF programs cannot read"
 #define WHY_OPTIMISED "was optimised out: it has no value where the function begins"
+#define WHY_LOST      "has no place in the debug information: it was optimised out, or its compiler lost sight of it"
 #define WHY_UNKNOWN   "is passed in a way that the debug information does not tell"
 #define WHY_LANGUAGE  "is passed as its language likes, and the debug information does not tell how"
 #define WHY_ALTERED   "has no place that is known where the function begins: the optimiser altered its parameters"
@@ -586,8 +587,9 @@ size_t debug_info_parameters(struct debug_unit *unit, Dwarf_Die *function, uint6
 			continue;
 		if (by_rule.place == PLACE_MISSING && by_rule.missing && g.answers[i] == ANSWER_PARTS)
 			missing(&ret[i], by_rule.missing);
-		else if (g.answers[i] == ANSWER_GONE || g.answers[i] == ANSWER_NONE ||
-			 (g.answers[i] == ANSWER_PARTS && !agrees(g.named[i], &by_rule)))
+		else if (g.answers[i] == ANSWER_NONE)
+			missing(&ret[i], WHY_LOST);
+		else if (g.answers[i] == ANSWER_GONE || (g.answers[i] == ANSWER_PARTS && !agrees(g.named[i], &by_rule)))
 			missing(&ret[i], WHY_OPTIMISED);
 		else if (family == FAMILY_OTHER)
 			missing(&ret[i], WHY_LANGUAGE);

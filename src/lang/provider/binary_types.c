@@ -364,11 +364,10 @@ static bool add_member(void *context, Dwarf_Die *child)
 	if (!member_offset(child, &offset) || offset > members->size)
 		return true;
 	field.offset = (uint32_t)offset;
-	if (die_number(child, DW_AT_bit_size, &bits) &&
-	    !set_bits(&field, first_bit(child, offset, bits, field.type->size), bits))
-		field.type = &type_none;
-	if (field.type->size > members->size || field.offset > members->size - field.type->size)
-		field.type = &type_none;
+	if ((die_number(child, DW_AT_bit_size, &bits) &&
+	     !set_bits(&field, first_bit(child, offset, bits, field.type->size), bits)) ||
+	    field.type->size > members->size || field.offset > members->size - field.type->size)
+		field = (struct type_field){.name = field.name, .type = &type_none};
 	if (vec_push(&members->fields, field))
 		members->b->c->arena->failed = true;
 	return members->fields.count < MEMBERS_MAX && !members->b->c->arena->failed;
@@ -460,7 +459,7 @@ static const char *text_of(struct compiler *c, Dwarf_Die *die, unsigned int dept
 		prefix = "class ";
 	else if (tag == DW_TAG_subroutine_type)
 		return "function";
-	return arena_printf(c->arena, "%s%s", prefix, name ? name : "<anonymous>");
+	return arena_printf(c->arena, "%s%s", prefix, name && *name ? name : "<anonymous>");
 }
 
 const char *binary_type_text(struct compiler *c, Dwarf_Die *die)
@@ -497,6 +496,18 @@ static void open_info(struct compiler *c, struct binary *b)
 	}
 }
 
+struct binary *binary_of(struct compiler *c, const char *path, struct debug_info *info)
+{
+	struct binary *b = arena_new(c->arena, struct binary); /* its records refer to it, also when it is closed */
+
+	if (!b)
+		return NULL;
+	*b = (struct binary){
+		.next = c->binaries, .path = path, .info = info, .c = c, .source = {b, NULL, complete, NULL}};
+	c->binaries = b;
+	return b;
+}
+
 static struct binary *find_binary(struct compiler *c, const char *path)
 {
 	struct binary *b;
@@ -504,12 +515,9 @@ static struct binary *find_binary(struct compiler *c, const char *path)
 	for (b = c->binaries; b; b = b->next)
 		if (!strcmp(b->path, path))
 			return b;
-	b = arena_new(c->arena, struct binary); /* its records refer to it, also when it is closed */
-	if (!b)
-		return NULL;
-	*b = (struct binary){.next = c->binaries, .path = path, .c = c, .source = {b, NULL, complete, NULL}};
-	c->binaries = b;
-	open_info(c, b);
+	b = binary_of(c, path, NULL);
+	if (b)
+		open_info(c, b);
 	return b;
 }
 

@@ -17,6 +17,8 @@ struct binary;
  * likewise, is where the file offset it held is.
  */
 struct binary *binary_debug_info(struct compiler *c, const char *path, uint64_t *vaddr, const char **why);
+/* The same of debug information that is open already, which it takes over, under any name. NULL: memory is short. */
+struct binary *binary_of(struct compiler *c, const char *path, struct debug_info *info);
 struct debug_info *binary_info(struct binary *binary);
 
 /* A source of types for a probe at this place of the file, an offset: types of its compile unit come first. */
