@@ -22,8 +22,37 @@ void gen_simple(struct gen *g, int to, const struct node *node)
 	}
 }
 
-static void divide(struct gen *g, enum op op, bool is_signed)
+/*
+ * An operator of two numbers: R0 is the left one, of type `a`, R1 the right one, of type `b`; the result goes to R0.
+ * `signed_code` is what takes the place of `code` where signs count.
+ */
+struct operation {
+	void (*write)(struct gen *g, const struct operation *self, const struct type *a, const struct type *b);
+	uint8_t code, signed_code;
+};
+
+static void calculate(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
 {
+	(void)a;
+	(void)b;
+	code_alu(g->code, self->code, R0, R1);
+}
+
+static void shift(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
+{
+	(void)b;
+	code_alu_imm(g->code, BPF_AND, R1, 63);
+	code_alu(g->code, a->is_signed ? self->signed_code : self->code, R0, R1);
+}
+
+static bool is_wide_unsigned(const struct type *type)
+{
+	return type->kind == TYPE_POINTER || (type->kind == TYPE_INT && type->size == 8 && !type->is_signed);
+}
+
+static void divide(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
+{
+	bool is_signed = !is_wide_unsigned(a) && !is_wide_unsigned(b);
 	label done = code_label(g->code), fine = code_label(g->code);
 	label left = code_label(g->code), right = code_label(g->code), plus = code_label(g->code);
 
@@ -37,7 +66,7 @@ static void divide(struct gen *g, enum op op, bool is_signed)
 	if (is_signed) {
 		/* The sign: of both for a quotient, of the left one for a remainder. */
 		code_mov(g->code, R2, R0);
-		if (op == OP_DIV)
+		if (self->code == BPF_DIV)
 			code_alu(g->code, BPF_XOR, R2, R1);
 		code_jump_if(g->code, BPF_JSGE, R0, 0, left);
 		code_negate(g->code, R0);
@@ -46,7 +75,7 @@ static void divide(struct gen *g, enum op op, bool is_signed)
 		code_negate(g->code, R1);
 		code_bind(g->code, right);
 	}
-	code_alu(g->code, op == OP_DIV ? BPF_DIV : BPF_MOD, R0, R1);
+	code_alu(g->code, self->code, R0, R1);
 	if (is_signed) {
 		code_jump_if(g->code, BPF_JSGE, R2, 0, plus);
 		code_negate(g->code, R0);
@@ -55,40 +84,49 @@ static void divide(struct gen *g, enum op op, bool is_signed)
 	code_bind(g->code, done);
 }
 
-static bool is_wide_unsigned(const struct type *type)
+void gen_bool_result(struct gen *g, label yes)
 {
-	return type->kind == TYPE_POINTER || (type->kind == TYPE_INT && type->size == 8 && !type->is_signed);
+	label end = code_label(g->code);
+
+	code_imm(g->code, R0, 0);
+	code_jump(g->code, end);
+	code_bind(g->code, yes);
+	code_imm(g->code, R0, 1);
+	code_bind(g->code, end);
 }
+
+static void compare(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
+{
+	const struct type *type = type_join(g->c->arena, a, b);
+	bool is_signed = type && type->kind == TYPE_INT && type->is_signed;
+	label yes = code_label(g->code);
+
+	code_jump_if_reg(g->code, is_signed ? self->signed_code : self->code, R0, R1, yes);
+	gen_bool_result(g, yes);
+}
+
+static const struct operation operations[] = {
+	[OP_ADD] = {calculate, BPF_ADD, 0},
+	[OP_SUB] = {calculate, BPF_SUB, 0},
+	[OP_MUL] = {calculate, BPF_MUL, 0},
+	[OP_DIV] = {divide, BPF_DIV, 0},
+	[OP_MOD] = {divide, BPF_MOD, 0},
+	[OP_AND] = {calculate, BPF_AND, 0},
+	[OP_OR] = {calculate, BPF_OR, 0},
+	[OP_XOR] = {calculate, BPF_XOR, 0},
+	[OP_SHIFT_LEFT] = {shift, BPF_LSH, BPF_LSH},
+	[OP_SHIFT_RIGHT] = {shift, BPF_RSH, BPF_ARSH},
+	[OP_EQUAL] = {compare, BPF_JEQ, BPF_JEQ},
+	[OP_NOT_EQUAL] = {compare, BPF_JNE, BPF_JNE},
+	[OP_LESS] = {compare, BPF_JLT, BPF_JSLT},
+	[OP_LESS_EQUAL] = {compare, BPF_JLE, BPF_JSLE},
+	[OP_GREATER] = {compare, BPF_JGT, BPF_JSGT},
+	[OP_GREATER_EQUAL] = {compare, BPF_JGE, BPF_JSGE},
+};
 
 void gen_operation(struct gen *g, enum op op, const struct type *a, const struct type *b)
 {
-	switch (op) {
-	case OP_ADD:
-		code_alu(g->code, BPF_ADD, R0, R1);
-		break;
-	case OP_SUB:
-		code_alu(g->code, BPF_SUB, R0, R1);
-		break;
-	case OP_MUL:
-		code_alu(g->code, BPF_MUL, R0, R1);
-		break;
-	case OP_AND:
-		code_alu(g->code, BPF_AND, R0, R1);
-		break;
-	case OP_OR:
-		code_alu(g->code, BPF_OR, R0, R1);
-		break;
-	case OP_XOR:
-		code_alu(g->code, BPF_XOR, R0, R1);
-		break;
-	case OP_SHIFT_LEFT:
-	case OP_SHIFT_RIGHT:
-		code_alu_imm(g->code, BPF_AND, R1, 63);
-		code_alu(g->code, op == OP_SHIFT_LEFT ? BPF_LSH : a->is_signed ? BPF_ARSH : BPF_RSH, R0, R1);
-		break;
-	default:
-		divide(g, op, !is_wide_unsigned(a) && !is_wide_unsigned(b));
-	}
+	operations[op].write(g, &operations[op], a, b);
 }
 
 void gen_operands(struct gen *g, const struct node *left, const struct node *right)
@@ -106,47 +144,6 @@ void gen_operands(struct gen *g, const struct node *left, const struct node *rig
 	code_mov(g->code, R1, R0);
 	gen_frame_load(g, 8, R0, at);
 	g->used = mark;
-}
-
-static int jump_op(enum op op, bool is_signed)
-{
-	switch (op) {
-	case OP_EQUAL:
-		return BPF_JEQ;
-	case OP_NOT_EQUAL:
-		return BPF_JNE;
-	case OP_LESS:
-		return is_signed ? BPF_JSLT : BPF_JLT;
-	case OP_LESS_EQUAL:
-		return is_signed ? BPF_JSLE : BPF_JLE;
-	case OP_GREATER:
-		return is_signed ? BPF_JSGT : BPF_JGT;
-	default:
-		return is_signed ? BPF_JSGE : BPF_JGE;
-	}
-}
-
-void gen_bool_result(struct gen *g, label yes)
-{
-	label end = code_label(g->code);
-
-	code_imm(g->code, R0, 0);
-	code_jump(g->code, end);
-	code_bind(g->code, yes);
-	code_imm(g->code, R0, 1);
-	code_bind(g->code, end);
-}
-
-static void compare_numbers(struct gen *g, const struct node *node)
-{
-	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
-	const struct type *type = type_join(g->c->arena, a, b);
-	bool is_signed = type && type->kind == TYPE_INT && type->is_signed;
-	label yes = code_label(g->code);
-
-	gen_operands(g, node->kids[0], node->kids[1]);
-	code_jump_if_reg(g->code, jump_op(node->op, is_signed), R0, R1, yes);
-	gen_bool_result(g, yes);
 }
 
 /* Jumps to `differ` unless two words in the frame, or a word and a constant, are equal. */
@@ -244,23 +241,25 @@ void gen_scale(struct gen *g, int reg, const struct type *pointer)
 		code_alu_imm(g->code, BPF_MUL, reg, (int32_t)pointer->to->size);
 }
 
-void gen_binary(struct gen *g, const struct node *node)
+static void compare_values(struct gen *g, const struct node *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
 
-	if (node->op >= OP_EQUAL && node->op <= OP_GREATER_EQUAL) {
-		if ((a->kind == TYPE_PROBE) != (b->kind == TYPE_PROBE))
-			compare_probe(g, node);
-		else if (type_is_scalar(a))
-			compare_numbers(g, node);
-		else
-			compare_memory(g, node);
-		return;
+	if ((a->kind == TYPE_PROBE) != (b->kind == TYPE_PROBE)) {
+		compare_probe(g, node);
+	} else if (type_is_scalar(a)) {
+		gen_operands(g, node->kids[0], node->kids[1]);
+		gen_operation(g, node->op, a, b);
+	} else {
+		compare_memory(g, node);
 	}
-	if (node->op == OP_LOGICAL_AND || node->op == OP_LOGICAL_OR) {
-		logical(g, node);
-		return;
-	}
+}
+
+/* An address moves by what it points to. */
+static void arithmetic(struct gen *g, const struct node *node)
+{
+	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
+
 	gen_operands(g, node->kids[0], node->kids[1]);
 	if (a->kind == TYPE_POINTER && b->kind != TYPE_POINTER)
 		gen_scale(g, R1, a);
@@ -270,9 +269,20 @@ void gen_binary(struct gen *g, const struct node *node)
 	gen_operation(g, node->op, a, b);
 }
 
-/* Of a variable in the frame, or of a map's value; 0 when the map has no such key. */
-static void gen_address(struct gen *g, const struct node *operand)
+void gen_binary(struct gen *g, const struct node *node)
 {
+	if (node->op == OP_LOGICAL_AND || node->op == OP_LOGICAL_OR)
+		logical(g, node);
+	else if (operations[node->op].write == compare)
+		compare_values(g, node);
+	else
+		arithmetic(g, node);
+}
+
+/* Of a variable in the frame, or of a map's value; 0 when the map has no such key. */
+static void take_address(struct gen *g, const struct node *node)
+{
+	const struct node *operand = node->kids[0];
 	uint32_t mark = g->used;
 
 	if (operand->kind == NODE_VARIABLE)
@@ -283,37 +293,49 @@ static void gen_address(struct gen *g, const struct node *operand)
 	g->used = mark;
 }
 
-void gen_unary(struct gen *g, const struct node *node)
+static void logical_not(struct gen *g, const struct node *node)
 {
-	uint32_t at;
+	label yes = code_label(g->code);
 
-	if (node->op == OP_ADDRESS) {
-		gen_address(g, node->kids[0]);
-		return;
-	}
 	gen_scalar(g, node->kids[0]);
-	switch (node->op) {
-	case OP_NOT: {
-		label yes = code_label(g->code);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, yes);
+	gen_bool_result(g, yes);
+}
 
-		code_jump_if(g->code, BPF_JEQ, R0, 0, yes);
-		gen_bool_result(g, yes);
-		return;
-	}
-	case OP_NEGATE:
-		code_negate(g->code, R0);
-		break;
-	case OP_COMPLEMENT:
-		code_alu_imm(g->code, BPF_XOR, R0, -1);
-		break;
-	default: /* a dereference of a pointer to a scalar */
-		at = gen_temporary(g, 8);
-		gen_frame_store_imm(g, 8, at, 0);
-		gen_read(g, node->span, at, node->type->size);
-		gen_frame_load(g, node->type->size, R0, at);
-	}
+static void negate(struct gen *g, const struct node *node)
+{
+	gen_scalar(g, node->kids[0]);
+	code_negate(g->code, R0);
+}
+
+static void complement(struct gen *g, const struct node *node)
+{
+	gen_scalar(g, node->kids[0]);
+	code_alu_imm(g->code, BPF_XOR, R0, -1);
+}
+
+/* Of a pointer to a scalar; others are read by gen_into(). */
+static void dereference(struct gen *g, const struct node *node)
+{
+	uint32_t mark = g->used, at = gen_temporary(g, 8);
+
+	gen_scalar(g, node->kids[0]);
+	gen_frame_store_imm(g, 8, at, 0);
+	gen_read(g, node->span, at, node->type->size);
+	gen_frame_load(g, node->type->size, R0, at);
 	if (type_is_scalar(node->type))
 		code_extend(g->code, R0, node->type->size, node->type->is_signed);
+	g->used = mark;
+}
+
+void gen_unary(struct gen *g, const struct node *node)
+{
+	static void (*const writers[])(struct gen * g, const struct node *node) = {
+		[OP_NOT] = logical_not,         [OP_COMPLEMENT] = complement, [OP_NEGATE] = negate,
+		[OP_DEREFERENCE] = dereference, [OP_ADDRESS] = take_address,
+	};
+
+	writers[node->op](g, node);
 }
 
 void gen_step(struct gen *g, const struct node *node)
