@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "abi/loss.h"
 #include "lang/builtin/builtin.h"
 
 static const struct type *check_whole(struct compiler *c, struct node *call)
@@ -172,6 +173,20 @@ static const struct type *check_len(struct compiler *c, struct node *call)
 	return &type_int64;
 }
 
+/* Of a stack that is walked later, from a copy, the depth is not known yet. */
+static void gen_depth(struct gen *g, const struct node *call, uint32_t at)
+{
+	label known = code_label(g->code);
+
+	gen_frame_load(g, 2, R0, at + (uint32_t)offsetof(struct rt_stack_value, native_loss));
+	code_jump_if(g->code, BPF_JNE, R0, LOSS_LATE, known);
+	g->at = call->span;
+	gen_warning(g, "The process was not met before, and this stack is walked later: its len() is not known, and 0 "
+		       "here. -p, -c and --dwarf-pid make it known from the first one on.");
+	code_bind(g->code, known);
+	gen_frame_load(g, 4, R0, at + (uint32_t)offsetof(struct rt_stack_value, depth));
+}
+
 static void gen_len(struct gen *g, const struct node *call)
 {
 	const struct node *what = call->kids[0];
@@ -205,7 +220,7 @@ static void gen_len(struct gen *g, const struct node *call)
 	}
 	at = gen_place(g, what);
 	if (type->kind == TYPE_STACK) {
-		gen_frame_load(g, 4, R0, at + (uint32_t)offsetof(struct rt_stack_value, depth));
+		gen_depth(g, call, at);
 	} else if (type->kind == TYPE_BUFFER) {
 		gen_frame_load(g, 4, R0, at);
 	} else {
