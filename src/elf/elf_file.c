@@ -463,6 +463,29 @@ const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, siz
 	return offset_of_vaddr(elf, vaddr, size, &offset) ? elf_file_bytes(elf, offset, size) : NULL;
 }
 
+uint64_t elf_file_loaded_word(const struct elf_file *elf, uint64_t vaddr, uint32_t relative)
+{
+	const uint8_t *bytes = elf_file_bytes_at(elf, vaddr, 8);
+	struct elf_section section;
+	uint64_t word = 0, info;
+	struct cursor c;
+
+	if (bytes)
+		memcpy(&word, bytes, sizeof(word));
+	if (word || !elf_file_section(elf, ".rela.dyn", &section) || !section.bytes)
+		return word;
+	c = cursor_init(section.bytes, section.size);
+	while (cursor_left(&c) >= sizeof(Elf64_Rela)) {
+		uint64_t offset = cursor_u64(&c);
+
+		info = cursor_u64(&c);
+		word = cursor_u64(&c);
+		if (offset == vaddr && ELF64_R_TYPE(info) == relative)
+			return word;
+	}
+	return 0;
+}
+
 bool elf_file_copy_at(const struct elf_file *elf, uint64_t vaddr, size_t size, void *ret)
 {
 	uint64_t offset;

@@ -79,6 +79,12 @@ bool elf_file_vaddr_of_offset(const struct elf_file *elf, uint64_t offset, uint6
 const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, size_t size);
 
 /*
+ * The word at an address once the file is loaded where it says, be it in the file or in a relocation of type `relative`
+ * (R_*_RELATIVE) in .rela.dyn; 0 when neither is there.
+ */
+uint64_t elf_file_loaded_word(const struct elf_file *elf, uint64_t vaddr, uint32_t relative);
+
+/*
  * The same as a copy: of a file nothing more is read, and nothing is kept. For a look at a few bytes in many places, of
  * which few matter. False, and nothing in *ret, unless `size` bytes are there.
  */

@@ -179,30 +179,6 @@ static int take_data(struct search *search)
 	return err;
 }
 
-/* The word at an address once the file is loaded, when it is one of the file's own addresses. */
-static uint64_t loaded_word(struct search *search, uint64_t at)
-{
-	const uint8_t *bytes = elf_file_bytes_at(search->elf, at, 8);
-	struct elf_section section;
-	uint64_t word = 0, info;
-	struct cursor c;
-
-	if (bytes)
-		memcpy(&word, bytes, sizeof(word));
-	if (word || !elf_file_section(search->elf, ".rela.dyn", &section) || !section.bytes)
-		return word;
-	c = cursor_init(section.bytes, section.size);
-	while (cursor_left(&c) >= sizeof(Elf64_Rela)) {
-		uint64_t offset = cursor_u64(&c);
-
-		info = cursor_u64(&c);
-		word = cursor_u64(&c);
-		if (offset == at && ELF64_R_TYPE(info) == search->arch->relative)
-			return word;
-	}
-	return 0;
-}
-
 /* Functions that run when the file is loaded, or unloaded. */
 static int take_arrays(struct search *search)
 {
@@ -216,7 +192,7 @@ static int take_arrays(struct search *search)
 		if (!elf_file_section_header(search->elf, names[i], &section))
 			continue;
 		for (at = 0; at + 8 <= section.size && at < ARRAY_MAX && !err; at += 8) {
-			word = loaded_word(search, section.vaddr + at);
+			word = elf_file_loaded_word(search->elf, section.vaddr + at, search->arch->relative);
 			if (word && code_flow_covers(search->flow, word))
 				err = vec_push(&search->mentioned, (struct mentioned){.vaddr = word});
 		}

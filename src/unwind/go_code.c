@@ -14,6 +14,9 @@
 #define FUNC_ID_1_18 36
 #define FUNC_ID_1_20 40
 
+#define TEXT_AT        24 /* in the table's header */
+#define MODULE_TEXT_AT 176
+
 #define FLAG_TOPFRAME 1 /* outermost: nothing called it */
 #define FLAG_SPWRITE  2 /* sets SP in ways that the table does not tell */
 
@@ -51,7 +54,7 @@ static bool parse_header(const struct elf_section *section, struct pclntab *ret)
 	pointer = cursor_u8(&c);
 	ret->functions = cursor_u64(&c);
 	cursor_skip(&c, 8); /* files */
-	ret->text = cursor_u64(&c);
+	cursor_skip(&c, 8); /* text */
 	ret->names = cursor_u64(&c);
 	cursor_skip(&c, 16); /* compilation units, file names */
 	ret->sizes = cursor_u64(&c);
@@ -61,6 +64,60 @@ static bool parse_header(const struct elf_section *section, struct pclntab *ret)
 	ret->func_id = magic == MAGIC_1_18 ? FUNC_ID_1_18 : FUNC_ID_1_20;
 	return cursor_ok(&c) && (magic == MAGIC_1_18 || magic == MAGIC_1_20) && pointer == 8 && ret->quantum &&
 	       ret->functions < section->size / 8;
+}
+
+/*
+ * Where functions' addresses begin. Before 1.26 the table says so, in what is relocated a word that the loader writes.
+ * From then on only struct moduledata does (src/runtime/symtab.go), in a section of its own, from whose beginning on
+ * pcHeader is word 0 and text word 22.
+ */
+static uint64_t find_text(const struct elf_file *elf, const struct unwind_arch *arch, uint64_t table)
+{
+	uint32_t relative = arch->code ? arch->code->relative : 0;
+	uint64_t text = elf_file_loaded_word(elf, table + TEXT_AT, relative);
+	struct elf_section module;
+
+	if (text || !elf_file_section_header(elf, ".go.module", &module) || module.size < MODULE_TEXT_AT + 8 ||
+	    elf_file_loaded_word(elf, module.vaddr, relative) != table)
+		return text;
+	return elf_file_loaded_word(elf, module.vaddr + MODULE_TEXT_AT, relative);
+}
+
+/* A linker that is not Go's has put the table where other data is, and a header is to be looked for. Its text is not
+ * written yet. */
+static bool search_table(struct elf_section *section)
+{
+	static const uint8_t layouts[][8] = {{0xf0, 0xff, 0xff, 0xff, 0, 0, 1, 8},
+					     {0xf1, 0xff, 0xff, 0xff, 0, 0, 1, 8}};
+	size_t at, i;
+
+	for (at = 0; at + sizeof(layouts[0]) <= section->size; at += 8) {
+		for (i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
+			struct elf_section found = *section;
+			struct pclntab table;
+
+			if (memcmp(section->bytes + at, layouts[i], sizeof(layouts[i])))
+				continue;
+			found.vaddr += at;
+			found.bytes += at;
+			found.size -= at;
+			if (!parse_header(&found, &table) || !table.functions)
+				continue;
+			*section = found;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool find_table(const struct elf_file *elf, struct elf_section *ret)
+{
+	struct elf_section go;
+
+	if (elf_file_section(elf, ".gopclntab", ret) || elf_file_section(elf, ".data.rel.ro.gopclntab", ret))
+		return ret->bytes;
+	return elf_file_section_header(elf, ".go.buildinfo", &go) && elf_file_section(elf, ".data.rel.ro", ret) &&
+	       ret->bytes && search_table(ret);
 }
 
 static struct cursor part(const struct pclntab *t, uint64_t at)
@@ -195,11 +252,9 @@ int go_code_ranges(const struct elf_file *elf, const struct unwind_arch *arch,
 	uint64_t number, done = 0;
 	int err;
 
-	if (!arch->go_rule || (!elf_file_section(elf, ".gopclntab", &section) &&
-			       !elf_file_section(elf, ".data.rel.ro.gopclntab", &section)))
+	if (!arch->go_rule || !find_table(elf, &section) || !parse_header(&section, &table))
 		return 0;
-	if (!section.bytes || !parse_header(&section, &table))
-		return 0;
+	table.text = find_text(elf, arch, section.vaddr);
 	err = read_switches(elf, &r);
 	for (number = 0; number < table.functions && !err; number++) {
 		if (!read_function(&table, number, &function) || function.it.start < done)

@@ -30,7 +30,7 @@ WORKS = {
     "allocate": ("allocate", None, "allocate systemstack"),
     "map": ("growMap", None, "growMap systemstack"),
     "stack": ("growStack", r"growStack\.func1( grow( deep){0,201})?", "deep morestack"),
-    "collect": ("collect", None, "collect systemstack"),
+    "collect": ("collect", None, "dive collect"),
     "clock": ("look", None, "look vdso"),
     "channel": ("pass", r"pass\.func1( give)?", "(pass|give) systemstack"),
     "c": ("callC( %s)?" % sorting(2), None, "(sort cgocallback .*){2}compare sortAgain .* sort"),
@@ -81,14 +81,33 @@ def judge(tap, where, program, work):
     tap.ok(seen >= 3, "%s: %s in %d samples" % (work, WORKS[work][2][:40], seen))
 
 
+def judge_stripped(tap, where, program, words):
+    """Without names there is no telling what it had: how many reach their outermost frame."""
+    done = e2e.record("-F", 1999, "-o", where + "/x.folded", "--stats", where + "/x.json", "--", program, "c", SECONDS)
+    tap.equal(done.returncode, 0, words + ": recorded")
+    stats = e2e.load(where + "/x.json")
+    asked = stats["samples"] - sum(stats["lost"].get(reason, 0) for reason in NOT_ASKED)
+    tap.ok(asked > e2e.due(SECONDS, 1999) / 2 and stats["complete"] >= 0.99 * asked, "%s: %d of %d samples complete" % (
+        words, stats["complete"], stats["samples"]), stats["lost"])
+
+
+def build(where, *options):
+    subprocess.run(["go", "build"] + list(options) + ["-o", where + "/stacks", HERE + "/stacks.go"], check=True,
+                   env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off"))
+
+
 tap = e2e.Tap()
 if not shutil.which("go"):
     tap.skip("Go", "no go")
     tap.done()
     sys.exit(0)
 with e2e.folder() as where:
-    subprocess.run(["go", "build", "-o", where + "/stacks", HERE + "/stacks.go"], check=True,
-                   env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off"))
+    build(where)
     for work in WORKS:
         judge(tap, where, where + "/stacks", work)
+    # Then the tables are among other data, and the loader writes where the functions are.
+    build(where, "-buildmode=pie")
+    judge(tap, where, where + "/stacks", "c")
+    subprocess.run(["strip", "-o", where + "/stripped", where + "/stacks"], check=True)
+    judge_stripped(tap, where, where + "/stripped", "position-independent, stripped")
 tap.done()

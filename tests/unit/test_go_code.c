@@ -63,16 +63,41 @@ static void make_table(uint8_t *t, uint32_t magic, uint64_t text)
 	put(t + TABLE + 8 * FUNCTIONS, 0xa0, 4);
 }
 
+/* Where the table is, and what says where its functions begin. */
+enum place {
+	IN_SECTION,
+	RELOCATED, /* in a position-independent program, by another linker: among other data */
+	BY_MODULE  /* 1.26 */
+};
+
 /* Compiles an ELF file with that table, and with nothing else to go by. */
-static int compile(const uint8_t *pclntab, struct unwind_table *ret)
+static int compile_in(enum place place, const uint8_t *pclntab, uint64_t text_at, struct unwind_table *ret)
 {
 	static const uint8_t text[4096] = {[0x70] = 0x48, 0x8b, 0x27, 0xff, 0xe0}; /* mov (%rdi), %rsp; jmp *%rax */
 	struct elf_builder elf = elf_builder_init();
+	uint8_t data[64 + SIZE] = {}, module[192] = {};
+	const Elf64_Shdr *table;
 	struct elf_file *file;
+	Elf64_Rela rela;
 	int err;
 
 	elf_builder_section(&elf, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text, sizeof(text));
-	elf_builder_section(&elf, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, pclntab, SIZE);
+	if (place == RELOCATED) {
+		memcpy(data + 64, pclntab, SIZE);
+		elf_builder_section(&elf, ".go.buildinfo", SHT_PROGBITS, SHF_ALLOC, NULL, 16);
+		table = elf_builder_section(&elf, ".data.rel.ro", SHT_PROGBITS, SHF_ALLOC, data, sizeof(data));
+		rela = (Elf64_Rela){.r_offset = table->sh_addr + 64 + 24,
+				    .r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
+				    .r_addend = (int64_t)text_at};
+		elf_builder_section(&elf, ".rela.dyn", SHT_RELA, SHF_ALLOC, &rela, sizeof(rela));
+	} else {
+		table = elf_builder_section(&elf, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, pclntab, SIZE);
+	}
+	if (place == BY_MODULE) {
+		put(module, table->sh_addr, 8);
+		put(module + 176, text_at, 8);
+		elf_builder_section(&elf, ".go.module", SHT_PROGBITS, SHF_ALLOC, module, sizeof(module));
+	}
 	elf_builder_finish(&elf, 0);
 	if (elf_file_open_memory(elf.bytes, elf.size, "go", &file, NULL))
 		return -1;
@@ -80,6 +105,11 @@ static int compile(const uint8_t *pclntab, struct unwind_table *ret)
 	elf_file_close(file);
 	elf_builder_deinit(&elf);
 	return err == -ENOENT ? 0 : err; /* it has no .eh_frame */
+}
+
+static int compile(const uint8_t *pclntab, struct unwind_table *ret)
+{
+	return compile_in(IN_SECTION, pclntab, 0, ret);
 }
 
 static uint64_t text_address(void)
@@ -122,6 +152,25 @@ static void test_rules(uint32_t magic)
 	unwind_table_deinit(&table);
 }
 
+static void test_places(void)
+{
+	static const char *const names[] = {[RELOCATED] = "among other data, where the loader writes the address",
+					    [BY_MODULE] = "where only the module's data has the address"};
+	uint64_t text = text_address();
+	struct unwind_table table;
+	uint8_t pclntab[SIZE];
+	enum place place;
+
+	make_table(pclntab, 0xfffffff1, 0);
+	for (place = RELOCATED; place <= BY_MODULE; place++) {
+		if (!ok(!compile_in(place, pclntab, text, &table), "compiled"))
+			continue;
+		is_str(rule_at(&table, text + 0x54), "cfa=rsp+40 rbp=cfa-16", "%s", names[place]);
+		is_int(unwind_table_lookup(&table, text + 0x40).kind, UNWIND_END, "and goexit");
+		unwind_table_deinit(&table);
+	}
+}
+
 /* Every byte of the table, changed in several ways: some table or other comes of it, and nothing bad happens. */
 static void test_damage(void)
 {
@@ -149,6 +198,7 @@ int main(void)
 {
 	test_rules(0xfffffff0);
 	test_rules(0xfffffff1);
+	test_places();
 	test_damage();
 	return tap_done();
 }
