@@ -304,6 +304,17 @@ static size_t count_probes(const struct compiler *c)
 	return count;
 }
 
+static void tell_pinned(const struct run *run)
+{
+	const struct compiler *c = run->compiler;
+	size_t i;
+
+	for (i = 0; i < c->units.count && !run->options->quiet && !run->printer.json; i++)
+		if (unit_is_pinned(c, &c->units.at[i]))
+			fprintf(run->printer.out, "Program pinned to %s\n",
+				c->attaches.at[c->units.at[i].first_attach].path);
+}
+
 static void tell_attached(const struct run *run)
 {
 	size_t count = count_probes(run->compiler);
@@ -313,6 +324,7 @@ static void tell_attached(const struct run *run)
 			"{\"type\": \"attached_probes\", \"count\": %zu, \"data\": {\"probes\": %zu}}\n", count, count);
 	else if (!run->options->quiet)
 		fprintf(stderr, "Attached %zu probe%s\n", count, count == 1 ? "" : "s");
+	tell_pinned(run);
 	fflush(run->printer.out);
 	/* bpftrace's sign to who started it that events may come now. */
 	if (getenv("__BPFTRACE_NOTIFY_PROBES_ATTACHED")) {

@@ -223,6 +223,38 @@ def iterators():
     check("struct task_struct * task" in listing, "iter: -lv", listing)
 
 
+def pinned():
+    """Its file outlives strata, and gives what printf() writes to who reads it."""
+    pins = "/sys/fs/bpf"
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        mounted = any(line.split()[1] == pins for line in mounts)
+    if not mounted:
+        subprocess.run(["mount", "-t", "bpf", "none", pins], check=True)
+    pin = f"strata-test-{os.getpid()}"
+    program = (f'iter:task:{pin} /ctx.task.tgid == ctx.task.pid && ctx.task.comm == "strata-pinned"/ '
+               '{ @n++; printf("%s|%-4d|%d%%|%llx\\n", ctx.task.comm, 7, ctx.task.tgid == ctx.task.pid, (uint64)255); }')
+    result = subprocess.run([STRATA, "trace", "-e", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+    out, err = result.stdout.decode(), result.stderr.decode()
+    again, refused = trace(program)
+    try:
+        with subprocess.Popen(["python3", "-c", "open('/proc/self/comm', 'w').write('strata-pinned'); print(1, flush=True); import sys; sys.stdin.read()"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdout.read(1)
+            text = []
+            for _ in range(2):
+                with open(f"{pins}/{pin}", encoding="utf-8") as file:
+                    text.append(file.read())
+            process.stdin.close()
+        check(out.startswith(f"Program pinned to {pins}/{pin}\n") and text == ["strata-pinned|7   |1%|ff\n"] * 2, "iter: a pin is read without strata", out, err, text)
+        check("File exists; remove it first" in refused, "iter: a pin that is there already", again, refused)
+    finally:
+        os.unlink(f"{pins}/{pin}")
+    out, err = trace(f"iter:task:/tmp/{pin} {{ }}")
+    check("mounted bpf file system" in err, "iter: a pin elsewhere", out, err)
+    if not mounted:
+        subprocess.run(["umount", pins], check=True)
+
+
 def packets(path):
     """Datagrams on the loopback device, without its header of 14 bytes; the second time only the header of IP."""
     program = ('rawtracepoint:net_dev_start_xmit /pid == cpid/ { printf("%d %d %d\\n", skboutput("PATH", args.skb, args.skb.len, 14), '
@@ -481,6 +513,7 @@ def main():
         kernel(path)
         watched(folder)
         iterators()
+        pinned()
         kernel_objects()
         one_process()
         kernel_functions(path)

@@ -85,6 +85,77 @@ static const struct type *check_arguments(struct compiler *c, struct node *call,
 	return type_tuple(c->arena, types, NULL, count);
 }
 
+/* --- what the kernel formats: debugf() to its trace buffer, printf() of pinned iterators to who reads them --- */
+
+/* As bpf_bprintf_prepare() of the kernel's kernel/bpf/helpers.c has it. */
+static bool kernel_knows(const struct conversion *conversion)
+{
+	const char *at = conversion->begin + 1;
+
+	at += strspn(at, "0 +-");
+	at += strspn(at, "0123456789");
+	if (*at == 'p' || *at == 's' || *at == 'c')
+		return at + 1 == conversion->end;
+	at += *at == 'l';
+	at += *at == 'l';
+	return *at && strchr("diuxX", *at) && at + 1 == conversion->end;
+}
+
+static const struct type *check_by_kernel(struct compiler *c, struct node *call)
+{
+	const char *format = check_literal_text(c, call->kids[0], "the format");
+	const struct type *arguments = check_arguments(c, call, format, 1);
+	struct conversion conversion;
+	uint32_t i;
+
+	for (; format && format_next(format, &conversion); format = conversion.end)
+		if (conversion.letter && !kernel_knows(&conversion))
+			report_error(c->report, "debugf.type", call->kids[0]->span, "%s() has no %.*s here", call->text,
+				     (int)(conversion.end - conversion.begin), conversion.begin);
+	for (i = 0; i < arguments->field_count; i++)
+		if (!type_is_scalar(arguments->fields[i].type) && arguments->fields[i].type->kind != TYPE_STRING &&
+		    arguments->fields[i].type->kind != TYPE_NONE)
+			report_error(c->report, "debugf.type", call->kids[i + 1]->span,
+				     "%s() prints numbers and strings here, and this is of type '%s'", call->text,
+				     type_describe(c->arena, arguments->fields[i].type));
+	if (arguments->field_count > DEBUGF_MAX)
+		report_error(c->report, "call.arguments", call->span,
+			     "%s() takes at most %d arguments behind the format here", call->text, DEBUGF_MAX);
+	return &type_none;
+}
+
+/* bpf_trace_vprintk(format, size, words, size), bpf_seq_printf(seq, ...): a string's word is its address. */
+static void gen_by_kernel(struct gen *g, const struct node *call)
+{
+	const struct node *literal = call->kids[0]->kind == NODE_STRING ? call->kids[0] : call->kids[0]->kids[0];
+	bool is_pinned = unit_is_pinned(g->c, g->unit);
+	uint32_t size = (uint32_t)strlen(literal->text) + 1, mark = g->used, format, words, i;
+	int first = is_pinned && strcmp(call->text, "printf") == 0 ? R2 : R1;
+
+	format = gen_temporary(g, (size + 7) & ~7u);
+	words = gen_temporary(g, 8 * DEBUGF_MAX);
+	for (i = 1; i < call->kid_count; i++) {
+		const struct node *argument = call->kids[i];
+
+		if (argument->type->kind == TYPE_STRING)
+			gen_frame_address(g, R0, gen_place(g, argument));
+		else
+			gen_scalar(g, argument);
+		gen_frame_store(g, 8, words + 8 * (i - 1), R0);
+	}
+	gen_text(g, literal->text, format, size);
+	if (first == R2)
+		gen_iteration_output(g);
+	gen_frame_address(g, first, format);
+	code_imm(g->code, first + 1, size);
+	gen_frame_address(g, first + 2, words);
+	code_imm(g->code, first + 3, 8 * (int64_t)(call->kid_count - 1));
+	if (call->kid_count == 1)
+		code_imm(g->code, first + 2, 0);
+	code_call(g->code, first == R2 ? BPF_FUNC_seq_printf : BPF_FUNC_trace_vprintk);
+	g->used = mark;
+}
+
 static const struct type *check_formatted(struct compiler *c, struct node *call, enum site_kind kind)
 {
 	const char *format = check_literal_text(c, call->kids[0], "the format");
@@ -98,6 +169,8 @@ static const struct type *check_formatted(struct compiler *c, struct node *call,
 
 static const struct type *check_printf(struct compiler *c, struct node *call)
 {
+	if (!strcmp(call->text, "printf") && unit_is_pinned(c, c->unit))
+		return check_by_kernel(c, call);
 	return check_formatted(c, call, strcmp(call->text, "printf") ? SITE_ERRORF : SITE_PRINTF);
 }
 
@@ -123,55 +196,12 @@ static void gen_formatted(struct gen *g, const struct node *call)
 	g->used = mark;
 }
 
-/* debugf(): written by the kernel into its trace buffer, as the arguments are met. */
-static const struct type *check_debugf(struct compiler *c, struct node *call)
+static void gen_printf(struct gen *g, const struct node *call)
 {
-	const char *format = check_literal_text(c, call->kids[0], "the format");
-	const struct type *arguments = check_arguments(c, call, format, 1);
-	struct conversion conversion;
-	uint32_t i;
-
-	for (; format && format_next(format, &conversion); format = conversion.end)
-		if (conversion.letter == 'g')
-			report_error(c->report, "debugf.type", call->kids[0]->span, "debugf() has no %%gr");
-	for (i = 0; i < arguments->field_count; i++)
-		if (!type_is_scalar(arguments->fields[i].type) && arguments->fields[i].type->kind != TYPE_STRING &&
-		    arguments->fields[i].type->kind != TYPE_NONE)
-			report_error(c->report, "debugf.type", call->kids[i + 1]->span,
-				     "debugf() prints numbers and strings, and this is of type '%s'",
-				     type_describe(c->arena, arguments->fields[i].type));
-	if (arguments->field_count > DEBUGF_MAX)
-		report_error(c->report, "call.arguments", call->span,
-			     "debugf() takes at most %d arguments behind the format", DEBUGF_MAX);
-	return &type_none;
-}
-
-/* bpf_trace_vprintk(format, size, words, size): a string's word is its address. */
-static void gen_debugf(struct gen *g, const struct node *call)
-{
-	const struct node *literal = call->kids[0]->kind == NODE_STRING ? call->kids[0] : call->kids[0]->kids[0];
-	uint32_t size = (uint32_t)strlen(literal->text) + 1, mark = g->used, format, words, i;
-
-	format = gen_temporary(g, (size + 7) & ~7u);
-	words = gen_temporary(g, 8 * DEBUGF_MAX);
-	for (i = 1; i < call->kid_count; i++) {
-		const struct node *argument = call->kids[i];
-
-		if (argument->type->kind == TYPE_STRING)
-			gen_frame_address(g, R0, gen_place(g, argument));
-		else
-			gen_scalar(g, argument);
-		gen_frame_store(g, 8, words + 8 * (i - 1), R0);
-	}
-	gen_text(g, literal->text, format, size);
-	gen_frame_address(g, R1, format);
-	code_imm(g->code, R2, size);
-	gen_frame_address(g, R3, words);
-	code_imm(g->code, R4, 8 * (int64_t)(call->kid_count - 1));
-	if (call->kid_count == 1)
-		code_imm(g->code, R3, 0);
-	code_call(g->code, BPF_FUNC_trace_vprintk);
-	g->used = mark;
+	if (unit_is_pinned(g->c, g->unit))
+		gen_by_kernel(g, call);
+	else
+		gen_formatted(g, call);
 }
 
 static bool is_one_number(const struct type *type)
@@ -373,11 +403,11 @@ static void gen_unwatch(struct gen *g, const struct node *call)
 }
 
 const struct builtin builtins_output[] = {
-	{"printf", 1, 65, 0, check_printf, gen_formatted, NULL, "printf(FORMAT, ...)"},
+	{"printf", 1, 65, 0, check_printf, gen_printf, NULL, "printf(FORMAT, ...)"},
 	{"errorf", 1, 65, 0, check_printf, gen_formatted, NULL, "errorf(FORMAT, ...)"},
 	{"warnf", 1, 65, 0, check_printf, gen_formatted, NULL, "warnf(FORMAT, ...)"},
 	{"print", 1, 3, 0, check_print, gen_print, NULL, "print(VALUE) or print(@map [, TOP [, DIVISOR]])"},
-	{"debugf", 1, 13, 0, check_debugf, gen_debugf, NULL, "debugf(FORMAT, ...)"},
+	{"debugf", 1, 13, 0, check_by_kernel, gen_by_kernel, NULL, "debugf(FORMAT, ...)"},
 	{"assert", 2, 2, 0, check_assert, NULL, NULL, "assert(CONDITION, TEXT)"},
 	{"exit", 0, 1, 0, check_exit, gen_exit, NULL, "exit([STATUS])"},
 	{"system", 1, 65, BUILTIN_UNSAFE, check_system, gen_formatted, NULL, "system(COMMAND, ...)"},

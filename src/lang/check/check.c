@@ -542,6 +542,11 @@ uint32_t check_site(struct compiler *c, struct node *call, struct site site)
 {
 	site.call = call;
 	site.span = call->span;
+	if (unit_is_pinned(c, c->unit)) {
+		report_error(c->report, "iter.output", call->span,
+			     "%s() needs strata, which is not there when a pinned iterator is read", call->text);
+		report_hint(c->report, "printf() writes to who reads it");
+	}
 	if (call->site < c->sites.count && c->sites.at[call->site].call == call)
 		c->sites.at[call->site] = site;
 	else if (vec_push(&c->sites, site))

@@ -68,6 +68,11 @@ void compiler_print(const struct compiler *c, FILE *out)
 	}
 }
 
+bool unit_is_pinned(const struct compiler *c, const struct unit *unit)
+{
+	return unit->provider == &provider_iter && c->attaches.at[unit->first_attach].path;
+}
+
 bool symbol_is_percpu(const struct symbol *map)
 {
 	return map->storage == STORAGE_PERCPU_HASH || map->storage == STORAGE_LRU_PERCPU_HASH;

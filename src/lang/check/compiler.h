@@ -86,7 +86,7 @@ struct site {
 /* One place to attach to. Which fields are meant is its provider's. */
 struct attach {
 	const char *name;          /* as `probe` shows it */
-	const char *path;          /* an ELF file */
+	const char *path;          /* an ELF file; where an iterator is pinned */
 	uint64_t address;          /* file offset; a watched address; an address of the kernel */
 	uint64_t semaphore;        /* file offset of a USDT semaphore; 0: none */
 	const char *group, *event; /* of a tracepoint; a kernel function */
@@ -233,6 +233,9 @@ void compiler_unstable(struct compiler *compiler, enum setting_id setting, const
 
 /* Complains about named parameters that the script does not know, after check_all(). */
 void compiler_parameters(struct compiler *compiler);
+
+/* Is it an iterator that others read when strata is gone? */
+bool unit_is_pinned(const struct compiler *c, const struct unit *unit);
 
 /* Checks one unit, annotates its nodes. */
 void check_unit(struct compiler *compiler, const struct unit *unit);

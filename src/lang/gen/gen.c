@@ -612,11 +612,17 @@ static void begin_iteration(struct gen *g, label out)
 	}
 }
 
-/* A byte for the object: see provider/iter.c. meta and its first field, seq, are the first words they lie in. */
-static void end_iteration(struct gen *g)
+/* meta and its first field, seq, are the first words they lie in. */
+void gen_iteration_output(struct gen *g)
 {
 	code_load(g->code, 8, R1, REG_CTX, 0);
 	code_load(g->code, 8, R1, R1, 0);
+}
+
+/* A byte for the object: see provider/iter.c. */
+static void end_iteration(struct gen *g)
+{
+	gen_iteration_output(g);
 	gen_frame_address(g, R2, RT_FRAME_FIRST);
 	code_imm(g->code, R3, 1);
 	code_call(g->code, BPF_FUNC_seq_write);
@@ -643,7 +649,7 @@ static void gen_unit(struct gen *g, uint32_t index)
 	code_mov(g->code, REG_CTX, R1);
 	filter_pid(g, out);
 	code_load_map(g->code, R1, "frames");
-	code_imm(g->code, R2, unit->provider->is_last);
+	code_imm(g->code, R2, unit->provider->is_last || unit_is_pinned(g->c, unit));
 	code_call_runtime(g->code, "rt_enter");
 	code_jump_if(g->code, BPF_JEQ, R0, 0, out);
 	code_mov(g->code, REG_FRAME, R0);
@@ -661,7 +667,7 @@ static void gen_unit(struct gen *g, uint32_t index)
 	}
 	gen_statement(g, unit->body);
 	code_bind(g->code, g->leave);
-	if (unit->provider->context == CONTEXT_ITER)
+	if (unit->provider->context == CONTEXT_ITER && !unit_is_pinned(g->c, unit))
 		end_iteration(g);
 	code_bind(g->code, done);
 	if (unit->provider->has_result)

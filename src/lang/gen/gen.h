@@ -85,6 +85,9 @@ void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size);
  */
 void gen_context_load(struct gen *g, uint32_t size, uint32_t offset);
 
+/* What an iterator writes to, a struct seq_file *, in R1. */
+void gen_iteration_output(struct gen *g);
+
 /* tgid << 32 | pid in R0: as our own namespace, or the initial one, numbers the process. Changes R1 to R5. */
 void gen_pid_tgid(struct gen *g, bool of_initial);
 

@@ -6,6 +6,8 @@
  * What a program prints goes through the ring buffer, as with all others. A byte for each object in the iterator's own
  * output (gen/gen.c) makes a read() return after as many objects as its buffer has bytes, so that the ring is emptied
  * between two reads.
+ *
+ * One that is pinned outlives strata: whoever reads the file gets what printf() writes, by bpf_seq_printf().
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,8 +18,10 @@
 #include "lang/provider/provider.h"
 
 #define PREFIX "bpf_iter__"
+#define PINS   "/sys/fs/bpf/"
 
-static bool add(struct compiler *c, const struct provider *self, const char *name)
+/* `pin`: the file that is to be read later, by whom it may be; NULL: strata reads it. */
+static bool add(struct compiler *c, const struct provider *self, const char *name, const char *pin)
 {
 	const char *full = arena_printf(c->arena, "struct " PREFIX "%s", name);
 	const struct type *type = full ? types_find(&c->types, full) : NULL;
@@ -42,9 +46,13 @@ static bool add(struct compiler *c, const struct provider *self, const char *nam
 			fields[i] = fields[i].type->fields[0];
 		fields[i].offset = type->fields[i].offset;
 	}
-	provider_add(c, (struct attach){.event = arena_strdup(c->arena, name, strlen(name)),
-					.name = arena_printf(c->arena, "%s:%s", self->name, name),
-					.arguments = record});
+	provider_add(c,
+		     (struct attach){.event = arena_strdup(c->arena, name, strlen(name)),
+				     .name = arena_printf(c->arena, pin ? "%s:%s:%s" : "%s:%s", self->name, name, pin),
+				     .path = !pin          ? NULL
+					     : *pin == '/' ? pin
+							   : arena_printf(c->arena, PINS "%s", pin),
+				     .arguments = record});
 	return true;
 }
 
@@ -52,13 +60,13 @@ static void expand_iter(struct compiler *c, const struct provider *self, const s
 {
 	if (!provider_parts(c, self, point, 1, 2))
 		return;
-	if (point->part_count > 2) {
-		report_error(c->report, "iter.pin", point->span, "pinned iterators are not supported");
-		report_hint(c->report, "leave ':%s' out: what the script prints comes through strata", point->parts[2]);
+	if (point->part_count > 2 && !*point->parts[2]) {
+		report_error(c->report, "iter.pin", point->span, "the file to pin the iterator to is missing");
+		report_hint(c->report, "usage: %s", self->usage);
 	} else if (provider_has_wildcard(point->parts[1])) {
 		report_error(c->report, "iter.wildcard", point->span, "iter probe type does not support wildcards");
 		report_hint(c->report, "usage: %s", self->usage);
-	} else if (!add(c, self, point->parts[1])) {
+	} else if (!add(c, self, point->parts[1], point->part_count > 2 ? point->parts[2] : NULL)) {
 		report_error(c->report, "iter.unknown", point->span, "iter %s not available for your kernel version.",
 			     point->parts[1]);
 		report_hint(c->report, "strata trace -l 'iter:*' lists those that there are");
@@ -76,7 +84,7 @@ static void add_matching(void *context, const char *name)
 	const struct iter_search *search = context;
 
 	if (provider_matches(search->pattern, name))
-		add(search->c, search->self, name);
+		add(search->c, search->self, name, NULL);
 }
 
 static void list_iter(struct compiler *c, const struct provider *self, const struct attach_text *point)
@@ -110,6 +118,14 @@ static int attach_iter(int program, const struct attach *attaches, uint32_t coun
 	err = attachment_keep(&ret->fds, link, diag);
 	if (err)
 		return err;
+	if (attaches->path) {
+		err = bpf_obj_pin(link, attaches->path);
+		return err ? diag_fail(diag, -err, "attach.pin", "%s cannot be pinned to %s: %s%s", attaches->name,
+				       attaches->path, strerror(-err),
+				       err == -EEXIST ? "; remove it first"
+						      : "; it must be on a mounted bpf file system")
+			   : 0;
+	}
 	iterator = bpf_iter_create(link);
 	if (iterator < 0)
 		return diag_fail(diag, -iterator, "attach.iter", "%s cannot be read: %s", attaches->name,
@@ -127,5 +143,5 @@ const struct provider provider_iter = {
 	.list = list_iter,
 	.configure = configure_iter,
 	.attach = attach_iter,
-	.usage = "iter:NAME, as in iter:task",
+	.usage = "iter:NAME[:PIN], as in iter:task",
 };
