@@ -8,14 +8,16 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "dwarf/package.h"
 #include "elf/debug_file.h"
 
-#define ENTRIES_MAX  (16u << 20) /* that one search looks at */
-#define CHILDREN_MAX (1u << 20)
-#define UNITS_MAX    (1u << 20)
-#define RANGES_MAX   (8u << 20)
-#define NAMESPACES   8  /* one in the other */
-#define REFERENCES   32 /* from type to type */
+#define ENTRIES_MAX      (16u << 20) /* that one search looks at */
+#define CHILDREN_MAX     (1u << 20)
+#define UNITS_MAX        (1u << 20)
+#define RANGES_MAX       (8u << 20)
+#define PACKED_BYTES_MAX (256u << 20)
+#define NAMESPACES       8  /* one in the other */
+#define REFERENCES       32 /* from type to type */
 
 /* Addresses of a unit's code. */
 struct range {
@@ -23,11 +25,26 @@ struct range {
 	uint32_t unit;       /* in units.at */
 };
 
+/* A unit out of a DWARF package. */
+struct packed_unit {
+	uint64_t id;
+	uint8_t *bytes; /* NULL: the package has none of this id */
+	Elf *elf;
+	Dwarf *dwarf;
+	Dwarf_Die die;
+};
+
 struct debug_info {
 	Elf *elf;
 	Dwarf *dwarf;
 	int fd;
-	struct elf_file *separate; /* NULL: the file itself has it */
+	struct elf_file *separate;     /* NULL: the file itself has it */
+	const struct elf_file *binary; /* NULL: an image in memory */
+	Elf *package;                  /* NULL: there is none */
+	int package_fd;
+	bool package_tried;
+	size_t packed_bytes; /* of all of them */
+	VEC(struct packed_unit) packed;
 	bool has_ranges;
 	VEC(struct debug_unit) units;
 	VEC(struct range) ranges;
@@ -54,7 +71,8 @@ int debug_info_open(const struct elf_file *elf, const char *debug_root, const ch
 
 	if (!info)
 		return diag_fail(diag, ENOMEM, "dwarf.memory", "out of memory");
-	info->fd = -1;
+	info->fd = info->package_fd = -1;
+	info->binary = elf;
 	if (!elf_file_has_debug_info(elf))
 		from = info->separate = elf_debug_info_open(elf, debug_root, folders);
 	if (!from) {
@@ -74,16 +92,39 @@ int debug_info_open_memory(void *bytes, size_t size, struct debug_info **ret, st
 
 	if (!info)
 		return diag_fail(diag, ENOMEM, "dwarf.memory", "out of memory");
-	info->fd = -1;
+	info->fd = info->package_fd = -1;
 	elf_version(EV_CURRENT);
 	info->elf = elf_memory(bytes, size);
 	return begin(info, "the image", ret, diag);
+}
+
+static void release_packed(struct packed_unit *packed)
+{
+	if (packed->dwarf)
+		dwarf_end(packed->dwarf);
+	if (packed->elf)
+		elf_end(packed->elf);
+	free(packed->bytes);
+}
+
+static void close_packed(struct debug_info *info)
+{
+	size_t i;
+
+	for (i = 0; i < info->packed.count; i++)
+		release_packed(&info->packed.at[i]);
+	vec_free(&info->packed);
+	if (info->package)
+		elf_end(info->package);
+	if (info->package_fd >= 0)
+		close(info->package_fd);
 }
 
 void debug_info_close(struct debug_info *info)
 {
 	if (!info)
 		return;
+	close_packed(info);
 	if (info->dwarf)
 		dwarf_end(info->dwarf);
 	if (info->elf)
@@ -268,6 +309,57 @@ bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *r
 	return true;
 }
 
+static Elf *open_package(struct debug_info *info)
+{
+	if (!info->package_tried && info->binary) {
+		info->package_fd = elf_debug_package_descriptor(info->binary);
+		info->package = info->package_fd < 0 ? NULL : elf_begin(info->package_fd, ELF_C_READ, NULL);
+	}
+	info->package_tried = true;
+	return info->package;
+}
+
+static void read_packed(struct debug_info *info, struct packed_unit *packed)
+{
+	Dwarf_CU *next;
+	size_t size;
+
+	if (info->packed_bytes > PACKED_BYTES_MAX || !package_unit(info->package, packed->id, &packed->bytes, &size))
+		return;
+	info->packed_bytes += size;
+	packed->elf = elf_memory((char *)packed->bytes, size);
+	packed->dwarf = packed->elf ? dwarf_begin_elf(packed->elf, DWARF_C_READ, NULL) : NULL;
+	if (packed->dwarf && !dwarf_get_units(packed->dwarf, NULL, &next, NULL, NULL, &packed->die, NULL))
+		return;
+	release_packed(packed);
+	*packed = (struct packed_unit){.id = packed->id};
+}
+
+/* The entries of a unit that has none here, if there is a package that has them. */
+static void take_packed(struct debug_info *info, struct debug_unit *unit)
+{
+	struct packed_unit packed = {};
+	size_t i;
+
+	if (!unit->is_split_away || !open_package(info) ||
+	    dwarf_cu_info(unit->skeleton.cu, NULL, NULL, NULL, NULL, &packed.id, NULL, NULL))
+		return;
+	for (i = 0; i < info->packed.count && info->packed.at[i].id != packed.id; i++)
+		;
+	if (i == info->packed.count) {
+		read_packed(info, &packed);
+		if (vec_push(&info->packed, packed)) {
+			release_packed(&packed);
+			return;
+		}
+	}
+	if (!info->packed.at[i].bytes)
+		return;
+	unit->die = info->packed.at[i].die;
+	unit->is_split_away = false;
+	unit->is_packed = true;
+}
+
 void die_children(Dwarf_Die *parent, bool (*each)(void *context, Dwarf_Die *child), void *context)
 {
 	uint32_t left = CHILDREN_MAX;
@@ -366,6 +458,7 @@ static void read_ranges(struct debug_info *info)
 bool debug_info_function(struct debug_info *info, uint64_t vaddr, struct debug_unit *unit, Dwarf_Die *ret)
 {
 	struct search search = {.is = is_function_at, .vaddr = vaddr, .left = ENTRIES_MAX};
+	struct debug_unit *candidate;
 	size_t i;
 
 	*unit = (struct debug_unit){};
@@ -376,10 +469,12 @@ bool debug_info_function(struct debug_info *info, uint64_t vaddr, struct debug_u
 
 		if (vaddr < range->begin || vaddr >= range->end)
 			continue;
+		candidate = &info->units.at[range->unit];
+		take_packed(info, candidate);
 		if (range->end != UINT64_MAX)
-			*unit = info->units.at[range->unit];
-		if (search_below(&search, &info->units.at[range->unit].die)) {
-			*unit = info->units.at[range->unit];
+			*unit = *candidate;
+		if (!candidate->is_packed && search_below(&search, &candidate->die)) {
+			*unit = *candidate;
 			*ret = search.found;
 			return true;
 		}
@@ -428,9 +523,11 @@ static bool search_units(struct debug_info *info, struct debug_unit *first, stru
 	uint64_t at = 0;
 	bool found = first && search_below(search, &first->die);
 
-	while (!found && left-- && debug_info_unit(info, &at, &unit))
+	while (!found && left-- && debug_info_unit(info, &at, &unit)) {
+		take_packed(info, &unit);
 		if (!first || unit.die.addr != first->die.addr)
 			found = search_below(search, &unit.die);
+	}
 	if (found)
 		*ret = search->found;
 	return found;

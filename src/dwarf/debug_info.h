@@ -22,8 +22,8 @@
 struct debug_info;
 
 /*
- * Opens the DWARF of `elf`, or of its separate debug file, which is looked for in `folders` and the usual places
- * (elf_debug_info_open()). -ENOENT with a diag when there is none.
+ * Opens the DWARF of `elf`, which must outlive it, or of its separate debug file, which is looked for in `folders` and
+ * the usual places (elf_debug_info_open()). -ENOENT with a diag when there is none.
  */
 int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, struct debug_info **ret,
 		    struct diag *diag);
@@ -36,6 +36,11 @@ struct debug_unit {
 	Dwarf_Die die, skeleton; /* the same but in split DWARF */
 	bool is_split_away;      /* its entries are in a file that was not found */
 	const char *split_name;  /* of that file */
+	/*
+	 * Its entries are those of a DWARF package: they do not know the addresses of their functions, which are found
+	 * by their names.
+	 */
+	bool is_packed;
 };
 
 /* The unit behind the one at *at, 0 for the first. False behind the last. */

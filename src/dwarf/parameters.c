@@ -183,8 +183,13 @@ static void classify(struct classifier *to, Dwarf_Die *type, uint64_t offset)
 struct argument_classes argument_classify(Dwarf_Die *type, bool is_cplusplus)
 {
 	struct classifier to = {.left = MEMBERS_MAX, .is_cplusplus = is_cplusplus};
+	uint64_t size;
 
 	classify(&to, type, 0);
+	/* A class without members has one byte, and is not passed; compilers leave members out of what has more. */
+	if (to.classes.at[0] == CLASS_NONE && !to.classes.is_reference && die_size(type, &size) &&
+	    size > (is_cplusplus ? 1 : 0))
+		to.classes.is_unknown = true;
 	if (to.classes.at[0] == CLASS_MEMORY || to.classes.at[1] == CLASS_MEMORY)
 		to.classes.at[0] = to.classes.at[1] = CLASS_MEMORY;
 	return to.classes;
@@ -463,7 +468,8 @@ static bool gather(void *context, Dwarf_Die *child)
 	struct gathering *g = context;
 	struct formal_parameter *parameter = &g->at[g->count];
 
-	if (dwarf_tag(child) != DW_TAG_formal_parameter)
+	/* Go has its results there, too. */
+	if (dwarf_tag(child) != DW_TAG_formal_parameter || die_flag(child, DW_AT_variable_parameter))
 		return true;
 	*parameter = (struct formal_parameter){.name = die_name(child)};
 	parameter->has_type = die_type(child, &parameter->type) && die_size(&parameter->type, &parameter->size);
@@ -480,7 +486,7 @@ static bool count_parameter(void *context, Dwarf_Die *child)
 {
 	size_t *count = context;
 
-	*count += dwarf_tag(child) == DW_TAG_formal_parameter;
+	*count += dwarf_tag(child) == DW_TAG_formal_parameter && !die_flag(child, DW_AT_variable_parameter);
 	return *count < PARAMETERS_MAX;
 }
 

@@ -14,16 +14,22 @@
 #define DEBUG_DIR "/usr/lib/debug"
 
 /* Where `elf` is, files have the same readers. */
-static struct elf_file *open_path(const struct elf_file *elf, const char *path)
+static int open_foreign(const struct elf_file *elf, const char *path, struct foreign_file **ret)
 {
 	struct foreign_files *files = elf->file ? foreign_files_of(elf->file) : NULL;
 	struct foreign_request request = {.paths = {path}};
-	struct elf_file *found = NULL;
-	struct foreign_file *file;
 	int pid;
 
 	request.place = foreign_namespace(sscanf(path, "/proc/%d/root/", &pid) == 1 ? pid : getpid());
-	if (foreign_open(files, &request, &file))
+	return foreign_open(files, &request, ret);
+}
+
+static struct elf_file *open_path(const struct elf_file *elf, const char *path)
+{
+	struct elf_file *found = NULL;
+	struct foreign_file *file;
+
+	if (open_foreign(elf, path, &file))
 		return NULL;
 	if (elf_file_open_foreign(file, path, &found, NULL))
 		found = NULL;
@@ -201,6 +207,20 @@ struct elf_file *elf_debug_info_open(const struct elf_file *elf, const char *deb
 		found = NULL;
 	}
 	return found;
+}
+
+int elf_debug_package_descriptor(const struct elf_file *elf)
+{
+	struct foreign_file *file;
+	char path[PATH_MAX];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s.dwp", elf_file_path(elf)) >= (int)sizeof(path) ||
+	    open_foreign(elf, path, &file))
+		return -1;
+	fd = foreign_descriptor(file);
+	foreign_close(file);
+	return fd;
 }
 
 int elf_file_descriptor(const struct elf_file *elf)

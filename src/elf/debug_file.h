@@ -25,6 +25,9 @@ bool elf_file_has_debug_info(const struct elf_file *elf);
  */
 struct elf_file *elf_debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders);
 
+/* A new descriptor of the DWARF package beside the file, NAME.dwp; -1: there is none. */
+int elf_debug_package_descriptor(const struct elf_file *elf);
+
 /* A new descriptor to read the file from, for libraries that know nothing else; -1: there is none. */
 int elf_file_descriptor(const struct elf_file *elf);
 

@@ -4,6 +4,7 @@
 is what a script reads, whichever compiler made it and however. Needs root, gcc, clang and objcopy."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -282,6 +283,29 @@ def separate(path, folder):
     tap.equal(out, f"uprobe:{folder}/apart:opaque\n    struct hidden* hidden\n", "list --debuginfo")
 
 
+def split(folder):
+    """Debug information in .dwo files, and in a package of them; gone, it is said where it should be."""
+    path = os.path.join(folder, "split")
+    os.makedirs(f"{folder}/units")
+    for name in ("odd", "other"):
+        subprocess.run(["gcc", "-g", "-gdwarf-5", "-gsplit-dwarf", "-c", f"../{name}.c"], check=True, cwd=f"{folder}/units")
+    subprocess.run(["gcc", "-o", path, "units/odd.o", "units/other.o"], check=True, cwd=folder)
+    probe, static = f"uprobe:{path}:plain {{ print((args.shape.sides, sizeof(struct only_here))); }}", f"uprobe:{path}:altered {{ print(args.sum); }}"
+    expect(".dwo files", probe, path, r"^\(3, 16\)\n")
+    expect(".dwo files: a static function", static, path, r"^2\n3\n|^3\n2\n")
+    made = subprocess.run(["llvm-dwp", "-e", path, "-o", path + ".dwp"], cwd=f"{folder}/units", check=False) if shutil.which("llvm-dwp") else None
+    for name in ("odd", "other"):
+        os.unlink(f"{folder}/units/{name}.dwo")
+    if not made or made.returncode:
+        tap.skip("a DWARF package", "no llvm-dwp that makes one")
+    else:
+        expect("a DWARF package", probe, path, r"^\(3, 16\)\n")
+        expect("a DWARF package: the other unit's types", f"uprobe:{path}:elsewhere {{ print(sizeof(struct only_here)); print(sizeof(struct hidden)); }}", path, r"^4\n12\n")
+        complains("a DWARF package: a static function", static, "args", r"in a DWARF package \(\.dwp\), of which strata knows only functions that are not static")
+        os.unlink(path + ".dwp")
+    complains("no .dwo file", probe, "args", r"its debug information is in .*odd\.dwo, which was not found")
+
+
 def plus(folder):
     for compiler, flags in (("g++", ["-O0"]), ("g++", ["-O2"]), ("clang++", ["-O0"]), ("clang++", ["-O2"])):
         path = os.path.join(folder, compiler + flags[0])
@@ -312,6 +336,7 @@ def main():
         lines(path, folder)
         separate(path, folder)
         plus(folder)
+        split(folder)
     tap.done()
 
 

@@ -94,6 +94,12 @@ static void gather(struct compiler *c, const struct attach *attach, struct binar
 			     arena_printf(c->arena, "its debug information is in %s, which was not found",
 					  unit.split_name ? unit.split_name : "a .dwo file"),
 			     "strata reads .dwo files that are where the compiler put them");
+		else if (unit.is_packed)
+			fail(ret,
+			     "its debug information is in a DWARF package (.dwp), of which strata knows only functions "
+			     "that "
+			     "are not static",
+			     HINT_NUMBERS);
 		else
 			fail(ret, "no function of the debug information begins here", HINT_NUMBERS);
 		return;
