@@ -58,6 +58,8 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->everything = options->everything;
 	watch->max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
+	watch->expected = options->expected;
+	watch->expected_count = options->expected_count;
 	watch->publish_ns = options->publish_ns;
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
@@ -155,6 +157,7 @@ static void handle_fork(struct watch *watch, struct process *parent, struct proc
 	if (!to)
 		return;
 	to->wanted = from && from->wanted;
+	to->is_prepared = from && from->is_prepared;
 	if (from && (from->entry.generation || from->python || from->wanted))
 		mark_dirty(watch, child);
 }
@@ -227,6 +230,29 @@ static int check_content(struct watch *watch, const struct sideband_event *event
 			      event->device, event->inode, event->path, &process);
 }
 
+/* How long a start may take for the tables of processes that run an expected file: those of some ten programs. */
+#define EXPECTED_NS 50000000ull
+
+static bool is_expected(const struct watch *watch, uint64_t device, uint64_t inode)
+{
+	uint32_t i;
+
+	for (i = 0; i < watch->expected_count; i++)
+		if (watch->expected[i].device == device && watch->expected[i].inode == inode)
+			return true;
+	return false;
+}
+
+/* It maps a file that is expected to be met. */
+static void expect_process(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+
+	if (watched)
+		watched->is_prepared = true;
+	mark_dirty(watch, process);
+}
+
 static void handle_sideband(void *context, const struct sideband_event *event)
 {
 	struct watch *watch = context;
@@ -239,7 +265,9 @@ static void handle_sideband(void *context, const struct sideband_event *event)
 				     event->offset, event->device, event->inode, event->path, &process);
 		if (!err)
 			err = check_content(watch, event, process);
-		if (process)
+		if (process && is_expected(watch, event->device, event->inode))
+			expect_process(watch, process);
+		else if (process)
 			mark_dirty(watch, process);
 		break;
 	case SIDEBAND_EXEC:
@@ -414,6 +442,7 @@ int watch_prepare(struct watch *watch, int pid)
 static int meet(struct watch *watch, int pid)
 {
 	struct process *process;
+	size_t i;
 	int err = processes_scan(watch->processes, pid, watch->drained_at, &process);
 
 	if (err)
@@ -421,6 +450,14 @@ static int meet(struct watch *watch, int pid)
 	watch_find_python(watch, process);
 	if (process->user && ((struct watched *)process->user)->python)
 		mark_dirty(watch, process);
+	for (i = 0; i < process->mappings.count && watch->expected_count; i++) {
+		const struct mapped_file *file = process->mappings.at[i].file;
+
+		if (process->mappings.at[i].to != UINT64_MAX || !is_expected(watch, file->device, file->inode))
+			continue;
+		expect_process(watch, process);
+		return watch_now() < watch->drained_at + EXPECTED_NS ? watch_refresh(watch, process) : watch->err;
+	}
 	return watch->err;
 }
 

@@ -31,13 +31,21 @@ struct watch_counts {
 					       store_drop.what */
 };
 
+/* A file, as /proc/PID/maps names it: the device is major << 32 | minor. */
+struct watch_file {
+	uint64_t device, inode;
+};
+
 struct watch_options {
 	bool everything;      /* every process may be sampled, else those of watch_scan() and their children */
 	bool verify, verbose; /* have native stacks that come with a copy unwound a second time; print differences */
 	struct foreign_files *files; /* what reads mapped files; borrowed */
 	uint64_t max_memory;         /* bytes that may be held of what was sampled; 0: no bound */
 	bool merges_threads;         /* which thread was sampled need not be known */
-	uint64_t publish_ns;         /* how long one drain may compile tables; 0: until all are done */
+	const struct watch_file
+		*expected; /* processes that map one of these are not left until they are met; borrowed */
+	uint32_t expected_count;
+	uint64_t publish_ns; /* how long one drain may compile tables; 0: until all are done */
 };
 
 /* Borrows the sampler and the side-band. */

@@ -42,6 +42,8 @@ struct watch {
 	struct verifier *verifier; /* NULL: not asked for */
 	struct store store;
 	struct watch_counts counts;
+	const struct watch_file *expected;
+	uint32_t expected_count;
 	bool everything;     /* every process may be sampled, else the wanted ones */
 	uint64_t drained_at; /* every side-band record from before this is known */
 	uint64_t reaped_at;

@@ -11,9 +11,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "abi/config.h"
 #include "abi/loss.h"
+#include "base/foreign.h"
 #include "kernel/programs.h"
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
@@ -46,6 +49,7 @@ struct sent_stack {
 struct stacks {
 	bool everything; /* all processes are watched */
 	struct foreign_files *files;
+	VEC(struct watch_file) expected;
 	struct sampler *sampler;
 	struct sideband *sideband;
 	struct watch *watch;
@@ -83,6 +87,30 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *dia
 		   : 0;
 }
 
+/* A file that cannot be read is none that tables could be made for. */
+static int expect_files(struct stacks *stacks, const struct stacks_options *options)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < options->probed_count && !err; i++) {
+		const struct foreign_request request = {.paths = {options->probed[i]},
+							.place = foreign_folder(options->probed[i])};
+		struct foreign_file *file;
+		struct stat stat;
+
+		if ((i && !strcmp(options->probed[i], options->probed[i - 1])) ||
+		    foreign_open(options->files, &request, &file))
+			continue;
+		if (!foreign_stat(file, &stat))
+			err = vec_push(&stacks->expected,
+				       (struct watch_file){(uint64_t)major(stat.st_dev) << 32 | minor(stat.st_dev),
+							   stat.st_ino});
+		foreign_close(file);
+	}
+	return err;
+}
+
 static int scan(struct stacks *stacks, const struct stacks_options *options)
 {
 	uint32_t i;
@@ -110,9 +138,14 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 	err = sampler_adopt(object, &stacks->sampler, diag);
 	if (!err)
 		err = sideband_open(&stacks->sideband, diag);
+	if (!err && stacks->everything && options->parts & (STACK_NATIVE | STACK_PYTHON) &&
+	    expect_files(stacks, options))
+		err = diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
 	if (!err)
 		err = watch_create(&(struct watch_options){.everything = stacks->everything,
 							   .files = options->files,
+							   .expected = stacks->expected.at,
+							   .expected_count = (uint32_t)stacks->expected.count,
 							   .publish_ns = options->pid ? 0 : PUBLISH_NS},
 				   stacks->sampler, stacks->sideband, &stacks->watch, diag);
 	if (!err && options->parts & (STACK_NATIVE | STACK_PYTHON)) {
@@ -128,14 +161,14 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 }
 
 /*
- * A process that called exec meanwhile has its old tables until that is taken in. Where all processes are watched no
- * tables are there yet.
+ * A process that called exec meanwhile has its old tables until that is taken in. Where all processes are watched there
+ * are tables only of those that were expected.
  */
 int stacks_begin(struct stacks *stacks, struct diag *diag)
 {
 	int err = sampler_attach_hooks(stacks->sampler, diag);
 
-	if (!err && !stacks->everything && watch_drain(stacks->watch))
+	if (!err && (!stacks->everything || stacks->expected.count) && watch_drain(stacks->watch))
 		err = diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
 	return err;
 }
@@ -173,6 +206,7 @@ void stacks_destroy(struct stacks *stacks)
 			perf_map_destroy((struct perf_map *)(uintptr_t)slot->value);
 	table_deinit(&stacks->perf_maps);
 	table_deinit(&stacks->kept);
+	vec_free(&stacks->expected);
 	free(stacks);
 }
 

@@ -36,6 +36,8 @@ struct stacks_options {
 	struct foreign_files *files;
 	const pid_t *early; /* processes of which the kernel is told at once as well */
 	uint32_t early_count;
+	const char *const *probed; /* files whose processes have their tables made as soon as that can be; may repeat */
+	uint32_t probed_count;
 };
 int stacks_create(struct bpf_object *object, const struct stacks_options *options, struct stacks **ret,
 		  struct diag *diag);

@@ -596,9 +596,23 @@ static void set_started(const struct run *run)
 	run_set_state(run, RT_STATE_STARTED, (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec);
 }
 
+/* The files that programs are attached to: into an array with room for all of them. */
+static uint32_t probed_files(const struct compiler *c, const char **ret)
+{
+	uint32_t count = 0;
+	size_t i;
+
+	for (i = 0; ret && i < c->units.count; i++)
+		if (c->units.at[i].provider->context == CONTEXT_REGISTERS &&
+		    c->attaches.at[c->units.at[i].first_attach].path)
+			ret[count++] = c->attaches.at[c->units.at[i].first_attach].path;
+	return count;
+}
+
 static int start(struct run *run, struct diag *diag)
 {
 	struct loading loading = {.run = run, .types = -1};
+	const char **probed = calloc(run->compiler->units.count + 1, sizeof(*probed));
 	uint32_t parts = run->compiler->stack_parts;
 	int err = parts ? foreign_files_create(0, &run->files, diag) : 0;
 
@@ -611,8 +625,11 @@ static int start(struct run *run, struct diag *diag)
 							     .is_command = run->options->command != NULL,
 							     .files = run->files,
 							     .early = run->options->stacks_of,
-							     .early_count = run->options->stacks_of_count},
+							     .early_count = run->options->stacks_of_count,
+							     .probed = probed,
+							     .probed_count = probed_files(run->compiler, probed)},
 				    &run->stacks, diag);
+	free(probed);
 	err = load_end(&loading, err, diag);
 	if (!err && parts)
 		err = stacks_begin(run->stacks, diag);
