@@ -230,8 +230,16 @@ static int check_content(struct watch *watch, const struct sideband_event *event
 			      event->device, event->inode, event->path, &process);
 }
 
-/* How long a start may take for the tables of processes that run an expected file: those of some ten programs. */
+/* What a start may compute for the tables of processes that run an expected file: those of some ten programs. */
 #define EXPECTED_NS 50000000ull
+
+static uint64_t cpu_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
 
 static bool is_expected(const struct watch *watch, uint64_t device, uint64_t inode)
 {
@@ -439,6 +447,19 @@ int watch_prepare(struct watch *watch, int pid)
 	return watch_refresh(watch, process);
 }
 
+/* At once, or when watch_drain() has the time for it. */
+static int prepare_expected(struct watch *watch, struct process *process)
+{
+	uint64_t begin = cpu_time();
+	int err;
+
+	if (watch->expected_ns >= EXPECTED_NS)
+		return watch->err;
+	err = watch_refresh(watch, process);
+	watch->expected_ns += cpu_time() - begin;
+	return err;
+}
+
 static int meet(struct watch *watch, int pid)
 {
 	struct process *process;
@@ -456,7 +477,7 @@ static int meet(struct watch *watch, int pid)
 		if (process->mappings.at[i].to != UINT64_MAX || !is_expected(watch, file->device, file->inode))
 			continue;
 		expect_process(watch, process);
-		return watch_now() < watch->drained_at + EXPECTED_NS ? watch_refresh(watch, process) : watch->err;
+		return prepare_expected(watch, process);
 	}
 	return watch->err;
 }

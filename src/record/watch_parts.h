@@ -44,8 +44,9 @@ struct watch {
 	struct watch_counts counts;
 	const struct watch_file *expected;
 	uint32_t expected_count;
-	bool everything;     /* every process may be sampled, else the wanted ones */
-	uint64_t drained_at; /* every side-band record from before this is known */
+	uint64_t expected_ns; /* CPU time that the tables of processes which map them have taken at the start */
+	bool everything;      /* every process may be sampled, else the wanted ones */
+	uint64_t drained_at;  /* every side-band record from before this is known */
 	uint64_t reaped_at;
 	VEC(struct process *) dirty; /* whose mappings changed, and were not published yet; living at the last drain */
 	VEC(uint32_t) files;         /* of the entries: whose tables they need */
