@@ -3,13 +3,24 @@
 #ifndef STRATA_BASE_LARGE_H
 #define STRATA_BASE_LARGE_H
 
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #define LARGE_PAGE ((size_t)2 << 20)
-#define LARGE_MIN  ((size_t)256 << 10) /* clearing a large page takes as long as touching so much in small ones */
+#define LARGE_MIN  ((size_t)512 << 10) /* clearing a large page takes less than touching so much in small ones */
+
+/*
+ * Once, when the program begins: blocks of LARGE_MIN and more are given back to the kernel when they are freed. By
+ * itself malloc() takes them from its heap as soon as one has been freed (mallopt(3), M_MMAP_THRESHOLD), where they
+ * stay.
+ */
+static inline void large_begin(void)
+{
+	mallopt(M_MMAP_THRESHOLD, (int)LARGE_MIN);
+}
 
 /*
  * Memory that will be filled: in pages of 2 MiB, if it is as large and the kernel has them, because the first touch of

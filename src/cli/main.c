@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/large.h"
 #include "cli/command.h"
 
 static int no_such_command(const char *name)
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
 	const char *name;
 
 	hold_standard_streams();
+	large_begin();
 	name = argc ? strrchr(argv[0], '/') : NULL;
 	if (argc && !strcmp(name ? name + 1 : argv[0], command_bpftrace.name))
 		return command_bpftrace.run(&command_bpftrace, argc, argv);
