@@ -5,7 +5,8 @@
 
 #include "abi/types.h"
 
-#define RESUME_SCRATCHES       2 /* for walks in task context, any CPU's (bpf/resume.h) */
+#define RESUME_SCRATCHES       2          /* for walks in task context, any CPU's (bpf/resume.h) */
+#define RESUME_FUNCTION        0x5e7a9b01 /* stands for the number of a kernel's function (bpf/resume.h) */
 #define SAMPLER_CONFIG_SECTION ".rodata.config"
 
 /* As enum stack_part of lang/ast/type.h. */

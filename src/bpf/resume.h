@@ -42,15 +42,6 @@ struct {
 	__type(value, struct resume_slot);
 } resume_slots SEC(".maps");
 
-typedef int (*resume_callback_t)(struct bpf_map *map, void *key, void *value);
-
-/*
- * RESUME_KFUNC is the function's name in this kernel. Not a weak symbol: libbpf 1.1 looks for one that is missing in
- * the BTF of all modules, which takes CAP_SYS_ADMIN. So each name has an object of its own (sampler_resume*.bpf.c).
- */
-extern int RESUME_KFUNC(struct task_struct *task, struct bpf_task_work *work, void *map__map,
-			resume_callback_t callback, void *aux__prog) __ksym;
-
 /* Did memory that is the thread's own refuse to be read? */
 static __always_inline bool was_unreadable(const struct scratch *s)
 {
@@ -129,6 +120,32 @@ static int resume_callback(struct bpf_map *map, void *key, void *value)
 }
 
 /*
+ * The call of the kernel's function, which has one more argument where its name ends with _impl. An extern symbol would
+ * have libbpf parse all types of the kernel for the number of this one (kernel/kernel_btf.h), and be two objects for
+ * two names. So the loader writes the number over RESUME_FUNCTION: BPF_JMP | BPF_CALL, BPF_PSEUDO_KFUNC_CALL
+ * (uapi/linux/bpf.h).
+ */
+#define STRING(x)   #x
+#define EXPANDED(x) STRING(x)
+
+static __always_inline long resume_schedule(struct task_struct *task, struct bpf_task_work *work)
+{
+	long ret;
+
+	asm volatile("r1 = %[task]\n"
+		     "r2 = %[work]\n"
+		     "r3 = %[map] ll\n"
+		     "r4 = %[callback] ll\n"
+		     "r5 = 0\n"
+		     ".long 0x2085, " EXPANDED(RESUME_FUNCTION) "\n"
+								"%[ret] = r0\n"
+		     : [ret] "=r"(ret)
+		     : [task] "r"(task), [work] "r"(work), [map] "i"(&resume_slots), [callback] "i"(resume_callback)
+		     : "r0", "r1", "r2", "r3", "r4", "r5", "memory");
+	return ret;
+}
+
+/*
  * A slot whose work has not run after RESUME_STALE_NS is taken over: its thread sleeps in the kernel, or the kernel has
  * dropped the work, which it does without a word when the thread is exiting. What such work may still do is
  * harmless: the registers and the address space that it finds are not those of the slot.
@@ -172,7 +189,7 @@ static __noinline void resume_later(struct scratch *s)
 	slot->cookie = s->sample.cookie;
 	slot->tgid = s->sample.tgid;
 	slot->tid = s->sample.tid;
-	if (RESUME_KFUNC(bpf_get_current_task_btf(), &slot->work, &resume_slots, resume_callback, NULL))
+	if (resume_schedule(bpf_get_current_task_btf(), &slot->work))
 		slot->taken = 0;
 	else
 		s->sample.flags |= SAMPLE_RESUMES;

@@ -529,7 +529,7 @@ __noinline int take_user_stacks(__u32 scratch)
 	return 0;
 }
 
-#ifdef RESUME_KFUNC
+#ifdef SAMPLER_RESUMES
 #include "bpf/resume.h"
 #else
 static void resume_later(struct scratch *s)

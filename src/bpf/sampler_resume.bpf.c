@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The sampler for kernels with bpf_task_work_schedule_resume(): see bpf/resume.h. */
-#define RESUME_KFUNC bpf_task_work_schedule_resume
+/* The sampler for kernels with task work for BPF: see bpf/resume.h. */
+#define SAMPLER_RESUMES
 #include "bpf/sampler.bpf.c"

@@ -2,7 +2,6 @@
 #include "kernel/features.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
@@ -15,6 +14,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "kernel/kernel_btf.h"
 
 static bool has_helper(enum bpf_func_id helper)
 {
@@ -111,13 +112,13 @@ bool feature_breakpoints(void)
 
 bool feature_kernel_function(const char *name)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
+	struct kernel_btf k;
 	bool there;
 
-	if (!btf)
+	if (kernel_btf_open(&k))
 		return true; /* what cannot be found out counts as there */
-	there = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC) > 0;
-	btf__free(btf);
+	there = kernel_btf_function(&k, name);
+	kernel_btf_close(&k);
 	return there;
 }
 

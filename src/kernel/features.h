@@ -39,7 +39,7 @@ bool feature_probe(enum feature feature);
  */
 bool feature_breakpoints(void);
 
-/* Has the kernel a function of this name that programs may call (by its BTF)? Takes some 10 ms. */
+/* Has the kernel a function of this name that programs may call (by its BTF)? Takes 2 ms. */
 bool feature_kernel_function(const char *name);
 
 #endif

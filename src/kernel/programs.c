@@ -5,14 +5,17 @@
 #include <linux/bpf.h>
 #include <stdint.h>
 #include <string.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "abi/config.h"
+#include "kernel/core_types.h"
 #include "kernel/features.h"
+#include "kernel/kernel_btf.h"
 #include "sampler.skel.h"
 #include "sampler_bounded.skel.h"
 #include "sampler_resume.skel.h"
-#include "sampler_resume_impl.skel.h"
 
 #define RING_BYTES_PER_CPU (2u << 20)
 #define RING_BYTES_MAX     (32u << 20)
@@ -53,23 +56,62 @@ static int load_error(int err, char *log, struct diag *diag)
 static const struct form {
 	enum walk_strategy strategy;
 	const void *(*bytes)(size_t *size);
-	const char *needs; /* a kernel function, or NULL; such a form is never the last of its strategy */
+	bool resumes; /* needs the kernel's function; such a form is never the last of its strategy */
 } forms[] = {
-	{WALK_STRATEGY_LOOP, sampler_resume_impl_bpf__elf_bytes, "bpf_task_work_schedule_resume_impl"},
-	{WALK_STRATEGY_LOOP, sampler_resume_bpf__elf_bytes, "bpf_task_work_schedule_resume"},
-	{WALK_STRATEGY_LOOP, sampler_bpf__elf_bytes, NULL},
-	{WALK_STRATEGY_BOUNDED, sampler_bounded_bpf__elf_bytes, NULL},
+	{WALK_STRATEGY_LOOP, sampler_resume_bpf__elf_bytes, true},
+	{WALK_STRATEGY_LOOP, sampler_bpf__elf_bytes, false},
+	{WALK_STRATEGY_BOUNDED, sampler_bounded_bpf__elf_bytes, false},
 };
 
-static struct bpf_object *open_object(const struct form *form, char *log)
+/* The number of the function of bpf/resume.h; 0: this kernel has none. */
+static uint32_t find_resume_function(void)
+{
+	struct kernel_btf k;
+	uint32_t number;
+
+	if (kernel_btf_open(&k))
+		return 0;
+	number = kernel_btf_function(&k, "bpf_task_work_schedule_resume_impl");
+	if (!number)
+		number = kernel_btf_function(&k, "bpf_task_work_schedule_resume");
+	kernel_btf_close(&k);
+	return number;
+}
+
+/* Has the calls of RESUME_FUNCTION in an object's bytes call the function with this number. How many there were. */
+static size_t name_resume_function(void *bytes, size_t size, uint32_t number)
+{
+	const struct bpf_insn wanted = {
+		.code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL, .imm = RESUME_FUNCTION};
+	struct bpf_insn *at;
+	size_t count = 0;
+
+	for (; (at = memmem(bytes, size, &wanted, sizeof(wanted))); count++)
+		memcpy(&at->imm, &number, sizeof(number));
+	return count;
+}
+
+static struct bpf_object *open_object(const struct form *form, uint32_t resume_function, const char *types, char *log)
 {
 	/* At level 0 libbpf asks for the log only after a refusal. */
-	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = log, .kernel_log_size = log ? LOG_BYTES : 0);
+	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = log, .kernel_log_size = log ? LOG_BYTES : 0,
+		    .btf_custom_path = types);
+	struct bpf_object *object = NULL;
 	const void *bytes;
+	void *copy;
 	size_t size;
 
 	bytes = form->bytes(&size);
-	return bpf_object__open_mem(bytes, size, &options);
+	if (!form->resumes)
+		return bpf_object__open_mem(bytes, size, &options);
+	copy = malloc(size);
+	if (copy)
+		memcpy(copy, bytes, size);
+	errno = copy ? EINVAL : ENOMEM;
+	if (copy && name_resume_function(copy, size, resume_function))
+		object = bpf_object__open_mem(copy, size, &options);
+	free(copy);
+	return object;
 }
 
 /* What is known only here: the machine's size, what is asked for, what the kernel can do. */
@@ -105,18 +147,24 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 	return err;
 }
 
-static int load_form(const struct form *form, const struct programs_options *options, char *log,
-		     struct bpf_object **ret)
+static int load_form(const struct form *form, const struct programs_options *options, uint32_t resume_function,
+		     char *log, struct bpf_object **ret)
 {
-	struct bpf_object *object = open_object(form, log);
-	int err = object ? programs_configure(object, options) : -errno;
+	int types = core_types_open(), err;
+	struct bpf_object *object;
+	char path[64];
 
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+	object = open_object(form, resume_function, types < 0 ? NULL : path, log);
+	err = object ? programs_configure(object, options) : -errno;
 	if (!err)
 		err = bpf_object__load(object);
 	if (err)
 		bpf_object__close(object);
 	else
 		*ret = object;
+	if (types >= 0)
+		close(types);
 	return err;
 }
 
@@ -124,6 +172,7 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 {
 	enum walk_strategy strategy = options->strategy;
 	char *log = calloc(1, LOG_BYTES); /* touched on failure only */
+	uint32_t resume_function = find_resume_function();
 	int err = -ENOENT;
 	size_t i;
 
@@ -131,10 +180,10 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 	if (strategy == WALK_STRATEGY_AUTO)
 		strategy = feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
 	for (i = 0; err && i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (forms[i].strategy != strategy || (forms[i].needs && !feature_kernel_function(forms[i].needs)))
+		if (forms[i].strategy != strategy || (forms[i].resumes && !resume_function))
 			continue;
 		/* A form that needs more than the last one is a bonus: where it does not load, the next one may. */
-		err = load_form(&forms[i], options, log, ret);
+		err = load_form(&forms[i], options, resume_function, log, ret);
 	}
 	if (err)
 		err = load_error(err, log, diag);

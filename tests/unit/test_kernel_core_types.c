@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The offsets of core_types are those that libbpf finds in the kernel's whole BTF. */
+/* The offsets of core_types, and the functions of kernel_btf, are those that libbpf finds in the kernel's whole BTF. */
 #include <bpf/btf.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "kernel/core_types.h"
+#include "kernel/kernel_btf.h"
 #include "tap.h"
 
 /* The bit of a member, or of one in a struct without a name; -1: there is none. */
@@ -43,6 +44,28 @@ static void compare(const struct btf *ours, const struct btf *kernel, const stru
 	}
 }
 
+static void find_functions(const struct btf *kernel)
+{
+	static const char *const names[] = {"bpf_iter_task",
+					    "task_struct", /* no function */
+					    "schedule",
+					    "bpf_task_work_schedule_resume",
+					    "bpf_task_work_schedule_resume_impl",
+					    "no_such_function_of_any_kernel",
+					    ""};
+	struct kernel_btf k;
+	size_t i;
+
+	if (!ok(!kernel_btf_open(&k), "the kernel's types are read"))
+		return;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int32_t number = *names[i] ? btf__find_by_name_kind(kernel, names[i], BTF_KIND_FUNC) : 0;
+
+		is_int(kernel_btf_function(&k, names[i]), number > 0 ? number : 0, "function \"%s\"", names[i]);
+	}
+	kernel_btf_close(&k);
+}
+
 int main(void)
 {
 	struct btf *kernel = btf__load_vmlinux_btf(), *ours;
@@ -54,6 +77,7 @@ int main(void)
 		ok(!kernel, "types are found where the kernel has BTF");
 		return tap_done();
 	}
+	find_functions(kernel);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	ours = btf__parse(path, NULL);
 	if (ok(ours != NULL, "libbpf reads it")) {
