@@ -13,7 +13,8 @@ from chaos import e2e, judge, outputs  # noqa: E402
 SCRIPT = """#!%s/reuse-%s -SE
 import time
 def %s_python():
-    while time.process_time() < 0.05: sum(range(500))
+    end = time.process_time() + 0.03
+    while time.process_time() < end: sum(range(500))
 %s_python()
 """
 
