@@ -13,6 +13,9 @@
 #define SAMPLER_NATIVE 2
 #define SAMPLER_PYTHON 4
 
+/* In the time at which a target was added: it is no more than a copy of strata until it has called exec. */
+#define TARGET_AWAITS_EXEC (1ull << 63)
+
 struct sampler_config {
 	__u8 watch_all;      /* else only the processes in `targets` */
 	__u8 task_registers; /* the kernel has bpf_task_pt_regs() */

@@ -17,8 +17,9 @@
 #include "bpf/python.h"
 #include "bpf/arch_kernel_x86_64.h"
 
-#define PF_KTHREAD  0x00200000 /* include/linux/sched.h */
-#define DOUBTFUL_NS 1000000000ull
+#define PF_FORKNOEXEC 0x00000040 /* include/linux/sched.h */
+#define PF_KTHREAD    0x00200000
+#define DOUBTFUL_NS   1000000000ull
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -45,7 +46,10 @@ struct {
 	__type(value, __u64);
 } execs SEC(".maps");
 
-/* The watched processes, unless watch_all, and when each was added; children are added when they are forked. */
+/*
+ * The watched processes, unless watch_all, and when each was added, with TARGET_AWAITS_EXEC; children are added when
+ * they are forked.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
@@ -560,20 +564,26 @@ int sample(struct bpf_perf_event_data *ctx)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tgid = pid_tgid >> 32, cpu = bpf_get_smp_processor_id();
 	struct scratch *s;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), *added = NULL;
 	int err;
 
 	note_tick(cpu, now);
 	if (!(__u32)pid_tgid)
 		return 0; /* idle */
-	if (!loaded.watch_all && !bpf_map_lookup_elem(&targets, &tgid))
-		return 0;
-	count(COUNTER_RUNS, 1);
+	if (!loaded.watch_all) {
+		added = bpf_map_lookup_elem(&targets, &tgid);
+		if (!added)
+			return 0;
+	}
 	s = scratch_at(cpu);
 	if (!s)
 		return 0;
 	s->index = cpu;
 	take_task(cpu);
+	/* The flag goes when the old address space is gone, which is the program's first moment. */
+	if (added && *added & TARGET_AWAITS_EXEC && s->task.flags & PF_FORKNOEXEC)
+		return 0;
+	count(COUNTER_RUNS, 1);
 	s->sequence++;
 	s->sample.header.type = EVENT_SAMPLE;
 	s->sample.time = now;
@@ -625,8 +635,13 @@ SEC("raw_tp/sched_process_exec")
 int process_exec(const __u64 *arguments)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), *added;
 
+	if (!loaded.watch_all) {
+		added = bpf_map_lookup_elem(&targets, &tgid);
+		if (added)
+			*added &= ~TARGET_AWAITS_EXEC; /* threads and children bear the same flag */
+	}
 	/*
 	 * What is known of Python here stays until user space has read the exec record: it may have put in the new
 	 * interpreter already, and an old one is harmless, because its thread states do not name this thread.

@@ -218,10 +218,10 @@ struct tables *sampler_tables(struct sampler *sampler)
 	return sampler->tables;
 }
 
-int sampler_watch(struct sampler *sampler, int tgid)
+int sampler_watch(struct sampler *sampler, int tgid, bool awaits_exec)
 {
 	uint32_t key = (uint32_t)tgid;
-	uint64_t time = now_ns();
+	uint64_t time = now_ns() | (awaits_exec ? TARGET_AWAITS_EXEC : 0);
 
 	return bpf_map_update_elem(programs_map(sampler->object, "targets"), &key, &time, BPF_ANY) ? -errno : 0;
 }
@@ -279,7 +279,7 @@ void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended)
 	struct py_process python;
 	uint64_t added;
 
-	if (!bpf_map_lookup_elem(targets, &key, &added) && added <= ended)
+	if (!bpf_map_lookup_elem(targets, &key, &added) && (added & ~TARGET_AWAITS_EXEC) <= ended)
 		bpf_map_delete_elem(targets, &key);
 	if (!bpf_map_lookup_elem(pythons, &key, &python) && python.since <= ended)
 		bpf_map_delete_elem(pythons, &key);

@@ -50,8 +50,8 @@ void sampler_destroy(struct sampler *sampler);
 /* The tables that the sampler walks by; owned by the sampler. */
 struct tables *sampler_tables(struct sampler *sampler);
 
-/* Adds a process to those watched. 0 or a negative errno. */
-int sampler_watch(struct sampler *sampler, int tgid);
+/* Adds a process to those watched; `awaits_exec`: from its next exec on. 0 or a negative errno. */
+int sampler_watch(struct sampler *sampler, int tgid, bool awaits_exec);
 
 /* Tells that a process runs Python: layout and addresses. `layout` in *process is filled in here. 0 or a negative
  * errno. */

@@ -150,9 +150,9 @@ static int choose_targets(struct recording *recording, struct diag *diag)
 	if (recording->has_command)
 		err = watch_scan_briefly(recording->watch, recording->command.pid);
 	if (!err && recording->has_command)
-		err = sampler_watch(recording->sampler, recording->command.pid);
+		err = sampler_watch(recording->sampler, recording->command.pid, true);
 	for (i = 0; i < options->pid_count && !err; i++) {
-		err = sampler_watch(recording->sampler, options->pids[i]);
+		err = sampler_watch(recording->sampler, options->pids[i], false);
 		if (!err)
 			err = watch_scan(recording->watch, options->pids[i]);
 		if (err == -ESRCH)

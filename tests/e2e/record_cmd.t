@@ -56,6 +56,21 @@ def outputs(tap, where):
            len(done.stdout) > 100, "-o - is folded on stdout", done.stdout[-300:])
 
 
+def first_samples(tap, where):
+    """What runs before the command's exec is strata's."""
+    stacks, samples = [], 0
+    for _ in range(5):
+        record("-F", "4999", "-o", where + "/f.folded", "--stats", where + "/f.json", "--", PYTHON, "-c", BUSY % 0.1)
+        stats = e2e.load(where + "/f.json")
+        stacks += e2e.folded(where + "/f.folded")
+        samples += stats["samples"]
+        if stats["lost"].get("internal"):
+            tap.equal(stats["lost"], {}, "every sample is accounted for")
+    own = [frames for frames, _ in stacks if frames[0] == "strata" and frames[1] != "[exec]"]
+    tap.ok(samples > e2e.due(0.5, 4999) / 2 and not own, "of %d samples none is of the child before its exec" % samples, own[:2])
+    tap.ok(any(frames[1] == "[exec]" for frames, _ in stacks), "the exec itself is there")
+
+
 def children(tap, where):
     script = "(%s -c '%s') & bash -c 'exec -a grandchild %s -c \"%s\"'; wait" % (
         PYTHON, "def first():\n  " + (BUSY % 1).replace("\n", "\n  ") + "\nfirst()",
@@ -140,6 +155,7 @@ tap = e2e.Tap()
 with e2e.folder() as where:
     statuses(tap, where)
     outputs(tap, where)
+    first_samples(tap, where)
     children(tap, where)
     signals(tap, where)
 tap.done()
