@@ -8,6 +8,7 @@
 
 #include "bpf/native.h"
 #include "fake_memory.h"
+#include "tap.h"
 
 #define FAKE_PAGE (1u << UNWIND_PAGE_SHIFT)
 
@@ -128,6 +129,28 @@ static inline void fake_native_walk(struct fake_native *fake, __u64 pc, __u64 sp
 	walk->hash = 1;
 	fake->memory.reads = fake->memory.failed = 0;
 	native_walk(fake->s, &fake->process);
+}
+
+/* The walk ended with `loss`, and these are its frames, innermost first. */
+#define frames_are(fake, loss, name, ...)                                                                              \
+	do {                                                                                                           \
+		const __u64 expected_[] = {__VA_ARGS__};                                                               \
+		check_frames(fake, loss, expected_, sizeof(expected_) / sizeof(*expected_), name);                     \
+	} while (0)
+
+static inline void check_frames(struct fake_native *fake, __u32 loss, const __u64 *expected, size_t count,
+				const char *name)
+{
+	const __u64 *got = fake->s->native_stack.frames;
+	__u32 i;
+
+	if (ok(fake->s->native.loss == loss && fake->s->native.count == count && !memcmp(got, expected, count * 8),
+	       "%s", name))
+		return;
+	printf("# loss %u, not %u; frames:", fake->s->native.loss, loss);
+	for (i = 0; i < fake->s->native.count && i < 16; i++)
+		printf(" %#llx", (unsigned long long)got[i]);
+	printf("\n");
 }
 
 #endif

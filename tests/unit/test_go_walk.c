@@ -75,26 +75,6 @@ static struct fake_native *usual(void)
 	return fake;
 }
 
-#define frames_are(fake, loss, name, ...)                                                                              \
-	do {                                                                                                           \
-		const __u64 expected_[] = {__VA_ARGS__};                                                               \
-		check_frames(fake, loss, expected_, sizeof(expected_) / sizeof(*expected_), name);                     \
-	} while (0)
-
-static void check_frames(struct fake_native *fake, __u32 loss, const __u64 *expected, size_t count, const char *name)
-{
-	const __u64 *got = fake->s->native_stack.frames;
-	__u32 i;
-
-	if (ok(fake->s->native.loss == loss && fake->s->native.count == count && !memcmp(got, expected, count * 8),
-	       "%s", name))
-		return;
-	printf("# loss %u, not %u; frames:", fake->s->native.loss, loss);
-	for (i = 0; i < fake->s->native.count && i < 16; i++)
-		printf(" %#llx", (unsigned long long)got[i]);
-	printf("\n");
-}
-
 static void test_systemstack(void)
 {
 	const struct {

@@ -42,26 +42,6 @@ static __u64 more(struct fake_native *fake, int kind, int cfa_offset, int fp_off
 	return start + 0x100;
 }
 
-#define frames_are(fake, loss, name, ...)                                                                              \
-	do {                                                                                                           \
-		const __u64 expected_[] = {__VA_ARGS__};                                                               \
-		check_frames(fake, loss, expected_, sizeof(expected_) / sizeof(*expected_), name);                     \
-	} while (0)
-
-static void check_frames(struct fake_native *fake, __u32 loss, const __u64 *expected, size_t count, const char *name)
-{
-	const __u64 *got = fake->s->native_stack.frames;
-	__u32 i;
-
-	if (ok(fake->s->native.loss == loss && fake->s->native.count == count && !memcmp(got, expected, count * 8),
-	       "%s", name))
-		return;
-	printf("# loss %u, not %u; frames:", fake->s->native.loss, loss);
-	for (i = 0; i < fake->s->native.count && i < 16; i++)
-		printf(" %#llx", (unsigned long long)got[i]);
-	printf("\n");
-}
-
 static void test_usual_rules(void)
 {
 	struct fake_native *fake = usual();
