@@ -145,14 +145,15 @@ static void test_without_schedule(struct found *found, const struct go_function 
 int main(void)
 {
 	struct go_function systemstack, save;
+	struct elf_file *elf;
 	struct found found = {};
 
 	if (!can_assemble()) {
 		printf("1..0 # SKIP needs clang and lld\n");
 		return 0;
 	}
-	found.elf = assemble("go_x86_64", "x86_64");
-	if (!ok(found.elf, "assembled"))
+	found.elf = elf = assemble("go_x86_64", "x86_64");
+	if (!ok(elf, "assembled"))
 		return tap_done();
 	systemstack = function(found.elf, "systemstack", "runtime.systemstack");
 	save = function(found.elf, "save", "gosave_systemstack_switch");
@@ -162,5 +163,6 @@ int main(void)
 	}
 	test_unknown(&found);
 	test_without_schedule(&found, &systemstack);
+	elf_file_close(elf);
 	return tap_done();
 }
