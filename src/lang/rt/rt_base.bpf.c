@@ -95,7 +95,7 @@ RT __u64 rt_exit(void *record, __u64 size)
 	return 0;
 }
 
-/* Which sites have warned: a loop would warn too often. */
+/* Which sites have warned: a loop would warn too often. Two CPUs may at once: 5.10 has no compare-and-swap. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RT_WARNINGS);
@@ -109,8 +109,10 @@ RT __u64 rt_warn(__u64 site)
 	__u32 key = (__u32)site % RT_WARNINGS;
 	__u32 *warned = bpf_map_lookup_elem(&rt_warned, &key);
 
-	if (warned && !__sync_val_compare_and_swap(warned, 0, 1))
+	if (warned && !*warned) {
+		*warned = 1;
 		rt_send(&event, sizeof(event));
+	}
 	return 0;
 }
 
