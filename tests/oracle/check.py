@@ -9,7 +9,8 @@ interpreter's start and end) are counted as unclaimed and nothing else. Of every
   impossible    the functions are not a path of the role's tree, or there is no Python frame at all
   wrong_line    the functions are, with some line not possible at its place
   leftover      an interpreter loop's native frame stands where its Python frames should be; only the innermost loop
-                may, while its frame is not linked yet or not any more: counted as `entering`, at most 0.5 %
+                may, while its frame is not linked yet or not any more: counted as `entering`, at most 0.5 %; what stands
+                there in a page fault, as after a fork, at most 2 %: what a fault takes is the machine's
   native        frames between Python frames are not what they must be (rules of the scenarios; from 3.11 on a Python
                 function called by Python directly has no native frame before it)
   roots         more than two distinct outermost native frames: a main thread's and a started thread's are all there are
@@ -27,7 +28,8 @@ PYTHON_FRAME = re.compile(r"^(.+?) \((.+):(\d+)\)$", re.S)
 NATIVE_FRAME = re.compile(r"^(.+) \(([^()]*(?:\([^()]*\)[^()]*)*)\)$", re.S)
 THREAD_FRAME = re.compile(r"^thread (.*) \((\d+)\)$")
 EVAL_LOOP = re.compile(r"^(_PyEval_EvalFrameDefault|_TAIL_CALL_\w+)(\.|$| )")
-ENTERING_LIMIT = 0.005
+ENTERING_LIMITS = {"entering": 0.005, "entering_fault": 0.02}
+PAGE_FAULT = re.compile(r"page_fault")
 COMPLETE_LIMIT = 0.999
 
 Frame = collections.namedtuple("Frame", "layer name file line text")
@@ -183,8 +185,9 @@ class Checker(object):
             for root, count in self.report.root_frames.most_common()[2:]:
                 self.report.fault("roots", count, root)
         counts = self.report.counts
-        if counts["entering"] > ENTERING_LIMIT * max(counts["judged"], 1):
-            self.report.fault("entering", counts["entering"], "%d of %d" % (counts["entering"], counts["judged"]))
+        for key, limit in ENTERING_LIMITS.items():
+            if counts[key] > limit * max(counts["judged"], 1):
+                self.report.fault("entering", counts[key], "%s: %d of %d" % (key, counts[key], counts["judged"]))
         return self.report
 
     def check_stack(self, comm, frames, count, line):
@@ -220,7 +223,8 @@ class Checker(object):
         # On its way in, a loop may call _Py_CheckRecursiveCall; on its way out, _Py_CheckFunctionResult or what releases
         # the frame. So native frames may stand above it, but no Python frame.
         if len(loops) == 1 and (not python or python[-1] < loops[0]):
-            self.report.counts["entering"] += count
+            faults = any(f.layer == "kernel" and PAGE_FAULT.search(f.name) for f in frames[loops[0] + 1:])
+            self.report.counts["entering_fault" if faults else "entering"] += count
         else:
             self.report.fault("leftover", count, "%s: %s at %d of %d" % (comm, frames[loops[0]].text, loops[0],
                                                                         len(frames)))

@@ -29,7 +29,7 @@ CRITERIA = (
     ("impossible", "impossible stacks: 0"),
     ("wrong_line", "wrong lines: 0"),
     ("leftover", "interpreter loops without their Python frames: 0"),
-    ("entering", "samples between entering the loop and linking the frame: at most 0.5 %"),
+    ("entering", "samples between entering the loop and linking the frame: at most 0.5 %, and 2 % in page faults"),
     ("native", "native frames between Python frames are what they must be"),
     ("roots", "stacks reach the thread's outermost frame"),
     ("stats", "complete at least 99.9 %, a known reason for each of the rest, sums agree"),
