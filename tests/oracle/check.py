@@ -20,6 +20,7 @@ and the complete share must reach 99.9 % all the same.
 import argparse
 import collections
 import json
+import math
 import os
 import re
 import sys
@@ -186,7 +187,8 @@ class Checker(object):
                 self.report.fault("roots", count, root)
         counts = self.report.counts
         for key, limit in ENTERING_LIMITS.items():
-            if counts[key] > limit * max(counts["judged"], 1):
+            most = limit * max(counts["judged"], 1)
+            if counts[key] > most + 3 * math.sqrt(most):  # more than chance makes of so many samples
                 self.report.fault("entering", counts[key], "%s: %d of %d" % (key, counts[key], counts["judged"]))
         return self.report
 
