@@ -208,6 +208,70 @@ static void test_programs(void)
 	}
 }
 
+/* What is simple needs no frame of the map; what the verifier had better not follow value by value has one. */
+static void test_stack_frames(void)
+{
+	static const struct {
+		const char *source;
+		bool on_stack;
+	} cases[] = {
+		{"interval:s:1 { @ = count(); }", true},
+		{"interval:s:1 / pid == 3 / { @[comm] = count(); }", true},
+		{"interval:s:1 { $a = 1; @ += $a; exit(); }", false}, /* sends a record */
+		{"interval:s:1 { @[comm, \"a text of more than a hundred and twenty bytes, so that it and a name and "
+		 "the "
+		 "rest are too much for the stack, as is said in stack_frame.h\"] = count(); }",
+		 false},
+		{"interval:s:1 { for ($i : 0..3) { @ = count(); } }", false},
+		{"interval:s:1 { @[ustack] = count(); }", false},
+		{"interval:s:1 { if (pid > 1) { if (pid > 2) { if (pid > 3) { if (pid > 4) { if (pid > 5) { @ = "
+		 "sum(pid); "
+		 "}}}}} }",
+		 false}, /* many ways */
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct compiled compiled;
+		struct gen gen = {};
+		bool good = !compile(&compiled, cases[i].source) && gen_all(&gen, &compiled.c);
+
+		ok(good && (gen.frame_size == 0) == cases[i].on_stack, "%s: %s",
+		   cases[i].on_stack ? "a frame on the stack" : "a frame in the map", cases[i].source);
+		gen_deinit(&gen);
+		release(&compiled);
+	}
+}
+
+/* The code put before falls through to the other; both keep their own labels. */
+static void test_prepend(void)
+{
+	struct code body = {}, entry = {};
+	label out, on, skip;
+
+	skip = code_label(&body);
+	code_jump_if(&body, BPF_JEQ, R0, 0, skip);
+	code_imm(&body, R0, 2);
+	code_bind(&body, skip);
+	code_call_runtime(&body, "rt_ended");
+	code_exit(&body);
+
+	out = code_label(&entry);
+	on = code_label(&entry);
+	code_jump_if(&entry, BPF_JNE, R1, 0, out);
+	code_jump(&entry, on);
+	code_bind(&entry, out);
+	code_exit(&entry);
+	code_bind(&entry, on);
+	code_prepend(&body, &entry);
+	ok(code_finish(&body) && body.insns.count == 7, "all instructions are there");
+	ok(body.insns.count == 7 && body.insns.at[0].off == 1 && body.insns.at[1].off == 1 && body.insns.at[3].off == 1,
+	   "jumps lead where they did");
+	ok(body.references.count == 1 && body.references.at[0].at == 5, "references move along");
+	code_deinit(&entry);
+	code_deinit(&body);
+}
+
 static void test_patterns(void)
 {
 	ok(provider_matches("sys_enter_*", "sys_enter_open") && !provider_matches("sys_enter_?", "sys_enter_open"),
@@ -227,6 +291,8 @@ int main(void)
 	test_formats();
 	test_code();
 	test_programs();
+	test_stack_frames();
+	test_prepend();
 	test_patterns();
 	return tap_done();
 }

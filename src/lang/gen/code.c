@@ -174,6 +174,47 @@ void code_jump_if_reg(struct code *code, int op, int reg, int other, label to)
 	EMIT(BPF_JMP | op | BPF_X, reg, other, 0, 0);
 }
 
+/* The same code, its numbers counted from others on. */
+static void append(struct code *code, const struct code *tail)
+{
+	uint32_t insns = (uint32_t)code->insns.count, labels = (uint32_t)code->labels.count;
+	bool failed = tail->failed;
+	size_t i;
+
+	for (i = 0; i < tail->insns.count && !failed; i++)
+		failed = vec_push(&code->insns, tail->insns.at[i]);
+	for (i = 0; i < tail->references.count && !failed; i++) {
+		struct reference reference = tail->references.at[i];
+
+		reference.at += insns;
+		failed = vec_push(&code->references, reference);
+	}
+	for (i = 0; i < tail->labels.count && !failed; i++) {
+		struct code_label place = tail->labels.at[i];
+
+		if (place.at >= 0)
+			place.at += (int32_t)insns;
+		failed = vec_push(&code->labels, place);
+	}
+	for (i = 0; i < tail->jumps.count && !failed; i++) {
+		const struct code_jump *jump = &tail->jumps.at[i];
+
+		failed = vec_push(&code->jumps, (struct code_jump){jump->at + insns, jump->label + labels});
+	}
+	code->dead = tail->dead;
+	code->failed |= failed;
+}
+
+void code_prepend(struct code *code, const struct code *before)
+{
+	struct code whole = {};
+
+	append(&whole, before);
+	append(&whole, code);
+	code_deinit(code);
+	*code = whole;
+}
+
 bool code_finish(struct code *code)
 {
 	size_t i;

@@ -75,6 +75,9 @@ void code_jump(struct code *code, label to);
 void code_jump_if(struct code *code, int op, int reg, int32_t value, label to);
 void code_jump_if_reg(struct code *code, int op, int reg, int other, label to);
 
+/* Puts another function's code before this one's, whose end it falls through to. */
+void code_prepend(struct code *code, const struct code *before);
+
 /* Fills in the jumps. False when memory was short or the function is too long. */
 bool code_finish(struct code *code);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "lang/gen/stack_frame.h"
 #include "lang/provider/provider.h"
 
 /* Of programs that run in all processes, with -p. A command (-c) is followed by scripts that say so. */
@@ -48,37 +49,66 @@ static void end_iteration(struct gen *g)
 	code_call(g->code, BPF_FUNC_seq_write);
 }
 
-static void gen_unit(struct gen *g, uint32_t index)
+/* The frame of one run, in R7: on the BPF stack, or one of the map `frames`. Control goes on to `body`, or out. */
+static void take_frame(struct gen *g, bool on_stack, label body, label out)
 {
-	const struct unit *unit = &g->c->units.at[index];
-	struct function function = {
-		.name = arena_printf(g->c->arena, "p%u", index), .section = unit->section, .unit = index};
-	label out, done;
+	uint32_t at;
 
-	g->unit = unit;
-	g->used = RT_FRAME_FIRST;
-	g->in_callback = false;
-	if (vec_push(&g->functions, function)) {
-		g->c->arena->failed = g->failed = true;
+	if (on_stack) {
+		code_mov(g->code, REG_FRAME, R10);
+		code_alu_imm(g->code, BPF_ADD, REG_FRAME, SLOT_WORD - (int32_t)g->used_max);
+		/* What a helper reads must have been written (before Linux 6.3). */
+		for (at = 0; at < g->used_max; at += 8)
+			gen_frame_store_imm(g, 8, at, 0);
+		code_jump(g->code, body);
 		return;
 	}
-	g->current = (uint32_t)g->functions.count - 1;
-	g->code = &g->functions.at[g->current].code;
-	g->leave = code_label(g->code);
-	out = code_label(g->code);
-	code_mov(g->code, REG_CTX, R1);
-	filter_pid(g, out);
 	code_load_map(g->code, R1, "frames");
-	code_imm(g->code, R2, unit->provider->is_last || unit_is_pinned(g->c, unit));
 	code_call_runtime(g->code, "rt_enter");
 	code_jump_if(g->code, BPF_JEQ, R0, 0, out);
 	code_mov(g->code, REG_FRAME, R0);
 	code_store(g->code, 8, R10, SLOT_FRAME, REG_FRAME);
 	code_store(g->code, 8, R10, SLOT_CTX, REG_CTX);
 	gen_frame_store_imm(g, 4, RT_FRAME_FLOW, RT_FLOW_NEXT);
-	if (unit->provider->has_result)
-		gen_frame_store_imm(g, 4, RT_FRAME_RESULT, 0);
-	done = code_label(g->code);
+	gen_frame_store_imm(g, 4, RT_FRAME_RESULT, 0);
+	code_jump(g->code, body);
+}
+
+/* As rt_give_back() of rt/take.h. */
+static void give_back_frame(struct gen *g)
+{
+	code_imm(g->code, R1, -1);
+	code_emit(g->code, (struct bpf_insn){.code = BPF_STX | BPF_ATOMIC | BPF_W,
+					     .dst_reg = REG_FRAME,
+					     .src_reg = R1,
+					     .off = RT_FRAME_BUSY,
+					     .imm = BPF_ADD});
+}
+
+/* What comes before the body, which is there already: where its frame lies follows from it. */
+static void gen_entry(struct gen *g, bool on_stack)
+{
+	label out = code_label(g->code), body = code_label(g->code);
+
+	code_mov(g->code, REG_CTX, R1);
+	filter_pid(g, out);
+	/* At the end, programs may be attached for some time yet: only those of the end run then. */
+	if (!g->unit->provider->is_last && !unit_is_pinned(g->c, g->unit)) {
+		code_call_runtime(g->code, "rt_ended");
+		code_jump_if(g->code, BPF_JNE, R0, 0, out);
+	}
+	take_frame(g, on_stack, body, out);
+	code_bind(g->code, out);
+	code_imm(g->code, R0, 0);
+	code_exit(g->code);
+	code_bind(g->code, body);
+}
+
+static void gen_body(struct gen *g)
+{
+	const struct unit *unit = g->unit;
+	label done = code_label(g->code);
+
 	if (unit->provider->context == CONTEXT_ITER)
 		begin_iteration(g, done);
 	if (unit->predicate) {
@@ -90,20 +120,43 @@ static void gen_unit(struct gen *g, uint32_t index)
 	if (unit->provider->context == CONTEXT_ITER && !unit_is_pinned(g->c, unit))
 		end_iteration(g);
 	code_bind(g->code, done);
+}
+
+static void gen_unit(struct gen *g, uint32_t index)
+{
+	const struct unit *unit = &g->c->units.at[index];
+	struct function function = {
+		.name = arena_printf(g->c->arena, "p%u", index), .section = unit->section, .unit = index};
+	struct code entry = {};
+	bool on_stack;
+
+	g->unit = unit;
+	g->used = g->used_max = RT_FRAME_FIRST;
+	g->in_callback = false;
+	if (vec_push(&g->functions, function)) {
+		g->c->arena->failed = g->failed = true;
+		return;
+	}
+	g->current = (uint32_t)g->functions.count - 1;
+	g->code = &g->functions.at[g->current].code;
+	g->leave = code_label(g->code);
+	gen_body(g);
+	on_stack = !gen_context_is_typed(g) && frame_fits_stack(g->code, g->used_max);
 	if (unit->provider->has_result)
 		gen_frame_load(g, 4, R0, RT_FRAME_RESULT);
-	/* As rt_give_back() of rt/take.h. */
-	code_imm(g->code, R1, -1);
-	code_emit(g->code, (struct bpf_insn){.code = BPF_STX | BPF_ATOMIC | BPF_W,
-					     .dst_reg = REG_FRAME,
-					     .src_reg = R1,
-					     .off = RT_FRAME_BUSY,
-					     .imm = BPF_ADD});
-	if (unit->provider->has_result)
-		code_exit(g->code);
-	code_bind(g->code, out);
-	code_imm(g->code, R0, 0);
+	if (!on_stack)
+		give_back_frame(g);
+	if (!unit->provider->has_result)
+		code_imm(g->code, R0, 0);
 	code_exit(g->code);
+	if (!on_stack && g->used_max > g->frame_size)
+		g->frame_size = g->used_max;
+
+	g->code = &entry;
+	gen_entry(g, on_stack);
+	g->code = &g->functions.at[g->current].code;
+	code_prepend(g->code, &entry);
+	code_deinit(&entry);
 }
 
 bool gen_all(struct gen *g, struct compiler *c)
@@ -111,7 +164,7 @@ bool gen_all(struct gen *g, struct compiler *c)
 	uint32_t i;
 	size_t f;
 
-	*g = (struct gen){.c = c, .used_max = RT_FRAME_FIRST};
+	*g = (struct gen){.c = c};
 	for (i = 0; i < c->units.count && !g->failed; i++) {
 		c->unit = &c->units.at[i];
 		gen_unit(g, i);

@@ -4,9 +4,9 @@
  * call into the runtime library (lang/rt).
  *
  * Everything lives in the frame, a map value: variables, temporaries, map keys, records to be sent. Of what lies there
- * the verifier knows bounds and no values, so a loop's body is the same at each turn, and is verified once. Loops are
- * bpf_loop() and bpf_for_each_map_elem(), their bodies functions of their own, which reach the frame through their
- * context.
+ * the verifier knows bounds and no values, so a loop's body is the same at each turn, and is verified once. A program
+ * so simple that this does not matter has its frame on the BPF stack (stack_frame.h). Loops are bpf_loop() and
+ * bpf_for_each_map_elem(), their bodies functions of their own, which reach the frame through their context.
  */
 #ifndef STRATA_LANG_GEN_GEN_H
 #define STRATA_LANG_GEN_GEN_H
@@ -39,7 +39,8 @@ struct gen {
 	VEC(struct function) functions;
 	struct code *code; /* the function that is written: of functions.at[current] */
 	uint32_t current;
-	uint32_t used, used_max; /* bytes of the frame */
+	uint32_t used, used_max; /* bytes of the unit's frame */
+	uint32_t frame_size;     /* the largest of those in the map `frames`; 0: there is none */
 	label leave;             /* of the current function: the end of the program, or of one turn of the loop */
 	bool in_callback;
 	bool failed;
@@ -78,6 +79,9 @@ void gen_string(struct gen *g, const struct type *type, uint32_t from, uint32_t 
 
 /* Reads `size` bytes at the address in R0 to the frame; what cannot be read is zeros. `span` is for warnings. */
 void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size);
+
+/* Does the verifier know what the context's words point to? */
+bool gen_context_is_typed(const struct gen *g);
 
 /*
  * A word of the context, or a part of it from its beginning, in R0. Where the context has types the verifier knows what

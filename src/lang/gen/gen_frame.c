@@ -177,12 +177,17 @@ void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size)
 	g->used = mark;
 }
 
+bool gen_context_is_typed(const struct gen *g)
+{
+	return g->unit->provider->program_type == BPF_PROG_TYPE_TRACING ||
+	       g->c->attaches.at[g->unit->first_attach].keeps_types;
+}
+
 void gen_context_load(struct gen *g, uint32_t size, uint32_t offset)
 {
 	uint32_t mark = g->used, at;
 
-	if (g->unit->provider->program_type != BPF_PROG_TYPE_TRACING &&
-	    !g->c->attaches.at[g->unit->first_attach].keeps_types) {
+	if (!gen_context_is_typed(g)) {
 		code_load(g->code, size, R0, REG_CTX, (int16_t)offset);
 		return;
 	}

@@ -159,44 +159,43 @@ static void begin_btf(struct object *o)
 static const struct runtime_function {
 	const char *name, *signature;
 } runtime_functions[] = {
-	{"rt_count", "uu"},
-	{"rt_enter", "ppu"},
-	{"rt_send", "upu"},
-	{"rt_exit", "upu"},
-	{"rt_warn", "uu"},
-	{"rt_elapsed", "u"},
-	{"rt_read", "upuu"},
-	{"rt_str", "upuuu"},
-	{"rt_concat", "upupup"},
-	{"rt_buf", "upuuu"},
-	{"rt_trim", "upu"},
-	{"rt_equal", "uppu"},
-	{"rt_memcmp", "uppu"},
-	{"rt_strlen", "upu"},
-	{"rt_strncmp", "upupuu"},
-	{"rt_strstr", "upupu"},
-	{"rt_bucket", "uuu"},
-	{"rt_linear", "uuuuu"},
-	{"rt_series", "upuuuu"},
-	{"rt_reduce", "uppuuu"},
-	{"rt_join", "upu"},
-	{"rt_packet", "uppuuu"},
-	{"rt_stack_registers", "uppuu"},
-	{"rt_stack_task", "uppuu"},
-	{"rt_stack_words", "uppuuu"},
+	{"rt_count", "uu"},           {"rt_ended", "u"},
+	{"rt_enter", "pp"},           {"rt_send", "upu"},
+	{"rt_exit", "upu"},           {"rt_warn", "uu"},
+	{"rt_elapsed", "u"},          {"rt_read", "upuu"},
+	{"rt_str", "upuuu"},          {"rt_concat", "upupup"},
+	{"rt_buf", "upuuu"},          {"rt_trim", "upu"},
+	{"rt_equal", "uppu"},         {"rt_memcmp", "uppu"},
+	{"rt_strlen", "upu"},         {"rt_strncmp", "upupuu"},
+	{"rt_strstr", "upupu"},       {"rt_bucket", "uuu"},
+	{"rt_linear", "uuuuu"},       {"rt_series", "upuuuu"},
+	{"rt_reduce", "uppuuu"},      {"rt_join", "upu"},
+	{"rt_packet", "uppuuu"},      {"rt_stack_registers", "uppuu"},
+	{"rt_stack_task", "uppuu"},   {"rt_stack_words", "uppuuu"},
 	{"rt_stack_kernel", "uppuu"},
 };
 
-static void declare_runtime(struct object *o, const char *name)
+static const char *runtime_signature(const char *name)
 {
-	const char *signature = "u";
-	int parameters[5];
-	unsigned int count;
 	size_t i;
 
 	for (i = 0; i < sizeof(runtime_functions) / sizeof(runtime_functions[0]); i++)
 		if (!strcmp(runtime_functions[i].name, name))
-			signature = runtime_functions[i].signature;
+			return runtime_functions[i].signature;
+	return "u";
+}
+
+bool runtime_takes_numbers(const char *name)
+{
+	return !strchr(runtime_signature(name), 'p');
+}
+
+static void declare_runtime(struct object *o, const char *name)
+{
+	const char *signature = runtime_signature(name);
+	int parameters[5];
+	unsigned int count;
+
 	for (count = 0; signature[count + 1]; count++)
 		parameters[count] = signature[count + 1] == 'p' ? o->pointer_type : o->u64_type;
 	btf__add_func(o->btf, name, BTF_FUNC_EXTERN,
@@ -272,7 +271,7 @@ static void add_maps(struct object *o)
 	struct map_shape shape = {.name = "frames",
 				  .type = BPF_MAP_TYPE_ARRAY,
 				  .key_size = 4,
-				  .value_size = (g->used_max + 63) & ~7u,
+				  .value_size = (g->frame_size + 63) & ~7u,
 				  .entries = RT_FRAMES * (uint32_t)libbpf_num_possible_cpus()};
 	int *vars = calloc(c->maps.count + 1, sizeof(*vars));
 	size_t i;
@@ -281,7 +280,8 @@ static void add_maps(struct object *o)
 		o->failed = true;
 		return;
 	}
-	vars[0] = add_map(o, &shape);
+	if (g->frame_size)
+		vars[0] = add_map(o, &shape);
 	for (i = 0; i < c->maps.count; i++) {
 		const struct symbol *map = c->maps.at[i];
 

@@ -19,4 +19,7 @@
 /* The linked object in malloc'd memory. */
 int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *diag);
 
+/* Does this function of the runtime library take and give nothing but numbers? */
+bool runtime_takes_numbers(const char *name);
+
 #endif

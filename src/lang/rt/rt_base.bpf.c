@@ -53,17 +53,19 @@ static __u64 *state_at(__u32 key)
 	return bpf_map_lookup_elem(&rt_state, &key);
 }
 
-/*
- * A free frame of this CPU's, or NULL. At the end, programs may be attached for some time yet: they get none but for
- * the `last` ones, which run then.
- */
-RT void *rt_enter(void *frames, __u64 last)
+/* Has it ended, by exit() or from outside? */
+RT __u64 rt_ended(void)
 {
-	__u32 first = bpf_get_smp_processor_id() * RT_FRAMES, i;
 	__u64 *exited = state_at(RT_STATE_EXITED);
 
-	if (exited && *exited && !last)
-		return NULL;
+	return exited && *exited;
+}
+
+/* A free frame of this CPU's, or NULL. */
+RT void *rt_enter(void *frames)
+{
+	__u32 first = bpf_get_smp_processor_id() * RT_FRAMES, i;
+
 	for (i = 0; i < RT_FRAMES; i++) {
 		__u32 index = first + i;
 		__u32 *frame = bpf_map_lookup_elem(frames, &index);
