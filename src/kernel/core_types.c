@@ -71,17 +71,25 @@ static int write_file(const struct btf *btf)
 	return -EIO;
 }
 
-int core_types_open(void)
+int core_types_write(const struct kernel_btf *k)
 {
 	struct btf *btf = btf__new_empty();
-	struct kernel_btf k = {};
-	int err = btf ? kernel_btf_open(&k) : -ENOMEM;
+	int err = btf ? build(k, btf) : -ENOMEM;
 
 	if (!err)
-		err = build(&k, btf);
-	if (!err)
 		err = write_file(btf);
-	kernel_btf_close(&k);
 	btf__free(btf);
+	return err;
+}
+
+int core_types_open(void)
+{
+	struct kernel_btf k;
+	int err = kernel_btf_open(&k);
+
+	if (!err) {
+		err = core_types_write(&k);
+		kernel_btf_close(&k);
+	}
 	return err;
 }

@@ -15,4 +15,8 @@
  */
 int core_types_open(void);
 
+/* The same out of the kernel's types, which are read already. */
+struct kernel_btf;
+int core_types_write(const struct kernel_btf *k);
+
 #endif

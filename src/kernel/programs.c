@@ -63,19 +63,34 @@ static const struct form {
 	{WALK_STRATEGY_BOUNDED, sampler_bounded_bpf__elf_bytes, false},
 };
 
-/* The number of the function of bpf/resume.h; 0: this kernel has none. */
-static uint32_t find_resume_function(void)
+/* What the forms need to know of the kernel's types. */
+struct kernel_facts {
+	int types;                /* core_types; negative: libbpf is to look for itself */
+	uint32_t resume_function; /* the number of the function of bpf/resume.h; 0: this kernel has none */
+};
+
+static uint32_t find_resume_function(const struct kernel_btf *k)
 {
+	uint32_t number = kernel_btf_function(k, "bpf_task_work_schedule_resume_impl");
+
+	return number ? number : kernel_btf_function(k, "bpf_task_work_schedule_resume");
+}
+
+/* The kernel's types are some megabytes: they are read once, and each is looked for only if something needs it. */
+static struct kernel_facts learn_facts(enum walk_strategy strategy)
+{
+	struct kernel_facts facts = {.types = -1};
 	struct kernel_btf k;
-	uint32_t number;
+	size_t i;
 
 	if (kernel_btf_open(&k))
-		return 0;
-	number = kernel_btf_function(&k, "bpf_task_work_schedule_resume_impl");
-	if (!number)
-		number = kernel_btf_function(&k, "bpf_task_work_schedule_resume");
+		return facts;
+	facts.types = core_types_write(&k);
+	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (forms[i].strategy == strategy && forms[i].resumes)
+			facts.resume_function = find_resume_function(&k);
 	kernel_btf_close(&k);
-	return number;
+	return facts;
 }
 
 /* Has the calls of RESUME_FUNCTION in an object's bytes call the function with this number. How many there were. */
@@ -147,15 +162,15 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 	return err;
 }
 
-static int load_form(const struct form *form, const struct programs_options *options, uint32_t resume_function,
+static int load_form(const struct form *form, const struct programs_options *options, const struct kernel_facts *facts,
 		     char *log, struct bpf_object **ret)
 {
-	int types = core_types_open(), err;
 	struct bpf_object *object;
 	char path[64];
+	int err;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
-	object = open_object(form, resume_function, types < 0 ? NULL : path, log);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", facts->types);
+	object = open_object(form, facts->resume_function, facts->types < 0 ? NULL : path, log);
 	err = object ? programs_configure(object, options) : -errno;
 	if (!err)
 		err = bpf_object__load(object);
@@ -163,8 +178,6 @@ static int load_form(const struct form *form, const struct programs_options *opt
 		bpf_object__close(object);
 	else
 		*ret = object;
-	if (types >= 0)
-		close(types);
 	return err;
 }
 
@@ -172,21 +185,24 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 {
 	enum walk_strategy strategy = options->strategy;
 	char *log = calloc(1, LOG_BYTES); /* touched on failure only */
-	uint32_t resume_function = find_resume_function();
+	struct kernel_facts facts;
 	int err = -ENOENT;
 	size_t i;
 
 	libbpf_set_print(quiet);
 	if (strategy == WALK_STRATEGY_AUTO)
 		strategy = feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
+	facts = learn_facts(strategy);
 	for (i = 0; err && i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (forms[i].strategy != strategy || (forms[i].resumes && !resume_function))
+		if (forms[i].strategy != strategy || (forms[i].resumes && !facts.resume_function))
 			continue;
 		/* A form that needs more than the last one is a bonus: where it does not load, the next one may. */
-		err = load_form(&forms[i], options, resume_function, log, ret);
+		err = load_form(&forms[i], options, &facts, log, ret);
 	}
 	if (err)
 		err = load_error(err, log, diag);
+	if (facts.types >= 0)
+		close(facts.types);
 	free(log);
 	return err;
 }
