@@ -3,50 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/process_stat.h"
-
-#define LOOK_MS 100 /* how often it is looked whether the child gets on */
+#include "base/foreign_parts.h"
+#include "base/patience.h"
 
 struct answer {
 	int result;
 	struct diag diag;
 };
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-/* Waits for the child's answer, or its end. False when it does nothing but wait. */
-static bool wait_for(pid_t child, int fd, double patience_s)
-{
-	struct pollfd ready = {.fd = fd, .events = POLLIN};
-	unsigned long before = 0, ticks;
-	double since = now_s();
-	char state;
-
-	while (poll(&ready, 1, LOOK_MS) <= 0) {
-		ticks = process_stat_ticks(child, &state);
-		/* One that could run but gets no CPU is not one that waits. */
-		if (ticks != before || state == 'R')
-			since = now_s();
-		else if (now_s() > since + patience_s)
-			return false;
-		before = ticks;
-	}
-	return true;
-}
 
 /* Who reads a standard stream to its end would wait as long as the child. */
 static void close_streams(void)
@@ -75,7 +46,7 @@ int attempt(double patience_s, const char *what, int (*work)(void *context, stru
 	struct answer told;
 	ssize_t got = 0;
 	pid_t child;
-	int ends[2];
+	int ends[2], err;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return work(context, diag);
@@ -83,16 +54,19 @@ int attempt(double patience_s, const char *what, int (*work)(void *context, stru
 	if (!child)
 		answer(ends[1], work, context);
 	close(ends[1]);
-	if (child > 0 && wait_for(child, ends[0], patience_s))
-		got = read(ends[0], &told, sizeof(told)); /* less than PIPE_BUF: all at once */
-	else if (child > 0)
-		got = -1;
-	close(ends[0]);
-	if (child < 0)
+	if (child < 0) {
+		close(ends[0]);
 		return work(context, diag);
-	if (got < 0) {
+	}
+	err = patience_wait(child, ends[0], patience_s);
+	if (!err)
+		got = read(ends[0], &told, sizeof(told)); /* less than PIPE_BUF: all at once */
+	close(ends[0]);
+	if (err) {
 		kill(child, SIGKILL); /* it may be long until it notices */
-		return diag_fail(diag, ETIMEDOUT, "attempt.answer", "%s: its file system does not answer", what);
+		return err == -EINTR ? diag_fail(diag, EINTR, "attempt.signal", "%s: given up, as a signal came", what)
+				     : diag_fail(diag, ETIMEDOUT, "attempt.answer",
+						 "%s: its file system does not answer", what);
 	}
 	waitpid(child, NULL, 0);
 	if (got != sizeof(told))
@@ -100,4 +74,54 @@ int attempt(double patience_s, const char *what, int (*work)(void *context, stru
 	if (diag && told.result < 0)
 		*diag = told.diag;
 	return told.result;
+}
+
+/* It keeps nothing of strata's but what it works with: what hangs must not keep programs attached. */
+static void close_others(int a, int b)
+{
+	unsigned int low = (unsigned int)(a < b ? a : b), high = (unsigned int)(a < b ? b : a);
+
+	if (low)
+		syscall(SYS_close_range, 0, low - 1, 0);
+	if (high > low + 1)
+		syscall(SYS_close_range, low + 1, high - 1, 0);
+	syscall(SYS_close_range, high + 1, ~0u, 0);
+}
+
+static _Noreturn void answer_descriptor(int socket, int keep, int (*work)(void *context), void *context)
+{
+	struct iovec part;
+	int result;
+
+	close_others(socket, keep);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	result = work(context);
+	part = (struct iovec){&result, sizeof(result)};
+	_exit(foreign_send(socket, &part, 1, &result, result >= 0 ? 1 : 0) ? 1 : 0);
+}
+
+int attempt_descriptor(double patience_s, int keep, int (*work)(void *context), void *context)
+{
+	int result = -EIO, ends[2], fds[2] = {-1, -1}, err;
+	struct iovec part = {&result, sizeof(result)};
+	pid_t child;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	child = fork();
+	if (!child)
+		answer_descriptor(ends[1], keep, work, context);
+	err = child < 0 ? -errno : 0;
+	close(ends[1]);
+	if (!err)
+		err = patience_wait(child, ends[0], patience_s);
+	if (!err && foreign_receive(ends[0], &part, 1, fds) != sizeof(result))
+		result = -EIO; /* it was killed */
+	close(ends[0]);
+	if (err && child > 0)
+		kill(child, SIGKILL);
+	if (err)
+		return err;
+	waitpid(child, NULL, 0);
+	return result < 0 ? result : fds[0] < 0 ? -EMFILE : fds[0];
 }

@@ -13,10 +13,17 @@
 
 /*
  * Calls work() in a child and gives what it returned, with its diag; what else it changed in memory is the child's.
- * When the child has only waited for `patience_s` at a stretch, without any CPU time: -ETIMEDOUT, and a diag that names
- * `what`. Without a child to be had, work() is called here.
+ * When the child has only waited for `patience_s` at a stretch (base/patience.h): -ETIMEDOUT, and a diag that names
+ * `what`. -EINTR when a signal that the caller blocks came meanwhile. Without a child to be had, work() is called here.
  */
 int attempt(double patience_s, const char *what, int (*work)(void *context, struct diag *diag), void *context,
 	    struct diag *diag);
+
+/*
+ * The same for a work() that gives a new descriptor or a negative errno, and needs no descriptor but `keep`: the child
+ * has closed all others. The descriptor, here; -ETIMEDOUT and -EINTR as patience_wait() has them; or another negative
+ * errno.
+ */
+int attempt_descriptor(double patience_s, int keep, int (*work)(void *context), void *context);
 
 #endif

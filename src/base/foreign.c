@@ -504,6 +504,11 @@ bool foreign_unanswered(const struct foreign_file *file)
 	return file->unanswered;
 }
 
+bool foreign_waits(const struct foreign_file *file)
+{
+	return file->now < 0;
+}
+
 struct foreign_files *foreign_files_of(const struct foreign_file *file)
 {
 	return file->files;

@@ -87,6 +87,9 @@ int foreign_stat(struct foreign_file *file, struct stat *ret);
 /* Did the file fail to answer, ever? */
 bool foreign_unanswered(const struct foreign_file *file);
 
+/* May its file system have others wait, as far as is known? That of a trusted file may not. */
+bool foreign_waits(const struct foreign_file *file);
+
 /* Whose it is, and in what place; NULL and 0 for trusted files. */
 struct foreign_files *foreign_files_of(const struct foreign_file *file);
 

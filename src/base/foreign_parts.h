@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* foreign_parts: what strata and a reader say to each other; for foreign.c and foreign_reader.c only. */
+/* foreign_parts: what strata and a reader say to each other; for foreign.c and foreign_reader.c, and
+ * what sends descriptors for attempt.c. */
 #ifndef STRATA_BASE_FOREIGN_PARTS_H
 #define STRATA_BASE_FOREIGN_PARTS_H
 

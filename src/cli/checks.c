@@ -189,3 +189,12 @@ void warn_capabilities(FILE *out)
 	if (!first)
 		fputc('\n', out);
 }
+
+void warn_left(FILE *out, pid_t command)
+{
+	if (command)
+		fprintf(out,
+			"strata: the command, process %d, waits in the kernel and cannot be ended before that is over: "
+			"look after the file system that it waits for\n",
+			command);
+}

@@ -34,4 +34,7 @@ int check_namespace(struct diag *diag);
 /* Warns, in one line, of missing capabilities without which parts of stacks are lost or nameless. */
 void warn_capabilities(FILE *out);
 
+/* Warns that a command could not be ended. 0: it could. */
+void warn_left(FILE *out, pid_t command);
+
 #endif

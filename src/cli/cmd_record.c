@@ -438,6 +438,7 @@ static int record(const struct request *request, double started_at)
 	profile_destroy(profile);
 	if (err)
 		return cli_fail(CLI_FAILED, &diag);
+	warn_left(stderr, result.command_left);
 	return status == CLI_DONE && request->command ? result.command_status : status;
 }
 

@@ -413,7 +413,10 @@ static int run_source(struct request *request, const char *name, const char *sou
 		options.command_path = request->argv[0];
 	}
 	err = lang_compile(name, source, size, &options, &request->dump, &compilation, diag);
-	report_print(&compilation.report, stderr);
+	if (child && trace_command_failed(child, diag))
+		err = -ECHILD;
+	else
+		report_print(&compilation.report, stderr);
 	request->trace.stacks_of = request->stacks_of.at;
 	request->trace.stacks_of_count = (uint32_t)request->stacks_of.count;
 	if (!err && !diag->tag)
@@ -425,8 +428,11 @@ static int run_source(struct request *request, const char *name, const char *sou
 	}
 	compilation_deinit(&compilation);
 	if (child) {
-		int ended = trace_command_destroy(child);
+		pid_t left;
+		int ended = trace_command_destroy(child, &left);
 
+		if (status == CLI_DONE)
+			warn_left(stderr, left);
 		if (status == CLI_DONE && !result.has_exit)
 			status = ended;
 	}

@@ -18,6 +18,7 @@ struct command {
 	int report; /* gives the child's errno if exec failed */
 	int pidfd;  /* readable when the child has ended */
 	bool reaped;
+	bool left;  /* not even SIGKILL has ended it: it waits in the kernel, and ends when it comes back */
 	int status; /* in the shell's convention, once reaped */
 };
 
@@ -30,10 +31,16 @@ struct command_origin {
 /* Forks. argv is NULL-terminated. */
 int command_prepare(char *const *argv, const struct command_origin *origin, struct command *ret, struct diag *diag);
 
-/* Lets it exec. Fails with the reason when exec does. */
+/*
+ * Lets it exec. Fails with the reason when exec does, with -ETIMEDOUT when its file system does not answer, and with
+ * -EINTR when a signal that the caller blocks came meanwhile: then it was killed.
+ */
 int command_start(struct command *command, const char *name, struct diag *diag);
 
-/* Ends it if it still runs (SIGTERM, then SIGKILL after some seconds), and takes its status. */
+/*
+ * Ends it if it still runs (SIGTERM, then SIGKILL after some seconds), and takes its status. One that not even SIGKILL
+ * ends is left after some more seconds, as if it had.
+ */
 int command_finish(struct command *command);
 
 #endif

@@ -105,6 +105,15 @@ static void give_signals_back(struct recording *recording)
 	sigprocmask(SIG_SETMASK, &recording->origin.mask, NULL);
 }
 
+/* What came while it could not start: left in the queue it would end the process before that is said. */
+static void forget_signals(struct recording *recording)
+{
+	struct signalfd_siginfo taken;
+
+	while (recording->signals >= 0 && read(recording->signals, &taken, sizeof(taken)) > 0)
+		recording->interrupted = true;
+}
+
 static void reserve_take(struct recording *recording)
 {
 	void *at = mmap(NULL, RESERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -394,11 +403,14 @@ int record_run(const struct record_options *options, struct profile *profile, st
 	err = foreign_files_create(PRIORITY, &recording.files, diag);
 	if (!err)
 		err = start(&recording, diag);
+	if (err)
+		forget_signals(&recording);
 	ret->kept = !err;
 	if (!err)
 		err = finish(&recording, loop(&recording), diag);
 	if (recording.has_command)
 		ret->command_status = command_finish(&recording.command);
+	ret->command_left = recording.command.left ? recording.command.pid : 0;
 	ret->interrupted = recording.interrupted;
 	recording_deinit(&recording);
 	return err;

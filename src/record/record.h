@@ -37,6 +37,7 @@ struct record_options {
 
 struct record_result {
 	int command_status; /* exit status of the command in the shell's convention (128 + signal); 0 without one */
+	pid_t command_left; /* it hangs in the kernel and cannot be ended: its pid; else 0 */
 	bool interrupted;   /* ended by a signal */
 	bool kept;          /* the profile has what was recorded, also when it failed */
 };

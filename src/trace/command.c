@@ -39,13 +39,12 @@ static const char *basename_of(const char *path)
 
 const char *trace_command_program(struct trace_command *command, const char *name)
 {
-	struct diag diag = {};
-
 	if (strcmp(basename_of(command->argv[0]), name))
 		return NULL;
 	if (*command->program || command->child.gate < 0)
 		return *command->program ? command->program : NULL;
-	if (hold_begin(&command->hold, command->child.pid) || command_start(&command->child, command->argv[0], &diag) ||
+	if (hold_begin(&command->hold, command->child.pid) ||
+	    command_start(&command->child, command->argv[0], &command->failed) ||
 	    !hold_until(&command->hold, name, command->program, sizeof(command->program)))
 		*command->program = '\0';
 	return *command->program ? command->program : NULL;
@@ -66,13 +65,21 @@ int trace_command_start(struct trace_command *command, void (*arrived)(void *con
 	return command_start(&command->child, command->argv[0], diag);
 }
 
-int trace_command_destroy(struct trace_command *command)
+int trace_command_failed(const struct trace_command *command, struct diag *diag)
+{
+	if (!command->failed.tag)
+		return 0;
+	*diag = command->failed;
+	return -ECHILD;
+}
+
+int trace_command_destroy(struct trace_command *command, pid_t *left)
 {
 	int status;
 
 	hold_end(&command->hold);
 	status = command_finish(&command->child);
-
+	*left = command->child.left ? command->child.pid : 0;
 	free(command);
 	return status;
 }

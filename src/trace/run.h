@@ -20,6 +20,7 @@ struct trace_command {
 	struct command child;
 	char *const *argv;
 	struct hold hold;
+	struct diag failed;     /* of an exec before it was asked for; no tag: it did not fail */
 	char program[PATH_MAX]; /* that it has begun already, to find out which one it is; "": it has not */
 };
 

@@ -28,8 +28,13 @@ pid_t trace_command_pid(const struct trace_command *command);
  * command is run until it begins. NULL: it is not argv[0]'s name, or the command has ended without.
  */
 const char *trace_command_program(struct trace_command *command, const char *name);
-/* Ends it if it still runs; its status in the shell's convention. */
-int trace_command_destroy(struct trace_command *command);
+/* Why it could not be executed, if trace_command_program() found that out: a negative errno and a diag; else 0. */
+int trace_command_failed(const struct trace_command *command, struct diag *diag);
+/*
+ * Ends it if it still runs; its status in the shell's convention. `left`: its pid if it hangs in the kernel, and cannot
+ * be ended; else 0.
+ */
+int trace_command_destroy(struct trace_command *command, pid_t *left);
 
 enum trace_mode {
 	TRACE_RUN,

@@ -4,7 +4,9 @@
 
 Shows the regular files of SOURCE, to be read and written, by the kernel's protocol itself (include/uapi/linux/fuse.h, 7.31). Says "ready", then
 takes commands, a line each: "hang" takes requests from then on and answers none, so that who asks cannot even be
-killed; "answer" answers them and all that follow. It ends, and unmounts, when its standard input does.
+killed; "hang-exec" does so from the next open on that an exec makes, "hang-lookup N" from the Nth look-up of a name on,
+the next one being the first; "answer" answers them and all that follow, and says how many look-ups there were since the
+last "answer". It ends, and unmounts, when its standard input does.
 """
 import ctypes
 import errno
@@ -18,6 +20,7 @@ LOOKUP, FORGET, GETATTR, SETATTR, UNLINK, RENAME, OPEN, READ, WRITE = 1, 2, 3, 4
 RELEASE, FLUSH, INIT, OPENDIR, RELEASEDIR, ACCESS, CREATE, INTERRUPT, BATCH_FORGET = 18, 25, 26, 27, 29, 34, 35, 36, 42
 ROOT = 1
 MNT_DETACH = 2
+FMODE_EXEC = 0x20  # include/linux/fs.h: among the flags of an open
 
 source, mountpoint = sys.argv[1:3]
 names = sorted(os.listdir(source))
@@ -95,8 +98,15 @@ def mount():
         sys.exit("mount: " + os.strerror(ctypes.get_errno()))
 
 
+def begins_to_hang(when, opcode, body, lookups):
+    """Is this the request that a command waits for?"""
+    if when == ["hang-exec"]:
+        return opcode == OPEN and struct.unpack_from("<I", body)[0] & FMODE_EXEC
+    return when[:1] == ["hang-lookup"] and lookups >= int(when[1])
+
+
 def main():
-    hangs, held = False, []
+    hangs, held, when, lookups = False, [], [], 0
     mount()
     print("ready", flush=True)
     while True:
@@ -105,11 +115,13 @@ def main():
             command = os.read(0, 64).decode().split()
             if not command:
                 break
-            hangs = command[-1] == "hang"
-            for request in [] if hangs else held:
-                handle(*request)
-            held = held if hangs else []
-            print(command[-1], flush=True)
+            hangs, when = command[0] == "hang", command
+            if command[0] == "answer":
+                for request in held:
+                    handle(*request)
+                held = []
+            print(lookups if command[0] == "answer" else command[0], flush=True)
+            lookups = lookups if hangs else 0
         if device in ready:
             try:
                 request = os.read(device, (1 << 17) + 4096)
@@ -118,6 +130,8 @@ def main():
                     break
                 continue
             _, opcode, unique, node = struct.unpack_from("<2I2Q", request)
+            lookups += opcode == LOOKUP
+            hangs = hangs or begins_to_hang(when, opcode, request[40:], lookups)
             if hangs and opcode not in (FORGET, BATCH_FORGET, INTERRUPT):
                 held.append((opcode, unique, node, request[40:]))
             else:

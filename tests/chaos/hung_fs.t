@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files of a FUSE server that stops answering, for good or for a while: nobody waits for it."""
 import os
+import re
 import shlex
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chaos  # noqa: E402
@@ -32,7 +36,7 @@ class Server:
 
     def tell(self, command):
         self.process.stdin.write(command + "\n")
-        self.process.stdout.readline()
+        return self.process.stdout.readline().strip()
 
     def __enter__(self):
         return self
@@ -161,6 +165,123 @@ def results(tap, where, server, target):
     server.tell("answer")
 
 
+def run(arguments, during=None):
+    """Runs strata, with during(process) beside it: its exit status, and all that it said. Into a file, as a command that
+    hangs keeps what it would write to."""
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen([e2e.STRATA] + [str(word) for word in arguments], stdin=subprocess.DEVNULL, stdout=said,
+                                   stderr=subprocess.STDOUT)
+        try:
+            if during:
+                during(process)
+            process.wait(timeout=e2e.PATIENCE_S)
+        finally:
+            process.kill()
+        said.seek(0)
+        return process.returncode, said.read()
+
+
+def kernel_opens(tap, server, target):
+    """The file system hangs when the kernel itself looks for the file of a uprobe."""
+    script = "uprobe:%s:spin_in_file { exit(); }" % server.program
+    for words in ([], ["--no-feature", "uprobe_multi"]):
+        what = "a uprobe%s: " % (", one by one" if words else "")
+        server.tell("answer")
+        status, said = run(["trace"] + words + ["-e", script])
+        tap.ok(status == 0, what + "as long as it answers", said)
+        last = "hang-lookup " + server.tell("answer")
+        server.tell(last)
+        status, said = run(["trace"] + words + ["-e", script])
+        tap.ok(status == 1 and said.count("\n") == 1 and "cannot be attached: the file system of" in said, what + "hung then", said)
+        server.tell("answer")
+        server.tell(last)
+
+        def interrupt(process):
+            # The one that waits is strata's child, and no descriptor of it keeps anything attached.
+            child = waiting_child(process)
+            tap.ok(child and len(os.listdir("/proc/%d/fd" % child)) == 2, what + "who waits holds nothing else")
+            process.send_signal(signal.SIGINT)
+
+        status, said = run(["trace"] + words + ["-e", script], interrupt)
+        tap.ok(status == 1 and "is not attached: a signal came" in said, what + "a Ctrl-C then", said)
+        server.tell("answer")
+    status, said = run(["trace", "-e", script])
+    tap.ok(status == 0, "a uprobe: and when it answers again", said)
+
+
+def waiting_child(process):
+    """Waits for a child of a process to wait for the file system, and to be still there when it would have been answered
+    long ago: its pid; None when the process ends instead."""
+    pid = None
+
+    def look():
+        nonlocal pid
+        with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+            pid = next((int(word) for word in file.read().split() if waits(word)), None)
+        if pid:
+            time.sleep(0.3)
+        return process.poll() is not None or (pid and waits(pid))
+
+    e2e.until(look)
+    return pid
+
+
+def waits(pid):
+    """Is it in a request to a FUSE server?"""
+    try:
+        with open("/proc/%s/wchan" % pid) as file:
+            return file.read() in ("request_wait_answer", "fuse_simple_request", "__fuse_simple_request")
+    except OSError:
+        return False
+
+
+def held_events(pid):
+    """What keeps programs and events of BPF alive: descriptors of a process."""
+    held = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
+    return [link for link in held if "bpf" in link or "perf_event" in link]
+
+
+def executes(tap, where, server):
+    """The file system hangs in the exec of a command."""
+    recorded = ["record", "-o", where + "/h.folded", "--", server.program]
+    traced = ["trace", "-c", server.program, "-e", "profile:hz:99 { @[ustack] = count(); }"]
+    for arguments in (recorded, traced, ["trace", "-c", server.program, "-e", "interval:s:60 { }"]):
+        what = "exec in %s %s: " % (arguments[0], "with stacks" if "ustack" in arguments[-1] else "of " + arguments[1])
+        server.tell("answer")
+        server.tell("hang-exec")
+        status, said = run(arguments)
+        found = re.search("does not answer; process ([0-9]+) waits there", said)
+        tap.ok(status == 1 and found and "cannot be executed" in said, what + "is given up", said)
+        if found:
+            tap.equal(held_events(int(found.group(1))), [], what + "what cannot be ended keeps nothing attached")
+        server.tell("answer")
+        tap.ok(found and e2e.until(lambda: not os.path.exists("/proc/" + found.group(1))), what + "it ends when it can")
+        server.tell("hang-exec")
+
+        def interrupt(process):
+            waiting_child(process)
+            process.send_signal(signal.SIGINT)
+
+        status, said = run(arguments, interrupt)
+        tap.ok(status == 1 and "was not executed: a signal came" in said, what + "a Ctrl-C then", said)
+        server.tell("answer")
+
+
+def command_hangs(tap, where, server):
+    """A command that cannot be ended, as it reads such a file, does not keep strata."""
+    server.tell("hang")
+    for arguments in (["record", "-q", "-o", where + "/h.folded", "--", "cat", server.program],
+                      ["trace", "-c", "cat " + server.program, "-e", "interval:s:60 { }"]):
+        def interrupt(process):
+            waiting_child(process)
+            process.send_signal(signal.SIGINT)
+
+        status, said = run(arguments, interrupt)
+        tap.ok(status == 128 + signal.SIGKILL and "waits in the kernel and cannot be ended" in said,
+               "%s: a command that cannot be ended" % arguments[0], said)
+    server.tell("answer")
+
+
 def main():
     tap = e2e.Tap()
     if not os.path.exists("/dev/fuse"):
@@ -180,6 +301,9 @@ def main():
             verified(tap, where, server, target.pid)
             others(tap, server, target.pid)
             results(tap, where, server, target.pid)
+            kernel_opens(tap, server, target.pid)
+            executes(tap, where, server)
+            command_hangs(tap, where, server)
             tap.ok(e2e.until(lambda: not chaos.readers() - before), "nobody is left waiting")
         finally:
             target.kill()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <time.h>
@@ -109,6 +110,45 @@ static int work_dying(void *context, struct diag *diag)
 	return kill(getpid(), SIGKILL);
 }
 
+/* Gives a copy of the descriptor that it may keep; ENOTTY when it has another one of its parent's, too. */
+static int open_copy(void *context)
+{
+	const int *ends = context;
+
+	return fcntl(ends[1], F_GETFD) >= 0 ? -ENOTTY : dup(ends[0]);
+}
+
+static int open_never(void *context)
+{
+	while (context)
+		pause();
+	return 0;
+}
+
+static void test_attempt_descriptor(void)
+{
+	sigset_t blocked;
+	char byte = 0;
+	int ends[2], got;
+
+	is_int(pipe(ends), 0, "a pipe");
+	is_int((int)write(ends[1], "x", 1), 1, "with a byte");
+	got = attempt_descriptor(60, ends[0], open_copy, ends);
+	ok(got >= 0 && got != ends[0] && read(got, &byte, 1) == 1 && byte == 'x', "a child's descriptor, here");
+	close(got);
+	close(ends[1]);
+	is_int(attempt_descriptor(60, ends[0], open_copy, (int[2]){ends[0], ends[0]}), -ENOTTY, "its failure");
+	is_int(attempt_descriptor(0.3, ends[0], open_never, ends), -ETIMEDOUT, "one that only waits is left");
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+	raise(SIGTERM);
+	is_int(attempt_descriptor(60, ends[0], open_never, ends), -EINTR, "and when a signal came");
+	sigtimedwait(&blocked, NULL, &(struct timespec){});
+	sigprocmask(SIG_UNBLOCK, &blocked, NULL);
+	close(ends[0]);
+}
+
 static void test_attempt(void)
 {
 	struct diag diag = {};
@@ -123,6 +163,7 @@ static void test_attempt(void)
 	is_int(attempt(0.3, "/a/b", work_never, NULL, &diag), -ETIMEDOUT, "one that only waits is not");
 	is_str(diag.text, "/a/b: its file system does not answer", "which has words, too");
 	is_int(attempt(60, "it", work_dying, NULL, NULL), -EIO, "one that is killed");
+	test_attempt_descriptor();
 }
 
 int main(void)

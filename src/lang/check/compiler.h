@@ -87,6 +87,7 @@ struct site {
 struct attach {
 	const char *name;          /* as `probe` shows it */
 	const char *path;          /* an ELF file; where an iterator is pinned */
+	bool waits;                /* the file system of `path` may have who opens it wait for ever */
 	uint64_t address;          /* file offset; a watched address; an address of the kernel */
 	uint64_t semaphore;        /* file offset of a USDT semaphore; 0: none */
 	const char *group, *event; /* of a tracepoint; a kernel function */

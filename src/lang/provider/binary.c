@@ -38,6 +38,7 @@ int binary_open(struct compiler *c, const char *path, struct foreign_file **ret)
 /* Takes the file over. False when it is no ELF file. */
 static bool take_file(struct search *search, const char *path, struct foreign_file *file)
 {
+	size_t i = search->c->attaches.count;
 	struct elf_file *elf;
 	bool taken = !elf_file_open_foreign(file, path, &elf, NULL);
 
@@ -45,6 +46,8 @@ static bool take_file(struct search *search, const char *path, struct foreign_fi
 		search->each(search->context, arena_strdup(search->c->arena, path, strlen(path)), elf);
 		search->count++;
 		elf_file_close(elf);
+		for (; i < search->c->attaches.count; i++)
+			search->c->attaches.at[i].waits = foreign_waits(file);
 	}
 	if (foreign_unanswered(file))
 		tell_unanswered(search->c, path);

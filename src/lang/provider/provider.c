@@ -137,19 +137,16 @@ bool provider_is_dangerous(const char *function)
 	return false;
 }
 
-static int attach_one(int program, struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
-		      struct attachment *ret)
+int provider_attach_event(int program, int fd, const struct perf_event_attr *attr, uint64_t cookie,
+			  struct attachment *ret)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .perf_event.bpf_cookie = cookie);
 	bool is_tracepoint = attr->type == PERF_TYPE_TRACEPOINT;
 	/* Those of tracepoints, kprobes and uprobes wait for a grace period; the latter have numbers above. */
 	bool waits = is_tracepoint || attr->type >= PERF_TYPE_MAX;
 	struct descriptors *kept = &ret->fds;
-	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC), link;
+	int link = bpf_link_create(program, fd, BPF_PERF_EVENT, &options);
 
-	if (fd < 0)
-		return -errno;
-	link = bpf_link_create(program, fd, BPF_PERF_EVENT, &options);
 	if (link < 0) {
 		/* Before links of perf events (5.15). */
 		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program)) {
@@ -165,6 +162,14 @@ static int attach_one(int program, struct perf_event_attr *attr, int pid, int cp
 	if (attachment_keep(kept, fd, NULL))
 		return -ENOMEM;
 	return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+}
+
+static int attach_one(int program, struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
+		      struct attachment *ret)
+{
+	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : provider_attach_event(program, fd, attr, cookie, ret);
 }
 
 int provider_attach_perf(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,

@@ -111,6 +111,10 @@ struct perf_event_attr;
 int provider_attach_perf(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
 			 struct attachment *ret, struct diag *diag);
 
+/* The same for an event that is open, and off; takes it over, in any case. 0, or a negative errno. */
+int provider_attach_event(int program, int fd, const struct perf_event_attr *attr, uint64_t cookie,
+			  struct attachment *ret);
+
 /* The number of a perf PMU by its name ("uprobe"), for struct perf_event_attr. 0, or a negative errno. */
 int provider_pmu(const char *name, uint32_t *ret);
 

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/attempt.h"
 #include "elf/notes.h"
 #include "elf/symbols.h"
 #include "lang/provider/binary.h"
@@ -31,6 +32,8 @@ struct uprobe_multi_create {
 	uint64_t path, offsets, ref_offsets, cookies;
 	uint32_t count, multi_flags, pid, pad;
 };
+
+#define PATIENCE_S 5.0 /* for a file system, when the kernel opens a file of it */
 
 struct uprobe_search {
 	struct compiler *c;
@@ -225,7 +228,7 @@ static bool split(struct compiler *c, const struct provider *self, const struct 
 static void expand_uprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	struct uprobe_search search;
-	size_t before = c->attaches.count;
+	size_t first = c->attaches.count, before = first;
 	struct foreign_file *file;
 	struct source_line line;
 	uint64_t address;
@@ -241,9 +244,11 @@ static void expand_uprobe(struct compiler *c, const struct provider *self, const
 	if (!search.has_binary && c->options->unsafe &&
 	    lexer_number(search.pattern, strlen(search.pattern), &address) && !binary_open(c, search.name, &file)) {
 		add_address(&search, search.name, NULL, address);
+		for (; before < c->attaches.count; before++)
+			c->attaches.at[before].waits = foreign_waits(file);
 		foreign_close(file);
 	}
-	if (c->attaches.count == before && !search.refused)
+	if (c->attaches.count == first && !search.refused)
 		missing(c, self, point, search.has_binary, search.name);
 }
 
@@ -275,6 +280,32 @@ static int configure_uprobe(struct bpf_program *program, const struct attach *at
 		       : 0;
 }
 
+/* An open in the kernel that may wait: perf_event_open(), or a link's creation. */
+struct opening {
+	const struct perf_event_attr *attr; /* NULL: a link */
+	const struct uprobe_multi_create *create;
+	int pid;
+};
+
+static int open_here(void *context)
+{
+	const struct opening *opening = context;
+	long fd;
+
+	if (opening->attr)
+		fd = syscall(SYS_perf_event_open, opening->attr, opening->pid > 0 ? opening->pid : -1,
+			     opening->pid > 0 ? -1 : 0, -1, PERF_FLAG_FD_CLOEXEC);
+	else
+		fd = syscall(SYS_bpf, BPF_LINK_CREATE, opening->create, sizeof(*opening->create));
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* The kernel looks the file up by its path, and reads what is where the probe shall be. */
+static int open_patiently(int program, const struct attach *attach, struct opening opening)
+{
+	return attach->waits ? attempt_descriptor(PATIENCE_S, program, open_here, &opening) : open_here(&opening);
+}
+
 static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
 			int pid)
 {
@@ -300,14 +331,13 @@ static int attach_multi(int program, const struct attach *attaches, uint32_t cou
 	create.offsets = (uint64_t)(uintptr_t)numbers;
 	create.cookies = (uint64_t)(uintptr_t)(numbers + count);
 	create.ref_offsets = has_semaphore ? (uint64_t)(uintptr_t)(numbers + 2 * (size_t)count) : 0;
-	fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
-	fd = fd < 0 ? -errno : fd;
+	fd = open_patiently(program, attaches, (struct opening){.create = &create});
 	free(numbers);
 	return fd;
 }
 
 static int attach_singly(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
-			 int pid, struct attachment *ret, struct diag *diag)
+			 int pid, struct attachment *ret)
 {
 	uint32_t type, i;
 	int err = provider_pmu("uprobe", &type);
@@ -315,14 +345,30 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 	for (i = 0; i < count && !err; i++) {
 		/* config bit 0: a return probe; bits 32 and up: the semaphore's offset (kernel/events/core.c). */
 		const struct perf_event_attr attr = {.type = type,
+						     .size = sizeof(attr),
 						     .config = (uint64_t)is_return | attaches[i].semaphore << 32,
 						     .uprobe_path = (uint64_t)(uintptr_t)attaches[i].path,
 						     .probe_offset = attaches[i].address,
 						     .disabled = 1};
+		int fd = open_patiently(program, &attaches[i], (struct opening){.attr = &attr, .pid = pid});
 
-		err = provider_attach_perf(program, &attr, pid, pid > 0 ? -1 : 0, cookie + i, ret, diag);
+		err = fd < 0 ? fd : provider_attach_event(program, fd, &attr, cookie + i, ret);
 	}
 	return err;
+}
+
+static int fail(const struct attach *attach, int err, struct diag *diag)
+{
+	if (err == -ETIMEDOUT)
+		return diag_fail(diag, ETIMEDOUT, "attach.answer",
+				 "%s cannot be attached: the file system of %s does not answer; look after that file "
+				 "system, or leave the probe out",
+				 attach->name, attach->path);
+	if (err == -EINTR && attach->waits)
+		return diag_fail(diag, EINTR, "attach.signal",
+				 "%s is not attached: a signal came while the kernel waited for %s", attach->name,
+				 attach->path);
+	return diag_fail(diag, -err, "attach.uprobe", "%s cannot be attached: %s", attach->name, strerror(-err));
 }
 
 static int attach_uprobes(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
@@ -339,15 +385,14 @@ static int attach_uprobes(int program, const struct attach *attaches, uint32_t c
 					: -EOPNOTSUPP;
 		if (fd == -EINVAL || fd == -EOPNOTSUPP) {
 			int err = attach_singly(program, attaches + first, end - first, cookie + first, is_return,
-						target->pid, ret, diag);
+						target->pid, ret);
 
 			if (err)
-				return err;
+				return fail(&attaches[first], err, diag);
 			continue;
 		}
 		if (fd < 0)
-			return diag_fail(diag, -fd, "attach.uprobe", "%s cannot be attached: %s", attaches[first].name,
-					 strerror(-fd));
+			return fail(&attaches[first], fd, diag);
 		if (attachment_keep(&ret->links, fd, diag))
 			return -ENOMEM;
 	}
