@@ -46,10 +46,8 @@ static int configure(struct run *run, struct diag *diag)
 
 	for (i = 0; i < c->units.count; i++) {
 		const struct unit *unit = &c->units.at[i];
-		char name[32];
 
-		snprintf(name, sizeof(name), "p%zu", i);
-		program = bpf_object__find_program_by_name(run->object, name);
+		program = bpf_object__find_program_by_name(run->object, unit->program);
 		if (!program)
 			return diag_fail(diag, ENOENT, "trace.program", "a program is missing from the linked object");
 		bpf_program__set_type(program, (enum bpf_prog_type)unit->provider->program_type);
@@ -79,6 +77,8 @@ static const char *without_helper(int number)
 		return "it was built without CONFIG_BPF_KPROBE_OVERRIDE, which override() needs";
 	case BPF_FUNC_get_socket_cookie:
 		return "socket_cookie() needs Linux 5.12";
+	case BPF_FUNC_get_func_ret:
+		return "retval of BPF programs needs Linux 5.17";
 	default:
 		return "loops need Linux 5.17, other functions a newer one";
 	}
@@ -226,10 +226,7 @@ static int load_end(struct loading *loading, int err, struct diag *diag)
 
 int run_program(const struct run *run, size_t unit)
 {
-	char name[32];
-
-	snprintf(name, sizeof(name), "p%zu", unit);
-	return bpf_program__fd(bpf_object__find_program_by_name(run->object, name));
+	return bpf_program__fd(bpf_object__find_program_by_name(run->object, run->compiler->units.at[unit].program));
 }
 
 /* begin and end run once, here. */

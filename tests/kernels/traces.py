@@ -103,6 +103,14 @@ fexit:tcp_v4_connect /pid == cpid/ { @[socket_cookie(args.sk), retval <= 0] = co
     "packets": ("""
 fentry:loopback_xmit /pid == cpid/ { printf("%d\n", skboutput("/results/packets.pcap", args.skb, args.skb.len, 14)); }
 """, "/bin/busybox nc 127.0.0.1 1"),
+    # The second one runs while the first does; alone it finds nothing to attach to.
+    "programs": ("interval:ms:50 { @ = count(); } interval:ms:50 { @b = count(); } profile:hz:20 { @p = count(); }",
+                 "/bin/strata trace -q /programs-inside.bt"),
+    "programs-inside": ("""
+fentry:bpf:interval_ms_50_* { @in[func, arg0 != 0] = count(); if (!@told) { @told = 1; print(kstack(1)); } }
+fexit:bpf:interval_ms_50_1 { @out[retval] = count(); }
+fexit:bpf:*:profile_*_3 { @p++; @first = max(@p); @probes[probe] = count(); if (@p > 10) { exit(); } }
+""", None),
     "path-iter": ("iter:task_file /ctx.task.tgid == pid && ctx.fd == 0/ { print(path(ctx.file.f_path)); }", None),
     "iter": ("iter:task { printf(\"%s %d\\n\", ctx.task.comm, ctx.task.pid); @own = max(len(kstack)); }", None),
     "iter-file": ("iter:task_file /ctx.task.tgid == pid/ { @files = count(); @most = max(ctx.fd); }", None),
@@ -255,7 +263,21 @@ def judge_objects(tap, kernel, outputs):
         tap.ok(outputs["path-iter"].startswith("/dev/null\n"), "%s, path: in an iterator" % kernel, outputs["path-iter"])
 
 
-NOT_ALWAYS = ("missing", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
+def judge_programs(tap, kernel, output, alone):
+    """Functions of BPF programs, which are those of another strata."""
+    tap.ok("No matches for fentry bpf:interval_ms_50_*" in alone, "%s, fentry: no such BPF program" % kernel, alone)
+    if kernel == "5.10":
+        tap.ok("needs Linux 5.17" in output, "%s, fexit: no retval of BPF programs" % kernel, output)
+        return
+    inside, outside = (re.findall(pattern, output, re.M) for pattern in (
+        r"^@in\[bpf_prog_[0-9a-f]+_interval_ms_50_([12]), true\]: [1-9]\d*$", r"^@(?:out\[0\]|first): ([1-9]\d*)$"))
+    tap.ok(sorted(inside) == ["1", "2"] and len(outside) == 2, "%s, fentry and fexit of BPF programs: arguments, retval" % kernel, output)
+    tap.ok(re.search(r"^ +bpf_prog_[0-9a-f]+_interval_ms_50_[12]\+\d+$", output, re.M),
+           "%s, fentry of a BPF program: kstack begins there" % kernel, output)
+    tap.ok(re.search(r"^@probes\[fexit:bpf:\d+:profile_hz_20_3\]: [1-9]", output, re.M), "%s, fexit of a BPF program: probe" % kernel, output)
+
+
+NOT_ALWAYS = ("programs", "programs-inside", "missing", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
               "path-not", "path-iter", "packets")
 
 
@@ -283,4 +305,5 @@ def judge(tap, kernel, results):
     judge_age(tap, kernel, outputs)
     judge_iterators(tap, kernel, outputs)
     judge_objects(tap, kernel, outputs)
+    judge_programs(tap, kernel, outputs["programs"], outputs["programs-inside"])
     judge_packets(tap, kernel, outputs["packets"], os.path.join(results, "packets.pcap"))

@@ -36,6 +36,8 @@ CASES = {
     "probe.none of a marker": ("usdt:libc:nope:nope { }", r"No matches for usdt libc:nope:nope\.", "usdt:libc:nope:nope"),
     "probe.binary of no process": ("uprobe:*:f { }", r"\*: no such program or library", "uprobe:*:f"),
     "probe.none of a module": ("rawtracepoint:nonsense:sys_exit { }", r"No matches for rawtracepoint nonsense:sys_exit\.", "rawtracepoint:nonsense:sys_exit"),
+    "probe.none of BPF programs": ("fentry:bpf:no_such_program { }", r"No matches for fentry bpf:no_such_program\.", "fentry:bpf:no_such_program"),
+    "probe.parts of BPF programs": ("fentry:bpf:1:2:3 { }", r"fentry probe type requires 2 to 3 arguments, found 4", "fentry:bpf:1:2:3"),
     "probe.filter": ("interval:ms:1 { }", r"No probes to attach", None),
     "map.key has_key": ("begin { @x = 1; print(has_key(@x, 2)); }", r"has_key\(\) expects a map with explicit keys", "has_key(@x, 2)"),
     "parse.define": ("#define A `c\nbegin { print(A); }", r"macro A has no meaning here: a script has no place", "A"),

@@ -316,6 +316,30 @@ def kernel_functions(path):
         check(there or lacks and not (file and os.path.exists(file)), f"{kind}: works, or says what is missing", out, err)
 
 
+def listed(pattern):
+    return subprocess.run([STRATA, "trace", "-l", pattern], stdout=subprocess.PIPE, check=False).stdout.decode().split("\n")[:-1]
+
+
+def programs():
+    """BPF programs as what is traced; only tests/kernels has kernels at hand that let them be."""
+    inner = "interval:ms:50 { @a = count(); } interval:ms:50 { @b = count(); }"
+    outer = subprocess.Popen([STRATA, "trace", "-e", inner], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    outer.stderr.readline()  # attached
+    lines = listed("fentry:bpf:interval_ms_50_*")
+    ids = [line.split(":")[2] for line in lines]
+    check([line.split(":")[3] for line in lines] == ["interval_ms_50_1", "interval_ms_50_2"] and ids[0] < ids[1], "fentry:bpf: listed", lines)
+    check(listed(f"fexit:bpf:{ids[1]}:interval*") == [f"fexit:bpf:{ids[1]}:interval_ms_50_2"], "fexit:bpf: listed, of one program")
+    check(not listed("fentry:bpf:ms_50"), "fentry:bpf: a name is the whole name")
+    for body, words in (("print(args);", "args is not known for functions of BPF programs"), ("print(arg1);", "arg1 is not there: .* has 1 argument$")):
+        out, err = trace("fentry:bpf:interval_ms_50_1 { %s }" % body)
+        check(re.search(f"ERROR: {words}", err, re.M), f"fentry:bpf: {body}", out, err)
+    out, err = trace("fexit:bpf:interval_ms_50_* { @[probe, retval, arg0 != 0] = count(); } interval:ms:300 { exit(); }")
+    there = [f"@[fexit:bpf:{i}:interval_ms_50_{n + 1}, 0, true]" in out for n, i in enumerate(ids)]
+    check(all(there) or "not permitted" in err, "fexit:bpf: fires, or is not permitted", out, err)
+    outer.send_signal(signal.SIGINT)
+    outer.communicate(timeout=PATIENCE_S)
+
+
 def depth(path):
     out, err = trace(f"uprobe:{path}:leaf {{ printf(\"%d \", len(ustack)); }}", f"{path} 10 100 10000")
     depths = [int(word) for word in out.split()]
@@ -520,6 +544,7 @@ def main():
         kernel_objects()
         one_process()
         kernel_functions(path)
+        programs()
         depth(path)
         python()
         skipped = markers()

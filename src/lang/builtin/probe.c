@@ -236,6 +236,11 @@ static const struct type *check_args(struct compiler *c, struct node *call)
 {
 	const struct type *type = attach_of(c)->arguments;
 
+	if (attach_of(c)->bpf_id) {
+		report_error(c->report, "builtin.args", call->span, "args is not known for functions of BPF programs");
+		report_hint(c->report, "use arg0, arg1, ...");
+		return &type_none;
+	}
 	if (type && c->unit->provider->context != CONTEXT_ITER)
 		return type_pointer(c->arena, type);
 	if (c->unit->provider == &provider_uprobe)
@@ -270,12 +275,27 @@ static const struct type *check_retval(struct compiler *c, struct node *call)
 		return complain(c, call, "uretprobe, kretprobe and fexit probes");
 	if (attach_of(c)->result)
 		return attach_of(c)->result->type;
+	if (attach_of(c)->has_result)
+		return &type_int64;
 	if (c->unit->provider->context == CONTEXT_WORDS) {
 		report_error(c->report, "builtin.retval", call->span, "%s returns nothing that BTF knows of",
 			     attach_of(c)->function);
 		report_hint(c->report, "use kretprobe if you know better");
 	}
 	return &type_uint64;
+}
+
+/* Where it lies in the context depends on what the kernel believes of the function, which it tells nobody else. */
+static void gen_bpf_result(struct gen *g)
+{
+	uint32_t mark = g->used, at = gen_temporary(g, 8);
+
+	gen_frame_store_imm(g, 8, at, 0);
+	code_mov(g->code, R1, REG_CTX);
+	gen_frame_address(g, R2, at);
+	code_call(g->code, BPF_FUNC_get_func_ret);
+	gen_frame_load(g, 8, R0, at);
+	g->used = mark;
 }
 
 static void gen_retval(struct gen *g, const struct node *call)
@@ -286,6 +306,10 @@ static void gen_retval(struct gen *g, const struct node *call)
 	if (result) {
 		gen_context_load(g, result->type->size, result->offset);
 		code_extend(g->code, R0, result->type->size, result->type->is_signed);
+		return;
+	}
+	if (attach_of(g->c)->has_result) {
+		gen_bpf_result(g);
 		return;
 	}
 	code_load(g->code, 8, R0, REG_CTX, REGISTER_AX);
@@ -396,7 +420,11 @@ static void place_func(struct gen *g, const struct node *call, uint32_t offset)
 		code_load(g->code, 8, R0, REG_CTX, REGISTER_IP);
 	}
 	gen_frame_store(g, 8, offset, R0);
-	store_pid(g, offset + 8);
+	/* A function of the kernel is the same in all processes. */
+	if (g->unit->provider->is_kernel)
+		gen_frame_store_imm(g, 8, offset + 8, 0);
+	else
+		store_pid(g, offset + 8);
 }
 
 static const struct type *check_symbol(struct compiler *c, struct node *call)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/foreign.h"
+#include "lang/check/bpf_functions.h"
 #include "lang/check/kernel_functions.h"
 #include "lang/front/bpftrace/lexer.h"
 #include "lang/provider/binary_types.h"
@@ -49,7 +50,8 @@ static const struct {
 	{"unstable_typeinfo", SETTING_IGNORED, 0, ""},
 };
 
-#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+#define PROGRAM_NAME_MAX 112 /* a name in BTF has 127 bytes at most (KSYM_NAME_LEN) */
+#define SETTINGS         (sizeof(settings) / sizeof(settings[0]))
 
 void compiler_print(const struct compiler *c, FILE *out)
 {
@@ -120,6 +122,7 @@ void compiler_deinit(struct compiler *compiler)
 	vec_free(&compiler->parameters);
 	vec_free(&compiler->scope);
 	kernel_functions_destroy(compiler->kernel_functions);
+	bpf_functions_destroy(compiler->bpf_functions);
 	foreign_files_destroy(compiler->files);
 }
 
@@ -275,6 +278,19 @@ void compiler_settings(struct compiler *c)
 		declare_map(c, &c->script.declarations.at[i]);
 }
 
+/* Programs of others can be traced by these names, and bpftool shows how they begin. */
+static const char *program_name(struct compiler *c, const struct attach *attach)
+{
+	char name[PROGRAM_NAME_MAX];
+	size_t i;
+
+	snprintf(name, sizeof(name), "%s", attach->name);
+	for (i = 0; name[i]; i++)
+		if (!isalnum((unsigned char)name[i]))
+			name[i] = '_';
+	return arena_printf(c->arena, "%s_%zu", name, c->units.count + 1);
+}
+
 static void add_unit(struct compiler *c, const struct probe *probe, const struct attach_text *point,
 		     const struct provider *provider, uint32_t first, uint32_t count)
 {
@@ -283,7 +299,8 @@ static void add_unit(struct compiler *c, const struct probe *probe, const struct
 				  .provider = provider,
 				  .first_attach = first,
 				  .attach_count = count,
-				  .section = arena_printf(c->arena, "probe.%zu", c->units.count)};
+				  .section = arena_printf(c->arena, "probe.%zu", c->units.count),
+				  .program = program_name(c, &c->attaches.at[first])};
 
 	if (vec_push(&c->units, unit))
 		c->arena->failed = true;

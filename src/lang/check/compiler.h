@@ -14,6 +14,7 @@
 #include "lang/ast/types.h"
 
 struct binary;
+struct bpf_functions;
 struct binary_arguments;
 struct builtin;
 struct kernel_functions;
@@ -97,8 +98,12 @@ struct attach {
 	uint64_t perf_config, perf_length;
 	const struct type *arguments;     /* TYPE_RECORD of `args`, with offsets into the context; NULL: none */
 	const char *function;             /* for func, where the provider knows it */
+	uint32_t bpf_id;                  /* the BPF program whose function it is; 0: none */
+	int bpf_program;                  /* its descriptor, which c->bpf_functions owns */
+	bool has_result;                  /* that function returns something */
 	const struct types_source *types; /* of its binary; NULL: none */
 	bool has_parameters;              /* args is out of the binary's debug information */
+	bool is_packed;                   /* the binary is part of that file, an archive */
 	bool is_inside;                   /* not at a function's beginning: its arguments are not where they were */
 	const struct binary_arguments *parameters; /* provider/binary_arguments.h; NULL: not asked for yet */
 	const struct type_field *result; /* retval, where it lies in the context; NULL: in a register, or none */
@@ -117,7 +122,8 @@ struct unit {
 	const struct attach_text *point;
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
-	const char *section;
+	const char *section,
+		*program; /* what it is called: its first place in letters that names of C have, and a number */
 };
 
 enum setting_id {
@@ -209,6 +215,7 @@ struct compiler {
 	uint32_t stack_parts; /* enum stack_part: what the script's stacks have, all together; 0: it has none */
 	bool has_packets;     /* it writes packets to files */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
+	struct bpf_functions *bpf_functions;       /* NULL: not read yet */
 	struct foreign_files *files;               /* NULL: no file was read yet */
 	struct binary *binaries;                   /* whose DWARF was asked for: provider/binary_types.h */
 };

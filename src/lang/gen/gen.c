@@ -125,8 +125,7 @@ static void gen_body(struct gen *g)
 static void gen_unit(struct gen *g, uint32_t index)
 {
 	const struct unit *unit = &g->c->units.at[index];
-	struct function function = {
-		.name = arena_printf(g->c->arena, "p%u", index), .section = unit->section, .unit = index};
+	struct function function = {.name = unit->program, .section = unit->section, .unit = index};
 	struct code entry = {};
 	bool on_stack;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fentry, fexit: kernel functions by trampolines, which are cheaper than kprobes and know the types of arguments from
- * BTF. The context is a word for each argument, and behind them, at fexit, one for the result. A trampoline is made for
- * one function: each has a program of its own.
+ * fentry, fexit: functions of the kernel and of BPF programs by trampolines, which are cheaper than kprobes and know
+ * the types of arguments from BTF. The context is a word for each argument, and behind them, at fexit, one for the
+ * result. A trampoline is made for one function: each has a program of its own.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kernel/features.h"
+#include "lang/check/bpf_functions.h"
 #include "lang/check/kernel_functions.h"
 #include "lang/check/kernel_types.h"
 #include "lang/provider/provider.h"
@@ -76,18 +77,86 @@ static void each_function(struct compiler *c, const struct provider *self, const
 	}
 }
 
+/* --- functions of BPF programs --- */
+
+/* fentry:bpf:[ID:]FUNCTION */
+static bool is_bpf(const struct attach_text *point)
+{
+	return point->part_count > 2 && !strcmp(point->parts[1], "bpf");
+}
+
+/* Words of the context that are there whatever the kernel believes of the function's types (btf_distill_func_proto()).
+ */
+static const struct type *bpf_arguments(struct compiler *c, const struct bpf_function *function)
+{
+	struct type *record = arena_new(c->arena, struct type);
+
+	if (record)
+		*record = (struct type){.kind = TYPE_RECORD, .align = 8, .size = function->parameter_count * 8};
+	return record;
+}
+
+static void add_bpf(struct compiler *c, const struct provider *self, const struct bpf_function *function)
+{
+	struct attach attach = {.address = function->address, .bpf_id = function->program};
+
+	attach.function = arena_strdup(c->arena, function->name, strlen(function->name));
+	attach.name = arena_printf(c->arena, "%s:bpf:%u:%s", self->name, function->program, function->name);
+	attach.arguments = bpf_arguments(c, function);
+	attach.has_result = function->has_result;
+	provider_add(c, attach);
+}
+
+static void each_bpf_function(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	const char *id = point->part_count > 3 ? point->parts[2] : "*", *name = point->parts[point->part_count - 1];
+	const struct bpf_function *function;
+	struct diag diag = {};
+	char number[16];
+	uint32_t i;
+
+	if (!c->bpf_functions && bpf_functions_create(&c->bpf_functions, &diag)) {
+		report_error(c->report, "probe.programs", point->span, "%s", diag.text);
+		return;
+	}
+	for (i = 0; (function = bpf_functions_at(c->bpf_functions, i)); i++) {
+		snprintf(number, sizeof(number), "%u", function->program);
+		if (provider_matches(name, function->name) && provider_matches(id, number) &&
+		    !(function->is_tracing && provider_has_wildcard(name)))
+			add_bpf(c, self, function);
+	}
+}
+
+static void expand_bpf(struct compiler *c, const struct provider *self, const struct attach_text *point)
+{
+	size_t before = c->attaches.count, errors = c->report->errors, i;
+
+	if (!provider_parts(c, self, point, 2, 3))
+		return;
+	each_bpf_function(c, self, point);
+	for (i = before; i < c->attaches.count; i++) {
+		struct attach *attach = &c->attaches.at[i];
+
+		attach->bpf_program = bpf_functions_hold(c->bpf_functions, attach->bpf_id);
+		if (attach->bpf_program < 0)
+			report_error(c->report, "probe.program", point->span, "BPF program %u cannot be had: %s",
+				     attach->bpf_id, strerror(-attach->bpf_program));
+	}
+	if (c->attaches.count == before && c->report->errors == errors)
+		provider_missing(c, self, point);
+}
+
 static void expand_fentry(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	const struct kernel_functions *functions;
 	size_t before = c->attaches.count;
 
-	if (!provider_parts(c, self, point, 1, 2))
-		return;
-	if (point->part_count > 2 && !strcmp(point->parts[1], "bpf")) {
-		report_error(c->report, "probe.bpf", point->span, "%s of BPF programs is not supported", self->name);
-		report_hint(c->report, "usage: %s", self->usage);
+	if (is_bpf(point)) {
+		expand_bpf(c, self, point);
 		return;
 	}
+	if (!provider_parts(c, self, point, 1, 2))
+		return;
 	if (!feature_probe(FEATURE_FENTRY)) {
 		report_error(c->report, "probe.fentry", point->span,
 			     "%s is not available: this kernel has no BPF trampolines "
@@ -107,19 +176,23 @@ static void expand_fentry(struct compiler *c, const struct provider *self, const
 
 static void list_fentry(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
-	const struct kernel_functions *functions =
-		feature_probe(FEATURE_FENTRY) ? provider_kernel_functions(c, point->span) : NULL;
+	const struct kernel_functions *functions;
 
+	if (is_bpf(point)) {
+		each_bpf_function(c, self, point);
+		return;
+	}
+	functions = feature_probe(FEATURE_FENTRY) ? provider_kernel_functions(c, point->span) : NULL;
 	if (functions && point->part_count < 4)
 		each_function(c, self, point, functions);
 }
 
 static int configure_fentry(struct bpf_program *program, const struct attach *attach, struct diag *diag)
 {
-	int err = bpf_program__set_attach_target(program, 0, attach->function);
+	int err = bpf_program__set_attach_target(program, attach->bpf_program, attach->function);
 
-	return err ? diag_fail(diag, -err, "attach.btf", "%s cannot be attached: the kernel's BTF has no such function",
-			       attach->name)
+	return err ? diag_fail(diag, -err, "attach.btf", "%s cannot be attached: %s BTF has no such function",
+			       attach->name, attach->bpf_program ? "the program's" : "the kernel's")
 		   : 0;
 }
 
@@ -152,7 +225,7 @@ const struct provider provider_fentry = {
 	.list = list_fentry,
 	.configure = configure_fentry,
 	.attach = attach_fentry,
-	.usage = "fentry:[MODULE:]FUNCTION",
+	.usage = "fentry:[MODULE:]FUNCTION or fentry:bpf:[PROGRAM_ID:]FUNCTION",
 };
 
 const struct provider provider_fexit = {
@@ -169,5 +242,5 @@ const struct provider provider_fexit = {
 	.list = list_fentry,
 	.configure = configure_fentry,
 	.attach = attach_fentry,
-	.usage = "fexit:[MODULE:]FUNCTION",
+	.usage = "fexit:[MODULE:]FUNCTION or fexit:bpf:[PROGRAM_ID:]FUNCTION",
 };
