@@ -225,5 +225,5 @@ int elf_debug_package_descriptor(const struct elf_file *elf)
 
 int elf_file_descriptor(const struct elf_file *elf)
 {
-	return elf->file ? foreign_descriptor(elf->file) : -1;
+	return elf->file && !elf->base ? foreign_descriptor(elf->file) : -1;
 }

@@ -47,7 +47,7 @@ static struct elf_block *read_block(const struct elf_file *elf, uint64_t offset,
 
 	if (!block)
 		return NULL;
-	got = foreign_read(elf->file, block->bytes, size, offset);
+	got = foreign_read(elf->file, block->bytes, size, elf->base + offset);
 	block->size = got < 0 ? 0 : (size_t)got;
 	return block;
 }
@@ -297,7 +297,8 @@ static int parse(struct elf_file *elf, struct elf_file **ret, struct diag *diag)
 	return 0;
 }
 
-int elf_file_open_foreign(struct foreign_file *file, const char *path, struct elf_file **ret, struct diag *diag)
+int elf_file_open_part(struct foreign_file *file, uint64_t offset, uint64_t size, const char *path,
+		       struct elf_file **ret, struct diag *diag)
 {
 	struct elf_file *elf = elf_file_new(path);
 	struct stat st;
@@ -315,8 +316,15 @@ int elf_file_open_foreign(struct foreign_file *file, const char *path, struct el
 		elf_file_close(elf);
 		return diag_fail(diag, ENOEXEC, "elf.magic", "%s: not a regular file", path);
 	}
-	elf->size = (uint64_t)st.st_size;
+	elf->base = offset < (uint64_t)st.st_size ? offset : (uint64_t)st.st_size;
+	elf->size = (uint64_t)st.st_size - elf->base;
+	elf->size = size < elf->size ? size : elf->size;
 	return parse(elf, ret, diag);
+}
+
+int elf_file_open_foreign(struct foreign_file *file, const char *path, struct elf_file **ret, struct diag *diag)
+{
+	return elf_file_open_part(file, 0, UINT64_MAX, path, ret, diag);
 }
 
 int elf_file_open(int fd, const char *path, struct elf_file **ret, struct diag *diag)
@@ -371,6 +379,11 @@ void elf_file_close(struct elf_file *elf)
 	foreign_close(elf->file);
 	free(elf->path);
 	free(elf);
+}
+
+uint64_t elf_file_base(const struct elf_file *elf)
+{
+	return elf->base;
 }
 
 const char *elf_file_path(const struct elf_file *elf)
@@ -493,7 +506,7 @@ bool elf_file_copy_at(const struct elf_file *elf, uint64_t vaddr, size_t size, v
 	if (!offset_of_vaddr(elf, vaddr, size, &offset) || offset > elf->size || size > elf->size - offset)
 		return false;
 	if (!elf->memory)
-		return foreign_read(elf->file, ret, size, offset) == (ssize_t)size;
+		return foreign_read(elf->file, ret, size, elf->base + offset) == (ssize_t)size;
 	memcpy(ret, elf->memory + offset, size);
 	return true;
 }

@@ -50,9 +50,19 @@ int elf_file_open(int fd, const char *path, struct elf_file **ret, struct diag *
  */
 int elf_file_open_foreign(struct foreign_file *file, const char *path, struct elf_file **ret, struct diag *diag);
 
+/*
+ * The same for one that lies in another file, an archive, at `offset`; `size` bytes, or as many as there are. Offsets,
+ * here and below, count from its own beginning.
+ */
+int elf_file_open_part(struct foreign_file *file, uint64_t offset, uint64_t size, const char *path,
+		       struct elf_file **ret, struct diag *diag);
+
 /* The same for an image in memory, e.g. the vDSO; the bytes are borrowed and must outlive the elf_file. */
 int elf_file_open_memory(const void *bytes, size_t size, const char *name, struct elf_file **ret, struct diag *diag);
 void elf_file_close(struct elf_file *elf);
+
+/* Where it begins in the file that was opened: 0, but in an archive. */
+uint64_t elf_file_base(const struct elf_file *elf);
 
 const char *elf_file_path(const struct elf_file *elf);
 uint16_t elf_file_machine(const struct elf_file *elf); /* EM_X86_64, EM_AARCH64 */

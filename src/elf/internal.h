@@ -42,7 +42,8 @@ struct elf_file {
 	char *path;
 	const uint8_t *memory; /* the image, or NULL: read from the file */
 	struct foreign_file *file;
-	uint64_t size; /* of the file, when it was opened */
+	uint64_t base; /* where it begins in the file: in an archive */
+	uint64_t size; /* of the file, or its part, when it was opened */
 	Elf64_Ehdr header;
 	VEC(struct elf_segment) segments;
 	VEC(Elf64_Phdr) other_segments; /* what is not PT_LOAD */

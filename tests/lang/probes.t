@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 
 STRATA = os.environ["STRATA"]
 PATIENCE_S = 60
@@ -316,6 +317,54 @@ def kernel_functions(path):
         check(there or lacks and not (file and os.path.exists(file)), f"{kind}: works, or says what is missing", out, err)
 
 
+ARCHIVED = "__attribute__((noinline)) int packed(int n) { asm volatile(\"\" ::: \"memory\"); return n * 3; }"
+MAPPER = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv) {
+	long offset = atol(argv[2]), page = offset & -4096;
+	char *at = mmap(0, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, open(argv[1], O_RDONLY), page);
+	int (*packed)(int) = (int (*)(int))(at + (offset - page));
+	return at == MAP_FAILED || packed(7) + packed(8) != 45;
+}
+"""
+
+
+def archives(folder):
+    """A library that is mapped out of a ZIP archive, as Android does: at a page of it, uncompressed."""
+    library, mapper, path = (os.path.join(folder, name) for name in ("libpacked.so", "mapper", "app.zip"))
+    for target, source, more in ((library, ARCHIVED, ["-shared", "-fPIC"]), (mapper, MAPPER, [])):
+        subprocess.run(["gcc", "-O1", *more, "-x", "c", "-", "-o", target], input=source.encode(), check=True)
+    with open(library, "rb") as file:
+        data = file.read()
+    names = ("lib/x86_64/libpacked.so", "other/libpacked.so")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("squeezed/libpacked.so", data, zipfile.ZIP_DEFLATED)
+        for name in names:
+            info = zipfile.ZipInfo(name)
+            info.extra = bytes(-(archive.fp.tell() + 30 + len(name)) % 4096)
+            archive.writestr(info, data)
+        archive.comment = b"PK\5\6 of no meaning"
+        headers = [archive.getinfo(name).header_offset for name in names]
+    with open(path, "rb") as file:
+        starts = [header + 30 + sum(struct.unpack("<HH", os.pread(file.fileno(), 4, header + 26))) for header in headers]
+    symbols = subprocess.run(["nm", "-D", library], stdout=subprocess.PIPE, check=True).stdout.decode()
+    function = int(re.search(r"(\w+) T packed", symbols).group(1), 16)
+    command = f"{mapper} {path} {starts[0] + function}"
+    for attach in (f'"{path}!/{names[0]}":packed', f'"{path}!/lib/*":pack*'):
+        out, err = trace(f"uprobe:{attach} {{ @[probe, arg0] = count(); }} uretprobe:{attach} {{ @r = sum(retval); }}", command)
+        check(out.count(f"@[uprobe:{path}!/{names[0]}:packed, ") == 2 and "packed, 8]: 1\n" in out and "@r: 45\n" in out,
+              f"uprobe: in an archive, {attach.split('!/')[1]}", out, err)
+    check(listed(f"uprobe:{path}!/*:packed") == [f"uprobe:{path}!/{name}:packed" for name in names], "uprobe: of an archive, listed")
+    for attach, words in ((f'"{path}!/squeezed/libpacked.so":packed', "no such program or library"), (f'"{path}!/{names[0]}":other', "No matches"),
+                          (f'"{library}!/x":packed', "WARNING: .*libpacked.so: not a ZIP archive, or a damaged one")):
+        out, err = trace(f"uprobe:{attach} {{ }}")
+        check(re.search(words, err), f"uprobe: in an archive: {words}", out, err)
+    out, err = trace(f'uprobe:"{path}!/{names[0]}":packed {{ print(args); }}')
+    check("debug information is not read out of archives" in err, "uprobe: in an archive: no args", out, err)
+
+
 def listed(pattern):
     return subprocess.run([STRATA, "trace", "-l", pattern], stdout=subprocess.PIPE, check=False).stdout.decode().split("\n")[:-1]
 
@@ -545,6 +594,7 @@ def main():
         one_process()
         kernel_functions(path)
         programs()
+        archives(folder)
         depth(path)
         python()
         skipped = markers()

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/table.h"
+#include "elf/zip.h"
 
 struct search {
 	struct compiler *c;
@@ -53,6 +54,47 @@ static bool take_file(struct search *search, const char *path, struct foreign_fi
 		tell_unanswered(search->c, path);
 	foreign_close(file);
 	return taken;
+}
+
+/* --- libraries inside archives --- */
+
+struct archive_search {
+	struct search *search;
+	struct foreign_file *file;
+	const char *path, *pattern; /* of the archive, and of what is in it */
+};
+
+static void try_entry(void *context, const struct zip_entry *entry)
+{
+	const struct archive_search *at = context;
+	struct search *search = at->search;
+	struct elf_file *elf;
+
+	if (!provider_matches(at->pattern, entry->name) ||
+	    elf_file_open_part(at->file, entry->offset, entry->size, entry->name, &elf, NULL))
+		return;
+	search->each(search->context, at->path, elf);
+	search->count++;
+	elf_file_close(elf);
+}
+
+/* The libraries of an archive that match "ARCHIVE!/PATTERN"; `mark` is where the pattern begins. */
+static void try_archive(struct search *search, const char *name, const char *mark)
+{
+	struct archive_search at = {.search = search,
+				    .path = arena_strdup(search->c->arena, name, (size_t)(mark - name)),
+				    .pattern = mark + strlen(BINARY_ARCHIVE_MARK)};
+	int err;
+
+	if (!at.path || binary_open(search->c, at.path, &at.file))
+		return;
+	err = zip_each(at.file, try_entry, &at);
+	if (err)
+		report_warning(search->c->report, "probe.archive", (struct span){}, "%s: %s", at.path,
+			       err == -ENOEXEC   ? "not a ZIP archive, or a damaged one"
+			       : err == -ENOTSUP ? "a ZIP archive of more than 4 GiB or 65,534 files cannot be read"
+						 : strerror(-err));
+	foreign_close(at.file);
 }
 
 static bool try_file(struct search *search, const char *path)
@@ -256,7 +298,7 @@ unsigned int binary_each(struct compiler *c, const char *name,
 			 void (*each)(void *context, const char *path, const struct elf_file *elf), void *context)
 {
 	struct search search = {c, each, context, 0};
-	const char *root = *name == '/' ? root_of(c, c->options->pid) : "";
+	const char *root = *name == '/' ? root_of(c, c->options->pid) : "", *mark;
 
 	if (!*name || !strcmp(name, "*")) {
 		struct table seen = {};
@@ -269,6 +311,11 @@ unsigned int binary_each(struct compiler *c, const char *name,
 	name = root ? arena_printf(c->arena, "%s%s", root, name) : NULL;
 	if (!name)
 		return 0;
+	mark = strstr(name, BINARY_ARCHIVE_MARK);
+	if (mark) {
+		try_archive(&search, name, mark);
+		return search.count;
+	}
 	if (strchr(name, '/')) {
 		if (strpbrk(name, "*?["))
 			try_pattern(&search, name, false);
@@ -330,6 +377,6 @@ bool binary_offset(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret)
 
 	if (!segment)
 		return false;
-	*ret = segment->offset + (vaddr - segment->vaddr);
+	*ret = elf_file_base(elf) + segment->offset + (vaddr - segment->vaddr);
 	return true;
 }

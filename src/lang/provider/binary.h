@@ -6,8 +6,12 @@
 #include "elf/elf_file.h"
 #include "lang/check/compiler.h"
 
+/* Between the path of a ZIP archive and that of a library in it. */
+#define BINARY_ARCHIVE_MARK "!/"
+
 /*
- * The files that a name means: a path, perhaps with wildcards, as the process of -p sees it; a program in $PATH, and
+ * The files that a name means: a path, perhaps with wildcards, as the process of -p sees it; libraries that are stored
+ * uncompressed in a ZIP archive ("ARCHIVE!/LIBRARY", whose path is then the archive's); a program in $PATH, and
  * its own library (python3: libpython3.11.so.1.0), for which many programs are no more than a start; a library
  * ("libc", "libssl.so.3") in the usual folders; or, for "*" and "", all files that the process has mapped to execute.
  * Calls back for each; the number of files.

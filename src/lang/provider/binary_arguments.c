@@ -132,6 +132,10 @@ const struct binary_arguments *binary_arguments(struct compiler *c, struct attac
 	if (!ret)
 		return NULL;
 	attach->parameters = ret;
+	if (attach->is_packed) {
+		fail(ret, "debug information is not read out of archives", HINT_NUMBERS);
+		return ret;
+	}
 	if (attach->is_inside) {
 		fail(ret, "the probe is not at the beginning of a function, where its parameters are", NULL);
 		return ret;

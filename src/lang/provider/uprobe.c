@@ -46,16 +46,20 @@ struct uprobe_search {
 	const struct attach_text *point;
 };
 
-/* The file as the script names it, where that is a path; else as it was found. */
 static void add_place(struct compiler *c, struct attach attach)
 {
 	attach.is_multi = !(c->options->without & COMPILE_WITHOUT_UPROBE_MULTI);
 	provider_add(c, attach);
 }
 
-static const char *shown(const char *written, const char *path)
+/* The file as the script names it, where that is a path; else as it was found. */
+static const char *shown(struct compiler *c, const char *written, const char *path, const struct elf_file *elf)
 {
-	return strchr(written, '/') && !provider_has_wildcard(written) ? written : path;
+	if (strchr(written, '/') && !provider_has_wildcard(written))
+		return written;
+	return elf && elf_file_base(elf)
+		       ? arena_printf(c->arena, "%s" BINARY_ARCHIVE_MARK "%s", path, elf_file_path(elf))
+		       : path;
 }
 
 /* A probe in the middle of something that is no code of the function would damage the program. */
@@ -87,14 +91,16 @@ static void add(struct uprobe_search *search, const char *path, const struct elf
 	}
 	if (!binary_offset(elf, vaddr + search->offset, &attach.address))
 		return;
-	attach.types = binary_types(search->c, path, attach.address);
+	attach.is_packed = elf_file_base(elf) != 0;
+	attach.types = attach.is_packed ? NULL : binary_types(search->c, path, attach.address);
 	attach.is_inside = search->offset != 0;
 	attach.has_parameters = !search->self->is_return;
 	attach.function = arena_strdup(search->c->arena, function, strlen(function));
-	attach.name = search->offset ? arena_printf(search->c->arena, "%s:%s:%s+%llu", search->self->name, path,
-						    function, (unsigned long long)search->offset)
+	attach.name = search->offset ? arena_printf(search->c->arena, "%s:%s:%s+%llu", search->self->name,
+						    shown(search->c, "", path, elf), function,
+						    (unsigned long long)search->offset)
 				     : arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
-						    shown(search->name, path), function);
+						    shown(search->c, search->name, path, elf), function);
 	add_place(search->c, attach);
 }
 
@@ -138,10 +144,11 @@ static void add_address(struct uprobe_search *search, const char *path, const st
 {
 	struct attach attach = {.path = path, .address = vaddr};
 
-	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name, shown(search->name, path),
-				   search->pattern);
+	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
+				   shown(search->c, search->name, path, elf), search->pattern);
 	if (!elf || (binary_is_code(elf, vaddr) && binary_offset(elf, vaddr, &attach.address))) {
-		attach.types = elf ? binary_types(search->c, path, attach.address) : NULL;
+		attach.is_packed = elf && elf_file_base(elf);
+		attach.types = elf && !attach.is_packed ? binary_types(search->c, path, attach.address) : NULL;
 		attach.has_parameters = elf && !search->self->is_return;
 		add_place(search->c, attach);
 		return;
@@ -467,8 +474,9 @@ static void search_markers(void *context, const char *path, const struct elf_fil
 		    !binary_offset(elf, markers[i].site, &attach.address) ||
 		    (markers[i].semaphore && !binary_offset(elf, markers[i].semaphore, &attach.semaphore)))
 			continue;
-		attach.name = arena_printf(search->c->arena, "%s:%s:%s:%s", search->self->name,
-					   shown(search->binary, path), markers[i].provider, markers[i].name);
+		attach.name =
+			arena_printf(search->c->arena, "%s:%s:%s:%s", search->self->name,
+				     shown(search->c, search->binary, path, elf), markers[i].provider, markers[i].name);
 		attach.spec = arena_strdup(search->c->arena, markers[i].arguments, strlen(markers[i].arguments));
 		add_place(search->c, attach);
 	}
