@@ -111,6 +111,10 @@ fentry:bpf:interval_ms_50_* { @in[func, arg0 != 0] = count(); if (!@told) { @tol
 fexit:bpf:interval_ms_50_1 { @out[retval] = count(); }
 fexit:bpf:*:profile_*_3 { @p++; @first = max(@p); @probes[probe] = count(); if (@p > 10) { exit(); } }
 """, None),
+    "names": ("""
+fentry:vfs_read /pid == cpid && args.count == 77 && comm(cpid) == "calls"/ { @fentry[comm(cpid)] = count(); }
+tracepoint:syscalls:sys_enter_read /pid == cpid && args.count == 77/ { @tracepoint[comm(cpid)] = count(); }
+""", ONCE),
     "path-iter": ("iter:task_file /ctx.task.tgid == pid && ctx.fd == 0/ { print(path(ctx.file.f_path)); }", None),
     "iter": ("iter:task { printf(\"%s %d\\n\", ctx.task.comm, ctx.task.pid); @own = max(len(kstack)); }", None),
     "iter-file": ("iter:task_file /ctx.task.tgid == pid/ { @files = count(); @most = max(ctx.fd); }", None),
@@ -277,7 +281,7 @@ def judge_programs(tap, kernel, output, alone):
     tap.ok(re.search(r"^@probes\[fexit:bpf:\d+:profile_hz_20_3\]: [1-9]", output, re.M), "%s, fexit of a BPF program: probe" % kernel, output)
 
 
-NOT_ALWAYS = ("programs", "programs-inside", "missing", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
+NOT_ALWAYS = ("names", "programs", "programs-inside", "missing", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
               "path-not", "path-iter", "packets")
 
 
@@ -305,5 +309,10 @@ def judge(tap, kernel, results):
     judge_age(tap, kernel, outputs)
     judge_iterators(tap, kernel, outputs)
     judge_objects(tap, kernel, outputs)
+    if kernel in ("5.10", "6.1"):  # bpf_task_from_pid() came with 6.2
+        tap.ok("comparing 'process name'" in outputs["names"], "%s, comm(PID): nothing to compare with" % kernel, outputs["names"])
+    else:
+        tap.equal(counts(outputs["names"]).get("@fentry[calls]", counts(outputs["names"])), 5, "%s, comm(PID): in fentry" % kernel)
+        tap.equal(counts(outputs["names"]).get("@tracepoint[calls]"), 5, "%s, comm(PID): in a tracepoint" % kernel)
     judge_programs(tap, kernel, outputs["programs"], outputs["programs-inside"])
     judge_packets(tap, kernel, outputs["packets"], os.path.join(results, "packets.pcap"))

@@ -369,6 +369,14 @@ def listed(pattern):
     return subprocess.run([STRATA, "trace", "-l", pattern], stdout=subprocess.PIPE, check=False).stdout.decode().split("\n")[:-1]
 
 
+def names():
+    """comm(PID) as a value, where programs may find tasks."""
+    out, err = trace('interval:ms:50 { if (comm(cpid) == "sleep") { @[comm(cpid), comm(cpid) == comm(4999999)] = comm(4999999); } exit(); }', "sleep 5")
+    check("@[sleep, false]: N/A\n" in out or "comparing 'process name'" in err, "comm(PID) is compared, a key and a value", out, err)
+    out, err = trace('tracepoint:sched:sched_process_exit /comm(pid) == "true"/ { @ = count(); }', "/bin/true")
+    check("@: 1\n" in out or "comparing 'process name'" in err, "comm(PID) in a condition", out, err)
+
+
 def programs():
     """BPF programs as what is traced; only tests/kernels has kernels at hand that let them be."""
     inner = "interval:ms:50 { @a = count(); } interval:ms:50 { @b = count(); }"
@@ -593,6 +601,7 @@ def main():
         kernel_objects()
         one_process()
         kernel_functions(path)
+        names()
         programs()
         archives(folder)
         depth(path)

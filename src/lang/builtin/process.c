@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lang/builtin/builtin.h"
+#include "lang/builtin/task_lookup.h"
 
 static const struct type *is_uint64(struct compiler *c, struct node *call)
 {
@@ -125,19 +126,48 @@ static void gen_ncpus(struct gen *g, const struct node *call)
 	code_imm(g->code, R0, sysconf(_SC_NPROCESSORS_CONF));
 }
 
-/* That of another process is found when it is printed: BPF finds no task by its id before 6.2, and then not everywhere.
+/*
+ * That of another process is a string where programs of this type may call bpf_task_from_pid() (Linux 6.2). Elsewhere
+ * it is found when it is printed. The kernel's function takes numbers of the initial pid namespace.
  */
 static const struct type *check_comm(struct compiler *c, struct node *call)
 {
 	if (!call->kid_count)
-		return type_string(c->arena, 16);
+		return type_string(c->arena, COMM_SIZE);
 	check_value(c, call->kids[0]);
 	check_number(c, call->kids[0]);
-	return &type_comm;
+	return !c->options->namespace_inode && task_lookup(c) ? type_string(c->arena, COMM_SIZE) : &type_comm;
+}
+
+static void place_comm_of(struct gen *g, const struct node *call, uint32_t offset)
+{
+	const struct task_lookup *tasks = task_lookup(g->c);
+	label none = code_label(g->code), end = code_label(g->code);
+
+	gen_scalar(g, call->kids[0]);
+	code_mov(g->code, R1, R0);
+	code_call_kernel(g->code, tasks->find);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, none);
+	code_store(g->code, 8, R10, SLOT_WORD, R0);
+	code_mov(g->code, R3, R0);
+	code_alu_imm(g->code, BPF_ADD, R3, (int32_t)tasks->comm);
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, COMM_SIZE);
+	code_call(g->code, BPF_FUNC_probe_read_kernel);
+	code_load(g->code, 8, R1, R10, SLOT_WORD);
+	code_call_kernel(g->code, tasks->release);
+	code_jump(g->code, end);
+	code_bind(g->code, none);
+	gen_text(g, "N/A", offset, COMM_SIZE);
+	code_bind(g->code, end);
 }
 
 static void place_comm(struct gen *g, const struct node *call, uint32_t offset)
 {
+	if (call->kid_count && call->type->kind == TYPE_STRING) {
+		place_comm_of(g, call, offset);
+		return;
+	}
 	if (call->kid_count) {
 		gen_scalar(g, call->kids[0]);
 		gen_frame_store(g, 8, offset, R0);

@@ -19,6 +19,7 @@ struct binary_arguments;
 struct builtin;
 struct kernel_functions;
 struct provider;
+struct task_lookup;
 
 enum map_storage { STORAGE_HASH, STORAGE_LRU_HASH, STORAGE_PERCPU_HASH, STORAGE_LRU_PERCPU_HASH };
 
@@ -217,6 +218,7 @@ struct compiler {
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
 	struct bpf_functions *bpf_functions;       /* NULL: not read yet */
 	struct foreign_files *files;               /* NULL: no file was read yet */
+	struct task_lookup *tasks;                 /* how programs find a task by its id; NULL: not asked yet */
 	struct binary *binaries;                   /* whose DWARF was asked for: provider/binary_types.h */
 };
 

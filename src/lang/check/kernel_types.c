@@ -152,6 +152,13 @@ static uint32_t find_number(const struct kernel_types *k, const char *name, uint
 	return 0;
 }
 
+uint32_t kernel_types_function_number(struct types *types, const char *name)
+{
+	const struct kernel_types *k = types->source.context;
+
+	return k && ready(types->source.context) ? find_number(k, name, 1u << BTF_KIND_FUNC) : 0;
+}
+
 static uint64_t hash(const char *name)
 {
 	uint64_t value = XXH3_64bits(name, strlen(name));

@@ -24,6 +24,9 @@ const struct type *kernel_types_tracepoint(struct types *types, const char *name
  */
 const struct type *kernel_types_function(struct types *types, const char *name, struct type_field *result);
 
+/* The number of a function of the kernel itself, for programs that call it; 0: there is none of this name. */
+uint32_t kernel_types_function_number(struct types *types, const char *name);
+
 /*
  * The number of a variable of the kernel itself of which each CPU has one, 0: there is none of this name. *ret is its
  * type.

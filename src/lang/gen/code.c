@@ -110,6 +110,11 @@ void code_load_map(struct code *code, int to, const char *name)
 	EMIT(0, 0, 0, 0, 0);
 }
 
+void code_call_kernel(struct code *code, uint32_t number)
+{
+	EMIT(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_KFUNC_CALL, 0, (int32_t)number);
+}
+
 void code_load_kernel(struct code *code, int to, uint32_t number)
 {
 	EMIT(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_BTF_ID, 0, number);

@@ -61,6 +61,8 @@ void code_store_imm(struct code *code, uint32_t size, int base, int16_t offset, 
 /* Extends the low `size` bytes of a register to 64 bits. */
 void code_extend(struct code *code, int reg, uint32_t size, bool is_signed);
 void code_call(struct code *code, int helper);
+/* A function of the kernel that is no helper, by its number in the kernel's BTF. */
+void code_call_kernel(struct code *code, uint32_t number);
 void code_call_runtime(struct code *code, const char *name);
 void code_load_map(struct code *code, int to, const char *name);
 /* Something of the kernel's own, by its number in the kernel's BTF. */
