@@ -21,6 +21,7 @@ enum {
 	OPTION_MODE,
 	OPTION_BENCH,
 	OPTION_TEST,
+	OPTION_FORMAT,
 	OPTION_INCLUDE,
 	OPTION_DEBUGINFO,
 	OPTION_NO_FEATURE,
@@ -64,7 +65,8 @@ static const struct option_row rows[] = {
 	{OPTION_DWARF_PID, "dwarf-pid", "LIST", "have the stacks of these processes ready before their\nfirst event"},
 	{OPTION_BENCH, "bench", NULL, "measure the actions of bench:NAME"},
 	{OPTION_TEST, "test", NULL, "run the actions of test:NAME, and tell which fail"},
-	{OPTION_MODE, "mode", "MODE", "bench or test: as --bench or --test"},
+	{OPTION_FORMAT, "fmt", NULL, "print the script, formatted, and do nothing else"},
+	{OPTION_MODE, "mode", "MODE", "bench, test or format: as --bench, --test or --fmt"},
 	{OPTION_INFO, "info", NULL, "what this kernel and this build can do"},
 	{'h', "help", NULL, "this text"},
 	{},
@@ -79,7 +81,7 @@ struct request {
 	pid_t pid;
 	const char *traceable_functions;
 	unsigned int without; /* enum compile_without */
-	bool list, unsafe, hide_warnings, warn_of_helpers;
+	bool list, format, unsafe, hide_warnings, warn_of_helpers;
 	char **argv; /* of the command */
 	VEC(const char *) parameters, named, include_folders, includes;
 	VEC(pid_t) stacks_of; /* --dwarf-pid */
@@ -120,14 +122,16 @@ static int take_buffering(const char *value, struct diag *diag)
 
 static int take_mode(struct request *request, const char *value, struct diag *diag)
 {
-	bool bench = !strcmp(value, "bench");
-	enum trace_mode mode = bench ? TRACE_BENCH : TRACE_TEST;
+	bool bench = !strcmp(value, "bench"), format = !strcmp(value, "format");
+	enum trace_mode mode = bench ? TRACE_BENCH : format ? TRACE_RUN : TRACE_TEST;
 
-	if (!bench && strcmp(value, "test") != 0)
-		return diag_fail(diag, EINVAL, "cli.mode", "--mode %s: the modes are bench and test", value);
-	if (request->trace.mode != TRACE_RUN && request->trace.mode != mode)
-		return diag_fail(diag, EINVAL, "cli.mode", "--bench and --test exclude each other");
+	if (!bench && !format && strcmp(value, "test") != 0)
+		return diag_fail(diag, EINVAL, "cli.mode", "--mode %s: the modes are bench, test and format", value);
+	if ((request->trace.mode != TRACE_RUN || request->format) &&
+	    (request->trace.mode != mode || request->format != format))
+		return diag_fail(diag, EINVAL, "cli.mode", "--bench, --test and --fmt exclude each other");
 	request->trace.mode = mode;
+	request->format = format;
 	return 0;
 }
 
@@ -254,6 +258,8 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return take_mode(request, "bench", diag);
 	case OPTION_TEST:
 		return take_mode(request, "test", diag);
+	case OPTION_FORMAT:
+		return take_mode(request, "format", diag);
 	case OPTION_PROBE_FILTER:
 		request->probe_filter = value;
 		return 0;
@@ -386,6 +392,18 @@ static int list(const struct request *request, struct diag *diag)
 	return found > 0 || (request->self == &command_bpftrace && found == 0) ? cli_flush() : CLI_FAILED;
 }
 
+static int format_source(const struct request *request, const char *name, const char *source, size_t size,
+			 struct diag *diag)
+{
+	struct compile_options options = options_of(request);
+	int err = lang_format(name, source, size, &options, request->trace.out, stderr);
+
+	if (err != -ENOMEM)
+		return err ? CLI_FAILED : cli_flush();
+	diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+	return fail(request, CLI_FAILED, diag);
+}
+
 static int run_source(struct request *request, const char *name, const char *source, size_t size, struct diag *diag)
 {
 	struct compile_options options = options_of(request);
@@ -394,6 +412,8 @@ static int run_source(struct request *request, const char *name, const char *sou
 	struct trace_result result = {};
 	int err, status = CLI_DONE;
 
+	if (request->format)
+		return format_source(request, name, source, size, diag);
 	own_namespace(&options.namespace_device, &options.namespace_inode);
 	if (request->command) {
 		request->argv = split_command(request->command);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lang/check/kernel_types.h"
+#include "lang/front/bpftrace/format.h"
 #include "lang/front/bpftrace/parser.h"
 #include "lang/gen/object.h"
 #include "lang/provider/binary_types.h"
@@ -42,7 +43,8 @@ void lang_parse(struct compiler *c)
 					      .include_folders = options->include_folders,
 					      .include_folder_count = options->include_folder_count,
 					      .includes = options->includes,
-					      .include_count = options->include_count};
+					      .include_count = options->include_count,
+					      .may_be_empty = options->may_be_empty};
 
 	bpftrace_parse(c->report, &parser, &c->types, &c->script);
 }
@@ -76,6 +78,62 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 	if (ret->arena.failed)
 		return diag_fail(diag, ENOMEM, "compile.memory", "out of memory while compiling");
 	return ret->report.errors ? -EINVAL : err;
+}
+
+/* What $1 and its like are does not matter here, but that they are there. */
+static const char *const any_parameters[] = {"1", "1", "1", "1", "1", "1", "1", "1", "1", "1",
+					     "1", "1", "1", "1", "1", "1", "1", "1", "1", "1"};
+
+/* The text is for free(). */
+static int format_once(const char *name, const char *source, size_t size, const struct compile_options *options,
+		       char **ret, size_t *ret_size, FILE *errors)
+{
+	struct compilation compilation = {};
+	struct report *report = &compilation.report;
+	FILE *out = open_memstream(ret, ret_size);
+	int err;
+
+	if (!out)
+		return -ENOMEM;
+	report_init(report, &compilation.arena, name, source, size);
+	compiler_init(&compilation.compiler, &compilation.arena, report, options);
+	kernel_types_attach(&compilation.compiler.types);
+	lang_parse(&compilation.compiler);
+	if (!report->errors)
+		bpftrace_format(report, out);
+	err = compilation.arena.failed ? -ENOMEM : report->errors ? -EINVAL : 0;
+	if (fclose(out))
+		err = -ENOMEM;
+	if (err && errors)
+		report_print(report, errors);
+	compilation_deinit(&compilation);
+	return err;
+}
+
+int lang_format(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
+		FILE *errors)
+{
+	struct compile_options any = *options;
+	char *once = NULL, *twice = NULL;
+	size_t once_size = 0, twice_size = 0;
+	int err;
+
+	any.may_be_empty = true;
+	any.parameters = any_parameters;
+	any.parameter_count = sizeof(any_parameters) / sizeof(any_parameters[0]);
+	err = format_once(name, source, size, &any, &once, &once_size, errors);
+	/* Where blank space has a meaning that the formatter does not know of, the script stays as it is. */
+	if (!err && (format_once(name, once, once_size, &any, &twice, &twice_size, NULL) || once_size != twice_size ||
+		     memcmp(once, twice, once_size) != 0)) {
+		fprintf(errors, "%s: ERROR: this script cannot be formatted: it would not stay the same script\n",
+			name);
+		err = -EINVAL;
+	}
+	if (!err)
+		fwrite(once, 1, once_size, out);
+	free(once);
+	free(twice);
+	return err;
 }
 
 void compilation_deinit(struct compilation *compilation)

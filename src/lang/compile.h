@@ -35,6 +35,14 @@ void lang_parse(struct compiler *c);
  */
 int lang_compile(const char *name, const char *source, size_t size, const struct compile_options *options,
 		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag);
+
+/*
+ * Writes a script in one style (front/bpftrace/format.h) to `out`. -EINVAL, with the complaints on `errors`, when it
+ * does not parse, or is so odd that it would become another one; then nothing was written.
+ */
+int lang_format(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
+		FILE *errors);
+
 void compilation_deinit(struct compilation *compilation);
 
 #endif

@@ -160,6 +160,7 @@ struct compile_options {
 	uint32_t parameter_count;
 	const char *const *named; /* NAME or NAME=VALUE of getopt() */
 	uint32_t named_count;
+	bool may_be_empty; /* it need not have a probe */
 	bool unsafe;
 	bool hide_warnings;
 	bool warn_of_helpers;            /* helpers of the kernel that fail */

@@ -367,137 +367,7 @@ struct node *parse_block(struct parser *p, enum node_kind kind)
 	return node;
 }
 
-/* --- attach points: read by characters, because paths are no words of the language --- */
-
-/* Is the '/' at `at` part of a path, and not the beginning of a predicate? `part` is where the current part began. */
-static bool slash_in_path(const struct parser *p, uint32_t part, uint32_t at)
-{
-	const char *source = p->report->source;
-	uint32_t i;
-
-	if (at == part)
-		return at > 0 && source[at - 1] == ':';
-	if (source[part] == '/' || source[part] == '.')
-		return true;
-	for (i = at; i < p->lexer.end && !isspace((unsigned char)source[i]) && source[i] != '{'; i++)
-		if (source[i] == ':')
-			return true;
-	return false;
-}
-
-struct part {
-	char text[4096];
-	size_t size;
-};
-
-static void part_add(struct parser *p, struct part *part, const char *text, size_t size)
-{
-	if (part->size + size < sizeof(part->text)) {
-		memcpy(part->text + part->size, text, size);
-		part->size += size;
-	} else if (!p->stop) {
-		report_error(p->report, "parse.probe", p->token.span, "the attach point is too long");
-		p->stop = true;
-	}
-}
-
-/* $1 and $# in an attach point. */
-static uint32_t part_parameter(struct parser *p, struct part *part, uint32_t at)
-{
-	const char *source = p->report->source;
-	uint32_t number = 0, begin = at++;
-
-	if (at < p->lexer.end && source[at] == '#') {
-		char text[16];
-
-		part_add(p, part, text, (size_t)snprintf(text, sizeof(text), "%u", p->options->parameter_count));
-		return at + 1;
-	}
-	while (at < p->lexer.end && isdigit((unsigned char)source[at]) && number < 100000)
-		number = number * 10 + (uint32_t)(source[at++] - '0');
-	if (!number || number > p->options->parameter_count) {
-		report_error(p->report, "parse.parameter", (struct span){begin, at}, "parameter $%u was not given",
-			     number);
-		report_hint(p->report, "give it behind the script's name on the command line");
-		return at;
-	}
-	part_add(p, part, p->options->parameters[number - 1], strlen(p->options->parameters[number - 1]));
-	return at;
-}
-
-static uint32_t part_quoted(struct parser *p, struct part *part, uint32_t at)
-{
-	const char *source = p->report->source;
-	uint32_t begin = at++;
-
-	while (at < p->lexer.end && source[at] != '"') {
-		at += source[at] == '\\' && at + 1 < p->lexer.end;
-		part_add(p, part, &source[at++], 1);
-	}
-	if (at >= p->lexer.end) {
-		report_error(p->report, "parse.string", (struct span){begin, begin + 1}, "the string has no end");
-		p->stop = true;
-		return at;
-	}
-	return at + 1;
-}
-
-/* One attach point; the lexer stands at its first character, and afterwards behind its last. */
-static struct attach_text attach_point(struct parser *p)
-{
-	struct attach_text point = {};
-	const char *source = p->report->source;
-	const char *parts[16];
-	uint32_t at = p->lexer.at, begin = at, start = at, size = p->lexer.end, i;
-	struct part part = {};
-	char *colon;
-
-	/* NAME=probe: nothing asks for the name. */
-	while (at < size && (isalnum((unsigned char)source[at]) || source[at] == '_'))
-		at++;
-	begin = start = at = at < size && source[at] == '=' ? at + 1 : begin;
-	for (; at < size && !p->stop;) {
-		char c = source[at];
-
-		if (isspace((unsigned char)c) || c == '{' || c == ',' || (c == '/' && !slash_in_path(p, start, at)))
-			break;
-		if (c == ':') {
-			if (point.part_count == 15)
-				break;
-			parts[point.part_count++] = arena_strdup(p->arena, part.text, part.size);
-			part.size = 0;
-			start = ++at;
-		} else if (c == '"') {
-			at = part_quoted(p, &part, at);
-		} else if (c == '$' && at + 1 < size &&
-			   (isdigit((unsigned char)source[at + 1]) || source[at + 1] == '#')) {
-			at = part_parameter(p, &part, at);
-		} else {
-			part_add(p, &part, &c, 1);
-			at++;
-		}
-	}
-	/* A parameter may be several parts, or all of them. */
-	for (colon = memchr(part.text, ':', part.size); colon && source[begin] == '$' && point.part_count < 15;
-	     colon = memchr(part.text, ':', part.size)) {
-		parts[point.part_count++] = arena_strdup(p->arena, part.text, (size_t)(colon - part.text));
-		part.size -= (size_t)(colon + 1 - part.text);
-		memmove(part.text, colon + 1, part.size);
-	}
-	parts[point.part_count++] = arena_strdup(p->arena, part.text, part.size);
-	p->lexer.at = at;
-	p->last_end = at;
-	point.span = (struct span){begin, at};
-	point.parts = arena_array(p->arena, const char *, point.part_count);
-	for (i = 0; point.parts && i < point.part_count; i++)
-		point.parts[i] = parts[i] ? parts[i] : "";
-	if (begin == at || !point.parts) {
-		report_error(p->report, "parse.probe", (struct span){at, at + 1}, "a probe should begin here");
-		report_hint(p->report, "as in: interval:s:1 { printf(\"hello\\n\"); }");
-		p->stop = true;
-	}
-	return point;
-}
+/* --- what a script consists of --- */
 
 /* p->token is the first word of the probe: goes back to read it by characters. */
 static void probe(struct parser *p)
@@ -513,7 +383,7 @@ static void probe(struct parser *p)
 		if (points.count && p->lexer.at < p->lexer.end &&
 		    (p->report->source[p->lexer.at] == '{' || p->report->source[p->lexer.at] == '/'))
 			break;
-		if (vec_push(&points, attach_point(p)))
+		if (vec_push(&points, parse_attach_point(p)))
 			p->arena->failed = true;
 		lexer_skip_blanks(&p->lexer);
 	} while (!p->stop && p->lexer.at < p->lexer.end && p->report->source[p->lexer.at] == ',' && p->lexer.at++ + 1);
@@ -714,7 +584,7 @@ void bpftrace_parse(struct report *report, const struct parser_options *options,
 	parse_file(&p);
 	vec_free(&imported.ids);
 	defines_deinit(&defines);
-	if (!report->errors && !ret->probes.count) {
+	if (!report->errors && !ret->probes.count && !options->may_be_empty) {
 		report_error(report, "parse.empty", (struct span){}, "the script has no probe");
 		report_hint(report, "as in: interval:s:1 { printf(\"hello\\n\"); }");
 	}

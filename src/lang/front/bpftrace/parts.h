@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the parser's files share: parser.c (scripts, statements), expressions.c, constants.c, declarations.c,
- * preprocess.c, includes.c, imports.c.
+ * What the parser's files share: parser.c (scripts, statements), attach_text.c, expressions.c, constants.c,
+ * declarations.c, preprocess.c, includes.c, imports.c.
  */
 #ifndef STRATA_LANG_FRONT_BPFTRACE_PARTS_H
 #define STRATA_LANG_FRONT_BPFTRACE_PARTS_H
@@ -62,6 +62,8 @@ void parser_rewind(struct parser *p, const struct parser *to);
 struct node *parse_expression(struct parser *p);
 struct node *parse_block(struct parser *p, enum node_kind kind);
 struct node *parse_assignment_or_expression(struct parser *p);
+/* One attach point; the lexer stands at its first character, and afterwards behind its last. */
+struct attach_text parse_attach_point(struct parser *p);
 /* The statements up to the closing brace, which is taken; `open` is where the block began. */
 struct node *parse_statements(struct parser *p, struct span open, enum node_kind kind);
 
