@@ -219,7 +219,7 @@ static __always_inline __u32 go_by_register(struct scratch *s, const struct unwi
 /* Moves to the caller by a struct unwind_go_rule. Not 0 when the walk has ended. */
 static __noinline int native_step_go(struct scratch *s, __u32 slot)
 {
-	const struct unwind_go_rule *rule = (const void *)&s->memo[slot & (NATIVE_MEMO - 1)].rule;
+	const struct unwind_go_rule *rule = (const void *)&s->memo.rules[slot & (NATIVE_MEMO - 1)].rule;
 	struct native_walk *walk = &s->native;
 	__u32 loss = LOSS_OTHER_STACK;
 

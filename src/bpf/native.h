@@ -4,7 +4,7 @@
  *
  * What one step does, in the usual case:
  *
- *   pc ── memo (direct-mapped, this CPU's) ──────────────► rule
+ *   pc ── memo (this CPU's): where it was the last time, or by hash ─► rule
  *    └─ miss: mapping (last one, else binary search) ─► page entry ─► row in a slab ─► rule, remembered
  *
  *   rule: CFA = SP or FP + offset; return address at CFA - 8; caller's FP at CFA + fp_offset, its BX at CFA - 8 * param
@@ -74,7 +74,7 @@ static __noinline int native_find_mapping(struct scratch *s, __u64 pc)
 }
 
 /* The index of the rule in force at an address: the path that the memo saves. */
-static __always_inline __u32 native_find_rule_in(struct scratch *s, __u64 pc)
+static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 {
 	struct native_walk *walk = &s->native;
 	const __u32 *slab;
@@ -115,7 +115,31 @@ static __always_inline __u32 native_find_rule_in(struct scratch *s, __u64 pc)
 	walk_forget(s, first);
 	return ROW_RULE(slab[first & (UNWIND_SLAB_ROWS - 1)]);
 }
-WALK_GLOBAL(__u32, native_find_rule, __u64)
+
+/* The place in the memo of the rule for an address that is not where it was expected; NATIVE_MEMO: there is none. */
+static __always_inline __u32 native_remember_in(struct scratch *s, __u64 pc)
+{
+	struct memo *memo = &s->memo;
+	__u64 key = pc ^ s->native.memo_key;
+	__u16 *index = &memo->index[key * 0x9e3779b97f4a7c15ull >> MEMO_SHIFT];
+	const struct unwind_rule *rule;
+	__u32 at = *index & (NATIVE_MEMO - 1);
+
+	if (memo->rules[at].key == key)
+		return at;
+	rule = table_rule(s, native_find_rule(s, pc));
+	if (!rule)
+		return NATIVE_MEMO;
+	at = memo->newest++ & (NATIVE_MEMO - 1);
+	walk_opaque(at);
+	at &= NATIVE_MEMO - 1;
+	memo->rules[at].key = key;
+	memo->rules[at].rule = *rule;
+	memo->next[at] = at + 1;
+	*index = at;
+	return at;
+}
+WALK_GLOBAL(__u32, native_remember, __u64)
 
 /* The value of a register in the current frame. False when it is not known. */
 static __always_inline bool native_register(const struct native_walk *walk, __u32 reg, __u64 *ret)
@@ -170,7 +194,7 @@ static __always_inline void native_restore_bx(struct scratch *s, const struct un
  * once. */
 static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 {
-	const struct unwind_rule *rule = &s->memo[slot & (NATIVE_MEMO - 1)].rule;
+	const struct unwind_rule *rule = &s->memo.rules[slot & (NATIVE_MEMO - 1)].rule;
 	struct native_walk *walk = &s->native;
 	__u64 cfa = 0, return_address = 0, fp = walk->fp, code = 0;
 	__s32 fp_offset, released;
@@ -313,42 +337,41 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 {
 	struct native_walk *walk = &s->native;
 	const struct unwind_rule *rule;
-	struct native_memo *memo;
+	/* By the key, not by the PC alone: forked processes run the same addresses, each with its own generation. */
 	__u64 lookup = walk->pc - walk->behind, key = lookup ^ walk->memo_key;
 	__u64 sp = walk->sp, fp = walk->fp, cfa, low, slot, bx_slot;
-	/* By the key, not by the PC alone: forked processes run the same addresses, each with its own generation. */
-	__u32 memo_slot = (key * 0x9e3779b97f4a7c15ull) >> 52 & (NATIVE_MEMO - 1);
+	__u32 at = walk->memo_at & (NATIVE_MEMO - 1);
 
 	walk_opaque(index);
 	s->native_stack.frames[index & (NATIVE_FRAMES_MAX - 1)] = walk->pc | (__u64)walk->behind << 63;
 	walk->hash = hash_mix(walk->hash, walk->pc);
 	walk->count++;
 
-	memo = &s->memo[memo_slot];
-	if (memo->key != key) {
-		rule = table_rule(s, WALK_CALL(native_find_rule, s, lookup));
-		if (!rule)
+	if (s->memo.rules[at].key != key) {
+		at = WALK_CALL(native_remember, s, lookup);
+		if (at >= NATIVE_MEMO)
 			return native_end(walk, LOSS_NO_RULE);
-		memo->key = key;
-		memo->rule = *rule;
+		s->memo.next[walk->memo_last & (NATIVE_MEMO - 1)] = at;
 	}
-	rule = &memo->rule;
+	walk->memo_last = at;
+	walk->memo_at = s->memo.next[at];
+	rule = &s->memo.rules[at].rule;
 	if (rule->kind == UNWIND_SP)
 		cfa = sp + rule->cfa_offset;
 	else if (rule->kind == UNWIND_FP)
 		cfa = fp + rule->cfa_offset;
 	else
-		return WALK_CALL(native_step_slow, s, memo_slot);
+		return WALK_CALL(native_step_slow, s, at);
 	if (cfa <= sp)
 		return native_end(walk, LOSS_ODD_STACK);
 
 	low = slot = cfa - 8;
 	if (rule->fp_offset <= UNWIND_FP_AT_FP || rule->param == UNWIND_BX_UNDEFINED)
-		return WALK_CALL(native_step_slow, s, memo_slot);
+		return WALK_CALL(native_step_slow, s, at);
 	if (rule->fp_offset != UNWIND_FP_SAME) {
 		slot = cfa + rule->fp_offset;
 		if (slot > low || (slot & 7)) /* a window holds aligned words, up to the return address */
-			return WALK_CALL(native_step_slow, s, memo_slot);
+			return WALK_CALL(native_step_slow, s, at);
 		low = slot;
 	}
 	bx_slot = cfa - 8 * (__u64)rule->param;
@@ -356,7 +379,7 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 		low = bx_slot;
 	if (low < walk->window_start || cfa > walk->window_end || (cfa & 7))
 		if (native_load_window(s, low, cfa))
-			return WALK_CALL(native_step_slow, s, memo_slot);
+			return WALK_CALL(native_step_slow, s, at);
 	walk->pc = native_window_word(walk, cfa - 8);
 	if (slot != cfa - 8)
 		walk->fp = native_window_word(walk, slot);
@@ -399,6 +422,7 @@ static __always_inline void native_walk(struct scratch *s, const struct process_
 	walk->unmapped = 0;
 	walk->known = REGS_ALL;
 	walk->window_start = walk->window_end = 0;
+	walk->memo_at = walk->memo_last = 0;
 	walk->go.flags = 0;
 	walk->go.at = walk->go.thread_sp = 0;
 	key = process->generation * 0x9e3779b97f4a7c15ull;

@@ -385,7 +385,7 @@ static __u32 lookup(struct fake_native *fake, __u64 pc)
 {
 	fake->s->native.mapping_first = fake->process.mapping_first;
 	fake->s->native.mapping_count = fake->process.mapping_count;
-	return native_find_rule_in(fake->s, pc);
+	return native_find_rule(fake->s, pc);
 }
 
 static void test_mappings(void)

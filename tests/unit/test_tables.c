@@ -96,7 +96,7 @@ static uint32_t compare(struct scratch *s, const struct unwind_table *table, con
 						   .page_count = run->page_count,
 						   .kind = MAPPING_TABLE};
 	for (at = table->base; at < table->end; at++) {
-		const struct unwind_rule *got = table_rule(s, native_find_rule_in(s, at));
+		const struct unwind_rule *got = table_rule(s, native_find_rule(s, at));
 
 		while (row + 1 < table->row_count && table->rows[row + 1].offset <= at - table->base)
 			row++;
@@ -256,7 +256,7 @@ static void test_publish(struct tables *tables, const struct tables_maps *maps, 
 	s->native.mapping_first = entry.mapping_first;
 	s->native.mapping_count = entry.mapping_count;
 	s->native.mapping.start = s->native.mapping.end = 0;
-	is_int(native_find_rule_in(s, 0x1000 * 99 + 0x7ff), RULE_FP_CHAIN, "the walker finds its last mapping");
+	is_int(native_find_rule(s, 0x1000 * 99 + 0x7ff), RULE_FP_CHAIN, "the walker finds its last mapping");
 	old = entry;
 	is_int(publish(tables, tgid, 6 * SECOND, many, 50, &entry), 0, "again");
 	ok(entry.generation != old.generation && entry.mapping_first >= old.mapping_first + old.mapping_count,
