@@ -23,7 +23,10 @@ struct sampler_config {
 	__u8 pad;
 	__u32 verify_every; /* of so many samples one is sent with a copy of its stack; 0: none */
 	__u32 cpus;         /* scratches of the CPUs; RESUME_SCRATCHES more follow */
+	__u32 pad_end;
+	/* The pid namespace whose numbers processes have, as stat(2) tells it; 0: the initial one. */
+	__u64 namespace_device, namespace_inode;
 };
-ABI_ASSERT_SIZE(struct sampler_config, 12);
+ABI_ASSERT_SIZE(struct sampler_config, 32);
 
 #endif

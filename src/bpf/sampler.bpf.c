@@ -460,13 +460,27 @@ static __always_inline void take_python_stack(struct scratch *s)
 }
 
 /*
+ * tgid << 32 | pid, as user space knows them. 0 of what runs in another pid namespace than strata, when that has one of
+ * its own; of the namespaces within it, too.
+ */
+static __always_inline __u64 current_ids(void)
+{
+	__u64 ids = 0; /* struct bpf_pidns_info, whose layout is the helper's own and is not relocated */
+
+	if (!loaded.namespace_inode)
+		return bpf_get_current_pid_tgid();
+	bpf_get_ns_current_pid_tgid(loaded.namespace_device, loaded.namespace_inode, (void *)&ids, sizeof(ids));
+	return ids;
+}
+
+/*
  * Says in s->task and s->sample whose sample it is. Global, so that it is verified once: for each pointer that is
  * loaded from a task the verifier looks through all of the kernel's types, 0.14 ms.
  */
 __noinline int take_task(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
-	__u64 pid_tgid = bpf_get_current_pid_tgid(), start;
+	__u64 pid_tgid = current_ids(), start;
 	struct task_struct *task;
 
 	if (!s)
@@ -634,7 +648,7 @@ static __always_inline void note_change(__u64 now)
 SEC("raw_tp/sched_process_exec")
 int process_exec(const __u64 *arguments)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = current_ids() >> 32;
 	__u64 now = bpf_ktime_get_ns(), *added;
 
 	if (!loaded.watch_all) {
@@ -662,6 +676,8 @@ int process_fork(const __u64 *arguments)
 
 	if (parent_tgid == child_tgid)
 		return 0; /* a thread */
+	if (loaded.namespace_inode)
+		return 0; /* what these are called there is not told; the side-band's record comes soon */
 	if (!loaded.watch_all) {
 		if (!bpf_map_lookup_elem(&targets, &parent_tgid))
 			return 0;

@@ -136,6 +136,8 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		.watch_all = options->watch_all,
 		.verify_every = options->verify_every,
 		.walks = options->walks,
+		.namespace_device = options->namespace_device,
+		.namespace_inode = options->namespace_inode,
 		.task_registers = feature_probe(FEATURE_TASK_REGISTERS),
 		.cpus = (uint32_t)libbpf_num_possible_cpus(),
 	};

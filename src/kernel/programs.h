@@ -21,8 +21,9 @@ enum walk_strategy {
 struct programs_options {
 	enum walk_strategy strategy;
 	bool watch_all;
-	unsigned int verify_every; /* as in struct sampler_config */
-	uint8_t walks;             /* the same */
+	unsigned int verify_every;                  /* as in struct sampler_config */
+	uint8_t walks;                              /* the same */
+	uint64_t namespace_device, namespace_inode; /* the same */
 };
 
 /* Loads the object; the caller gives it back with bpf_object__close(). -EPERM: a capability is missing. */

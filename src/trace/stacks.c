@@ -20,6 +20,7 @@
 #include "kernel/programs.h"
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
+#include "lang/check/compiler.h"
 #include "python/lines.h"
 #include "record/merge.h"
 #include "record/watch.h"
@@ -60,10 +61,13 @@ struct stacks {
 	struct table perf_maps; /* process → struct perf_map * or 1 (none) */
 };
 
-int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *diag)
+int stacks_configure(struct bpf_object *object, uint32_t parts, const struct compile_options *compile,
+		     struct diag *diag)
 {
 	const struct programs_options options = {.watch_all = true,
-						 .walks = (uint8_t)(parts & (SAMPLER_NATIVE | SAMPLER_PYTHON))};
+						 .walks = (uint8_t)(parts & (SAMPLER_NATIVE | SAMPLER_PYTHON)),
+						 .namespace_device = compile->namespace_device,
+						 .namespace_inode = compile->namespace_inode};
 	/* Smaller than the sampler's, as they are made anew for each script: all processes are watched, and few of
 	 * them, and of their threads, meet probes. */
 	static const struct {

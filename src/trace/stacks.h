@@ -20,9 +20,14 @@
 
 struct stacks;
 struct names;
+struct compile_options;
 
-/* Before the object is loaded: sizes and settings of the sampler's maps. `parts`: enum stack_part of all stacks. */
-int stacks_configure(struct bpf_object *object, uint32_t parts, struct diag *diag);
+/*
+ * Before the object is loaded: sizes and settings of the sampler's maps. `parts`: enum stack_part of all stacks;
+ * `compile` has the pid namespace.
+ */
+int stacks_configure(struct bpf_object *object, uint32_t parts, const struct compile_options *compile,
+		     struct diag *diag);
 
 /*
  * When its maps are there, also while it is being loaded. Of the process `pid` (0: none) and its children the kernel is

@@ -60,7 +60,7 @@ static int configure(struct run *run, struct diag *diag)
 			return err;
 	}
 	/* Which sets the ring's size, too. */
-	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, diag) : 0;
+	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, c->options, diag) : 0;
 	if (!err && c->has_packets)
 		err = packets_configure(run->object, diag);
 	if (!err && bpf_map__set_max_entries(bpf_object__find_map_by_name(run->object, "events"),
