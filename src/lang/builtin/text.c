@@ -145,10 +145,8 @@ static void place_str(struct gen *g, const struct node *call, uint32_t offset)
 		gen_scalar(g, from);
 		code_mov(g->code, R3, R0);
 	}
-	gen_frame_address(g, R1, offset);
-	code_imm(g->code, R2, size);
 	gen_frame_load(g, 8, R4, limit);
-	code_call_runtime(g->code, "rt_str");
+	gen_read_string(g, offset, size);
 	g->used = mark;
 }
 
@@ -283,10 +281,8 @@ static void gen_strlen(struct gen *g, const struct node *call)
 		at = gen_temporary(g, size);
 		gen_scalar(g, call->kids[0]);
 		code_mov(g->code, R3, R0);
-		gen_frame_address(g, R1, at);
-		code_imm(g->code, R2, size);
 		code_imm(g->code, R4, size);
-		code_call_runtime(g->code, "rt_str");
+		gen_read_string(g, at, size);
 	} else {
 		at = gen_place(g, call->kids[0]);
 	}

@@ -77,6 +77,10 @@ void gen_text(struct gen *g, const char *text, uint32_t offset, uint32_t size);
 /* A string that ends with a zero, from elsewhere in the frame, as one of this type. */
 void gen_string(struct gen *g, const struct type *type, uint32_t from, uint32_t offset);
 
+/* Reads a string of `size` bytes at most, terminator and the zeros behind it included, at the address in R3, cut to R4
+ * bytes. */
+void gen_read_string(struct gen *g, uint32_t offset, uint32_t size);
+
 /* Reads `size` bytes at the address in R0 to the frame; what cannot be read is zeros. `span` is for warnings. */
 void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size);
 

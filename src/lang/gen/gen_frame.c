@@ -70,11 +70,14 @@ void gen_frame_address(struct gen *g, int to, uint32_t offset)
 	code_alu_imm(g->code, BPF_ADD, to, (int32_t)offset);
 }
 
+/* More is done by one call of a helper. */
+#define ZEROED_BY_WORDS 128
+
 void gen_zero(struct gen *g, uint32_t offset, uint32_t size)
 {
 	uint32_t at = 0;
 
-	if (size > 128) {
+	if (size > ZEROED_BY_WORDS) {
 		/* A read that fails fills its destination with zeros: one helper call for any size. */
 		gen_frame_address(g, R1, offset);
 		code_imm(g->code, R2, size);
@@ -149,6 +152,17 @@ void gen_string(struct gen *g, const struct type *type, uint32_t from, uint32_t 
 	gen_frame_address(g, R3, from);
 	code_imm(g->code, R4, type->count);
 	code_call_runtime(g->code, "rt_str");
+}
+
+void gen_read_string(struct gen *g, uint32_t offset, uint32_t size)
+{
+	bool by_words = size <= ZEROED_BY_WORDS;
+
+	if (by_words)
+		gen_zero(g, offset, size);
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, size);
+	code_call_runtime(g->code, by_words ? "rt_text" : "rt_str");
 }
 
 void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size)

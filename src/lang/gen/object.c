@@ -155,23 +155,38 @@ static void begin_btf(struct object *o)
 	o->loop_proto = proto(o, o->u64_type, loop, 4);
 }
 
-/* The runtime's functions: p a pointer, u a number; the first letter is the result's. */
+/* The runtime's functions: p a pointer, s one that may point to the BPF stack, u a number; the first letter is the
+ * result's. */
 static const struct runtime_function {
 	const char *name, *signature;
 } runtime_functions[] = {
-	{"rt_count", "uu"},           {"rt_ended", "u"},
-	{"rt_enter", "pp"},           {"rt_send", "upu"},
-	{"rt_exit", "upu"},           {"rt_warn", "uu"},
-	{"rt_elapsed", "u"},          {"rt_read", "upuu"},
-	{"rt_str", "upuuu"},          {"rt_concat", "upupup"},
-	{"rt_buf", "upuuu"},          {"rt_trim", "upu"},
-	{"rt_equal", "uppu"},         {"rt_memcmp", "uppu"},
-	{"rt_strlen", "upu"},         {"rt_strncmp", "upupuu"},
-	{"rt_strstr", "upupu"},       {"rt_bucket", "uuu"},
-	{"rt_linear", "uuuuu"},       {"rt_series", "upuuuu"},
-	{"rt_reduce", "uppuuu"},      {"rt_join", "upu"},
-	{"rt_packet", "uppuuu"},      {"rt_stack_registers", "uppuu"},
-	{"rt_stack_task", "uppuu"},   {"rt_stack_words", "uppuuu"},
+	{"rt_count", "uu"},
+	{"rt_ended", "u"},
+	{"rt_enter", "pp"},
+	{"rt_send", "upu"},
+	{"rt_exit", "upu"},
+	{"rt_warn", "uu"},
+	{"rt_elapsed", "u"},
+	{"rt_read", "upuu"},
+	{"rt_str", "upuuu"},
+	{"rt_text", "usuuu"},
+	{"rt_concat", "upupup"},
+	{"rt_buf", "upuuu"},
+	{"rt_trim", "upu"},
+	{"rt_equal", "uppu"},
+	{"rt_memcmp", "uppu"},
+	{"rt_strlen", "upu"},
+	{"rt_strncmp", "upupuu"},
+	{"rt_strstr", "upupu"},
+	{"rt_bucket", "uuu"},
+	{"rt_linear", "uuuuu"},
+	{"rt_series", "upuuuu"},
+	{"rt_reduce", "uppuuu"},
+	{"rt_join", "upu"},
+	{"rt_packet", "uppuuu"},
+	{"rt_stack_registers", "uppuu"},
+	{"rt_stack_task", "uppuu"},
+	{"rt_stack_words", "uppuuu"},
 	{"rt_stack_kernel", "uppuu"},
 };
 
@@ -185,7 +200,7 @@ static const char *runtime_signature(const char *name)
 	return "u";
 }
 
-bool runtime_takes_numbers(const char *name)
+bool runtime_allows_stack(const char *name)
 {
 	return !strchr(runtime_signature(name), 'p');
 }
@@ -197,7 +212,7 @@ static void declare_runtime(struct object *o, const char *name)
 	unsigned int count;
 
 	for (count = 0; signature[count + 1]; count++)
-		parameters[count] = signature[count + 1] == 'p' ? o->pointer_type : o->u64_type;
+		parameters[count] = signature[count + 1] == 'u' ? o->u64_type : o->pointer_type;
 	btf__add_func(o->btf, name, BTF_FUNC_EXTERN,
 		      proto(o, signature[0] == 'p' ? o->pointer_type : o->u64_type, parameters, count));
 	add_global(o, name, STT_NOTYPE, SHN_UNDEF, 0, 0);

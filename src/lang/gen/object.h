@@ -19,7 +19,7 @@
 /* The linked object in malloc'd memory. */
 int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *diag);
 
-/* Does this function of the runtime library take and give nothing but numbers? */
-bool runtime_takes_numbers(const char *name);
+/* Is all memory that this function of the runtime library is given allowed to be the BPF stack? */
+bool runtime_allows_stack(const char *name);
 
 #endif

@@ -29,7 +29,7 @@ static bool is_simple_helper(int helper)
 static bool is_simple_call(const struct bpf_insn *insn, const struct reference *reference)
 {
 	if (reference)
-		return runtime_takes_numbers(reference->name);
+		return runtime_allows_stack(reference->name);
 	return insn->src_reg == 0 && is_simple_helper(insn->imm);
 }
 

@@ -133,21 +133,25 @@ RT __u64 rt_read(void *to, __u64 size, __u64 address)
 	return bpf_probe_read_user(to, size, (void *)address);
 }
 
-/*
- * A string of `size` bytes at most, terminator included, cut to `limit`; what follows its terminator is zeros. `from`
- * is an address as a number, or a place in the frame.
- */
-RT __u64 rt_str(void *to, __u64 size, __u64 from, __u64 limit)
+/* A string of `size` bytes at most, terminator included, cut to `limit`, into zeros. `from` is an address as a number,
+ * or a place in the frame. */
+RT __u64 rt_text(void *to, __u64 size, __u64 from, __u64 limit)
 {
 	__u64 room = limit < size ? limit : size;
 
-	bpf_probe_read_kernel(to, size, NULL);
 	opaque(room);
 	if (!room || room > size)
 		return 0;
 	if (IS_KERNEL(from))
 		return bpf_probe_read_kernel_str(to, room, (void *)from);
 	return bpf_probe_read_user_str(to, room, (void *)from);
+}
+
+/* The same; what follows the string becomes zeros. */
+RT __u64 rt_str(void *to, __u64 size, __u64 from, __u64 limit)
+{
+	bpf_probe_read_kernel(to, size, NULL);
+	return rt_text(to, size, from, limit);
 }
 
 /* The two strings, one behind the other; `to` has room for both, terminators included. */
