@@ -5,13 +5,13 @@
  *   processes   tgid → process: its run of `mappings`, sorted by address
  *   mappings    an executable mapping: where its file's page index starts
  *   pages       one u64 for each 512 bytes of a file's text: a rule, or a run of rows in a slab
- *   slabs       rows: u32 (offset in the page << 16 | rule), sorted; a page's first row has offset 0
+ *   slabs       rows in blocks: u32 (offset in the page << 16 | rule), sorted; a page's first row has offset 0
  *   rules       struct unwind_rule, shared by all files
  *
  * A page is self-contained (the rule in force is repeated at its start), so a lookup touches one page entry and,
  * where the page has more than one rule, one or two cache lines of rows. All but `processes` are plain arrays
- * in which user space allocates runs; a run becomes visible only by the entry that points to it, written last,
- * and is reused only after a grace period.
+ * in which user space allocates runs: shared memory, but for the slabs, which are written by blocks. A run becomes
+ * visible only by the entry that points to it, written last, and is reused only after a grace period.
  */
 #ifndef STRATA_ABI_TABLES_H
 #define STRATA_ABI_TABLES_H

@@ -77,7 +77,7 @@ static __noinline int native_find_mapping(struct scratch *s, __u64 pc)
 static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 {
 	struct native_walk *walk = &s->native;
-	const __u32 *slab;
+	const __u32 *rows;
 	const __u64 *page;
 	__u64 offset;
 	__u32 first, count, wanted, half, at, up;
@@ -98,8 +98,8 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 		return RULE_NONE;
 	if (*page & PAGE_SINGLE_RULE)
 		return *page & 0xffff;
-	slab = table_slab(s, PAGE_SLAB(*page));
-	if (!slab)
+	rows = table_block(s, PAGE_SLAB(*page), PAGE_FIRST(*page));
+	if (!rows)
 		return RULE_NONE;
 	first = PAGE_FIRST(*page);
 	count = PAGE_COUNT(*page);
@@ -108,12 +108,12 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 		half = count / 2;
 		at = first + half;
 		walk_opaque(at);
-		up = 1 - walk_less(wanted, slab[at & (UNWIND_SLAB_ROWS - 1)]);
+		up = 1 - walk_less(wanted, rows[at & (UNWIND_BLOCK_ROWS - 1)]);
 		first += half * up;
 		count = half + (count & up);
 	}
 	walk_forget(s, first);
-	return ROW_RULE(slab[first & (UNWIND_SLAB_ROWS - 1)]);
+	return ROW_RULE(rows[first & (UNWIND_BLOCK_ROWS - 1)]);
 }
 
 /* The place in the memo of the rule for an address that is not where it was expected; NATIVE_MEMO: there is none. */

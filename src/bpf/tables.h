@@ -122,13 +122,12 @@ struct {
 	__type(value, struct unwind_rule);
 } rules SEC(".maps");
 
-/* Each inner array has one element: a slab. Declared by sizes: with BTF, 6.1 refuses inner maps made without it. */
+/* A slab is an array of blocks. Declared by sizes: with BTF, 6.1 refuses inner maps made without it. */
 struct slab_template {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, UNWIND_SLAB_ROWS / UNWIND_BLOCK_ROWS);
 	__uint(key_size, sizeof(__u32));
-	__uint(value_size, UNWIND_SLAB_ROWS * sizeof(__u32));
+	__uint(value_size, UNWIND_BLOCK_ROWS * sizeof(__u32));
 };
 
 struct {
@@ -153,12 +152,13 @@ static __always_inline const struct unwind_rule *table_rule(struct scratch *s, _
 	return bpf_map_lookup_elem(&rules, &index);
 }
 
-static __always_inline const __u32 *table_slab(struct scratch *s, __u32 index)
+/* The block that a slab's row lies in. */
+static __always_inline const __u32 *table_block(struct scratch *s, __u32 index, __u32 row)
 {
 	void *slab = bpf_map_lookup_elem(&slabs, &index);
-	__u32 zero = 0;
+	__u32 block = row / UNWIND_BLOCK_ROWS;
 
-	return slab ? bpf_map_lookup_elem(slab, &zero) : NULL;
+	return slab ? bpf_map_lookup_elem(slab, &block) : NULL;
 }
 
 #else
@@ -191,9 +191,11 @@ static inline const struct unwind_rule *table_rule(struct scratch *s, __u32 inde
 	return index < UNWIND_RULES_MAX ? &s->host->rules[index] : NULL;
 }
 
-static inline const __u32 *table_slab(struct scratch *s, __u32 index)
+static inline const __u32 *table_block(struct scratch *s, __u32 index, __u32 row)
 {
-	return index < UNWIND_SLABS_MAX ? s->host->slabs[index] : NULL;
+	const __u32 *slab = index < UNWIND_SLABS_MAX ? s->host->slabs[index] : NULL;
+
+	return slab ? slab + (row & (UNWIND_SLAB_ROWS - UNWIND_BLOCK_ROWS)) : NULL;
 }
 
 #endif

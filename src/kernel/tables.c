@@ -2,18 +2,23 @@
 #include "kernel/tables.h"
 
 #include <bpf/bpf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/extents.h"
+#include "base/large.h"
 #include "base/table.h"
 #include "kernel/shared_array.h"
 
 #define SLAB_BYTES    (UNWIND_SLAB_ROWS * sizeof(uint32_t))
 #define SLABS_AT_ONCE 4 /* 8 MiB of the kernel's memory */
+#define SLAB_BLOCKS   (UNWIND_SLAB_ROWS / UNWIND_BLOCK_ROWS)
+#define BLOCK_BYTES   (UNWIND_BLOCK_ROWS * sizeof(uint32_t))
+
+_Static_assert(SLAB_BLOCKS <= 32, "a bit each");
 
 struct retired {
 	uint64_t at;
@@ -40,7 +45,8 @@ struct tables {
 	struct mapping_entry *mappings;
 	uint64_t *pages;
 	struct unwind_rule *rules;
-	uint32_t *slabs[UNWIND_SLABS_MAX]; /* NULL: not mapped yet */
+	uint32_t *slabs[UNWIND_SLABS_MAX]; /* the same rows here, for walks on the host; NULL: not needed yet */
+	uint32_t dirty[UNWIND_SLABS_MAX];  /* blocks that the kernel does not have yet, a bit each */
 	int slab_fds[UNWIND_SLABS_MAX];
 	struct extents free_rows[UNWIND_SLABS_MAX];
 	uint32_t slab_count;
@@ -55,13 +61,6 @@ struct tables {
 	VEC(struct retired) retired; /* runs of mappings, in order of time */
 };
 
-static void *map_array(int fd, size_t size)
-{
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
-	return at == MAP_FAILED ? NULL : at;
-}
-
 static uint64_t rule_key(const struct unwind_rule *rule)
 {
 	uint64_t key;
@@ -73,9 +72,7 @@ static uint64_t rule_key(const struct unwind_rule *rule)
 /* Makes one slab, not in the outer map yet. Its descriptor, or a negative errno. */
 static int create_slab(void)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-
-	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(uint32_t), SLAB_BYTES, 1, &options);
+	return bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(uint32_t), BLOCK_BYTES, SLAB_BLOCKS, NULL);
 }
 
 /* Puts slabs [first, first + count) into the outer map; at once where the kernel can, as each call waits for RCU. */
@@ -96,11 +93,20 @@ static int insert_slabs(struct tables *tables, uint32_t first, uint32_t count)
 
 static void drop_slab(struct tables *tables, uint32_t slab)
 {
-	if (tables->slabs[slab])
-		munmap(tables->slabs[slab], SLAB_BYTES);
+	free(tables->slabs[slab]);
 	close(tables->slab_fds[slab]);
 	extents_deinit(&tables->free_rows[slab]);
 	tables->slabs[slab] = NULL;
+	tables->dirty[slab] = 0;
+}
+
+static uint32_t *create_copy(void)
+{
+	uint32_t *copy = large_alloc(SLAB_BYTES);
+
+	if (copy)
+		memset(copy, 0, SLAB_BYTES);
+	return copy;
 }
 
 static int add_slabs(struct tables *tables)
@@ -138,7 +144,7 @@ static int take_rows(struct tables *tables, uint32_t slab, uint32_t count, struc
 		if (extents_take(&tables->free_rows[slab], count, &ret->rows.first))
 			continue;
 		if (!tables->slabs[slab])
-			tables->slabs[slab] = map_array(tables->slab_fds[slab], SLAB_BYTES);
+			tables->slabs[slab] = create_copy();
 		if (!tables->slabs[slab]) {
 			extents_give(&tables->free_rows[slab], ret->rows.first, count);
 			return -ENOMEM;
@@ -348,12 +354,49 @@ static int reserve_rows(struct page_writer *w, uint32_t count)
 	return vec_push(&w->file->chunks, chunk);
 }
 
+/* The same, where they lie in one block. */
+static int reserve_in_block(struct page_writer *w, uint32_t count)
+{
+	for (;;) {
+		const struct chunk *chunk;
+		uint32_t place;
+		int err = reserve_rows(w, count);
+
+		if (err)
+			return err;
+		chunk = &w->file->chunks.at[w->file->chunks.count - 1];
+		place = (chunk->rows.first + w->used) % UNWIND_BLOCK_ROWS;
+		if (place + count <= UNWIND_BLOCK_ROWS)
+			return 0;
+		w->used += UNWIND_BLOCK_ROWS - place;
+	}
+}
+
+/* Gives the kernel the blocks that were written. 0 or a negative errno. */
+static int write_blocks(struct tables *tables)
+{
+	uint32_t slab;
+
+	for (slab = 0; slab < tables->slab_count; slab++) {
+		while (tables->dirty[slab]) {
+			uint32_t block = (uint32_t)__builtin_ctz(tables->dirty[slab]);
+
+			if (bpf_map_update_elem(tables->slab_fds[slab], &block,
+						tables->slabs[slab] + (size_t)block * UNWIND_BLOCK_ROWS, BPF_ANY))
+				return -errno;
+			tables->dirty[slab] &= tables->dirty[slab] - 1;
+		}
+	}
+	return 0;
+}
+
 /* Writes the rows of one page; the page's entry, or 0 with *err when there is no room. */
 static uint64_t write_page(struct page_writer *w, uint64_t start, int *err)
 {
 	const uint64_t size = 1u << UNWIND_PAGE_SHIFT;
 	uint32_t rows[1u << UNWIND_PAGE_SHIFT], count = 0;
 	const struct chunk *chunk;
+	uint32_t first;
 
 	rows[count++] = ROW(0, w->rule);
 	for (; w->row < w->table->row_count; w->row++) {
@@ -374,15 +417,17 @@ static uint64_t write_page(struct page_writer *w, uint64_t start, int *err)
 	w->pages--;
 	if (count == 1)
 		return PAGE_SINGLE_RULE | ROW_RULE(rows[0]);
-	*err = reserve_rows(w, count);
+	*err = reserve_in_block(w, count);
 	if (*err)
 		return 0;
 	chunk = &w->file->chunks.at[w->file->chunks.count - 1];
-	memcpy(&w->tables->slabs[chunk->slab][chunk->rows.first + w->used], rows, count * sizeof(*rows));
+	first = chunk->rows.first + w->used;
+	memcpy(&w->tables->slabs[chunk->slab][first], rows, count * sizeof(*rows));
+	w->tables->dirty[chunk->slab] |= 1u << first / UNWIND_BLOCK_ROWS;
 	w->used += count;
 	w->file->row_count += count;
 	w->tables->rows += count;
-	return PAGE_ROWS(chunk->slab, chunk->rows.first + w->used - count, count);
+	return PAGE_ROWS(chunk->slab, first, count);
 }
 
 /* Writes a file's rows and page index. 0 or a negative errno. */
@@ -402,6 +447,8 @@ static int write_file(struct tables *tables, const struct unwind_table *table, s
 	for (i = 0; !err && i < run->page_count; i++)
 		tables->pages[run->page_first + i] = write_page(&writer, (uint64_t)i << UNWIND_PAGE_SHIFT, &err);
 	trim_chunk(&writer);
+	if (!err)
+		err = write_blocks(tables);
 	return err ? err : table_set(&tables->files, run->page_first + 1ull, (uint64_t)(uintptr_t)file);
 }
 

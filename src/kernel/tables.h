@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tables: the unwind tables in the kernel (layout: abi/tables.h), written through shared memory.
+ * tables: the unwind tables in the kernel (layout: abi/tables.h), written through shared memory, but for the rows:
+ * these are copied by the kernel, 64 KiB at once, as a page of shared memory costs two faults, the writer's and the
+ * reader's.
  *
  * A file's rows are added once and shared by every process that maps it; a process becomes visible to the walker
  * with tables_publish(), atomically. Runs of the mappings array that a publication replaces are reused only after a

@@ -30,7 +30,8 @@ static int create(enum bpf_map_type type, uint32_t value, uint32_t entries, int 
 /* The maps that the sampler's object has. False when they cannot be made. */
 static bool create_maps(struct tables_maps *ret)
 {
-	int slab = create(BPF_MAP_TYPE_ARRAY, UNWIND_SLAB_ROWS * sizeof(uint32_t), 1, -1);
+	int slab = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slab", sizeof(uint32_t), UNWIND_BLOCK_ROWS * sizeof(uint32_t),
+				  UNWIND_SLAB_ROWS / UNWIND_BLOCK_ROWS, NULL);
 
 	*ret = (struct tables_maps){
 		.mappings = create(BPF_MAP_TYPE_ARRAY, sizeof(struct mapping_entry), MAPPINGS_MAX, -1),
@@ -103,6 +104,27 @@ static uint32_t compare(struct scratch *s, const struct unwind_table *table, con
 		wrong += memcmp(got, &table->rules[table->rows[row].rule], sizeof(*got)) != 0;
 	}
 	return wrong;
+}
+
+/* Does the kernel have the rows that a walk on the host sees? */
+static bool kernel_has(const struct tables_maps *maps, const struct walk_host *host)
+{
+	static uint32_t rows[UNWIND_BLOCK_ROWS];
+	uint32_t slab, block, id;
+	bool same = true, any = false;
+
+	for (slab = 0; slab < UNWIND_SLABS_MAX; slab++) {
+		int fd;
+
+		if (!host->slabs[slab] || bpf_map_lookup_elem(maps->slabs, &slab, &id))
+			continue;
+		fd = bpf_map_get_fd_by_id(id);
+		for (block = 0; block < UNWIND_SLAB_ROWS / UNWIND_BLOCK_ROWS; block++, any = true)
+			same &= fd >= 0 && !bpf_map_lookup_elem(fd, &block, rows) &&
+				!memcmp(rows, host->slabs[slab] + block * UNWIND_BLOCK_ROWS, sizeof(rows));
+		close(fd);
+	}
+	return same && any;
 }
 
 static void test_files(struct tables *tables, struct scratch *s)
@@ -300,6 +322,7 @@ int main(void)
 	s->host = &host;
 	test_files(tables, s);
 	test_slabs(tables, s);
+	ok(kernel_has(&maps, &host), "and the kernel has the same rows");
 	test_no_slab(tables, s);
 	test_remove(tables, s);
 	test_full(tables);
