@@ -19,7 +19,4 @@
 /* The linked object in malloc'd memory. */
 int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *diag);
 
-/* Is all memory that this function of the runtime library is given allowed to be the BPF stack? */
-bool runtime_allows_stack(const char *name);
-
 #endif

@@ -2,7 +2,7 @@
 #include "lang/gen/stack_frame.h"
 
 #include "lang/gen/gen.h"
-#include "lang/gen/object.h"
+#include "lang/gen/runtime.h"
 
 /* The verifier may come to the end by as many ways as 2 to the power of this. */
 #define JUMPS_MAX 8

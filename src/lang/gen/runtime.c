@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "lang/gen/runtime.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "kernel/features.h"
+
+/* The runtime's functions: p a pointer, s one that may point to the BPF stack, u a number; the first letter is the
+ * result's. */
+static const struct runtime_function {
+	const char *name, *signature;
+} runtime_functions[] = {
+	{"rt_count", "uu"},
+	{"rt_ended", "u"},
+	{"rt_enter", "pp"},
+	{"rt_send", "upu"},
+	{"rt_exit", "upu"},
+	{"rt_warn", "uu"},
+	{"rt_elapsed", "u"},
+	{"rt_read", "upuu"},
+	{"rt_str", "upuuu"},
+	{"rt_text", "usuuu"},
+	{"rt_concat", "upupup"},
+	{"rt_buf", "upuuu"},
+	{"rt_trim", "upu"},
+	{"rt_equal", "uppu"},
+	{"rt_memcmp", "uppu"},
+	{"rt_strlen", "upu"},
+	{"rt_strncmp", "upupuu"},
+	{"rt_strstr", "upupu"},
+	{"rt_bucket", "uuu"},
+	{"rt_linear", "uuuuu"},
+	{"rt_series", "upuuuu"},
+	{"rt_reduce", "uppuuu"},
+	{"rt_join", "upu"},
+	{"rt_packet", "uppuuu"},
+	{"rt_stack_registers", "uppuu"},
+	{"rt_stack_task", "uppuu"},
+	{"rt_stack_words", "uppuuu"},
+	{"rt_stack_kernel", "uppuu"},
+};
+
+const char *runtime_signature(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(runtime_functions) / sizeof(runtime_functions[0]); i++)
+		if (!strcmp(runtime_functions[i].name, name))
+			return runtime_functions[i].signature;
+	return "u";
+}
+
+bool runtime_allows_stack(const char *name)
+{
+	return !strchr(runtime_signature(name), 'p');
+}
+
+static const uint8_t runtime_base[] __attribute__((aligned(8))) = {
+#include "rt_base.inc"
+};
+static const uint8_t runtime_stack[] __attribute__((aligned(8))) = {
+#include "rt_stack.inc"
+};
+static const uint8_t runtime_stack_bounded[] __attribute__((aligned(8))) = {
+#include "rt_stack_bounded.inc"
+};
+
+static const uint8_t runtime_packet[] __attribute__((aligned(8))) = {
+#include "rt_packet.inc"
+};
+
+static int memory_file(const void *bytes, size_t size)
+{
+	int fd = memfd_create("strata", MFD_CLOEXEC);
+
+	if (fd >= 0 && size && write(fd, bytes, size) != (ssize_t)size) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int add_to(struct bpf_linker *linker, const void *bytes, size_t size)
+{
+	char path[64];
+	int fd = memory_file(bytes, size), err;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	err = bpf_linker__add_file(linker, path, NULL);
+	close(fd);
+	return err;
+}
+
+static int read_all(int fd, void **ret, size_t *size)
+{
+	struct stat stat;
+	void *bytes;
+
+	if (fstat(fd, &stat) || stat.st_size <= 0)
+		return -EIO;
+	bytes = malloc((size_t)stat.st_size);
+	if (!bytes)
+		return -ENOMEM;
+	if (pread(fd, bytes, (size_t)stat.st_size, 0) != stat.st_size) {
+		free(bytes);
+		return -EIO;
+	}
+	*ret = bytes;
+	*size = (size_t)stat.st_size;
+	return 0;
+}
+
+int runtime_link(const void *object, size_t object_size, const struct runtime_parts *parts, void **ret, size_t *size)
+{
+	struct bpf_linker *linker;
+	char path[64];
+	int fd = memory_file(NULL, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	linker = bpf_linker__new(path, NULL);
+	if (!linker) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	if (parts->stacks && feature_probe(FEATURE_BPF_LOOP))
+		err = add_to(linker, runtime_stack, sizeof(runtime_stack));
+	else if (parts->stacks)
+		err = add_to(linker, runtime_stack_bounded, sizeof(runtime_stack_bounded));
+	if (!err && parts->packets)
+		err = add_to(linker, runtime_packet, sizeof(runtime_packet));
+	if (!err)
+		err = add_to(linker, runtime_base, sizeof(runtime_base));
+	if (!err)
+		err = add_to(linker, object, object_size);
+	if (!err)
+		err = bpf_linker__finalize(linker);
+	bpf_linker__free(linker);
+	if (!err)
+		err = read_all(fd, ret, size);
+	close(fd);
+	return err;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What stacks.c and stacks_print.c share. */
+#ifndef STRATA_TRACE_STACKS_PARTS_H
+#define STRATA_TRACE_STACKS_PARTS_H
+
+#include "kernel/sampler.h"
+#include "kernel/sideband.h"
+#include "record/watch.h"
+#include "trace/stacks.h"
+
+struct frame_place {
+	uint64_t address;      /* as it was in the process or the kernel */
+	uint64_t vaddr;        /* in the file, or the code object's id */
+	struct object *object; /* of native frames; NULL: not known */
+	int32_t lasti;         /* of Python frames */
+	bool is_return, is_entry, is_unsure, has_code;
+};
+
+struct sent_stack {
+	enum event_type type;
+	uint32_t count;
+	uint16_t loss;               /* of one that was finished here: why it ended early */
+	struct frame_place frames[]; /* innermost first */
+};
+
+struct stacks {
+	bool everything; /* all processes are watched */
+	struct foreign_files *files;
+	VEC(struct watch_file) expected;
+	struct sampler *sampler;
+	struct sideband *sideband;
+	struct watch *watch;
+	struct table sent[3]; /* by type: id → struct sent_stack * */
+	struct store codes;
+	struct table symbols;   /* object → struct elf_symbols * or 1 (none) */
+	struct table kept;      /* objects that frames point to: not to be forgotten */
+	struct table perf_maps; /* process → struct perf_map * or 1 (none) */
+};
+
+struct table *stacks_of(struct stacks *stacks, enum event_type type);
+
+#endif

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Stacks as text: names are looked up when they are printed. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/loss.h"
+#include "python/lines.h"
+#include "record/merge.h"
+#include "symbol/demangle.h"
+#include "symbol/perf_map.h"
+#include "trace/names.h"
+#include "trace/stacks_parts.h"
+
+static const struct elf_symbols *symbols_of(struct stacks *stacks, struct object *object)
+{
+	uint64_t key = (uint64_t)(uintptr_t)object, found;
+
+	if (!table_get(&stacks->symbols, key, &found)) {
+		struct elf_symbols *symbols = object_symbols(object);
+
+		found = symbols ? (uint64_t)(uintptr_t)symbols : 1;
+		if (table_set(&stacks->symbols, key, found)) {
+			elf_symbols_destroy(symbols);
+			return NULL;
+		}
+	}
+	return found > 1 ? (const struct elf_symbols *)(uintptr_t)found : NULL;
+}
+
+static const char *basename_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+struct line {
+	enum frame_layer layer;
+	const char *name, *file, *path;
+	uint64_t offset; /* behind the symbol's start */
+	int line;
+	uint64_t address;
+	bool has_name;
+	char *owned; /* what `name` may be */
+	char text[48];
+};
+
+static const struct perf_map *perf_map_of(struct stacks *stacks, int pid)
+{
+	uint64_t found;
+
+	if (!table_get(&stacks->perf_maps, (uint64_t)(uint32_t)pid, &found)) {
+		struct perf_map *map = perf_map_load(stacks->files, pid);
+
+		found = map ? (uint64_t)(uintptr_t)map : 1;
+		if (table_set(&stacks->perf_maps, (uint64_t)(uint32_t)pid, found)) {
+			perf_map_destroy(map);
+			return NULL;
+		}
+	}
+	return found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
+}
+
+static void name_native(struct stacks *stacks, const struct frame_place *place, struct line *ret)
+{
+	const struct elf_symbols *symbols = place->object ? symbols_of(stacks, place->object) : NULL;
+	const struct perf_map *map;
+	struct elf_symbol symbol;
+
+	*ret = (struct line){
+		.layer = FRAME_NATIVE, .address = place->address, .name = ret->text, .file = "?", .path = "?"};
+	if (!place->object) {
+		ret->layer = FRAME_MARK;
+		snprintf(ret->text, sizeof(ret->text), "[unknown 0x%" PRIx64 "]", place->address);
+		return;
+	}
+	ret->path = place->object->file->path;
+	ret->file = basename_of(ret->path);
+	if (symbols && elf_symbols_lookup(symbols, place->vaddr - place->is_return, &symbol)) {
+		ret->owned = demangle(symbol.name);
+		ret->name = ret->owned ? ret->owned : symbol.name;
+		ret->offset = place->vaddr - symbol.vaddr;
+		ret->has_name = true;
+		return;
+	}
+	map = place->object->file->kind == FILE_ANONYMOUS ? perf_map_of(stacks, place->object->file->pid) : NULL;
+	if (map && perf_map_lookup(map, place->address - place->is_return)) {
+		ret->name = perf_map_lookup(map, place->address - place->is_return);
+		return;
+	}
+	snprintf(ret->text, sizeof(ret->text), "0x%" PRIx64, place->vaddr);
+}
+
+static const struct code *code_of(struct stacks *stacks, const struct frame_place *place)
+{
+	const struct store *codes = &stacks->codes;
+
+	if (!place->has_code || place->vaddr >= codes->python_locations.count)
+		return NULL;
+	return store_code_at(codes, (uint32_t)codes->python_locations.at[place->vaddr].code);
+}
+
+static void name_python(struct stacks *stacks, const struct frame_place *place, struct line *ret)
+{
+	const struct code *code = code_of(stacks, place);
+
+	*ret = (struct line){.layer = FRAME_PYTHON, .name = "?", .file = "?"};
+	if (!code) {
+		*ret = (struct line){.layer = FRAME_MARK, .name = "[unknown Python function]", .file = ""};
+		return;
+	}
+	if (code->name)
+		ret->name = code->name;
+	if (code->file)
+		ret->file = code->file;
+	ret->line = python_line(code->version, code->table, code->table_size, code->firstlineno, place->lasti);
+}
+
+/* Is a Python frame one that nobody wrote? */
+static bool is_hidden(struct stacks *stacks, const struct frame_place *place)
+{
+	const struct code *code = code_of(stacks, place);
+
+	return !place->has_code || (code && code->is_trampoline);
+}
+
+struct printing {
+	struct stacks *stacks;
+	struct names *names;
+	FILE *out;
+	enum stack_style style;
+	bool json, merged, first;
+	uint32_t left; /* frames that may still be printed */
+};
+
+static void print_clean(FILE *out, const struct line *line, bool json)
+{
+	const struct frame frame = {.layer = line->layer, .name = line->name, .file = line->file, .line = line->line};
+	char text[4096];
+	const char *at;
+
+	frame_format(&frame, text, sizeof(text));
+	for (at = text; *at; at++) {
+		if (json && (*at == '"' || *at == '\\'))
+			fputc('\\', out);
+		fputc(*at, out);
+	}
+}
+
+static void print_line(struct printing *p, const struct line *line)
+{
+	bool folded = p->style == STACK_STYLE_FOLDED || p->json;
+	bool with_address = p->style == STACK_STYLE_PERF && !p->merged && line->address;
+
+	if (!p->left)
+		return;
+	p->left--;
+	if (folded)
+		fputs(p->first ? "" : p->json ? "\\n" : ";", p->out);
+	else if (p->style != STACK_STYLE_RAW)
+		fputs(with_address ? "\t" : "        ", p->out);
+	p->first = false;
+	if (with_address)
+		fprintf(p->out, "%" PRIx64 " ", line->address);
+	if (p->style == STACK_STYLE_RAW && line->address) {
+		fprintf(p->out, "%" PRIx64, line->address);
+	} else if (p->style == STACK_STYLE_FOLDED || p->merged || line->layer != FRAME_NATIVE) {
+		print_clean(p->out, line, p->json);
+	} else {
+		fputs(line->name, p->out);
+		if (line->has_name)
+			fprintf(p->out, "+%" PRIu64, line->offset);
+		if (p->style == STACK_STYLE_PERF)
+			fprintf(p->out, " (%s)", line->path);
+	}
+	if (!folded)
+		fputc('\n', p->out);
+}
+
+/* "BUILD-ID 0xOFFSET", the offset in the file. */
+static bool print_build_id(struct printing *p, const struct frame_place *place)
+{
+	char text[2 * ELF_BUILD_ID_MAX + 1];
+	uint64_t offset;
+
+	if (!place->object || !object_file_offset(place->object, place->vaddr, &offset))
+		return false;
+	object_build_id(place->object, text, sizeof(text));
+	if (!*text || !p->left)
+		return *text;
+	p->left--;
+	fprintf(p->out, "%s%s 0x%" PRIx64 "%s", p->json && !p->first ? "\\n" : "", text, offset, p->json ? "" : "\n");
+	p->first = false;
+	return true;
+}
+
+static void print_mark(struct printing *p, const char *text)
+{
+	const struct line line = {.layer = FRAME_MARK, .name = text, .file = ""};
+
+	print_line(p, &line);
+}
+
+static void print_kernel(struct printing *p, const struct frame_place *place)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return;
+	names_kernel_symbol(p->names, out, place->address, place->is_return);
+	fclose(out);
+	if (p->merged || p->style == STACK_STYLE_FOLDED) {
+		struct line line = {.layer = FRAME_KERNEL, .name = text, .file = "", .address = place->address};
+		char *plus = strrchr(text, '+');
+
+		if (plus)
+			*plus = '\0';
+		print_line(p, &line);
+	} else {
+		const struct line line = {.layer = FRAME_MARK, .name = text, .file = "", .address = place->address};
+
+		print_line(p, &line);
+	}
+	free(text);
+}
+
+static void print_place(struct printing *p, const struct sent_stack *stack, const struct frame_place *place)
+{
+	struct line line;
+
+	if (stack->type == EVENT_KERNEL_STACK) {
+		print_kernel(p, place);
+		return;
+	}
+	if (stack->type == EVENT_PYTHON_STACK && is_hidden(p->stacks, place))
+		return;
+	if (p->style == STACK_STYLE_BUILD_ID && stack->type == EVENT_NATIVE_STACK && print_build_id(p, place))
+		return;
+	if (stack->type == EVENT_PYTHON_STACK)
+		name_python(p->stacks, place, &line);
+	else
+		name_native(p->stacks, place, &line);
+	print_line(p, &line);
+	free(line.owned);
+}
+
+static const struct sent_stack *find(struct stacks *stacks, enum event_type type, uint64_t id)
+{
+	uint64_t found;
+
+	return id && table_get(stacks_of(stacks, type), id, &found) ? (const void *)(uintptr_t)found : NULL;
+}
+
+/* Without loops to count, frames that may be another thread's are left out. */
+static void print_all(struct printing *p, const struct sent_stack *stack, bool outermost_first)
+{
+	uint32_t i;
+
+	for (i = 0; stack && i < stack->count; i++) {
+		const struct frame_place *place = &stack->frames[outermost_first ? stack->count - 1 - i : i];
+
+		if (!place->is_unsure)
+			print_place(p, stack, place);
+	}
+}
+
+static enum merge_role role_of(const struct frame_place *place)
+{
+	uint64_t at = place->vaddr - place->is_return;
+	size_t i;
+
+	if (!place->object || !place->object->is_python)
+		return MERGE_NATIVE;
+	object_eval_ranges(place->object);
+	for (i = 0; i < place->object->eval_count; i++)
+		if (at >= place->object->eval[i].start && at < place->object->eval[i].end)
+			return place->object->eval[i].handler ? MERGE_HANDLER : MERGE_LOOP;
+	return MERGE_NATIVE;
+}
+
+/* Native and Python frames as one stack, as record/report does it. */
+static void print_merged(struct printing *p, const struct sent_stack *native, const struct sent_stack *python,
+			 const struct rt_stack_value *value, bool outermost_first)
+{
+	uint32_t natives = native ? native->count : 0, pythons = python ? python->count : 0, total = natives + pythons,
+		 i;
+	uint32_t *numbers = calloc((size_t)total + 1, sizeof(*numbers));
+	uint8_t *roles = calloc((size_t)natives + 1, sizeof(*roles));
+	bool *flags = calloc((size_t)pythons + 1, sizeof(*flags));
+	struct merge_frame *merged = calloc((size_t)total + 1, sizeof(*merged));
+	struct merge_input input = {.native = numbers,
+				    .role = roles,
+				    .native_count = natives,
+				    .python_count = pythons,
+				    .native_rooted = value->native_loss == LOSS_NONE,
+				    .python_rooted = value->python_loss == LOSS_NONE};
+	struct merge_result result = {};
+
+	if (numbers && roles && flags && merged) {
+		input.python = numbers + natives;
+		input.is_entry = flags;
+		for (i = 0; i < natives; i++) {
+			numbers[i] = i;
+			roles[i] = (uint8_t)role_of(&native->frames[i]);
+		}
+		for (i = 0; i < pythons; i++) {
+			numbers[natives + i] = i;
+			flags[i] = python->frames[i].is_entry;
+			input.python_unsure += python->frames[i].is_unsure;
+		}
+		result = merge_stacks(&input, merged);
+	}
+	for (i = 0; i < result.count; i++) {
+		const struct merge_frame *frame = &merged[outermost_first ? i : result.count - 1 - i];
+		const struct sent_stack *of = frame->python ? python : native;
+
+		print_place(p, of, &of->frames[frame->frame]);
+	}
+	free(numbers);
+	free(roles);
+	free(flags);
+	free(merged);
+}
+
+/* Why a stack does not reach its outermost frame, or may lack the innermost ones. */
+static void print_loss(struct printing *p, const struct rt_stack_value *value, const struct sent_stack *native,
+		       const struct sent_stack *python)
+{
+	uint16_t loss = value->native_loss == LOSS_LATE && native ? native->loss : value->native_loss;
+	char text[64];
+
+	if (loss == LOSS_NONE)
+		loss = value->python_loss;
+	if (loss == LOSS_NONE && !p->merged && python && python->count && python->frames[0].is_unsure)
+		loss = LOSS_PY_MISMATCH;
+	if (loss == LOSS_NONE || value->limit || (!value->native && loss == LOSS_PY_NO_THREAD))
+		return;
+	if (loss_kind(loss) == LOSS_KIND_TRUNCATED)
+		snprintf(text, sizeof(text), "[truncated]");
+	else
+		snprintf(text, sizeof(text), "[incomplete: %s]", loss_key(loss) ? loss_key(loss) : "?");
+	print_mark(p, text);
+}
+
+void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const struct type *type,
+		  const struct rt_stack_value *value, bool json)
+{
+	const struct sent_stack *kernel = find(stacks, EVENT_KERNEL_STACK, value->kernel);
+	const struct sent_stack *native = find(stacks, EVENT_NATIVE_STACK, value->native);
+	const struct sent_stack *python = find(stacks, EVENT_PYTHON_STACK, value->python);
+	bool missing = (value->kernel && !kernel) || (value->native && !native) || (value->python && !python);
+	bool outermost_first = type->style == STACK_STYLE_FOLDED;
+	bool merged = type->variant == (STACK_KERNEL | STACK_NATIVE | STACK_PYTHON);
+	struct printing p = {.stacks = stacks,
+			     .names = names,
+			     .out = out,
+			     .style = type->style,
+			     .json = json,
+			     .merged = merged,
+			     .first = true,
+			     .left = type->limit ? type->limit : UINT32_MAX};
+
+	if (json)
+		fputc('"', out);
+	else if (!outermost_first)
+		fputc('\n', out);
+	if (outermost_first)
+		print_loss(&p, value, native, python);
+	if (missing)
+		print_mark(&p, "[incomplete: stack-missing]");
+	if (!outermost_first)
+		print_all(&p, kernel, false);
+	if (merged) {
+		print_merged(&p, native, python, value, outermost_first);
+	} else {
+		print_all(&p, native, outermost_first);
+		print_all(&p, python, outermost_first);
+	}
+	if (outermost_first)
+		print_all(&p, kernel, true);
+	else
+		print_loss(&p, value, native, python);
+	if (json)
+		fputc('"', out);
+}
+
+bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid)
+{
+	struct frame_place place = {.address = address};
+	struct line line;
+
+	if (!watch_locate(stacks->watch, pid, address, UINT64_MAX - 1, &place.object, &place.vaddr))
+		return false;
+	name_native(stacks, &place, &line);
+	if (line.has_name)
+		fprintf(out, line.offset ? "%s+%" PRIu64 : "%s", line.name, line.offset);
+	free(line.owned);
+	return line.has_name;
+}
