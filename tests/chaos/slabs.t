@@ -12,7 +12,7 @@ from chaos import e2e, judge, outputs  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FUNCTIONS, STEP, OBJECTS = 20000, 1000, 4
-SLAB_BYTES, SLAB_ROWS, KEPT = 2 << 20, 1 << 19, 4  # src/abi/limits.h, src/kernel/tables.c
+SLAB_ROWS, BLOCK_ROWS, KEPT = 1 << 19, 1 << 14, 4  # src/abi/limits.h, src/kernel/tables.c
 # Which of the objects is in a library, in what order. Each object has 16 rows for a function.
 FIRST = {"a0.so": (0, 1, 2), "a1.so": (1, 2, 3), "a2.so": (2, 3, 0), "a3.so": (3, 0, 1)}
 SECOND = {"b0.so": (3, 2, 1), "b1.so": (2, 0)}
@@ -43,7 +43,8 @@ def slabs(pid):
                 words = dict(line.split(":", 1) for line in file if ":" in line)
         except OSError:
             continue
-        count += words.get("map_type", "").strip() == "2" and words.get("value_size", "").strip() == str(SLAB_BYTES)
+        shape = [words.get(key, "").strip() for key in ("map_type", "value_size", "max_entries")]
+        count += shape == ["2", str(4 * BLOCK_ROWS), str(SLAB_ROWS // BLOCK_ROWS)]
     return count
 
 
