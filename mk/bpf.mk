@@ -28,16 +28,19 @@ $(BUILD)/gen/%.skel.h: $(BUILD)/src/bpf/%.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $(BUILD)/gen/$*.linked.o name $*_bpf > $@.tmp
 	$(Q)mv $@.tmp $@
 
-# The runtime library of traced programs: objects that are linked at run time (src/lang/gen/object.c).
+# The runtime library of traced programs: objects that are linked at run time (src/lang/gen/runtime.c).
 RUNTIME_SRCS := $(wildcard src/lang/rt/*.bpf.c)
 RUNTIME_OBJS := $(RUNTIME_SRCS:%.bpf.c=$(BUILD)/%.bpf.o)
+.SECONDARY: $(RUNTIME_OBJS)
 $(BUILD)/gen/rt_%.inc: $(BUILD)/src/lang/rt/rt_%.bpf.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen object $(BUILD)/gen/rt_$*.linked.o $<
 	$(Q)xxd -i < $(BUILD)/gen/rt_$*.linked.o > $@
-$(BUILD)/src/lang/gen/object.o: $(RUNTIME_SRCS:src/lang/rt/%.bpf.c=$(BUILD)/gen/%.inc)
 
 -include $(BPF_OBJS:.o=.d) $(RUNTIME_OBJS:.o=.d)
 
-# Defined here because mk/build.mk is read before the skeletons' names are known.
-$(LIB_OBJS) $(CLI_OBJS): | $(BUILD)/gen/profile.pb-c.h $(BPF_SKELETONS)
+# What an object includes and a rule writes stands before every object: which of them reads it, its .d file says once it
+# is there, and a file that moves from one source to another needs no line here.
+GENERATED := $(BUILD)/gen/profile.pb-c.h $(BPF_SKELETONS) $(RUNTIME_SRCS:src/lang/rt/%.bpf.c=$(BUILD)/gen/%.inc) \
+	$(GENERATED_BYTES)
+$(LIB_OBJS) $(CLI_OBJS): | $(GENERATED)

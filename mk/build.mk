@@ -51,18 +51,16 @@ ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] src/python/*
 $(BUILD)/gen/analyser.inc: $(ANALYSER_SRCS)
 	@mkdir -p $(@D)
 	@cat $^ | sha256sum | sed -E 's/^(.{16}).*/#define ANALYSER_VERSION 0x\1ull/' > $@
-$(BUILD)/src/python/cache.o: $(BUILD)/gen/analyser.inc
 
 # The machine's system calls, out of the C library's headers: SYSCALL(NAME, NUMBER).
 $(BUILD)/gen/syscalls.inc:
 	@mkdir -p $(@D)
 	$(Q)echo '#include <asm/unistd.h>' | $(CC) -dM -E - | \
 		sed -nE 's/^#define __NR_([a-z_0-9]+) ([0-9]+)$$/SYSCALL(\1, \2)/p' | sort > $@
-$(BUILD)/src/lang/ast/syscalls.o: $(BUILD)/gen/syscalls.inc
 
-# The flame graph's page, embedded by html.c.
+# These, and the flame graph's page, which html.c embeds.
 PAGE_PARTS := $(wildcard src/export/page/*)
-$(BUILD)/src/export/html.o: $(PAGE_PARTS:src/export/%=$(BUILD)/gen/%.inc)
+GENERATED_BYTES := $(BUILD)/gen/analyser.inc $(BUILD)/gen/syscalls.inc $(PAGE_PARTS:src/export/%=$(BUILD)/gen/%.inc)
 
 $(LIBSTRATA): $(LIB_OBJS)
 	@rm -f $@
