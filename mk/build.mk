@@ -15,7 +15,8 @@ SANITIZERS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize
 CFLAGS ?= -O2 -g
 STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen $(WARNINGS) \
 	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)
-STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now $(SANITIZERS) $(LDFLAGS)
+# Debug information stays in the program, compressed: a crash can be read where it happened.
+STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now,--compress-debug-sections=zlib $(SANITIZERS) $(LDFLAGS)
 # Evaluated when first used, so that `make deps` works on a machine without the libraries.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) $(PKGS_LOADED)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -liberty -lm)$(PKG_LIBS)
