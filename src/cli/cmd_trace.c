@@ -373,6 +373,7 @@ static struct compile_options options_of(const struct request *request)
 					.probe_filter = request->probe_filter,
 					.traceable_functions = request->traceable_functions,
 					.without = request->without,
+					.source_lines = request->trace.verbose,
 					.pid = request->pid,
 					.setting = setting};
 }

@@ -33,10 +33,11 @@ static int create(struct bpf_map *map)
 	return err;
 }
 
+/* Two threads create the maps of an object: each takes the next one that is left. */
 struct creation {
 	struct bpf_object *object;
-	bool per_cpu; /* those whose values are apart for each CPU, else the others */
-	int err;
+	_Atomic unsigned int taken; /* of the maps that are not per CPU */
+	_Atomic int err;            /* the last one's that failed */
 };
 
 static bool is_per_cpu(const struct bpf_map *map)
@@ -45,29 +46,42 @@ static bool is_per_cpu(const struct bpf_map *map)
 	       bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY;
 }
 
-static void *create_some(void *context)
+static void create_of(struct creation *creation, bool per_cpu)
 {
-	struct creation *creation = context;
+	unsigned int at = 0, mine = per_cpu ? 0 : creation->taken++;
 	struct bpf_map *map;
+	int err;
 
 	for (map = bpf_object__next_map(creation->object, NULL); map && !creation->err;
-	     map = bpf_object__next_map(creation->object, map))
-		if (!bpf_map__is_internal(map) && is_per_cpu(map) == creation->per_cpu)
-			creation->err = create(map);
+	     map = bpf_object__next_map(creation->object, map)) {
+		if (bpf_map__is_internal(map) || is_per_cpu(map) != per_cpu || (!per_cpu && at++ < mine))
+			continue;
+		err = create(map);
+		if (err)
+			creation->err = err;
+		if (!per_cpu)
+			mine = creation->taken++;
+	}
+}
+
+static void *create_per_cpu_and_others(void *creation)
+{
+	create_of(creation, true);
+	create_of(creation, false);
 	return NULL;
 }
 
 int object_maps_create(struct bpf_object *object)
 {
-	/* Two maps of values for each CPU would wait for the same lock of the kernel's. */
-	struct creation per_cpu = {.object = object, .per_cpu = true}, others = {.object = object};
+	struct creation creation = {.object = object};
 	pthread_t helper;
-	bool is_helped = !pthread_create(&helper, NULL, create_some, &per_cpu);
+	/* Per-CPU maps by one thread: two of them would wait for the same lock of the kernel's. */
+	bool is_helped = !pthread_create(&helper, NULL, create_per_cpu_and_others, &creation);
 
-	create_some(&others);
+	if (!is_helped)
+		create_of(&creation, true);
+	create_of(&creation, false);
 	if (is_helped)
 		pthread_join(helper, NULL);
-	else
-		create_some(&per_cpu);
-	return others.err ? others.err : per_cpu.err;
+	return creation.err;
 }

@@ -533,7 +533,9 @@ static void object_deinit(struct object *o)
 int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *diag)
 {
 	struct object o = {.gen = gen};
-	const struct runtime_parts parts = {.stacks = gen->c->stack_parts, .packets = gen->c->has_packets};
+	const struct runtime_parts parts = {.stacks = gen->c->stack_parts,
+					    .packets = gen->c->has_packets,
+					    .source_lines = gen->c->options->source_lines};
 	struct bytes file = {};
 	int err = 0;
 

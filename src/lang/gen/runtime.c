@@ -2,7 +2,9 @@
 #include "lang/gen/runtime.h"
 
 #include <bpf/libbpf.h>
+#include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +90,38 @@ static int memory_file(const void *bytes, size_t size)
 	return fd;
 }
 
-static int add_to(struct bpf_linker *linker, const void *bytes, size_t size)
+/* Where a section of an object that was built with strata begins; 0 if it has none of this name. */
+static size_t section_offset(const uint8_t *object, const char *name)
+{
+	const Elf64_Ehdr *header = (const void *)object;
+	const Elf64_Shdr *sections = (const void *)(object + header->e_shoff);
+	const char *names = (const char *)object + sections[header->e_shstrndx].sh_offset;
+	unsigned int i;
+
+	for (i = 1; i < header->e_shnum; i++)
+		if (!strcmp(names + sections[i].sh_name, name))
+			return sections[i].sh_offset;
+	return 0;
+}
+
+/* The header of .BTF.ext: struct btf_ext_header of libbpf's btf.c, as Documentation/bpf/btf.rst has it. */
+struct btf_ext_header {
+	uint16_t magic;
+	uint8_t version, flags;
+	uint32_t header_size, func_info_offset, func_info_size, line_info_offset, line_info_size;
+};
+
+/* Half of the types' section is lines of source, which take 2 ms to be linked and loaded. */
+static bool drop_source_lines(int fd, const uint8_t *object)
+{
+	const uint32_t none = 0;
+	size_t at = section_offset(object, ".BTF.ext");
+
+	return !at || pwrite(fd, &none, sizeof(none), (off_t)(at + offsetof(struct btf_ext_header, line_info_size))) ==
+			      sizeof(none);
+}
+
+static int add_to(struct bpf_linker *linker, const void *bytes, size_t size, bool source_lines)
 {
 	char path[64];
 	int fd = memory_file(bytes, size), err;
@@ -96,7 +129,10 @@ static int add_to(struct bpf_linker *linker, const void *bytes, size_t size)
 	if (fd < 0)
 		return -errno;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	err = bpf_linker__add_file(linker, path, NULL);
+	if (source_lines || drop_source_lines(fd, bytes))
+		err = bpf_linker__add_file(linker, path, NULL);
+	else
+		err = -errno;
 	close(fd);
 	return err;
 }
@@ -136,15 +172,15 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		return err;
 	}
 	if (parts->stacks && feature_probe(FEATURE_BPF_LOOP))
-		err = add_to(linker, runtime_stack, sizeof(runtime_stack));
+		err = add_to(linker, runtime_stack, sizeof(runtime_stack), parts->source_lines);
 	else if (parts->stacks)
-		err = add_to(linker, runtime_stack_bounded, sizeof(runtime_stack_bounded));
+		err = add_to(linker, runtime_stack_bounded, sizeof(runtime_stack_bounded), parts->source_lines);
 	if (!err && parts->packets)
-		err = add_to(linker, runtime_packet, sizeof(runtime_packet));
+		err = add_to(linker, runtime_packet, sizeof(runtime_packet), parts->source_lines);
 	if (!err)
-		err = add_to(linker, runtime_base, sizeof(runtime_base));
+		err = add_to(linker, runtime_base, sizeof(runtime_base), parts->source_lines);
 	if (!err)
-		err = add_to(linker, object, object_size);
+		err = add_to(linker, object, object_size, true);
 	if (!err)
 		err = bpf_linker__finalize(linker);
 	bpf_linker__free(linker);

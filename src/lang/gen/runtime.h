@@ -15,6 +15,7 @@ bool runtime_allows_stack(const char *name);
 /* Which parts an object needs beside the base. */
 struct runtime_parts {
 	bool stacks, packets;
+	bool source_lines; /* with the library's source lines, which the verifier's log then shows */
 };
 
 /* Links an object with them, to malloc'd memory. 0 or a negative errno. */
