@@ -40,10 +40,11 @@ def perf_samples(path):
     return len(depths), statistics.median(depths) if depths else 0, whole
 
 
-def run_strata(strata, folder, target, seconds, hz=HZ["strata"]):
+def run_strata(strata, folder, target, seconds, hz=HZ["strata"], pids=None):
+    """Of a command, or of processes."""
     out, stats = folder + "/s.folded", folder + "/s.json"
     subprocess.run([strata, "record", "-q", "-F", str(hz), "-o", out, "--stats", stats] +
-                   (["-d", str(seconds), "-p", str(target)] if isinstance(target, int) else ["--"] + target),
+                   (["-d", str(seconds), "-p", pids] if pids else ["--"] + target),
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     with open(stats) as file:
         figures = json.load(file)
@@ -67,7 +68,7 @@ def by_depth(options, folder, name, command, read_ns, seconds):
         target = subprocess.Popen(command + [str(depth)], stdout=subprocess.PIPE)
         try:
             target.stdout.readline()
-            figures, size = run_strata(options.strata, folder, target.pid, seconds)
+            figures, size = run_strata(options.strata, folder, None, seconds, pids=str(target.pid))
             samples, bpf = max(figures["samples"], 1), figures["bpf"]
             frame = bpf["run_ns"] / max(bpf["frames"], 1)
             row(name, depth, "strata", figures["samples"], "%.1f" % (bpf["frames"] / samples), "%.0f" % (bpf["run_ns"] / samples),
@@ -97,6 +98,24 @@ def cold(options, folder, read_ns):
         print("clang++ compiling, %d Hz: %d samples of %.0f frames, %.0f ns a sample, %.0f ns a frame: %.2f of a read; complete %.1f %%" % (
             hz, figures["samples"], bpf["frames"] / samples, bpf["run_ns"] / samples, frame, frame / read_ns,
             100 * figures["complete"] / samples))
+
+
+def rate(options, folder, python):
+    """As many samples as 8 CPUs give at 999 Hz, of deep stacks that are new each time."""
+    hz = max(999, 8 * 999 // os.cpu_count())
+    programs = []
+    try:
+        for command in ([options.build + "/bench/wander"], [python, HERE + "/wander.py"]) * max(1, min(os.cpu_count(), 8) // 2):
+            programs.append(subprocess.Popen(command + ["1000"], stdout=subprocess.PIPE))
+            programs[-1].stdout.readline()
+        figures, _ = run_strata(options.strata, folder, None, options.seconds, hz, ",".join(str(p.pid) for p in programs))
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+    print("\never new stacks of 1,000 calls, native and Python, %d Hz on %d CPUs: %d samples, %d different stacks, lost %s, complete %.1f %%, "
+          "strata itself %.2f s of CPU" % (hz, os.cpu_count(), figures["samples"], figures["unique_stacks"], figures["lost"] or "none",
+                                           100 * figures["complete"] / max(figures["samples"], 1), figures["self"]["cpu_s"]))
 
 
 def rows(options):
@@ -141,6 +160,7 @@ def main():
             for name, command in targets:
                 by_depth(options, folder, name, command, read_ns, options.seconds)
             cold(options, folder, read_ns)
+            rate(options, folder, targets[-1][1][0] if len(targets) > 1 else sys.executable)
         rows(options)
     finally:
         with open(COUNTING, "w") as file:

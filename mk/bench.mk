@@ -10,10 +10,10 @@ bench: all
 
 # What depth costs, held against one bpf_probe_read_user(). Asserts nothing. Needs root.
 .PHONY: bench-depth
-bench-depth: all $(BUILD)/bench/deep $(BUILD)/bench/probe_read $(BUILD)/bench/probe_read.bpf.o
+bench-depth: all $(BUILD)/bench/deep $(BUILD)/bench/wander $(BUILD)/bench/probe_read $(BUILD)/bench/probe_read.bpf.o
 	bench/depth.py --strata $(BUILD)/strata --build $(BUILD)
 
-$(BUILD)/bench/deep: bench/deep.c
+$(BUILD)/bench/deep $(BUILD)/bench/wander: $(BUILD)/bench/%: bench/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wno-infinite-recursion -o $@ $<
 

@@ -17,9 +17,10 @@
 #include "sampler_bounded.skel.h"
 #include "sampler_resume.skel.h"
 
-#define RING_BYTES_PER_CPU (2u << 20)
-#define RING_BYTES_MAX     (32u << 20)
-#define LOG_BYTES          (16u << 20) /* the verifier's log is written from its beginning, and its end is wanted */
+#define RING_BYTES_PER_CPU  (2u << 20)
+#define RING_BYTES_PER_TICK 2048u /* of a second: 1/4 s of stacks that are new each time, 1,000 frames deep */
+#define RING_BYTES_MAX      (64u << 20)
+#define LOG_BYTES           (16u << 20) /* the verifier's log is written from its beginning, and its end is wanted */
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -129,6 +130,17 @@ static struct bpf_object *open_object(const struct form *form, uint32_t resume_f
 	return object;
 }
 
+/* A power of two, as the kernel wants it. */
+static uint32_t ring_bytes(uint32_t cpus, unsigned int frequency)
+{
+	uint64_t ticks = (uint64_t)cpus * frequency * RING_BYTES_PER_TICK, least = (uint64_t)cpus * RING_BYTES_PER_CPU;
+	uint32_t bytes = 1u << 20;
+
+	while (bytes < (ticks > least ? ticks : least) && bytes < RING_BYTES_MAX)
+		bytes *= 2;
+	return bytes;
+}
+
 /* What is known only here: the machine's size, what is asked for, what the kernel can do. */
 int programs_configure(struct bpf_object *object, const struct programs_options *options)
 {
@@ -141,13 +153,10 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		.task_registers = feature_probe(FEATURE_TASK_REGISTERS),
 		.cpus = (uint32_t)libbpf_num_possible_cpus(),
 	};
-	uint32_t ring = 1u << 20;
 	bool growing = feature_probe(FEATURE_GROWING_MAPS);
 	struct bpf_map *map;
 	int err;
 
-	while (ring < config.cpus * RING_BYTES_PER_CPU && ring < RING_BYTES_MAX)
-		ring *= 2;
 	bpf_object__for_each_map(
 		map, object) if (!growing &&
 				 bpf_map__set_map_flags(map, bpf_map__map_flags(map) &
@@ -160,7 +169,8 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ticks"), config.cpus);
 	if (!err)
-		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "events"), ring);
+		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "events"),
+					       ring_bytes(config.cpus, options->frequency));
 	return err;
 }
 

@@ -21,6 +21,7 @@ enum walk_strategy {
 struct programs_options {
 	enum walk_strategy strategy;
 	bool watch_all;
+	unsigned int frequency;                     /* ticks a second of each CPU; 0: no clock */
 	unsigned int verify_every;                  /* as in struct sampler_config */
 	uint8_t walks;                              /* the same */
 	uint64_t namespace_device, namespace_inode; /* the same */

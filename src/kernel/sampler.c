@@ -134,6 +134,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 {
 	struct programs_options programs = {.strategy = options->strategy,
 					    .watch_all = options->watch_all,
+					    .frequency = options->frequency,
 					    .verify_every = options->verify_every,
 					    .walks = SAMPLER_NATIVE | SAMPLER_PYTHON};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
