@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "trace/load.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kernel/core_types.h"
+#include "kernel/object_maps.h"
+#include "trace/run.h"
+
+/* Mapped twice, and all of it counts as this process's memory. With stacks their frames come through it as well. */
+#define RING_BYTES        (1u << 20)
+#define RING_BYTES_STACKS (4u << 20)
+#define LOG_BYTES         (16u << 20)
+
+static int quiet(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static int loud(enum libbpf_print_level level, const char *format, va_list args)
+{
+	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
+}
+
+static int configure(struct run *run, struct diag *diag)
+{
+	const struct compiler *c = run->compiler;
+	struct bpf_program *program;
+	size_t i;
+	int err;
+
+	for (i = 0; i < c->units.count; i++) {
+		const struct unit *unit = &c->units.at[i];
+
+		program = bpf_object__find_program_by_name(run->object, unit->program);
+		if (!program)
+			return diag_fail(diag, ENOENT, "trace.program", "a program is missing from the linked object");
+		bpf_program__set_type(program, (enum bpf_prog_type)unit->provider->program_type);
+		bpf_program__set_expected_attach_type(program,
+						      (enum bpf_attach_type)unit->provider->expected_attach_type);
+		err = unit->provider->configure
+			      ? unit->provider->configure(program, &c->attaches.at[unit->first_attach], diag)
+			      : 0;
+		if (err)
+			return err;
+	}
+	/* Which sets the ring's size, too. */
+	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, c->options, diag) : 0;
+	if (!err && c->has_packets)
+		err = packets_configure(run->object, diag);
+	if (!err && bpf_map__set_max_entries(bpf_object__find_map_by_name(run->object, "events"),
+					     c->stack_parts ? RING_BYTES_STACKS : RING_BYTES))
+		err = diag_fail(diag, EINVAL, "trace.ring", "the ring buffer cannot be sized");
+	return err;
+}
+
+/* What a kernel lacks that has no helper of this number. */
+static const char *without_helper(int number)
+{
+	switch (number) {
+	case BPF_FUNC_override_return:
+		return "it was built without CONFIG_BPF_KPROBE_OVERRIDE, which override() needs";
+	case BPF_FUNC_get_socket_cookie:
+		return "socket_cookie() needs Linux 5.12";
+	case BPF_FUNC_get_func_ret:
+		return "retval of BPF programs needs Linux 5.17";
+	default:
+		return "loops need Linux 5.17, other functions a newer one";
+	}
+}
+
+/* The last line that the verifier wrote before its summary. */
+static const char *verifier_reason(char *log)
+{
+	char *line, *rest = log, *reason = NULL;
+
+	while ((line = strsep(&rest, "\n")))
+		if (*line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17))
+			reason = line;
+	return reason;
+}
+
+/* Older kernels' maps refuse them: MAX_BPF_STACK in kernel/bpf/hashtab.c. */
+#define KEY_MAX_OLD 512
+
+static bool has_long_key(const struct run *run)
+{
+	size_t i;
+
+	for (i = 0; i < run->compiler->maps.count; i++)
+		if (run->compiler->maps.at[i]->key && run->compiler->maps.at[i]->key->size > KEY_MAX_OLD)
+			return true;
+	return false;
+}
+
+static int load_error(const struct run *run, int err, char *log, struct diag *diag)
+{
+	const char *reason, *helper;
+
+	if (err == -EPERM)
+		return diag_fail(diag, EPERM, "trace.permission",
+				 "loading BPF programs is not permitted; run as root, or with CAP_BPF and CAP_PERFMON");
+	if (run->options->verbose && log)
+		fputs(log, stderr);
+	reason = log ? verifier_reason(log) : NULL;
+	/* "unknown func bpf_loop#181", "invalid func unknown#181", "program of this type cannot use helper
+	 * bpf_loop#181" */
+	helper = reason && (strstr(reason, " func ") || strstr(reason, " helper ")) ? strchr(reason, '#') : NULL;
+	if (helper)
+		return diag_fail(diag, -err, "trace.helper",
+				 "this kernel cannot run the script: it has no BPF helper number %d here: %s",
+				 atoi(helper + 1), without_helper(atoi(helper + 1)));
+	if (reason && strstr(reason, "helper call is not allowed in probe"))
+		return diag_fail(diag, -err, "trace.path",
+				 "the kernel does not allow path() in this probe: it does in functions that it "
+				 "lists (btf_allowlist_d_path), such as security_file_open and filp_close, and from "
+				 "Linux 5.12 in iter");
+	if (reason && (strstr(reason, " is of type ") || strstr(reason, " expected=")))
+		return diag_fail(diag, -err, "trace.object",
+				 "the kernel has another type for what a function of the script is given: %s", reason);
+	/* Up to 5.12 a loop's body, which is only called by a helper, is not even found. */
+	if (reason && strstr(reason, "func_info"))
+		return diag_fail(
+			diag, -err, "trace.loops",
+			"this kernel is too old for the script: loops need Linux 5.17; unroll() needs nothing");
+	if (reason && strstr(reason, "address for kernel symbol"))
+		return diag_fail(diag, -err, "trace.data",
+				 "this kernel does not know where its own data is, which percpu_kaddr() needs: it was "
+				 "built without CONFIG_KALLSYMS_ALL");
+	if (reason && strstr(reason, "BPF_STX uses reserved fields"))
+		return diag_fail(diag, -err, "trace.atomic",
+				 "this kernel is too old for the script: the value of @x++ needs Linux 5.12; "
+				 "use ++ as a statement, and read the map after it");
+	if (err == -E2BIG && !reason && has_long_key(run))
+		return diag_fail(diag, E2BIG, "trace.key",
+				 "this kernel is too old for the script: up to 5.10 the keys of a map have %d bytes at "
+				 "most; give str() in keys a length",
+				 KEY_MAX_OLD);
+	if (err == -E2BIG || (reason && strstr(reason, "too large")))
+		return diag_fail(diag, E2BIG, "trace.complex",
+				 "the script is too complex for the kernel's verifier; split it, or shorten its loops "
+				 "and strings");
+	return diag_fail(diag, -err, "trace.load",
+			 "the kernel refused a program of the script: %s%s%s; -v shows its log", strerror(-err),
+			 reason ? ": " : "", reason ? reason : "");
+}
+
+static void *load_programs(void *context)
+{
+	struct loading *loading = context;
+
+	loading->err = bpf_object__load(loading->run->object);
+	return NULL;
+}
+
+int load_begin(struct loading *loading, struct diag *diag)
+{
+	struct run *run = loading->run;
+	char path[64];
+	int err;
+
+	loading->log = calloc(1, LOG_BYTES);
+	loading->types = run->compiler->stack_parts ? core_types_open() : -1;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);
+
+	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = loading->log,
+		    .kernel_log_size = loading->log ? LOG_BYTES : 0,
+		    .btf_custom_path = loading->types < 0 ? NULL : path);
+
+	libbpf_set_print(run->options->verbose ? loud : quiet);
+	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
+	if (!run->object)
+		return diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));
+	err = configure(run, diag);
+	if (err)
+		return err;
+	err = object_maps_create(run->object);
+	if (err)
+		return load_error(run, err, loading->log, diag);
+	loading->is_apart =
+		run->compiler->stack_parts && !pthread_create(&loading->thread, NULL, load_programs, loading);
+	return 0;
+}
+
+int load_end(struct loading *loading, int err, struct diag *diag)
+{
+	if (loading->is_apart)
+		pthread_join(loading->thread, NULL);
+	else if (!err)
+		load_programs(loading);
+	if (loading->err)
+		err = load_error(loading->run, loading->err, loading->log, diag);
+	if (loading->types >= 0)
+		close(loading->types);
+	free(loading->log);
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* load: the linked object of a script into the kernel, and what a refusal of its verifier means for the script. */
+#ifndef STRATA_TRACE_LOAD_H
+#define STRATA_TRACE_LOAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/diag.h"
+
+struct run;
+
+/* The verifier takes most of a start with stacks: meanwhile their tables are made, which need the maps only. */
+struct loading {
+	struct run *run;
+	char *log; /* touched on failure only */
+	int types; /* of the kernel, for the walkers; -1: not needed */
+	int err;
+	bool is_apart; /* in `thread` */
+	pthread_t thread;
+};
+
+/*
+ * Opens run->object and creates its maps; with stacks the verifier then works in a thread. `loading` is zeroed but for
+ * `run` and a `types` of -1, and is given to load_end() whatever came of it. 0 or a negative errno.
+ */
+int load_begin(struct loading *loading, struct diag *diag);
+
+/* The programs are loaded. `err`: what has come of all before; then there is nothing to be loaded any more. */
+int load_end(struct loading *loading, int err, struct diag *diag);
+
+#endif
