@@ -13,18 +13,29 @@ static double number(double value)
 }
 
 /* `"name": {"reason": count, ...}`: the reasons that occurred; notes, or all the others. */
-static void write_reasons(FILE *out, const struct profile_quality *q, const char *name, bool notes)
+static void write_reasons(FILE *out, const char *name, const uint64_t counts[LOSS_COUNT], bool notes)
 {
 	const char *separator = "";
 	unsigned int i;
 
-	fprintf(out, "  \"%s\": {", name);
+	fprintf(out, "\"%s\": {", name);
 	for (i = 0; i < LOSS_COUNT; i++) {
-		if (!loss_key(i) || !q->lost[i] || (loss_kind(i) == LOSS_KIND_NOTE) != notes)
+		if (!loss_key(i) || !counts[i] || (loss_kind(i) == LOSS_KIND_NOTE) != notes)
 			continue;
-		fprintf(out, "%s\"%s\": %" PRIu64, separator, loss_key(i), q->lost[i]);
+		fprintf(out, "%s\"%s\": %" PRIu64, separator, loss_key(i), counts[i]);
 		separator = ", ";
 	}
+	fputc('}', out);
+}
+
+static void write_verify(FILE *out, const struct profile_verify *v)
+{
+	fprintf(out,
+		"  \"verify\": {\"chosen\": %" PRIu64 ", \"samples\": %" PRIu64 ", \"agree\": %" PRIu64
+		", \"differ\": %" PRIu64 ", \"shorter\": %" PRIu64 ", \"longer\": %" PRIu64 ", \"cut\": %" PRIu64
+		", \"guessed\": %" PRIu64 ", ",
+		v->chosen, v->samples, v->agree, v->differ, v->shorter, v->longer, v->cut, v->guessed);
+	write_reasons(out, "uncompared", v->uncompared, false);
 	fputs("},\n", out);
 }
 
@@ -34,19 +45,16 @@ int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 
 	fprintf(out, "{\n  \"samples\": %" PRIu64 ",\n  \"complete\": %" PRIu64 ",\n  \"truncated\": %" PRIu64 ",\n",
 		q->samples, q->complete, q->truncated);
-	write_reasons(out, q, "lost", false);
-	write_reasons(out, q, "notes", true);
-	fprintf(out, "  \"python_samples\": %" PRIu64 ",\n  \"late_samples\": %" PRIu64 ",\n", q->python_samples,
+	fputs("  ", out);
+	write_reasons(out, "lost", q->lost, false);
+	fputs(",\n  ", out);
+	write_reasons(out, "notes", q->lost, true);
+	fprintf(out, ",\n  \"python_samples\": %" PRIu64 ",\n  \"late_samples\": %" PRIu64 ",\n", q->python_samples,
 		q->late_samples);
 	fprintf(out, "  \"unique_stacks\": %" PRIu64 ",\n  \"max_depth\": %" PRIu64 ",\n", q->unique_stacks,
 		q->max_depth);
 	if (q->verified)
-		fprintf(out,
-			"  \"verify\": {\"samples\": %" PRIu64 ", \"agree\": %" PRIu64 ", \"differ\": %" PRIu64
-			", \"shorter\": %" PRIu64 ", \"longer\": %" PRIu64 ", \"cut\": %" PRIu64
-			", \"guessed\": %" PRIu64 "},\n",
-			q->verify.samples, q->verify.agree, q->verify.differ, q->verify.shorter, q->verify.longer,
-			q->verify.cut, q->verify.guessed);
+		write_verify(out, &q->verify);
 	fprintf(out, "  \"bpf\": {\"run_ns\": %" PRIu64 ", \"runs\": %" PRIu64 ", \"frames\": %" PRIu64 "},\n",
 		q->bpf_run_ns, q->bpf_runs, q->bpf_frames);
 	fprintf(out, "  \"self\": {\"cpu_s\": %.6f, \"peak_rss_kb\": %" PRIu64 "},\n  \"startup_ms\": %.3f\n}\n",

@@ -83,6 +83,25 @@ static void write_cost(FILE *out, const struct profile *profile)
 	fprintf(out, ", %.0f MB; started in %.0f ms\n", (double)q->self_peak_rss_kb / 1024, q->startup_ms);
 }
 
+/* What was chosen to be verified, and could not be: by reasons. */
+static void write_uncompared(FILE *out, const struct profile_verify *v)
+{
+	const char *before = " (";
+	char number[32];
+	unsigned int i;
+
+	if (v->chosen <= v->samples)
+		return;
+	fprintf(out, "; could not be compared: %s", export_grouped(v->chosen - v->samples, number));
+	for (i = 0; i < LOSS_COUNT; i++) {
+		if (!loss_key(i) || !v->uncompared[i])
+			continue;
+		fprintf(out, "%s%s %s", before, loss_key(i), export_grouped(v->uncompared[i], number));
+		before = ", ";
+	}
+	fputs(*before == ',' ? ")" : "", out);
+}
+
 static void write_verify(FILE *out, const struct profile_verify *v, const struct style *style)
 {
 	char number[32];
@@ -96,9 +115,10 @@ static void write_verify(FILE *out, const struct profile_verify *v, const struct
 	if (v->shorter)
 		fprintf(out, "; libdw stopped before: %s", export_grouped(v->shorter, number));
 	if (v->cut)
-		fprintf(out, "; deeper than the copied 256 KiB: %s", export_grouped(v->cut, number));
+		fprintf(out, "; agree to the end of the copied stack: %s", export_grouped(v->cut, number));
 	if (v->guessed)
 		fprintf(out, "; libdw had no table and guessed: %s", export_grouped(v->guessed, number));
+	write_uncompared(out, v);
 	fputc('\n', out);
 }
 

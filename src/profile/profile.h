@@ -26,13 +26,15 @@ struct profile_sample {
 
 /* What a second unwinder said of some samples' native stacks. */
 struct profile_verify {
-	uint64_t samples; /* that were compared */
-	uint64_t agree;   /* every frame is the same, and so is the end */
-	uint64_t differ;  /* some frame is another one */
-	uint64_t shorter; /* the second one stopped before, and agreed until then */
-	uint64_t longer;  /* it found further frames */
-	uint64_t cut;     /* it stopped where the copy of the stack ended */
-	uint64_t guessed; /* it had no unwind information for a frame, and guessed another caller */
+	uint64_t chosen;                 /* for that: `samples` and all of `uncompared` */
+	uint64_t samples;                /* that were compared: the sum of these */
+	uint64_t agree;                  /* every frame is the same, and so is the end */
+	uint64_t differ;                 /* some frame is another one */
+	uint64_t shorter;                /* the second one stopped before, and agreed until then */
+	uint64_t longer;                 /* it found further frames */
+	uint64_t cut;                    /* the copy of the stack ended before, and all agreed until then */
+	uint64_t guessed;                /* it had no unwind information for a frame, and guessed another caller */
+	uint64_t uncompared[LOSS_COUNT]; /* by the reason: what was missing for a comparison */
 };
 
 /* The figures behind --stats, the summary and the page's data-quality panel. */

@@ -2,6 +2,7 @@
 #include "record/verify.h"
 
 #include <elfutils/libdwfl.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "abi/loss.h"
 #include "base/table.h"
 #include "base/vec.h"
 
@@ -233,7 +235,7 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	if (vec_push(&verifier->frames, exact ? pc : pc | NATIVE_RETURN_ADDRESS))
 		return DWARF_CB_ABORT;
 	/* It has no limit of its own against a stack that leads in a circle. */
-	return verifier->frames.count > verifier->sample->count + 16ull ? DWARF_CB_ABORT : DWARF_CB_OK;
+	return verifier->frames.count > verifier->sample->walked.count + 16ull ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
 /* Has libdw unwind information for a frame? */
@@ -266,49 +268,96 @@ static bool guesses(const struct verifier *verifier, const struct session *sessi
 static void tell(struct verifier *verifier, size_t first, const char *words)
 {
 	const struct verify_sample *sample = verifier->sample;
+	const struct late_stack *walked = &sample->walked;
 	size_t i;
 
 	if (!verifier->verbose || verifier->told++ >= TOLD_MAX)
 		return;
 	fprintf(stderr, "verify: %d/%u: %s at frame %zu of %u\n", sample->process->pid, sample->snapshot->tid, words,
-		first, sample->count);
+		first, walked->count);
 	for (i = first ? first - 1 : 0; i < first + 3; i++)
 		fprintf(stderr, "verify:   %3zu strata %#18" PRIx64 "  libdw %#18" PRIx64 "\n", i,
-			i < sample->count ? sample->frames[i] & ADDRESS : 0,
+			i < walked->count ? walked->frames[i] & ADDRESS : 0,
 			i < verifier->frames.count ? verifier->frames.at[i] & ADDRESS : 0);
+}
+
+/* Has libdw unwind the copy. How many frames are the same from the innermost one on. */
+static size_t unwind(struct verifier *verifier, struct session *session)
+{
+	const struct late_stack *walked = &verifier->sample->walked;
+	size_t i;
+
+	dwfl_getthread_frames(session->dwfl, (pid_t)verifier->sample->snapshot->tid, take_frame, verifier);
+	/* The address itself, as both may call the frame that a signal interrupted by other names. */
+	for (i = 0; i < walked->count && i < verifier->frames.count; i++)
+		if ((walked->frames[i] ^ verifier->frames.at[i]) & ADDRESS)
+			break;
+	return i;
+}
+
+/* Both have the copy's frames, the first `count` of them alike. Gives the count that the sample belongs to. */
+static uint64_t *judge(struct verifier *verifier, const struct session *session, size_t count,
+		       struct profile_verify *ret)
+{
+	const struct verify_sample *sample = verifier->sample;
+	size_t mine = sample->walked.count, theirs = verifier->frames.count;
+	bool is_same = sample->walked.id == sample->snapshot->native_stack;
+
+	if (!is_same && sample->walked.loss == LOSS_NONE) {
+		tell(verifier, count, "the copy has another stack than the kernel part found, which libdw leaves");
+		return &ret->differ;
+	}
+	if (is_same && count == mine && count == theirs)
+		return &ret->agree;
+	if (guesses(verifier, session, count)) {
+		tell(verifier, count, "libdw has no table, and guesses,");
+		return &ret->guessed;
+	}
+	if (count < mine && count < theirs) {
+		tell(verifier, count, "another frame");
+		return &ret->differ;
+	}
+	if (!is_same)
+		return &ret->cut;
+	if (count == mine) {
+		tell(verifier, count, "libdw goes on");
+		return &ret->longer;
+	}
+	tell(verifier, count, verifier->cut ? "libdw is at the end of the copy" : "libdw ends");
+	return verifier->cut ? &ret->cut : &ret->shorter;
+}
+
+/*
+ * Why the walk of the copy is no walk of the sample's stack. One that ended with the copy (LOSS_LATE) is, up to there;
+ * any other loss is one that the kernel part did not have: what it went by is not known here, or not any more.
+ */
+static enum loss unlike(const struct verify_sample *sample)
+{
+	if (sample->walked.id == sample->snapshot->native_stack || sample->walked.loss == LOSS_LATE)
+		return LOSS_NONE;
+	return (enum loss)sample->walked.loss;
 }
 
 void verifier_compare(struct verifier *verifier, struct objects *objects, const struct verify_sample *sample,
 		      struct profile_verify *ret)
 {
-	struct session *session = session_of(verifier, objects, sample->process);
-	size_t i, count = 0;
+	struct session *session;
+	enum loss loss = unlike(sample);
 
-	if (!session)
-		return;
 	verifier->sample = sample;
 	verifier->frames.count = 0;
 	verifier->cut = false;
-	dwfl_getthread_frames(session->dwfl, (pid_t)sample->snapshot->tid, take_frame, verifier);
-	/* The address itself, as both may call the frame that a signal interrupted by other names. */
-	for (i = 0; i < sample->count && i < verifier->frames.count; i++)
-		if ((sample->frames[i] ^ verifier->frames.at[i]) & ADDRESS)
-			break;
-	count = i;
-	ret->samples++;
-	if (count == sample->count && count == verifier->frames.count) {
-		ret->agree++;
-	} else if (guesses(verifier, session, count)) {
-		ret->guessed++;
-		tell(verifier, count, "libdw has no table, and guesses,");
-	} else if (count < sample->count && count < verifier->frames.count) {
-		ret->differ++;
-		tell(verifier, count, "another frame");
-	} else if (count < sample->count) {
-		*(verifier->cut ? &ret->cut : &ret->shorter) += 1;
-		tell(verifier, count, verifier->cut ? "libdw is at the end of the copy" : "libdw ends");
-	} else {
-		ret->longer++;
-		tell(verifier, count, "libdw goes on");
+	if (loss != LOSS_NONE) {
+		tell(verifier, sample->walked.count, loss_meaning(loss));
+		ret->uncompared[loss]++;
+		return;
 	}
+	errno = 0;
+	session = session_of(verifier, objects, sample->process);
+	if (!session) { /* libdw gives no error of its own where no file has anything for it */
+		ret->uncompared[errno == ENOMEM ? LOSS_INTERNAL : LOSS_NO_TABLES]++;
+		return;
+	}
+	ret->samples++;
+	*judge(verifier, session, unwind(verifier, session), ret) += 1;
 }

@@ -12,6 +12,7 @@
 #define STRATA_RECORD_VERIFY_H
 
 #include "abi/events.h"
+#include "kernel/late_walk.h"
 #include "profile/profile.h"
 #include "record/objects.h"
 
@@ -21,16 +22,21 @@ struct verifier;
 struct verifier *verifier_create(bool verbose);
 void verifier_destroy(struct verifier *verifier);
 
-/* One sample: its process, the copy, and strata's frames as an EVENT_NATIVE_STACK has them, innermost first. */
+/*
+ * One sample: its process, the copy, and what strata's own walker finds in the copy. It is the kernel part's source, so
+ * that must be the stack that the kernel part found, snapshot->native_stack, if the copy has all of it.
+ */
 struct verify_sample {
 	const struct process *process;
 	const struct snapshot_event *snapshot;
 	const uint8_t *bytes; /* of the stack, as they follow the event */
-	const uint64_t *frames;
-	uint32_t count;
+	struct late_stack walked;
 };
 
-/* Compares, and counts the result in *ret. */
+/*
+ * Compares, and counts the sample in *ret: in one of the counts that make up ret->samples, or in ret->uncompared.
+ * A stack that ends with the copy is compared up to there.
+ */
 void verifier_compare(struct verifier *verifier, struct objects *objects, const struct verify_sample *sample,
 		      struct profile_verify *ret);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define REAP_AFTER_NS 3000000000ull /* a sample is not older than this when it is read */
+#define REAP_AFTER_NS 3000000000ull /* a record is not older than this when those after it are read */
 #define REAP_EVERY_NS 1000000000ull
 /* After this the side-band, signals and the clock have their turn, however much comes. */
 #define DRAIN_NS 200000000ull
@@ -370,13 +370,35 @@ static void end_dead(struct watch *watch)
 			processes_exit(watch->processes, process->pid, watch->drained_at);
 }
 
+void watch_settle(struct watch *watch, uint64_t begun, bool emptied)
+{
+	uint64_t until = emptied || watch->newest > begun ? begun : watch->newest;
+
+	if (until > watch->settled)
+		watch->settled = until;
+}
+
+void watch_settle_verified(struct watch *watch, enum loss missing)
+{
+	struct profile_verify *verify = &watch->counts.verify;
+	uint64_t told = verify->samples;
+	size_t i;
+
+	for (i = 0; i < LOSS_COUNT; i++)
+		told += verify->uncompared[i];
+	if (verify->chosen > told)
+		verify->uncompared[missing] += verify->chosen - told;
+}
+
 static int drain(struct watch *watch, uint64_t until)
 {
 	int err = watch_drain_sideband(watch);
+	uint64_t begun = watch->drained_at, reap;
 
 	watch->drain_until = until;
 	if (!err)
 		err = sampler_drain(watch->sampler, handle_record, watch);
+	watch_settle(watch, begun, !err);
 	if (err == -EAGAIN) {
 		watch->behind = true;
 		err = 0;
@@ -384,12 +406,13 @@ static int drain(struct watch *watch, uint64_t until)
 	if (watch->drained_at > watch->reaped_at + REAP_EVERY_NS) {
 		watch->reaped_at = watch->drained_at;
 		end_dead(watch);
-		processes_reap(watch->processes, watch->drained_at - REAP_AFTER_NS, release);
+		reap = watch->settled > REAP_AFTER_NS ? watch->settled - REAP_AFTER_NS : 0;
+		processes_reap(watch->processes, reap, release);
 		tables_collect(sampler_tables(watch->sampler), watch->drained_at);
 		if (foreign_files_recovered(watch->foreign))
 			publish_anew(watch);
 		if (!err)
-			err = watch_release_stale(watch, watch->drained_at - REAP_AFTER_NS);
+			err = watch_release_stale(watch, reap, LOSS_STACK_MISSING);
 		if (!err)
 			err = watch_tidy(watch);
 	}
@@ -403,8 +426,11 @@ int watch_drain(struct watch *watch)
 
 int watch_finish(struct watch *watch)
 {
-	int err = drain(watch, UINT64_MAX), stale = watch_release_stale(watch, UINT64_MAX);
+	int err = drain(watch, UINT64_MAX), stale;
 
+	/* After an error what is missing may still lie in the ring. */
+	stale = watch_release_stale(watch, UINT64_MAX, err ? LOSS_LATE : LOSS_STACK_MISSING);
+	watch_settle_verified(watch, err ? LOSS_INTERNAL : LOSS_STACK_MISSING);
 	store_seal(&watch->store);
 	return err ? err : stale;
 }

@@ -10,6 +10,7 @@
 #ifndef STRATA_RECORD_WATCH_PARTS_H
 #define STRATA_RECORD_WATCH_PARTS_H
 
+#include "abi/loss.h"
 #include "kernel/late_walk.h"
 #include "record/names.h"
 #include "record/verify.h"
@@ -47,6 +48,8 @@ struct watch {
 	uint64_t expected_ns; /* CPU time that the tables of processes which map them have taken at the start */
 	bool everything;      /* every process may be sampled, else the wanted ones */
 	uint64_t drained_at;  /* every side-band record from before this is known */
+	uint64_t newest;      /* the largest time of a record that was read; 0: none was */
+	uint64_t settled;     /* no record from before it is unread */
 	uint64_t reaped_at;
 	VEC(struct process *) dirty; /* whose mappings changed, and were not published yet; living at the last drain */
 	VEC(uint32_t) files;         /* of the entries: whose tables they need */
@@ -124,7 +127,21 @@ int watch_refresh(struct watch *watch, struct process *process);
 /* Takes one record of the ring. 0 or -ENOMEM. */
 int watch_take_record(struct watch *watch, const struct event_header *header, size_t size);
 
-/* Tallies the samples from before `time` whose other part has not come, and will not. 0 or -ENOMEM. */
-int watch_release_stale(struct watch *watch, uint64_t time);
+/*
+ * Tallies the samples from before `time` whose other part has not come, and will not; those whose stack was to come
+ * have lost it to `missing`. 0 or -ENOMEM.
+ */
+int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing);
+
+/*
+ * Notes how far the ring was read: watch->settled. `emptied`: all that was there at `begun` was taken out of it. Else
+ * what was read last tells, as strata may have stood still for longer than anything is kept for what is to be read.
+ */
+void watch_settle(struct watch *watch, uint64_t begun, bool emptied);
+
+/*
+ * Nothing comes any more: what was chosen to be verified and of which no copy came is counted by this reason.
+ */
+void watch_settle_verified(struct watch *watch, enum loss missing);
 
 #endif

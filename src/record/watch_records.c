@@ -162,6 +162,7 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 {
 	struct sample_event *waiting;
 
+	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (!(sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)))
 		return store_sample(&watch->store, sample);
 	if (vec_push(&watch->late_samples, *sample))
@@ -251,24 +252,19 @@ static int verify(struct watch *watch, const struct snapshot_event *snapshot, co
 {
 	struct process *process = process_of(watch, (int)snapshot->tgid, snapshot->time);
 	struct verify_sample sample = {.process = process, .snapshot = snapshot, .bytes = bytes};
-	struct late_stack stack;
+	int err;
 
-	if (!watch->verifier || !process || watch_describe(watch, process, snapshot->time))
+	if (!watch->verifier)
 		return 0;
-	stack = late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, snapshot->epoch, snapshot,
-			  bytes);
-	if (stack.id != snapshot->native_stack && stack.loss == LOSS_NONE) {
-		watch->counts.verify.samples++;
-		watch->counts.verify.differ++;
+	if (!process) {
+		watch->counts.verify.uncompared[LOSS_EXITED]++;
 		return 0;
 	}
-	sample.frames = stack.frames;
-	sample.count = stack.count;
-	if (stack.id != snapshot->native_stack) { /* deeper than the copy */
-		watch->counts.verify.samples++;
-		watch->counts.verify.cut++;
-		return 0;
-	}
+	err = watch_describe(watch, process, snapshot->time);
+	if (err)
+		return err;
+	sample.walked = late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, snapshot->epoch,
+				  snapshot, bytes);
 	verifier_compare(watch->verifier, watch->objects, &sample, &watch->counts.verify);
 	return 0;
 }
@@ -316,12 +312,31 @@ static int handle_resumed(struct watch *watch, const struct sample_event *event)
 	return release_sample(watch, sample, SAMPLE_RESUMES);
 }
 
+/* When a record was made; 0: it does not say. */
+static uint64_t time_of(const struct event_header *header)
+{
+	switch (header->type) {
+	case EVENT_SAMPLE:
+	case EVENT_RESUMED: /* the sample's */
+		return ((const struct sample_event *)header)->time;
+	case EVENT_KERNEL_STACK:
+	case EVENT_NATIVE_STACK:
+	case EVENT_PYTHON_STACK:
+		return ((const struct stack_event *)header)->time;
+	case EVENT_SNAPSHOT:
+		return ((const struct snapshot_event *)header)->time;
+	}
+	return 0;
+}
+
 int watch_take_record(struct watch *watch, const struct event_header *header, size_t size)
 {
 	const struct stack_event *stack = (const void *)header;
 	const struct code_event *code = (const void *)header;
 	const struct snapshot_event *snapshot = (const void *)header;
 
+	if (time_of(header) > watch->newest)
+		watch->newest = time_of(header);
 	switch (header->type) {
 	case EVENT_SAMPLE:
 		return handle_sample(watch, (const void *)header);
@@ -347,13 +362,13 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 	return 0;
 }
 
-int watch_release_stale(struct watch *watch, uint64_t time)
+int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 {
 	size_t i, kept = 0;
 	int err = 0;
 
 	for (i = 0; i < watch->late_samples.count && !err; i++) {
-		const struct sample_event *sample = &watch->late_samples.at[i];
+		struct sample_event *sample = &watch->late_samples.at[i];
 
 		if (!sample->sequence)
 			continue;
@@ -362,6 +377,9 @@ int watch_release_stale(struct watch *watch, uint64_t time)
 			err = table_set(&watch->late, sample->sequence, ++kept);
 			continue;
 		}
+		/* Its snapshot was the ring's next record. */
+		if (*awaits(sample) & SAMPLE_LATE)
+			sample->native_loss = (__u16)missing;
 		table_remove(&watch->late, sample->sequence);
 		err = store_sample(&watch->store, sample);
 	}

@@ -161,6 +161,14 @@ def complete(stats):
     return stats["complete"] / max(stats["samples"], 1)
 
 
+def early(stats):
+    """
+    The samples that came before their program was known, and did not become whole: the copy of the stack was not enough, or the
+    ring had no room for it. How many those are, the machine's load decides.
+    """
+    return stats["lost"].get("late", 0) + stats["lost"].get("stack-missing", 0)
+
+
 def native_name(frame):
     return frame.rpartition(" (")[0] or frame
 

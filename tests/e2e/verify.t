@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import e2e  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LATE_MOST = 0.2  # of a program's samples
+EARLY_MOST = 0.2  # of a program's samples
 ENOUGH = 250     # samples, of which each tenth is verified
 TRIES = 5        # to get so many
 NEAR = "int near_nothing(int i) { return i & 1; }"
@@ -47,15 +47,6 @@ MODES = (("signals", ["_start", "main", "on_signal", "deeper"], 0.9),
          ("sort", ["_start", "main", "compare"], 0.97))
 
 
-def late(stats):
-    """
-    How many samples the test cannot ask for, as they came before the program was known: how many that are, the machine's load
-    decides. They are finished from a copy of the stack that the thread was on, if the ring had room for it: with several stacks
-    they end with that one.
-    """
-    return stats["lost"].get("late", 0)
-
-
 def addresses_of(program, symbol):
     """Where a function lies, in a program that is loaded where it says."""
     for line in subprocess.check_output(["nm", "-S", program], universal_newlines=True).split("\n"):
@@ -72,10 +63,10 @@ def wrong_of_libdw(told, signal_return):
 
 
 def judge_complete(tap, words, stats, least):
-    """Of the samples that were not late."""
-    asked = stats["samples"] - late(stats)
-    tap.ok(stats["complete"] >= least * asked and late(stats) <= LATE_MOST * stats["samples"], "%s: %d of %d complete, %d late" % (
-        words, stats["complete"], stats["samples"], late(stats)), stats["lost"])
+    """Of the samples that were not early: those end with the stack that the thread was on, of which there is a copy."""
+    asked = stats["samples"] - e2e.early(stats)
+    tap.ok(stats["complete"] >= least * asked and e2e.early(stats) <= EARLY_MOST * stats["samples"], "%s: %d of %d complete, %d early" % (
+        words, stats["complete"], stats["samples"], e2e.early(stats)), stats["lost"])
 
 
 def judge(tap, words, where, done, least, complete=0.98, longer=0, signal_return=range(0), elsewhere=False):
@@ -89,6 +80,10 @@ def judge(tap, words, where, done, least, complete=0.98, longer=0, signal_return
            verify, "\n".join(told))
     tap.ok(verify["agree"] + elsewhere * verify["cut"] >= least * verify["samples"], words + ": libdw says the same to the root",
            "\n".join(told))
+    # Whatever was chosen is in one of the counts, and nothing but the ring's room keeps it from being compared.
+    told = [verify[key] for key in ("agree", "differ", "longer", "shorter", "cut", "guessed")]
+    tap.ok(sum(told) == verify["samples"] and verify["samples"] + sum(verify["uncompared"].values()) == verify["chosen"] and
+           not set(verify["uncompared"]) - {"stack-missing"}, words + ": the counts make up what was chosen", verify)
     judge_complete(tap, words, stats, complete)
     return e2e.folded(where + "/x.folded")
 
@@ -103,7 +98,7 @@ def record(where, *command):
         if done.returncode:
             break
         stats = e2e.load(where + "/x.json")
-        if stats["samples"] - stats["late_samples"] >= ENOUGH and late(stats) <= LATE_MOST * stats["samples"]:
+        if stats["samples"] - stats["late_samples"] >= ENOUGH and e2e.early(stats) <= EARLY_MOST * stats["samples"]:
             break
         print("# %s: again, %d of %d samples came too early" % (command[:2], stats["late_samples"], stats["samples"]))
     return done
@@ -127,7 +122,7 @@ def hard(tap, where):
         stats = e2e.load(where + "/x.json")
         mine = [(f, c) for f, c in stacks if f[0] == "truth" and any(x.startswith(chain[-1]) for x in f)]
         through_all = e2e.total([(f, c) for f, c in mine if through(f, chain)])
-        tap.ok(mine and through_all >= 0.99 * (e2e.total(mine) - late(stats)), "%s: %s in %d of %d" % (
+        tap.ok(mine and through_all >= 0.99 * (e2e.total(mine) - e2e.early(stats)), "%s: %s in %d of %d" % (
             mode, " > ".join(chain), through_all, e2e.total(mine)), [f for f, _ in mine if not through(f, chain)][:2])
     # The start files' code has no unwind information. libdw then follows frame pointers, and leaves out the caller.
     subprocess.run(["gcc", "-O2", "-xc", "-", "-o", where + "/last"], input=LAST.encode(), check=True)

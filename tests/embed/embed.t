@@ -84,7 +84,7 @@ def check_record(label, folder, command, target=None):
     tap.ok(samples >= e2e.due(SECONDS, HZ), "  %d samples of the work" % samples, quality)
     tap.ok(right == samples, "  outer, native frames, key: in all of them", *others[:4])
     # How long it takes until the kernel is told of the interpreter is a matter of the machine's load.
-    late = quality["lost"].get("late", 0)
+    late = e2e.early(quality)
     tap.ok(quality["complete"] + late >= 0.99 * quality["samples"] and late <= 0.1 * quality["samples"],
            "  %d of %d complete, %d late" % (quality["complete"], quality["samples"], late), quality["lost"])
 

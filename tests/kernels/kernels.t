@@ -88,7 +88,7 @@ def judge(tap, kernel, results):
                 continue
         stats = e2e.load(path + ".json")
         if name == "go":
-            tap.ok(stats["complete"] >= 0.97 * (stats["samples"] - stats["lost"].get("late", 0)), "%s, go: %d of %d samples complete" % (
+            tap.ok(stats["complete"] >= 0.97 * (stats["samples"] - e2e.early(stats)), "%s, go: %d of %d samples complete" % (
                 kernel, stats["complete"], stats["samples"]), stats["lost"])
         else:
             samples += stats["samples"]
@@ -105,7 +105,7 @@ def judge(tap, kernel, results):
             judge_deep(tap, kernel, name, e2e.folded(path + ".folded"))
     # Of all runs together, because each begins with a few samples of a process that is not known yet.
     # How long a process stays unknown is a matter of the emulation's speed, so these are held to less.
-    late = lost.get("late", 0)
+    late = e2e.early({"lost": lost})
     tap.ok(samples and complete + late >= 0.99 * samples and late <= 0.2 * samples,
            "%s: %d of %d samples complete, %d late" % (kernel, complete, samples, late), lost)
     tap.ok(set(lost) <= known_reasons(), "%s: each loss has a known reason" % kernel, lost)

@@ -36,7 +36,7 @@ def record(tap, strategy, where, words, command):
     stats = e2e.load(stats)
     # At first a process is not known yet; then the copy of the stack's top ends before a deep one does. How long that lasts is a
     # matter of the machine's load.
-    late = stats["lost"].get("late", 0)
+    late = e2e.early(stats)
     tap.ok(stats["complete"] + late >= 0.99 * stats["samples"] and late <= 0.1 * stats["samples"] and not stats["truncated"],
            "%s: %d of %d samples complete, %d late" % (words, stats["complete"], stats["samples"], late), stats["lost"])
     return e2e.folded(out), stats

@@ -156,6 +156,34 @@ static void test_summary(void)
 	profile_destroy(profile);
 }
 
+static void test_verified(void)
+{
+	struct profile *profile = sample_profile();
+	struct profile_quality *quality = profile_quality(profile);
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	quality->verified = true;
+	quality->verify = (struct profile_verify){.chosen = 10, .samples = 6, .agree = 4, .differ = 1, .cut = 1};
+	quality->verify.uncompared[LOSS_STACK_MISSING] = 3;
+	quality->verify.uncompared[LOSS_NO_MAPPING] = 1;
+	export_summary(out, profile, false);
+	fflush(out);
+	ok(strstr(text, "; 1 differ;"), "what differs");
+	ok(strstr(text, "; agree to the end of the copied stack: 1;"), "what ends with the copy");
+	ok(strstr(text, "; could not be compared: 4 (no-mapping 1, stack-missing 3)\n"), "what has no second opinion");
+	rewind(out);
+	export_stats(out, profile, NULL);
+	fclose(out);
+	ok(strstr(text, "\"verify\": {\"chosen\": 10, \"samples\": 6, \"agree\": 4, \"differ\": 1, "
+			"\"shorter\": 0, \"longer\": 0, \"cut\": 1, \"guessed\": 0, "
+			"\"uncompared\": {\"no-mapping\": 1, \"stack-missing\": 3}},\n"),
+	   "and the same for scripts");
+	free(text);
+	profile_destroy(profile);
+}
+
 static void test_page(void)
 {
 	struct profile *profile = sample_profile();
@@ -237,6 +265,7 @@ int main(void)
 	test_folded();
 	test_stats();
 	test_summary();
+	test_verified();
 	test_page();
 	test_failures();
 	test_strings();

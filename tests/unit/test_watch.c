@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What watch counts of the kernel part's records, and how far it takes the ring to be read. No process, no kernel. */
+#include "record/watch_parts.h"
+#include "tap.h"
+
+#define S 1000000000ull
+
+static void take(struct watch *watch, uint64_t sequence, uint64_t time, uint32_t flags)
+{
+	const struct sample_event sample = {.header = {.type = EVENT_SAMPLE},
+					    .time = time,
+					    .sequence = sequence,
+					    .tgid = 1,
+					    .tid = (uint32_t)sequence,
+					    .native_loss = flags & SAMPLE_LATE ? LOSS_LATE : LOSS_NONE,
+					    .flags = flags};
+
+	is_int(watch_take_record(watch, &sample.header, sizeof(sample)), 0, "a sample of %llu s",
+	       (unsigned long long)(time / S));
+}
+
+/* How many samples were tallied with a loss. */
+static uint64_t tallied(const struct watch *watch, enum loss loss)
+{
+	uint64_t count = 0;
+	size_t i;
+
+	for (i = 0; i < watch->store.tallies.count; i++)
+		if (watch->store.tallies.at[i].native_loss == loss)
+			count += watch->store.tallies.at[i].count;
+	return count;
+}
+
+static void forget(struct watch *watch)
+{
+	store_deinit(&watch->store);
+	table_deinit(&watch->late);
+	vec_free(&watch->late_samples);
+}
+
+static void test_missing_parts(void)
+{
+	struct watch watch = {};
+
+	take(&watch, 1, 10 * S, 0);
+	take(&watch, 2, 11 * S, SAMPLE_LATE);
+	take(&watch, 3, 12 * S, SAMPLE_RESUMES);
+	take(&watch, 4, 15 * S, SAMPLE_LATE);
+	take(&watch, 5, 16 * S, SAMPLE_LATE | SAMPLE_RESUMES);
+	is_int(watch.store.samples, 1, "what waits for its other part is not tallied");
+	is_int(watch_release_stale(&watch, 12 * S, LOSS_STACK_MISSING), 0, "released");
+	is_int(tallied(&watch, LOSS_STACK_MISSING), 1, "a copy of the stack that did not come is missing");
+	is_int(watch_release_stale(&watch, 15 * S, LOSS_STACK_MISSING), 0, "and later");
+	is_int(tallied(&watch, LOSS_NONE), 2, "one that was not resumed is as it was");
+	is_int(watch_release_stale(&watch, UINT64_MAX, LOSS_LATE), 0, "at the end");
+	is_int(tallied(&watch, LOSS_LATE), 2, "by the reason that is true then");
+	is_int(watch.store.samples, 5, "all are tallied");
+	forget(&watch);
+}
+
+static void test_settled(void)
+{
+	struct watch watch = {};
+
+	watch_settle(&watch, 100 * S, false);
+	is_int(watch.settled, 0, "nothing was read: nothing is known");
+	take(&watch, 1, 90 * S, 0);
+	watch_settle(&watch, 100 * S, false);
+	is_int(watch.settled, 90 * S, "the ring was not emptied: what was read last tells");
+	watch_settle(&watch, 101 * S, true);
+	is_int(watch.settled, 101 * S, "it was: all from before is read");
+	take(&watch, 2, 95 * S, 0);
+	watch_settle(&watch, 102 * S, false);
+	is_int(watch.settled, 101 * S, "it does not go back");
+	take(&watch, 3, 200 * S, 0);
+	watch_settle(&watch, 110 * S, false);
+	is_int(watch.settled, 110 * S, "nor further than the time at which it was begun");
+	forget(&watch);
+}
+
+static void test_verified(void)
+{
+	struct watch watch = {};
+	uint64_t i;
+
+	for (i = 1; i <= 5; i++)
+		take(&watch, i, S, SAMPLE_VERIFY);
+	take(&watch, 6, S, 0);
+	is_int(watch.counts.verify.chosen, 5, "the kernel part has chosen 5");
+	watch.counts.verify.samples = 2;
+	watch.counts.verify.uncompared[LOSS_EXITED] = 1;
+	watch_settle_verified(&watch, LOSS_STACK_MISSING);
+	is_int(watch.counts.verify.uncompared[LOSS_STACK_MISSING], 2, "of 2 no copy came");
+	watch_settle_verified(&watch, LOSS_STACK_MISSING);
+	is_int(watch.counts.verify.uncompared[LOSS_STACK_MISSING], 2, "which is counted once");
+	forget(&watch);
+}
+
+int main(void)
+{
+	test_missing_parts();
+	test_settled();
+	test_verified();
+	return tap_done();
+}
