@@ -6,6 +6,8 @@
 
 #include "trace/run.h"
 
+#define SCRIPT_S 10 /* for a script to execute the program that it stands for */
+
 int trace_command_create(char *const *argv, struct trace_command **ret, struct diag *diag)
 {
 	struct trace_command *command = calloc(1, sizeof(*command));
@@ -39,14 +41,23 @@ static const char *basename_of(const char *path)
 
 const char *trace_command_program(struct trace_command *command, const char *name)
 {
+	int err;
+
 	if (strcmp(basename_of(command->argv[0]), name))
 		return NULL;
 	if (*command->program || command->child.gate < 0)
 		return *command->program ? command->program : NULL;
 	if (hold_begin(&command->hold, command->child.pid) ||
-	    command_start(&command->child, command->argv[0], &command->failed) ||
-	    !hold_until(&command->hold, name, command->program, sizeof(command->program)))
+	    command_start(&command->child, command->argv[0], &command->failed))
+		return NULL;
+	err = hold_until(&command->hold, name, SCRIPT_S, command->program, sizeof(command->program));
+	if (err)
 		*command->program = '\0';
+	if (err == -ETIMEDOUT)
+		diag_fail(&command->failed, ETIMEDOUT, "command.script",
+			  "%s, a script, has not executed a program of this name in %d s: give the program's path to "
+			  "the probe",
+			  command->argv[0], SCRIPT_S);
 	return *command->program ? command->program : NULL;
 }
 

@@ -16,6 +16,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernel/features.h"
@@ -54,12 +55,12 @@ static uint64_t entry_point(pid_t pid)
 }
 
 /* The next stop: its signal, with the event in the bits above 8. 0: none now; -1: it has ended. */
-static int next_stop(const struct hold *hold, bool wait)
+static int next_stop(const struct hold *hold)
 {
 	siginfo_t info = {};
 
 	/* Its end is left for the one who wants its status. */
-	while (waitid(P_PID, (id_t)hold->pid, &info, WSTOPPED | WEXITED | WNOWAIT | (wait ? 0 : WNOHANG)))
+	while (waitid(P_PID, (id_t)hold->pid, &info, WSTOPPED | WEXITED | WNOWAIT | WNOHANG))
 		if (errno != EINTR)
 			return -1;
 	if (!info.si_pid)
@@ -96,17 +97,47 @@ static bool executes(pid_t pid, const char *name, char *ret, size_t size)
 	return slash && !strncmp(slash + 1, name, strlen(name));
 }
 
-bool hold_until(struct hold *hold, const char *name, char *ret, size_t size)
+static double now_s(void)
 {
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Waits for the next stop, until CLOCK_MONOTONIC is `end`. SIGCHLD is blocked: one that comes before is not missed. */
+static int wait_for_stop(const struct hold *hold, const sigset_t *children, double end)
+{
+	double left = end - now_s();
 	int stop;
 
-	while (hold->pid && (stop = next_stop(hold, true)) > 0) {
-		hold->stopped = stop == EXEC_STOP && executes(hold->pid, name, ret, size);
-		if (hold->stopped)
-			return true;
-		resume(hold, PTRACE_CONT, stop >> 8 || stop == SIGTRAP ? 0 : stop);
+	while (!(stop = next_stop(hold)) && left > 0) {
+		struct timespec time = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
+
+		sigtimedwait(children, NULL, &time); /* or a signal with a handler came */
+		left = end - now_s();
 	}
-	return false;
+	return stop;
+}
+
+int hold_until(struct hold *hold, const char *name, double seconds, char *ret, size_t size)
+{
+	double end = now_s() + seconds;
+	sigset_t children, before;
+	int stop = -1;
+
+	sigemptyset(&children);
+	sigaddset(&children, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &children, &before);
+	while (!hold->stopped && hold->pid && (stop = wait_for_stop(hold, &children, end)) > 0) {
+		hold->stopped = stop == EXEC_STOP && executes(hold->pid, name, ret, size);
+		if (!hold->stopped)
+			resume(hold, PTRACE_CONT, stop >> 8 || stop == SIGTRAP ? 0 : stop);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (hold->stopped)
+		return 0;
+	return stop ? -ESRCH : -ETIMEDOUT;
 }
 
 /* A program has been executed: on to its entry point. */
@@ -133,7 +164,7 @@ void hold_take(struct hold *hold, void (*arrived)(void *context), void *context)
 {
 	int stop;
 
-	while (hold->pid && (stop = next_stop(hold, false))) {
+	while (hold->pid && (stop = next_stop(hold))) {
 		if (stop < 0) {
 			*hold = (struct hold){};
 		} else if (stop == EXEC_STOP) {
@@ -164,7 +195,7 @@ void hold_end(struct hold *hold)
 	/* It can only be let go while it stands still. One that sleeps uninterruptibly is let go when strata ends. */
 	ended = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, hold->pid, 0), .events = POLLIN};
 	ptrace(PTRACE_INTERRUPT, hold->pid, NULL, NULL);
-	for (waited = 0; !(stop = next_stop(hold, false)) && waited < PATIENCE_MS; waited++)
+	for (waited = 0; !(stop = next_stop(hold)) && waited < PATIENCE_MS; waited++)
 		poll(&ended, 1, 1);
 	if (stop > 0)
 		let_go(hold, stop >> 8 || stop == SIGTRAP ? 0 : stop);

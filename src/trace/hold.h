@@ -32,9 +32,10 @@ int hold_begin(struct hold *hold, pid_t pid);
 
 /*
  * Lets it run until it has executed the program `name`: a file of this name, or one that begins with it (python3:
- * python3.11). It stands still then. True, and the file; false when it ended before.
+ * python3.11). It stands still then. 0, and the file; -ESRCH when it ended before; -ETIMEDOUT when it has done neither
+ * in so many seconds, and goes on. SIGCHLDs that come meanwhile are taken.
  */
-bool hold_until(struct hold *hold, const char *name, char *ret, size_t size);
+int hold_until(struct hold *hold, const char *name, double seconds, char *ret, size_t size);
 
 /* Lets it go on, if hold_until() has stopped it. */
 void hold_continue(struct hold *hold, void (*arrived)(void *context), void *context);

@@ -25,10 +25,12 @@ int trace_command_create(char *const *argv, struct trace_command **ret, struct d
 pid_t trace_command_pid(const struct trace_command *command);
 /*
  * The file of the program `name` that the command runs, where what argv[0] names is a script that executes it: the
- * command is run until it begins. NULL: it is not argv[0]'s name, or the command has ended without.
+ * command is run until it begins. NULL: it is not argv[0]'s name, or the command has ended without, or it goes on
+ * without for too long, which is a failure.
  */
 const char *trace_command_program(struct trace_command *command, const char *name);
-/* Why it could not be executed, if trace_command_program() found that out: a negative errno and a diag; else 0. */
+/* Why it could not be executed, or did not execute that program, if trace_command_program() found that out: a negative
+ * errno and a diag; else 0. */
 int trace_command_failed(const struct trace_command *command, struct diag *diag);
 /*
  * Ends it if it still runs; its status in the shell's convention. `left`: its pid if it hangs in the kernel, and cannot

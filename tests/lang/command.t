@@ -113,7 +113,7 @@ def shims(folder, path):
     subprocess.run(["cp", path, os.path.join(real, "target3.1")], check=True)
     for name, text in (("target3", f'#!/bin/sh\n[ -n "$(echo 1)" ] && exec {bin_folder}/inner "$@"\n'),
                        ("inner", f'#!/usr/bin/env bash\nfor i in 1 2; do ls / >/dev/null; done\nexec {real}/target3.1 "$@"\n'),
-                       ("other", "#!/bin/sh\nexit 0\n")):
+                       ("other", "#!/bin/sh\nexit 0\n"), ("waits", "#!/bin/sh\nwhile :; do sleep 1; done\n")):
         with open(os.path.join(bin_folder, name), "w", encoding="ascii") as file:
             file.write(text)
         os.chmod(os.path.join(bin_folder, name), 0o755)
@@ -128,6 +128,9 @@ def shims(folder, path):
         check(status == 1 and f"target3 is {bin_folder}/target3, a script" in err and "HINT" in err, f"without it as the command: {command}", out, err)
     out, err, status = trace("uprobe:other:main { @ = count(); }", "other", environment)
     check(status == 1 and "a script" in err, "a script that executes no such program", out, err)
+    out, err, status = trace("uprobe:waits:main { @ = count(); }", "waits", environment)
+    check(status == 1 and "waits, a script, has not executed a program of this name in 10 s: give" in err and err.count("\n") == 1,
+          "a script that never does is not waited for without end", out, err)
 
 
 def own_library(folder):
