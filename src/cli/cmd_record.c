@@ -362,18 +362,23 @@ static struct result result_of(const struct request *request, const struct profi
 	return result;
 }
 
-/* Every file, then the summary, then where the files are. */
-static int report(const struct request *request, const struct profile *profile)
+/* How many results there are. */
+static size_t result_count(const struct request *request)
+{
+	return request->outputs.count + (request->stats ? 1 : 0);
+}
+
+/* Every file, then the summary, then where the files are. `there`: room for a word about each result. */
+static int report(const struct request *request, const struct profile *profile, bool *there)
 {
 	const char *no_color = getenv("NO_COLOR");
 	bool color = isatty(STDERR_FILENO) && !(no_color && *no_color);
-	size_t count = request->outputs.count + (request->stats ? 1 : 0), i;
-	bool *there = calloc(count + 1, sizeof(*there));
-	int status = there ? CLI_DONE : CLI_FAILED;
+	size_t count = result_count(request), i;
+	int status = CLI_DONE;
 
 	/* A reader of standard output who leaves must not cost the other files. */
 	signal(SIGPIPE, SIG_IGN);
-	for (i = 0; there && i < count; i++) {
+	for (i = 0; i < count; i++) {
 		struct result result = result_of(request, profile, i);
 
 		there[i] = deliver(&result);
@@ -382,13 +387,12 @@ static int report(const struct request *request, const struct profile *profile)
 	}
 	if (!request->quiet || status != CLI_DONE)
 		export_summary(stderr, profile, color);
-	for (i = 0; there && !request->quiet && i < count; i++) {
+	for (i = 0; !request->quiet && i < count; i++) {
 		struct result result = result_of(request, profile, i);
 
 		if (there[i] && !output_is_direct(result.path))
 			fprintf(stderr, "wrote %s: %s\n", result.path, result.description);
 	}
-	free(there);
 	return status;
 }
 
@@ -423,19 +427,24 @@ static int record(const struct request *request, double started_at)
 		.started_at = started_at,
 	};
 	struct profile *profile = profile_create();
+	/* Before: when memory runs out while it records, what was recorded is still written. */
+	bool *there = calloc(result_count(request) + 1, sizeof(*there));
 	struct record_result result = {};
 	struct diag diag = {};
 	int status, err;
 
-	if (!profile) {
+	if (!profile || !there) {
+		profile_destroy(profile);
+		free(there);
 		diag_fail(&diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
 		return cli_fail(CLI_FAILED, &diag);
 	}
 	if (!request->quiet)
 		warn_capabilities(stderr);
 	err = record_run(&record_options, profile, &result, &diag);
-	status = result.kept ? report(request, profile) : CLI_FAILED;
+	status = result.kept ? report(request, profile, there) : CLI_FAILED;
 	profile_destroy(profile);
+	free(there);
 	if (err)
 		return cli_fail(CLI_FAILED, &diag);
 	warn_left(stderr, result.command_left);

@@ -64,9 +64,8 @@ static const uint8_t *cached_block(const struct elf_file *elf, struct table *blo
 		block = (struct elf_block *)(uintptr_t)found;
 	} else {
 		block = read_block(elf, offset, size);
-		if (!block)
-			return NULL;
-		if (table_set(blocks, key, (uint64_t)(uintptr_t)block)) {
+		if (!block || table_set(blocks, key, (uint64_t)(uintptr_t)block)) {
+			elf->cache->starved = true;
 			free(block);
 			return NULL;
 		}
@@ -94,6 +93,11 @@ const uint8_t *elf_file_bytes(const struct elf_file *elf, uint64_t offset, uint6
 	return cached_block(elf, &elf->cache->spans, (offset + 1) ^ size << 40, offset, size, 0, size);
 }
 
+int elf_file_starved(const struct elf_file *elf)
+{
+	return elf->cache->starved ? -ENOMEM : 0;
+}
+
 static void parse_segments(struct elf_file *elf)
 {
 	const Elf64_Ehdr *header = &elf->header;
@@ -114,13 +118,13 @@ static void parse_segments(struct elf_file *elf)
 		if (p.p_vaddr + p.p_memsz < p.p_vaddr || p.p_offset + p.p_filesz < p.p_offset)
 			continue;
 		if (p.p_type != PT_LOAD)
-			vec_push(&elf->other_segments, p);
+			elf->cache->starved |= vec_push(&elf->other_segments, p) != 0;
 		else if (p.p_filesz <= p.p_memsz)
-			vec_push(&elf->segments, (struct elf_segment){.vaddr = p.p_vaddr,
-								      .offset = p.p_offset,
-								      .filesz = p.p_filesz,
-								      .memsz = p.p_memsz,
-								      .flags = p.p_flags});
+			elf->cache->starved |= vec_push(&elf->segments, (struct elf_segment){.vaddr = p.p_vaddr,
+											     .offset = p.p_offset,
+											     .filesz = p.p_filesz,
+											     .memsz = p.p_memsz,
+											     .flags = p.p_flags}) != 0;
 	}
 }
 
@@ -178,8 +182,10 @@ static void parse_sections(struct elf_file *elf)
 		entry.section.size = s.sh_size;
 		entry.section.flags = s.sh_flags;
 		entry.section.type = s.sh_type;
-		if (vec_push(&elf->sections, entry))
+		if (vec_push(&elf->sections, entry)) {
+			elf->cache->starved = true;
 			break;
+		}
 	}
 }
 
@@ -286,15 +292,18 @@ static int parse(struct elf_file *elf, struct elf_file **ret, struct diag *diag)
 {
 	int err = parse_header(elf, diag);
 
-	if (err) {
-		elf_file_close(elf);
-		return err;
+	if (!err) {
+		parse_segments(elf);
+		parse_sections(elf);
+		parse_build_id(elf);
 	}
-	parse_segments(elf);
-	parse_sections(elf);
-	parse_build_id(elf);
-	*ret = elf;
-	return 0;
+	if (elf->cache->starved)
+		err = diag_fail(diag, ENOMEM, "elf.memory", "%s: out of memory", elf->path);
+	if (err)
+		elf_file_close(elf);
+	else
+		*ret = elf;
+	return err;
 }
 
 int elf_file_open_part(struct foreign_file *file, uint64_t offset, uint64_t size, const char *path,

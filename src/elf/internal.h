@@ -36,6 +36,7 @@ struct elf_cache {
 	struct elf_file *minidebug;
 	void *minidebug_bytes;
 	bool minidebug_tried;
+	bool starved; /* there was no memory for something that the file has */
 };
 
 struct elf_file {
@@ -55,6 +56,10 @@ struct elf_file {
 
 /* `size` bytes of the file; NULL when the file has fewer, or memory is short. They live as long as the elf_file. */
 const uint8_t *elf_file_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size);
+
+/* -ENOMEM if memory was short when something was read of the file, so that it seems to have less than it has; else 0.
+ */
+int elf_file_starved(const struct elf_file *elf);
 
 /* The bytes of a section that was parsed; NULL when it has none or they lie outside the file. */
 const uint8_t *elf_section_bytes(const struct elf_file *elf, const struct elf_section *section);

@@ -354,6 +354,10 @@ int elf_symbols_create(const struct elf_file *elf, const char *debug_root, struc
 
 	if (!err)
 		err = gather_all(&g, debug_root, &debug_file);
+	if (!err)
+		err = elf_file_starved(elf);
+	if (!err && debug_file)
+		err = elf_file_starved(debug_file);
 	if (!err && g.candidates.count) {
 		qsort(g.candidates.at, g.candidates.count, sizeof(g.candidates.at[0]), compare_candidates);
 		keep_best(&g);

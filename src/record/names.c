@@ -148,32 +148,50 @@ static int name(const struct source *source, const struct location *location, ui
 	return 0;
 }
 
-/* Names locations that are all of one object. */
-static int name_group(const struct names *names, uint32_t object, const uint32_t *numbers, size_t count)
+/* 0 or -ENOMEM. What an object has no names for is no error. */
+static int source_open(struct source *source, uint32_t object)
 {
-	struct source source = {.names = names};
-	int err = 0;
-	size_t i;
+	int err = 0, unranged = 0;
 
 	if (object == LOCATION_KERNEL)
-		kernel_symbols_create("/proc/kallsyms", &source.kernel, NULL);
+		err = kernel_symbols_create("/proc/kallsyms", &source->kernel, NULL);
 	if (object >= LOCATION_FILES)
-		source.object = objects_at(names->objects, object - LOCATION_FILES);
-	if (source.object) {
-		source.symbols = object_symbols(source.object);
-		object_eval_ranges(source.object);
+		source->object = objects_at(source->names->objects, object - LOCATION_FILES);
+	if (source->object) {
+		err = object_symbols(source->object, &source->symbols);
+		unranged = object_eval_ranges(source->object);
 	}
-	for (i = 0; i < count && !err; i++) {
+	return err == -ENOMEM ? err : unranged;
+}
+
+static void source_close(struct source *source)
+{
+	elf_symbols_destroy(source->symbols);
+	kernel_symbols_destroy(source->kernel);
+}
+
+/*
+ * Names locations that are all of one object. When memory runs out, those are left that there is none for; if `last`,
+ * all others are named as well as it can be done, by their addresses. 0 or -ENOMEM.
+ */
+static int name_group(const struct names *names, uint32_t object, const uint32_t *numbers, size_t count, bool last)
+{
+	struct source source = {.names = names};
+	int ret = source_open(&source, object);
+	size_t i;
+
+	for (i = 0; i < count && (last || !ret); i++) {
 		struct location *location = &names->store->locations.at[numbers[i]];
 		uint64_t named;
+		int err = name(&source, location, &named);
 
-		err = name(&source, location, &named);
-		if (!err)
+		if (err)
+			ret = err;
+		else
 			*location = (struct location){.object = LOCATION_NAMED, .address = named};
 	}
-	elf_symbols_destroy(source.symbols);
-	kernel_symbols_destroy(source.kernel);
-	return err;
+	source_close(&source);
+	return ret;
 }
 
 int names_give(const struct names *names, uint32_t object)
@@ -186,7 +204,7 @@ int names_give(const struct names *names, uint32_t object)
 		if (names->store->locations.at[i].object == object)
 			err = vec_push(&numbers, (uint32_t)i);
 	if (!err && numbers.count)
-		err = name_group(names, object, numbers.at, numbers.count);
+		err = name_group(names, object, numbers.at, numbers.count, false);
 	vec_free(&numbers);
 	return err;
 }
@@ -206,23 +224,23 @@ int names_give_all(const struct names *names)
 	struct store *store = names->store;
 	size_t count = store->locations.count, i, first = 0;
 	uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
-	int err = numbers ? 0 : -ENOMEM;
+	int ret = numbers ? 0 : -ENOMEM;
 
-	for (i = 0; !err && i < count; i++)
+	for (i = 0; numbers && i < count; i++)
 		numbers[i] = (uint32_t)i;
-	if (!err && count)
+	if (numbers && count)
 		qsort_r(numbers, count, sizeof(*numbers), by_object, store->locations.at);
-	for (i = 0; !err && i < count; i++) {
+	for (i = 0; numbers && i < count; i++) {
 		uint32_t object = store->locations.at[numbers[first]].object;
 
 		if (i + 1 < count && store->locations.at[numbers[i + 1]].object == object)
 			continue;
-		if (object != LOCATION_NAMED)
-			err = name_group(names, object, &numbers[first], i + 1 - first);
+		if (object != LOCATION_NAMED && name_group(names, object, &numbers[first], i + 1 - first, true))
+			ret = -ENOMEM;
 		first = i + 1;
 	}
 	free(numbers);
-	return err;
+	return ret;
 }
 
 int names_forget(const struct names *names)

@@ -25,10 +25,10 @@ struct names {
 	void *context;
 };
 
-/* Names the locations of one object (struct location.object). 0 or -ENOMEM. */
+/* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are as they were. */
 int names_give(const struct names *names, uint32_t object);
 
-/* Names all. -ENOMEM: some are not named. */
+/* Names all, as nothing comes after it. -ENOMEM: some are not named, or have their address for a name. */
 int names_give_all(const struct names *names);
 
 /* Forgets the frames that no location has any more. 0, or -ENOMEM: they are still there. */

@@ -370,21 +370,25 @@ void object_compile(struct object *object, struct tables *tables, void (*pause)(
 		check_answers(object);
 }
 
-void object_eval_ranges(struct object *object)
+int object_eval_ranges(struct object *object)
 {
 	struct diag diag = {};
 	struct elf_file *elf;
+	int err;
 
 	if (object->eval_tried || (!object->is_python && !object->python_unknown) || object_changed(object))
-		return;
-	object->eval_tried = true;
-	if (open_elf(object, &elf, &diag))
-		return;
-	object->eval_found = !python_cache_eval_ranges(object->cache, elf, &object->interpreter, &object->eval,
-						       &object->eval_count, NULL, &diag);
-	if (!object->eval_found)
-		set_problem(object, diag.text);
-	elf_file_close(elf);
+		return 0;
+	err = open_elf(object, &elf, &diag);
+	if (!err) {
+		err = python_cache_eval_ranges(object->cache, elf, &object->interpreter, &object->eval,
+					       &object->eval_count, NULL, &diag);
+		object->eval_found = !err;
+		if (err)
+			set_problem(object, diag.text);
+		elf_file_close(elf);
+	}
+	object->eval_tried = err != -ENOMEM;
+	return err == -ENOMEM ? err : 0;
 }
 
 void object_build_id(struct object *object, char *ret, size_t size)
@@ -417,21 +421,26 @@ bool object_file_offset(const struct object *object, uint64_t vaddr, uint64_t *r
 	return false;
 }
 
-struct elf_symbols *object_symbols(struct object *object)
+int object_symbols(struct object *object, struct elf_symbols **ret)
 {
-	struct elf_symbols *symbols = NULL;
 	char root[64] = "", target[2];
 	struct elf_file *elf;
+	int err;
 
-	if (!object->readable || object_changed(object) || open_elf(object, &elf, NULL))
-		return NULL;
+	*ret = NULL;
+	if (!object->readable || object_changed(object))
+		return 0;
+	err = open_elf(object, &elf, NULL);
+	if (err)
+		return err == -ENOMEM ? err : 0;
 	if (object->file->kind == FILE_REGULAR)
 		snprintf(root, sizeof(root), "/proc/%d/root", object->file->pid);
 	/* Is it there? access() would ask its file system. */
 	if (readlink(root, target, sizeof(target)) < 0)
 		root[0] = '\0';
-	if (elf_symbols_create(elf, root, &symbols, NULL))
-		symbols = NULL;
+	err = elf_symbols_create(elf, root, ret, NULL);
+	if (err)
+		*ret = NULL;
 	elf_file_close(elf);
-	return symbols;
+	return err == -ENOMEM ? err : 0;
 }

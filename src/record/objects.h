@@ -85,11 +85,11 @@ bool object_vaddr(const struct object *object, const struct process_mapping *map
  */
 void object_compile(struct object *object, struct tables *tables, void (*pause)(void *context), void *context);
 
-/* Finds the interpreter loop, if that was not tried yet. */
-void object_eval_ranges(struct object *object);
+/* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
+int object_eval_ranges(struct object *object);
 
-/* The symbols; the caller destroys them. NULL when there are none. */
-struct elf_symbols *object_symbols(struct object *object);
+/* The symbols in *ret; the caller destroys them. 0 with NULL when there are none; or -ENOMEM with NULL. */
+int object_symbols(struct object *object, struct elf_symbols **ret);
 
 /* Its GNU build id in hexadecimal digits, `size` with the terminator; "" when it has none. */
 void object_build_id(struct object *object, char *ret, size_t size);

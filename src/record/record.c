@@ -372,7 +372,8 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 				 info->duration_s, failed == -ENOMEM ? NO_MEMORY : strerror(-failed));
 	failed = unread ? unread : unnamed;
 	if (failed)
-		return diag_fail(diag, -failed, "record.incomplete", "some samples could not be kept: %s",
+		return diag_fail(diag, -failed, "record.incomplete",
+				 "some samples, or functions' names, could not be kept: %s",
 				 failed == -ENOMEM ? NO_MEMORY : strerror(-failed));
 	return 0;
 }

@@ -426,8 +426,11 @@ int watch_drain(struct watch *watch)
 
 int watch_finish(struct watch *watch)
 {
-	int err = drain(watch, UINT64_MAX), stale;
+	int err = drain(watch, UINT64_MAX), more = err, stale;
 
+	/* What there is no memory for is gone; the next record may need none. */
+	while (more == -ENOMEM)
+		more = sampler_drain(watch->sampler, handle_record, watch);
 	/* After an error what is missing may still lie in the ring. */
 	stale = watch_release_stale(watch, UINT64_MAX, err ? LOSS_LATE : LOSS_STACK_MISSING);
 	watch_settle_verified(watch, err ? LOSS_INTERNAL : LOSS_STACK_MISSING);

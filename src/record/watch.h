@@ -79,7 +79,7 @@ int watch_drain(struct watch *watch);
 
 /*
  * After the end of sampling: takes in all that is left; samples whose other part never came are tallied as they are.
- * What fails leaves what could be taken in; nothing is taken in from then on.
+ * What there is no memory for is left out, and -ENOMEM says so; nothing is taken in from then on.
  */
 int watch_finish(struct watch *watch);
 

@@ -57,6 +57,8 @@ static int forget_files(struct watch *watch)
 			object->idle_since = watch->drained_at;
 		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at) {
 			err = watch_name_file(watch, file);
+			if (err)
+				break; /* what is not named still needs it */
 			objects_drop(watch->objects, i, sampler_tables(watch->sampler));
 			processes_forget_file(watch->processes, file);
 			if (watch_now() > until)

@@ -17,8 +17,9 @@ static const struct elf_symbols *symbols_of(struct stacks *stacks, struct object
 	uint64_t key = (uint64_t)(uintptr_t)object, found;
 
 	if (!table_get(&stacks->symbols, key, &found)) {
-		struct elf_symbols *symbols = object_symbols(object);
+		struct elf_symbols *symbols;
 
+		(void)object_symbols(object, &symbols); /* without memory as without any: addresses */
 		found = symbols ? (uint64_t)(uintptr_t)symbols : 1;
 		if (table_set(&stacks->symbols, key, found)) {
 			elf_symbols_destroy(symbols);
@@ -274,7 +275,7 @@ static enum merge_role role_of(const struct frame_place *place)
 
 	if (!place->object || !place->object->is_python)
 		return MERGE_NATIVE;
-	object_eval_ranges(place->object);
+	(void)object_eval_ranges(place->object);
 	for (i = 0; i < place->object->eval_count; i++)
 		if (at >= place->object->eval[i].start && at < place->object->eval[i].end)
 			return place->object->eval[i].handler ? MERGE_HANDLER : MERGE_LOOP;

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* An allocation fails while names are given, each one in turn: what there was memory for is named, and nothing is lost
+ * without a word. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "record/names.h"
+#include "tap.h"
+
+#define TIMES     8
+#define KERNEL    0xffffffff81000000ull
+#define TRIES_MAX 400
+
+#ifndef __SANITIZE_ADDRESS__
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *old, size_t size);
+
+static unsigned long fail_at, asked; /* 0: none fails */
+
+static bool fails(void)
+{
+	if (!fail_at || ++asked != fail_at)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *malloc(size_t size)
+{
+	return fails() ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	return fails() ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __libc_realloc(old, size);
+}
+
+void *reallocarray(void *old, size_t count, size_t size)
+{
+	return fails() ? NULL : __libc_realloc(old, count * size);
+}
+
+static const struct perf_map *no_map(void *context, const struct mapped_file *file)
+{
+	(void)context, (void)file;
+	return NULL;
+}
+
+struct given {
+	int err;
+	unsigned int unnamed;
+	char text[3 * TIMES][64];
+};
+
+/* Names addresses of the kernel, of no file, and of one; allocation `at` fails. */
+static void give(struct objects *objects, uint32_t file, uint64_t vaddr, unsigned long at, struct given *ret)
+{
+	struct store store = {};
+	struct names names = {.store = &store, .objects = objects, .frames = frames_create(), .perf_map = no_map};
+	uint32_t i, number;
+
+	*ret = (struct given){};
+	for (i = 0; i < TIMES; i++) {
+		store_location(&store, &(struct location){.object = file, .address = vaddr + i}, &number);
+		store_location(&store, &(struct location){.object = LOCATION_UNKNOWN, .address = 1 + i}, &number);
+		store_location(&store, &(struct location){.object = LOCATION_KERNEL, .address = KERNEL + i}, &number);
+	}
+	asked = 0;
+	fail_at = at;
+	ret->err = names_give_all(&names);
+	fail_at = 0;
+	for (i = 0; i < 3 * TIMES; i++) {
+		const struct location *location = &store.locations.at[i];
+
+		if (location->object == LOCATION_NAMED)
+			snprintf(ret->text[i], sizeof(ret->text[i]), "%s",
+				 frames_at(names.frames, LOCATION_FRAME(location->address))->name);
+		else
+			ret->unnamed++;
+	}
+	store_deinit(&store);
+	frames_destroy(names.frames);
+}
+
+static void test_each(struct objects *objects, uint32_t file, uint64_t vaddr, const struct given *whole)
+{
+	unsigned int silent = 0, left = 0, failed = 0;
+	struct given given;
+	unsigned long at;
+
+	for (at = 1; at <= TRIES_MAX; at++) {
+		give(objects, file, vaddr, at, &given);
+		if (asked < at)
+			break;
+		failed += !!given.err;
+		silent += !given.err && memcmp(&given, whole, sizeof(given));
+		left += given.unnamed > 1 && at > 1; /* the first is the list of all */
+	}
+	ok(at > 10 && failed > 5, "%lu allocations, %u of them needed", at - 1, failed);
+	is_int(silent, 0, "none is missed without a word");
+	is_int(left, 0, "none costs more than one name");
+}
+
+static int run(void)
+{
+	struct processes *processes = processes_create();
+	struct objects *objects = objects_create(NULL);
+	const struct process_mapping *mapping;
+	struct object *object = NULL;
+	struct process *process;
+	struct given whole;
+	uint64_t vaddr = 0;
+
+	if (processes_scan(processes, getpid(), 1, &process)) {
+		printf("1..0 # SKIP /proc/self/maps cannot be read\n");
+		return 0;
+	}
+	mapping = process_find_mapping(process, (uintptr_t)run, UINT64_MAX - 1);
+	if (mapping)
+		object = objects_get(objects, mapping->file, process, mapping);
+	if (ok(object && object_vaddr(object, mapping, (uintptr_t)give, &vaddr), "this program's own file")) {
+		give(objects, LOCATION_FILES + mapping->file->index, vaddr, 0, &whole);
+		ok(!whole.err && !whole.unnamed, "all are named");
+		is_str(whole.text[0], "give", "by their symbols");
+		test_each(objects, LOCATION_FILES + mapping->file->index, vaddr, &whole);
+	}
+	objects_destroy(objects);
+	processes_destroy(processes, NULL);
+	return tap_done();
+}
+#endif
+
+int main(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	printf("1..0 # SKIP AddressSanitizer has allocations of its own\n");
+	return 0;
+#else
+	return run();
+#endif
+}
