@@ -18,13 +18,13 @@ struct arch_breakpoint {
 };
 
 /*
- * Has it stop (SIGTRAP) when it is about to execute the instruction at the address: by a debug register, or if
- * `written` by an instruction in its copy of the code, where no uprobe has one already. False when it cannot be done.
+ * Has it stop when it is about to execute the instruction at the address: by a debug register, or if `written` by an
+ * instruction in its copy of the code, also where a uprobe has one. False when it cannot be done.
  */
 bool arch_set_breakpoint(pid_t pid, uint64_t address, bool written, struct arch_breakpoint *ret);
 
-/* Whether that is why it has stopped. */
-bool arch_at_breakpoint(pid_t pid, const struct arch_breakpoint *breakpoint);
+/* Whether that is why it has stopped, by `signal`: which it is then not to be given. */
+bool arch_at_breakpoint(pid_t pid, const struct arch_breakpoint *breakpoint, int signal);
 
 /* Takes it away. A thread that has stopped at it then executes the instruction. */
 void arch_clear_breakpoint(pid_t pid, struct arch_breakpoint *breakpoint);

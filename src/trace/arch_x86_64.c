@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Breakpoints: debug registers DR0 (address) and DR7 (bit 0: DR0 is on; type and length 0: when the instruction is
- * executed), Intel SDM volume 3, 18.2; or INT3, which leaves the instruction pointer behind itself (volume 2A).
+ * executed), Intel SDM volume 3, 18.2; or HLT, which is a fault in user space, with the instruction pointer at it
+ * (volume 2A). It may stand where a uprobe has its INT3: that runs when the instruction is there again.
  */
 #include "trace/arch.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
 #define DEBUG_REGISTER(n)      (offsetof(struct user, u_debugreg) + (n) * sizeof(long))
-#define INSTRUCTION_POINTER    offsetof(struct user, regs.rip)
-#define INT3                   0xccull
+#define HLT                    0xf4ull
 #define WORD_OF(address)       ((address) & ~7ull)
 #define SHIFT_IN_WORD(address) (((address)&7) * 8)
 
@@ -23,10 +24,10 @@ static bool write_breakpoint(pid_t pid, struct arch_breakpoint *breakpoint)
 
 	errno = 0;
 	word = (uint64_t)ptrace(PTRACE_PEEKTEXT, pid, WORD_OF(breakpoint->address), NULL);
-	if (errno || (word >> shift & 0xff) == INT3)
+	if (errno)
 		return false;
 	breakpoint->word = word;
-	word = (word & ~(0xffull << shift)) | INT3 << shift;
+	word = (word & ~(0xffull << shift)) | HLT << shift;
 	return !ptrace(PTRACE_POKETEXT, pid, WORD_OF(breakpoint->address), word);
 }
 
@@ -43,21 +44,18 @@ bool arch_set_breakpoint(pid_t pid, uint64_t address, bool written, struct arch_
 	return set;
 }
 
-bool arch_at_breakpoint(pid_t pid, const struct arch_breakpoint *breakpoint)
+bool arch_at_breakpoint(pid_t pid, const struct arch_breakpoint *breakpoint, int signal)
 {
-	return breakpoint->address && arch_instruction(pid) == breakpoint->address + breakpoint->written;
+	return breakpoint->address && signal == (breakpoint->written ? SIGSEGV : SIGTRAP) &&
+	       arch_instruction(pid) == breakpoint->address;
 }
 
 void arch_clear_breakpoint(pid_t pid, struct arch_breakpoint *breakpoint)
 {
-	bool there = arch_at_breakpoint(pid, breakpoint);
-
-	if (breakpoint->address && !breakpoint->written)
-		ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), 0ul);
 	if (breakpoint->written)
 		ptrace(PTRACE_POKETEXT, pid, WORD_OF(breakpoint->address), breakpoint->word);
-	if (breakpoint->written && there)
-		ptrace(PTRACE_POKEUSER, pid, INSTRUCTION_POINTER, breakpoint->address);
+	else if (breakpoint->address)
+		ptrace(PTRACE_POKEUSER, pid, DEBUG_REGISTER(7), 0ul);
 	*breakpoint = (struct arch_breakpoint){};
 }
 

@@ -169,7 +169,7 @@ void hold_take(struct hold *hold, void (*arrived)(void *context), void *context)
 			*hold = (struct hold){};
 		} else if (stop == EXEC_STOP) {
 			begin_program(hold, arrived, context);
-		} else if (stop == SIGTRAP && arch_at_breakpoint(hold->pid, &hold->entry)) {
+		} else if (arch_at_breakpoint(hold->pid, &hold->entry, stop)) {
 			arrived(context);
 			arch_clear_breakpoint(hold->pid, &hold->entry);
 			resume(hold, PTRACE_CONT, 0);
@@ -198,7 +198,7 @@ void hold_end(struct hold *hold)
 	for (waited = 0; !(stop = next_stop(hold)) && waited < PATIENCE_MS; waited++)
 		poll(&ended, 1, 1);
 	if (stop > 0)
-		let_go(hold, stop >> 8 || stop == SIGTRAP ? 0 : stop);
+		let_go(hold, stop >> 8 || arch_at_breakpoint(hold->pid, &hold->entry, stop) ? 0 : stop);
 	if (ended.fd >= 0)
 		close(ended.fd);
 	*hold = (struct hold){};

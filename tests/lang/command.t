@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import Tap  # noqa: E402
+
 STRATA = os.environ["STRATA"]
 PATIENCE_S = 60
 
@@ -50,17 +53,7 @@ int main(int argc, char **argv) {
 }
 """
 
-number = failed = 0
-
-
-def check(good, name, *more):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}", flush=True)
-    if not good:
-        for text in more:
-            print("".join(f"# {line}\n" for line in str(text).splitlines()), end="")
+tap = Tap()
 
 
 def trace(program, command, environment=None):
@@ -83,25 +76,28 @@ def first_stack(path):
             got = depths(out)
             if len(got) != 2 or got[1] - got[0] != 90 or got[0] < 13 or status != 7:
                 wrong.append((kind, out, err, status))
-    check(not wrong, "the first stack of 30 commands is whole", wrong)
+    tap.ok(not wrong, "the first stack of 30 commands is whole", wrong)
     out, err, _ = trace(f"uprobe:{path}:main {{ print(ustack(folded)); }}", f"{path} 1")
-    check(re.search(r"^_start \(\w+\);.*main \(\w+\)$", out, re.M) and "incomplete" not in out, "the first function's stack by names", out, err)
+    tap.ok(re.search(r"^_start \(\w+\);.*main \(\w+\)$", out, re.M) and "incomplete" not in out, "the first function's stack by names", out, err)
+    out, err, _ = trace(f'uprobe:{path}:_start,uprobe:{path}:main {{ printf("%s %d\\n", func, len(ustack)); }}', f"{path} 1")
+    entry, first = (re.findall(r"^%s (\d+)$" % name, out, re.M) for name in ("_start", "main"))
+    tap.ok(entry == ["1"] and len(first) == 1 and int(first[0]) > 1, "also where a probe is at the entry point", out, err)
 
 
 def signals(path):
     probe = f"uprobe:{path}:leaf {{ @ = max(len(ustack)); }}"
     out, err, _ = trace(probe, f"{path} 1 signal 30")
-    check("before held" in err and "after free" in err, "it is let go at its first signal", err)
-    check(re.search(r"@: (\d+)", out) and int(re.search(r"@: (\d+)", out).group(1)) > 30, "  and traced further", out)
+    tap.ok("before held" in err and "after free" in err, "it is let go at its first signal", err)
+    tap.ok(re.search(r"@: (\d+)", out) and int(re.search(r"@: (\d+)", out).group(1)) > 30, "  and traced further", out)
     _, err, status = trace(probe, f"{path} 1 die")
-    check(status == 128 + signal.SIGUSR2, "a signal that ends it does so", status, err)
+    tap.ok(status == 128 + signal.SIGUSR2, "a signal that ends it does so", status, err)
     for state, more in (("held", "1 wait"), ("let go", "1 signal wait")):
         with subprocess.Popen([STRATA, "trace", "-q", "-e", probe, "-c", f"{path} {more}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             while b"READY" not in process.stderr.readline():
                 pass
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=PATIENCE_S)
-            check(b"@: " in out and process.returncode == 128 + signal.SIGTERM, f"a command that is {state} ends with the tracing", out, err, process.returncode)
+            tap.ok(b"@: " in out and process.returncode == 128 + signal.SIGTERM, f"a command that is {state} ends with the tracing", out, err, process.returncode)
 
 
 def shims(folder, path):
@@ -120,16 +116,16 @@ def shims(folder, path):
     environment = {"PATH": f"{bin_folder}:{os.environ['PATH']}"}
     out, err, status = trace('begin { printf("%d ", -1); } uprobe:target3:leaf { printf("%d ", len(ustack)); }', "target3 10 100", environment)
     got = depths(out)
-    check(len(got) == 3 and got[0] == -1 and got[2] - got[1] == 90 and status == 7, "a script stands for the program that it executes", out, err, status)
+    tap.ok(len(got) == 3 and got[0] == -1 and got[2] - got[1] == 90 and status == 7, "a script stands for the program that it executes", out, err, status)
     out, err, status = trace("uprobe:target3:leaf { @ = count(); }", "target3 10 100", environment)
-    check("@: 2" in out and status == 7, "  without stacks as well", out, err, status)
+    tap.ok("@: 2" in out and status == 7, "  without stacks as well", out, err, status)
     for command in (None, "sh -c 'exec target3 1'"):
         out, err, status = trace("uprobe:target3:leaf { @ = count(); }", command, environment)
-        check(status == 1 and f"target3 is {bin_folder}/target3, a script" in err and "HINT" in err, f"without it as the command: {command}", out, err)
+        tap.ok(status == 1 and f"target3 is {bin_folder}/target3, a script" in err and "HINT" in err, f"without it as the command: {command}", out, err)
     out, err, status = trace("uprobe:other:main { @ = count(); }", "other", environment)
-    check(status == 1 and "a script" in err, "a script that executes no such program", out, err)
+    tap.ok(status == 1 and "a script" in err, "a script that executes no such program", out, err)
     out, err, status = trace("uprobe:waits:main { @ = count(); }", "waits", environment)
-    check(status == 1 and "waits, a script, has not executed a program of this name in 10 s: give" in err and err.count("\n") == 1,
+    tap.ok(status == 1 and "waits, a script, has not executed a program of this name in 10 s: give" in err and err.count("\n") == 1,
           "a script that never does is not waited for without end", out, err)
 
 
@@ -144,7 +140,7 @@ def own_library(folder):
     out, err, status = trace("uprobe:starter1:starter_main,uprobe:starter1:main { @[func] = len(ustack); }", "starter1",
                              {"PATH": f"{folder}:{os.environ['PATH']}"})
     depth = dict(re.findall(r"@\[(\w+)\]: (\d+)", out))
-    check(status == 0 and int(depth.get("starter_main", 0)) == int(depth.get("main", -9)) + 1, "a program's name means its own library, too", out, err)
+    tap.ok(status == 0 and int(depth.get("starter_main", 0)) == int(depth.get("main", -9)) + 1, "a program's name means its own library, too", out, err)
 
 
 def main():
@@ -156,8 +152,7 @@ def main():
         signals(path)
         shims(folder, path)
         own_library(folder)
-    print(f"1..{number}")
-    return failed > 0
+    tap.done()
 
 
-sys.exit(main())
+main()

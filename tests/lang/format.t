@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import Tap  # noqa: E402
+
 STRATA = os.environ["STRATA"]
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -37,17 +40,7 @@ CASES = {
     "a script that others import": ("macro a(x){x}", "macro a(x)\n{\n  x\n}\n"),
 }
 
-number = failed = 0
-
-
-def check(good, name, *more):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}")
-    if not good:
-        for text in more:
-            print("".join(f"# {line}\n" for line in str(text).splitlines()), end="")
+tap = Tap()
 
 
 def strata(*arguments):
@@ -90,29 +83,28 @@ def holds(script):
 def main():
     for name, (script, expected) in CASES.items():
         out, err, status = strata("--fmt", "-e", script)
-        check(out == expected and not status, name, out, err)
-        check(strata("--fmt", "-e", out)[0] == out, f"{name}: and stays so")
+        tap.ok(out == expected and not status, name, out, err)
+        tap.ok(strata("--fmt", "-e", out)[0] == out, f"{name}: and stays so")
     scripts = others()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         results = list(pool.map(holds, scripts))
     bad = [(what, more) for what, more in results if what]
-    check(len(scripts) > 100 and not bad, f"{len(scripts)} scripts of other tests: the same words and instructions", bad[:3])
+    tap.ok(len(scripts) > 100 and not bad, f"{len(scripts)} scripts of other tests: the same words and instructions", bad[:3])
     with tempfile.TemporaryDirectory() as folder:
         path, output = os.path.join(folder, "a.bt"), os.path.join(folder, "out")
         with open(path, "w", encoding="utf-8") as file:
             file.write("begin{}")
-        check(strata("--fmt", path) == ("begin\n{}\n", "", 0) == strata(path, "--mode", "format"), "of a file")
+        tap.ok(strata("--fmt", path) == ("begin\n{}\n", "", 0) == strata(path, "--mode", "format"), "of a file")
         strata("--fmt", path, "-o", output)
         with open(output, encoding="utf-8") as file:
-            check(file.read() == "begin\n{}\n", "-o")
+            tap.ok(file.read() == "begin\n{}\n", "-o")
     out, err, status = strata("--fmt", "-e", "begin { print(1 }")
-    check(not out and "unexpected }, expected" in err and status == 1, "a script that is wrong is not formatted", out, err)
+    tap.ok(not out and "unexpected }, expected" in err and status == 1, "a script that is wrong is not formatted", out, err)
     out, err, status = strata("--fmt", "-e", "struct a b%;; /1/ { }")
-    check(not out and "cannot be formatted" in err and status == 1, "nor one whose blanks mean more", out, err)
+    tap.ok(not out and "cannot be formatted" in err and status == 1, "nor one whose blanks mean more", out, err)
     out, err, status = strata("--fmt", "--bench", "-e", "begin { }")
-    check("--bench, --test and --fmt exclude each other" in err and status == 2, "not beside --bench", err)
-    print(f"1..{number}")
-    return failed > 0
+    tap.ok("--bench, --test and --fmt exclude each other" in err and status == 2, "not beside --bench", err)
+    tap.done()
 
 
-sys.exit(main())
+main()

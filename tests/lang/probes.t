@@ -13,6 +13,9 @@ import tempfile
 import time
 import zipfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from tap import Tap  # noqa: E402
+
 STRATA = os.environ["STRATA"]
 PATIENCE_S = 60
 PYTHON = os.path.realpath("/usr/bin/python3")
@@ -44,17 +47,7 @@ int main(int argc, char **argv) {
 }
 """
 
-number = failed = 0
-
-
-def check(good, name, *more):
-    global number, failed
-    number += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {number} - {name}")
-    if not good:
-        for text in more:
-            print("".join(f"# {line}\n" for line in str(text).splitlines()), end="")
+tap = Tap()
 
 
 def trace(program, command=None, *more):
@@ -67,7 +60,7 @@ def trace(program, command=None, *more):
 
 def expect(name, program, command, pattern):
     out, err = trace(program, command)
-    check(re.search(pattern, out), name, repr(out), err)
+    tap.ok(re.search(pattern, out), name, repr(out), err)
 
 
 def uprobes(path):
@@ -104,7 +97,7 @@ def other_root(path):
             said = tracer.stderr.readline()
             process.stdin.close()
             out = tracer.stdout.read()
-            check(out == b"5\n\n\n", "uprobe: a file of another mount namespace, by its process's root", said, out, tracer.stderr.read())
+            tap.ok(out == b"5\n\n\n", "uprobe: a file of another mount namespace, by its process's root", said, out, tracer.stderr.read())
 
 
 def options(path):
@@ -113,7 +106,7 @@ def options(path):
     for more in [], ["--no-feature", "kprobe_multi,uprobe_multi"]:
         result = subprocess.run([STRATA, "trace", "-q", *more, *links], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
         many.append((result.stdout.count(b"uprobe_multi"), result.stdout.count(b"perf")))
-    check(many[0] in ((2, 1), (0, 3)) and many[1] == (0, 3), "--no-feature: a link for each place", many, result.stderr)
+    tap.ok(many[0] in ((2, 1), (0, 3)) and many[1] == (0, 3), "--no-feature: a link for each place", many, result.stderr)
     # A process that has a probed file mapped is known from the beginning; another one if it is named, or when it was met.
     for name, probe, known in (("that runs the probed file", "uprobe:PATH:leaf", True), ("of any other", "tracepoint:syscalls:sys_enter_close /pid == PID/", False),
                                ("that is named by --dwarf-pid", "tracepoint:syscalls:sys_enter_close /pid == PID/", True)):
@@ -125,8 +118,8 @@ def options(path):
                 tracer.stderr.readline()
                 process.stdin.close()
                 depth, said = int(tracer.stdout.read().split()[0]), tracer.stderr.read()
-                check(depth >= 3 and not said if known else depth == 0 and b"WARNING: The process was not met before" in said and b"~~~~~~~~~~~" in said,
-                      f"len() of the first stack of a process {name}", depth, said)
+                tap.ok(depth >= 3 and not said if known else depth == 0 and b"WARNING: The process was not met before" in said and b"~~~~~~~~~~~" in said,
+                       f"len() of the first stack of a process {name}", depth, said)
 
 
 def kernel(path):
@@ -150,7 +143,7 @@ def kernel(path):
                "tracepoint:syscalls:sys_exit_openat /pid == cpid/ { @out = count(); }", f"{path} 1", r"@in: (\d+)\n(.*\n)*@out: \1\n")
     out, err = trace("tracepoint:syscalls:sys_enter_f* /pid == cpid/ { @many = count(); } "
                      "tracepoint:syscalls:sys_enter_openat /pid == cpid/ { @one = count(); }", f"{path} 1")
-    check(re.search(r"@one: \d+", out) and not err, "tracepoint: more than are left to the kernel's worker", out, err)
+    tap.ok(re.search(r"@one: \d+", out) and not err, "tracepoint: more than are left to the kernel's worker", out, err)
     expect("rawtracepoint: arguments by their names", "rawtracepoint:sched_process_exec { if (args.p.pid == cpid) { print(args.old_pid == cpid); exit(); } }",
            f"{path} 1", r"^true\n")
     names = subprocess.run([STRATA, "trace", "-lv", "tracepoint:sched:sched_switch", "tracepoint:skb:kfree_skb"], stdout=subprocess.PIPE, check=False).stdout
@@ -204,8 +197,8 @@ def watched(folder):
     subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", path], input=DEBUG_REGISTERS.encode(), check=True)
     if subprocess.run([path], check=False).returncode:
         result = subprocess.run([STRATA, "trace", "-e", "watchpoint:0x10000000:8:w { }", "-c", "true"], stderr=subprocess.PIPE, check=False)
-        check(result.returncode == 1 and b"watchpoints do nothing on this machine" in result.stderr,
-              "watchpoint: debug registers that report nothing, as on this machine, are told", result)
+        tap.ok(result.returncode == 1 and b"watchpoints do nothing on this machine" in result.stderr,
+               "watchpoint: debug registers that report nothing, as on this machine, are told", result)
         return
     subprocess.run(["gcc", "-O1", "-pthread", "-x", "c", "-", "-o", path], input=WATCHED.encode(), check=True)
     expect("watchpoint: writes, also of another thread", "watchpoint:0x10000000:8:w { @ = count(); }", path, r"@: 3\n")
@@ -222,9 +215,9 @@ def iterators():
     expect("iter:task_vma", "iter:task_vma /ctx.task.tgid == pid/ { @ = count(); @low = min(ctx.vma.vm_start); }", None, r"@: \d\d+\n(.|\n)*@low: \d{5}")
     out, err = trace('iter:task_vma { @n = count(); printf("%lx %lx %r\\n", ctx.vma.vm_start, ctx.vma.vm_end, buf(ctx.task.comm, 16)); }')
     count = re.search(r"@n: (\d+)", out)
-    check(count and len(re.findall(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", out)) == int(count.group(1)), "iter: no line is lost", out[-300:], err)
+    tap.ok(count and len(re.findall(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", out)) == int(count.group(1)), "iter: no line is lost", out[-300:], err)
     listing = subprocess.run([STRATA, "trace", "-lv", "iter:task"], stdout=subprocess.PIPE, check=False).stdout.decode()
-    check("struct task_struct * task" in listing, "iter: -lv", listing)
+    tap.ok("struct task_struct * task" in listing, "iter: -lv", listing)
 
 
 def pinned():
@@ -249,12 +242,12 @@ def pinned():
                 with open(f"{pins}/{pin}", encoding="utf-8") as file:
                     text.append(file.read())
             process.stdin.close()
-        check(out.startswith(f"Program pinned to {pins}/{pin}\n") and text == ["strata-pinned|7   |1%|ff\n"] * 2, "iter: a pin is read without strata", out, err, text)
-        check("File exists; remove it first" in refused, "iter: a pin that is there already", again, refused)
+        tap.ok(out.startswith(f"Program pinned to {pins}/{pin}\n") and text == ["strata-pinned|7   |1%|ff\n"] * 2, "iter: a pin is read without strata", out, err, text)
+        tap.ok("File exists; remove it first" in refused, "iter: a pin that is there already", again, refused)
     finally:
         os.unlink(f"{pins}/{pin}")
     out, err = trace(f"iter:task:/tmp/{pin} {{ }}")
-    check("mounted bpf file system" in err, "iter: a pin elsewhere", out, err)
+    tap.ok("mounted bpf file system" in err, "iter: a pin elsewhere", out, err)
     if not mounted:
         subprocess.run(["umount", pins], check=True)
 
@@ -272,10 +265,10 @@ def packets(path):
         seconds, nanoseconds, size, whole = struct.unpack_from("=IIII", data, at)
         found.append((abs(seconds - time.time()) < 3600 and nanoseconds < 10 ** 9, data[at + 16:at + 16 + size], whole))
         at += 16 + size
-    check(header[:3] == (0xa1b23c4d, 2, 4) and header[6] == 101, "skboutput: a PCAP file of raw IP", header)
+    tap.ok(header[:3] == (0xa1b23c4d, 2, 4) and header[6] == 101, "skboutput: a PCAP file of raw IP", header)
     good = len(found) >= 2 and all(fresh for fresh, _, _ in found) and found[0][1][0] == 0x45 and found[0][1].endswith(b"a datagram") and \
         found[0][2] == len(found[0][1]) == 38 and found[1] == (True, found[0][1][:20], 38)
-    check(good and re.match(r"0 0 -14\n", out), "skboutput: a packet, and a part of it", out, err, found)
+    tap.ok(good and re.match(r"0 0 -14\n", out), "skboutput: a packet, and a part of it", out, err, found)
 
 
 def kernel_objects():
@@ -285,11 +278,11 @@ def kernel_objects():
         expect(f"socket_cookie of {sock}", f"rawtracepoint:inet_sock_set_state /pid == cpid/ {{ @[socket_cookie({sock}) > 0, args.newstate] = count(); "
                f"@one[socket_cookie({sock})] = count(); }}", connect, r"(?s)^(?!.*@one.*@one).*@\[true, 2\]: 1\n.*@one\[\d+\]: [2-9]\n")
     out, err = trace("rawtracepoint:consume_skb { print(socket_cookie((struct sock *)args.skb)); }")
-    check(err.count("\n") == 1 and "has another type" in err, "socket_cookie of something else", out, err)
+    tap.ok(err.count("\n") == 1 and "has another type" in err, "socket_cookie of something else", out, err)
     with tempfile.TemporaryDirectory() as folder:
         packets(os.path.join(folder, "packets.pcap"))
     out, err = trace('rawtracepoint:consume_skb { skboutput("/nowhere/x.pcap", args.skb, 1, 0); }')
-    check(err.count("\n") == 1 and "/nowhere/x.pcap cannot be written" in err, "skboutput to no folder", out, err)
+    tap.ok(err.count("\n") == 1 and "/nowhere/x.pcap cannot be written" in err, "skboutput to no folder", out, err)
     expect("path of a file", "iter:task_file /ctx.task.tgid == pid && ctx.fd == 0/ { print((path(ctx.file.f_path), path(ctx.file.f_path, 5), "
            "sizeof(path(ctx.file.f_path, 5)))); }", None, r"^\(/dev/null, null, 5\)\n")
     expect("path of nothing", 'iter:task_vma /ctx.task.tgid == pid/ { if (path(ctx.vma.vm_file.f_path) == "") { @ = count(); } }', None, r"@: \d")
@@ -301,7 +294,7 @@ def one_process():
     try:
         for event in ("tracepoint:syscalls:sys_enter_clock_nanosleep", "rawtracepoint:sched_switch"):
             out, err = trace(event + " { @[pid] = count(); @n++; if (@n == 20) { exit(); } }", None, "-p", str(processes[0].pid))
-            check(re.findall(r"@\[(\d+)\]", out) == [str(processes[0].pid)], event + ": with -p in that process only", out, err)
+            tap.ok(re.findall(r"@\[(\d+)\]", out) == [str(processes[0].pid)], event + ": with -p in that process only", out, err)
     finally:
         for process in processes:
             process.kill()
@@ -314,7 +307,7 @@ def kernel_functions(path):
         out, err = trace(f"{kind}:vfs_read /pid == cpid/ {{ @ = count(); }}", f"{path} 1")
         lacks = re.search(rf"ERROR: {kind} is not available: this kernel .*\(CONFIG_.*\n(.*\n)*HINT: use .*tracepoint", err)
         there = re.search(r"@: \d+", out)
-        check(there or lacks and not (file and os.path.exists(file)), f"{kind}: works, or says what is missing", out, err)
+        tap.ok(there or lacks and not (file and os.path.exists(file)), f"{kind}: works, or says what is missing", out, err)
 
 
 ARCHIVED = "__attribute__((noinline)) int packed(int n) { asm volatile(\"\" ::: \"memory\"); return n * 3; }"
@@ -354,15 +347,15 @@ def archives(folder):
     command = f"{mapper} {path} {starts[0] + function}"
     for attach in (f'"{path}!/{names[0]}":packed', f'"{path}!/lib/*":pack*'):
         out, err = trace(f"uprobe:{attach} {{ @[probe, arg0] = count(); }} uretprobe:{attach} {{ @r = sum(retval); }}", command)
-        check(out.count(f"@[uprobe:{path}!/{names[0]}:packed, ") == 2 and "packed, 8]: 1\n" in out and "@r: 45\n" in out,
-              f"uprobe: in an archive, {attach.split('!/')[1]}", out, err)
-    check(listed(f"uprobe:{path}!/*:packed") == [f"uprobe:{path}!/{name}:packed" for name in names], "uprobe: of an archive, listed")
+        tap.ok(out.count(f"@[uprobe:{path}!/{names[0]}:packed, ") == 2 and "packed, 8]: 1\n" in out and "@r: 45\n" in out,
+               f"uprobe: in an archive, {attach.split('!/')[1]}", out, err)
+    tap.ok(listed(f"uprobe:{path}!/*:packed") == [f"uprobe:{path}!/{name}:packed" for name in names], "uprobe: of an archive, listed")
     for attach, words in ((f'"{path}!/squeezed/libpacked.so":packed', "no such program or library"), (f'"{path}!/{names[0]}":other', "No matches"),
                           (f'"{library}!/x":packed', "WARNING: .*libpacked.so: not a ZIP archive, or a damaged one")):
         out, err = trace(f"uprobe:{attach} {{ }}")
-        check(re.search(words, err), f"uprobe: in an archive: {words}", out, err)
+        tap.ok(re.search(words, err), f"uprobe: in an archive: {words}", out, err)
     out, err = trace(f'uprobe:"{path}!/{names[0]}":packed {{ print(args); }}')
-    check("debug information is not read out of archives" in err, "uprobe: in an archive: no args", out, err)
+    tap.ok("debug information is not read out of archives" in err, "uprobe: in an archive: no args", out, err)
 
 
 def listed(pattern):
@@ -372,9 +365,9 @@ def listed(pattern):
 def names():
     """comm(PID) as a value, where programs may find tasks."""
     out, err = trace('interval:ms:50 { if (comm(cpid) == "sleep") { @[comm(cpid), comm(cpid) == comm(4999999)] = comm(4999999); } exit(); }', "sleep 5")
-    check("@[sleep, false]: N/A\n" in out or "comparing 'process name'" in err, "comm(PID) is compared, a key and a value", out, err)
+    tap.ok("@[sleep, false]: N/A\n" in out or "comparing 'process name'" in err, "comm(PID) is compared, a key and a value", out, err)
     out, err = trace('tracepoint:sched:sched_process_exit /comm(pid) == "true"/ { @ = count(); }', "/bin/true")
-    check("@: 1\n" in out or "comparing 'process name'" in err, "comm(PID) in a condition", out, err)
+    tap.ok("@: 1\n" in out or "comparing 'process name'" in err, "comm(PID) in a condition", out, err)
 
 
 def programs():
@@ -384,15 +377,15 @@ def programs():
     outer.stderr.readline()  # attached
     lines = listed("fentry:bpf:interval_ms_50_*")
     ids = [line.split(":")[2] for line in lines]
-    check([line.split(":")[3] for line in lines] == ["interval_ms_50_1", "interval_ms_50_2"] and ids[0] < ids[1], "fentry:bpf: listed", lines)
-    check(listed(f"fexit:bpf:{ids[1]}:interval*") == [f"fexit:bpf:{ids[1]}:interval_ms_50_2"], "fexit:bpf: listed, of one program")
-    check(not listed("fentry:bpf:ms_50"), "fentry:bpf: a name is the whole name")
+    tap.ok([line.split(":")[3] for line in lines] == ["interval_ms_50_1", "interval_ms_50_2"] and ids[0] < ids[1], "fentry:bpf: listed", lines)
+    tap.ok(listed(f"fexit:bpf:{ids[1]}:interval*") == [f"fexit:bpf:{ids[1]}:interval_ms_50_2"], "fexit:bpf: listed, of one program")
+    tap.ok(not listed("fentry:bpf:ms_50"), "fentry:bpf: a name is the whole name")
     for body, words in (("print(args);", "args is not known for functions of BPF programs"), ("print(arg1);", "arg1 is not there: .* has 1 argument$")):
         out, err = trace("fentry:bpf:interval_ms_50_1 { %s }" % body)
-        check(re.search(f"ERROR: {words}", err, re.M), f"fentry:bpf: {body}", out, err)
+        tap.ok(re.search(f"ERROR: {words}", err, re.M), f"fentry:bpf: {body}", out, err)
     out, err = trace("fexit:bpf:interval_ms_50_* { @[probe, retval, arg0 != 0] = count(); } interval:ms:300 { exit(); }")
     there = [f"@[fexit:bpf:{i}:interval_ms_50_{n + 1}, 0, true]" in out for n, i in enumerate(ids)]
-    check(all(there) or "not permitted" in err, "fexit:bpf: fires, or is not permitted", out, err)
+    tap.ok(all(there) or "not permitted" in err, "fexit:bpf: fires, or is not permitted", out, err)
     outer.send_signal(signal.SIGINT)
     outer.communicate(timeout=PATIENCE_S)
 
@@ -400,25 +393,25 @@ def programs():
 def depth(path):
     out, err = trace(f"uprobe:{path}:leaf {{ printf(\"%d \", len(ustack)); }}", f"{path} 10 100 10000")
     depths = [int(word) for word in out.split()]
-    check(len(depths) == 3 and depths[1] - depths[0] == 90 and depths[2] - depths[0] == 9990, "len(ustack) is the true depth", out, err)
+    tap.ok(len(depths) == 3 and depths[1] - depths[0] == 90 and depths[2] - depths[0] == 9990, "len(ustack) is the true depth", out, err)
     out, err = trace(f"uprobe:{path}:leaf {{ print(ustack(3)); }}", f"{path} 5")
-    check(re.match(r"\n {8}leaf\+0\n {8}down\+\d+\n {8}down\+\d+\n", out) and out.count("down+") == 2, "ustack(3)", out, err)
+    tap.ok(re.match(r"\n {8}leaf\+0\n {8}down\+\d+\n {8}down\+\d+\n", out) and out.count("down+") == 2, "ustack(3)", out, err)
     out, err = trace(f"uprobe:{path}:leaf {{ print(ustack(folded)); }}", f"{path} 2")
-    check(re.match(r"_start \(\S+\);.*;main \(\w+\);down \(\w+\);down \(\w+\);down \(\w+\);leaf \(\w+\)\n", out), "folded", out, err)
+    tap.ok(re.match(r"_start \(\S+\);.*;main \(\w+\);down \(\w+\);down \(\w+\);down \(\w+\);leaf \(\w+\)\n", out), "folded", out, err)
     out, err = trace(f"uprobe:{path}:leaf {{ @[ustack] = count(); }}", f"{path} 2 2 3")
     counts = sorted(int(n) for n in re.findall(r"\]: (\d+)", out))
-    check(counts == [1, 2], "ustack as a key", out, err)
+    tap.ok(counts == [1, 2], "ustack as a key", out, err)
     out, err = trace("rawtracepoint:sched_process_exit /pid == cpid/ { @raw = len(kstack); print(kstack(folded)); } "
                      "tracepoint:sched:sched_process_exit /pid == cpid/ { @event = len(kstack); print(kstack(folded)); }", f"{path} 1")
     stacks = [line for line in out.split("\n") if line.startswith("entry_SYSCALL")]
     numbers = set(re.findall(r"@\w+: (\d+)", out))
-    check(len(stacks) == 2 and stacks[0] == stacks[1] and numbers == {str(stacks[0].count(";") + 1)},
+    tap.ok(len(stacks) == 2 and stacks[0] == stacks[1] and numbers == {str(stacks[0].count(";") + 1)},
           "kstack in rawtracepoint begins where the tracepoint is", out, err)
     out, err = trace("tracepoint:syscalls:sys_enter_acct { @[kstack] = count(); }",
                      f'{PYTHON} -c "import ctypes, os; child = os.fork(); ctypes.CDLL(None).acct(1); child and os.wait()"')
-    check(out.count("@[") == 1 and "]: 2\n" in out, "kstack is the same in all processes", out, err)
+    tap.ok(out.count("@[") == 1 and "]: 2\n" in out, "kstack is the same in all processes", out, err)
     out, err = trace("tracepoint:syscalls:sys_enter_openat /pid == cpid/ { @[kstack] = count(); @u = max(len(ustack)); }", f"{path} 5")
-    check(re.search(r"@u: \d+", out) and "@[" in out, "kstack and ustack in a tracepoint", out, err)
+    tap.ok(re.search(r"@u: \d+", out) and "@[" in out, "kstack and ustack in a tracepoint", out, err)
 
 
 def own_namespace(path):
@@ -428,13 +421,13 @@ def own_namespace(path):
     result = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
     out = result.stdout.decode()
     found = re.match(r"(\d+) (\d+)\n(_start .*;leaf \(\w+\))\n", out)
-    check(found and found.group(3).count(";down (") == 31 and int(found.group(1)) == found.group(3).count(";") + 1 and int(found.group(2)) < 10,
+    tap.ok(found and found.group(3).count(";down (") == 31 and int(found.group(1)) == found.group(3).count(";") + 1 and int(found.group(2)) < 10,
           "ustack in a pid namespace of its own", out, result.stderr.decode())
     script = 'begin { print(1); } profile:hz:99 /pid == cpid/ { $p = pystack(folded); if (len($p) > 100) { print($p); exit(); } }'
     code = "def f(n):\n while not n: pass\n f(n - 1)\nf(100)"
     words[8:] = [script, "-c", f'{PYTHON} -c "{code}"']
     result = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
-    check(result.stdout.decode().count("f (<string>:") == 101, "pystack in a pid namespace of its own", result.stdout.decode(), result.stderr.decode())
+    tap.ok(result.stdout.decode().count("f (<string>:") == 101, "pystack in a pid namespace of its own", result.stdout.decode(), result.stderr.decode())
 
 
 def python():
@@ -447,21 +440,20 @@ def python():
                          f"{PYTHON} {script.name}")
         lines = out.split("\n")
         name = os.path.basename(script.name)
-        check(lines[0] == str(frames + 2), f"len(pystack) with {frames} calls", out[:500], err)
-        check(len(lines) > 1 and lines[1].count(";") == frames + 1 and lines[1].startswith("<module> (") and name in lines[1],
-              "  and its frames by name and line", out[:500], err)
-        check(out.count(f"f ({script.name}:2)") == 2 * (frames + 1) and "_start" in out, "  and in the merged stack", out[:500], err)
+        tap.ok(lines[0] == str(frames + 2), f"len(pystack) with {frames} calls", out[:500], err)
+        tap.ok(len(lines) > 1 and lines[1].count(";") == frames + 1 and lines[1].startswith("<module> (") and name in lines[1],
+               "  and its frames by name and line", out[:500], err)
+        tap.ok(out.count(f"f ({script.name}:2)") == 2 * (frames + 1) and "_start" in out, "  and in the merged stack", out[:500], err)
         os.unlink(script.name)
 
 
 def markers():
     listing = subprocess.run([STRATA, "trace", "-l", f"usdt:{PYTHON}:*"], stdout=subprocess.PIPE, check=False).stdout.decode()
     if "gc__start" not in listing:
-        print(f"ok {number + 1} - # skip {PYTHON} has no markers")
-        return 1
+        tap.skip("usdt: arguments, and its semaphore", f"{PYTHON} has no markers")
+        return
     expect("usdt: arguments, and its semaphore", f'usdt:{PYTHON}:python:gc__start {{ printf("%d\\n", arg0); }}',
            f"{PYTHON} -c 'import gc; gc.collect(1)'", r"(?m)^1$")
-    return 0
 
 
 def output(path):
@@ -470,14 +462,14 @@ def output(path):
         trace("begin { print(1); @ = 2; }", None, "-o", file, "-f", "json")
         with open(file, encoding="utf-8") as text:
             lines = [json.loads(line) for line in text]
-    check({"type": "value", "data": 1} in lines and {"type": "map", "data": {"@": 2}} in lines, "-o and -f json", lines)
+    tap.ok({"type": "value", "data": 1} in lines and {"type": "map", "data": {"@": 2}} in lines, "-o and -f json", lines)
     result = subprocess.run([STRATA, "trace", "-q", "-e", f"uprobe:{path}:leaf {{ @ = count(); }}", "-c", f"{path} 1"],
                             stdout=subprocess.PIPE, check=False)
-    check(result.returncode == 0, "the status of the command")
+    tap.ok(result.returncode == 0, "the status of the command")
     result = subprocess.run([STRATA, "trace", "-q", "-e", "begin { exit(3); }"], stdout=subprocess.DEVNULL, check=False)
-    check(result.returncode == 3, "the status of exit()")
+    tap.ok(result.returncode == 3, "the status of exit()")
     listing = subprocess.run([STRATA, "trace", "-lv", "tracepoint:sched:sched_switch"], stdout=subprocess.PIPE, check=False).stdout.decode()
-    check("    char prev_comm[16]\n    pid_t prev_pid\n" in listing, "-lv shows arguments as the kernel declares them", listing)
+    tap.ok("    char prev_comm[16]\n    pid_t prev_pid\n" in listing, "-lv shows arguments as the kernel declares them", listing)
 
 
 def listing(*arguments):
@@ -493,83 +485,83 @@ def lists(path):
             ("a type of the kernel", ("-v", "struct list_head"),
              ["vmlinux: struct list_head {", "    struct list_head * next;", "    struct list_head * prev;", "};"])):
         out, err = listing(*arguments)
-        check(out == lines, f"-l: {name}", out, err)
+        tap.ok(out == lines, f"-l: {name}", out, err)
         again = subprocess.run([STRATA, "list", *arguments], stdout=subprocess.PIPE, timeout=60, check=False).stdout.decode().split("\n")[:-1]
-        check(again == lines, f"strata list: {name}", again)
+        tap.ok(again == lines, f"strata list: {name}", again)
     behind, before = (subprocess.run([STRATA, "list", *arguments], stdout=subprocess.PIPE, timeout=60, check=False).stdout for arguments in
                       (["software:faults", "-v", "tracepoint:sched:sched_switch"], ["-v", "software:faults", "tracepoint:sched:sched_switch"]))
-    check(behind == before and b"prev_comm" in before, "strata list: options behind patterns", behind)
+    tap.ok(behind == before and b"prev_comm" in before, "strata list: options behind patterns", behind)
     nothing = subprocess.run([STRATA, "list", "software:nonsense"], stdout=subprocess.PIPE, timeout=60, check=False)
-    check(nothing.returncode == 1 and not nothing.stdout, "strata list: nothing is found", nothing)
+    tap.ok(nothing.returncode == 1 and not nothing.stdout, "strata list: nothing is found", nothing)
     with subprocess.Popen([path, "1"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"WAIT": "1"}) as process:
         process.stdout.read(1)
         out, err = listing("-p", str(process.pid), "uprobe:*:leaf")
-        check(out == [f"uprobe:{path}:leaf"], "-l -p: of the files of a process", out, err)
+        tap.ok(out == [f"uprobe:{path}:leaf"], "-l -p: of the files of a process", out, err)
         trace_it = subprocess.run([STRATA, "trace", "-q", "--dry-run", "-p", str(process.pid), "-e", "uprobe:*:leaf { print(1); }"],
                                   stderr=subprocess.PIPE, check=False)
-        check(not trace_it.returncode, "-p: a probe without a file's name", trace_it.stderr)
+        tap.ok(not trace_it.returncode, "-p: a probe without a file's name", trace_it.stderr)
         process.stdin.close()
     out, err = listing("nowhere.bt")
-    check(not out and "file does not exist" in err, "-l: a script that is not there", out, err)
+    tap.ok(not out and "file does not exist" in err, "-l: a script that is not there", out, err)
 
 
 def ends():
     """Warnings of the running script come once for each place; a signal ends it as exit() does."""
     out, err = trace("begin { $z = 0; $i = 0; while ($i < 9) { @ += 5 / $z; $i++; } }")
-    check("@: 9" in out and err.count("WARNING: Divide or modulo by 0") == 1 and "5 / $z" in err, "a division by zero warns once", out, err)
+    tap.ok("@: 9" in out and err.count("WARNING: Divide or modulo by 0") == 1 and "5 / $z" in err, "a division by zero warns once", out, err)
     out, err = trace("begin { $z = 0; print(5 / $z); }", None, "--no-warnings")
-    check(out == "1\n\n\n" and not err, "--no-warnings", out, err)
+    tap.ok(out == "1\n\n\n" and not err, "--no-warnings", out, err)
     out, err = trace("begin { print(1); } bench:one { @++; } bench:two { @two = count(); } end { print(@); clear(@); clear(@two); }", None, "--mode", "bench")
     rows = [line.split() for line in out.split("\n") if line.startswith(("one", "two"))]
-    check([(row[0], row[2], int(row[1]) > 0) for row in rows] == [("one", "10000", True), ("two", "10000", True)] and "@: 10000" in out, "--mode bench", out, err)
+    tap.ok([(row[0], row[2], int(row[1]) > 0) for row in rows] == [("one", "10000", True), ("two", "10000", True)] and "@: 10000" in out, "--mode bench", out, err)
     script = ('begin { print("begun"); } test:good { print("unseen"); } test:bad { print("seen"); return 1; } test:left { exit(3); } '
               'test:done { exit(); } test:wrong { errorf("no"); } test:loop { for ($i : 0..5) { if ($i == 3) { return 2; } } }')
     result = subprocess.run([STRATA, "trace", "-q", "--test", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
     out = re.sub(r" \(\d+ ns\)", "", result.stdout.decode())
-    check(result.returncode == 1 and out == "begun\n" + "".join(f"[ RUN      ] {name}\n{said}[{how}] {name}\n" for name, said, how in (
+    tap.ok(result.returncode == 1 and out == "begun\n" + "".join(f"[ RUN      ] {name}\n{said}[{how}] {name}\n" for name, said, how in (
         ("good", "", "       OK "), ("bad", "seen\n", "  FAILED  "), ("left", "", "  FAILED  "), ("done", "", "       OK "),
         ("wrong", "", "  FAILED  "), ("loop", "", "  FAILED  "))) + "[==========] 6 tests ran: 2 passed, 4 failed.\n", "--test", out, result.stderr)
     out, err = trace("test:good { print(1); }", None, "--mode", "test", "-f", "json")
-    check(re.fullmatch(r'\{"type": "test_result", "data": \{"good": \{"duration": \d+, "passed": true, "output": "\{.*\}\\n"\}\}\}\n', out), "--test as JSON", out, err)
+    tap.ok(re.fullmatch(r'\{"type": "test_result", "data": \{"good": \{"duration": \d+, "passed": true, "output": "\{.*\}\\n"\}\}\}\n', out), "--test as JSON", out, err)
     out, err = trace("test:good { print(1); } bench:b { print(2); } begin { print(3); }")
-    check(out == "3\n\n\n", "tests and benches do not run otherwise", out, err)
+    tap.ok(out == "3\n\n\n", "tests and benches do not run otherwise", out, err)
     out, err = trace("tracepoint:sched:sched_switch { print(args); @[args] = 1; exit(); } end { print(len(@)); clear(@); }")
     # Another CPU may come in between.
     events = re.findall(r"^\{ \.prev_comm = .*, \.prev_pid = \d+, .* \}$", out, re.M)
-    check(events and f"\n{len(set(events))}\n" in out, "args as a record", out, err)
+    tap.ok(events and f"\n{len(set(events))}\n" in out, "args as a record", out, err)
     trace('begin { debugf("strata %s %d %x", "debugs", 7, 255); }')
     with open("/sys/kernel/tracing/trace", encoding="utf-8", errors="replace") as buffer:
-        check("bpf_trace_printk: strata debugs 7 ff\n" in buffer.read(), "debugf()")
+        tap.ok("bpf_trace_printk: strata debugs 7 ff\n" in buffer.read(), "debugf()")
     out, err = trace("begin { @[1] = 1; print(@[2]); print(@[2] + 1); delete(@, 3); print(*(uint64 *)16); } interval:ms:5 { print(@[4]); if (@n++ > 3) { exit(); } }",
                      None, "-k")
-    check([text for text in ("Can't lookup map element because it does not exist.\nAdditional Info - helper: map_lookup_elem, retcode: 0\n",
-                             "Can't delete map element because it does not exist.\nAdditional Info - helper: map_delete_elem, retcode: -2\n",
-                             "Bad address\nAdditional Info - helper: probe_read_user, retcode: -14\n") if text not in err] == []
+    tap.ok([text for text in ("Can't lookup map element because it does not exist.\nAdditional Info - helper: map_lookup_elem, retcode: 0\n",
+                              "Can't delete map element because it does not exist.\nAdditional Info - helper: map_delete_elem, retcode: -2\n",
+                              "Bad address\nAdditional Info - helper: probe_read_user, retcode: -14\n") if text not in err] == []
           and err.count("WARNING") == 5, "-k warns once of each place where a helper fails", err)
     out, err = trace("begin { @[1] = 1; print(@[2]); }", None, "-k", "-f", "json")
-    check({"type": "helper_error", "msg": "Can't lookup map element because it does not exist.", "helper": "map_lookup_elem", "retcode": 0,
+    tap.ok({"type": "helper_error", "msg": "Can't lookup map element because it does not exist.", "helper": "map_lookup_elem", "retcode": 0,
            "filename": "stdin", "line": 1, "col": 25} in [json.loads(line) for line in out.split("\n") if line], "-k in JSON", out, err)
     inside = subprocess.run(["unshare", "--fork", "--pid", "--mount-proc", STRATA, "trace", "-q", "-e",
                              "begin { print((pid, tid, pid(curr_ns), pid(init) > 1)); } "
                              "tracepoint:syscalls:sys_enter_getcwd /pid == cpid/ { @c = count(); }", "-c", "/bin/pwd"],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
-    check(b"(1, 1, 1, true)\n" in inside.stdout and b"@c: " in inside.stdout, "pid in a namespace", inside.stdout, inside.stderr)
+    tap.ok(b"(1, 1, 1, true)\n" in inside.stdout and b"@c: " in inside.stdout, "pid in a namespace", inside.stdout, inside.stderr)
     with subprocess.Popen([STRATA, "trace", "-e", "interval:s:100 { } end { print(7); print(8); @ = 9; print(@); clear(@); print(10); }"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stderr.readline()
         process.send_signal(2)
         out = process.stdout.read()
-    check(process.returncode == 0 and out == b"7\n8\n@: 9\n10\n\n\n", "SIGINT: all of end, and status 0", process.returncode, out)
+    tap.ok(process.returncode == 0 and out == b"7\n8\n@: 9\n10\n\n\n", "SIGINT: all of end, and status 0", process.returncode, out)
     program = 'self:signal:SIGUSR1 { @++; printf("a"); } self:signal:SIGUSR1 { print(@); } interval:ms:10 /@ == 1/ { exit(); }'
     with subprocess.Popen([STRATA, "trace", "-e", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stderr.readline()
         process.send_signal(signal.SIGUSR1)
         out = process.stdout.read()
-    check(process.returncode == 0 and out == b"a@: 1\n\n\n@: 1\n", "self:signal: in the script's order", process.returncode, out)
+    tap.ok(process.returncode == 0 and out == b"a@: 1\n\n\n@: 1\n", "self:signal: in the script's order", process.returncode, out)
     out, err = trace('macro inner(x) { errorf("no %d", x); 1 } macro outer() { inner(7) } begin { outer(); }')
-    check(re.search(r"(?s)ERROR: no 7\n[^\n]*ERROR: expanded from\n[^\n]*\n *~{8}\n.*ERROR: expanded from\n[^\n]*\n *~{7}\n$", err),
+    tap.ok(re.search(r"(?s)ERROR: no 7\n[^\n]*ERROR: expanded from\n[^\n]*\n *~{8}\n.*ERROR: expanded from\n[^\n]*\n *~{7}\n$", err),
           "errorf() in macros says where they are used", err)
     out, err = trace('begin { assert(1 > 2, str("why not")); print(1); }')
-    check(out == "\n\n" and "ERROR: assert failed: why not" in err, "assert() that fails", out, err)
+    tap.ok(out == "\n\n" and "ERROR: assert failed: why not" in err, "assert() that fails", out, err)
 
 
 def code_of(pid, path):
@@ -599,12 +591,11 @@ def detaching(path):
                 there = until(lambda: code_of(target.pid, path) != before)
                 process.send_signal(getattr(signal, name))
                 process.wait()
-            check(there and until(lambda: code_of(target.pid, path) == before), f"nothing stays attached after {name}")
+            tap.ok(there and until(lambda: code_of(target.pid, path) == before), f"nothing stays attached after {name}")
         target.communicate(b"")
 
 
 def main():
-    skipped = 0
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "target")
         subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer", "-x", "c", "-", "-o", path],
@@ -625,13 +616,12 @@ def main():
         depth(path)
         own_namespace(path)
         python()
-        skipped = markers()
+        markers()
         output(path)
         lists(path)
         detaching(path)
     ends()
-    print(f"1..{number + skipped}")
-    return failed > 0
+    tap.done()
 
 
-sys.exit(main())
+main()

@@ -17,6 +17,12 @@ static int __attribute__((noinline)) answer(void)
 	return ANSWER;
 }
 
+/* INT3, as a uprobe writes it. */
+void probed(void);
+__asm__(".text\n"
+	"probed:	int3\n"
+	"	ret\n");
+
 static pid_t begin(int *status)
 {
 	pid_t pid = fork();
@@ -44,9 +50,10 @@ static void stops(bool written)
 
 	ok(WIFSTOPPED(status) && arch_set_breakpoint(pid, (uintptr_t)answer, written, &breakpoint), "%s: set",
 	   written ? "written" : "in a register");
-	ok(!arch_at_breakpoint(pid, &breakpoint), "  not there yet");
+	ok(!arch_at_breakpoint(pid, &breakpoint, WSTOPSIG(status)), "  not there yet");
 	go_on(pid, &status);
-	ok(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP && arch_at_breakpoint(pid, &breakpoint), "  there");
+	ok(WIFSTOPPED(status) && arch_at_breakpoint(pid, &breakpoint, WSTOPSIG(status)), "  there");
+	ok(!arch_at_breakpoint(pid, &breakpoint, SIGUSR1), "  not for a signal that comes there");
 	arch_clear_breakpoint(pid, &breakpoint);
 	ok(!breakpoint.address && arch_instruction(pid) == (uintptr_t)answer, "  before the instruction");
 	go_on(pid, &status);
@@ -55,22 +62,49 @@ static void stops(bool written)
 
 static void taken_away_before(void)
 {
-	struct arch_breakpoint breakpoint, second;
+	struct arch_breakpoint breakpoint;
 	int status;
 	pid_t pid = begin(&status);
 
 	arch_set_breakpoint(pid, (uintptr_t)answer, true, &breakpoint);
-	ok(!arch_set_breakpoint(pid, (uintptr_t)answer, true, &second) && !second.address,
-	   "none where somebody has one already");
 	arch_clear_breakpoint(pid, &breakpoint);
 	go_on(pid, &status);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == ANSWER, "taken away before it is reached");
+}
+
+/* What a uprobe has written comes after it. */
+static void where_another_is(void)
+{
+	uint64_t at = (uintptr_t)probed, place = at & ~7ull, word;
+	struct arch_breakpoint breakpoint;
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		probed();
+		_exit(ANSWER);
+	}
+	waitpid(pid, &status, 0);
+	word = (uint64_t)ptrace(PTRACE_PEEKTEXT, pid, place, NULL);
+	ok((word >> (at - place) * 8 & 0xff) == 0xcc && arch_set_breakpoint(pid, at, true, &breakpoint),
+	   "where another breakpoint is: set");
+	go_on(pid, &status);
+	ok(WIFSTOPPED(status) && arch_at_breakpoint(pid, &breakpoint, WSTOPSIG(status)), "  there, before it");
+	arch_clear_breakpoint(pid, &breakpoint);
+	go_on(pid, &status);
+	ok(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP && arch_instruction(pid) == at + 1,
+	   "  then the other one");
+	go_on(pid, &status);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == ANSWER, "  and all that follows");
 }
 
 int main(void)
 {
 	stops(true);
 	taken_away_before();
+	where_another_is();
 	if (feature_breakpoints())
 		stops(false);
 	else
