@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What goes to user space: stacks and code objects, each once, and copies of stacks, through one ring; and counters.
+ */
+#ifndef STRATA_BPF_SEND_H
+#define STRATA_BPF_SEND_H
+
+#include "bpf/shim.h"
+
+#include "abi/events.h"
+#include "bpf/code.h"
+#include "bpf/scratch.h"
+#include "bpf/tables.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22); /* set by the loader */
+} events SEC(".maps");
+
+/*
+ * Ids of the stacks and code objects that user space has, each in the slot that its low bits say. One that another has
+ * displaced is sent again, and one that user space has taken out. A lookup is one load, and an insertion one store: two
+ * CPUs may overwrite each other's.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SENT_SLOTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+} sent SEC(".maps");
+
+/* Counters that user space reads at the end. */
+enum counter { COUNTER_RUNS, COUNTER_FRAMES, COUNTER_RING_FULL, COUNTER_STACK_DROPPED, COUNTER_COUNT };
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTER_COUNT);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(__u32 which, __u64 by)
+{
+	__u64 *counter = bpf_map_lookup_elem(&counters, &which);
+
+	if (counter)
+		*counter += by;
+}
+
+/*
+ * Wakes user space for what cannot wait, or when a good part of the ring is full; else it looks by itself. To wake
+ * costs 10 us, an interrupt that this CPU sends to itself: once is enough until user space has read something.
+ */
+static __always_inline __u64 wakeup(struct scratch *s, bool urgent)
+{
+	__u64 read;
+
+	if (!urgent &&
+	    bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) <= bpf_ringbuf_query(&events, BPF_RB_RING_SIZE) / 4)
+		return BPF_RB_NO_WAKEUP;
+	read = bpf_ringbuf_query(&events, BPF_RB_CONS_POS) + 1;
+	if (s->woken == read)
+		return BPF_RB_NO_WAKEUP;
+	s->woken = read;
+	return BPF_RB_FORCE_WAKEUP;
+}
+
+static __always_inline bool is_sent(__u64 id)
+{
+	__u32 slot = id & (SENT_SLOTS - 1);
+	__u64 *sent_id = bpf_map_lookup_elem(&sent, &slot);
+
+	return sent_id && *sent_id == id;
+}
+
+static __always_inline void mark_sent(__u64 id)
+{
+	__u32 slot = id & (SENT_SLOTS - 1);
+	__u64 *sent_id = bpf_map_lookup_elem(&sent, &slot);
+
+	if (sent_id)
+		*sent_id = id;
+}
+
+static __always_inline int code_known(struct scratch *s, __u64 id)
+{
+	return is_sent(id);
+}
+
+/* A page may be away for a moment (copy on write): what could not be read is sent again with the next sample. */
+static __always_inline bool code_is_whole(const struct code_event *code)
+{
+	return code_names_read(code) && code->table_size != CODE_TABLE_UNREAD &&
+	       (code->table_copied == code->table_size || code->table_size > CODE_TABLE_MAX);
+}
+
+static __always_inline void code_send(struct scratch *s, __u32 table_bytes)
+{
+	__u64 size = sizeof(s->code.header) + table_bytes;
+
+	walk_opaque(size);
+	if (size > sizeof(s->code))
+		return;
+	if (bpf_ringbuf_output(&events, &s->code, size,
+			       wakeup(s, s->code.header.table_copied < s->code.header.table_size)))
+		count(COUNTER_STACK_DROPPED, 1);
+	else if (code_is_whole(&s->code.header))
+		mark_sent(s->code.header.id);
+	else
+		s->unread = 1;
+}
+
+/* Sends a stack that user space does not have yet. `stack` starts with its header. */
+static __always_inline void send_stack(void *stack, __u64 size, __u64 limit, __u64 id)
+{
+	if (is_sent(id))
+		return;
+	walk_opaque(size);
+	if (size > limit)
+		size = limit;
+	if (bpf_ringbuf_output(&events, stack, size, BPF_RB_NO_WAKEUP)) /* the sample follows, and wakes */
+		count(COUNTER_STACK_DROPPED, 1);
+	else
+		mark_sent(id);
+}
+
+static __always_inline void fill_stack_header(struct stack_event *header, const struct sample_event *sample, __u32 type,
+					      __u64 id, __u32 frames)
+{
+	header->header.type = type;
+	header->id = id;
+	header->time = sample->time;
+	header->cookie = sample->cookie;
+	header->tgid = sample->tgid;
+	header->count = frames;
+}
+
+/*
+ * How many pages of the stack to copy. Where it ends is known of a program's first stack, and of those that libc makes,
+ * which have the thread's control block at their outer end: each page tried beyond would be a fault, 1.2 us.
+ */
+static __always_inline void measure_stack(struct scratch *s)
+{
+	const struct mm_struct *mm = (const void *)s->task.mm;
+	__u64 first_stack = BPF_CORE_READ(mm, start_stack);
+	__u64 start = s->snapshot.header.stack_start, last = start + (SNAPSHOT_PAGES - 1) * PAGE_BYTES;
+	__u64 sp = s->snapshot.header.registers[REG_SP];
+
+	if (s->task.thread_pointer >= sp && s->task.thread_pointer < last)
+		last = s->task.thread_pointer;
+	if (first_stack >= sp && first_stack < last)
+		last = first_stack;
+	s->snapshot_pages = (last - start) / PAGE_BYTES + 1;
+}
+
+/* Copies page `i` of the stack. A page that was never touched is a hole; many in a row are the end. */
+static __always_inline int snapshot_loop_step_in(struct scratch *s, __u32 i)
+{
+	struct snapshot_event *event = &s->snapshot.header;
+	__u32 copied = event->stack_size / PAGE_BYTES;
+
+	walk_opaque(i);
+	if (i >= SNAPSHOT_PAGES || i >= s->snapshot_pages || i > copied + SNAPSHOT_HOLE)
+		return 1;
+	if (bpf_probe_read_user(s->snapshot.bytes + i * PAGE_BYTES, PAGE_BYTES,
+				(void *)(event->stack_start + i * PAGE_BYTES)))
+		return 0;
+	event->pages |= 1ull << i;
+	event->stack_size = (i + 1) * PAGE_BYTES;
+	return 0;
+}
+WALK_LOOP(snapshot_loop, SNAPSHOT_PAGES)
+
+/* Sends the registers and the top of the stack: user space finishes this sample when it has the tables. */
+static __noinline void send_snapshot(struct scratch *s)
+{
+	struct snapshot_event *event = &s->snapshot.header;
+	__u64 size;
+
+	event->header.type = EVENT_SNAPSHOT;
+	event->sequence = s->sample.sequence;
+	event->time = s->sample.time;
+	event->cookie = s->sample.cookie;
+	event->tgid = s->sample.tgid;
+	event->tid = s->sample.tid;
+	event->native_stack = s->sample.flags & SAMPLE_LATE ? 0 : s->sample.native_stack;
+	event->epoch = s->process.epoch;
+	event->stack_start = event->registers[REG_SP] & ~(__u64)(PAGE_BYTES - 1);
+	event->stack_size = 0;
+	event->pages = 0;
+	measure_stack(s);
+	snapshot_loop(s);
+	size = sizeof(*event) + event->stack_size;
+	walk_opaque(size);
+	if (size > sizeof(s->snapshot))
+		return;
+	if (bpf_ringbuf_output(&events, &s->snapshot, size, wakeup(s, true)))
+		count(COUNTER_STACK_DROPPED, 1);
+}
+
+#endif
