@@ -19,8 +19,10 @@ static void reading_deinit(struct reading *reading)
 {
 	size_t i;
 
-	for (i = 0; i < reading->entries.count; i++)
+	for (i = 0; i < reading->entries.count; i++) {
 		free(reading->entries.at[i].key);
+		free(reading->entries.at[i].text);
+	}
 	vec_free(&reading->entries);
 	free(reading->buffer);
 }
@@ -37,14 +39,6 @@ static int reading_init(const struct run *run, const struct symbol *map, struct 
 	return ret->fd >= 0 && ret->buffer ? 0 : -ENOENT;
 }
 
-static uint64_t word_at(const uint8_t *bytes)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
 /* Was anything assigned to what the buffer holds? */
 static bool is_there(const struct reading *reading)
 {
@@ -56,44 +50,13 @@ static bool is_there(const struct reading *reading)
 	return !reading->is_array;
 }
 
-static void add_words(uint8_t *to, const uint8_t *from, size_t size)
-{
-	size_t at;
-
-	for (at = 0; at + 8 <= size; at += 8) {
-		uint64_t sum = word_at(to + at) + word_at(from + at);
-
-		memcpy(to + at, &sum, sizeof(sum));
-	}
-}
-
-/* {value, is there one} */
-static void take_extreme(const struct type *type, uint8_t *to, const uint8_t *from)
-{
-	uint64_t a = word_at(to), b = word_at(from);
-	bool less = type->is_signed ? (int64_t)b < (int64_t)a : b < a;
-
-	if (!word_at(from + 8))
-		return;
-	if (!word_at(to + 8) || (a != b && less == (type->kind == TYPE_MINIMUM)))
-		memcpy(to, from, 16);
-}
-
 static void reduce(const struct type *type, const struct reading *reading, uint8_t *to)
 {
 	unsigned int i;
 
 	memcpy(to, reading->buffer, reading->value_size);
-	for (i = 1; i < reading->copies; i++) {
-		const uint8_t *from = reading->buffer + i * reading->stride;
-
-		if (type->kind == TYPE_TSERIES)
-			series_reduce(type, to, from);
-		else if (type->kind == TYPE_MINIMUM || type->kind == TYPE_MAXIMUM)
-			take_extreme(type, to, from);
-		else if (type_is_aggregate(type) || (type->kind == TYPE_INT && type->size == 8))
-			add_words(to, from, reading->value_size);
-	}
+	for (i = 1; i < reading->copies; i++)
+		value_merge(type, to, reading->buffer + i * reading->stride);
 }
 
 static int add_entry(const struct symbol *map, struct reading *reading, const uint8_t *key)

@@ -131,14 +131,6 @@ static void histogram(const struct printer *p, const struct type *type, const ui
 		fputc(']', p->out);
 }
 
-static uint64_t word(const uint8_t *bytes)
-{
-	uint64_t value;
-
-	memcpy(&value, bytes, sizeof(value));
-	return value;
-}
-
 /* What entries are sorted by. Values that have no order are sorted by their keys. */
 static int64_t order_of(const struct type *type, const uint8_t *value)
 {
@@ -152,14 +144,14 @@ static int64_t order_of(const struct type *type, const uint8_t *value)
 	case TYPE_SUM:
 	case TYPE_MINIMUM:
 	case TYPE_MAXIMUM:
-		return (int64_t)word(value);
+		return (int64_t)word_at(value);
 	case TYPE_AVG:
 	case TYPE_STATS:
-		return word(value + 8) ? (int64_t)word(value) / (int64_t)word(value + 8) : 0;
+		return word_at(value + 8) ? (int64_t)word_at(value) / (int64_t)word_at(value + 8) : 0;
 	case TYPE_HIST:
 	case TYPE_LHIST:
 		for (i = 0; i < type->size / 8; i++)
-			sum += (int64_t)word(value + i * 8);
+			sum += (int64_t)word_at(value + i * 8);
 		return sum;
 	default:
 		return 0;
@@ -201,19 +193,16 @@ static int by_value(const void *a, const void *b, void *context)
 	return map->key ? compare_keys(map->key, x->key, y->key) : 0;
 }
 
-/* The parts of a key, without a tuple's parentheses; a record as it is. */
-static void print_key(const struct printer *p, const struct type *type, const uint8_t *key)
+char *print_key(const struct printer *p, const struct type *type, const uint8_t *key, size_t *size)
 {
 	struct printer plain = *p;
 	char *text = NULL;
-	size_t size = 0;
 	uint32_t i;
-	FILE *out;
+	FILE *out = open_memstream(&text, size);
 
-	plain.json = false;
-	out = p->json ? open_memstream(&text, &size) : p->out;
 	if (!out)
-		return;
+		return NULL;
+	plain.json = false;
 	if (type->kind == TYPE_TUPLE && !(type->field_count && type->fields[0].name)) {
 		for (i = 0; i < type->field_count; i++) {
 			if (i)
@@ -223,11 +212,21 @@ static void print_key(const struct printer *p, const struct type *type, const ui
 	} else {
 		print_value(&plain, out, type, key);
 	}
-	if (p->json) {
-		fclose(out);
-		print_json_string(p->out, text, size);
-		free(text);
-	}
+	return fclose(out) ? (free(text), NULL) : text;
+}
+
+static void print_entry_key(const struct printer *p, const struct type *type, struct map_entry *entry)
+{
+	if (!entry->text)
+		entry->text = print_key(p, type, entry->key, &entry->text_size);
+	if (!entry->text)
+		return;
+	if (p->json)
+		print_json_string(p->out, entry->text, entry->text_size);
+	else
+		fwrite(entry->text, 1, entry->text_size, p->out);
+	free(entry->text);
+	entry->text = NULL;
 }
 
 static const char *json_type(const struct type *type)
@@ -281,8 +280,8 @@ static void print_entry_value(const struct printer *p, const struct type *type, 
 	print_value(p, p->out, type, value);
 }
 
-static void print_json_map(const struct printer *p, const struct symbol *map, const struct map_entry *entries,
-			   size_t first, size_t count, uint64_t div, uint64_t last)
+static void print_json_map(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t first,
+			   size_t count, uint64_t div, uint64_t last)
 {
 	size_t i;
 
@@ -293,7 +292,7 @@ static void print_json_map(const struct printer *p, const struct symbol *map, co
 		if (i > first)
 			fputs(", ", p->out);
 		if (map->key) {
-			print_key(p, map->key, entries[i].key);
+			print_entry_key(p, map->key, &entries[i]);
 			fputs(": ", p->out);
 		}
 		print_entry_value(p, map->value, entries[i].value, div, last);
@@ -311,6 +310,7 @@ void print_map(const struct printer *p, const struct symbol *map, struct map_ent
 
 	if (!div)
 		div = 1;
+	count = map_merge_alike(p, map, entries, count);
 	for (i = 0; i < count; i++) {
 		uint64_t own = map->value->kind == TYPE_TSERIES ? series_last(map->value, entries[i].value) : 0;
 
@@ -330,7 +330,7 @@ void print_map(const struct printer *p, const struct symbol *map, struct map_ent
 		fprintf(p->out, "@%s", map->name);
 		if (map->key) {
 			fputc('[', p->out);
-			print_key(p, map->key, entries[i].key);
+			print_entry_key(p, map->key, &entries[i]);
 			fputc(']', p->out);
 		}
 		fputs(is_picture(map->value) ? ":\n" : ": ", p->out);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "lang/check/compiler.h"
 #include "trace/names.h"
@@ -24,6 +25,15 @@ void print_value(const struct printer *p, FILE *out, const struct type *type, co
 
 /* The number that a scalar's bytes are, extended to 64 bits; 0 for sizes over 8. */
 uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed);
+
+/* A word of a value, wherever it lies. */
+static inline uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
 
 /* A string in JSON's quotes. */
 void print_json_string(FILE *out, const char *text, size_t size);
@@ -49,7 +59,21 @@ void print_series(const struct printer *p, const struct type *type, const uint8_
 struct map_entry {
 	uint8_t *key, *value;
 	int64_t order; /* what it is sorted by */
+	char *text;    /* the key's, if it was made; freed by the owner of the key */
+	size_t text_size;
 };
+
+/* The text of a key into malloc'd memory, without a tuple's parentheses; NULL when memory is short. */
+char *print_key(const struct printer *p, const struct type *type, const uint8_t *key, size_t *size);
+
+/* map_merge.c: adds what another CPU, or another key, has to the value of an aggregation or a number of 8 bytes. */
+void value_merge(const struct type *type, uint8_t *to, const uint8_t *from);
+/*
+ * Stacks that differ in what is not printed (instructions of one line, processes) are keys of their own to the kernel.
+ * Of the entries of an aggregation whose keys have the same text this makes one. How many there are then: the first
+ * ones. Unchanged when memory is short, and where keys have no stacks.
+ */
+size_t map_merge_alike(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count);
 
 /* `entries` are sorted here. top 0: all; div 0: none. */
 void print_map(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count, uint64_t top,

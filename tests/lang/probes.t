@@ -447,6 +447,24 @@ def python():
         os.unlink(script.name)
 
 
+def alike():
+    """Three instructions of one line: keys of their own in the kernel."""
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
+        script.write("from os import getppid\ngetppid(); getppid(); getppid()\nfor i in 1, 2: getppid()\n")
+        script.flush()
+        tick = "tracepoint:syscalls:sys_enter_getppid /pid == cpid/ { %s }"
+        command = f"{PYTHON} {script.name}"
+        line = f"<module> ({script.name}:%d)"
+        out, err = trace(tick % "@sum[1, pystack(folded)] = stats(2); @least[pystack(folded)] = min(5); @each[pystack(folded)] = 1;", command, "-f", "json")
+        maps = {name: value for text in out.splitlines() for name, value in json.loads(text, object_pairs_hook=list)[1][1]}
+        keys = [line % 2, line % 3]
+        tap.ok(sorted((key, dict(value)["total"]) for key, value in maps.get("@sum", [])) == [("1," + keys[0], 6), ("1," + keys[1], 4)] and
+               sorted(maps.get("@least", [])) == [(key, 5) for key in keys], "stacks that read alike are one row of an aggregation", out, err)
+        tap.ok(sorted(maps.get("@each", [])) == [(keys[0], 1)] * 3 + [(keys[1], 1)], "  and rows of their own where there is nothing to add", out, err)
+        out, err = trace(tick % "@[pystack] = count();" + " end { print(@, 1); clear(@); }", command)
+        tap.ok(out.strip() == f"@[\n        {line % 2}\n]: 3", "  before the greatest are taken", out, err)
+
+
 def markers():
     listing = subprocess.run([STRATA, "trace", "-l", f"usdt:{PYTHON}:*"], stdout=subprocess.PIPE, check=False).stdout.decode()
     if "gc__start" not in listing:
@@ -616,6 +634,7 @@ def main():
         depth(path)
         own_namespace(path)
         python()
+        alike()
         markers()
         output(path)
         lists(path)
