@@ -69,6 +69,28 @@ static __noinline int arch_interrupted_registers(struct scratch *s, struct bpf_p
 	return ((volatile struct arch_registers *)ctx)->cs == USER32_CS ? ARCH_OTHER_MODE : 0;
 }
 
+#define INT3 0xcc
+
+/*
+ * In the kernel because of a breakpoint, a thread is behind the INT3 whose place the instruction that it has yet to
+ * execute has. Until the kernel makes that good, or has done in its stead what the instruction does: where that is one
+ * byte long, a push, the register is on the stack then.
+ */
+static __noinline void arch_undo_breakpoint(struct native_walk *walk)
+{
+	__u64 top = 0;
+	__u8 byte = 0;
+	int i;
+
+	if (bpf_probe_read_user(&byte, sizeof(byte), (void *)(walk->pc - 1)) || byte != INT3 ||
+	    bpf_probe_read_user(&top, sizeof(top), (void *)walk->sp))
+		return;
+	for (i = 0; i < 8; i++)
+		if (walk->registers[i] == top)
+			return;
+	walk->pc--;
+}
+
 /*
  * The user registers of a thread that is in the kernel: entry code saves all of them at the top of the thread's
  * kernel stack. Where the kernel does not tell the address (before 5.15), the stack is THREAD_SIZE long (16 KiB,
@@ -92,6 +114,8 @@ static __noinline int arch_saved_registers(struct scratch *s, bool has_helper)
 	if (!regs.ip && !regs.sp)
 		return ARCH_NO_PROGRAM;
 	ARCH_COPY_REGISTERS(&s->native, &regs);
+	if (regs.orig_ax == ~0ull) /* an exception, or an interrupt */
+		arch_undo_breakpoint(&s->native);
 	return (regs.cs & 0xffff) == USER32_CS ? ARCH_OTHER_MODE : 0;
 }
 

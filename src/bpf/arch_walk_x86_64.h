@@ -31,6 +31,19 @@ static __always_inline __s32 arch_epilogue(__u64 code)
 }
 
 /*
+ * The same for the end of a uretprobe's trampoline, when its system call has put the return address below what was
+ * pushed: `pop %r11; pop %rcx; ret` (arch/x86/kernel/uprobes.c, uretprobe_trampoline_entry, since 6.11).
+ */
+static __always_inline __s32 arch_uretprobe_epilogue(__u64 code)
+{
+	if ((code & 0xffffffffull) == 0xc3595b41)
+		return 16;
+	if ((code & 0xffff) == 0xc359)
+		return 8;
+	return (code & 0xff) == 0xc3 ? 0 : -1;
+}
+
+/*
  * Takes the registers from walk->signal_registers, the first words of a struct sigcontext
  * (arch/x86/include/uapi/asm/sigcontext.h): r8-r15, di, si, bp, bx, dx, ax, cx, sp, ip.
  */

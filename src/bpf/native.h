@@ -36,6 +36,7 @@
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
+#include "bpf/uretprobe.h"
 
 static __always_inline int native_end(struct native_walk *walk, __u32 loss)
 {
@@ -199,6 +200,19 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	__u64 cfa = 0, return_address = 0, fp = walk->fp, code = 0;
 	__s32 fp_offset, released;
 
+	if (in_uprobe_page(s, walk->pc)) {
+		walk->hash = hash_unmix(walk->hash, walk->pc);
+		if (!uretprobe_return(s)) {
+			walk->count--;
+			return native_end(walk, LOSS_URETPROBE);
+		}
+		walk->hash = hash_mix(walk->hash, walk->pc);
+		s->native_stack.frames[(walk->count - 1) & (NATIVE_FRAMES_MAX - 1)] = walk->pc | 1ull << 63;
+		slot = WALK_CALL(native_remember, s, walk->pc - 1);
+		if (slot >= NATIVE_MEMO)
+			return native_end(walk, LOSS_NO_RULE);
+		rule = &s->memo.rules[slot & (NATIVE_MEMO - 1)].rule;
+	}
 	fp_offset = rule->fp_offset;
 	switch (rule->kind) {
 	case UNWIND_GO_SCHEDULE:

@@ -193,6 +193,7 @@ static __always_inline bool tables_doubtful(const struct scratch *s, const struc
 	switch (s->native.loss) {
 	case LOSS_NONE:
 	case LOSS_NATIVE_DEPTH:
+	case LOSS_URETPROBE:
 	case LOSS_STACK_READ: /* see resume.h */
 		return false;
 	}
@@ -204,6 +205,9 @@ static __always_inline void take_native_stack(struct scratch *s)
 	const struct process_entry *process = &s->process;
 	struct native_walk *walk = &s->native;
 
+	s->task.uprobe_page = 0;
+	if (s->task.uprobes)
+		uprobe_begin(s);
 	/* Kept for a snapshot: the walk changes its own. */
 	s->snapshot.header.pc = walk->pc;
 	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
@@ -305,12 +309,15 @@ __noinline int take_task(__u32 scratch)
 		task = bpf_get_current_task_btf();
 		start = task->group_leader->start_time;
 		*(volatile __u64 *)&s->task.mm = (__u64)task->mm; /* by memory: no arithmetic with a pointer */
+		*(volatile __u64 *)&s->task.uprobes =
+			HAS_UPROBES ? (__u64)((struct task_struct___strata *)task)->utask : 0;
 		s->task.flags = task->flags;
 		s->task.thread_pointer = arch_thread_pointer(task);
 	} else {
 		task = (struct task_struct *)bpf_get_current_task();
 		start = BPF_CORE_READ(task, group_leader, start_time);
 		s->task.mm = (__u64)BPF_CORE_READ(task, mm);
+		s->task.uprobes = HAS_UPROBES ? (__u64)BPF_CORE_READ((struct task_struct___strata *)task, utask) : 0;
 		s->task.flags = BPF_CORE_READ(task, flags);
 		s->task.thread_pointer = arch_read_thread_pointer(task);
 	}

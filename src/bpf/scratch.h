@@ -68,6 +68,7 @@ struct native_walk {
 	__u32 mapping_first, mapping_count; /* from the process entry */
 	__u64 memo_key;                     /* from its generation */
 	__u32 memo_at, memo_last;           /* where the next frame's rule may be, and where the last one's was */
+	__u64 uretprobe;                    /* the kernel's next one that may have changed a return address */
 	struct mapping_entry mapping;       /* the last one used, of that generation */
 	struct go_walk go;
 	__u64 registers[16]; /* by DWARF number, of the innermost frame or the last one that a signal interrupted; BX's
@@ -165,7 +166,9 @@ struct seat {
 struct task_facts {
 	__u64 mm; /* address of its address space; 0: none */
 	__u64 thread_pointer;
-	__u32 flags; /* PF_* */
+	__u64 uprobes;     /* address of what the kernel keeps of those that the thread has met; 0: none */
+	__u64 uprobe_page; /* the kernel's page in its address space, see uretprobe.h; 0: none */
+	__u32 flags;       /* PF_* */
 	__u32 pad;
 };
 
@@ -220,6 +223,13 @@ static __always_inline __u64 hash_mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 32);
+}
+
+/* What it was before. */
+static __always_inline __u64 hash_unmix(__u64 hash, __u64 value)
+{
+	hash ^= hash >> 32;
+	return hash * 0xf1de83e19937733dull ^ value; /* the factor's inverse */
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include "bpf/code.h"
 #include "bpf/scratch.h"
 #include "bpf/tables.h"
+#include "bpf/uretprobe.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -191,6 +192,8 @@ static __noinline void send_snapshot(struct scratch *s)
 	event->pages = 0;
 	measure_stack(s);
 	snapshot_loop(s);
+	if (s->task.uprobe_page)
+		uretprobe_mend_snapshot(s);
 	size = sizeof(*event) + event->stack_size;
 	walk_opaque(size);
 	if (size > sizeof(s->snapshot))

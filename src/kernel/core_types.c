@@ -3,6 +3,7 @@
 
 #include <bpf/btf.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,28 @@
 static const struct member {
 	const char *record, *name;
 	enum { LONG, INT, POINTER, PREVIOUS } kind; /* PREVIOUS: the record before this one, embedded */
+	bool may_lack;                              /* src/bpf asks whether it is there */
 } members[] = {
-	{"mm_struct", "start_stack", LONG},     {"thread_struct", "fsbase", LONG},
-	{"task_struct", "thread", PREVIOUS},    {"task_struct", "group_leader", POINTER},
-	{"task_struct", "mm", POINTER},         {"task_struct", "stack", POINTER},
-	{"task_struct", "vfork_done", POINTER}, {"task_struct", "start_time", LONG},
-	{"task_struct", "tgid", INT},           {"task_struct", "flags", INT},
+	{"return_instance", "stack", LONG, true},
+	{"return_instance", "orig_ret_vaddr", LONG, true},
+	{"return_instance", "next", POINTER, true},
+	{"uprobe_task", "return_instances", POINTER, true},
+	{"uprobe_task", "vaddr", LONG, true},
+	{"uprobe_task", "xol_vaddr", LONG, true},
+	{"xol_area", "vaddr", LONG, true},
+	{"uprobes_state", "xol_area", POINTER, true},
+	{"mm_struct", "uprobes_state", PREVIOUS, true},
+	{"mm_struct", "start_stack", LONG},
+	{"thread_struct", "fsbase", LONG},
+	{"task_struct", "thread", PREVIOUS},
+	{"task_struct", "group_leader", POINTER},
+	{"task_struct", "mm", POINTER},
+	{"task_struct", "stack", POINTER},
+	{"task_struct", "vfork_done", POINTER},
+	{"task_struct", "utask", POINTER, true},
+	{"task_struct", "start_time", LONG},
+	{"task_struct", "tgid", INT},
+	{"task_struct", "flags", INT},
 };
 
 static int build(const struct kernel_btf *k, struct btf *btf)
@@ -36,18 +53,21 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 	size_t i;
 
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		const struct member *member = &members[i];
 		int64_t at;
 
-		if (strcmp(name, members[i].record)) {
-			name = members[i].record;
+		if (strcmp(name, member->record)) {
+			name = member->record;
 			types[PREVIOUS] = record;
 			from = kernel_btf_record(k, name);
 			record = from ? btf__add_struct(btf, name, from->size) : -ENOENT;
-			if (record < 0)
-				return record;
 		}
-		at = kernel_btf_member(k, from, members[i].name);
-		if (at < 0 || btf__add_field(btf, members[i].name, types[members[i].kind], (uint32_t)at, 0))
+		at = record < 0 || (member->kind == PREVIOUS && types[PREVIOUS] < 0)
+			     ? -ENOENT
+			     : kernel_btf_member(k, from, member->name);
+		if (at < 0 && member->may_lack)
+			continue;
+		if (at < 0 || btf__add_field(btf, member->name, types[member->kind], (uint32_t)at, 0))
 			return -ENOENT;
 	}
 	return 0;

@@ -125,14 +125,16 @@ const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char 
 	return NULL;
 }
 
-/* The type with this number, if it is a struct. */
+/* The type with this number, if it is a struct or a union. */
 static const struct btf_type *nested_record(const struct kernel_btf *k, uint32_t number)
 {
 	const struct btf_type *type = next_type(k, NULL);
+	uint32_t kind;
 
 	while (type && --number)
 		type = next_type(k, type);
-	return type && BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT ? type : NULL;
+	kind = type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN;
+	return kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION ? type : NULL;
 }
 
 uint32_t kernel_btf_function(const struct kernel_btf *k, const char *name)

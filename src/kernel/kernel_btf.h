@@ -31,8 +31,8 @@ uint32_t kernel_btf_function(const struct kernel_btf *k, const char *name);
 const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char *name);
 
 /*
- * The bit that a struct's member begins at, or one of a struct without a name in it; negative when there is none of
- * this name that is no bit field. `record` may be NULL.
+ * The bit that a struct's member begins at, or one of a struct or union without a name in it; negative when there is
+ * none of this name that is no bit field. `record` may be NULL.
  */
 int64_t kernel_btf_member(const struct kernel_btf *k, const struct btf_type *record, const char *name);
 

@@ -72,6 +72,7 @@ uprobe:/bin/calls:dive {
     }
     if (@round == 1) { @uprobe[len(ustack)] = count(); @merged = max(len(stack)); }
 }
+uretprobe:/bin/calls:dive { if (@round == 1) { @uretprobe[len(ustack)] = count(); } }
 tracepoint:syscalls:sys_enter_read /pid == cpid && args.count == 77/ {
     if (len(ustack) > FRAMES) { @ready = 1; }
     if (@round == 1) { @tracepoint[len(ustack), len(pystack)] = count(); }
@@ -199,6 +200,8 @@ def judge_others(tap, kernel, text):
     depths = [int(number) for number in re.findall(r"^@uprobe\[(\d+)\]: 1$", text, re.M)]
     tap.ok(len(depths) == FRAMES and max(depths) - min(depths) == FRAMES - 1, "%s, uprobe: len(ustack) at each call" % kernel, text)
     tap.equal(maps.get("@merged"), max(depths + [0]), "%s, uprobe: len(stack)" % kernel)
+    tap.equal({key for key, count in maps.items() if key.startswith("@uretprobe") and count == 1},
+              {"@uretprobe[%d]" % (depth - 1) for depth in depths}, "%s, uretprobe: len(ustack) at each return" % kernel)
     below = max(depths + [0]) + 2  # call(), read()
     tap.equal(maps.get("@tracepoint[%d, 0]" % below), 5, "%s, tracepoint: len(ustack)" % kernel)
     tap.ok(maps.get("@switch", 0) > 4, "%s, tracepoint: len(kstack)" % kernel, maps)

@@ -17,7 +17,7 @@ static int64_t find_member(const struct btf *btf, const struct btf_type *type, c
 
 	for (i = 0; i < btf_vlen(type); i++, member++) {
 		const struct btf_type *inner = btf__type_by_id(btf, member->type);
-		int64_t at = member->name_off || !btf_is_struct(inner) ? -1 : find_member(btf, inner, name);
+		int64_t at = member->name_off || !btf_is_composite(inner) ? -1 : find_member(btf, inner, name);
 
 		if (at >= 0)
 			return at + btf_member_bit_offset(type, i);
@@ -90,7 +90,7 @@ int main(void)
 			compare(ours, kernel, type);
 		}
 	}
-	is_int(records, 3, "three structs");
+	is_int(records, 7, "seven structs");
 	close(fd);
 	btf__free(ours);
 	btf__free(kernel);

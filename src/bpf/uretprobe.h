@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What uprobes change in the stack of the program that they are in, and how it is undone.
+ *
+ *   uretprobe   the return address of a function that has been entered is that of a trampoline, in a page of the
+ *               kernel's ([uprobes]); where it really returns to stands in a list of the thread, innermost first
+ *   uprobe      the instruction in whose place the breakpoint is runs as a copy in the same page
+ *
+ * kernel/events/uprobes.c: prepare_uretprobe(), xol_get_insn_slot(), handle_trampoline(); all kernels from 5.10 on.
+ */
+#ifndef STRATA_BPF_URETPROBE_H
+#define STRATA_BPF_URETPROBE_H
+
+#include "bpf/arch_walk_x86_64.h"
+#include "bpf/scratch.h"
+#include "bpf/shim.h"
+
+#define URETPROBES_MAX 64  /* MAX_URETPROBE_DEPTH */
+#define SLOT_BYTES     128 /* UPROBE_XOL_SLOT_BYTES */
+/* The trampoline of x86-64 pushes AX, CX and R11 (arch/x86/kernel/uprobes.c, uretprobe_trampoline, since 6.11). */
+#define PUSHED_BYTES 24
+
+static __always_inline bool in_uprobe_page(const struct scratch *s, __u64 pc)
+{
+	return s->task.uprobe_page && pc - s->task.uprobe_page < PAGE_BYTES;
+}
+
+#ifdef __bpf__
+
+struct return_instance___strata {
+	unsigned long stack, orig_ret_vaddr;
+	struct return_instance___strata *next;
+} __attribute__((preserve_access_index));
+
+struct uprobe_task___strata {
+	struct return_instance___strata *return_instances;
+	unsigned long vaddr, xol_vaddr;
+} __attribute__((preserve_access_index));
+
+struct task_struct___strata {
+	struct uprobe_task___strata *utask;
+} __attribute__((preserve_access_index));
+
+struct xol_area___strata {
+	unsigned long vaddr;
+} __attribute__((preserve_access_index));
+
+struct uprobes_state___strata {
+	struct xol_area___strata *xol_area;
+} __attribute__((preserve_access_index));
+
+struct mm_struct___strata {
+	struct uprobes_state___strata uprobes_state;
+} __attribute__((preserve_access_index));
+
+/* Whether the kernel was built with uprobes; where not, the verifier sees nothing of what follows. */
+#define HAS_UPROBES bpf_core_field_exists(struct task_struct___strata, utask)
+
+/* The innermost uretprobe of the thread that has yet to fire; NULL: none. */
+static __always_inline struct return_instance___strata *uretprobe_first(const struct scratch *s)
+{
+	struct uprobe_task___strata *uprobes = (void *)s->task.uprobes;
+
+	return BPF_CORE_READ(uprobes, return_instances);
+}
+
+/*
+ * Goes on from a frame in the trampoline to the function that it stands for. False: that is not known. The list is as
+ * the stack: each search begins behind the one before.
+ */
+static __noinline bool uretprobe_return(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+	struct return_instance___strata *instance = (void *)walk->uretprobe;
+	__u64 pushed = walk->behind ? 0 : PUSHED_BYTES, stack;
+	int i;
+
+	if (!HAS_UPROBES)
+		return false;
+	for (i = 0; i < URETPROBES_MAX && instance; i++) {
+		stack = BPF_CORE_READ(instance, stack);
+		if (stack + 8 - walk->sp <= pushed) {
+			walk->pc = BPF_CORE_READ(instance, orig_ret_vaddr);
+			walk->sp = stack + 8;
+			walk->behind = 1;
+			walk->uretprobe = (__u64)BPF_CORE_READ(instance, next);
+			return true;
+		}
+		instance = BPF_CORE_READ(instance, next);
+	}
+	return false;
+}
+
+/* Before a walk of a thread that has met uprobes: makes the registers those of the program. */
+static __noinline void uprobe_begin(struct scratch *s)
+{
+	struct uprobe_task___strata *uprobes = (void *)s->task.uprobes;
+	struct mm_struct___strata *mm = (void *)s->task.mm;
+	struct native_walk *walk = &s->native;
+	__u64 offset, code, to;
+	__s32 released;
+
+	if (!HAS_UPROBES)
+		return;
+	s->task.uprobe_page = BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
+	walk->uretprobe = (__u64)uretprobe_first(s);
+	if (!in_uprobe_page(s, walk->pc))
+		return;
+	offset = walk->pc - BPF_CORE_READ(uprobes, xol_vaddr);
+	if (offset < SLOT_BYTES) {
+		walk->pc = BPF_CORE_READ(uprobes, vaddr) + offset;
+		return;
+	}
+	walk->behind = 0;
+	if (!uretprobe_return(s)) { /* it is not in the list any more: it has fired */
+		released = walk_read_user(s, &code, sizeof(code), walk->pc) ? -1 : arch_uretprobe_epilogue(code);
+		if (released < 0 || walk_read_user(s, &to, sizeof(to), walk->sp + released))
+			return;
+		walk->pc = to;
+		walk->sp += released + 8;
+	}
+	walk->registers[REG_SP] = walk->sp;
+}
+
+/* Puts the true return addresses into the copy of the stack. */
+static __noinline void uretprobe_mend_snapshot(struct scratch *s)
+{
+	struct return_instance___strata *instance;
+	__u64 at;
+	int i;
+
+	if (!HAS_UPROBES)
+		return;
+	instance = uretprobe_first(s);
+	for (i = 0; i < URETPROBES_MAX && instance; i++) {
+		at = BPF_CORE_READ(instance, stack) - s->snapshot.header.stack_start;
+		if (!(at & 7) && at < s->snapshot.header.stack_size) {
+			__u64 *word;
+
+			walk_opaque(at);
+			word = (__u64 *)&s->snapshot.bytes[at & (SNAPSHOT_PAGES * PAGE_BYTES - 8)];
+			if (in_uprobe_page(s, *word))
+				*word = BPF_CORE_READ(instance, orig_ret_vaddr);
+		}
+		instance = BPF_CORE_READ(instance, next);
+	}
+}
+
+#else
+
+static inline bool uretprobe_return(struct scratch *s)
+{
+	(void)s;
+	return false;
+}
+
+#endif
+
+#endif

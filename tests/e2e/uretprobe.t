@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Stacks of a program whose functions have uretprobes: the kernel has put a trampoline's address in place of their return
+addresses. Sampled at any instruction, by copies of the stack, in the trampoline, and in an instruction that runs as a copy."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import e2e  # noqa: E402
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#define KEEP __attribute__((noipa))
+static volatile long sink;
+KEEP static long leaf(long n) { asm volatile("xorl %%eax, %%eax\n\tlea 1(%%rax), %%rax" ::: "rax", "memory"); return n * 3; }
+KEEP static long mid(long n) { return leaf(n) + sink; }
+KEEP static long down(int n) { if (n) return down(n - 1) + sink; return mid(n) + leaf(n); }
+int main(int argc, char **argv) {
+	double ms = atof(argv[1]);
+	clock_t end = clock() + (clock_t)(ms * CLOCKS_PER_SEC / 1000);
+	puts("READY"); fflush(stdout);
+	if (argc > 2) getchar();
+	while (clock() < end) for (int i = 0; i < 100; i++) sink += down(5);
+	return 0;
+}
+"""
+# clock() and what it calls are libc's; the rest is the program's.
+WHOLE = re.compile("_start( [^ ]+){0,3} main( down){0,6}( mid)?( leaf)?$|_start( [^ ]+){0,3} main( (?!down|mid|leaf)[^ ]+)*$")
+UNTIL_KNOWN = ("late", "stack-missing", "exited", "no-mapping")
+
+
+def judge(tap, name, path, stats):
+    wrong, seen = [], {}
+    for frames, count in e2e.folded(path):
+        words = [e2e.native_name(frame) for frame in frames[1:] if not frame.endswith("[k]")]
+        if "main" not in words or any(frame.startswith("[incomplete") for frame in frames):
+            if any(word in ("down", "mid", "leaf") for word in words) and not any(frame.startswith("[incomplete") for frame in frames):
+                wrong.append(words)
+            continue
+        downs = words.count("down")
+        inner = words[words.index("main") + 1:]
+        for word in inner:
+            seen[word] = seen.get(word, 0) + count
+        if not WHOLE.match(" ".join(words)) or (("leaf" in inner or "mid" in inner) and downs != 6):
+            wrong.append(words)
+    tap.ok(not wrong, "%s: each stack is one that the program had" % name, wrong[:3])
+    tap.ok(min(seen.get(word, 0) for word in ("down", "mid", "leaf")) > 5, "%s: seen in each of its functions" % name, seen)
+    lost = {reason: count for reason, count in stats["lost"].items() if reason not in UNTIL_KNOWN + ("uretprobe", "ring-full")}
+    tap.ok(not lost and stats["lost"].get("uretprobe", 0) <= 0.02 * stats["samples"], "%s: nothing is lost but while one is made" % name, stats["lost"])
+
+
+def main():
+    tap = e2e.Tap()
+    with e2e.folder() as where:
+        program, out, stats = where + "/probed", where + "/out.folded", where + "/stats.json"
+        subprocess.run(["gcc", "-O2", "-fno-optimize-sibling-calls", "-x", "c", "-", "-o", program], input=PROGRAM.encode(), check=True)
+        script = ("uretprobe:{0}:down,uretprobe:{0}:mid,uretprobe:{0}:leaf {{ @ = count(); @depth[func] = max(len(ustack)); }} "
+                  "uprobe:{0}:leaf+2 {{ @copied = count(); @at = max(len(ustack)); }}").format(program)
+        tracer = subprocess.Popen([e2e.STRATA, "trace", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+        tap.ok("Attached" in tracer.stderr.readline(), "probes")
+        target = e2e.start([program, "1500", "wait"])
+        done = e2e.record_rest(target, "-F", 1999, "--verify", "-o", out, "--stats", stats)
+        figures = e2e.load(stats)
+        judge(tap, "known", out, figures)
+        verify = figures["verify"]
+        tap.ok(verify["samples"] > 50 and not verify["differ"], "libdw's second opinion of %d" % verify["samples"], verify, done.stderr)
+        done = e2e.record("-F", 4999, "-o", out, "--stats", stats, "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do %s 60; done" % program)
+        judge(tap, "from copies", out, e2e.load(stats))
+        tracer.send_signal(signal.SIGINT)
+        text, errors = tracer.communicate(timeout=60)
+        depths = dict(re.findall(r"@(?:depth\[)?(\w+)\]?: (\d+)", text))
+        base = int(depths.get("down", 0))  # of the stack that the innermost down() of six returns to
+        tap.ok(base > 5 and int(depths.get("mid", 0)) == int(depths.get("leaf", 0)) - 1 == base + 1 == int(depths.get("at", 0)) - 2,
+               "len(ustack) where each returns to", text, errors)
+    tap.done()
+
+
+main()
