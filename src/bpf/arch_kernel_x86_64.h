@@ -8,6 +8,7 @@
 
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
+#include "bpf/tables.h"
 
 #define KERNEL_STACK_BYTES 16384
 
@@ -76,19 +77,20 @@ static __noinline int arch_interrupted_registers(struct scratch *s, struct bpf_p
  * execute has. Until the kernel makes that good, or has done in its stead what the instruction does: where that is one
  * byte long, a push, the register is on the stack then.
  */
-static __noinline void arch_undo_breakpoint(struct native_walk *walk)
+__noinline int arch_undo_breakpoint(__u32 scratch)
 {
-	__u64 top = 0;
+	struct scratch *s = scratch_at(scratch);
+	__u64 top = 0, pushed = 0;
 	__u8 byte = 0;
 	int i;
 
-	if (bpf_probe_read_user(&byte, sizeof(byte), (void *)(walk->pc - 1)) || byte != INT3 ||
-	    bpf_probe_read_user(&top, sizeof(top), (void *)walk->sp))
-		return;
+	if (!s || bpf_probe_read_user(&byte, sizeof(byte), (void *)(s->native.pc - 1)) || byte != INT3 ||
+	    bpf_probe_read_user(&top, sizeof(top), (void *)s->native.sp))
+		return 0;
 	for (i = 0; i < 8; i++)
-		if (walk->registers[i] == top)
-			return;
-	walk->pc--;
+		pushed |= s->native.registers[i] == top;
+	s->native.pc -= !pushed;
+	return 0;
 }
 
 /*
@@ -115,7 +117,7 @@ static __noinline int arch_saved_registers(struct scratch *s, bool has_helper)
 		return ARCH_NO_PROGRAM;
 	ARCH_COPY_REGISTERS(&s->native, &regs);
 	if (regs.orig_ax == ~0ull) /* an exception, or an interrupt */
-		arch_undo_breakpoint(&s->native);
+		arch_undo_breakpoint(s->index);
 	return (regs.cs & 0xffff) == USER32_CS ? ARCH_OTHER_MODE : 0;
 }
 

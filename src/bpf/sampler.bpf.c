@@ -207,7 +207,7 @@ static __always_inline void take_native_stack(struct scratch *s)
 
 	s->task.uprobe_page = 0;
 	if (s->task.uprobes)
-		uprobe_begin(s);
+		uprobe_begin(s->index);
 	/* Kept for a snapshot: the walk changes its own. */
 	s->snapshot.header.pc = walk->pc;
 	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));

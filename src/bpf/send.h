@@ -193,7 +193,7 @@ static __noinline void send_snapshot(struct scratch *s)
 	measure_stack(s);
 	snapshot_loop(s);
 	if (s->task.uprobe_page)
-		uretprobe_mend_snapshot(s);
+		uretprobe_mend_snapshot(s->index);
 	size = sizeof(*event) + event->stack_size;
 	walk_opaque(size);
 	if (size > sizeof(s->snapshot))

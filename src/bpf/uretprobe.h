@@ -14,6 +14,7 @@
 #include "bpf/arch_walk_x86_64.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
+#include "bpf/tables.h"
 
 #define URETPROBES_MAX 64  /* MAX_URETPROBE_DEPTH */
 #define SLOT_BYTES     128 /* UPROBE_XOL_SLOT_BYTES */
@@ -56,102 +57,123 @@ struct mm_struct___strata {
 /* Whether the kernel was built with uprobes; where not, the verifier sees nothing of what follows. */
 #define HAS_UPROBES bpf_core_field_exists(struct task_struct___strata, utask)
 
-/* The innermost uretprobe of the thread that has yet to fire; NULL: none. */
-static __always_inline struct return_instance___strata *uretprobe_first(const struct scratch *s)
+/* The innermost uretprobe of the thread that has yet to fire; 0: none. */
+static __always_inline __u64 uretprobe_first(const struct scratch *s)
 {
 	struct uprobe_task___strata *uprobes = (void *)s->task.uprobes;
 
-	return BPF_CORE_READ(uprobes, return_instances);
+	return (__u64)BPF_CORE_READ(uprobes, return_instances);
 }
 
-/*
- * Goes on from a frame in the trampoline to the function that it stands for. False: that is not known. The list is as
- * the stack: each search begins behind the one before.
- */
-static __noinline bool uretprobe_return(struct scratch *s)
+/* Looks at the next one, whether it is that of the frame; some may be of functions that were left by longjmp(). */
+static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 i)
 {
 	struct native_walk *walk = &s->native;
 	struct return_instance___strata *instance = (void *)walk->uretprobe;
-	__u64 pushed = walk->behind ? 0 : PUSHED_BYTES, stack;
-	int i;
+	__u64 stack, pushed = walk->behind ? 0 : PUSHED_BYTES;
 
-	if (!HAS_UPROBES)
-		return false;
-	for (i = 0; i < URETPROBES_MAX && instance; i++) {
-		stack = BPF_CORE_READ(instance, stack);
-		if (stack + 8 - walk->sp <= pushed) {
-			walk->pc = BPF_CORE_READ(instance, orig_ret_vaddr);
-			walk->sp = stack + 8;
-			walk->behind = 1;
-			walk->uretprobe = (__u64)BPF_CORE_READ(instance, next);
-			return true;
-		}
-		instance = BPF_CORE_READ(instance, next);
-	}
-	return false;
+	if (!instance)
+		return 1;
+	walk->uretprobe = (__u64)BPF_CORE_READ(instance, next);
+	stack = BPF_CORE_READ(instance, stack);
+	if (stack + 8 - walk->sp > pushed)
+		return 0;
+	walk->pc = BPF_CORE_READ(instance, orig_ret_vaddr);
+	walk->sp = stack + 8;
+	return 1;
 }
+WALK_LOOP(uretprobe_search, URETPROBES_MAX)
 
-/* Before a walk of a thread that has met uprobes: makes the registers those of the program. */
-static __noinline void uprobe_begin(struct scratch *s)
+/*
+ * Goes on from a frame in the trampoline to the function that it stands for. 0: that is not known. The list is as the
+ * stack: each search begins behind the one before.
+ */
+static __always_inline int uretprobe_return_in(struct scratch *s, __u32 unused)
 {
-	struct uprobe_task___strata *uprobes = (void *)s->task.uprobes;
-	struct mm_struct___strata *mm = (void *)s->task.mm;
-	struct native_walk *walk = &s->native;
+	if (HAS_UPROBES)
+		uretprobe_search(s);
+	return !in_uprobe_page(s, s->native.pc);
+}
+WALK_GLOBAL(int, uretprobe_return, __u32)
+
+/*
+ * Before a walk of a thread that has met uprobes: makes the registers those of the program. Global, so that its ways
+ * are not followed on through the walk by the verifier.
+ */
+__noinline int uprobe_begin(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+	struct uprobe_task___strata *uprobes;
+	struct mm_struct___strata *mm;
+	struct native_walk *walk;
 	__u64 offset, code, to;
 	__s32 released;
 
-	if (!HAS_UPROBES)
-		return;
+	if (!HAS_UPROBES || !s)
+		return 0;
+	walk = &s->native;
+	uprobes = (void *)s->task.uprobes;
+	mm = (void *)s->task.mm;
 	s->task.uprobe_page = BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
-	walk->uretprobe = (__u64)uretprobe_first(s);
+	walk->uretprobe = uretprobe_first(s);
 	if (!in_uprobe_page(s, walk->pc))
-		return;
+		return 0;
 	offset = walk->pc - BPF_CORE_READ(uprobes, xol_vaddr);
 	if (offset < SLOT_BYTES) {
 		walk->pc = BPF_CORE_READ(uprobes, vaddr) + offset;
-		return;
+		return 0;
 	}
 	walk->behind = 0;
-	if (!uretprobe_return(s)) { /* it is not in the list any more: it has fired */
+	if (!WALK_CALL(uretprobe_return, s, 0)) { /* it is not in the list any more: it has fired */
 		released = walk_read_user(s, &code, sizeof(code), walk->pc) ? -1 : arch_uretprobe_epilogue(code);
 		if (released < 0 || walk_read_user(s, &to, sizeof(to), walk->sp + released))
-			return;
+			return 0;
 		walk->pc = to;
 		walk->sp += released + 8;
+		walk->uretprobe = uretprobe_first(s);
 	}
 	walk->registers[REG_SP] = walk->sp;
+	return 0;
 }
 
-/* Puts the true return addresses into the copy of the stack. */
-static __noinline void uretprobe_mend_snapshot(struct scratch *s)
+static __always_inline int uretprobe_mend_step_in(struct scratch *s, __u32 i)
 {
-	struct return_instance___strata *instance;
-	__u64 at;
-	int i;
+	struct return_instance___strata *instance = (void *)s->native.uretprobe;
+	__u64 at, *word;
 
-	if (!HAS_UPROBES)
-		return;
-	instance = uretprobe_first(s);
-	for (i = 0; i < URETPROBES_MAX && instance; i++) {
-		at = BPF_CORE_READ(instance, stack) - s->snapshot.header.stack_start;
-		if (!(at & 7) && at < s->snapshot.header.stack_size) {
-			__u64 *word;
+	if (!instance)
+		return 1;
+	s->native.uretprobe = (__u64)BPF_CORE_READ(instance, next);
+	at = BPF_CORE_READ(instance, stack) - s->snapshot.header.stack_start;
+	if ((at & 7) || at >= s->snapshot.header.stack_size)
+		return 0;
+	walk_opaque(at);
+	word = (__u64 *)&s->snapshot.bytes[at & (SNAPSHOT_PAGES * PAGE_BYTES - 8)];
+	if (in_uprobe_page(s, *word))
+		*word = BPF_CORE_READ(instance, orig_ret_vaddr);
+	return 0;
+}
+WALK_LOOP(uretprobe_mend, URETPROBES_MAX)
 
-			walk_opaque(at);
-			word = (__u64 *)&s->snapshot.bytes[at & (SNAPSHOT_PAGES * PAGE_BYTES - 8)];
-			if (in_uprobe_page(s, *word))
-				*word = BPF_CORE_READ(instance, orig_ret_vaddr);
-		}
-		instance = BPF_CORE_READ(instance, next);
-	}
+/* Puts the true return addresses into the copy of the stack. */
+__noinline int uretprobe_mend_snapshot(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+
+	if (!HAS_UPROBES || !s)
+		return 0;
+	s->native.uretprobe = uretprobe_first(s);
+	uretprobe_mend(s);
+	return 0;
 }
 
 #else
 
-static inline bool uretprobe_return(struct scratch *s)
+static inline int uretprobe_return_in(struct scratch *s, __u32 unused)
 {
 	(void)s;
-	return false;
+	(void)unused;
+	return 0;
 }
 
 #endif
