@@ -202,7 +202,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 
 	if (in_uprobe_page(s, walk->pc)) {
 		walk->hash = hash_unmix(walk->hash, walk->pc);
-		if (!WALK_CALL(uretprobe_return, s, 0)) {
+		if (!uretprobe_return(s)) {
 			walk->count--;
 			return native_end(walk, LOSS_URETPROBE);
 		}

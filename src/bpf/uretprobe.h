@@ -65,14 +65,17 @@ static __always_inline __u64 uretprobe_first(const struct scratch *s)
 	return (__u64)BPF_CORE_READ(uprobes, return_instances);
 }
 
-/* Looks at the next one, whether it is that of the frame; some may be of functions that were left by longjmp(). */
-static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 i)
+/*
+ * Looks at the next one, whether it is that of the frame; some may be of functions that were left by longjmp(). 1: this
+ * was it, or there is no other. Few calls lie between this and the script: 5.10 allows eight on top of each other.
+ */
+static __always_inline int uretprobe_search_in(struct scratch *s, __u32 unused)
 {
 	struct native_walk *walk = &s->native;
 	struct return_instance___strata *instance = (void *)walk->uretprobe;
 	__u64 stack, pushed = walk->behind ? 0 : PUSHED_BYTES;
 
-	if (!instance)
+	if (!HAS_UPROBES || !instance)
 		return 1;
 	walk->uretprobe = (__u64)BPF_CORE_READ(instance, next);
 	stack = BPF_CORE_READ(instance, stack);
@@ -82,19 +85,21 @@ static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 i)
 	walk->sp = stack + 8;
 	return 1;
 }
-WALK_LOOP(uretprobe_search, URETPROBES_MAX)
+WALK_GLOBAL(int, uretprobe_search, __u32)
 
 /*
  * Goes on from a frame in the trampoline to the function that it stands for. 0: that is not known. The list is as the
  * stack: each search begins behind the one before.
  */
-static __always_inline int uretprobe_return_in(struct scratch *s, __u32 unused)
+static __always_inline bool uretprobe_return(struct scratch *s)
 {
-	if (HAS_UPROBES)
-		uretprobe_search(s);
+	__u32 i;
+
+	for (i = 0; i < URETPROBES_MAX; i++)
+		if (WALK_CALL(uretprobe_search, s, i))
+			break;
 	return !in_uprobe_page(s, s->native.pc);
 }
-WALK_GLOBAL(int, uretprobe_return, __u32)
 
 /*
  * Before a walk of a thread that has met uprobes: makes the registers those of the program. Global, so that its ways
@@ -124,7 +129,7 @@ __noinline int uprobe_begin(__u32 scratch)
 		return 0;
 	}
 	walk->behind = 0;
-	if (!WALK_CALL(uretprobe_return, s, 0)) { /* it is not in the list any more: it has fired */
+	if (!uretprobe_return(s)) { /* it is not in the list any more: it has fired */
 		released = walk_read_user(s, &code, sizeof(code), walk->pc) ? -1 : arch_uretprobe_epilogue(code);
 		if (released < 0 || walk_read_user(s, &to, sizeof(to), walk->sp + released))
 			return 0;
@@ -136,12 +141,12 @@ __noinline int uprobe_begin(__u32 scratch)
 	return 0;
 }
 
-static __always_inline int uretprobe_mend_step_in(struct scratch *s, __u32 i)
+static __always_inline int uretprobe_mend_in(struct scratch *s, __u32 unused)
 {
 	struct return_instance___strata *instance = (void *)s->native.uretprobe;
 	__u64 at, *word;
 
-	if (!instance)
+	if (!HAS_UPROBES || !instance)
 		return 1;
 	s->native.uretprobe = (__u64)BPF_CORE_READ(instance, next);
 	at = BPF_CORE_READ(instance, stack) - s->snapshot.header.stack_start;
@@ -153,27 +158,29 @@ static __always_inline int uretprobe_mend_step_in(struct scratch *s, __u32 i)
 		*word = BPF_CORE_READ(instance, orig_ret_vaddr);
 	return 0;
 }
-WALK_LOOP(uretprobe_mend, URETPROBES_MAX)
+WALK_GLOBAL(int, uretprobe_mend, __u32)
 
 /* Puts the true return addresses into the copy of the stack. */
 __noinline int uretprobe_mend_snapshot(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
+	__u32 i;
 
 	if (!HAS_UPROBES || !s)
 		return 0;
 	s->native.uretprobe = uretprobe_first(s);
-	uretprobe_mend(s);
+	for (i = 0; i < URETPROBES_MAX; i++)
+		if (WALK_CALL(uretprobe_mend, s, i))
+			break;
 	return 0;
 }
 
 #else
 
-static inline int uretprobe_return_in(struct scratch *s, __u32 unused)
+static inline bool uretprobe_return(struct scratch *s)
 {
 	(void)s;
-	(void)unused;
-	return 0;
+	return false;
 }
 
 #endif
