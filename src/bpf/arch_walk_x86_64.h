@@ -18,15 +18,43 @@
 #define REGS_CALLER_SAVED 0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11: figure 3.4 */
 
 /*
- * How many bytes of stack the code at a PC gives back before it returns, when that is all that it does:
- * `add $N, %rsp; ret` or `ret`. `code` is its first eight bytes. -1 when it does anything else.
+ * Where the CFA is, from SP on, by the code at a PC for which there is no table; 0 or less: that does not tell. `code`
+ * and `more` are its first sixteen bytes, `behind` that the PC is a return address. `*saved` is set when the caller's
+ * FP lies at CFA - 16; else it is still in FP. Known are the ends of functions, what they begin with when they have a
+ * frame pointer, and stubs that have none, such as CPython's for perf (Python/asm_trampoline.S): `sub $8, %rsp; call
+ * *%rcx; add $8, %rsp; ret` up to 3.13.
  */
-static __always_inline __s32 arch_epilogue(__u64 code)
+static __always_inline __s32 arch_code_cfa(__u64 code, __u64 more, bool behind, bool *saved)
 {
-	if ((code & 0xff) == 0xc3)
-		return 0;
-	if ((code & 0xff80ffffffull) == 0xc300c48348ull)
-		return (code >> 24) & 0x7f;
+	__s32 pushed = 0;
+
+	*saved = false;
+	if ((code & 0xff) == 0xc3) /* ret */
+		return 8;
+	if ((code & 0xff80ffffffull) == 0xc300c48348ull) /* add $N, %rsp; ret */
+		return 8 + (__s32)((code >> 24) & 0x7f);
+	if ((code & 0xffff) == 0xc35d) { /* pop %rbp; ret */
+		*saved = true;
+		return 16;
+	}
+	if (behind)
+		return -1;
+	if ((code & 0xffffffff) == 0xfa1e0ff3) { /* endbr64 */
+		code = code >> 32 | more << 32;
+		more >>= 32;
+	}
+	if ((code & 0xffffffff) == 0xe5894855 || (code & 0xffffffff) == 0xec8b4855) /* push %rbp; mov %rsp, %rbp */
+		return 8;
+	if ((code & 0xffffff) == 0xe58948 || (code & 0xffffff) == 0xec8b48) { /* mov %rsp, %rbp */
+		*saved = true;
+		return 16;
+	}
+	if ((code & 0x80ffffff) == 0xec8348) { /* sub $N, %rsp */
+		pushed = (__s32)((code >> 24) & 0x7f);
+		code = code >> 32 | more << 32;
+	}
+	if ((code & 0xff80fffffff8ffull) == 0xc300c48348d0ffull) /* call *%reg; add $N, %rsp; ret */
+		return 8 - pushed + (__s32)((code >> 40) & 0x7f);
 	return -1;
 }
 

@@ -191,6 +191,29 @@ static __always_inline void native_restore_bx(struct scratch *s, const struct un
 	}
 }
 
+/*
+ * The CFA by the code at the PC, where generated code has no frame pointer yet, no more, or never; 0 when that does not
+ * tell. True when FP is the caller's; else it lies at CFA - 16.
+ */
+static __always_inline bool native_code_cfa(struct scratch *s, __u64 *ret)
+{
+	const struct native_walk *walk = &s->native;
+	__u64 code = 0, more = 0;
+	bool saved = false;
+	__s32 offset;
+
+	*ret = 0;
+	if (native_read(s, walk->pc, &code))
+		return false;
+	if (!walk->behind)
+		native_read(s, walk->pc + 8, &more);
+	offset = arch_code_cfa(code, more, walk->behind, &saved);
+	if (offset <= 0)
+		return false;
+	*ret = walk->sp + (__u32)offset;
+	return !saved;
+}
+
 /* The rule in the memo's slot, any one, with one read a slot: what the fast path does not do, or could not read at
  * once. */
 static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
@@ -198,7 +221,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	const struct unwind_rule *rule = &s->memo.rules[slot & (NATIVE_MEMO - 1)].rule;
 	struct native_walk *walk = &s->native;
 	__u64 cfa = 0, return_address = 0, fp = walk->fp, code = 0;
-	__s32 fp_offset, released;
+	__s32 fp_offset;
 
 	if (in_uprobe_page(s, walk->pc)) {
 		walk->hash = hash_unmix(walk->hash, walk->pc);
@@ -262,17 +285,12 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	case UNWIND_END:
 		return native_end(walk, LOSS_NONE);
 	case UNWIND_FP_CHAIN:
-		/* Small stubs have no frame pointer, such as CPython's for perf (Python/asm_trampoline.S). */
-		released = native_read(s, walk->pc, &code) ? -1 : arch_epilogue(code);
-		if (released >= 0) {
-			cfa = walk->sp + released + 8;
-			fp_offset = UNWIND_FP_SAME;
+		fp_offset = native_code_cfa(s, &cfa) ? UNWIND_FP_SAME : -16;
+		if (cfa)
 			break;
-		}
 		if (!walk->fp || walk->fp < walk->sp)
 			return native_end(walk, LOSS_NO_MAPPING);
 		cfa = walk->fp + 16;
-		fp_offset = -16;
 		break;
 	case UNWIND_NO_TABLE:
 		return native_end(walk, LOSS_NO_TABLES);

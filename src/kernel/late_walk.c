@@ -12,14 +12,18 @@ struct late_walker {
 	uint32_t generation; /* each walk has its own: the memo must not outlive the mappings */
 	const struct snapshot_event *snapshot;
 	const uint8_t *bytes;
+	const struct memory *process;
 };
 
 static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
 {
 	const struct late_walker *walker = context;
 	const struct snapshot_event *snapshot = walker->snapshot;
-	uint64_t at = address - snapshot->stack_start, page;
+	uint64_t at = address - snapshot->stack_start, pc = walker->scratch->native.pc, page;
 
+	/* Nothing but instructions where there is no table: what they were then, they are. */
+	if (walker->process && (address == pc || address == pc + 8))
+		return memory_read(walker->process, dst, size, address);
 	if (address < snapshot->stack_start || size > snapshot->stack_size || at > snapshot->stack_size - size || !size)
 		return -EFAULT;
 	for (page = at / PAGE_BYTES; page <= (at + size - 1) / PAGE_BYTES; page++)
@@ -55,20 +59,22 @@ void late_walker_destroy(struct late_walker *walker)
 }
 
 struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
-			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes)
+			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
+			    const struct memory *process)
 {
-	const struct process_entry process = {.generation = ++walker->generation, .mapping_count = count};
+	const struct process_entry entry = {.generation = ++walker->generation, .mapping_count = count};
 	struct scratch *s = walker->scratch;
 
 	walker->host.mappings = mappings;
 	walker->snapshot = snapshot;
 	walker->bytes = bytes;
+	walker->process = process;
 	memcpy(s->native.registers, snapshot->registers, sizeof(s->native.registers));
 	s->native.pc = snapshot->pc;
 	s->native.sp = snapshot->registers[REG_SP];
 	s->native.fp = snapshot->registers[REG_FP];
 	s->native.hash = hash_mix(snapshot->cookie, epoch);
-	native_walk(s, &process);
+	native_walk(s, &entry);
 	/* What could not be read is not the thread's memory: it is not in the copy. */
 	return (struct late_stack){.frames = (const uint64_t *)s->native_stack.frames,
 				   .count = s->native.count,

@@ -9,6 +9,7 @@
 
 #include "abi/events.h"
 #include "kernel/tables.h"
+#include "proc/memory.h"
 
 struct late_walker;
 
@@ -27,9 +28,11 @@ struct late_stack {
 
 /*
  * Walks a snapshot by the mappings that its process had at that moment, sorted by address, and its epoch. `bytes` are
- * the stack_size bytes that follow the event.
+ * the stack_size bytes that follow the event. `process`, which may be NULL, is the memory of the process when it still
+ * runs: the instructions at a frame in generated code are read from it, which the copy does not have.
  */
 struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
-			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes);
+			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
+			    const struct memory *process);
 
 #endif

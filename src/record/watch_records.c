@@ -188,6 +188,16 @@ static int publish_late(struct watch *watch, struct process *process)
 	return 0;
 }
 
+/* Walks a copy of a stack by the mappings that watch_describe() has found. */
+static struct late_stack walk_copy(struct watch *watch, const struct process *process, uint32_t epoch,
+				   const struct snapshot_event *snapshot, const uint8_t *bytes)
+{
+	struct memory memory = memory_of_process(process->pid);
+
+	return late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, epoch, snapshot, bytes,
+			 process->ended == UINT64_MAX ? &memory : NULL);
+}
+
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 		    struct late_stack *ret)
 {
@@ -202,8 +212,7 @@ int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, 
 			err = watch_describe(watch, process, snapshot->time);
 		if (err)
 			return err;
-		*ret = late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, process->epoch,
-				 snapshot, bytes);
+		*ret = walk_copy(watch, process, process->epoch, snapshot, bytes);
 		if (ret->loss != LOSS_NO_MAPPING || !again || !watch_rescan(watch, process, watch_now()))
 			break;
 		again = false;
@@ -263,8 +272,7 @@ static int verify(struct watch *watch, const struct snapshot_event *snapshot, co
 	err = watch_describe(watch, process, snapshot->time);
 	if (err)
 		return err;
-	sample.walked = late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, snapshot->epoch,
-				  snapshot, bytes);
+	sample.walked = walk_copy(watch, process, snapshot->epoch, snapshot, bytes);
 	verifier_compare(watch->verifier, watch->objects, &sample, &watch->counts.verify);
 	return 0;
 }

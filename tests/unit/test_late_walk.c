@@ -26,6 +26,7 @@ struct late_test {
 	struct mapping_entry mappings[2]; /* of two pages of text: frames of 16 bytes; the outermost frame */
 	struct snapshot_event snapshot;
 	uint64_t stack[SNAPSHOT_PAGES * PAGE / 8];
+	const struct memory *process;
 };
 
 /* A file of one page of text with one rule throughout, mapped at `start`. */
@@ -50,7 +51,7 @@ static struct late_stack walk(struct late_test *t, uint64_t sp)
 {
 	t->snapshot.registers[7] = sp;
 	t->snapshot.pc = TEXT + 1;
-	return late_walk(t->walker, t->mappings, 2, 0, &t->snapshot, (const uint8_t *)t->stack);
+	return late_walk(t->walker, t->mappings, 2, 0, &t->snapshot, (const uint8_t *)t->stack, t->process);
 }
 
 /* The slot that a frame of 16 bytes at `sp` has for its return address. */
@@ -104,6 +105,30 @@ static void test_walks(struct late_test *t)
 	is_int(walk(t, STACK + SNAPSHOT_PAGES * PAGE - 16).loss, LOSS_NONE, "the last word of the largest copy");
 }
 
+/* A stub without a frame pointer is between two frames: its code is in the process, not in the copy. */
+static void test_generated_code(struct late_test *t)
+{
+	static const uint8_t stub[] = {0x48, 0x83, 0xc4, 0x08, 0xc3, 0x90, 0x90, 0x90}; /* add $8, %rsp; ret */
+	const struct memory_piece piece = {TEXT + PAGE + 5, stub, sizeof(stub)};
+	const struct memory_pieces pieces = {&piece, 1};
+	const struct memory process = memory_of_pieces(&pieces);
+	const struct mapping_entry end = t->mappings[1];
+	uint64_t sp = STACK + 0x100;
+	struct late_stack stack;
+
+	t->mappings[1].kind = MAPPING_FP_CHAIN;
+	*slot(t, sp) = TEXT + PAGE + 5;
+	*slot(t, sp + 16) = TEXT + 0x20;
+	*slot(t, sp + 32) = 0;
+	is_int(walk(t, sp).loss, LOSS_NO_MAPPING, "a stub of a process that is gone");
+	t->process = &process;
+	stack = walk(t, sp);
+	ok(stack.loss == LOSS_NONE && stack.count == 3 && stack.frames[2] == (RET | (TEXT + 0x20)),
+	   "one that is there");
+	t->process = NULL;
+	t->mappings[1] = end;
+}
+
 int main(void)
 {
 	struct tables_maps maps = {.mappings = memory(MAPPINGS_MAX * sizeof(struct mapping_entry)),
@@ -121,6 +146,7 @@ int main(void)
 	add_file(t, 0, TEXT, (struct unwind_rule){.kind = UNWIND_SP, .cfa_offset = 16});
 	add_file(t, 1, TEXT + PAGE, (struct unwind_rule){.kind = UNWIND_END});
 	test_walks(t);
+	test_generated_code(t);
 	late_walker_destroy(t->walker);
 	tables_destroy(t->tables);
 	close(maps.mappings);

@@ -188,6 +188,68 @@ static void test_rare_rules(void)
 	fake_native_destroy(fake);
 }
 
+/* Where generated code has no frame pointer (yet, any more, or never), its instructions tell the CFA. */
+static void test_generated_code(void)
+{
+	static const struct {
+		const char *what, *code;
+		int sp; /* where the return address is, in words from SP on */
+		bool behind, saved;
+	} cases[] = {
+		{"push %rbp; mov %rsp, %rbp", "\x55\x48\x89\xe5\x48\x83\xec\x10", 0, false, false},
+		{"the same, as other assemblers have it", "\x55\x48\x8b\xec\x48\x83\xec\x10", 0, false, false},
+		{"endbr64; push %rbp; mov %rsp, %rbp", "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5", 0, false, false},
+		{"mov %rsp, %rbp; call *%rcx; pop %rbp; ret", "\x48\x89\xe5\xff\xd1\x5d\xc3", 1, false, true},
+		{"pop %rbp; ret", "\x5d\xc3", 1, false, true},
+		{"pop %rbp; ret behind a call", "\x5d\xc3", 1, true, true},
+		{"ret", "\xc3", 0, false, false},
+		{"sub $8, %rsp; call *%rcx; add $8, %rsp; ret", "\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 0,
+		 false, false},
+		{"endbr64 and that", "\xf3\x0f\x1e\xfa\x48\x83\xec\x08\xff\xd1\x48\x83\xc4\x08\xc3", 0, false, false},
+		{"call *%rcx; add $8, %rsp; ret", "\xff\xd1\x48\x83\xc4\x08\xc3", 1, false, false},
+		{"add $8, %rsp; ret behind a call", "\x48\x83\xc4\x08\xc3", 1, true, false},
+		{"call *%rcx in a function that goes on", "\xff\xd1\x48\x83\xc4\x08\x90", -1, false, false},
+		{"sub $72, %rsp; call *%rcx; add $8, %rsp; ret", "\x48\x83\xec\x48\xff\xd1\x48\x83\xc4\x08\xc3", -1,
+		 false, false},
+		{"push %rbp; mov %rsp, %rbp behind a call", "\x55\x48\x89\xe5", -1, true, false},
+		{"push %rbp alone", "\x55\x90", -1, false, false},
+	};
+	struct fake_native *fake = usual();
+	struct fake_memory *m = &fake->memory;
+	__u64 sp = STACK + 0x1000, jit = 0x10000000, at, frames = sp + 0x200, caller = sp + 0x400;
+	unsigned int i, k;
+
+	fake_mapping(fake, jit, jit + 0x1000, MAPPING_FP_CHAIN, 0, 0, 0);
+	fake_map(m, jit, 0x1000);
+	/* The chain of frame pointers leads to jit + 0x810 from `frames`, and to jit + 0x820 from `caller`. */
+	fake_put64(m, frames, caller);
+	fake_put64(m, frames + 8, jit + 0x810);
+	fake_put64(m, caller, caller + 0x10);
+	fake_put64(m, caller + 8, jit + 0x820);
+	fake_put64(m, caller + 0x18, in(F_END));
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool behind = cases[i].behind, told = cases[i].sp >= 0;
+		__u64 code[2] = {0}, next = RET | (jit + (told ? 0x800 : 0x810));
+
+		at = jit + 0x100 + 0x20 * i;
+		memcpy(code, cases[i].code, strlen(cases[i].code));
+		fake_put64(m, at, code[0]);
+		fake_put64(m, at + 8, code[1]);
+		for (k = 0; k < 6; k++)
+			fake_put64(m, sp + 8 * k, caller);
+		if (behind)
+			fake_put64(m, sp + 8, at);
+		if (told)
+			fake_put64(m, sp + (behind ? 16 : 0) + 8 * (__u32)cases[i].sp, jit + 0x800);
+		fake_native_walk(fake, behind ? in(F_SP16) : at, sp, cases[i].saved ? 0x1234 : told ? caller : frames);
+		if (behind)
+			frames_are(fake, LOSS_NONE, cases[i].what, in(F_SP16), RET | at, next, RET | (jit + 0x820),
+				   RET | in(F_END));
+		else
+			frames_are(fake, LOSS_NONE, cases[i].what, at, next, RET | (jit + 0x820), RET | in(F_END));
+	}
+}
+
 static void test_ends(void)
 {
 	struct fake_native *fake = usual();
@@ -497,6 +559,7 @@ int main(void)
 	test_windows();
 	test_odd_slots();
 	test_rare_rules();
+	test_generated_code();
 	test_ends();
 	test_signals();
 	test_limits();
