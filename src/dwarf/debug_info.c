@@ -3,10 +3,12 @@
 
 #include <dwarf.h>
 #include <errno.h>
+#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/table.h"
 #include "base/vec.h"
 #include "dwarf/package.h"
 #include "elf/debug_file.h"
@@ -23,6 +25,17 @@
 struct range {
 	uint64_t begin, end; /* all addresses, where the unit does not say */
 	uint32_t unit;       /* in units.at */
+};
+
+/* Addresses of a function's code. */
+struct function_range {
+	uint64_t begin, end;
+	Dwarf_Die die;
+};
+
+/* Those of a unit, sorted. */
+struct unit_functions {
+	VEC(struct function_range) ranges;
 };
 
 /* A unit out of a DWARF package. */
@@ -48,6 +61,8 @@ struct debug_info {
 	bool has_ranges;
 	VEC(struct debug_unit) units;
 	VEC(struct range) ranges;
+	struct table functions; /* of units: number + 1 → struct unit_functions * */
+	size_t function_ranges; /* of all of them */
 };
 
 static int begin(struct debug_info *info, const char *path, struct debug_info **ret, struct diag *diag)
@@ -63,8 +78,37 @@ static int begin(struct debug_info *info, const char *path, struct debug_info **
 	return -EINVAL;
 }
 
-int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, struct debug_info **ret,
-		    struct diag *diag)
+/* Has it more bytes of debug information than that, uncompressed? */
+static bool is_larger(Elf *elf, uint64_t most)
+{
+	Elf_Scn *section = NULL;
+	uint64_t total = 0;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		GElf_Chdr compressed;
+		const char *name;
+		uint64_t size;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || !strstr(name, "debug_"))
+			continue;
+		size = header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &compressed) ? compressed.ch_size
+											      : header.sh_size;
+		if (size > most - total)
+			return true;
+		total += size;
+	}
+	return false;
+}
+
+int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, uint64_t most,
+		    struct debug_info **ret, struct diag *diag)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
 	const struct elf_file *from = elf;
@@ -83,6 +127,11 @@ int debug_info_open(const struct elf_file *elf, const char *debug_root, const ch
 	/* Read, and never mapped: a file that is cut off meanwhile would end strata. */
 	info->fd = elf_file_descriptor(from);
 	info->elf = info->fd < 0 ? NULL : elf_begin(info->fd, ELF_C_READ, NULL);
+	if (is_larger(info->elf, most)) {
+		diag_fail(diag, E2BIG, "dwarf.large", "%s has too much debug information", elf_file_path(from));
+		debug_info_close(info);
+		return -E2BIG;
+	}
 	return begin(info, elf_file_path(from), ret, diag);
 }
 
@@ -120,10 +169,25 @@ static void close_packed(struct debug_info *info)
 		close(info->package_fd);
 }
 
+static void free_functions(struct debug_info *info)
+{
+	struct table_slot *slot;
+	size_t at = 0;
+
+	while ((slot = table_next(&info->functions, &at))) {
+		struct unit_functions *functions = (struct unit_functions *)(uintptr_t)slot->value;
+
+		vec_free(&functions->ranges);
+		free(functions);
+	}
+	table_deinit(&info->functions);
+}
+
 void debug_info_close(struct debug_info *info)
 {
 	if (!info)
 		return;
+	free_functions(info);
 	close_packed(info);
 	if (info->dwarf)
 		dwarf_end(info->dwarf);
@@ -455,31 +519,146 @@ static void read_ranges(struct debug_info *info)
 	}
 }
 
-bool debug_info_function(struct debug_info *info, uint64_t vaddr, struct debug_unit *unit, Dwarf_Die *ret)
+bool debug_info_unit_of(struct debug_info *info, uint64_t vaddr, size_t *next, struct debug_unit *ret)
 {
-	struct search search = {.is = is_function_at, .vaddr = vaddr, .left = ENTRIES_MAX};
-	struct debug_unit *candidate;
-	size_t i;
-
-	*unit = (struct debug_unit){};
 	if (!info->has_ranges)
 		read_ranges(info);
-	for (i = 0; i < info->ranges.count; i++) {
-		const struct range *range = &info->ranges.at[i];
+	while (*next < info->ranges.count) {
+		const struct range *range = &info->ranges.at[(*next)++];
 
 		if (vaddr < range->begin || vaddr >= range->end)
 			continue;
-		candidate = &info->units.at[range->unit];
-		take_packed(info, candidate);
-		if (range->end != UINT64_MAX)
-			*unit = *candidate;
-		if (!candidate->is_packed && search_below(&search, &candidate->die)) {
-			*unit = *candidate;
+		take_packed(info, &info->units.at[range->unit]);
+		*ret = info->units.at[range->unit];
+		ret->number = range->unit;
+		ret->is_everywhere = range->end == UINT64_MAX;
+		return true;
+	}
+	return false;
+}
+
+bool debug_info_function(struct debug_info *info, uint64_t vaddr, struct debug_unit *unit, Dwarf_Die *ret)
+{
+	struct search search = {.is = is_function_at, .vaddr = vaddr, .left = ENTRIES_MAX};
+	struct debug_unit candidate;
+	size_t next = 0;
+
+	*unit = (struct debug_unit){};
+	while (debug_info_unit_of(info, vaddr, &next, &candidate)) {
+		if (!candidate.is_everywhere)
+			*unit = candidate;
+		if (!candidate.is_packed && search_below(&search, &candidate.die)) {
+			*unit = candidate;
 			*ret = search.found;
 			return true;
 		}
 	}
 	return false;
+}
+
+struct collection {
+	struct debug_info *info;
+	struct unit_functions *functions;
+	uint32_t left;
+	unsigned int depth;
+};
+
+static void collect_ranges(struct collection *collection, Dwarf_Die *die)
+{
+	struct function_range range = {.die = *die};
+	Dwarf_Addr base, begin, end;
+	ptrdiff_t next = 0;
+
+	while (collection->left && collection->info->function_ranges < RANGES_MAX &&
+	       (next = dwarf_ranges(die, next, &base, &begin, &end)) > 0) {
+		range.begin = begin;
+		range.end = end;
+		collection->left--;
+		if (vec_push(&collection->functions->ranges, range))
+			return;
+		collection->info->function_ranges++;
+	}
+}
+
+/* Functions are below a unit, a namespace, or a class that defines them in its body. */
+static void collect_functions(struct collection *collection, Dwarf_Die *parent)
+{
+	Dwarf_Die child;
+
+	if (collection->depth > NAMESPACES || dwarf_child(parent, &child))
+		return;
+	do {
+		if (!collection->left)
+			return;
+		collection->left--;
+		switch (dwarf_tag(&child)) {
+		case DW_TAG_subprogram:
+			collect_ranges(collection, &child);
+			break;
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+			collection->depth++;
+			collect_functions(collection, &child);
+			collection->depth--;
+			break;
+		default:
+			break;
+		}
+	} while (!dwarf_siblingof(&child, &child));
+}
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct function_range *left = a, *right = b;
+
+	return (left->begin > right->begin) - (left->begin < right->begin);
+}
+
+/* Read once for each unit: stacks have many addresses in few of them. */
+static struct unit_functions *functions_of(struct debug_info *info, const struct debug_unit *unit)
+{
+	struct collection collection = {.info = info, .left = ENTRIES_MAX};
+	Dwarf_Die die = unit->die;
+	uint64_t found;
+
+	if (table_get(&info->functions, unit->number + 1ull, &found))
+		return (struct unit_functions *)(uintptr_t)found;
+	collection.functions = calloc(1, sizeof(*collection.functions));
+	if (!collection.functions)
+		return NULL;
+	collect_functions(&collection, &die);
+	if (collection.functions->ranges.count)
+		qsort(collection.functions->ranges.at, collection.functions->ranges.count,
+		      sizeof(*collection.functions->ranges.at), by_begin);
+	if (table_set(&info->functions, unit->number + 1ull, (uint64_t)(uintptr_t)collection.functions)) {
+		vec_free(&collection.functions->ranges);
+		free(collection.functions);
+		return NULL;
+	}
+	return collection.functions;
+}
+
+bool debug_info_function_around(struct debug_info *info, const struct debug_unit *unit, uint64_t vaddr, Dwarf_Die *ret)
+{
+	const struct unit_functions *functions = unit->is_packed ? NULL : functions_of(info, unit);
+	size_t first = 0, count = functions ? functions->ranges.count : 0;
+
+	while (count > 1) {
+		size_t half = count / 2;
+
+		if (vaddr < functions->ranges.at[first + half].begin) {
+			count = half;
+		} else {
+			first += half;
+			count -= half;
+		}
+	}
+	if (!count || vaddr < functions->ranges.at[first].begin || vaddr >= functions->ranges.at[first].end)
+		return false;
+	*ret = functions->ranges.at[first].die;
+	return true;
 }
 
 static bool is_function_named(struct search *search, Dwarf_Die *die)

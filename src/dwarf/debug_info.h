@@ -23,10 +23,11 @@ struct debug_info;
 
 /*
  * Opens the DWARF of `elf`, which must outlive it, or of its separate debug file, which is looked for in `folders` and
- * the usual places (elf_debug_info_open()). -ENOENT with a diag when there is none.
+ * the usual places (elf_debug_info_open()). -ENOENT with a diag when there is none, -E2BIG when it has more bytes than
+ * `most`, uncompressed: all of them are read.
  */
-int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, struct debug_info **ret,
-		    struct diag *diag);
+int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, uint64_t most,
+		    struct debug_info **ret, struct diag *diag);
 /* The same of an image in memory, which must outlive it. */
 int debug_info_open_memory(void *bytes, size_t size, struct debug_info **ret, struct diag *diag);
 void debug_info_close(struct debug_info *info); /* may be NULL */
@@ -41,16 +42,25 @@ struct debug_unit {
 	 * by their names.
 	 */
 	bool is_packed;
+	/* Of debug_info_unit_of(): which one it is, and that it does not say which addresses are its. */
+	uint32_t number;
+	bool is_everywhere;
 };
 
 /* The unit behind the one at *at, 0 for the first. False behind the last. */
 bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *ret);
+
+/* The next unit that may have code at this address; *next is 0 for the first. False behind the last. */
+bool debug_info_unit_of(struct debug_info *info, uint64_t vaddr, size_t *next, struct debug_unit *ret);
 
 /*
  * The unit that has code at this address, and the function that begins there. False when there is none; the unit is
  * filled in all the same if there is one.
  */
 bool debug_info_function(struct debug_info *info, uint64_t vaddr, struct debug_unit *unit, Dwarf_Die *ret);
+
+/* The function with code at this address, of a unit of debug_info_unit_of(). False when there is none. */
+bool debug_info_function_around(struct debug_info *info, const struct debug_unit *unit, uint64_t vaddr, Dwarf_Die *ret);
 
 /*
  * A function of the unit that other units can call, by its name: for one whose code the compiler made of another's, so

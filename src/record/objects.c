@@ -421,10 +421,43 @@ bool object_file_offset(const struct object *object, uint64_t vaddr, uint64_t *r
 	return false;
 }
 
+/* The root folder of a process that has the file, where its debug files are looked for; "" for strata's own. */
+static void debug_root(const struct object *object, char ret[64])
+{
+	char target[2];
+
+	*ret = '\0';
+	if (object->file->kind == FILE_REGULAR)
+		snprintf(ret, 64, "/proc/%d/root", object->file->pid);
+	/* Is it there? access() would ask its file system. */
+	if (readlink(ret, target, sizeof(target)) < 0)
+		*ret = '\0';
+}
+
+int object_debug_info(struct object *object, const char *folders, uint64_t most, struct elf_file **elf,
+		      struct debug_info **ret)
+{
+	struct diag diag = {};
+	char root[64];
+	int err;
+
+	*ret = NULL;
+	*elf = NULL;
+	if (!object->readable || object_changed(object) || object->file->kind == FILE_VDSO)
+		return -ENOENT;
+	err = open_elf(object, elf, NULL);
+	if (err) {
+		*elf = NULL;
+		return err;
+	}
+	debug_root(object, root);
+	return debug_info_open(*elf, root, folders, most, ret, &diag);
+}
+
 int object_symbols(struct object *object, struct elf_symbols **ret)
 {
-	char root[64] = "", target[2];
 	struct elf_file *elf;
+	char root[64];
 	int err;
 
 	*ret = NULL;
@@ -433,11 +466,7 @@ int object_symbols(struct object *object, struct elf_symbols **ret)
 	err = open_elf(object, &elf, NULL);
 	if (err)
 		return err == -ENOMEM ? err : 0;
-	if (object->file->kind == FILE_REGULAR)
-		snprintf(root, sizeof(root), "/proc/%d/root", object->file->pid);
-	/* Is it there? access() would ask its file system. */
-	if (readlink(root, target, sizeof(target)) < 0)
-		root[0] = '\0';
+	debug_root(object, root);
 	err = elf_symbols_create(elf, root, ret, NULL);
 	if (err)
 		*ret = NULL;

@@ -10,6 +10,7 @@
 
 #include <time.h>
 
+#include "dwarf/debug_info.h"
 #include "elf/symbols.h"
 #include "kernel/tables.h"
 #include "proc/processes.h"
@@ -90,6 +91,13 @@ int object_eval_ranges(struct object *object);
 
 /* The symbols in *ret; the caller destroys them. 0 with NULL when there are none; or -ENOMEM with NULL. */
 int object_symbols(struct object *object, struct elf_symbols **ret);
+
+/*
+ * The file's debug information (debug_info_open()), and the file, which must outlive it: the caller closes both, and
+ * the file also when there is none. 0, -ENOENT, or another negative errno.
+ */
+int object_debug_info(struct object *object, const char *folders, uint64_t most, struct elf_file **elf,
+		      struct debug_info **ret);
 
 /* Its GNU build id in hexadecimal digits, `size` with the terminator; "" when it has none. */
 void object_build_id(struct object *object, char *ret, size_t size);

@@ -104,6 +104,7 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 		return diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
 	stacks->everything = !options->pid;
 	stacks->files = options->files;
+	stacks->sources = options->with_sources ? sources_create(options->debug_folders) : NULL;
 	err = sampler_adopt(object, &stacks->sampler, diag);
 	if (!err)
 		err = sideband_open(&stacks->sideband, diag);
@@ -163,6 +164,7 @@ void stacks_destroy(struct stacks *stacks)
 		if (slot->value > 1)
 			elf_symbols_destroy((struct elf_symbols *)(uintptr_t)slot->value);
 	table_deinit(&stacks->symbols);
+	sources_destroy(stacks->sources);
 	for (i = 0; i < 3; i++)
 		free_values(&stacks->sent[i]);
 	store_deinit(&stacks->codes);

@@ -43,6 +43,8 @@ struct stacks_options {
 	uint32_t early_count;
 	const char *const *probed; /* files whose processes have their tables made as soon as that can be; may repeat */
 	uint32_t probed_count;
+	bool with_sources;         /* files, lines and inlined functions are printed */
+	const char *debug_folders; /* borrowed: where debug information is looked for first, or NULL */
 };
 int stacks_create(struct bpf_object *object, const struct stacks_options *options, struct stacks **ret,
 		  struct diag *diag);

@@ -6,6 +6,7 @@
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
 #include "record/watch.h"
+#include "trace/sources.h"
 #include "trace/stacks.h"
 
 struct frame_place {
@@ -34,6 +35,7 @@ struct stacks {
 	struct store codes;
 	struct table symbols;   /* object → struct elf_symbols * or 1 (none) */
 	struct table kept;      /* objects that frames point to: not to be forgotten */
+	struct sources *sources; /* NULL: not wanted */
 	struct table perf_maps; /* process → struct perf_map * or 1 (none) */
 };
 

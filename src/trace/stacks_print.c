@@ -41,6 +41,8 @@ struct line {
 	const char *name, *file, *path;
 	uint64_t offset; /* behind the symbol's start */
 	int line;
+	const char *source; /* of native code: the file that `line` is in; NULL: not known */
+	bool is_inlined;
 	uint64_t address;
 	bool has_name;
 	char *owned; /* what `name` may be */
@@ -135,18 +137,23 @@ struct printing {
 	uint32_t left; /* frames that may still be printed */
 };
 
-static void print_clean(FILE *out, const struct line *line, bool json)
+/* What a file or a process chose: nothing of it may end a line, or a text in JSON. */
+static void put_text(const struct printing *p, const char *text)
+{
+	for (; *text; text++) {
+		if (p->json && (*text == '"' || *text == '\\'))
+			fputc('\\', p->out);
+		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, p->out);
+	}
+}
+
+static void print_clean(const struct printing *p, const struct line *line)
 {
 	const struct frame frame = {.layer = line->layer, .name = line->name, .file = line->file, .line = line->line};
 	char text[4096];
-	const char *at;
 
 	frame_format(&frame, text, sizeof(text));
-	for (at = text; *at; at++) {
-		if (json && (*at == '"' || *at == '\\'))
-			fputc('\\', out);
-		fputc(*at, out);
-	}
+	put_text(p, text);
 }
 
 static void print_line(struct printing *p, const struct line *line)
@@ -156,7 +163,7 @@ static void print_line(struct printing *p, const struct line *line)
 
 	if (!p->left)
 		return;
-	p->left--;
+	p->left -= !line->is_inlined;
 	if (folded)
 		fputs(p->first ? "" : p->json ? "\\n" : ";", p->out);
 	else if (p->style != STACK_STYLE_RAW)
@@ -167,13 +174,21 @@ static void print_line(struct printing *p, const struct line *line)
 	if (p->style == STACK_STYLE_RAW && line->address) {
 		fprintf(p->out, "%" PRIx64, line->address);
 	} else if (p->style == STACK_STYLE_FOLDED || p->merged || line->layer != FRAME_NATIVE) {
-		print_clean(p->out, line, p->json);
+		print_clean(p, line);
 	} else {
-		fputs(line->name, p->out);
-		if (line->has_name)
+		fputs(line->is_inlined && p->style != STACK_STYLE_PERF ? "[inlined] " : "", p->out);
+		put_text(p, line->name);
+		if (line->has_name && !line->is_inlined)
 			fprintf(p->out, "+%" PRIu64, line->offset);
-		if (p->style == STACK_STYLE_PERF)
-			fprintf(p->out, " (%s)", line->path);
+		if (p->style == STACK_STYLE_PERF) {
+			fputs(" (", p->out);
+			put_text(p, line->is_inlined ? "inlined" : line->path);
+			fputc(')', p->out);
+		} else if (line->source && line->line) {
+			fputc('@', p->out);
+			put_text(p, line->source);
+			fprintf(p->out, ":%d", line->line);
+		}
 	}
 	if (!folded)
 		fputc('\n', p->out);
@@ -228,6 +243,41 @@ static void print_kernel(struct printing *p, const struct frame_place *place)
 	free(text);
 }
 
+/* A native frame, with the functions inlined there and its lines of source, where there is debug information. */
+static void print_native(struct printing *p, const struct frame_place *place, struct line *line)
+{
+	bool wanted = (p->style == STACK_STYLE_DEFAULT || p->style == STACK_STYLE_PERF) && !p->merged && line->has_name;
+	const struct source_place *source =
+		wanted && p->stacks->sources
+			? sources_place(p->stacks->sources, place->object, place->vaddr - place->is_return)
+			: NULL;
+	size_t i;
+
+	for (i = 0; source && i + 1 < source->count; i++) {
+		const struct source_frame *frame = &source->frames[i];
+		char *demangled = frame->function ? demangle(frame->function) : NULL;
+		const struct line inlined = {.layer = FRAME_NATIVE,
+					     .name = demangled         ? demangled
+						     : frame->function ? frame->function
+								       : "?",
+					     .file = line->file,
+					     .path = line->path,
+					     .address = line->address,
+					     .source = frame->file,
+					     .line = (int)frame->line,
+					     .has_name = true,
+					     .is_inlined = true};
+
+		print_line(p, &inlined);
+		free(demangled);
+	}
+	if (source) {
+		line->source = source->frames[source->count - 1].file;
+		line->line = (int)source->frames[source->count - 1].line;
+	}
+	print_line(p, line);
+}
+
 static void print_place(struct printing *p, const struct sent_stack *stack, const struct frame_place *place)
 {
 	struct line line;
@@ -240,11 +290,13 @@ static void print_place(struct printing *p, const struct sent_stack *stack, cons
 		return;
 	if (p->style == STACK_STYLE_BUILD_ID && stack->type == EVENT_NATIVE_STACK && print_build_id(p, place))
 		return;
-	if (stack->type == EVENT_PYTHON_STACK)
+	if (stack->type == EVENT_PYTHON_STACK) {
 		name_python(p->stacks, place, &line);
-	else
-		name_native(p->stacks, place, &line);
-	print_line(p, &line);
+		print_line(p, &line);
+		return;
+	}
+	name_native(p->stacks, place, &line);
+	print_native(p, place, &line);
 	free(line.owned);
 }
 

@@ -410,16 +410,19 @@ static int start(struct run *run, struct diag *diag)
 	if (!err)
 		err = load_begin(&loading, diag);
 	if (!err && parts)
-		err = stacks_create(run->object,
-				    &(struct stacks_options){.parts = parts,
-							     .pid = run->compiler->options->pid,
-							     .is_command = run->options->command != NULL,
-							     .files = run->files,
-							     .early = run->options->stacks_of,
-							     .early_count = run->options->stacks_of_count,
-							     .probed = probed,
-							     .probed_count = probed_files(run->compiler, probed)},
-				    &run->stacks, diag);
+		err = stacks_create(
+			run->object,
+			&(struct stacks_options){.parts = parts,
+						 .pid = run->compiler->options->pid,
+						 .is_command = run->options->command != NULL,
+						 .files = run->files,
+						 .early = run->options->stacks_of,
+						 .early_count = run->options->stacks_of_count,
+						 .probed = probed,
+						 .probed_count = probed_files(run->compiler, probed),
+						 .with_sources = run->compiler->numbers[SETTING_SHOW_DEBUG_INFO],
+						 .debug_folders = run->compiler->options->debug_folders},
+			&run->stacks, diag);
 	free(probed);
 	err = load_end(&loading, err, diag);
 	if (!err && parts)

@@ -99,6 +99,23 @@ CASES = {
     "unused": ('printf("%d %d\\n", args.first, args.third)', "19 21"),
 }
 
+# Functions that become part of another: the line numbers are what the stacks must have.
+INLINED = """volatile int sink;
+static inline __attribute__((always_inline)) void inner(void) {
+	sink++;
+}
+static inline __attribute__((always_inline)) void middle(void) {
+	inner();
+}
+__attribute__((noinline)) int outer(void) {
+	middle();
+	return sink;
+}
+int main(void) {
+	return outer() - 1;
+}
+"""
+
 tap = Tap()
 
 
@@ -306,6 +323,29 @@ def split(folder):
     complains("no .dwo file", probe, "args", r"its debug information is in .*odd\.dwo, which was not found")
 
 
+def sources(folder):
+    """Stacks with files, lines and inlined functions, whichever way the debug information is kept."""
+    inner, outer = "inner@\\S*inlined.c:3", "outer\\+\\d+@\\S*inlined.c:9"
+    stack = rf"^\n {{8}}\[inlined\] {inner}\n {{8}}\[inlined\] middle@\S*inlined.c:6\n {{8}}{outer}\n {{8}}main\+\d+@\S*inlined.c:13\n"
+    for compiler, *flags in (("gcc", "-gdwarf-5"), ("clang", "-gdwarf-4"), ("gcc", "-gdwarf-5", "-gsplit-dwarf"), ("clang", "-gdwarf-5", "-gsplit-dwarf")):
+        path = f"{folder}/inlined"
+        subprocess.run([compiler, "-g", "-O2", "-fno-pie", *flags, "-c", "inlined.c"], check=True, cwd=folder)
+        subprocess.run([compiler, "-no-pie", "-o", path, "inlined.o"], check=True, cwd=folder)
+        at = f"uprobe:{path}@inlined.c:3"
+        expect(f"{compiler} {' '.join(flags)}: inlined functions and lines of a stack", f"{at} {{ print(ustack); }}", path, stack)
+    expect("  in frames like perf's", f"{at} {{ print(ustack(perf, 1)); }}", path,
+           r"^\n\t[0-9a-f]+ inner \(inlined\)\n\t[0-9a-f]+ middle \(inlined\)\n\t[0-9a-f]+ outer\+\d+ \(\S*/inlined\)\n\n")
+    expect("  as JSON", f"{at} {{ print(ustack(2)); }}", path, r'"\[inlined\] inner@\S*:3\\n\[inlined\] middle@\S*:6\\nouter\+\d+@\S*:9\\nmain\+\d+@\S*:13"', "-f", "json")
+    expect("  not where that is not wanted", f"config = {{ show_debug_info = 0 }} {at} {{ print(ustack); }}", path, r"^\n {8}outer\+\d+\n {8}main\+\d+\n")
+    expect("  nor folded", f"{at} {{ print(ustack(folded)); }}", path, r";main \(inlined\);outer \(inlined\)\n")
+    expect("  as a key", f"{at} {{ @[ustack(1)] = count(); }}", path, rf"@\[\n {{8}}\[inlined\] {inner}\n {{8}}\[inlined\] middle@\S*\n {{8}}{outer}\n\]: 1\n")
+    os.makedirs(f"{folder}/kept")
+    subprocess.run(["gcc", "-g", "-O2", "-o", path, "inlined.c"], check=True, cwd=folder)
+    subprocess.run(["objcopy", "--only-keep-debug", path, f"{folder}/kept/inlined.debug"], check=True)
+    subprocess.run(["objcopy", "-g", path], check=True)
+    expect("  out of a separate file", f"uprobe:{path}:outer {{ print(ustack(1)); }}", path, r"outer\+0@\S*inlined.c:[89]\n", "--debuginfo", f"{folder}/kept")
+
+
 def plus(folder):
     for compiler, flags in (("g++", ["-O0"]), ("g++", ["-O2"]), ("clang++", ["-O0"]), ("clang++", ["-O2"])):
         path = os.path.join(folder, compiler + flags[0])
@@ -327,7 +367,7 @@ def main():
                 words = " ".join([compiler, *flags])
                 paths[words] = compiled(folder, words.replace(" ", ""), compiler, *flags)
                 arguments(paths[words], words)
-        write(folder, odd_c=ODD, both_h=BOTH, other_c=OTHER, plus_cpp=PLUS)
+        write(folder, odd_c=ODD, both_h=BOTH, other_c=OTHER, plus_cpp=PLUS, inlined_c=INLINED)
         path = os.path.join(folder, "odd")
         subprocess.run(["gcc", "-g", "-O0", "-o", path, "odd.c", "other.c"], check=True, cwd=folder)
         types(path, folder)
@@ -335,6 +375,7 @@ def main():
         altered(folder)
         lines(path, folder)
         separate(path, folder)
+        sources(folder)
         plus(folder)
         split(folder)
     tap.done()

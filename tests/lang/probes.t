@@ -414,6 +414,19 @@ def depth(path):
     tap.ok(re.search(r"@u: \d+", out) and "@[" in out, "kstack and ustack in a tracepoint", out, err)
 
 
+def late(path):
+    """A process that begins when strata runs: its first stacks are finished from copies, all of one event's."""
+    script = f'begin {{ print("ready"); }} uprobe:{path}:leaf {{ printf("%s|%s|%s\n", ustack(folded), ustack(folded, 2), ustack(folded, 1)); exit(); }}'
+    with subprocess.Popen([STRATA, "trace", "-q", "-e", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as tracer:
+        first = tracer.stdout.readline()
+        subprocess.run([path, "5"], check=True)
+        out, err = (text.decode() for text in tracer.communicate(timeout=60))
+    found = re.search(r"^(\S.*)\|(.*)\|(.*)$", out, re.M)
+    last = found and [frame for frame in found.group(1).split(";") if not frame.startswith("[")][-2:]
+    tap.ok(first == b"ready\n" and last and len(found.group(1).split(";")) > 5 and [found.group(2).split(";"), found.group(3).split(";")] == [last, last[1:]],
+           "the first event of a new process has all its stacks", out, err)
+
+
 def own_namespace(path):
     """strata, and what it traces, in a pid namespace of their own, where processes have other numbers."""
     script = f"uprobe:{path}:leaf {{ printf(\"%d %d\\n\", len(ustack), pid); print(ustack(folded)); exit(); }}"
@@ -548,7 +561,8 @@ def ends():
     events = re.findall(r"^\{ \.prev_comm = .*, \.prev_pid = \d+, .* \}$", out, re.M)
     tap.ok(events and f"\n{len(set(events))}\n" in out, "args as a record", out, err)
     trace('begin { debugf("strata %s %d %x", "debugs", 7, 255); }')
-    with open("/sys/kernel/tracing/trace", encoding="utf-8", errors="replace") as buffer:
+    printed = next(path for path in ("/sys/kernel/tracing/trace", "/sys/kernel/debug/tracing/trace") if os.path.exists(path))
+    with open(printed, encoding="utf-8", errors="replace") as buffer:
         tap.ok("bpf_trace_printk: strata debugs 7 ff\n" in buffer.read(), "debugf()")
     out, err = trace("begin { @[1] = 1; print(@[2]); print(@[2] + 1); delete(@, 3); print(*(uint64 *)16); } interval:ms:5 { print(@[4]); if (@n++ > 3) { exit(); } }",
                      None, "-k")
@@ -632,6 +646,7 @@ def main():
         programs()
         archives(folder)
         depth(path)
+        late(path)
         own_namespace(path)
         python()
         alike()

@@ -8,6 +8,7 @@
 
 #include "dwarf/lines.h"
 #include "dwarf/parameters.h"
+#include "dwarf/source.h"
 #include "lang/provider/binary_types.h"
 
 #define EXPLORE_UNITS     8u
@@ -50,6 +51,21 @@ static void explore_type(struct exploration *x, const struct type *type, unsigne
 	}
 }
 
+/* All inlined frames of a function's first bytes. */
+static void explore_source(struct exploration *x, uint64_t vaddr)
+{
+	struct source_frame frames[SOURCE_FRAMES_MAX];
+	size_t count, i;
+	uint64_t at;
+
+	for (at = vaddr; at < vaddr + 64; at += 7) {
+		count = debug_info_source(x->info, at, frames);
+		x->is_wrong |= count > SOURCE_FRAMES_MAX || (count && frames[count - 1].function);
+		for (i = 0; i < count; i++)
+			x->is_wrong |= frames[i].line > INT32_MAX;
+	}
+}
+
 static bool explore_entry(void *context, Dwarf_Die *die)
 {
 	struct formal_parameter parameters[PARAMETERS_MAX];
@@ -76,8 +92,10 @@ static bool explore_entry(void *context, Dwarf_Die *die)
 	}
 	if (x->functions++ > EXPLORE_FUNCTIONS)
 		return false;
-	if (!dwarf_entrypc(die, &entry))
+	if (!dwarf_entrypc(die, &entry)) {
 		debug_info_function(x->info, entry, &unit, &function);
+		explore_source(x, entry);
+	}
 	count = debug_info_parameters(&x->unit, die, entry, x->functions % 3, parameters);
 	for (i = 0; i < count; i++) {
 		x->parameters++;

@@ -194,6 +194,50 @@ static void test_lines(void)
 	release(&image);
 }
 
+static const char inlined[] = "#line 1 \"/src/lib/some.c\"\n"
+			      "volatile int sink;\n"
+			      "static inline __attribute__((always_inline)) void inner(void) {\n"
+			      "	sink++;\n"
+			      "}\n"
+			      "static inline __attribute__((always_inline)) void middle(void) {\n"
+			      "	inner();\n"
+			      "}\n"
+			      "int outer(void) {\n"
+			      "	middle();\n"
+			      "	return sink;\n"
+			      "}\n"
+			      "int other(void) { return 1; }\n";
+
+static bool frame_is(const struct source_frame *frame, const char *function, uint32_t line)
+{
+	return frame->file && !strcmp(frame->file, "/src/lib/some.c") && frame->line == line &&
+	       (function ? frame->function && !strcmp(frame->function, function) : !frame->function);
+}
+
+static void test_source(const char *command)
+{
+	struct source_frame frames[SOURCE_FRAMES_MAX];
+	struct debug_info *info = NULL;
+	struct line_place place;
+	uint64_t vaddr = 0, size;
+	struct image image;
+
+	if (!build(&image, command, inlined) || debug_info_open_memory(image.bytes, image.size, &info, NULL)) {
+		ok(false, "%s compiles", command);
+		release(&image);
+		return;
+	}
+	ok(debug_info_line(info, "some.c", 3, 0, &place) == LINE_FOUND &&
+		   debug_info_source(info, place.vaddr, frames) == 3 && frame_is(&frames[0], "inner", 3) &&
+		   frame_is(&frames[1], "middle", 6) && frame_is(&frames[2], NULL, 9),
+	   "%s: inlined functions, each with its line", command);
+	elf_file_find_symbol(image.elf, "other", &vaddr, &size);
+	ok(debug_info_source(info, vaddr, frames) == 1 && frame_is(&frames[0], NULL, 12), "  a function without");
+	is_int(debug_info_source(info, vaddr + 0x100000, frames), 0, "  no function");
+	debug_info_close(info);
+	release(&image);
+}
+
 /* What holds of any bytes, for a thousand files that were damaged in the sections of the debug information. */
 static void test_damaged(const char *flags)
 {
@@ -288,7 +332,7 @@ static void test_nothing(void)
 	struct image image;
 
 	ok(build(&image, "gcc -x c", "int x;") && !elf_file_has_debug_info(image.elf) &&
-		   debug_info_open(image.elf, "", NULL, &info, &diag) == -ENOENT && !info,
+		   debug_info_open(image.elf, "", NULL, UINT64_MAX, &info, &diag) == -ENOENT && !info,
 	   "no debug information: %s", diag.text);
 	release(&image);
 }
@@ -300,6 +344,10 @@ int main(void)
 	test_parameters("clang", "-O0 -gdwarf-4");
 	test_parameters("clang", "-O2 -gdwarf-5");
 	test_lines();
+	test_source("gcc -g -O0 -gdwarf-5 -x c");
+	test_source("gcc -g -O2 -gdwarf-4 -x c");
+	test_source("clang -g -O0 -gdwarf-4 -x c");
+	test_source("clang -g -O2 -gdwarf-5 -x c");
 	test_damaged("-gdwarf-5");
 	test_damaged("-gdwarf-4");
 	test_endless();

@@ -293,6 +293,7 @@ static const struct type *check_config(struct compiler *c, struct node *call)
 		{"max_bpf_progs", SETTING_MAX_BPF_PROGS},
 		{"max_cat_bytes", SETTING_MAX_CAT_BYTES},
 		{"cpp_demangle", SETTING_CPP_DEMANGLE},
+		{"show_debug_info", SETTING_SHOW_DEBUG_INFO},
 		{"print_maps_on_exit", SETTING_PRINT_MAPS_ON_EXIT},
 		{"stack_mode", SETTING_STACK_MODE},
 		{"missing_probes", SETTING_MISSING_PROBES},

@@ -39,7 +39,7 @@ static const struct {
 	{"perf_rb_pages", SETTING_IGNORED, 0, NULL},
 	{"cache_user_symbols", SETTING_CACHE_USER_SYMBOLS, 0, "PER_PID"},
 	{"lazy_symbolication", SETTING_IGNORED, 0, ""},
-	{"show_debug_info", SETTING_IGNORED, 0, ""},
+	{"show_debug_info", SETTING_SHOW_DEBUG_INFO, 1, NULL},
 	{"max_ast_nodes", SETTING_IGNORED, 0, NULL},
 	{"unstable_import", SETTING_IGNORED, 0, ""},
 	{"unstable_map_decl", SETTING_IGNORED, 0, ""},

@@ -490,7 +490,7 @@ static void open_info(struct compiler *c, struct binary *b)
 		b->why = "the file cannot be read";
 		return;
 	}
-	if (debug_info_open(b->elf, root_of(c, b->path), c->options->debug_folders, &b->info, &diag)) {
+	if (debug_info_open(b->elf, root_of(c, b->path), c->options->debug_folders, UINT64_MAX, &b->info, &diag)) {
 		b->info = NULL;
 		b->why = arena_strdup(c->arena, diag.text, strlen(diag.text));
 	}

@@ -111,14 +111,20 @@ static __always_inline int cut_stacks_in(struct scratch *s, __u32 limit)
 }
 WALK_GLOBAL(int, cut_stacks, __u32)
 
-/* When a process without tables was told of. */
+/* Copies of stacks of a process without tables. */
+struct late_process {
+	__u64 since, copies; /* of now, and how many since then */
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct late_process);
 } rt_late SEC(".maps");
 
+/* A script may ask for several stacks in one event. */
+#define LATE_COPIES   4
 #define LATE_EVERY_NS 2000000ull
 
 /*
@@ -127,13 +133,14 @@ struct {
  */
 static __always_inline void tell_late(struct scratch *s)
 {
-	__u64 *told = bpf_map_lookup_elem(&rt_late, &s->sample.tgid);
+	struct late_process *late = bpf_map_lookup_elem(&rt_late, &s->sample.tgid), first = {s->sample.time, 1};
 
 	s->native.count = 0;
 	s->sample.native_stack = 0;
-	if (told && s->sample.time < *told + LATE_EVERY_NS)
+	if (!late || s->sample.time >= late->since + LATE_EVERY_NS)
+		bpf_map_update_elem(&rt_late, &s->sample.tgid, &first, BPF_ANY);
+	else if (late->copies++ >= LATE_COPIES)
 		return;
-	bpf_map_update_elem(&rt_late, &s->sample.tgid, &s->sample.time, BPF_ANY);
 	send_snapshot(s);
 	s->sample.native_stack = s->sample.sequence;
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* source: the file and line of an address, and the functions that were inlined there, from DWARF. */
+#ifndef STRATA_DWARF_SOURCE_H
+#define STRATA_DWARF_SOURCE_H
+
+#include "dwarf/debug_info.h"
+
+#define SOURCE_FRAMES_MAX 32 /* inlined calls, one in the other, and the function itself; more are left out */
+
+struct source_frame {
+	const char *function; /* of an inlined call: as linkers name it, if that is known; NULL: it has none */
+	const char *file;     /* with its folder, as the compiler was given it; NULL: not known */
+	uint32_t line;        /* 0: not known */
+};
+
+/*
+ * What is executed at an address, innermost first: the last is the function whose symbol the address has, those before
+ * were inlined. For a return address the caller gives the address before it. How many; 0: nothing is known. The texts
+ * live as long as `info`.
+ */
+size_t debug_info_source(struct debug_info *info, uint64_t vaddr, struct source_frame ret[SOURCE_FRAMES_MAX]);
+
+#endif
