@@ -2,8 +2,10 @@
 #include "dwarf/debug_info.h"
 
 #include <dwarf.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,12 +16,10 @@
 #include "elf/debug_file.h"
 
 #define ENTRIES_MAX      (16u << 20) /* that one search looks at */
-#define CHILDREN_MAX     (1u << 20)
 #define UNITS_MAX        (1u << 20)
 #define RANGES_MAX       (8u << 20)
 #define PACKED_BYTES_MAX (256u << 20)
-#define NAMESPACES       8  /* one in the other */
-#define REFERENCES       32 /* from type to type */
+#define NAMESPACES       8 /* one in the other */
 
 /* Addresses of a unit's code. */
 struct range {
@@ -51,7 +51,12 @@ struct debug_info {
 	Elf *elf;
 	Dwarf *dwarf;
 	int fd;
-	struct elf_file *separate;     /* NULL: the file itself has it */
+	struct elf_file *separate; /* NULL: the file itself has it */
+	struct elf_file *common;   /* NULL: it has no parts in another file */
+	int common_fd;
+	Elf *common_elf;
+	Dwarf *common_dwarf;
+	bool is_strange;
 	const struct elf_file *binary; /* NULL: an image in memory */
 	Elf *package;                  /* NULL: there is none */
 	int package_fd;
@@ -85,7 +90,7 @@ static bool is_larger(Elf *elf, uint64_t most)
 	uint64_t total = 0;
 	size_t names;
 
-	if (!elf || elf_getshdrstrndx(elf, &names))
+	if (!most || !elf || elf_getshdrstrndx(elf, &names))
 		return false;
 	while ((section = elf_nextscn(elf, section))) {
 		GElf_Shdr header;
@@ -107,18 +112,75 @@ static bool is_larger(Elf *elf, uint64_t most)
 	return false;
 }
 
-int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, uint64_t most,
-		    struct debug_info **ret, struct diag *diag)
+static void close_common(struct debug_info *info)
+{
+	if (info->common_dwarf)
+		dwarf_end(info->common_dwarf);
+	if (info->common_elf)
+		elf_end(info->common_elf);
+	if (info->common_fd >= 0)
+		close(info->common_fd);
+	info->common_dwarf = NULL;
+	info->common_elf = NULL;
+	info->common_fd = -1;
+}
+
+static bool try_common(struct debug_info *info, int fd, const void *id, size_t id_size, uint64_t bytes_max)
+{
+	const void *found;
+
+	info->common_fd = fd;
+	info->common_elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
+	if (info->common_elf && dwelf_elf_gnu_build_id(info->common_elf, &found) == (ssize_t)id_size &&
+	    !memcmp(found, id, id_size) && !is_larger(info->common_elf, bytes_max))
+		info->common_dwarf = dwarf_begin_elf(info->common_elf, DWARF_C_READ, NULL);
+	if (!info->common_dwarf)
+		close_common(info);
+	return info->common_dwarf;
+}
+
+/* Opens the file that several have parts of their DWARF in (dwz); libdw would open it wherever this one says. */
+static int open_common(struct debug_info *info, const struct elf_file *elf, const struct debug_info_options *options,
+		       struct diag *diag)
+{
+	char by_id[64 + 2 * ELF_BUILD_ID_MAX];
+	const char *name;
+	const void *id;
+	ssize_t size = dwelf_dwarf_gnu_debugaltlink(info->dwarf, &name, &id), i;
+	int at;
+
+	if (!size)
+		return 0;
+	if (size > 1 && size <= ELF_BUILD_ID_MAX &&
+	    !try_common(info, elf_named_descriptor(elf, options->root, name), id, (size_t)size, options->bytes_max)) {
+		at = snprintf(by_id, sizeof(by_id), "/usr/lib/debug/.build-id/%02x/", *(const uint8_t *)id);
+		for (i = 1; i < size; i++)
+			at += snprintf(by_id + at, sizeof(by_id) - (size_t)at, "%02x", ((const uint8_t *)id)[i]);
+		snprintf(by_id + at, sizeof(by_id) - (size_t)at, ".debug");
+		try_common(info, elf_named_descriptor(elf, options->root, by_id), id, (size_t)size, options->bytes_max);
+	}
+	if (!info->common_dwarf)
+		return diag_fail(diag, ENOENT, "dwarf.common",
+				 "%s: its debug information has parts in another file, %s, which was not found",
+				 elf_file_path(elf), size > 0 ? name : "?");
+	dwarf_setalt(info->dwarf, info->common_dwarf);
+	return 0;
+}
+
+int debug_info_open(const struct elf_file *elf, const struct debug_info_options *options, struct debug_info **ret,
+		    struct diag *diag)
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
 	const struct elf_file *from = elf;
+	int err;
 
 	if (!info)
 		return diag_fail(diag, ENOMEM, "dwarf.memory", "out of memory");
-	info->fd = info->package_fd = -1;
+	info->fd = info->package_fd = info->common_fd = -1;
+	info->is_strange = options->is_strange;
 	info->binary = elf;
 	if (!elf_file_has_debug_info(elf))
-		from = info->separate = elf_debug_info_open(elf, debug_root, folders);
+		from = info->separate = elf_debug_info_open(elf, options->root, options->folders);
 	if (!from) {
 		debug_info_close(info);
 		return diag_fail(diag, ENOENT, "dwarf.none", "%s has no debug information (DWARF)", elf_file_path(elf));
@@ -127,12 +189,20 @@ int debug_info_open(const struct elf_file *elf, const char *debug_root, const ch
 	/* Read, and never mapped: a file that is cut off meanwhile would end strata. */
 	info->fd = elf_file_descriptor(from);
 	info->elf = info->fd < 0 ? NULL : elf_begin(info->fd, ELF_C_READ, NULL);
-	if (is_larger(info->elf, most)) {
+	if (is_larger(info->elf, options->bytes_max)) {
 		diag_fail(diag, E2BIG, "dwarf.large", "%s has too much debug information", elf_file_path(from));
 		debug_info_close(info);
 		return -E2BIG;
 	}
-	return begin(info, elf_file_path(from), ret, diag);
+	err = begin(info, elf_file_path(from), ret, diag);
+	if (err)
+		return err;
+	err = open_common(info, from, options, diag);
+	if (err) {
+		debug_info_close(info);
+		*ret = NULL;
+	}
+	return err;
 }
 
 int debug_info_open_memory(void *bytes, size_t size, struct debug_info **ret, struct diag *diag)
@@ -141,7 +211,7 @@ int debug_info_open_memory(void *bytes, size_t size, struct debug_info **ret, st
 
 	if (!info)
 		return diag_fail(diag, ENOMEM, "dwarf.memory", "out of memory");
-	info->fd = info->package_fd = -1;
+	info->fd = info->package_fd = info->common_fd = -1;
 	elf_version(EV_CURRENT);
 	info->elf = elf_memory(bytes, size);
 	return begin(info, "the image", ret, diag);
@@ -195,158 +265,13 @@ void debug_info_close(struct debug_info *info)
 		elf_end(info->elf);
 	if (info->fd >= 0)
 		close(info->fd);
+	close_common(info);
 	if (info->separate)
 		elf_file_close(info->separate);
 	vec_free(&info->units);
 	vec_free(&info->ranges);
 	free(info);
 }
-
-/* --- attributes --- */
-
-const char *die_name(Dwarf_Die *die)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formstring(dwarf_attr_integrate(die, DW_AT_name, &attribute));
-}
-
-bool die_number(Dwarf_Die *die, unsigned int name, uint64_t *ret)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word value;
-
-	if (dwarf_formudata(dwarf_attr_integrate(die, name, &attribute), &value))
-		return false;
-	*ret = value;
-	return true;
-}
-
-bool die_flag(Dwarf_Die *die, unsigned int name)
-{
-	Dwarf_Attribute attribute;
-	bool is = false;
-
-	return !dwarf_formflag(dwarf_attr_integrate(die, name, &attribute), &is) && is;
-}
-
-bool die_type(Dwarf_Die *die, Dwarf_Die *ret)
-{
-	Dwarf_Attribute attribute;
-
-	return dwarf_formref_die(dwarf_attr_integrate(die, DW_AT_type, &attribute), ret) != NULL;
-}
-
-bool die_peel(Dwarf_Die *type, Dwarf_Die *ret)
-{
-	Dwarf_Die at = *type;
-	unsigned int i;
-
-	for (i = 0; i < REFERENCES; i++) {
-		switch (dwarf_tag(&at)) {
-		case DW_TAG_typedef:
-		case DW_TAG_const_type:
-		case DW_TAG_volatile_type:
-		case DW_TAG_restrict_type:
-		case DW_TAG_atomic_type:
-		case DW_TAG_immutable_type:
-			if (!die_type(&at, &at))
-				return false;
-			break;
-		default:
-			*ret = at;
-			return true;
-		}
-	}
-	return false;
-}
-
-struct dimensions {
-	uint64_t *at;
-	size_t count;
-};
-
-static bool add_dimension(void *context, Dwarf_Die *child)
-{
-	struct dimensions *dimensions = context;
-	uint64_t low = 0, high;
-
-	if (dwarf_tag(child) != DW_TAG_subrange_type)
-		return true;
-	if (dimensions->count == DIE_DIMENSIONS_MAX)
-		return false;
-	dimensions->at[dimensions->count] = 0;
-	die_number(child, DW_AT_lower_bound, &low);
-	if (die_number(child, DW_AT_count, &high))
-		dimensions->at[dimensions->count] = high;
-	else if (die_number(child, DW_AT_upper_bound, &high) && high + 1 > low)
-		dimensions->at[dimensions->count] = high - low + 1;
-	/* int a[] has an upper bound of -1 for some compilers. */
-	if (dimensions->at[dimensions->count] > DIE_SIZE_MAX)
-		dimensions->at[dimensions->count] = 0;
-	dimensions->count++;
-	return true;
-}
-
-size_t die_dimensions(Dwarf_Die *array, uint64_t ret[DIE_DIMENSIONS_MAX])
-{
-	struct dimensions dimensions = {.at = ret};
-
-	die_children(array, add_dimension, &dimensions);
-	return dimensions.count;
-}
-
-/* An enumeration's may be that of the type below it. */
-static bool own_size(Dwarf_Die *type, uint64_t *ret)
-{
-	Dwarf_Die below;
-
-	switch (dwarf_tag(type)) {
-	case DW_TAG_pointer_type:
-	case DW_TAG_reference_type:
-	case DW_TAG_rvalue_reference_type:
-		if (!die_number(type, DW_AT_byte_size, ret))
-			*ret = 8;
-		return true;
-	case DW_TAG_enumeration_type:
-		return die_number(type, DW_AT_byte_size, ret) ||
-		       (die_type(type, &below) && die_peel(&below, &below) && die_number(&below, DW_AT_byte_size, ret));
-	default:
-		return die_number(type, DW_AT_byte_size, ret);
-	}
-}
-
-bool die_size(Dwarf_Die *type, uint64_t *ret)
-{
-	uint64_t elements = 1, dimensions[DIE_DIMENSIONS_MAX], size;
-	Dwarf_Die at = *type;
-	unsigned int depth;
-	size_t count, i;
-
-	for (depth = 0; depth < REFERENCES; depth++) {
-		if (!die_peel(&at, &at))
-			return false;
-		if (own_size(&at, &size)) {
-			if (size > DIE_SIZE_MAX || size * elements > DIE_SIZE_MAX)
-				return false;
-			*ret = size * elements;
-			return true;
-		}
-		if (dwarf_tag(&at) != DW_TAG_array_type)
-			return false;
-		count = die_dimensions(&at, dimensions);
-		for (i = 0; i < count; i++) {
-			elements *= dimensions[i];
-			if (elements > DIE_SIZE_MAX)
-				return false;
-		}
-		if (!die_type(&at, &at))
-			return false;
-	}
-	return false;
-}
-
-/* --- searches --- */
 
 bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *ret)
 {
@@ -356,7 +281,7 @@ bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *r
 
 	*ret = (struct debug_unit){};
 	memset(&split, 0, sizeof(split));
-	if (dwarf_get_units(info->dwarf, cu, &next, NULL, &kind, &ret->skeleton, &split))
+	if (dwarf_get_units(info->dwarf, cu, &next, NULL, &kind, &ret->skeleton, info->is_strange ? NULL : &split))
 		return false;
 	ret->die = ret->skeleton;
 	if (kind == DW_UT_skeleton && split.addr) {
@@ -375,7 +300,7 @@ bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *r
 
 static Elf *open_package(struct debug_info *info)
 {
-	if (!info->package_tried && info->binary) {
+	if (!info->package_tried && info->binary && !info->is_strange) {
 		info->package_fd = elf_debug_package_descriptor(info->binary);
 		info->package = info->package_fd < 0 ? NULL : elf_begin(info->package_fd, ELF_C_READ, NULL);
 	}
@@ -422,17 +347,6 @@ static void take_packed(struct debug_info *info, struct debug_unit *unit)
 	unit->die = info->packed.at[i].die;
 	unit->is_split_away = false;
 	unit->is_packed = true;
-}
-
-void die_children(Dwarf_Die *parent, bool (*each)(void *context, Dwarf_Die *child), void *context)
-{
-	uint32_t left = CHILDREN_MAX;
-	Dwarf_Die child;
-
-	if (dwarf_child(parent, &child))
-		return;
-	while (left-- && each(context, &child) && !dwarf_siblingof(&child, &child))
-		;
 }
 
 /* A search among the entries of a unit and of its namespaces. */

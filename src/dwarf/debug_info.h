@@ -17,17 +17,27 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "dwarf/die.h"
 #include "elf/elf_file.h"
 
 struct debug_info;
 
+struct debug_info_options {
+	const char *root, *folders; /* where a separate debug file is looked for: elf_debug_info_open() */
+	uint64_t bytes_max;         /* uncompressed, since all of it is read; 0: any number */
+	/*
+	 * The file is whoever's, and nobody named it: .dwo files, which libdw opens wherever it says, and a package
+	 * are left alone. Split units have lines, and no functions.
+	 */
+	bool is_strange;
+};
+
 /*
- * Opens the DWARF of `elf`, which must outlive it, or of its separate debug file, which is looked for in `folders` and
- * the usual places (elf_debug_info_open()). -ENOENT with a diag when there is none, -E2BIG when it has more bytes than
- * `most`, uncompressed: all of them are read.
+ * Opens the DWARF of `elf`, which must outlive it, or of its separate debug file. -ENOENT with a diag when there is
+ * none, or when it lacks the file that it has common parts in (dwz), -E2BIG when it is too large.
  */
-int debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders, uint64_t most,
-		    struct debug_info **ret, struct diag *diag);
+int debug_info_open(const struct elf_file *elf, const struct debug_info_options *options, struct debug_info **ret,
+		    struct diag *diag);
 /* The same of an image in memory, which must outlive it. */
 int debug_info_open_memory(void *bytes, size_t size, struct debug_info **ret, struct diag *diag);
 void debug_info_close(struct debug_info *info); /* may be NULL */
@@ -76,28 +86,5 @@ bool debug_info_type(struct debug_info *info, struct debug_unit *unit, const cha
 
 /* The enumeration that has a constant of this name, and its value: in this unit. */
 bool debug_info_constant(struct debug_unit *unit, const char *name, Dwarf_Die *ret, int64_t *value);
-
-/*
- * Calls back for each entry right below `parent` until it gives false, or there were too many. For the children of a
- * namespace the callback may call it itself.
- */
-void die_children(Dwarf_Die *parent, bool (*each)(void *context, Dwarf_Die *child), void *context);
-
-/* --- attributes, of an entry itself or of what it is an instance or a definition of --- */
-
-const char *die_name(Dwarf_Die *die); /* NULL: it has none */
-/* A number; false when there is none, or it is not known before the program runs. */
-bool die_number(Dwarf_Die *die, unsigned int attribute, uint64_t *ret);
-bool die_flag(Dwarf_Die *die, unsigned int attribute);
-/* The entry's type; false when it has none (void). */
-bool die_type(Dwarf_Die *die, Dwarf_Die *ret);
-/* What is behind typedefs and qualifiers; false where that is void, or they have no end. */
-bool die_peel(Dwarf_Die *type, Dwarf_Die *ret);
-/* Bytes of a value of this type; false when that is not known. At most DIE_SIZE_MAX. */
-#define DIE_SIZE_MAX (1u << 28)
-bool die_size(Dwarf_Die *type, uint64_t *ret);
-/* Elements of an array of one or more dimensions, the inner ones multiplied; 0: not known. */
-#define DIE_DIMENSIONS_MAX 8
-size_t die_dimensions(Dwarf_Die *array, uint64_t ret[DIE_DIMENSIONS_MAX]);
 
 #endif

@@ -209,18 +209,37 @@ struct elf_file *elf_debug_info_open(const struct elf_file *elf, const char *deb
 	return found;
 }
 
-int elf_debug_package_descriptor(const struct elf_file *elf)
+static int descriptor_of(const struct elf_file *elf, const char *path)
 {
 	struct foreign_file *file;
-	char path[PATH_MAX];
 	int fd;
 
-	if (snprintf(path, sizeof(path), "%s.dwp", elf_file_path(elf)) >= (int)sizeof(path) ||
-	    open_foreign(elf, path, &file))
+	if (open_foreign(elf, path, &file))
 		return -1;
 	fd = foreign_descriptor(file);
 	foreign_close(file);
 	return fd;
+}
+
+int elf_named_descriptor(const struct elf_file *elf, const char *root, const char *path)
+{
+	const char *elf_path = elf_file_path(elf), *slash = strrchr(elf_path, '/');
+	int folder = *path == '/' || !slash ? 0 : (int)(slash - elf_path) + 1;
+	char whole[PATH_MAX];
+
+	if (snprintf(whole, sizeof(whole), "%s%.*s%s", *path == '/' ? root : "", folder, elf_path, path) >=
+	    (int)sizeof(whole))
+		return -1;
+	return descriptor_of(elf, whole);
+}
+
+int elf_debug_package_descriptor(const struct elf_file *elf)
+{
+	char path[PATH_MAX];
+
+	if (snprintf(path, sizeof(path), "%s.dwp", elf_file_path(elf)) >= (int)sizeof(path))
+		return -1;
+	return descriptor_of(elf, path);
 }
 
 int elf_file_descriptor(const struct elf_file *elf)

@@ -25,6 +25,12 @@ bool elf_file_has_debug_info(const struct elf_file *elf);
  */
 struct elf_file *elf_debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders);
 
+/*
+ * A new descriptor of a file that `elf` names: an absolute path is below `root`, another one beside it. -1: there is
+ * none.
+ */
+int elf_named_descriptor(const struct elf_file *elf, const char *root, const char *path);
+
 /* A new descriptor of the DWARF package beside the file, NAME.dwp; -1: there is none. */
 int elf_debug_package_descriptor(const struct elf_file *elf);
 

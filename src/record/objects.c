@@ -434,11 +434,13 @@ static void debug_root(const struct object *object, char ret[64])
 		*ret = '\0';
 }
 
-int object_debug_info(struct object *object, const char *folders, uint64_t most, struct elf_file **elf,
+int object_debug_info(struct object *object, const char *folders, uint64_t bytes_max, struct elf_file **elf,
 		      struct debug_info **ret)
 {
 	struct diag diag = {};
 	char root[64];
+	const struct debug_info_options options = {
+		.root = root, .folders = folders, .bytes_max = bytes_max, .is_strange = true};
 	int err;
 
 	*ret = NULL;
@@ -451,7 +453,7 @@ int object_debug_info(struct object *object, const char *folders, uint64_t most,
 		return err;
 	}
 	debug_root(object, root);
-	return debug_info_open(*elf, root, folders, most, ret, &diag);
+	return debug_info_open(*elf, &options, ret, &diag);
 }
 
 int object_symbols(struct object *object, struct elf_symbols **ret)

@@ -96,7 +96,7 @@ int object_symbols(struct object *object, struct elf_symbols **ret);
  * The file's debug information (debug_info_open()), and the file, which must outlive it: the caller closes both, and
  * the file also when there is none. 0, -ENOENT, or another negative errno.
  */
-int object_debug_info(struct object *object, const char *folders, uint64_t most, struct elf_file **elf,
+int object_debug_info(struct object *object, const char *folders, uint64_t bytes_max, struct elf_file **elf,
 		      struct debug_info **ret);
 
 /* Its GNU build id in hexadecimal digits, `size` with the terminator; "" when it has none. */

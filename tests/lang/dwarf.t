@@ -327,11 +327,13 @@ def sources(folder):
     """Stacks with files, lines and inlined functions, whichever way the debug information is kept."""
     inner, outer = "inner@\\S*inlined.c:3", "outer\\+\\d+@\\S*inlined.c:9"
     stack = rf"^\n {{8}}\[inlined\] {inner}\n {{8}}\[inlined\] middle@\S*inlined.c:6\n {{8}}{outer}\n {{8}}main\+\d+@\S*inlined.c:13\n"
-    for compiler, *flags in (("gcc", "-gdwarf-5"), ("clang", "-gdwarf-4"), ("gcc", "-gdwarf-5", "-gsplit-dwarf"), ("clang", "-gdwarf-5", "-gsplit-dwarf")):
-        path = f"{folder}/inlined"
+    for compiler, *flags in (("gcc", "-gdwarf-5", "-gsplit-dwarf"), ("clang", "-gdwarf-5", "-gsplit-dwarf"), ("gcc", "-gdwarf-5"), ("clang", "-gdwarf-4")):
+        path, at = f"{folder}/inlined", f"uprobe:{folder}/inlined@inlined.c:3"
         subprocess.run([compiler, "-g", "-O2", "-fno-pie", *flags, "-c", "inlined.c"], check=True, cwd=folder)
         subprocess.run([compiler, "-no-pie", "-o", path, "inlined.o"], check=True, cwd=folder)
-        at = f"uprobe:{path}@inlined.c:3"
+        if "-gsplit-dwarf" in flags:
+            expect(f"{compiler} {' '.join(flags)}: lines", f"{at} {{ print(ustack); }}", path, r"^\n {8}outer\+\d+@\S*inlined.c:3\n {8}main\+\d+@\S*inlined.c:13\n")
+            continue
         expect(f"{compiler} {' '.join(flags)}: inlined functions and lines of a stack", f"{at} {{ print(ustack); }}", path, stack)
     expect("  in frames like perf's", f"{at} {{ print(ustack(perf, 1)); }}", path,
            r"^\n\t[0-9a-f]+ inner \(inlined\)\n\t[0-9a-f]+ middle \(inlined\)\n\t[0-9a-f]+ outer\+\d+ \(\S*/inlined\)\n\n")
@@ -344,6 +346,27 @@ def sources(folder):
     subprocess.run(["objcopy", "--only-keep-debug", path, f"{folder}/kept/inlined.debug"], check=True)
     subprocess.run(["objcopy", "-g", path], check=True)
     expect("  out of a separate file", f"uprobe:{path}:outer {{ print(ustack(1)); }}", path, r"outer\+0@\S*inlined.c:[89]\n", "--debuginfo", f"{folder}/kept")
+
+
+def common(folder):
+    """Parts of the debug information that several programs have in common are in another file (dwz)."""
+    if not shutil.which("dwz"):
+        tap.skip("debug information with parts in another file", "no dwz")
+        return
+    os.makedirs(f"{folder}/common")
+    for name, *files in (("one", "inlined.c"), ("two", "odd.c", "other.c")):
+        subprocess.run(["gcc", "-g", "-gdwarf-4", "-O1", "-include", "stdio.h", "-fno-eliminate-unused-debug-types", "-o", f"common/{name}", *files],
+                       check=True, cwd=folder)
+    subprocess.run(["dwz", "-m", "shared.debug", "-M", "shared.debug", "one", "two"], check=True, cwd=f"{folder}/common")
+    path = f"{folder}/common/one"
+    linked = "gnu_debugaltlink" in subprocess.run(["readelf", "-SW", path], stdout=subprocess.PIPE, check=True).stdout.decode()
+    stack = f"uprobe:{path}@inlined.c:3 {{ print(ustack(1)); }}"
+    expect("debug information with parts in another file", stack, path, r"^\n {8}\[inlined\] inner@\S*inlined.c:3\n.*\n {8}outer\+\d+@\S*inlined.c:9\n" if linked else "never: dwz made none")
+    arguments_of = f"uprobe:{folder}/common/two:plain {{ print(args.shape.sides); }}"
+    expect("  and arguments", arguments_of, f"{folder}/common/two", r"^3\n")
+    os.unlink(f"{folder}/common/shared.debug")
+    expect("  which is gone", f"uprobe:{path}:outer {{ print(ustack(1)); }}", path, r"^\n {8}outer\+0\n")
+    complains("  which arguments tell", arguments_of, "args", r"has parts in another file, \S*shared\.debug, which was not found")
 
 
 def plus(folder):
@@ -376,6 +399,7 @@ def main():
         lines(path, folder)
         separate(path, folder)
         sources(folder)
+        common(folder)
         plus(folder)
         split(folder)
     tap.done()

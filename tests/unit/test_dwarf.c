@@ -332,7 +332,8 @@ static void test_nothing(void)
 	struct image image;
 
 	ok(build(&image, "gcc -x c", "int x;") && !elf_file_has_debug_info(image.elf) &&
-		   debug_info_open(image.elf, "", NULL, UINT64_MAX, &info, &diag) == -ENOENT && !info,
+		   debug_info_open(image.elf, &(struct debug_info_options){.root = ""}, &info, &diag) == -ENOENT &&
+		   !info,
 	   "no debug information: %s", diag.text);
 	release(&image);
 }

@@ -483,6 +483,7 @@ static const char *root_of(struct compiler *c, const char *path)
 
 static void open_info(struct compiler *c, struct binary *b)
 {
+	const struct debug_info_options options = {.root = root_of(c, b->path), .folders = c->options->debug_folders};
 	struct diag diag = {};
 
 	if (binary_open(c, b->path, &b->file) || elf_file_open_foreign(b->file, b->path, &b->elf, &diag)) {
@@ -490,7 +491,7 @@ static void open_info(struct compiler *c, struct binary *b)
 		b->why = "the file cannot be read";
 		return;
 	}
-	if (debug_info_open(b->elf, root_of(c, b->path), c->options->debug_folders, UINT64_MAX, &b->info, &diag)) {
+	if (debug_info_open(b->elf, &options, &b->info, &diag)) {
 		b->info = NULL;
 		b->why = arena_strdup(c->arena, diag.text, strlen(diag.text));
 	}
