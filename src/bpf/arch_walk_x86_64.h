@@ -72,6 +72,24 @@ static __always_inline __s32 arch_uretprobe_epilogue(__u64 code)
 }
 
 /*
+ * The trampoline that a uprobe on a NOP of five bytes calls: `push %rcx; push %r11; push %rax; mov $336, %rax; syscall;
+ * pop %rax; pop %r11; pop %rcx; ret` (arch/x86/kernel/uprobes.c, uprobe_trampoline_entry, since 6.18).
+ */
+#define UPROBE_CALL_BYTES      5
+#define UPROBE_CALL            0xe8
+#define UPROBE_TRAMPOLINE      0xc0c74850534151ull /* its first bytes, at the beginning of a page */
+#define UPROBE_TRAMPOLINE_MASK 0xffffffffffffffull
+#define UPROBE_TRAMPOLINE_SIZE 18
+
+/* What lies on the stack above the return address at an offset in it. */
+static __always_inline __u32 arch_uprobe_pushed(__u32 offset)
+{
+	if (offset < 4)
+		return offset < 1 ? 0 : offset < 3 ? 8 : 16;
+	return offset < 14 ? 24 : offset < 16 ? 16 : offset < 17 ? 8 : 0;
+}
+
+/*
  * Takes the registers from walk->signal_registers, the first words of a struct sigcontext
  * (arch/x86/include/uapi/asm/sigcontext.h): r8-r15, di, si, bp, bx, dx, ax, cx, sp, ip.
  */

@@ -4,9 +4,11 @@
  *
  *   uretprobe   the return address of a function that has been entered is that of a trampoline, in a page of the
  *               kernel's ([uprobes]); where it really returns to stands in a list of the thread, innermost first
- *   uprobe      the instruction in whose place the breakpoint is runs as a copy in the same page
+ *   uprobe      the instruction in whose place the breakpoint is runs as a copy in the same page; a NOP of five
+ *               bytes becomes a call of a trampoline with a system call, in a page of its own
  *
  * kernel/events/uprobes.c: prepare_uretprobe(), xol_get_insn_slot(), handle_trampoline(); all kernels from 5.10 on.
+ * The calls: arch/x86/kernel/uprobes.c, uprobe_trampoline_entry, SYSCALL_DEFINE0(uprobe); since 6.18.
  */
 #ifndef STRATA_BPF_URETPROBE_H
 #define STRATA_BPF_URETPROBE_H
@@ -101,6 +103,45 @@ static __always_inline bool uretprobe_return(struct scratch *s)
 	return !in_uprobe_page(s, s->native.pc);
 }
 
+/* Whether the word at an address is where a call of `page` returns to. */
+static __always_inline bool is_uprobe_call(struct scratch *s, __u64 address, __u64 page, __u64 *ret)
+{
+	__u64 call;
+
+	return !walk_read_user(s, ret, sizeof(*ret), address) &&
+	       !walk_read_user(s, &call, sizeof(call), *ret - UPROBE_CALL_BYTES) && (call & 0xff) == UPROBE_CALL &&
+	       *ret + (__s32)(call >> 8) == page;
+}
+
+/*
+ * Returns from the trampoline of a uprobe. Its system call makes PC and SP those of the probed instruction, and
+ * afterwards the trampoline's again, one by one: each may be the other's still.
+ */
+static __always_inline void uprobe_leave_trampoline(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+	__u64 page = walk->pc & ~(PAGE_BYTES - 1ull), sp = walk->sp, code, to;
+	__u32 offset = walk->pc & (PAGE_BYTES - 1);
+
+	if (offset < UPROBE_TRAMPOLINE_SIZE && !walk_read_user(s, &code, sizeof(code), page) &&
+	    (code & UPROBE_TRAMPOLINE_MASK) == UPROBE_TRAMPOLINE) {
+		sp += arch_uprobe_pushed(offset);
+		if (!is_uprobe_call(s, sp, page, &to)) {
+			sp = walk->sp - 8;
+			if (!is_uprobe_call(s, sp, page, &to))
+				return;
+		}
+	} else {
+		sp += PUSHED_BYTES;
+		if (walk_read_user(s, &code, sizeof(code), walk->pc) || (code & 0xff) != UPROBE_CALL ||
+		    walk_read_user(s, &to, sizeof(to), sp) || to != walk->pc + UPROBE_CALL_BYTES)
+			return;
+	}
+	walk->pc = to;
+	walk->sp = sp + 8;
+	walk->registers[REG_SP] = walk->sp;
+}
+
 /*
  * Before a walk of a thread that has met uprobes: makes the registers those of the program. Global, so that its ways
  * are not followed on through the walk by the verifier.
@@ -121,6 +162,7 @@ __noinline int uprobe_begin(__u32 scratch)
 	mm = (void *)s->task.mm;
 	s->task.uprobe_page = BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
 	walk->uretprobe = uretprobe_first(s);
+	uprobe_leave_trampoline(s);
 	if (!in_uprobe_page(s, walk->pc))
 		return 0;
 	offset = walk->pc - BPF_CORE_READ(uprobes, xol_vaddr);

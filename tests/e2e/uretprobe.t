@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks of a program whose functions have uretprobes: the kernel has put a trampoline's address in place of their return
-addresses. Sampled at any instruction, by copies of the stack, in the trampoline, and in an instruction that runs as a copy."""
+addresses. Sampled at any instruction, by copies of the stack, in the trampoline, and in an instruction that runs as a copy. And of
+one with a uprobe on a NOP of five bytes, which Linux 6.18 makes a call of a trampoline."""
 import os
 import re
 import signal
@@ -17,7 +18,11 @@ PROGRAM = r"""
 #include <time.h>
 #define KEEP __attribute__((noipa))
 static volatile long sink;
+#ifdef NOP
+KEEP static long leaf(long n) { asm volatile(".byte 0x0f, 0x1f, 0x44, 0, 0" : "+r"(n) :: "memory"); return n * 3; }
+#else
 KEEP static long leaf(long n) { asm volatile("xorl %%eax, %%eax\n\tlea 1(%%rax), %%rax" ::: "rax", "memory"); return n * 3; }
+#endif
 KEEP static long mid(long n) { return leaf(n) + sink; }
 KEEP static long down(int n) { if (n) return down(n - 1) + sink; return mid(n) + leaf(n); }
 int main(int argc, char **argv) {
@@ -54,9 +59,25 @@ def judge(tap, name, path, stats):
     tap.ok(not lost and stats["lost"].get("uretprobe", 0) <= 0.02 * stats["samples"], "%s: nothing is lost but while one is made" % name, stats["lost"])
 
 
+def calls(tap, where):
+    program, out, stats = where + "/called", where + "/called.folded", where + "/called.json"
+    subprocess.run(["gcc", "-O2", "-DNOP", "-fno-optimize-sibling-calls", "-x", "c", "-", "-o", program], input=PROGRAM.encode(), check=True)
+    script = "uprobe:%s:leaf { @ = count(); @depth = max(len(ustack)); }" % program
+    tracer = subprocess.Popen([e2e.STRATA, "trace", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    tap.ok("Attached" in tracer.stderr.readline(), "a probe on a NOP")
+    target = e2e.start([program, "1500", "wait"])
+    e2e.record_rest(target, "-F", 1999, "-o", out, "--stats", stats)
+    judge(tap, "a probe on a NOP", out, e2e.load(stats))
+    tracer.send_signal(signal.SIGINT)
+    text, errors = tracer.communicate(timeout=60)
+    depth = re.search(r"@depth: (\d+)", text)
+    tap.ok(depth and int(depth.group(1)) > 10, "a probe on a NOP: len(ustack)", text, errors)
+
+
 def main():
     tap = e2e.Tap()
     with e2e.folder() as where:
+        calls(tap, where)
         program, out, stats = where + "/probed", where + "/out.folded", where + "/stats.json"
         subprocess.run(["gcc", "-O2", "-fno-optimize-sibling-calls", "-x", "c", "-", "-o", program], input=PROGRAM.encode(), check=True)
         script = ("uretprobe:{0}:down,uretprobe:{0}:mid,uretprobe:{0}:leaf {{ @ = count(); @depth[func] = max(len(ustack)); }} "
