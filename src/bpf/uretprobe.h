@@ -103,14 +103,22 @@ static __always_inline bool uretprobe_return(struct scratch *s)
 	return !in_uprobe_page(s, s->native.pc);
 }
 
-/* Whether the word at an address is where a call of `page` returns to. */
-static __always_inline bool is_uprobe_call(struct scratch *s, __u64 address, __u64 page, __u64 *ret)
+static __always_inline bool is_uprobe_trampoline(struct scratch *s, __u64 page)
 {
-	__u64 call;
+	__u64 code;
 
-	return !walk_read_user(s, ret, sizeof(*ret), address) &&
-	       !walk_read_user(s, &call, sizeof(call), *ret - UPROBE_CALL_BYTES) && (call & 0xff) == UPROBE_CALL &&
-	       *ret + (__s32)(call >> 8) == page;
+	return !(page & (PAGE_BYTES - 1)) && !walk_read_user(s, &code, sizeof(code), page) &&
+	       (code & UPROBE_TRAMPOLINE_MASK) == UPROBE_TRAMPOLINE;
+}
+
+/* What the instruction before `behind` calls; 0: it is no call. */
+static __always_inline __u64 uprobe_call(struct scratch *s, __u64 behind)
+{
+	__u64 code;
+
+	if (walk_read_user(s, &code, sizeof(code), behind - UPROBE_CALL_BYTES) || (code & 0xff) != UPROBE_CALL)
+		return 0;
+	return behind + (__s32)(code >> 8);
 }
 
 /*
@@ -120,21 +128,20 @@ static __always_inline bool is_uprobe_call(struct scratch *s, __u64 address, __u
 static __always_inline void uprobe_leave_trampoline(struct scratch *s)
 {
 	struct native_walk *walk = &s->native;
-	__u64 page = walk->pc & ~(PAGE_BYTES - 1ull), sp = walk->sp, code, to;
+	__u64 page = walk->pc & ~(PAGE_BYTES - 1ull), sp = walk->sp, to;
 	__u32 offset = walk->pc & (PAGE_BYTES - 1);
 
-	if (offset < UPROBE_TRAMPOLINE_SIZE && !walk_read_user(s, &code, sizeof(code), page) &&
-	    (code & UPROBE_TRAMPOLINE_MASK) == UPROBE_TRAMPOLINE) {
+	if (offset < UPROBE_TRAMPOLINE_SIZE && is_uprobe_trampoline(s, page)) {
 		sp += arch_uprobe_pushed(offset);
-		if (!is_uprobe_call(s, sp, page, &to)) {
+		if (walk_read_user(s, &to, sizeof(to), sp) || uprobe_call(s, to) != page) {
 			sp = walk->sp - 8;
-			if (!is_uprobe_call(s, sp, page, &to))
+			if (walk_read_user(s, &to, sizeof(to), sp) || uprobe_call(s, to) != page)
 				return;
 		}
 	} else {
 		sp += PUSHED_BYTES;
-		if (walk_read_user(s, &code, sizeof(code), walk->pc) || (code & 0xff) != UPROBE_CALL ||
-		    walk_read_user(s, &to, sizeof(to), sp) || to != walk->pc + UPROBE_CALL_BYTES)
+		if (walk_read_user(s, &to, sizeof(to), sp) || to != walk->pc + UPROBE_CALL_BYTES ||
+		    !is_uprobe_trampoline(s, uprobe_call(s, to)))
 			return;
 	}
 	walk->pc = to;
