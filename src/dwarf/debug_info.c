@@ -18,6 +18,7 @@
 #define ENTRIES_MAX      (16u << 20) /* that one search looks at */
 #define UNITS_MAX        (1u << 20)
 #define RANGES_MAX       (8u << 20)
+#define FUNCTIONS_MAX    (1u << 20) /* ranges of functions, 48 bytes each, of a file */
 #define PACKED_BYTES_MAX (256u << 20)
 #define NAMESPACES       8 /* one in the other */
 
@@ -52,8 +53,7 @@ struct debug_info {
 	Dwarf *dwarf;
 	int fd;
 	struct elf_file *separate; /* NULL: the file itself has it */
-	struct elf_file *common;   /* NULL: it has no parts in another file */
-	int common_fd;
+	int common_fd;             /* -1: it has no parts in another file */
 	Elf *common_elf;
 	Dwarf *common_dwarf;
 	bool is_strange;
@@ -83,7 +83,7 @@ static int begin(struct debug_info *info, const char *path, struct debug_info **
 	return -EINVAL;
 }
 
-/* Has it more bytes of debug information than that, uncompressed? */
+/* Has it more bytes of debug information than that, uncompressed? The old way of compressing tells too late. */
 static bool is_larger(Elf *elf, uint64_t most)
 {
 	Elf_Scn *section = NULL;
@@ -103,6 +103,8 @@ static bool is_larger(Elf *elf, uint64_t most)
 		name = elf_strptr(elf, names, header.sh_name);
 		if (!name || !strstr(name, "debug_"))
 			continue;
+		if (strstr(name, "zdebug_"))
+			return true;
 		size = header.sh_flags & SHF_COMPRESSED && gelf_getchdr(section, &compressed) ? compressed.ch_size
 											      : header.sh_size;
 		if (size > most - total)
@@ -483,7 +485,7 @@ static void collect_ranges(struct collection *collection, Dwarf_Die *die)
 	Dwarf_Addr base, begin, end;
 	ptrdiff_t next = 0;
 
-	while (collection->left && collection->info->function_ranges < RANGES_MAX &&
+	while (collection->left && collection->info->function_ranges < FUNCTIONS_MAX &&
 	       (next = dwarf_ranges(die, next, &base, &begin, &end)) > 0) {
 		range.begin = begin;
 		range.end = end;

@@ -4,7 +4,7 @@
 #include <dwarf.h>
 
 /* Of entries of one function that are looked at, and ranges of addresses. */
-#define STEPS_MAX (1u << 20)
+#define STEPS_MAX (1u << 16)
 #define DEPTH_MAX 128 /* blocks and calls, one in the other */
 
 struct source_search {
