@@ -5,7 +5,7 @@
  *   fixed      PLT sections: some linkers write no FDE for them. .init and .fini: pieces of several objects make up one
  *              function, so none of them can have its FDE. The entry point: it has no caller.
  *   go_code    Go's own tables (go_code.h)
- *   derived    the code itself (code_rules.h): musl's libc, what was built without unwind tables
+ *   derived    the code itself (code_rules.h): musl's libc, what was built without unwind tables, C in Go's programs
  *   chain      code that a program's own compiler made, such as the builtins of V8 in node: it keeps frame pointers,
  * which is seen by how often they are set up. Its rules are those of a chain of frame pointers, but for the
  *              instructions at which a function's own frame is not there yet or no longer.
@@ -120,7 +120,8 @@ static size_t first_behind(const fillers *ranges, uint32_t start)
 }
 
 /* Part of a gap that known ranges lie in: rows for them, and for what is between; false when there is none in it. */
-static bool add_ranges(struct builder *b, const fillers *ranges, uint32_t start, uint32_t end)
+static bool add_ranges(struct builder *b, const fillers *ranges, uint32_t start, uint32_t end,
+		       void (*between)(struct builder *b, uint32_t start, uint32_t end))
 {
 	size_t i = first_behind(ranges, start);
 
@@ -131,27 +132,35 @@ static bool add_ranges(struct builder *b, const fillers *ranges, uint32_t start,
 		uint32_t to = range->end < end ? range->end : end;
 
 		if (range->start > start) {
-			search_gap(b, start, range->start);
+			between(b, start, range->start);
 			start = range->start;
 		}
 		builder_add_row(b, start, range->rule);
-		b->table->covered_bytes += to - start;
+		if (range->rule.kind != UNWIND_NO_RULE)
+			b->table->covered_bytes += to - start;
 		if (ranges == &b->derived)
 			b->table->derived_bytes += to - start;
 		start = to;
 	}
 	if (start < end)
-		search_gap(b, start, end);
+		between(b, start, end);
 	return true;
+}
+
+/* Part of a gap, that is not Go's. */
+static void fill_other(struct builder *b, uint32_t start, uint32_t end)
+{
+	if (add_ranges(b, &b->derived, start, end, search_gap))
+		return;
+	if (!is_fp_code(b, start, end) || !add_fp_code(b, start, end))
+		search_gap(b, start, end);
 }
 
 /* Part of a gap. */
 static void fill_part(struct builder *b, uint32_t start, uint32_t end)
 {
-	if (add_ranges(b, &b->go_code, start, end) || add_ranges(b, &b->derived, start, end))
-		return;
-	if (!is_fp_code(b, start, end) || !add_fp_code(b, start, end))
-		search_gap(b, start, end);
+	if (!add_ranges(b, &b->go_code, start, end, fill_other))
+		fill_other(b, start, end);
 }
 
 void builder_fill_gap(struct builder *b, uint32_t end)
@@ -303,14 +312,28 @@ static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t
 	/* Not looked at: its page may not be in memory, and there are thousands. */
 	if (to - from < ALIGNMENT && span.end % ALIGNMENT == 0)
 		return 0;
-	if (span.start >= span.end || first_behind(&b->go_code, from) < first_behind(&b->go_code, to - 1) ||
-	    is_fp_code(b, from, to) || is_small_padding(b, &span))
+	if (span.start >= span.end || is_fp_code(b, from, to) || is_small_padding(b, &span))
 		return 0;
 	span.bytes = elf_file_bytes_at(b->elf, span.start, span.end - span.start);
 	if (!span.bytes || b->arch->code->is_padding(span.bytes, span.end - span.start))
 		return 0;
 	gaps->bytes += span.end - span.start;
 	return vec_push(&gaps->spans, span);
+}
+
+/* What Go's own tables leave of a gap: C that Go's linker took in, without its .eh_frame. */
+static int add_gap_without_go(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t to)
+{
+	size_t i = first_behind(&b->go_code, from);
+	int err = 0;
+
+	for (; i < b->go_code.count && b->go_code.at[i].start < to && !err; i++) {
+		if (b->go_code.at[i].start > from)
+			err = add_gap(b, gaps, from, b->go_code.at[i].start);
+		if (b->go_code.at[i].end > from)
+			from = b->go_code.at[i].end;
+	}
+	return err || from >= to ? err : add_gap(b, gaps, from, to);
 }
 
 static uint64_t now_ns(void)
@@ -341,7 +364,7 @@ static int derive(struct builder *b)
 		uint32_t start = i < b->fdes.count ? b->fdes.at[i].start : size;
 
 		if (start > done)
-			err = add_gap(b, &gaps, done, start);
+			err = add_gap_without_go(b, &gaps, done, start);
 		if (i < b->fdes.count && start + b->fdes.at[i].size > done)
 			done = start + b->fdes.at[i].size;
 	}

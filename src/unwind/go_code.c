@@ -30,7 +30,7 @@ struct pclntab {
 
 struct function {
 	struct go_function it;
-	uint32_t sizes; /* offset in the part */
+	uint32_t sizes; /* offset in the part; 0: none, it is not Go's */
 	uint8_t flags;
 };
 
@@ -198,6 +198,9 @@ static int function_ranges(const struct reading *r, const struct function *funct
 		return rule.kind == UNWIND_OTHER_STACK && r->go
 			       ? go_switch_ranges(r->go, &function->it, r->range, r->context)
 			       : r->range(r->context, pc, function->it.end, rule);
+	/* C, or another language's, that Go's linker has taken in: its code is to be read (gaps.c). */
+	if (!function->sizes)
+		return 0;
 	while (pc < function->it.end && !err) {
 		uint32_t change = read_varint(&c);
 
@@ -217,6 +220,9 @@ static int function_ranges(const struct reading *r, const struct function *funct
 		}
 		pc = end;
 	}
+	/* Padding, which nobody needs to look at. */
+	if (!err && pc < function->it.end)
+		err = r->range(r->context, pc, function->it.end, (struct unwind_rule){.kind = UNWIND_NO_RULE});
 	return err;
 }
 

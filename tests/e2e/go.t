@@ -105,6 +105,9 @@ with e2e.folder() as where:
     build(where)
     for work in WORKS:
         judge(tap, where, where + "/stacks", work)
+    # C that Go's own linker took in has no .eh_frame any more.
+    build(where, "-ldflags=-linkmode=internal")
+    judge(tap, where, where + "/stacks", "c")
     # Then the tables are among other data, and the loader writes where the functions are.
     build(where, "-buildmode=pie")
     judge(tap, where, where + "/stacks", "c")
