@@ -83,8 +83,13 @@ struct unwind_go_rule {
 	__u8 m, to, sp;
 	__u8 frame;
 	__u8 kind; /* enum unwind_kind */
-	__u8 pad;
+	__u8 got;  /* not 0: `thread` is a word's number, as below */
 };
 ABI_ASSERT_SIZE(struct unwind_go_rule, 8);
+
+/* In a shared library only the loader knows where the g is, and writes it down: the word, from the table's base on. */
+#define UNWIND_GO_GOT_MAX        (0xffu << 16)
+#define UNWIND_GO_GOT(go)        ((__u32)((go)->got - 1) << 16 | (__u16)(go)->thread)
+#define UNWIND_GO_GOT_HIGH(word) ((__u8)(((word) >> 16) + 1))
 
 #endif

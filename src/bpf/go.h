@@ -47,9 +47,17 @@ static __always_inline int go_read_pair(struct scratch *s, __u64 address)
 /* The m of the thread that runs, and the word in it that the rule names. 0 or an enum loss. */
 static __always_inline __u32 go_read_m(struct scratch *s, const struct unwind_go_rule *rule, __u64 *ret)
 {
-	__u64 g = 0;
+	struct native_walk *walk = &s->native;
+	__u64 pc = walk->pc - walk->behind;
+	__u64 g = 0, at = 8 * (__u64)(__s64)rule->thread;
 
-	if (go_read(s, s->task.thread_pointer + 8 * (__s64)rule->thread, &g))
+	if (rule->got) {
+		if (!native_mapping_has(walk, pc) && !native_find_mapping(s, pc))
+			return LOSS_OTHER_STACK;
+		if (go_read(s, walk->mapping.bias + 8 * (__u64)UNWIND_GO_GOT(rule), &at))
+			return LOSS_STACK_READ;
+	}
+	if (go_read(s, s->task.thread_pointer + at, &g))
 		return LOSS_STACK_READ;
 	if (!g)
 		return LOSS_OTHER_STACK;

@@ -45,6 +45,14 @@ static __always_inline int native_end(struct native_walk *walk, __u32 loss)
 	return 1;
 }
 
+static __noinline int native_find_mapping(struct scratch *s, __u64 pc);
+
+/* Whether an address lies in the mapping that was found last. */
+static __always_inline bool native_mapping_has(const struct native_walk *walk, __u64 pc)
+{
+	return pc >= walk->mapping.start && pc < walk->mapping.end;
+}
+
 #include "bpf/go.h"
 
 /* Finds the mapping of an address and copies it to walk->mapping. */
@@ -84,9 +92,8 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 	__u32 first, count, wanted, half, at, up;
 	int i;
 
-	if (pc < walk->mapping.start || pc >= walk->mapping.end)
-		if (!native_find_mapping(s, pc))
-			return RULE_NO_MAPPING;
+	if (!native_mapping_has(walk, pc) && !native_find_mapping(s, pc))
+		return RULE_NO_MAPPING;
 	if (walk->mapping.kind != MAPPING_TABLE)
 		return walk->mapping.kind == MAPPING_FP_CHAIN    ? RULE_FP_CHAIN
 		       : walk->mapping.kind == MAPPING_NO_ANSWER ? RULE_NO_ANSWER

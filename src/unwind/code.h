@@ -36,6 +36,7 @@ enum code_op {
 	CODE_EXTEND,      /* a = a lower part of b, extended */
 	CODE_MASK,        /* a = a & imm */
 	CODE_LOAD,        /* a = the word at b + imm */
+	CODE_LOAD_FIXED,  /* a = the word at imm */
 	CODE_LOAD_THREAD, /* a = the word at the thread pointer + b + imm; CODE_NONE: + imm */
 	CODE_SUB_LOAD,    /* a = a - the word at b + imm */
 	CODE_LOAD_OFFSET, /* a = the s32 at b + 4 * index + imm, extended */

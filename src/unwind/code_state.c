@@ -243,6 +243,7 @@ void code_step(const struct code_arch *arch, const struct code_insn *insn, struc
 		value = add(get_register(state, insn->b), insn->imm);
 		set_register(state, insn->a, value.kind == CODE_CFA ? code_slot(state, value.n) : unknown);
 		break;
+	case CODE_LOAD_FIXED:
 	case CODE_LOAD_THREAD:
 	case CODE_SUB_LOAD:
 		set_register(state, insn->a, unknown);

@@ -201,7 +201,7 @@ static void read_pop(const cs_x86_op *op, struct code_insn *ret)
 	}
 }
 
-static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct code_insn *ret)
+static void read_mov(const cs_x86_op *to, const cs_x86_op *from, uint64_t next, struct code_insn *ret)
 {
 	if (to->type != X86_OP_REG || number_of(to->reg) == CODE_NONE)
 		return;
@@ -223,6 +223,9 @@ static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct code_ins
 		ret->op = CODE_LOAD;
 		ret->b = number_of(from->mem.base);
 		ret->imm = from->mem.disp;
+	} else if (is_rip(from) && to->size == 8) {
+		ret->op = CODE_LOAD_FIXED;
+		ret->imm = (int64_t)next + from->mem.disp;
 	} else if (is_thread(from) && to->size == 8) {
 		ret->op = CODE_LOAD_THREAD;
 		ret->b = number_of(from->mem.base);
@@ -352,7 +355,7 @@ static void read_operands(const cs_insn *insn, uint64_t next, struct code_insn *
 	switch (insn->id) {
 	case X86_INS_MOV:
 	case X86_INS_MOVABS:
-		read_mov(a, b, ret);
+		read_mov(a, b, next, ret);
 		break;
 	case X86_INS_LEA:
 		read_lea(a, b, next, ret);

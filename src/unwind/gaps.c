@@ -20,6 +20,7 @@
 #include "unwind/builder.h"
 #include "unwind/derived.h"
 #include "unwind/go_code.h"
+#include "unwind/go_switch.h"
 
 /* Larger gaps are searched for trampolines; smaller ones are padding between functions. */
 #define TRAMPOLINE_MIN 64
@@ -196,6 +197,7 @@ static int take_go_range(void *context, uint64_t start, uint64_t end, struct unw
 		return 0;
 	range.start = (uint32_t)(start - b->table->base);
 	range.end = (uint32_t)(end - b->table->base);
+	go_switch_rebase(&range.rule, b->table->base);
 	return vec_push(&b->go_code, range);
 }
 

@@ -116,8 +116,11 @@ static bool find_table(const struct elf_file *elf, struct elf_section *ret)
 
 	if (elf_file_section(elf, ".gopclntab", ret) || elf_file_section(elf, ".data.rel.ro.gopclntab", ret))
 		return ret->bytes;
-	return elf_file_section_header(elf, ".go.buildinfo", &go) && elf_file_section(elf, ".data.rel.ro", ret) &&
-	       ret->bytes && search_table(ret);
+	/* Go's shared libraries, and programs that use them, have notes instead. */
+	return (elf_file_section_header(elf, ".go.buildinfo", &go) ||
+		elf_file_section_header(elf, ".note.go.buildid", &go) ||
+		elf_file_section_header(elf, ".note.go.pkg-list", &go)) &&
+	       elf_file_section(elf, ".data.rel.ro", ret) && ret->bytes && search_table(ret);
 }
 
 static struct cursor part(const struct pclntab *t, uint64_t at)
@@ -165,14 +168,36 @@ static uint32_t read_varint(struct cursor *c)
 	return 0;
 }
 
+/* Whether it takes the return address off the stack, as does what calls vfork(): the sizes do not tell where to. */
+static bool pops_return_address(const struct pclntab *t, const struct function *function)
+{
+	struct cursor c = part(t, t->sizes + function->sizes);
+	uint64_t pc = function->it.start;
+	int64_t size = -1;
+
+	while (function->sizes && pc < function->it.end) {
+		uint32_t change = read_varint(&c);
+		uint64_t length = (uint64_t)read_varint(&c) * t->quantum;
+
+		if ((!change && pc != function->it.start) || !length || !cursor_ok(&c))
+			break;
+		size += (int32_t)(change >> 1 ^ -(change & 1));
+		if (size < 0)
+			return true;
+		pc += length;
+	}
+	return false;
+}
+
 /* A rule for the whole function, where the sizes do not matter. */
-static bool whole_rule(const struct function *function, const struct unwind_arch *arch, struct unwind_rule *ret)
+static bool whole_rule(const struct pclntab *t, const struct function *function, const struct unwind_arch *arch,
+		       struct unwind_rule *ret)
 {
 	if (!strncmp(function->it.name, "runtime.sigreturn", 17))
 		*ret = (struct unwind_rule){.kind = UNWIND_SIGNAL, .cfa_offset = arch->sigcontext_at_return};
 	else if (function->flags & FLAG_TOPFRAME)
 		*ret = (struct unwind_rule){.kind = UNWIND_END};
-	else if (function->flags & FLAG_SPWRITE)
+	else if (function->flags & FLAG_SPWRITE || pops_return_address(t, function))
 		*ret = (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
 	else
 		return false;
@@ -194,7 +219,7 @@ static int function_ranges(const struct reading *r, const struct function *funct
 	int64_t size = -1;
 	int err = 0;
 
-	if (whole_rule(function, r->arch, &rule))
+	if (whole_rule(t, function, r->arch, &rule))
 		return rule.kind == UNWIND_OTHER_STACK && r->go
 			       ? go_switch_ranges(r->go, &function->it, r->range, r->context)
 			       : r->range(r->context, pc, function->it.end, rule);
@@ -237,7 +262,8 @@ static int read_switches(const struct elf_file *elf, struct reading *r)
 	for (number = 0; number < r->table->functions; number++) {
 		if (!read_function(r->table, number, &function))
 			continue;
-		if (is_named(&function, "runtime.systemstack"))
+		/* A wrapper for another calling convention has the same name. */
+		if (is_named(&function, "runtime.systemstack") && function.flags & FLAG_SPWRITE)
 			systemstack = function;
 		else if (is_named(&function, "gosave_systemstack_switch"))
 			save = function;

@@ -26,6 +26,8 @@ enum value_kind {
 	VALUE_UNKNOWN,
 	VALUE_CFA,      /* CFA + n */
 	VALUE_CONSTANT, /* n */
+	VALUE_RETURN,   /* the return address */
+	VALUE_WORD,     /* the word at n, which the loader writes */
 	VALUE_PATH,     /* [[base + at[0]] + at[1]] ... + n */
 	VALUE_DEPTH     /* [[base + at[0]] + at[1]] - [base + at[2]] + n */
 };
@@ -43,11 +45,15 @@ struct value {
 	uint8_t count;
 	int32_t at[DEREFS_MAX];
 	int64_t n;
+	int64_t got; /* BASE_THREAD: not 0: the word there is added to the thread pointer */
 };
 
 struct state {
 	struct value registers[CODE_REGISTERS];
 	bool fp_saved; /* at CFA - 16 */
+	bool popped;   /* the return address is not in its place, or that is not known */
+	bool forked;   /* clone() has returned, in the parent or in the child */
+	bool child;    /* in the child */
 	int32_t vdso;  /* offset in m of a word that was set to the CFA + vdso_n; 0: none */
 	int32_t vdso_n;
 };
@@ -62,6 +68,7 @@ struct insn {
 /* Where is what, in words. */
 struct layout {
 	int16_t thread;
+	int64_t got;
 	uint8_t m, curg, g0, sp;
 	bool known;
 };
@@ -74,6 +81,7 @@ struct go_switch {
 	struct go_function save;
 	uint16_t save_clobbers;
 	bool schedules;
+	bool clones; /* the function at hand is clone() */
 	/* The function at hand. */
 	uint64_t start;
 	size_t count;
@@ -84,8 +92,11 @@ static const struct value unknown;
 
 static struct value add(struct value value, int64_t n)
 {
-	if (value.kind == VALUE_UNKNOWN || n > INT32_MAX / 2 || n < INT32_MIN / 2 || value.n > INT32_MAX / 2 ||
-	    value.n < INT32_MIN / 2)
+	if ((value.kind == VALUE_RETURN || value.kind == VALUE_WORD) && n)
+		return unknown;
+	if (value.kind == VALUE_UNKNOWN || value.kind == VALUE_RETURN || value.kind == VALUE_WORD)
+		return value;
+	if (n > INT32_MAX / 2 || n < INT32_MIN / 2 || value.n > INT32_MAX / 2 || value.n < INT32_MIN / 2)
 		return unknown;
 	value.n += n;
 	return value;
@@ -116,7 +127,7 @@ static bool same(const struct value *a, const struct value *b)
 {
 	size_t i, count = a->kind == VALUE_DEPTH ? 3 : a->count;
 
-	if (a->kind != b->kind || a->base != b->base || a->count != b->count || a->n != b->n)
+	if (a->kind != b->kind || a->base != b->base || a->count != b->count || a->n != b->n || a->got != b->got)
 		return false;
 	for (i = 0; i < count; i++)
 		if (a->at[i] != b->at[i])
@@ -140,6 +151,10 @@ static struct value thread_base(const struct state *state, const struct code_ins
 
 	if (insn->b == CODE_NONE)
 		return add(thread, insn->imm);
+	if (base.kind == VALUE_WORD) {
+		thread.got = base.n;
+		return add(thread, insn->imm);
+	}
 	return base.kind == VALUE_CONSTANT ? add(add(thread, base.n), insn->imm) : unknown;
 }
 
@@ -191,6 +206,39 @@ static void step_fp(const struct go_switch *go, const struct code_insn *code, st
 	}
 }
 
+/* Whether the return address is where SP points. */
+static bool is_return(const struct state *state, const struct value *sp)
+{
+	return sp->kind == VALUE_CFA && sp->n == -8 && !state->popped;
+}
+
+/* clone() returns twice, and its result tells in which of the two: as long as that is there. */
+static void step_clone(const struct go_switch *go, const struct code_insn *code, struct state *state)
+{
+	uint8_t result = go->arch->code->syscall_number;
+
+	if (code->op == CODE_SYSCALL && go->clones && !state->child)
+		state->forked = true;
+	else if (state->forked && (code->clobbers >> result & 1 || (code->a == result && code->op != CODE_COMPARE)))
+		state->popped = true;
+}
+
+/* At a branch by the result, that comes behind its comparison. */
+static void branch_clone(const struct go_switch *go, size_t i, bool taken, struct state *state)
+{
+	const struct code_insn *code = &go->insns[i].code, *before = i ? &go->insns[i - 1].code : NULL;
+
+	if (!state->forked || code->op != CODE_BRANCH || !before || before->op != CODE_COMPARE || before->imm ||
+	    before->a != go->arch->code->syscall_number)
+		return;
+	if (code->condition != CODE_IF_EQUAL && code->condition != CODE_IF_NOT_EQUAL)
+		return;
+	state->forked = false;
+	state->child = taken == (code->condition == CODE_IF_EQUAL);
+	if (state->child)
+		*sp_of(go, state) = unknown;
+}
+
 static void step(const struct go_switch *go, const struct insn *insn, bool forwards, struct state *state)
 {
 	const struct code_insn *code = &insn->code;
@@ -207,6 +255,9 @@ static void step(const struct go_switch *go, const struct insn *insn, bool forwa
 		break;
 	case CODE_LOAD:
 		set(state, code->a, load(value_of(state, code->b), code->imm));
+		break;
+	case CODE_LOAD_FIXED:
+		set(state, code->a, (struct value){.kind = VALUE_WORD, .n = code->imm});
 		break;
 	case CODE_LOAD_THREAD:
 		set(state, code->a, load(thread_base(state, code), 0));
@@ -229,12 +280,16 @@ static void step(const struct go_switch *go, const struct insn *insn, bool forwa
 		}
 		break;
 	case CODE_PUSH:
-		set(state, sp, add(*sp_of(go, state), -8));
+		base = *sp_of(go, state);
+		if (base.kind == VALUE_CFA && !base.n) /* where the return address was */
+			state->popped = value_of(state, code->a).kind != VALUE_RETURN;
+		set(state, sp, add(base, -8));
 		break;
 	case CODE_POP:
-		if (code->a != CODE_NONE)
-			set(state, code->a, unknown);
-		set(state, sp, add(*sp_of(go, state), 8));
+		base = *sp_of(go, state);
+		set(state, code->a, is_return(state, &base) ? (struct value){.kind = VALUE_RETURN} : unknown);
+		state->popped |= is_return(state, &base);
+		set(state, sp, add(base, 8));
 		break;
 	case CODE_LEAVE:
 		set(state, sp, add(state->registers[go->arch->fp], 8));
@@ -251,6 +306,7 @@ static void step(const struct go_switch *go, const struct insn *insn, bool forwa
 		break;
 	}
 	clobber(state, code->clobbers);
+	step_clone(go, code, state);
 }
 
 /* Reads the function's instructions, up to one that is not known. */
@@ -305,6 +361,18 @@ static bool meet(struct insn *insn, const struct state *state)
 		into->fp_saved = false;
 		changed = true;
 	}
+	if (!into->popped && state->popped) {
+		into->popped = true;
+		changed = true;
+	}
+	if (!into->forked && state->forked) {
+		into->forked = true;
+		changed = true;
+	}
+	if (into->child && !state->child) {
+		into->child = false;
+		changed = true;
+	}
 	if ((into->vdso != state->vdso || into->vdso_n != state->vdso_n) && into->vdso) {
 		into->vdso = 0;
 		changed = true;
@@ -340,12 +408,16 @@ static bool flow(struct go_switch *go)
 			state = insn->state;
 			step(go, insn, true, &state);
 			if (insn->code.op == CODE_BRANCH || insn->code.op == CODE_JUMP) {
+				struct state there = state;
+
+				branch_clone(go, i, true, &there);
 				target = insn_at(go, insn->code.imm);
-				if (target && meet(target, &state))
+				if (target && meet(target, &there))
 					changed = true;
 				if (!target && insn->code.op == CODE_BRANCH)
 					return false;
 			}
+			branch_clone(go, i, false, &state);
 			if (goes_on(&insn->code) && i + 1 < go->count && meet(&go->insns[i + 1], &state))
 				changed = true;
 		}
@@ -400,14 +472,52 @@ static uint8_t number_of(struct unwind_rule rule)
 	return go.m;
 }
 
+/* Where the g is, in a rule. */
+static void set_thread(const struct layout *layout, struct unwind_go_rule *rule)
+{
+	uint32_t word = (uint32_t)(layout->got / 8);
+
+	rule->thread = layout->got ? (int16_t)word : layout->thread;
+	rule->got = layout->got ? UNWIND_GO_GOT_HIGH(word) : 0;
+}
+
+static struct unwind_rule thread_packed(const struct go_switch *go, struct unwind_go_rule rule)
+{
+	set_thread(&go->layout, &rule);
+	return packed(rule);
+}
+
+void go_switch_rebase(struct unwind_rule *rule, uint64_t base)
+{
+	struct unwind_go_rule go;
+	uint32_t word;
+
+	memcpy(&go, rule, sizeof(go));
+	if ((go.kind != UNWIND_GO_SYSTEMSTACK && go.kind != UNWIND_GO_MORESTACK && go.kind != UNWIND_GO_CALLBACK &&
+	     go.kind != UNWIND_GO_VDSO) ||
+	    !go.got)
+		return;
+	word = UNWIND_GO_GOT(&go);
+	if (base % 8 || word < base / 8) {
+		*rule = (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
+		return;
+	}
+	word -= (uint32_t)(base / 8);
+	go.thread = (int16_t)word;
+	go.got = UNWIND_GO_GOT_HIGH(word);
+	memcpy(rule, &go, sizeof(go));
+}
+
 /* [[[thread + g] + m] + to] + sched.sp: the layout that it tells; `to` in its `curg`. */
 static bool thread_path(const struct value *cfa, struct layout *ret)
 {
 	if (cfa->kind != VALUE_PATH || cfa->base != BASE_THREAD || cfa->count != 4 || cfa->at[0] % 8 ||
 	    cfa->at[0] / 8 < INT16_MIN || cfa->at[0] / 8 > INT16_MAX || !is_words(cfa->at[1], UINT8_MAX) ||
-	    !is_words(cfa->at[2], UINT8_MAX) || !is_words(cfa->at[3], UINT8_MAX))
+	    !is_words(cfa->at[2], UINT8_MAX) || !is_words(cfa->at[3], UINT8_MAX) ||
+	    (cfa->got && (cfa->at[0] || !is_words(cfa->got, UNWIND_GO_GOT_MAX - 1))))
 		return false;
 	*ret = (struct layout){.thread = (int16_t)(cfa->at[0] / 8),
+			       .got = cfa->got,
 			       .m = (uint8_t)(cfa->at[1] / 8),
 			       .curg = (uint8_t)(cfa->at[2] / 8),
 			       .sp = (uint8_t)(cfa->at[3] / 8),
@@ -421,13 +531,14 @@ static struct unwind_rule thread_rule(const struct go_switch *go, const struct v
 	struct layout layout;
 
 	if (!go->layout.known || !thread_path(cfa, &layout) || layout.thread != go->layout.thread ||
-	    layout.m != go->layout.m || layout.sp != go->layout.sp || !is_words(cfa->n, UINT8_MAX))
+	    layout.got != go->layout.got || layout.m != go->layout.m || layout.sp != go->layout.sp ||
+	    !is_words(cfa->n, UINT8_MAX))
 		return (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
 	if (layout.curg == go->layout.g0)
 		rule.kind = UNWIND_GO_CALLBACK;
 	else if (layout.curg != go->layout.curg)
 		return (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
-	rule.thread = layout.thread;
+	set_thread(&layout, &rule);
 	rule.m = layout.m;
 	rule.to = layout.curg;
 	rule.sp = layout.sp;
@@ -491,26 +602,45 @@ static bool is_call(const struct insn *insn)
 	return insn->code.op == CODE_CALL || insn->code.op == CODE_CALL_INDIRECT;
 }
 
-static bool is_own_stack(const struct value *sp)
+static bool is_own_stack(const struct go_switch *go, const struct insn *insn)
 {
-	return sp->kind == VALUE_CFA && sp->n <= -8 && sp->n >= -OWN_FRAME_MAX;
+	const struct value *sp = &insn->state.registers[go->arch->sp];
+
+	return sp->kind == VALUE_CFA && sp->n <= -8 && sp->n >= -OWN_FRAME_MAX && !insn->state.popped;
+}
+
+/* The return address is in a register. */
+static struct unwind_rule popped_rule(const struct go_switch *go, const struct insn *insn)
+{
+	struct value sp = insn->state.registers[go->arch->sp];
+	uint8_t i;
+
+	for (i = 0; i < CODE_REGISTERS && sp.kind == VALUE_CFA && !sp.n; i++)
+		if (insn->state.registers[i].kind == VALUE_RETURN)
+			return (struct unwind_rule){.kind = UNWIND_RA_REGISTER,
+						    .fp_offset = insn->state.fp_saved ? -16 : UNWIND_FP_SAME,
+						    .param = UNWIND_PARAM(i, UNWIND_BX_SAME)};
+	return (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
 }
 
 /* What holds at an instruction that is interrupted. */
 static struct unwind_rule rule_at(const struct go_switch *go, size_t i, struct unwind_rule switched)
 {
 	const struct insn *insn = &go->insns[i];
-	struct value sp = insn->state.registers[go->arch->sp];
 	struct unwind_rule rule;
 
 	if (!insn->reached)
 		return (struct unwind_rule){.kind = UNWIND_NO_RULE};
-	if (is_own_stack(&sp))
-		return (struct unwind_rule){.kind = UNWIND_SP,
-					    .cfa_offset = (int32_t)-sp.n,
+	if (insn->state.child)
+		return (struct unwind_rule){.kind = UNWIND_END};
+	if (is_own_stack(go, insn))
+		return (struct unwind_rule){.kind = insn->state.forked ? UNWIND_CLONE : UNWIND_SP,
+					    .cfa_offset = (int32_t)-insn->state.registers[go->arch->sp].n,
 					    .fp_offset = insn->state.fp_saved ? -16 : UNWIND_FP_SAME};
 	if (switched.kind != UNWIND_NO_RULE)
 		return switched;
+	if (insn->state.popped)
+		return popped_rule(go, insn);
 	rule = register_rule(go, &insn->state);
 	if (rule.kind != UNWIND_NO_RULE)
 		return rule;
@@ -525,21 +655,20 @@ static struct unwind_rule rule_at(const struct go_switch *go, size_t i, struct u
 static struct unwind_rule rule_in_call(const struct go_switch *go, size_t i, struct unwind_rule switched)
 {
 	const struct insn *insn = &go->insns[i];
-	struct value sp = insn->state.registers[go->arch->sp];
 	struct unwind_rule rule;
 
-	if (!insn->reached || switched.kind != UNWIND_NO_RULE || is_own_stack(&sp))
+	if (!insn->reached || switched.kind != UNWIND_NO_RULE || insn->state.child || insn->state.popped ||
+	    is_own_stack(go, insn))
 		return rule_at(go, i, switched);
 	rule = rule_onwards(go, i + 1);
 	/* Of the registers only BX is known in outer frames. */
 	if (rule.kind != UNWIND_OTHER_STACK && (rule.kind != UNWIND_GO_REGISTER || number_of(rule) == go->arch->bx))
 		return rule;
 	if (insn->state.vdso && is_words(insn->state.vdso, UINT8_MAX) && is_words(-insn->state.vdso_n, UINT8_MAX))
-		return packed((struct unwind_go_rule){.kind = UNWIND_GO_VDSO,
-						      .thread = go->layout.thread,
-						      .m = go->layout.m,
-						      .to = (uint8_t)(insn->state.vdso / 8),
-						      .frame = (uint8_t)(-insn->state.vdso_n / 8)});
+		return thread_packed(go, (struct unwind_go_rule){.kind = UNWIND_GO_VDSO,
+								 .m = go->layout.m,
+								 .to = (uint8_t)(insn->state.vdso / 8),
+								 .frame = (uint8_t)(-insn->state.vdso_n / 8)});
 	return (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
 }
 
@@ -555,11 +684,9 @@ static struct unwind_rule rule_by_name(const struct go_switch *go, const char *n
 		return (struct unwind_rule){.kind = UNWIND_NO_RULE};
 	if (!layout->known || !go->schedules)
 		return (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
-	return packed((struct unwind_go_rule){.kind = UNWIND_GO_MORESTACK,
-					      .thread = layout->thread,
-					      .m = layout->m,
-					      .to = layout->curg,
-					      .sp = layout->sp});
+	return thread_packed(
+		go, (struct unwind_go_rule){
+			    .kind = UNWIND_GO_MORESTACK, .m = layout->m, .to = layout->curg, .sp = layout->sp});
 }
 
 /* systemstack's way there leads by g0, and its way back by curg. */
@@ -584,8 +711,8 @@ static void find_layout(struct go_switch *go, const struct go_function *systemst
 		if (!switched || insn->code.op != CODE_CALL_INDIRECT)
 			continue;
 		value = onwards(go, i + 1);
-		if (thread_path(&value, &back) && there.thread == back.thread && there.m == back.m &&
-		    there.sp == back.sp && there.curg != back.curg) {
+		if (thread_path(&value, &back) && there.thread == back.thread && there.got == back.got &&
+		    there.m == back.m && there.sp == back.sp && there.curg != back.curg) {
 			go->layout = back;
 			go->layout.g0 = there.curg;
 		}
@@ -670,8 +797,8 @@ int go_switch_ranges(struct go_switch *go, const struct go_function *function,
 	int err = 0;
 
 	decode(go, function);
-	/* clone() returns on two stacks. */
-	if (!strcmp(function->name, "runtime.clone") || !flow(go))
+	go->clones = !strcmp(function->name, "runtime.clone");
+	if (!flow(go))
 		return range(context, function->start, function->end, other);
 	for (i = 0; i < go->count && !err; i++) {
 		const struct insn *insn = &go->insns[i];

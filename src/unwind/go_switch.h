@@ -17,7 +17,8 @@
  *                                                               UNWIND_GO_VDSO
  *
  * Up to the switch, and from the switch back on, and as long as some register has the old SP, plain rules do. morestack
- * never returns to its caller, mcall's function never does: by name, UNWIND_GO_MORESTACK and UNWIND_END.
+ * never returns to its caller, mcall's function never does: by name, UNWIND_GO_MORESTACK and UNWIND_END. clone(), by
+ * name, too, returns twice.
  *
  * (Go: src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s, stack.go.) For src/unwind/ only.
  */
@@ -51,5 +52,11 @@ void go_switch_destroy(struct go_switch *go);
  */
 int go_switch_ranges(struct go_switch *go, const struct go_function *function,
 		     int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule), void *context);
+
+/*
+ * What a rule names by its address (UNWIND_GO_GOT) is counted from a table's base on afterwards; UNWIND_OTHER_STACK
+ * where that cannot be.
+ */
+void go_switch_rebase(struct unwind_rule *rule, uint64_t base);
 
 #endif

@@ -41,29 +41,33 @@ static bool has_number(uint8_t kind)
 static int format_go(const struct unwind_rule *rule, char *buffer, size_t size)
 {
 	struct unwind_go_rule go;
-	int thread, m, to, sp, frame;
+	char thread[24];
+	int m, to, sp, frame;
 
 	memcpy(&go, rule, sizeof(go));
-	thread = go.thread * 8;
+	if (go.got)
+		snprintf(thread, sizeof(thread), "+*(%#x)", 8 * UNWIND_GO_GOT(&go));
+	else
+		snprintf(thread, sizeof(thread), "%+d", go.thread * 8);
 	m = go.m * 8;
 	to = go.to * 8;
 	sp = go.sp * 8;
 	frame = go.frame * 8;
 	switch (rule->kind) {
 	case UNWIND_GO_SYSTEMSTACK:
-		return snprintf(buffer, size, "go systemstack cfa=*(*(*(*(thread%+d)+%d)+%d)+%d)+%d", thread, m, to, sp,
+		return snprintf(buffer, size, "go systemstack cfa=*(*(*(*(thread%s)+%d)+%d)+%d)+%d", thread, m, to, sp,
 				frame);
 	case UNWIND_GO_MORESTACK:
-		return snprintf(buffer, size, "go morestack sp=*(*(*(*(thread%+d)+%d)+%d)+%d)", thread, m, to, sp);
+		return snprintf(buffer, size, "go morestack sp=*(*(*(*(thread%s)+%d)+%d)+%d)", thread, m, to, sp);
 	case UNWIND_GO_CALLBACK:
-		return snprintf(buffer, size, "go callback cfa=*(*(*(*(thread%+d)+%d)+%d)+%d)+%d", thread, m, to, sp,
+		return snprintf(buffer, size, "go callback cfa=*(*(*(*(thread%s)+%d)+%d)+%d)+%d", thread, m, to, sp,
 				frame);
 	case UNWIND_GO_CCALL:
 		return snprintf(buffer, size, "go ccall cfa=*(*(sp+%d)+8)-*(sp+%d)+%d", m, to, frame);
 	case UNWIND_GO_REGISTER:
 		return snprintf(buffer, size, "go cfa=%s%+d", unwind_arch_x86_64.register_names[go.m & 15], frame);
 	default:
-		return snprintf(buffer, size, "go vdso cfa=*(*(*(thread%+d)+%d)+%d)+%d", thread, m, to, frame);
+		return snprintf(buffer, size, "go vdso cfa=*(*(*(thread%s)+%d)+%d)+%d", thread, m, to, frame);
 	}
 }
 

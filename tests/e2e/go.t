@@ -34,6 +34,7 @@ WORKS = {
     "clock": ("look", None, "look vdso"),
     "channel": ("pass", r"pass\.func1( give)?", "(pass|give) systemstack"),
     "c": ("callC( %s)?" % sorting(2), None, "(sort cgocallback .*){2}compare sortAgain .* sort"),
+    "spawn": ("spawn( vfork)?", None, "spawn vfork"),
 }
 
 
@@ -48,6 +49,8 @@ def words_of(frames):
             words.append(name[8:])
         elif name == "qsort_r":
             words.append("sort")
+        elif name == "syscall.rawVforkSyscall":
+            words.append("vfork")
         elif frame.endswith("([vdso])") and words[-1:] != ["vdso"]:
             words.append("vdso")
     return " ".join(words)
@@ -61,7 +64,9 @@ def allowed(work, frames):
     ways = [r"main", r"main\.func1(( dive){0,7}| used|( dive){8}( %s)?)" % call] + ([other] if other else [])
     if re.fullmatch(r"((systemstack|morestack|asmcgocall|vdso) ?)*", words):
         return True  # the runtime's own
-    # _cgoexp_... is C's way in; the root is that of a goroutine.
+    # _cgoexp_... is C's way in; the root is that of a goroutine, or of the program in C that called Run().
+    if re.fullmatch("cgocallback( Run)?( main)?" + switch, words):
+        return frames[0].startswith("_start")
     return frames[0].startswith("runtime.goexit") and any(re.fullmatch(way + switch, words) for way in ways)
 
 
@@ -91,8 +96,8 @@ def judge_stripped(tap, where, program, words):
         words, stats["complete"], stats["samples"]), stats["lost"])
 
 
-def build(where, *options):
-    subprocess.run(["go", "build"] + list(options) + ["-o", where + "/stacks", HERE + "/stacks.go"], check=True,
+def build(where, *options, output="stacks"):
+    subprocess.run(["go", "build"] + list(options) + ["-o", where + "/" + output, HERE + "/stacks.go"], check=True,
                    env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off"))
 
 
@@ -111,6 +116,13 @@ with e2e.folder() as where:
     # Then the tables are among other data, and the loader writes where the functions are.
     build(where, "-buildmode=pie")
     judge(tap, where, where + "/stacks", "c")
+    # In a library the loader says where a thread's g is.
+    build(where, "-buildmode=c-shared", output="libstacks.so")
+    subprocess.run(["gcc", "-xc", "-", "-o", where + "/stacks", "-L" + where, "-lstacks", "-Wl,-rpath," + where],
+                   input=b"void Run(void); int main(void) { Run(); }", check=True)
+    for work in ("allocate", "stack", "clock", "c"):
+        judge(tap, where, where + "/stacks", work)
+    build(where, "-buildmode=pie")
     subprocess.run(["strip", "-o", where + "/stripped", where + "/stacks"], check=True)
     judge_stripped(tap, where, where + "/stripped", "position-independent, stripped")
 tap.done()

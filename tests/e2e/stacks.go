@@ -26,9 +26,10 @@ const depth = 7
 var sink interface{}
 
 func used() int64 {
-	var r syscall.Rusage
+	var r, children syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return r.Utime.Nano() + r.Stime.Nano()
+	syscall.Getrusage(syscall.RUSAGE_CHILDREN, &children)
+	return r.Utime.Nano() + r.Stime.Nano() + children.Utime.Nano() + children.Stime.Nano()
 }
 
 //go:noinline
@@ -139,9 +140,26 @@ func sortSome(n int) {
 //go:noinline
 func callC() { sortSome(100) }
 
+// A system call that puts the return address into a register, as the child shares the stack.
+//
+//go:noinline
+func spawn() {
+	pid, err := syscall.ForkExec("/bin/true", []string{"true"}, nil)
+	if err == nil {
+		syscall.Wait4(pid, nil, 0, nil)
+	}
+}
+
+// The same in a library, for a program in C.
+//
+//export Run
+func Run() {
+	main()
+}
+
 func main() {
 	works := map[string]func(){"allocate": allocate, "map": growMap, "stack": growStack, "collect": collect, "clock": look,
-		"channel": pass, "c": callC}
+		"channel": pass, "c": callC, "spawn": spawn}
 	seconds, _ := strconv.ParseFloat(os.Args[2], 64)
 	done := make(chan int)
 	go func() {

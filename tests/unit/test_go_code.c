@@ -68,6 +68,7 @@ static void make_table(uint8_t *t, uint32_t magic, uint64_t text)
 /* Where the table is, and what says where its functions begin. */
 enum place {
 	IN_SECTION,
+	NOTED,     /* as the next, in a shared library of Go's own */
 	RELOCATED, /* in a position-independent program, by another linker: among other data */
 	BY_MODULE  /* 1.26 */
 };
@@ -84,9 +85,10 @@ static int compile_in(enum place place, const uint8_t *pclntab, uint64_t text_at
 	int err;
 
 	elf_builder_section(&elf, ".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text, sizeof(text));
-	if (place == RELOCATED) {
+	if (place == RELOCATED || place == NOTED) {
 		memcpy(data + 64, pclntab, SIZE);
-		elf_builder_section(&elf, ".go.buildinfo", SHT_PROGBITS, SHF_ALLOC, NULL, 16);
+		elf_builder_section(&elf, place == NOTED ? ".note.go.pkg-list" : ".go.buildinfo", SHT_PROGBITS,
+				    SHF_ALLOC, NULL, 16);
 		table = elf_builder_section(&elf, ".data.rel.ro", SHT_PROGBITS, SHF_ALLOC, data, sizeof(data));
 		rela = (Elf64_Rela){.r_offset = table->sh_addr + 64 + 24,
 				    .r_info = ELF64_R_INFO(0, R_X86_64_RELATIVE),
@@ -157,7 +159,8 @@ static void test_rules(uint32_t magic)
 
 static void test_places(void)
 {
-	static const char *const names[] = {[RELOCATED] = "among other data, where the loader writes the address",
+	static const char *const names[] = {[NOTED] = "in a shared library, by its note",
+					    [RELOCATED] = "among other data, where the loader writes the address",
 					    [BY_MODULE] = "where only the module's data has the address"};
 	uint64_t text = text_address();
 	struct unwind_table table;
@@ -165,7 +168,7 @@ static void test_places(void)
 	enum place place;
 
 	make_table(pclntab, 0xfffffff1, 0);
-	for (place = RELOCATED; place <= BY_MODULE; place++) {
+	for (place = NOTED; place <= BY_MODULE; place++) {
 		if (!ok(!compile_in(place, pclntab, text, &table), "compiled"))
 			continue;
 		is_str(rule_at(&table, text + 0x54), "cfa=rsp+40 rbp=cfa-16", "%s", names[place]);

@@ -108,14 +108,50 @@ static void test_rules(struct found *found)
 		{"lost", "gogo", "lost_switched", 0, "other stack"},
 		{"lost", "gogo", "lost_in_call", 1, "other stack"},
 		{"torn", "main.torn", "torn_join", 0, "other stack"},
-		/* A child returns from it, too, on its own stack. */
-		{"forward", "runtime.clone", "forward_in_call", 1, "other stack"},
+		{"clone", "runtime.clone", "clone_before", 0, "cfa=rsp+8 rbp=same"},
+		{"clone", "runtime.clone", "clone_after", 0, "clone cfa=rsp+8 rbp=same"},
+		{"clone", "runtime.clone", "clone_parent", 0, "cfa=rsp+8 rbp=same"},
+		{"clone", "runtime.clone", "clone_child", 0, "end"},
+		{"clone", "runtime.clone", "clone_in_call", 1, "end"},
+		{"clone", "runtime.clone", "clone_in_call", 0, "end"},
+		{"blind", "runtime.clone", "blind_after", 0, "other stack"},
+		{"vfork", "syscall.rawVforkSyscall", "vfork_before", 0, "cfa=rsp+8 rbp=same"},
+		{"vfork", "syscall.rawVforkSyscall", "vfork_popped", 0, "cfa=rsp+0 ra=r12 rbp=same"},
+		{"vfork", "syscall.rawVforkSyscall", "vfork_back", 0, "cfa=rsp+8 rbp=same"},
+		{"unpopped", "main.unpopped", "unpopped_pushed", 0, "other stack"},
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		is_at(found, expected[i].symbol, expected[i].name, expected[i].label, expected[i].back,
 		      expected[i].rule);
+}
+
+/* Rules that name a word of the loader's, and what becomes of them in a table that begins elsewhere. */
+static void test_shared(struct found *found, const struct go_function *save)
+{
+	struct go_function shared = function(found->elf, "shared", "runtime.systemstack");
+	struct unwind_go_rule go;
+	struct unwind_rule rule;
+	char expected[128];
+	uint64_t word, size;
+
+	if (!ok(elf_file_find_symbol(found->elf, "got_word", &word, &size), "a word that the loader writes") ||
+	    go_switch_create(found->elf, &unwind_arch_x86_64, &shared, save, true, &found->go))
+		return;
+	snprintf(expected, sizeof(expected), "go systemstack cfa=*(*(*(*(thread+*(%#llx))+48)+192)+56)+8",
+		 (unsigned long long)word);
+	is_at(found, "shared", "runtime.systemstack", "shared_in_call", 1, expected);
+	memcpy(&go, &found->rule, sizeof(go));
+	go.thread = 3;
+	go.got = 2; /* 0x80018 */
+	memcpy(&rule, &go, sizeof(rule));
+	go_switch_rebase(&rule, 0x1000);
+	unwind_rule_format(&rule, expected, sizeof(expected));
+	is_str(expected, "go systemstack cfa=*(*(*(*(thread+*(0x7f018))+48)+192)+56)+8", "from the table's base on");
+	go_switch_rebase(&rule, 0x7f020);
+	is_int(rule.kind, UNWIND_OTHER_STACK, "a word before the table");
+	go_switch_destroy(found->go);
 }
 
 /* Where the runtime keeps things is not known: what needs that says so. */
@@ -161,6 +197,7 @@ int main(void)
 		test_rules(&found);
 		go_switch_destroy(found.go);
 	}
+	test_shared(&found, &save);
 	test_unknown(&found);
 	test_without_schedule(&found, &systemstack);
 	elf_file_close(elf);

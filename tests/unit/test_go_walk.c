@@ -115,6 +115,26 @@ static void test_systemstack(void)
 	}
 }
 
+/* In a shared library the loader has written where the g is, and the mapping tells where that is. */
+static void test_shared(void)
+{
+	struct fake_native *fake = usual();
+	struct unwind_go_rule rule;
+
+	memcpy(&rule, &fake->rules[fake->rule_count - 1 - (F_SCHEDULE - F_SYSTEM)], sizeof(rule));
+	rule.thread = (__s16)(0x18010 / 8);
+	rule.got = 1;
+	memcpy(&fake->rules[fake->rule_count - 1 - (F_SCHEDULE - F_SYSTEM)], &rule, sizeof(rule));
+	fake_native_walk(fake, in(F_SP16), STACK + 0x100, 0);
+	frames_are(fake, LOSS_STACK_READ, "the loader's word cannot be read", in(F_SP16), RET | in(F_SYSTEM));
+	fake_map(&fake->memory, TEXT + 0x1a000, 0x1000);
+	fake_put64(&fake->memory, TEXT + 0x1a010, (__u64)-8);
+	fake_native_walk(fake, in(F_SP16), STACK + 0x100, 0);
+	frames_are(fake, LOSS_NONE, "by the loader's word", in(F_SP16), RET | in(F_SYSTEM), RET | in(F_SP16),
+		   RET | in(F_END));
+	fake_native_destroy(fake);
+}
+
 /* The goroutine's stack moves while it is walked: each read of its `page` changes sched.sp. */
 struct mover {
 	struct fake_native *fake;
@@ -281,6 +301,7 @@ static void test_vdso(void)
 int main(void)
 {
 	test_systemstack();
+	test_shared();
 	test_moved();
 	test_morestack();
 	test_callbacks();

@@ -225,3 +225,79 @@ function torn
 	call save
 	ret
 done torn
+
+# A child begins on another stack.
+function clone
+	mov $0x38, %eax
+	at clone_before
+	syscall
+	at clone_after
+	cmp $0, %rax
+	je 1f
+	at clone_parent
+	mov %eax, 0x30(%rsp)
+	ret
+1:	at clone_child
+	mov %rsi, %rsp
+	call *%r12
+	at clone_in_call
+	syscall
+	jmp 1b
+done clone
+
+# The same, with nothing to tell which of the two it is.
+function blind
+	mov $0x38, %eax
+	syscall
+	mov %rsi, %rax
+	at blind_after
+	ret
+done blind
+
+# The stack is shared with a child, which may write over the return address.
+function vfork
+	mov 8(%rsp), %rax
+	at vfork_before
+	pop %r12
+	at vfork_popped
+	syscall
+	push %r12
+	at vfork_back
+	mov %rax, 0x18(%rsp)
+	ret
+done vfork
+
+# What is put where the return address was is another word.
+function unpopped
+	pop %r12
+	push %rax
+	at unpopped_pushed
+	pop %rax
+	push %r12
+	ret
+done unpopped
+
+# In a shared library, the loader knows where the thread's word is.
+function shared
+	mov got_word(%rip), %rcx
+	mov %fs:(%rcx), %rax
+	mov 0x30(%rax), %rbx
+	mov (%rbx), %rdx
+	call save
+	mov 0x38(%rdx), %rsp
+	call *%rdi
+	at shared_in_call
+	mov got_word(%rip), %rcx
+	mov %fs:(%rcx), %rax
+	mov 0x30(%rax), %rbx
+	mov 0xc0(%rbx), %rax
+	mov 0x38(%rax), %rsp
+	ret
+done shared
+
+	.data
+	.balign 8
+	.globl got_word
+	.hidden got_word
+got_word:
+	.quad 0
