@@ -71,6 +71,18 @@ static __noinline int arch_interrupted_registers(struct scratch *s, struct bpf_p
 }
 
 #define INT3 0xcc
+/* MMF_HAS_UPROBES, 1 << 19 (include/linux/mm_types.h): uprobes were put into the address space. */
+#define MM_HAS_UPROBES (1ul << 19)
+
+/* Whether the program may have breakpoints in it, a debugger's or uprobes: else an INT3 is padding, or part of a
+ * number. */
+static __always_inline bool may_have_breakpoints(const struct scratch *s)
+{
+	struct task_struct___strata *task = (void *)bpf_get_current_task();
+	struct mm_struct___strata *mm = (void *)s->task.mm;
+
+	return BPF_CORE_READ(mm, flags) & MM_HAS_UPROBES || BPF_CORE_READ(task, ptrace);
+}
 
 /*
  * In the kernel because of a breakpoint, a thread is behind the INT3 whose place the instruction that it has yet to
@@ -85,7 +97,7 @@ __noinline int arch_undo_breakpoint(__u32 scratch)
 	int i;
 
 	if (!s || bpf_probe_read_user(&byte, sizeof(byte), (void *)(s->native.pc - 1)) || byte != INT3 ||
-	    bpf_probe_read_user(&top, sizeof(top), (void *)s->native.sp))
+	    !may_have_breakpoints(s) || bpf_probe_read_user(&top, sizeof(top), (void *)s->native.sp))
 		return 0;
 	for (i = 0; i < 8; i++)
 		pushed |= s->native.registers[i] == top;

@@ -42,6 +42,7 @@ struct uprobe_task___strata {
 
 struct task_struct___strata {
 	struct uprobe_task___strata *utask;
+	unsigned int ptrace;
 } __attribute__((preserve_access_index));
 
 struct xol_area___strata {
@@ -54,6 +55,7 @@ struct uprobes_state___strata {
 
 struct mm_struct___strata {
 	struct uprobes_state___strata uprobes_state;
+	unsigned long flags; /* a record of bits, since 6.18 */
 } __attribute__((preserve_access_index));
 
 /* Whether the kernel was built with uprobes; where not, the verifier sees nothing of what follows. */

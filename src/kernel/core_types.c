@@ -29,6 +29,7 @@ static const struct member {
 	{"uprobes_state", "xol_area", POINTER, true},
 	{"mm_struct", "uprobes_state", PREVIOUS, true},
 	{"mm_struct", "start_stack", LONG},
+	{"mm_struct", "flags", LONG},
 	{"thread_struct", "fsbase", LONG},
 	{"task_struct", "thread", PREVIOUS},
 	{"task_struct", "group_leader", POINTER},
@@ -39,6 +40,7 @@ static const struct member {
 	{"task_struct", "start_time", LONG},
 	{"task_struct", "tgid", INT},
 	{"task_struct", "flags", INT},
+	{"task_struct", "ptrace", INT},
 };
 
 static int build(const struct kernel_btf *k, struct btf *btf)
