@@ -132,9 +132,21 @@ struct snapshot_event {
 	__u64 pc;
 	__u64 registers[17]; /* by DWARF number; [16] is the PC again */
 	__u64 stack_start;   /* address of the first byte copied: the start of the stack pointer's page */
-	__u64 pages;         /* bit N: the page at stack_start + N * 4096 was readable, and is there */
+	__u64 skipped;       /* bytes of the stack between what SNAPSHOT_HEAD and what the next page have */
+	__u64 pages;         /* bit N: the N-th page was readable, and is there */
 	__u32 stack_size;    /* bytes that follow; unreadable pages in between are there, too, with any contents */
 	__u32 epoch;         /* SAMPLE_VERIFY: struct process_entry.epoch that the stack was found by */
 };
+
+/* Where the bytes at an address of the stack are among those that were copied; or else beyond stack_size. */
+static inline __attribute__((always_inline)) __u64 snapshot_at(const struct snapshot_event *snapshot, __u64 address,
+							       __u64 size)
+{
+	__u64 at = address - snapshot->stack_start;
+
+	if (!snapshot->skipped || at + size <= SNAPSHOT_HEAD * 4096ull)
+		return at;
+	return at < SNAPSHOT_HEAD * 4096ull + snapshot->skipped ? ~0ull : at - snapshot->skipped;
+}
 
 #endif

@@ -9,7 +9,9 @@
 #define PYTHON_THREADS_MAX 16384 /* thread states looked through for one thread */
 
 #define SNAPSHOT_PAGES  64    /* pages of a stack copied for a late sample: 256 KiB */
-#define SNAPSHOT_HOLE   16    /* so many unreadable pages in a row are taken for the stack's end */
+#define SNAPSHOT_HEAD   48    /* of these, if there are more: the innermost so many; the others are the outermost */
+#define SNAPSHOT_WHOLE  16384 /* pages, 64 MiB: the end of a stack is believed to be nearer */
+#define SNAPSHOT_HOLE   16 /* so many unreadable pages in a row are taken for the stack's end, where it is not known */
 #define CODE_STRING_MAX 2048  /* bytes of each string of a code object */
 #define CODE_TABLE_MAX  65536 /* bytes of a line table copied in the kernel; longer ones are read by user space */
 

@@ -185,6 +185,7 @@ struct scratch {
 	__u32 unread; /* a code object's strings or table, or what leads to the thread state, could not be read */
 	__u32 number; /* see walk_forget() */
 	__u32 snapshot_pages; /* of the stack, to copy at most */
+	__u32 snapshot_hole;  /* so many in a row that cannot be read are its end */
 	__u32 pad;
 	__u64 woken; /* up to where user space had read when it was woken last, and 1; 0: never */
 	__u64 sequence;

@@ -139,20 +139,26 @@ static __always_inline void fill_stack_header(struct stack_event *header, const 
 
 /*
  * How many pages of the stack to copy. Where it ends is known of a program's first stack, and of those that libc makes,
- * which have the thread's control block at their outer end: each page tried beyond would be a fault, 1.2 us.
+ * which have the thread's control block at their outer end: each page tried beyond would be a fault, 1.2 us. Of a stack
+ * that is larger than the copy the middle is left out: mostly that is in one large frame.
  */
 static __always_inline void measure_stack(struct scratch *s)
 {
 	const struct mm_struct *mm = (const void *)s->task.mm;
+	struct snapshot_event *event = &s->snapshot.header;
 	__u64 first_stack = BPF_CORE_READ(mm, start_stack);
-	__u64 start = s->snapshot.header.stack_start, last = start + (SNAPSHOT_PAGES - 1) * PAGE_BYTES;
-	__u64 sp = s->snapshot.header.registers[REG_SP];
+	__u64 start = event->stack_start, sp = event->registers[REG_SP];
+	__u64 unknown = start + SNAPSHOT_WHOLE * PAGE_BYTES, last = unknown, pages = SNAPSHOT_PAGES;
 
 	if (s->task.thread_pointer >= sp && s->task.thread_pointer < last)
 		last = s->task.thread_pointer;
 	if (first_stack >= sp && first_stack < last)
 		last = first_stack;
-	s->snapshot_pages = (last - start) / PAGE_BYTES + 1;
+	if (last != unknown)
+		pages = (last - start) / PAGE_BYTES + 1;
+	s->snapshot_hole = last == unknown ? SNAPSHOT_HOLE : SNAPSHOT_PAGES;
+	event->skipped = pages > SNAPSHOT_PAGES ? (pages - SNAPSHOT_PAGES) * PAGE_BYTES : 0;
+	s->snapshot_pages = pages;
 }
 
 /* Copies page `i` of the stack. A page that was never touched is a hole; many in a row are the end. */
@@ -160,12 +166,14 @@ static __always_inline int snapshot_loop_step_in(struct scratch *s, __u32 i)
 {
 	struct snapshot_event *event = &s->snapshot.header;
 	__u32 copied = event->stack_size / PAGE_BYTES;
+	__u64 from = event->stack_start + i * PAGE_BYTES;
 
 	walk_opaque(i);
-	if (i >= SNAPSHOT_PAGES || i >= s->snapshot_pages || i > copied + SNAPSHOT_HOLE)
+	if (i >= SNAPSHOT_PAGES || i >= s->snapshot_pages || i > copied + s->snapshot_hole)
 		return 1;
-	if (bpf_probe_read_user(s->snapshot.bytes + i * PAGE_BYTES, PAGE_BYTES,
-				(void *)(event->stack_start + i * PAGE_BYTES)))
+	if (i >= SNAPSHOT_HEAD)
+		from += event->skipped;
+	if (bpf_probe_read_user(s->snapshot.bytes + i * PAGE_BYTES, PAGE_BYTES, (void *)from))
 		return 0;
 	event->pages |= 1ull << i;
 	event->stack_size = (i + 1) * PAGE_BYTES;

@@ -200,7 +200,7 @@ static __always_inline int uretprobe_mend_in(struct scratch *s, __u32 unused)
 	if (!HAS_UPROBES || !instance)
 		return 1;
 	s->native.uretprobe = (__u64)BPF_CORE_READ(instance, next);
-	at = BPF_CORE_READ(instance, stack) - s->snapshot.header.stack_start;
+	at = snapshot_at(&s->snapshot.header, BPF_CORE_READ(instance, stack), sizeof(*word));
 	if ((at & 7) || at >= s->snapshot.header.stack_size)
 		return 0;
 	walk_opaque(at);

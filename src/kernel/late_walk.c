@@ -19,7 +19,7 @@ static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
 {
 	const struct late_walker *walker = context;
 	const struct snapshot_event *snapshot = walker->snapshot;
-	uint64_t at = address - snapshot->stack_start, pc = walker->scratch->native.pc, page;
+	uint64_t at = snapshot_at(snapshot, address, size), pc = walker->scratch->native.pc, page;
 
 	/* Nothing but instructions where there is no table: what they were then, they are. */
 	if (walker->process && (address == pc || address == pc + 8))

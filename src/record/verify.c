@@ -106,7 +106,7 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *c
 {
 	struct verifier *verifier = ((struct session *)context)->verifier;
 	const struct snapshot_event *snapshot = verifier->sample->snapshot;
-	uint64_t at = address - snapshot->stack_start;
+	uint64_t at = snapshot_at(snapshot, address, sizeof(*ret));
 
 	(void)dwfl;
 	if (address < snapshot->stack_start || snapshot->stack_size < sizeof(*ret) ||

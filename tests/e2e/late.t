@@ -57,6 +57,30 @@ for _ in range(%d):
     subprocess.check_call([sys.executable, "-S", "-c", %r])
 """ % (CHILDREN, "import time\ndef in_exec():\n while time.process_time() < 0.06: sum(i for i in range(1000))\nin_exec()")
 
+# One frame is larger than the copy that a late sample has of the stack, and what lies beyond it is needed.
+LARGE = """
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#define KEEP __attribute__((noipa))
+static volatile long sink;
+KEEP void leaf(void) { for (int i = 0; i < 1000; i++) sink += i; }
+KEEP void large(void) { char b[400000]; asm volatile("" :: "r"(b) : "memory"); leaf(); asm volatile("" :: "r"(b) : "memory"); }
+KEEP void outer(void) { large(); sink++; }
+static void *run(void *unused) {
+	clock_t end = clock() + CLOCKS_PER_SEC / 100;
+	while (clock() < end) outer();
+	return unused;
+}
+int main(void) {
+	pthread_t thread;
+	run(0);
+	pthread_create(&thread, 0, run, 0);
+	return pthread_join(thread, 0);
+}
+"""
+LARGES = 20
+
 
 def attach(tap, words, where, *command):
     """Attaches before what the program does late."""
@@ -119,4 +143,17 @@ with e2e.folder() as where:
     if done.returncode == 0:
         tap.ok(having(e2e.folded(where + "/d.folded"), "<module> (", "still_here (") >= e2e.due(0.9, HZ),
                "a deleted program: its Python frames are there all the same")
+
+    # Each is another file, whose tables are not there yet.
+    subprocess.run(["gcc", "-O2", "-pthread", "-xc", "-", "-o", where + "/large"], input=LARGE.encode(), check=True)
+    for i in range(LARGES):
+        shutil.copy2(where + "/large", where + "/large%d" % i)
+    done = e2e.record("-F", 4999, "-o", where + "/s.folded", "--stats", where + "/s.json", "--", "sh", "-c",
+                      "for i in %s/large?*; do $i; done" % where)
+    figures, stacks = e2e.load(where + "/s.json"), e2e.folded(where + "/s.folded")
+    tap.ok(figures["late_samples"] >= LARGES / 2, "a large frame: %d late samples" % figures["late_samples"])
+    cut = [frames for frames, _ in stacks if "leaf (" in " ".join(frames) and not having([(frames, 1)], "outer (", "large (", "leaf (")]
+    tap.equal(cut[:2], [], "a large frame: what called it is there")
+    tap.ok(having(stacks, "_start (", "run (", "outer (") and having(stacks, "start_thread (", "run (", "outer ("),
+           "a large frame: in a program's first thread, and in another", figures["lost"])
 tap.done()

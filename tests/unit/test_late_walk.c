@@ -105,6 +105,27 @@ static void test_walks(struct late_test *t)
 	is_int(walk(t, STACK + SNAPSHOT_PAGES * PAGE - 16).loss, LOSS_NONE, "the last word of the largest copy");
 }
 
+/* The copy of a larger stack has its two ends. */
+static void test_skipped(struct late_test *t)
+{
+	uint64_t end = STACK + SNAPSHOT_HEAD * PAGE, skipped = 100 * PAGE;
+
+	t->snapshot.stack_size = SNAPSHOT_PAGES * PAGE;
+	t->snapshot.pages = UINT64_MAX;
+	t->snapshot.skipped = skipped;
+	*slot(t, end - 16) = TEXT + PAGE + 5;
+	*slot(t, end) = TEXT + PAGE + 5;
+	is_int(walk(t, end - 16).loss, LOSS_NONE, "the last word of the first part");
+	is_int(walk(t, end).loss, LOSS_LATE, "behind it");
+	is_int(walk(t, end - 8).loss, LOSS_LATE, "across");
+	is_int(walk(t, end + skipped - 16).loss, LOSS_LATE, "before the second part");
+	is_int(walk(t, end + skipped).loss, LOSS_NONE, "the first word of the second part");
+	is_int(walk(t, STACK + SNAPSHOT_PAGES * PAGE + skipped - 16).loss, LOSS_NONE, "and the last one");
+	is_int(walk(t, STACK + SNAPSHOT_PAGES * PAGE + skipped).loss, LOSS_LATE, "behind it");
+	is_int(walk(t, STACK - 32).loss, LOSS_LATE, "before the first one");
+	t->snapshot.skipped = 0;
+}
+
 /* A stub without a frame pointer is between two frames: its code is in the process, not in the copy. */
 static void test_generated_code(struct late_test *t)
 {
@@ -146,6 +167,7 @@ int main(void)
 	add_file(t, 0, TEXT, (struct unwind_rule){.kind = UNWIND_SP, .cfa_offset = 16});
 	add_file(t, 1, TEXT + PAGE, (struct unwind_rule){.kind = UNWIND_END});
 	test_walks(t);
+	test_skipped(t);
 	test_generated_code(t);
 	late_walker_destroy(t->walker);
 	tables_destroy(t->tables);
