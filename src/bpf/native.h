@@ -32,6 +32,7 @@
 #define STRATA_BPF_NATIVE_H
 
 #include "abi/loss.h"
+#include "bpf/arch_lisp_x86_64.h"
 #include "bpf/arch_walk_x86_64.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
@@ -271,6 +272,12 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		cfa = walk->sp + rule->cfa_offset;
 		break;
 	case UNWIND_FP_DEREF:
+		/* SBCL's way in: a frame record that what was called has taken down. */
+		if (!rule->cfa_offset && UNWIND_NUMBER(rule->param) == 2 && walk->fp > walk->sp) {
+			cfa = walk->fp + 16;
+			break;
+		}
+		/* fall through */
 	case UNWIND_SP_DEREF:
 		cfa = (rule->kind == UNWIND_FP_DEREF ? walk->fp : walk->sp) + rule->cfa_offset;
 		if (native_read(s, cfa, &cfa))
@@ -292,6 +299,8 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	case UNWIND_END:
 		return native_end(walk, LOSS_NONE);
 	case UNWIND_FP_CHAIN:
+		if (!walk->behind && native_step_lisp(s))
+			return 0;
 		fp_offset = native_code_cfa(s, &cfa) ? UNWIND_FP_SAME : -16;
 		if (cfa)
 			break;

@@ -15,6 +15,20 @@ struct late_walker {
 	const struct memory *process;
 };
 
+static bool in_generated_code(const struct late_walker *walker, uint64_t address)
+{
+	const struct native_walk *walk = &walker->scratch->native;
+	uint32_t i;
+
+	for (i = 0; i < walk->mapping_count; i++) {
+		const struct mapping_entry *mapping = &walker->host.mappings[walk->mapping_first + i];
+
+		if (address >= mapping->start && address < mapping->end)
+			return mapping->kind == MAPPING_FP_CHAIN;
+	}
+	return false;
+}
+
 static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
 {
 	const struct late_walker *walker = context;
@@ -22,7 +36,8 @@ static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
 	uint64_t at = snapshot_at(snapshot, address, size), pc = walker->scratch->native.pc, page;
 
 	/* Nothing but instructions where there is no table: what they were then, they are. */
-	if (walker->process && (address == pc || address == pc + 8))
+	if (walker->process &&
+	    (address == pc || address == pc + 8 || (at >= snapshot->stack_size && in_generated_code(walker, address))))
 		return memory_read(walker->process, dst, size, address);
 	if (address < snapshot->stack_start || size > snapshot->stack_size || at > snapshot->stack_size - size || !size)
 		return -EFAULT;

@@ -50,7 +50,9 @@ enum {
 	OP_MUL = 0x1e,
 	OP_PLUS = 0x22,
 	OP_PLUS_UCONST = 0x23,
+	OP_LIT0 = 0x30,
 	OP_LIT8 = 0x38,
+	OP_LIT31 = 0x4f,
 	OP_BREG0 = 0x70,
 	OP_BREG31 = 0x8f,
 };
@@ -162,6 +164,7 @@ static void set_cfa_expression(struct machine *m, struct cursor expression)
 	struct cursor c = expression;
 	struct unwind_rule plt;
 	uint64_t plus = 0;
+	uint8_t op;
 
 	m->state.cfa.kind = CFI_CFA_OTHER;
 	if (!cursor_ok(&c))
@@ -184,8 +187,13 @@ static void set_cfa_expression(struct machine *m, struct cursor expression)
 	}
 	if (cursor_u8(&c) != OP_DEREF)
 		return;
-	if (!cursor_at_end(&c) && cursor_u8(&c) == OP_PLUS_UCONST)
+	op = cursor_at_end(&c) ? 0 : cursor_u8(&c);
+	if (op == OP_PLUS_UCONST)
 		plus = cursor_uleb128(&c);
+	else if (op >= OP_LIT0 && op <= OP_LIT31 && cursor_u8(&c) == OP_PLUS)
+		plus = op - OP_LIT0;
+	else if (op)
+		return;
 	if (!cursor_at_end(&c) || !cursor_ok(&c) || plus > UINT8_MAX)
 		return;
 	m->state.cfa.plus = (uint8_t)plus;

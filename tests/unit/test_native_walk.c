@@ -250,6 +250,99 @@ static void test_generated_code(void)
 	}
 }
 
+/* SBCL's code, interrupted where FP does not lead to its caller: src/bpf/arch_lisp_x86_64.h. */
+static void test_lisp(void)
+{
+	enum { OWN, MADE, AT_SP, ROUTINE };
+	static const struct {
+		const char *what, *before, *code; /* eight bytes before PC, and from there on */
+		int where;
+	} cases[] = {
+		{"about to make a frame", "\x90\x90\x90\x90\x48\x89\x2c\x24", "\x48\x8b\xec\x90", OWN},
+		{"a frame is made", "\x90\x48\x89\x2c\x24\x48\x8b\xec", "\xb8\x01\x02\x03\x04\xff\xd0", MADE},
+		{"and its function named", "\x48\x8b\xec\xb8\x01\x02\x03\x04", "\xff\xd0\x90", MADE},
+		{"by another register", "\x90\x90\x49\x89\x2e\x49\x8b\xee", "\xff\x50\xfd\x90", MADE},
+		{"and another one, named", "\x49\x8b\xe8\xb8\x01\x02\x03\x04", "\xff\xd0\x90", MADE},
+		{"a function is entered", "\x90\x90\x90\x90\x90\x90\x90\x90", "\x8f\x45\x08\x90", AT_SP},
+		{"in a routine", "\x90\x90\x90\x90\x90\x90\x90\x90", "\x90\x90\x90\x90", ROUTINE},
+	};
+	struct fake_native *fake = usual();
+	struct fake_memory *m = &fake->memory;
+	__u64 sp = STACK + 0x1000, jit = 0x10000000, at, new = sp + 0x100, own = sp + 0x200, caller = sp + 0x400, word;
+	unsigned int i;
+
+	fake_mapping(fake, jit, jit + 0x2000, MAPPING_FP_CHAIN, 0, 0, 0);
+	fake_map(m, jit, 0x2000);
+	fake_put64(m, own, caller);
+	fake_put64(m, own + 8, jit + 0x810);
+	fake_put64(m, caller, 0);
+	fake_put64(m, caller + 8, in(F_END));
+	/* A word that the frame's owner has not written yet. */
+	fake_put64(m, new, own);
+	fake_put64(m, new + 8, jit + 0x820);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		__u64 fp = cases[i].where == MADE ? new : own;
+
+		at = jit + 0x100 + 0x20 * i;
+		memcpy(&word, cases[i].before, 8);
+		fake_put64(m, at - 8, word);
+		word = 0;
+		memcpy(&word, cases[i].code, strlen(cases[i].code));
+		fake_put64(m, at, word);
+		fake_put64(m, sp, 0);
+		if (cases[i].where == AT_SP) {
+			fake_put64(m, sp, jit + 0x810);
+			fake_put64(m, own + 8, jit + 0x820);
+		} else if (cases[i].where == ROUTINE) {
+			fake_put64(m, sp, jit + 0xa08);
+			/* call *jit + 0xb00, where the routine's address is */
+			fake_put64(m, jit + 0xa00, (jit + 0xb00) << 32 | 0x2514ff90);
+			fake_put64(m, jit + 0xb00, at - 0x10);
+		}
+		fake_native_walk(fake, at, sp, fp);
+		if (cases[i].where == ROUTINE)
+			frames_are(fake, LOSS_NONE, cases[i].what, at, RET | (jit + 0xa08), RET | (jit + 0x810),
+				   RET | in(F_END));
+		else
+			frames_are(fake, LOSS_NONE, cases[i].what, at, RET | (jit + 0x810), RET | in(F_END));
+		fake_put64(m, own + 8, jit + 0x810);
+	}
+	/* The routine has a frame of its own by now, and a copy of its return address. */
+	fake_put64(m, new + 8, jit + 0xa08);
+	fake_native_walk(fake, at, sp, new);
+	frames_are(fake, LOSS_NONE, "a routine with a frame", at, RET | (jit + 0xa08), RET | (jit + 0x810),
+		   RET | in(F_END));
+	fake_put64(m, jit + 0xb00, at - 0x400);
+	fake_native_walk(fake, at, sp, own);
+	frames_are(fake, LOSS_NONE, "SP happens to point to a return address", at, RET | (jit + 0x810),
+		   RET | in(F_END));
+	/* The frame is given up, and the return address stands below BX. */
+	memcpy(&word, "\x90\x90\x90\x90\x48\x8b\x6d", 8);
+	fake_put64(m, at - 8, word);
+	fake_put64(m, at, 0xc3f873ff);
+	fake->s->native.registers[REG_BX] = own + 16;
+	fake_native_walk(fake, at, sp, caller);
+	frames_are(fake, LOSS_NONE, "several values are returned", at, RET | (jit + 0x810), RET | in(F_END));
+	fake_native_destroy(fake);
+}
+
+/* The CFA by a record at FP, which what was called has taken down: SBCL's way in from C. */
+static void test_record(void)
+{
+	struct fake_native *fake = usual();
+	struct fake_memory *m = &fake->memory;
+	__u64 sp = STACK + 0x1000, record = more(fake, UNWIND_FP_DEREF, 0, -16, UNWIND_PARAM(2, 0));
+
+	fake_put64(m, sp, sp + 0x40);
+	fake_put64(m, sp + 0x40, sp + 0x80);
+	fake_put64(m, sp + 0x48, in(F_END));
+	fake_native_walk(fake, record, sp, sp);
+	frames_are(fake, LOSS_NONE, "a record at FP", record, RET | in(F_END));
+	fake_native_walk(fake, record, sp, sp + 0x40);
+	frames_are(fake, LOSS_NONE, "one that was taken down", record, RET | in(F_END));
+	fake_native_destroy(fake);
+}
+
 static void test_ends(void)
 {
 	struct fake_native *fake = usual();
@@ -560,6 +653,8 @@ int main(void)
 	test_odd_slots();
 	test_rare_rules();
 	test_generated_code();
+	test_lisp();
+	test_record();
 	test_ends();
 	test_signals();
 	test_limits();

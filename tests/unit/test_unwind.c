@@ -229,6 +229,9 @@ static void test_expressions(void)
 	RULE_OF("\x0f\x0a\x77\x08\x79\x00\x34\x1e\x22\x06\x23\x08", "unsupported", "what no rule can say");
 	RULE_OF("\x0f\x0a\x76\x08\x79\x00\x38\x1e\x22\x06\x23\x08", "unsupported", "an index from the frame pointer");
 	RULE_OF("\x0f\x0b\x77\x08\x79\x00\x38\x1e\x22\x06\x23\x08\x06", "unsupported", "an indexed CFA, and more");
+	RULE_OF("\x0f\x05\x76\x00\x06\x40\x22\x86\x02", "cfa=*(rbp+0)+16 rbp=cfa-16", "a word and a literal");
+	RULE_OF("\x0f\x04\x76\x00\x06\x40", "unsupported", "a literal that is not added");
+	RULE_OF("\x0f\x04\x76\x00\x06\x22", "unsupported", "nothing to add");
 	RULE_OF("\x0f\x00", "unsupported", "an empty expression");
 	is_rule_of("\x0f\x04\x77\xa0\x01\x06\x10\x10\x03\x77\xa8\x01", 12, "zRS", "signal rsp+40", "a signal frame");
 	is_rule_of("\x0f\x04\x77\xa0\x01\x06\x10\x10\x03\x77\xb0\x01", 12, "zRS", "unsupported",
