@@ -128,6 +128,7 @@ static __noinline int arch_saved_registers(struct scratch *s, bool has_helper)
 	if (!regs.ip && !regs.sp)
 		return ARCH_NO_PROGRAM;
 	ARCH_COPY_REGISTERS(&s->native, &regs);
+	s->task.no_call = regs.orig_ax == ~0ull;
 	if (regs.orig_ax == ~0ull) /* an exception, or an interrupt */
 		arch_undo_breakpoint(s->index);
 	return (regs.cs & 0xffff) == USER32_CS ? ARCH_OTHER_MODE : 0;

@@ -303,6 +303,7 @@ __noinline int take_task(__u32 scratch)
 
 	if (!s)
 		return 0;
+	s->task.no_call = 0;
 	s->sample.tgid = pid_tgid >> 32;
 	s->sample.tid = (__u32)pid_tgid;
 	if (loaded.task_registers) { /* so it has this helper, too: loads instead of calls, 30 ns each */

@@ -169,7 +169,7 @@ struct task_facts {
 	__u64 uprobes;     /* address of what the kernel keeps of those that the thread has met; 0: none */
 	__u64 uprobe_page; /* the kernel's page in its address space, see uretprobe.h; 0: none */
 	__u32 flags;       /* PF_* */
-	__u32 pad;
+	__u32 no_call;     /* it is in the kernel, and not by a system call, or by one that hides it */
 };
 
 struct scratch {

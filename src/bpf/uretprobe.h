@@ -124,10 +124,10 @@ static __always_inline __u64 uprobe_call(struct scratch *s, __u64 behind)
 }
 
 /*
- * Returns from the trampoline of a uprobe. Its system call makes PC and SP those of the probed instruction, and
- * afterwards the trampoline's again, one by one: each may be the other's still.
+ * Returns from the trampoline of a uprobe, if the thread is there. Its system call makes PC and SP those of the probed
+ * instruction, and afterwards the trampoline's again, one by one: each may be the other's still.
  */
-static __always_inline void uprobe_leave_trampoline(struct scratch *s)
+static __always_inline bool uprobe_leave_trampoline(struct scratch *s)
 {
 	struct native_walk *walk = &s->native;
 	__u64 page = walk->pc & ~(PAGE_BYTES - 1ull), sp = walk->sp, to;
@@ -138,16 +138,38 @@ static __always_inline void uprobe_leave_trampoline(struct scratch *s)
 		if (walk_read_user(s, &to, sizeof(to), sp) || uprobe_call(s, to) != page) {
 			sp = walk->sp - 8;
 			if (walk_read_user(s, &to, sizeof(to), sp) || uprobe_call(s, to) != page)
-				return;
+				return false;
 		}
 	} else {
 		sp += PUSHED_BYTES;
 		if (walk_read_user(s, &to, sizeof(to), sp) || to != walk->pc + UPROBE_CALL_BYTES ||
 		    !is_uprobe_trampoline(s, uprobe_call(s, to)))
-			return;
+			return false;
 	}
 	walk->pc = to;
 	walk->sp = sp + 8;
+	walk->registers[REG_SP] = walk->sp;
+	return true;
+}
+
+/*
+ * The trampoline's system call goes back to it in steps: for a moment SP is the trampoline's again, and the PC is still
+ * that of the function that is returned to. Then SP points to what was pushed: R11, CX and AX, as they are. Its number
+ * is not in the registers any more (sys_uretprobe sets orig_ax).
+ */
+static __always_inline void uretprobe_undo_return(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+	__u64 pushed[PUSHED_BYTES / 8] = {};
+
+	if (!s->task.no_call || walk_read_user(s, pushed, sizeof(pushed), walk->sp) ||
+	    pushed[0] != walk->registers[11] || pushed[1] != walk->registers[2] || pushed[2] != walk->registers[0])
+		return;
+	/* Zeros are everywhere. A function's return is behind a call. */
+	if (!(pushed[0] | pushed[1] | pushed[2]) &&
+	    (walk_read_user(s, pushed, sizeof(pushed[0]), walk->pc - 5) || (pushed[0] & 0xff) != 0xe8))
+		return;
+	walk->sp += PUSHED_BYTES;
 	walk->registers[REG_SP] = walk->sp;
 }
 
@@ -171,9 +193,12 @@ __noinline int uprobe_begin(__u32 scratch)
 	mm = (void *)s->task.mm;
 	s->task.uprobe_page = BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
 	walk->uretprobe = uretprobe_first(s);
-	uprobe_leave_trampoline(s);
-	if (!in_uprobe_page(s, walk->pc))
+	if (uprobe_leave_trampoline(s))
 		return 0;
+	if (!in_uprobe_page(s, walk->pc)) {
+		uretprobe_undo_return(s);
+		return 0;
+	}
 	offset = walk->pc - BPF_CORE_READ(uprobes, xol_vaddr);
 	if (offset < SLOT_BYTES) {
 		walk->pc = BPF_CORE_READ(uprobes, vaddr) + offset;
