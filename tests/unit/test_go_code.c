@@ -12,9 +12,9 @@
 
 #define NAMES     80
 #define SIZES     160
-#define TABLE     224
-#define FUNCTIONS 5
-#define SIZE      512
+#define TABLE     240
+#define FUNCTIONS 6
+#define SIZE      576
 
 static const struct {
 	uint32_t start;
@@ -29,6 +29,7 @@ static const struct {
 	{0x90, "runtime.sigreturn", 0, {2, 16}},
 	/* C that the linker took in: it has no sizes, which begin with those of others */
 	{0xa0, "c", 0, {}},
+	{0xb0, "_rt0_amd64", 0, {2, 16}},
 };
 
 static void put(uint8_t *at, uint64_t value, size_t size)
@@ -62,7 +63,7 @@ static void make_table(uint8_t *t, uint32_t magic, uint64_t text)
 		sizes += sizeof(functions[i].sizes);
 		entry += 44;
 	}
-	put(t + TABLE + 8 * FUNCTIONS, 0xb0, 4);
+	put(t + TABLE + 8 * FUNCTIONS, 0xc0, 4);
 }
 
 /* Where the table is, and what says where its functions begin. */
@@ -153,7 +154,8 @@ static void test_rules(uint32_t magic)
 	is_int(unwind_table_lookup(&table, text + 0x73).kind, UNWIND_OTHER_STACK, "and when it has");
 	is_int(unwind_table_lookup(&table, text + 0x9f).kind, UNWIND_SIGNAL, "the signal trampoline");
 	is_int(unwind_table_lookup(&table, text + 0xa3).kind, UNWIND_NO_RULE, "of what is not Go's: nothing");
-	is_int(unwind_table_lookup(&table, text + 0xb0).kind, UNWIND_NO_RULE, "behind the last function: nothing");
+	is_int(unwind_table_lookup(&table, text + 0xb0).kind, UNWIND_END, "nothing called what the entry jumps to");
+	is_int(unwind_table_lookup(&table, text + 0xc0).kind, UNWIND_NO_RULE, "behind the last function: nothing");
 	unwind_table_deinit(&table);
 }
 
