@@ -55,7 +55,7 @@ static __always_inline bool lisp_in_routine(struct scratch *s, __u64 to)
 }
 
 /* Moves to the caller, and is true, when the innermost frame is such a one. */
-static __noinline bool native_step_lisp(struct scratch *s)
+static __always_inline bool native_step_lisp(struct scratch *s)
 {
 	struct native_walk *walk = &s->native;
 	__u64 before = 0, code = 0, to = 0, fp = walk->fp, cfa = walk->sp + 8;

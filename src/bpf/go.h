@@ -52,7 +52,7 @@ static __always_inline __u32 go_read_m(struct scratch *s, const struct unwind_go
 	__u64 g = 0, at = 8 * (__u64)(__s64)rule->thread;
 
 	if (rule->got) {
-		if (!native_mapping_has(walk, pc) && !native_find_mapping(s, pc))
+		if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
 			return LOSS_OTHER_STACK;
 		if (go_read(s, walk->mapping.bias + 8 * (__u64)UNWIND_GO_GOT(rule), &at))
 			return LOSS_STACK_READ;

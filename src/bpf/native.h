@@ -46,18 +46,8 @@ static __always_inline int native_end(struct native_walk *walk, __u32 loss)
 	return 1;
 }
 
-static __noinline int native_find_mapping(struct scratch *s, __u64 pc);
-
-/* Whether an address lies in the mapping that was found last. */
-static __always_inline bool native_mapping_has(const struct native_walk *walk, __u64 pc)
-{
-	return pc >= walk->mapping.start && pc < walk->mapping.end;
-}
-
-#include "bpf/go.h"
-
 /* Finds the mapping of an address and copies it to walk->mapping. */
-static __noinline int native_find_mapping(struct scratch *s, __u64 pc)
+static __always_inline int native_find_mapping_in(struct scratch *s, __u64 pc)
 {
 	struct native_walk *walk = &s->native;
 	__u32 first = walk->mapping_first, count = walk->mapping_count;
@@ -82,6 +72,15 @@ static __noinline int native_find_mapping(struct scratch *s, __u64 pc)
 	walk->mapping = *entry;
 	return 1;
 }
+WALK_GLOBAL(int, native_find_mapping, __u64)
+
+/* Whether an address lies in the mapping that was found last. */
+static __always_inline bool native_mapping_has(const struct native_walk *walk, __u64 pc)
+{
+	return pc >= walk->mapping.start && pc < walk->mapping.end;
+}
+
+#include "bpf/go.h"
 
 /* The index of the rule in force at an address: the path that the memo saves. */
 static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
@@ -93,7 +92,7 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 	__u32 first, count, wanted, half, at, up;
 	int i;
 
-	if (!native_mapping_has(walk, pc) && !native_find_mapping(s, pc))
+	if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
 		return RULE_NO_MAPPING;
 	if (walk->mapping.kind != MAPPING_TABLE)
 		return walk->mapping.kind == MAPPING_FP_CHAIN    ? RULE_FP_CHAIN
@@ -182,10 +181,8 @@ static __always_inline void native_restore_bx(struct scratch *s, const struct un
 	__u32 slot = rule->param, undefined = UNWIND_BX_UNDEFINED;
 	__u64 base = cfa;
 
-	if (rule->kind == UNWIND_FP_CHAIN) {
-		slot = undefined;
-	} else if (rule->kind != UNWIND_SP && rule->kind != UNWIND_FP && rule->kind != UNWIND_PLT &&
-		   rule->kind != UNWIND_CLONE && rule->kind != UNWIND_GO_SCHEDULE) {
+	if (rule->kind != UNWIND_SP && rule->kind != UNWIND_FP && rule->kind != UNWIND_PLT &&
+	    rule->kind != UNWIND_CLONE && rule->kind != UNWIND_GO_SCHEDULE) {
 		slot = UNWIND_SLOT_NEAR(rule->param);
 		undefined = UNWIND_BX_UNDEFINED_NEAR;
 	}
@@ -200,27 +197,43 @@ static __always_inline void native_restore_bx(struct scratch *s, const struct un
 }
 
 /*
- * The CFA by the code at the PC, where generated code has no frame pointer yet, no more, or never; 0 when that does not
- * tell. True when FP is the caller's; else it lies at CFA - 16.
+ * Code that is generated while the program runs, and has no table: where it has no frame pointer yet, no more, or
+ * never, its instructions tell the CFA. Global, so that its ways are not followed on through the rest of the step.
  */
-static __always_inline bool native_code_cfa(struct scratch *s, __u64 *ret)
+static __always_inline int native_step_generated_in(struct scratch *s, __u32 unused)
 {
-	const struct native_walk *walk = &s->native;
-	__u64 code = 0, more = 0;
+	struct native_walk *walk = &s->native;
+	__u64 code = 0, more = 0, cfa, to = 0, fp = walk->fp;
 	bool saved = false;
-	__s32 offset;
+	__s32 offset = -1;
 
-	*ret = 0;
-	if (native_read(s, walk->pc, &code))
-		return false;
-	if (!walk->behind)
-		native_read(s, walk->pc + 8, &more);
-	offset = arch_code_cfa(code, more, walk->behind, &saved);
-	if (offset <= 0)
-		return false;
-	*ret = walk->sp + (__u32)offset;
-	return !saved;
+	(void)unused;
+	if (!walk->behind && native_step_lisp(s))
+		return 0;
+	if (!native_read(s, walk->pc, &code)) {
+		if (!walk->behind)
+			native_read(s, walk->pc + 8, &more);
+		offset = arch_code_cfa(code, more, walk->behind, &saved);
+	}
+	cfa = walk->sp + (__u32)offset;
+	if (offset <= 0) {
+		if (!fp || fp < walk->sp)
+			return native_end(walk, LOSS_NO_MAPPING);
+		cfa = fp + 16;
+		saved = true;
+	}
+	if (cfa <= walk->sp)
+		return native_end(walk, LOSS_ODD_STACK);
+	if (native_read(s, cfa - 8, &to) || (saved && native_read(s, cfa - 16, &fp)))
+		return native_end(walk, LOSS_STACK_READ);
+	walk->known = REGS_CALLER_SAVED;
+	walk->pc = to;
+	walk->sp = cfa;
+	walk->fp = fp;
+	walk->behind = 1;
+	return to ? 0 : native_end(walk, LOSS_NONE);
 }
+WALK_GLOBAL(int, native_step_generated, __u32)
 
 /* The rule in the memo's slot, any one, with one read a slot: what the fast path does not do, or could not read at
  * once. */
@@ -299,15 +312,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	case UNWIND_END:
 		return native_end(walk, LOSS_NONE);
 	case UNWIND_FP_CHAIN:
-		if (!walk->behind && native_step_lisp(s))
-			return 0;
-		fp_offset = native_code_cfa(s, &cfa) ? UNWIND_FP_SAME : -16;
-		if (cfa)
-			break;
-		if (!walk->fp || walk->fp < walk->sp)
-			return native_end(walk, LOSS_NO_MAPPING);
-		cfa = walk->fp + 16;
-		break;
+		return WALK_CALL(native_step_generated, s, 0);
 	case UNWIND_NO_TABLE:
 		return native_end(walk, LOSS_NO_TABLES);
 	case UNWIND_NO_ANSWER:

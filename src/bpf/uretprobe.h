@@ -73,7 +73,7 @@ static __always_inline __u64 uretprobe_first(const struct scratch *s)
  * Looks at the next one, whether it is that of the frame; some may be of functions that were left by longjmp(). 1: this
  * was it, or there is no other. Few calls lie between this and the script: 5.10 allows eight on top of each other.
  */
-static __always_inline int uretprobe_search_in(struct scratch *s, __u32 unused)
+static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 unused)
 {
 	struct native_walk *walk = &s->native;
 	struct return_instance___strata *instance = (void *)walk->uretprobe;
@@ -89,7 +89,7 @@ static __always_inline int uretprobe_search_in(struct scratch *s, __u32 unused)
 	walk->sp = stack + 8;
 	return 1;
 }
-WALK_GLOBAL(int, uretprobe_search, __u32)
+WALK_LOOP(uretprobe_search, URETPROBES_MAX)
 
 /*
  * Goes on from a frame in the trampoline to the function that it stands for. 0: that is not known. The list is as the
@@ -97,11 +97,7 @@ WALK_GLOBAL(int, uretprobe_search, __u32)
  */
 static __always_inline bool uretprobe_return(struct scratch *s)
 {
-	__u32 i;
-
-	for (i = 0; i < URETPROBES_MAX; i++)
-		if (WALK_CALL(uretprobe_search, s, i))
-			break;
+	uretprobe_search(s);
 	return !in_uprobe_page(s, s->native.pc);
 }
 
@@ -217,7 +213,7 @@ __noinline int uprobe_begin(__u32 scratch)
 	return 0;
 }
 
-static __always_inline int uretprobe_mend_in(struct scratch *s, __u32 unused)
+static __always_inline int uretprobe_mend_step_in(struct scratch *s, __u32 unused)
 {
 	struct return_instance___strata *instance = (void *)s->native.uretprobe;
 	__u64 at, *word;
@@ -234,20 +230,17 @@ static __always_inline int uretprobe_mend_in(struct scratch *s, __u32 unused)
 		*word = BPF_CORE_READ(instance, orig_ret_vaddr);
 	return 0;
 }
-WALK_GLOBAL(int, uretprobe_mend, __u32)
+WALK_LOOP(uretprobe_mend, URETPROBES_MAX)
 
 /* Puts the true return addresses into the copy of the stack. */
 __noinline int uretprobe_mend_snapshot(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
-	__u32 i;
 
 	if (!HAS_UPROBES || !s)
 		return 0;
 	s->native.uretprobe = uretprobe_first(s);
-	for (i = 0; i < URETPROBES_MAX; i++)
-		if (WALK_CALL(uretprobe_mend, s, i))
-			break;
+	uretprobe_mend(s);
 	return 0;
 }
 
