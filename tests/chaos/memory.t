@@ -98,9 +98,10 @@ def nothing_stays(tap, words, where, target, programs):
 def killed(tap, where, group):
     """The group's limit is what strata holds, and it needs more and more."""
     target = start_many(where)
+    others = chaos.readers()
     strata = start_strata(target.pid, *(outputs(where, 4999) + ["--max-memory", "8G"]), preexec_fn=group.enter)
     programs = e2e.programs_of(strata.pid)
-    readers = chaos.readers()
+    readers = chaos.readers() - others
     try:
         group.limit(group.usage() + 2 * MB)
         strata.wait(timeout=e2e.PATIENCE_S)

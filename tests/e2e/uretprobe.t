@@ -3,6 +3,7 @@
 """Stacks of a program whose functions have uretprobes: the kernel has put a trampoline's address in place of their return
 addresses. Sampled at any instruction, by copies of the stack, in the trampoline, and in an instruction that runs as a copy. And of
 one with a uprobe on a NOP of five bytes, which Linux 6.18 makes a call of a trampoline."""
+import contextlib
 import os
 import re
 import signal
@@ -59,45 +60,58 @@ def judge(tap, name, path, stats):
     tap.ok(not lost and stats["lost"].get("uretprobe", 0) <= 0.02 * stats["samples"], "%s: nothing is lost but while one is made" % name, stats["lost"])
 
 
+@contextlib.contextmanager
+def traced(tap, name, script):
+    """A tracer; gives what ends it, and then what it wrote: stdout, stderr."""
+    with subprocess.Popen([e2e.STRATA, "trace", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True) as tracer:
+        def finish():
+            tracer.send_signal(signal.SIGINT)
+            return tracer.communicate(timeout=60)
+        try:
+            tap.ok("Attached" in tracer.stderr.readline(), name)
+            yield finish
+        finally:
+            tracer.kill()
+
+
 def calls(tap, where):
     program, out, stats = where + "/called", where + "/called.folded", where + "/called.json"
     subprocess.run(["gcc", "-O2", "-DNOP", "-fno-optimize-sibling-calls", "-x", "c", "-", "-o", program], input=PROGRAM.encode(), check=True)
-    script = "uprobe:%s:leaf { @ = count(); @depth = max(len(ustack)); }" % program
-    tracer = subprocess.Popen([e2e.STRATA, "trace", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-    tap.ok("Attached" in tracer.stderr.readline(), "a probe on a NOP")
-    target = e2e.start([program, "1500", "wait"])
-    e2e.record_rest(target, "-F", 1999, "-o", out, "--stats", stats)
-    judge(tap, "a probe on a NOP", out, e2e.load(stats))
-    tracer.send_signal(signal.SIGINT)
-    text, errors = tracer.communicate(timeout=60)
+    with traced(tap, "a probe on a NOP", "uprobe:%s:leaf { @ = count(); @depth = max(len(ustack)); }" % program) as finish:
+        target = e2e.start([program, "1500", "wait"])
+        e2e.record_rest(target, "-F", 1999, "-o", out, "--stats", stats)
+        judge(tap, "a probe on a NOP", out, e2e.load(stats))
+        text, errors = finish()
     depth = re.search(r"@depth: (\d+)", text)
     tap.ok(depth and int(depth.group(1)) > 10, "a probe on a NOP: len(ustack)", text, errors)
 
 
-def main():
-    tap = e2e.Tap()
-    with e2e.folder() as where:
-        calls(tap, where)
-        program, out, stats = where + "/probed", where + "/out.folded", where + "/stats.json"
-        subprocess.run(["gcc", "-O2", "-fno-optimize-sibling-calls", "-x", "c", "-", "-o", program], input=PROGRAM.encode(), check=True)
-        script = ("uretprobe:{0}:down,uretprobe:{0}:mid,uretprobe:{0}:leaf {{ @ = count(); @depth[func] = max(len(ustack)); }} "
-                  "uprobe:{0}:leaf+2 {{ @copied = count(); @at = max(len(ustack)); }}").format(program)
-        tracer = subprocess.Popen([e2e.STRATA, "trace", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
-        tap.ok("Attached" in tracer.stderr.readline(), "probes")
+def returns(tap, where):
+    program, out, stats = where + "/probed", where + "/out.folded", where + "/stats.json"
+    subprocess.run(["gcc", "-O2", "-fno-optimize-sibling-calls", "-x", "c", "-", "-o", program], input=PROGRAM.encode(), check=True)
+    script = ("uretprobe:{0}:down,uretprobe:{0}:mid,uretprobe:{0}:leaf {{ @ = count(); @depth[func] = max(len(ustack)); }} "
+              "uprobe:{0}:leaf+2 {{ @copied = count(); @at = max(len(ustack)); }}").format(program)
+    with traced(tap, "probes", script) as finish:
         target = e2e.start([program, "1500", "wait"])
         done = e2e.record_rest(target, "-F", 1999, "--verify", "-o", out, "--stats", stats)
         figures = e2e.load(stats)
         judge(tap, "known", out, figures)
         verify = figures["verify"]
         tap.ok(verify["samples"] > 50 and not verify["differ"], "libdw's second opinion of %d" % verify["samples"], verify, done.stderr)
-        done = e2e.record("-F", 4999, "-o", out, "--stats", stats, "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do %s 60; done" % program)
+        e2e.record("-F", 4999, "-o", out, "--stats", stats, "--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do %s 60; done" % program)
         judge(tap, "from copies", out, e2e.load(stats))
-        tracer.send_signal(signal.SIGINT)
-        text, errors = tracer.communicate(timeout=60)
-        depths = dict(re.findall(r"@(?:depth\[)?(\w+)\]?: (\d+)", text))
-        base = int(depths.get("down", 0))  # of the stack that the innermost down() of six returns to
-        tap.ok(base > 5 and int(depths.get("mid", 0)) == int(depths.get("leaf", 0)) - 1 == base + 1 == int(depths.get("at", 0)) - 2,
-               "len(ustack) where each returns to", text, errors)
+        text, errors = finish()
+    depths = dict(re.findall(r"@(?:depth\[)?(\w+)\]?: (\d+)", text))
+    base = int(depths.get("down", 0))  # of the stack that the innermost down() of six returns to
+    tap.ok(base > 5 and int(depths.get("mid", 0)) == int(depths.get("leaf", 0)) - 1 == base + 1 == int(depths.get("at", 0)) - 2,
+           "len(ustack) where each returns to", text, errors)
+
+
+def main():
+    tap = e2e.Tap()
+    with e2e.folder() as where:
+        calls(tap, where)
+        returns(tap, where)
     tap.done()
 
 
