@@ -248,6 +248,7 @@ static void test_generated_code(void)
 		else
 			frames_are(fake, LOSS_NONE, cases[i].what, at, next, RET | (jit + 0x820), RET | in(F_END));
 	}
+	fake_native_destroy(fake);
 }
 
 /* SBCL's code, interrupted where FP does not lead to its caller: src/bpf/arch_lisp_x86_64.h. */
