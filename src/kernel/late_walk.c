@@ -33,11 +33,10 @@ static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
 {
 	const struct late_walker *walker = context;
 	const struct snapshot_event *snapshot = walker->snapshot;
-	uint64_t at = snapshot_at(snapshot, address, size), pc = walker->scratch->native.pc, page;
+	uint64_t at = snapshot_at(snapshot, address, size), page;
 
 	/* Nothing but instructions where there is no table: what they were then, they are. */
-	if (walker->process &&
-	    (address == pc || address == pc + 8 || (at >= snapshot->stack_size && in_generated_code(walker, address))))
+	if (walker->process && at >= snapshot->stack_size && in_generated_code(walker, address))
 		return memory_read(walker->process, dst, size, address);
 	if (address < snapshot->stack_start || size > snapshot->stack_size || at > snapshot->stack_size - size || !size)
 		return -EFAULT;
