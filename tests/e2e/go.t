@@ -4,12 +4,13 @@
 that the program made there."""
 import os
 import re
-import shutil
 import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import e2e  # noqa: E402
+import go  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 0.7
@@ -25,14 +26,15 @@ def sorting(levels):
             % again)
 
 
-# What is done, the calls above eight of dive(), those of another goroutine, and what must have been seen.
+# What is done, the calls above eight of dive(), those of another goroutine, and what must have been seen. The function that a `go`
+# statement with arguments starts is named func1 by older compilers, gowrap1 since Go 1.22.
 WORKS = {
     "allocate": ("allocate", None, "allocate systemstack"),
     "map": ("growMap", None, "growMap systemstack"),
-    "stack": ("growStack", r"growStack\.func1( grow( deep){0,201})?", "deep morestack"),
+    "stack": ("growStack", r"growStack\.(func|gowrap)1( grow( deep){0,201})?", "deep morestack"),
     "collect": ("collect", None, "dive collect"),
     "clock": ("look", None, "look vdso"),
-    "channel": ("pass", r"pass\.func1( give)?", "(pass|give) systemstack"),
+    "channel": ("pass", r"pass\.(func|gowrap)1( give)?", "(pass|give) systemstack"),
     "c": ("callC( %s)?" % sorting(2), None, "(sort cgocallback .*){2}compare sortAgain .* sort"),
     "spawn": ("spawn( vfork)?", None, "spawn vfork"),
 }
@@ -96,33 +98,37 @@ def judge_stripped(tap, where, program, words):
         words, stats["complete"], stats["samples"]), stats["lost"])
 
 
-def build(where, *options, output="stacks"):
-    subprocess.run(["go", "build"] + list(options) + ["-o", where + "/" + output, HERE + "/stacks.go"], check=True,
-                   env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off"))
+def build(compiler, where, *options, output="stacks"):
+    subprocess.run([compiler, "build"] + list(options) + ["-o", where + "/" + output, HERE + "/stacks.go"], check=True,
+                   env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off", GOTOOLCHAIN="local"))
 
 
-tap = e2e.Tap()
-if not shutil.which("go"):
-    tap.skip("Go", "no go")
-    tap.done()
-    sys.exit(0)
-with e2e.folder() as where:
-    build(where)
+def judge_toolchain(tap, where, compiler):
+    build(compiler, where)
     for work in WORKS:
         judge(tap, where, where + "/stacks", work)
     # C that Go's own linker took in has no .eh_frame any more.
-    build(where, "-ldflags=-linkmode=internal")
+    build(compiler, where, "-ldflags=-linkmode=internal")
     judge(tap, where, where + "/stacks", "c")
     # Then the tables are among other data, and the loader writes where the functions are.
-    build(where, "-buildmode=pie")
+    build(compiler, where, "-buildmode=pie")
     judge(tap, where, where + "/stacks", "c")
     # In a library the loader says where a thread's g is.
-    build(where, "-buildmode=c-shared", output="libstacks.so")
+    build(compiler, where, "-buildmode=c-shared", output="libstacks.so")
     subprocess.run(["gcc", "-xc", "-", "-o", where + "/stacks", "-L" + where, "-lstacks", "-Wl,-rpath," + where],
                    input=b"void Run(void); int main(void) { Run(); }", check=True)
     for work in ("allocate", "stack", "clock", "c"):
         judge(tap, where, where + "/stacks", work)
-    build(where, "-buildmode=pie")
+    build(compiler, where, "-buildmode=pie")
     subprocess.run(["strip", "-o", where + "/stripped", where + "/stacks"], check=True)
     judge_stripped(tap, where, where + "/stripped", "position-independent, stripped")
+
+
+tap = e2e.Tap()
+if not go.toolchains():
+    tap.skip("Go", "no go")
+for version, compiler in go.toolchains():
+    print("# " + version)
+    with e2e.folder() as where:
+        judge_toolchain(tap, where, compiler)
 tap.done()

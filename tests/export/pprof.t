@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""pprof's format, as go tool pprof reads it: its totals are those of the folded output."""
+"""pprof's format, as each go tool pprof at hand reads it: its totals are those of the folded output."""
 import os
 import re
 import subprocess
@@ -8,15 +8,17 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import go  # noqa: E402
 from tap import Tap  # noqa: E402
 
 BUILD = os.environ.get("BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build"))
 tap = Tap()
 
 
-def pprof(directory, *arguments):
-    environment = dict(os.environ, HOME=directory, PPROF_TMPDIR=directory)
-    done = subprocess.run(["go", "tool", "pprof", *arguments], env=environment, capture_output=True, text=True, check=False)
+def pprof(compiler, directory, *arguments):
+    environment = dict(os.environ, HOME=directory, PPROF_TMPDIR=directory, TZ="UTC", GOTOOLCHAIN="local",
+                       GOCACHE=os.path.join(directory, "cache"))
+    done = subprocess.run([compiler, "tool", "pprof", *arguments], env=environment, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else f"status {done.returncode}: {done.stderr}"
 
 
@@ -59,42 +61,51 @@ def table(text):
     return rows
 
 
-def check_web(directory):
+def check_web(compiler, directory):
     prefix = make(directory, "web", 2000)
     file, samples = prefix + ".pb.gz", list(folded(prefix + ".folded"))
     total = sum(count for _, count in samples)
-    top = pprof(directory, "-top", "-nodecount=100000", "-nodefraction=0", "-sample_index=samples", file)
+    top = pprof(compiler, directory, "-top", "-nodecount=100000", "-nodefraction=0", "-sample_index=samples", file)
     tap.ok(f"of {total} total" in top, "the total is folded's", top[:300])
     tap.ok(table(top) == totals(samples), "flat and cumulative counts of every function",
            list(set(table(top).items()) ^ set(totals(samples).items()))[:6])
-    cpu = pprof(directory, "-top", "-unit=ms", file)
+    cpu = pprof(compiler, directory, "-top", "-unit=ms", file)
     found = re.search(r"of ([0-9.]+)ms total", cpu)
     tap.ok("Type: cpu" in cpu and found and abs(float(found.group(1)) - total * 1000 / 99) < 5, "CPU time: samples / 99 Hz", cpu[:300])
-    tap.ok("Duration: 30.02s" in cpu and "Time: Oct 9, 2025" in cpu, "time and duration", cpu[:300])
-    raw = pprof(directory, "-raw", file)
+    tap.ok("Duration: 30.02s" in cpu and re.search(r"Time: (2025-10-09 08:53:20 UTC|Oct 9, 2025 at 8:53am \(UTC\))", cpu), "time and duration", cpu[:300])
+    raw = pprof(compiler, directory, "-raw", file)
     tap.ok("Period: 10101010" in raw and "PeriodType: cpu nanoseconds" in raw, "the period")
     for text in ("comm:[worker]", "thread:[worker]", "pid:[1201]", "tid:[1203]"):
         tap.ok(text in raw, f"label {text}", raw[:600])
     tap.ok("Handlers.page_0 /srv/shop/handlers.py:10" in raw, "files and lines")
     tap.ok("[kernel.kallsyms]" in raw and "libsqlite3.so.0.8.6" in raw, "mappings")
     tap.ok("<module>" in table(top) and "rank.<locals>.<lambda>" in table(top), "Python's names are left as they are")
-    comments = pprof(directory, "-comments", file)
+    comments = pprof(compiler, directory, "-comments", file)
     tap.ok("complete" in comments and "100.00 %" in comments and "ns a frame" in comments, "the data's quality as comments", comments)
-    lines = pprof(directory, "-top", "-lines", "-sample_index=samples", "-show=dispatch", file)
+    lines = pprof(compiler, directory, "-top", "-lines", "-sample_index=samples", "-show=dispatch", file)
     expected = sum(count for frames, count in samples if "dispatch (/srv/shop/app.py:80)" in frames)
     tap.ok(re.search(rf"\b{expected}\s+\S+\s+dispatch /srv/shop/app.py:80", lines), "by line", lines)
 
 
+def check(compiler, directory):
+    check_web(compiler, directory)
+    prefix = make(directory, "hostile", 1)
+    top = pprof(compiler, directory, "-top", "-sample_index=samples", prefix + ".pb.gz")
+    tap.ok("of 11 total" in top, "hostile names", top)
+    prefix = make(directory, "deep", 15000)
+    top = pprof(compiler, directory, "-top", "-sample_index=samples", prefix + ".pb.gz")
+    tap.ok("10, 100% of 10 total" in top, "15,000 frames", top[:300])
+    prefix = make(directory, "empty", 0)
+    tap.ok("Type: cpu" in pprof(compiler, directory, "-top", prefix + ".pb.gz"), "no samples")
+
+
 def main():
-    with tempfile.TemporaryDirectory(prefix="strata-pprof-") as directory:
-        check_web(directory)
-        prefix = make(directory, "hostile", 1)
-        top = pprof(directory, "-top", "-sample_index=samples", prefix + ".pb.gz")
-        tap.ok("of 11 total" in top, "hostile names", top)
-        prefix = make(directory, "deep", 15000)
-        tap.ok("10, 100% of 10 total" in pprof(directory, "-top", "-sample_index=samples", prefix + ".pb.gz"), "15,000 frames")
-        prefix = make(directory, "empty", 0)
-        tap.ok("Type: cpu" in pprof(directory, "-top", prefix + ".pb.gz"), "no samples")
+    if not go.toolchains():
+        tap.skip("pprof's own reader", "no go")
+    for version, compiler in go.toolchains():
+        print("# " + version)
+        with tempfile.TemporaryDirectory(prefix="strata-pprof-") as directory:
+            check(compiler, directory)
     tap.done()
 
 
