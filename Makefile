@@ -6,6 +6,7 @@
 #   make deps       install what the build and the tests need (Debian packages; needs root)
 #   make demo       deps, build, and a flame graph of a bundled program (needs root)
 #   make check      deps, build, all tests (needs root)
+#   make check-long the same with a minute of fuzzing for each target and all emulated kernels
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make fuzz       every fuzz target for FUZZ_SECONDS
 #   make bench      costs beside perf and bpftrace

@@ -8,7 +8,8 @@ UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_TESTS := $(UNIT_SRCS:%.c=$(BUILD)/%)
 FUZZ_SRCS := $(wildcard fuzz/fuzz_*.c)
 FUZZ_REPLAYS := $(FUZZ_SRCS:%.c=$(BUILD)/%.replay)
-FUZZ_SECONDS ?= 60
+# How long each target is fuzzed: seconds in `make check`, a minute in `make check-long` and `make fuzz`.
+FUZZ_SECONDS ?= $(if $(filter fuzz check-long,$(MAKECMDGOALS)),60,15)
 TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(LIBSTRATA)
@@ -21,7 +22,7 @@ $(BUILD)/fuzz/%.replay: fuzz/%.c fuzz/replay.c fuzz/fuzz.h $(LIBSTRATA)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(STRATA_CFLAGS) $(STRATA_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBSTRATA) $(PKG_LIBS)
 
-.PHONY: check check-unit check-sanitize check-all fuzz tests-build
+.PHONY: check check-long check-unit check-all fuzz tests-build
 tests-build: all $(UNIT_TESTS) $(FUZZ_REPLAYS)
 
 check-unit: tests-build
@@ -31,6 +32,11 @@ check-unit: tests-build
 check: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(MAKE) --no-print-directory check-all
+
+# The long form: more fuzzing, all kernels.
+check-long: deps
+	@$(MAKE) --no-print-directory -j$$(nproc) all
+	@$(MAKE) --no-print-directory check-all FUZZ_SECONDS=$(FUZZ_SECONDS) KERNELS="$(KERNELS)"
 
 check-all: tests-build
 	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 tests-build

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every fuzz target: its corpus under the sanitizers, then FUZZ_SECONDS (60) of fuzzing, two targets at a time.
+# Every fuzz target: its corpus under the sanitizers, then FUZZ_SECONDS (15) of fuzzing, two targets at a time.
 cd "$(dirname "$0")/../.." || exit 2
-seconds=${FUZZ_SECONDS:-60}
+seconds=${FUZZ_SECONDS:-15}
 build=${SANITIZE_BUILD:-build-sanitize}
 targets=(fuzz/fuzz_*.c)
 number=0
