@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/place.h"
 #include "base/vec.h"
 #include "cli/bpftrace_info.h"
 #include "cli/checks.h"
@@ -351,7 +352,7 @@ static int open_output(struct request *request, struct diag *diag)
 	request->trace.out = stdout;
 	if (!request->output)
 		return 0;
-	request->trace.out = fopen(request->output, "we");
+	request->trace.out = place_open(request->output);
 	return request->trace.out ? 0 : diag_fail(diag, errno, "cli.output", "%s: %m", request->output);
 }
 

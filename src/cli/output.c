@@ -11,15 +11,17 @@
 #include <unistd.h>
 
 #include "base/attempt.h"
+#include "base/place.h"
 
 #define NAME_TRIES       16
 #define CHECK_PATIENCE_S 5.0
 #define WRITE_PATIENCE_S 60.0 /* a slow disk may sync for long */
 
-/* A file that is being written; `path` is NULL as long as it has no name. */
+/* A file that is being written, beside its target; `name` is empty as long as it has none. */
 struct temporary {
+	const struct place *target;
 	int fd;
-	char *path;
+	char name[32];
 };
 
 static bool is_standard_output(const char *path)
@@ -34,17 +36,49 @@ static bool is_descriptor(const char *path)
 	       !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14);
 }
 
-static int is_direct(const char *path)
+static int refuse(const char *path, int err, struct diag *diag)
 {
-	struct stat file;
+	if (err == -EACCES)
+		return diag_fail(diag, EACCES, "output.unwritable",
+				 "%s: cannot be written: permission denied, or it is another user's, in a directory "
+				 "where everybody may write: "
+				 "name another file",
+				 path);
+	return diag_fail(diag, -err, "output.unwritable", "%s: cannot be written: %s", path, strerror(-err));
+}
 
-	return is_descriptor(path) || (!stat(path, &file) && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode));
+/* What a path means: its place, to be closed, and what is there, of type 0 where nothing is. Or a negative errno. */
+static int find(const char *path, struct place *place, struct stat *file)
+{
+	int err = place_find(path, place);
+
+	if (err)
+		return err;
+	err = place_look(place, file);
+	if (err == -ENOENT) {
+		*file = (struct stat){};
+		return 0;
+	}
+	if (err)
+		place_close(place);
+	return err;
+}
+
+static bool is_direct(const struct stat *file)
+{
+	return file->st_mode && !S_ISREG(file->st_mode) && !S_ISDIR(file->st_mode);
 }
 
 static int ask_direct(void *context, struct diag *diag)
 {
+	struct place place;
+	struct stat file;
+
 	(void)diag;
-	return is_direct(context);
+	if (find(context, &place, &file))
+		return 0; /* the attempt to replace it says why not */
+	place_close(&place);
+	return is_direct(&file);
 }
 
 /* 1 for what is written to directly, 0 for what is replaced; -ETIMEDOUT and a diag. */
@@ -58,121 +92,118 @@ bool output_is_direct(const char *path)
 	return find_direct(path, NULL) > 0;
 }
 
-static mode_t usual_mode(void)
+static int random_name(char name[32])
 {
-	mode_t mask = umask(0);
+	uint64_t random;
 
-	umask(mask);
-	return 0666 & ~mask;
-}
-
-/* The file that a path leads to, malloc'd: a link's target is replaced, not the link. */
-static char *resolve(const char *path)
-{
-	char *target = realpath(path, NULL);
-
-	return target ? target : strdup(path);
-}
-
-/* DIRECTORY-OF-TARGET/NAME, malloc'd. */
-static char *beside(const char *target, const char *name)
-{
-	const char *slash = strrchr(target, '/');
-	char *path;
-
-	if (asprintf(&path, "%.*s%s", slash ? (int)(slash + 1 - target) : 0, target, name) < 0)
-		return NULL;
-	return path;
-}
-
-static int temporary_open(const char *target, struct temporary *ret)
-{
-	struct temporary temporary = {};
-	char *path = beside(target, ".");
-
-	if (!path)
-		return -ENOMEM;
-	temporary.fd = open(path, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-	free(path);
-	if (temporary.fd < 0 && errno == EOPNOTSUPP) {
-		temporary.path = beside(target, ".strata-XXXXXX");
-		if (!temporary.path)
-			return -ENOMEM;
-		temporary.fd = mkostemp(temporary.path, O_CLOEXEC);
-		if (temporary.fd >= 0)
-			fchmod(temporary.fd, usual_mode());
-	}
-	if (temporary.fd < 0) {
-		free(temporary.path);
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -errno;
+	snprintf(name, 32, ".strata-%012llx", (unsigned long long)(random >> 16));
+	return 0;
+}
+
+/* Makes a file of a passing name, by make(), beside the target. */
+static int make_named(struct temporary *temporary, int (*make)(const struct temporary *temporary, const char *name))
+{
+	char name[32];
+	int tries, err = -EEXIST;
+
+	for (tries = 0; tries < NAME_TRIES && err == -EEXIST; tries++) {
+		err = random_name(name);
+		if (!err)
+			err = make(temporary, name);
 	}
+	if (err >= 0)
+		memcpy(temporary->name, name, sizeof(name));
+	return err;
+}
+
+static int create_named(const struct temporary *temporary, const char *name)
+{
+	int fd = openat(temporary->target->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int link_named(const struct temporary *temporary, const char *name)
+{
+	char own[64];
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", temporary->fd);
+	return linkat(AT_FDCWD, own, temporary->target->directory, name, AT_SYMLINK_FOLLOW) ? -errno : 0;
+}
+
+static int temporary_open(const struct place *target, struct temporary *ret)
+{
+	struct temporary temporary = {.target = target};
+
+	temporary.fd = openat(target->directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+	if (temporary.fd < 0 && errno == EOPNOTSUPP)
+		temporary.fd = make_named(&temporary, create_named);
+	else if (temporary.fd < 0)
+		temporary.fd = -errno;
+	if (temporary.fd < 0)
+		return temporary.fd;
 	*ret = temporary;
 	return 0;
 }
 
 static void temporary_discard(struct temporary *temporary)
 {
-	if (temporary->path)
-		unlink(temporary->path);
-	free(temporary->path);
-	temporary->path = NULL;
+	if (*temporary->name)
+		unlinkat(temporary->target->directory, temporary->name, 0);
+	*temporary->name = '\0';
 }
 
-/* Gives a nameless file a name: link() cannot replace its target, so a passing one is needed. */
-static int temporary_name(struct temporary *temporary, const char *target)
+/* Puts the file in place. What stood there gives it its mode and, if it may be, its owner. */
+static int temporary_commit(struct temporary *temporary)
 {
-	char own[64], name[64];
-	uint64_t random;
-	int tries;
-
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", temporary->fd);
-	for (tries = 0; tries < NAME_TRIES; tries++) {
-		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return -errno;
-		snprintf(name, sizeof(name), ".strata-%012llx", (unsigned long long)(random >> 16));
-		temporary->path = beside(target, name);
-		if (!temporary->path)
-			return -ENOMEM;
-		if (!linkat(AT_FDCWD, own, AT_FDCWD, temporary->path, AT_SYMLINK_FOLLOW))
-			return 0;
-		free(temporary->path);
-		temporary->path = NULL;
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return -EEXIST;
-}
-
-static int temporary_commit(struct temporary *temporary, const char *target)
-{
+	const struct place *target = temporary->target;
 	struct stat old;
-	int err = 0;
+	int err = place_look(target, &old);
 
-	if (!stat(target, &old)) {
-		/* Only root may give a file away; else it stays the user's own. */
-		if (!fchown(temporary->fd, old.st_uid, old.st_gid) || old.st_uid == geteuid())
-			fchmod(temporary->fd, old.st_mode & 0777);
-	}
-	if (!temporary->path)
-		err = temporary_name(temporary, target);
-	if (!err && rename(temporary->path, target))
+	if (err && err != -ENOENT)
+		return err;
+	/* Only root may give a file away; else it stays the user's own. */
+	if (!err && S_ISREG(old.st_mode) && (!fchown(temporary->fd, old.st_uid, old.st_gid) || old.st_uid == geteuid()))
+		fchmod(temporary->fd, old.st_mode & 0777);
+	/* link() cannot replace its target, so a passing name is needed. */
+	err = *temporary->name ? 0 : make_named(temporary, link_named);
+	if (!err && renameat(target->directory, temporary->name, target->directory, target->name))
 		err = -errno;
-	if (err) {
+	if (err)
 		temporary_discard(temporary);
-	} else {
-		free(temporary->path);
-		temporary->path = NULL;
-	}
+	else
+		*temporary->name = '\0';
 	return err;
+}
+
+/* Whether what is there may be written to, and what is not may be made. */
+static int check_place(const char *path, const struct place *place, const struct stat *file, struct diag *diag)
+{
+	struct temporary temporary;
+	int err;
+
+	if (S_ISDIR(file->st_mode))
+		return diag_fail(diag, EISDIR, "output.directory", "%s: is a directory: name a file in it", path);
+	if (file->st_mode && faccessat(place->directory, place->name, W_OK, AT_EACCESS))
+		return refuse(path, -errno, diag);
+	if (is_direct(file))
+		return 0;
+	err = temporary_open(place, &temporary);
+	if (err)
+		return refuse(path, err, diag);
+	temporary_discard(&temporary);
+	close(temporary.fd);
+	return 0;
 }
 
 static int check(void *context, struct diag *diag)
 {
 	const char *path = context;
-	struct temporary temporary;
+	struct place place;
 	struct stat file;
-	char *target;
-	int err = 0;
+	int err;
 
 	if (is_standard_output(path)) {
 		if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY)
@@ -181,22 +212,12 @@ static int check(void *context, struct diag *diag)
 	}
 	if (!*path)
 		return diag_fail(diag, ENOENT, "output.name", "an output's name is empty");
-	if (!stat(path, &file) && S_ISDIR(file.st_mode))
-		return diag_fail(diag, EISDIR, "output.directory", "%s: is a directory: name a file in it", path);
-	if (is_direct(path) || !faccessat(AT_FDCWD, path, F_OK, AT_EACCESS)) {
-		if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
-			return diag_fail(diag, errno, "output.unwritable", "%s: cannot be written: %m", path);
-		if (is_direct(path))
-			return 0;
-	}
-	target = resolve(path);
-	err = target ? temporary_open(target, &temporary) : -ENOMEM;
-	free(target);
+	err = find(path, &place, &file);
 	if (err)
-		return diag_fail(diag, -err, "output.unwritable", "%s: cannot be written: %s", path, strerror(-err));
-	temporary_discard(&temporary);
-	close(temporary.fd);
-	return 0;
+		return refuse(path, err, diag);
+	err = check_place(path, &place, &file, diag);
+	place_close(&place);
+	return err;
 }
 
 int output_check(const char *path, struct diag *diag)
@@ -225,6 +246,27 @@ static int fill(int fd, bool durable, output_writer write, const void *context, 
 	return err;
 }
 
+/* A pipe's or a device's descriptor, or a negative errno. */
+static int open_direct(const char *path)
+{
+	struct place place;
+	struct stat file;
+	int fd;
+
+	if (is_descriptor(path)) {
+		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = find(path, &place, &file);
+	if (fd)
+		return fd;
+	fd = openat(place.directory, place.name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0)
+		fd = -errno;
+	place_close(&place);
+	return fd;
+}
+
 static int write_direct(const char *path, output_writer write, const void *context, struct diag *diag)
 {
 	int fd, err;
@@ -233,34 +275,43 @@ static int write_direct(const char *path, output_writer write, const void *conte
 		fflush(stdout);
 		return fill(STDOUT_FILENO, false, write, context, diag);
 	}
-	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	fd = open_direct(path);
 	if (fd < 0)
-		return diag_fail(diag, errno, "output.open", "%m");
+		return diag_fail(diag, -fd, "output.open", "%s", strerror(-fd));
 	err = fill(fd, false, write, context, diag);
 	close(fd);
 	return err;
 }
 
-static int write_replacing(const char *path, output_writer write, const void *context, struct diag *diag)
+static int write_at(const struct place *place, output_writer write, const void *context, struct diag *diag)
 {
 	struct temporary temporary;
-	char *target = resolve(path);
-	int err = target ? temporary_open(target, &temporary) : -ENOMEM;
+	int err = temporary_open(place, &temporary);
 
-	if (err) {
-		free(target);
+	if (err)
 		return diag_fail(diag, -err, "output.open", "%s", strerror(-err));
-	}
 	err = fill(temporary.fd, true, write, context, diag);
 	if (err) {
 		temporary_discard(&temporary);
 	} else {
-		err = temporary_commit(&temporary, target);
+		err = temporary_commit(&temporary);
 		if (err)
 			diag_fail(diag, -err, "output.rename", "%s", strerror(-err));
 	}
 	close(temporary.fd);
-	free(target);
+	return err;
+}
+
+static int write_replacing(const char *path, output_writer write, const void *context, struct diag *diag)
+{
+	struct place place;
+	struct stat file;
+	int err = find(path, &place, &file);
+
+	if (err)
+		return diag_fail(diag, -err, "output.open", "%s", strerror(-err));
+	err = write_at(&place, write, context, diag);
+	place_close(&place);
 	return err;
 }
 

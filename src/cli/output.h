@@ -3,7 +3,8 @@
  * output: result files that are whole or not there. A regular file is written under no name beside its target (or,
  * where the file system has no O_TMPFILE, as .strata-XXXXXX) and put in place at the end, with the mode and owner of
  * the file that it replaces; so an old result is never half overwritten, and nothing is left behind, even by SIGKILL.
- * "-" (standard output), /dev/stdout, pipes and devices are written directly.
+ * "-" (standard output), /dev/stdout, pipes and devices are written directly. What another user laid in a directory
+ * where everybody may write is neither followed nor replaced nor written to (base/place.h).
  *
  * Regular files are checked and written by a child: one whose file system hangs costs the others nothing (-ETIMEDOUT).
  */

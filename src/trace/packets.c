@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/place.h"
 #include "lang/rt/abi.h"
 
 #define PAGES 64 /* of each CPU: several of the largest packets */
@@ -91,7 +92,7 @@ static int add_file(struct packets *packets, const char *path, struct diag *diag
 {
 	const struct file_header header = {
 		.magic = MAGIC_NANOSECONDS, .major = 2, .minor = 4, .most = RT_PACKET_MAX, .link_type = LINKTYPE_RAW};
-	struct file file = {.path = path, .out = fopen(path, "we")};
+	struct file file = {.path = path, .out = place_open(path)};
 
 	if (!file.out)
 		return diag_fail(diag, errno, "trace.packets", "%s cannot be written: %s", path, strerror(errno));
