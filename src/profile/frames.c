@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 #include "base/strings.h"
@@ -57,12 +58,27 @@ static bool same_frame(const struct frame *a, const struct frame *b)
 	return a->layer == b->layer && a->name == b->name && a->file == b->file && a->line == b->line;
 }
 
+/* Whoever wrote a file or a perf map chose how long its names are. */
+static const char *intern_bounded(struct string_pool *strings, const char *string)
+{
+	char cut[FRAME_STRING_MAX + sizeof(FRAME_CUT)];
+	size_t size = strnlen(string, FRAME_STRING_MAX + 1);
+
+	if (size <= FRAME_STRING_MAX)
+		return string_intern_bytes(strings, string, size);
+	for (size = FRAME_STRING_MAX; size && ((unsigned char)string[size] & 0xc0) == 0x80; size--)
+		;
+	memcpy(cut, string, size);
+	memcpy(cut + size, FRAME_CUT, sizeof(FRAME_CUT));
+	return string_intern(strings, cut);
+}
+
 /* Copies the strings of a frame. 0 or -ENOMEM. */
 static int intern(struct string_pool *strings, const struct frame *frame, struct frame *ret)
 {
 	*ret = (struct frame){.layer = frame->layer, .line = frame->line};
-	ret->name = string_intern(strings, frame->name);
-	ret->file = string_intern(strings, frame->file ? frame->file : "");
+	ret->name = intern_bounded(strings, frame->name);
+	ret->file = intern_bounded(strings, frame->file ? frame->file : "");
 	return ret->name && ret->file ? 0 : -ENOMEM;
 }
 

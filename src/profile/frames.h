@@ -8,6 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Longer names and files, in bytes, are cut at a character's start, and end in FRAME_CUT. */
+#define FRAME_STRING_MAX 4096
+#define FRAME_CUT        "…"
+
 enum frame_layer {
 	FRAME_KERNEL, /* `symbol [k]` */
 	FRAME_NATIVE, /* `symbol (module)` or `0xOFFSET (module)` */

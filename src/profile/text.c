@@ -35,6 +35,12 @@ static bool breaks_line(unsigned int c)
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029;
 }
 
+/* Characters that change the order in which others are shown: UAX #9, "Explicit Directional Formatting Characters". */
+static bool reorders(unsigned int c)
+{
+	return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+}
+
 size_t text_clean(const char *string, char *buffer, size_t size)
 {
 	size_t needed = 0, written = 0;
@@ -45,7 +51,7 @@ size_t text_clean(const char *string, char *buffer, size_t size)
 		unsigned int taken = length ? length : 1;
 		const char *out = string;
 
-		if (!length || breaks_line(c)) {
+		if (!length || breaks_line(c) || reorders(c)) {
 			out = "?";
 			length = 1;
 		} else if (c == ';') {

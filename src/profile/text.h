@@ -12,6 +12,7 @@
  * would need without the terminator; terminates if size > 0, and never cuts inside a character.
  *   `;`                                            becomes `:`
  *   C0 and C1 controls, DEL, U+2028, U+2029        become '?' each
+ *   controls of text direction (U+202E and such)   become '?' each: they would show other text than there is
  *   each byte that is not part of valid UTF-8      becomes '?'
  */
 size_t text_clean(const char *string, char *buffer, size_t size);

@@ -285,6 +285,7 @@ static void balance(struct report *report, const struct sampler_counters *counte
 	quality->lost[LOSS_TICKS] = counters->missed_ticks;
 	quality->lost[LOSS_SIDEBAND] = watch_get_counts(report->watch)->sideband_lost;
 	quality->lost[LOSS_THREADS] = watch_get_counts(report->watch)->dropped[STORE_DROP_THREADS];
+	quality->lost[LOSS_PERF_MAPS] = watch_perf_maps_refused(report->watch);
 	quality->late_samples = watch_get_counts(report->watch)->late;
 	quality->verify = watch_get_counts(report->watch)->verify;
 	quality->unique_stacks = profile_stack_count(report->profile);

@@ -67,8 +67,9 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->processes = processes_create();
 	watch->objects = objects_create(options->files);
 	watch->walker = late_walker_create(sampler_tables(sampler));
+	watch->perf_maps = perf_maps_create(options->files);
 	watch->reaped_at = watch_now();
-	if (!watch->names || !watch->processes || !watch->objects || !watch->walker ||
+	if (!watch->names || !watch->processes || !watch->objects || !watch->walker || !watch->perf_maps ||
 	    (options->verify && !watch->verifier)) {
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
@@ -79,9 +80,6 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 
 void watch_destroy(struct watch *watch)
 {
-	struct table_slot *slot;
-	size_t at = 0;
-
 	if (!watch)
 		return;
 	processes_destroy(watch->processes, free_user);
@@ -96,10 +94,7 @@ void watch_destroy(struct watch *watch)
 	vec_free(&watch->frames);
 	table_deinit(&watch->late);
 	vec_free(&watch->late_samples);
-	while ((slot = table_next(&watch->perf_maps, &at)))
-		if (slot->value > 1)
-			perf_map_destroy((struct perf_map *)(uintptr_t)slot->value);
-	table_deinit(&watch->perf_maps);
+	perf_maps_destroy(watch->perf_maps);
 	free(watch);
 }
 
@@ -166,18 +161,8 @@ static void handle_fork(struct watch *watch, struct process *parent, struct proc
 static const struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
 {
 	struct watch *watch = context;
-	uint64_t found;
 
-	if (!table_get(&watch->perf_maps, file->index + 1ull, &found)) {
-		struct perf_map *map = perf_map_load(watch->foreign, file->pid);
-
-		found = map ? (uint64_t)(uintptr_t)map : 1;
-		if (table_set(&watch->perf_maps, file->index + 1ull, found)) {
-			perf_map_destroy(map);
-			return NULL;
-		}
-	}
-	return found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
+	return perf_maps_of(watch->perf_maps, file->index + 1ull, file->pid);
 }
 
 /* A process that ran generated code is about to take its perf map's owner away. */
@@ -567,6 +552,11 @@ const struct watch_counts *watch_get_counts(const struct watch *watch)
 	return &watch->counts;
 }
 
+uint64_t watch_perf_maps_refused(const struct watch *watch)
+{
+	return perf_maps_refused(watch->perf_maps);
+}
+
 static struct names names_of(struct watch *watch)
 {
 	return (struct names){.store = &watch->store,
@@ -610,12 +600,7 @@ int watch_forget_names(struct watch *watch)
 int watch_name_file(struct watch *watch, const struct mapped_file *file)
 {
 	int err = watch_name(watch, LOCATION_FILES + file->index);
-	uint64_t map;
 
-	if (table_get(&watch->perf_maps, file->index + 1ull, &map)) {
-		table_remove(&watch->perf_maps, file->index + 1ull);
-		if (map > 1)
-			perf_map_destroy((struct perf_map *)(uintptr_t)map);
-	}
+	perf_maps_forget(watch->perf_maps, file->index + 1ull);
 	return err;
 }

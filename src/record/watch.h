@@ -98,6 +98,8 @@ bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time,
 const struct store *watch_store(const struct watch *watch);
 struct objects *watch_objects(struct watch *watch);
 const struct watch_counts *watch_get_counts(const struct watch *watch);
+/* Perf maps that were too large to be read (symbol/perf_maps.h). */
+uint64_t watch_perf_maps_refused(const struct watch *watch);
 
 /* Gives every location that has none its frame; after watch_finish(). 0, or -ENOMEM: some have none. */
 int watch_name_all(struct watch *watch);

@@ -15,6 +15,7 @@
 #include "record/names.h"
 #include "record/verify.h"
 #include "record/watch.h"
+#include "symbol/perf_maps.h"
 
 /* What the kernel was told of a process: struct process.user. */
 struct watched {
@@ -56,7 +57,7 @@ struct watch {
 	VEC(struct mapping_entry) entries;     /* while publishing */
 	struct table late;                     /* sample.sequence → index + 1 into late_samples */
 	VEC(struct sample_event) late_samples; /* waiting for their snapshot, or to be resumed: see awaits() */
-	struct table perf_maps;                /* index of the ANONYMOUS file + 1 → struct perf_map * or 1 (none) */
+	struct perf_maps *perf_maps;           /* by the index of the ANONYMOUS file + 1 */
 	VEC(uint32_t) frames;                  /* of the stack at hand */
 	struct frames *names;                  /* of the locations that were named */
 	uint64_t max_memory;                   /* bytes that store and names may hold; 0: no bound */

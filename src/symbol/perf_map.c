@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
@@ -318,25 +319,39 @@ static void read_owner(int pid, struct owner *owner)
 	fclose(status);
 }
 
+/*
+ * Whose file may be a process's map. Its own user's; and root's, as agents that run as root write maps for others: but
+ * only if everybody may read it, as a process may have had a secret of root's mounted there in its own namespace. Of a
+ * process that is gone only the file tells, in a directory of ours, where a hard link may have brought it.
+ */
 static bool acceptable(const struct stat *file, const struct owner *owner)
 {
 	if (!S_ISREG(file->st_mode) || file->st_size < 0 || file->st_size > FILE_MAX_SIZE)
 		return false;
-	if (file->st_uid == 0)
+	if (owner->known && (file->st_uid == owner->real || file->st_uid == owner->effective))
 		return true;
-	if (owner->known)
-		return file->st_uid == owner->real || file->st_uid == owner->effective;
-	return file->st_uid == geteuid();
+	if (file->st_uid == 0 && file->st_mode & S_IROTH)
+		return true;
+	return !owner->known && file->st_uid == geteuid() && file->st_nlink == 1;
+}
+
+static bool affordable(const struct stat *file, const struct owner *owner, struct budget *budget)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return !budget || budget_take(budget, owner->known ? owner->real : file->st_uid, (uint64_t)file->st_size,
+				      (uint64_t)now.tv_sec);
 }
 
 /* Reads the size that the file had when it was opened, or less when it shrank. */
-static struct perf_map *load_from(struct foreign_file *from, const struct owner *owner)
+static struct perf_map *load_from(struct foreign_file *from, const struct owner *owner, struct budget *budget)
 {
 	struct stat file;
 	ssize_t got;
 	char *bytes;
 
-	if (foreign_stat(from, &file) || !acceptable(&file, owner))
+	if (foreign_stat(from, &file) || !acceptable(&file, owner) || !affordable(&file, owner, budget))
 		return NULL;
 	bytes = malloc((size_t)file.st_size + 1);
 	if (!bytes)
@@ -347,7 +362,7 @@ static struct perf_map *load_from(struct foreign_file *from, const struct owner 
 
 /* Opens tmp/perf-PID.map below a root, whose links cannot lead out of it. */
 static struct perf_map *load_below(struct foreign_files *files, const char *root, uint64_t place, int pid,
-				   const struct owner *owner)
+				   const struct owner *owner, struct budget *budget)
 {
 	struct foreign_request request = {.root = root, .place = place};
 	struct foreign_file *file;
@@ -358,12 +373,12 @@ static struct perf_map *load_below(struct foreign_files *files, const char *root
 	request.paths[0] = name;
 	if (foreign_open(files, &request, &file))
 		return NULL;
-	map = load_from(file, owner);
+	map = load_from(file, owner, budget);
 	foreign_close(file);
 	return map;
 }
 
-struct perf_map *perf_map_load(struct foreign_files *files, int pid)
+struct perf_map *perf_map_load(struct foreign_files *files, int pid, struct budget *budget)
 {
 	struct perf_map *map;
 	struct owner owner;
@@ -371,6 +386,6 @@ struct perf_map *perf_map_load(struct foreign_files *files, int pid)
 
 	read_owner(pid, &owner);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
-	map = load_below(files, root, foreign_namespace(pid), owner.inner_pid, &owner);
-	return map ? map : load_below(files, "/", foreign_namespace(getpid()), pid, &owner);
+	map = load_below(files, root, foreign_namespace(pid), owner.inner_pid, &owner, budget);
+	return map ? map : load_below(files, "/", foreign_namespace(getpid()), pid, &owner, budget);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "base/foreign.h"
 
 struct perf_map;
@@ -21,11 +22,13 @@ struct perf_map *perf_map_create(const char *bytes, size_t size);
 /*
  * Reads the perf map of a process, from its own root and by its pid inside its namespace (NSpid of /proc/PID/status),
  * then /tmp/perf-PID.map of this root. Refuses files that are not regular, over 256 MiB, or owned by neither the
- * process's user nor root. Links are followed inside the process's root only, and not at all in the last component. Of
- * a process that is gone the user is not known: its map must belong to root or to strata's own user. NULL when there is
- * none.
+ * process's user nor root. One of root's must be readable by all: what the process cannot read itself, it may have put
+ * there to be read for it (a mount in a namespace of its own). Links are followed inside the process's root only, and
+ * not at all in the last component. Of a process that is gone the user is not known: its map must belong to root or to
+ * strata's own user. The file's size is taken from `budget` in the name of the process's user; NULL: no bound. NULL
+ * when there is none, or when the budget does not allow it.
  */
-struct perf_map *perf_map_load(struct foreign_files *files, int pid);
+struct perf_map *perf_map_load(struct foreign_files *files, int pid, struct budget *budget);
 void perf_map_destroy(struct perf_map *map);
 
 /* The name that covers an address, valid as long as the map; NULL when none does. */

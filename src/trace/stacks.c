@@ -19,7 +19,7 @@
 #include "base/foreign.h"
 #include "kernel/programs.h"
 #include "lang/check/compiler.h"
-#include "symbol/perf_map.h"
+#include "symbol/perf_maps.h"
 #include "trace/stacks_parts.h"
 
 #define PROCESSES  16384
@@ -105,7 +105,9 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 	stacks->everything = !options->pid;
 	stacks->files = options->files;
 	stacks->sources = options->with_sources ? sources_create(options->debug_folders) : NULL;
-	err = sampler_adopt(object, &stacks->sampler, diag);
+	stacks->perf_maps = perf_maps_create(options->files);
+	err = stacks->perf_maps ? sampler_adopt(object, &stacks->sampler, diag)
+				: diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
 	if (!err)
 		err = sideband_open(&stacks->sideband, diag);
 	if (!err && stacks->everything && options->parts & (STACK_NATIVE | STACK_PYTHON) &&
@@ -171,11 +173,7 @@ void stacks_destroy(struct stacks *stacks)
 	watch_destroy(stacks->watch);
 	sideband_close(stacks->sideband);
 	sampler_destroy(stacks->sampler);
-	at = 0;
-	while ((slot = table_next(&stacks->perf_maps, &at)))
-		if (slot->value > 1)
-			perf_map_destroy((struct perf_map *)(uintptr_t)slot->value);
-	table_deinit(&stacks->perf_maps);
+	perf_maps_destroy(stacks->perf_maps);
 	table_deinit(&stacks->kept);
 	vec_free(&stacks->expected);
 	free(stacks);

@@ -33,10 +33,10 @@ struct stacks {
 	struct watch *watch;
 	struct table sent[3]; /* by type: id → struct sent_stack * */
 	struct store codes;
-	struct table symbols;   /* object → struct elf_symbols * or 1 (none) */
-	struct table kept;      /* objects that frames point to: not to be forgotten */
-	struct sources *sources; /* NULL: not wanted */
-	struct table perf_maps; /* process → struct perf_map * or 1 (none) */
+	struct table symbols;        /* object → struct elf_symbols * or 1 (none) */
+	struct table kept;           /* objects that frames point to: not to be forgotten */
+	struct sources *sources;     /* NULL: not wanted */
+	struct perf_maps *perf_maps; /* by process */
 };
 
 struct table *stacks_of(struct stacks *stacks, enum event_type type);

@@ -8,7 +8,7 @@
 #include "python/lines.h"
 #include "record/merge.h"
 #include "symbol/demangle.h"
-#include "symbol/perf_map.h"
+#include "symbol/perf_maps.h"
 #include "trace/names.h"
 #include "trace/stacks_parts.h"
 
@@ -49,22 +49,6 @@ struct line {
 	char text[48];
 };
 
-static const struct perf_map *perf_map_of(struct stacks *stacks, int pid)
-{
-	uint64_t found;
-
-	if (!table_get(&stacks->perf_maps, (uint64_t)(uint32_t)pid, &found)) {
-		struct perf_map *map = perf_map_load(stacks->files, pid);
-
-		found = map ? (uint64_t)(uintptr_t)map : 1;
-		if (table_set(&stacks->perf_maps, (uint64_t)(uint32_t)pid, found)) {
-			perf_map_destroy(map);
-			return NULL;
-		}
-	}
-	return found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
-}
-
 static void name_native(struct stacks *stacks, const struct frame_place *place, struct line *ret)
 {
 	const struct elf_symbols *symbols = place->object ? symbols_of(stacks, place->object) : NULL;
@@ -87,7 +71,10 @@ static void name_native(struct stacks *stacks, const struct frame_place *place, 
 		ret->has_name = true;
 		return;
 	}
-	map = place->object->file->kind == FILE_ANONYMOUS ? perf_map_of(stacks, place->object->file->pid) : NULL;
+	map = place->object->file->kind == FILE_ANONYMOUS
+		      ? perf_maps_of(stacks->perf_maps, (uint64_t)(uint32_t)place->object->file->pid,
+				     place->object->file->pid)
+		      : NULL;
 	if (map && perf_map_lookup(map, place->address - place->is_return)) {
 		ret->name = perf_map_lookup(map, place->address - place->is_return);
 		return;

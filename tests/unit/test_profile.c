@@ -33,6 +33,11 @@ static void test_frame_text(void)
 	is_str(text_of((struct frame){FRAME_KERNEL, "a\xe2\x80\xa8z\xc2\x85", "", 0}), "a?z? [k]", "line separators");
 	is_str(text_of((struct frame){FRAME_KERNEL, "\xff\xc0\x80\xed\xa0\x80\xe2\x82", "", 0}), "???????? [k]",
 	       "invalid, overlong, surrogate and cut-off UTF-8, one ? a byte");
+	is_str(text_of((struct frame){FRAME_KERNEL,
+				      "a\xe2\x80\xae\xe2\x81\xa6"
+				      "b\xd8\x9c",
+				      "", 0}),
+	       "a??b? [k]", "controls of text direction");
 	is_int(frame_format(&native, small, sizeof(small)), 22, "the length is the full one");
 	is_str(small, "list_so", "cut");
 	is_int(frame_format(&native, NULL, 0), 22, "no buffer");
@@ -105,6 +110,24 @@ static void test_many(void)
 	profile_destroy(profile);
 }
 
+static void test_long_names(void)
+{
+	struct frames *frames = frames_create();
+	static char name[3 * FRAME_STRING_MAX];
+	struct frame frame = {FRAME_NATIVE, name, "x", 0};
+	uint32_t id = 0;
+
+	memset(name, 'a', FRAME_STRING_MAX);
+	frames_add(frames, &frame, &id);
+	is_int(strlen(frames_at(frames, id)->name), FRAME_STRING_MAX, "the longest name that is kept");
+	memset(name, 'a', sizeof(name) - 1);
+	memcpy(name + FRAME_STRING_MAX - 1, "é", 2);
+	frames_add(frames, &frame, &id);
+	ok(!strcmp(frames_at(frames, id)->name + FRAME_STRING_MAX - 1, FRAME_CUT),
+	   "longer ones are cut at a character's start");
+	frames_destroy(frames);
+}
+
 static void test_forget(void)
 {
 	struct frames *frames = frames_create();
@@ -163,6 +186,7 @@ int main(void)
 	test_frame_text();
 	test_interning();
 	test_many();
+	test_long_names();
 	test_forget();
 	test_loss();
 	return tap_done();

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "symbol/perf_map.h"
+#include "symbol/perf_maps.h"
 #include "tap.h"
 
 static struct perf_map *create(const char *text)
@@ -101,28 +103,128 @@ static void test_load(void)
 
 	sprintf(path, "/tmp/perf-%d.map", getpid());
 	unlink(path);
-	ok(!perf_map_load(NULL, getpid()), "no file: none");
+	ok(!perf_map_load(NULL, getpid(), NULL), "no file: none");
 	file = fopen(path, "w");
 	fputs("1000 10 jitted\n", file);
 	fclose(file);
-	map = perf_map_load(NULL, getpid());
+	map = perf_map_load(NULL, getpid(), NULL);
 	is_str(map ? perf_map_lookup(map, 0x1008) : NULL, "jitted", "the process's own map");
 	perf_map_destroy(map);
 	if (!geteuid()) {
-		ok(!chown(path, 65534, 65534) && !perf_map_load(NULL, getpid()), "another user's file is refused");
+		ok(!chown(path, 65534, 65534) && !perf_map_load(NULL, getpid(), NULL),
+		   "another user's file is refused");
 	}
 	unlink(path);
-	ok(!symlink("/etc/passwd", path) && !perf_map_load(NULL, getpid()), "a link is refused");
+	ok(!symlink("/etc/passwd", path) && !perf_map_load(NULL, getpid(), NULL), "a link is refused");
 	unlink(path);
-	ok(!mkfifo(path, 0600) && !perf_map_load(NULL, getpid()), "a FIFO is refused, without waiting");
+	ok(!mkfifo(path, 0600) && !perf_map_load(NULL, getpid(), NULL), "a FIFO is refused, without waiting");
 	unlink(path);
-	ok(!mkdir(path, 0700) && !perf_map_load(NULL, getpid()), "a directory is refused");
+	ok(!mkdir(path, 0700) && !perf_map_load(NULL, getpid(), NULL), "a directory is refused");
 	rmdir(path);
 	file = fopen(path, "w");
-	ok(!ftruncate(fileno(file), 257l << 20) && !perf_map_load(NULL, getpid()), "a huge file is refused");
+	ok(!ftruncate(fileno(file), 257l << 20) && !perf_map_load(NULL, getpid(), NULL), "a huge file is refused");
 	fclose(file);
 	unlink(path);
-	ok(!perf_map_load(NULL, 0x3ffffff), "no such process");
+	ok(!perf_map_load(NULL, 0x3ffffff, NULL), "no such process");
+}
+
+/* A process of another user, which waits until it is killed. */
+static int start_other(void)
+{
+	int pid = fork();
+
+	if (!pid) {
+		if (setgid(65534) || setuid(65534))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static bool loads(int pid, mode_t mode, uid_t owner)
+{
+	struct perf_map *map;
+	char path[64];
+	FILE *file;
+
+	sprintf(path, "/tmp/perf-%d.map", pid);
+	file = fopen(path, "w");
+	fputs("1000 10 jitted\n", file);
+	fclose(file);
+	if (chmod(path, mode) || chown(path, owner, 0))
+		return false;
+	map = perf_map_load(NULL, pid, NULL);
+	unlink(path);
+	perf_map_destroy(map);
+	return map;
+}
+
+static bool is_other(int pid)
+{
+	char path[64];
+	struct stat found;
+
+	sprintf(path, "/proc/%d", pid);
+	return !stat(path, &found) && found.st_uid == 65534;
+}
+
+static void test_owners(void)
+{
+	int pid;
+
+	if (geteuid())
+		return;
+	pid = start_other();
+	while (!is_other(pid))
+		usleep(1000);
+	ok(loads(pid, 0600, 65534), "another user's process: its own file");
+	ok(loads(pid, 0644, 0), "root's file that everybody may read");
+	ok(!loads(pid, 0600, 0), "not one that the process could not read");
+	ok(!loads(pid, 0640, 0), "nor one that only a group may read");
+	ok(!loads(pid, 0644, 65533), "nor a third user's");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static void test_budget(void)
+{
+	struct budget budget = {.whole = 256, .halving_s = 10};
+
+	ok(budget_take(&budget, 1, 100, 1000), "a user's first");
+	ok(budget_take(&budget, 1, 28, 1000) && !budget_take(&budget, 1, 1, 1000), "up to half of the whole");
+	ok(!budget_take(&budget, 2, 65, 1000) && budget_take(&budget, 2, 64, 1000), "another one: half of the rest");
+	ok(!budget_take(&budget, 0, 257, 1000), "more than the whole");
+	is_int(budget.refused, 3, "what was refused is counted");
+	ok(!budget_take(&budget, 1, 1, 1009) && budget_take(&budget, 1, 48, 1010), "after a while half is forgotten");
+	ok(budget_take(&budget, 3, 128, UINT64_MAX), "after long, all");
+	budget_deinit(&budget);
+}
+
+static void test_maps(void)
+{
+	struct perf_maps *maps = perf_maps_create(NULL);
+	const struct perf_map *map;
+	char path[64];
+	FILE *file;
+
+	sprintf(path, "/tmp/perf-%d.map", getpid());
+	file = fopen(path, "w");
+	fputs("1000 10 jitted\n", file);
+	fclose(file);
+	map = perf_maps_of(maps, 7, getpid());
+	unlink(path);
+	ok(map && perf_maps_of(maps, 7, getpid()) == map && !perf_maps_of(maps, 8, getpid()), "a map is read once");
+	perf_maps_forget(maps, 7);
+	perf_maps_forget(maps, 9);
+	ok(!perf_maps_of(maps, 7, getpid()) && !perf_maps_refused(maps), "and forgotten");
+	file = fopen(path, "w");
+	ok(!ftruncate(fileno(file), PERF_MAPS_BYTES / 2 + 1) && !perf_maps_of(maps, 10, getpid()),
+	   "one beyond the budget is not read");
+	fclose(file);
+	unlink(path);
+	is_int(perf_maps_refused(maps), 1, "and counted");
+	perf_maps_destroy(maps);
 }
 
 int main(void)
@@ -131,5 +233,8 @@ int main(void)
 	test_overlap();
 	test_model();
 	test_load();
+	test_owners();
+	test_budget();
+	test_maps();
 	return tap_done();
 }

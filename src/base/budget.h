@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * budget: how much work or memory the files of other users may cost, shared between these users.
+ *
+ * One user may take half of what the others left, so no one user takes everything: of a whole of 256, a first user gets
+ * up to 128, a second one then up to 64. What was taken is forgotten by and by: it halves every `halving_s` seconds.
+ * Not thread-safe.
+ */
+#ifndef STRATA_BASE_BUDGET_H
+#define STRATA_BASE_BUDGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/table.h"
+
+struct budget {
+	uint64_t whole;     /* in the caller's unit; set by the caller, as is the next */
+	uint64_t halving_s; /* not 0 */
+	/* The rest begins as zeroes. */
+	struct table taken; /* user + 1 → what is counted against them */
+	uint64_t total;     /* sum of the above */
+	uint64_t aged_s;    /* when it was halved last */
+	uint64_t refused;   /* how often budget_take() said no */
+};
+
+void budget_deinit(struct budget *budget);
+
+/*
+ * Takes `amount` for a user, all or nothing, at a time in seconds of any clock that does not go back. False: it is
+ * beyond the user's share, or memory is short; that is counted in `refused`.
+ */
+bool budget_take(struct budget *budget, uint32_t user, uint64_t amount, uint64_t now_s);
+
+#endif

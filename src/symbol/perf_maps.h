@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * perf_maps: the perf maps of many processes, within a budget.
+ *
+ * Any process may leave a perf map, of any size, for strata to read. So the bytes that are read count against
+ * PERF_MAPS_BYTES, shared between users (base/budget.h): none can take the names of all. What was counted halves every
+ * PERF_MAPS_HALVING_S seconds, so that a long recording goes on reading the maps of new processes. A map that goes
+ * beyond is not read, and counted (perf_maps_refused()). Not thread-safe.
+ */
+#ifndef STRATA_SYMBOL_PERF_MAPS_H
+#define STRATA_SYMBOL_PERF_MAPS_H
+
+#include "symbol/perf_map.h"
+
+#define PERF_MAPS_BYTES     (160ull << 20) /* to parse one takes some 8 ns, and up to 4 bytes of memory */
+#define PERF_MAPS_HALVING_S 20
+
+struct perf_maps;
+
+/* NULL when memory is short. `files` is borrowed; it may be NULL (base/foreign.h). */
+struct perf_maps *perf_maps_create(struct foreign_files *files);
+void perf_maps_destroy(struct perf_maps *maps); /* may be NULL */
+
+/* The map of a process, read when `key` is asked for the first time and kept under it; NULL when there is none. */
+const struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid);
+/* Gives back what is kept under a key. */
+void perf_maps_forget(struct perf_maps *maps, uint64_t key);
+
+/* How many maps were not read because of the budget. */
+uint64_t perf_maps_refused(const struct perf_maps *maps);
+
+#endif

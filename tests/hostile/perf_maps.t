@@ -1,0 +1,88 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Perf maps that other users laid out: as large as they like, under the names of many processes, with names of any length."""
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
+import e2e  # noqa: E402
+
+OTHER = 65534
+HOGS = 6
+MAP_BYTES = 60 << 20
+LONG = 1 << 20
+# Runs generated code for ever: a frame of its own, and a loop. The address is told.
+PROGRAM = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+int main(void)
+{
+	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xeb, 0xfe}; /* push %rbp; mov %rsp,%rbp; jmp . */
+	void *room = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy(room, code, sizeof(code));
+	printf("%p\n", room);
+	fflush(stdout);
+	((void (*)(void))room)();
+}
+"""
+
+
+def start(program, other):
+    """A running program, by the other user if so, and where its code is."""
+    command = ["setpriv", "--reuid", str(OTHER), "--regid", str(OTHER), "--clear-groups", "--"] if other else []
+    process = subprocess.Popen(command + ["nice", "-n", "5" if other else "0", program], stdout=subprocess.PIPE)
+    return process, int(process.stdout.readline(), 16)
+
+
+def write_map(path, address, name, size, other):
+    with open(path, "wb") as file:
+        file.write(b"%x 10 %s\n" % (address, name))
+        filler = b"".join(b"%x 10 filler_%d\n" % (i << 8, i) for i in range(100000))
+        while file.tell() < size:
+            file.write(filler)
+    if other:
+        os.chown(path, OTHER, OTHER)
+
+
+def main():
+    tap = e2e.Tap()
+    with e2e.folder() as where:
+        os.chmod(where, 0o755)
+        program = where + "/generated"
+        subprocess.run(["gcc", "-xc", "-", "-O1", "-fno-omit-frame-pointer", "-o", program], input=PROGRAM.encode(), check=True)
+        running, paths = [], []
+        try:
+            for number in range(HOGS + 1):
+                process, address = start(program, number > 0)
+                running.append(process)
+                paths.append("/tmp/perf-%d.map" % process.pid)
+                write_map(paths[-1], address, b"n" * LONG if number == 1 else b"generated_%d" % number,
+                          MAP_BYTES if number > 1 else 0, number > 0)
+            victim = running[0].pid
+            # Until the victim has been sampled for a while, whatever share of the CPUs it gets.
+            done = e2e.record_while(lambda _: e2e.let_use(victim, 2), "-o", where + "/x.folded", "--stats", where + "/x.json")
+            tap.equal(done.returncode, 0, "recorded")
+            stats, stacks = e2e.load(where + "/x.json"), e2e.folded(where + "/x.folded")
+            mine = [(frames, count) for frames, count in stacks if any("perf-%d.map" % victim in frame for frame in frames)]
+            tap.ok(e2e.total(mine) > 20 and all(frames[-1].startswith("generated_0 (") or "[k]" in frames[-1] for frames, _ in mine),
+                   "the victim's functions have their names: %d samples" % e2e.total(mine), done.stderr)
+            whole = e2e.share(mine, lambda frames: not any(frame.startswith("[") for frame in frames))
+            tap.ok(whole >= 0.99, "the victim's stacks are complete: %.2f %%" % (100 * whole))
+            tap.ok(stats["notes"].get("perf-maps", 0) >= HOGS - 2, "maps that were not read are told", stats["notes"])
+            tap.ok(stats["self"]["peak_rss_kb"] <= 256 << 10, "memory is bounded: %d MB" % (stats["self"]["peak_rss_kb"] >> 10))
+            long = [frame for frames, _ in stacks for frame in frames if frame.startswith("nnnn")]
+            tap.ok(long and all(len(frame) < 5000 for frame in long), "a name of a megabyte is cut",
+                   [len(frame) for frame in long])
+        finally:
+            for process in running:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            for path in paths:
+                os.unlink(path)
+    tap.done()
+
+
+main()
