@@ -32,14 +32,14 @@ void *arena_alloc(struct arena *arena, size_t size)
 	size_t room;
 	void *at;
 
-	if (size > SIZE_MAX / 2) {
+	if (size > ARENA_MAX) {
 		arena->failed = true;
 		return NULL;
 	}
 	size = (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 	if (!arena->blocks || size > arena->size - arena->used) {
 		room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-		block = calloc(1, sizeof(*block) + room);
+		block = room <= ARENA_MAX - arena->total ? calloc(1, sizeof(*block) + room) : NULL;
 		if (!block) {
 			arena->failed = true;
 			return NULL;
@@ -47,6 +47,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 		block->older = arena->blocks;
 		arena->blocks = block;
 		arena->size = room;
+		arena->total += room;
 		arena->used = 0;
 	}
 	at = arena->blocks->bytes + arena->used;

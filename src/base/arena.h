@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * arena: memory that is given back all at once. What is allocated is zeroed, aligned for any type and stays where it
- * is until arena_deinit(). Running out of memory is remembered in `failed` and gives NULL. Not thread-safe.
+ * is until arena_deinit(). Running out of memory is remembered in `failed` and gives NULL; so does using more than
+ * ARENA_MAX, as what grows with an input must end somewhere. Not thread-safe.
  */
 #ifndef STRATA_BASE_ARENA_H
 #define STRATA_BASE_ARENA_H
@@ -10,11 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define ARENA_MAX ((size_t)512 << 20)
+
 struct arena_block;
 
 struct arena {
 	struct arena_block *blocks; /* the newest first */
 	size_t used, size;          /* of the newest block */
+	size_t total;               /* of all blocks */
 	bool failed;
 };
 

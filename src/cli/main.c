@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,12 +43,31 @@ static void hold_standard_streams(void)
 			return;
 }
 
+static void ignore(int number)
+{
+	(void)number;
+}
+
+/*
+ * A file that would grow beyond RLIMIT_FSIZE is an error of write(), with words, not a signal that ends strata without
+ * any. A handler, because that does not reach the commands that strata starts: exec takes it away.
+ */
+static void survive_file_limit(void)
+{
+	const struct sigaction handled = {.sa_handler = ignore, .sa_flags = SA_RESTART};
+	struct sigaction old;
+
+	if (!sigaction(SIGXFSZ, NULL, &old) && old.sa_handler == SIG_DFL)
+		sigaction(SIGXFSZ, &handled, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
 	const char *name;
 
 	hold_standard_streams();
+	survive_file_limit();
 	large_begin();
 	name = argc ? strrchr(argv[0], '/') : NULL;
 	if (argc && !strcmp(name ? name + 1 : argv[0], command_bpftrace.name))

@@ -36,15 +36,9 @@ static bool is_descriptor(const char *path)
 	       !strncmp(path, "/dev/fd/", 8) || !strncmp(path, "/proc/self/fd/", 14);
 }
 
-static int refuse(const char *path, int err, struct diag *diag)
+static int refuse(const char *path, int err, const char *why, struct diag *diag)
 {
-	if (err == -EACCES)
-		return diag_fail(diag, EACCES, "output.unwritable",
-				 "%s: cannot be written: permission denied, or it is another user's, in a directory "
-				 "where everybody may write: "
-				 "name another file",
-				 path);
-	return diag_fail(diag, -err, "output.unwritable", "%s: cannot be written: %s", path, strerror(-err));
+	return diag_fail(diag, -err, "output.unwritable", "%s: cannot be written: %s%s", path, strerror(-err), why);
 }
 
 /* What a path means: its place, to be closed, and what is there, of type 0 where nothing is. Or a negative errno. */
@@ -187,12 +181,12 @@ static int check_place(const char *path, const struct place *place, const struct
 	if (S_ISDIR(file->st_mode))
 		return diag_fail(diag, EISDIR, "output.directory", "%s: is a directory: name a file in it", path);
 	if (file->st_mode && faccessat(place->directory, place->name, W_OK, AT_EACCESS))
-		return refuse(path, -errno, diag);
+		return refuse(path, -errno, "", diag);
 	if (is_direct(file))
 		return 0;
 	err = temporary_open(place, &temporary);
 	if (err)
-		return refuse(path, err, diag);
+		return refuse(path, err, "", diag);
 	temporary_discard(&temporary);
 	close(temporary.fd);
 	return 0;
@@ -213,8 +207,12 @@ static int check(void *context, struct diag *diag)
 	if (!*path)
 		return diag_fail(diag, ENOENT, "output.name", "an output's name is empty");
 	err = find(path, &place, &file);
+	if (err == -EACCES)
+		return refuse(path, err,
+			      ": it is another user's, in a directory where everybody may write; name another file",
+			      diag);
 	if (err)
-		return refuse(path, err, diag);
+		return refuse(path, err, "", diag);
 	err = check_place(path, &place, &file, diag);
 	place_close(&place);
 	return err;

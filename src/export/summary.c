@@ -72,12 +72,14 @@ static void write_cost(FILE *out, const struct profile *profile)
 	const struct profile_quality *q = profile_get_quality(profile);
 	double duration = profile_get_info(profile)->duration_s;
 
-	fprintf(out, "  %-10s", "cost");
-	if (q->bpf_runs && q->samples)
-		fprintf(out, " %.1f µs a sample in the kernel", (double)q->bpf_run_ns / (double)q->samples / 1e3);
-	if (q->bpf_runs && q->bpf_frames)
-		fprintf(out, " (%.0f ns a frame)", (double)q->bpf_run_ns / (double)q->bpf_frames);
-	fprintf(out, "%s strata itself %.2f s of CPU", q->bpf_runs ? ";" : "", q->self_cpu_s);
+	fprintf(out, "  %-10s ", "cost");
+	if (q->bpf_runs && q->samples) {
+		fprintf(out, "%.1f µs a sample in the kernel", (double)q->bpf_run_ns / (double)q->samples / 1e3);
+		if (q->bpf_frames)
+			fprintf(out, " (%.0f ns a frame)", (double)q->bpf_run_ns / (double)q->bpf_frames);
+		fputs("; ", out);
+	}
+	fprintf(out, "strata itself %.2f s of CPU", q->self_cpu_s);
 	if (duration > 0)
 		fprintf(out, " (%.1f %% of a core)", 100 * q->self_cpu_s / duration);
 	fprintf(out, ", %.0f MB; started in %.0f ms\n", (double)q->self_peak_rss_kb / 1024, q->startup_ms);

@@ -20,6 +20,7 @@
 #define RING_BYTES_PER_CPU  (2u << 20)
 #define RING_BYTES_PER_TICK 2048u /* of a second: 1/4 s of stacks that are new each time, 1,000 frames deep */
 #define RING_BYTES_MAX      (64u << 20)
+#define KERNEL_TYPES        "/sys/kernel/btf/vmlinux"
 #define LOG_BYTES           (16u << 20) /* the verifier's log is written from its beginning, and its end is wanted */
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
@@ -49,6 +50,10 @@ static int load_error(int err, char *log, struct diag *diag)
 		return diag_fail(
 			diag, EPERM, "sampler.permission",
 			"loading the BPF programs is not permitted; run as root, or with CAP_BPF and CAP_PERFMON");
+	/* libbpf's word for kernel types that it could not read, be it for want of memory. */
+	if (err == -ENOMEM || (err == -ESRCH && !access(KERNEL_TYPES, R_OK)))
+		return diag_fail(diag, ENOMEM, "sampler.memory",
+				 "no memory to load the BPF programs: give strata more (ulimit -v)");
 	return diag_fail(diag, -err, "sampler.load", "the kernel refused the BPF programs: %s%s%s", strerror(-err),
 			 reason ? ": " : "", reason ? reason : "");
 }

@@ -159,6 +159,20 @@ struct node *node_create(struct arena *arena, enum node_kind kind, struct span s
 	return node;
 }
 
+bool node_is_higher(const struct node *node, unsigned int levels)
+{
+	uint32_t i;
+
+	if (!node)
+		return false;
+	if (!levels || (node->type_name && node_is_higher(node->type_name->of, levels - 1)))
+		return true;
+	for (i = 0; i < node->kid_count; i++)
+		if (node_is_higher(node->kids[i], levels - 1))
+			return true;
+	return false;
+}
+
 /* One that names an expression has its own. */
 static struct type_name *type_name_copy(struct arena *arena, struct type_name *name)
 {

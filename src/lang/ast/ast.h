@@ -178,6 +178,9 @@ void script_deinit(struct script *script);
  */
 struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count);
 
+/* Whether a tree is more than so many levels high; it is gone through no deeper than that. NULL is none. */
+bool node_is_higher(const struct node *node, unsigned int levels);
+
 /* A copy that shares nothing with the original but texts, and the names of types that are no typeof(). */
 struct node *node_copy(struct arena *arena, const struct node *node);
 
@@ -190,7 +193,12 @@ const char *op_text(enum op op);
 /* What a binary operator makes of two signed numbers. False where it is none, and for a division by zero. */
 bool op_apply(enum op op, int64_t a, int64_t b, int64_t *ret);
 
-/* Nesting of expressions, blocks and types that is allowed; more is refused with a message. */
+/*
+ * Nesting of expressions, blocks and types that is allowed in the source, and the height of a tree: a chain as in
+ * a + b + c is a tree as high as it has operators. More is refused with a message, as trees are gone through by
+ * functions that call themselves.
+ */
 #define NESTING_MAX 200
+#define HEIGHT_MAX  (4 * NESTING_MAX)
 
 #endif

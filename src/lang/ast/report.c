@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#define EXCERPT_MAX    400 /* bytes of a line */
+#define EXCERPT_BEFORE 60
+
 void report_init(struct report *report, struct arena *arena, const char *name, const char *source, size_t size)
 {
 	*report = (struct report){
@@ -123,12 +126,33 @@ static void print_hint(const struct complaint *complaint, FILE *out)
 		fprintf(out, "HINT: %s\n", complaint->hint);
 }
 
+/*
+ * The line from `start` to `stop`, with what is meant from `begin` to `end` marked below it. Of a line too long to be
+ * read, the part about the mark's begin.
+ */
+static void print_excerpt(const struct report *report, size_t start, size_t stop, size_t begin, size_t end, FILE *out)
+{
+	size_t i;
+
+	if (stop - start > EXCERPT_MAX) {
+		if (begin - start > EXCERPT_BEFORE)
+			start = begin - EXCERPT_BEFORE;
+		if (stop - start > EXCERPT_MAX)
+			stop = start + EXCERPT_MAX;
+	}
+	print_safe(out, report->source + start, stop - start);
+	fprintf(out, "\n%*s", (int)(begin - start), "");
+	for (i = begin; i < end && (i == begin || i < stop); i++)
+		fputc('~', out);
+	fputc('\n', out);
+}
+
 static void print_one(const struct report *report, const struct complaint *complaint, FILE *out)
 {
 	size_t begin = complaint->span.begin < report->size ? complaint->span.begin : report->size;
 	size_t end = complaint->span.end < begin ? begin : complaint->span.end;
 	struct span_place place = report_where(report, complaint->span);
-	size_t start = begin + 1 - place.column, stop, i;
+	size_t start = begin + 1 - place.column, stop;
 
 	for (stop = begin; stop < report->size && report->source[stop] != '\n'; stop++)
 		;
@@ -144,11 +168,7 @@ static void print_one(const struct report *report, const struct complaint *compl
 		print_safe(out, complaint->more, strlen(complaint->more));
 		fputc('\n', out);
 	}
-	print_safe(out, report->source + start, stop - start);
-	fprintf(out, "\n%*s", (int)(place.column - 1), "");
-	for (i = begin; i < end; i++)
-		fputc('~', out);
-	fputc('\n', out);
+	print_excerpt(report, start, stop, begin, end, out);
 	print_hint(complaint, out);
 }
 

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <ctype.h>
 #include <regex.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/foreign.h"
@@ -14,6 +15,8 @@
 #include "lang/provider/binary_types.h"
 #include "lang/provider/provider.h"
 #include "lang/rt/abi.h"
+
+#define PATTERN_REPEATS_MAX 1000
 
 static const struct {
 	const char *name;
@@ -406,6 +409,30 @@ static bool can_share(const struct compiler *c, const struct probe *probe, const
 		       0;
 }
 
+/*
+ * Whether a regular expression is small enough to be compiled: regcomp() writes what is repeated {m,n} times n times,
+ * and what is repeated within that n times more.
+ */
+static bool is_small_pattern(const char *pattern)
+{
+	unsigned long times = 1, most;
+	const char *at = pattern;
+	char *end;
+
+	while ((at = strchr(at, '{'))) {
+		for (at++, most = 1; *at && *at != '}'; at = end) {
+			unsigned long number = strtoul(at, &end, 10);
+
+			most = number > most ? number : most;
+			if (end == at)
+				end++;
+		}
+		if (most > PATTERN_REPEATS_MAX || (times *= most) > PATTERN_REPEATS_MAX)
+			return false;
+	}
+	return true;
+}
+
 /* Leaves out the places whose names --probe-filter does not match. */
 static void filter(struct compiler *c, uint32_t first)
 {
@@ -414,6 +441,13 @@ static void filter(struct compiler *c, uint32_t first)
 
 	if (!c->options->probe_filter)
 		return;
+	if (!is_small_pattern(c->options->probe_filter)) {
+		report_error(c->report, "probe.filter", (struct span){},
+			     "--probe-filter: repetitions multiply to more than %d: %s", PATTERN_REPEATS_MAX,
+			     c->options->probe_filter);
+		report_hint(c->report, "use * or + in place of {m,n}");
+		return;
+	}
 	if (regcomp(&pattern, c->options->probe_filter, REG_EXTENDED | REG_NOSUB)) {
 		report_error(c->report, "probe.filter", (struct span){}, "Invalid --probe-filter regex: %s",
 			     c->options->probe_filter);

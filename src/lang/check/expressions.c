@@ -454,7 +454,7 @@ const struct type *check_value(struct compiler *c, struct node *node)
 		node->type = &type_none;
 		return node->type;
 	}
-	if (++c->nesting > 4 * NESTING_MAX) {
+	if (++c->nesting > HEIGHT_MAX) {
 		report_error(c->report, "parse.depth", node->span, "nested too deeply");
 		node->type = &type_none;
 	} else {

@@ -11,7 +11,7 @@ void code_deinit(struct code *code)
 
 void code_emit(struct code *code, struct bpf_insn insn)
 {
-	if (!code->dead && vec_push(&code->insns, insn))
+	if (!code->dead && (code->insns.count >= CODE_INSNS_MAX || vec_push(&code->insns, insn)))
 		code->failed = true;
 }
 

@@ -26,6 +26,9 @@ struct reference {
 	uint32_t function; /* REFERENCE_FUNCTION: index in the object */
 };
 
+/* The kernel takes no larger program: include/linux/bpf.h, BPF_COMPLEXITY_LIMIT_INSNS (5.2). */
+#define CODE_INSNS_MAX 1000000
+
 struct code {
 	VEC(struct bpf_insn) insns;
 	VEC(struct reference) references;
@@ -40,7 +43,7 @@ struct code {
 	})
 	jumps;
 	bool dead;   /* control cannot come here: what is written now is left out, since the verifier refuses it */
-	bool failed; /* memory, or a jump that is too long */
+	bool failed; /* memory, more than CODE_INSNS_MAX, or a jump that is too long */
 };
 
 typedef uint32_t label;

@@ -306,7 +306,7 @@ void gen_statement(struct gen *g, const struct node *node)
 		gen_for_map(g, node);
 		break;
 	case NODE_UNROLL:
-		for (i = 0; i < node->value; i++)
+		for (i = 0; i < node->value && !g->code->failed; i++)
 			gen_statement(g, node->kids[1]);
 		break;
 	case NODE_BREAK:

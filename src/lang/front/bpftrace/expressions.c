@@ -596,6 +596,10 @@ struct node *parse_expression(struct parser *p)
 		bool same = parser_is(p, "?:");
 
 		parser_take(p);
+		if (!parser_height(p, condition)) {
+			parser_leave(p);
+			return condition;
+		}
 		node = make(p, NODE_TERNARY, begin, 3);
 		node->kids[0] = condition;
 		node->kids[1] = same ? node_copy(p->arena, condition) : parse_expression(p);

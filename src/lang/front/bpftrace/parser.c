@@ -89,16 +89,29 @@ const char *parser_expect_name(struct parser *p, const char *what)
 	return "";
 }
 
+static void too_deep(struct parser *p, struct span span, int most)
+{
+	if (!p->stop) {
+		report_error(p->report, "parse.depth", span, "nested too deeply");
+		report_hint(p->report, "at most %d levels; use a variable for a part of it", most);
+	}
+	p->stop = true;
+}
+
 bool parser_enter(struct parser *p)
 {
 	if (++p->depth <= NESTING_MAX && !p->stop)
 		return true;
-	if (!p->stop) {
-		report_error(p->report, "parse.depth", p->token.span, "nested too deeply");
-		report_hint(p->report, "at most %d levels; use a variable for a part of it", NESTING_MAX);
-	}
-	p->stop = true;
+	too_deep(p, p->token.span, NESTING_MAX);
 	p->depth--;
+	return false;
+}
+
+bool parser_height(struct parser *p, const struct node *node)
+{
+	if (!node_is_higher(node, HEIGHT_MAX))
+		return true;
+	too_deep(p, node->span, HEIGHT_MAX);
 	return false;
 }
 
@@ -395,6 +408,8 @@ static void probe(struct parser *p)
 		parser_expect(p, "/");
 	}
 	probe.body = p->stop ? NULL : parse_block(p, NODE_BLOCK);
+	if (!parser_height(p, probe.predicate) || !parser_height(p, probe.body))
+		return;
 	probe.points = arena_array(p->arena, struct attach_text, points.count + 1);
 	probe.point_count = (uint32_t)points.count;
 	if (probe.points && points.count)
@@ -478,6 +493,7 @@ static void macro(struct parser *p)
 		parser_expect(p, ")");
 	}
 	macro.body = parse_block(p, NODE_BLOCK_VALUE);
+	parser_height(p, macro.body);
 	macro.parameters = arena_array(p->arena, struct macro_parameter, parameters.count + 1);
 	macro.parameter_count = (uint32_t)parameters.count;
 	if (macro.parameters && parameters.count)

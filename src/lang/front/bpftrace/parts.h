@@ -52,6 +52,9 @@ bool parser_expect(struct parser *p, const char *punctuation);
 const char *parser_expect_name(struct parser *p, const char *what);
 /* "unexpected X, expected WHAT"; only the first of a place is of use, so the parser stops. */
 void parser_unexpected(struct parser *p, const char *expected);
+/* False, with a complaint, when a tree is higher than HEIGHT_MAX: then parsing stops. */
+bool parser_height(struct parser *p, const struct node *node);
+
 /* False, with a complaint, when the nesting is too deep; else parser_leave() must follow. */
 bool parser_enter(struct parser *p);
 void parser_leave(struct parser *p);
