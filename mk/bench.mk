@@ -25,3 +25,10 @@ $(BUILD)/bench/probe_read: bench/probe_read.c bench/probe_read.h
 .PHONY: bench-trace
 bench-trace: all
 	bench/trace.py --strata $(BUILD)/strata
+
+# Beside other profilers: what they say of programs that know their own stacks, and what they cost. Writes build/peers.md, which
+# docs/PEERS.md shows. What is not in PATH (py-spy, austin, samply, perf; OTEL_PROFILER=...) is named and left out. Needs root.
+.PHONY: bench-peers
+bench-peers: all
+	BENCH_SECONDS=$(BENCH_SECONDS) BENCH_ROUNDS=$(BENCH_ROUNDS) bench/peers.py --strata $(BUILD)/strata --build $(BUILD) >$(BUILD)/peers.md
+	@cat $(BUILD)/peers.md
