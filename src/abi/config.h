@@ -5,7 +5,6 @@
 
 #include "abi/types.h"
 
-#define RESUME_SCRATCHES       2          /* for walks in task context, any CPU's (bpf/resume.h) */
 #define RESUME_FUNCTION        0x5e7a9b01 /* stands for the number of a kernel's function (bpf/resume.h) */
 #define SAMPLER_CONFIG_SECTION ".rodata.config"
 
@@ -22,11 +21,12 @@ struct sampler_config {
 	__u8 walks;          /* of user stacks: bits of SAMPLER_NATIVE, SAMPLER_PYTHON */
 	__u8 pad;
 	__u32 verify_every; /* of so many samples one is sent with a copy of its stack; 0: none */
-	__u32 cpus;         /* scratches of the CPUs; RESUME_SCRATCHES more follow */
-	__u32 pad_end;
+	__u32 cpus;         /* scratches of the CPUs; */
+	__u32 spares;       /* so many more follow, for walks in task context and nested probes, any CPU's */
+	__u64 sample_ns;    /* a walk in an interrupt may take; 0: as long as it likes */
 	/* The pid namespace whose numbers processes have, as stat(2) tells it; 0: the initial one. */
 	__u64 namespace_device, namespace_inode;
 };
-ABI_ASSERT_SIZE(struct sampler_config, 32);
+ABI_ASSERT_SIZE(struct sampler_config, 40);
 
 #endif

@@ -8,6 +8,13 @@
 #define KERNEL_FRAMES_MAX  127   /* the kernel's own limit (kernel.perf_event_max_stack) */
 #define PYTHON_THREADS_MAX 16384 /* thread states looked through for one thread */
 
+/* How long a sample may be walked, ns; beyond: LOSS_TIME_LIMIT. In the interrupt, unless --max-sample-time says
+ * otherwise, and in the thread's own context, where all else goes on. */
+#define SAMPLE_TIME_NS  250000ull
+#define TASK_TIME_NS    100000000ull
+#define WALK_CODES_MAX  1024u /* code objects that one sample sends; more that are new count as time, too */
+#define WALK_CUT_FRAMES 256u  /* a stack is cut then at a multiple of this; a power of two */
+
 #define SNAPSHOT_PAGES  64    /* pages of a stack copied for a late sample: 256 KiB */
 #define SNAPSHOT_HEAD   48    /* of these, if there are more: the innermost so many; the others are the outermost */
 #define SNAPSHOT_WHOLE  16384 /* pages, 64 MiB: the end of a stack is believed to be nearer */

@@ -8,7 +8,7 @@ enum loss {
 #define LOSS(id, name, kind, key, meaning, advice) LOSS_##name = id,
 #include "abi/loss.def"
 #undef LOSS
-	LOSS_COUNT = 32 /* size of the counter arrays; larger than every id */
+	LOSS_COUNT = 64 /* size of the counter arrays; larger than every id */
 };
 
 #endif

@@ -8,6 +8,9 @@
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
+#include "bpf/time.h"
+
+#define CODE_SEND_NS 4000u /* by estimate, for time.h */
 
 /* Given by the sampler (BPF) or by the host: is this id known already, and the sending of s->code. */
 static int code_known(struct scratch *s, __u64 id);
@@ -96,6 +99,11 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	if (bytes && walk_read_user(s, s->code.table, bytes, event->table_address))
 		bytes = 0;
 	event->table_copied = (__u32)bytes;
+	s->time.work += CODE_SEND_NS;
+	if (s->time.limit && s->time.codes++ >= WALK_CODES_MAX) {
+		s->time.work = WALK_LOOK_NS;
+		s->time.spent = s->time.limit;
+	}
 	code_send(s, event->table_copied);
 	return 0;
 }

@@ -37,6 +37,7 @@
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
+#include "bpf/time.h"
 #include "bpf/uretprobe.h"
 
 static __always_inline int native_end(struct native_walk *walk, __u32 loss)
@@ -45,6 +46,10 @@ static __always_inline int native_end(struct native_walk *walk, __u32 loss)
 	walk->done = 1;
 	return 1;
 }
+
+/* By estimate, for time.h: a turn of the loop, and a rule that the memo does not have. */
+#define NATIVE_TURN_NS   (12 * NATIVE_UNROLL)
+#define NATIVE_LOOKUP_NS 200u
 
 /* Finds the mapping of an address and copies it to walk->mapping. */
 static __always_inline int native_find_mapping_in(struct scratch *s, __u64 pc)
@@ -135,6 +140,7 @@ static __always_inline __u32 native_remember_in(struct scratch *s, __u64 pc)
 
 	if (memo->rules[at].key == key)
 		return at;
+	s->time.work += NATIVE_LOOKUP_NS;
 	rule = table_rule(s, native_find_rule(s, pc));
 	if (!rule)
 		return NATIVE_MEMO;
@@ -448,8 +454,17 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 
 static __always_inline int native_loop_step_in(struct scratch *s, __u32 i)
 {
+	struct native_walk *walk = &s->native;
 	__u32 k;
 
+	i += walk->first;
+	s->time.work += NATIVE_TURN_NS;
+	if (i >= NATIVE_FRAMES_MAX / NATIVE_UNROLL || walk_stops(s))
+		return 1;
+	if (!(i & (WALK_CUT_FRAMES / NATIVE_UNROLL - 1))) {
+		walk->kept.count = walk->count;
+		walk->kept.hash = walk->hash;
+	}
 #pragma GCC unroll 8
 	for (k = 0; k < NATIVE_UNROLL; k++)
 		if (native_step(s, i * NATIVE_UNROLL + k))
@@ -459,17 +474,16 @@ static __always_inline int native_loop_step_in(struct scratch *s, __u32 i)
 WALK_LOOP(native_loop, NATIVE_FRAMES_MAX / NATIVE_UNROLL)
 
 /*
- * Walks from the registers in s->native (pc, sp, fp, registers; the caller also sets `hash` to the process's cookie)
- * through the mappings of `process`. Afterwards s->native_stack.frames holds native.count PCs, innermost first, and
- * native.loss is LOSS_NONE when the outermost frame was reached.
+ * A walk begins with the registers in s->native (pc, sp, fp, registers; the caller also sets `hash` to the process's
+ * cookie) and the mappings of `process`.
  */
-static __always_inline void native_walk(struct scratch *s, const struct process_entry *process)
+static __always_inline void native_begin(struct scratch *s, const struct process_entry *process)
 {
 	struct native_walk *walk = &s->native;
 	__u64 key;
 
 	walk->behind = 0;
-	walk->count = 0;
+	walk->count = walk->kept.count = 0;
 	walk->loss = LOSS_NONE;
 	walk->done = 0;
 	walk->unmapped = 0;
@@ -484,10 +498,40 @@ static __always_inline void native_walk(struct scratch *s, const struct process_
 	walk->memo_key = key;
 	walk->mapping_first = process->mapping_first;
 	walk->mapping_count = process->mapping_count;
+}
+
+/*
+ * Goes on with a walk, to its end or as long as there is time: true when it pauses (walk_pauses()). Afterwards
+ * s->native_stack.frames holds native.count PCs, innermost first, and native.loss is LOSS_NONE when the outermost frame
+ * was reached.
+ */
+static __always_inline bool native_go_on(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+
+	walk->first = walk->count / NATIVE_UNROLL;
 	native_loop(s);
-	if (!walk->done)
+	if (!walk->done) {
+		if (walk_pauses(s))
+			return true;
 		walk->loss = LOSS_NATIVE_DEPTH;
+		if (walk_is_over(s)) {
+			walk->loss = LOSS_TIME_LIMIT;
+			if (walk->kept.count) {
+				walk->count = walk->kept.count;
+				walk->hash = walk->kept.hash;
+			}
+		}
+	}
 	go_finish(s);
+	return false;
+}
+
+/* A whole walk. */
+static __always_inline void native_walk(struct scratch *s, const struct process_entry *process)
+{
+	native_begin(s, process);
+	native_go_on(s);
 }
 
 /* The id of the stack that was walked: its frames, its process, and how it ended. */

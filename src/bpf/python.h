@@ -38,16 +38,19 @@
 #include "bpf/code.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
+#include "bpf/time.h"
 
 #define PYTHON_ENTRY_MARK 0x656e747279ull /* mixed into a stack's hash at each entry frame */
 #define PYTHON_NO_FRAME   1ull            /* not the address of any frame */
+#define PYTHON_TURNS      32u             /* of the loop, after which they are counted for time.h: */
+#define PYTHON_TURNS_NS   (15 * PYTHON_TURNS)
 
 static __always_inline int python_end(struct python_walk *walk, __u32 loss)
 {
 	/* The frames of a thread that runs meanwhile change while they are read: then they are not this one's. */
 	if (loss && walk->unsure) {
 		walk->frame = walk->outer;
-		walk->outer = walk->count = walk->group = walk->unsure = walk->mark = 0;
+		walk->outer = walk->count = walk->group = walk->unsure = walk->mark = walk->kept.count = 0;
 		walk->hash = walk->hash_seed;
 		return 0;
 	}
@@ -192,7 +195,7 @@ static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 	const struct py_layout *layout = &walk->layout;
 	__u64 thread_id = 0, next = 0, interp = walk->interp;
 
-	if (python_goes_round(walk, walk->tstate ? walk->tstate : interp, i)) {
+	if (python_goes_round(walk, walk->tstate ? walk->tstate : interp, i) || (walk_stops(s) && walk_is_over(s))) {
 		walk->tstate = walk->interp = 0;
 		return 1;
 	}
@@ -348,7 +351,7 @@ static __noinline int python_unlinked(struct scratch *s)
 	struct python_walk *walk = &s->python;
 
 	if (walk->link != PYTHON_LINK_SURE) {
-		walk->count = walk->group = 0;
+		walk->count = walk->group = walk->kept.count = 0;
 		walk->hash = walk->hash_seed;
 	}
 	if (walk->link != PYTHON_LINK_NEWEST || walk->base == PYTHON_NO_FRAME)
@@ -473,6 +476,9 @@ static __always_inline int python_chain_end(struct scratch *s)
 	return 0;
 }
 
+/* Shims take turns of the loop too: one for each frame at most. */
+#define PYTHON_LOOP_MAX (PYTHON_FRAMES_MAX * 2)
+
 /* Records the frame at walk->frame as number `index` and moves to the older one. Not 0 when the walk has ended. */
 static __always_inline int python_step(struct scratch *s, __u32 index)
 {
@@ -556,10 +562,38 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 
 static __always_inline int python_loop_step_in(struct scratch *s, __u32 i)
 {
+	struct python_walk *walk = &s->python;
+
+	i += walk->turn;
+	if (!(i & (PYTHON_TURNS - 1)))
+		s->time.work += PYTHON_TURNS_NS;
+	if (i >= PYTHON_LOOP_MAX || walk_stops(s)) {
+		walk->turn = i;
+		return 1;
+	}
+	if (!(i & (WALK_CUT_FRAMES - 1))) {
+		walk->kept.count = walk->count;
+		walk->kept.hash = walk->hash;
+	}
 	return python_step(s, i);
 }
-/* Shims take turns of the loop too: one for each frame at most. */
-WALK_LOOP(python_loop, PYTHON_FRAMES_MAX * 2)
+WALK_LOOP(python_loop, PYTHON_LOOP_MAX)
+
+/*
+ * Cuts the walk where the time was over. What may be another thread's frames is left out, and so are some few that may
+ * be of the past (python_unlinked()); a long chain of frames is not.
+ */
+static __always_inline void python_out_of_time(struct python_walk *walk)
+{
+	walk->loss = LOSS_TIME_LIMIT;
+	walk->done = 1;
+	if (walk->kept.count) {
+		walk->count = walk->kept.count;
+		walk->hash = walk->kept.hash;
+	}
+	if (walk->unsure || (walk->link != PYTHON_LINK_SURE && !walk->kept.count))
+		walk->count = 0;
+}
 
 /*
  * Where the thread's pointer to its current thread state is; 0 when that is not known. What is not filled in yet, or
@@ -597,19 +631,16 @@ static __always_inline __u64 python_read_current(struct scratch *s, const struct
 }
 
 /*
- * Walks the Python frames of the thread whose pthread_self() is s->python.thread_id; s->python.layout, .sequence, .tgid
- * and .hash (the process's cookie) are set by the caller, `cached` is a thread state that an earlier sample found, or
- * 0. Afterwards s->python_stack.frames holds python.count frames, innermost first, python.tstate the thread state (0:
- * the thread has none), and python.loss is LOSS_NONE when the oldest frame was reached. python.doubt then says that the
- * newest loop's frames were left out because they could not be read: nobody but a walk that may fault can tell whether
- * they are not there or away.
+ * Begins a walk of the Python frames of the thread whose pthread_self() is s->python.thread_id; s->python.layout,
+ * .sequence, .tgid and .hash (the process's cookie) are set by the caller, `cached` is a thread state that an earlier
+ * sample found, or 0. Finds python.tstate, the thread state (0: the thread has none). Not 0: there is no frame to walk.
  */
-static __always_inline void python_walk(struct scratch *s, const struct py_process *process, __u64 cached)
+static __always_inline int python_find(struct scratch *s, const struct py_process *process, __u64 cached)
 {
 	struct python_walk *walk = &s->python;
 	__u64 tstate, current, inner, outer;
 
-	walk->count = 0;
+	walk->count = walk->turn = walk->kept.count = 0;
 	walk->loss = LOSS_NONE;
 	walk->done = 0;
 	walk->window_start = walk->window_end = 0;
@@ -637,20 +668,55 @@ static __always_inline void python_walk(struct scratch *s, const struct py_proce
 			outer = tstate ? walk->frame : 0;
 			walk->inner = inner;
 			if (WALK_CALL(python_read_tstate, s, inner))
-				return;
+				return 1;
 			walk->outer = outer;
 			if (walk->layout.entry == PY_ENTRY_EVERY && walk->layout.tstate_cframe == PY_NO_OFFSET)
 				walk->unsure = PYTHON_FRAME_UNSURE;
 			if (tstate)
 				walk->tstate = tstate;
 		}
-		if (!walk->tstate)
-			return;
 	}
 	walk->mark = 0;
+	return !walk->tstate;
+}
+
+static __always_inline void python_begin(struct scratch *s, const struct py_process *process, __u64 cached)
+{
+	s->python.done = python_find(s, process, cached);
+	/* What was not looked through may be where the thread's frames are. */
+	if (walk_is_over(s))
+		python_out_of_time(&s->python);
+}
+
+/*
+ * Goes on with a walk, to its end or as long as there is time: true when it pauses (walk_pauses()). Afterwards
+ * s->python_stack.frames holds python.count frames, innermost first, and python.loss is LOSS_NONE when the oldest frame
+ * was reached. python.doubt then says that the newest loop's frames were left out because they could not be read:
+ * nobody but a walk that may fault can tell whether they are not there or away.
+ */
+static __always_inline bool python_go_on(struct scratch *s)
+{
+	struct python_walk *walk = &s->python;
+
+	if (walk->done)
+		return false;
 	python_loop(s);
-	if (!walk->done)
+	if (walk->done)
+		return false;
+	if (walk_pauses(s))
+		return true;
+	if (walk_is_over(s))
+		python_out_of_time(walk);
+	else
 		walk->loss = LOSS_PYTHON_DEPTH;
+	return false;
+}
+
+/* A whole walk. */
+static __always_inline void python_walk(struct scratch *s, const struct py_process *process, __u64 cached)
+{
+	python_begin(s, process, cached);
+	python_go_on(s);
 }
 
 #endif

@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * resume: a second try for samples whose memory could not be read.
+ * resume: what a tick could not do is done in the thread's own context.
  *
- * A tick reads the thread's memory without page faults. Now and then a page it needs is not there. The kernel is just
- * copying it, because the process has forked and writes to it for the first time; or a forked process has not touched
- * it yet, and it is a page of a file (a code object in the interpreter's own data). Until the thread is back in user
- * mode, none of its user state changes: its registers are saved, and it does not run. So the sample is sent with what
- * there is, and the walk is made again as task work, which runs right before the return to user mode. The result
- * follows as EVENT_RESUMED with the same sequence.
+ * A tick reads the thread's memory without page faults, and has little time. Now and then a page it needs is not there.
+ * The kernel is just copying it, because the process has forked and writes to it for the first time; or a forked
+ * process has not touched it yet, and it is a page of a file (a code object in the interpreter's own data). Or the
+ * stack is deeper than can be walked in an interrupt (time.h). Until the thread is back in user mode, none of its user
+ * state changes: its registers are saved, and it does not run. So the sample is sent with what there is, and the walk
+ * is made again as task work, which runs right before the return to user mode. The result follows as EVENT_RESUMED with
+ * the same sequence.
  *
- *   tick (interrupt) ── read fails ──► slot: sequence, PC, SP, mm ──► task work
- *   return to user mode ─────────────► same PC, SP and mm? ─► walk, send ─► slot is free
+ *   tick (interrupt) ── read fails, time over ──► slot: sequence, PC, SP, mm ──► task work
+ *   return to user mode ─────────────► same PC, SP and mm? ─► walk, piece by piece, send ─► slot is free
  *
  * When the PC has changed (a signal is delivered, a system call is restarted) or the mm (exec), the first result
- * stands. Task work can be preempted by a tick, which has a scratch of its own, and by another thread's task work:
- * those share RESUME_SCRATCHES scratches, and who finds none free gives up.
+ * stands.
+ *
+ * There interrupts are on, but a kernel without preemption runs no other task before the callback returns. So a long
+ * walk is made in pieces of RESUME_PIECE_NS, each a task work of its own: between two of them the kernel has other
+ * tasks run (task_work_run() in kernel/task_work.c). A slot has two works, as none can be scheduled by its own
+ * callback. The one that is scheduled must be there before the callback returns, or the thread might reach user mode
+ * first: where the kernel's irq_work is not at once, the walk ends.
+ *
+ * Ticks that come meanwhile find the thread in the same state: they join the slot, and the one result is theirs, too.
+ * Else the ticks during a long walk would ask for the next ones, and the thread would never get on.
+ *
+ * Task work can be preempted by a tick, which has a scratch of its own, and by another thread's task work: a walk has
+ * one of the spare scratches from its first piece to its last, and who finds none free gives up.
  *
  * Needs bpf_task_work_schedule_resume() (6.18; there with the suffix _impl). TWA_RESUME does not interrupt system
  * calls, unlike the variant that signals.
@@ -25,22 +37,46 @@
 #define RESUME_TRIES    16u           /* reads that may be brought in for one sample */
 #define RESUME_SLOTS    256u          /* threads that wait at the same time; a power of two */
 #define RESUME_PLACES   4u            /* where a thread looks for a free one */
+#define RESUME_SPARES   64u           /* scratches that are tried at most */
 #define RESUME_STALE_NS 3000000000ull /* user space does not wait longer for EVENT_RESUMED */
+#define RESUME_PIECE_NS 250000ull
+/* Tables may be another process's when a walk has taken so long, waiting for the CPU: abi/tables.h. */
+#define RESUME_LONG_NS 500000000ull
 
 struct resume_slot {
 	struct bpf_task_work work;
 	__u64 sequence, time, pc, sp, mm, fault, fault_last;
+	__u64 native_stack, python_stack; /* of the tick */
 	process_cookie cookie;
 	__u32 tgid, tid;
-	__u64 taken; /* when, or 0 */
+	__u64 taken;   /* when, or 0 */
+	__u64 started; /* when the first piece began */
+	__u32 scratch; /* its index, once the walk has begun; else 0 */
+	__u32 tries;   /* to bring in what could not be read */
+	__u32 is_away; /* something is to be brought in */
+	__u32 joinable;
+	__u16 native_loss, python_loss; /* of the tick */
+	__u32 flags;                    /* the same */
 };
 
+/* Each slot, and behind them the second works of the slots. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, RESUME_SLOTS);
+	__uint(max_entries, 2 * RESUME_SLOTS);
 	__type(key, __u32);
 	__type(value, struct resume_slot);
 } resume_slots SEC(".maps");
+
+static __always_inline struct resume_slot *resume_slot_at(__u32 index)
+{
+	return bpf_map_lookup_elem(&resume_slots, &index);
+}
+
+/* Where a thread's slot may be. */
+static __always_inline __u32 resume_place(__u32 tid, __u32 i)
+{
+	return (tid + i * 89) & (RESUME_SLOTS - 1);
+}
 
 /* Did memory that is the thread's own refuse to be read? */
 static __always_inline bool was_unreadable(const struct scratch *s)
@@ -48,22 +84,40 @@ static __always_inline bool was_unreadable(const struct scratch *s)
 	return s->sample.native_loss == LOSS_STACK_READ || s->sample.python_loss == LOSS_PY_READ || s->unread;
 }
 
-/* Takes a scratch for task context; NULL when all are in use. */
-static __always_inline struct scratch *resume_scratch(void)
+static __always_inline bool was_cut(const struct scratch *s)
 {
-	__u32 index = loaded.cpus + (bpf_get_smp_processor_id() & (RESUME_SCRATCHES - 1));
-	struct scratch *s = scratch_at(index);
-
-	if (!s || __sync_val_compare_and_swap(&s->busy, 0, 1))
-		return NULL;
-	s->index = index;
-	return s;
+	return s->sample.native_loss == LOSS_TIME_LIMIT || s->sample.python_loss == LOSS_TIME_LIMIT;
 }
 
-/* The thread is as it was when the sample was taken? Then its registers are in s->native. */
-static __noinline bool resume_matches(struct scratch *s, struct resume_slot *slot)
+/* Takes a scratch for task context: its index; 0 when all are in use. Global, so that it is verified by itself. */
+__noinline __u32 resume_take_scratch(void)
 {
-	take_task(s->index);
+	__u32 i, index;
+
+	for (i = 0; i < RESUME_SPARES && i < loaded.spares; i++) {
+		struct scratch *s = scratch_at(loaded.cpus + i);
+
+		index = loaded.cpus + i;
+		if (s && !__sync_val_compare_and_swap(&s->busy, 0, 1)) {
+			s->index = index;
+			return index;
+		}
+	}
+	return 0;
+}
+
+/*
+ * The thread is as it was when the sample was taken? Then its registers are in s->native. Global, as the callback may
+ * have no static functions: it schedules itself, and in these the verifier takes that for a loop without end.
+ */
+__noinline int resume_matches(__u32 scratch, __u32 index)
+{
+	struct resume_slot *slot = resume_slot_at(index);
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s || !slot)
+		return 0;
+	take_task(scratch);
 	return s->sample.tid == slot->tid && s->task.mm == slot->mm && !arch_saved_registers(s, true) &&
 	       s->native.pc == slot->pc && s->native.sp == slot->sp;
 }
@@ -79,42 +133,101 @@ static __always_inline void bring_in(struct scratch *s)
 		s->absent = s->fault;
 }
 
-static __always_inline void resume_walk(struct scratch *s, struct resume_slot *slot)
+/* The walk begins, for the first time or once more. */
+static __always_inline bool resume_begin(struct scratch *s, struct resume_slot *slot, __u32 index)
 {
-	__u32 try;
-
-	s->fault = slot->fault;
-	s->fault_last = slot->fault_last;
-	for (try = 0; try < RESUME_TRIES; try++) {
+	if (slot->is_away)
 		bring_in(s);
-		if (!resume_matches(s, slot))
-			return;
-		s->sample.header.type = EVENT_RESUMED;
-		s->sample.time = slot->time;
-		s->sample.sequence = slot->sequence;
-		s->sample.cookie = slot->cookie;
-		s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
-		s->sample.tgid = slot->tgid;
-		s->sample.tid = slot->tid;
-		s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
-		s->sample.flags = 0;
-		take_user_stacks(s->index);
-		if (!was_unreadable(s))
-			break;
-	}
+	if (!resume_matches(s->index, index))
+		return false;
+	s->sample.header.type = EVENT_RESUMED;
+	s->sample.time = slot->time;
+	s->sample.sequence = slot->sequence;
+	s->sample.cookie = slot->cookie;
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
+	s->sample.tgid = slot->tgid;
+	s->sample.tid = slot->tid;
+	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
+	s->sample.flags = 0;
+	begin_user_stacks(s);
+	if (!slot->tries)
+		walk_time_begin(s, 0, TASK_TIME_NS, TASK_TIME_NS);
+	s->time.walks = WALKS_BEGIN;
+	return true;
+}
+
+/* From here on the result is on its way, and no tick joins. */
+static __always_inline void resume_send(struct scratch *s, struct resume_slot *slot)
+{
+	*(volatile __u32 *)&slot->joinable = 0;
 	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false)))
 		count(COUNTER_STACK_DROPPED, 1);
 }
 
+/* Walks for a while. True: there is more to do. */
+static __always_inline bool resume_walk(struct scratch *s, struct resume_slot *slot, __u32 index, __u64 now)
+{
+	if (now > slot->started + RESUME_LONG_NS)
+		return false;
+	if (s->time.walks == WALKS_BEGIN && !resume_begin(s, slot, index))
+		return false;
+	walk_time_go_on(s, RESUME_PIECE_NS);
+	if (take_user_stacks(s->index))
+		return true;
+	if (was_unreadable(s) && ++slot->tries < RESUME_TRIES) {
+		slot->is_away = 1;
+		s->time.walks = WALKS_BEGIN;
+		return true;
+	}
+	resume_send(s, slot);
+	return false;
+}
+
+static __always_inline long resume_schedule(struct task_struct *task, struct bpf_task_work *work);
+
+/* Has the other work of the slot go on, before the thread gets to user mode. */
+static __always_inline bool resume_go_on(__u32 other)
+{
+	struct resume_slot *slot = resume_slot_at(other);
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return slot && !resume_schedule(task, &slot->work) && task->task_works;
+}
+
 static int resume_callback(struct bpf_map *map, void *key, void *value)
 {
-	struct resume_slot *slot = value;
-	struct scratch *s = resume_scratch();
+	__u32 index = *(__u32 *)key, spare;
+	__u64 now = bpf_ktime_get_ns();
+	struct resume_slot *slot;
+	struct scratch *s;
 
-	if (s) {
-		resume_walk(s, slot);
+	slot = resume_slot_at(index & (RESUME_SLOTS - 1));
+	if (!slot || slot->tid != (__u32)current_ids())
+		return 0;
+	spare = slot->scratch;
+	if (!spare && index >= RESUME_SLOTS)
+		return 0; /* of a walk that did not wait for it */
+	if (!spare) {
+		spare = slot->scratch = resume_take_scratch();
+		slot->started = now;
+		s = scratch_at(spare);
+		if (spare && s) {
+			s->time.walks = WALKS_BEGIN;
+			s->fault = slot->fault;
+			s->fault_last = slot->fault_last;
+		}
+	}
+	s = scratch_at(spare);
+	if (spare && s) {
+		bool more = resume_walk(s, slot, index & (RESUME_SLOTS - 1), now);
+
+		count(COUNTER_TASK_NS, bpf_ktime_get_ns() - now);
+		if (more && resume_go_on(index ^ RESUME_SLOTS))
+			return 0;
+		slot->scratch = 0;
 		__sync_lock_test_and_set(&s->busy, 0);
 	}
+	slot->joinable = 0;
 	slot->taken = 0;
 	return 0;
 }
@@ -157,16 +270,43 @@ static __always_inline struct resume_slot *resume_slot_take(__u32 tid, __u64 now
 	__u64 taken;
 
 	for (i = 0; i < RESUME_PLACES; i++) {
-		index = (tid + i * 89) & (RESUME_SLOTS - 1);
-		slot = bpf_map_lookup_elem(&resume_slots, &index);
+		index = resume_place(tid, i);
+		slot = resume_slot_at(index);
 		if (!slot)
 			return NULL;
 		taken = slot->taken;
-		if ((!taken || taken + RESUME_STALE_NS < now) &&
+		if ((!taken || (taken + RESUME_STALE_NS < now && !slot->scratch)) &&
 		    __sync_val_compare_and_swap(&slot->taken, taken, now) == taken)
 			return slot;
 	}
 	return NULL;
+}
+
+/*
+ * Is the thread's user part being walked already, or about to be, on its way back to user mode? Then it has not changed
+ * since: this sample gets the same result, and until it is there what the first one has.
+ */
+static __noinline bool resume_joins(struct scratch *s)
+{
+	struct resume_slot *slot;
+	__u32 i;
+
+	if (!(s->sample.flags & SAMPLE_IN_KERNEL))
+		return false;
+	for (i = 0; i < RESUME_PLACES; i++) {
+		slot = resume_slot_at(resume_place(s->sample.tid, i));
+		if (!slot || !slot->joinable || slot->tid != s->sample.tid || slot->cookie != s->sample.cookie ||
+		    slot->mm != s->task.mm || slot->pc != s->native.pc || slot->sp != s->native.sp)
+			continue;
+		s->sample.sequence = slot->sequence;
+		s->sample.native_stack = slot->native_stack;
+		s->sample.python_stack = slot->python_stack;
+		s->sample.native_loss = slot->native_loss;
+		s->sample.python_loss = slot->python_loss;
+		s->sample.flags |= SAMPLE_RESUMES | slot->flags;
+		return true;
+	}
+	return false;
 }
 
 /* Arranges a second try for the sample in `s`, if it needs one. */
@@ -174,25 +314,34 @@ static __noinline void resume_later(struct scratch *s)
 {
 	struct resume_slot *slot;
 
-	if (!was_unreadable(s))
+	if (!was_unreadable(s) && !was_cut(s))
 		return;
 	slot = resume_slot_take(s->sample.tid, s->sample.time);
 	if (!slot)
 		return;
 	slot->sequence = s->sample.sequence;
 	slot->time = s->sample.time;
-	slot->pc = s->snapshot.header.pc;
-	slot->sp = s->snapshot.header.registers[REG_SP];
+	slot->pc = s->task.pc;
+	slot->sp = s->python.stack_pointer;
 	slot->mm = s->task.mm;
 	slot->fault = s->fault;
 	slot->fault_last = s->fault_last;
 	slot->cookie = s->sample.cookie;
 	slot->tgid = s->sample.tgid;
 	slot->tid = s->sample.tid;
-	if (resume_schedule(bpf_get_current_task_btf(), &slot->work))
+	slot->tries = 0;
+	slot->is_away = was_unreadable(s);
+	slot->native_stack = s->sample.native_stack;
+	slot->python_stack = s->sample.python_stack;
+	slot->native_loss = s->sample.native_loss;
+	slot->python_loss = s->sample.python_loss;
+	slot->flags = s->sample.flags & (SAMPLE_PYTHON | SAMPLE_VFORK);
+	if (resume_schedule(bpf_get_current_task_btf(), &slot->work)) {
 		slot->taken = 0;
-	else
-		s->sample.flags |= SAMPLE_RESUMES;
+		return;
+	}
+	s->sample.flags |= SAMPLE_RESUMES;
+	slot->joinable = !(s->sample.flags & SAMPLE_LATE);
 }
 
 #endif

@@ -193,6 +193,7 @@ static __always_inline bool tables_doubtful(const struct scratch *s, const struc
 	switch (s->native.loss) {
 	case LOSS_NONE:
 	case LOSS_NATIVE_DEPTH:
+	case LOSS_TIME_LIMIT:
 	case LOSS_URETPROBE:
 	case LOSS_STACK_READ: /* see resume.h */
 		return false;
@@ -200,7 +201,7 @@ static __always_inline bool tables_doubtful(const struct scratch *s, const struc
 	return s->native.unmapped || s->sample.time < process->changed + DOUBTFUL_NS;
 }
 
-static __always_inline void take_native_stack(struct scratch *s)
+static __always_inline void begin_native_stack(struct scratch *s)
 {
 	const struct process_entry *process = &s->process;
 	struct native_walk *walk = &s->native;
@@ -214,16 +215,26 @@ static __always_inline void take_native_stack(struct scratch *s)
 	s->snapshot.header.registers[16] = walk->pc;
 	if (s->seat.process) {
 		walk->hash = hash_mix(s->sample.cookie, process->epoch);
-		native_walk(s, process);
-		count(COUNTER_FRAMES, walk->count);
-		if (!tables_doubtful(s, process)) {
-			s->sample.native_loss = walk->loss;
+		native_begin(s, process);
+	}
+}
+
+/* True: it pauses (time.h). */
+static __always_inline bool take_native_stack(struct scratch *s)
+{
+	if (s->seat.process) {
+		if (native_go_on(s))
+			return true;
+		count(COUNTER_FRAMES, s->native.count);
+		if (!tables_doubtful(s, &s->process)) {
+			s->sample.native_loss = s->native.loss;
 			s->sample.native_stack = native_stack_id(s);
-			return;
+			return false;
 		}
 	}
 	s->sample.flags |= SAMPLE_LATE;
 	s->sample.native_loss = LOSS_LATE;
+	return false;
 }
 
 /* The thread state that an earlier sample found for the thread; 0: none is kept. */
@@ -247,34 +258,48 @@ static __always_inline void keep_tstate(struct scratch *s, __u64 tstate, bool fo
 		bpf_map_update_elem(&python_threads, &key, &tstate, BPF_ANY);
 }
 
-static __always_inline void take_python_stack(struct scratch *s)
+static __always_inline void begin_python_stack(struct scratch *s)
 {
 	struct python_walk *walk = &s->python;
-	__u64 fault = s->fault, tstate;
+	__u64 tstate;
 
 	if (s->seat.python != SEAT_PYTHON)
 		return;
 	s->sample.flags |= SAMPLE_PYTHON;
+	walk->thread_id = s->task.thread_pointer;
 	walk->sequence = s->sample.sequence;
 	walk->tgid = s->sample.tgid;
 	walk->hash = walk->hash_seed = s->sample.cookie;
 	tstate = known_tstate(s);
+	s->native_fault = s->fault;
 	s->fault = 0;
-	python_walk(s, &s->py_process, tstate);
+	python_begin(s, &s->py_process, tstate);
 	if (s->fault && !walk->tstate)
 		s->unread = 1;
 	if (walk->tstate)
 		keep_tstate(s, walk->tstate, walk->tstate != tstate);
+}
+
+/* True: it pauses (time.h). */
+static __always_inline bool take_python_stack(struct scratch *s)
+{
+	struct python_walk *walk = &s->python;
+
+	if (s->seat.python != SEAT_PYTHON)
+		return false;
+	if (python_go_on(s))
+		return true;
 	if (walk->doubt && !walk->loss && s->fault != s->absent)
 		walk->loss = LOSS_PY_READ;
 	if (!s->fault)
-		s->fault = fault;
-	s->sample.python_loss = walk->tstate ? walk->loss : LOSS_PY_NO_THREAD;
+		s->fault = s->native_fault;
+	s->sample.python_loss = walk->tstate || walk->loss ? walk->loss : LOSS_PY_NO_THREAD;
 	count(COUNTER_FRAMES, walk->count);
 	if (walk->count && BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), vfork_done))
 		s->sample.flags |= SAMPLE_VFORK;
 	if (walk->count)
 		s->sample.python_stack = hash_mix(walk->hash, 1 + walk->loss);
+	return false;
 }
 
 /*
@@ -349,9 +374,18 @@ __noinline int send_user_stacks(__u32 scratch)
 	return 0;
 }
 
+/* Before the walks of the current thread's user part from the registers in the scratch's `native`. */
+static __always_inline void begin_user_stacks(struct scratch *s)
+{
+	s->unread = 0;
+	s->task.pc = s->native.pc;
+	s->python.stack_pointer = s->native.sp;
+	take_seat(s->index, s->sample.tgid);
+}
+
 /*
- * Walks the current thread's user part from the registers in the scratch's `native`, and sends it. Global, so that it
- * is verified once for the tick and for task work.
+ * Walks the user part, and sends it. 1: it pauses, and is to be called again. Global, so that it is verified once for
+ * the tick and for task work.
  */
 __noinline int take_user_stacks(__u32 scratch)
 {
@@ -359,12 +393,19 @@ __noinline int take_user_stacks(__u32 scratch)
 
 	if (!s)
 		return 0;
-	s->unread = 0;
-	s->python.stack_pointer = s->native.sp;
-	take_seat(scratch, s->sample.tgid);
-	take_native_stack(s);
-	s->python.thread_id = s->task.thread_pointer;
-	take_python_stack(s);
+	if (s->time.walks == WALKS_BEGIN) {
+		begin_native_stack(s);
+		s->time.walks = WALKS_NATIVE;
+	}
+	if (s->time.walks == WALKS_NATIVE) {
+		if (take_native_stack(s))
+			return 1;
+		walk_time_rest(s);
+		begin_python_stack(s);
+		s->time.walks = WALKS_PYTHON;
+	}
+	if (take_python_stack(s))
+		return 1;
 	send_user_stacks(scratch);
 	return 0;
 }
@@ -374,6 +415,11 @@ __noinline int take_user_stacks(__u32 scratch)
 #else
 static void resume_later(struct scratch *s)
 {
+}
+
+static bool resume_joins(struct scratch *s)
+{
+	return false;
 }
 #endif
 
@@ -446,7 +492,11 @@ int sample(struct bpf_perf_event_data *ctx)
 			s->sample.native_loss = LOSS_COMPAT;
 		} else if (err) {
 			s->sample.native_loss = LOSS_NO_USER_REGS;
-		} else {
+		} else if (!resume_joins(s)) {
+			begin_user_stacks(s);
+			/* Where there are two walks, the first one leaves the other some time. */
+			walk_time_begin(s, now, loaded.sample_ns,
+					s->seat.python == SEAT_PYTHON ? loaded.sample_ns / 2 : loaded.sample_ns);
 			take_user_stacks(cpu);
 			resume_later(s);
 			if (loaded.verify_every && s->sequence % loaded.verify_every == 0 && !s->sample.native_loss)
@@ -457,6 +507,7 @@ int sample(struct bpf_perf_event_data *ctx)
 		count(COUNTER_RING_FULL, 1);
 	else if (s->sample.flags & (SAMPLE_LATE | SAMPLE_VERIFY))
 		send_snapshot(s);
+	note_worst(bpf_ktime_get_ns() - now);
 	return 0;
 }
 

@@ -55,12 +55,36 @@ struct go_walk {
 	__u64 pair[2];
 };
 
+enum walks_part { WALKS_BEGIN, WALKS_NATIVE, WALKS_PYTHON };
+
+/* How long the walks have taken and may take, ns: see time.h. And how far they are. */
+struct walk_time {
+	__u64 looked; /* when the clock was looked at */
+	__u64 spent;  /* until then */
+	__u64 stop;   /* when so much is spent, the walk stops: for good, or to go on later; 0: never */
+	__u64 limit;  /* for good; 0: never */
+	__u64 whole;  /* of both walks */
+	__u32 work;   /* what was done since the clock was looked at, by estimate */
+	__u32 walks;  /* enum walks_part */
+	__u32 codes;  /* sent */
+	__u32 pad;
+};
+
+/* What a walk that is out of time keeps: a round number of frames, so that equal stacks are cut equally. */
+struct walk_cut {
+	__u64 hash;
+	__u32 count;
+	__u32 pad;
+};
+
 struct native_walk {
 	__u64 pc, sp, fp;
 	__u64 hash;
+	struct walk_cut kept;
 	__u64 window_start, window_end; /* the addresses that `window` holds */
 	__u32 behind; /* what to subtract from the PC for the lookup: 1 for return addresses, 0 for interrupted code */
 	__u32 count;  /* frames so far */
+	__u32 first;  /* the loop's turn at which it goes on */
 	__u32 loss;   /* enum loss, once the walk has ended */
 	__u32 done;   /* the walk has ended */
 	__u32 known;  /* which of `registers` are those of the current frame, a bit each */
@@ -104,6 +128,7 @@ enum python_rank {
 
 struct python_walk {
 	__u64 frame; /* address of the next frame to record */
+	struct walk_cut kept;
 	__u64 tstate;
 	__u64 hash;
 	__u64 hash_seed; /* the process's cookie: starts the ids of its code objects */
@@ -132,6 +157,7 @@ struct python_walk {
 	__u32 unsure;    /* PYTHON_FRAME_UNSURE while the frames may be another thread's; or 0 */
 	__u64 far_frame; /* the last frame that was read apart from the window */
 	__u32 count;
+	__u32 turn; /* of the loop, since the walk began */
 	__u32 loss;
 	__u32 done;
 	__u32 tgid;
@@ -165,6 +191,7 @@ struct seat {
 /* The thread that runs, and its process. */
 struct task_facts {
 	__u64 mm; /* address of its address space; 0: none */
+	__u64 pc; /* where it was interrupted, or entered the kernel */
 	__u64 thread_pointer;
 	__u64 uprobes;     /* address of what the kernel keeps of those that the thread has met; 0: none */
 	__u64 uprobe_page; /* the kernel's page in its address space, see uretprobe.h; 0: none */
@@ -181,12 +208,14 @@ struct scratch {
 	__u32 index;             /* of this element */
 	__u32 busy;              /* of those for walks in task context */
 	__u64 fault, fault_last; /* the last read that failed: its first byte and its last one */
+	__u64 native_fault;      /* of the native walk, during Python's */
 	__u64 absent;            /* of walks in task context: the thread itself could not read there, either; else 0 */
 	__u32 unread; /* a code object's strings or table, or what leads to the thread state, could not be read */
 	__u32 number; /* see walk_forget() */
 	__u32 snapshot_pages; /* of the stack, to copy at most */
 	__u32 snapshot_hole;  /* so many in a row that cannot be read are its end */
 	__u32 pad;
+	struct walk_time time;
 	__u64 woken; /* up to where user space had read when it was woken last, and 1; 0: never */
 	__u64 sequence;
 	struct task_facts task;

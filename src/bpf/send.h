@@ -32,7 +32,15 @@ struct {
 } sent SEC(".maps");
 
 /* Counters that user space reads at the end. */
-enum counter { COUNTER_RUNS, COUNTER_FRAMES, COUNTER_RING_FULL, COUNTER_STACK_DROPPED, COUNTER_COUNT };
+enum counter {
+	COUNTER_RUNS,
+	COUNTER_FRAMES,
+	COUNTER_RING_FULL,
+	COUNTER_STACK_DROPPED,
+	COUNTER_WORST,   /* ns of the longest sample, in the interrupt */
+	COUNTER_TASK_NS, /* of walks in task context */
+	COUNTER_COUNT
+};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -47,6 +55,15 @@ static __always_inline void count(__u32 which, __u64 by)
 
 	if (counter)
 		*counter += by;
+}
+
+static __always_inline void note_worst(__u64 ns)
+{
+	__u32 which = COUNTER_WORST;
+	__u64 *worst = bpf_map_lookup_elem(&counters, &which);
+
+	if (worst && ns > *worst)
+		*worst = ns;
 }
 
 /*

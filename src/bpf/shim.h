@@ -9,6 +9,10 @@
 #ifndef STRATA_BPF_SHIM_H
 #define STRATA_BPF_SHIM_H
 
+/* What a read of memory takes at least, ns, and one that fails: see bpf/time.h. */
+#define WALK_READ_NS  80u
+#define WALK_FAULT_NS 1200u
+
 #ifdef __bpf__
 
 #include "vmlinux.h"
@@ -23,7 +27,9 @@
 		__u64 address_ = (address);                                                                            \
 		long err_ = bpf_probe_read_user(dst, size, (const void *)address_);                                    \
                                                                                                                        \
+		(scratch)->time.work += WALK_READ_NS;                                                                  \
 		if (err_) {                                                                                            \
+			(scratch)->time.work += WALK_FAULT_NS;                                                         \
 			(scratch)->fault = address_;                                                                   \
 			(scratch)->fault_last = address_ + (size)-1;                                                   \
 		}                                                                                                      \
@@ -66,6 +72,7 @@ struct walk_host {
 	void *context;
 	/* Copies `size` bytes at `address` of the watched process; 0 or -EFAULT. */
 	int (*read)(void *context, void *dst, __u32 size, __u64 address);
+	__u64 (*clock)(void *context);        /* ns; NULL: walks may take as long as they like */
 	const struct mapping_entry *mappings; /* MAPPINGS_MAX */
 	const __u64 *pages;                   /* UNWIND_PAGES_MAX */
 	const __u32 *const *slabs;            /* UNWIND_SLABS_MAX pointers, NULL where there is none */
@@ -73,7 +80,8 @@ struct walk_host {
 };
 
 #define walk_read_user(scratch, dst, size, address)                                                                    \
-	((scratch)->host->read((scratch)->host->context, dst, (__u32)(size), address))
+	((scratch)->time.work += WALK_READ_NS,                                                                         \
+	 (scratch)->host->read((scratch)->host->context, dst, (__u32)(size), address))
 #define walk_opaque(value)          ((void)(value))
 #define walk_forget(scratch, value) ((void)(scratch), (void)(value))
 

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "abi/limits.h"
 #include "base/vec.h"
 #include "cli/checks.h"
 #include "cli/command.h"
@@ -27,7 +28,14 @@
 #define MEMORY_LEAST      (8ull << 20)
 #define DEFAULT_OUTPUT    "strata.html"
 
-enum { OPTION_FUNCTION = OPTION_LONG_ONLY, OPTION_STATS, OPTION_STRATEGY, OPTION_MAX_MEMORY, OPTION_VERIFY };
+enum {
+	OPTION_FUNCTION = OPTION_LONG_ONLY,
+	OPTION_STATS,
+	OPTION_STRATEGY,
+	OPTION_MAX_MEMORY,
+	OPTION_MAX_SAMPLE,
+	OPTION_VERIFY
+};
 
 static const struct option_row options[] = {
 	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
@@ -45,6 +53,9 @@ static const struct option_row options[] = {
 	 "libdw, and tell how many agree; -v shows differences"},
 	{OPTION_MAX_MEMORY, "max-memory", "SIZE",
 	 "hold no more than this of what was sampled, such as 64M;\nthe rarest stacks are dropped, and counted (1G)"},
+	{OPTION_MAX_SAMPLE, "max-sample-time", "TIME",
+	 "interrupt what runs for no longer than this for a sample,\nsuch as 100us, 2ms or 1s; what is deeper is "
+	 "walked later,\nor cut, and counted (250us)"},
 	{OPTION_STRATEGY, "strategy", "NAME",
 	 "how the kernel part walks long stacks: loop or bounded; for\ntests, as strata takes what the kernel can do"},
 	{'v', "verbose", NULL, "tell what is being done"},
@@ -60,7 +71,7 @@ struct request {
 	const char *stats;
 	unsigned int frequency;
 	enum walk_strategy strategy;
-	uint64_t max_memory;
+	uint64_t max_memory, sample_ns;
 	double duration_s;
 	bool all, threads, function, verify, verbose, quiet, help;
 };
@@ -224,6 +235,8 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return 0;
 	case OPTION_MAX_MEMORY:
 		return parse_memory(value, request, diag);
+	case OPTION_MAX_SAMPLE:
+		return options_sample_time(value, &request->sample_ns, diag);
 	case OPTION_STRATEGY:
 		return parse_strategy(value, request, diag);
 	default:
@@ -417,6 +430,7 @@ static int record(const struct request *request, double started_at)
 		.all = request->all,
 		.frequency = request->frequency,
 		.strategy = request->strategy,
+		.sample_ns = request->sample_ns,
 		.verify = request->verify,
 		.max_memory = request->max_memory,
 		.merges_threads = !wants_threads(request),
@@ -453,7 +467,8 @@ static int record(const struct request *request, double started_at)
 
 static int run(const struct command *self, int argc, char **argv)
 {
-	struct request request = {.frequency = DEFAULT_FREQUENCY, .max_memory = DEFAULT_MEMORY};
+	struct request request = {
+		.frequency = DEFAULT_FREQUENCY, .max_memory = DEFAULT_MEMORY, .sample_ns = SAMPLE_TIME_NS};
 	struct diag diag = {};
 	struct timespec now;
 	int status;

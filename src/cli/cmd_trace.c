@@ -28,6 +28,7 @@ enum {
 	OPTION_NO_FEATURE,
 	OPTION_TRACEABLE,
 	OPTION_DWARF_PID,
+	OPTION_MAX_SAMPLE,
 	OPTION_WITHOUT_VALUE
 };
 
@@ -64,6 +65,8 @@ static const struct option_row rows[] = {
 	{OPTION_TRACEABLE, "traceable-functions", "FILE",
 	 "the functions that ftrace can be attached to, instead\nof the kernel's own list"},
 	{OPTION_DWARF_PID, "dwarf-pid", "LIST", "have the stacks of these processes ready before their\nfirst event"},
+	{OPTION_MAX_SAMPLE, "max-sample-time", "TIME",
+	 "walk a user stack no longer than this in an interrupt,\nsuch as 100us, 2ms or 1s (250us)"},
 	{OPTION_BENCH, "bench", NULL, "measure the actions of bench:NAME"},
 	{OPTION_TEST, "test", NULL, "run the actions of test:NAME, and tell which fail"},
 	{OPTION_FORMAT, "fmt", NULL, "print the script, formatted, and do nothing else"},
@@ -82,6 +85,7 @@ struct request {
 	pid_t pid;
 	const char *traceable_functions;
 	unsigned int without; /* enum compile_without */
+	uint64_t sample_ns;   /* 0: as is usual */
 	bool list, format, unsafe, hide_warnings, warn_of_helpers;
 	char **argv; /* of the command */
 	VEC(const char *) parameters, named, include_folders, includes;
@@ -253,6 +257,8 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 			       : 0;
 	case OPTION_DWARF_PID:
 		return take_processes(request, value, diag);
+	case OPTION_MAX_SAMPLE:
+		return options_sample_time(value, &request->sample_ns, diag);
 	case OPTION_MODE:
 		return take_mode(request, value, diag);
 	case OPTION_BENCH:
@@ -374,6 +380,7 @@ static struct compile_options options_of(const struct request *request)
 					.probe_filter = request->probe_filter,
 					.traceable_functions = request->traceable_functions,
 					.without = request->without,
+					.sample_ns = request->sample_ns,
 					.source_lines = request->trace.verbose,
 					.pid = request->pid,
 					.setting = setting};

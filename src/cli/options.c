@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define HELP_COLUMN 30
+#define HELP_COLUMN     30
+#define SAMPLE_NS_LEAST 20000ull
+#define SAMPLE_NS_MOST  10000000000ull
 
 static const struct option_row *find(const struct option_row *rows, int id)
 {
@@ -68,6 +71,26 @@ int options_parse(const struct option_row *rows, const char *called, int argc, c
 			return result < 0 ? result : 0;
 	}
 	return optind;
+}
+
+int options_sample_time(const char *text, uint64_t *ret, struct diag *diag)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+	size_t digits = strspn(text, "0123456789"), i;
+	uint64_t value = digits && digits < 10 ? strtoull(text, NULL, 10) : 0;
+
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(text + digits, units[i].name) || value > SAMPLE_NS_MOST / units[i].ns ||
+		    value * units[i].ns < SAMPLE_NS_LEAST)
+			continue;
+		*ret = value * units[i].ns;
+		return 0;
+	}
+	return diag_fail(diag, EINVAL, "cli.value",
+			 "--max-sample-time %s: a time from 20us to 10s, such as 100us or 2ms", *text ? text : "''");
 }
 
 void options_print(FILE *out, const struct option_row *rows)

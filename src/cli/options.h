@@ -6,6 +6,7 @@
 #ifndef STRATA_CLI_OPTIONS_H
 #define STRATA_CLI_OPTIONS_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #include "base/diag.h"
@@ -31,6 +32,9 @@ typedef int (*option_handler)(void *context, int id, const char *value, struct d
  */
 int options_parse(const struct option_row *rows, const char *called, int argc, char **argv, option_handler handle,
 		  void *context, struct diag *diag);
+
+/* How long a sample or a stack may be walked in an interrupt: --max-sample-time. 0, or -EINVAL and a diag. */
+int options_sample_time(const char *text, uint64_t *ret, struct diag *diag);
 
 /* The lines of --help. */
 void options_print(FILE *out, const struct option_row *rows);

@@ -144,8 +144,8 @@ static void write_quality(FILE *out, const struct profile_quality *q)
 		q->samples, q->complete, q->truncated);
 	fprintf(out, "\"python\":%" PRIu64 ",\"late\":%" PRIu64 ",\"stacks\":%" PRIu64 ",\"depth\":%" PRIu64 ",",
 		q->python_samples, q->late_samples, q->unique_stacks, q->max_depth);
-	fprintf(out, "\"bpfNs\":%" PRIu64 ",\"bpfRuns\":%" PRIu64 ",\"bpfFrames\":%" PRIu64 ",", q->bpf_run_ns,
-		q->bpf_runs, q->bpf_frames);
+	fprintf(out, "\"bpfNs\":%" PRIu64 ",\"bpfRuns\":%" PRIu64 ",\"bpfFrames\":%" PRIu64 ",",
+		q->bpf_run_ns + q->bpf_task_ns, q->bpf_runs, q->bpf_frames);
 	write_number(out, "cpu", q->self_cpu_s);
 	write_number(out, "startup", q->startup_ms);
 	fprintf(out, "\"rssKb\":%" PRIu64 ",\"losses\":[", q->self_peak_rss_kb);

@@ -76,7 +76,13 @@ static void write_cost(FILE *out, const struct profile *profile)
 	if (q->bpf_runs && q->samples) {
 		fprintf(out, "%.1f µs a sample in the kernel", (double)q->bpf_run_ns / (double)q->samples / 1e3);
 		if (q->bpf_frames)
-			fprintf(out, " (%.0f ns a frame)", (double)q->bpf_run_ns / (double)q->bpf_frames);
+			fprintf(out, " (%.0f ns a frame)",
+				(double)(q->bpf_run_ns + q->bpf_task_ns) / (double)q->bpf_frames);
+		if (q->bpf_worst_ns)
+			fprintf(out, ", %.0f µs the longest", (double)q->bpf_worst_ns / 1e3);
+		if (q->bpf_task_ns)
+			fprintf(out, ", %.1f µs in the threads' own time",
+				(double)q->bpf_task_ns / (double)q->samples / 1e3);
 		fputs("; ", out);
 	}
 	fprintf(out, "strata itself %.2f s of CPU", q->self_cpu_s);

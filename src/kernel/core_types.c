@@ -37,6 +37,7 @@ static const struct member {
 	{"task_struct", "stack", POINTER},
 	{"task_struct", "vfork_done", POINTER},
 	{"task_struct", "utask", POINTER, true},
+	{"task_struct", "task_works", POINTER, true},
 	{"task_struct", "start_time", LONG},
 	{"task_struct", "tgid", INT},
 	{"task_struct", "flags", INT},

@@ -183,11 +183,12 @@ static const struct {
 	[FEATURE_GROWING_MAPS] = {{"growing hashes", "without them the sampler's maps take some 18 MB at once",
 				   "Linux 6.1 or later"},
 				  probe_growing_maps},
-	[FEATURE_TASK_WORK] = {{"task work",
-				"samples whose memory was away for a moment are walked again; without it they stay "
-				"incomplete (stack-read)",
-				"Linux 6.18 or later"},
-			       probe_task_work},
+	[FEATURE_TASK_WORK] =
+		{{"task work",
+		  "samples whose memory was away for a moment, or that are too deep for an interrupt, are "
+		  "walked again; without it they stay incomplete (stack-read, time-limit)",
+		  "Linux 6.18 or later"},
+		 probe_task_work},
 	[FEATURE_CGROUP_MEMORY] = {{"cgroup accounting", "without it the maps' memory counts for RLIMIT_MEMLOCK",
 				    "Linux 5.11 or later"},
 				   probe_cgroup_memory},

@@ -157,6 +157,8 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		.namespace_inode = options->namespace_inode,
 		.task_registers = feature_probe(FEATURE_TASK_REGISTERS),
 		.cpus = (uint32_t)libbpf_num_possible_cpus(),
+		.spares = options->spares,
+		.sample_ns = options->sample_ns,
 	};
 	bool growing = feature_probe(FEATURE_GROWING_MAPS);
 	struct bpf_map *map;
@@ -170,7 +172,7 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 					 sizeof(config));
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"),
-					       config.cpus + RESUME_SCRATCHES);
+					       config.cpus + config.spares);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ticks"), config.cpus);
 	if (!err)
@@ -179,16 +181,24 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 	return err;
 }
 
+/* Scratches for walks in task context: a thread has one until its walk is done, whoever runs meanwhile. 1.7 MB each. */
+static uint32_t spares_for(const struct form *form)
+{
+	return form->resumes ? 4 + (uint32_t)libbpf_num_possible_cpus() / 8 : 0;
+}
+
 static int load_form(const struct form *form, const struct programs_options *options, const struct kernel_facts *facts,
 		     char *log, struct bpf_object **ret)
 {
+	struct programs_options own = *options;
 	struct bpf_object *object;
 	char path[64];
 	int err;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", facts->types);
 	object = open_object(form, facts->resume_function, facts->types < 0 ? NULL : path, log);
-	err = object ? programs_configure(object, options) : -errno;
+	own.spares = spares_for(form);
+	err = object ? programs_configure(object, &own) : -errno;
 	if (!err)
 		err = bpf_object__load(object);
 	if (err)

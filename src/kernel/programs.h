@@ -24,6 +24,8 @@ struct programs_options {
 	unsigned int frequency;                     /* ticks a second of each CPU; 0: no clock */
 	unsigned int verify_every;                  /* as in struct sampler_config */
 	uint8_t walks;                              /* the same */
+	uint32_t spares;                            /* the same */
+	uint64_t sample_ns;                         /* the same */
 	uint64_t namespace_device, namespace_inode; /* the same */
 };
 

@@ -19,7 +19,15 @@
 #define BACKLOG_MAX (64u << 20) /* bytes; beyond, records wait in the ring */
 
 /* The indices of the BPF program's `counters`. */
-enum counter { COUNTER_RUNS, COUNTER_FRAMES, COUNTER_RING_FULL, COUNTER_DROPPED };
+enum counter {
+	COUNTER_RUNS,
+	COUNTER_FRAMES,
+	COUNTER_RING_FULL,
+	COUNTER_DROPPED,
+	COUNTER_WORST,
+	COUNTER_TASK_NS,
+	COUNTER_COUNT
+};
 
 struct sampler {
 	struct bpf_object *object;
@@ -136,6 +144,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .watch_all = options->watch_all,
 					    .frequency = options->frequency,
 					    .verify_every = options->verify_every,
+					    .sample_ns = options->sample_ns,
 					    .walks = SAMPLER_NATIVE | SAMPLER_PYTHON};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;
@@ -340,22 +349,26 @@ int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const st
 void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)
 {
 	int cpus = libbpf_num_possible_cpus(), fd = programs_map(sampler->object, "counters"), cpu;
-	uint64_t *values = calloc((size_t)cpus, sizeof(*values)), sums[COUNTER_DROPPED + 1] = {};
+	uint64_t *values = calloc((size_t)cpus, sizeof(*values)), sums[COUNTER_COUNT] = {};
 	struct bpf_prog_info info = {};
 	uint32_t key, size = sizeof(info);
 
-	for (key = 0; values && key <= COUNTER_DROPPED; key++) {
+	for (key = 0; values && key < COUNTER_COUNT; key++) {
 		if (bpf_map_lookup_elem(fd, &key, values))
 			continue;
 		for (cpu = 0; cpu < cpus; cpu++)
-			sums[key] += values[cpu];
+			sums[key] = key != COUNTER_WORST      ? sums[key] + values[cpu]
+				    : values[cpu] > sums[key] ? values[cpu]
+							      : sums[key];
 	}
 	free(values);
 	*ret = (struct sampler_counters){.runs = sums[COUNTER_RUNS],
 					 .frames = sums[COUNTER_FRAMES],
 					 .ring_full = sums[COUNTER_RING_FULL],
 					 .missed_ticks = clock_missed(sampler->clock),
-					 .dropped = sums[COUNTER_DROPPED]};
+					 .dropped = sums[COUNTER_DROPPED],
+					 .worst_ns = sums[COUNTER_WORST],
+					 .task_ns = sums[COUNTER_TASK_NS]};
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(sampler->program), &info, &size)) {
 		ret->bpf_run_ns = info.run_time_ns;
 		ret->bpf_runs = info.run_cnt;

@@ -23,6 +23,7 @@ struct sampler_options {
 	bool watch_all;         /* else only the processes of sampler_watch() and their children */
 	unsigned int frequency; /* Hz, per CPU */
 	enum walk_strategy strategy;
+	uint64_t sample_ns;        /* as in struct sampler_config */
 	unsigned int verify_every; /* of so many samples one comes with a snapshot though its stack is whole; 0: none */
 };
 
@@ -33,6 +34,8 @@ struct sampler_counters {
 	uint64_t missed_ticks;         /* of the clock, which ran no program */
 	uint64_t dropped;              /* stacks, code objects and snapshots that did not fit */
 	uint64_t bpf_run_ns, bpf_runs; /* of the sampling program, by the kernel's bpf_stats; 0 where not to be had */
+	uint64_t worst_ns;             /* the longest sample, in its interrupt */
+	uint64_t task_ns;              /* of walks in task context, also of what ran meanwhile */
 };
 
 /* Loads the programs and opens the events, stopped. -EPERM: a capability is missing. */

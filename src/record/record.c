@@ -179,6 +179,7 @@ static int start(struct recording *recording, struct diag *diag)
 	struct sampler_options sampler = {.watch_all = options->all,
 					  .frequency = options->frequency,
 					  .strategy = options->strategy,
+					  .sample_ns = options->sample_ns,
 					  .verify_every = options->verify ? VERIFY_EVERY : 0};
 	const struct watch_options watch = {.everything = options->all,
 					    .max_memory = options->max_memory,

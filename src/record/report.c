@@ -292,6 +292,8 @@ static void balance(struct report *report, const struct sampler_counters *counte
 	quality->bpf_run_ns = counters->bpf_run_ns;
 	quality->bpf_runs = counters->bpf_runs;
 	quality->bpf_frames = counters->frames;
+	quality->bpf_worst_ns = counters->worst_ns;
+	quality->bpf_task_ns = counters->task_ns;
 }
 
 static int by_count(const void *a, const void *b, void *context)

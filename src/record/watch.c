@@ -93,7 +93,7 @@ void watch_destroy(struct watch *watch)
 	vec_free(&watch->files);
 	vec_free(&watch->frames);
 	table_deinit(&watch->late);
-	vec_free(&watch->late_samples);
+	vec_free(&watch->waiting);
 	perf_maps_destroy(watch->perf_maps);
 	free(watch);
 }

@@ -34,6 +34,13 @@ struct watched {
 	bool dirty; /* in watch.dirty */
 };
 
+/* A sample that waits for its snapshot, or for the walk that is made on its thread's way back to user mode. */
+struct waiting_sample {
+	struct sample_event sample; /* its sequence is 0 once it has got what it waited for */
+	uint32_t awaits;            /* of SAMPLE_LATE, SAMPLE_RESUMES */
+	uint32_t before; /* the one before with the same sequence, to which this one has joined: index + 1, or 0 */
+};
+
 struct watch {
 	struct sampler *sampler;
 	struct sideband *sideband;
@@ -54,15 +61,15 @@ struct watch {
 	uint64_t reaped_at;
 	VEC(struct process *) dirty; /* whose mappings changed, and were not published yet; living at the last drain */
 	VEC(uint32_t) files;         /* of the entries: whose tables they need */
-	VEC(struct mapping_entry) entries;     /* while publishing */
-	struct table late;                     /* sample.sequence → index + 1 into late_samples */
-	VEC(struct sample_event) late_samples; /* waiting for their snapshot, or to be resumed: see awaits() */
-	struct perf_maps *perf_maps;           /* by the index of the ANONYMOUS file + 1 */
-	VEC(uint32_t) frames;                  /* of the stack at hand */
-	struct frames *names;                  /* of the locations that were named */
-	uint64_t max_memory;                   /* bytes that store and names may hold; 0: no bound */
-	uint64_t rebuilt_bytes;                /* what they held after the store was made anew */
-	uint32_t naming;                       /* before it is made anew: the object that is named next */
+	VEC(struct mapping_entry) entries; /* while publishing */
+	struct table late;                 /* sample.sequence → index + 1 into `waiting` of the last with it */
+	VEC(struct waiting_sample) waiting;
+	struct perf_maps *perf_maps; /* by the index of the ANONYMOUS file + 1 */
+	VEC(uint32_t) frames;        /* of the stack at hand */
+	struct frames *names;        /* of the locations that were named */
+	uint64_t max_memory;         /* bytes that store and names may hold; 0: no bound */
+	uint64_t rebuilt_bytes;      /* what they held after the store was made anew */
+	uint32_t naming;             /* before it is made anew: the object that is named next */
 	uint64_t aged_at;
 	uint64_t drain_until;
 	uint64_t publish_ns; /* of a drain; 0: no bound */

@@ -152,24 +152,19 @@ static int handle_code(struct watch *watch, const struct code_event *event, cons
 	return err;
 }
 
-/* What a sample still waits for: SAMPLE_LATE for its snapshot, SAMPLE_RESUMES. Kept in the padding of its header. */
-static __u32 *awaits(struct sample_event *sample)
-{
-	return &sample->header.pad;
-}
-
 static int handle_sample(struct watch *watch, const struct sample_event *sample)
 {
-	struct sample_event *waiting;
+	struct waiting_sample waiting = {.sample = *sample, .awaits = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)};
+	uint64_t before;
 
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
-	if (!(sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)))
+	if (!waiting.awaits)
 		return store_sample(&watch->store, sample);
-	if (vec_push(&watch->late_samples, *sample))
+	if (table_get(&watch->late, sample->sequence, &before))
+		waiting.before = (uint32_t)before;
+	if (vec_push(&watch->waiting, waiting))
 		return -ENOMEM;
-	waiting = &watch->late_samples.at[watch->late_samples.count - 1];
-	*awaits(waiting) = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES);
-	return table_set(&watch->late, sample->sequence, watch->late_samples.count);
+	return table_set(&watch->late, sample->sequence, watch->waiting.count);
 }
 
 /* The tables are wanted from now on: the next samples shall be walked in the kernel. */
@@ -238,18 +233,18 @@ static int finish_late(struct watch *watch, struct sample_event *sample, const s
 }
 
 /* One part of a waiting sample has come; when it was the last, the sample is tallied. */
-static int release_sample(struct watch *watch, struct sample_event *sample, __u32 part)
+static int release_sample(struct watch *watch, struct waiting_sample *waiting, uint32_t part)
 {
 	int err;
 
-	*awaits(sample) &= ~part;
-	if (*awaits(sample))
+	waiting->awaits &= ~part;
+	if (waiting->awaits)
 		return 0;
-	err = store_sample(&watch->store, sample);
-	table_remove(&watch->late, sample->sequence);
-	sample->sequence = 0;
+	err = store_sample(&watch->store, &waiting->sample);
+	table_remove(&watch->late, waiting->sample.sequence);
+	waiting->sample.sequence = 0;
 	if (!watch->late.count)
-		watch->late_samples.count = 0;
+		watch->waiting.count = 0;
 	return err;
 }
 
@@ -279,7 +274,7 @@ static int verify(struct watch *watch, const struct snapshot_event *snapshot, co
 
 static int handle_snapshot(struct watch *watch, const struct snapshot_event *event, const uint8_t *bytes, size_t room)
 {
-	struct sample_event *sample;
+	struct waiting_sample *waiting;
 	uint64_t found;
 	int err;
 
@@ -295,29 +290,35 @@ static int handle_snapshot(struct watch *watch, const struct snapshot_event *eve
 		if (err)
 			return err;
 	}
-	sample = &watch->late_samples.at[found - 1];
-	err = finish_late(watch, sample, event, bytes);
-	return err ? err : release_sample(watch, sample, SAMPLE_LATE);
+	waiting = &watch->waiting.at[found - 1]; /* no other one has joined it */
+	err = finish_late(watch, &waiting->sample, event, bytes);
+	return err ? err : release_sample(watch, waiting, SAMPLE_LATE);
 }
 
-/* The user part of a sample that was walked again on the thread's way back to user mode; the kernel part is the first
- * one's. */
+/*
+ * The user part of a sample that was walked again on the thread's way back to user mode, and of those that have joined
+ * it; their kernel parts are their own.
+ */
 static int handle_resumed(struct watch *watch, const struct sample_event *event)
 {
-	struct sample_event *sample;
-	uint64_t found;
+	struct waiting_sample *waiting;
+	uint64_t next = 0;
+	int err = 0;
 
-	if (!table_get(&watch->late, event->sequence, &found))
-		return 0;
-	sample = &watch->late_samples.at[found - 1];
-	sample->python_stack = event->python_stack;
-	sample->python_loss = event->python_loss;
-	if (!(event->flags & SAMPLE_LATE)) { /* else the native part is the snapshot's */
-		sample->native_stack = event->native_stack;
-		sample->native_loss = event->native_loss;
-		*awaits(sample) &= ~(__u32)SAMPLE_LATE;
+	table_get(&watch->late, event->sequence, &next);
+	while (next && !err) {
+		waiting = &watch->waiting.at[next - 1];
+		next = waiting->before;
+		waiting->sample.python_stack = event->python_stack;
+		waiting->sample.python_loss = event->python_loss;
+		if (!(event->flags & SAMPLE_LATE)) { /* else the native part is the snapshot's */
+			waiting->sample.native_stack = event->native_stack;
+			waiting->sample.native_loss = event->native_loss;
+			waiting->awaits &= ~(uint32_t)SAMPLE_LATE;
+		}
+		err = release_sample(watch, waiting, SAMPLE_RESUMES);
 	}
-	return release_sample(watch, sample, SAMPLE_RESUMES);
+	return err;
 }
 
 /* When a record was made; 0: it does not say. */
@@ -373,26 +374,31 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 {
 	size_t i, kept = 0;
+	uint64_t before;
 	int err = 0;
 
-	for (i = 0; i < watch->late_samples.count && !err; i++) {
-		struct sample_event *sample = &watch->late_samples.at[i];
+	for (i = 0; i < watch->waiting.count && !err; i++) {
+		struct waiting_sample waiting = watch->waiting.at[i];
+		uint64_t sequence = waiting.sample.sequence;
 
-		if (!sample->sequence)
+		if (!sequence)
 			continue;
-		if (sample->time >= time) {
-			watch->late_samples.at[kept] = *sample;
-			err = table_set(&watch->late, sample->sequence, ++kept);
+		if (waiting.sample.time >= time) {
+			/* The one before was kept, and has its new place; or it is gone. */
+			if (waiting.before)
+				waiting.before = table_get(&watch->late, sequence, &before) ? (uint32_t)before : 0;
+			watch->waiting.at[kept] = waiting;
+			err = table_set(&watch->late, sequence, ++kept);
 			continue;
 		}
 		/* Its snapshot was the ring's next record. */
-		if (*awaits(sample) & SAMPLE_LATE)
-			sample->native_loss = (__u16)missing;
-		table_remove(&watch->late, sample->sequence);
-		err = store_sample(&watch->store, sample);
+		if (waiting.awaits & SAMPLE_LATE)
+			waiting.sample.native_loss = (__u16)missing;
+		table_remove(&watch->late, sequence);
+		err = store_sample(&watch->store, &waiting.sample);
 	}
 	if (!err)
-		watch->late_samples.count = kept;
+		watch->waiting.count = kept;
 	return err;
 }
 

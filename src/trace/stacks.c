@@ -15,6 +15,7 @@
 #include <sys/sysmacros.h>
 
 #include "abi/config.h"
+#include "abi/limits.h"
 #include "abi/loss.h"
 #include "base/foreign.h"
 #include "kernel/programs.h"
@@ -31,6 +32,8 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, const struct com
 {
 	const struct programs_options options = {.watch_all = true,
 						 .walks = (uint8_t)(parts & (SAMPLER_NATIVE | SAMPLER_PYTHON)),
+						 .spares = 2,
+						 .sample_ns = compile->sample_ns ? compile->sample_ns : SAMPLE_TIME_NS,
 						 .namespace_device = compile->namespace_device,
 						 .namespace_inode = compile->namespace_inode};
 	/* Smaller than the sampler's, as they are made anew for each script: all processes are watched, and few of

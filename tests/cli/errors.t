@@ -50,6 +50,10 @@ done
 for value in '' 0 -1 64 1M 7M 10Q 10MM M 1.5G 99999999999999999999 99999999999T; do
 	bad 2 'a size from 8M on' record --max-memory "$value"
 done
+for value in '' 0 5 250 us -1us 1.5ms 19us 11s 1m 99999999999999999999us '1 ms'; do
+	bad 2 'a time from 20us to 10s' record --max-sample-time "$value"
+	bad 2 'a time from 20us to 10s' trace --max-sample-time "$value" -e 'begin { }'
+done
 for value in 0 -5 x 1,,2 '1,' '' 99999999999 1.5; do
 	bad 2 'list of process ids' record -p "$value"
 done

@@ -237,6 +237,7 @@ static void describe(struct profile *profile)
 			quality->max_depth = profile_sample_at(profile, i)->depth;
 	quality->bpf_runs = quality->samples;
 	quality->bpf_run_ns = quality->samples * 5300;
+	quality->bpf_worst_ns = 48000;
 	quality->bpf_frames = quality->samples * 61;
 	quality->self_cpu_s = 0.21;
 	quality->self_peak_rss_kb = 31 * 1024;

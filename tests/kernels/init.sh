@@ -44,7 +44,7 @@ while read -r name arguments; do
 done </runs
 while read -r name command; do
 	begin "trace $name"
-	strata trace -q --unsafe ${command:+-c "$command"} "/$name.bt" </dev/null >"/results/trace-$name.log" 2>&1
+	strata trace -q --unsafe --max-sample-time 10s ${command:+-c "$command"} "/$name.bt" </dev/null >"/results/trace-$name.log" 2>&1
 	echo $? >"/results/trace-$name.status"
 done </traces
 begin "the end"

@@ -17,13 +17,15 @@ import packages  # noqa: E402
 import traces  # noqa: E402
 
 DEPTH = 20000
-RUNS = [("python", "-F 49 -t -- %s -I -S /program.py 4" % guest.PYTHON),
-        ("deep", "-F 49 -- /bin/deep %d 2" % DEPTH),
-        ("verify", "-F 199 --verify -- /bin/deep 40 3"),
-        ("deep-python", "-F 49 --function -- %s -I -S /deep.py %d 2" % (guest.PYTHON, DEPTH))]
+# Emulated, a walk takes ten times as long as a sample may.
+RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % guest.PYTHON),
+        ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d 2" % DEPTH),
+        ("limit", "-F 49 -- /bin/deep %d 2" % DEPTH),
+        ("verify", "-F 199 --verify --max-sample-time 10s -- /bin/deep 40 3"),
+        ("deep-python", "-F 49 --max-sample-time 10s --function -- %s -I -S /deep.py %d 2" % (guest.PYTHON, DEPTH))]
 GO_FRAMES = 300
 if guest.has_go():
-    RUNS.append(("go", "-F 199 --verify -- /bin/gone %d 3" % GO_FRAMES))
+    RUNS.append(("go", "-F 199 --verify --max-sample-time 10s -- /bin/gone %d 3" % GO_FRAMES))
 
 
 def known_reasons():
@@ -79,7 +81,19 @@ def judge_go(tap, kernel, stacks):
               {(GO_FRAMES, "runtime.goexit.abi0")}, "%s, go: each of %d frames, from the goroutine's start" % (kernel, GO_FRAMES))
 
 
+def judge_limit(tap, kernel, stacks, stats, has_task_work):
+    """The same stacks in the time that a sample may take: whole where the kernel has task work, else cut and counted."""
+    depths = {sum(frame.startswith("dive (") for frame in frames) for frames, _ in stacks
+              if any(frame.startswith("grind (") for frame in frames) and not any(frame.startswith("[inc") for frame in frames)}
+    cut = stats["lost"].get("time-limit", 0)
+    tap.ok(cut == stats["truncated"] and (depths == {DEPTH} and not cut if has_task_work else cut and 0 < max(depths) < DEPTH),
+           "%s, limit: %d of %d samples cut" % (kernel, cut, stats["samples"]), sorted(depths)[:9], stats["lost"])
+    tap.ok(stats["bpf"]["worst_ns"] > 0 and (stats["bpf"]["task_ns"] > 0) == has_task_work,
+           "%s, limit: the longest sample %.1f ms" % (kernel, stats["bpf"]["worst_ns"] / 1e6), stats["bpf"])
+
+
 def judge(tap, kernel, results):
+    marks = {row["name"]: row["mark"] for row in e2e.load(results + "/doctor.json")["findings"]}
     samples, complete, lost = 0, 0, {}
     for name, _ in RUNS:
         path = os.path.join(results, name)
@@ -87,6 +101,9 @@ def judge(tap, kernel, results):
             if not tap.ok(status.read().strip() == "0", "%s, %s: recorded" % (kernel, name), log.read()):
                 continue
         stats = e2e.load(path + ".json")
+        if name == "limit":
+            judge_limit(tap, kernel, e2e.folded(path + ".folded"), stats, marks["task work"] == "ok")
+            continue
         if name == "go":
             tap.ok(stats["complete"] >= 0.97 * (stats["samples"] - e2e.early(stats)), "%s, go: %d of %d samples complete" % (
                 kernel, stats["complete"], stats["samples"]), stats["lost"])

@@ -29,7 +29,7 @@ def count(frames, start):
 
 def record(tap, strategy, where, words, command):
     out, stats = "%s/%s.folded" % (where, strategy), "%s/%s.json" % (where, strategy)
-    done = e2e.record("--strategy", strategy, "-F", HZ, "-o", out, "--stats", stats, "--", *command)
+    done = e2e.record("--strategy", strategy, "--max-sample-time", "10s", "-F", HZ, "-o", out, "--stats", stats, "--", *command)
     words = "%s, %s" % (words, strategy)
     if not tap.ok(done.returncode == 0, words + ": recorded", done.stderr):
         return [], None
@@ -77,7 +77,8 @@ def limit(tap, where, deep):
         most = int(re.search(r"NATIVE_FRAMES_MAX +(\d+)", file.read()).group(1))
     for strategy in STRATEGIES:
         out, stats = where + "/limit.folded", where + "/limit.json"
-        e2e.record("--strategy", strategy, "-F", HZ, "-o", out, "--stats", stats, "--", deep, most + 1000, SECONDS)
+        e2e.record("--strategy", strategy, "--max-sample-time", "10s", "-F", HZ, "-o", out, "--stats", stats, "--", deep,
+                   most + 1000, SECONDS)
         found = [frames for frames, _ in e2e.folded(out) if count(frames, "grind (")]
         # The innermost of them are grind and, now and then, what it calls.
         tap.ok(found and all(most - 8 <= count(frames, "dive (") < most for frames in found) and

@@ -26,6 +26,8 @@ struct fake_memory {
 	struct fake_region regions[FAKE_REGIONS_MAX];
 	size_t count;
 	uint64_t reads, failed; /* how often it was asked, and refused */
+	uint64_t now, tick;     /* of a clock that goes on by `tick` ns each time that it is looked at */
+	uint64_t looks;
 };
 
 static inline struct fake_region *fake_region(struct fake_memory *memory, uint64_t address)
@@ -74,6 +76,16 @@ static inline void fake_put(struct fake_memory *memory, uint64_t address, uint64
 static inline void fake_put64(struct fake_memory *memory, uint64_t address, uint64_t value)
 {
 	fake_put(memory, address, value, 8);
+}
+
+/* walk_host.clock; `context` is a struct fake_memory. */
+static inline __u64 fake_clock(void *context)
+{
+	struct fake_memory *memory = context;
+
+	memory->looks++;
+	memory->now += memory->tick;
+	return memory->now;
 }
 
 /* walk_host.read; `context` is a struct fake_memory. */

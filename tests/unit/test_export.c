@@ -35,6 +35,8 @@ static struct profile *sample_profile(void)
 		.unique_stacks = 5,
 		.max_depth = 3,
 		.bpf_run_ns = 2500,
+		.bpf_worst_ns = 320,
+		.bpf_task_ns = 40,
 		.bpf_runs = 25,
 		.bpf_frames = 50,
 		.self_cpu_s = 0.25,
@@ -119,7 +121,7 @@ static void test_stats(void)
 	       "  \"notes\": {},\n"
 	       "  \"python_samples\": 17,\n  \"late_samples\": 0,\n"
 	       "  \"unique_stacks\": 5,\n  \"max_depth\": 3,\n"
-	       "  \"bpf\": {\"run_ns\": 2500, \"runs\": 25, \"frames\": 50},\n"
+	       "  \"bpf\": {\"run_ns\": 2500, \"runs\": 25, \"frames\": 50, \"worst_ns\": 320, \"task_ns\": 40},\n"
 	       "  \"self\": {\"cpu_s\": 0.250000, \"peak_rss_kb\": 2048},\n  \"startup_ms\": 12.500\n}\n",
 	       "the stats object");
 	free(text);

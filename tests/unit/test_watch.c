@@ -35,7 +35,7 @@ static void forget(struct watch *watch)
 {
 	store_deinit(&watch->store);
 	table_deinit(&watch->late);
-	vec_free(&watch->late_samples);
+	vec_free(&watch->waiting);
 }
 
 static void test_missing_parts(void)
@@ -55,6 +55,31 @@ static void test_missing_parts(void)
 	is_int(watch_release_stale(&watch, UINT64_MAX, LOSS_LATE), 0, "at the end");
 	is_int(tallied(&watch, LOSS_LATE), 2, "by the reason that is true then");
 	is_int(watch.store.samples, 5, "all are tallied");
+	forget(&watch);
+}
+
+/* Samples that have joined another one's walk have its sequence, and its result. */
+static void test_joined(void)
+{
+	struct sample_event resumed = {.header = {.type = EVENT_RESUMED}, .native_loss = LOSS_NO_RULE};
+	struct watch watch = {};
+	uint64_t i;
+
+	for (i = 0; i < 6; i++) {
+		take(&watch, 7, (10 + i) * S, SAMPLE_RESUMES);
+		take(&watch, 8, (10 + i) * S, SAMPLE_RESUMES);
+	}
+	is_int(watch_release_stale(&watch, 12 * S, LOSS_STACK_MISSING), 0, "the oldest have waited long enough");
+	is_int(tallied(&watch, LOSS_NONE), 4, "and are as they were");
+	resumed.sequence = 8;
+	is_int(watch_take_record(&watch, &resumed.header, sizeof(resumed)), 0, "the walk of one kind is done");
+	is_int(tallied(&watch, LOSS_NO_RULE), 4, "and is that of all who wait");
+	is_int(watch_take_record(&watch, &resumed.header, sizeof(resumed)), 0, "a second result");
+	is_int(watch.store.samples, 8, "is nobody's");
+	resumed.sequence = 7;
+	is_int(watch_take_record(&watch, &resumed.header, sizeof(resumed)), 0, "the other kind's");
+	is_int(tallied(&watch, LOSS_NO_RULE), 8, "too");
+	is_int(watch.store.samples, 12, "each is tallied once");
 	forget(&watch);
 }
 
@@ -99,6 +124,7 @@ static void test_verified(void)
 int main(void)
 {
 	test_missing_parts();
+	test_joined();
 	test_settled();
 	test_verified();
 	return tap_done();

@@ -92,7 +92,7 @@ static void place_stack(struct gen *g, const struct node *call, uint32_t offset)
 
 	code_mov(g->code, R1, REG_CTX);
 	gen_frame_address(g, R2, offset);
-	code_imm(g->code, R3, call->type->variant);
+	code_imm(g->code, R3, call->type->variant | (g->unit->provider->in_task ? RT_STACK_IN_TASK : 0));
 	code_imm(g->code, R4, call->type->limit);
 	if (context == CONTEXT_WORDS || context == CONTEXT_ITER) {
 		code_imm(g->code, R5,

@@ -169,6 +169,7 @@ struct compile_options {
 	const char *probe_filter;        /* a regular expression that the names of places must match; may be NULL */
 	const char *traceable_functions; /* a file as available_filter_functions; NULL: the kernel's own */
 	unsigned int without;            /* enum compile_without */
+	uint64_t sample_ns;              /* a user stack may be walked so long in an interrupt; 0: as is usual */
 	bool source_lines;               /* of the runtime library, for the verifier's log */
 	int pid;                         /* the process that -p or -c means; 0: none */
 	uint64_t namespace_device, namespace_inode; /* of our own pid namespace; 0: the initial one */

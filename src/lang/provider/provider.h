@@ -56,6 +56,7 @@ struct provider {
 	bool has_result;                   /* what its actions return counts */
 	bool is_last;                      /* runs when all others have ended */
 	bool is_kernel;                    /* places are kernel functions, at attach.address */
+	bool in_task;                      /* its programs run where the thread's own code would */
 	bool filters_pid;                  /* cannot be attached to one process: the program obeys -p itself */
 	/* Several places share a program, told apart by the attach cookie. */
 	bool shares_programs;

@@ -33,6 +33,12 @@ ABI_ASSERT_SIZE(struct rt_packet, 32);
 
 #define RT_PACKET_MAX 65000 /* bytes: a record of perf's has 65,535 with all its headers */
 
+/*
+ * Among the parts of a stack that a program asks for (enum stack_part of lang/ast/type.h): the probe is in the
+ * program's own context, where a walk may take TASK_TIME_NS and not only as long as in an interrupt.
+ */
+#define RT_STACK_IN_TASK 8
+
 enum rt_counter {
 	RT_COUNTER_LOST,       /* records that the ring had no room for */
 	RT_COUNTER_NO_FRAME,   /* runs that found no free frame */

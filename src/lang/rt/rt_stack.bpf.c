@@ -19,13 +19,17 @@
 #define PART_KERNEL 1
 #define PART_NATIVE SAMPLER_NATIVE
 #define PART_PYTHON SAMPLER_PYTHON
+/* The probe is in the program's own context: RT_STACK_IN_TASK. */
+#define PART_IN_TASK RT_STACK_IN_TASK
+
+#define TRACE_SPARES 2 /* of sampler_config.spares */
 
 static __always_inline struct scratch *take_scratch(__u32 *index)
 {
 	__u32 i;
 
 	*index = bpf_get_smp_processor_id();
-	for (i = 0; i <= RESUME_SCRATCHES; i++) {
+	for (i = 0; i <= TRACE_SPARES; i++) {
 		struct scratch *s = scratch_at(*index);
 
 		if (s && rt_take(&s->busy)) {
@@ -152,17 +156,23 @@ static __always_inline void tell_late(struct scratch *s)
 __noinline int rt_walk(__u32 scratch, __u32 parts, __u32 limit)
 {
 	struct scratch *s = scratch_at(scratch);
+	__u64 whole;
 
 	walk_opaque(parts);
 	walk_opaque(limit);
 	if (!s)
 		return 0;
-	s->python.stack_pointer = s->native.sp;
-	take_seat(scratch, s->sample.tgid);
-	if (parts & loaded.walks & PART_NATIVE)
+	begin_user_stacks(s);
+	whole = parts & PART_IN_TASK ? TASK_TIME_NS : loaded.sample_ns;
+	walk_time_begin(s, s->sample.time, whole,
+			(parts & loaded.walks & PART_NATIVE) && s->seat.python == SEAT_PYTHON ? whole / 2 : whole);
+	if (parts & loaded.walks & PART_NATIVE) {
+		begin_native_stack(s);
 		take_native_stack(s);
+	}
 	if (parts & loaded.walks & PART_PYTHON) {
-		s->python.thread_id = s->task.thread_pointer;
+		walk_time_rest(s);
+		begin_python_stack(s);
 		take_python_stack(s);
 	}
 	if (limit)
