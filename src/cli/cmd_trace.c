@@ -42,8 +42,8 @@ static const struct option_row rows[] = {
 	{OPTION_WITHOUT_VALUE, "usdt-file-activation", NULL, "without effect"},
 	/* ROWS_OF_BPFTRACE until here. */
 	{'e', "execute", "PROGRAM", "run this program"},
-	{'p', "pid", "PID", "attach to this process only, and end with it"},
-	{'c', "command", "COMMAND", "start this command, and end with it"},
+	{'p', "pid", "PID", "trace this process only, all its threads, and end\nwith it"},
+	{'c', "command", "COMMAND", "start this command, trace it and what it starts only,\nand end with it"},
 	{'f', "format", "FORMAT", "how the output is written: text or json"},
 	{'o', "output", "FILE", "write the output there instead of to stdout"},
 	{'l', "list", NULL, "list the places that the PATTERNs behind mean"},
@@ -446,6 +446,7 @@ static int run_source(struct request *request, const char *name, const char *sou
 		err = -ECHILD;
 	else
 		report_print(&compilation.report, stderr);
+	request->trace.pid = request->pid;
 	request->trace.stacks_of = request->stacks_of.at;
 	request->trace.stacks_of_count = (uint32_t)request->stacks_of.count;
 	if (!err && !diag->tag)

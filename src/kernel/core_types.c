@@ -40,6 +40,7 @@ static const struct member {
 	{"task_struct", "task_works", POINTER, true},
 	{"task_struct", "start_time", LONG},
 	{"task_struct", "tgid", INT},
+	{"task_struct", "pid", INT},
 	{"task_struct", "flags", INT},
 	{"task_struct", "ptrace", INT},
 };

@@ -29,6 +29,19 @@ static int loud(enum libbpf_print_level level, const char *format, va_list args)
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
 }
 
+static int configure_command(struct run *run, struct diag *diag)
+{
+	const struct compile_options *options = run->compiler->options;
+	const struct rt_command command = {.tgid = (uint32_t)options->pid,
+					   .namespace_device = options->namespace_device,
+					   .namespace_inode = options->namespace_inode};
+	struct bpf_map *map = bpf_object__find_map_by_name(run->object, RT_COMMAND_SECTION);
+	int err = map ? bpf_map__set_initial_value(map, &command, sizeof(command)) : -ENOENT;
+
+	return err ? diag_fail(diag, -err, "trace.command", "the programs cannot be told which process the command is")
+		   : 0;
+}
+
 static int configure(struct run *run, struct diag *diag)
 {
 	const struct compiler *c = run->compiler;
@@ -55,6 +68,8 @@ static int configure(struct run *run, struct diag *diag)
 	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, c->options, diag) : 0;
 	if (!err && c->has_packets)
 		err = packets_configure(run->object, diag);
+	if (!err && compiler_follows_command(c))
+		err = configure_command(run, diag);
 	if (!err && bpf_map__set_max_entries(bpf_object__find_map_by_name(run->object, "events"),
 					     c->stack_parts ? RING_BYTES_STACKS : RING_BYTES))
 		err = diag_fail(diag, EINVAL, "trace.ring", "the ring buffer cannot be sized");
@@ -167,7 +182,7 @@ int load_begin(struct loading *loading, struct diag *diag)
 	int err;
 
 	loading->log = calloc(1, LOG_BYTES);
-	loading->types = run->compiler->stack_parts ? core_types_open() : -1;
+	loading->types = run->compiler->stack_parts || compiler_follows_command(run->compiler) ? core_types_open() : -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);
 
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = loading->log,

@@ -14,7 +14,7 @@ struct run;
 struct loading {
 	struct run *run;
 	char *log; /* touched on failure only */
-	int types; /* of the kernel, for the walkers; -1: not needed */
+	int types; /* of the kernel, for the runtime library; -1: not needed */
 	int err;
 	bool is_apart; /* in `thread` */
 	pthread_t thread;

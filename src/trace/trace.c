@@ -63,6 +63,26 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 	return 0;
 }
 
+/* Processes that the command starts are known from the moment when they are forked. */
+static int attach_command(struct run *run, struct diag *diag)
+{
+	static const struct {
+		const char *event, *program;
+	} hooks[] = {{"sched_process_fork", "rt_command_fork"}, {"sched_process_free", "rt_command_free"}};
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(hooks) / sizeof(hooks[0]) && !err; i++) {
+		const struct bpf_program *program = bpf_object__find_program_by_name(run->object, hooks[i].program);
+		int fd = bpf_raw_tracepoint_open(hooks[i].event, bpf_program__fd(program));
+
+		err = fd < 0 ? diag_fail(diag, -fd, "attach.command", "the command cannot be followed: %s",
+					 strerror(-fd))
+			     : attachment_keep(&run->attachment.fds, fd, diag);
+	}
+	return err;
+}
+
 /* Programs at one place run in the order of the script. */
 static int attach_all(struct run *run, struct diag *diag)
 {
@@ -300,6 +320,7 @@ static void tell_losses(struct run *run)
 		[RT_COUNTER_NO_FRAME] = "runs of probes were lost: too many were interrupted at the same time",
 		[RT_COUNTER_MAP_FULL] = "Map full; can't update element: raise max_map_keys in the config block",
 		[RT_COUNTER_LOOP_LIMIT] = "loops were cut short after 8 million turns",
+		[RT_COUNTER_DESCENDANTS] = "processes of the command were not followed: it had too many at a time",
 	};
 	int fd = bpf_object__find_map_fd_by_name(run->object, "rt_counters");
 	uint32_t key;
@@ -444,6 +465,8 @@ static int start(struct run *run, struct diag *diag)
 		err = take_signals(run, diag);
 	if (!err)
 		err = run_special(run, &provider_begin, diag);
+	if (!err && compiler_follows_command(run->compiler))
+		err = attach_command(run, diag);
 	if (!err)
 		err = attach_all(run, diag);
 	if (!err && prepare_polls(run))

@@ -73,6 +73,16 @@ void compiler_print(const struct compiler *c, FILE *out)
 	}
 }
 
+bool compiler_follows_command(const struct compiler *c)
+{
+	size_t i;
+
+	for (i = 0; c->options->pid && c->options->command_path && i < c->units.count; i++)
+		if (c->units.at[i].provider->obeys_target)
+			return true;
+	return false;
+}
+
 bool unit_is_pinned(const struct compiler *c, const struct unit *unit)
 {
 	return unit->provider == &provider_iter && c->attaches.at[unit->first_attach].path;

@@ -248,6 +248,9 @@ void compiler_unstable(struct compiler *compiler, enum setting_id setting, const
 /* Complains about named parameters that the script does not know, after check_all(). */
 void compiler_parameters(struct compiler *compiler);
 
+/* Are there events of which only those of -c's command count, and of what it has started? */
+bool compiler_follows_command(const struct compiler *c);
+
 /* Is it an iterator that others read when strata is gone? */
 bool unit_is_pinned(const struct compiler *c, const struct unit *unit);
 

@@ -7,13 +7,18 @@
 #include "lang/gen/stack_frame.h"
 #include "lang/provider/provider.h"
 
-/* Of programs that run in all processes, with -p. A command (-c) is followed by scripts that say so. */
-static void filter_pid(struct gen *g, label out)
+/* What -p and -c mean, for all kinds of probes whose events happen in processes. */
+static void filter_target(struct gen *g, label out)
 {
 	const struct compile_options *options = g->c->options;
 
-	if (!g->unit->provider->filters_pid || !options->pid || options->command_path)
+	if (!g->unit->provider->obeys_target || !options->pid)
 		return;
+	if (options->command_path) {
+		code_call_runtime(g->code, "rt_follows");
+		code_jump_if(g->code, BPF_JEQ, R0, 0, out);
+		return;
+	}
 	gen_pid_tgid(g, false);
 	code_alu_imm(g->code, BPF_RSH, R0, 32);
 	code_jump_if(g->code, BPF_JNE, R0, options->pid, out);
@@ -91,7 +96,7 @@ static void gen_entry(struct gen *g, bool on_stack)
 	label out = code_label(g->code), body = code_label(g->code);
 
 	code_mov(g->code, REG_CTX, R1);
-	filter_pid(g, out);
+	filter_target(g, out);
 	/* At the end, programs may be attached for some time yet: only those of the end run then. */
 	if (!g->unit->provider->is_last && !unit_is_pinned(g->c, g->unit)) {
 		code_call_runtime(g->code, "rt_ended");

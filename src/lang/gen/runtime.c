@@ -20,33 +20,20 @@
 static const struct runtime_function {
 	const char *name, *signature;
 } runtime_functions[] = {
-	{"rt_count", "uu"},
-	{"rt_ended", "u"},
-	{"rt_enter", "pp"},
-	{"rt_send", "upu"},
-	{"rt_exit", "upu"},
-	{"rt_warn", "uu"},
-	{"rt_elapsed", "u"},
-	{"rt_read", "upuu"},
-	{"rt_str", "upuuu"},
-	{"rt_text", "usuuu"},
-	{"rt_concat", "upupup"},
-	{"rt_buf", "upuuu"},
-	{"rt_trim", "upu"},
-	{"rt_equal", "uppu"},
-	{"rt_memcmp", "uppu"},
-	{"rt_strlen", "upu"},
-	{"rt_strncmp", "upupuu"},
-	{"rt_strstr", "upupu"},
-	{"rt_bucket", "uuu"},
-	{"rt_linear", "uuuuu"},
-	{"rt_series", "upuuuu"},
-	{"rt_reduce", "uppuuu"},
-	{"rt_join", "upu"},
-	{"rt_packet", "uppuuu"},
-	{"rt_stack_registers", "uppuu"},
-	{"rt_stack_task", "uppuu"},
-	{"rt_stack_words", "uppuuu"},
+	{"rt_count", "uu"},           {"rt_ended", "u"},
+	{"rt_enter", "pp"},           {"rt_send", "upu"},
+	{"rt_exit", "upu"},           {"rt_warn", "uu"},
+	{"rt_elapsed", "u"},          {"rt_read", "upuu"},
+	{"rt_str", "upuuu"},          {"rt_text", "usuuu"},
+	{"rt_concat", "upupup"},      {"rt_buf", "upuuu"},
+	{"rt_trim", "upu"},           {"rt_equal", "uppu"},
+	{"rt_memcmp", "uppu"},        {"rt_strlen", "upu"},
+	{"rt_strncmp", "upupuu"},     {"rt_strstr", "upupu"},
+	{"rt_bucket", "uuu"},         {"rt_linear", "uuuuu"},
+	{"rt_series", "upuuuu"},      {"rt_reduce", "uppuuu"},
+	{"rt_join", "upu"},           {"rt_packet", "uppuuu"},
+	{"rt_follows", "u"},          {"rt_stack_registers", "uppuu"},
+	{"rt_stack_task", "uppuu"},   {"rt_stack_words", "uppuuu"},
 	{"rt_stack_kernel", "uppuu"},
 };
 
@@ -77,6 +64,9 @@ static const uint8_t runtime_stack_bounded[] __attribute__((aligned(8))) = {
 
 static const uint8_t runtime_packet[] __attribute__((aligned(8))) = {
 #include "rt_packet.inc"
+};
+static const uint8_t runtime_command[] __attribute__((aligned(8))) = {
+#include "rt_command.inc"
 };
 
 static int memory_file(const void *bytes, size_t size)
@@ -177,6 +167,8 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		err = add_to(linker, runtime_stack_bounded, sizeof(runtime_stack_bounded), parts->source_lines);
 	if (!err && parts->packets)
 		err = add_to(linker, runtime_packet, sizeof(runtime_packet), parts->source_lines);
+	if (!err && parts->command)
+		err = add_to(linker, runtime_command, sizeof(runtime_command), parts->source_lines);
 	if (!err)
 		err = add_to(linker, runtime_base, sizeof(runtime_base), parts->source_lines);
 	if (!err)

@@ -14,7 +14,7 @@ bool runtime_allows_stack(const char *name);
 
 /* Which parts an object needs beside the base. */
 struct runtime_parts {
-	bool stacks, packets;
+	bool stacks, packets, command;
 	bool source_lines; /* with the library's source lines, which the verifier's log then shows */
 };
 

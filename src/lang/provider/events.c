@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* software, hardware and watchpoint: perf's events. Names and numbers are those of uapi/linux/perf_event.h. */
-#include <dirent.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kernel/features.h"
@@ -97,6 +94,14 @@ static void list_events(struct compiler *c, const struct provider *self, const s
 	}
 }
 
+/* Of a process its own events are counted, and not those of all processes on a CPU. */
+static int attach_counter(int program, const struct perf_event_attr *attr, uint64_t cookie,
+			  const struct attach_target *target, struct attachment *ret, struct diag *diag)
+{
+	return target->pid > 0 ? provider_attach_threads(program, attr, target->pid, cookie, ret, diag)
+			       : provider_attach_perf(program, attr, -1, cookie, ret, diag);
+}
+
 static int attach_event(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 			const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
@@ -106,7 +111,7 @@ static int attach_event(int program, const struct attach *attaches, uint32_t cou
 					     .disabled = 1};
 
 	(void)count;
-	return provider_attach_perf(program, &attr, target->pid, -1, cookie, ret, diag);
+	return attach_counter(program, &attr, cookie, target, ret, diag);
 }
 
 const struct provider provider_software = {
@@ -114,6 +119,7 @@ const struct provider provider_software = {
 	.aliases = {"s"},
 	.context = CONTEXT_PERF,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.obeys_target = true,
 	.expand = expand_event,
 	.list = list_events,
 	.attach = attach_event,
@@ -125,6 +131,7 @@ const struct provider provider_hardware = {
 	.aliases = {"h"},
 	.context = CONTEXT_PERF,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.obeys_target = true,
 	.expand = expand_event,
 	.list = list_events,
 	.attach = attach_event,
@@ -170,26 +177,6 @@ static void expand_watchpoint(struct compiler *c, const struct provider *self, c
 					.perf_config = mode});
 }
 
-/* Of a process: its threads of now, one by one, and by inheritance those that they start. */
-static int attach_threads(int program, const struct perf_event_attr *attr, int pid, uint64_t cookie,
-			  struct attachment *ret, struct diag *diag)
-{
-	char path[64];
-	const struct dirent *entry;
-	int err = 0;
-	DIR *threads;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	threads = opendir(path);
-	if (!threads)
-		return diag_fail(diag, errno, "attach.threads", "%s cannot be read: %s", path, strerror(errno));
-	while (!err && (entry = readdir(threads)))
-		if (atoi(entry->d_name) > 0)
-			err = provider_attach_perf(program, attr, atoi(entry->d_name), -1, cookie, ret, diag);
-	closedir(threads);
-	return err;
-}
-
 static int attach_watchpoint(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 			     const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
@@ -198,16 +185,14 @@ static int attach_watchpoint(int program, const struct attach *attaches, uint32_
 					     .disabled = 1,
 					     .bp_addr = attaches->address,
 					     .bp_len = attaches->perf_length,
-					     .bp_type = (uint32_t)attaches->perf_config,
-					     .inherit = target->pid > 0};
+					     .bp_type = (uint32_t)attaches->perf_config};
 
 	(void)count;
 	if (!feature_breakpoints())
 		return diag_fail(
 			diag, ENODEV, "attach.watchpoint",
 			"watchpoints do nothing on this machine: its debug registers never report (strata doctor)");
-	return target->pid > 0 ? attach_threads(program, &attr, target->pid, cookie, ret, diag)
-			       : provider_attach_perf(program, &attr, -1, -1, cookie, ret, diag);
+	return attach_counter(program, &attr, cookie, target, ret, diag);
 }
 
 const struct provider provider_watchpoint = {
@@ -215,6 +200,7 @@ const struct provider provider_watchpoint = {
 	.aliases = {"w"},
 	.context = CONTEXT_PERF,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.obeys_target = true,
 	.expand = expand_watchpoint,
 	.attach = attach_watchpoint,
 	.usage = "watchpoint:ADDRESS:LENGTH:MODE, with -p or -c",

@@ -189,7 +189,7 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 			.type = type, .config = is_return, .kprobe_addr = attaches[i].address, .disabled = 1};
 
 		/* One event serves all CPUs. */
-		err = provider_attach_perf(program, &attr, -1, 0, cookie + i, ret, NULL);
+		err = provider_attach_perf(program, &attr, 0, cookie + i, ret, NULL);
 	}
 	if (err == -EILSEQ)
 		return diag_fail(diag, EILSEQ, "attach.instruction",
@@ -240,7 +240,7 @@ const struct provider provider_kprobe = {
 	.context = CONTEXT_REGISTERS,
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.is_kernel = true,
-	.filters_pid = true,
+	.obeys_target = true,
 	.shares_programs = true,
 	.runs_last_first = true,
 	.expand = expand_kprobe,
@@ -257,7 +257,7 @@ const struct provider provider_kretprobe = {
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.is_return = true,
 	.is_kernel = true,
-	.filters_pid = true,
+	.obeys_target = true,
 	.shares_programs = true,
 	.runs_last_first = true,
 	.expand = expand_kprobe,

@@ -2,15 +2,18 @@
 #include "lang/provider/provider.h"
 
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/table.h"
 #include "lang/check/kernel_functions.h"
 #include "lang/front/bpftrace/lexer.h"
 
@@ -164,30 +167,80 @@ int provider_attach_event(int program, int fd, const struct perf_event_attr *att
 	return ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 }
 
-static int attach_one(int program, struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
+static int attach_one(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
 		      struct attachment *ret)
 {
-	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : provider_attach_event(program, fd, attr, cookie, ret);
-}
-
-int provider_attach_perf(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
-			 struct attachment *ret, struct diag *diag)
-{
 	struct perf_event_attr copy = *attr;
-	int err = 0, first = cpu < 0 ? 0 : cpu, last = cpu < 0 ? (int)sysconf(_SC_NPROCESSORS_CONF) - 1 : cpu, i;
+	int fd;
 
 	copy.size = sizeof(copy);
-	/* One event follows a thread on all CPUs. Several of a uprobe would each run the program, wherever it is. */
-	if (pid > 0 && cpu < 0)
-		first = last = -1;
+	fd = (int)syscall(SYS_perf_event_open, &copy, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : provider_attach_event(program, fd, &copy, cookie, ret);
+}
+
+static int perf_failed(int err, struct diag *diag)
+{
+	return diag_fail(diag, -err, "attach.perf", "the event cannot be opened: %s", strerror(-err));
+}
+
+int provider_attach_perf(int program, const struct perf_event_attr *attr, int cpu, uint64_t cookie,
+			 struct attachment *ret, struct diag *diag)
+{
+	int err = 0, first = cpu < 0 ? 0 : cpu, last = cpu < 0 ? (int)sysconf(_SC_NPROCESSORS_CONF) - 1 : cpu, i;
+
 	for (i = first; i <= last && !err; i++) {
-		err = attach_one(program, &copy, pid > 0 ? pid : -1, i, cookie, ret);
+		err = attach_one(program, attr, -1, i, cookie, ret);
 		if (err == -ENODEV || err == -ENXIO)
 			err = 0; /* an offline CPU */
 	}
-	return err ? diag_fail(diag, -err, "attach.perf", "the event cannot be opened: %s", strerror(-err)) : 0;
+	return err ? perf_failed(err, diag) : 0;
+}
+
+/* Those that are there and not in `done` yet. 0, or a negative errno. */
+static int attach_new(int program, const struct perf_event_attr *attr, DIR *threads, uint64_t cookie,
+		      struct table *done, struct attachment *ret)
+{
+	const struct dirent *entry;
+	int err = 0;
+
+	while (!err && (entry = readdir(threads))) {
+		int thread = atoi(entry->d_name);
+
+		if (thread <= 0 || table_get(done, (uint64_t)thread, NULL))
+			continue;
+		err = table_set(done, (uint64_t)thread, 1);
+		if (!err)
+			err = attach_one(program, attr, thread, -1, cookie, ret);
+		if (err == -ESRCH)
+			err = 0; /* it has ended meanwhile */
+	}
+	return err;
+}
+
+int provider_attach_threads(int program, const struct perf_event_attr *attr, int pid, uint64_t cookie,
+			    struct attachment *ret, struct diag *diag)
+{
+	struct perf_event_attr inherited = *attr;
+	struct table done = {};
+	size_t before;
+	char path[64];
+	DIR *threads;
+	int err;
+
+	inherited.inherit = 1;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	threads = opendir(path);
+	if (!threads)
+		return diag_fail(diag, errno, "attach.threads", "%s cannot be read: %s", path, strerror(errno));
+	/* One that had no event yet may have started another one meanwhile: once no new one is met, all have theirs. */
+	do {
+		before = done.count;
+		rewinddir(threads);
+		err = attach_new(program, &inherited, threads, cookie, &done, ret);
+	} while (!err && done.count > before);
+	closedir(threads);
+	table_deinit(&done);
+	return err ? perf_failed(err, diag) : 0;
 }
 
 int provider_pmu(const char *name, uint32_t *ret)

@@ -21,10 +21,14 @@ enum context_kind {
 	CONTEXT_ITER        /* pointers of the iterator */
 };
 
-/* What -p, -c and settings say about attaching. */
+/*
+ * What -p and -c mean is settled by the program itself, at its beginning (gen/gen.c): it runs on in the threads of the
+ * process, or of the command and what it has started, and nowhere else. So providers attach to no less than that; to
+ * more where less cannot be had.
+ */
 struct attach_target {
-	int pid; /* 0: all processes */
-	bool is_command;
+	int pid;         /* 0: all processes */
+	bool is_command; /* with its descendants */
 };
 
 /* Attached programs: descriptors to be closed. */
@@ -57,7 +61,7 @@ struct provider {
 	bool is_last;                      /* runs when all others have ended */
 	bool is_kernel;                    /* places are kernel functions, at attach.address */
 	bool in_task;                      /* its programs run where the thread's own code would */
-	bool filters_pid;                  /* cannot be attached to one process: the program obeys -p itself */
+	bool obeys_target;                 /* its events happen in processes: only those that -p or -c means count */
 	/* Several places share a program, told apart by the attach cookie. */
 	bool shares_programs;
 	/* Of the programs at one place the kernel runs first what was attached last. */
@@ -107,10 +111,17 @@ const struct kernel_functions *provider_kernel_functions(struct compiler *c, str
 /* Functions that a wildcard leaves out although they can be traced, because the machine may not survive it. */
 bool provider_is_dangerous(const char *function);
 
-/* perf_event_open() on a CPU, or on all (-1), with the program on each; of a thread, or of all (-1). */
+/* perf_event_open() on a CPU, or on all (-1), with the program on each. */
 struct perf_event_attr;
-int provider_attach_perf(int program, const struct perf_event_attr *attr, int pid, int cpu, uint64_t cookie,
+int provider_attach_perf(int program, const struct perf_event_attr *attr, int cpu, uint64_t cookie,
 			 struct attachment *ret, struct diag *diag);
+
+/*
+ * The same for each thread of a process, by inheritance those that they start, and children. What the events count is
+ * each thread's own.
+ */
+int provider_attach_threads(int program, const struct perf_event_attr *attr, int pid, uint64_t cookie,
+			    struct attachment *ret, struct diag *diag);
 
 /* The same for an event that is open, and off; takes it over, in any case. 0, or a negative errno. */
 int provider_attach_event(int program, int fd, const struct perf_event_attr *attr, uint64_t cookie,

@@ -140,15 +140,15 @@ static void list_clock(struct compiler *c, const struct provider *self, const st
 				     (struct attach){.name = arena_printf(c->arena, "%s:%s:", self->name, units[i])});
 }
 
-static int attach_clock(int program, const struct attach *attach, uint64_t cookie, int pid, int cpu,
-			struct attachment *ret, struct diag *diag)
+static int attach_clock(int program, const struct attach *attach, uint64_t cookie, int cpu, struct attachment *ret,
+			struct diag *diag)
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 					     .config = PERF_COUNT_SW_CPU_CLOCK,
 					     .sample_period = attach->period,
 					     .disabled = 1};
 
-	return provider_attach_perf(program, &attr, pid, cpu, cookie, ret, diag);
+	return provider_attach_perf(program, &attr, cpu, cookie, ret, diag);
 }
 
 static int attach_interval(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
@@ -156,14 +156,16 @@ static int attach_interval(int program, const struct attach *attaches, uint32_t 
 {
 	(void)count;
 	(void)target;
-	return attach_clock(program, attaches, cookie, -1, 0, ret, diag);
+	return attach_clock(program, attaches, cookie, 0, ret, diag);
 }
 
+/* On each CPU, whatever runs there: its threads are not to be known one by one, nor what they cost at each switch. */
 static int attach_profile(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 			  const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
 	(void)count;
-	return attach_clock(program, attaches, cookie, target->pid, -1, ret, diag);
+	(void)target;
+	return attach_clock(program, attaches, cookie, -1, ret, diag);
 }
 
 const struct provider provider_interval = {
@@ -182,6 +184,7 @@ const struct provider provider_profile = {
 	.aliases = {"p"},
 	.context = CONTEXT_PERF,
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
+	.obeys_target = true,
 	.expand = expand_clock,
 	.list = list_clock,
 	.attach = attach_profile,

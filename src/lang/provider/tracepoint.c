@@ -231,7 +231,7 @@ static int attach_tracepoint(int program, const struct attach *attaches, uint32_
 			return diag_fail(diag, ENOENT, "attach.tracepoint", "%s cannot be attached: it has no id",
 					 attaches[i].name);
 		/* One event serves all CPUs: the program runs wherever the tracepoint is hit. */
-		err = provider_attach_perf(program, &attr, -1, 0, cookie + i, ret, diag);
+		err = provider_attach_perf(program, &attr, 0, cookie + i, ret, diag);
 	}
 	return err;
 }
@@ -241,7 +241,7 @@ const struct provider provider_tracepoint = {
 	.aliases = {"t"},
 	.context = CONTEXT_TRACEPOINT,
 	.program_type = BPF_PROG_TYPE_TRACEPOINT,
-	.filters_pid = true,
+	.obeys_target = true,
 	.shares_programs = true,
 	.expand = expand_tracepoint,
 	.list = list_tracepoint,
@@ -351,7 +351,7 @@ const struct provider provider_rawtracepoint = {
 	.aliases = {"rt"},
 	.context = CONTEXT_WORDS,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-	.filters_pid = true,
+	.obeys_target = true,
 	.expand = expand_raw,
 	.list = list_raw,
 	.configure = configure_raw,

@@ -313,6 +313,24 @@ static int open_patiently(int program, const struct attach *attach, struct openi
 	return attach->waits ? attempt_descriptor(PATIENCE_S, program, open_here, &opening) : open_here(&opening);
 }
 
+/*
+ * Is the number of a process what such a link takes? Up to Linux 6.9 it was a thread's, and the program ran in that one
+ * only; what is no number is refused first of all since then.
+ */
+static bool multi_knows_processes(int program)
+{
+	const uint64_t offset = 0;
+	const struct uprobe_multi_create create = {.program = (uint32_t)program,
+						   .attach_type = ATTACH_UPROBE_MULTI,
+						   .path = (uint64_t)(uintptr_t) "/",
+						   .offsets = (uint64_t)(uintptr_t)&offset,
+						   .count = 1,
+						   .pid = (uint32_t)-1};
+	struct opening opening = {.create = &create};
+
+	return open_here(&opening) == -EINVAL;
+}
+
 static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
 			int pid)
 {
@@ -320,7 +338,7 @@ static int attach_multi(int program, const struct attach *attaches, uint32_t cou
 					     .attach_type = ATTACH_UPROBE_MULTI,
 					     .count = count,
 					     .multi_flags = is_return ? UPROBE_MULTI_RETURN : 0,
-					     .pid = (uint32_t)pid,
+					     .pid = pid && multi_knows_processes(program) ? (uint32_t)pid : 0,
 					     .path = (uint64_t)(uintptr_t)attaches->path};
 	uint64_t *numbers = calloc(3 * (size_t)count, sizeof(*numbers));
 	bool has_semaphore = false;
@@ -381,18 +399,19 @@ static int fail(const struct attach *attach, int err, struct diag *diag)
 static int attach_uprobes(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
 			  const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
+	/* What a command starts may be in any process. */
+	int pid = target->is_command ? 0 : target->pid, fd;
 	uint32_t first, end;
-	int fd;
 
 	for (first = 0; first < count; first = end) {
 		for (end = first + 1; end < count && !strcmp(attaches[end].path, attaches[first].path); end++)
 			;
-		fd = attaches->is_multi ? attach_multi(program, attaches + first, end - first, cookie + first,
-						       is_return, target->pid)
-					: -EOPNOTSUPP;
+		fd = attaches->is_multi
+			     ? attach_multi(program, attaches + first, end - first, cookie + first, is_return, pid)
+			     : -EOPNOTSUPP;
 		if (fd == -EINVAL || fd == -EOPNOTSUPP) {
-			int err = attach_singly(program, attaches + first, end - first, cookie + first, is_return,
-						target->pid, ret);
+			int err = attach_singly(program, attaches + first, end - first, cookie + first, is_return, pid,
+						ret);
 
 			if (err)
 				return fail(&attaches[first], err, diag);
@@ -424,6 +443,7 @@ const struct provider provider_uprobe = {
 	.context = CONTEXT_REGISTERS,
 	.in_task = true,
 	.program_type = BPF_PROG_TYPE_KPROBE,
+	.obeys_target = true,
 	.shares_programs = true,
 	.runs_last_first = true,
 	.expand = expand_uprobe,
@@ -439,6 +459,7 @@ const struct provider provider_uretprobe = {
 	.context = CONTEXT_REGISTERS,
 	.in_task = true,
 	.program_type = BPF_PROG_TYPE_KPROBE,
+	.obeys_target = true,
 	.is_return = true,
 	.shares_programs = true,
 	.runs_last_first = true,
@@ -527,6 +548,7 @@ const struct provider provider_usdt = {
 	.context = CONTEXT_REGISTERS,
 	.in_task = true,
 	.program_type = BPF_PROG_TYPE_KPROBE,
+	.obeys_target = true,
 	.shares_programs = true,
 	.runs_last_first = true,
 	.expand = expand_usdt,

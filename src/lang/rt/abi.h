@@ -40,10 +40,11 @@ ABI_ASSERT_SIZE(struct rt_packet, 32);
 #define RT_STACK_IN_TASK 8
 
 enum rt_counter {
-	RT_COUNTER_LOST,       /* records that the ring had no room for */
-	RT_COUNTER_NO_FRAME,   /* runs that found no free frame */
-	RT_COUNTER_MAP_FULL,   /* updates that a full map refused */
-	RT_COUNTER_LOOP_LIMIT, /* while loops that were cut short */
+	RT_COUNTER_LOST,        /* records that the ring had no room for */
+	RT_COUNTER_NO_FRAME,    /* runs that found no free frame */
+	RT_COUNTER_MAP_FULL,    /* updates that a full map refused */
+	RT_COUNTER_LOOP_LIMIT,  /* while loops that were cut short */
+	RT_COUNTER_DESCENDANTS, /* processes of the command that the map of them had no room for */
 	RT_COUNTER_COUNT = 16
 };
 
@@ -53,6 +54,17 @@ enum rt_state {
 	RT_STATE_EXITED,  /* 1: it has ended, by exit() or from outside: programs but `end` return at once */
 	RT_STATE_COUNT
 };
+
+/* What -c has started, in a section of its own. */
+struct rt_command {
+	__u64 namespace_device, namespace_inode; /* of strata's own pid namespace; 0: the initial one */
+	__u32 tgid;                              /* as that one numbers it */
+	__u32 pad;
+};
+ABI_ASSERT_SIZE(struct rt_command, 24);
+
+#define RT_COMMAND_SECTION ".rodata.command"
+#define RT_DESCENDANTS     16384 /* of the command, at one time */
 
 /*
  * A frame is what one run of a program works in: its variables and temporaries, in a map, because the verifier
