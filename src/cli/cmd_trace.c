@@ -35,6 +35,8 @@ enum {
 /* The first ones are those that bpftrace's command line alone has, for when strata is started under its name. */
 #define ROWS_OF_BPFTRACE 4
 
+#define OUTPUT_BYTES 65536
+
 static const struct option_row rows[] = {
 	{'c', "cmd", "COMMAND", "as --command"},
 	{'V', "version", NULL, "print the version"},
@@ -78,7 +80,7 @@ static const struct option_row rows[] = {
 
 struct request {
 	const struct command *self;
-	const char *program, *file, *output, *command, *probe_filter;
+	const char *program, *file, *output, *command, *probe_filter, *buffering;
 	struct trace_options trace;
 	struct compile_dump dump;
 	char *debug_folders;
@@ -114,8 +116,9 @@ static int take_stage(struct request *request, const char *value, struct diag *d
 	return 0;
 }
 
-static int take_buffering(const char *value, struct diag *diag)
+static int take_buffering(struct request *request, const char *value, struct diag *diag)
 {
+	request->buffering = value;
 	if (strcmp(value, "line") && strcmp(value, "full") && strcmp(value, "none"))
 		return diag_fail(diag, EINVAL, "cli.buffering", "-B %s: the modes are line, full and none", value);
 	if (!strcmp(value, "line"))
@@ -224,7 +227,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		request->trace.quiet = true;
 		return 0;
 	case 'B':
-		return take_buffering(value, diag);
+		return take_buffering(request, value, diag);
 	case 'd':
 		return take_stage(request, value, diag);
 	case 'v':
@@ -355,11 +358,13 @@ static const char *program_of(void *context, const char *name)
 
 static int open_output(struct request *request, struct diag *diag)
 {
-	request->trace.out = stdout;
-	if (!request->output)
-		return 0;
-	request->trace.out = place_open(request->output);
-	return request->trace.out ? 0 : diag_fail(diag, errno, "cli.output", "%s: %m", request->output);
+	request->trace.out = request->output ? place_open(request->output) : stdout;
+	if (!request->trace.out)
+		return diag_fail(diag, errno, "cli.output", "%s: %m", request->output);
+	/* It is flushed whenever all that came is written, on a terminal as well. */
+	if (request->output || !request->buffering)
+		setvbuf(request->trace.out, NULL, _IOFBF, OUTPUT_BYTES);
+	return 0;
 }
 
 static struct compile_options options_of(const struct request *request)

@@ -26,7 +26,12 @@ static int create_descriptor(struct bpf_map *map)
 
 static int create(struct bpf_map *map)
 {
-	int fd = create_descriptor(map), err = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
+	int fd, err;
+
+	if (bpf_map__fd(map) >= 0)
+		return 0;
+	fd = create_descriptor(map);
+	err = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
 
 	if (fd >= 0)
 		close(fd);

@@ -9,12 +9,22 @@
 
 #include "kernel/core_types.h"
 #include "kernel/object_maps.h"
+#include "lang/ast/record.h"
 #include "trace/run.h"
 
-/* Mapped twice, and all of it counts as this process's memory. With stacks their frames come through it as well. */
+/*
+ * The ring is mapped twice, and all of it counts as this process's memory. With stacks their frames come through it as
+ * well. Where records come as often as processes do something, it has room for those of about a second, in which this
+ * process has no CPU: as far as that is a small part of the machine's memory.
+ */
 #define RING_BYTES        (1u << 20)
 #define RING_BYTES_STACKS (4u << 20)
-#define LOG_BYTES         (16u << 20)
+#define RING_BYTES_MOST   (16u << 20)
+#define RING_RECORDS      131072u
+#define RING_HEADER       8u /* the kernel's, of each record */
+#define MEMORY_SHARE      1024u
+
+#define LOG_BYTES (16u << 20)
 
 static int quiet(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -27,6 +37,46 @@ static int quiet(enum libbpf_print_level level, const char *format, va_list args
 static int loud(enum libbpf_print_level level, const char *format, va_list args)
 {
 	return level == LIBBPF_DEBUG ? 0 : vfprintf(stderr, format, args);
+}
+
+/* A power of two, as the kernel wants it. */
+static uint32_t ring_bytes(const struct compiler *c)
+{
+	uint64_t most = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / MEMORY_SHARE, usual = 0;
+	uint32_t bytes = c->stack_parts ? RING_BYTES_STACKS : RING_BYTES;
+	size_t i;
+
+	for (i = 0; i < c->sites.count; i++) {
+		const struct site *site = &c->sites.at[i];
+		uint64_t takes =
+			RING_HEADER + sizeof(struct rt_event) + (site->arguments ? record_usual(site->arguments) : 0);
+
+		if (site->is_frequent && takes > usual)
+			usual = takes;
+	}
+	if (most > RING_BYTES_MOST)
+		most = RING_BYTES_MOST;
+	while (bytes * 2ull <= most && bytes < usual * RING_RECORDS)
+		bytes *= 2;
+	return bytes;
+}
+
+/* As large as there may be: memory can be short, or limited, as it is up to Linux 5.10 by RLIMIT_MEMLOCK. */
+static int create_ring(struct run *run)
+{
+	struct bpf_map *ring = bpf_object__find_map_by_name(run->object, "events");
+	uint32_t bytes = ring_bytes(run->compiler);
+	int fd, err;
+
+	while ((fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "events", 0, 0, bytes, NULL)) < 0 && bytes > RING_BYTES)
+		bytes /= 2;
+	if (fd < 0)
+		return fd;
+	err = bpf_map__set_max_entries(ring, bytes);
+	if (!err)
+		err = bpf_map__reuse_fd(ring, fd);
+	close(fd);
+	return err;
 }
 
 static int configure_command(struct run *run, struct diag *diag)
@@ -64,15 +114,11 @@ static int configure(struct run *run, struct diag *diag)
 		if (err)
 			return err;
 	}
-	/* Which sets the ring's size, too. */
 	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, c->options, diag) : 0;
 	if (!err && c->has_packets)
 		err = packets_configure(run->object, diag);
 	if (!err && compiler_follows_command(c))
 		err = configure_command(run, diag);
-	if (!err && bpf_map__set_max_entries(bpf_object__find_map_by_name(run->object, "events"),
-					     c->stack_parts ? RING_BYTES_STACKS : RING_BYTES))
-		err = diag_fail(diag, EINVAL, "trace.ring", "the ring buffer cannot be sized");
 	return err;
 }
 
@@ -196,7 +242,9 @@ int load_begin(struct loading *loading, struct diag *diag)
 	err = configure(run, diag);
 	if (err)
 		return err;
-	err = object_maps_create(run->object);
+	err = create_ring(run);
+	if (!err)
+		err = object_maps_create(run->object);
 	if (err)
 		return load_error(run, err, loading->log, diag);
 	loading->is_apart =

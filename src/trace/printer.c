@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "lang/ast/syscalls.h"
-#include "lang/builtin/format.h"
 #include "lang/rt/abi.h"
-#include "trace/gfp.h"
 
 uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed)
 {
@@ -24,6 +22,21 @@ uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed)
 		return value;
 	value <<= shift;
 	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
+}
+
+void print_decimal(FILE *out, uint64_t value, bool is_signed)
+{
+	bool is_negative = is_signed && (int64_t)value < 0;
+	char digits[24], *at = digits + sizeof(digits);
+
+	if (is_negative)
+		value = -value;
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	if (is_negative)
+		*--at = '-';
+	fwrite(at, 1, (size_t)(digits + sizeof(digits) - at), out);
 }
 
 static void json_bytes(FILE *out, const char *text, size_t size)
@@ -75,14 +88,10 @@ static void print_integer(const struct printer *p, FILE *out, const struct type 
 			return;
 		}
 	}
-	if (type->is_signed)
-		fprintf(out, "%" PRId64, (int64_t)value);
-	else
-		fprintf(out, "%" PRIu64, value);
+	print_decimal(out, value, type->is_signed);
 }
 
-/* Bytes that are no ASCII letters are shown as \xNN. */
-static void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant, bool json)
+void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant, bool json)
 {
 	size_t i;
 
@@ -96,7 +105,7 @@ static void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char vari
 	}
 }
 
-static size_t buffer_size(const struct type *type, const uint8_t *bytes)
+size_t buffer_size(const struct type *type, const uint8_t *bytes)
 {
 	uint64_t size = scalar_load(bytes, 4, false);
 
@@ -315,119 +324,4 @@ void print_value_line(const struct printer *p, const struct type *type, const ui
 		fputs("{\"type\": \"value\", \"data\": ", p->out);
 	print_value(p, p->out, type, bytes);
 	fputs(p->json ? "}\n" : "\n", p->out);
-}
-
-/* --- printf --- */
-
-static void pad(FILE *out, const struct conversion *conversion, const char *text, size_t size)
-{
-	int width = conversion->width;
-
-	if (conversion->precision >= 0 && size > (size_t)conversion->precision)
-		size = (size_t)conversion->precision;
-	if (!conversion->left && width > 0)
-		for (; (size_t)width > size; width--)
-			fputc(' ', out);
-	fwrite(text, 1, size, out);
-	if (conversion->left && width > 0)
-		for (; (size_t)width > size; width--)
-			fputc(' ', out);
-}
-
-static void print_number(FILE *out, const struct conversion *conversion, uint64_t value)
-{
-	char format[48], text[16] = "";
-	int at = 0;
-
-	if (conversion->left)
-		text[at++] = '-';
-	if (conversion->zero)
-		text[at++] = '0';
-	if (conversion->plus)
-		text[at++] = '+';
-	if (conversion->space)
-		text[at++] = ' ';
-	if (conversion->hash || conversion->letter == 'p')
-		text[at++] = '#';
-	text[at] = '\0';
-	at = snprintf(format, sizeof(format), "%%%s", text);
-	if (conversion->width >= 0)
-		at += snprintf(format + at, sizeof(format) - (size_t)at, "%d", conversion->width);
-	if (conversion->precision >= 0)
-		at += snprintf(format + at, sizeof(format) - (size_t)at, ".%d", conversion->precision);
-	snprintf(format + at, sizeof(format) - (size_t)at, conversion->letter == 'c' ? "c" : "ll%c",
-		 conversion->letter == 'p' ? 'x' : conversion->letter);
-	if (conversion->bytes < 8 && conversion->letter != 'c') {
-		bool is_signed = conversion->letter == 'd' || conversion->letter == 'i';
-		unsigned int shift = 64 - 8 * (unsigned int)conversion->bytes;
-
-		value <<= shift;
-		value = is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
-	}
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	if (conversion->letter == 'c')
-		fprintf(out, format, (int)value);
-	else
-		fprintf(out, format, (unsigned long long)value);
-#pragma GCC diagnostic pop
-}
-
-static void print_argument(const struct printer *p, FILE *out, const struct conversion *conversion,
-			   const struct type *type, const uint8_t *bytes)
-{
-	const struct printer plain = {.out = p->out, .compiler = p->compiler, .names = p->names};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *memory;
-
-	if (!strchr("srg", conversion->letter)) {
-		bool is_signed = type->is_signed;
-
-		print_number(out, conversion, scalar_load(bytes, type->size > 8 ? 8 : type->size, is_signed));
-		return;
-	}
-	memory = open_memstream(&text, &size);
-	if (!memory)
-		return;
-	if (conversion->letter == 'r' && type->kind == TYPE_BUFFER)
-		print_buffer(memory, bytes + 4, buffer_size(type, bytes), conversion->variant, false);
-	else if (conversion->letter == 'g')
-		gfp_print(memory, scalar_load(bytes, type->size, false));
-	else
-		print_value(&plain, memory, type, bytes);
-	fclose(memory);
-	pad(out, conversion, text, size);
-	free(text);
-}
-
-char *print_format(const struct printer *p, const char *format, const struct type *arguments, const uint8_t *bytes,
-		   size_t *size)
-{
-	struct conversion conversion;
-	char *text = NULL;
-	uint32_t index = 0;
-	FILE *out = open_memstream(&text, size);
-	const char *at = format, *end;
-
-	if (!out)
-		return NULL;
-	for (;;) {
-		bool more = format_next(at, &conversion);
-
-		for (end = more ? conversion.begin : at + strlen(at); at < end; at++) {
-			fputc(*at, out);
-			at += at[0] == '%' && at[1] == '%';
-		}
-		if (!more)
-			break;
-		if (arguments && index < arguments->field_count) {
-			const struct type_field *field = &arguments->fields[index++];
-
-			print_argument(p, out, &conversion, field->type, bytes + field->offset);
-		}
-		at = conversion.end;
-	}
-	fclose(out);
-	return text;
 }

@@ -44,9 +44,20 @@ void print_message(const struct printer *p, const char *type, const char *text, 
 /* A value by itself, as print() shows it. */
 void print_value_line(const struct printer *p, const struct type *type, const uint8_t *bytes);
 
-/* A formatted text into malloc'd memory; NULL when memory is short. `arguments` is a tuple. */
-char *print_format(const struct printer *p, const char *format, const struct type *arguments, const uint8_t *bytes,
-		   size_t *size);
+/* As %lld or %llu have it. */
+void print_decimal(FILE *out, uint64_t value, bool is_signed);
+
+/* Bytes that are no ASCII letters are shown as \xNN; as %rx or %rh, with `variant`, all are digits. */
+void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant, bool json);
+/* How many bytes a value of TYPE_BUFFER has. */
+size_t buffer_size(const struct type *type, const uint8_t *bytes);
+
+/* print_format.c: a format of printf(), read once. NULL when memory is short. The text stays the caller's. */
+struct print_format *print_format_create(const char *text);
+void print_format_destroy(struct print_format *format);
+/* `arguments` is a tuple. */
+void print_formatted(const struct printer *p, FILE *out, const struct print_format *format,
+		     const struct type *arguments, const uint8_t *bytes);
 
 /* print_series.c: the values of tseries(). Brings those of two CPUs together. */
 void series_reduce(const struct type *type, uint8_t *to, const uint8_t *from);

@@ -53,9 +53,12 @@ struct run {
 	int children;     /* signalfd of SIGCHLD: the command stands still; -1: it is not held */
 	int user_signals; /* signalfd of those that self probes are about; -1: there are none */
 	VEC(struct pollfd) polls;
-	bool finished; /* exit() was called, or a signal came */
-	bool ending;   /* the last records are taken, until `deadline` */
-	bool draining; /* records are thrown away, and counted */
+	bool finished;                 /* exit() was called, or a signal came */
+	bool ending;                   /* the last records are taken, until `deadline` */
+	bool draining;                 /* records are thrown away, and counted */
+	uint8_t *room;                 /* for the arguments of a record */
+	struct print_format **formats; /* of the sites; NULL: was not needed yet */
+	uint64_t taken, rested;        /* records of sites so far, and when the last rest began */
 	uint64_t thrown;
 	uint64_t deadline, looked; /* CLOCK_MONOTONIC ns; when signals were looked for */
 	unsigned int errors;       /* that the script printed by errorf() */

@@ -8,9 +8,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lang/ast/record.h"
 #include "trace/run.h"
 
-#define LOOK_EVERY_NS 50000000ull
+#define LOOK_EVERY_NS      50000000ull
+#define LOOK_EVERY_RECORDS 64 /* to ask for the time costs as much as to print one */
 
 void run_system(struct run *run, const char *command)
 {
@@ -132,13 +134,31 @@ static void complain(const struct report *report, const struct site *site, const
 			   stderr);
 }
 
+static const struct print_format *format_of(struct run *run, const struct site *site)
+{
+	struct print_format **format = &run->formats[site - run->compiler->sites.at];
+
+	if (!*format)
+		*format = print_format_create(site->format);
+	return *format;
+}
+
 static void formatted(struct run *run, const struct site *site, const uint8_t *bytes)
 {
+	const struct print_format *format = format_of(run, site);
 	size_t size = 0;
-	char *text = print_format(&run->printer, site->format, site->arguments, bytes, &size);
+	char *text = NULL;
+	FILE *memory;
 
-	if (!text)
+	if (format && site->kind == SITE_PRINTF && !run->printer.json) {
+		print_formatted(&run->printer, run->printer.out, format, site->arguments, bytes);
 		return;
+	}
+	memory = format ? open_memstream(&text, &size) : NULL;
+	if (!memory)
+		return;
+	print_formatted(&run->printer, memory, format, site->arguments, bytes);
+	fclose(memory);
 	switch (site->kind) {
 	case SITE_SYSTEM:
 		run_system(run, text);
@@ -227,6 +247,8 @@ static int interrupted(struct run *run)
 	struct timespec time;
 	uint64_t now;
 
+	if (run->taken++ % LOOK_EVERY_RECORDS && !run->ending)
+		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	now = (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
 	if (run->ending)
@@ -241,6 +263,7 @@ int run_record(void *context, void *data, size_t size)
 {
 	struct run *run = context;
 	const struct rt_event *event = data;
+	const uint8_t *bytes = (const uint8_t *)(event + 1);
 	const struct site *site;
 	uint64_t status;
 
@@ -264,8 +287,10 @@ int run_record(void *context, void *data, size_t size)
 	if (run->finished || event->type != RT_EVENT_SITE || event->site >= run->compiler->sites.count)
 		return 0;
 	site = &run->compiler->sites.at[event->site];
-	if (site->arguments && size < sizeof(*event) + site->arguments->size)
+	if (site->arguments)
+		bytes = record_read(site->arguments, bytes, size - sizeof(*event), run->room);
+	if (!bytes)
 		return 0;
-	handle_site(run, site, (const uint8_t *)(event + 1));
+	handle_site(run, site, bytes);
 	return interrupted(run);
 }

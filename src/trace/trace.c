@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -14,6 +15,7 @@
 #include "trace/run.h"
 
 #define POLL_MS 100
+#define REST_MS 4
 #define LAST_NS 1000000000ull /* for what is still in the ring at the end */
 
 /* --- attaching --- */
@@ -285,15 +287,34 @@ static int take_user_signals(struct run *run, struct diag *diag)
 	return err;
 }
 
+/*
+ * Where records come in quick succession each would wake this process: to be woken, to read one record and to write
+ * one line costs tens of times what it takes to print one. So after some have come the ring is left alone for a moment.
+ * Stacks that user space has to finish cannot wait.
+ */
+static int wait_for_something(struct run *run)
+{
+	bool rests = run->taken != run->rested && !run->stacks;
+	int ring = run->polls.at[POLL_RING].fd, err;
+
+	if (rests)
+		run->polls.at[POLL_RING].fd = -1;
+	err = poll(run->polls.at, run->polls.count,
+		   run->stacks && stacks_is_behind(run->stacks) ? 0
+		   : rests                                      ? REST_MS
+								: POLL_MS);
+	run->polls.at[POLL_RING].fd = ring;
+	run->rested = run->taken;
+	return err;
+}
+
 static int wait_for_end(struct run *run, struct diag *diag)
 {
 	/* A script that has ended needs no tables of the processes that run. */
 	while (!run->finished && !has_exited(run)) {
 		bool ended;
 
-		if (poll(run->polls.at, run->polls.count, run->stacks && stacks_is_behind(run->stacks) ? 0 : POLL_MS) <
-			    0 &&
-		    errno != EINTR)
+		if (wait_for_something(run) < 0 && errno != EINTR)
 			return diag_fail(diag, errno, "trace.poll", "waiting failed: %s", strerror(errno));
 		ended = run->polls.at[POLL_SIGNALS].revents || run->polls.at[POLL_TARGET].revents;
 		if (run->polls.at[POLL_CHILDREN].revents)
@@ -421,6 +442,16 @@ static uint32_t probed_files(const struct compiler *c, const char **ret)
 	return count;
 }
 
+static size_t largest_arguments(const struct compiler *c)
+{
+	size_t largest = 1, i;
+
+	for (i = 0; i < c->sites.count; i++)
+		if (c->sites.at[i].arguments && c->sites.at[i].arguments->size > largest)
+			largest = c->sites.at[i].arguments->size;
+	return largest;
+}
+
 static int start(struct run *run, struct diag *diag)
 {
 	struct loading loading = {.run = run, .types = -1};
@@ -450,10 +481,16 @@ static int start(struct run *run, struct diag *diag)
 		err = stacks_begin(run->stacks, diag);
 	if (err)
 		return err;
+	run->room = malloc(largest_arguments(run->compiler));
+	run->formats = calloc(run->compiler->sites.count + 1, sizeof(struct print_format *));
+	if (!run->room || !run->formats)
+		return diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
 	run->names = names_create(run->compiler, run->stacks, run->files);
 	run->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(run->object, "events"), run_record, run, NULL);
 	if (!run->ring || !run->names)
 		return diag_fail(diag, errno, "trace.ring", "the ring buffer cannot be mapped: %s", strerror(errno));
+	/* One thread writes it. */
+	__fsetlocking(run->options->out, FSETLOCKING_BYCALLER);
 	run->printer = (struct printer){
 		.out = run->options->out, .json = run->options->json, .compiler = run->compiler, .names = run->names};
 	set_started(run);
@@ -477,6 +514,15 @@ static int start(struct run *run, struct diag *diag)
 	return run->options->command
 		       ? trace_command_start(run->options->command, run->children >= 0 ? arrived : NULL, run, diag)
 		       : 0;
+}
+
+static void free_formats(struct run *run)
+{
+	size_t i;
+
+	for (i = 0; run->formats && i < run->compiler->sites.count; i++)
+		print_format_destroy(run->formats[i]);
+	free(run->formats);
 }
 
 /* begin, end, benches, tests and iterators come to their end by themselves. */
@@ -524,6 +570,8 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 	stacks_destroy(run.stacks);
 	foreign_files_destroy(run.files);
 	bpf_object__close(run.object);
+	free_formats(&run);
+	free(run.room);
 	if (run.children >= 0)
 		close(run.children);
 	if (run.user_signals >= 0)

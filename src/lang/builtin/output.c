@@ -186,13 +186,13 @@ static const struct type *check_cat(struct compiler *c, struct node *call)
 
 static void gen_formatted(struct gen *g, const struct node *call)
 {
-	const struct type *arguments = g->c->sites.at[call->site].arguments;
-	uint32_t mark = g->used, record = gen_record(g, call->site, arguments->size), i;
+	struct gen_arguments arguments;
+	uint32_t mark = g->used, i;
 
-	for (i = 0; i < arguments->field_count; i++)
-		gen_into(g, call->kids[i + 1], arguments->fields[i].type,
-			 record + (uint32_t)sizeof(struct rt_event) + arguments->fields[i].offset);
-	gen_send(g, record, (uint32_t)sizeof(struct rt_event) + arguments->size);
+	gen_arguments_begin(g, call->site, &arguments);
+	for (i = 0; i < arguments.types->field_count; i++)
+		gen_arguments_add(g, &arguments, i, call->kids[i + 1]);
+	gen_arguments_send(g, &arguments);
 	g->used = mark;
 }
 
@@ -255,10 +255,10 @@ static const struct type *check_print(struct compiler *c, struct node *call)
 
 static void gen_print(struct gen *g, const struct node *call)
 {
-	const struct type *arguments = g->c->sites.at[call->site].arguments;
-	uint32_t mark = g->used, record = gen_record(g, call->site, arguments->size), i;
-	uint32_t at = record + (uint32_t)sizeof(struct rt_event);
+	struct gen_arguments arguments;
+	uint32_t mark = g->used, i;
 
+	gen_arguments_begin(g, call->site, &arguments);
 	if (call->flags & 1) {
 		const struct node *map = call->kids[0];
 
@@ -267,17 +267,17 @@ static void gen_print(struct gen *g, const struct node *call)
 				gen_scalar(g, call->kids[i + 1]);
 			else
 				code_imm(g->code, R0, 0);
-			gen_frame_store(g, 8, at + i * 8, R0);
+			gen_frame_store(g, 8, gen_arguments_place(&arguments, i), R0);
 		}
-		gen_frame_store_imm(g, 8, at + 16, map->kid_count != 0);
+		gen_frame_store_imm(g, 8, gen_arguments_place(&arguments, 2), map->kid_count != 0);
 		if (map->kid_count)
-			gen_into(g, map->kids[0], arguments->fields[3].type, at + arguments->fields[3].offset);
+			gen_arguments_add(g, &arguments, 3, map->kids[0]);
 		else
-			gen_frame_store_imm(g, 8, at + arguments->fields[3].offset, 0);
+			gen_frame_store_imm(g, 8, gen_arguments_place(&arguments, 3), 0);
 	} else {
-		gen_into(g, call->kids[0], arguments->fields[0].type, at);
+		gen_arguments_add(g, &arguments, 0, call->kids[0]);
 	}
-	gen_send(g, record, (uint32_t)sizeof(struct rt_event) + arguments->size);
+	gen_arguments_send(g, &arguments);
 	g->used = mark;
 }
 
@@ -346,39 +346,39 @@ static void gen_exit(struct gen *g, const struct node *call)
 }
 
 /* An array of strings, up to the first null pointer. */
-#define JOIN_STRINGS 16
-#define JOIN_BYTES   1024
-
 static const struct type *check_join(struct compiler *c, struct node *call)
 {
 	const struct type *type = check_value(c, call->kids[0]);
 	const char *delimiter = " ";
-	const struct type *types[JOIN_STRINGS];
+	const struct type *types[RT_JOIN_STRINGS];
 	uint32_t i;
 
 	if (type->kind != TYPE_POINTER && type->kind != TYPE_INT)
 		report_error(c->report, "type.pointer", call->kids[0]->span, "join() expects a pointer to strings");
 	if (call->kid_count > 1)
 		delimiter = check_literal_text(c, call->kids[1], "the delimiter of join()");
-	for (i = 0; i < JOIN_STRINGS; i++)
-		types[i] = type_string(c->arena, JOIN_BYTES);
+	for (i = 0; i < RT_JOIN_STRINGS; i++)
+		types[i] = type_string(c->arena, RT_JOIN_BYTES);
 	call->site = check_site(c, call,
 				(struct site){.kind = SITE_JOIN,
 					      .format = delimiter ? delimiter : " ",
-					      .arguments = type_tuple(c->arena, types, NULL, JOIN_STRINGS)});
+					      .arguments = type_tuple(c->arena, types, NULL, RT_JOIN_STRINGS)});
 	return &type_none;
 }
 
 static void gen_join(struct gen *g, const struct node *call)
 {
-	const struct type *arguments = g->c->sites.at[call->site].arguments;
-	uint32_t mark = g->used, record = gen_record(g, call->site, arguments->size);
+	struct gen_arguments arguments;
+	uint32_t mark = g->used;
 
+	gen_arguments_begin(g, call->site, &arguments);
 	gen_scalar(g, call->kids[0]);
-	code_mov(g->code, R2, R0);
-	gen_frame_address(g, R1, record + sizeof(struct rt_event));
+	code_mov(g->code, R3, R0);
+	gen_frame_address(g, R1, arguments.record);
+	gen_frame_address(g, R2, arguments.end);
 	code_call_runtime(g->code, "rt_join");
-	gen_send(g, record, (uint32_t)sizeof(struct rt_event) + arguments->size);
+	arguments.most += RT_JOIN_STRINGS * RT_JOIN_BYTES;
+	gen_arguments_send(g, &arguments);
 	g->used = mark;
 }
 

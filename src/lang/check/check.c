@@ -12,6 +12,7 @@
 #include "lang/check/compiler.h"
 #include "lang/check/expressions.h"
 #include "lang/check/macros.h"
+#include "lang/provider/provider.h"
 
 #define PASSES_MAX 100
 #define UNROLL_MAX 100
@@ -542,6 +543,7 @@ uint32_t check_site(struct compiler *c, struct node *call, struct site site)
 {
 	site.call = call;
 	site.span = call->span;
+	site.is_frequent = c->unit->provider->obeys_target;
 	if (unit_is_pinned(c, c->unit)) {
 		report_error(c->report, "iter.output", call->span,
 			     "%s() needs strata, which is not there when a pinned iterator is read", call->text);

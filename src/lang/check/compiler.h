@@ -83,6 +83,7 @@ struct site {
 	int code;
 	const struct type *arguments; /* TYPE_TUPLE: what follows struct rt_event */
 	const struct symbol *map;     /* SITE_PRINT_MAP, SITE_CLEAR, SITE_ZERO */
+	bool is_frequent;             /* it comes with what processes do, as often as that is */
 };
 
 /* One place to attach to. Which fields are meant is its provider's. */

@@ -110,8 +110,22 @@ void gen_helper_warning(struct gen *g, struct span span, const char *helper, int
 
 /* Sends a record that begins at `offset` with a struct rt_event. */
 void gen_send(struct gen *g, uint32_t offset, uint32_t size);
-/* Begins the record of a site: room for it, and its header. The arguments follow at the offset + 8. */
+/* Begins the record of a site: room for it, and its header. What it says follows at the offset + 8. */
 uint32_t gen_record(struct gen *g, uint32_t site, uint32_t size);
+
+/* A record of a site's arguments while it is made, in their order (lang/ast/record.h). */
+struct gen_arguments {
+	const struct type *types;
+	uint32_t record;
+	uint32_t end, most; /* packed: where the frame has how long the record is, and what that is at most */
+	bool is_packed;
+};
+
+void gen_arguments_begin(struct gen *g, uint32_t site, struct gen_arguments *ret);
+void gen_arguments_add(struct gen *g, struct gen_arguments *arguments, uint32_t index, const struct node *node);
+/* In the frame, of one that is not packed, to be written there. */
+uint32_t gen_arguments_place(const struct gen_arguments *arguments, uint32_t index);
+void gen_arguments_send(struct gen *g, const struct gen_arguments *arguments);
 
 /* maps (gen_map.c) */
 uint32_t gen_key(struct gen *g, const struct symbol *map, const struct node *key);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The frame, what goes into it and out of it, and the records that are sent from it. */
+/* The frame, and what goes into it and out of it. */
 #include <errno.h>
 #include <string.h>
 
@@ -262,20 +262,4 @@ void gen_helper_warning(struct gen *g, struct span span, const char *helper, int
 	if (g->c->options->warn_of_helpers)
 		warn(g,
 		     (struct site){.kind = SITE_WARNING, .span = span, .format = text, .helper = helper, .code = code});
-}
-
-void gen_send(struct gen *g, uint32_t offset, uint32_t size)
-{
-	gen_frame_address(g, R1, offset);
-	code_imm(g->code, R2, size);
-	code_call_runtime(g->code, "rt_send");
-}
-
-uint32_t gen_record(struct gen *g, uint32_t site, uint32_t size)
-{
-	uint32_t offset = gen_temporary(g, sizeof(struct rt_event) + size);
-
-	gen_frame_store_imm(g, 4, offset, RT_EVENT_SITE);
-	gen_frame_store_imm(g, 4, offset + 4, (int32_t)site);
-	return offset;
 }

@@ -78,6 +78,10 @@ ABI_ASSERT_SIZE(struct rt_command, 24);
 #define RT_FRAME_FIRST  16 /* variables begin here */
 #define RT_FRAME_MAX    262144
 
+/* What join() puts together. */
+#define RT_JOIN_STRINGS 16
+#define RT_JOIN_BYTES   1024
+
 #define RT_WARNINGS 256 /* sites modulo this warn once */
 
 enum rt_flow { RT_FLOW_NEXT, RT_FLOW_BREAK, RT_FLOW_RETURN };

@@ -86,6 +86,52 @@ RT __u64 rt_send(void *record, __u64 size)
 	return 0;
 }
 
+/*
+ * Packed records (lang/ast/record.h). `at` is how long the record is already, `most` how long at most, `from` what
+ * comes next, `size` the most that it takes. They give how long the record is then.
+ */
+RT __u64 rt_send_packed(void *record, __u64 at, __u64 most)
+{
+	opaque(at);
+	return at <= most ? rt_send(record, at) : 0;
+}
+
+RT __u64 rt_pack(void *record, __u64 at, __u64 most, void *from, __u64 size)
+{
+	opaque(at);
+	if (at > most)
+		return most;
+	bpf_probe_read_kernel(record + at, size, from);
+	return at + size;
+}
+
+/* A string that fills its place gets its terminator behind that: `size` counts it. */
+RT __u64 rt_pack_text(void *record, __u64 at, __u64 most, void *from, __u64 size)
+{
+	__s64 length;
+
+	opaque(at);
+	if (at > most)
+		return most;
+	length = bpf_probe_read_kernel_str(record + at, size, from);
+	return length > 0 ? at + length : at + 1;
+}
+
+RT __u64 rt_pack_buffer(void *record, __u64 at, __u64 most, void *from, __u64 size)
+{
+	__u64 length = *(__u32 *)from;
+
+	opaque(at);
+	if (at > most)
+		return most;
+	opaque(length);
+	if (length > size - sizeof(__u32))
+		length = size - sizeof(__u32);
+	length += sizeof(__u32);
+	bpf_probe_read_kernel(record + at, length, from);
+	return at + length;
+}
+
 /* What comes after exit() is of no interest any more, though detaching takes its time. */
 RT __u64 rt_exit(void *record, __u64 size)
 {
@@ -397,18 +443,25 @@ RT __u64 rt_reduce(void *map, void *key, __u64 kind, __u64 is_signed, __u64 cpus
 	return result / count;
 }
 
-/* 16 strings of an array that a null pointer ends. */
-RT __u64 rt_join(void *to, __u64 array)
+/*
+ * Strings of an array that a null pointer ends, one behind the other. How long the record is lies in `end`, of which
+ * the verifier knows nothing: so each turn is to it as the one before.
+ */
+RT __u64 rt_join(void *record, void *end, __u64 array)
 {
-	char *strings = to;
-	__u64 i, pointer;
+	volatile __u64 *place = end;
+	__u64 i, pointer, at;
+	__s64 length;
 
-	for (i = 0; i < 16; i++)
-		strings[i * 1024] = 0;
-	for (i = 0; i < 16; i++) {
+	for (i = 0; i < RT_JOIN_STRINGS; i++) {
 		if (rt_read(&pointer, sizeof(pointer), array + i * 8) || !pointer)
 			break;
-		rt_str(strings + i * 1024, 1024, pointer, 1024);
+		at = *place;
+		opaque(at);
+		if (at > sizeof(struct rt_event) + (RT_JOIN_STRINGS - 1) * RT_JOIN_BYTES)
+			break;
+		length = rt_text(record + at, RT_JOIN_BYTES, pointer, RT_JOIN_BYTES);
+		*place = length > 0 ? at + length : at + 1;
 	}
 	return 0;
 }
