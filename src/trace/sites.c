@@ -241,13 +241,14 @@ static void handle_site(struct run *run, const struct site *site, const uint8_t 
 }
 
 /* What the script prints may come faster than it can be printed: signals, and the end, must have their turn. */
-static int interrupted(struct run *run)
+static int interrupted(struct run *run, enum site_kind kind)
 {
 	struct pollfd signals = {.fd = run->signals, .events = POLLIN};
 	struct timespec time;
 	uint64_t now;
 
-	if (run->taken++ % LOOK_EVERY_RECORDS && !run->ending)
+	/* What runs a command, or prints a map, may take long by itself. */
+	if (run->taken++ % LOOK_EVERY_RECORDS && kind == SITE_PRINTF && !run->ending)
 		return 0;
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	now = (uint64_t)time.tv_sec * 1000000000ull + (uint64_t)time.tv_nsec;
@@ -292,5 +293,5 @@ int run_record(void *context, void *data, size_t size)
 	if (!bytes)
 		return 0;
 	handle_site(run, site, bytes);
-	return interrupted(run);
+	return interrupted(run, site->kind);
 }
