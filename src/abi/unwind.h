@@ -57,6 +57,9 @@ enum unwind_kind {
 #define UNWIND_FP_UNDEFINED (-32768) /* FP cannot be recovered: the caller must not need it */
 #define UNWIND_FP_AT_FP     (-32767) /* FP was saved where FP points, whatever the CFA: *FP (realigned frames, DRAP) */
 
+/* param of UNWIND_FP_CHAIN: code of a file, which stays as it is: what its instructions tell may be remembered. */
+#define UNWIND_CHAIN_OF_FILE 1
+
 #define UNWIND_BX_SAME             0
 #define UNWIND_BX_UNDEFINED        255 /* of kinds without a number */
 #define UNWIND_BX_UNDEFINED_NEAR   15  /* of kinds with one */

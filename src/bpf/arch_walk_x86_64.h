@@ -29,11 +29,11 @@ static __always_inline __s32 arch_code_cfa(__u64 code, __u64 more, bool behind, 
 	__s32 pushed = 0;
 
 	*saved = false;
-	if ((code & 0xff) == 0xc3) /* ret */
+	if ((code & 0xff) == 0xc3 || (code & 0xff) == 0xc2) /* ret, ret $N */
 		return 8;
 	if ((code & 0xff80ffffffull) == 0xc300c48348ull) /* add $N, %rsp; ret */
 		return 8 + (__s32)((code >> 24) & 0x7f);
-	if ((code & 0xffff) == 0xc35d) { /* pop %rbp; ret */
+	if ((code & 0xffff) == 0xc35d || (code & 0xffff) == 0xc25d) { /* pop %rbp; ret */
 		*saved = true;
 		return 16;
 	}

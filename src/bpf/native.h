@@ -203,23 +203,28 @@ static __always_inline void native_restore_bx(struct scratch *s, const struct un
 }
 
 /*
- * Code that is generated while the program runs, and has no table: where it has no frame pointer yet, no more, or
- * never, its instructions tell the CFA. Global, so that its ways are not followed on through the rest of the step.
+ * Code with frame pointers that has no table, as what is generated while the program runs: where it has no frame
+ * pointer yet, no more, or never, its instructions tell the CFA. Those of a file are read once, and the memo keeps what
+ * they tell. Global, so that its ways are not followed on through the rest of the step.
  */
-static __always_inline int native_step_generated_in(struct scratch *s, __u32 unused)
+static __always_inline int native_step_generated_in(struct scratch *s, __u32 slot)
 {
+	struct unwind_rule *rule = &s->memo.rules[slot & (NATIVE_MEMO - 1)].rule;
 	struct native_walk *walk = &s->native;
 	__u64 code = 0, more = 0, cfa, to = 0, fp = walk->fp;
 	bool saved = false;
 	__s32 offset = -1;
 
-	(void)unused;
-	if (!walk->behind && native_step_lisp(s))
+	if (rule->param != UNWIND_CHAIN_OF_FILE && !walk->behind && native_step_lisp(s))
 		return 0;
 	if (!native_read(s, walk->pc, &code)) {
 		if (!walk->behind)
 			native_read(s, walk->pc + 8, &more);
 		offset = arch_code_cfa(code, more, walk->behind, &saved);
+		if (rule->param == UNWIND_CHAIN_OF_FILE)
+			*rule = (struct unwind_rule){.kind = offset > 0 ? UNWIND_SP : UNWIND_FP,
+						     .cfa_offset = offset > 0 ? offset : 16,
+						     .fp_offset = offset > 0 && !saved ? UNWIND_FP_SAME : -16};
 	}
 	cfa = walk->sp + (__u32)offset;
 	if (offset <= 0) {
@@ -318,7 +323,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	case UNWIND_END:
 		return native_end(walk, LOSS_NONE);
 	case UNWIND_FP_CHAIN:
-		return WALK_CALL(native_step_generated, s, 0);
+		return WALK_CALL(native_step_generated, s, slot);
 	case UNWIND_NO_TABLE:
 		return native_end(walk, LOSS_NO_TABLES);
 	case UNWIND_NO_ANSWER:

@@ -48,6 +48,8 @@ static struct elf_block *read_block(const struct elf_file *elf, uint64_t offset,
 	if (!block)
 		return NULL;
 	got = foreign_read(elf->file, block->bytes, size, elf->base + offset);
+	if (got < 0 && !elf->cache->unread)
+		elf->cache->unread = (int)got;
 	block->size = got < 0 ? 0 : (size_t)got;
 	return block;
 }
@@ -96,6 +98,11 @@ const uint8_t *elf_file_bytes(const struct elf_file *elf, uint64_t offset, uint6
 int elf_file_starved(const struct elf_file *elf)
 {
 	return elf->cache->starved ? -ENOMEM : 0;
+}
+
+int elf_file_unread(const struct elf_file *elf)
+{
+	return elf->cache->starved ? -ENOMEM : elf->cache->unread;
 }
 
 static void parse_segments(struct elf_file *elf)
@@ -511,13 +518,18 @@ uint64_t elf_file_loaded_word(const struct elf_file *elf, uint64_t vaddr, uint32
 bool elf_file_copy_at(const struct elf_file *elf, uint64_t vaddr, size_t size, void *ret)
 {
 	uint64_t offset;
+	ssize_t got;
 
 	if (!offset_of_vaddr(elf, vaddr, size, &offset) || offset > elf->size || size > elf->size - offset)
 		return false;
-	if (!elf->memory)
-		return foreign_read(elf->file, ret, size, elf->base + offset) == (ssize_t)size;
-	memcpy(ret, elf->memory + offset, size);
-	return true;
+	if (elf->memory) {
+		memcpy(ret, elf->memory + offset, size);
+		return true;
+	}
+	got = foreign_read(elf->file, ret, size, elf->base + offset);
+	if (got < 0 && !elf->cache->unread)
+		elf->cache->unread = (int)got;
+	return got == (ssize_t)size;
 }
 
 const uint8_t *elf_section_bytes(const struct elf_file *elf, const struct elf_section *section)

@@ -113,6 +113,12 @@ bool elf_file_section_header(const struct elf_file *elf, const char *name, struc
 bool elf_file_eh_frame(const struct elf_file *elf, struct elf_section *eh_frame, struct elf_section *hdr);
 
 /*
+ * The first error of reading the file, or -ENOMEM; 0: there was none. After one the file seems to have less than it
+ * has: what was concluded from that may be wrong.
+ */
+int elf_file_unread(const struct elf_file *elf);
+
+/*
  * The path of the first library that the file needs whose name begins with `prefix`, found as the dynamic linker would:
  * by the file's own search path, in which $ORIGIN is `origin`, then in the usual folders. False when there is none.
  */

@@ -37,6 +37,7 @@ struct elf_cache {
 	void *minidebug_bytes;
 	bool minidebug_tried;
 	bool starved; /* there was no memory for something that the file has */
+	int unread;   /* the first error of reading it; 0: none */
 };
 
 struct elf_file {

@@ -12,10 +12,10 @@ struct late_walker {
 	uint32_t generation; /* each walk has its own: the memo must not outlive the mappings */
 	const struct snapshot_event *snapshot;
 	const uint8_t *bytes;
-	const struct memory *process;
+	const struct memory *code;
 };
 
-static bool in_generated_code(const struct late_walker *walker, uint64_t address)
+static bool in_code(const struct late_walker *walker, uint64_t address)
 {
 	const struct native_walk *walk = &walker->scratch->native;
 	uint32_t i;
@@ -24,7 +24,7 @@ static bool in_generated_code(const struct late_walker *walker, uint64_t address
 		const struct mapping_entry *mapping = &walker->host.mappings[walk->mapping_first + i];
 
 		if (address >= mapping->start && address < mapping->end)
-			return mapping->kind == MAPPING_FP_CHAIN;
+			return true;
 	}
 	return false;
 }
@@ -35,9 +35,9 @@ static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
 	const struct snapshot_event *snapshot = walker->snapshot;
 	uint64_t at = snapshot_at(snapshot, address, size), page;
 
-	/* Nothing but instructions where there is no table: what they were then, they are. */
-	if (walker->process && at >= snapshot->stack_size && in_generated_code(walker, address))
-		return memory_read(walker->process, dst, size, address);
+	/* Nothing but instructions: what they were then, they are. */
+	if (walker->code && at >= snapshot->stack_size && in_code(walker, address))
+		return memory_read(walker->code, dst, size, address);
 	if (address < snapshot->stack_start || size > snapshot->stack_size || at > snapshot->stack_size - size || !size)
 		return -EFAULT;
 	for (page = at / PAGE_BYTES; page <= (at + size - 1) / PAGE_BYTES; page++)
@@ -74,7 +74,7 @@ void late_walker_destroy(struct late_walker *walker)
 
 struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
 			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
-			    const struct memory *process)
+			    const struct memory *code)
 {
 	const struct process_entry entry = {.generation = ++walker->generation, .mapping_count = count};
 	struct scratch *s = walker->scratch;
@@ -82,7 +82,7 @@ struct late_stack late_walk(struct late_walker *walker, const struct mapping_ent
 	walker->host.mappings = mappings;
 	walker->snapshot = snapshot;
 	walker->bytes = bytes;
-	walker->process = process;
+	walker->code = code;
 	memcpy(s->native.registers, snapshot->registers, sizeof(s->native.registers));
 	s->native.pc = snapshot->pc;
 	s->native.sp = snapshot->registers[REG_SP];

@@ -28,11 +28,11 @@ struct late_stack {
 
 /*
  * Walks a snapshot by the mappings that its process had at that moment, sorted by address, and its epoch. `bytes` are
- * the stack_size bytes that follow the event. `process`, which may be NULL, is the memory of the process when it still
- * runs: the instructions at a frame in generated code are read from it, which the copy does not have.
+ * the stack_size bytes that follow the event. `code`, which may be NULL, reads the instructions in these mappings,
+ * which the copy does not have: where there are frame pointers and no table, they tell whether a frame is there yet.
  */
 struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
 			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
-			    const struct memory *process);
+			    const struct memory *code);
 
 #endif

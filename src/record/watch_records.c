@@ -183,14 +183,40 @@ static int publish_late(struct watch *watch, struct process *process)
 	return 0;
 }
 
+/* The instructions that a process had at a time. */
+struct code_then {
+	struct watch *watch;
+	const struct process *process;
+	uint64_t time;
+};
+
+/* A file's are in the file; those that were generated in the process, if that still runs. */
+static int read_code(void *context, void *dst, size_t size, uint64_t address)
+{
+	const struct code_then *then = context;
+	const struct process_mapping *mapping = process_find_mapping(then->process, address, then->time);
+	const struct object *object = mapping ? objects_at(then->watch->objects, mapping->file->index) : NULL;
+	const struct memory memory = memory_of_process(then->process->pid);
+
+	if (!object || size > mapping->end - address)
+		return -EFAULT;
+	if (!watch_is_generated(object) && object->content)
+		return foreign_read(object->content, dst, size, address - mapping->start + mapping->offset) ==
+				       (ssize_t)size
+			       ? 0
+			       : -EFAULT;
+	return then->process->ended == UINT64_MAX ? memory_read(&memory, dst, size, address) : -EFAULT;
+}
+
 /* Walks a copy of a stack by the mappings that watch_describe() has found. */
 static struct late_stack walk_copy(struct watch *watch, const struct process *process, uint32_t epoch,
 				   const struct snapshot_event *snapshot, const uint8_t *bytes)
 {
-	struct memory memory = memory_of_process(process->pid);
+	struct code_then then = {watch, process, snapshot->time};
+	const struct memory code = {read_code, &then};
 
 	return late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, epoch, snapshot, bytes,
-			 process->ended == UINT64_MAX ? &memory : NULL);
+			 &code);
 }
 
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,

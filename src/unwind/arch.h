@@ -46,12 +46,8 @@ struct unwind_arch {
 	/* The offset of the first signal trampoline in code, and its length. False when there is none. */
 	bool (*find_trampoline)(const uint8_t *bytes, size_t size, size_t *at, size_t *length);
 
-	/*
-	 * The next place at or after `at` where a function sets up its frame pointer, or returns after it took it down:
-	 * the rules there, the last of which is that of code with a frame pointer. Their number, 0 when there is no
-	 * such place.
-	 */
-	size_t (*find_frame_edge)(const uint8_t *bytes, size_t size, size_t at, struct unwind_arch_span *ret);
+	/* In how many places a function sets up its frame pointer, or returns after it took it down. */
+	size_t (*count_frame_edges)(const uint8_t *bytes, size_t size);
 
 	/* Go's code where SP is `size` bytes below its value at the function's entry. NULL: not known. */
 	struct unwind_rule (*go_rule)(uint32_t size);

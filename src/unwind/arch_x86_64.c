@@ -156,28 +156,14 @@ static bool find_trampoline(const uint8_t *bytes, size_t size, size_t *at, size_
 }
 
 /* `push %rbp; mov %rsp, %rbp`, and `pop %rbp` or `leave` before `ret` or `ret $n`. */
-static size_t find_frame_edge(const uint8_t *bytes, size_t size, size_t at, struct unwind_arch_span *ret)
+static size_t count_frame_edges(const uint8_t *bytes, size_t size)
 {
-	const struct unwind_rule entry = {.kind = UNWIND_SP, .cfa_offset = 8};
-	const struct unwind_rule pushed = {.kind = UNWIND_SP, .cfa_offset = 16, .fp_offset = -16};
-	const struct unwind_rule chain = {.kind = UNWIND_FP_CHAIN};
-	uint32_t length;
+	size_t at, count = 0;
 
-	for (; at + 4 <= size; at++) {
-		if (bytes[at] == 0x55 && !memcmp(bytes + at, "\x55\x48\x89\xe5", 4)) {
-			ret[0] = (struct unwind_arch_span){.start = (uint32_t)at, .rule = entry};
-			ret[1] = (struct unwind_arch_span){.start = (uint32_t)at + 1, .rule = pushed};
-			ret[2] = (struct unwind_arch_span){.start = (uint32_t)at + 4, .rule = chain};
-			return 3;
-		}
-		if ((bytes[at] == 0x5d || bytes[at] == 0xc9) && (bytes[at + 1] == 0xc3 || bytes[at + 1] == 0xc2)) {
-			length = bytes[at + 1] == 0xc3 ? 1 : 3;
-			ret[0] = (struct unwind_arch_span){.start = (uint32_t)at + 1, .rule = entry};
-			ret[1] = (struct unwind_arch_span){.start = (uint32_t)at + 1 + length, .rule = chain};
-			return 2;
-		}
-	}
-	return 0;
+	for (at = 0; at + 4 <= size; at++)
+		count += !memcmp(bytes + at, "\x55\x48\x89\xe5", 4) ||
+			 ((bytes[at] == 0x5d || bytes[at] == 0xc9) && (bytes[at + 1] == 0xc3 || bytes[at + 1] == 0xc2));
+	return count;
 }
 
 static bool is_syscall(const uint8_t *bytes, size_t size)
@@ -208,7 +194,7 @@ const struct unwind_arch unwind_arch_x86_64 = {
 	.section_spans = section_spans,
 	.entry_size = entry_size,
 	.find_trampoline = find_trampoline,
-	.find_frame_edge = find_frame_edge,
+	.count_frame_edges = count_frame_edges,
 	.go_rule = go_rule,
 	.code = &code_arch_x86_64,
 	.is_syscall = is_syscall,

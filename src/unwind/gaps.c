@@ -7,8 +7,8 @@
  *   go_code    Go's own tables (go_code.h)
  *   derived    the code itself (code_rules.h): musl's libc, what was built without unwind tables, C in Go's programs
  *   chain      code that a program's own compiler made, such as the builtins of V8 in node: it keeps frame pointers,
- * which is seen by how often they are set up. Its rules are those of a chain of frame pointers, but for the
- *              instructions at which a function's own frame is not there yet or no longer.
+ * which is seen by how often they are set up. Its rule is a chain of frame pointers; the walker looks at
+ *              the instructions, whether a function's own frame is not there yet or no longer.
  *   trampoline signal trampolines of C libraries without CFI. Their rule begins a byte early: the return address of a
  *              handler is the trampoline's first byte, and a walker looks for pc - 1.
  */
@@ -42,8 +42,7 @@
 /* Whether part of a gap is code with frame pointers. */
 static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
 {
-	size_t size = end - start, look = size < FP_CODE_LOOK ? size : FP_CODE_LOOK, at = 0, count, edges = 0;
-	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
+	size_t size = end - start, look = size < FP_CODE_LOOK ? size : FP_CODE_LOOK;
 	const uint8_t *bytes;
 
 	if (size < FP_CODE_MIN || b->searched >= SEARCHED_MAX)
@@ -52,28 +51,15 @@ static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
 	if (!bytes)
 		return false;
 	b->searched += look;
-	while ((count = b->arch->find_frame_edge(bytes, look, at, spans))) {
-		edges++;
-		at = spans[count - 1].start;
-	}
-	return edges >= look / FP_CODE_DENSITY;
+	return b->arch->count_frame_edges(bytes, look) >= look / FP_CODE_DENSITY;
 }
 
-/* Its rules. False when the file has not all of it. */
-static bool add_fp_code(struct builder *b, uint32_t start, uint32_t end)
+/* Its rule. Where a frame is not there yet, or no longer, the walker sees by the instructions: a browser has millions
+ * of such places. */
+static void add_fp_code(struct builder *b, uint32_t start, uint32_t end)
 {
-	size_t size = end - start, at = 0, count, i;
-	const uint8_t *bytes = elf_file_bytes_at(b->elf, b->table->base + start, size);
-	struct unwind_arch_span spans[UNWIND_ARCH_SPANS_MAX];
-
-	if (!bytes)
-		return false;
-	builder_add_row(b, start, (struct unwind_rule){.kind = UNWIND_FP_CHAIN});
-	for (; (count = b->arch->find_frame_edge(bytes, size, at, spans)); at = spans[count - 1].start)
-		for (i = 0; i < count; i++)
-			if (spans[i].start < size)
-				builder_add_row(b, start + spans[i].start, spans[i].rule);
-	return true;
+	builder_add_row(b, start, (struct unwind_rule){.kind = UNWIND_FP_CHAIN, .param = UNWIND_CHAIN_OF_FILE});
+	b->table->covered_bytes += end - start;
 }
 
 /* Part of a gap: rules for signal trampolines found in it, none for the rest. */
@@ -153,7 +139,9 @@ static void fill_other(struct builder *b, uint32_t start, uint32_t end)
 {
 	if (add_ranges(b, &b->derived, start, end, search_gap))
 		return;
-	if (!is_fp_code(b, start, end) || !add_fp_code(b, start, end))
+	if (is_fp_code(b, start, end))
+		add_fp_code(b, start, end);
+	else
 		search_gap(b, start, end);
 }
 

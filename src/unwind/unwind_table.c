@@ -346,14 +346,18 @@ int unwind_table_compile(const struct elf_file *elf, const struct unwind_options
 	else
 		b.frame.section = (struct elf_section){};
 	err = build(&b);
-	if (err) {
+	if (!err)
+		err = elf_file_unread(elf);
+	if (err && err != -ENOMEM) {
+		diag_fail(diag, -err, "unwind.read", "%s: %s", path, strerror(-err));
+	} else if (err) {
 		diag_fail(diag, -err, "unwind.memory", "%s: out of memory for its unwind table", path);
 	} else if (b.frame.section.bytes && !table.covered_bytes && table.fde_skipped) {
 		err = diag_fail(diag, EBADMSG, "unwind.damaged", "%s: nothing in its .eh_frame makes sense", path);
 	} else {
 		finish(&b);
 		*ret = table;
-		if (!b.frame.section.bytes && !ret->derived_bytes)
+		if (!b.frame.section.bytes && !ret->covered_bytes)
 			err = diag_fail(diag, ENOENT, "unwind.none",
 					"%s: has no .eh_frame, and nothing could be derived from its code", path);
 	}

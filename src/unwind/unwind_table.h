@@ -10,7 +10,7 @@
  *
  * Beside the FDEs, the compiler knows what they leave out: .plt, .plt.sec and .plt.got stubs, .init and .fini, the
  * entry point _start and clone's child (UNWIND_END), signal trampolines (by the 'S' augmentation, or by their bytes),
- * and large stretches of code that keeps frame pointers (V8's builtins: UNWIND_FP_CHAIN but at a function's ends).
+ * and large stretches of code that keeps frame pointers (V8's builtins, Chromium: UNWIND_FP_CHAIN).
  *
  * Everything in .eh_frame is hostile. A damaged CIE or FDE is skipped and counted; compilation fails only
  * when nothing is left.
@@ -52,8 +52,9 @@ struct unwind_options {
 
 /*
  * Compiles; *ret is to be released with unwind_table_deinit(). `options` may be NULL. -ENOENT when the file has no
- * .eh_frame at all and nothing could be derived from its code (the table then still covers PLT and entry point, and is
- * usable), -EBADMSG when it is damaged beyond use, -E2BIG when the text spans more than 4 GiB.
+ * .eh_frame at all and no other way tells of its code (the table then still covers PLT and entry point, and is
+ * usable), -EBADMSG when it is damaged beyond use, -E2BIG when the text spans more than 4 GiB, or what
+ * elf_file_unread() says: part of the file could not be read, and its rows are not known.
  */
 int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
 			 struct diag *diag);

@@ -150,6 +150,30 @@ static void test_generated_code(struct late_test *t)
 	t->mappings[1] = end;
 }
 
+/* Code of a file that keeps frame pointers, interrupted where a function begins. */
+static void test_chain_of_file(struct late_test *t)
+{
+	static const uint8_t begin[] = {0x55, 0x48, 0x89, 0xe5, 0x90, 0x90, 0x90, 0x90}; /* push %rbp; mov %rsp, %rbp */
+	const struct memory_piece piece = {TEXT + 1, begin, sizeof(begin)};
+	const struct memory_pieces pieces = {&piece, 1};
+	const struct memory code = memory_of_pieces(&pieces);
+	const struct mapping_entry begun = t->mappings[0];
+	uint64_t sp = STACK + 0x100;
+	struct late_stack stack;
+
+	add_file(t, 0, TEXT, (struct unwind_rule){.kind = UNWIND_FP_CHAIN, .param = UNWIND_CHAIN_OF_FILE});
+	t->snapshot.registers[6] = sp + 64;
+	*slot(t, sp - 8) = TEXT + 0x20;
+	t->stack[(sp + 64 - STACK) / 8] = sp + 128;
+	*slot(t, sp + 64) = TEXT + PAGE + 5;
+	t->process = &code;
+	stack = walk(t, sp);
+	ok(stack.loss == LOSS_NONE && stack.count == 3 && stack.frames[1] == (RET | (TEXT + 0x20)),
+	   "code with frame pointers: its caller is not left out at its start");
+	t->process = NULL;
+	t->mappings[0] = begun;
+}
+
 int main(void)
 {
 	struct tables_maps maps = {.mappings = memory(MAPPINGS_MAX * sizeof(struct mapping_entry)),
@@ -169,6 +193,7 @@ int main(void)
 	test_walks(t);
 	test_skipped(t);
 	test_generated_code(t);
+	test_chain_of_file(t);
 	late_walker_destroy(t->walker);
 	tables_destroy(t->tables);
 	close(maps.mappings);

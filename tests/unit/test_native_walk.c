@@ -251,6 +251,33 @@ static void test_generated_code(void)
 	fake_native_destroy(fake);
 }
 
+/* Code of a file that keeps frame pointers: its instructions are read once, and the memo keeps what they tell. */
+static void test_chain_of_file(void)
+{
+	struct fake_native *fake = usual();
+	struct fake_memory *m = &fake->memory;
+	__u64 sp = STACK + 0x1000, text = 0x10000000, fp = sp + 0x200;
+	__u32 chain = fake_rule(fake, UNWIND_FP_CHAIN, 0, 0, UNWIND_CHAIN_OF_FILE);
+
+	fake_function(fake, text, 0x1000, chain);
+	fake_map(m, text, 0x1000);
+	fake_put64(m, text + 0x100, 0xe5894855); /* push %rbp; mov %rsp, %rbp */
+	fake_put64(m, text + 0x110, 0x08c2);     /* ret $8 */
+	fake_put64(m, sp, text + 0x800);
+	fake_put64(m, fp, fp + 0x10);
+	fake_put64(m, fp + 8, in(F_END));
+	fake_native_walk(fake, text + 0x100, sp, fp);
+	frames_are(fake, LOSS_NONE, "at a function's start", text + 0x100, RET | (text + 0x800), RET | in(F_END));
+	fake_native_walk(fake, text + 0x110, sp, fp);
+	frames_are(fake, LOSS_NONE, "at its return", text + 0x110, RET | (text + 0x800), RET | in(F_END));
+	fake_native_walk(fake, text + 0x200, sp, fp);
+	frames_are(fake, LOSS_NONE, "in its body", text + 0x200, RET | in(F_END));
+	fake_put64(m, text + 0x100, 0x90909090); /* what was read once is remembered */
+	fake_native_walk(fake, text + 0x100, sp, fp);
+	frames_are(fake, LOSS_NONE, "and again", text + 0x100, RET | (text + 0x800), RET | in(F_END));
+	fake_native_destroy(fake);
+}
+
 /* SBCL's code, interrupted where FP does not lead to its caller: src/bpf/arch_lisp_x86_64.h. */
 static void test_lisp(void)
 {
@@ -654,6 +681,7 @@ int main(void)
 	test_odd_slots();
 	test_rare_rules();
 	test_generated_code();
+	test_chain_of_file();
 	test_lisp();
 	test_record();
 	test_ends();

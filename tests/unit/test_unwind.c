@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "elf_builder.h"
 #include "tap.h"
@@ -438,21 +441,41 @@ static void test_fp_code(void)
 		FDE(&image.cfi, put_cie(&image.cfi, "zR", PCREL_SDATA4), image.text, 0x1000, "");
 		image_compile(&image, &table);
 		if (step == 512) {
-			is_rule(&table, start, "cfa=rsp+8 rbp=same", "code with frame pointers, at a function's start");
-			is_rule(&table, start + 1, "cfa=rsp+16 rbp=cfa-16", "after push %%rbp");
-			is_rule(&table, start + 3, "cfa=rsp+16 rbp=cfa-16", "within mov");
+			is_rule(&table, start, "chain", "code with frame pointers, at a function's start");
 			is_rule(&table, start + 4, "chain", "in its body");
-			is_rule(&table, start + 9, "chain", "at pop %%rbp");
-			is_rule(&table, start + 10, "cfa=rsp+8 rbp=same", "at its return");
-			is_rule(&table, start + 15, "chain", "at leave");
-			is_rule(&table, start + 16, "cfa=rsp+8 rbp=same", "at ret $8");
-			is_rule(&table, start + 19, "chain", "behind it");
 			is_rule(&table, start + sizeof(text) - 1, "chain", "at the end");
+			ok(table.row_count < 16, "needs no row for each function: %zu", table.row_count);
 		} else {
 			is_rule(&table, start + 4, "none", "other code that sets up a frame pointer once in a while");
 		}
 		image_end(&image, &table);
 	}
+}
+
+/* A file whose file system has an answer no more: that nothing was read does not mean that there is nothing. */
+static void test_unread(void)
+{
+	static char text[20480];
+	struct unwind_table table = {};
+	struct image image;
+	int fd = memfd_create("image", 0), own;
+	size_t at;
+
+	for (at = 0; at + 512 <= sizeof(text); at += 512)
+		memcpy(text + at, "\x55\x48\x89\xe5\x5d\xc3", 6);
+	image_begin(&image);
+	elf_builder_section(&image.elf, ".made", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, text, sizeof(text));
+	elf_builder_finish(&image.elf, 0);
+	if (fd < 0 || write(fd, image.elf.bytes, image.elf.size) != (ssize_t)image.elf.size)
+		abort();
+	own = dup(fd); /* the number that the file's own descriptor will have */
+	close(own);
+	if (elf_file_open(fd, "image", &image.file, NULL))
+		abort();
+	dup2(open("/", O_RDONLY | O_DIRECTORY), own);
+	is_int(unwind_table_compile(image.file, NULL, &table, NULL), -EISDIR, "part of the file cannot be read");
+	close(fd);
+	image_end(&image, &table);
 }
 
 static void test_entry(void)
@@ -495,6 +518,7 @@ int main(void)
 	test_fillers();
 	test_init();
 	test_fp_code();
+	test_unread();
 	test_entry();
 	return tap_done();
 }
