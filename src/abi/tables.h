@@ -50,10 +50,11 @@ static inline __u32 process_entry_check(const struct process_entry *entry)
 }
 
 enum mapping_kind {
-	MAPPING_TABLE = 1,    /* has a page index */
-	MAPPING_FP_CHAIN = 2, /* anonymous code: trust frame pointers */
-	MAPPING_NO_TABLE = 3, /* the file could not be read or compiled */
-	MAPPING_NO_ANSWER = 4 /* its file system does not answer */
+	MAPPING_TABLE = 1,     /* has a page index */
+	MAPPING_FP_CHAIN = 2,  /* anonymous code: trust frame pointers */
+	MAPPING_NO_TABLE = 3,  /* the file could not be read or compiled */
+	MAPPING_NO_ANSWER = 4, /* its file system does not answer */
+	MAPPING_SETTLED = 5    /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
 };
 
 struct mapping_entry {
@@ -72,7 +73,8 @@ enum rule_index {
 	RULE_NO_TABLE = 2,   /* UNWIND_NO_TABLE */
 	RULE_NO_MAPPING = 3, /* UNWIND_NO_MAPPING */
 	RULE_NO_ANSWER = 4,  /* UNWIND_NO_ANSWER */
-	RULE_FIRST_FREE = 5
+	RULE_UNLEARNT = 5,   /* UNWIND_UNLEARNT */
+	RULE_FIRST_FREE = 6
 };
 
 /* An entry of the page index: bit 63 set: bits 0-15 are the only rule of the page; else a run of rows. */

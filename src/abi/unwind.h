@@ -49,7 +49,9 @@ enum unwind_kind {
 	UNWIND_GO_CCALL = 21,       /* the C part of a call: g = [SP + m]; CFA = g's stack.hi - [SP + to] + frame */
 	UNWIND_GO_VDSO = 22,        /* the vDSO, called on another stack: CFA = [m + to] + frame */
 	UNWIND_GO_REGISTER = 23,    /* SP as it was before is in register `m`: CFA = that + frame */
-	UNWIND_GO_SCHEDULE = 24 /* as UNWIND_SP: the scheduler, which has left the goroutine that it was called by */
+	UNWIND_GO_SCHEDULE = 24, /* as UNWIND_SP: the scheduler, which has left the goroutine that it was called by */
+	UNWIND_UNLEARNT =
+		26 /* no information covers the address, and user space has looked for some (record/watch_learn.c) */
 };
 
 /* fp_offset: where the caller's FP is saved, relative to the CFA, in bytes; or one of these. */

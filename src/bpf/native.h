@@ -99,7 +99,7 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 
 	if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
 		return RULE_NO_MAPPING;
-	if (walk->mapping.kind != MAPPING_TABLE)
+	if (walk->mapping.kind != MAPPING_TABLE && walk->mapping.kind != MAPPING_SETTLED)
 		return walk->mapping.kind == MAPPING_FP_CHAIN    ? RULE_FP_CHAIN
 		       : walk->mapping.kind == MAPPING_NO_ANSWER ? RULE_NO_ANSWER
 								 : RULE_NO_TABLE;
@@ -141,7 +141,10 @@ static __always_inline __u32 native_remember_in(struct scratch *s, __u64 pc)
 	if (memo->rules[at].key == key)
 		return at;
 	s->time.work += NATIVE_LOOKUP_NS;
-	rule = table_rule(s, native_find_rule(s, pc));
+	at = native_find_rule(s, pc);
+	if (at == RULE_NONE && s->native.mapping.kind == MAPPING_SETTLED)
+		at = RULE_UNLEARNT;
+	rule = table_rule(s, at);
 	if (!rule)
 		return NATIVE_MEMO;
 	at = memo->newest++ & (NATIVE_MEMO - 1);
@@ -342,6 +345,9 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	case UNWIND_GO_VDSO:
 	case UNWIND_GO_REGISTER:
 		return native_step_go(s, slot);
+	case UNWIND_NO_RULE:
+		walk->unmapped = 1;
+		return native_end(walk, LOSS_NO_RULE);
 	default:
 		return native_end(walk, LOSS_NO_RULE);
 	}

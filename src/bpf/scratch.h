@@ -88,7 +88,7 @@ struct native_walk {
 	__u32 loss;   /* enum loss, once the walk has ended */
 	__u32 done;   /* the walk has ended */
 	__u32 known;  /* which of `registers` are those of the current frame, a bit each */
-	__u32 unmapped;                     /* ended at an address without a mapping */
+	__u32 unmapped;                     /* ended where user space may know more: no mapping, or no rule yet */
 	__u32 mapping_first, mapping_count; /* from the process entry */
 	__u64 memo_key;                     /* from its generation */
 	__u32 memo_at, memo_last;           /* where the next frame's rule may be, and where the last one's was */

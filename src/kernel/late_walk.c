@@ -93,5 +93,11 @@ struct late_stack late_walk(struct late_walker *walker, const struct mapping_ent
 	return (struct late_stack){.frames = (const uint64_t *)s->native_stack.frames,
 				   .count = s->native.count,
 				   .loss = s->native.loss == LOSS_STACK_READ ? LOSS_LATE : (uint16_t)s->native.loss,
-				   .id = native_stack_id(s)};
+				   .id = native_stack_id(s),
+				   .end = &s->native};
+}
+
+bool late_read(struct late_walker *walker, uint64_t address, uint64_t *ret)
+{
+	return !read_snapshot(walker, ret, sizeof(*ret), address);
 }

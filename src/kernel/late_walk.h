@@ -12,6 +12,7 @@
 #include "proc/memory.h"
 
 struct late_walker;
+struct native_walk; /* bpf/scratch.h */
 
 /* NULL when memory is short. The tables must outlive the walker. */
 struct late_walker *late_walker_create(const struct tables *tables);
@@ -24,7 +25,11 @@ struct late_stack {
 	uint16_t loss; /* LOSS_NONE when the outermost frame was reached, LOSS_LATE when it is beyond the copy (enum
 			  loss) */
 	uint64_t id;   /* what the kernel would have called this stack */
+	const struct native_walk *end; /* the frame at which it ended: pc, behind, known, registers, sp, fp */
 };
+
+/* A word of the memory that the last walk saw. False when it is not in the copy. */
+bool late_read(struct late_walker *walker, uint64_t address, uint64_t *ret);
 
 /*
  * Walks a snapshot by the mappings that its process had at that moment, sorted by address, and its epoch. `bytes` are

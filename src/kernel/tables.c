@@ -178,7 +178,7 @@ int tables_create(const struct tables_maps *maps, struct tables **ret, struct di
 	static const struct unwind_rule fixed[RULE_FIRST_FREE] = {
 		[RULE_NONE] = {.kind = UNWIND_NO_RULE},          [RULE_FP_CHAIN] = {.kind = UNWIND_FP_CHAIN},
 		[RULE_NO_TABLE] = {.kind = UNWIND_NO_TABLE},     [RULE_NO_ANSWER] = {.kind = UNWIND_NO_ANSWER},
-		[RULE_NO_MAPPING] = {.kind = UNWIND_NO_MAPPING},
+		[RULE_NO_MAPPING] = {.kind = UNWIND_NO_MAPPING}, [RULE_UNLEARNT] = {.kind = UNWIND_UNLEARNT},
 	};
 	struct tables *tables = calloc(1, sizeof(*tables));
 	uint32_t i;
@@ -484,6 +484,116 @@ int tables_add(struct tables *tables, const struct unwind_table *table, struct t
 	}
 	*ret = run;
 	return 0;
+}
+
+/* Room for a page's rows, all in one block, added to what the file takes. */
+static int add_chunk(struct tables *tables, struct file *file, uint32_t count, struct chunk *ret)
+{
+	uint32_t skip;
+	int err = vec_reserve(&file->chunks, 1);
+
+	if (!err)
+		err = find_rows(tables, 2 * count, 2 * count, ret);
+	if (err)
+		return err;
+	skip = UNWIND_BLOCK_ROWS - ret->rows.first % UNWIND_BLOCK_ROWS;
+	skip = skip < count ? skip : 0;
+	extents_give(&tables->free_rows[ret->slab], ret->rows.first, skip);
+	extents_give(&tables->free_rows[ret->slab], ret->rows.first + skip + count, count - skip);
+	ret->rows = (struct extent){ret->rows.first + skip, count};
+	return vec_push(&file->chunks, *ret);
+}
+
+/* The rule's number in force at each byte of a page. */
+static void expand_page(const struct tables *tables, uint64_t page, uint16_t by_byte[static 1u << UNWIND_PAGE_SHIFT])
+{
+	const uint32_t *rows = page & PAGE_SINGLE_RULE ? NULL : &tables->slabs[PAGE_SLAB(page)][PAGE_FIRST(page)];
+	uint32_t i, row = 0;
+
+	for (i = 0; i < 1u << UNWIND_PAGE_SHIFT; i++) {
+		while (rows && row + 1 < PAGE_COUNT(page) && rows[row + 1] >> 16 <= i)
+			row++;
+		by_byte[i] = (uint16_t)(rows ? ROW_RULE(rows[row]) : page);
+	}
+}
+
+static int write_learnt(struct tables *tables, struct file *file,
+			const uint16_t by_byte[static 1u << UNWIND_PAGE_SHIFT], uint64_t *ret)
+{
+	uint32_t rows[1u << UNWIND_PAGE_SHIFT], count = 0, i;
+	struct chunk chunk;
+	int err;
+
+	for (i = 0; i < 1u << UNWIND_PAGE_SHIFT; i++)
+		if (!i || by_byte[i] != by_byte[i - 1])
+			rows[count++] = ROW(i, by_byte[i]);
+	*ret = PAGE_SINGLE_RULE | by_byte[0];
+	if (count == 1)
+		return 0;
+	err = add_chunk(tables, file, count, &chunk);
+	if (err)
+		return err;
+	memcpy(&tables->slabs[chunk.slab][chunk.rows.first], rows, count * sizeof(*rows));
+	tables->dirty[chunk.slab] |= 1u << chunk.rows.first / UNWIND_BLOCK_ROWS;
+	file->row_count += count;
+	tables->rows += count;
+	*ret = PAGE_ROWS(chunk.slab, chunk.rows.first, count);
+	return write_blocks(tables);
+}
+
+int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t start, uint64_t end,
+		 const struct unwind_rule *rule)
+{
+	const uint64_t page = 1u << UNWIND_PAGE_SHIFT;
+	uint64_t found, at, stop, entry;
+	uint16_t by_byte[1u << UNWIND_PAGE_SHIFT];
+	struct file *file;
+	uint32_t number, *rules;
+	int err = 0;
+
+	if (!table_get(&tables->files, run->page_first + 1ull, &found) || start < run->base || start >= end ||
+	    end - run->base > run->page_count * page)
+		return -EINVAL;
+	file = (struct file *)(uintptr_t)found;
+	rules = realloc(file->rules, (file->rule_count + 1ull) * sizeof(*rules));
+	if (!rules)
+		return -ENOMEM;
+	file->rules = rules;
+	number = rule_take(tables, rule);
+	if (number == RULE_NONE)
+		return -ENOSPC;
+	file->rules[file->rule_count++] = number;
+	for (at = start - run->base; at < end - run->base && !err; at = stop) {
+		uint64_t *to = &tables->pages[run->page_first + at / page];
+		bool changed = false;
+		uint64_t i;
+
+		stop = (at / page + 1) * page < end - run->base ? (at / page + 1) * page : end - run->base;
+		expand_page(tables, *to, by_byte);
+		for (i = at % page; i < at % page + (stop - at); i++)
+			if (by_byte[i] == RULE_NONE || by_byte[i] == RULE_UNLEARNT) {
+				changed |= by_byte[i] != number;
+				by_byte[i] = (uint16_t)number;
+			}
+		if (!changed)
+			continue;
+		err = write_learnt(tables, file, by_byte, &entry);
+		/* The rows are where the walkers look before the entry leads to them. */
+		if (!err)
+			__atomic_store_n(to, entry, __ATOMIC_RELEASE);
+	}
+	return err;
+}
+
+struct unwind_rule tables_rule(const struct tables *tables, const struct tables_run *run, uint64_t vaddr)
+{
+	uint16_t by_byte[1u << UNWIND_PAGE_SHIFT];
+	uint64_t offset = vaddr - run->base;
+
+	if (vaddr < run->base || offset >> UNWIND_PAGE_SHIFT >= run->page_count)
+		return (struct unwind_rule){.kind = UNWIND_NO_RULE};
+	expand_page(tables, tables->pages[run->page_first + (offset >> UNWIND_PAGE_SHIFT)], by_byte);
+	return tables->rules[by_byte[offset % (1u << UNWIND_PAGE_SHIFT)]];
 }
 
 void tables_remove(struct tables *tables, const struct tables_run *run)

@@ -44,6 +44,16 @@ void tables_prepare(struct tables *tables);
 int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag);
 
 /*
+ * Gives the bytes from one vaddr to another a rule, where they had none; others keep theirs. What the walkers remember
+ * is out of date until the next publication of their process. 0 or a negative errno: -ENOSPC when the tables are full.
+ */
+int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t start, uint64_t end,
+		 const struct unwind_rule *rule);
+
+/* The rule in force at a vaddr. */
+struct unwind_rule tables_rule(const struct tables *tables, const struct tables_run *run, uint64_t vaddr);
+
+/*
  * Takes a file's rows, page index and rules away; their room is used again at once. So no process that is published may
  * have a mapping into the run, nor have had one within the grace period (TABLES_GRACE_NS).
  */

@@ -50,6 +50,9 @@ static void object_destroy(struct object *object)
 	free(object->segments);
 	free(object->eval);
 	free(object->problem);
+	if (object->learnt)
+		vec_free(&object->learnt->ranges);
+	free(object->learnt);
 	free(object);
 }
 

@@ -15,11 +15,20 @@
 #include "kernel/tables.h"
 #include "proc/processes.h"
 #include "python/cache.h"
+#include "unwind/way_out.h"
 
 enum object_table {
 	OBJECT_TABLE_UNKNOWN, /* not compiled yet */
 	OBJECT_TABLE_READY,
 	OBJECT_TABLE_NONE /* the file could not be read, has no text or no room */
+};
+
+/* What was learnt of code without rules (record/watch_learn.c). */
+struct learnt {
+	way_out_ranges ranges; /* vaddrs, in the order in which they were learnt */
+	uint32_t tries;
+	bool settled; /* nothing more is */
+	bool changed; /* since it was kept */
 };
 
 struct object {
@@ -47,7 +56,8 @@ struct object {
 	bool located;             /* a sample was in it */
 	struct timespec modified; /* as it was when it was opened, with its size: */
 	int64_t size;
-	char *problem; /* why it is not readable or has no table; NULL when all is well */
+	struct learnt *learnt; /* NULL: nothing */
+	char *problem;         /* why it is not readable or has no table; NULL when all is well */
 };
 
 struct objects;

@@ -68,7 +68,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->objects = objects_create(options->files);
 	watch->walker = late_walker_create(sampler_tables(sampler));
 	watch->perf_maps = perf_maps_create(options->files);
-	watch->reaped_at = watch_now();
+	watch->reaped_at = watch->begun = watch_now();
 	if (!watch->names || !watch->processes || !watch->objects || !watch->walker || !watch->perf_maps ||
 	    (options->verify && !watch->verifier)) {
 		watch_destroy(watch);
@@ -78,10 +78,22 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	return 0;
 }
 
+static void keep_learnt(struct watch *watch)
+{
+	uint32_t i;
+
+	if (!watch->processes || !watch->objects)
+		return;
+	for (i = 0; i < processes_file_count(watch->processes); i++)
+		if (objects_at(watch->objects, i))
+			watch_keep_learnt(objects_at(watch->objects, i));
+}
+
 void watch_destroy(struct watch *watch)
 {
 	if (!watch)
 		return;
+	keep_learnt(watch);
 	processes_destroy(watch->processes, free_user);
 	objects_destroy(watch->objects);
 	late_walker_destroy(watch->walker);

@@ -5,6 +5,7 @@
  *   watch.c          its life, the side-band, the readings of /proc
  *   watch_publish.c  what the kernel part is told of a process: mappings and Python
  *   watch_records.c  what the kernel part sends
+ *   watch_learn.c    rules for code that has none, from what it does
  *   watch_tidy.c     what is let go while the recording lasts
  */
 #ifndef STRATA_RECORD_WATCH_PARTS_H
@@ -72,11 +73,12 @@ struct watch {
 	uint32_t naming;             /* before it is made anew: the object that is named next */
 	uint64_t aged_at;
 	uint64_t drain_until;
-	uint64_t publish_ns; /* of a drain; 0: no bound */
-	bool behind;         /* the last drain left tables or records for the next one */
-	bool unpublished;    /* nothing is published any more */
-	uint32_t records;    /* handled, so that not each one asks for the time */
-	int err;             /* of a callback */
+	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */
+	uint64_t publish_ns;      /* of a drain; 0: no bound */
+	bool behind;              /* the last drain left tables or records for the next one */
+	bool unpublished;         /* nothing is published any more */
+	uint32_t records;         /* handled, so that not each one asks for the time */
+	int err;                  /* of a callback */
 };
 
 /* CLOCK_MONOTONIC, ns. */
@@ -122,6 +124,30 @@ int watch_forget_names(struct watch *watch);
 
 /* Names what was sampled in a file that is about to be forgotten. 0 or -ENOMEM. */
 int watch_name_file(struct watch *watch, const struct mapped_file *file);
+
+/* What read_code() of a struct memory needs: the instructions that a process had at a time. */
+struct code_then {
+	struct watch *watch;
+	const struct process *process;
+	uint64_t time;
+};
+int watch_read_code(void *context, void *dst, size_t size, uint64_t address);
+
+/*
+ * Learns a rule for where a late walk ended without one (watch_learn.c). True when there is one now: it is to be walked
+ * again.
+ */
+bool watch_learn(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack);
+
+/* Gives the kernel part what was learnt of a file in earlier runs; its table was just compiled. */
+void watch_recall(struct watch *watch, struct object *object);
+
+/* Keeps what was learnt of a file for later runs. */
+void watch_keep_learnt(struct object *object);
+
+/* Reads what was kept; false when it makes no sense. *ret is to be freed. For tests and fuzzing. */
+#define LEARNT_RANGE_MAX (1u << 20) /* bytes */
+bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, way_out_ranges *ret);
 
 /* Are this process's samples asked for? */
 bool watch_is_wanted(const struct watch *watch, const struct process *process);

@@ -29,6 +29,7 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 	struct mapping_entry entry = {.start = mapping->start, .end = mapping->end, .kind = MAPPING_NO_TABLE};
 	struct object *object;
 	uint64_t vaddr;
+	bool unknown;
 
 	object = objects_get(watch->objects, mapping->file, process, mapping);
 	if (!object)
@@ -37,13 +38,16 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 		entry.kind = MAPPING_FP_CHAIN;
 		return entry;
 	}
+	unknown = object->table == OBJECT_TABLE_UNKNOWN;
 	object_compile(object, sampler_tables(watch->sampler), relieve, watch);
+	if (unknown && object->table == OBJECT_TABLE_READY)
+		watch_recall(watch, object);
 	if (object->unanswered)
 		entry.kind = MAPPING_NO_ANSWER;
 	if (object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, mapping->start, &vaddr))
 		return entry;
 	(void)!vec_push(&watch->files, mapping->file->index); /* room was made for it */
-	entry.kind = MAPPING_TABLE;
+	entry.kind = object->learnt && object->learnt->settled ? MAPPING_SETTLED : MAPPING_TABLE;
 	entry.bias = mapping->start - (vaddr - object->run.base);
 	entry.page_first = object->run.page_first;
 	entry.page_count = object->run.page_count;

@@ -183,15 +183,8 @@ static int publish_late(struct watch *watch, struct process *process)
 	return 0;
 }
 
-/* The instructions that a process had at a time. */
-struct code_then {
-	struct watch *watch;
-	const struct process *process;
-	uint64_t time;
-};
-
 /* A file's are in the file; those that were generated in the process, if that still runs. */
-static int read_code(void *context, void *dst, size_t size, uint64_t address)
+int watch_read_code(void *context, void *dst, size_t size, uint64_t address)
 {
 	const struct code_then *then = context;
 	const struct process_mapping *mapping = process_find_mapping(then->process, address, then->time);
@@ -213,7 +206,7 @@ static struct late_stack walk_copy(struct watch *watch, const struct process *pr
 				   const struct snapshot_event *snapshot, const uint8_t *bytes)
 {
 	struct code_then then = {watch, process, snapshot->time};
-	const struct memory code = {read_code, &then};
+	const struct memory code = {watch_read_code, &then};
 
 	return late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, epoch, snapshot, bytes,
 			 &code);
@@ -223,7 +216,7 @@ int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, 
 		    struct late_stack *ret)
 {
 	struct process *process = process_of(watch, (int)snapshot->tgid, snapshot->time);
-	bool again = true;
+	bool again = true, learnt;
 	int err;
 
 	*ret = (struct late_stack){.loss = LOSS_EXITED};
@@ -234,6 +227,14 @@ int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, 
 		if (err)
 			return err;
 		*ret = walk_copy(watch, process, process->epoch, snapshot, bytes);
+		learnt = false;
+		while (watch_learn(watch, process, snapshot->time, ret)) {
+			learnt = true;
+			*ret = walk_copy(watch, process, process->epoch, snapshot, bytes);
+		}
+		/* The kernel's walkers remember what they met by the publication. */
+		if (learnt && process->ended == UINT64_MAX && watch_publish(watch, process))
+			return -ENOMEM;
 		if (ret->loss != LOSS_NO_MAPPING || !again || !watch_rescan(watch, process, watch_now()))
 			break;
 		again = false;

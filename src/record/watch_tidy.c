@@ -59,6 +59,7 @@ static int forget_files(struct watch *watch)
 			err = watch_name_file(watch, file);
 			if (err)
 				break; /* what is not named still needs it */
+			watch_keep_learnt(object);
 			objects_drop(watch->objects, i, sampler_tables(watch->sampler));
 			processes_forget_file(watch->processes, file);
 			if (watch_now() > until)

@@ -158,12 +158,13 @@ static bool find_trampoline(const uint8_t *bytes, size_t size, size_t *at, size_
 /* `push %rbp; mov %rsp, %rbp`, and `pop %rbp` or `leave` before `ret` or `ret $n`. */
 static size_t count_frame_edges(const uint8_t *bytes, size_t size)
 {
-	size_t at, count = 0;
+	size_t at, begins = 0, ends = 0;
 
-	for (at = 0; at + 4 <= size; at++)
-		count += !memcmp(bytes + at, "\x55\x48\x89\xe5", 4) ||
-			 ((bytes[at] == 0x5d || bytes[at] == 0xc9) && (bytes[at + 1] == 0xc3 || bytes[at + 1] == 0xc2));
-	return count;
+	for (at = 0; at + 4 <= size; at++) {
+		begins += !memcmp(bytes + at, "\x55\x48\x89\xe5", 4);
+		ends += (bytes[at] == 0x5d || bytes[at] == 0xc9) && (bytes[at + 1] == 0xc3 || bytes[at + 1] == 0xc2);
+	}
+	return begins + ends;
 }
 
 static bool is_syscall(const uint8_t *bytes, size_t size)

@@ -64,6 +64,7 @@ struct builder {
 	uint32_t done;   /* addresses below this one have their rows */
 	bool signal;     /* of the FDE that is running */
 	size_t searched; /* bytes of gaps */
+	size_t looked;   /* the same, for frame pointers */
 	int err;
 };
 

@@ -121,6 +121,7 @@ struct code_arch {
 	uint16_t sigreturn;                      /* the number of the one that ends a signal's handler */
 	bool (*is_last_syscall)(int64_t number); /* one after which nothing runs */
 	bool (*is_padding)(const uint8_t *bytes, size_t size);
+	bool (*ends_in_call)(const uint8_t *bytes, size_t size); /* the code before a return address */
 
 	int (*create)(struct code_decoder **ret); /* 0, -ENOMEM, -ENOTSUP */
 	void (*destroy)(struct code_decoder *decoder);

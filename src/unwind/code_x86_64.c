@@ -2,6 +2,7 @@
 /* x86-64 instructions as their effect on the stack (code.h), read by Capstone. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/disassembler.h"
 #include "unwind/code.h"
@@ -452,14 +453,60 @@ static void read_insn(const cs_insn *insn, uint64_t next, struct code_insn *ret)
 	read_store(insn, ret);
 }
 
+/*
+ * The length of an instruction with a VEX or EVEX prefix (Intel SDM 2, 2.3 and 2.7) that Capstone does not know: a
+ * newer vector instruction, which leaves the general registers alone. 0: it is another one, or may change one.
+ */
+static size_t vector_length(const uint8_t *bytes, size_t size)
+{
+	static const uint8_t with_byte[] = {0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6};
+	size_t at = 0, map;
+	uint8_t opcode, modrm, mode, base;
+
+	if (size > 6 && bytes[0] == 0x62 && !(bytes[1] & 8)) {
+		map = bytes[1] & 7;
+		at = 4;
+	} else if (size > 5 && bytes[0] == 0xc4) {
+		map = bytes[1] & 31;
+		at = 3;
+	} else {
+		return 0;
+	}
+	opcode = bytes[at];
+	modrm = bytes[at + 1];
+	mode = modrm >> 6;
+	base = modrm & 7;
+	/* Numbers go to a general register by some of map 5; maps 2 and 3 have BMI's instructions from 0xf0 on. */
+	if (!map || map == 4 || map > 6 || opcode == 0x77 || ((map == 2 || map == 3) && opcode >= 0xf0) ||
+	    (map == 5 && (opcode == 0x2c || opcode == 0x2d || opcode == 0x78 || opcode == 0x79 || opcode == 0x7e)))
+		return 0;
+	at += 2;
+	if (mode != 3 && base == 4)
+		base = at < size ? bytes[at++] & 7 : 0;
+	if (mode == 1)
+		at += 1;
+	else if (mode == 2 || (!mode && base == 5))
+		at += 4;
+	at += map == 3 || (map == 1 && memchr(with_byte, opcode, sizeof(with_byte)));
+	return at <= size ? at : 0;
+}
+
 static bool decode(struct code_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t vaddr,
 		   struct code_insn *ret)
 {
 	const cs_insn *insn = decoder->disassembler.insn;
 	uint64_t address = vaddr;
+	size_t length;
 
-	if (!disassembler_next(&decoder->disassembler, &bytes, &size, &address))
-		return false;
+	if (!disassembler_next(&decoder->disassembler, &bytes, &size, &address)) {
+		length = vector_length(bytes, size);
+		*ret = (struct code_insn){.op = CODE_OTHER,
+					  .a = CODE_NONE,
+					  .b = CODE_NONE,
+					  .index = CODE_NONE,
+					  .length = (uint8_t)length};
+		return length;
+	}
 	*ret = (struct code_insn){.op = CODE_OTHER,
 				  .a = CODE_NONE,
 				  .b = CODE_NONE,
@@ -524,6 +571,34 @@ static bool is_padding(const uint8_t *bytes, size_t size)
 	return true;
 }
 
+/* The length of `ff /2` with its operand, in `size` bytes; 0: it is another instruction. */
+static size_t indirect_call_length(const uint8_t *bytes, size_t size)
+{
+	uint8_t mode = bytes[1] >> 6, base = bytes[1] & 7;
+	size_t length = 2;
+
+	if (bytes[0] != 0xff || (bytes[1] >> 3 & 7) != 2)
+		return 0;
+	if (mode != 3 && base == 4) {
+		base = size > 2 ? bytes[2] & 7 : 0;
+		length++;
+	}
+	return length + (mode == 1 ? 1 : mode == 2 || (!mode && base == 5) ? 4 : 0);
+}
+
+/* `call`, direct or by a register or a word of memory. */
+static bool ends_in_call(const uint8_t *bytes, size_t size)
+{
+	size_t length;
+
+	if (size >= 5 && bytes[size - 5] == 0xe8)
+		return true;
+	for (length = 2; length <= 7 && length <= size; length++)
+		if (indirect_call_length(bytes + size - length, length) == length)
+			return true;
+	return false;
+}
+
 const struct code_arch code_arch_x86_64 = {
 	.sp = RSP,
 	.fp = RBP,
@@ -535,6 +610,7 @@ const struct code_arch code_arch_x86_64 = {
 	.relative = 8, /* R_X86_64_RELATIVE */
 	.is_last_syscall = is_last_syscall,
 	.is_padding = is_padding,
+	.ends_in_call = ends_in_call,
 	.create = create,
 	.destroy = destroy,
 	.decode = decode,

@@ -27,6 +27,8 @@
 /* Bytes of uncovered text that are searched in one file. */
 #define SEARCHED_MAX (4u << 20)
 #define SEARCH_STEP  1024
+/* The same, that are looked at for frame pointers. */
+#define LOOKED_MAX (32u << 20)
 /* Gaps of this size on may be code with frame pointers, which is decided by how often their first bytes set one up. */
 #define FP_CODE_MIN     (16u << 10)
 #define FP_CODE_LOOK    (64u << 10)
@@ -45,12 +47,12 @@ static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
 	size_t size = end - start, look = size < FP_CODE_LOOK ? size : FP_CODE_LOOK;
 	const uint8_t *bytes;
 
-	if (size < FP_CODE_MIN || b->searched >= SEARCHED_MAX)
+	if (size < FP_CODE_MIN || b->looked >= LOOKED_MAX)
 		return false;
 	bytes = elf_file_bytes_at(b->elf, b->table->base + start, look);
 	if (!bytes)
 		return false;
-	b->searched += look;
+	b->looked += look;
 	return b->arch->count_frame_edges(bytes, look) >= look / FP_CODE_DENSITY;
 }
 

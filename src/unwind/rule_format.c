@@ -114,6 +114,8 @@ int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size
 		return snprintf(buffer, size, "chain");
 	case UNWIND_OTHER_STACK:
 		return snprintf(buffer, size, "other stack");
+	case UNWIND_UNLEARNT:
+		return snprintf(buffer, size, "unlearnt");
 	case UNWIND_UNSUPPORTED:
 		return snprintf(buffer, size, "unsupported");
 	case UNWIND_GO_SYSTEMSTACK:

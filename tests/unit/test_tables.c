@@ -237,6 +237,45 @@ static void test_remove(struct tables *tables, struct scratch *s)
 	}
 }
 
+/* Rules that are given later: in place of none, and of no others. */
+static void test_learn(struct tables *tables, struct scratch *s)
+{
+	struct unwind_row rows[] = {{0, 0}, {0x300, 1}, {0x310, 0}};
+	struct unwind_rule rules[] = {{.kind = UNWIND_NO_RULE}, {.kind = UNWIND_SP, .cfa_offset = 8}};
+	const struct unwind_rule learnt = {.kind = UNWIND_FP, .cfa_offset = 16}, other = {.kind = UNWIND_UNLEARNT};
+	struct unwind_table table = {
+		.base = 0x1100, .end = 0x9100, .rows = rows, .row_count = 3, .rules = rules, .rule_count = 2};
+	uint64_t before = tables_rows(tables), at;
+	struct tables_run run = {};
+	struct diag diag = {};
+	uint32_t wrong = 0;
+
+	is_int(tables_add(tables, &table, &run, &diag), 0, "a file with a gap");
+	is_int(tables_learn(tables, &run, 0x1203, 0x1900, &learnt), 0, "a rule over several pages");
+	is_int(tables_learn(tables, &run, 0x1ff0, 0x1ff1, &other), 0, "a byte that nothing is learnt of");
+	is_int(tables_learn(tables, &run, 0x1ff0, 0x2000, &learnt), 0, "until it is");
+	is_int(tables_learn(tables, &run, 0x9000, 0x9fff, &learnt), -EINVAL, "nothing behind the file's end");
+	is_int(tables_learn(tables, &run, 0, 0x1200, &learnt), -EINVAL, "nor before it");
+	s->native.mapping = (struct mapping_entry){.start = table.base,
+						   .end = table.end,
+						   .bias = run.base,
+						   .page_first = run.page_first,
+						   .page_count = run.page_count,
+						   .kind = MAPPING_TABLE};
+	for (at = table.base; at < table.end; at++) {
+		uint8_t kind = table_rule(s, native_find_rule(s, at))->kind, wanted = UNWIND_NO_RULE;
+
+		if (at >= 0x1400 && at < 0x1410)
+			wanted = UNWIND_SP;
+		else if ((at >= 0x1203 && at < 0x1900) || (at >= 0x1ff0 && at < 0x2000))
+			wanted = UNWIND_FP;
+		wrong += kind != wanted || tables_rule(tables, &run, at).kind != wanted;
+	}
+	is_int(wrong, 0, "the walker finds it where there was none, and the file's own elsewhere");
+	tables_remove(tables, &run);
+	is_int(tables_rows(tables), (int64_t)before, "and it goes with the file");
+}
+
 /* A file too large for what is left leaves what is left as it was. */
 static void test_full(struct tables *tables)
 {
@@ -324,6 +363,7 @@ int main(void)
 	test_slabs(tables, s);
 	ok(kernel_has(&maps, &host), "and the kernel has the same rows");
 	test_no_slab(tables, s);
+	test_learn(tables, s);
 	test_remove(tables, s);
 	test_full(tables);
 	test_publish(tables, &maps, s);

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Rules for code that has none, learnt when it is met.
+ *
+ *   kernel    a walk meets a program counter without a rule ──► late sample, with registers and a copy of the stack
+ *   here      the code from there to its function's return (unwind/way_out.h) says where the return address lies;
+ *             in the copy there must be one: an address behind a call, in code that is mapped
+ *             ──► rows for the instructions that were followed, of the file, for all that map it; the walk goes on
+ *
+ * So each piece of code costs one late sample, and a file costs what was sampled of it. What is not learnt is marked as
+ * asked for (UNWIND_UNLEARNT), and costs no other. What was learnt of a file is kept with the analyses of its kind, by
+ * its build id, with a digest of the code that it was learnt from.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <xxhash.h>
+
+#include "base/cursor.h"
+#include "bpf/scratch.h"
+#include "record/watch_parts.h"
+#include "unwind/arch.h"
+
+#define TRIES_MAX  4096         /* in a file */
+#define RANGES_MAX (256u << 10) /* the same, that are learnt */
+#define CALL_MAX   8            /* bytes of a call, or more */
+#define SHARE      8            /* of the time at most, once BURST_NS are used up */
+#define BURST_NS   500000000ull
+
+/* One look at a place in a process. */
+struct look {
+	struct code_then then;
+	const struct object *object;
+	uint64_t bias; /* address - bias: vaddr */
+	const struct tables *tables;
+};
+
+static size_t read_some(void *context, uint64_t address, uint8_t *ret, size_t size)
+{
+	struct look *look = context;
+	const struct process_mapping *mapping = process_find_mapping(look->then.process, address, look->then.time);
+
+	if (!mapping)
+		return 0;
+	if (size > mapping->end - address)
+		size = mapping->end - address;
+	return watch_read_code(&look->then, ret, size, address) ? 0 : size;
+}
+
+static bool is_known(void *context, uint64_t address, struct unwind_rule *ret)
+{
+	const struct look *look = context;
+
+	*ret = tables_rule(look->tables, &look->object->run, address - look->bias);
+	return ret->kind != UNWIND_NO_RULE && ret->kind != UNWIND_UNLEARNT;
+}
+
+/* Does an address lie behind a call, in code that is mapped? */
+static bool is_return_address(struct look *look, uint64_t address)
+{
+	uint8_t before[CALL_MAX];
+
+	return read_some(look, address - CALL_MAX, before, CALL_MAX) == CALL_MAX &&
+	       code_arch_x86_64.ends_in_call(before, CALL_MAX);
+}
+
+/* The CFA of the frame at which a walk ended, by a rule. False when the rule cannot be followed. */
+static bool find_cfa(struct late_walker *walker, const struct native_walk *at, const struct unwind_rule *rule,
+		     uint64_t *ret)
+{
+	uint32_t number = UNWIND_NUMBER(rule->param);
+	uint64_t word;
+
+	switch (rule->kind) {
+	case UNWIND_SP:
+		*ret = at->sp + (uint64_t)(int64_t)rule->cfa_offset;
+		return true;
+	case UNWIND_FP:
+		*ret = at->fp + (uint64_t)(int64_t)rule->cfa_offset;
+		return true;
+	case UNWIND_REGISTER:
+		*ret = at->registers[number] + (uint64_t)(int64_t)rule->cfa_offset;
+		return at->known >> number & 1;
+	case UNWIND_SP_DEREF:
+	case UNWIND_FP_DEREF:
+		word = (rule->kind == UNWIND_SP_DEREF ? at->sp : at->fp) + (uint64_t)(int64_t)rule->cfa_offset;
+		if (!late_read(walker, word, &word))
+			return false;
+		*ret = word + 8 * number;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Does the rule lead to a return address on the stack that was met? */
+static bool is_proved(struct watch *watch, struct look *look, const struct native_walk *at,
+		      const struct unwind_rule *rule)
+{
+	uint64_t cfa, word;
+
+	return find_cfa(watch->walker, at, rule, &cfa) && cfa > at->sp && late_read(watch->walker, cfa - 8, &word) &&
+	       is_return_address(look, word);
+}
+
+static struct learnt *learnt_of(struct object *object)
+{
+	if (!object->learnt)
+		object->learnt = calloc(1, sizeof(*object->learnt));
+	return object->learnt;
+}
+
+static uint64_t cpu_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* Is there time for another look? What is not looked at now is met again. */
+static bool has_time(const struct watch *watch)
+{
+	return watch->learn_ns < BURST_NS || watch->learn_ns - BURST_NS < (watch_now() - watch->begun) / SHARE;
+}
+
+/* Adds to what is known of a file; ranges are of the process's addresses. */
+static int add(struct watch *watch, struct look *look, struct object *object, way_out_ranges *ranges)
+{
+	struct tables *tables = sampler_tables(watch->sampler);
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < ranges->count && !err; i++) {
+		struct way_out_range range = ranges->at[i];
+
+		range.start -= look->bias;
+		range.end -= look->bias;
+		err = tables_learn(tables, &object->run, range.start, range.end, &range.rule);
+		if (!err)
+			err = vec_push(&object->learnt->ranges, range);
+	}
+	object->learnt->changed = true;
+	return err;
+}
+
+/* The range that an address lies in. */
+static const struct way_out_range *range_at(const way_out_ranges *ranges, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < ranges->count; i++)
+		if (address >= ranges->at[i].start && address < ranges->at[i].end)
+			return &ranges->at[i];
+	return NULL;
+}
+
+static bool learn_in_file(struct watch *watch, struct look *look, struct object *object, const struct native_walk *at)
+{
+	const struct unwind_rule none = {.kind = UNWIND_UNLEARNT};
+	const struct way_out_source source = {read_some, is_known, look};
+	uint64_t address = at->pc - at->behind, begin = cpu_now();
+	struct learnt *learnt = learnt_of(object);
+	const struct way_out_range *range;
+	way_out_ranges ranges = {};
+	bool found = false;
+
+	if (!learnt || learnt->settled || !has_time(watch))
+		return false;
+	if (!way_out_find(&code_arch_x86_64, &source, at->pc, !at->behind, &ranges)) {
+		range = range_at(&ranges, address);
+		found = range && is_proved(watch, look, at, &range->rule) && !add(watch, look, object, &ranges);
+	}
+	vec_free(&ranges);
+	if (!found && tables_learn(sampler_tables(watch->sampler), &object->run, address - look->bias,
+				   address - look->bias + 1, &none))
+		learnt->settled = true;
+	if (++learnt->tries >= TRIES_MAX || learnt->ranges.count >= RANGES_MAX)
+		learnt->settled = true;
+	watch->learn_ns += cpu_now() - begin;
+	return found;
+}
+
+bool watch_learn(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack)
+{
+	const struct process_mapping *mapping;
+	struct look look = {.then = {watch, process, time}, .tables = sampler_tables(watch->sampler)};
+	struct object *object;
+	uint64_t address, vaddr;
+
+	if (stack->loss != LOSS_NO_RULE || !stack->frames)
+		return false;
+	address = stack->end->pc - stack->end->behind;
+	mapping = process_find_mapping(process, address, time);
+	object = mapping ? objects_at(watch->objects, mapping->file->index) : NULL;
+	if (!object || object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, address, &vaddr) ||
+	    tables_rule(look.tables, &object->run, vaddr).kind != UNWIND_NO_RULE)
+		return false;
+	look.object = object;
+	look.bias = address - vaddr;
+	return learn_in_file(watch, &look, object, stack->end);
+}
+
+/* The name of the entry of a file; false when it has no build id. */
+static bool entry_name(struct object *object, char ret[static CACHE_NAME_MAX + 1])
+{
+	char id[2 * ELF_BUILD_ID_MAX + 1];
+
+	object_build_id(object, id, sizeof(id));
+	return *id && snprintf(ret, CACHE_NAME_MAX + 1, "%s.way", id) <= CACHE_NAME_MAX;
+}
+
+/* A digest of the code that ranges of a file cover, as it has it now. False when it cannot be read. */
+static bool digest_code(const struct object *object, const way_out_ranges *ranges, uint64_t *ret)
+{
+	uint64_t digest = 0, offset;
+	uint8_t bytes[256];
+	size_t i;
+
+	for (i = 0; i < ranges->count; i++) {
+		uint64_t at = ranges->at[i].start, size;
+
+		for (; at < ranges->at[i].end; at += size) {
+			size = ranges->at[i].end - at < sizeof(bytes) ? ranges->at[i].end - at : sizeof(bytes);
+			if (!object_file_offset(object, at, &offset) ||
+			    foreign_read(object->content, bytes, size, offset) != (ssize_t)size)
+				return false;
+			digest = XXH3_64bits_withSeed(bytes, size, digest ^ at);
+		}
+	}
+	*ret = digest;
+	return true;
+}
+
+static bool is_learnt_rule(const struct unwind_rule *rule)
+{
+	return rule->kind == UNWIND_SP || rule->kind == UNWIND_FP || rule->kind == UNWIND_REGISTER ||
+	       rule->kind == UNWIND_SP_DEREF || rule->kind == UNWIND_FP_DEREF;
+}
+
+bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, way_out_ranges *ret)
+{
+	struct cursor c = cursor_init(bytes, size);
+	bool whole = true;
+
+	*digest = cursor_u64(&c);
+	while (whole && cursor_left(&c)) {
+		struct way_out_range range = {.start = cursor_u64(&c), .end = cursor_u64(&c)};
+		uint64_t rule = cursor_u64(&c);
+
+		memcpy(&range.rule, &rule, sizeof(range.rule));
+		whole = cursor_ok(&c) && range.start < range.end && range.end - range.start < LEARNT_RANGE_MAX &&
+			is_learnt_rule(&range.rule) && !vec_push(ret, range);
+	}
+	return whole && cursor_ok(&c);
+}
+
+void watch_recall(struct watch *watch, struct object *object)
+{
+	struct cache *cache = python_cache_entries(object->cache);
+	char name[CACHE_NAME_MAX + 1];
+	way_out_ranges ranges = {};
+	uint64_t digest, now;
+	const uint8_t *bytes;
+	size_t size, i;
+
+	if (!cache || object->file->kind != FILE_REGULAR || !entry_name(object, name) ||
+	    !cache_get(cache, name, &bytes, &size))
+		return;
+	if (watch_learnt_decode(bytes, size, &digest, &ranges) && digest_code(object, &ranges, &now) && now == digest &&
+	    learnt_of(object)) {
+		for (i = 0; i < ranges.count; i++)
+			if (tables_learn(sampler_tables(watch->sampler), &object->run, ranges.at[i].start,
+					 ranges.at[i].end, &ranges.at[i].rule))
+				break;
+		object->learnt->ranges = ranges;
+		return;
+	}
+	vec_free(&ranges);
+}
+
+void watch_keep_learnt(struct object *object)
+{
+	struct cache *cache = python_cache_entries(object->cache);
+	VEC(uint64_t) words = {};
+	char name[CACHE_NAME_MAX + 1];
+	uint64_t digest, rule;
+	size_t i;
+
+	if (!cache || !object->learnt || !object->learnt->changed || object->file->kind != FILE_REGULAR ||
+	    object_changed(object) || !entry_name(object, name) ||
+	    !digest_code(object, &object->learnt->ranges, &digest) ||
+	    vec_reserve(&words, 1 + 3 * object->learnt->ranges.count))
+		return;
+	words.at[words.count++] = digest;
+	for (i = 0; i < object->learnt->ranges.count; i++) {
+		const struct way_out_range *range = &object->learnt->ranges.at[i];
+
+		memcpy(&rule, &range->rule, sizeof(rule));
+		words.at[words.count++] = range->start;
+		words.at[words.count++] = range->end;
+		words.at[words.count++] = rule;
+	}
+	/* What cannot be kept is learnt again. */
+	cache_put(cache, name, words.at, words.count * sizeof(*words.at));
+	vec_free(&words);
+	object->learnt->changed = false;
+}
