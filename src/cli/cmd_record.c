@@ -420,6 +420,17 @@ static bool wants_threads(const struct request *request)
 	return false;
 }
 
+/* Does any result tell addresses? */
+static bool wants_addresses(const struct request *request)
+{
+	size_t i;
+
+	for (i = 0; i < request->outputs.count; i++)
+		if (exporter_of(request->outputs.at[i])->addresses)
+			return true;
+	return false;
+}
+
 static int record(const struct request *request, double started_at)
 {
 	const char *terminal = getenv("TERM");
@@ -434,6 +445,7 @@ static int record(const struct request *request, double started_at)
 		.verify = request->verify,
 		.max_memory = request->max_memory,
 		.merges_threads = !wants_threads(request),
+		.addresses = wants_addresses(request),
 		.duration_s = request->duration_s,
 		.function = request->function,
 		.verbose = request->verbose,

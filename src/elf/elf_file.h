@@ -61,6 +61,10 @@ int elf_file_open_part(struct foreign_file *file, uint64_t offset, uint64_t size
 int elf_file_open_memory(const void *bytes, size_t size, const char *name, struct elf_file **ret, struct diag *diag);
 void elf_file_close(struct elf_file *elf);
 
+/* -ENOMEM if memory was short when something was read of the file, so that it seems to have less than it has; else 0.
+ */
+int elf_file_starved(const struct elf_file *elf);
+
 /* Where it begins in the file that was opened: 0, but in an archive. */
 uint64_t elf_file_base(const struct elf_file *elf);
 

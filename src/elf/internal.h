@@ -58,10 +58,6 @@ struct elf_file {
 /* `size` bytes of the file; NULL when the file has fewer, or memory is short. They live as long as the elf_file. */
 const uint8_t *elf_file_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size);
 
-/* -ENOMEM if memory was short when something was read of the file, so that it seems to have less than it has; else 0.
- */
-int elf_file_starved(const struct elf_file *elf);
-
 /* The bytes of a section that was parsed; NULL when it has none or they lie outside the file. */
 const uint8_t *elf_section_bytes(const struct elf_file *elf, const struct elf_section *section);
 

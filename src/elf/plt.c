@@ -75,18 +75,25 @@ static const char *stub_name(const struct relocations *r, const uint8_t *bytes, 
 	return slot ? symbol_name(r, slot->symbol) : NULL;
 }
 
+/* The size of the stubs in a section. With IBT the slots of .plt.got have 16 bytes too, the first of them an endbr64.
+ */
+static size_t stub_size(const char *section_name, const struct elf_section *section)
+{
+	if (strcmp(section_name, ".plt.got"))
+		return 16;
+	return section->size >= 16 && section->bytes[0] == 0xf3 ? 16 : 8;
+}
+
 static int visit_section(const struct elf_file *elf, const char *section_name, const struct relocations *r,
 			 elf_plt_visit visit, void *context)
 {
-	size_t stub = !strcmp(section_name, ".plt.got") ? 8 : 16, i;
 	struct elf_section section;
+	size_t stub, i;
 	int err = 0;
 
 	if (!elf_file_section(elf, section_name, &section) || !section.bytes)
 		return 0;
-	/* With IBT the slots of .plt.got have 16 bytes too, the first of them an endbr64. */
-	if (stub == 8 && section.size >= 16 && section.bytes[0] == 0xf3)
-		stub = 16;
+	stub = stub_size(section_name, &section);
 	for (i = 0; i + stub <= section.size && !err; i += stub) {
 		const char *name = stub_name(r, section.bytes + i, stub, section.vaddr + i);
 
@@ -96,10 +103,29 @@ static int visit_section(const struct elf_file *elf, const char *section_name, c
 	return err;
 }
 
+static const char *const stub_sections[] = {".plt", ".plt.sec", ".plt.got"};
+
+bool elf_plt_stub(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret)
+{
+	struct elf_section section;
+	size_t i;
+
+	for (i = 0; i < sizeof(stub_sections) / sizeof(*stub_sections); i++) {
+		if (elf_file_machine(elf) != EM_X86_64 || !elf_file_section_header(elf, stub_sections[i], &section) ||
+		    vaddr < section.vaddr || vaddr - section.vaddr >= section.size ||
+		    !elf_file_section(elf, stub_sections[i], &section) || !section.bytes)
+			continue;
+		*ret = vaddr - (vaddr - section.vaddr) % stub_size(stub_sections[i], &section);
+		return true;
+	}
+	return false;
+}
+
 int elf_plt_each(const struct elf_file *elf, elf_plt_visit visit, void *context)
 {
 	struct relocations r = {};
 	struct elf_section section;
+	size_t i;
 	int err;
 
 	if (elf_file_machine(elf) != EM_X86_64 || !elf_file_symtab(elf, SHT_DYNSYM, &r.dynsym))
@@ -110,12 +136,8 @@ int elf_plt_each(const struct elf_file *elf, elf_plt_visit visit, void *context)
 		err = read_relocations(elf, ".rela.dyn", false, &r);
 	if (r.slots.count)
 		qsort(r.slots.at, r.slots.count, sizeof(r.slots.at[0]), compare_slots);
-	if (!err)
-		err = visit_section(elf, ".plt", &r, visit, context);
-	if (!err)
-		err = visit_section(elf, ".plt.sec", &r, visit, context);
-	if (!err)
-		err = visit_section(elf, ".plt.got", &r, visit, context);
+	for (i = 0; i < sizeof(stub_sections) / sizeof(*stub_sections) && !err; i++)
+		err = visit_section(elf, stub_sections[i], &r, visit, context);
 	vec_free(&r.slots);
 	vec_free(&r.plt_symbols);
 	return err;

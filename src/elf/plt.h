@@ -14,6 +14,9 @@ typedef int (*elf_plt_visit)(void *context, uint64_t vaddr, uint64_t size, const
 /* Visits the stubs of .plt, .plt.sec and .plt.got. 0, -ENOMEM or what `visit` returned. */
 int elf_plt_each(const struct elf_file *elf, elf_plt_visit visit, void *context);
 
+/* The stub that a vaddr lies in, whatever it calls; false outside of the stubs' sections. */
+bool elf_plt_stub(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret);
+
 /*
  * What a stub of `size` bytes at `vaddr` refers to: true and either the GOT slot's vaddr in *got, or *got 0 and the
  * index of a relocation of .rela.plt in *index.

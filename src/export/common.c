@@ -40,6 +40,8 @@ static int rank_frames(struct export_view *view)
 		if (i && strcmp(view->texts[order[i]], view->texts[order[i - 1]]))
 			rank++;
 		view->ranks[order[i]] = rank;
+		view->named[rank] = order[i];
+		view->rank_count = rank + 1;
 	}
 	free(order);
 	return 0;
@@ -82,8 +84,9 @@ int export_view_init(struct export_view *view, const struct profile *profile, bo
 	};
 	view->texts = calloc(view->frame_count + 1, sizeof(*view->texts));
 	view->ranks = calloc(view->frame_count + 1, sizeof(*view->ranks));
+	view->named = calloc(view->frame_count + 1, sizeof(*view->named));
 	view->samples = calloc(view->sample_count + 1, sizeof(const struct profile_sample *));
-	if (!view->texts || !view->ranks || !view->samples)
+	if (!view->texts || !view->ranks || !view->named || !view->samples)
 		return export_no_memory(diag);
 	for (i = 0; i < view->frame_count; i++) {
 		view->texts[i] = frame_text(profile_frame_at(profile, (uint32_t)i));
@@ -107,6 +110,7 @@ void export_view_deinit(struct export_view *view)
 		free(view->texts[i]);
 	free(view->texts);
 	free(view->ranks);
+	free(view->named);
 	free(view->samples);
 	*view = (struct export_view){};
 }

@@ -16,8 +16,9 @@ struct export_view {
 	const struct profile *profile;
 	char **texts;    /* by frame id: frame_format() */
 	uint32_t *ranks; /* by frame id: the text's place in the sorted order; equal texts have equal ranks */
+	uint32_t *named; /* by rank: a frame with that text */
 	const struct profile_sample **samples; /* by comm, pid and tid (with `threads`), then outermost frame inwards */
-	size_t frame_count, sample_count;
+	size_t frame_count, rank_count, sample_count;
 	bool threads;
 };
 

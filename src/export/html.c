@@ -166,21 +166,12 @@ static void write_quality(FILE *out, const struct profile_quality *q)
 static void write_frames(struct page *page)
 {
 	const struct export_view *view = &page->view;
-	uint32_t *by_rank = calloc(view->frame_count + 1, sizeof(*by_rank));
 	struct packer packer = {.out = page->out};
-	uint32_t count = 0, i;
+	size_t i;
 
-	if (!by_rank) {
-		page->err = -ENOMEM;
-		return;
-	}
-	for (i = 0; i < view->frame_count; i++) {
-		by_rank[view->ranks[i]] = i;
-		count = view->ranks[i] >= count ? view->ranks[i] + 1 : count;
-	}
 	fputs("\"frames\":\"", page->out);
-	for (i = 0; i < count; i++) {
-		const struct frame *frame = profile_frame_at(page->profile, by_rank[i]);
+	for (i = 0; i < view->rank_count; i++) {
+		const struct frame *frame = profile_frame_at(page->profile, view->named[i]);
 
 		pack(&packer, frame->layer);
 		pack(&packer, string_index(page, frame->name));
@@ -189,7 +180,6 @@ static void write_frames(struct page *page)
 	}
 	pack_flush(&packer);
 	fputs("\",\n", page->out);
-	free(by_rank);
 }
 
 static uint32_t shared_depth(const struct export_view *view, const struct profile_sample *a,

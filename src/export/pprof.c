@@ -8,8 +8,8 @@
  *
  * A frame is a location (id: frame id + 1) with one line; frames with the same name and file share a function.
  * Function.system_name stays empty: pprof takes a function whose system_name equals its name for a mangled one, and
- * would "simplify" Python's <module> and <lambda> to nothing. Addresses are gone by now; the mappings are there for
- * their names, marked as symbolised, so that pprof does not look for the files.
+ * would "simplify" Python's <module> and <lambda> to nothing. Only frames without a symbol have an address, that in the
+ * file; the mappings are there for their names, marked as symbolised, so that pprof does not look for the files.
  */
 #include <errno.h>
 #include <math.h>
@@ -176,6 +176,7 @@ static void emit_locations(struct pprof *to)
 
 		location.id = i + 1;
 		location.mapping_id = mapping_id(to, string_index(to, mapping));
+		location.address = frame->address;
 		location.n_line = 1;
 		location.line = (Perftools__Profiles__Line *[]){&line};
 		line.function_id = function_id(to, string_index(to, frame->name), file);
@@ -325,5 +326,6 @@ const struct exporter export_pprof = {
 	.suffix = ".pb.gz",
 	.description = "for pprof: go tool pprof -http=: FILE",
 	.threads = true,
+	.addresses = true,
 	.write = pprof_write,
 };

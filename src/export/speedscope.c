@@ -2,7 +2,8 @@
 /*
  * speedscope: speedscope's own file format, published as file-format-schema.json and
  * src/lib/file-format-spec.ts in its repository. One "sampled" profile for each thread; a sample is a stack of
- * frame indices, outermost first, and its weight in seconds (1/Hz for each time that it was seen).
+ * frame indices, outermost first, and its weight in seconds (1/Hz for each time that it was seen). Frames with equal
+ * texts are one frame.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,11 +23,11 @@ static void write_frames(FILE *out, const struct export_view *view)
 	size_t i;
 
 	fputs("\"shared\":{\"frames\":[", out);
-	for (i = 0; i < view->frame_count; i++) {
-		const struct frame *frame = profile_frame_at(view->profile, (uint32_t)i);
+	for (i = 0; i < view->rank_count; i++) {
+		const struct frame *frame = profile_frame_at(view->profile, view->named[i]);
 
 		fprintf(out, "%s\n{\"name\":", i ? "," : "");
-		export_json_string(out, view->texts[i]);
+		export_json_string(out, view->texts[view->named[i]]);
 		if (*frame->file) {
 			fputs(",\"file\":", out);
 			export_json_string(out, frame->file);
@@ -57,7 +58,7 @@ static void write_thread(FILE *out, const struct export_view *view, size_t from,
 	for (i = from; i < to; i++) {
 		fputs(i > from ? ",\n[" : "\n[", out);
 		for (k = 0; k < view->samples[i]->depth; k++)
-			fprintf(out, "%s%" PRIu32, k ? "," : "", view->samples[i]->frames[k]);
+			fprintf(out, "%s%" PRIu32, k ? "," : "", view->ranks[view->samples[i]->frames[k]]);
 		putc(']', out);
 	}
 	fputs("],\"weights\":[", out);

@@ -55,7 +55,8 @@ void frames_destroy(struct frames *frames)
 
 static bool same_frame(const struct frame *a, const struct frame *b)
 {
-	return a->layer == b->layer && a->name == b->name && a->file == b->file && a->line == b->line;
+	return a->layer == b->layer && a->name == b->name && a->file == b->file && a->line == b->line &&
+	       a->address == b->address;
 }
 
 /* Whoever wrote a file or a perf map chose how long its names are. */
@@ -76,7 +77,7 @@ static const char *intern_bounded(struct string_pool *strings, const char *strin
 /* Copies the strings of a frame. 0 or -ENOMEM. */
 static int intern(struct string_pool *strings, const struct frame *frame, struct frame *ret)
 {
-	*ret = (struct frame){.layer = frame->layer, .line = frame->line};
+	*ret = (struct frame){.layer = frame->layer, .line = frame->line, .address = frame->address};
 	ret->name = intern_bounded(strings, frame->name);
 	ret->file = intern_bounded(strings, frame->file ? frame->file : "");
 	return ret->name && ret->file ? 0 : -ENOMEM;
@@ -85,9 +86,9 @@ static int intern(struct string_pool *strings, const struct frame *frame, struct
 /* Of interned strings; never 0. */
 static uint64_t hash_of(const struct frame *frame)
 {
-	const uint64_t strings[] = {(uintptr_t)frame->name, (uintptr_t)frame->file};
+	const uint64_t parts[] = {(uintptr_t)frame->name, (uintptr_t)frame->file, frame->address};
 	uint64_t hash =
-		XXH3_64bits_withSeed(strings, sizeof(strings), (uint64_t)frame->layer << 32 | (uint32_t)frame->line);
+		XXH3_64bits_withSeed(parts, sizeof(parts), (uint64_t)frame->layer << 32 | (uint32_t)frame->line);
 
 	return hash ? hash : 1;
 }

@@ -22,7 +22,8 @@ enum frame_layer {
 
 /*
  * One distinct frame. Two frames are the same when all of their fields are.
- *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…" without a symbol
+ *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…", its function's start,
+ *                                              without a symbol
  *   PYTHON: name, file, line           MARK: name, with its brackets
  */
 struct frame {
@@ -30,6 +31,11 @@ struct frame {
 	const char *name;
 	const char *file; /* "" where there is none */
 	int line;         /* 0 where there is none */
+	/*
+	 * NATIVE without a symbol: where in the file it was, for formats that tell (`exporter.addresses`). Such frames
+	 * have one text if they are of one function. 0: not kept.
+	 */
+	uint64_t address;
 };
 
 /*

@@ -16,6 +16,10 @@ struct source {
 	struct object *object; /* NULL: not a file's, or not known */
 	struct elf_symbols *symbols;
 	struct kernel_symbols *kernel;
+	struct function_starts *starts; /* opened for the first location without a symbol */
+	bool unknown;                   /* where functions start cannot be told, or not any more */
+	bool last;                      /* what there is no memory for is named by its address */
+	int err;                        /* -ENOMEM: some were */
 };
 
 static const char *basename_of(const char *path)
@@ -79,18 +83,49 @@ static int name_generated(const struct source *source, const struct location *lo
 	return add_frame(source, FRAME_NATIVE, name, file, ret);
 }
 
-static int name_native(const struct source *source, const struct location *location, uint32_t *ret)
+/* Where the function of a location without a symbol begins; the location's own address where that cannot be told. */
+static int start_of(struct source *source, const struct location *location, uint64_t *ret)
+{
+	int err = -ENOENT;
+
+	if (!source->starts && !source->unknown)
+		err = object_function_starts(source->object, &source->starts);
+	source->unknown = !source->starts;
+	if (source->starts)
+		err = function_starts_find(source->starts, location->address - location->is_return, ret);
+	if (err == -ENOMEM && !source->last)
+		return err;
+	if (err == -ENOMEM)
+		source->err = err;
+	if (err)
+		*ret = location->address;
+	return 0;
+}
+
+static int name_by_start(struct source *source, const struct location *location, const char *module, uint32_t *ret)
+{
+	struct frame frame = {.layer = FRAME_NATIVE, .file = module};
+	uint64_t start;
+	char text[32];
+	int err = start_of(source, location, &start);
+
+	if (err)
+		return err;
+	snprintf(text, sizeof(text), "0x%" PRIx64, start);
+	frame.name = text;
+	frame.address = source->names->addresses ? location->address : 0;
+	return frames_add(source->names->frames, &frame, ret);
+}
+
+static int name_native(struct source *source, const struct location *location, uint32_t *ret)
 {
 	const char *module = basename_of(source->object->file->path);
 	struct elf_symbol symbol;
-	char text[32], *readable;
+	char *readable;
 	int err;
 
-	if (!source->symbols ||
-	    !elf_symbols_lookup(source->symbols, location->address - location->is_return, &symbol)) {
-		snprintf(text, sizeof(text), "0x%" PRIx64, location->address);
-		return add_frame(source, FRAME_NATIVE, text, module, ret);
-	}
+	if (!source->symbols || !elf_symbols_lookup(source->symbols, location->address - location->is_return, &symbol))
+		return name_by_start(source, location, module, ret);
 	readable = demangle(symbol.name);
 	err = add_frame(source, FRAME_NATIVE, readable ? readable : symbol.name, module, ret);
 	free(readable);
@@ -125,7 +160,7 @@ static enum merge_role role_of(const struct source *source, const struct locatio
 	return greenlet_role(source, address);
 }
 
-static int name(const struct source *source, const struct location *location, uint64_t *ret)
+static int name(struct source *source, const struct location *location, uint64_t *ret)
 {
 	enum merge_role role = MERGE_NATIVE;
 	bool is_exec = false;
@@ -166,6 +201,7 @@ static int source_open(struct source *source, uint32_t object)
 
 static void source_close(struct source *source)
 {
+	function_starts_destroy(source->starts);
 	elf_symbols_destroy(source->symbols);
 	kernel_symbols_destroy(source->kernel);
 }
@@ -176,7 +212,7 @@ static void source_close(struct source *source)
  */
 static int name_group(const struct names *names, uint32_t object, const uint32_t *numbers, size_t count, bool last)
 {
-	struct source source = {.names = names};
+	struct source source = {.names = names, .last = last};
 	int ret = source_open(&source, object);
 	size_t i;
 
@@ -191,7 +227,7 @@ static int name_group(const struct names *names, uint32_t object, const uint32_t
 			*location = (struct location){.object = LOCATION_NAMED, .address = named};
 	}
 	source_close(&source);
-	return ret;
+	return ret ? ret : source.err;
 }
 
 int names_give(const struct names *names, uint32_t object)

@@ -23,6 +23,7 @@ struct names {
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
 	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
+	bool addresses; /* of what has no symbol the address is kept, too */
 };
 
 /* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are as they were. */

@@ -478,3 +478,16 @@ int object_symbols(struct object *object, struct elf_symbols **ret)
 	elf_file_close(elf);
 	return err == -ENOMEM ? err : 0;
 }
+
+int object_function_starts(struct object *object, struct function_starts **ret)
+{
+	struct elf_file *elf;
+	int err;
+
+	if (!object->readable || object_changed(object))
+		return -ENOENT;
+	err = open_elf(object, &elf, NULL);
+	if (err)
+		return err == -ENOMEM ? err : -ENOENT;
+	return function_starts_create(elf, ret);
+}

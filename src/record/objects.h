@@ -15,6 +15,7 @@
 #include "kernel/tables.h"
 #include "proc/processes.h"
 #include "python/cache.h"
+#include "unwind/function_starts.h"
 #include "unwind/way_out.h"
 
 enum object_table {
@@ -101,6 +102,9 @@ int object_eval_ranges(struct object *object);
 
 /* The symbols in *ret; the caller destroys them. 0 with NULL when there are none; or -ENOMEM with NULL. */
 int object_symbols(struct object *object, struct elf_symbols **ret);
+
+/* Where its functions begin; the caller destroys it. 0, -ENOENT when the file cannot be asked, or -ENOMEM. */
+int object_function_starts(struct object *object, struct function_starts **ret);
 
 /*
  * The file's debug information (debug_info_open()), and the file, which must outlive it: the caller closes both, and

@@ -184,6 +184,7 @@ static int start(struct recording *recording, struct diag *diag)
 	const struct watch_options watch = {.everything = options->all,
 					    .max_memory = options->max_memory,
 					    .merges_threads = options->merges_threads,
+					    .addresses = options->addresses,
 					    .verify = options->verify,
 					    .verbose = options->verbose,
 					    .files = recording->files};

@@ -58,6 +58,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->everything = options->everything;
 	watch->max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
+	watch->addresses = options->addresses;
 	watch->expected = options->expected;
 	watch->expected_count = options->expected_count;
 	watch->publish_ns = options->publish_ns;
@@ -575,7 +576,8 @@ static struct names names_of(struct watch *watch)
 			      .objects = watch->objects,
 			      .frames = watch->names,
 			      .perf_map = perf_map_of,
-			      .context = watch};
+			      .context = watch,
+			      .addresses = watch->addresses};
 }
 
 int watch_name_all(struct watch *watch)

@@ -42,6 +42,7 @@ struct watch_options {
 	struct foreign_files *files; /* what reads mapped files; borrowed */
 	uint64_t max_memory;         /* bytes that may be held of what was sampled; 0: no bound */
 	bool merges_threads;         /* which thread was sampled need not be known */
+	bool addresses;              /* frames without a symbol keep their addresses: names.h */
 	const struct watch_file
 		*expected; /* processes that map one of these are not left until they are met; borrowed */
 	uint32_t expected_count;

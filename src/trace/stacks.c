@@ -169,6 +169,11 @@ void stacks_destroy(struct stacks *stacks)
 		if (slot->value > 1)
 			elf_symbols_destroy((struct elf_symbols *)(uintptr_t)slot->value);
 	table_deinit(&stacks->symbols);
+	at = 0;
+	while ((slot = table_next(&stacks->starts, &at)))
+		if (slot->value > 1)
+			function_starts_destroy((struct function_starts *)(uintptr_t)slot->value);
+	table_deinit(&stacks->starts);
 	sources_destroy(stacks->sources);
 	for (i = 0; i < 3; i++)
 		free_values(&stacks->sent[i]);

@@ -34,6 +34,7 @@ struct stacks {
 	struct table sent[3]; /* by type: id → struct sent_stack * */
 	struct store codes;
 	struct table symbols;        /* object → struct elf_symbols * or 1 (none) */
+	struct table starts;         /* object → struct function_starts * or 1 (cannot be told) */
 	struct table kept;           /* objects that frames point to: not to be forgotten */
 	struct sources *sources;     /* NULL: not wanted */
 	struct perf_maps *perf_maps; /* by process */

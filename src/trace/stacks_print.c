@@ -49,6 +49,34 @@ struct line {
 	char text[48];
 };
 
+static struct function_starts *starts_of(struct stacks *stacks, struct object *object)
+{
+	uint64_t key = (uint64_t)(uintptr_t)object, found;
+
+	if (!table_get(&stacks->starts, key, &found)) {
+		struct function_starts *starts = NULL;
+
+		(void)object_function_starts(object, &starts); /* without memory as without any: addresses */
+		found = starts ? (uint64_t)(uintptr_t)starts : 1;
+		if (table_set(&stacks->starts, key, found)) {
+			function_starts_destroy(starts);
+			return NULL;
+		}
+	}
+	return found > 1 ? (struct function_starts *)(uintptr_t)found : NULL;
+}
+
+/* Where the function of a place without a symbol begins; its own vaddr where that cannot be told. */
+static uint64_t start_of(struct stacks *stacks, const struct frame_place *place)
+{
+	struct function_starts *starts = starts_of(stacks, place->object);
+	uint64_t start = place->vaddr;
+
+	if (starts)
+		(void)function_starts_find(starts, place->vaddr - place->is_return, &start);
+	return start;
+}
+
 static void name_native(struct stacks *stacks, const struct frame_place *place, struct line *ret)
 {
 	const struct elf_symbols *symbols = place->object ? symbols_of(stacks, place->object) : NULL;
@@ -79,7 +107,7 @@ static void name_native(struct stacks *stacks, const struct frame_place *place, 
 		ret->name = perf_map_lookup(map, place->address - place->is_return);
 		return;
 	}
-	snprintf(ret->text, sizeof(ret->text), "0x%" PRIx64, place->vaddr);
+	snprintf(ret->text, sizeof(ret->text), "0x%" PRIx64, start_of(stacks, place));
 }
 
 static const struct code *code_of(struct stacks *stacks, const struct frame_place *place)

@@ -49,6 +49,9 @@ struct unwind_arch {
 	/* In how many places a function sets up its frame pointer, or returns after it took it down. */
 	size_t (*count_frame_edges)(const uint8_t *bytes, size_t size);
 
+	/* V8's builtins are aligned to so many bytes, and filled up with this one, a breakpoint. */
+	uint8_t v8_alignment, v8_filling;
+
 	/* Go's code where SP is `size` bytes below its value at the function's entry. NULL: not known. */
 	struct unwind_rule (*go_rule)(uint32_t size);
 

@@ -74,6 +74,16 @@ void builder_add_row(struct builder *b, uint32_t offset, struct unwind_rule rule
 /* Finds what is known of code without FDEs; the FDEs are collected and sorted. 0 or -ENOMEM. */
 int builder_find_fillers(struct builder *b);
 
+/* The functions in what no FDE covers and Go's tables do not tell: unwind_code_functions(). The FDEs are sorted. */
+int builder_find_functions(struct builder *b,
+			   int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context);
+
+/*
+ * Whether code that no FDE covers keeps frame pointers, as a program's own compiler makes it: its first bytes are
+ * looked at.
+ */
+bool gap_keeps_frames(const struct elf_file *elf, const struct unwind_arch *arch, uint64_t start, uint64_t size);
+
 /* Rows for [b->done, end), which no FDE covers. */
 void builder_fill_gap(struct builder *b, uint32_t end);
 

@@ -92,6 +92,13 @@ int code_flow_each(const struct code_flow *flow,
 				const struct code_state *state),
 		   void *context);
 
+/*
+ * Visits runs of instructions of accepted functions with the function's first address, in no order; not 0: stop, and
+ * return that. What may be another function is left out (code_functions.c). 0 or -ENOMEM.
+ */
+int code_flow_functions(const struct code_flow *flow,
+			int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context);
+
 /* The number of functions by how they were judged. */
 void code_flow_count(const struct code_flow *flow, size_t ret[CODE_REFUSALS]);
 

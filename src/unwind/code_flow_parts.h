@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The inside of code_flow: code_flow.c follows the code, code_groups.c keeps what belongs together and gives out what
- * was found. Indices are of the vectors in struct code_flow; errors stay in flow->err.
+ * was found, code_functions.c tells one function from the next. Indices are of the vectors in struct code_flow; errors
+ * stay in flow->err.
  */
 #ifndef STRATA_UNWIND_CODE_FLOW_PARTS_H
 #define STRATA_UNWIND_CODE_FLOW_PARTS_H
@@ -75,6 +76,7 @@ const struct code_span *flow_span_of(struct code_flow *flow, uint64_t vaddr);
 uint32_t flow_add_group(struct code_flow *flow);
 uint32_t flow_group(struct code_flow *flow, uint32_t group);
 struct group *flow_group_of(struct code_flow *flow, uint32_t group);
+const struct group *flow_root_of(const struct code_flow *flow, uint32_t group); /* the same, and nothing changes */
 
 /* Makes two groups one: they jump into each other. */
 void flow_unite(struct code_flow *flow, uint32_t a, uint32_t b);

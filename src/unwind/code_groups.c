@@ -115,7 +115,7 @@ void flow_unite(struct code_flow *flow, uint32_t a, uint32_t b)
 	from->parent = flow_group(flow, a);
 }
 
-static const struct group *root_of(const struct code_flow *flow, uint32_t group)
+const struct group *flow_root_of(const struct code_flow *flow, uint32_t group)
 {
 	while (flow->groups.at[group].parent != group)
 		group = flow->groups.at[group].parent;
@@ -127,7 +127,7 @@ bool code_flow_mentioned(struct code_flow *flow, size_t *at, uint64_t *ret, bool
 	while (*at < flow->mentions.count) {
 		const struct mention *mention = &flow->mentions.at[(*at)++];
 		const struct insn *insn = &flow->insns.at[mention->insn];
-		const struct group *group = root_of(flow, flow->blocks.at[insn->block].group);
+		const struct group *group = flow_root_of(flow, flow->blocks.at[insn->block].group);
 
 		if (group->refusal || (!insn->code.address && !code_flow_is_boundary(flow, mention->vaddr)))
 			continue;
@@ -160,7 +160,7 @@ int code_flow_each(const struct code_flow *flow,
 		 * Where code stops for good (UD2) nothing is ever seen to run; and compilers let several functions,
 		 * with different stacks, jump to one such place.
 		 */
-		if (root_of(flow, block->group)->refusal ||
+		if (flow_root_of(flow, block->group)->refusal ||
 		    (block->count && flow->insns.at[block->first + block->count - 1].code.op == CODE_STOP))
 			continue;
 		state = block->in;

@@ -226,6 +226,39 @@ static int try_mentioned(struct search *search)
 	return err;
 }
 
+static void search_deinit(struct search *search)
+{
+	code_flow_destroy(search->flow);
+	table_deinit(&search->no_return);
+	vec_free(&search->mentioned);
+	vec_free(&search->unproven);
+}
+
+/* Follows all code of the spans that can be reached; the answers are in search->flow. 0 or a negative errno. */
+static int follow(struct search *search, const struct code_span *spans, size_t count)
+{
+	const struct elf_file *elf = search->elf;
+	const struct code_image image = {.spans = spans,
+					 .span_count = count,
+					 .fixed = elf_file_type(elf) == ET_EXEC,
+					 .data = data_at,
+					 .returns = returns,
+					 .context = search};
+	int err = code_flow_create(search->arch, &image, &search->flow);
+
+	if (!err && search->scope == CODE_ALL)
+		err = elf_plt_each(elf, take_stub, search) ?: take_symbols(search);
+	if (!err)
+		err = code_flow_start(search->flow, elf_file_entry(elf));
+	if (!err)
+		err = code_flow_run(search->flow);
+	if (!err)
+		err = take_arrays(search);
+	if (!err && search->scope == CODE_ALL)
+		err = take_data(search);
+	return err ? err : try_mentioned(search);
+}
+
 int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, const struct code_span *spans,
 		    size_t count, enum code_scope scope,
 		    int (*visit)(void *context, uint64_t vaddr, const struct code_insn *insn,
@@ -233,35 +266,25 @@ int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, co
 		    void *context, struct code_counts *ret)
 {
 	struct search search = {.elf = elf, .arch = arch, .scope = scope};
-	const struct code_image image = {.spans = spans,
-					 .span_count = count,
-					 .fixed = elf_file_type(elf) == ET_EXEC,
-					 .data = data_at,
-					 .returns = returns,
-					 .context = &search};
-	int err = code_flow_create(arch, &image, &search.flow);
+	int err = follow(&search, spans, count);
 
-	if (err)
-		return err;
-	if (scope == CODE_ALL)
-		err = elf_plt_each(elf, take_stub, &search) ?: take_symbols(&search);
-	if (!err)
-		err = code_flow_start(search.flow, elf_file_entry(elf));
-	if (!err)
-		err = code_flow_run(search.flow);
-	if (!err)
-		err = take_arrays(&search);
-	if (!err && scope == CODE_ALL)
-		err = take_data(&search);
-	if (!err)
-		err = try_mentioned(&search);
 	if (!err) {
 		code_flow_count(search.flow, ret->functions);
 		err = code_flow_each(search.flow, visit, context);
 	}
-	code_flow_destroy(search.flow);
-	table_deinit(&search.no_return);
-	vec_free(&search.mentioned);
-	vec_free(&search.unproven);
+	search_deinit(&search);
+	return err;
+}
+
+int code_rules_functions(const struct elf_file *elf, const struct code_arch *arch, const struct code_span *spans,
+			 size_t count, enum code_scope scope,
+			 int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context)
+{
+	struct search search = {.elf = elf, .arch = arch, .scope = scope};
+	int err = follow(&search, spans, count);
+
+	if (!err)
+		err = code_flow_functions(search.flow, visit, context);
+	search_deinit(&search);
 	return err;
 }

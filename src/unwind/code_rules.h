@@ -32,4 +32,9 @@ int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, co
 				 const struct code_state *state),
 		    void *context, struct code_counts *ret);
 
+/* The same analysis for where functions begin: code_flow_functions(). */
+int code_rules_functions(const struct elf_file *elf, const struct code_arch *arch, const struct code_span *spans,
+			 size_t count, enum code_scope scope,
+			 int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context);
+
 #endif

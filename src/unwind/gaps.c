@@ -41,19 +41,23 @@
 /* Bytes of an entry point to look at. */
 #define ENTRY_LOOK 64
 
+bool gap_keeps_frames(const struct elf_file *elf, const struct unwind_arch *arch, uint64_t start, uint64_t size)
+{
+	size_t look = size < FP_CODE_LOOK ? size : FP_CODE_LOOK;
+	const uint8_t *bytes = size < FP_CODE_MIN ? NULL : elf_file_bytes_at(elf, start, look);
+
+	return bytes && arch->count_frame_edges(bytes, look) >= look / FP_CODE_DENSITY;
+}
+
 /* Whether part of a gap is code with frame pointers. */
 static bool is_fp_code(struct builder *b, uint32_t start, uint32_t end)
 {
-	size_t size = end - start, look = size < FP_CODE_LOOK ? size : FP_CODE_LOOK;
-	const uint8_t *bytes;
+	size_t size = end - start;
 
 	if (size < FP_CODE_MIN || b->looked >= LOOKED_MAX)
 		return false;
-	bytes = elf_file_bytes_at(b->elf, b->table->base + start, look);
-	if (!bytes)
-		return false;
-	b->looked += look;
-	return b->arch->count_frame_edges(bytes, look) >= look / FP_CODE_DENSITY;
+	b->looked += size < FP_CODE_LOOK ? size : FP_CODE_LOOK;
+	return gap_keeps_frames(b->elf, b->arch, b->table->base + start, size);
 }
 
 /* Its rule. Where a frame is not there yet, or no longer, the walker sees by the instructions: a browser has millions
@@ -336,39 +340,71 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Rules for code that nothing else says something of. That there are none is no error. */
-static int derive(struct builder *b)
+/* The code that nothing else says something of; none where it cannot be read, or is too much. */
+static int find_gaps(struct builder *b, struct gaps *gaps)
 {
 	uint32_t size = (uint32_t)(b->table->end - b->table->base), done = 0;
-	struct gaps gaps = {.start = b->table->base, .end = b->table->end};
-	uint64_t begin = now_ns();
 	struct elf_section text;
 	size_t i;
 	int err = 0;
 
+	*gaps = (struct gaps){.start = b->table->base, .end = b->table->end};
 	if (!b->arch->code)
 		return 0;
 	if (elf_file_section_header(b->elf, ".text", &text) && text.size) {
-		gaps.start = text.vaddr;
-		gaps.end = text.vaddr + text.size;
+		gaps->start = text.vaddr;
+		gaps->end = text.vaddr + text.size;
 	}
 	for (i = 0; i <= b->fdes.count && !err; i++) {
 		uint32_t start = i < b->fdes.count ? b->fdes.at[i].start : size;
 
 		if (start > done)
-			err = add_gap_without_go(b, &gaps, done, start);
+			err = add_gap_without_go(b, gaps, done, start);
 		if (i < b->fdes.count && start + b->fdes.at[i].size > done)
 			done = start + b->fdes.at[i].size;
 	}
-	if (!err && gaps.bytes && gaps.bytes <= DERIVE_MAX) {
+	if (gaps->bytes > DERIVE_MAX)
+		gaps->spans.count = 0;
+	return err;
+}
+
+static enum code_scope scope_of(const struct gaps *gaps)
+{
+	return gaps->bytes < ALL_MIN ? CODE_FEW : CODE_ALL;
+}
+
+/* Rules for code that nothing else says something of. That there are none is no error. */
+static int derive(struct builder *b)
+{
+	uint64_t begin = now_ns();
+	struct gaps gaps;
+	int err = find_gaps(b, &gaps);
+	size_t i;
+
+	if (!err && gaps.spans.count) {
 		for (i = 0; i < gaps.spans.count && !err; i++)
 			err = add_trampolines(b, &gaps.spans.at[i]);
 		if (!err)
 			err = derived_find(b->elf, b->arch->code, b->table->base, gaps.spans.at, gaps.spans.count,
-					   gaps.bytes < ALL_MIN ? CODE_FEW : CODE_ALL, b->options->cache, &b->derived,
-					   &b->table->derived, &b->table->derived_cached);
+					   scope_of(&gaps), b->options->cache, &b->derived, &b->table->derived,
+					   &b->table->derived_cached);
 		b->table->derived_ns = now_ns() - begin;
 	}
+	vec_free(&gaps.spans);
+	return err;
+}
+
+int builder_find_functions(struct builder *b,
+			   int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context)
+{
+	struct gaps gaps = {};
+	int err = go_code_ranges(b->elf, b->arch, take_go_range, b);
+
+	if (!err)
+		err = find_gaps(b, &gaps);
+	if (!err && gaps.spans.count)
+		err = code_rules_functions(b->elf, b->arch->code, gaps.spans.at, gaps.spans.count, scope_of(&gaps),
+					   visit, context);
 	vec_free(&gaps.spans);
 	return err;
 }

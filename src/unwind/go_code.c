@@ -2,6 +2,7 @@
 #include "unwind/go_code.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -275,19 +276,27 @@ static int read_switches(const struct elf_file *elf, struct reading *r)
 	return err == -ENOTSUP ? 0 : err;
 }
 
+static bool open_table(const struct elf_file *elf, const struct unwind_arch *arch, struct pclntab *ret)
+{
+	struct elf_section section;
+
+	if (!arch->go_rule || !find_table(elf, &section) || !parse_header(&section, ret))
+		return false;
+	ret->text = find_text(elf, arch, section.vaddr);
+	return true;
+}
+
 int go_code_ranges(const struct elf_file *elf, const struct unwind_arch *arch,
 		   int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule), void *context)
 {
 	struct pclntab table;
 	struct reading r = {.table = &table, .arch = arch, .range = range, .context = context};
-	struct elf_section section;
 	struct function function;
 	uint64_t number, done = 0;
 	int err;
 
-	if (!arch->go_rule || !find_table(elf, &section) || !parse_header(&section, &table))
+	if (!open_table(elf, arch, &table))
 		return 0;
-	table.text = find_text(elf, arch, section.vaddr);
 	err = read_switches(elf, &r);
 	for (number = 0; number < table.functions && !err; number++) {
 		if (!read_function(&table, number, &function) || function.it.start < done)
@@ -297,4 +306,45 @@ int go_code_ranges(const struct elf_file *elf, const struct unwind_arch *arch,
 	}
 	go_switch_destroy(r.go);
 	return err;
+}
+
+struct go_functions {
+	struct pclntab table;
+};
+
+struct go_functions *go_functions_create(const struct elf_file *elf, const struct unwind_arch *arch)
+{
+	struct go_functions *functions = calloc(1, sizeof(*functions));
+
+	if (functions && open_table(elf, arch, &functions->table))
+		return functions;
+	free(functions);
+	return NULL;
+}
+
+void go_functions_destroy(struct go_functions *functions)
+{
+	free(functions);
+}
+
+bool go_functions_find(const struct go_functions *functions, uint64_t vaddr, uint64_t *ret)
+{
+	uint64_t low = 0, high = functions->table.functions;
+	struct function function;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (!read_function(&functions->table, middle, &function))
+			return false;
+		if (vaddr < function.it.start) {
+			high = middle;
+		} else if (vaddr >= function.it.end) {
+			low = middle + 1;
+		} else {
+			*ret = function.it.start;
+			return true;
+		}
+	}
+	return false;
 }

@@ -21,4 +21,14 @@
 int go_code_ranges(const struct elf_file *elf, const struct unwind_arch *arch,
 		   int (*range)(void *context, uint64_t start, uint64_t end, struct unwind_rule rule), void *context);
 
+/*
+ * The functions that the table names, among them those of C that Go's linker has taken in. NULL when there is no table,
+ * or no memory for this. `elf` is borrowed.
+ */
+struct go_functions *go_functions_create(const struct elf_file *elf, const struct unwind_arch *arch);
+void go_functions_destroy(struct go_functions *functions);
+
+/* Where the function at a vaddr begins. False when there is none. */
+bool go_functions_find(const struct go_functions *functions, uint64_t vaddr, uint64_t *ret);
+
 #endif

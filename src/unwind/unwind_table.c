@@ -265,17 +265,23 @@ static int find_text(struct builder *b, struct diag *diag)
 	return 0;
 }
 
-static int build(struct builder *b)
+/* All FDEs, by address. */
+static int collect_fdes(struct builder *b)
 {
-	size_t i;
 	int err = 0;
 
 	if (b->frame.section.bytes) {
 		large_reserve(&b->fdes, b->frame.section.size / BYTES_OF_FDE);
 		err = scan(b);
 	}
-	if (!err)
-		err = sort_fdes(b);
+	return err ? err : sort_fdes(b);
+}
+
+static int build(struct builder *b)
+{
+	size_t i;
+	int err = collect_fdes(b);
+
 	if (!err)
 		err = builder_find_fillers(b);
 	if (!err)
@@ -323,6 +329,38 @@ static void builder_deinit(struct builder *b)
 	table_deinit(&b->cie_index);
 }
 
+/* Finds the file's text and its .eh_frame, if it has one. */
+static int builder_open(struct builder *b, struct diag *diag)
+{
+	struct elf_section hdr;
+
+	if (!b->arch)
+		return diag_fail(diag, ENOTSUP, "unwind.machine", "%s: strata cannot unwind this architecture",
+				 elf_file_path(b->elf));
+	if (elf_file_eh_frame(b->elf, &b->frame.section, &hdr))
+		b->frame.hdr_vaddr = hdr.vaddr;
+	else
+		b->frame.section = (struct elf_section){};
+	return find_text(b, diag);
+}
+
+int unwind_code_functions(const struct elf_file *elf,
+			  int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context)
+{
+	static const struct unwind_options none;
+	struct unwind_table table = {};
+	struct builder b = {
+		.elf = elf, .options = &none, .arch = unwind_arch_of(elf_file_machine(elf)), .table = &table};
+	int err = builder_open(&b, NULL);
+
+	if (!err)
+		err = collect_fdes(&b);
+	if (!err)
+		err = builder_find_functions(&b, visit, context);
+	builder_deinit(&b);
+	return err == -ENOMEM ? err : 0;
+}
+
 int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
 			 struct diag *diag)
 {
@@ -333,18 +371,10 @@ int unwind_table_compile(const struct elf_file *elf, const struct unwind_options
 			    .options = options ? options : &none,
 			    .arch = unwind_arch_of(elf_file_machine(elf)),
 			    .table = &table};
-	struct elf_section hdr;
-	int err;
+	int err = builder_open(&b, diag);
 
-	if (!b.arch)
-		return diag_fail(diag, ENOTSUP, "unwind.machine", "%s: strata cannot unwind this architecture", path);
-	err = find_text(&b, diag);
 	if (err)
 		return err;
-	if (elf_file_eh_frame(elf, &b.frame.section, &hdr))
-		b.frame.hdr_vaddr = hdr.vaddr;
-	else
-		b.frame.section = (struct elf_section){};
 	err = build(&b);
 	if (!err)
 		err = elf_file_unread(elf);

@@ -6,6 +6,7 @@
  *   hostile  names that try to break out of every format
  *   poor     as web, but a tenth of the samples is incomplete
  *   deep     one stack of STACKS frames, a recursion
+ *   stripped STACKS samples, each at another address of one function without a symbol
  *   empty    no samples
  */
 #include <stdlib.h>
@@ -244,6 +245,23 @@ static void describe(struct profile *profile)
 	quality->startup_ms = 182.4;
 }
 
+static void make_stripped(struct maker *maker, size_t samples)
+{
+	size_t i;
+
+	for (i = 0; i < samples; i++) {
+		const struct frame frame = {
+			.layer = FRAME_NATIVE, .name = "0x49f0", .file = "libz.so.1.2.13", .address = 0x4a00 + i};
+
+		maker->depth = 0;
+		native(maker, "main", "compress");
+		if (profile_frame(maker->profile, &frame, &maker->stack[maker->depth++]) ||
+		    profile_add(maker->profile, "compress", 7, 7, maker->stack, maker->depth, 1))
+			abort();
+	}
+	profile_quality(maker->profile)->samples = profile_quality(maker->profile)->complete = samples;
+}
+
 static FILE *open_output(const char *prefix, const char *suffix)
 {
 	char path[4096];
@@ -285,7 +303,7 @@ int main(int argc, char **argv)
 	struct maker maker = {.random = 88172645463325252ull};
 
 	if (argc != 4) {
-		fputs("usage: make_profile web|poor|hostile|deep|empty STACKS PREFIX\n", stderr);
+		fputs("usage: make_profile web|poor|hostile|deep|stripped|empty STACKS PREFIX\n", stderr);
 		return 2;
 	}
 	maker.profile = profile_create();
@@ -296,6 +314,8 @@ int main(int argc, char **argv)
 		make_hostile(&maker);
 	else if (!strcmp(argv[1], "deep"))
 		make_deep(&maker, strtoul(argv[2], NULL, 10));
+	else if (!strcmp(argv[1], "stripped"))
+		make_stripped(&maker, strtoul(argv[2], NULL, 10));
 	else if (strcmp(argv[1], "empty"))
 		make_web(&maker, strtoul(argv[2], NULL, 10), !strcmp(argv[1], "poor"));
 	if (strcmp(argv[1], "hostile"))

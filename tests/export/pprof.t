@@ -87,6 +87,14 @@ def check_web(compiler, directory):
     tap.ok(re.search(rf"\b{expected}\s+\S+\s+dispatch /srv/shop/app.py:80", lines), "by line", lines)
 
 
+def check_stripped(compiler, directory):
+    file = make(directory, "stripped", 3) + ".pb.gz"
+    top = table(pprof(compiler, directory, "-top", "-sample_index=samples", file))
+    tap.ok(top == {"0x49f0": (3, 3), "main": (0, 3)}, "addresses in one function are one function", str(top))
+    found = sorted(re.findall(r"^\s*\d+: (0x4a0\d) M=\d+ 0x49f0 libz", pprof(compiler, directory, "-raw", file), re.M))
+    tap.ok(found == ["0x4a00", "0x4a01", "0x4a02"], "which are all there", str(found), pprof(compiler, directory, "-raw", file)[:1500])
+
+
 def check(compiler, directory):
     check_web(compiler, directory)
     prefix = make(directory, "hostile", 1)
@@ -95,6 +103,7 @@ def check(compiler, directory):
     prefix = make(directory, "deep", 15000)
     top = pprof(compiler, directory, "-top", "-sample_index=samples", prefix + ".pb.gz")
     tap.ok("10, 100% of 10 total" in top, "15,000 frames", top[:300])
+    check_stripped(compiler, directory)
     prefix = make(directory, "empty", 0)
     tap.ok("Type: cpu" in pprof(compiler, directory, "-top", prefix + ".pb.gz"), "no samples")
 

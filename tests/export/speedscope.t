@@ -99,6 +99,8 @@ def main():
         tap.ok(len(web["profiles"]) == 8, "one profile a thread", str(len(web["profiles"])))
         tap.ok(any(f.get("file") == "/srv/shop/app.py" and f.get("line") == 120 for f in web["shared"]["frames"]), "files and lines")
         check(directory, "hostile", 1)
+        stripped = check(directory, "stripped", 3)["shared"]["frames"]
+        tap.ok([f["name"] for f in stripped].count("0x49f0 (libz.so.1.2.13)") == 1, "addresses in one function are one frame", stripped)
         tap.ok(not check(directory, "empty", 0)["profiles"], "no samples, no profiles")
         if len(sys.argv) > 1:  # a file to check by hand
             with open(sys.argv[1], encoding="utf-8") as file:

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A program without symbols: samples in one function are one frame, which bears the function's start, in every format;
+pprof and ustack(raw) keep the addresses."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import e2e  # noqa: E402
+
+# Some seconds of CPU time in two functions, at many of their instructions.
+PROGRAM = r"""
+#include <time.h>
+static volatile unsigned sink;
+__attribute__((noinline)) static void first(unsigned n) {
+	for (unsigned i = 0; i < n; i++) { sink += i * 7; if (sink & 4) sink ^= i; else sink -= 3; sink = sink * 5 + i % 7; } }
+__attribute__((noinline)) static void second(unsigned n) {
+	for (unsigned i = 0; i < n; i++) { sink ^= i / 3; sink = (sink << 3) | (sink >> 29); sink += 11; } first(n / 2); sink++; }
+int main(void) {
+	do { first(100000); second(100000); } while (clock() < 2 * CLOCKS_PER_SEC);
+	return 0; }
+"""
+tap = e2e.Tap()
+
+
+def unnamed(texts):
+    return {int(m.group(1), 16) for m in (re.match(r"0x([0-9a-f]+) \(stripped\)$", text) for text in texts) if m}
+
+
+def check_record(where, program, starts):
+    outputs = {kind: where + "/r" + kind for kind in (".folded", ".html", ".speedscope.json", ".pb.gz")}
+    done = e2e.record("-F", 499, *[x for path in outputs.values() for x in ("-o", path)], "--", program)
+    tap.ok(done.returncode == 0, "recorded", done.stderr)
+    found = unnamed(frame for frames, _ in e2e.folded(outputs[".folded"]) for frame in frames)
+    tap.ok(starts["first"] in found and starts["second"] in found, "both functions are there", found)
+    tap.ok(found <= set(starts.values()), "folded: nothing but starts", {hex(a) for a in found}, starts)
+    with open(outputs[".speedscope.json"]) as file:
+        names = [frame["name"] for frame in json.load(file)["shared"]["frames"]]
+    tap.ok(unnamed(names) == found and len(names) == len(set(names)), "speedscope: the same frames, each once", names)
+    raw = subprocess.run(["go", "tool", "pprof", "-raw", outputs[".pb.gz"]], env=dict(os.environ, HOME=where), text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE).stdout
+    places = re.findall(r"^\s*\d+: 0x([0-9a-f]+) M=\d+ 0x([0-9a-f]+) stripped", raw, re.M)
+    tap.ok({int(start, 16) for _, start in places} == found, "pprof: the same functions", raw[:1000])
+    tap.ok(len({at for at, start in places if int(start, 16) == starts["first"]}) > 3, "pprof: at several addresses", places)
+
+
+def check_trace(where, program, starts):
+    script = 'profile:hz:499 { if (comm == "stripped") { @[ustack%s] = count(); } }'
+    for style in ("", "(raw)"):
+        done = subprocess.run([e2e.STRATA, "trace", "-e", script % style, "-c", program], stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=e2e.PATIENCE_S)
+        tap.ok(done.returncode == 0, "trace: ustack%s" % style, done.stderr)
+        if style:
+            found = {int(word, 16) & 0xfff for word in re.findall(r"^\s*([0-9a-f]{8,})$", done.stdout, re.M)}
+            tap.ok(len(found) > 5, "trace: raw addresses are as they were", done.stdout[:500])
+        else:
+            found = {int(word, 16) for word in re.findall(r"^\s*0x([0-9a-f]+)$", done.stdout, re.M)}
+            tap.ok(starts["first"] in found and found <= set(starts.values()), "trace: nothing but starts",
+                   {hex(a) for a in found}, starts)
+
+
+with e2e.folder() as where:
+    program = where + "/stripped"
+    subprocess.run(["gcc", "-O1", "-xc", "-", "-o", program], input=PROGRAM.encode(), check=True)
+    symbols = subprocess.check_output(["nm", program], universal_newlines=True)
+    starts = {w[2]: int(w[0], 16) for w in map(str.split, symbols.splitlines()) if len(w) == 3 and w[1] in "tT"}
+    subprocess.run(["strip", program], check=True)
+    check_record(where, program, starts)
+    check_trace(where, program, starts)
+tap.done()
