@@ -14,6 +14,9 @@
 
 /* In the time at which a target was added: it is no more than a copy of strata until it has called exec. */
 #define TARGET_AWAITS_EXEC (1ull << 63)
+/* There, too: children become targets when they are forked. */
+#define TARGET_CHILDREN (1ull << 62)
+#define TARGET_FLAGS    (TARGET_AWAITS_EXEC | TARGET_CHILDREN)
 
 struct sampler_config {
 	__u8 watch_all;      /* else only the processes in `targets` */

@@ -43,8 +43,8 @@ struct {
 } execs SEC(".maps");
 
 /*
- * The watched processes, unless watch_all, and when each was added, with TARGET_AWAITS_EXEC; children are added when
- * they are forked.
+ * The watched processes, unless watch_all, and when each was added, with TARGET_*; children are added when they are
+ * forked, of those that have TARGET_CHILDREN.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -545,16 +545,17 @@ int process_fork(const __u64 *arguments)
 	__u32 parent_tgid = BPF_CORE_READ(parent, tgid), child_tgid = BPF_CORE_READ(child, tgid);
 	__u64 now = bpf_ktime_get_ns();
 	struct py_process *python, python_copy;
-	__u64 key, *tstate, tstate_copy;
+	__u64 key, *tstate, tstate_copy, *added, child_added = now | TARGET_CHILDREN;
 
 	if (parent_tgid == child_tgid)
 		return 0; /* a thread */
 	if (loaded.namespace_inode)
 		return 0; /* what these are called there is not told; the side-band's record comes soon */
 	if (!loaded.watch_all) {
-		if (!bpf_map_lookup_elem(&targets, &parent_tgid))
+		added = bpf_map_lookup_elem(&targets, &parent_tgid);
+		if (!added || !(*added & TARGET_CHILDREN))
 			return 0;
-		bpf_map_update_elem(&targets, &child_tgid, &now, BPF_ANY);
+		bpf_map_update_elem(&targets, &child_tgid, &child_added, BPF_ANY);
 	}
 	/* What was known of an earlier process with this pid is void. */
 	bpf_map_delete_elem(&processes, &child_tgid);

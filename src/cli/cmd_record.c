@@ -34,11 +34,13 @@ enum {
 	OPTION_STRATEGY,
 	OPTION_MAX_MEMORY,
 	OPTION_MAX_SAMPLE,
-	OPTION_VERIFY
+	OPTION_VERIFY,
+	OPTION_CHILDREN
 };
 
 static const struct option_row options[] = {
 	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
+	{OPTION_CHILDREN, "children", NULL, "with -p: all their descendants, too, later ones among them"},
 	{'a', "all", NULL, "sample everything that runs: the default without a target"},
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
 	{'d', "duration", "TIME", "stop after so many seconds; 0.5, 10s, 2m and 1h are\nunderstood too"},
@@ -73,7 +75,7 @@ struct request {
 	enum walk_strategy strategy;
 	uint64_t max_memory, sample_ns;
 	double duration_s;
-	bool all, threads, function, verify, verbose, quiet, help;
+	bool all, children, threads, function, verify, verbose, quiet, help;
 };
 
 static void request_deinit(struct request *request)
@@ -224,6 +226,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case 'q':
 		request->quiet = true;
 		return 0;
+	case OPTION_CHILDREN:
+		request->children = true;
+		return 0;
 	case OPTION_FUNCTION:
 		request->function = true;
 		return 0;
@@ -286,6 +291,9 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 				 request->all ? "-a" : "-p", *request->command);
 	if (request->all && request->pids.count)
 		return diag_fail(diag, EINVAL, "cli.target", "-a and -p: give one target");
+	if (request->children && !request->pids.count)
+		return diag_fail(diag, EINVAL, "cli.target",
+				 "--children: goes with -p; a command's children are sampled anyway");
 	if (!request->command && !request->pids.count)
 		request->all = true;
 	if (!request->outputs.count && add_output(DEFAULT_OUTPUT, request, diag))
@@ -439,6 +447,7 @@ static int record(const struct request *request, double started_at)
 		.pid_count = request->pids.count,
 		.command = request->command,
 		.all = request->all,
+		.children = request->children,
 		.frequency = request->frequency,
 		.strategy = request->strategy,
 		.sample_ns = request->sample_ns,
@@ -517,7 +526,7 @@ const struct command command_record = {
 	.name = "record",
 	.called = "strata record",
 	.summary = "samples what runs and writes a flame graph, pprof, folded stacks or speedscope",
-	.usage = "[-p PID,... | -a | [--] COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
+	.usage = "[-p PID,... [--children] | -a | [--] COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
 	.options = options,
 	.more_help = more_help,
 	.run = run,

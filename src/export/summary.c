@@ -136,11 +136,13 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 	const struct style *style = color ? &colored : &plain;
 	uint64_t whole = q->complete + q->truncated;
 	uint64_t lost = q->samples > whole ? q->samples - whole : 0;
+	const char *told = profile_get_info(profile)->children, *children = told && *told ? told : NULL;
 	char stacks[32], depth[32];
 
 	write_head(out, profile, style);
 	if (!q->samples) {
-		fputs("  nothing was sampled: the target used no CPU time, or it ended too soon\n", out);
+		fprintf(out, "  nothing was sampled: the target used no CPU time, %s\n",
+			children ? "but its children did" : "or it ended too soon");
 	} else {
 		bool good = percent(q->complete, q->samples) >= 99;
 
@@ -150,6 +152,8 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 		if (lost)
 			write_share(out, "incomplete", lost, q->samples, style->warn, style);
 	}
+	if (children)
+		fprintf(out, "  %-10s not sampled: %s; --children samples them, too\n", "children", children);
 	write_reasons(out, q, style);
 	if (q->samples) {
 		write_share(out, "Python", q->python_samples, q->samples, "", style);

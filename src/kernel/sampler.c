@@ -228,10 +228,10 @@ struct tables *sampler_tables(struct sampler *sampler)
 	return sampler->tables;
 }
 
-int sampler_watch(struct sampler *sampler, int tgid, bool awaits_exec)
+int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags)
 {
 	uint32_t key = (uint32_t)tgid;
-	uint64_t time = now_ns() | (awaits_exec ? TARGET_AWAITS_EXEC : 0);
+	uint64_t time = now_ns() | flags;
 
 	return bpf_map_update_elem(programs_map(sampler->object, "targets"), &key, &time, BPF_ANY) ? -errno : 0;
 }
@@ -289,7 +289,7 @@ void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended)
 	struct py_process python;
 	uint64_t added;
 
-	if (!bpf_map_lookup_elem(targets, &key, &added) && (added & ~TARGET_AWAITS_EXEC) <= ended)
+	if (!bpf_map_lookup_elem(targets, &key, &added) && (added & ~TARGET_FLAGS) <= ended)
 		bpf_map_delete_elem(targets, &key);
 	if (!bpf_map_lookup_elem(pythons, &key, &python) && python.since <= ended)
 		bpf_map_delete_elem(pythons, &key);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "abi/events.h"
+#include "abi/config.h"
 #include "abi/python.h"
 #include "base/diag.h"
 #include "kernel/programs.h"
@@ -20,7 +21,7 @@
 struct sampler;
 
 struct sampler_options {
-	bool watch_all;         /* else only the processes of sampler_watch() and their children */
+	bool watch_all;         /* else only the processes of sampler_watch() */
 	unsigned int frequency; /* Hz, per CPU */
 	enum walk_strategy strategy;
 	uint64_t sample_ns;        /* as in struct sampler_config */
@@ -53,8 +54,8 @@ void sampler_destroy(struct sampler *sampler);
 /* The tables that the sampler walks by; owned by the sampler. */
 struct tables *sampler_tables(struct sampler *sampler);
 
-/* Adds a process to those watched; `awaits_exec`: from its next exec on. 0 or a negative errno. */
-int sampler_watch(struct sampler *sampler, int tgid, bool awaits_exec);
+/* Adds a process to those watched. `flags`: TARGET_* (abi/config.h), or 0. 0 or a negative errno. */
+int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags);
 
 /* Tells that a process runs Python: layout and addresses. `layout` in *process is filled in here. 0 or a negative
  * errno. */

@@ -58,7 +58,8 @@ struct profile_quality {
 };
 
 struct profile_info {
-	const char *command; /* the recorded command or a description of the target ("pid 123", "all processes") */
+	const char *command;  /* the recorded command or a description of the target ("pid 123", "all processes") */
+	const char *children; /* of the target, that used CPU time and were not recorded; "" or NULL: none */
 	const char *hostname, *kernel, *strata_version;
 	unsigned int frequency; /* Hz, per CPU */
 	unsigned int cpus;

@@ -17,6 +17,7 @@
 
 #include "base/vec.h"
 #include "record/command.h"
+#include "record/family.h"
 #include "record/report.h"
 #include "record/watch.h"
 
@@ -36,6 +37,7 @@ struct recording {
 	struct sampler *sampler;
 	struct sideband *sideband;
 	struct watch *watch;
+	struct family family; /* of the processes, where it is not recorded */
 	struct command command;
 	bool has_command;
 	int signals;
@@ -159,17 +161,24 @@ static int choose_targets(struct recording *recording, struct diag *diag)
 	if (recording->has_command)
 		err = watch_scan_briefly(recording->watch, recording->command.pid);
 	if (!err && recording->has_command)
-		err = sampler_watch(recording->sampler, recording->command.pid, true);
+		err = sampler_watch(recording->sampler, recording->command.pid, TARGET_AWAITS_EXEC | TARGET_CHILDREN);
 	for (i = 0; i < options->pid_count && !err; i++) {
-		err = sampler_watch(recording->sampler, options->pids[i], false);
+		err = sampler_watch(recording->sampler, options->pids[i], options->children ? TARGET_CHILDREN : 0);
 		if (!err)
 			err = watch_scan(recording->watch, options->pids[i]);
 		if (err == -ESRCH)
 			return diag_fail(diag, ESRCH, "record.pid", "no process %d: it is gone", options->pids[i]);
 	}
+	if (!err && options->children)
+		err = family_watch(options->pids, options->pid_count, recording->sampler, recording->watch);
 	if (!err && options->all)
 		err = watch_scan_all(recording->watch);
 	return err ? diag_fail(diag, -err, "record.targets", "the processes cannot be watched: %s", strerror(-err)) : 0;
+}
+
+static bool tells_family(const struct recording *recording)
+{
+	return recording->options->pid_count && !recording->options->children;
 }
 
 /* Everything up to the first sample. */
@@ -212,6 +221,8 @@ static int start(struct recording *recording, struct diag *diag)
 		err = sampler_start(recording->sampler, diag);
 	recording->began = seconds(CLOCK_MONOTONIC);
 	profile_info(recording->profile)->start_time = seconds(CLOCK_REALTIME);
+	if (!err && tells_family(recording))
+		family_look(&recording->family);
 	if (!err && recording->has_command)
 		err = command_start(&recording->command, options->command[0], diag);
 	return err;
@@ -294,6 +305,9 @@ static int loop(struct recording *recording)
 		}
 		err = watch_drain(recording->watch);
 		follow_cpus(recording);
+		/* Nothing is told once the whole family has ended; it matters most where there is nothing else. */
+		if (tells_family(recording) && !watch_store(recording->watch)->samples)
+			family_look_again(&recording->family);
 		show_progress(recording, false);
 		if (targets_gone(recording))
 			break;
@@ -335,6 +349,17 @@ static void fill_info(struct recording *recording)
 	info->cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/* Which children used CPU time, and were not recorded. */
+static void fill_children(struct recording *recording)
+{
+	char text[1024];
+
+	if (!tells_family(recording))
+		return;
+	family_tell(&recording->family, text, sizeof(text));
+	profile_info(recording->profile)->children = string_of(recording, text);
+}
+
 static void fill_self(struct recording *recording)
 {
 	struct profile_quality *quality = profile_quality(recording->profile);
@@ -358,6 +383,8 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	int unread, unnamed;
 
 	sampler_stop(recording->sampler);
+	if (tells_family(recording))
+		family_look(&recording->family);
 	info->duration_s = seconds(CLOCK_MONOTONIC) - recording->began;
 	reserve_give(recording);
 	unread = watch_finish(recording->watch);
@@ -367,6 +394,7 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	unnamed = report_build(recording->watch, &counters, &options, recording->profile);
 	profile_quality(recording->profile)->verified = recording->options->verify;
 	fill_info(recording);
+	fill_children(recording);
 	fill_self(recording);
 	if (failed)
 		return diag_fail(diag, -failed, "record.ended",
@@ -390,6 +418,7 @@ static void recording_deinit(struct recording *recording)
 			close(recording->polls.at[i].fd);
 	reserve_give(recording);
 	vec_free(&recording->polls);
+	family_deinit(&recording->family);
 	watch_destroy(recording->watch);
 	sideband_close(recording->sideband);
 	sampler_destroy(recording->sampler);
@@ -400,7 +429,10 @@ static void recording_deinit(struct recording *recording)
 int record_run(const struct record_options *options, struct profile *profile, struct record_result *ret,
 	       struct diag *diag)
 {
-	struct recording recording = {.options = options, .profile = profile, .signals = -1};
+	struct recording recording = {.options = options,
+				      .profile = profile,
+				      .signals = -1,
+				      .family = {.pids = options->pids, .count = options->pid_count}};
 	int err;
 
 	err = foreign_files_create(PRIORITY, &recording.files, diag);

@@ -23,6 +23,7 @@ struct record_options {
 	size_t pid_count;
 	char *const *command;        /* argv of a command to start and watch, NULL-terminated; or NULL */
 	bool all;                    /* everything on the machine */
+	bool children;               /* the descendants of `pids`, too: those of now and later ones */
 	unsigned int frequency;      /* samples per second and CPU, 1 .. 10000 */
 	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */
 	enum walk_strategy strategy; /* how the kernel part walks long stacks; for tests */

@@ -62,8 +62,8 @@ int main(int argc, char **argv)
 	samples = strtoull(argv[2], NULL, 10);
 	options.frequency = (unsigned int)atoi(argv[3]);
 	if (sampler_create(&options, &sampler, &diag) || sideband_open(&sideband, &diag) ||
-	    watch_create(&watch_options, sampler, sideband, &watch, &diag) || sampler_watch(sampler, pid, false) ||
-	    watch_scan(watch, pid) || sampler_start(sampler, &diag)) {
+	    watch_create(&watch_options, sampler, sideband, &watch, &diag) ||
+	    sampler_watch(sampler, pid, TARGET_CHILDREN) || watch_scan(watch, pid) || sampler_start(sampler, &diag)) {
 		fprintf(stderr, "%s\n", diag.text);
 		return 1;
 	}

@@ -61,6 +61,8 @@ bad 1 '4194305: no such process' record -p 4194305
 bad 1 'no such process' record -p "$$,4194305"
 bad 2 'one target' record -a -p 1
 bad 2 'one target' record -p 1 -- true
+bad 2 '-children: goes with -p' record --children -- true
+bad 2 '-children: goes with -p' record --children
 bad 2 'one target' record -a true
 bad 2 'not followed' record -F 9 --
 for suffix in folded pb.gz html speedscope.json; do

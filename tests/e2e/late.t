@@ -85,7 +85,7 @@ LARGES = 20
 def attach(tap, words, where, *command):
     """Attaches before what the program does late."""
     out, stats = where + "/l.folded", where + "/l.json"
-    done = e2e.record_rest(e2e.start(command), "-F", HZ, "-o", out, "--stats", stats)
+    done = e2e.record_rest(e2e.start(command), "--children", "-F", HZ, "-o", out, "--stats", stats)
     if not tap.ok(done.returncode == 0, "%s: recorded" % words, done.stderr):
         return []
     figures = e2e.load(stats)

@@ -94,7 +94,7 @@ class Run(object):
                                       env=self.environment, stdout=subprocess.DEVNULL)
             try:
                 self.wait_for(outside + "/" + ready, target)
-                done = e2e.record_used(target.pid, SECONDS, *record)
+                done = e2e.record_used(target.pid, SECONDS, "--children", *record)
                 if done.returncode != 0:
                     raise Failure("strata record -p: status %d: %s" % (done.returncode, done.stderr[-300:]))
             finally:
