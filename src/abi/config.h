@@ -22,11 +22,11 @@ struct sampler_config {
 	__u8 watch_all;      /* else only the processes in `targets` */
 	__u8 task_registers; /* the kernel has bpf_task_pt_regs() */
 	__u8 walks;          /* of user stacks: bits of SAMPLER_NATIVE, SAMPLER_PYTHON */
-	__u8 pad;
-	__u32 verify_every; /* of so many samples one is sent with a copy of its stack; 0: none */
-	__u32 cpus;         /* scratches of the CPUs; */
-	__u32 spares;       /* so many more follow, for walks in task context and nested probes, any CPU's */
-	__u64 sample_ns;    /* a walk in an interrupt may take; 0: as long as it likes */
+	__u8 finds;          /* the kernel keeps mappings as bpf/find.h reads them */
+	__u32 verify_every;  /* of so many samples one is sent with a copy of its stack; 0: none */
+	__u32 cpus;          /* scratches of the CPUs; */
+	__u32 spares;        /* so many more follow, for walks in task context and nested probes, any CPU's */
+	__u64 sample_ns;     /* a walk in an interrupt may take; 0: as long as it likes */
 	/* The pid namespace whose numbers processes have, as stat(2) tells it; 0: the initial one. */
 	__u64 namespace_device, namespace_inode;
 };

@@ -8,6 +8,7 @@
 #ifndef STRATA_ABI_EVENTS_H
 #define STRATA_ABI_EVENTS_H
 
+#include "abi/files.h"
 #include "abi/limits.h"
 #include "abi/types.h"
 
@@ -18,7 +19,8 @@ enum event_type {
 	EVENT_PYTHON_STACK = 4, /* struct stack_event + struct python_frame, innermost first */
 	EVENT_CODE = 5,         /* struct code_event + strings and line table */
 	EVENT_SNAPSHOT = 6,     /* struct snapshot_event + bytes of the stack */
-	EVENT_RESUMED = 7       /* struct sample_event: the user part of an earlier sample, not readable then */
+	EVENT_RESUMED = 7,      /* struct sample_event: the user part of an earlier sample, not readable then */
+	EVENT_FILE = 8          /* struct file_event */
 };
 
 /* Ticks of one CPU's clock that the program has seen; a cache line, as each CPU writes its own. */
@@ -46,7 +48,9 @@ enum sample_flag {
 	SAMPLE_LATE = 4,          /* native part follows as EVENT_SNAPSHOT with the same `sequence` */
 	SAMPLE_PYTHON = 8,        /* the process is known to run Python */
 	SAMPLE_EXITING = 16,      /* the thread has given up its address space: there is no user part any more */
-	SAMPLE_RESUMES = 32,      /* its user part will probably follow, better, as EVENT_RESUMED with its `sequence` */
+	/* Its user part will probably follow, better, as EVENT_RESUMED with its `sequence`. In that one: it comes with
+	 * an EVENT_SNAPSHOT of its own. */
+	SAMPLE_RESUMES = 32,
 	SAMPLE_VFORK = 64,  /* the thread borrows its parent's address space: what Python says there is the parent's */
 	SAMPLE_VERIFY = 128 /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
 };
@@ -112,6 +116,18 @@ struct code_event {
 	struct code_string name, qualname, filename;
 	__u8 text[3][CODE_STRING_MAX]; /* in this order; slots of fixed place */
 };
+
+/* A process has a file mapped that the kernel part does not know; or it has the vDSO, of which nothing else tells. */
+struct file_event {
+	struct event_header header;
+	__u64 id; /* is sent once for each: the file, or the process */
+	__u64 time;
+	__u64 start, end;
+	struct file_key key;
+	__u32 tgid;
+	__u32 pad;
+};
+ABI_ASSERT_SIZE(struct file_event, 72);
 
 #define CODE_TABLE_UNREAD   0xffffffffu /* how long the line table is could not be read */
 #define CODE_QUALNAME_SINCE 0x030b      /* the version from which on code objects have a qualified name */

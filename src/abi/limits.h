@@ -31,6 +31,11 @@
 #define UNWIND_SLABS_MAX   128
 #define UNWIND_RULES_MAX   65536      /* distinct rules over all files; the first is UNWIND_NO_RULE */
 #define MAPPINGS_MAX       (1u << 17) /* executable mappings of all processes together */
+#define FOUND_MAPPINGS     (1u << 15) /* those that the kernel part has found itself; used in turn, a power of two */
+#define FIND_MAPPINGS_MAX  256u       /* of one process that the kernel part finds itself */
+#define FIND_VMAS_MAX      1024u      /* of all kinds, looked through for that: in an interrupt */
+#define FIND_VMA_BYTES     64u        /* of a VMA that are read at once: what tells whether it is executable */
+#define FILES_MAX          16384      /* that the kernel part knows by itself */
 #define PROCESSES_MAX      65536
 #define PYTHON_LAYOUTS_MAX 64
 

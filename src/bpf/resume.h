@@ -55,6 +55,7 @@ struct resume_slot {
 	__u32 tries;   /* to bring in what could not be read */
 	__u32 is_away; /* something is to be brought in */
 	__u32 joinable;
+	__u32 has_no_copy;              /* of the stack, which the tick did not send though its sample is late */
 	__u16 native_loss, python_loss; /* of the tick */
 	__u32 flags;                    /* the same */
 };
@@ -81,7 +82,8 @@ static __always_inline __u32 resume_place(__u32 tid, __u32 i)
 /* Did memory that is the thread's own refuse to be read? */
 static __always_inline bool was_unreadable(const struct scratch *s)
 {
-	return s->sample.native_loss == LOSS_STACK_READ || s->sample.python_loss == LOSS_PY_READ || s->unread;
+	return s->find.busy || s->sample.native_loss == LOSS_STACK_READ || s->sample.python_loss == LOSS_PY_READ ||
+	       s->unread;
 }
 
 static __always_inline bool was_cut(const struct scratch *s)
@@ -128,6 +130,8 @@ static __always_inline void bring_in(struct scratch *s)
 	__u8 byte;
 
 	s->absent = 0;
+	if (!s->fault)
+		return;
 	if (bpf_copy_from_user(&byte, sizeof(byte), (void *)s->fault) ||
 	    bpf_copy_from_user(&byte, sizeof(byte), (void *)s->fault_last))
 		s->absent = s->fault;
@@ -159,9 +163,15 @@ static __always_inline bool resume_begin(struct scratch *s, struct resume_slot *
 /* From here on the result is on its way, and no tick joins. */
 static __always_inline void resume_send(struct scratch *s, struct resume_slot *slot)
 {
+	bool copies = slot->has_no_copy && s->sample.flags & SAMPLE_LATE;
+
 	*(volatile __u32 *)&slot->joinable = 0;
+	if (copies) /* a file is not known, or another thread of the process is at it */
+		s->sample.flags |= SAMPLE_RESUMES;
 	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false)))
 		count(COUNTER_STACK_DROPPED, 1);
+	else if (copies)
+		send_snapshot(s);
 }
 
 /* Walks for a while. True: there is more to do. */
@@ -330,6 +340,7 @@ static __noinline void resume_later(struct scratch *s)
 	slot->tgid = s->sample.tgid;
 	slot->tid = s->sample.tid;
 	slot->tries = 0;
+	slot->has_no_copy = s->find.busy && s->sample.flags & SAMPLE_LATE;
 	slot->is_away = was_unreadable(s);
 	slot->native_stack = s->sample.native_stack;
 	slot->python_stack = s->sample.python_stack;
@@ -342,6 +353,9 @@ static __noinline void resume_later(struct scratch *s)
 	}
 	s->sample.flags |= SAMPLE_RESUMES;
 	slot->joinable = !(s->sample.flags & SAMPLE_LATE);
+	/* No copy of the stack is needed: mostly the thread itself is changing its mappings. */
+	if (slot->has_no_copy)
+		s->sample.flags &= ~SAMPLE_LATE;
 }
 
 #endif

@@ -123,6 +123,23 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u6
 	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + frames * 8ull, sizeof(s->kernel_stack), hash);
 }
 
+/* Of what is called once without find.h, and then not global: 5.10 allows few calls on top of each other. */
+#ifndef STRATA_BOUNDED_LOOPS
+#define FIND_GLOBAL __noinline
+#include "bpf/find.h"
+#else
+#define FIND_GLOBAL static __always_inline
+static bool find_process_by_itself(struct scratch *s, __u32 tgid)
+{
+	return false;
+}
+
+static bool found_is_there(const struct found_process *found)
+{
+	return false;
+}
+#endif
+
 /* Copies the tables of a process to the scratch. False when it has none, or they are from before its last exec. */
 static __always_inline bool find_process(struct scratch *s, __u32 tgid)
 {
@@ -142,10 +159,12 @@ static __always_inline bool find_process(struct scratch *s, __u32 tgid)
 /* Copies what is known of a process's interpreter to the scratch. */
 static __always_inline enum seat_python find_python(struct scratch *s, __u32 tgid)
 {
-	struct py_process *process = bpf_map_lookup_elem(&python_processes, &tgid);
+	struct py_process *process = &s->found.python;
 	struct py_layout *layout;
 	__u32 index;
 
+	if (s->seat.process != SEAT_FOUND || !s->found.has_python)
+		process = bpf_map_lookup_elem(&python_processes, &tgid);
 	if (!process)
 		return SEAT_NO_PYTHON;
 	s->py_process = *process;
@@ -158,6 +177,19 @@ static __always_inline enum seat_python find_python(struct scratch *s, __u32 tgi
 		return SEAT_PYTHON_TORN;
 	s->python.layout = *layout;
 	return SEAT_PYTHON;
+}
+
+/* Brings what is known of its interpreter into the scratch. */
+FIND_GLOBAL int seat_python(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s)
+		return 0;
+	s->seat.python = find_python(s, s->sample.tgid);
+	if (s->seat.python == SEAT_PYTHON_TORN)
+		s->seat.tgid = 0;
+	return 0;
 }
 
 /*
@@ -173,14 +205,22 @@ __noinline int take_seat(__u32 scratch, __u32 tgid)
 	if (!s || !at)
 		return 0;
 	now = *(volatile __u64 *)at; /* first: what changes meanwhile is looked up the next time */
-	if (s->seat.tgid == tgid && s->seat.changed == now)
+	s->find.busy = s->find.is_empty = 0;
+	if (s->seat.tgid == tgid && s->seat.changed == now &&
+	    (s->seat.process != SEAT_FOUND || found_is_there(&s->found)))
 		return 0;
 	s->seat.tgid = s->seat.tid = 0;
-	s->seat.process = loaded.walks & SAMPLER_NATIVE && find_process(s, tgid);
-	s->seat.python = loaded.walks & SAMPLER_PYTHON ? find_python(s, tgid) : SEAT_NO_PYTHON;
+	s->seat.process = SEAT_NO_PROCESS;
+	if (loaded.walks & SAMPLER_NATIVE && find_process(s, tgid))
+		s->seat.process = SEAT_PROCESS;
+	else if (loaded.finds && find_process_by_itself(s, tgid))
+		s->seat.process = SEAT_FOUND;
 	s->seat.changed = now;
-	if (s->seat.process && s->seat.python != SEAT_PYTHON_TORN)
+	if (s->seat.process)
 		s->seat.tgid = tgid;
+	s->seat.python = SEAT_NO_PYTHON;
+	if (loaded.walks & SAMPLER_PYTHON)
+		seat_python(scratch);
 	return 0;
 }
 
@@ -190,6 +230,8 @@ __noinline int take_seat(__u32 scratch, __u32 tgid)
  */
 static __always_inline bool tables_doubtful(const struct scratch *s, const struct process_entry *process)
 {
+	if (s->seat.process == SEAT_FOUND && !found_is_there(&s->found))
+		return true; /* they were overwritten meanwhile */
 	switch (s->native.loss) {
 	case LOSS_NONE:
 	case LOSS_NATIVE_DEPTH:
@@ -201,39 +243,89 @@ static __always_inline bool tables_doubtful(const struct scratch *s, const struc
 	return s->native.unmapped || s->sample.time < process->changed + DOUBTFUL_NS;
 }
 
+/* Begins the native walk, for the first time or by other mappings. */
+static __always_inline void begin_native_walk(struct scratch *s)
+{
+	s->native.hash = hash_mix(s->sample.cookie, s->process.epoch);
+	native_begin(s, &s->process);
+}
+
 static __always_inline void begin_native_stack(struct scratch *s)
 {
-	const struct process_entry *process = &s->process;
 	struct native_walk *walk = &s->native;
 
 	s->task.uprobe_page = 0;
 	if (s->task.uprobes)
 		uprobe_begin(s->index);
+	s->task.uretprobe = walk->uretprobe;
 	/* Kept for a snapshot: the walk changes its own. */
 	s->snapshot.header.pc = walk->pc;
 	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
 	s->snapshot.header.registers[16] = walk->pc;
-	if (s->seat.process) {
-		walk->hash = hash_mix(s->sample.cookie, process->epoch);
-		native_begin(s, process);
-	}
+	if (s->seat.process)
+		begin_native_walk(s);
+}
+
+/* Not 0: it pauses (time.h). */
+FIND_GLOBAL int walk_native(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s || native_go_on(s))
+		return 1;
+	count(COUNTER_FRAMES, s->native.count);
+	return 0;
+}
+
+/* If the mappings were others, by which a walk has failed, it begins anew: true. */
+static __always_inline bool begin_native_again(struct scratch *s)
+{
+#ifdef STRATA_BOUNDED_LOOPS
+	return false;
+#else
+	if (!loaded.finds || !find_again(s))
+		return false;
+	if (loaded.walks & SAMPLER_PYTHON)
+		seat_python(s->index);
+	s->native.pc = s->snapshot.header.pc;
+	__builtin_memcpy(s->native.registers, s->snapshot.header.registers, sizeof(s->native.registers));
+	s->native.sp = s->native.registers[REG_SP];
+	s->native.fp = s->native.registers[REG_FP];
+	s->native.uretprobe = s->task.uretprobe;
+	begin_native_walk(s);
+	return true;
+#endif
 }
 
 /* True: it pauses (time.h). */
 static __always_inline bool take_native_stack(struct scratch *s)
 {
+	bool doubtful = true;
+
+	s->find.sure = 0;
 	if (s->seat.process) {
-		if (native_go_on(s))
+		if (walk_native(s->index))
 			return true;
-		count(COUNTER_FRAMES, s->native.count);
-		if (!tables_doubtful(s, &s->process)) {
-			s->sample.native_loss = s->native.loss;
-			s->sample.native_stack = native_stack_id(s);
-			return false;
+		doubtful = tables_doubtful(s, &s->process);
+		if (doubtful && begin_native_again(s)) {
+			if (walk_native(s->index))
+				return true;
+			doubtful = tables_doubtful(s, &s->process);
 		}
 	}
-	s->sample.flags |= SAMPLE_LATE;
+	/* What has no rule user space can learn (record/watch_learn.c), wherever it is. */
+	if (s->native.loss == LOSS_NO_RULE && s->native.unmapped)
+		s->find.sure = 0;
+	if (!doubtful || s->find.sure) {
+		s->sample.native_loss = s->native.loss;
+		s->sample.native_stack = native_stack_id(s);
+		return false;
+	}
 	s->sample.native_loss = LOSS_LATE;
+	if (s->find.is_empty)
+		return false;
+	s->unread |= s->find.busy;
+	s->sample.flags |= SAMPLE_LATE;
 	return false;
 }
 
@@ -378,6 +470,7 @@ __noinline int send_user_stacks(__u32 scratch)
 static __always_inline void begin_user_stacks(struct scratch *s)
 {
 	s->unread = 0;
+	s->fault = s->fault_last = 0;
 	s->task.pc = s->native.pc;
 	s->python.stack_pointer = s->native.sp;
 	take_seat(s->index, s->sample.tgid);

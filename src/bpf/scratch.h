@@ -10,6 +10,7 @@
 #include "bpf/shim.h"
 
 #include "abi/events.h"
+#include "abi/files.h"
 #include "abi/limits.h"
 #include "abi/python.h"
 #include "abi/tables.h"
@@ -169,6 +170,56 @@ struct python_walk {
 	struct python_memo memo[PYTHON_MEMO];
 };
 
+/* What the kernel part has found of a process by itself: the value of `founds` (find.h). */
+struct found_process {
+	struct process_entry entry; /* generation 0: nothing was found */
+	__u64 position;             /* of its run: when it is overwritten, see found_is_there() */
+	process_cookie cookie;
+	__u64 looked_at;     /* CLOCK_MONOTONIC, ns */
+	__u32 vmas;          /* so many were looked through */
+	__u32 unknown;       /* executable mappings of files that were not known */
+	__u32 lock_sequence; /* the address space's then: while it stays the same, so do its mappings; 0: not known */
+	__u32 has_python;
+	struct py_process python;
+	__u64 check;
+};
+ABI_ASSERT_SIZE(struct found_process, 144);
+
+#define FIND_LEVELS    8u /* inner nodes above each other, of a tree of mappings; a power of two */
+#define FIND_STEPS_MAX 512u
+
+/* A node of the tree of mappings. */
+struct find_level {
+	__u64 words[32];
+	__u64 max; /* the last address that it covers */
+	__u32 kind, at, is_done, pad;
+};
+
+/* A look through a process's mappings. */
+struct find {
+	__u64 not_before; /* this CPU has looked through enough until then */
+	__u64 hash;       /* of what is mapped: the epoch */
+	__u64 python_size;
+	__u32 count, vmas, unknown;
+	__u32 busy;            /* the mappings could not be read at that moment */
+	__u32 failed, special; /* special: the mapping at hand is the kernel's own */
+	__u32 depth;
+	__u32 is_empty;           /* no code is mapped: exec is about to */
+	__u32 sure;               /* the walk that failed went by what is mapped now */
+	__u64 start, end, offset; /* of the mapping at hand */
+	struct file_key key;      /* of its file */
+	struct file_event event;
+	struct find_level levels[FIND_LEVELS];
+	__u8 vma[FIND_VMA_BYTES];
+	struct mapping_entry mappings[FIND_MAPPINGS_MAX];
+};
+
+enum seat_process {
+	SEAT_NO_PROCESS,
+	SEAT_PROCESS, /* user space has told */
+	SEAT_FOUND
+};
+
 enum seat_python {
 	SEAT_NO_PYTHON,
 	SEAT_PYTHON,
@@ -184,7 +235,7 @@ struct seat {
 	__u64 tstate;  /* of the thread `tid` */
 	__u32 tgid;    /* 0: nobody's for the next walk */
 	__u32 tid;     /* 0: none */
-	__u32 process; /* it has tables */
+	__u32 process; /* enum seat_process: it has tables */
 	__u32 python;  /* enum seat_python */
 };
 
@@ -194,6 +245,7 @@ struct task_facts {
 	__u64 pc; /* where it was interrupted, or entered the kernel */
 	__u64 thread_pointer;
 	__u64 uprobes;     /* address of what the kernel keeps of those that the thread has met; 0: none */
+	__u64 uretprobe;   /* the kernel's first one that may have changed a return address */
 	__u64 uprobe_page; /* the kernel's page in its address space, see uretprobe.h; 0: none */
 	__u32 flags;       /* PF_* */
 	__u32 no_call;     /* it is in the kernel, and not by a system call, or by one that hides it */
@@ -222,6 +274,8 @@ struct scratch {
 	struct seat seat;
 	struct process_entry process; /* a copy that was checked */
 	struct py_process py_process; /* the same */
+	struct found_process found;   /* SEAT_FOUND: where `process` comes from */
+	struct find find;
 	struct native_walk native;
 	struct python_walk python;
 	struct memo memo;

@@ -100,7 +100,7 @@ struct walk_context {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAPPINGS_MAX);
+	__uint(max_entries, MAPPINGS_MAX + FOUND_MAPPINGS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
 	__type(value, struct mapping_entry);

@@ -8,15 +8,23 @@
 #ifndef STRATA_KERNEL_CORE_TYPES_H
 #define STRATA_KERNEL_CORE_TYPES_H
 
+#include <stdbool.h>
+
 /*
  * A descriptor of an anonymous file with the BTF, for bpf_object_open_opts.btf_custom_path by way of /proc/self/fd; the
- * caller closes it. A negative errno when the kernel's BTF cannot be read or lacks a member: then libbpf shall say what
- * is missing.
+ * caller closes it. *can_find: core_types_can_find(). A negative errno when the kernel's BTF cannot be read or lacks a
+ * member: then libbpf shall say what is missing.
  */
-int core_types_open(void);
+int core_types_open(bool *can_find);
 
 /* The same out of the kernel's types, which are read already. */
 struct kernel_btf;
 int core_types_write(const struct kernel_btf *k);
+
+/*
+ * Does this kernel keep what a process has mapped as bpf/find.h reads it: in a maple tree, with a count of its lock's
+ * writers? From 6.6 on, with CONFIG_PER_VMA_LOCK.
+ */
+bool core_types_can_find(const struct kernel_btf *k);
 
 #endif

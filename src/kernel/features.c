@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kernel/core_types.h"
 #include "kernel/kernel_btf.h"
 
 static bool has_helper(enum bpf_func_id helper)
@@ -129,6 +130,18 @@ static bool probe_task_work(void)
 	       feature_kernel_function("bpf_task_work_schedule_resume");
 }
 
+static bool probe_finding(void)
+{
+	struct kernel_btf k;
+	bool can_find;
+
+	if (kernel_btf_open(&k))
+		return false;
+	can_find = core_types_can_find(&k) && probe_bpf_loop();
+	kernel_btf_close(&k);
+	return can_find;
+}
+
 /*
  * As libbpf does: this helper came with the change of accounting (5.11), which itself cannot be seen. perf_event
  * programs got it later.
@@ -189,6 +202,11 @@ static const struct {
 		  "walked again; without it they stay incomplete (stack-read, time-limit)",
 		  "Linux 6.18 or later"},
 		 probe_task_work},
+	[FEATURE_FINDING] = {{"finding mappings",
+			      "a new process of files that are known is walked at once; without it its first samples "
+			      "wait for user space, and have no Python frames",
+			      "Linux 6.6 or later, with CONFIG_PER_VMA_LOCK"},
+			     probe_finding},
 	[FEATURE_CGROUP_MEMORY] = {{"cgroup accounting", "without it the maps' memory counts for RLIMIT_MEMLOCK",
 				    "Linux 5.11 or later"},
 				   probe_cgroup_memory},

@@ -72,6 +72,7 @@ static const struct form {
 /* What the forms need to know of the kernel's types. */
 struct kernel_facts {
 	int types;                /* core_types; negative: libbpf is to look for itself */
+	bool can_find;            /* core_types_can_find() */
 	uint32_t resume_function; /* the number of the function of bpf/resume.h; 0: this kernel has none */
 };
 
@@ -92,6 +93,7 @@ static struct kernel_facts learn_facts(enum walk_strategy strategy)
 	if (kernel_btf_open(&k))
 		return facts;
 	facts.types = core_types_write(&k);
+	facts.can_find = facts.types >= 0 && strategy == WALK_STRATEGY_LOOP && core_types_can_find(&k);
 	for (i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
 		if (forms[i].strategy == strategy && forms[i].resumes)
 			facts.resume_function = find_resume_function(&k);
@@ -156,6 +158,7 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		.namespace_device = options->namespace_device,
 		.namespace_inode = options->namespace_inode,
 		.task_registers = feature_probe(FEATURE_TASK_REGISTERS),
+		.finds = options->finds,
 		.cpus = (uint32_t)libbpf_num_possible_cpus(),
 		.spares = options->spares,
 		.sample_ns = options->sample_ns,
@@ -213,6 +216,7 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 	enum walk_strategy strategy = options->strategy;
 	char *log = calloc(1, LOG_BYTES); /* touched on failure only */
 	struct kernel_facts facts;
+	struct programs_options tried = *options;
 	int err = -ENOENT;
 	size_t i;
 
@@ -223,8 +227,13 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 	for (i = 0; err && i < sizeof(forms) / sizeof(forms[0]); i++) {
 		if (forms[i].strategy != strategy || (forms[i].resumes && !facts.resume_function))
 			continue;
-		/* A form that needs more than the last one is a bonus: where it does not load, the next one may. */
-		err = load_form(&forms[i], options, &facts, log, ret);
+		/* What needs more than the last one is a bonus: where it does not load, the next one may. */
+		tried.finds = options->finds && facts.can_find;
+		err = load_form(&forms[i], &tried, &facts, log, ret);
+		if (err && tried.finds) {
+			tried.finds = false;
+			err = load_form(&forms[i], &tried, &facts, log, ret);
+		}
 	}
 	if (err)
 		err = load_error(err, log, diag);
@@ -232,6 +241,15 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 		close(facts.types);
 	free(log);
 	return err;
+}
+
+bool programs_find(const struct bpf_object *object)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(object, SAMPLER_CONFIG_SECTION);
+	size_t size = 0;
+	const struct sampler_config *config = map ? bpf_map__initial_value((struct bpf_map *)map, &size) : NULL;
+
+	return config && size == sizeof(*config) && config->finds;
 }
 
 int programs_map(const struct bpf_object *object, const char *name)

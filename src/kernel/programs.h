@@ -26,6 +26,7 @@ struct programs_options {
 	uint8_t walks;                              /* the same */
 	uint32_t spares;                            /* the same */
 	uint64_t sample_ns;                         /* the same */
+	bool finds;                                 /* the same, where the kernel can */
 	uint64_t namespace_device, namespace_inode; /* the same */
 };
 
@@ -34,6 +35,9 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 
 /* Sizes and settings of the maps of an object that contains the sampler, before it is loaded. 0 or a negative errno. */
 int programs_configure(struct bpf_object *object, const struct programs_options *options);
+
+/* Do such an object's programs find mappings by themselves (bpf/find.h)? Known once it is configured. */
+bool programs_find(const struct bpf_object *object);
 
 /* The descriptor of one of the object's maps. */
 int programs_map(const struct bpf_object *object, const char *name);

@@ -32,6 +32,7 @@ enum counter {
 struct sampler {
 	struct bpf_object *object;
 	bool borrowed;               /* the object is somebody else's */
+	bool finds;                  /* see sampler_finds() */
 	struct bpf_program *program; /* the one that takes samples */
 	struct tables *tables;
 	struct ring_buffer *ring;
@@ -67,7 +68,7 @@ static bool is_whole(const struct event_header *event, size_t size)
 		[EVENT_SAMPLE] = sizeof(struct sample_event),      [EVENT_KERNEL_STACK] = sizeof(struct stack_event),
 		[EVENT_NATIVE_STACK] = sizeof(struct stack_event), [EVENT_PYTHON_STACK] = sizeof(struct stack_event),
 		[EVENT_CODE] = sizeof(struct code_event),          [EVENT_SNAPSHOT] = sizeof(struct snapshot_event),
-		[EVENT_RESUMED] = sizeof(struct sample_event),
+		[EVENT_RESUMED] = sizeof(struct sample_event),     [EVENT_FILE] = sizeof(struct file_event),
 	};
 
 	return size >= sizeof(*event) && event->type < sizeof(fixed) / sizeof(fixed[0]) && size >= fixed[event->type];
@@ -135,6 +136,7 @@ static int create_tables(struct sampler *sampler, struct diag *diag)
 		.changed = programs_map(sampler->object, "changed"),
 	};
 
+	sampler->finds = programs_find(sampler->object);
 	return tables_create(&maps, &sampler->tables, diag);
 }
 
@@ -145,7 +147,8 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .frequency = options->frequency,
 					    .verify_every = options->verify_every,
 					    .sample_ns = options->sample_ns,
-					    .walks = SAMPLER_NATIVE | SAMPLER_PYTHON};
+					    .walks = SAMPLER_NATIVE | SAMPLER_PYTHON,
+					    .finds = true};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;
 
@@ -271,6 +274,43 @@ int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *la
 		return -errno;
 	tables_changed(sampler->tables);
 	return 0;
+}
+
+bool sampler_finds(const struct sampler *sampler)
+{
+	return sampler->finds;
+}
+
+int sampler_know_file(struct sampler *sampler, const struct file_key *key, const struct py_layout *layout,
+		      struct known_file *file)
+{
+	int err = file->has_python ? layout_index(sampler, layout, &file->python.layout) : 0;
+
+	if (err)
+		return err;
+	return bpf_map_update_elem(programs_map(sampler->object, "files"), key, file, BPF_ANY) ? -errno : 0;
+}
+
+void sampler_forget_file(struct sampler *sampler, const struct file_key *key)
+{
+	bpf_map_delete_elem(programs_map(sampler->object, "files"), key);
+}
+
+void sampler_void_found(struct sampler *sampler)
+{
+	uint32_t key = FOUND_VOID_UNTIL;
+	uint64_t now = now_ns();
+
+	bpf_map_update_elem(programs_map(sampler->object, "found_words"), &key, &now, BPF_ANY);
+}
+
+void sampler_void_process(struct sampler *sampler, int tgid)
+{
+	uint32_t key = (uint32_t)tgid;
+
+	if (!sampler->finds || bpf_map_delete_elem(programs_map(sampler->object, "founds"), &key))
+		return;
+	tables_changed(sampler->tables);
 }
 
 void sampler_no_python(struct sampler *sampler, int tgid)

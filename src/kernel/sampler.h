@@ -13,6 +13,7 @@
 
 #include "abi/events.h"
 #include "abi/config.h"
+#include "abi/files.h"
 #include "abi/python.h"
 #include "base/diag.h"
 #include "kernel/programs.h"
@@ -60,6 +61,18 @@ int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags);
 /* Tells that a process runs Python: layout and addresses. `layout` in *process is filled in here. 0 or a negative
  * errno. */
 int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *layout, struct py_process *process);
+
+/*
+ * The kernel part's own finding of mappings (bpf/find.h). sampler_finds(): can it? sampler_know_file() tells what is
+ * known of a file, with the layout of the interpreter in it, if there is one; 0 or a negative errno.
+ */
+bool sampler_finds(const struct sampler *sampler);
+int sampler_know_file(struct sampler *sampler, const struct file_key *key, const struct py_layout *layout,
+		      struct known_file *file);
+void sampler_forget_file(struct sampler *sampler, const struct file_key *key);
+/* What was found until now does not hold any more: of all processes, or of one. */
+void sampler_void_found(struct sampler *sampler);
+void sampler_void_process(struct sampler *sampler, int tgid);
 
 /* Takes that back, after exec. */
 void sampler_no_python(struct sampler *sampler, int tgid);

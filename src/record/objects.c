@@ -53,6 +53,7 @@ static void object_destroy(struct object *object)
 	if (object->learnt)
 		vec_free(&object->learnt->ranges);
 	free(object->learnt);
+	vec_free(&object->keys);
 	free(object);
 }
 
@@ -337,6 +338,20 @@ bool object_vaddr(const struct object *object, const struct process_mapping *map
 		}
 	}
 	return false;
+}
+
+void object_python(const struct object *object, uint64_t bias, struct py_process *ret)
+{
+	*ret = (struct py_process){.tls_kind = object->tls.tls_kind,
+				   .tls_offset = object->tls.tls_offset,
+				   .tls_vector = object->tls.tls_vector,
+				   .tls_stride = object->tls.tls_stride};
+	if (object->interpreter.interp_head)
+		ret->interp_head = object->interpreter.interp_head + bias;
+	if (object->interpreter.current_tstate)
+		ret->current_tstate = object->interpreter.current_tstate + bias;
+	if (object->tls.tls_slot)
+		ret->tls_slot = object->tls.tls_slot + bias;
 }
 
 void object_compile(struct object *object, struct tables *tables, void (*pause)(void *context), void *context)

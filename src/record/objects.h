@@ -10,6 +10,7 @@
 
 #include <time.h>
 
+#include "abi/files.h"
 #include "dwarf/debug_info.h"
 #include "elf/symbols.h"
 #include "kernel/tables.h"
@@ -30,6 +31,13 @@ struct learnt {
 	uint32_t tries;
 	bool settled; /* nothing more is */
 	bool changed; /* since it was kept */
+};
+
+/* A name that the kernel part has for a file, and the id under which it was sent. */
+struct object_key {
+	struct file_key key;
+	uint64_t id;
+	bool told; /* the kernel part knows the file by it */
 };
 
 struct object {
@@ -57,8 +65,11 @@ struct object {
 	bool located;             /* a sample was in it */
 	struct timespec modified; /* as it was when it was opened, with its size: */
 	int64_t size;
-	struct learnt *learnt; /* NULL: nothing */
-	char *problem;         /* why it is not readable or has no table; NULL when all is well */
+	struct learnt *learnt;       /* NULL: nothing */
+	VEC(struct object_key) keys; /* see record/watch_files.c */
+	size_t known;                /* of these, those that were told */
+	uint32_t told_kind;          /* as what: enum mapping_kind */
+	char *problem;               /* why it is not readable or has no table; NULL when all is well */
 };
 
 struct objects;
@@ -90,6 +101,9 @@ bool object_changed(const struct object *object);
 
 /* The vaddr that a mapping of this file has at an address. False when its segments do not say. */
 bool object_vaddr(const struct object *object, const struct process_mapping *mapping, uint64_t address, uint64_t *ret);
+
+/* Where the interpreter is in a process that has this file mapped `bias` above its vaddrs; but for the layout. */
+void object_python(const struct object *object, uint64_t bias, struct py_process *ret);
 
 /*
  * Compiles the unwind table and puts it into the kernel, if that was not tried yet. `pause`, which may be NULL, is

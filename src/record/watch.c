@@ -271,6 +271,8 @@ static void handle_sideband(void *context, const struct sideband_event *event)
 				     event->offset, event->device, event->inode, event->path, &process);
 		if (!err)
 			err = check_content(watch, event, process);
+		if (process)
+			watch_note_replaced(watch, process);
 		if (process && is_expected(watch, event->device, event->inode))
 			expect_process(watch, process);
 		else if (process)
@@ -342,7 +344,8 @@ int watch_drain_sideband(struct watch *watch)
 	/* Python first, of all: its frames cannot be found later, and the tables of another program may take
 	 * milliseconds. */
 	for (i = 0; i < watch->dirty.count; i++)
-		if (watch->dirty.at[i]->ended == UINT64_MAX && watch_is_wanted(watch, watch->dirty.at[i]))
+		if (watch->dirty.at[i]->ended == UINT64_MAX && watch_is_wanted(watch, watch->dirty.at[i]) &&
+		    !watch_finds(watch, watch->dirty.at[i]))
 			watch_find_python(watch, watch->dirty.at[i]);
 	if (refresh_dirty(watch, now))
 		err = -ENOMEM;

@@ -92,6 +92,9 @@ int watch_finish(struct watch *watch);
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 		    struct late_stack *ret);
 
+/* The kernel part tells of a file that it does not know. 0 or -ENOMEM. */
+int watch_take_file(struct watch *watch, const struct file_event *event);
+
 /* The file that a process had mapped at an address at some time, and the vaddr; false when that is not known. */
 bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time, struct object **object,
 		  uint64_t *vaddr);

@@ -4,6 +4,7 @@
  *
  *   watch.c          its life, the side-band, the readings of /proc
  *   watch_publish.c  what the kernel part is told of a process: mappings and Python
+ *   watch_files.c    what it is told of files, so that it finds mappings by itself
  *   watch_records.c  what the kernel part sends
  *   watch_learn.c    rules for code that has none, from what it does
  *   watch_tidy.c     what is let go while the recording lasts
@@ -24,6 +25,7 @@ struct watched {
 	struct process *process;
 	struct process_entry entry; /* generation 0: not published */
 	uint32_t published_changes; /* process.changes at that time */
+	uint32_t seen_epoch;        /* process.epoch at the last watch_note_replaced() */
 	uint64_t changed;           /* when those changes were learnt */
 	uint64_t published_at;
 	uint64_t rescanned;
@@ -155,6 +157,21 @@ bool watch_is_wanted(const struct watch *watch, const struct process *process);
 
 /* If the process has a Python interpreter mapped, tells the kernel where. */
 void watch_find_python(struct watch *watch, struct process *process);
+
+/* Does the kernel part know every file of the process, and so finds its mappings by itself? */
+bool watch_finds(const struct watch *watch, const struct process *process);
+
+/* Tells the kernel part what is known of a file, by the names that it has given it. */
+void watch_tell_file(struct watch *watch, struct object *object);
+
+/* The kernel part knows the file no more. A walk may go by its tables until the grace period has passed. */
+void watch_forget_keys(struct watch *watch, struct object *object);
+
+/* If other code has taken the place of some: what the kernel part has found itself before does not hold any more. */
+void watch_note_replaced(struct watch *watch, const struct process *process);
+
+/* The process of a record; read from /proc when it is not known. NULL when it is gone or memory is short. */
+struct process *watch_process(struct watch *watch, int tgid, uint64_t time);
 
 /* Brings the kernel up to date about a process whose mappings have changed. 0 or -ENOMEM. */
 int watch_refresh(struct watch *watch, struct process *process);

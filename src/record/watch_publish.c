@@ -42,6 +42,7 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 	object_compile(object, sampler_tables(watch->sampler), relieve, watch);
 	if (unknown && object->table == OBJECT_TABLE_READY)
 		watch_recall(watch, object);
+	watch_tell_file(watch, object);
 	if (object->unanswered)
 		entry.kind = MAPPING_NO_ANSWER;
 	if (object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, mapping->start, &vaddr))
@@ -179,26 +180,16 @@ void watch_find_python(struct watch *watch, struct process *process)
 {
 	struct watched *watched = watched_of(watch, process);
 	const struct process_mapping *mapping;
-	struct py_process python = {};
 	struct object *object = NULL;
-	uint64_t vaddr, bias;
+	struct py_process python;
+	uint64_t vaddr;
 
 	if (!watched || watched->python)
 		return;
 	mapping = python_mapping(watch, process, &object);
 	if (!mapping || !object_vaddr(object, mapping, mapping->start, &vaddr))
 		return;
-	bias = mapping->start - vaddr;
-	if (object->interpreter.interp_head)
-		python.interp_head = object->interpreter.interp_head + bias;
-	if (object->interpreter.current_tstate)
-		python.current_tstate = object->interpreter.current_tstate + bias;
-	python.tls_kind = object->tls.tls_kind;
-	python.tls_offset = object->tls.tls_offset;
-	python.tls_vector = object->tls.tls_vector;
-	python.tls_stride = object->tls.tls_stride;
-	if (object->tls.tls_slot)
-		python.tls_slot = object->tls.tls_slot + bias;
+	object_python(object, mapping->start - vaddr, &python);
 	watched->python = !sampler_python(watch->sampler, process->pid, &object->interpreter.layout, &python);
 }
 
@@ -208,7 +199,7 @@ int watch_refresh(struct watch *watch, struct process *process)
 
 	if (!watched)
 		return -ENOMEM;
-	if (!watch_is_wanted(watch, process))
+	if (!watch_is_wanted(watch, process) || (!watched->entry.generation && watch_finds(watch, process)))
 		return 0;
 	watch_find_python(watch, process);
 	if ((watched->python || watched->is_prepared || watched->entry.generation || !watch->everything) &&

@@ -6,8 +6,7 @@
 
 #include "abi/loss.h"
 
-/* The process of a record; read from /proc when it is not known. NULL when it is gone or memory is short. */
-static struct process *process_of(struct watch *watch, int tgid, uint64_t time)
+struct process *watch_process(struct watch *watch, int tgid, uint64_t time)
 {
 	struct process *process = processes_find(watch->processes, tgid, time);
 
@@ -84,12 +83,17 @@ static int store_native(struct watch *watch, uint64_t id, struct process *proces
 
 static int handle_native_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
 {
-	struct process *process = process_of(watch, (int)event->tgid, event->time);
+	struct process *process = watch_process(watch, (int)event->tgid, event->time);
 
-	/* A record of a mapping may have been written after the side-band was read and before this sample. */
-	if (process && !all_mapped(process, frames, event->count, event->time) && event->time >= watch->drained_at &&
-	    !watch_drain_sideband(watch))
-		process = process_of(watch, (int)event->tgid, event->time);
+	/*
+	 * What was mapped after the side-band was read, and before this sample, the kernel part may have found by
+	 * itself; in a program, perhaps, that has taken the place of another one.
+	 */
+	if (event->time >= watch->drained_at && !watch_drain_sideband(watch))
+		process = watch_process(watch, (int)event->tgid, event->time);
+	if (process && (!process->scanned || !all_mapped(process, frames, event->count, event->time)) &&
+	    watch_rescan(watch, process, watch_now()))
+		watch_note_replaced(watch, process);
 	return store_native(watch, event->id, process, frames, event->count, event->time);
 }
 
@@ -215,7 +219,7 @@ static struct late_stack walk_copy(struct watch *watch, const struct process *pr
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 		    struct late_stack *ret)
 {
-	struct process *process = process_of(watch, (int)snapshot->tgid, snapshot->time);
+	struct process *process = watch_process(watch, (int)snapshot->tgid, snapshot->time);
 	bool again = true, learnt;
 	int err;
 
@@ -255,7 +259,7 @@ static int finish_late(struct watch *watch, struct sample_event *sample, const s
 		return 0;
 	sample->native_stack = stack.id;
 	watch->counts.late++;
-	return store_native(watch, stack.id, process_of(watch, (int)snapshot->tgid, snapshot->time), stack.frames,
+	return store_native(watch, stack.id, watch_process(watch, (int)snapshot->tgid, snapshot->time), stack.frames,
 			    stack.count, snapshot->time);
 }
 
@@ -281,7 +285,7 @@ static int release_sample(struct watch *watch, struct waiting_sample *waiting, u
  */
 static int verify(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes)
 {
-	struct process *process = process_of(watch, (int)snapshot->tgid, snapshot->time);
+	struct process *process = watch_process(watch, (int)snapshot->tgid, snapshot->time);
 	struct verify_sample sample = {.process = process, .snapshot = snapshot, .bytes = bytes};
 	int err;
 
@@ -342,6 +346,8 @@ static int handle_resumed(struct watch *watch, const struct sample_event *event)
 			waiting->sample.native_stack = event->native_stack;
 			waiting->sample.native_loss = event->native_loss;
 			waiting->awaits &= ~(uint32_t)SAMPLE_LATE;
+		} else if (event->flags & SAMPLE_RESUMES) {
+			waiting->awaits |= SAMPLE_LATE; /* no other one has joined it */
 		}
 		err = release_sample(watch, waiting, SAMPLE_RESUMES);
 	}
@@ -394,6 +400,8 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 		return handle_snapshot(watch, snapshot, (const void *)(snapshot + 1), size - sizeof(*snapshot));
 	case EVENT_RESUMED:
 		return handle_resumed(watch, (const void *)header);
+	case EVENT_FILE:
+		return watch_take_file(watch, (const void *)header);
 	}
 	return 0;
 }
@@ -432,11 +440,11 @@ int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time, struct object **object,
 		  uint64_t *vaddr)
 {
-	struct process *process = process_of(watch, pid, time);
+	struct process *process = watch_process(watch, pid, time);
 	const struct process_mapping *mapping = process ? process_find_mapping(process, address, time) : NULL;
 
 	if (process && !mapping && time >= watch->drained_at && !watch_drain_sideband(watch)) {
-		process = process_of(watch, pid, time);
+		process = watch_process(watch, pid, time);
 		mapping = process ? process_find_mapping(process, address, time) : NULL;
 	}
 	*object = mapping ? objects_get(watch->objects, mapping->file, process, mapping) : NULL;

@@ -92,8 +92,9 @@ static int configure_command(struct run *run, struct diag *diag)
 		   : 0;
 }
 
-static int configure(struct run *run, struct diag *diag)
+static int configure(struct loading *loading, struct diag *diag)
 {
+	struct run *run = loading->run;
 	const struct compiler *c = run->compiler;
 	struct bpf_program *program;
 	size_t i;
@@ -114,7 +115,7 @@ static int configure(struct run *run, struct diag *diag)
 		if (err)
 			return err;
 	}
-	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, c->options, diag) : 0;
+	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, loading->finds, c->options, diag) : 0;
 	if (!err && c->has_packets)
 		err = packets_configure(run->object, diag);
 	if (!err && compiler_follows_command(c))
@@ -228,7 +229,9 @@ int load_begin(struct loading *loading, struct diag *diag)
 	int err;
 
 	loading->log = calloc(1, LOG_BYTES);
-	loading->types = run->compiler->stack_parts || compiler_follows_command(run->compiler) ? core_types_open() : -1;
+	loading->types = run->compiler->stack_parts || compiler_follows_command(run->compiler)
+				 ? core_types_open(&loading->finds)
+				 : -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);
 
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = loading->log,
@@ -239,7 +242,7 @@ int load_begin(struct loading *loading, struct diag *diag)
 	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
 	if (!run->object)
 		return diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));
-	err = configure(run, diag);
+	err = configure(loading, diag);
 	if (err)
 		return err;
 	err = create_ring(run);

@@ -13,8 +13,9 @@ struct run;
 /* The verifier takes most of a start with stacks: meanwhile their tables are made, which need the maps only. */
 struct loading {
 	struct run *run;
-	char *log; /* touched on failure only */
-	int types; /* of the kernel, for the runtime library; -1: not needed */
+	char *log;  /* touched on failure only */
+	bool finds; /* the kernel keeps mappings as bpf/find.h reads them */
+	int types;  /* of the kernel, for the runtime library; -1: not needed */
 	int err;
 	bool is_apart; /* in `thread` */
 	pthread_t thread;

@@ -27,10 +27,11 @@
 #define THREADS    4096
 #define PUBLISH_NS 2000000ull /* tables of one large file, or of some small ones */
 
-int stacks_configure(struct bpf_object *object, uint32_t parts, const struct compile_options *compile,
+int stacks_configure(struct bpf_object *object, uint32_t parts, bool finds, const struct compile_options *compile,
 		     struct diag *diag)
 {
 	const struct programs_options options = {.watch_all = true,
+						 .finds = finds,
 						 .walks = (uint8_t)(parts & (SAMPLER_NATIVE | SAMPLER_PYTHON)),
 						 .spares = 2,
 						 .sample_ns = compile->sample_ns ? compile->sample_ns : SAMPLE_TIME_NS,
@@ -323,6 +324,8 @@ int stacks_record(struct stacks *stacks, const struct event_header *event, size_
 		if (size < sizeof(*code) || code->table_copied > size - sizeof(*code))
 			return 0;
 		return store_code(&stacks->codes, code, (const void *)(code + 1), code->table_copied);
+	case EVENT_FILE:
+		return size < sizeof(struct file_event) ? 0 : watch_take_file(stacks->watch, (const void *)event);
 	case EVENT_SNAPSHOT:
 		return size < sizeof(struct snapshot_event) ? 0 : take_snapshot(stacks, (const void *)event, size);
 	default:

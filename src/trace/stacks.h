@@ -24,9 +24,9 @@ struct compile_options;
 
 /*
  * Before the object is loaded: sizes and settings of the sampler's maps. `parts`: enum stack_part of all stacks;
- * `compile` has the pid namespace.
+ * `finds` as in struct programs_options; `compile` has the pid namespace.
  */
-int stacks_configure(struct bpf_object *object, uint32_t parts, const struct compile_options *compile,
+int stacks_configure(struct bpf_object *object, uint32_t parts, bool finds, const struct compile_options *compile,
 		     struct diag *diag);
 
 /*

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Files whose tables the kernel part has, by what the kernel knows a mapped file by: so it finds the mappings of a
+ * process by itself, before user space has heard of it (bpf/find.h).
+ */
+#ifndef STRATA_ABI_FILES_H
+#define STRATA_ABI_FILES_H
+
+#include "abi/limits.h"
+#include "abi/python.h"
+#include "abi/types.h"
+
+/*
+ * Which file, and which content. The kernel part makes it, and tells user space (EVENT_FILE), which gives it back as it
+ * is. As long as user space has the file open, no other file can get that inode's address; a file that was written to
+ * has another time or size.
+ */
+struct file_key {
+	__u64 inode;   /* address of the kernel's struct inode; or FILE_KEY_VDSO */
+	__u64 changed; /* st_ctim, ns */
+	__u64 size;
+};
+ABI_ASSERT_SIZE(struct file_key, 24);
+
+#define FILE_KEY_VDSO 1 /* no file: what the kernel maps, the same for all */
+
+#define FILE_SEGMENTS_MAX 3 /* executable ones; a file with more is not known to the kernel part */
+
+/* What is mapped from `offset` on, up to `end`, lies in the page index at offset + `shift`. */
+struct file_segment {
+	__u64 offset, end, shift;
+};
+
+struct known_file {
+	__u32 page_first; /* as in struct mapping_entry */
+	__u32 page_count : 28;
+	__u32 kind : 4;
+	__u64 base; /* vaddr of the page index's first byte */
+	struct file_segment segments[FILE_SEGMENTS_MAX];
+	/* An interpreter in it: vaddrs, not addresses yet; tgid and check are 0. */
+	__u32 has_python, pad;
+	struct py_process python;
+};
+ABI_ASSERT_SIZE(struct known_file, 152);
+
+/* Of all that the kernel part has found. */
+enum found_word {
+	FOUND_POSITION,   /* how many entries of `mappings` were given to runs, ever */
+	FOUND_VOID_UNTIL, /* CLOCK_MONOTONIC, ns: what was found before does not hold any more; user space says so */
+	FOUND_WORDS
+};
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the kernel part is told of files, so that it finds the mappings of processes by itself (bpf/find.h), and what is
+ * not published then, as it does.
+ *
+ * The kernel part names a file that it does not know (EVENT_FILE); whose mapping that is says which file it is. What is
+ * open here must be what was mapped there: it has the same size and time of change. So no other file can have that name
+ * as long as it is open.
+ */
+#include "record/watch_parts.h"
+
+#define KEYS_MAX 8 /* of one file: its status changes (link(), chmod()), and what is read of it stays the same */
+
+static uint64_t nanoseconds(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000ull + (uint64_t)time->tv_nsec;
+}
+
+/* Is what is open what the kernel part means? */
+static bool is_same(const struct object *object, const struct file_key *key)
+{
+	struct stat status;
+
+	if (key->inode == FILE_KEY_VDSO)
+		return object->file->kind == FILE_VDSO;
+	return object->content && !foreign_stat(object->content, &status) && (uint64_t)status.st_size == key->size &&
+	       nanoseconds(&status.st_ctim) == key->changed && !object_changed(object);
+}
+
+/* Where what is mapped of a file lies in its page index. False when it has too many segments for that. */
+static bool describe_segments(const struct object *object, struct known_file *ret)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < object->segment_count; i++) {
+		const struct elf_segment *segment = &object->segments[i];
+
+		if (!(segment->flags & PF_X))
+			continue;
+		if (count == FILE_SEGMENTS_MAX)
+			return false;
+		ret->segments[count++] =
+			(struct file_segment){.offset = segment->offset & ~4095ull,
+					      .end = segment->offset + segment->filesz,
+					      .shift = segment->vaddr - segment->offset - object->run.base};
+	}
+	return true;
+}
+
+/* As watch_describe() does. False when nothing is settled yet. */
+static bool describe_file(const struct object *object, struct known_file *ret)
+{
+	*ret = (struct known_file){.kind = MAPPING_NO_TABLE};
+	if (object->unanswered)
+		return false;
+	if (watch_is_generated(object)) {
+		ret->kind = MAPPING_FP_CHAIN;
+		return true;
+	}
+	if (object->table != OBJECT_TABLE_READY)
+		return object->table == OBJECT_TABLE_NONE;
+	ret->kind = object->learnt && object->learnt->settled ? MAPPING_SETTLED : MAPPING_TABLE;
+	ret->page_first = object->run.page_first;
+	ret->page_count = object->run.page_count;
+	ret->base = object->run.base;
+	ret->has_python = object->is_python;
+	if (object->is_python)
+		object_python(object, 0, &ret->python);
+	return describe_segments(object, ret);
+}
+
+static void forget_key(struct watch *watch, struct object *object, size_t at)
+{
+	sampler_forget_file(watch->sampler, &object->keys.at[at].key);
+	sampler_unsend(watch->sampler, object->keys.at[at].id);
+	object->known -= object->keys.at[at].told;
+	object->keys.at[at] = object->keys.at[--object->keys.count];
+}
+
+void watch_forget_keys(struct watch *watch, struct object *object)
+{
+	while (object->keys.count)
+		forget_key(watch, object, 0);
+	sampler_void_found(watch->sampler);
+}
+
+void watch_tell_file(struct watch *watch, struct object *object)
+{
+	struct known_file known;
+	size_t i;
+
+	if (!object->keys.count || !describe_file(object, &known) ||
+	    (object->known == object->keys.count && object->told_kind == known.kind))
+		return;
+	for (i = 0; i < object->keys.count; i++) {
+		struct object_key *key = &object->keys.at[i];
+
+		if ((key->told && object->told_kind == known.kind) || !is_same(object, &key->key) ||
+		    sampler_know_file(watch->sampler, &key->key, &object->interpreter.layout, &known))
+			continue;
+		object->known += !key->told;
+		key->told = true;
+	}
+	object->told_kind = known.kind;
+}
+
+/* 0 or -ENOMEM. */
+static int add_key(struct watch *watch, struct object *object, const struct file_event *event)
+{
+	size_t i;
+
+	for (i = 0; i < object->keys.count; i++)
+		if (!memcmp(&object->keys.at[i].key, &event->key, sizeof(event->key)))
+			return 0;
+	if (object->keys.count == KEYS_MAX)
+		forget_key(watch, object, 0);
+	return vec_push(&object->keys, (struct object_key){.key = event->key, .id = event->id});
+}
+
+/* There is no side-band record of the vDSO. */
+static int note_vdso(struct watch *watch, struct process *process, const struct file_event *event)
+{
+	if (processes_find(watch->processes, process->pid, UINT64_MAX) != process || process->ended <= event->time)
+		return 0;
+	return processes_mmap(watch->processes, process->pid, event->time, event->start, event->end - event->start, 0,
+			      0, 0, "[vdso]", &process);
+}
+
+int watch_take_file(struct watch *watch, const struct file_event *event)
+{
+	const struct process_mapping *mapping = NULL;
+	struct process *process;
+	struct object *object;
+	int err = 0;
+
+	if (event->time >= watch->drained_at)
+		err = watch_drain_sideband(watch);
+	process = err ? NULL : watch_process(watch, (int)event->tgid, event->time);
+	if (process && event->key.inode == FILE_KEY_VDSO && !process_find_mapping(process, event->start, event->time))
+		err = note_vdso(watch, process, event);
+	if (process && !err)
+		mapping = process_find_mapping(process, event->start, event->time);
+	if (!mapping) {
+		sampler_unsend(watch->sampler, event->id); /* another process may tell which file that is */
+		return err;
+	}
+	object = objects_get(watch->objects, mapping->file, process, mapping);
+	if (!object)
+		return -ENOMEM;
+	if (object->file->kind == FILE_ANONYMOUS)
+		return 0;
+	err = add_key(watch, object, event);
+	if (!err)
+		watch_tell_file(watch, object);
+	return err;
+}
+
+bool watch_finds(const struct watch *watch, const struct process *process)
+{
+	bool any = false;
+	size_t i;
+
+	if (!sampler_finds(watch->sampler))
+		return false;
+	for (i = 0; i < process->mappings.count; i++) {
+		const struct process_mapping *mapping = &process->mappings.at[i];
+		const struct object *object;
+
+		if (mapping->to != UINT64_MAX || mapping->file->kind == FILE_ANONYMOUS)
+			continue;
+		object = objects_at(watch->objects, mapping->file->index);
+		if (!object || !object->known)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+void watch_note_replaced(struct watch *watch, const struct process *process)
+{
+	struct watched *watched = process->user;
+
+	if (!watched || watched->seen_epoch == process->epoch)
+		return;
+	watched->seen_epoch = process->epoch;
+	sampler_void_process(watch->sampler, process->pid);
+}
