@@ -8,8 +8,17 @@
 #include "lang/check/kernel_types.h"
 #include "lang/provider/binary_arguments.h"
 #include "lang/provider/provider.h"
+#include "profile/text.h"
 
 #define PARTS_MAX 16
+
+/* Names and declarations are what files say. */
+static void print_line(FILE *out, const char *before, const char *text)
+{
+	fputs(before, out);
+	text_print(out, text, strlen(text));
+	fputc('\n', out);
+}
 
 static void print_place(struct compiler *c, struct attach *attach, bool verbose, FILE *out)
 {
@@ -18,14 +27,14 @@ static void print_place(struct compiler *c, struct attach *attach, bool verbose,
 	const struct type_field *field;
 	uint32_t i;
 
-	fprintf(out, "%s\n", attach->name);
+	print_line(out, "", attach->name);
 	parameters = verbose && attach->has_parameters ? binary_arguments(c, attach) : NULL;
 	for (i = 0; parameters && i < parameters->count; i++)
-		fprintf(out, "    %s\n", parameters->at[i].declaration);
+		print_line(out, "    ", parameters->at[i].declaration);
 	for (i = 0; verbose && record && i < record->field_count; i++) {
 		field = &record->fields[i];
 		if (field->declaration)
-			fprintf(out, "    %s\n", field->declaration);
+			print_line(out, "    ", field->declaration);
 		else
 			fprintf(out, "    %s %s\n", type_describe(c->arena, field->type), field->name);
 	}

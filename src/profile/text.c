@@ -69,3 +69,61 @@ size_t text_clean(const char *string, char *buffer, size_t size)
 		buffer[written] = '\0';
 	return needed;
 }
+
+/* As text_character() does, of bytes that have an end and no terminator. */
+static unsigned int next_character(const char *bytes, size_t size, unsigned int *code_point)
+{
+	char some[5] = "";
+
+	memcpy(some, bytes, size < 4 ? size : 4);
+	return text_character(some, code_point);
+}
+
+void text_print(FILE *out, const char *bytes, size_t size)
+{
+	size_t at, written = 0;
+	unsigned int taken, i;
+
+	for (at = 0; at < size; at += taken) {
+		unsigned int c = (unsigned char)bytes[at], length = 1;
+
+		if (c >= 0x80)
+			length = next_character(bytes + at, size - at, &c);
+		taken = length ? length : 1;
+		if (length && !breaks_line(c) && !reorders(c))
+			continue;
+		fwrite(bytes + written, 1, at - written, out);
+		for (i = 0; i < taken; i++)
+			fprintf(out, "\\x%02x", (unsigned char)bytes[at + i]);
+		written = at + taken;
+	}
+	fwrite(bytes + written, 1, size - written, out);
+}
+
+void text_print_json(FILE *out, const char *bytes, size_t size)
+{
+	static const char letters[] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+	size_t at, written = 0;
+	unsigned int taken;
+
+	for (at = 0; at < size; at += taken) {
+		unsigned int c = (unsigned char)bytes[at], length = 1;
+
+		if (c >= 0x80)
+			length = next_character(bytes + at, size - at, &c);
+		taken = length ? length : 1;
+		if (length && c != '"' && c != '\\' && !breaks_line(c) && !reorders(c))
+			continue;
+		fwrite(bytes + written, 1, at - written, out);
+		if (!length)
+			fputs("\xef\xbf\xbd", out);
+		else if (c == '"' || c == '\\')
+			fprintf(out, "\\%c", c);
+		else if (c < sizeof(letters) && letters[c])
+			fprintf(out, "\\%c", letters[c]);
+		else
+			fprintf(out, "\\u%04x", c);
+		written = at + taken;
+	}
+	fwrite(bytes + written, 1, size - written, out);
+}

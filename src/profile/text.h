@@ -6,6 +6,7 @@
 #define STRATA_PROFILE_TEXT_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 /*
  * Writes `string` as valid UTF-8 on one line without `;` into a buffer as snprintf does: returns the length that it
@@ -16,6 +17,14 @@
  *   each byte that is not part of valid UTF-8      becomes '?'
  */
 size_t text_clean(const char *string, char *buffer, size_t size);
+
+/*
+ * Writes bytes for people: what text_clean() replaces, but `;`, is shown as "\xNN" for each byte, so that it neither
+ * ends a line nor commands a terminal. For programs: inside JSON's quotes, all of them as \u, and with U+FFFD for each
+ * byte that is not valid UTF-8.
+ */
+void text_print(FILE *out, const char *bytes, size_t size);
+void text_print_json(FILE *out, const char *bytes, size_t size);
 
 /*
  * The length (1 to 4) of the valid UTF-8 character at `bytes`, a terminated string; 0 when it is not valid (overlong

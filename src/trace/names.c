@@ -15,6 +15,7 @@
 
 #include "base/table.h"
 #include "elf/symbols.h"
+#include "profile/text.h"
 #include "symbol/demangle.h"
 #include "symbol/kernel_symbols.h"
 #include "trace/stacks.h"
@@ -42,6 +43,11 @@ static int64_t now(clockid_t clock)
 
 	clock_gettime(clock, &time);
 	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void put_name(FILE *out, const char *name)
+{
+	text_print(out, name, strlen(name));
 }
 
 struct names *names_create(const struct compiler *compiler, struct stacks *stacks, struct foreign_files *files)
@@ -92,10 +98,10 @@ void names_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool 
 		name = kernel_symbols_lookup(names->kernel, address - is_return, &offset);
 	if (!name)
 		fprintf(out, "0x%" PRIx64, address);
-	else if (offset + is_return)
-		fprintf(out, "%s+%" PRIu64, name, offset + is_return);
 	else
-		fputs(name, out);
+		put_name(out, name);
+	if (name && offset + is_return)
+		fprintf(out, "+%" PRIu64, offset + is_return);
 }
 
 static int open_module(struct names *names, const char *path, struct foreign_file **ret)
@@ -176,7 +182,7 @@ static bool print_symbol(const struct module *module, FILE *out, uint64_t file_o
 	if (!vaddr || !elf_symbols_lookup(module->symbols, vaddr, &symbol))
 		return false;
 	readable = demangle(symbol.name);
-	fputs(readable ? readable : symbol.name, out);
+	put_name(out, readable ? readable : symbol.name);
 	free(readable);
 	if (vaddr > symbol.vaddr)
 		fprintf(out, "+%" PRIu64, vaddr - symbol.vaddr);
@@ -224,7 +230,7 @@ void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_
 		const struct attach *attach = &names->compiler->attaches.at[i];
 
 		if (attach->path && attach->function && (attach->address & 0xfff) == (address & 0xfff)) {
-			fputs(attach->function, out);
+			put_name(out, attach->function);
 			return;
 		}
 	}
@@ -237,7 +243,7 @@ void names_user(struct names *names, FILE *out, uint64_t uid)
 
 	(void)names;
 	if (user)
-		fputs(user->pw_name, out);
+		put_name(out, user->pw_name);
 	else
 		fprintf(out, "%" PRIu64, uid);
 }
@@ -251,12 +257,13 @@ void names_process(struct names *names, FILE *out, uint64_t pid)
 	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/comm", pid);
 	file = fopen(path, "re");
 	if (file) {
-		if (!fgets(name, sizeof(name), file))
-			name[0] = '\0';
+		name[fread(name, 1, sizeof(name) - 1, file)] = '\0';
 		fclose(file);
 	}
-	name[strcspn(name, "\n")] = '\0';
-	fputs(*name ? name : "N/A", out);
+	/* The kernel ends it with a newline; it may have others. */
+	if (*name && name[strlen(name) - 1] == '\n')
+		name[strlen(name) - 1] = '\0';
+	put_name(out, *name ? name : "N/A");
 }
 
 /* cgroup ids are inode numbers of the folders below the mount. */
@@ -312,7 +319,8 @@ void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filte
 			return;
 		}
 		if (find_cgroup(folder, id, path, sizeof(path), 0)) {
-			fprintf(out, "unified:%s", path);
+			fputs("unified:", out);
+			put_name(out, path);
 			return;
 		}
 	}
@@ -322,7 +330,7 @@ void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filte
 void names_probe(struct names *names, FILE *out, uint64_t attach)
 {
 	if (attach < names->compiler->attaches.count)
-		fputs(names->compiler->attaches.at[attach].name, out);
+		put_name(out, names->compiler->attaches.at[attach].name);
 }
 
 int64_t names_boot_time(const struct names *names)

@@ -101,7 +101,7 @@ void print_format_destroy(struct print_format *format)
 	free(format);
 }
 
-static void pad(FILE *out, const struct conversion *conversion, const char *text, size_t size)
+static void pad(const struct printer *p, FILE *out, const struct conversion *conversion, const char *text, size_t size)
 {
 	int width = conversion->width;
 
@@ -110,7 +110,7 @@ static void pad(FILE *out, const struct conversion *conversion, const char *text
 	if (!conversion->left && width > 0)
 		for (; (size_t)width > size; width--)
 			fputc(' ', out);
-	fwrite(text, 1, size, out);
+	print_data(p, out, text, size);
 	if (conversion->left && width > 0)
 		for (; (size_t)width > size; width--)
 			fputc(' ', out);
@@ -142,10 +142,10 @@ static void print_number(FILE *out, const struct piece *piece, uint64_t value)
 static void print_text_of(const struct printer *p, FILE *out, const struct conversion *conversion,
 			  const struct type *type, const uint8_t *bytes)
 {
-	const struct printer plain = {.out = p->out, .compiler = p->compiler, .names = p->names};
+	const struct printer plain = {.out = p->out, .escape = p->escape, .compiler = p->compiler, .names = p->names};
 
 	if (conversion->letter == 'r' && type->kind == TYPE_BUFFER)
-		print_buffer(out, bytes + 4, buffer_size(type, bytes), conversion->variant, false);
+		print_buffer(out, bytes + 4, buffer_size(type, bytes), conversion->variant);
 	else if (conversion->letter == 'g')
 		gfp_print(out, scalar_load(bytes, type->size, false));
 	else
@@ -169,7 +169,7 @@ static void print_argument(const struct printer *p, FILE *out, const struct piec
 		return;
 	}
 	if (type->kind == TYPE_STRING && !type->limit) {
-		pad(out, conversion, (const char *)bytes, strnlen((const char *)bytes, type->size));
+		pad(p, out, conversion, (const char *)bytes, strnlen((const char *)bytes, type->size));
 		return;
 	}
 	memory = open_memstream(&text, &size);
@@ -177,7 +177,7 @@ static void print_argument(const struct printer *p, FILE *out, const struct piec
 		return;
 	print_text_of(p, memory, conversion, type, bytes);
 	fclose(memory);
-	pad(out, conversion, text, size);
+	pad(p, out, conversion, text, size);
 	free(text);
 }
 

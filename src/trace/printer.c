@@ -9,6 +9,7 @@
 
 #include "lang/ast/syscalls.h"
 #include "lang/rt/abi.h"
+#include "profile/text.h"
 
 uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed)
 {
@@ -39,43 +40,19 @@ void print_decimal(FILE *out, uint64_t value, bool is_signed)
 	fwrite(at, 1, (size_t)(digits + sizeof(digits) - at), out);
 }
 
-static void json_bytes(FILE *out, const char *text, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < size; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		switch (c) {
-		case '"':
-			fputs("\\\"", out);
-			break;
-		case '\\':
-			fputs("\\\\", out);
-			break;
-		case '\n':
-			fputs("\\n", out);
-			break;
-		case '\t':
-			fputs("\\t", out);
-			break;
-		case '\r':
-			fputs("\\r", out);
-			break;
-		default:
-			if (c < 32)
-				fprintf(out, "\\u%04x", c);
-			else
-				fputc(c, out);
-		}
-	}
-}
-
 void print_json_string(FILE *out, const char *text, size_t size)
 {
 	fputc('"', out);
-	json_bytes(out, text, size);
+	text_print_json(out, text, size);
 	fputc('"', out);
+}
+
+void print_data(const struct printer *p, FILE *out, const char *text, size_t size)
+{
+	if (p->escape)
+		text_print(out, text, size);
+	else
+		fwrite(text, 1, size, out);
 }
 
 static void print_integer(const struct printer *p, FILE *out, const struct type *type, uint64_t value)
@@ -91,7 +68,7 @@ static void print_integer(const struct printer *p, FILE *out, const struct type 
 	print_decimal(out, value, type->is_signed);
 }
 
-void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant, bool json)
+void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant)
 {
 	size_t i;
 
@@ -99,7 +76,7 @@ void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant, bo
 		if (variant == 'h')
 			fprintf(out, "%s%02x", i ? " " : "", bytes[i]);
 		else if (variant == 'x' || bytes[i] < 32 || bytes[i] >= 127)
-			fprintf(out, json ? "\\\\x%02x" : "\\x%02x", bytes[i]);
+			fprintf(out, "\\x%02x", bytes[i]);
 		else
 			fputc(bytes[i], out);
 	}
@@ -160,7 +137,7 @@ static void print_array(const struct printer *p, FILE *out, const struct type *t
 		if (p->json)
 			print_json_string(out, text, strnlen(text, type->size));
 		else
-			fwrite(text, 1, strnlen(text, type->size), out);
+			print_data(p, out, text, strnlen(text, type->size));
 		return;
 	}
 	fputc('[', out);
@@ -193,22 +170,19 @@ static void print_stats(const struct printer *p, FILE *out, const struct type *t
 #pragma GCC diagnostic pop
 }
 
-/* What is text by nature: in JSON it is quoted. */
+/* What is text by nature, not in JSON. */
 static void print_text(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
 {
 	uint64_t number = type->size >= 8 ? scalar_load(bytes, 8, false) : 0;
 
 	switch (type->kind) {
 	case TYPE_STRING:
-		if (p->json)
-			json_bytes(out, (const char *)bytes, strnlen((const char *)bytes, type->size));
-		else
-			fwrite(bytes, 1, strnlen((const char *)bytes, type->size), out);
+		print_data(p, out, (const char *)bytes, strnlen((const char *)bytes, type->size));
 		if (type->limit && strnlen((const char *)bytes, type->size) == type->limit)
 			fputs(p->compiler->texts[SETTING_STR_TRUNC_TRAILER], out);
 		break;
 	case TYPE_BUFFER:
-		print_buffer(out, bytes + 4, buffer_size(type, bytes), 0, p->json);
+		print_buffer(out, bytes + 4, buffer_size(type, bytes), 0);
 		break;
 	case TYPE_SYMBOL:
 		if (type->variant == SYMBOL_KERNEL)
@@ -253,6 +227,20 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 	default:
 		break;
 	}
+}
+
+static void print_quoted(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	print_text(p, memory, type, bytes);
+	if (!fclose(memory))
+		print_json_string(out, text, size);
+	free(text);
 }
 
 void print_value(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
@@ -300,10 +288,9 @@ void print_value(const struct printer *p, FILE *out, const struct type *type, co
 		break;
 	default:
 		if (p->json)
-			fputc('"', out);
-		print_text(p, out, type, bytes);
-		if (p->json)
-			fputc('"', out);
+			print_quoted(p, out, type, bytes);
+		else
+			print_text(p, out, type, bytes);
 	}
 }
 

@@ -16,6 +16,7 @@
 struct printer {
 	FILE *out;
 	bool json;
+	bool escape; /* a terminal reads it: what the script prints of others must not command it; never with `json` */
 	const struct compiler *compiler;
 	struct names *names;
 };
@@ -38,6 +39,9 @@ static inline uint64_t word_at(const uint8_t *bytes)
 /* A string in JSON's quotes. */
 void print_json_string(FILE *out, const char *text, size_t size);
 
+/* What the script printed of others: as it is, or for a terminal. */
+void print_data(const struct printer *p, FILE *out, const char *text, size_t size);
+
 /* {"type": TYPE, "data": "TEXT"} in JSON, else the text itself. */
 void print_message(const struct printer *p, const char *type, const char *text, size_t size);
 
@@ -48,7 +52,7 @@ void print_value_line(const struct printer *p, const struct type *type, const ui
 void print_decimal(FILE *out, uint64_t value, bool is_signed);
 
 /* Bytes that are no ASCII letters are shown as \xNN; as %rx or %rh, with `variant`, all are digits. */
-void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant, bool json);
+void print_buffer(FILE *out, const uint8_t *bytes, size_t size, char variant);
 /* How many bytes a value of TYPE_BUFFER has. */
 size_t buffer_size(const struct type *type, const uint8_t *bytes);
 

@@ -96,8 +96,8 @@ static void join(struct run *run, const struct site *site, const uint8_t *bytes)
 
 		if (!*part)
 			break;
-		fprintf(out, "%s%.*s", i ? site->format : "", (int)strnlen(part, site->arguments->fields[i].type->size),
-			part);
+		fputs(i ? site->format : "", out);
+		print_data(&run->printer, out, part, strnlen(part, site->arguments->fields[i].type->size));
 	}
 	if (!run->printer.json)
 		fputc('\n', out);
@@ -146,6 +146,7 @@ static const struct print_format *format_of(struct run *run, const struct site *
 static void formatted(struct run *run, const struct site *site, const uint8_t *bytes)
 {
 	const struct print_format *format = format_of(run, site);
+	struct printer plain = run->printer;
 	size_t size = 0;
 	char *text = NULL;
 	FILE *memory;
@@ -157,7 +158,9 @@ static void formatted(struct run *run, const struct site *site, const uint8_t *b
 	memory = format ? open_memstream(&text, &size) : NULL;
 	if (!memory)
 		return;
-	print_formatted(&run->printer, memory, format, site->arguments, bytes);
+	/* The others are commands and paths, or JSON. */
+	plain.escape = site->kind == SITE_ERRORF && isatty(STDERR_FILENO);
+	print_formatted(&plain, memory, format, site->arguments, bytes);
 	fclose(memory);
 	switch (site->kind) {
 	case SITE_SYSTEM:

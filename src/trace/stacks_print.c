@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abi/loss.h"
+#include "profile/text.h"
 #include "python/lines.h"
 #include "record/merge.h"
 #include "symbol/demangle.h"
@@ -155,10 +156,13 @@ struct printing {
 /* What a file or a process chose: nothing of it may end a line, or a text in JSON. */
 static void put_text(const struct printing *p, const char *text)
 {
-	for (; *text; text++) {
-		if (p->json && (*text == '"' || *text == '\\'))
-			fputc('\\', p->out);
-		fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, p->out);
+	char clean[4096];
+
+	if (p->json) {
+		text_clean(text, clean, sizeof(clean));
+		text_print_json(p->out, clean, strlen(clean));
+	} else {
+		text_print(p->out, text, strlen(text));
 	}
 }
 

@@ -491,8 +491,11 @@ static int start(struct run *run, struct diag *diag)
 		return diag_fail(diag, errno, "trace.ring", "the ring buffer cannot be mapped: %s", strerror(errno));
 	/* One thread writes it. */
 	__fsetlocking(run->options->out, FSETLOCKING_BYCALLER);
-	run->printer = (struct printer){
-		.out = run->options->out, .json = run->options->json, .compiler = run->compiler, .names = run->names};
+	run->printer = (struct printer){.out = run->options->out,
+					.json = run->options->json,
+					.escape = !run->options->json && isatty(fileno(run->options->out)),
+					.compiler = run->compiler,
+					.names = run->names};
 	set_started(run);
 	if (run->options->dry_run)
 		return 0;

@@ -2,6 +2,7 @@
 #include "profile/profile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "profile/text.h"
 #include "tap.h"
@@ -43,6 +44,34 @@ static void test_frame_text(void)
 	is_int(frame_format(&native, NULL, 0), 22, "no buffer");
 	is_int(text_clean("aé", small, 3), 3, "length of a character that does not fit");
 	is_str(small, "a", "a character is never cut");
+}
+
+/* What text_print(), or text_print_json(), writes of the bytes, which have no terminator behind them. */
+static const char *printed(void (*print)(FILE *, const char *, size_t), const char *bytes)
+{
+	static char buffer[512];
+	size_t size = strlen(bytes);
+	char *exact = malloc(size ? size : 1);
+	FILE *out = fmemopen(buffer, sizeof(buffer), "w");
+
+	memcpy(exact, bytes, size);
+	buffer[0] = '\0';
+	print(out, exact, size);
+	fclose(out);
+	free(exact);
+	return buffer;
+}
+
+static void test_printing(void)
+{
+	is_str(printed(text_print, "a;\\\"ü→"), "a;\\\"ü→", "for people: text stays");
+	is_str(printed(text_print, "\033[1m\a\n\x7f"), "\\x1b[1m\\x07\\x0a\\x7f", "controls");
+	is_str(printed(text_print, "\xc2\x9b\xe2\x80\xae"), "\\xc2\\x9b\\xe2\\x80\\xae", "C1 and direction");
+	is_str(printed(text_print, "\xff\x9b\xe2\x80"), "\\xff\\x9b\\xe2\\x80", "no UTF-8, and cut at the end");
+	is_str(printed(text_print, ""), "", "nothing");
+	is_str(printed(text_print_json, "a\"\\\n\033\x7f/ü"), "a\\\"\\\\\\n\\u001b\\u007f/ü", "JSON");
+	is_str(printed(text_print_json, "\xc2\x9b\xe2\x80\xae"), "\\u009b\\u202e", "C1 and direction in JSON");
+	is_str(printed(text_print_json, "\xffz\xe2\x80"), "\xef\xbf\xbdz\xef\xbf\xbd\xef\xbf\xbd", "no UTF-8 in JSON");
 }
 
 static void test_interning(void)
@@ -184,6 +213,7 @@ static void test_loss(void)
 int main(void)
 {
 	test_frame_text();
+	test_printing();
 	test_interning();
 	test_many();
 	test_long_names();
