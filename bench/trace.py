@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What strata trace costs, beside bpftrace where it is installed, in one run: start to exit and memory, attaching and detaching
-uprobes, and the kernel's own figures of what an event costs (bpf_stats). Medians. Asserts nothing; needs root and bpftool."""
+uprobes, the kernel's own figures of what an event costs (bpf_stats), and of scripts that print two strings at each hit what is lost
+and what the tool's own CPU is. Medians. Asserts nothing; needs root and bpftool."""
 import argparse
 import glob
 import json
@@ -10,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 CALLS = 200000
@@ -35,6 +37,11 @@ EVENTS = [
     ("@[ustack] = count()", f"{PROBE} {{ @[ustack] = count(); }}"),
     ("@[kstack] = count()", f"{PROBE} {{ @[kstack] = count(); }}"),
 ]
+PRINT = 'printf("%s %s\\n", str(arg0), str(arg1)); @ = count();'
+IMPORT = "import sys; sys.stdin.readline(); import asyncio, decimal, email; print('done', flush=True); sys.stdin.readline()"
+RATES = (10000, 50000)
+SECONDS = 4
+IDLE_S = 0.3  # a tool that used no CPU for so long has nothing more to print
 
 
 def median(values):
@@ -73,9 +80,9 @@ def until(condition):
     return None
 
 
-def attached(before):
-    """The programs of a tracepoint that are there and were not before."""
-    return [p for i, p in programs().items() if i not in before and p["type"] == "tracepoint"]
+def attached(before, kind="tracepoint"):
+    """The programs of a tracepoint, or of another kind, that are there and were not before."""
+    return [p for i, p in programs().items() if i not in before and p["type"] == kind]
 
 
 def per_event(tool, script, python):
@@ -112,6 +119,53 @@ def attach(tool, probes):
         return f"{(ready - begin) * 1e3:8.0f} ms, gone in {(time.monotonic() - asked) * 1e3:8.0f} ms  ({line.strip()})"
 
 
+def cpu_ns(pid):
+    """What the threads of a process had of the CPUs."""
+    spent = 0
+    for path in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+        with open(path, encoding="ascii") as file:
+            spent += int(file.read().split()[0])
+    return spent
+
+
+def at_rest(pid):
+    """Its CPU time when it has stopped to rise by more than waking up takes."""
+    before = cpu_ns(pid)
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        time.sleep(IDLE_S)
+        now = cpu_ns(pid)
+        if now - before < IDLE_S * 1e9 / 50:
+            return now
+        before = now
+    return before
+
+
+def printing(tool, probes, program, of_process=("-p", "{}")):
+    """A script that prints two strings at each hit, into a file: how many hits, of how many no line came, and the tool's CPU for a line."""
+    before = programs()
+    with tempfile.TemporaryFile("w+") as out, subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as traced:
+        with subprocess.Popen([*tool, *(word.format(traced.pid) for word in of_process), "-e", f"{probes} {{ {PRINT} }}"], stdout=out, stderr=subprocess.STDOUT) as process:
+            until(lambda: process.poll() is not None or attached(before, "kprobe"))
+            begin = at_rest(process.pid)
+            begun = time.monotonic()
+            traced.stdin.write(b"go\n")
+            traced.stdin.flush()
+            traced.stdout.readline()
+            took = time.monotonic() - begun
+            spent = at_rest(process.pid) - begin
+            process.send_signal(signal.SIGINT)
+            process.wait(PATIENCE_S)
+        traced.stdin.close()
+        out.seek(0)
+        lines = out.read().split("\n")
+    hits = [int(line[3:]) for line in lines if line.startswith("@: ")]
+    printed = sum(line.startswith("/") or line.startswith("<") for line in lines)
+    if not hits or not printed:
+        return "not to be had"
+    return f"{hits[0]:7d} hits in {took:4.1f} s, lost {hits[0] - printed:7d}, {spent / printed:8.0f} ns of CPU a line"
+
+
 def libraries():
     """The largest of the machine's CPython libraries, which has the most symbols, and Debian's interpreter."""
     found = glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[0-9]*/lib/libpython3.*.so.1.0")) + glob.glob("/usr/lib/*/libpython3.*.so.1.0")
@@ -128,7 +182,7 @@ def closure(binary):
     return sum(os.path.getsize(path) for path in own | {os.path.realpath(binary)})
 
 
-def measure(name, tool, python):
+def measure(name, tool, python, say):
     print(f"{name}:  {closure(tool[0]) / 1e6:.1f} MB with its libraries, libc apart")
     for label, script in STARTS:
         print(f"  {label:<40}", start_up(tool, script), flush=True)
@@ -138,15 +192,25 @@ def measure(name, tool, python):
         print(f"  {os.path.basename(library) + ':' + functions:<40}", attach(tool, f"uprobe:{library}:{functions}"), flush=True)
     for label, script in EVENTS:
         print(f"  an event with {label:<26}", per_event(tool, script, python), flush=True)
+    for rate in RATES:
+        print(f"  two strings printed, {rate:6d} a second  ", printing(tool, f"uprobe:{say}:say", [say, str(rate), str(SECONDS)]), flush=True)
+    probes = ", ".join(f"usdt:{python}:python:function__{end}" for end in ("entry", "return"))
+    # bpftrace 0.17 finds no arguments of a marker with -p.
+    of_process = ["-p", "{}"] if name == "strata" else ["--usdt-file-activation"]
+    print("  the same, of Python's function__*     ", printing(tool, probes, [python, "-c", IMPORT], of_process), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--strata", required=True)
-    strata = parser.parse_args().strata
+    parser.add_argument("--say", required=True)
+    options = parser.parse_args()
+    strata, say = options.strata, os.path.abspath(options.say)
     tools = [("strata", [strata, "trace"])]
     if shutil.which("bpftrace"):
         tools.append(("bpftrace", [shutil.which("bpftrace")]))
+    else:
+        print("bpftrace is not in PATH: it is left out")
     python = os.path.realpath("/usr/bin/python3")
     with open(STATS, encoding="ascii") as file:
         old = file.read()
@@ -154,7 +218,7 @@ def main():
         with open(STATS, "w", encoding="ascii") as file:
             file.write("1")
         for name, tool in tools:
-            measure(name, tool, python)
+            measure(name, tool, python, say)
     finally:
         with open(STATS, "w", encoding="ascii") as file:
             file.write(old)

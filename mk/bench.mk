@@ -23,8 +23,12 @@ $(BUILD)/bench/probe_read: bench/probe_read.c bench/probe_read.h
 
 # What strata trace costs, beside bpftrace if it is installed. Asserts nothing. Needs root.
 .PHONY: bench-trace
-bench-trace: all
-	bench/trace.py --strata $(BUILD)/strata
+bench-trace: all $(BUILD)/bench/say
+	bench/trace.py --strata $(BUILD)/strata --say $(BUILD)/bench/say
+
+$(BUILD)/bench/say: bench/say.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARNINGS) -o $@ $<
 
 # Beside other profilers: what they say of programs that know their own stacks, and what they cost. Writes build/peers.md, which
 # docs/PEERS.md shows. What is not in PATH (py-spy, austin, samply, perf; OTEL_PROFILER=...) is named and left out. Needs root.
