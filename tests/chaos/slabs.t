@@ -137,7 +137,7 @@ def come_and_go(tap, where, _):
         e2e.until(lambda: resident(strata.pid) <= memory[0] + (4 << 20))
         memory.append(resident(strata.pid))
 
-    done = e2e.record_while(work, *(outputs(where, HZ) + ["-p", ",".join(str(x.process.pid) for x in loaders)]))
+    done = e2e.record_while(work, *(outputs(where, HZ) + ["--children", "-p", ",".join(str(x.process.pid) for x in loaders)]))
     for loader in loaders:
         loader.end()
     runs = CYCLES * (len(LIBRARIES) + len(STAYING))
