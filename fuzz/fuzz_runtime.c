@@ -16,7 +16,7 @@
 #include "../tests/unit/fake_python.h"
 #include "base/cursor.h"
 #include "fuzz.h"
-#include "inspect/live.h"
+#include "python/live.h"
 #include "python/thread_state.h"
 
 #define RUNTIME       0x30000000ull /* of the process; any offset that a layout can say lies in it: */
@@ -72,7 +72,7 @@ static void map_thread(struct fake_python *fake, uint64_t thread, uint32_t tid, 
 	fake_map(&fake->memory, thread & ~0xfffull, 0x1000);
 	fake_put64(&fake->memory, thread - THREAD_BEFORE, state);
 	fake_put64(&fake->memory, thread - THREAD_BEFORE + 8, wrong);
-	fake_put64(&fake->memory, thread + 0x10, thread); /* as glibc's descriptor (inspect/live.c) */
+	fake_put64(&fake->memory, thread + 0x10, thread); /* as glibc's descriptor (python/live.c) */
 	fake_put(&fake->memory, thread + 0x2d0, tid, 4);
 }
 

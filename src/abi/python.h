@@ -34,8 +34,8 @@ struct py_layout {
 	__u8 lasti;      /* enum py_lasti */
 	__u8 entry;      /* enum py_entry */
 	__u8 shim_owner; /* PY_ENTRY_SHIM: smallest owner value that marks a shim (3.12, 3.13: FRAME_OWNED_BY_CSTACK =
-			    3; 3.14: FRAME_OWNED_BY_INTERPRETER = 3) */
-	__u8 code_tag_mask; /* low bits to clear in the frame's code reference (3.14: tagged _PyStackRef), else 0 */
+			    3; 3.14, 3.15: FRAME_OWNED_BY_INTERPRETER = 3) */
+	__u8 code_tag_mask; /* low bits to clear in the frame's code reference (3.14+: tagged _PyStackRef), else 0 */
 	__u8 unicode_kind_shift;    /* bit position of the 3-bit `kind` in the state word of PyASCIIObject */
 	__u8 unicode_compact_shift; /* bit position of `compact`; `ascii` is the next bit */
 	/* PyInterpreterState */
@@ -98,7 +98,11 @@ struct py_layout {
 	 * thread state that came with an interpreter (_run_script() of Modules/_xxsubinterpretersmodule.c).
 	 */
 	__u16 tstate_cframe;
-	__u16 pad;
+	/*
+	 * 3.15, else PY_NO_OFFSET: PyThreadState.base_frame, which points to a frame inside the thread state that every
+	 * chain ends with, and that runs nothing. It looks like a shim.
+	 */
+	__u16 tstate_base_frame;
 	/*
 	 * Which of the first 32 eight-byte words of a code object never change once it is in use, and so identify it:
 	 * bit N is the word at offset 8 * N. They hold sizes, flags, first line, the pointers to constants, names, file

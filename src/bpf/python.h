@@ -19,7 +19,7 @@
  *   3.6-3.10   tstate.frame ─► PyFrameObject.f_back ...            on the heap, one read each
  *   3.11, 3.12 tstate.cframe ─► current_frame ─► previous ...      on the thread's data stack, which grows upwards: a
  *   3.13+      tstate.current_frame ─► previous ...                window *below* the younger frame holds the older
- * ones
+ * ones; 3.15's chains end with a frame of the thread state's own, tstate.base_frame
  *
  * A frame that is not near the window (a generator's frame lies in its generator, a shim on the C stack) is read
  * apart, and the window stays. Neither crosses into a page that the frame itself does not touch.
@@ -104,6 +104,12 @@ static __always_inline int python_on_stack(const struct python_walk *walk, __u64
 	       (address < walk->thread_id || walk->thread_id < walk->stack_pointer);
 }
 
+/* The base frame, with which the chains of 3.15 end, is none. */
+static __always_inline __u64 python_above_base(const struct python_walk *walk, __u64 frame)
+{
+	return frame == walk->base_frame ? 0 : frame;
+}
+
 /*
  * Reads the fields of a thread state that the walk needs; 0 when it belongs to the thread, or the thread runs on it.
  */
@@ -131,6 +137,9 @@ static __always_inline int python_read_tstate_in(struct scratch *s, __u64 tstate
 	     !python_on_stack(walk, python_u64_at(walk->window, layout->tstate_cframe - first, mask))))
 		return -1;
 	frame = python_u64_at(walk->window, layout->tstate_frame - first, mask);
+	walk->base_frame = 0;
+	if (layout->tstate_base_frame != PY_NO_OFFSET)
+		walk->base_frame = python_u64_at(walk->window, layout->tstate_base_frame - first, mask);
 	walk->stack_top = walk->stack_limit = 0;
 	if (layout->tstate_stack_top != PY_NO_OFFSET) {
 		walk->stack_chunk = python_u64_at(walk->window, layout->tstate_stack_top - 8 - first, mask);
@@ -151,7 +160,7 @@ static __always_inline int python_read_tstate_in(struct scratch *s, __u64 tstate
 		python_older_cframe(s);
 	}
 	walk->tstate = tstate;
-	walk->frame = frame;
+	walk->frame = python_above_base(walk, frame);
 	return 0;
 }
 WALK_GLOBAL(int, python_read_tstate, __u64)
@@ -172,13 +181,21 @@ static __always_inline void python_consider(struct scratch *s, __u64 thread_id)
 	const struct py_layout *layout = &walk->layout;
 	__u32 rank = thread_id == walk->thread_id ? PYTHON_OWN : PYTHON_LENT;
 	int has_cframe = layout->tstate_cframe != PY_NO_OFFSET;
-	__u64 runs = 0;
+	__u64 runs = 0, base = 0;
 
 	if (walk->tstate == walk->outermost || (!has_cframe && rank == PYTHON_LENT && layout->entry != PY_ENTRY_EVERY))
 		return;
 	if (walk_read_user(s, &runs, 8, walk->tstate + (has_cframe ? layout->tstate_cframe : layout->tstate_frame))) {
 		s->unread = 1;
 		return;
+	}
+	if (layout->tstate_base_frame != PY_NO_OFFSET) {
+		if (walk_read_user(s, &base, 8, walk->tstate + layout->tstate_base_frame)) {
+			s->unread = 1;
+			return;
+		}
+		if (runs == base)
+			return;
 	}
 	if (has_cframe)
 		rank = python_on_stack(walk, runs) ? PYTHON_OWN : 0;
@@ -324,8 +341,9 @@ static __always_inline int python_load_frame_in(struct scratch *s, __u64 frame)
 WALK_GLOBAL(int, python_load_frame, __u64)
 
 /*
- * Where the bytecode begins that a frame's instruction pointer points into. A free-threaded 3.14 gives each thread a
- * copy: the code object points to { ssize_t size; char *entries[]; }, the frame says which entry (abi/python.h).
+ * Where the bytecode begins that a frame's instruction pointer points into. A free-threaded 3.14 or 3.15 gives each
+ * thread a copy: the code object points to { ssize_t size; char *entries[]; }, the frame says which entry
+ * (abi/python.h).
  */
 static __noinline __u64 python_bytecode(struct scratch *s, __u64 code, __s32 copy)
 {
@@ -471,6 +489,7 @@ static __always_inline int python_chain_end(struct scratch *s)
 	if (!walk->outer)
 		return python_end(walk, LOSS_NONE);
 	walk->frame = walk->outer;
+	walk->base_frame = walk->outer_base;
 	walk->outer = walk->cframes = walk->unsure = walk->mark = 0;
 	walk->link = PYTHON_LINK_SURE;
 	return 0;
@@ -523,7 +542,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 		entry = python_u64_at(bytes, at + layout->frame_entry, mask);
 		copy = (__s32)python_u64_at(bytes, at + layout->frame_tlbc_index, mask);
 	}
-	walk->frame = back;
+	walk->frame = python_above_base(walk, back);
 
 	if (layout->entry == PY_ENTRY_SHIM && entry >= layout->shim_owner)
 		return python_shim(s);
@@ -638,7 +657,7 @@ static __always_inline __u64 python_read_current(struct scratch *s, const struct
 static __always_inline int python_find(struct scratch *s, const struct py_process *process, __u64 cached)
 {
 	struct python_walk *walk = &s->python;
-	__u64 tstate, current, inner, outer;
+	__u64 tstate, current, inner, outer, outer_base;
 
 	walk->count = walk->turn = walk->kept.count = 0;
 	walk->loss = LOSS_NONE;
@@ -666,10 +685,12 @@ static __always_inline int python_find(struct scratch *s, const struct py_proces
 			inner = current;
 		if (inner) {
 			outer = tstate ? walk->frame : 0;
+			outer_base = walk->base_frame;
 			walk->inner = inner;
 			if (WALK_CALL(python_read_tstate, s, inner))
 				return 1;
 			walk->outer = outer;
+			walk->outer_base = outer_base;
 			if (walk->layout.entry == PY_ENTRY_EVERY && walk->layout.tstate_cframe == PY_NO_OFFSET)
 				walk->unsure = PYTHON_FRAME_UNSURE;
 			if (tstate)

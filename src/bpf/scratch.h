@@ -138,7 +138,9 @@ struct python_walk {
 	__u64 stack_pointer; /* the thread's; 0: not known */
 	__u64 interp, found; /* while looking for the thread */
 	__u64 mark;          /* see python_goes_round() */
+	__u64 base_frame;    /* 3.15: what the chain ends with; or 0 */
 	__u64 outer;         /* the youngest frame of the thread's other thread state, to come after this one's; or 0 */
+	__u64 outer_base;    /* its base_frame */
 	__u64 outermost, outermost_interp; /* that thread state, while looking for the inner one; or 0 */
 	__u64 inner;                       /* a thread state that is the thread's whatever its name; or 0 */
 	__u32 seeks_inner;

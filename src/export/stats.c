@@ -42,6 +42,7 @@ static void write_verify(FILE *out, const struct profile_verify *v)
 int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 {
 	const struct profile_quality *q = profile_get_quality(profile);
+	size_t i;
 
 	fprintf(out, "{\n  \"samples\": %" PRIu64 ",\n  \"complete\": %" PRIu64 ",\n  \"truncated\": %" PRIu64 ",\n",
 		q->samples, q->complete, q->truncated);
@@ -55,6 +56,12 @@ int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 		q->max_depth);
 	if (q->verified)
 		write_verify(out, &q->verify);
+	fputs("  \"remarks\": [", out);
+	for (i = 0; profile_remark(profile, i); i++) {
+		fputs(i ? ", " : "", out);
+		export_json_string(out, profile_remark(profile, i));
+	}
+	fputs("],\n", out);
 	fprintf(out,
 		"  \"bpf\": {\"run_ns\": %" PRIu64 ", \"runs\": %" PRIu64 ", \"frames\": %" PRIu64
 		", \"worst_ns\": %" PRIu64 ", \"task_ns\": %" PRIu64 "},\n",

@@ -130,6 +130,17 @@ static void write_verify(FILE *out, const struct profile_verify *v, const struct
 	fputc('\n', out);
 }
 
+static void write_remarks(FILE *out, const struct profile *profile, const struct style *style)
+{
+	char text[2048];
+	size_t i;
+
+	for (i = 0; profile_remark(profile, i); i++) {
+		text_clean(profile_remark(profile, i), text, sizeof(text));
+		fprintf(out, "  %-10s %s%s%s\n", "note", style->warn, text, style->off);
+	}
+}
+
 int export_summary(FILE *out, const struct profile *profile, bool color)
 {
 	const struct profile_quality *q = profile_get_quality(profile);
@@ -164,6 +175,7 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 	}
 	if (q->verified)
 		write_verify(out, &q->verify, style);
+	write_remarks(out, profile, style);
 	write_cost(out, profile);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }

@@ -13,7 +13,7 @@
 #include "abi/limits.h"
 #include "elf/notes.h"
 #include "elf/symbols.h"
-#include "inspect/live.h"
+#include "python/live.h"
 #include "proc/open_file.h"
 #include "unwind/unwind_table.h"
 
@@ -416,6 +416,12 @@ static int ask_process(struct inspection *in, uint16_t machine, const struct pyt
 		verify_path(in, machine, &tried->answer, memory, &check);
 	else if (verify_list(in, machine, &check))
 		return -ENOMEM;
+	if (tried->answer.kind == PYTHON_THREAD_LIST && in->interpreter.to_prove) {
+		in->proved = check.verified;
+		in->doubts = string_intern(in->strings, check.result);
+		if (!in->doubts)
+			return -ENOMEM;
+	}
 	tried->verified = check.verified;
 	tried->verdict =
 		string_intern_format(in->strings, "%s: %s", check.verified ? "verified" : "not verified", check.result);

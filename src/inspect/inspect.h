@@ -61,7 +61,9 @@ struct inspection {
 	enum inspect_python python;
 	const char *problem; /* of PYTHON_UNKNOWN */
 	struct python_interpreter interpreter;
-	bool tail_call; /* the loop has a function for each instruction */
+	bool proved;        /* an interpreter that is to be proved, by the process */
+	const char *doubts; /* why it was not; NULL: no process was asked */
+	bool tail_call;     /* the loop has a function for each instruction */
 	struct {
 		struct python_range *at;
 		size_t count;

@@ -73,7 +73,15 @@ static void write_interpreter(const struct page *page, const struct inspection *
 	     interpreter->version & 0xff, micro, interpreter->version_source,
 	     interpreter->free_threaded ? "; free-threaded" : "", interpreter->debug_build ? "; debug build" : "",
 	     in->tail_call ? "; tail calls" : "");
-	line(page, "offsets", "", -1, "%s", interpreter->layout_source);
+	if (!interpreter->to_prove)
+		line(page, "offsets", "", -1, "%s", interpreter->layout_source);
+	else if (!in->doubts)
+		line(page, "offsets", "", -1, "%s; the version is not known: that they are true takes a process",
+		     interpreter->layout_source);
+	else
+		line(page, "offsets", in->proved ? GREEN(page) : RED(page), -1,
+		     "%s; the version is not known: %s by this process: %s", interpreter->layout_source,
+		     in->proved ? "proved" : "not proved", in->doubts);
 }
 
 static void write_eval_loop(const struct page *page, const struct inspection *in)

@@ -33,6 +33,7 @@ struct profile {
 	VEC(struct sample_node *) samples;
 	struct profile_info info;
 	struct profile_quality quality;
+	VEC(const char *) remarks;
 };
 
 struct profile *profile_create(void)
@@ -63,6 +64,7 @@ void profile_destroy(struct profile *profile)
 		free(profile->samples.at[i]);
 	vec_free(&profile->stacks);
 	vec_free(&profile->samples);
+	vec_free(&profile->remarks);
 	table_deinit(&profile->stacks_by_hash);
 	table_deinit(&profile->samples_by_hash);
 	frames_destroy(profile->frames);
@@ -93,6 +95,18 @@ const struct profile_quality *profile_get_quality(const struct profile *profile)
 const char *profile_string(struct profile *profile, const char *string)
 {
 	return string_intern(profile->strings, string);
+}
+
+int profile_add_remark(struct profile *profile, const char *text)
+{
+	const char *copy = profile_string(profile, text);
+
+	return copy ? vec_push(&profile->remarks, copy) : -ENOMEM;
+}
+
+const char *profile_remark(const struct profile *profile, size_t index)
+{
+	return index < profile->remarks.count ? profile->remarks.at[index] : NULL;
 }
 
 /* A key of a table: never 0. */

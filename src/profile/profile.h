@@ -79,6 +79,11 @@ const struct profile_info *profile_get_info(const struct profile *profile);
 const struct profile_quality *profile_get_quality(const struct profile *profile);
 const char *profile_string(struct profile *profile, const char *string); /* interned; NULL: no memory */
 
+/* What is to be said of the recording beside its figures, a line each, by number from 0. 0 or -ENOMEM; NULL: no more.
+ */
+int profile_add_remark(struct profile *profile, const char *text);
+const char *profile_remark(const struct profile *profile, size_t index);
+
 /* Interns a frame: 0 and its id (dense, from 0), or -ENOMEM. Strings are copied. */
 int profile_frame(struct profile *profile, const struct frame *frame, uint32_t *ret);
 size_t profile_frame_count(const struct profile *profile);

@@ -94,11 +94,11 @@ static void find_head_3_6(const struct elf_file *elf, struct python_interpreter 
 		ret->current_tstate = vaddr;
 }
 
-static int not_supported(const struct elf_file *elf, uint16_t version, struct diag *diag)
+int python_not_known(const struct elf_file *elf, uint16_t version, struct diag *diag)
 {
 	return diag_fail(diag, ENOTSUP, "python.version",
-			 "%s: Python %d.%d is not known to this version of strata (3.6 to 3.14 are)",
-			 elf_file_path(elf), version >> 8, version & 0xff);
+			 "%s: Python %d.%d is not known to this version of strata (3.6 to %d.%d are)",
+			 elf_file_path(elf), version >> 8, version & 0xff, PYTHON_NEWEST >> 8, PYTHON_NEWEST & 0xff);
 }
 
 /* An interpreter that does not describe itself: its layout comes from the table. */
@@ -113,7 +113,7 @@ static int recognise_by_table(const struct elf_file *elf, bool has_runtime, uint
 				 elf_file_path(elf));
 	row = find_layout(version.version);
 	if (!row || (row->runtime_interp_head == PY_NO_OFFSET) == has_runtime)
-		return not_supported(elf, version.version, diag);
+		return python_not_known(elf, version.version, diag);
 	if (python_exports(elf, "_Py_PrintReferences"))
 		return diag_fail(diag, ENOTSUP, "python.trace_refs",
 				 "%s: Python %d.%d built with Py_TRACE_REFS is not supported", elf_file_path(elf),

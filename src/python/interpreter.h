@@ -29,6 +29,8 @@ struct python_interpreter {
 	uint8_t micro;
 	bool version_exact; /* false: micro is not known */
 	bool free_threaded, debug_build;
+	bool to_prove; /* a version that is not known, of which a live process must show that `layout` is true before it
+			  is used: python/proof.h */
 	const char *version_source; /* static: "Py_Version", "_Py_DebugOffsets", "version string", ... */
 	const char *layout_source;  /* static: "_Py_DebugOffsets", "table 3.11" */
 	struct py_layout layout;
@@ -45,9 +47,10 @@ struct python_interpreter {
 int python_interpreter_recognise(const struct elf_file *elf, struct python_interpreter *ret, struct diag *diag);
 
 /*
- * The address ranges of the interpreter loop: _PyEval_EvalFrameDefault, its cold parts, and 3.14's _TAIL_CALL_*
- * functions; by symbols, or by what the code does. Slow (disassembles the loop, 2 to 20 ms): call it once per file,
- * when merging. *ret is malloc'd, sorted by start; the caller frees it. -ENOENT when the loop was not found.
+ * The address ranges of the interpreter loop: _PyEval_EvalFrameDefault, its cold parts, and the _TAIL_CALL_*
+ * functions of 3.14 and later; by symbols, or by what the code does. Slow (disassembles the loop, 2 to 20 ms): call it
+ * once per file, when merging. *ret is malloc'd, sorted by start; the caller frees it. -ENOENT when the loop was not
+ * found.
  */
 int python_eval_ranges(const struct elf_file *elf, const struct python_interpreter *interpreter,
 		       struct python_range **ret, size_t *count, struct diag *diag);

@@ -15,6 +15,12 @@ struct python_version {
 	const char *source;
 };
 
+/* The newest version that is known. */
+#define PYTHON_NEWEST 0x030f
+
+/* Refuses a version by name: -ENOTSUP. */
+int python_not_known(const struct elf_file *elf, uint16_t version, struct diag *diag);
+
 /* From the 32-bit form of PY_VERSION_HEX. */
 struct python_version python_version_of_hex(uint64_t hex, const char *source);
 
@@ -44,8 +50,9 @@ bool python_find_runtime(const struct elf_file *elf, uint64_t *ret);
 bool python_offsets_present(const struct elf_file *elf, uint64_t runtime);
 
 /*
- * Fills version, free_threaded, layout, layout_source and interp_head of *ret from the _Py_DebugOffsets at `runtime`.
- * -ENOTSUP when the version's structure is not known, -EBADMSG when its values cannot be.
+ * Fills version, free_threaded, to_prove, layout, layout_source and interp_head of *ret from the _Py_DebugOffsets at
+ * `runtime`. -ENOTSUP when the version is not known and its structure fits none that is, -EBADMSG when its values
+ * cannot be.
  */
 int python_offsets_read(const struct elf_file *elf, uint64_t runtime, struct python_interpreter *ret,
 			struct diag *diag);

@@ -237,6 +237,7 @@ static void read_object(struct object *object)
 	}
 	if (!copy_segments(object, elf)) {
 		object->readable = true;
+		object->machine = elf_file_machine(elf);
 		found = python_interpreter_recognise(elf, &object->interpreter, &diag);
 		object->is_python = found == 1;
 		if (object->is_python)

@@ -54,7 +54,10 @@ struct object {
 	bool is_python;
 	bool python_unknown; /* it is one that is not understood: there are no facts but where its loop is */
 	struct python_interpreter interpreter;
-	struct py_process tls;     /* its fields tls_*; tls_slot is a vaddr */
+	uint16_t machine;      /* EM_* */
+	unsigned int refutals; /* how often in a row a process did not bear out an interpreter that is to be proved */
+	size_t remark;         /* what is said of it at the end: watch's, from 1; 0: nothing */
+	struct py_process tls; /* its fields tls_*; tls_slot is a vaddr */
 	struct python_range *eval; /* of the interpreter loop, once object_eval_ranges() was called */
 	size_t eval_count;
 	bool eval_found, eval_tried;

@@ -385,6 +385,8 @@ int report_build(struct watch *watch, const struct sampler_counters *counters, c
 		if (!unprepared)
 			use_stacks(&report, tally, -1);
 	}
+	for (i = 0; watch_remark(watch, i); i++)
+		err = profile_add_remark(profile, watch_remark(watch, i)) ?: err;
 	balance(&report, counters);
 	report_deinit(&report);
 	return err;

@@ -92,6 +92,8 @@ static void keep_learnt(struct watch *watch)
 
 void watch_destroy(struct watch *watch)
 {
+	size_t i;
+
 	if (!watch)
 		return;
 	keep_learnt(watch);
@@ -107,6 +109,9 @@ void watch_destroy(struct watch *watch)
 	vec_free(&watch->frames);
 	table_deinit(&watch->late);
 	vec_free(&watch->waiting);
+	for (i = 0; i < watch->remarks.count; i++)
+		free(watch->remarks.at[i]);
+	vec_free(&watch->remarks);
 	perf_maps_destroy(watch->perf_maps);
 	free(watch);
 }
@@ -347,6 +352,7 @@ int watch_drain_sideband(struct watch *watch)
 		if (watch->dirty.at[i]->ended == UINT64_MAX && watch_is_wanted(watch, watch->dirty.at[i]) &&
 		    !watch_finds(watch, watch->dirty.at[i]))
 			watch_find_python(watch, watch->dirty.at[i]);
+	watch_prove_again(watch);
 	if (refresh_dirty(watch, now))
 		err = -ENOMEM;
 	return err ? err : watch->err;

@@ -105,6 +105,10 @@ const struct watch_counts *watch_get_counts(const struct watch *watch);
 /* Perf maps that were too large to be read (symbol/perf_maps.h). */
 uint64_t watch_perf_maps_refused(const struct watch *watch);
 
+/* What is to be said of the recording beside its figures, a line each, by number from 0; NULL when there are no more.
+ */
+const char *watch_remark(const struct watch *watch, size_t index);
+
 /* Gives every location that has none its frame; after watch_finish(). 0, or -ENOMEM: some have none. */
 int watch_name_all(struct watch *watch);
 

@@ -5,6 +5,7 @@
  *   watch.c          its life, the side-band, the readings of /proc
  *   watch_publish.c  what the kernel part is told of a process: mappings and Python
  *   watch_files.c    what it is told of files, so that it finds mappings by itself
+ *   watch_prove.c    Pythons of a version that is not known
  *   watch_records.c  what the kernel part sends
  *   watch_learn.c    rules for code that has none, from what it does
  *   watch_tidy.c     what is let go while the recording lasts
@@ -18,6 +19,9 @@
 #include "record/verify.h"
 #include "record/watch.h"
 #include "symbol/perf_maps.h"
+
+#define WATCH_REMARKS_MAX  32
+#define WATCH_REMARK_BYTES 1024
 
 /* What the kernel was told of a process: struct process.user. */
 struct watched {
@@ -34,7 +38,9 @@ struct watched {
 	bool wanted;        /* was asked for, or is a child of one that was, or was sampled */
 	bool is_prepared;   /* its tables are compiled though nothing has met it yet */
 	bool python;
-	bool dirty; /* in watch.dirty */
+	bool to_prove;     /* its Python is of a version that is not known, and it has not shown it to be true yet */
+	uint64_t asked_at; /* for that */
+	bool dirty;        /* in watch.dirty */
 };
 
 /* A sample that waits for its snapshot, or for the walk that is made on its thread's way back to user mode. */
@@ -78,6 +84,8 @@ struct watch {
 	uint64_t drain_until;
 	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */
 	uint64_t publish_ns;      /* of a drain; 0: no bound */
+	VEC(char *) remarks;      /* what is to be said at the end, a line each */
+	bool to_prove;            /* a process may have to be asked again: watched.to_prove */
 	bool behind;              /* the last drain left tables or records for the next one */
 	bool unpublished;         /* nothing is published any more */
 	uint32_t records;         /* handled, so that not each one asks for the time */
@@ -172,6 +180,16 @@ void watch_note_replaced(struct watch *watch, const struct process *process);
 
 /* The process of a record; read from /proc when it is not known. NULL when it is gone or memory is short. */
 struct process *watch_process(struct watch *watch, int tgid, uint64_t time);
+
+/*
+ * Has the process shown that an interpreter of a version that is not known may be used? Asked some times a second;
+ * when it has not for a while, the interpreter is refused. A remark says what came of it.
+ */
+bool watch_prove(struct watch *watch, struct process *process, struct object *object, uint64_t bias);
+/* Asks those again that were asked before they ran anything. */
+void watch_prove_again(struct watch *watch);
+/* An interpreter was met that is not understood. */
+void watch_note_unknown(struct watch *watch, struct object *object);
 
 /* Brings the kernel up to date about a process whose mappings have changed. 0 or -ENOMEM. */
 int watch_refresh(struct watch *watch, struct process *process);

@@ -168,6 +168,8 @@ static const struct process_mapping *python_mapping(struct watch *watch, const s
 		if (found && mapping->end - mapping->start <= found->end - found->start)
 			continue;
 		object = objects_get(watch->objects, mapping->file, process, mapping);
+		if (object && object->python_unknown)
+			watch_note_unknown(watch, object);
 		if (!object || !object->is_python)
 			continue;
 		found = mapping;
@@ -188,6 +190,8 @@ void watch_find_python(struct watch *watch, struct process *process)
 		return;
 	mapping = python_mapping(watch, process, &object);
 	if (!mapping || !object_vaddr(object, mapping, mapping->start, &vaddr))
+		return;
+	if (object->interpreter.to_prove && !watch_prove(watch, process, object, mapping->start - vaddr))
 		return;
 	object_python(object, mapping->start - vaddr, &python);
 	watched->python = !sampler_python(watch->sampler, process->pid, &object->interpreter.layout, &python);

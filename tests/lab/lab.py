@@ -36,6 +36,7 @@ ROOTS = {
     "bookworm": ["python3.11", "python3.11-dbg", "uwsgi", "uwsgi-plugin-python3"],
     "trixie": ["python3.13", "python3.13-dbg"],
     "forky": ["python3.14", "python3.14-dbg", "python3.15"],
+    "sid": ["python3.13", "python3.14", "python3.15", "python3.15-dbg", "libpython3.15"],
 }
 
 PLAIN = {"OPT": "-DNDEBUG -O3 -Wall"}  # no -g: half the time; the symbols that are the truth are there all the same
@@ -52,6 +53,9 @@ BUILDS = {
     "3.14-tailcall": {"source": ("forky", "python3.14"), "cc": "clang-19", "configure": ["--with-tail-call-interp"]},
     "3.14-nogil": {"source": ("forky", "python3.14"), "configure": ["--disable-gil"]},
     "3.14-clang": {"source": ("forky", "python3.14"), "cc": "clang-19"},
+    "3.15-tailcall": {"source": ("sid", "python3.15"), "cc": "clang-19", "configure": ["--with-tail-call-interp"]},
+    "3.15-nogil": {"source": ("sid", "python3.15"), "configure": ["--disable-gil"]},
+    "3.15-clang": {"source": ("sid", "python3.15"), "cc": "clang-19"},
     "3.11-shared": {"source": ("bookworm", "python3.11"), "configure": ["--enable-shared"]},
 }
 

@@ -13,7 +13,7 @@ Interpreter = collections.namedtuple("Interpreter", "label path root version rea
 PROBE = ("import os,sys,platform;print(platform.python_implementation(), '%d.%d.%d' % sys.version_info[:3], "
          "('-debug' if hasattr(sys, 'gettotalrefcount') else '') + "
          "('' if getattr(sys, '_is_gil_enabled', lambda: True)() else '-nogil') or '-', os.path.realpath(sys.executable))")
-NEWEST = (3, 14)  # what strata knows; a later one it refuses to walk
+NEWEST = (3, 15)  # what strata knows; a later one it refuses to walk
 
 
 def probe(path, root=None, origin=""):

@@ -130,6 +130,7 @@ def main():
             print('unexpected previous _PyCFrame')
     out['tstate_tracing'] = NONE if has_frame else offset('PyThreadState', 'tracing')
     out['tstate_cframe'] = offset('PyThreadState', 'cframe')
+    out['tstate_base_frame'] = offset('PyThreadState', 'base_frame')
     out['frame_stack'] = NONE if has_frame else offset(frame, 'f_stacktop', 'f_stackdepth')
     out['frame_code'] = offset(frame, 'f_code', 'f_executable')
     out['frame_back'] = offset(frame, 'f_back', 'previous')

@@ -29,6 +29,7 @@ static void show_layout(const struct py_layout *layout)
 	SHOW(tstate_stack_top);
 	SHOW(tstate_tracing);
 	SHOW(tstate_cframe);
+	SHOW(tstate_base_frame);
 	SHOW(frame_code);
 	SHOW(frame_back);
 	SHOW(frame_lasti);

@@ -25,6 +25,8 @@ struct fake_python {
 	struct py_layout layout;
 	struct py_process process;
 	__u64 heap;          /* the next free address */
+	__u64 base_frame;    /* of the next thread state; 0: none was made */
+	__u32 roots;         /* shims of fake_root() */
 	__u64 head;          /* where the pointer to the first interpreter is */
 	__u64 sequence;      /* of samples */
 	__u64 stack_pointer; /* of FAKE_THREAD */
@@ -58,38 +60,58 @@ static const struct py_layout fake_layouts[] = {
 #define LAYOUT(major, minor, head, current, ...) {.version = (major) << 8 | (minor), __VA_ARGS__},
 #include "python/layouts.def"
 #undef LAYOUT
-#define FAKE_LAYOUT_3_13                                                                                               \
+#define FAKE_THREAD_3_13 .tstate_thread_id = 152, .tstate_base_frame = PY_NO_OFFSET
+#define FAKE_THREAD_3_15 .tstate_thread_id = 176, .tstate_base_frame = 80
+#define FAKE_LAYOUT_GIL                                                                                                \
 	.lasti = PY_LASTI_POINTER, .entry = PY_ENTRY_SHIM, .shim_owner = 3, .unicode_kind_shift = 2,                   \
 	.unicode_compact_shift = 5, .interp_next = 7264, .interp_threads = 7344, .tstate_next = 8,                     \
-	.tstate_interp = 16, .tstate_thread_id = 152, .tstate_frame = 72, .cframe_current = PY_NO_OFFSET,              \
-	.tstate_stack_top = PY_NO_OFFSET, .tstate_tracing = PY_NO_OFFSET, .tstate_cframe = PY_NO_OFFSET,               \
-	.frame_stack = PY_NO_OFFSET, .frame_back = 8, .frame_lasti = 56, .frame_tlbc_index = PY_NO_OFFSET,             \
-	.code_filename = 112, .code_name = 120, .code_qualname = 128, .code_linetable = 136, .code_firstlineno = 68,   \
-	.code_version = 92, .code_tlbc = PY_NO_OFFSET, .code_stable = 0x3fffc, .unicode_length = 16,                   \
-	.unicode_state = 32, .unicode_ascii_data = 40, .unicode_compact_data = 56, .bytes_size = 16, .bytes_data = 32, \
-	.type_name = 24, .ob_type = 8
+	.tstate_interp = 16, .tstate_frame = 72, .cframe_current = PY_NO_OFFSET, .tstate_stack_top = PY_NO_OFFSET,     \
+	.tstate_tracing = PY_NO_OFFSET, .tstate_cframe = PY_NO_OFFSET, .frame_stack = PY_NO_OFFSET, .frame_back = 8,   \
+	.frame_lasti = 56, .frame_tlbc_index = PY_NO_OFFSET, .code_filename = 112, .code_name = 120,                   \
+	.code_qualname = 128, .code_linetable = 136, .code_firstlineno = 68, .code_version = 92,                       \
+	.code_tlbc = PY_NO_OFFSET, .code_stable = 0x3fffc, .unicode_length = 16, .unicode_state = 32,                  \
+	.unicode_ascii_data = 40, .unicode_compact_data = 56, .bytes_size = 16, .bytes_data = 32, .type_name = 24,     \
+	.ob_type = 8
 #define FAKE_LAYOUT_FREE_THREADED                                                                                      \
 	.lasti = PY_LASTI_POINTER, .entry = PY_ENTRY_SHIM, .shim_owner = 3, .interp_next = 7264,                       \
-	.interp_threads = 7344, .tstate_next = 8, .tstate_interp = 16, .tstate_thread_id = 152, .tstate_frame = 72,    \
+	.interp_threads = 7344, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 72,                             \
 	.cframe_current = PY_NO_OFFSET, .tstate_stack_top = PY_NO_OFFSET, .tstate_tracing = PY_NO_OFFSET,              \
 	.tstate_cframe = PY_NO_OFFSET, .frame_stack = PY_NO_OFFSET, .frame_code = 0, .frame_back = 8,                  \
 	.frame_lasti = 56, .code_filename = 128, .code_name = 136, .code_qualname = 144, .code_linetable = 152,        \
 	.code_firstlineno = 84, .code_version = 108, .code_stable = 0xffff0, .unicode_length = 32,                     \
 	.unicode_state = 48, .unicode_ascii_data = 56, .unicode_compact_data = 72, .bytes_size = 32, .bytes_data = 48, \
 	.type_name = 40, .ob_type = 24
+#define FAKE_OWN_BYTECODE                                                                                              \
+	.unicode_kind_shift = 8, .unicode_compact_shift = 11, .code_tag_mask = 3, .frame_entry = 78,                   \
+	.frame_tlbc_index = 72, .code_size = 232, .code_bytecode = 232, .code_tlbc = 224
 	/* As tests/python/show_interpreter prints it for 3.13.0. */
-	{.version = 0x030d, FAKE_LAYOUT_3_13, .frame_entry = 70, .code_size = 200, .code_bytecode = 200},
+	{.version = 0x030d,
+	 FAKE_LAYOUT_GIL,
+	 FAKE_THREAD_3_13,
+	 .frame_entry = 70,
+	 .code_size = 200,
+	 .code_bytecode = 200},
 	/* As 3.13, but for the tagged code reference and the larger frame. */
 	{.version = 0x030e,
-	 FAKE_LAYOUT_3_13,
+	 FAKE_LAYOUT_GIL,
+	 FAKE_THREAD_3_13,
 	 .code_tag_mask = 3,
 	 .frame_entry = 74,
 	 .code_size = 208,
 	 .code_bytecode = 208},
-	/* Free-threaded: objects have 32-byte heads; and from 3.14 on, the last one, threads have their own bytecode.
+	/* As 3.14, but for the base frame. */
+	{.version = 0x030f,
+	 FAKE_LAYOUT_GIL,
+	 FAKE_THREAD_3_15,
+	 .code_tag_mask = 3,
+	 .frame_entry = 74,
+	 .code_size = 208,
+	 .code_bytecode = 208},
+	/* Free-threaded: objects have 32-byte heads; and from 3.14 on, the last ones, threads have their own bytecode.
 	 */
 	{.version = 0x030d,
 	 FAKE_LAYOUT_FREE_THREADED,
+	 FAKE_THREAD_3_13,
 	 .unicode_kind_shift = 2,
 	 .unicode_compact_shift = 5,
 	 .frame_entry = 70,
@@ -97,16 +119,8 @@ static const struct py_layout fake_layouts[] = {
 	 .code_size = 216,
 	 .code_bytecode = 216,
 	 .code_tlbc = PY_NO_OFFSET},
-	{.version = 0x030e,
-	 FAKE_LAYOUT_FREE_THREADED,
-	 .unicode_kind_shift = 8,
-	 .unicode_compact_shift = 11,
-	 .code_tag_mask = 3,
-	 .frame_entry = 78,
-	 .frame_tlbc_index = 72,
-	 .code_size = 240,
-	 .code_bytecode = 240,
-	 .code_tlbc = 224},
+	{.version = 0x030e, FAKE_LAYOUT_FREE_THREADED, FAKE_THREAD_3_13, FAKE_OWN_BYTECODE},
+	{.version = 0x030f, FAKE_LAYOUT_FREE_THREADED, FAKE_THREAD_3_15, FAKE_OWN_BYTECODE},
 };
 #define FAKE_LAYOUTS (sizeof(fake_layouts) / sizeof(*fake_layouts))
 
@@ -237,14 +251,24 @@ static inline void fake_shim(struct fake_python *fake, __u64 at, __u64 back)
 	fake_put(&fake->memory, at + fake->layout.frame_entry, fake->layout.shim_owner, 1);
 }
 
+/* What every chain of the next thread state ends with: its base frame (3.15), or nothing. */
+static inline __u64 fake_base(struct fake_python *fake)
+{
+	if (fake->layout.tstate_base_frame == PY_NO_OFFSET)
+		return 0;
+	fake->base_frame = fake_alloc(fake, PYTHON_FRAME_BYTES);
+	fake_shim(fake, fake->base_frame, 0);
+	return fake->base_frame;
+}
+
 /* What the oldest frame of a thread calls its previous one: its shim (3.12+), or nothing. */
 static inline __u64 fake_root(struct fake_python *fake)
 {
-	__u64 at = FAKE_C_STACK + 0xfff80;
+	__u64 at = FAKE_C_STACK + 0xfff80 - 0x80ull * fake->roots++;
 
 	if (fake->layout.entry != PY_ENTRY_SHIM)
 		return 0;
-	fake_shim(fake, at, 0);
+	fake_shim(fake, at, fake_base(fake));
 	return at;
 }
 
@@ -304,6 +328,8 @@ static inline void fake_set_frame(struct fake_python *fake, __u64 tstate, __u64 
 
 	if (layout->cframe_current != PY_NO_OFFSET)
 		frame = fake_cframes(fake, frame);
+	if (!frame && layout->tstate_base_frame != PY_NO_OFFSET)
+		frame = fake_get64(fake, tstate + layout->tstate_base_frame);
 	fake_put64(&fake->memory, tstate + layout->tstate_frame, frame);
 }
 
@@ -318,6 +344,9 @@ static inline __u64 fake_tstate(struct fake_python *fake, __u64 interp, __u64 th
 	fake_put64(&fake->memory, at + layout->tstate_interp, interp);
 	fake_put64(&fake->memory, at + layout->tstate_thread_id, thread);
 	fake_put64(&fake->memory, interp + layout->interp_threads, at);
+	if (layout->tstate_base_frame != PY_NO_OFFSET)
+		fake_put64(&fake->memory, at + layout->tstate_base_frame, fake->base_frame ?: fake_base(fake));
+	fake->base_frame = 0;
 	fake_set_frame(fake, at, frame);
 	return at;
 }

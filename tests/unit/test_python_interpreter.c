@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Version texts, and _Py_DebugOffsets in ELF files made here: free-threaded ones and damaged ones. */
-#include <elf.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "fake_python.h"
 #include "python/interpreter_parts.h"
+#include "python_image.h"
 #include "tap.h"
 
 static void test_version_text(void)
@@ -34,54 +35,6 @@ static void test_version_text(void)
 	ok(!python_version_parse(unterminated, sizeof(unterminated), &version), "a version text must end");
 	version = python_version_of_hex(0x030d02f0, "x");
 	ok(version.version == 0x030d && version.micro == 2 && version.exact, "PY_VERSION_HEX");
-}
-
-/* An ELF file with one loaded segment at vaddr 0 and a section .PyRuntime in it, which holds `words`. */
-#define WORDS_MAX 120
-struct image {
-	Elf64_Ehdr header;
-	Elf64_Phdr segment;
-	Elf64_Shdr sections[3];
-	char names[32];
-	uint64_t words[WORDS_MAX];
-};
-
-static void image_init(struct image *image, uint64_t version, bool free_threaded)
-{
-	static const char names[] = "\0.PyRuntime\0.shstrtab";
-
-	*image = (struct image){
-		.header = {.e_type = ET_DYN,
-			   .e_machine = EM_X86_64,
-			   .e_version = EV_CURRENT,
-			   .e_phoff = offsetof(struct image, segment),
-			   .e_shoff = offsetof(struct image, sections),
-			   .e_ehsize = sizeof(Elf64_Ehdr),
-			   .e_phentsize = sizeof(Elf64_Phdr),
-			   .e_phnum = 1,
-			   .e_shentsize = sizeof(Elf64_Shdr),
-			   .e_shnum = 3,
-			   .e_shstrndx = 2},
-		.segment = {.p_type = PT_LOAD, .p_flags = PF_R, .p_filesz = sizeof(*image), .p_memsz = sizeof(*image)},
-	};
-	memcpy(image->header.e_ident, ELFMAG, SELFMAG);
-	image->header.e_ident[EI_CLASS] = ELFCLASS64;
-	image->header.e_ident[EI_DATA] = ELFDATA2LSB;
-	image->header.e_ident[EI_VERSION] = EV_CURRENT;
-	image->sections[1] = (Elf64_Shdr){.sh_name = 1,
-					  .sh_type = SHT_PROGBITS,
-					  .sh_flags = SHF_ALLOC,
-					  .sh_addr = offsetof(struct image, words),
-					  .sh_offset = offsetof(struct image, words),
-					  .sh_size = sizeof(image->words)};
-	image->sections[2] = (Elf64_Shdr){.sh_name = 12,
-					  .sh_type = SHT_STRTAB,
-					  .sh_offset = offsetof(struct image, names),
-					  .sh_size = sizeof(image->names)};
-	memcpy(image->names, names, sizeof(names));
-	memcpy(image->words, "xdebugpy", 8);
-	image->words[1] = version;
-	image->words[2] = free_threaded;
 }
 
 /* The values of a free-threaded 3.14.0 on x86-64, in the order of pycore_debug_offsets.h. */
@@ -171,19 +124,20 @@ static void fill_free_threaded(struct image *image)
 	memcpy(&image->words[3], values, sizeof(values));
 }
 
-static int recognise(const struct image *image, struct python_interpreter *ret)
+/* Whether it is one of fake_python.h's, but for where interpreters list their threads. */
+static bool is_fake_layout(const struct python_interpreter *found)
 {
-	struct diag diag = {};
-	struct elf_file *elf;
-	int found;
+	struct py_layout layout;
+	size_t i;
 
-	if (elf_file_open_memory(image, sizeof(*image), "image", &elf, &diag)) {
-		printf("# %s\n", diag.text);
-		return -EIO;
+	for (i = 0; i < FAKE_LAYOUTS; i++) {
+		layout = found->layout;
+		layout.interp_next = fake_layouts[i].interp_next;
+		layout.interp_threads = fake_layouts[i].interp_threads;
+		if (!memcmp(&layout, &fake_layouts[i], sizeof(layout)))
+			return true;
 	}
-	found = python_interpreter_recognise(elf, ret, &diag);
-	elf_file_close(elf);
-	return found;
+	return false;
 }
 
 static void test_free_threaded(void)
@@ -194,7 +148,7 @@ static void test_free_threaded(void)
 
 	image_init(&image, 0x030e00f0, true);
 	fill_free_threaded(&image);
-	is_int(recognise(&image, &found), 1, "a section .PyRuntime is enough");
+	is_int(image_recognise(&image, &found), 1, "a section .PyRuntime is enough");
 	layout = &found.layout;
 	ok(found.version == 0x030e && found.free_threaded, "3.14, free-threaded");
 	is_int(found.interp_head, offsetof(struct image, words) + 808, "interpreters.head");
@@ -211,7 +165,36 @@ static void test_free_threaded(void)
 	is_int(layout->ob_type, 24, "ob_type");
 	image.words[40] += 8; /* code.filename is where nobody expects it */
 	image.words[43] += 8; /* and so is code.linetable */
-	is_int(recognise(&image, &found), -EBADMSG, "a layout that is not the declared one is refused");
+	is_int(image_recognise(&image, &found), -EBADMSG, "a layout that is not the declared one is refused");
+}
+
+/* 3.15's, both kinds; the layouts that the walker is tested with are these. */
+static void test_3_15(void)
+{
+	struct python_interpreter found = {};
+	struct image image;
+	size_t i;
+
+	image_init(&image, 0x030f02f0, false);
+	memcpy(&image.words[3], offsets_3_15, sizeof(offsets_3_15));
+	is_int(image_recognise(&image, &found), 1, "3.15's own offsets");
+	ok(found.version == 0x030f && found.micro == 2 && !found.free_threaded && !found.to_prove, "a known version");
+	ok(is_fake_layout(&found), "as the walker's tests have it");
+	is_int(found.layout.tstate_base_frame, 80, "its base frame");
+	is_int(found.layout.tstate_thread_id, 176, "its thread_id");
+	image_init(&image, 0x030f02f0, true);
+	memcpy(&image.words[3], offsets_3_15t, sizeof(offsets_3_15t));
+	is_int(image_recognise(&image, &found), 1, "the free-threaded one's");
+	ok(found.free_threaded && is_fake_layout(&found), "as the walker's tests have it");
+	image.words[2] = false;
+	is_int(image_recognise(&image, &found), -EBADMSG, "which are no others'");
+	image.words[2] = true;
+	for (i = 22; i < 38; i++) {
+		image.words[i] += 8; /* a field of the thread state */
+		ok(image_recognise(&image, &found) == -EBADMSG || is_fake_layout(&found),
+		   "word %zu is checked, or not used", i);
+		image.words[i] -= 8;
+	}
 }
 
 static void test_damaged(void)
@@ -220,33 +203,34 @@ static void test_damaged(void)
 	struct image image;
 	size_t i, refused = 0;
 
-	image_init(&image, 0x030f00f0, false);
-	is_int(recognise(&image, &found), -ENOTSUP, "3.15 is not known");
+	image_init(&image, 0x031000f0, false);
+	is_int(image_recognise(&image, &found), -ENOTSUP, "3.16 is not known, and zeroes say nothing of it");
 	image_init(&image, 0x030d00f0, false);
-	is_int(recognise(&image, &found), -EBADMSG, "zeroes are refused");
+	is_int(image_recognise(&image, &found), -EBADMSG, "zeroes are refused");
 	image_init(&image, 0x030e00f0, true);
 	for (i = 3; i < WORDS_MAX; i++)
 		image.words[i] = UINT64_MAX;
-	is_int(recognise(&image, &found), -EBADMSG, "ones are refused");
+	is_int(image_recognise(&image, &found), -EBADMSG, "ones are refused");
 	for (i = 6; i < 94; i++) {
 		image_init(&image, 0x030e00f0, true);
 		fill_free_threaded(&image);
 		image.words[i] = 0x7fffffffffff0000;
-		refused += recognise(&image, &found) == -EBADMSG;
+		refused += image_recognise(&image, &found) == -EBADMSG;
 	}
 	ok(refused >= 30, "any value that is used is checked (%zu)", refused);
 	image_init(&image, 0x030d00f0, false);
 	image.sections[1].sh_addr = 1 << 20;
-	is_int(recognise(&image, &untouched), -ENOTSUP, "a .PyRuntime whose bytes are not there");
+	is_int(image_recognise(&image, &untouched), -ENOTSUP, "a .PyRuntime whose bytes are not there");
 	ok(!untouched.version, "a failure leaves the result alone");
 	memset(image.names, 'x', 20);
-	is_int(recognise(&image, &found), 0, "no .PyRuntime, no Python");
+	is_int(image_recognise(&image, &found), 0, "no .PyRuntime, no Python");
 }
 
 int main(void)
 {
 	test_version_text();
 	test_free_threaded();
+	test_3_15();
 	test_damaged();
 	return tap_done();
 }

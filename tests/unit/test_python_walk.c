@@ -53,7 +53,7 @@ static void test_layout(const struct py_layout *layout, const char *name)
 	}
 	for (i = 0; i < 5; i++) {
 		bool entry = layout->entry == PY_ENTRY_EVERY || i == 1 || i == 4;
-		__u64 back = i < 4 ? at[i + 1] : 0;
+		__u64 back = i < 4 ? at[i + 1] : fake_base(fake);
 
 		if (entry && shims) {
 			fake_shim(fake, shim[i == 4], back);
@@ -88,10 +88,33 @@ static void test_layout(const struct py_layout *layout, const char *name)
 	fake_python_destroy(fake);
 }
 
-/* Free-threaded 3.14: the instruction pointer may point into the thread's own copy of the bytecode. */
-static void test_own_bytecode(void)
+/*
+ * A thread state that runs nothing: it has no frame, or only its base frame. What a sample kept of it does not hide
+ * the thread's new one, which took its place in the list.
+ */
+static void test_no_frames(const struct py_layout *layout, const char *name)
 {
-	struct fake_python *fake = fake_python_create(&fake_layouts[FAKE_LAYOUTS - 1]);
+	struct fake_python *fake = fake_python_create(layout);
+	__u64 at = fake_alloc(fake, 512), interp = fake_interpreter(fake), old, newer;
+
+	old = fake_tstate(fake, interp, FAKE_THREAD, 0);
+	fake_python_walk(fake, 0);
+	ok(fake->s->python.tstate == old && !fake->s->python.count && !fake->s->python.loss,
+	   "%s: a thread state without frames", name);
+	fake_frame(fake, at, fake_code(fake, "f", 1, 1), fake_root(fake), 2, true);
+	fake_put64(&fake->memory, interp + layout->interp_threads, 0);
+	newer = fake_tstate(fake, interp, FAKE_THREAD, at);
+	fake_python_walk(fake, old);
+	ok(fake->s->python.tstate == newer && fake->s->python.count == 1 &&
+		   frames_of(fake)[0].flags == PYTHON_FRAME_ENTRY && !fake->s->python.loss,
+	   "%s: and the one that came after it", name);
+	fake_python_destroy(fake);
+}
+
+/* Free-threaded 3.14 and later: the instruction pointer may point into the thread's own copy of the bytecode. */
+static void test_own_bytecode(const struct py_layout *layout)
+{
+	struct fake_python *fake = fake_python_create(layout);
 	__u64 code = fake_code(fake, "f", 1, 1), copies = fake_alloc(fake, 64), at = FAKE_DATA_STACK;
 
 	fake_put64(&fake->memory, code + fake->layout.code_tlbc, copies);
@@ -301,7 +324,7 @@ static void test_empty_loops(int version)
 	__u64 code = fake_code(fake, "f", 1, 1), shims = FAKE_C_STACK + 0x1000, frames = FAKE_DATA_STACK, hash;
 	int i, wrong = 0;
 
-	fake_shim(fake, shims + 0x800, 0);
+	fake_shim(fake, shims + 0x800, fake_base(fake));
 	fake_shim(fake, shims + 0x600, shims + 0x800);
 	fake_frame(fake, frames, code, shims + 0x600, 2, true);
 	fake_shim(fake, shims + 0x400, frames);
@@ -736,7 +759,7 @@ static void test_property(const struct py_layout *layout, const char *name, uint
 
 	for (round = 0; round < ROUNDS; round++) {
 		struct fake_python *fake = fake_python_create(layout);
-		__u64 codes[CODES], back = 0, at = FAKE_DATA_STACK, shim = FAKE_C_STACK + 0xfff00;
+		__u64 codes[CODES], back = fake_base(fake), at = FAKE_DATA_STACK, shim = FAKE_C_STACK + 0xfff00;
 		struct {
 			int code, lasti;
 			bool entry;
@@ -974,7 +997,10 @@ static void test_inner(const struct py_layout *layout, const char *name)
 	fake_put64(&fake->memory, other + layout->tstate_thread_id, FAKE_THREAD);
 	fake_python_walk(fake, 0);
 	is_int(fake->s->python.count, 1, "%s: two of the thread's own", name);
-	fake_put64(&fake->memory, other + (named ? layout->tstate_frame : layout->tstate_cframe), 0);
+	if (named)
+		fake_set_frame(fake, other, 0);
+	else
+		fake_put64(&fake->memory, other + layout->tstate_cframe, 0);
 	fake_python_walk(fake, 0);
 	is_int(fake->s->python.count, 2, "%s: one of them without frames", name);
 	fake->s->unread = 0;
@@ -995,13 +1021,15 @@ int main(void)
 		snprintf(name, sizeof(name), "3.%d%s", layout->version & 0xff,
 			 layout->code_tlbc == PY_NO_OFFSET ? "" : "t");
 		test_layout(layout, name);
+		test_no_frames(layout, name);
 		test_edges(layout, name);
 		test_identity(layout, name);
 		test_strings(layout, name);
 		test_property(layout, name, i + 1);
 		test_inner(layout, name);
+		if (layout->code_tlbc != PY_NO_OFFSET)
+			test_own_bytecode(layout);
 	}
-	test_own_bytecode();
 	test_threads();
 	test_thread_local();
 	test_lent_thread_state(0x030a);
@@ -1012,6 +1040,7 @@ int main(void)
 	test_far_frames();
 	test_empty_loops(0x030c);
 	test_empty_loops(0x030d);
+	test_empty_loops(0x030f);
 	test_unlinked(0x030b);
 	test_unlinked(0x030c);
 	test_yielding(0x030b);
@@ -1024,6 +1053,7 @@ int main(void)
 	test_recursion(0x030a);
 	test_recursion(0x030b);
 	test_recursion(0x030e);
+	test_recursion(0x030f);
 	test_probe();
 	test_tables();
 	return tap_done();

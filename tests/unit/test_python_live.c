@@ -2,7 +2,7 @@
 /* A process of one interpreter and two threads, made of bytes: what must be believed, and what must not. */
 #include <elf.h>
 
-#include "inspect/live.h"
+#include "python/live.h"
 #include "tap.h"
 
 #define BASE     0x10000ull
@@ -27,6 +27,7 @@ static const struct python_interpreter interpreter = {
 		   .tstate_thread_id = 0x18,
 		   .tstate_frame = 0x20,
 		   .cframe_current = PY_NO_OFFSET,
+		   .tstate_base_frame = PY_NO_OFFSET,
 		   .frame_code = 0x00,
 		   .frame_back = 0x08,
 		   .frame_entry = 0x10,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "inspect/live.h"
+#include "python/live.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "abi/limits.h"
+#include "python/proof.h"
 
 #define ATTEMPTS         8
 #define INTERPRETERS_MAX 1024
@@ -34,6 +35,9 @@ struct walk {
 	const struct live_threads *threads;
 	const struct py_layout *layout;
 	uint16_t machine;
+	bool prove;
+	uint64_t interp;   /* whose threads are being looked at */
+	const char *doubt; /* what did not hold last; or NULL */
 	struct live_check *check;
 };
 
@@ -160,15 +164,17 @@ static bool has_name(const struct walk *walk, uint64_t frame)
 static bool read_frame(const struct walk *walk, uint64_t tstate, uint64_t *ret)
 {
 	const struct py_layout *layout = walk->layout;
-	uint64_t frame;
+	uint64_t frame, base = 0;
 	uint8_t owner;
 	int i;
 
 	if (!read_u64(walk, tstate + layout->tstate_frame, &frame))
 		return false;
+	if (layout->tstate_base_frame != PY_NO_OFFSET && !read_u64(walk, tstate + layout->tstate_base_frame, &base))
+		return false;
 	if (frame && layout->cframe_current != PY_NO_OFFSET && !read_u64(walk, frame + layout->cframe_current, &frame))
 		return false;
-	for (i = 0; frame && layout->entry == PY_ENTRY_SHIM && i < SHIMS_MAX; i++) {
+	for (i = 0; frame && frame != base && layout->entry == PY_ENTRY_SHIM && i < SHIMS_MAX; i++) {
 		if (memory_read(walk->memory, &owner, sizeof(owner), frame + layout->frame_entry))
 			return false;
 		if (owner < layout->shim_owner)
@@ -176,12 +182,36 @@ static bool read_frame(const struct walk *walk, uint64_t tstate, uint64_t *ret)
 		if (!read_u64(walk, frame + layout->frame_back, &frame))
 			return false;
 	}
-	*ret = frame;
+	*ret = frame == base ? 0 : frame;
 	return true;
 }
 
+/* One that runs something else meanwhile is asked anew. */
+static void prove_state(struct walk *walk, uint64_t tstate)
+{
+	const char *why = NULL;
+	uint64_t interp;
+	size_t frames;
+	int i;
+
+	if (!read_u64(walk, tstate + walk->layout->tstate_interp, &interp) || interp != walk->interp) {
+		walk->doubt = "a thread state is not its interpreter's";
+		return;
+	}
+	for (i = 0; i < ATTEMPTS; i++) {
+		if (python_proof(walk->memory, walk->layout, tstate, &frames, &why)) {
+			walk->check->proving++;
+			walk->check->frames += frames;
+			return;
+		}
+		if (!why)
+			return;
+	}
+	walk->doubt = why;
+}
+
 /* A frame may go away between two reads; it then is asked for anew. */
-static void check_state(const struct walk *walk, uint64_t tstate)
+static void check_state(struct walk *walk, uint64_t tstate)
 {
 	struct live_check *check = walk->check;
 	uint64_t thread_id, frame = 0;
@@ -200,15 +230,18 @@ static void check_state(const struct walk *walk, uint64_t tstate)
 	}
 	check->running++;
 	check->named += named;
+	if (walk->prove)
+		prove_state(walk, tstate);
 }
 
 /* One walk over all lists. False when something could not be read. */
-static bool walk_lists(const struct walk *walk, uint64_t interp)
+static bool walk_lists(struct walk *walk, uint64_t interp)
 {
 	struct live_check *check = walk->check;
 	uint64_t tstate;
 
 	for (; interp && check->interpreters < INTERPRETERS_MAX; check->interpreters++) {
+		walk->interp = interp;
 		if (!read_u64(walk, interp + walk->layout->interp_threads, &tstate))
 			break;
 		while (tstate && check->states < PYTHON_THREADS_MAX) {
@@ -245,30 +278,43 @@ static bool find_first(const struct walk *walk, const struct python_interpreter 
 	return *ret;
 }
 
-static void judge(struct live_check *check, bool whole)
+static void judge(const struct walk *walk, bool whole)
 {
+	struct live_check *check = walk->check;
 	const char *wrong = "";
 
 	if (!whole)
-		wrong = "; the lists could not be read to their end";
+		wrong = "the lists could not be read to their end";
 	else if (!check->states)
-		wrong = "; there is no thread state";
+		wrong = "there is no thread state";
 	else if (!check->belong)
-		wrong = "; none of them names a thread of the process";
-	else if (check->named != check->running)
-		wrong = "; what runs has no name that decodes";
+		wrong = "none of them names a thread of the process";
+	else if (walk->prove && !check->running)
+		wrong = "none of them runs anything";
+	else if (walk->prove && !check->proving)
+		wrong = walk->doubt ?: "no chain of frames holds";
+	else if (!walk->prove && check->named != check->running)
+		wrong = "what runs has no name that decodes";
 	check->verified = !*wrong;
+	check->refuted = *wrong && (!whole || (check->states && (!check->belong || check->running)));
 	snprintf(check->result, sizeof(check->result),
-		 "%zu interpreter%s, %zu thread state%s, %zu of threads that live; %zu of %zu frames have a name%s",
+		 "%zu interpreter%s, %zu thread state%s, %zu of threads that live; %zu of %zu frames have a name%s%s",
 		 check->interpreters, check->interpreters == 1 ? "" : "s", check->states, check->states == 1 ? "" : "s",
-		 check->belong, check->named, check->running, wrong);
+		 check->belong, check->named, check->running, *wrong ? "; " : "", wrong);
+	if (check->proving)
+		snprintf(check->result, sizeof(check->result), "%zu frames of %zu of %zu threads that live prove them",
+			 check->frames, check->proving, check->belong);
 }
 
 void live_check(const struct memory *memory, const struct live_threads *threads, uint16_t machine,
 		const struct python_interpreter *interpreter, uint64_t bias, struct live_check *ret)
 {
-	struct walk walk = {
-		.memory = memory, .threads = threads, .layout = &interpreter->layout, .machine = machine, .check = ret};
+	struct walk walk = {.memory = memory,
+			    .threads = threads,
+			    .layout = &interpreter->layout,
+			    .machine = machine,
+			    .prove = interpreter->to_prove,
+			    .check = ret};
 	uint64_t interp;
 	int i;
 
@@ -276,7 +322,7 @@ void live_check(const struct memory *memory, const struct live_threads *threads,
 		*ret = (struct live_check){};
 		if (!find_first(&walk, interpreter, bias, &interp))
 			continue;
-		judge(ret, walk_lists(&walk, interp));
+		judge(&walk, walk_lists(&walk, interp));
 		if (ret->verified)
 			return;
 	}

@@ -5,9 +5,12 @@
  * object with a name? Some may be of no thread: of one that has ended, or is about to start. But one must, and all that
  * do and execute something must have a name for it. The process runs on meanwhile, so what does not fit is looked at
  * again some times before it counts.
+ *
+ * Of a version that is not known that is not enough: there one thread's whole chain of frames must prove the layout
+ * (python/proof.h).
  */
-#ifndef STRATA_INSPECT_LIVE_H
-#define STRATA_INSPECT_LIVE_H
+#ifndef STRATA_PYTHON_LIVE_H
+#define STRATA_PYTHON_LIVE_H
 
 #include "base/vec.h"
 #include "proc/memory.h"
@@ -29,6 +32,9 @@ struct live_check {
 	size_t belong;    /* whose thread_id is a thread of the process */
 	size_t running;   /* that have a Python frame */
 	size_t named;     /* whose frame's code object has a name that decodes */
+	size_t proving;   /* whose chain of frames proves the layout; only asked of a version that is not known */
+	size_t frames;    /* of these chains */
+	bool refuted;     /* not verified, and it was not for want of threads that run something */
 	char result[160]; /* the same in words; when it was not verified, why */
 };
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Pythons of a version that is not known: used once a process has shown that what they say of themselves is true. */
+#include "record/watch_parts.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "python/live.h"
+
+#define PROVE_EVERY_NS 20000000ull /* a process is asked again */
+#define REFUTALS_MAX   25          /* in a row: an interpreter that starts may look odd for a moment */
+
+/* Sets what is to be said of a file; a remark that there is no memory for is not made. */
+__attribute__((format(printf, 3, 4))) static void set_remark(struct watch *watch, struct object *object,
+							     const char *format, ...)
+{
+	char text[WATCH_REMARK_BYTES], *copy;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	copy = strdup(text);
+	if (!copy)
+		return;
+	if (object->remark) {
+		free(watch->remarks.at[object->remark - 1]);
+		watch->remarks.at[object->remark - 1] = copy;
+	} else if (watch->remarks.count >= WATCH_REMARKS_MAX || vec_push(&watch->remarks, copy)) {
+		free(copy);
+	} else {
+		object->remark = watch->remarks.count;
+	}
+}
+
+void watch_note_unknown(struct watch *watch, struct object *object)
+{
+	if (!object->remark && object->problem)
+		set_remark(watch, object, "%s", object->problem);
+}
+
+const char *watch_remark(const struct watch *watch, size_t index)
+{
+	return index < watch->remarks.count ? watch->remarks.at[index] : NULL;
+}
+
+static bool ask(const struct process *process, const struct object *object, uint64_t bias, struct live_check *ret)
+{
+	struct memory memory = memory_of_process(process->pid);
+	struct live_threads threads;
+
+	if (live_threads_read(process->pid, &threads))
+		return false;
+	live_check(&memory, &threads, object->machine, &object->interpreter, bias, ret);
+	live_threads_deinit(&threads);
+	return true;
+}
+
+bool watch_prove(struct watch *watch, struct process *process, struct object *object, uint64_t bias)
+{
+	static const char unknown[] = "is not known to this version of strata";
+	struct watched *watched = process->user;
+	uint16_t version = object->interpreter.version;
+	struct live_check check = {};
+	uint64_t now = watch_now();
+
+	watch->to_prove = watched->to_prove = true;
+	if (watched->asked_at + PROVE_EVERY_NS > now || !ask(process, object, bias, &check))
+		return false;
+	watched->asked_at = now;
+	object->refutals = check.refuted ? object->refutals + 1 : 0;
+	if (check.verified) {
+		object->interpreter.to_prove = false;
+		set_remark(watch, object, "%s: Python %d.%d %s; used as its own _Py_DebugOffsets say: %s (process %d)",
+			   object->file->path, version >> 8, version & 0xff, unknown, check.result, process->pid);
+	} else if (object->refutals >= REFUTALS_MAX) {
+		object->is_python = false;
+		object->python_unknown = true;
+		set_remark(watch, object,
+			   "%s: Python %d.%d %s; refused, for its own _Py_DebugOffsets are not true of process %d: %s",
+			   object->file->path, version >> 8, version & 0xff, unknown, process->pid, check.result);
+	} else {
+		set_remark(watch, object,
+			   "%s: Python %d.%d %s; not used, for no process has shown that its own _Py_DebugOffsets are "
+			   "true: %s",
+			   object->file->path, version >> 8, version & 0xff, unknown, check.result);
+	}
+	watched->to_prove = !check.verified && object->is_python;
+	return check.verified;
+}
+
+void watch_prove_again(struct watch *watch)
+{
+	struct process *process;
+	size_t at = 0;
+
+	if (!watch->to_prove)
+		return;
+	watch->to_prove = false;
+	while ((process = processes_next(watch->processes, &at))) {
+		struct watched *watched = process->user;
+
+		if (!watched || !watched->to_prove || process->ended != UINT64_MAX)
+			continue;
+		watch->to_prove = true;
+		watch_find_python(watch, process);
+	}
+}
