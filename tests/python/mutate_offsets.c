@@ -3,7 +3,8 @@
  * mutate_offsets FILE: damages each byte of the file's _Py_DebugOffsets in several ways, one at a time, and looks at
  * what strata makes of it. A damaged structure must be refused, with words, or give the very layout that the whole one
  * gives; only where interpreters and their threads are listed may differ, for what is found there is checked on each
- * use. Prints "ACCEPTED REFUSED WRONG"; 77 when the file has no such structure.
+ * use. One that says that it is of a version which is not known is not used before a process has borne it out. Prints
+ * "ACCEPTED REFUSED WRONG"; 77 when the file has no such structure.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 #include "python/interpreter_parts.h"
 
-#define STRUCTURE_SIZE 800 /* of 3.14's; behind it lie variables */
+#define STRUCTURE_SIZE 888 /* of 3.15's; behind it lie variables */
 
 static uint8_t *read_file(const char *path, size_t *size)
 {
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 			found[at] = i < 8 ? kept ^ (uint8_t)(1u << i) : i == 8 ? 0 : 0xff;
 			if (found[at] != kept && recognise(bytes, size, &damaged, &place, &diag) == 1) {
 				accepted++;
-				if (!same_but_lists(damaged, &whole)) {
+				if (!damaged.to_prove && !same_but_lists(damaged, &whole)) {
 					wrong++;
 					printf("byte %zu, way %zu: accepted\n", at, i);
 				}
