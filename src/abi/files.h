@@ -41,7 +41,7 @@ struct known_file {
 	__u32 has_python, pad;
 	struct py_process python;
 };
-ABI_ASSERT_SIZE(struct known_file, 152);
+ABI_ASSERT_SIZE(struct known_file, 176);
 
 /* Of all that the kernel part has found. */
 enum found_word {

@@ -126,24 +126,59 @@ enum py_tls {
 			 tls_offset */
 };
 
+/*
+ * Where a libc has a thread's values for its pthread keys. Those of the first `direct` keys lie at the thread pointer +
+ * direct_at + key * stride. The others are in blocks of 1 << block_shift: the word at the thread pointer + blocks_at +
+ * 8 * (key >> block_shift) points to the block, or is 0; there they begin at value_at.
+ *
+ *   glibc  direct 32, direct_at 0x318, stride 16; blocks_at 0x510, block_shift 5, value_at 8
+ *   musl   direct 0, stride 8; blocks_at 0x80, block_shift PY_ONE_BLOCK, value_at 0
+ */
+struct py_keys {
+	__s32 direct_at, blocks_at;
+	__u16 direct;
+	__u8 block_shift;
+	__u8 stride; /* 0: not known */
+	__u8 value_at;
+	__u8 pad[3];
+};
+ABI_ASSERT_SIZE(struct py_keys, 16);
+
+#define PY_ONE_BLOCK 16   /* of more keys than there may be */
+#define PY_KEYS_MAX  1024 /* PTHREAD_KEYS_MAX: glibc's; musl has 128 */
+
+/*
+ * From this version on the pthread key names the thread state that the thread was last on, and none that it is not on
+ * (Python/pystate.c, tstate_activate()); before, the first that it had.
+ */
+#define PY_KEY_FOLLOWS 0x030c
+
 struct py_process {
 	__u64 interp_head;    /* address of the pointer to the first PyInterpreterState */
 	__u64 current_tstate; /* address of the pointer to the thread state that holds the GIL (3.6 to 3.11); else 0 */
-	__u32 layout;         /* index into the layouts map */
+	__u64 key; /* address of the u32 pthread key under which a thread has its thread state; 0: not known */
+	struct py_keys keys;
+	__u32 layout; /* index into the layouts map */
 	__s32 tls_offset;
 	__u64 tls_slot; /* address of words that the dynamic linker fills in */
 	__u8 tls_kind;  /* enum py_tls */
 	__u8 tls_vector, tls_stride;
-	__u8 pad[5];
+	/*
+	 * The key gave a thread its own thread state, so a thread for which it gives none has none. Written by the
+	 * kernel, and not in `check`.
+	 */
+	__u8 key_holds;
+	__u8 pad[4];
 	__u64 since; /* CLOCK_MONOTONIC, ns: when this was said, or the fork that copied it */
 	__u32 tgid;
 	__u32 check; /* py_process_check() */
 };
-ABI_ASSERT_SIZE(struct py_process, 56);
+ABI_ASSERT_SIZE(struct py_process, 80);
 
 /* What `check` must be: as in struct process_entry, a copy is used only when it is whole. */
 static inline __u32 py_process_check(const struct py_process *process)
 {
+	const struct py_keys *keys = &process->keys;
 	__u64 hash = process->tgid;
 
 	hash = (hash ^ process->interp_head) * 0x9e3779b97f4a7c15ull;
@@ -151,6 +186,11 @@ static inline __u32 py_process_check(const struct py_process *process)
 	hash = (hash ^ hash >> 32 ^ ((__u64)process->layout << 32 | (__u32)process->tls_offset)) *
 	       0x9e3779b97f4a7c15ull;
 	hash = (hash ^ hash >> 32 ^ process->tls_slot ^ (__u64)process->tls_kind << 56) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ process->key) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ ((__u64)keys->blocks_at << 32 | (__u32)keys->direct_at)) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ keys->direct ^ (__u64)keys->block_shift << 16 ^ (__u64)keys->stride << 24 ^
+		(__u64)keys->value_at << 32) *
+	       0x9e3779b97f4a7c15ull;
 	return (__u32)(hash ^ hash >> 32);
 }
 

@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The Python walk: from the thread's PyThreadState to its oldest Python frame.
- *
- * The thread state. Python's own TLS variable is empty while a thread has released the GIL, and where it lies depends
- * on how the interpreter was built. Where one read is enough (src/python/thread_state.h) it is asked first, and so is
- * the pointer to the GIL's holder that versions up to 3.11 have: they tell which thread state runs now. The
- * interpreters' lists of threads always have every thread, and each thread state holds pthread_self(), which on x86-64
- * is the thread's FS base for glibc and musl alike. So the lists are walked once per thread, and the answer is kept by
- * thread id. Whatever gave it, a thread state is checked on each use to be this thread's.
- *
- * A thread that runs code in a sub-interpreter has several thread states: the one kept, which is the oldest
- * interpreter's, has the outermost frames, and another one the innermost (python_find_inner()), whether the thread has
- * released the GIL there or not. Of one interpreter within another within a third, the inner ones' frames are left out:
- * their loops then lack frames, which is a loss.
+ * The Python walk: from the thread's PyThreadState, which python_thread.h finds, to its oldest Python frame.
  *
  * The frames.
  *
@@ -36,12 +24,12 @@
 #include "abi/loss.h"
 #include "abi/python.h"
 #include "bpf/code.h"
+#include "bpf/python_thread.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/time.h"
 
 #define PYTHON_ENTRY_MARK 0x656e747279ull /* mixed into a stack's hash at each entry frame */
-#define PYTHON_NO_FRAME   1ull            /* not the address of any frame */
 #define PYTHON_TURNS      32u             /* of the loop, after which they are counted for time.h: */
 #define PYTHON_TURNS_NS   (15 * PYTHON_TURNS)
 
@@ -57,245 +45,6 @@ static __always_inline int python_end(struct python_walk *walk, __u32 loss)
 	walk->loss = loss;
 	walk->done = 1;
 	return 1;
-}
-
-static __always_inline __u64 python_u64_at(const __u8 *bytes, __u32 at, __u32 mask)
-{
-	walk_opaque(at);
-	return walk_load_u64(bytes + (at & mask));
-}
-
-/*
- * Whether a chain goes round and round, in a thread's damaged memory or in what a loop has left behind: without this it
- * would be followed for thousands of turns, in an interrupt. By Brent: where it was at each power of two's turn is
- * kept.
- */
-static __always_inline int python_goes_round(struct python_walk *walk, __u64 at, __u32 turn)
-{
-	if (at == walk->mark)
-		return 1;
-	if (!(turn & (turn - 1)))
-		walk->mark = at;
-	return 0;
-}
-
-/*
- * Moves to the next older _PyCFrame. Its current_frame is `base`: what the entry frame of the loop above calls its
- * previous one.
- */
-static __always_inline void python_older_cframe(struct scratch *s)
-{
-	struct python_walk *walk = &s->python;
-	__u64 words[2] = {0, 0}; /* current_frame, previous */
-
-	if (walk->cframe && walk_read_user(s, words, sizeof(words), walk->cframe + walk->layout.cframe_current))
-		words[0] = PYTHON_NO_FRAME;
-	walk->base = words[0];
-	walk->cframe = words[1];
-}
-
-/*
- * Whether an address is on the thread's C stack. It ends below pthread_self(), but for the main thread's, which is at
- * the top of the address space.
- */
-static __always_inline int python_on_stack(const struct python_walk *walk, __u64 address)
-{
-	return walk->stack_pointer && address >= walk->stack_pointer &&
-	       (address < walk->thread_id || walk->thread_id < walk->stack_pointer);
-}
-
-/* The base frame, with which the chains of 3.15 end, is none. */
-static __always_inline __u64 python_above_base(const struct python_walk *walk, __u64 frame)
-{
-	return frame == walk->base_frame ? 0 : frame;
-}
-
-/*
- * Reads the fields of a thread state that the walk needs; 0 when it belongs to the thread, or the thread runs on it.
- */
-static __always_inline int python_read_tstate_in(struct scratch *s, __u64 tstate)
-{
-	struct python_walk *walk = &s->python;
-	const struct py_layout *layout = &walk->layout;
-	__u32 first = layout->tstate_thread_id, last = layout->tstate_frame, size, mask = PYTHON_WINDOW - 1;
-	__u64 frame;
-
-	/* One read, no longer than from field to field: a thread state may be the last thing on its page. */
-	if (first > last) {
-		first = layout->tstate_frame;
-		last = layout->tstate_thread_id;
-	}
-	if (layout->tstate_stack_top != PY_NO_OFFSET)
-		last = layout->tstate_stack_top + 8u;
-	size = last + 8 - first;
-	walk_opaque(size);
-	if (size > PYTHON_WINDOW || walk_read_user(s, walk->window, size, tstate + first))
-		return -1;
-	if (tstate != walk->inner &&
-	    python_u64_at(walk->window, layout->tstate_thread_id - first, mask) != walk->thread_id &&
-	    (layout->tstate_cframe == PY_NO_OFFSET ||
-	     !python_on_stack(walk, python_u64_at(walk->window, layout->tstate_cframe - first, mask))))
-		return -1;
-	frame = python_u64_at(walk->window, layout->tstate_frame - first, mask);
-	walk->base_frame = 0;
-	if (layout->tstate_base_frame != PY_NO_OFFSET)
-		walk->base_frame = python_u64_at(walk->window, layout->tstate_base_frame - first, mask);
-	walk->stack_top = walk->stack_limit = 0;
-	if (layout->tstate_stack_top != PY_NO_OFFSET) {
-		walk->stack_chunk = python_u64_at(walk->window, layout->tstate_stack_top - 8 - first, mask);
-		walk->stack_top = python_u64_at(walk->window, layout->tstate_stack_top - first, mask);
-		walk->stack_limit = python_u64_at(walk->window, layout->tstate_stack_top + 8 - first, mask);
-	}
-	walk->tracing = 0;
-	if (layout->tstate_tracing != PY_NO_OFFSET)
-		walk->tracing = (__u32)python_u64_at(walk->window, layout->tstate_tracing - first, mask);
-	walk->cframes = layout->cframe_current != PY_NO_OFFSET && frame;
-	walk->link = walk->cframes ? PYTHON_LINK_NEWEST : PYTHON_LINK_SURE;
-	if (walk->cframes) {
-		walk->cframe = frame;
-		python_older_cframe(s);
-		frame = walk->base;
-		if (frame == PYTHON_NO_FRAME)
-			return -1;
-		python_older_cframe(s);
-	}
-	walk->tstate = tstate;
-	walk->frame = python_above_base(walk, frame);
-	return 0;
-}
-WALK_GLOBAL(int, python_read_tstate, __u64)
-
-/*
- * Whether walk->tstate, of another interpreter than the oldest, is what the thread runs on inside its outermost one,
- * and has frames.
- *
- *   3.10-3.12  Its _PyCFrame lies on the thread's stack, whoever made it.
- *   3.13+      It has the thread's name.
- *   3.6-3.9    It may be lent as well, and nothing in it says to whom. One with the thread's name is taken, else, if
- *              the outermost is the main interpreter's or none, the only one that has frames. They are marked as
- *              unsure: the merge knows how many there must be.
- */
-static __always_inline void python_consider(struct scratch *s, __u64 thread_id)
-{
-	struct python_walk *walk = &s->python;
-	const struct py_layout *layout = &walk->layout;
-	__u32 rank = thread_id == walk->thread_id ? PYTHON_OWN : PYTHON_LENT;
-	int has_cframe = layout->tstate_cframe != PY_NO_OFFSET;
-	__u64 runs = 0, base = 0;
-
-	if (walk->tstate == walk->outermost || (!has_cframe && rank == PYTHON_LENT && layout->entry != PY_ENTRY_EVERY))
-		return;
-	if (walk_read_user(s, &runs, 8, walk->tstate + (has_cframe ? layout->tstate_cframe : layout->tstate_frame))) {
-		s->unread = 1;
-		return;
-	}
-	if (layout->tstate_base_frame != PY_NO_OFFSET) {
-		if (walk_read_user(s, &base, 8, walk->tstate + layout->tstate_base_frame)) {
-			s->unread = 1;
-			return;
-		}
-		if (runs == base)
-			return;
-	}
-	if (has_cframe)
-		rank = python_on_stack(walk, runs) ? PYTHON_OWN : 0;
-	if (!runs || !rank || rank < walk->rank)
-		return;
-	/* Two of a kind: which one runs is not known. */
-	walk->found = rank == walk->rank ? 0 : walk->tstate;
-	walk->rank = rank;
-}
-
-static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
-{
-	struct python_walk *walk = &s->python;
-	const struct py_layout *layout = &walk->layout;
-	__u64 thread_id = 0, next = 0, interp = walk->interp;
-
-	if (python_goes_round(walk, walk->tstate ? walk->tstate : interp, i) || (walk_stops(s) && walk_is_over(s))) {
-		walk->tstate = walk->interp = 0;
-		return 1;
-	}
-	if (!walk->tstate) { /* the end of one interpreter's list: on to the next interpreter */
-		if (!interp)
-			return 1;
-		if (walk_read_user(s, &walk->tstate, 8, walk->interp + layout->interp_threads) ||
-		    walk_read_user(s, &walk->interp, 8, walk->interp + layout->interp_next)) {
-			walk->tstate = walk->interp = 0;
-			s->unread |= walk->seeks_inner;
-			return 1;
-		}
-		if (walk->seeks_inner && !walk->interp) { /* the oldest one's are not looked through */
-			if (walk->rank == PYTHON_LENT && walk->outermost && walk->outermost_interp != interp)
-				walk->found = 0;
-			walk->tstate = 0;
-			return 1;
-		}
-		return 0;
-	}
-	if (walk_read_user(s, &thread_id, 8, walk->tstate + layout->tstate_thread_id) ||
-	    walk_read_user(s, &next, 8, walk->tstate + layout->tstate_next)) {
-		walk->tstate = walk->interp = 0;
-		s->unread |= walk->seeks_inner;
-		return 1;
-	}
-	if (walk->seeks_inner)
-		python_consider(s, thread_id);
-	else if (thread_id == walk->thread_id)
-		walk->found = walk->tstate;
-	walk->tstate = next;
-	return 0;
-}
-WALK_LOOP(python_find_loop, PYTHON_THREADS_MAX)
-
-/* Looks through the thread lists: the address of what was found, or 0. */
-static __noinline __u64 python_search(struct scratch *s, const struct py_process *process)
-{
-	struct python_walk *walk = &s->python;
-	__u64 tstate = 0;
-
-	walk->interp = 0;
-	walk->tstate = 0;
-	walk->mark = 1; /* nothing's address */
-	walk->found = walk->rank = 0;
-	if (process->interp_head) {
-		if (walk_read_user(s, &walk->interp, 8, process->interp_head))
-			return 0;
-	} else if (process->current_tstate) {
-		if (walk_read_user(s, &tstate, 8, process->current_tstate) || !tstate ||
-		    walk_read_user(s, &walk->interp, 8, tstate + walk->layout.tstate_interp))
-			return 0;
-	}
-	python_find_loop(s);
-	return walk->found;
-}
-
-/*
- * The thread's thread state. When it has several, it is that of the oldest interpreter, the main one if it has one
- * there: the lists begin with the newest.
- */
-static __always_inline __u64 python_find_thread(struct scratch *s, const struct py_process *process)
-{
-	s->python.seeks_inner = 0;
-	return python_search(s, process);
-}
-
-/*
- * The one that has the thread's innermost frames, if that is not `outermost`. What could not be read meanwhile is
- * noted, for it may be away.
- */
-static __always_inline __u64 python_find_inner(struct scratch *s, const struct py_process *process, __u64 outermost)
-{
-	struct python_walk *walk = &s->python;
-
-	walk->outermost = outermost;
-	walk->outermost_interp = 0;
-	if (outermost && walk_read_user(s, &walk->outermost_interp, 8, outermost + walk->layout.tstate_interp)) {
-		s->unread = 1;
-		return 0;
-	}
-	walk->seeks_inner = 1;
-	return python_search(s, process);
 }
 
 /* Reads a frame apart. A small one may end with its page; then there is no more than that. 1, or -1. */
@@ -358,22 +107,86 @@ static __noinline __u64 python_bytecode(struct scratch *s, __u64 code, __s32 cop
 	return start;
 }
 
+/* Whether an address is in the thread state that is walked: there the _PyCFrame of no loop lies. */
+static __always_inline int python_in_tstate(const struct python_walk *walk, __u64 at)
+{
+	return at - (walk->inner ? walk->inner : walk->tstate) < PY_TSTATE_SPAN;
+}
+
+/*
+ * Whether what lies at an address of the stack may be a _PyCFrame: it names a frame and an older one of its kind. 1, 0,
+ * or -1: it cannot be read.
+ */
+static __always_inline int python_is_cframe(struct scratch *s, __u64 at)
+{
+	struct python_walk *walk = &s->python;
+	__u64 words[2] = {0, 0}, previous; /* current_frame, previous */
+
+	if ((at & 7) || !python_on_stack(walk, at))
+		return 0;
+	if (walk_read_user(s, words, sizeof(words), at + walk->layout.cframe_current))
+		return -1;
+	previous = words[1];
+	return words[0] && words[0] < PYTHON_USER_END && !(words[0] & 7) && !(previous & 7) &&
+	       ((previous > at && python_on_stack(walk, previous)) || python_in_tstate(walk, previous));
+}
+
+/*
+ * Which _PyCFrame may be the one before the newest, if that is not linked yet: the next one up the stack, of those that
+ * the thread's registers point to, and the one that the newest already calls its previous one; PYTHON_NO_FRAME when all
+ * were tried.
+ */
+static __always_inline __u64 python_cframe_before_in(struct scratch *s, __u32 unused)
+{
+	struct python_walk *walk = &s->python;
+	int said = python_is_cframe(s, walk->previous);
+	__u64 at, best = said > 0 && walk->previous > walk->tried ? walk->previous : 0;
+	__u32 i;
+
+	(void)unused;
+	for (i = 0; i < 16; i++) {
+		at = s->snapshot.header.registers[i];
+		if (at > walk->tried && (!best || at < best) && python_is_cframe(s, at) > 0)
+			best = at;
+	}
+	if (!best && walk->previous != PYTHON_NO_FRAME &&
+	    (!walk->stack_pointer || python_in_tstate(walk, walk->previous))) {
+		best = walk->previous;
+		walk->previous = PYTHON_NO_FRAME;
+		return best;
+	}
+	/* A loop that is linked calls the next one its previous one. */
+	if ((!said && walk->previous != PYTHON_NO_FRAME) || (best && best < walk->previous))
+		walk->doubt = 0;
+	if (!best)
+		return PYTHON_NO_FRAME;
+	walk->tried = best;
+	return best;
+}
+WALK_GLOBAL(__u64, python_cframe_before, __u32)
+
+#define PYTHON_CFRAME_TRIES 4
+
 /*
  * The chain leads nowhere. 3.11 and 3.12 make a new _PyCFrame the current one some instructions before they set its
  * current_frame (Python/ceval.c, _PyEval_EvalFrameDefault): until then that is whatever was on the stack, a frame of
- * the past perhaps, and the _PyCFrame before it says what runs. Which one that is may not be set yet, either: then
- * there is nothing to go by.
+ * the past perhaps, and the _PyCFrame before it says what runs. Which one that is may not be set yet, either (gcc sets
+ * both by one store): then a register has it. What is taken for it must be linked with the one before, as every other.
  */
 static __noinline int python_unlinked(struct scratch *s)
 {
 	struct python_walk *walk = &s->python;
 
-	if (walk->link != PYTHON_LINK_SURE) {
-		walk->count = walk->group = walk->kept.count = 0;
-		walk->hash = walk->hash_seed;
-	}
-	if (walk->link != PYTHON_LINK_NEWEST || walk->base == PYTHON_NO_FRAME)
+	if (walk->link == PYTHON_LINK_SURE)
 		return python_end(walk, LOSS_PY_READ);
+	walk->count = walk->group = walk->kept.count = 0;
+	walk->hash = walk->hash_seed;
+	walk->cframe = walk->tries++ < PYTHON_CFRAME_TRIES ? WALK_CALL(python_cframe_before, s, 0) : PYTHON_NO_FRAME;
+	if (walk->cframe == PYTHON_NO_FRAME)
+		return python_end(walk, LOSS_PY_UNLINKED);
+	python_older_cframe(s);
+	if (walk->base == PYTHON_NO_FRAME)
+		return python_end(walk, LOSS_PY_UNLINKED);
 	walk->link = PYTHON_LINK_OLDER;
 	walk->frame = walk->base;
 	walk->mark = 0;
@@ -474,9 +287,10 @@ static __always_inline int python_chain_end(struct scratch *s)
 
 	/*
 	 * The oldest frame is the first of a loop; if it is not, the chain is not linked: not yet, or for good. Neither
-	 * is there an empty loop above others.
+	 * is there an empty loop above others; and a _PyCFrame on the stack, which is a loop's, has a frame.
 	 */
-	if (walk->link != PYTHON_LINK_SURE && (walk->group || walk->base)) {
+	if (walk->link != PYTHON_LINK_SURE &&
+	    (walk->group || walk->base || (walk->link == PYTHON_LINK_NEWEST && python_on_stack(walk, walk->newest)))) {
 		walk->cut |= walk->group;
 		return python_unlinked(s);
 	}
@@ -484,6 +298,7 @@ static __always_inline int python_chain_end(struct scratch *s)
 	 * A loop's frames may be of the past. They may also be a generator's that yields: it forgets who called it one
 	 * instruction before that one is current. If there are no others, too much would be missing.
 	 */
+	walk->cut |= walk->cframes && python_on_stack(walk, walk->newest);
 	if (walk->group || (walk->cut && !walk->count && !walk->outer))
 		return python_end(walk, LOSS_PY_UNLINKED);
 	if (!walk->outer)
@@ -514,7 +329,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 
 	if (!frame)
 		return python_chain_end(s);
-	if (frame & 7)
+	if (frame & 7 || frame >= PYTHON_USER_END)
 		return python_unlinked(s);
 	if (python_goes_round(walk, frame, index)) {
 		if (walk->link == PYTHON_LINK_SURE)
@@ -615,41 +430,6 @@ static __always_inline void python_out_of_time(struct python_walk *walk)
 }
 
 /*
- * Where the thread's pointer to its current thread state is; 0 when that is not known. What is not filled in yet, or
- * was misunderstood, leads nowhere: a thread state is checked to be the thread's.
- */
-static __noinline __u64 python_tls_address(struct scratch *s, const struct py_process *process)
-{
-	__u64 words[2] = {0, 0}, vector = 0, block = 0, base = s->python.thread_id + (__s64)process->tls_offset;
-
-	if (process->tls_kind == PY_TLS_STATIC)
-		return base;
-	if (walk_read_user(s, words, sizeof(words), process->tls_slot))
-		return 0;
-	if (process->tls_kind == PY_TLS_WORD)
-		return base + words[0];
-	if (process->tls_kind == PY_TLS_DESC)
-		return (__s64)words[1] < 0 ? base + words[1] : 0;
-	if (!words[0] || words[0] > 0xffff ||
-	    walk_read_user(s, &vector, 8, s->python.thread_id + process->tls_vector) ||
-	    walk_read_user(s, &block, 8, vector + words[0] * process->tls_stride) || !block)
-		return 0;
-	return block + words[1] + (__s64)process->tls_offset;
-}
-
-/* The thread state that the thread runs on now; 0 when it has released the GIL, or that is not told by one read. */
-static __always_inline __u64 python_read_current(struct scratch *s, const struct py_process *process)
-{
-	__u64 address = process->current_tstate, tstate = 0;
-
-	if (process->tls_kind)
-		address = python_tls_address(s, process);
-	if (!address || walk_read_user(s, &tstate, 8, address) || !tstate || WALK_CALL(python_read_tstate, s, tstate))
-		return 0;
-	return tstate;
-}
-
-/*
  * Begins a walk of the Python frames of the thread whose pthread_self() is s->python.thread_id; s->python.layout,
  * .sequence, .tgid and .hash (the process's cookie) are set by the caller, `cached` is a thread state that an earlier
  * sample found, or 0. Finds python.tstate, the thread state (0: the thread has none). Not 0: there is no frame to walk.
@@ -657,7 +437,7 @@ static __always_inline __u64 python_read_current(struct scratch *s, const struct
 static __always_inline int python_find(struct scratch *s, const struct py_process *process, __u64 cached)
 {
 	struct python_walk *walk = &s->python;
-	__u64 tstate, current, inner, outer, outer_base;
+	__u64 current;
 
 	walk->count = walk->turn = walk->kept.count = 0;
 	walk->loss = LOSS_NONE;
@@ -666,37 +446,10 @@ static __always_inline int python_find(struct scratch *s, const struct py_proces
 	walk->far_frame = 0;
 	walk->group = walk->cut = walk->doubt = walk->unsure = 0;
 	walk->outer = walk->tstate = walk->inner = 0;
+	walk->told = walk->key_held = walk->searched = 0;
 	current = python_read_current(s, process);
-	if (!current || current != cached) {
-		/* One without frames may have been freed, while the thread's new one has some. */
-		if (!cached || WALK_CALL(python_read_tstate, s, cached) || (!current && !walk->frame)) {
-			tstate = python_find_thread(s, process);
-			walk->tstate = 0;
-			if (tstate && WALK_CALL(python_read_tstate, s, tstate))
-				walk->tstate = 0;
-		}
-		tstate = walk->tstate;
-		inner = 0;
-		if (!current || current != tstate) {
-			inner = python_find_inner(s, process, tstate);
-			walk->tstate = tstate;
-		}
-		if (!inner && !tstate)
-			inner = current;
-		if (inner) {
-			outer = tstate ? walk->frame : 0;
-			outer_base = walk->base_frame;
-			walk->inner = inner;
-			if (WALK_CALL(python_read_tstate, s, inner))
-				return 1;
-			walk->outer = outer;
-			walk->outer_base = outer_base;
-			if (walk->layout.entry == PY_ENTRY_EVERY && walk->layout.tstate_cframe == PY_NO_OFFSET)
-				walk->unsure = PYTHON_FRAME_UNSURE;
-			if (tstate)
-				walk->tstate = tstate;
-		}
-	}
+	if ((!current || current != cached) && python_find_states(s, process, current, cached))
+		return 1;
 	walk->mark = 0;
 	return !walk->tstate;
 }

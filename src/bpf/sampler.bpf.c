@@ -80,7 +80,7 @@ struct {
 	__type(value, __u64);
 } changed SEC(".maps");
 
-/* The thread state that was found for a thread; checked on each use. */
+/* The thread state that was found for a thread in the interpreters' lists; checked on each use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 32768);
@@ -243,6 +243,16 @@ static __always_inline bool tables_doubtful(const struct scratch *s, const struc
 	return s->native.unmapped || s->sample.time < process->changed + DOUBTFUL_NS;
 }
 
+/* The registers that the native walk begins with, kept for a snapshot: it changes its own. */
+static __always_inline void keep_for_snapshot(struct scratch *s)
+{
+	const struct native_walk *walk = &s->native;
+
+	s->snapshot.header.pc = walk->pc;
+	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
+	s->snapshot.header.registers[16] = walk->pc;
+}
+
 /* Begins the native walk, for the first time or by other mappings. */
 static __always_inline void begin_native_walk(struct scratch *s)
 {
@@ -258,10 +268,7 @@ static __always_inline void begin_native_stack(struct scratch *s)
 	if (s->task.uprobes)
 		uprobe_begin(s->index);
 	s->task.uretprobe = walk->uretprobe;
-	/* Kept for a snapshot: the walk changes its own. */
-	s->snapshot.header.pc = walk->pc;
-	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
-	s->snapshot.header.registers[16] = walk->pc;
+	keep_for_snapshot(s);
 	if (s->seat.process)
 		begin_native_walk(s);
 }
@@ -350,6 +357,22 @@ static __always_inline void keep_tstate(struct scratch *s, __u64 tstate, bool fo
 		bpf_map_update_elem(&python_threads, &key, &tstate, BPF_ANY);
 }
 
+/* Whether the key holds in the process: see struct py_process. Said by any CPU, for all. */
+static __always_inline void share_key(struct scratch *s)
+{
+	__u32 tgid = s->sample.tgid;
+	struct py_process *process;
+
+	if (s->py_process.key_holds || !s->py_process.key)
+		return;
+	process = bpf_map_lookup_elem(&python_processes, &tgid);
+	if (!process || process->key != s->py_process.key)
+		return;
+	if (s->python.key_held)
+		process->key_holds = 1;
+	s->py_process.key_holds = process->key_holds;
+}
+
 static __always_inline void begin_python_stack(struct scratch *s)
 {
 	struct python_walk *walk = &s->python;
@@ -365,11 +388,15 @@ static __always_inline void begin_python_stack(struct scratch *s)
 	tstate = known_tstate(s);
 	s->native_fault = s->fault;
 	s->fault = 0;
+	walk->key_held = 0;
+	share_key(s);
 	python_begin(s, &s->py_process, tstate);
+	if (walk->key_held)
+		share_key(s);
 	if (s->fault && !walk->tstate)
 		s->unread = 1;
 	if (walk->tstate)
-		keep_tstate(s, walk->tstate, walk->tstate != tstate);
+		keep_tstate(s, walk->tstate, walk->tstate != tstate && !walk->told);
 }
 
 /* True: it pauses (time.h). */
@@ -381,12 +408,14 @@ static __always_inline bool take_python_stack(struct scratch *s)
 		return false;
 	if (python_go_on(s))
 		return true;
-	if (walk->doubt && !walk->loss && s->fault != s->absent)
+	if (walk->doubt && (!walk->loss || walk->loss == LOSS_PY_UNLINKED) && s->fault != s->absent)
 		walk->loss = LOSS_PY_READ;
 	if (!s->fault)
 		s->fault = s->native_fault;
 	s->sample.python_loss = walk->tstate || walk->loss ? walk->loss : LOSS_PY_NO_THREAD;
 	count(COUNTER_FRAMES, walk->count);
+	if (walk->searched)
+		count(COUNTER_THREADS, walk->searched);
 	if (walk->count && BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), vfork_done))
 		s->sample.flags |= SAMPLE_VFORK;
 	if (walk->count)
@@ -473,6 +502,7 @@ static __always_inline void begin_user_stacks(struct scratch *s)
 	s->fault = s->fault_last = 0;
 	s->task.pc = s->native.pc;
 	s->python.stack_pointer = s->native.sp;
+	keep_for_snapshot(s); /* the Python walk reads these */
 	take_seat(s->index, s->sample.tgid);
 }
 

@@ -117,7 +117,7 @@ struct python_memo {
 /* 3.11, 3.12: whether the frames read so far are known to be those of their loop. */
 enum python_link {
 	PYTHON_LINK_NEWEST, /* not yet: those that the newest _PyCFrame names */
-	PYTHON_LINK_OLDER,  /* not yet: those that the one below it names */
+	PYTHON_LINK_OLDER,  /* not yet: those that one before it names */
 	PYTHON_LINK_SURE
 };
 
@@ -144,11 +144,17 @@ struct python_walk {
 	__u64 outermost, outermost_interp; /* that thread state, while looking for the inner one; or 0 */
 	__u64 inner;                       /* a thread state that is the thread's whatever its name; or 0 */
 	__u32 seeks_inner;
-	__u32 rank; /* enum python_rank, of the inner ones that were found; or 0 */
+	__u32 searched; /* thread states that were looked through in the lists */
+	__u32 told;     /* the thread state need not be kept: the thread's own memory, or the GIL's holder, tells it */
+	__u32 key_held; /* the key gave the thread its own thread state */
+	__u32 keyless;  /* the thread has none under it, and the key is known to hold */
+	__u32 rank;     /* enum python_rank, of the inner ones that were found; or 0 */
 	__u64 window_start, window_end;
 	/* 3.11, 3.12: what the next entry frame must call its previous one, and the _PyCFrame below that which says so.
 	 */
 	__u64 base, cframe;
+	__u64 newest, previous; /* 3.11, 3.12: the newest _PyCFrame, and which one it calls its previous one */
+	__u64 tried;            /* the last one that was taken for the one before it */
 	/* The thread's data stack: its newest chunk, and the free part of that. */
 	__u64 stack_chunk, stack_top, stack_limit;
 	__u32 cframes;   /* base and cframe are kept */
@@ -156,6 +162,7 @@ struct python_walk {
 	__u32 group;     /* frames recorded since the last entry frame */
 	__u32 cut;       /* frames were left out because their chain ended in the midst of a loop */
 	__u32 doubt;     /* see python_walk() */
+	__u32 tries;     /* how many were taken for the one before the newest _PyCFrame */
 	__u32 tracing;   /* a trace function of Python's runs */
 	__u32 unsure;    /* PYTHON_FRAME_UNSURE while the frames may be another thread's; or 0 */
 	__u64 far_frame; /* the last frame that was read apart from the window */
@@ -185,7 +192,7 @@ struct found_process {
 	struct py_process python;
 	__u64 check;
 };
-ABI_ASSERT_SIZE(struct found_process, 144);
+ABI_ASSERT_SIZE(struct found_process, 168);
 
 #define FIND_LEVELS    8u /* inner nodes above each other, of a tree of mappings; a power of two */
 #define FIND_STEPS_MAX 512u

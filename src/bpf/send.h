@@ -39,6 +39,7 @@ enum counter {
 	COUNTER_STACK_DROPPED,
 	COUNTER_WORST,   /* ns of the longest sample, in the interrupt */
 	COUNTER_TASK_NS, /* of walks in task context */
+	COUNTER_THREADS, /* looked through in interpreters' lists */
 	COUNTER_COUNT
 };
 

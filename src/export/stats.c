@@ -64,8 +64,8 @@ int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 	fputs("],\n", out);
 	fprintf(out,
 		"  \"bpf\": {\"run_ns\": %" PRIu64 ", \"runs\": %" PRIu64 ", \"frames\": %" PRIu64
-		", \"worst_ns\": %" PRIu64 ", \"task_ns\": %" PRIu64 "},\n",
-		q->bpf_run_ns, q->bpf_runs, q->bpf_frames, q->bpf_worst_ns, q->bpf_task_ns);
+		", \"thread_states\": %" PRIu64 ", \"worst_ns\": %" PRIu64 ", \"task_ns\": %" PRIu64 "},\n",
+		q->bpf_run_ns, q->bpf_runs, q->bpf_frames, q->bpf_thread_states, q->bpf_worst_ns, q->bpf_task_ns);
 	fprintf(out, "  \"self\": {\"cpu_s\": %.6f, \"peak_rss_kb\": %" PRIu64 "},\n  \"startup_ms\": %.3f\n}\n",
 		number(q->self_cpu_s), q->self_peak_rss_kb, number(q->startup_ms));
 	return export_finish(out, diag);

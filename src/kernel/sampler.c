@@ -26,6 +26,7 @@ enum counter {
 	COUNTER_DROPPED,
 	COUNTER_WORST,
 	COUNTER_TASK_NS,
+	COUNTER_THREADS,
 	COUNTER_COUNT
 };
 
@@ -408,7 +409,8 @@ void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)
 					 .missed_ticks = clock_missed(sampler->clock),
 					 .dropped = sums[COUNTER_DROPPED],
 					 .worst_ns = sums[COUNTER_WORST],
-					 .task_ns = sums[COUNTER_TASK_NS]};
+					 .task_ns = sums[COUNTER_TASK_NS],
+					 .thread_states = sums[COUNTER_THREADS]};
 	if (!bpf_obj_get_info_by_fd(bpf_program__fd(sampler->program), &info, &size)) {
 		ret->bpf_run_ns = info.run_time_ns;
 		ret->bpf_runs = info.run_cnt;

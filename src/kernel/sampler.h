@@ -34,6 +34,7 @@ struct sampler_counters {
 	uint64_t frames;               /* walked, native and Python */
 	uint64_t ring_full;            /* samples that did not fit into the ring */
 	uint64_t missed_ticks;         /* of the clock, which ran no program */
+	uint64_t thread_states;        /* looked through in interpreters' lists */
 	uint64_t dropped;              /* stacks, code objects and snapshots that did not fit */
 	uint64_t bpf_run_ns, bpf_runs; /* of the sampling program, by the kernel's bpf_stats; 0 where not to be had */
 	uint64_t worst_ns;             /* the longest sample, in its interrupt */

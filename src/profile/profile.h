@@ -47,10 +47,10 @@ struct profile_quality {
 	uint64_t late_samples;     /* finished in user space from a copy of the stack */
 	uint64_t unique_stacks;
 	uint64_t max_depth;
-	uint64_t bpf_run_ns, bpf_runs, bpf_frames; /* the sampling program's own cost */
-	uint64_t bpf_worst_ns;                     /* of the longest sample, in its interrupt */
-	uint64_t bpf_task_ns;                      /* beside run_ns: of walks in the threads' own context */
-	bool verified;                             /* was asked for */
+	uint64_t bpf_run_ns, bpf_runs, bpf_frames, bpf_thread_states; /* the sampling program's own cost */
+	uint64_t bpf_worst_ns;                                        /* of the longest sample, in its interrupt */
+	uint64_t bpf_task_ns; /* beside run_ns: of walks in the threads' own context */
+	bool verified;        /* was asked for */
 	struct profile_verify verify;
 	double self_cpu_s;
 	uint64_t self_peak_rss_kb;

@@ -3,6 +3,7 @@
  * - BUILD-ID.eval: digest u64, number of ranges u32; each: start u64, end u64, cold | handler << 1 u8, evidence\0
  * - BUILD-ID.threads: digest u64, number of layers u32; each: kind u32, offset s64, address u64, created u64, source\0,
  *   result\0
+ * - BUILD-ID.keys: digest u64, struct py_keys
  */
 #include "python/cache.h"
 
@@ -16,6 +17,7 @@
 #include "base/cursor.h"
 #include "base/strings.h"
 #include "base/vec.h"
+#include "python/key_layout.h"
 
 /* ANALYSER_VERSION, made by mk/build.mk from the sources of everything that an answer depends on. */
 #include "analyser.inc"
@@ -72,7 +74,7 @@ static void mix_number(struct digest *digest, uint64_t number)
 	mix(digest, &number, sizeof(number));
 }
 
-/* What every answer depends on. */
+/* What every answer depends on. `interpreter`: NULL of a file that is none. */
 static struct digest digest_of_file(const struct elf_file *elf, const struct python_interpreter *interpreter)
 {
 	static const char *const sections[] = {".text", ".symtab", ".strtab", ".dynsym", ".eh_frame", ".gnu_debugdata"};
@@ -81,7 +83,8 @@ static struct digest digest_of_file(const struct elf_file *elf, const struct pyt
 	size_t segment_count, i;
 	const struct elf_segment *segments = elf_file_segments(elf, &segment_count);
 
-	mix_number(&digest, (uint64_t)interpreter->version << 8 | interpreter->micro);
+	if (interpreter)
+		mix_number(&digest, (uint64_t)interpreter->version << 8 | interpreter->micro);
 	for (i = 0; i < segment_count; i++) {
 		mix_number(&digest, segments[i].vaddr);
 		mix_number(&digest, segments[i].offset);
@@ -152,6 +155,22 @@ static uint64_t digest_of_getters(const struct elf_file *elf, const struct pytho
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (!elf_file_find_dynamic_symbol(elf, names[i], &vaddr, &size))
 			continue;
+		code = elf_file_bytes_at(elf, vaddr, size);
+		mix_number(&digest, vaddr);
+		if (code && size)
+			mix(&digest, code, size);
+	}
+	return digest.value;
+}
+
+/* And a libc's keys: the function's code. */
+static uint64_t digest_of_keys(const struct elf_file *elf)
+{
+	struct digest digest = digest_of_file(elf, NULL);
+	uint64_t vaddr, size;
+	const uint8_t *code;
+
+	if (key_layout_function(elf, true, &vaddr, &size)) {
 		code = elf_file_bytes_at(elf, vaddr, size);
 		mix_number(&digest, vaddr);
 		if (code && size)
@@ -405,4 +424,40 @@ int python_cache_thread_layers(struct python_cache *cache, const struct elf_file
 	if (cached)
 		*cached = found;
 	return 0;
+}
+
+bool python_cache_decode_keys(const void *bytes, size_t size, uint64_t *digest, struct py_keys *ret)
+{
+	struct cursor c = cursor_init(bytes, size);
+	uint64_t was_digest = cursor_u64(&c);
+	const uint8_t *keys = cursor_take(&c, sizeof(*ret));
+
+	if (!keys || !cursor_ok(&c) || !cursor_at_end(&c))
+		return false;
+	memcpy(ret, keys, sizeof(*ret));
+	*digest = was_digest;
+	return ret->stride;
+}
+
+int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, struct py_keys *ret)
+{
+	char name[CACHE_NAME_MAX + 1];
+	uint64_t digest = 0, expected;
+	const uint8_t *bytes;
+	bytes_t made = {};
+	size_t size;
+	int err;
+
+	if (cache) {
+		entry_name(elf, NULL, ".keys", name);
+		digest = digest_of_keys(elf);
+		if (cache_get(cache->cache, name, &bytes, &size) &&
+		    python_cache_decode_keys(bytes, size, &expected, ret) && digest == expected)
+			return 0;
+	}
+	err = key_layout_read(elf, ret);
+	if (!err && cache && !append(&made, &digest, sizeof(digest)) && !append(&made, ret, sizeof(*ret)))
+		cache_put(cache->cache, name, made.at, made.count);
+	vec_free(&made);
+	return err;
 }

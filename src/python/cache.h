@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * python_cache: what is dear to find out about an interpreter's file, kept by build id (base/cache.h) from file to file
- * and from run to run: where its loop is, and the ways to the thread state.
+ * and from run to run: where its loop is, and the ways to the thread state; and of a libc, where it keeps pthread keys.
  *
  * An entry names the version of the analyser, a checksum of its sources, so a strata that analyses otherwise does not
  * believe it. A build id is only what a file says of itself: stripped twins share one, and so may a file that was
@@ -38,6 +38,9 @@ int python_cache_thread_layers(struct python_cache *cache, const struct elf_file
 			       const struct python_interpreter *interpreter, struct python_thread_layer *layers,
 			       size_t room, size_t *count, bool *cached);
 
+/* The same for key_layout_read(), of a libc. */
+int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, struct py_keys *ret);
+
 struct string_pool;
 
 /* Read what entries hold; false when it makes no sense. *ret is malloc'd. For tests and fuzzing. */
@@ -45,5 +48,6 @@ bool python_cache_decode(const void *bytes, size_t size, struct string_pool *str
 			 struct python_range **ret, size_t *count);
 bool python_cache_decode_layers(const void *bytes, size_t size, struct string_pool *strings, uint64_t *digest,
 				struct python_thread_layer layers[static PYTHON_THREAD_LAYERS], size_t *count);
+bool python_cache_decode_keys(const void *bytes, size_t size, uint64_t *digest, struct py_keys *ret);
 
 #endif

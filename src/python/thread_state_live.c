@@ -2,12 +2,13 @@
 /*
  * From a recipe to a path of loads in one process, and whether that path tells the truth.
  *
- * What libc does with a key, and the dynamic linker with a module's block, is private to them and differs between
- * glibc's versions and musl. So it is not written down here: the code of pthread_getspecific(), __tls_get_addr() or the
- * descriptor's function, as it stands in the process, is evaluated with the very argument that the interpreter calls it
- * with (key_decoder.c), and what comes out is the path. For glibc's x86-64 that is
+ * What libc does with a key (key_layout.h), and the dynamic linker with a module's block, is private to them and
+ * differs between glibc's versions and musl. So it is not written down here: the code of pthread_getspecific(),
+ * __tls_get_addr() or the descriptor's function, as it stands in the process, is evaluated, the latter with the very
+ * argument that the interpreter calls them with (key_decoder.c), and what comes out is the path. For glibc's x86-64
+ * that is
  *
- *     key < 32     fs:[0x10] → +0x310 + 16 * key + 8
+ *     key < 32     fs:[0x310 + 16 * key + 8]
  *     key >= 32    fs:[0x510 + 8 * (key / 32)] → + 16 * (key % 32) + 8
  *     block        fs:[8] → + 16 * module → + offset
  */
@@ -18,6 +19,7 @@
 
 #include "base/vec.h"
 #include "python/key_decoder.h"
+#include "python/key_layout.h"
 #include "python/thread_state.h"
 
 enum {
@@ -80,10 +82,9 @@ static int find(const struct python_thread_memory *memory, const char *name, uin
 	return 0;
 }
 
-/* Makes a path of a chain of loads that begins at the thread pointer; `more`: of the word at the chain's address +
- * offset. */
-static int path_of(const struct key_value *value, bool more, int64_t offset, const char *name,
-		   struct python_thread_path *ret, struct diag *diag)
+/* Makes a path of a chain of loads that begins at the thread pointer: to the word at what the chain gives + offset. */
+static int path_of(const struct key_value *value, int64_t offset, const char *name, struct python_thread_path *ret,
+		   struct diag *diag)
 {
 	struct python_thread_path path = {.count = value->loads};
 	size_t i;
@@ -91,17 +92,11 @@ static int path_of(const struct key_value *value, bool more, int64_t offset, con
 	for (i = 0; i <= value->loads; i++)
 		if (value->pointer[i] != (i == 0))
 			goto unknown;
-	if (value->base != KEY_BASE_NONE || (value->loads && value->width != 8))
+	if (value->base != KEY_BASE_NONE || (value->loads && value->width != 8) || path.count == PYTHON_THREAD_LOADS)
 		goto unknown;
 	for (i = 0; i < value->loads; i++)
 		path.offset[i] = value->offset[i];
-	if (more) {
-		if (path.count == PYTHON_THREAD_LOADS)
-			goto unknown;
-		path.offset[path.count++] = (int64_t)((uint64_t)value->offset[value->loads] + (uint64_t)offset);
-	} else if (!value->loads || value->offset[value->loads]) {
-		goto unknown;
-	}
+	path.offset[path.count++] = (int64_t)((uint64_t)value->offset[value->loads] + (uint64_t)offset);
 	*ret = path;
 	return 0;
 unknown:
@@ -109,25 +104,44 @@ unknown:
 			 name);
 }
 
+static void path_of_key(const struct py_keys *keys, uint32_t key, struct python_thread_path *ret)
+{
+	uint32_t in_block = key & ((1u << keys->block_shift) - 1);
+
+	if (key < keys->direct)
+		*ret = (struct python_thread_path){.count = 1,
+						   .offset = {keys->direct_at + (int64_t)key * keys->stride}};
+	else
+		*ret = (struct python_thread_path){.count = 2,
+						   .offset = {keys->blocks_at + 8 * (int64_t)(key >> keys->block_shift),
+							      keys->value_at + (int64_t)in_block * keys->stride}};
+}
+
 static int resolve_key(uint16_t machine, const struct python_thread_source *source, uint64_t bias,
 		       const struct python_thread_memory *memory, struct python_thread_path *ret, struct diag *diag)
 {
-	static const char name[] = "pthread_getspecific";
-	struct key_value value;
-	uint64_t function;
+	struct python_thread_memory copy = *memory;
+	struct key_image image = {.code = live_code, .load = live_load, .context = &copy};
 	uint32_t key, created = 1;
+	struct py_keys keys;
+	uint64_t function;
 	int err;
 
 	if (memory->read(memory->context, bias + source->address, &key, sizeof(key)) ||
 	    (source->created && memory->read(memory->context, bias + source->created, &created, sizeof(created))))
 		return diag_fail(diag, EFAULT, "python.thread_state", "the key at %#" PRIx64 " cannot be read",
 				 bias + source->address);
-	if (!created || key == UINT32_MAX)
+	if (!created || key >= PY_KEYS_MAX)
 		return diag_fail(diag, EAGAIN, "python.thread_state", "the key was not created yet");
-	err = find(memory, name, &function, diag);
-	if (!err)
-		err = call(machine, memory, function, key, false, name, &value, diag);
-	return err ? err : path_of(&value, false, 0, name, ret, diag);
+	err = find(memory, KEY_GETTER, &function, diag);
+	if (err)
+		return err;
+	err = key_layout_evaluate(machine, &image, function, &keys);
+	if (err)
+		return diag_fail(diag, -err, "python.thread_state", "the code of %s at %#" PRIx64 " was not understood",
+				 KEY_GETTER, function);
+	path_of_key(&keys, key, ret);
+	return 0;
 }
 
 static int resolve_dynamic(uint16_t machine, const struct python_thread_source *source, uint64_t bias,
@@ -141,7 +155,7 @@ static int resolve_dynamic(uint16_t machine, const struct python_thread_source *
 	err = find(memory, name, &function, diag);
 	if (!err)
 		err = call(machine, memory, function, bias + source->address, false, name, &value, diag);
-	return err ? err : path_of(&value, true, source->offset, name, ret, diag);
+	return err ? err : path_of(&value, source->offset, name, ret, diag);
 }
 
 static int resolve_descriptor(uint16_t machine, const struct python_thread_source *source, uint64_t bias,
@@ -160,7 +174,7 @@ static int resolve_descriptor(uint16_t machine, const struct python_thread_sourc
 	if (err)
 		return err;
 	value.pointer[value.loads]++; /* it returns an offset from the thread pointer */
-	return path_of(&value, true, source->offset, name, ret, diag);
+	return path_of(&value, source->offset, name, ret, diag);
 }
 
 int python_thread_resolve(uint16_t machine, const struct python_thread_source *source, uint64_t bias,

@@ -11,6 +11,7 @@
 
 #include "base/cache.h"
 #include "proc/open_file.h"
+#include "python/key_layout.h"
 #include "python/thread_state.h"
 
 #define RETRY_NS 5000000ull /* how long a process that did not lead to its file is left alone */
@@ -53,7 +54,7 @@ static void object_destroy(struct object *object)
 	if (object->learnt)
 		vec_free(&object->learnt->ranges);
 	free(object->learnt);
-	vec_free(&object->keys);
+	vec_free(&object->names);
 	free(object);
 }
 
@@ -166,29 +167,35 @@ static bool needs_glibc(const struct elf_file *elf)
 	       memmem(names.bytes, names.size, name, sizeof(name));
 }
 
-/* Where the current thread state is, if some reads from the thread pointer find it; the walker checks what it reads. */
+/* Where a thread has its thread state, if some reads from the thread pointer find it; the walker checks what it reads.
+ */
 static void find_thread_state(struct object *object, const struct elf_file *elf)
 {
 	static const uint8_t kinds[] = {[PYTHON_THREAD_TLS_STATIC] = PY_TLS_STATIC,
 					[PYTHON_THREAD_TLS_GOT] = PY_TLS_WORD,
 					[PYTHON_THREAD_TLS_DYNAMIC] = PY_TLS_INDEX,
 					[PYTHON_THREAD_TLS_DESC] = PY_TLS_DESC};
-	struct python_thread_layer layers[2];
+	struct python_thread_layer layers[PYTHON_THREAD_LAYERS];
+	struct py_process *ways = &object->ways;
 	size_t count, i;
 
 	if (elf_file_machine(elf) != EM_X86_64 ||
-	    python_thread_layers(elf, &object->interpreter, layers, sizeof(layers) / sizeof(*layers), &count))
+	    python_cache_thread_layers(object->cache, elf, &object->interpreter, layers, PYTHON_THREAD_LAYERS, &count,
+				       NULL))
 		return;
-	for (i = 0; i < count && !object->tls.tls_kind; i++) {
+	for (i = 0; i < count; i++) {
 		const struct python_thread_source *answer = &layers[i].answer;
 
-		if (answer->kind >= sizeof(kinds) || answer->offset < INT32_MIN || answer->offset > INT32_MAX)
+		if (answer->kind == PYTHON_THREAD_KEY && !ways->key)
+			ways->key = answer->address;
+		if (answer->kind >= sizeof(kinds) || !kinds[answer->kind] || ways->tls_kind ||
+		    answer->offset < INT32_MIN || answer->offset > INT32_MAX)
 			continue;
-		object->tls = (struct py_process){.tls_kind = kinds[answer->kind],
-						  .tls_offset = (int32_t)answer->offset,
-						  .tls_slot = answer->address,
-						  .tls_vector = TLS_VECTOR,
-						  .tls_stride = needs_glibc(elf) ? TLS_STRIDE_GLIBC : TLS_STRIDE_MUSL};
+		ways->tls_kind = kinds[answer->kind];
+		ways->tls_offset = (int32_t)answer->offset;
+		ways->tls_slot = answer->address;
+		ways->tls_vector = TLS_VECTOR;
+		ways->tls_stride = needs_glibc(elf) ? TLS_STRIDE_GLIBC : TLS_STRIDE_MUSL;
 	}
 }
 
@@ -220,7 +227,7 @@ static void check_answers(struct object *object)
 	if (object->content && foreign_unanswered(object->content))
 		object->unanswered = true;
 	if (object->unanswered) {
-		object->readable = object->is_python = object->python_unknown = false;
+		object->readable = object->is_python = object->python_unknown = object->has_keys = false;
 		set_problem(object, "its file system does not answer");
 	}
 }
@@ -229,6 +236,7 @@ static void read_object(struct object *object)
 {
 	struct diag diag = {};
 	struct elf_file *elf;
+	uint64_t vaddr, size;
 	int found;
 
 	if (open_elf(object, &elf, &diag)) {
@@ -242,6 +250,7 @@ static void read_object(struct object *object)
 		object->is_python = found == 1;
 		if (object->is_python)
 			find_thread_state(object, elf);
+		object->has_keys = key_layout_function(elf, object->is_python, &vaddr, &size);
 		if (found < 0) {
 			object->python_unknown = true;
 			object->interpreter = (struct python_interpreter){.version = PYTHON_TO_COME};
@@ -271,7 +280,7 @@ static void forget_attempt(struct object *object)
 	object->segment_count = 0;
 	free(object->problem);
 	object->problem = NULL;
-	object->opened = object->unanswered = object->eval_tried = false;
+	object->opened = object->unanswered = object->eval_tried = object->keys_tried = false;
 	object->missed = NULL;
 	if (object->table == OBJECT_TABLE_NONE)
 		object->table = OBJECT_TABLE_UNKNOWN;
@@ -343,16 +352,14 @@ bool object_vaddr(const struct object *object, const struct process_mapping *map
 
 void object_python(const struct object *object, uint64_t bias, struct py_process *ret)
 {
-	*ret = (struct py_process){.tls_kind = object->tls.tls_kind,
-				   .tls_offset = object->tls.tls_offset,
-				   .tls_vector = object->tls.tls_vector,
-				   .tls_stride = object->tls.tls_stride};
+	*ret = object->ways;
+	ret->key = 0; /* it takes a libc to follow */
 	if (object->interpreter.interp_head)
 		ret->interp_head = object->interpreter.interp_head + bias;
 	if (object->interpreter.current_tstate)
 		ret->current_tstate = object->interpreter.current_tstate + bias;
-	if (object->tls.tls_slot)
-		ret->tls_slot = object->tls.tls_slot + bias;
+	if (ret->tls_slot)
+		ret->tls_slot += bias;
 }
 
 void object_compile(struct object *object, struct tables *tables, void (*pause)(void *context), void *context)
@@ -408,6 +415,19 @@ int object_eval_ranges(struct object *object)
 	}
 	object->eval_tried = err != -ENOMEM;
 	return err == -ENOMEM ? err : 0;
+}
+
+const struct py_keys *object_keys(struct object *object)
+{
+	struct elf_file *elf;
+
+	if (!object->keys_tried && object->has_keys && !object_changed(object) && !open_elf(object, &elf, NULL)) {
+		if (elf_file_machine(elf) == EM_X86_64)
+			(void)!python_cache_keys(object->cache, elf, &object->keys); /* else there are none */
+		elf_file_close(elf);
+	}
+	object->keys_tried = true;
+	return object->keys.stride ? &object->keys : NULL;
 }
 
 void object_build_id(struct object *object, char *ret, size_t size)
@@ -475,7 +495,7 @@ int object_debug_info(struct object *object, const char *folders, uint64_t bytes
 	return debug_info_open(*elf, &options, ret, &diag);
 }
 
-int object_symbols(struct object *object, struct elf_symbols **ret)
+int object_symbols(struct object *object, const uint64_t *vaddrs, size_t count, struct elf_symbols **ret)
 {
 	struct elf_file *elf;
 	char root[64];
@@ -488,7 +508,8 @@ int object_symbols(struct object *object, struct elf_symbols **ret)
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	debug_root(object, root);
-	err = elf_symbols_create(elf, root, ret, NULL);
+	err = vaddrs ? elf_symbols_create_for(elf, root, vaddrs, count, ret, NULL)
+		     : elf_symbols_create(elf, root, ret, NULL);
 	if (err)
 		*ret = NULL;
 	elf_file_close(elf);

@@ -54,10 +54,12 @@ struct object {
 	bool is_python;
 	bool python_unknown; /* it is one that is not understood: there are no facts but where its loop is */
 	struct python_interpreter interpreter;
-	uint16_t machine;      /* EM_* */
-	unsigned int refutals; /* how often in a row a process did not bear out an interpreter that is to be proved */
-	size_t remark;         /* what is said of it at the end: watch's, from 1; 0: nothing */
-	struct py_process tls; /* its fields tls_*; tls_slot is a vaddr */
+	uint16_t machine;       /* EM_* */
+	unsigned int refutals;  /* how often in a row a process did not bear out an interpreter that is to be proved */
+	size_t remark;          /* what is said of it at the end: watch's, from 1; 0: nothing */
+	struct py_process ways; /* to the thread state: its fields key and tls_*; vaddrs */
+	bool has_keys, keys_tried; /* it defines pthread_getspecific() */
+	struct py_keys keys;       /* once object_keys() was called */
 	struct python_range *eval; /* of the interpreter loop, once object_eval_ranges() was called */
 	size_t eval_count;
 	bool eval_found, eval_tried;
@@ -68,11 +70,11 @@ struct object {
 	bool located;             /* a sample was in it */
 	struct timespec modified; /* as it was when it was opened, with its size: */
 	int64_t size;
-	struct learnt *learnt;       /* NULL: nothing */
-	VEC(struct object_key) keys; /* see record/watch_files.c */
-	size_t known;                /* of these, those that were told */
-	uint32_t told_kind;          /* as what: enum mapping_kind */
-	char *problem;               /* why it is not readable or has no table; NULL when all is well */
+	struct learnt *learnt;        /* NULL: nothing */
+	VEC(struct object_key) names; /* as the kernel part calls it, see record/watch_files.c */
+	size_t known;                 /* of these, those that were told */
+	uint32_t told_kind;           /* as what: enum mapping_kind */
+	char *problem;                /* why it is not readable or has no table; NULL when all is well */
 };
 
 struct objects;
@@ -117,8 +119,14 @@ void object_compile(struct object *object, struct tables *tables, void (*pause)(
 /* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
 int object_eval_ranges(struct object *object);
 
-/* The symbols in *ret; the caller destroys them. 0 with NULL when there are none; or -ENOMEM with NULL. */
-int object_symbols(struct object *object, struct elf_symbols **ret);
+/* Where it keeps pthread keys, if that was not tried yet; NULL: it does not, or that is not known. */
+const struct py_keys *object_keys(struct object *object);
+
+/*
+ * The symbols in *ret; the caller destroys them. Those of some addresses (elf_symbols_create_for()), or all if `vaddrs`
+ * is NULL. 0 with NULL when there are none; or -ENOMEM with NULL.
+ */
+int object_symbols(struct object *object, const uint64_t *vaddrs, size_t count, struct elf_symbols **ret);
 
 /* Where its functions begin; the caller destroys it. 0, -ENOENT when the file cannot be asked, or -ENOMEM. */
 int object_function_starts(struct object *object, struct function_starts **ret);

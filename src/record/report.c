@@ -294,6 +294,7 @@ static void balance(struct report *report, const struct sampler_counters *counte
 	quality->bpf_frames = counters->frames;
 	quality->bpf_worst_ns = counters->worst_ns;
 	quality->bpf_task_ns = counters->task_ns;
+	quality->bpf_thread_states = counters->thread_states;
 }
 
 static int by_count(const void *a, const void *b, void *context)

@@ -159,7 +159,7 @@ static void handle_exec(struct watch *watch, struct process *process)
 	watch_unpin(watch, watched);
 	if (watched->python)
 		sampler_no_python(watch->sampler, process->pid);
-	watched->python = false;
+	watched->python = watched->python_keys = false;
 }
 
 /* A child is known as its parent was; the kernel part has copied where Python is, if it was told in time. */

@@ -63,23 +63,24 @@ static bool describe_file(const struct object *object, struct known_file *ret)
 	ret->page_first = object->run.page_first;
 	ret->page_count = object->run.page_count;
 	ret->base = object->run.base;
-	ret->has_python = object->is_python;
-	if (object->is_python)
+	ret->has_python = object->is_python &&
+			  !object->interpreter.to_prove; /* what a process is to prove is not told of a file */
+	if (ret->has_python)
 		object_python(object, 0, &ret->python);
 	return describe_segments(object, ret);
 }
 
 static void forget_key(struct watch *watch, struct object *object, size_t at)
 {
-	sampler_forget_file(watch->sampler, &object->keys.at[at].key);
-	sampler_unsend(watch->sampler, object->keys.at[at].id);
-	object->known -= object->keys.at[at].told;
-	object->keys.at[at] = object->keys.at[--object->keys.count];
+	sampler_forget_file(watch->sampler, &object->names.at[at].key);
+	sampler_unsend(watch->sampler, object->names.at[at].id);
+	object->known -= object->names.at[at].told;
+	object->names.at[at] = object->names.at[--object->names.count];
 }
 
 void watch_forget_keys(struct watch *watch, struct object *object)
 {
-	while (object->keys.count)
+	while (object->names.count)
 		forget_key(watch, object, 0);
 	sampler_void_found(watch->sampler);
 }
@@ -89,11 +90,11 @@ void watch_tell_file(struct watch *watch, struct object *object)
 	struct known_file known;
 	size_t i;
 
-	if (!object->keys.count || !describe_file(object, &known) ||
-	    (object->known == object->keys.count && object->told_kind == known.kind))
+	if (!object->names.count || !describe_file(object, &known) ||
+	    (object->known == object->names.count && object->told_kind == known.kind))
 		return;
-	for (i = 0; i < object->keys.count; i++) {
-		struct object_key *key = &object->keys.at[i];
+	for (i = 0; i < object->names.count; i++) {
+		struct object_key *key = &object->names.at[i];
 
 		if ((key->told && object->told_kind == known.kind) || !is_same(object, &key->key) ||
 		    sampler_know_file(watch->sampler, &key->key, &object->interpreter.layout, &known))
@@ -109,12 +110,12 @@ static int add_key(struct watch *watch, struct object *object, const struct file
 {
 	size_t i;
 
-	for (i = 0; i < object->keys.count; i++)
-		if (!memcmp(&object->keys.at[i].key, &event->key, sizeof(event->key)))
+	for (i = 0; i < object->names.count; i++)
+		if (!memcmp(&object->names.at[i].key, &event->key, sizeof(event->key)))
 			return 0;
-	if (object->keys.count == KEYS_MAX)
+	if (object->names.count == KEYS_MAX)
 		forget_key(watch, object, 0);
-	return vec_push(&object->keys, (struct object_key){.key = event->key, .id = event->id});
+	return vec_push(&object->names, (struct object_key){.key = event->key, .id = event->id});
 }
 
 /* There is no side-band record of the vDSO. */

@@ -6,6 +6,7 @@
  *   watch_publish.c  what the kernel part is told of a process: mappings and Python
  *   watch_files.c    what it is told of files, so that it finds mappings by itself
  *   watch_prove.c    Pythons of a version that is not known
+ *   watch_files.c    what it is told of files, so that it finds mappings by itself
  *   watch_records.c  what the kernel part sends
  *   watch_learn.c    rules for code that has none, from what it does
  *   watch_tidy.c     what is let go while the recording lasts
@@ -33,11 +34,13 @@ struct watched {
 	uint64_t changed;           /* when those changes were learnt */
 	uint64_t published_at;
 	uint64_t rescanned;
-	size_t kept;        /* mappings after the last look for those that are gone */
-	VEC(uint32_t) pins; /* indices of the files whose tables `entry` needs */
-	bool wanted;        /* was asked for, or is a child of one that was, or was sampled */
-	bool is_prepared;   /* its tables are compiled though nothing has met it yet */
-	bool python;
+	size_t kept;             /* mappings after the last look for those that are gone */
+	VEC(uint32_t) pins;      /* indices of the files whose tables `entry` needs */
+	bool wanted;             /* was asked for, or is a child of one that was, or was sampled */
+	bool is_prepared;        /* its tables are compiled though nothing has met it yet */
+	bool python;             /* the kernel was told of its interpreter, */
+	bool python_keys;        /* and of the pthread key, if there is one */
+	uint32_t python_changes; /* process.changes at that time */
 	bool to_prove;     /* its Python is of a version that is not known, and it has not shown it to be true yet */
 	uint64_t asked_at; /* for that */
 	bool dirty;        /* in watch.dirty */
@@ -190,6 +193,20 @@ bool watch_prove(struct watch *watch, struct process *process, struct object *ob
 void watch_prove_again(struct watch *watch);
 /* An interpreter was met that is not understood. */
 void watch_note_unknown(struct watch *watch, struct object *object);
+/* Does the kernel part know every file of the process, and so finds its mappings by itself? */
+bool watch_finds(const struct watch *watch, const struct process *process);
+
+/* Tells the kernel part what is known of a file, by the names that it has given it. */
+void watch_tell_file(struct watch *watch, struct object *object);
+
+/* The kernel part knows the file no more. A walk may go by its tables until the grace period has passed. */
+void watch_forget_keys(struct watch *watch, struct object *object);
+
+/* If other code has taken the place of some: what the kernel part has found itself before does not hold any more. */
+void watch_note_replaced(struct watch *watch, const struct process *process);
+
+/* The process of a record; read from /proc when it is not known. NULL when it is gone or memory is short. */
+struct process *watch_process(struct watch *watch, int tgid, uint64_t time);
 
 /* Brings the kernel up to date about a process whose mappings have changed. 0 or -ENOMEM. */
 int watch_refresh(struct watch *watch, struct process *process);

@@ -178,23 +178,54 @@ static const struct process_mapping *python_mapping(struct watch *watch, const s
 	return found;
 }
 
+/* Where the process's libc keeps pthread keys; NULL while that is not known. */
+static const struct py_keys *keys_of(struct watch *watch, const struct process *process)
+{
+	const struct py_keys *keys = NULL;
+	size_t i;
+
+	for (i = 0; !keys && i < process->mappings.count; i++) {
+		const struct process_mapping *mapping = &process->mappings.at[i];
+		struct object *object;
+
+		if (mapping->to != UINT64_MAX || mapping->file->kind != FILE_REGULAR)
+			continue;
+		object = objects_get(watch->objects, mapping->file, process, mapping);
+		if (object && object->has_keys)
+			keys = object_keys(object);
+	}
+	return keys;
+}
+
+/* Tells the kernel of the process's interpreter, and once more when its libc, which is mapped later, is known, too. */
 void watch_find_python(struct watch *watch, struct process *process)
 {
 	struct watched *watched = watched_of(watch, process);
 	const struct process_mapping *mapping;
+	const struct py_keys *keys;
 	struct object *object = NULL;
 	struct py_process python;
-	uint64_t vaddr;
+	uint64_t vaddr, bias;
 
-	if (!watched || watched->python)
+	if (!watched || watched->python_keys || (watched->python && watched->python_changes == process->changes))
 		return;
 	mapping = python_mapping(watch, process, &object);
 	if (!mapping || !object_vaddr(object, mapping, mapping->start, &vaddr))
 		return;
-	if (object->interpreter.to_prove && !watch_prove(watch, process, object, mapping->start - vaddr))
+	watched->python_changes = process->changes;
+	keys = object->ways.key ? keys_of(watch, process) : NULL;
+	if (watched->python && !keys)
 		return;
-	object_python(object, mapping->start - vaddr, &python);
+	bias = mapping->start - vaddr;
+	if (object->interpreter.to_prove && !watch_prove(watch, process, object, bias))
+		return;
+	object_python(object, bias, &python);
+	if (keys) {
+		python.key = object->ways.key + bias;
+		python.keys = *keys;
+	}
 	watched->python = !sampler_python(watch->sampler, process->pid, &object->interpreter.layout, &python);
+	watched->python_keys = watched->python && (keys || !object->ways.key);
 }
 
 int watch_refresh(struct watch *watch, struct process *process)

@@ -55,7 +55,7 @@ static int forget_files(struct watch *watch)
 			object->idle_since = 0;
 		} else if (!object->idle_since) {
 			object->idle_since = watch->drained_at;
-		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at && object->keys.count) {
+		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at && object->names.count) {
 			watch_forget_keys(watch, object);
 			object->idle_since += TABLES_GRACE_NS;
 		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at) {

@@ -22,7 +22,7 @@ LAYERS = ("interpreter_ms", "eval_loop_ms", "thread_state_ms")
 KEYS = {
     "interpreter": {"kind", "version", "build_id", "free_threaded", "tail_call"},
     "thread_state": {"source", "verified", "tried"},
-    "offsets": {"source"},
+    "offsets": {"source", "known"},
     "unwind": {"rows", "bytes", "text_covered", "text_derived", "derived_functions", "refused_functions"},
     "symbols": {"source"},
 }

@@ -67,6 +67,8 @@ def check(program, file, folder):
     working = sum(count for name, count in ends.items() if name == "work" or name.endswith("is_set"))
     ok(done.returncode == 0 and samples > 50 and working > 0.9 * samples and said["complete"] >= 0.99 * said["samples"],
        "%s: %d of %d samples at work, %d complete" % (file, working, samples, said["complete"]), ends, said, done.stderr)
+    looked = said["bpf"]["thread_states"]
+    ok(looked <= 2 * THREADS, "  of the lists of threads %d are looked through" % looked, said)
     state = json.loads(found.stdout.decode())["thread_state"]
     ok(state["verified"] and any("%d thread states" % (THREADS + 1) in tried["result"] for tried in state["tried"]),
        "  inspect: %s, %d thread states" % (state["source"], THREADS + 1), state)

@@ -121,7 +121,9 @@ static void test_stats(void)
 	       "  \"notes\": {},\n"
 	       "  \"python_samples\": 17,\n  \"late_samples\": 0,\n"
 	       "  \"unique_stacks\": 5,\n  \"max_depth\": 3,\n"
-	       "  \"bpf\": {\"run_ns\": 2500, \"runs\": 25, \"frames\": 50, \"worst_ns\": 320, \"task_ns\": 40},\n"
+	       "  \"remarks\": [],\n"
+	       "  \"bpf\": {\"run_ns\": 2500, \"runs\": 25, \"frames\": 50, \"thread_states\": 0, \"worst_ns\": 320, "
+	       "\"task_ns\": 40},\n"
 	       "  \"self\": {\"cpu_s\": 0.250000, \"peak_rss_kb\": 2048},\n  \"startup_ms\": 12.500\n}\n",
 	       "the stats object");
 	free(text);

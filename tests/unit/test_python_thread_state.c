@@ -70,9 +70,9 @@ static void test_x86_64(void)
 
 	if (!ok(elf, "C libraries for x86-64 are assembled"))
 		return;
-	resolve(elf, "glibc", PYTHON_THREAD_KEY, "key_low", 0, "+16 +872");
+	resolve(elf, "glibc", PYTHON_THREAD_KEY, "key_low", 0, "+872");
 	resolve(elf, "glibc", PYTHON_THREAD_KEY, "key_high", 0, "+1312 +216");
-	resolve(elf, "old_glibc", PYTHON_THREAD_KEY, "key_low", 0, "+16 +872");
+	resolve(elf, "old_glibc", PYTHON_THREAD_KEY, "key_low", 0, "+872");
 	resolve(elf, "old_glibc", PYTHON_THREAD_KEY, "key_high", 0, "+1312 +216");
 	resolve(elf, "musl", PYTHON_THREAD_KEY, "key_low", 0, "+128 +40");
 	resolve(elf, "strange", PYTHON_THREAD_KEY, "key_low", 0, "No such file or directory");

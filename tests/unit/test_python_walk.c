@@ -383,7 +383,7 @@ static void test_unlinked(int version)
 	fake_frame(fake, at + 0x700, code, at, 8, false);
 	fake_frame(fake, at + 0x800, code, 0, 8, false);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.loss == LOSS_PY_READ && !fake->s->python.count, "3.%d: nor is the one below said", v);
+	ok(fake->s->python.loss == LOSS_PY_UNLINKED && !fake->s->python.count, "3.%d: nor is the one below said", v);
 
 	/* A frame of a call that is over: complete, but somebody else called it. */
 	past = at + 0x400;
@@ -1010,9 +1010,154 @@ static void test_inner(const struct py_layout *layout, const char *name)
 	fake_python_destroy(fake);
 }
 
+static const struct key_case {
+	const char *name;
+	__u32 key;
+	struct py_keys keys;
+	__u64 at;    /* of the value, from the thread pointer, or from the block */
+	__u64 block; /* where the pointer to the block is, from the thread pointer; 0: there is none */
+} key_cases[] = {
+	{"glibc, first block", 5, {0x318, 0x510, 32, 5, 16, 8}, 0x318 + 5 * 16, 0},
+	{"glibc, second level", 77, {0x318, 0x510, 32, 5, 16, 8}, 8 + 13 * 16, 0x510 + 2 * 8},
+	{"musl", 5, {0, 0x80, 0, PY_ONE_BLOCK, 8, 0}, 5 * 8, 0x80},
+};
+
+/* Puts a value under the key, for FAKE_THREAD; `has_block`: it has the block that the value lies in. */
+static void fake_key(struct fake_python *fake, const struct key_case *c, __u64 tstate, bool has_block)
+{
+	const __u64 words = FAKE_HEAP + FAKE_HEAP_SIZE - 0x1000;
+
+	fake->process.key = words;
+	fake->process.keys = c->keys;
+	fake_put(&fake->memory, words, c->key, 4);
+	if (c->block)
+		fake_put64(&fake->memory, FAKE_THREAD + c->block, has_block ? words + 0x100 : 0);
+	fake_put64(&fake->memory, (c->block ? words + 0x100 : FAKE_THREAD) + c->at, tstate);
+}
+
+/* The key tells the thread state by some reads, however many threads there are, and whether the GIL is held or not. */
+static void test_key(const struct py_layout *layout, const struct key_case *c, const char *name)
+{
+	struct fake_python *fake = fake_python_create(layout);
+	__u64 interp = fake_interpreter(fake), frame = fake_alloc(fake, 512), tstate, other, few;
+	struct python_walk *walk = &fake->s->python;
+	int i;
+
+	fake_map(&fake->memory, FAKE_THREAD & ~0xfffull, 0x2000);
+	fake_frame(fake, frame, fake_code(fake, "f", 1, 1), fake_root(fake), 2, true);
+	tstate = fake_tstate(fake, interp, FAKE_THREAD, frame);
+	fake_key(fake, c, tstate, true);
+	fake_python_walk(fake, 0);
+	ok(walk->tstate == tstate && walk->count == 1 && walk->told && walk->key_held && !walk->searched,
+	   "%s, %s: the thread state", name, c->name);
+	fake_python_walk(fake, 0); /* its code object is known now */
+	few = fake->memory.reads;
+	for (i = 0; i < 5000; i++)
+		other = fake_tstate(fake, interp, 0x1000 + 8ull * (__u64)i, 0);
+	fake_python_walk(fake, 0);
+	ok(walk->tstate == tstate && walk->count == 1 && fake->memory.reads == few && !walk->searched,
+	   "%s, %s: by %" PRIu64 " reads, too, beside 5,000 others", name, c->name, fake->memory.reads);
+	/* Another thread's is not believed. */
+	fake_key(fake, c, other, true);
+	fake_python_walk(fake, 0);
+	ok(walk->tstate == tstate && !walk->told && !walk->key_held && walk->searched > 5000,
+	   "%s, %s: another thread's is not believed", name, c->name);
+	fake_key(fake, c, 0xdead0000, true);
+	fake_python_walk(fake, 0);
+	is_int(walk->tstate, tstate, "%s, %s: nor one that is gone", name, c->name);
+	/* No value: until the key is known to hold, that proves nothing. */
+	for (i = 0; i < 2; i++) {
+		fake_key(fake, c, 0, i);
+		fake->process.key_holds = 0;
+		fake_python_walk(fake, 0);
+		is_int(walk->tstate, tstate, "%s, %s: it may not be kept there", name, c->name);
+		fake->process.key_holds = 1;
+		fake_python_walk(fake, 0);
+		ok(!walk->tstate && !walk->searched, "%s, %s: or the thread has none", name, c->name);
+	}
+	fake_key(fake, c, tstate, true);
+	fake_put(&fake->memory, fake->process.key, 0xffffffff, 4);
+	fake_python_walk(fake, 0);
+	ok(walk->tstate == tstate && walk->searched, "%s, %s: a key that was not created", name, c->name);
+	/* With several interpreters a thread may have a thread state that is not under the key. */
+	fake_key(fake, c, 0, true);
+	fake_interpreter(fake);
+	fake_python_walk(fake, 0);
+	is_int(walk->tstate, tstate, "%s, %s: one of several interpreters", name, c->name);
+	fake_python_destroy(fake);
+}
+
+/* In an interpreter within the oldest one, without the GIL: from 3.12 on the key says so. */
+static void test_key_within(const struct py_layout *layout, const char *name)
+{
+	struct fake_python *fake = fake_python_create(layout);
+	const struct key_case *c = &key_cases[0];
+	__u64 frames[2], tstate[2], interp;
+	struct python_walk *walk = &fake->s->python;
+	int i;
+
+	fake_map(&fake->memory, FAKE_THREAD & ~0xfffull, 0x2000);
+	for (i = 0; i < 2; i++) {
+		frames[i] = fake_alloc(fake, 512);
+		fake_frame(fake, frames[i], fake_code(fake, i ? "inner" : "outer", 1, (__u32)i + 1), fake_root(fake), 2,
+			   true);
+		interp = fake_interpreter(fake);
+		tstate[i] = fake_tstate(fake, interp, FAKE_THREAD, frames[i]);
+	}
+	fake_key(fake, c, tstate[1], true);
+	fake_python_walk(fake, tstate[0]);
+	ok(walk->tstate == tstate[0] && walk->count == 2 && !walk->searched,
+	   "%s: the inner one's and the outer one's frames", name);
+	fake_key(fake, c, tstate[0], true);
+	fake_python_walk(fake, tstate[0]);
+	ok(walk->tstate == tstate[0] && walk->count == 1 && !walk->searched, "%s: back in the outer one", name);
+	fake_python_destroy(fake);
+}
+
+/*
+ * A loop is entered: its _PyCFrame is the newest one, and holds what the stack held. The one before it is in a
+ * register.
+ */
+static void test_entering(int version)
+{
+	struct fake_python *fake = fake_python_create(layout_of(version));
+	__u64 code = fake_code(fake, "f", 1, 1), root = fake_root(fake), at = FAKE_DATA_STACK + 0x40, tstate, newest,
+	      before, oldest, sp = FAKE_C_STACK + 0x8000, field = fake->layout.cframe_current;
+	static const __u64 nonsense[][2] = {
+		{0, 0}, {0xdead0000, 3}, {0xdead0000, FAKE_C_STACK + 0x8800}, {0, 1ull << 63}};
+	struct python_walk *walk = &fake->s->python;
+	size_t i;
+
+	fake_frame(fake, at, code, root, 2, true);
+	fake_frame(fake, at + 0x100, code, at, 4, false);
+	tstate = fake_running(fake, at + 0x100);
+	oldest = tstate + 0x180;
+	before = sp + 0x400;
+	newest = sp + 0x80;
+	fake->stack_pointer = sp;
+	fake_put64(&fake->memory, before + field, at + 0x100);
+	fake_put64(&fake->memory, before + field + 8, oldest);
+	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, newest);
+	for (i = 0; i < sizeof(nonsense) / sizeof(*nonsense); i++) {
+		fake_put64(&fake->memory, newest + field, nonsense[i][0]);
+		fake_put64(&fake->memory, newest + field + 8, nonsense[i][1]);
+		memset(fake->s->snapshot.header.registers, 0, sizeof(fake->s->snapshot.header.registers));
+		fake_python_walk(fake, 0);
+		ok(walk->loss == LOSS_PY_UNLINKED && !walk->count && !walk->doubt,
+		   "3.%d: nothing tells what runs, %zu, and that is said", version & 0xff, i);
+		fake->s->snapshot.header.registers[3] = FAKE_C_STACK + 0x9000; /* zeroes */
+		fake->s->snapshot.header.registers[7] = sp;
+		fake->s->snapshot.header.registers[0] = before;
+		fake_python_walk(fake, 0);
+		ok(walk->loss == LOSS_NONE && walk->count == 2 && !walk->doubt, "3.%d: a register does, %zu",
+		   version & 0xff, i);
+	}
+	fake_python_destroy(fake);
+}
+
 int main(void)
 {
-	size_t i;
+	size_t i, k;
 
 	for (i = 0; i < FAKE_LAYOUTS; i++) {
 		const struct py_layout *layout = &fake_layouts[i];
@@ -1029,7 +1174,13 @@ int main(void)
 		test_inner(layout, name);
 		if (layout->code_tlbc != PY_NO_OFFSET)
 			test_own_bytecode(layout);
+		for (k = 0; k < sizeof(key_cases) / sizeof(*key_cases); k++)
+			test_key(layout, &key_cases[k], name);
+		if (layout->version >= PY_KEY_FOLLOWS)
+			test_key_within(layout, name);
 	}
+	test_entering(0x030b);
+	test_entering(0x030c);
 	test_threads();
 	test_thread_local();
 	test_lent_thread_state(0x030a);
