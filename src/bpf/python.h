@@ -131,6 +131,18 @@ static __always_inline int python_is_cframe(struct scratch *s, __u64 at)
 	       ((previous > at && python_on_stack(walk, previous)) || python_in_tstate(walk, previous));
 }
 
+/* Takes what a register points to for walk->found, if that may be a _PyCFrame and lies before it. */
+static __always_inline int python_try_cframe_in(struct scratch *s, __u32 i)
+{
+	struct python_walk *walk = &s->python;
+	__u64 at = s->snapshot.header.registers[i & 15];
+
+	if (at > walk->tried && (!walk->found || at < walk->found) && python_is_cframe(s, at) > 0)
+		walk->found = at;
+	return 0;
+}
+WALK_GLOBAL(int, python_try_cframe, __u32)
+
 /*
  * Which _PyCFrame may be the one before the newest, if that is not linked yet: the next one up the stack, of those that
  * the thread's registers point to, and the one that the newest already calls its previous one; PYTHON_NO_FRAME when all
@@ -140,15 +152,14 @@ static __always_inline __u64 python_cframe_before_in(struct scratch *s, __u32 un
 {
 	struct python_walk *walk = &s->python;
 	int said = python_is_cframe(s, walk->previous);
-	__u64 at, best = said > 0 && walk->previous > walk->tried ? walk->previous : 0;
+	__u64 best = said > 0 && walk->previous > walk->tried ? walk->previous : 0;
 	__u32 i;
 
 	(void)unused;
-	for (i = 0; i < 16; i++) {
-		at = s->snapshot.header.registers[i];
-		if (at > walk->tried && (!best || at < best) && python_is_cframe(s, at) > 0)
-			best = at;
-	}
+	walk->found = best;
+	for (i = 0; i < 16; i++)
+		WALK_CALL(python_try_cframe, s, i);
+	best = walk->found;
 	if (!best && walk->previous != PYTHON_NO_FRAME &&
 	    (!walk->stack_pointer || python_in_tstate(walk, walk->previous))) {
 		best = walk->previous;
