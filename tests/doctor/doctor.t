@@ -6,7 +6,11 @@
 : "${STRATA:?names the program}"
 
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+# What an ordinary user may depends on this setting, so it is as the kernel has it by default while the test runs.
+paranoid=/proc/sys/kernel/perf_event_paranoid
+before=$(cat "$paranoid")
+trap 'rm -rf "$dir"; [ ! -w "$paranoid" ] || echo "$before" >"$paranoid"' EXIT
+[ ! -w "$paranoid" ] || echo 2 >"$paranoid"
 chmod 755 "$dir"
 install -m 755 "$STRATA" "$dir/strata"
 cd "$dir" || exit 1
