@@ -485,6 +485,27 @@ static bool offset_of_vaddr(const struct elf_file *elf, uint64_t vaddr, size_t s
 	return false;
 }
 
+bool elf_file_copy(const struct elf_file *elf, uint64_t offset, size_t size, void *ret)
+{
+	ssize_t got;
+
+	if (offset > elf->size || size > elf->size - offset)
+		return false;
+	if (elf->memory) {
+		memcpy(ret, elf->memory + offset, size);
+		return true;
+	}
+	got = foreign_read(elf->file, ret, size, elf->base + offset);
+	if (got < 0 && !elf->cache->unread)
+		elf->cache->unread = (int)got;
+	return got == (ssize_t)size;
+}
+
+bool elf_file_offset_of(const struct elf_file *elf, uint64_t vaddr, size_t size, uint64_t *ret)
+{
+	return offset_of_vaddr(elf, vaddr, size, ret);
+}
+
 const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, size_t size)
 {
 	uint64_t offset;
@@ -518,18 +539,8 @@ uint64_t elf_file_loaded_word(const struct elf_file *elf, uint64_t vaddr, uint32
 bool elf_file_copy_at(const struct elf_file *elf, uint64_t vaddr, size_t size, void *ret)
 {
 	uint64_t offset;
-	ssize_t got;
 
-	if (!offset_of_vaddr(elf, vaddr, size, &offset) || offset > elf->size || size > elf->size - offset)
-		return false;
-	if (elf->memory) {
-		memcpy(ret, elf->memory + offset, size);
-		return true;
-	}
-	got = foreign_read(elf->file, ret, size, elf->base + offset);
-	if (got < 0 && !elf->cache->unread)
-		elf->cache->unread = (int)got;
-	return got == (ssize_t)size;
+	return offset_of_vaddr(elf, vaddr, size, &offset) && elf_file_copy(elf, offset, size, ret);
 }
 
 const uint8_t *elf_section_bytes(const struct elf_file *elf, const struct elf_section *section)

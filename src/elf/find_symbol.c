@@ -186,30 +186,50 @@ static size_t dynamic_symbol_count(const struct elf_file *elf, const struct elf_
 	return (size_t)last + 1;
 }
 
-bool elf_file_symtab(const struct elf_file *elf, uint32_t type, struct elf_symtab *ret)
+bool elf_file_symtab_place(const struct elf_file *elf, uint32_t type, struct elf_symtab_place *ret)
 {
 	const struct elf_section_entry *entry = elf_section_of_type(elf, type);
+	struct elf_symtab_place place = {};
 	const struct elf_dynamic *dynamic;
-	struct elf_symtab table = {};
 
 	if (entry && entry->link < elf->sections.count) {
 		const struct elf_section *strings = &elf->sections.at[entry->link].section;
 
-		table.symbols = elf_section_bytes(elf, &entry->section);
-		table.count = entry->section.size / sizeof(Elf64_Sym);
-		table.strings = (const char *)elf_section_bytes(elf, strings);
-		table.strings_size = strings->size;
+		if (strings->type == SHT_NOBITS)
+			return false;
+		place.symbols = entry->section.offset;
+		place.count = entry->section.size / sizeof(Elf64_Sym);
+		place.strings = strings->offset;
+		place.strings_size = strings->size;
 	} else if (type == SHT_DYNSYM) {
 		dynamic = elf_file_dynamic(elf);
 		if (!dynamic->symtab || !dynamic->strtab)
 			return false;
-		table.count = dynamic_symbol_count(elf, dynamic);
-		table.symbols = elf_file_bytes_at(elf, dynamic->symtab, table.count * sizeof(Elf64_Sym));
-		table.strings = (const char *)elf_file_bytes_at(elf, dynamic->strtab, dynamic->strsz);
-		table.strings_size = dynamic->strsz;
+		place.count = dynamic_symbol_count(elf, dynamic);
+		place.strings_size = dynamic->strsz;
+		if (!elf_file_offset_of(elf, dynamic->symtab, place.count * sizeof(Elf64_Sym), &place.symbols) ||
+		    !elf_file_offset_of(elf, dynamic->strtab, place.strings_size, &place.strings))
+			return false;
 	}
-	if (!table.symbols || !table.strings || !table.count || !table.strings_size)
+	if (!place.count || !place.strings_size)
 		return false;
+	*ret = place;
+	return true;
+}
+
+bool elf_file_symtab(const struct elf_file *elf, uint32_t type, struct elf_symtab *ret)
+{
+	struct elf_symtab_place place;
+	struct elf_symtab table;
+
+	if (!elf_file_symtab_place(elf, type, &place))
+		return false;
+	table.symbols = elf_file_bytes(elf, place.symbols, place.count * sizeof(Elf64_Sym));
+	table.strings = (const char *)elf_file_bytes(elf, place.strings, place.strings_size);
+	if (!table.symbols || !table.strings)
+		return false;
+	table.count = place.count;
+	table.strings_size = place.strings_size;
 	*ret = table;
 	return true;
 }

@@ -58,6 +58,12 @@ struct elf_file {
 /* `size` bytes of the file; NULL when the file has fewer, or memory is short. They live as long as the elf_file. */
 const uint8_t *elf_file_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size);
 
+/* The same as a copy, of which nothing is kept: for what is read once, from one end to the other. */
+bool elf_file_copy(const struct elf_file *elf, uint64_t offset, size_t size, void *ret);
+
+/* Where the file has `size` bytes of the loaded image; false when it has fewer. */
+bool elf_file_offset_of(const struct elf_file *elf, uint64_t vaddr, size_t size, uint64_t *ret);
+
 /* The bytes of a section that was parsed; NULL when it has none or they lie outside the file. */
 const uint8_t *elf_section_bytes(const struct elf_file *elf, const struct elf_section *section);
 
@@ -76,6 +82,23 @@ struct elf_symtab {
 	const char *strings;
 	size_t strings_size;
 };
+
+/* Where they lie in the file. */
+struct elf_symtab_place {
+	uint64_t symbols, count, strings, strings_size;
+};
+
+/* A name is no longer; what is longer is no name. */
+#define ELF_NAME_MAX 65535
+
+/* How many bytes of names are read of a table: many symbols may share one long string, of which each has another end.
+ */
+static inline uint64_t elf_names_budget(uint64_t strings_size)
+{
+	return 4 * strings_size + (1 << 20);
+}
+
+bool elf_file_symtab_place(const struct elf_file *elf, uint32_t type, struct elf_symtab_place *ret);
 
 /* The table behind SHT_SYMTAB or SHT_DYNSYM; the latter also by PT_DYNAMIC. False when there is none. */
 bool elf_file_symtab(const struct elf_file *elf, uint32_t type, struct elf_symtab *ret);

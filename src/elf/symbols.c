@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "elf/debug_file.h"
 #include "elf/internal.h"
 #include "elf/plt.h"
+#include "elf/symbols_parts.h"
 
 #define LOCAL_BIT 0x80000000u
 #define NO_ENTRY  UINT32_MAX
@@ -39,30 +39,6 @@ struct elf_symbols {
 	char sources[64];
 };
 
-/* Better is less. */
-enum binding { BIND_GLOBAL, BIND_WEAK, BIND_LOCAL, BIND_STUB };
-
-struct candidate {
-	uint32_t offset, size;
-	const char *name;
-	uint32_t length;
-	uint8_t binding;
-	uint8_t underscores;
-};
-
-/* Where an unsized symbol can reach at most. */
-struct extent {
-	uint64_t start, end;
-};
-
-struct gathering {
-	const struct elf_file *elf;
-	uint64_t base, end;
-	VEC(struct extent) text; /* executable sections, or segments when there are no sections */
-	VEC(struct candidate) candidates;
-	char sources[64];
-};
-
 static int compare_extents(const void *left, const void *right)
 {
 	const struct extent *a = left, *b = right;
@@ -70,7 +46,7 @@ static int compare_extents(const void *left, const void *right)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-static int find_text(struct gathering *g)
+int symbols_find_text(struct gathering *g)
 {
 	const struct elf_segment *segments;
 	size_t count, i;
@@ -102,20 +78,20 @@ static int find_text(struct gathering *g)
 	return 0;
 }
 
-static void add_source(struct gathering *g, const char *name)
+void symbols_add_source(struct gathering *g, const char *name)
 {
 	size_t used = strlen(g->sources);
 
 	snprintf(g->sources + used, sizeof(g->sources) - used, "%s%s", used ? "+" : "", name);
 }
 
-static int add_candidate(struct gathering *g, uint64_t vaddr, uint64_t size, const char *name, size_t length,
-			 enum binding binding)
+int symbols_add(struct gathering *g, uint64_t vaddr, uint64_t size, const char *name, size_t length,
+		enum binding binding)
 {
 	struct candidate candidate = {.name = name, .binding = binding};
 	size_t underscores;
 
-	if (vaddr < g->base || vaddr >= g->end || !length || length > UINT16_MAX)
+	if (vaddr < g->base || vaddr >= g->end || !length || length > ELF_NAME_MAX)
 		return 0;
 	underscores = strspn(name, "_");
 	candidate.offset = (uint32_t)(vaddr - g->base);
@@ -125,19 +101,27 @@ static int add_candidate(struct gathering *g, uint64_t vaddr, uint64_t size, con
 	return vec_push(&g->candidates, candidate);
 }
 
-/* Whether a symbol can be a function's. `elf` is the file it comes from. */
-static bool is_function(const struct elf_file *elf, const Elf64_Sym *symbol, const char *name)
+bool symbols_is_function(const struct elf_file *elf, const Elf64_Sym *symbol)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 
-	if (symbol->st_shndx == SHN_UNDEF)
+	if (symbol->st_shndx == SHN_UNDEF || !symbol->st_name)
 		return false;
-	if (type == STT_FUNC || type == STT_GNU_IFUNC)
-		return true;
-	/* $x, $d: mapping symbols of AArch64; .L: labels an assembler left. */
-	return type == STT_NOTYPE && symbol->st_shndx < elf->sections.count &&
-	       elf->sections.at[symbol->st_shndx].section.flags & SHF_EXECINSTR && *name != '$' &&
-	       strncmp(name, ".L", 2);
+	return type == STT_FUNC || type == STT_GNU_IFUNC ||
+	       (type == STT_NOTYPE && symbol->st_shndx < elf->sections.count &&
+		elf->sections.at[symbol->st_shndx].section.flags & SHF_EXECINSTR);
+}
+
+bool symbols_is_label(const Elf64_Sym *symbol, const char *name)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE && (*name == '$' || !strncmp(name, ".L", 2));
+}
+
+enum binding symbols_binding(const Elf64_Sym *symbol)
+{
+	unsigned int bind = ELF64_ST_BIND(symbol->st_info);
+
+	return bind == STB_LOCAL ? BIND_LOCAL : bind == STB_WEAK ? BIND_WEAK : BIND_GLOBAL;
 }
 
 /* All functions of one symbol table. The number of candidates added, or -ENOMEM. */
@@ -145,27 +129,30 @@ static ssize_t gather_table(struct gathering *g, const struct elf_file *elf, uin
 {
 	size_t before = g->candidates.count, i;
 	struct elf_symtab table;
+	uint64_t budget;
 
 	if (!elf_file_symtab(elf, type, &table))
 		return 0;
+	budget = elf_names_budget(table.strings_size);
 	for (i = 1; i < table.count; i++) {
-		struct cursor c = cursor_init(table.strings, table.strings_size);
 		Elf64_Sym symbol = elf_symtab_at(&table, i);
-		unsigned int bind = ELF64_ST_BIND(symbol.st_info);
+		size_t left, length;
 		const char *name, *version;
 
-		if (symbol.st_value < g->base || symbol.st_value >= g->end)
+		if (symbol.st_value < g->base || symbol.st_value >= g->end || !symbols_is_function(elf, &symbol) ||
+		    symbol.st_name >= table.strings_size)
 			continue;
-		cursor_seek(&c, symbol.st_name);
-		name = cursor_string(&c);
-		if (!name || !is_function(elf, &symbol, name))
+		name = table.strings + symbol.st_name;
+		left = table.strings_size - symbol.st_name;
+		length = strnlen(name, left < ELF_NAME_MAX + 1 ? left : ELF_NAME_MAX + 1);
+		if (length > budget)
+			break;
+		budget -= length;
+		if (length == left || length > ELF_NAME_MAX || symbols_is_label(&symbol, name))
 			continue;
-		version = strchr(name, '@');
-		if (add_candidate(g, symbol.st_value, symbol.st_size, name,
-				  version ? (size_t)(version - name) : strlen(name),
-				  bind == STB_LOCAL  ? BIND_LOCAL
-				  : bind == STB_WEAK ? BIND_WEAK
-						     : BIND_GLOBAL))
+		version = memchr(name, '@', length);
+		if (symbols_add(g, symbol.st_value, symbol.st_size, name, version ? (size_t)(version - name) : length,
+				symbols_binding(&symbol)))
 			return -ENOMEM;
 	}
 	return (ssize_t)(g->candidates.count - before);
@@ -176,7 +163,7 @@ static ssize_t gather(struct gathering *g, const struct elf_file *elf, uint32_t 
 	ssize_t got = elf ? gather_table(g, elf, type) : 0;
 
 	if (got > 0)
-		add_source(g, source);
+		symbols_add_source(g, source);
 	return got;
 }
 
@@ -184,7 +171,7 @@ static int add_stub(void *context, uint64_t vaddr, uint64_t size, const char *na
 {
 	struct gathering *g = context;
 
-	return add_candidate(g, vaddr, size, name, strcspn(name, "@"), BIND_STUB);
+	return symbols_add(g, vaddr, size, name, strcspn(name, "@"), BIND_STUB);
 }
 
 static int gather_all(struct gathering *g, const char *debug_root, struct elf_file **debug_file)
@@ -207,7 +194,7 @@ static int gather_all(struct gathering *g, const char *debug_root, struct elf_fi
 	before = g->candidates.count;
 	err = elf_plt_each(g->elf, add_stub, g);
 	if (g->candidates.count > before)
-		add_source(g, "plt");
+		symbols_add_source(g, "plt");
 	return err;
 }
 
@@ -345,12 +332,35 @@ static void link_enclosing(struct elf_symbols *symbols)
 	}
 }
 
+int symbols_finish(struct gathering *g, struct diag *diag, int err, struct elf_symbols **ret)
+{
+	struct elf_symbols *symbols = err ? NULL : calloc(1, sizeof(*symbols));
+
+	if (!err && !symbols)
+		err = -ENOMEM;
+	if (!err && g->candidates.count) {
+		qsort(g->candidates.at, g->candidates.count, sizeof(g->candidates.at[0]), compare_candidates);
+		keep_best(g);
+		size_unsized(g);
+	}
+	if (!err)
+		err = copy_out(g, symbols);
+	vec_free(&g->text);
+	vec_free(&g->candidates);
+	if (err) {
+		elf_symbols_destroy(symbols);
+		return diag_fail(diag, -err, "elf.symbols", "%s: symbols: %s", elf_file_path(g->elf), strerror(-err));
+	}
+	link_enclosing(symbols);
+	*ret = symbols;
+	return 0;
+}
+
 int elf_symbols_create(const struct elf_file *elf, const char *debug_root, struct elf_symbols **ret, struct diag *diag)
 {
-	struct elf_symbols *symbols = calloc(1, sizeof(*symbols));
 	struct gathering g = {.elf = elf};
 	struct elf_file *debug_file = NULL;
-	int err = symbols ? find_text(&g) : -ENOMEM;
+	int err = symbols_find_text(&g);
 
 	if (!err)
 		err = gather_all(&g, debug_root, &debug_file);
@@ -358,23 +368,9 @@ int elf_symbols_create(const struct elf_file *elf, const char *debug_root, struc
 		err = elf_file_starved(elf);
 	if (!err && debug_file)
 		err = elf_file_starved(debug_file);
-	if (!err && g.candidates.count) {
-		qsort(g.candidates.at, g.candidates.count, sizeof(g.candidates.at[0]), compare_candidates);
-		keep_best(&g);
-		size_unsized(&g);
-	}
-	if (!err)
-		err = copy_out(&g, symbols);
-	vec_free(&g.text);
-	vec_free(&g.candidates);
+	err = symbols_finish(&g, diag, err, ret);
 	elf_file_close(debug_file);
-	if (err) {
-		elf_symbols_destroy(symbols);
-		return diag_fail(diag, -err, "elf.symbols", "%s: symbols: %s", elf_file_path(elf), strerror(-err));
-	}
-	link_enclosing(symbols);
-	*ret = symbols;
-	return 0;
+	return err;
 }
 
 void elf_symbols_destroy(struct elf_symbols *symbols)

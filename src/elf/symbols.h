@@ -28,6 +28,13 @@ struct elf_symbol {
 /* `debug_root` is put before /usr/lib/debug ("" for this machine, "/proc/PID/root" for a container). The elf_file may
  * be closed afterwards. */
 int elf_symbols_create(const struct elf_file *elf, const char *debug_root, struct elf_symbols **ret, struct diag *diag);
+
+/*
+ * Only what these addresses need, in any order: each of them is looked up as if all were there, others may not. Takes
+ * as much memory as they have names, whatever the file has.
+ */
+int elf_symbols_create_for(const struct elf_file *elf, const char *debug_root, const uint64_t *vaddrs, size_t count,
+			   struct elf_symbols **ret, struct diag *diag);
 void elf_symbols_destroy(struct elf_symbols *symbols);
 
 /* The symbol that covers a vaddr. False when none does. */

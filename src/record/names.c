@@ -183,8 +183,27 @@ static int name(struct source *source, const struct location *location, uint64_t
 	return 0;
 }
 
+/* The symbols of the locations that are to be named. 0 or -ENOMEM. */
+static int open_symbols(struct source *source, const uint32_t *numbers, size_t count)
+{
+	uint64_t *vaddrs = malloc((count + 1) * sizeof(*vaddrs));
+	size_t i;
+	int err;
+
+	if (!vaddrs)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		const struct location *location = &source->names->store->locations.at[numbers[i]];
+
+		vaddrs[i] = location->address - location->is_return;
+	}
+	err = object_symbols(source->object, vaddrs, count, &source->symbols);
+	free(vaddrs);
+	return err;
+}
+
 /* 0 or -ENOMEM. What an object has no names for is no error. */
-static int source_open(struct source *source, uint32_t object)
+static int source_open(struct source *source, uint32_t object, const uint32_t *numbers, size_t count)
 {
 	int err = 0, unranged = 0;
 
@@ -193,7 +212,7 @@ static int source_open(struct source *source, uint32_t object)
 	if (object >= LOCATION_FILES)
 		source->object = objects_at(source->names->objects, object - LOCATION_FILES);
 	if (source->object) {
-		err = object_symbols(source->object, &source->symbols);
+		err = open_symbols(source, numbers, count);
 		unranged = object_eval_ranges(source->object);
 	}
 	return err == -ENOMEM ? err : unranged;
@@ -213,7 +232,7 @@ static void source_close(struct source *source)
 static int name_group(const struct names *names, uint32_t object, const uint32_t *numbers, size_t count, bool last)
 {
 	struct source source = {.names = names, .last = last};
-	int ret = source_open(&source, object);
+	int ret = source_open(&source, object, numbers, count);
 	size_t i;
 
 	for (i = 0; i < count && (last || !ret); i++) {

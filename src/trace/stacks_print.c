@@ -20,7 +20,7 @@ static const struct elf_symbols *symbols_of(struct stacks *stacks, struct object
 	if (!table_get(&stacks->symbols, key, &found)) {
 		struct elf_symbols *symbols;
 
-		(void)object_symbols(object, &symbols); /* without memory as without any: addresses */
+		(void)object_symbols(object, NULL, 0, &symbols); /* without memory as without any: addresses */
 		found = symbols ? (uint64_t)(uintptr_t)symbols : 1;
 		if (table_set(&stacks->symbols, key, found)) {
 			elf_symbols_destroy(symbols);

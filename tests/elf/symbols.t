@@ -8,6 +8,7 @@ those of the file before.
 
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -143,6 +144,42 @@ def separated(directory):
     tap.ok([line.split()[0] for line in found if line] == ["found", "found", "none", "none"], "symbols by name", found)
 
 
+def among_some(path):
+    """Those that were gathered for some addresses (check_wanted.c)."""
+    done = run(f"{BUILD}/tests/elf/check_wanted", path, 5000)
+    last = done.stdout.splitlines()[-1:] or [""]
+    tap.ok(done.returncode == 0 and last[0].endswith("differences 0"), f"{path.name}: gathered for addresses: {last[0]}",
+           *done.stdout.splitlines()[:5], done.stderr)
+
+
+def elf_of(strings, symbols):
+    """An ELF file of a megabyte of text with these names and (st_name, st_value, st_size)."""
+    names = b"\0.text\0.symtab\0.strtab\0.shstrtab\0"
+    table = bytes(24) + b"".join(struct.pack("<IBBHQQ", name, 0x12, 0, 1, value, size) for name, value, size in symbols)
+    places, body, at = [], b"", 64 + 56
+    for part in (b"\xc3" * (1 << 20), table, strings, names):
+        places.append((at, len(part)))
+        body, at = body + part, at + len(part)
+    header = b"\x7fELF\x02\x01\x01" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, at, 0, 64, 56, 1, 64, 5, 4)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, places[0][0], 0x1000, 0x1000, 1 << 20, 1 << 20, 4096)
+    section = "<IIQQQQIIQQ"
+    sections = struct.pack(section, *[0] * 10) + struct.pack(section, 1, 1, 6, 0x1000, *places[0], 0, 0, 16, 0)
+    sections += struct.pack(section, 7, 2, 0, 0, *places[1], 3, 1, 8, 24) + struct.pack(section, 15, 3, 0, 0, *places[2], 0, 0, 1, 0)
+    return header + segment + body + sections + struct.pack(section, 23, 3, 0, 0, *places[3], 0, 0, 1, 0)
+
+
+def hostile(directory):
+    """Many symbols whose names are all ends of one string: what is read of it is bounded, or this would take hours."""
+    for length in (32 << 20, 60000):
+        path = directory / "hostile"
+        path.write_bytes(elf_of(b"\0" + b"a" * length + b"\0", [(1 + i % (length - 1), 0x1000 + i, 1) for i in range(400000)]))
+        done = run(DUMP, path)
+        sizes = re.search(r"symbols (\d+) bytes (\d+)", done.stderr)
+        tap.ok(sizes and int(sizes[2]) < 128 << 20, f"names that share {length} bytes: {sizes and sizes[0]}", done.stderr)
+        done = run(f"{BUILD}/tests/elf/check_wanted", path, 500)
+        tap.ok("addresses 500" in done.stdout, "and those of some addresses", done.stderr)
+
+
 def main():
     libraries = Path("/lib/x86_64-linux-gnu")
     files = [libraries / name for name in ("libc.so.6", "libstdc++.so.6", "libcrypto.so.3", "libm.so.6")]
@@ -150,10 +187,12 @@ def main():
     for path in files:
         if path.exists():
             against_binutils(path)
+            among_some(path)
         else:
             print(f"# {path} is not installed")
     with tempfile.TemporaryDirectory() as directory:
         separated(Path(directory))
+        hostile(Path(directory))
     tap.done()
 
 
