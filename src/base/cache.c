@@ -8,6 +8,7 @@
  */
 #include "base/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,16 +16,20 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include "base/cursor.h"
 #include "base/table.h"
+#include "base/vec.h"
 
 #define MAGIC            "strataC1"
 #define MAGIC_SIZE       8
 #define CHECKED_FROM     (MAGIC_SIZE + 16) /* what the checksum is of */
 #define HEADER_SIZE      (CHECKED_FROM + 8)
+#define DISK_BLOCK       4096u /* what a file takes at least */
+#define LEFT_AFTER_S     3600  /* so long no writer takes */
 #define OTHERS_MAY_WRITE (S_IWGRP | S_IWOTH)
 
 /* An entry as its file has it; where the content lies in it. */
@@ -40,6 +45,8 @@ struct cache {
 	char *directory; /* NULL: none, or not usable */
 	uint64_t version;
 	struct table entries; /* hash of the name -> struct entry */
+	uint64_t most, held;  /* bytes that the directory may hold, and does, as far as is known */
+	bool measured;        /* that is known */
 };
 
 struct cache *cache_create(const char *directory, uint64_t version)
@@ -49,6 +56,7 @@ struct cache *cache_create(const char *directory, uint64_t version)
 	if (!cache)
 		return NULL;
 	cache->version = version;
+	cache->most = CACHE_MAX;
 	cache->directory = directory ? strdup(directory) : NULL;
 	return cache;
 }
@@ -69,6 +77,11 @@ void cache_destroy(struct cache *cache)
 	table_deinit(&cache->entries);
 	free(cache->directory);
 	free(cache);
+}
+
+void cache_bound(struct cache *cache, uint64_t most)
+{
+	cache->most = most;
 }
 
 static bool is_name(const char *name)
@@ -262,8 +275,86 @@ static bool write_all(int fd, const uint8_t *bytes, size_t size)
 	return true;
 }
 
+/* An entry's file, when the directory is measured. */
+struct kept {
+	struct timespec written;
+	uint64_t bytes;
+	char name[CACHE_NAME_MAX + 1];
+};
+
+typedef VEC(struct kept) kept_files;
+
+/* The oldest first. */
+static int by_time(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+
+	if (x->written.tv_sec != y->written.tv_sec)
+		return x->written.tv_sec < y->written.tv_sec ? -1 : 1;
+	return (x->written.tv_nsec > y->written.tv_nsec) - (x->written.tv_nsec < y->written.tv_nsec);
+}
+
+/* What a file takes on disk. */
+static uint64_t bytes_on_disk(uint64_t size)
+{
+	return (size + DISK_BLOCK - 1) / DISK_BLOCK * DISK_BLOCK;
+}
+
+/* All that lies in the directory; what a writer left that did not come to its end is removed. 0 or -ENOMEM. */
+static int list(int directory, kept_files *ret)
+{
+	int own = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+	DIR *dir = own < 0 ? NULL : fdopendir(own);
+	time_t now = time(NULL);
+	struct dirent *entry;
+	struct stat status;
+
+	if (!dir && own >= 0)
+		close(own);
+	while (dir && !err && (entry = readdir(dir))) {
+		struct kept kept = {};
+
+		if (fstatat(directory, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) || !S_ISREG(status.st_mode))
+			continue;
+		if (*entry->d_name == '.' && now > status.st_mtim.tv_sec + LEFT_AFTER_S)
+			unlinkat(directory, entry->d_name, 0);
+		if (!is_name(entry->d_name))
+			continue;
+		kept.written = status.st_mtim;
+		kept.bytes = bytes_on_disk((uint64_t)status.st_size);
+		strcpy(kept.name, entry->d_name);
+		err = vec_push(ret, kept);
+	}
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
+/* Keeps the directory within its bound after `added` bytes; some room is made at once, so that it is not always full.
+ */
+static void keep_bound(struct cache *cache, int directory, uint64_t added)
+{
+	kept_files files = {};
+	size_t i;
+
+	cache->held += bytes_on_disk(added);
+	if (cache->measured && cache->held <= cache->most)
+		return;
+	cache->measured = !list(directory, &files);
+	cache->held = 0;
+	for (i = 0; i < files.count; i++)
+		cache->held += files.at[i].bytes;
+	if (cache->held > cache->most) {
+		qsort(files.at, files.count, sizeof(*files.at), by_time);
+		for (i = 0; i < files.count && cache->held > cache->most / 4 * 3; i++)
+			if (!unlinkat(directory, files.at[i].name, 0))
+				cache->held -= files.at[i].bytes;
+	}
+	vec_free(&files);
+}
+
 /* A reader needs no fsync(): an entry that a crash left half written has a wrong checksum. */
-static void store(const struct cache *cache, const struct entry *entry)
+static void store(struct cache *cache, const struct entry *entry)
 {
 	int directory = make_directory(cache->directory), fd;
 	char temporary[32];
@@ -280,6 +371,7 @@ static void store(const struct cache *cache, const struct entry *entry)
 
 		if (close(fd) || !whole || renameat(directory, temporary, directory, entry->name))
 			unlinkat(directory, temporary, 0);
+		keep_bound(cache, directory, entry->size);
 	}
 	close(directory);
 }

@@ -6,8 +6,9 @@
  * this user, writable by nobody else, in a directory of which the same holds; with the right magic, `version`, name,
  * size and checksum. Anything else is as if it were not there, and is replaced by the next cache_put(). Entries are
  * written under another name and renamed, so that readers and several writers see whole entries only. Without a usable
- * directory the cache is in memory only; that is no error. Whether an entry's content makes sense is for the caller to
- * check. Not thread-safe; several processes may use one directory.
+ * directory the cache is in memory only; that is no error. What is in the directory is bounded: whoever writes an entry
+ * that makes it too much removes those that were written longest ago. Whether an entry's content makes sense is for the
+ * caller to check. Not thread-safe; several processes may use one directory.
  */
 #ifndef STRATA_BASE_CACHE_H
 #define STRATA_BASE_CACHE_H
@@ -16,8 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CACHE_NAME_MAX  160        /* bytes of a name */
-#define CACHE_ENTRY_MAX (1u << 20) /* bytes of an entry */
+#define CACHE_NAME_MAX  160         /* bytes of a name */
+#define CACHE_ENTRY_MAX (1u << 20)  /* bytes of an entry */
+#define CACHE_MAX       (32u << 20) /* bytes of all, on disk */
 
 struct cache;
 
@@ -27,6 +29,9 @@ struct cache;
  */
 struct cache *cache_create(const char *directory, uint64_t version);
 void cache_destroy(struct cache *cache);
+
+/* Another bound than CACHE_MAX, for tests. */
+void cache_bound(struct cache *cache, uint64_t most);
 
 /* The entry of this name: letters, digits, '-' and '.', not first. The bytes are valid until the next cache_put() of
  * that name. */

@@ -79,6 +79,13 @@ bool elf_file_is_program(const struct elf_file *elf);
 /* The GNU build id; returns its length in bytes and points *ret at it, or 0 when there is none. */
 size_t elf_file_build_id(const struct elf_file *elf, const uint8_t **ret);
 
+/*
+ * A digest of all that anything is derived from: headers, segments, symbols, MiniDebugInfo; not of debug information.
+ * Two files that have the same one are the same. Reads all of that, some 5 GB/s. False when it is more than `most`
+ * bytes, or cannot be read.
+ */
+bool elf_file_digest(const struct elf_file *elf, uint64_t most, uint64_t ret[2]);
+
 /* The PT_LOAD segments in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *elf, size_t *count);
 

@@ -24,6 +24,7 @@
 
 #define RANGES_MAX   4096
 #define EVIDENCE_MAX 128
+#define DIGEST_MAX   (256u << 20) /* bytes, in 50 ms */
 
 struct python_cache {
 	struct cache *cache;
@@ -60,123 +61,40 @@ struct cache *python_cache_entries(struct python_cache *cache)
 	return cache ? cache->cache : NULL;
 }
 
-struct digest {
-	XXH64_hash_t value;
-};
-
-static void mix(struct digest *digest, const void *bytes, size_t size)
+/*
+ * What an answer depends on: all of the file, and as what it was recognised; NULL of a file that is no interpreter.
+ * False when it cannot be read, or is more than an analysis is worth: then nothing is kept.
+ */
+static bool digest_of(const struct elf_file *elf, const struct python_interpreter *interpreter, uint64_t *ret)
 {
-	digest->value = XXH3_64bits_withSeed(bytes, size, digest->value);
-}
+	struct {
+		uint64_t file[2], version, interp_head;
+	} all = {};
 
-static void mix_number(struct digest *digest, uint64_t number)
-{
-	mix(digest, &number, sizeof(number));
-}
-
-/* What every answer depends on. `interpreter`: NULL of a file that is none. */
-static struct digest digest_of_file(const struct elf_file *elf, const struct python_interpreter *interpreter)
-{
-	static const char *const sections[] = {".text", ".symtab", ".strtab", ".dynsym", ".eh_frame", ".gnu_debugdata"};
-	struct elf_section section;
-	struct digest digest = {};
-	size_t segment_count, i;
-	const struct elf_segment *segments = elf_file_segments(elf, &segment_count);
-
-	if (interpreter)
-		mix_number(&digest, (uint64_t)interpreter->version << 8 | interpreter->micro);
-	for (i = 0; i < segment_count; i++) {
-		mix_number(&digest, segments[i].vaddr);
-		mix_number(&digest, segments[i].offset);
-		mix_number(&digest, segments[i].filesz);
+	if (interpreter) {
+		all.version = (uint64_t)interpreter->version << 8 | interpreter->micro;
+		all.interp_head = interpreter->interp_head;
 	}
-	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
-		if (!elf_file_section_header(elf, sections[i], &section))
-			continue;
-		mix_number(&digest, i);
-		mix_number(&digest, section.vaddr);
-		mix_number(&digest, section.offset);
-		mix_number(&digest, section.size);
-	}
-	if (elf_file_section(elf, ".eh_frame_hdr", &section) && section.bytes)
-		mix(&digest, section.bytes, section.size);
-	return digest;
+
+	if (!elf_file_digest(elf, DIGEST_MAX, all.file))
+		return false;
+	*ret = XXH3_64bits(&all, sizeof(all));
+	return true;
 }
 
 /* Named after the build id; without one, as Alpine's gcc writes none, after the digest. */
-static void entry_name(const struct elf_file *elf, const struct python_interpreter *interpreter, const char *suffix,
+static void entry_name(const struct elf_file *elf, uint64_t digest, const char *suffix,
 		       char name[static CACHE_NAME_MAX + 1])
 {
 	const uint8_t *id;
 	size_t size = elf_file_build_id(elf, &id), i;
 
 	if (!size)
-		sprintf(name, "%016llx%s", (unsigned long long)digest_of_file(elf, interpreter).value, suffix);
+		sprintf(name, "%016llx%s", (unsigned long long)digest, suffix);
 	for (i = 0; i < size; i++)
 		sprintf(name + 2 * i, "%02x", id[i]);
 	if (size)
 		strcpy(name + 2 * size, suffix);
-}
-
-/* And the loop: its code. False when that is not in the file. */
-static bool digest_of_loop(const struct elf_file *elf, const struct python_interpreter *interpreter,
-			   const struct python_range *ranges, size_t count, uint64_t *ret)
-{
-	struct digest digest = digest_of_file(elf, interpreter);
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		const uint8_t *code = elf_file_bytes_at(elf, ranges[i].start, ranges[i].end - ranges[i].start);
-
-		if (!code)
-			return false;
-		mix(&digest, code, ranges[i].end - ranges[i].start);
-	}
-	*ret = digest.value;
-	return true;
-}
-
-/* And the ways to the thread state: the code that is asked first. What it calls is not followed; a process has the last
- * word. */
-static uint64_t digest_of_getters(const struct elf_file *elf, const struct python_interpreter *interpreter)
-{
-	static const char *const names[] = {"PyGILState_GetThisThreadState",
-					    "PyGILState_Release",
-					    "PyGILState_Check",
-					    "PyGILState_Ensure",
-					    "PyThreadState_Get",
-					    "_PyThreadState_UncheckedGet"};
-	struct digest digest = digest_of_file(elf, interpreter);
-	uint64_t vaddr, size;
-	const uint8_t *code;
-	size_t i;
-
-	mix_number(&digest, interpreter->interp_head);
-	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!elf_file_find_dynamic_symbol(elf, names[i], &vaddr, &size))
-			continue;
-		code = elf_file_bytes_at(elf, vaddr, size);
-		mix_number(&digest, vaddr);
-		if (code && size)
-			mix(&digest, code, size);
-	}
-	return digest.value;
-}
-
-/* And a libc's keys: the function's code. */
-static uint64_t digest_of_keys(const struct elf_file *elf)
-{
-	struct digest digest = digest_of_file(elf, NULL);
-	uint64_t vaddr, size;
-	const uint8_t *code;
-
-	if (key_layout_function(elf, true, &vaddr, &size)) {
-		code = elf_file_bytes_at(elf, vaddr, size);
-		mix_number(&digest, vaddr);
-		if (code && size)
-			mix(&digest, code, size);
-	}
-	return digest.value;
 }
 
 static int append(bytes_t *bytes, const void *more, size_t size)
@@ -330,18 +248,18 @@ bool python_cache_decode_layers(const void *bytes, size_t size, struct string_po
 	return cursor_at_end(&c) && cursor_ok(&c);
 }
 
-static bool look_up_ranges(struct python_cache *cache, const struct elf_file *elf, const char *name,
-			   const struct python_interpreter *interpreter, struct python_range **ret, size_t *count)
+static bool look_up_ranges(struct python_cache *cache, const char *name, uint64_t digest, struct python_range **ret,
+			   size_t *count)
 {
 	struct python_range *ranges;
-	uint64_t digest, expected;
 	const uint8_t *bytes;
 	size_t size, number;
+	uint64_t expected;
 
 	if (!cache_get(cache->cache, name, &bytes, &size) ||
 	    !python_cache_decode(bytes, size, cache->strings, &expected, &ranges, &number))
 		return false;
-	if (!digest_of_loop(elf, interpreter, ranges, number, &digest) || digest != expected) {
+	if (digest != expected) {
 		free(ranges);
 		return false;
 	}
@@ -351,14 +269,12 @@ static bool look_up_ranges(struct python_cache *cache, const struct elf_file *el
 }
 
 /* What cannot be kept is found again the next time. */
-static void keep_ranges(struct python_cache *cache, const struct elf_file *elf, const char *name,
-			const struct python_interpreter *interpreter, const struct python_range *ranges, size_t count)
+static void keep_ranges(struct python_cache *cache, const char *name, uint64_t digest,
+			const struct python_range *ranges, size_t count)
 {
 	bytes_t bytes = {};
-	uint64_t digest;
 
-	if (count <= RANGES_MAX && digest_of_loop(elf, interpreter, ranges, count, &digest) &&
-	    !encode(&bytes, digest, ranges, count))
+	if (count <= RANGES_MAX && !encode(&bytes, digest, ranges, count))
 		cache_put(cache->cache, name, bytes.at, bytes.count);
 	vec_free(&bytes);
 }
@@ -368,17 +284,20 @@ int python_cache_eval_ranges(struct python_cache *cache, const struct elf_file *
 			     bool *cached, struct diag *diag)
 {
 	char name[CACHE_NAME_MAX + 1];
+	uint64_t digest = 0;
 	bool found = false;
 	int err = 0;
 
+	if (cache && !digest_of(elf, interpreter, &digest))
+		cache = NULL;
 	if (cache) {
-		entry_name(elf, interpreter, ".eval", name);
-		found = look_up_ranges(cache, elf, name, interpreter, ret, count);
+		entry_name(elf, digest, ".eval", name);
+		found = look_up_ranges(cache, name, digest, ret, count);
 	}
 	if (!found)
 		err = python_eval_ranges(elf, interpreter, ret, count, diag);
 	if (!found && !err && cache)
-		keep_ranges(cache, elf, name, interpreter, *ret, *count);
+		keep_ranges(cache, name, digest, *ret, *count);
 	if (!err && cached)
 		*cached = found;
 	return err;
@@ -407,9 +326,10 @@ int python_cache_thread_layers(struct python_cache *cache, const struct elf_file
 	uint64_t digest = 0;
 	int err = 0;
 
+	if (cache && !digest_of(elf, interpreter, &digest))
+		cache = NULL;
 	if (cache) {
-		entry_name(elf, interpreter, ".threads", name);
-		digest = digest_of_getters(elf, interpreter);
+		entry_name(elf, digest, ".threads", name);
 		found = look_up_layers(cache, name, digest, all, &number);
 	}
 	if (!found)
@@ -448,9 +368,10 @@ int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, st
 	size_t size;
 	int err;
 
+	if (cache && !digest_of(elf, NULL, &digest))
+		cache = NULL;
 	if (cache) {
-		entry_name(elf, NULL, ".keys", name);
-		digest = digest_of_keys(elf);
+		entry_name(elf, digest, ".keys", name);
 		if (cache_get(cache->cache, name, &bytes, &size) &&
 		    python_cache_decode_keys(bytes, size, &expected, ret) && digest == expected)
 			return 0;

@@ -5,9 +5,9 @@
  *
  * An entry names the version of the analyser, a checksum of its sources, so a strata that analyses otherwise does not
  * believe it. A build id is only what a file says of itself: stripped twins share one, and so may a file that was
- * patched. So an entry also holds a digest of what it was derived from (segments, sections, the code that was looked
- * at), and is used only for a file that has the same; the name of one without a build id is made of these. Recognition
- * is not kept: it takes some hash-table lookups, no more than checking that a kept answer belongs to this file would.
+ * patched. So an entry also holds a digest of the file (elf_file_digest()) and is used only for a file that has the
+ * same; the name of one without a build id is made of it. Recognition is not kept: it takes some hash-table lookups, no
+ * more than checking that a kept answer belongs to this file would.
  */
 #ifndef STRATA_PYTHON_CACHE_H
 #define STRATA_PYTHON_CACHE_H

@@ -104,7 +104,7 @@ static const uint8_t *data_at(void *context, uint64_t vaddr, size_t size)
 {
 	const struct search *search = context;
 
-	return elf_file_bytes_at(search->elf, vaddr, size);
+	return search->scope == CODE_ALL ? elf_file_bytes_at(search->elf, vaddr, size) : NULL;
 }
 
 /*

@@ -15,7 +15,8 @@
 enum code_scope {
 	CODE_ALL,
 	CODE_FEW /* only what .init_array and .fini_array name: for the little that start files leave. No names are
-		    looked up, which is what takes long in a large file; so no call to elsewhere is known to return */
+		    looked up, which is what takes long in a large file; so no call to elsewhere is known to return. No
+		    data is read but these arrays */
 };
 
 struct code_counts {

@@ -5,6 +5,7 @@
  */
 #include "unwind/derived.h"
 
+#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@
 #include "base/table.h"
 
 #define RANGES_MAX (4u << 20)
-#define LEB_MAX    5 /* bytes of a u32 */
+#define LEB_MAX    5           /* bytes of a u32 */
+#define DIGEST_MAX (64u << 20) /* a file of more takes as long to read as the code, of 4 MiB at most, to follow */
 
 typedef VEC(uint8_t) bytes_t;
 
@@ -73,22 +75,36 @@ static void mix(XXH3_state_t *digest, uint64_t number)
 	XXH3_128bits_update(digest, &number, sizeof(number));
 }
 
-/* False when memory is short. */
-static bool entry_name(const struct elf_file *elf, const struct code_span *spans, size_t count,
-		       char name[static CACHE_NAME_MAX + 1])
+/* Of what start files leave, only what is looked at then: code_rules.h. */
+static bool mix_arrays(XXH3_state_t *digest, const struct elf_file *elf)
 {
-	static const char *const sections[] = {".symtab",        ".strtab",   ".dynsym",     ".rela.dyn",
-					       ".rela.plt",      ".plt",      ".rodata",     ".data",
-					       ".gnu_debugdata", ".eh_frame", ".init_array", ".fini_array"};
-	XXH3_state_t *digest = XXH3_createState();
-	const struct elf_segment *segments;
+	static const char *const sections[] = {".text", ".init_array", ".fini_array", ".rela.dyn"};
 	struct elf_section section;
-	XXH128_hash_t hash;
+	size_t i;
+
+	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
+		if (!elf_file_section_header(elf, sections[i], &section))
+			continue;
+		mix(digest, i);
+		mix(digest, section.vaddr);
+		mix(digest, section.size);
+		if (!i || section.type == SHT_NOBITS)
+			continue;
+		if (!elf_file_section(elf, sections[i], &section) || !section.bytes)
+			return false;
+		XXH3_128bits_update(digest, section.bytes, section.size);
+	}
+	return true;
+}
+
+static bool mix_inputs(XXH3_state_t *digest, const struct elf_file *elf, const struct code_span *spans, size_t count,
+		       enum code_scope scope)
+{
+	const struct elf_segment *segments;
+	uint64_t file[2];
 	size_t i, segment_count;
 
-	if (!digest)
-		return false;
-	XXH3_128bits_reset(digest);
+	mix(digest, scope);
 	mix(digest, elf_file_machine(elf));
 	mix(digest, elf_file_type(elf));
 	mix(digest, elf_file_entry(elf));
@@ -97,25 +113,38 @@ static bool entry_name(const struct elf_file *elf, const struct code_span *spans
 		mix(digest, segments[i].vaddr);
 		mix(digest, segments[i].offset);
 		mix(digest, segments[i].filesz);
-	}
-	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
-		if (!elf_file_section_header(elf, sections[i], &section))
-			continue;
-		mix(digest, i);
-		mix(digest, section.vaddr);
-		mix(digest, section.offset);
-		mix(digest, section.size);
+		mix(digest, segments[i].flags);
 	}
 	for (i = 0; i < count; i++) {
 		mix(digest, spans[i].start);
 		mix(digest, spans[i].end);
 		XXH3_128bits_update(digest, spans[i].bytes, spans[i].end - spans[i].start);
 	}
+	if (scope == CODE_FEW)
+		return mix_arrays(digest, elf);
+	if (!elf_file_digest(elf, DIGEST_MAX, file))
+		return false;
+	XXH3_128bits_update(digest, file, sizeof(file));
+	return true;
+}
+
+/* False when it cannot be told what the answer depends on: then nothing is kept. */
+static bool entry_name(const struct elf_file *elf, const struct code_span *spans, size_t count, enum code_scope scope,
+		       char name[static CACHE_NAME_MAX + 1])
+{
+	XXH3_state_t *digest = XXH3_createState();
+	XXH128_hash_t hash;
+	bool ret;
+
+	if (!digest)
+		return false;
+	XXH3_128bits_reset(digest);
+	ret = mix_inputs(digest, elf, spans, count, scope);
 	hash = XXH3_128bits_digest(digest);
 	XXH3_freeState(digest);
 	snprintf(name, CACHE_NAME_MAX + 1, "%016llx%016llx.code", (unsigned long long)hash.high64,
 		 (unsigned long long)hash.low64);
-	return true;
+	return ret;
 }
 
 static void put(bytes_t *bytes, const void *from, size_t size)
@@ -245,7 +274,7 @@ int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint6
 	size_t size;
 	int err;
 
-	if (!cache || !entry_name(elf, spans, count, name))
+	if (!cache || !entry_name(elf, spans, count, scope, name))
 		cache = NULL;
 	*cached = cache && cache_get(cache, name, &content, &size) && derived_decode(content, size, ret, counts);
 	if (*cached)

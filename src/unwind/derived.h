@@ -3,9 +3,9 @@
  * derived: the rules that code itself gives (code_rules.h), as sorted ranges; kept in the cache of analyses, for they
  * are dear: 0.25 us a byte of code. For src/unwind/ and its tests only.
  *
- * An entry is named after a digest of what it was derived from: the code, where the file has it, and where the file has
- * what else was read (symbols, relocations, data). It needs no build id, and serves any file that has the same code at
- * the same place.
+ * An entry is named after a digest of what it was derived from: the code and where it is, and the rest of the file
+ * (elf_file_digest()), or of what start files leave the arrays that name it. It needs no build id, and serves any file
+ * that has the same.
  */
 #ifndef STRATA_UNWIND_DERIVED_H
 #define STRATA_UNWIND_DERIVED_H

@@ -38,6 +38,8 @@
 #define ALIGNMENT  16 /* of functions: less than that before one is padding */
 #define PADDING    64 /* up to that, what is between functions may well be padding */
 #define DERIVE_MAX (4u << 20)
+/* Names are looked up in a file that has no more bytes of them: a library of 350 MB has 90 MB. */
+#define NAMES_MAX (32u << 20)
 /* Bytes of an entry point to look at. */
 #define ENTRY_LOOK 64
 
@@ -340,6 +342,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+/* Reading them would take longer than all else. */
+static bool has_many_names(const struct elf_file *elf)
+{
+	struct elf_section names;
+
+	return elf_file_section_header(elf, ".strtab", &names) && names.size > NAMES_MAX;
+}
+
 /* The code that nothing else says something of; none where it cannot be read, or is too much. */
 static int find_gaps(struct builder *b, struct gaps *gaps)
 {
@@ -368,9 +378,9 @@ static int find_gaps(struct builder *b, struct gaps *gaps)
 	return err;
 }
 
-static enum code_scope scope_of(const struct gaps *gaps)
+static enum code_scope scope_of(const struct elf_file *elf, const struct gaps *gaps)
 {
-	return gaps->bytes < ALL_MIN ? CODE_FEW : CODE_ALL;
+	return gaps->bytes < ALL_MIN || has_many_names(elf) ? CODE_FEW : CODE_ALL;
 }
 
 /* Rules for code that nothing else says something of. That there are none is no error. */
@@ -386,7 +396,7 @@ static int derive(struct builder *b)
 			err = add_trampolines(b, &gaps.spans.at[i]);
 		if (!err)
 			err = derived_find(b->elf, b->arch->code, b->table->base, gaps.spans.at, gaps.spans.count,
-					   scope_of(&gaps), b->options->cache, &b->derived, &b->table->derived,
+					   scope_of(b->elf, &gaps), b->options->cache, &b->derived, &b->table->derived,
 					   &b->table->derived_cached);
 		b->table->derived_ns = now_ns() - begin;
 	}
@@ -403,8 +413,8 @@ int builder_find_functions(struct builder *b,
 	if (!err)
 		err = find_gaps(b, &gaps);
 	if (!err && gaps.spans.count)
-		err = code_rules_functions(b->elf, b->arch->code, gaps.spans.at, gaps.spans.count, scope_of(&gaps),
-					   visit, context);
+		err = code_rules_functions(b->elf, b->arch->code, gaps.spans.at, gaps.spans.count,
+					   scope_of(b->elf, &gaps), visit, context);
 	vec_free(&gaps.spans);
 	return err;
 }

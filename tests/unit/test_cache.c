@@ -202,6 +202,62 @@ static void test_concurrent(void)
 	is_int(rmdir(directory), 0, "leave nothing behind");
 }
 
+static bool there(unsigned int i)
+{
+	char path[100];
+
+	snprintf(path, sizeof(path), "%s/entry-%u", directory, i);
+	return !access(path, F_OK);
+}
+
+/* Entries of 5,000 bytes, which take 8 KiB; room for 16. */
+static void test_bounded(void)
+{
+	enum { ENTRIES = 40, ROOM = 16 };
+	char text[5000] = {}, name[32], left[80];
+	struct cache *cache = cache_create(directory, VERSION), *other = cache_create(directory, VERSION);
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	unsigned int i, count, most = 0;
+	const uint8_t *content;
+	size_t size;
+
+	cache_bound(cache, ROOM * 8192);
+	cache_bound(other, ROOM * 8192);
+	snprintf(left, sizeof(left), "%s/.left", directory);
+	for (i = 0; i < ENTRIES; i++) {
+		struct timespec times[2] = {{.tv_sec = 10000 + i}, {.tv_sec = 10000 + i}};
+		char path[100];
+		unsigned int k;
+
+		snprintf(name, sizeof(name), "entry-%u", i);
+		cache_put(i % 2 ? cache : other, name, text, sizeof(text));
+		snprintf(path, sizeof(path), "%s/%s", directory, name);
+		utimensat(AT_FDCWD, path, times, 0);
+		for (k = count = 0; k <= i; k++)
+			count += there(k);
+		most = count > most ? count : most;
+		if (i == ENTRIES / 2) {
+			close(open(left, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+			utimensat(AT_FDCWD, left, old, 0);
+		}
+	}
+	/* Each of the two writers knows of the other's when it looks again. */
+	ok(most >= ROOM / 4 * 3 && most <= 2 * ROOM, "two writers keep to their bound: %u entries at most", most);
+	ok(there(ENTRIES - 1) && !there(0), "the oldest go");
+	ok(access(left, F_OK), "and what a writer left that was ended");
+	ok(cache_get(cache, "entry-39", &content, &size) && size == sizeof(text), "what was written last is found");
+	ok(cache_get(cache, "entry-1", &content, &size), "what went is still in its writer's memory");
+	cache_destroy(cache);
+	cache_destroy(other);
+	for (i = 0; i < ENTRIES; i++) {
+		char path[100];
+
+		snprintf(path, sizeof(path), "%s/entry-%u", directory, i);
+		unlink(path);
+	}
+	is_int(rmdir(directory), 0, "nothing else is there");
+}
+
 static void test_default(void)
 {
 	char home[96], *path;
@@ -238,6 +294,7 @@ int main(void)
 	test_malformed();
 	test_foreign();
 	test_concurrent();
+	test_bounded();
 	test_default();
 	rmdir(top);
 	return tap_done();
