@@ -76,7 +76,8 @@ static void write_thread_state(FILE *out, const struct inspection *in)
 	fputs(i ? "\n  ]},\n" : "]},\n", out);
 	fputs("  \"offsets\": {", out);
 	put_string(out, "source", in->interpreter.layout_source);
-	fprintf(out, ", \"known\": %s", truth(!in->interpreter.to_prove));
+	if (in->interpreter.layout_source)
+		fprintf(out, ", \"known\": %s", truth(!in->interpreter.to_prove));
 	if (in->doubts) {
 		fprintf(out, ", \"proved\": %s, ", truth(in->proved));
 		put_string(out, "proof", in->doubts);

@@ -154,26 +154,33 @@ def check_interpreter(root, program, file, cache):
     check_process(root, program, file)
 
 
+def is_to_be_proved(found, _):
+    """A version that strata does not know: read by its own offsets, which a process has to bear out."""
+    return found["interpreter"]["version"] == "3.99.0" and found["offsets"] == {"source": "_Py_DebugOffsets", "known": False}
+
+
+def is_refused(found, reason):
+    return (found["interpreter"]["kind"] == "cpython" and found["interpreter"]["version"] is None and found["eval_loop"] == [] and
+            found["thread_state"]["source"] is None and any(reason in problem for problem in found["problems"]))
+
+
 def check_damaged(interpreters, work):
-    """What cannot be walked has a reason, and no facts."""
+    """What cannot be walked has a reason, and no facts; what has to be proved is no fact yet."""
     for root, program, file in interpreters:
         with open(file, "rb") as original:
             image = original.read()
         at = image.rfind(b"xdebugpy")
         if at < 0:
             continue
-        for name, offset, bytes_, reason in (
-                ("a version to come", at + 8, b"\xf0\x00\x63\x03", "Python 3.99 is not known"),
-                ("offsets that cannot be", at + 48, b"\xff" * 64, "impossible values")):
-            path = os.path.join(work, "damaged")
+        path = os.path.join(work, "damaged")
+        for name, offset, bytes_, judge, reason in (
+                ("a version to come", at + 8, b"\xf0\x00\x63\x03", is_to_be_proved, "the version is not known"),
+                ("offsets that cannot be", at + 48, b"\xff" * 64, is_refused, "impossible values")):
             with open(path, "wb") as copy:
                 copy.write(image[:offset] + bytes_ + image[offset + len(bytes_):])
             for options in ((), ("--no-cache",)):
                 found = inspect(path, *options)
-                tap.ok(found["interpreter"]["kind"] == "cpython" and found["interpreter"]["version"] is None and
-                       found["eval_loop"] == [] and found["thread_state"]["source"] is None and
-                       any(reason in problem for problem in found["problems"]), f"{file} with {name}: {found['problems']}",
-                       found)
+                tap.ok(judge(found, reason), f"{file} with {name}: {found['problems']}", found)
             text = run(STRATA, "inspect", path)
             tap.ok(text.returncode == 0 and reason in text.stdout, "  and in words", text)
         with open(path, "wb") as copy:
