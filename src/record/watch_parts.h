@@ -4,7 +4,6 @@
  *
  *   watch.c          its life, the side-band, the readings of /proc
  *   watch_publish.c  what the kernel part is told of a process: mappings and Python
- *   watch_files.c    what it is told of files, so that it finds mappings by itself
  *   watch_prove.c    Pythons of a version that is not known
  *   watch_files.c    what it is told of files, so that it finds mappings by itself
  *   watch_records.c  what the kernel part sends
@@ -168,21 +167,6 @@ bool watch_is_wanted(const struct watch *watch, const struct process *process);
 
 /* If the process has a Python interpreter mapped, tells the kernel where. */
 void watch_find_python(struct watch *watch, struct process *process);
-
-/* Does the kernel part know every file of the process, and so finds its mappings by itself? */
-bool watch_finds(const struct watch *watch, const struct process *process);
-
-/* Tells the kernel part what is known of a file, by the names that it has given it. */
-void watch_tell_file(struct watch *watch, struct object *object);
-
-/* The kernel part knows the file no more. A walk may go by its tables until the grace period has passed. */
-void watch_forget_keys(struct watch *watch, struct object *object);
-
-/* If other code has taken the place of some: what the kernel part has found itself before does not hold any more. */
-void watch_note_replaced(struct watch *watch, const struct process *process);
-
-/* The process of a record; read from /proc when it is not known. NULL when it is gone or memory is short. */
-struct process *watch_process(struct watch *watch, int tgid, uint64_t time);
 
 /*
  * Has the process shown that an interpreter of a version that is not known may be used? Asked some times a second;
