@@ -148,14 +148,13 @@ WALK_GLOBAL(int, python_try_cframe, __u32)
  * the thread's registers point to, and the one that the newest already calls its previous one; PYTHON_NO_FRAME when all
  * were tried.
  */
-static __always_inline __u64 python_cframe_before_in(struct scratch *s, __u32 unused)
+static __always_inline __u64 python_cframe_before(struct scratch *s)
 {
 	struct python_walk *walk = &s->python;
 	int said = python_is_cframe(s, walk->previous);
 	__u64 best = said > 0 && walk->previous > walk->tried ? walk->previous : 0;
 	__u32 i;
 
-	(void)unused;
 	walk->found = best;
 	for (i = 0; i < 16; i++)
 		WALK_CALL(python_try_cframe, s, i);
@@ -174,7 +173,6 @@ static __always_inline __u64 python_cframe_before_in(struct scratch *s, __u32 un
 	walk->tried = best;
 	return best;
 }
-WALK_GLOBAL(__u64, python_cframe_before, __u32)
 
 #define PYTHON_CFRAME_TRIES 4
 
@@ -183,16 +181,21 @@ WALK_GLOBAL(__u64, python_cframe_before, __u32)
  * current_frame (Python/ceval.c, _PyEval_EvalFrameDefault): until then that is whatever was on the stack, a frame of
  * the past perhaps, and the _PyCFrame before it says what runs. Which one that is may not be set yet, either (gcc sets
  * both by one store): then a register has it. What is taken for it must be linked with the one before, as every other.
+ *
+ * `unread`: nor can it be read: it is not linked, or its page is away. One global function with all below it, as
+ * calls may not be nested deeper than eight.
  */
-static __noinline int python_unlinked(struct scratch *s)
+static __always_inline int python_unlinked_in(struct scratch *s, __u32 unread)
 {
 	struct python_walk *walk = &s->python;
 
+	if (unread)
+		walk->doubt = walk->link != PYTHON_LINK_SURE;
 	if (walk->link == PYTHON_LINK_SURE)
 		return python_end(walk, LOSS_PY_READ);
 	walk->count = walk->group = walk->kept.count = 0;
 	walk->hash = walk->hash_seed;
-	walk->cframe = walk->tries++ < PYTHON_CFRAME_TRIES ? WALK_CALL(python_cframe_before, s, 0) : PYTHON_NO_FRAME;
+	walk->cframe = walk->tries++ < PYTHON_CFRAME_TRIES ? python_cframe_before(s) : PYTHON_NO_FRAME;
 	if (walk->cframe == PYTHON_NO_FRAME)
 		return python_end(walk, LOSS_PY_UNLINKED);
 	python_older_cframe(s);
@@ -204,13 +207,7 @@ static __noinline int python_unlinked(struct scratch *s)
 	python_older_cframe(s);
 	return 0;
 }
-
-/* Nor can it be read: it is not linked, or its page is away. */
-static __noinline int python_unreadable(struct scratch *s)
-{
-	s->python.doubt = s->python.link != PYTHON_LINK_SURE;
-	return python_unlinked(s);
-}
+WALK_GLOBAL(int, python_unlinked, __u32)
 
 /*
  * A shim is not a frame of the program's: it marks the younger one as the outermost of an interpreter loop. Two shims
@@ -224,7 +221,7 @@ static __noinline int python_shim(struct scratch *s)
 	__u32 at = walk->count - 1;
 
 	if (walk->link != PYTHON_LINK_SURE && walk->frame != walk->base)
-		return python_unlinked(s);
+		return WALK_CALL(python_unlinked, s, 0);
 	walk->link = PYTHON_LINK_SURE;
 	if (!walk->group) {
 		at = walk->count;
@@ -303,7 +300,7 @@ static __always_inline int python_chain_end(struct scratch *s)
 	if (walk->link != PYTHON_LINK_SURE &&
 	    (walk->group || walk->base || (walk->link == PYTHON_LINK_NEWEST && python_on_stack(walk, walk->newest)))) {
 		walk->cut |= walk->group;
-		return python_unlinked(s);
+		return WALK_CALL(python_unlinked, s, 0);
 	}
 	/*
 	 * A loop's frames may be of the past. They may also be a generator's that yields: it forgets who called it one
@@ -341,17 +338,17 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 	if (!frame)
 		return python_chain_end(s);
 	if (frame & 7 || frame >= PYTHON_USER_END)
-		return python_unlinked(s);
+		return WALK_CALL(python_unlinked, s, 0);
 	if (python_goes_round(walk, frame, index)) {
 		if (walk->link == PYTHON_LINK_SURE)
 			return python_end(walk, LOSS_NO_PROGRESS);
 		walk->cut = 1;
-		return python_unlinked(s);
+		return WALK_CALL(python_unlinked, s, 0);
 	}
 	if (frame < walk->window_start || frame + PYTHON_FRAME_BYTES > walk->window_end)
 		apart = WALK_CALL(python_load_frame, s, frame);
 	if (apart < 0)
-		return python_unreadable(s);
+		return WALK_CALL(python_unlinked, s, 1);
 	at = apart ? 0 : (__u32)(frame - walk->window_start);
 	if (apart) {
 		code = python_u64_at(walk->far, layout->frame_code, PYTHON_FRAME_BYTES * 2 - 1);
@@ -373,7 +370,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 	if (layout->entry == PY_ENTRY_SHIM && entry >= layout->shim_owner)
 		return python_shim(s);
 	if (frame >= walk->stack_top && frame < walk->stack_limit && python_is_popped(s))
-		return layout->entry == PY_ENTRY_FLAG && entry ? python_unlinked(s) : 0;
+		return layout->entry == PY_ENTRY_FLAG && entry ? WALK_CALL(python_unlinked, s, 0) : 0;
 	flags = python_is_entry(s, stack, entry) | walk->unsure;
 	code &= ~(__u64)layout->code_tag_mask;
 	memo = &walk->memo[(code >> 5) & (PYTHON_MEMO - 1)];
@@ -382,7 +379,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 	} else {
 		id = WALK_CALL(python_code_id, s, code);
 		if (!id)
-			return python_unreadable(s);
+			return WALK_CALL(python_unlinked, s, 1);
 		memo->code = code;
 		memo->sequence = walk->sequence;
 		memo->id = id;
@@ -445,7 +442,7 @@ static __always_inline void python_out_of_time(struct python_walk *walk)
  * .sequence, .tgid and .hash (the process's cookie) are set by the caller, `cached` is a thread state that an earlier
  * sample found, or 0. Finds python.tstate, the thread state (0: the thread has none). Not 0: there is no frame to walk.
  */
-static __always_inline int python_find(struct scratch *s, const struct py_process *process, __u64 cached)
+static __noinline int python_find(struct scratch *s, const struct py_process *process, __u64 cached)
 {
 	struct python_walk *walk = &s->python;
 	__u64 current;

@@ -87,7 +87,11 @@ struct walk_context {
 #define WALK_LOOP(name, count)                                                                                         \
 	static long name##_callback(__u32 i, void *context)                                                            \
 	{                                                                                                              \
-		return name##_step_in(((struct walk_context *)context)->scratch, i);                                   \
+		int ended = name##_step_in(((struct walk_context *)context)->scratch, i);                              \
+                                                                                                                       \
+		/* the verifier knows nothing of what a global function returned */                                    \
+		walk_opaque(ended);                                                                                    \
+		return ended != 0;                                                                                     \
 	}                                                                                                              \
 	static __always_inline void name(struct scratch *s)                                                            \
 	{                                                                                                              \
