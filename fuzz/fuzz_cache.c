@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct python_range *ranges;
 	const uint8_t *content;
 	struct code_counts counts;
-	fillers rules = {};
+	rule_ranges rules = {};
 	size_t count, i;
 	uint64_t digest;
 

@@ -27,7 +27,7 @@ enum object_table {
 
 /* What was learnt of code without rules (record/watch_learn.c). */
 struct learnt {
-	way_out_ranges ranges; /* vaddrs, in the order in which they were learnt */
+	rule_ranges ranges; /* vaddrs, in the order in which they were learnt */
 	uint32_t tries;
 	bool settled; /* nothing more is */
 	bool changed; /* since it was kept */

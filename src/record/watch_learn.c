@@ -125,14 +125,14 @@ static bool has_time(const struct watch *watch)
 }
 
 /* Adds to what is known of a file; ranges are of the process's addresses. */
-static int add(struct watch *watch, struct look *look, struct object *object, way_out_ranges *ranges)
+static int add(struct watch *watch, struct look *look, struct object *object, rule_ranges *ranges)
 {
 	struct tables *tables = sampler_tables(watch->sampler);
 	size_t i;
 	int err = 0;
 
 	for (i = 0; i < ranges->count && !err; i++) {
-		struct way_out_range range = ranges->at[i];
+		struct rule_range range = ranges->at[i];
 
 		range.start -= look->bias;
 		range.end -= look->bias;
@@ -145,7 +145,7 @@ static int add(struct watch *watch, struct look *look, struct object *object, wa
 }
 
 /* The range that an address lies in. */
-static const struct way_out_range *range_at(const way_out_ranges *ranges, uint64_t address)
+static const struct rule_range *range_at(const rule_ranges *ranges, uint64_t address)
 {
 	size_t i;
 
@@ -161,8 +161,8 @@ static bool learn_in_file(struct watch *watch, struct look *look, struct object 
 	const struct way_out_source source = {read_some, is_known, look};
 	uint64_t address = at->pc - at->behind, begin = cpu_now();
 	struct learnt *learnt = learnt_of(object);
-	const struct way_out_range *range;
-	way_out_ranges ranges = {};
+	const struct rule_range *range;
+	rule_ranges ranges = {};
 	bool found = false;
 
 	if (!learnt || learnt->settled || !has_time(watch))
@@ -211,7 +211,7 @@ static bool entry_name(struct object *object, char ret[static CACHE_NAME_MAX + 1
 }
 
 /* A digest of the code that ranges of a file cover, as it has it now. False when it cannot be read. */
-static bool digest_code(const struct object *object, const way_out_ranges *ranges, uint64_t *ret)
+static bool digest_code(const struct object *object, const rule_ranges *ranges, uint64_t *ret)
 {
 	uint64_t digest = 0, offset;
 	uint8_t bytes[256];
@@ -238,14 +238,14 @@ static bool is_learnt_rule(const struct unwind_rule *rule)
 	       rule->kind == UNWIND_SP_DEREF || rule->kind == UNWIND_FP_DEREF;
 }
 
-bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, way_out_ranges *ret)
+bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, rule_ranges *ret)
 {
 	struct cursor c = cursor_init(bytes, size);
 	bool whole = true;
 
 	*digest = cursor_u64(&c);
 	while (whole && cursor_left(&c)) {
-		struct way_out_range range = {.start = cursor_u64(&c), .end = cursor_u64(&c)};
+		struct rule_range range = {.start = cursor_u64(&c), .end = cursor_u64(&c)};
 		uint64_t rule = cursor_u64(&c);
 
 		memcpy(&range.rule, &rule, sizeof(range.rule));
@@ -259,7 +259,7 @@ void watch_recall(struct watch *watch, struct object *object)
 {
 	struct cache *cache = python_cache_entries(object->cache);
 	char name[CACHE_NAME_MAX + 1];
-	way_out_ranges ranges = {};
+	rule_ranges ranges = {};
 	uint64_t digest, now;
 	const uint8_t *bytes;
 	size_t size, i;
@@ -294,7 +294,7 @@ void watch_keep_learnt(struct object *object)
 		return;
 	words.at[words.count++] = digest;
 	for (i = 0; i < object->learnt->ranges.count; i++) {
-		const struct way_out_range *range = &object->learnt->ranges.at[i];
+		const struct rule_range *range = &object->learnt->ranges.at[i];
 
 		memcpy(&rule, &range->rule, sizeof(rule));
 		words.at[words.count++] = range->start;

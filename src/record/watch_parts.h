@@ -160,7 +160,7 @@ void watch_keep_learnt(struct object *object);
 
 /* Reads what was kept; false when it makes no sense. *ret is to be freed. For tests and fuzzing. */
 #define LEARNT_RANGE_MAX (1u << 20) /* bytes */
-bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, way_out_ranges *ret);
+bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, rule_ranges *ret);
 
 /* Are this process's samples asked for? */
 bool watch_is_wanted(const struct watch *watch, const struct process *process);

@@ -11,6 +11,7 @@
 #include "unwind/arch.h"
 #include "unwind/cfi.h"
 #include "unwind/eh_frame.h"
+#include "unwind/rule_ranges.h"
 #include "unwind/unwind_table.h"
 
 struct fde_ref {
@@ -25,14 +26,6 @@ struct cie_entry {
 	struct cfi_state initial;
 	bool usable;
 };
-
-/* A rule for addresses that no FDE covers. */
-struct filler {
-	uint32_t start, end;
-	struct unwind_rule rule;
-};
-
-typedef VEC(struct filler) fillers;
 
 #define RECENT_RULES 64 /* a power of two */
 
@@ -52,10 +45,10 @@ struct builder {
 	VEC(struct unwind_rule) rules;
 	VEC(struct fde_ref) fdes;
 	VEC(struct cie_entry) cies;
-	/* Each sorted by start, and without overlaps. */
-	fillers fixed;           /* PLT stubs, start files, the entry point */
-	fillers go_code;         /* by the Go linker's tables */
-	fillers derived;         /* by the code itself */
+	/* For addresses that no FDE covers; each sorted by start, and without overlaps. */
+	rule_ranges fixed;       /* PLT stubs, start files, the entry point */
+	rule_ranges go_code;     /* by the Go linker's tables */
+	rule_ranges derived;     /* by the code itself */
 	struct table rule_index; /* the rule's bytes as a number, + 1 -> index */
 	struct table cie_index;  /* offset + 1 -> index */
 	struct recent_rule recent[RECENT_RULES];

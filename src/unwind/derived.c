@@ -23,51 +23,23 @@ typedef VEC(uint8_t) bytes_t;
 struct taken {
 	const struct code_arch *arch;
 	uint64_t base;
-	fillers ranges;
+	rule_ranges ranges;
 };
 
 static int take_insn(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
 {
 	struct taken *taken = context;
-	struct filler range = {.rule = code_rule(taken->arch, state, insn)};
+	struct rule_range range = {.rule = code_rule(taken->arch, state, insn)};
 
 	if (range.rule.kind == UNWIND_NO_RULE)
 		return 0;
-	range.start = (uint32_t)(vaddr - taken->base);
+	range.start = vaddr - taken->base;
 	range.end = range.start + insn->length;
 	/* While the kernel is in a system call the PC is behind it; nothing may be known to run there, as behind
 	 * exit(). */
 	if (insn->op == CODE_SYSCALL && (range.rule.kind == UNWIND_SP || range.rule.kind == UNWIND_FP))
 		range.end++;
 	return vec_push(&taken->ranges, range);
-}
-
-static int by_start(const void *a, const void *b)
-{
-	const struct filler *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Sorts the ranges, and joins neighbours with one rule. Of instructions that overlap, the later one ends the other. */
-static void tidy(fillers *ranges)
-{
-	size_t i, kept = 0;
-
-	if (ranges->count)
-		qsort(ranges->at, ranges->count, sizeof(ranges->at[0]), by_start);
-	for (i = 0; i < ranges->count; i++) {
-		struct filler *last = kept ? &ranges->at[kept - 1] : NULL;
-
-		if (last && last->end > ranges->at[i].start)
-			last->end = ranges->at[i].start;
-		if (last && last->end == ranges->at[i].start &&
-		    !memcmp(&last->rule, &ranges->at[i].rule, sizeof(last->rule)))
-			last->end = ranges->at[i].end;
-		else
-			ranges->at[kept++] = ranges->at[i];
-	}
-	ranges->count = kept;
 }
 
 static void mix(XXH3_state_t *digest, uint64_t number)
@@ -161,7 +133,7 @@ static void put_leb(bytes_t *bytes, uint32_t value)
 }
 
 /* The distinct rules, and of each range which. */
-static int number_rules(const fillers *ranges, uint32_t *numbers, uint64_t *rules, uint32_t *count)
+static int number_rules(const rule_ranges *ranges, uint32_t *numbers, uint64_t *rules, uint32_t *count)
 {
 	struct table known = {};
 	uint64_t rule, number;
@@ -182,7 +154,7 @@ static int number_rules(const fillers *ranges, uint32_t *numbers, uint64_t *rule
 	return err;
 }
 
-static int encode(const fillers *ranges, const struct code_counts *counts, bytes_t *ret)
+static int encode(const rule_ranges *ranges, const struct code_counts *counts, bytes_t *ret)
 {
 	uint32_t *numbers = malloc((ranges->count + 1) * sizeof(*numbers)), rule_count = 0, end = 0, number;
 	uint64_t *rules = malloc((ranges->count + 1) * sizeof(*rules));
@@ -219,26 +191,27 @@ static bool is_rule(const struct unwind_rule *rule)
 	       rule->kind == UNWIND_END || rule->kind == UNWIND_RA_REGISTER;
 }
 
-static bool decode_range(struct cursor *c, const uint8_t *rules, uint32_t rule_count, uint64_t *end, struct filler *ret)
+static bool decode_range(struct cursor *c, const uint8_t *rules, uint32_t rule_count, uint64_t *end,
+			 struct rule_range *ret)
 {
 	uint64_t distance = cursor_uleb128(c), size = cursor_uleb128(c), number = cursor_uleb128(c);
 
 	if (distance > UINT32_MAX || !size || size > UINT32_MAX || number >= rule_count ||
 	    *end + distance + size > UINT32_MAX)
 		return false;
-	ret->start = (uint32_t)(*end + distance);
-	ret->end = (uint32_t)(ret->start + size);
+	ret->start = *end + distance;
+	ret->end = ret->start + size;
 	memcpy(&ret->rule, rules + number * sizeof(ret->rule), sizeof(ret->rule));
 	*end = ret->end;
 	return is_rule(&ret->rule);
 }
 
-bool derived_decode(const void *bytes, size_t size, fillers *ret, struct code_counts *counts)
+bool derived_decode(const void *bytes, size_t size, rule_ranges *ret, struct code_counts *counts)
 {
 	struct cursor c = cursor_init(bytes, size);
 	uint32_t functions[CODE_REFUSALS], rule_count, count, i;
 	const uint8_t *rules;
-	fillers ranges = {};
+	rule_ranges ranges = {};
 	uint64_t end = 0;
 
 	for (i = 0; i < CODE_REFUSALS; i++)
@@ -263,7 +236,7 @@ bool derived_decode(const void *bytes, size_t size, fillers *ret, struct code_co
 }
 
 int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
-		 size_t count, enum code_scope scope, struct cache *cache, fillers *ret, struct code_counts *counts,
+		 size_t count, enum code_scope scope, struct cache *cache, rule_ranges *ret, struct code_counts *counts,
 		 bool *cached)
 {
 	struct taken taken = {.arch = arch, .base = base};
@@ -284,7 +257,7 @@ int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint6
 		vec_free(&taken.ranges);
 		return err == -ENOMEM ? err : 0;
 	}
-	tidy(&taken.ranges);
+	rule_ranges_tidy(&taken.ranges);
 	/* What cannot be kept is found again the next time. */
 	if (cache && !encode(&taken.ranges, &found, &bytes))
 		cache_put(cache, name, bytes.at, bytes.count);

@@ -19,11 +19,11 @@
  * are none is no error.
  */
 int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
-		 size_t count, enum code_scope scope, struct cache *cache, fillers *ret, struct code_counts *counts,
+		 size_t count, enum code_scope scope, struct cache *cache, rule_ranges *ret, struct code_counts *counts,
 		 bool *cached);
 
 /* Reads what an entry holds: ranges that are sorted and apart from each other. False when it makes no sense. *ret is to
  * be freed. For tests and fuzzing. */
-bool derived_decode(const void *bytes, size_t size, fillers *ret, struct code_counts *counts);
+bool derived_decode(const void *bytes, size_t size, rule_ranges *ret, struct code_counts *counts);
 
 #endif

@@ -99,7 +99,7 @@ static void search_gap(struct builder *b, uint32_t start, uint32_t end)
 }
 
 /* The first of the ranges that ends behind an address. */
-static size_t first_behind(const fillers *ranges, uint32_t start)
+static size_t first_behind(const rule_ranges *ranges, uint32_t start)
 {
 	size_t low = 0, high = ranges->count;
 
@@ -115,7 +115,7 @@ static size_t first_behind(const fillers *ranges, uint32_t start)
 }
 
 /* Part of a gap that known ranges lie in: rows for them, and for what is between; false when there is none in it. */
-static bool add_ranges(struct builder *b, const fillers *ranges, uint32_t start, uint32_t end,
+static bool add_ranges(struct builder *b, const rule_ranges *ranges, uint32_t start, uint32_t end,
 		       void (*between)(struct builder *b, uint32_t start, uint32_t end))
 {
 	size_t i = first_behind(ranges, start);
@@ -123,7 +123,7 @@ static bool add_ranges(struct builder *b, const fillers *ranges, uint32_t start,
 	if (i == ranges->count || ranges->at[i].start >= end)
 		return false;
 	for (; i < ranges->count && ranges->at[i].start < end; i++) {
-		const struct filler *range = &ranges->at[i];
+		const struct rule_range *range = &ranges->at[i];
 		uint32_t to = range->end < end ? range->end : end;
 
 		if (range->start > start) {
@@ -168,7 +168,7 @@ void builder_fill_gap(struct builder *b, uint32_t end)
 	if (b->signal && b->done < end)
 		b->done++;
 	for (i = 0; i < b->fixed.count && b->done < end; i++) {
-		const struct filler *filler = &b->fixed.at[i];
+		const struct rule_range *filler = &b->fixed.at[i];
 
 		if (filler->end <= b->done || filler->start >= end)
 			continue;
@@ -187,25 +187,25 @@ void builder_fill_gap(struct builder *b, uint32_t end)
 static int take_go_range(void *context, uint64_t start, uint64_t end, struct unwind_rule rule)
 {
 	struct builder *b = context;
-	struct filler range = {.rule = rule};
+	struct rule_range range = {.rule = rule};
 
 	if (start < b->table->base || end > b->table->end)
 		return 0;
-	range.start = (uint32_t)(start - b->table->base);
-	range.end = (uint32_t)(end - b->table->base);
+	range.start = start - b->table->base;
+	range.end = end - b->table->base;
 	go_switch_rebase(&range.rule, b->table->base);
 	return vec_push(&b->go_code, range);
 }
 
 static int add_filler(struct builder *b, uint64_t start, uint64_t end, struct unwind_rule rule)
 {
-	struct filler filler = {.rule = rule};
+	struct rule_range filler = {.rule = rule};
 	size_t i;
 
 	if (start < b->table->base || end > b->table->end || start >= end)
 		return 0;
-	filler.start = (uint32_t)(start - b->table->base);
-	filler.end = (uint32_t)(end - b->table->base);
+	filler.start = start - b->table->base;
+	filler.end = end - b->table->base;
 	if (vec_push(&b->fixed, filler))
 		return -ENOMEM;
 	for (i = b->fixed.count - 1; i && b->fixed.at[i - 1].start > filler.start; i--)

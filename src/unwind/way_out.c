@@ -531,38 +531,10 @@ static struct unwind_rule rule_at(const struct way_out *way, const struct way_no
 	return rule;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct way_out_range *x = a, *y = b;
-
-	return (x->start > y->start) - (x->start < y->start);
-}
-
-/* Sorts the ranges, and joins neighbours with one rule. Of instructions that overlap, the later one ends the other. */
-static void tidy(way_out_ranges *ranges)
-{
-	size_t i, kept = 0;
-
-	if (ranges->count > 1)
-		qsort(ranges->at, ranges->count, sizeof(*ranges->at), by_start);
-	for (i = 0; i < ranges->count; i++) {
-		struct way_out_range *last = kept ? &ranges->at[kept - 1] : NULL;
-
-		if (last && last->end > ranges->at[i].start)
-			last->end = ranges->at[i].start;
-		if (last && last->end == ranges->at[i].start &&
-		    !memcmp(&last->rule, &ranges->at[i].rule, sizeof(last->rule)))
-			last->end = ranges->at[i].end;
-		else
-			ranges->at[kept++] = ranges->at[i];
-	}
-	ranges->count = kept;
-}
-
-static int take(struct way_out *way, uint64_t address, bool innermost, way_out_ranges *ret)
+static int take(struct way_out *way, uint64_t address, bool innermost, rule_ranges *ret)
 {
 	const struct outcome *outcome = &way->outcome;
-	way_out_ranges ranges = {};
+	rule_ranges ranges = {};
 	bool has_address = false;
 	size_t i;
 	int err = 0;
@@ -571,8 +543,8 @@ static int take(struct way_out *way, uint64_t address, bool innermost, way_out_r
 		return -ENOENT;
 	for (i = 0; i < way->nodes.count && !err; i++) {
 		const struct way_node *node = &way->nodes.at[i];
-		struct way_out_range range = {node->address, node->address + node->insn.length,
-					      rule_at(way, node, outcome)};
+		struct rule_range range = {node->address, node->address + node->insn.length,
+					   rule_at(way, node, outcome)};
 
 		/* A return address is looked up by the byte before it. */
 		if (node->address == address && !innermost)
@@ -584,7 +556,7 @@ static int take(struct way_out *way, uint64_t address, bool innermost, way_out_r
 	}
 	if (!err && !has_address)
 		err = -ENOENT;
-	tidy(&ranges);
+	rule_ranges_tidy(&ranges);
 	for (i = 0; i < ranges.count && !err; i++)
 		err = vec_push(ret, ranges.at[i]);
 	vec_free(&ranges);
@@ -592,7 +564,7 @@ static int take(struct way_out *way, uint64_t address, bool innermost, way_out_r
 }
 
 int way_out_find(const struct code_arch *arch, const struct way_out_source *source, uint64_t address, bool innermost,
-		 way_out_ranges *ret)
+		 rule_ranges *ret)
 {
 	struct way_out way = {.arch = arch, .source = source};
 	struct way_state state = {};

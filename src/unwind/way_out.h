@@ -17,8 +17,8 @@
 #ifndef STRATA_UNWIND_WAY_OUT_H
 #define STRATA_UNWIND_WAY_OUT_H
 
-#include "base/vec.h"
 #include "unwind/code.h"
+#include "unwind/rule_ranges.h"
 
 struct way_out_source {
 	/* Copies what there is of `size` bytes of code at an address; how many that are. */
@@ -28,19 +28,12 @@ struct way_out_source {
 	void *context;
 };
 
-struct way_out_range {
-	uint64_t start, end;
-	struct unwind_rule rule;
-};
-
-typedef VEC(struct way_out_range) way_out_ranges;
-
 /*
  * Follows the code from an address on: `innermost`, it was interrupted there, else a call is to return to it. Ranges
  * that are sorted and apart from each other are added to *ret, of which one has `address`. 0; -ENOENT: there is no
  * rule; -ENOMEM, -ENOTSUP.
  */
 int way_out_find(const struct code_arch *arch, const struct way_out_source *source, uint64_t address, bool innermost,
-		 way_out_ranges *ret);
+		 rule_ranges *ret);
 
 #endif

@@ -63,7 +63,7 @@ static void compare(struct check *check, uint64_t vaddr)
 {
 	const struct way_out_source source = {read_code, known, check};
 	struct unwind_rule theirs = unwind_table_lookup(&check->table, vaddr), ours = {};
-	way_out_ranges ranges = {};
+	rule_ranges ranges = {};
 	char our_text[64], their_text[64];
 	size_t i;
 

@@ -143,7 +143,7 @@ static void test_decode(void)
 					   .count = 2,
 					   .ranges = {4, 2, 0, 3, 1, 0}};
 	struct code_counts counts = {};
-	fillers ranges = {};
+	rule_ranges ranges = {};
 
 	ok(derived_decode(&entry, sizeof(entry), &ranges, &counts) && ranges.count == 2 && counts.functions[0] == 1 &&
 		   ranges.at[0].start == 4 && ranges.at[0].end == 6 && ranges.at[1].start == 9 &&
