@@ -2,7 +2,7 @@
 /*
  * find: the kernel part finds out by itself what a process has mapped where, when user space has not told, or no more.
  *
- *   first sample of a process ─► its VMAs, by the kernel's iterator ─► each executable one's file ─► `files` ─► a run
+ *   first sample of a process ─► its VMAs, in its maple tree ─► each executable one's file ─► `files` ─► a run
  *
  * A new process mostly runs files that others have run: their tables are in the kernel, and all that is missing is
  * where it has them mapped, which the kernel knows. `files` says what user space knows of a file: where its page index
@@ -16,8 +16,13 @@
  * When a walk fails, the mappings may be others by now (dlopen). Whether they are tells the sequence of the address
  * space's lock; else they are looked through again.
  *
- * The iterator (bpf_iter_task_vma_new(), 6.7) takes the lock of the address space once, if it is free of writers. The
- * thread itself may be the writer, in mmap(): then the sample is walked again as task work (resume.h), or is late.
+ * Reading. The tree is read as it lies in memory, without the lock of the address space. What is read is right if
+ * nobody wrote: no writer has the lock (mmap_lock) before or afterwards, and the count of its writers (mm_lock_seq) is
+ * the same. So that what a writer leaves half done is not followed meanwhile, each VMA must say that it is of this
+ * address space (vm_mm) and lie behind the last one, nodes must be of a kind that such a tree has, and there is a bound
+ * on steps and levels. The kernel's own iterator (bpf_iter_task_vma_new(), 6.7) refuses to work with interrupts off,
+ * as here. The thread itself may be the writer, in mmap(): then the sample is walked again as task work (resume.h), or
+ * is late.
  *
  * Bounds. FIND_VMAS_MAX are looked through, some 40 us; processes with more are left to user space. A process is looked
  * through again after FIND_PAUSE_NS for each of its VMAs, and no CPU does so for more than a tenth of its time.
