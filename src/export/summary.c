@@ -8,7 +8,8 @@
 #include "export/export.h"
 #include "profile/text.h"
 
-#define TICKS_WORTH 200 /* missed ticks are told from one in so many on; strata itself makes it miss a few */
+#define TICKS_WORTH   200 /* missed ticks are told from one in so many on; strata itself makes it miss a few */
+#define TASK_NS_SHOWN 50  /* of a sample: what is less is 0.0 us */
 
 struct style {
 	const char *bold, *good, *warn, *dim, *off;
@@ -80,7 +81,7 @@ static void write_cost(FILE *out, const struct profile *profile)
 				(double)(q->bpf_run_ns + q->bpf_task_ns) / (double)q->bpf_frames);
 		if (q->bpf_worst_ns)
 			fprintf(out, ", %.0f µs the longest", (double)q->bpf_worst_ns / 1e3);
-		if (q->bpf_task_ns)
+		if (q->bpf_task_ns / q->samples >= TASK_NS_SHOWN)
 			fprintf(out, ", %.1f µs in the threads' own time",
 				(double)q->bpf_task_ns / (double)q->samples / 1e3);
 		fputs("; ", out);

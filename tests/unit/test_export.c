@@ -146,8 +146,12 @@ static void test_summary(void)
 		   strstr(text, loss_advice(LOSS_NO_RULE)),
 	   "a reason with its meaning and what to do");
 	ok(!strchr(text, '\033'), "no colour");
+	ok(strstr(text, ", 0 µs the longest; strata itself"),
+	   "no time in the threads' own context, where that is as good as none");
+	profile_quality(profile)->bpf_task_ns = 25 * 51;
 	is_int(export_summary(out, profile, true), 0, "with colour");
 	fflush(out);
+	ok(strstr(text, ", 0.1 µs in the threads' own time; strata itself"), "else what it takes of a sample");
 	ok(strchr(text, '\033'), "colour when asked for");
 	rewind(out);
 	profile_quality(profile)->complete = 100000;
