@@ -149,7 +149,8 @@ ABI_ASSERT_SIZE(struct py_keys, 16);
 
 /*
  * From this version on the pthread key names the thread state that the thread was last on, and none that it is not on
- * (Python/pystate.c, tstate_activate()); before, the first that it had.
+ * (Python/pystate.c, tstate_activate()); before, the first that it had. There is none from 3.15 on
+ * (python/thread_state.c).
  */
 #define PY_KEY_FOLLOWS 0x030c
 

@@ -8,7 +8,7 @@
  *   the current one  Python's thread-local variable, or up to 3.11 the pointer to the GIL's holder: what runs now.
  *                    Nothing while the thread has released the GIL.
  *   the pthread key  autoTSSkey, whether it has the GIL or not. Up to 3.11 it names the first thread state that the
- *                    thread had, from 3.12 on the last one that it was on.
+ *                    thread had, from 3.12 on the last one that it was on. 3.15 has none.
  *   the lists        of the interpreters' threads: they have all, but cost a read or two for each. Only where neither
  *                    of the others is known or tells. The answer is kept by thread id.
  *

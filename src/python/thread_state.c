@@ -3,10 +3,11 @@
  * The layers: which words of a file say where the running thread's PyThreadState is.
  *
  *   3.12+      _Py_tss_tstate, thread-local: that of the thread that holds the GIL (or, free-threaded, is attached);
- * NULL in a thread that has released it. The one answer when a thread has several thread states. 3.7-3.14   a pthread
- * key, gilstate.autoTSSkey or autoTSSkey of _PyRuntime, 3.6 the static autoTLSkey: the first thread state that the
- * thread had, with or without the GIL. Other interpreters' threads may have none. all        the interpreters' lists of
- * threads
+ *              NULL in a thread that has released it. The one answer when a thread has several thread states.
+ *   3.7-3.14   a pthread key, gilstate.autoTSSkey or autoTSSkey of _PyRuntime, 3.6 the static autoTLSkey: the first
+ *              thread state that the thread had, with or without the GIL. Other interpreters' threads may have none.
+ *              3.15 has a thread-local variable in its place, _Py_tss_gilstate, that is not asked.
+ *   all        the interpreters' lists of threads
  *
  * A variable's place is told by its symbol, or else by what the functions that read it do (key_decoder.c). Several
  * functions are asked, and they must agree.
@@ -25,8 +26,14 @@
 #define TSTATE_NAME  "_Py_tss_tstate"
 #define TSTATE_SINCE 0x030c
 #define TSS_SINCE    0x0307 /* Py_tss_t; before, keys were ints (PEP 539) */
-#define AARCH64_TCB  16     /* bytes of the thread control block at the thread pointer (AAELF64, "TLS variant 1") */
-#define TSS_CREATED  4      /* Py_tss_t: _is_initialized lies that far before _key */
+/*
+ * The last with a key. Change gh-131185 took it out of CPython's Python/pystate.c and pycore_runtime_structs.h, where
+ * other keys are left: Debian's 3.14.8 has it, in 3.15.0 and 3.15.2 PyGILState_GetThisThreadState() is one load from
+ * the thread pointer.
+ */
+#define KEY_LAST    0x030e
+#define AARCH64_TCB 16 /* bytes of the thread control block at the thread pointer (AAELF64, "TLS variant 1") */
+#define TSS_CREATED 4  /* Py_tss_t: _is_initialized lies that far before _key */
 
 /*
  * Offset of autoTSSkey._key in _PyRuntime on x86-64, for default builds. 3.7.16 to 3.13.0: from debug information, by
@@ -304,6 +311,10 @@ static void by_table(const struct elf_file *elf, const struct python_interpreter
 	size_t i;
 
 	layer->source = "key table";
+	if (interpreter->version > KEY_LAST) {
+		say(layer, "Python 3.15 and later have no key");
+		return;
+	}
 	if (interpreter->debug_build || interpreter->free_threaded || elf_file_machine(elf) != EM_X86_64 ||
 	    !python_find_runtime(elf, &runtime)) {
 		say(layer, "the table is for default builds of 3.7 and later on x86-64");
@@ -368,7 +379,9 @@ int python_thread_layers(const struct elf_file *elf, const struct python_interpr
 		say(&all[0], "only Python 3.12 and later have the variable");
 		say(&all[1], "only Python 3.12 and later have the variable");
 	}
-	if (!err && room > 2)
+	if (interpreter->version > KEY_LAST)
+		say(&all[2], "Python 3.15 and later have no key");
+	else if (!err && room > 2)
 		err = by_code(elf, &image, key_users, sizeof(key_users) / sizeof(*key_users), true,
 			      interpreter->version, &all[2]);
 	if (file)

@@ -44,8 +44,18 @@ run='import sys; exec(compile(sys.stdin.buffer.read().decode("utf-8"), "target",
 while IFS="$tab" read -r root program file; do
 	"$show" "$file" >"$work/facts" 2>"$work/err"
 	keys=$(sed -n 's/^layer key.*pthread key at \(0x[0-9a-f]*\),.*/\1/p' "$work/facts" | sort -u)
-	[ "$(echo "$keys" | wc -w)" = 1 ] && grep -q '^layer key code' "$work/facts"
-	check $? "$file: key code: $keys"
+	case $program in
+	*/python3.1[5-9]*)
+		has_key=
+		! grep -q '^layer key' "$work/facts"
+		check $? "$file: has no key"
+		;;
+	*)
+		has_key=yes
+		[ "$(echo "$keys" | wc -w)" = 1 ] && grep -q '^layer key code' "$work/facts"
+		check $? "$file: key code: $keys"
+		;;
+	esac
 	truth=$(key_by_debug_info "$file")
 	if [ -n "$truth" ]; then
 		[ "$keys" = "$truth" ]
@@ -82,8 +92,11 @@ while IFS="$tab" read -r root program file; do
 		/^unverified/ { wrong = 1 }
 		END { exit !(verified == found - 1 && !few && !wrong) }' "$work/live"
 	check $? "$((found - 1)) layers agree with the lists of 1,000 threads, $others in sub-interpreters"
-	awk '/^verified key/ { sub(/.*: /, ""); if ($1 - $2 - $3 > 2) bad = 1; seen = 1 } END { exit bad || !seen }' "$work/live"
-	check $? "threads without the GIL keep theirs under the key"
+	if [ -n "$has_key" ]; then
+		awk '/^verified key/ { sub(/.*: /, ""); if ($1 - $2 - $3 > 2) bad = 1; seen = 1 } END { exit bad || !seen }' \
+			"$work/live"
+		check $? "threads without the GIL keep theirs under the key"
+	fi
 	if grep -q '^layer thread list' "$work/live" && grep -q '^layer _Py_tss' "$work/live"; then
 		awk '/^verified _Py_tss/ { sub(/.*: /, ""); if ($2 < 1 || $2 > 4) bad = 1; seen = 1 } END { exit bad || !seen }' \
 			"$work/live"

@@ -262,6 +262,13 @@ static void test_layers(void)
 	ok(!python_thread_layers(elf, &interpreter, layers, PYTHON_THREAD_LAYERS, &count) && !layers[3].found &&
 		   layers[4].answer.kind == PYTHON_THREAD_LIST,
 	   "a debug build is not in the table");
+	interpreter = (struct python_interpreter){.version = 0x030f};
+	ok(!python_thread_layers(elf, &interpreter, layers, PYTHON_THREAD_LAYERS, &count) && layers[0].found &&
+		   layers[1].found,
+	   "3.15 has the variable");
+	ok(!layers[2].found && !layers[3].found && strstr(layers[2].result, "no key") &&
+		   strstr(layers[3].result, "no key"),
+	   "but no key, whatever its functions do: %s", layers[2].result);
 	elf_file_close(elf);
 }
 
