@@ -219,11 +219,10 @@ static void print_entry_key(const struct printer *p, const struct type *type, st
 {
 	if (!entry->text)
 		entry->text = print_key(p, type, entry->key, &entry->text_size);
-	if (!entry->text)
-		return;
+	/* Where memory is short the key is lost, but not what it is a part of. */
 	if (p->json)
-		print_json_string(p->out, entry->text, entry->text_size);
-	else
+		print_json_string(p->out, entry->text ? entry->text : "", entry->text ? entry->text_size : 0);
+	else if (entry->text)
 		fwrite(entry->text, 1, entry->text_size, p->out);
 	free(entry->text);
 	entry->text = NULL;

@@ -235,11 +235,13 @@ static void print_quoted(const struct printer *p, FILE *out, const struct type *
 	size_t size = 0;
 	FILE *memory = open_memstream(&text, &size);
 
-	if (!memory)
-		return;
-	print_text(p, memory, type, bytes);
-	if (!fclose(memory))
+	if (memory)
+		print_text(p, memory, type, bytes);
+	/* Where memory is short the value is lost, but not what it is a part of. */
+	if (memory && !fclose(memory))
 		print_json_string(out, text, size);
+	else
+		fputs("\"\"", out);
 	free(text);
 }
 

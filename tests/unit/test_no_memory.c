@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* An allocation fails while names are given, each one in turn: what there was memory for is named, and nothing is lost
- * without a word. */
+/*
+ * An allocation fails, each one in turn. While names are given: what there was memory for is named, and nothing is lost
+ * without a word. While a script's values are printed as JSON: it stays JSON.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "record/names.h"
 #include "tap.h"
+#include "trace/printer.h"
 
 #define TIMES     8
 #define KERNEL    0xffffffff81000000ull
@@ -108,6 +111,75 @@ static void test_each(struct objects *objects, uint32_t file, uint64_t vaddr, co
 	is_int(left, 0, "none costs more than one name");
 }
 
+/* @m[("k", IPv4 address)] = 7, with the same key in a record's field. */
+struct printed {
+	char text[8];
+	uint64_t family;
+	uint8_t address[16];
+	int64_t value;
+};
+
+static void print(const struct printer *printer, struct printed *bytes)
+{
+	static const struct type string = {.kind = TYPE_STRING, .size = 8}, inet = {.kind = TYPE_INET, .size = 24};
+	static const struct type_field fields[] = {{.name = "s", .type = &string},
+						   {.name = "a", .type = &inet, .offset = 8}};
+	static const struct type record = {.kind = TYPE_RECORD, .size = 32, .fields = fields, .field_count = 2};
+	static const struct type number = {.kind = TYPE_INT, .size = 8, .is_signed = true};
+	const struct symbol map = {.name = "m", .is_map = true, .key = &string, .value = &number};
+	struct map_entry entry = {.key = (uint8_t *)bytes->text, .value = (uint8_t *)&bytes->value};
+
+	print_value_line(printer, &record, (const uint8_t *)bytes);
+	print_map(printer, &map, &entry, 1, 0, 1);
+}
+
+/* Whether the text is what it should be, but for strings that may be empty. */
+static bool is_json(const char *text, const char *whole)
+{
+	while (*whole) {
+		if (*text != *whole)
+			return false;
+		text++;
+		if (*whole++ == '"' && *text == '"')
+			while (*whole != '"')
+				whole++;
+	}
+	return !*text;
+}
+
+static void test_json(void)
+{
+	static const char whole[] = "{\"type\": \"value\", \"data\": {\"s\": \"k\", \"a\": \"10.0.0.1\"}}\n"
+				    "{\"type\": \"map\", \"data\": {\"@m\": {\"k\": 7}}}\n";
+	struct printed bytes = {.text = "k", .family = 2, .address = {10, 0, 0, 1}, .value = 7};
+	char text[512], buffer[512];
+	unsigned int odd = 0, cut = 0;
+	unsigned long at;
+
+	for (at = 0; at <= TRIES_MAX; at++) {
+		struct printer printer = {.json = true, .out = fmemopen(text, sizeof(text), "w")};
+
+		if (!printer.out)
+			break;
+		setvbuf(printer.out, buffer, _IOFBF, sizeof(buffer));
+		asked = 0;
+		fail_at = at;
+		print(&printer, &bytes);
+		fail_at = 0;
+		fclose(printer.out);
+		if (at && asked < at)
+			break;
+		if (!at)
+			is_str(text, whole, "a value and a map as JSON");
+		odd += !is_json(text, whole);
+		cut += strcmp(text, whole) != 0;
+		if (!is_json(text, whole))
+			printf("# allocation %lu: %s", at, text);
+	}
+	ok(at > 3 && cut > 2, "%lu allocations, %u of them needed", at - 1, cut);
+	is_int(odd, 0, "what there is no memory for is an empty string");
+}
+
 static int run(void)
 {
 	struct processes *processes = processes_create();
@@ -133,6 +205,7 @@ static int run(void)
 	}
 	objects_destroy(objects);
 	processes_destroy(processes, NULL);
+	test_json();
 	return tap_done();
 }
 #endif
