@@ -3,7 +3,6 @@
 """How long a sample interrupts what runs: however deep its stack is and whatever the program does to that, no longer than
 --max-sample-time. What is deeper is walked in the thread's own time where the kernel has task work, and whole; else it is
 cut, and that is told. The mean is judged, and not the longest, which a virtual machine's host may have made so long."""
-import glob
 import json
 import os
 import re
@@ -24,17 +23,6 @@ WIDE_NS = 3 * LIMIT_NS
 def has_task_work():
     found = subprocess.run([e2e.STRATA, "doctor", "--json"], stdout=subprocess.PIPE, check=False).stdout
     return any(finding["name"] == "task work" and finding["mark"] == "ok" for finding in json.loads(found)["findings"])
-
-
-def pythons():
-    """One where each Python call is two C frames or more, one with shim frames, and the system's."""
-    found = [sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.%d.*/bin/python3.%d" % (minor, minor))))[:1]
-             for minor in (10, 12)]
-    return sum(found, []) + [e2e.PYTHON]
-
-
-def count(frames, start):
-    return sum(frame.startswith(start) for frame in frames)
 
 
 def record(tap, where, words, command, *options, hz=HZ):
@@ -63,8 +51,8 @@ def whole(tap, where, words, depth, command, *options, hz=HZ):
     late = e2e.early(stats)
     tap.ok(stats["complete"] + late >= 0.99 * stats["samples"] and late <= 0.1 * stats["samples"],
            "%s: %d of %d samples complete, %d late" % (words, stats["complete"], stats["samples"], late), stats["lost"])
-    deep = [(frames, n) for frames, n in stacks if count(frames, "grind (") and not count(frames, "[incomplete")]
-    tap.equal({count(frames, "dive (") for frames, _ in deep}, {depth}, "%s: all %d frames" % (words, depth))
+    deep = [(frames, n) for frames, n in stacks if e2e.count(frames, "grind (") and not e2e.count(frames, "[incomplete")]
+    tap.equal({e2e.count(frames, "dive (") for frames, _ in deep}, {depth}, "%s: all %d frames" % (words, depth))
     tap.ok(e2e.total(deep) >= 0.5 * stats["samples"], "%s: %d of them deep" % (words, e2e.total(deep)))
     return stats
 
@@ -76,13 +64,13 @@ def cut(tap, where, words, depth, command, *options):
     tap.ok(stats["truncated"] == stats["lost"].get("time-limit", 0) >= 0.5 * stats["samples"],
            "%s: %d samples cut, by their time" % (words, stats["truncated"]), stats["lost"])
     tap.ok("time-limit" in text and "--max-sample-time" in text, words + ": the summary names the option", text)
-    deep = [frames for frames, _ in stacks if count(frames, "grind (") and count(frames, "[truncated")]
-    tap.ok(deep and all(0 < count(frames, "dive (") < depth for frames in deep), words + ": the innermost frames are kept",
+    deep = [frames for frames, _ in stacks if e2e.count(frames, "grind (") and e2e.count(frames, "[truncated")]
+    tap.ok(deep and all(0 < e2e.count(frames, "dive (") < depth for frames in deep), words + ": the innermost frames are kept",
            [len(frames) for frames in deep])
     tap.ok(all(frames[1].startswith("[truncated") for frames in deep), words + ": marked at the root",
            [frames[:3] for frames in deep])
     # Frames of dive() between dive() and grind(), and nothing else but the interpreter's own.
-    tap.ok(all(not count(frames[:frames.index(next(f for f in frames if f.startswith("dive (")))], "grind (")
+    tap.ok(all(not e2e.count(frames[:frames.index(next(f for f in frames if f.startswith("dive (")))], "grind (")
                for frames in deep), words + ": in their order", [frames[:5] for frames in deep])
     return stats
 
@@ -92,7 +80,7 @@ def hostile(tap, where, words, *options):
     command = [e2e.PYTHON, HERE + "/changing.py", 30000, SECONDS]
     stacks, stats, _ = record(tap, where, words, command, *options)
     is_short(tap, words, stats)
-    found = [frames for frames, _ in stacks if count(frames, "call_")]
+    found = [frames for frames, _ in stacks if e2e.count(frames, "call_")]
     # In an interrupt there is time for so few new ones that the frames may be left out (python_out_of_time()).
     tap.ok(found or options, words + ": there are deep stacks")
     tap.ok(stats["truncated"] == stats["lost"].get("time-limit", 0) > 0, words + ": what is cut is told", stats["lost"])
@@ -113,9 +101,8 @@ def main():
         deep = where + "/deep"
         subprocess.check_call(["gcc", "-O2", "-fomit-frame-pointer", "-o", deep, KERNELS + "/deep.c"])
         native = [deep, 60000, SECONDS]
-        for python in pythons() if task_work else []:
-            version = subprocess.check_output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).decode().strip()
-            command = [python, KERNELS + "/deep.py", 15000, SECONDS]
+        for python in e2e.pythons() if task_work else []:
+            version, command = e2e.version_of(python), [python, KERNELS + "/deep.py", 15000, SECONDS]
             stats = whole(tap, where, "Python " + version, 15000, command)
             tap.ok(stats["bpf"]["task_ns"] > 0, "Python %s: walked in the thread's own time" % version, stats["bpf"])
         if task_work:
@@ -130,7 +117,7 @@ def main():
         cut(tap, where, "Python, without task work", 15000, [e2e.PYTHON, KERNELS + "/deep.py", 15000, SECONDS],
             "--strategy", "bounded")
         stacks, stats, _ = record(tap, where, "C, all the time", native, "--strategy", "bounded", "--max-sample-time", "10s")
-        tap.ok(not stats["truncated"] and 60000 in {count(frames, "dive (") for frames, _ in stacks},
+        tap.ok(not stats["truncated"] and 60000 in {e2e.count(frames, "dive (") for frames, _ in stacks},
                "C, all the time: whole", stats["lost"])
         hostile(tap, where, "changing code objects, without task work", "--strategy", "bounded")
     tap.done()

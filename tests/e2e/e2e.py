@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the end-to-end tests share: running strata, reading what it wrote, speaking TAP."""
+import glob
 import json
 import os
 import re
@@ -35,6 +36,17 @@ class Tap(tap.Tap):
         if os.geteuid() != 0:
             print("1..0 # SKIP needs root")
             sys.exit(0)
+
+
+def pythons():
+    """One where each Python call is two C frames or more, one with shim frames, and the system's."""
+    found = [sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.%d.*/bin/python3.%d" % (minor, minor))))[:1]
+             for minor in (10, 12)]
+    return sum(found, []) + [PYTHON]
+
+
+def version_of(python):
+    return subprocess.check_output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).decode().strip()
 
 
 def folder():
@@ -145,6 +157,11 @@ def folded(path):
 
 def total(stacks):
     return sum(count for _, count in stacks)
+
+
+def count(frames, start):
+    """How many frames of a stack begin with this."""
+    return sum(frame.startswith(start) for frame in frames)
 
 
 def share(stacks, wanted):

@@ -63,7 +63,7 @@ def judge_deep(tap, kernel, name, stacks):
     # Until its tables are there a sample ends with the copy of its stack, and says so; of these there may be few (below).
     inside = [frames for frames, _ in stacks if any(frame.startswith("grind (") for frame in frames) and
               not any(frame.startswith("[") for frame in frames)]
-    depths = {sum(frame.startswith("dive (") for frame in frames) for frames in inside}
+    depths = {e2e.count(frames, "dive (") for frames in inside}
     tap.equal(depths, {DEPTH}, "%s, %s: each of %d frames, once" % (kernel, name, DEPTH))
 
 
@@ -77,13 +77,13 @@ def judge_verified(tap, kernel, name, stats):
 def judge_go(tap, kernel, stacks):
     inside = [frames for frames, _ in stacks if any(frame.startswith("main.grind (") for frame in frames) and
               any(frame.startswith("main.dive (") for frame in frames)]
-    tap.equal({(sum(frame.startswith("main.dive (") for frame in frames), e2e.native_name(frames[1])) for frames in inside},
+    tap.equal({(e2e.count(frames, "main.dive ("), e2e.native_name(frames[1])) for frames in inside},
               {(GO_FRAMES, "runtime.goexit.abi0")}, "%s, go: each of %d frames, from the goroutine's start" % (kernel, GO_FRAMES))
 
 
 def judge_limit(tap, kernel, stacks, stats, has_task_work):
     """The same stacks in the time that a sample may take: whole where the kernel has task work, else cut and counted."""
-    depths = {sum(frame.startswith("dive (") for frame in frames) for frames, _ in stacks
+    depths = {e2e.count(frames, "dive (") for frames, _ in stacks
               if any(frame.startswith("grind (") for frame in frames) and not any(frame.startswith("[inc") for frame in frames)}
     cut = stats["lost"].get("time-limit", 0)
     tap.ok(cut == stats["truncated"] and (depths == {DEPTH} and not cut if has_task_work else cut and 0 < max(depths) < DEPTH),

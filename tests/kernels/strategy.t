@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Both ways of walking long stacks, on this machine: the same frames, all of them, and what they cost."""
-import glob
 import os
 import re
 import subprocess
@@ -14,17 +13,6 @@ import e2e  # noqa: E402
 STRATEGIES = ("loop", "bounded")
 DEPTH = 20000
 SECONDS, HZ = 1, 99
-
-
-def pythons():
-    """One where each Python call is two C frames or more, one with shim frames, and the system's."""
-    found = [sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.%d.*/bin/python3.%d" % (minor, minor))))[:1]
-             for minor in (10, 12)]
-    return sum(found, []) + [e2e.PYTHON]
-
-
-def count(frames, start):
-    return sum(frame.startswith(start) for frame in frames)
 
 
 def record(tap, strategy, where, words, command):
@@ -58,12 +46,12 @@ def compare(tap, where, words, depth, *program):
     shapes = []
     for strategy in STRATEGIES:
         stacks, stats = record(tap, strategy, where, words, list(program) + [depth, SECONDS])
-        deep = [(frames, n) for frames, n in stacks if count(frames, "grind (")]  # before it, dive is on its way down
-        tap.equal({count(frames, "dive (") for frames, _ in deep}, {depth}, "%s, %s: each of %d frames, once" % (
+        deep = [(frames, n) for frames, n in stacks if e2e.count(frames, "grind (")]  # before it, dive is on its way down
+        tap.equal({e2e.count(frames, "dive (") for frames, _ in deep}, {depth}, "%s, %s: each of %d frames, once" % (
             words, strategy, depth))
         walking = stats["bpf"]["run_ns"] / 1e9 if stats else 0  # is taken for the program's CPU time: half of it where caches are cold
         tap.ok(e2e.total(deep) >= e2e.due(SECONDS - walking, HZ), "%s, %s: %d deep samples" % (words, strategy, e2e.total(deep)))
-        shapes.append({shape(frames) for frames, _ in deep if not count(frames, "[")})  # those that are complete
+        shapes.append({shape(frames) for frames, _ in deep if not e2e.count(frames, "[")})  # those that are complete
         if stats and stats["bpf"]["frames"]:
             print("# %s, %s: %.1f ns a frame, started in %.0f ms" % (
                 words, strategy, stats["bpf"]["run_ns"] / stats["bpf"]["frames"], stats["startup_ms"]))
@@ -79,12 +67,12 @@ def limit(tap, where, deep):
         out, stats = where + "/limit.folded", where + "/limit.json"
         e2e.record("--strategy", strategy, "--max-sample-time", "10s", "-F", HZ, "-o", out, "--stats", stats, "--", deep,
                    most + 1000, SECONDS)
-        found = [frames for frames, _ in e2e.folded(out) if count(frames, "grind (")]
+        found = [frames for frames, _ in e2e.folded(out) if e2e.count(frames, "grind (")]
         # The innermost of them are grind and, now and then, what it calls.
-        tap.ok(found and all(most - 8 <= count(frames, "dive (") < most for frames in found) and
+        tap.ok(found and all(most - 8 <= e2e.count(frames, "dive (") < most for frames in found) and
                all(any(frame.startswith("[truncated") for frame in frames[:3]) for frames in found),
                "%s: %d frames and no more, marked" % (strategy, most),
-               [(len(frames), count(frames, "dive ("), frames[:4]) for frames in found])
+               [(len(frames), e2e.count(frames, "dive ("), frames[:4]) for frames in found])
         stats = e2e.load(stats)
         tap.ok(stats["truncated"] >= len(found) and stats["truncated"] == stats["lost"].get("native-depth"),
                "%s: %d samples counted as truncated" % (strategy, stats["truncated"]), stats["lost"])
@@ -97,9 +85,8 @@ def main():
         subprocess.check_call(["gcc", "-O2", "-fomit-frame-pointer", "-o", deep, HERE + "/deep.c"])
         compare(tap, where, "C", DEPTH, deep)
         limit(tap, where, deep)
-        for python in pythons():
-            version = subprocess.check_output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
-            compare(tap, where, "Python " + version.decode().strip(), DEPTH, python, HERE + "/deep.py")
+        for python in e2e.pythons():
+            compare(tap, where, "Python " + e2e.version_of(python), DEPTH, python, HERE + "/deep.py")
     tap.done()
 
 

@@ -124,6 +124,17 @@ static const struct py_layout fake_layouts[] = {
 };
 #define FAKE_LAYOUTS (sizeof(fake_layouts) / sizeof(*fake_layouts))
 
+/* The first of a version. */
+static inline const struct py_layout *fake_layout(int version)
+{
+	size_t i;
+
+	for (i = 0; i < FAKE_LAYOUTS; i++)
+		if (fake_layouts[i].version == version)
+			return &fake_layouts[i];
+	abort();
+}
+
 static inline struct fake_python *fake_python_create(const struct py_layout *layout)
 {
 	struct fake_python *fake = calloc(1, sizeof(*fake));

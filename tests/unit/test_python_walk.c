@@ -3,16 +3,6 @@
 #include "fake_python.h"
 #include "tap.h"
 
-static const struct py_layout *layout_of(int version)
-{
-	size_t i;
-
-	for (i = 0; i < FAKE_LAYOUTS; i++)
-		if (fake_layouts[i].version == version)
-			return &fake_layouts[i];
-	abort();
-}
-
 static const struct python_frame *frames_of(const struct fake_python *fake)
 {
 	return fake->s->python_stack.frames;
@@ -135,7 +125,7 @@ static void test_own_bytecode(const struct py_layout *layout)
 
 static void test_threads(void)
 {
-	struct fake_python *fake = fake_python_create(layout_of(0x030c));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030c));
 	__u64 code = fake_code(fake, "f", 1, 1), interp[3], tstate[3][4], other;
 	__u32 reads;
 	int i, k;
@@ -200,7 +190,7 @@ static void test_threads(void)
 	is_int(fake->s->python.tstate, 0, "no interpreter list");
 	fake_python_destroy(fake);
 
-	fake = fake_python_create(layout_of(0x0306));
+	fake = fake_python_create(fake_layout(0x0306));
 	other = fake_tstate(fake, fake_interpreter(fake), 1, 0);
 	fake_frame(fake, fake_alloc(fake, 512), fake_code(fake, "f", 1, 1), 0, 2, true);
 	fake->process = (struct py_process){.current_tstate = FAKE_HEAP + 0x1000};
@@ -275,7 +265,7 @@ static void finds_none(struct fake_python *fake, const char *what)
 /* Chains that come back to where they were. With a _PyCFrame they may be of the past, and others are looked for. */
 static void test_loops(int version, __u32 loss)
 {
-	struct fake_python *fake = fake_python_create(layout_of(version));
+	struct fake_python *fake = fake_python_create(fake_layout(version));
 	__u64 code = fake_code(fake, "f", 1, 1), a = FAKE_DATA_STACK + 0x1000, b = a + 0x100, tstate, interp, round[5];
 	int i, v = version & 0xff;
 
@@ -318,7 +308,7 @@ static void test_loops(int version, __u32 loss)
 /* Loops that have no frame yet, or none any more: at the youngest end, in the middle, at the oldest. */
 static void test_empty_loops(int version)
 {
-	struct fake_python *fake = fake_python_create(layout_of(version));
+	struct fake_python *fake = fake_python_create(fake_layout(version));
 	const __u32 empty = PYTHON_FRAME_ENTRY | PYTHON_FRAME_EMPTY,
 		    flags[] = {empty, 0, PYTHON_FRAME_ENTRY, empty, PYTHON_FRAME_ENTRY, empty};
 	__u64 code = fake_code(fake, "f", 1, 1), shims = FAKE_C_STACK + 0x1000, frames = FAKE_DATA_STACK, hash;
@@ -360,7 +350,7 @@ static void fake_data_stack(struct fake_python *fake, __u64 tstate, __u64 chunk,
 /* 3.11 and 3.12: the newest _PyCFrame before its current_frame is set, and with what was left there. */
 static void test_unlinked(int version)
 {
-	struct fake_python *fake = fake_python_create(layout_of(version));
+	struct fake_python *fake = fake_python_create(fake_layout(version));
 	bool shims = fake->layout.entry == PY_ENTRY_SHIM;
 	__u64 code = fake_code(fake, "f", 1, 1), root = fake_root(fake), at = FAKE_DATA_STACK + 0x40, past, tstate,
 	      shim, chunk, older;
@@ -423,7 +413,7 @@ static void test_unlinked(int version)
 /* 3.11 and 3.12: a generator's frame while it yields to the thread's only loop. */
 static void test_yielding(int version)
 {
-	struct fake_python *fake = fake_python_create(layout_of(version));
+	struct fake_python *fake = fake_python_create(fake_layout(version));
 	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, generator = fake_alloc(fake, 0x200), tstate;
 	int v = version & 0xff;
 
@@ -445,7 +435,7 @@ static void test_yielding(int version)
 /* Up to 3.10: throw() into a generator that waits for another one. Its frame is current, and in no loop. */
 static void test_throw_before_311(int version)
 {
-	struct fake_python *fake = fake_python_create(layout_of(version));
+	struct fake_python *fake = fake_python_create(fake_layout(version));
 	__u64 code = fake_code(fake, "f", 1, 1), main = fake_alloc(fake, 0x200), waiting = fake_alloc(fake, 0x200),
 	      inner = fake_alloc(fake, 0x200), tstate;
 
@@ -476,7 +466,7 @@ static void test_throw_before_311(int version)
 /* 3.11: throw() into a generator that waits for another one. Its frame is current, its flag is from before. */
 static void test_throw(void)
 {
-	struct fake_python *fake = fake_python_create(layout_of(0x030b));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030b));
 	__u64 code = fake_code(fake, "f", 1, 1), main = FAKE_DATA_STACK, waiting = fake_alloc(fake, 0x100),
 	      inner = fake_alloc(fake, 0x100), tstate, cframe;
 
@@ -502,7 +492,7 @@ static void test_throw(void)
 /* A recursion: the code object is looked at once a sample; the depth limit. */
 static void test_recursion(int version)
 {
-	const struct py_layout *layout = layout_of(version);
+	const struct py_layout *layout = fake_layout(version);
 	struct fake_python *fake = fake_python_create(layout);
 	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, back = fake_root(fake), step = 0x80, per_page;
 	int i;
@@ -529,7 +519,7 @@ static void test_recursion(int version)
 /* Generators' frames lie far away; the window on the data stack stays where it is. */
 static void test_far_frames(void)
 {
-	struct fake_python *fake = fake_python_create(layout_of(0x030b));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030b));
 	__u64 code = fake_code(fake, "f", 1, 1), back = 0;
 	int i;
 
@@ -604,7 +594,7 @@ static void test_probe(void)
 {
 	static const __u32 sizes[] = {0, 1, 7, 8, 9, 255, 256, 257, 1000};
 	const __u64 page = 0x50000000;
-	struct fake_python *fake = fake_python_create(layout_of(0x030b));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030b));
 	const struct py_layout *layout = &fake->layout;
 	__u64 code = fake_code(fake, "f", 1, 0), same = 0, differs = 0, expected = 0;
 	size_t i;
@@ -713,7 +703,7 @@ static void test_tables(void)
 		{CODE_TABLE_MAX + 1, CODE_TABLE_MAX + 1, 0},
 		{UINT64_MAX, UINT32_MAX, 0},
 	};
-	struct fake_python *fake = fake_python_create(layout_of(0x030d));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030d));
 	const struct py_layout *layout = &fake->layout;
 	const struct code_event *event = &fake->s->code.header;
 	__u64 code = fake_code(fake, "f", 1, 1), table = fake_alloc(fake, CODE_TABLE_MAX + 0x100);
@@ -867,7 +857,7 @@ static void test_thread_local(void)
 	size_t i, j;
 
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct fake_python *fake = fake_python_create(layout_of(0x030d));
+		struct fake_python *fake = fake_python_create(fake_layout(0x030d));
 
 		fake_map(&fake->memory, FAKE_THREAD & ~0xfffull, 0x1000);
 		inner = two_interpreters(fake, FAKE_THREAD);
@@ -907,7 +897,7 @@ static void test_lent_thread_state(__u16 version)
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct fake_python *fake = fake_python_create(layout_of(version));
+		struct fake_python *fake = fake_python_create(fake_layout(version));
 		__u64 inner = two_interpreters(fake, FAKE_THREAD + 0x1000), words[2];
 
 		if (fake->layout.cframe_current != PY_NO_OFFSET) {
@@ -1120,7 +1110,7 @@ static void test_key_within(const struct py_layout *layout, const char *name)
  */
 static void test_entering(int version)
 {
-	struct fake_python *fake = fake_python_create(layout_of(version));
+	struct fake_python *fake = fake_python_create(fake_layout(version));
 	__u64 code = fake_code(fake, "f", 1, 1), root = fake_root(fake), at = FAKE_DATA_STACK + 0x40, tstate, newest,
 	      before, oldest, sp = FAKE_C_STACK + 0x8000, field = fake->layout.cframe_current;
 	static const __u64 nonsense[][2] = {

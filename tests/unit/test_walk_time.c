@@ -129,16 +129,6 @@ static void test_depth(void)
 	fake_native_destroy(fake);
 }
 
-static const struct py_layout *layout_of(int version)
-{
-	size_t i;
-
-	for (i = 0; i < FAKE_LAYOUTS; i++)
-		if (fake_layouts[i].version == version)
-			return &fake_layouts[i];
-	abort();
-}
-
 static void python(struct fake_python *fake, __u64 limit)
 {
 	walk_time_begin(fake->s, fake->memory.now, limit, limit);
@@ -147,7 +137,7 @@ static void python(struct fake_python *fake, __u64 limit)
 
 static void test_python(int version)
 {
-	struct fake_python *fake = fake_python_create(layout_of(version));
+	struct fake_python *fake = fake_python_create(fake_layout(version));
 	const struct python_walk *walk = &fake->s->python;
 	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, back = fake_root(fake), whole, cut;
 	int i, minor = version & 0xff;
@@ -185,7 +175,7 @@ static void test_python(int version)
 /* Of few frames it is not known yet whether they are the thread's: see python_unlinked(). */
 static void test_doubtful_frames(void)
 {
-	struct fake_python *fake = fake_python_create(layout_of(0x030c));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030c));
 	__u64 at = FAKE_DATA_STACK, back = fake_root(fake);
 	int i;
 
@@ -203,7 +193,7 @@ static void test_doubtful_frames(void)
 /* A thread that is not found in time: where its frames are is not known. */
 static void test_search(void)
 {
-	struct fake_python *fake = fake_python_create(layout_of(0x030d));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030d));
 	__u64 interp = fake_interpreter(fake);
 	int i;
 
@@ -224,7 +214,7 @@ static void test_search(void)
 /* Code objects that are all new. */
 static void test_codes(void)
 {
-	struct fake_python *fake = fake_python_create(layout_of(0x030d));
+	struct fake_python *fake = fake_python_create(fake_layout(0x030d));
 	__u64 at = FAKE_DATA_STACK, back = fake_root(fake);
 	__u32 i;
 
