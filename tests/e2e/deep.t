@@ -18,6 +18,7 @@ SECONDS, HZ = 1, 99
 LIMIT_NS = 250000  # of --max-sample-time, unless told otherwise
 # Of the mean: what a sample does beside its walks, as sending what they found, and what interrupts it.
 WIDE_NS = 3 * LIMIT_NS
+CALL = re.compile(r"call_(\d+) \(")  # of changing.py; the kernel has a call_rcu()
 
 
 def has_task_work():
@@ -80,7 +81,7 @@ def hostile(tap, where, words, *options):
     command = [e2e.PYTHON, HERE + "/changing.py", 30000, SECONDS]
     stacks, stats, _ = record(tap, where, words, command, *options)
     is_short(tap, words, stats)
-    found = [frames for frames, _ in stacks if e2e.count(frames, "call_")]
+    found = [frames for frames, _ in stacks if any(map(CALL.match, frames))]
     # In an interrupt there is time for so few new ones that the frames may be left out (python_out_of_time()).
     tap.ok(found or options, words + ": there are deep stacks")
     tap.ok(stats["truncated"] == stats["lost"].get("time-limit", 0) > 0, words + ": what is cut is told", stats["lost"])
@@ -90,8 +91,7 @@ def hostile(tap, where, words, *options):
 
 def in_order(frames):
     """call_1 calls call_2, and so on. Those in between whose names found no room in the ring are there without."""
-    return len({int(re.match(r"call_(\d+) ", frame).group(1)) - i for i, frame in enumerate(frames)
-                if frame.startswith("call_")}) == 1
+    return len({int(found.group(1)) - i for i, found in enumerate(map(CALL.match, frames)) if found}) == 1
 
 
 def main():
