@@ -546,9 +546,12 @@ static int take(struct way_out *way, uint64_t address, bool innermost, rule_rang
 		struct rule_range range = {node->address, node->address + node->insn.length,
 					   rule_at(way, node, outcome)};
 
-		/* A return address is looked up by the byte before it. */
+		/* A return address is looked up by the byte before it: what seems to begin there is a part of the call.
+		 */
 		if (node->address == address && !innermost)
 			range.start--;
+		else if (node->address == address - 1 && !innermost)
+			continue;
 		if (range.rule.kind == UNWIND_NO_RULE)
 			continue;
 		has_address |= node->address == address;
