@@ -5,19 +5,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <time.h>
 
 #include "base/process_stat.h"
+#include "base/time.h"
 
 #define LOOK_MS 100 /* how often it is looked whether the child gets on */
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static bool is_interrupted(void)
 {
@@ -31,7 +23,7 @@ int patience_wait(pid_t child, int fd, double seconds)
 {
 	struct pollfd ready = {.fd = fd, .events = POLLIN};
 	unsigned long before = 0, ticks;
-	double since = now_s();
+	double since = time_s(CLOCK_MONOTONIC);
 	char state;
 
 	while (poll(&ready, 1, LOOK_MS) <= 0) {
@@ -40,8 +32,8 @@ int patience_wait(pid_t child, int fd, double seconds)
 		ticks = process_stat_ticks(child, &state);
 		/* One that could run but gets no CPU is not one that waits. */
 		if (ticks != before || state == 'R')
-			since = now_s();
-		else if (now_s() > since + seconds)
+			since = time_s(CLOCK_MONOTONIC);
+		else if (time_s(CLOCK_MONOTONIC) > since + seconds)
 			return -ETIMEDOUT;
 		before = ticks;
 	}

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "doctor/parts.h"
 #include "kernel/features.h"
 #include "kernel/programs.h"
@@ -114,7 +114,7 @@ static void probe_strategy(struct examination *examination, struct doctor_findin
 static void probe_programs(struct examination *examination, struct doctor_finding *finding)
 {
 	const struct programs_options options = {.watch_all = true};
-	struct timespec before, after;
+	double before, ms;
 	struct bpf_object *object;
 	struct diag diag = {};
 
@@ -122,16 +122,15 @@ static void probe_programs(struct examination *examination, struct doctor_findin
 		found(finding, DOCTOR_UNTRIED, "needs bpf(), see above");
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &before);
+	before = time_s(CLOCK_MONOTONIC);
 	if (programs_load(&options, &object, &diag)) {
 		found(finding, DOCTOR_MISSING, "%s", diag.text);
 		finding->how = "run it as root; or try strata record --strategy bounded";
 		return;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &after);
+	ms = (time_s(CLOCK_MONOTONIC) - before) * 1e3;
 	bpf_object__close(object);
-	found(finding, DOCTOR_OK, "loaded in %.0f ms",
-	      (double)(after.tv_sec - before.tv_sec) * 1e3 + (double)(after.tv_nsec - before.tv_nsec) / 1e6);
+	found(finding, DOCTOR_OK, "loaded in %.0f ms", ms);
 }
 
 static void probe_stats(struct examination *examination, struct doctor_finding *finding)

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "abi/limits.h"
+#include "base/time.h"
 #include "elf/notes.h"
 #include "elf/symbols.h"
 #include "python/live.h"
@@ -23,10 +23,7 @@
 
 static double now_ms(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+	return time_s(CLOCK_MONOTONIC) * 1e3;
 }
 
 static int no_memory(struct diag *diag)

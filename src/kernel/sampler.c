@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "abi/config.h"
+#include "base/time.h"
 #include "base/vec.h"
 #include "kernel/backlog.h"
 #include "kernel/clock.h"
@@ -101,14 +101,6 @@ static int attach(struct sampler *sampler, unsigned int frequency, struct diag *
 
 	return err ? err
 		   : clock_open(bpf_program__fd(sampler->program), frequency, sampler->ticks, &sampler->clock, diag);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
 static size_t ticks_size(void)
@@ -235,7 +227,7 @@ struct tables *sampler_tables(struct sampler *sampler)
 int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags)
 {
 	uint32_t key = (uint32_t)tgid;
-	uint64_t time = now_ns() | flags;
+	uint64_t time = time_ns(CLOCK_MONOTONIC) | flags;
 
 	return bpf_map_update_elem(programs_map(sampler->object, "targets"), &key, &time, BPF_ANY) ? -errno : 0;
 }
@@ -268,7 +260,7 @@ int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *la
 
 	if (err)
 		return err;
-	process->since = now_ns();
+	process->since = time_ns(CLOCK_MONOTONIC);
 	process->tgid = key;
 	process->check = py_process_check(process);
 	if (bpf_map_update_elem(programs_map(sampler->object, "python_processes"), &key, process, BPF_ANY))
@@ -300,7 +292,7 @@ void sampler_forget_file(struct sampler *sampler, const struct file_key *key)
 void sampler_void_found(struct sampler *sampler)
 {
 	uint32_t key = FOUND_VOID_UNTIL;
-	uint64_t now = now_ns();
+	uint64_t now = time_ns(CLOCK_MONOTONIC);
 
 	bpf_map_update_elem(programs_map(sampler->object, "found_words"), &key, &now, BPF_ANY);
 }

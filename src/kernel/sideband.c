@@ -10,10 +10,10 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
+#include "base/time.h"
 #include "base/vec.h"
 #include "kernel/cpus.h"
 
@@ -306,14 +306,12 @@ static int keep(struct sideband *sideband, size_t first)
 static int drain_once(struct sideband *sideband, void (*deliver)(void *context, const struct sideband_event *event),
 		      void *context)
 {
-	struct timespec now;
 	uint64_t before;
 	int err = 0;
 	size_t i;
 
 	/* What is written while the rings are read waits: an earlier one may be in a ring read before. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	before = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	before = time_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < sideband->count && !err; i++)
 		if (sideband->rings[i].page)
 			err = drain_ring(sideband, &sideband->rings[i]);

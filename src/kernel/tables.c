@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/extents.h"
 #include "base/large.h"
 #include "base/table.h"
+#include "base/time.h"
 #include "kernel/shared_array.h"
 
 #define SLAB_BYTES    (UNWIND_SLAB_ROWS * sizeof(uint32_t))
@@ -210,12 +210,9 @@ int tables_create(const struct tables_maps *maps, struct tables **ret, struct di
 
 void tables_changed(const struct tables *tables)
 {
-	struct timespec now;
+	uint64_t time = time_ns(CLOCK_MONOTONIC);
 	uint32_t zero = 0;
-	uint64_t time;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	time = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 	bpf_map_update_elem(tables->maps.changed, &zero, &time, BPF_ANY);
 }
 

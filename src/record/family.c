@@ -4,24 +4,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/table.h"
+#include "base/time.h"
 #include "profile/text.h"
 
 #define RELATIVES_MAX 4096 /* that are noted */
 #define TOLD_MAX      5
 #define LOOK_S        1.0
 #define LOOK_SHARE    100
-
-static double now(void)
-{
-	struct timespec at;
-
-	clock_gettime(CLOCK_MONOTONIC, &at);
-	return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
-}
 
 void family_deinit(struct family *family)
 {
@@ -106,7 +98,7 @@ void family_look(struct family *family)
 	size_t count = 0, known, i;
 	int *pids;
 
-	family->looked = now();
+	family->looked = time_s(CLOCK_MONOTONIC);
 	pids = known_pids(family, &known);
 	for (i = family->count; pids && i < known; i++)
 		if (descendant_read(pids[i], &found))
@@ -116,12 +108,12 @@ void family_look(struct family *family)
 			note(family, &list[i], first);
 	free(list);
 	free(pids);
-	family->cost = now() - family->looked;
+	family->cost = time_s(CLOCK_MONOTONIC) - family->looked;
 }
 
 void family_look_again(struct family *family)
 {
-	double since = now() - family->looked;
+	double since = time_s(CLOCK_MONOTONIC) - family->looked;
 
 	if (since >= LOOK_S && since >= LOOK_SHARE * family->cost)
 		family_look(family);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cache.h"
+#include "base/time.h"
 #include "proc/open_file.h"
 #include "python/key_layout.h"
 #include "python/thread_state.h"
@@ -21,14 +22,6 @@ struct objects {
 	VEC(struct object *) by_index;
 	struct python_cache *cache;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 struct objects *objects_create(struct foreign_files *files)
 {
@@ -210,7 +203,7 @@ static bool open_content(struct objects *objects, struct object *object, const s
 		object->content = NULL;
 		object->unanswered = err == -ETIMEDOUT;
 		object->missed = object->unanswered ? NULL : process;
-		object->missed_at = now_ns();
+		object->missed_at = time_ns(CLOCK_MONOTONIC);
 		set_problem(object, "the file cannot be opened");
 		return false;
 	}
@@ -290,7 +283,7 @@ static void forget_attempt(struct object *object)
 static bool may_lead(const struct object *object, const struct process *process)
 {
 	return object->missed && process && process->ended == UINT64_MAX &&
-	       (process != object->missed || object->missed_at + RETRY_NS < now_ns());
+	       (process != object->missed || object->missed_at + RETRY_NS < time_ns(CLOCK_MONOTONIC));
 }
 
 void objects_retry(struct objects *objects)

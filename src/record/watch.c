@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "base/time.h"
 
 #define REAP_AFTER_NS 3000000000ull /* a record is not older than this when those after it are read */
 #define REAP_EVERY_NS 1000000000ull
@@ -14,10 +15,7 @@
 
 uint64_t watch_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+	return time_ns(CLOCK_MONOTONIC);
 }
 
 /* Called when a process is forgotten. Its pid may be another's by now: that one's entries stay. */
@@ -235,14 +233,6 @@ static int check_content(struct watch *watch, const struct sideband_event *event
 
 /* What a start may compute for the tables of processes that run an expected file: those of some ten programs. */
 #define EXPECTED_NS 50000000ull
-
-static uint64_t cpu_time(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
 
 static bool is_expected(const struct watch *watch, uint64_t device, uint64_t inode)
 {
@@ -486,13 +476,13 @@ int watch_prepare(struct watch *watch, int pid)
 /* At once, or when watch_drain() has the time for it. */
 static int prepare_expected(struct watch *watch, struct process *process)
 {
-	uint64_t begin = cpu_time();
+	uint64_t begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
 	int err;
 
 	if (watch->expected_ns >= EXPECTED_NS)
 		return watch->err;
 	err = watch_refresh(watch, process);
-	watch->expected_ns += cpu_time() - begin;
+	watch->expected_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	return err;
 }
 

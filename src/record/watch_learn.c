@@ -13,10 +13,10 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 #include "base/cursor.h"
+#include "base/time.h"
 #include "bpf/scratch.h"
 #include "record/watch_parts.h"
 #include "unwind/arch.h"
@@ -110,14 +110,6 @@ static struct learnt *learnt_of(struct object *object)
 	return object->learnt;
 }
 
-static uint64_t cpu_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
-
 /* Is there time for another look? What is not looked at now is met again. */
 static bool has_time(const struct watch *watch)
 {
@@ -159,7 +151,7 @@ static bool learn_in_file(struct watch *watch, struct look *look, struct object 
 {
 	const struct unwind_rule none = {.kind = UNWIND_UNLEARNT};
 	const struct way_out_source source = {read_some, is_known, look};
-	uint64_t address = at->pc - at->behind, begin = cpu_now();
+	uint64_t address = at->pc - at->behind, begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct learnt *learnt = learnt_of(object);
 	const struct rule_range *range;
 	rule_ranges ranges = {};
@@ -177,7 +169,7 @@ static bool learn_in_file(struct watch *watch, struct look *look, struct object 
 		learnt->settled = true;
 	if (++learnt->tries >= TRIES_MAX || learnt->ranges.count >= RANGES_MAX)
 		learnt->settled = true;
-	watch->learn_ns += cpu_now() - begin;
+	watch->learn_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	return found;
 }
 

@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "kernel/features.h"
 
 #define PATIENCE_MS 1000
@@ -97,32 +98,24 @@ static bool executes(pid_t pid, const char *name, char *ret, size_t size)
 	return slash && !strncmp(slash + 1, name, strlen(name));
 }
 
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 /* Waits for the next stop, until CLOCK_MONOTONIC is `end`. SIGCHLD is blocked: one that comes before is not missed. */
 static int wait_for_stop(const struct hold *hold, const sigset_t *children, double end)
 {
-	double left = end - now_s();
+	double left = end - time_s(CLOCK_MONOTONIC);
 	int stop;
 
 	while (!(stop = next_stop(hold)) && left > 0) {
 		struct timespec time = {.tv_sec = (time_t)left, .tv_nsec = (long)((left - (double)(time_t)left) * 1e9)};
 
 		sigtimedwait(children, NULL, &time); /* or a signal with a handler came */
-		left = end - now_s();
+		left = end - time_s(CLOCK_MONOTONIC);
 	}
 	return stop;
 }
 
 int hold_until(struct hold *hold, const char *name, double seconds, char *ret, size_t size)
 {
-	double end = now_s() + seconds;
+	double end = time_s(CLOCK_MONOTONIC) + seconds;
 	sigset_t children, before;
 	int stop = -1;
 

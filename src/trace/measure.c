@@ -5,9 +5,9 @@
 #include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/time.h"
 #include "lang/rt/abi.h"
 #include "trace/run.h"
 
@@ -96,7 +96,7 @@ static int test_unit(struct run *run, size_t index, struct test_result *ret, str
 {
 	FILE *out = run->printer.out;
 	struct bpf_test_run_opts options = {};
-	struct timespec begin, end;
+	uint64_t begin;
 	int err;
 
 	run->printer.out = open_memstream(&ret->output, &ret->size);
@@ -105,15 +105,13 @@ static int test_unit(struct run *run, size_t index, struct test_result *ret, str
 		return diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
 	}
 	run->errors = 0;
-	clock_gettime(CLOCK_MONOTONIC, &begin);
+	begin = time_ns(CLOCK_MONOTONIC);
 	err = run_once(run, index, &options, diag);
-	clock_gettime(CLOCK_MONOTONIC, &end);
+	ret->ns = time_ns(CLOCK_MONOTONIC) - begin;
 	run_drain(run);
 	fclose(run->printer.out);
 	run->printer.out = out;
 	ret->passed = !options.retval && !run->errors && !(run->result->has_exit && run->result->status);
-	ret->ns = (unsigned long long)(end.tv_sec - begin.tv_sec) * 1000000000ull +
-		  (unsigned long long)(end.tv_nsec - begin.tv_nsec);
 	/* exit() ends a test, and not those behind it. */
 	run->finished = false;
 	run->result->has_exit = false;

@@ -15,8 +15,8 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/time.h"
 #include "unwind/builder.h"
 #include "unwind/derived.h"
 #include "unwind/go_code.h"
@@ -334,14 +334,6 @@ static int add_gap_without_go(struct builder *b, struct gaps *gaps, uint32_t fro
 	return err || from >= to ? err : add_gap(b, gaps, from, to);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Reading them would take longer than all else. */
 static bool has_many_names(const struct elf_file *elf)
 {
@@ -386,7 +378,7 @@ static enum code_scope scope_of(const struct elf_file *elf, const struct gaps *g
 /* Rules for code that nothing else says something of. That there are none is no error. */
 static int derive(struct builder *b)
 {
-	uint64_t begin = now_ns();
+	uint64_t begin = time_ns(CLOCK_MONOTONIC);
 	struct gaps gaps;
 	int err = find_gaps(b, &gaps);
 	size_t i;
@@ -398,7 +390,7 @@ static int derive(struct builder *b)
 			err = derived_find(b->elf, b->arch->code, b->table->base, gaps.spans.at, gaps.spans.count,
 					   scope_of(b->elf, &gaps), b->options->cache, &b->derived, &b->table->derived,
 					   &b->table->derived_cached);
-		b->table->derived_ns = now_ns() - begin;
+		b->table->derived_ns = time_ns(CLOCK_MONOTONIC) - begin;
 	}
 	vec_free(&gaps.spans);
 	return err;
