@@ -13,12 +13,16 @@
 #include "abi/limits.h"
 #include "kernel/kernel_btf.h"
 
+#define FIND_ANY 4096
+#define FIND_VMA (FIND_VMA_BYTES - 8)
+
 /* What src/bpf reads of the kernel's records. libbpf compares kinds of types, and gives loads of numbers their sizes.
  */
 static const struct member {
 	const char *record, *name;
 	enum { LONG, INT, POINTER, PREVIOUS } kind; /* PREVIOUS: the record before this one, embedded */
 	bool may_lack;                              /* src/bpf asks whether it is there */
+	uint16_t find_most; /* bpf/find.h needs it, at no higher byte than that; 0: it does not */
 } members[] = {
 	{"return_instance", "stack", LONG, true},
 	{"return_instance", "orig_ret_vaddr", LONG, true},
@@ -29,9 +33,9 @@ static const struct member {
 	{"xol_area", "vaddr", LONG, true},
 	{"uprobes_state", "xol_area", POINTER, true},
 	{"mm_struct", "uprobes_state", PREVIOUS, true},
-	{"mm_struct", "mm_mt", LONG, true},
-	{"mm_struct", "mm_lock_seq", INT, true},
-	{"mm_struct", "mmap_lock", LONG, true},
+	{"mm_struct", "mm_mt", LONG, true, FIND_ANY},
+	{"mm_struct", "mm_lock_seq", INT, true, FIND_ANY},
+	{"mm_struct", "mmap_lock", LONG, true, FIND_ANY},
 	{"mm_struct", "start_stack", LONG},
 	{"mm_struct", "flags", LONG},
 	{"thread_struct", "fsbase", LONG},
@@ -47,24 +51,23 @@ static const struct member {
 	{"task_struct", "pid", INT},
 	{"task_struct", "flags", INT},
 	{"task_struct", "ptrace", INT},
-	/* For bpf/find.h, if all of it is there: see core_types_can_find(). */
-	{"maple_tree", "ma_root", POINTER, true},
-	{"vm_special_mapping", "name", POINTER, true},
+	{"maple_tree", "ma_root", POINTER, true, 64},
+	{"vm_special_mapping", "name", POINTER, true, FIND_ANY},
 	{"timespec64", "tv_sec", LONG, true},
 	{"timespec64", "tv_nsec", LONG, true},
 	{"inode", "__i_ctime", PREVIOUS, true},
 	{"inode", "i_ctime_sec", LONG, true},
 	{"inode", "i_ctime_nsec", INT, true},
-	{"inode", "i_size", LONG, true},
-	{"file", "f_inode", POINTER, true},
-	{"vm_area_struct", "vm_start", LONG, true},
-	{"vm_area_struct", "vm_end", LONG, true},
-	{"vm_area_struct", "vm_mm", POINTER, true},
-	{"vm_area_struct", "vm_flags", LONG, true},
-	{"vm_area_struct", "vm_ops", POINTER, true},
-	{"vm_area_struct", "vm_pgoff", LONG, true},
-	{"vm_area_struct", "vm_file", POINTER, true},
-	{"vm_area_struct", "vm_private_data", POINTER, true},
+	{"inode", "i_size", LONG, true, FIND_ANY},
+	{"file", "f_inode", POINTER, true, FIND_ANY},
+	{"vm_area_struct", "vm_start", LONG, true, FIND_VMA},
+	{"vm_area_struct", "vm_end", LONG, true, FIND_VMA},
+	{"vm_area_struct", "vm_mm", POINTER, true, FIND_VMA},
+	{"vm_area_struct", "vm_flags", LONG, true, FIND_VMA},
+	{"vm_area_struct", "vm_ops", POINTER, true, FIND_ANY},
+	{"vm_area_struct", "vm_pgoff", LONG, true, FIND_ANY},
+	{"vm_area_struct", "vm_file", POINTER, true, FIND_ANY},
+	{"vm_area_struct", "vm_private_data", POINTER, true, FIND_ANY},
 };
 
 static int build(const struct kernel_btf *k, struct btf *btf)
@@ -128,28 +131,14 @@ int core_types_write(const struct kernel_btf *k)
 	return err;
 }
 
-/* What bpf/find.h takes for granted. */
+/* Where bpf/find.h takes things to be: bytes. */
 static const struct {
 	const char *record, *name;
-	int64_t least, most; /* byte */
-} found_by[] = {
-	{"maple_range_64", "slot", 128, 128},
-	{"maple_arange_64", "slot", 80, 80},
-	{"maple_tree", "ma_root", 0, 64},
-	{"rw_semaphore", "count", 0, 0},
-	{"mm_struct", "mm_mt", 0, 4096},
-	{"mm_struct", "mm_lock_seq", 0, 4096},
-	{"vm_area_struct", "vm_start", 0, FIND_VMA_BYTES - 8},
-	{"vm_area_struct", "vm_end", 0, FIND_VMA_BYTES - 8},
-	{"vm_area_struct", "vm_mm", 0, FIND_VMA_BYTES - 8},
-	{"vm_area_struct", "vm_flags", 0, FIND_VMA_BYTES - 8},
-	{"vm_area_struct", "vm_ops", 0, 4096},
-	{"vm_area_struct", "vm_pgoff", 0, 4096},
-	{"vm_area_struct", "vm_file", 0, 4096},
-	{"vm_area_struct", "vm_private_data", 0, 4096},
-	{"vm_special_mapping", "name", 0, 4096},
-	{"file", "f_inode", 0, 4096},
-	{"inode", "i_size", 0, 4096},
+	int64_t at;
+} taken_for_granted[] = {
+	{"maple_range_64", "slot", 128},
+	{"maple_arange_64", "slot", 80},
+	{"rw_semaphore", "count", 0},
 };
 
 bool core_types_can_find(const struct kernel_btf *k)
@@ -158,15 +147,22 @@ bool core_types_can_find(const struct kernel_btf *k)
 	const char *name = "";
 	size_t i;
 
-	for (i = 0; i < sizeof(found_by) / sizeof(found_by[0]); i++) {
+	for (i = 0; i < sizeof(taken_for_granted) / sizeof(taken_for_granted[0]); i++)
+		if (kernel_btf_member(k, kernel_btf_record(k, taken_for_granted[i].record),
+				      taken_for_granted[i].name) != taken_for_granted[i].at * 8)
+			return false;
+	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		const struct member *member = &members[i];
 		int64_t at;
 
-		if (strcmp(name, found_by[i].record)) {
-			name = found_by[i].record;
+		if (!member->find_most)
+			continue;
+		if (strcmp(name, member->record)) {
+			name = member->record;
 			from = kernel_btf_record(k, name);
 		}
-		at = kernel_btf_member(k, from, found_by[i].name);
-		if (at < found_by[i].least * 8 || at > found_by[i].most * 8)
+		at = kernel_btf_member(k, from, member->name);
+		if (at < 0 || at > member->find_most * 8)
 			return false;
 	}
 	from = kernel_btf_record(k, "inode");
