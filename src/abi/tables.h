@@ -74,10 +74,12 @@ enum rule_index {
 	RULE_NO_MAPPING = 3, /* UNWIND_NO_MAPPING */
 	RULE_NO_ANSWER = 4,  /* UNWIND_NO_ANSWER */
 	RULE_UNLEARNT = 5,   /* UNWIND_UNLEARNT */
-	RULE_FIRST_FREE = 6
+	RULE_ABSENT = 6,     /* UNWIND_ABSENT */
+	RULE_FIRST_FREE = 7
 };
 
-/* An entry of the page index: bit 63 set: bits 0-15 are the only rule of the page; else a run of rows. */
+/* An entry of the page index: bit 63 set: bits 0-15 are the only rule of the page; else a run of rows, two at least. */
+#define PAGE_ABSENT                   0ull /* no rows are there yet: see kernel/tables.h, tables_reserve() */
 #define PAGE_SINGLE_RULE              (1ull << 63)
 #define PAGE_ROWS(slab, first, count) ((__u64)(slab) << 32 | (__u64)(count) << 20 | (__u64)(first))
 #define PAGE_FIRST(page)              ((__u32)(page) & (UNWIND_SLAB_ROWS - 1))

@@ -109,6 +109,8 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 	page = table_page(s, walk->mapping.page_first + (__u32)(offset >> UNWIND_PAGE_SHIFT));
 	if (!page)
 		return RULE_NONE;
+	if (*page == PAGE_ABSENT)
+		return RULE_ABSENT;
 	if (*page & PAGE_SINGLE_RULE)
 		return *page & 0xffff;
 	rows = table_block(s, PAGE_SLAB(*page), PAGE_FIRST(*page));
@@ -150,7 +152,8 @@ static __always_inline __u32 native_remember_in(struct scratch *s, __u64 pc)
 	at = memo->newest++ & (NATIVE_MEMO - 1);
 	walk_opaque(at);
 	at &= NATIVE_MEMO - 1;
-	memo->rules[at].key = key;
+	/* What is absent now may be there the next time: a key that no frame has. */
+	memo->rules[at].key = rule->kind == UNWIND_ABSENT ? ~key : key;
 	memo->rules[at].rule = *rule;
 	memo->next[at] = at + 1;
 	*index = at;
@@ -338,6 +341,9 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		return native_end(walk, LOSS_NO_MAPPING);
 	case UNWIND_UNSUPPORTED:
 		return native_end(walk, LOSS_BAD_RULE);
+	case UNWIND_ABSENT: /* user space finishes it from a copy, and gives the rows */
+		walk->unmapped = 1;
+		return native_end(walk, LOSS_LATE);
 	case UNWIND_GO_SYSTEMSTACK:
 	case UNWIND_GO_MORESTACK:
 	case UNWIND_GO_CALLBACK:

@@ -314,14 +314,16 @@ static __always_inline bool take_native_stack(struct scratch *s)
 		if (walk_native(s->index))
 			return true;
 		doubtful = tables_doubtful(s, &s->process);
-		if (doubtful && begin_native_again(s)) {
+		/* Rows that are absent are no sign of other mappings. */
+		if (doubtful && s->native.loss != LOSS_LATE && begin_native_again(s)) {
 			if (walk_native(s->index))
 				return true;
 			doubtful = tables_doubtful(s, &s->process);
 		}
 	}
-	/* What has no rule user space can learn (record/watch_learn.c), wherever it is. */
-	if (s->native.loss == LOSS_NO_RULE && s->native.unmapped)
+	/* What has no rule user space can learn (record/watch_learn.c), and absent rows it can make, wherever they are.
+	 */
+	if ((s->native.loss == LOSS_NO_RULE || s->native.loss == LOSS_LATE) && s->native.unmapped)
 		s->find.sure = 0;
 	if (!doubtful || s->find.sure) {
 		s->sample.native_loss = s->native.loss;

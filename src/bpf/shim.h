@@ -75,8 +75,11 @@ struct walk_host {
 	__u64 (*clock)(void *context);        /* ns; NULL: walks may take as long as they like */
 	const struct mapping_entry *mappings; /* MAPPINGS_MAX */
 	const __u64 *pages;                   /* UNWIND_PAGES_MAX */
-	const __u32 *const *slabs;            /* UNWIND_SLABS_MAX pointers, NULL where there is none */
-	const struct unwind_rule *rules;      /* UNWIND_RULES_MAX */
+	/* Makes an absent page's rows, if that can be done; NULL: nobody does. */
+	void (*fill)(void *context, __u32 page);
+	void *fill_context;
+	const __u32 *const *slabs;       /* UNWIND_SLABS_MAX pointers, NULL where there is none */
+	const struct unwind_rule *rules; /* UNWIND_RULES_MAX */
 };
 
 #define walk_read_user(scratch, dst, size, address)                                                                    \

@@ -187,7 +187,11 @@ static inline const struct mapping_entry *table_mapping(struct scratch *s, __u32
 
 static inline const __u64 *table_page(struct scratch *s, __u32 index)
 {
-	return index < UNWIND_PAGES_MAX ? &s->host->pages[index] : NULL;
+	if (index >= UNWIND_PAGES_MAX)
+		return NULL;
+	if (s->host->pages[index] == PAGE_ABSENT && s->host->fill)
+		s->host->fill(s->host->fill_context, index);
+	return &s->host->pages[index];
 }
 
 static inline const struct unwind_rule *table_rule(struct scratch *s, __u32 index)

@@ -64,6 +64,12 @@ struct late_walker *late_walker_create(const struct tables *tables)
 	return walker;
 }
 
+void late_walker_fills(struct late_walker *walker, void (*fill)(void *context, uint32_t page), void *context)
+{
+	walker->host.fill = fill;
+	walker->host.fill_context = context;
+}
+
 void late_walker_destroy(struct late_walker *walker)
 {
 	if (!walker)

@@ -18,6 +18,10 @@ struct native_walk; /* bpf/scratch.h */
 struct late_walker *late_walker_create(const struct tables *tables);
 void late_walker_destroy(struct late_walker *walker);
 
+/* Who gives the rows of pages that are absent (tables_fill()), by the number of one; else walks end there, as in the
+ * kernel. */
+void late_walker_fills(struct late_walker *walker, void (*fill)(void *context, uint32_t page), void *context);
+
 /* A stack that was walked. */
 struct late_stack {
 	const uint64_t *frames; /* innermost first, as an EVENT_NATIVE_STACK has them; valid until the next walk */

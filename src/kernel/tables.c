@@ -34,8 +34,7 @@ struct chunk {
 /* What a file takes. */
 struct file {
 	VEC(struct chunk) chunks;
-	uint32_t *rules; /* the file's rule numbers → global ones */
-	uint32_t rule_count;
+	VEC(uint32_t) rules; /* global ones, each as often as a part of the file has it */
 	uint32_t row_count;
 };
 
@@ -179,6 +178,7 @@ int tables_create(const struct tables_maps *maps, struct tables **ret, struct di
 		[RULE_NONE] = {.kind = UNWIND_NO_RULE},          [RULE_FP_CHAIN] = {.kind = UNWIND_FP_CHAIN},
 		[RULE_NO_TABLE] = {.kind = UNWIND_NO_TABLE},     [RULE_NO_ANSWER] = {.kind = UNWIND_NO_ANSWER},
 		[RULE_NO_MAPPING] = {.kind = UNWIND_NO_MAPPING}, [RULE_UNLEARNT] = {.kind = UNWIND_UNLEARNT},
+		[RULE_ABSENT] = {.kind = UNWIND_ABSENT},
 	};
 	struct tables *tables = calloc(1, sizeof(*tables));
 	uint32_t i;
@@ -225,7 +225,7 @@ void tables_prepare(struct tables *tables)
 static void file_destroy(struct file *file)
 {
 	vec_free(&file->chunks);
-	free(file->rules);
+	vec_free(&file->rules);
 	free(file);
 }
 
@@ -300,8 +300,8 @@ static void file_remove(struct tables *tables, struct file *file)
 
 		extents_give(&tables->free_rows[chunk->slab], chunk->rows.first, chunk->rows.count);
 	}
-	for (i = 0; i < file->rule_count; i++)
-		rule_give(tables, file->rules[i]);
+	for (i = 0; i < file->rules.count; i++)
+		rule_give(tables, file->rules.at[i]);
 	tables->rows -= file->row_count;
 	file_destroy(file);
 }
@@ -310,11 +310,12 @@ struct page_writer {
 	struct tables *tables;
 	const struct unwind_table *table;
 	struct file *file;
-	uint64_t shift; /* vaddr of row offset 0, from the first page's start */
-	size_t row;     /* first row after the page's start */
-	uint32_t rule;  /* in force at the page's start */
-	uint32_t pages; /* still to be written */
-	uint32_t used;  /* rows of the file's last chunk */
+	const uint32_t *rules; /* the table's rule numbers → global ones */
+	uint64_t shift;        /* vaddr of row offset 0, from the first page's start */
+	size_t row;            /* first row after the page's start */
+	uint32_t rule;         /* in force at the page's start */
+	uint32_t pages;        /* still to be written */
+	uint32_t used;         /* rows of the file's last chunk */
 };
 
 /* What the last chunk has left is free again. */
@@ -402,7 +403,7 @@ static uint64_t write_page(struct page_writer *w, uint64_t start, int *err)
 
 		if (at >= start + size)
 			break;
-		rule = w->file->rules[w->table->rows[w->row].rule];
+		rule = w->rules[w->table->rows[w->row].rule];
 		w->rule = rule;
 		if (at == start)
 			count = 0;
@@ -427,60 +428,129 @@ static uint64_t write_page(struct page_writer *w, uint64_t start, int *err)
 	return PAGE_ROWS(chunk->slab, first, count);
 }
 
-/* Writes a file's rows and page index. 0 or a negative errno. */
-static int write_file(struct tables *tables, const struct unwind_table *table, struct file *file,
-		      const struct tables_run *run)
+/* The rule in force where the page begins that is written first, and the row behind. */
+static void skip_rows(struct page_writer *w, uint64_t start)
 {
-	struct page_writer writer = {.tables = tables,
-				     .table = table,
-				     .file = file,
-				     .shift = table->base - run->base,
-				     .pages = run->page_count};
-	uint32_t i;
-	int err = 0;
-
-	for (i = 0; i < table->rule_count; i++, file->rule_count++)
-		file->rules[i] = rule_take(tables, &table->rules[i]);
-	for (i = 0; !err && i < run->page_count; i++)
-		tables->pages[run->page_first + i] = write_page(&writer, (uint64_t)i << UNWIND_PAGE_SHIFT, &err);
-	trim_chunk(&writer);
-	if (!err)
-		err = write_blocks(tables);
-	return err ? err : table_set(&tables->files, run->page_first + 1ull, (uint64_t)(uintptr_t)file);
+	while (w->row < w->table->row_count && w->table->rows[w->row].offset + w->shift < start)
+		w->rule = w->rules[w->table->rows[w->row++].rule];
 }
 
-int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag)
+/* The entries of `count` pages from page `first` of the run on, and their rows. 0 or a negative errno. */
+static int write_pages(struct tables *tables, const struct unwind_table *table, struct file *file,
+		       const struct tables_run *run, uint32_t first, uint32_t count, uint64_t *entries)
+{
+	struct page_writer writer = {
+		.tables = tables, .table = table, .file = file, .shift = table->base - run->base, .pages = count};
+	uint32_t i;
+	int err = vec_reserve(&file->rules, table->rule_count);
+
+	if (err)
+		return err;
+	writer.rules = file->rules.at + file->rules.count;
+	for (i = 0; i < table->rule_count; i++)
+		file->rules.at[file->rules.count++] = rule_take(tables, &table->rules[i]);
+	/* What the last chunk had left was given back. */
+	writer.used = file->chunks.count ? file->chunks.at[file->chunks.count - 1].rows.count : 0;
+	skip_rows(&writer, (uint64_t)first << UNWIND_PAGE_SHIFT);
+	for (i = 0; !err && i < count; i++)
+		entries[i] = write_page(&writer, (uint64_t)(first + i) << UNWIND_PAGE_SHIFT, &err);
+	trim_chunk(&writer);
+	return err ? err : write_blocks(tables);
+}
+
+static int take_file(struct tables *tables, uint64_t base, uint64_t end, struct file **file, struct tables_run *ret,
+		     struct diag *diag)
 {
 	const uint64_t page = 1u << UNWIND_PAGE_SHIFT;
-	struct tables_run run = {.base = table->base & ~(page - 1)};
-	struct file *file;
+	struct tables_run run = {.base = base & ~(page - 1)};
 	int err;
 
-	run.page_count = (uint32_t)((table->end - run.base + page - 1) >> UNWIND_PAGE_SHIFT);
-	if (!run.page_count || table->end <= table->base)
+	run.page_count = (uint32_t)((end - run.base + page - 1) >> UNWIND_PAGE_SHIFT);
+	if (!run.page_count || end <= base)
 		return diag_fail(diag, EINVAL, "tables.empty", "the file has no text");
-	file = calloc(1, sizeof(*file));
-	if (file)
-		file->rules = calloc(table->rule_count + 1, sizeof(*file->rules));
-	if (!file || !file->rules) {
-		free(file);
+	*file = calloc(1, sizeof(**file));
+	if (!*file)
 		return diag_fail(diag, ENOMEM, "tables.memory", "out of memory");
-	}
 	err = extents_take(&tables->free_pages, run.page_count, &run.page_first);
 	if (!err) {
 		err = shared_array_reach(&tables->page_array,
 					 (run.page_first + (size_t)run.page_count) * sizeof(*tables->pages));
 		if (!err)
-			err = write_file(tables, table, file, &run);
+			err = table_set(&tables->files, run.page_first + 1ull, (uint64_t)(uintptr_t)*file);
 		if (err)
 			extents_give(&tables->free_pages, run.page_first, run.page_count);
 	}
 	if (err) {
-		file_remove(tables, file);
+		file_destroy(*file);
 		return diag_fail(diag, -err, "tables.full", "the kernel's unwind tables are full: %s", strerror(-err));
 	}
 	*ret = run;
 	return 0;
+}
+
+int tables_reserve(struct tables *tables, uint64_t base, uint64_t end, struct tables_run *ret, struct diag *diag)
+{
+	struct file *file;
+	int err = take_file(tables, base, end, &file, ret, diag);
+
+	if (!err)
+		memset(&tables->pages[ret->page_first], 0, ret->page_count * sizeof(*tables->pages));
+	return err;
+}
+
+int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag)
+{
+	struct tables_run run;
+	struct file *file;
+	int err = take_file(tables, table->base, table->end, &file, &run, diag);
+
+	if (err)
+		return err;
+	err = write_pages(tables, table, file, &run, 0, run.page_count, &tables->pages[run.page_first]);
+	if (err) {
+		tables_remove(tables, &run);
+		return diag_fail(diag, -err, "tables.full", "the kernel's unwind tables are full: %s", strerror(-err));
+	}
+	*ret = run;
+	return 0;
+}
+
+static struct file *file_of(const struct tables *tables, const struct tables_run *run)
+{
+	uint64_t found;
+
+	return table_get(&tables->files, run->page_first + 1ull, &found) ? (struct file *)(uintptr_t)found : NULL;
+}
+
+bool tables_absent(const struct tables *tables, const struct tables_run *run, uint32_t page)
+{
+	return page < run->page_count && tables->pages[run->page_first + page] == PAGE_ABSENT;
+}
+
+int tables_fill(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count,
+		const struct unwind_table *table)
+{
+	struct file *file = file_of(tables, run);
+	uint64_t *entries;
+	uint32_t i;
+	int err = 0;
+
+	if (!file || first > run->page_count || count > run->page_count - first)
+		return -EINVAL;
+	entries = calloc(count + 1ull, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	if (table)
+		err = write_pages(tables, table, file, run, first, count, entries);
+	/* The rows are where the walkers look before the entries lead to them. */
+	for (i = 0; i < count && !err; i++) {
+		uint64_t entry = table ? entries[i] : PAGE_SINGLE_RULE | RULE_NO_TABLE;
+
+		if (tables_absent(tables, run, first + i))
+			__atomic_store_n(&tables->pages[run->page_first + first + i], entry, __ATOMIC_RELEASE);
+	}
+	free(entries);
+	return err;
 }
 
 /* Room for a page's rows, all in one block, added to what the file takes. */
@@ -542,30 +612,28 @@ int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t s
 		 const struct unwind_rule *rule)
 {
 	const uint64_t page = 1u << UNWIND_PAGE_SHIFT;
-	uint64_t found, at, stop, entry;
+	struct file *file = file_of(tables, run);
 	uint16_t by_byte[1u << UNWIND_PAGE_SHIFT];
-	struct file *file;
-	uint32_t number, *rules;
+	uint64_t at, stop, entry;
+	uint32_t number;
 	int err = 0;
 
-	if (!table_get(&tables->files, run->page_first + 1ull, &found) || start < run->base || start >= end ||
-	    end - run->base > run->page_count * page)
+	if (!file || start < run->base || start >= end || end - run->base > run->page_count * page)
 		return -EINVAL;
-	file = (struct file *)(uintptr_t)found;
-	rules = realloc(file->rules, (file->rule_count + 1ull) * sizeof(*rules));
-	if (!rules)
+	if (vec_reserve(&file->rules, 1))
 		return -ENOMEM;
-	file->rules = rules;
 	number = rule_take(tables, rule);
 	if (number == RULE_NONE)
 		return -ENOSPC;
-	file->rules[file->rule_count++] = number;
+	file->rules.at[file->rules.count++] = number;
 	for (at = start - run->base; at < end - run->base && !err; at = stop) {
 		uint64_t *to = &tables->pages[run->page_first + at / page];
 		bool changed = false;
 		uint64_t i;
 
 		stop = (at / page + 1) * page < end - run->base ? (at / page + 1) * page : end - run->base;
+		if (*to == PAGE_ABSENT)
+			continue;
 		expand_page(tables, *to, by_byte);
 		for (i = at % page; i < at % page + (stop - at); i++)
 			if (by_byte[i] == RULE_NONE || by_byte[i] == RULE_UNLEARNT) {
@@ -589,18 +657,20 @@ struct unwind_rule tables_rule(const struct tables *tables, const struct tables_
 
 	if (vaddr < run->base || offset >> UNWIND_PAGE_SHIFT >= run->page_count)
 		return (struct unwind_rule){.kind = UNWIND_NO_RULE};
+	if (tables_absent(tables, run, (uint32_t)(offset >> UNWIND_PAGE_SHIFT)))
+		return (struct unwind_rule){.kind = UNWIND_ABSENT};
 	expand_page(tables, tables->pages[run->page_first + (offset >> UNWIND_PAGE_SHIFT)], by_byte);
 	return tables->rules[by_byte[offset % (1u << UNWIND_PAGE_SHIFT)]];
 }
 
 void tables_remove(struct tables *tables, const struct tables_run *run)
 {
-	uint64_t found;
+	struct file *file = file_of(tables, run);
 
-	if (!table_get(&tables->files, run->page_first + 1ull, &found))
+	if (!file)
 		return;
 	table_remove(&tables->files, run->page_first + 1ull);
-	file_remove(tables, (struct file *)(uintptr_t)found);
+	file_remove(tables, file);
 	extents_give(&tables->free_pages, run->page_first, run->page_count);
 }
 

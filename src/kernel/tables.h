@@ -13,6 +13,8 @@
 #ifndef STRATA_KERNEL_TABLES_H
 #define STRATA_KERNEL_TABLES_H
 
+#include <stdbool.h>
+
 #include "abi/tables.h"
 #include "base/diag.h"
 #include "bpf/shim.h"
@@ -45,13 +47,32 @@ int tables_add(struct tables *tables, const struct unwind_table *table, struct t
 
 /*
  * Gives the bytes from one vaddr to another a rule, where they had none; others keep theirs. What the walkers remember
- * is out of date until the next publication of their process. 0 or a negative errno: -ENOSPC when the tables are full.
+ * is out of date until the next publication of their process. Pages without rows are left out. 0 or a negative errno:
+ * -ENOSPC when the tables are full.
  */
 int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t start, uint64_t end,
 		 const struct unwind_rule *rule);
 
-/* The rule in force at a vaddr. */
+/* The rule in force at a vaddr; UNWIND_ABSENT where there are no rows yet. */
 struct unwind_rule tables_rule(const struct tables *tables, const struct tables_run *run, uint64_t vaddr);
+
+/*
+ * Adds a file without rows: those of a part are given by tables_fill() when somebody needs them. `base` and `end` are
+ * the table's. Until then a walk in the kernel ends there as a late one, and one on the host asks for them (struct
+ * walk_host).
+ */
+int tables_reserve(struct tables *tables, uint64_t base, uint64_t end, struct tables_run *ret, struct diag *diag);
+
+/*
+ * Gives the rows of `count` pages from page `first` of the run on, from a table of the file that has them all and the
+ * rule in force before; visible to the walkers at once. NULL: there are none, and never will be. What is there already
+ * stays. 0 or a negative errno, with nothing changed: -ENOSPC when the tables are full.
+ */
+int tables_fill(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count,
+		const struct unwind_table *table);
+
+/* Has a page of a run no rows yet? */
+bool tables_absent(const struct tables *tables, const struct tables_run *run, uint32_t page);
 
 /*
  * Takes a file's rows, page index and rules away; their room is used again at once. So no process that is published may

@@ -41,6 +41,7 @@ static void object_destroy(struct object *object)
 	if (!object)
 		return;
 	foreign_close(object->content);
+	unwind_parts_destroy(object->parts);
 	free(object->segments);
 	free(object->eval);
 	free(object->problem);
@@ -79,6 +80,20 @@ void objects_drop(struct objects *objects, uint32_t index, struct tables *tables
 struct object *objects_at(const struct objects *objects, uint32_t index)
 {
 	return index < objects->by_index.count ? objects->by_index.at[index] : NULL;
+}
+
+struct object *objects_of_page(const struct objects *objects, uint32_t page)
+{
+	size_t i;
+
+	for (i = 0; i < objects->by_index.count; i++) {
+		struct object *object = objects->by_index.at[i];
+
+		if (object && object->parts && object->table == OBJECT_TABLE_READY && page >= object->run.page_first &&
+		    page - object->run.page_first < object->run.page_count)
+			return object;
+	}
+	return NULL;
 }
 
 bool object_changed(const struct object *object)
@@ -355,14 +370,36 @@ void object_python(const struct object *object, uint64_t bias, struct py_process
 		ret->tls_slot += bias;
 }
 
-void object_compile(struct object *object, struct tables *tables, void (*pause)(void *context), void *context)
+/* A table of all of the text, or of a large file what leads to parts of it. */
+static int compile(struct object *object, const struct elf_file *elf, struct tables *tables,
+		   const struct object_compiling *how, struct diag *diag)
 {
 	const struct unwind_options options = {
-		.cache = python_cache_entries(object->cache), .pause = pause, .context = context};
+		.cache = python_cache_entries(object->cache), .pause = how->pause, .context = how->context};
 	struct unwind_table table;
+	uint64_t base, end;
+	int err = how->whole ? -ENOTSUP : unwind_parts_create(elf, &object->parts, diag);
+
+	if (!err) {
+		unwind_parts_text(object->parts, &base, &end);
+		return tables_reserve(tables, base, end, &object->run, diag);
+	}
+	if (err != -ENOTSUP)
+		return err;
+	err = unwind_table_compile(elf, &options, &table, diag);
+	if (how->pause)
+		how->pause(how->context);
+	if (err && err != -ENOENT)
+		return err;
+	err = tables_add(tables, &table, &object->run, diag);
+	unwind_table_deinit(&table);
+	return err;
+}
+
+void object_compile(struct object *object, struct tables *tables, const struct object_compiling *how)
+{
 	struct diag diag = {};
 	struct elf_file *elf;
-	int err;
 
 	if (object->table != OBJECT_TABLE_UNKNOWN || !object->opened)
 		return;
@@ -373,20 +410,65 @@ void object_compile(struct object *object, struct tables *tables, void (*pause)(
 		set_problem(object, diag.text);
 		return;
 	}
-	err = unwind_table_compile(elf, &options, &table, &diag);
-	if (pause)
-		pause(context);
-	if (!err || err == -ENOENT) {
-		err = tables_add(tables, &table, &object->run, &diag);
-		if (!err)
-			object->table = OBJECT_TABLE_READY;
-		unwind_table_deinit(&table);
-	}
-	if (err)
+	if (compile(object, elf, tables, how, &diag))
 		set_problem(object, diag.text);
+	else
+		object->table = OBJECT_TABLE_READY;
 	elf_file_close(elf);
 	if (object->table == OBJECT_TABLE_NONE)
 		check_answers(object);
+}
+
+/* Rows that were learnt before there were others: by an earlier run. */
+static void add_learnt(const struct object *object, struct tables *tables, uint64_t from, uint64_t to)
+{
+	size_t i;
+
+	for (i = 0; object->learnt && i < object->learnt->ranges.count; i++) {
+		const struct rule_range *range = &object->learnt->ranges.at[i];
+
+		if (range->start < to && range->end > from &&
+		    tables_learn(tables, &object->run, range->start, range->end, &range->rule))
+			break;
+	}
+}
+
+/* The pages that are given at once: 1 MiB of code, in 1 to 3 ms. */
+#define PART_PAGES ((1u << 20) >> UNWIND_PAGE_SHIFT)
+
+void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how)
+{
+	const struct unwind_options options = {
+		.cache = python_cache_entries(object->cache), .pause = how->pause, .context = how->context};
+	uint32_t first = (page - object->run.page_first) / PART_PAGES * PART_PAGES, count = PART_PAGES;
+	uint64_t base, end, from, to;
+	struct unwind_table table;
+	struct diag diag = {};
+	struct elf_file *elf;
+	int err;
+
+	if (count > object->run.page_count - first)
+		count = object->run.page_count - first;
+	unwind_parts_text(object->parts, &base, &end);
+	from = object->run.base + ((uint64_t)first << UNWIND_PAGE_SHIFT);
+	to = from + ((uint64_t)count << UNWIND_PAGE_SHIFT);
+	err = object_changed(object) ? -ESTALE : open_elf(object, &elf, &diag);
+	if (!err) {
+		err = unwind_parts_compile(object->parts, elf, &options, from > base ? (uint32_t)(from - base) : 0,
+					   (uint32_t)((to < end ? to : end) - base), &table, &diag);
+		elf_file_close(elf);
+		if (!err) {
+			err = tables_fill(tables, &object->run, first, count, &table);
+			if (!err)
+				add_learnt(object, tables, from, to);
+			unwind_table_deinit(&table);
+		}
+	}
+	/* Memory may be there the next time, and its file system answer; else it will be as now. */
+	if (err && err != -ENOMEM && !(object->content && foreign_unanswered(object->content)))
+		tables_fill(tables, &object->run, first, count, NULL);
+	if (how->pause)
+		how->pause(how->context);
 }
 
 int object_eval_ranges(struct object *object)

@@ -17,6 +17,7 @@
 #include "proc/processes.h"
 #include "python/cache.h"
 #include "unwind/function_starts.h"
+#include "unwind/unwind_parts.h"
 #include "unwind/way_out.h"
 
 enum object_table {
@@ -65,10 +66,11 @@ struct object {
 	bool eval_found, eval_tried;
 	enum object_table table;
 	struct tables_run run;
-	uint32_t pins;            /* processes whose mappings, as the kernel knows them, need `run` */
-	uint64_t idle_since;      /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
-	bool located;             /* a sample was in it */
-	struct timespec modified; /* as it was when it was opened, with its size: */
+	struct unwind_parts *parts; /* its rows are given when they are needed: object_fill(); NULL: all are there */
+	uint32_t pins;              /* processes whose mappings, as the kernel knows them, need `run` */
+	uint64_t idle_since;        /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
+	bool located;               /* a sample was in it */
+	struct timespec modified;   /* as it was when it was opened, with its size: */
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */
 	VEC(struct object_key) names; /* as the kernel part calls it, see record/watch_files.c */
@@ -92,6 +94,9 @@ struct object *objects_get(struct objects *objects, const struct mapped_file *fi
 /* By the file's index, if it was asked for before; else NULL. */
 struct object *objects_at(const struct objects *objects, uint32_t index);
 
+/* The file whose run of the page index a page belongs to, if rows of it are still to be given; else NULL. */
+struct object *objects_of_page(const struct objects *objects, uint32_t page);
+
 /*
  * Forgets what is known of a file and takes its unwind table away. Nobody may have it pinned, nor have had within the
  * grace period of the tables. A later objects_get() begins anew.
@@ -111,10 +116,22 @@ bool object_vaddr(const struct object *object, const struct process_mapping *map
 void object_python(const struct object *object, uint64_t bias, struct py_process *ret);
 
 /*
- * Compiles the unwind table and puts it into the kernel, if that was not tried yet. `pause`, which may be NULL, is
- * called now and then meanwhile: see struct unwind_options.
+ * How tables are compiled. `pause`, which may be NULL, is called now and then meanwhile: see struct unwind_options.
  */
-void object_compile(struct object *object, struct tables *tables, void (*pause)(void *context), void *context);
+struct object_compiling {
+	bool whole; /* of large files, too: nothing is left to object_fill() */
+	void (*pause)(void *context);
+	void *context;
+};
+
+/* Compiles the unwind table and puts it into the kernel, if that was not tried yet; of a large file only its place. */
+void object_compile(struct object *object, struct tables *tables, const struct object_compiling *how);
+
+/*
+ * Gives the rows around a page of a large file (struct walk_host), 1 MiB of code. When they cannot be had, walks
+ * end there from now on.
+ */
+void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how);
 
 /* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
 int object_eval_ranges(struct object *object);

@@ -60,6 +60,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->expected = options->expected;
 	watch->expected_count = options->expected_count;
 	watch->publish_ns = options->publish_ns;
+	watch->whole_tables = options->whole_tables;
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
 	watch->names = frames_create();
@@ -73,6 +74,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
+	late_walker_fills(watch->walker, watch_fill, watch);
 	*ret = watch;
 	return 0;
 }

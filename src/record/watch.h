@@ -47,6 +47,8 @@ struct watch_options {
 		*expected; /* processes that map one of these are not left until they are met; borrowed */
 	uint32_t expected_count;
 	uint64_t publish_ns; /* how long one drain may compile tables; 0: until all are done */
+	bool whole_tables;   /* of large files, too, instead of the parts that are met: the first stack must not be late
+			      */
 };
 
 /* Borrows the sampler and the side-band. */

@@ -50,9 +50,15 @@ static size_t read_some(void *context, uint64_t address, uint8_t *ret, size_t si
 static bool is_known(void *context, uint64_t address, struct unwind_rule *ret)
 {
 	const struct look *look = context;
+	const struct tables_run *run = &look->object->run;
+	uint64_t vaddr = address - look->bias;
 
-	*ret = tables_rule(look->tables, &look->object->run, address - look->bias);
-	return ret->kind != UNWIND_NO_RULE && ret->kind != UNWIND_UNLEARNT;
+	*ret = tables_rule(look->tables, run, vaddr);
+	if (ret->kind == UNWIND_ABSENT) {
+		watch_fill(look->then.watch, run->page_first + (uint32_t)((vaddr - run->base) >> UNWIND_PAGE_SHIFT));
+		*ret = tables_rule(look->tables, run, vaddr);
+	}
+	return ret->kind != UNWIND_NO_RULE && ret->kind != UNWIND_UNLEARNT && ret->kind != UNWIND_ABSENT;
 }
 
 /* Does an address lie behind a call, in code that is mapped? */

@@ -89,9 +89,10 @@ struct watch {
 	VEC(char *) remarks;      /* what is to be said at the end, a line each */
 	bool to_prove;            /* a process may have to be asked again: watched.to_prove */
 	bool behind;              /* the last drain left tables or records for the next one */
-	bool unpublished;         /* nothing is published any more */
-	uint32_t records;         /* handled, so that not each one asks for the time */
-	int err;                  /* of a callback */
+	bool whole_tables;
+	bool unpublished; /* nothing is published any more */
+	uint32_t records; /* handled, so that not each one asks for the time */
+	int err;          /* of a callback */
 };
 
 /* CLOCK_MONOTONIC, ns. */
@@ -105,6 +106,9 @@ int watch_drain_sideband(struct watch *watch);
 
 /* Memory without a file, or a file that is no program: what runs there was generated. */
 bool watch_is_generated(const struct object *object);
+
+/* Gives the rows that a walk on the host lacks (late_walker_fills()). `context` is the watch. */
+void watch_fill(void *context, uint32_t page);
 
 /* Describes the mappings that a process had at a time in watch->entries, sorted. UINT64_MAX - 1 for now. 0 or -ENOMEM.
  */

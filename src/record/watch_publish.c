@@ -22,11 +22,27 @@ static void relieve(void *context)
 	(void)!sampler_relieve(watch->sampler); /* what was lost the balance of samples tells */
 }
 
+static struct object_compiling compiling(struct watch *watch)
+{
+	return (struct object_compiling){.whole = watch->whole_tables, .pause = relieve, .context = watch};
+}
+
+void watch_fill(void *context, uint32_t page)
+{
+	struct watch *watch = context;
+	const struct object_compiling how = compiling(watch);
+	struct object *object = objects_of_page(watch->objects, page);
+
+	if (object)
+		object_fill(object, sampler_tables(watch->sampler), page, &how);
+}
+
 /* How the kernel shall unwind in a mapping. */
 static struct mapping_entry describe(struct watch *watch, const struct process *process,
 				     const struct process_mapping *mapping)
 {
 	struct mapping_entry entry = {.start = mapping->start, .end = mapping->end, .kind = MAPPING_NO_TABLE};
+	struct object_compiling how;
 	struct object *object;
 	uint64_t vaddr;
 	bool unknown;
@@ -39,7 +55,8 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 		return entry;
 	}
 	unknown = object->table == OBJECT_TABLE_UNKNOWN;
-	object_compile(object, sampler_tables(watch->sampler), relieve, watch);
+	how = compiling(watch);
+	object_compile(object, sampler_tables(watch->sampler), &how);
 	if (unknown && object->table == OBJECT_TABLE_READY)
 		watch_recall(watch, object);
 	watch_tell_file(watch, object);

@@ -122,7 +122,8 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 							   .files = options->files,
 							   .expected = stacks->expected.at,
 							   .expected_count = (uint32_t)stacks->expected.count,
-							   .publish_ns = options->pid ? 0 : PUBLISH_NS},
+							   .publish_ns = options->pid ? 0 : PUBLISH_NS,
+							   .whole_tables = true},
 				   stacks->sampler, stacks->sideband, &stacks->watch, diag);
 	if (!err && options->parts & (STACK_NATIVE | STACK_PYTHON)) {
 		err = scan(stacks, options);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * builder: the state of one compilation, shared by unwind_table.c (FDEs to rows) and gaps.c (rows for what no FDE
- * covers). For src/unwind/ only. Offsets are from the table's base; rows are added in ascending order.
+ * builder: the state of one compilation, shared by unwind_table.c (FDEs to rows), gaps.c (rows for what no FDE covers)
+ * and unwind_parts.c (a part of a file at a time). For src/unwind/ only. Offsets are from the table's base; rows are
+ * added in ascending order.
  */
 #ifndef STRATA_UNWIND_BUILDER_H
 #define STRATA_UNWIND_BUILDER_H
@@ -58,14 +59,38 @@ struct builder {
 	bool signal;     /* of the FDE that is running */
 	size_t searched; /* bytes of gaps */
 	size_t looked;   /* the same, for frame pointers */
+	/* Only rows of [window, window_end) are wanted: of gaps that reach beyond, no others are made. */
+	uint32_t window, window_end;
+	bool is_part;    /* only some FDEs are known, so what code without any does is not found out */
+	bool lacks_code; /* there is such code in the part */
 	int err;
 };
+
+/* What `table` is to be of. *b is to be given back whether it fails or not. */
+int builder_init(struct builder *b, const struct elf_file *elf, const struct unwind_options *options,
+		 struct unwind_table *table, struct diag *diag);
+void builder_deinit(struct builder *b);
+
+/* Collects an FDE when it is sound and lies in the text. 0 or -ENOMEM. */
+int builder_collect_fde(struct builder *b, const struct eh_entry *entry);
+
+int builder_sort_fdes(struct builder *b);
+/* All FDEs of the file, sorted. 0 or -ENOMEM. */
+int builder_collect_fdes(struct builder *b);
+
+/* The rows of an FDE, and of the gap between b->done and it. */
+void builder_compile_fde(struct builder *b, const struct fde_ref *ref);
+
+/* Hands the rows and rules over to the table. */
+void builder_finish(struct builder *b);
 
 /* The rule from `offset` on. Errors stay in b->err. */
 void builder_add_row(struct builder *b, uint32_t offset, struct unwind_rule rule);
 
 /* Finds what is known of code without FDEs; the FDEs are collected and sorted. 0 or -ENOMEM. */
 int builder_find_fillers(struct builder *b);
+/* The part of it that takes no FDEs: PLT, start files, the entry point. */
+int builder_find_fixed(struct builder *b);
 
 /* The functions in what no FDE covers and Go's tables do not tell: unwind_code_functions(). The FDEs are sorted. */
 int builder_find_functions(struct builder *b,

@@ -46,9 +46,47 @@
 bool gap_keeps_frames(const struct elf_file *elf, const struct unwind_arch *arch, uint64_t start, uint64_t size)
 {
 	size_t look = size < FP_CODE_LOOK ? size : FP_CODE_LOOK;
-	const uint8_t *bytes = size < FP_CODE_MIN ? NULL : elf_file_bytes_at(elf, start, look);
+	/* A copy: there may be thousands. */
+	uint8_t *bytes = size < FP_CODE_MIN ? NULL : malloc(look);
+	bool ret = bytes && elf_file_copy_at(elf, start, look, bytes) &&
+		   arch->count_frame_edges(bytes, look) >= look / FP_CODE_DENSITY;
 
-	return bytes && arch->count_frame_edges(bytes, look) >= look / FP_CODE_DENSITY;
+	free(bytes);
+	return ret;
+}
+
+/* Most gaps are small, padding, and each in a chunk of the file of its own, whose other bytes nobody asks for. */
+static bool is_small_padding(const struct builder *b, const struct code_span *span)
+{
+	size_t size = span->end - span->start;
+	uint8_t bytes[PADDING];
+
+	return size <= sizeof(bytes) && elf_file_copy_at(b->elf, span->start, size, bytes) &&
+	       b->arch->code->is_padding(bytes, size);
+}
+
+/* The code that is not padding in a part of a gap; false when there is none. */
+static bool find_code(const struct builder *b, uint32_t from, uint32_t to, struct code_span *ret)
+{
+	struct code_span span = {.start = b->table->base + from, .end = b->table->base + to};
+	struct elf_section text;
+
+	if (!b->arch->code)
+		return false;
+	/* Not looked at: its page may not be in memory, and there are thousands. */
+	if (to - from < ALIGNMENT && span.end % ALIGNMENT == 0)
+		return false;
+	if (elf_file_section_header(b->elf, ".text", &text) && text.size) {
+		span.start = span.start > text.vaddr ? span.start : text.vaddr;
+		span.end = span.end < text.vaddr + text.size ? span.end : text.vaddr + text.size;
+	}
+	if (span.start >= span.end || is_small_padding(b, &span))
+		return false;
+	span.bytes = elf_file_bytes_at(b->elf, span.start, span.end - span.start);
+	if (!span.bytes || b->arch->code->is_padding(span.bytes, span.end - span.start))
+		return false;
+	*ret = span;
+	return true;
 }
 
 /* Whether part of a gap is code with frame pointers. */
@@ -142,15 +180,21 @@ static bool add_ranges(struct builder *b, const rule_ranges *ranges, uint32_t st
 	return true;
 }
 
-/* Part of a gap, that is not Go's. */
+/* Part of a gap, that is not Go's. What lies outside of the window only takes part in telling what code it is. */
 static void fill_other(struct builder *b, uint32_t start, uint32_t end)
 {
-	if (add_ranges(b, &b->derived, start, end, search_gap))
+	uint32_t from = start > b->window ? start : b->window, to = end < b->window_end ? end : b->window_end;
+	struct code_span span;
+
+	if (from >= to || add_ranges(b, &b->derived, from, to, search_gap))
 		return;
-	if (is_fp_code(b, start, end))
-		add_fp_code(b, start, end);
-	else
-		search_gap(b, start, end);
+	if (is_fp_code(b, start, end)) {
+		add_fp_code(b, from, to);
+		return;
+	}
+	if (b->is_part && !b->lacks_code)
+		b->lacks_code = find_code(b, start, end, &span);
+	search_gap(b, from, to);
 }
 
 /* Part of a gap. */
@@ -264,7 +308,6 @@ static int add_entry_filler(struct builder *b)
 
 struct gaps {
 	VEC(struct code_span) spans;
-	uint64_t start, end; /* of .text, or of everything */
 	uint64_t bytes;
 };
 
@@ -288,32 +331,12 @@ static int add_trampolines(struct builder *b, const struct code_span *span)
 	return err;
 }
 
-/* Most gaps are small, padding, and each in a chunk of the file of its own, whose other bytes nobody asks for. */
-static bool is_small_padding(const struct builder *b, const struct code_span *span)
-{
-	size_t size = span->end - span->start;
-	uint8_t bytes[PADDING];
-
-	return size <= sizeof(bytes) && elf_file_copy_at(b->elf, span->start, size, bytes) &&
-	       b->arch->code->is_padding(bytes, size);
-}
-
 /* Remembers a gap as code to be analysed, with what has a filler: the entry point calls the first function. */
 static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t to)
 {
-	struct code_span span = {.start = b->table->base + from, .end = b->table->base + to};
+	struct code_span span;
 
-	if (span.start < gaps->start)
-		span.start = gaps->start;
-	if (span.end > gaps->end)
-		span.end = gaps->end;
-	/* Not looked at: its page may not be in memory, and there are thousands. */
-	if (to - from < ALIGNMENT && span.end % ALIGNMENT == 0)
-		return 0;
-	if (span.start >= span.end || is_fp_code(b, from, to) || is_small_padding(b, &span))
-		return 0;
-	span.bytes = elf_file_bytes_at(b->elf, span.start, span.end - span.start);
-	if (!span.bytes || b->arch->code->is_padding(span.bytes, span.end - span.start))
+	if (is_fp_code(b, from, to) || !find_code(b, from, to, &span))
 		return 0;
 	gaps->bytes += span.end - span.start;
 	return vec_push(&gaps->spans, span);
@@ -346,17 +369,12 @@ static bool has_many_names(const struct elf_file *elf)
 static int find_gaps(struct builder *b, struct gaps *gaps)
 {
 	uint32_t size = (uint32_t)(b->table->end - b->table->base), done = 0;
-	struct elf_section text;
 	size_t i;
 	int err = 0;
 
-	*gaps = (struct gaps){.start = b->table->base, .end = b->table->end};
+	*gaps = (struct gaps){};
 	if (!b->arch->code)
 		return 0;
-	if (elf_file_section_header(b->elf, ".text", &text) && text.size) {
-		gaps->start = text.vaddr;
-		gaps->end = text.vaddr + text.size;
-	}
 	for (i = 0; i <= b->fdes.count && !err; i++) {
 		uint32_t start = i < b->fdes.count ? b->fdes.at[i].start : size;
 
@@ -411,12 +429,17 @@ int builder_find_functions(struct builder *b,
 	return err;
 }
 
-int builder_find_fillers(struct builder *b)
+int builder_find_fixed(struct builder *b)
 {
 	int err = add_section_fillers(b);
 
-	if (!err)
-		err = add_entry_filler(b);
+	return err ? err : add_entry_filler(b);
+}
+
+int builder_find_fillers(struct builder *b)
+{
+	int err = builder_find_fixed(b);
+
 	if (!err)
 		err = go_code_ranges(b->elf, b->arch, take_go_range, b);
 	return err ? err : derive(b);

@@ -111,7 +111,7 @@ static void add_range(void *context, uint64_t start, uint64_t end, const struct 
 	b->done = (uint32_t)to;
 }
 
-static void compile_fde(struct builder *b, const struct fde_ref *ref)
+void builder_compile_fde(struct builder *b, const struct fde_ref *ref)
 {
 	const struct cie_entry *cie = &b->cies.at[ref->cie];
 	const struct cfi_sink sink = {.range = add_range, .context = b};
@@ -164,8 +164,8 @@ static int find_cie(struct builder *b, uint32_t at, uint32_t *ret)
 	return 0;
 }
 
-/* Collects an FDE when it is sound and lies in the text; what a linker discarded does not. */
-static int collect_fde(struct builder *b, const struct eh_entry *entry)
+/* What a linker discarded does not lie in the text. */
+int builder_collect_fde(struct builder *b, const struct eh_entry *entry)
 {
 	const struct unwind_table *table = b->table;
 	struct fde_ref ref;
@@ -194,9 +194,10 @@ static int scan(struct builder *b)
 	struct eh_entry entry = {};
 	int err = 0;
 
+	large_reserve(&b->fdes, b->frame.section.size / BYTES_OF_FDE);
 	while (!err && (entry = eh_entry_at(&b->frame, entry.next)).kind != EH_END) {
 		if (entry.kind == EH_FDE)
-			err = collect_fde(b, &entry);
+			err = builder_collect_fde(b, &entry);
 		else if (entry.kind == EH_TERMINATOR && b->frame.section.type == SHT_NULL)
 			break; /* without section headers, what follows is something else */
 	}
@@ -206,7 +207,7 @@ static int scan(struct builder *b)
 }
 
 /* A stable radix sort by start, 11 bits at a time: 130,000 FDEs of a large library take 2 ms. */
-static int sort_fdes(struct builder *b)
+int builder_sort_fdes(struct builder *b)
 {
 	enum { BITS = 11, BUCKETS = 1 << BITS };
 	struct fde_ref *from = b->fdes.at, *to, *swap;
@@ -265,29 +266,31 @@ static int find_text(struct builder *b, struct diag *diag)
 	return 0;
 }
 
-/* All FDEs, by address. */
-static int collect_fdes(struct builder *b)
+int builder_collect_fdes(struct builder *b)
 {
+	struct elf_section hdr;
 	int err = 0;
 
-	if (b->frame.section.bytes) {
-		large_reserve(&b->fdes, b->frame.section.size / BYTES_OF_FDE);
+	if (elf_file_eh_frame(b->elf, &b->frame.section, &hdr)) {
+		b->frame.hdr_vaddr = hdr.vaddr;
 		err = scan(b);
+	} else {
+		b->frame.section = (struct elf_section){};
 	}
-	return err ? err : sort_fdes(b);
+	return err ? err : builder_sort_fdes(b);
 }
 
 static int build(struct builder *b)
 {
 	size_t i;
-	int err = collect_fdes(b);
+	int err = builder_collect_fdes(b);
 
 	if (!err)
 		err = builder_find_fillers(b);
 	if (!err)
 		large_reserve(&b->rows, b->fdes.count * ROWS_OF_FDE);
 	for (i = 0; i < b->fdes.count && !err; i++) {
-		compile_fde(b, &b->fdes.at[i]);
+		builder_compile_fde(b, &b->fdes.at[i]);
 		err = b->err;
 		if (b->options->pause && i % FDES_A_PAUSE == FDES_A_PAUSE - 1)
 			b->options->pause(b->options->context);
@@ -298,11 +301,11 @@ static int build(struct builder *b)
 	return b->err;
 }
 
-/* Hands the arrays over, without the room they grew into. */
-static void finish(struct builder *b)
+/* Without the room they grew into. */
+void builder_finish(struct builder *b)
 {
 	struct unwind_table *table = b->table;
-	struct unwind_row *rows = realloc(b->rows.at, b->rows.count * sizeof(*rows));
+	struct unwind_row *rows = realloc(b->rows.at, (b->rows.count ? b->rows.count : 1) * sizeof(*rows));
 	size_t i;
 
 	table->rows = rows ? rows : b->rows.at;
@@ -316,7 +319,7 @@ static void finish(struct builder *b)
 	b->rules.at = NULL;
 }
 
-static void builder_deinit(struct builder *b)
+void builder_deinit(struct builder *b)
 {
 	vec_free(&b->rows);
 	vec_free(&b->rules);
@@ -329,32 +332,31 @@ static void builder_deinit(struct builder *b)
 	table_deinit(&b->cie_index);
 }
 
-/* Finds the file's text and its .eh_frame, if it has one. */
-static int builder_open(struct builder *b, struct diag *diag)
+int builder_init(struct builder *b, const struct elf_file *elf, const struct unwind_options *options,
+		 struct unwind_table *table, struct diag *diag)
 {
-	struct elf_section hdr;
+	static const struct unwind_options none;
 
+	*b = (struct builder){.elf = elf,
+			      .options = options ? options : &none,
+			      .arch = unwind_arch_of(elf_file_machine(elf)),
+			      .table = table,
+			      .window_end = UINT32_MAX};
 	if (!b->arch)
 		return diag_fail(diag, ENOTSUP, "unwind.machine", "%s: strata cannot unwind this architecture",
-				 elf_file_path(b->elf));
-	if (elf_file_eh_frame(b->elf, &b->frame.section, &hdr))
-		b->frame.hdr_vaddr = hdr.vaddr;
-	else
-		b->frame.section = (struct elf_section){};
+				 elf_file_path(elf));
 	return find_text(b, diag);
 }
 
 int unwind_code_functions(const struct elf_file *elf,
 			  int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context)
 {
-	static const struct unwind_options none;
 	struct unwind_table table = {};
-	struct builder b = {
-		.elf = elf, .options = &none, .arch = unwind_arch_of(elf_file_machine(elf)), .table = &table};
-	int err = builder_open(&b, NULL);
+	struct builder b;
+	int err = builder_init(&b, elf, NULL, &table, NULL);
 
 	if (!err)
-		err = collect_fdes(&b);
+		err = builder_collect_fdes(&b);
 	if (!err)
 		err = builder_find_functions(&b, visit, context);
 	builder_deinit(&b);
@@ -364,14 +366,10 @@ int unwind_code_functions(const struct elf_file *elf,
 int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
 			 struct diag *diag)
 {
-	static const struct unwind_options none;
 	const char *path = elf_file_path(elf);
 	struct unwind_table table = {};
-	struct builder b = {.elf = elf,
-			    .options = options ? options : &none,
-			    .arch = unwind_arch_of(elf_file_machine(elf)),
-			    .table = &table};
-	int err = builder_open(&b, diag);
+	struct builder b;
+	int err = builder_init(&b, elf, options, &table, diag);
 
 	if (err)
 		return err;
@@ -385,7 +383,7 @@ int unwind_table_compile(const struct elf_file *elf, const struct unwind_options
 	} else if (b.frame.section.bytes && !table.covered_bytes && table.fde_skipped) {
 		err = diag_fail(diag, EBADMSG, "unwind.damaged", "%s: nothing in its .eh_frame makes sense", path);
 	} else {
-		finish(&b);
+		builder_finish(&b);
 		*ret = table;
 		if (!b.frame.section.bytes && !ret->covered_bytes)
 			err = diag_fail(diag, ENOENT, "unwind.none",

@@ -174,6 +174,49 @@ static void test_chain_of_file(struct late_test *t)
 	t->mappings[0] = begun;
 }
 
+struct filling {
+	struct tables *tables;
+	struct tables_run run;
+	unsigned int asked;
+};
+
+static void fill(void *context, uint32_t page)
+{
+	struct unwind_rule rule = {.kind = UNWIND_SP, .cfa_offset = 16};
+	struct unwind_row row = {};
+	const struct unwind_table table = {
+		.base = 0, .end = PAGE, .rows = &row, .row_count = 1, .rules = &rule, .rule_count = 1};
+	struct filling *filling = context;
+
+	filling->asked++;
+	tables_fill(filling->tables, &filling->run, page - filling->run.page_first, 1, &table);
+}
+
+/* A file whose rows are given when a walk needs them. */
+static void test_absent(struct late_test *t)
+{
+	const struct mapping_entry before = t->mappings[0];
+	struct filling filling = {.tables = t->tables};
+	uint64_t sp = STACK + 0x100;
+	struct late_stack stack;
+	struct diag diag = {};
+
+	is_int(tables_reserve(t->tables, 0, PAGE, &filling.run, &diag), 0, "a file without rows");
+	t->mappings[0].page_first = filling.run.page_first;
+	*slot(t, sp) = TEXT + 0x20;
+	*slot(t, sp + 16) = TEXT + PAGE + 5;
+	stack = walk(t, sp);
+	ok(stack.loss == LOSS_LATE && stack.count == 1, "nobody gives its rows");
+	late_walker_fills(t->walker, fill, &filling);
+	stack = walk(t, sp);
+	ok(stack.loss == LOSS_NONE && stack.count == 3, "they are given, and the walk goes on");
+	is_int(filling.asked, 1, "once for a page");
+	walk(t, sp);
+	is_int(filling.asked, 1, "and never again");
+	late_walker_fills(t->walker, NULL, NULL);
+	t->mappings[0] = before;
+}
+
 int main(void)
 {
 	struct tables_maps maps = {.mappings = memory(MAPPINGS_MAX * sizeof(struct mapping_entry)),
@@ -194,6 +237,7 @@ int main(void)
 	test_skipped(t);
 	test_generated_code(t);
 	test_chain_of_file(t);
+	test_absent(t);
 	late_walker_destroy(t->walker);
 	tables_destroy(t->tables);
 	close(maps.mappings);

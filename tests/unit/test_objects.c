@@ -47,7 +47,7 @@ int main(void)
 	object = objects_get(objects, &file, &gone, &mapping);
 	if (!ok(at != MAP_FAILED && object, "an object"))
 		return tap_done();
-	object_compile(object, NULL, NULL, NULL);
+	object_compile(object, NULL, &(struct object_compiling){});
 	ok(!object->content && object->problem, "the process has gone before anybody looks: %s", object->problem);
 	is_int(object->table, OBJECT_TABLE_NONE, "so it has no table");
 	objects_get(objects, &file, &ended, &mapping);

@@ -158,6 +158,71 @@ static void test_files(struct tables *tables, struct scratch *s)
 	}
 }
 
+/* The rows of a file's parts come one after the other, in any order, and lead to what the whole file has. */
+static void test_parts(struct tables *tables, struct scratch *s)
+{
+	enum { PAGES = 64, PART = 8 };
+	uint64_t random = 4710, rows = tables_rows(tables);
+	struct unwind_table table = random_table(&random, 0x1234, PAGES * 512 - 0x34, 6);
+	const uint32_t absent = UNWIND_ABSENT;
+	struct unwind_table none = {.base = table.base, .end = table.end, .rows = table.rows, .rules = table.rules};
+	struct tables_run run, other;
+	uint32_t wrong = 0, i;
+	struct diag diag = {};
+
+	is_int(tables_reserve(tables, table.base, table.end, &run, &diag), 0, "a file without rows");
+	is_int(run.page_count, PAGES, "has its pages");
+	is_int(compare(s, &none, &run), table.end - table.base, "and none of the rules");
+	is_int(table_rule(s, native_find_rule(s, table.base))->kind, absent, "but that they are absent");
+	for (i = 0; i < PAGES / PART; i++) {
+		uint32_t part = i * 5 % (PAGES / PART);
+
+		wrong += !tables_absent(tables, &run, part * PART);
+		wrong += tables_fill(tables, &run, part * PART, PART, &table) != 0;
+		wrong += tables_absent(tables, &run, part * PART);
+	}
+	is_int(wrong, 0, "parts are given");
+	is_int(compare(s, &table, &run), 0, "and the walker finds every byte's rule");
+	ok(tables_fill(tables, &run, PAGES - 1, 2, &table) == -EINVAL, "no more than there is");
+	tables_remove(tables, &run);
+	is_int(tables_rows(tables), (int64_t)rows, "all go with the file");
+	is_int(tables_fill(tables, &run, 0, 1, &table), -EINVAL, "which then takes none");
+	is_int(tables_reserve(tables, table.base, table.end, &other, &diag), 0, "the same room");
+	is_int(table_rule(s, native_find_rule(s, table.base))->kind, absent, "is empty again");
+	is_int(tables_fill(tables, &other, 0, 1, NULL), 0, "rows that cannot be had");
+	is_int(table_rule(s, native_find_rule(s, table.base))->kind, UNWIND_NO_TABLE, "are known not to be there");
+	tables_remove(tables, &other);
+	free(table.rows);
+	free(table.rules);
+}
+
+/* What the walker remembers of an address is not that its rows were absent. */
+static void test_absent_forgotten(struct tables *tables, struct scratch *s)
+{
+	uint64_t random = 4709;
+	struct unwind_table table = random_table(&random, 0x1000, 0x200, 6);
+	struct tables_run run;
+	struct diag diag = {};
+	__u32 at;
+
+	tables_reserve(tables, table.base, table.end, &run, &diag);
+	s->native.memo_key = 12345;
+	s->native.mapping = (struct mapping_entry){.start = table.base,
+						   .end = table.end,
+						   .bias = run.base,
+						   .page_first = run.page_first,
+						   .page_count = run.page_count,
+						   .kind = MAPPING_TABLE};
+	at = native_remember_in(s, table.base);
+	is_int(s->memo.rules[at].rule.kind, UNWIND_ABSENT, "an address whose rows are absent");
+	tables_fill(tables, &run, 0, 1, &table);
+	at = native_remember_in(s, table.base);
+	is_int(s->memo.rules[at].rule.kind, UNWIND_SP, "is looked up again");
+	tables_remove(tables, &run);
+	free(table.rows);
+	free(table.rules);
+}
+
 /* More rows than a slab holds. */
 static void test_slabs(struct tables *tables, struct scratch *s)
 {
@@ -360,6 +425,8 @@ int main(void)
 	tables_host(tables, &host);
 	s->host = &host;
 	test_files(tables, s);
+	test_parts(tables, s);
+	test_absent_forgotten(tables, s);
 	test_slabs(tables, s);
 	ok(kernel_has(&maps, &host), "and the kernel has the same rows");
 	test_no_slab(tables, s);
