@@ -10,6 +10,7 @@
 
 #define REAP_AFTER_NS 3000000000ull /* a record is not older than this when those after it are read */
 #define REAP_EVERY_NS 1000000000ull
+#define CODE_AT_ONCE  (16ull << 20) /* bytes of code that are compiled before the first sample: some 15 ms */
 /* After this the side-band, signals and the clock have their turn, however much comes. */
 #define DRAIN_NS 200000000ull
 
@@ -454,11 +455,33 @@ int watch_scan_briefly(struct watch *watch, int pid)
 	return 0;
 }
 
+/* Would compiling a process's tables have the first sample wait? */
+static bool has_much_code(const struct process *process)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < process->mappings.count; i++)
+		if (process->mappings.at[i].to == UINT64_MAX)
+			bytes += process->mappings.at[i].end - process->mappings.at[i].start;
+	return bytes > CODE_AT_ONCE;
+}
+
 int watch_scan(struct watch *watch, int pid)
 {
+	struct process *process;
 	int err = watch_scan_briefly(watch, pid);
 
-	return err ? err : watch_refresh(watch, processes_find(watch->processes, pid, UINT64_MAX));
+	if (err)
+		return err;
+	process = processes_find(watch->processes, pid, UINT64_MAX);
+	if (watch->whole_tables || !has_much_code(process))
+		return watch_refresh(watch, process);
+	watch_find_python(watch, process);
+	if (!watch->everything || ((struct watched *)process->user)->python)
+		mark_dirty(watch, process);
+	watch->behind = true;
+	return watch->err;
 }
 
 int watch_prepare(struct watch *watch, int pid)

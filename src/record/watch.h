@@ -56,8 +56,11 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 		 struct watch **ret, struct diag *diag);
 void watch_destroy(struct watch *watch);
 
-/* Reads one process, or all processes, from /proc; to be called after the side-band is open and before sampling. 0 or
- * -ESRCH, -ENOMEM. */
+/*
+ * Reads one process, or all processes, from /proc; to be called after the side-band is open and before sampling. Of a
+ * process with much code the tables are compiled by the next watch_drain(), due at once: its first samples are late
+ * ones, and the first of them need not wait. 0 or -ESRCH, -ENOMEM.
+ */
 int watch_scan(struct watch *watch, int pid);
 int watch_scan_all(struct watch *watch);
 
