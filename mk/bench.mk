@@ -21,6 +21,11 @@ $(BUILD)/bench/probe_read: bench/probe_read.c bench/probe_read.h
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARNINGS) -o $@ $< -lbpf
 
+# What attaching costs by what is mapped. JAX is looked for in the Python $BENCH_JAX. Asserts nothing. Needs root.
+.PHONY: bench-start
+bench-start: all
+	bench/start.py --strata $(BUILD)/strata
+
 # What strata trace costs, beside bpftrace if it is installed. Asserts nothing. Needs root.
 .PHONY: bench-trace
 bench-trace: all $(BUILD)/bench/say
