@@ -6,7 +6,7 @@
 
 #include "elf/elf_file.h"
 #include "elf/symbols.h"
-#include "unwind/unwind_table.h"
+#include "unwind/unwind_parts.h"
 #include "fuzz.h"
 
 static volatile uint8_t sink;
@@ -62,6 +62,32 @@ static void touch_symbols(const struct elf_file *elf)
 	elf_symbols_destroy(symbols);
 }
 
+/* Those of some addresses, and parts of the table, where the file is large. */
+static void touch_parts(const struct elf_file *elf)
+{
+	const uint64_t vaddrs[] = {elf_file_entry(elf), elf_file_entry(elf) + 64, 0x1000, 0x401000, UINT64_MAX};
+	struct unwind_parts *parts;
+	struct elf_symbols *some;
+	struct elf_symbol found;
+	struct unwind_table table;
+	uint64_t digest[2];
+	size_t i;
+
+	if (!elf_symbols_create_for(elf, "/nonexistent", vaddrs, sizeof(vaddrs) / sizeof(*vaddrs), &some, NULL)) {
+		for (i = 0; i < sizeof(vaddrs) / sizeof(*vaddrs); i++)
+			if (elf_symbols_lookup(some, vaddrs[i], &found))
+				touch((const uint8_t *)found.name, strlen(found.name) + 1);
+		elf_symbols_destroy(some);
+	}
+	elf_file_digest(elf, UINT64_MAX, digest);
+	if (unwind_parts_create(elf, &parts, NULL))
+		return;
+	for (i = 0; i < 4; i++)
+		if (!unwind_parts_compile(parts, elf, NULL, (uint32_t)i << 20, (uint32_t)(i + 1) << 20, &table, NULL))
+			unwind_table_deinit(&table);
+	unwind_parts_destroy(parts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct unwind_table table;
@@ -72,6 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	touch_file(elf);
 	touch_symbols(elf);
+	touch_parts(elf);
 	err = unwind_table_compile(elf, NULL, &table, NULL);
 	if (!err || err == -ENOENT)
 		unwind_table_deinit(&table);
