@@ -149,8 +149,8 @@ ABI_ASSERT_SIZE(struct py_keys, 16);
 
 /*
  * From this version on the pthread key names the thread state that the thread was last on, and none that it is not on
- * (Python/pystate.c, tstate_activate()); before, the first that it had. There is none from 3.15 on
- * (python/thread_state.c).
+ * (Python/pystate.c, tstate_activate()); before, the first that it had. From 3.15 on a thread-local variable,
+ * _Py_tss_gilstate, is in its place.
  */
 #define PY_KEY_FOLLOWS 0x030c
 
@@ -169,8 +169,8 @@ struct py_process {
 	 * kernel, and not in `check`.
 	 */
 	__u8 key_holds;
-	__u8 pad[4];
-	__u64 since; /* CLOCK_MONOTONIC, ns: when this was said, or the fork that copied it */
+	__s32 bound_at; /* 3.15, which has no key: how far behind that pointer the one is that stays; 0: not known */
+	__u64 since;    /* CLOCK_MONOTONIC, ns: when this was said, or the fork that copied it */
 	__u32 tgid;
 	__u32 check; /* py_process_check() */
 };
@@ -187,7 +187,7 @@ static inline __u32 py_process_check(const struct py_process *process)
 	hash = (hash ^ hash >> 32 ^ ((__u64)process->layout << 32 | (__u32)process->tls_offset)) *
 	       0x9e3779b97f4a7c15ull;
 	hash = (hash ^ hash >> 32 ^ process->tls_slot ^ (__u64)process->tls_kind << 56) * 0x9e3779b97f4a7c15ull;
-	hash = (hash ^ hash >> 32 ^ process->key) * 0x9e3779b97f4a7c15ull;
+	hash = (hash ^ hash >> 32 ^ process->key ^ (__u64)(__u32)process->bound_at << 32) * 0x9e3779b97f4a7c15ull;
 	hash = (hash ^ hash >> 32 ^ ((__u64)keys->blocks_at << 32 | (__u32)keys->direct_at)) * 0x9e3779b97f4a7c15ull;
 	hash = (hash ^ hash >> 32 ^ keys->direct ^ (__u64)keys->block_shift << 16 ^ (__u64)keys->stride << 24 ^
 		(__u64)keys->value_at << 32) *

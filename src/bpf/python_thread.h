@@ -8,9 +8,9 @@
  *   the current one  Python's thread-local variable, or up to 3.11 the pointer to the GIL's holder: what runs now.
  *                    Nothing while the thread has released the GIL.
  *   the pthread key  autoTSSkey, whether it has the GIL or not. Up to 3.11 it names the first thread state that the
- *                    thread had, from 3.12 on the last one that it was on. 3.15 has none.
- *   the lists        of the interpreters' threads: they have all, but cost a read or two for each. Only where neither
- *                    of the others is known or tells. The answer is kept by thread id.
+ *                    thread had, from 3.12 on the last one that it was on. In 3.15 a thread-local variable is in its
+ * place. the lists        of the interpreters' threads: they have all, but cost a read or two for each. Only where
+ * neither of the others is known or tells. The answer is kept by thread id.
  *
  * Whatever gave it, a thread state is checked on each use to be this thread's: it holds pthread_self(), which on x86-64
  * is the thread's FS base for glibc and musl alike. Once the key was found to hold in a process, a thread without a
@@ -313,7 +313,8 @@ static __always_inline __u64 python_read_current(struct scratch *s, const struct
 	return tstate;
 }
 
-/* What the thread has under Python's pthread key; 0: nothing, and `keyless` says whether that is certain. */
+/* What the thread has under Python's pthread key, or in the variable in its place; 0: nothing, and `keyless` says
+ * whether that is certain. */
 static __noinline __u64 python_key_value(struct scratch *s, const struct py_process *process)
 {
 	const struct py_keys *keys = &process->keys;
@@ -321,6 +322,13 @@ static __noinline __u64 python_key_value(struct scratch *s, const struct py_proc
 	__u32 key = 0;
 
 	s->python.keyless = 0;
+	if (process->bound_at) {
+		at = python_tls_address(s, process);
+		if (!at || walk_read_user(s, &value, 8, at + process->bound_at))
+			return 0;
+		s->python.keyless = !value && process->key_holds;
+		return value;
+	}
 	if (!process->key || !keys->stride || walk_read_user(s, &key, sizeof(key), process->key) || key >= PY_KEYS_MAX)
 		return 0;
 	if (key < keys->direct) {

@@ -365,10 +365,10 @@ static __always_inline void share_key(struct scratch *s)
 	__u32 tgid = s->sample.tgid;
 	struct py_process *process;
 
-	if (s->py_process.key_holds || !s->py_process.key)
+	if (s->py_process.key_holds || (!s->py_process.key && !s->py_process.bound_at))
 		return;
 	process = bpf_map_lookup_elem(&python_processes, &tgid);
-	if (!process || process->key != s->py_process.key)
+	if (!process || process->key != s->py_process.key || process->bound_at != s->py_process.bound_at)
 		return;
 	if (s->python.key_held)
 		process->key_holds = 1;

@@ -131,8 +131,11 @@ static int encode(bytes_t *bytes, uint64_t digest, const struct python_range *ra
 static int append_layer(bytes_t *bytes, const struct python_thread_layer *layer)
 {
 	uint32_t kind = layer->answer.kind;
+	uint8_t stays = layer->answer.stays;
 	int err = append(bytes, &kind, sizeof(kind));
 
+	if (!err)
+		err = append(bytes, &stays, 1);
 	if (!err)
 		err = append(bytes, &layer->answer.offset, 8);
 	if (!err)
@@ -214,15 +217,16 @@ bool python_cache_decode(const void *bytes, size_t size, struct string_pool *str
 static bool decode_layer(struct cursor *c, struct string_pool *strings, struct python_thread_layer *ret)
 {
 	uint32_t kind = cursor_u32(c);
+	uint8_t stays = cursor_u8(c);
 	const char *source, *result;
 
-	ret->answer = (struct python_thread_source){.kind = kind};
+	ret->answer = (struct python_thread_source){.kind = kind, .stays = stays};
 	ret->answer.offset = cursor_s64(c);
 	ret->answer.address = cursor_u64(c);
 	ret->answer.created = cursor_u64(c);
 	source = cursor_string(c);
 	result = cursor_string(c);
-	if (!source || !result || kind > PYTHON_THREAD_LIST || !is_text(source, EVIDENCE_MAX) ||
+	if (!source || !result || stays > 1 || kind > PYTHON_THREAD_LIST || !is_text(source, EVIDENCE_MAX) ||
 	    !is_text(result, sizeof(ret->result)))
 		return false;
 	ret->found = kind != PYTHON_THREAD_NONE;

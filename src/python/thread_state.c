@@ -6,7 +6,8 @@
  *              NULL in a thread that has released it. The one answer when a thread has several thread states.
  *   3.7-3.14   a pthread key, gilstate.autoTSSkey or autoTSSkey of _PyRuntime, 3.6 the static autoTLSkey: the first
  *              thread state that the thread had, with or without the GIL. Other interpreters' threads may have none.
- *              3.15 has a thread-local variable in its place, _Py_tss_gilstate, that is not asked.
+ *   3.15       a thread-local variable in its place, _Py_tss_gilstate: the last thread state that the thread was on,
+ *              with or without the GIL
  *   all        the interpreters' lists of threads
  *
  * A variable's place is told by its symbol, or else by what the functions that read it do (key_decoder.c). Several
@@ -23,9 +24,10 @@
 #include "python/key_decoder.h"
 #include "python/thread_state.h"
 
-#define TSTATE_NAME  "_Py_tss_tstate"
-#define TSTATE_SINCE 0x030c
-#define TSS_SINCE    0x0307 /* Py_tss_t; before, keys were ints (PEP 539) */
+#define TSTATE_NAME   "_Py_tss_tstate"
+#define TSTATE_SINCE  0x030c
+#define GILSTATE_NAME "_Py_tss_gilstate"
+#define TSS_SINCE     0x0307 /* Py_tss_t; before, keys were ints (PEP 539) */
 /*
  * The last with a key. Change gh-131185 took it out of CPython's Python/pystate.c and pycore_runtime_structs.h, where
  * other keys are left: Debian's 3.14.8 has it, in 3.15.0 and 3.15.2 PyGILState_GetThisThreadState() is one load from
@@ -354,11 +356,13 @@ int python_thread_layers(const struct elf_file *elf, const struct python_interpr
 {
 	static const char *const readers[] = {"_PyThreadState_GetCurrent", "PyThreadState_GetUnchecked",
 					      "_PyThreadState_UncheckedGet", "PyThreadState_Get"};
+	/* Only the first one returns what it read. */
 	static const char *const key_users[] = {"PyGILState_GetThisThreadState", "PyGILState_Release",
 						"PyGILState_Check", "PyGILState_Ensure"};
 	struct python_thread_layer all[PYTHON_THREAD_LAYERS] = {};
 	struct key_file *file = NULL;
 	struct key_image image = {};
+	bool has_key = interpreter->version <= KEY_LAST;
 	int err = 0;
 
 	/* All its relocations are read for that: milliseconds. */
@@ -369,7 +373,7 @@ int python_thread_layers(const struct elf_file *elf, const struct python_interpr
 	if (file)
 		image = key_file_image(file);
 	all[1].source = TSTATE_NAME " code";
-	all[2].source = "key code";
+	all[2].source = has_key ? "key code" : GILSTATE_NAME " code";
 	if (interpreter->version >= TSTATE_SINCE) {
 		by_symbol(elf, file, &all[0]);
 		err = by_code(elf, &image, readers, sizeof(readers) / sizeof(*readers), false, interpreter->version,
@@ -379,11 +383,10 @@ int python_thread_layers(const struct elf_file *elf, const struct python_interpr
 		say(&all[0], "only Python 3.12 and later have the variable");
 		say(&all[1], "only Python 3.12 and later have the variable");
 	}
-	if (interpreter->version > KEY_LAST)
-		say(&all[2], "Python 3.15 and later have no key");
-	else if (!err && room > 2)
-		err = by_code(elf, &image, key_users, sizeof(key_users) / sizeof(*key_users), true,
+	if (!err && room > 2)
+		err = by_code(elf, &image, key_users, has_key ? sizeof(key_users) / sizeof(*key_users) : 1, has_key,
 			      interpreter->version, &all[2]);
+	all[2].answer.stays = !has_key;
 	if (file)
 		key_file_destroy(file);
 	if (err)

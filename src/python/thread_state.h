@@ -30,12 +30,13 @@ struct python_thread_source {
 	int64_t offset;   /* TLS_STATIC; TLS_GOT, TLS_DYNAMIC and TLS_DESC: to add to what the words give */
 	uint64_t address; /* vaddr */
 	uint64_t created; /* KEY: vaddr of an int that is not 0 once the key was created; 0: there is none */
+	bool stays;       /* of thread-local ones: it is told while the thread has released the GIL, too */
 };
 
 /* What one layer gave. */
 struct python_thread_layer {
-	const char *source; /* static: "_Py_tss_tstate symbol", "_Py_tss_tstate code", "key code", "key table",
-			       "thread list" */
+	const char *source; /* static: "_Py_tss_tstate symbol", "_Py_tss_tstate code", "key code" or
+			       "_Py_tss_gilstate code", "key table", "thread list" */
 	bool found;
 	char result[160];                   /* what was found, or why nothing was */
 	struct python_thread_source answer; /* kind NONE unless found */

@@ -196,8 +196,13 @@ static void find_thread_state(struct object *object, const struct elf_file *elf)
 
 		if (answer->kind == PYTHON_THREAD_KEY && !ways->key)
 			ways->key = answer->address;
-		if (answer->kind >= sizeof(kinds) || !kinds[answer->kind] || ways->tls_kind ||
-		    answer->offset < INT32_MIN || answer->offset > INT32_MAX)
+		if (answer->kind >= sizeof(kinds) || !kinds[answer->kind] || answer->offset < INT32_MIN ||
+		    answer->offset > INT32_MAX)
+			continue;
+		/* Both variables are in one block: where the one is found the other one is. */
+		if (answer->stays && ways->tls_kind == kinds[answer->kind] && ways->tls_slot == answer->address)
+			ways->bound_at = (int32_t)(answer->offset - ways->tls_offset);
+		if (answer->stays || ways->tls_kind)
 			continue;
 		ways->tls_kind = kinds[answer->kind];
 		ways->tls_offset = (int32_t)answer->offset;

@@ -40,13 +40,13 @@ def ok(passed, words, *notes):
 
 
 def version_of(program):
-    shown = subprocess.run([program, "-I", "-c", "import sys; print(*sys.version_info[:3])"], stdout=subprocess.PIPE)
+    shown = subprocess.run(program + ["-I", "-c", "import sys; print(*sys.version_info[:3])"], stdout=subprocess.PIPE)
     return [int(n) for n in shown.stdout.split()]
 
 
 def check(program, file, folder):
     output, stats = os.path.join(folder, "out.folded"), os.path.join(folder, "stats.json")
-    child = subprocess.Popen([program, "-I", "-c", PROGRAM], stdout=subprocess.PIPE)
+    child = subprocess.Popen(program + ["-I", "-c", PROGRAM], stdout=subprocess.PIPE)
     try:
         child.stdout.readline()
         done = subprocess.run([STRATA, "record", "-F", "199", "-p", str(child.pid), "-d", "2", "-o", output, "--stats", stats],
@@ -80,10 +80,10 @@ def main():
         return 0
     listed = [line.split("\t") for line in
               subprocess.run([os.path.join(HERE, "interpreters")], stdout=subprocess.PIPE).stdout.decode().splitlines()]
-    here = sorted((program for root, program, _ in listed if root == "/"), key=version_of)
+    here = sorted(([program] if root == "/" else ["chroot", root, program] for root, program, _ in listed), key=version_of)
     with tempfile.TemporaryDirectory() as folder:
-        for program in dict.fromkeys(here[:1] + here[-1:]):
-            check(program, program, folder)
+        for program in here[:1] + here[-1:][:len(here) - 1]:
+            check(program, " ".join(program), folder)
     print("1..%d" % number)
     return 1 if failed else 0
 

@@ -155,7 +155,10 @@ static void test_decode(void)
 
 static void put_layer(struct bytes *b, uint32_t kind, const char *source, const char *result)
 {
+	uint8_t stays = kind == PYTHON_THREAD_TLS_STATIC;
+
 	put(b, &kind, 4);
+	put(b, &stays, 1);
 	put(b, "offset__address_created_", 24);
 	put(b, source, strlen(source) + 1);
 	put(b, result, strlen(result) + 1);
