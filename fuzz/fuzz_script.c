@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lang/front/bpftrace/parser.h"
+#include "lang/dialect/bpftrace/parse/parser.h"
 #include "lang/gen/gen.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

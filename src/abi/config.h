@@ -8,7 +8,7 @@
 #define RESUME_FUNCTION        0x5e7a9b01 /* stands for the number of a kernel's function (bpf/resume.h) */
 #define SAMPLER_CONFIG_SECTION ".rodata.config"
 
-/* As enum stack_part of lang/ast/type.h. */
+/* As enum stack_part of lang/core/type.h. */
 #define SAMPLER_NATIVE 2
 #define SAMPLER_PYTHON 4
 

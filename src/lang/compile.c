@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/check/kernel_types.h"
-#include "lang/front/bpftrace/format.h"
-#include "lang/front/bpftrace/parser.h"
+#include "lang/kernel/kernel_types.h"
+#include "lang/dialect/bpftrace/parse/format.h"
+#include "lang/dialect/bpftrace/parse/parser.h"
 #include "lang/gen/object.h"
 #include "lang/provider/binary_types.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "base/diag.h"
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 
 struct compile_dump {
 	bool ast, types, instructions;
@@ -37,8 +37,8 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag);
 
 /*
- * Writes a script in one style (front/bpftrace/format.h) to `out`. -EINVAL, with the complaints on `errors`, when it
- * does not parse, or is so odd that it would become another one; then nothing was written.
+ * Writes a script in one style (dialect/bpftrace/parse/format.h) to `out`. -EINVAL, with the complaints on `errors`,
+ * when it does not parse, or is so odd that it would become another one; then nothing was written.
  */
 int lang_format(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
 		FILE *errors);

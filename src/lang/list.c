@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/check/kernel_types.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/provider/binary_arguments.h"
 #include "lang/provider/provider.h"
 #include "profile/text.h"

@@ -9,7 +9,7 @@
 
 #include "kernel/core_types.h"
 #include "kernel/object_maps.h"
-#include "lang/ast/record.h"
+#include "lang/core/record.h"
 #include "trace/run.h"
 
 /*

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "base/foreign.h"
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 #include "lang/rt/abi.h"
 
 struct names;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 
 struct packets;
 

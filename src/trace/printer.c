@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/ast/syscalls.h"
+#include "lang/kernel/syscalls.h"
 #include "lang/rt/abi.h"
 #include "profile/text.h"
 

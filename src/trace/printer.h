@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 #include "trace/names.h"
 
 struct printer {

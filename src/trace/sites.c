@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lang/ast/record.h"
+#include "lang/core/record.h"
 #include "trace/run.h"
 
 #define LOOK_EVERY_NS      50000000ull

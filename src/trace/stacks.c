@@ -19,7 +19,7 @@
 #include "abi/loss.h"
 #include "base/foreign.h"
 #include "kernel/programs.h"
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 #include "symbol/perf_maps.h"
 #include "trace/stacks_parts.h"
 

@@ -15,7 +15,7 @@
 #include "abi/events.h"
 #include "base/diag.h"
 #include "base/foreign.h"
-#include "lang/ast/type.h"
+#include "lang/core/type.h"
 #include "lang/rt/abi.h"
 
 struct stacks;

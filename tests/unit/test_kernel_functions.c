@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lang/check/kernel_functions.h"
+#include "lang/kernel/kernel_functions.h"
 #include "tap.h"
 
 /* Writes a file that the test removes again; path is filled from a template. */

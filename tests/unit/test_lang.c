@@ -4,8 +4,8 @@
 
 #include "lang/builtin/format.h"
 #include "lang/compile.h"
-#include "lang/front/bpftrace/lexer.h"
-#include "lang/front/bpftrace/parser.h"
+#include "lang/core/number.h"
+#include "lang/dialect/bpftrace/parse/parser.h"
 #include "lang/gen/gen.h"
 #include "lang/provider/provider.h"
 #include "lang/provider/usdt_arguments.h"
@@ -41,7 +41,7 @@ static void test_numbers(void)
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t value = 0;
-		bool good = lexer_number(cases[i].text, strlen(cases[i].text), &value);
+		bool good = number_parse(cases[i].text, strlen(cases[i].text), &value);
 
 		ok(good == cases[i].ok && value == cases[i].value, "the number \"%s\"", cases[i].text);
 	}

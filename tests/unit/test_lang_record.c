@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Packed records: what the kernel's part sends, and bytes that it never does. Each record lies at the end of its
  * memory. */
-#include "lang/ast/record.h"
+#include "lang/core/record.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "elf/elf_file.h"
 #include "lang/builtin/builtin.h"
-#include "lang/check/kernel_types.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
 

@@ -4,8 +4,8 @@
 
 #include "lang/builtin/builtin.h"
 #include "lang/builtin/format.h"
-#include "lang/check/kernel_types.h"
-#include "lang/front/bpftrace/lexer.h"
+#include "lang/kernel/kernel_types.h"
+#include "lang/core/number.h"
 
 static const struct type *become(struct node *call, enum node_kind kind, uint64_t value, const struct type *type)
 {
@@ -249,7 +249,7 @@ static const struct type *check_getopt(struct compiler *c, struct node *call)
 	if (!given)
 		return become(call, NODE_INT, call->kids[1]->value, call->kids[1]->type);
 	minus = *given == '-';
-	if (!lexer_number(given + minus, strlen(given + minus), &number))
+	if (!number_parse(given + minus, strlen(given + minus), &number))
 		report_error(c->report, "getopt.value", (struct span){},
 			     "program command line option --%s invalid integer (value: %s)", name, given);
 	number = minus ? 0 - number : number;

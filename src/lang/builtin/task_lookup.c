@@ -4,7 +4,7 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
-#include "lang/check/kernel_types.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/provider/provider.h"
 
 enum { UNKNOWN, ALLOWED, REFUSED };

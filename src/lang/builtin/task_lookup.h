@@ -3,7 +3,7 @@
 #ifndef STRATA_LANG_BUILTIN_TASK_LOOKUP_H
 #define STRATA_LANG_BUILTIN_TASK_LOOKUP_H
 
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 
 #define COMM_SIZE 16 /* TASK_COMM_LEN */
 

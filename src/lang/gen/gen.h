@@ -11,7 +11,7 @@
 #ifndef STRATA_LANG_GEN_GEN_H
 #define STRATA_LANG_GEN_GEN_H
 
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 #include "lang/gen/code.h"
 #include "lang/rt/abi.h"
 
@@ -113,7 +113,7 @@ void gen_send(struct gen *g, uint32_t offset, uint32_t size);
 /* Begins the record of a site: room for it, and its header. What it says follows at the offset + 8. */
 uint32_t gen_record(struct gen *g, uint32_t site, uint32_t size);
 
-/* A record of a site's arguments while it is made, in their order (lang/ast/record.h). */
+/* A record of a site's arguments while it is made, in their order (lang/core/record.h). */
 struct gen_arguments {
 	const struct type *types;
 	uint32_t record;

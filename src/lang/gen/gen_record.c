@@ -2,7 +2,7 @@
 /* The records that are sent. What of them may be large is copied behind what is there already, as far as it goes. */
 #include "lang/gen/gen.h"
 
-#include "lang/ast/record.h"
+#include "lang/core/record.h"
 
 void gen_send(struct gen *g, uint32_t offset, uint32_t size)
 {

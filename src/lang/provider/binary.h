@@ -4,7 +4,7 @@
 #define STRATA_LANG_PROVIDER_BINARY_H
 
 #include "elf/elf_file.h"
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 
 /* Between the path of a ZIP archive and that of a library in it. */
 #define BINARY_ARCHIVE_MARK "!/"

@@ -7,7 +7,7 @@
 #ifndef STRATA_LANG_PROVIDER_BINARY_ARGUMENTS_H
 #define STRATA_LANG_PROVIDER_BINARY_ARGUMENTS_H
 
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 
 struct binary_argument {
 	const char *name;        /* "" where it has none */

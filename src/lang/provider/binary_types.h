@@ -8,7 +8,7 @@
 #define STRATA_LANG_PROVIDER_BINARY_TYPES_H
 
 #include "dwarf/debug_info.h"
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 
 struct binary;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "kernel/features.h"
-#include "lang/front/bpftrace/lexer.h"
+#include "lang/core/number.h"
 #include "lang/provider/provider.h"
 
 static const struct event {
@@ -65,7 +65,7 @@ static void expand_event(struct compiler *c, const struct provider *self, const 
 		return;
 	}
 	if (point->part_count == 3 && *point->parts[2] &&
-	    (!lexer_number(point->parts[2], strlen(point->parts[2]), &period) || !period)) {
+	    (!number_parse(point->parts[2], strlen(point->parts[2]), &period) || !period)) {
 		report_error(c->report, "probe.period", point->span, "Invalid count for %s probe: %s", self->name,
 			     point->parts[2]);
 		return;
@@ -146,8 +146,8 @@ static void expand_watchpoint(struct compiler *c, const struct provider *self, c
 
 	if (!provider_parts(c, self, point, 3, 3))
 		return;
-	if (!lexer_number(point->parts[1], strlen(point->parts[1]), &address) ||
-	    !lexer_number(point->parts[2], strlen(point->parts[2]), &length) ||
+	if (!number_parse(point->parts[1], strlen(point->parts[1]), &address) ||
+	    !number_parse(point->parts[2], strlen(point->parts[2]), &length) ||
 	    (length != 1 && length != 2 && length != 4 && length != 8)) {
 		report_error(c->report, "probe.watchpoint", point->span,
 			     "Invalid address or length: the length must be one of (1,2,4,8)");

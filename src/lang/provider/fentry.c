@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "kernel/features.h"
-#include "lang/check/bpf_functions.h"
-#include "lang/check/kernel_functions.h"
-#include "lang/check/kernel_types.h"
+#include "lang/kernel/bpf_functions.h"
+#include "lang/kernel/kernel_functions.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/provider/provider.h"
 
 #define ARGUMENT_WORDS_MAX 6 /* what trampolines of all kernels pass on x86-64 (arch/x86/net/bpf_jit_comp.c) */

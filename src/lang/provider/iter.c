@@ -14,7 +14,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "lang/check/kernel_types.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/provider/provider.h"
 
 #define PREFIX "bpf_iter__"

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lang/check/kernel_functions.h"
-#include "lang/front/bpftrace/lexer.h"
+#include "lang/kernel/kernel_functions.h"
+#include "lang/core/number.h"
 #include "lang/provider/provider.h"
 
 /* [MODULE:]FUNCTION[+OFFSET] */
@@ -121,7 +121,7 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 		report_hint(c->report, "use tracepoint or rawtracepoint; strata doctor tells what this kernel has");
 		return;
 	}
-	if (point->part_count == 2 && lexer_number(point->parts[1], strlen(point->parts[1]), &address)) {
+	if (point->part_count == 2 && number_parse(point->parts[1], strlen(point->parts[1]), &address)) {
 		add_address(c, self, point, address);
 		return;
 	}

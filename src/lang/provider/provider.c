@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/table.h"
-#include "lang/check/kernel_functions.h"
-#include "lang/front/bpftrace/lexer.h"
+#include "lang/kernel/kernel_functions.h"
+#include "lang/core/number.h"
 
 static const struct provider *const providers[] = {
 	&provider_self,      &provider_bench,     &provider_test,       &provider_begin,         &provider_end,
@@ -77,7 +77,7 @@ bool provider_offset(struct compiler *c, const struct provider *self, const stru
 {
 	const char *plus = strrchr(*pattern, '+'), *name;
 
-	if (!plus || plus == *pattern || !lexer_number(plus + 1, strlen(plus + 1), ret))
+	if (!plus || plus == *pattern || !number_parse(plus + 1, strlen(plus + 1), ret))
 		return true;
 	name = arena_strdup(c->arena, *pattern, (size_t)(plus - *pattern));
 	*pattern = name ? name : "";

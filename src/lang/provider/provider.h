@@ -7,7 +7,7 @@
 #define STRATA_LANG_PROVIDER_PROVIDER_H
 
 #include "base/diag.h"
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 
 struct bpf_program;
 struct kernel_functions;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "dwarf/lines.h"
-#include "lang/front/bpftrace/lexer.h"
+#include "lang/core/number.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/binary_types.h"
 
@@ -12,7 +12,7 @@ static bool number(const char *text, uint32_t *ret)
 {
 	uint64_t value;
 
-	if (!lexer_number(text, strlen(text), &value) || !value || value > INT32_MAX)
+	if (!number_parse(text, strlen(text), &value) || !value || value > INT32_MAX)
 		return false;
 	*ret = (uint32_t)value;
 	return true;

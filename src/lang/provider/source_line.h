@@ -3,7 +3,7 @@
 #ifndef STRATA_LANG_PROVIDER_SOURCE_LINE_H
 #define STRATA_LANG_PROVIDER_SOURCE_LINE_H
 
-#include "lang/check/compiler.h"
+#include "lang/core/compiler.h"
 #include "lang/provider/provider.h"
 
 struct source_line {

@@ -4,7 +4,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-#include "lang/front/bpftrace/lexer.h"
+#include "lang/core/number.h"
 #include "lang/provider/provider.h"
 
 static const char *full_name(struct compiler *c, const struct provider *self, const struct attach_text *point)
@@ -105,7 +105,7 @@ static void expand_clock(struct compiler *c, const struct provider *self, const 
 	if (!provider_parts(c, self, point, 1, 2))
 		return;
 	text = point->parts[point->part_count - 1];
-	if (!lexer_number(text, strlen(text), &value) || !value) {
+	if (!number_parse(text, strlen(text), &value) || !value) {
 		report_error(c->report, "probe.period", point->span, "Invalid rate of %s probe: %s", self->name, text);
 		report_hint(c->report, "usage: %s", self->usage);
 		return;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lang/check/kernel_types.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/provider/provider.h"
 
 #define FIELDS_MAX 128

@@ -19,7 +19,7 @@
 #include "elf/symbols.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/binary_types.h"
-#include "lang/front/bpftrace/lexer.h"
+#include "lang/core/number.h"
 #include "lang/provider/provider.h"
 #include "lang/provider/source_line.h"
 #include "symbol/demangle.h"
@@ -168,7 +168,7 @@ static void search_binary(void *context, const char *path, const struct elf_file
 	search->has_binary = true;
 	if (!path)
 		return;
-	if (lexer_number(search->pattern, strlen(search->pattern), &vaddr)) {
+	if (number_parse(search->pattern, strlen(search->pattern), &vaddr)) {
 		add_address(search, path, elf, vaddr);
 		return;
 	}
@@ -249,7 +249,7 @@ static void expand_uprobe(struct compiler *c, const struct provider *self, const
 		return;
 	binary_each(c, search.name, search_binary, &search);
 	if (!search.has_binary && c->options->unsafe &&
-	    lexer_number(search.pattern, strlen(search.pattern), &address) && !binary_open(c, search.name, &file)) {
+	    number_parse(search.pattern, strlen(search.pattern), &address) && !binary_open(c, search.name, &file)) {
 		add_address(&search, search.name, NULL, address);
 		for (; before < c->attaches.count; before++)
 			c->attaches.at[before].waits = foreign_waits(file);

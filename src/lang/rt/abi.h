@@ -34,7 +34,7 @@ ABI_ASSERT_SIZE(struct rt_packet, 32);
 #define RT_PACKET_MAX 65000 /* bytes: a record of perf's has 65,535 with all its headers */
 
 /*
- * Among the parts of a stack that a program asks for (enum stack_part of lang/ast/type.h): the probe is in the
+ * Among the parts of a stack that a program asks for (enum stack_part of lang/core/type.h): the probe is in the
  * program's own context, where a walk may take TASK_TIME_NS and not only as long as in an interrupt.
  */
 #define RT_STACK_IN_TASK 8
@@ -86,7 +86,7 @@ ABI_ASSERT_SIZE(struct rt_command, 24);
 
 enum rt_flow { RT_FLOW_NEXT, RT_FLOW_BREAK, RT_FLOW_RETURN };
 
-#define RT_FIRST_AGGREGATE 21         /* TYPE_COUNT of lang/ast/type.h */
+#define RT_FIRST_AGGREGATE 21         /* TYPE_COUNT of lang/core/type.h */
 #define RT_LOOP_MAX        (1u << 23) /* turns of a loop: what bpf_loop() allows */
 
 /* What tseries() makes of the values of one interval. */

@@ -87,7 +87,7 @@ RT __u64 rt_send(void *record, __u64 size)
 }
 
 /*
- * Packed records (lang/ast/record.h). `at` is how long the record is already, `most` how long at most, `from` what
+ * Packed records (lang/core/record.h). `at` is how long the record is already, `most` how long at most, `from` what
  * comes next, `size` the most that it takes. They give how long the record is then.
  */
 RT __u64 rt_send_packed(void *record, __u64 at, __u64 most)
@@ -404,7 +404,7 @@ RT __u64 rt_series(void *intervals, __u64 value, __u64 now, __u64 length, __u64 
 	return 0;
 }
 
-/* As enum type_kind of lang/ast/type.h, from TYPE_COUNT on; asserted in gen/object.c. */
+/* As enum type_kind of lang/core/type.h, from TYPE_COUNT on; asserted in gen/object.c. */
 enum { AGGREGATE_COUNT, AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX, AGGREGATE_AVG, AGGREGATE_STATS };
 
 /* What an aggregation has come to over all CPUs, as one number. */

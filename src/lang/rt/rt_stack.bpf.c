@@ -15,7 +15,7 @@
 #include "lang/rt/abi.h"
 #include "lang/rt/take.h"
 
-/* As enum stack_part of lang/ast/type.h. */
+/* As enum stack_part of lang/core/type.h. */
 #define PART_KERNEL 1
 #define PART_NATIVE SAMPLER_NATIVE
 #define PART_PYTHON SAMPLER_PYTHON

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * compiler: what the checker, the generator, the builtins and the providers share while one script is compiled, and
+ * what is left of it for the side that runs it.
+ *
+ *   script ─► units (one for each program to be generated: a probe at one kind of attach point)
+ *         ─► types, by checking all units until nothing changes any more
+ *         ─► code, unit by unit
+ */
+#ifndef STRATA_LANG_CORE_COMPILER_H
+#define STRATA_LANG_CORE_COMPILER_H
+
+#include "lang/dialect/bpftrace/ast.h"
+#include "lang/core/types.h"
+
+struct binary;
+struct bpf_functions;
+struct binary_arguments;
+struct builtin;
+struct kernel_functions;
+struct provider;
+struct task_lookup;
+
+enum map_storage { STORAGE_HASH, STORAGE_LRU_HASH, STORAGE_PERCPU_HASH, STORAGE_LRU_PERCPU_HASH };
+
+/* A variable or a map. */
+struct symbol {
+	const char *name;
+	struct span span; /* where it was met first */
+	/* variable */
+	const struct type *type; /* NULL: nothing assigned yet */
+	bool is_declared;        /* by let with a type: it does not grow */
+	uint32_t offset;         /* in the frame */
+	uint32_t depth;          /* of the block that it belongs to; 0: out of scope */
+	bool is_const_loop;
+	/* map */
+	bool is_map;
+	bool used_keyed, used_bare;
+	const struct type *key; /* NULL: has none */
+	const struct type *value;
+	enum map_storage storage;
+	bool storage_declared;
+	bool is_deleted;  /* its existence matters to the program */
+	uint64_t entries; /* 0: the setting's */
+	const char *bpf_name;
+	uint32_t index;
+};
+
+/* Is this map's value kept for each CPU apart? */
+bool symbol_is_percpu(const struct symbol *map);
+/*
+ * Is it an array of one such value? Those are found in half of the time. They are always there: a word of 1 behind the
+ * value says that something was assigned.
+ */
+bool symbol_is_array(const struct symbol *map);
+/* Bytes of a key and of a value, as the kernel has them. */
+uint32_t symbol_key_size(const struct symbol *map);
+uint32_t symbol_value_size(const struct symbol *map);
+
+enum site_kind {
+	SITE_PRINTF,
+	SITE_ERRORF,
+	SITE_PRINT,
+	SITE_PRINT_MAP,
+	SITE_CLEAR,
+	SITE_ZERO,
+	SITE_TIME,
+	SITE_CAT,
+	SITE_SYSTEM,
+	SITE_JOIN,
+	SITE_UNWATCH,
+	SITE_PACKET, /* `format`: the file's path */
+	SITE_WARNING /* `format`, about `span` */
+};
+
+/* A call that makes records, and how to read them. */
+struct site {
+	enum site_kind kind;
+	const struct node *call;
+	struct span span;
+	const char *format; /* of printf and its like, of time; the delimiter of join */
+	const char *helper; /* SITE_WARNING: whose failure it is, with `code`; NULL: nobody's */
+	int code;
+	const struct type *arguments; /* TYPE_TUPLE: what follows struct rt_event */
+	const struct symbol *map;     /* SITE_PRINT_MAP, SITE_CLEAR, SITE_ZERO */
+	bool is_frequent;             /* it comes with what processes do, as often as that is */
+};
+
+/* One place to attach to. Which fields are meant is its provider's. */
+struct attach {
+	const char *name;          /* as `probe` shows it */
+	const char *path;          /* an ELF file; where an iterator is pinned */
+	bool waits;                /* the file system of `path` may have who opens it wait for ever */
+	uint64_t address;          /* file offset; a watched address; an address of the kernel */
+	uint64_t semaphore;        /* file offset of a USDT semaphore; 0: none */
+	const char *group, *event; /* of a tracepoint; a kernel function */
+	const char *spec;          /* how USDT arguments are found */
+	uint64_t period;           /* of perf events: count or nanoseconds */
+	uint32_t perf_type;
+	uint64_t perf_config, perf_length;
+	const struct type *arguments;     /* TYPE_RECORD of `args`, with offsets into the context; NULL: none */
+	const char *function;             /* for func, where the provider knows it */
+	uint32_t bpf_id;                  /* the BPF program whose function it is; 0: none */
+	int bpf_program;                  /* its descriptor, which c->bpf_functions owns */
+	bool has_result;                  /* that function returns something */
+	const struct types_source *types; /* of its binary; NULL: none */
+	bool has_parameters;              /* args is out of the binary's debug information */
+	bool is_packed;                   /* the binary is part of that file, an archive */
+	bool is_inside;                   /* not at a function's beginning: its arguments are not where they were */
+	const struct binary_arguments *parameters; /* provider/binary_arguments.h; NULL: not asked for yet */
+	const struct type_field *result; /* retval, where it lies in the context; NULL: in a register, or none */
+	bool is_multi;                   /* by a link of many: kprobe_multi, uprobe_multi */
+	bool overrides;                  /* the program changes what a kprobe's function returns */
+	bool keeps_types;                /* the verifier is to know what a raw tracepoint's words point to */
+};
+
+/*
+ * A program to be generated: a probe's body in the context of a provider. The trees are the unit's own: what types are
+ * in them, and what constant conditions choose, depends on the attach point.
+ */
+struct unit {
+	const struct probe *probe;
+	struct node *predicate, *body; /* predicate: or NULL */
+	const struct attach_text *point;
+	const struct provider *provider;
+	uint32_t first_attach, attach_count;
+	const char *section,
+		*program; /* what it is called: its first place in letters that names of C have, and a number */
+};
+
+enum setting_id {
+	SETTING_MAX_MAP_KEYS,
+	SETTING_MAX_STRLEN,
+	SETTING_MAX_PROBES,
+	SETTING_MAX_BPF_PROGS,
+	SETTING_PRINT_MAPS_ON_EXIT,
+	SETTING_STACK_MODE,
+	SETTING_MISSING_PROBES,
+	SETTING_STR_TRUNC_TRAILER,
+	SETTING_LICENSE,
+	SETTING_MAX_CAT_BYTES,
+	SETTING_CPP_DEMANGLE,
+	SETTING_SHOW_DEBUG_INFO,
+	SETTING_DUMMY_TS_MAP,
+	SETTING_CACHE_USER_SYMBOLS,
+	SETTING_UNSTABLE_TSERIES,
+	SETTING_UNSTABLE_DW_USTACK,
+	SETTING_IGNORED,
+	SETTING_COUNT
+};
+
+/* What is done without, though the kernel may have it. */
+enum compile_without { COMPILE_WITHOUT_UPROBE_MULTI = 1, COMPILE_WITHOUT_KPROBE_MULTI = 2 };
+
+struct compile_options {
+	const char *path; /* of the script, whose folder imports are relative to; NULL: the working directory */
+	const char *const *include_folders; /* where headers are looked for, before those of the system */
+	uint32_t include_folder_count;
+	const char *const *includes; /* headers that are read before the script */
+	uint32_t include_count;
+	const char *const *parameters;
+	uint32_t parameter_count;
+	const char *const *named; /* NAME or NAME=VALUE of getopt() */
+	uint32_t named_count;
+	bool may_be_empty; /* it need not have a probe */
+	bool unsafe;
+	bool hide_warnings;
+	bool warn_of_helpers;            /* helpers of the kernel that fail */
+	const char *debug_folders;       /* DIR:DIR of --debuginfo; may be NULL */
+	const char *probe_filter;        /* a regular expression that the names of places must match; may be NULL */
+	const char *traceable_functions; /* a file as available_filter_functions; NULL: the kernel's own */
+	unsigned int without;            /* enum compile_without */
+	uint64_t sample_ns;              /* a user stack may be walked so long in an interrupt; 0: as is usual */
+	bool source_lines;               /* of the runtime library, for the verifier's log */
+	int pid;                         /* the process that -p or -c means; 0: none */
+	uint64_t namespace_device, namespace_inode; /* of our own pid namespace; 0: the initial one */
+	const char *command_path;                   /* the program that -c starts; may be NULL */
+	/*
+	 * The file of the program `name` in that process, where the one in PATH is a script that executes it; NULL: it
+	 * is not there. May be NULL.
+	 */
+	const char *(*program)(void *context, const char *name);
+	void *program_context;
+	const char *(*setting)(void *context, const char *name); /* of the environment; may be NULL */
+	void *setting_context;
+};
+
+struct function; /* gen/gen.h */
+
+/* An option that the script asks getopt() for, and the words about it, which may be empty. */
+struct parameter {
+	const char *name, *words;
+};
+
+struct compiler {
+	struct arena *arena;
+	struct report *report;
+	const struct compile_options *options;
+	struct script script;
+	struct types types;
+	VEC(struct symbol *) maps;
+	VEC(struct site) sites;
+	VEC(struct unit) units;
+	VEC(struct attach) attaches;
+	VEC(struct parameter) parameters; /* what the script asks getopt() for */
+	uint64_t numbers[SETTING_COUNT];
+	const char *texts[SETTING_COUNT];
+	/* the checker's */
+	const struct unit *unit;
+	VEC(struct symbol *) scope;
+	uint32_t depth;
+	unsigned int loops;
+	unsigned int unreached; /* branches around that a constant condition excludes */
+	unsigned int nesting, macro_depth;
+	uint32_t round; /* units checked so far, over all passes */
+	bool changed;   /* a type has grown: check again */
+	bool pending;   /* something asks for a type that may still grow */
+	bool deciding;  /* no type grows any more until what asks for them has its answer */
+	bool final;     /* types do not change any more: what is still unknown is an error */
+	uint32_t bpf_maps;
+	uint32_t stack_parts; /* enum stack_part: what the script's stacks have, all together; 0: it has none */
+	bool has_packets;     /* it writes packets to files */
+	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
+	struct bpf_functions *bpf_functions;       /* NULL: not read yet */
+	struct foreign_files *files;               /* NULL: no file was read yet */
+	struct task_lookup *tasks;                 /* how programs find a task by its id; NULL: not asked yet */
+	struct binary *binaries;                   /* whose DWARF was asked for: provider/binary_types.h */
+};
+
+void compiler_init(struct compiler *compiler, struct arena *arena, struct report *report,
+		   const struct compile_options *options);
+void compiler_deinit(struct compiler *compiler);
+
+/* What reads the files that attach points name: whose file system may not answer. NULL: then they are trusted. */
+struct foreign_files *compiler_files(struct compiler *compiler);
+
+/* Reads the script's settings and map declarations. */
+void compiler_settings(struct compiler *compiler);
+
+/* Makes the units: expands every attach point. */
+void compiler_expand(struct compiler *compiler);
+
+/* The units' trees with the types that were found, for -d types. */
+void compiler_print(const struct compiler *compiler, FILE *out);
+
+/* Complains where a script has ruled out what it uses: `setting` is an unstable feature's. */
+void compiler_unstable(struct compiler *compiler, enum setting_id setting, const struct node *call);
+
+/* Complains about named parameters that the script does not know, after check_all(). */
+void compiler_parameters(struct compiler *compiler);
+
+/* Are there events of which only those of -c's command count, and of what it has started? */
+bool compiler_follows_command(const struct compiler *c);
+
+/* Is it an iterator that others read when strata is gone? */
+bool unit_is_pinned(const struct compiler *c, const struct unit *unit);
+
+/* Checks one unit, annotates its nodes. */
+void check_unit(struct compiler *compiler, const struct unit *unit);
+
+/* Checks all units until types are stable. */
+void check_all(struct compiler *compiler);
+
+/* For builtins: */
+
+/* Checks an expression and gives its type; reports what is wrong. Never NULL. */
+const struct type *check_value(struct compiler *c, struct node *node);
+/* The same for what is kept or printed: all arguments of the probe are copied as the record that they are. */
+const struct type *check_kept(struct compiler *c, struct node *node);
+/* An expression that must be a number; an aggregation is read as one. False, with a complaint, when it is not. */
+bool check_number(struct compiler *c, struct node *node);
+/* The text of a literal (or of a positional parameter), or NULL with a complaint. */
+const char *check_literal_text(struct compiler *c, struct node *node, const char *what);
+/* The value of a constant number; false with a complaint. */
+bool check_literal_number(struct compiler *c, struct node *node, int64_t *ret);
+/* The map itself, not its value: for print(@x), clear(@x). NULL with a complaint. */
+struct symbol *check_map_name(struct compiler *c, struct node *node);
+/* A map's key against its type, which grows if need be. */
+void check_key(struct compiler *c, struct symbol *map, struct node *key, struct span span);
+struct symbol *check_map_symbol(struct compiler *c, struct node *node);
+void check_statement(struct compiler *c, struct node *node);
+/* The number of the site that `call` makes, new at the first check. */
+uint32_t check_site(struct compiler *c, struct node *call, struct site site);
+/* Makes a variable or map hold values of this type as well. False with a complaint when it cannot. */
+bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *type, struct span span);
+/* What an arithmetic operator makes of two numbers: 64 bits. */
+const struct type *check_arithmetic(enum op op, const struct type *a, const struct type *b);
+/* A type as written. */
+const struct type *check_type_name(struct compiler *c, const struct type_name *name);
+/* The type that is named, or that of an expression, where either may stand, as in sizeof(). */
+const struct type *check_type_of(struct compiler *c, struct node *node);
+/* Has a call, whose builtin is set, as many arguments as it takes? Complains if not. */
+bool check_argument_count(struct compiler *c, const struct node *call);
+/* Is it known while compiling? Then *ret is its value. */
+bool check_constant(const struct node *node, int64_t *ret);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * report: what the compiler has to say about a script. Each complaint has a tag (tests are named after it), the place
+ * in the source, one line of what is wrong, and a hint of what to do. They are collected, so that one run shows all of
+ * them, and printed by the caller:
+ *
+ *   FILE:LINE:COLUMN-END: ERROR: text
+ *   the source line
+ *      ~~~~
+ *   HINT: what to do
+ */
+#ifndef STRATA_LANG_CORE_REPORT_H
+#define STRATA_LANG_CORE_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+/* Byte offsets into report.source, end exclusive. {}: no place in the source is meant. */
+struct span {
+	uint32_t begin, end;
+};
+
+enum severity { SEVERITY_ERROR, SEVERITY_WARNING };
+
+struct complaint {
+	enum severity severity;
+	const char *tag;
+	struct span span;
+	const char *text, *more, *hint; /* more, a second line of text, and hint may be NULL */
+};
+
+/* A file's part of report.source. */
+struct source {
+	const char *name; /* as shown */
+	uint32_t begin, end;
+};
+
+/*
+ * The source is the script's text, and behind it those of the files that it asks for, so that a span tells the file as
+ * well. It moves when one is added: a pointer into it stays good for what was there when it was taken.
+ */
+struct report {
+	bool hide_warnings;
+	struct arena *arena; /* the caller's */
+	const char *source;
+	size_t size, room; /* room: 0 while the source is the caller's */
+	struct source script;
+	VEC(struct source) others; /* in their order */
+	VEC(struct complaint) complaints;
+	unsigned int errors;
+};
+
+void report_init(struct report *report, struct arena *arena, const char *name, const char *source, size_t size);
+void report_deinit(struct report *report);
+
+/* Adds a file's text, which is copied. NULL when memory is short. Good until the next one is added. */
+const struct source *report_add(struct report *report, const char *name, const char *text, size_t size);
+/* The file that a place is in. */
+const struct source *report_source(const struct report *report, uint32_t at);
+
+#define REPORTS_MAX 50 /* more are not kept */
+
+void report_error(struct report *report, const char *tag, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+void report_warning(struct report *report, const char *tag, struct span span, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* A hint for the complaint made last. */
+void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints a complaint at once: of the running script. It has no tag. */
+void report_now(const struct report *report, const struct complaint *complaint, FILE *out);
+/* Where something begins, from 1 on. */
+struct span_place {
+	size_t line, column;
+};
+struct span_place report_where(const struct report *report, struct span span);
+/* FILE:LINE:COLUMN-END, as messages begin. */
+void report_place(const struct report *report, struct span span, FILE *out);
+
+void report_print(const struct report *report, FILE *out);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* macros: a call of one of the script's macros becomes its body, with its arguments in place. */
+#ifndef STRATA_LANG_DIALECT_BPFTRACE_CHECK_MACROS_H
+#define STRATA_LANG_DIALECT_BPFTRACE_CHECK_MACROS_H
+
+#include "lang/core/compiler.h"
+
+/* If the node names a macro, turns it into the macro's body. */
+bool macro_expand(struct compiler *c, struct node *node);
+
+#endif
