@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lang/dialect/bpftrace/parse/parser.h"
-#include "lang/gen/gen.h"
+#include "lang/builtin/builtin.h"
+#include "lang/compile.h"
+#include "lang/dialect/dialect.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -15,7 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const parameters[] = {"5", "text"};
 	const struct compile_options options = {
 		.parameters = parameters, .parameter_count = 2, .unsafe = true, .pid = 1};
-	const struct parser_options parser = {parameters, 2};
 	struct arena arena = {};
 	struct report report;
 	struct compiler c;
@@ -26,15 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	report_init(&report, &arena, "fuzz", (const char *)data, size);
 	compiler_init(&c, &arena, &report, &options);
-	bpftrace_parse(&report, &parser, &c.types, &c.script);
-	if (!report.errors)
-		compiler_settings(&c);
-	if (!report.errors && c.script.probes.count < 16)
-		compiler_expand(&c);
-	if (!report.errors)
-		check_all(&c);
+	c.dialect->parse(&c);
+	if (!report.errors && c.points.count < 16)
+		c.dialect->check(&c);
 	if (!report.errors && !arena.failed && c.units.count < 64) {
-		gen_all(&gen, &c);
+		gen_all(&gen, &c, builtin_code);
 		gen_deinit(&gen);
 	}
 	nowhere = fopen("/dev/null", "we");

@@ -54,7 +54,7 @@ static const struct option_row rows[] = {
 	{'I', "include-dir", "FOLDER", "look for C headers there, too"},
 	{OPTION_INCLUDE, "include", "FILE", "as an #include of this header at the beginning"},
 	{OPTION_DEBUGINFO, "debuginfo", "DIR[:DIR]", "look for separate debug files there, too"},
-	{'d', "debug", "STAGE", "print what the compiler makes: ast, types,\ninstructions, or all"},
+	{'d', "debug", "STAGE", "print what the compiler makes: ast, types,\ncore, instructions, or all"},
 	{'v', "verbose", NULL, "argument types with -l; the verifier's log when\nit refuses a program"},
 	{'k', "warnings", NULL,
 	 "warn once of each place where a helper of the kernel\nfails: a read, or a key that is not there"},
@@ -107,11 +107,13 @@ static int take_stage(struct request *request, const char *value, struct diag *d
 {
 	bool all = !strcmp(value, "all");
 
-	if (!all && strcmp(value, "ast") && strcmp(value, "types") && strcmp(value, "instructions"))
-		return diag_fail(diag, EINVAL, "cli.debug", "-d %s: the stages are ast, types, instructions and all",
-				 value);
+	if (!all && strcmp(value, "ast") && strcmp(value, "types") && strcmp(value, "core") &&
+	    strcmp(value, "instructions"))
+		return diag_fail(diag, EINVAL, "cli.debug",
+				 "-d %s: the stages are ast, types, core, instructions and all", value);
 	request->dump.ast |= all || !strcmp(value, "ast");
 	request->dump.types |= all || !strcmp(value, "types");
+	request->dump.core |= all || !strcmp(value, "core");
 	request->dump.instructions |= all || !strcmp(value, "instructions");
 	return 0;
 }

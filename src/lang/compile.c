@@ -5,11 +5,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/kernel/kernel_types.h"
-#include "lang/dialect/bpftrace/parse/format.h"
-#include "lang/dialect/bpftrace/parse/parser.h"
+#include "base/foreign.h"
+#include "lang/builtin/builtin.h"
+#include "lang/dialect/dialect.h"
 #include "lang/gen/object.h"
+#include "lang/kernel/bpf_functions.h"
+#include "lang/kernel/kernel_functions.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/provider/binary_types.h"
+
+void compiler_init(struct compiler *c, struct arena *arena, struct report *report,
+		   const struct compile_options *options)
+{
+	*c = (struct compiler){.arena = arena,
+			       .report = report,
+			       .options = options,
+			       .dialect = options->dialect ? options->dialect : &dialect_bpftrace};
+	types_init(&c->types, arena);
+	c->dialect->begin(c);
+}
+
+void compiler_deinit(struct compiler *c)
+{
+	binary_types_close(c);
+	c->dialect->end(c);
+	types_deinit(&c->types);
+	vec_free(&c->points);
+	vec_free(&c->maps);
+	vec_free(&c->sites);
+	vec_free(&c->units);
+	vec_free(&c->attaches);
+	kernel_functions_destroy(c->kernel_functions);
+	bpf_functions_destroy(c->bpf_functions);
+	foreign_files_destroy(c->files);
+}
 
 static int generate(struct compilation *ret, const struct compile_dump *dump, struct diag *diag)
 {
@@ -18,7 +47,7 @@ static int generate(struct compilation *ret, const struct compile_dump *dump, st
 	int err = 0;
 	size_t i;
 
-	if (!gen_all(&gen, c))
+	if (!gen_all(&gen, c, builtin_code))
 		err = -EINVAL;
 	for (i = 0; !err && dump->instructions && i < gen.functions.count; i++) {
 		if (gen.functions.at[i].name)
@@ -34,21 +63,6 @@ static int generate(struct compilation *ret, const struct compile_dump *dump, st
 	return err;
 }
 
-void lang_parse(struct compiler *c)
-{
-	const struct compile_options *options = c->options;
-	const struct parser_options parser = {.parameters = options->parameters,
-					      .parameter_count = options->parameter_count,
-					      .path = options->path,
-					      .include_folders = options->include_folders,
-					      .include_folder_count = options->include_folder_count,
-					      .includes = options->includes,
-					      .include_count = options->include_count,
-					      .may_be_empty = options->may_be_empty};
-
-	bpftrace_parse(c->report, &parser, &c->types, &c->script);
-}
-
 int lang_compile(const char *name, const char *source, size_t size, const struct compile_options *options,
 		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag)
 {
@@ -60,18 +74,14 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 	ret->report.hide_warnings = options->hide_warnings;
 	compiler_init(c, &ret->arena, &ret->report, options);
 	kernel_types_attach(&c->types);
-	lang_parse(c);
-	if (dump->ast && !ret->report.errors)
-		script_print(dump->out, &c->script);
+	c->dialect->parse(c);
+	if (dump->ast && !ret->report.errors && c->dialect->print_tree)
+		c->dialect->print_tree(c, dump->out);
 	if (!ret->report.errors)
-		compiler_settings(c);
-	if (!ret->report.errors)
-		compiler_expand(c);
-	if (!ret->report.errors)
-		check_all(c);
-	if (!ret->report.errors)
-		compiler_parameters(c);
-	if (dump->types && !ret->report.errors)
+		c->dialect->check(c);
+	if (dump->types && !ret->report.errors && !ret->arena.failed && c->dialect->print_types)
+		c->dialect->print_types(c, dump->out);
+	if (dump->core && !ret->report.errors && !ret->arena.failed)
 		compiler_print(c, dump->out);
 	if (!ret->report.errors && !ret->arena.failed && c->units.count)
 		err = generate(ret, dump, diag);
@@ -98,9 +108,9 @@ static int format_once(const char *name, const char *source, size_t size, const 
 	report_init(report, &compilation.arena, name, source, size);
 	compiler_init(&compilation.compiler, &compilation.arena, report, options);
 	kernel_types_attach(&compilation.compiler.types);
-	lang_parse(&compilation.compiler);
+	compilation.compiler.dialect->parse(&compilation.compiler);
 	if (!report->errors)
-		bpftrace_format(report, out);
+		compilation.compiler.dialect->format(report, out);
 	err = compilation.arena.failed ? -ENOMEM : report->errors ? -EINVAL : 0;
 	if (fclose(out))
 		err = -ENOMEM;

@@ -14,7 +14,7 @@
 #include "lang/core/compiler.h"
 
 struct compile_dump {
-	bool ast, types, instructions;
+	bool ast, types, core, instructions;
 	FILE *out;
 };
 
@@ -26,8 +26,10 @@ struct compilation {
 	size_t object_size;
 };
 
-/* Parses the source of a compiler that was initialised, with its options: the first step of lang_compile(). */
-void lang_parse(struct compiler *c);
+/* The state of one compilation, which lang_compile() makes and goes through; by itself for tests and lists. */
+void compiler_init(struct compiler *compiler, struct arena *arena, struct report *report,
+		   const struct compile_options *options);
+void compiler_deinit(struct compiler *compiler);
 
 /*
  * Compiles `size` bytes of source called `name`. -EINVAL with the complaints in ret->report when the script is wrong;
@@ -37,7 +39,7 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag);
 
 /*
- * Writes a script in one style (dialect/bpftrace/parse/format.h) to `out`. -EINVAL, with the complaints on `errors`,
+ * Writes a script in the one style of its dialect to `out`. -EINVAL, with the complaints on `errors`,
  * when it does not parse, or is so odd that it would become another one; then nothing was written.
  */
 int lang_format(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/dialect/dialect.h"
 #include "lang/kernel/kernel_types.h"
 #include "lang/provider/binary_arguments.h"
 #include "lang/provider/provider.h"
@@ -144,14 +145,12 @@ int lang_list_script(const char *name, const char *source, size_t size, const st
 	struct compilation compilation = {};
 	struct compiler *c = &compilation.compiler;
 	int count = -EINVAL;
-	uint32_t j;
 	size_t i;
 
 	begin(&compilation, name, source, size, options);
-	lang_parse(c);
-	for (i = 0; !compilation.report.errors && i < c->script.probes.count; i++)
-		for (j = 0; j < c->script.probes.at[i].point_count; j++)
-			list_point(c, &c->script.probes.at[i].points[j]);
+	c->dialect->parse(c);
+	for (i = 0; !compilation.report.errors && i < c->points.count; i++)
+		list_point(c, c->points.at[i]);
 	if (!compilation.report.errors)
 		count = print_places(c, verbose, out);
 	report_print(&compilation.report, errors);

@@ -118,7 +118,7 @@ static int configure(struct loading *loading, struct diag *diag)
 	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, loading->finds, c->options, diag) : 0;
 	if (!err && c->has_packets)
 		err = packets_configure(run->object, diag);
-	if (!err && compiler_follows_command(c))
+	if (!err && provider_follows_command(c))
 		err = configure_command(run, diag);
 	return err;
 }
@@ -229,7 +229,7 @@ int load_begin(struct loading *loading, struct diag *diag)
 	int err;
 
 	loading->log = calloc(1, LOG_BYTES);
-	loading->types = run->compiler->stack_parts || compiler_follows_command(run->compiler)
+	loading->types = run->compiler->stack_parts || provider_follows_command(run->compiler)
 				 ? core_types_open(&loading->finds)
 				 : -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);

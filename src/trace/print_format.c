@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "lang/builtin/format.h"
+#include "lang/dialect/bpftrace/print/format.h"
 #include "trace/gfp.h"
 #include "trace/printer.h"
 

@@ -119,8 +119,8 @@ static void unwatch(struct run *run, const uint8_t *bytes)
 /* errorf() and warnf(): where it is, and by which macros it came there. */
 static void complain(const struct report *report, const struct site *site, const char *text)
 {
-	bool is_warning = !strcmp(site->call->text, "warnf");
-	const struct expansion_place *place = site->call->expanded;
+	bool is_warning = site->is_warning;
+	const struct expansion_place *place = site->expanded;
 
 	if (is_warning && report->hide_warnings)
 		return;
@@ -171,7 +171,7 @@ static void formatted(struct run *run, const struct site *site, const uint8_t *b
 		break;
 	case SITE_ERRORF:
 		fflush(run->printer.out);
-		run->errors += !strcmp(site->call->text, "errorf");
+		run->errors += !site->is_warning;
 		complain(&run->compilation->report, site, text);
 		break;
 	default:

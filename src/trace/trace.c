@@ -505,7 +505,7 @@ static int start(struct run *run, struct diag *diag)
 		err = take_signals(run, diag);
 	if (!err)
 		err = run_special(run, &provider_begin, diag);
-	if (!err && compiler_follows_command(run->compiler))
+	if (!err && provider_follows_command(run->compiler))
 		err = attach_command(run, diag);
 	if (!err)
 		err = attach_all(run, diag);

@@ -2,10 +2,11 @@
 /* The compiler without a kernel: numbers, tokens, types, layouts, code, USDT arguments, formats. */
 #include <string.h>
 
-#include "lang/builtin/format.h"
+#include "lang/builtin/builtin.h"
 #include "lang/compile.h"
 #include "lang/core/number.h"
-#include "lang/dialect/bpftrace/parse/parser.h"
+#include "lang/dialect/bpftrace/print/format.h"
+#include "lang/dialect/dialect.h"
 #include "lang/gen/gen.h"
 #include "lang/provider/provider.h"
 #include "lang/provider/usdt_arguments.h"
@@ -57,18 +58,13 @@ struct compiled {
 static unsigned int compile(struct compiled *ret, const char *source)
 {
 	static const struct compile_options options = {};
-	static const struct parser_options parser = {};
 
 	*ret = (struct compiled){};
 	report_init(&ret->report, &ret->arena, "test", source, strlen(source));
 	compiler_init(&ret->c, &ret->arena, &ret->report, &options);
-	bpftrace_parse(&ret->report, &parser, &ret->c.types, &ret->c.script);
+	ret->c.dialect->parse(&ret->c);
 	if (!ret->report.errors)
-		compiler_settings(&ret->c);
-	if (!ret->report.errors)
-		compiler_expand(&ret->c);
-	if (!ret->report.errors)
-		check_all(&ret->c);
+		ret->c.dialect->check(&ret->c);
 	return ret->report.errors;
 }
 
@@ -200,7 +196,7 @@ static void test_programs(void)
 	for (i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 		struct compiled compiled;
 		struct gen gen = {};
-		bool good = !compile(&compiled, sources[i]) && gen_all(&gen, &compiled.c);
+		bool good = !compile(&compiled, sources[i]) && gen_all(&gen, &compiled.c, builtin_code);
 
 		ok(good && gen.functions.count > 0, "instructions for: %s", sources[i]);
 		gen_deinit(&gen);
@@ -234,7 +230,7 @@ static void test_stack_frames(void)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct compiled compiled;
 		struct gen gen = {};
-		bool good = !compile(&compiled, cases[i].source) && gen_all(&gen, &compiled.c);
+		bool good = !compile(&compiled, cases[i].source) && gen_all(&gen, &compiled.c, builtin_code);
 
 		ok(good && (gen.frame_size == 0) == cases[i].on_stack, "%s: %s",
 		   cases[i].on_stack ? "a frame on the stack" : "a frame in the map", cases[i].source);

@@ -16,12 +16,6 @@ static void add(struct gen *g, int to, int16_t offset, int from)
 					     .imm = BPF_ADD});
 }
 
-static const struct type *check_count(struct compiler *c, struct node *call)
-{
-	(void)call;
-	return type_aggregate(c->arena, TYPE_COUNT, false);
-}
-
 static void place_count(struct gen *g, const struct node *call, uint32_t offset)
 {
 	(void)call;
@@ -30,35 +24,11 @@ static void place_count(struct gen *g, const struct node *call, uint32_t offset)
 	add(g, R0, 0, R1);
 }
 
-static const struct type *check_one(struct compiler *c, struct node *call, enum type_kind kind)
-{
-	const struct type *type = check_value(c, call->kids[0]);
-
-	check_number(c, call->kids[0]);
-	type = call->kids[0]->type;
-	return type_aggregate(c->arena, kind, type->is_signed);
-}
-
-static const struct type *check_sum(struct compiler *c, struct node *call)
-{
-	return check_one(c, call, TYPE_SUM);
-}
-
 static void place_sum(struct gen *g, const struct node *call, uint32_t offset)
 {
 	(void)call;
 	gen_frame_load(g, 8, R1, offset);
 	add(g, R0, 0, R1);
-}
-
-static const struct type *check_min(struct compiler *c, struct node *call)
-{
-	return check_one(c, call, TYPE_MINIMUM);
-}
-
-static const struct type *check_max(struct compiler *c, struct node *call)
-{
-	return check_one(c, call, TYPE_MAXIMUM);
 }
 
 /* {value, 1 when there is one} */
@@ -81,36 +51,12 @@ static void place_extreme(struct gen *g, const struct node *call, uint32_t offse
 	code_bind(g->code, end);
 }
 
-static const struct type *check_avg(struct compiler *c, struct node *call)
-{
-	return check_one(c, call, TYPE_AVG);
-}
-
-static const struct type *check_stats(struct compiler *c, struct node *call)
-{
-	return check_one(c, call, TYPE_STATS);
-}
-
 /* {sum, count} */
 static void place_average(struct gen *g, const struct node *call, uint32_t offset)
 {
 	place_sum(g, call, offset);
 	code_imm(g->code, R1, 1);
 	add(g, R0, 8, R1);
-}
-
-static const struct type *check_hist(struct compiler *c, struct node *call)
-{
-	int64_t bits = 0;
-
-	check_value(c, call->kids[0]);
-	check_number(c, call->kids[0]);
-	if (call->kid_count > 1 && check_literal_number(c, call->kids[1], &bits) &&
-	    (bits < 0 || bits > HIST_BITS_MAX)) {
-		report_error(c->report, "hist.bits", call->kids[1]->span, "hist: bits must be 0..%u", HIST_BITS_MAX);
-		bits = 0;
-	}
-	return type_hist(c->arena, (uint32_t)bits);
 }
 
 /* R0: the value's address; R1: the index of the counter. */
@@ -137,40 +83,6 @@ static void place_hist(struct gen *g, const struct node *call, uint32_t offset)
 	count_bucket(g, call->type->size / 8);
 }
 
-static const struct type *check_lhist(struct compiler *c, struct node *call)
-{
-	int64_t low = 0, high = 1, step = 1;
-
-	check_value(c, call->kids[0]);
-	check_number(c, call->kids[0]);
-	if (!check_literal_number(c, call->kids[1], &low) || !check_literal_number(c, call->kids[2], &high) ||
-	    !check_literal_number(c, call->kids[3], &step))
-		return type_lhist(c->arena, 0, 1, 1);
-	if (step <= 0) {
-		report_error(c->report, "lhist.step", call->kids[3]->span, "lhist() step must be >= 1 (%lld provided)",
-			     (long long)step);
-		step = 1;
-	}
-	if (low < 0)
-		report_error(c->report, "lhist.range", call->kids[1]->span,
-			     "lhist() min must be non-negative (provided min %lld)", (long long)low);
-	if (low < 0 || high <= low) {
-		report_error(c->report, "lhist.range", call->span,
-			     "lhist() min must be less than max (provided min %lld and max %lld)", (long long)low,
-			     (long long)high);
-		low = 0;
-		high = step;
-	}
-	if ((high - low) / step > LHIST_BUCKETS_MAX) {
-		report_error(c->report, "lhist.buckets", call->span,
-			     "lhist() too many buckets, must be <= %u (would need %lld)", LHIST_BUCKETS_MAX,
-			     (long long)((high - low) / step));
-		report_hint(c->report, "use a larger step");
-		high = low + step;
-	}
-	return type_lhist(c->arena, low, high, step);
-}
-
 static void place_lhist(struct gen *g, const struct node *call, uint32_t offset)
 {
 	code_mov(g->code, R8, R0);
@@ -184,64 +96,9 @@ static void place_lhist(struct gen *g, const struct node *call, uint32_t offset)
 	count_bucket(g, call->type->size / 8);
 }
 
-static uint32_t series_how(struct compiler *c, struct node *call)
-{
-	static const char *const names[] = {[RT_SERIES_LAST] = "last",
-					    [RT_SERIES_AVERAGE] = "avg",
-					    [RT_SERIES_MINIMUM] = "min",
-					    [RT_SERIES_MAXIMUM] = "max",
-					    [RT_SERIES_SUM] = "sum"};
-	const char *name = call->kid_count > 3 ? check_literal_text(c, call->kids[3], "the aggregation") : "last";
-	uint32_t i;
-
-	for (i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], name))
-			return i;
-	if (name) {
-		report_error(c->report, "tseries.aggregation", call->kids[3]->span,
-			     "tseries() expects one of the following aggregation functions: avg, max, min, sum");
-		report_hint(c->report, "without one the last value of an interval counts");
-	}
-	return RT_SERIES_LAST;
-}
-
-/* The map whose value is the time, which tests ask for. */
-static struct symbol *series_clock(struct compiler *c)
-{
-	const char *name = c->texts[SETTING_DUMMY_TS_MAP];
-	size_t i;
-
-	for (i = 0; i < c->maps.count; i++)
-		if (*name == '@' && !strcmp(c->maps.at[i]->name, name + 1) && !c->maps.at[i]->key &&
-		    c->maps.at[i]->value && c->maps.at[i]->value->kind == TYPE_INT)
-			return c->maps.at[i];
-	return NULL;
-}
-
-static const struct type *check_tseries(struct compiler *c, struct node *call)
-{
-	const struct type *type = check_one(c, call, TYPE_SUM);
-	int64_t interval = 1, count = 1;
-
-	compiler_unstable(c, SETTING_UNSTABLE_TSERIES, call);
-	if (!check_literal_number(c, call->kids[1], &interval) || !check_literal_number(c, call->kids[2], &count))
-		return type_tseries(c->arena, 1, 1, 0, true);
-	if (interval <= 0) {
-		report_error(c->report, "tseries.interval", call->kids[1]->span,
-			     "tseries() interval_ns must be >= 1 (%lld provided)", (long long)interval);
-		interval = 1;
-	}
-	if (count < 1 || count > TSERIES_MAX) {
-		report_error(c->report, "tseries.count", call->kids[2]->span,
-			     "tseries() num_intervals must be 1 to %d (%lld provided)", TSERIES_MAX, (long long)count);
-		count = 1;
-	}
-	return type_tseries(c->arena, interval, count, series_how(c, call), type->is_signed);
-}
-
 static void place_tseries(struct gen *g, const struct node *call, uint32_t offset)
 {
-	const struct symbol *clock = series_clock(g->c);
+	const struct symbol *clock = g->c->series_clock;
 	const struct type *type = call->type;
 	uint32_t mark = g->used, now = gen_temporary(g, 8), key = gen_temporary(g, 8);
 
@@ -267,18 +124,10 @@ static void place_tseries(struct gen *g, const struct node *call, uint32_t offse
 	g->used = mark;
 }
 
-#define AGGREGATION BUILTIN_AGGREGATION
-
-const struct builtin builtins_aggregations[] = {
-	{"count", 0, 0, AGGREGATION, check_count, NULL, place_count, "@x = count()"},
-	{"sum", 1, 1, AGGREGATION, check_sum, NULL, place_sum, "@x = sum(VALUE)"},
-	{"min", 1, 1, AGGREGATION, check_min, NULL, place_extreme, "@x = min(VALUE)"},
-	{"max", 1, 1, AGGREGATION, check_max, NULL, place_extreme, "@x = max(VALUE)"},
-	{"avg", 1, 1, AGGREGATION, check_avg, NULL, place_average, "@x = avg(VALUE)"},
-	{"stats", 1, 1, AGGREGATION, check_stats, NULL, place_average, "@x = stats(VALUE)"},
-	{"hist", 1, 2, AGGREGATION, check_hist, NULL, place_hist, "@x = hist(VALUE [, BITS])"},
-	{"tseries", 3, 4, AGGREGATION, check_tseries, NULL, place_tseries,
-	 "@x = tseries(VALUE, INTERVAL, COUNT [, \"avg\"])"},
-	{"lhist", 4, 4, AGGREGATION, check_lhist, NULL, place_lhist, "@x = lhist(VALUE, MIN, MAX, STEP)"},
-	{},
+const struct builtin_code codes_aggregations[] = {
+	{CORE_COUNT, .place = place_count}, {CORE_SUM, .place = place_sum},
+	{CORE_MIN, .place = place_extreme}, {CORE_MAX, .place = place_extreme},
+	{CORE_AVG, .place = place_average}, {CORE_STATS, .place = place_average},
+	{CORE_HIST, .place = place_hist},   {CORE_TSERIES, .place = place_tseries},
+	{CORE_LHIST, .place = place_lhist}, {},
 };

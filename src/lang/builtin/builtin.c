@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lang/builtin/builtin.h"
 
-#include <string.h>
-
-const struct builtin *builtin_find(const char *name)
+const struct builtin_code *builtin_code(enum core_builtin id)
 {
-	static const struct builtin *const groups[] = {
-		builtins_process, builtins_time,         builtins_text,    builtins_output,
-		builtins_maps,    builtins_aggregations, builtins_probe,   builtins_stacks,
-		builtins_meta,    builtins_net,          builtins_address, builtins_kernel,
+	static const struct builtin_code *const groups[] = {
+		codes_process, codes_time,   codes_text, codes_output, codes_maps,    codes_aggregations,
+		codes_probe,   codes_stacks, codes_meta, codes_net,    codes_address, codes_kernel,
 	};
-	const struct builtin *at;
+	static const struct builtin_code none = {};
+	const struct builtin_code *at;
 	size_t i;
 
-	/* The names under which bpftrace's own library wraps them. */
-	if (!strncmp(name, "__builtin_", 10))
-		name += 10;
 	for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
-		for (at = groups[i]; at->name; at++)
-			if (!strcmp(at->name, name))
+		for (at = groups[i]; at->id; at++)
+			if (at->id == id)
 				return at;
-	return NULL;
+	return &none;
 }

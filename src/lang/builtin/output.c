@@ -6,323 +6,80 @@
 #include <string.h>
 
 #include "lang/builtin/builtin.h"
-#include "lang/builtin/format.h"
 #include "lang/provider/provider.h"
-
-#define ARGUMENTS_MAX 64
-#define DEBUGF_MAX    12 /* MAX_BPRINTF_VARARGS of the kernel's kernel/bpf/helpers.c */
-
-/* An argument as it is sent: numbers as 64 bits. */
-static const struct type *sent_type(struct compiler *c, struct node *node)
-{
-	const struct type *type = check_value(c, node);
-
-	if (type_is_aggregate(type) && check_number(c, node))
-		type = node->type;
-	if (type->kind == TYPE_INT && !type->name)
-		return type->is_signed ? &type_int64 : &type_uint64;
-	if (type->kind == TYPE_RECORD)
-		types_complete(&c->types, type);
-	return type;
-}
-
-static bool conversion_fits(const struct conversion *conversion, const struct type *type)
-{
-	switch (conversion->letter) {
-	case 's':
-		return type->kind != TYPE_POINTER && type->kind != TYPE_BUFFER && type->kind != TYPE_RECORD &&
-		       !(type->kind == TYPE_INT && !type->name);
-	case 'r':
-		return type->kind == TYPE_BUFFER || type->kind == TYPE_STRING;
-	case 'c':
-	case 'g':
-		return type->kind == TYPE_INT;
-	default:
-		return type_is_scalar(type) || type->kind == TYPE_PROBE || type->kind == TYPE_SYMBOL;
-	}
-}
-
-/* Checks the arguments from number `first` on against the format; the tuple of what is sent. */
-static const struct type *check_arguments(struct compiler *c, struct node *call, const char *format, uint32_t first)
-{
-	const struct type *types[ARGUMENTS_MAX];
-	struct conversion conversion;
-	uint32_t count = call->kid_count - first, seen = 0, i;
-
-	if (count > ARGUMENTS_MAX) {
-		report_error(c->report, "call.arguments", call->span, "%s() takes at most %d arguments", call->text,
-			     ARGUMENTS_MAX);
-		count = ARGUMENTS_MAX;
-	}
-	for (i = 0; i < count; i++) {
-		types[i] = sent_type(c, call->kids[first + i]);
-		if (types[i]->kind == TYPE_NONE && c->final)
-			report_error(c->report, "type.none", call->kids[first + i]->span,
-				     "this has no value that could be printed");
-	}
-	for (; format && format_next(format, &conversion); format = conversion.end, seen++) {
-		const struct node *argument = seen < count ? call->kids[first + seen] : NULL;
-
-		if (!conversion.letter) {
-			report_error(c->report, "printf.format", call->kids[first - 1]->span,
-				     "Unknown format string token '%.*s'", (int)(conversion.end - conversion.begin),
-				     conversion.begin);
-			report_hint(c->report, "there are %%d %%u %%x %%o %%c %%p %%s %%r and %%gr");
-			break;
-		}
-		if (argument && types[seen]->kind != TYPE_NONE && !conversion_fits(&conversion, types[seen])) {
-			report_error(c->report, "printf.type", argument->span,
-				     "%s: %%%c specifier expects a value of another type ('%s' supplied)", call->text,
-				     conversion.letter, type_describe(c->arena, types[seen]));
-			if (conversion.letter == 's')
-				report_hint(c->report,
-					    "use %%d for numbers, str() for pointers to strings, %%r for buffers");
-		}
-	}
-	if (format && seen != count)
-		report_error(c->report, "printf.count", call->span,
-			     "%s: format string expects %u arguments (%u provided)", call->text, seen, count);
-	return type_tuple(c->arena, types, NULL, count);
-}
-
-/* --- what the kernel formats: debugf() to its trace buffer, printf() of pinned iterators to who reads them --- */
-
-/* As bpf_bprintf_prepare() of the kernel's kernel/bpf/helpers.c has it. */
-static bool kernel_knows(const struct conversion *conversion)
-{
-	const char *at = conversion->begin + 1;
-
-	at += strspn(at, "0 +-");
-	at += strspn(at, "0123456789");
-	if (*at == 'p' || *at == 's' || *at == 'c')
-		return at + 1 == conversion->end;
-	at += *at == 'l';
-	at += *at == 'l';
-	return *at && strchr("diuxX", *at) && at + 1 == conversion->end;
-}
-
-static const struct type *check_by_kernel(struct compiler *c, struct node *call)
-{
-	const char *format = check_literal_text(c, call->kids[0], "the format");
-	const struct type *arguments = check_arguments(c, call, format, 1);
-	struct conversion conversion;
-	uint32_t i;
-
-	for (; format && format_next(format, &conversion); format = conversion.end)
-		if (conversion.letter && !kernel_knows(&conversion))
-			report_error(c->report, "debugf.type", call->kids[0]->span, "%s() has no %.*s here", call->text,
-				     (int)(conversion.end - conversion.begin), conversion.begin);
-	for (i = 0; i < arguments->field_count; i++)
-		if (!type_is_scalar(arguments->fields[i].type) && arguments->fields[i].type->kind != TYPE_STRING &&
-		    arguments->fields[i].type->kind != TYPE_NONE)
-			report_error(c->report, "debugf.type", call->kids[i + 1]->span,
-				     "%s() prints numbers and strings here, and this is of type '%s'", call->text,
-				     type_describe(c->arena, arguments->fields[i].type));
-	if (arguments->field_count > DEBUGF_MAX)
-		report_error(c->report, "call.arguments", call->span,
-			     "%s() takes at most %d arguments behind the format here", call->text, DEBUGF_MAX);
-	return &type_none;
-}
 
 /* bpf_trace_vprintk(format, size, words, size), bpf_seq_printf(seq, ...): a string's word is its address. */
 static void gen_by_kernel(struct gen *g, const struct node *call)
 {
-	const struct node *literal = call->kids[0]->kind == NODE_STRING ? call->kids[0] : call->kids[0]->kids[0];
-	bool is_pinned = unit_is_pinned(g->c, g->unit);
-	uint32_t size = (uint32_t)strlen(literal->text) + 1, mark = g->used, format, words, i;
-	int first = is_pinned && strcmp(call->text, "printf") == 0 ? R2 : R1;
+	uint32_t size = (uint32_t)strlen(call->text) + 1, mark = g->used, format, words, i;
+	int first = call->builtin == CORE_SEQ_PRINTF ? R2 : R1;
 
 	format = gen_temporary(g, (size + 7) & ~7u);
-	words = gen_temporary(g, 8 * DEBUGF_MAX);
-	for (i = 1; i < call->kid_count; i++) {
+	words = gen_temporary(g, 8 * KERNEL_PRINT_MAX);
+	for (i = 0; i < call->kid_count; i++) {
 		const struct node *argument = call->kids[i];
 
 		if (argument->type->kind == TYPE_STRING)
 			gen_frame_address(g, R0, gen_place(g, argument));
 		else
 			gen_scalar(g, argument);
-		gen_frame_store(g, 8, words + 8 * (i - 1), R0);
+		gen_frame_store(g, 8, words + 8 * i, R0);
 	}
-	gen_text(g, literal->text, format, size);
+	gen_text(g, call->text, format, size);
 	if (first == R2)
 		gen_iteration_output(g);
 	gen_frame_address(g, first, format);
 	code_imm(g->code, first + 1, size);
 	gen_frame_address(g, first + 2, words);
-	code_imm(g->code, first + 3, 8 * (int64_t)(call->kid_count - 1));
-	if (call->kid_count == 1)
+	code_imm(g->code, first + 3, 8 * (int64_t)call->kid_count);
+	if (!call->kid_count)
 		code_imm(g->code, first + 2, 0);
 	code_call(g->code, first == R2 ? BPF_FUNC_seq_printf : BPF_FUNC_trace_vprintk);
 	g->used = mark;
 }
 
-static const struct type *check_formatted(struct compiler *c, struct node *call, enum site_kind kind)
+static void gen_event(struct gen *g, const struct node *call)
 {
-	const char *format = check_literal_text(c, call->kids[0], "the format");
+	uint32_t mark = g->used;
 
-	call->site = check_site(c, call,
-				(struct site){.kind = kind,
-					      .format = format ? format : "",
-					      .arguments = check_arguments(c, call, format, 1)});
-	return &type_none;
+	gen_send(g, gen_record(g, call->site, 0), sizeof(struct rt_event));
+	g->used = mark;
 }
 
-static const struct type *check_printf(struct compiler *c, struct node *call)
-{
-	if (!strcmp(call->text, "printf") && unit_is_pinned(c, c->unit))
-		return check_by_kernel(c, call);
-	return check_formatted(c, call, strcmp(call->text, "printf") ? SITE_ERRORF : SITE_PRINTF);
-}
-
-static const struct type *check_system(struct compiler *c, struct node *call)
-{
-	return check_formatted(c, call, SITE_SYSTEM);
-}
-
-static const struct type *check_cat(struct compiler *c, struct node *call)
-{
-	return check_formatted(c, call, SITE_CAT);
-}
-
-static void gen_formatted(struct gen *g, const struct node *call)
+static void gen_site(struct gen *g, const struct node *call)
 {
 	struct gen_arguments arguments;
 	uint32_t mark = g->used, i;
 
 	gen_arguments_begin(g, call->site, &arguments);
 	for (i = 0; i < arguments.types->field_count; i++)
-		gen_arguments_add(g, &arguments, i, call->kids[i + 1]);
+		gen_arguments_add(g, &arguments, i, call->kids[i]);
 	gen_arguments_send(g, &arguments);
 	g->used = mark;
 }
 
-static void gen_printf(struct gen *g, const struct node *call)
+/* top, divisor, is there a key, the key */
+static void gen_print_map(struct gen *g, const struct node *call)
 {
-	if (unit_is_pinned(g->c, g->unit))
-		gen_by_kernel(g, call);
-	else
-		gen_formatted(g, call);
-}
-
-static bool is_one_number(const struct type *type)
-{
-	return type_is_readable_aggregate(type) && type->kind != TYPE_STATS;
-}
-
-/* print(@map [, top [, div]]), print(@map[key]) of an aggregation that is more than a number, print(value) */
-static const struct type *check_print(struct compiler *c, struct node *call)
-{
-	struct node *what = call->kids[0];
-	const struct type *types[4] = {&type_uint64, &type_uint64, &type_uint64};
-	uint32_t i;
-
-	call->flags = 0;
-	for (i = 1; i < call->kid_count; i++) {
-		check_value(c, call->kids[i]);
-		check_number(c, call->kids[i]);
-	}
-	if (what->kind == NODE_MAP) {
-		struct symbol *map = what->kid_count ? check_map_symbol(c, what) : check_map_name(c, what);
-
-		if (!map || !map->value)
-			return &type_none;
-		if (!what->kid_count && !map->key)
-			map->used_bare = true;
-		if (!what->kid_count || (type_is_aggregate(map->value) && !is_one_number(map->value))) {
-			/* top, div, is there a key, the key */
-			call->flags = 1;
-			types[3] = what->kid_count && map->key ? map->key : &type_uint64;
-			call->site = check_site(c, call,
-						(struct site){.kind = SITE_PRINT_MAP,
-							      .map = map,
-							      .arguments = type_tuple(c->arena, types, NULL, 4)});
-			return &type_none;
-		}
-	}
-	if (call->kid_count > 1)
-		report_error(c->report, "call.arguments", call->span, "only maps are printed with a top or a divisor");
-	check_kept(c, what);
-	types[0] = sent_type(c, what);
-	if (types[0]->kind == TYPE_NONE) {
-		if (c->final)
-			report_error(c->report, "type.none", what->span, "this has no value that could be printed");
-		return &type_none;
-	}
-	call->site = check_site(c, call,
-				(struct site){.kind = SITE_PRINT, .arguments = type_tuple(c->arena, types, NULL, 1)});
-	return &type_none;
-}
-
-static void gen_print(struct gen *g, const struct node *call)
-{
+	const struct node *map = call->kids[0];
 	struct gen_arguments arguments;
 	uint32_t mark = g->used, i;
 
 	gen_arguments_begin(g, call->site, &arguments);
-	if (call->flags & 1) {
-		const struct node *map = call->kids[0];
-
-		for (i = 0; i < 2; i++) {
-			if (call->kid_count > i + 1)
-				gen_scalar(g, call->kids[i + 1]);
-			else
-				code_imm(g->code, R0, 0);
-			gen_frame_store(g, 8, gen_arguments_place(&arguments, i), R0);
-		}
-		gen_frame_store_imm(g, 8, gen_arguments_place(&arguments, 2), map->kid_count != 0);
-		if (map->kid_count)
-			gen_arguments_add(g, &arguments, 3, map->kids[0]);
+	for (i = 0; i < 2; i++) {
+		if (call->kid_count > i + 1)
+			gen_scalar(g, call->kids[i + 1]);
 		else
-			gen_frame_store_imm(g, 8, gen_arguments_place(&arguments, 3), 0);
-	} else {
-		gen_arguments_add(g, &arguments, 0, call->kids[0]);
+			code_imm(g->code, R0, 0);
+		gen_frame_store(g, 8, gen_arguments_place(&arguments, i), R0);
 	}
+	gen_frame_store_imm(g, 8, gen_arguments_place(&arguments, 2), map->kid_count != 0);
+	if (map->kid_count)
+		gen_arguments_add(g, &arguments, 3, map->kids[0]);
+	else
+		gen_frame_store_imm(g, 8, gen_arguments_place(&arguments, 3), 0);
 	gen_arguments_send(g, &arguments);
 	g->used = mark;
-}
-
-static const struct type *check_exit(struct compiler *c, struct node *call)
-{
-	if (call->kid_count) {
-		check_value(c, call->kids[0]);
-		check_number(c, call->kids[0]);
-	}
-	return &type_none;
-}
-
-static struct node *new_call(struct compiler *c, const struct node *at, const char *name, uint32_t count)
-{
-	struct node *call = node_create(c->arena, NODE_CALL, at->span, count);
-
-	call->text = name;
-	return call;
-}
-
-/* if (!CONDITION) { errorf("assert failed: %s", TEXT); exit(1); } */
-static const struct type *check_assert(struct compiler *c, struct node *call)
-{
-	struct node *branch = node_create(c->arena, NODE_IF, call->span, 3);
-	struct node *condition = node_create(c->arena, NODE_UNARY, call->kids[0]->span, 1);
-	struct node *block = node_create(c->arena, NODE_BLOCK, call->span, 2);
-	struct node *say = new_call(c, call, "errorf", 2), *leave = new_call(c, call, "exit", 1);
-
-	if (c->arena->failed)
-		return &type_none;
-	condition->op = OP_NOT;
-	condition->kids[0] = call->kids[0];
-	say->kids[0] = node_create(c->arena, NODE_STRING, call->span, 0);
-	say->kids[0]->text = "assert failed: %s";
-	say->kids[1] = call->kids[1];
-	leave->kids[0] = node_create(c->arena, NODE_INT, call->span, 0);
-	leave->kids[0]->value = 1;
-	block->kids[0] = say;
-	block->kids[1] = leave;
-	branch->kids[0] = condition;
-	branch->kids[1] = block;
-	branch->kids[2] = NULL;
-	*call = *branch;
-	check_statement(c, call);
-	return &type_none;
 }
 
 static void gen_exit(struct gen *g, const struct node *call)
@@ -345,27 +102,6 @@ static void gen_exit(struct gen *g, const struct node *call)
 	code_jump(g->code, g->leave);
 }
 
-/* An array of strings, up to the first null pointer. */
-static const struct type *check_join(struct compiler *c, struct node *call)
-{
-	const struct type *type = check_value(c, call->kids[0]);
-	const char *delimiter = " ";
-	const struct type *types[RT_JOIN_STRINGS];
-	uint32_t i;
-
-	if (type->kind != TYPE_POINTER && type->kind != TYPE_INT)
-		report_error(c->report, "type.pointer", call->kids[0]->span, "join() expects a pointer to strings");
-	if (call->kid_count > 1)
-		delimiter = check_literal_text(c, call->kids[1], "the delimiter of join()");
-	for (i = 0; i < RT_JOIN_STRINGS; i++)
-		types[i] = type_string(c->arena, RT_JOIN_BYTES);
-	call->site = check_site(c, call,
-				(struct site){.kind = SITE_JOIN,
-					      .format = delimiter ? delimiter : " ",
-					      .arguments = type_tuple(c->arena, types, NULL, RT_JOIN_STRINGS)});
-	return &type_none;
-}
-
 static void gen_join(struct gen *g, const struct node *call)
 {
 	struct gen_arguments arguments;
@@ -382,17 +118,6 @@ static void gen_join(struct gen *g, const struct node *call)
 	g->used = mark;
 }
 
-static const struct type *check_unwatch(struct compiler *c, struct node *call)
-{
-	const struct type *address = &type_uint64;
-
-	check_value(c, call->kids[0]);
-	check_number(c, call->kids[0]);
-	call->site = check_site(
-		c, call, (struct site){.kind = SITE_UNWATCH, .arguments = type_tuple(c->arena, &address, NULL, 1)});
-	return &type_none;
-}
-
 static void gen_unwatch(struct gen *g, const struct node *call)
 {
 	uint32_t mark = g->used, record = gen_record(g, call->site, 8);
@@ -402,17 +127,14 @@ static void gen_unwatch(struct gen *g, const struct node *call)
 	g->used = mark;
 }
 
-const struct builtin builtins_output[] = {
-	{"printf", 1, 65, 0, check_printf, gen_printf, NULL, "printf(FORMAT, ...)"},
-	{"errorf", 1, 65, 0, check_printf, gen_formatted, NULL, "errorf(FORMAT, ...)"},
-	{"warnf", 1, 65, 0, check_printf, gen_formatted, NULL, "warnf(FORMAT, ...)"},
-	{"print", 1, 3, 0, check_print, gen_print, NULL, "print(VALUE) or print(@map [, TOP [, DIVISOR]])"},
-	{"debugf", 1, 13, 0, check_by_kernel, gen_by_kernel, NULL, "debugf(FORMAT, ...)"},
-	{"assert", 2, 2, 0, check_assert, NULL, NULL, "assert(CONDITION, TEXT)"},
-	{"exit", 0, 1, 0, check_exit, gen_exit, NULL, "exit([STATUS])"},
-	{"system", 1, 65, BUILTIN_UNSAFE, check_system, gen_formatted, NULL, "system(COMMAND, ...)"},
-	{"cat", 1, 65, 0, check_cat, gen_formatted, NULL, "cat(PATH, ...)"},
-	{"join", 1, 2, 0, check_join, gen_join, NULL, "join(POINTER [, DELIMITER])"},
-	{"unwatch", 1, 1, 0, check_unwatch, gen_unwatch, NULL, "unwatch(ADDRESS)"},
+const struct builtin_code codes_output[] = {
+	{CORE_EVENT, .scalar = gen_event},
+	{CORE_SEND, .scalar = gen_site},
+	{CORE_PRINT_MAP, .scalar = gen_print_map},
+	{CORE_TRACE_PRINTF, .scalar = gen_by_kernel},
+	{CORE_SEQ_PRINTF, .scalar = gen_by_kernel},
+	{CORE_EXIT, .scalar = gen_exit},
+	{CORE_JOIN, .scalar = gen_join},
+	{CORE_UNWATCH, .scalar = gen_unwatch},
 	{},
 };

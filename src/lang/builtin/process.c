@@ -9,44 +9,6 @@
 #include "lang/builtin/builtin.h"
 #include "lang/builtin/task_lookup.h"
 
-static const struct type *is_uint64(struct compiler *c, struct node *call)
-{
-	(void)c;
-	(void)call;
-	return &type_uint64;
-}
-
-static const struct type *is_uint32(struct compiler *c, struct node *call)
-{
-	(void)c;
-	(void)call;
-	return &type_uint32;
-}
-
-static const struct type *is_user(struct compiler *c, struct node *call)
-{
-	(void)c;
-	(void)call;
-	return &type_user;
-}
-
-/* pid(curr_ns), pid(init): the namespace that is meant, with flags 1 for the initial one. */
-static const struct type *check_pid(struct compiler *c, struct node *call)
-{
-	call->flags = 0;
-	if (!call->kid_count)
-		return &type_uint32;
-	if (call->kids[0]->kind == NODE_NAME && !strcmp(call->kids[0]->text, "init")) {
-		call->flags = 1;
-		return &type_uint32;
-	}
-	if (call->kids[0]->kind == NODE_NAME && !strcmp(call->kids[0]->text, "curr_ns"))
-		return &type_uint32;
-	report_error(c->report, "call.namespace", call->kids[0]->span,
-		     "Invalid PID namespace mode (expects: curr_ns or init)");
-	return &type_uint32;
-}
-
 static void gen_pid(struct gen *g, const struct node *call)
 {
 	gen_pid_tgid(g, call->flags);
@@ -97,23 +59,6 @@ static void gen_cgroup(struct gen *g, const struct node *call)
 	code_call(g->code, BPF_FUNC_get_current_cgroup_id);
 }
 
-/* A folder's inode number is its cgroup's id (kernfs_id() of include/linux/kernfs.h). */
-static const struct type *check_cgroup_id(struct compiler *c, struct node *call)
-{
-	const char *path = check_literal_text(c, call->kids[0], "the folder of the cgroup");
-	struct statfs system;
-	struct stat folder = {};
-
-	if (path && (statfs(path, &system) || system.f_type != CGROUP2_SUPER_MAGIC || stat(path, &folder))) {
-		report_error(c->report, "call.cgroup", call->kids[0]->span, "%s is no cgroup", path);
-		report_hint(c->report, "expected is a folder of cgroup v2, like /sys/fs/cgroup/system.slice");
-	}
-	call->kind = NODE_INT;
-	call->value = folder.st_ino;
-	call->kid_count = 0;
-	return &type_uint64;
-}
-
 static void gen_random(struct gen *g, const struct node *call)
 {
 	(void)call;
@@ -124,19 +69,6 @@ static void gen_ncpus(struct gen *g, const struct node *call)
 {
 	(void)call;
 	code_imm(g->code, R0, sysconf(_SC_NPROCESSORS_CONF));
-}
-
-/*
- * That of another process is a string where programs of this type may call bpf_task_from_pid() (Linux 6.2). Elsewhere
- * it is found when it is printed. The kernel's function takes numbers of the initial pid namespace.
- */
-static const struct type *check_comm(struct compiler *c, struct node *call)
-{
-	if (!call->kid_count)
-		return type_string(c->arena, COMM_SIZE);
-	check_value(c, call->kids[0]);
-	check_number(c, call->kids[0]);
-	return !c->options->namespace_inode && task_lookup(c) ? type_string(c->arena, COMM_SIZE) : &type_comm;
 }
 
 static void place_comm_of(struct gen *g, const struct node *call, uint32_t offset)
@@ -186,83 +118,18 @@ static void gen_cpid(struct gen *g, const struct node *call)
 	code_imm(g->code, R0, g->c->options->pid);
 }
 
-static const struct type *check_has_cpid(struct compiler *c, struct node *call)
-{
-	call->kind = NODE_BOOL;
-	call->value = c->options->pid != 0;
-	return &type_bool;
-}
-
-static const struct type *check_task(struct compiler *c, struct node *call)
-{
-	const struct type *task = types_find(&c->types, "struct task_struct");
-
-	(void)call;
-	return task ? type_pointer(c->arena, task) : &type_uint64;
-}
-
 static void gen_task(struct gen *g, const struct node *call)
 {
 	(void)call;
 	code_call(g->code, BPF_FUNC_get_current_task);
 }
 
-/* A path through the task's structures, whose offsets are this kernel's: "real_parent.tgid". */
-static const struct task_path {
-	const char *name, *path;
-} task_paths[] = {
-	{"ppid", "real_parent.tgid"},
-	{"pcomm", "real_parent.comm"},
-	{"leader_tid", "group_leader.pid"},
-	{"leader_comm", "group_leader.comm"},
-};
-
-/* Builds curtask.real_parent.tgid and has that checked and generated like any other expression. */
-static const struct type *check_task_path(struct compiler *c, struct node *call)
-{
-	struct node *node;
-	char *path, *field;
-	size_t i;
-
-	for (i = 0; strcmp(task_paths[i].name, call->text); i++)
-		;
-	if (call->kid_count) {
-		node = call->kids[0];
-	} else {
-		node = node_create(c->arena, NODE_NAME, call->span, 0);
-		node->text = "curtask";
-	}
-	path = arena_strdup(c->arena, task_paths[i].path, strlen(task_paths[i].path));
-	while (path && (field = strsep(&path, "."))) {
-		struct node *outer = node_create(c->arena, NODE_FIELD, call->span, 1);
-
-		outer->kids[0] = node;
-		outer->text = field;
-		node = outer;
-	}
-	*call = *node;
-	return check_value(c, call);
-}
-
-const struct builtin builtins_process[] = {
-	{"pid", 0, 1, BUILTIN_BARE, check_pid, gen_pid, NULL, "pid"},
-	{"tid", 0, 1, BUILTIN_BARE, check_pid, gen_tid, NULL, "tid"},
-	{"uid", 0, 0, BUILTIN_BARE, is_uint32, gen_uid, NULL, "uid"},
-	{"gid", 0, 0, BUILTIN_BARE, is_uint32, gen_gid, NULL, "gid"},
-	{"username", 0, 0, BUILTIN_BARE, is_user, NULL, place_user, "username"},
-	{"comm", 0, 1, BUILTIN_BARE, check_comm, NULL, place_comm, "comm [(PID)]"},
-	{"cpu", 0, 0, BUILTIN_BARE, is_uint32, gen_cpu, NULL, "cpu"},
-	{"ncpus", 0, 0, BUILTIN_BARE, is_uint64, gen_ncpus, NULL, "ncpus"},
-	{"numaid", 0, 0, BUILTIN_BARE, is_uint32, gen_numa, NULL, "numaid"},
-	{"cgroup", 0, 0, BUILTIN_BARE, is_uint64, gen_cgroup, NULL, "cgroup"},
-	{"cgroupid", 1, 1, 0, check_cgroup_id, NULL, NULL, "cgroupid(PATH)"},
-	{"rand", 0, 0, BUILTIN_BARE, is_uint32, gen_random, NULL, "rand"},
-	{"cpid", 0, 0, BUILTIN_BARE, is_uint32, gen_cpid, NULL, "cpid"},
-	{"has_cpid", 0, 0, BUILTIN_BARE, check_has_cpid, NULL, NULL, "has_cpid"},
-	{"curtask", 0, 0, BUILTIN_BARE, check_task, gen_task, NULL, "curtask"},
-	{"ppid", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "ppid [(task)]"},
-	{"pcomm", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "pcomm [(task)]"},
-	{"leader_tid", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "leader_tid [(task)]"},
-	{"leader_comm", 0, 1, BUILTIN_BARE, check_task_path, NULL, NULL, "leader_comm [(task)]"},
-	{},
+const struct builtin_code codes_process[] = {
+	{CORE_PID, .scalar = gen_pid},        {CORE_TID, .scalar = gen_tid},
+	{CORE_UID, .scalar = gen_uid},        {CORE_GID, .scalar = gen_gid},
+	{CORE_USERNAME, .place = place_user}, {CORE_COMM, .place = place_comm},
+	{CORE_CPU, .scalar = gen_cpu},        {CORE_NCPUS, .scalar = gen_ncpus},
+	{CORE_NUMAID, .scalar = gen_numa},    {CORE_CGROUP, .scalar = gen_cgroup},
+	{CORE_RAND, .scalar = gen_random},    {CORE_CPID, .scalar = gen_cpid},
+	{CORE_CURTASK, .scalar = gen_task},   {},
 };

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * compiler: what the checker, the generator, the builtins and the providers share while one script is compiled, and
- * what is left of it for the side that runs it.
- *
- *   script ─► units (one for each program to be generated: a probe at one kind of attach point)
- *         ─► types, by checking all units until nothing changes any more
- *         ─► code, unit by unit
+ * compiler: what dialects, providers, builtins and the generator share while one script is compiled, and what is left
+ * of it for the side that runs it: symbols, sites, places to attach to, and units, one for each program to be
+ * generated. compile.h makes one, and gives it back.
  */
 #ifndef STRATA_LANG_CORE_COMPILER_H
 #define STRATA_LANG_CORE_COMPILER_H
 
-#include "lang/dialect/bpftrace/ast.h"
+#include "lang/core/core.h"
 #include "lang/core/types.h"
 
 struct binary;
-struct bpf_functions;
 struct binary_arguments;
-struct builtin;
+struct bpf_functions;
+struct dialect;
 struct kernel_functions;
 struct provider;
 struct task_lookup;
@@ -76,14 +73,16 @@ enum site_kind {
 /* A call that makes records, and how to read them. */
 struct site {
 	enum site_kind kind;
-	const struct node *call;
+	const void *call; /* whose site it is: a dialect's tree */
 	struct span span;
 	const char *format; /* of printf and its like, of time; the delimiter of join */
 	const char *helper; /* SITE_WARNING: whose failure it is, with `code`; NULL: nobody's */
 	int code;
-	const struct type *arguments; /* TYPE_TUPLE: what follows struct rt_event */
-	const struct symbol *map;     /* SITE_PRINT_MAP, SITE_CLEAR, SITE_ZERO */
-	bool is_frequent;             /* it comes with what processes do, as often as that is */
+	const struct type *arguments;           /* TYPE_TUPLE: what follows struct rt_event */
+	const struct symbol *map;               /* SITE_PRINT_MAP, SITE_CLEAR, SITE_ZERO */
+	bool is_warning;                        /* SITE_ERRORF: it is no error */
+	const struct expansion_place *expanded; /* the macro that `span` is in; NULL: none */
+	bool is_frequent;                       /* it comes with what processes do, as often as that is */
 };
 
 /* One place to attach to. Which fields are meant is its provider's. */
@@ -114,13 +113,30 @@ struct attach {
 	bool keeps_types;                /* the verifier is to know what a raw tracepoint's words point to */
 };
 
+/* PROVIDER:TARGET:... */
+struct attach_text {
+	struct span span;
+	const char **parts; /* without quotes; the first is the provider's name */
+	uint32_t part_count;
+};
+
+/* What a probe's action does with its attach point: several places can share a program, if that is none of these. */
+enum probe_use {
+	USES_ARGS = 1,      /* the record of its arguments */
+	USES_ARGUMENTS = 2, /* an argument by its number, or the context */
+	USES_TYPES = 4,     /* types that may be other ones in each binary */
+	USES_PLACE = 8,     /* which of several places it is at */
+	USES_CHOICE = 16    /* what is chosen while compiling */
+};
+
 /*
- * A program to be generated: a probe's body in the context of a provider. The trees are the unit's own: what types are
- * in them, and what constant conditions choose, depends on the attach point.
+ * A program to be generated: a probe's action in the context of a provider. The trees are the unit's own: what types
+ * are in them, and what constant conditions choose, depends on the attach point.
  */
 struct unit {
-	const struct probe *probe;
-	struct node *predicate, *body; /* predicate: or NULL */
+	struct span span;              /* of the probe */
+	uint32_t probe;                /* which one of the script's it is: the dialect's number */
+	struct node *predicate, *body; /* set when the dialect has lowered it; predicate: or NULL */
 	const struct attach_text *point;
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
@@ -153,6 +169,7 @@ enum setting_id {
 enum compile_without { COMPILE_WITHOUT_UPROBE_MULTI = 1, COMPILE_WITHOUT_KPROBE_MULTI = 2 };
 
 struct compile_options {
+	const struct dialect *dialect; /* dialect/dialect.h; NULL: bpftrace's language */
 	const char *path; /* of the script, whose folder imports are relative to; NULL: the working directory */
 	const char *const *include_folders; /* where headers are looked for, before those of the system */
 	uint32_t include_folder_count;
@@ -185,41 +202,24 @@ struct compile_options {
 	void *setting_context;
 };
 
-struct function; /* gen/gen.h */
-
-/* An option that the script asks getopt() for, and the words about it, which may be empty. */
-struct parameter {
-	const char *name, *words;
-};
-
 struct compiler {
 	struct arena *arena;
 	struct report *report;
 	const struct compile_options *options;
-	struct script script;
+	const struct dialect *dialect; /* dialect/dialect.h */
+	void *of_dialect;              /* what it keeps of the script */
 	struct types types;
+	VEC(const struct attach_text *) points; /* what the script names, for those that list it */
 	VEC(struct symbol *) maps;
 	VEC(struct site) sites;
 	VEC(struct unit) units;
 	VEC(struct attach) attaches;
-	VEC(struct parameter) parameters; /* what the script asks getopt() for */
 	uint64_t numbers[SETTING_COUNT];
 	const char *texts[SETTING_COUNT];
-	/* the checker's */
-	const struct unit *unit;
-	VEC(struct symbol *) scope;
-	uint32_t depth;
-	unsigned int loops;
-	unsigned int unreached; /* branches around that a constant condition excludes */
-	unsigned int nesting, macro_depth;
-	uint32_t round; /* units checked so far, over all passes */
-	bool changed;   /* a type has grown: check again */
-	bool pending;   /* something asks for a type that may still grow */
-	bool deciding;  /* no type grows any more until what asks for them has its answer */
-	bool final;     /* types do not change any more: what is still unknown is an error */
-	uint32_t bpf_maps;
-	uint32_t stack_parts; /* enum stack_part: what the script's stacks have, all together; 0: it has none */
-	bool has_packets;     /* it writes packets to files */
+	const struct unit *unit; /* that is checked, or generated */
+	uint32_t stack_parts;    /* enum stack_part: what the script's stacks have, all together; 0: it has none */
+	bool has_packets;        /* it writes packets to files */
+	const struct symbol *series_clock; /* its value is the time of CORE_TSERIES, for tests; NULL: the clock's */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
 	struct bpf_functions *bpf_functions;       /* NULL: not read yet */
 	struct foreign_files *files;               /* NULL: no file was read yet */
@@ -227,71 +227,16 @@ struct compiler {
 	struct binary *binaries;                   /* whose DWARF was asked for: provider/binary_types.h */
 };
 
-void compiler_init(struct compiler *compiler, struct arena *arena, struct report *report,
-		   const struct compile_options *options);
-void compiler_deinit(struct compiler *compiler);
-
 /* What reads the files that attach points name: whose file system may not answer. NULL: then they are trusted. */
 struct foreign_files *compiler_files(struct compiler *compiler);
 
-/* Reads the script's settings and map declarations. */
-void compiler_settings(struct compiler *compiler);
+/* The first place of the unit that is checked, or generated. */
+static inline struct attach *compiler_attach(const struct compiler *c)
+{
+	return &c->attaches.at[c->unit->first_attach];
+}
 
-/* Makes the units: expands every attach point. */
-void compiler_expand(struct compiler *compiler);
-
-/* The units' trees with the types that were found, for -d types. */
+/* Maps, sites, and the trees of all units, for -d core. */
 void compiler_print(const struct compiler *compiler, FILE *out);
-
-/* Complains where a script has ruled out what it uses: `setting` is an unstable feature's. */
-void compiler_unstable(struct compiler *compiler, enum setting_id setting, const struct node *call);
-
-/* Complains about named parameters that the script does not know, after check_all(). */
-void compiler_parameters(struct compiler *compiler);
-
-/* Are there events of which only those of -c's command count, and of what it has started? */
-bool compiler_follows_command(const struct compiler *c);
-
-/* Is it an iterator that others read when strata is gone? */
-bool unit_is_pinned(const struct compiler *c, const struct unit *unit);
-
-/* Checks one unit, annotates its nodes. */
-void check_unit(struct compiler *compiler, const struct unit *unit);
-
-/* Checks all units until types are stable. */
-void check_all(struct compiler *compiler);
-
-/* For builtins: */
-
-/* Checks an expression and gives its type; reports what is wrong. Never NULL. */
-const struct type *check_value(struct compiler *c, struct node *node);
-/* The same for what is kept or printed: all arguments of the probe are copied as the record that they are. */
-const struct type *check_kept(struct compiler *c, struct node *node);
-/* An expression that must be a number; an aggregation is read as one. False, with a complaint, when it is not. */
-bool check_number(struct compiler *c, struct node *node);
-/* The text of a literal (or of a positional parameter), or NULL with a complaint. */
-const char *check_literal_text(struct compiler *c, struct node *node, const char *what);
-/* The value of a constant number; false with a complaint. */
-bool check_literal_number(struct compiler *c, struct node *node, int64_t *ret);
-/* The map itself, not its value: for print(@x), clear(@x). NULL with a complaint. */
-struct symbol *check_map_name(struct compiler *c, struct node *node);
-/* A map's key against its type, which grows if need be. */
-void check_key(struct compiler *c, struct symbol *map, struct node *key, struct span span);
-struct symbol *check_map_symbol(struct compiler *c, struct node *node);
-void check_statement(struct compiler *c, struct node *node);
-/* The number of the site that `call` makes, new at the first check. */
-uint32_t check_site(struct compiler *c, struct node *call, struct site site);
-/* Makes a variable or map hold values of this type as well. False with a complaint when it cannot. */
-bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *type, struct span span);
-/* What an arithmetic operator makes of two numbers: 64 bits. */
-const struct type *check_arithmetic(enum op op, const struct type *a, const struct type *b);
-/* A type as written. */
-const struct type *check_type_name(struct compiler *c, const struct type_name *name);
-/* The type that is named, or that of an expression, where either may stand, as in sizeof(). */
-const struct type *check_type_of(struct compiler *c, struct node *node);
-/* Has a call, whose builtin is set, as many arguments as it takes? Complains if not. */
-bool check_argument_count(struct compiler *c, const struct node *call);
-/* Is it known while compiling? Then *ret is its value. */
-bool check_constant(const struct node *node, int64_t *ret);
 
 #endif

@@ -24,6 +24,12 @@ struct span {
 	uint32_t begin, end;
 };
 
+/* Where a macro is used, and where the one is that uses it. */
+struct expansion_place {
+	struct span span;
+	const struct expansion_place *outer;
+};
+
 enum severity { SEVERITY_ERROR, SEVERITY_WARNING };
 
 struct complaint {

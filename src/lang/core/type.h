@@ -130,6 +130,12 @@ static inline bool type_is_scalar(const struct type *type)
 	return type->kind == TYPE_INT || type->kind == TYPE_BOOL || type->kind == TYPE_POINTER;
 }
 
+/* Bytes of an array's or a string's content. */
+static inline uint32_t type_bytes(const struct type *type)
+{
+	return type->kind == TYPE_STRING ? type->count : type->size;
+}
+
 static inline bool type_is_number(const struct type *type)
 {
 	return type->kind == TYPE_INT || type->kind == TYPE_BOOL;
@@ -160,6 +166,7 @@ const struct type *type_join(struct arena *arena, const struct type *a, const st
 /* How a message names it. */
 const char *type_describe(struct arena *arena, const struct type *type);
 
+#define INET_BYTES        16    /* of the address in TYPE_INET, behind the family's 8 */
 #define STRING_MAX        32768 /* bytes */
 #define HIST_BITS_MAX     5u
 #define LHIST_BUCKETS_MAX 1000u

@@ -163,12 +163,12 @@ static void gen_unit(struct gen *g, uint32_t index)
 	code_deinit(&entry);
 }
 
-bool gen_all(struct gen *g, struct compiler *c)
+bool gen_all(struct gen *g, struct compiler *c, builtin_codes *code_of)
 {
 	uint32_t i;
 	size_t f;
 
-	*g = (struct gen){.c = c};
+	*g = (struct gen){.c = c, .code_of = code_of};
 	for (i = 0; i < c->units.count && !g->failed; i++) {
 		c->unit = &c->units.at[i];
 		gen_unit(g, i);
@@ -176,7 +176,7 @@ bool gen_all(struct gen *g, struct compiler *c)
 	for (f = 0; f < g->functions.count && !g->failed; f++) {
 		if (code_finish(&g->functions.at[f].code))
 			continue;
-		report_error(c->report, "gen.long", c->units.at[g->functions.at[f].unit].probe->span,
+		report_error(c->report, "gen.long", c->units.at[g->functions.at[f].unit].span,
 			     "the action is too long for one program");
 		report_hint(c->report, "split it into several probes");
 		g->failed = true;

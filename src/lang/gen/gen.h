@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gen: from the checked tree to BPF instructions. The generator knows nothing of stacks or strings: what is hard is a
+ * gen: from the core to BPF instructions. The generator knows nothing of stacks or strings: what is hard is a
  * call into the runtime library (lang/rt).
  *
  * Everything lives in the frame, a map value: variables, temporaries, map keys, records to be sent. Of what lies there
@@ -33,8 +33,27 @@ struct function {
 	uint32_t unit;
 };
 
+struct gen;
+
+/* The code of one of the core's builtins: to R0 if the type is a scalar, else into the frame. */
+struct builtin_code {
+	enum core_builtin id;
+	void (*scalar)(struct gen *g, const struct node *call); /* of scalars, and those without a value */
+	/* Of all others. Of an aggregation: its argument is at `offset`, the address of the map's value in R0. */
+	void (*place)(struct gen *g, const struct node *call, uint32_t offset);
+	/*
+	 * One field of a record that it gives, or NULL: such a record is written as a whole. True: its address is in
+	 * R0. False: it was written to the frame, at *place.
+	 */
+	bool (*field)(struct gen *g, const struct node *call, const struct type_field *field, uint32_t *place);
+};
+
+/* builtin/builtin.h has it. */
+typedef const struct builtin_code *builtin_codes(enum core_builtin id);
+
 struct gen {
 	struct compiler *c;
+	builtin_codes *code_of;
 	const struct unit *unit;
 	VEC(struct function) functions;
 	struct code *code; /* the function that is written: of functions.at[current] */
@@ -48,7 +67,7 @@ struct gen {
 };
 
 /* Writes all units. False when something is too large; the report says what. */
-bool gen_all(struct gen *g, struct compiler *c);
+bool gen_all(struct gen *g, struct compiler *c, builtin_codes *code_of);
 void gen_deinit(struct gen *g);
 
 /* --- for builtins and providers --- */

@@ -2,7 +2,6 @@
 /* Values: scalars to R0, all others into the frame. */
 #include <string.h>
 
-#include "lang/builtin/builtin.h"
 #include "lang/gen/gen_expression.h"
 #include "lang/provider/provider.h"
 
@@ -27,8 +26,7 @@ static void load_field(struct gen *g, uint32_t at, const struct type_field *fiel
 /* Is the value of `args`, or of an iterator's `ctx`, a record that lies in the context? */
 static bool is_context(const struct node *node)
 {
-	return node->kind == NODE_NAME && node->type->kind == TYPE_POINTER &&
-	       (!strcmp(node->text, "args") || !strcmp(node->text, "ctx"));
+	return node->type->kind == TYPE_POINTER && (node_calls(node, CORE_ARGS) || node_calls(node, CORE_CTX));
 }
 
 /*
@@ -50,7 +48,7 @@ static void check_bounds(struct gen *g, const struct node *node)
 	label inside = code_label(g->code);
 	int64_t index;
 
-	if (!array->count || (array->kind == TYPE_ARRAY && check_constant(node->kids[1], &index)))
+	if (!array->count || (array->kind == TYPE_ARRAY && node_constant(node->kids[1], &index)))
 		return;
 	code_jump_if(g->code, BPF_JLE, R1, (int32_t)((array->count - 1) * element_size(array)), inside);
 	g->at = node->span;
@@ -127,9 +125,9 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 		}
 		return false;
 	}
-	if (node->kind == NODE_FIELD && of->kind == TYPE_RECORD && node->kids[0]->kind == NODE_NAME &&
-	    node->kids[0]->builtin && node->kids[0]->builtin->field)
-		return node->kids[0]->builtin->field(g, node->kids[0], node->field, place);
+	if (node->kind == NODE_FIELD && of->kind == TYPE_RECORD && node->kids[0]->kind == NODE_CALL &&
+	    g->code_of(node->kids[0]->builtin)->field)
+		return g->code_of(node->kids[0]->builtin)->field(g, node->kids[0], node->field, place);
 	offset = gen_place(g, node->kids[0]);
 	*place = offset + (node->field ? node->field->offset : 0);
 	return false;
@@ -249,10 +247,9 @@ void gen_scalar(struct gen *g, const struct node *node)
 	case NODE_BLOCK_VALUE:
 		gen_block_value(g, node, NULL, 0);
 		break;
-	case NODE_NAME:
 	case NODE_CALL:
-		if (node->builtin && node->builtin->scalar)
-			node->builtin->scalar(g, node);
+		if (g->code_of(node->builtin)->scalar)
+			g->code_of(node->builtin)->scalar(g, node);
 		break;
 	default:
 		gen_statement(g, node);
@@ -403,10 +400,9 @@ void gen_into(struct gen *g, const struct node *node, const struct type *type, u
 		gen_scalar(g, node->kids[0]);
 		gen_read(g, node->span, offset, type->size);
 		break;
-	case NODE_NAME:
 	case NODE_CALL:
-		if (node->builtin && node->builtin->place)
-			node->builtin->place(g, node, offset);
+		if (g->code_of(node->builtin)->place)
+			g->code_of(node->builtin)->place(g, node, offset);
 		break;
 	default:
 		break;

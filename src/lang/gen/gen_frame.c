@@ -9,7 +9,7 @@
 static void too_large(struct gen *g)
 {
 	if (!g->failed)
-		report_error(g->c->report, "gen.size", g->unit->probe->span,
+		report_error(g->c->report, "gen.size", g->unit->span,
 			     "the values of one action take more than %d bytes", RT_FRAME_MAX);
 	if (!g->failed)
 		report_hint(g->c->report, "lower max_strlen, or give str() a length");

@@ -6,7 +6,6 @@
  */
 #include <bpf/libbpf.h>
 
-#include "lang/builtin/builtin.h"
 #include "lang/gen/gen.h"
 
 uint32_t gen_key(struct gen *g, const struct symbol *map, const struct node *key)
@@ -225,7 +224,7 @@ void gen_map_aggregate(struct gen *g, const struct node *target, const struct no
 	}
 	key = gen_key(g, map, key_of(target));
 	gen_map_lookup_or_add(g, map, key, full);
-	call->builtin->place(g, call, value);
+	g->code_of(call->builtin)->place(g, call, value);
 	code_bind(g->code, full);
 	g->used = mark;
 }

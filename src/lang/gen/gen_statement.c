@@ -2,7 +2,6 @@
 /* Statements and loops. */
 #include <bpf/libbpf.h>
 
-#include "lang/builtin/builtin.h"
 #include "lang/gen/gen.h"
 #include "lang/provider/provider.h"
 
@@ -12,7 +11,7 @@ static void assign_variable(struct gen *g, const struct node *node)
 	struct symbol *symbol = target->symbol;
 	uint32_t mark, right;
 
-	if (node->flags & 1)
+	if (node->is_first)
 		symbol->offset = gen_temporary(g, symbol->type->size);
 	mark = g->used;
 	if (node->op == OP_NONE) {
@@ -20,7 +19,7 @@ static void assign_variable(struct gen *g, const struct node *node)
 			gen_into(g, value, symbol->type, symbol->offset);
 		} else {
 			/* The value may be made of the variable itself. */
-			uint32_t temporary = node->flags & 1 ? symbol->offset : gen_temporary(g, symbol->type->size);
+			uint32_t temporary = node->is_first ? symbol->offset : gen_temporary(g, symbol->type->size);
 
 			gen_into(g, value, symbol->type, temporary);
 			gen_copy(g, symbol->offset, temporary, symbol->type->size);
@@ -44,14 +43,8 @@ static void gen_assign(struct gen *g, const struct node *node)
 {
 	if (node->kids[0]->kind == NODE_VARIABLE)
 		assign_variable(g, node);
-	else if (node->kids[0]->kind == NODE_MAP && node->detail)
-		gen_map_aggregate(g, node->kids[0], node->kids[1]);
-	else if (node->kids[0]->kind == NODE_MAP)
-		gen_map_assign(g, node->kids[0], node);
-	else if (type_is_scalar(node->kids[1]->type) || node->kids[1]->type->kind == TYPE_NONE)
-		gen_scalar(g, node->kids[1]);
 	else
-		gen_place(g, node->kids[1]);
+		gen_map_assign(g, node->kids[0], node);
 }
 
 static void gen_let(struct gen *g, const struct node *node)
@@ -280,6 +273,9 @@ void gen_statement(struct gen *g, const struct node *node)
 	case NODE_ASSIGN:
 		gen_assign(g, node);
 		break;
+	case NODE_AGGREGATE:
+		gen_map_aggregate(g, node->kids[0], node->kids[1]);
+		break;
 	case NODE_LET:
 		gen_let(g, node);
 		break;
@@ -307,7 +303,7 @@ void gen_statement(struct gen *g, const struct node *node)
 		break;
 	case NODE_UNROLL:
 		for (i = 0; i < node->value && !g->code->failed; i++)
-			gen_statement(g, node->kids[1]);
+			gen_statement(g, node->kids[0]);
 		break;
 	case NODE_BREAK:
 	case NODE_CONTINUE:

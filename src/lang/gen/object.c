@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lang/gen/runtime.h"
+#include "lang/provider/provider.h"
 
 _Static_assert(RT_FIRST_AGGREGATE == TYPE_COUNT, "the runtime numbers aggregations as the compiler does");
 
@@ -535,7 +536,7 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 	struct object o = {.gen = gen};
 	const struct runtime_parts parts = {.stacks = gen->c->stack_parts,
 					    .packets = gen->c->has_packets,
-					    .command = compiler_follows_command(gen->c),
+					    .command = provider_follows_command(gen->c),
 					    .source_lines = gen->c->options->source_lines};
 	struct bytes file = {};
 	int err = 0;

@@ -81,6 +81,23 @@ struct provider {
 	const char *usage;
 };
 
+/* What a dialect asks places for: the action of a probe of the script, by its number. */
+struct action {
+	struct span span; /* of the probe */
+	uint32_t probe;
+	unsigned int uses; /* enum probe_use */
+};
+
+/* Adds the units that an attach point of this action means, or complains. */
+void provider_expand(struct compiler *c, const struct action *action, const struct attach_text *point);
+/* When all are expanded: complains, and is false, if they are too many. */
+bool provider_expanded(struct compiler *c);
+
+/* Are there events of which only those of -c's command count, and of what it has started? */
+bool provider_follows_command(const struct compiler *c);
+/* Is it an iterator that others read when strata is gone? */
+bool unit_is_pinned(const struct compiler *c, const struct unit *unit);
+
 const struct provider *provider_find(const char *name);
 const struct provider *provider_at(unsigned int index); /* NULL behind the last */
 

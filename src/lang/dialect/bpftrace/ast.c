@@ -4,38 +4,38 @@
 #include <inttypes.h>
 
 static const char *const kind_texts[] = {
-	[NODE_INT] = "int",
-	[NODE_BOOL] = "bool",
-	[NODE_STRING] = "string",
-	[NODE_NAME] = "name",
-	[NODE_PARAMETER] = "parameter",
-	[NODE_VARIABLE] = "variable",
-	[NODE_MAP] = "map",
-	[NODE_CALL] = "call",
-	[NODE_UNARY] = "unary",
-	[NODE_BINARY] = "binary",
-	[NODE_TERNARY] = "ternary",
-	[NODE_FIELD] = "field",
-	[NODE_INDEX] = "index",
-	[NODE_CAST] = "cast",
-	[NODE_TUPLE] = "tuple",
-	[NODE_SIZEOF] = "sizeof",
-	[NODE_OFFSETOF] = "offsetof",
-	[NODE_TYPE] = "type",
-	[NODE_STEP] = "step",
-	[NODE_BLOCK_VALUE] = "block value",
-	[NODE_ASSIGN] = "assign",
-	[NODE_LET] = "let",
-	[NODE_EXPRESSION] = "expression",
-	[NODE_IF] = "if",
-	[NODE_WHILE] = "while",
-	[NODE_FOR_RANGE] = "for range",
-	[NODE_FOR_MAP] = "for map",
-	[NODE_UNROLL] = "unroll",
-	[NODE_BREAK] = "break",
-	[NODE_CONTINUE] = "continue",
-	[NODE_RETURN] = "return",
-	[NODE_BLOCK] = "block",
+	[AST_INT] = "int",
+	[AST_BOOL] = "bool",
+	[AST_STRING] = "string",
+	[AST_NAME] = "name",
+	[AST_PARAMETER] = "parameter",
+	[AST_VARIABLE] = "variable",
+	[AST_MAP] = "map",
+	[AST_CALL] = "call",
+	[AST_UNARY] = "unary",
+	[AST_BINARY] = "binary",
+	[AST_TERNARY] = "ternary",
+	[AST_FIELD] = "field",
+	[AST_INDEX] = "index",
+	[AST_CAST] = "cast",
+	[AST_TUPLE] = "tuple",
+	[AST_SIZEOF] = "sizeof",
+	[AST_OFFSETOF] = "offsetof",
+	[AST_TYPE] = "type",
+	[AST_STEP] = "step",
+	[AST_BLOCK_VALUE] = "block value",
+	[AST_ASSIGN] = "assign",
+	[AST_LET] = "let",
+	[AST_EXPRESSION] = "expression",
+	[AST_IF] = "if",
+	[AST_WHILE] = "while",
+	[AST_FOR_RANGE] = "for range",
+	[AST_FOR_MAP] = "for map",
+	[AST_UNROLL] = "unroll",
+	[AST_BREAK] = "break",
+	[AST_CONTINUE] = "continue",
+	[AST_RETURN] = "return",
+	[AST_BLOCK] = "block",
 };
 
 void script_deinit(struct script *script)
@@ -46,32 +46,32 @@ void script_deinit(struct script *script)
 	vec_free(&script->macros);
 }
 
-struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count)
+struct ast *ast_create(struct arena *arena, enum ast_kind kind, struct span span, uint32_t count)
 {
 	/* Nobody uses the tree once the arena has failed, but it must hold together until that is noticed. */
-	static struct node none = {.kind = NODE_INT, .type = &type_literal};
-	static struct node *const none_kids[4] = {&none, &none, &none, &none};
-	struct node *node = arena_new(arena, struct node);
-	struct node **kids = count ? arena_array(arena, struct node *, count) : NULL;
+	static struct ast none = {.kind = AST_INT, .type = &type_literal};
+	static struct ast *const none_kids[4] = {&none, &none, &none, &none};
+	struct ast *node = arena_new(arena, struct ast);
+	struct ast **kids = count ? arena_array(arena, struct ast *, count) : NULL;
 
 	if (!node || (count && !kids)) {
-		none.kids = (struct node **)none_kids;
+		none.kids = (struct ast **)none_kids;
 		return &none;
 	}
-	*node = (struct node){.kind = kind, .span = span, .kids = kids, .kid_count = count, .type = &type_none};
+	*node = (struct ast){.kind = kind, .span = span, .kids = kids, .kid_count = count, .type = &type_none};
 	return node;
 }
 
-bool node_is_higher(const struct node *node, unsigned int levels)
+bool ast_is_higher(const struct ast *node, unsigned int levels)
 {
 	uint32_t i;
 
 	if (!node)
 		return false;
-	if (!levels || (node->type_name && node_is_higher(node->type_name->of, levels - 1)))
+	if (!levels || (node->type_name && ast_is_higher(node->type_name->of, levels - 1)))
 		return true;
 	for (i = 0; i < node->kid_count; i++)
-		if (node_is_higher(node->kids[i], levels - 1))
+		if (ast_is_higher(node->kids[i], levels - 1))
 			return true;
 	return false;
 }
@@ -84,19 +84,19 @@ static struct type_name *type_name_copy(struct arena *arena, struct type_name *n
 	if (!copy)
 		return name;
 	*copy = *name;
-	copy->of = node_copy(arena, name->of);
+	copy->of = ast_copy(arena, name->of);
 	return copy;
 }
 
-struct node *node_copy(struct arena *arena, const struct node *node)
+struct ast *ast_copy(struct arena *arena, const struct ast *node)
 {
-	struct node *copy;
-	struct node **kids;
+	struct ast *copy;
+	struct ast **kids;
 	uint32_t i;
 
 	if (!node)
 		return NULL;
-	copy = node_create(arena, node->kind, node->span, node->kid_count);
+	copy = ast_create(arena, node->kind, node->span, node->kid_count);
 	if (arena->failed)
 		return copy;
 	kids = copy->kids;
@@ -104,11 +104,11 @@ struct node *node_copy(struct arena *arena, const struct node *node)
 	copy->kids = kids;
 	copy->type_name = type_name_copy(arena, node->type_name);
 	for (i = 0; i < node->kid_count; i++)
-		kids[i] = node_copy(arena, node->kids[i]);
+		kids[i] = ast_copy(arena, node->kids[i]);
 	return copy;
 }
 
-void node_print(FILE *out, const struct node *node, unsigned int depth)
+void ast_print(FILE *out, const struct ast *node, unsigned int depth)
 {
 	struct arena arena = {};
 	uint32_t i;
@@ -121,7 +121,7 @@ void node_print(FILE *out, const struct node *node, unsigned int depth)
 	fputs(kind_texts[node->kind], out);
 	if (node->op)
 		fprintf(out, " %s", op_text(node->op));
-	if (node->kind == NODE_INT || node->kind == NODE_BOOL || node->kind == NODE_PARAMETER)
+	if (node->kind == AST_INT || node->kind == AST_BOOL || node->kind == AST_PARAMETER)
 		fprintf(out, " %" PRId64, (int64_t)node->value);
 	if (node->text)
 		fprintf(out, " %s", node->text);
@@ -129,7 +129,7 @@ void node_print(FILE *out, const struct node *node, unsigned int depth)
 		fprintf(out, " :: %s", type_describe(&arena, node->type));
 	fputc('\n', out);
 	for (i = 0; i < node->kid_count; i++)
-		node_print(out, node->kids[i], depth + 1);
+		ast_print(out, node->kids[i], depth + 1);
 	arena_deinit(&arena);
 }
 
@@ -147,7 +147,7 @@ void script_print(FILE *out, const struct script *script)
 				fprintf(out, "%s%s", k ? ":" : " ", probe->points[j].parts[k]);
 		fputc('\n', out);
 		if (probe->predicate)
-			node_print(out, probe->predicate, 1);
-		node_print(out, probe->body, 1);
+			ast_print(out, probe->predicate, 1);
+		ast_print(out, probe->body, 1);
 	}
 }

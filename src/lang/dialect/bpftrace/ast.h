@@ -1,52 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ast: a script as the parsers of all dialects give it to the checker. Nodes live in the script's arena.
+ * ast: a script as the parser gives it to the checker. Nodes live in the script's arena.
  *
  * One kind of struct for all nodes: `kids` are its operands, in the order in which the enum's comments name them. What
- * the checker finds out (types, symbols, builtins) is written into the node.
+ * the checker finds out (types, symbols, builtins) is written into the node; lower.c makes the core of that.
  */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_AST_H
 #define STRATA_LANG_DIALECT_BPFTRACE_AST_H
 
-#include "lang/core/op.h"
-#include "lang/core/report.h"
-#include "lang/core/type.h"
+#include "lang/core/compiler.h"
 
-enum node_kind {
+enum ast_kind {
 	/* expressions */
-	NODE_INT,         /* value; is_unsigned when it is over INT64_MAX */
-	NODE_BOOL,        /* value */
-	NODE_STRING,      /* text */
-	NODE_NAME,        /* text: a builtin without arguments, an enum's constant, or a macro */
-	NODE_PARAMETER,   /* value: $1, $2, ...; 0 is $# */
-	NODE_VARIABLE,    /* text without the $ */
-	NODE_MAP,         /* text without the @; kids: none, or the key */
-	NODE_CALL,        /* text; kids: the arguments */
-	NODE_UNARY,       /* op; operand */
-	NODE_BINARY,      /* op; left, right */
-	NODE_TERNARY,     /* condition, then, else */
-	NODE_FIELD,       /* text; record, or tuple with text a number */
-	NODE_INDEX,       /* array or pointer, index */
-	NODE_CAST,        /* type_name; operand */
-	NODE_TUPLE,       /* elements; names when it is a record */
-	NODE_SIZEOF,      /* type_name, or an operand */
-	NODE_OFFSETOF,    /* type_name or an operand; text: the fields, joined by dots */
-	NODE_TYPE,        /* type_name as an argument */
-	NODE_STEP,        /* op OP_ADD or OP_SUB: ++ and --; is_prefix; variable or map */
-	NODE_BLOCK_VALUE, /* statements, the last of which is the value */
+	AST_INT,         /* value; is_unsigned when it is over INT64_MAX */
+	AST_BOOL,        /* value */
+	AST_STRING,      /* text */
+	AST_NAME,        /* text: a builtin without arguments, an enum's constant, or a macro */
+	AST_PARAMETER,   /* value: $1, $2, ...; 0 is $# */
+	AST_VARIABLE,    /* text without the $ */
+	AST_MAP,         /* text without the @; kids: none, or the key */
+	AST_CALL,        /* text; kids: the arguments */
+	AST_UNARY,       /* op; operand */
+	AST_BINARY,      /* op; left, right */
+	AST_TERNARY,     /* condition, then, else */
+	AST_FIELD,       /* text; record, or tuple with text a number */
+	AST_INDEX,       /* array or pointer, index */
+	AST_CAST,        /* type_name; operand */
+	AST_TUPLE,       /* elements; names when it is a record */
+	AST_SIZEOF,      /* type_name, or an operand */
+	AST_OFFSETOF,    /* type_name or an operand; text: the fields, joined by dots */
+	AST_TYPE,        /* type_name as an argument */
+	AST_STEP,        /* op OP_ADD or OP_SUB: ++ and --; is_prefix; variable or map */
+	AST_BLOCK_VALUE, /* statements, the last of which is the value */
 	/* statements */
-	NODE_ASSIGN,     /* op OP_NONE or a compound one's; variable or map, value */
-	NODE_LET,        /* text; type_name may be NULL; kids: none or the value */
-	NODE_EXPRESSION, /* expression */
-	NODE_IF,         /* condition, then, else (may be NULL) */
-	NODE_WHILE,      /* condition, body */
-	NODE_FOR_RANGE,  /* text: the variable; first, end, body */
-	NODE_FOR_MAP,    /* text: the variable; map, body */
-	NODE_UNROLL,     /* count, body */
-	NODE_BREAK,
-	NODE_CONTINUE,
-	NODE_RETURN, /* kids: none, or a value */
-	NODE_BLOCK   /* statements */
+	AST_ASSIGN,     /* op OP_NONE or a compound one's; variable or map, value */
+	AST_LET,        /* text; type_name may be NULL; kids: none or the value */
+	AST_EXPRESSION, /* expression */
+	AST_IF,         /* condition, then, else (may be NULL) */
+	AST_WHILE,      /* condition, body */
+	AST_FOR_RANGE,  /* text: the variable; first, end, body */
+	AST_FOR_MAP,    /* text: the variable; map, body */
+	AST_UNROLL,     /* count, body */
+	AST_BREAK,
+	AST_CONTINUE,
+	AST_RETURN, /* kids: none, or a value */
+	AST_BLOCK   /* statements */
 };
 
 /* A type as written: resolved by the checker, because it may name an expression. */
@@ -54,7 +52,7 @@ struct type_name {
 	struct span span;
 	const char *name; /* "uint64", "struct task_struct", ... */
 	bool is_record;   /* struct or union, an enum or a typedef by C declarations */
-	struct node *of;  /* typeof(expression): then name is NULL */
+	struct ast *of;   /* typeof(expression): then name is NULL */
 	/* Read from left to right: '*', or '[' with a count (0: not given). */
 	struct type_suffix {
 		char kind;
@@ -63,23 +61,16 @@ struct type_name {
 	uint32_t suffix_count;
 };
 
-struct symbol;
 struct builtin;
 
-/* Where a macro is used, and where the one is that uses it. */
-struct expansion_place {
-	struct span span;
-	const struct expansion_place *outer;
-};
-
-struct node {
-	enum node_kind kind;
+struct ast {
+	enum ast_kind kind;
 	enum op op;
 	struct span span;
 	const char *text;
 	uint64_t value;
 	bool is_unsigned, is_prefix;
-	struct node **kids;
+	struct ast **kids;
 	uint32_t kid_count;
 	const char **names;
 	struct type_name *type_name;
@@ -91,23 +82,18 @@ struct node {
 	const struct builtin *builtin;
 	const struct type *detail; /* a second type: what sizeof is about, which aggregation is assigned */
 	const struct type_field *field;
-	uint32_t site;  /* of a call that makes records */
-	uint32_t flags; /* a builtin's own */
-};
-
-/* PROVIDER:TARGET:... as written. */
-struct attach_text {
-	struct span span;
-	const char **parts; /* without quotes; the first is the provider's name */
-	uint32_t part_count;
+	uint32_t site;          /* of a call that makes records */
+	uint32_t flags;         /* a builtin's own */
+	enum core_builtin code; /* what the builtin is in the core: its row's, or what its check makes of it */
+	const char *literal;    /* a text that the core's builtin works on */
 };
 
 struct probe {
 	struct span span;
 	struct attach_text *points;
 	uint32_t point_count;
-	struct node *predicate; /* or NULL */
-	struct node *body;      /* NODE_BLOCK */
+	struct ast *predicate; /* or NULL */
+	struct ast *body;      /* AST_BLOCK */
 };
 
 /* let @a = hash(100); */
@@ -134,7 +120,7 @@ struct macro {
 	const char *name;
 	struct macro_parameter *parameters;
 	uint32_t parameter_count;
-	struct node *body; /* NODE_BLOCK_VALUE or NODE_BLOCK */
+	struct ast *body; /* AST_BLOCK_VALUE or AST_BLOCK */
 };
 
 struct script {
@@ -148,16 +134,16 @@ void script_deinit(struct script *script);
 
 /* A new node with `count` kids, to be set by the caller; never NULL: a static one when memory is short (arena->failed).
  */
-struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count);
+struct ast *ast_create(struct arena *arena, enum ast_kind kind, struct span span, uint32_t count);
 
 /* Whether a tree is more than so many levels high; it is gone through no deeper than that. NULL is none. */
-bool node_is_higher(const struct node *node, unsigned int levels);
+bool ast_is_higher(const struct ast *node, unsigned int levels);
 
 /* A copy that shares nothing with the original but texts, and the names of types that are no typeof(). */
-struct node *node_copy(struct arena *arena, const struct node *node);
+struct ast *ast_copy(struct arena *arena, const struct ast *node);
 
 /* The tree as indented text, for -d ast. */
-void node_print(FILE *out, const struct node *node, unsigned int depth);
+void ast_print(FILE *out, const struct ast *node, unsigned int depth);
 void script_print(FILE *out, const struct script *script);
 
 /*

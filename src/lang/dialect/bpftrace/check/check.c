@@ -8,8 +8,8 @@
  */
 #include <string.h>
 
-#include "lang/builtin/builtin.h"
-#include "lang/core/compiler.h"
+#include "lang/dialect/bpftrace/builtin/builtin.h"
+#include "lang/dialect/bpftrace/check/check.h"
 #include "lang/dialect/bpftrace/check/expressions.h"
 #include "lang/dialect/bpftrace/check/macros.h"
 #include "lang/provider/provider.h"
@@ -21,13 +21,13 @@ static struct symbol *find_variable(struct compiler *c, const char *name)
 {
 	size_t i;
 
-	for (i = c->scope.count; i-- > 0;)
-		if (!strcmp(c->scope.at[i]->name, name))
-			return c->scope.at[i];
+	for (i = checker(c)->scope.count; i-- > 0;)
+		if (!strcmp(checker(c)->scope.at[i]->name, name))
+			return checker(c)->scope.at[i];
 	return NULL;
 }
 
-static struct symbol *declare_variable(struct compiler *c, struct node *node, const char *name)
+static struct symbol *declare_variable(struct compiler *c, struct ast *node, const char *name)
 {
 	struct symbol *symbol = node->symbol;
 
@@ -38,8 +38,8 @@ static struct symbol *declare_variable(struct compiler *c, struct node *node, co
 		*symbol = (struct symbol){.name = name, .span = node->span};
 		node->symbol = symbol;
 	}
-	symbol->depth = c->depth;
-	if (vec_push(&c->scope, symbol))
+	symbol->depth = checker(c)->depth;
+	if (vec_push(&checker(c)->scope, symbol))
 		c->arena->failed = true;
 	return symbol;
 }
@@ -50,7 +50,7 @@ bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *ty
 	const char *sigil = symbol->is_map ? "@" : "$";
 	const struct type *joined;
 
-	if (type->kind == TYPE_NONE && !c->final)
+	if (type->kind == TYPE_NONE && !checker(c)->final)
 		return false; /* not known yet */
 	if (type->kind == TYPE_NONE) {
 		report_error(c->report, "type.none", span, "this has no value that could be assigned to %s%s", sigil,
@@ -62,7 +62,7 @@ bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *ty
 		type = type_integer(8, type->is_signed);
 	if (!*own) {
 		*own = type;
-		c->changed = true;
+		checker(c)->changed = true;
 		return true;
 	}
 	joined = type_join(c->arena, *own, type);
@@ -78,20 +78,20 @@ bool check_grow(struct compiler *c, struct symbol *symbol, const struct type *ty
 	}
 	if (!type_equal(joined, *own)) {
 		*own = joined;
-		c->changed = true;
+		checker(c)->changed = true;
 	}
 	return true;
 }
 
 /* A literal that a declared integer cannot hold. */
-static bool check_range(struct compiler *c, const struct symbol *symbol, const struct node *value)
+static bool check_range(struct compiler *c, const struct symbol *symbol, const struct ast *value)
 {
 	const struct type *type = symbol->type;
 	unsigned int bits;
 	int64_t number;
 	bool fits;
 
-	if (!symbol->is_declared || !type || type->kind != TYPE_INT || value->kind != NODE_INT ||
+	if (!symbol->is_declared || !type || type->kind != TYPE_INT || value->kind != AST_INT ||
 	    value->type->kind != TYPE_INT)
 		return true;
 	number = (int64_t)value->value;
@@ -109,7 +109,7 @@ static bool check_range(struct compiler *c, const struct symbol *symbol, const s
 }
 
 /* What an assignment by an operator makes of a variable or map. */
-static void check_compound(struct compiler *c, struct node *node, struct symbol *symbol)
+static void check_compound(struct compiler *c, struct ast *node, struct symbol *symbol)
 {
 	const struct type *own = symbol->is_map ? symbol->value : symbol->type, *value = node->kids[1]->type;
 
@@ -125,9 +125,9 @@ static void check_compound(struct compiler *c, struct node *node, struct symbol 
 			   value->kind == TYPE_NONE ? node->span : node->kids[1]->span);
 }
 
-static void assign_variable(struct compiler *c, struct node *node)
+static void assign_variable(struct compiler *c, struct ast *node)
 {
-	struct node *target = node->kids[0], *value = node->kids[1];
+	struct ast *target = node->kids[0], *value = node->kids[1];
 	const struct type *type = check_value(c, value);
 	struct symbol *symbol = find_variable(c, target->text);
 
@@ -156,38 +156,38 @@ static void assign_variable(struct compiler *c, struct node *node)
 	target->type = symbol->type ? symbol->type : &type_none;
 }
 
-static const struct builtin *aggregation(const struct node *value)
+static const struct builtin *aggregation(const struct ast *value)
 {
-	const struct builtin *builtin = value->kind == NODE_CALL ? builtin_find(value->text) : NULL;
+	const struct builtin *builtin = value->kind == AST_CALL ? builtin_find(value->text) : NULL;
 
 	return builtin && (builtin->flags & BUILTIN_AGGREGATION) ? builtin : NULL;
 }
 
 /* @x = { ...; count() }, which a macro may have made, is { ...; @x = count() }. */
-static bool assign_in_block(struct compiler *c, struct node *node)
+static bool assign_in_block(struct compiler *c, struct ast *node)
 {
-	struct node *value = node->kids[1], *inner;
+	struct ast *value = node->kids[1], *inner;
 
-	if (value->kind == NODE_CALL || value->kind == NODE_NAME)
+	if (value->kind == AST_CALL || value->kind == AST_NAME)
 		macro_expand(c, value);
-	if (value->kind != NODE_BLOCK_VALUE || !aggregation(value->kids[value->kid_count - 1]))
+	if (value->kind != AST_BLOCK_VALUE || !aggregation(value->kids[value->kid_count - 1]))
 		return false;
-	inner = node_create(c->arena, NODE_ASSIGN, node->span, 2);
+	inner = ast_create(c->arena, AST_ASSIGN, node->span, 2);
 	if (c->arena->failed)
 		return false;
 	inner->op = node->op;
 	inner->kids[0] = node->kids[0];
 	inner->kids[1] = value->kids[value->kid_count - 1];
 	value->kids[value->kid_count - 1] = inner;
-	value->kind = NODE_BLOCK;
+	value->kind = AST_BLOCK;
 	*node = *value;
 	check_statement(c, node);
 	return true;
 }
 
-static void assign_map(struct compiler *c, struct node *node)
+static void assign_map(struct compiler *c, struct ast *node)
 {
-	struct node *target = node->kids[0], *value = node->kids[1];
+	struct ast *target = node->kids[0], *value = node->kids[1];
 	const struct builtin *builtin = aggregation(value);
 	struct symbol *map;
 
@@ -202,6 +202,7 @@ static void assign_map(struct compiler *c, struct node *node)
 		if (node->op != OP_NONE)
 			report_error(c->report, "map.aggregate", node->span, "%s() is assigned with =", value->text);
 		value->builtin = builtin;
+		value->code = builtin->code;
 		if (!check_argument_count(c, value))
 			return;
 		type = builtin->check(c, value);
@@ -216,7 +217,7 @@ static void assign_map(struct compiler *c, struct node *node)
 		}
 		if (!map->value) {
 			map->value = type;
-			c->changed = true;
+			checker(c)->changed = true;
 			if (!map->storage_declared)
 				map->storage = STORAGE_PERCPU_HASH;
 		}
@@ -240,25 +241,25 @@ static void assign_map(struct compiler *c, struct node *node)
 	target->type = map->value ? map->value : &type_none;
 }
 
-static void check_assign(struct compiler *c, struct node *node)
+static void check_assign(struct compiler *c, struct ast *node)
 {
-	struct node *target = node->kids[0];
+	struct ast *target = node->kids[0];
 
-	if (target->kind == NODE_VARIABLE)
+	if (target->kind == AST_VARIABLE)
 		assign_variable(c, node);
-	else if (target->kind == NODE_MAP)
+	else if (target->kind == AST_MAP)
 		assign_map(c, node);
 	else
 		check_value(c, node->kids[1]);
 }
 
-static void check_let(struct compiler *c, struct node *node)
+static void check_let(struct compiler *c, struct ast *node)
 {
 	const struct type *declared = node->type_name ? check_type_name(c, node->type_name) : NULL;
 	const struct type *type = node->kid_count ? check_value(c, node->kids[0]) : NULL;
 	struct symbol *symbol = find_variable(c, node->text);
 
-	if (symbol && symbol->depth == c->depth && symbol != node->symbol) {
+	if (symbol && symbol->depth == checker(c)->depth && symbol != node->symbol) {
 		report_error(c->report, "variable.twice", node->span, "Variable $%s was already declared", node->text);
 		return;
 	}
@@ -273,30 +274,30 @@ static void check_let(struct compiler *c, struct node *node)
 	}
 	if (type && check_range(c, symbol, node->kids[0]))
 		check_grow(c, symbol, type, node->kids[0]->span);
-	if (c->final && !symbol->type)
+	if (checker(c)->final && !symbol->type)
 		symbol->type = &type_int64;
 }
 
 static void block_begin(struct compiler *c)
 {
-	c->depth++;
+	checker(c)->depth++;
 }
 
 static void block_end(struct compiler *c)
 {
-	c->depth--;
-	while (c->scope.count && c->scope.at[c->scope.count - 1]->depth > c->depth)
-		c->scope.count--;
+	checker(c)->depth--;
+	while (checker(c)->scope.count && checker(c)->scope.at[checker(c)->scope.count - 1]->depth > checker(c)->depth)
+		checker(c)->scope.count--;
 }
 
-static void check_body(struct compiler *c, struct node *body, bool is_loop)
+static void check_body(struct compiler *c, struct ast *body, bool is_loop)
 {
-	c->loops += is_loop;
+	checker(c)->loops += is_loop;
 	check_statement(c, body);
-	c->loops -= is_loop;
+	checker(c)->loops -= is_loop;
 }
 
-static void check_condition(struct compiler *c, struct node *node)
+static void check_condition(struct compiler *c, struct ast *node)
 {
 	const struct type *type = check_value(c, node);
 
@@ -304,14 +305,14 @@ static void check_condition(struct compiler *c, struct node *node)
 		return;
 	if (type_is_aggregate(type) && check_number(c, node))
 		return;
-	if (type->kind == TYPE_NONE && !c->final)
+	if (type->kind == TYPE_NONE && !checker(c)->final)
 		return; /* not known yet */
 	if (!type_is_aggregate(type))
 		report_error(c->report, "type.condition", node->span, "a value of type '%s' is no condition",
 			     type_describe(c->arena, type));
 }
 
-static void check_for_range(struct compiler *c, struct node *node)
+static void check_for_range(struct compiler *c, struct ast *node)
 {
 	struct symbol *symbol;
 
@@ -328,12 +329,12 @@ static void check_for_range(struct compiler *c, struct node *node)
 	block_end(c);
 }
 
-static void check_for_map(struct compiler *c, struct node *node)
+static void check_for_map(struct compiler *c, struct ast *node)
 {
 	struct symbol *map, *symbol;
 	const struct type *elements[2];
 
-	if (node->kids[0]->kind != NODE_MAP) {
+	if (node->kids[0]->kind != AST_MAP) {
 		report_error(c->report, "for.map", node->kids[0]->span, "a loop goes over a map or a range");
 		report_hint(c->report, "as in for ($kv : @map) or for ($i : 0..10)");
 		return;
@@ -351,7 +352,7 @@ static void check_for_map(struct compiler *c, struct node *node)
 				     "a loop cannot go over histograms");
 		else if (!symbol->type || !type_equal(symbol->type, type_tuple(c->arena, elements, NULL, 2)))
 			symbol->type = type_tuple(c->arena, elements, NULL, 2);
-	} else if (c->final) {
+	} else if (checker(c)->final) {
 		report_error(c->report, "for.map", node->kids[0]->span, "@%s has no keys to go over", map->name);
 	}
 	if (map->key && map->value)
@@ -359,7 +360,7 @@ static void check_for_map(struct compiler *c, struct node *node)
 	block_end(c);
 }
 
-static void check_unroll(struct compiler *c, struct node *node)
+static void check_unroll(struct compiler *c, struct ast *node)
 {
 	int64_t count = 0;
 
@@ -374,14 +375,14 @@ static void check_unroll(struct compiler *c, struct node *node)
 }
 
 /* Does nothing come after this statement? */
-static bool leaves(const struct node *node)
+static bool leaves(const struct ast *node)
 {
-	return node->kind == NODE_RETURN || node->kind == NODE_BREAK || node->kind == NODE_CONTINUE ||
-	       (node->kind == NODE_EXPRESSION && node->kids[0]->kind == NODE_CALL &&
-		!strcmp(node->kids[0]->text, "exit"));
+	return node->kind == AST_RETURN || node->kind == AST_BREAK || node->kind == AST_CONTINUE ||
+	       (node->kind == AST_EXPRESSION && node->kids[0]->kind == AST_CALL && node->kids[0]->builtin &&
+		(node->kids[0]->builtin->flags & BUILTIN_LEAVES));
 }
 
-static void check_list(struct compiler *c, struct node *node)
+static void check_list(struct compiler *c, struct ast *node)
 {
 	uint32_t i;
 
@@ -395,38 +396,37 @@ static void check_list(struct compiler *c, struct node *node)
 	block_end(c);
 }
 
-static void check_jump(struct compiler *c, struct node *node)
+static void check_jump(struct compiler *c, struct ast *node)
 {
-	if (!c->loops) {
+	if (!checker(c)->loops) {
 		report_error(c->report, "jump.outside", node->span, "%s outside of a loop",
-			     node->kind == NODE_BREAK ? "break" : "continue");
+			     node->kind == AST_BREAK ? "break" : "continue");
 		report_hint(c->report, "return ends the probe's action");
 	}
 }
 
 /* What a constant condition excludes is checked as well, but not reached. */
-static void check_branch(struct compiler *c, const struct node *condition, struct node *branch, bool when)
+static void check_branch(struct compiler *c, const struct ast *condition, struct ast *branch, bool when)
 {
 	bool excluded = check_excludes(condition, when);
 
-	c->unreached += excluded;
+	checker(c)->unreached += excluded;
 	check_statement(c, branch);
-	c->unreached -= excluded;
+	checker(c)->unreached -= excluded;
 }
 
 /* Of an if whose condition is to be known nothing but what it chooses counts, and nothing before it has chosen. */
-static void check_choice(struct compiler *c, struct node *node)
+static void check_choice(struct compiler *c, struct ast *node)
 {
 	check_condition(c, node->kids[0]);
 	if (check_is_choice(node))
 		return;
-	*node = check_excludes(node->kids[0], true)
-			? (node->kids[2] ? *node->kids[2] : (struct node){.kind = NODE_BLOCK})
-			: *node->kids[1];
+	*node = check_excludes(node->kids[0], true) ? (node->kids[2] ? *node->kids[2] : (struct ast){.kind = AST_BLOCK})
+						    : *node->kids[1];
 	check_statement(c, node);
 }
 
-static void check_if(struct compiler *c, struct node *node)
+static void check_if(struct compiler *c, struct ast *node)
 {
 	check_condition(c, node->kids[0]);
 	check_branch(c, node->kids[0], node->kids[1], true);
@@ -435,64 +435,60 @@ static void check_if(struct compiler *c, struct node *node)
 }
 
 /* A value that nobody takes: likely something else was meant. Of some calls it is the lesser part. */
-static void warn_discarded(struct compiler *c, const struct node *node)
+static void warn_discarded(struct compiler *c, const struct ast *node)
 {
-	static const char *const acting[] = {"delete", "find", "skboutput", "write_user"};
-	size_t i;
-
-	if (node->type->kind == TYPE_NONE || node->kind == NODE_STEP || node->kind == NODE_ASSIGN)
+	if (node->type->kind == TYPE_NONE || node->kind == AST_STEP || node->kind == AST_ASSIGN)
 		return;
-	for (i = 0; i < sizeof(acting) / sizeof(acting[0]); i++)
-		if (node->kind == NODE_CALL && !strcmp(node->text, acting[i]))
-			return;
+	if (node->kind == AST_CALL && node->builtin && (node->builtin->flags & BUILTIN_DISCARDABLE))
+		return;
 	report_warning(c->report, "statement.discarded", node->span, "Return value discarded.");
 	report_hint(c->report, "_ = ... says that it is meant");
 }
 
-void check_statement(struct compiler *c, struct node *node)
+void check_statement(struct compiler *c, struct ast *node)
 {
 	if (c->report->errors >= REPORTS_MAX || c->arena->failed)
 		return;
 	switch (node->kind) {
-	case NODE_ASSIGN:
+	case AST_ASSIGN:
 		check_assign(c, node);
 		break;
-	case NODE_LET:
+	case AST_LET:
 		check_let(c, node);
 		break;
-	case NODE_EXPRESSION:
+	case AST_EXPRESSION:
 		check_value(c, node->kids[0]);
-		if (c->final)
+		if (checker(c)->final)
 			warn_discarded(c, node->kids[0]);
 		break;
-	case NODE_IF:
+	case AST_IF:
 		if (check_is_choice(node))
 			check_choice(c, node);
 		else
 			check_if(c, node);
 		break;
-	case NODE_WHILE:
+	case AST_WHILE:
 		check_condition(c, node->kids[0]);
 		check_body(c, node->kids[1], true);
 		break;
-	case NODE_FOR_RANGE:
+	case AST_FOR_RANGE:
 		check_for_range(c, node);
 		break;
-	case NODE_FOR_MAP:
+	case AST_FOR_MAP:
 		check_for_map(c, node);
 		break;
-	case NODE_UNROLL:
+	case AST_UNROLL:
 		check_unroll(c, node);
 		break;
-	case NODE_BREAK:
-	case NODE_CONTINUE:
+	case AST_BREAK:
+	case AST_CONTINUE:
 		check_jump(c, node);
 		break;
-	case NODE_RETURN:
+	case AST_RETURN:
 		if (node->kid_count)
 			check_number(c, node->kids[0]);
 		break;
-	case NODE_BLOCK:
+	case AST_BLOCK:
 		check_list(c, node);
 		break;
 	default:
@@ -500,17 +496,20 @@ void check_statement(struct compiler *c, struct node *node)
 	}
 }
 
-void check_unit(struct compiler *c, const struct unit *unit)
+void check_unit(struct compiler *c, uint32_t index)
 {
+	const struct unit *unit = &c->units.at[index];
+	const struct checked *trees = &checker(c)->units.at[index];
+
 	c->unit = unit;
 	c->types.local = unit->first_attach < c->attaches.count ? c->attaches.at[unit->first_attach].types : NULL;
-	c->round++;
-	c->scope.count = 0;
-	c->depth = 0;
-	c->loops = 0;
-	if (unit->predicate)
-		check_condition(c, unit->predicate);
-	check_statement(c, unit->body);
+	checker(c)->round++;
+	checker(c)->scope.count = 0;
+	checker(c)->depth = 0;
+	checker(c)->loops = 0;
+	if (trees->predicate)
+		check_condition(c, trees->predicate);
+	check_statement(c, trees->body);
 }
 
 void check_all(struct compiler *c)
@@ -519,30 +518,31 @@ void check_all(struct compiler *c)
 	size_t i;
 
 	for (pass = 0; pass < PASSES_MAX; pass++) {
-		c->changed = c->pending = false;
+		checker(c)->changed = checker(c)->pending = false;
 		for (i = 0; i < c->units.count && !c->report->errors; i++)
-			check_unit(c, &c->units.at[i]);
-		if ((!c->changed && !c->pending) || c->report->errors)
+			check_unit(c, (uint32_t)i);
+		if ((!checker(c)->changed && !checker(c)->pending) || c->report->errors)
 			break;
-		c->deciding = !c->changed;
+		checker(c)->deciding = !checker(c)->changed;
 	}
 	if (pass == PASSES_MAX) {
 		report_error(c->report, "type.endless", (struct span){}, "the script's types do not settle");
 		report_hint(c->report, "assign to maps and variables before they are read");
 	}
-	c->final = true;
+	checker(c)->final = true;
 	for (i = 0; i < c->maps.count; i++)
 		if (c->maps.at[i]->storage_declared && !c->maps.at[i]->value && !c->report->errors)
 			report_warning(c->report, "map.unused", c->maps.at[i]->span, "Unused map: @%s",
 				       c->maps.at[i]->name);
 	for (i = 0; i < c->units.count && !c->report->errors; i++)
-		check_unit(c, &c->units.at[i]);
+		check_unit(c, (uint32_t)i);
 }
 
-uint32_t check_site(struct compiler *c, struct node *call, struct site site)
+uint32_t check_site(struct compiler *c, struct ast *call, struct site site)
 {
 	site.call = call;
 	site.span = call->span;
+	site.expanded = call->expanded;
 	site.is_frequent = c->unit->provider->obeys_target;
 	if (unit_is_pinned(c, c->unit)) {
 		report_error(c->report, "iter.output", call->span,
@@ -556,4 +556,21 @@ uint32_t check_site(struct compiler *c, struct node *call, struct site site)
 	else
 		call->site = (uint32_t)c->sites.count - 1;
 	return call->site;
+}
+
+void check_dump(const struct compiler *c, FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < c->units.count; i++) {
+		const struct unit *unit = &c->units.at[i];
+
+		fprintf(out, "probe %s", c->attaches.at[unit->first_attach].name);
+		if (unit->attach_count > 1)
+			fprintf(out, " and %u more", unit->attach_count - 1);
+		fputc('\n', out);
+		if (checker(c)->units.at[i].predicate)
+			ast_print(out, checker(c)->units.at[i].predicate, 1);
+		ast_print(out, checker(c)->units.at[i].body, 1);
+	}
 }

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/builtin/builtin.h"
+#include "lang/dialect/bpftrace/builtin/builtin.h"
 #include "lang/dialect/bpftrace/check/expressions.h"
 #include "lang/dialect/bpftrace/check/macros.h"
 #include "lang/core/number.h"
 
-static const struct type *check_parameter(struct compiler *c, struct node *node)
+static const struct type *check_parameter(struct compiler *c, struct ast *node)
 {
 	const char *text;
 	uint64_t number;
@@ -22,12 +22,12 @@ static const struct type *check_parameter(struct compiler *c, struct node *node)
 	minus = *text == '-';
 	if (number_parse(text + minus, strlen(text + minus), &number))
 		return check_become_number(node, minus ? 0 - number : number, !minus);
-	node->kind = NODE_STRING;
+	node->kind = AST_STRING;
 	node->text = text;
 	return type_string(c->arena, (uint32_t)strlen(text) + 1);
 }
 
-struct symbol *check_map_symbol(struct compiler *c, struct node *node)
+struct symbol *check_map_symbol(struct compiler *c, struct ast *node)
 {
 	struct symbol *map = NULL;
 	size_t i;
@@ -70,7 +70,7 @@ struct symbol *check_map_symbol(struct compiler *c, struct node *node)
 	return map;
 }
 
-void check_key(struct compiler *c, struct symbol *map, struct node *key, struct span span)
+void check_key(struct compiler *c, struct symbol *map, struct ast *key, struct span span)
 {
 	const struct type *type = check_kept(c, key), *joined;
 
@@ -78,14 +78,14 @@ void check_key(struct compiler *c, struct symbol *map, struct node *key, struct 
 	if (type_is_aggregate(type) && check_number(c, key))
 		type = key->type;
 	if (type->kind == TYPE_NONE || type_is_aggregate(type)) {
-		if (c->final || type->kind != TYPE_NONE)
+		if (checker(c)->final || type->kind != TYPE_NONE)
 			report_error(c->report, "map.key", key->span, "a value of type '%s' cannot be a key",
 				     type_describe(c->arena, type));
 		return;
 	}
 	if (!map->key) {
 		map->key = type;
-		c->changed = true;
+		checker(c)->changed = true;
 		return;
 	}
 	joined = type_join(c->arena, map->key, type);
@@ -96,15 +96,15 @@ void check_key(struct compiler *c, struct symbol *map, struct node *key, struct 
 			     map->name, type_describe(c->arena, type), type_describe(c->arena, map->key));
 	} else if (!type_equal(joined, map->key)) {
 		map->key = joined;
-		c->changed = true;
+		checker(c)->changed = true;
 	}
 }
 
-struct symbol *check_map_name(struct compiler *c, struct node *node)
+struct symbol *check_map_name(struct compiler *c, struct ast *node)
 {
 	size_t i;
 
-	if (node->kind != NODE_MAP || node->kid_count) {
+	if (node->kind != AST_MAP || node->kid_count) {
 		report_error(c->report, "map.name", node->span, "a map is needed here, without a key");
 		return NULL;
 	}
@@ -114,14 +114,14 @@ struct symbol *check_map_name(struct compiler *c, struct node *node)
 			return node->symbol;
 		}
 	}
-	if (c->final) {
+	if (checker(c)->final) {
 		report_error(c->report, "map.undefined", node->span, "Undefined map: @%s", node->text);
 		report_hint(c->report, "assign to it somewhere in the script");
 	}
 	return NULL;
 }
 
-static const struct type *check_map(struct compiler *c, struct node *node)
+static const struct type *check_map(struct compiler *c, struct ast *node)
 {
 	const struct symbol *map = check_map_symbol(c, node);
 
@@ -129,7 +129,7 @@ static const struct type *check_map(struct compiler *c, struct node *node)
 	if (!map)
 		return &type_none;
 	if (!map->value) {
-		if (c->final) {
+		if (checker(c)->final) {
 			report_error(c->report, "map.undefined", node->span, "Undefined map: @%s", node->text);
 			report_hint(c->report, "assign to it somewhere in the script");
 		}
@@ -138,15 +138,15 @@ static const struct type *check_map(struct compiler *c, struct node *node)
 	return map->value;
 }
 
-static const struct type *check_variable(struct compiler *c, struct node *node)
+static const struct type *check_variable(struct compiler *c, struct ast *node)
 {
 	size_t i;
 
-	for (i = c->scope.count; i-- > 0;) {
-		if (strcmp(c->scope.at[i]->name, node->text))
+	for (i = checker(c)->scope.count; i-- > 0;) {
+		if (strcmp(checker(c)->scope.at[i]->name, node->text))
 			continue;
-		node->symbol = c->scope.at[i];
-		if (!node->symbol->type && c->final)
+		node->symbol = checker(c)->scope.at[i];
+		if (!node->symbol->type && checker(c)->final)
 			node->symbol->type = &type_int64;
 		return node->symbol->type ? node->symbol->type : &type_literal;
 	}
@@ -155,8 +155,7 @@ static const struct type *check_variable(struct compiler *c, struct node *node)
 	return &type_none;
 }
 
-static const struct type *tuple_element(struct compiler *c, struct node *node, const struct type *type,
-					const char *name)
+static const struct type *tuple_element(struct compiler *c, struct ast *node, const struct type *type, const char *name)
 {
 	char *end;
 	unsigned long index = strtoul(name, &end, 10);
@@ -189,7 +188,7 @@ static const struct type *field_type(struct compiler *c, const struct type *type
 	return type;
 }
 
-static const struct type *check_field(struct compiler *c, struct node *node)
+static const struct type *check_field(struct compiler *c, struct ast *node)
 {
 	const struct type *type = check_value(c, node->kids[0]);
 	struct type_field *field;
@@ -197,13 +196,13 @@ static const struct type *check_field(struct compiler *c, struct node *node)
 	if (type->kind == TYPE_TUPLE) {
 		type = tuple_element(c, node, type, node->text);
 		/* Of a record of literals, like those of config() and typeinfo(), a field is one as well. */
-		if (node->field && node->kids[0]->kind == NODE_TUPLE && node->kids[0]->names)
+		if (node->field && node->kids[0]->kind == AST_TUPLE && node->kids[0]->names)
 			*node = *node->kids[0]->kids[node->field - node->kids[0]->type->fields];
 		return type;
 	}
 	if (type->kind == TYPE_POINTER)
 		type = type->to;
-	if (type->kind == TYPE_NONE && !c->final)
+	if (type->kind == TYPE_NONE && !checker(c)->final)
 		return c->report->errors ? &type_none : &type_literal;
 	if (type->kind != TYPE_RECORD) {
 		report_error(c->report, "type.field", node->span,
@@ -217,9 +216,9 @@ static const struct type *check_field(struct compiler *c, struct node *node)
 	if (!field)
 		return &type_none;
 	if (!types_field(&c->types, type, node->text, field)) {
-		const struct node *of = node->kids[0];
+		const struct ast *of = node->kids[0];
 
-		if (of->kind == NODE_NAME && of->builtin && of->builtin->explain &&
+		if (of->kind == AST_NAME && of->builtin && of->builtin->explain &&
 		    of->builtin->explain(c, of, node->text, node->span))
 			return &type_none;
 		report_error(c->report, "type.field", node->span, "%s has no field named '%s'",
@@ -227,13 +226,13 @@ static const struct type *check_field(struct compiler *c, struct node *node)
 		return &type_none;
 	}
 	node->field = field;
-	if (field->type->kind == TYPE_NONE && c->final)
+	if (field->type->kind == TYPE_NONE && checker(c)->final)
 		report_error(c->report, "type.value", node->span,
 			     "the field '%s' is of a type that the language has no values of", node->text);
 	return field_type(c, field->type);
 }
 
-static const struct type *check_index(struct compiler *c, struct node *node)
+static const struct type *check_index(struct compiler *c, struct ast *node)
 {
 	const struct type *type = check_value(c, node->kids[0]);
 	int64_t index;
@@ -262,7 +261,7 @@ static const struct type *check_index(struct compiler *c, struct node *node)
 	return type->to->kind == TYPE_NONE ? &type_uint8 : field_type(c, type->to);
 }
 
-static const struct type *check_tuple(struct compiler *c, struct node *node)
+static const struct type *check_tuple(struct compiler *c, struct ast *node)
 {
 	const struct type **elements = arena_array(c->arena, const struct type *, node->kid_count + 1), *type;
 	uint32_t i;
@@ -274,7 +273,7 @@ static const struct type *check_tuple(struct compiler *c, struct node *node)
 		if (type_is_aggregate(elements[i]) && check_number(c, node->kids[i]))
 			elements[i] = node->kids[i]->type;
 		if (elements[i]->kind == TYPE_NONE) {
-			if (c->final)
+			if (checker(c)->final)
 				report_error(c->report, "type.none", node->kids[i]->span, "this has no value");
 			return &type_none;
 		}
@@ -288,7 +287,7 @@ static const struct type *check_tuple(struct compiler *c, struct node *node)
 }
 
 /* ++ and -- make 64 bits of a number whose type is not declared. */
-static const struct type *step_number(struct compiler *c, const struct node *node, struct symbol *symbol)
+static const struct type *step_number(struct compiler *c, const struct ast *node, struct symbol *symbol)
 {
 	const struct type *type = node->kids[0]->type;
 
@@ -298,11 +297,11 @@ static const struct type *step_number(struct compiler *c, const struct node *nod
 	return type ? type : &type_literal;
 }
 
-static const struct type *check_step(struct compiler *c, struct node *node)
+static const struct type *check_step(struct compiler *c, struct ast *node)
 {
-	struct node *target = node->kids[0];
+	struct ast *target = node->kids[0];
 
-	if (target->kind == NODE_MAP) {
+	if (target->kind == AST_MAP) {
 		struct symbol *map = check_map_symbol(c, target);
 
 		if (!map)
@@ -314,7 +313,7 @@ static const struct type *check_step(struct compiler *c, struct node *node)
 			return &type_none;
 		}
 		target->type = map->value ? map->value : &type_literal;
-	} else if (target->kind == NODE_VARIABLE) {
+	} else if (target->kind == AST_VARIABLE) {
 		check_value(c, target);
 	} else {
 		report_error(c->report, "type.step", node->span, "++ and -- need a variable or a map");
@@ -328,7 +327,7 @@ static const struct type *check_step(struct compiler *c, struct node *node)
 	return target->type;
 }
 
-bool check_argument_count(struct compiler *c, const struct node *call)
+bool check_argument_count(struct compiler *c, const struct ast *call)
 {
 	const struct builtin *builtin = call->builtin;
 
@@ -340,7 +339,7 @@ bool check_argument_count(struct compiler *c, const struct node *call)
 	return false;
 }
 
-static const struct type *check_call(struct compiler *c, struct node *node)
+static const struct type *check_call(struct compiler *c, struct ast *node)
 {
 	const struct builtin *builtin;
 	const struct named_constant *constant;
@@ -348,17 +347,18 @@ static const struct type *check_call(struct compiler *c, struct node *node)
 	if (macro_expand(c, node))
 		return check_value(c, node);
 	builtin = builtin_find(node->text);
-	if (!builtin && node->kind == NODE_NAME && (constant = types_constant(&c->types, node->text)))
+	if (!builtin && node->kind == AST_NAME && (constant = types_constant(&c->types, node->text)))
 		return check_become_int(node, (uint64_t)constant->value, constant->type);
-	if (!builtin || (node->kind == NODE_CALL && (builtin->flags & BUILTIN_BARE_ONLY))) {
+	if (!builtin || (node->kind == AST_CALL && (builtin->flags & BUILTIN_BARE_ONLY))) {
 		report_error(c->report, "call.unknown", node->span,
-			     node->kind == NODE_CALL ? "Unknown function: '%s'" : "Unknown identifier: '%s'",
+			     node->kind == AST_CALL ? "Unknown function: '%s'" : "Unknown identifier: '%s'",
 			     node->text);
 		report_hint(c->report, "strata-trace(1) lists functions and builtins");
 		return &type_none;
 	}
 	node->builtin = builtin;
-	if (node->kind == NODE_NAME && !(builtin->flags & (BUILTIN_BARE | BUILTIN_BARE_ONLY))) {
+	node->code = builtin->code;
+	if (node->kind == AST_NAME && !(builtin->flags & (BUILTIN_BARE | BUILTIN_BARE_ONLY))) {
 		report_error(c->report, "call.parentheses", node->span, "%s is a function", node->text);
 		report_hint(c->report, "usage: %s", builtin->usage);
 		return &type_none;
@@ -378,7 +378,7 @@ static const struct type *check_call(struct compiler *c, struct node *node)
 	return builtin->check(c, node);
 }
 
-static const struct type *check_block_value(struct compiler *c, struct node *node)
+static const struct type *check_block_value(struct compiler *c, struct ast *node)
 {
 	const struct type *type = &type_none;
 	uint32_t i;
@@ -388,58 +388,58 @@ static const struct type *check_block_value(struct compiler *c, struct node *nod
 		*node = *node->kids[0];
 		return check_value(c, node);
 	}
-	c->depth++;
+	checker(c)->depth++;
 	for (i = 0; i + 1 < node->kid_count; i++)
 		check_statement(c, node->kids[i]);
 	if (node->kid_count)
 		type = check_value(c, node->kids[node->kid_count - 1]);
-	c->depth--;
-	while (c->scope.count && c->scope.at[c->scope.count - 1]->depth > c->depth)
-		c->scope.count--;
+	checker(c)->depth--;
+	while (checker(c)->scope.count && checker(c)->scope.at[checker(c)->scope.count - 1]->depth > checker(c)->depth)
+		checker(c)->scope.count--;
 	return type;
 }
 
-static const struct type *check_any(struct compiler *c, struct node *node)
+static const struct type *check_any(struct compiler *c, struct ast *node)
 {
 	switch (node->kind) {
-	case NODE_INT:
+	case AST_INT:
 		return node->type->kind == TYPE_INT ? node->type : type_of_number(node->value, node->is_unsigned);
-	case NODE_BOOL:
+	case AST_BOOL:
 		return &type_bool;
-	case NODE_STRING:
+	case AST_STRING:
 		return type_string(c->arena, (uint32_t)strlen(node->text) + 1);
-	case NODE_PARAMETER:
+	case AST_PARAMETER:
 		return check_parameter(c, node);
-	case NODE_VARIABLE:
+	case AST_VARIABLE:
 		return check_variable(c, node);
-	case NODE_MAP:
+	case AST_MAP:
 		return check_map(c, node);
-	case NODE_NAME:
-	case NODE_CALL:
+	case AST_NAME:
+	case AST_CALL:
 		return check_call(c, node);
-	case NODE_UNARY:
+	case AST_UNARY:
 		return check_unary(c, node);
-	case NODE_BINARY:
+	case AST_BINARY:
 		return check_binary(c, node);
-	case NODE_TERNARY:
+	case AST_TERNARY:
 		return check_ternary(c, node);
-	case NODE_FIELD:
+	case AST_FIELD:
 		return check_field(c, node);
-	case NODE_INDEX:
+	case AST_INDEX:
 		return check_index(c, node);
-	case NODE_CAST:
+	case AST_CAST:
 		return check_cast(c, node);
-	case NODE_TUPLE:
+	case AST_TUPLE:
 		return check_tuple(c, node);
-	case NODE_SIZEOF:
+	case AST_SIZEOF:
 		return check_sizeof(c, node);
-	case NODE_OFFSETOF:
+	case AST_OFFSETOF:
 		return check_offsetof(c, node);
-	case NODE_STEP:
+	case AST_STEP:
 		return check_step(c, node);
-	case NODE_BLOCK_VALUE:
+	case AST_BLOCK_VALUE:
 		return check_block_value(c, node);
-	case NODE_TYPE:
+	case AST_TYPE:
 		report_error(c->report, "type.value", node->span, "a type stands where a value should");
 		return &type_none;
 	default:
@@ -448,34 +448,34 @@ static const struct type *check_any(struct compiler *c, struct node *node)
 	}
 }
 
-const struct type *check_value(struct compiler *c, struct node *node)
+const struct type *check_value(struct compiler *c, struct ast *node)
 {
 	if (c->report->errors >= REPORTS_MAX || c->arena->failed) {
 		node->type = &type_none;
 		return node->type;
 	}
-	if (++c->nesting > HEIGHT_MAX) {
+	if (++checker(c)->nesting > HEIGHT_MAX) {
 		report_error(c->report, "parse.depth", node->span, "nested too deeply");
 		node->type = &type_none;
 	} else {
 		node->type = check_any(c, node);
 	}
-	node->round = c->round;
-	c->nesting--;
+	node->round = checker(c)->round;
+	checker(c)->nesting--;
 	return node->type;
 }
 
-const struct type *check_kept(struct compiler *c, struct node *node)
+const struct type *check_kept(struct compiler *c, struct ast *node)
 {
 	const struct type *type = check_value(c, node);
-	struct node *inner;
+	struct ast *inner;
 
-	if (node->kind != NODE_NAME || strcmp(node->text, "args") != 0 || type->kind != TYPE_POINTER)
+	if (node->kind != AST_NAME || strcmp(node->text, "args") != 0 || type->kind != TYPE_POINTER)
 		return type;
-	inner = node_copy(c->arena, node);
-	node->kind = NODE_UNARY;
+	inner = ast_copy(c->arena, node);
+	node->kind = AST_UNARY;
 	node->op = OP_DEREFERENCE;
-	node->kids = arena_array(c->arena, struct node *, 1);
+	node->kids = arena_array(c->arena, struct ast *, 1);
 	node->kid_count = node->kids ? 1 : 0;
 	if (!node->kids)
 		return &type_none;

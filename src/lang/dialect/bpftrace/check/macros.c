@@ -13,19 +13,19 @@
 struct expansion {
 	struct compiler *c;
 	const struct macro *macro;
-	const struct node *call;
+	const struct ast *call;
 	const struct expansion_place *place;
 	unsigned int serial;
 };
 
-static bool fits(char kind, const struct node *argument)
+static bool fits(char kind, const struct ast *argument)
 {
-	return (kind != '$' || argument->kind == NODE_VARIABLE) &&
-	       (kind != '@' || (argument->kind == NODE_MAP && !argument->kid_count));
+	return (kind != '$' || argument->kind == AST_VARIABLE) &&
+	       (kind != '@' || (argument->kind == AST_MAP && !argument->kid_count));
 }
 
 /* How many arguments are what the macro names for its own: a variable, or a map. -1: one of them is not. */
-static int likeness(const struct macro *macro, const struct node *call)
+static int likeness(const struct macro *macro, const struct ast *call)
 {
 	int count = 0;
 	uint32_t i;
@@ -39,14 +39,14 @@ static int likeness(const struct macro *macro, const struct node *call)
 }
 
 /* Of those with as many parameters the one that fits best; of two the later. */
-static const struct macro *find(struct compiler *c, const struct node *node)
+static const struct macro *find(struct compiler *c, const struct ast *node)
 {
 	const struct macro *best = NULL;
 	int best_likeness = -1;
 	size_t i;
 
-	for (i = c->script.macros.count; i-- > 0;) {
-		const struct macro *macro = &c->script.macros.at[i];
+	for (i = checker(c)->script.macros.count; i-- > 0;) {
+		const struct macro *macro = &checker(c)->script.macros.at[i];
 		int like;
 
 		if (strcmp(macro->name, node->text) != 0 || macro->parameter_count != node->kid_count)
@@ -60,7 +60,7 @@ static const struct macro *find(struct compiler *c, const struct node *node)
 	return best;
 }
 
-static const struct node *argument(const struct expansion *x, char kind, const char *name)
+static const struct ast *argument(const struct expansion *x, char kind, const char *name)
 {
 	uint32_t i;
 
@@ -70,14 +70,14 @@ static const struct node *argument(const struct expansion *x, char kind, const c
 	return NULL;
 }
 
-static void rename_variable(struct expansion *x, struct node *node)
+static void rename_variable(struct expansion *x, struct ast *node)
 {
-	const struct node *given = argument(x, '$', node->text);
+	const struct ast *given = argument(x, '$', node->text);
 
 	node->text = given ? given->text : arena_printf(x->c->arena, "%s.%u", node->text, x->serial);
 }
 
-static void substitute(struct expansion *x, struct node *node);
+static void substitute(struct expansion *x, struct ast *node);
 
 /* The type that was passed, with the suffixes that the body gives it. */
 static struct type_name *substitute_type(struct expansion *x, const struct type_name *given,
@@ -101,28 +101,28 @@ static struct type_name *substitute_type(struct expansion *x, const struct type_
 /* typeof(parameter), or a parameter that stands for a type. */
 static struct type_name *substitute_type_name(struct expansion *x, struct type_name *name)
 {
-	const struct node *given = name->name ? argument(x, 'e', name->name) : NULL;
+	const struct ast *given = name->name ? argument(x, 'e', name->name) : NULL;
 
-	if (given && given->kind == NODE_TYPE && given->type_name)
+	if (given && given->kind == AST_TYPE && given->type_name)
 		return substitute_type(x, given->type_name, name->suffixes, name->suffix_count);
 	if (!name->of)
 		return name;
 	substitute(x, name->of);
-	if (name->of->kind == NODE_TYPE && name->of->type_name)
+	if (name->of->kind == AST_TYPE && name->of->type_name)
 		return substitute_type(x, name->of->type_name, name->suffixes, name->suffix_count);
 	return name;
 }
 
 /* sizeof(parameter) and sizeof(parameter[2]), where the parameter is a type. */
-static void substitute_operand(struct expansion *x, struct node *node)
+static void substitute_operand(struct expansion *x, struct ast *node)
 {
-	const struct node *operand = node->kids[0];
+	const struct ast *operand = node->kids[0];
 	struct type_suffix suffix = {.kind = '['};
-	bool is_array = operand->kind == NODE_INDEX && operand->kids[0]->kind == NODE_TYPE &&
-			operand->kids[1]->kind == NODE_INT && operand->kids[1]->value <= 65536;
-	const struct node *type = is_array ? operand->kids[0] : operand;
+	bool is_array = operand->kind == AST_INDEX && operand->kids[0]->kind == AST_TYPE &&
+			operand->kids[1]->kind == AST_INT && operand->kids[1]->value <= 65536;
+	const struct ast *type = is_array ? operand->kids[0] : operand;
 
-	if (type->kind != NODE_TYPE || !type->type_name)
+	if (type->kind != AST_TYPE || !type->type_name)
 		return;
 	if (is_array)
 		suffix.count = (uint32_t)operand->kids[1]->value;
@@ -130,10 +130,10 @@ static void substitute_operand(struct expansion *x, struct node *node)
 	node->kid_count = 0;
 }
 
-static void substitute(struct expansion *x, struct node *node)
+static void substitute(struct expansion *x, struct ast *node)
 {
-	const struct node *given;
-	struct node **kids;
+	const struct ast *given;
+	struct ast **kids;
 	uint32_t i;
 
 	if (!node || x->c->arena->failed)
@@ -144,13 +144,13 @@ static void substitute(struct expansion *x, struct node *node)
 	if (node->type_name)
 		node->type_name = substitute_type_name(x, node->type_name);
 	switch (node->kind) {
-	case NODE_VARIABLE:
-	case NODE_LET:
-	case NODE_FOR_RANGE:
-	case NODE_FOR_MAP:
+	case AST_VARIABLE:
+	case AST_LET:
+	case AST_FOR_RANGE:
+	case AST_FOR_MAP:
 		rename_variable(x, node);
 		break;
-	case NODE_MAP:
+	case AST_MAP:
 		given = argument(x, '@', node->text);
 		if (!given)
 			report_error(x->c->report, "macro.map", node->span,
@@ -158,20 +158,20 @@ static void substitute(struct expansion *x, struct node *node)
 		else
 			node->text = given->text;
 		break;
-	case NODE_NAME:
+	case AST_NAME:
 		given = argument(x, 'e', node->text);
 		if (!given)
 			break;
 		{
-			struct node *copy = node_copy(x->c->arena, given);
+			struct ast *copy = ast_copy(x->c->arena, given);
 
 			kids = copy->kids;
 			*node = *copy;
 			node->kids = kids;
 		}
 		break;
-	case NODE_SIZEOF:
-	case NODE_OFFSETOF:
+	case AST_SIZEOF:
+	case AST_OFFSETOF:
 		if (node->kid_count)
 			substitute_operand(x, node);
 		break;
@@ -185,7 +185,7 @@ static bool arguments_fit(struct expansion *x)
 	uint32_t i;
 
 	for (i = 0; i < x->macro->parameter_count; i++) {
-		const struct node *given = x->call->kids[i];
+		const struct ast *given = x->call->kids[i];
 		char kind = x->macro->parameters[i].kind;
 
 		if (!fits(kind, given)) {
@@ -197,7 +197,7 @@ static bool arguments_fit(struct expansion *x)
 	return true;
 }
 
-static uint32_t count_nodes(const struct node *node)
+static uint32_t count_nodes(const struct ast *node)
 {
 	uint32_t i, count = 1;
 
@@ -206,17 +206,17 @@ static uint32_t count_nodes(const struct node *node)
 	return count;
 }
 
-bool macro_expand(struct compiler *c, struct node *node)
+bool macro_expand(struct compiler *c, struct ast *node)
 {
 	struct expansion x = {.c = c, .macro = find(c, node), .call = node};
 	struct expansion_place *place;
-	struct node *body;
+	struct ast *body;
 
 	if (!x.macro)
 		return false;
-	x.serial = ++c->macro_depth;
+	x.serial = ++checker(c)->macro_depth;
 	/* Each expansion is done once, so their number bounds a script that calls itself. */
-	if (c->macro_depth > MACRO_NODES_MAX / 100 || count_nodes(x.macro->body) > MACRO_NODES_MAX) {
+	if (checker(c)->macro_depth > MACRO_NODES_MAX / 100 || count_nodes(x.macro->body) > MACRO_NODES_MAX) {
 		report_error(c->report, "macro.endless", node->span,
 			     "the macro %s calls itself, or is expanded too often", x.macro->name);
 		return false;
@@ -228,10 +228,10 @@ bool macro_expand(struct compiler *c, struct node *node)
 		return false;
 	*place = (struct expansion_place){node->span, node->expanded};
 	x.place = place;
-	body = node_copy(c->arena, x.macro->body);
+	body = ast_copy(c->arena, x.macro->body);
 	substitute(&x, body);
-	if (body->kind == NODE_BLOCK_VALUE && body->kid_count == 0)
-		body->kind = NODE_BLOCK;
+	if (body->kind == AST_BLOCK_VALUE && body->kid_count == 0)
+		body->kind = AST_BLOCK;
 	*node = *body;
 	return true;
 }

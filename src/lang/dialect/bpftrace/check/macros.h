@@ -3,9 +3,9 @@
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_CHECK_MACROS_H
 #define STRATA_LANG_DIALECT_BPFTRACE_CHECK_MACROS_H
 
-#include "lang/core/compiler.h"
+#include "lang/dialect/bpftrace/check/check.h"
 
 /* If the node names a macro, turns it into the macro's body. */
-bool macro_expand(struct compiler *c, struct node *node);
+bool macro_expand(struct compiler *c, struct ast *node);
 
 #endif

@@ -12,7 +12,7 @@ static bool is_comparison(enum op op)
 	return op >= OP_EQUAL && op <= OP_GREATER_EQUAL;
 }
 
-static const struct type *complain_operands(struct compiler *c, const struct node *node)
+static const struct type *complain_operands(struct compiler *c, const struct ast *node)
 {
 	report_error(c->report, "type.operator", node->span, "'%s' cannot be used with '%s' and '%s'",
 		     op_text(node->op), type_describe(c->arena, node->kids[0]->type),
@@ -21,7 +21,7 @@ static const struct type *complain_operands(struct compiler *c, const struct nod
 }
 
 /* Of two numbers: what is computed while compiling is a literal again. */
-static const struct type *fold(struct node *node, uint64_t x, uint64_t y)
+static const struct type *fold(struct ast *node, uint64_t x, uint64_t y)
 {
 	bool is_unsigned = node->op != OP_SUB && ((int64_t)x >= 0 || !node->kids[0]->type->is_signed) &&
 			   ((int64_t)y >= 0 || !node->kids[1]->type->is_signed);
@@ -34,7 +34,7 @@ static const struct type *fold(struct node *node, uint64_t x, uint64_t y)
 	return check_become_number(node, (uint64_t)value, is_unsigned);
 }
 
-static const struct type *of_pointers(struct compiler *c, const struct node *node)
+static const struct type *of_pointers(struct compiler *c, const struct ast *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
 
@@ -59,7 +59,7 @@ const struct type *check_arithmetic(enum op op, const struct type *a, const stru
 	return op == OP_SUB || is_signed ? &type_int64 : &type_uint64;
 }
 
-static const struct type *arithmetic(struct compiler *c, struct node *node)
+static const struct type *arithmetic(struct compiler *c, struct ast *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
 	int64_t x, y;
@@ -71,16 +71,16 @@ static const struct type *arithmetic(struct compiler *c, struct node *node)
 	return check_arithmetic(node->op, a, b);
 }
 
-static const struct type *become_bool(struct node *node, bool value)
+static const struct type *become_bool(struct ast *node, bool value)
 {
-	node->kind = NODE_BOOL;
+	node->kind = AST_BOOL;
 	node->value = value;
 	node->kid_count = 0;
 	return &type_bool;
 }
 
 /* A condition of two numbers that are known, like those of parameters: branches that it excludes are not reached. */
-static const struct type *fold_condition(struct node *node)
+static const struct type *fold_condition(struct ast *node)
 {
 	int64_t x, y, value;
 
@@ -93,20 +93,20 @@ static const struct type *fold_condition(struct node *node)
 }
 
 /* A text, or a tuple of literals. */
-static bool is_literal(const struct node *node)
+static bool is_literal(const struct ast *node)
 {
 	int64_t value;
 	uint32_t i;
 
-	if (node->kind != NODE_TUPLE)
-		return node->kind == NODE_STRING || check_constant(node, &value);
+	if (node->kind != AST_TUPLE)
+		return node->kind == AST_STRING || check_constant(node, &value);
 	for (i = 0; i < node->kid_count && is_literal(node->kids[i]);)
 		i++;
 	return i == node->kid_count;
 }
 
 /* Where the record or tuple `b` has what stands at `index` of `a`. */
-static uint32_t counterpart(const struct node *a, uint32_t index, const struct node *b)
+static uint32_t counterpart(const struct ast *a, uint32_t index, const struct ast *b)
 {
 	uint32_t i;
 
@@ -117,14 +117,14 @@ static uint32_t counterpart(const struct node *a, uint32_t index, const struct n
 	return i;
 }
 
-static bool same_literals(const struct node *a, const struct node *b)
+static bool same_literals(const struct ast *a, const struct ast *b)
 {
 	int64_t x, y;
 	uint32_t i, at;
 
-	if (a->kind == NODE_STRING || b->kind == NODE_STRING)
+	if (a->kind == AST_STRING || b->kind == AST_STRING)
 		return a->kind == b->kind && !strcmp(a->text, b->text);
-	if (a->kind != NODE_TUPLE || b->kind != NODE_TUPLE)
+	if (a->kind != AST_TUPLE || b->kind != AST_TUPLE)
 		return check_constant(a, &x) && check_constant(b, &y) && x == y;
 	for (i = 0; a->kid_count == b->kid_count && i < a->kid_count; i++) {
 		at = counterpart(a, i, b);
@@ -135,18 +135,18 @@ static bool same_literals(const struct node *a, const struct node *b)
 }
 
 /* probe == "name", which is known where the program has one place. A probe that was kept may be another one. */
-static const struct type *compare_probe(struct compiler *c, struct node *node)
+static const struct type *compare_probe(struct compiler *c, struct ast *node)
 {
-	bool swapped = node->kids[0]->kind == NODE_STRING;
-	const struct node *probe = node->kids[swapped ? 1 : 0], *text = node->kids[swapped ? 0 : 1];
+	bool swapped = node->kids[0]->kind == AST_STRING;
+	const struct ast *probe = node->kids[swapped ? 1 : 0], *text = node->kids[swapped ? 0 : 1];
 
-	if (c->unit->attach_count != 1 || (probe->kind != NODE_NAME && probe->kind != NODE_CALL))
+	if (c->unit->attach_count != 1 || (probe->kind != AST_NAME && probe->kind != AST_CALL))
 		return &type_bool;
 	return become_bool(node,
 			   !strcmp(c->attaches.at[c->unit->first_attach].name, text->text) == (node->op == OP_EQUAL));
 }
 
-static const struct type *check_comparison(struct compiler *c, struct node *node)
+static const struct type *check_comparison(struct compiler *c, struct ast *node)
 {
 	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
 	bool is_equality = node->op == OP_EQUAL || node->op == OP_NOT_EQUAL;
@@ -157,19 +157,19 @@ static const struct type *check_comparison(struct compiler *c, struct node *node
 		return become_bool(node, same_literals(node->kids[0], node->kids[1]) == (node->op == OP_EQUAL));
 	if (is_equality &&
 	    ((a->kind == TYPE_PROBE && b->kind == TYPE_STRING) || (b->kind == TYPE_PROBE && a->kind == TYPE_STRING)) &&
-	    (node->kids[0]->kind == NODE_STRING || node->kids[1]->kind == NODE_STRING))
+	    (node->kids[0]->kind == AST_STRING || node->kids[1]->kind == AST_STRING))
 		return compare_probe(c, node);
 	if (is_equality && a->kind == b->kind && (type_join(c->arena, a, b) || a->kind == TYPE_STRING) &&
 	    a->kind != TYPE_NONE)
 		return &type_bool;
-	if ((a->kind == TYPE_NONE || b->kind == TYPE_NONE) && !c->final)
+	if ((a->kind == TYPE_NONE || b->kind == TYPE_NONE) && !checker(c)->final)
 		return &type_bool;
 	report_error(c->report, "type.comparison", node->span, "Type mismatch for '%s': comparing '%s' with '%s'",
 		     op_text(node->op), type_describe(c->arena, a), type_describe(c->arena, b));
 	return &type_bool;
 }
 
-const struct type *check_binary(struct compiler *c, struct node *node)
+const struct type *check_binary(struct compiler *c, struct ast *node)
 {
 	uint32_t i;
 
@@ -186,12 +186,12 @@ const struct type *check_binary(struct compiler *c, struct node *node)
 		return fold_condition(node);
 	if (node->kids[0]->type->kind == TYPE_NONE || node->kids[1]->type->kind == TYPE_NONE)
 		return &type_literal; /* not known yet */
-	if ((node->op == OP_DIV || node->op == OP_MOD) && node->kids[1]->kind == NODE_INT && !node->kids[1]->value)
+	if ((node->op == OP_DIV || node->op == OP_MOD) && node->kids[1]->kind == AST_INT && !node->kids[1]->value)
 		report_error(c->report, "type.division", node->kids[1]->span, "division by zero");
 	return arithmetic(c, node);
 }
 
-static const struct type *check_dereference(struct compiler *c, struct node *node)
+static const struct type *check_dereference(struct compiler *c, struct ast *node)
 {
 	const struct type *type = node->kids[0]->type;
 
@@ -212,12 +212,12 @@ static const struct type *check_dereference(struct compiler *c, struct node *nod
 	return type->to;
 }
 
-bool check_is_choice(const struct node *node)
+bool check_is_choice(const struct ast *node)
 {
-	return node->kids[0]->kind == NODE_UNARY && node->kids[0]->op == OP_KNOWN;
+	return node->kids[0]->kind == AST_UNARY && node->kids[0]->op == OP_KNOWN;
 }
 
-bool check_excludes(const struct node *condition, bool when)
+bool check_excludes(const struct ast *condition, bool when)
 {
 	int64_t value;
 
@@ -225,20 +225,20 @@ bool check_excludes(const struct node *condition, bool when)
 }
 
 /* A literal takes the operator's place. */
-static const struct type *check_known(struct compiler *c, struct node *node)
+static const struct type *check_known(struct compiler *c, struct ast *node)
 {
-	const struct node *operand = node->kids[0];
+	const struct ast *operand = node->kids[0];
 
-	if (operand->kind == NODE_INT || operand->kind == NODE_BOOL || operand->kind == NODE_STRING)
+	if (operand->kind == AST_INT || operand->kind == AST_BOOL || operand->kind == AST_STRING)
 		*node = *operand;
-	else if (c->deciding || c->final)
+	else if (checker(c)->deciding || checker(c)->final)
 		report_error(c->report, "call.comptime", operand->span, "this is not known while compiling");
 	else
-		c->pending = true;
+		checker(c)->pending = true;
 	return operand->type;
 }
 
-const struct type *check_unary(struct compiler *c, struct node *node)
+const struct type *check_unary(struct compiler *c, struct ast *node)
 {
 	const struct type *type = check_value(c, node->kids[0]);
 	int64_t value;
@@ -247,8 +247,7 @@ const struct type *check_unary(struct compiler *c, struct node *node)
 		return check_known(c, node);
 
 	if (node->op == OP_ADDRESS) {
-		if (node->kids[0]->kind == NODE_VARIABLE ||
-		    (node->kids[0]->kind == NODE_MAP && !type_is_aggregate(type)))
+		if (node->kids[0]->kind == AST_VARIABLE || (node->kids[0]->kind == AST_MAP && !type_is_aggregate(type)))
 			return type_pointer(c->arena, type);
 		report_error(c->report, "address.operand", node->span, "only variables and plain maps have an address");
 		return &type_none;
@@ -271,7 +270,7 @@ const struct type *check_unary(struct compiler *c, struct node *node)
 	}
 }
 
-const struct type *check_ternary(struct compiler *c, struct node *node)
+const struct type *check_ternary(struct compiler *c, struct ast *node)
 {
 	const struct type *a, *b, *type;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/builtin/builtin.h"
+#include "lang/dialect/bpftrace/builtin/builtin.h"
 #include "lang/dialect/bpftrace/check/expressions.h"
 
 static const struct type *apply_suffixes(struct compiler *c, const struct type_name *name, const struct type *type)
@@ -62,23 +62,23 @@ const struct type *check_type_name(struct compiler *c, const struct type_name *n
 }
 
 /* Of a name that no builtin has, the type; NULL: there is none. */
-static const struct type *type_of_name(struct compiler *c, const struct node *node)
+static const struct type *type_of_name(struct compiler *c, const struct ast *node)
 {
-	return node->kind == NODE_NAME && !builtin_find(node->text) ? find_type(c, node->text) : NULL;
+	return node->kind == AST_NAME && !builtin_find(node->text) ? find_type(c, node->text) : NULL;
 }
 
 /* The parser knows the script's types only; of others, a name alone, or with a number behind, is an expression to it.
  */
-const struct type *check_type_of(struct compiler *c, struct node *node)
+const struct type *check_type_of(struct compiler *c, struct ast *node)
 {
 	const struct type *type;
 
-	if (node->kind == NODE_TYPE)
+	if (node->kind == AST_TYPE)
 		return check_type_name(c, node->type_name);
 	type = type_of_name(c, node);
 	if (type)
 		return type;
-	if (node->kind == NODE_INDEX && node->kids[1]->kind == NODE_INT && node->kids[1]->value <= UINT16_MAX) {
+	if (node->kind == AST_INDEX && node->kids[1]->kind == AST_INT && node->kids[1]->value <= UINT16_MAX) {
 		type = type_of_name(c, node->kids[0]);
 		if (type)
 			return type_array(c->arena, type, (uint32_t)node->kids[1]->value);
@@ -100,7 +100,7 @@ static const struct {
 };
 
 /* The function that makes a value of this type of the operand; -1: none. A number in the script is no address. */
-static int find_reader(const struct type *to, const struct node *operand)
+static int find_reader(const struct type *to, const struct ast *operand)
 {
 	const struct type *from = operand->type;
 	int i;
@@ -114,28 +114,28 @@ static int find_reader(const struct type *to, const struct node *operand)
 		return from->kind == TYPE_INT || from->kind == TYPE_ARRAY ? i : -1;
 	if (from->kind == TYPE_STRING)
 		return to->kind == TYPE_BUFFER ? i : -1;
-	return (from->kind == TYPE_INT && operand->kind != NODE_INT) || from->kind == TYPE_POINTER ||
+	return (from->kind == TYPE_INT && operand->kind != AST_INT) || from->kind == TYPE_POINTER ||
 			       from->kind == TYPE_ARRAY
 		       ? i
 		       : -1;
 }
 
-static const struct type *become_reader(struct compiler *c, struct node *node, const struct type *to, int reader)
+static const struct type *become_reader(struct compiler *c, struct ast *node, const struct type *to, int reader)
 {
 	const struct type_name *name = node->type_name;
 	uint32_t length = name->suffix_count ? name->suffixes[0].count : 0;
-	struct node *call;
+	struct ast *call;
 
 	if (!length && (readers[reader].needs_length || name->of))
 		length = to->kind == TYPE_STRING ? to->count : to->size - (uint32_t)sizeof(uint32_t);
-	call = node_create(c->arena, NODE_CALL, node->span, length && readers[reader].has_length ? 2 : 1);
+	call = ast_create(c->arena, AST_CALL, node->span, length && readers[reader].has_length ? 2 : 1);
 	if (c->arena->failed)
 		return &type_none;
 	call->text = readers[reader].function;
 	call->expanded = node->expanded;
 	call->kids[0] = node->kids[0];
 	if (call->kid_count > 1) {
-		call->kids[1] = node_create(c->arena, NODE_INT, name->span, 0);
+		call->kids[1] = ast_create(c->arena, AST_INT, name->span, 0);
 		call->kids[1]->value = length;
 	}
 	*node = *call;
@@ -165,14 +165,14 @@ static bool can_cast(const struct type *to, const struct type *from)
 }
 
 /* The array that is as long as what is cast. */
-static const struct type *fitting_array(struct compiler *c, const struct type *to, const struct node *operand)
+static const struct type *fitting_array(struct compiler *c, const struct type *to, const struct ast *operand)
 {
-	uint32_t bytes = operand->kind == NODE_INT ? 8 : cast_size(operand->type);
+	uint32_t bytes = operand->kind == AST_INT ? 8 : cast_size(operand->type);
 
 	return type_array(c->arena, to->to, bytes / to->to->size);
 }
 
-const struct type *check_cast(struct compiler *c, struct node *node)
+const struct type *check_cast(struct compiler *c, struct ast *node)
 {
 	const struct type *to = check_type_name(c, node->type_name), *from = check_value(c, node->kids[0]);
 	int reader;
@@ -197,24 +197,24 @@ const struct type *check_cast(struct compiler *c, struct node *node)
 
 /* --- sizeof, offsetof --- */
 
-static const struct type *type_asked_for(struct compiler *c, struct node *node)
+static const struct type *type_asked_for(struct compiler *c, struct ast *node)
 {
 	return node->type_name ? check_type_name(c, node->type_name) : check_type_of(c, node->kids[0]);
 }
 
-const struct type *check_sizeof(struct compiler *c, struct node *node)
+const struct type *check_sizeof(struct compiler *c, struct ast *node)
 {
 	const struct type *type = type_asked_for(c, node);
 
 	if (type->kind == TYPE_RECORD)
 		types_complete(&c->types, type);
 	/* The type of an expression may still grow. */
-	if (!c->final && (!node->type_name || node->type_name->of))
+	if (!checker(c)->final && (!node->type_name || node->type_name->of))
 		return &type_uint64;
 	return check_become_int(node, type->kind == TYPE_STRING ? type->count : type->size, &type_uint64);
 }
 
-const struct type *check_offsetof(struct compiler *c, struct node *node)
+const struct type *check_offsetof(struct compiler *c, struct ast *node)
 {
 	const struct type *type = type_asked_for(c, node);
 	char *path = arena_strdup(c->arena, node->text, strlen(node->text)), *name;

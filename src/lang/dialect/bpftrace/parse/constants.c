@@ -22,34 +22,34 @@ static bool size_of(struct parser *p, const struct type_name *name, int64_t *ret
 	return type;
 }
 
-bool parse_evaluate(struct parser *p, const struct node *node, bool known, int64_t *ret)
+bool parse_evaluate(struct parser *p, const struct ast *node, bool known, int64_t *ret)
 {
 	const struct named_constant *constant;
 	int64_t a, b;
 
 	switch (node->kind) {
-	case NODE_INT:
-	case NODE_BOOL:
+	case AST_INT:
+	case AST_BOOL:
 		*ret = (int64_t)node->value;
 		return true;
-	case NODE_NAME:
+	case AST_NAME:
 		constant = known ? types_constant(p->types, node->text) : NULL;
 		*ret = constant ? constant->value : 0;
 		return constant || !known;
-	case NODE_CALL: /* of a macro that is not defined */
+	case AST_CALL: /* of a macro that is not defined */
 		*ret = 0;
 		return !known;
-	case NODE_UNARY:
+	case AST_UNARY:
 		return parse_evaluate(p, node->kids[0], known, &a) && unary(node->op, a, ret);
-	case NODE_BINARY:
+	case AST_BINARY:
 		return parse_evaluate(p, node->kids[0], known, &a) && parse_evaluate(p, node->kids[1], known, &b) &&
 		       op_apply(node->op, a, b, ret);
-	case NODE_TERNARY:
+	case AST_TERNARY:
 		return parse_evaluate(p, node->kids[0], known, &a) &&
 		       parse_evaluate(p, node->kids[a ? 1 : 2], known, ret);
-	case NODE_CAST:
+	case AST_CAST:
 		return parse_evaluate(p, node->kids[0], known, ret);
-	case NODE_SIZEOF:
+	case AST_SIZEOF:
 		return size_of(p, node->type_name, ret);
 	default:
 		return false;
@@ -59,7 +59,7 @@ bool parse_evaluate(struct parser *p, const struct node *node, bool known, int64
 bool parse_constant(struct parser *p, int64_t *ret)
 {
 	uint32_t begin = p->token.span.begin;
-	const struct node *node = parse_expression(p);
+	const struct ast *node = parse_expression(p);
 
 	if (p->stop)
 		return false;

@@ -31,9 +31,9 @@ static const struct {
 	{"%", OP_MOD, 10},
 };
 
-static struct node *make(struct parser *p, enum node_kind kind, uint32_t begin, uint32_t kids)
+static struct ast *make(struct parser *p, enum ast_kind kind, uint32_t begin, uint32_t kids)
 {
-	return node_create(p->arena, kind, span_from(p, begin), kids);
+	return ast_create(p->arena, kind, span_from(p, begin), kids);
 }
 
 bool parse_is_type(const struct parser *p)
@@ -215,12 +215,12 @@ static bool is_cast(struct parser *p)
 	return result;
 }
 
-static struct node *arguments(struct parser *p, enum node_kind kind, uint32_t begin, const char *end)
+static struct ast *arguments(struct parser *p, enum ast_kind kind, uint32_t begin, const char *end)
 {
 	struct node_list list = {};
 
 	while (!p->stop && !parser_is(p, end)) {
-		struct node *argument;
+		struct ast *argument;
 
 		if (parse_is_type(p) && !parser_is_word(p, "typeof")) {
 			/* A type as an argument: of macros, container_of and the like. */
@@ -235,14 +235,14 @@ static struct node *arguments(struct parser *p, enum node_kind kind, uint32_t be
 			} else {
 				parser_rewind(p, &saved);
 				name = parse_type_name(p);
-				argument = make(p, NODE_TYPE, at, 0);
+				argument = make(p, AST_TYPE, at, 0);
 				argument->type_name = name;
 			}
 		} else if (parser_is_word(p, "typeof")) {
 			uint32_t at = p->token.span.begin;
 			struct type_name *name = parse_type_name(p);
 
-			argument = make(p, NODE_TYPE, at, 0);
+			argument = make(p, AST_TYPE, at, 0);
 			argument->type_name = name;
 		} else {
 			argument = parse_expression(p);
@@ -255,10 +255,10 @@ static struct node *arguments(struct parser *p, enum node_kind kind, uint32_t be
 	return node_list_end(p, &list, kind, span_from(p, begin));
 }
 
-static struct node *sizeof_or_offsetof(struct parser *p, bool is_offset)
+static struct ast *sizeof_or_offsetof(struct parser *p, bool is_offset)
 {
 	uint32_t begin = p->token.span.begin;
-	struct node *node, *operand = NULL;
+	struct ast *node, *operand = NULL;
 	struct type_name *name = NULL;
 	const char *path = NULL;
 
@@ -275,7 +275,7 @@ static struct node *sizeof_or_offsetof(struct parser *p, bool is_offset)
 			path = arena_printf(p->arena, "%s.%s", path, parser_expect_name(p, "a field"));
 	}
 	parser_expect(p, ")");
-	node = make(p, is_offset ? NODE_OFFSETOF : NODE_SIZEOF, begin, operand ? 1 : 0);
+	node = make(p, is_offset ? AST_OFFSETOF : AST_SIZEOF, begin, operand ? 1 : 0);
 	if (operand)
 		node->kids[0] = operand;
 	node->type_name = name;
@@ -283,10 +283,10 @@ static struct node *sizeof_or_offsetof(struct parser *p, bool is_offset)
 	return node;
 }
 
-static struct node *name_or_call(struct parser *p)
+static struct ast *name_or_call(struct parser *p)
 {
 	struct token token;
-	struct node *node;
+	struct ast *node;
 
 	if (parser_is_word(p, "sizeof"))
 		return sizeof_or_offsetof(p, false);
@@ -294,7 +294,7 @@ static struct node *name_or_call(struct parser *p)
 		return sizeof_or_offsetof(p, true);
 	token = parser_take(p);
 	if (!strcmp(token.text, "true") || !strcmp(token.text, "false")) {
-		node = make(p, NODE_BOOL, token.span.begin, 0);
+		node = make(p, AST_BOOL, token.span.begin, 0);
 		node->value = token.text[0] == 't';
 		return node;
 	}
@@ -307,41 +307,41 @@ static struct node *name_or_call(struct parser *p)
 			parser_rewind(p, &saved);
 	}
 	if (parser_accept(p, "("))
-		node = arguments(p, NODE_CALL, token.span.begin, ")");
+		node = arguments(p, AST_CALL, token.span.begin, ")");
 	else
-		node = make(p, NODE_NAME, token.span.begin, 0);
+		node = make(p, AST_NAME, token.span.begin, 0);
 	node->text = token.text;
 	return node;
 }
 
-static struct node *map(struct parser *p)
+static struct ast *map(struct parser *p)
 {
 	struct token token = parser_take(p);
-	struct node *key, *node;
+	struct ast *key, *node;
 
 	if (!parser_is(p, "[") || p->token.span.begin != token.span.end) {
-		node = make(p, NODE_MAP, token.span.begin, 0);
+		node = make(p, AST_MAP, token.span.begin, 0);
 		node->text = token.text;
 		return node;
 	}
 	parser_take(p);
-	key = arguments(p, NODE_TUPLE, token.span.end, "]");
+	key = arguments(p, AST_TUPLE, token.span.end, "]");
 	if (key->kid_count == 1)
 		key = key->kids[0];
 	else if (!key->kid_count)
 		report_error(p->report, "parse.key", key->span, "the key is missing between [ and ]");
-	node = make(p, NODE_MAP, token.span.begin, 1);
+	node = make(p, AST_MAP, token.span.begin, 1);
 	node->kids[0] = key;
 	node->text = token.text;
 	return node;
 }
 
 /* Behind "(": an expression, or the elements of a tuple or a record. */
-static struct node *parenthesised(struct parser *p, uint32_t begin)
+static struct ast *parenthesised(struct parser *p, uint32_t begin)
 {
 	struct node_list list = {};
 	VEC(const char *) names = {};
-	struct node *node;
+	struct ast *node;
 	bool comma = false;
 
 	while (!p->stop && !parser_is(p, ")")) {
@@ -367,7 +367,7 @@ static struct node *parenthesised(struct parser *p, uint32_t begin)
 		node = list.nodes.at[0];
 		vec_free(&list.nodes);
 	} else {
-		node = node_list_end(p, &list, NODE_TUPLE, span_from(p, begin));
+		node = node_list_end(p, &list, AST_TUPLE, span_from(p, begin));
 		if (names.count && names.at[0]) {
 			node->names = arena_array(p->arena, const char *, names.count);
 			if (node->names)
@@ -379,50 +379,50 @@ static struct node *parenthesised(struct parser *p, uint32_t begin)
 }
 
 /* if CONDITION { ... value } else { ... value } */
-static struct node *conditional_value(struct parser *p)
+static struct ast *conditional_value(struct parser *p)
 {
 	uint32_t begin = p->token.span.begin;
-	struct node *node = make(p, NODE_TERNARY, begin, 3);
+	struct ast *node = make(p, AST_TERNARY, begin, 3);
 
 	parser_take(p);
 	if (!parser_enter(p))
-		return make(p, NODE_INT, begin, 0);
+		return make(p, AST_INT, begin, 0);
 	node->kids[0] = parse_expression(p);
-	node->kids[1] = parse_block(p, NODE_BLOCK_VALUE);
+	node->kids[1] = parse_block(p, AST_BLOCK_VALUE);
 	if (!parser_accept_word(p, "else"))
 		parser_unexpected(p, "else, as an if with a value has both");
-	node->kids[2] = parser_is_word(p, "if") ? conditional_value(p) : parse_block(p, NODE_BLOCK_VALUE);
+	node->kids[2] = parser_is_word(p, "if") ? conditional_value(p) : parse_block(p, AST_BLOCK_VALUE);
 	parser_leave(p);
 	node->span = span_from(p, begin);
 	return node;
 }
 
-static struct node *primary(struct parser *p)
+static struct ast *primary(struct parser *p)
 {
 	uint32_t begin = p->token.span.begin;
 	struct token token = p->token;
-	struct node *node;
+	struct ast *node;
 
 	switch (token.kind) {
 	case TOKEN_NUMBER:
 		parser_take(p);
-		node = make(p, NODE_INT, begin, 0);
+		node = make(p, AST_INT, begin, 0);
 		node->value = token.value;
 		node->is_unsigned = token.is_unsigned;
 		return node;
 	case TOKEN_STRING:
 		parser_take(p);
-		node = make(p, NODE_STRING, begin, 0);
+		node = make(p, AST_STRING, begin, 0);
 		node->text = token.text;
 		return node;
 	case TOKEN_PARAMETER:
 		parser_take(p);
-		node = make(p, NODE_PARAMETER, begin, 0);
+		node = make(p, AST_PARAMETER, begin, 0);
 		node->value = token.value;
 		return node;
 	case TOKEN_VARIABLE:
 		parser_take(p);
-		node = make(p, NODE_VARIABLE, begin, 0);
+		node = make(p, AST_VARIABLE, begin, 0);
 		node->text = token.text;
 		return node;
 	case TOKEN_MAP:
@@ -433,15 +433,15 @@ static struct node *primary(struct parser *p)
 		if (parser_accept(p, "("))
 			return parenthesised(p, begin);
 		if (parser_is(p, "{"))
-			return parse_block(p, NODE_BLOCK_VALUE);
+			return parse_block(p, AST_BLOCK_VALUE);
 		parser_unexpected(p, "an expression");
-		return make(p, NODE_INT, begin, 0);
+		return make(p, AST_INT, begin, 0);
 	}
 }
 
-static struct node *field(struct parser *p, struct node *of)
+static struct ast *field(struct parser *p, struct ast *of)
 {
-	struct node *node;
+	struct ast *node;
 	const char *text;
 
 	if (p->token.kind == TOKEN_NUMBER) {
@@ -452,34 +452,34 @@ static struct node *field(struct parser *p, struct node *of)
 	} else {
 		text = parser_expect_name(p, "a field");
 	}
-	node = make(p, NODE_FIELD, of->span.begin, 1);
+	node = make(p, AST_FIELD, of->span.begin, 1);
 	node->kids[0] = of;
 	node->text = text;
 	return node;
 }
 
-static struct node *postfix(struct parser *p)
+static struct ast *postfix(struct parser *p)
 {
-	struct node *node = primary(p);
+	struct ast *node = primary(p);
 
 	while (!p->stop) {
-		struct node *inner = node;
+		struct ast *inner = node;
 
 		if (parser_accept(p, "->") || parser_accept(p, ".")) {
 			node = field(p, inner);
 		} else if (parser_is(p, "[") && !p->token.after_newline) {
 			parser_take(p);
-			node = make(p, NODE_INDEX, inner->span.begin, 2);
+			node = make(p, AST_INDEX, inner->span.begin, 2);
 			node->kids[0] = inner;
 			node->kids[1] = parse_expression(p);
 			parser_expect(p, "]");
 			node->span = span_from(p, inner->span.begin);
 		} else if ((parser_is(p, "++") || parser_is(p, "--")) && !p->token.after_newline &&
-			   (inner->kind == NODE_VARIABLE || inner->kind == NODE_MAP)) {
+			   (inner->kind == AST_VARIABLE || inner->kind == AST_MAP)) {
 			bool add = parser_is(p, "++");
 
 			parser_take(p);
-			node = make(p, NODE_STEP, inner->span.begin, 1);
+			node = make(p, AST_STEP, inner->span.begin, 1);
 			node->kids[0] = inner;
 			node->op = add ? OP_ADD : OP_SUB;
 		} else {
@@ -489,7 +489,7 @@ static struct node *postfix(struct parser *p)
 	return node;
 }
 
-static struct node *unary(struct parser *p)
+static struct ast *unary(struct parser *p)
 {
 	static const struct {
 		const char *text;
@@ -497,17 +497,17 @@ static struct node *unary(struct parser *p)
 	} all[] = {{"!", OP_NOT},         {"~", OP_COMPLEMENT}, {"-", OP_NEGATE},
 		   {"*", OP_DEREFERENCE}, {"&", OP_ADDRESS},    {"comptime", OP_KNOWN}};
 	uint32_t begin = p->token.span.begin;
-	struct node *node, *operand;
+	struct ast *node, *operand;
 	size_t i;
 
 	if (!parser_enter(p))
-		return make(p, NODE_INT, begin, 0);
+		return make(p, AST_INT, begin, 0);
 	if (parser_is(p, "++") || parser_is(p, "--")) {
 		bool add = parser_is(p, "++");
 
 		parser_take(p);
 		operand = unary(p);
-		node = make(p, NODE_STEP, begin, 1);
+		node = make(p, AST_STEP, begin, 1);
 		node->kids[0] = operand;
 		node->op = add ? OP_ADD : OP_SUB;
 		node->is_prefix = true;
@@ -518,7 +518,7 @@ static struct node *unary(struct parser *p)
 		if (!parser_accept(p, all[i].text) && !parser_accept_word(p, all[i].text))
 			continue;
 		operand = unary(p);
-		node = make(p, NODE_UNARY, begin, 1);
+		node = make(p, AST_UNARY, begin, 1);
 		node->kids[0] = operand;
 		node->op = all[i].op;
 		parser_leave(p);
@@ -534,7 +534,7 @@ static struct node *unary(struct parser *p)
 			if (parser_is(p, ")")) {
 				parser_take(p);
 				operand = unary(p);
-				node = make(p, NODE_CAST, begin, 1);
+				node = make(p, AST_CAST, begin, 1);
 				node->kids[0] = operand;
 				node->type_name = name;
 				parser_leave(p);
@@ -559,12 +559,12 @@ static bool ends_predicate(const struct parser *p)
 	return ahead.at < ahead.end && ahead.source[ahead.at] == '{';
 }
 
-static struct node *binary(struct parser *p, int level)
+static struct ast *binary(struct parser *p, int level)
 {
-	struct node *left = unary(p);
+	struct ast *left = unary(p);
 
 	while (!p->stop && p->token.kind == TOKEN_PUNCTUATION && !ends_predicate(p)) {
-		struct node *node;
+		struct ast *node;
 		size_t i;
 
 		for (i = 0; i < sizeof(binaries) / sizeof(binaries[0]); i++)
@@ -573,7 +573,7 @@ static struct node *binary(struct parser *p, int level)
 		if (i == sizeof(binaries) / sizeof(binaries[0]))
 			break;
 		parser_take(p);
-		node = make(p, NODE_BINARY, left->span.begin, 2);
+		node = make(p, AST_BINARY, left->span.begin, 2);
 		node->op = binaries[i].op;
 		node->kids[0] = left;
 		node->kids[1] = binary(p, binaries[i].level + 1);
@@ -583,13 +583,13 @@ static struct node *binary(struct parser *p, int level)
 	return left;
 }
 
-struct node *parse_expression(struct parser *p)
+struct ast *parse_expression(struct parser *p)
 {
 	uint32_t begin = p->token.span.begin;
-	struct node *condition, *node;
+	struct ast *condition, *node;
 
 	if (!parser_enter(p))
-		return make(p, NODE_INT, begin, 0);
+		return make(p, AST_INT, begin, 0);
 	condition = binary(p, 1);
 	node = condition;
 	if (parser_is(p, "?") || parser_is(p, "?:")) {
@@ -600,9 +600,9 @@ struct node *parse_expression(struct parser *p)
 			parser_leave(p);
 			return condition;
 		}
-		node = make(p, NODE_TERNARY, begin, 3);
+		node = make(p, AST_TERNARY, begin, 3);
 		node->kids[0] = condition;
-		node->kids[1] = same ? node_copy(p->arena, condition) : parse_expression(p);
+		node->kids[1] = same ? ast_copy(p->arena, condition) : parse_expression(p);
 		if (!same)
 			parser_expect(p, ":");
 		node->kids[2] = parse_expression(p);

@@ -107,9 +107,9 @@ bool parser_enter(struct parser *p)
 	return false;
 }
 
-bool parser_height(struct parser *p, const struct node *node)
+bool parser_height(struct parser *p, const struct ast *node)
 {
-	if (!node_is_higher(node, HEIGHT_MAX))
+	if (!ast_is_higher(node, HEIGHT_MAX))
 		return true;
 	too_deep(p, node->span, HEIGHT_MAX);
 	return false;
@@ -120,15 +120,15 @@ void parser_leave(struct parser *p)
 	p->depth--;
 }
 
-void node_list_add(struct parser *p, struct node_list *list, struct node *node)
+void node_list_add(struct parser *p, struct node_list *list, struct ast *node)
 {
 	if (vec_push(&list->nodes, node))
 		p->arena->failed = true;
 }
 
-struct node *node_list_end(struct parser *p, struct node_list *list, enum node_kind kind, struct span span)
+struct ast *node_list_end(struct parser *p, struct node_list *list, enum ast_kind kind, struct span span)
 {
-	struct node *node = node_create(p->arena, kind, span, (uint32_t)list->nodes.count);
+	struct ast *node = ast_create(p->arena, kind, span, (uint32_t)list->nodes.count);
 
 	if (list->nodes.count && !p->arena->failed)
 		memcpy(node->kids, list->nodes.at, list->nodes.count * sizeof(*node->kids));
@@ -151,20 +151,20 @@ static enum op compound_op(const struct parser *p)
 	return OP_NONE;
 }
 
-struct node *parse_assignment_or_expression(struct parser *p)
+struct ast *parse_assignment_or_expression(struct parser *p)
 {
-	struct node *target = parse_expression(p), *node;
+	struct ast *target = parse_expression(p), *node;
 	enum op op = compound_op(p);
 
 	if (op == OP_NONE && !parser_is(p, "="))
 		return target;
-	if (target->kind != NODE_VARIABLE && target->kind != NODE_MAP &&
-	    !(target->kind == NODE_NAME && !strcmp(target->text, "_"))) {
+	if (target->kind != AST_VARIABLE && target->kind != AST_MAP &&
+	    !(target->kind == AST_NAME && !strcmp(target->text, "_"))) {
 		report_error(p->report, "parse.assign", target->span, "only variables and maps can be assigned to");
 		report_hint(p->report, "write $name or @name");
 	}
 	parser_take(p);
-	node = node_create(p->arena, NODE_ASSIGN, target->span, 2);
+	node = ast_create(p->arena, AST_ASSIGN, target->span, 2);
 	node->op = op;
 	node->kids[0] = target;
 	node->kids[1] = parse_expression(p);
@@ -172,24 +172,24 @@ struct node *parse_assignment_or_expression(struct parser *p)
 	return node;
 }
 
-static struct node *let(struct parser *p)
+static struct ast *let(struct parser *p)
 {
 	uint32_t begin = p->token.span.begin;
 	struct type_name *name = NULL;
-	struct node *node, *value = NULL;
+	struct ast *node, *value = NULL;
 	struct token variable;
 
 	parser_take(p);
 	if (p->token.kind != TOKEN_VARIABLE) {
 		parser_unexpected(p, "a variable, as in let $x = 1");
-		return node_create(p->arena, NODE_BLOCK, p->token.span, 0);
+		return ast_create(p->arena, AST_BLOCK, p->token.span, 0);
 	}
 	variable = parser_take(p);
 	if (parser_accept(p, ":"))
 		name = parse_type_name(p);
 	if (parser_accept(p, "="))
 		value = parse_expression(p);
-	node = node_create(p->arena, NODE_LET, span_from(p, begin), value ? 1 : 0);
+	node = ast_create(p->arena, AST_LET, span_from(p, begin), value ? 1 : 0);
 	if (value)
 		node->kids[0] = value;
 	node->text = variable.text;
@@ -197,31 +197,31 @@ static struct node *let(struct parser *p)
 	return node;
 }
 
-static struct node *conditional(struct parser *p)
+static struct ast *conditional(struct parser *p)
 {
 	uint32_t begin = p->token.span.begin;
-	struct node *condition, *then, *otherwise = NULL, *node;
+	struct ast *condition, *then, *otherwise = NULL, *node;
 
 	parser_take(p);
 	condition = parse_expression(p);
-	then = parse_block(p, NODE_BLOCK);
+	then = parse_block(p, AST_BLOCK);
 	if (parser_accept_word(p, "else")) {
 		if (!parser_enter(p))
 			return then;
-		otherwise = parser_is_word(p, "if") ? conditional(p) : parse_block(p, NODE_BLOCK);
+		otherwise = parser_is_word(p, "if") ? conditional(p) : parse_block(p, AST_BLOCK);
 		parser_leave(p);
 	}
-	node = node_create(p->arena, NODE_IF, span_from(p, begin), 3);
+	node = ast_create(p->arena, AST_IF, span_from(p, begin), 3);
 	node->kids[0] = condition;
 	node->kids[1] = then;
 	node->kids[2] = otherwise;
 	return node;
 }
 
-static struct node *for_loop(struct parser *p)
+static struct ast *for_loop(struct parser *p)
 {
 	uint32_t begin = p->token.span.begin;
-	struct node *first, *end = NULL, *node;
+	struct ast *first, *end = NULL, *node;
 	bool bracket;
 	struct token variable;
 
@@ -229,7 +229,7 @@ static struct node *for_loop(struct parser *p)
 	bracket = parser_accept(p, "(");
 	if (p->token.kind != TOKEN_VARIABLE) {
 		parser_unexpected(p, "a variable, as in for ($i : 0..10)");
-		return node_create(p->arena, NODE_BLOCK, p->token.span, 0);
+		return ast_create(p->arena, AST_BLOCK, p->token.span, 0);
 	}
 	variable = parser_take(p);
 	parser_expect(p, ":");
@@ -238,104 +238,104 @@ static struct node *for_loop(struct parser *p)
 		end = parse_expression(p);
 	if (bracket)
 		parser_expect(p, ")");
-	node = node_create(p->arena, end ? NODE_FOR_RANGE : NODE_FOR_MAP, span_from(p, begin), end ? 3 : 2);
+	node = ast_create(p->arena, end ? AST_FOR_RANGE : AST_FOR_MAP, span_from(p, begin), end ? 3 : 2);
 	node->text = variable.text;
 	node->kids[0] = first;
 	if (end)
 		node->kids[1] = end;
-	node->kids[end ? 2 : 1] = parse_block(p, NODE_BLOCK);
+	node->kids[end ? 2 : 1] = parse_block(p, AST_BLOCK);
 	return node;
 }
 
-static struct node *loop(struct parser *p, enum node_kind kind)
+static struct ast *loop(struct parser *p, enum ast_kind kind)
 {
 	uint32_t begin = p->token.span.begin;
-	struct node *node, *condition;
+	struct ast *node, *condition;
 
 	parser_take(p);
 	condition = parse_expression(p);
-	node = node_create(p->arena, kind, span_from(p, begin), 2);
+	node = ast_create(p->arena, kind, span_from(p, begin), 2);
 	node->kids[0] = condition;
-	node->kids[1] = parse_block(p, NODE_BLOCK);
+	node->kids[1] = parse_block(p, AST_BLOCK);
 	return node;
 }
 
-static struct node *jump(struct parser *p, enum node_kind kind)
+static struct ast *jump(struct parser *p, enum ast_kind kind)
 {
 	struct token word = parser_take(p);
-	struct node *node, *value = NULL;
+	struct ast *node, *value = NULL;
 
-	if (kind == NODE_RETURN && !parser_is(p, ";") && !parser_is(p, "}"))
+	if (kind == AST_RETURN && !parser_is(p, ";") && !parser_is(p, "}"))
 		value = parse_expression(p);
-	node = node_create(p->arena, kind, word.span, value ? 1 : 0);
+	node = ast_create(p->arena, kind, word.span, value ? 1 : 0);
 	if (value)
 		node->kids[0] = value;
 	return node;
 }
 
 /* *needs_end: must a semicolon or the block's end follow? */
-static struct node *statement(struct parser *p, bool *needs_end)
+static struct ast *statement(struct parser *p, bool *needs_end)
 {
-	struct node *node, *inner;
+	struct ast *node, *inner;
 
 	*needs_end = true;
 	if (parser_is_word(p, "let"))
 		return let(p);
 	if (parser_is_word(p, "break"))
-		return jump(p, NODE_BREAK);
+		return jump(p, AST_BREAK);
 	if (parser_is_word(p, "continue"))
-		return jump(p, NODE_CONTINUE);
+		return jump(p, AST_CONTINUE);
 	if (parser_is_word(p, "return"))
-		return jump(p, NODE_RETURN);
+		return jump(p, AST_RETURN);
 	*needs_end = false;
 	if (parser_is_word(p, "if"))
 		return conditional(p);
 	if (parser_is_word(p, "for"))
 		return for_loop(p);
 	if (parser_is_word(p, "while"))
-		return loop(p, NODE_WHILE);
+		return loop(p, AST_WHILE);
 	if (parser_is_word(p, "unroll"))
-		return loop(p, NODE_UNROLL);
+		return loop(p, AST_UNROLL);
 	if (parser_is(p, "{"))
-		return parse_block(p, NODE_BLOCK);
+		return parse_block(p, AST_BLOCK);
 	*needs_end = true;
 	inner = parse_assignment_or_expression(p);
-	if (inner->kind == NODE_ASSIGN)
+	if (inner->kind == AST_ASSIGN)
 		return inner;
-	node = node_create(p->arena, NODE_EXPRESSION, inner->span, 1);
+	node = ast_create(p->arena, AST_EXPRESSION, inner->span, 1);
 	node->kids[0] = inner;
 	return node;
 }
 
 /* A block, or an if with both branches, that ends with an expression: then it has a value. */
-static bool has_value(const struct node *node)
+static bool has_value(const struct ast *node)
 {
-	if (node && node->kind == NODE_IF)
+	if (node && node->kind == AST_IF)
 		return node->kids[2] && has_value(node->kids[1]) && has_value(node->kids[2]);
-	return node && node->kind == NODE_BLOCK && node->kid_count &&
-	       (node->kids[node->kid_count - 1]->kind == NODE_EXPRESSION || has_value(node->kids[node->kid_count - 1]));
+	return node && node->kind == AST_BLOCK && node->kid_count &&
+	       (node->kids[node->kid_count - 1]->kind == AST_EXPRESSION || has_value(node->kids[node->kid_count - 1]));
 }
 
-static void make_value(struct node *node)
+static void make_value(struct ast *node)
 {
-	if (node->kind == NODE_IF) {
-		node->kind = NODE_TERNARY;
+	if (node->kind == AST_IF) {
+		node->kind = AST_TERNARY;
 		make_value(node->kids[1]);
 		make_value(node->kids[2]);
-	} else if (node->kids[node->kid_count - 1]->kind == NODE_EXPRESSION) {
-		node->kind = NODE_BLOCK_VALUE;
+	} else if (node->kids[node->kid_count - 1]->kind == AST_EXPRESSION) {
+		node->kind = AST_BLOCK_VALUE;
 		node->kids[node->kid_count - 1] = node->kids[node->kid_count - 1]->kids[0];
 	} else {
-		node->kind = NODE_BLOCK_VALUE;
+		node->kind = AST_BLOCK_VALUE;
 		make_value(node->kids[node->kid_count - 1]);
 	}
 }
 
-struct node *parse_statements(struct parser *p, struct span open, enum node_kind kind)
+struct ast *parse_statements(struct parser *p, struct span open, enum ast_kind kind)
 {
 	struct node_list list = {};
 	bool needs_end = false, is_value = false;
-	struct node *node;
+	struct ast *node;
 
 	while (!p->stop && !parser_is(p, "}")) {
 		if (parser_accept(p, ";")) {
@@ -348,34 +348,34 @@ struct node *parse_statements(struct parser *p, struct span open, enum node_kind
 		}
 		node = statement(p, &needs_end);
 		node_list_add(p, &list, node);
-		is_value = node->kind == NODE_EXPRESSION ||
-			   ((node->kind == NODE_BLOCK || node->kind == NODE_IF) && !parser_is(p, ";"));
+		is_value = node->kind == AST_EXPRESSION ||
+			   ((node->kind == AST_BLOCK || node->kind == AST_IF) && !parser_is(p, ";"));
 		if (needs_end && !parser_is(p, ";") && !parser_is(p, "}") && !p->token.after_newline)
 			parser_unexpected(p, "\";\" or \"}\"");
 	}
 	parser_expect(p, "}");
-	if (kind == NODE_BLOCK_VALUE && is_value && list.nodes.count &&
-	    list.nodes.at[list.nodes.count - 1]->kind == NODE_EXPRESSION)
+	if (kind == AST_BLOCK_VALUE && is_value && list.nodes.count &&
+	    list.nodes.at[list.nodes.count - 1]->kind == AST_EXPRESSION)
 		list.nodes.at[list.nodes.count - 1] = list.nodes.at[list.nodes.count - 1]->kids[0];
-	else if (kind == NODE_BLOCK_VALUE && is_value && list.nodes.count &&
+	else if (kind == AST_BLOCK_VALUE && is_value && list.nodes.count &&
 		 has_value(list.nodes.at[list.nodes.count - 1]))
 		make_value(list.nodes.at[list.nodes.count - 1]);
-	else if (kind == NODE_BLOCK_VALUE)
-		kind = NODE_BLOCK;
+	else if (kind == AST_BLOCK_VALUE)
+		kind = AST_BLOCK;
 	return node_list_end(p, &list, kind, span_from(p, open.begin));
 }
 
-struct node *parse_block(struct parser *p, enum node_kind kind)
+struct ast *parse_block(struct parser *p, enum ast_kind kind)
 {
 	struct span open = p->token.span;
-	struct node *node;
+	struct ast *node;
 
 	if (!parser_enter(p))
-		return node_create(p->arena, NODE_BLOCK, open, 0);
+		return ast_create(p->arena, AST_BLOCK, open, 0);
 	if (parser_expect(p, "{"))
 		node = parse_statements(p, open, kind);
 	else
-		node = node_create(p->arena, NODE_BLOCK, open, 0);
+		node = ast_create(p->arena, AST_BLOCK, open, 0);
 	parser_leave(p);
 	return node;
 }
@@ -407,7 +407,7 @@ static void probe(struct parser *p)
 		probe.predicate = parse_expression(p);
 		parser_expect(p, "/");
 	}
-	probe.body = p->stop ? NULL : parse_block(p, NODE_BLOCK);
+	probe.body = p->stop ? NULL : parse_block(p, AST_BLOCK);
 	if (!parser_height(p, probe.predicate) || !parser_height(p, probe.body))
 		return;
 	probe.points = arena_array(p->arena, struct attach_text, points.count + 1);
@@ -492,7 +492,7 @@ static void macro(struct parser *p)
 		}
 		parser_expect(p, ")");
 	}
-	macro.body = parse_block(p, NODE_BLOCK_VALUE);
+	macro.body = parse_block(p, AST_BLOCK_VALUE);
 	parser_height(p, macro.body);
 	macro.parameters = arena_array(p->arena, struct macro_parameter, parameters.count + 1);
 	macro.parameter_count = (uint32_t)parameters.count;

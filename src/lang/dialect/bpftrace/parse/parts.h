@@ -53,7 +53,7 @@ const char *parser_expect_name(struct parser *p, const char *what);
 /* "unexpected X, expected WHAT"; only the first of a place is of use, so the parser stops. */
 void parser_unexpected(struct parser *p, const char *expected);
 /* False, with a complaint, when a tree is higher than HEIGHT_MAX: then parsing stops. */
-bool parser_height(struct parser *p, const struct node *node);
+bool parser_height(struct parser *p, const struct ast *node);
 
 /* False, with a complaint, when the nesting is too deep; else parser_leave() must follow. */
 bool parser_enter(struct parser *p);
@@ -62,21 +62,21 @@ void parser_leave(struct parser *p);
 /* Goes back to a copy of *p made before. */
 void parser_rewind(struct parser *p, const struct parser *to);
 
-struct node *parse_expression(struct parser *p);
-struct node *parse_block(struct parser *p, enum node_kind kind);
-struct node *parse_assignment_or_expression(struct parser *p);
+struct ast *parse_expression(struct parser *p);
+struct ast *parse_block(struct parser *p, enum ast_kind kind);
+struct ast *parse_assignment_or_expression(struct parser *p);
 /* One attach point; the lexer stands at its first character, and afterwards behind its last. */
 struct attach_text parse_attach_point(struct parser *p);
 /* The statements up to the closing brace, which is taken; `open` is where the block began. */
-struct node *parse_statements(struct parser *p, struct span open, enum node_kind kind);
+struct ast *parse_statements(struct parser *p, struct span open, enum ast_kind kind);
 
 /* A growing list of nodes. */
 struct node_list {
-	VEC(struct node *) nodes;
+	VEC(struct ast *) nodes;
 };
-void node_list_add(struct parser *p, struct node_list *list, struct node *node);
+void node_list_add(struct parser *p, struct node_list *list, struct ast *node);
 /* A node with the list's nodes as kids; the list is emptied. */
-struct node *node_list_end(struct parser *p, struct node_list *list, enum node_kind kind, struct span span);
+struct ast *node_list_end(struct parser *p, struct node_list *list, enum ast_kind kind, struct span span);
 
 /* Does a type begin here? By its words alone. */
 bool parse_is_type(const struct parser *p);
@@ -100,7 +100,7 @@ void parse_import(struct parser *p);
 bool parse_declaration(struct parser *p);
 
 /* The value of an expression that is constant, as in C. Names are enum constants, or 0 where they are not `known`. */
-bool parse_evaluate(struct parser *p, const struct node *node, bool known, int64_t *ret);
+bool parse_evaluate(struct parser *p, const struct ast *node, bool known, int64_t *ret);
 /* A constant expression; complains when it is none. */
 bool parse_constant(struct parser *p, int64_t *ret);
 

@@ -397,7 +397,7 @@ static bool condition_holds(struct parser *p, const char *condition, struct span
 {
 	struct report scratch;
 	struct parser inner = *p;
-	struct node *node;
+	struct ast *node;
 	int64_t value = 0;
 	bool good;
 

@@ -5,8 +5,8 @@
  * prints as text, r for bytes, where rx and rh print them as hexadecimal digits, and gr for the flags of an allocation
  * in the kernel.
  */
-#ifndef STRATA_LANG_BUILTIN_FORMAT_H
-#define STRATA_LANG_BUILTIN_FORMAT_H
+#ifndef STRATA_LANG_DIALECT_BPFTRACE_PRINT_FORMAT_H
+#define STRATA_LANG_DIALECT_BPFTRACE_PRINT_FORMAT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "lang/builtin/format.h"
+#include "lang/dialect/bpftrace/print/format.h"
 
 #include <ctype.h>
 #include <string.h>

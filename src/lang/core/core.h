@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * core: what every dialect makes of a script, and all that the generator sees: a typed tree for each program.
+ *
+ *   source ─► dialect/NAME: parse, check, lower ─► core ─► gen (+ builtin) ─► BPF object ─► load ─► attach
+ *                      │  ▲                          │                                              │
+ *                      │  └ kernel, provider:        └ sites: what the records mean ─► dialect/NAME: print
+ *                      │    what there is to probe
+ *
+ * Design
+ *  - A dialect owns its syntax, its tree, its names, its scopes, its rules for types and its words in messages. It asks
+ *    providers what an attach point means (provider_expand()), gives each program (struct unit) its tree, and each
+ *    variable and map its symbol. Once a tree is here nobody looks a name up: a symbol is a pointer, a builtin an id
+ *    (builtins.def), a field its place in the type, a probe its number in compiler.attaches. Names in symbols are for
+ *    dumps and for what is printed of a map, texts in nodes are data: literals and formats.
+ *  - Every node has a type, and the types decide what is generated. Conversions to a wider integer, a longer string or
+ * a tuple of wider elements are implied, where a value goes into a symbol, a key or an operand. Numbers are computed in
+ *    64 bits; a dialect whose rules are narrower, as C's are, puts NODE_CAST around the operation.
+ *  - What user space is to do is a site: a number in the record, whose description stays in compiler.sites. What a
+ *    dialect prints, and how, it finds there by the site's kind, format and type: no text is sent.
+ *  - Statements and expressions share one struct, since blocks may have values. A tree belongs to one unit: sizes,
+ * types and what constants have excluded are those of its attach point. Trees live in the compiler's arena, and are not
+ *    changed after lowering; symbols are the units' in common, and the generator writes a variable's place into them.
+ *  - Layers, lowest first, held by tests/style/arrows.t: core; kernel (its names and types); provider; gen; builtin
+ *    (code for ids); dialect; and compile.c, list.c, which put them together. Nothing below dialect/ knows a dialect.
+ *  - Two dialects differ in what a firing is: clauses that share one (D), aliases with prologues (SystemTap). Both are
+ *    blocks of one unit. Thread-locals are maps keyed by TID, associative arrays maps with tuples as keys. Where
+ *    a dialect needs what is not here (a clause that is abandoned, speculation), it is a new node kind or id, with its
+ *    code in gen or builtin: never a question in gen which dialect it is.
+ */
+#ifndef STRATA_LANG_CORE_CORE_H
+#define STRATA_LANG_CORE_CORE_H
+
+#include "lang/core/op.h"
+#include "lang/core/report.h"
+#include "lang/core/type.h"
+
+enum node_kind {
+	/* expressions */
+	NODE_NONE,        /* nothing: an operand that was not given */
+	NODE_INT,         /* value */
+	NODE_BOOL,        /* value */
+	NODE_STRING,      /* text */
+	NODE_VARIABLE,    /* symbol */
+	NODE_MAP,         /* symbol; kids: none, or the key */
+	NODE_CALL,        /* builtin, and what its row of builtins.def says; kids: its operands */
+	NODE_UNARY,       /* op; operand */
+	NODE_BINARY,      /* op; left, right */
+	NODE_TERNARY,     /* condition, then, else */
+	NODE_FIELD,       /* field; record, pointer to one, or tuple */
+	NODE_INDEX,       /* array or pointer, index; of a tuple: field */
+	NODE_CAST,        /* operand */
+	NODE_TUPLE,       /* elements */
+	NODE_STEP,        /* op OP_ADD or OP_SUB: ++ and --; is_prefix; variable or map */
+	NODE_BLOCK_VALUE, /* statements, the last of which is the value */
+	/* statements */
+	NODE_ASSIGN,     /* op OP_NONE or a compound one's; variable (is_first: it begins here) or map, value */
+	NODE_AGGREGATE,  /* map, NODE_CALL of an aggregation */
+	NODE_LET,        /* symbol; kids: none or the value */
+	NODE_EXPRESSION, /* expression */
+	NODE_IF,         /* condition, then, else (may be NULL) */
+	NODE_WHILE,      /* condition, body */
+	NODE_FOR_RANGE,  /* symbol; first, end, body */
+	NODE_FOR_MAP,    /* symbol, a tuple of key and value; map, body */
+	NODE_UNROLL,     /* value: turns; body */
+	NODE_BREAK,
+	NODE_CONTINUE,
+	NODE_RETURN, /* kids: none, or a value */
+	NODE_BLOCK   /* statements */
+};
+
+enum core_builtin {
+	CORE_NONE,
+#define CORE(id, name) CORE_##id,
+#include "lang/core/builtins.def"
+#undef CORE
+	CORE_COUNT_OF_IDS
+};
+
+enum core_clock { CORE_CLOCK_MONOTONIC, CORE_CLOCK_BOOT, CORE_CLOCK_TAI };
+
+/* What CORE_TRACE_PRINTF and CORE_SEQ_PRINTF take: MAX_BPRINTF_VARARGS of the kernel's kernel/bpf/helpers.c */
+#define KERNEL_PRINT_MAX 12
+
+struct symbol;
+
+struct node {
+	enum node_kind kind;
+	enum op op;
+	enum core_builtin builtin;
+	struct span span;        /* for warnings at run time */
+	const struct type *type; /* of the value; &type_none: it has none */
+	struct symbol *symbol;
+	const struct type_field *field;
+	const char *text;
+	uint64_t value;
+	uint32_t site, flags;
+	bool is_prefix, is_first;
+	struct node **kids;
+	uint32_t kid_count;
+};
+
+/* A node with `count` kids, to be set by the caller; never NULL: a static one when memory is short (arena->failed). */
+struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count);
+
+/* Is it a number that is known while compiling? Then *ret is its value. */
+bool node_constant(const struct node *node, int64_t *ret);
+
+/* Is it a call of this builtin? */
+static inline bool node_calls(const struct node *node, enum core_builtin builtin)
+{
+	return node->kind == NODE_CALL && node->builtin == builtin;
+}
+
+/* The tree as indented text, for -d core. */
+void node_print(FILE *out, const struct node *node, unsigned int depth);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * dialect: a language of scripts, in a folder of its own. It is called in this order, each step only while the report
+ * has no errors: begin, parse, check, and end in any case. What it keeps hangs from compiler.of_dialect.
+ */
+#ifndef STRATA_LANG_DIALECT_DIALECT_H
+#define STRATA_LANG_DIALECT_DIALECT_H
+
+#include "lang/core/compiler.h"
+
+struct dialect {
+	const char *name;
+	/* Sets all settings (compiler.numbers and texts). Memory that is short is arena->failed. */
+	void (*begin)(struct compiler *c);
+	/* The report's source to the dialect's own tree; compiler.points are what it names. */
+	void (*parse)(struct compiler *c);
+	/* Settings of the script and the environment, units, types, and the units' trees of the core. */
+	void (*check)(struct compiler *c);
+	void (*end)(struct compiler *c);
+	/* The tree as it was parsed, and with its types, for -d ast and -d types. May be NULL. */
+	void (*print_tree)(const struct compiler *c, FILE *out);
+	void (*print_types)(const struct compiler *c, FILE *out);
+	/* A script that was parsed, in one style. NULL: there is none for it. */
+	void (*format)(struct report *report, FILE *out);
+};
+
+extern const struct dialect dialect_bpftrace;
+
+#endif
