@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/core/value.h"
 #include "trace/run.h"
 
 struct reading {
@@ -109,10 +110,10 @@ void run_print_map(struct run *run, const struct symbol *map, bool empty, uint64
 		if (empty && !map->key && !reading.entries.count) {
 			none.key = none.value = calloc(1, reading.stride);
 			if (none.value)
-				print_map(&run->printer, map, &none, 1, top, div);
+				run->print->map(&run->printer, map, &none, 1, top, div);
 			free(none.value);
 		} else {
-			print_map(&run->printer, map, reading.entries.at, reading.entries.count, top, div);
+			run->print->map(&run->printer, map, reading.entries.at, reading.entries.count, top, div);
 		}
 	}
 	reading_deinit(&reading);

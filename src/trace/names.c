@@ -214,7 +214,7 @@ static bool find_mapping(uint64_t pid, uint64_t address, char *path, size_t size
 	return found;
 }
 
-void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid)
+static void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid)
 {
 	char path[PATH_MAX];
 	uint64_t offset;
@@ -237,7 +237,7 @@ void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_
 	fprintf(out, "0x%" PRIx64, address);
 }
 
-void names_user(struct names *names, FILE *out, uint64_t uid)
+static void names_user(struct names *names, FILE *out, uint64_t uid)
 {
 	const struct passwd *user = getpwuid((uid_t)uid);
 
@@ -248,7 +248,7 @@ void names_user(struct names *names, FILE *out, uint64_t uid)
 		fprintf(out, "%" PRIu64, uid);
 }
 
-void names_process(struct names *names, FILE *out, uint64_t pid)
+static void names_process(struct names *names, FILE *out, uint64_t pid)
 {
 	char path[64], name[64] = "";
 	FILE *file;
@@ -298,7 +298,7 @@ static bool find_cgroup(int folder, uint64_t id, char *path, size_t size, unsign
 	return found;
 }
 
-void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filter)
+static void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filter)
 {
 	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 	char path[PATH_MAX] = "";
@@ -327,7 +327,7 @@ void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filte
 	fprintf(out, "unified:(%" PRIu64 ")", id);
 }
 
-void names_probe(struct names *names, FILE *out, uint64_t attach)
+static void names_probe(struct names *names, FILE *out, uint64_t attach)
 {
 	if (attach < names->compiler->attaches.count)
 		put_name(out, names->compiler->attaches.at[attach].name);
@@ -339,7 +339,7 @@ int64_t names_boot_time(const struct names *names)
 }
 
 /* %f, which strftime() lacks, is microseconds. */
-void names_time(struct names *names, FILE *out, const char *format, uint64_t nanoseconds)
+static void names_time(struct names *names, FILE *out, const char *format, uint64_t nanoseconds)
 {
 	bool is_date = *format == '\001';
 	int64_t since = (int64_t)nanoseconds + (is_date ? 0 : names->boot);
@@ -367,8 +367,21 @@ void names_time(struct names *names, FILE *out, const char *format, uint64_t nan
 #pragma GCC diagnostic pop
 }
 
-void names_stack(struct names *names, FILE *out, const struct type *type, const struct rt_stack_value *value, bool json)
+static void names_stack(struct names *names, FILE *out, const struct type *type, const struct rt_stack_value *value,
+			bool json)
 {
 	if (names->stacks)
 		stacks_print(names->stacks, names, out, type, value, json);
 }
+
+const struct print_names names_words = {
+	.kernel_symbol = names_kernel_symbol,
+	.user_symbol = names_user_symbol,
+	.user = names_user,
+	.process = names_process,
+	.cgroup = names_cgroup,
+	.probe = names_probe,
+	.time = names_time,
+	.boot_time = names_boot_time,
+	.stack = names_stack,
+};

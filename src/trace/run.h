@@ -8,11 +8,11 @@
 #include <poll.h>
 #include <signal.h>
 
+#include "lang/dialect/dialect.h"
 #include "lang/provider/provider.h"
 #include "record/command.h"
 #include "trace/hold.h"
 #include "trace/packets.h"
-#include "trace/printer.h"
 #include "trace/stacks.h"
 #include "trace/trace.h"
 
@@ -46,6 +46,7 @@ struct run {
 	struct stacks *stacks;       /* NULL: the script uses none */
 	struct packets *packets;     /* NULL: the script writes none */
 	struct printer printer;
+	const struct dialect_print *print; /* the dialect's */
 	struct attachment attachment;
 	VEC(struct watch) watches;
 	struct command_origin origin;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "lang/core/record.h"
+#include "lang/core/value.h"
 #include "trace/run.h"
 
 #define LOOK_EVERY_NS      50000000ull
@@ -43,7 +44,7 @@ void run_system(struct run *run, const char *command)
 		waitpid(child, NULL, 0);
 	if (memory) {
 		fclose(memory);
-		print_message(&run->printer, "syscall", text, size);
+		run->print->message(&run->printer, "syscall", text, size);
 	}
 	free(text);
 }
@@ -60,7 +61,7 @@ static void cat(struct run *run, const char *path)
 	} else if (text) {
 		while (size < room && (got = read(fd, text + size, room - size)) > 0)
 			size += (size_t)got;
-		print_message(&run->printer, "cat", text, size);
+		run->print->message(&run->printer, "cat", text, size);
 	}
 	if (fd >= 0)
 		close(fd);
@@ -79,7 +80,7 @@ static void print_time(struct run *run, const char *format)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	size = strftime(text, sizeof(text), format, &broken);
 #pragma GCC diagnostic pop
-	print_message(&run->printer, "time", text, size);
+	run->print->message(&run->printer, "time", text, size);
 }
 
 static void join(struct run *run, const struct site *site, const uint8_t *bytes)
@@ -102,7 +103,7 @@ static void join(struct run *run, const struct site *site, const uint8_t *bytes)
 	if (!run->printer.json)
 		fputc('\n', out);
 	fclose(out);
-	print_message(&run->printer, "join", text, size);
+	run->print->message(&run->printer, "join", text, size);
 	free(text);
 }
 
@@ -139,7 +140,7 @@ static const struct print_format *format_of(struct run *run, const struct site *
 	struct print_format **format = &run->formats[site - run->compiler->sites.at];
 
 	if (!*format)
-		*format = print_format_create(site->format);
+		*format = run->print->format_create(site->format);
 	return *format;
 }
 
@@ -152,7 +153,7 @@ static void formatted(struct run *run, const struct site *site, const uint8_t *b
 	FILE *memory;
 
 	if (format && site->kind == SITE_PRINTF && !run->printer.json) {
-		print_formatted(&run->printer, run->printer.out, format, site->arguments, bytes);
+		run->print->formatted(&run->printer, run->printer.out, format, site->arguments, bytes);
 		return;
 	}
 	memory = format ? open_memstream(&text, &size) : NULL;
@@ -160,7 +161,7 @@ static void formatted(struct run *run, const struct site *site, const uint8_t *b
 		return;
 	/* The others are commands and paths, or JSON. */
 	plain.escape = site->kind == SITE_ERRORF && isatty(STDERR_FILENO);
-	print_formatted(&plain, memory, format, site->arguments, bytes);
+	run->print->formatted(&plain, memory, format, site->arguments, bytes);
 	fclose(memory);
 	switch (site->kind) {
 	case SITE_SYSTEM:
@@ -175,7 +176,7 @@ static void formatted(struct run *run, const struct site *site, const uint8_t *b
 		complain(&run->compilation->report, site, text);
 		break;
 	default:
-		print_message(&run->printer, "printf", text, size);
+		run->print->message(&run->printer, "printf", text, size);
 	}
 	free(text);
 }
@@ -215,7 +216,7 @@ static void handle_site(struct run *run, const struct site *site, const uint8_t 
 {
 	switch (site->kind) {
 	case SITE_PRINT:
-		print_value_line(&run->printer, site->arguments->fields[0].type, bytes);
+		run->print->value_line(&run->printer, site->arguments->fields[0].type, bytes);
 		break;
 	case SITE_PRINT_MAP:
 		print_map_site(run, site, bytes);

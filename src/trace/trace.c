@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "trace/load.h"
+#include "trace/names.h"
 #include "trace/run.h"
 
 #define POLL_MS 100
@@ -495,6 +496,7 @@ static int start(struct run *run, struct diag *diag)
 					.json = run->options->json,
 					.escape = !run->options->json && isatty(fileno(run->options->out)),
 					.compiler = run->compiler,
+					.words = &names_words,
 					.names = run->names};
 	set_started(run);
 	if (run->options->dry_run)
@@ -524,7 +526,7 @@ static void free_formats(struct run *run)
 	size_t i;
 
 	for (i = 0; run->formats && i < run->compiler->sites.count; i++)
-		print_format_destroy(run->formats[i]);
+		run->print->format_destroy(run->formats[i]);
 	free(run->formats);
 }
 
@@ -545,6 +547,7 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 {
 	struct run run = {.compilation = compilation,
 			  .compiler = &compilation->compiler,
+			  .print = compilation->compiler.dialect->print,
 			  .options = options,
 			  .result = ret,
 			  .signals = -1,

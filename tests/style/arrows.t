@@ -5,6 +5,9 @@
 The layers are data, in one place: the block ```layers of docs/ARCHITECTURE.md, one layer a line, lowest first, the
 folders of src/ in it separated by blanks. A file includes headers of its own folder and of lower layers; folders on
 one line do not include each other. src/bpf, which also becomes BPF, includes abi and bpf only.
+
+A block ```layers NAME holds the folders of src/NAME in the same way; files of src/NAME itself are above them all. And
+what is in a folder of lang/dialect is its own: nobody else includes it, tests excepted.
 """
 import os
 import re
@@ -25,13 +28,14 @@ def read(path):
 
 
 def layers():
-    """folder -> number of its layer; None when the document has no table."""
+    """Name of a block, "" for src -> folder -> number of its layer. Empty when the document has no table."""
     path = os.path.join(ROOT, "docs", "ARCHITECTURE.md")
-    block = re.search(r"^```layers\n(.*?)^```", read(path), re.M | re.S) if os.path.exists(path) else None
-    if not block:
-        return None
-    lines = [line.split() for line in block[1].splitlines() if line.strip()]
-    return {folder: number for number, line in enumerate(lines) for folder in line}
+    found = re.findall(r"^```layers ?(\w*)\n(.*?)^```", read(path), re.M | re.S) if os.path.exists(path) else []
+    tables = {}
+    for name, block in found:
+        lines = [line.split() for line in block.splitlines() if line.strip()]
+        tables[name] = {folder: number for number, line in enumerate(lines) for folder in line}
+    return tables
 
 
 def sources(top):
@@ -58,6 +62,37 @@ def why_not(table, path, include):
     return None
 
 
+def why_not_inside(table, path, include):
+    """The same within src/NAME, whose layers `table` holds; both are relative to it, and `include` is in it."""
+    if "/" not in path:
+        return None
+    own = path.split("/")[0]
+    if "/" not in include:
+        return f"{include} is above {own}"
+    other = include.split("/")[0]
+    if other not in table:
+        return f"{other} is in no layer"
+    return f"{other} is not below {own}" if own != other and table[other] >= table[own] else None
+
+
+def dialect_of(path):
+    found = re.match(r"lang/dialect/([^/]+)/", path)
+    return found[1] if found else None
+
+
+def why_not_all(tables, path, include):
+    """All that is to be said of an include, both relative to src."""
+    reason = why_not(tables[""], path, include)
+    area = path.split("/")[0]
+    if reason or GENERATED.search(include):
+        return reason
+    if area in tables and include.startswith(area + "/"):
+        reason = why_not_inside(tables[area], path[len(area) + 1:], include[len(area) + 1:])
+    if not reason and dialect_of(include) not in (None, dialect_of(path)):
+        reason = "it is a dialect's own"
+    return reason
+
+
 def self_check():
     """The rules themselves, so that a table that allows everything is noticed."""
     table = {"base": 0, "abi": 0, "elf": 1, "bpf": 1, "proc": 2, "cli": 3}
@@ -65,26 +100,39 @@ def self_check():
              ("elf/a.c", "bpf/x.h", False), ("bpf/a.c", "base/x.h", False), ("bpf/a.c", "abi/x.h", True),
              ("cli/a.c", "elf/x.h", True), ("cli/a.c", "nowhere/x.h", False), ("cli/a.c", "sampler.skel.h", True),
              ("cli/a.c", "page/x.js.inc", True), ("cli/a.c", "cli.h", False), ("base/a.c", "abi/x.h", False)]
-    return [case for case in cases if (why_not(table, case[0], case[1]) is None) != case[2]]
+    wrong = [case for case in cases if (why_not(table, case[0], case[1]) is None) != case[2]]
+    tables = {"": {"base": 0, "lang": 1, "trace": 2}, "lang": {"core": 0, "gen": 1, "dialect": 2}}
+    cases = [("lang/gen/a.c", "lang/core/x.h", True), ("lang/core/a.c", "lang/gen/x.h", False),
+             ("lang/gen/a.c", "lang/dialect/x.h", False), ("lang/gen/a.c", "lang/compile.h", False),
+             ("lang/compile.c", "lang/dialect/x.h", True), ("lang/compile.c", "lang/dialect/d/x.h", False),
+             ("lang/dialect/d/a.c", "lang/dialect/d/x.h", True), ("lang/dialect/d/a.c", "lang/dialect/e/x.h", False),
+             ("trace/a.c", "lang/dialect/x.h", True), ("trace/a.c", "lang/dialect/d/x.h", False),
+             ("lang/core/a.c", "base/x.h", True), ("lang/core/a.c", "lang/other/x.h", False)]
+    return wrong + [case for case in cases if (why_not_all(tables, case[0], case[1]) is None) != case[2]]
 
 
 def main():
     tap = Tap()
     wrong = self_check()
     tap.ok(not wrong, "the rules do what they say", *wrong)
-    table = layers()
-    if table is None:
+    tables = layers()
+    if "" not in tables:
         tap.skip("the layers", "docs/ARCHITECTURE.md has no block of them")
         tap.done()
     src = os.path.join(ROOT, "src")
+    table = tables[""]
     folders = {name for name in os.listdir(src) if any(sources(os.path.join(src, name)))}
     tap.ok(folders <= set(table), "every folder is in a layer", *sorted(folders - set(table)))
+    for area in sorted(set(tables) - {""}):
+        inner = {name for name in os.listdir(os.path.join(src, area)) if os.path.isdir(os.path.join(src, area, name))}
+        tap.ok(inner == set(tables[area]), f"every folder of src/{area} is in a layer of its own",
+               *sorted(inner ^ set(tables[area])))
     for folder in sorted(folders & set(table)):
         bad = []
         for path in sources(os.path.join(src, folder)):
             path = f"{folder}/{path}"
             for include in INCLUDE.findall(read(os.path.join(src, path))):
-                reason = why_not(table, path, include)
+                reason = why_not_all(tables, path, include)
                 if reason:
                     bad.append(f"src/{path} includes {include}: {reason}")
         tap.ok(not bad, f"src/{folder} includes downwards only", *bad)

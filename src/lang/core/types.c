@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "lang/kernel/syscalls.h"
+#include "lang/core/syscalls.h"
 
 void types_init(struct types *types, struct arena *arena)
 {

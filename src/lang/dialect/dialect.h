@@ -6,7 +6,7 @@
 #ifndef STRATA_LANG_DIALECT_DIALECT_H
 #define STRATA_LANG_DIALECT_DIALECT_H
 
-#include "lang/core/compiler.h"
+#include "lang/dialect/printer.h"
 
 struct dialect {
 	const char *name;
@@ -22,6 +22,7 @@ struct dialect {
 	void (*print_types)(const struct compiler *c, FILE *out);
 	/* A script that was parsed, in one style. NULL: there is none for it. */
 	void (*format)(struct report *report, FILE *out);
+	const struct dialect_print *print; /* of what the running script sends */
 };
 
 extern const struct dialect dialect_bpftrace;

@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "base/vec.h"
-#include "lang/dialect/bpftrace/ast.h"
+#include "lang/core/report.h"
 
 enum reference_kind { REFERENCE_MAP, REFERENCE_RUNTIME, REFERENCE_FUNCTION };
 

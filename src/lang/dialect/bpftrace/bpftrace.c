@@ -3,6 +3,7 @@
 #include "lang/dialect/bpftrace/check/check.h"
 #include "lang/dialect/bpftrace/parse/format.h"
 #include "lang/dialect/bpftrace/parse/parser.h"
+#include "lang/dialect/bpftrace/print/print.h"
 #include "lang/dialect/dialect.h"
 #include "lang/provider/provider.h"
 
@@ -101,4 +102,5 @@ const struct dialect dialect_bpftrace = {
 	.print_tree = print_tree,
 	.print_types = check_dump,
 	.format = bpftrace_format,
+	.print = &bpftrace_print,
 };

@@ -4,7 +4,7 @@
  * been where they are since 5.10, those from ZEROTAGS on apart, which were others' or of no use before; a later one's
  * place depends on how the kernel was configured.
  */
-#include "trace/gfp.h"
+#include "lang/dialect/bpftrace/print/gfp.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "lang/rt/abi.h"
-#include "trace/printer.h"
+#include "lang/dialect/bpftrace/print/print.h"
 
 #define COLUMNS   53 /* borders included */
 #define SECOND_NS UINT64_C(1000000000)
@@ -18,32 +18,6 @@ static int64_t interval_value(const struct type *type, const struct rt_series_in
 		return (int64_t)interval->value;
 	return type->is_signed ? (int64_t)interval->value / (int64_t)interval->more
 			       : (int64_t)(interval->value / interval->more);
-}
-
-void series_reduce(const struct type *type, uint8_t *to, const uint8_t *from)
-{
-	struct rt_series_interval a, b;
-	size_t at;
-
-	for (at = 0; at < type->size; at += sizeof(a)) {
-		bool less;
-
-		memcpy(&a, to + at, sizeof(a));
-		memcpy(&b, from + at, sizeof(b));
-		if (b.number < a.number || !b.number)
-			continue;
-		less = type->is_signed ? (int64_t)b.value < (int64_t)a.value : b.value < a.value;
-		if (b.number > a.number) {
-			a = b;
-		} else if (type->variant == RT_SERIES_SUM || type->variant == RT_SERIES_AVERAGE) {
-			a.value += b.value;
-			a.more += b.more;
-		} else if (type->variant == RT_SERIES_LAST ? b.more > a.more
-							   : less == (type->variant == RT_SERIES_MINIMUM)) {
-			a = b;
-		}
-		memcpy(to + at, &a, sizeof(a));
-	}
 }
 
 uint64_t series_last(const struct type *type, const uint8_t *bytes)
@@ -82,7 +56,7 @@ static uint64_t begin_of(const struct printer *p, const struct type *type, uint6
 {
 	uint64_t since = (number - 1) * (uint64_t)type->low;
 
-	return *p->compiler->texts[SETTING_DUMMY_TS_MAP] ? since : since + (uint64_t)names_boot_time(p->names);
+	return *p->compiler->texts[SETTING_DUMMY_TS_MAP] ? since : since + (uint64_t)p->words->boot_time(p->names);
 }
 
 static void series_json(const struct printer *p, const struct type *type, const uint8_t *bytes, uint64_t last)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* gfp: what the kernel is asked for when it allocates memory, in words. */
-#ifndef STRATA_TRACE_GFP_H
-#define STRATA_TRACE_GFP_H
+#ifndef STRATA_LANG_DIALECT_BPFTRACE_PRINT_GFP_H
+#define STRATA_LANG_DIALECT_BPFTRACE_PRINT_GFP_H
 
 #include <stdint.h>
 #include <stdio.h>

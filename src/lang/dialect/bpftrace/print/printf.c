@@ -8,8 +8,8 @@
 
 #include "base/vec.h"
 #include "lang/dialect/bpftrace/print/format.h"
-#include "trace/gfp.h"
-#include "trace/printer.h"
+#include "lang/dialect/bpftrace/print/gfp.h"
+#include "lang/dialect/bpftrace/print/print.h"
 
 #define NUMBER_FORMAT 48
 
@@ -142,8 +142,9 @@ static void print_number(FILE *out, const struct piece *piece, uint64_t value)
 static void print_text_of(const struct printer *p, FILE *out, const struct conversion *conversion,
 			  const struct type *type, const uint8_t *bytes)
 {
-	const struct printer plain = {.out = p->out, .escape = p->escape, .compiler = p->compiler, .names = p->names};
+	struct printer plain = *p;
 
+	plain.json = false;
 	if (conversion->letter == 'r' && type->kind == TYPE_BUFFER)
 		print_buffer(out, bytes + 4, buffer_size(type, bytes), conversion->variant);
 	else if (conversion->letter == 'g')

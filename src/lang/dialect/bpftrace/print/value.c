@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "trace/printer.h"
+#include "lang/dialect/bpftrace/print/print.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -7,23 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lang/kernel/syscalls.h"
+#include "lang/core/syscalls.h"
 #include "lang/rt/abi.h"
 #include "profile/text.h"
-
-uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed)
-{
-	uint64_t value = 0;
-	unsigned int shift = 64 - 8 * size;
-
-	if (!size || size > 8)
-		return 0;
-	memcpy(&value, bytes, size);
-	if (!shift)
-		return value;
-	value <<= shift;
-	return is_signed ? (uint64_t)((int64_t)value >> shift) : value >> shift;
-}
 
 void print_decimal(FILE *out, uint64_t value, bool is_signed)
 {
@@ -38,21 +24,6 @@ void print_decimal(FILE *out, uint64_t value, bool is_signed)
 	if (is_negative)
 		*--at = '-';
 	fwrite(at, 1, (size_t)(digits + sizeof(digits) - at), out);
-}
-
-void print_json_string(FILE *out, const char *text, size_t size)
-{
-	fputc('"', out);
-	text_print_json(out, text, size);
-	fputc('"', out);
-}
-
-void print_data(const struct printer *p, FILE *out, const char *text, size_t size)
-{
-	if (p->escape)
-		text_print(out, text, size);
-	else
-		fwrite(text, 1, size, out);
 }
 
 static void print_integer(const struct printer *p, FILE *out, const struct type *type, uint64_t value)
@@ -186,12 +157,12 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 		break;
 	case TYPE_SYMBOL:
 		if (type->variant == SYMBOL_KERNEL)
-			names_kernel_symbol(p->names, out, number, false);
+			p->words->kernel_symbol(p->names, out, number, false);
 		else
-			names_user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false));
+			p->words->user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false));
 		break;
 	case TYPE_TIME:
-		names_time(p->names, out, type->name, number);
+		p->words->time(p->names, out, type->name, number);
 		break;
 	case TYPE_INET:
 		print_inet(out, bytes);
@@ -201,13 +172,13 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 			bytes[5]);
 		break;
 	case TYPE_USER:
-		names_user(p->names, out, number);
+		p->words->user(p->names, out, number);
 		break;
 	case TYPE_COMM:
-		names_process(p->names, out, number);
+		p->words->process(p->names, out, number);
 		break;
 	case TYPE_PROBE:
-		names_probe(p->names, out, number);
+		p->words->probe(p->names, out, number);
 		break;
 	case TYPE_ERROR:
 		fputs(strerror((int)number), out);
@@ -222,7 +193,7 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 			fprintf(out, "[unknown %" PRIu64 "]", number);
 		break;
 	case TYPE_CGROUP:
-		names_cgroup(p->names, out, number, type->name);
+		p->words->cgroup(p->names, out, number, type->name);
 		break;
 	default:
 		break;
@@ -268,7 +239,7 @@ void print_value(const struct printer *p, FILE *out, const struct type *type, co
 		print_array(p, out, type, bytes);
 		break;
 	case TYPE_STACK:
-		names_stack(p->names, out, type, (const void *)bytes, p->json);
+		p->words->stack(p->names, out, type, (const void *)bytes, p->json);
 		break;
 	case TYPE_COUNT:
 		fprintf(out, "%" PRIu64, scalar_load(bytes, 8, false));
@@ -314,3 +285,12 @@ void print_value_line(const struct printer *p, const struct type *type, const ui
 	print_value(p, p->out, type, bytes);
 	fputs(p->json ? "}\n" : "\n", p->out);
 }
+
+const struct dialect_print bpftrace_print = {
+	.value_line = print_value_line,
+	.map = print_map,
+	.message = print_message,
+	.format_create = print_format_create,
+	.format_destroy = print_format_destroy,
+	.formatted = print_formatted,
+};

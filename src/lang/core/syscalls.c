@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "lang/kernel/syscalls.h"
+#include "lang/core/syscalls.h"
 
 #include <string.h>
 

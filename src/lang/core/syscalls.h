@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* syscalls: the names and numbers of the machine's system calls. */
-#ifndef STRATA_LANG_KERNEL_SYSCALLS_H
-#define STRATA_LANG_KERNEL_SYSCALLS_H
+#ifndef STRATA_LANG_CORE_SYSCALLS_H
+#define STRATA_LANG_CORE_SYSCALLS_H
 
 #include <stdint.h>
 

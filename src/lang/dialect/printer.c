@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What printers of all dialects need. */
+#include "lang/dialect/printer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/core/value.h"
+#include "profile/text.h"
+
+void print_json_string(FILE *out, const char *text, size_t size)
+{
+	fputc('"', out);
+	text_print_json(out, text, size);
+	fputc('"', out);
+}
+
+void print_data(const struct printer *p, FILE *out, const char *text, size_t size)
+{
+	if (p->escape)
+		text_print(out, text, size);
+	else
+		fwrite(text, 1, size, out);
+}
+
+static bool has_stack(const struct type *type)
+{
+	uint32_t i;
+
+	for (i = 0; i < type->field_count; i++)
+		if (has_stack(type->fields[i].type))
+			return true;
+	return type->kind == TYPE_STACK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	const struct map_entry *x = a, *y = b;
+	int result = memcmp(x->text, y->text, x->text_size < y->text_size ? x->text_size : y->text_size);
+
+	if (result)
+		return result;
+	return x->text_size < y->text_size ? -1 : x->text_size > y->text_size;
+}
+
+size_t map_merge_alike(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count,
+		       print_key_text *text_of)
+{
+	size_t kept = 0, i;
+
+	if (count < 2 || !map->key || !has_stack(map->key) ||
+	    !(type_is_aggregate(map->value) || (symbol_is_percpu(map) && map->value->kind == TYPE_INT)))
+		return count;
+	for (i = 0; i < count; i++) {
+		entries[i].text = text_of(p, map->key, entries[i].key, &entries[i].text_size);
+		if (!entries[i].text)
+			return count;
+	}
+	qsort(entries, count, sizeof(*entries), by_text);
+	for (i = 1; i < count; i++) {
+		struct map_entry next = entries[i];
+
+		if (!by_text(&entries[kept], &next)) {
+			value_merge(map->value, entries[kept].value, next.value);
+			continue;
+		}
+		entries[i] = entries[++kept];
+		entries[kept] = next;
+	}
+	return kept + 1;
+}
