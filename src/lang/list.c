@@ -29,7 +29,7 @@ static void print_place(struct compiler *c, struct attach *attach, bool verbose,
 	uint32_t i;
 
 	print_line(out, "", attach->name);
-	parameters = verbose && attach->has_parameters ? binary_arguments(c, attach) : NULL;
+	parameters = verbose && (attach->flags & ATTACH_PARAMETERS) ? binary_arguments(c, attach) : NULL;
 	for (i = 0; parameters && i < parameters->count; i++)
 		print_line(out, "    ", parameters->at[i].declaration);
 	for (i = 0; verbose && record && i < record->field_count; i++) {

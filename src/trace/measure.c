@@ -15,7 +15,10 @@
 
 static const char *name_of(const struct run *run, size_t index)
 {
-	return run->compiler->attaches.at[run->compiler->units.at[index].first_attach].event;
+	const char *full = run->compiler->attaches.at[run->compiler->units.at[index].first_attach].name;
+	const char *colon = strchr(full, ':');
+
+	return colon ? colon + 1 : full;
 }
 
 static int run_once(const struct run *run, size_t index, struct bpf_test_run_opts *ret, struct diag *diag)
@@ -72,14 +75,14 @@ static int run_benches(struct run *run, struct diag *diag)
 		return diag_fail(diag, -stats, "trace.bench", "the kernel counts no run times: %s", strerror(-stats));
 	ring_buffer__consume(run->ring);
 	for (i = 0; i < count && !err; i++)
-		if (run->compiler->units.at[i].provider == &provider_bench)
+		if (run->compiler->units.at[i].provider->run == RUN_TO_MEASURE)
 			err = bench_unit(run, i, diag);
 	close(stats);
 	if (!err && !run->printer.json)
 		fprintf(run->printer.out, "%-41s%-15s%s\n%.66s\n", "Benchmark", "Time(ns)", "Iterations",
 			"--------------------------------------------------------------------");
 	for (i = 0; i < count && !err; i++)
-		if (run->compiler->units.at[i].provider == &provider_bench)
+		if (run->compiler->units.at[i].provider->run == RUN_TO_MEASURE)
 			print_bench(run, i);
 	return err;
 }
@@ -150,7 +153,7 @@ static int run_tests(struct run *run, struct diag *diag)
 	for (i = 0; i < run->compiler->units.count && !err; i++) {
 		struct test_result result = {};
 
-		if (run->compiler->units.at[i].provider != &provider_test)
+		if (run->compiler->units.at[i].provider->run != RUN_TO_TEST)
 			continue;
 		err = test_unit(run, i, &result, diag);
 		if (!err)

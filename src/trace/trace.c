@@ -27,7 +27,7 @@ int run_program(const struct run *run, size_t unit)
 }
 
 /* begin and end run once, here. */
-static int run_special(struct run *run, const struct provider *provider, struct diag *diag)
+static int run_special(struct run *run, enum provider_run which, struct diag *diag)
 {
 	size_t i;
 
@@ -36,12 +36,12 @@ static int run_special(struct run *run, const struct provider *provider, struct 
 		LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = context, .ctx_size_in = sizeof(context));
 		int err;
 
-		if (run->compiler->units.at[i].provider != provider)
+		if (run->compiler->units.at[i].provider->run != which)
 			continue;
 		err = bpf_prog_test_run_opts(run_program(run, i), &options);
 		if (err)
-			return diag_fail(diag, -err, "trace.begin", "%s cannot be run: %s", provider->name,
-					 strerror(-err));
+			return diag_fail(diag, -err, "trace.begin", "%s cannot be run: %s",
+					 run->compiler->units.at[i].provider->name, strerror(-err));
 	}
 	return 0;
 }
@@ -57,7 +57,7 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 					 unit->attach_count, unit->first_attach, &target, &run->attachment, diag);
 
 	watch.end = run->attachment.fds.at.count;
-	if (!err && unit->provider == &provider_watchpoint && vec_push(&run->watches, watch))
+	if (!err && unit->provider->is_watch && vec_push(&run->watches, watch))
 		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
 	if (!err || !strcmp(c->texts[SETTING_MISSING_PROBES], "error"))
 		return err;
@@ -198,12 +198,12 @@ static bool has_exited(const struct run *run)
 	return value;
 }
 
-static bool has_provider(const struct compiler *c, const struct provider *provider)
+static bool has_run(const struct compiler *c, enum provider_run which)
 {
 	size_t i;
 
 	for (i = 0; i < c->units.count; i++)
-		if (c->units.at[i].provider == provider)
+		if (c->units.at[i].provider->run == which)
 			return true;
 	return false;
 }
@@ -219,7 +219,7 @@ static int take_signals(struct run *run, struct diag *diag)
 	sigprocmask(SIG_BLOCK, &mask, &run->origin.mask);
 	getrlimit(RLIMIT_NOFILE, &run->origin.files);
 	run->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (has_provider(run->compiler, &provider_self)) {
+	if (has_run(run->compiler, RUN_ON_SIGNAL)) {
 		sigemptyset(&mask);
 		sigaddset(&mask, SIGUSR1);
 		sigprocmask(SIG_BLOCK, &mask, NULL);
@@ -284,7 +284,7 @@ static int take_user_signals(struct run *run, struct diag *diag)
 	int err = 0;
 
 	while (!err && !run->finished && read(run->user_signals, &taken, sizeof(taken)) > 0)
-		err = run_special(run, &provider_self, diag);
+		err = run_special(run, RUN_ON_SIGNAL, diag);
 	return err;
 }
 
@@ -411,7 +411,7 @@ static int finish(struct run *run, struct diag *diag)
 	run->draining = true;
 	run_drain(run);
 	run->draining = run->finished = false;
-	err = run_special(run, &provider_end, diag);
+	err = run_special(run, RUN_LAST, diag);
 	run_drain(run);
 	if (!run->printer.json && run->options->mode == TRACE_RUN)
 		fputs("\n\n", run->printer.out);
@@ -506,7 +506,7 @@ static int start(struct run *run, struct diag *diag)
 	if (!err)
 		err = take_signals(run, diag);
 	if (!err)
-		err = run_special(run, &provider_begin, diag);
+		err = run_special(run, RUN_FIRST, diag);
 	if (!err && provider_follows_command(run->compiler))
 		err = attach_command(run, diag);
 	if (!err)
@@ -536,7 +536,7 @@ static bool waits_for_events(const struct compiler *c)
 	size_t i;
 
 	for (i = 0; i < c->units.count; i++)
-		if (c->units.at[i].provider == &provider_self ||
+		if (c->units.at[i].provider->run == RUN_ON_SIGNAL ||
 		    (c->units.at[i].provider->attach && c->units.at[i].provider->context != CONTEXT_ITER))
 			return true;
 	return false;

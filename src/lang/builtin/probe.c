@@ -167,7 +167,7 @@ static void gen_retval(struct gen *g, const struct node *call)
 		code_extend(g->code, R0, result->type->size, result->type->is_signed);
 		return;
 	}
-	if (compiler_attach(g->c)->has_result) {
+	if (compiler_attach(g->c)->flags & ATTACH_HAS_RESULT) {
 		gen_bpf_result(g);
 		return;
 	}

@@ -85,32 +85,31 @@ struct site {
 	bool is_frequent;                       /* it comes with what processes do, as often as that is */
 };
 
-/* One place to attach to. Which fields are meant is its provider's. */
+enum attach_flag {
+	ATTACH_WAITS = 1,        /* the file system of `path` may have who opens it wait for ever */
+	ATTACH_HAS_RESULT = 2,   /* its function returns something, and the kernel alone knows where that lies */
+	ATTACH_PARAMETERS = 4,   /* args is out of the binary's debug information */
+	ATTACH_PACKED = 8,       /* the binary is part of that file, an archive */
+	ATTACH_INSIDE = 16,      /* not at a function's beginning: its arguments are not where they were */
+	ATTACH_UNTYPED = 32,     /* it has arguments by number only: they are of a BPF program's function */
+	ATTACH_MULTI = 64,       /* by a link of many: kprobe_multi, uprobe_multi */
+	ATTACH_OVERRIDES = 128,  /* the program changes what the function returns */
+	ATTACH_KEEPS_TYPES = 256 /* the verifier is to know what the context's words point to */
+};
+
+/* One place to attach to: what dialects, the generator and who runs the script need to know of it. */
 struct attach {
-	const char *name;          /* as `probe` shows it */
-	const char *path;          /* an ELF file; where an iterator is pinned */
-	bool waits;                /* the file system of `path` may have who opens it wait for ever */
-	uint64_t address;          /* file offset; a watched address; an address of the kernel */
-	uint64_t semaphore;        /* file offset of a USDT semaphore; 0: none */
-	const char *group, *event; /* of a tracepoint; a kernel function */
-	const char *spec;          /* how USDT arguments are found */
-	uint64_t period;           /* of perf events: count or nanoseconds */
-	uint32_t perf_type;
-	uint64_t perf_config, perf_length;
-	const struct type *arguments;     /* TYPE_RECORD of `args`, with offsets into the context; NULL: none */
+	const char *name;                 /* as `probe` shows it */
+	const char *path;                 /* an ELF file; where an iterator is pinned */
+	uint64_t address;                 /* file offset; a watched address; an address of the kernel */
 	const char *function;             /* for func, where the provider knows it */
-	uint32_t bpf_id;                  /* the BPF program whose function it is; 0: none */
-	int bpf_program;                  /* its descriptor, which c->bpf_functions owns */
-	bool has_result;                  /* that function returns something */
+	const struct type *arguments;     /* TYPE_RECORD of `args`, with offsets into the context; NULL: none */
+	const struct type_field *result;  /* retval, where it lies in the context; NULL: in a register, or none */
+	const char *spec;                 /* how USDT arguments are found */
 	const struct types_source *types; /* of its binary; NULL: none */
-	bool has_parameters;              /* args is out of the binary's debug information */
-	bool is_packed;                   /* the binary is part of that file, an archive */
-	bool is_inside;                   /* not at a function's beginning: its arguments are not where they were */
 	const struct binary_arguments *parameters; /* provider/binary_arguments.h; NULL: not asked for yet */
-	const struct type_field *result; /* retval, where it lies in the context; NULL: in a register, or none */
-	bool is_multi;                   /* by a link of many: kprobe_multi, uprobe_multi */
-	bool overrides;                  /* the program changes what a kprobe's function returns */
-	bool keeps_types;                /* the verifier is to know what a raw tracepoint's words point to */
+	unsigned int flags;                        /* enum attach_flag */
+	const void *own;                           /* what its provider alone knows of */
 };
 
 /* PROVIDER:TARGET:... */

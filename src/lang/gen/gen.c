@@ -98,7 +98,7 @@ static void gen_entry(struct gen *g, bool on_stack)
 	code_mov(g->code, REG_CTX, R1);
 	filter_target(g, out);
 	/* At the end, programs may be attached for some time yet: only those of the end run then. */
-	if (!g->unit->provider->is_last && !unit_is_pinned(g->c, g->unit)) {
+	if (g->unit->provider->run != RUN_LAST && !unit_is_pinned(g->c, g->unit)) {
 		code_call_runtime(g->code, "rt_ended");
 		code_jump_if(g->code, BPF_JNE, R0, 0, out);
 	}

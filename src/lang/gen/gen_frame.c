@@ -194,7 +194,7 @@ void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size)
 bool gen_context_is_typed(const struct gen *g)
 {
 	return g->unit->provider->program_type == BPF_PROG_TYPE_TRACING ||
-	       g->c->attaches.at[g->unit->first_attach].keeps_types;
+	       (g->c->attaches.at[g->unit->first_attach].flags & ATTACH_KEEPS_TYPES);
 }
 
 void gen_context_load(struct gen *g, uint32_t size, uint32_t offset)

@@ -47,8 +47,8 @@ static bool take_file(struct search *search, const char *path, struct foreign_fi
 		search->each(search->context, arena_strdup(search->c->arena, path, strlen(path)), elf);
 		search->count++;
 		elf_file_close(elf);
-		for (; i < search->c->attaches.count; i++)
-			search->c->attaches.at[i].waits = foreign_waits(file);
+		for (; i < search->c->attaches.count && foreign_waits(file); i++)
+			search->c->attaches.at[i].flags |= ATTACH_WAITS;
 	}
 	if (foreign_unanswered(file))
 		tell_unanswered(search->c, path);

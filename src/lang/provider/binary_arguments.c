@@ -132,11 +132,11 @@ const struct binary_arguments *binary_arguments(struct compiler *c, struct attac
 	if (!ret)
 		return NULL;
 	attach->parameters = ret;
-	if (attach->is_packed) {
+	if (attach->flags & ATTACH_PACKED) {
 		fail(ret, "debug information is not read out of archives", HINT_NUMBERS);
 		return ret;
 	}
-	if (attach->is_inside) {
+	if (attach->flags & ATTACH_INSIDE) {
 		fail(ret, "the probe is not at the beginning of a function, where its parameters are", NULL);
 		return ret;
 	}

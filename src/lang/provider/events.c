@@ -45,9 +45,16 @@ static uint32_t event_type(const struct provider *self)
 	return self->name[0] == 's' ? PERF_TYPE_SOFTWARE : PERF_TYPE_HARDWARE;
 }
 
+/* attach.own */
+struct counter {
+	uint32_t type;
+	uint64_t config, period;
+};
+
 static void expand_event(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	const struct event *found = NULL;
+	struct counter counter;
 	uint64_t period = 0;
 	size_t i;
 
@@ -70,11 +77,10 @@ static void expand_event(struct compiler *c, const struct provider *self, const 
 			     point->parts[2]);
 		return;
 	}
+	counter = (struct counter){found->type, found->config, period ? period : found->period};
 	provider_add(c, (struct attach){.name = arena_printf(c->arena, "%s:%s:%s", self->name, point->parts[1],
 							     point->part_count == 3 ? point->parts[2] : ""),
-					.period = period ? period : found->period,
-					.perf_type = found->type,
-					.perf_config = found->config});
+					.own = provider_own(c, &counter, sizeof(counter))});
 }
 
 static void list_events(struct compiler *c, const struct provider *self, const struct attach_text *point)
@@ -105,10 +111,9 @@ static int attach_counter(int program, const struct perf_event_attr *attr, uint6
 static int attach_event(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 			const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
-	const struct perf_event_attr attr = {.type = attaches->perf_type,
-					     .config = attaches->perf_config,
-					     .sample_period = attaches->period,
-					     .disabled = 1};
+	const struct counter *counter = attaches->own;
+	const struct perf_event_attr attr = {
+		.type = counter->type, .config = counter->config, .sample_period = counter->period, .disabled = 1};
 
 	(void)count;
 	return attach_counter(program, &attr, cookie, target, ret, diag);
@@ -136,6 +141,12 @@ const struct provider provider_hardware = {
 	.list = list_events,
 	.attach = attach_event,
 	.usage = "hardware:EVENT[:COUNT]",
+};
+
+/* attach.own of a watchpoint, whose address is attach.address. */
+struct watched {
+	uint64_t length;
+	uint32_t mode; /* HW_BREAKPOINT_R and so on */
 };
 
 /* watchpoint:ADDRESS:LENGTH:MODE */
@@ -173,19 +184,20 @@ static void expand_watchpoint(struct compiler *c, const struct provider *self, c
 	provider_add(c, (struct attach){.name = arena_printf(c->arena, "%s:%s:%s:%s", self->name, point->parts[1],
 							     point->parts[2], point->parts[3]),
 					.address = address,
-					.perf_length = length,
-					.perf_config = mode});
+					.own = provider_own(c, &(struct watched){length, (uint32_t)mode},
+							    sizeof(struct watched))});
 }
 
 static int attach_watchpoint(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 			     const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
+	const struct watched *watched = attaches->own;
 	const struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
 					     .sample_period = 1,
 					     .disabled = 1,
 					     .bp_addr = attaches->address,
-					     .bp_len = attaches->perf_length,
-					     .bp_type = (uint32_t)attaches->perf_config};
+					     .bp_len = watched->length,
+					     .bp_type = watched->mode};
 
 	(void)count;
 	if (!feature_breakpoints())
@@ -202,6 +214,7 @@ const struct provider provider_watchpoint = {
 	.program_type = BPF_PROG_TYPE_PERF_EVENT,
 	.obeys_target = true,
 	.expand = expand_watchpoint,
+	.is_watch = true,
 	.attach = attach_watchpoint,
 	.usage = "watchpoint:ADDRESS:LENGTH:MODE, with -p or -c",
 };

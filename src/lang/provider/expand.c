@@ -23,7 +23,7 @@ bool provider_follows_command(const struct compiler *c)
 
 bool unit_is_pinned(const struct compiler *c, const struct unit *unit)
 {
-	return unit->provider == &provider_iter && c->attaches.at[unit->first_attach].path;
+	return unit->provider->context == CONTEXT_ITER && c->attaches.at[unit->first_attach].path;
 }
 
 /* Programs of others can be traced by these names, and bpftool shows how they begin. */
@@ -61,7 +61,7 @@ static bool can_share(const struct provider *provider, unsigned int uses)
 	if (!provider->shares_programs)
 		return false;
 	/* The parameters of each function are its own. */
-	if (provider == &provider_uprobe && (uses & USES_ARGS))
+	if (provider->has_parameters && (uses & USES_ARGS))
 		return false;
 	if (provider->context != CONTEXT_REGISTERS && (uses & USES_ARGUMENTS))
 		return false;

@@ -96,14 +96,22 @@ static const struct type *bpf_arguments(struct compiler *c, const struct bpf_fun
 	return record;
 }
 
+/* attach.own of a BPF program's function; NULL: it is the kernel's. */
+struct bpf_place {
+	uint32_t id;
+	int program; /* its descriptor, which c->bpf_functions owns; none while functions are listed */
+};
+
 static void add_bpf(struct compiler *c, const struct provider *self, const struct bpf_function *function)
 {
-	struct attach attach = {.address = function->address, .bpf_id = function->program};
+	const struct bpf_place place = {.id = function->program};
+	struct attach attach = {.address = function->address,
+				.flags = ATTACH_UNTYPED | (function->has_result ? ATTACH_HAS_RESULT : 0),
+				.own = provider_own(c, &place, sizeof(place))};
 
 	attach.function = arena_strdup(c->arena, function->name, strlen(function->name));
 	attach.name = arena_printf(c->arena, "%s:bpf:%u:%s", self->name, function->program, function->name);
 	attach.arguments = bpf_arguments(c, function);
-	attach.has_result = function->has_result;
 	provider_add(c, attach);
 }
 
@@ -135,12 +143,14 @@ static void expand_bpf(struct compiler *c, const struct provider *self, const st
 		return;
 	each_bpf_function(c, self, point);
 	for (i = before; i < c->attaches.count; i++) {
-		struct attach *attach = &c->attaches.at[i];
+		const struct bpf_place *place = c->attaches.at[i].own;
+		struct bpf_place held = {.id = place ? place->id : 0};
 
-		attach->bpf_program = bpf_functions_hold(c->bpf_functions, attach->bpf_id);
-		if (attach->bpf_program < 0)
+		held.program = bpf_functions_hold(c->bpf_functions, held.id);
+		if (held.program < 0)
 			report_error(c->report, "probe.program", point->span, "BPF program %u cannot be had: %s",
-				     attach->bpf_id, strerror(-attach->bpf_program));
+				     held.id, strerror(-held.program));
+		c->attaches.at[i].own = provider_own(c, &held, sizeof(held));
 	}
 	if (c->attaches.count == before && c->report->errors == errors)
 		provider_missing(c, self, point);
@@ -189,10 +199,11 @@ static void list_fentry(struct compiler *c, const struct provider *self, const s
 
 static int configure_fentry(struct bpf_program *program, const struct attach *attach, struct diag *diag)
 {
-	int err = bpf_program__set_attach_target(program, attach->bpf_program, attach->function);
+	const struct bpf_place *place = attach->own;
+	int err = bpf_program__set_attach_target(program, place ? place->program : 0, attach->function);
 
 	return err ? diag_fail(diag, -err, "attach.btf", "%s cannot be attached: %s BTF has no such function",
-			       attach->name, attach->bpf_program ? "the program's" : "the kernel's")
+			       attach->name, place ? "the program's" : "the kernel's")
 		   : 0;
 }
 
@@ -221,6 +232,8 @@ const struct provider provider_fentry = {
 	.is_kernel = true,
 	.obeys_target = true,
 	.runs_last_first = true,
+	.has_objects = true,
+	.allows_paths = true,
 	.expand = expand_fentry,
 	.list = list_fentry,
 	.configure = configure_fentry,
@@ -238,6 +251,8 @@ const struct provider provider_fexit = {
 	.is_kernel = true,
 	.obeys_target = true,
 	.runs_last_first = true,
+	.has_objects = true,
+	.allows_paths = true,
 	.expand = expand_fentry,
 	.list = list_fentry,
 	.configure = configure_fentry,

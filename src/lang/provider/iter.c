@@ -20,7 +20,8 @@
 #define PREFIX "bpf_iter__"
 #define PINS   "/sys/fs/bpf/"
 
-/* `pin`: the file that is to be read later, by whom it may be; NULL: strata reads it. */
+/* attach.own is the iterator's name. `pin`: the file that is to be read later, by whom it may be; NULL: strata reads
+ * it. */
 static bool add(struct compiler *c, const struct provider *self, const char *name, const char *pin)
 {
 	const char *full = arena_printf(c->arena, "struct " PREFIX "%s", name);
@@ -47,7 +48,7 @@ static bool add(struct compiler *c, const struct provider *self, const char *nam
 		fields[i].offset = type->fields[i].offset;
 	}
 	provider_add(c,
-		     (struct attach){.event = arena_strdup(c->arena, name, strlen(name)),
+		     (struct attach){.own = arena_strdup(c->arena, name, strlen(name)),
 				     .name = arena_printf(c->arena, pin ? "%s:%s:%s" : "%s:%s", self->name, name, pin),
 				     .path = !pin          ? NULL
 					     : *pin == '/' ? pin
@@ -97,7 +98,7 @@ static void list_iter(struct compiler *c, const struct provider *self, const str
 static int configure_iter(struct bpf_program *program, const struct attach *attach, struct diag *diag)
 {
 	/* libbpf puts "bpf_iter_" before it. */
-	int err = bpf_program__set_attach_target(program, 0, attach->event);
+	int err = bpf_program__set_attach_target(program, 0, attach->own);
 
 	return err ? diag_fail(diag, -err, "attach.btf", "%s cannot be attached: the kernel has no such iterator",
 			       attach->name)
@@ -139,6 +140,7 @@ const struct provider provider_iter = {
 	.context = CONTEXT_ITER,
 	.program_type = BPF_PROG_TYPE_TRACING,
 	.expected_attach_type = BPF_TRACE_ITER,
+	.allows_paths = true,
 	.expand = expand_iter,
 	.list = list_iter,
 	.configure = configure_iter,

@@ -50,10 +50,12 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 
 	if (search->offset)
 		name = arena_printf(arena, "%s+%llu", name, (unsigned long long)search->offset);
-	provider_add(search->c, (struct attach){.name = name,
-						.function = arena_strdup(arena, function->name, strlen(function->name)),
-						.address = function->address + search->offset,
-						.is_multi = has_multi && function->is_traceable && !search->offset});
+	provider_add(
+		search->c,
+		(struct attach){.name = name,
+				.function = arena_strdup(arena, function->name, strlen(function->name)),
+				.address = function->address + search->offset,
+				.flags = has_multi && function->is_traceable && !search->offset ? ATTACH_MULTI : 0});
 }
 
 static void each_function(struct kprobe_search *search, const struct kernel_functions *functions)
@@ -72,9 +74,9 @@ static void each_function(struct kprobe_search *search, const struct kernel_func
 	}
 	/* One program, one kind of link. */
 	for (j = first; j < search->c->attaches.count && has_multi; j++)
-		has_multi = search->c->attaches.at[j].is_multi;
-	for (j = first; j < search->c->attaches.count; j++)
-		search->c->attaches.at[j].is_multi = has_multi;
+		has_multi = search->c->attaches.at[j].flags & ATTACH_MULTI;
+	for (j = first; j < search->c->attaches.count && !has_multi; j++)
+		search->c->attaches.at[j].flags &= ~ATTACH_MULTI;
 }
 
 static bool split(struct compiler *c, const struct provider *self, const struct attach_text *point,
@@ -152,7 +154,8 @@ static void list_kprobe(struct compiler *c, const struct provider *self, const s
 static int configure_kprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag)
 {
 	(void)diag;
-	return attach->is_multi ? bpf_program__set_expected_attach_type(program, BPF_TRACE_KPROBE_MULTI) : 0;
+	return attach->flags & ATTACH_MULTI ? bpf_program__set_expected_attach_type(program, BPF_TRACE_KPROBE_MULTI)
+					    : 0;
 }
 
 static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return)
@@ -195,7 +198,7 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 		return diag_fail(diag, EILSEQ, "attach.instruction",
 				 "%s cannot be attached: it lies in the middle of an instruction; try another offset",
 				 attaches[i - 1].name);
-	if (err == -EINVAL && attaches->overrides)
+	if (err == -EINVAL && (attaches->flags & ATTACH_OVERRIDES))
 		return diag_fail(diag, EINVAL, "attach.override",
 				 "Unable to attach probe: %s: override() works at the entry of functions that the "
 				 "kernel marks for it (ALLOW_ERROR_INJECTION), such as system calls",
@@ -211,7 +214,7 @@ static int attach_kprobes(int program, const struct attach *attaches, uint32_t c
 {
 	int fd;
 
-	if (!attaches->is_multi)
+	if (!(attaches->flags & ATTACH_MULTI))
 		return attach_singly(program, attaches, count, cookie, is_return, ret, diag);
 	fd = attach_multi(program, attaches, count, cookie, is_return);
 	if (fd < 0)
@@ -238,6 +241,7 @@ const struct provider provider_kprobe = {
 	.name = "kprobe",
 	.aliases = {"k"},
 	.context = CONTEXT_REGISTERS,
+	.allows_override = true,
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.is_kernel = true,
 	.obeys_target = true,

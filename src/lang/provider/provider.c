@@ -61,6 +61,13 @@ void provider_add(struct compiler *c, struct attach attach)
 		c->arena->failed = true;
 }
 
+const void *provider_own(struct compiler *c, const void *data, size_t size)
+{
+	void *own = arena_alloc(c->arena, size);
+
+	return own ? memcpy(own, data, size) : NULL;
+}
+
 bool provider_parts(struct compiler *c, const struct provider *self, const struct attach_text *point, uint32_t least,
 		    uint32_t most)
 {

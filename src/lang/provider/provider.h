@@ -50,6 +50,15 @@ void attachment_drop(struct descriptors *descriptors, size_t first, size_t end);
 /* Programs may still run for some tenths of a second: they are to be told beforehand to do nothing. */
 void attachment_close(struct attachment *attachment);
 
+enum provider_run {
+	RUN_BY_KERNEL,  /* attached */
+	RUN_FIRST,      /* by the runner, as these: when all are attached */
+	RUN_LAST,       /* when all others have ended */
+	RUN_ON_SIGNAL,  /* of strata's own */
+	RUN_TO_MEASURE, /* with --bench */
+	RUN_TO_TEST     /* with --test */
+};
+
 struct provider {
 	const char *name;
 	const char *aliases[3];
@@ -58,10 +67,15 @@ struct provider {
 	unsigned int expected_attach_type; /* 0: none */
 	bool is_return;                    /* retval is there */
 	bool has_result;                   /* what its actions return counts */
-	bool is_last;                      /* runs when all others have ended */
+	enum provider_run run;             /* who runs its programs */
 	bool is_kernel;                    /* places are kernel functions, at attach.address */
 	bool in_task;                      /* its programs run where the thread's own code would */
 	bool obeys_target;                 /* its events happen in processes: only those that -p or -c means count */
+	bool has_objects;                  /* its context's words are objects whose types the verifier can know */
+	bool allows_paths;                 /* bpf_d_path() is allowed */
+	bool allows_override;              /* what the function returns can be changed */
+	bool has_parameters;               /* `args` is what the binary's debug information says */
+	bool is_watch;                     /* unwatch() takes its places back, by their addresses */
 	/* Several places share a program, told apart by the attach cookie. */
 	bool shares_programs;
 	/* Of the programs at one place the kernel runs first what was attached last. */
@@ -74,7 +88,7 @@ struct provider {
 	int (*configure)(struct bpf_program *program, const struct attach *attach, struct diag *diag);
 	/*
 	 * Attaches a loaded program to `count` places whose cookies are `cookie` and up. 0, or a negative errno with a
-	 * diag. NULL: the runner calls it itself (begin, end, self).
+	 * diag. NULL: the runner runs it itself.
 	 */
 	int (*attach)(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 		      const struct attach_target *target, struct attachment *ret, struct diag *diag);
@@ -112,6 +126,8 @@ extern const struct provider provider_bench, provider_test, provider_begin, prov
 bool provider_matches(const char *pattern, const char *text);
 bool provider_has_wildcard(const char *text);
 void provider_add(struct compiler *c, struct attach attach);
+/* A copy of a provider's own data, for attach.own; NULL when memory is short. */
+const void *provider_own(struct compiler *c, const void *data, size_t size);
 /* Complains about the number of parts. */
 bool provider_parts(struct compiler *c, const struct provider *self, const struct attach_text *point, uint32_t least,
 		    uint32_t most);

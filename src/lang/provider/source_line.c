@@ -83,7 +83,7 @@ static void expand_file(void *context, const char *path, const struct elf_file *
 {
 	struct line_expansion *x = context;
 	const struct source_line *at = x->at;
-	struct attach attach = {.path = path, .is_inside = true};
+	struct attach attach = {.path = path, .flags = ATTACH_INSIDE};
 	struct line_place place;
 	enum line_answer answer;
 	struct binary *binary;

@@ -28,6 +28,7 @@ const struct provider provider_begin = {
 	.aliases = {"BEGIN"},
 	.context = CONTEXT_NONE,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.run = RUN_FIRST,
 	.expand = expand_once,
 	.usage = "begin { ... }",
 };
@@ -37,7 +38,7 @@ const struct provider provider_end = {
 	.aliases = {"END"},
 	.context = CONTEXT_NONE,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-	.is_last = true,
+	.run = RUN_LAST,
 	.expand = expand_once,
 	.usage = "end { ... }",
 };
@@ -45,13 +46,14 @@ const struct provider provider_end = {
 static void expand_named(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	if (provider_parts(c, self, point, 1, 1))
-		provider_add(c, (struct attach){.name = full_name(c, self, point), .event = point->parts[1]});
+		provider_add(c, (struct attach){.name = full_name(c, self, point)});
 }
 
 const struct provider provider_bench = {
 	.name = "bench",
 	.context = CONTEXT_NONE,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.run = RUN_TO_MEASURE,
 	.expand = expand_named,
 	.usage = "bench:NAME, with --bench",
 };
@@ -61,6 +63,7 @@ const struct provider provider_test = {
 	.context = CONTEXT_NONE,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.has_result = true,
+	.run = RUN_TO_TEST,
 	.expand = expand_named,
 	.usage = "test:NAME, with --test",
 };
@@ -86,12 +89,13 @@ const struct provider provider_self = {
 	.name = "self",
 	.context = CONTEXT_NONE,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+	.run = RUN_ON_SIGNAL,
 	.expand = expand_self,
 	.list = list_self,
 	.usage = "self:signal:SIGUSR1",
 };
 
-/* interval:s:1, interval:1s, interval:1000000000 */
+/* interval:s:1, interval:1s, interval:1000000000. attach.own is the period in nanoseconds. */
 static void expand_clock(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	static const struct {
@@ -126,7 +130,8 @@ static void expand_clock(struct compiler *c, const struct provider *self, const 
 		report_hint(c->report, "units are hz, us, ms and s, and a period is 1 us at least");
 		return;
 	}
-	provider_add(c, (struct attach){.name = full_name(c, self, point), .period = period});
+	provider_add(
+		c, (struct attach){.name = full_name(c, self, point), .own = provider_own(c, &period, sizeof(period))});
 }
 
 static void list_clock(struct compiler *c, const struct provider *self, const struct attach_text *point)
@@ -145,7 +150,7 @@ static int attach_clock(int program, const struct attach *attach, uint64_t cooki
 {
 	const struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
 					     .config = PERF_COUNT_SW_CPU_CLOCK,
-					     .sample_period = attach->period,
+					     .sample_period = *(const uint64_t *)attach->own,
 					     .disabled = 1};
 
 	return provider_attach_perf(program, &attr, cpu, cookie, ret, diag);

@@ -121,6 +121,11 @@ static int is_name(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
+/* attach.own of a tracepoint; of a raw one it is the event's name alone. */
+struct event {
+	const char *group, *name;
+};
+
 static void each_event(struct compiler *c, const struct provider *self, const char *group, const char *pattern,
 		       bool with_format)
 {
@@ -133,12 +138,13 @@ static void each_event(struct compiler *c, const struct provider *self, const ch
 	count = scandir(path, &names, is_name, alphasort);
 	for (i = 0; i < count; i++) {
 		if (names[i]->d_type == DT_DIR && provider_matches(pattern, names[i]->d_name)) {
-			struct attach attach = {
+			const struct event event = {
 				.group = arena_strdup(c->arena, group, strlen(group)),
-				.event = arena_strdup(c->arena, names[i]->d_name, strlen(names[i]->d_name))};
+				.name = arena_strdup(c->arena, names[i]->d_name, strlen(names[i]->d_name))};
+			struct attach attach = {.own = provider_own(c, &event, sizeof(event))};
 
-			attach.name = arena_printf(c->arena, "%s:%s:%s", self->name, attach.group, attach.event);
-			attach.arguments = with_format ? read_format(c, attach.group, attach.event) : NULL;
+			attach.name = arena_printf(c->arena, "%s:%s:%s", self->name, event.group, event.name);
+			attach.arguments = with_format ? read_format(c, event.group, event.name) : NULL;
 			provider_add(c, attach);
 		}
 		free(names[i]);
@@ -198,11 +204,12 @@ static void list_tracepoint(struct compiler *c, const struct provider *self, con
 static int tracepoint_id(const struct attach *attach)
 {
 	const char *tracefs = provider_tracefs();
+	const struct event *event = attach->own;
 	char path[512];
 	FILE *file;
 	int id = -1;
 
-	snprintf(path, sizeof(path), "%s/events/%s/%s/id", tracefs ? tracefs : "", attach->group, attach->event);
+	snprintf(path, sizeof(path), "%s/events/%s/%s/id", tracefs ? tracefs : "", event->group, event->name);
 	file = fopen(path, "re");
 	if (!file)
 		return -1;
@@ -258,7 +265,7 @@ struct raw_search {
 static void add_raw(void *context, const char *name)
 {
 	struct raw_search *search = context;
-	struct attach attach = {.event = name};
+	struct attach attach = {.own = name};
 
 	if (!provider_matches(search->pattern, name))
 		return;
@@ -293,7 +300,8 @@ static bool is_loaded(const char *module)
 static void expand_raw(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	size_t before = c->attaches.count;
-	struct attach attach = {.event = raw_event(point)};
+	const char *event = raw_event(point);
+	struct attach attach = {.own = event};
 
 	if (!provider_parts(c, self, point, 1, 2))
 		return;
@@ -301,15 +309,15 @@ static void expand_raw(struct compiler *c, const struct provider *self, const st
 		provider_missing(c, self, point);
 		return;
 	}
-	if (provider_has_wildcard(attach.event)) {
+	if (provider_has_wildcard(event)) {
 		list_raw(c, self, point);
 	} else {
 		bool is_known;
 
-		attach.arguments = kernel_types_tracepoint(&c->types, attach.event, &is_known);
+		attach.arguments = kernel_types_tracepoint(&c->types, event, &is_known);
 		attach.name = point->part_count > 2
-				      ? arena_printf(c->arena, "%s:%s:%s", self->name, point->parts[1], attach.event)
-				      : arena_printf(c->arena, "%s:%s", self->name, attach.event);
+				      ? arena_printf(c->arena, "%s:%s:%s", self->name, point->parts[1], event)
+				      : arena_printf(c->arena, "%s:%s", self->name, event);
 		if (is_known)
 			provider_add(c, attach);
 	}
@@ -321,11 +329,11 @@ static int configure_raw(struct bpf_program *program, const struct attach *attac
 {
 	int err;
 
-	if (!attach->keeps_types)
+	if (!(attach->flags & ATTACH_KEEPS_TYPES))
 		return 0;
 	bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
 	bpf_program__set_expected_attach_type(program, BPF_TRACE_RAW_TP);
-	err = bpf_program__set_attach_target(program, 0, attach->event);
+	err = bpf_program__set_attach_target(program, 0, attach->own);
 	return err ? diag_fail(diag, -err, "attach.btf",
 			       "%s cannot be attached: the kernel's BTF has no such tracepoint", attach->name)
 		   : 0;
@@ -335,7 +343,7 @@ static int attach_raw(int program, const struct attach *attaches, uint32_t count
 		      const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
 	/* With types the tracepoint was named when the program was loaded. */
-	int fd = bpf_raw_tracepoint_open(attaches->keeps_types ? NULL : attaches->event, program);
+	int fd = bpf_raw_tracepoint_open(attaches->flags & ATTACH_KEEPS_TYPES ? NULL : attaches->own, program);
 
 	(void)count;
 	(void)cookie;
@@ -352,6 +360,7 @@ const struct provider provider_rawtracepoint = {
 	.context = CONTEXT_WORDS,
 	.program_type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	.obeys_target = true,
+	.has_objects = true,
 	.expand = expand_raw,
 	.list = list_raw,
 	.configure = configure_raw,

@@ -48,7 +48,8 @@ struct uprobe_search {
 
 static void add_place(struct compiler *c, struct attach attach)
 {
-	attach.is_multi = !(c->options->without & COMPILE_WITHOUT_UPROBE_MULTI);
+	if (!(c->options->without & COMPILE_WITHOUT_UPROBE_MULTI))
+		attach.flags |= ATTACH_MULTI;
 	provider_add(c, attach);
 }
 
@@ -80,6 +81,11 @@ static bool check_place(struct uprobe_search *search, const char *function, uint
 	return false;
 }
 
+static unsigned int flags_of(const struct provider *self, const struct elf_file *elf)
+{
+	return (elf_file_base(elf) ? ATTACH_PACKED : 0) | (self->is_return ? 0 : ATTACH_PARAMETERS);
+}
+
 static void add(struct uprobe_search *search, const char *path, const struct elf_file *elf, const char *function,
 		uint64_t vaddr, uint64_t size)
 {
@@ -91,10 +97,8 @@ static void add(struct uprobe_search *search, const char *path, const struct elf
 	}
 	if (!binary_offset(elf, vaddr + search->offset, &attach.address))
 		return;
-	attach.is_packed = elf_file_base(elf) != 0;
-	attach.types = attach.is_packed ? NULL : binary_types(search->c, path, attach.address);
-	attach.is_inside = search->offset != 0;
-	attach.has_parameters = !search->self->is_return;
+	attach.flags = flags_of(search->self, elf) | (search->offset ? ATTACH_INSIDE : 0);
+	attach.types = attach.flags & ATTACH_PACKED ? NULL : binary_types(search->c, path, attach.address);
 	attach.function = arena_strdup(search->c->arena, function, strlen(function));
 	attach.name = search->offset ? arena_printf(search->c->arena, "%s:%s:%s+%llu", search->self->name,
 						    shown(search->c, "", path, elf), function,
@@ -147,9 +151,9 @@ static void add_address(struct uprobe_search *search, const char *path, const st
 	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
 				   shown(search->c, search->name, path, elf), search->pattern);
 	if (!elf || (binary_is_code(elf, vaddr) && binary_offset(elf, vaddr, &attach.address))) {
-		attach.is_packed = elf && elf_file_base(elf);
-		attach.types = elf && !attach.is_packed ? binary_types(search->c, path, attach.address) : NULL;
-		attach.has_parameters = elf && !search->self->is_return;
+		attach.flags = elf ? flags_of(search->self, elf) : 0;
+		attach.types =
+			elf && !(attach.flags & ATTACH_PACKED) ? binary_types(search->c, path, attach.address) : NULL;
 		add_place(search->c, attach);
 		return;
 	}
@@ -251,8 +255,8 @@ static void expand_uprobe(struct compiler *c, const struct provider *self, const
 	if (!search.has_binary && c->options->unsafe &&
 	    number_parse(search.pattern, strlen(search.pattern), &address) && !binary_open(c, search.name, &file)) {
 		add_address(&search, search.name, NULL, address);
-		for (; before < c->attaches.count; before++)
-			c->attaches.at[before].waits = foreign_waits(file);
+		for (; before < c->attaches.count && foreign_waits(file); before++)
+			c->attaches.at[before].flags |= ATTACH_WAITS;
 		foreign_close(file);
 	}
 	if (c->attaches.count == first && !search.refused)
@@ -282,7 +286,7 @@ static void list_uprobe(struct compiler *c, const struct provider *self, const s
 static int configure_uprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag)
 {
 	(void)diag;
-	return attach->is_multi
+	return attach->flags & ATTACH_MULTI
 		       ? bpf_program__set_expected_attach_type(program, (enum bpf_attach_type)ATTACH_UPROBE_MULTI)
 		       : 0;
 }
@@ -310,7 +314,8 @@ static int open_here(void *context)
 /* The kernel looks the file up by its path, and reads what is where the probe shall be. */
 static int open_patiently(int program, const struct attach *attach, struct opening opening)
 {
-	return attach->waits ? attempt_descriptor(PATIENCE_S, program, open_here, &opening) : open_here(&opening);
+	return attach->flags & ATTACH_WAITS ? attempt_descriptor(PATIENCE_S, program, open_here, &opening)
+					    : open_here(&opening);
 }
 
 /*
@@ -329,6 +334,12 @@ static bool multi_knows_processes(int program)
 	struct opening opening = {.create = &create};
 
 	return open_here(&opening) == -EINVAL;
+}
+
+/* The file offset of a USDT marker's semaphore: attach.own. 0: there is none. */
+static uint64_t semaphore_of(const struct attach *attach)
+{
+	return attach->own ? *(const uint64_t *)attach->own : 0;
 }
 
 static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
@@ -350,8 +361,8 @@ static int attach_multi(int program, const struct attach *attaches, uint32_t cou
 	for (i = 0; i < count; i++) {
 		numbers[i] = attaches[i].address;
 		numbers[count + i] = cookie + i;
-		numbers[2 * (size_t)count + i] = attaches[i].semaphore;
-		has_semaphore |= attaches[i].semaphore != 0;
+		numbers[2 * (size_t)count + i] = semaphore_of(&attaches[i]);
+		has_semaphore |= semaphore_of(&attaches[i]) != 0;
 	}
 	create.offsets = (uint64_t)(uintptr_t)numbers;
 	create.cookies = (uint64_t)(uintptr_t)(numbers + count);
@@ -371,7 +382,7 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 		/* config bit 0: a return probe; bits 32 and up: the semaphore's offset (kernel/events/core.c). */
 		const struct perf_event_attr attr = {.type = type,
 						     .size = sizeof(attr),
-						     .config = (uint64_t)is_return | attaches[i].semaphore << 32,
+						     .config = (uint64_t)is_return | semaphore_of(&attaches[i]) << 32,
 						     .uprobe_path = (uint64_t)(uintptr_t)attaches[i].path,
 						     .probe_offset = attaches[i].address,
 						     .disabled = 1};
@@ -389,7 +400,7 @@ static int fail(const struct attach *attach, int err, struct diag *diag)
 				 "%s cannot be attached: the file system of %s does not answer; look after that file "
 				 "system, or leave the probe out",
 				 attach->name, attach->path);
-	if (err == -EINTR && attach->waits)
+	if (err == -EINTR && (attach->flags & ATTACH_WAITS))
 		return diag_fail(diag, EINTR, "attach.signal",
 				 "%s is not attached: a signal came while the kernel waited for %s", attach->name,
 				 attach->path);
@@ -406,7 +417,7 @@ static int attach_uprobes(int program, const struct attach *attaches, uint32_t c
 	for (first = 0; first < count; first = end) {
 		for (end = first + 1; end < count && !strcmp(attaches[end].path, attaches[first].path); end++)
 			;
-		fd = attaches->is_multi
+		fd = attaches->flags & ATTACH_MULTI
 			     ? attach_multi(program, attaches + first, end - first, cookie + first, is_return, pid)
 			     : -EOPNOTSUPP;
 		if (fd == -EINVAL || fd == -EOPNOTSUPP) {
@@ -441,6 +452,7 @@ const struct provider provider_uprobe = {
 	.name = "uprobe",
 	.aliases = {"u"},
 	.context = CONTEXT_REGISTERS,
+	.has_parameters = true,
 	.in_task = true,
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.obeys_target = true,
@@ -491,12 +503,15 @@ static void search_markers(void *context, const char *path, const struct elf_fil
 		return;
 	for (i = 0; i < count; i++) {
 		struct attach attach = {.path = path};
+		uint64_t semaphore;
 
 		if (!provider_matches(search->provider, markers[i].provider) ||
 		    !provider_matches(search->name, markers[i].name) ||
 		    !binary_offset(elf, markers[i].site, &attach.address) ||
-		    (markers[i].semaphore && !binary_offset(elf, markers[i].semaphore, &attach.semaphore)))
+		    (markers[i].semaphore && !binary_offset(elf, markers[i].semaphore, &semaphore)))
 			continue;
+		if (markers[i].semaphore)
+			attach.own = provider_own(search->c, &semaphore, sizeof(semaphore));
 		attach.name =
 			arena_printf(search->c->arena, "%s:%s:%s:%s", search->self->name,
 				     shown(search->c, search->binary, path, elf), markers[i].provider, markers[i].name);

@@ -27,11 +27,11 @@ static const struct type *check_override(struct compiler *c, struct ast *call)
 
 	check_value(c, call->kids[0]);
 	check_number(c, call->kids[0]);
-	if (c->unit->provider != &provider_kprobe)
+	if (!c->unit->provider->allows_override)
 		return refuse(c, call, "kprobe");
 	for (i = 0; i < c->unit->attach_count; i++) {
-		compiler_attach(c)[i].is_multi = false;
-		compiler_attach(c)[i].overrides = true;
+		compiler_attach(c)[i].flags &= ~ATTACH_MULTI;
+		compiler_attach(c)[i].flags |= ATTACH_OVERRIDES;
 	}
 	return &type_none;
 }
@@ -82,20 +82,15 @@ static bool check_object(struct compiler *c, const struct ast *call, struct ast 
 			     "the types of this probe's arguments are not known");
 		return false;
 	}
-	compiler_attach(c)->keeps_types = true;
+	compiler_attach(c)->flags |= ATTACH_KEEPS_TYPES;
 	return true;
-}
-
-static bool is_trampoline(const struct compiler *c)
-{
-	return c->unit->provider == &provider_fentry || c->unit->provider == &provider_fexit;
 }
 
 /* --- socket_cookie(sock) --- */
 
 static const struct type *check_socket_cookie(struct compiler *c, struct ast *call)
 {
-	if (is_trampoline(c) || c->unit->provider == &provider_rawtracepoint)
+	if (c->unit->provider->has_objects)
 		check_object(c, call, call->kids[0], "sock");
 	else
 		refuse(c, call, "fentry, fexit and rawtracepoint");
@@ -113,7 +108,7 @@ static const struct type *check_path(struct compiler *c, struct ast *call)
 			     call->text, STRING_MAX);
 		size = 1;
 	}
-	if (is_trampoline(c) || c->unit->provider->context == CONTEXT_ITER)
+	if (c->unit->provider->allows_paths)
 		check_object(c, call, call->kids[0], "path");
 	else
 		refuse(c, call, "fentry, fexit and iter");
@@ -133,7 +128,7 @@ static const struct type *check_packet(struct compiler *c, struct ast *call)
 		check_value(c, call->kids[i]);
 		check_number(c, call->kids[i]);
 	}
-	if (!is_trampoline(c) && c->unit->provider != &provider_rawtracepoint) {
+	if (!c->unit->provider->has_objects) {
 		refuse(c, call, "fentry, fexit and rawtracepoint");
 		return &type_int64;
 	}

@@ -104,14 +104,14 @@ static const struct type *check_args(struct compiler *c, struct ast *call)
 {
 	const struct type *type = compiler_attach(c)->arguments;
 
-	if (compiler_attach(c)->bpf_id) {
+	if (compiler_attach(c)->flags & ATTACH_UNTYPED) {
 		report_error(c->report, "builtin.args", call->span, "args is not known for functions of BPF programs");
 		report_hint(c->report, "use arg0, arg1, ...");
 		return &type_none;
 	}
 	if (type && c->unit->provider->context != CONTEXT_ITER)
 		return type_pointer(c->arena, type);
-	if (c->unit->provider == &provider_uprobe)
+	if (c->unit->provider->has_parameters)
 		return check_binary_arguments(c, call);
 	if (c->unit->provider->context == CONTEXT_WORDS && c->unit->provider->is_kernel) {
 		report_error(c->report, "builtin.args", call->span,
@@ -137,7 +137,7 @@ static const struct type *check_retval(struct compiler *c, struct ast *call)
 		return complain(c, call, "uretprobe, kretprobe and fexit probes");
 	if (compiler_attach(c)->result)
 		return compiler_attach(c)->result->type;
-	if (compiler_attach(c)->has_result)
+	if (compiler_attach(c)->flags & ATTACH_HAS_RESULT)
 		return &type_int64;
 	if (c->unit->provider->context == CONTEXT_WORDS) {
 		report_error(c->report, "builtin.retval", call->span, "%s returns nothing that BTF knows of",
@@ -169,7 +169,7 @@ static const struct type *is_probe(struct compiler *c, struct ast *call)
 
 static const char *probe_type(const struct provider *provider)
 {
-	return provider == &provider_begin || provider == &provider_end ? "special" : provider->name;
+	return provider->run == RUN_FIRST || provider->run == RUN_LAST ? "special" : provider->name;
 }
 
 static const struct type *check_probetype(struct compiler *c, struct ast *call)
