@@ -42,7 +42,7 @@ static void print_map(struct arena *arena, const struct symbol *map, FILE *out)
 		[STORAGE_LRU_PERCPU_HASH] = "percpulruhash",
 	};
 
-	fprintf(out, "map %u %s %s", map->index, map->name, storages[map->storage]);
+	fprintf(out, "map %u%s%s %s", map->index, *map->name ? " " : "", map->name, storages[map->storage]);
 	if (map->key)
 		fprintf(out, " [%s]", type_describe(arena, map->key));
 	fprintf(out, " :: %s\n", map->value ? type_describe(arena, map->value) : "none");

@@ -108,7 +108,7 @@ static void print_own(FILE *out, const struct node *node)
 		fprintf(out, " %" PRId64, (int64_t)node->value);
 	else if (node->kind == NODE_STRING)
 		fprintf(out, " \"%s\"", node->text);
-	else if (node->symbol)
+	else if (node->symbol && *node->symbol->name)
 		fprintf(out, " %s", node->symbol->name);
 	else if (node->field)
 		fprintf(out, " %s at %u", node->field->name ? node->field->name : "element", node->field->offset);

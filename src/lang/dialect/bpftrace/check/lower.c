@@ -91,12 +91,17 @@ static struct node *lower_other(struct arena *arena, const struct ast *ast)
 
 	if (arena->failed)
 		return node;
-	node->op = ast->op;
+	/* Of a literal that has taken an operation's place nothing else is meant any more. */
+	if (!ast->kid_count) {
+		node->text = kind == NODE_STRING ? ast->text : NULL;
+		node->value = ast->value;
+	} else {
+		node->op = ast->op;
+		node->field = ast->field;
+		node->value = kind == NODE_UNROLL ? ast->value : 0;
+		node->is_prefix = ast->is_prefix;
+	}
 	node->symbol = ast->symbol;
-	node->field = ast->field;
-	node->text = kind == NODE_STRING ? ast->text : NULL;
-	node->value = ast->value;
-	node->is_prefix = ast->is_prefix;
 	node->is_first = kind == NODE_ASSIGN && (ast->flags & 1);
 	/* The number of turns has become `value`. */
 	if (kind == NODE_UNROLL) {
