@@ -143,25 +143,19 @@ struct unit {
 		*program; /* what it is called: its first place in letters that names of C have, and a number */
 };
 
+/* What scripts can set, by whatever names their dialect has for it. */
 enum setting_id {
 	SETTING_MAX_MAP_KEYS,
 	SETTING_MAX_STRLEN,
 	SETTING_MAX_PROBES,
 	SETTING_MAX_BPF_PROGS,
-	SETTING_PRINT_MAPS_ON_EXIT,
-	SETTING_STACK_MODE,
-	SETTING_MISSING_PROBES,
-	SETTING_STR_TRUNC_TRAILER,
-	SETTING_LICENSE,
 	SETTING_MAX_CAT_BYTES,
-	SETTING_CPP_DEMANGLE,
+	SETTING_MISSING_PROBES, /* "error", "warn" or "ignore" */
+	SETTING_PRINT_MAPS_ON_EXIT,
 	SETTING_SHOW_DEBUG_INFO,
-	SETTING_DUMMY_TS_MAP,
-	SETTING_CACHE_USER_SYMBOLS,
-	SETTING_UNSTABLE_TSERIES,
-	SETTING_UNSTABLE_DW_USTACK,
-	SETTING_IGNORED,
-	SETTING_COUNT
+	SETTING_LICENSE,
+	SETTING_OF_DIALECT, /* this one and those behind it are a dialect's own */
+	SETTING_COUNT = SETTING_OF_DIALECT + 16
 };
 
 /* What is done without, though the kernel may have it. */

@@ -7,7 +7,7 @@
 
 static const struct {
 	const char *name;
-	enum setting_id id;
+	unsigned int id; /* enum setting_id, enum bpftrace_setting */
 	uint64_t number;
 	const char *text; /* NULL: the setting is a number */
 } settings[] = {
@@ -120,7 +120,7 @@ static void set(struct compiler *c, int index, const char *value, struct span sp
 	c->numbers[settings[index].id] = number;
 }
 
-void settings_unstable(struct compiler *c, enum setting_id setting, const struct ast *call)
+void settings_unstable(struct compiler *c, enum bpftrace_setting setting, const struct ast *call)
 {
 	const char *value = c->texts[setting];
 

@@ -256,7 +256,7 @@ static const struct type *check_config(struct compiler *c, struct ast *call)
 {
 	static const struct {
 		const char *name;
-		enum setting_id id;
+		unsigned int id; /* enum setting_id, enum bpftrace_setting */
 	} all[] = {
 		{"max_strlen", SETTING_MAX_STRLEN},
 		{"max_map_keys", SETTING_MAX_MAP_KEYS},

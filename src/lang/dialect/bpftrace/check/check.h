@@ -11,6 +11,7 @@
 
 #include "lang/core/compiler.h"
 #include "lang/dialect/bpftrace/ast.h"
+#include "lang/dialect/bpftrace/settings.h"
 
 /* An option that the script asks getopt() for, and the words about it, which may be empty. */
 struct parameter {
@@ -43,12 +44,6 @@ static inline struct checker *checker(const struct compiler *c)
 {
 	return c->of_dialect;
 }
-
-/* settings.c: values before the script; those of the script and the environment; a setting's value in words. */
-void settings_init(struct compiler *c);
-void settings_read(struct compiler *c);
-/* Complains where a script has ruled out what it uses: `setting` is an unstable feature's. */
-void settings_unstable(struct compiler *c, enum setting_id setting, const struct ast *call);
 
 /* mentions.c: enum probe_use of an action. */
 unsigned int check_uses(const struct compiler *c, const struct probe *probe);

@@ -4,6 +4,7 @@
 #define STRATA_LANG_DIALECT_BPFTRACE_PRINT_PRINT_H
 
 #include "lang/core/value.h"
+#include "lang/dialect/bpftrace/settings.h"
 #include "lang/dialect/printer.h"
 
 /* value.c: a value's text; in JSON, strings are quoted. `cpus` values of an aggregation must be reduced before. */
