@@ -29,7 +29,7 @@ int trace_command_start(struct trace_command *command, void (*arrived)(void *con
 			struct diag *diag);
 
 /* A watchpoint: its descriptors are those from `first` to before `end` of the attachment's. */
-struct watch {
+struct watchpoint {
 	uint64_t address;
 	size_t first, end;
 };
@@ -48,7 +48,7 @@ struct run {
 	struct printer printer;
 	const struct dialect_print *print; /* the dialect's */
 	struct attachment attachment;
-	VEC(struct watch) watches;
+	VEC(struct watchpoint) watchpoints;
 	struct command_origin origin;
 	int signals;
 	int children;     /* signalfd of SIGCHLD: the command stands still; -1: it is not held */

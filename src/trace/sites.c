@@ -112,9 +112,9 @@ static void unwatch(struct run *run, const uint8_t *bytes)
 	uint64_t address = scalar_load(bytes, sizeof(address), false);
 	size_t i;
 
-	for (i = 0; i < run->watches.count; i++)
-		if (run->watches.at[i].address == address)
-			attachment_drop(&run->attachment.fds, run->watches.at[i].first, run->watches.at[i].end);
+	for (i = 0; i < run->watchpoints.count; i++)
+		if (run->watchpoints.at[i].address == address)
+			attachment_drop(&run->attachment.fds, run->watchpoints.at[i].first, run->watchpoints.at[i].end);
 }
 
 /* errorf() and warnf(): where it is, and by which macros it came there. */

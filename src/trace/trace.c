@@ -51,13 +51,13 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 	const struct compiler *c = run->compiler;
 	const struct attach_target target = {.pid = c->options->pid, .is_command = run->options->command != NULL};
 	const struct unit *unit = &c->units.at[index];
-	struct watch watch = {.address = c->attaches.at[unit->first_attach].address,
-			      .first = run->attachment.fds.at.count};
+	struct watchpoint watch = {.address = c->attaches.at[unit->first_attach].address,
+				   .first = run->attachment.fds.at.count};
 	int err = unit->provider->attach(run_program(run, index), &c->attaches.at[unit->first_attach],
 					 unit->attach_count, unit->first_attach, &target, &run->attachment, diag);
 
 	watch.end = run->attachment.fds.at.count;
-	if (!err && unit->provider->is_watch && vec_push(&run->watches, watch))
+	if (!err && unit->provider->is_watch && vec_push(&run->watchpoints, watch))
 		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
 	if (!err || !strcmp(c->texts[SETTING_MISSING_PROBES], "error"))
 		return err;
@@ -131,20 +131,9 @@ static void tell_pinned(const struct run *run)
 
 static void tell_attached(const struct run *run)
 {
-	size_t count = count_probes(run->compiler);
-
-	if (!run->options->quiet && run->printer.json)
-		fprintf(run->printer.out,
-			"{\"type\": \"attached_probes\", \"count\": %zu, \"data\": {\"probes\": %zu}}\n", count, count);
-	else if (!run->options->quiet)
-		fprintf(stderr, "Attached %zu probe%s\n", count, count == 1 ? "" : "s");
+	run->print->attached(&run->printer, count_probes(run->compiler), run->options->quiet);
 	tell_pinned(run);
-	fflush(run->printer.out);
-	/* bpftrace's sign to who started it that events may come now. */
-	if (getenv("__BPFTRACE_NOTIFY_PROBES_ATTACHED")) {
-		puts("__BPFTRACE_NOTIFY_PROBES_ATTACHED");
-		fflush(stdout);
-	}
+	run->print->ready(&run->printer);
 }
 
 /* --- running --- */
@@ -413,8 +402,8 @@ static int finish(struct run *run, struct diag *diag)
 	run->draining = run->finished = false;
 	err = run_special(run, RUN_LAST, diag);
 	run_drain(run);
-	if (!run->printer.json && run->options->mode == TRACE_RUN)
-		fputs("\n\n", run->printer.out);
+	if (run->options->mode == TRACE_RUN)
+		run->print->ended(&run->printer);
 	if (run->options->mode == TRACE_RUN && run->compiler->numbers[SETTING_PRINT_MAPS_ON_EXIT])
 		run_print_all_maps(run);
 	fflush(run->printer.out);
@@ -569,7 +558,7 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 	}
 	detach(&run);
 	vec_free(&run.polls);
-	vec_free(&run.watches);
+	vec_free(&run.watchpoints);
 	ring_buffer__free(run.ring);
 	packets_destroy(run.packets);
 	names_destroy(run.names);

@@ -54,12 +54,18 @@ struct print_format;
 
 /* What a dialect has. */
 struct dialect_print {
+	/* So many probes are attached; quiet: only what the script prints is wanted. */
+	void (*attached)(const struct printer *p, size_t count, bool quiet);
+	/* Events can come now. */
+	void (*ready)(const struct printer *p);
+	/* `end` has run; maps may follow. Not in benches and tests. */
+	void (*ended)(const struct printer *p);
 	/* A value by itself, as a line. */
 	void (*value_line)(const struct printer *p, const struct type *type, const uint8_t *bytes);
 	/* `entries` are sorted here. top 0: all; div 0: none. */
 	void (*map)(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count,
 		    uint64_t top, uint64_t div);
-	/* The output of a command and its like, of this type in JSON. */
+	/* The output of a command and its like: {"type": TYPE, "data": "TEXT"} in JSON, else the text itself. */
 	void (*message)(const struct printer *p, const char *type, const char *text, size_t size);
 	/* A format of printf(), read once. NULL when memory is short. The text stays the caller's. */
 	struct print_format *(*format_create)(const char *text);

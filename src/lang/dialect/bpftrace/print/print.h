@@ -10,9 +10,6 @@
 /* value.c: a value's text; in JSON, strings are quoted. `cpus` values of an aggregation must be reduced before. */
 void print_value(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
 
-/* {"type": TYPE, "data": "TEXT"} in JSON, else the text itself. */
-void print_message(const struct printer *p, const char *type, const char *text, size_t size);
-
 /* A value by itself, as print() shows it. */
 void print_value_line(const struct printer *p, const struct type *type, const uint8_t *bytes);
 
@@ -40,7 +37,7 @@ char *print_key(const struct printer *p, const struct type *type, const uint8_t 
 void print_map(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count, uint64_t top,
 	       uint64_t div);
 
-/* Of these, what the dialect gives to who runs the script. */
+/* messages.c */
 extern const struct dialect_print bpftrace_print;
 
 #endif

@@ -267,17 +267,6 @@ void print_value(const struct printer *p, FILE *out, const struct type *type, co
 	}
 }
 
-void print_message(const struct printer *p, const char *type, const char *text, size_t size)
-{
-	if (!p->json) {
-		fwrite(text, 1, size, p->out);
-		return;
-	}
-	fprintf(p->out, "{\"type\": \"%s\", \"data\": ", type);
-	print_json_string(p->out, text, size);
-	fputs("}\n", p->out);
-}
-
 void print_value_line(const struct printer *p, const struct type *type, const uint8_t *bytes)
 {
 	if (p->json)
@@ -285,12 +274,3 @@ void print_value_line(const struct printer *p, const struct type *type, const ui
 	print_value(p, p->out, type, bytes);
 	fputs(p->json ? "}\n" : "\n", p->out);
 }
-
-const struct dialect_print bpftrace_print = {
-	.value_line = print_value_line,
-	.map = print_map,
-	.message = print_message,
-	.format_create = print_format_create,
-	.format_destroy = print_format_destroy,
-	.formatted = print_formatted,
-};
