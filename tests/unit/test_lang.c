@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The compiler without a kernel: numbers, tokens, types, layouts, code, USDT arguments, formats. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "lang/builtin/builtin.h"
@@ -204,6 +205,26 @@ static void test_programs(void)
 	}
 }
 
+/* Each macro is looked at once, however many ways lead to it; expanding them all is refused. */
+static void test_macros_that_double(void)
+{
+	struct compiled compiled;
+	char *source = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&source, &size);
+	unsigned int i;
+
+	fputs("macro m0() { 1 }\n", out);
+	for (i = 1; i <= 60; i++)
+		fprintf(out, "macro m%u() { m%u() + m%u() }\n", i, i - 1, i - 1);
+	fputs("begin { print(m60()); }\n", out);
+	fclose(out);
+	ok(compile(&compiled, source) > 0 && !strcmp(compiled.report.complaints.at[0].tag, "macro.endless"),
+	   "macros that use each other twice");
+	release(&compiled);
+	free(source);
+}
+
 /* What is simple needs no frame of the map; what the verifier had better not follow value by value has one. */
 static void test_stack_frames(void)
 {
@@ -287,6 +308,7 @@ int main(void)
 	test_formats();
 	test_code();
 	test_programs();
+	test_macros_that_double();
 	test_stack_frames();
 	test_prepend();
 	test_patterns();
