@@ -75,7 +75,7 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 	compiler_init(c, &ret->arena, &ret->report, options);
 	kernel_types_attach(&c->types);
 	c->dialect->parse(c);
-	if (dump->ast && !ret->report.errors && c->dialect->print_tree)
+	if (dump->ast && !ret->report.errors && !ret->arena.failed && c->dialect->print_tree)
 		c->dialect->print_tree(c, dump->out);
 	if (!ret->report.errors)
 		c->dialect->check(c);
