@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Places in memory by their names, and what is written there. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "elf/elf_file.h"
 #include "lang/builtin/builtin.h"
-#include "lang/kernel/kernel_types.h"
-#include "lang/provider/binary.h"
-#include "lang/provider/provider.h"
 
 #define REGISTER_IP 128 /* in struct pt_regs, asm/ptrace.h of x86 */
 

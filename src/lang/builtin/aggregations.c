@@ -3,7 +3,6 @@
  * Aggregations: what @map = count() and its like do. `place` is called with the value's address in R0 and the argument
  * at `offset` of the frame.
  */
-#include <string.h>
 
 #include "lang/builtin/builtin.h"
 

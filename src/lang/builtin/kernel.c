@@ -3,12 +3,9 @@
  * What works on the kernel's own objects, or on what it does. Its helpers take objects by pointers whose types the
  * verifier knows: arguments of the probe, and what is reached from them.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <string.h>
 
 #include "lang/builtin/builtin.h"
-#include "lang/provider/provider.h"
 
 static void gen_override(struct gen *g, const struct node *call)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is done with maps as a whole, and their keys. */
 #include <errno.h>
-#include <string.h>
 
 #include "abi/loss.h"
 #include "lang/builtin/builtin.h"

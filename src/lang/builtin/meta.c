@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is decided while compiling, and small conversions. */
-#include <string.h>
 
 #include "lang/builtin/builtin.h"
-#include "lang/kernel/kernel_types.h"
-#include "lang/core/number.h"
 
 static void gen_is_err(struct gen *g, const struct node *call)
 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Addresses of the network: printed, and made from text. */
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "lang/builtin/builtin.h"
 #define INET_OFFSET 8

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the probe gives: its name, arguments, registers, return value. Registers are x86-64's (asm/ptrace.h). */
-#include <stdlib.h>
 #include <string.h>
 
 #include "lang/builtin/probe.h"

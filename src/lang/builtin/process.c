@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who runs: process, thread, user, CPU, and what the kernel says of the task. */
-#include <linux/magic.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "lang/builtin/builtin.h"

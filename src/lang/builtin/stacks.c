@@ -3,7 +3,6 @@
  * kstack, ustack, pystack and stack. Their values are ids: frames are sent once for each distinct stack
  * (bpf/sampler.bpf.c), and named by user space when they are printed.
  */
-#include <string.h>
 
 #include "abi/events.h"
 #include "abi/limits.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Strings and bytes. */
-#include <string.h>
 
 #include "lang/builtin/builtin.h"
 

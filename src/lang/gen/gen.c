@@ -2,8 +2,6 @@
 /* Programs: one for each unit. */
 #include "lang/gen/gen.h"
 
-#include <string.h>
-
 #include "lang/gen/stack_frame.h"
 #include "lang/provider/provider.h"
 

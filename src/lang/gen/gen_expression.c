@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Values: scalars to R0, all others into the frame. */
-#include <string.h>
 
 #include "lang/gen/gen_expression.h"
-#include "lang/provider/provider.h"
 
 /* Of a bit field, whose unit is in R0. */
 static void take_bits(struct gen *g, const struct type_field *field)

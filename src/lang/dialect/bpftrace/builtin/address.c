@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Places in memory by their names, and what is written there. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "elf/elf_file.h"

@@ -4,7 +4,6 @@
  * verifier knows: arguments of the probe, and what is reached from them.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <string.h>
 
 #include "lang/dialect/bpftrace/builtin/builtin.h"

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What is done with maps as a whole, and their keys. */
-#include <errno.h>
 #include <string.h>
 
-#include "abi/loss.h"
 #include "lang/dialect/bpftrace/builtin/builtin.h"
 
 static const struct type *check_whole(struct compiler *c, struct ast *call)

@@ -2,10 +2,10 @@
 /* What is decided while compiling, and small conversions. */
 #include <string.h>
 
+#include "lang/core/number.h"
 #include "lang/dialect/bpftrace/builtin/builtin.h"
 #include "lang/dialect/bpftrace/print/format.h"
 #include "lang/kernel/kernel_types.h"
-#include "lang/core/number.h"
 
 static const struct type *become(struct ast *call, enum ast_kind kind, uint64_t value, const struct type *type)
 {

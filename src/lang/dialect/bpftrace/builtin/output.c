@@ -7,8 +7,8 @@
 
 #include "lang/dialect/bpftrace/builtin/builtin.h"
 #include "lang/dialect/bpftrace/print/format.h"
-#include "lang/rt/abi.h"
 #include "lang/provider/provider.h"
+#include "lang/rt/abi.h"
 
 #define ARGUMENTS_MAX 64
 

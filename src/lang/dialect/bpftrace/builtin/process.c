@@ -4,10 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
-#include "lang/dialect/bpftrace/builtin/builtin.h"
 #include "lang/builtin/task_lookup.h"
+#include "lang/dialect/bpftrace/builtin/builtin.h"
 
 static const struct type *is_uint64(struct compiler *c, struct ast *call)
 {

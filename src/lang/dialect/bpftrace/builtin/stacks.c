@@ -5,10 +5,7 @@
  */
 #include <string.h>
 
-#include "abi/events.h"
-#include "abi/limits.h"
 #include "lang/dialect/bpftrace/builtin/builtin.h"
-#include "lang/provider/provider.h"
 
 static uint32_t parts_of(const char *name)
 {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/core/number.h"
 #include "lang/dialect/bpftrace/builtin/builtin.h"
 #include "lang/dialect/bpftrace/check/expressions.h"
 #include "lang/dialect/bpftrace/check/macros.h"
-#include "lang/core/number.h"
 
 static const struct type *check_parameter(struct compiler *c, struct ast *node)
 {

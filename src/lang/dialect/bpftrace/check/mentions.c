@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What an action mentions of its probe, also in the macros that it uses, each of which is looked at once. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "lang/dialect/bpftrace/check/check.h"

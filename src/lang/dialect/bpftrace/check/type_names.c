@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Types as they are written, and what is made of them: casts, sizeof, offsetof. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "lang/dialect/bpftrace/builtin/builtin.h"

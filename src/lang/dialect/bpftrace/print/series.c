@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Time series: a row for each interval, and a mark where its value is between the least and the greatest. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "lang/rt/abi.h"
 #include "lang/dialect/bpftrace/print/print.h"
+#include "lang/rt/abi.h"
 
 #define COLUMNS   53 /* borders included */
 #define SECOND_NS UINT64_C(1000000000)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "lang/core/syscalls.h"
-#include "lang/rt/abi.h"
 #include "profile/text.h"
 
 void print_decimal(FILE *out, uint64_t value, bool is_signed)
