@@ -9,6 +9,7 @@
 #include "dwarf/lines.h"
 #include "dwarf/parameters.h"
 #include "dwarf/source.h"
+#include "lang/compile.h"
 #include "lang/provider/binary_types.h"
 
 #define EXPLORE_UNITS     8u

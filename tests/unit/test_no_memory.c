@@ -9,7 +9,7 @@
 
 #include "record/names.h"
 #include "tap.h"
-#include "trace/printer.h"
+#include "lang/dialect/bpftrace/print/print.h"
 
 #define TIMES     8
 #define KERNEL    0xffffffff81000000ull
