@@ -15,7 +15,9 @@
  *    dumps and for what is printed of a map, texts in nodes are data: literals and formats.
  *  - Every node has a type, and the types decide what is generated. Conversions to a wider integer, a longer string or
  * a tuple of wider elements are implied, where a value goes into a symbol, a key or an operand. Numbers are computed in
- *    64 bits; a dialect whose rules are narrower, as C's are, puts NODE_CAST around the operation.
+ *    64 bits; a dialect whose rules are narrower, as C's are, puts NODE_CAST around the operation, and gives both
+ *    operands one type where its rules for signs are not type_join()'s, which comparisons go by. A division by zero is
+ *    1, and the program goes on: who wants anything else tests for it.
  *  - What user space is to do is a site: a number in the record, whose description stays in compiler.sites. What a
  *    dialect prints, and how, it finds there by the site's kind, format and type: no text is sent.
  *  - Statements and expressions share one struct, since blocks may have values. A tree belongs to one unit: sizes,

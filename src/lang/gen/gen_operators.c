@@ -56,7 +56,7 @@ static void divide(struct gen *g, const struct operation *self, const struct typ
 	label done = code_label(g->code), fine = code_label(g->code);
 	label left = code_label(g->code), right = code_label(g->code), plus = code_label(g->code);
 
-	/* BPF divides unsigned numbers. By zero the result is 1, as bpftrace has it. */
+	/* BPF divides unsigned numbers. By zero the result is 1. */
 	code_jump_if(g->code, BPF_JNE, R1, 0, fine);
 	gen_warning(g, "Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the "
 		       "result.");
