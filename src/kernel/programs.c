@@ -13,6 +13,7 @@
 #include "kernel/core_types.h"
 #include "kernel/features.h"
 #include "kernel/kernel_btf.h"
+#include "kernel/load_log.h"
 #include "sampler.skel.h"
 #include "sampler_bounded.skel.h"
 #include "sampler_resume.skel.h"
@@ -21,30 +22,10 @@
 #define RING_BYTES_PER_TICK 2048u /* of a second: 1/4 s of stacks that are new each time, 1,000 frames deep */
 #define RING_BYTES_MAX      (64u << 20)
 #define KERNEL_TYPES        "/sys/kernel/btf/vmlinux"
-#define LOG_BYTES           (16u << 20) /* the verifier's log is written from its beginning, and its end is wanted */
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-/* The verifier's last word: the line before "processed N insns". NULL when it has said nothing. */
-static const char *verifier_reason(char *log)
-{
-	char *line, *rest = log, *reason = NULL;
-
-	while ((line = strsep(&rest, "\n")))
-		if (*line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17))
-			reason = line;
-	return reason;
-}
 
 static int load_error(int err, char *log, struct diag *diag)
 {
-	const char *reason = log ? verifier_reason(log) : NULL;
+	const char *reason = log ? load_log_reason(log) : NULL;
 
 	if (err == -EPERM) /* EACCES is the verifier's */
 		return diag_fail(
@@ -117,7 +98,7 @@ static size_t name_resume_function(void *bytes, size_t size, uint32_t number)
 static struct bpf_object *open_object(const struct form *form, uint32_t resume_function, const char *types, char *log)
 {
 	/* At level 0 libbpf asks for the log only after a refusal. */
-	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = log, .kernel_log_size = log ? LOG_BYTES : 0,
+	LIBBPF_OPTS(bpf_object_open_opts, options, .kernel_log_buf = log, .kernel_log_size = log ? LOAD_LOG_BYTES : 0,
 		    .btf_custom_path = types);
 	struct bpf_object *object = NULL;
 	const void *bytes;
@@ -214,13 +195,13 @@ static int load_form(const struct form *form, const struct programs_options *opt
 int programs_load(const struct programs_options *options, struct bpf_object **ret, struct diag *diag)
 {
 	enum walk_strategy strategy = options->strategy;
-	char *log = calloc(1, LOG_BYTES); /* touched on failure only */
+	char *log = calloc(1, LOAD_LOG_BYTES); /* touched on failure only */
 	struct kernel_facts facts;
 	struct programs_options tried = *options;
 	int err = -ENOENT;
 	size_t i;
 
-	libbpf_set_print(quiet);
+	load_log_silence();
 	if (strategy == WALK_STRATEGY_AUTO)
 		strategy = feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
 	facts = learn_facts(strategy);

@@ -6,28 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/merge.h"
-#include "symbol/demangle.h"
+#include "record/resolver.h"
 #include "symbol/kernel_symbols.h"
 
 /* Where one object's names are. */
 struct source {
 	const struct names *names;
-	struct object *object; /* NULL: not a file's, or not known */
-	struct elf_symbols *symbols;
+	struct resolver resolver; /* its object is NULL: not a file's, or not known */
 	struct kernel_symbols *kernel;
-	struct function_starts *starts; /* opened for the first location without a symbol */
-	bool unknown;                   /* where functions start cannot be told, or not any more */
-	bool last;                      /* what there is no memory for is named by its address */
-	int err;                        /* -ENOMEM: some were */
+	bool last; /* what there is no memory for is named by its address */
+	int err;   /* -ENOMEM: some were */
 };
-
-static const char *basename_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 static int add_frame(const struct source *source, enum frame_layer layer, const char *name, const char *file,
 		     uint32_t *ret)
@@ -69,95 +58,25 @@ static int name_unknown(const struct source *source, const struct location *loca
 	return add_frame(source, FRAME_MARK, text, "", ret);
 }
 
-/* Code without a file: the process's perf map, if it wrote one. */
-static int name_generated(const struct source *source, const struct location *location, uint32_t *ret)
-{
-	const struct mapped_file *owner = source->object->file;
-	const struct perf_map *map = source->names->perf_map(source->names->context, owner);
-	const char *name = map ? perf_map_lookup(map, location->address - location->is_return) : NULL;
-	char file[48];
-
-	if (!name)
-		return name_unknown(source, location, ret);
-	snprintf(file, sizeof(file), "perf-%d.map", owner->pid);
-	return add_frame(source, FRAME_NATIVE, name, file, ret);
-}
-
-/* Where the function of a location without a symbol begins; the location's own address where that cannot be told. */
-static int start_of(struct source *source, const struct location *location, uint64_t *ret)
-{
-	int err = -ENOENT;
-
-	if (!source->starts && !source->unknown)
-		err = object_function_starts(source->object, &source->starts);
-	source->unknown = !source->starts;
-	if (source->starts)
-		err = function_starts_find(source->starts, location->address - location->is_return, ret);
-	if (err == -ENOMEM && !source->last)
-		return err;
-	if (err == -ENOMEM)
-		source->err = err;
-	if (err)
-		*ret = location->address;
-	return 0;
-}
-
-static int name_by_start(struct source *source, const struct location *location, const char *module, uint32_t *ret)
-{
-	struct frame frame = {.layer = FRAME_NATIVE, .file = module};
-	uint64_t start;
-	char text[32];
-	int err = start_of(source, location, &start);
-
-	if (err)
-		return err;
-	snprintf(text, sizeof(text), "0x%" PRIx64, start);
-	frame.name = text;
-	frame.address = source->names->addresses ? location->address : 0;
-	return frames_add(source->names->frames, &frame, ret);
-}
-
 static int name_native(struct source *source, const struct location *location, uint32_t *ret)
 {
-	const char *module = basename_of(source->object->file->path);
-	struct elf_symbol symbol;
-	char *readable;
-	int err;
+	struct frame frame = {};
+	struct resolved name;
+	int err = resolver_name(&source->resolver, location->address, location->is_return, &name);
 
-	if (!source->symbols || !elf_symbols_lookup(source->symbols, location->address - location->is_return, &symbol))
-		return name_by_start(source, location, module, ret);
-	readable = demangle(symbol.name);
-	err = add_frame(source, FRAME_NATIVE, readable ? readable : symbol.name, module, ret);
-	free(readable);
+	if (err && !source->last) {
+		resolved_release(&name);
+		return err;
+	}
+	source->err = err ? err : source->err;
+	frame.layer = name.layer;
+	frame.name = name.name;
+	frame.file = name.file;
+	if (name.name == name.text && name.layer == FRAME_NATIVE && source->names->addresses)
+		frame.address = location->address;
+	err = frames_add(source->names->frames, &frame, ret);
+	resolved_release(&name);
 	return err;
-}
-
-/*
- * What a function of the greenlet package does to stacks (src/greenlet, 2.0): the first two run on a new greenlet's
- * first, the third changes the native stack before Python's state.
- */
-static enum merge_role greenlet_role(const struct source *source, uint64_t address)
-{
-	struct elf_symbol symbol;
-
-	if (!source->symbols || strncmp(basename_of(source->object->file->path), "_greenlet", 9) ||
-	    !elf_symbols_lookup(source->symbols, address, &symbol))
-		return MERGE_NATIVE;
-	if (strstr(symbol.name, "inner_bootstrap") || strstr(symbol.name, "g_initialstub"))
-		return MERGE_START;
-	return strstr(symbol.name, "g_switchstack") ? MERGE_SWITCH : MERGE_NATIVE;
-}
-
-static enum merge_role role_of(const struct source *source, const struct location *location)
-{
-	uint64_t address = location->address - location->is_return;
-	const struct object *object = source->object;
-	size_t i;
-
-	for (i = 0; i < object->eval_count; i++)
-		if (address >= object->eval[i].start && address < object->eval[i].end)
-			return object->eval[i].handler ? MERGE_HANDLER : MERGE_LOOP;
-	return greenlet_role(source, address);
 }
 
 static int name(struct source *source, const struct location *location, uint64_t *ret)
@@ -169,59 +88,60 @@ static int name(struct source *source, const struct location *location, uint64_t
 
 	if (location->object == LOCATION_KERNEL)
 		err = name_kernel(source, location, &is_exec, &frame);
-	else if (!source->object)
+	else if (!source->resolver.object)
 		err = name_unknown(source, location, &frame);
-	else if (source->object->file->kind == FILE_ANONYMOUS)
-		err = name_generated(source, location, &frame);
 	else
 		err = name_native(source, location, &frame);
 	if (err)
 		return err;
-	if (source->object)
-		role = role_of(source, location);
+	if (source->resolver.object)
+		role = resolver_role(&source->resolver, location->address, location->is_return);
 	*ret = frame | (uint64_t)role << 32 | (is_exec ? LOCATION_IS_EXEC : 0);
 	return 0;
 }
 
 /* The symbols of the locations that are to be named. 0 or -ENOMEM. */
-static int open_symbols(struct source *source, const uint32_t *numbers, size_t count)
+static int open_resolver(struct source *source, struct object *object, const uint32_t *numbers, size_t count)
 {
+	const struct names *names = source->names;
+	const struct perf_map *map =
+		object->file->kind == FILE_ANONYMOUS ? names->perf_map(names->context, object->file) : NULL;
 	uint64_t *vaddrs = malloc((count + 1) * sizeof(*vaddrs));
 	size_t i;
 	int err;
 
+	source->resolver = (struct resolver){.object = object, .map = map};
 	if (!vaddrs)
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
-		const struct location *location = &source->names->store->locations.at[numbers[i]];
+		const struct location *location = &names->store->locations.at[numbers[i]];
 
 		vaddrs[i] = location->address - location->is_return;
 	}
-	err = object_symbols(source->object, vaddrs, count, &source->symbols);
+	err = resolver_open(&source->resolver, object, map, vaddrs, count);
 	free(vaddrs);
 	return err;
 }
 
 /* 0 or -ENOMEM. What an object has no names for is no error. */
-static int source_open(struct source *source, uint32_t object, const uint32_t *numbers, size_t count)
+static int source_open(struct source *source, uint32_t number, const uint32_t *numbers, size_t count)
 {
+	struct object *object =
+		number < LOCATION_FILES ? NULL : objects_at(source->names->objects, number - LOCATION_FILES);
 	int err = 0, unranged = 0;
 
-	if (object == LOCATION_KERNEL)
+	if (number == LOCATION_KERNEL)
 		err = kernel_symbols_create("/proc/kallsyms", &source->kernel, NULL);
-	if (object >= LOCATION_FILES)
-		source->object = objects_at(source->names->objects, object - LOCATION_FILES);
-	if (source->object) {
-		err = open_symbols(source, numbers, count);
-		unranged = object_eval_ranges(source->object);
+	if (object) {
+		err = open_resolver(source, object, numbers, count);
+		unranged = object_eval_ranges(object);
 	}
 	return err == -ENOMEM ? err : unranged;
 }
 
 static void source_close(struct source *source)
 {
-	function_starts_destroy(source->starts);
-	elf_symbols_destroy(source->symbols);
+	resolver_close(&source->resolver);
 	kernel_symbols_destroy(source->kernel);
 }
 

@@ -9,12 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/signals.h"
 #include "base/vec.h"
 #include "record/command.h"
 #include "record/family.h"
@@ -40,7 +40,7 @@ struct recording {
 	struct family family; /* of the processes, where it is not recorded */
 	struct command command;
 	bool has_command;
-	int signals;
+	struct signals signals;
 	struct command_origin origin; /* how this process was before */
 	VEC(struct pollfd) polls;     /* signals, ring, side-band, then what must end: command or targets */
 	size_t first_target;
@@ -83,37 +83,10 @@ static void raise_priority(void)
 
 static int take_signals(struct recording *recording, struct diag *diag)
 {
-	sigset_t mask;
+	int err = signals_take_ends(&recording->signals);
 
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &mask, &recording->origin.mask))
-		return diag_fail(diag, errno, "record.signals", "signals cannot be blocked: %s", strerror(errno));
-	recording->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (recording->signals < 0)
-		return diag_fail(diag, errno, "record.signals", "no signalfd: %s", strerror(errno));
-	return 0;
-}
-
-/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
-static void give_signals_back(struct recording *recording)
-{
-	if (recording->signals < 0)
-		return;
-	close(recording->signals);
-	recording->signals = -1;
-	sigprocmask(SIG_SETMASK, &recording->origin.mask, NULL);
-}
-
-/* What came while it could not start: left in the queue it would end the process before that is said. */
-static void forget_signals(struct recording *recording)
-{
-	struct signalfd_siginfo taken;
-
-	while (recording->signals >= 0 && read(recording->signals, &taken, sizeof(taken)) > 0)
-		recording->interrupted = true;
+	recording->origin.mask = recording->signals.before;
+	return err ? diag_fail(diag, -err, "record.signals", "signals cannot be taken: %s", strerror(-err)) : 0;
 }
 
 static void reserve_take(struct recording *recording)
@@ -138,7 +111,7 @@ static int add_poll(struct recording *recording, int fd)
 static int prepare_polls(struct recording *recording)
 {
 	unsigned int i;
-	int err = add_poll(recording, recording->signals);
+	int err = add_poll(recording, recording->signals.fd);
 
 	if (!err)
 		err = add_poll(recording, sampler_fd(recording->sampler));
@@ -297,10 +270,8 @@ static int loop(struct recording *recording)
 		if (poll(recording->polls.at, recording->polls.count, timeout) < 0 && errno != EINTR)
 			return -errno;
 		if (recording->polls.at[0].revents) {
-			struct signalfd_siginfo taken;
-
 			/* Taken off the queue: left there, it would end the process when signals are given back. */
-			recording->interrupted = read(recording->signals, &taken, sizeof(taken)) > 0;
+			recording->interrupted = signals_next(&recording->signals);
 			break;
 		}
 		err = watch_drain(recording->watch);
@@ -390,7 +361,8 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	unread = watch_finish(recording->watch);
 	sampler_counters(recording->sampler, &counters);
 	show_progress(recording, true);
-	give_signals_back(recording);
+	/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
+	signals_give_back(&recording->signals);
 	unnamed = report_build(recording->watch, &counters, &options, recording->profile);
 	profile_quality(recording->profile)->verified = recording->options->verify;
 	fill_info(recording);
@@ -423,7 +395,7 @@ static void recording_deinit(struct recording *recording)
 	sideband_close(recording->sideband);
 	sampler_destroy(recording->sampler);
 	foreign_files_destroy(recording->files);
-	give_signals_back(recording);
+	signals_give_back(&recording->signals);
 }
 
 int record_run(const struct record_options *options, struct profile *profile, struct record_result *ret,
@@ -431,15 +403,16 @@ int record_run(const struct record_options *options, struct profile *profile, st
 {
 	struct recording recording = {.options = options,
 				      .profile = profile,
-				      .signals = -1,
+				      .signals.fd = -1,
 				      .family = {.pids = options->pids, .count = options->pid_count}};
 	int err;
 
 	err = foreign_files_create(PRIORITY, &recording.files, diag);
 	if (!err)
 		err = start(&recording, diag);
+	/* Left in the queue, what came while it could not start would end the process before that is said. */
 	if (err)
-		forget_signals(&recording);
+		recording.interrupted |= signals_forget(&recording.signals);
 	ret->kept = !err;
 	if (!err)
 		err = finish(&recording, loop(&recording), diag);

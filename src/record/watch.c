@@ -176,19 +176,22 @@ static void handle_fork(struct watch *watch, struct process *parent, struct proc
 		mark_dirty(watch, child);
 }
 
-/* The perf map of a process that ran code without a file, read while it lived if possible; NULL when there is none. */
+/* Read while the process lived, if possible. */
+const struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file)
+{
+	return perf_maps_of(watch->perf_maps, file->index + 1ull, file->pid);
+}
+
 static const struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
 {
-	struct watch *watch = context;
-
-	return perf_maps_of(watch->perf_maps, file->index + 1ull, file->pid);
+	return watch_perf_map(context, file);
 }
 
 /* A process that ran generated code is about to take its perf map's owner away. */
 static void handle_exit(struct watch *watch, const struct process *process)
 {
 	if (process->anonymous)
-		perf_map_of(watch, process->anonymous);
+		watch_perf_map(watch, process->anonymous);
 }
 
 /* A file system answers again: what could not be read is read, and told to the kernel. */

@@ -15,32 +15,45 @@ struct process *watch_process(struct watch *watch, int tgid, uint64_t time)
 	return process;
 }
 
+/*
+ * The object that is mapped at an address of a process at a time, and the vaddr: of generated code the process's own.
+ * *object is NULL, or the result false, when that is not known. -ENOMEM through *err.
+ */
+static bool find_object(struct watch *watch, struct process *process, uint64_t address, uint64_t time,
+			struct object **object, uint64_t *vaddr, int *err)
+{
+	const struct process_mapping *mapping = process ? process_find_mapping(process, address, time) : NULL;
+
+	*err = 0;
+	*object = NULL;
+	if (!mapping)
+		return false;
+	*object = objects_get(watch->objects, mapping->file, process, mapping);
+	if (*object && watch_is_generated(*object)) {
+		const struct mapped_file *anonymous = processes_anonymous(watch->processes, process);
+
+		*object = anonymous ? objects_get(watch->objects, anonymous, process, NULL) : NULL;
+	}
+	if (!*object)
+		*err = -ENOMEM;
+	return *object && object_vaddr(*object, mapping, address, vaddr);
+}
+
 /* The location of an address of a process, at a time. `process` may be NULL. */
 static int locate(struct watch *watch, struct process *process, uint64_t frame, uint64_t time, uint32_t *ret)
 {
 	struct location location = {
 		.object = LOCATION_UNKNOWN, .is_return = frame >> 63, .address = frame & ~NATIVE_RETURN_ADDRESS};
-	const struct process_mapping *mapping;
 	struct object *object;
 	uint64_t vaddr;
+	int err;
 
-	mapping = process ? process_find_mapping(process, location.address - location.is_return, time) : NULL;
-	if (mapping) {
-		object = objects_get(watch->objects, mapping->file, process, mapping);
-		if (object && watch_is_generated(object)) {
-			const struct mapped_file *anonymous = processes_anonymous(watch->processes, process);
-
-			object = anonymous ? objects_get(watch->objects, anonymous, process, NULL) : NULL;
-		}
-		if (!object)
-			return -ENOMEM;
-		/* The call may be the last instruction of the text. */
-		if (object_vaddr(object, mapping, location.address - location.is_return, &vaddr)) {
-			location.object = LOCATION_FILES + object->file->index;
-			location.address = vaddr + location.is_return;
-		}
+	/* The call may be the last instruction of the text. */
+	if (find_object(watch, process, location.address - location.is_return, time, &object, &vaddr, &err)) {
+		location.object = LOCATION_FILES + object->file->index;
+		location.address = vaddr + location.is_return;
 	}
-	return store_location(&watch->store, &location, ret);
+	return err ? err : store_location(&watch->store, &location, ret);
 }
 
 /* Is every address of a stack in a mapping that is known? */
@@ -441,12 +454,10 @@ bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time,
 		  uint64_t *vaddr)
 {
 	struct process *process = watch_process(watch, pid, time);
-	const struct process_mapping *mapping = process ? process_find_mapping(process, address, time) : NULL;
+	int err;
 
-	if (process && !mapping && time >= watch->drained_at && !watch_drain_sideband(watch)) {
+	if (process && time >= watch->drained_at && !process_find_mapping(process, address, time) &&
+	    !watch_drain_sideband(watch))
 		process = watch_process(watch, pid, time);
-		mapping = process ? process_find_mapping(process, address, time) : NULL;
-	}
-	*object = mapping ? objects_get(watch->objects, mapping->file, process, mapping) : NULL;
-	return *object && object_vaddr(*object, mapping, address, vaddr);
+	return find_object(watch, process, address, time, object, vaddr, &err);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "trace/run.h"
 
 #define SCRIPT_S 10 /* for a script to execute the program that it stands for */
@@ -32,18 +33,11 @@ pid_t trace_command_pid(const struct trace_command *command)
 	return command->child.pid;
 }
 
-static const char *basename_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 const char *trace_command_program(struct trace_command *command, const char *name)
 {
 	int err;
 
-	if (strcmp(basename_of(command->argv[0]), name))
+	if (strcmp(path_basename(command->argv[0]), name))
 		return NULL;
 	if (*command->program || command->child.gate < 0)
 		return *command->program ? command->program : NULL;

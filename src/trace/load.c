@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "kernel/core_types.h"
+#include "kernel/load_log.h"
 #include "kernel/object_maps.h"
 #include "lang/core/record.h"
 #include "trace/run.h"
@@ -23,16 +24,6 @@
 #define RING_RECORDS      131072u
 #define RING_HEADER       8u /* the kernel's, of each record */
 #define MEMORY_SHARE      1024u
-
-#define LOG_BYTES (16u << 20)
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
 
 static int loud(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -138,17 +129,6 @@ static const char *without_helper(int number)
 	}
 }
 
-/* The last line that the verifier wrote before its summary. */
-static const char *verifier_reason(char *log)
-{
-	char *line, *rest = log, *reason = NULL;
-
-	while ((line = strsep(&rest, "\n")))
-		if (*line && strncmp(line, "processed ", 10) && strncmp(line, "verification time", 17))
-			reason = line;
-	return reason;
-}
-
 /* Older kernels' maps refuse them: MAX_BPF_STACK in kernel/bpf/hashtab.c. */
 #define KEY_MAX_OLD 512
 
@@ -171,7 +151,7 @@ static int load_error(const struct run *run, int err, char *log, struct diag *di
 				 "loading BPF programs is not permitted; run as root, or with CAP_BPF and CAP_PERFMON");
 	if (run->options->verbose && log)
 		fputs(log, stderr);
-	reason = log ? verifier_reason(log) : NULL;
+	reason = log ? load_log_reason(log) : NULL;
 	/* "unknown func bpf_loop#181", "invalid func unknown#181", "program of this type cannot use helper
 	 * bpf_loop#181" */
 	helper = reason && (strstr(reason, " func ") || strstr(reason, " helper ")) ? strchr(reason, '#') : NULL;
@@ -228,17 +208,20 @@ int load_begin(struct loading *loading, struct diag *diag)
 	char path[64];
 	int err;
 
-	loading->log = calloc(1, LOG_BYTES);
+	loading->log = calloc(1, LOAD_LOG_BYTES);
 	loading->types = run->compiler->stack_parts || provider_follows_command(run->compiler)
 				 ? core_types_open(&loading->finds)
 				 : -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);
 
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = loading->log,
-		    .kernel_log_size = loading->log ? LOG_BYTES : 0,
+		    .kernel_log_size = loading->log ? LOAD_LOG_BYTES : 0,
 		    .btf_custom_path = loading->types < 0 ? NULL : path);
 
-	libbpf_set_print(run->options->verbose ? loud : quiet);
+	if (run->options->verbose)
+		libbpf_set_print(loud);
+	else
+		load_log_silence();
 	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
 	if (!run->object)
 		return diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));

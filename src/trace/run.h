@@ -6,8 +6,8 @@
 #include <bpf/libbpf.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 
+#include "base/signals.h"
 #include "lang/dialect/dialect.h"
 #include "lang/provider/provider.h"
 #include "record/command.h"
@@ -49,10 +49,9 @@ struct run {
 	const struct dialect_print *print; /* the dialect's */
 	struct attachment attachment;
 	VEC(struct watchpoint) watchpoints;
-	struct command_origin origin;
-	int signals;
-	int children;     /* signalfd of SIGCHLD: the command stands still; -1: it is not held */
-	int user_signals; /* signalfd of those that self probes are about; -1: there are none */
+	struct signals signals;
+	struct signals children;     /* SIGCHLD: the command stands still; not taken: it is not held */
+	struct signals user_signals; /* those that self probes are about */
 	VEC(struct pollfd) polls;
 	bool finished;                 /* exit() was called, or a signal came */
 	bool ending;                   /* the last records are taken, until `deadline` */

@@ -29,7 +29,7 @@ void run_system(struct run *run, const char *command)
 		return;
 	child = fork();
 	if (!child) {
-		sigprocmask(SIG_SETMASK, &run->origin.mask, NULL);
+		sigprocmask(SIG_SETMASK, &run->signals.before, NULL);
 		dup2(ends[1], STDOUT_FILENO);
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
@@ -247,7 +247,7 @@ static void handle_site(struct run *run, const struct site *site, const uint8_t 
 /* What the script prints may come faster than it can be printed: signals, and the end, must have their turn. */
 static int interrupted(struct run *run, enum site_kind kind)
 {
-	struct pollfd signals = {.fd = run->signals, .events = POLLIN};
+	struct pollfd signals = {.fd = run->signals.fd, .events = POLLIN};
 	struct timespec time;
 	uint64_t now;
 
@@ -261,7 +261,7 @@ static int interrupted(struct run *run, enum site_kind kind)
 	if (now < run->looked + LOOK_EVERY_NS)
 		return 0;
 	run->looked = now;
-	return run->signals >= 0 && poll(&signals, 1, 0) > 0 ? -EINTR : 0;
+	return run->signals.fd >= 0 && poll(&signals, 1, 0) > 0 ? -EINTR : 0;
 }
 
 int run_record(void *context, void *data, size_t size)

@@ -20,7 +20,6 @@
 #include "base/foreign.h"
 #include "kernel/programs.h"
 #include "lang/core/compiler.h"
-#include "symbol/perf_maps.h"
 #include "trace/stacks_parts.h"
 
 #define PROCESSES  16384
@@ -109,9 +108,7 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 	stacks->everything = !options->pid;
 	stacks->files = options->files;
 	stacks->sources = options->with_sources ? sources_create(options->debug_folders) : NULL;
-	stacks->perf_maps = perf_maps_create(options->files);
-	err = stacks->perf_maps ? sampler_adopt(object, &stacks->sampler, diag)
-				: diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
+	err = sampler_adopt(object, &stacks->sampler, diag);
 	if (!err)
 		err = sideband_open(&stacks->sideband, diag);
 	if (!err && stacks->everything && options->parts & (STACK_NATIVE | STACK_PYTHON) &&
@@ -167,15 +164,11 @@ void stacks_destroy(struct stacks *stacks)
 
 	if (!stacks)
 		return;
-	while ((slot = table_next(&stacks->symbols, &at)))
-		if (slot->value > 1)
-			elf_symbols_destroy((struct elf_symbols *)(uintptr_t)slot->value);
-	table_deinit(&stacks->symbols);
-	at = 0;
-	while ((slot = table_next(&stacks->starts, &at)))
-		if (slot->value > 1)
-			function_starts_destroy((struct function_starts *)(uintptr_t)slot->value);
-	table_deinit(&stacks->starts);
+	while ((slot = table_next(&stacks->resolvers, &at))) {
+		resolver_close((struct resolver *)(uintptr_t)slot->value);
+		free((struct resolver *)(uintptr_t)slot->value);
+	}
+	table_deinit(&stacks->resolvers);
 	sources_destroy(stacks->sources);
 	for (i = 0; i < 3; i++)
 		free_values(&stacks->sent[i]);
@@ -183,7 +176,6 @@ void stacks_destroy(struct stacks *stacks)
 	watch_destroy(stacks->watch);
 	sideband_close(stacks->sideband);
 	sampler_destroy(stacks->sampler);
-	perf_maps_destroy(stacks->perf_maps);
 	table_deinit(&stacks->kept);
 	vec_free(&stacks->expected);
 	free(stacks);

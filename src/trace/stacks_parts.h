@@ -5,6 +5,7 @@
 
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
+#include "record/resolver.h"
 #include "record/watch.h"
 #include "trace/sources.h"
 #include "trace/stacks.h"
@@ -33,11 +34,9 @@ struct stacks {
 	struct watch *watch;
 	struct table sent[3]; /* by type: id → struct sent_stack * */
 	struct store codes;
-	struct table symbols;        /* object → struct elf_symbols * or 1 (none) */
-	struct table starts;         /* object → struct function_starts * or 1 (cannot be told) */
-	struct table kept;           /* objects that frames point to: not to be forgotten */
-	struct sources *sources;     /* NULL: not wanted */
-	struct perf_maps *perf_maps; /* by process */
+	struct table resolvers;  /* object → struct resolver * */
+	struct table kept;       /* objects that frames point to: not to be forgotten */
+	struct sources *sources; /* NULL: not wanted */
 };
 
 struct table *stacks_of(struct stacks *stacks, enum event_type type);

@@ -9,32 +9,30 @@
 #include "python/lines.h"
 #include "record/merge.h"
 #include "symbol/demangle.h"
-#include "symbol/perf_maps.h"
 #include "trace/names.h"
 #include "trace/stacks_parts.h"
 
-static const struct elf_symbols *symbols_of(struct stacks *stacks, struct object *object)
+/* NULL when memory is short. */
+static struct resolver *resolver_of(struct stacks *stacks, struct object *object)
 {
 	uint64_t key = (uint64_t)(uintptr_t)object, found;
+	const struct perf_map *map;
+	struct resolver *resolver;
 
-	if (!table_get(&stacks->symbols, key, &found)) {
-		struct elf_symbols *symbols;
-
-		(void)object_symbols(object, NULL, 0, &symbols); /* without memory as without any: addresses */
-		found = symbols ? (uint64_t)(uintptr_t)symbols : 1;
-		if (table_set(&stacks->symbols, key, found)) {
-			elf_symbols_destroy(symbols);
-			return NULL;
-		}
+	if (table_get(&stacks->resolvers, key, &found))
+		return (struct resolver *)(uintptr_t)found;
+	resolver = malloc(sizeof(*resolver));
+	if (!resolver)
+		return NULL;
+	map = object->file->kind == FILE_ANONYMOUS ? watch_perf_map(stacks->watch, object->file) : NULL;
+	(void)object_eval_ranges(object);
+	(void)resolver_open(resolver, object, map, NULL, 0); /* without memory as without any: addresses */
+	if (table_set(&stacks->resolvers, key, (uint64_t)(uintptr_t)resolver)) {
+		resolver_close(resolver);
+		free(resolver);
+		return NULL;
 	}
-	return found > 1 ? (const struct elf_symbols *)(uintptr_t)found : NULL;
-}
-
-static const char *basename_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return resolver;
 }
 
 struct line {
@@ -46,69 +44,31 @@ struct line {
 	bool is_inlined;
 	uint64_t address;
 	bool has_name;
-	char *owned; /* what `name` may be */
-	char text[48];
+	struct resolved resolved; /* of native frames: what `name` and `file` may be of */
 };
-
-static struct function_starts *starts_of(struct stacks *stacks, struct object *object)
-{
-	uint64_t key = (uint64_t)(uintptr_t)object, found;
-
-	if (!table_get(&stacks->starts, key, &found)) {
-		struct function_starts *starts = NULL;
-
-		(void)object_function_starts(object, &starts); /* without memory as without any: addresses */
-		found = starts ? (uint64_t)(uintptr_t)starts : 1;
-		if (table_set(&stacks->starts, key, found)) {
-			function_starts_destroy(starts);
-			return NULL;
-		}
-	}
-	return found > 1 ? (struct function_starts *)(uintptr_t)found : NULL;
-}
-
-/* Where the function of a place without a symbol begins; its own vaddr where that cannot be told. */
-static uint64_t start_of(struct stacks *stacks, const struct frame_place *place)
-{
-	struct function_starts *starts = starts_of(stacks, place->object);
-	uint64_t start = place->vaddr;
-
-	if (starts)
-		(void)function_starts_find(starts, place->vaddr - place->is_return, &start);
-	return start;
-}
 
 static void name_native(struct stacks *stacks, const struct frame_place *place, struct line *ret)
 {
-	const struct elf_symbols *symbols = place->object ? symbols_of(stacks, place->object) : NULL;
-	const struct perf_map *map;
-	struct elf_symbol symbol;
+	struct resolver *resolver = place->object ? resolver_of(stacks, place->object) : NULL;
+	struct resolved *resolved = &ret->resolved;
 
-	*ret = (struct line){
-		.layer = FRAME_NATIVE, .address = place->address, .name = ret->text, .file = "?", .path = "?"};
-	if (!place->object) {
+	*ret = (struct line){.layer = FRAME_NATIVE, .address = place->address, .file = "?", .path = "?"};
+	ret->name = resolved->text;
+	if (!resolver) {
 		ret->layer = FRAME_MARK;
-		snprintf(ret->text, sizeof(ret->text), "[unknown 0x%" PRIx64 "]", place->address);
+		snprintf(resolved->text, sizeof(resolved->text), "[unknown 0x%" PRIx64 "]", place->address);
 		return;
 	}
+	(void)resolver_name(resolver, place->vaddr, place->is_return, resolved);
 	ret->path = place->object->file->path;
-	ret->file = basename_of(ret->path);
-	if (symbols && elf_symbols_lookup(symbols, place->vaddr - place->is_return, &symbol)) {
-		ret->owned = demangle(symbol.name);
-		ret->name = ret->owned ? ret->owned : symbol.name;
-		ret->offset = place->vaddr - symbol.vaddr;
-		ret->has_name = true;
-		return;
+	ret->file = resolved->file;
+	ret->name = resolved->name;
+	ret->has_name = resolved->has_symbol;
+	ret->offset = ret->has_name ? place->vaddr - resolved->start : 0;
+	if (resolved->layer == FRAME_MARK) { /* generated code, of which nothing tells the name */
+		snprintf(resolved->text, sizeof(resolved->text), "0x%" PRIx64, place->address);
+		ret->name = resolved->text;
 	}
-	map = place->object->file->kind == FILE_ANONYMOUS
-		      ? perf_maps_of(stacks->perf_maps, (uint64_t)(uint32_t)place->object->file->pid,
-				     place->object->file->pid)
-		      : NULL;
-	if (map && perf_map_lookup(map, place->address - place->is_return)) {
-		ret->name = perf_map_lookup(map, place->address - place->is_return);
-		return;
-	}
-	snprintf(ret->text, sizeof(ret->text), "0x%" PRIx64, start_of(stacks, place));
 }
 
 static const struct code *code_of(struct stacks *stacks, const struct frame_place *place)
@@ -316,7 +276,7 @@ static void print_place(struct printing *p, const struct sent_stack *stack, cons
 	}
 	name_native(p->stacks, place, &line);
 	print_native(p, place, &line);
-	free(line.owned);
+	resolved_release(&line.resolved);
 }
 
 static const struct sent_stack *find(struct stacks *stacks, enum event_type type, uint64_t id)
@@ -339,18 +299,11 @@ static void print_all(struct printing *p, const struct sent_stack *stack, bool o
 	}
 }
 
-static enum merge_role role_of(const struct frame_place *place)
+static enum merge_role role_of(struct stacks *stacks, const struct frame_place *place)
 {
-	uint64_t at = place->vaddr - place->is_return;
-	size_t i;
+	const struct resolver *resolver = place->object ? resolver_of(stacks, place->object) : NULL;
 
-	if (!place->object || !place->object->is_python)
-		return MERGE_NATIVE;
-	(void)object_eval_ranges(place->object);
-	for (i = 0; i < place->object->eval_count; i++)
-		if (at >= place->object->eval[i].start && at < place->object->eval[i].end)
-			return place->object->eval[i].handler ? MERGE_HANDLER : MERGE_LOOP;
-	return MERGE_NATIVE;
+	return resolver ? resolver_role(resolver, place->vaddr, place->is_return) : MERGE_NATIVE;
 }
 
 /* Native and Python frames as one stack, as record/report does it. */
@@ -376,7 +329,7 @@ static void print_merged(struct printing *p, const struct sent_stack *native, co
 		input.is_entry = flags;
 		for (i = 0; i < natives; i++) {
 			numbers[i] = i;
-			roles[i] = (uint8_t)role_of(&native->frames[i]);
+			roles[i] = (uint8_t)role_of(p->stacks, &native->frames[i]);
 		}
 		for (i = 0; i < pythons; i++) {
 			numbers[natives + i] = i;
@@ -469,6 +422,6 @@ bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid)
 	name_native(stacks, &place, &line);
 	if (line.has_name)
 		fprintf(out, line.offset ? "%s+%" PRIu64 : "%s", line.name, line.offset);
-	free(line.owned);
+	resolved_release(&line.resolved);
 	return line.has_name;
 }

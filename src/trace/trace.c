@@ -6,7 +6,6 @@
 #include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -199,28 +198,14 @@ static bool has_run(const struct compiler *c, enum provider_run which)
 
 static int take_signals(struct run *run, struct diag *diag)
 {
-	sigset_t mask;
+	static const int user[] = {SIGUSR1, 0}, child[] = {SIGCHLD, 0};
+	int err = signals_take_ends(&run->signals);
 
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGINT);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
-	sigprocmask(SIG_BLOCK, &mask, &run->origin.mask);
-	getrlimit(RLIMIT_NOFILE, &run->origin.files);
-	run->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (has_run(run->compiler, RUN_ON_SIGNAL)) {
-		sigemptyset(&mask);
-		sigaddset(&mask, SIGUSR1);
-		sigprocmask(SIG_BLOCK, &mask, NULL);
-		run->user_signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	}
-	if (run->stacks && run->options->command) {
-		sigemptyset(&mask);
-		sigaddset(&mask, SIGCHLD);
-		sigprocmask(SIG_BLOCK, &mask, NULL);
-		run->children = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
-	}
-	return run->signals < 0 ? diag_fail(diag, errno, "trace.signals", "no signalfd: %s", strerror(errno)) : 0;
+	if (!err && has_run(run->compiler, RUN_ON_SIGNAL))
+		err = signals_take(user, &run->user_signals);
+	if (!err && run->stacks && run->options->command)
+		err = signals_take(child, &run->children);
+	return err ? diag_fail(diag, -err, "trace.signals", "signals cannot be taken: %s", strerror(-err)) : 0;
 }
 
 enum { POLL_SIGNALS, POLL_RING, POLL_TARGET, POLL_CHILDREN, POLL_USER_SIGNALS, POLL_STACKS };
@@ -232,8 +217,11 @@ static int prepare_polls(struct run *run)
 		     : options->pid   ? (int)syscall(SYS_pidfd_open, options->pid, 0)
 				      : -1;
 	int fds[] = {
-		[POLL_SIGNALS] = run->signals,   [POLL_RING] = ring_buffer__epoll_fd(run->ring), [POLL_TARGET] = target,
-		[POLL_CHILDREN] = run->children, [POLL_USER_SIGNALS] = run->user_signals,
+		[POLL_SIGNALS] = run->signals.fd,
+		[POLL_RING] = ring_buffer__epoll_fd(run->ring),
+		[POLL_TARGET] = target,
+		[POLL_CHILDREN] = run->children.fd,
+		[POLL_USER_SIGNALS] = run->user_signals.fd,
 	};
 	unsigned int i;
 
@@ -259,20 +247,16 @@ static void arrived(void *context)
 /* The command may have come to a stop. */
 static void take_command(struct run *run)
 {
-	struct signalfd_siginfo taken;
-
-	while (read(run->children, &taken, sizeof(taken)) > 0)
-		;
+	signals_forget(&run->children);
 	hold_take(&run->options->command->hold, arrived, run);
 }
 
 /* Once for each signal that came. */
 static int take_user_signals(struct run *run, struct diag *diag)
 {
-	struct signalfd_siginfo taken;
 	int err = 0;
 
-	while (!err && !run->finished && read(run->user_signals, &taken, sizeof(taken)) > 0)
+	while (!err && !run->finished && signals_next(&run->user_signals))
 		err = run_special(run, RUN_ON_SIGNAL, diag);
 	return err;
 }
@@ -362,21 +346,6 @@ static uint64_t monotonic(void)
 	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
-static void forget_signals(int fd)
-{
-	struct signalfd_siginfo taken;
-
-	while (read(fd, &taken, sizeof(taken)) > 0)
-		;
-}
-
-/* Left in the queue they would end this process, and leave the command behind. */
-static void close_signals(int fd)
-{
-	forget_signals(fd);
-	close(fd);
-}
-
 static void detach(struct run *run)
 {
 	run_set_state(run, RT_STATE_EXITED, 1);
@@ -388,7 +357,7 @@ static int finish(struct run *run, struct diag *diag)
 	int err;
 
 	/* The one that ended the tracing shall not end what `end` prints. */
-	forget_signals(run->signals);
+	signals_forget(&run->signals);
 	detach(run);
 	if (run->stacks)
 		stacks_end(run->stacks);
@@ -506,7 +475,7 @@ static int start(struct run *run, struct diag *diag)
 		return err;
 	tell_attached(run);
 	return run->options->command
-		       ? trace_command_start(run->options->command, run->children >= 0 ? arrived : NULL, run, diag)
+		       ? trace_command_start(run->options->command, run->children.fd >= 0 ? arrived : NULL, run, diag)
 		       : 0;
 }
 
@@ -539,9 +508,9 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 			  .print = compilation->compiler.dialect->print,
 			  .options = options,
 			  .result = ret,
-			  .signals = -1,
-			  .children = -1,
-			  .user_signals = -1};
+			  .signals.fd = -1,
+			  .children.fd = -1,
+			  .user_signals.fd = -1};
 	int err;
 
 	*ret = (struct trace_result){};
@@ -567,13 +536,11 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 	bpf_object__close(run.object);
 	free_formats(&run);
 	free(run.room);
-	if (run.children >= 0)
-		close(run.children);
-	if (run.user_signals >= 0)
-		close_signals(run.user_signals);
-	if (run.signals >= 0) {
-		close_signals(run.signals);
-		sigprocmask(SIG_SETMASK, &run.origin.mask, NULL);
-	}
+	signals_give_back(&run.children);
+	/* Left in the queue they would end this process, and leave the command behind. */
+	signals_forget(&run.user_signals);
+	signals_give_back(&run.user_signals);
+	signals_forget(&run.signals);
+	signals_give_back(&run.signals);
 	return err;
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "record/resolver.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "symbol/demangle.h"
+
+int resolver_open(struct resolver *ret, struct object *object, const struct perf_map *map, const uint64_t *vaddrs,
+		  size_t count)
+{
+	*ret = (struct resolver){.object = object, .map = map};
+	return object->file->kind == FILE_ANONYMOUS ? 0 : object_symbols(object, vaddrs, count, &ret->symbols);
+}
+
+void resolver_close(struct resolver *resolver)
+{
+	function_starts_destroy(resolver->starts);
+	elf_symbols_destroy(resolver->symbols);
+	resolver->starts = NULL;
+	resolver->symbols = NULL;
+}
+
+/* Where the function of an address without a symbol begins; the address itself where that cannot be told. */
+static int start_of(struct resolver *resolver, uint64_t vaddr, bool is_return, uint64_t *ret)
+{
+	int err = -ENOENT;
+
+	if (!resolver->starts && !resolver->unknown) {
+		err = object_function_starts(resolver->object, &resolver->starts);
+		resolver->err = err == -ENOMEM ? err : 0;
+		resolver->unknown = !resolver->starts;
+	}
+	if (resolver->starts)
+		err = function_starts_find(resolver->starts, vaddr - is_return, ret);
+	if (err)
+		*ret = vaddr;
+	return err == -ENOMEM ? err : resolver->err;
+}
+
+/* Code without a file: the process's perf map, if it wrote one. */
+static void name_generated(const struct resolver *resolver, uint64_t address, bool is_return, struct resolved *ret)
+{
+	const char *name = resolver->map ? perf_map_lookup(resolver->map, address - is_return) : NULL;
+
+	ret->name = name;
+	snprintf(ret->map, sizeof(ret->map), "perf-%d.map", resolver->object->file->pid);
+	ret->file = ret->map;
+	if (name)
+		return;
+	snprintf(ret->text, sizeof(ret->text), "[unknown 0x%" PRIx64 "]", address);
+	ret->layer = FRAME_MARK;
+	ret->name = ret->text;
+	ret->file = "";
+}
+
+int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, struct resolved *ret)
+{
+	struct elf_symbol symbol;
+	int err;
+
+	*ret = (struct resolved){.layer = FRAME_NATIVE, .start = vaddr};
+	if (resolver->object->file->kind == FILE_ANONYMOUS) {
+		name_generated(resolver, vaddr, is_return, ret);
+		return 0;
+	}
+	ret->file = path_basename(resolver->object->file->path);
+	if (resolver->symbols && elf_symbols_lookup(resolver->symbols, vaddr - is_return, &symbol)) {
+		ret->owned = demangle(symbol.name);
+		ret->name = ret->owned ? ret->owned : symbol.name;
+		ret->start = symbol.vaddr;
+		ret->has_symbol = true;
+		return 0;
+	}
+	err = start_of(resolver, vaddr, is_return, &ret->start);
+	snprintf(ret->text, sizeof(ret->text), "0x%" PRIx64, ret->start);
+	ret->name = ret->text;
+	return err;
+}
+
+void resolved_release(struct resolved *resolved)
+{
+	free(resolved->owned);
+	resolved->owned = NULL;
+}
+
+/*
+ * What a function of the greenlet package does to stacks (src/greenlet, 2.0): the first two run on a new greenlet's
+ * first, the third changes the native stack before Python's state.
+ */
+static enum merge_role greenlet_role(const struct resolver *resolver, uint64_t at)
+{
+	struct elf_symbol symbol;
+
+	if (!resolver->symbols || strncmp(path_basename(resolver->object->file->path), "_greenlet", 9) ||
+	    !elf_symbols_lookup(resolver->symbols, at, &symbol))
+		return MERGE_NATIVE;
+	if (strstr(symbol.name, "inner_bootstrap") || strstr(symbol.name, "g_initialstub"))
+		return MERGE_START;
+	return strstr(symbol.name, "g_switchstack") ? MERGE_SWITCH : MERGE_NATIVE;
+}
+
+enum merge_role resolver_role(const struct resolver *resolver, uint64_t vaddr, bool is_return)
+{
+	const struct object *object = resolver->object;
+	uint64_t at = vaddr - is_return;
+	size_t i;
+
+	for (i = 0; i < object->eval_count; i++)
+		if (at >= object->eval[i].start && at < object->eval[i].end)
+			return object->eval[i].handler ? MERGE_HANDLER : MERGE_LOOP;
+	return greenlet_role(resolver, at);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * resolver: names of addresses in one object: by its symbols, by its process's perf map where code was generated, else
+ * by the start of the function. Also what a function means to the merge of native and Python stacks. Not thread-safe.
+ */
+#ifndef STRATA_RECORD_RESOLVER_H
+#define STRATA_RECORD_RESOLVER_H
+
+#include "profile/frames.h"
+#include "record/merge.h"
+#include "record/objects.h"
+#include "symbol/perf_map.h"
+
+struct resolver {
+	struct object *object;
+	const struct perf_map *map; /* borrowed; NULL: there is none */
+	struct elf_symbols *symbols;
+	struct function_starts *starts; /* opened for the first address without a symbol */
+	bool unknown;                   /* where functions start cannot be told, or not any more */
+	int err;                        /* -ENOMEM: why that is so */
+};
+
+/* The name of an address. Its strings live as long as it and its resolver. */
+struct resolved {
+	enum frame_layer layer; /* FRAME_NATIVE, or FRAME_MARK when nothing is known */
+	const char *name;       /* demangled; "0x…", the function's start, without a symbol */
+	const char *file;       /* the module's basename, or "perf-PID.map" */
+	bool has_symbol;
+	uint64_t start; /* vaddr of the function; the address itself when that cannot be told */
+	char *owned;
+	char text[48], map[32];
+};
+
+/*
+ * Of an object, for some of its vaddrs, or for all if `vaddrs` is NULL. 0, or -ENOMEM with *ret as it is after
+ * resolver_close().
+ */
+int resolver_open(struct resolver *ret, struct object *object, const struct perf_map *map, const uint64_t *vaddrs,
+		  size_t count);
+void resolver_close(struct resolver *resolver);
+
+/*
+ * Names a vaddr; a return address belongs to the instruction before it. -ENOMEM, with *ret released, when memory was
+ * short for what it should be called; the next one may be named.
+ */
+int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, struct resolved *ret);
+void resolved_release(struct resolved *resolved);
+
+/* What runs at a vaddr, as the merge sees it. object_eval_ranges() was called if the object is an interpreter's. */
+enum merge_role resolver_role(const struct resolver *resolver, uint64_t vaddr, bool is_return);
+
+#endif
