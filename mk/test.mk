@@ -10,6 +10,8 @@ FUZZ_SRCS := $(wildcard fuzz/fuzz_*.c)
 FUZZ_REPLAYS := $(FUZZ_SRCS:%.c=$(BUILD)/%.replay)
 # How long each target is fuzzed: seconds in `make check`, a minute in `make check-long` and `make fuzz`.
 FUZZ_SECONDS ?= $(if $(filter fuzz check-long,$(MAKECMDGOALS)),60,15)
+# How long windows are collected: some seconds, or ten minutes.
+WINDOWS_SECONDS ?= $(if $(filter check-long,$(MAKECMDGOALS)),600,15)
 TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(LIBSTRATA)
@@ -36,20 +38,21 @@ check: deps
 # The long form: more fuzzing, all kernels.
 check-long: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
-	@$(MAKE) --no-print-directory check-all FUZZ_SECONDS=$(FUZZ_SECONDS) KERNELS="$(KERNELS)"
+	@$(MAKE) --no-print-directory check-all FUZZ_SECONDS=$(FUZZ_SECONDS) \
+		WINDOWS_SECONDS=$(WINDOWS_SECONDS) KERNELS="$(KERNELS)"
 
 check-all: tests-build
 	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 tests-build
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
 	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) SANITIZE_BUILD=$(CURDIR)/build-sanitize \
-		FUZZ_SECONDS=$(FUZZ_SECONDS) TAP_DIR=$(CURDIR)/$(BUILD)/tap prove -e tests/keep-tap --timer \
+		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TAP_DIR=$(CURDIR)/$(BUILD)/tap prove -e tests/keep-tap --timer \
 		$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%) $(TEST_SCRIPTS) || { tests/failures $(BUILD)/tap; exit 1; }
 
 fuzz:
 	@fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_SRCS)
 
 # Programs that test scripts drive, linked with libstrata.a.
-TEST_TOOL_SRCS := $(wildcard tests/elf/*.c tests/python/*.c tests/export/*.c tests/chaos/dump_*.c)
+TEST_TOOL_SRCS := $(wildcard tests/elf/*.c tests/python/*.c tests/export/*.c tests/chaos/*_*.c)
 TEST_TOOLS := $(TEST_TOOL_SRCS:%.c=$(BUILD)/%)
 $(TEST_TOOLS): $(BUILD)/%: %.c $(LIBSTRATA)
 	@mkdir -p $(@D)

@@ -66,8 +66,11 @@ struct sample_event {
 	__u16 native_loss; /* enum loss: why the native walk ended before the outermost frame */
 	__u16 python_loss;
 	__u32 flags;
+	__u32 cpu;
+	__u32 pad;
+	__u64 cgroup; /* id of the cgroup (v2) of the thread */
 };
-ABI_ASSERT_SIZE(struct sample_event, 88);
+ABI_ASSERT_SIZE(struct sample_event, 104);
 
 struct stack_event {
 	struct event_header header;

@@ -598,6 +598,8 @@ int sample(struct bpf_perf_event_data *ctx)
 	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
 	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
 	s->sample.flags = 0;
+	s->sample.cpu = cpu;
+	s->sample.cgroup = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
 
 	if (!arch_in_user_mode(ctx)) {
@@ -628,10 +630,13 @@ int sample(struct bpf_perf_event_data *ctx)
 				s->sample.flags |= SAMPLE_VERIFY;
 		}
 	}
-	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false)))
+	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false))) {
 		count(COUNTER_RING_FULL, 1);
-	else if (s->sample.flags & (SAMPLE_LATE | SAMPLE_VERIFY))
-		send_snapshot(s);
+	} else {
+		count(COUNTER_SENT, 1);
+		if (s->sample.flags & (SAMPLE_LATE | SAMPLE_VERIFY))
+			send_snapshot(s);
+	}
 	note_worst(bpf_ktime_get_ns() - now);
 	return 0;
 }

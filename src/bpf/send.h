@@ -7,6 +7,7 @@
 
 #include "bpf/shim.h"
 
+#include "abi/counters.h"
 #include "abi/events.h"
 #include "bpf/code.h"
 #include "bpf/scratch.h"
@@ -31,18 +32,7 @@ struct {
 	__type(value, __u64);
 } sent SEC(".maps");
 
-/* Counters that user space reads at the end. */
-enum counter {
-	COUNTER_RUNS,
-	COUNTER_FRAMES,
-	COUNTER_RING_FULL,
-	COUNTER_STACK_DROPPED,
-	COUNTER_WORST,   /* ns of the longest sample, in the interrupt */
-	COUNTER_TASK_NS, /* of walks in task context */
-	COUNTER_THREADS, /* looked through in interpreters' lists */
-	COUNTER_COUNT
-};
-
+/* By enum counter. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, COUNTER_COUNT);

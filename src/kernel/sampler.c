@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "abi/config.h"
+#include "abi/counters.h"
 #include "base/time.h"
 #include "base/vec.h"
 #include "kernel/backlog.h"
@@ -17,18 +18,6 @@
 #include "kernel/programs.h"
 
 #define BACKLOG_MAX (64u << 20) /* bytes; beyond, records wait in the ring */
-
-/* The indices of the BPF program's `counters`. */
-enum counter {
-	COUNTER_RUNS,
-	COUNTER_FRAMES,
-	COUNTER_RING_FULL,
-	COUNTER_DROPPED,
-	COUNTER_WORST,
-	COUNTER_TASK_NS,
-	COUNTER_THREADS,
-	COUNTER_COUNT
-};
 
 struct sampler {
 	struct bpf_object *object;
@@ -396,10 +385,10 @@ void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)
 	}
 	free(values);
 	*ret = (struct sampler_counters){.runs = sums[COUNTER_RUNS],
+					 .sent = sums[COUNTER_SENT],
 					 .frames = sums[COUNTER_FRAMES],
 					 .ring_full = sums[COUNTER_RING_FULL],
 					 .missed_ticks = clock_missed(sampler->clock),
-					 .dropped = sums[COUNTER_DROPPED],
 					 .worst_ns = sums[COUNTER_WORST],
 					 .task_ns = sums[COUNTER_TASK_NS],
 					 .thread_states = sums[COUNTER_THREADS]};
@@ -407,4 +396,14 @@ void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)
 		ret->bpf_run_ns = info.run_time_ns;
 		ret->bpf_runs = info.run_cnt;
 	}
+}
+
+void sampler_forget_worst(struct sampler *sampler)
+{
+	uint64_t *zeroes = calloc((size_t)libbpf_num_possible_cpus(), sizeof(*zeroes));
+	uint32_t key = COUNTER_WORST;
+
+	if (zeroes)
+		bpf_map_update_elem(programs_map(sampler->object, "counters"), &key, zeroes, BPF_ANY);
+	free(zeroes);
 }

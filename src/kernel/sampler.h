@@ -31,13 +31,13 @@ struct sampler_options {
 
 struct sampler_counters {
 	uint64_t runs;                 /* samples that the kernel part began */
+	uint64_t sent;                 /* samples that are, or were, in the ring */
 	uint64_t frames;               /* walked, native and Python */
 	uint64_t ring_full;            /* samples that did not fit into the ring */
 	uint64_t missed_ticks;         /* of the clock, which ran no program */
 	uint64_t thread_states;        /* looked through in interpreters' lists */
-	uint64_t dropped;              /* stacks, code objects and snapshots that did not fit */
 	uint64_t bpf_run_ns, bpf_runs; /* of the sampling program, by the kernel's bpf_stats; 0 where not to be had */
-	uint64_t worst_ns;             /* the longest sample, in its interrupt */
+	uint64_t worst_ns;             /* the longest sample, in its interrupt, since sampler_forget_worst() */
 	uint64_t task_ns;              /* of walks in task context, also of what ran meanwhile */
 };
 
@@ -113,5 +113,6 @@ int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const st
 int sampler_relieve(struct sampler *sampler);
 
 void sampler_counters(struct sampler *sampler, struct sampler_counters *ret);
+void sampler_forget_worst(struct sampler *sampler);
 
 #endif

@@ -23,6 +23,7 @@ struct stack_node {
 struct sample_node {
 	struct sample_node *next;
 	struct profile_sample sample;
+	uint32_t index;
 };
 
 struct profile {
@@ -31,6 +32,7 @@ struct profile {
 	struct table stacks_by_hash, samples_by_hash;
 	VEC(struct stack_node *) stacks;
 	VEC(struct sample_node *) samples;
+	VEC(struct profile_moment) moments;
 	struct profile_info info;
 	struct profile_quality quality;
 	VEC(const char *) remarks;
@@ -64,6 +66,7 @@ void profile_destroy(struct profile *profile)
 		free(profile->samples.at[i]);
 	vec_free(&profile->stacks);
 	vec_free(&profile->samples);
+	vec_free(&profile->moments);
 	vec_free(&profile->remarks);
 	table_deinit(&profile->stacks_by_hash);
 	table_deinit(&profile->samples_by_hash);
@@ -173,48 +176,71 @@ static const struct stack_node *intern_stack(struct profile *profile, const uint
 	return node;
 }
 
-int profile_add(struct profile *profile, const char *comm, int pid, int tid, const uint32_t *frames, uint32_t depth,
-		uint64_t count)
+static bool same_sample(const struct profile_sample *a, const struct profile_sample *b)
 {
-	const char *name = string_intern(profile->strings, comm);
-	const struct stack_node *stack = name ? intern_stack(profile, frames, depth) : NULL;
+	return a->comm == b->comm && a->pid == b->pid && a->tid == b->tid && a->cgroup == b->cgroup &&
+	       a->frames == b->frames;
+}
+
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample, uint32_t *ret)
+{
+	struct profile_sample wanted = *sample;
+	const struct stack_node *stack;
 	struct sample_node *chain, *node;
 	uint64_t hash;
 
+	wanted.comm = wanted.thread = string_intern(profile->strings, sample->comm);
+	stack = wanted.comm ? intern_stack(profile, sample->frames, sample->depth) : NULL;
 	if (!stack)
 		return -ENOMEM;
-	hash = hash_bytes((uint64_t[]){(uintptr_t)name, (uintptr_t)stack}, 16, (uint64_t)pid << 32 | (uint32_t)tid);
+	wanted.frames = stack->frames;
+	hash = hash_bytes((uint64_t[]){(uintptr_t)wanted.comm, (uintptr_t)stack, wanted.cgroup}, 24,
+			  (uint64_t)wanted.pid << 32 | (uint32_t)wanted.tid);
 	chain = chain_of(&profile->samples_by_hash, hash);
-	for (node = chain; node; node = node->next) {
-		struct profile_sample *sample = &node->sample;
-
-		if (sample->comm == name && sample->pid == pid && sample->tid == tid &&
-		    sample->frames == stack->frames) {
-			sample->count += count;
-			return 0;
+	for (node = chain; node && !same_sample(&node->sample, &wanted); node = node->next)
+		;
+	if (node) {
+		node->sample.count += wanted.count;
+	} else {
+		if (vec_reserve(&profile->samples, 1))
+			return -ENOMEM;
+		node = malloc(sizeof(*node));
+		if (!node)
+			return -ENOMEM;
+		*node = (struct sample_node){chain, wanted, (uint32_t)profile->samples.count};
+		if (chain_set(&profile->samples_by_hash, hash, node)) {
+			free(node);
+			return -ENOMEM;
 		}
+		profile->samples.at[profile->samples.count++] = node;
 	}
-	if (vec_reserve(&profile->samples, 1))
-		return -ENOMEM;
-	node = malloc(sizeof(*node));
-	if (!node)
-		return -ENOMEM;
-	node->next = chain;
-	node->sample = (struct profile_sample){
-		.comm = name,
-		.thread = name,
-		.pid = pid,
-		.tid = tid,
-		.count = count,
-		.depth = depth,
-		.frames = stack->frames,
-	};
-	if (chain_set(&profile->samples_by_hash, hash, node)) {
-		free(node);
-		return -ENOMEM;
-	}
-	profile->samples.at[profile->samples.count++] = node;
+	if (ret)
+		*ret = node->index;
 	return 0;
+}
+
+int profile_add(struct profile *profile, const char *comm, int pid, int tid, const uint32_t *frames, uint32_t depth,
+		uint64_t count)
+{
+	const struct profile_sample sample = {
+		.comm = comm, .pid = pid, .tid = tid, .count = count, .depth = depth, .frames = frames};
+
+	return profile_add_sample(profile, &sample, NULL);
+}
+
+int profile_add_moment(struct profile *profile, const struct profile_moment *moment)
+{
+	return vec_push(&profile->moments, *moment);
+}
+
+size_t profile_moment_count(const struct profile *profile)
+{
+	return profile->moments.count;
+}
+
+const struct profile_moment *profile_moment_at(const struct profile *profile, size_t index)
+{
+	return &profile->moments.at[index];
 }
 
 size_t profile_sample_count(const struct profile *profile)

@@ -14,14 +14,22 @@
 #include "abi/loss.h"
 #include "profile/frames.h"
 
-/* One distinct (process, thread, stack) and how often it was seen. */
+/* One distinct (process, thread, cgroup, stack) and how often it was seen. */
 struct profile_sample {
 	const char *comm;   /* the thread's name (as perf's comm) when it was first seen with this stack */
 	const char *thread; /* same as comm; kept apart for formats that show both a process's and a thread's name */
 	int pid, tid;
+	uint64_t cgroup; /* its cgroup's id (v2), 0 where that was not asked for */
 	uint64_t count;
 	uint32_t depth;         /* number of frames */
 	const uint32_t *frames; /* frame ids, outermost first */
+};
+
+/* One of the samples that are counted there, where that was asked for. */
+struct profile_moment {
+	uint64_t time;   /* CLOCK_MONOTONIC, ns */
+	uint32_t sample; /* index */
+	uint32_t cpu;
 };
 
 /* What a second unwinder said of some samples' native stacks. */
@@ -92,9 +100,17 @@ const struct frame *profile_frame_at(const struct profile *profile, uint32_t id)
 /* Adds `count` to the sample with this comm, pid, tid and stack (frame ids, outermost first). 0 or -ENOMEM. */
 int profile_add(struct profile *profile, const char *comm, int pid, int tid, const uint32_t *frames, uint32_t depth,
 		uint64_t count);
+/* The same for a sample of all that struct profile_sample has; `thread` is taken from comm. Its index, if `ret` is not
+ * NULL. */
+int profile_add_sample(struct profile *profile, const struct profile_sample *sample, uint32_t *ret);
 size_t profile_sample_count(const struct profile *profile);
 size_t profile_stack_count(const struct profile *profile); /* distinct ones, whosever */
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
+
+/* In the order in which they were added. 0 or -ENOMEM. */
+int profile_add_moment(struct profile *profile, const struct profile_moment *moment);
+size_t profile_moment_count(const struct profile *profile);
+const struct profile_moment *profile_moment_at(const struct profile *profile, size_t index);
 
 /* One loss reason's texts; NULL when the number is not in use. */
 const char *loss_key(unsigned int loss);

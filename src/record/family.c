@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/table.h"
 #include "base/time.h"
 #include "profile/text.h"
 
@@ -18,37 +17,6 @@
 void family_deinit(struct family *family)
 {
 	vec_free(&family->relatives);
-}
-
-int family_watch(const pid_t *pids, size_t count, struct sampler *sampler, struct watch *watch)
-{
-	struct table watched = {};
-	size_t found, added, i;
-	int err;
-
-	/* A child that its parent had before that was watched may have had children itself meanwhile: those are seen
-	 * the next time. */
-	do {
-		struct descendant *list = NULL;
-
-		added = found = 0;
-		err = descendants_find(pids, count, &list, &found);
-		for (i = 0; i < found && !err; i++) {
-			if (table_get(&watched, (uint64_t)list[i].pid, NULL))
-				continue;
-			err = table_set(&watched, (uint64_t)list[i].pid, 1);
-			if (!err)
-				err = sampler_watch(sampler, list[i].pid, TARGET_CHILDREN);
-			if (!err)
-				err = watch_scan(watch, list[i].pid);
-			if (err == -ESRCH)
-				err = 0;
-			added++;
-		}
-		free(list);
-	} while (!err && added);
-	table_deinit(&watched);
-	return err;
 }
 
 static struct relative *relative_of(struct family *family, const struct descendant *one)

@@ -11,7 +11,6 @@
 
 #include "base/vec.h"
 #include "proc/descendants.h"
-#include "record/watch.h"
 
 struct relative {
 	struct descendant last; /* as it was seen last */
@@ -26,12 +25,6 @@ struct family {
 };
 
 void family_deinit(struct family *family);
-
-/*
- * Watches all descendants of `pids`, which are watched with their later children already. None is missed that has its
- * parent while this runs. 0 or a negative errno.
- */
-int family_watch(const pid_t *pids, size_t count, struct sampler *sampler, struct watch *watch);
 
 /* Notes which descendants there are, and their CPU time; the first time what they had used before. */
 void family_look(struct family *family);

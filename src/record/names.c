@@ -96,7 +96,7 @@ static int name(struct source *source, const struct location *location, uint64_t
 		return err;
 	if (source->resolver.object)
 		role = resolver_role(&source->resolver, location->address, location->is_return);
-	*ret = frame | (uint64_t)role << 32 | (is_exec ? LOCATION_IS_EXEC : 0);
+	*ret = frame | (uint64_t)role << 32 | (is_exec ? LOCATION_IS_EXEC : 0) | LOCATION_HAS_NAME;
 	return 0;
 }
 
@@ -123,6 +123,22 @@ static int open_resolver(struct source *source, struct object *object, const uin
 	return err;
 }
 
+/* The kernel's symbols; those that were kept, if what is to be named cannot have become another's since. */
+static int open_kernel(struct source *source, const uint32_t *numbers, size_t count)
+{
+	const struct names *names = source->names;
+	size_t i;
+
+	source->kernel = names->kernel ? *names->kernel : NULL;
+	for (i = 0; i < count && source->kernel; i++) {
+		if (kernel_symbols_stay(source->kernel, names->store->locations.at[numbers[i]].address))
+			continue;
+		kernel_symbols_destroy(source->kernel);
+		source->kernel = *names->kernel = NULL;
+	}
+	return source->kernel ? 0 : kernel_symbols_create("/proc/kallsyms", &source->kernel, NULL);
+}
+
 /* 0 or -ENOMEM. What an object has no names for is no error. */
 static int source_open(struct source *source, uint32_t number, const uint32_t *numbers, size_t count)
 {
@@ -131,7 +147,7 @@ static int source_open(struct source *source, uint32_t number, const uint32_t *n
 	int err = 0, unranged = 0;
 
 	if (number == LOCATION_KERNEL)
-		err = kernel_symbols_create("/proc/kallsyms", &source->kernel, NULL);
+		err = open_kernel(source, numbers, count);
 	if (object) {
 		err = open_resolver(source, object, numbers, count);
 		unranged = object_eval_ranges(object);
@@ -142,7 +158,10 @@ static int source_open(struct source *source, uint32_t number, const uint32_t *n
 static void source_close(struct source *source)
 {
 	resolver_close(&source->resolver);
-	kernel_symbols_destroy(source->kernel);
+	if (source->names->kernel && source->kernel)
+		*source->names->kernel = source->kernel;
+	else
+		kernel_symbols_destroy(source->kernel);
 }
 
 /*
@@ -163,23 +182,37 @@ static int name_group(const struct names *names, uint32_t object, const uint32_t
 		if (err)
 			ret = err;
 		else
-			*location = (struct location){.object = LOCATION_NAMED, .address = named};
+			location->named = named;
 	}
 	source_close(&source);
 	return ret ? ret : source.err;
 }
 
+/* Takes those that were named off the list. */
+static void strike_named(struct store *store)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < store->unnamed.count; i++)
+		if (!store->locations.at[store->unnamed.at[i]].named)
+			store->unnamed.at[kept++] = store->unnamed.at[i];
+	store->unnamed.count = kept;
+}
+
 int names_give(const struct names *names, uint32_t object)
 {
+	struct store *store = names->store;
 	VEC(uint32_t) numbers = {};
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < names->store->locations.count && !err; i++)
-		if (names->store->locations.at[i].object == object)
-			err = vec_push(&numbers, (uint32_t)i);
+	for (i = 0; i < store->unnamed.count && !err; i++)
+		if (store->locations.at[store->unnamed.at[i]].object == object)
+			err = vec_push(&numbers, store->unnamed.at[i]);
 	if (!err && numbers.count)
 		err = name_group(names, object, numbers.at, numbers.count, false);
+	if (numbers.count)
+		strike_named(store);
 	vec_free(&numbers);
 	return err;
 }
@@ -197,24 +230,22 @@ static int by_object(const void *a, const void *b, void *context)
 int names_give_all(const struct names *names)
 {
 	struct store *store = names->store;
-	size_t count = store->locations.count, i, first = 0;
-	uint32_t *numbers = calloc(count + 1, sizeof(*numbers));
-	int ret = numbers ? 0 : -ENOMEM;
+	uint32_t *numbers = store->unnamed.at;
+	size_t count = store->unnamed.count, i, first = 0;
+	int ret = 0;
 
-	for (i = 0; numbers && i < count; i++)
-		numbers[i] = (uint32_t)i;
-	if (numbers && count)
+	if (count)
 		qsort_r(numbers, count, sizeof(*numbers), by_object, store->locations.at);
-	for (i = 0; numbers && i < count; i++) {
+	for (i = 0; i < count; i++) {
 		uint32_t object = store->locations.at[numbers[first]].object;
 
 		if (i + 1 < count && store->locations.at[numbers[i + 1]].object == object)
 			continue;
-		if (object != LOCATION_NAMED && name_group(names, object, &numbers[first], i + 1 - first, true))
+		if (name_group(names, object, &numbers[first], i + 1 - first, true))
 			ret = -ENOMEM;
 		first = i + 1;
 	}
-	free(numbers);
+	strike_named(store);
 	return ret;
 }
 
@@ -227,8 +258,8 @@ int names_forget(const struct names *names)
 	for (i = 0; used && i < names->store->locations.count; i++) {
 		const struct location *location = &names->store->locations.at[i];
 
-		if (location->object == LOCATION_NAMED)
-			used[LOCATION_FRAME(location->address)] = 1;
+		if (location->named)
+			used[LOCATION_FRAME(location->named)] = 1;
 	}
 	if (used)
 		err = frames_forget(names->frames, used);

@@ -3,9 +3,9 @@
  * names: gives the locations of a store their frames: symbols of the kernel and of files, perf maps, the interpreter's
  * loop.
  *
- * A location that was named has LOCATION_NAMED and its frame's number, and needs its file no more. That is done at the
- * end of a recording for all that is left, and before for files that nobody has mapped any more. One file's symbols
- * are in memory at a time.
+ * A location is named once (struct location.named), and needs its file no more. That is done at the end of a window for
+ * all that is new in it, and before for files that nobody has mapped any more. One file's symbols are in memory at a
+ * time.
  */
 #ifndef STRATA_RECORD_NAMES_H
 #define STRATA_RECORD_NAMES_H
@@ -13,6 +13,7 @@
 #include "profile/frames.h"
 #include "record/objects.h"
 #include "record/store.h"
+#include "symbol/kernel_symbols.h"
 #include "symbol/perf_map.h"
 
 /* All borrowed. */
@@ -23,13 +24,14 @@ struct names {
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
 	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
-	bool addresses; /* of what has no symbol the address is kept, too */
+	struct kernel_symbols **kernel; /* where the kernel's are kept from one time to the next; NULL: they are not */
+	bool addresses;                 /* of what has no symbol the address is kept, too */
 };
 
 /* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are as they were. */
 int names_give(const struct names *names, uint32_t object);
 
-/* Names all, as nothing comes after it. -ENOMEM: some are not named, or have their address for a name. */
+/* Names all. -ENOMEM: some are not named, or have their address for a name. */
 int names_give_all(const struct names *names);
 
 /* Forgets the frames that no location has any more. 0, or -ENOMEM: they are still there. */

@@ -10,43 +10,34 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/signals.h"
 #include "base/vec.h"
 #include "record/command.h"
+#include "record/engine.h"
 #include "record/family.h"
-#include "record/report.h"
-#include "record/watch.h"
 
-#define POLL_MS      100
-#define PROGRESS_MS  500
-#define CPUS_S       1.0 /* how often it is looked which CPUs are online */
-#define VERIFY_EVERY 10  /* of so many samples one is unwound by libdw, which takes it some 0.1 ms */
-#define PRIORITY     -15 /* nice value */
-#define RESERVE      (64u << 20)
+#define PROGRESS_MS 500
+#define PRIORITY    -15 /* nice value */
+#define RESERVE     (64u << 20)
 
 #define NO_MEMORY "no memory: give strata more (ulimit -v), or a lower --max-memory"
 
 struct recording {
 	const struct record_options *options;
-	struct foreign_files *files;
 	struct profile *profile;
-	struct sampler *sampler;
-	struct sideband *sideband;
-	struct watch *watch;
+	struct engine *engine;
 	struct family family; /* of the processes, where it is not recorded */
 	struct command command;
 	bool has_command;
 	struct signals signals;
 	struct command_origin origin; /* how this process was before */
-	VEC(struct pollfd) polls;     /* signals, ring, side-band, then what must end: command or targets */
+	VEC(struct pollfd) polls;     /* signals, the engine's, then what must end: command or targets */
 	size_t first_target;
-	double began;    /* sampling, CLOCK_MONOTONIC seconds */
-	double shown;    /* when progress was drawn */
-	double followed; /* when the CPUs were looked at */
+	double began; /* sampling, CLOCK_MONOTONIC seconds */
+	double shown; /* when progress was drawn */
 	bool interrupted;
 	void *reserve; /* address space, never touched: given back when memory runs out, so that what there is can be
 			  reported */
@@ -110,13 +101,13 @@ static int add_poll(struct recording *recording, int fd)
 
 static int prepare_polls(struct recording *recording)
 {
-	unsigned int i;
+	int own[ENGINE_DESCRIPTORS];
+	size_t i;
 	int err = add_poll(recording, recording->signals.fd);
 
-	if (!err)
-		err = add_poll(recording, sampler_fd(recording->sampler));
-	if (!err)
-		err = add_poll(recording, sideband_fd(recording->sideband));
+	engine_descriptors(recording->engine, own);
+	for (i = 0; !err && i < ENGINE_DESCRIPTORS; i++)
+		err = add_poll(recording, own[i]);
 	recording->first_target = recording->polls.count;
 	if (!err && recording->has_command)
 		err = add_poll(recording, recording->command.pidfd);
@@ -128,24 +119,21 @@ static int prepare_polls(struct recording *recording)
 static int choose_targets(struct recording *recording, struct diag *diag)
 {
 	const struct record_options *options = recording->options;
+	unsigned int children = options->children ? ENGINE_CHILDREN : 0;
 	size_t i;
 	int err = 0;
 
 	if (recording->has_command)
-		err = watch_scan_briefly(recording->watch, recording->command.pid);
-	if (!err && recording->has_command)
-		err = sampler_watch(recording->sampler, recording->command.pid, TARGET_AWAITS_EXEC | TARGET_CHILDREN);
+		err = engine_watch(recording->engine, recording->command.pid, ENGINE_BEFORE_EXEC | ENGINE_CHILDREN);
 	for (i = 0; i < options->pid_count && !err; i++) {
-		err = sampler_watch(recording->sampler, options->pids[i], options->children ? TARGET_CHILDREN : 0);
-		if (!err)
-			err = watch_scan(recording->watch, options->pids[i]);
+		err = engine_watch(recording->engine, options->pids[i], children);
 		if (err == -ESRCH)
 			return diag_fail(diag, ESRCH, "record.pid", "no process %d: it is gone", options->pids[i]);
 	}
 	if (!err && options->children)
-		err = family_watch(options->pids, options->pid_count, recording->sampler, recording->watch);
+		err = engine_watch_descendants(recording->engine, options->pids, options->pid_count);
 	if (!err && options->all)
-		err = watch_scan_all(recording->watch);
+		err = engine_watch_all(recording->engine);
 	return err ? diag_fail(diag, -err, "record.targets", "the processes cannot be watched: %s", strerror(-err)) : 0;
 }
 
@@ -154,33 +142,35 @@ static bool tells_family(const struct recording *recording)
 	return recording->options->pid_count && !recording->options->children;
 }
 
+static int open_engine(struct recording *recording, struct diag *diag)
+{
+	const struct record_options *options = recording->options;
+	const struct engine_options engine = {.everything = options->all,
+					      .frequency = options->frequency,
+					      .nice = PRIORITY,
+					      .strategy = options->strategy,
+					      .sample_ns = options->sample_ns,
+					      .max_memory = options->max_memory,
+					      .verify = options->verify,
+					      .verbose = options->verbose,
+					      .function = options->function,
+					      .addresses = options->addresses,
+					      .merges_threads = options->merges_threads};
+
+	return engine_open(&engine, &recording->engine, diag);
+}
+
 /* Everything up to the first sample. */
 static int start(struct recording *recording, struct diag *diag)
 {
 	const struct record_options *options = recording->options;
-	struct sampler_options sampler = {.watch_all = options->all,
-					  .frequency = options->frequency,
-					  .strategy = options->strategy,
-					  .sample_ns = options->sample_ns,
-					  .verify_every = options->verify ? VERIFY_EVERY : 0};
-	const struct watch_options watch = {.everything = options->all,
-					    .max_memory = options->max_memory,
-					    .merges_threads = options->merges_threads,
-					    .addresses = options->addresses,
-					    .verify = options->verify,
-					    .verbose = options->verbose,
-					    .files = recording->files};
 	int err;
 
 	reserve_take(recording);
 	raise_descriptor_limit(recording);
 	err = take_signals(recording, diag);
 	if (!err)
-		err = sampler_create(&sampler, &recording->sampler, diag);
-	if (!err)
-		err = sideband_open(&recording->sideband, diag);
-	if (!err)
-		err = watch_create(&watch, recording->sampler, recording->sideband, &recording->watch, diag);
+		err = open_engine(recording, diag);
 	if (!err && options->command) {
 		err = command_prepare(options->command, &recording->origin, &recording->command, diag);
 		recording->has_command = !err;
@@ -191,9 +181,8 @@ static int start(struct recording *recording, struct diag *diag)
 	if (!err && prepare_polls(recording))
 		err = diag_fail(diag, ENOMEM, "record.memory", "out of memory");
 	if (!err)
-		err = sampler_start(recording->sampler, diag);
+		err = engine_start(recording->engine, diag);
 	recording->began = seconds(CLOCK_MONOTONIC);
-	profile_info(recording->profile)->start_time = seconds(CLOCK_REALTIME);
 	if (!err && tells_family(recording))
 		family_look(&recording->family);
 	if (!err && recording->has_command)
@@ -204,16 +193,17 @@ static int start(struct recording *recording, struct diag *diag)
 static void show_progress(struct recording *recording, bool last)
 {
 	double now = seconds(CLOCK_MONOTONIC);
+	struct engine_progress progress;
 
 	if (!recording->options->progress || (!last && now < recording->shown + PROGRESS_MS / 1e3))
 		return;
 	recording->shown = now;
+	progress = engine_progress(recording->engine);
 	if (last)
 		fputs("\r\033[K", stderr);
 	else
 		fprintf(stderr, "\r\033[Krecording: %.0f s, %llu samples, %zu different (Ctrl-C ends it)",
-			now - recording->began, (unsigned long long)watch_store(recording->watch)->samples,
-			watch_store(recording->watch)->tallies.count);
+			now - recording->began, (unsigned long long)progress.samples, progress.different);
 	fflush(stderr);
 }
 
@@ -238,18 +228,6 @@ static bool targets_gone(struct recording *recording)
 	return !living;
 }
 
-/* CPUs that come online are sampled, too. One that cannot be is no reason to stop. */
-static void follow_cpus(struct recording *recording)
-{
-	double now = seconds(CLOCK_MONOTONIC);
-
-	if (now < recording->followed + CPUS_S)
-		return;
-	recording->followed = now;
-	sideband_follow(recording->sideband);
-	sampler_follow_cpus(recording->sampler);
-}
-
 /* 0, or a negative errno of what ended it too early. */
 static int loop(struct recording *recording)
 {
@@ -257,7 +235,7 @@ static int loop(struct recording *recording)
 	int err = 0;
 
 	while (!err) {
-		int timeout = watch_is_behind(recording->watch) ? 0 : POLL_MS;
+		int timeout = engine_timeout_ms(recording->engine);
 
 		if (end) {
 			double left = end - seconds(CLOCK_MONOTONIC);
@@ -274,10 +252,9 @@ static int loop(struct recording *recording)
 			recording->interrupted = signals_next(&recording->signals);
 			break;
 		}
-		err = watch_drain(recording->watch);
-		follow_cpus(recording);
+		err = engine_poll(recording->engine);
 		/* Nothing is told once the whole family has ended; it matters most where there is nothing else. */
-		if (tells_family(recording) && !watch_store(recording->watch)->samples)
+		if (tells_family(recording) && !engine_progress(recording->engine).samples)
 			family_look_again(&recording->family);
 		show_progress(recording, false);
 		if (targets_gone(recording))
@@ -297,7 +274,6 @@ static void fill_info(struct recording *recording)
 {
 	const struct record_options *options = recording->options;
 	struct profile_info *info = profile_info(recording->profile);
-	struct utsname name;
 	char text[1024] = "all processes";
 	size_t used = 0, i;
 
@@ -311,13 +287,6 @@ static void fill_info(struct recording *recording)
 						 options->pids[i]);
 	}
 	info->command = string_of(recording, text);
-	if (!uname(&name)) {
-		info->hostname = string_of(recording, name.nodename);
-		info->kernel = string_of(recording, name.release);
-	}
-	info->strata_version = STRATA_VERSION;
-	info->frequency = options->frequency;
-	info->cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 /* Which children used CPU time, and were not recorded. */
@@ -331,43 +300,23 @@ static void fill_children(struct recording *recording)
 	profile_info(recording->profile)->children = string_of(recording, text);
 }
 
-static void fill_self(struct recording *recording)
-{
-	struct profile_quality *quality = profile_quality(recording->profile);
-	struct rusage usage;
-
-	if (!getrusage(RUSAGE_SELF, &usage)) {
-		quality->self_cpu_s = (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 +
-				      (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec / 1e6;
-		quality->self_cpu_s += foreign_files_cpu_s(recording->files);
-		quality->self_peak_rss_kb = (uint64_t)usage.ru_maxrss;
-	}
-	quality->startup_ms = (recording->began - recording->options->started_at) * 1e3;
-}
-
 /* Takes in what is still in the buffers, and names it all. `failed` is what ended the sampling, if not 0. */
 static int finish(struct recording *recording, int failed, struct diag *diag)
 {
-	struct report_options options = {.function = recording->options->function};
 	struct profile_info *info = profile_info(recording->profile);
-	struct sampler_counters counters;
 	int unread, unnamed;
 
-	sampler_stop(recording->sampler);
 	if (tells_family(recording))
 		family_look(&recording->family);
-	info->duration_s = seconds(CLOCK_MONOTONIC) - recording->began;
 	reserve_give(recording);
-	unread = watch_finish(recording->watch);
-	sampler_counters(recording->sampler, &counters);
+	unread = engine_stop(recording->engine);
 	show_progress(recording, true);
 	/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
 	signals_give_back(&recording->signals);
-	unnamed = report_build(recording->watch, &counters, &options, recording->profile);
-	profile_quality(recording->profile)->verified = recording->options->verify;
+	unnamed = engine_collect(recording->engine, recording->profile);
 	fill_info(recording);
 	fill_children(recording);
-	fill_self(recording);
+	profile_quality(recording->profile)->startup_ms = (recording->began - recording->options->started_at) * 1e3;
 	if (failed)
 		return diag_fail(diag, -failed, "record.ended",
 				 "the recording ended after %.1f s, and what was taken until then is kept: %s",
@@ -391,10 +340,7 @@ static void recording_deinit(struct recording *recording)
 	reserve_give(recording);
 	vec_free(&recording->polls);
 	family_deinit(&recording->family);
-	watch_destroy(recording->watch);
-	sideband_close(recording->sideband);
-	sampler_destroy(recording->sampler);
-	foreign_files_destroy(recording->files);
+	engine_close(recording->engine);
 	signals_give_back(&recording->signals);
 }
 
@@ -407,9 +353,7 @@ int record_run(const struct record_options *options, struct profile *profile, st
 				      .family = {.pids = options->pids, .count = options->pid_count}};
 	int err;
 
-	err = foreign_files_create(PRIORITY, &recording.files, diag);
-	if (!err)
-		err = start(&recording, diag);
+	err = start(&recording, diag);
 	/* Left in the queue, what came while it could not start would end the process before that is said. */
 	if (err)
 		recording.interrupted |= signals_forget(&recording.signals);

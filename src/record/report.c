@@ -9,20 +9,30 @@
 #include "python/lines.h"
 #include "record/merge.h"
 
-#define NO_FRAME UINT32_MAX
-#define HIDDEN   (UINT32_MAX - 1)
+#define NO_FRAME  UINT32_MAX
+#define NO_SAMPLE UINT32_MAX
+#define HIDDEN    (UINT32_MAX - 1)
+
+/* The profile frame of something, in the window in which it was found. */
+struct known_frame {
+	uint32_t window, frame;
+};
 
 struct report {
 	struct watch *watch;
 	const struct store *store;
-	const struct report_options *options;
+	struct report_options options;
+	uint32_t window;                       /* number, from 1 */
+	VEC(struct known_frame) named_frames;  /* of each of watch_frames() */
+	VEC(struct known_frame) python_frames; /* of each Python location; HIDDEN: not to be shown */
+	/* Of the window at hand: */
+	const struct tallies *tallies;
 	struct profile *profile;
 	struct profile_quality *quality;
-	uint32_t *order;         /* of the tallies: the most frequent first */
-	uint32_t *uses;          /* of each stack: tallies that are still to be added, by stack number - 1 */
-	uint32_t *named_frames;  /* profile frame of each of watch_frames(); NO_FRAME: not there yet */
-	uint32_t *python_frames; /* of each Python location, like it; HIDDEN: not to be shown */
-	VEC(uint8_t) roles;      /* of the stack at hand */
+	uint32_t *order;   /* of the tallies: the most frequent first */
+	uint32_t *samples; /* of the profile, by tally: if moments are kept */
+	uint32_t *uses; /* of each stack: tallies that are still to be added, by stack number - 1; NULL: not counted */
+	VEC(uint8_t) roles; /* of the stack at hand */
 	VEC(bool) entry;
 	VEC(uint32_t) python;
 	VEC(struct merge_frame) merged;
@@ -37,10 +47,10 @@ static int add_frame(struct report *report, enum frame_layer layer, const char *
 	return profile_frame(report->profile, &frame, ret);
 }
 
-/* The address of a location that was named. */
-static uint64_t location_of(const struct report *report, uint32_t number)
+/* What a location was named. */
+static uint64_t name_of(const struct report *report, uint32_t number)
 {
-	return report->store->locations.at[number].address;
+	return report->store->locations.at[number].named;
 }
 
 /* Are all locations of a stack named? If not, memory was short. */
@@ -49,26 +59,27 @@ static bool all_named(const struct report *report, const struct stack *stack)
 	uint32_t i;
 
 	for (i = 0; stack && i < stack->count; i++)
-		if (report->store->locations.at[stack->frames[i]].object != LOCATION_NAMED)
+		if (!name_of(report, stack->frames[i]))
 			return false;
 	return true;
 }
 
 static int push_location(struct report *report, uint32_t number)
 {
-	uint32_t name = LOCATION_FRAME(location_of(report, number)), *frame = &report->named_frames[name];
-	int err = 0;
+	uint32_t name = LOCATION_FRAME(name_of(report, number));
+	struct known_frame *known = &report->named_frames.at[name];
 
-	if (*frame == NO_FRAME)
-		err = profile_frame(report->profile, frames_at(watch_frames(report->watch), name), frame);
-	return err ? err : vec_push(&report->stack, *frame);
+	if (known->window != report->window &&
+	    profile_frame(report->profile, frames_at(watch_frames(report->watch), name), &known->frame))
+		return -ENOMEM;
+	known->window = report->window;
+	return vec_push(&report->stack, known->frame);
 }
 
-static int name_python(struct report *report, uint32_t number)
+static int name_python(struct report *report, uint32_t number, uint32_t *frame)
 {
 	const struct python_location *location = &report->store->python_locations.at[number];
 	const struct code *code = store_code_at(report->store, location->code);
-	uint32_t *frame = &report->python_frames[number];
 	int line;
 
 	if (!location->code || (code && code->is_trampoline)) {
@@ -78,7 +89,7 @@ static int name_python(struct report *report, uint32_t number)
 	if (!code)
 		return add_frame(report, FRAME_MARK, "[unknown Python function]", "", 0, frame);
 	line = code->firstlineno;
-	if (!report->options->function)
+	if (!report->options.function)
 		line = python_line(code->version, code->table, code->table_size, code->firstlineno, location->lasti);
 	return add_frame(report, FRAME_PYTHON, code->name ? code->name : "?", code->file ? code->file : "?", line,
 			 frame);
@@ -86,13 +97,15 @@ static int name_python(struct report *report, uint32_t number)
 
 static int push_python(struct report *report, uint32_t number, bool *has_python)
 {
-	uint32_t *frame = &report->python_frames[number];
-	int err = *frame == NO_FRAME ? name_python(report, number) : 0;
+	struct known_frame *known = &report->python_frames.at[number];
 
-	if (err || *frame == HIDDEN)
-		return err;
+	if (known->window != report->window && name_python(report, number, &known->frame))
+		return -ENOMEM;
+	known->window = report->window;
+	if (known->frame == HIDDEN)
+		return 0;
 	*has_python = true;
-	return vec_push(&report->stack, *frame);
+	return vec_push(&report->stack, known->frame);
 }
 
 /* Were all code objects of a Python stack read whole? */
@@ -147,7 +160,7 @@ static int push_user(struct report *report, const struct tally *tally, const str
 	    vec_reserve(&report->merged, (size_t)input.native_count + input.python_count))
 		return -ENOMEM;
 	for (i = 0; i < input.native_count; i++) {
-		report->roles.at[i] = LOCATION_ROLE(location_of(report, native->frames[i]));
+		report->roles.at[i] = LOCATION_ROLE(name_of(report, native->frames[i]));
 		evaluates |= report->roles.at[i] == MERGE_LOOP || report->roles.at[i] == MERGE_HANDLER;
 	}
 	/* posix_spawn()'s child has a stack of its own; vfork()'s goes on on its parent's, loops and all. */
@@ -218,14 +231,15 @@ static bool in_exec(const struct report *report, const struct stack *kernel)
 	uint32_t i;
 
 	for (i = 0; kernel && i < kernel->count; i++)
-		if (location_of(report, kernel->frames[i]) & LOCATION_IS_EXEC)
+		if (name_of(report, kernel->frames[i]) & LOCATION_IS_EXEC)
 			return true;
 	return false;
 }
 
 /* 0, or -ENOMEM with nothing added. */
-static int add_tally(struct report *report, const struct tally *tally)
+static int add_tally(struct report *report, uint32_t number)
 {
+	const struct tally *tally = &report->tallies->list.at[number];
 	const struct stack *kernel = store_stack_at(report->store, tally->kernel_stack);
 	const struct stack *native = store_stack_at(report->store, tally->native_stack);
 	const struct stack *python = store_stack_at(report->store, tally->python_stack);
@@ -261,40 +275,21 @@ static int add_tally(struct report *report, const struct tally *tally)
 	if (err)
 		return err;
 	depth = report->stack.count - outer;
-	err = profile_add(report->profile, tally->comm, (int)tally->tgid, (int)tally->tid, report->stack.at + outer,
-			  (uint32_t)depth, tally->count);
+	err = profile_add_sample(report->profile,
+				 &(struct profile_sample){.comm = tally->comm,
+							  .pid = (int)tally->tgid,
+							  .tid = (int)tally->tid,
+							  .cgroup = tally->cgroup,
+							  .count = tally->count,
+							  .depth = (uint32_t)depth,
+							  .frames = report->stack.at + outer},
+				 report->samples ? &report->samples[number] : NULL);
 	if (err)
 		return err;
 	if (depth > report->quality->max_depth)
 		report->quality->max_depth = depth;
 	account(report, tally, merge_loss, has_python);
 	return 0;
-}
-
-/* The kernel's own count of samples is what everything must sum up to. */
-static void balance(struct report *report, const struct sampler_counters *counters)
-{
-	struct profile_quality *quality = report->quality;
-	uint64_t seen = report->store->samples;
-
-	quality->samples = counters->runs > seen ? counters->runs : seen;
-	quality->lost[LOSS_RING_FULL] += counters->ring_full;
-	seen += counters->ring_full;
-	if (counters->runs > seen)
-		quality->lost[LOSS_INTERNAL] += counters->runs - seen;
-	quality->lost[LOSS_TICKS] = counters->missed_ticks;
-	quality->lost[LOSS_SIDEBAND] = watch_get_counts(report->watch)->sideband_lost;
-	quality->lost[LOSS_THREADS] = watch_get_counts(report->watch)->dropped[STORE_DROP_THREADS];
-	quality->lost[LOSS_PERF_MAPS] = watch_perf_maps_refused(report->watch);
-	quality->late_samples = watch_get_counts(report->watch)->late;
-	quality->verify = watch_get_counts(report->watch)->verify;
-	quality->unique_stacks = profile_stack_count(report->profile);
-	quality->bpf_run_ns = counters->bpf_run_ns;
-	quality->bpf_runs = counters->bpf_runs;
-	quality->bpf_frames = counters->frames;
-	quality->bpf_worst_ns = counters->worst_ns;
-	quality->bpf_task_ns = counters->task_ns;
-	quality->bpf_thread_states = counters->thread_states;
 }
 
 static int by_count(const void *a, const void *b, void *context)
@@ -323,7 +318,7 @@ static void use_stacks(struct report *report, const struct tally *tally, int cha
 	const uint32_t stacks[] = {tally->kernel_stack, tally->native_stack, tally->python_stack};
 	size_t i;
 
-	for (i = 0; i < sizeof(stacks) / sizeof(*stacks); i++) {
+	for (i = 0; report->uses && i < sizeof(stacks) / sizeof(*stacks); i++) {
 		if (!store_stack_at(report->store, stacks[i]))
 			continue;
 		report->uses[stacks[i] - 1] += (uint32_t)change;
@@ -332,63 +327,116 @@ static void use_stacks(struct report *report, const struct tally *tally, int cha
 	}
 }
 
-/* After all was named. */
-static int report_init(struct report *report)
+/* Room for what was numbered since the last window, in none of which it is known. */
+static int know_frames(struct report *report)
 {
-	size_t count = report->store->tallies.count, i;
+	const size_t named = frames_count(watch_frames(report->watch)), python = report->store->python_locations.count;
 
-	report->named_frames = filled(frames_count(watch_frames(report->watch)), NO_FRAME);
-	report->python_frames = filled(report->store->python_locations.count, NO_FRAME);
-	report->order = filled(count, 0);
-	report->uses = filled(report->store->stacks.count, 0);
-	if (!report->named_frames || !report->python_frames || !report->order || !report->uses)
+	if (vec_reserve(&report->named_frames, named) || vec_reserve(&report->python_frames, python))
 		return -ENOMEM;
-	for (i = 0; i < count; i++) {
-		report->order[i] = (uint32_t)i;
-		use_stacks(report, &report->store->tallies.at[i], 1);
-	}
-	if (count)
-		qsort_r(report->order, count, sizeof(*report->order), by_count, report->store->tallies.at);
+	while (report->named_frames.count < named)
+		report->named_frames.at[report->named_frames.count++] = (struct known_frame){};
+	while (report->python_frames.count < python)
+		report->python_frames.at[report->python_frames.count++] = (struct known_frame){};
 	return 0;
 }
 
-static void report_deinit(struct report *report)
+/* After all was named. */
+static int begin_window(struct report *report, bool last)
+{
+	size_t count = report->tallies->list.count, i;
+
+	report->window++;
+	report->order = filled(count, 0);
+	report->samples = report->tallies->moments.count ? filled(count, NO_SAMPLE) : NULL;
+	report->uses = last ? filled(report->store->stacks.count, 0) : NULL;
+	if (know_frames(report) || !report->order || (last && !report->uses) ||
+	    (report->tallies->moments.count && !report->samples))
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		report->order[i] = (uint32_t)i;
+		use_stacks(report, &report->tallies->list.at[i], 1);
+	}
+	if (count)
+		qsort_r(report->order, count, sizeof(*report->order), by_count, report->tallies->list.at);
+	return 0;
+}
+
+static void end_window(struct report *report)
 {
 	free(report->order);
+	free(report->samples);
 	free(report->uses);
-	free(report->named_frames);
-	free(report->python_frames);
+	report->order = report->samples = report->uses = NULL;
+}
+
+/* When and where samples were taken: of those that are in the profile. */
+static int add_moments(struct report *report)
+{
+	const struct tallies *tallies = report->tallies;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; report->samples && i < tallies->moments.count && !err; i++) {
+		const struct moment *moment = &tallies->moments.at[i];
+		uint32_t sample = report->samples[moment->tally];
+
+		if (sample != NO_SAMPLE)
+			err = profile_add_moment(report->profile,
+						 &(struct profile_moment){moment->time, sample, moment->cpu});
+	}
+	return err;
+}
+
+struct report *report_create(struct watch *watch, const struct report_options *options)
+{
+	struct report *report = calloc(1, sizeof(*report));
+
+	if (!report)
+		return NULL;
+	report->watch = watch;
+	report->store = watch_store(watch);
+	report->options = *options;
+	return report;
+}
+
+void report_destroy(struct report *report)
+{
+	if (!report)
+		return;
+	vec_free(&report->named_frames);
+	vec_free(&report->python_frames);
 	vec_free(&report->roles);
 	vec_free(&report->entry);
 	vec_free(&report->python);
 	vec_free(&report->merged);
 	vec_free(&report->stack);
+	free(report);
 }
 
-int report_build(struct watch *watch, const struct sampler_counters *counters, const struct report_options *options,
-		 struct profile *profile)
+int report_window(struct report *report, const struct tallies *tallies, bool last, struct profile *profile)
 {
-	struct report report = {.watch = watch,
-				.store = watch_store(watch),
-				.options = options,
-				.profile = profile,
-				.quality = profile_quality(profile)};
-	int err = watch_name_all(watch), unprepared = report_init(&report);
+	int err = watch_name_all(report->watch), unprepared;
 	size_t i;
 
-	for (i = 0; i < report.store->tallies.count; i++) {
-		const struct tally *tally = &report.store->tallies.at[unprepared ? i : report.order[i]];
+	report->tallies = tallies;
+	report->profile = profile;
+	report->quality = profile_quality(profile);
+	unprepared = begin_window(report, last);
+	for (i = 0; i < tallies->list.count; i++) {
+		uint32_t number = unprepared ? (uint32_t)i : report->order[i];
+		const struct tally *tally = &tallies->list.at[number];
 
-		if (unprepared || add_tally(&report, tally)) {
-			report.quality->lost[LOSS_INTERNAL] += tally->count;
+		if (unprepared || add_tally(report, number)) {
+			report->quality->lost[LOSS_INTERNAL] += tally->count;
 			err = -ENOMEM;
 		}
 		if (!unprepared)
-			use_stacks(&report, tally, -1);
+			use_stacks(report, tally, -1);
 	}
-	for (i = 0; watch_remark(watch, i); i++)
-		err = profile_add_remark(profile, watch_remark(watch, i)) ?: err;
-	balance(&report, counters);
-	report_deinit(&report);
+	if (!unprepared)
+		err = add_moments(report) ?: err;
+	report->quality->unique_stacks = profile_stack_count(profile);
+	end_window(report);
 	return err;
 }

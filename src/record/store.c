@@ -50,10 +50,11 @@ void store_deinit(struct store *store)
 		code_release(store, store->codes.at[i]);
 	store_seal(store);
 	vec_free(&store->locations);
+	vec_free(&store->unnamed);
 	vec_free(&store->python_locations);
 	vec_free(&store->stacks);
 	vec_free(&store->codes);
-	vec_free(&store->tallies);
+	tallies_deinit(&store->tallies);
 }
 
 void store_seal(struct store *store)
@@ -64,7 +65,7 @@ void store_seal(struct store *store)
 	table_deinit(&store->code_contents);
 	table_deinit(&store->stack_ids);
 	table_deinit(&store->code_ids);
-	table_deinit(&store->tally_ids);
+	table_deinit(&store->tallies.ids);
 	vec_free(&store->missing);
 }
 
@@ -88,10 +89,26 @@ int store_location(struct store *store, const struct location *location, uint32_
 			return 0;
 		}
 	}
-	if (vec_push(&store->locations, *location) || table_set(&store->location_ids, key, store->locations.count))
+	if (vec_reserve(&store->unnamed, 1) || vec_push(&store->locations, *location) ||
+	    table_set(&store->location_ids, key, store->locations.count))
 		return -ENOMEM;
 	*ret = (uint32_t)store->locations.count - 1;
+	if (!location->named)
+		store->unnamed.at[store->unnamed.count++] = *ret;
 	return 0;
+}
+
+void store_forget_object(struct store *store, uint32_t object)
+{
+	size_t i;
+
+	for (i = 0; i < store->locations.count; i++) {
+		struct location *location = &store->locations.at[i];
+
+		if (location->object == object && location->named)
+			*location = (struct location){
+				.object = LOCATION_NAMED, .address = location->named, .named = location->named};
+	}
 }
 
 int store_add_python_location(struct store *store, const struct python_location *location, uint32_t *ret)
@@ -196,8 +213,9 @@ static uint32_t resolve(struct store *store, uint64_t id)
 	return STACK_MISSING;
 }
 
-int store_add_tally(struct store *store, const struct tally *tally)
+int store_add_tally(struct store *store, const struct tally *tally, uint32_t *ret)
 {
+	struct tallies *tallies = &store->tallies;
 	struct tally wanted = *tally, same;
 	uint64_t key, found;
 
@@ -207,30 +225,49 @@ int store_add_tally(struct store *store, const struct tally *tally)
 
 		if (!key)
 			continue;
-		if (!table_get(&store->tally_ids, key, &found))
+		if (!table_get(&tallies->ids, key, &found))
 			break;
-		old = &store->tallies.at[found - 1];
+		old = &tallies->list.at[found - 1];
 		same = *old;
 		same.count = 0;
 		if (!memcmp(&same, &wanted, sizeof(same))) {
 			old->count += tally->count;
-			store->samples += tally->count;
+			tallies->samples += tally->count;
+			*ret = (uint32_t)found - 1;
 			return 0;
 		}
 	}
-	if (vec_push(&store->tallies, *tally))
+	if (vec_push(&tallies->list, *tally))
 		return -ENOMEM;
-	if (table_set(&store->tally_ids, key, store->tallies.count)) {
-		store->tallies.count--;
+	if (table_set(&tallies->ids, key, tallies->list.count)) {
+		tallies->list.count--;
 		return -ENOMEM;
 	}
-	store->samples += tally->count;
+	tallies->samples += tally->count;
+	*ret = (uint32_t)tallies->list.count - 1;
 	return 0;
+}
+
+void tallies_deinit(struct tallies *tallies)
+{
+	table_deinit(&tallies->ids);
+	vec_free(&tallies->list);
+	vec_free(&tallies->moments);
+}
+
+void store_take(struct store *store, bool more, struct tallies *ret)
+{
+	*ret = store->tallies;
+	store->tallies = (struct tallies){};
+	store->in_windows = more;
+	table_deinit(&ret->ids); /* only counting needs it */
 }
 
 int store_sample(struct store *store, const struct sample_event *sample)
 {
 	struct tally tally = {};
+	struct moment moment = {.time = sample->time, .cpu = sample->cpu};
+	int err;
 
 	tally.kernel_stack = resolve(store, sample->kernel_stack);
 	tally.native_stack = resolve(store, sample->native_stack);
@@ -247,8 +284,14 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	tally.python_loss = sample->python_loss;
 	tally.flags =
 		sample->flags & (SAMPLE_KERNEL_THREAD | SAMPLE_PYTHON | SAMPLE_LATE | SAMPLE_EXITING | SAMPLE_VFORK);
+	tally.cgroup = store->keeps_cgroups ? sample->cgroup : 0;
 	tally.count = 1;
-	return store_add_tally(store, &tally);
+	if (store->keeps_moments && vec_reserve(&store->tallies.moments, 1))
+		return -ENOMEM;
+	err = store_add_tally(store, &tally, &moment.tally);
+	if (!err && store->keeps_moments)
+		store->tallies.moments.at[store->tallies.moments.count++] = moment;
+	return err;
 }
 
 void store_drop_stack(struct store *store, uint32_t number)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * store: what has arrived from the kernel, kept compactly until the end of the recording: stacks as arrays of location
- * numbers, code objects, and one tally for each distinct (thread, stacks, outcome). Not thread-safe.
+ * store: what has arrived from the kernel, kept compactly: stacks as arrays of location numbers, code objects, and one
+ * tally for each distinct (thread, stacks, outcome). Tallies are those of a window: store_take() gives them away, and
+ * keeps what they refer to by number. Not thread-safe.
  *
  *   the kernel's ids ── stack_ids, code_ids ──► numbers          forgotten when they were not named for a while
  *   tallies ─► stacks ─► locations, python_locations ─► codes    by content: each once, whichever process it came from
@@ -21,18 +22,23 @@
 #include "base/table.h"
 #include "base/vec.h"
 
-/* A native or kernel address, made independent of where the file was mapped; or the frame that it was found to be. */
+/*
+ * A native or kernel address, made independent of where the file was mapped. NAMED: nothing is known of it any more but
+ * its name, because its file is gone, or because equal names were to become one; `address` is `named` then.
+ */
 struct location {
 	uint32_t object;  /* file index + LOCATION_FILES, or one of the below */
 	bool is_return;   /* a return address: belongs to the instruction before it */
-	uint64_t address; /* vaddr in the file; the address itself for KERNEL and UNKNOWN; of NAMED, see below */
+	uint64_t address; /* vaddr in the file; the address itself for KERNEL and UNKNOWN */
+	uint64_t named;   /* the frame that it was found to be; 0: it was not named yet */
 };
 enum { LOCATION_KERNEL = 0, LOCATION_UNKNOWN = 1, LOCATION_NAMED = 2, LOCATION_FILES = 3 };
 
-/* The address of a NAMED location: the profile's frame in the low 32 bits, and these. */
-#define LOCATION_FRAME(address) ((uint32_t)(address))
-#define LOCATION_ROLE(address)  ((uint8_t)((address) >> 32 & 7)) /* enum merge_role */
-#define LOCATION_IS_EXEC        (1ull << 35)                     /* the kernel has begun to replace the program */
+/* What a location is named: a frame's number in the low 32 bits, and these. */
+#define LOCATION_FRAME(named) ((uint32_t)(named))
+#define LOCATION_ROLE(named)  ((uint8_t)((named) >> 32 & 7)) /* enum merge_role */
+#define LOCATION_IS_EXEC      (1ull << 35)                   /* the kernel has begun to replace the program */
+#define LOCATION_HAS_NAME     (1ull << 36)                   /* always */
 
 struct python_location {
 	uint32_t code; /* number + 1; 0: PYTHON_FRAME_EMPTY */
@@ -72,13 +78,30 @@ struct tally {
 	char comm[16];
 	uint16_t native_loss, python_loss;
 	uint32_t flags;
-	uint32_t pad; /* tallies are compared as bytes */
+	uint32_t pad;    /* tallies are compared as bytes */
+	uint64_t cgroup; /* id of the cgroup v2; 0: not asked for */
 	uint64_t count;
+};
+
+/* When and where one sample was taken. */
+struct moment {
+	uint64_t time;  /* CLOCK_MONOTONIC, ns */
+	uint32_t tally; /* number */
+	uint32_t cpu;
+};
+
+/* What was counted since the last store_take(). */
+struct tallies {
+	struct table ids; /* hash → number + 1 */
+	VEC(struct tally) list;
+	VEC(struct moment) moments; /* of all samples, in the order of their arrival, if they are asked for */
+	uint64_t samples;           /* sum of the tallies */
 };
 
 struct store {
 	struct table location_ids; /* hash → number + 1 */
 	VEC(struct location) locations;
+	VEC(uint32_t) unnamed;            /* locations */
 	struct table python_location_ids; /* hash → number + 1 */
 	VEC(struct python_location) python_locations;
 	struct table stack_contents; /* hash → number + 1 */
@@ -86,14 +109,14 @@ struct store {
 	struct table code_contents;       /* hash → number + 1, of complete ones */
 	VEC(struct code *) codes;         /* NULL: was named by a frame, and has not arrived */
 	struct table stack_ids, code_ids; /* the kernel's id → number + 1, and when it was named: see store.c */
-	struct table tally_ids;           /* hash → number + 1 */
-	VEC(struct tally) tallies;
+	struct tallies tallies;
 	/* Ids of stacks that samples named and that are not here: for the caller to have sent again. */
 	VEC(uint64_t) missing;
-	uint64_t samples;       /* sum of the tallies */
 	uint64_t content_bytes; /* of stacks and codes */
 	uint32_t turn;          /* goes up with store_age() */
-	bool merges_threads;    /* threads of one name are not told apart; to be set before the first sample */
+	bool in_windows;        /* store_take() will be called again */
+	/* To be set before the first sample: threads of one name are not told apart; cgroups are, and moments kept. */
+	bool merges_threads, keeps_cgroups, keeps_moments;
 };
 
 void store_deinit(struct store *store);
@@ -103,6 +126,16 @@ int store_location(struct store *store, const struct location *location, uint32_
 int store_python_location(struct store *store, uint64_t code, int32_t lasti, uint32_t *ret);
 int store_sample(struct store *store, const struct sample_event *sample);
 int store_code(struct store *store, const struct code_event *event, const uint8_t *table, uint32_t table_size);
+
+/*
+ * Moves what was counted to *ret, and begins to count anew; stacks, locations and ids stay. `more`: it is done again
+ * later.
+ */
+void store_take(struct store *store, bool more, struct tallies *ret);
+void tallies_deinit(struct tallies *tallies);
+
+/* Only the names of what was located in an object are kept. All have one. */
+void store_forget_object(struct store *store, uint32_t object);
 
 /* Is the stack of an id here? */
 bool store_has_stack(struct store *store, uint64_t id);

@@ -13,7 +13,7 @@
 /* Each adds what is not there already, and gives its number. 0 or -ENOMEM. */
 int store_add_stack(struct store *store, bool is_python, const uint32_t *frames, uint32_t count, uint32_t *ret);
 int store_add_python_location(struct store *store, const struct python_location *location, uint32_t *ret);
-int store_add_tally(struct store *store, const struct tally *tally);
+int store_add_tally(struct store *store, const struct tally *tally, uint32_t *ret);
 
 /* Shares a code object of another store, for this number + 1: it has one user more. */
 struct code *store_adopt_code(struct store *store, struct code *code, uint32_t number);

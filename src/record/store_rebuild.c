@@ -43,17 +43,20 @@ uint64_t store_bytes(const struct store *store)
 {
 	return table_bytes(&store->location_ids) + table_bytes(&store->python_location_ids) +
 	       table_bytes(&store->stack_contents) + table_bytes(&store->code_contents) +
-	       table_bytes(&store->stack_ids) + table_bytes(&store->code_ids) + table_bytes(&store->tally_ids) +
+	       table_bytes(&store->stack_ids) + table_bytes(&store->code_ids) + table_bytes(&store->tallies.ids) +
 	       store->locations.capacity * sizeof(*store->locations.at) +
 	       store->python_locations.capacity * sizeof(*store->python_locations.at) +
 	       (store->stacks.capacity + store->codes.capacity) * sizeof(void *) +
-	       store->tallies.capacity * sizeof(*store->tallies.at) + store->content_bytes;
+	       store->tallies.list.capacity * sizeof(*store->tallies.list.at) +
+	       store->tallies.moments.capacity * sizeof(*store->tallies.moments.at) +
+	       store->unnamed.capacity * sizeof(uint32_t) + store->content_bytes;
 }
 
 /* The new numbers of the old store's things, + 1; 0: not moved yet. */
 struct move {
 	struct store *from, *to;
 	uint32_t *locations, *python_locations, *stacks, *codes;
+	bool merges_names; /* of what has a name only that is kept */
 	VEC(uint32_t) frames;
 };
 
@@ -88,7 +91,12 @@ static int move_frame(struct move *move, bool is_python, uint32_t frame, uint32_
 			err = store_add_python_location(move->to, &location, &new);
 		*moved = err ? 0 : new + 1;
 	} else if (!*moved) {
-		err = store_location(move->to, &move->from->locations.at[old], &new);
+		struct location native = move->from->locations.at[old];
+
+		if (native.named && move->merges_names)
+			native = (struct location){
+				.object = LOCATION_NAMED, .address = native.named, .named = native.named};
+		err = store_location(move->to, &native, &new);
 		*moved = err ? 0 : new + 1;
 	}
 	*ret = is_python ? (*moved - 1) << PYTHON_FLAG_BITS | (frame & PYTHON_FLAGS) : *moved - 1;
@@ -136,13 +144,16 @@ static bool drop_from(struct tally *tally, const struct store_drop *drop)
 	return true;
 }
 
-static int move_tallies(struct move *move, const struct store_drop *drop, uint64_t *dropped)
+/* `numbers`: room for the new number of each. */
+static int move_tallies(struct move *move, const struct store_drop *drop, uint32_t *numbers, uint64_t *dropped)
 {
+	const struct tallies *from = &move->from->tallies;
+	struct tallies *to = &move->to->tallies;
 	size_t i;
-	int err = 0;
+	int err = vec_reserve(&to->moments, from->moments.count);
 
-	for (i = 0; i < move->from->tallies.count && !err; i++) {
-		struct tally tally = move->from->tallies.at[i];
+	for (i = 0; i < from->list.count && !err; i++) {
+		struct tally tally = from->list.at[i];
 
 		if (drop_from(&tally, drop))
 			*dropped += tally.count;
@@ -152,7 +163,12 @@ static int move_tallies(struct move *move, const struct store_drop *drop, uint64
 		if (!err)
 			err = move_stack(move, tally.python_stack, &tally.python_stack);
 		if (!err)
-			err = store_add_tally(move->to, &tally);
+			err = store_add_tally(move->to, &tally, &numbers[i]);
+	}
+	for (i = 0; i < from->moments.count && !err; i++) {
+		to->moments.at[i] = from->moments.at[i];
+		to->moments.at[i].tally = numbers[from->moments.at[i].tally];
+		to->moments.count++;
 	}
 	return err;
 }
@@ -205,8 +221,15 @@ static void unsend_left(const struct table *from, const struct table *to, void (
 int store_rebuild(struct store *store, const struct store_drop *drop, void (*unsend)(void *context, uint64_t id),
 		  void *context, uint64_t *dropped)
 {
-	struct store to = {.turn = store->turn, .merges_threads = store->merges_threads};
-	struct move move = {.from = store, .to = &to};
+	struct store to = {.turn = store->turn,
+			   .in_windows = store->in_windows,
+			   .merges_threads = store->merges_threads,
+			   .keeps_cgroups = store->keeps_cgroups,
+			   .keeps_moments = store->keeps_moments};
+	/* In a window that is to be followed by others what has a name is met again by its address. */
+	struct move move = {
+		.from = store, .to = &to, .merges_names = !store->in_windows || drop->what != STORE_DROP_NOTHING};
+	uint32_t *numbers = calloc(store->tallies.list.count + 1, sizeof(*numbers));
 	uint64_t more = 0;
 	int err = -ENOMEM;
 
@@ -214,8 +237,8 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 	move.python_locations = calloc(store->python_locations.count + 1, sizeof(uint32_t));
 	move.stacks = calloc(store->stacks.count + 1, sizeof(uint32_t));
 	move.codes = calloc(store->codes.count + 1, sizeof(uint32_t));
-	if (move.locations && move.python_locations && move.stacks && move.codes)
-		err = move_tallies(&move, drop, &more);
+	if (numbers && move.locations && move.python_locations && move.stacks && move.codes)
+		err = move_tallies(&move, drop, numbers, &more);
 	if (!err)
 		err = move_ids(&move, drop->what == STORE_DROP_STACKS ? 0 : 2);
 	if (err) {
@@ -227,6 +250,7 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 		*store = to;
 		*dropped += more;
 	}
+	free(numbers);
 	free(move.locations);
 	free(move.python_locations);
 	free(move.stacks);

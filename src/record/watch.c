@@ -57,6 +57,8 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->everything = options->everything;
 	watch->max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
+	watch->store.keeps_cgroups = options->cgroups;
+	watch->store.keeps_moments = options->moments;
 	watch->addresses = options->addresses;
 	watch->expected = options->expected;
 	watch->expected_count = options->expected_count;
@@ -114,6 +116,7 @@ void watch_destroy(struct watch *watch)
 		free(watch->remarks.at[i]);
 	vec_free(&watch->remarks);
 	perf_maps_destroy(watch->perf_maps);
+	kernel_symbols_destroy(watch->kernel);
 	free(watch);
 }
 
@@ -604,6 +607,7 @@ static struct names names_of(struct watch *watch)
 			      .frames = watch->names,
 			      .perf_map = perf_map_of,
 			      .context = watch,
+			      .kernel = watch->store.in_windows || watch->kernel ? &watch->kernel : NULL,
 			      .addresses = watch->addresses};
 }
 
@@ -612,6 +616,20 @@ int watch_name_all(struct watch *watch)
 	const struct names names = names_of(watch);
 
 	return names_give_all(&names);
+}
+
+void watch_take(struct watch *watch, bool more, struct tallies *ret)
+{
+	store_take(&watch->store, more, ret);
+}
+
+size_t watch_waiting(const struct watch *watch)
+{
+	size_t i, count = 0;
+
+	for (i = 0; i < watch->waiting.count; i++)
+		count += watch->waiting.at[i].sample.sequence != 0;
+	return count;
 }
 
 void watch_drop_stack(struct watch *watch, uint32_t number)
@@ -642,6 +660,8 @@ int watch_name_file(struct watch *watch, const struct mapped_file *file)
 {
 	int err = watch_name(watch, LOCATION_FILES + file->index);
 
+	/* Its number may be another's from now on. */
+	store_forget_object(&watch->store, LOCATION_FILES + file->index);
 	perf_maps_forget(watch->perf_maps, file->index + 1ull);
 	return err;
 }

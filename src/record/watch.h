@@ -42,6 +42,7 @@ struct watch_options {
 	struct foreign_files *files; /* what reads mapped files; borrowed */
 	uint64_t max_memory;         /* bytes that may be held of what was sampled; 0: no bound */
 	bool merges_threads;         /* which thread was sampled need not be known */
+	bool cgroups, moments;       /* are kept of samples: store.h */
 	bool addresses;              /* frames without a symbol keep their addresses: names.h */
 	const struct watch_file
 		*expected; /* processes that map one of these are not left until they are met; borrowed */
@@ -116,13 +117,18 @@ uint64_t watch_perf_maps_refused(const struct watch *watch);
  */
 const char *watch_remark(const struct watch *watch, size_t index);
 
-/* Gives every location that has none its frame; after watch_finish(). 0, or -ENOMEM: some have none. */
+/* Gives every location that has none its frame. 0, or -ENOMEM: some have none. */
 int watch_name_all(struct watch *watch);
 
 /* A stack of the store is not needed any more; after watch_finish(). */
 void watch_drop_stack(struct watch *watch, uint32_t number);
 
-/* The frames of NAMED locations, LOCATION_FRAME(). */
+/* What was tallied since the last time: store_take(). `more`: it is done again later. */
+void watch_take(struct watch *watch, bool more, struct tallies *ret);
+/* Samples that wait for their other part. */
+size_t watch_waiting(const struct watch *watch);
+
+/* The frames of locations that have a name: LOCATION_FRAME(). */
 const struct frames *watch_frames(const struct watch *watch);
 
 #endif

@@ -18,6 +18,7 @@
 #include "record/names.h"
 #include "record/verify.h"
 #include "record/watch.h"
+#include "symbol/kernel_symbols.h"
 #include "symbol/perf_maps.h"
 
 #define WATCH_REMARKS_MAX  32
@@ -76,12 +77,13 @@ struct watch {
 	VEC(struct mapping_entry) entries; /* while publishing */
 	struct table late;                 /* sample.sequence → index + 1 into `waiting` of the last with it */
 	VEC(struct waiting_sample) waiting;
-	struct perf_maps *perf_maps; /* by the index of the ANONYMOUS file + 1 */
-	VEC(uint32_t) frames;        /* of the stack at hand */
-	struct frames *names;        /* of the locations that were named */
-	uint64_t max_memory;         /* bytes that store and names may hold; 0: no bound */
-	uint64_t rebuilt_bytes;      /* what they held after the store was made anew */
-	uint32_t naming;             /* before it is made anew: the object that is named next */
+	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
+	VEC(uint32_t) frames;          /* of the stack at hand */
+	struct frames *names;          /* of the locations that were named */
+	struct kernel_symbols *kernel; /* kept from one window to the next; NULL: not at hand */
+	uint64_t max_memory;           /* bytes that store and names may hold; 0: no bound */
+	uint64_t rebuilt_bytes;        /* what they held after the store was made anew */
+	uint32_t naming;               /* before it is made anew: the object that is named next */
 	uint64_t aged_at;
 	uint64_t drain_until;
 	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */

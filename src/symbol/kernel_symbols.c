@@ -31,6 +31,7 @@ struct kernel_symbols {
 	VEC(char) names; /* NUL-terminated, one behind the other */
 	uint64_t text_lines;
 	bool any_address;
+	uint64_t own_start, own_end; /* of the kernel's own text; 0: not known */
 };
 
 /* The lines that end a range of text rather than start a function: include/asm-generic/sections.h. */
@@ -101,7 +102,11 @@ static int add_line(struct kernel_symbols *self, const char *bytes, size_t size)
 		return -ENOMEM;
 	symbol.name = (uint32_t)self->names.count;
 	symbol.rank = rank_of(type, name, length);
+	if (length == 6 && !memcmp(name, "_stext", 6))
+		self->own_start = symbol.address;
 	if (is_end_marker(name, length)) {
+		if (symbol.address > self->own_end)
+			self->own_end = symbol.address;
 		length = 0;
 		symbol.rank = UINT32_MAX;
 	}
@@ -254,6 +259,11 @@ void kernel_symbols_destroy(struct kernel_symbols *symbols)
 	vec_free(&symbols->symbols);
 	vec_free(&symbols->names);
 	free(symbols);
+}
+
+bool kernel_symbols_stay(const struct kernel_symbols *symbols, uint64_t address)
+{
+	return symbols->own_start && address >= symbols->own_start && address < symbols->own_end;
 }
 
 const char *kernel_symbols_lookup(const struct kernel_symbols *symbols, uint64_t address, uint64_t *offset)

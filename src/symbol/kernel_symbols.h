@@ -6,6 +6,7 @@
 #ifndef STRATA_SYMBOL_KERNEL_SYMBOLS_H
 #define STRATA_SYMBOL_KERNEL_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/diag.h"
@@ -25,5 +26,8 @@ void kernel_symbols_destroy(struct kernel_symbols *symbols);
  * Of several names at one address the best is kept: global over weak over local, fewer leading underscores, shorter.
  */
 const char *kernel_symbols_lookup(const struct kernel_symbols *symbols, uint64_t address, uint64_t *offset);
+
+/* Does an address lie in the kernel's own text? Symbols of modules and of BPF programs come and go. */
+bool kernel_symbols_stay(const struct kernel_symbols *symbols, uint64_t address);
 
 #endif

@@ -33,8 +33,8 @@ static void print_stacks(struct watch *watch)
 	unsigned long long cut = 0;
 	size_t i;
 
-	for (i = 0; i < store->tallies.count; i++) {
-		const struct tally *tally = &store->tallies.at[i];
+	for (i = 0; i < store->tallies.list.count; i++) {
+		const struct tally *tally = &store->tallies.list.at[i];
 		const struct stack *stack = store_stack_at(store, tally->native_stack);
 
 		if (stack && tally->native_loss == LOSS_NONE)
@@ -42,7 +42,7 @@ static void print_stacks(struct watch *watch)
 		else
 			cut += tally->count;
 	}
-	fprintf(stderr, "%llu samples, %llu without a whole stack\n", (unsigned long long)store->samples, cut);
+	fprintf(stderr, "%llu samples, %llu without a whole stack\n", (unsigned long long)store->tallies.samples, cut);
 }
 
 int main(int argc, char **argv)
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", diag.text);
 		return 1;
 	}
-	while (watch_store(watch)->samples < samples) {
+	while (watch_store(watch)->tallies.samples < samples) {
 		struct pollfd ready = {.fd = sampler_fd(sampler), .events = POLLIN};
 
 		poll(&ready, 1, 50);

@@ -82,9 +82,9 @@ static void give(struct objects *objects, uint32_t file, uint64_t vaddr, unsigne
 	for (i = 0; i < 3 * TIMES; i++) {
 		const struct location *location = &store.locations.at[i];
 
-		if (location->object == LOCATION_NAMED)
+		if (location->named)
 			snprintf(ret->text[i], sizeof(ret->text[i]), "%s",
-				 frames_at(names.frames, LOCATION_FRAME(location->address))->name);
+				 frames_at(names.frames, LOCATION_FRAME(location->named))->name);
 		else
 			ret->unnamed++;
 	}

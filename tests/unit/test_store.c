@@ -186,10 +186,11 @@ static void test_contents(void)
 	store_sample(&store, &sample);
 	sample.native_stack = 6;
 	store_sample(&store, &sample);
-	is_int(store.tallies.count, 1, "and are one tally");
+	is_int(store.tallies.list.count, 1, "and are one tally");
 	sample.native_stack = 99;
 	store_sample(&store, &sample);
-	ok(store.missing.count == 1 && store.missing.at[0] == 99 && store.tallies.at[1].native_stack == STACK_MISSING,
+	ok(store.missing.count == 1 && store.missing.at[0] == 99 &&
+		   store.tallies.list.at[1].native_stack == STACK_MISSING,
 	   "a stack that did not arrive is told");
 	store_deinit(&store);
 }
@@ -248,16 +249,16 @@ static void test_rebuild(void)
 	bytes = store_bytes(&store);
 	ok(!store_rebuild(&store, &nothing, note, &sum, &evicted) && !evicted && !sum && store_bytes(&store) <= bytes,
 	   "without a threshold nothing is lost");
-	ok(store.samples == samples && store.stacks.count == 5000 && store.locations.count == 100000, "all is there");
+	ok(store.tallies.samples == samples && store.stacks.count == 5000 && store.locations.count == 100000,
+	   "all is there");
 	/* As when all files were forgotten: what they had become the same frames. */
 	for (i = 0; i < store.locations.count; i++)
-		store.locations.at[i] =
-			(struct location){.object = LOCATION_NAMED, .address = store.locations.at[i].address % 40};
+		store.locations.at[i].named = store.locations.at[i].address % 40 | LOCATION_HAS_NAME;
 	store_rebuild(&store, &nothing, note, &sum, &evicted);
 	is_int(store.locations.count, 40, "equal names are one location");
 	is_int(store.stacks.count, 2, "equal stacks are one");
-	is_int(store.tallies.count, 2, "and equal tallies");
-	is_int(store.samples, samples, "of all samples");
+	is_int(store.tallies.list.count, 2, "and equal tallies");
+	is_int(store.tallies.samples, samples, "of all samples");
 	ok(store_has_stack(&store, 1000) && store_has_stack(&store, 5999), "every id is known still");
 	store_deinit(&store);
 
@@ -277,11 +278,11 @@ static void test_rebuild(void)
 	is_int(store_rebuild(&store, &rare, note, &sum, &evicted), 0, "rare stacks are evicted");
 	is_int(evicted, 2 * 2990, "and counted");
 	is_int(sum, 3000 * 3001 / 2 - 55, "their ids are to be sent again");
-	for (i = 0; i < store.tallies.count; i++)
-		named += store.tallies.at[i].native_loss == LOSS_EVICTED;
-	ok(store.tallies.count == 11 && named == 1 && store.stacks.count == 10 && store.locations.count == 10,
+	for (i = 0; i < store.tallies.list.count; i++)
+		named += store.tallies.list.at[i].native_loss == LOSS_EVICTED;
+	ok(store.tallies.list.count == 11 && named == 1 && store.stacks.count == 10 && store.locations.count == 10,
 	   "what is frequent stays");
-	is_int(store.samples, 1000 + 2 * 2990, "no sample is lost");
+	is_int(store.tallies.samples, 1000 + 2 * 2990, "no sample is lost");
 	store_rebuild(&store, &rare, note, &sum, &evicted);
 	is_int(evicted, 2 * 2990, "what is evicted is so once");
 	store_deinit(&store);
@@ -304,7 +305,7 @@ static void test_forgotten_names(void)
 
 		snprintf(name, sizeof(name), "function %u", i);
 		frames_add(names.frames, &(struct frame){FRAME_NATIVE, name, "gone.so", 0}, &frame);
-		l.address = frame;
+		l.address = l.named = frame | LOCATION_HAS_NAME;
 		store_location(&store, &l, &number);
 		store_stack(&store, 1 + i, false, &number, 1);
 		sample.native_stack = 1 + i;
@@ -319,7 +320,7 @@ static void test_forgotten_names(void)
 	ok(evicted == 2990 && frames_bytes(names.frames) < bytes / 4, "their memory is free: %zu of %zu bytes",
 	   frames_bytes(names.frames), bytes);
 	for (i = 0; i < store.locations.count; i++) {
-		const struct frame *named = frames_at(names.frames, LOCATION_FRAME(store.locations.at[i].address));
+		const struct frame *named = frames_at(names.frames, LOCATION_FRAME(store.locations.at[i].named));
 
 		snprintf(name, sizeof(name), "function %u", 300 * i + 299);
 		right += named && !strcmp(named->name, name);
@@ -355,18 +356,19 @@ static void test_threads(void)
 	uint64_t dropped = 0, sum = 0;
 
 	sample_threads(&store);
-	is_int(store.tallies.count, 2993, "threads are told apart");
+	is_int(store.tallies.list.count, 2993, "threads are told apart");
 	is_int(store_rebuild(&store, &threads, note, &sum, &dropped), 0, "unless they are dropped");
 	is_int(dropped, 2990, "which is counted");
-	is_int(store.tallies.count, 6, "then the rare ones are one for each stack");
-	ok(store.samples == 3000 && store.stacks.count == 3 && store_has_stack(&store, 1), "of which none is lost");
+	is_int(store.tallies.list.count, 6, "then the rare ones are one for each stack");
+	ok(store.tallies.samples == 3000 && store.stacks.count == 3 && store_has_stack(&store, 1),
+	   "of which none is lost");
 	store_rebuild(&store, &threads, note, &sum, &dropped);
 	is_int(dropped, 2990, "what is dropped is so once");
 	store_deinit(&store);
 
 	store = (struct store){.merges_threads = true};
 	sample_threads(&store);
-	is_int(store.tallies.count, 3, "threads that nobody wants to know are not told apart");
+	is_int(store.tallies.list.count, 3, "threads that nobody wants to know are not told apart");
 	store_deinit(&store);
 }
 
@@ -400,11 +402,11 @@ static void test_tallies(void)
 		memset(sample.comm + 5, (int)i, 10);
 		store_sample(&store, &sample);
 	}
-	is_int(store.tallies.count, 1, "samples that differ in time, and behind the name's end, are one tally");
-	is_int(store.tallies.at[0].count, 10, "of ten");
+	is_int(store.tallies.list.count, 1, "samples that differ in time, and behind the name's end, are one tally");
+	is_int(store.tallies.list.at[0].count, 10, "of ten");
 	sample.flags = SAMPLE_IN_KERNEL;
 	store_sample(&store, &sample);
-	is_int(store.tallies.count, 1, "where it was taken does not matter");
+	is_int(store.tallies.list.count, 1, "where it was taken does not matter");
 	sample.flags = SAMPLE_LATE;
 	store_sample(&store, &sample);
 	sample.tid++;
@@ -415,9 +417,9 @@ static void test_tallies(void)
 	store_sample(&store, &sample);
 	memset(sample.comm, 'x', sizeof(sample.comm));
 	store_sample(&store, &sample);
-	is_int(store.tallies.count, 6, "lateness, thread, loss, stack and name do");
-	is_str(store.tallies.at[5].comm, "xxxxxxxxxxxxxxx", "a name without an end");
-	is_int(store.samples, 16, "all samples");
+	is_int(store.tallies.list.count, 6, "lateness, thread, loss, stack and name do");
+	is_str(store.tallies.list.at[5].comm, "xxxxxxxxxxxxxxx", "a name without an end");
+	is_int(store.tallies.samples, 16, "all samples");
 	store_deinit(&store);
 }
 

@@ -25,9 +25,9 @@ static uint64_t tallied(const struct watch *watch, enum loss loss)
 	uint64_t count = 0;
 	size_t i;
 
-	for (i = 0; i < watch->store.tallies.count; i++)
-		if (watch->store.tallies.at[i].native_loss == loss)
-			count += watch->store.tallies.at[i].count;
+	for (i = 0; i < watch->store.tallies.list.count; i++)
+		if (watch->store.tallies.list.at[i].native_loss == loss)
+			count += watch->store.tallies.list.at[i].count;
 	return count;
 }
 
@@ -47,14 +47,14 @@ static void test_missing_parts(void)
 	take(&watch, 3, 12 * S, SAMPLE_RESUMES);
 	take(&watch, 4, 15 * S, SAMPLE_LATE);
 	take(&watch, 5, 16 * S, SAMPLE_LATE | SAMPLE_RESUMES);
-	is_int(watch.store.samples, 1, "what waits for its other part is not tallied");
+	is_int(watch.store.tallies.samples, 1, "what waits for its other part is not tallied");
 	is_int(watch_release_stale(&watch, 12 * S, LOSS_STACK_MISSING), 0, "released");
 	is_int(tallied(&watch, LOSS_STACK_MISSING), 1, "a copy of the stack that did not come is missing");
 	is_int(watch_release_stale(&watch, 15 * S, LOSS_STACK_MISSING), 0, "and later");
 	is_int(tallied(&watch, LOSS_NONE), 2, "one that was not resumed is as it was");
 	is_int(watch_release_stale(&watch, UINT64_MAX, LOSS_LATE), 0, "at the end");
 	is_int(tallied(&watch, LOSS_LATE), 2, "by the reason that is true then");
-	is_int(watch.store.samples, 5, "all are tallied");
+	is_int(watch.store.tallies.samples, 5, "all are tallied");
 	forget(&watch);
 }
 
@@ -75,11 +75,11 @@ static void test_joined(void)
 	is_int(watch_take_record(&watch, &resumed.header, sizeof(resumed)), 0, "the walk of one kind is done");
 	is_int(tallied(&watch, LOSS_NO_RULE), 4, "and is that of all who wait");
 	is_int(watch_take_record(&watch, &resumed.header, sizeof(resumed)), 0, "a second result");
-	is_int(watch.store.samples, 8, "is nobody's");
+	is_int(watch.store.tallies.samples, 8, "is nobody's");
 	resumed.sequence = 7;
 	is_int(watch_take_record(&watch, &resumed.header, sizeof(resumed)), 0, "the other kind's");
 	is_int(tallied(&watch, LOSS_NO_RULE), 8, "too");
-	is_int(watch.store.samples, 12, "each is tallied once");
+	is_int(watch.store.tallies.samples, 12, "each is tallied once");
 	forget(&watch);
 }
 
