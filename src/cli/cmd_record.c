@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "cli/checks.h"
 #include "cli/command.h"
+#include "cli/file_sink.h"
 #include "cli/output.h"
 #include "export/export.h"
 #include "profile/profile.h"
@@ -328,92 +329,83 @@ static int check(const struct request *request, struct diag *diag)
 	return err ? err : check_capabilities(diag);
 }
 
-/* One result: how to write it, and what to call it. */
-struct result {
+/* Where the recording goes, and what to call it. */
+struct output {
 	const char *path;
-	const char *suffix, *description;
-	const struct exporter *exporter; /* NULL: the figures of --stats */
-	const struct profile *profile;
-	struct export_options options;
+	const char *description;
+	struct sink *sink;
+	bool there; /* it was written where it was wanted */
 };
 
-static int write_content(FILE *out, const void *context, struct diag *diag)
-{
-	const struct result *result = context;
-
-	if (!result->exporter)
-		return export_stats(out, result->profile, diag);
-	return result->exporter->write(out, result->profile, &result->options, diag);
-}
-
-/* Writes one result where it was wanted, or somewhere else and says so. False when it is not where it was wanted. */
-static bool deliver(const struct result *result)
-{
-	struct diag diag = {};
-	char *kept = NULL;
-	int err = output_write(result->path, write_content, result, &diag);
-
-	if (!err)
-		return true;
-	if (err == -EPIPE)
-		fprintf(stderr, "strata: %s: nobody reads on\n", diag.text);
-	else if (!output_rescue(result->suffix, write_content, result, &kept))
-		fprintf(stderr, "strata: %s; it was written to %s instead\n", diag.text, kept);
-	else
-		fprintf(stderr, "strata: %s; there was no room in $TMPDIR or /tmp either: only the summary is kept\n",
-			diag.text);
-	free(kept);
-	return false;
-}
-
-static struct result result_of(const struct request *request, const struct profile *profile, size_t index)
-{
-	struct result result = {.profile = profile, .options.threads = request->threads};
-
-	if (index == request->outputs.count) {
-		result.path = request->stats;
-		result.suffix = ".json";
-		result.description = "figures of the data's quality";
-		return result;
-	}
-	result.path = request->outputs.at[index];
-	result.exporter = exporter_of(result.path);
-	result.suffix = result.exporter->suffix;
-	result.description = result.exporter->description;
-	return result;
-}
-
-/* How many results there are. */
-static size_t result_count(const struct request *request)
+/* How many outputs there are. */
+static size_t output_count(const struct request *request)
 {
 	return request->outputs.count + (request->stats ? 1 : 0);
 }
 
-/* Every file, then the summary, then where the files are. `there`: room for a word about each result. */
-static int report(const struct request *request, const struct profile *profile, bool *there)
+static void close_outputs(struct output *outputs, size_t count)
+{
+	size_t i;
+
+	for (i = 0; outputs && i < count; i++)
+		sink_close(outputs[i].sink);
+	free(outputs);
+}
+
+/* All of them; NULL when memory is short. */
+static struct output *open_outputs(const struct request *request)
+{
+	const struct export_options how = {.threads = request->threads};
+	size_t count = output_count(request), i;
+	struct output *outputs = calloc(count + 1, sizeof(*outputs));
+
+	for (i = 0; outputs && i < count; i++) {
+		bool is_stats = i == request->outputs.count;
+		const char *path = is_stats ? request->stats : request->outputs.at[i];
+		const struct exporter *exporter = is_stats ? NULL : exporter_of(path);
+
+		outputs[i] = (struct output){.path = path,
+					     .description =
+						     exporter ? exporter->description : "figures of the data's quality",
+					     .sink = file_sink_open(path, exporter, &how)};
+		if (!outputs[i].sink) {
+			close_outputs(outputs, count);
+			return NULL;
+		}
+	}
+	return outputs;
+}
+
+/* Writes one result where it was wanted, or somewhere else and says so. */
+static void deliver(struct output *output, const struct profile *profile)
+{
+	struct diag diag = {};
+
+	output->there = !sink_take(output->sink, profile, &diag) && !sink_flush(output->sink, &diag);
+	if (!output->there)
+		fprintf(stderr, "strata: %s\n", diag.text);
+}
+
+/* Every file, then the summary, then where the files are. */
+static int report(const struct request *request, const struct profile *profile, struct output *outputs)
 {
 	const char *no_color = getenv("NO_COLOR");
 	bool color = isatty(STDERR_FILENO) && !(no_color && *no_color);
-	size_t count = result_count(request), i;
+	size_t count = output_count(request), i;
 	int status = CLI_DONE;
 
 	/* A reader of standard output who leaves must not cost the other files. */
 	signal(SIGPIPE, SIG_IGN);
 	for (i = 0; i < count; i++) {
-		struct result result = result_of(request, profile, i);
-
-		there[i] = deliver(&result);
-		if (!there[i])
+		deliver(&outputs[i], profile);
+		if (!outputs[i].there)
 			status = CLI_FAILED;
 	}
 	if (!request->quiet || status != CLI_DONE)
 		export_summary(stderr, profile, color);
-	for (i = 0; !request->quiet && i < count; i++) {
-		struct result result = result_of(request, profile, i);
-
-		if (there[i] && !output_is_direct(result.path))
-			fprintf(stderr, "wrote %s: %s\n", result.path, result.description);
-	}
+	for (i = 0; !request->quiet && i < count; i++)
+		if (outputs[i].there && !output_is_direct(outputs[i].path))
+			fprintf(stderr, "wrote %s: %s\n", outputs[i].path, outputs[i].description);
 	return status;
 }
 
@@ -454,7 +446,7 @@ static int record(const struct request *request, double started_at)
 		.verify = request->verify,
 		.max_memory = request->max_memory,
 		.merges_threads = !wants_threads(request),
-		.addresses = wants_addresses(request),
+		.detail = wants_addresses(request) ? FRAME_ADDRESSES : FRAME_NAMES,
 		.duration_s = request->duration_s,
 		.function = request->function,
 		.verbose = request->verbose,
@@ -463,23 +455,23 @@ static int record(const struct request *request, double started_at)
 	};
 	struct profile *profile = profile_create();
 	/* Before: when memory runs out while it records, what was recorded is still written. */
-	bool *there = calloc(result_count(request) + 1, sizeof(*there));
+	struct output *outputs = open_outputs(request);
 	struct record_result result = {};
 	struct diag diag = {};
 	int status, err;
 
-	if (!profile || !there) {
+	if (!profile || !outputs) {
 		profile_destroy(profile);
-		free(there);
+		close_outputs(outputs, output_count(request));
 		diag_fail(&diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
 		return cli_fail(CLI_FAILED, &diag);
 	}
 	if (!request->quiet)
 		warn_capabilities(stderr);
 	err = record_run(&record_options, profile, &result, &diag);
-	status = result.kept ? report(request, profile, there) : CLI_FAILED;
+	status = result.kept ? report(request, profile, outputs) : CLI_FAILED;
+	close_outputs(outputs, output_count(request));
 	profile_destroy(profile);
-	free(there);
 	if (err)
 		return cli_fail(CLI_FAILED, &diag);
 	warn_left(stderr, result.command_left);

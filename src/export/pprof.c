@@ -8,8 +8,9 @@
  *
  * A frame is a location (id: frame id + 1) with one line; frames with the same name and file share a function.
  * Function.system_name stays empty: pprof takes a function whose system_name equals its name for a mangled one, and
- * would "simplify" Python's <module> and <lambda> to nothing. Only frames without a symbol have an address, that in the
- * file; the mappings are there for their names, marked as symbolised, so that pprof does not look for the files.
+ * would "simplify" Python's <module> and <lambda> to nothing. Frames have the addresses that the profile keeps, those
+ * in the file; the mappings are there for their names and build ids, marked as symbolised, so that pprof does not look
+ * for the files.
  */
 #include <errno.h>
 #include <math.h>
@@ -37,7 +38,7 @@ struct pprof {
 	struct string_pool *pool;
 	struct table index_of;    /* pooled string → index in strings */
 	struct table function_of; /* name index << 32 | file index → function id */
-	struct table mapping_of;  /* name index → mapping id */
+	struct table mapping_of;  /* name index << 32 | build id's index → mapping id */
 	VEC(const char *) strings;
 	VEC(uint8_t) packed; /* the message being encoded */
 	int err;             /* the first failure; everything after it is void */
@@ -104,19 +105,20 @@ static int64_t string_index(struct pprof *to, const char *string)
 	return pooled_index(to, pooled);
 }
 
-static uint64_t mapping_id(struct pprof *to, int64_t name)
+static uint64_t mapping_id(struct pprof *to, int64_t name, int64_t build_id)
 {
 	Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT;
 	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
-	uint64_t id = 0;
+	uint64_t key = (uint64_t)name << 32 | (uint64_t)build_id, id = 0;
 
-	if (!name || table_get(&to->mapping_of, (uint64_t)name, &id))
+	if (!name || table_get(&to->mapping_of, key, &id))
 		return id;
 	id = to->mapping_of.count + 1;
-	if (table_set(&to->mapping_of, (uint64_t)name, id))
+	if (table_set(&to->mapping_of, key, id))
 		to->err = -ENOMEM;
 	mapping.id = id;
 	mapping.filename = name;
+	mapping.build_id = build_id;
 	mapping.has_functions = mapping.has_filenames = mapping.has_line_numbers = true;
 	message.n_mapping = 1;
 	message.mapping = (Perftools__Profiles__Mapping *[]){&mapping};
@@ -175,7 +177,7 @@ static void emit_locations(struct pprof *to)
 		int64_t file = string_index(to, frame->layer == FRAME_PYTHON ? frame->file : mapping);
 
 		location.id = i + 1;
-		location.mapping_id = mapping_id(to, string_index(to, mapping));
+		location.mapping_id = mapping_id(to, string_index(to, mapping), string_index(to, frame->build_id));
 		location.address = frame->address;
 		location.n_line = 1;
 		location.line = (Perftools__Profiles__Line *[]){&line};
@@ -278,7 +280,7 @@ static void emit_head(struct pprof *to, int64_t period)
 	message.time_nanos = (int64_t)(info->start_time * 1e9);
 	message.duration_nanos = (int64_t)(info->duration_s * 1e9);
 	emit(to, &message);
-	mapping_id(to, string_index(to, info->command)); /* the first mapping is what pprof calls the file */
+	mapping_id(to, string_index(to, info->command), 0); /* the first mapping is what pprof calls the file */
 }
 
 static void emit_strings(struct pprof *to)

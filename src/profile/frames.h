@@ -32,10 +32,19 @@ struct frame {
 	const char *file; /* "" where there is none */
 	int line;         /* 0 where there is none */
 	/*
-	 * NATIVE without a symbol: where in the file it was, for formats that tell (`exporter.addresses`). Such frames
-	 * have one text if they are of one function. 0: not kept.
+	 * Where it was, for those who ask: frames of different places may have one text. NATIVE: a vaddr in the file,
+	 * KERNEL: the address. 0: not kept.
 	 */
 	uint64_t address;
+	const char *path;     /* NATIVE: of the file; "" where it is not kept */
+	const char *build_id; /* NATIVE: its GNU build id, hexadecimal; "" where there is none, or it is not kept */
+};
+
+/* What frames keep beside their names. */
+enum frame_detail {
+	FRAME_NAMES,     /* nothing: frames of one function are one */
+	FRAME_ADDRESSES, /* the file's path and build id, and addresses of what has no symbol */
+	FRAME_PLACES     /* all addresses */
 };
 
 /*

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/table.h"
+#include "base/time.h"
 #include "proc/descendants.h"
 #include "record/balance.h"
 #include "record/report.h"
@@ -33,14 +34,6 @@ struct engine {
 	uint64_t samples;       /* in windows until now */
 };
 
-static double seconds(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static int open_parts(struct engine *engine, struct diag *diag)
 {
 	const struct engine_options *options = &engine->options;
@@ -55,7 +48,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .merges_threads = options->merges_threads,
 				      .cgroups = options->cgroups,
 				      .moments = options->moments,
-				      .addresses = options->addresses,
+				      .detail = options->detail,
 				      .verify = options->verify,
 				      .verbose = options->verbose};
 	int err = foreign_files_create(options->nice, &engine->files, diag);
@@ -150,8 +143,8 @@ int engine_start(struct engine *engine, struct diag *diag)
 {
 	int err = sampler_start(engine->sampler, diag);
 
-	engine->began = seconds(CLOCK_MONOTONIC);
-	engine->began_at = seconds(CLOCK_REALTIME);
+	engine->began = time_s(CLOCK_MONOTONIC);
+	engine->began_at = time_s(CLOCK_REALTIME);
 	return err;
 }
 
@@ -169,7 +162,7 @@ int engine_timeout_ms(const struct engine *engine)
 /* CPUs that come online are sampled, too. One that cannot be is no reason to stop. */
 static void follow_cpus(struct engine *engine)
 {
-	double now = seconds(CLOCK_MONOTONIC);
+	double now = time_s(CLOCK_MONOTONIC);
 
 	if (now < engine->followed + CPUS_S)
 		return;
@@ -189,7 +182,7 @@ int engine_poll(struct engine *engine)
 int engine_stop(struct engine *engine)
 {
 	sampler_stop(engine->sampler);
-	engine->ended = seconds(CLOCK_MONOTONIC);
+	engine->ended = time_s(CLOCK_MONOTONIC);
 	return watch_finish(engine->watch);
 }
 
@@ -214,7 +207,7 @@ static const char *string_of(struct profile *profile, const char *text)
 static void fill_info(struct engine *engine, struct profile *profile)
 {
 	struct profile_info *info = profile_info(profile);
-	double now = engine->ended ? engine->ended : seconds(CLOCK_MONOTONIC);
+	double now = engine->ended ? engine->ended : time_s(CLOCK_MONOTONIC);
 	struct utsname name;
 
 	if (!uname(&name)) {

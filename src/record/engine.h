@@ -44,8 +44,8 @@ struct engine_options {
 	bool verbose;        /* print where those differ */
 
 	/* What frames have: */
-	bool function;  /* Python frames carry the function's first line instead of the current one */
-	bool addresses; /* those without a symbol keep their addresses (profile/frames.h) */
+	bool function; /* Python frames carry the function's first line instead of the current one */
+	enum frame_detail detail;
 
 	/* What samples have: */
 	bool merges_threads; /* nobody tells threads of one name apart: pid and tid are 0 */

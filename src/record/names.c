@@ -14,8 +14,9 @@ struct source {
 	const struct names *names;
 	struct resolver resolver; /* its object is NULL: not a file's, or not known */
 	struct kernel_symbols *kernel;
-	bool last; /* what there is no memory for is named by its address */
-	int err;   /* -ENOMEM: some were */
+	char build_id[2 * ELF_BUILD_ID_MAX + 1]; /* if frames keep it */
+	bool last;                               /* what there is no memory for is named by its address */
+	int err;                                 /* -ENOMEM: some were */
 };
 
 static int add_frame(const struct source *source, enum frame_layer layer, const char *name, const char *file,
@@ -40,6 +41,7 @@ static int name_kernel(const struct source *source, const struct location *locat
 	const char *name =
 		source->kernel ? kernel_symbols_lookup(source->kernel, location->address - location->is_return, NULL)
 			       : NULL;
+	struct frame frame = {.layer = FRAME_KERNEL};
 	char text[32];
 
 	if (!name) {
@@ -47,7 +49,10 @@ static int name_kernel(const struct source *source, const struct location *locat
 		name = text;
 	}
 	*is_exec = is_exec_function(name);
-	return add_frame(source, FRAME_KERNEL, name, "", ret);
+	frame.name = name;
+	if (source->names->detail == FRAME_PLACES)
+		frame.address = location->address;
+	return frames_add(source->names->frames, &frame, ret);
 }
 
 static int name_unknown(const struct source *source, const struct location *location, uint32_t *ret)
@@ -56,6 +61,21 @@ static int name_unknown(const struct source *source, const struct location *loca
 
 	snprintf(text, sizeof(text), "[unknown 0x%" PRIx64 "]", location->address);
 	return add_frame(source, FRAME_MARK, text, "", ret);
+}
+
+static void keep_detail(const struct source *source, const struct location *location, bool has_symbol,
+			struct frame *frame)
+{
+	const struct mapped_file *file = source->resolver.object->file;
+
+	if (source->names->detail == FRAME_NAMES || frame->layer != FRAME_NATIVE)
+		return;
+	if (file->kind != FILE_ANONYMOUS) {
+		frame->path = file->path;
+		frame->build_id = source->build_id;
+	}
+	if (source->names->detail == FRAME_PLACES || (!has_symbol && file->kind != FILE_ANONYMOUS))
+		frame->address = location->address;
 }
 
 static int name_native(struct source *source, const struct location *location, uint32_t *ret)
@@ -72,8 +92,7 @@ static int name_native(struct source *source, const struct location *location, u
 	frame.layer = name.layer;
 	frame.name = name.name;
 	frame.file = name.file;
-	if (name.name == name.text && name.layer == FRAME_NATIVE && source->names->addresses)
-		frame.address = location->address;
+	keep_detail(source, location, name.has_symbol, &frame);
 	err = frames_add(source->names->frames, &frame, ret);
 	resolved_release(&name);
 	return err;
@@ -151,6 +170,8 @@ static int source_open(struct source *source, uint32_t number, const uint32_t *n
 	if (object) {
 		err = open_resolver(source, object, numbers, count);
 		unranged = object_eval_ranges(object);
+		if (source->names->detail != FRAME_NAMES)
+			object_build_id(object, source->build_id, sizeof(source->build_id));
 	}
 	return err == -ENOMEM ? err : unranged;
 }

@@ -25,7 +25,7 @@ struct names {
 	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
 	struct kernel_symbols **kernel; /* where the kernel's are kept from one time to the next; NULL: they are not */
-	bool addresses;                 /* of what has no symbol the address is kept, too */
+	enum frame_detail detail;
 };
 
 /* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are as they were. */

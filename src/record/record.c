@@ -10,10 +10,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/signals.h"
+#include "base/time.h"
 #include "base/vec.h"
 #include "record/command.h"
 #include "record/engine.h"
@@ -42,14 +42,6 @@ struct recording {
 	void *reserve; /* address space, never touched: given back when memory runs out, so that what there is can be
 			  reported */
 };
-
-static double seconds(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* Each file that is mapped somewhere stays open, and each CPU has its events. */
 static void raise_descriptor_limit(struct recording *recording)
@@ -154,7 +146,7 @@ static int open_engine(struct recording *recording, struct diag *diag)
 					      .verify = options->verify,
 					      .verbose = options->verbose,
 					      .function = options->function,
-					      .addresses = options->addresses,
+					      .detail = options->detail,
 					      .merges_threads = options->merges_threads};
 
 	return engine_open(&engine, &recording->engine, diag);
@@ -182,7 +174,7 @@ static int start(struct recording *recording, struct diag *diag)
 		err = diag_fail(diag, ENOMEM, "record.memory", "out of memory");
 	if (!err)
 		err = engine_start(recording->engine, diag);
-	recording->began = seconds(CLOCK_MONOTONIC);
+	recording->began = time_s(CLOCK_MONOTONIC);
 	if (!err && tells_family(recording))
 		family_look(&recording->family);
 	if (!err && recording->has_command)
@@ -192,7 +184,7 @@ static int start(struct recording *recording, struct diag *diag)
 
 static void show_progress(struct recording *recording, bool last)
 {
-	double now = seconds(CLOCK_MONOTONIC);
+	double now = time_s(CLOCK_MONOTONIC);
 	struct engine_progress progress;
 
 	if (!recording->options->progress || (!last && now < recording->shown + PROGRESS_MS / 1e3))
@@ -238,7 +230,7 @@ static int loop(struct recording *recording)
 		int timeout = engine_timeout_ms(recording->engine);
 
 		if (end) {
-			double left = end - seconds(CLOCK_MONOTONIC);
+			double left = end - time_s(CLOCK_MONOTONIC);
 
 			if (left <= 0)
 				break;

@@ -30,7 +30,7 @@ struct record_options {
 	uint64_t sample_ns;          /* a sample may be walked so long in its interrupt; 0: as long as it takes */
 	bool verify;                 /* have a share of the native stacks unwound a second time (record/verify.h) */
 	uint64_t max_memory;         /* bytes of samples to be held: beyond, what is rarest is dropped; 0: no bound */
-	bool addresses;              /* frames without a symbol keep their addresses (profile/frames.h) */
+	enum frame_detail detail;    /* what frames keep beside their names */
 	bool merges_threads; /* no result tells threads of one name apart: the profile's samples have pid and tid 0 */
 	bool function;       /* Python frames carry the function's first line instead of the current one */
 	bool verbose;

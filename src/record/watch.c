@@ -59,7 +59,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->store.merges_threads = options->merges_threads;
 	watch->store.keeps_cgroups = options->cgroups;
 	watch->store.keeps_moments = options->moments;
-	watch->addresses = options->addresses;
+	watch->detail = options->detail;
 	watch->expected = options->expected;
 	watch->expected_count = options->expected_count;
 	watch->publish_ns = options->publish_ns;
@@ -608,7 +608,7 @@ static struct names names_of(struct watch *watch)
 			      .perf_map = perf_map_of,
 			      .context = watch,
 			      .kernel = watch->store.in_windows || watch->kernel ? &watch->kernel : NULL,
-			      .addresses = watch->addresses};
+			      .detail = watch->detail};
 }
 
 int watch_name_all(struct watch *watch)

@@ -43,7 +43,7 @@ struct watch_options {
 	uint64_t max_memory;         /* bytes that may be held of what was sampled; 0: no bound */
 	bool merges_threads;         /* which thread was sampled need not be known */
 	bool cgroups, moments;       /* are kept of samples: store.h */
-	bool addresses;              /* frames without a symbol keep their addresses: names.h */
+	enum frame_detail detail;    /* what frames keep */
 	const struct watch_file
 		*expected; /* processes that map one of these are not left until they are met; borrowed */
 	uint32_t expected_count;

@@ -62,7 +62,7 @@ struct watch {
 	struct late_walker *walker;
 	struct verifier *verifier; /* NULL: not asked for */
 	struct store store;
-	bool addresses; /* names.h */
+	enum frame_detail detail;
 	struct watch_counts counts;
 	const struct watch_file *expected;
 	uint32_t expected_count;

@@ -250,8 +250,12 @@ static void make_stripped(struct maker *maker, size_t samples)
 	size_t i;
 
 	for (i = 0; i < samples; i++) {
-		const struct frame frame = {
-			.layer = FRAME_NATIVE, .name = "0x49f0", .file = "libz.so.1.2.13", .address = 0x4a00 + i};
+		const struct frame frame = {.layer = FRAME_NATIVE,
+					    .name = "0x49f0",
+					    .file = "libz.so.1.2.13",
+					    .address = 0x4a00 + i,
+					    .path = "/usr/lib/libz.so.1.2.13",
+					    .build_id = "c0ffee0123456789"};
 
 		maker->depth = 0;
 		native(maker, "main", "compress");

@@ -91,8 +91,10 @@ def check_stripped(compiler, directory):
     file = make(directory, "stripped", 3) + ".pb.gz"
     top = table(pprof(compiler, directory, "-top", "-sample_index=samples", file))
     tap.ok(top == {"0x49f0": (3, 3), "main": (0, 3)}, "addresses in one function are one function", str(top))
-    found = sorted(re.findall(r"^\s*\d+: (0x4a0\d) M=\d+ 0x49f0 libz", pprof(compiler, directory, "-raw", file), re.M))
-    tap.ok(found == ["0x4a00", "0x4a01", "0x4a02"], "which are all there", str(found), pprof(compiler, directory, "-raw", file)[:1500])
+    raw = pprof(compiler, directory, "-raw", file)
+    tap.ok(re.search(r"^\d+: 0x0/0x0/0x0 libz\.so\.1\.2\.13 c0ffee0123456789", raw, re.M), "the mapping has its build id", raw[-600:])
+    found = sorted(re.findall(r"^\s*\d+: (0x4a0\d) M=\d+ 0x49f0 libz", raw, re.M))
+    tap.ok(found == ["0x4a00", "0x4a01", "0x4a02"], "which are all there", str(found), raw[:1500])
 
 
 def check(compiler, directory):

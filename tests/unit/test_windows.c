@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Windows of a recording: their profiles and losses sum up to those of one recording of the same records. No kernel. */
 #include <string.h>
+#include <unistd.h>
 
 #include "record/balance.h"
 #include "record/report.h"
@@ -26,6 +27,65 @@ static void end(struct watch *watch)
 	table_deinit(&watch->late);
 	vec_free(&watch->waiting);
 	vec_free(&watch->frames);
+}
+
+static const struct perf_map *no_map(void *context, const struct mapped_file *file)
+{
+	(void)context, (void)file;
+	return NULL;
+}
+
+/* The frames of two addresses of one function of this program. */
+static void name_two(enum frame_detail detail, struct objects *objects, struct object *object, uint64_t vaddr,
+		     struct frames *frames, const struct frame *ret[2])
+{
+	struct store store = {};
+	const struct names names = {
+		.store = &store, .objects = objects, .frames = frames, .perf_map = no_map, .detail = detail};
+	uint32_t i, number;
+
+	for (i = 0; i < 2; i++)
+		store_location(&store,
+			       &(struct location){.object = LOCATION_FILES + object->file->index, .address = vaddr + i},
+			       &number);
+	is_int(names_give_all(&names), 0, "two addresses are named");
+	for (i = 0; i < 2; i++)
+		ret[i] = frames_at(frames, LOCATION_FRAME(store.locations.at[i].named));
+	store_deinit(&store);
+}
+
+/* Who asks has the file, its build id, and the address in it. */
+static void test_places(void)
+{
+	struct processes *processes = processes_create();
+	struct objects *objects = objects_create(NULL);
+	struct frames *frames = frames_create();
+	const struct process_mapping *mapping = NULL;
+	const struct frame *two[2];
+	struct object *object = NULL;
+	struct process *process;
+	char build_id[2 * ELF_BUILD_ID_MAX + 1];
+	uint64_t vaddr = 0;
+
+	if (!processes_scan(processes, getpid(), 1, &process))
+		mapping = process_find_mapping(process, (uintptr_t)name_two, UINT64_MAX - 1);
+	object = mapping ? objects_get(objects, mapping->file, process, mapping) : NULL;
+	if (ok(object && object_vaddr(object, mapping, (uintptr_t)name_two, &vaddr), "this program's own file")) {
+		name_two(FRAME_NAMES, objects, object, vaddr, frames, two);
+		ok(two[0] == two[1] && !two[0]->address && !*two[0]->path, "by name they are one frame");
+		name_two(FRAME_ADDRESSES, objects, object, vaddr, frames, two);
+		object_build_id(object, build_id, sizeof(build_id));
+		ok(two[0] == two[1] && !two[0]->address && !strcmp(two[0]->path, mapping->file->path) &&
+			   !strcmp(two[0]->build_id, build_id),
+		   "of which the file and its build id are known");
+		name_two(FRAME_PLACES, objects, object, vaddr, frames, two);
+		ok(two[0] != two[1] && two[0]->address == vaddr && two[1]->address == vaddr + 1 &&
+			   two[0]->name == two[1]->name,
+		   "or each its own, with its address");
+	}
+	frames_destroy(frames);
+	objects_destroy(objects);
+	processes_destroy(processes, NULL);
 }
 
 static void let_go(void *context, uint64_t id)
@@ -346,5 +406,6 @@ int main(void)
 	test_let_go();
 	test_balance();
 	test_counters();
+	test_places();
 	return tap_done();
 }

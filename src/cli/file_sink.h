@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * file_sink: a profile as a file (cli/output.h), in a format of export/ or as the figures of --stats. The file is of
+ * the last profile that was taken, and is written by the flush, whole. One that cannot be written where it was wanted
+ * is written somewhere else, which the diag says.
+ */
+#ifndef STRATA_CLI_FILE_SINK_H
+#define STRATA_CLI_FILE_SINK_H
+
+#include "export/export.h"
+#include "export/sink.h"
+
+/* `path` and `exporter` are borrowed; no exporter: the figures. NULL when memory is short. */
+struct sink *file_sink_open(const char *path, const struct exporter *exporter, const struct export_options *options);
+
+#endif
