@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Any bytes as what was learnt of a file in earlier runs, as the cache gives it back. */
 #include "fuzz.h"
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -51,7 +51,7 @@ enum unwind_kind {
 	UNWIND_GO_REGISTER = 23,    /* SP as it was before is in register `m`: CFA = that + frame */
 	UNWIND_GO_SCHEDULE = 24, /* as UNWIND_SP: the scheduler, which has left the goroutine that it was called by */
 	UNWIND_UNLEARNT =
-		26, /* no information covers the address, and user space has looked for some (record/watch_learn.c) */
+		26, /* no information covers the address, and user space has looked for some (engine/watch_learn.c) */
 	/* Again the walker's answer only. */
 	UNWIND_ABSENT = 27 /* there are no rows for that part of the file yet */
 };

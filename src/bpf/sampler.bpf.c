@@ -321,7 +321,7 @@ static __always_inline bool take_native_stack(struct scratch *s)
 			doubtful = tables_doubtful(s, &s->process);
 		}
 	}
-	/* What has no rule user space can learn (record/watch_learn.c), and absent rows it can make, wherever they are.
+	/* What has no rule user space can learn (engine/watch_learn.c), and absent rows it can make, wherever they are.
 	 */
 	if ((s->native.loss == LOSS_NO_RULE || s->native.loss == LOSS_LATE) && s->native.unmapped)
 		s->find.sure = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * profile: what a recording found, ready to be written in any format: frames, unique stacks, and how good the
- * data is. Filled by src/record, read by src/export. Not thread-safe. All strings are copied or interned;
+ * data is. Filled by src/engine, read by src/export. Not thread-safe. All strings are copied or interned;
  * pointers given out live as long as the profile.
  */
 #ifndef STRATA_PROFILE_PROFILE_H

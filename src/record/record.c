@@ -15,8 +15,8 @@
 #include "base/signals.h"
 #include "base/time.h"
 #include "base/vec.h"
-#include "record/command.h"
-#include "record/engine.h"
+#include "proc/command.h"
+#include "engine/engine.h"
 #include "record/family.h"
 
 #define PROGRESS_MS 500

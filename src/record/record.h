@@ -28,7 +28,7 @@ struct record_options {
 	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */
 	enum walk_strategy strategy; /* how the kernel part walks long stacks; for tests */
 	uint64_t sample_ns;          /* a sample may be walked so long in its interrupt; 0: as long as it takes */
-	bool verify;                 /* have a share of the native stacks unwound a second time (record/verify.h) */
+	bool verify;                 /* have a share of the native stacks unwound a second time (engine/verify.h) */
 	uint64_t max_memory;         /* bytes of samples to be held: beyond, what is rarest is dropped; 0: no bound */
 	enum frame_detail detail;    /* what frames keep beside their names */
 	bool merges_threads; /* no result tells threads of one name apart: the profile's samples have pid and tid 0 */

@@ -10,7 +10,7 @@
 #include "base/signals.h"
 #include "lang/dialect/dialect.h"
 #include "lang/provider/provider.h"
-#include "record/command.h"
+#include "proc/command.h"
 #include "trace/hold.h"
 #include "trace/packets.h"
 #include "trace/stacks.h"

@@ -7,7 +7,7 @@
 #define STRATA_TRACE_SOURCES_H
 
 #include "dwarf/source.h"
-#include "record/objects.h"
+#include "engine/objects.h"
 
 struct sources;
 

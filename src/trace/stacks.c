@@ -4,7 +4,7 @@
  * process may be gone when the stack is printed. Names are looked up when they are printed (stacks_print.c): files stay
  * open.
  *
- * Code objects are decoded by record/store, of which nothing else is used here.
+ * Code objects are decoded by engine/store, of which nothing else is used here.
  */
 #include "trace/stacks.h"
 

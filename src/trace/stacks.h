@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * stacks: what a script with stacks needs beside its programs: the processes' unwind tables in the kernel, kept up to
- * date as `record` does it (record/watch), and the frames of the stacks that were sent, with their names.
+ * date as `record` does it (engine/watch), and the frames of the stacks that were sent, with their names.
  *
  * Not thread-safe.
  */

@@ -5,8 +5,8 @@
 
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
-#include "record/resolver.h"
-#include "record/watch.h"
+#include "engine/resolver.h"
+#include "engine/watch.h"
 #include "trace/sources.h"
 #include "trace/stacks.h"
 

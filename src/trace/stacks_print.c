@@ -7,7 +7,7 @@
 #include "abi/loss.h"
 #include "profile/text.h"
 #include "python/lines.h"
-#include "record/merge.h"
+#include "engine/merge.h"
 #include "symbol/demangle.h"
 #include "trace/names.h"
 #include "trace/stacks_parts.h"
@@ -306,7 +306,7 @@ static enum merge_role role_of(struct stacks *stacks, const struct frame_place *
 	return resolver ? resolver_role(resolver, place->vaddr, place->is_return) : MERGE_NATIVE;
 }
 
-/* Native and Python frames as one stack, as record/report does it. */
+/* Native and Python frames as one stack, as engine/report does it. */
 static void print_merged(struct printing *p, const struct sent_stack *native, const struct sent_stack *python,
 			 const struct rt_stack_value *value, bool outermost_first)
 {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "export/export.h"
-#include "record/engine.h"
+#include "engine/engine.h"
 
 struct sums {
 	uint64_t samples, present, complete, lost, accounted;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "abi/loss.h"
-#include "record/watch.h"
+#include "engine/watch.h"
 
 static void print_stack(struct watch *watch, const struct stack *stack)
 {

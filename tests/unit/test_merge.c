@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The merge of native and Python stacks: cases written as strings, and random stacks against a plain specification. */
-#include "record/merge.h"
+#include "engine/merge.h"
 #include "tap.h"
 
 #define FRAMES_MAX 64

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "record/names.h"
+#include "engine/names.h"
 #include "tap.h"
 #include "lang/dialect/bpftrace/print/print.h"
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "record/objects.h"
+#include "engine/objects.h"
 #include "tap.h"
 
 #define MAPPED 4096

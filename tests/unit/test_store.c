@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The store: names decoded, locations, stacks and tallies interned, also where their hashes meet. */
 #include "abi/loss.h"
-#include "record/names.h"
-#include "record/store_parts.h"
+#include "engine/names.h"
+#include "engine/store_parts.h"
 #include "tap.h"
 
 static uint64_t next_id = 1;

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "abi/loss.h"
-#include "record/verify.h"
+#include "engine/verify.h"
 #include "tap.h"
 
 #define PAGE     4096

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What watch counts of the kernel part's records, and how far it takes the ring to be read. No process, no kernel. */
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 #include "tap.h"
 
 #define S 1000000000ull

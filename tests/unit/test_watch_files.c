@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the kernel part is told of files (src/record/watch_files.c), which is compiled here with a sampler of the
+ * What the kernel part is told of files (src/engine/watch_files.c), which is compiled here with a sampler of the
  * test's: it notes what it is told. The process is this one, with a file mapped that the test writes to.
  */
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 #include "tap.h"
 
 #define S     1000000000ull
@@ -109,7 +109,7 @@ static struct process *fake_process(struct watch *watch, int pid, uint64_t time)
 #define sampler_finds        fake_finds
 #define watch_drain_sideband fake_drain
 #define watch_process        fake_process
-#include "record/watch_files.c"
+#include "engine/watch_files.c"
 
 /* This process with a copy of its own program mapped, and what is known of that file. */
 struct mapped {

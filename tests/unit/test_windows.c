@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/balance.h"
-#include "record/report.h"
-#include "record/watch_parts.h"
+#include "engine/balance.h"
+#include "engine/report.h"
+#include "engine/watch_parts.h"
 #include "tap.h"
 
 #define S         1000000000ull

@@ -4,7 +4,7 @@
  * (their samples are named first), ids that the kernel has not used for a minute, and, when memory is bounded, the
  * rarest stacks.
  */
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 
 #include <malloc.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/objects.h"
+#include "engine/objects.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -8,13 +8,13 @@
  * a difference nothing: that is counted apart.
  * One libdw session for each process that is verified, until its mappings change. Not thread-safe.
  */
-#ifndef STRATA_RECORD_VERIFY_H
-#define STRATA_RECORD_VERIFY_H
+#ifndef STRATA_ENGINE_VERIFY_H
+#define STRATA_ENGINE_VERIFY_H
 
 #include "abi/events.h"
 #include "kernel/late_walk.h"
 #include "profile/profile.h"
-#include "record/objects.h"
+#include "engine/objects.h"
 
 struct verifier;
 

@@ -7,12 +7,12 @@
  * all that is new in it, and before for files that nobody has mapped any more. One file's symbols are in memory at a
  * time.
  */
-#ifndef STRATA_RECORD_NAMES_H
-#define STRATA_RECORD_NAMES_H
+#ifndef STRATA_ENGINE_NAMES_H
+#define STRATA_ENGINE_NAMES_H
 
 #include "profile/frames.h"
-#include "record/objects.h"
-#include "record/store.h"
+#include "engine/objects.h"
+#include "engine/store.h"
 #include "symbol/kernel_symbols.h"
 #include "symbol/perf_map.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/command.h"
+#include "proc/command.h"
 
 #include <dirent.h>
 #include <errno.h>

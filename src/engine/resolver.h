@@ -3,12 +3,12 @@
  * resolver: names of addresses in one object: by its symbols, by its process's perf map where code was generated, else
  * by the start of the function. Also what a function means to the merge of native and Python stacks. Not thread-safe.
  */
-#ifndef STRATA_RECORD_RESOLVER_H
-#define STRATA_RECORD_RESOLVER_H
+#ifndef STRATA_ENGINE_RESOLVER_H
+#define STRATA_ENGINE_RESOLVER_H
 
 #include "profile/frames.h"
-#include "record/merge.h"
-#include "record/objects.h"
+#include "engine/merge.h"
+#include "engine/objects.h"
 #include "symbol/perf_map.h"
 
 struct resolver {

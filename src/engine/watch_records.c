@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 
 #include <stdlib.h>
 #include <sys/uio.h>

@@ -10,14 +10,14 @@
  *   watch_learn.c    rules for code that has none, from what it does
  *   watch_tidy.c     what is let go while the recording lasts
  */
-#ifndef STRATA_RECORD_WATCH_PARTS_H
-#define STRATA_RECORD_WATCH_PARTS_H
+#ifndef STRATA_ENGINE_WATCH_PARTS_H
+#define STRATA_ENGINE_WATCH_PARTS_H
 
 #include "abi/loss.h"
 #include "kernel/late_walk.h"
-#include "record/names.h"
-#include "record/verify.h"
-#include "record/watch.h"
+#include "engine/names.h"
+#include "engine/verify.h"
+#include "engine/watch.h"
 #include "symbol/kernel_symbols.h"
 #include "symbol/perf_maps.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/verify.h"
+#include "engine/verify.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>

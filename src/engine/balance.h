@@ -9,12 +9,12 @@
  * them (LOSS_INTERNAL): a record that is just being written may hold up those behind it. What arrives while the ring is
  * emptied may hide a loss from a window, but not from all. At the last window all that were begun must have arrived.
  */
-#ifndef STRATA_RECORD_BALANCE_H
-#define STRATA_RECORD_BALANCE_H
+#ifndef STRATA_ENGINE_BALANCE_H
+#define STRATA_ENGINE_BALANCE_H
 
 #include "kernel/sampler.h"
 #include "profile/profile.h"
-#include "record/watch.h"
+#include "engine/watch.h"
 
 #define BALANCE_WINDOWS 2
 

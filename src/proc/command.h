@@ -2,8 +2,8 @@
 /*
  * command: a child process that waits before it calls exec, so that it can be watched from its first instruction.
  */
-#ifndef STRATA_RECORD_COMMAND_H
-#define STRATA_RECORD_COMMAND_H
+#ifndef STRATA_PROC_COMMAND_H
+#define STRATA_PROC_COMMAND_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/engine.h"
+#include "engine/engine.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "base/table.h"
 #include "base/time.h"
 #include "proc/descendants.h"
-#include "record/balance.h"
-#include "record/report.h"
-#include "record/watch.h"
+#include "engine/balance.h"
+#include "engine/report.h"
+#include "engine/watch.h"
 
 #define POLL_MS      100 /* not every record wakes */
 #define CPUS_S       1.0 /* how often it is looked which CPUs are online */

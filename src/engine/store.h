@@ -12,8 +12,8 @@
  * come back. store_rebuild() leaves out what nothing refers to any more and what has become equal, and drops what is
  * rare to keep within a bound. It gives new numbers to all but the ids.
  */
-#ifndef STRATA_RECORD_STORE_H
-#define STRATA_RECORD_STORE_H
+#ifndef STRATA_ENGINE_STORE_H
+#define STRATA_ENGINE_STORE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/merge.h"
+#include "engine/merge.h"
 
 struct merger {
 	const struct merge_input *input;

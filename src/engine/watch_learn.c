@@ -18,7 +18,7 @@
 #include "base/cursor.h"
 #include "base/time.h"
 #include "bpf/scratch.h"
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 #include "unwind/arch.h"
 
 #define TRIES_MAX  4096         /* in a file */

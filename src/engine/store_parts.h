@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* store_parts: what the store's two files share; nobody else includes it. */
-#ifndef STRATA_RECORD_STORE_PARTS_H
-#define STRATA_RECORD_STORE_PARTS_H
+#ifndef STRATA_ENGINE_STORE_PARTS_H
+#define STRATA_ENGINE_STORE_PARTS_H
 
-#include "record/store.h"
+#include "engine/store.h"
 
 /* What the tables of ids hold: number + 1, the turn in which the id was named last, whether it is to be forgotten. */
 #define ID_NUMBER(value) ((uint32_t)(value))

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "abi/loss.h"
-#include "record/store_parts.h"
+#include "engine/store_parts.h"
 
 /* Forgets what is dying, and lets die what is old. */
 static size_t age(struct store *store, struct table *ids, void (*unsend)(void *context, uint64_t id), void *context)

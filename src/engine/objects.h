@@ -5,8 +5,8 @@
  * opened is kept open, so that a file deleted or replaced later still gives its symbols; until objects_drop(),
  * when no process has it mapped any more. Not thread-safe.
  */
-#ifndef STRATA_RECORD_OBJECTS_H
-#define STRATA_RECORD_OBJECTS_H
+#ifndef STRATA_ENGINE_OBJECTS_H
+#define STRATA_ENGINE_OBJECTS_H
 
 #include <time.h>
 
@@ -26,7 +26,7 @@ enum object_table {
 	OBJECT_TABLE_NONE /* the file could not be read, has no text or no room */
 };
 
-/* What was learnt of code without rules (record/watch_learn.c). */
+/* What was learnt of code without rules (engine/watch_learn.c). */
 struct learnt {
 	rule_ranges ranges; /* vaddrs, in the order in which they were learnt */
 	uint32_t tries;
@@ -73,7 +73,7 @@ struct object {
 	struct timespec modified;   /* as it was when it was opened, with its size: */
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */
-	VEC(struct object_key) names; /* as the kernel part calls it, see record/watch_files.c */
+	VEC(struct object_key) names; /* as the kernel part calls it, see engine/watch_files.c */
 	size_t known;                 /* of these, those that were told */
 	uint32_t told_kind;           /* as what: enum mapping_kind */
 	char *problem;                /* why it is not readable or has no table; NULL when all is well */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/report.h"
+#include "engine/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "abi/loss.h"
 #include "python/lines.h"
-#include "record/merge.h"
+#include "engine/merge.h"
 
 #define NO_FRAME  UINT32_MAX
 #define NO_SAMPLE UINT32_MAX

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/names.h"
+#include "engine/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/resolver.h"
+#include "engine/resolver.h"
 #include "symbol/kernel_symbols.h"
 
 /* Where one object's names are. */

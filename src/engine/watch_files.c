@@ -7,7 +7,7 @@
  * open here must be what was mapped there: it has the same size and time of change. So no other file can have that name
  * as long as it is open.
  */
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 
 #define KEYS_MAX 8 /* of one file: its status changes (link(), chmod()), and what is read of it stays the same */
 

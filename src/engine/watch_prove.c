@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Pythons of a version that is not known: used once a process has shown that what they say of themselves is true. */
-#include "record/watch_parts.h"
+#include "engine/watch_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>

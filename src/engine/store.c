@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/store_parts.h"
+#include "engine/store_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

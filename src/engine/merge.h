@@ -28,8 +28,8 @@
  *
  * Pure functions on plain arrays.
  */
-#ifndef STRATA_RECORD_MERGE_H
-#define STRATA_RECORD_MERGE_H
+#ifndef STRATA_ENGINE_MERGE_H
+#define STRATA_ENGINE_MERGE_H
 
 #include <stdbool.h>
 #include <stdint.h>

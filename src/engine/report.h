@@ -6,11 +6,11 @@
  * It reads the store and changes nothing there, but for the last window. What it keeps from one window to the next is
  * room. Not thread-safe.
  */
-#ifndef STRATA_RECORD_REPORT_H
-#define STRATA_RECORD_REPORT_H
+#ifndef STRATA_ENGINE_REPORT_H
+#define STRATA_ENGINE_REPORT_H
 
 #include "profile/profile.h"
-#include "record/watch.h"
+#include "engine/watch.h"
 
 struct report_options {
 	bool function; /* Python frames carry the function's first line */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "record/balance.h"
+#include "engine/balance.h"
 
 /* What was counted since it was told last. One that goes back, as an estimate may, is told when it has come further. */
 static uint64_t since(uint64_t now, uint64_t *told)

@@ -11,15 +11,15 @@
  *
  * Not thread-safe. All memory is released by watch_destroy().
  */
-#ifndef STRATA_RECORD_WATCH_H
-#define STRATA_RECORD_WATCH_H
+#ifndef STRATA_ENGINE_WATCH_H
+#define STRATA_ENGINE_WATCH_H
 
 #include "kernel/late_walk.h"
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
 #include "profile/profile.h"
-#include "record/objects.h"
-#include "record/store.h"
+#include "engine/objects.h"
+#include "engine/store.h"
 
 struct watch;
 

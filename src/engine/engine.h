@@ -20,8 +20,8 @@
  * with it, however strata ends. It prints nothing, takes no signals, and is used by one thread. Errors: a negative
  * errno, with a diag where there is one.
  */
-#ifndef STRATA_RECORD_ENGINE_H
-#define STRATA_RECORD_ENGINE_H
+#ifndef STRATA_ENGINE_ENGINE_H
+#define STRATA_ENGINE_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ struct engine_options {
 	enum walk_strategy strategy;
 	uint64_t sample_ns;  /* a sample may be walked so long in its interrupt; 0: as long as it takes */
 	uint64_t max_memory; /* bytes that may be held of what was sampled; 0: no bound */
-	bool verify;         /* have a share of the native stacks unwound a second time (record/verify.h) */
+	bool verify;         /* have a share of the native stacks unwound a second time (engine/verify.h) */
 	bool verbose;        /* print where those differ */
 
 	/* What frames have: */
