@@ -55,25 +55,25 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->sideband = sideband;
 	watch->foreign = options->files;
 	watch->everything = options->everything;
-	watch->max_memory = options->max_memory;
+	watch->tidying.max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
 	watch->store.keeps_cgroups = options->cgroups;
 	watch->store.keeps_moments = options->moments;
-	watch->detail = options->detail;
-	watch->expected = options->expected;
-	watch->expected_count = options->expected_count;
-	watch->publish_ns = options->publish_ns;
-	watch->whole_tables = options->whole_tables;
+	watch->naming.detail = options->detail;
+	watch->publishing.expected = options->expected;
+	watch->publishing.expected_count = options->expected_count;
+	watch->publishing.publish_ns = options->publish_ns;
+	watch->publishing.whole_tables = options->whole_tables;
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
-	watch->names = frames_create();
+	watch->naming.names = frames_create();
 	watch->processes = processes_create();
 	watch->objects = objects_create(options->files);
 	watch->walker = late_walker_create(sampler_tables(sampler));
-	watch->perf_maps = perf_maps_create(options->files);
-	watch->reaped_at = watch->begun = watch_now();
-	if (!watch->names || !watch->processes || !watch->objects || !watch->walker || !watch->perf_maps ||
-	    (options->verify && !watch->verifier)) {
+	watch->naming.perf_maps = perf_maps_create(options->files);
+	watch->tidying.reaped_at = watch->learning.begun = watch_now();
+	if (!watch->naming.names || !watch->processes || !watch->objects || !watch->walker ||
+	    !watch->naming.perf_maps || (options->verify && !watch->verifier)) {
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
@@ -105,18 +105,18 @@ void watch_destroy(struct watch *watch)
 	late_walker_destroy(watch->walker);
 	verifier_destroy(watch->verifier);
 	store_deinit(&watch->store);
-	frames_destroy(watch->names);
-	vec_free(&watch->dirty);
-	vec_free(&watch->entries);
-	vec_free(&watch->files);
-	vec_free(&watch->frames);
-	table_deinit(&watch->late);
-	vec_free(&watch->waiting);
+	frames_destroy(watch->naming.names);
+	vec_free(&watch->publishing.dirty);
+	vec_free(&watch->publishing.entries);
+	vec_free(&watch->publishing.files);
+	vec_free(&watch->arriving.frames);
+	table_deinit(&watch->arriving.late);
+	vec_free(&watch->arriving.waiting);
 	for (i = 0; i < watch->remarks.count; i++)
 		free(watch->remarks.at[i]);
 	vec_free(&watch->remarks);
-	perf_maps_destroy(watch->perf_maps);
-	kernel_symbols_destroy(watch->kernel);
+	perf_maps_destroy(watch->naming.perf_maps);
+	kernel_symbols_destroy(watch->naming.kernel);
 	free(watch);
 }
 
@@ -141,7 +141,7 @@ static void mark_dirty(struct watch *watch, struct process *process)
 
 	if (!watched || watched->dirty)
 		return;
-	if (vec_push(&watch->dirty, process))
+	if (vec_push(&watch->publishing.dirty, process))
 		watch->err = -ENOMEM;
 	else
 		watched->dirty = true;
@@ -182,7 +182,7 @@ static void handle_fork(struct watch *watch, struct process *parent, struct proc
 /* Read while the process lived, if possible. */
 const struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file)
 {
-	return perf_maps_of(watch->perf_maps, file->index + 1ull, file->pid);
+	return perf_maps_of(watch->naming.perf_maps, file->index + 1ull, file->pid);
 }
 
 static const struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
@@ -247,8 +247,8 @@ static bool is_expected(const struct watch *watch, uint64_t device, uint64_t ino
 {
 	uint32_t i;
 
-	for (i = 0; i < watch->expected_count; i++)
-		if (watch->expected[i].device == device && watch->expected[i].inode == inode)
+	for (i = 0; i < watch->publishing.expected_count; i++)
+		if (watch->publishing.expected[i].device == device && watch->publishing.expected[i].inode == inode)
 			return true;
 	return false;
 }
@@ -312,27 +312,27 @@ static void handle_sideband(void *context, const struct sideband_event *event)
 /* Takes the changes of living processes to the kernel; what has to wait stays in `dirty`. */
 static int refresh_dirty(struct watch *watch, uint64_t now)
 {
-	uint64_t until = watch->publish_ns ? now + watch->publish_ns : UINT64_MAX;
+	uint64_t until = watch->publishing.publish_ns ? now + watch->publishing.publish_ns : UINT64_MAX;
 	size_t i, kept = 0;
 	int err = 0;
 
 	watch->behind = false;
-	for (i = 0; i < watch->dirty.count; i++) {
-		struct process *process = watch->dirty.at[i];
+	for (i = 0; i < watch->publishing.dirty.count; i++) {
+		struct process *process = watch->publishing.dirty.at[i];
 		struct watched *watched = process->user;
-		bool living = process->ended == UINT64_MAX && !watch->unpublished;
+		bool living = process->ended == UINT64_MAX && !watch->publishing.unpublished;
 		bool late = living && until != UINT64_MAX && watch_now() > until;
 
 		if (late || (living && watch_published_lately(watched, now))) {
 			watch->behind |= late;
-			watch->dirty.at[kept++] = process;
+			watch->publishing.dirty.at[kept++] = process;
 			continue;
 		}
 		watched->dirty = false;
 		if (living && watch_refresh(watch, process))
 			err = -ENOMEM;
 	}
-	watch->dirty.count = kept;
+	watch->publishing.dirty.count = kept;
 	return err;
 }
 
@@ -347,10 +347,11 @@ int watch_drain_sideband(struct watch *watch)
 	watch->drained_at = now;
 	/* Python first, of all: its frames cannot be found later, and the tables of another program may take
 	 * milliseconds. */
-	for (i = 0; i < watch->dirty.count; i++)
-		if (watch->dirty.at[i]->ended == UINT64_MAX && watch_is_wanted(watch, watch->dirty.at[i]) &&
-		    !watch_finds(watch, watch->dirty.at[i]))
-			watch_find_python(watch, watch->dirty.at[i]);
+	for (i = 0; i < watch->publishing.dirty.count; i++)
+		if (watch->publishing.dirty.at[i]->ended == UINT64_MAX &&
+		    watch_is_wanted(watch, watch->publishing.dirty.at[i]) &&
+		    !watch_finds(watch, watch->publishing.dirty.at[i]))
+			watch_find_python(watch, watch->publishing.dirty.at[i]);
 	watch_prove_again(watch);
 	if (refresh_dirty(watch, now))
 		err = -ENOMEM;
@@ -362,7 +363,7 @@ static int handle_record(void *context, const struct event_header *header, size_
 	struct watch *watch = context;
 	int err = watch_take_record(watch, header, size);
 
-	return !err && !(++watch->records & 255) && watch_now() > watch->drain_until ? -EAGAIN : err;
+	return !err && !(++watch->arriving.records & 255) && watch_now() > watch->arriving.drain_until ? -EAGAIN : err;
 }
 
 /* Ends the processes whose exit was not told: the record was lost, or was another thread's. */
@@ -378,10 +379,10 @@ static void end_dead(struct watch *watch)
 
 void watch_settle(struct watch *watch, uint64_t begun, bool emptied)
 {
-	uint64_t until = emptied || watch->newest > begun ? begun : watch->newest;
+	uint64_t until = emptied || watch->arriving.newest > begun ? begun : watch->arriving.newest;
 
-	if (until > watch->settled)
-		watch->settled = until;
+	if (until > watch->arriving.settled)
+		watch->arriving.settled = until;
 }
 
 void watch_settle_verified(struct watch *watch, enum loss missing)
@@ -401,7 +402,7 @@ static int drain(struct watch *watch, uint64_t until)
 	int err = watch_drain_sideband(watch);
 	uint64_t begun = watch->drained_at, reap;
 
-	watch->drain_until = until;
+	watch->arriving.drain_until = until;
 	if (!err)
 		err = sampler_drain(watch->sampler, handle_record, watch);
 	watch_settle(watch, begun, !err);
@@ -409,10 +410,10 @@ static int drain(struct watch *watch, uint64_t until)
 		watch->behind = true;
 		err = 0;
 	}
-	if (watch->drained_at > watch->reaped_at + REAP_EVERY_NS) {
-		watch->reaped_at = watch->drained_at;
+	if (watch->drained_at > watch->tidying.reaped_at + REAP_EVERY_NS) {
+		watch->tidying.reaped_at = watch->drained_at;
 		end_dead(watch);
-		reap = watch->settled > REAP_AFTER_NS ? watch->settled - REAP_AFTER_NS : 0;
+		reap = watch->arriving.settled > REAP_AFTER_NS ? watch->arriving.settled - REAP_AFTER_NS : 0;
 		processes_reap(watch->processes, reap, release);
 		tables_collect(sampler_tables(watch->sampler), watch->drained_at);
 		if (foreign_files_recovered(watch->foreign))
@@ -481,7 +482,7 @@ int watch_scan(struct watch *watch, int pid)
 	if (err)
 		return err;
 	process = processes_find(watch->processes, pid, UINT64_MAX);
-	if (watch->whole_tables || !has_much_code(process))
+	if (watch->publishing.whole_tables || !has_much_code(process))
 		return watch_refresh(watch, process);
 	watch_find_python(watch, process);
 	if (!watch->everything || ((struct watched *)process->user)->python)
@@ -510,10 +511,10 @@ static int prepare_expected(struct watch *watch, struct process *process)
 	uint64_t begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
 	int err;
 
-	if (watch->expected_ns >= EXPECTED_NS)
+	if (watch->publishing.expected_ns >= EXPECTED_NS)
 		return watch->err;
 	err = watch_refresh(watch, process);
-	watch->expected_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	watch->publishing.expected_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	return err;
 }
 
@@ -528,7 +529,7 @@ static int meet(struct watch *watch, int pid)
 	watch_find_python(watch, process);
 	if (process->user && ((struct watched *)process->user)->python)
 		mark_dirty(watch, process);
-	for (i = 0; i < process->mappings.count && watch->expected_count; i++) {
+	for (i = 0; i < process->mappings.count && watch->publishing.expected_count; i++) {
 		const struct mapped_file *file = process->mappings.at[i].file;
 
 		if (process->mappings.at[i].to != UINT64_MAX || !is_expected(watch, file->device, file->inode))
@@ -577,7 +578,7 @@ bool watch_is_behind(const struct watch *watch)
 
 void watch_stop_publishing(struct watch *watch)
 {
-	watch->unpublished = true;
+	watch->publishing.unpublished = true;
 }
 
 const struct store *watch_store(const struct watch *watch)
@@ -597,18 +598,18 @@ const struct watch_counts *watch_get_counts(const struct watch *watch)
 
 uint64_t watch_perf_maps_refused(const struct watch *watch)
 {
-	return perf_maps_refused(watch->perf_maps);
+	return perf_maps_refused(watch->naming.perf_maps);
 }
 
 static struct names names_of(struct watch *watch)
 {
 	return (struct names){.store = &watch->store,
 			      .objects = watch->objects,
-			      .frames = watch->names,
+			      .frames = watch->naming.names,
 			      .perf_map = perf_map_of,
 			      .context = watch,
-			      .kernel = watch->store.in_windows || watch->kernel ? &watch->kernel : NULL,
-			      .detail = watch->detail};
+			      .kernel = watch->store.in_windows || watch->naming.kernel ? &watch->naming.kernel : NULL,
+			      .detail = watch->naming.detail};
 }
 
 int watch_name_all(struct watch *watch)
@@ -627,8 +628,8 @@ size_t watch_waiting(const struct watch *watch)
 {
 	size_t i, count = 0;
 
-	for (i = 0; i < watch->waiting.count; i++)
-		count += watch->waiting.at[i].sample.sequence != 0;
+	for (i = 0; i < watch->arriving.waiting.count; i++)
+		count += watch->arriving.waiting.at[i].sample.sequence != 0;
 	return count;
 }
 
@@ -639,7 +640,7 @@ void watch_drop_stack(struct watch *watch, uint32_t number)
 
 const struct frames *watch_frames(const struct watch *watch)
 {
-	return watch->names;
+	return watch->naming.names;
 }
 
 int watch_name(struct watch *watch, uint32_t object)
@@ -662,6 +663,6 @@ int watch_name_file(struct watch *watch, const struct mapped_file *file)
 
 	/* Its number may be another's from now on. */
 	store_forget_object(&watch->store, LOCATION_FILES + file->index);
-	perf_maps_forget(watch->perf_maps, file->index + 1ull);
+	perf_maps_forget(watch->naming.perf_maps, file->index + 1ull);
 	return err;
 }

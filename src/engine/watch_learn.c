@@ -119,7 +119,8 @@ static struct learnt *learnt_of(struct object *object)
 /* Is there time for another look? What is not looked at now is met again. */
 static bool has_time(const struct watch *watch)
 {
-	return watch->learn_ns < BURST_NS || watch->learn_ns - BURST_NS < (watch_now() - watch->begun) / SHARE;
+	return watch->learning.learn_ns < BURST_NS ||
+	       watch->learning.learn_ns - BURST_NS < (watch_now() - watch->learning.begun) / SHARE;
 }
 
 /* Adds to what is known of a file; ranges are of the process's addresses. */
@@ -175,7 +176,7 @@ static bool learn_in_file(struct watch *watch, struct look *look, struct object 
 		learnt->settled = true;
 	if (++learnt->tries >= TRIES_MAX || learnt->ranges.count >= RANGES_MAX)
 		learnt->settled = true;
-	watch->learn_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	watch->learning.learn_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	return found;
 }
 

@@ -53,6 +53,52 @@ struct waiting_sample {
 	uint32_t before; /* the one before with the same sequence, to which this one has joined: index + 1, or 0 */
 };
 
+/* What the kernel part is told: watch_publish.c, watch_files.c. */
+struct publishing {
+	const struct watch_file *expected;
+	uint32_t expected_count;
+	uint64_t expected_ns;        /* CPU time that the tables of processes which map them have taken at the start */
+	VEC(struct process *) dirty; /* whose mappings changed, and were not published yet; living at the last drain */
+	VEC(struct mapping_entry) entries; /* of the process at hand */
+	VEC(uint32_t) files;               /* of the entries: whose tables they need */
+	uint64_t publish_ns;               /* of a drain; 0: no bound */
+	bool whole_tables;                 /* watch_options */
+	bool unpublished;                  /* nothing is published any more */
+};
+
+/* What the kernel part sends: watch_records.c. */
+struct arriving {
+	struct table late; /* sample.sequence → index + 1 into `waiting` of the last with it */
+	VEC(struct waiting_sample) waiting;
+	VEC(uint32_t) frames; /* of the stack at hand */
+	uint64_t newest;      /* the largest time of a record that was read; 0: none was */
+	uint64_t settled;     /* no record from before it is unread */
+	uint64_t drain_until;
+	uint32_t records; /* handled, so that not each one asks for the time */
+};
+
+/* What locations are called. */
+struct naming {
+	struct frames *names; /* of the locations that were named */
+	enum frame_detail detail;
+	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
+	struct kernel_symbols *kernel; /* kept from one window to the next; NULL: not at hand */
+};
+
+/* What is let go: watch_tidy.c. */
+struct tidying {
+	uint64_t max_memory;    /* bytes that store and names may hold; 0: no bound */
+	uint64_t rebuilt_bytes; /* what they held after the store was made anew */
+	uint32_t next;          /* before it is made anew: the object that is named next */
+	uint64_t aged_at, reaped_at;
+};
+
+/* Code without rules, and Pythons of versions that are not known: watch_learn.c, watch_prove.c. */
+struct learning {
+	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */
+	bool to_prove;            /* a process may have to be asked again: watched.to_prove */
+};
+
 struct watch {
 	struct sampler *sampler;
 	struct sideband *sideband;
@@ -62,39 +108,17 @@ struct watch {
 	struct late_walker *walker;
 	struct verifier *verifier; /* NULL: not asked for */
 	struct store store;
-	enum frame_detail detail;
 	struct watch_counts counts;
-	const struct watch_file *expected;
-	uint32_t expected_count;
-	uint64_t expected_ns; /* CPU time that the tables of processes which map them have taken at the start */
-	bool everything;      /* every process may be sampled, else the wanted ones */
-	uint64_t drained_at;  /* every side-band record from before this is known */
-	uint64_t newest;      /* the largest time of a record that was read; 0: none was */
-	uint64_t settled;     /* no record from before it is unread */
-	uint64_t reaped_at;
-	VEC(struct process *) dirty; /* whose mappings changed, and were not published yet; living at the last drain */
-	VEC(uint32_t) files;         /* of the entries: whose tables they need */
-	VEC(struct mapping_entry) entries; /* while publishing */
-	struct table late;                 /* sample.sequence → index + 1 into `waiting` of the last with it */
-	VEC(struct waiting_sample) waiting;
-	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
-	VEC(uint32_t) frames;          /* of the stack at hand */
-	struct frames *names;          /* of the locations that were named */
-	struct kernel_symbols *kernel; /* kept from one window to the next; NULL: not at hand */
-	uint64_t max_memory;           /* bytes that store and names may hold; 0: no bound */
-	uint64_t rebuilt_bytes;        /* what they held after the store was made anew */
-	uint32_t naming;               /* before it is made anew: the object that is named next */
-	uint64_t aged_at;
-	uint64_t drain_until;
-	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */
-	uint64_t publish_ns;      /* of a drain; 0: no bound */
-	VEC(char *) remarks;      /* what is to be said at the end, a line each */
-	bool to_prove;            /* a process may have to be asked again: watched.to_prove */
-	bool behind;              /* the last drain left tables or records for the next one */
-	bool whole_tables;
-	bool unpublished; /* nothing is published any more */
-	uint32_t records; /* handled, so that not each one asks for the time */
-	int err;          /* of a callback */
+	struct publishing publishing;
+	struct arriving arriving;
+	struct naming naming;
+	struct tidying tidying;
+	struct learning learning;
+	VEC(char *) remarks; /* what is to be said at the end, a line each */
+	bool everything;     /* every process may be sampled, else the wanted ones */
+	bool behind;         /* the last drain left tables or records for the next one */
+	uint64_t drained_at; /* every side-band record from before this is known */
+	int err;             /* of a callback */
 };
 
 /* CLOCK_MONOTONIC, ns. */
@@ -112,7 +136,8 @@ bool watch_is_generated(const struct object *object);
 /* Gives the rows that a walk on the host lacks (late_walker_fills()). `context` is the watch. */
 void watch_fill(void *context, uint32_t page);
 
-/* Describes the mappings that a process had at a time in watch->entries, sorted. UINT64_MAX - 1 for now. 0 or -ENOMEM.
+/* Describes the mappings that a process had at a time in watch->publishing.entries, sorted. UINT64_MAX - 1 for now. 0
+ * or -ENOMEM.
  */
 int watch_describe(struct watch *watch, const struct process *process, uint64_t time);
 
@@ -211,8 +236,9 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing);
 
 /*
- * Notes how far the ring was read: watch->settled. `emptied`: all that was there at `begun` was taken out of it. Else
- * what was read last tells, as strata may have stood still for longer than anything is kept for what is to be read.
+ * Notes how far the ring was read: watch->arriving.settled. `emptied`: all that was there at `begun` was taken out of
+ * it. Else what was read last tells, as strata may have stood still for longer than anything is kept for what is to be
+ * read.
  */
 void watch_settle(struct watch *watch, uint64_t begun, bool emptied);
 

@@ -66,7 +66,7 @@ bool watch_prove(struct watch *watch, struct process *process, struct object *ob
 	struct live_check check = {};
 	uint64_t now = watch_now();
 
-	watch->to_prove = watched->to_prove = true;
+	watch->learning.to_prove = watched->to_prove = true;
 	if (watched->asked_at + PROVE_EVERY_NS > now || !ask(process, object, bias, &check))
 		return false;
 	watched->asked_at = now;
@@ -96,15 +96,15 @@ void watch_prove_again(struct watch *watch)
 	struct process *process;
 	size_t at = 0;
 
-	if (!watch->to_prove)
+	if (!watch->learning.to_prove)
 		return;
-	watch->to_prove = false;
+	watch->learning.to_prove = false;
 	while ((process = processes_next(watch->processes, &at))) {
 		struct watched *watched = process->user;
 
 		if (!watched || !watched->to_prove || process->ended != UINT64_MAX)
 			continue;
-		watch->to_prove = true;
+		watch->learning.to_prove = true;
 		watch_find_python(watch, process);
 	}
 }

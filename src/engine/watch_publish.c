@@ -24,7 +24,7 @@ static void relieve(void *context)
 
 static struct object_compiling compiling(struct watch *watch)
 {
-	return (struct object_compiling){.whole = watch->whole_tables, .pause = relieve, .context = watch};
+	return (struct object_compiling){.whole = watch->publishing.whole_tables, .pause = relieve, .context = watch};
 }
 
 void watch_fill(void *context, uint32_t page)
@@ -64,7 +64,7 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 		entry.kind = MAPPING_NO_ANSWER;
 	if (object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, mapping->start, &vaddr))
 		return entry;
-	(void)!vec_push(&watch->files, mapping->file->index); /* room was made for it */
+	(void)!vec_push(&watch->publishing.files, mapping->file->index); /* room was made for it */
 	entry.kind = object->learnt && object->learnt->settled ? MAPPING_SETTLED : MAPPING_TABLE;
 	entry.bias = mapping->start - (vaddr - object->run.base);
 	entry.page_first = object->run.page_first;
@@ -83,19 +83,20 @@ int watch_describe(struct watch *watch, const struct process *process, uint64_t 
 {
 	size_t i;
 
-	watch->entries.count = watch->files.count = 0;
-	if (vec_reserve(&watch->files, process->mappings.count))
+	watch->publishing.entries.count = watch->publishing.files.count = 0;
+	if (vec_reserve(&watch->publishing.files, process->mappings.count))
 		return -ENOMEM;
 	for (i = 0; i < process->mappings.count; i++) {
 		const struct process_mapping *mapping = &process->mappings.at[i];
 
 		if (mapping->from > time || mapping->to <= time)
 			continue;
-		if (vec_push(&watch->entries, describe(watch, process, mapping)))
+		if (vec_push(&watch->publishing.entries, describe(watch, process, mapping)))
 			return -ENOMEM;
 	}
-	if (watch->entries.count > 1)
-		qsort(watch->entries.at, watch->entries.count, sizeof(*watch->entries.at), by_start);
+	if (watch->publishing.entries.count > 1)
+		qsort(watch->publishing.entries.at, watch->publishing.entries.count,
+		      sizeof(*watch->publishing.entries.at), by_start);
 	return 0;
 }
 
@@ -120,11 +121,11 @@ static void repin(struct watch *watch, struct watched *watched)
 {
 	size_t i;
 
-	for (i = 0; i < watch->files.count; i++)
-		objects_at(watch->objects, watch->files.at[i])->pins++;
+	for (i = 0; i < watch->publishing.files.count; i++)
+		objects_at(watch->objects, watch->publishing.files.at[i])->pins++;
 	watch_unpin(watch, watched);
-	for (i = 0; i < watch->files.count; i++)
-		watched->pins.at[watched->pins.count++] = watch->files.at[i];
+	for (i = 0; i < watch->publishing.files.count; i++)
+		watched->pins.at[watched->pins.count++] = watch->publishing.files.at[i];
 }
 
 int watch_publish(struct watch *watch, struct process *process)
@@ -133,10 +134,10 @@ int watch_publish(struct watch *watch, struct process *process)
 	struct publication publication;
 	int err = watched ? watch_describe(watch, process, UINT64_MAX - 1) : -ENOMEM;
 
-	if (!err && watch->entries.count > MANY_MAPPINGS && watch->entries.count > 2 * watched->kept &&
-	    watch_rescan(watch, process, watch_now())) {
+	if (!err && watch->publishing.entries.count > MANY_MAPPINGS &&
+	    watch->publishing.entries.count > 2 * watched->kept && watch_rescan(watch, process, watch_now())) {
 		err = watch_describe(watch, process, UINT64_MAX - 1);
-		watched->kept = watch->entries.count;
+		watched->kept = watch->publishing.entries.count;
 	}
 	if (err)
 		return err;
@@ -147,9 +148,9 @@ int watch_publish(struct watch *watch, struct process *process)
 					   .valid_from = watch->drained_at,
 					   .changed = watched->changed,
 					   .epoch = process->epoch,
-					   .mappings = watch->entries.at,
-					   .count = (uint32_t)watch->entries.count};
-	if (vec_reserve(&watched->pins, watch->files.count))
+					   .mappings = watch->publishing.entries.at,
+					   .count = (uint32_t)watch->publishing.entries.count};
+	if (vec_reserve(&watched->pins, watch->publishing.files.count))
 		return -ENOMEM;
 	err = tables_publish(sampler_tables(watch->sampler), (uint32_t)process->pid, &publication, &watched->entry);
 	if (!err)

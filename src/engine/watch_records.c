@@ -70,14 +70,15 @@ static bool all_mapped(const struct process *process, const uint64_t *frames, ui
 	return true;
 }
 
-/* Room for the frames of a stack, in watch->frames; false when its stack is here already or memory is short (*err). */
+/* Room for the frames of a stack, in watch->arriving.frames; false when its stack is here already or memory is short
+ * (*err). */
 static bool begin_stack(struct watch *watch, uint64_t id, uint32_t count, int *err)
 {
 	*err = 0;
 	if (store_has_stack(&watch->store, id))
 		return false;
-	watch->frames.count = 0;
-	*err = vec_reserve(&watch->frames, count + 1ull);
+	watch->arriving.frames.count = 0;
+	*err = vec_reserve(&watch->arriving.frames, count + 1ull);
 	return !*err;
 }
 
@@ -90,8 +91,8 @@ static int store_native(struct watch *watch, uint64_t id, struct process *proces
 	if (!begin_stack(watch, id, count, &err))
 		return err;
 	for (i = 0; i < count && !err; i++)
-		err = locate(watch, process, frames[i], time, &watch->frames.at[i]);
-	return err ? err : store_stack(&watch->store, id, false, watch->frames.at, count);
+		err = locate(watch, process, frames[i], time, &watch->arriving.frames.at[i]);
+	return err ? err : store_stack(&watch->store, id, false, watch->arriving.frames.at, count);
 }
 
 static int handle_native_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
@@ -121,9 +122,9 @@ static int handle_kernel_stack(struct watch *watch, const struct stack_event *ev
 		/* The innermost is where the sample was taken; the others are return addresses. */
 		struct location location = {.object = LOCATION_KERNEL, .is_return = i > 0, .address = frames[i]};
 
-		err = store_location(&watch->store, &location, &watch->frames.at[i]);
+		err = store_location(&watch->store, &location, &watch->arriving.frames.at[i]);
 	}
-	return err ? err : store_stack(&watch->store, event->id, false, watch->frames.at, event->count);
+	return err ? err : store_stack(&watch->store, event->id, false, watch->arriving.frames.at, event->count);
 }
 
 static int handle_python_stack(struct watch *watch, const struct stack_event *event, const struct python_frame *frames)
@@ -136,9 +137,9 @@ static int handle_python_stack(struct watch *watch, const struct stack_event *ev
 	for (i = 0; i < event->count && !err; i++) {
 		location = 0;
 		err = store_python_location(&watch->store, frames[i].code, frames[i].lasti, &location);
-		watch->frames.at[i] = location << PYTHON_FLAG_BITS | (frames[i].flags & PYTHON_FLAGS);
+		watch->arriving.frames.at[i] = location << PYTHON_FLAG_BITS | (frames[i].flags & PYTHON_FLAGS);
 	}
-	return err ? err : store_stack(&watch->store, event->id, true, watch->frames.at, event->count);
+	return err ? err : store_stack(&watch->store, event->id, true, watch->arriving.frames.at, event->count);
 }
 
 /* Line tables that were too long for the kernel's copy are read here, while the code object is there (it is running).
@@ -177,11 +178,11 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (!waiting.awaits)
 		return store_sample(&watch->store, sample);
-	if (table_get(&watch->late, sample->sequence, &before))
+	if (table_get(&watch->arriving.late, sample->sequence, &before))
 		waiting.before = (uint32_t)before;
-	if (vec_push(&watch->waiting, waiting))
+	if (vec_push(&watch->arriving.waiting, waiting))
 		return -ENOMEM;
-	return table_set(&watch->late, sample->sequence, watch->waiting.count);
+	return table_set(&watch->arriving.late, sample->sequence, watch->arriving.waiting.count);
 }
 
 /* The tables are wanted from now on: the next samples shall be walked in the kernel. */
@@ -225,8 +226,8 @@ static struct late_stack walk_copy(struct watch *watch, const struct process *pr
 	struct code_then then = {watch, process, snapshot->time};
 	const struct memory code = {watch_read_code, &then};
 
-	return late_walk(watch->walker, watch->entries.at, (uint32_t)watch->entries.count, epoch, snapshot, bytes,
-			 &code);
+	return late_walk(watch->walker, watch->publishing.entries.at, (uint32_t)watch->publishing.entries.count, epoch,
+			 snapshot, bytes, &code);
 }
 
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
@@ -285,10 +286,10 @@ static int release_sample(struct watch *watch, struct waiting_sample *waiting, u
 	if (waiting->awaits)
 		return 0;
 	err = store_sample(&watch->store, &waiting->sample);
-	table_remove(&watch->late, waiting->sample.sequence);
+	table_remove(&watch->arriving.late, waiting->sample.sequence);
 	waiting->sample.sequence = 0;
-	if (!watch->late.count)
-		watch->waiting.count = 0;
+	if (!watch->arriving.late.count)
+		watch->arriving.waiting.count = 0;
 	return err;
 }
 
@@ -326,7 +327,7 @@ static int handle_snapshot(struct watch *watch, const struct snapshot_event *eve
 		return 0;
 	if (event->native_stack)
 		return verify(watch, event, bytes);
-	if (!table_get(&watch->late, event->sequence, &found))
+	if (!table_get(&watch->arriving.late, event->sequence, &found))
 		return 0;
 	/* The sample made the ring wake us: its process's mappings are probably in the side-band by now. */
 	if (event->time >= watch->drained_at) {
@@ -334,7 +335,7 @@ static int handle_snapshot(struct watch *watch, const struct snapshot_event *eve
 		if (err)
 			return err;
 	}
-	waiting = &watch->waiting.at[found - 1]; /* no other one has joined it */
+	waiting = &watch->arriving.waiting.at[found - 1]; /* no other one has joined it */
 	err = finish_late(watch, &waiting->sample, event, bytes);
 	return err ? err : release_sample(watch, waiting, SAMPLE_LATE);
 }
@@ -349,9 +350,9 @@ static int handle_resumed(struct watch *watch, const struct sample_event *event)
 	uint64_t next = 0;
 	int err = 0;
 
-	table_get(&watch->late, event->sequence, &next);
+	table_get(&watch->arriving.late, event->sequence, &next);
 	while (next && !err) {
-		waiting = &watch->waiting.at[next - 1];
+		waiting = &watch->arriving.waiting.at[next - 1];
 		next = waiting->before;
 		waiting->sample.python_stack = event->python_stack;
 		waiting->sample.python_loss = event->python_loss;
@@ -390,8 +391,8 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 	const struct code_event *code = (const void *)header;
 	const struct snapshot_event *snapshot = (const void *)header;
 
-	if (time_of(header) > watch->newest)
-		watch->newest = time_of(header);
+	if (time_of(header) > watch->arriving.newest)
+		watch->arriving.newest = time_of(header);
 	switch (header->type) {
 	case EVENT_SAMPLE:
 		return handle_sample(watch, (const void *)header);
@@ -425,8 +426,8 @@ int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 	uint64_t before;
 	int err = 0;
 
-	for (i = 0; i < watch->waiting.count && !err; i++) {
-		struct waiting_sample waiting = watch->waiting.at[i];
+	for (i = 0; i < watch->arriving.waiting.count && !err; i++) {
+		struct waiting_sample waiting = watch->arriving.waiting.at[i];
 		uint64_t sequence = waiting.sample.sequence;
 
 		if (!sequence)
@@ -434,19 +435,20 @@ int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 		if (waiting.sample.time >= time) {
 			/* The one before was kept, and has its new place; or it is gone. */
 			if (waiting.before)
-				waiting.before = table_get(&watch->late, sequence, &before) ? (uint32_t)before : 0;
-			watch->waiting.at[kept] = waiting;
-			err = table_set(&watch->late, sequence, ++kept);
+				waiting.before =
+					table_get(&watch->arriving.late, sequence, &before) ? (uint32_t)before : 0;
+			watch->arriving.waiting.at[kept] = waiting;
+			err = table_set(&watch->arriving.late, sequence, ++kept);
 			continue;
 		}
 		/* Its snapshot was the ring's next record. */
 		if (waiting.awaits & SAMPLE_LATE)
 			waiting.sample.native_loss = (__u16)missing;
-		table_remove(&watch->late, sequence);
+		table_remove(&watch->arriving.late, sequence);
 		err = store_sample(&watch->store, &waiting.sample);
 	}
 	if (!err)
-		watch->waiting.count = kept;
+		watch->arriving.waiting.count = kept;
 	return err;
 }
 

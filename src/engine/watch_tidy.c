@@ -8,10 +8,12 @@
 
 #include <malloc.h>
 
-#define FILE_IDLE_NS  10000000000ull /* a file that nobody maps may come back: programs are started again and again */
-#define AGE_EVERY_NS  10000000000ull
-#define NAMING_NS     50000000ull   /* for so long at once; reading the symbols of one file can take 0.1 s */
-#define REBUILD_LEAST (16ull << 20) /* bytes; a smaller store is not worth it */
+#define FILE_IDLE_NS 10000000000ull /* a file that nobody maps may come back: programs are started again and again */
+#define AGE_EVERY_NS 10000000000ull
+#define NAMING_NS    50000000ull /* for so long at once; reading the symbols of one file can take 0.1 s */
+/* Bytes; a smaller store is not worth it: one that is kept at the end, or from window to window. */
+#define REBUILD_LEAST  (16ull << 20)
+#define REBUILD_WINDOW (4ull << 20)
 
 static void unsend(void *context, uint64_t id)
 {
@@ -89,16 +91,16 @@ static bool name_mapped(struct watch *watch, int *err)
 	uint64_t until = watch_now() + NAMING_NS;
 	size_t end = LOCATION_FILES + processes_file_count(watch->processes);
 
-	for (; !*err && watch->naming < end && watch_now() < until; watch->naming++)
-		if (can_be_named(watch, watch->naming))
-			*err = watch_name(watch, watch->naming);
-	return watch->naming >= end;
+	for (; !*err && watch->tidying.next < end && watch_now() < until; watch->tidying.next++)
+		if (can_be_named(watch, watch->tidying.next))
+			*err = watch_name(watch, watch->tidying.next);
+	return watch->tidying.next >= end;
 }
 
 /* What is bounded: the store, and the names of what is in it. */
 static uint64_t held(const struct watch *watch)
 {
-	return store_bytes(&watch->store) + frames_bytes(watch->names);
+	return store_bytes(&watch->store) + frames_bytes(watch->naming.names);
 }
 
 static int rebuild(struct watch *watch, const struct store_drop *drop)
@@ -133,20 +135,21 @@ static int drop_rare(struct watch *watch, uint64_t most)
 static int bound_store(struct watch *watch)
 {
 	const struct store_drop nothing = {.what = STORE_DROP_NOTHING};
-	uint64_t bytes = held(watch), most = watch->max_memory / 2;
+	uint64_t bytes = held(watch), most = watch->tidying.max_memory / 2;
+	uint64_t least = watch->store.in_windows ? REBUILD_WINDOW : REBUILD_LEAST;
 	bool full = most && bytes > most / 8 * 7;
 	int err = 0;
 
-	if (!full && (bytes < REBUILD_LEAST || bytes < 2 * watch->rebuilt_bytes))
+	if (!full && (bytes < least || bytes < 2 * watch->tidying.rebuilt_bytes))
 		return 0;
 	if (!name_mapped(watch, &err) && bytes <= most)
 		return err;
-	watch->naming = 0;
+	watch->tidying.next = 0;
 	if (!err)
 		err = rebuild(watch, &nothing);
 	if (!err && full)
 		err = drop_rare(watch, most / 4 * 3);
-	watch->rebuilt_bytes = held(watch);
+	watch->tidying.rebuilt_bytes = held(watch);
 	return err;
 }
 
@@ -159,8 +162,8 @@ int watch_tidy(struct watch *watch)
 	for (i = 0; i < watch->store.missing.count; i++)
 		sampler_unsend(watch->sampler, watch->store.missing.at[i]);
 	watch->store.missing.count = 0;
-	if (watch->drained_at > watch->aged_at + AGE_EVERY_NS) {
-		watch->aged_at = watch->drained_at;
+	if (watch->drained_at > watch->tidying.aged_at + AGE_EVERY_NS) {
+		watch->tidying.aged_at = watch->drained_at;
 		store_age(&watch->store, unsend, watch);
 		malloc_trim(0); /* else glibc keeps what was freed */
 	}

@@ -34,8 +34,8 @@ static uint64_t tallied(const struct watch *watch, enum loss loss)
 static void forget(struct watch *watch)
 {
 	store_deinit(&watch->store);
-	table_deinit(&watch->late);
-	vec_free(&watch->waiting);
+	table_deinit(&watch->arriving.late);
+	vec_free(&watch->arriving.waiting);
 }
 
 static void test_missing_parts(void)
@@ -88,18 +88,18 @@ static void test_settled(void)
 	struct watch watch = {};
 
 	watch_settle(&watch, 100 * S, false);
-	is_int(watch.settled, 0, "nothing was read: nothing is known");
+	is_int(watch.arriving.settled, 0, "nothing was read: nothing is known");
 	take(&watch, 1, 90 * S, 0);
 	watch_settle(&watch, 100 * S, false);
-	is_int(watch.settled, 90 * S, "the ring was not emptied: what was read last tells");
+	is_int(watch.arriving.settled, 90 * S, "the ring was not emptied: what was read last tells");
 	watch_settle(&watch, 101 * S, true);
-	is_int(watch.settled, 101 * S, "it was: all from before is read");
+	is_int(watch.arriving.settled, 101 * S, "it was: all from before is read");
 	take(&watch, 2, 95 * S, 0);
 	watch_settle(&watch, 102 * S, false);
-	is_int(watch.settled, 101 * S, "it does not go back");
+	is_int(watch.arriving.settled, 101 * S, "it does not go back");
 	take(&watch, 3, 200 * S, 0);
 	watch_settle(&watch, 110 * S, false);
-	is_int(watch.settled, 110 * S, "nor further than the time at which it was begun");
+	is_int(watch.arriving.settled, 110 * S, "nor further than the time at which it was begun");
 	forget(&watch);
 }
 

@@ -16,17 +16,17 @@
 /* A watch that only takes records: without processes every address is unknown, and named by itself. */
 static void begin(struct watch *watch)
 {
-	*watch = (struct watch){.names = frames_create()};
+	*watch = (struct watch){.naming.names = frames_create()};
 	watch->store.keeps_moments = watch->store.keeps_cgroups = true;
 }
 
 static void end(struct watch *watch)
 {
 	store_deinit(&watch->store);
-	frames_destroy(watch->names);
-	table_deinit(&watch->late);
-	vec_free(&watch->waiting);
-	vec_free(&watch->frames);
+	frames_destroy(watch->naming.names);
+	table_deinit(&watch->arriving.late);
+	vec_free(&watch->arriving.waiting);
+	vec_free(&watch->arriving.frames);
 }
 
 static const struct perf_map *no_map(void *context, const struct mapped_file *file)
@@ -278,13 +278,13 @@ static void test_names_stay(void)
 		give(&watch, n, &state);
 	collect(&watch, report, false, first);
 	locations = watch.store.locations.count;
-	frames = frames_count(watch.names);
+	frames = frames_count(watch.naming.names);
 	is_int(watch.store.unnamed.count, 0, "all is named");
 	for (n = 2000; n < 4000; n++)
 		give(&watch, n, &state);
 	is_int(watch.store.unnamed.count, 0, "what is met again needs no name");
 	collect(&watch, report, false, second);
-	ok(watch.store.locations.count == locations && frames_count(watch.names) == frames, "and no room");
+	ok(watch.store.locations.count == locations && frames_count(watch.naming.names) == frames, "and no room");
 	profile_destroy(first);
 	profile_destroy(second);
 	report_destroy(report);
