@@ -187,7 +187,12 @@ const struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_f
 
 static const struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
 {
-	return watch_perf_map(context, file);
+	struct watch *watch = context;
+
+	/* It has grown since the window before, by what was generated since. */
+	if (watch->store.in_windows)
+		return perf_maps_renew(watch->naming.perf_maps, file->index + 1ull, file->pid);
+	return watch_perf_map(watch, file);
 }
 
 /* A process that ran generated code is about to take its perf map's owner away. */

@@ -61,6 +61,21 @@ const struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pi
 	return found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
 }
 
+const struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid)
+{
+	struct perf_map *map;
+	uint64_t found;
+
+	if (!table_get(&maps->found, key, &found))
+		return perf_maps_of(maps, key, pid);
+	map = perf_map_load(maps->files, pid, &maps->budget);
+	if (map) {
+		table_set(&maps->found, key, (uint64_t)(uintptr_t)map); /* replaces: cannot fail */
+		destroy_found(found);
+	}
+	return perf_maps_of(maps, key, pid);
+}
+
 void perf_maps_forget(struct perf_maps *maps, uint64_t key)
 {
 	uint64_t found;

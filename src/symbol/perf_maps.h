@@ -23,6 +23,8 @@ void perf_maps_destroy(struct perf_maps *maps); /* may be NULL */
 
 /* The map of a process, read when `key` is asked for the first time and kept under it; NULL when there is none. */
 const struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid);
+/* The same, read again: what is kept stays where nothing can be read any more, or the budget does not allow it. */
+const struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid);
 /* Gives back what is kept under a key. */
 void perf_maps_forget(struct perf_maps *maps, uint64_t key);
 

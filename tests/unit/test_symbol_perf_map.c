@@ -215,6 +215,14 @@ static void test_maps(void)
 	map = perf_maps_of(maps, 7, getpid());
 	unlink(path);
 	ok(map && perf_maps_of(maps, 7, getpid()) == map && !perf_maps_of(maps, 8, getpid()), "a map is read once");
+	map = perf_maps_renew(maps, 7, getpid());
+	ok(map && perf_map_lookup(map, 0x1001), "and stays when its file is gone");
+	file = fopen(path, "w");
+	fputs("1000 10 jitted\n2000 10 later\n", file);
+	fclose(file);
+	map = perf_maps_renew(maps, 7, getpid());
+	is_str(map ? perf_map_lookup(map, 0x2001) : NULL, "later", "what came later is there when it is read again");
+	unlink(path);
 	perf_maps_forget(maps, 7);
 	perf_maps_forget(maps, 9);
 	ok(!perf_maps_of(maps, 7, getpid()) && !perf_maps_refused(maps), "and forgotten");
