@@ -283,24 +283,66 @@ static int unmap(struct process *process, uint64_t start, uint64_t end, uint64_t
 }
 
 /*
+ * Most mappings come beside the one before: /proc shows them in order, and the kernel places them from the top down. So
+ * what lies there need not be looked for among all, which would take the square of their number.
+ */
+static bool falls_into_gap(struct process_gaps *gaps, const struct process_mapping *new)
+{
+	if (new->start >= gaps->below &&new->end <= gaps->start)
+		*gaps = (struct process_gaps){gaps->below, new->start, new->end, gaps->start};
+	else if (new->start >= gaps->end &&new->end <= gaps->above)
+		*gaps = (struct process_gaps){gaps->end, new->start, new->end, gaps->above};
+	else
+		return false;
+	return true;
+}
+
+/* Another mapping bounds the gaps around one. */
+static void bound_gaps(struct process_gaps *gaps, const struct process_mapping *other)
+{
+	uint64_t below = other->start >= gaps->end ? 0 : other->end < gaps->start ? other->end : gaps->start;
+	uint64_t above = other->end <= gaps->start ? UINT64_MAX : other->start > gaps->end ? other->start : gaps->end;
+
+	gaps->below = below > gaps->below ? below : gaps->below;
+	gaps->above = above < gaps->above ? above : gaps->above;
+}
+
+static bool is_same(const struct process_mapping *old, const struct process_mapping *new)
+{
+	return old->to == TIME_END && old->start == new->start && old->end == new->end && old->offset == new->offset &&
+	       old->file == new->file;
+}
+
+/* It was known already. */
+static void renew(struct process_mapping *old, const struct process_mapping *new)
+{
+	if (new->from < old->from)
+		old->from = new->from;
+	old->seen = new->seen > old->seen ? new->seen : old->seen;
+}
+
+/*
  * Adds a mapping. Records may come after a reading of /proc that has shown the same or a later mapping: then the
  * beginning of the same one is now known better, and a later one ends this one.
  */
 static int map(struct process *process, struct process_mapping new)
 {
+	struct process_gaps gaps = {0, new.start, new.end, UINT64_MAX};
 	bool replaces = false;
 	size_t i;
 
+	if (falls_into_gap(&process->gaps, &new)) {
+		process->changes++;
+		return add_mapping(process, new);
+	}
 	for (i = process->mappings.count; i-- > 0;) {
 		struct process_mapping *old = &process->mappings.at[i];
 
+		bound_gaps(&gaps, old);
 		if (old->end <= new.start || old->start >= new.end || old->to <= new.from)
 			continue;
-		if (old->to == TIME_END && old->start == new.start && old->end == new.end &&
-		    old->offset == new.offset && old->file == new.file) {
-			if (new.from < old->from)
-				old->from = new.from;
-			old->seen = new.seen > old->seen ? new.seen : old->seen;
+		if (is_same(old, &new)) {
+			renew(old, &new);
 			return 0;
 		}
 		if (old->from > new.from && old->from < new.to)
@@ -311,6 +353,7 @@ static int map(struct process *process, struct process_mapping new)
 	process->epoch += replaces && new.file->kind != FILE_ANONYMOUS;
 	if (unmap(process, new.start, new.end, new.from) || add_mapping(process, new))
 		return -ENOMEM;
+	process->gaps = gaps;
 	process->changes++;
 	return 0;
 }
@@ -558,11 +601,29 @@ static void end_unseen(struct process *process, uint64_t time)
 	}
 }
 
+/*
+ * A mapping that /proc shows. What is known already is most often beside what the line before showed, *at: in one order
+ * or the other, as they were learnt.
+ */
+static int see(struct process *process, struct process_mapping new, size_t *at)
+{
+	const size_t places[] = {*at + 1, *at - 1};
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(*places); i++)
+		if (places[i] < process->mappings.count && is_same(&process->mappings.at[places[i]], &new)) {
+			*at = places[i];
+			renew(&process->mappings.at[*at], &new);
+			return 0;
+		}
+	return map(process, new);
+}
+
 int processes_scan(struct processes *processes, int pid, uint64_t now, struct process **ret)
 {
 	struct process *process = newest(processes, pid);
 	char name[64], buffer[MAPS_BYTES], *line = NULL;
-	size_t capacity = 0;
+	size_t capacity = 0, at = SIZE_MAX;
 	bool any = false;
 	ssize_t length;
 	FILE *file;
@@ -589,7 +650,7 @@ int processes_scan(struct processes *processes, int pid, uint64_t now, struct pr
 		if (process->scanned)
 			mapping.from = now;
 		mapping.file = find_file(processes, process, device, inode, path);
-		err = mapping.file ? map(process, mapping) : -ENOMEM;
+		err = mapping.file ? see(process, mapping, &at) : -ENOMEM;
 	}
 	free(line);
 	if (file)

@@ -50,6 +50,11 @@ struct process_mapping {
 	struct mapped_file *file;
 };
 
+/* Where a process has mapped nothing, as far as known: [below, start) and [end, above), around what came last. */
+struct process_gaps {
+	uint64_t below, start, end, above;
+};
+
 struct process {
 	int pid, parent;
 	uint64_t started, ended; /* ended: UINT64_MAX while it lives */
@@ -57,9 +62,10 @@ struct process {
 	uint32_t epoch;          /* goes up when another file, or another part of it, takes an address over */
 	bool scanned;            /* /proc/PID/maps was read: nothing older is missing */
 	VEC(struct process_mapping) mappings; /* current and past ones, in order of `from` */
-	struct process *older;                /* who had this pid before */
-	struct mapped_file *anonymous;        /* what it has of that kind; NULL: nothing yet */
-	void *user;                           /* the owner's, NULL at first */
+	struct process_gaps gaps;
+	struct process *older;         /* who had this pid before */
+	struct mapped_file *anonymous; /* what it has of that kind; NULL: nothing yet */
+	void *user;                    /* the owner's, NULL at first */
 };
 
 struct processes;

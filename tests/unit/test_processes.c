@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -383,8 +384,67 @@ static void test_scan(void)
 	processes_destroy(NULL, NULL);
 }
 
+/* Whatever the order, the last one that was told holds: compared with a list of pages. */
+static void test_any_order(void)
+{
+	enum { PAGES = 48, TIMES = 4000 };
+	struct processes *p = processes_create();
+	uint64_t offsets[PAGES] = {}, random = 4711, wrong = 0, time;
+	struct process *process = NULL;
+
+	for (time = 1; time <= TIMES; time++) {
+		uint64_t first, count, at;
+
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		count = 1 + (random >> 40) % 4;
+		/* Beside the one before, above and below, and anywhere. */
+		first = random >> 63       ? (time * count) % (PAGES - 4)
+			: random >> 62 & 1 ? PAGES - 4 - (time * count) % (PAGES - 4)
+					   : (random >> 33) % (PAGES - 4);
+		processes_mmap(p, 7, time, first << 12, count << 12, time << 12, 1, 1, "/file", &process);
+		for (at = first; at < first + count; at++)
+			offsets[at] = (time + at - first) << 12;
+		for (at = 0; at < PAGES; at++) {
+			const struct process_mapping *mapping = process_find_mapping(process, at << 12, NOW);
+
+			wrong += mapping ? mapping->offset + ((at << 12) - mapping->start) != offsets[at]
+					 : !!offsets[at];
+		}
+		if (time % 64 == 0)
+			processes_reap(p, time - 3, NULL);
+	}
+	is_int((int64_t)wrong, 0, "mappings in any order are those that were told last");
+	processes_destroy(p, NULL);
+}
+
+/* CPU time, ns, of so many mappings told from the top down, and once more. */
+static uint64_t cost_of(uint64_t count)
+{
+	struct processes *p = processes_create();
+	struct timespec begin, end;
+	uint64_t i;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	for (i = 0; i < count; i++)
+		processes_mmap(p, 7, i, (count - i) << 13, 4096, 0, 1, 1, "/file", NULL);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	processes_destroy(p, NULL);
+	return (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000ull + (uint64_t)end.tv_nsec - (uint64_t)begin.tv_nsec;
+}
+
+static void test_many(void)
+{
+	uint64_t few = cost_of(4000), many = cost_of(64000);
+
+	/* By their square it would be 256 times as much. */
+	ok(many < 64 * few, "many mappings take time by their number: %.1f times as much for 16 times as many",
+	   (double)many / (double)few);
+}
+
 int main(void)
 {
+	test_any_order();
+	test_many();
 	test_history();
 	test_same();
 	test_fork_and_exec();
