@@ -71,11 +71,11 @@ int builder_init(struct builder *b, const struct elf_file *elf, const struct unw
 		 struct unwind_table *table, struct diag *diag);
 void builder_deinit(struct builder *b);
 
-/* Collects an FDE when it is sound and lies in the text. 0 or -ENOMEM. */
+/* Collects an FDE when it is sound and lies in the text. 0, -ENOMEM, or -EFBIG when there are too many. */
 int builder_collect_fde(struct builder *b, const struct eh_entry *entry);
 
 int builder_sort_fdes(struct builder *b);
-/* All FDEs of the file, sorted. 0 or -ENOMEM. */
+/* All FDEs of the file, sorted. 0, -ENOMEM or -EFBIG. */
 int builder_collect_fdes(struct builder *b);
 
 /* The rows of an FDE, and of the gap between b->done and it. */
@@ -87,7 +87,7 @@ void builder_finish(struct builder *b);
 /* The rule from `offset` on. Errors stay in b->err. */
 void builder_add_row(struct builder *b, uint32_t offset, struct unwind_rule rule);
 
-/* Finds what is known of code without FDEs; the FDEs are collected and sorted. 0 or -ENOMEM. */
+/* Finds what is known of code without FDEs; the FDEs are collected and sorted. 0, -ENOMEM or -EDQUOT. */
 int builder_find_fillers(struct builder *b);
 /* The part of it that takes no FDEs: PLT, start files, the entry point. */
 int builder_find_fixed(struct builder *b);

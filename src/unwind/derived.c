@@ -236,11 +236,14 @@ bool derived_decode(const void *bytes, size_t size, rule_ranges *ret, struct cod
 }
 
 int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
-		 size_t count, enum code_scope scope, struct cache *cache, rule_ranges *ret, struct code_counts *counts,
-		 bool *cached)
+		 size_t count, enum code_scope scope, const struct unwind_options *options, rule_ranges *ret,
+		 struct code_counts *counts, bool *cached)
 {
 	struct taken taken = {.arch = arch, .base = base};
 	struct code_counts found = {};
+	struct cache *cache = options->cache;
+	uint64_t code = 0;
+	size_t i;
 	char name[CACHE_NAME_MAX + 1];
 	const uint8_t *content;
 	bytes_t bytes = {};
@@ -252,6 +255,10 @@ int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint6
 	*cached = cache && cache_get(cache, name, &content, &size) && derived_decode(content, size, ret, counts);
 	if (*cached)
 		return 0;
+	for (i = 0; i < count; i++)
+		code += spans[i].end - spans[i].start;
+	if (options->may_follow && !options->may_follow(options->context, code))
+		return -EDQUOT;
 	err = code_rules_each(elf, arch, spans, count, scope, take_insn, &taken, &found);
 	if (err) {
 		vec_free(&taken.ranges);

@@ -15,12 +15,12 @@
 #include "unwind/code_rules.h"
 
 /*
- * The ranges of `spans`, offsets from `base`; *cached: they were kept. `cache` may be NULL. 0 or -ENOMEM; that there
- * are none is no error.
+ * The ranges of `spans`, offsets from `base`; *cached: they were kept. 0, -ENOMEM, or -EDQUOT when they were not and
+ * the code may not be followed; that there are none is no error.
  */
 int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
-		 size_t count, enum code_scope scope, struct cache *cache, rule_ranges *ret, struct code_counts *counts,
-		 bool *cached);
+		 size_t count, enum code_scope scope, const struct unwind_options *options, rule_ranges *ret,
+		 struct code_counts *counts, bool *cached);
 
 /* Reads what an entry holds: ranges that are sorted and apart from each other. False when it makes no sense. *ret is to
  * be freed. For tests and fuzzing. */

@@ -406,7 +406,7 @@ static int derive(struct builder *b)
 			err = add_trampolines(b, &gaps.spans.at[i]);
 		if (!err)
 			err = derived_find(b->elf, b->arch->code, b->table->base, gaps.spans.at, gaps.spans.count,
-					   scope_of(b->elf, &gaps), b->options->cache, &b->derived, &b->table->derived,
+					   scope_of(b->elf, &gaps), b->options, &b->derived, &b->table->derived,
 					   &b->table->derived_cached);
 		b->table->derived_ns = time_ns(CLOCK_MONOTONIC) - begin;
 	}

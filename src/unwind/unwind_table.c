@@ -71,7 +71,9 @@ void builder_add_row(struct builder *b, uint32_t offset, struct unwind_rule rule
 		b->rows.count--;
 	if (b->rows.count && b->rows.at[b->rows.count - 1].rule == row.rule)
 		return;
-	if (vec_push(&b->rows, row))
+	if (b->rows.count >= UNWIND_ROWS_MAX)
+		b->err = -EFBIG;
+	else if (vec_push(&b->rows, row))
 		b->err = -ENOMEM;
 }
 
@@ -182,6 +184,8 @@ int builder_collect_fde(struct builder *b, const struct eh_entry *entry)
 		return 0;
 	if (fde.size > table->end - fde.start)
 		fde.size = table->end - fde.start;
+	if (b->fdes.count >= UNWIND_FDES_MAX)
+		return -EFBIG;
 	ref.start = (uint32_t)(fde.start - table->base);
 	ref.size = (uint32_t)fde.size;
 	ref.instructions = fde.instructions;
@@ -189,12 +193,17 @@ int builder_collect_fde(struct builder *b, const struct eh_entry *entry)
 	return vec_push(&b->fdes, ref);
 }
 
+static size_t at_most(size_t count, size_t most)
+{
+	return count < most ? count : most;
+}
+
 static int scan(struct builder *b)
 {
 	struct eh_entry entry = {};
 	int err = 0;
 
-	large_reserve(&b->fdes, b->frame.section.size / BYTES_OF_FDE);
+	large_reserve(&b->fdes, at_most(b->frame.section.size / BYTES_OF_FDE, UNWIND_FDES_MAX));
 	while (!err && (entry = eh_entry_at(&b->frame, entry.next)).kind != EH_END) {
 		if (entry.kind == EH_FDE)
 			err = builder_collect_fde(b, &entry);
@@ -288,7 +297,7 @@ static int build(struct builder *b)
 	if (!err)
 		err = builder_find_fillers(b);
 	if (!err)
-		large_reserve(&b->rows, b->fdes.count * ROWS_OF_FDE);
+		large_reserve(&b->rows, at_most(b->fdes.count * ROWS_OF_FDE, UNWIND_ROWS_MAX));
 	for (i = 0; i < b->fdes.count && !err; i++) {
 		builder_compile_fde(b, &b->fdes.at[i]);
 		err = b->err;

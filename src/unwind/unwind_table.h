@@ -44,17 +44,24 @@ struct unwind_table {
 	uint64_t derived_ns; /* what it took to find out, or to look up */
 };
 
+/* More than any file that is known has of each; one that has more is refused. */
+#define UNWIND_FDES_MAX (2u << 20) /* 40 MiB while it is compiled */
+#define UNWIND_ROWS_MAX (4u << 20) /* 32 MiB */
+
 struct unwind_options {
 	struct cache *cache;          /* of ANALYSER_VERSION (mk/build.mk): keeps what machine code tells; NULL: none */
 	void (*pause)(void *context); /* called every few milliseconds, for what cannot wait; NULL: nothing is */
+	/* May so many bytes of machine code be followed, at 0.25 us each? Else compilation fails with -EDQUOT. NULL:
+	 * yes. */
+	bool (*may_follow)(void *context, uint64_t bytes);
 	void *context;
 };
 
 /*
  * Compiles; *ret is to be released with unwind_table_deinit(). `options` may be NULL. -ENOENT when the file has no
  * .eh_frame at all and no other way tells of its code (the table then still covers PLT and entry point, and is
- * usable), -EBADMSG when it is damaged beyond use, -E2BIG when the text spans more than 4 GiB, or what
- * elf_file_unread() says: part of the file could not be read, and its rows are not known.
+ * usable), -EBADMSG when it is damaged beyond use, -EFBIG beyond the bounds above, -EDQUOT, -E2BIG when the text spans
+ * more than 4 GiB, or what elf_file_unread() says: part of the file could not be read, and its rows are not known.
  */
 int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
 			 struct diag *diag);
