@@ -25,10 +25,10 @@
 #define SENT_SLOTS (1u << 18) /* stacks and code objects known to have been sent: 2 MiB */
 
 #define UNWIND_PAGE_SHIFT  9          /* one entry of the page index covers 512 bytes of text */
-#define UNWIND_PAGES_MAX   (1u << 20) /* entries of the page index: 512 MiB of text */
+#define UNWIND_PAGES_MAX   (1u << 21) /* entries of the page index: 1 GiB of text */
 #define UNWIND_SLAB_ROWS   (1u << 19) /* rows of a slab: 2 MiB */
 #define UNWIND_BLOCK_ROWS  (1u << 14) /* rows that are written at once: 64 KiB; those of a page lie in one block */
-#define UNWIND_SLABS_MAX   128
+#define UNWIND_SLABS_MAX   32         /* a power of two */
 #define UNWIND_RULES_MAX   65536      /* distinct rules over all files; the first is UNWIND_NO_RULE */
 #define MAPPINGS_MAX       (1u << 17) /* executable mappings of all processes together */
 #define FOUND_MAPPINGS     (1u << 15) /* those that the kernel part has found itself; used in turn, a power of two */

@@ -54,7 +54,8 @@ enum mapping_kind {
 	MAPPING_FP_CHAIN = 2,  /* anonymous code: trust frame pointers */
 	MAPPING_NO_TABLE = 3,  /* the file could not be read or compiled */
 	MAPPING_NO_ANSWER = 4, /* its file system does not answer */
-	MAPPING_SETTLED = 5    /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
+	MAPPING_SETTLED = 5,   /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
+	MAPPING_TABLE_FULL = 6 /* there was no room in its user's or process's share of the tables */
 };
 
 struct mapping_entry {
@@ -75,7 +76,8 @@ enum rule_index {
 	RULE_NO_ANSWER = 4,  /* UNWIND_NO_ANSWER */
 	RULE_UNLEARNT = 5,   /* UNWIND_UNLEARNT */
 	RULE_ABSENT = 6,     /* UNWIND_ABSENT */
-	RULE_FIRST_FREE = 7
+	RULE_TABLE_FULL = 7, /* UNWIND_TABLE_FULL */
+	RULE_FIRST_FREE = 8
 };
 
 /* An entry of the page index: bit 63 set: bits 0-15 are the only rule of the page; else a run of rows, two at least. */

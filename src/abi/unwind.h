@@ -53,7 +53,8 @@ enum unwind_kind {
 	UNWIND_UNLEARNT =
 		26, /* no information covers the address, and user space has looked for some (engine/watch_learn.c) */
 	/* Again the walker's answer only. */
-	UNWIND_ABSENT = 27 /* there are no rows for that part of the file yet */
+	UNWIND_ABSENT = 27,    /* there are no rows for that part of the file yet */
+	UNWIND_TABLE_FULL = 28 /* there is no room for them */
 };
 
 /* fp_offset: where the caller's FP is saved, relative to the CFA, in bytes; or one of these. */

@@ -100,9 +100,10 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 	if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
 		return RULE_NO_MAPPING;
 	if (walk->mapping.kind != MAPPING_TABLE && walk->mapping.kind != MAPPING_SETTLED)
-		return walk->mapping.kind == MAPPING_FP_CHAIN    ? RULE_FP_CHAIN
-		       : walk->mapping.kind == MAPPING_NO_ANSWER ? RULE_NO_ANSWER
-								 : RULE_NO_TABLE;
+		return walk->mapping.kind == MAPPING_FP_CHAIN     ? RULE_FP_CHAIN
+		       : walk->mapping.kind == MAPPING_NO_ANSWER  ? RULE_NO_ANSWER
+		       : walk->mapping.kind == MAPPING_TABLE_FULL ? RULE_TABLE_FULL
+								  : RULE_NO_TABLE;
 	offset = pc - walk->mapping.bias;
 	if ((offset >> UNWIND_PAGE_SHIFT) >= walk->mapping.page_count)
 		return RULE_NONE;
@@ -334,6 +335,8 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		return native_end(walk, LOSS_NO_TABLES);
 	case UNWIND_NO_ANSWER:
 		return native_end(walk, LOSS_NO_ANSWER);
+	case UNWIND_TABLE_FULL:
+		return native_end(walk, LOSS_TABLE_FULL);
 	case UNWIND_OTHER_STACK:
 		return native_end(walk, LOSS_OTHER_STACK);
 	case UNWIND_NO_MAPPING:

@@ -318,6 +318,22 @@ void objects_retry(struct objects *objects)
 	}
 }
 
+void objects_retry_full(struct objects *objects, struct tables *tables)
+{
+	size_t i;
+
+	for (i = 0; i < objects->by_index.count; i++) {
+		struct object *object = objects->by_index.at[i];
+
+		if (object && object->table == OBJECT_TABLE_FULL && !object->too_large)
+			object->table = OBJECT_TABLE_UNKNOWN;
+		if (object && object->lacks_parts)
+			tables_forgive(tables, &object->run);
+		if (object)
+			object->lacks_parts = false;
+	}
+}
+
 struct object *objects_get(struct objects *objects, const struct mapped_file *file, const struct process *process,
 			   const struct process_mapping *mapping)
 {
@@ -379,15 +395,22 @@ void object_python(const struct object *object, uint64_t bias, struct py_process
 static int compile(struct object *object, const struct elf_file *elf, struct tables *tables,
 		   const struct object_compiling *how, struct diag *diag)
 {
-	const struct unwind_options options = {
-		.cache = python_cache_entries(object->cache), .pause = how->pause, .context = how->context};
+	const struct unwind_options options = {.cache = python_cache_entries(object->cache),
+					       .pause = how->pause,
+					       .may_follow = how->may_follow,
+					       .context = how->context};
 	struct unwind_table table;
 	uint64_t base, end;
 	int err = how->whole ? -ENOTSUP : unwind_parts_create(elf, &object->parts, diag);
 
 	if (!err) {
 		unwind_parts_text(object->parts, &base, &end);
-		return tables_reserve(tables, base, end, &object->run, diag);
+		err = tables_reserve(tables, base, end, &object->run, diag);
+		if (err) {
+			unwind_parts_destroy(object->parts);
+			object->parts = NULL;
+		}
+		return err;
 	}
 	if (err != -ENOTSUP)
 		return err;
@@ -401,10 +424,17 @@ static int compile(struct object *object, const struct elf_file *elf, struct tab
 	return err;
 }
 
+/* Was it refused for its size, here or in the tables? */
+static bool is_beyond(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
+}
+
 void object_compile(struct object *object, struct tables *tables, const struct object_compiling *how)
 {
 	struct diag diag = {};
 	struct elf_file *elf;
+	int err;
 
 	if (object->table != OBJECT_TABLE_UNKNOWN || !object->opened)
 		return;
@@ -415,10 +445,11 @@ void object_compile(struct object *object, struct tables *tables, const struct o
 		set_problem(object, diag.text);
 		return;
 	}
-	if (compile(object, elf, tables, how, &diag))
+	err = compile(object, elf, tables, how, &diag);
+	if (err)
 		set_problem(object, diag.text);
-	else
-		object->table = OBJECT_TABLE_READY;
+	object->too_large = err == -EFBIG;
+	object->table = is_beyond(err) ? OBJECT_TABLE_FULL : err ? OBJECT_TABLE_NONE : OBJECT_TABLE_READY;
 	elf_file_close(elf);
 	if (object->table == OBJECT_TABLE_NONE)
 		check_answers(object);
@@ -443,8 +474,10 @@ static void add_learnt(const struct object *object, struct tables *tables, uint6
 
 void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how)
 {
-	const struct unwind_options options = {
-		.cache = python_cache_entries(object->cache), .pause = how->pause, .context = how->context};
+	const struct unwind_options options = {.cache = python_cache_entries(object->cache),
+					       .pause = how->pause,
+					       .may_follow = how->may_follow,
+					       .context = how->context};
 	uint32_t first = (page - object->run.page_first) / PART_PAGES * PART_PAGES, count = PART_PAGES;
 	uint64_t base, end, from, to;
 	struct unwind_table table;
@@ -468,6 +501,10 @@ void object_fill(struct object *object, struct tables *tables, uint32_t page, co
 				add_learnt(object, tables, from, to);
 			unwind_table_deinit(&table);
 		}
+	}
+	if (is_beyond(err)) {
+		object->lacks_parts = true;
+		tables_refuse(tables, &object->run, first, count);
 	}
 	/* Memory may be there the next time, and its file system answer; else it will be as now. */
 	if (err && err != -ENOMEM && !(object->content && foreign_unanswered(object->content)))

@@ -23,7 +23,8 @@
 enum object_table {
 	OBJECT_TABLE_UNKNOWN, /* not compiled yet */
 	OBJECT_TABLE_READY,
-	OBJECT_TABLE_NONE /* the file could not be read, has no text or no room */
+	OBJECT_TABLE_NONE, /* the file could not be read, or has no text */
+	OBJECT_TABLE_FULL  /* there is no room for it in a share, or it is beyond a bound: objects_retry_full() */
 };
 
 /* What was learnt of code without rules (engine/watch_learn.c). */
@@ -66,11 +67,13 @@ struct object {
 	bool eval_found, eval_tried;
 	enum object_table table;
 	struct tables_run run;
-	struct unwind_parts *parts; /* its rows are given when they are needed: object_fill(); NULL: all are there */
-	uint32_t pins;              /* processes whose mappings, as the kernel knows them, need `run` */
-	uint64_t idle_since;        /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
-	bool located;               /* a sample was in it */
-	struct timespec modified;   /* as it was when it was opened, with its size: */
+	uint32_t charged;            /* the user whose process needed its table first */
+	bool lacks_parts, too_large; /* some parts found no room; the file never will */
+	struct unwind_parts *parts;  /* its rows are given when they are needed: object_fill(); NULL: all are there */
+	uint32_t pins;               /* processes whose mappings, as the kernel knows them, need `run` */
+	uint64_t idle_since;         /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
+	bool located;                /* a sample was in it */
+	struct timespec modified;    /* as it was when it was opened, with its size: */
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */
 	VEC(struct object_key) names; /* as the kernel part calls it, see engine/watch_files.c */
@@ -106,6 +109,9 @@ void objects_drop(struct objects *objects, uint32_t index, struct tables *tables
 /* Files whose file system did not answer are opened again when they are next asked for. */
 void objects_retry(struct objects *objects);
 
+/* Tables that found no room are tried again when they are next asked for. */
+void objects_retry_full(struct objects *objects, struct tables *tables);
+
 /* Has the content of an open file changed since it was opened? Then its symbols are not those of what was mapped. */
 bool object_changed(const struct object *object);
 
@@ -121,6 +127,7 @@ void object_python(const struct object *object, uint64_t bias, struct py_process
 struct object_compiling {
 	bool whole; /* of large files, too: nothing is left to object_fill() */
 	void (*pause)(void *context);
+	bool (*may_follow)(void *context, uint64_t bytes); /* may be NULL, too */
 	void *context;
 };
 

@@ -54,6 +54,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->sampler = sampler;
 	watch->sideband = sideband;
 	watch->foreign = options->files;
+	watch->sharing.code = (struct budget){.whole = WATCH_CODE_BYTES, .halving_s = WATCH_CODE_HALVING_S};
 	watch->everything = options->everything;
 	watch->tidying.max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
@@ -117,6 +118,7 @@ void watch_destroy(struct watch *watch)
 	vec_free(&watch->remarks);
 	perf_maps_destroy(watch->naming.perf_maps);
 	kernel_symbols_destroy(watch->naming.kernel);
+	budget_deinit(&watch->sharing.code);
 	free(watch);
 }
 
@@ -202,6 +204,14 @@ static void handle_exit(struct watch *watch, const struct process *process)
 		watch_perf_map(watch, process->anonymous);
 }
 
+void watch_publish_again(struct watch *watch, struct process *process)
+{
+	struct watched *watched = process->user;
+
+	watched->published_changes = process->changes - 1;
+	mark_dirty(watch, process);
+}
+
 /* A file system answers again: what could not be read is read, and told to the kernel. */
 static void publish_anew(struct watch *watch)
 {
@@ -214,8 +224,7 @@ static void publish_anew(struct watch *watch)
 
 		if (!watched || !watched->entry.generation || process->ended != UINT64_MAX)
 			continue;
-		watched->published_changes = process->changes - 1;
-		mark_dirty(watch, process);
+		watch_publish_again(watch, process);
 	}
 }
 
@@ -423,6 +432,7 @@ static int drain(struct watch *watch, uint64_t until)
 		tables_collect(sampler_tables(watch->sampler), watch->drained_at);
 		if (foreign_files_recovered(watch->foreign))
 			publish_anew(watch);
+		watch_tend_full(watch, watch->drained_at);
 		if (!err)
 			err = watch_release_stale(watch, reap, LOSS_STACK_MISSING);
 		if (!err)

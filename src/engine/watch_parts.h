@@ -8,12 +8,14 @@
  *   watch_files.c    what it is told of files, so that it finds mappings by itself
  *   watch_records.c  what the kernel part sends
  *   watch_learn.c    rules for code that has none, from what it does
+ *   watch_full.c     what finds no room in the kernel's tables
  *   watch_tidy.c     what is let go while the recording lasts
  */
 #ifndef STRATA_ENGINE_WATCH_PARTS_H
 #define STRATA_ENGINE_WATCH_PARTS_H
 
 #include "abi/loss.h"
+#include "base/budget.h"
 #include "kernel/late_walk.h"
 #include "engine/names.h"
 #include "engine/verify.h"
@@ -21,8 +23,11 @@
 #include "symbol/kernel_symbols.h"
 #include "symbol/perf_maps.h"
 
-#define WATCH_REMARKS_MAX  32
-#define WATCH_REMARK_BYTES 1024
+/* Machine code that is followed for want of tables: 4 s of work at most, of which one user may cause half. */
+#define WATCH_CODE_BYTES     (16ull << 20)
+#define WATCH_CODE_HALVING_S 20
+#define WATCH_REMARKS_MAX    32
+#define WATCH_REMARK_BYTES   1024
 
 /* What the kernel was told of a process: struct process.user. */
 struct watched {
@@ -44,6 +49,9 @@ struct watched {
 	bool to_prove;     /* its Python is of a version that is not known, and it has not shown it to be true yet */
 	uint64_t asked_at; /* for that */
 	bool dirty;        /* in watch.dirty */
+	struct share_owner owner; /* who is charged for it; when known: */
+	bool has_owner;
+	bool is_full; /* something of it found no room */
 };
 
 /* A sample that waits for its snapshot, or for the walk that is made on its thread's way back to user mode. */
@@ -99,6 +107,15 @@ struct learning {
 	bool to_prove;            /* a process may have to be asked again: watched.to_prove */
 };
 
+/* Shares of the kernel's tables, and what finds no room in them: watch_full.c. */
+struct sharing {
+	struct budget code; /* bytes of machine code that are followed for want of tables */
+	bool code_told;
+	uint32_t charged;    /* the user of watch_charge() */
+	uint64_t full_since; /* since when something waits for room in the tables; 0: nothing does */
+	uint32_t full_told;  /* of enum tables_kind: a bit each */
+};
+
 struct watch {
 	struct sampler *sampler;
 	struct sideband *sideband;
@@ -114,6 +131,7 @@ struct watch {
 	struct naming naming;
 	struct tidying tidying;
 	struct learning learning;
+	struct sharing sharing;
 	VEC(char *) remarks; /* what is to be said at the end, a line each */
 	bool everything;     /* every process may be sampled, else the wanted ones */
 	bool behind;         /* the last drain left tables or records for the next one */
@@ -150,6 +168,27 @@ bool watch_published_lately(const struct watched *watched, uint64_t now);
 
 /* Tells the kernel the process's mappings as they are known now. 0 or -ENOMEM. */
 int watch_publish(struct watch *watch, struct process *process);
+
+/* Tells the kernel of a process at the next chance, though nothing has changed that it would know of. */
+void watch_publish_again(struct watch *watch, struct process *process);
+
+/* What is added to the kernel's tables from now on is for this process. */
+void watch_charge(struct watch *watch, const struct process *process);
+
+/* May so much machine code be followed for whom was charged last? `context` is the watch. */
+bool watch_may_follow(void *context, uint64_t bytes);
+
+/* Makes publishing.entries as many as there may be: what does not fit is one, of MAPPING_TABLE_FULL. */
+void watch_shorten(struct watch *watch);
+
+/* Something found no room; of this process, if it is not NULL. */
+void watch_note_full(struct watch *watch, struct watched *watched);
+
+/* Says who has it all, and now and then tries again; to be called now and then. */
+void watch_tend_full(struct watch *watch, uint64_t now);
+
+/* Adds what is to be said at the end; when memory is short, or there is much already, it is not. */
+void watch_add_remark(struct watch *watch, const char *text);
 
 /* The kernel knows nothing of the process any more: its files may go. */
 void watch_unpin(struct watch *watch, struct watched *watched);

@@ -35,6 +35,14 @@ __attribute__((format(printf, 3, 4))) static void set_remark(struct watch *watch
 	}
 }
 
+void watch_add_remark(struct watch *watch, const char *text)
+{
+	char *copy = watch->remarks.count < WATCH_REMARKS_MAX ? strdup(text) : NULL;
+
+	if (copy && vec_push(&watch->remarks, copy))
+		free(copy);
+}
+
 void watch_note_unknown(struct watch *watch, struct object *object)
 {
 	if (!object->remark && object->problem)

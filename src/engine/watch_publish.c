@@ -24,7 +24,10 @@ static void relieve(void *context)
 
 static struct object_compiling compiling(struct watch *watch)
 {
-	return (struct object_compiling){.whole = watch->publishing.whole_tables, .pause = relieve, .context = watch};
+	return (struct object_compiling){.whole = watch->publishing.whole_tables,
+					 .pause = relieve,
+					 .may_follow = watch_may_follow,
+					 .context = watch};
 }
 
 void watch_fill(void *context, uint32_t page)
@@ -33,8 +36,12 @@ void watch_fill(void *context, uint32_t page)
 	const struct object_compiling how = compiling(watch);
 	struct object *object = objects_of_page(watch->objects, page);
 
-	if (object)
-		object_fill(object, sampler_tables(watch->sampler), page, &how);
+	if (!object)
+		return;
+	watch->sharing.charged = object->charged;
+	object_fill(object, sampler_tables(watch->sampler), page, &how);
+	if (object->lacks_parts)
+		watch_note_full(watch, NULL);
 }
 
 /* How the kernel shall unwind in a mapping. */
@@ -56,12 +63,20 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 	}
 	unknown = object->table == OBJECT_TABLE_UNKNOWN;
 	how = compiling(watch);
+	if (unknown) {
+		watch_charge(watch, process);
+		object->charged = watch->sharing.charged;
+	}
 	object_compile(object, sampler_tables(watch->sampler), &how);
 	if (unknown && object->table == OBJECT_TABLE_READY)
 		watch_recall(watch, object);
 	watch_tell_file(watch, object);
 	if (object->unanswered)
 		entry.kind = MAPPING_NO_ANSWER;
+	if (object->table == OBJECT_TABLE_FULL) {
+		entry.kind = MAPPING_TABLE_FULL;
+		watch_note_full(watch, process->user);
+	}
 	if (object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, mapping->start, &vaddr))
 		return entry;
 	(void)!vec_push(&watch->publishing.files, mapping->file->index); /* room was made for it */
@@ -152,7 +167,15 @@ int watch_publish(struct watch *watch, struct process *process)
 					   .count = (uint32_t)watch->publishing.entries.count};
 	if (vec_reserve(&watched->pins, watch->publishing.files.count))
 		return -ENOMEM;
+	watch_charge(watch, process);
 	err = tables_publish(sampler_tables(watch->sampler), (uint32_t)process->pid, &publication, &watched->entry);
+	if (err == -ENOSPC) {
+		watch_shorten(watch);
+		watch_note_full(watch, watched);
+		publication.count = (uint32_t)watch->publishing.entries.count;
+		err = tables_publish(sampler_tables(watch->sampler), (uint32_t)process->pid, &publication,
+				     &watched->entry);
+	}
 	if (!err)
 		repin(watch, watched);
 	watched->published_changes = process->changes;

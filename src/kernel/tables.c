@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "kernel/tables.h"
+#include "kernel/tables_parts.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -7,11 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/extents.h"
 #include "base/large.h"
-#include "base/table.h"
-#include "base/time.h"
-#include "kernel/shared_array.h"
 
 #define SLAB_BYTES    (UNWIND_SLAB_ROWS * sizeof(uint32_t))
 #define SLABS_AT_ONCE 4 /* 8 MiB of the kernel's memory */
@@ -19,54 +15,6 @@
 #define BLOCK_BYTES   (UNWIND_BLOCK_ROWS * sizeof(uint32_t))
 
 _Static_assert(SLAB_BLOCKS <= 32, "a bit each");
-
-struct retired {
-	uint64_t at;
-	struct extent run;
-};
-
-/* Rows of one file in one slab. */
-struct chunk {
-	uint32_t slab;
-	struct extent rows;
-};
-
-/* What a file takes. */
-struct file {
-	VEC(struct chunk) chunks;
-	VEC(uint32_t) rules; /* global ones, each as often as a part of the file has it */
-	uint32_t row_count;
-};
-
-struct tables {
-	struct tables_maps maps;
-	struct shared_array mapping_array, page_array, rule_array;
-	struct mapping_entry *mappings;
-	uint64_t *pages;
-	struct unwind_rule *rules;
-	uint32_t *slabs[UNWIND_SLABS_MAX]; /* the same rows here, for walks on the host; NULL: not needed yet */
-	uint32_t dirty[UNWIND_SLABS_MAX];  /* blocks that the kernel does not have yet, a bit each */
-	int slab_fds[UNWIND_SLABS_MAX];
-	struct extents free_rows[UNWIND_SLABS_MAX];
-	uint32_t slab_count;
-	uint32_t rule_count; /* the highest number that was ever used, and one */
-	uint32_t rule_uses[UNWIND_RULES_MAX];
-	VEC(uint32_t) free_rules;
-	struct table files; /* first page + 1 → struct file * */
-	uint32_t generation;
-	uint64_t rows;
-	struct extents free_mappings, free_pages;
-	struct table rule_ids;       /* the rule's 8 bytes + 1 → index + 1 */
-	VEC(struct retired) retired; /* runs of mappings, in order of time */
-};
-
-static uint64_t rule_key(const struct unwind_rule *rule)
-{
-	uint64_t key;
-
-	memcpy(&key, rule, sizeof(key));
-	return key + 1; /* 0 is UNWIND_NO_RULE, and reserved as a key */
-}
 
 /* Makes one slab, not in the outer map yet. Its descriptor, or a negative errno. */
 static int create_slab(void)
@@ -174,46 +122,24 @@ static int find_rows(struct tables *tables, uint32_t wanted, uint32_t least, str
 
 int tables_create(const struct tables_maps *maps, struct tables **ret, struct diag *diag)
 {
-	static const struct unwind_rule fixed[RULE_FIRST_FREE] = {
-		[RULE_NONE] = {.kind = UNWIND_NO_RULE},          [RULE_FP_CHAIN] = {.kind = UNWIND_FP_CHAIN},
-		[RULE_NO_TABLE] = {.kind = UNWIND_NO_TABLE},     [RULE_NO_ANSWER] = {.kind = UNWIND_NO_ANSWER},
-		[RULE_NO_MAPPING] = {.kind = UNWIND_NO_MAPPING}, [RULE_UNLEARNT] = {.kind = UNWIND_UNLEARNT},
-		[RULE_ABSENT] = {.kind = UNWIND_ABSENT},
-	};
 	struct tables *tables = calloc(1, sizeof(*tables));
-	uint32_t i;
 
 	if (!tables)
 		return diag_fail(diag, ENOMEM, "tables.memory", "out of memory");
 	tables->maps = *maps;
+	tables->owner = SHARE_NOBODY;
+	tables_init_shares(tables);
 	if (shared_array_open(&tables->mapping_array, maps->mappings, MAPPINGS_MAX * sizeof(*tables->mappings)) ||
 	    shared_array_open(&tables->page_array, maps->pages, UNWIND_PAGES_MAX * sizeof(*tables->pages)) ||
-	    shared_array_open(&tables->rule_array, maps->rules, UNWIND_RULES_MAX * sizeof(*tables->rules)) ||
-	    extents_init(&tables->free_mappings, MAPPINGS_MAX) || extents_init(&tables->free_pages, UNWIND_PAGES_MAX)) {
+	    tables_rules_init(&tables->rules, maps->rules) || extents_init(&tables->free_mappings, MAPPINGS_MAX) ||
+	    extents_init(&tables->free_pages, UNWIND_PAGES_MAX)) {
 		tables_destroy(tables);
 		return diag_fail(diag, ENOMEM, "tables.map", "the unwind tables cannot be mapped: %s", strerror(errno));
 	}
 	tables->mappings = (void *)tables->mapping_array.at;
 	tables->pages = (void *)tables->page_array.at;
-	tables->rules = (void *)tables->rule_array.at;
-	for (i = 0; i < RULE_FIRST_FREE; i++) {
-		tables->rules[i] = fixed[i];
-		if (table_set(&tables->rule_ids, rule_key(&fixed[i]), i + 1)) {
-			tables_destroy(tables);
-			return diag_fail(diag, ENOMEM, "tables.memory", "out of memory");
-		}
-	}
-	tables->rule_count = RULE_FIRST_FREE;
 	*ret = tables;
 	return 0;
-}
-
-void tables_changed(const struct tables *tables)
-{
-	uint64_t time = time_ns(CLOCK_MONOTONIC);
-	uint32_t zero = 0;
-
-	bpf_map_update_elem(tables->maps.changed, &zero, &time, BPF_ANY);
 }
 
 void tables_prepare(struct tables *tables)
@@ -239,55 +165,39 @@ void tables_destroy(struct tables *tables)
 		return;
 	shared_array_close(&tables->mapping_array);
 	shared_array_close(&tables->page_array);
-	shared_array_close(&tables->rule_array);
+	tables_rules_deinit(&tables->rules);
 	for (i = 0; i < tables->slab_count; i++)
 		drop_slab(tables, i);
 	for (at = 0; (slot = table_next(&tables->files, &at));)
 		file_destroy((struct file *)(uintptr_t)slot->value);
 	table_deinit(&tables->files);
-	vec_free(&tables->free_rules);
 	extents_deinit(&tables->free_mappings);
 	extents_deinit(&tables->free_pages);
-	table_deinit(&tables->rule_ids);
+	for (i = 0; i < TABLES_KINDS; i++)
+		shares_deinit(&tables->shares[i]);
+	table_deinit(&tables->mapping_owners);
 	vec_free(&tables->retired);
 	free(tables);
 }
 
-/* The global index of a rule, added when new, for one file more; RULE_NONE when the array is full. */
-static uint32_t rule_take(struct tables *tables, const struct unwind_rule *rule)
+/* The rules of a table for a file; those of an earlier part stay in front. 0, or a negative errno with none taken. */
+static int take_rules(struct tables *tables, struct file *file, const struct unwind_table *table)
 {
-	uint64_t found;
-	uint32_t index;
+	size_t before = file->rules.count;
+	uint32_t i, number;
+	int err = vec_reserve(&file->rules, table->rule_count);
 
-	if (table_get(&tables->rule_ids, rule_key(rule), &found)) {
-		tables->rule_uses[found - 1]++;
-		return (uint32_t)found - 1;
+	for (i = 0; i < table->rule_count && !err; i++) {
+		err = tables_rules_take(&tables->rules, &table->rules[i], &tables->shares[TABLES_RULES], &file->owner,
+					&number);
+		if (!err)
+			file->rules.at[file->rules.count++] = number;
 	}
-	if (tables->free_rules.count)
-		index = tables->free_rules.at[tables->free_rules.count - 1];
-	else if (tables->rule_count < UNWIND_RULES_MAX)
-		index = tables->rule_count;
-	else
-		return RULE_NONE;
-	if (shared_array_reach(&tables->rule_array, (index + 1ull) * sizeof(*tables->rules)))
-		return RULE_NONE;
-	if (table_set(&tables->rule_ids, rule_key(rule), index + 1))
-		return RULE_NONE;
-	if (tables->free_rules.count)
-		tables->free_rules.count--;
-	else
-		tables->rule_count++;
-	tables->rules[index] = *rule;
-	tables->rule_uses[index] = 1;
-	return index;
-}
-
-static void rule_give(struct tables *tables, uint32_t index)
-{
-	if (index < RULE_FIRST_FREE || --tables->rule_uses[index])
-		return;
-	table_remove(&tables->rule_ids, rule_key(&tables->rules[index]));
-	(void)!vec_push(&tables->free_rules, index); /* without memory the number is lost, no more */
+	if (err == -ENOSPC)
+		tables_note_full(tables, TABLES_RULES);
+	while (err && file->rules.count > before)
+		tables_rules_give(&tables->rules, &tables->shares[TABLES_RULES], file->rules.at[--file->rules.count]);
+	return err;
 }
 
 /* Gives back all that a file takes but its page index, and the file. */
@@ -301,7 +211,9 @@ static void file_remove(struct tables *tables, struct file *file)
 		extents_give(&tables->free_rows[chunk->slab], chunk->rows.first, chunk->rows.count);
 	}
 	for (i = 0; i < file->rules.count; i++)
-		rule_give(tables, file->rules.at[i]);
+		tables_rules_give(&tables->rules, &tables->shares[TABLES_RULES], file->rules.at[i]);
+	shares_give(&tables->shares[TABLES_ROWS], &file->owner, file->row_count);
+	shares_give(&tables->shares[TABLES_PAGES], &file->owner, file->page_count);
 	tables->rows -= file->row_count;
 	file_destroy(file);
 }
@@ -416,6 +328,10 @@ static uint64_t write_page(struct page_writer *w, uint64_t start, int *err)
 	if (count == 1)
 		return PAGE_SINGLE_RULE | ROW_RULE(rows[0]);
 	*err = reserve_in_block(w, count);
+	if (*err == -ENOSPC)
+		tables_note_full(w->tables, TABLES_ROWS);
+	if (!*err)
+		*err = tables_take(w->tables, TABLES_ROWS, &w->file->owner, count);
 	if (*err)
 		return 0;
 	chunk = &w->file->chunks.at[w->file->chunks.count - 1];
@@ -442,13 +358,11 @@ static int write_pages(struct tables *tables, const struct unwind_table *table, 
 	struct page_writer writer = {
 		.tables = tables, .table = table, .file = file, .shift = table->base - run->base, .pages = count};
 	uint32_t i;
-	int err = vec_reserve(&file->rules, table->rule_count);
+	int err = take_rules(tables, file, table);
 
 	if (err)
 		return err;
-	writer.rules = file->rules.at + file->rules.count;
-	for (i = 0; i < table->rule_count; i++)
-		file->rules.at[file->rules.count++] = rule_take(tables, &table->rules[i]);
+	writer.rules = file->rules.at + file->rules.count - table->rule_count;
 	/* What the last chunk had left was given back. */
 	writer.used = file->chunks.count ? file->chunks.at[file->chunks.count - 1].rows.count : 0;
 	skip_rows(&writer, (uint64_t)first << UNWIND_PAGE_SHIFT);
@@ -471,7 +385,14 @@ static int take_file(struct tables *tables, uint64_t base, uint64_t end, struct 
 	*file = calloc(1, sizeof(**file));
 	if (!*file)
 		return diag_fail(diag, ENOMEM, "tables.memory", "out of memory");
-	err = extents_take(&tables->free_pages, run.page_count, &run.page_first);
+	(*file)->owner = tables->owner;
+	err = tables_take(tables, TABLES_PAGES, &tables->owner, run.page_count);
+	if (!err) {
+		(*file)->page_count = run.page_count;
+		err = extents_take(&tables->free_pages, run.page_count, &run.page_first);
+		if (err == -ENOSPC)
+			tables_note_full(tables, TABLES_PAGES);
+	}
 	if (!err) {
 		err = shared_array_reach(&tables->page_array,
 					 (run.page_first + (size_t)run.page_count) * sizeof(*tables->pages));
@@ -481,7 +402,7 @@ static int take_file(struct tables *tables, uint64_t base, uint64_t end, struct 
 			extents_give(&tables->free_pages, run.page_first, run.page_count);
 	}
 	if (err) {
-		file_destroy(*file);
+		file_remove(tables, *file);
 		return diag_fail(diag, -err, "tables.full", "the kernel's unwind tables are full: %s", strerror(-err));
 	}
 	*ret = run;
@@ -527,8 +448,9 @@ bool tables_absent(const struct tables *tables, const struct tables_run *run, ui
 	return page < run->page_count && tables->pages[run->page_first + page] == PAGE_ABSENT;
 }
 
-int tables_fill(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count,
-		const struct unwind_table *table)
+/* Gives pages that are absent the rows of a table, or if there is none, a rule to all. */
+static int fill(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count,
+		const struct unwind_table *table, enum rule_index other)
 {
 	struct file *file = file_of(tables, run);
 	uint64_t *entries;
@@ -544,13 +466,34 @@ int tables_fill(struct tables *tables, const struct tables_run *run, uint32_t fi
 		err = write_pages(tables, table, file, run, first, count, entries);
 	/* The rows are where the walkers look before the entries lead to them. */
 	for (i = 0; i < count && !err; i++) {
-		uint64_t entry = table ? entries[i] : PAGE_SINGLE_RULE | RULE_NO_TABLE;
+		uint64_t entry = table ? entries[i] : PAGE_SINGLE_RULE | other;
 
 		if (tables_absent(tables, run, first + i))
 			__atomic_store_n(&tables->pages[run->page_first + first + i], entry, __ATOMIC_RELEASE);
 	}
 	free(entries);
 	return err;
+}
+
+int tables_fill(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count,
+		const struct unwind_table *table)
+{
+	return fill(tables, run, first, count, table, RULE_NO_TABLE);
+}
+
+int tables_refuse(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count)
+{
+	return fill(tables, run, first, count, NULL, RULE_TABLE_FULL);
+}
+
+void tables_forgive(struct tables *tables, const struct tables_run *run)
+{
+	uint32_t i;
+
+	for (i = 0; i < run->page_count; i++)
+		if (tables->pages[run->page_first + i] == (PAGE_SINGLE_RULE | RULE_TABLE_FULL))
+			__atomic_store_n(&tables->pages[run->page_first + i], PAGE_ABSENT, __ATOMIC_RELEASE);
+	tables_changed(tables);
 }
 
 /* Room for a page's rows, all in one block, added to what the file takes. */
@@ -597,9 +540,14 @@ static int write_learnt(struct tables *tables, struct file *file,
 	*ret = PAGE_SINGLE_RULE | by_byte[0];
 	if (count == 1)
 		return 0;
-	err = add_chunk(tables, file, count, &chunk);
+	err = tables_take(tables, TABLES_ROWS, &file->owner, count);
 	if (err)
 		return err;
+	err = add_chunk(tables, file, count, &chunk);
+	if (err) {
+		shares_give(&tables->shares[TABLES_ROWS], &file->owner, count);
+		return err;
+	}
 	memcpy(&tables->slabs[chunk.slab][chunk.rows.first], rows, count * sizeof(*rows));
 	tables->dirty[chunk.slab] |= 1u << chunk.rows.first / UNWIND_BLOCK_ROWS;
 	file->row_count += count;
@@ -622,9 +570,9 @@ int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t s
 		return -EINVAL;
 	if (vec_reserve(&file->rules, 1))
 		return -ENOMEM;
-	number = rule_take(tables, rule);
-	if (number == RULE_NONE)
-		return -ENOSPC;
+	err = tables_rules_take(&tables->rules, rule, &tables->shares[TABLES_RULES], &file->owner, &number);
+	if (err)
+		return err;
 	file->rules.at[file->rules.count++] = number;
 	for (at = start - run->base; at < end - run->base && !err; at = stop) {
 		uint64_t *to = &tables->pages[run->page_first + at / page];
@@ -660,7 +608,7 @@ struct unwind_rule tables_rule(const struct tables *tables, const struct tables_
 	if (tables_absent(tables, run, (uint32_t)(offset >> UNWIND_PAGE_SHIFT)))
 		return (struct unwind_rule){.kind = UNWIND_ABSENT};
 	expand_page(tables, tables->pages[run->page_first + (offset >> UNWIND_PAGE_SHIFT)], by_byte);
-	return tables->rules[by_byte[offset % (1u << UNWIND_PAGE_SHIFT)]];
+	return tables->rules.at[by_byte[offset % (1u << UNWIND_PAGE_SHIFT)]];
 }
 
 void tables_remove(struct tables *tables, const struct tables_run *run)
@@ -674,61 +622,8 @@ void tables_remove(struct tables *tables, const struct tables_run *run)
 	extents_give(&tables->free_pages, run->page_first, run->page_count);
 }
 
-static int retire(struct tables *tables, uint32_t first, uint32_t count, uint64_t now)
-{
-	return count ? vec_push(&tables->retired, (struct retired){.at = now, .run = {first, count}}) : 0;
-}
-
-int tables_publish(struct tables *tables, uint32_t tgid, const struct publication *publication,
-		   struct process_entry *ret)
-{
-	const uint32_t count = publication->count;
-	struct process_entry entry = {.valid_from = publication->valid_from,
-				      .changed = publication->changed,
-				      .generation = ++tables->generation,
-				      .mapping_count = count,
-				      .epoch = publication->epoch,
-				      .tgid = tgid};
-	int err = 0;
-
-	if (count)
-		err = extents_take(&tables->free_mappings, count, &entry.mapping_first);
-	if (!err)
-		err = shared_array_reach(&tables->mapping_array,
-					 (entry.mapping_first + (size_t)count) * sizeof(*tables->mappings));
-	if (err)
-		return err;
-	if (count)
-		memcpy(&tables->mappings[entry.mapping_first], publication->mappings,
-		       count * sizeof(*publication->mappings));
-	entry.check = process_entry_check(&entry);
-	if (bpf_map_update_elem(tables->maps.processes, &tgid, &entry, BPF_ANY)) {
-		err = -errno;
-		extents_give(&tables->free_mappings, entry.mapping_first, count);
-		return err;
-	}
-	tables_changed(tables);
-	if (ret->generation)
-		retire(tables, ret->mapping_first, ret->mapping_count, publication->now);
-	*ret = entry;
-	return 0;
-}
-
-void tables_withdraw(struct tables *tables, uint32_t tgid, const struct process_entry *entry, uint64_t now)
-{
-	struct process_entry now_there;
-
-	/* The pid may be another process's by now. */
-	if (!bpf_map_lookup_elem(tables->maps.processes, &tgid, &now_there) &&
-	    now_there.generation == entry->generation) {
-		bpf_map_delete_elem(tables->maps.processes, &tgid);
-		tables_changed(tables);
-	}
-	retire(tables, entry->mapping_first, entry->mapping_count, now);
-}
-
 /* Gives back the last slab when nothing lies in it: what needed it is gone. One at a time, as that waits for RCU. */
-static void drop_last_slab(struct tables *tables)
+void tables_drop_last_slab(struct tables *tables)
 {
 	uint32_t last = tables->slab_count - 1;
 	const struct extents *rows = &tables->free_rows[last];
@@ -740,28 +635,12 @@ static void drop_last_slab(struct tables *tables)
 	tables->slab_count--;
 }
 
-void tables_collect(struct tables *tables, uint64_t now)
-{
-	size_t i, kept = 0;
-
-	for (i = 0; i < tables->retired.count; i++) {
-		const struct retired *old = &tables->retired.at[i];
-
-		if (old->at + TABLES_GRACE_NS > now)
-			tables->retired.at[kept++] = *old;
-		else
-			extents_give(&tables->free_mappings, old->run.first, old->run.count);
-	}
-	tables->retired.count = kept;
-	drop_last_slab(tables);
-}
-
 void tables_host(const struct tables *tables, struct walk_host *ret)
 {
 	ret->mappings = tables->mappings;
 	ret->pages = (const __u64 *)tables->pages;
 	ret->slabs = (const __u32 *const *)tables->slabs;
-	ret->rules = tables->rules;
+	ret->rules = tables->rules.at;
 }
 
 uint64_t tables_rows(const struct tables *tables)

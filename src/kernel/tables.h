@@ -17,6 +17,7 @@
 
 #include "abi/tables.h"
 #include "base/diag.h"
+#include "base/shares.h"
 #include "bpf/shim.h"
 #include "unwind/unwind_table.h"
 
@@ -33,16 +34,36 @@ struct tables_run {
 	uint32_t page_first, page_count;
 };
 
+/* What is shared between users and processes (base/shares.h). */
+enum tables_kind { TABLES_MAPPINGS, TABLES_PAGES, TABLES_RULES, TABLES_ROWS, TABLES_KINDS };
+
 int tables_create(const struct tables_maps *maps, struct tables **ret, struct diag *diag);
 void tables_destroy(struct tables *tables);
 
 /* Tells the walkers that what they remember of processes may be out of date: after a change of what they look up. */
 void tables_changed(const struct tables *tables);
 
+/*
+ * Whose share is charged for what is added or published from now on, until it goes; nobody's at first. A file's parts
+ * are charged to whom the file was.
+ */
+void tables_charge(struct tables *tables, const struct share_owner *owner);
+
+/* How much of a kind that one may still take. */
+uint64_t tables_left(const struct tables *tables, enum tables_kind kind);
+
+/* How often there was no room, or none in the share; and who held most when it was so first. */
+struct tables_refusal {
+	uint64_t count;
+	struct share_owner most;
+	uint64_t held, whole;
+};
+const struct tables_refusal *tables_refusals(const struct tables *tables, enum tables_kind kind);
+
 /* Makes room for rows beforehand: that takes milliseconds, which the first sample does not have. Else when needed. */
 void tables_prepare(struct tables *tables);
 
-/* Adds a file's rows. 0 and *ret; -ENOSPC when the tables are full. */
+/* Adds a file's rows. 0 and *ret; -ENOSPC when the tables, or a share of them, are full. */
 int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag);
 
 /*
@@ -66,10 +87,15 @@ int tables_reserve(struct tables *tables, uint64_t base, uint64_t end, struct ta
 /*
  * Gives the rows of `count` pages from page `first` of the run on, from a table of the file that has them all and the
  * rule in force before; visible to the walkers at once. NULL: there are none, and never will be. What is there already
- * stays. 0 or a negative errno, with nothing changed: -ENOSPC when the tables are full.
+ * stays. 0 or a negative errno, with nothing changed: -ENOSPC when the tables, or a share of them, are full.
  */
 int tables_fill(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count,
 		const struct unwind_table *table);
+
+/* There is no room for these pages: walks end there as LOSS_TABLE_FULL. 0 or a negative errno. */
+int tables_refuse(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count);
+/* All of these have no rows yet, again. */
+void tables_forgive(struct tables *tables, const struct tables_run *run);
 
 /* Has a page of a run no rows yet? */
 bool tables_absent(const struct tables *tables, const struct tables_run *run, uint32_t page);
@@ -92,7 +118,7 @@ struct publication {
 	const struct mapping_entry *mappings; /* sorted by address */
 };
 
-/* Makes a process known to the walker, or replaces what it knew, *ret. */
+/* Makes a process known to the walker, or replaces what it knew, *ret. 0 or a negative errno, as above. */
 int tables_publish(struct tables *tables, uint32_t tgid, const struct publication *publication,
 		   struct process_entry *ret);
 

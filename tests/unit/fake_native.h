@@ -40,6 +40,7 @@ static inline struct fake_native *fake_native_create(void)
 	fake->slabs[0] = fake->slab;
 	fake->rules[RULE_FP_CHAIN].kind = UNWIND_FP_CHAIN;
 	fake->rules[RULE_NO_TABLE].kind = UNWIND_NO_TABLE;
+	fake->rules[RULE_TABLE_FULL].kind = UNWIND_TABLE_FULL;
 	fake->rules[RULE_NO_MAPPING].kind = UNWIND_NO_MAPPING;
 	fake->rule_count = RULE_FIRST_FREE;
 	fake->process.generation = 1;

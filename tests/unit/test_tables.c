@@ -351,9 +351,76 @@ static void test_full(struct tables *tables)
 	struct diag diag = {};
 
 	table.end = (uint64_t)UNWIND_PAGES_MAX << UNWIND_PAGE_SHIFT;
-	is_int(tables_add(tables, &table, &run, &diag), -ENOSPC, "a file of 512 MiB does not fit any more");
+	is_int(tables_add(tables, &table, &run, &diag), -ENOSPC, "a file of 1 GiB does not fit any more");
 	table.end = 0x1000000;
 	is_int(tables_add(tables, &table, &run, &diag), 0, "16 MiB do");
+}
+
+/* A file with so many rules that no other has. */
+static int add_rules(struct tables *tables, uint32_t count, int32_t first, struct tables_run *ret)
+{
+	struct unwind_row *rows = calloc(count, sizeof(*rows));
+	struct unwind_rule *rules = calloc(count, sizeof(*rules));
+	struct unwind_table table = {
+		.end = 16ull * count, .rows = rows, .row_count = count, .rules = rules, .rule_count = count};
+	struct diag diag = {};
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < count; i++) {
+		rows[i] = (struct unwind_row){.offset = 16 * i, .rule = i};
+		rules[i] = (struct unwind_rule){.kind = UNWIND_SP, .cfa_offset = first + 8 * (int32_t)i};
+	}
+	err = tables_add(tables, &table, ret, &diag);
+	free(rows);
+	free(rules);
+	return err;
+}
+
+/* What one process may take of rules, and what is left for others. */
+static void test_shared(struct tables *tables)
+{
+	const struct share_owner hog = {1000, 1}, victim = {1000, 2}, nobody = SHARE_NOBODY;
+	const uint32_t most = UNWIND_RULES_MAX / 2 / 16 * 12;
+	const struct tables_refusal *refusal = tables_refusals(tables, TABLES_RULES);
+	uint64_t before = refusal->count;
+	struct tables_run first, second;
+
+	tables_charge(tables, &hog);
+	is_int(add_rules(tables, most + 1, 1 << 24, &first), -ENOSPC, "more rules than a process may have");
+	is_int((int64_t)tables_left(tables, TABLES_RULES), most, "none of them stays");
+	is_int(add_rules(tables, most, 1 << 24, &first), 0, "as many as it may");
+	is_int(add_rules(tables, 2, 1 << 28, &second), -ENOSPC, "no other");
+	ok(refusal->count == before + 2 && refusal->most.process == 1 && refusal->most.user == 1000 &&
+		   refusal->whole == UNWIND_RULES_MAX,
+	   "who has them is known");
+	is_int(add_rules(tables, most, 1 << 24, &second), 0, "those that are there cost nothing");
+	tables_remove(tables, &first);
+	is_int((int64_t)tables_left(tables, TABLES_RULES), 0, "and are held as long as one file has them");
+	tables_charge(tables, &victim);
+	is_int(add_rules(tables, 5000, 1 << 28, &first), 0, "another process has room");
+	tables_remove(tables, &first);
+	tables_remove(tables, &second);
+	tables_charge(tables, &hog);
+	is_int((int64_t)tables_left(tables, TABLES_RULES), most, "all is given back");
+	tables_charge(tables, &nobody);
+}
+
+/* A part that there is no room for. */
+static void test_refused(struct tables *tables, struct scratch *s)
+{
+	struct tables_run run;
+	struct diag diag = {};
+
+	tables_reserve(tables, 0, 4096, &run, &diag);
+	s->native.mapping = (struct mapping_entry){
+		.end = 4096, .kind = MAPPING_TABLE, .page_first = run.page_first, .page_count = run.page_count};
+	is_int(tables_refuse(tables, &run, 0, 4), 0, "pages that are refused");
+	is_int(native_find_rule(s, 100), RULE_TABLE_FULL, "say so");
+	is_int(native_find_rule(s, 4 * 512), RULE_ABSENT, "others do not");
+	tables_forgive(tables, &run);
+	is_int(native_find_rule(s, 100), RULE_ABSENT, "and are looked for again when there may be room");
+	tables_remove(tables, &run);
 }
 
 static int publish(struct tables *tables, uint32_t tgid, uint64_t now, const struct mapping_entry *mappings,
@@ -432,6 +499,8 @@ int main(void)
 	test_no_slab(tables, s);
 	test_learn(tables, s);
 	test_remove(tables, s);
+	test_shared(tables);
+	test_refused(tables, s);
 	test_full(tables);
 	test_publish(tables, &maps, s);
 	tables_destroy(tables);
