@@ -13,16 +13,18 @@ import e2e  # noqa: E402
 import hogs  # noqa: E402
 
 RULES = 60000
-FDES = 3000000
+FDES = 5000000
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"  # much code, and many functions that have a name
 RSS_KB = 256 << 10
 LATE_S = 2  # how much longer a recording may take than it was to, on a machine that is idle
 FUNCTIONS = 24
+TEXT = 6 << 20
+VICTIM_S = 4  # its first sample or two may be late, when the machine is busy
 
 
 def victim(path, seed):
-    """A program whose rules no other has: frames of odd sizes, without frame pointers."""
-    source = ["static volatile int n;"]
+    """A program with some code, whose rules no other has: frames of odd sizes, without frame pointers."""
+    source = ["static volatile int n;", "__asm__(\".text; .skip %d; .previous\");" % TEXT]
     for i in range(FUNCTIONS):
         size = 8 * (1000 + 97 * (FUNCTIONS * seed + i))
         source.append("static __attribute__((noinline)) int f%d(void) { volatile char a[%d]; a[n] = 1; int r = %s; return r + a[n]; }" % (
@@ -56,7 +58,7 @@ class Recording:
             for hog in running:
                 e2e.let_use(hog.pid, 0.7)
             victims.append(subprocess.Popen([program]))
-            e2e.let_use(victims[0].pid, 1.5)
+            e2e.let_use(victims[0].pid, VICTIM_S)
         try:
             self.done = e2e.record_while(during, "-a", "-o", prefix + ".folded", "--stats", prefix + ".json")
         finally:
@@ -136,7 +138,7 @@ def main():
             ("text of another user", "code", lambda: [hogs.start(program, 1, 170 << 20, *text)]),
             ("text of the same user", "code", lambda: [hogs.start(program, 1, 170 << 20, *text, other=False)]),
             ("160,000 mappings", "mappings", lambda: [hogs.start(program, 53400, 4096, where + "/small.so") for _ in range(3)]),
-            ("3 million FDEs", None, lambda: [hogs.start(program, 1, 4 * FDES, where + "/fdes.so")]),
+            ("5 million FDEs", None, lambda: [hogs.start(program, 1, 4 * FDES, where + "/fdes.so")]),
             ("code without tables", None, lambda: [hogs.start(program, 1, 4096, *code)]),
         ]
         chosen = os.environ.get("ONLY")

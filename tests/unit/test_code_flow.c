@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rules by the code itself: tests/unit/asm/flow_x86_64.s, where a symbol at_NAME is a place whose rule is asked for. */
+#include <errno.h>
+
 #include "assemble.h"
 #include "base/table.h"
 #include "tap.h"
@@ -105,14 +107,27 @@ static void is_in_table(const struct elf_file *elf, const struct unwind_table *t
 	is_str(text, expected, "%s, in the table", symbol);
 }
 
+static bool may_follow(void *context, uint64_t bytes)
+{
+	*(uint64_t *)context = bytes;
+	return false;
+}
+
 /* The same table when the rules come from the cache; and of another file they do not. */
 static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 {
-	const struct unwind_options options = {.cache = cache_create(NULL, 1)};
+	uint64_t asked = 0;
+	const struct unwind_options options = {.cache = cache_create(NULL, 1)},
+				    bounded = {.cache = options.cache, .may_follow = may_follow, .context = &asked};
 	struct unwind_table first = {}, again = {}, fresh = {};
 
+	is_int(unwind_table_compile(elf, &bounded, &first, NULL), -EDQUOT, "no more code may be followed");
+	ok(asked > 0, "than %llu bytes", (unsigned long long)asked);
 	is_int(unwind_table_compile(elf, &options, &first, NULL), 0, "compiled");
 	is_int(unwind_table_compile(elf, &options, &again, NULL), 0, "and again");
+	asked = 0;
+	ok(!unwind_table_compile(elf, &bounded, &fresh, NULL) && !asked, "what is kept need not be followed");
+	unwind_table_deinit(&fresh);
 	ok(!first.derived_cached && again.derived_cached, "by the cache");
 	ok(first.row_count == again.row_count && first.rule_count == again.rule_count &&
 		   !memcmp(first.rows, again.rows, first.row_count * sizeof(*first.rows)) &&
