@@ -51,8 +51,9 @@ enum sample_flag {
 	/* Its user part will probably follow, better, as EVENT_RESUMED with its `sequence`. In that one: it comes with
 	 * an EVENT_SNAPSHOT of its own. */
 	SAMPLE_RESUMES = 32,
-	SAMPLE_VFORK = 64,  /* the thread borrows its parent's address space: what Python says there is the parent's */
-	SAMPLE_VERIFY = 128 /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
+	SAMPLE_VFORK = 64,   /* the thread borrows its parent's address space: what Python says there is the parent's */
+	SAMPLE_VERIFY = 128, /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
+	SAMPLE_CURRENT = 256 /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
 };
 
 struct sample_event {

@@ -456,6 +456,7 @@ static __noinline int python_find(struct scratch *s, const struct py_process *pr
 	walk->outer = walk->tstate = walk->inner = 0;
 	walk->told = walk->key_held = walk->searched = 0;
 	current = python_read_current(s, process);
+	walk->is_current = current != 0;
 	if ((!current || current != cached) && python_find_states(s, process, current, cached))
 		return 1;
 	walk->mark = 0;

@@ -395,6 +395,8 @@ static __always_inline void begin_python_stack(struct scratch *s)
 	python_begin(s, &s->py_process, tstate);
 	if (walk->key_held)
 		share_key(s);
+	if (walk->is_current)
+		s->sample.flags |= SAMPLE_CURRENT;
 	if (s->fault && !walk->tstate)
 		s->unread = 1;
 	if (walk->tstate)

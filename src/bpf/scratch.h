@@ -147,8 +147,9 @@ struct python_walk {
 	__u32 searched; /* thread states that were looked through in the lists */
 	__u32 told;     /* the thread state need not be kept: the thread's own memory, or the GIL's holder, tells it */
 	__u32 key_held; /* the key gave the thread its own thread state */
-	__u32 keyless;  /* the thread has none under it, and the key is known to hold */
-	__u32 rank;     /* enum python_rank, of the inner ones that were found; or 0 */
+	__u32 is_current; /* the interpreter calls one of its thread states the current one: it has the GIL */
+	__u32 keyless;    /* the thread has none under it, and the key is known to hold */
+	__u32 rank;       /* enum python_rank, of the inner ones that were found; or 0 */
 	__u64 window_start, window_end;
 	/* 3.11, 3.12: what the next entry frame must call its previous one, and the _PyCFrame below that which says so.
 	 */

@@ -65,6 +65,8 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->publishing.expected_count = options->expected_count;
 	watch->publishing.publish_ns = options->publish_ns;
 	watch->publishing.whole_tables = options->whole_tables;
+	watch->wants = options->wants;
+	watch->wants_context = options->wants_context;
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
 	watch->naming.names = frames_create();
@@ -104,6 +106,7 @@ void watch_destroy(struct watch *watch)
 	processes_destroy(watch->processes, free_user);
 	objects_destroy(watch->objects);
 	late_walker_destroy(watch->walker);
+	live_python_destroy(watch->live_python);
 	verifier_destroy(watch->verifier);
 	store_deinit(&watch->store);
 	frames_destroy(watch->naming.names);

@@ -14,12 +14,15 @@
 #ifndef STRATA_ENGINE_WATCH_H
 #define STRATA_ENGINE_WATCH_H
 
+#include "abi/tasks.h"
 #include "kernel/late_walk.h"
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
+#include "proc/memory.h"
 #include "profile/profile.h"
 #include "engine/objects.h"
 #include "engine/store.h"
+#include "python/interpreter.h"
 
 struct watch;
 
@@ -48,8 +51,11 @@ struct watch_options {
 		*expected; /* processes that map one of these are not left until they are met; borrowed */
 	uint32_t expected_count;
 	uint64_t publish_ns; /* how long one drain may compile tables; 0: until all are done */
-	bool whole_tables;   /* of large files, too, instead of the parts that are met: the first stack must not be late
-			      */
+	/* Asked once for each of the kernel part's samples: is it wanted? NULL: all are. */
+	bool (*wants)(void *context, const struct sample_event *sample);
+	void *wants_context;
+	bool whole_tables; /* of large files, too, instead of the parts that are met: the first stack must not be late
+			    */
 };
 
 /* Borrows the sampler and the side-band. */
@@ -97,6 +103,29 @@ int watch_finish(struct watch *watch);
  */
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 		    struct late_stack *ret);
+
+/*
+ * Walks of a process's threads as they are now, in this process, of those that do not run. What is known of the process
+ * is as of watch_live_begin(), and valid until the next call of any of watch's functions but these.
+ */
+struct watch_live {
+	struct process *process;
+	struct memory memory;
+	const struct py_process *python; /* NULL: it runs no Python, or none that is known */
+	const struct python_interpreter *interpreter;
+	uint64_t data_start, data_end; /* the interpreter's own data, its state and the GIL among it; 0: not known */
+};
+
+/* 0, -ESRCH when the process is gone, or -ENOMEM. */
+int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret);
+
+/*
+ * Walks one thread. The sample in *ret is of use if the thread has not run since `task` was read: then
+ * watch_live_keep() tallies it. 0 or -ENOMEM.
+ */
+int watch_live_walk(struct watch *watch, struct watch_live *live, const struct task_event *task,
+		    struct sample_event *ret);
+int watch_live_keep(struct watch *watch, const struct sample_event *sample);
 
 /* The kernel part tells of a file that it does not know. 0 or -ENOMEM. */
 int watch_take_file(struct watch *watch, const struct file_event *event);

@@ -7,6 +7,7 @@
  *   watch_prove.c    Pythons of a version that is not known
  *   watch_files.c    what it is told of files, so that it finds mappings by itself
  *   watch_records.c  what the kernel part sends
+ *   watch_live.c     threads that are walked in this process, as they are now
  *   watch_learn.c    rules for code that has none, from what it does
  *   watch_full.c     what finds no room in the kernel's tables
  *   watch_tidy.c     what is let go while the recording lasts
@@ -17,6 +18,7 @@
 #include "abi/loss.h"
 #include "base/budget.h"
 #include "kernel/late_walk.h"
+#include "kernel/live_python.h"
 #include "engine/names.h"
 #include "engine/verify.h"
 #include "engine/watch.h"
@@ -39,13 +41,15 @@ struct watched {
 	uint64_t changed;           /* when those changes were learnt */
 	uint64_t published_at;
 	uint64_t rescanned;
-	size_t kept;             /* mappings after the last look for those that are gone */
-	VEC(uint32_t) pins;      /* indices of the files whose tables `entry` needs */
-	bool wanted;             /* was asked for, or is a child of one that was, or was sampled */
-	bool is_prepared;        /* its tables are compiled though nothing has met it yet */
-	bool python;             /* the kernel was told of its interpreter, */
-	bool python_keys;        /* and of the pthread key, if there is one */
-	uint32_t python_changes; /* process.changes at that time */
+	size_t kept;                      /* mappings after the last look for those that are gone */
+	VEC(uint32_t) pins;               /* indices of the files whose tables `entry` needs */
+	bool wanted;                      /* was asked for, or is a child of one that was, or was sampled */
+	bool is_prepared;                 /* its tables are compiled though nothing has met it yet */
+	bool python;                      /* the kernel was told of its interpreter, */
+	bool python_keys;                 /* and of the pthread key, if there is one */
+	uint32_t python_changes;          /* process.changes at that time */
+	struct py_process python_facts;   /* what it was told, */
+	const struct object *interpreter; /* of this file */
 	bool to_prove;     /* its Python is of a version that is not known, and it has not shown it to be true yet */
 	uint64_t asked_at; /* for that */
 	bool dirty;        /* in watch.dirty */
@@ -123,6 +127,9 @@ struct watch {
 	struct processes *processes;
 	struct objects *objects;
 	struct late_walker *walker;
+	struct live_python *live_python; /* made when it is needed */
+	bool (*wants)(void *context, const struct sample_event *sample);
+	void *wants_context;
 	struct verifier *verifier; /* NULL: not asked for */
 	struct store store;
 	struct watch_counts counts;
@@ -264,6 +271,10 @@ struct process *watch_process(struct watch *watch, int tgid, uint64_t time);
 
 /* Brings the kernel up to date about a process whose mappings have changed. 0 or -ENOMEM. */
 int watch_refresh(struct watch *watch, struct process *process);
+
+/* Keeps a native stack by its id. 0 or -ENOMEM. */
+int watch_store_native(struct watch *watch, uint64_t id, struct process *process, const uint64_t *frames,
+		       uint32_t count, uint64_t time);
 
 /* Takes one record of the ring. 0 or -ENOMEM. */
 int watch_take_record(struct watch *watch, const struct event_header *header, size_t size);

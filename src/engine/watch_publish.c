@@ -265,7 +265,9 @@ void watch_find_python(struct watch *watch, struct process *process)
 		python.key = object->ways.key + bias;
 		python.keys = *keys;
 	}
+	watched->interpreter = object;
 	watched->python = !sampler_python(watch->sampler, process->pid, &object->interpreter.layout, &python);
+	watched->python_facts = python;
 	watched->python_keys = watched->python && (keys || !object->ways.key);
 }
 

@@ -82,8 +82,8 @@ static bool begin_stack(struct watch *watch, uint64_t id, uint32_t count, int *e
 	return !*err;
 }
 
-static int store_native(struct watch *watch, uint64_t id, struct process *process, const uint64_t *frames,
-			uint32_t count, uint64_t time)
+int watch_store_native(struct watch *watch, uint64_t id, struct process *process, const uint64_t *frames,
+		       uint32_t count, uint64_t time)
 {
 	uint32_t i;
 	int err;
@@ -108,7 +108,7 @@ static int handle_native_stack(struct watch *watch, const struct stack_event *ev
 	if (process && (!process->scanned || !all_mapped(process, frames, event->count, event->time)) &&
 	    watch_rescan(watch, process, watch_now()))
 		watch_note_replaced(watch, process);
-	return store_native(watch, event->id, process, frames, event->count, event->time);
+	return watch_store_native(watch, event->id, process, frames, event->count, event->time);
 }
 
 static int handle_kernel_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
@@ -175,6 +175,8 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	struct waiting_sample waiting = {.sample = *sample, .awaits = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)};
 	uint64_t before;
 
+	if (watch->wants && !watch->wants(watch->wants_context, sample))
+		return 0;
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (!waiting.awaits)
 		return store_sample(&watch->store, sample);
@@ -273,8 +275,8 @@ static int finish_late(struct watch *watch, struct sample_event *sample, const s
 		return 0;
 	sample->native_stack = stack.id;
 	watch->counts.late++;
-	return store_native(watch, stack.id, watch_process(watch, (int)snapshot->tgid, snapshot->time), stack.frames,
-			    stack.count, snapshot->time);
+	return watch_store_native(watch, stack.id, watch_process(watch, (int)snapshot->tgid, snapshot->time),
+				  stack.frames, stack.count, snapshot->time);
 }
 
 /* One part of a waiting sample has come; when it was the last, the sample is tallied. */

@@ -13,6 +13,7 @@ struct late_walker {
 	const struct snapshot_event *snapshot;
 	const uint8_t *bytes;
 	const struct memory *code;
+	const struct memory *live; /* the process's, in place of a copy; else NULL */
 };
 
 static bool in_code(const struct late_walker *walker, uint64_t address)
@@ -35,6 +36,8 @@ static int read_snapshot(void *context, void *dst, __u32 size, __u64 address)
 	const struct snapshot_event *snapshot = walker->snapshot;
 	uint64_t at = snapshot_at(snapshot, address, size), page;
 
+	if (walker->live)
+		return memory_read(walker->live, dst, size, address);
 	/* Nothing but instructions: what they were then, they are. */
 	if (walker->code && at >= snapshot->stack_size && in_code(walker, address))
 		return memory_read(walker->code, dst, size, address);
@@ -78,29 +81,51 @@ void late_walker_destroy(struct late_walker *walker)
 	free(walker);
 }
 
-struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
-			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
-			    const struct memory *code)
+static struct late_stack walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
+			      uint32_t epoch, const struct snapshot_event *snapshot)
 {
 	const struct process_entry entry = {.generation = ++walker->generation, .mapping_count = count};
 	struct scratch *s = walker->scratch;
 
 	walker->host.mappings = mappings;
 	walker->snapshot = snapshot;
-	walker->bytes = bytes;
-	walker->code = code;
 	memcpy(s->native.registers, snapshot->registers, sizeof(s->native.registers));
 	s->native.pc = snapshot->pc;
 	s->native.sp = snapshot->registers[REG_SP];
 	s->native.fp = snapshot->registers[REG_FP];
 	s->native.hash = hash_mix(snapshot->cookie, epoch);
 	native_walk(s, &entry);
-	/* What could not be read is not the thread's memory: it is not in the copy. */
 	return (struct late_stack){.frames = (const uint64_t *)s->native_stack.frames,
 				   .count = s->native.count,
-				   .loss = s->native.loss == LOSS_STACK_READ ? LOSS_LATE : (uint16_t)s->native.loss,
+				   .loss = (uint16_t)s->native.loss,
 				   .id = native_stack_id(s),
 				   .end = &s->native};
+}
+
+struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
+			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
+			    const struct memory *code)
+{
+	struct late_stack stack;
+
+	walker->bytes = bytes;
+	walker->code = code;
+	walker->live = NULL;
+	walker->scratch->task.thread_pointer = 0;
+	stack = walk(walker, mappings, count, epoch, snapshot);
+	/* What could not be read is not the thread's memory: it is not in the copy. */
+	if (stack.loss == LOSS_STACK_READ)
+		stack.loss = LOSS_LATE;
+	return stack;
+}
+
+struct late_stack live_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
+			    uint32_t epoch, const struct snapshot_event *registers, uint64_t thread_pointer,
+			    const struct memory *memory)
+{
+	walker->live = memory;
+	walker->scratch->task.thread_pointer = thread_pointer;
+	return walk(walker, mappings, count, epoch, registers);
 }
 
 bool late_read(struct late_walker *walker, uint64_t address, uint64_t *ret)

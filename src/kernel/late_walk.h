@@ -44,4 +44,13 @@ struct late_stack late_walk(struct late_walker *walker, const struct mapping_ent
 			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 			    const struct memory *code);
 
+/*
+ * The same on the memory of the process as it is now, which must stay valid as long as late_read() is used: of a thread
+ * that does not run. Of `registers` the snapshot's registers, pc and cookie are used. What cannot be read ends the walk
+ * with LOSS_STACK_READ.
+ */
+struct late_stack live_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
+			    uint32_t epoch, const struct snapshot_event *registers, uint64_t thread_pointer,
+			    const struct memory *memory);
+
 #endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * An iterator over threads, which tells of those of one process: registers, kernel stack, whether it has run since.
+ * Nobody is stopped for it. It runs in the reader's context, one reader at a time.
+ */
+#include "bpf/shim.h"
+
+#include "abi/tasks.h"
+#include "bpf/arch_tasks_x86_64.h"
+
+#define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* What the kernel can do, told by the loader. */
+const volatile __u32 has_task_registers SEC(".rodata.config") = 0;
+
+struct task_dump {
+	__u32 tgid; /* wanted */
+	__u32 pad;
+	struct task_event event;
+	__u64 frames[KERNEL_FRAMES_MAX + 1];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct task_dump);
+} dumps SEC(".maps");
+
+/* Before 5.14. */
+struct task_struct___state {
+	volatile long state;
+} __attribute__((preserve_access_index));
+
+static __always_inline __u32 task_state(struct task_struct *task)
+{
+	struct task_struct___state *old = (void *)task;
+
+	if (bpf_core_field_exists(old->state))
+		return (__u32)BPF_CORE_READ(old, state);
+	return BPF_CORE_READ(task, __state);
+}
+
+/* The user registers, as saved when the thread entered the kernel: see arch_saved_registers(). */
+static __always_inline void task_registers(struct task_struct *task, struct task_event *event)
+{
+	__u64 words[ARCH_WORDS], at;
+
+	if (has_task_registers)
+		at = bpf_task_pt_regs(task);
+	else
+		at = (__u64)BPF_CORE_READ(task, stack) + ARCH_STACK_BYTES - sizeof(words);
+	if (bpf_probe_read_kernel(words, sizeof(words), (void *)at) || !arch_task_registers(words, event))
+		event->flags |= TASK_NO_REGISTERS;
+}
+
+SEC("iter/task")
+int tell_task(struct bpf_iter__task *ctx)
+{
+	struct seq_file *seq = ctx->meta->seq;
+	struct task_struct *task = ctx->task;
+	struct task_event *event;
+	struct task_dump *dump;
+	__u32 zero = 0;
+	__u64 size;
+	long bytes;
+
+	dump = bpf_map_lookup_elem(&dumps, &zero);
+	if (!task || !dump || (__u32)task->tgid != dump->tgid)
+		return 0;
+	event = &dump->event;
+	__builtin_memset(event, 0, sizeof(*event));
+	/* First: whether it runs is asked afterwards, so a switch between the two is seen the next time. */
+	event->switches = *(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw;
+	asm volatile("" ::: "memory");
+	if (*(volatile int *)&task->on_cpu)
+		event->flags |= TASK_ON_CPU;
+	event->tgid = task->tgid;
+	event->tid = task->pid;
+	event->state = task_state(task);
+	event->start_time = task->group_leader->start_time;
+	event->mm = (__u64)BPF_CORE_READ(task, mm);
+	event->thread_pointer = arch_task_thread_pointer(task);
+	if (BPF_CORE_READ(task, vfork_done))
+		event->flags |= TASK_VFORK;
+	bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), task->comm);
+	event->call = ~0ull;
+	if (task->flags & PF_KTHREAD)
+		event->flags |= TASK_KERNEL_THREAD;
+	else
+		task_registers(task, event);
+	bytes = bpf_get_task_stack(task, dump->frames, KERNEL_FRAMES_MAX * 8, 0);
+	if (bytes < 0)
+		bytes = 0;
+	event->kernel_frames = (__u32)bytes / 8;
+	size = sizeof(*event) + (__u64)event->kernel_frames * 8;
+	event->size = (__u32)size;
+	walk_opaque(size);
+	if (size > sizeof(*event) + KERNEL_FRAMES_MAX * 8)
+		return 0;
+	bpf_seq_write(seq, event, size);
+	return 0;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "engine/watch_parts.h"
+
+#include <string.h>
+
+#include "bpf/scratch.h"
+
+static void take_code(void *context, const struct code_event *event, size_t size)
+{
+	struct watch *watch = context;
+
+	if (watch_take_record(watch, &event->header, size))
+		watch->err = -ENOMEM;
+}
+
+/* The segment that the interpreter's state is in. */
+static void find_data(const struct watched *watched, struct watch_live *live)
+{
+	const struct object *object = watched->interpreter;
+	uint64_t head = live->interpreter->interp_head, bias = live->python->interp_head - head;
+	size_t i;
+
+	for (i = 0; head && i < object->segment_count; i++) {
+		const struct elf_segment *segment = &object->segments[i];
+
+		if (head < segment->vaddr || head - segment->vaddr >= segment->memsz)
+			continue;
+		live->data_start = segment->vaddr + bias;
+		live->data_end = live->data_start + segment->memsz;
+	}
+}
+
+int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret)
+{
+	struct process *process;
+	struct watched *watched;
+	int err = watch_drain_sideband(watch);
+
+	if (!watch->live_python)
+		watch->live_python = live_python_create(take_code, watch);
+	if (err || !watch->live_python)
+		return -ENOMEM;
+	process = watch_process(watch, pid, watch_now());
+	if (!process || process->ended != UINT64_MAX)
+		return -ESRCH;
+	watched = watched_of(watch, process);
+	if (!watched)
+		return -ENOMEM;
+	watched->wanted = true;
+	watch_find_python(watch, process);
+	err = watch_describe(watch, process, UINT64_MAX - 1);
+	*ret = (struct watch_live){.process = process, .memory = memory_of_process(pid)};
+	if (watched->python) {
+		ret->python = &watched->python_facts;
+		ret->interpreter = &watched->interpreter->interpreter;
+		find_data(watched, ret);
+	}
+	return err;
+}
+
+/* One of the ring's records, as the kernel part would have sent it. */
+static int give_stack(struct watch *watch, uint32_t type, const struct sample_event *sample, uint64_t id,
+		      const void *frames, uint32_t count, size_t frame_size)
+{
+	const struct stack_event header = {.header = {.type = type},
+					   .id = id,
+					   .time = sample->time,
+					   .cookie = sample->cookie,
+					   .tgid = sample->tgid,
+					   .count = count};
+	size_t size = sizeof(header) + count * frame_size;
+	struct stack_event *event = malloc(size);
+	int err;
+
+	if (!event)
+		return -ENOMEM;
+	*event = header;
+	memcpy(event + 1, frames, count * frame_size);
+	err = watch_take_record(watch, &event->header, size);
+	free(event);
+	return err;
+}
+
+static int walk_kernel(struct watch *watch, const struct task_event *task, struct sample_event *sample)
+{
+	const uint64_t *frames = (const uint64_t *)(task + 1);
+	uint64_t hash = 1;
+	uint32_t i;
+
+	if (!task->kernel_frames)
+		return 0;
+	for (i = 0; i < task->kernel_frames; i++)
+		hash = hash_mix(hash, frames[i]);
+	sample->kernel_stack = hash;
+	return give_stack(watch, EVENT_KERNEL_STACK, sample, hash, frames, task->kernel_frames, sizeof(*frames));
+}
+
+static struct late_stack walk_once(struct watch *watch, struct watch_live *live, const struct task_event *task,
+				   const struct snapshot_event *registers)
+{
+	return live_walk(watch->walker, watch->publishing.entries.at, (uint32_t)watch->publishing.entries.count,
+			 live->process->epoch, registers, task->thread_pointer, &live->memory);
+}
+
+static int walk_native(struct watch *watch, struct watch_live *live, const struct task_event *task,
+		       struct sample_event *sample)
+{
+	struct snapshot_event registers = {
+		.time = sample->time, .cookie = sample->cookie, .tgid = task->tgid, .tid = task->tid, .pc = task->pc};
+	struct late_stack stack;
+	bool again = true;
+
+	memcpy(registers.registers, task->registers, sizeof(registers.registers));
+	for (;;) {
+		stack = walk_once(watch, live, task, &registers);
+		while (watch_learn(watch, live->process, sample->time, &stack))
+			stack = walk_once(watch, live, task, &registers);
+		if (stack.loss != LOSS_NO_MAPPING || !again || !watch_rescan(watch, live->process, watch_now()))
+			break;
+		again = false;
+		if (watch_describe(watch, live->process, UINT64_MAX - 1))
+			return -ENOMEM;
+	}
+	sample->native_stack = stack.id;
+	sample->native_loss = stack.loss;
+	return watch_store_native(watch, stack.id, live->process, stack.frames, stack.count, sample->time);
+}
+
+static int walk_python(struct watch *watch, struct watch_live *live, const struct task_event *task,
+		       struct sample_event *sample)
+{
+	struct live_python_stack stack;
+
+	sample->flags |= SAMPLE_PYTHON;
+	watch->err = 0;
+	stack = live_python_walk(watch->live_python, &live->interpreter->layout, live->python, task, sample->cookie,
+				 &live->memory);
+	if (stack.current)
+		sample->flags |= SAMPLE_CURRENT;
+	sample->python_stack = stack.id;
+	sample->python_loss = stack.loss;
+	if (watch->err || !stack.id)
+		return watch->err;
+	return give_stack(watch, EVENT_PYTHON_STACK, sample, stack.id, stack.frames, stack.count,
+			  sizeof(*stack.frames));
+}
+
+int watch_live_walk(struct watch *watch, struct watch_live *live, const struct task_event *task,
+		    struct sample_event *ret)
+{
+	struct sample_event sample = {.header = {.type = EVENT_SAMPLE},
+				      .time = watch_now(),
+				      .tgid = task->tgid,
+				      .tid = task->tid,
+				      .flags = SAMPLE_IN_KERNEL};
+	int err;
+
+	memcpy(sample.comm, task->comm, sizeof(sample.comm));
+	sample.cookie = hash_mix(hash_mix(hash_mix(task->tgid, task->start_time), task->mm), 0);
+	err = walk_kernel(watch, task, &sample);
+	if (task->flags & TASK_KERNEL_THREAD) {
+		sample.flags |= SAMPLE_KERNEL_THREAD;
+	} else if (!task->mm) {
+		sample.flags |= SAMPLE_EXITING;
+	} else if (task->flags & (TASK_NO_REGISTERS | TASK_32_BIT)) {
+		sample.native_loss = task->flags & TASK_32_BIT ? LOSS_COMPAT : LOSS_NO_USER_REGS;
+	} else {
+		if (task->flags & TASK_VFORK)
+			sample.flags |= SAMPLE_VFORK;
+		if (!err)
+			err = walk_native(watch, live, task, &sample);
+		if (!err && live->python)
+			err = walk_python(watch, live, task, &sample);
+	}
+	*ret = sample;
+	return err;
+}
+
+int watch_live_keep(struct watch *watch, const struct sample_event *sample)
+{
+	return store_sample(&watch->store, sample);
+}

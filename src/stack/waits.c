@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "stack/waits.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include "lang/core/syscalls.h"
+#include "proc/memory.h"
+
+#define NAMED_MAX 8 /* of a poll() or select() that are named */
+
+/* What the arguments of a system call that may wait are. */
+enum arguments { PLAIN, DESCRIPTOR, POLL, SELECT, FUTEX, SLEEP, CHILD };
+
+static const struct {
+	const char *name;
+	enum arguments arguments;
+	const char *kind; /* NULL: "syscall" */
+} calls[] = {
+	{"read", DESCRIPTOR, NULL},
+	{"write", DESCRIPTOR, NULL},
+	{"pread64", DESCRIPTOR, NULL},
+	{"pwrite64", DESCRIPTOR, NULL},
+	{"readv", DESCRIPTOR, NULL},
+	{"writev", DESCRIPTOR, NULL},
+	{"recvfrom", DESCRIPTOR, NULL},
+	{"recvmsg", DESCRIPTOR, NULL},
+	{"recvmmsg", DESCRIPTOR, NULL},
+	{"sendto", DESCRIPTOR, NULL},
+	{"sendmsg", DESCRIPTOR, NULL},
+	{"sendmmsg", DESCRIPTOR, NULL},
+	{"accept", DESCRIPTOR, NULL},
+	{"accept4", DESCRIPTOR, NULL},
+	{"connect", DESCRIPTOR, NULL},
+	{"ioctl", DESCRIPTOR, NULL},
+	{"fcntl", DESCRIPTOR, NULL},
+	{"flock", DESCRIPTOR, NULL},
+	{"fsync", DESCRIPTOR, NULL},
+	{"fdatasync", DESCRIPTOR, NULL},
+	{"sendfile", DESCRIPTOR, NULL},
+	{"splice", DESCRIPTOR, NULL},
+	{"getdents64", DESCRIPTOR, NULL},
+	{"io_uring_enter", DESCRIPTOR, NULL},
+	{"epoll_wait", DESCRIPTOR, "poll"},
+	{"epoll_pwait", DESCRIPTOR, "poll"},
+	{"epoll_pwait2", DESCRIPTOR, "poll"},
+	{"poll", POLL, "poll"},
+	{"ppoll", POLL, "poll"},
+	{"select", SELECT, "poll"},
+	{"pselect6", SELECT, "poll"},
+	{"futex", FUTEX, "futex"},
+	{"nanosleep", SLEEP, "sleep"},
+	{"clock_nanosleep", SLEEP, "sleep"},
+	{"restart_syscall", SLEEP, "sleep"},
+	{"wait4", CHILD, "child"},
+	{"waitid", CHILD, "child"},
+};
+
+/*
+ * Functions that wait for a lock, innermost first on a stack. The GIL's is CPython's own (Python/ceval_gil.c); the
+ * others are of libc and of what CPython builds on it.
+ */
+static const struct {
+	const char *function, *kind, *what;
+} waiters[] = {
+	{"take_gil", "gil", "the GIL"},
+	{"PyThread_acquire_lock_timed", "lock", "a lock of Python's"},
+	{"_PyMutex_LockTimed", "lock", "a lock of Python's"},
+	{"_PyParkingLot_Park", "lock", "a lock of Python's"},
+	{"pthread_mutex_lock", "lock", "a mutex"},
+	{"__pthread_mutex_lock", "lock", "a mutex"},
+	{"pthread_mutex_timedlock", "lock", "a mutex"},
+	{"pthread_rwlock_rdlock", "lock", "a read-write lock"},
+	{"pthread_rwlock_wrlock", "lock", "a read-write lock"},
+	{"pthread_cond_wait", "condition", "a condition variable"},
+	{"pthread_cond_timedwait", "condition", "a condition variable"},
+	{"pthread_cond_clockwait", "condition", "a condition variable"},
+	{"sem_wait", "lock", "a semaphore"},
+	{"sem_timedwait", "lock", "a semaphore"},
+	{"sem_clockwait", "lock", "a semaphore"},
+	{"pthread_join", "thread", "the end of a thread"},
+	{"pthread_timedjoin_np", "thread", "the end of a thread"},
+	{"pthread_clockjoin_np", "thread", "the end of a thread"},
+	{"pthread_barrier_wait", "lock", "a barrier"},
+};
+
+/* "fd 3 (/tmp/x)" */
+static void tell_descriptor(FILE *out, int pid, int fd)
+{
+	char path[64], target[512];
+	ssize_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	size = readlink(path, target, sizeof(target) - 1);
+	fprintf(out, "fd %d", fd);
+	if (size > 0) {
+		target[size] = '\0';
+		fprintf(out, " %s", target);
+	}
+}
+
+static void tell_poll(FILE *out, int pid, const __u64 *arguments)
+{
+	const struct memory memory = memory_of_process(pid);
+	uint64_t count = arguments[1], i;
+	struct pollfd polls[NAMED_MAX];
+
+	if (count > NAMED_MAX)
+		count = NAMED_MAX;
+	if (count && memory_read(&memory, polls, count * sizeof(*polls), arguments[0]))
+		count = 0;
+	for (i = 0; i < count; i++) {
+		fputs(i ? ", " : "", out);
+		tell_descriptor(out, pid, polls[i].fd);
+	}
+	if (arguments[1] > count)
+		fprintf(out, "%s%llu files", count ? " and others, " : "", arguments[1]);
+}
+
+static void tell_select(FILE *out, int pid, const __u64 *arguments)
+{
+	const struct memory memory = memory_of_process(pid);
+	unsigned long sets[3][FD_SETSIZE / (8 * sizeof(long))] = {};
+	size_t most = arguments[0] < FD_SETSIZE ? arguments[0] : FD_SETSIZE, fd, set, told = 0;
+
+	for (set = 0; set < 3; set++)
+		if (arguments[1 + set] && memory_read(&memory, sets[set], (most + 63) / 64 * 8, arguments[1 + set]))
+			memset(sets[set], 0, sizeof(sets[set]));
+	for (fd = 0; fd < most; fd++) {
+		if (!((sets[0][fd / 64] | sets[1][fd / 64] | sets[2][fd / 64]) >> fd % 64 & 1))
+			continue;
+		if (told++ >= NAMED_MAX)
+			continue;
+		fputs(told > 1 ? ", " : "", out);
+		tell_descriptor(out, pid, (int)fd);
+	}
+	if (told > NAMED_MAX)
+		fprintf(out, " and others, %zu files", told);
+}
+
+/* The call with what it is called on; its kind. */
+static const char *tell_call(FILE *out, int pid, const struct task_event *task)
+{
+	const char *name = syscall_name(task->call);
+	size_t i;
+
+	if (!name) {
+		fprintf(out, "system call %" PRIu64, (uint64_t)task->call);
+		return "syscall";
+	}
+	fputs(name, out);
+	for (i = 0; i < sizeof(calls) / sizeof(*calls) && strcmp(calls[i].name, name); i++)
+		;
+	if (i == sizeof(calls) / sizeof(*calls))
+		return "syscall";
+	fputc('(', out);
+	switch (calls[i].arguments) {
+	case DESCRIPTOR:
+		tell_descriptor(out, pid, (int)task->arguments[0]);
+		break;
+	case POLL:
+		tell_poll(out, pid, task->arguments);
+		break;
+	case SELECT:
+		tell_select(out, pid, task->arguments);
+		break;
+	case FUTEX:
+		fprintf(out, "%#" PRIx64, (uint64_t)task->arguments[0]);
+		break;
+	case CHILD: {
+		int child = (int)task->arguments[calls[i].name[4] == 'i'];
+
+		if (child > 0)
+			fprintf(out, "%d", child);
+		break;
+	}
+	case PLAIN:
+	case SLEEP:
+		break;
+	}
+	fputc(')', out);
+	return calls[i].kind ? calls[i].kind : "syscall";
+}
+
+/* Whether a symbol is a function, whatever version or part of it. */
+static bool is_function(const char *symbol, const char *function)
+{
+	size_t length = strlen(function);
+
+	return !strncmp(symbol, function, length) &&
+	       (!symbol[length] || symbol[length] == '.' || symbol[length] == '@');
+}
+
+/* By what the thread called to come there: the outermost of its native frames inside the innermost Python frame. */
+static const char *find_waiter(const struct stack_thread *thread, const char **what)
+{
+	const char *kind = NULL;
+	uint32_t i;
+	size_t k;
+
+	for (i = 0; i < thread->depth && thread->frames[i]->layer != FRAME_PYTHON; i++) {
+		if (thread->frames[i]->layer != FRAME_NATIVE)
+			continue;
+		for (k = 0; k < sizeof(waiters) / sizeof(*waiters); k++) {
+			if (!is_function(thread->frames[i]->name, waiters[k].function))
+				continue;
+			kind = waiters[k].kind;
+			*what = waiters[k].what;
+			if (k == 0)
+				return kind;
+		}
+	}
+	return kind;
+}
+
+/*
+ * A stripped interpreter does not say take_gil: but then the condition variable is one of the interpreter's own data,
+ * as no other lock of Python's is.
+ */
+static bool is_gil(const struct stack_python *python, const struct task_event *task, const char *kind)
+{
+	return !python->free_threaded && !strcmp(kind, "condition") && task->arguments[0] >= python->data_start &&
+	       task->arguments[0] < python->data_end;
+}
+
+int stack_explain(int pid, const struct stack_python *python, const struct task_event *task,
+		  struct stack_thread *thread)
+{
+	const char *what = NULL, *kind;
+	size_t size;
+	FILE *out;
+
+	if (thread->state != STACK_SLEEPING && thread->state != STACK_BLOCKED)
+		return 0;
+	out = open_memstream(&thread->detail, &size);
+	if (!out)
+		return -ENOMEM;
+	if (task->flags & TASK_KERNEL_THREAD) {
+		thread->waits_for = "kernel";
+		fputs("work", out);
+	} else if (task->call == ~0ull) {
+		thread->waits_for = "page-fault";
+		fputs("memory", out);
+	} else {
+		thread->waits_for = tell_call(out, pid, task);
+		kind = !strcmp(thread->waits_for, "futex") ? find_waiter(thread, &what) : NULL;
+		if (kind && is_gil(python, task, kind)) {
+			kind = waiters[0].kind;
+			what = waiters[0].what;
+		}
+		if (kind) {
+			thread->waits_for = kind;
+			fprintf(out, ": %s", what);
+		}
+	}
+	return fclose(out) ? -ENOMEM : 0;
+}

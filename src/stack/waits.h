@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* waits: what a thread that does not run waits for, by its system call and its stack. */
+#ifndef STRATA_STACK_WAITS_H
+#define STRATA_STACK_WAITS_H
+
+#include "abi/tasks.h"
+#include "stack/stack.h"
+
+/*
+ * Fills waits_for and detail of a thread whose frames are there. `task` is the thread as it was when they were. 0 or
+ * -ENOMEM.
+ */
+int stack_explain(int pid, const struct stack_python *python, const struct task_event *task,
+		  struct stack_thread *thread);
+
+#endif
