@@ -528,7 +528,10 @@ static int fill_process(const struct taker *taker, size_t process, struct stack_
 			err = fill_thread(taker, thread, &ret->python, &ret->threads[ret->count++]);
 	}
 	qsort(ret->threads, ret->count, sizeof(*ret->threads), by_tid);
-	return err;
+	/* Of a process that has ended meanwhile its first thread tells. */
+	if (!*ret->comm && ret->count && ret->threads[0].tid == ret->pid)
+		memcpy(ret->comm, ret->threads[0].name, sizeof(ret->comm));
+	return err ? err : stack_name_holder(ret);
 }
 
 /* Gives the frames their names. 0 or -ENOMEM. */

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "stack/waits.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "lang/core/syscalls.h"
@@ -89,7 +94,44 @@ static const struct {
 	{"pthread_barrier_wait", "lock", "a barrier"},
 };
 
-/* "fd 3 (/tmp/x)" */
+/* "127.0.0.1:80"; of a Unix socket its path, and nothing when it has none. */
+static void tell_address(FILE *out, const char *before, const struct sockaddr_storage *address, socklen_t size)
+{
+	const struct sockaddr_un *path = (const void *)address;
+	const struct sockaddr_in6 *six = (const void *)address;
+	const struct sockaddr_in *four = (const void *)address;
+	char text[INET6_ADDRSTRLEN];
+	size_t room = size > offsetof(struct sockaddr_un, sun_path) ? size - offsetof(struct sockaddr_un, sun_path) : 0;
+
+	if (address->ss_family == AF_INET && inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text)))
+		fprintf(out, "%s%s:%u", before, text, ntohs(four->sin_port));
+	else if (address->ss_family == AF_INET6 && inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text)))
+		fprintf(out, "%s[%s]:%u", before, text, ntohs(six->sin6_port));
+	else if (address->ss_family == AF_UNIX && room && room <= sizeof(path->sun_path))
+		fprintf(out, "%s%s%.*s", before, path->sun_path[0] ? "" : "@", (int)room - !path->sun_path[0],
+			path->sun_path + !path->sun_path[0]);
+}
+
+/* Where a socket of the process leads, asked of a descriptor of our own for it. */
+static void tell_socket(FILE *out, int pid, int fd)
+{
+	struct sockaddr_storage address = {};
+	socklen_t size = sizeof(address);
+	int process = (int)syscall(SYS_pidfd_open, pid, 0);
+	int own = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+
+	if (own >= 0 && !getsockname(own, (struct sockaddr *)&address, &size))
+		tell_address(out, " ", &address, size);
+	size = sizeof(address);
+	if (own >= 0 && !getpeername(own, (struct sockaddr *)&address, &size))
+		tell_address(out, " to ", &address, size);
+	if (own >= 0)
+		close(own);
+	if (process >= 0)
+		close(process);
+}
+
+/* "fd 3 /tmp/x" */
 static void tell_descriptor(FILE *out, int pid, int fd)
 {
 	char path[64], target[512];
@@ -98,10 +140,12 @@ static void tell_descriptor(FILE *out, int pid, int fd)
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 	size = readlink(path, target, sizeof(target) - 1);
 	fprintf(out, "fd %d", fd);
-	if (size > 0) {
-		target[size] = '\0';
-		fprintf(out, " %s", target);
-	}
+	if (size <= 0)
+		return;
+	target[size] = '\0';
+	fprintf(out, " %s", target);
+	if (!strncmp(target, "socket:", 7))
+		tell_socket(out, pid, fd);
 }
 
 static void tell_poll(FILE *out, int pid, const __u64 *arguments)
@@ -259,4 +303,31 @@ int stack_explain(int pid, const struct stack_python *python, const struct task_
 		}
 	}
 	return fclose(out) ? -ENOMEM : 0;
+}
+
+int stack_name_holder(struct stack_process *process)
+{
+	const struct stack_thread *holder = NULL;
+	size_t i;
+
+	for (i = 0; i < process->count; i++) {
+		if (!process->threads[i].gil)
+			continue;
+		/* Two of two moments, or of two interpreters. */
+		if (holder)
+			return 0;
+		holder = &process->threads[i];
+	}
+	for (i = 0; holder && i < process->count; i++) {
+		struct stack_thread *thread = &process->threads[i];
+		char *detail;
+
+		if (!thread->waits_for || strcmp(thread->waits_for, waiters[0].kind))
+			continue;
+		if (asprintf(&detail, "%s, held by thread %d", thread->detail, holder->tid) < 0)
+			return -ENOMEM;
+		free(thread->detail);
+		thread->detail = detail;
+	}
+	return 0;
 }

@@ -13,4 +13,7 @@
 int stack_explain(int pid, const struct stack_python *python, const struct task_event *task,
 		  struct stack_thread *thread);
 
+/* Says of those that wait for the GIL which thread holds it, when one does. 0 or -ENOMEM. */
+int stack_name_holder(struct stack_process *process);
+
 #endif

@@ -148,7 +148,7 @@ def check_python(tap, python):
                 ("in_sleep", "    time.sleep(1e6)", "sleep", r"^(clock_nanosleep|p?select6?)\("),
                 ("in_read", "    os.read", "syscall", r"^read\(fd \d+ pipe:\[\d+\]\)$"),
                 ("in_lock", "    lock.acquire", "lock", r"^futex\(0x[0-9a-f]+\): a lock of Python's$"),
-                ("in_accept", "    server.accept", "syscall", r"^accept4?\(fd \d+ socket:\[\d+\]\)$")):
+                ("in_accept", "    server.accept", "syscall", r"^accept4?\(fd \d+ socket:\[\d+\] 127\.0\.0\.1:\d+\)$")):
             thread = by_name[name]
             if name == "in_sleep" and thread["waiting"]["detail"].find("select") >= 0:
                 kind = "poll"  # before 3.11
@@ -177,7 +177,7 @@ def check_python(tap, python):
 def check_running(tap):
     """Threads that hold the GIL by turns: whoever has it, and whoever waits for it, is on the line that it is on."""
     with Program(e2e.PYTHON, "-c", SPINNER) as program:
-        wrong, holders, waiting, spun = [], set(), 0, 0
+        wrong, holders, waiting, named, spun = [], set(), 0, 0, 0
         for unused in range(10):
             process = read(program.pid)
             for thread in process["threads"]:
@@ -193,8 +193,10 @@ def check_running(tap):
                         wrong.append(("holds and waits", thread["waiting"]))
                 if thread["waiting"] and thread["waiting"]["kind"] == "gil":
                     waiting += 1
+                    held = re.search("held by thread (\\d+)$", thread["waiting"]["detail"])
+                    named += bool(held) and int(held.group(1)) in {t["tid"] for t in process["threads"] if t["gil"]}
         tap.ok(spun == 30 and not wrong, "busy threads are where they are", wrong[:3])
-        tap.ok(holders and waiting, "who holds the GIL, and who waits for it", holders, waiting)
+        tap.ok(holders and waiting and named, "who holds the GIL, and who waits for it", holders, waiting, named)
 
 
 def check_native(tap, where):
