@@ -217,6 +217,30 @@ static void test_absent(struct late_test *t)
 	t->mappings[0] = before;
 }
 
+/* The process's memory in place of a copy: of any depth, and what is not there is no part of it. */
+static void test_live(struct late_test *t)
+{
+	static uint64_t words[1024];
+	const struct memory_piece piece = {STACK + 0x1000000, words, sizeof(words)};
+	const struct memory_pieces pieces = {&piece, 1};
+	const struct memory process = memory_of_pieces(&pieces);
+	struct snapshot_event registers = {.pc = TEXT + 1, .cookie = 77};
+	struct late_stack stack;
+	uint64_t word;
+	size_t i;
+
+	registers.registers[7] = piece.address;
+	for (i = 0; i < 511; i++)
+		words[2 * i + 1] = TEXT + 0x20;
+	words[1023] = TEXT + PAGE + 5;
+	stack = live_walk(t->walker, t->mappings, 2, 0, &registers, 0, &process);
+	ok(stack.count == 513 && stack.loss == LOSS_NONE, "a live stack");
+	ok(late_read(t->walker, piece.address + 8, &word) && word == TEXT + 0x20, "its words can be read");
+	words[1023] = TEXT + 0x20;
+	stack = live_walk(t->walker, t->mappings, 2, 0, &registers, 0, &process);
+	ok(stack.count == 513 && stack.loss == LOSS_STACK_READ, "one that leads out of memory");
+}
+
 int main(void)
 {
 	struct tables_maps maps = {.mappings = memory(MAPPINGS_MAX * sizeof(struct mapping_entry)),
@@ -238,6 +262,7 @@ int main(void)
 	test_generated_code(t);
 	test_chain_of_file(t);
 	test_absent(t);
+	test_live(t);
 	late_walker_destroy(t->walker);
 	tables_destroy(t->tables);
 	close(maps.mappings);
