@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * freeze: holds the threads of a process that run, by ptrace. Those that sleep are left alone: they hold still by
- * themselves, and to stop one would wake it, so that its system call may fail with EINTR. When this process ends,
- * however it does, the kernel lets them go.
+ * freeze: holds the threads of a process that run, by ptrace. Those that sleep are better left alone: they hold still
+ * by themselves, and to stop one wakes it, so that its system call may fail with EINTR. When this process ends, however
+ * it does, the kernel lets them go.
  *
  * A thread that was told to stop runs no instruction of its program from the moment on at which it is not on a CPU. So
  * nobody waits until it has stopped: one that is not scheduled meanwhile loses nothing.

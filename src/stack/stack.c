@@ -370,6 +370,20 @@ static int hold_running(struct taker *taker, int pid, uint64_t until)
 	return err;
 }
 
+/* What has run between two readings sleeps for moments only: it is held, too, before it runs again. */
+static void hold_restless(struct taker *taker, int pid)
+{
+	size_t i;
+
+	for (i = 0; i < taker->threads.count; i++) {
+		const struct thread *thread = &taker->threads.at[i];
+
+		if (thread->pid == pid && thread->answer == ANSWER_NONE && !thread->still &&
+		    !freeze_find(&taker->freeze, thread->tid))
+			freeze_hold(&taker->freeze, thread->tid, false);
+	}
+}
+
 /* While threads are held nobody else's work comes first, where that is allowed. */
 static void take_precedence(bool yes)
 {
@@ -397,6 +411,8 @@ static int freeze_process(struct taker *taker, size_t process)
 			err = walk_all(taker, process);
 		if (!err)
 			err = look_again(taker, pid);
+		if (err > 0)
+			hold_restless(taker, pid);
 	} while (err > 0 && time_ns(CLOCK_MONOTONIC) < until);
 	freeze_release(&taker->freeze); /* of those that are left nobody was scheduled, and so nobody waits */
 	taker->frozen_ms[process] = (double)(time_ns(CLOCK_MONOTONIC) - begun) / 1e6;

@@ -224,6 +224,34 @@ def check_native(tap, where):
             tap.ok("TracerPid:\t0\n" in status.read(), "and it runs on")
 
 
+def check_flicker(tap, where, *how):
+    """Threads that change their stacks all the time, and sleep for a moment in between."""
+    program, turns = where + "/flicker", 10
+    subprocess.check_call(["gcc", "-O1", "-fno-optimize-sibling-calls", "-pthread", "-o", program, HERE + "/flicker.c"])
+    with Program(program, 60) as target:
+        threads, mixed, cut, moved, frozen = 0, [], [], 0, 0
+        for unused in range(turns):
+            process = json.loads(stack("--json", target.pid, *how).stdout.decode())
+            frozen += "frozen_ms" in process
+            for thread in process["threads"]:
+                names = [f["name"] for f in thread["frames"]]
+                threads += 1
+                moved += not thread["consistent"]
+                if not thread["consistent"]:
+                    continue
+                if len({n for n in names if n.startswith("family_")}) > 1:
+                    mixed.append(names)
+                if not names or not e2e.THREAD_START.match(names[-1]):
+                    cut.append(names)
+        words = " ".join(("flickering",) + how)
+        tap.ok(threads == 61 * turns and not mixed, "%s: %d stacks, none of two times" % (words, threads), *mixed[:2])
+        tap.ok(not cut, words + ": all of them whole", *cut[:2])
+        tap.ok(moved <= threads * 0.02, "%s: %d not consistent" % (words, moved))
+        if how:
+            tap.ok(frozen == turns, "%s: %d of %d of one moment" % (words, frozen, turns))
+            tap.ok(not moved, words + ": and so all of them consistent")
+
+
 def check_names(tap):
     with Program(e2e.PYTHON, "-c", "import sys\nopen('/proc/self/comm', 'wb').write(b'a\\x1b[31m\\n;\"\\xff\\\\')\n" + e2e.READY) as target:
         process = read(target.pid)
@@ -269,6 +297,8 @@ def main():
     check_running(tap)
     with tempfile.TemporaryDirectory(prefix="strata-stack-") as where:
         check_native(tap, where)
+        check_flicker(tap, where)
+        check_flicker(tap, where, "--freeze")
         check_refusals(tap, where)
     check_names(tap)
     tap.done()
