@@ -91,10 +91,11 @@ def make_initramfs(folder, strata, runs, traces):
         copy(root, program, "/bin/gone")
     for module in python_modules():
         copy(root, module)
-    for name in ("program.py", "deep.py", "calls.py"):
+    for name in ("program.py", "deep.py", "calls.py", "stack.py"):
         shutil.copy2(os.path.join(HERE, name), root)
     shutil.copy2(os.path.join(HERE, "init.sh"), root + "/init")
     os.symlink("busybox", root + "/bin/sh")
+    os.symlink(PYTHON, root + "/bin/python3")
     os.chmod(root + "/init", 0o755)
     with open(root + "/runs", "w", encoding="utf-8") as file:
         for name, arguments in runs:

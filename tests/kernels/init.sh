@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 # /init of the guest: runs strata doctor, each line of /runs ("NAME ARGUMENTS OF STRATA RECORD") and of /traces ("NAME COMMAND", the
-# program in /NAME.bt), says on the console which one is under way and where one stands that does not end (UNDER_WAY and STILL of
+# program in /NAME.bt), and strata stack, says on the console which one is under way and where one stands that does not end (UNDER_WAY and STILL of
 # guest.py), sends /results as a tar.gz to the second serial line, and switches the machine off.
 export PATH=/bin HOME=/
 /bin/busybox --install -s /bin
@@ -47,6 +47,11 @@ while read -r name command; do
 	strata trace -q --unsafe --max-sample-time 10s ${command:+-c "$command"} "/$name.bt" </dev/null >"/results/trace-$name.log" 2>&1
 	echo $? >"/results/trace-$name.status"
 done </traces
+begin stack
+python3 -I -S /stack.py &
+until [ -e /tmp/ready ]; do usleep 10000; done
+strata stack --json $! >/results/stack.json 2>/results/stack.log
+strata stack --json --freeze $! >/results/frozen.json 2>>/results/stack.log
 begin "the end"
 stty -F /dev/ttyS1 raw
 tar -c -C /results . | gzip -1 >/dev/ttyS1

@@ -4,6 +4,7 @@
 
 KERNELS names them: "5.10 6.1" by default, `make check-kernels` runs "5.10 6.1 6.12 newest".
 """
+import json
 import os
 import re
 import sys
@@ -140,6 +141,24 @@ def judge_doctor(tap, kernel, report):
     print("# %s, doctor: limited: %s" % (kernel, ", ".join(name for name in marks if marks[name] == "limited")))
 
 
+def judge_stack(tap, kernel, results):
+    """`strata stack` of a program with a thread that sleeps and one that never does."""
+    with open(results + "/stack.log", encoding="utf-8", errors="replace") as log:
+        words = log.read()
+    for name in ("stack", "frozen"):
+        with open("%s/%s.json" % (results, name), encoding="utf-8") as file:
+            text = file.read()
+        threads = json.loads(text)["threads"] if text else []
+        functions = [[f["name"] for f in t["frames"] if f["kind"] == "python"] for t in threads]
+        tap.ok(any(f[:3] == ["sleep_inner", "sleep_outer", "<module>"] for f in functions) and
+               any(f[:1] == ["spin"] for f in functions) and all(t["consistent"] for t in threads),
+               "%s: %s: who sleeps and who does not" % (kernel, name), words, functions)
+        # The guest's libc has no symbol for where a thread begins.
+        outermost = [(t["frames"][-1]["name"], t["frames"][-1].get("module")) for t in threads if t["frames"]]
+        tap.ok(len(outermost) == 2 and outermost[0][0] == "_start" and outermost[1][1].startswith("libc.so"),
+               "%s: %s: whole" % (kernel, name), outermost)
+
+
 def skip(tap, kernel, why):
     tap.skip(kernel, why)
     print("kernels.t: %s was NOT tried: %s" % (kernel, why), file=sys.stderr)  # prove keeps a test's output to itself
@@ -161,6 +180,7 @@ def check(tap, kernel, where, initramfs):
     judge_doctor(tap, kernel, e2e.load(results + "/doctor.json"))
     judge(tap, kernel, results)
     traces.judge(tap, kernel, results)
+    judge_stack(tap, kernel, results)
     tap.ok(not guest.complaints(console), "%s: the kernel complains of nothing" % kernel, guest.what_happened(console))
 
 
