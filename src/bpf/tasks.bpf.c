@@ -72,11 +72,16 @@ int tell_task(struct bpf_iter__task *ctx)
 		return 0;
 	event = &dump->event;
 	__builtin_memset(event, 0, sizeof(*event));
-	/* First: whether it runs is asked afterwards, so a switch between the two is seen the next time. */
-	event->switches = *(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw;
-	asm volatile("" ::: "memory");
+	/*
+	 * In this order, and before the registers: the count goes up before a thread leaves its CPU. So one that ran
+	 * since the reading before and is not on a CPU now has another count; and one that begins to run from now on
+	 * will have by the next reading.
+	 */
 	if (*(volatile int *)&task->on_cpu)
 		event->flags |= TASK_ON_CPU;
+	asm volatile("" ::: "memory");
+	event->switches = *(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw;
+	asm volatile("" ::: "memory");
 	event->tgid = task->tgid;
 	event->tid = task->pid;
 	event->state = task_state(task);

@@ -199,6 +199,24 @@ def check_running(tap):
         tap.ok(holders and waiting and named, "who holds the GIL, and who waits for it", holders, waiting, named)
 
 
+def check_greenlet(tap):
+    """A greenlet's stack ends where it began: what lies further out is another one's."""
+    if subprocess.call([e2e.PYTHON, "-c", "import greenlet"], stderr=subprocess.DEVNULL):
+        tap.skip("a greenlet that sleeps", "no greenlet package")
+        return
+    script = "import greenlet, sys, time\ndef leaf():\n    time.sleep(1e6)\ndef worker():\n    leaf()\n" \
+             "def hub():\n    greenlet.greenlet(worker).switch()\nprint('ready'); sys.stdout.flush()\nhub()\n"
+    with Program(e2e.PYTHON, "-c", script) as target:
+        found = []
+
+        def sleeps():
+            found[:] = read(target.pid)["threads"]
+            return any(f["name"] == "leaf" for t in found for f in t["frames"])
+
+        e2e.until(sleeps)
+        tap.equal(python_frames(found[0]), [("leaf", 3), ("worker", 5)], "a greenlet that sleeps")
+
+
 def check_native(tap, where):
     program = where + "/sleepers"
     subprocess.check_call(["gcc", "-O1", "-fno-optimize-sibling-calls", "-pthread", "-o", program, HERE + "/sleepers.c"])
@@ -295,6 +313,7 @@ def main():
     for python in e2e.pythons():
         check_python(tap, python)
     check_running(tap)
+    check_greenlet(tap)
     with tempfile.TemporaryDirectory(prefix="strata-stack-") as where:
         check_native(tap, where)
         check_flicker(tap, where)
