@@ -2,7 +2,7 @@
 /*
  * tasks: what the threads of a process are in at this moment: registers, kernel stack, how often each has left a CPU.
  * Read by a BPF iterator, which stops none of them and wakes none up; ptrace would do both, and a system call that is
- * interrupted so may fail with EINTR. 20 us for a process with 100 threads. Needs CAP_BPF and CAP_PERFMON. Not
+ * interrupted so may fail with EINTR. 0.2 ms for a process with 100 threads. Needs CAP_BPF and CAP_PERFMON. Not
  * thread-safe.
  */
 #ifndef STRATA_KERNEL_TASKS_H

@@ -270,6 +270,23 @@ def check_flicker(tap, where, *how):
             tap.ok(not moved, words + ": and so all of them consistent")
 
 
+def check_untouched(tap):
+    """A call that fails when its thread is stopped, or gets a signal: it does not notice."""
+    script = "import ctypes, sys\nlibc = ctypes.CDLL(None)\nepoll, events = libc.epoll_create1(0), ctypes.create_string_buffer(16)\n" \
+             "print('ready'); sys.stdout.flush()\nsys.exit(libc.epoll_wait(epoll, events, 1, -1))\n"
+    with Program(e2e.PYTHON, "-c", script) as target:
+        waits = []
+
+        def there():
+            waits[:] = [t["waiting"] for t in read(target.pid)["threads"]]
+            return waits and waits[0] and waits[0]["detail"].startswith("epoll_wait(fd ")
+
+        e2e.until(there)
+        done = [stack(target.pid, *how).returncode for how in ((), ("--freeze",), ())]
+        tap.ok(done == [0, 0, 0] and there() and target.process.poll() is None, "who sleeps does not notice", waits,
+               target.process.poll())
+
+
 def check_names(tap):
     with Program(e2e.PYTHON, "-c", "import sys\nopen('/proc/self/comm', 'wb').write(b'a\\x1b[31m\\n;\"\\xff\\\\')\n" + e2e.READY) as target:
         process = read(target.pid)
@@ -320,6 +337,7 @@ def main():
         check_flicker(tap, where, "--freeze")
         check_refusals(tap, where)
     check_names(tap)
+    check_untouched(tap)
     tap.done()
 
 
