@@ -110,6 +110,7 @@ struct printing {
 	FILE *out;
 	enum stack_style style;
 	bool json, merged, first;
+	uint32_t skip; /* frames that are left out, before */
 	uint32_t left; /* frames that may still be printed */
 };
 
@@ -142,6 +143,10 @@ static void print_line(struct printing *p, const struct line *line)
 
 	if (!p->left)
 		return;
+	if (p->skip) {
+		p->skip -= !line->is_inlined;
+		return;
+	}
 	p->left -= !line->is_inlined;
 	if (folded)
 		fputs(p->first ? "" : p->json ? "\\n" : ";", p->out);
@@ -370,13 +375,45 @@ static void print_loss(struct printing *p, const struct rt_stack_value *value, c
 	print_mark(p, text);
 }
 
+struct parts {
+	const struct sent_stack *kernel, *native, *python;
+};
+
+static void print_frames(struct printing *p, const struct parts *parts, const struct rt_stack_value *value)
+{
+	bool outermost_first = p->style == STACK_STYLE_FOLDED;
+
+	if (!outermost_first)
+		print_all(p, parts->kernel, false);
+	if (p->merged) {
+		print_merged(p, parts->native, parts->python, value, outermost_first);
+	} else {
+		print_all(p, parts->native, outermost_first);
+		print_all(p, parts->python, outermost_first);
+	}
+	if (outermost_first)
+		print_all(p, parts->kernel, true);
+}
+
+/* The kernel part has cut a stack to its limit, unless it was finished later: then it is whole. */
+static uint32_t beyond_limit(const struct printing *printing, const struct parts *parts,
+			     const struct rt_stack_value *value)
+{
+	struct printing p = *printing;
+
+	p.left = p.skip = UINT32_MAX;
+	print_frames(&p, parts, value);
+	return UINT32_MAX - p.skip > printing->left ? UINT32_MAX - p.skip - printing->left : 0;
+}
+
 void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const struct type *type,
 		  const struct rt_stack_value *value, bool json)
 {
-	const struct sent_stack *kernel = find(stacks, EVENT_KERNEL_STACK, value->kernel);
-	const struct sent_stack *native = find(stacks, EVENT_NATIVE_STACK, value->native);
-	const struct sent_stack *python = find(stacks, EVENT_PYTHON_STACK, value->python);
-	bool missing = (value->kernel && !kernel) || (value->native && !native) || (value->python && !python);
+	const struct parts parts = {.kernel = find(stacks, EVENT_KERNEL_STACK, value->kernel),
+				    .native = find(stacks, EVENT_NATIVE_STACK, value->native),
+				    .python = find(stacks, EVENT_PYTHON_STACK, value->python)};
+	bool missing = (value->kernel && !parts.kernel) || (value->native && !parts.native) ||
+		       (value->python && !parts.python);
 	bool outermost_first = type->style == STACK_STYLE_FOLDED;
 	bool merged = type->variant == (STACK_KERNEL | STACK_NATIVE | STACK_PYTHON);
 	struct printing p = {.stacks = stacks,
@@ -393,21 +430,14 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 	else if (!outermost_first)
 		fputc('\n', out);
 	if (outermost_first)
-		print_loss(&p, value, native, python);
+		print_loss(&p, value, parts.native, parts.python);
 	if (missing)
 		print_mark(&p, "[incomplete: stack-missing]");
+	if (outermost_first && type->limit)
+		p.skip = beyond_limit(&p, &parts, value);
+	print_frames(&p, &parts, value);
 	if (!outermost_first)
-		print_all(&p, kernel, false);
-	if (merged) {
-		print_merged(&p, native, python, value, outermost_first);
-	} else {
-		print_all(&p, native, outermost_first);
-		print_all(&p, python, outermost_first);
-	}
-	if (outermost_first)
-		print_all(&p, kernel, true);
-	else
-		print_loss(&p, value, native, python);
+		print_loss(&p, value, parts.native, parts.python);
 	if (json)
 		fputc('"', out);
 }

@@ -425,6 +425,19 @@ def late(path):
     last = found and [frame for frame in found.group(1).split(";") if not frame.startswith("[")][-2:]
     tap.ok(first == b"ready\n" and last and len(found.group(1).split(";")) > 5 and [found.group(2).split(";"), found.group(3).split(";")] == [last, last[1:]],
            "the first event of a new process has all its stacks", out, err)
+    # A file that strata does not know, so that the kernel part cannot walk.
+    fresh = path + "-fresh"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", fresh], check=True, input=b"""
+        #include <unistd.h>
+        __attribute__((noipa)) void inner(void) { (void)!acct("/nowhere"); __asm__ volatile(""); }
+        __attribute__((noipa)) void outer(void) { inner(); __asm__ volatile(""); }
+        int main(void) { outer(); return 0; }""")
+    out, err = trace('tracepoint:syscalls:sys_enter_acct { printf("%s|%s|%s\n", ustack(folded), ustack(folded, 2), ustack(2)); }', fresh)
+    found = re.search(r"^(\S.*)\|(.*)\|\n *(\S+)\n *(\S+)\n", out, re.M)
+    whole = found and [frame.partition(" ")[0] for frame in found.group(1).split(";")]
+    tap.ok(found and whole[-4:] == ["main", "outer", "inner", "acct"] and found.group(2).endswith(";".join(found.group(1).split(";")[-2:])) and
+           found.group(2).count(";") == 1 and [found.group(3).split("+")[0], found.group(4).split("+")[0]] == ["acct", "inner"],
+           "its limited stacks have the innermost frames", out, err)
 
 
 def own_namespace(path):
