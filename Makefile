@@ -13,7 +13,7 @@
 #   make bench-start what attaching costs: JAX, Chromium, clang, a small program
 #   make bench-peers truth and costs beside py-spy, austin, samply, perf, the OpenTelemetry profiler
 #   make check-lab  inspect and the oracle on CPythons of many kinds, built once into STRATA_LAB
-#   make check-kernels KERNELS="5.10 6.1 6.12 newest"   record and trace on Debian's kernels, emulated
+#   make check-kernels KERNELS="5.10 6.1 6.12 newest"   record, trace and stack on Debian's kernels, emulated
 #
 #   SANITIZE=1      build with ASan and UBSan into build-sanitize/
 

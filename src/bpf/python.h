@@ -7,7 +7,8 @@
  *   3.6-3.10   tstate.frame ─► PyFrameObject.f_back ...            on the heap, one read each
  *   3.11, 3.12 tstate.cframe ─► current_frame ─► previous ...      on the thread's data stack, which grows upwards: a
  *   3.13+      tstate.current_frame ─► previous ...                window *below* the younger frame holds the older
- * ones; 3.15's chains end with a frame of the thread state's own, tstate.base_frame
+ *                                                                  ones; 3.15's chains end with a frame of the thread
+ *                                                                  state's own, tstate.base_frame
  *
  * A frame that is not near the window (a generator's frame lies in its generator, a shim on the C stack) is read
  * apart, and the window stays. Neither crosses into a page that the frame itself does not touch.

@@ -9,8 +9,9 @@
  *                    Nothing while the thread has released the GIL.
  *   the pthread key  autoTSSkey, whether it has the GIL or not. Up to 3.11 it names the first thread state that the
  *                    thread had, from 3.12 on the last one that it was on. In 3.15 a thread-local variable is in its
- * place. the lists        of the interpreters' threads: they have all, but cost a read or two for each. Only where
- * neither of the others is known or tells. The answer is kept by thread id.
+ *                    place.
+ *   the lists        of the interpreters' threads: they have all, but cost a read or two for each. Only where neither
+ *                    of the others is known or tells. The answer is kept by thread id.
  *
  * Whatever gave it, a thread state is checked on each use to be this thread's: it holds pthread_self(), which on x86-64
  * is the thread's FS base for glibc and musl alike. Once the key was found to hold in a process, a thread without a

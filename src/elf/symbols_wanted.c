@@ -6,7 +6,8 @@
  *
  *   1  of each wanted address the nearest start at or below it, of any symbol: an unsized one reaches no farther
  *   2  the starts of the sized symbols that cover a wanted address, or one of those starts: a label in a sized symbol
- * is none 3  the symbols at all these starts, with their names: the best one at an address decides how far it reaches
+ *      is none
+ *   3  the symbols at all these starts, with their names: the best one at an address decides how far it reaches
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,11 @@
 /*
  * engine: samples what runs, and tells what was sampled window by window. Every command that samples is a client.
  *
- *   engine_open ─► engine_watch… ─► engine_start ─► { poll, engine_poll }  ─► engine_stop ─► engine_collect ─►
- * engine_close │    ▲ ▼    │ engine_collect: the window since the last one
+ *   engine_open ─► engine_watch… ─► engine_start ─► { poll, engine_poll } ─► engine_stop ─► engine_collect
+ *                                                            │ ▲                                  │
+ *                                                            ▼ │                                  ▼
+ *                                                      engine_collect                       engine_close
+ *                                                the window since the last one
  *
  * A window is a profile of its own: the samples that have arrived since the last engine_collect(), and in its quality
  * what was lost, and what it cost, in that time. The sums over all windows are what one recording would have had:

@@ -6,8 +6,9 @@
  *   ring records ───────────────────────────────► store (addresses → file locations, by the mappings of their moment)
  *
  * A process's tables are compiled when they are needed: at once for the processes that were asked for and for those
- * that run Python (their frames cannot be found later), else when the first sample arrives, which then comes with a
- * copy of its stack and is finished here.
+ * that run Python (their frames cannot be found later), unless the kernel part finds their mappings by itself; else
+ * when the first sample arrives, which then comes with a copy of its stack and is finished here. Of large files only
+ * the parts that walks meet are compiled, each in the same way, but for watch_options.whole_tables.
  *
  * Not thread-safe. All memory is released by watch_destroy().
  */

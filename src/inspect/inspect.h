@@ -59,7 +59,7 @@ struct inspection {
 	uint64_t bias;
 	const char *machine, *build_id; /* build_id: hexadecimal, or NULL */
 	enum inspect_python python;
-	const char *problem; /* of PYTHON_UNKNOWN */
+	const char *problem; /* of INSPECT_PYTHON_UNKNOWN */
 	struct python_interpreter interpreter;
 	bool proved;        /* an interpreter that is to be proved, by the process */
 	const char *doubts; /* why it was not; NULL: no process was asked */

@@ -80,7 +80,7 @@ struct profile;
 struct profile *profile_create(void); /* NULL when memory is short */
 void profile_destroy(struct profile *profile);
 
-/* Mutable, filled in by the recorder; the strings in info must be set with profile_string(). */
+/* Mutable, filled in by the engine and its client; the strings in info must be set with profile_string(). */
 struct profile_info *profile_info(struct profile *profile);
 struct profile_quality *profile_quality(struct profile *profile);
 const struct profile_info *profile_get_info(const struct profile *profile);

@@ -12,7 +12,7 @@
  * entries of libc's key tables. What is not of this form is not known; nothing is guessed. Branches whose condition is
  * not known are followed both ways, within a budget.
  *
- * Where bytes come from is the image's business: a file (key_image_file: relocations say what the GOT will hold, and
+ * Where bytes come from is the image's business: a file (key_file_image(): relocations say what the GOT will hold, and
  * writable data is not known) or a live process (everything at a constant address is known).
  */
 #ifndef STRATA_PYTHON_KEY_DECODER_H

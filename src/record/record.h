@@ -2,9 +2,10 @@
 /*
  * record: `strata record` as a library: sample some or all processes for a while and fill a profile.
  *
- * record_run() owns everything it sets up (BPF programs, perf events, descriptors) and gives all back before it
- * returns, also on failure. It is called once per process, from one thread. Signals: SIGINT and SIGTERM are
- * taken through a signalfd while it runs and end the recording; a second one makes the process leave at once.
+ * record_run() is a client of the engine (engine/engine.h) with one window. It owns everything it sets up (the engine,
+ * the command, descriptors) and gives all back before it returns, also on failure. It is called once per process, from
+ * one thread. Signals: SIGINT, SIGTERM and SIGHUP are taken through a signalfd while it runs and end the recording; a
+ * second one makes the process leave at once.
  */
 #ifndef STRATA_RECORD_RECORD_H
 #define STRATA_RECORD_RECORD_H

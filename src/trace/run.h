@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of a running trace share: load.c, trace.c (life), sites.c (records), maps.c, measure.c. */
+/* What the files of a running trace share: load.c, trace.c (life), command.c, sites.c (records), maps.c, measure.c. */
 #ifndef STRATA_TRACE_RUN_H
 #define STRATA_TRACE_RUN_H
 

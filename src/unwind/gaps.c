@@ -7,7 +7,7 @@
  *   go_code    Go's own tables (go_code.h)
  *   derived    the code itself (code_rules.h): musl's libc, what was built without unwind tables, C in Go's programs
  *   chain      code that a program's own compiler made, such as the builtins of V8 in node: it keeps frame pointers,
- * which is seen by how often they are set up. Its rule is a chain of frame pointers; the walker looks at
+ *              which is seen by how often they are set up. Its rule is a chain of frame pointers; the walker looks at
  *              the instructions, whether a function's own frame is not there yet or no longer.
  *   trampoline signal trampolines of C libraries without CFI. Their rule begins a byte early: the return address of a
  *              handler is the trampoline's first byte, and a walker looks for pc - 1.

@@ -13,7 +13,8 @@
  *   cgocallback      [[[thread + g] + m] + g0] + sched.sp       UNWIND_GO_CALLBACK
  *   asmcgocall       [[SP + a] + stack.hi] - [SP + b]           UNWIND_GO_CCALL, or
  *                    [SP + b]                                   UNWIND_SP_DEREF, where it was on the thread's stack
- * before nanotime, ...    R12, which the vDSO may have saved anywhere; but what was in m.vdsoSP before is the CFA, too:
+ *                                                               before
+ *   nanotime, ...    R12, which the vDSO may have saved anywhere; but what was in m.vdsoSP before is the CFA, too:
  *                                                               UNWIND_GO_VDSO
  *
  * Up to the switch, and from the switch back on, and as long as some register has the old SP, plain rules do. morestack

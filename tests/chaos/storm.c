@@ -16,7 +16,7 @@
  *   mmaps FILE         500 executable mappings of a file, of which one is replaced every 0.1 ms
  *   uring FILE         reads by io_uring's kernel-side workers
  *   pids A B P Q       children that have the same pid, one after the other: a library's code, the other's, a program,
- * another
+ *                      another
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

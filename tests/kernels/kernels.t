@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`strata record` on Debian's kernels under emulation: frames of Python, of C, of the kernel; deep stacks; what is lost.
+In the same boot `strata trace` (traces.py), `strata stack` and `strata doctor`.
 
 KERNELS names them: "5.10 6.1" by default, `make check-kernels` runs "5.10 6.1 6.12 newest".
 """

@@ -14,15 +14,16 @@
  *    (builtins.def), a field its place in the type, a probe its number in compiler.attaches. Names in symbols are for
  *    dumps and for what is printed of a map, texts in nodes are data: literals and formats.
  *  - Every node has a type, and the types decide what is generated. Conversions to a wider integer, a longer string or
- * a tuple of wider elements are implied, where a value goes into a symbol, a key or an operand. Numbers are computed in
- *    64 bits; a dialect whose rules are narrower, as C's are, puts NODE_CAST around the operation, and gives both
+ *    a tuple of wider elements are implied, where a value goes into a symbol, a key or an operand. Numbers are computed
+ *    in 64 bits; a dialect whose rules are narrower, as C's are, puts NODE_CAST around the operation, and gives both
  *    operands one type where its rules for signs are not type_join()'s, which comparisons go by. A division by zero is
  *    1, and the program goes on: who wants anything else tests for it.
  *  - What user space is to do is a site: a number in the record, whose description stays in compiler.sites. What a
  *    dialect prints, and how, it finds there by the site's kind, format and type: no text is sent.
  *  - Statements and expressions share one struct, since blocks may have values. A tree belongs to one unit: sizes,
- * types and what constants have excluded are those of its attach point. Trees live in the compiler's arena, and are not
- *    changed after lowering; symbols are the units' in common, and the generator writes a variable's place into them.
+ *    types and what constants have excluded are those of its attach point. Trees live in the compiler's arena, and are
+ *    not changed after lowering; symbols are the units' in common, and the generator writes a variable's place into
+ *    them.
  *  - Layers, lowest first, held by tests/style/arrows.t: core; kernel (its names and types); provider; gen; builtin
  *    (code for ids); dialect; and compile.c, list.c, which put them together. Nothing below dialect/ knows a dialect.
  *  - Two dialects differ in what a firing is: clauses that share one (D), aliases with prologues (SystemTap). Both are

@@ -322,7 +322,7 @@ static uint64_t first_bit(Dwarf_Die *member, uint64_t offset, uint64_t bits, uin
 	return offset * 8 + size * 8 - bit - bits;
 }
 
-/* As BTF's in check/kernel_types.c; one that crosses its type's units is read by a wider one. */
+/* As BTF's in lang/kernel/kernel_types.c; one that crosses its type's units is read by a wider one. */
 static bool set_bits(struct type_field *field, uint64_t bit, uint64_t bits)
 {
 	uint32_t unit = field->type->size * 8, size;
