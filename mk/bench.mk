@@ -35,8 +35,8 @@ $(BUILD)/bench/say: bench/say.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu17 -D_GNU_SOURCE -O2 $(WARNINGS) -o $@ $<
 
-# Beside other profilers: what they say of programs that know their own stacks, and what they cost. Writes build/peers.md, which
-# docs/PEERS.md shows. What is not in PATH (py-spy, austin, samply, perf; OTEL_PROFILER=...) is named and left out. Needs root.
+# Beside other profilers: what they say of programs that know their own stacks, and what they cost. Writes build/peers.md.
+# What is not in PATH (py-spy, austin, samply, perf; OTEL_PROFILER=...) is named and left out. Needs root.
 .PHONY: bench-peers
 bench-peers: all
 	BENCH_SECONDS=$(BENCH_SECONDS) BENCH_ROUNDS=$(BENCH_ROUNDS) bench/peers.py --strata $(BUILD)/strata --build $(BUILD) >$(BUILD)/peers.md

@@ -2,10 +2,11 @@
 /*
  * stack: every thread's whole stack at this moment, and what each waits for.
  *
- * Nobody is stopped. A thread that does not run holds still: its registers are read (kernel/tasks.h), its stack is
- * walked in its process's memory, and then it is asked whether it has run meanwhile. If so the stack is thrown away,
- * and the thread is read again. Threads that run are sampled by the kernel part, as for strata record, each once. Where
- * neither came to an end in time the thread says that its stack is not consistent.
+ * Nobody is stopped, unless that is asked for (freeze.h). A thread that does not run holds still: its registers are
+ * read (kernel/tasks.h), its stack is walked in its process's memory, and then it is asked whether it has run
+ * meanwhile. If so the stack is thrown away, and the thread is read again. Threads that run are sampled by the kernel
+ * part, as for strata record, each once. Where neither came to an end in time the thread says that its stack is not
+ * consistent.
  *
  * Not thread-safe. The result is plain data; all strings are its own.
  */
