@@ -176,6 +176,13 @@ int watch_publish(struct watch *watch, struct process *process)
 		err = tables_publish(sampler_tables(watch->sampler), (uint32_t)process->pid, &publication,
 				     &watched->entry);
 	}
+	/* What is published is of before: walks by it would be wrong. */
+	if (err == -ENOSPC && watched->entry.generation) {
+		tables_withdraw(sampler_tables(watch->sampler), (uint32_t)process->pid, &watched->entry,
+				watched->published_at);
+		watched->entry = (struct process_entry){};
+		watch_unpin(watch, watched);
+	}
 	if (!err)
 		repin(watch, watched);
 	watched->published_changes = process->changes;

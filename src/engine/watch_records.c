@@ -196,7 +196,7 @@ static int publish_late(struct watch *watch, struct process *process)
 		return -ENOMEM;
 	watched->wanted = true;
 	watch_find_python(watch, process);
-	if (process->ended == UINT64_MAX && !watch_published_lately(watched, watch_now()) &&
+	if (process->ended == UINT64_MAX && !watched->is_full && !watch_published_lately(watched, watch_now()) &&
 	    (!watched->entry.generation || watched->published_changes != process->changes ||
 	     watched->entry.valid_from < watch->drained_at))
 		return watch_publish(watch, process);

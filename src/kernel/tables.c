@@ -351,12 +351,33 @@ static void skip_rows(struct page_writer *w, uint64_t start)
 		w->rule = w->rules[w->table->rows[w->row++].rule];
 }
 
-/* The entries of `count` pages from page `first` of the run on, and their rows. 0 or a negative errno. */
+/* Takes back what was written for a part that did not get all of its rows. */
+static void undo(struct tables *tables, struct file *file, size_t chunks, uint32_t rows, uint32_t rules)
+{
+	while (file->chunks.count > chunks) {
+		const struct chunk *chunk = &file->chunks.at[--file->chunks.count];
+
+		if (chunk->rows.count)
+			extents_give(&tables->free_rows[chunk->slab], chunk->rows.first, chunk->rows.count);
+	}
+	shares_give(&tables->shares[TABLES_ROWS], &file->owner, file->row_count - rows);
+	tables->rows -= file->row_count - rows;
+	file->row_count = rows;
+	while (rules--)
+		tables_rules_give(&tables->rules, &tables->shares[TABLES_RULES], file->rules.at[--file->rules.count]);
+}
+
+/*
+ * The entries of `count` pages from page `first` of the run on, and their rows. 0, or a negative errno: then nothing
+ * was added.
+ */
 static int write_pages(struct tables *tables, const struct unwind_table *table, struct file *file,
 		       const struct tables_run *run, uint32_t first, uint32_t count, uint64_t *entries)
 {
 	struct page_writer writer = {
 		.tables = tables, .table = table, .file = file, .shift = table->base - run->base, .pages = count};
+	const size_t chunks = file->chunks.count;
+	const uint32_t rows = file->row_count;
 	uint32_t i;
 	int err = take_rules(tables, file, table);
 
@@ -369,7 +390,11 @@ static int write_pages(struct tables *tables, const struct unwind_table *table, 
 	for (i = 0; !err && i < count; i++)
 		entries[i] = write_page(&writer, (uint64_t)(first + i) << UNWIND_PAGE_SHIFT, &err);
 	trim_chunk(&writer);
-	return err ? err : write_blocks(tables);
+	if (!err)
+		err = write_blocks(tables);
+	if (err)
+		undo(tables, file, chunks, rows, table->rule_count);
+	return err;
 }
 
 static int take_file(struct tables *tables, uint64_t base, uint64_t end, struct file **file, struct tables_run *ret,

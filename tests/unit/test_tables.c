@@ -406,6 +406,46 @@ static void test_shared(struct tables *tables)
 	tables_charge(tables, &nobody);
 }
 
+/* A part whose rows find no room leaves nothing behind, however often it is tried. */
+static void test_part_without_room(struct tables *tables)
+{
+	const struct share_owner hog = {1001, 3}, nobody = SHARE_NOBODY;
+	const uint32_t bytes = 1u << 20, pages = bytes >> UNWIND_PAGE_SHIFT;
+	struct unwind_row *rows = calloc(bytes, sizeof(*rows));
+	struct unwind_rule rules[] = {{.kind = UNWIND_SP, .cfa_offset = 1 << 20},
+				      {.kind = UNWIND_FP, .cfa_offset = 1 << 20}};
+	struct unwind_table table = {.end = bytes, .rows = rows, .row_count = 700000, .rules = rules, .rule_count = 2};
+	uint64_t all, held, left[2];
+	struct tables_run run;
+	struct diag diag = {};
+	uint32_t i, part = 0;
+	int err = 0;
+
+	for (i = 0; i < bytes; i++)
+		rows[i] = (struct unwind_row){.offset = i, .rule = i & 1};
+	tables_charge(tables, &hog);
+	all = tables_left(tables, TABLES_ROWS);
+	is_int(tables_reserve(tables, 0, 256ull * bytes, &run, &diag), 0, "a file by parts");
+	for (; !err && part < 256; part++) {
+		held = tables_rows(tables);
+		left[0] = tables_left(tables, TABLES_ROWS);
+		left[1] = tables_left(tables, TABLES_RULES);
+		table.base = (uint64_t)part * bytes;
+		table.end = table.base + bytes;
+		err = tables_fill(tables, &run, part * pages, pages, &table);
+	}
+	ok(err == -ENOSPC && part > 1 && left[0], "%u parts of it have room", part - 1);
+	for (i = 0; i < 3; i++)
+		err = err == -ENOSPC ? tables_fill(tables, &run, (part - 1) * pages, pages, &table) : 0;
+	ok(err == -ENOSPC && tables_rows(tables) == held && tables_left(tables, TABLES_ROWS) == left[0] &&
+		   tables_left(tables, TABLES_RULES) == left[1],
+	   "what was tried leaves nothing");
+	tables_remove(tables, &run);
+	is_int((int64_t)tables_left(tables, TABLES_ROWS), (int64_t)all, "all is given back");
+	tables_charge(tables, &nobody);
+	free(rows);
+}
+
 /* A part that there is no room for. */
 static void test_refused(struct tables *tables, struct scratch *s)
 {
@@ -500,6 +540,7 @@ int main(void)
 	test_learn(tables, s);
 	test_remove(tables, s);
 	test_shared(tables);
+	test_part_without_room(tables);
 	test_refused(tables, s);
 	test_full(tables);
 	test_publish(tables, &maps, s);
