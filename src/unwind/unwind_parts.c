@@ -121,7 +121,8 @@ static bool find_index(struct unwind_parts *parts, const struct elf_file *elf)
 	    !elf_file_copy_at(elf, parts->index.vaddr, sizeof(head), head) || memcmp(head, form, sizeof(form)))
 		return false;
 	memcpy(&parts->count, head + 8, sizeof(parts->count));
-	if (!parts->count || parts->count > (parts->index.size - INDEX_AT) / INDEX_ROW)
+	if (!parts->frame.size || !parts->count || parts->count > UNWIND_FDES_MAX ||
+	    parts->count > (parts->index.size - INDEX_AT) / INDEX_ROW)
 		return false;
 	buffer = malloc(INDEX_BUFFER);
 	ret = buffer && read_index(parts, elf, buffer);
