@@ -118,6 +118,7 @@ static int walk_native(struct watch *watch, struct watch_live *live, const struc
 		if (stack.loss != LOSS_NO_MAPPING || !again || !watch_rescan(watch, live->process, watch_now()))
 			break;
 		again = false;
+		sample->time = registers.time = watch_now(); /* what was found is known from now on */
 		if (watch_describe(watch, live->process, UINT64_MAX - 1))
 			return -ENOMEM;
 	}
@@ -155,6 +156,7 @@ int watch_live_walk(struct watch *watch, struct watch_live *live, const struct t
 				      .flags = SAMPLE_IN_KERNEL};
 	int err;
 
+	live->memory = memory_of_process((int)task->tid); /* the main thread may have ended */
 	memcpy(sample.comm, task->comm, sizeof(sample.comm));
 	sample.cookie = hash_mix(hash_mix(hash_mix(task->tgid, task->start_time), task->mm), 0);
 	err = walk_kernel(watch, task, &sample);

@@ -38,6 +38,7 @@ struct thread {
 	struct sample_event last; /* of the last walk; `time` 0: there was none */
 	uint64_t switches;        /* before it */
 	bool walked;              /* in this round */
+	bool kept;                /* though it did not hold still */
 	bool held, ran;           /* it was stopped when that walk began; it was on a CPU before */
 	bool seen, still;         /* in this round's second reading: it is there, and has not run since */
 };
@@ -56,6 +57,7 @@ struct taker {
 	struct freeze freeze;
 	double *frozen_ms; /* of each process, */
 	bool *moved;       /* and whether some thread ran all the same */
+	uint64_t until;    /* CLOCK_MONOTONIC, ns: when a round stops that holds threads */
 	size_t open;       /* threads without an answer */
 	bool sampling;
 };
@@ -80,7 +82,7 @@ static bool wants(void *context, const struct sample_event *sample)
 	struct taker *taker = context;
 	struct thread *thread = find_thread(taker, sample->tid);
 
-	if (!thread || thread->answer != ANSWER_NONE)
+	if (!thread || thread->answer != ANSWER_NONE || thread->kept)
 		return false;
 	answer(taker, thread, ANSWER_SAMPLED);
 	thread->current = sample->flags & SAMPLE_CURRENT;
@@ -232,7 +234,7 @@ static int walk_all(struct taker *taker, size_t process)
 		note_python(taker, process, &live);
 	for (i = 0; i < taker->threads.count; i++)
 		taker->threads.at[i].walked = false;
-	for (i = 0; !err && i < taker->list.starts.count; i++) {
+	for (i = 0; !err && i < taker->list.starts.count && time_ns(CLOCK_MONOTONIC) < taker->until; i++) {
 		const struct task_event *task = task_list_at(&taker->list, i);
 		struct thread *thread = find_thread(taker, task->tid);
 
@@ -321,9 +323,14 @@ static int keep_rest(struct taker *taker, struct diag *diag)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; !err && i < taker->threads.count; i++)
-		if (taker->threads.at[i].answer == ANSWER_NONE && taker->threads.at[i].last.time)
-			err = watch_live_keep(taker->watch, &taker->threads.at[i].last);
+	for (i = 0; !err && i < taker->threads.count; i++) {
+		struct thread *thread = &taker->threads.at[i];
+
+		if (thread->answer != ANSWER_NONE || !thread->last.time)
+			continue;
+		thread->kept = true;
+		err = watch_live_keep(taker->watch, &thread->last);
+	}
 	return err ? diag_fail(diag, ENOMEM, "stack.memory", "out of memory") : 0;
 }
 
@@ -345,8 +352,11 @@ static int take_all(struct taker *taker, struct diag *diag)
 		if (err)
 			return err;
 	}
-	if (taker->sampling)
+	if (taker->sampling) {
 		sampler_stop(taker->sampler);
+		if (watch_drain(taker->watch))
+			return diag_fail(diag, ENOMEM, "stack.memory", "out of memory");
+	}
 	return keep_rest(taker, diag);
 }
 
@@ -403,7 +413,7 @@ static int freeze_process(struct taker *taker, size_t process)
 
 	take_precedence(true);
 	begun = time_ns(CLOCK_MONOTONIC);
-	until = begun + FREEZE_NS;
+	taker->until = until = begun + FREEZE_NS;
 	do {
 		if (err >= 0)
 			err = hold_running(taker, pid, until);
@@ -419,6 +429,7 @@ static int freeze_process(struct taker *taker, size_t process)
 	taker->moved[process] = err > 0;
 	take_precedence(false);
 	freeze_deinit(&taker->freeze);
+	taker->until = UINT64_MAX;
 	return err < 0 ? err : settle_all(taker, pid);
 }
 
@@ -438,17 +449,26 @@ static int freeze_all(struct taker *taker, struct diag *diag)
 static enum stack_state state_of(const struct thread *thread)
 {
 	/* include/linux/sched.h */
-	enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 4, TRACED = 8, DEAD = 0x10 | 0x20 | 0x40 | 0x80 };
+	enum {
+		INTERRUPTIBLE = 1,
+		STOPPED = 4,
+		TRACED = 8,
+		DEAD = 0x10 | 0x20 | 0x80,
+		PARKED = 0x40,
+		WAKING = 0x200,
+		NEW = 0x800,
+		FROZEN = 0x8000
+	};
 
 	if (thread->answer == ANSWER_SAMPLED || !thread->task || (thread->held && thread->ran))
 		return STACK_RUNNING;
-	if (!thread->task->state || thread->held)
+	if (!thread->task->state || thread->held || thread->task->state & (WAKING | NEW))
 		return STACK_RUNNABLE;
-	if (thread->task->state & (STOPPED | TRACED))
+	if (thread->task->state & (STOPPED | TRACED | PARKED | FROZEN))
 		return STACK_STOPPED;
 	if (thread->task->state & INTERRUPTIBLE)
 		return STACK_SLEEPING;
-	return thread->task->state & UNINTERRUPTIBLE ? STACK_BLOCKED : STACK_DEAD;
+	return thread->task->state & DEAD ? STACK_DEAD : STACK_BLOCKED;
 }
 
 const char *stack_state_name(enum stack_state state)
@@ -604,7 +624,7 @@ static void taker_deinit(struct taker *taker)
 
 int stack_take(const struct stack_options *options, struct stacks **ret, struct diag *diag)
 {
-	struct taker taker = {.options = options};
+	struct taker taker = {.options = options, .until = UINT64_MAX};
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
 	uint64_t begun;
 	int err = -ENOMEM;

@@ -5,13 +5,12 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "lang/core/syscalls.h"
@@ -94,41 +93,77 @@ static const struct {
 	{"pthread_barrier_wait", "lock", "a barrier"},
 };
 
-/* "127.0.0.1:80"; of a Unix socket its path, and nothing when it has none. */
-static void tell_address(FILE *out, const char *before, const struct sockaddr_storage *address, socklen_t size)
-{
-	const struct sockaddr_un *path = (const void *)address;
-	const struct sockaddr_in6 *six = (const void *)address;
-	const struct sockaddr_in *four = (const void *)address;
-	char text[INET6_ADDRSTRLEN];
-	size_t room = size > offsetof(struct sockaddr_un, sun_path) ? size - offsetof(struct sockaddr_un, sun_path) : 0;
+#define SOCKETS_MAX 65536 /* of a network namespace, that are looked through in each list */
 
-	if (address->ss_family == AF_INET && inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text)))
-		fprintf(out, "%s%s:%u", before, text, ntohs(four->sin_port));
-	else if (address->ss_family == AF_INET6 && inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text)))
-		fprintf(out, "%s[%s]:%u", before, text, ntohs(six->sin6_port));
-	else if (address->ss_family == AF_UNIX && room && room <= sizeof(path->sun_path))
-		fprintf(out, "%s%s%.*s", before, path->sun_path[0] ? "" : "@", (int)room - !path->sun_path[0],
-			path->sun_path + !path->sun_path[0]);
+/* "127.0.0.1:80": an address as /proc/net has it, words in hexadecimal; nothing when there is none. */
+static void tell_address(FILE *out, const char *before, const char *digits, unsigned int port)
+{
+	uint32_t words[4] = {};
+	char text[INET6_ADDRSTRLEN];
+	size_t count = strlen(digits) / 8, i;
+	char word[9] = "";
+
+	for (i = 0; i < count && i < 4; i++) {
+		memcpy(word, digits + 8 * i, 8);
+		words[i] = (uint32_t)strtoul(word, NULL, 16);
+	}
+	if (count == 1 && inet_ntop(AF_INET, words, text, sizeof(text)))
+		fprintf(out, "%s%s:%u", before, text, port);
+	else if (count == 4 && inet_ntop(AF_INET6, words, text, sizeof(text)))
+		fprintf(out, "%s[%s]:%u", before, text, port);
 }
 
-/* Where a socket of the process leads, asked of a descriptor of our own for it. */
-static void tell_socket(FILE *out, int pid, int fd)
+/* net/ipv4/tcp_ipv4.c, get_tcp4_sock(); the others are like it: local and remote address, and so on, inode */
+static bool tell_if_inet(FILE *out, const char *line, unsigned long inode)
 {
-	struct sockaddr_storage address = {};
-	socklen_t size = sizeof(address);
-	int process = (int)syscall(SYS_pidfd_open, pid, 0);
-	int own = process < 0 ? -1 : (int)syscall(SYS_pidfd_getfd, process, fd, 0);
+	unsigned int local_port, remote_port;
+	char local[33], remote[33];
+	unsigned long number;
 
-	if (own >= 0 && !getsockname(own, (struct sockaddr *)&address, &size))
-		tell_address(out, " ", &address, size);
-	size = sizeof(address);
-	if (own >= 0 && !getpeername(own, (struct sockaddr *)&address, &size))
-		tell_address(out, " to ", &address, size);
-	if (own >= 0)
-		close(own);
-	if (process >= 0)
-		close(process);
+	if (sscanf(line, " %*[^:]: %32[0-9A-F]:%x %32[0-9A-F]:%x %*x %*x:%*x %*x:%*x %*x %*u %*d %lu", local,
+		   &local_port, remote, &remote_port, &number) != 5 ||
+	    number != inode)
+		return false;
+	tell_address(out, " ", local, local_port);
+	if (remote_port)
+		tell_address(out, " to ", remote, remote_port);
+	return true;
+}
+
+/* net/unix/af_unix.c, unix_seq_show(): the path comes last, if there is one. */
+static bool tell_if_unix(FILE *out, const char *line, unsigned long inode)
+{
+	unsigned long number;
+	int path = 0;
+
+	if (sscanf(line, "%*[^:]: %*x %*x %*x %*x %*x %lu%n", &number, &path) != 1 || number != inode)
+		return false;
+	fprintf(out, "%.*s", (int)strcspn(line + path, "\n"), line + path);
+	return true;
+}
+
+/*
+ * Where a socket of the process leads, as the lists of its network namespace have it. A descriptor of our own for it
+ * could be any file by then, and to close that may take for ever (base/foreign.h).
+ */
+static void tell_socket(FILE *out, int pid, unsigned long inode)
+{
+	static const char *const lists[] = {"tcp", "tcp6", "udp", "udp6", "unix"};
+	char path[64], line[512];
+	bool told = false;
+	size_t i, count;
+
+	for (i = 0; !told && i < sizeof(lists) / sizeof(*lists); i++) {
+		bool is_unix = !strcmp(lists[i], "unix");
+		FILE *list;
+
+		snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, lists[i]);
+		list = fopen(path, "re");
+		for (count = 0; list && !told && count < SOCKETS_MAX && fgets(line, sizeof(line), list); count++)
+			told = is_unix ? tell_if_unix(out, line, inode) : tell_if_inet(out, line, inode);
+		if (list)
+			fclose(list);
+	}
 }
 
 /* "fd 3 /tmp/x" */
@@ -144,8 +179,8 @@ static void tell_descriptor(FILE *out, int pid, int fd)
 		return;
 	target[size] = '\0';
 	fprintf(out, " %s", target);
-	if (!strncmp(target, "socket:", 7))
-		tell_socket(out, pid, fd);
+	if (!strncmp(target, "socket:[", 8))
+		tell_socket(out, pid, strtoul(target + 8, NULL, 10));
 }
 
 static void tell_poll(FILE *out, int pid, const __u64 *arguments)
@@ -284,12 +319,16 @@ int stack_explain(int pid, const struct stack_python *python, const struct task_
 	out = open_memstream(&thread->detail, &size);
 	if (!out)
 		return -ENOMEM;
-	if (task->flags & TASK_KERNEL_THREAD) {
+	/* Workers of io_uring and vhost have no registers: they run nothing of the program's. */
+	if (task->flags & (TASK_KERNEL_THREAD | TASK_NO_REGISTERS)) {
 		thread->waits_for = "kernel";
 		fputs("work", out);
 	} else if (task->call == ~0ull) {
 		thread->waits_for = "page-fault";
 		fputs("memory", out);
+	} else if (task->flags & TASK_32_BIT) {
+		thread->waits_for = "syscall";
+		fprintf(out, "32-bit system call %" PRIu64, (uint64_t)task->call);
 	} else {
 		thread->waits_for = tell_call(out, pid, task);
 		kind = !strcmp(thread->waits_for, "futex") ? find_waiter(thread, &what) : NULL;

@@ -57,6 +57,15 @@ with open("/proc/self/comm", "w") as comm:
 print("ready"); sys.stdout.flush()
 sys.stdin.readline()
 """
+LEADERLESS = """import ctypes, sys, threading, time
+def left_behind():
+    with open("/proc/thread-self/comm", "w") as comm:
+        comm.write("left_behind")
+    time.sleep(1e6)
+threading.Thread(target=left_behind, daemon=True).start()
+print("ready"); sys.stdout.flush()
+ctypes.CDLL(None).syscall(60, 0)
+"""
 SPINNER = """import sys, threading
 def spin():
     while True:
@@ -111,6 +120,15 @@ def settled(pid, names):
 
     e2e.until(there)
     return found["process"]
+
+
+def check_leaderless(tap, python):
+    """The main thread has ended, and with it what /proc/PID says of memory."""
+    with Program(python, "-c", LEADERLESS) as program:
+        process = settled(program.pid, ("left_behind",))
+        thread = next(t for t in process["threads"] if t["name"] == "left_behind")
+        tap.ok(("left_behind", line_of("    time.sleep", LEADERLESS)) in python_frames(thread) and
+               e2e.THREAD_START.match(thread["frames"][-1]["name"]), "a thread without its main thread", thread)
 
 
 def line_of(text, script=PROGRAM):
@@ -329,6 +347,7 @@ def main():
     tap = e2e.Tap()
     for python in e2e.pythons():
         check_python(tap, python)
+    check_leaderless(tap, e2e.PYTHON)
     check_running(tap)
     check_greenlet(tap)
     with tempfile.TemporaryDirectory(prefix="strata-stack-") as where:
