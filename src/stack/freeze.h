@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * freeze: holds the threads of a process that run, by ptrace. Those that sleep are better left alone: they hold still
- * by themselves, and to stop one wakes it, so that its system call may fail with EINTR. When this process ends, however
- * it does, the kernel lets them go.
+ * by themselves, and to stop one wakes it, so that its system call may fail with EINTR. When the thread that held them
+ * ends, however it does, the kernel lets them go.
  *
  * A thread that was told to stop runs no instruction of its program from the moment on at which it is not on a CPU. So
  * nobody waits until it has stopped: one that is not scheduled meanwhile loses nothing.
@@ -34,7 +34,7 @@ const struct held_thread *freeze_find(const struct freeze *freeze, pid_t tid);
 /* Lets those go that have stopped. How many have not yet. */
 size_t freeze_release(struct freeze *freeze);
 
-/* Lets all go; those that do not stop within a second the kernel lets go when this process ends. */
+/* Lets all go; those that do not stop within a second the kernel lets go when the thread that held them ends. */
 void freeze_deinit(struct freeze *freeze);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -402,13 +403,17 @@ static void take_precedence(bool yes)
 	sched_setscheduler(0, yes ? SCHED_FIFO : SCHED_OTHER, &priority);
 }
 
-/*
- * All threads of a process at one moment: what runs is held, what sleeps holds still, and between the two readings
- * nobody ran. The first walk is thrown away: after it everything is known that takes time.
- */
-static int freeze_process(struct taker *taker, size_t process)
+struct freezing {
+	struct taker *taker;
+	size_t process;
+	int err; /* > 0: so many threads ran all the same */
+};
+
+static void *freeze_apart(void *context)
 {
-	int pid = taker->options->pids[process], err = walk_all(taker, process);
+	struct freezing *freezing = context;
+	struct taker *taker = freezing->taker;
+	int pid = taker->options->pids[freezing->process], err = 0;
 	uint64_t begun, until;
 
 	take_precedence(true);
@@ -418,19 +423,40 @@ static int freeze_process(struct taker *taker, size_t process)
 		if (err >= 0)
 			err = hold_running(taker, pid, until);
 		if (!err)
-			err = walk_all(taker, process);
+			err = walk_all(taker, freezing->process);
 		if (!err)
 			err = look_again(taker, pid);
 		if (err > 0)
 			hold_restless(taker, pid);
 	} while (err > 0 && time_ns(CLOCK_MONOTONIC) < until);
 	freeze_release(&taker->freeze); /* of those that are left nobody was scheduled, and so nobody waits */
-	taker->frozen_ms[process] = (double)(time_ns(CLOCK_MONOTONIC) - begun) / 1e6;
-	taker->moved[process] = err > 0;
+	taker->frozen_ms[freezing->process] = (double)(time_ns(CLOCK_MONOTONIC) - begun) / 1e6;
 	take_precedence(false);
 	freeze_deinit(&taker->freeze);
 	taker->until = UINT64_MAX;
-	return err < 0 ? err : settle_all(taker, pid);
+	freezing->err = err;
+	return NULL;
+}
+
+/*
+ * All threads of a process at one moment: what runs is held, what sleeps holds still, and between the two readings
+ * nobody ran. The first walk is thrown away: after it everything is known that takes time. A thread of our own holds
+ * them: when it ends, so does what it held, whatever that was doing.
+ */
+static int freeze_process(struct taker *taker, size_t process)
+{
+	struct freezing freezing = {.taker = taker, .process = process};
+	int err = walk_all(taker, process);
+	pthread_t thread;
+
+	if (err)
+		return err;
+	err = -pthread_create(&thread, NULL, freeze_apart, &freezing);
+	if (err)
+		return err;
+	pthread_join(thread, NULL);
+	taker->moved[process] = freezing.err > 0;
+	return freezing.err < 0 ? freezing.err : settle_all(taker, taker->options->pids[process]);
 }
 
 static int freeze_all(struct taker *taker, struct diag *diag)
