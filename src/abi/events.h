@@ -47,7 +47,7 @@ enum sample_flag {
 	SAMPLE_IN_KERNEL = 2,     /* taken in the kernel; user registers as saved at its entry */
 	SAMPLE_LATE = 4,          /* native part follows as EVENT_SNAPSHOT with the same `sequence` */
 	SAMPLE_PYTHON = 8,        /* the process is known to run Python */
-	SAMPLE_EXITING = 16,      /* the thread has given up its address space: there is no user part any more */
+	SAMPLE_EXITING = 16,      /* the thread has given up its address space, or a borrowed one back: no user part */
 	/* Its user part will probably follow, better, as EVENT_RESUMED with its `sequence`. In that one: it comes with
 	 * an EVENT_SNAPSHOT of its own. */
 	SAMPLE_RESUMES = 32,

@@ -18,7 +18,8 @@
 #include "bpf/arch_kernel_x86_64.h"
 #include "bpf/send.h"
 
-#define PF_FORKNOEXEC 0x00000040 /* include/linux/sched.h */
+#define PF_EXITING    0x00000004 /* include/linux/sched.h */
+#define PF_FORKNOEXEC 0x00000040
 #define PF_KTHREAD    0x00200000
 #define DOUBTFUL_NS   1000000000ull
 
@@ -476,6 +477,23 @@ __noinline int take_task(__u32 scratch)
 	return 0;
 }
 
+/*
+ * Whether the current thread, which is ending, has given a borrowed address space back, and still points to it. The
+ * child of a vfork() wakes its parent up (mm_release() in kernel/fork.c: vfork_done is NULL from then on) a moment
+ * before it lets go of the address space (exit_mm()). Its stack is the parent's, which writes to it from then on.
+ */
+__noinline int has_given_back(__u32 scratch)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *parent;
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s || BPF_CORE_READ(task, vfork_done))
+		return 0;
+	parent = BPF_CORE_READ(task, real_parent);
+	return (__u64)BPF_CORE_READ(parent, mm) == s->task.mm &&
+	       BPF_CORE_READ(parent, tgid) != BPF_CORE_READ(task, tgid);
+}
+
 /* Global for the verifier, as it is the end of many paths. */
 __noinline int send_user_stacks(__u32 scratch)
 {
@@ -610,7 +628,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	}
 	if (s->task.flags & PF_KTHREAD) {
 		s->sample.flags |= SAMPLE_KERNEL_THREAD;
-	} else if (!s->task.mm) {
+	} else if (!s->task.mm || (s->task.flags & PF_EXITING && has_given_back(cpu))) {
 		s->sample.flags |= SAMPLE_EXITING;
 	} else {
 		err = s->sample.flags & SAMPLE_IN_KERNEL ? arch_saved_registers(s, loaded.task_registers)

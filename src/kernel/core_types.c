@@ -43,6 +43,7 @@ static const struct member {
 	{"task_struct", "group_leader", POINTER},
 	{"task_struct", "mm", POINTER},
 	{"task_struct", "stack", POINTER},
+	{"task_struct", "real_parent", POINTER},
 	{"task_struct", "vfork_done", POINTER},
 	{"task_struct", "utask", POINTER, true},
 	{"task_struct", "task_works", POINTER, true},
