@@ -18,7 +18,7 @@
 #define SESSIONS_MAX 64 /* a session holds the file's tables as libdw has them: some MB */
 #define PAGE_BYTES   4096u
 #define ADDRESS      ((uint64_t)~NATIVE_RETURN_ADDRESS)
-#define TOLD_MAX     10 /* differences that are printed */
+#define TOLD_MAX     10 /* samples that are printed, of those that differ and of the others each */
 
 struct session {
 	Dwfl *dwfl;
@@ -32,7 +32,7 @@ struct verifier {
 	VEC(uint64_t) frames;               /* libdw's, as strata writes them */
 	bool cut;                           /* libdw asked for memory that was not copied */
 	bool verbose;
-	unsigned int told;
+	unsigned int told[2]; /* samples: of those that agree or may, and of those that differ */
 };
 
 struct verifier *verifier_create(bool verbose)
@@ -265,13 +265,13 @@ static bool guesses(const struct verifier *verifier, const struct session *sessi
 	return false;
 }
 
-static void tell(struct verifier *verifier, size_t first, const char *words)
+static void tell(struct verifier *verifier, bool differs, size_t first, const char *words)
 {
 	const struct verify_sample *sample = verifier->sample;
 	const struct late_stack *walked = &sample->walked;
 	size_t i;
 
-	if (!verifier->verbose || verifier->told++ >= TOLD_MAX)
+	if (!verifier->verbose || verifier->told[differs]++ >= TOLD_MAX)
 		return;
 	fprintf(stderr, "verify: %d/%u: %s at frame %zu of %u\n", sample->process->pid, sample->snapshot->tid, words,
 		first, walked->count);
@@ -304,26 +304,27 @@ static uint64_t *judge(struct verifier *verifier, const struct session *session,
 	bool is_same = sample->walked.id == sample->snapshot->native_stack;
 
 	if (!is_same && sample->walked.loss == LOSS_NONE) {
-		tell(verifier, count, "the copy has another stack than the kernel part found, which libdw leaves");
+		tell(verifier, true, count,
+		     "the copy has another stack than the kernel part found, which libdw leaves");
 		return &ret->differ;
 	}
 	if (is_same && count == mine && count == theirs)
 		return &ret->agree;
 	if (guesses(verifier, session, count)) {
-		tell(verifier, count, "libdw has no table, and guesses,");
+		tell(verifier, false, count, "libdw has no table, and guesses,");
 		return &ret->guessed;
 	}
 	if (count < mine && count < theirs) {
-		tell(verifier, count, "another frame");
+		tell(verifier, true, count, "another frame");
 		return &ret->differ;
 	}
 	if (!is_same)
 		return &ret->cut;
 	if (count == mine) {
-		tell(verifier, count, "libdw goes on");
+		tell(verifier, false, count, "libdw goes on");
 		return &ret->longer;
 	}
-	tell(verifier, count, verifier->cut ? "libdw is at the end of the copy" : "libdw ends");
+	tell(verifier, false, count, verifier->cut ? "libdw is at the end of the copy" : "libdw ends");
 	return verifier->cut ? &ret->cut : &ret->shorter;
 }
 
@@ -348,7 +349,7 @@ void verifier_compare(struct verifier *verifier, struct objects *objects, const 
 	verifier->frames.count = 0;
 	verifier->cut = false;
 	if (loss != LOSS_NONE) {
-		tell(verifier, sample->walked.count, loss_meaning(loss));
+		tell(verifier, false, sample->walked.count, loss_meaning(loss));
 		ret->uncompared[loss]++;
 		return;
 	}

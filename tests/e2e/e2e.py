@@ -217,3 +217,18 @@ def perf_events_of(pid):
         except OSError:
             pass
     return found
+
+
+def go_signal_return(program):
+    """Where a Go program's way back from a signal lies: sigreturn, or as newer versions of Go say, sigreturn__sigaction."""
+    for line in subprocess.check_output(["nm", "-S", program], universal_newlines=True).split("\n"):
+        words = line.split()
+        if len(words) == 4 and re.match(r"runtime\.sigreturn(__sigaction)?\.abi0$", words[3]):
+            return range(int(words[0], 16), int(words[0], 16) + int(words[1], 16))
+    raise LookupError("no runtime.sigreturn in " + program)
+
+
+def wrong_of_libdw(told, signal_return):
+    """Of the frames that differ, those above a signal trampoline whose CFI calls it a function."""
+    return len(re.findall(r"another frame at frame 1 of \d+\nverify: +0 strata +(?:%s) " %
+                          "|".join(map(hex, signal_return)), "\n".join(told))) if signal_return else 0

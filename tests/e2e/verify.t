@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks that are hard to unwind, held against libdw's answer by `record --verify`, and against what the program is known to do."""
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -47,21 +46,6 @@ MODES = (("signals", ["_start", "main", "on_signal", "deeper"], 0.9),
          ("sort", ["_start", "main", "compare"], 0.97))
 
 
-def addresses_of(program, symbol):
-    """Where a function lies, in a program that is loaded where it says."""
-    for line in subprocess.check_output(["nm", "-S", program], universal_newlines=True).split("\n"):
-        words = line.split()
-        if len(words) == 4 and words[3] == symbol:
-            return range(int(words[0], 16), int(words[0], 16) + int(words[1], 16))
-    return range(0)
-
-
-def wrong_of_libdw(told, signal_return):
-    """Of the frames that differ, those above a signal trampoline whose CFI calls it a function."""
-    return len(re.findall(r"another frame at frame 1 of \d+\nverify: +0 strata +(?:%s) " %
-                          "|".join(map(hex, signal_return)), "\n".join(told))) if signal_return else 0
-
-
 def judge_complete(tap, words, stats, least):
     """Of the samples that were not early: those end with the stack that the thread was on, of which there is a copy."""
     asked = stats["samples"] - e2e.early(stats)
@@ -76,7 +60,7 @@ def judge(tap, words, where, done, least, complete=0.98, longer=0, signal_return
     stats = e2e.load(where + "/x.json")
     verify = stats["verify"]
     told = [line for line in done.stderr.split("\n") if line.startswith("verify:")]
-    tap.ok(verify["samples"] > 15 and verify["differ"] == wrong_of_libdw(told, signal_return) and verify["longer"] <= longer * verify["samples"], words + ": no frame differs, none is missing: %s" %
+    tap.ok(verify["samples"] > 15 and verify["differ"] == e2e.wrong_of_libdw(told, signal_return) and verify["longer"] <= longer * verify["samples"], words + ": no frame differs, none is missing: %s" %
            verify, "\n".join(told))
     tap.ok(verify["agree"] + elsewhere * verify["cut"] >= least * verify["samples"], words + ": libdw says the same to the root",
            "\n".join(told))
@@ -158,7 +142,7 @@ def others(tap, where):
         # libdw goes on below mcall(), where the scheduler's stack begins. What Go's runtime does on a thread's own stack has its
         # caller on another one, of which there is no copy.
         stacks = judge(tap, "Go", where, record(where, where + "/gone"), 0.95, longer=0.05, elsewhere=True,
-                       signal_return=addresses_of(where + "/gone", "runtime.sigreturn.abi0"))
+                       signal_return=e2e.go_signal_return(where + "/gone"))
         mine = [(f, c) for f, c in stacks if any(x.startswith("main.work") for x in f)]
         share = e2e.share(mine, lambda f: through(f, ["runtime.goexit.abi0", "main.work"]))
         tap.ok(mine and share > 0.99, "Go: work() down to the goroutine's start: %.1f %%" % (100 * share), mine[:2])

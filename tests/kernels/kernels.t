@@ -23,11 +23,11 @@ DEPTH = 20000
 RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % guest.PYTHON),
         ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d 2" % DEPTH),
         ("limit", "-F 49 -- /bin/deep %d 2" % DEPTH),
-        ("verify", "-F 199 --verify --max-sample-time 10s -- /bin/deep 40 3"),
+        ("verify", "-v -F 199 --verify --max-sample-time 10s -- /bin/deep 40 3"),
         ("deep-python", "-F 49 --max-sample-time 10s --function -- %s -I -S /deep.py %d 2" % (guest.PYTHON, DEPTH))]
 GO_FRAMES = 300
 if guest.has_go():
-    RUNS.append(("go", "-F 199 --verify --max-sample-time 10s -- /bin/gone %d 3" % GO_FRAMES))
+    RUNS.append(("go", "-v -F 199 --verify --max-sample-time 10s -- /bin/gone %d 3" % GO_FRAMES))
 
 
 def known_reasons():
@@ -69,11 +69,12 @@ def judge_deep(tap, kernel, name, stacks):
     tap.equal(depths, {DEPTH}, "%s, %s: each of %d frames, once" % (kernel, name, DEPTH))
 
 
-def judge_verified(tap, kernel, name, stats):
+def judge_verified(tap, kernel, name, stats, log, signal_return=()):
     """What libdw says to the same stacks."""
     verify = stats["verify"]
-    tap.ok(verify["samples"] > 10 and not verify["differ"], "%s, %s: %d samples verified, none differs" % (
-        kernel, name, verify["samples"]), verify)
+    told = [line for line in log.split("\n") if line.startswith("verify:")]
+    tap.ok(verify["samples"] > 10 and verify["differ"] == e2e.wrong_of_libdw(told, signal_return),
+           "%s, %s: %d samples verified, none differs" % (kernel, name, verify["samples"]), verify, "\n".join(told))
 
 
 def judge_go(tap, kernel, stacks):
@@ -94,14 +95,14 @@ def judge_limit(tap, kernel, stacks, stats, has_task_work):
            "%s, limit: the longest sample %.1f ms" % (kernel, stats["bpf"]["worst_ns"] / 1e6), stats["bpf"])
 
 
-def judge(tap, kernel, results):
+def judge(tap, kernel, results, signal_return):
     marks = {row["name"]: row["mark"] for row in e2e.load(results + "/doctor.json")["findings"]}
     samples, complete, lost = 0, 0, {}
     for name, _ in RUNS:
         path = os.path.join(results, name)
-        with open(path + ".log", encoding="utf-8", errors="replace") as log, open(path + ".status", encoding="utf-8") as status:
-            if not tap.ok(status.read().strip() == "0", "%s, %s: recorded" % (kernel, name), log.read()):
-                continue
+        log = guest.read(path + ".log")
+        if not tap.ok(guest.read(path + ".status").strip() == "0", "%s, %s: recorded" % (kernel, name), log):
+            continue
         stats = e2e.load(path + ".json")
         if name == "limit":
             judge_limit(tap, kernel, e2e.folded(path + ".folded"), stats, marks["task work"] == "ok")
@@ -117,7 +118,7 @@ def judge(tap, kernel, results):
         if name == "python":
             judge_python(tap, kernel, e2e.folded(path + ".folded"))
         elif name in ("verify", "go"):
-            judge_verified(tap, kernel, name, stats)
+            judge_verified(tap, kernel, name, stats, log, signal_return if name == "go" else ())
             if name == "go":
                 judge_go(tap, kernel, e2e.folded(path + ".folded"))
         else:
@@ -165,7 +166,7 @@ def skip(tap, kernel, why):
     print("kernels.t: %s was NOT tried: %s" % (kernel, why), file=sys.stderr)  # prove keeps a test's output to itself
 
 
-def check(tap, kernel, where, initramfs):
+def check(tap, kernel, where, initramfs, signal_return):
     try:
         image = packages.kernel(packages.SUITES[kernel])
     except packages.Unavailable as error:
@@ -179,7 +180,7 @@ def check(tap, kernel, where, initramfs):
     with open(results + "/release", encoding="utf-8") as file:
         print("# %s: Linux %s" % (kernel, file.read().strip()))
     judge_doctor(tap, kernel, e2e.load(results + "/doctor.json"))
-    judge(tap, kernel, results)
+    judge(tap, kernel, results, signal_return)
     traces.judge(tap, kernel, results)
     judge_stack(tap, kernel, results)
     tap.ok(not guest.complaints(console), "%s: the kernel complains of nothing" % kernel, guest.what_happened(console))
@@ -193,11 +194,12 @@ def main():
         tap.done()
     with tempfile.TemporaryDirectory(prefix="strata-kernels-") as where:
         initramfs = guest.make_initramfs(where, e2e.STRATA, RUNS, traces.RUNS)
+        signal_return = e2e.go_signal_return(where + "/gone") if guest.has_go() else ()
         for kernel in os.environ.get("KERNELS", "5.10 6.1").split():
             if kernel not in packages.SUITES:
                 tap.ok(False, "%s: known are %s" % (kernel, ", ".join(packages.SUITES)))
                 continue
-            check(tap, kernel, where, initramfs)
+            check(tap, kernel, where, initramfs, signal_return)
     tap.done()
 
 
