@@ -92,7 +92,7 @@ static bool probe_inner_arrays(void)
 
 bool feature_breakpoints(void)
 {
-	static volatile uint64_t watched;
+	volatile uint64_t watched = 0;
 	struct perf_event_attr attr = {.type = PERF_TYPE_BREAKPOINT,
 				       .size = sizeof(attr),
 				       .bp_type = HW_BREAKPOINT_W,
