@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# What the build and the tests need, from Debian 12's packages. docs/ARCHITECTURE.md gives each one's reason.
+# What the build and the tests need, from Debian 12's packages. docs/DEPENDENCIES.md gives the reason for each.
 
 DEB_BUILD := gcc make clang bpftool pkg-config xxd libc6-dev \
 	libbpf-dev libdw-dev libcapstone-dev libprotobuf-c-dev protobuf-c-compiler \

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files whose tables the kernel part has, by what the kernel knows a mapped file by: so it finds the mappings of a
- * process by itself, before user space has heard of it (bpf/find.h).
+ * Files whose tables the BPF part has, by the key by which the kernel knows a mapped file. With it bpf/find.h finds
+ * the mappings of a process by itself, before user space has heard of the process.
+ *
+ * No device numbers are compared, so overlay file systems, which report two, need nothing special.
  */
 #ifndef STRATA_ABI_FILES_H
 #define STRATA_ABI_FILES_H

@@ -37,6 +37,6 @@
 #define FIND_VMA_BYTES     64u        /* of a VMA that are read at once: what tells whether it is executable */
 #define FILES_MAX          16384      /* that the kernel part knows by itself */
 #define PROCESSES_MAX      65536
-#define PYTHON_LAYOUTS_MAX 64
+#define PYTHON_LAYOUTS_MAX 64 /* builds of interpreters at a time */
 
 #endif

@@ -1,17 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The unwind tables as the native walker sees them.
+ * The unwind tables as the native walk sees them.
  *
- *   processes   tgid → process: its run of `mappings`, sorted by address
- *   mappings    an executable mapping: where its file's page index starts
- *   pages       one u64 for each 512 bytes of a file's text: a rule, or a run of rows in a slab
- *   slabs       rows in blocks: u32 (offset in the page << 16 | rule), sorted; a page's first row has offset 0
- *   rules       struct unwind_rule, shared by all files
+ *   processes  hash: tgid ─► { valid_from, generation, first mapping, count }
+ *                                                       │
+ *   mappings   array, one sorted run per process        ▼
+ *              ... │ start end bias kind first-page │ start end ... │ ...
+ *                                         │
+ *   pages      array, one run per file, a u64 for each 512 bytes of text
+ *              ... │ rule 7 │ slab 0, row 90, 3 rows │ rule 7 │ ...
+ *                                 │
+ *   slabs      array of arrays: 32 blocks of 64 KiB each
+ *              slab 0: ... │ 0 → rule 7 │ 18 → rule 12 │ 203 → rule 9 │ ...       u32: offset << 16 | rule
+ *                                                  │
+ *   rules      array of struct unwind_rule, shared by all files
+ *              fixed ones (enum rule_index) │ ... │ 12: CFA = SP + 48, FP at CFA - 16 │ ...
  *
- * A page is self-contained (the rule in force is repeated at its start), so a lookup touches one page entry and,
- * where the page has more than one rule, one or two cache lines of rows. All but `processes` are plain arrays
- * in which user space allocates runs: shared memory, but for the slabs, which are written by blocks. A run becomes
- * visible only by the entry that points to it, written last, and is reused only after a grace period.
+ * A page is self-contained: its first row has offset 0 and repeats the rule that is in force there. So a lookup
+ * touches one page entry and, where the page has more than one rule, one or two cache lines of rows.
+ *
+ * All but `processes` are plain arrays in which user space allocates runs. User space writes them through shared
+ * memory, except the slabs, which it writes by blocks. A run becomes visible only through the entry that points to it,
+ * which is written last, and is reused only after a grace period, because a walk on another CPU may still read it. The
+ * kernel reuses elements of the hash at once, even for another process, while they are being read: so the walk takes a
+ * copy and checks it (process_entry_check()).
+ *
+ * Rows of all files share slabs, instead of one inner map per file. A lookup then needs no map per file, and adding a
+ * file creates a map only when a slab is full. The price: a slab can be freed only when the last rows in it are gone,
+ * and those in the slabs behind it.
  */
 #ifndef STRATA_ABI_TABLES_H
 #define STRATA_ABI_TABLES_H

@@ -3,16 +3,25 @@
  * foreign: files that other processes chose, read without trusting that their file system answers.
  *
  * A FUSE or NFS server that hangs leaves whoever opens, reads, stats or closes one of its files waiting, often so that
- * not even SIGKILL ends it, and a program whose thread waits like that does not end either. So another process does
- * that: the *reader*. It is asked over a socket, and has DEADLINE_MS for each answer. One that does not answer is left
- * where it is, another one takes its place, and files of the same *place* (a device, a mount namespace) are refused
- * with -ETIMEDOUT until the reader that was left has come back.
+ * not even SIGKILL ends it; a program with such a thread does not end either. So another process does that: the
+ * *reader*. It is asked over a socket and has DEADLINE_MS for each answer, less the more readers hang. A reader that
+ * is ready to run but gets no CPU is waited for. One that hangs is left behind and replaced, and files of the same
+ * *place* (a device, a mount namespace) are refused with -ETIMEDOUT. What they would have told is lost as `no-answer`.
+ * When the reader has come back, those files are opened again.
  *
  *   strata ──fork──► nursery ──fork──► reader      the nursery forks readers, and never touches a file: a process that
  *      └───────────── socket ──────────┘           is forked later would keep strata's maps and memory
  *
- * What strata itself holds of a foreign file is a descriptor that cannot wait: one of O_PATH, and, of file systems with
- * RWF_NOWAIT (ext4, xfs, btrfs), one that gives what is in the page cache at once. The rest comes through the reader.
+ * strata forks the nursery first of all, so readers hold no map, event or output of strata's. They end when its
+ * sockets are closed, even by SIGKILL.
+ *
+ * What strata itself holds of such a file is a descriptor that cannot wait: one of O_PATH, and, on file systems with
+ * RWF_NOWAIT (ext4, xfs, btrfs), one that returns what is in the page cache at once. The rest comes through the
+ * reader. libdw (`--verify`) gets a copy in memory of a file whose file system may hang.
+ *
+ * What is not bounded: an output that is a pipe or device; what a script reads itself (`cat()`, the script); memory of
+ * a process that is a mapping of such a file; and whoever reads the output of strata and its command to the end waits
+ * for a command that cannot be ended. tests/chaos/hung_fs.t has a FUSE server that stops answering.
  *
  * Not thread-safe. A foreign_file must be closed before its foreign_files is destroyed.
  */

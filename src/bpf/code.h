@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Code objects: what tells one from another, and their one-time copy to user space. See the essay in bpf/python.h.
+ *
+ * An address does not identify a code object: it is freed, and the next one takes its place. Its id is a hash of the
+ * process's cookie (pid, start time, address space), its address, and every word that never changes (code_stable,
+ * abi/python.h). Where the version has no serial number (co_version, from 3.12 on), the first 256 bytes of the line
+ * table are hashed, too.
+ *
+ * A code object with a new id is sent at once with its names, file and line table, by the sample that met it: it
+ * cannot go away meanwhile, as its frame runs on this thread. So a process that lives for 50 ms keeps its names. Only
+ * line tables over 64 KiB are read by user space.
  */
 #ifndef STRATA_BPF_CODE_H
 #define STRATA_BPF_CODE_H

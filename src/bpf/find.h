@@ -26,6 +26,11 @@
  *
  * Bounds. FIND_VMAS_MAX are looked through, some 40 us; processes with more are left to user space. A process is looked
  * through again after FIND_PAUSE_NS for each of its VMAs, and no CPU does so for more than a tenth of its time.
+ *
+ * When code has been replaced by other code, user space voids what was found. A process whose files are all known here
+ * has no entry from user space until a sample of it is late. tests/e2e/unheard.t stops strata while programs start,
+ * load libraries, fork and call exec. tests/unit/test_find.c runs this source on trees made by hand, with a writer at
+ * any read, and on damaged ones.
  */
 #ifndef STRATA_BPF_FIND_H
 #define STRATA_BPF_FIND_H

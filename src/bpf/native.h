@@ -27,6 +27,10 @@
  * The loop (WALK_LOOP, tables.h) makes NATIVE_UNROLL steps a turn; frames are indexed by the loop's own index, and all
  * state is in the map value, so the verifier sees one short body. What is rare (signal frames, realigned stacks,
  * PLT stubs) is one function that is not inlined and reads 8 bytes at a time.
+ *
+ * Code without a file, and a file that is no ELF file, is taken for generated code: the walk follows frame pointers
+ * there, and names come from /tmp/perf-PID.map. Where a function has just been entered or is about to return, its
+ * instructions tell where its caller is (arch_code_cfa()).
  */
 #ifndef STRATA_BPF_NATIVE_H
 #define STRATA_BPF_NATIVE_H

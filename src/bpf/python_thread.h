@@ -22,6 +22,11 @@
  * tells that, and from 3.12 on the key; else the lists of the other interpreters are looked through
  * (python_find_inner()). Of one interpreter within another within a third, the inner ones' frames are left out: their
  * loops then lack frames, which is a loss.
+ *
+ * A sub-interpreter's thread states come first, then those of the thread's oldest interpreter. Up to 3.12 the latter
+ * may bear another thread's id, as any thread may run on it. From 3.10 to 3.12 it is this thread's if its _PyCFrame
+ * lies on this thread's stack; up to 3.9 if the native stack has loops for its frames (PYTHON_FRAME_UNSURE,
+ * engine/merge.h). `bpf.thread_states` in --stats counts the steps through the lists.
  */
 #ifndef STRATA_BPF_PYTHON_THREAD_H
 #define STRATA_BPF_PYTHON_THREAD_H

@@ -30,6 +30,10 @@
  *
  * Needs bpf_task_work_schedule_resume() (6.18; there with the suffix _impl). TWA_RESUME does not interrupt system
  * calls, unlike the variant that signals.
+ *
+ * A missing page is brought in first, at most 16 times. The sample waits for its second part in
+ * engine/watch_records.c, for three seconds at most. Frames that may be stale stack contents are left out without a
+ * loss only if the thread itself could not read them. tests/chaos/memory.t pages a program out while it runs.
  */
 #ifndef STRATA_BPF_RESUME_H
 #define STRATA_BPF_RESUME_H

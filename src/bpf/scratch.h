@@ -3,6 +3,10 @@
  * scratch: one CPU's working memory of the sampler, and the state of both walkers. All of it lives in a map value
  * (an ordinary array indexed by CPU: a per-CPU map's value may not exceed 32 KiB), because mutable state on the BPF
  * stack makes the verifier follow every path apart.
+ *
+ * Copies of the process's entry and interpreter stay here from sample to sample (struct seat): most samples of a CPU
+ * are of the same process as the one before, and then no lookup is needed, as long as the map `changed` keeps its
+ * value.
  */
 #ifndef STRATA_BPF_SCRATCH_H
 #define STRATA_BPF_SCRATCH_H

@@ -9,6 +9,18 @@
  *
  * kernel/events/uprobes.c: prepare_uretprobe(), xol_get_insn_slot(), handle_trampoline(); all kernels from 5.10 on.
  * The calls: arch/x86/kernel/uprobes.c, uprobe_trampoline_entry, SYSCALL_DEFINE0(uprobe); since 6.18.
+ *
+ * Other programs' uprobes have these effects, too. In detail:
+ * - The thread's list of true return addresses is walked along with the stack. A copy of the stack that is sent to
+ *   user space has the true addresses.
+ * - A program counter in the kernel's page is replaced by that of the original instruction.
+ * - A thread that is in the kernel because of the breakpoint has a program counter behind it, but has not executed
+ *   what was there: a `push` that seems to have run would shift all frames (arch_undo_breakpoint()). This is asked
+ *   only where uprobes or a debugger are, because Go pads its functions with the same byte.
+ * - While the trampoline's system call returns to it, SP is corrected by what was pushed. For the few instructions
+ *   between the change of the return address and the note in the list the stack ends with `uretprobe`.
+ *
+ * tests/e2e/uretprobe.t samples such a program at any instruction; tests/kernels has uretprobes in a recursion.
  */
 #ifndef STRATA_BPF_URETPROBE_H
 #define STRATA_BPF_URETPROBE_H

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * debug_info: the DWARF of one ELF file, by elfutils' libdw. Whoever wrote the file chose every byte of it: entries are
- * looked through by the functions here only, which bound how many and how deep; references from entry to entry are
- * followed so many times and no more. libdw's own searches (dwarf_getfuncs(), dwarf_peel_type(), ...) do not, and are
- * not used.
+ * debug_info: the DWARF of one ELF file, by elfutils' libdw: which function begins at an address, where its parameters
+ * are, what a type looks like, where a line's statement is.
  *
- * Addresses are ELF virtual addresses of the file, which are those of a separate debug file, too. Entries (Dwarf_Die)
+ * Whoever wrote the file chose every byte of it. So entries are looked through only by the functions here, which bound
+ * how many and how deep; references from entry to entry are followed a bounded number of times. libdw's own searches
+ * (dwarf_getfuncs(), dwarf_peel_type(), ...) have no bounds and are not used. The file is read, never mapped. Sizes
+ * that contradict each other, and records that contain themselves, become types without a value.
+ *
+ * Addresses are ELF virtual addresses of the file, which are also those of a separate debug file. Entries (Dwarf_Die)
  * and the texts they give live as long as the debug_info. Not thread-safe.
  */
 #ifndef STRATA_DWARF_DEBUG_INFO_H

@@ -1,30 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * merge: one true stack out of the native and the Python walk of a sample.
+ * merge: joins the native and the Python walk of a sample into one true stack.
  *
- * Every frame of the interpreter loop on the native stack ran one group of Python frames: an entry frame and the
- * frames that it called without leaving the loop (from 3.11 on; before, every group has one frame). Groups and loop
- * frames are paired from the outermost inwards:
+ * The native walk records program counters. The Python walk records code objects, instruction offsets, and which
+ * frames are entry frames: the outermost frame of each run of the interpreter loop. The two walks know nothing of each
+ * other, so when one fails the other is still good. They are joined here, once for each distinct pair of stacks.
+ *
+ * Each native frame inside the interpreter loop (EVAL) ran one group of Python frames: an entry frame, and the frames
+ * it called without leaving the loop. Groups and loop frames are paired from the outermost inwards:
  *
  *   native  _start  main  Py_Run  EVAL  vectorcall  list_sort  EVAL   memcmp          (outermost first)
  *   Python                        └ <module>, f                └ key
  *   merged  _start  main  Py_Run  <module> f  vectorcall  list_sort  key  memcmp
  *
- * A group may stand for a loop without any frame (abi/events.h: PYTHON_FRAME_EMPTY); it is paired like any other.
- * The tail-call interpreter of 3.14 runs each instruction in a function of its own, a handler, called by the loop's:
- * the two frames are one run of the loop. A handler's frame under its loop's is left out; one that has none stands for
- * the loop. Because the pairing starts at the root, a sample taken while a call is entering or leaving (the innermost
- * loop frame has no Python frame yet, or none any more) leaves that one loop frame as it is, and shifts nothing. Only
- * when a walk did not reach its root, pairing starts at the innermost.
+ * The same thread a moment earlier: the loop was entered for `key`, but its Python frame is not linked yet.
  *
- * Up to 3.9 the innermost Python frames may turn out to be another thread's (abi/events.h: PYTHON_FRAME_UNSURE). There
- * each frame has a loop: with all of them there are as many loops, or one more that is entering, or they are left out.
- * Where that cannot be counted, because a root is missing, all Python frames are.
+ *   native  _start  main  Py_Run  EVAL  vectorcall  list_sort  EVAL
+ *   Python                        └ <module>, f
+ *   from the root   _start  main  Py_Run  <module> f  vectorcall  list_sort  EVAL     right
+ *   from the leaf   _start  main  Py_Run  EVAL  vectorcall  list_sort  <module> f     wrong: this stack never existed
  *
- * A greenlet's stack starts in the middle of a thread's: what lies further out is whatever another greenlet has there
- * now, and none of it is in the Python walk. So the stack ends at the frame that starts a greenlet, which is its root.
- * And while greenlets are being switched, the native stack may be the one's and Python's the other's: then there is
- * nothing to pair, and the Python frames are left out.
+ * So pairing starts at the root, and an innermost loop frame without a group stays as it is. Pairing starts at the
+ * leaf only when one of the walks did not reach its root. Any other disagreement is a loss, python-mismatch.
+ *
+ * Up to Python 3.10 each Python frame has a loop frame of its own. From 3.11 on a call from Python to Python stays in
+ * the loop. 3.11 marks entry frames with a flag; from 3.12 on there is a shim frame under each (enum py_entry,
+ * abi/python.h). A mark alone is not trusted: a frame can be current without running in a loop, and a loop's frame can
+ * be stale (bpf/python.h).
+ *
+ * Special cases:
+ * - A group can stand for a loop without any frame (abi/events.h: PYTHON_FRAME_EMPTY). It is paired like any other.
+ * - The tail-call interpreter of 3.14 runs each instruction in a function of its own, a handler, called by the
+ *   loop's function. The two native frames are one run of the loop, and the handler's is left out. A handler without
+ *   its loop's frame stands for the loop.
+ * - Up to 3.9 the innermost Python frames may belong to another thread (PYTHON_FRAME_UNSURE). There each frame has a
+ *   loop, so if they are this thread's there are as many loops as frames, or one more that is just being entered.
+ *   Otherwise these frames are left out. If they cannot be counted, because a root is missing, all Python frames are
+ *   left out.
+ * - A greenlet's stack starts in the middle of a thread's. What lies further out belongs to another greenlet and may
+ *   have changed since. So the stack ends at the function that starts a greenlet (MERGE_START).
+ * - While greenlets are being switched, the native stack may be one greenlet's and the Python state another's. Then
+ *   the Python frames are left out.
  *
  * Pure functions on plain arrays.
  */

@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * store: what has arrived from the kernel, kept compactly: stacks as arrays of location numbers, code objects, and one
- * tally for each distinct (thread, stacks, outcome). Tallies are those of a window: store_take() gives them away, and
+ * tally for each distinct (thread, stacks, outcome). Tallies are those of a window: store_take() hands them over, and
  * keeps what they refer to by number. Not thread-safe.
  *
- *   the kernel's ids ── stack_ids, code_ids ──► numbers          forgotten when they were not named for a while
+ *   the kernel's ids ── stack_ids, code_ids ──► numbers          forgotten when not named for a while
  *   tallies ─► stacks ─► locations, python_locations ─► codes    by content: each once, whichever process it came from
  *
- * An id is the kernel's name of a stack or code object of one process. It is needed as long as the kernel may name it;
- * the content is the result. store_age() forgets old ids, and tells which, so that the kernel sends them again if they
- * come back. store_rebuild() leaves out what nothing refers to any more and what has become equal, and drops what is
- * rare to keep within a bound. It gives new numbers to all but the ids.
+ * An id is the kernel's name of a stack or code object of one process. It starts from the process's cookie, so a
+ * reused pid, or a process after exec, has other ids. Contents are kept apart from ids: a thousand interpreters that
+ * import the same modules cost what one costs. store_age() forgets old ids and says which, so that the kernel sends
+ * them again if they come back. A stack that a sample names and that is not here was lost on the way: the sample
+ * counts as stack-missing, and the kernel is asked to send the stack again.
+ *
+ * store_rebuild() makes the store anew when it has doubled, from 16 MB on. Before, everything whose file is still
+ * mapped is named, so that the addresses within one function become one location; then equal stacks are merged. All
+ * but ids get new numbers.
+ *
+ * Threads are told apart only if a result needs it (all but the folded format without -t): otherwise a storm of
+ * threads that all do the same would make a tally for each.
+ *
+ * --max-memory bounds the store and the names given to what is in it, some 150 bytes for each function. They may take
+ * half of it, because there are two stores during a rebuild. Near the bound (7/8) what was seen least is dropped, what
+ * was seen once, then twice, four times and so on, until a quarter is free: first which thread it was (the note
+ * `threads`), then the stacks (the loss `evicted`) and the names that no stack uses any more. The samples stay.
  */
 #ifndef STRATA_ENGINE_STORE_H
 #define STRATA_ENGINE_STORE_H

@@ -1,16 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * watch: keeps the kernel part told about the processes, and turns what it sends into a store.
+ * watch: tells the kernel about processes, and turns what the kernel sends into a store.
  *
  *   side-band records ─► processes ─► objects ─► tables, Python facts in the kernel
  *   ring records ───────────────────────────────► store (addresses → file locations, by the mappings of their moment)
  *
- * A process's tables are compiled when they are needed: at once for the processes that were asked for and for those
- * that run Python (their frames cannot be found later), unless the kernel part finds their mappings by itself; else
- * when the first sample arrives, which then comes with a copy of its stack and is finished here. Of large files only
- * the parts that walks meet are compiled, each in the same way, but for watch_options.whole_tables.
+ * When are a process's tables compiled? At once, if it was asked for or runs Python (Python frames cannot be found
+ * later), unless the kernel finds its mappings by itself (bpf/find.h). With more than 16 MiB of code, after its first
+ * sample could arrive (watch_scan()). For all other processes, when the first sample arrives: it carries a copy of its
+ * stack and is finished here (kernel/late_walk.h). Of large files only the parts that walks need are compiled, each in
+ * the same way (unwind/unwind_parts.h), unless watch_options.whole_tables is set. While tables are compiled the ring
+ * is emptied every few milliseconds, and what came is handled afterwards, at most 64 MiB of it (kernel/backlog.h).
  *
- * Not thread-safe. All memory is released by watch_destroy().
+ * Time and order. Samples and side-band records come through different buffers and in no common order. Everything
+ * carries CLOCK_MONOTONIC.
+ * - watch_drain() reads the side-band first, then the ring. The time before the side-band was read is kept: every
+ *   record older than that is known.
+ * - A mapping holds from one time to another. The question is always: what was at this address at that moment? Past
+ *   mappings are kept for three seconds, measured by the time of the records (watch_settle(), in watch_parts.h). So
+ *   strata may be stopped for as long as it likes, and what it reads then is still resolved.
+ * - process_entry.valid_from says that no older change of the mappings is missing. The kernel notes the time of each
+ *   exec itself, and does not use tables with an older valid_from.
+ * - A stack with an unknown address makes user space read the side-band once more. If that does not help a late
+ *   sample, /proc/PID/maps is read again, at most five times a second for each process.
+ * - fork copies: the child inherits its parent's mappings and interpreter.
+ *
+ * Memory is bounded over days; see store.h and watch_tidy.c. Not thread-safe. All memory is released by
+ * watch_destroy().
  */
 #ifndef STRATA_ENGINE_WATCH_H
 #define STRATA_ENGINE_WATCH_H

@@ -10,6 +10,10 @@
  * So each piece of code costs one late sample, and a file costs what was sampled of it. What is not learnt is marked as
  * asked for (UNWIND_UNLEARNT), and costs no other. What was learnt of a file is kept with the analyses of its kind, by
  * its build id, with a digest of the code that it was learnt from.
+ *
+ * All paths to a return must agree. A piece of code takes 0.1 to 10 ms of CPU time, all of them together at most an
+ * eighth of the time. tests/elf/way_out.t compares what is learnt with .eh_frame, tests/e2e/learn.t samples a program
+ * with and without its CFI.
  */
 #include <stdlib.h>
 #include <string.h>

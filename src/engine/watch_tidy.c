@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is let go while the recording lasts, so that it may last for days: files that no process has mapped any more
- * (their samples are named first), ids that the kernel has not used for a minute, and, when memory is bounded, the
- * rarest stacks.
+ * What is released while the recording lasts, so that it may last for days. What it holds is bounded by what is
+ * running and by what was seen, not by time.
+ *
+ * - Files that no process maps any more are closed ten seconds later, and their tables freed. Their samples are
+ *   named before (engine/names.h), so a program that is gone, or a deleted temporary file, keeps its symbols. A file
+ *   whose content was overwritten while it was open, or whose inode is another file's now, counts as a new file for
+ *   what is mapped from then on. What was mapped before keeps its rows, and loses its symbols rather than getting
+ *   wrong ones.
+ * - Ids of stacks and code objects that the kernel has not named for a minute. One turn before, the kernel is told
+ *   to send them again if they come back.
+ * - When memory is bounded, the rarest stacks (engine/store.h).
+ * - Free memory of the allocator, every ten seconds. In between, `trace`, which compiles whole files, can take 100
+ *   MB for one (libLLVM's unwind information: 60 to 98 MB). `record` reads parts of large files: 31 to 60 MB in all
+ *   with JAX or Chromium (docs/FACTS.md).
+ *
+ * tests/chaos/leak.t checks that memory and descriptors do not grow.
  */
 #include "engine/watch_parts.h"
 

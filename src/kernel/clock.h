@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * clock: the sampling clock: a cpu-clock perf event on each CPU that is online, with the BPF program attached. Idle
- * CPUs tick, too: the kernel's timer fires there in any case, and so what does not come can be counted.
+ * clock: the sampling clock: a cpu-clock perf event on each online CPU, with the BPF program attached.
  *
- * Owns the events; they end with it, and with the process. CPUs come and go: clock_follow() opens the events of those
- * that came. Not thread-safe.
+ * Idle CPUs tick, too: the kernel's timer fires there in any case, and so missing ticks can be counted. The kernel
+ * silently drops a tick while another BPF program runs, or a BPF map is being changed, on that CPU. What is missing
+ * between the first and the last tick is the note `ticks`.
+ *
+ * CPUs come and go: once a second clock_follow() opens the events of those that came. Owns the events; they end with
+ * it, and with the process. Not thread-safe.
  */
 #ifndef STRATA_KERNEL_CLOCK_H
 #define STRATA_KERNEL_CLOCK_H

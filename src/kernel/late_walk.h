@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * late_walk: finishes a sample on the host, from the registers and the copy of the stack that the kernel sent because
- * its process was not known then. It is the kernel's own walker, bpf/native.h, compiled for the host, on the same
- * tables.
+ * late_walk: finishes a late sample on the host. It is the kernel's own walk, bpf/native.h, compiled for the host, on
+ * the same tables and on the mappings that the process had at that moment.
+ *
+ * A sample is late when the walk in the kernel could not know enough: the process is unknown, its tables are older
+ * than its last exec, or it met an address without a mapping or without its rows. Such a sample carries its registers
+ * and a copy of up to 256 KiB of its stack, to the stack's end where that is known. A larger stack is copied at both
+ * ends, 192 and 64 KiB: rustc does all its work behind one frame of 250 KiB.
+ *
+ * Late samples wake user space. They are the most frequent while the tables of large libraries are compiled, 30 KB
+ * each: meanwhile the ring is emptied every few milliseconds (kernel/backlog.h). `late_samples` in --stats counts
+ * them. Only the native walk can be made up for. The Python walk runs in the kernel, at that moment or never: a late
+ * sample in an interpreter that the kernel was not told about has no Python frames, and is lost to `late`. A copy that
+ * finds no room in the ring does not arrive; its sample then is lost to `stack-missing`. With -a, while Python
+ * programs start, that is the most frequent loss on kernels where bpf/find.h does not work.
  */
 #ifndef STRATA_KERNEL_LATE_WALK_H
 #define STRATA_KERNEL_LATE_WALK_H

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tables: the unwind tables in the kernel (layout: abi/tables.h), written through shared memory, but for the rows:
- * these are copied by the kernel, 64 KiB at once, as a page of shared memory costs two faults, the writer's and the
- * reader's.
+ * tables: writes the unwind tables into the kernel's maps (layout: abi/tables.h). Most of it is written through shared
+ * memory. Rows are copied by the kernel, 64 KiB at a time, because a fresh page of shared memory costs two faults, the
+ * writer's and the reader's.
  *
- * A file's rows are added once and shared by every process that maps it; a process becomes visible to the walker
- * with tables_publish(), atomically. Runs of the mappings array that a publication replaces are reused only after a
- * grace period, because a sample may be reading them on another CPU.
+ * - A file's rows are added once and shared by all processes that map it. They are freed when no process maps it any
+ *   more: ten seconds later (engine/watch_tidy.c), when no walk can read them, the space is used again.
+ * - tables_publish() makes a process visible to the walks, atomically. A run of mappings that it replaces is reused
+ *   only after a grace period.
+ * - Users and processes have shares of the tables (base/shares.h). A file is charged to the process that needs it
+ *   first, a rule to the file that has it first. What does not fit is refused as a whole, a file or one part of a
+ *   large file: samples that need it are lost as table-full, and it is tried again after ten seconds
+ *   (engine/watch_full.c).
+ * - What the walks remember of a process (bpf/scratch.h) holds as long as the map `changed` keeps its value. Whoever
+ *   changes what the kernel knows of processes calls tables_changed() afterwards.
+ * - Of a file with much code, rows can be added part by part. tables_reserve() makes all its pages absent. A walk in
+ *   the kernel that meets an absent page ends, and its sample is late. The walk on the host then asks for the rows
+ *   (walk_host.fill), and tables_fill() adds them for both.
  *
  * The maps belong to the sampler's BPF object and must stay open while the tables live. Not thread-safe.
  */

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * compile: a script to a BPF object and the description of what it prints. The pipeline is compile.c.
+ * compile: a script to a BPF object and the description of what it prints. The pipeline is compile.c: a dialect
+ * parses, checks and lowers the script to the core (core/core.h), the generator makes BPF instructions of it
+ * (gen/gen.h), and they are linked with the runtime library (gen/object.h). What is hard, such as stack walks, strings
+ * and histograms, is a call into that library.
  *
- * Nothing is loaded here, and nothing needs root but reading what attach points mean (tracefs, ELF files). Not
- * thread-safe.
+ * printf() and its like send bytes. The site's description, which stays in the compiler's output, says what the bytes
+ * are.
+ *
+ * Nothing is loaded here, and only reading what attach points mean (tracefs, ELF files) needs root. Not thread-safe.
  */
 #ifndef STRATA_LANG_COMPILE_H
 #define STRATA_LANG_COMPILE_H

@@ -3,9 +3,19 @@
  * record: `strata record` as a library: sample some or all processes for a while and fill a profile.
  *
  * record_run() is a client of the engine (engine/engine.h) with one window. It owns everything it sets up (the engine,
- * the command, descriptors) and gives all back before it returns, also on failure. It is called once per process, from
- * one thread. Signals: SIGINT, SIGTERM and SIGHUP are taken through a signalfd while it runs and end the recording; a
- * second one makes the process leave at once.
+ * the command, descriptors) and releases all of it before it returns, also on failure. It is called once per process,
+ * from one thread.
+ *
+ * SIGINT, SIGTERM and SIGHUP arrive through a signalfd and end the recording. When the last records are read the old
+ * mask is restored: a second Ctrl-C, while names are looked up and files written, ends strata at once.
+ *
+ * When an allocation fails (ulimit -v, strict overcommit), sampling ends and what is there is reported. 64 MiB of
+ * address space, reserved and never touched, are given back for that; tables that only adding needs are freed; the
+ * most frequent stacks come first, and each stack is freed once it is merged. What finds no memory counts as
+ * `internal`, and the exit status is 1. A single failed allocation costs only what it was for: the next record is
+ * read, the next location named. A file for whose symbols there is no memory has addresses (elf_file_starved() tells
+ * such a file from a damaged one), and the last line says so. Only the kernel's out-of-memory killer leaves nothing.
+ * tests/unit/test_no_memory.c makes each allocation fail in turn; tests/chaos/memory.t does both.
  */
 #ifndef STRATA_RECORD_RECORD_H
 #define STRATA_RECORD_RECORD_H

@@ -2,11 +2,32 @@
 /*
  * stack: every thread's whole stack at this moment, and what each waits for.
  *
- * Nobody is stopped, unless that is asked for (freeze.h). A thread that does not run holds still: its registers are
- * read (kernel/tasks.h), its stack is walked in its process's memory, and then it is asked whether it has run
- * meanwhile. If so the stack is thrown away, and the thread is read again. Threads that run are sampled by the kernel
- * part, as for strata record, each once. Where neither came to an end in time the thread says that its stack is not
- * consistent.
+ * Nobody is stopped, unless that is asked for (freeze.h). A thread that is on no CPU holds still:
+ *
+ *   tasks_read()        registers, kernel stack, switches so far          a BPF iterator, kernel/tasks.h
+ *   watch_live_walk()   native and Python walk in the process's memory    bpf/native.h, bpf/python.h on the host
+ *   tasks_read()        on no CPU, no switch since?  ─► the stack is true; else it is thrown away and read again
+ *
+ * The kernel counts a switch before the thread leaves its CPU, and the iterator reads the count after it has seen that
+ * the thread is on no CPU. So a thread that ran in between has another count at the second reading, or is on a CPU.
+ * Threads without an answer after two rounds are running: the sampler is started, for this process only, and the first
+ * sample of each such thread is its answer, while the rounds go on. After a second the rest is reported as not
+ * consistent. All answers go into the store like samples, so they are merged and named as in `record`.
+ *
+ * Why an iterator: PTRACE_INTERRUPT wakes a sleeping thread, and epoll_wait and others then fail with EINTR
+ * (signal(7)), which a program notices. It also takes longer: 1.3 ms to stop, read and release 101 sleeping threads,
+ * the iterator 0.2 ms (two virtual cores, Linux 6.18, the least of ten and of fifty). /proc/PID/task/TID/syscall stops
+ * nobody, but has no callee-saved registers, which unwinding needs. The iterator has all registers, the kernel stack
+ * and the system call's arguments, of one moment. Kernels without bpf_task_pt_regs() (before 5.15) have the registers
+ * at the top of the kernel stack, where the sampler finds them, too.
+ *
+ * --freeze gives all stacks of one moment: ptrace holds the running threads, which have no system call that could
+ * fail, and between two readings nobody has run, neither those nor the sleeping ones. A sleeper that has run is held
+ * in the next round. One walk before, thrown away, prepares everything. On that machine, with a load of 12, this took
+ * 5 ms for 101 sleeping threads of Python, 1.6 to 2.4 ms for 97 sleeping and two busy threads of C, and 2.3 to 7.6 ms
+ * for 60 threads that sleep 0.1 to 1.1 ms at a time.
+ *
+ * The thread that holds the GIL is the interpreter's current thread at the moment of each stack (SAMPLE_CURRENT).
  *
  * Not thread-safe. The result is plain data; all strings are its own.
  */

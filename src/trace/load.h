@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* load: the linked object of a script into the kernel, and what a refusal of its verifier means for the script. */
+/*
+ * load: the linked object of a script into the kernel, and what a refusal of its verifier means for the script.
+ *
+ * Loading is short because two threads share it. First one makes the maps with a value for each CPU, the other one
+ * begins with the rest, and each takes the next that is left (kernel/object_maps.h). Then one has the verifier read
+ * the programs, while the main thread reads /proc. libbpf never parses the kernel's BTF, which would take 14 ms and 11
+ * MB each time: the few offsets that the walks need come from kernel/core_types.h, the number of the one kernel
+ * function that the sampler calls from kernel/kernel_btf.h, the types that a script names from
+ * lang/kernel/kernel_types.h. What it costs: docs/FACTS.md, "BPF and its verifier".
+ */
 #ifndef STRATA_TRACE_LOAD_H
 #define STRATA_TRACE_LOAD_H
 

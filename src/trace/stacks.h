@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stacks: what a script with stacks needs beside its programs: the processes' unwind tables in the kernel, kept up to
- * date as `record` does it (engine/watch), and the frames of the stacks that were sent, with their names.
+ * stacks: what a script with stacks needs besides its programs: the processes' unwind tables in the kernel, kept up to
+ * date as `record` does it (engine/watch.h), and the frames of the stacks that were sent, with their names. The stacks
+ * themselves come from rt_stack, which is the sampler's own source: the same walks, tables and records.
+ *
+ * A script starts quickly because little is done before its probes are attached. Of the running processes only Python
+ * is looked for. Their unwind tables are compiled between events, 2 ms at a time (watch_meet_all()), or when a process
+ * is first met. Only processes that run a probed file (watch_options.expected) have theirs compiled at once, while the
+ * verifier works, for at most 50 ms of CPU time. What the programs report of processes begins when they are loaded;
+ * what happened before is in the side-band by then.
  *
  * Not thread-safe.
  */

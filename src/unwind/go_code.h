@@ -6,6 +6,11 @@
  * is below its value at entry, by PC. Read here are the layouts of Go 1.18 and 1.19 (magic 0xfffffff0) and of 1.20 and
  * later (0xfffffff1). What it does not tell: where a function changes to another stack (systemstack, morestack, calls
  * of the vDSO). Those are marked there (funcFlag_SPWRITE), and their code is read: go_switch.h.
+ *
+ * Tested with Go 1.19; files of 1.20, 1.23 and 1.26 are read. C code that Go's own linker takes in (`net` and
+ * `os/user` have some) loses its .eh_frame and stands among Go's functions, without sizes. It is followed as other
+ * code without FDEs is (code_rules.h). tests/e2e/go.t compares stacks with what a program knows about its own, with C
+ * that calls back three levels deep.
  */
 #ifndef STRATA_UNWIND_GO_CODE_H
 #define STRATA_UNWIND_GO_CODE_H

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * compiler: what dialects, providers, builtins and the generator share while one script is compiled, and what is left
- * of it for the side that runs it: symbols, sites, places to attach to, and units, one for each program to be
- * generated. compile.h makes one, and gives it back.
+ * of it for the side that runs it: symbols, sites, places to attach to, and units. compile.h makes one and releases
+ * it.
+ *
+ * A unit is one program to be generated. A probe with several attach points has several units, and each has a tree of
+ * its own: types, sizes and what `comptime` chooses are those of its attach point. If nothing in the action differs
+ * (no `args`, no `comptime` about `probe`), the places of one attach point share a unit, and cookies tell them apart.
  */
 #ifndef STRATA_LANG_CORE_COMPILER_H
 #define STRATA_LANG_CORE_COMPILER_H
