@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "arch/arch.h"
 #include "unwind/code_flow.h"
 
 #define BASE 0x1000
@@ -35,7 +36,7 @@ static bool input_returns(void *context, uint64_t vaddr)
 static int check(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
 {
 	const struct code_span *span = &((struct input *)context)->span;
-	struct unwind_rule rule = code_rule(&code_arch_x86_64, state, insn);
+	struct unwind_rule rule = code_rule(arch_of(EM_X86_64)->code, state, insn);
 
 	CHECK(vaddr >= span->start && vaddr < span->end && insn->length && insn->length <= span->end - vaddr);
 	if (rule.kind == UNWIND_SP)
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	input.span = (struct code_span){.start = BASE, .end = BASE + size - 1, .bytes = data + 1};
 	image.fixed = data[0] & 1;
 	input.returns = data[0] & 2;
-	if (code_flow_create(&code_arch_x86_64, &image, &flow))
+	if (code_flow_create(arch_of(EM_X86_64)->code, &image, &flow))
 		return 0;
 	if (!code_flow_start(flow, BASE) && !code_flow_run(flow)) {
 		while (code_flow_mentioned(flow, &at, &vaddr, &plain))

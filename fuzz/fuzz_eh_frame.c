@@ -3,6 +3,7 @@
  * Compiles any bytes as .eh_frame. The first bit of the first byte says whether section headers tell its size; the rest
  * are the section, at a fixed address behind 4 KiB of text, so that a corpus' pc-relative pointers keep their meaning.
  */
+#include <elf.h>
 #include <errno.h>
 
 #include "../tests/unit/elf_builder.h"
@@ -23,7 +24,7 @@ static void check_table(const struct elf_file *elf, const struct unwind_table *t
 		CHECK(row->rule < table->rule_count && row->offset < table->end - table->base);
 		CHECK(!i || (row[-1].offset < row->offset && row[-1].rule != row->rule));
 		CHECK(table->rules[row->rule].kind < UNWIND_NO_TABLE);
-		unwind_rule_format(&table->rules[row->rule], text, sizeof(text));
+		unwind_rule_format(arch_of(EM_X86_64)->unwind, &table->rules[row->rule], text, sizeof(text));
 		if (i < 16 && unwind_find_fde(elf, table->base + row->offset, &start, &end))
 			CHECK(start <= table->base + row->offset && table->base + row->offset < end);
 	}

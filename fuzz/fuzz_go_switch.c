@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			at = functions[i].end;
 	}
 	if (!elf_file_open_memory(builder.bytes, builder.size, "fuzz", &elf, NULL) &&
-	    !go_switch_create(elf, &unwind_arch_x86_64, &functions[0], &functions[1], data[0] & 1, &go)) {
+	    !go_switch_create(elf, arch_of(EM_X86_64)->unwind, &functions[0], &functions[1], data[0] & 1, &go)) {
 		for (i = 0; i < 3; i++) {
 			struct check check = {.next = functions[i].start};
 

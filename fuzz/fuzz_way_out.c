@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "fuzz.h"
+#include "arch/arch.h"
 #include "unwind/way_out.h"
 
 #define BASE 0xff0ull
@@ -81,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	input.behind = data[0] >> 1 & 3;
 	innermost = data[0] & 1;
 	address = BASE + data[1];
-	if (!way_out_find(&code_arch_x86_64, &source, address, innermost, &ranges))
+	if (!way_out_find(arch_of(EM_X86_64)->code, &source, address, innermost, &ranges))
 		check(&input, address, innermost, &ranges);
 	CHECK(input.reads <= READS_MAX);
 	vec_free(&ranges);

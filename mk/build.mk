@@ -21,7 +21,7 @@ STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now,--compress-debug-sections=zlib $(SANIT
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) $(PKGS_LOADED)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -liberty -lm)$(PKG_LIBS)
 
-LIB_SRCS := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/lang/*/*.c src/lang/dialect/*/*.c src/lang/dialect/*/*/*.c))
+LIB_SRCS := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/arch/*/*.c src/lang/*/*.c src/lang/dialect/*/*.c src/lang/dialect/*/*/*.c))
 LIB_SRCS := $(filter-out src/cli/%,$(LIB_SRCS))
 CLI_SRCS := $(wildcard src/cli/*.c)
 LIB_OBJS := $(LIB_SRCS:%.c=$(BUILD)/%.o) $(BUILD)/gen/profile.pb-c.o

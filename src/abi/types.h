@@ -1,13 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fixed-width names for the structs that user space and BPF share. In BPF they come from vmlinux.h, on the
- * host from linux/types.h; only src/abi/ is included by both sides.
+ * Fixed-width names for the structs that user space and BPF share, and what both need to declare functions in headers.
+ * In BPF they come from vmlinux.h and libbpf, on the host from linux/types.h.
  */
 #ifndef STRATA_ABI_TYPES_H
 #define STRATA_ABI_TYPES_H
 
-#ifndef __bpf__
+#ifdef __bpf__
+
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#else
+
+#include <stdbool.h>
+
 #include <linux/types.h>
+
+#undef __always_inline /* glibc's lacks nothing but the plain `inline` that BPF's has */
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline      __attribute__((noinline))
+
 #endif
 
 #define ABI_ASSERT_SIZE(type, size) _Static_assert(sizeof(type) == (size), "size of " #type " is part of the ABI")

@@ -28,7 +28,7 @@
 #define STRATA_BPF_GO_H
 
 #include "abi/loss.h"
-#include "bpf/arch_walk_x86_64.h"
+#include "arch/walk.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 
@@ -223,9 +223,9 @@ static __always_inline __u32 go_from_vdso(struct scratch *s, const struct unwind
 static __always_inline __u32 go_by_register(struct scratch *s, const struct unwind_go_rule *rule)
 {
 	struct native_walk *walk = &s->native;
-	__u64 sp = walk->registers[rule->m & 15];
+	__u64 sp = walk->registers[rule->m & (ARCH_REGISTERS - 1)];
 
-	if ((sp & 7) || (walk->behind && (rule->m != REG_BX || !(walk->known & REGS_BX))))
+	if ((sp & 7) || (walk->behind && (rule->m != REG_CARRIED || !(walk->known & REGS_CARRIED))))
 		return LOSS_OTHER_STACK;
 	return go_return(s, rule, sp + 8 * rule->frame);
 }

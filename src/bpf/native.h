@@ -36,8 +36,8 @@
 #define STRATA_BPF_NATIVE_H
 
 #include "abi/loss.h"
-#include "bpf/arch_lisp_x86_64.h"
-#include "bpf/arch_walk_x86_64.h"
+#include "arch/walk.h"
+#include "bpf/lisp.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
@@ -169,8 +169,8 @@ WALK_GLOBAL(__u32, native_remember, __u64)
 /* The value of a register in the current frame. False when it is not known. */
 static __always_inline bool native_register(const struct native_walk *walk, __u32 reg, __u64 *ret)
 {
-	*ret = walk->registers[reg & 15];
-	return walk->known >> (reg & 15) & 1;
+	*ret = walk->registers[reg & (ARCH_REGISTERS - 1)];
+	return walk->known >> (reg & (ARCH_REGISTERS - 1)) & 1;
 }
 
 static __always_inline int native_read(struct scratch *s, __u64 address, __u64 *ret)
@@ -185,7 +185,8 @@ static __noinline int native_step_signal(struct scratch *s, __u64 address)
 
 	if (walk_read_user(s, walk->signal_registers, sizeof(walk->signal_registers), address))
 		return native_end(walk, LOSS_STACK_READ);
-	arch_restore_signal(walk);
+	arch_restore_signal(walk->signal_registers, walk->registers, &walk->pc);
+	native_take_registers(walk);
 	walk->behind = 0;
 	walk->known = REGS_ALL;
 	return walk->pc ? 0 : native_end(walk, LOSS_STACK_READ);
@@ -205,11 +206,11 @@ static __always_inline void native_restore_bx(struct scratch *s, const struct un
 	}
 	if (rule->kind == UNWIND_FP_DEREF)
 		base = walk->fp;
-	walk->known = (walk->known & REGS_BX) | REGS_CALLER_SAVED;
+	walk->known = (walk->known & REGS_CARRIED) | REGS_CALLER_SAVED;
 	if (slot != UNWIND_BX_SAME) {
 		walk->known = REGS_CALLER_SAVED;
-		if (slot != undefined && !native_read(s, base - 8 * slot, &walk->registers[REG_BX]))
-			walk->known = REGS_CALLER_SAVED | REGS_BX;
+		if (slot != undefined && !native_read(s, base - 8 * slot, &walk->registers[REG_CARRIED]))
+			walk->known = REGS_CALLER_SAVED | REGS_CARRIED;
 	}
 }
 
@@ -467,10 +468,10 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 	if (slot != cfa - 8)
 		walk->fp = native_window_word(walk, slot);
 	if (rule->param) {
-		walk->registers[REG_BX] = native_window_word(walk, bx_slot);
-		walk->known = REGS_BX;
+		walk->registers[REG_CARRIED] = native_window_word(walk, bx_slot);
+		walk->known = REGS_CARRIED;
 	}
-	walk->known = (walk->known & REGS_BX) | REGS_CALLER_SAVED;
+	walk->known = (walk->known & REGS_CARRIED) | REGS_CALLER_SAVED;
 	walk->sp = cfa;
 	walk->behind = 1;
 	return walk->pc ? 0 : native_end(walk, LOSS_NONE);

@@ -136,7 +136,7 @@ static __always_inline int python_is_cframe(struct scratch *s, __u64 at)
 static __always_inline int python_try_cframe_in(struct scratch *s, __u32 i)
 {
 	struct python_walk *walk = &s->python;
-	__u64 at = s->snapshot.header.registers[i & 15];
+	__u64 at = s->snapshot.header.registers[i & (ARCH_REGISTERS - 1)];
 
 	if (at > walk->tried && (!walk->found || at < walk->found) && python_is_cframe(s, at) > 0)
 		walk->found = at;

@@ -124,7 +124,7 @@ __noinline int resume_matches(__u32 scratch, __u32 index)
 	if (!s || !slot)
 		return 0;
 	take_task(scratch);
-	return s->sample.tid == slot->tid && s->task.mm == slot->mm && !arch_saved_registers(s, true) &&
+	return s->sample.tid == slot->tid && s->task.mm == slot->mm && !saved_registers(s, true) &&
 	       s->native.pc == slot->pc && s->native.sp == slot->sp;
 }
 

@@ -15,7 +15,7 @@
 #include "abi/loss.h"
 #include "bpf/native.h"
 #include "bpf/python.h"
-#include "bpf/arch_kernel_x86_64.h"
+#include "bpf/registers.h"
 #include "bpf/send.h"
 
 #define PF_EXITING    0x00000004 /* include/linux/sched.h */
@@ -297,8 +297,7 @@ static __always_inline bool begin_native_again(struct scratch *s)
 		seat_python(s->index);
 	s->native.pc = s->snapshot.header.pc;
 	__builtin_memcpy(s->native.registers, s->snapshot.header.registers, sizeof(s->native.registers));
-	s->native.sp = s->native.registers[REG_SP];
-	s->native.fp = s->native.registers[REG_FP];
+	native_take_registers(&s->native);
 	s->native.uretprobe = s->task.uretprobe;
 	begin_native_walk(s);
 	return true;
@@ -622,7 +621,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	s->sample.cgroup = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
 
-	if (!arch_in_user_mode(ctx)) {
+	if (!in_user_mode(ctx)) {
 		s->sample.flags |= SAMPLE_IN_KERNEL;
 		take_kernel_stack(s, ctx, 0, 0);
 	}
@@ -631,11 +630,11 @@ int sample(struct bpf_perf_event_data *ctx)
 	} else if (!s->task.mm || (s->task.flags & PF_EXITING && has_given_back(cpu))) {
 		s->sample.flags |= SAMPLE_EXITING;
 	} else {
-		err = s->sample.flags & SAMPLE_IN_KERNEL ? arch_saved_registers(s, loaded.task_registers)
-							 : arch_interrupted_registers(s, ctx);
-		if (err == ARCH_NO_PROGRAM) {
+		err = s->sample.flags & SAMPLE_IN_KERNEL ? saved_registers(s, loaded.task_registers)
+							 : interrupted_registers(s, ctx);
+		if (err == REGISTERS_NO_PROGRAM) {
 			s->sample.flags |= SAMPLE_KERNEL_THREAD;
-		} else if (err == ARCH_OTHER_MODE) {
+		} else if (err == REGISTERS_OTHER_MODE) {
 			s->sample.native_loss = LOSS_COMPAT;
 		} else if (err) {
 			s->sample.native_loss = LOSS_NO_USER_REGS;

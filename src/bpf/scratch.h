@@ -20,6 +20,7 @@
 #include "abi/tables.h"
 #include "abi/types.h"
 #include "abi/unwind.h"
+#include "arch/walk.h"
 
 #define PAGE_BYTES   4096u
 #define WINDOW_SLACK 512u  /* how far below its page a window may start */
@@ -100,11 +101,18 @@ struct native_walk {
 	__u64 uretprobe;                    /* the kernel's next one that may have changed a return address */
 	struct mapping_entry mapping;       /* the last one used, of that generation */
 	struct go_walk go;
-	__u64 registers[16]; /* by DWARF number, of the innermost frame or the last one that a signal interrupted; BX's
-			      * is carried from frame to frame */
-	__u64 signal_registers[17];
+	__u64 registers[ARCH_REGISTERS]; /* by DWARF number, of the innermost frame or the last one that a signal
+					  * interrupted; BX's is carried from frame to frame */
+	__u64 signal_registers[ARCH_SIGNAL_WORDS];
 	__u64 window[WINDOW_WORDS];
 };
+
+/* SP and FP as `registers` has them. */
+static __always_inline void native_take_registers(struct native_walk *walk)
+{
+	walk->sp = walk->registers[REG_SP];
+	walk->fp = walk->registers[REG_FP];
+}
 
 #define PYTHON_WINDOW      PY_TSTATE_SPAN /* the thread state is read into it, then its frames */
 #define PYTHON_FRAME_BYTES 128u           /* every field of a frame that the walker reads lies below */

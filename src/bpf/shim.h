@@ -9,16 +9,15 @@
 #ifndef STRATA_BPF_SHIM_H
 #define STRATA_BPF_SHIM_H
 
+#include "abi/types.h"
+
 /* What a read of memory takes at least, ns, and one that fails: see bpf/time.h. */
 #define WALK_READ_NS  80u
 #define WALK_FAULT_NS 1200u
 
 #ifdef __bpf__
 
-#include "vmlinux.h"
-
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 /* Remembers where a read failed: see bpf/resume.h. */
@@ -55,15 +54,8 @@
 #else
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-
-#include <linux/types.h>
-
-#undef __always_inline /* glibc's lacks nothing but the plain `inline` that BPF's has */
-#define __always_inline inline __attribute__((always_inline))
-#define __noinline      __attribute__((noinline))
 
 struct mapping_entry;
 struct unwind_rule;

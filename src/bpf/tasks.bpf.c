@@ -6,7 +6,7 @@
 #include "bpf/shim.h"
 
 #include "abi/tasks.h"
-#include "bpf/arch_tasks_x86_64.h"
+#include "arch/kernel.h"
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 
@@ -43,17 +43,27 @@ static __always_inline __u32 task_state(struct task_struct *task)
 	return BPF_CORE_READ(task, __state);
 }
 
-/* The user registers, as saved when the thread entered the kernel: see arch_saved_registers(). */
+/* The user registers, as saved when the thread entered the kernel: see saved_registers() in bpf/registers.h. */
 static __always_inline void task_registers(struct task_struct *task, struct task_event *event)
 {
-	__u64 words[ARCH_WORDS], at;
+	struct arch_registers regs;
+	__u64 at;
 
+	event->flags |= TASK_NO_REGISTERS;
 	if (has_task_registers)
 		at = bpf_task_pt_regs(task);
 	else
-		at = (__u64)BPF_CORE_READ(task, stack) + ARCH_STACK_BYTES - sizeof(words);
-	if (bpf_probe_read_kernel(words, sizeof(words), (void *)at) || !arch_task_registers(words, event))
-		event->flags |= TASK_NO_REGISTERS;
+		at = (__u64)BPF_CORE_READ(task, stack) + ARCH_REGISTERS_AT;
+	if (bpf_probe_read_kernel(&regs, sizeof(regs), (void *)at) || !arch_in_user_mode(&regs) ||
+	    arch_no_program(&regs))
+		return;
+	event->flags &= ~TASK_NO_REGISTERS;
+	if (arch_in_other_mode(&regs))
+		event->flags |= TASK_32_BIT;
+	ARCH_COPY_REGISTERS(event, &regs);
+	event->registers[16] = event->pc;
+	event->call = arch_call(&regs);
+	ARCH_COPY_ARGUMENTS(event->arguments, &regs);
 }
 
 SEC("iter/task")
@@ -87,11 +97,11 @@ int tell_task(struct bpf_iter__task *ctx)
 	event->state = task_state(task);
 	event->start_time = task->group_leader->start_time;
 	event->mm = (__u64)BPF_CORE_READ(task, mm);
-	event->thread_pointer = arch_task_thread_pointer(task);
+	event->thread_pointer = arch_read_thread_pointer(task);
 	if (BPF_CORE_READ(task, vfork_done))
 		event->flags |= TASK_VFORK;
 	bpf_probe_read_kernel_str(event->comm, sizeof(event->comm), task->comm);
-	event->call = ~0ull;
+	event->call = ARCH_NO_CALL;
 	if (task->flags & PF_KTHREAD)
 		event->flags |= TASK_KERNEL_THREAD;
 	else

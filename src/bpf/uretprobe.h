@@ -25,15 +25,13 @@
 #ifndef STRATA_BPF_URETPROBE_H
 #define STRATA_BPF_URETPROBE_H
 
-#include "bpf/arch_walk_x86_64.h"
+#include "arch/walk.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
 
 #define URETPROBES_MAX 64  /* MAX_URETPROBE_DEPTH */
 #define SLOT_BYTES     128 /* UPROBE_XOL_SLOT_BYTES */
-/* The trampoline of x86-64 pushes AX, CX and R11 (arch/x86/kernel/uprobes.c, uretprobe_trampoline, since 6.11). */
-#define PUSHED_BYTES 24
 
 static __always_inline bool in_uprobe_page(const struct scratch *s, __u64 pc)
 {
@@ -89,7 +87,7 @@ static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 unu
 {
 	struct native_walk *walk = &s->native;
 	struct return_instance___strata *instance = (void *)walk->uretprobe;
-	__u64 stack, pushed = walk->behind ? 0 : PUSHED_BYTES;
+	__u64 stack, pushed = walk->behind ? 0 : URETPROBE_PUSHED;
 
 	if (!HAS_UPROBES || !instance)
 		return 1;
@@ -149,7 +147,7 @@ static __always_inline bool uprobe_leave_trampoline(struct scratch *s)
 				return false;
 		}
 	} else {
-		sp += PUSHED_BYTES;
+		sp += URETPROBE_PUSHED;
 		if (walk_read_user(s, &to, sizeof(to), sp) || to != walk->pc + UPROBE_CALL_BYTES ||
 		    !is_uprobe_trampoline(s, uprobe_call(s, to)))
 			return false;
@@ -162,22 +160,24 @@ static __always_inline bool uprobe_leave_trampoline(struct scratch *s)
 
 /*
  * The trampoline's system call goes back to it in steps: for a moment SP is the trampoline's again, and the PC is still
- * that of the function that is returned to. Then SP points to what was pushed: R11, CX and AX, as they are. Its number
+ * that of the function that is returned to. Then SP points to what was pushed, registers as they are. Its number
  * is not in the registers any more (sys_uretprobe sets orig_ax).
  */
 static __always_inline void uretprobe_undo_return(struct scratch *s)
 {
+	static const __u8 numbers[] = URETPROBE_PUSHED_REGISTERS;
 	struct native_walk *walk = &s->native;
-	__u64 pushed[PUSHED_BYTES / 8] = {};
+	__u64 pushed[URETPROBE_PUSHED / 8] = {};
 
 	if (!s->task.no_call || walk_read_user(s, pushed, sizeof(pushed), walk->sp) ||
-	    pushed[0] != walk->registers[11] || pushed[1] != walk->registers[2] || pushed[2] != walk->registers[0])
+	    pushed[0] != walk->registers[numbers[0]] || pushed[1] != walk->registers[numbers[1]] ||
+	    pushed[2] != walk->registers[numbers[2]])
 		return;
 	/* Zeros are everywhere. A function's return is behind a call. */
 	if (!(pushed[0] | pushed[1] | pushed[2]) &&
-	    (walk_read_user(s, pushed, sizeof(pushed[0]), walk->pc - 5) || (pushed[0] & 0xff) != 0xe8))
+	    (walk_read_user(s, pushed, sizeof(pushed[0]), walk->pc - UPROBE_CALL_BYTES) || !ARCH_IS_CALL(pushed[0])))
 		return;
-	walk->sp += PUSHED_BYTES;
+	walk->sp += URETPROBE_PUSHED;
 	walk->registers[REG_SP] = walk->sp;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "elf/elf_file.h"
 #include "elf/internal.h"
@@ -65,7 +66,9 @@ bool elf_file_needed(const struct elf_file *elf, const char *prefix, const char 
 {
 	const struct elf_dynamic *dynamic = elf_file_dynamic(elf);
 	const Elf64_Phdr *p = elf_segment_of_type(elf, PT_DYNAMIC);
+	const struct arch *arch = arch_of(elf_file_machine(elf));
 	struct needed needed = {.prefix = prefix};
+	char folders[160];
 	const uint8_t *bytes;
 	struct cursor c;
 
@@ -84,10 +87,10 @@ bool elf_file_needed(const struct elf_file *elf, const char *prefix, const char 
 		if (tag == DT_NULL)
 			break;
 	}
-	if (!needed.library)
+	if (!needed.library || !arch)
 		return false;
+	snprintf(folders, sizeof(folders), "/lib/%s:/usr/lib/%s:/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib",
+		 arch->triplet, arch->triplet);
 	return find_in(elf, needed.folders ? needed.folders : "", origin, needed.library, ret, size) ||
-	       find_in(elf,
-		       "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib",
-		       origin, needed.library, ret, size);
+	       find_in(elf, folders, origin, needed.library, ret, size);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "elf/internal.h"
 
@@ -20,6 +21,7 @@ struct relocations {
 
 static int read_relocations(const struct elf_file *elf, const char *name, bool is_plt, struct relocations *r)
 {
+	const struct arch *arch = arch_of(elf_file_machine(elf));
 	struct elf_section section;
 	struct cursor c;
 
@@ -33,7 +35,7 @@ static int read_relocations(const struct elf_file *elf, const char *name, bool i
 		cursor_skip(&c, sizeof(uint64_t));
 		if (is_plt && vec_push(&r->plt_symbols, symbol))
 			return -ENOMEM;
-		if (symbol && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+		if (symbol && (type == arch->jump_slot || type == arch->glob_dat) &&
 		    vec_push(&r->slots, (struct got_slot){.vaddr = offset, .symbol = symbol}))
 			return -ENOMEM;
 	}
@@ -59,13 +61,14 @@ static const char *symbol_name(const struct relocations *r, uint32_t index)
 	return name && *name ? name : NULL;
 }
 
-static const char *stub_name(const struct relocations *r, const uint8_t *bytes, size_t size, uint64_t vaddr)
+static const char *stub_name(const struct plt_arch *arch, const struct relocations *r, const uint8_t *bytes,
+			     size_t size, uint64_t vaddr)
 {
 	struct got_slot key = {};
 	const struct got_slot *slot;
 	uint32_t index;
 
-	if (!elf_plt_decode_x86_64(bytes, size, vaddr, &key.vaddr, &index))
+	if (!arch->decode(bytes, size, vaddr, &key.vaddr, &index))
 		return NULL;
 	if (!key.vaddr)
 		return index < r->plt_symbols.count ? symbol_name(r, r->plt_symbols.at[index]) : NULL;
@@ -75,27 +78,19 @@ static const char *stub_name(const struct relocations *r, const uint8_t *bytes, 
 	return slot ? symbol_name(r, slot->symbol) : NULL;
 }
 
-/* The size of the stubs in a section. With IBT the slots of .plt.got have 16 bytes too, the first of them an endbr64.
- */
-static size_t stub_size(const char *section_name, const struct elf_section *section)
-{
-	if (strcmp(section_name, ".plt.got"))
-		return 16;
-	return section->size >= 16 && section->bytes[0] == 0xf3 ? 16 : 8;
-}
-
 static int visit_section(const struct elf_file *elf, const char *section_name, const struct relocations *r,
 			 elf_plt_visit visit, void *context)
 {
+	const struct plt_arch *arch = arch_of(elf_file_machine(elf))->plt;
 	struct elf_section section;
 	size_t stub, i;
 	int err = 0;
 
 	if (!elf_file_section(elf, section_name, &section) || !section.bytes)
 		return 0;
-	stub = stub_size(section_name, &section);
-	for (i = 0; i + stub <= section.size && !err; i += stub) {
-		const char *name = stub_name(r, section.bytes + i, stub, section.vaddr + i);
+	stub = arch->stub_size(section_name, section.bytes, section.size);
+	for (i = strcmp(section_name, ".plt") ? 0 : arch->header; i + stub <= section.size && !err; i += stub) {
+		const char *name = stub_name(arch, r, section.bytes + i, stub, section.vaddr + i);
 
 		if (name)
 			err = visit(context, section.vaddr + i, stub, name);
@@ -107,15 +102,23 @@ static const char *const stub_sections[] = {".plt", ".plt.sec", ".plt.got"};
 
 bool elf_plt_stub(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret)
 {
+	const struct arch *arch = arch_of(elf_file_machine(elf));
 	struct elf_section section;
 	size_t i;
 
-	for (i = 0; i < sizeof(stub_sections) / sizeof(*stub_sections); i++) {
-		if (elf_file_machine(elf) != EM_X86_64 || !elf_file_section_header(elf, stub_sections[i], &section) ||
-		    vaddr < section.vaddr || vaddr - section.vaddr >= section.size ||
-		    !elf_file_section(elf, stub_sections[i], &section) || !section.bytes)
+	for (i = 0; arch && i < sizeof(stub_sections) / sizeof(*stub_sections); i++) {
+		uint64_t at, header = i ? 0 : arch->plt->header;
+
+		if (!elf_file_section_header(elf, stub_sections[i], &section) || vaddr < section.vaddr ||
+		    vaddr - section.vaddr >= section.size || !elf_file_section(elf, stub_sections[i], &section) ||
+		    !section.bytes)
 			continue;
-		*ret = vaddr - (vaddr - section.vaddr) % stub_size(stub_sections[i], &section);
+		at = vaddr - section.vaddr;
+		if (at >= header)
+			at -= (at - header) % arch->plt->stub_size(stub_sections[i], section.bytes, section.size);
+		else
+			at = 0;
+		*ret = section.vaddr + at;
 		return true;
 	}
 	return false;
@@ -128,7 +131,7 @@ int elf_plt_each(const struct elf_file *elf, elf_plt_visit visit, void *context)
 	size_t i;
 	int err;
 
-	if (elf_file_machine(elf) != EM_X86_64 || !elf_file_symtab(elf, SHT_DYNSYM, &r.dynsym))
+	if (!arch_of(elf_file_machine(elf)) || !elf_file_symtab(elf, SHT_DYNSYM, &r.dynsym))
 		return 0;
 	err = read_relocations(elf, ".rela.plt", true, &r);
 	/* Large, and only .plt.got needs it. */

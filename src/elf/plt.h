@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * plt: which function a PLT stub calls. The stub names a slot of the GOT, or an index into .rela.plt; the
- * relocation of that slot names the symbol. Machine code is decoded in plt_x86_64.c.
+ * relocation of that slot names the symbol. Machine code is decoded in arch/NAME/plt.c.
  */
 #ifndef STRATA_ELF_PLT_H
 #define STRATA_ELF_PLT_H
@@ -16,11 +16,5 @@ int elf_plt_each(const struct elf_file *elf, elf_plt_visit visit, void *context)
 
 /* The stub that a vaddr lies in, whatever it calls; false outside of the stubs' sections. */
 bool elf_plt_stub(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret);
-
-/*
- * What a stub of `size` bytes at `vaddr` refers to: true and either the GOT slot's vaddr in *got, or *got 0 and the
- * index of a relocation of .rela.plt in *index.
- */
-bool elf_plt_decode_x86_64(const uint8_t *bytes, size_t size, uint64_t vaddr, uint64_t *got, uint32_t *index);
 
 #endif

@@ -19,11 +19,11 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "base/time.h"
 #include "bpf/scratch.h"
 #include "engine/watch_parts.h"
-#include "unwind/arch.h"
 
 #define TRIES_MAX  4096         /* in a file */
 #define RANGES_MAX (256u << 10) /* the same, that are learnt */
@@ -71,7 +71,7 @@ static bool is_return_address(struct look *look, uint64_t address)
 	uint8_t before[CALL_MAX];
 
 	return read_some(look, address - CALL_MAX, before, CALL_MAX) == CALL_MAX &&
-	       code_arch_x86_64.ends_in_call(before, CALL_MAX);
+	       arch_here()->code->ends_in_call(before, CALL_MAX);
 }
 
 /* The CFA of the frame at which a walk ended, by a rule. False when the rule cannot be followed. */
@@ -170,7 +170,7 @@ static bool learn_in_file(struct watch *watch, struct look *look, struct object 
 
 	if (!learnt || learnt->settled || !has_time(watch))
 		return false;
-	if (!way_out_find(&code_arch_x86_64, &source, at->pc, !at->behind, &ranges)) {
+	if (!way_out_find(arch_here()->code, &source, at->pc, !at->behind, &ranges)) {
 		range = range_at(&ranges, address);
 		found = range && is_proved(watch, look, at, &range->rule) && !add(watch, look, object, &ranges);
 	}

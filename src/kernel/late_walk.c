@@ -91,8 +91,7 @@ static struct late_stack walk(struct late_walker *walker, const struct mapping_e
 	walker->snapshot = snapshot;
 	memcpy(s->native.registers, snapshot->registers, sizeof(s->native.registers));
 	s->native.pc = snapshot->pc;
-	s->native.sp = snapshot->registers[REG_SP];
-	s->native.fp = snapshot->registers[REG_FP];
+	native_take_registers(&s->native);
 	s->native.hash = hash_mix(snapshot->cookie, epoch);
 	native_walk(s, &entry);
 	return (struct late_stack){.frames = (const uint64_t *)s->native_stack.frames,

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "base/disassembler.h"
 #include "base/table.h"
@@ -63,64 +64,27 @@ struct part {
 struct loop {
 	const struct elf_file *elf;
 	struct disassembler disassembler;
-	const struct loop_arch *arch;
+	const struct reference_arch *arch;
 	struct unwind_table table; /* compiled when first asked for */
 	bool table_tried;
 	VEC(struct part) parts;
 	struct table seen; /* starts of parts */
 };
 
-struct loop_arch {
-	uint16_t machine;
-	cs_arch arch;
-	cs_mode mode;
-	size_t step; /* how far to go on after bytes that are no instruction */
-	bool (*is_jump)(const char *mnemonic);
-	bool (*is_indirect)(const char *mnemonic, const char *operands);
-};
-
-static bool is_jump_x86_64(const char *mnemonic)
-{
-	return *mnemonic == 'j';
-}
-
-static bool is_jump_aarch64(const char *mnemonic)
-{
-	return !strcmp(mnemonic, "b") || !strncmp(mnemonic, "b.", 2) || !strncmp(mnemonic, "cb", 2) ||
-	       !strncmp(mnemonic, "tb", 2);
-}
-
-static bool is_indirect_x86_64(const char *mnemonic, const char *operands)
-{
-	return *mnemonic == 'j' && *operands != '0';
-}
-
-static bool is_indirect_aarch64(const char *mnemonic, const char *operands)
-{
-	return !strcmp(mnemonic, "br") && *operands == 'x';
-}
-
-static const struct loop_arch archs[] = {
-	{EM_X86_64, CS_ARCH_X86, CS_MODE_64, 1, is_jump_x86_64, is_indirect_x86_64},
-	{EM_AARCH64, CS_ARCH_ARM64, CS_MODE_ARM, 4, is_jump_aarch64, is_indirect_aarch64},
-};
-
 static int loop_init(struct loop *loop, const struct elf_file *elf, struct diag *diag)
 {
-	size_t i;
+	const struct arch *arch = arch_of(elf_file_machine(elf));
+	int err = -ENOTSUP;
 
 	*loop = (struct loop){.elf = elf};
-	for (i = 0; i < sizeof(archs) / sizeof(*archs); i++) {
-		if (archs[i].machine != elf_file_machine(elf))
-			continue;
-		loop->arch = &archs[i];
-		switch (disassembler_open(&loop->disassembler, archs[i].arch, archs[i].mode, false)) {
-		case 0:
-			return 0;
-		case -ENOMEM:
-			return diag_fail(diag, ENOMEM, "python.memory", "%s: out of memory", elf_file_path(elf));
-		}
+	if (arch) {
+		loop->arch = arch->references;
+		err = disassembler_open(&loop->disassembler, arch->capstone, arch->capstone_mode, false);
 	}
+	if (!err)
+		return 0;
+	if (err == -ENOMEM)
+		return diag_fail(diag, ENOMEM, "python.memory", "%s: out of memory", elf_file_path(elf));
 	return diag_fail(diag, ENOTSUP, "python.machine", "%s: no disassembler for its machine code",
 			 elf_file_path(elf));
 }

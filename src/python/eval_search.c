@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "unwind/unwind_table.h"
 
 #define DISPATCH_MIN  256 /* pointers of a dispatch table */
-#define ADD_DISTANCE  8   /* AArch64 instructions between ADRP and its ADD */
 #define MESSAGE_SITES 32  /* addresses of messages that are looked for */
 
 /*
@@ -68,93 +68,23 @@ static void find_messages(const struct elf_file *elf, struct sites *ret)
 	}
 }
 
-/* What code refers to. Visits (place, target); not 0: stop, and return that. */
-typedef int (*visit_reference)(void *context, uint64_t place, uint64_t target);
-
-struct code {
-	const uint8_t *bytes;
-	size_t size;
-	uint64_t vaddr;
-};
-
-/*
- * x86-64: `lea reg, [rip + d]` (48/4c 8d, mod 0, rm 5), `mov r32, imm32` (b8+r) of programs with fixed addresses,
- * and `call d` (e8). Every byte is tried as the start of the last four: what the bytes before are makes an accident
- * rare, and what a visitor looks for makes it rarer.
- */
-static int visit_x86_64(const struct code *code, visit_reference visit, void *context)
+static int visit_code(const struct elf_file *elf, reference_visit visit, void *context)
 {
-	const uint8_t *bytes = code->bytes;
-	int32_t operand;
-	size_t i;
-	int err = 0;
-
-	for (i = 3; !err && i + sizeof(operand) <= code->size; i++) {
-		bool lea = (bytes[i - 3] & 0xfb) == 0x48 && bytes[i - 2] == 0x8d && (bytes[i - 1] & 0xc7) == 0x05;
-		bool call = bytes[i - 1] == 0xe8, move = (bytes[i - 1] & 0xf8) == 0xb8;
-
-		if (!lea && !call && !move)
-			continue;
-		memcpy(&operand, bytes + i, sizeof(operand));
-		if (move)
-			err = visit(context, code->vaddr + i - 1, (uint32_t)operand);
-		else
-			err = visit(context, code->vaddr + i - 1,
-				    code->vaddr + i + sizeof(operand) + (uint64_t)(int64_t)operand);
-	}
-	return err;
-}
-
-/* ADRP + ADD (immediate) of the same register, ADR, and BL: Arm ARM, C6.2. */
-static int visit_aarch64(const struct code *code, visit_reference visit, void *context)
-{
-	size_t count = code->size / 4, i, j;
-	uint32_t insn, add;
-	int64_t offset;
-	int err = 0;
-
-	for (i = 0; !err && i < count; i++) {
-		uint64_t place = code->vaddr + i * 4, page;
-
-		memcpy(&insn, code->bytes + i * 4, 4);
-		if (insn >> 26 == 0x25)
-			err = visit(context, place, place + (uint64_t)((int64_t)((uint64_t)insn << 38) >> 36));
-		offset = (int64_t)((uint64_t)(insn >> 5 & 0x7ffff) << 45 | (uint64_t)(insn >> 29 & 3) << 43) >> 43;
-		if (!err && (insn & 0x9f000000) == 0x10000000) /* what linkers make of ADRP and ADD where it is near */
-			err = visit(context, place, place + (uint64_t)offset);
-		if ((insn & 0x9f000000) != 0x90000000)
-			continue;
-		page = (place & ~0xfffull) + ((uint64_t)offset << 12);
-		for (j = i + 1; !err && j < count && j <= i + ADD_DISTANCE; j++) {
-			memcpy(&add, code->bytes + j * 4, 4);
-			if ((add & 0xffc00000) == 0x91000000 && (add >> 5 & 31) == (insn & 31)) {
-				err = visit(context, place, page + (add >> 10 & 0xfff));
-				break;
-			}
-		}
-	}
-	return err;
-}
-
-static int visit_code(const struct elf_file *elf, visit_reference visit, void *context)
-{
+	const struct arch *arch = arch_of(elf_file_machine(elf));
 	const struct elf_segment *segments;
 	size_t count, i;
 	int err = 0;
 
 	segments = elf_file_segments(elf, &count);
-	for (i = 0; !err && i < count; i++) {
-		struct code code = {.size = segments[i].filesz, .vaddr = segments[i].vaddr};
+	for (i = 0; arch && !err && i < count; i++) {
+		struct reference_code code = {.size = segments[i].filesz, .vaddr = segments[i].vaddr};
 
 		if (!(segments[i].flags & PF_X))
 			continue;
 		code.bytes = elf_file_bytes_at(elf, code.vaddr, code.size);
 		if (!code.bytes)
 			continue;
-		if (elf_file_machine(elf) == EM_AARCH64)
-			err = visit_aarch64(&code, visit, context);
-		else
-			err = visit_x86_64(&code, visit, context);
+		err = arch->references->visit(&code, visit, context);
 	}
 	return err;
 }
@@ -299,19 +229,19 @@ static int add_pointer(struct dispatch_search *search, uint64_t place, uint64_t 
 /* Pointers as the dynamic linker will write them: their relocations, which are sorted by address. */
 static int search_relocations(struct dispatch_search *search)
 {
-	uint32_t relative = elf_file_machine(search->elf) == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+	const struct arch *arch = arch_of(elf_file_machine(search->elf));
 	struct elf_section section;
 	const uint8_t *bytes;
 	Elf64_Rela rela;
 	struct cursor c;
 	int err = 0;
 
-	if (!elf_file_section(search->elf, ".rela.dyn", &section) || !section.bytes)
+	if (!arch || !elf_file_section(search->elf, ".rela.dyn", &section) || !section.bytes)
 		return 0;
 	c = cursor_init(section.bytes, section.size);
 	while (!err && (bytes = cursor_take(&c, sizeof(rela)))) {
 		memcpy(&rela, bytes, sizeof(rela));
-		if (ELF64_R_TYPE(rela.r_info) == relative)
+		if (ELF64_R_TYPE(rela.r_info) == arch->relative)
 			err = add_pointer(search, rela.r_offset, (uint64_t)rela.r_addend);
 	}
 	return err ? err : end_run(search);

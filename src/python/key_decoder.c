@@ -27,7 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/key_decoder_parts.h"
+#include "arch/arch.h"
+#include "python/key_decoder.h"
 
 enum {
 	BUDGET = 6000,    /* instructions */
@@ -525,17 +526,14 @@ static void init_state(struct key_machine *machine, struct key_state *state, uin
 int key_evaluate(uint16_t machine_type, const struct key_image *image, uint64_t address, uint64_t argument,
 		 bool descriptor, struct key_evaluation *ret)
 {
-	static const struct key_arch *const archs[] = {&key_arch_x86_64, &key_arch_aarch64};
-	struct key_machine machine = {.image = image, .result = ret};
+	const struct arch *arch = arch_of(machine_type);
+	struct key_machine machine = {.arch = arch ? arch->key : NULL, .image = image, .result = ret};
 	struct key_state *state;
-	size_t i, budget = BUDGET;
+	size_t budget = BUDGET;
 	struct disassembler disassembler;
 	int err;
 
-	for (i = 0; i < sizeof(archs) / sizeof(*archs); i++)
-		if (archs[i]->machine == machine_type)
-			machine.arch = archs[i];
-	err = machine.arch ? disassembler_open(&disassembler, machine.arch->arch, machine.arch->mode, true) : -ENOTSUP;
+	err = arch ? disassembler_open(&disassembler, arch->capstone, arch->capstone_mode, true) : -ENOTSUP;
 	if (err)
 		return err;
 	machine.ways = malloc((WAYS_MAX + 1) * sizeof(*machine.ways));

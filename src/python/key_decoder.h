@@ -18,33 +18,8 @@
 #ifndef STRATA_PYTHON_KEY_DECODER_H
 #define STRATA_PYTHON_KEY_DECODER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
+#include "arch/key.h"
 #include "elf/elf_file.h"
-
-#define KEY_LOADS 4
-
-enum key_base {
-	KEY_BASE_NONE,
-	KEY_BASE_INDEX,     /* what __tls_get_addr(slot) returns */
-	KEY_BASE_DESC,      /* what the TLS descriptor at `slot` gives: an offset from the thread pointer */
-	KEY_BASE_DESC_CODE, /* the function of the TLS descriptor at `slot` */
-	KEY_BASE_STACK,     /* the stack pointer on entry */
-	KEY_BASE_IMPORT     /* the function `name` of another module */
-};
-
-struct key_value {
-	bool known;
-	uint8_t base;                  /* enum key_base */
-	uint8_t loads;                 /* <= KEY_LOADS */
-	uint8_t width;                 /* bytes of the last load: 4 (the upper half is 0) or 8 */
-	int8_t pointer[KEY_LOADS + 1]; /* how often the thread pointer is added: -1, 0, 1 */
-	int64_t offset[KEY_LOADS + 1];
-	uint64_t slot;
-	const char *name;
-};
 
 enum key_callee {
 	KEY_CALLEE_OTHER,

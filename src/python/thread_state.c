@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "python/interpreter_parts.h"
 #include "python/key_decoder.h"
 #include "python/thread_state.h"
@@ -34,8 +35,7 @@
  * the thread pointer.
  */
 #define KEY_LAST    0x030e
-#define AARCH64_TCB 16 /* bytes of the thread control block at the thread pointer (AAELF64, "TLS variant 1") */
-#define TSS_CREATED 4  /* Py_tss_t: _is_initialized lies that far before _key */
+#define TSS_CREATED 4 /* Py_tss_t: _is_initialized lies that far before _key */
 
 /*
  * Offset of autoTSSkey._key in _PyRuntime on x86-64, for default builds. 3.7.16 to 3.13.0: from debug information, by
@@ -132,8 +132,8 @@ static int visit_tls(void *context, const struct key_tls_relocation *relocation)
 
 static void by_symbol(const struct elf_file *elf, const struct key_file *file, struct python_thread_layer *layer)
 {
+	uint64_t offset, size, vaddr, memsz, align, after = arch_of(elf_file_machine(elf))->tls_after;
 	struct tls_search search = {.elf = elf};
-	uint64_t offset, size, vaddr, memsz, align;
 
 	layer->source = TSTATE_NAME " symbol";
 	if (!elf_file_find_symbol(elf, TSTATE_NAME, &offset, &size)) {
@@ -153,13 +153,11 @@ static void by_symbol(const struct elf_file *elf, const struct key_file *file, s
 			say(layer, "no relocation leads to the block of thread-local storage");
 		return;
 	}
-	/* psABI x86-64 ("TLS variant 2"): the program's block ends at the thread pointer. AArch64: it follows the TCB.
-	 */
 	if (!align || align & (align - 1))
 		align = 1;
 	search.best.kind = PYTHON_THREAD_TLS_STATIC;
-	if (elf_file_machine(elf) == EM_AARCH64)
-		search.best.offset = (int64_t)(((AARCH64_TCB + align - 1) & ~(align - 1)) + offset);
+	if (after)
+		search.best.offset = (int64_t)(((after + align - 1) & ~(align - 1)) + offset);
 	else
 		search.best.offset = (int64_t)(offset - ((memsz + align - 1) & ~(align - 1)));
 	found(layer, &search.best, "symbol");
@@ -210,7 +208,7 @@ static bool plausible(const struct elf_file *elf, const struct python_thread_sou
 	if (answer->kind == PYTHON_THREAD_TLS_STATIC)
 		return !(answer->offset & 7) && elf_file_tls(elf, &vaddr, &memsz, &align) && memsz < INT64_MAX / 2 &&
 		       align < INT64_MAX / 2 && answer->offset >= -(int64_t)(memsz + align) &&
-		       answer->offset < (int64_t)(memsz + align + AARCH64_TCB);
+		       answer->offset < (int64_t)(memsz + align + arch_of(elf_file_machine(elf))->tls_after);
 	if (answer->address & (answer->kind == PYTHON_THREAD_KEY ? 3 : 7))
 		return false;
 	if (answer->kind == PYTHON_THREAD_TLS_GOT)

@@ -18,7 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "trace/arch.h"
+#include "arch/ptrace.h"
 
 struct hold {
 	pid_t pid;    /* 0: nothing is held */

@@ -9,7 +9,7 @@
 
 #include "base/table.h"
 #include "base/vec.h"
-#include "unwind/arch.h"
+#include "arch/arch.h"
 #include "unwind/cfi.h"
 #include "unwind/eh_frame.h"
 #include "unwind/rule_ranges.h"

@@ -8,7 +8,7 @@
 #ifndef STRATA_UNWIND_CFI_H
 #define STRATA_UNWIND_CFI_H
 
-#include "unwind/arch.h"
+#include "arch/arch.h"
 #include "unwind/eh_frame.h"
 
 enum cfi_cfa_kind {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "base/table.h"
 #include "base/vec.h"
@@ -173,7 +174,8 @@ static int take_data(struct search *search)
 		cursor_skip(&c, 8);
 		info = cursor_u64(&c);
 		word = cursor_u64(&c);
-		if (ELF64_R_TYPE(info) == search->arch->relative && code_flow_covers(search->flow, word))
+		if (ELF64_R_TYPE(info) == arch_of(elf_file_machine(search->elf))->relative &&
+		    code_flow_covers(search->flow, word))
 			err = vec_push(&search->mentioned, (struct mentioned){.vaddr = word});
 	}
 	return err;
@@ -192,7 +194,8 @@ static int take_arrays(struct search *search)
 		if (!elf_file_section_header(search->elf, names[i], &section))
 			continue;
 		for (at = 0; at + 8 <= section.size && at < ARRAY_MAX && !err; at += 8) {
-			word = elf_file_loaded_word(search->elf, section.vaddr + at, search->arch->relative);
+			word = elf_file_loaded_word(search->elf, section.vaddr + at,
+						    arch_of(elf_file_machine(search->elf))->relative);
 			if (word && code_flow_covers(search->flow, word))
 				err = vec_push(&search->mentioned, (struct mentioned){.vaddr = word});
 		}

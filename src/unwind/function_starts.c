@@ -44,7 +44,7 @@ int function_starts_create(struct elf_file *elf, struct function_starts **ret)
 		return -ENOMEM;
 	}
 	starts->elf = elf;
-	starts->arch = unwind_arch_of(elf_file_machine(elf));
+	starts->arch = arch_of(elf_file_machine(elf))->unwind;
 	starts->has_frame = elf_file_eh_frame(elf, &starts->frame.section, &starts->hdr);
 	if (starts->has_frame)
 		starts->frame.hdr_vaddr = starts->hdr.vaddr;

@@ -72,9 +72,9 @@ static bool parse_header(const struct elf_section *section, struct pclntab *ret)
  * From then on only struct moduledata does (src/runtime/symtab.go), in a section of its own, from whose beginning on
  * pcHeader is word 0 and text word 22.
  */
-static uint64_t find_text(const struct elf_file *elf, const struct unwind_arch *arch, uint64_t table)
+static uint64_t find_text(const struct elf_file *elf, uint64_t table)
 {
-	uint32_t relative = arch->code ? arch->code->relative : 0;
+	uint32_t relative = arch_of(elf_file_machine(elf))->relative;
 	uint64_t text = elf_file_loaded_word(elf, table + TEXT_AT, relative);
 	struct elf_section module;
 
@@ -282,7 +282,7 @@ static bool open_table(const struct elf_file *elf, const struct unwind_arch *arc
 
 	if (!arch->go_rule || !find_table(elf, &section) || !parse_header(&section, ret))
 		return false;
-	ret->text = find_text(elf, arch, section.vaddr);
+	ret->text = find_text(elf, section.vaddr);
 	return true;
 }
 

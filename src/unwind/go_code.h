@@ -16,7 +16,7 @@
 #define STRATA_UNWIND_GO_CODE_H
 
 #include "elf/elf_file.h"
-#include "unwind/arch.h"
+#include "arch/arch.h"
 
 /*
  * Calls `range` for runs of addresses with one rule, in order of address, neither overlapping nor always adjacent. It

@@ -29,7 +29,7 @@
 #include <stdbool.h>
 
 #include "elf/elf_file.h"
-#include "unwind/arch.h"
+#include "arch/arch.h"
 
 /* A function of Go's tables; `end` may include padding. */
 struct go_function {

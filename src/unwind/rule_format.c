@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "unwind/arch.h"
+#include "arch/arch.h"
 #include "unwind/unwind_table.h"
 
 static int format_fp(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
@@ -38,7 +38,7 @@ static bool has_number(uint8_t kind)
 	       kind == UNWIND_RA_REGISTER || kind == UNWIND_SP_INDEXED;
 }
 
-static int format_go(const struct unwind_rule *rule, char *buffer, size_t size)
+static int format_go(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
 {
 	struct unwind_go_rule go;
 	char thread[24];
@@ -65,15 +65,14 @@ static int format_go(const struct unwind_rule *rule, char *buffer, size_t size)
 	case UNWIND_GO_CCALL:
 		return snprintf(buffer, size, "go ccall cfa=*(*(sp+%d)+8)-*(sp+%d)+%d", m, to, frame);
 	case UNWIND_GO_REGISTER:
-		return snprintf(buffer, size, "go cfa=%s%+d", unwind_arch_x86_64.register_names[go.m & 15], frame);
+		return snprintf(buffer, size, "go cfa=%s%+d", arch->register_names[go.m & 15], frame);
 	default:
 		return snprintf(buffer, size, "go vdso cfa=*(*(*(thread%s)+%d)+%d)+%d", thread, m, to, frame);
 	}
 }
 
-int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size)
+int unwind_rule_format(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
 {
-	const struct unwind_arch *arch = &unwind_arch_x86_64;
 	const char *sp = arch->register_names[arch->sp], *fp = arch->register_names[arch->fp];
 	const char *number = arch->register_names[UNWIND_NUMBER(rule->param)];
 	int offset = rule->cfa_offset, plus = UNWIND_NUMBER(rule->param) * 8;
@@ -124,7 +123,7 @@ int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size
 	case UNWIND_GO_CCALL:
 	case UNWIND_GO_VDSO:
 	case UNWIND_GO_REGISTER:
-		return format_go(rule, buffer, size);
+		return format_go(arch, rule, buffer, size);
 	case UNWIND_GO_SCHEDULE:
 		return snprintf(buffer, size, "go schedule cfa=%s%+d%s", sp, offset, saved);
 	}

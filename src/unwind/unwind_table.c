@@ -348,7 +348,7 @@ int builder_init(struct builder *b, const struct elf_file *elf, const struct unw
 
 	*b = (struct builder){.elf = elf,
 			      .options = options ? options : &none,
-			      .arch = unwind_arch_of(elf_file_machine(elf)),
+			      .arch = arch_of(elf_file_machine(elf))->unwind,
 			      .table = table,
 			      .window_end = UINT32_MAX};
 	if (!b->arch)

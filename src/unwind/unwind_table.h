@@ -23,6 +23,7 @@
 #define STRATA_UNWIND_UNWIND_TABLE_H
 
 #include "abi/unwind.h"
+#include "arch/arch.h"
 #include "base/cache.h"
 #include "elf/elf_file.h"
 #include "unwind/code_rules.h"
@@ -88,9 +89,9 @@ int unwind_code_functions(const struct elf_file *elf,
 			  int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context);
 
 /*
- * The rule of a row as "cfa=rsp+24 rbp=cfa-16 rbx=cfa-24", without rbx where it was not changed; for inspect and for
- * tests. Returns the length as snprintf does.
+ * The rule of a row as "cfa=rsp+24 rbp=cfa-16 rbx=cfa-24", without rbx where it was not changed; for tests. Returns the
+ * length as snprintf does.
  */
-int unwind_rule_format(const struct unwind_rule *rule, char *buffer, size_t size);
+int unwind_rule_format(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size);
 
 #endif

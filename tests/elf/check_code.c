@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/table.h"
-#include "unwind/arch.h"
+#include "arch/arch.h"
 #include "unwind/code_rules.h"
 #include "unwind/unwind_table.h"
 
@@ -156,8 +156,8 @@ static int compare(void *context, uint64_t vaddr, const struct code_insn *insn, 
 		return 0;
 	}
 	if (check->differences++ < check->limit) {
-		unwind_rule_format(&ours, left, sizeof(left));
-		unwind_rule_format(&theirs, right, sizeof(right));
+		unwind_rule_format(arch_of(EM_X86_64)->unwind, &ours, left, sizeof(left));
+		unwind_rule_format(arch_of(EM_X86_64)->unwind, &theirs, right, sizeof(right));
 		printf("%" PRIx64 ": %s, .eh_frame says %s\n", vaddr, left, right);
 	}
 	return 0;
@@ -200,7 +200,7 @@ static int check_file(const struct elf_file *elf, struct check *check)
 
 int main(int argc, char **argv)
 {
-	struct check check = {.code = &code_arch_x86_64, .limit = 10};
+	struct check check = {.code = arch_of(EM_X86_64)->code, .limit = 10};
 	struct elf_file *elf;
 	struct diag diag = {};
 	int fd, err;

@@ -22,7 +22,7 @@ static bool same(const struct unwind_table *a, const struct unwind_table *b, uin
 }
 
 /* The differences at the rows of `rows` in [from, to), the first of which are told. */
-static size_t compare(const struct unwind_table *rows, const struct unwind_table *whole,
+static size_t compare(const struct unwind_arch *arch, const struct unwind_table *rows, const struct unwind_table *whole,
 		      const struct unwind_table *part, uint32_t from, uint32_t to, size_t told)
 {
 	size_t low = 0, high = rows->row_count, found = 0;
@@ -46,8 +46,8 @@ static size_t compare(const struct unwind_table *rows, const struct unwind_table
 			continue;
 		x = unwind_table_lookup(whole, vaddr);
 		y = unwind_table_lookup(part, vaddr);
-		unwind_rule_format(&x, a, sizeof(a));
-		unwind_rule_format(&y, b, sizeof(b));
+		unwind_rule_format(arch, &x, a, sizeof(a));
+		unwind_rule_format(arch, &y, b, sizeof(b));
 		printf("0x%" PRIx64 " whole: %s; part: %s\n", vaddr, a, b);
 	}
 	return found;
@@ -69,8 +69,10 @@ static int check(const struct elf_file *elf, struct unwind_parts *parts)
 		if (err)
 			break;
 		differences += !same(&whole, &part, whole.base + from);
-		differences += compare(&whole, &whole, &part, from, to, differences);
-		differences += compare(&part, &whole, &part, from, to, differences);
+		differences +=
+			compare(arch_of(elf_file_machine(elf))->unwind, &whole, &whole, &part, from, to, differences);
+		differences +=
+			compare(arch_of(elf_file_machine(elf))->unwind, &part, &whole, &part, from, to, differences);
 		unwind_table_deinit(&part);
 	}
 	if (err)

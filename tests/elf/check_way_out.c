@@ -8,6 +8,7 @@
  * caller's rbp and rbx are, unless one says that it does not know or that they are still in the register. One line of
  * counts on stdout, and one for each of the first differences. Status 1 when there is one.
  */
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "unwind/arch.h"
+#include "arch/arch.h"
 #include "unwind/unwind_table.h"
 #include "unwind/way_out.h"
 
@@ -68,7 +69,7 @@ static void compare(struct check *check, uint64_t vaddr)
 	size_t i;
 
 	check->asked++;
-	if (way_out_find(&code_arch_x86_64, &source, vaddr, true, &ranges)) {
+	if (way_out_find(arch_of(EM_X86_64)->code, &source, vaddr, true, &ranges)) {
 		vec_free(&ranges);
 		return;
 	}
@@ -82,8 +83,8 @@ static void compare(struct check *check, uint64_t vaddr)
 	check->compared++;
 	if (ours.cfa_offset == theirs.cfa_offset && saved_agrees(&ours, &theirs))
 		return;
-	unwind_rule_format(&ours, our_text, sizeof(our_text));
-	unwind_rule_format(&theirs, their_text, sizeof(their_text));
+	unwind_rule_format(arch_of(EM_X86_64)->unwind, &ours, our_text, sizeof(our_text));
+	unwind_rule_format(arch_of(EM_X86_64)->unwind, &theirs, their_text, sizeof(their_text));
 	if (check->differences++ < SHOWN)
 		printf("%#" PRIx64 ": %s, but by .eh_frame %s\n", vaddr, our_text, their_text);
 }
@@ -98,7 +99,7 @@ static void check_function(struct check *check, struct code_decoder *decoder, ui
 	for (at = check->start; at < check->end; at += insn.length) {
 		left = check->end - at < 15 ? check->end - at : 15;
 		bytes = elf_file_bytes_at(check->elf, at, left);
-		if (!bytes || !code_arch_x86_64.decode(decoder, bytes, left, at, &insn))
+		if (!bytes || !arch_of(EM_X86_64)->code->decode(decoder, bytes, left, at, &insn))
 			return;
 		if (!(++number % every))
 			compare(check, at);
@@ -120,7 +121,7 @@ int main(int argc, char **argv)
 	}
 	fd = optind < argc ? open(argv[optind], O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0 || elf_file_open(fd, argv[optind], &elf, &diag) ||
-	    unwind_table_compile(elf, NULL, &check.table, &diag) || code_arch_x86_64.create(&decoder)) {
+	    unwind_table_compile(elf, NULL, &check.table, &diag) || arch_of(EM_X86_64)->code->create(&decoder)) {
 		fprintf(stderr, "check_way_out: %s\n", fd < 0 ? "no such file" : diag.text);
 		return 2;
 	}
@@ -137,7 +138,7 @@ int main(int argc, char **argv)
 	}
 	printf("differences %" PRIu64 " compared %" PRIu64 " found %" PRIu64 " asked %" PRIu64 "\n", check.differences,
 	       check.compared, check.found, check.asked);
-	code_arch_x86_64.destroy(decoder);
+	arch_of(EM_X86_64)->code->destroy(decoder);
 	unwind_table_deinit(&check.table);
 	elf_file_close(elf);
 	close(fd);

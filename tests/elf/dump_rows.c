@@ -64,7 +64,8 @@ int main(int argc, char **argv)
 	if (timed)
 		printf("%.0f\n", best);
 	for (i = 0; i < table.row_count && !timed; i++) {
-		unwind_rule_format(&table.rules[table.rows[i].rule], text, sizeof(text));
+		unwind_rule_format(arch_of(elf_file_machine(elf))->unwind, &table.rules[table.rows[i].rule], text,
+				   sizeof(text));
 		printf("%" PRIx64 " %s\n", table.base + table.rows[i].offset, text);
 	}
 	fprintf(stderr,

@@ -4,7 +4,8 @@
 
 The layers are data, in one place: the block ```layers of docs/ARCHITECTURE.md, one layer a line, lowest first, the
 folders of src/ in it separated by blanks. A file includes headers of its own folder and of lower layers; folders on
-one line do not include each other. src/bpf, which also becomes BPF, includes abi and bpf only.
+one line do not include each other. src/bpf, which also becomes BPF, includes abi, arch and bpf only, also by way of
+other headers. A machine's own files, those of src/arch/NAME/, are included in src/arch only; the others name no machine.
 
 A block ```layers NAME holds the folders of src/NAME in the same way; files of src/NAME itself are above them all. And
 what is in a folder of lang/dialect is its own: nobody else includes it, tests excepted.
@@ -17,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from tap import Tap  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BPF_MAY = {"abi", "bpf"}
+BPF_MAY = {"abi", "arch", "bpf"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 GENERATED = re.compile(r"^[^/]+\.(skel|pb-c)\.h$|^vmlinux\.h$|\.inc$")
 
@@ -56,7 +57,9 @@ def why_not(table, path, include):
     if other not in table:
         return f"{other} is in no layer"
     if own == "bpf" and other not in BPF_MAY:
-        return "src/bpf includes abi and bpf only"
+        return "src/bpf includes abi, arch and bpf only"
+    if other == "arch" and own != "arch" and include.count("/") > 1:
+        return "only src/arch includes a machine's files by name"
     if own != other and table[other] >= table[own]:
         return f"{other} is not below {own}"
     return None
@@ -93,13 +96,24 @@ def why_not_all(tables, path, include):
     return reason
 
 
+def reached(src, path, seen):
+    """What a file includes, and what that does."""
+    for include in INCLUDE.findall(read(os.path.join(src, path))):
+        if include not in seen and not GENERATED.search(include) and os.path.exists(os.path.join(src, include)):
+            seen.add(include)
+            reached(src, include, seen)
+    return seen
+
+
 def self_check():
     """The rules themselves, so that a table that allows everything is noticed."""
-    table = {"base": 0, "abi": 0, "elf": 1, "bpf": 1, "proc": 2, "cli": 3}
+    table = {"base": 0, "abi": 0, "arch": 1, "elf": 2, "bpf": 2, "proc": 3, "cli": 4}
     cases = [("elf/a.c", "base/x.h", True), ("elf/a.c", "elf/a.h", True), ("elf/a.c", "proc/x.h", False),
              ("elf/a.c", "bpf/x.h", False), ("bpf/a.c", "base/x.h", False), ("bpf/a.c", "abi/x.h", True),
              ("cli/a.c", "elf/x.h", True), ("cli/a.c", "nowhere/x.h", False), ("cli/a.c", "sampler.skel.h", True),
-             ("cli/a.c", "page/x.js.inc", True), ("cli/a.c", "cli.h", False), ("base/a.c", "abi/x.h", False)]
+             ("cli/a.c", "page/x.js.inc", True), ("cli/a.c", "cli.h", False), ("base/a.c", "abi/x.h", False),
+             ("bpf/a.h", "arch/walk.h", True), ("bpf/a.h", "arch/x86_64/walk.h", False), ("arch/a.c", "elf/a.h", False),
+             ("elf/a.c", "arch/x86_64/parts.h", False), ("arch/x86_64/a.c", "arch/x86_64/parts.h", True)]
     wrong = [case for case in cases if (why_not(table, case[0], case[1]) is None) != case[2]]
     tables = {"": {"base": 0, "lang": 1, "trace": 2}, "lang": {"core": 0, "gen": 1, "dialect": 2}}
     cases = [("lang/gen/a.c", "lang/core/x.h", True), ("lang/core/a.c", "lang/gen/x.h", False),
@@ -136,6 +150,9 @@ def main():
                 if reason:
                     bad.append(f"src/{path} includes {include}: {reason}")
         tap.ok(not bad, f"src/{folder} includes downwards only", *bad)
+    strays = [f"src/bpf/{path} comes to {include}" for path in sources(os.path.join(src, "bpf"))
+              for include in sorted(reached(src, f"bpf/{path}", set())) if include.split("/")[0] not in BPF_MAY]
+    tap.ok(not strays, "src/bpf comes to nothing else by other headers", *strays)
     tap.done()
 
 

@@ -15,7 +15,7 @@ struct found {
 
 static int take(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
 {
-	struct unwind_rule rule = code_rule(&code_arch_x86_64, state, insn);
+	struct unwind_rule rule = code_rule(arch_of(EM_X86_64)->code, state, insn);
 	struct found *found = context;
 	uint64_t bytes;
 
@@ -33,7 +33,7 @@ static void is_at(const struct elf_file *elf, const struct found *found, const c
 	if (elf_file_find_symbol(elf, symbol, &vaddr, &size)) {
 		if (table_get(&found->rules, vaddr + 1, &bytes))
 			memcpy(&rule, &bytes, sizeof(rule));
-		unwind_rule_format(&rule, text, sizeof(text));
+		unwind_rule_format(arch_of(EM_X86_64)->unwind, &rule, text, sizeof(text));
 	}
 	is_str(text, expected, "%s", name);
 }
@@ -86,7 +86,8 @@ static void test_rules(const struct elf_file *elf)
 
 	ok(elf_file_section(elf, ".text", &text), "its code");
 	span = (struct code_span){.start = text.vaddr, .end = text.vaddr + text.size, .bytes = text.bytes};
-	is_int(code_rules_each(elf, &code_arch_x86_64, &span, 1, CODE_ALL, take, &found, &counts), 0, "analysed");
+	is_int(code_rules_each(elf, arch_of(EM_X86_64)->code, &span, 1, CODE_ALL, take, &found, &counts), 0,
+	       "analysed");
 	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 		is_at(elf, &found, expected[i].place, expected[i].rule);
 	is_int((int64_t)counts.functions[CODE_REFUSED_JOIN], 1, "one refused because its paths disagree");
@@ -103,7 +104,7 @@ static void is_in_table(const struct elf_file *elf, const struct unwind_table *t
 
 	elf_file_find_symbol(elf, symbol, &vaddr, &size);
 	rule = unwind_table_lookup(table, vaddr);
-	unwind_rule_format(&rule, text, sizeof(text));
+	unwind_rule_format(arch_of(EM_X86_64)->unwind, &rule, text, sizeof(text));
 	is_str(text, expected, "%s, in the table", symbol);
 }
 
@@ -188,25 +189,25 @@ static void test_any_bytes(void)
 	uint64_t seed = 1;
 	size_t i, k;
 
-	is_int(code_arch_x86_64.create(&decoder), 0, "a decoder");
+	is_int(arch_of(EM_X86_64)->code->create(&decoder), 0, "a decoder");
 	for (i = 0; i < 2000; i++) {
 		uint8_t bytes[64];
 		size_t at = 0;
 
 		for (k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 56);
-		code_state_entry(&code_arch_x86_64, &state);
+		code_state_entry(arch_of(EM_X86_64)->code, &state);
 		while (at < sizeof(bytes) &&
-		       code_arch_x86_64.decode(decoder, bytes + at, sizeof(bytes) - at, 0x1000 + at, &insn)) {
-			code_rule(&code_arch_x86_64, &state, &insn);
-			code_step(&code_arch_x86_64, &insn, &state);
+		       arch_of(EM_X86_64)->code->decode(decoder, bytes + at, sizeof(bytes) - at, 0x1000 + at, &insn)) {
+			code_rule(arch_of(EM_X86_64)->code, &state, &insn);
+			code_step(arch_of(EM_X86_64)->code, &insn, &state);
 			at += insn.length;
 		}
 		if (at > sizeof(bytes))
 			break;
 	}
 	is_int((int64_t)i, 2000, "random bytes");
-	code_arch_x86_64.destroy(decoder);
+	arch_of(EM_X86_64)->code->destroy(decoder);
 }
 
 int main(void)

@@ -3,6 +3,7 @@
  * Go's stack sizes as unwind rules, from a .gopclntab that is made here; and what becomes of it when bytes of it
  * change.
  */
+#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -131,7 +132,7 @@ static const char *rule_at(const struct unwind_table *table, uint64_t address)
 	static char text[64];
 	struct unwind_rule rule = unwind_table_lookup(table, address);
 
-	unwind_rule_format(&rule, text, sizeof(text));
+	unwind_rule_format(arch_of(EM_X86_64)->unwind, &rule, text, sizeof(text));
 	return text;
 }
 

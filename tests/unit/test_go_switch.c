@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Rules of functions that change stacks: tests/unit/asm/go_x86_64.s. */
+#include <elf.h>
 #include <errno.h>
 
 #include "assemble.h"
@@ -58,7 +59,7 @@ static void is_at(struct found *found, const char *symbol, const char *name, con
 		found->whole = true;
 		found->rule = (struct unwind_rule){};
 		if (!go_switch_ranges(found->go, &it, take, found) && found->whole && found->next == it.end)
-			unwind_rule_format(&found->rule, text, sizeof(text));
+			unwind_rule_format(arch_of(EM_X86_64)->unwind, &found->rule, text, sizeof(text));
 	}
 	is_str(text, expected, "%s%s", label, back ? ", while it is called" : "");
 }
@@ -137,7 +138,7 @@ static void test_shared(struct found *found, const struct go_function *save)
 	uint64_t word, size;
 
 	if (!ok(elf_file_find_symbol(found->elf, "got_word", &word, &size), "a word that the loader writes") ||
-	    go_switch_create(found->elf, &unwind_arch_x86_64, &shared, save, true, &found->go))
+	    go_switch_create(found->elf, arch_of(EM_X86_64)->unwind, &shared, save, true, &found->go))
 		return;
 	snprintf(expected, sizeof(expected), "go systemstack cfa=*(*(*(*(thread+*(%#llx))+48)+192)+56)+8",
 		 (unsigned long long)word);
@@ -147,7 +148,7 @@ static void test_shared(struct found *found, const struct go_function *save)
 	go.got = 2; /* 0x80018 */
 	memcpy(&rule, &go, sizeof(rule));
 	go_switch_rebase(&rule, 0x1000);
-	unwind_rule_format(&rule, expected, sizeof(expected));
+	unwind_rule_format(arch_of(EM_X86_64)->unwind, &rule, expected, sizeof(expected));
 	is_str(expected, "go systemstack cfa=*(*(*(*(thread+*(0x7f018))+48)+192)+56)+8", "from the table's base on");
 	go_switch_rebase(&rule, 0x7f020);
 	is_int(rule.kind, UNWIND_OTHER_STACK, "a word before the table");
@@ -159,7 +160,7 @@ static void test_unknown(struct found *found)
 {
 	struct go_function none = {};
 
-	if (go_switch_create(found->elf, &unwind_arch_x86_64, &none, &none, true, &found->go))
+	if (go_switch_create(found->elf, arch_of(EM_X86_64)->unwind, &none, &none, true, &found->go))
 		return;
 	is_at(found, "systemstack", "runtime.systemstack", "system_in_call", 1, "other stack");
 	is_at(found, "morestack", "runtime.morestack", "more_in_call", 1, "other stack");
@@ -172,7 +173,7 @@ static void test_without_schedule(struct found *found, const struct go_function 
 {
 	struct go_function none = {};
 
-	if (go_switch_create(found->elf, &unwind_arch_x86_64, systemstack, &none, false, &found->go))
+	if (go_switch_create(found->elf, arch_of(EM_X86_64)->unwind, systemstack, &none, false, &found->go))
 		return;
 	is_at(found, "morestack", "runtime.morestack", "more_in_call", 1, "other stack");
 	go_switch_destroy(found->go);
@@ -193,7 +194,7 @@ int main(void)
 		return tap_done();
 	systemstack = function(found.elf, "systemstack", "runtime.systemstack");
 	save = function(found.elf, "save", "gosave_systemstack_switch");
-	if (!go_switch_create(found.elf, &unwind_arch_x86_64, &systemstack, &save, true, &found.go)) {
+	if (!go_switch_create(found.elf, arch_of(EM_X86_64)->unwind, &systemstack, &save, true, &found.go)) {
 		test_rules(&found);
 		go_switch_destroy(found.go);
 	}

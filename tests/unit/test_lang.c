@@ -135,16 +135,18 @@ static void test_usdt(void)
 	struct usdt_argument argument;
 
 	ok(usdt_argument_parse("-4@%eax 8@-8(%rbp) 4@$-5 8@16(%rax,%rcx,8)", 0, &argument) && argument.is_signed &&
-		   argument.size == 4 && argument.kind == USDT_REGISTER && argument.register_offset == 80,
+		   argument.size == 4 && argument.operand.kind == ARCH_REGISTER && argument.operand.base == 80,
 	   "a register");
-	ok(usdt_argument_parse("-4@%eax 8@-8(%rbp)", 1, &argument) && argument.kind == USDT_MEMORY &&
-		   argument.value == -8 && argument.register_offset == 32,
+	ok(usdt_argument_parse("-4@%eax 8@-8(%rbp)", 1, &argument) && argument.operand.kind == ARCH_MEMORY &&
+		   argument.operand.value == -8 && argument.operand.base == 32,
 	   "memory");
-	ok(usdt_argument_parse("-4@$-5", 0, &argument) && argument.kind == USDT_CONSTANT && argument.value == -5,
+	ok(usdt_argument_parse("-4@$-5", 0, &argument) && argument.operand.kind == ARCH_CONSTANT &&
+		   argument.operand.value == -5,
 	   "a constant");
-	ok(usdt_argument_parse("4@$-5", 0, &argument) && argument.value == 0xfffffffb, "a constant without a sign");
-	ok(usdt_argument_parse("8@16(%rax,%rcx,8)", 0, &argument) && argument.has_index && argument.scale == 8 &&
-		   argument.index_offset == 88,
+	ok(usdt_argument_parse("4@$-5", 0, &argument) && argument.operand.value == 0xfffffffb,
+	   "a constant without a sign");
+	ok(usdt_argument_parse("8@16(%rax,%rcx,8)", 0, &argument) && argument.operand.has_index &&
+		   argument.operand.scale == 8 && argument.operand.index == 88,
 	   "an index");
 	ok(!usdt_argument_parse("4@%eax", 1, &argument), "one that is not there");
 	ok(!usdt_argument_parse("4@%zzz", 0, &argument), "no register of this machine");

@@ -62,7 +62,7 @@ static void make_rules(struct random_program *p)
 			break;
 		case 5: /* the CFA is in BX */
 			fake_rule(p->fake, UNWIND_REGISTER, size, UNWIND_FP_SAME,
-				  UNWIND_PARAM(REG_BX, 2 + (int)rnd(p, 13)));
+				  UNWIND_PARAM(REG_CARRIED, 2 + (int)rnd(p, 13)));
 			break;
 		default:
 			fake_rule(p->fake, UNWIND_SP, size, UNWIND_FP_SAME, 0);
@@ -180,7 +180,7 @@ static int run(struct random_program *p, __u32 depth)
 				pc = p->start[file] + at;
 		}
 	}
-	p->fake->s->native.registers[REG_BX] = p->bx;
+	p->fake->s->native.registers[REG_CARRIED] = p->bx;
 	fake_native_walk(p->fake, pc, p->sp, p->fp);
 	wrong += p->fake->s->native.loss != LOSS_NONE || p->fake->s->native.count != p->depth;
 	for (i = 0; !wrong && i < p->depth; i++)

@@ -278,7 +278,7 @@ static void test_chain_of_file(void)
 	fake_native_destroy(fake);
 }
 
-/* SBCL's code, interrupted where FP does not lead to its caller: src/bpf/arch_lisp_x86_64.h. */
+/* SBCL's code, interrupted where FP does not lead to its caller: src/bpf/lisp.h. */
 static void test_lisp(void)
 {
 	enum { OWN, MADE, AT_SP, ROUTINE };
@@ -348,7 +348,7 @@ static void test_lisp(void)
 	memcpy(&word, "\x90\x90\x90\x90\x48\x8b\x6d", 8);
 	fake_put64(m, at - 8, word);
 	fake_put64(m, at, 0xc3f873ff);
-	fake->s->native.registers[REG_BX] = own + 16;
+	fake->s->native.registers[REG_CARRIED] = own + 16;
 	fake_native_walk(fake, at, sp, caller);
 	frames_are(fake, LOSS_NONE, "several values are returned", at, RET | (jit + 0x810), RET | in(F_END));
 	fake_native_destroy(fake);

@@ -7,7 +7,7 @@
 
 #include "kernel/features.h"
 #include "tap.h"
-#include "trace/arch.h"
+#include "arch/ptrace.h"
 
 #define ANSWER 42
 

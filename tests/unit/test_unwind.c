@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -121,7 +122,7 @@ static void is_rule(const struct unwind_table *table, uint64_t vaddr, const char
 	struct unwind_rule rule = unwind_table_lookup(table, vaddr);
 	static char text[128];
 
-	unwind_rule_format(&rule, text, sizeof(text));
+	unwind_rule_format(arch_of(EM_X86_64)->unwind, &rule, text, sizeof(text));
 	is_str(text, expected, "%s", what);
 }
 

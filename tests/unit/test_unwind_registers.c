@@ -109,10 +109,10 @@ static void lay_lazy_binding(struct world *w)
 
 	rule(w, 4, UNWIND_FP, 16, -16, 0);
 	rule(w, 3, UNWIND_SP, 0x40, 0, 3);
-	rule(w, 2, UNWIND_REGISTER, 0x20, 0, UNWIND_PARAM(REG_BX, 4));
+	rule(w, 2, UNWIND_REGISTER, 0x20, 0, UNWIND_PARAM(REG_CARRIED, 4));
 	rule(w, 1, UNWIND_SP, 0x20, 0, 0);
 	w->scratch->native.registers[REG_FP] = cfa4 - 16;
-	w->scratch->native.registers[REG_BX] = 0xbad;
+	w->scratch->native.registers[REG_CARRIED] = 0xbad;
 	*word(w, cfa4 - 8) = in(3);
 	*word(w, cfa3 - 8) = in(2);
 	*word(w, cfa3 - 24) = cfa2 - 0x20; /* RBX of the trampoline */
@@ -127,15 +127,16 @@ static void test_lazy_binding(void)
 
 	lay_lazy_binding(w);
 	is_walk(w, 4, "43210", LOSS_NONE, "RBX saved by a callee");
-	is_int(w->scratch->native.registers[REG_BX], 0xb0b, "RBX of the outermost frame is what the trampoline saved");
-	ok(w->scratch->native.known & REGS_BX, "and is known");
+	is_int(w->scratch->native.registers[REG_CARRIED], 0xb0b,
+	       "RBX of the outermost frame is what the trampoline saved");
+	ok(w->scratch->native.known & REGS_CARRIED, "and is known");
 
 	rule(w, 4, UNWIND_FP, 16, -16, UNWIND_BX_UNDEFINED);
 	is_walk(w, 4, "43210", LOSS_NONE, "RBX unknown in a frame below the one that restores it");
 	rule(w, 3, UNWIND_SP, 0x40, 0, 0);
 	is_walk(w, 4, "432", LOSS_BAD_RULE, "RBX unknown where it is needed");
 	rule(w, 4, UNWIND_FP, 16, -16, 0);
-	w->scratch->native.registers[REG_BX] = STACK + 0xe0;
+	w->scratch->native.registers[REG_CARRIED] = STACK + 0xe0;
 	is_walk(w, 4, "43210", LOSS_NONE, "RBX never saved");
 	world_destroy(w);
 }
@@ -148,7 +149,7 @@ static void test_slowly(void)
 	lay_lazy_binding(w);
 	w->unreadable = STACK + 0xff8;
 	is_walk(w, 4, "43210", LOSS_NONE, "word by word");
-	is_int(w->scratch->native.registers[REG_BX], 0xb0b, "RBX of the outermost frame");
+	is_int(w->scratch->native.registers[REG_CARRIED], 0xb0b, "RBX of the outermost frame");
 	w->unreadable = STACK + 0x80 - 24;
 	is_walk(w, 4, "432", LOSS_BAD_RULE, "RBX's slot is not readable: only what needs RBX is lost");
 	rule(w, 2, UNWIND_SP, 0x80, 0, 0);
@@ -161,7 +162,7 @@ static void test_far_slot(void)
 	struct world *w = world_create();
 
 	rule(w, 2, UNWIND_SP, 0x1000, 0, 254);
-	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_BX, 0));
+	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_CARRIED, 0));
 	*word(w, STACK + 0xff8) = in(1);
 	*word(w, STACK + 0x1000 - 254 * 8) = STACK + 0x1100;
 	*word(w, STACK + 0x10f8) = in(0);
@@ -174,7 +175,7 @@ static void test_dereferenced(void)
 	struct world *w = world_create();
 
 	rule(w, 2, UNWIND_FP_DEREF, -8, UNWIND_FP_AT_FP, UNWIND_PARAM(0, 5));
-	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_BX, 0));
+	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_CARRIED, 0));
 	w->scratch->native.registers[REG_FP] = STACK + 0x100;
 	*word(w, STACK + 0x100) = 0xf9;
 	*word(w, STACK + 0x100 - 8) = STACK + 0x140;
@@ -272,7 +273,7 @@ static void test_signal(void)
 
 	rule(w, 3, UNWIND_SP, 8, 0, UNWIND_BX_UNDEFINED);
 	rule(w, 2, UNWIND_SIGNAL, 0xf8, 0, 0);
-	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_BX, 0));
+	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_CARRIED, 0));
 	*word(w, STACK) = in(2);
 	saved[11] = STACK + 0x280;
 	saved[15] = STACK + 0x200;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Places in memory by their names, and what is written there. */
 
+#include "arch/arch.h"
 #include "lang/builtin/builtin.h"
-
-#define REGISTER_IP 128 /* in struct pt_regs, asm/ptrace.h of x86 */
 
 static void gen_per_cpu(struct gen *g, const struct node *call)
 {
@@ -23,7 +22,7 @@ static void gen_per_cpu(struct gen *g, const struct node *call)
 
 static void gen_uaddr(struct gen *g, const struct node *call)
 {
-	code_load(g->code, 8, R0, REG_CTX, REGISTER_IP);
+	code_load(g->code, 8, R0, REG_CTX, arch_here()->context_pc);
 	code_imm(g->code, R1, (int64_t)call->value);
 	code_alu(g->code, BPF_ADD, R0, R1);
 }

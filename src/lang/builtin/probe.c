@@ -1,49 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the probe gives: its name, arguments, registers, return value. Registers are x86-64's (asm/ptrace.h). */
+/* What the probe gives: its name, arguments, registers, return value. Registers are those of the machine (arch/arch.h).
+ */
 #include <string.h>
 
 #include "lang/builtin/probe.h"
 
+#include "arch/arch.h"
 #include "lang/builtin/builtin.h"
 #include "lang/provider/binary_arguments.h"
 #include "lang/provider/provider.h"
 #include "lang/provider/usdt_arguments.h"
 
-static const struct register_name {
-	const char *name, *alias;
-	uint16_t offset; /* in struct pt_regs */
-} registers[] = {
-	{"r15", NULL, 0},       {"r14", NULL, 8},   {"r13", NULL, 16}, {"r12", NULL, 24},        {"bp", "rbp", 32},
-	{"bx", "rbx", 40},      {"r11", NULL, 48},  {"r10", NULL, 56}, {"r9", NULL, 64},         {"r8", NULL, 72},
-	{"ax", "rax", 80},      {"cx", "rcx", 88},  {"dx", "rdx", 96}, {"si", "rsi", 104},       {"di", "rdi", 112},
-	{"orig_ax", NULL, 120}, {"ip", "rip", 128}, {"cs", NULL, 136}, {"flags", "eflags", 144}, {"sp", "rsp", 152},
-	{"ss", NULL, 160},      {"pc", NULL, 128},
-};
-
-/* The first six integer arguments: di, si, dx, cx, r8, r9 (psABI AMD64 3.2.3). */
-static const uint16_t argument_registers[] = {112, 104, 96, 88, 72, 64};
-#define REGISTER_AX 80
-#define REGISTER_IP 128
-#define REGISTER_SP 152
-
 /* A USDT argument: a constant, a register, or memory at register + offset. */
 static void gen_usdt(struct gen *g, struct span span, const struct usdt_argument *argument)
 {
-	switch (argument->kind) {
-	case USDT_CONSTANT:
-		code_imm(g->code, R0, argument->value);
+	switch (argument->operand.kind) {
+	case ARCH_CONSTANT:
+		code_imm(g->code, R0, argument->operand.value);
 		return;
-	case USDT_REGISTER:
-		code_load(g->code, 8, R0, REG_CTX, (int16_t)argument->register_offset);
+	case ARCH_REGISTER:
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)argument->operand.base);
 		break;
-	case USDT_MEMORY:
-		code_load(g->code, 8, R0, REG_CTX, (int16_t)argument->register_offset);
-		if (argument->has_index) {
-			code_load(g->code, 8, R1, REG_CTX, (int16_t)argument->index_offset);
-			code_alu_imm(g->code, BPF_MUL, R1, (int32_t)argument->scale);
+	case ARCH_MEMORY:
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)argument->operand.base);
+		if (argument->operand.has_index) {
+			code_load(g->code, 8, R1, REG_CTX, (int16_t)argument->operand.index);
+			code_alu_imm(g->code, BPF_MUL, R1, (int32_t)argument->operand.scale);
 			code_alu(g->code, BPF_ADD, R0, R1);
 		}
-		code_imm(g->code, R1, argument->value);
+		code_imm(g->code, R1, argument->operand.value);
 		code_alu(g->code, BPF_ADD, R0, R1);
 		{
 			uint32_t mark = g->used, at = gen_temporary(g, 8);
@@ -55,8 +40,8 @@ static void gen_usdt(struct gen *g, struct span span, const struct usdt_argument
 		}
 		break;
 	}
-	if (argument->shift)
-		code_alu_imm(g->code, BPF_RSH, R0, argument->shift);
+	if (argument->operand.shift)
+		code_alu_imm(g->code, BPF_RSH, R0, argument->operand.shift);
 	code_extend(g->code, R0, argument->size, argument->is_signed);
 }
 
@@ -70,15 +55,15 @@ static void gen_argument(struct gen *g, const struct node *call)
 			gen_usdt(g, call->span, &argument);
 	} else if (g->unit->provider->context == CONTEXT_WORDS) {
 		gen_context_load(g, 8, (uint32_t)call->value * 8);
-	} else if (call->value < PROBE_ARGUMENTS) {
-		code_load(g->code, 8, R0, REG_CTX, (int16_t)argument_registers[call->value]);
+	} else if (call->value < arch_here()->argument_count) {
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)arch_here()->arguments[call->value]);
 	}
 }
 
 /* Where a parameter on the stack is, in R0. */
 static void gen_stack_address(struct gen *g, const struct binary_argument *argument)
 {
-	code_load(g->code, 8, R0, REG_CTX, REGISTER_SP);
+	code_load(g->code, 8, R0, REG_CTX, arch_here()->context_sp);
 	code_alu_imm(g->code, BPF_ADD, R0, (int32_t)argument->stack);
 }
 
@@ -170,7 +155,7 @@ static void gen_retval(struct gen *g, const struct node *call)
 		gen_bpf_result(g);
 		return;
 	}
-	code_load(g->code, 8, R0, REG_CTX, REGISTER_AX);
+	code_load(g->code, 8, R0, REG_CTX, arch_here()->context_result);
 }
 
 static void gen_reg(struct gen *g, const struct node *call)
@@ -198,9 +183,12 @@ static void gen_usermode(struct gen *g, const struct node *call)
 		code_imm(g->code, R0, 1); /* run by strata itself */
 		return;
 	}
-	code_load(g->code, 8, R0, REG_CTX, 136);
-	code_alu_imm(g->code, BPF_AND, R0, 3);
-	code_alu_imm(g->code, BPF_RSH, R0, 1);
+	code_load(g->code, 8, R0, REG_CTX, (int16_t)arch_here()->context_mode);
+	code_alu_imm(g->code, BPF_AND, R0, arch_here()->mode_mask);
+	code_alu_imm(g->code, BPF_XOR, R0, arch_here()->mode_user);
+	/* Nothing is left in a program: less one, its highest bit is set. */
+	code_alu_imm(g->code, BPF_SUB, R0, 1);
+	code_alu_imm(g->code, BPF_RSH, R0, 63);
 }
 
 static void store_pid(struct gen *g, uint32_t offset)
@@ -220,7 +208,7 @@ static void place_func(struct gen *g, const struct node *call, uint32_t offset)
 		code_mov(g->code, R1, REG_CTX);
 		code_call(g->code, BPF_FUNC_get_func_ip);
 	} else {
-		code_load(g->code, 8, R0, REG_CTX, REGISTER_IP);
+		code_load(g->code, 8, R0, REG_CTX, arch_here()->context_pc);
 	}
 	gen_frame_store(g, 8, offset, R0);
 	/* A function of the kernel is the same in all processes. */
@@ -254,15 +242,11 @@ static void gen_signal(struct gen *g, const struct node *call)
 
 bool probe_register(const char *name, uint64_t *ret)
 {
-	size_t i;
+	const struct arch_register *found = arch_register_named(arch_here(), name);
 
-	for (i = 0; i < sizeof(registers) / sizeof(registers[0]); i++) {
-		if (strcmp(registers[i].name, name) && (!registers[i].alias || strcmp(registers[i].alias, name)))
-			continue;
-		*ret = registers[i].offset;
-		return true;
-	}
-	return false;
+	if (found)
+		*ret = found->context;
+	return found;
 }
 
 const struct builtin_code codes_probe[] = {

@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PROBE_ARGUMENTS 6 /* that are passed in registers */
-
 /* Where the register is in struct pt_regs. False when the machine has none of this name. */
 bool probe_register(const char *name, uint64_t *ret);
 

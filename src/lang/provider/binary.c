@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "arch/arch.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
 
@@ -227,14 +228,14 @@ static bool try_program(struct search *search, const char *name)
 
 static void try_libraries(struct search *search, const char *name)
 {
-	static const char *const folders[] = {"/lib/x86_64-linux-gnu",
-					      "/usr/lib/x86_64-linux-gnu",
-					      "/lib64",
-					      "/lib64",
-					      "/usr/lib64",
-					      "/usr/local/lib",
-					      "/usr/lib",
-					      "/lib"};
+	const char *triplet = arch_here()->triplet;
+	const char *const folders[] = {arena_printf(search->c->arena, "/lib/%s", triplet),
+				       arena_printf(search->c->arena, "/usr/lib/%s", triplet),
+				       "/lib64",
+				       "/usr/lib64",
+				       "/usr/local/lib",
+				       "/usr/lib",
+				       "/lib"};
 	char pattern[PATH_MAX];
 	size_t i;
 
@@ -242,7 +243,8 @@ static void try_libraries(struct search *search, const char *name)
 		const char *dot = strstr(name, ".so") ? "" : ".so*";
 
 		/* libc.so is a script for the linker where development files are installed; one library is meant. */
-		if (snprintf(pattern, sizeof(pattern), "%s/%s%s", folders[i], name, dot) < (int)sizeof(pattern))
+		if (folders[i] &&
+		    snprintf(pattern, sizeof(pattern), "%s/%s%s", folders[i], name, dot) < (int)sizeof(pattern))
 			try_pattern(search, pattern, true);
 	}
 }

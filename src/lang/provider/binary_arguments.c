@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "arch/arch.h"
 #include "dwarf/parameters.h"
 #include "lang/provider/binary_types.h"
 
@@ -10,10 +11,6 @@
 	"compile it with -g, install its debug symbols, or say with --debuginfo where they are; arg0, arg1, ... are "  \
 	"there without"
 #define HINT_NUMBERS "use arg0, arg1, ..."
-
-/* In struct pt_regs of asm/ptrace.h, by DWARF's numbers (psABI AMD64 1.0, figure 3.36). */
-static const uint16_t register_offsets[DWARF_GENERAL] = {80, 96, 88, 40, 104, 112, 32, 152,
-							 72, 64, 56, 48, 24,  16,  8,  0};
 
 static bool is_clone(const char *function)
 {
@@ -25,7 +22,7 @@ static void set_place(const struct formal_parameter *from, struct binary_argumen
 	uint8_t i;
 
 	for (i = 0; from->place == PLACE_REGISTERS && i < from->register_count; i++)
-		to->registers[to->register_count++] = register_offsets[from->registers[i]];
+		to->registers[to->register_count++] = arch_register_numbered(arch_here(), from->registers[i])->context;
 	to->stack = from->offset;
 }
 

@@ -51,13 +51,13 @@ __noinline int rt_begin_user(__u32 scratch, __u32 saved)
 
 	walk_opaque(saved);
 	if (!s)
-		return ARCH_UNREADABLE;
+		return REGISTERS_UNREADABLE;
 	take_task(scratch);
 	s->sequence++;
 	s->unread = 0;
 	s->sample.time = bpf_ktime_get_ns();
 	s->sample.sequence = s->sequence << 16 | s->index;
-	return saved ? arch_saved_registers(s, loaded.task_registers) : 0;
+	return saved ? saved_registers(s, loaded.task_registers) : 0;
 }
 
 /* Kernel stacks are the same in all processes. */
@@ -322,9 +322,9 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 					__u64 function)
 {
 	volatile struct arch_registers *regs = ctx;
-	bool is_user = kind == RT_CONTEXT_REGISTERS && (regs->cs & 3);
+	bool is_user = kind == RT_CONTEXT_REGISTERS && arch_in_user_mode(regs);
 	__u64 skip = 0, innermost = 0;
-	int err = ARCH_UNREADABLE;
+	int err = REGISTERS_UNREADABLE;
 	struct scratch *s;
 	__u32 index;
 
@@ -336,8 +336,10 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 	begin(s);
 	if (parts & (PART_NATIVE | PART_PYTHON))
 		err = rt_begin_user(s->index, !is_user);
-	if (is_user)
+	if (is_user) {
 		ARCH_COPY_REGISTERS(&s->native, regs);
+		native_take_registers(&s->native);
+	}
 	if (parts & PART_KERNEL) {
 		if (kind == RT_CONTEXT_WORDS)
 			find_callers(s, ctx, function, &skip, &innermost);

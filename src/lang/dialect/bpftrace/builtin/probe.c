@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the probe gives: its name, arguments, registers, return value. Registers are x86-64's (asm/ptrace.h). */
+/* What the probe gives: its name, arguments, registers, return value. Registers are those of the machine (arch/arch.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "lang/builtin/probe.h"
 #include "lang/dialect/bpftrace/builtin/builtin.h"
 #include "lang/provider/binary_arguments.h"
@@ -56,9 +58,10 @@ static const struct type *check_argument(struct compiler *c, struct ast *call)
 	}
 	if (c->unit->provider->context != CONTEXT_REGISTERS || c->unit->provider->is_return)
 		return complain(c, call, "uprobe, kprobe, usdt and rawtracepoint probes");
-	if (number >= PROBE_ARGUMENTS)
+	if (number >= arch_here()->argument_count)
 		report_error(c->report, "builtin.argument", call->span,
-			     "arg%ld is not passed in a register; x86-64 supports arg0 to arg5", number);
+			     "arg%ld is not passed in a register; %s supports arg0 to arg%d", number, arch_here()->name,
+			     arch_here()->argument_count - 1);
 	return &type_uint64;
 }
 
@@ -156,7 +159,8 @@ static const struct type *check_reg(struct compiler *c, struct ast *call)
 	if (probe_register(name, &call->value))
 		return has_registers(c) ? &type_uint64 : complain(c, call, "uprobe, kprobe, usdt and profile probes");
 	report_error(c->report, "builtin.register", call->kids[0]->span,
-		     "'%s' is not a valid register on this architecture (x86_64)", name);
+		     "'%s' is not a valid register on this architecture (%.*s)", name,
+		     (int)strcspn(arch_here()->triplet, "-"), arch_here()->triplet);
 	return &type_uint64;
 }
 

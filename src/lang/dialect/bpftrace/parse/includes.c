@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "lang/dialect/bpftrace/parse/parts.h"
 
 #define INCLUDE_DEPTH_MAX 64
@@ -78,15 +79,8 @@ static int open_in_path(struct parser *p, const char *folders, const char *name,
 /* As a C compiler looks for it: beside the file that asks, in the folders of -I, in those of the system. */
 static int open_header(struct parser *p, const char *name, bool is_quoted, const char **path)
 {
-	static const char *const folders[] = {
-		"/usr/local/include",
-		"/usr/include",
-#if defined(__x86_64__)
-		"/usr/include/x86_64-linux-gnu"
-#elif defined(__aarch64__)
-		"/usr/include/aarch64-linux-gnu"
-#endif
-	};
+	const char *const folders[] = {"/usr/local/include", "/usr/include",
+				       arena_printf(p->arena, "/usr/include/%s", arch_here()->triplet)};
 	const char *slash = p->path ? strrchr(p->path, '/') : NULL;
 	uint32_t i;
 	int fd = -1;
@@ -101,7 +95,7 @@ static int open_header(struct parser *p, const char *name, bool is_quoted, const
 		fd = open_in_path(p, getenv("CPATH"), name, path);
 	if (fd < 0)
 		fd = open_in_path(p, getenv("C_INCLUDE_PATH"), name, path);
-	for (i = 0; fd < 0 && i < sizeof(folders) / sizeof(folders[0]); i++)
+	for (i = 0; fd < 0 && i < sizeof(folders) / sizeof(folders[0]) && folders[i]; i++)
 		fd = open_in(p, folders[i], strlen(folders[i]), name, path);
 	return fd;
 }

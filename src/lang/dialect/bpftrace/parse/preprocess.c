@@ -13,6 +13,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "arch/arch.h"
 #include "lang/dialect/bpftrace/parse/parts.h"
 
 #define EXPANSION_MAX    65536 /* characters that one use of a macro may become */
@@ -50,7 +51,7 @@ void defines_deinit(struct defines *defines)
 /* What a compiler for this machine would define, and the words of C that mean nothing here. */
 static void make_ready(struct parser *p)
 {
-	static const char *const all[][2] = {
+	const char *const all[][2] = {
 		{"BPFTRACE_HAVE_BTF", "1"},
 		{"__linux__", "1"},
 		{"__STDC__", "1"},
@@ -73,11 +74,7 @@ static void make_ready(struct parser *p)
 		{"__const", "const"},
 		{"__volatile__", "volatile"},
 		{"__signed__", "signed"},
-#if defined(__x86_64__)
-		{"__x86_64__", "1"},
-#elif defined(__aarch64__)
-		{"__aarch64__", "1"},
-#endif
+		{arch_here()->macro, "1"},
 	};
 	size_t i;
 

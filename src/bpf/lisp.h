@@ -13,23 +13,16 @@
  * routines, such as that of `+`, have no frame: they are called by their address, or by a word that has it, in the
  * lowest 4 GiB.
  */
-#ifndef STRATA_BPF_ARCH_LISP_X86_64_H
-#define STRATA_BPF_ARCH_LISP_X86_64_H
+#ifndef STRATA_BPF_LISP_H
+#define STRATA_BPF_LISP_H
 
-#include "bpf/arch_walk_x86_64.h"
+#include "arch/walk.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 
 #define LISP_ROUTINE_MAX 1024 /* bytes; they are some dozens long */
 
-/* Whether FP is that of a frame that is made and not entered. `before`: the eight bytes before PC. */
-static __always_inline bool lisp_made_frame(__u64 before, __u64 code)
-{
-	__u32 setting = before & 0xffffffff; /* of FP, and the next instruction's first byte */
-
-	return before >> 8 == 0xec8b48242c8948ull || (before >> 16 & 0xf8fffff8ffffull) == 0xe88b49288949ull ||
-	       ((setting == 0xb8ec8b48 || (setting & 0xfff8ffff) == 0xb8e88b49) && (code & 0xffff) == 0xd0ff);
-}
+#if ARCH_HAS_LISP
 
 /* Whether SP points to the return address of an assembly routine, which PC is in. */
 static __always_inline bool lisp_in_routine(struct scratch *s, __u64 to)
@@ -40,10 +33,10 @@ static __always_inline bool lisp_in_routine(struct scratch *s, __u64 to)
 	if (walk->pc >> 32 || walk_read_user(s, &call, sizeof(call), to - 8))
 		return false;
 	routine = call >> 32;
-	if ((call >> 8 & 0xffffff) == 0x2514ff) { /* call *word */
+	if (LISP_CALLS_BY_WORD(call)) {
 		if (walk_read_user(s, &routine, sizeof(routine), routine))
 			return false;
-	} else if ((call >> 24 & 0xff) == 0xe8) { /* call routine */
+	} else if (LISP_CALLS(call)) {
 		routine = to + (__u64)(__s64)(__s32)routine;
 	} else {
 		return false;
@@ -63,7 +56,7 @@ static __always_inline bool native_step_lisp(struct scratch *s)
 	if (walk_read_user(s, &before, sizeof(before), walk->pc - 8) ||
 	    walk_read_user(s, &code, sizeof(code), walk->pc) || walk_read_user(s, &to, sizeof(to), walk->sp))
 		return false;
-	if ((code & 0xffffff) == 0x08458f) {
+	if (LISP_ENTERED(code)) {
 		cfa = walk->fp + 16;
 		if (walk_read_user(s, &fp, sizeof(fp), walk->fp))
 			return false;
@@ -72,12 +65,12 @@ static __always_inline bool native_step_lisp(struct scratch *s)
 		    walk_read_user(s, &to, sizeof(to), cfa + 8))
 			return false;
 		cfa += 16;
-	} else if (before >> 32 == 0x242c8948 && (code & 0xffffff) == 0xec8b48) { /* about to make it */
+	} else if (LISP_MAKES_FRAME(before, code)) {
 		cfa = walk->fp + 16;
 		if (walk_read_user(s, &fp, sizeof(fp), walk->fp) || walk_read_user(s, &to, sizeof(to), walk->fp + 8))
 			return false;
-	} else if (before >> 32 == 0x006d8b48 && (code & 0xffffff) == 0xf873ff) {
-		cfa = walk->registers[REG_BX];
+	} else if (LISP_RETURNS_MANY(before, code)) {
+		cfa = walk->registers[REG_CARRIED];
 		if (walk_read_user(s, &to, sizeof(to), cfa - 8))
 			return false;
 	} else if (!lisp_in_routine(s, to)) {
@@ -92,5 +85,15 @@ static __always_inline bool native_step_lisp(struct scratch *s)
 	walk->behind = 1;
 	return true;
 }
+
+#else
+
+static __always_inline bool native_step_lisp(struct scratch *s)
+{
+	(void)s;
+	return false;
+}
+
+#endif
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What ptrace(2) has for each machine apart, of the one that strata runs on: a breakpoint, and where a thread is.
- * Another architecture is another arch_*.c. The thread is a tracee that stands still.
+ * Each NAME/ptrace.c is compiled on its own machine. The thread is a tracee that stands still.
  */
-#ifndef STRATA_TRACE_ARCH_H
-#define STRATA_TRACE_ARCH_H
+#ifndef STRATA_ARCH_PTRACE_H
+#define STRATA_ARCH_PTRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What AArch64 instructions do to the key decoder's machine. Registers 0 to 30 are x0 to x30, 31 is sp. */
-#include <elf.h>
 #include <string.h>
 
-#include "python/key_decoder_parts.h"
+#include "arch/aarch64/parts.h"
 
 enum { STACK_POINTER = 31 };
 
@@ -412,10 +411,7 @@ static bool execute(struct key_machine *machine, struct key_state *state, const 
 }
 
 /* AAPCS64, 6.1.1: x19 to x28, x29 and sp outlive a call; so does nothing else. */
-const struct key_arch key_arch_aarch64 = {
-	.machine = EM_AARCH64,
-	.arch = CS_ARCH_ARM64,
-	.mode = CS_MODE_ARM,
+const struct key_arch aarch64_key = {
 	.execute = execute,
 	.argument = 0,
 	.result = 0,

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * What the native walker needs to know of x86-64: register numbers and what a signal leaves on the stack. Plain C, for
- * BPF and the host. Register numbers are DWARF's (psABI AMD64, figure 3.36).
- */
-#ifndef STRATA_BPF_ARCH_WALK_X86_64_H
-#define STRATA_BPF_ARCH_WALK_X86_64_H
+/* arch/walk.h of x86-64. Register numbers: psABI AMD64, figure 3.36. */
+#ifndef STRATA_ARCH_X86_64_WALK_H
+#define STRATA_ARCH_X86_64_WALK_H
 
-#include "bpf/scratch.h"
-#include "bpf/shim.h"
+#include "abi/types.h"
 
+#define ARCH_REGISTERS    16u
 #define REG_RESULT        0 /* of a system call: RAX */
-#define REG_BX            3
+#define REG_CARRIED       3 /* BX */
 #define REG_FP            6
 #define REG_SP            7
 #define REGS_ALL          0xffffu
-#define REGS_BX           (1u << REG_BX)
+#define REGS_CARRIED      (1u << REG_CARRIED)
 #define REGS_CALLER_SAVED 0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11: figure 3.4 */
 
 /*
@@ -71,6 +68,16 @@ static __always_inline __s32 arch_uretprobe_epilogue(__u64 code)
 	return (code & 0xff) == 0xc3 ? 0 : -1;
 }
 
+/* What that trampoline pushes, from SP on: R11, CX and AX (uretprobe_trampoline, since 6.11). */
+#define URETPROBE_PUSHED 24
+#define URETPROBE_PUSHED_REGISTERS                                                                                     \
+	{                                                                                                              \
+		11, 2, 0                                                                                               \
+	}
+
+/* Whether eight bytes begin with a call of UPROBE_CALL_BYTES. */
+#define ARCH_IS_CALL(code) (((code)&0xff) == 0xe8)
+
 /*
  * The trampoline that a uprobe on a NOP of five bytes calls: `push %rcx; push %r11; push %rax; mov $336, %rax; syscall;
  * pop %rax; pop %r11; pop %rcx; ret` (arch/x86/kernel/uprobes.c, uprobe_trampoline_entry, since 6.18).
@@ -89,33 +96,47 @@ static __always_inline __u32 arch_uprobe_pushed(__u32 offset)
 	return offset < 14 ? 24 : offset < 16 ? 16 : offset < 17 ? 8 : 0;
 }
 
-/*
- * Takes the registers from walk->signal_registers, the first words of a struct sigcontext
- * (arch/x86/include/uapi/asm/sigcontext.h): r8-r15, di, si, bp, bx, dx, ax, cx, sp, ip.
- */
-static __always_inline void arch_restore_signal(struct native_walk *walk)
-{
-	const __u64 *saved = walk->signal_registers;
+/* The first words of a struct sigcontext (arch/x86/include/uapi/asm/sigcontext.h). */
+#define ARCH_SIGNAL_WORDS 17
 
-	walk->registers[8] = saved[0];
-	walk->registers[9] = saved[1];
-	walk->registers[10] = saved[2];
-	walk->registers[11] = saved[3];
-	walk->registers[12] = saved[4];
-	walk->registers[13] = saved[5];
-	walk->registers[14] = saved[6];
-	walk->registers[15] = saved[7];
-	walk->registers[5] = saved[8];
-	walk->registers[4] = saved[9];
-	walk->registers[REG_FP] = saved[10];
-	walk->registers[REG_BX] = saved[11];
-	walk->registers[1] = saved[12];
-	walk->registers[0] = saved[13];
-	walk->registers[2] = saved[14];
-	walk->registers[REG_SP] = saved[15];
-	walk->pc = saved[16];
-	walk->sp = saved[15];
-	walk->fp = saved[10];
+/* r8-r15, di, si, bp, bx, dx, ax, cx, sp, ip. */
+static __always_inline void arch_restore_signal(const __u64 *saved, __u64 *registers, __u64 *pc)
+{
+	registers[8] = saved[0];
+	registers[9] = saved[1];
+	registers[10] = saved[2];
+	registers[11] = saved[3];
+	registers[12] = saved[4];
+	registers[13] = saved[5];
+	registers[14] = saved[6];
+	registers[15] = saved[7];
+	registers[5] = saved[8];
+	registers[4] = saved[9];
+	registers[REG_FP] = saved[10];
+	registers[REG_CARRIED] = saved[11];
+	registers[1] = saved[12];
+	registers[0] = saved[13];
+	registers[2] = saved[14];
+	registers[REG_SP] = saved[15];
+	*pc = saved[16];
+}
+
+/* SBCL's code: see bpf/lisp.h. `before` and `code`: the eight bytes before PC, and from it on. */
+#define ARCH_HAS_LISP                   1
+#define LISP_ENTERED(code)              (((code)&0xffffff) == 0x08458f)
+#define LISP_MAKES_FRAME(before, code)  ((before) >> 32 == 0x242c8948 && ((code)&0xffffff) == 0xec8b48)
+#define LISP_RETURNS_MANY(before, code) ((before) >> 32 == 0x006d8b48 && ((code)&0xffffff) == 0xf873ff)
+/* Of the eight bytes before a return address: `call *word`, whose address is the last four; `call routine`. */
+#define LISP_CALLS_BY_WORD(call) (((call) >> 8 & 0xffffff) == 0x2514ff)
+#define LISP_CALLS(call)         (((call) >> 24 & 0xff) == 0xe8)
+
+/* Whether FP is that of a frame that is made and not entered. */
+static __always_inline bool lisp_made_frame(__u64 before, __u64 code)
+{
+	__u32 setting = before & 0xffffffff; /* of FP, and the next instruction's first byte */
+
+	return before >> 8 == 0xec8b48242c8948ull || (before >> 16 & 0xf8fffff8ffffull) == 0xe88b49288949ull ||
+	       ((setting == 0xb8ec8b48 || (setting & 0xfff8ffff) == 0xb8e88b49) && (code & 0xffff) == 0xd0ff);
 }
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/x86_64/parts.h"
 #include "base/disassembler.h"
-#include "unwind/code.h"
 
 /* DWARF's numbers: psABI AMD64, figure 3.36. */
 enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };
@@ -599,7 +599,7 @@ static bool ends_in_call(const uint8_t *bytes, size_t size)
 	return false;
 }
 
-const struct code_arch code_arch_x86_64 = {
+const struct code_arch x86_64_code = {
 	.sp = RSP,
 	.fp = RBP,
 	.bx = RBX,
@@ -607,7 +607,6 @@ const struct code_arch code_arch_x86_64 = {
 	.syscall_clobber = BIT(RAX) | BIT(RCX) | BIT(R11),
 	.syscall_number = RAX,
 	.sigreturn = SYS_RT_SIGRETURN,
-	.relative = 8, /* R_X86_64_RELATIVE */
 	.is_last_syscall = is_last_syscall,
 	.is_padding = is_padding,
 	.ends_in_call = ends_in_call,

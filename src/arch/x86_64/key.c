@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What x86-64 instructions do to the key decoder's machine. Registers by their number in the instruction encoding. */
-#include <elf.h>
 
-#include "python/key_decoder_parts.h"
+#include "arch/x86_64/parts.h"
 
 enum { RAX = 0, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11 };
 
@@ -364,10 +363,7 @@ static bool execute(struct key_machine *machine, struct key_state *state, const 
 }
 
 /* psABI, 3.2.1: rbx, rbp, r12 to r15 and rsp outlive a call. */
-const struct key_arch key_arch_x86_64 = {
-	.machine = EM_X86_64,
-	.arch = CS_ARCH_X86,
-	.mode = CS_MODE_64,
+const struct key_arch x86_64_key = {
 	.execute = execute,
 	.argument = RDI,
 	.result = RAX,

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the compiler of unwind tables must know about an architecture: register numbers, and the code that linkers and C
- * libraries write without CFI. Another architecture is another arch_*.c.
+ * libraries write without CFI.
  */
-#ifndef STRATA_UNWIND_ARCH_H
-#define STRATA_UNWIND_ARCH_H
+#ifndef STRATA_ARCH_UNWIND_H
+#define STRATA_ARCH_UNWIND_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "abi/unwind.h"
-#include "unwind/code.h"
+#include "arch/code.h"
 
 /* From `start` bytes into a section on, a rule holds. */
 struct unwind_arch_span {
@@ -22,7 +22,6 @@ struct unwind_arch_span {
 #define UNWIND_ARCH_SPANS_MAX 4
 
 struct unwind_arch {
-	uint16_t machine;       /* EM_* */
 	uint8_t sp, fp, bx, ra; /* DWARF register numbers; bx: the one that struct unwind_rule carries beside fp */
 	uint8_t register_count; /* the general registers: 0 to register_count - 1 */
 	int8_t ra_offset;       /* where the return address is, from the CFA; the walker relies on it */
@@ -55,16 +54,11 @@ struct unwind_arch {
 	/* Go's code where SP is `size` bytes below its value at the function's entry. NULL: not known. */
 	struct unwind_rule (*go_rule)(uint32_t size);
 
-	/* For rules by the code itself. NULL: not known. */
+	/* For rules by the code itself. */
 	const struct code_arch *code;
 
 	/* Whether code begins with a system call. */
 	bool (*is_syscall)(const uint8_t *bytes, size_t size);
 };
-
-/* NULL for a machine without unwinding. */
-const struct unwind_arch *unwind_arch_of(uint16_t machine);
-
-extern const struct unwind_arch unwind_arch_x86_64;
 
 #endif

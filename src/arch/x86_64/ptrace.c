@@ -4,7 +4,9 @@
  * executed), Intel SDM volume 3, 18.2; or HLT, which is a fault in user space, with the instruction pointer at it
  * (volume 2A). It may stand where a uprobe has its INT3: that runs when the instruction is there again.
  */
-#include "trace/arch.h"
+#ifdef __x86_64__
+
+#include "arch/ptrace.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -65,3 +67,5 @@ uint64_t arch_instruction(pid_t pid)
 
 	return ptrace(PTRACE_GETREGS, pid, NULL, &registers) ? 0 : registers.rip;
 }
+
+#endif

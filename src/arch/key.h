@@ -1,12 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * key_decoder_parts: the machine that the instructions of an architecture act on; for key_decoder*.c only.
+ * key: what instructions do to the machine of the thread-key decoder (python/key_decoder.h), which follows the code
+ * of functions that find a thread's own data. A machine's file reads instructions and says what they do by the
+ * functions below; the decoder gives these.
  */
-#ifndef STRATA_PYTHON_KEY_DECODER_PARTS_H
-#define STRATA_PYTHON_KEY_DECODER_PARTS_H
+#ifndef STRATA_ARCH_KEY_H
+#define STRATA_ARCH_KEY_H
 
 #include "base/disassembler.h"
-#include "python/key_decoder.h"
+
+#define KEY_LOADS 4
+
+enum key_base {
+	KEY_BASE_NONE,
+	KEY_BASE_INDEX,     /* what __tls_get_addr(slot) returns */
+	KEY_BASE_DESC,      /* what the TLS descriptor at `slot` gives: an offset from the thread pointer */
+	KEY_BASE_DESC_CODE, /* the function of the TLS descriptor at `slot` */
+	KEY_BASE_STACK,     /* the stack pointer on entry */
+	KEY_BASE_IMPORT     /* the function `name` of another module */
+};
+
+struct key_value {
+	bool known;
+	uint8_t base;                  /* enum key_base */
+	uint8_t loads;                 /* <= KEY_LOADS */
+	uint8_t width;                 /* bytes of the last load: 4 (the upper half is 0) or 8 */
+	int8_t pointer[KEY_LOADS + 1]; /* how often the thread pointer is added: -1, 0, 1 */
+	int64_t offset[KEY_LOADS + 1];
+	uint64_t slot;
+	const char *name;
+};
 
 #define KEY_REGISTERS 33
 #define KEY_STACK     24 /* remembered slots */
@@ -44,16 +67,11 @@ struct key_machine;
 typedef bool (*key_execute)(struct key_machine *machine, struct key_state *state, const cs_insn *insn);
 
 struct key_arch {
-	uint16_t machine; /* EM_* */
-	cs_arch arch;
-	cs_mode mode;
 	key_execute execute;
 	unsigned int argument, result, descriptor, stack_pointer;
 	uint64_t clobbered;       /* registers that a call changes */
 	unsigned int return_size; /* bytes that a call pushes */
 };
-
-extern const struct key_arch key_arch_x86_64, key_arch_aarch64;
 
 struct key_value key_constant(uint64_t value);
 struct key_value key_thread_pointer(int64_t offset);

@@ -6,9 +6,8 @@
  * before uc_mcontext (include/uapi/asm-generic/ucontext.h), a struct sigcontext: r8 to r15, di, si, bp, bx, dx, ax, cx,
  * sp, ip (arch/x86/include/uapi/asm/sigcontext.h).
  */
-#include "unwind/arch.h"
+#include "arch/x86_64/parts.h"
 
-#include <elf.h>
 #include <string.h>
 
 static const char *const register_names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
@@ -179,8 +178,7 @@ static struct unwind_rule go_rule(uint32_t size)
 		.kind = UNWIND_SP, .cfa_offset = (int32_t)size + 8, .fp_offset = size >= 8 ? -16 : UNWIND_FP_SAME};
 }
 
-const struct unwind_arch unwind_arch_x86_64 = {
-	.machine = EM_X86_64,
+const struct unwind_arch x86_64_unwind = {
 	.sp = 7,
 	.fp = 6,
 	.bx = 3,
@@ -199,11 +197,6 @@ const struct unwind_arch unwind_arch_x86_64 = {
 	.v8_alignment = 64,
 	.v8_filling = 0xcc,
 	.go_rule = go_rule,
-	.code = &code_arch_x86_64,
+	.code = &x86_64_code,
 	.is_syscall = is_syscall,
 };
-
-const struct unwind_arch *unwind_arch_of(uint16_t machine)
-{
-	return machine == EM_X86_64 ? &unwind_arch_x86_64 : NULL;
-}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+
+#include "arch/aarch64/parts.h"
+#include "base/disassembler.h"
+
+/* struct user_pt_regs of arch/arm64/include/uapi/asm/ptrace.h: regs[31], sp, pc, pstate. */
+#define AT_X(n) ((n)*8)
+#define AT_SP   248
+#define AT_PC   256
+#define AT_MODE 264
+
+/* DWARF's numbers: AADWARF64, 4.1. */
+#define X(n)                                                                                                           \
+	{                                                                                                              \
+		"x" #n, "r" #n, AT_X(n), n                                                                             \
+	}
+
+static const struct arch_register registers[] = {
+	X(0),
+	X(1),
+	X(2),
+	X(3),
+	X(4),
+	X(5),
+	X(6),
+	X(7),
+	X(8),
+	X(9),
+	X(10),
+	X(11),
+	X(12),
+	X(13),
+	X(14),
+	X(15),
+	X(16),
+	X(17),
+	X(18),
+	X(19),
+	X(20),
+	X(21),
+	X(22),
+	X(23),
+	X(24),
+	X(25),
+	X(26),
+	X(27),
+	X(28),
+	X(29),
+	X(30),
+	{"sp", NULL, AT_SP, 31},
+	{"pc", "ip", AT_PC, 32},
+	{"fp", NULL, AT_X(29), ARCH_NO_NUMBER},
+	{"lr", NULL, AT_X(30), ARCH_NO_NUMBER},
+	{"pstate", NULL, AT_MODE, ARCH_NO_NUMBER},
+	{},
+};
+
+/* AAPCS64, 6.8.2. */
+static const uint16_t arguments[] = {AT_X(0), AT_X(1), AT_X(2), AT_X(3), AT_X(4), AT_X(5), AT_X(6), AT_X(7)};
+
+const struct arch aarch64 = {
+	.machine = EM_AARCH64,
+	.name = "AArch64",
+	.triplet = "aarch64-linux-gnu",
+	.macro = "__aarch64__",
+	.capstone = CS_ARCH_ARM64,
+	.capstone_mode = CS_MODE_ARM,
+	.relative = R_AARCH64_RELATIVE,
+	.jump_slot = R_AARCH64_JUMP_SLOT,
+	.glob_dat = R_AARCH64_GLOB_DAT,
+	.tls_after = 16, /* the thread control block: AAELF64, "TLS variant 1" */
+	.registers = registers,
+	.context_pc = AT_PC,
+	.context_sp = AT_SP,
+	.context_result = AT_X(0),
+	.context_mode = AT_MODE,
+	.mode_mask = 15, /* PSR_MODE_MASK, without that of 32 bits */
+	.mode_user = 0,
+	.arguments = arguments,
+	.argument_count = sizeof(arguments) / sizeof(arguments[0]),
+	.usdt_operand = aarch64_usdt_operand,
+	.plt = &aarch64_plt,
+	.key = &aarch64_key,
+	.references = &aarch64_references,
+};

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <stddef.h>
+
+#include "arch/x86_64/parts.h"
+#include "base/disassembler.h"
+
+/* struct pt_regs of arch/x86/include/uapi/asm/ptrace.h. */
+struct context {
+	uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+#define AT(name) offsetof(struct context, name)
+#define PLAIN(name, number)                                                                                            \
+	{                                                                                                              \
+#name, NULL, AT(name), number                                                                          \
+	}
+#define NAMED(name, alias, number)                                                                                     \
+	{                                                                                                              \
+#name, #alias, AT(name), number                                                                        \
+	}
+
+/* DWARF's numbers: psABI AMD64 1.0, figure 3.36. */
+static const struct arch_register registers[] = {
+	NAMED(ax, rax, 0),
+	NAMED(dx, rdx, 1),
+	NAMED(cx, rcx, 2),
+	NAMED(bx, rbx, 3),
+	NAMED(si, rsi, 4),
+	NAMED(di, rdi, 5),
+	NAMED(bp, rbp, 6),
+	NAMED(sp, rsp, 7),
+	PLAIN(r8, 8),
+	PLAIN(r9, 9),
+	PLAIN(r10, 10),
+	PLAIN(r11, 11),
+	PLAIN(r12, 12),
+	PLAIN(r13, 13),
+	PLAIN(r14, 14),
+	PLAIN(r15, 15),
+	NAMED(ip, rip, 16),
+	{"pc", NULL, AT(ip), ARCH_NO_NUMBER},
+	PLAIN(orig_ax, ARCH_NO_NUMBER),
+	PLAIN(cs, ARCH_NO_NUMBER),
+	NAMED(flags, eflags, ARCH_NO_NUMBER),
+	PLAIN(ss, ARCH_NO_NUMBER),
+	{},
+};
+
+/* psABI AMD64 3.2.3. */
+static const uint16_t arguments[] = {AT(di), AT(si), AT(dx), AT(cx), AT(r8), AT(r9)};
+
+const struct arch x86_64 = {
+	.machine = EM_X86_64,
+	.name = "x86-64",
+	.triplet = "x86_64-linux-gnu",
+	.macro = "__x86_64__",
+	.capstone = CS_ARCH_X86,
+	.capstone_mode = CS_MODE_64,
+	.relative = R_X86_64_RELATIVE,
+	.jump_slot = R_X86_64_JUMP_SLOT,
+	.glob_dat = R_X86_64_GLOB_DAT,
+	.registers = registers,
+	.context_pc = AT(ip),
+	.context_sp = AT(sp),
+	.context_result = AT(ax),
+	.context_mode = AT(cs),
+	.mode_mask = 3, /* the privilege level */
+	.mode_user = 3,
+	.arguments = arguments,
+	.argument_count = sizeof(arguments) / sizeof(arguments[0]),
+	.usdt_operand = x86_64_usdt_operand,
+	.unwind = &x86_64_unwind,
+	.code = &x86_64_code,
+	.plt = &x86_64_plt,
+	.key = &x86_64_key,
+	.references = &x86_64_references,
+};
