@@ -39,7 +39,7 @@ static bool known(void *context, uint64_t address, struct unwind_rule *ret)
 {
 	static const struct unwind_rule rules[] = {
 		{},
-		{.kind = UNWIND_SP, .cfa_offset = 16, .fp_offset = -16, .param = UNWIND_BX_SAME},
+		{.kind = UNWIND_SP, .cfa_offset = 16, .fp_offset = -16, .param = UNWIND_SLOT_SAME},
 		{.kind = UNWIND_FP, .cfa_offset = 16, .fp_offset = UNWIND_FP_SAME, .param = 3},
 		{.kind = UNWIND_END}};
 	const struct input *input = context;

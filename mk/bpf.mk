@@ -7,7 +7,9 @@ BPF_SRCS := $(wildcard src/bpf/*.bpf.c)
 BPF_OBJS := $(BPF_SRCS:%.bpf.c=$(BUILD)/%.bpf.o)
 BPF_SKELETONS := $(BPF_SRCS:src/bpf/%.bpf.c=$(BUILD)/gen/%.skel.h)
 .SECONDARY: $(BPF_OBJS)
-BPF_CFLAGS := -target bpf -mcpu=v3 -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -D__TARGET_ARCH_x86 -Isrc
+# The machine that they are for, as libbpf's headers and arch/target.h call it.
+BPF_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x86)
+BPF_CFLAGS := -target bpf -mcpu=v3 -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -Isrc
 
 $(BUILD)/gen/vmlinux.h:
 	@mkdir -p $(@D)
@@ -20,7 +22,15 @@ $(BUILD)/gen/vmlinux.h:
 $(BUILD)/%.bpf.o: %.bpf.c $(BUILD)/gen/vmlinux.h
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(BPF_ARCH) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+
+# The same for each machine, for tests/arch/bpf.t: vmlinux.h is this kernel's, but what is read of a machine's own types
+# is declared in src/arch/NAME/kernel.h and relocated.
+$(BUILD)/bpf/%.bpf.o: $(BUILD)/gen/vmlinux.h
+	@mkdir -p $(@D)
+	$(call say,CLANG,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(firstword $(subst /, ,$*)) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) \
+		-c $(patsubst $(firstword $(subst /, ,$*))/%,%,$*).bpf.c -o $@
 
 $(BUILD)/gen/%.skel.h: $(BUILD)/src/bpf/%.bpf.o
 	@mkdir -p $(@D)
@@ -37,7 +47,9 @@ $(BUILD)/gen/rt_%.inc: $(BUILD)/src/lang/rt/rt_%.bpf.o
 	$(Q)$(BPFTOOL) gen object $(BUILD)/gen/rt_$*.linked.o $<
 	$(Q)xxd -i < $(BUILD)/gen/rt_$*.linked.o > $@
 
--include $(BPF_OBJS:.o=.d) $(RUNTIME_OBJS:.o=.d)
+BPF_OTHERS := $(foreach arch,x86 arm64,$(patsubst %.bpf.c,$(BUILD)/bpf/$(arch)/%.bpf.o,$(BPF_SRCS) $(RUNTIME_SRCS)))
+
+-include $(BPF_OBJS:.o=.d) $(RUNTIME_OBJS:.o=.d) $(BPF_OTHERS:.o=.d)
 
 # What an object includes and a rule writes stands before every object: which of them reads it, its .d file says once it
 # is there, and a file that moves from one source to another needs no line here.

@@ -150,12 +150,12 @@ struct snapshot_event {
 	__u32 tgid, tid;
 	__u64 native_stack; /* SAMPLE_VERIFY: the stack that was found; else 0: there is none yet */
 	__u64 pc;
-	__u64 registers[17]; /* by DWARF number; [16] is the PC again */
-	__u64 stack_start;   /* address of the first byte copied: the start of the stack pointer's page */
-	__u64 skipped;       /* bytes of the stack between what SNAPSHOT_HEAD and what the next page have */
-	__u64 pages;         /* bit N: the N-th page was readable, and is there */
-	__u32 stack_size;    /* bytes that follow; unreadable pages in between are there, too, with any contents */
-	__u32 epoch;         /* SAMPLE_VERIFY: struct process_entry.epoch that the stack was found by */
+	__u64 registers[REGISTERS_MAX]; /* by DWARF number: as many as the machine has */
+	__u64 stack_start;              /* address of the first byte copied: the start of the stack pointer's page */
+	__u64 skipped;                  /* bytes of the stack between what SNAPSHOT_HEAD and what the next page have */
+	__u64 pages;                    /* bit N: the N-th page was readable, and is there */
+	__u32 stack_size; /* bytes that follow; unreadable pages in between are there, too, with any contents */
+	__u32 epoch;      /* SAMPLE_VERIFY: struct process_entry.epoch that the stack was found by */
 };
 
 /* Where the bytes at an address of the stack are among those that were copied; or else beyond stack_size. */

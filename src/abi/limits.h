@@ -15,6 +15,7 @@
 #define WALK_CODES_MAX  1024u /* code objects that one sample sends; more that are new count as time, too */
 #define WALK_CUT_FRAMES 256u  /* a stack is cut then at a multiple of this; a power of two */
 
+#define REGISTERS_MAX   32    /* general registers of a machine, by DWARF number */
 #define SNAPSHOT_PAGES  64    /* pages of a stack copied for a late sample: 256 KiB */
 #define SNAPSHOT_HEAD   48    /* of these, if there are more: the innermost so many; the others are the outermost */
 #define SNAPSHOT_WHOLE  16384 /* pages, 64 MiB: the end of a stack is believed to be nearer */

@@ -27,10 +27,10 @@ struct task_event {
 	__u64 mm; /* address of its address space; 0: none */
 	__u64 thread_pointer;
 	__u64 pc;
-	__u64 registers[17]; /* by DWARF number; [16] is the PC again */
-	__u64 call;          /* number of the system call that it is in; ~0: none */
+	__u64 registers[REGISTERS_MAX]; /* by DWARF number: as many as the machine has */
+	__u64 call;                     /* number of the system call that it is in; ~0: none */
 	__u64 arguments[6];
 };
-ABI_ASSERT_SIZE(struct task_event, 272);
+ABI_ASSERT_SIZE(struct task_event, 392);
 
 #endif

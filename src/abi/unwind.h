@@ -2,17 +2,18 @@
 /*
  * How to step from a frame to its caller: the rule that .eh_frame (or its absence) gives for an address.
  *
- * The CFA (canonical frame address) is the value of the stack pointer in the caller, before the call. Each
- * rule says how to compute it, where the caller's frame pointer is, and where the caller's BX: the dynamic linker's
- * lazy binding (glibc sysdeps/x86_64/dl-trampoline.h) keeps its CFA in RBX while it calls C functions, which may
- * save and change it. On x86-64 the return address is always at CFA - 8 (psABI AMD64, 3.2.2), or still in a
- * register; the table compiler refuses code that says otherwise.
+ * The CFA (canonical frame address) is the value of the stack pointer in the caller, before the call. Each rule says
+ * how to compute it, where the caller's frame pointer is, and where the machine's *carried* register (arch/walk.h) is:
+ * the one that is restored from frame to frame beside FP. Where the return address is follows:
  *
- * `param` holds what a kind needs beside the CFA's offset ("number", 4 bits) and BX's slot: the caller's BX is at
- * CFA - 8 * slot, where 0 means that BX was not changed, and all ones that it cannot be recovered.
+ *   - x86-64: a call pushes it: always at CFA - 8 (psABI AMD64, 3.2.2), or still in a register; the table compiler
+ *     refuses code that says otherwise. Carried is BX: the dynamic linker's lazy binding (glibc
+ *     sysdeps/x86_64/dl-trampoline.h) keeps its CFA in RBX while it calls C functions, which may save and change it.
+ *   - AArch64: a call leaves it in the link register, x30, which is carried: where that is saved, there is the return
+ *     address. Where it is not saved, the function has called nothing yet.
  *
- *   kinds without a number   param = slot                 (0 to 254, 255: undefined)
- *   kinds with a number      param = slot << 4 | number   (0 to 14, 15: undefined)
+ * `param` of kinds of frames is the carried register's slot: the caller's is at CFA - 8 * slot, or see UNWIND_SLOT_*.
+ * Kinds that need a number beside the CFA's offset have both in `cfa_offset`: UNWIND_NUMBERED(offset, number).
  */
 #ifndef STRATA_ABI_UNWIND_H
 #define STRATA_ABI_UNWIND_H
@@ -23,18 +24,18 @@ enum unwind_kind {
 	UNWIND_NO_RULE = 0,  /* no information covers the address */
 	UNWIND_SP = 1,       /* CFA = SP + cfa_offset */
 	UNWIND_FP = 2,       /* CFA = FP + cfa_offset */
-	UNWIND_REGISTER = 3, /* CFA = register `number` (DWARF's) + cfa_offset; see native.h on which are known where */
-	UNWIND_FP_DEREF = 4, /* CFA = *(FP + cfa_offset) + 8 * number: functions that realign their stack (GCC's
-			      * DRAP); BX at FP - 8 * slot, not relative to the CFA */
-	UNWIND_SP_DEREF = 5, /* CFA = *(SP + cfa_offset) + 8 * number: hand-written assembly, e.g. libcrypto */
+	UNWIND_REGISTER = 3, /* CFA = register `number` (DWARF's) + offset; see native.h on which are known where */
+	UNWIND_FP_DEREF = 4, /* CFA = *(FP + offset) + 8 * number: functions that realign their stack (GCC's
+			      * DRAP); the slot is at FP - 8 * slot, not relative to the CFA */
+	UNWIND_SP_DEREF = 5, /* CFA = *(SP + offset) + 8 * number: hand-written assembly, e.g. libcrypto */
 	UNWIND_PLT = 6,      /* CFA = SP + 8 + ((PC & 15) >= cfa_offset ? 8 : 0): lazy-binding stubs */
 	UNWIND_SIGNAL = 7,   /* signal trampoline: all registers are saved at SP + cfa_offset (struct sigcontext) */
 	UNWIND_END = 8,      /* outermost frame: the return address is undefined here */
 	UNWIND_FP_CHAIN = 9, /* no information: trust a frame-pointer chain (JIT code): CFA = FP + 16, FP at CFA - 16 */
 	UNWIND_UNSUPPORTED = 10, /* there is information, but strata cannot evaluate it */
-	UNWIND_RA_REGISTER = 11, /* CFA = SP + cfa_offset, the return address in register `number`: glibc's vfork();
+	UNWIND_RA_REGISTER = 11, /* CFA = SP + offset, the return address in register `number`: glibc's vfork();
 				  * known in innermost and signal frames only */
-	UNWIND_SP_INDEXED = 12,  /* CFA = *(SP + 8 * register `number` + cfa_offset) + 8: libcrypto's bn_mul_mont() */
+	UNWIND_SP_INDEXED = 12,  /* CFA = *(SP + 8 * register `number` + offset) + 8: libcrypto's bn_mul_mont() */
 	/* Not in any file's table; the walker's answers for addresses without one. */
 	UNWIND_NO_TABLE = 13,   /* the file could not be read or compiled */
 	UNWIND_NO_MAPPING = 14, /* no executable mapping is known there */
@@ -65,19 +66,27 @@ enum unwind_kind {
 /* param of UNWIND_FP_CHAIN: code of a file, which stays as it is: what its instructions tell may be remembered. */
 #define UNWIND_CHAIN_OF_FILE 1
 
-#define UNWIND_BX_SAME             0
-#define UNWIND_BX_UNDEFINED        255 /* of kinds without a number */
-#define UNWIND_BX_UNDEFINED_NEAR   15  /* of kinds with one */
-#define UNWIND_NUMBER_MAX          15
-#define UNWIND_NUMBER(param)       (15 & (param))
-#define UNWIND_SLOT_NEAR(param)    ((param) >> 4)
-#define UNWIND_PARAM(number, slot) ((__u8)((slot) << 4 | (number)))
+/* The carried register's slot, or one of these. */
+#define UNWIND_SLOT_SAME      0   /* it was not changed. AArch64: the return address is still in it */
+#define UNWIND_SLOT_BESIDE_FP 254 /* in the word above the one that FP was saved in: AArch64's frame record */
+#define UNWIND_SLOT_UNDEFINED 255 /* it cannot be recovered */
+#define UNWIND_SLOT_MAX       254 /* on machines with a link register one less */
+
+/* The CFA's offset and a number in one: registers, or words. */
+#define UNWIND_NUMBER_MAX               255
+#define UNWIND_OFFSET_MAX               ((1 << 23) - 1) /* and as far below */
+#define UNWIND_NUMBERED(offset, number) ((offset)*256 + (__s32)(number))
+#define UNWIND_NUMBER(rule)             ((__u32)(rule)->cfa_offset & 255)
+#define UNWIND_OFFSET(rule)             ((rule)->cfa_offset >> 8)
+#define UNWIND_HAS_NUMBER(kind)                                                                                        \
+	((kind) == UNWIND_REGISTER || (kind) == UNWIND_FP_DEREF || (kind) == UNWIND_SP_DEREF ||                        \
+	 (kind) == UNWIND_RA_REGISTER || (kind) == UNWIND_SP_INDEXED)
 
 struct unwind_rule {
-	__s32 cfa_offset; /* bytes */
+	__s32 cfa_offset; /* bytes; or with a number, see UNWIND_NUMBERED() */
 	__s16 fp_offset;  /* bytes from the CFA, or UNWIND_FP_* */
 	__u8 kind;        /* enum unwind_kind */
-	__u8 param;       /* the number and BX's slot: see above */
+	__u8 param;       /* the carried register's slot, or UNWIND_CHAIN_OF_FILE */
 };
 ABI_ASSERT_SIZE(struct unwind_rule, 8);
 

@@ -71,7 +71,7 @@ struct code_decoder;
 
 /* The architecture's part. */
 struct code_arch {
-	uint8_t sp, fp, bx;
+	uint8_t sp, fp, carried;
 	uint16_t preserved;                      /* registers that a callee gives back as they were, but for SP */
 	uint16_t syscall_clobber;                /* those that a system call changes */
 	uint8_t syscall_number;                  /* the register of its number */

@@ -22,12 +22,12 @@ struct unwind_arch_span {
 #define UNWIND_ARCH_SPANS_MAX 4
 
 struct unwind_arch {
-	uint8_t sp, fp, bx, ra; /* DWARF register numbers; bx: the one that struct unwind_rule carries beside fp */
-	uint8_t register_count; /* the general registers: 0 to register_count - 1 */
-	int8_t ra_offset;       /* where the return address is, from the CFA; the walker relies on it */
-	uint8_t sigcontext_sp;  /* offsets in struct sigcontext */
-	uint8_t sigcontext_pc;
-	uint8_t sigcontext_at_return; /* offset of struct sigcontext from SP when a handler has returned */
+	uint8_t sp, fp, carried, ra; /* DWARF register numbers; carried: see abi/unwind.h */
+	uint8_t register_count;      /* the general registers: 0 to register_count - 1 */
+	int8_t ra_offset; /* where a call puts the return address, from the CFA; 0: it is in the carried register */
+	uint16_t sigcontext_sp; /* offsets in struct sigcontext */
+	uint16_t sigcontext_pc;
+	uint16_t sigcontext_at_return; /* offset of struct sigcontext from SP when a handler has returned */
 	const char *const *register_names;
 
 	/* The CFA expression of linker-made PLT stubs: its UNWIND_PLT rule. False when it is another expression. */
@@ -48,13 +48,13 @@ struct unwind_arch {
 	/* In how many places a function sets up its frame pointer, or returns after it took it down. */
 	size_t (*count_frame_edges)(const uint8_t *bytes, size_t size);
 
-	/* V8's builtins are aligned to so many bytes, and filled up with this one, a breakpoint. */
+	/* V8's builtins are aligned to so many bytes, and filled up with this one, a breakpoint. 0: not known. */
 	uint8_t v8_alignment, v8_filling;
 
 	/* Go's code where SP is `size` bytes below its value at the function's entry. NULL: not known. */
 	struct unwind_rule (*go_rule)(uint32_t size);
 
-	/* For rules by the code itself. */
+	/* For rules by the code itself. NULL: not known. */
 	const struct code_arch *code;
 
 	/* Whether code begins with a system call. */

@@ -6,8 +6,12 @@
  *   ARCH_REGISTERS          how many general registers there are; a power of two. By DWARF's numbers:
  *   REG_SP, REG_FP, REG_RESULT, REG_CARRIED
  *                           REG_RESULT: of a system call. REG_CARRIED: the one whose slot a rule has (abi/unwind.h)
- *   REGS_ALL, REGS_CARRIED, REGS_CALLER_SAVED
+ *   REGS_ALL, REGS_SP, REGS_CARRIED, REGS_CALLER_SAVED
  *                           sets of them, a bit each
+ *   ARCH_LINKS              a call leaves the return address in REG_CARRIED, the link register; else it pushes it,
+ *                           ARCH_RETURN_BYTES long, and it lies right below the CFA
+ *   ARCH_CODE_ADDRESS()     a return address without its signature (pointer authentication)
+ *   arch_record_by_code()   ARCH_LINKS: where the innermost frame's record is, by the code at a PC without a table
  *   ARCH_SIGNAL_WORDS       words of a struct sigcontext, from its first register on
  *   arch_restore_signal()   takes the registers out of these
  *   arch_code_cfa()         where the CFA is, by the code at a PC for which there is no table

@@ -97,7 +97,7 @@ static __always_inline __u32 go_return(struct scratch *s, const struct unwind_go
 	struct native_walk *walk = &s->native;
 	__u64 pc = 0, fp = walk->fp;
 
-	if (go_read(s, cfa - 8, &pc) || (rule->frame > 1 && go_read(s, cfa - 16, &fp)))
+	if (go_read(s, cfa - ARCH_RETURN_BYTES, &pc) || (rule->frame > 1 && go_read(s, cfa - 16, &fp)))
 		return LOSS_STACK_READ;
 	if (!pc)
 		return LOSS_OTHER_STACK;
@@ -237,6 +237,8 @@ static __noinline int native_step_go(struct scratch *s, __u32 slot)
 	struct native_walk *walk = &s->native;
 	__u32 loss = LOSS_OTHER_STACK;
 
+	if (ARCH_LINKS) /* no such rules are made */
+		return native_end(walk, LOSS_OTHER_STACK);
 	switch (rule->kind) {
 	case UNWIND_GO_SYSTEMSTACK:
 	case UNWIND_GO_MORESTACK:

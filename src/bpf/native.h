@@ -170,12 +170,33 @@ WALK_GLOBAL(__u32, native_remember, __u64)
 static __always_inline bool native_register(const struct native_walk *walk, __u32 reg, __u64 *ret)
 {
 	*ret = walk->registers[reg & (ARCH_REGISTERS - 1)];
-	return walk->known >> (reg & (ARCH_REGISTERS - 1)) & 1;
+	return reg < ARCH_REGISTERS && walk->known >> (reg & (ARCH_REGISTERS - 1)) & 1;
 }
 
 static __always_inline int native_read(struct scratch *s, __u64 address, __u64 *ret)
 {
 	return walk_read_user(s, ret, sizeof(*ret), address);
+}
+
+/* Where the return address lies, of a rule that does not leave it in a register. */
+static __always_inline __u64 native_return_slot(const struct native_walk *walk, const struct unwind_rule *rule,
+						__u64 cfa)
+{
+	if (!ARCH_LINKS)
+		return cfa - 8;
+	if (rule->param != UNWIND_SLOT_BESIDE_FP)
+		return cfa - 8 * (__u64)rule->param;
+	return (rule->fp_offset == UNWIND_FP_AT_FP ? walk->fp : cfa + rule->fp_offset) + 8;
+}
+
+/*
+ * Can a rule of this kind be followed? Where frames are chained by records of which nothing says how far below the CFA
+ * they lie, SP is not known behind such a one, until a frame's rule goes by FP.
+ */
+static __always_inline bool native_sp_known(const struct native_walk *walk, __u32 kind)
+{
+	return walk->known & REGS_SP || kind == UNWIND_FP || kind == UNWIND_FP_DEREF || kind == UNWIND_FP_CHAIN ||
+	       kind == UNWIND_END || kind >= UNWIND_NO_TABLE || kind == UNWIND_NO_RULE || kind == UNWIND_UNSUPPORTED;
 }
 
 /* A signal trampoline: the kernel saved every register, and the interrupted instruction is looked up exactly. */
@@ -192,26 +213,54 @@ static __noinline int native_step_signal(struct scratch *s, __u64 address)
 	return walk->pc ? 0 : native_end(walk, LOSS_STACK_READ);
 }
 
-/* The caller's BX by a rule that native_step_slow follows. One that cannot be read is unknown: few frames need it. */
-static __always_inline void native_restore_bx(struct scratch *s, const struct unwind_rule *rule, __u64 cfa)
+/* The caller's carried register by a rule that native_step_slow follows. One that cannot be read is unknown: few frames
+ * need it. */
+static __always_inline void native_restore_carried(struct scratch *s, const struct unwind_rule *rule, __u64 cfa)
 {
 	struct native_walk *walk = &s->native;
-	__u32 slot = rule->param, undefined = UNWIND_BX_UNDEFINED;
-	__u64 base = cfa;
+	__u64 base = rule->kind == UNWIND_FP_DEREF ? walk->fp : cfa;
+	__u32 slot = rule->param;
 
-	if (rule->kind != UNWIND_SP && rule->kind != UNWIND_FP && rule->kind != UNWIND_PLT &&
-	    rule->kind != UNWIND_CLONE && rule->kind != UNWIND_GO_SCHEDULE) {
-		slot = UNWIND_SLOT_NEAR(rule->param);
-		undefined = UNWIND_BX_UNDEFINED_NEAR;
-	}
-	if (rule->kind == UNWIND_FP_DEREF)
-		base = walk->fp;
-	walk->known = (walk->known & REGS_CARRIED) | REGS_CALLER_SAVED;
-	if (slot != UNWIND_BX_SAME) {
+	if (ARCH_LINKS) { /* it was the return address, and the call has changed it */
 		walk->known = REGS_CALLER_SAVED;
-		if (slot != undefined && !native_read(s, base - 8 * slot, &walk->registers[REG_CARRIED]))
+		return;
+	}
+	walk->known = (walk->known & REGS_CARRIED) | REGS_CALLER_SAVED;
+	if (slot != UNWIND_SLOT_SAME) {
+		walk->known = REGS_CALLER_SAVED;
+		if (slot != UNWIND_SLOT_UNDEFINED &&
+		    !native_read(s, base - 8 * (__u64)slot, &walk->registers[REG_CARRIED]))
 			walk->known = REGS_CALLER_SAVED | REGS_CARRIED;
 	}
+}
+
+/*
+ * The same on machines where a frame is a record of the caller's FP and the return address (AAPCS64 6.4.6): the
+ * innermost frame has none yet, or no more, where its instruction says so. Where its CFA is, the record does not say.
+ */
+static __always_inline int native_step_record(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+	enum arch_record place = ARCH_RECORD_AT_FP;
+	__u64 code = 0, to = 0, record = walk->fp;
+
+	if (!walk->behind && !native_read(s, walk->pc, &code))
+		place = arch_record_by_code((__u32)code);
+	if (place == ARCH_RECORD_NONE) {
+		to = walk->registers[REG_CARRIED];
+	} else {
+		if (place == ARCH_RECORD_AT_SP)
+			record = walk->sp;
+		if (!record || record < walk->sp)
+			return native_end(walk, LOSS_NO_MAPPING);
+		if (native_read(s, record, &walk->fp) || native_read(s, record + 8, &to))
+			return native_end(walk, LOSS_STACK_READ);
+		walk->sp = record + 16;
+	}
+	walk->known = place == ARCH_RECORD_NONE ? REGS_CALLER_SAVED : REGS_CALLER_SAVED & ~REGS_SP;
+	walk->pc = ARCH_CODE_ADDRESS(to);
+	walk->behind = 1;
+	return walk->pc ? 0 : native_end(walk, LOSS_NONE);
 }
 
 /*
@@ -227,6 +276,8 @@ static __always_inline int native_step_generated_in(struct scratch *s, __u32 slo
 	bool saved = false;
 	__s32 offset = -1;
 
+	if (ARCH_LINKS)
+		return native_step_record(s);
 	if (rule->param != UNWIND_CHAIN_OF_FILE && !walk->behind && native_step_lisp(s))
 		return 0;
 	if (!native_read(s, walk->pc, &code)) {
@@ -281,6 +332,8 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		rule = &s->memo.rules[slot & (NATIVE_MEMO - 1)].rule;
 	}
 	fp_offset = rule->fp_offset;
+	if (ARCH_LINKS && !native_sp_known(walk, rule->kind))
+		return native_end(walk, LOSS_BAD_RULE);
 	switch (rule->kind) {
 	case UNWIND_GO_SCHEDULE:
 		walk->go.flags |= GO_LEFT;
@@ -297,33 +350,33 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		cfa = walk->fp + rule->cfa_offset;
 		break;
 	case UNWIND_REGISTER:
-		if (!native_register(walk, UNWIND_NUMBER(rule->param), &cfa))
+		if (!native_register(walk, UNWIND_NUMBER(rule), &cfa))
 			return native_end(walk, LOSS_BAD_RULE);
-		cfa += rule->cfa_offset;
+		cfa += UNWIND_OFFSET(rule);
 		break;
 	case UNWIND_RA_REGISTER:
 		/* Behind a call, which may use the register, it is in none. */
-		if (walk->behind || !native_register(walk, UNWIND_NUMBER(rule->param), &return_address))
+		if (walk->behind || !native_register(walk, UNWIND_NUMBER(rule), &return_address))
 			return native_end(walk, LOSS_BAD_RULE);
-		cfa = walk->sp + rule->cfa_offset;
+		cfa = walk->sp + UNWIND_OFFSET(rule);
 		break;
 	case UNWIND_FP_DEREF:
 		/* SBCL's way in: a frame record that what was called has taken down. */
-		if (!rule->cfa_offset && UNWIND_NUMBER(rule->param) == 2 && walk->fp > walk->sp) {
+		if (ARCH_HAS_LISP && rule->cfa_offset == UNWIND_NUMBERED(0, 2) && walk->fp > walk->sp) {
 			cfa = walk->fp + 16;
 			break;
 		}
 		/* fall through */
 	case UNWIND_SP_DEREF:
-		cfa = (rule->kind == UNWIND_FP_DEREF ? walk->fp : walk->sp) + rule->cfa_offset;
+		cfa = (rule->kind == UNWIND_FP_DEREF ? walk->fp : walk->sp) + UNWIND_OFFSET(rule);
 		if (native_read(s, cfa, &cfa))
 			return native_end(walk, LOSS_STACK_READ);
-		cfa += 8 * UNWIND_NUMBER(rule->param);
+		cfa += 8 * UNWIND_NUMBER(rule);
 		break;
 	case UNWIND_SP_INDEXED:
-		if (!native_register(walk, UNWIND_NUMBER(rule->param), &cfa))
+		if (!native_register(walk, UNWIND_NUMBER(rule), &cfa))
 			return native_end(walk, LOSS_BAD_RULE);
-		if (native_read(s, walk->sp + 8 * cfa + rule->cfa_offset, &cfa))
+		if (native_read(s, walk->sp + 8 * cfa + UNWIND_OFFSET(rule), &cfa))
 			return native_end(walk, LOSS_STACK_READ);
 		cfa += 8;
 		break;
@@ -365,19 +418,26 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	default:
 		return native_end(walk, LOSS_NO_RULE);
 	}
-	if (rule->kind == UNWIND_RA_REGISTER) {
+	if (rule->kind == UNWIND_RA_REGISTER || (ARCH_LINKS && rule->param == UNWIND_SLOT_SAME)) {
+		/* Behind a call, which has changed the link register, it is in none. */
+		if (rule->kind != UNWIND_RA_REGISTER &&
+		    (walk->behind || !native_register(walk, REG_CARRIED, &return_address)))
+			return native_end(walk, LOSS_BAD_RULE);
 		if (cfa < walk->sp)
 			return native_end(walk, LOSS_ODD_STACK);
 	} else {
 		if (cfa <= walk->sp)
 			return native_end(walk, LOSS_ODD_STACK);
-		if (native_read(s, cfa - 8, &return_address))
+		if (ARCH_LINKS && rule->param == UNWIND_SLOT_UNDEFINED)
+			return native_end(walk, LOSS_BAD_RULE);
+		if (native_read(s, native_return_slot(walk, rule, cfa), &return_address))
 			return native_end(walk, LOSS_STACK_READ);
 	}
+	return_address = ARCH_CODE_ADDRESS(return_address);
 	if (fp_offset != UNWIND_FP_SAME && fp_offset != UNWIND_FP_UNDEFINED)
 		if (native_read(s, fp_offset == UNWIND_FP_AT_FP ? walk->fp : cfa + fp_offset, &fp))
 			return native_end(walk, LOSS_STACK_READ);
-	native_restore_bx(s, rule, cfa);
+	native_restore_carried(s, rule, cfa);
 	walk->pc = return_address;
 	walk->sp = cfa;
 	walk->fp = fp;
@@ -386,16 +446,16 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 }
 WALK_GLOBAL(int, native_step_slow, __u32)
 
-/* Fills the window so that it holds [low, cfa). 0 when it does. */
-static __noinline int native_load_window(struct scratch *s, __u64 low, __u64 cfa)
+/* Fills the window so that it holds [low, top), and what follows up to the end of the page. 0 when it does. */
+static __noinline int native_load_window(struct scratch *s, __u64 low, __u64 top)
 {
 	struct native_walk *walk = &s->native;
-	__u64 end = ((cfa - 8) | (PAGE_BYTES - 1)) + 1;
+	__u64 end = ((top - 8) | (PAGE_BYTES - 1)) + 1;
 	__u64 size;
 
 	low &= ~7ull;
 	size = end - low;
-	if ((cfa & 7) || size > PAGE_BYTES + WINDOW_SLACK)
+	if ((top & 7) || size > PAGE_BYTES + WINDOW_SLACK)
 		return -1;
 	walk_opaque(size);
 	if (size > PAGE_BYTES + WINDOW_SLACK)
@@ -423,7 +483,7 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 	const struct unwind_rule *rule;
 	/* By the key, not by the PC alone: forked processes run the same addresses, each with its own generation. */
 	__u64 lookup = walk->pc - walk->behind, key = lookup ^ walk->memo_key;
-	__u64 sp = walk->sp, fp = walk->fp, cfa, low, slot, bx_slot;
+	__u64 sp = walk->sp, fp = walk->fp, cfa, low, slot, saved, carried;
 	__u32 at = walk->memo_at & (NATIVE_MEMO - 1);
 
 	walk_opaque(index);
@@ -446,32 +506,34 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 		cfa = fp + rule->cfa_offset;
 	else
 		return WALK_CALL(native_step_slow, s, at);
+	if (ARCH_LINKS && (rule->param == UNWIND_SLOT_SAME || (rule->kind == UNWIND_SP && !(walk->known & REGS_SP))))
+		return WALK_CALL(native_step_slow, s, at);
 	if (cfa <= sp)
 		return native_end(walk, LOSS_ODD_STACK);
 
-	low = slot = cfa - 8;
-	if (rule->fp_offset <= UNWIND_FP_AT_FP || rule->param == UNWIND_BX_UNDEFINED)
+	if (rule->fp_offset <= UNWIND_FP_AT_FP || rule->param == UNWIND_SLOT_UNDEFINED)
 		return WALK_CALL(native_step_slow, s, at);
+	low = slot = saved = native_return_slot(walk, rule, cfa);
 	if (rule->fp_offset != UNWIND_FP_SAME) {
 		slot = cfa + rule->fp_offset;
 		if (slot > low || (slot & 7)) /* a window holds aligned words, up to the return address */
 			return WALK_CALL(native_step_slow, s, at);
 		low = slot;
 	}
-	bx_slot = cfa - 8 * (__u64)rule->param;
-	if (bx_slot < low)
-		low = bx_slot;
-	if (low < walk->window_start || cfa > walk->window_end || (cfa & 7))
-		if (native_load_window(s, low, cfa))
+	carried = ARCH_LINKS ? saved : cfa - 8 * (__u64)rule->param;
+	if (carried < low)
+		low = carried;
+	if (low < walk->window_start || saved + 8 > walk->window_end || (saved & 7))
+		if (native_load_window(s, low, saved + 8))
 			return WALK_CALL(native_step_slow, s, at);
-	walk->pc = native_window_word(walk, cfa - 8);
-	if (slot != cfa - 8)
+	walk->pc = ARCH_CODE_ADDRESS(native_window_word(walk, saved));
+	if (slot != saved)
 		walk->fp = native_window_word(walk, slot);
-	if (rule->param) {
-		walk->registers[REG_CARRIED] = native_window_word(walk, bx_slot);
+	if (!ARCH_LINKS && rule->param) {
+		walk->registers[REG_CARRIED] = native_window_word(walk, carried);
 		walk->known = REGS_CARRIED;
 	}
-	walk->known = (walk->known & REGS_CARRIED) | REGS_CALLER_SAVED;
+	walk->known = (ARCH_LINKS ? 0 : walk->known & REGS_CARRIED) | REGS_CALLER_SAVED;
 	walk->sp = cfa;
 	walk->behind = 1;
 	return walk->pc ? 0 : native_end(walk, LOSS_NONE);

@@ -78,6 +78,8 @@ static __noinline int saved_registers(struct scratch *s, bool has_helper)
 	struct arch_registers regs;
 	__u64 at;
 
+	if (!has_helper && !ARCH_REGISTERS_AT)
+		return REGISTERS_UNREADABLE;
 	if (has_helper)
 		at = bpf_task_pt_regs(bpf_get_current_task_btf());
 	else

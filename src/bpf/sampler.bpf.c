@@ -251,7 +251,6 @@ static __always_inline void keep_for_snapshot(struct scratch *s)
 
 	s->snapshot.header.pc = walk->pc;
 	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
-	s->snapshot.header.registers[16] = walk->pc;
 }
 
 /* Begins the native walk, for the first time or by other mappings. */

@@ -50,6 +50,8 @@ static __always_inline void task_registers(struct task_struct *task, struct task
 	__u64 at;
 
 	event->flags |= TASK_NO_REGISTERS;
+	if (!has_task_registers && !ARCH_REGISTERS_AT)
+		return;
 	if (has_task_registers)
 		at = bpf_task_pt_regs(task);
 	else
@@ -61,7 +63,6 @@ static __always_inline void task_registers(struct task_struct *task, struct task
 	if (arch_in_other_mode(&regs))
 		event->flags |= TASK_32_BIT;
 	ARCH_COPY_REGISTERS(event, &regs);
-	event->registers[16] = event->pc;
 	event->call = arch_call(&regs);
 	ARCH_COPY_ARGUMENTS(event->arguments, &regs);
 }

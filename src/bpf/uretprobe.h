@@ -93,10 +93,10 @@ static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 unu
 		return 1;
 	walk->uretprobe = (__u64)BPF_CORE_READ(instance, next);
 	stack = BPF_CORE_READ(instance, stack);
-	if (stack + 8 - walk->sp > pushed)
+	if (stack + ARCH_RETURN_BYTES - walk->sp > pushed)
 		return 0;
 	walk->pc = BPF_CORE_READ(instance, orig_ret_vaddr);
-	walk->sp = stack + 8;
+	walk->sp = stack + ARCH_RETURN_BYTES;
 	return 1;
 }
 WALK_LOOP(uretprobe_search, URETPROBES_MAX)
@@ -139,6 +139,8 @@ static __always_inline bool uprobe_leave_trampoline(struct scratch *s)
 	__u64 page = walk->pc & ~(PAGE_BYTES - 1ull), sp = walk->sp, to;
 	__u32 offset = walk->pc & (PAGE_BYTES - 1);
 
+	if (!UPROBE_TRAMPOLINE_SIZE)
+		return false;
 	if (offset < UPROBE_TRAMPOLINE_SIZE && is_uprobe_trampoline(s, page)) {
 		sp += arch_uprobe_pushed(offset);
 		if (walk_read_user(s, &to, sizeof(to), sp) || uprobe_call(s, to) != page) {
@@ -167,9 +169,9 @@ static __always_inline void uretprobe_undo_return(struct scratch *s)
 {
 	static const __u8 numbers[] = URETPROBE_PUSHED_REGISTERS;
 	struct native_walk *walk = &s->native;
-	__u64 pushed[URETPROBE_PUSHED / 8] = {};
+	__u64 pushed[3] = {};
 
-	if (!s->task.no_call || walk_read_user(s, pushed, sizeof(pushed), walk->sp) ||
+	if (!URETPROBE_PUSHED || !s->task.no_call || walk_read_user(s, pushed, sizeof(pushed), walk->sp) ||
 	    pushed[0] != walk->registers[numbers[0]] || pushed[1] != walk->registers[numbers[1]] ||
 	    pushed[2] != walk->registers[numbers[2]])
 		return;
@@ -249,7 +251,7 @@ __noinline int uretprobe_mend_snapshot(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
 
-	if (!HAS_UPROBES || !s)
+	if (!HAS_UPROBES || !s || ARCH_LINKS) /* where LR was saved is not told */
 		return 0;
 	s->native.uretprobe = uretprobe_first(s);
 	uretprobe_mend(s);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "abi/loss.h"
+#include "arch/arch.h"
 #include "base/table.h"
 #include "base/vec.h"
 
@@ -122,13 +123,16 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *ret, void *c
 static bool set_registers(Dwfl_Thread *thread, void *context)
 {
 	const struct snapshot_event *snapshot = ((struct session *)context)->verifier->sample->snapshot;
-	Dwarf_Word registers[17];
-	size_t i;
+	const struct unwind_arch *arch = arch_here()->unwind;
+	Dwarf_Word registers[REGISTERS_MAX + 1];
+	unsigned int i, count = arch->register_count > arch->sp ? arch->register_count : arch->sp + 1u;
 
-	for (i = 0; i < 17; i++)
+	for (i = 0; i < count; i++)
 		registers[i] = snapshot->registers[i];
+	if (arch->ra == count) /* a column of its own */
+		registers[count++] = snapshot->pc;
 	dwfl_thread_state_register_pc(thread, snapshot->pc);
-	return dwfl_thread_state_registers(thread, 0, 17, registers);
+	return dwfl_thread_state_registers(thread, 0, count, registers);
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {

@@ -78,7 +78,7 @@ static bool is_return_address(struct look *look, uint64_t address)
 static bool find_cfa(struct late_walker *walker, const struct native_walk *at, const struct unwind_rule *rule,
 		     uint64_t *ret)
 {
-	uint32_t number = UNWIND_NUMBER(rule->param);
+	uint32_t number = UNWIND_NUMBER(rule);
 	uint64_t word;
 
 	switch (rule->kind) {
@@ -89,11 +89,11 @@ static bool find_cfa(struct late_walker *walker, const struct native_walk *at, c
 		*ret = at->fp + (uint64_t)(int64_t)rule->cfa_offset;
 		return true;
 	case UNWIND_REGISTER:
-		*ret = at->registers[number] + (uint64_t)(int64_t)rule->cfa_offset;
-		return at->known >> number & 1;
+		*ret = at->registers[number & (ARCH_REGISTERS - 1)] + (uint64_t)(int64_t)UNWIND_OFFSET(rule);
+		return number < ARCH_REGISTERS && at->known >> number & 1;
 	case UNWIND_SP_DEREF:
 	case UNWIND_FP_DEREF:
-		word = (rule->kind == UNWIND_SP_DEREF ? at->sp : at->fp) + (uint64_t)(int64_t)rule->cfa_offset;
+		word = (rule->kind == UNWIND_SP_DEREF ? at->sp : at->fp) + (uint64_t)(int64_t)UNWIND_OFFSET(rule);
 		if (!late_read(walker, word, &word))
 			return false;
 		*ret = word + 8 * number;

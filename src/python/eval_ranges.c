@@ -259,9 +259,10 @@ static struct unwind_rule rule_at(struct loop *loop, uint64_t vaddr)
 	return loop->table.row_count ? unwind_table_lookup(&loop->table, vaddr) : (struct unwind_rule){};
 }
 
-static bool is_entry_rule(const struct unwind_rule *rule)
+/* Does nothing but the call lie on the stack? */
+static bool is_entry_rule(const struct loop *loop, const struct unwind_rule *rule)
 {
-	return rule->kind == UNWIND_SP && rule->cfa_offset == 8;
+	return rule->kind == UNWIND_SP && rule->cfa_offset == -arch_of(elf_file_machine(loop->elf))->unwind->ra_offset;
 }
 
 /*
@@ -280,13 +281,13 @@ static bool shares_cfa(struct loop *loop, const struct part *candidate, bool *ha
 
 		for (j = 0; part->evidence && j < part->jumps.count; j++) {
 			if (part->jumps.at[j].to < candidate->start || part->jumps.at[j].to >= candidate->end ||
-			    (part->jumps.at[j].to == candidate->start && is_entry_rule(&start)))
+			    (part->jumps.at[j].to == candidate->start && is_entry_rule(loop, &start)))
 				continue;
 			from = rule_at(loop, part->jumps.at[j].from);
 			to = rule_at(loop, part->jumps.at[j].to);
 			*handler = part->handler;
 			if ((from.kind == UNWIND_SP || from.kind == UNWIND_FP) && from.kind == to.kind &&
-			    from.cfa_offset == to.cfa_offset && !is_entry_rule(&from))
+			    from.cfa_offset == to.cfa_offset && !is_entry_rule(loop, &from))
 				return true;
 		}
 	}
@@ -401,7 +402,7 @@ static int add_by_messages(struct loop *loop, const eval_anchors *anchors)
 			for (j = 0; j < loop->parts.count; j++) {
 				rule = rule_at(loop, loop->parts.at[j].start);
 				if (rule.kind != UNWIND_NO_RULE)
-					loop->parts.at[j].cold = !is_entry_rule(&rule);
+					loop->parts.at[j].cold = !is_entry_rule(loop, &rule);
 			}
 			return 0;
 		}

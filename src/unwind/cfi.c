@@ -77,8 +77,8 @@ static struct cfi_saved *column(const struct unwind_arch *arch, struct cfi_state
 {
 	if (reg == arch->fp)
 		return &state->fp;
-	if (reg == arch->bx)
-		return &state->bx;
+	if (reg == arch->carried)
+		return &state->carried;
 	if (reg == arch->ra)
 		return &state->ra;
 	if (reg == arch->sp)
@@ -444,38 +444,78 @@ static int16_t fp_offset(const struct unwind_arch *arch, const struct cfi_saved 
 	return UNWIND_FP_UNDEFINED;
 }
 
-/* The slot of the caller's BX below the CFA or, of frames that save it so, below the frame pointer; `undefined` when
- * none of 1 to undefined - 1 says it. */
-static uint8_t bx_slot(const struct unwind_arch *arch, const struct cfi_state *state, uint8_t undefined)
+/* The slot of the caller's carried register below the CFA or, of frames that save it so, below the frame pointer. */
+static uint8_t carried_slot(const struct unwind_arch *arch, const struct cfi_state *state)
 {
 	bool below_fp = state->cfa.kind == CFI_CFA_DEREF && state->cfa.reg == arch->fp;
-	const struct cfi_saved *bx = &state->bx;
+	const struct cfi_saved *saved = &state->carried, *fp = &state->fp;
 
-	if (bx->kind == CFI_SAME)
-		return UNWIND_BX_SAME;
-	if (below_fp ? bx->kind != CFI_AT_REGISTER || bx->reg != arch->fp : bx->kind != CFI_AT_CFA)
-		return undefined;
-	if (bx->offset >= 0 || bx->offset % 8 || bx->offset <= -8 * (int64_t)undefined)
-		return undefined;
-	return (uint8_t)(-bx->offset / 8);
+	if (saved->kind == CFI_SAME)
+		return UNWIND_SLOT_SAME;
+	if (arch->ra_offset == 0 && fp_offset(arch, fp) != UNWIND_FP_UNDEFINED && saved->kind == fp->kind &&
+	    saved->offset == fp->offset + 8 &&
+	    (fp->kind == CFI_AT_CFA || (fp->kind == CFI_AT_REGISTER && fp->reg == arch->fp && saved->reg == fp->reg)))
+		return UNWIND_SLOT_BESIDE_FP;
+	if (below_fp ? saved->kind != CFI_AT_REGISTER || saved->reg != arch->fp : saved->kind != CFI_AT_CFA)
+		return UNWIND_SLOT_UNDEFINED;
+	if (saved->offset >= 0 || saved->offset % 8 ||
+	    saved->offset < -8 * (arch->ra_offset ? UNWIND_SLOT_MAX : UNWIND_SLOT_BESIDE_FP - 1))
+		return UNWIND_SLOT_UNDEFINED;
+	return (uint8_t)(-saved->offset / 8);
 }
 
-static uint8_t near_param(const struct unwind_arch *arch, const struct cfi_state *state, uint8_t number)
+static bool fits_numbered(int64_t offset)
 {
-	return UNWIND_PARAM(number, bx_slot(arch, state, UNWIND_BX_UNDEFINED_NEAR));
+	return offset <= UNWIND_OFFSET_MAX && offset >= -UNWIND_OFFSET_MAX;
 }
 
 /* A return address that is still, or again, in a register. */
 static struct unwind_rule ra_register_rule(const struct unwind_arch *arch, const struct cfi_state *state)
 {
-	struct unwind_rule rule = {.kind = UNWIND_RA_REGISTER, .cfa_offset = (int32_t)state->cfa.offset};
+	const struct cfi_saved *ra = arch->ra_offset ? &state->ra : &state->carried;
+	struct unwind_rule rule = {.kind = UNWIND_RA_REGISTER};
 
 	if (state->cfa.kind != CFI_CFA_REGISTER || state->cfa.reg != arch->sp || state->sp.kind != CFI_SAME ||
-	    state->ra.reg >= arch->register_count)
+	    ra->reg >= arch->register_count || !fits_numbered(state->cfa.offset))
 		return (struct unwind_rule){.kind = UNWIND_UNSUPPORTED};
+	rule.cfa_offset = UNWIND_NUMBERED((int32_t)state->cfa.offset, ra->reg);
 	rule.fp_offset = fp_offset(arch, &state->fp);
-	rule.param = near_param(arch, state, state->ra.reg);
+	rule.param = carried_slot(arch, state);
 	return rule;
+}
+
+/* The CFA's kind, offset and number. */
+static struct unwind_rule cfa_rule(const struct unwind_arch *arch, const struct cfi_state *state)
+{
+	struct unwind_rule rule = {.kind = UNWIND_UNSUPPORTED, .cfa_offset = (int32_t)state->cfa.offset};
+	uint8_t reg = state->cfa.reg, number = reg;
+
+	if (state->cfa.kind == CFI_CFA_PLT)
+		rule.kind = UNWIND_PLT;
+	else if (state->cfa.kind == CFI_CFA_REGISTER && (reg == arch->sp || reg == arch->fp))
+		rule.kind = reg == arch->sp ? UNWIND_SP : UNWIND_FP;
+	else if (state->cfa.kind == CFI_CFA_REGISTER && reg < arch->register_count)
+		rule.kind = UNWIND_REGISTER;
+	else if (state->cfa.kind == CFI_CFA_INDEXED && reg < arch->register_count)
+		rule.kind = UNWIND_SP_INDEXED;
+	else if (state->cfa.kind == CFI_CFA_DEREF && (reg == arch->sp || reg == arch->fp) && !(state->cfa.plus % 8))
+		rule.kind = reg == arch->sp ? UNWIND_SP_DEREF : UNWIND_FP_DEREF;
+	if (!UNWIND_HAS_NUMBER(rule.kind))
+		return rule;
+	if (!fits_numbered(rule.cfa_offset))
+		return (struct unwind_rule){.kind = UNWIND_UNSUPPORTED};
+	if (state->cfa.kind == CFI_CFA_DEREF)
+		number = state->cfa.plus / 8;
+	rule.cfa_offset = UNWIND_NUMBERED(rule.cfa_offset, number);
+	return rule;
+}
+
+/* Is the return address where a call leaves it, or where the carried register is? */
+static bool finds_return(const struct unwind_arch *arch, const struct cfi_state *state)
+{
+	if (arch->ra_offset)
+		return state->ra.kind == CFI_AT_CFA && state->ra.offset == arch->ra_offset;
+	return carried_slot(arch, state) != UNWIND_SLOT_UNDEFINED;
 }
 
 struct unwind_rule cfi_rule(const struct unwind_arch *arch, const struct cfi_state *state, bool signal)
@@ -484,8 +524,12 @@ struct unwind_rule cfi_rule(const struct unwind_arch *arch, const struct cfi_sta
 	struct unwind_rule rule = {.cfa_offset = (int32_t)state->cfa.offset};
 	uint8_t reg = state->cfa.reg;
 
-	if (state->ra.kind == CFI_UNDEFINED)
+	if (state->ra.kind == CFI_UNDEFINED || (!arch->ra_offset && state->carried.kind == CFI_UNDEFINED))
 		return (struct unwind_rule){.kind = UNWIND_END};
+	/* Such a frame's CFI restores FP and LR only. What is marked so is the trampoline: SP is at the signal's frame.
+	 */
+	if (signal && !arch->ra_offset)
+		return (struct unwind_rule){.kind = UNWIND_SIGNAL, .cfa_offset = arch->sigcontext_at_return};
 	if (state->cfa.kind == CFI_CFA_OTHER || state->cfa.offset != rule.cfa_offset)
 		return unsupported;
 	/* A signal frame's CFA is the interrupted SP, its return address the interrupted PC: both in struct sigcontext.
@@ -494,31 +538,14 @@ struct unwind_rule cfi_rule(const struct unwind_arch *arch, const struct cfi_sta
 	    state->ra.kind == CFI_AT_REGISTER && state->ra.reg == arch->sp &&
 	    state->ra.offset == state->cfa.offset - arch->sigcontext_sp + arch->sigcontext_pc)
 		return (struct unwind_rule){.kind = UNWIND_SIGNAL, .cfa_offset = rule.cfa_offset - arch->sigcontext_sp};
-	if (state->ra.kind == CFI_IN_REGISTER)
+	if ((arch->ra_offset ? state->ra : state->carried).kind == CFI_IN_REGISTER)
 		return ra_register_rule(arch, state);
-	if (state->ra.kind != CFI_AT_CFA || state->ra.offset != arch->ra_offset || state->sp.kind != CFI_SAME)
+	if (!finds_return(arch, state) || state->sp.kind != CFI_SAME)
+		return unsupported;
+	rule = cfa_rule(arch, state);
+	if (rule.kind == UNWIND_UNSUPPORTED)
 		return unsupported;
 	rule.fp_offset = fp_offset(arch, &state->fp);
-	if (state->cfa.kind == CFI_CFA_PLT) {
-		rule.kind = UNWIND_PLT;
-		rule.param = bx_slot(arch, state, UNWIND_BX_UNDEFINED);
-	} else if (state->cfa.kind == CFI_CFA_INDEXED && reg < arch->register_count) {
-		rule.kind = UNWIND_SP_INDEXED;
-		rule.param = near_param(arch, state, reg);
-	} else if (state->cfa.kind == CFI_CFA_DEREF) {
-		if ((reg != arch->sp && reg != arch->fp) || state->cfa.plus % 8 ||
-		    state->cfa.plus / 8 > UNWIND_NUMBER_MAX)
-			return unsupported;
-		rule.kind = reg == arch->sp ? UNWIND_SP_DEREF : UNWIND_FP_DEREF;
-		rule.param = near_param(arch, state, state->cfa.plus / 8);
-	} else if (state->cfa.kind == CFI_CFA_REGISTER && (reg == arch->sp || reg == arch->fp)) {
-		rule.kind = reg == arch->sp ? UNWIND_SP : UNWIND_FP;
-		rule.param = bx_slot(arch, state, UNWIND_BX_UNDEFINED);
-	} else if (state->cfa.kind == CFI_CFA_REGISTER && reg < arch->register_count) {
-		rule.kind = UNWIND_REGISTER;
-		rule.param = near_param(arch, state, reg);
-	} else {
-		return unsupported;
-	}
+	rule.param = carried_slot(arch, state);
 	return rule;
 }

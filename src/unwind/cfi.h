@@ -2,8 +2,8 @@
 /*
  * cfi: the call frame instructions of one FDE, executed (DWARF 5, 6.4.2), and their state as an unwind_rule.
  *
- * Of the table that DWARF describes, strata needs five columns: the CFA, the frame pointer, RBX, the return address,
- * and the stack pointer, which must be the CFA. So the state is small enough to copy.
+ * Of the table that DWARF describes, strata needs five columns: the CFA, the frame pointer, the carried register, the
+ * return address, and the stack pointer, which must be the CFA. So the state is small enough to copy.
  */
 #ifndef STRATA_UNWIND_CFI_H
 #define STRATA_UNWIND_CFI_H
@@ -41,7 +41,7 @@ struct cfi_state {
 		uint8_t plus;
 		int64_t offset;
 	} cfa;
-	struct cfi_saved fp, bx, sp, ra;
+	struct cfi_saved fp, carried, sp, ra; /* where the return address is the carried register, it has no other */
 };
 
 /* Called for each range of addresses and the state in force there, in ascending order. */

@@ -385,10 +385,10 @@ static struct unwind_rule cfa_rule(const struct code_arch *arch, const struct co
 	if (registers[arch->fp].kind == CODE_CFA)
 		return (struct unwind_rule){.kind = UNWIND_FP, .cfa_offset = (int32_t)-registers[arch->fp].n};
 	for (i = 0; i < CODE_REGISTERS && innermost; i++)
-		if (registers[i].kind == CODE_CFA)
+		if (registers[i].kind == CODE_CFA && registers[i].n >= -UNWIND_OFFSET_MAX &&
+		    registers[i].n <= UNWIND_OFFSET_MAX)
 			return (struct unwind_rule){.kind = UNWIND_REGISTER,
-						    .cfa_offset = (int32_t)-registers[i].n,
-						    .param = UNWIND_PARAM(i, 0)};
+						    .cfa_offset = UNWIND_NUMBERED((int32_t)-registers[i].n, i)};
 	return rule;
 }
 
@@ -402,10 +402,11 @@ static bool find_return_address(const struct code_arch *arch, const struct code_
 	/* Popped, it is still there, until a signal's frame or a forked child's lies over it. */
 	if (is_entry(code_slot(state, -WORD), CODE_RA) && (sp.kind != CODE_CFA || sp.n <= -WORD))
 		return true;
-	for (i = 0; i < CODE_REGISTERS && innermost && rule->kind == UNWIND_SP; i++)
+	for (i = 0; i < CODE_REGISTERS && innermost && rule->kind == UNWIND_SP && rule->cfa_offset <= UNWIND_OFFSET_MAX;
+	     i++)
 		if (is_entry(state->registers[i], CODE_RA)) {
 			rule->kind = UNWIND_RA_REGISTER;
-			rule->param = UNWIND_PARAM(i, 0);
+			rule->cfa_offset = UNWIND_NUMBERED(rule->cfa_offset, i);
 			return rule->cfa_offset >= 0;
 		}
 	return false;
@@ -425,9 +426,9 @@ static bool clears_fp(const struct code_arch *arch, const struct code_state *sta
 struct unwind_rule code_rule(const struct code_arch *arch, const struct code_state *state, const struct code_insn *insn)
 {
 	const struct unwind_rule none = {.kind = UNWIND_NO_RULE};
-	bool innermost = insn->op != CODE_CALL && insn->op != CODE_CALL_INDIRECT, near;
+	bool innermost = insn->op != CODE_CALL && insn->op != CODE_CALL_INDIRECT;
 	struct unwind_rule rule = cfa_rule(arch, state, innermost);
-	uint32_t limit, slot;
+	uint32_t slot;
 	int32_t at;
 
 	if (state->outermost || clears_fp(arch, state, insn))
@@ -439,13 +440,9 @@ struct unwind_rule code_rule(const struct code_arch *arch, const struct code_sta
 		rule.fp_offset = (int16_t)at;
 	else if (!is_entry(state->registers[arch->fp], arch->fp))
 		return none;
-	near = rule.kind == UNWIND_REGISTER || rule.kind == UNWIND_RA_REGISTER;
-	limit = near ? UNWIND_BX_UNDEFINED_NEAR : UNWIND_BX_UNDEFINED;
-	slot = (uint32_t)-saved_at(arch, state, arch->bx) / WORD;
-	if (!slot && !is_entry(state->registers[arch->bx], arch->bx))
-		slot = limit;
-	if (slot > limit)
-		slot = limit;
-	rule.param = near ? UNWIND_PARAM(UNWIND_NUMBER(rule.param), slot) : (uint8_t)slot;
+	slot = (uint32_t)-saved_at(arch, state, arch->carried) / WORD;
+	if (!slot && !is_entry(state->registers[arch->carried], arch->carried))
+		slot = UNWIND_SLOT_UNDEFINED;
+	rule.param = slot > UNWIND_SLOT_MAX ? UNWIND_SLOT_UNDEFINED : (uint8_t)slot;
 	return rule;
 }

@@ -123,9 +123,8 @@ static struct unwind_rule rule_onwards(const struct go_switch *go, size_t first)
 			.kind = UNWIND_SP, .cfa_offset = (int32_t)frame, .fp_offset = fp_offset(frame)};
 	if (cfa.kind == VALUE_PATH && cfa.base == BASE_SP && cfa.count == 1 && frame / 8 <= UNWIND_NUMBER_MAX)
 		return (struct unwind_rule){.kind = UNWIND_SP_DEREF,
-					    .cfa_offset = cfa.at[0],
-					    .fp_offset = fp_offset(frame),
-					    .param = UNWIND_PARAM(frame / 8, UNWIND_BX_SAME)};
+					    .cfa_offset = UNWIND_NUMBERED(cfa.at[0], frame / 8),
+					    .fp_offset = fp_offset(frame)};
 	if (cfa.kind == VALUE_PATH && cfa.base == BASE_REGISTER + go->arch->fp && !cfa.count)
 		return (struct unwind_rule){
 			.kind = UNWIND_FP, .cfa_offset = (int32_t)frame, .fp_offset = fp_offset(frame)};
@@ -177,8 +176,8 @@ static struct unwind_rule popped_rule(const struct go_switch *go, const struct i
 	for (i = 0; i < CODE_REGISTERS && sp.kind == VALUE_CFA && !sp.n; i++)
 		if (insn->state.registers[i].kind == VALUE_RETURN)
 			return (struct unwind_rule){.kind = UNWIND_RA_REGISTER,
-						    .fp_offset = insn->state.fp_saved ? -16 : UNWIND_FP_SAME,
-						    .param = UNWIND_PARAM(i, UNWIND_BX_SAME)};
+						    .cfa_offset = UNWIND_NUMBERED(0, i),
+						    .fp_offset = insn->state.fp_saved ? -16 : UNWIND_FP_SAME};
 	return (struct unwind_rule){.kind = UNWIND_OTHER_STACK};
 }
 
@@ -221,7 +220,8 @@ static struct unwind_rule rule_in_call(const struct go_switch *go, size_t i, str
 		return rule_at(go, i, switched);
 	rule = rule_onwards(go, i + 1);
 	/* Of the registers only BX is known in outer frames. */
-	if (rule.kind != UNWIND_OTHER_STACK && (rule.kind != UNWIND_GO_REGISTER || number_of(rule) == go->arch->bx))
+	if (rule.kind != UNWIND_OTHER_STACK &&
+	    (rule.kind != UNWIND_GO_REGISTER || number_of(rule) == go->arch->carried))
 		return rule;
 	if (insn->state.vdso && is_words(insn->state.vdso, UINT8_MAX) && is_words(-insn->state.vdso_n, UINT8_MAX))
 		return thread_packed(go, (struct unwind_go_rule){.kind = UNWIND_GO_VDSO,

@@ -19,23 +19,22 @@ static int format_fp(const struct unwind_arch *arch, const struct unwind_rule *r
 	return snprintf(buffer, size, " %s=cfa%+d", fp, rule->fp_offset);
 }
 
-/* BX, when it is not what it was: `slot` as in struct unwind_rule. */
-static int format_bx(const struct unwind_arch *arch, const char *base, unsigned int slot, bool undefined, char *buffer,
-		     size_t size)
+/* The carried register, when it is not what it was. */
+static void format_carried(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
 {
-	const char *bx = arch->register_names[arch->bx];
+	const char *name = arch->register_names[arch->carried];
+	bool beside = rule->param == UNWIND_SLOT_BESIDE_FP && !arch->ra_offset;
+	int slot = rule->param * 8;
 
-	if (undefined)
-		return snprintf(buffer, size, " %s=undefined", bx);
-	if (slot != UNWIND_BX_SAME)
-		return snprintf(buffer, size, " %s=%s-%u", bx, base, slot * 8);
-	return 0;
-}
-
-static bool has_number(uint8_t kind)
-{
-	return kind == UNWIND_REGISTER || kind == UNWIND_FP_DEREF || kind == UNWIND_SP_DEREF ||
-	       kind == UNWIND_RA_REGISTER || kind == UNWIND_SP_INDEXED;
+	if (rule->param == UNWIND_SLOT_UNDEFINED)
+		snprintf(buffer, size, " %s=undefined", name);
+	else if (beside && rule->fp_offset == UNWIND_FP_AT_FP)
+		snprintf(buffer, size, " %s=*(%s+8)", name, arch->register_names[arch->fp]);
+	else if (beside)
+		snprintf(buffer, size, " %s=cfa%+d", name, rule->fp_offset + 8);
+	else if (rule->param != UNWIND_SLOT_SAME)
+		snprintf(buffer, size, " %s=%s-%d", name,
+			 rule->kind == UNWIND_FP_DEREF ? arch->register_names[arch->fp] : "cfa", slot);
 }
 
 static int format_go(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
@@ -65,7 +64,8 @@ static int format_go(const struct unwind_arch *arch, const struct unwind_rule *r
 	case UNWIND_GO_CCALL:
 		return snprintf(buffer, size, "go ccall cfa=*(*(sp+%d)+8)-*(sp+%d)+%d", m, to, frame);
 	case UNWIND_GO_REGISTER:
-		return snprintf(buffer, size, "go cfa=%s%+d", arch->register_names[go.m & 15], frame);
+		return snprintf(buffer, size, "go cfa=%s%+d",
+				go.m < arch->register_count ? arch->register_names[go.m] : "?", frame);
 	default:
 		return snprintf(buffer, size, "go vdso cfa=*(*(*(thread%s)+%d)+%d)+%d", thread, m, to, frame);
 	}
@@ -74,16 +74,14 @@ static int format_go(const struct unwind_arch *arch, const struct unwind_rule *r
 int unwind_rule_format(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
 {
 	const char *sp = arch->register_names[arch->sp], *fp = arch->register_names[arch->fp];
-	const char *number = arch->register_names[UNWIND_NUMBER(rule->param)];
-	int offset = rule->cfa_offset, plus = UNWIND_NUMBER(rule->param) * 8;
-	bool near = has_number(rule->kind);
-	unsigned int slot = near ? UNWIND_SLOT_NEAR(rule->param) : rule->param;
+	const char *number =
+		UNWIND_NUMBER(rule) < arch->register_count ? arch->register_names[UNWIND_NUMBER(rule)] : "?";
+	int offset = UNWIND_HAS_NUMBER(rule->kind) ? UNWIND_OFFSET(rule) : rule->cfa_offset;
+	int plus = (int)UNWIND_NUMBER(rule) * 8;
 	char saved[64] = "";
 	size_t length = (size_t)format_fp(arch, rule, saved, sizeof(saved));
 
-	format_bx(arch, rule->kind == UNWIND_FP_DEREF ? fp : "cfa", slot,
-		  slot == (near ? UNWIND_BX_UNDEFINED_NEAR : UNWIND_BX_UNDEFINED), saved + length,
-		  sizeof(saved) - length);
+	format_carried(arch, rule, saved + length, sizeof(saved) - length);
 	switch (rule->kind) {
 	case UNWIND_NO_RULE:
 		return snprintf(buffer, size, "none");

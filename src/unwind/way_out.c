@@ -17,16 +17,15 @@
 
 #include "base/table.h"
 
-#define WORD       8
-#define NODES_MAX  12000
-#define STEPS_MAX  60000
-#define INSN_MAX   15
-#define ALIGNMENT  16 /* of functions */
-#define SLOTS      8
-#define PAGE       4096
-#define PAGES      8
-#define FRAME_MAX  (1 << 30)
-#define NUMBER_MAX 15
+#define WORD      8
+#define NODES_MAX 12000
+#define STEPS_MAX 60000
+#define INSN_MAX  15
+#define ALIGNMENT 16 /* of functions */
+#define SLOTS     8
+#define PAGE      4096
+#define PAGES     8
+#define FRAME_MAX (1 << 30)
 
 enum way_kind { WAY_UNKNOWN, WAY_START, WAY_WORD };
 
@@ -379,9 +378,9 @@ static bool end_in_known(struct way_out *way, uint64_t address, const struct way
 	    rule.fp_offset == UNWIND_FP_SAME        ? state->registers[arch->fp]
 	    : rule.fp_offset == UNWIND_FP_UNDEFINED ? unknown
 						    : load(way, state, add(cfa, rule.fp_offset)),
-	    rule.param == UNWIND_BX_SAME        ? state->registers[arch->bx]
-	    : rule.param == UNWIND_BX_UNDEFINED ? unknown
-						: load(way, state, add(cfa, -WORD * rule.param)));
+	    rule.param == UNWIND_SLOT_SAME        ? state->registers[arch->carried]
+	    : rule.param == UNWIND_SLOT_UNDEFINED ? unknown
+						  : load(way, state, add(cfa, -WORD * rule.param)));
 	return true;
 }
 
@@ -414,7 +413,8 @@ static void leave(struct way_out *way, const struct way_node *node, struct way_s
 	case CODE_JUMP_INDIRECT:
 		return;
 	case CODE_RETURN:
-		end(way, add(state->registers[arch->sp], WORD), state->registers[arch->fp], state->registers[arch->bx]);
+		end(way, add(state->registers[arch->sp], WORD), state->registers[arch->fp],
+		    state->registers[arch->carried]);
 		return;
 	case CODE_JUMP:
 		go(way, (uint64_t)node->insn.imm, state);
@@ -449,6 +449,14 @@ static void follow(struct way_out *way)
 	}
 }
 
+static struct unwind_rule numbered(struct unwind_rule rule, uint32_t number)
+{
+	if (rule.cfa_offset > UNWIND_OFFSET_MAX || rule.cfa_offset < -UNWIND_OFFSET_MAX)
+		return (struct unwind_rule){.kind = UNWIND_NO_RULE};
+	rule.cfa_offset = UNWIND_NUMBERED(rule.cfa_offset, number);
+	return rule;
+}
+
 /* The CFA by a register of a state, as a rule; UNWIND_NO_RULE: it does not tell. */
 static struct unwind_rule cfa_by(const struct way_out *way, const struct way_state *state, unsigned int reg,
 				 struct way_value cfa)
@@ -457,20 +465,17 @@ static struct unwind_rule cfa_by(const struct way_out *way, const struct way_sta
 	bool sp = reg == way->arch->sp, fp = reg == way->arch->fp;
 	struct unwind_rule rule = {.kind = sp ? UNWIND_SP : fp ? UNWIND_FP : UNWIND_REGISTER};
 
-	if (!sp && !fp)
-		rule.param = UNWIND_PARAM(reg, 0);
 	if (has.kind == cfa.kind && has.kind != WAY_UNKNOWN && has.reg == cfa.reg &&
 	    (has.kind == WAY_START || has.n == cfa.n)) {
 		rule.cfa_offset = has.kind == WAY_START ? cfa.n - has.n : cfa.plus - has.plus;
-		return rule;
+		return sp || fp ? rule : numbered(rule, reg);
 	}
 	/* The word at SP or FP + n. */
 	if (has.kind == WAY_START && cfa.kind == WAY_WORD && has.reg == cfa.reg && (sp || fp) && cfa.plus >= 0 &&
-	    !(cfa.plus % WORD) && cfa.plus / WORD < NUMBER_MAX) {
+	    !(cfa.plus % WORD) && cfa.plus / WORD <= UNWIND_NUMBER_MAX) {
 		rule.kind = sp ? UNWIND_SP_DEREF : UNWIND_FP_DEREF;
 		rule.cfa_offset = cfa.n - has.n;
-		rule.param = UNWIND_PARAM(cfa.plus / WORD, 0);
-		return rule;
+		return numbered(rule, (uint32_t)(cfa.plus / WORD));
 	}
 	return (struct unwind_rule){.kind = UNWIND_NO_RULE};
 }
@@ -492,8 +497,7 @@ static int64_t place_of(const struct way_state *state, struct way_value value, s
 static void add_saved(const struct way_out *way, const struct way_state *state, const struct outcome *outcome,
 		      struct unwind_rule *rule)
 {
-	bool near = rule->kind != UNWIND_SP && rule->kind != UNWIND_FP;
-	uint32_t undefined = near ? UNWIND_BX_UNDEFINED_NEAR : UNWIND_BX_UNDEFINED, slot = undefined;
+	uint8_t slot = UNWIND_SLOT_UNDEFINED;
 	int64_t at = place_of(state, outcome->fp, outcome->cfa);
 	struct way_value fp = state->registers[way->arch->fp];
 
@@ -506,25 +510,25 @@ static void add_saved(const struct way_out *way, const struct way_state *state, 
 		 fp.reg == outcome->fp.reg && fp.n == outcome->fp.n)
 		rule->fp_offset = UNWIND_FP_AT_FP;
 	at = place_of(state, outcome->bx, outcome->cfa);
-	if (outcome->bx.kind != WAY_UNKNOWN && same(state->registers[way->arch->bx], outcome->bx))
-		slot = UNWIND_BX_SAME;
-	else if (at < 0 && !(at % WORD) && (uint64_t)(-at / WORD) < undefined && rule->kind != UNWIND_FP_DEREF)
-		slot = (uint32_t)(-at / WORD);
-	rule->param = near ? UNWIND_PARAM(UNWIND_NUMBER(rule->param), slot) : (uint8_t)slot;
+	if (outcome->bx.kind != WAY_UNKNOWN && same(state->registers[way->arch->carried], outcome->bx))
+		slot = UNWIND_SLOT_SAME;
+	else if (at < 0 && !(at % WORD) && -at / WORD <= UNWIND_SLOT_MAX && rule->kind != UNWIND_FP_DEREF)
+		slot = (uint8_t)(-at / WORD);
+	rule->param = slot;
 }
 
 /* The rule at an instruction. Behind a call only SP, FP and BX are known. */
 static struct unwind_rule rule_at(const struct way_out *way, const struct way_node *node, const struct outcome *outcome)
 {
 	const struct code_arch *arch = way->arch;
-	const unsigned int first[] = {arch->sp, arch->fp, arch->bx};
+	const unsigned int first[] = {arch->sp, arch->fp, arch->carried};
 	bool innermost = node->insn.op != CODE_CALL && node->insn.op != CODE_CALL_INDIRECT;
 	struct unwind_rule rule = {.kind = UNWIND_NO_RULE};
 	unsigned int i;
 
 	for (i = 0; i < sizeof(first) / sizeof(*first) && rule.kind == UNWIND_NO_RULE; i++)
 		rule = cfa_by(way, &node->in, first[i], outcome->cfa);
-	for (i = 0; i < NUMBER_MAX && rule.kind == UNWIND_NO_RULE && innermost; i++)
+	for (i = 0; i < CODE_REGISTERS && rule.kind == UNWIND_NO_RULE && innermost; i++)
 		rule = cfa_by(way, &node->in, i, outcome->cfa);
 	if (rule.kind != UNWIND_NO_RULE)
 		add_saved(way, &node->in, outcome, &rule);

@@ -58,18 +58,18 @@ static struct code_value cfa_by(const struct check *check, const struct code_sta
 		base = state->registers[arch->fp];
 		break;
 	case UNWIND_REGISTER:
-		base = state->registers[UNWIND_NUMBER(rule->param)];
+		base = state->registers[UNWIND_NUMBER(rule) % CODE_REGISTERS];
 		break;
 	default:
 		return value;
 	}
 	if (base.kind != CODE_CFA)
 		return value;
-	base.n += rule->cfa_offset;
+	base.n += UNWIND_HAS_NUMBER(rule->kind) ? UNWIND_OFFSET(rule) : rule->cfa_offset;
 	if (rule->kind != UNWIND_SP_DEREF && rule->kind != UNWIND_FP_DEREF)
 		return base;
 	base = code_slot(state, base.n);
-	base.n += 8 * UNWIND_NUMBER(rule->param);
+	base.n += 8 * UNWIND_NUMBER(rule);
 	return base.kind == CODE_CFA ? base : value;
 }
 
@@ -82,19 +82,14 @@ static enum verdict judge(const struct check *check, const struct code_state *st
 {
 	const struct code_arch *arch = check->code;
 	struct code_value cfa = cfa_by(check, state, theirs);
-	bool near = theirs->kind != UNWIND_SP && theirs->kind != UNWIND_FP && theirs->kind != UNWIND_CLONE;
-	bool our_near = ours->kind != UNWIND_SP && ours->kind != UNWIND_FP;
-	unsigned int slot = near ? UNWIND_SLOT_NEAR(theirs->param) : theirs->param;
-	unsigned int our_slot = our_near ? UNWIND_SLOT_NEAR(ours->param) : ours->param;
 
 	if (cfa.kind == CODE_UNKNOWN)
 		return UNCHECKED;
 	if (cfa.n || (theirs->fp_offset > UNWIND_FP_AT_FP && !saved(state, arch->fp, theirs->fp_offset)))
 		return DIFFER;
-	if (slot == (near ? UNWIND_BX_UNDEFINED_NEAR : UNWIND_BX_UNDEFINED) ||
-	    our_slot == (our_near ? UNWIND_BX_UNDEFINED_NEAR : UNWIND_BX_UNDEFINED))
+	if (theirs->param == UNWIND_SLOT_UNDEFINED || ours->param == UNWIND_SLOT_UNDEFINED)
 		return AGREE;
-	return saved(state, arch->bx, -8 * (int)slot) ? AGREE : DIFFER;
+	return saved(state, arch->carried, -8 * theirs->param) ? AGREE : DIFFER;
 }
 
 /*
@@ -121,10 +116,10 @@ static int find_unsound(void *context, uint64_t vaddr, const struct code_insn *i
 		wrong = before.cfa_offset != 8;
 	else if (before.kind == UNWIND_SP && after.kind == UNWIND_SP && moved)
 		wrong = after.cfa_offset != before.cfa_offset + moved;
-	else if (insn->op == CODE_PUSH && insn->a == check->code->bx)
+	else if (insn->op == CODE_PUSH && insn->a == check->code->carried)
 		wrong = after.kind == UNWIND_REGISTER && after.fp_offset == at;
 	else if (insn->op == CODE_PUSH && insn->a == check->code->fp)
-		wrong = after.kind == UNWIND_REGISTER && UNWIND_SLOT_NEAR(after.param) == -at / 8;
+		wrong = after.kind == UNWIND_REGISTER && after.param == -at / 8;
 	if (wrong && unwind_find_fde(check->elf, vaddr, &start, &end) && vaddr + insn->length <= end)
 		return table_set(&check->unsound, start + 1, 1);
 	return 0;

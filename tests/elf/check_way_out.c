@@ -56,8 +56,8 @@ static bool saved_agrees(const struct unwind_rule *ours, const struct unwind_rul
 	    theirs->fp_offset != UNWIND_FP_UNDEFINED && ours->fp_offset != UNWIND_FP_SAME &&
 	    theirs->fp_offset != UNWIND_FP_SAME)
 		return false;
-	return ours->param == theirs->param || ours->param == UNWIND_BX_UNDEFINED ||
-	       theirs->param == UNWIND_BX_UNDEFINED || !ours->param || !theirs->param;
+	return ours->param == theirs->param || ours->param == UNWIND_SLOT_UNDEFINED ||
+	       theirs->param == UNWIND_SLOT_UNDEFINED || !ours->param || !theirs->param;
 }
 
 static void compare(struct check *check, uint64_t vaddr)

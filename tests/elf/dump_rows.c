@@ -21,7 +21,7 @@ static double now_us(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-static int compile(const char *path, struct unwind_table *table)
+static int compile(const char *path, struct unwind_table *table, const struct arch **arch)
 {
 	struct diag diag = {};
 	struct elf_file *elf;
@@ -35,6 +35,7 @@ static int compile(const char *path, struct unwind_table *table)
 	close(fd);
 	if (!err) {
 		err = unwind_table_compile(elf, NULL, table, &diag);
+		*arch = arch_of(elf_file_machine(elf));
 		elf_file_close(elf);
 	}
 	if (err)
@@ -46,6 +47,7 @@ int main(int argc, char **argv)
 {
 	bool timed = argc == 3 && !strcmp(argv[1], "--time");
 	struct unwind_table table = {};
+	const struct arch *arch = NULL;
 	double best = 1e12;
 	char text[128];
 	size_t i;
@@ -56,7 +58,7 @@ int main(int argc, char **argv)
 		double start = now_us();
 
 		unwind_table_deinit(&table);
-		if (compile(argv[argc - 1], &table))
+		if (compile(argv[argc - 1], &table, &arch))
 			return 1;
 		if (now_us() - start < best)
 			best = now_us() - start;
@@ -64,8 +66,7 @@ int main(int argc, char **argv)
 	if (timed)
 		printf("%.0f\n", best);
 	for (i = 0; i < table.row_count && !timed; i++) {
-		unwind_rule_format(arch_of(elf_file_machine(elf))->unwind, &table.rules[table.rows[i].rule], text,
-				   sizeof(text));
+		unwind_rule_format(arch->unwind, &table.rules[table.rows[i].rule], text, sizeof(text));
 		printf("%" PRIx64 " %s\n", table.base + table.rows[i].offset, text);
 	}
 	fprintf(stderr,

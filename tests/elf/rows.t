@@ -122,8 +122,6 @@ def cfa_of_expression(text):
 
 def place_of_rbx(state, expression, cfa):
     """" rbx=..." by a state of readelf's, or "" when it is unchanged."""
-    # Beside a number (a register, what is added after a dereference) there are 4 bits for the slot, else 8.
-    near = "ra=" in cfa or not re.match(r"cfa=(rsp|rbp|plt)\b", cfa)
     base, offset = "cfa", None
     rbx = state.get("rbx", "u")
     if rbx in ("u", "s"):
@@ -133,7 +131,7 @@ def place_of_rbx(state, expression, cfa):
             base, offset = "rbp", int(match[2])
     elif rbx.startswith("c"):
         offset = int(rbx[1:])
-    if offset is None or offset % 8 or not 0 < -offset // 8 < (15 if near else 255):
+    if offset is None or offset % 8 or not 0 < -offset // 8 < 255:
         return " rbx=undefined"
     return f" rbx={base}{offset:+d}"
 

@@ -57,12 +57,12 @@ static void make_rules(struct random_program *p)
 				  3 + (int)rnd(p, (uint64_t)(size < 2032 ? size : 2032) / 8 - 2));
 			break;
 		case 4:
-			fake_rule(p->fake, UNWIND_FP_DEREF, -8, UNWIND_FP_AT_FP,
-				  UNWIND_PARAM(0, rnd(p, 2) ? 2 + (int)rnd(p, 13) : 0));
+			fake_rule(p->fake, UNWIND_FP_DEREF, UNWIND_NUMBERED(-8, 0), UNWIND_FP_AT_FP,
+				  rnd(p, 2) ? 2 + (int)rnd(p, 13) : 0);
 			break;
 		case 5: /* the CFA is in BX */
-			fake_rule(p->fake, UNWIND_REGISTER, size, UNWIND_FP_SAME,
-				  UNWIND_PARAM(REG_CARRIED, 2 + (int)rnd(p, 13)));
+			fake_rule(p->fake, UNWIND_REGISTER, UNWIND_NUMBERED(size, REG_CARRIED), UNWIND_FP_SAME,
+				  2 + (int)rnd(p, 13));
 			break;
 		default:
 			fake_rule(p->fake, UNWIND_SP, size, UNWIND_FP_SAME, 0);
@@ -135,11 +135,11 @@ static void enter(struct random_program *p, const struct unwind_rule *rule, __u6
 		p->fp = (cfa - 256) & ~31ull;
 		fake_put64(m, p->fp - 8, cfa);
 		p->sp = p->fp - 8 * 16 - locals;
-		save_bx(p, p->fp - 8ull * UNWIND_SLOT_NEAR(rule->param), UNWIND_SLOT_NEAR(rule->param));
+		save_bx(p, p->fp - 8ull * rule->param, rule->param);
 		break;
 	case UNWIND_REGISTER:
-		save_bx(p, cfa - 8ull * UNWIND_SLOT_NEAR(rule->param), 1);
-		p->bx = cfa - (__u64)rule->cfa_offset;
+		save_bx(p, cfa - 8ull * rule->param, 1);
+		p->bx = cfa - (__u64)UNWIND_OFFSET(rule);
 		p->sp = cfa - 8 * 16 - locals;
 		break;
 	default:

@@ -141,11 +141,11 @@ static void test_rare_rules(void)
 {
 	struct fake_native *fake = usual();
 	struct fake_memory *m = &fake->memory;
-	__u64 sp = STACK + 0x1000, drap = more(fake, UNWIND_FP_DEREF, -8, UNWIND_FP_AT_FP, 0),
-	      deref = more(fake, UNWIND_SP_DEREF, 24, -16, UNWIND_PARAM(1, 0)),
+	__u64 sp = STACK + 0x1000, drap = more(fake, UNWIND_FP_DEREF, UNWIND_NUMBERED(-8, 0), UNWIND_FP_AT_FP, 0),
+	      deref = more(fake, UNWIND_SP_DEREF, UNWIND_NUMBERED(24, 1), -16, 0),
 	      plt = more(fake, UNWIND_PLT, 11, UNWIND_FP_SAME, 0),
 	      at_fp = more(fake, UNWIND_SP, 64, UNWIND_FP_AT_FP, 0),
-	      reg = more(fake, UNWIND_REGISTER, 16, UNWIND_FP_SAME, 12);
+	      reg = more(fake, UNWIND_REGISTER, UNWIND_NUMBERED(16, 12), UNWIND_FP_SAME, 0);
 
 	/* GCC's DRAP: lea 8(%rsp),%r10; and $-32,%rsp; push -8(%r10); push %rbp; mov %rsp,%rbp; push %r10 */
 	fake_put64(m, sp + 0x40 - 8, sp + 0x108); /* r10, the CFA */
@@ -359,7 +359,7 @@ static void test_record(void)
 {
 	struct fake_native *fake = usual();
 	struct fake_memory *m = &fake->memory;
-	__u64 sp = STACK + 0x1000, record = more(fake, UNWIND_FP_DEREF, 0, -16, UNWIND_PARAM(2, 0));
+	__u64 sp = STACK + 0x1000, record = more(fake, UNWIND_FP_DEREF, UNWIND_NUMBERED(0, 2), -16, 0);
 
 	fake_put64(m, sp, sp + 0x40);
 	fake_put64(m, sp + 0x40, sp + 0x80);
@@ -453,7 +453,7 @@ static void test_signals(void)
 	struct fake_memory *m = &fake->memory;
 	__u64 handler = STACK + 0x200, sp = STACK + 0x1000,
 	      trampoline = more(fake, UNWIND_SIGNAL, 40, 0, 0) & ~0xfffull,
-	      reg = more(fake, UNWIND_REGISTER, 8, UNWIND_FP_SAME, 10);
+	      reg = more(fake, UNWIND_REGISTER, UNWIND_NUMBERED(8, 10), UNWIND_FP_SAME, 0);
 
 	/* The handler returns to the first byte of the trampoline, which no call precedes: its FDE starts a byte early.
 	 */

@@ -210,7 +210,7 @@ static void test_carried_register(void)
 	RULE_OF("\x83\x03\xc3", "cfa=rsp+8 rbp=same", "restored");
 	RULE_OF("\x83\x03\x0d\x06", "cfa=rbp+8 rbp=same rbx=cfa-24", "with a frame pointer");
 	RULE_OF("\x83\x07\x0c\x03\x38", "cfa=rbx+56 rbp=same rbx=cfa-56", "the CFA in rbx");
-	RULE_OF("\x83\x0f\x0d\x03", "cfa=rbx+8 rbp=same rbx=undefined", "farther than such a rule can say");
+	RULE_OF("\x83\x0f\x0d\x03", "cfa=rbx+8 rbp=same rbx=cfa-120", "farther out");
 	RULE_OF("\x0f\x03\x76\x78\x06\x10\x03\x02\x76\x58", "cfa=*(rbp-8)+0 rbp=same rbx=rbp-40", "a realigned frame");
 	RULE_OF("\x0f\x03\x76\x78\x06\x83\x02", "cfa=*(rbp-8)+0 rbp=same rbx=undefined", "another kind of it");
 	RULE_OF("\x0f\x06\x77\x98\x01\x06\x23\x08\x83\x02", "cfa=*(rsp+152)+8 rbp=same rbx=cfa-16", "libcrypto's");

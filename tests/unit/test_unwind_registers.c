@@ -109,7 +109,7 @@ static void lay_lazy_binding(struct world *w)
 
 	rule(w, 4, UNWIND_FP, 16, -16, 0);
 	rule(w, 3, UNWIND_SP, 0x40, 0, 3);
-	rule(w, 2, UNWIND_REGISTER, 0x20, 0, UNWIND_PARAM(REG_CARRIED, 4));
+	rule(w, 2, UNWIND_REGISTER, UNWIND_NUMBERED(0x20, REG_CARRIED), 0, 4);
 	rule(w, 1, UNWIND_SP, 0x20, 0, 0);
 	w->scratch->native.registers[REG_FP] = cfa4 - 16;
 	w->scratch->native.registers[REG_CARRIED] = 0xbad;
@@ -131,7 +131,7 @@ static void test_lazy_binding(void)
 	       "RBX of the outermost frame is what the trampoline saved");
 	ok(w->scratch->native.known & REGS_CARRIED, "and is known");
 
-	rule(w, 4, UNWIND_FP, 16, -16, UNWIND_BX_UNDEFINED);
+	rule(w, 4, UNWIND_FP, 16, -16, UNWIND_SLOT_UNDEFINED);
 	is_walk(w, 4, "43210", LOSS_NONE, "RBX unknown in a frame below the one that restores it");
 	rule(w, 3, UNWIND_SP, 0x40, 0, 0);
 	is_walk(w, 4, "432", LOSS_BAD_RULE, "RBX unknown where it is needed");
@@ -162,7 +162,7 @@ static void test_far_slot(void)
 	struct world *w = world_create();
 
 	rule(w, 2, UNWIND_SP, 0x1000, 0, 254);
-	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_CARRIED, 0));
+	rule(w, 1, UNWIND_REGISTER, UNWIND_NUMBERED(0, REG_CARRIED), 0, 0);
 	*word(w, STACK + 0xff8) = in(1);
 	*word(w, STACK + 0x1000 - 254 * 8) = STACK + 0x1100;
 	*word(w, STACK + 0x10f8) = in(0);
@@ -174,8 +174,8 @@ static void test_dereferenced(void)
 {
 	struct world *w = world_create();
 
-	rule(w, 2, UNWIND_FP_DEREF, -8, UNWIND_FP_AT_FP, UNWIND_PARAM(0, 5));
-	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_CARRIED, 0));
+	rule(w, 2, UNWIND_FP_DEREF, UNWIND_NUMBERED(-8, 0), UNWIND_FP_AT_FP, 5);
+	rule(w, 1, UNWIND_REGISTER, UNWIND_NUMBERED(0, REG_CARRIED), 0, 0);
 	w->scratch->native.registers[REG_FP] = STACK + 0x100;
 	*word(w, STACK + 0x100) = 0xf9;
 	*word(w, STACK + 0x100 - 8) = STACK + 0x140;
@@ -185,11 +185,11 @@ static void test_dereferenced(void)
 	is_walk(w, 2, "210", LOSS_NONE, "a realigned frame saved RBX below its frame pointer");
 	is_int(w->scratch->native.fp, 0xf9, "and the frame pointer where it points");
 
-	rule(w, 2, UNWIND_SP_DEREF, 0x100 - 8, 0, UNWIND_PARAM(1, 2));
+	rule(w, 2, UNWIND_SP_DEREF, UNWIND_NUMBERED(0x100 - 8, 1), 0, 2);
 	*word(w, STACK + 0x140) = in(1);
 	*word(w, STACK + 0x148 - 16) = STACK + 0x180;
 	is_walk(w, 2, "210", LOSS_NONE, "a CFA from the stack, RBX below it");
-	rule(w, 2, UNWIND_SP_DEREF, 0x100 - 8, 0, UNWIND_PARAM(1, UNWIND_BX_UNDEFINED_NEAR));
+	rule(w, 2, UNWIND_SP_DEREF, UNWIND_NUMBERED(0x100 - 8, 1), 0, UNWIND_SLOT_UNDEFINED);
 	is_walk(w, 2, "21", LOSS_BAD_RULE, "RBX undefined in it");
 	world_destroy(w);
 }
@@ -199,7 +199,7 @@ static void test_ra_register(void)
 {
 	struct world *w = world_create();
 
-	rule(w, 2, UNWIND_RA_REGISTER, 0, 0, UNWIND_PARAM(5, 0));
+	rule(w, 2, UNWIND_RA_REGISTER, UNWIND_NUMBERED(0, 5), 0, 0);
 	rule(w, 1, UNWIND_SP, 0x20, 0, 0);
 	rule(w, 3, UNWIND_SP, 0x20, 0, 0);
 	w->scratch->native.registers[5] = in(1);
@@ -207,7 +207,7 @@ static void test_ra_register(void)
 	is_walk(w, 2, "210", LOSS_NONE, "a return address in a register, the CFA being SP");
 	*word(w, STACK + 0x18) = in(2);
 	is_walk(w, 3, "32", LOSS_BAD_RULE, "not in a frame that has called");
-	rule(w, 2, UNWIND_RA_REGISTER, -8, 0, UNWIND_PARAM(5, 0));
+	rule(w, 2, UNWIND_RA_REGISTER, UNWIND_NUMBERED(-8, 5), 0, 0);
 	is_walk(w, 2, "2", LOSS_ODD_STACK, "a CFA below SP");
 	world_destroy(w);
 }
@@ -237,12 +237,12 @@ static void test_caller_saved(void)
 	struct world *w = world_create();
 
 	rule(w, 2, UNWIND_SP, 8, 0, 0);
-	rule(w, 1, UNWIND_REGISTER, 8, -24, UNWIND_PARAM(0, 2));
+	rule(w, 1, UNWIND_REGISTER, UNWIND_NUMBERED(8, 0), -24, 2);
 	w->scratch->native.registers[0] = STACK + 0x78;
 	*word(w, STACK) = in(1);
 	*word(w, STACK + 0x78) = in(0);
 	is_walk(w, 2, "210", LOSS_NONE, "a CFA in a register that calls may change");
-	rule(w, 1, UNWIND_REGISTER, 8, 0, UNWIND_PARAM(12, 0));
+	rule(w, 1, UNWIND_REGISTER, UNWIND_NUMBERED(8, 12), 0, 0);
 	w->scratch->native.registers[12] = STACK + 0x78;
 	is_walk(w, 2, "21", LOSS_BAD_RULE, "in one that a callee may have saved and changed");
 	is_walk(w, 1, "10", LOSS_NONE, "in the innermost frame any is known");
@@ -254,7 +254,7 @@ static void test_indexed(void)
 {
 	struct world *w = world_create();
 
-	rule(w, 1, UNWIND_SP_INDEXED, 8, -16, UNWIND_PARAM(9, 2));
+	rule(w, 1, UNWIND_SP_INDEXED, UNWIND_NUMBERED(8, 9), -16, 2);
 	w->scratch->native.registers[9] = 32;
 	*word(w, STACK + 32 * 8 + 8) = STACK + 0x200;
 	*word(w, STACK + 0x200) = in(0);
@@ -271,9 +271,9 @@ static void test_signal(void)
 	struct world *w = world_create();
 	__u64 *saved = word(w, STACK + 0x100);
 
-	rule(w, 3, UNWIND_SP, 8, 0, UNWIND_BX_UNDEFINED);
+	rule(w, 3, UNWIND_SP, 8, 0, UNWIND_SLOT_UNDEFINED);
 	rule(w, 2, UNWIND_SIGNAL, 0xf8, 0, 0);
-	rule(w, 1, UNWIND_REGISTER, 0, 0, UNWIND_PARAM(REG_CARRIED, 0));
+	rule(w, 1, UNWIND_REGISTER, UNWIND_NUMBERED(0, REG_CARRIED), 0, 0);
 	*word(w, STACK) = in(2);
 	saved[11] = STACK + 0x280;
 	saved[15] = STACK + 0x200;

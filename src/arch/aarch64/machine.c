@@ -79,6 +79,7 @@ const struct arch aarch64 = {
 	.arguments = arguments,
 	.argument_count = sizeof(arguments) / sizeof(arguments[0]),
 	.usdt_operand = aarch64_usdt_operand,
+	.unwind = &aarch64_unwind,
 	.plt = &aarch64_plt,
 	.key = &aarch64_key,
 	.references = &aarch64_references,

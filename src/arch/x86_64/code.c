@@ -602,7 +602,7 @@ static bool ends_in_call(const uint8_t *bytes, size_t size)
 const struct code_arch x86_64_code = {
 	.sp = RSP,
 	.fp = RBP,
-	.bx = RBX,
+	.carried = RBX,
 	.preserved = BIT(RBX) | BIT(RBP) | BIT(R12) | BIT(R13) | BIT(R14) | BIT(R15),
 	.syscall_clobber = BIT(RAX) | BIT(RCX) | BIT(R11),
 	.syscall_number = RAX,

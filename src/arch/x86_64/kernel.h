@@ -64,15 +64,23 @@ struct arch_registers {
 #define ARCH_BREAKPOINT       0xcc /* INT3 */
 #define ARCH_PUSHED           8    /* `push` of one byte: the first so many registers */
 
+struct thread_struct___strata {
+	unsigned long fsbase;
+} __attribute__((preserve_access_index));
+
+struct task_struct___arch {
+	struct thread_struct___strata thread;
+} __attribute__((preserve_access_index));
+
 /* The FS base. */
 static __always_inline __u64 arch_thread_pointer(const struct task_struct *task)
 {
-	return task->thread.fsbase;
+	return ((const struct task_struct___arch *)task)->thread.fsbase;
 }
 
 static __always_inline __u64 arch_read_thread_pointer(const struct task_struct *task)
 {
-	return BPF_CORE_READ(task, thread.fsbase);
+	return BPF_CORE_READ((const struct task_struct___arch *)task, thread.fsbase);
 }
 
 #endif

@@ -181,7 +181,7 @@ static struct unwind_rule go_rule(uint32_t size)
 const struct unwind_arch x86_64_unwind = {
 	.sp = 7,
 	.fp = 6,
-	.bx = 3,
+	.carried = 3,
 	.ra = 16,
 	.register_count = 16,
 	.ra_offset = -8,

@@ -11,6 +11,7 @@
 #define REG_FP            6
 #define REG_SP            7
 #define REGS_ALL          0xffffu
+#define REGS_SP           (1u << REG_SP)
 #define REGS_CARRIED      (1u << REG_CARRIED)
 #define REGS_CALLER_SAVED 0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11: figure 3.4 */
 
@@ -94,6 +95,21 @@ static __always_inline __u32 arch_uprobe_pushed(__u32 offset)
 	if (offset < 4)
 		return offset < 1 ? 0 : offset < 3 ? 8 : 16;
 	return offset < 14 ? 24 : offset < 16 ? 16 : offset < 17 ? 8 : 0;
+}
+
+#define ARCH_LINKS        0
+#define ARCH_RETURN_BYTES 8 /* that a call pushes */
+
+/* No pointers are authenticated. */
+#define ARCH_CODE_ADDRESS(word) (word)
+
+/* Frames are no records here. */
+enum arch_record { ARCH_RECORD_NONE, ARCH_RECORD_AT_SP, ARCH_RECORD_AT_FP };
+
+static __always_inline enum arch_record arch_record_by_code(__u32 code)
+{
+	(void)code;
+	return ARCH_RECORD_AT_FP;
 }
 
 /* The first words of a struct sigcontext (arch/x86/include/uapi/asm/sigcontext.h). */

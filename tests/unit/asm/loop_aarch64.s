@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# As loop_x86_64.s; `dead` is left out: rows, which tell a frame's size, are made for x86-64 only.
+# As loop_x86_64.s.
 	.section .rodata
 oparg:	.asciz "bad RAISE_VARARGS oparg"
 store:	.asciz "no locals found when storing %R"
 	.text
-	.globl hot, cold, stranger
-	.hidden hot, cold, stranger
+	.globl hot, cold, dead, stranger
+	.hidden hot, cold, dead, stranger
 	.type hot, @function
 hot:
 	.cfi_startproc
@@ -13,6 +13,7 @@ hot:
 	.cfi_def_cfa_offset 16
 	br x1
 	cbnz w0, .Linside
+	cbz w1, dead
 .Lback:
 	ldr x19, [sp], #16
 	.cfi_def_cfa_offset 0
@@ -32,6 +33,14 @@ cold:
 	b .Lback
 	.cfi_endproc
 	.size cold, . - cold
+	.type dead, @function
+dead:
+	.cfi_startproc
+	.cfi_def_cfa_offset 16
+	bl stranger
+	brk #1
+	.cfi_endproc
+	.size dead, . - dead
 	.type stranger, @function
 stranger:
 	.cfi_startproc
