@@ -48,7 +48,9 @@ $(BUILD)/gen/%.inc: src/export/%
 	$(Q)xxd -i < $< > $@
 
 # The version of cached answers: a checksum of what they depend on, so that no change of the analysis can be forgotten.
-ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] src/python/*.[ch] src/python/*.def) src/abi/python.h)
+# src/abi has the format of rules, src/engine/watch_learn.c that of what was learnt of a file. tests/style/analyser.t
+ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] src/python/*.[ch] src/python/*.def \
+	src/arch/*.[ch] src/arch/*/*.[ch] src/abi/*.h src/abi/*.def) src/engine/watch_learn.c)
 $(BUILD)/gen/analyser.inc: $(ANALYSER_SRCS)
 	@mkdir -p $(@D)
 	@cat $^ | sha256sum | sed -E 's/^(.{16}).*/#define ANALYSER_VERSION 0x\1ull/' > $@
