@@ -15,13 +15,15 @@ THREADS = 1000
 PROGRAM = """
 import threading
 threading.stack_size(65536 * 4)
-end = threading.Event()
+begin, end = threading.Event(), threading.Event()
 def idle():
     end.wait()
 def work():
+    begin.wait()  # until all are there: beside those that work, each thread needs its turn of the GIL to start
     while not end.is_set():
         for i in range(1000): pass
 for i in range(%d): threading.Thread(target=work if i %% 100 == 99 else idle, daemon=True).start()
+begin.set()
 print("ready", flush=True)
 end.wait()
 """ % THREADS
