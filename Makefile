@@ -29,6 +29,7 @@ include mk/build.mk
 include mk/bpf.mk
 include mk/deps.mk
 include mk/test.mk
+include mk/fuzz.mk
 include mk/install.mk
 include mk/demo.mk
 include mk/bench.mk

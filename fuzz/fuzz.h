@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Each target defines it: libFuzzer, or replay.c, calls it with any bytes; what it returns is 0. */
+/* Each target defines it: libFuzzer calls it with any bytes; what it returns is 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What must hold whatever the bytes are: else the input is kept as one that crashes. */

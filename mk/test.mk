@@ -2,12 +2,10 @@
 # Tests speak TAP and run under prove:
 #   tests/unit/test_*.c   unit tests, linked with libstrata.a; no root
 #   tests/*/*.t           scripts, executable; they find the program through STRATA
-#   fuzz/fuzz_*.c         fuzz targets (LLVMFuzzerTestOneInput); check replays fuzz/corpus/NAME/
+#   fuzz/fuzz_*.c         fuzz targets (LLVMFuzzerTestOneInput; mk/fuzz.mk), run by tests/fuzz/fuzz.t
 
 UNIT_SRCS := $(wildcard tests/unit/test_*.c)
 UNIT_TESTS := $(UNIT_SRCS:%.c=$(BUILD)/%)
-FUZZ_SRCS := $(wildcard fuzz/fuzz_*.c)
-FUZZ_REPLAYS := $(FUZZ_SRCS:%.c=$(BUILD)/%.replay)
 # How long each target is fuzzed: seconds in `make check`, a minute in `make check-long` and `make fuzz`.
 FUZZ_SECONDS ?= $(if $(filter fuzz check-long,$(MAKECMDGOALS)),60,15)
 # How long windows are collected: some seconds, or ten minutes.
@@ -19,13 +17,10 @@ $(BUILD)/tests/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(LIBSTRATA)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(STRATA_CFLAGS) -Itests/unit -DTEST_DIR='"$(CURDIR)/tests"' $(STRATA_LDFLAGS) -o $@ $< $(LIBSTRATA) $(PKG_LIBS)
 
-$(BUILD)/fuzz/%.replay: fuzz/%.c fuzz/replay.c fuzz/fuzz.h $(LIBSTRATA)
-	@mkdir -p $(@D)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(STRATA_CFLAGS) $(STRATA_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBSTRATA) $(PKG_LIBS)
+.PHONY: check check-long check-unit unit-build check-all tests-build
+tests-build: all $(UNIT_TESTS)
 
-.PHONY: check check-long check-unit check-all fuzz tests-build
-tests-build: all $(UNIT_TESTS) $(FUZZ_REPLAYS)
+unit-build: $(UNIT_TESTS)
 
 check-unit: tests-build
 	prove -e '' $(UNIT_TESTS)
@@ -41,15 +36,14 @@ check-long: deps
 	@$(MAKE) --no-print-directory check-all FUZZ_SECONDS=$(FUZZ_SECONDS) \
 		WINDOWS_SECONDS=$(WINDOWS_SECONDS) KERNELS="$(KERNELS)"
 
-check-all: tests-build
-	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 tests-build
+check-all:
+	@$(MAKE) --no-print-directory -j$$(nproc) tests-build
+	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 unit-build
+	@$(MAKE) --no-print-directory -j$$(nproc) fuzz-build
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
-	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) SANITIZE_BUILD=$(CURDIR)/build-sanitize \
+	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TAP_DIR=$(CURDIR)/$(BUILD)/tap prove -e tests/keep-tap --timer \
 		$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%) $(TEST_SCRIPTS) || { tests/failures $(BUILD)/tap; exit 1; }
-
-fuzz:
-	@fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_SRCS)
 
 # Programs that test scripts drive, linked with libstrata.a.
 TEST_TOOL_SRCS := $(wildcard tests/elf/*.c tests/python/*.c tests/export/*.c tests/chaos/*_*.c)

@@ -3,7 +3,6 @@
 # Every fuzz target: its corpus under the sanitizers, then FUZZ_SECONDS (15) of fuzzing, two targets at a time.
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${FUZZ_SECONDS:-15}
-build=${SANITIZE_BUILD:-build-sanitize}
 targets=(fuzz/fuzz_*.c)
 number=0
 failed=0
@@ -22,14 +21,12 @@ ok() { # STATUS WORDS [LOG]
 echo "1..$((2 * ${#targets[@]}))"
 logs=$(mktemp -d) || exit 2
 trap 'rm -rf "$logs"' EXIT
+make --no-print-directory -s fuzz-build >"$logs/build" 2>&1 || { sed 's/^/# /' "$logs/build"; echo "Bail out! the fuzz targets do not build"; exit 1; }
 for target in "${targets[@]}"; do
 	name=$(basename "$target" .c)
-	"$build/fuzz/$name.replay" "fuzz/corpus/${name#fuzz_}"/* >"$logs/$name.replay" 2>&1
+	fuzz/run.sh 0 "$target" >"$logs/$name.replay" 2>&1
 	ok $? "$name: its corpus, under the sanitizers" "$logs/$name.replay"
 done
-# The library is built once, before the targets run side by side.
-fuzz/run.sh 0 >"$logs/build" 2>&1 || { sed 's/^/# /' "$logs/build"; echo "Bail out! the fuzzers' library does not build"; exit 1; }
-export FUZZ_LIBRARY_BUILT=1
 printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} sh -c 'fuzz/run.sh "$1" "$2" >"$3/$(basename "$2").log" 2>&1; echo $? >"$3/$(basename "$2").status"' sh "$seconds" {} "$logs"
 for target in "${targets[@]}"; do
 	name=$(basename "$target")
