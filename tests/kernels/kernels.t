@@ -5,6 +5,7 @@ In the same boot `strata trace` (traces.py), `strata stack` and `strata doctor`.
 
 KERNELS names them: "5.10 6.1" by default, `make check-kernels` runs "5.10 6.1 6.12 newest".
 """
+import concurrent.futures
 import json
 import os
 import re
@@ -19,6 +20,7 @@ import packages  # noqa: E402
 import traces  # noqa: E402
 
 DEPTH = 20000
+MACHINES = 2  # at a time
 # Emulated, a walk takes ten times as long as a sample may.
 RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % guest.PYTHON),
         ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d 2" % DEPTH),
@@ -166,15 +168,19 @@ def skip(tap, kernel, why):
     print("kernels.t: %s was NOT tried: %s" % (kernel, why), file=sys.stderr)  # prove keeps a test's output to itself
 
 
-def check(tap, kernel, where, initramfs, signal_return):
+def boot(kernel, where, initramfs):
+    """(results, console) as guest.boot() has them; Unavailable when there is no such kernel."""
+    folder = os.path.join(where, kernel)
+    os.makedirs(folder)
+    return guest.boot(folder, packages.kernel(packages.SUITES[kernel]), initramfs)
+
+
+def check(tap, kernel, booted, signal_return):
     try:
-        image = packages.kernel(packages.SUITES[kernel])
+        results, console = booted.result()
     except packages.Unavailable as error:
         skip(tap, kernel, error)
         return
-    folder = os.path.join(where, kernel)
-    os.makedirs(folder)
-    results, console = guest.boot(folder, image, initramfs)
     if not tap.ok(results, "%s: booted, ran, ended" % kernel, guest.what_happened(console)):
         return
     with open(results + "/release", encoding="utf-8") as file:
@@ -195,11 +201,14 @@ def main():
     with tempfile.TemporaryDirectory(prefix="strata-kernels-") as where:
         initramfs = guest.make_initramfs(where, e2e.STRATA, RUNS, traces.RUNS)
         signal_return = e2e.go_signal_return(where + "/gone") if guest.has_go() else ()
-        for kernel in os.environ.get("KERNELS", "5.10 6.1").split():
-            if kernel not in packages.SUITES:
-                tap.ok(False, "%s: known are %s" % (kernel, ", ".join(packages.SUITES)))
-                continue
-            check(tap, kernel, where, initramfs, signal_return)
+        kernels = os.environ.get("KERNELS", "5.10 6.1").split()
+        known = [kernel for kernel in kernels if kernel in packages.SUITES]
+        tap.ok(known == kernels, "known are %s" % ", ".join(packages.SUITES), kernels)
+        # The guests do one thing after the other and keep one core busy each.
+        with concurrent.futures.ThreadPoolExecutor(MACHINES) as pool:
+            booted = [pool.submit(boot, kernel, where, initramfs) for kernel in known]
+            for kernel, future in zip(known, booted):
+                check(tap, kernel, future, signal_return)
     tap.done()
 
 
