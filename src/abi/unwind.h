@@ -54,8 +54,9 @@ enum unwind_kind {
 	UNWIND_UNLEARNT =
 		26, /* no information covers the address, and user space has looked for some (engine/watch_learn.c) */
 	/* Again the walker's answer only. */
-	UNWIND_ABSENT = 27,    /* there are no rows for that part of the file yet */
-	UNWIND_TABLE_FULL = 28 /* there is no room for them */
+	UNWIND_ABSENT = 27,     /* there are no rows for that part of the file yet */
+	UNWIND_TABLE_FULL = 28, /* there is no room for them */
+	UNWIND_OVER_BUDGET = 29 /* the code took too long to follow, or could not be (engine/analyser.h) */
 };
 
 /* fp_offset: where the caller's FP is saved, relative to the CFA, in bytes; or one of these. */

@@ -125,7 +125,7 @@ int foreign_files_create(int nice, struct foreign_files **ret, struct diag *diag
 	return diag_fail(diag, -err, "foreign.fork", "no process to read files by: %s", strerror(-err));
 }
 
-static double cpu_of(pid_t pid)
+double foreign_cpu_s(pid_t pid)
 {
 	struct timespec used;
 	clockid_t clock;
@@ -137,12 +137,12 @@ static double cpu_of(pid_t pid)
 
 double foreign_files_cpu_s(const struct foreign_files *files)
 {
-	return files ? files->cpu_s + cpu_of(files->nursery_pid) + cpu_of(files->reader_pid) : 0;
+	return files ? files->cpu_s + foreign_cpu_s(files->nursery_pid) + foreign_cpu_s(files->reader_pid) : 0;
 }
 
 static void leave_reader(struct foreign_files *files)
 {
-	files->cpu_s += cpu_of(files->reader_pid);
+	files->cpu_s += foreign_cpu_s(files->reader_pid);
 	files->reader = -1;
 	files->reader_pid = 0;
 	files->held = 0;
@@ -212,24 +212,23 @@ static bool is_stuck(struct foreign_files *files, uint64_t place)
 	return files->stuck.count >= STUCK_MAX;
 }
 
-static int start_reader(struct foreign_files *files)
+int foreign_files_fork(struct foreign_files *files, void (*life)(int socket), int *socket, pid_t *pid)
 {
-	const struct iovec byte = {"", 1};
-	struct iovec told = {&files->reader_pid, sizeof(files->reader_pid)};
+	struct foreign_birth birth = {.life = life};
+	struct iovec part = {&birth, sizeof(birth)}, told = {pid, sizeof(*pid)};
 	int ends[2], none[2], err;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
-	err = foreign_send(files->nursery, &byte, 1, &ends[1], 1);
+	err = foreign_send(files->nursery, &part, 1, &ends[1], 1);
 	close(ends[1]);
-	if (!err && (foreign_receive(files->nursery, &told, 1, none) != sizeof(pid_t) || files->reader_pid <= 0))
+	if (!err && (foreign_receive(files->nursery, &told, 1, none) != sizeof(*pid) || *pid <= 0))
 		err = -EAGAIN;
-	if (err) {
+	if (err)
 		close(ends[0]);
-		return err;
-	}
-	files->reader = ends[0];
-	return 0;
+	else
+		*socket = ends[0];
+	return err;
 }
 
 /* A reader that could run but got no CPU is not one that hangs. */
@@ -273,7 +272,8 @@ static int64_t ask(struct foreign_files *files, uint64_t place, const struct iov
 		   const int *path, struct foreign_answer *answer, void *bytes, size_t size, int fds[2])
 {
 	struct iovec told[] = {{answer, sizeof(*answer)}, {bytes, size}};
-	ssize_t got = files->reader < 0 ? start_reader(files) : 0;
+	ssize_t got =
+		files->reader < 0 ? foreign_files_fork(files, foreign_reader, &files->reader, &files->reader_pid) : 0;
 
 	fds[0] = fds[1] = -1;
 	if (got)

@@ -13,7 +13,8 @@
  *      └───────────── socket ──────────┘           is forked later would keep strata's maps and memory
  *
  * strata forks the nursery first of all, so readers hold no map, event or output of strata's. They end when its
- * sockets are closed, even by SIGKILL.
+ * sockets are closed, even by SIGKILL. Other processes that are to hold nothing of strata's are forked by the nursery,
+ * too: foreign_files_fork().
  *
  * What strata itself holds of such a file is a descriptor that cannot wait: one of O_PATH, and, on file systems with
  * RWF_NOWAIT (ext4, xfs, btrfs), one that returns what is in the page cache at once. The rest comes through the
@@ -47,6 +48,15 @@ struct foreign_file;
  */
 int foreign_files_create(int nice, struct foreign_files **ret, struct diag *diag);
 void foreign_files_destroy(struct foreign_files *files);
+
+/*
+ * Has the nursery fork a process that runs life() with one end of a socket (SOCK_SEQPACKET): *socket is the other one.
+ * It holds nothing else, ignores all signals, and is to end when the socket does. 0 or negative errno.
+ */
+int foreign_files_fork(struct foreign_files *files, void (*life)(int socket), int *socket, pid_t *pid);
+
+/* CPU time that a process has used, in seconds; 0 when it is gone. */
+double foreign_cpu_s(pid_t pid);
 
 /* CPU time that the nursery and its readers have used, in seconds. */
 double foreign_files_cpu_s(const struct foreign_files *files);

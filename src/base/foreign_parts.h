@@ -56,7 +56,17 @@ int foreign_open_path(const char *root, const char *path, uint64_t inode, struct
 /* As foreign_glob(), without a bound. */
 ssize_t foreign_glob_here(const char *pattern, char *ret, size_t size);
 
-/* The nursery's life: tells its pid, then forks a reader for each socket that comes, and tells that. Does not return.
+/*
+ * What comes to the nursery with a socket: what the process that it forks runs, in the image that it shares with
+ * strata. It ends when that returns.
+ */
+struct foreign_birth {
+	void (*life)(int socket);
+};
+
+void foreign_reader(int socket);
+
+/* The nursery's life: tells its pid, then forks a process for each socket that comes, and tells that. Does not return.
  */
 _Noreturn void foreign_nursery(int socket, int nice);
 

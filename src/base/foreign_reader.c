@@ -228,7 +228,7 @@ static void serve(struct reader *reader, const struct foreign_question *question
 	answer(reader, &told, got > 0 ? (size_t)got : 0, NULL, 0);
 }
 
-static _Noreturn void reader_run(int socket)
+void foreign_reader(int socket)
 {
 	struct reader reader = {.socket = socket, .fd = -1};
 	struct foreign_question question;
@@ -252,8 +252,8 @@ static _Noreturn void reader_run(int socket)
 
 _Noreturn void foreign_nursery(int socket, int nice)
 {
-	uint8_t byte;
-	const struct iovec part = {&byte, 1};
+	struct foreign_birth birth;
+	const struct iovec part = {&birth, sizeof(birth)};
 	int fds[2], signal_number;
 	sigset_t none;
 	pid_t pid;
@@ -271,11 +271,12 @@ _Noreturn void foreign_nursery(int socket, int nice)
 	pid = getpid();
 	if (foreign_send(0, &(struct iovec){&pid, sizeof(pid)}, 1, NULL, 0))
 		_exit(0);
-	while (foreign_receive(0, &part, 1, fds) > 0 && fds[0] >= 0) {
+	while (foreign_receive(0, &part, 1, fds) == sizeof(birth) && fds[0] >= 0) {
 		pid = fork();
 		if (!pid) {
 			close(0);
-			reader_run(fds[0]);
+			birth.life(fds[0]);
+			_exit(0);
 		}
 		close(fds[0]);
 		if (foreign_send(0, &(struct iovec){&pid, sizeof(pid)}, 1, NULL, 0))

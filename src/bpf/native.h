@@ -395,6 +395,8 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		return native_end(walk, LOSS_NO_ANSWER);
 	case UNWIND_TABLE_FULL:
 		return native_end(walk, LOSS_TABLE_FULL);
+	case UNWIND_OVER_BUDGET:
+		return native_end(walk, LOSS_OVER_BUDGET);
 	case UNWIND_OTHER_STACK:
 		return native_end(walk, LOSS_OTHER_STACK);
 	case UNWIND_NO_MAPPING:

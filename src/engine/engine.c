@@ -152,6 +152,7 @@ void engine_descriptors(const struct engine *engine, int ret[ENGINE_DESCRIPTORS]
 {
 	ret[0] = sampler_fd(engine->sampler);
 	ret[1] = sideband_fd(engine->sideband);
+	ret[2] = watch_fd(engine->watch);
 }
 
 int engine_timeout_ms(const struct engine *engine)
@@ -194,7 +195,7 @@ static double self_cpu_s(const struct engine *engine, uint64_t *peak_kb)
 		return 0;
 	*peak_kb = (uint64_t)usage.ru_maxrss;
 	return (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec / 1e6 + (double)usage.ru_stime.tv_sec +
-	       (double)usage.ru_stime.tv_usec / 1e6 + foreign_files_cpu_s(engine->files);
+	       (double)usage.ru_stime.tv_usec / 1e6 + foreign_files_cpu_s(engine->files) + watch_cpu_s(engine->watch);
 }
 
 static const char *string_of(struct profile *profile, const char *text)

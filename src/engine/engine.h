@@ -79,7 +79,7 @@ int engine_watch_all(struct engine *engine);
 int engine_start(struct engine *engine, struct diag *diag);
 
 /* The descriptors to be polled for input, with a timeout of engine_timeout_ms() at most, before each engine_poll(). */
-#define ENGINE_DESCRIPTORS 2
+#define ENGINE_DESCRIPTORS 3
 void engine_descriptors(const struct engine *engine, int ret[ENGINE_DESCRIPTORS]);
 int engine_timeout_ms(const struct engine *engine);
 

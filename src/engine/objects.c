@@ -2,6 +2,7 @@
 #include "engine/objects.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,12 +37,22 @@ struct objects *objects_create(struct foreign_files *files)
 	return objects;
 }
 
+void object_forget_answer(struct object *object)
+{
+	free(object->analysis.name);
+	free(object->analysis.bytes);
+	object->analysis.name = NULL;
+	object->analysis.bytes = NULL;
+	object->analysis.size = 0;
+}
+
 static void object_destroy(struct object *object)
 {
 	if (!object)
 		return;
 	foreign_close(object->content);
 	unwind_parts_destroy(object->parts);
+	object_forget_answer(object);
 	free(object->segments);
 	free(object->eval);
 	free(object->problem);
@@ -89,8 +100,8 @@ struct object *objects_of_page(const struct objects *objects, uint32_t page)
 	for (i = 0; i < objects->by_index.count; i++) {
 		struct object *object = objects->by_index.at[i];
 
-		if (object && object->parts && object->table == OBJECT_TABLE_READY && page >= object->run.page_first &&
-		    page - object->run.page_first < object->run.page_count)
+		if (object && (object->parts || object->is_reserved) && object->table == OBJECT_TABLE_READY &&
+		    page >= object->run.page_first && page - object->run.page_first < object->run.page_count)
 			return object;
 	}
 	return NULL;
@@ -391,14 +402,64 @@ void object_python(const struct object *object, uint64_t bias, struct py_process
 		ret->tls_slot += bias;
 }
 
+/* One compilation, for struct unwind_options. */
+struct compilation {
+	struct object *object;
+	const struct object_compiling *how;
+};
+
+static void pause_here(void *context)
+{
+	const struct compilation *compilation = context;
+
+	if (compilation->how->pause)
+		compilation->how->pause(compilation->how->context);
+}
+
+static int follow(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size)
+{
+	const struct compilation *compilation = context;
+	const struct object_compiling *how = compilation->how;
+
+	return how->follow ? how->follow(how->context, compilation->object, name, code, bytes, size) : 0;
+}
+
+static struct unwind_options options_of(struct compilation *compilation)
+{
+	return (struct unwind_options){.cache = python_cache_entries(compilation->object->cache),
+				       .pause = pause_here,
+				       .follow = follow,
+				       .context = compilation};
+}
+
+/* The place of a table whose rows are still to come. */
+static int reserve(struct object *object, struct tables *tables, struct diag *diag)
+{
+	uint64_t base = UINT64_MAX, end = 0;
+	size_t i;
+	int err;
+
+	for (i = 0; i < object->segment_count; i++) {
+		const struct elf_segment *segment = &object->segments[i];
+
+		if (!(segment->flags & PF_X) || !segment->memsz)
+			continue;
+		if (segment->vaddr < base)
+			base = segment->vaddr;
+		if (segment->vaddr + segment->memsz > end)
+			end = segment->vaddr + segment->memsz;
+	}
+	err = tables_reserve(tables, base, end, &object->run, diag);
+	object->is_reserved = !err;
+	return err;
+}
+
 /* A table of all of the text, or of a large file what leads to parts of it. */
 static int compile(struct object *object, const struct elf_file *elf, struct tables *tables,
 		   const struct object_compiling *how, struct diag *diag)
 {
-	const struct unwind_options options = {.cache = python_cache_entries(object->cache),
-					       .pause = how->pause,
-					       .may_follow = how->may_follow,
-					       .context = how->context};
+	struct compilation compilation = {object, how};
+	const struct unwind_options options = options_of(&compilation);
 	struct unwind_table table;
 	uint64_t base, end;
 	int err = how->whole ? -ENOTSUP : unwind_parts_create(elf, &object->parts, diag);
@@ -415,8 +476,9 @@ static int compile(struct object *object, const struct elf_file *elf, struct tab
 	if (err != -ENOTSUP)
 		return err;
 	err = unwind_table_compile(elf, &options, &table, diag);
-	if (how->pause)
-		how->pause(how->context);
+	pause_here(&compilation);
+	if (err == -EINPROGRESS)
+		return reserve(object, tables, diag);
 	if (err && err != -ENOENT)
 		return err;
 	err = tables_add(tables, &table, &object->run, diag);
@@ -472,35 +534,59 @@ static void add_learnt(const struct object *object, struct tables *tables, uint6
 /* The pages that are given at once: 1 MiB of code, in 1 to 3 ms. */
 #define PART_PAGES ((1u << 20) >> UNWIND_PAGE_SHIFT)
 
-void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how)
+/* The rows from one vaddr to another, or all. */
+static int compile_rows(struct object *object, const struct object_compiling *how, uint64_t from, uint64_t to,
+			struct unwind_table *ret)
 {
-	const struct unwind_options options = {.cache = python_cache_entries(object->cache),
-					       .pause = how->pause,
-					       .may_follow = how->may_follow,
-					       .context = how->context};
-	uint32_t first = (page - object->run.page_first) / PART_PAGES * PART_PAGES, count = PART_PAGES;
-	uint64_t base, end, from, to;
-	struct unwind_table table;
+	struct compilation compilation = {object, how};
+	const struct unwind_options options = options_of(&compilation);
 	struct diag diag = {};
 	struct elf_file *elf;
+	uint64_t base, end;
+	int err = object_changed(object) ? -ESTALE : open_elf(object, &elf, &diag);
+
+	if (err)
+		return err;
+	if (object->is_reserved) {
+		err = unwind_table_compile(elf, &options, ret, &diag);
+		if (err == -ENOENT)
+			err = 0;
+	} else {
+		unwind_parts_text(object->parts, &base, &end);
+		err = unwind_parts_compile(object->parts, elf, &options, from > base ? (uint32_t)(from - base) : 0,
+					   (uint32_t)((to < end ? to : end) - base), ret, &diag);
+	}
+	elf_file_close(elf);
+	return err;
+}
+
+void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how)
+{
+	uint32_t first = (page - object->run.page_first) / PART_PAGES * PART_PAGES, count = PART_PAGES;
+	uint64_t from, to;
+	struct unwind_table table;
 	int err;
 
+	if (object->analysis.asked)
+		return;
+	if (object->is_reserved) {
+		first = 0;
+		count = object->run.page_count;
+	}
 	if (count > object->run.page_count - first)
 		count = object->run.page_count - first;
-	unwind_parts_text(object->parts, &base, &end);
 	from = object->run.base + ((uint64_t)first << UNWIND_PAGE_SHIFT);
 	to = from + ((uint64_t)count << UNWIND_PAGE_SHIFT);
-	err = object_changed(object) ? -ESTALE : open_elf(object, &elf, &diag);
+	err = compile_rows(object, how, from, to, &table);
+	if (err == -EINPROGRESS)
+		return;
 	if (!err) {
-		err = unwind_parts_compile(object->parts, elf, &options, from > base ? (uint32_t)(from - base) : 0,
-					   (uint32_t)((to < end ? to : end) - base), &table, &diag);
-		elf_file_close(elf);
+		err = tables_fill(tables, &object->run, first, count, &table);
 		if (!err) {
-			err = tables_fill(tables, &object->run, first, count, &table);
-			if (!err)
-				add_learnt(object, tables, from, to);
-			unwind_table_deinit(&table);
+			add_learnt(object, tables, from, to);
+			object_forget_answer(object);
 		}
+		unwind_table_deinit(&table);
 	}
 	if (is_beyond(err)) {
 		object->lacks_parts = true;

@@ -42,6 +42,16 @@ struct object_key {
 	bool told; /* the kernel part knows the file by it */
 };
 
+/* What another process was asked about it (engine/watch_analysis.c). */
+struct object_analysis {
+	uint64_t asked; /* the question's id; 0: none is under way */
+	unsigned int tries;
+	bool failed; /* it cannot tell */
+	char *name;  /* the last answer, when there is one: what it is called, and its bytes */
+	uint8_t *bytes;
+	size_t size;
+};
+
 struct object {
 	const struct mapped_file *file;
 	struct python_cache *cache;   /* the objects' */
@@ -70,10 +80,12 @@ struct object {
 	uint32_t charged;            /* the user whose process needed its table first */
 	bool lacks_parts, too_large; /* some parts found no room; the file never will */
 	struct unwind_parts *parts;  /* its rows are given when they are needed: object_fill(); NULL: all are there */
-	uint32_t pins;               /* processes whose mappings, as the kernel knows them, need `run` */
-	uint64_t idle_since;         /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
-	bool located;                /* a sample was in it */
-	struct timespec modified;    /* as it was when it was opened, with its size: */
+	bool is_reserved;            /* or all come at once, when another process has followed its code */
+	struct object_analysis analysis;
+	uint32_t pins;            /* processes whose mappings, as the kernel knows them, need `run` */
+	uint64_t idle_since;      /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
+	bool located;             /* a sample was in it */
+	struct timespec modified; /* as it was when it was opened, with its size: */
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */
 	VEC(struct object_key) names; /* as the kernel part calls it, see engine/watch_files.c */
@@ -96,6 +108,9 @@ struct object *objects_get(struct objects *objects, const struct mapped_file *fi
 			   const struct process_mapping *mapping);
 /* By the file's index, if it was asked for before; else NULL. */
 struct object *objects_at(const struct objects *objects, uint32_t index);
+
+/* The answer of its analysis is not needed any more. */
+void object_forget_answer(struct object *object);
 
 /* The file whose run of the page index a page belongs to, if rows of it are still to be given; else NULL. */
 struct object *objects_of_page(const struct objects *objects, uint32_t page);
@@ -127,16 +142,21 @@ void object_python(const struct object *object, uint64_t bias, struct py_process
 struct object_compiling {
 	bool whole; /* of large files, too: nothing is left to object_fill() */
 	void (*pause)(void *context);
-	bool (*may_follow)(void *context, uint64_t bytes); /* may be NULL, too */
+	/* As in struct unwind_options, for an object; may be NULL, too. */
+	int (*follow)(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,
+		      size_t *size);
 	void *context;
 };
 
-/* Compiles the unwind table and puts it into the kernel, if that was not tried yet; of a large file only its place. */
+/*
+ * Compiles the unwind table and puts it into the kernel, if that was not tried yet; of a large file, and of one whose
+ * code is followed elsewhere (-EINPROGRESS of how->follow()), only its place.
+ */
 void object_compile(struct object *object, struct tables *tables, const struct object_compiling *how);
 
 /*
- * Gives the rows around a page of a large file (struct walk_host), 1 MiB of code. When they cannot be had, walks
- * end there from now on.
+ * Gives the rows around a page of a large file (struct walk_host), 1 MiB of code, or all rows. When they cannot be had,
+ * walks end there from now on; while its code is followed elsewhere, for now.
  */
 void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how);
 

@@ -81,6 +81,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
 	late_walker_fills(watch->walker, watch_fill, watch);
+	watch_analysis_init(watch, options->waits);
 	*ret = watch;
 	return 0;
 }
@@ -103,6 +104,7 @@ void watch_destroy(struct watch *watch)
 	if (!watch)
 		return;
 	keep_learnt(watch);
+	watch_analysis_deinit(watch);
 	processes_destroy(watch->processes, free_user);
 	objects_destroy(watch->objects);
 	late_walker_destroy(watch->walker);
@@ -421,6 +423,8 @@ static int drain(struct watch *watch, uint64_t until)
 
 	watch->arriving.drain_until = until;
 	if (!err)
+		err = watch_tend_analysis(watch);
+	if (!err)
 		err = sampler_drain(watch->sampler, handle_record, watch);
 	watch_settle(watch, begun, !err);
 	if (err == -EAGAIN) {
@@ -431,6 +435,8 @@ static int drain(struct watch *watch, uint64_t until)
 		watch->tidying.reaped_at = watch->drained_at;
 		end_dead(watch);
 		reap = watch->arriving.settled > REAP_AFTER_NS ? watch->arriving.settled - REAP_AFTER_NS : 0;
+		if (watch->analysing.parked_since && watch->analysing.parked_since < reap)
+			reap = watch->analysing.parked_since; /* their processes are still asked about */
 		processes_reap(watch->processes, reap, release);
 		tables_collect(sampler_tables(watch->sampler), watch->drained_at);
 		if (foreign_files_recovered(watch->foreign))
@@ -456,6 +462,8 @@ int watch_finish(struct watch *watch)
 	/* What there is no memory for is gone; the next record may need none. */
 	while (more == -ENOMEM)
 		more = sampler_drain(watch->sampler, handle_record, watch);
+	if (!err)
+		err = watch_finish_analysis(watch);
 	/* After an error what is missing may still lie in the ring. */
 	stale = watch_release_stale(watch, UINT64_MAX, err ? LOSS_LATE : LOSS_STACK_MISSING);
 	watch_settle_verified(watch, err ? LOSS_INTERNAL : LOSS_STACK_MISSING);
@@ -597,6 +605,16 @@ bool watch_is_behind(const struct watch *watch)
 void watch_stop_publishing(struct watch *watch)
 {
 	watch->publishing.unpublished = true;
+}
+
+int watch_fd(const struct watch *watch)
+{
+	return watch->analysing.analyser ? analyser_fd(watch->analysing.analyser) : -1;
+}
+
+double watch_cpu_s(const struct watch *watch)
+{
+	return watch->analysing.analyser ? analyser_cpu_s(watch->analysing.analyser) : 0;
 }
 
 const struct store *watch_store(const struct watch *watch)

@@ -71,6 +71,8 @@ struct watch_options {
 	/* Asked once for each of the kernel part's samples: is it wanted? NULL: all are. */
 	bool (*wants)(void *context, const struct sample_event *sample);
 	void *wants_context;
+	bool waits; /* for machine code that another process follows (engine/analyser.h), instead of taking samples as
+		       late ones */
 	bool whole_tables; /* of large files, too, instead of the parts that are met: the first stack must not be late
 			    */
 };
@@ -103,6 +105,11 @@ int watch_meet_all(struct watch *watch);
 bool watch_is_behind(const struct watch *watch);
 /* Nothing is walked in the kernel from now on: watch_drain() compiles no more tables. */
 void watch_stop_publishing(struct watch *watch);
+
+/* To be polled for input, then watch_drain(); -1: nothing. */
+int watch_fd(const struct watch *watch);
+/* CPU time of the processes that work for it, in seconds. */
+double watch_cpu_s(const struct watch *watch);
 
 /* Takes in what has arrived, for 0.2 s at most: there may be no end of it. 0 or -ENOMEM. */
 int watch_drain(struct watch *watch);

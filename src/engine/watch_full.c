@@ -54,10 +54,8 @@ void watch_charge(struct watch *watch, const struct process *process)
 	tables_charge(sampler_tables(watch->sampler), &owner);
 }
 
-bool watch_may_follow(void *context, uint64_t bytes)
+bool watch_may_follow(struct watch *watch, uint64_t bytes)
 {
-	struct watch *watch = context;
-
 	return budget_take(&watch->sharing.code, watch->sharing.charged, bytes, watch_now() / 1000000000);
 }
 

@@ -9,6 +9,7 @@
  *   watch_records.c  what the kernel part sends
  *   watch_live.c     threads that are walked in this process, as they are now
  *   watch_learn.c    rules for code that has none, from what it does
+ *   watch_analysis.c what another process is asked about files, and samples that wait for that
  *   watch_full.c     what finds no room in the kernel's tables
  *   watch_tidy.c     what is let go while the recording lasts
  */
@@ -17,8 +18,10 @@
 
 #include "abi/loss.h"
 #include "base/budget.h"
+#include "kernel/backlog.h"
 #include "kernel/late_walk.h"
 #include "kernel/live_python.h"
+#include "engine/analyser.h"
 #include "engine/names.h"
 #include "engine/verify.h"
 #include "engine/watch.h"
@@ -62,6 +65,7 @@ struct watched {
 struct waiting_sample {
 	struct sample_event sample; /* its sequence is 0 once it has got what it waited for */
 	uint32_t awaits;            /* of SAMPLE_LATE, SAMPLE_RESUMES */
+	bool is_parked;             /* its snapshot is: struct analysing */
 	uint32_t before; /* the one before with the same sequence, to which this one has joined: index + 1, or 0 */
 };
 
@@ -120,6 +124,17 @@ struct sharing {
 	uint32_t full_told;  /* of enum tables_kind: a bit each */
 };
 
+/* What another process is asked about files: watch_analysis.c. */
+struct analysing {
+	struct analyser *analyser; /* NULL: there is none, all is done here */
+	bool waits;                /* watch_options */
+	bool refusal_told;
+	bool is_answered;      /* something is, since the last unparking */
+	bool finishing;        /* nothing is parked any more */
+	struct backlog parked; /* snapshots whose walk ended in code that is being followed */
+	uint64_t parked_since; /* the time of the oldest; 0: there is none */
+};
+
 struct watch {
 	struct sampler *sampler;
 	struct sideband *sideband;
@@ -139,6 +154,7 @@ struct watch {
 	struct tidying tidying;
 	struct learning learning;
 	struct sharing sharing;
+	struct analysing analysing;
 	VEC(char *) remarks; /* what is to be said at the end, a line each */
 	bool everything;     /* every process may be sampled, else the wanted ones */
 	bool behind;         /* the last drain left tables or records for the next one */
@@ -182,8 +198,27 @@ void watch_publish_again(struct watch *watch, struct process *process);
 /* What is added to the kernel's tables from now on is for this process. */
 void watch_charge(struct watch *watch, const struct process *process);
 
-/* May so much machine code be followed for whom was charged last? `context` is the watch. */
-bool watch_may_follow(void *context, uint64_t bytes);
+/* May so much machine code be followed for whom was charged last? */
+bool watch_may_follow(struct watch *watch, uint64_t bytes);
+
+/* watch.analysing. `waits`: watch_options. */
+void watch_analysis_init(struct watch *watch, bool waits);
+void watch_analysis_deinit(struct watch *watch);
+
+/* Who follows machine code (struct object_compiling). `context` is the watch. */
+int watch_follow(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,
+		 size_t *size);
+
+/* Did a walk end in code that is being followed? */
+bool watch_awaits(const struct watch *watch, const struct process *process, uint64_t time,
+		  const struct late_stack *stack);
+/* Keeps a snapshot until the next answer. False: there is no room, or nothing is waited for any more. */
+bool watch_park(struct watch *watch, const struct snapshot_event *snapshot);
+
+/* Takes answers, and what has waited for them; to be called now and then. 0 or -ENOMEM. */
+int watch_tend_analysis(struct watch *watch);
+/* The same at the end, after a short while; what is still parked is tallied as it is. 0 or -ENOMEM. */
+int watch_finish_analysis(struct watch *watch);
 
 /* Makes publishing.entries as many as there may be: what does not fit is one, of MAPPING_TABLE_FULL. */
 void watch_shorten(struct watch *watch);

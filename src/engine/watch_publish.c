@@ -24,10 +24,8 @@ static void relieve(void *context)
 
 static struct object_compiling compiling(struct watch *watch)
 {
-	return (struct object_compiling){.whole = watch->publishing.whole_tables,
-					 .pause = relieve,
-					 .may_follow = watch_may_follow,
-					 .context = watch};
+	return (struct object_compiling){
+		.whole = watch->publishing.whole_tables, .pause = relieve, .follow = watch_follow, .context = watch};
 }
 
 void watch_fill(void *context, uint32_t page)

@@ -262,21 +262,25 @@ int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, 
 	return 0;
 }
 
+/* 0, -ENOMEM, or -EINPROGRESS: the snapshot will come again. */
 static int finish_late(struct watch *watch, struct sample_event *sample, const struct snapshot_event *snapshot,
 		       const uint8_t *bytes)
 {
 	struct late_stack stack;
+	struct process *process;
 	int err = watch_walk_late(watch, snapshot, bytes, &stack);
 
 	if (err)
 		return err;
+	process = watch_process(watch, (int)snapshot->tgid, snapshot->time);
+	if (watch_awaits(watch, process, snapshot->time, &stack) && watch_park(watch, snapshot))
+		return -EINPROGRESS;
 	sample->native_loss = stack.loss;
 	if (!stack.frames)
 		return 0;
 	sample->native_stack = stack.id;
 	watch->counts.late++;
-	return watch_store_native(watch, stack.id, watch_process(watch, (int)snapshot->tgid, snapshot->time),
-				  stack.frames, stack.count, snapshot->time);
+	return watch_store_native(watch, stack.id, process, stack.frames, stack.count, snapshot->time);
 }
 
 /* One part of a waiting sample has come; when it was the last, the sample is tallied. */
@@ -339,6 +343,9 @@ static int handle_snapshot(struct watch *watch, const struct snapshot_event *eve
 	}
 	waiting = &watch->arriving.waiting.at[found - 1]; /* no other one has joined it */
 	err = finish_late(watch, &waiting->sample, event, bytes);
+	waiting->is_parked = err == -EINPROGRESS;
+	if (waiting->is_parked)
+		return 0;
 	return err ? err : release_sample(watch, waiting, SAMPLE_LATE);
 }
 
@@ -434,7 +441,7 @@ int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 
 		if (!sequence)
 			continue;
-		if (waiting.sample.time >= time) {
+		if (waiting.sample.time >= time || (waiting.is_parked && time != UINT64_MAX)) {
 			/* The one before was kept, and has its new place; or it is gone. */
 			if (waiting.before)
 				waiting.before =

@@ -111,7 +111,8 @@ static int check_access(int pid, struct diag *diag)
 static int begin(struct taker *taker, struct diag *diag)
 {
 	const struct sampler_options sampler = {.frequency = FREQUENCY, .sample_ns = SAMPLE_NS};
-	const struct watch_options watch = {.files = taker->options->files, .wants = wants, .wants_context = taker};
+	const struct watch_options watch = {
+		.files = taker->options->files, .waits = true, .wants = wants, .wants_context = taker};
 	size_t i;
 	int err = 0;
 

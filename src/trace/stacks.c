@@ -120,6 +120,7 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 							   .expected = stacks->expected.at,
 							   .expected_count = (uint32_t)stacks->expected.count,
 							   .publish_ns = options->pid ? 0 : PUBLISH_NS,
+							   .waits = true,
 							   .whole_tables = true},
 				   stacks->sampler, stacks->sideband, &stacks->watch, diag);
 	if (!err && options->parts & (STACK_NATIVE | STACK_PYTHON)) {

@@ -87,7 +87,8 @@ void builder_finish(struct builder *b);
 /* The rule from `offset` on. Errors stay in b->err. */
 void builder_add_row(struct builder *b, uint32_t offset, struct unwind_rule rule);
 
-/* Finds what is known of code without FDEs; the FDEs are collected and sorted. 0, -ENOMEM or -EDQUOT. */
+/* Finds what is known of code without FDEs; the FDEs are collected and sorted. 0, -ENOMEM or what options->follow()
+ * said. */
 int builder_find_fillers(struct builder *b);
 /* The part of it that takes no FDEs: PLT, start files, the entry point. */
 int builder_find_fixed(struct builder *b);

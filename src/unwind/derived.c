@@ -6,6 +6,7 @@
 #include "unwind/derived.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -235,6 +236,52 @@ bool derived_decode(const void *bytes, size_t size, rule_ranges *ret, struct cod
 	return true;
 }
 
+/* What another process found: 1; else, all of it is code that cannot be followed: 0, or -ENOMEM. */
+static int take_answer(const uint8_t *bytes, size_t size, uint64_t base, const struct code_span *spans, size_t count,
+		       rule_ranges *ret, struct code_counts *counts)
+{
+	rule_ranges ranges = {};
+	size_t i;
+	int err = 0;
+
+	if (bytes && derived_decode(bytes, size, ret, counts))
+		return 1;
+	for (i = 0; i < count && !err; i++)
+		err = vec_push(&ranges, ((struct rule_range){.start = spans[i].start - base,
+							     .end = spans[i].end - base,
+							     .rule = {.kind = UNWIND_OVER_BUDGET}}));
+	if (err)
+		vec_free(&ranges);
+	else
+		*ret = ranges;
+	return err;
+}
+
+/* Keeps it, and tells it. What cannot be kept is found again the next time. */
+static void keep(const struct unwind_options *options, struct cache *cache, const char *name, const rule_ranges *ranges,
+		 const struct code_counts *counts)
+{
+	bytes_t bytes = {};
+
+	if ((cache || options->found) && !encode(ranges, counts, &bytes)) {
+		if (cache)
+			cache_put(cache, name, bytes.at, bytes.count);
+		if (options->found)
+			options->found(options->context, name, bytes.at, bytes.count);
+	}
+	vec_free(&bytes);
+}
+
+static uint64_t bytes_of(const struct code_span *spans, size_t count)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		bytes += spans[i].end - spans[i].start;
+	return bytes;
+}
+
 int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
 		 size_t count, enum code_scope scope, const struct unwind_options *options, rule_ranges *ret,
 		 struct code_counts *counts, bool *cached)
@@ -242,33 +289,39 @@ int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint6
 	struct taken taken = {.arch = arch, .base = base};
 	struct code_counts found = {};
 	struct cache *cache = options->cache;
-	uint64_t code = 0;
-	size_t i;
-	char name[CACHE_NAME_MAX + 1];
-	const uint8_t *content;
-	bytes_t bytes = {};
+	char name[CACHE_NAME_MAX + 1] = "";
+	const uint8_t *content, *answer = NULL;
 	size_t size;
-	int err;
+	int err = 0;
 
-	if (!cache || !entry_name(elf, spans, count, scope, name))
+	if ((cache || options->follow || options->found) && !entry_name(elf, spans, count, scope, name)) {
+		*name = '\0';
 		cache = NULL;
+	}
 	*cached = cache && cache_get(cache, name, &content, &size) && derived_decode(content, size, ret, counts);
 	if (*cached)
 		return 0;
-	for (i = 0; i < count; i++)
-		code += spans[i].end - spans[i].start;
-	if (options->may_follow && !options->may_follow(options->context, code))
-		return -EDQUOT;
+	if (options->follow)
+		err = options->follow(options->context, name, bytes_of(spans, count), &answer, &size);
+	if (err && err != -ECANCELED)
+		return err;
+	if (err || answer) {
+		err = take_answer(answer, size, base, spans, count, ret, counts);
+		if (err == 1 && cache)
+			cache_put(cache, name, answer, size);
+		return err == 1 ? 0 : err;
+	}
 	err = code_rules_each(elf, arch, spans, count, scope, take_insn, &taken, &found);
+	if (err == -ENOMEM) {
+		vec_free(&taken.ranges);
+		return err;
+	}
 	if (err) {
 		vec_free(&taken.ranges);
-		return err == -ENOMEM ? err : 0;
+		found = (struct code_counts){};
 	}
 	rule_ranges_tidy(&taken.ranges);
-	/* What cannot be kept is found again the next time. */
-	if (cache && !encode(&taken.ranges, &found, &bytes))
-		cache_put(cache, name, bytes.at, bytes.count);
-	vec_free(&bytes);
+	keep(options, err ? NULL : cache, name, &taken.ranges, &found);
 	*ret = taken.ranges;
 	*counts = found;
 	return 0;

@@ -15,8 +15,8 @@
 #include "unwind/code_rules.h"
 
 /*
- * The ranges of `spans`, offsets from `base`; *cached: they were kept. 0, -ENOMEM, or -EDQUOT when they were not and
- * the code may not be followed; that there are none is no error.
+ * The ranges of `spans`, offsets from `base`; *cached: they were kept. 0, -ENOMEM, or what options->follow() said when
+ * they were not; that there are none is no error.
  */
 int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
 		 size_t count, enum code_scope scope, const struct unwind_options *options, rule_ranges *ret,

@@ -113,6 +113,8 @@ int unwind_rule_format(const struct unwind_arch *arch, const struct unwind_rule 
 		return snprintf(buffer, size, "other stack");
 	case UNWIND_UNLEARNT:
 		return snprintf(buffer, size, "unlearnt");
+	case UNWIND_OVER_BUDGET:
+		return snprintf(buffer, size, "over budget");
 	case UNWIND_UNSUPPORTED:
 		return snprintf(buffer, size, "unsupported");
 	case UNWIND_GO_SYSTEMSTACK:

@@ -372,6 +372,23 @@ int unwind_code_functions(const struct elf_file *elf,
 	return err == -ENOMEM ? err : 0;
 }
 
+int unwind_follow(const struct elf_file *elf, const struct unwind_options *options, struct diag *diag)
+{
+	struct unwind_table table = {};
+	struct builder b;
+	int err = builder_init(&b, elf, options, &table, diag);
+
+	if (err)
+		return err;
+	err = builder_collect_fdes(&b);
+	if (!err)
+		err = builder_find_fillers(&b);
+	if (!err)
+		err = elf_file_unread(elf);
+	builder_deinit(&b);
+	return err;
+}
+
 int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
 			 struct diag *diag)
 {

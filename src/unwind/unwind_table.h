@@ -56,21 +56,31 @@ struct unwind_table {
 struct unwind_options {
 	struct cache *cache;          /* of ANALYSER_VERSION (mk/build.mk): keeps what machine code tells; NULL: none */
 	void (*pause)(void *context); /* called every few milliseconds, for what cannot wait; NULL: nothing is */
-	/* May so many bytes of machine code be followed, at 0.25 us each? Else compilation fails with -EDQUOT. NULL:
-	 * yes. */
-	bool (*may_follow)(void *context, uint64_t bytes);
+	/*
+	 * So many bytes of machine code are to be followed, at 0.25 us each; `name` is what the cache calls what comes
+	 * of it, "" when it has no name for that. 0: here and now; or, with *bytes, another process has done it
+	 * (engine/analyser.h), and this is what it gave to `found`, which may be anything. -ECANCELED: never, it has
+	 * the rule UNWIND_OVER_BUDGET. Another negative errno: not now, it is what compilation fails with. NULL: here.
+	 */
+	int (*follow)(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size);
+	/* What came of it when it was followed here; NULL: nobody asks for that. */
+	void (*found)(void *context, const char *name, const void *bytes, size_t size);
 	void *context;
 };
 
 /*
  * Compiles; *ret is to be released with unwind_table_deinit(). `options` may be NULL. -ENOENT when the file has no
  * .eh_frame at all and no other way tells of its code (the table then still covers PLT and entry point, and is
- * usable), -EBADMSG when it is damaged beyond use, -EFBIG beyond the bounds above, -EDQUOT, -E2BIG when the text spans
- * more than 4 GiB, or what elf_file_unread() says: part of the file could not be read, and its rows are not known.
+ * usable), -EBADMSG when it is damaged beyond use, -EFBIG beyond the bounds above, -E2BIG when the text spans more than
+ * 4 GiB, what options->follow() says, or what elf_file_unread() says: part of the file could not be read, and its rows
+ * are not known.
  */
 int unwind_table_compile(const struct elf_file *elf, const struct unwind_options *options, struct unwind_table *ret,
 			 struct diag *diag);
 void unwind_table_deinit(struct unwind_table *table);
+
+/* Does of that only what may take long: follows the code that has no FDE, and gives it to options->found(). */
+int unwind_follow(const struct elf_file *elf, const struct unwind_options *options, struct diag *diag);
 
 /* The rule in force at a vaddr; UNWIND_NO_RULE outside the table. */
 struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);

@@ -108,10 +108,13 @@ static void is_in_table(const struct elf_file *elf, const struct unwind_table *t
 	is_str(text, expected, "%s, in the table", symbol);
 }
 
-static bool may_follow(void *context, uint64_t bytes)
+static int follow(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size)
 {
-	*(uint64_t *)context = bytes;
-	return false;
+	(void)name;
+	(void)bytes;
+	(void)size;
+	*(uint64_t *)context = code;
+	return -EDQUOT;
 }
 
 /* The same table when the rules come from the cache; and of another file they do not. */
@@ -119,7 +122,7 @@ static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 {
 	uint64_t asked = 0;
 	const struct unwind_options options = {.cache = cache_create(NULL, 1)},
-				    bounded = {.cache = options.cache, .may_follow = may_follow, .context = &asked};
+				    bounded = {.cache = options.cache, .follow = follow, .context = &asked};
 	struct unwind_table first = {}, again = {}, fresh = {};
 
 	is_int(unwind_table_compile(elf, &bounded, &first, NULL), -EDQUOT, "no more code may be followed");
@@ -143,6 +146,62 @@ static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 	unwind_table_deinit(&again);
 	unwind_table_deinit(&fresh);
 	cache_destroy(options.cache);
+}
+
+/* Code that another process follows: `found` has what it gave. */
+struct elsewhere {
+	int err;
+	char name[CACHE_NAME_MAX + 1];
+	uint8_t *bytes;
+	size_t size;
+};
+
+static void keep_found(void *context, const char *name, const void *bytes, size_t size)
+{
+	struct elsewhere *elsewhere = context;
+
+	snprintf(elsewhere->name, sizeof(elsewhere->name), "%s", name);
+	elsewhere->bytes = malloc(size);
+	memcpy(elsewhere->bytes, bytes, size);
+	elsewhere->size = size;
+}
+
+static int answer(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size)
+{
+	struct elsewhere *elsewhere = context;
+
+	ok(code > 0 && !strcmp(name, elsewhere->name), "the same name: %s", name);
+	*bytes = elsewhere->bytes;
+	*size = elsewhere->size;
+	return elsewhere->err;
+}
+
+static void test_elsewhere(const struct elf_file *elf)
+{
+	struct elsewhere elsewhere = {};
+	const struct unwind_options there = {.found = keep_found, .context = &elsewhere},
+				    here = {.follow = answer, .context = &elsewhere};
+	struct unwind_table table = {}, other = {};
+
+	is_int(unwind_follow(elf, &there, NULL), 0, "followed");
+	ok(elsewhere.size > 0 && *elsewhere.name, "with a result");
+	is_int(unwind_table_compile(elf, &here, &table, NULL), 0, "which is compiled");
+	is_int(unwind_table_compile(elf, NULL, &other, NULL), 0, "and what follows here");
+	ok(table.row_count == other.row_count && !memcmp(table.rows, other.rows, table.row_count * sizeof(*table.rows)),
+	   "gives the same %zu rows", table.row_count);
+	unwind_table_deinit(&table);
+	unwind_table_deinit(&other);
+	elsewhere.bytes[elsewhere.size - 1] = 0xff;
+	is_int(unwind_table_compile(elf, &here, &table, NULL), 0, "one that makes no sense");
+	is_in_table(elf, &table, "at_ends_in_kernel", "over budget");
+	unwind_table_deinit(&table);
+	elsewhere.err = -ECANCELED;
+	is_int(unwind_table_compile(elf, &here, &table, NULL), 0, "none");
+	is_in_table(elf, &table, "at_ends_in_kernel", "over budget");
+	unwind_table_deinit(&table);
+	elsewhere.err = -EINPROGRESS;
+	is_int(unwind_table_compile(elf, &here, &table, NULL), -EINPROGRESS, "one that is still to come");
+	free(elsewhere.bytes);
 }
 
 /* What an entry may not hold. */
@@ -224,6 +283,7 @@ int main(void)
 		test_rules(elf);
 		other = assemble("loop_x86_64", "x86_64");
 		test_cache(elf, other);
+		test_elsewhere(elf);
 		elf_file_close(other);
 		elf_file_close(elf);
 	}

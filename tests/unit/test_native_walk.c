@@ -377,7 +377,8 @@ static void test_ends(void)
 	struct fake_memory *m = &fake->memory;
 	__u64 sp = STACK + 0x1000, jit = 0x10000000, none = 0x20000000, full = 0x30000000,
 	      back = more(fake, UNWIND_SP, 0, UNWIND_FP_SAME, 0), odd = more(fake, UNWIND_UNSUPPORTED, 0, 0, 0),
-	      unknown = more(fake, 200, 0, 0, 0), no_rule = more(fake, UNWIND_NO_RULE, 0, 0, 0);
+	      unknown = more(fake, 200, 0, 0, 0), no_rule = more(fake, UNWIND_NO_RULE, 0, 0, 0),
+	      over_budget = more(fake, UNWIND_OVER_BUDGET, 0, 0, 0);
 
 	fake_mapping(fake, jit, jit + 0x1000, MAPPING_FP_CHAIN, 0, 0, 0);
 	fake_mapping(fake, none, none + 0x1000, MAPPING_NO_TABLE, 0, 0, 0);
@@ -411,6 +412,8 @@ static void test_ends(void)
 	frames_are(fake, LOSS_NO_TABLES, "a file without tables", none);
 	fake_native_walk(fake, full, sp, 0);
 	frames_are(fake, LOSS_TABLE_FULL, "a file that there was no room for", full);
+	fake_native_walk(fake, over_budget, sp, 0);
+	frames_are(fake, LOSS_OVER_BUDGET, "code that could not be followed", over_budget);
 	fake_native_walk(fake, 0x3000, sp, 0);
 	frames_are(fake, LOSS_NO_MAPPING, "an address below every mapping", 0x3000);
 	is_int(fake->s->native.unmapped, 1, "is a missing mapping");

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "engine/analyser.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/foreign_parts.h"
+#include "base/time.h"
+#include "base/vec.h"
+
+struct asked {
+	uint64_t id;
+	enum analyser_ask ask;
+	struct foreign_file *file;
+	unsigned int tries;
+};
+
+struct analyser {
+	struct foreign_files *files;
+	struct analyser_options options;
+	int epoll;  /* of `socket`, whichever it is */
+	int socket; /* -1: there is no process */
+	int pidfd;
+	pid_t pid;
+	bool is_confined; /* it has said so */
+	int refusal;
+	double cpu_s; /* of processes that are gone */
+	uint64_t ids;
+	bool is_busy;         /* asked.at[0] is under way: */
+	int memory;           /* for its answer */
+	double began, used_s; /* CLOCK_MONOTONIC, and the process's CPU time, then */
+	VEC(struct asked) asked;
+	VEC(struct analysis) done;
+};
+
+struct analyser *analyser_create(struct foreign_files *files, const struct analyser_options *options)
+{
+	static const struct analyser_options usual = {analyser_run, ANALYSER_CPU_S, ANALYSER_WALL_S};
+	struct analyser *analyser = calloc(1, sizeof(*analyser));
+
+	if (!analyser)
+		return NULL;
+	analyser->files = files;
+	analyser->options = options ? *options : usual;
+	analyser->socket = analyser->pidfd = analyser->memory = -1;
+	analyser->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (analyser->epoll < 0)
+		analyser->refusal = -errno;
+	return analyser;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+/* Whatever it does. */
+static void end_process(struct analyser *analyser)
+{
+	if (analyser->socket < 0)
+		return;
+	analyser->cpu_s += foreign_cpu_s(analyser->pid);
+	if (analyser->pidfd >= 0)
+		syscall(SYS_pidfd_send_signal, analyser->pidfd, SIGKILL, NULL, 0);
+	close_fd(&analyser->pidfd);
+	close_fd(&analyser->socket); /* out of the epoll set, too */
+	close_fd(&analyser->memory);
+	analyser->pid = 0;
+	analyser->is_confined = analyser->is_busy = false;
+}
+
+void analyser_destroy(struct analyser *analyser)
+{
+	size_t i;
+
+	if (!analyser)
+		return;
+	end_process(analyser);
+	for (i = 0; i < analyser->asked.count; i++)
+		foreign_close(analyser->asked.at[i].file);
+	for (i = 0; i < analyser->done.count; i++)
+		free(analyser->done.at[i].bytes);
+	vec_free(&analyser->asked);
+	vec_free(&analyser->done);
+	close_fd(&analyser->epoll);
+	free(analyser);
+}
+
+int analyser_fd(const struct analyser *analyser)
+{
+	return analyser->epoll;
+}
+
+int analyser_refusal(const struct analyser *analyser)
+{
+	return analyser->refusal;
+}
+
+double analyser_cpu_s(const struct analyser *analyser)
+{
+	return analyser->cpu_s + foreign_cpu_s(analyser->pid);
+}
+
+static bool has_input(int fd, int ms)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	return poll(&poll_fd, 1, ms) > 0;
+}
+
+static int start_process(struct analyser *analyser)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+	int err = foreign_files_fork(analyser->files, analyser->options.life, &analyser->socket, &analyser->pid);
+
+	if (err)
+		return err;
+	/* Of a process that has not ended, which its socket tells, the pid is its own. */
+	analyser->pidfd = (int)syscall(SYS_pidfd_open, analyser->pid, 0);
+	if (analyser->pidfd < 0 || epoll_ctl(analyser->epoll, EPOLL_CTL_ADD, analyser->socket, &event))
+		err = -errno;
+	if (!err && has_input(analyser->pidfd, 0))
+		err = -ECHILD;
+	if (err)
+		end_process(analyser);
+	return err;
+}
+
+/* The question under way, or the next one, is done. */
+static void finish(struct analyser *analyser, struct analysis *analysis)
+{
+	struct asked *asked = analyser->asked.at;
+
+	analysis->id = asked->id;
+	(void)!vec_push(&analyser->done, *analysis); /* there is room: analyser_ask() */
+	foreign_close(asked->file);
+	memmove(asked, asked + 1, --analyser->asked.count * sizeof(*asked));
+	analyser->is_busy = false;
+	close_fd(&analyser->memory);
+}
+
+static void fail(struct analyser *analyser, int err)
+{
+	finish(analyser, &(struct analysis){.err = err});
+}
+
+/* The process has ended, over a question or before it was ready for one: whose fault that was is not known. */
+static void note_end(struct analyser *analyser)
+{
+	bool over_it = analyser->is_busy || !analyser->is_confined;
+
+	end_process(analyser);
+	if (over_it && analyser->asked.count && ++analyser->asked.at[0].tries >= ANALYSER_TRIES)
+		fail(analyser, -ECHILD);
+}
+
+/* There is no process, and there will be none: all that waits has failed. */
+static void give_up(struct analyser *analyser)
+{
+	end_process(analyser);
+	while (analyser->asked.count)
+		fail(analyser, analyser->refusal);
+}
+
+static void start(struct analyser *analyser)
+{
+	int err = start_process(analyser);
+
+	if (err == -ESRCH || err == -ECHILD)
+		note_end(analyser);
+	else
+		analyser->refusal = err;
+}
+
+/* A copy of what the process wrote, which it may go on to change. */
+static void take_bytes(struct analyser *analyser, const struct analyser_answer *answer, struct analysis *ret)
+{
+	ret->err = answer->result > 0 ? -EBADMSG : answer->result;
+	if (ret->err)
+		return;
+	ret->err =
+		answer->size > ANALYSER_ANSWER_MAX || !memchr(answer->name, '\0', sizeof(answer->name)) ? -EBADMSG : 0;
+	ret->bytes = ret->err ? NULL : malloc(answer->size + 1ull);
+	if (!ret->err && !ret->bytes)
+		ret->err = -ENOMEM;
+	if (!ret->err && pread(analyser->memory, ret->bytes, answer->size, 0) != (ssize_t)answer->size)
+		ret->err = -EBADMSG;
+	if (ret->err) {
+		free(ret->bytes);
+		ret->bytes = NULL;
+		return;
+	}
+	ret->size = answer->size;
+	memcpy(ret->name, answer->name, sizeof(ret->name));
+}
+
+/* Reads what the process sent, if it did. */
+static void receive(struct analyser *analyser)
+{
+	struct analyser_answer answer;
+	struct analysis analysis = {};
+	ssize_t got;
+
+	if (analyser->socket < 0 || !has_input(analyser->socket, 0))
+		return;
+	got = recv(analyser->socket, &answer, sizeof(answer),
+		   MSG_DONTWAIT); /* descriptors that it may send are dropped */
+	if (got != sizeof(answer) || (analyser->is_confined && !analyser->is_busy)) {
+		note_end(analyser);
+	} else if (!analyser->is_confined) {
+		analyser->refusal = answer.result < 0 ? answer.result : 0;
+		analyser->is_confined = !analyser->refusal;
+	} else if (answer.id != analyser->asked.at[0].id) {
+		note_end(analyser);
+	} else {
+		take_bytes(analyser, &answer, &analysis);
+		finish(analyser, &analysis);
+	}
+}
+
+/* Of its one size: the process can write nowhere else, nor take memory by it. */
+static int make_memory(void)
+{
+	int fd = memfd_create("strata-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd >= 0 &&
+	    (ftruncate(fd, ANALYSER_ANSWER_MAX) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static void send_next(struct analyser *analyser)
+{
+	const struct asked *asked = analyser->asked.at;
+	struct analyser_question question = {.id = asked->id, .ask = asked->ask};
+	int fds[2] = {foreign_descriptor(asked->file), make_memory()};
+	int err = fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
+
+	if (!err) {
+		analyser->began = time_s(CLOCK_MONOTONIC);
+		analyser->used_s = foreign_cpu_s(analyser->pid);
+		err = foreign_send(analyser->socket, &(struct iovec){&question, sizeof(question)}, 1, fds, 2);
+	}
+	close_fd(&fds[0]);
+	analyser->memory = fds[1];
+	analyser->is_busy = !err;
+	if (err == -EMFILE)
+		fail(analyser, err);
+	else if (err)
+		note_end(analyser);
+}
+
+/* Kills the process when its question has cost too much. */
+static void check_budget(struct analyser *analyser)
+{
+	double wall = time_s(CLOCK_MONOTONIC) - analyser->began;
+
+	if (!analyser->is_busy || has_input(analyser->socket, 0) ||
+	    (wall < analyser->options.wall_s &&
+	     foreign_cpu_s(analyser->pid) - analyser->used_s < analyser->options.cpu_s))
+		return;
+	end_process(analyser);
+	fail(analyser, -ETIME);
+}
+
+uint64_t analyser_ask(struct analyser *analyser, enum analyser_ask ask, struct foreign_file *file)
+{
+	struct asked asked = {.id = analyser->ids + 1, .ask = ask};
+
+	if (analyser->refusal || analyser->asked.count >= ANALYSER_ASKED_MAX ||
+	    vec_reserve(&analyser->done, analyser->done.count + analyser->asked.count + 1))
+		return 0;
+	asked.file = foreign_share(file);
+	if (vec_push(&analyser->asked, asked)) {
+		foreign_close(asked.file);
+		return 0;
+	}
+	if (analyser->socket < 0)
+		start(analyser);
+	return ++analyser->ids;
+}
+
+void analyser_tend(struct analyser *analyser, void (*take)(void *context, struct analysis *analysis), void *context)
+{
+	size_t i;
+
+	check_budget(analyser);
+	receive(analyser);
+	if (analyser->asked.count && analyser->socket < 0 && !analyser->refusal)
+		start(analyser);
+	if (analyser->refusal)
+		give_up(analyser);
+	if (analyser->asked.count && analyser->is_confined && !analyser->is_busy)
+		send_next(analyser);
+	for (i = 0; i < analyser->done.count; i++)
+		take(context, &analyser->done.at[i]);
+	analyser->done.count = 0;
+}
+
+bool analyser_wait(struct analyser *analyser, int ms)
+{
+	if (!analyser->asked.count && !analyser->done.count)
+		return false;
+	if (!analyser->done.count && analyser->socket >= 0)
+		has_input(analyser->socket, ms);
+	return true;
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The analyser's own side. It has strata's memory of the moment when the nursery was forked, which is before there was
+ * anything in it, and no descriptor but its socket.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/confine.h"
+#include "base/disassembler.h"
+#include "base/foreign_parts.h"
+#include "elf/elf_file.h"
+#include "engine/analyser.h"
+#include "unwind/unwind_table.h"
+
+/* Should strata not be there to end it. glibc's setrlimit() is prlimit(), which is not allowed. */
+static void limit_cpu(void)
+{
+	struct rlimit most = {.rlim_max = RLIM_INFINITY};
+	struct rusage used;
+
+	if (getrusage(RUSAGE_SELF, &used))
+		return;
+	most.rlim_cur = (rlim_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 2 * (rlim_t)ANALYSER_CPU_S + 1;
+	syscall(SYS_setrlimit, RLIMIT_CPU, &most);
+}
+
+struct work {
+	int memory;
+	struct analyser_answer *answer;
+};
+
+static void take_found(void *context, const char *name, const void *bytes, size_t size)
+{
+	const struct work *work = context;
+	struct analyser_answer *answer = work->answer;
+	size_t at = 0;
+
+	if (size > ANALYSER_ANSWER_MAX) {
+		answer->result = -E2BIG;
+		return;
+	}
+	while (at < size) {
+		ssize_t written = pwrite(work->memory, (const uint8_t *)bytes + at, size - at, (off_t)at);
+
+		if (written <= 0) {
+			answer->result = -EIO;
+			return;
+		}
+		at += (size_t)written;
+	}
+	answer->size = (uint32_t)size;
+	snprintf(answer->name, sizeof(answer->name), "%s", name);
+}
+
+static int follow(struct foreign_file *file, struct work *work)
+{
+	const struct unwind_options options = {.found = take_found, .context = work};
+	struct elf_file *elf;
+	int err = elf_file_open_foreign(file, "the file", &elf, NULL);
+
+	if (err)
+		return err;
+	err = unwind_follow(elf, &options, NULL);
+	elf_file_close(elf);
+	return err;
+}
+
+/* Closes the descriptors. */
+static void answer(const struct analyser_question *question, int fd, int memory, struct analyser_answer *ret)
+{
+	struct foreign_file *file = foreign_wrap(fd);
+	struct work work = {.memory = memory, .answer = ret};
+	int err = file ? -EINVAL : -ENOMEM;
+
+	ret->id = question->id;
+	if (file && question->ask == ANALYSER_FOLLOW)
+		err = follow(file, &work);
+	if (err)
+		ret->result = err;
+	foreign_close(file);
+	close(memory);
+}
+
+static bool tell(int socket, const struct analyser_answer *answer)
+{
+	return !foreign_send(socket, &(struct iovec){(void *)answer, sizeof(*answer)}, 1, NULL, 0);
+}
+
+/* Capstone is loaded when it is first needed (base/disassembler.h), and then nothing can be opened any more. */
+static void prepare(void)
+{
+	struct disassembler disassembler;
+
+	if (!disassembler_open(&disassembler, CS_ARCH_X86, CS_MODE_64, true))
+		disassembler_close(&disassembler);
+}
+
+void analyser_run(int socket)
+{
+	struct analyser_question question;
+	const struct iovec part = {&question, sizeof(question)};
+	struct analyser_answer told = {};
+	int fds[2];
+
+	prctl(PR_SET_NAME, "strata-analyser");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGXCPU, SIG_DFL);
+	prepare();
+	told.result = confine(ANALYSER_MEMORY, ANALYSER_ANSWER_MAX);
+	if (!tell(socket, &told))
+		return;
+	/* One that was refused is asked nothing. */
+	while (foreign_receive(socket, &part, 1, fds) == sizeof(question)) {
+		told = (struct analyser_answer){};
+		limit_cpu();
+		answer(&question, fds[0], fds[1], &told);
+		if (!tell(socket, &told))
+			return;
+	}
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Machine code without unwind tables is followed by another process (engine/analyser.h). Meanwhile:
+ *
+ *   the file's rows     are absent, as those of parts of large files are before they are needed
+ *   a walk that comes   makes a late sample, whose copy waits here: it is *parked*
+ *   there
+ *   the answer          is kept with the object; the parked samples are walked, which asks for the rows, which are
+ *                       compiled with what the answer says
+ *
+ * What cannot be told, as the process took too long or ended, has the loss LOSS_OVER_BUDGET, and a remark with the
+ * file.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bpf/scratch.h"
+#include "engine/watch_parts.h"
+#include "profile/text.h"
+
+#define FOLLOW_HERE  4096          /* bytes of code: 1 ms */
+#define ASKED_TRIES  3             /* a file that is written to meanwhile is another one each time */
+#define PARKED_MAX   (32u << 20)   /* bytes; what does not fit is tallied as it is */
+#define WAIT_STEP_MS 5             /* between two looks at the ring */
+#define FINISH_NS    1000000000ull /* how long the end of the recording waits for what is under way */
+
+void watch_analysis_init(struct watch *watch, bool waits)
+{
+	watch->analysing.waits = waits;
+	if (watch->foreign)
+		watch->analysing.analyser = analyser_create(watch->foreign, NULL);
+}
+
+void watch_analysis_deinit(struct watch *watch)
+{
+	analyser_destroy(watch->analysing.analyser);
+	backlog_deinit(&watch->analysing.parked);
+}
+
+static const char *words_of(int err, char *buffer, size_t size)
+{
+	if (err == -ETIME)
+		snprintf(buffer, size, "that takes more than %.0f s", ANALYSER_CPU_S);
+	else if (err == -ECHILD)
+		snprintf(buffer, size, "the process that did it ended, %d times", ANALYSER_TRIES);
+	else
+		snprintf(buffer, size, "%s", strerror(-err));
+	return buffer;
+}
+
+static void note_failure(struct watch *watch, const struct object *object, int err)
+{
+	char text[WATCH_REMARK_BYTES], path[WATCH_REMARK_BYTES / 2], why[128];
+
+	text_clean(object->file->path, path, sizeof(path));
+	snprintf(text, sizeof(text),
+		 "over-budget: the machine code of %s, which has no unwind tables, was not followed: %s", path,
+		 words_of(err, why, sizeof(why)));
+	watch_add_remark(watch, text);
+}
+
+static void note_refusal(struct watch *watch, int refusal)
+{
+	char text[WATCH_REMARK_BYTES];
+
+	if (watch->analysing.refusal_told)
+		return;
+	watch->analysing.refusal_told = true;
+	snprintf(
+		text, sizeof(text),
+		"no process of its own reads the machine code of files without unwind tables, as it cannot be confined "
+		"(%s): samples may be lost while that is done",
+		strerror(-refusal));
+	watch_add_remark(watch, text);
+}
+
+static struct object *object_that_asked(struct watch *watch, uint64_t id)
+{
+	uint32_t i;
+
+	for (i = 0; i < processes_file_count(watch->processes); i++) {
+		struct object *object = objects_at(watch->objects, i);
+
+		if (object && object->analysis.asked == id)
+			return object;
+	}
+	return NULL;
+}
+
+static void take(void *context, struct analysis *analysis)
+{
+	struct watch *watch = context;
+	struct object *object = object_that_asked(watch, analysis->id);
+
+	watch->analysing.is_answered = true;
+	if (!object) {
+		free(analysis->bytes);
+		return;
+	}
+	object->analysis.asked = 0;
+	object_forget_answer(object);
+	if (!analysis->err) {
+		object->analysis.name = strdup(analysis->name);
+		object->analysis.bytes = analysis->bytes;
+		object->analysis.size = analysis->size;
+	} else if (!analyser_refusal(watch->analysing.analyser)) {
+		object->analysis.failed = true;
+		note_failure(watch, object, analysis->err);
+	}
+}
+
+static bool is_answered(const struct object_analysis *analysis, const char *name)
+{
+	return analysis->bytes && analysis->name && !strcmp(analysis->name, name);
+}
+
+static int ask(struct watch *watch, struct object *object)
+{
+	struct object_analysis *analysis = &object->analysis;
+	struct analyser *analyser = watch->analysing.analyser;
+
+	analysis->asked = analyser_ask(analyser, ANALYSER_FOLLOW, object->content);
+	analysis->tries++;
+	if (!analysis->asked)
+		return analyser_refusal(analyser) ? 0 : -EDQUOT;
+	while (watch->analysing.waits && analysis->asked && analyser_wait(analyser, WAIT_STEP_MS)) {
+		(void)!sampler_relieve(watch->sampler);
+		analyser_tend(analyser, take, watch);
+	}
+	return -EINPROGRESS;
+}
+
+int watch_follow(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,
+		 size_t *size)
+{
+	struct watch *watch = context;
+	struct object_analysis *analysis = &object->analysis;
+	struct analyser *analyser = watch->analysing.analyser;
+	int err = 0;
+
+	if (analysis->asked)
+		return -EINPROGRESS;
+	if (!analysis->failed && !is_answered(analysis, name)) {
+		if (analysis->tries >= ASKED_TRIES)
+			return -ECANCELED;
+		if (!watch_may_follow(watch, code))
+			return -EDQUOT;
+		if (code <= FOLLOW_HERE || !analyser || !object->content)
+			return 0;
+		err = ask(watch, object);
+	}
+	if (analyser_refusal(analyser)) {
+		note_refusal(watch, analyser_refusal(analyser));
+		return 0;
+	}
+	if (analysis->asked || (err && err != -EINPROGRESS))
+		return err;
+	if (analysis->failed || !is_answered(analysis, name))
+		return -ECANCELED;
+	*bytes = analysis->bytes;
+	*size = analysis->size;
+	return 0;
+}
+
+bool watch_awaits(const struct watch *watch, const struct process *process, uint64_t time,
+		  const struct late_stack *stack)
+{
+	const struct process_mapping *mapping;
+	const struct object *object;
+
+	if (stack->loss != LOSS_LATE || !stack->frames || !process)
+		return false;
+	mapping = process_find_mapping(process, stack->end->pc - stack->end->behind, time);
+	object = mapping ? objects_at(watch->objects, mapping->file->index) : NULL;
+	return object && object->analysis.asked;
+}
+
+bool watch_park(struct watch *watch, const struct snapshot_event *snapshot)
+{
+	struct analysing *analysing = &watch->analysing;
+	size_t size = sizeof(*snapshot) + snapshot->stack_size;
+
+	if (analysing->finishing || analysing->parked.bytes + size > PARKED_MAX)
+		return false;
+	if (!analysing->parked.bytes)
+		analysing->parked_since = snapshot->time;
+	return !backlog_put(&analysing->parked, snapshot, size);
+}
+
+/* What is still to wait is parked again. */
+static int unpark(struct watch *watch)
+{
+	struct backlog parked = watch->analysing.parked;
+	const void *record;
+	size_t size;
+	int err = 0;
+
+	watch->analysing.parked = (struct backlog){};
+	watch->analysing.parked_since = 0;
+	while (!err && (record = backlog_take(&parked, &size)))
+		err = watch_take_record(watch, record, size);
+	backlog_deinit(&parked);
+	return err;
+}
+
+int watch_tend_analysis(struct watch *watch)
+{
+	struct analysing *analysing = &watch->analysing;
+
+	if (!analysing->analyser)
+		return 0;
+	analyser_tend(analysing->analyser, take, watch);
+	if (!analysing->is_answered)
+		return 0;
+	analysing->is_answered = false;
+	return unpark(watch);
+}
+
+int watch_finish_analysis(struct watch *watch)
+{
+	struct analysing *analysing = &watch->analysing;
+	uint64_t until = watch_now() + FINISH_NS;
+	int err = 0;
+
+	while (!err && analysing->parked.first && watch_now() < until &&
+	       analyser_wait(analysing->analyser, WAIT_STEP_MS))
+		err = watch_tend_analysis(watch);
+	analysing->finishing = true;
+	return err ? err : unpark(watch);
+}
