@@ -116,6 +116,7 @@ int doctor_examine(const struct doctor_options *options, struct doctor_report *r
 	examine_bpf(&examination);
 	examine_events(&examination);
 	examine_machine(&examination);
+	examine_protections(&examination);
 	if (examination.out_of_memory) {
 		vec_free(&examination.findings);
 		return diag_fail(diag, ENOMEM, "doctor.memory", "%s", strerror(ENOMEM));

@@ -52,5 +52,6 @@ void examine_privileges(struct examination *examination);
 void examine_bpf(struct examination *examination);
 void examine_events(struct examination *examination);
 void examine_machine(struct examination *examination);
+void examine_protections(struct examination *examination);
 
 #endif
