@@ -11,6 +11,8 @@
  * stack and is finished here (kernel/late_walk.h). Of large files only the parts that walks need are compiled, each in
  * the same way (unwind/unwind_parts.h), unless watch_options.whole_tables is set. While tables are compiled the ring
  * is emptied every few milliseconds, and what came is handled afterwards, at most 64 MiB of it (kernel/backlog.h).
+ * Machine code without tables is followed by another process (analyser.h). Until it has answered the rows of that file
+ * are absent, and late samples that end there wait (watch_analysis.c), unless watch_options.waits is set.
  *
  * Time and order. Samples and side-band records come through different buffers and in no common order. Everything
  * carries CLOCK_MONOTONIC.

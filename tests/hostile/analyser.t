@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The process that follows machine code for strata is killed, stopped, and has its files cut: what that costs are these files' rows,
 and it is said. KILLS: how often it is killed."""
+import ctypes
 import os
 import random
-import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -20,16 +21,17 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"
 NAME = "strata-analyser"
 LATE_S = 2
 FUNCTIONS = 200
+BARE = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 NAMED = {"over-budget", "late"}  # what may be lost of the program whose code is followed
 
 
 def program(path, seed, flags):
-    """A program with much code, on one deep stack."""
-    source = ["static volatile int n = %d;" % seed]
+    """A program with much code, on one deep stack; with an argument it ends after 50 ms."""
+    source = ["#include <time.h>", "const char mark[] = \"0123456789abcdef\"; static volatile int n = %d;" % seed]
     for i in range(FUNCTIONS):
         source.append("__attribute__((noinline)) int f%d(void) { volatile char a[%d]; a[n & 7] = 1; int r = %s; return r + a[n & 7]; }" % (
             i, 64 + 8 * (i % 9), "f%d()" % (i - 1) if i else "0; for (int k = 0; k < 100000; k++) r += n"))
-    source.append("int main(void) { for (;;) f%d(); }" % (FUNCTIONS - 1))
+    source.append("int main(int count, char **arguments) { do f%d(); while (count < 2 || clock() < CLOCKS_PER_SEC / 20); return !arguments; }" % (FUNCTIONS - 1))
     subprocess.run(["gcc", "-xc", "-", "-O1", "-o", path] + flags, input="\n".join(source).encode(), check=True)
     return path
 
@@ -59,12 +61,9 @@ def send(signal_number):
 
 
 class Run:
-    """
-    A recording of all while `harm(stop, files)` is done, of two programs: one with tables, one without, and of a hog. `enough()`: no more
-    programs without tables, each another file, need to be started.
-    """
+    """A recording of all while `harm(stop, files)` is done, of two programs: one with tables, one without, and of a hog."""
 
-    def __init__(self, where, number, harm, enough=lambda: True):
+    def __init__(self, where, number, harm):
         prefix = "%s/%d" % (where, number)
         self.cache = prefix + "-cache"
         os.environ["XDG_CACHE_HOME"] = self.cache
@@ -74,18 +73,9 @@ class Run:
             hogs.without_tables(path, LIBRARY, 16 * number + i)
         hog = hogs.start(hogs.build(prefix + "-hog"), 1, 4096, *files)
         commands = [program(prefix + "-told", number, []),
-                    program(prefix + "-bare", number, ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])]
+                    program(prefix + "-bare", number, BARE)]
         running, stop = [], threading.Event()
         harming = threading.Thread(target=harm, args=(stop, files))
-
-        def start_another():
-            path = "%s-bare%d" % (prefix, len(running))
-            shutil.copy(commands[1], path)
-            with open(path, "ab") as file:
-                file.write(os.urandom(16))
-            running.append(subprocess.Popen([path]))
-            e2e.let_use(running[-1].pid, 0.05)
-            running[-1].kill()
 
         def during(_):
             harming.start()
@@ -93,8 +83,6 @@ class Run:
             running.extend(subprocess.Popen([command]) for command in commands)
             for process in running:
                 e2e.let_use(process.pid, 2)
-            while not enough():
-                start_another()
         try:
             self.done = e2e.record_while(during, "-a", "-o", prefix + ".folded", "--stats", prefix + ".json")
         finally:
@@ -132,18 +120,46 @@ def check(tap, run, words):
     tap.ok(e2e.until(lambda: not analysers()), words + ": no process is left")
 
 
-class Killer:
-    def __init__(self):
-        self.killed = 0
+# Runs a program, and copies of another one, each another file, for so long as the first argument is not there.
+STARTER = r"""
+import os, subprocess, sys
+stop, told, bare = sys.argv[1:]
+other, number = subprocess.Popen([told]), 0
+while not os.path.exists(stop):
+    number += 1
+    path = bare + str(number)
+    with open(bare, "rb") as source, open(path, "wb") as copy:
+        copy.write(source.read().replace(b"0123456789abcdef", os.urandom(16)))
+    os.chmod(path, 0o755)
+    subprocess.run([path, "short"])
+other.kill()
+other.wait()
+"""
 
-    def harm(self, stop, _):
+
+class Killed:
+    """A recording of programs without tables, started one after the other, while the process is killed at random; and of one with them."""
+
+    def __init__(self, where):
+        prefix = where + "/killed"
+        os.environ["XDG_CACHE_HOME"] = prefix + "-cache"
+        self.prefix, self.killed = prefix, 0
+        told, bare = program(prefix + "-told", 7, []), program(prefix + "-bare", 8, BARE)
+        killing = threading.Thread(target=self.kill)
+        killing.start()
+        self.done = e2e.record("-o", prefix + ".folded", "--stats", prefix + ".json", "--", "python3", "-c", STARTER, prefix + "-stop", told, bare)
+        killing.join()
+        self.stats, stacks = e2e.load(prefix + ".json"), e2e.folded(prefix + ".folded")
+        self.told, self.bare = ([(frames, count) for frames, count in stacks if frames[0].startswith(os.path.basename(command)[:15])]
+                                for command in (told, bare))
+
+    def kill(self):
         chance = random.Random(1)
-        while not self.enough() and not stop.is_set():
+        end = time.monotonic() + e2e.PATIENCE_S
+        while self.killed < KILLS and time.monotonic() < end:
             time.sleep(chance.random() / 20)
             self.killed += send(signal.SIGKILL)
-
-    def enough(self):
-        return self.killed >= KILLS
+        open(self.prefix + "-stop", "w").close()
 
 
 def hold(stop, _):
@@ -161,9 +177,62 @@ def cut(stop, files):
         time.sleep(0.05)
 
 
+def record_bare(where, bare, during, **options):
+    """A recording of a program, nothing of which is known from before; its statistics."""
+    os.environ["XDG_CACHE_HOME"] = bare + "-cache"
+    stop = threading.Event()
+    harming = threading.Thread(target=during, args=(stop,))
+    running = subprocess.Popen([bare])
+    harming.start()
+    try:
+        e2e.record("-p", running.pid, "-d", "2", "-o", where + "/out.folded", "--stats", where + "/out.json", **options)
+    finally:
+        stop.set()
+        harming.join()
+        running.kill()
+        running.wait()
+    return e2e.load(where + "/out.json")
+
+
+def given_up(tap, where):
+    """It is killed at once, each time."""
+    def kill(stop):
+        while not stop.is_set():
+            send(signal.SIGKILL)
+    words = "killed at once"
+    library = where + "/libcrypto.so.3"
+    hogs.without_tables(library, LIBRARY, 77)
+    source = "unsigned char *SHA256(const void *, unsigned long, void *); static char b[1 << 20]; int main(void) { for (;;) SHA256(b, sizeof b, b); }"
+    subprocess.run(["gcc", "-xc", "-", "-xnone", library, "-Wl,-rpath," + where, "-o", where + "/given-up"], input=source.encode(), check=True)
+    stats = record_bare(where, where + "/given-up", kill)
+    tap.ok(stats["lost"].get("over-budget", 0) > 0 and set(stats["lost"]) <= NAMED, words + ": its file is given up", stats["lost"])
+    tap.ok(any(remark.startswith("over-budget: ") and library in remark for remark in stats["remarks"]), words + ": which is said",
+           stats["remarks"])
+
+
+def forbid_seccomp():
+    """For this process and its children seccomp() fails, as in a kernel without."""
+    code = [(0x20, 0, 0, 0), (0x15, 0, 1, 317), (6, 0, 0, 0x50000 | 38), (6, 0, 0, 0x7fff0000)]  # nr; seccomp: ENOSYS; allowed
+    text = b"".join(struct.pack("<HBBI", *instruction) for instruction in code)
+    buffer = ctypes.create_string_buffer(text)
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    if libc.prctl(22, 2, struct.pack("<HxxxxxxQ", len(code), ctypes.addressof(buffer)), 0, 0):  # PR_SET_SECCOMP
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def unconfined(tap, where):
+    words = "without seccomp"
+    stats = record_bare(where, program(where + "/unconfined", 5, BARE), lambda stop: None, preexec_fn=forbid_seccomp)
+    tap.ok(stats["samples"] > 0 and stats["complete"] >= 0.95 * stats["samples"], words + ": %d of %d samples are complete" % (
+        stats["complete"], stats["samples"]), stats["lost"])
+    tap.ok(any("cannot be confined" in remark for remark in stats["remarks"]), words + ": that there is no such process is said",
+           stats["remarks"])
+
+
 def in_time(tap, where, words):
     """A recording that ends while the process is stopped with a file that is asked for."""
-    bare = program(where + "/late-bare", 99, ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"])
+    bare = program(where + "/late-bare", 99, BARE)
     os.environ["XDG_CACHE_HOME"] = where + "/late-cache"
     stop = threading.Event()
     holding = threading.Thread(target=hold, args=(stop, None))
@@ -196,11 +265,13 @@ def main():
         whole = e2e.share(quiet.bare, lambda frames: not any(frame.startswith("[incomplete") for frame in frames))
         tap.ok(e2e.total(quiet.bare) > 50 and whole >= 0.98, "unharmed: %.1f %% of %d samples of the one without are complete" % (
             100 * whole, e2e.total(quiet.bare)), why(quiet.bare))
-        killer = Killer()
-        run = Run(where, 1, killer.harm, killer.enough)
-        check(tap, run, "killed %d times" % killer.killed)
+        killed = Killed(where)
+        tap.equal(killed.killed, KILLS, "killed often enough")
+        check(tap, killed, "killed %d times" % killed.killed)
         check(tap, Run(where, 2, cut), "with files that are cut")
         in_time(tap, where, "stopped")
+        given_up(tap, where)
+        unconfined(tap, where)
     tap.done()
 
 
