@@ -10,6 +10,8 @@ UNIT_TESTS := $(UNIT_SRCS:%.c=$(BUILD)/%)
 FUZZ_SECONDS ?= $(if $(filter fuzz check-long,$(MAKECMDGOALS)),60,15)
 # How long windows are collected: some seconds, or ten minutes.
 WINDOWS_SECONDS ?= $(if $(filter check-long,$(MAKECMDGOALS)),600,15)
+# How much longer than in `make check` the oracle and storms sample (tests/tap.py).
+TEST_SCALE ?= $(if $(filter check-long,$(MAKECMDGOALS)),4,1)
 TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 
 $(BUILD)/tests/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(LIBSTRATA)
@@ -30,11 +32,11 @@ check: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(MAKE) --no-print-directory check-all
 
-# The long form: more fuzzing, all kernels.
+# The long form: more fuzzing, longer samplings, all kernels.
 check-long: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(MAKE) --no-print-directory check-all FUZZ_SECONDS=$(FUZZ_SECONDS) \
-		WINDOWS_SECONDS=$(WINDOWS_SECONDS) KERNELS="$(KERNELS)"
+		WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KERNELS="$(KERNELS)"
 
 check-all:
 	@$(MAKE) --no-print-directory -j$$(nproc) tests-build
@@ -42,7 +44,7 @@ check-all:
 	@$(MAKE) --no-print-directory -j$$(nproc) fuzz-build
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
 	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
-		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TAP_DIR=$(CURDIR)/$(BUILD)/tap prove -e tests/keep-tap --timer \
+		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) TAP_DIR=$(CURDIR)/$(BUILD)/tap prove -e tests/keep-tap --timer \
 		$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%) $(TEST_SCRIPTS) || { tests/failures $(BUILD)/tap; exit 1; }
 
 # Programs that test scripts drive, linked with libstrata.a.

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """TAP for the scripts in Python."""
+import os
 import sys
+
+# How much longer than in `make check` a test samples: TEST_SCALE, 4 in `make check-long`.
+SCALE = float(os.environ.get("TEST_SCALE", "1"))
 
 
 class Tap(object):

@@ -71,13 +71,15 @@ def politely(cpu, command):
 
 
 def run(tap, words, where, cpu, *command, **options):
-    """Records a command that uses `cpu` seconds of CPU time; the word CPU in it becomes that number."""
+    """Records a command that uses `cpu` seconds of CPU time, times SCALE; the word CPU in it becomes that number."""
+    cpu *= e2e.SCALE if CPU in command else 1
     done = e2e.record(*(outputs(where, options.get("frequency", HZ)) + ["--"] + politely(cpu, command)))
     return judge(tap, words, where, done, cpu, **options)
 
 
 def run_all(tap, words, where, cpu, *command, **options):
     """The same beside everything else that runs here."""
+    cpu *= e2e.SCALE if CPU in command else 1
     def storm(_):
         subprocess.check_call(politely(cpu, command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return judge(tap, words, where, e2e.record_while(storm, *(outputs(where) + ["-a"])), cpu, **options)

@@ -18,7 +18,8 @@ FIRST = {"a0.so": (0, 1, 2), "a1.so": (1, 2, 3), "a2.so": (2, 3, 0), "a3.so": (3
 SECOND = {"b0.so": (3, 2, 1), "b1.so": (2, 0)}
 STAYING = {"a0.so", "a2.so"}
 LIBRARIES = dict(FIRST, **SECOND)
-CYCLES = 3
+# Each waits twice until strata forgets what is gone, 20 s. Of two, twenty slabs' rows come, and at most twelve may be there.
+CYCLES = int(2 * e2e.SCALE)
 SECONDS = 0.4
 HZ = 499
 

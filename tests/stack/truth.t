@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """strata stack against a program that changes its stacks all the time: the oracle's (tests/oracle), by its truth and its
-checker. STACK_TIMES (25) stacks of it on each interpreter, 1,000 for the long form; every fifth is taken with --freeze.
+checker. STACK_TIMES (25 times TEST_SCALE) stacks of it on each interpreter, 1,000 for the long form; every fifth is taken with --freeze.
 ORACLE_ONLY is a regular expression of labels; STACK_ALL=1 takes every interpreter at hand."""
 import json
 import os
@@ -18,7 +18,7 @@ import check  # noqa: E402
 import e2e  # noqa: E402
 import interpreters  # noqa: E402
 
-TIMES = int(os.environ.get("STACK_TIMES", "25"))
+TIMES = int(os.environ.get("STACK_TIMES", 25 * e2e.SCALE))
 ONLY = os.environ.get("ORACLE_ONLY", "")
 FREEZE_EVERY = 5
 
