@@ -156,17 +156,17 @@ static int run(const struct command *self, int argc, char **argv)
 
 static void more_help(FILE *out)
 {
-	fputs("\nok: there. limited: less than there could be; recordings are good all the same. missing: record does "
-	      "not\n"
-	      "work, or not for everything. untried: to be found out only with what is missing. It changes nothing.\n"
-	      "The exit status is 0 when nothing is missing, 1 when something is; 2: wrong usage.\n",
+	fputs("\nok: it is there. limited: less than there could be; recordings work anyway. missing: record does not "
+	      "work,\n"
+	      "or not for everything. untried: cannot be found out without what is missing. Nothing is changed.\n"
+	      "The exit status is 0 when nothing is missing, 1 when something is missing, 2 for wrong usage.\n",
 	      out);
 }
 
 const struct command command_doctor = {
 	.name = "doctor",
 	.called = "strata doctor",
-	.summary = "tells what this machine allows, and how to get what is missing",
+	.summary = "shows what this machine allows, and how to get what is missing",
 	.usage = "[--json] [-v]",
 	.options = options,
 	.more_help = more_help,

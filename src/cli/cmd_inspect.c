@@ -15,7 +15,7 @@ enum { OPTION_JSON = OPTION_LONG_ONLY, OPTION_NO_CACHE };
 
 static const struct option_row options[] = {
 	{OPTION_JSON, "json", NULL, "write one JSON object"},
-	{OPTION_NO_CACHE, "no-cache", NULL, "find everything anew, and keep nothing"},
+	{OPTION_NO_CACHE, "no-cache", NULL, "find everything again, and keep nothing"},
 	{'h', "help", NULL, "this text"},
 	{},
 };
@@ -122,7 +122,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_inspect = {
 	.name = "inspect",
 	.called = "strata inspect",
-	.summary = "tells how each layer of a process or file was recognised, and what was not",
+	.summary = "shows how each layer of a process or file was recognised, and what was not",
 	.usage = "PID | FILE [--json]",
 	.options = options,
 	.run = run,

@@ -125,10 +125,10 @@ int listing_print(const struct listing *listing, struct diag *diag)
 }
 
 static const struct option_row rows[] = {
-	{'e', "execute", "PROGRAM", "list the places that this program's probes mean"},
-	{OPTION_DEBUGINFO, "debuginfo", "DIR[:DIR]", "look for separate debug files there, too"},
+	{'e', "execute", "PROGRAM", "list the places that this program's probes match"},
+	{OPTION_DEBUGINFO, "debuginfo", "DIR[:DIR]", "also look for separate debug files there"},
 	{'p', "pid", "PID", "look for functions and markers in the files of this\nprocess"},
-	{'v', "verbose", NULL, "with the types of arguments, and the fields of types"},
+	{'v', "verbose", NULL, "also list types of arguments and fields of types"},
 	{'h', "help", NULL, "this text"},
 	{},
 };

@@ -41,27 +41,28 @@ enum {
 
 static const struct option_row options[] = {
 	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
-	{OPTION_CHILDREN, "children", NULL, "with -p: all their descendants, too, later ones among them"},
+	{OPTION_CHILDREN, "children", NULL, "with -p: also sample all their descendants"},
 	{'a', "all", NULL, "sample everything that runs: the default without a target"},
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
-	{'d', "duration", "TIME", "stop after so many seconds; 0.5, 10s, 2m and 1h are\nunderstood too"},
+	{'d', "duration", "TIME", "stop after this time: seconds, such as 10 or 0.5, or 10s,\n2m, 1h"},
 	{'o', "output", "FILE",
-	 "write this file, its format by the suffix; - is folded\nstacks on standard output; "
+	 "write this file; the suffix chooses the format; - means\nfolded stacks on standard output; "
 	 "may be repeated (" DEFAULT_OUTPUT ")"},
 	{'t', "threads", NULL, "keep threads apart in the text formats"},
 	{OPTION_FUNCTION, "function", NULL, "one frame for each Python function, not for each line"},
 	{OPTION_STATS, "stats", "FILE", "write figures about the data's quality as JSON"},
 	{OPTION_VERIFY, "verify", NULL,
-	 "have every tenth native stack unwound a second time, by\n"
-	 "libdw, and tell how many agree; -v shows differences"},
+	 "unwind every tenth native stack a second time, with\n"
+	 "libdw, and show how many agree; -v shows differences"},
 	{OPTION_MAX_MEMORY, "max-memory", "SIZE",
-	 "hold no more than this of what was sampled, such as 64M;\nthe rarest stacks are dropped, and counted (1G)"},
+	 "limit the memory for what was sampled, such as 64M; the\nrarest stacks are dropped, and counted (1G)"},
 	{OPTION_MAX_SAMPLE, "max-sample-time", "TIME",
-	 "interrupt what runs for no longer than this for a sample,\nsuch as 100us, 2ms or 1s; what is deeper is "
-	 "walked later,\nor cut, and counted (250us)"},
+	 "limit how long a sample may interrupt a CPU, such as\n100us, 2ms or 1s; a deeper stack is walked "
+	 "later, or\ncut, and counted (250us)"},
 	{OPTION_STRATEGY, "strategy", "NAME",
-	 "how the kernel part walks long stacks: loop or bounded; for\ntests, as strata takes what the kernel can do"},
-	{'v', "verbose", NULL, "tell what is being done"},
+	 "how long stacks are walked in the kernel: loop or bounded;\nfor tests: strata chooses what the kernel "
+	 "supports"},
+	{'v', "verbose", NULL, "print what is being done"},
 	{'q', "quiet", NULL, "no progress and no summary; errors only"},
 	{'h', "help", NULL, "this text"},
 	{},

@@ -14,7 +14,8 @@
 enum { OPTION_JSON = OPTION_LONG_ONLY, OPTION_FREEZE };
 
 static const struct option_row options[] = {
-	{OPTION_FREEZE, "freeze", NULL, "hold what runs for some milliseconds: all stacks of one moment"},
+	{OPTION_FREEZE, "freeze", NULL,
+	 "hold running threads for some milliseconds, so that all\nstacks are of one moment"},
 	{OPTION_JSON, "json", NULL, "write one JSON object for each process, on a line of its own"},
 	{'h', "help", NULL, "this text"},
 	{},
@@ -129,7 +130,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_stack = {
 	.name = "stack",
 	.called = "strata stack",
-	.summary = "shows every thread's whole stack as it is now, and what it waits for",
+	.summary = "shows every thread's whole stack now, and what it waits for",
 	.usage = "PID... [--freeze] [--json]",
 	.options = options,
 	.run = run,
