@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * arena: memory that is given back all at once. What is allocated is zeroed, aligned for any type and stays where it
- * is until arena_deinit(). Running out of memory is remembered in `failed` and gives NULL; so does using more than
- * ARENA_MAX, as what grows with an input must end somewhere. Not thread-safe.
+ * arena: memory that is freed all at once. Allocations are zeroed, aligned for any type, and do not move until
+ * arena_deinit(). If memory is short, `failed` is set and NULL is returned; the same happens beyond ARENA_MAX, because
+ * what grows with an input needs a limit. Not thread-safe.
  */
 #ifndef STRATA_BASE_ARENA_H
 #define STRATA_BASE_ARENA_H

@@ -2,9 +2,9 @@
 /*
  * budget: how much work or memory the files of other users may cost, shared between these users.
  *
- * One user may take half of what the others left, so no one user takes everything: of a whole of 256, a first user gets
- * up to 128, a second one then up to 64. What was taken is forgotten by and by: it halves every `halving_s` seconds.
- * Not thread-safe.
+ * One user may take half of what the others left, so nobody can take everything: of 256 in all, the first user gets up
+ * to 128, the second one then up to 64. What was taken is forgotten over time: it halves every `halving_s` seconds. Not
+ * thread-safe.
  */
 #ifndef STRATA_BASE_BUDGET_H
 #define STRATA_BASE_BUDGET_H
@@ -20,15 +20,15 @@ struct budget {
 	/* The rest begins as zeroes. */
 	struct table taken; /* user + 1 → what is counted against them */
 	uint64_t total;     /* sum of the above */
-	uint64_t aged_s;    /* when it was halved last */
+	uint64_t aged_s;    /* when it was last halved */
 	uint64_t refused;   /* how often budget_take() said no */
 };
 
 void budget_deinit(struct budget *budget);
 
 /*
- * Takes `amount` for a user, all or nothing, at a time in seconds of any clock that does not go back. False: it is
- * beyond the user's share, or memory is short; that is counted in `refused`.
+ * Takes `amount` for a user, all or nothing. The time is in seconds of any clock that does not go back. False: it is
+ * more than the user's share, or memory is short; `refused` counts that.
  */
 bool budget_take(struct budget *budget, uint32_t user, uint64_t amount, uint64_t now_s);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * diag: the words that go with an error.
+ * diag: the message that belongs to an error.
  *
- * A function that can fail for a reason worth telling takes a `struct diag *` from its caller, returns a
- * negative errno, and leaves one line in the diag: what failed, why, and what to do about it. Libraries
- * neither print nor exit; only src/cli does. The caller owns the struct; it holds no memory of its own.
- * A NULL diag is allowed everywhere and drops the words.
+ * A function that can fail for a reason worth reporting takes a `struct diag *` from its caller, returns a negative
+ * errno, and leaves one line in the diag: what failed, why, and what to do about it. Libraries do not print errors and
+ * do not exit; src/cli does (tests/style/map.t has the exceptions). The caller owns the struct, which holds no memory
+ * of its own. A NULL diag is allowed everywhere and drops the message.
  */
 #ifndef STRATA_BASE_DIAG_H
 #define STRATA_BASE_DIAG_H
@@ -25,7 +25,7 @@ void diag_clear(struct diag *diag);
 /*
  * Records a failure and returns `-errnum` (errnum is a positive errno), so that a caller can write
  * `return diag_fail(diag, EINVAL, "elf.magic", "%s: not an ELF file", path);`.
- * Control characters in the formatted text are replaced by '?': the words may contain hostile names.
+ * Control characters in the formatted text are replaced by '?': the message may contain hostile names.
  */
 int diag_fail(struct diag *diag, int errnum, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

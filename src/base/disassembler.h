@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * disassembler: Capstone, loaded when it is first needed, and then kept. It has 77,400 relocations, 1.7 ms at each
- * start, and most starts disassemble nothing, since what is known of a file is cached.
+ * disassembler: Capstone, loaded when it is first needed, and then kept. Its 77,400 relocations take 1.7 ms at each
+ * start, and most starts disassemble nothing, because results are cached.
  *
  * Not thread-safe: each thread opens its own.
  */
@@ -21,13 +21,13 @@ struct disassembler {
 };
 
 /*
- * `details`: with what each instruction reads and writes. 0, -ENOMEM, or -ENOTSUP: the library is not there, or does
- * not know the machine.
+ * `details`: also decode what each instruction reads and writes. 0, -ENOMEM, or -ENOTSUP: the library is missing, or
+ * does not know the machine.
  */
 int disassembler_open(struct disassembler *disassembler, cs_arch arch, cs_mode mode, bool details);
 void disassembler_close(struct disassembler *disassembler);
 
-/* Reads one instruction and moves behind it; false, with nothing moved, when there is none. */
+/* Reads one instruction and moves to the next; false, with nothing moved, if there is none. */
 static inline bool disassembler_next(struct disassembler *disassembler, const uint8_t **code, size_t *left,
 				     uint64_t *address)
 {

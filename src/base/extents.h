@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * extents: an allocator of runs of indices in [0, size), first fit. It hands out numbers only; what lies at them
+ * extents: an allocator of runs of indices in [0, size), first fit. It only hands out numbers; what is at these indices
  * belongs to the caller. Not thread-safe.
  */
 #ifndef STRATA_BASE_EXTENTS_H

@@ -13,9 +13,9 @@
 #define LARGE_MIN  ((size_t)512 << 10) /* clearing a large page takes less than touching so much in small ones */
 
 /*
- * Once, when the program begins: blocks of LARGE_MIN and more are given back to the kernel when they are freed. By
- * itself malloc() takes them from its heap as soon as one has been freed (mallopt(3), M_MMAP_THRESHOLD), where they
- * stay.
+ * To be called once, when the program begins: freed blocks of LARGE_MIN and more go back to the kernel. By default
+ * malloc() would, once such a block has been freed, take later ones from its heap (mallopt(3), M_MMAP_THRESHOLD), where
+ * they stay.
  */
 static inline void large_begin(void)
 {
@@ -23,9 +23,8 @@ static inline void large_begin(void)
 }
 
 /*
- * Memory that will be filled: in pages of 2 MiB, if it is as large and the kernel has them, because the first touch of
- * each page of 4 KiB takes longer than what is done to it. NULL when there is none; the caller frees it by free(). Any
- * thread.
+ * Memory that will be filled, in pages of 2 MiB if it is large enough and the kernel has them: the first touch of each
+ * 4 KiB page takes longer than filling it. NULL if memory is short; the caller frees it with free(). Any thread.
  */
 static inline void *large_alloc(size_t size)
 {
@@ -40,7 +39,7 @@ static inline void *large_alloc(size_t size)
 	return ret;
 }
 
-/* Such memory for an empty vec (vec.h) of so many elements, which it mostly has; when there is none it begins small. */
+/* Such memory for an empty vec (vec.h) with an expected number of elements; if there is none, the vec begins small. */
 #define large_reserve(vec, elements)                                                                                   \
 	((vec)->at = large_alloc((elements) * sizeof(*(vec)->at)), (vec)->capacity = (vec)->at ? (elements) : 0)
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What is behind the last slash; the whole path when it has none. */
+/* The part after the last slash; the whole path if it has none. */
 static inline const char *path_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');

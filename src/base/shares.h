@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * shares: who holds how much of something that all processes share and that has an end, so that none takes all of it.
+ * shares: divides a limited resource between users and their processes, so that none can take all of it.
  *
- * All processes of one user may hold `user_16ths` sixteenths of what the other users left; one process of them
- * `process_16ths` sixteenths of what the user's other processes left of that, or `floor` where that is more. What is
- * held counts until it is given back. Not thread-safe.
+ * All processes of one user may hold `user_16ths` sixteenths of what the other users left. One process may hold
+ * `process_16ths` sixteenths of what the user's other processes left of that, or `floor` if that is more. What is held
+ * counts until it is given back. Not thread-safe.
  */
 #ifndef STRATA_BASE_SHARES_H
 #define STRATA_BASE_SHARES_H
@@ -18,7 +18,7 @@ struct share_owner {
 	uint32_t user, process;
 };
 
-/* No user has this id. What is taken for it is not counted, and has no bound. */
+/* No user has this id. What is taken for it is not counted, and has no limit. */
 #define SHARE_NOBODY ((struct share_owner){UINT32_MAX, 0})
 
 struct shares {

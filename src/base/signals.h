@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * signals: takes signals as a descriptor to be polled, in place of their effect on the process.
+ * signals: receives signals through a descriptor to be polled, instead of their effect on the process.
  *
- * A struct signals owns its descriptor and knows the mask of before. Not thread-safe.
+ * A struct signals owns its descriptor and remembers the previous mask. Not thread-safe.
  */
 #ifndef STRATA_BASE_SIGNALS_H
 #define STRATA_BASE_SIGNALS_H
@@ -11,24 +11,24 @@
 #include <stdbool.h>
 
 struct signals {
-	int fd; /* readable when one has come; -1: none are taken */
+	int fd; /* readable when a signal has arrived; -1: none are received */
 	sigset_t before;
 };
 
-/* From now on those of `list`, which ends with 0, come through ret->fd. 0 or a negative errno. */
+/* From now on the signals of `list`, which ends with 0, arrive through ret->fd. 0 or a negative errno. */
 int signals_take(const int *list, struct signals *ret);
 
-/* SIGINT, SIGTERM and SIGHUP: what asks a command to come to its end. */
+/* SIGINT, SIGTERM and SIGHUP: these ask a command to end. */
 int signals_take_ends(struct signals *ret);
 
-/* Takes one that has come off the queue; false when there is none. */
+/* Takes a signal from the queue; false if there is none. */
 bool signals_next(struct signals *signals);
 
-/* Takes all that have come off the queue. Whether there were any. */
+/* Takes all signals from the queue. Whether there were any. */
 bool signals_forget(struct signals *signals);
 
 /*
- * From now on they do what they do to any program; those still in the queue at once. May be called twice, and with
+ * From now on they have their ordinary effect; those still in the queue have it at once. May be called twice, and with
  * fd -1.
  */
 void signals_give_back(struct signals *signals);

@@ -29,8 +29,8 @@ struct debug_info_options {
 	const char *root, *folders; /* where a separate debug file is looked for: elf_debug_info_open() */
 	uint64_t bytes_max;         /* uncompressed, since all of it is read; 0: any number */
 	/*
-	 * The file is whoever's, and nobody named it: .dwo files, which libdw opens wherever it says, and a package
-	 * are left alone. Split units have lines, and no functions.
+	 * The file may be anybody's, and the user did not name it. So .dwo files, which libdw would open wherever the
+	 * file says, and packages are not opened. Split units have lines, and no functions.
 	 */
 	bool is_strange;
 };
@@ -60,10 +60,10 @@ struct debug_unit {
 	bool is_everywhere;
 };
 
-/* The unit behind the one at *at, 0 for the first. False behind the last. */
+/* The unit after the one at *at, 0 for the first. False after the last. */
 bool debug_info_unit(struct debug_info *info, uint64_t *at, struct debug_unit *ret);
 
-/* The next unit that may have code at this address; *next is 0 for the first. False behind the last. */
+/* The next unit that may have code at this address; *next is 0 for the first. False after the last. */
 bool debug_info_unit_of(struct debug_info *info, uint64_t vaddr, size_t *next, struct debug_unit *ret);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * die: entries of DWARF, whoever wrote them: children and references are followed so many times and no more. What is
- * given lives as long as the entry's file is open.
+ * die: entries of DWARF that anybody may have written: children and references are followed a bounded number of times.
+ * Results live as long as the entry's file is open.
  */
 #ifndef STRATA_DWARF_DIE_H
 #define STRATA_DWARF_DIE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * engine: samples what runs, and tells what was sampled window by window. Every command that samples is a client.
+ * engine: samples what runs, and reports it window by window. Every command that samples is a client.
  *
  *   engine_open ─► engine_watch… ─► engine_start ─► { poll, engine_poll } ─► engine_stop ─► engine_collect
  *                                                            │ ▲                                  │
@@ -13,15 +13,18 @@
  * complete, truncated and lost samples are all samples, in each window. A sample belongs to the window in which it
  * arrived whole; one that waits for its other part, or lies in the ring, to a later one.
  *
- * Stacks, code objects, names and what is known of processes and files stay from window to window, so a window costs
- * what is new in it. Memory stays bounded however many windows there are: stacks that the kernel part has not named for
- * a minute are forgotten, and sent again if they come back; files that nobody has mapped for ten seconds are closed;
- * the content of both goes when the store has doubled. Beyond `max_memory` the rarest stacks of the window are dropped,
+ * Stacks, code objects, names and facts about processes and files are kept from window to window, so a window costs
+ * what is new in it. Memory stays bounded however many windows there are: stacks that the kernel has not named for a
+ * minute are forgotten, and sent again if they come back; files that nobody has mapped for ten seconds are closed; the
+ * content of both is freed when the store has doubled. Beyond `max_memory` the rarest stacks of the window are dropped,
  * and counted.
  *
- * The engine owns the BPF programs, perf events, ring buffers, and the processes that read files for it; all go away
- * with it, however strata ends. It prints nothing, takes no signals, and is used by one thread. Errors: a negative
- * errno, with a diag where there is one.
+ * A client sleeps in poll() on engine_descriptors(), for 100 ms at most. The kernel wakes it early for a late sample,
+ * for a line table that only user space can read, or when the ring is a quarter full.
+ *
+ * The engine owns the BPF programs, perf events, ring buffers, and the processes that read files for it; all of them
+ * end with it, however strata ends. It takes no signals and is used by one thread. Errors: a negative errno, with a
+ * diag where there is one.
  */
 #ifndef STRATA_ENGINE_ENGINE_H
 #define STRATA_ENGINE_ENGINE_H
@@ -41,9 +44,9 @@ struct engine_options {
 	unsigned int frequency; /* samples per second and CPU, 1 .. 10000 */
 	int nice;               /* of the processes that read files */
 	enum walk_strategy strategy;
-	uint64_t sample_ns;  /* a sample may be walked so long in its interrupt; 0: as long as it takes */
-	uint64_t max_memory; /* bytes that may be held of what was sampled; 0: no bound */
-	bool verify;         /* have a share of the native stacks unwound a second time (engine/verify.h) */
+	uint64_t sample_ns;  /* how long one sample may be walked in its interrupt; 0: no limit */
+	uint64_t max_memory; /* bytes for what was sampled; 0: no limit */
+	bool verify;         /* unwind a share of the native stacks a second time (engine/verify.h) */
 	bool verbose;        /* print where those differ */
 
 	/* What frames have: */
@@ -51,7 +54,7 @@ struct engine_options {
 	enum frame_detail detail;
 
 	/* What samples have: */
-	bool merges_threads; /* nobody tells threads of one name apart: pid and tid are 0 */
+	bool merges_threads; /* threads with the same name are not told apart: pid and tid are 0 */
 	bool cgroups;        /* the id of their cgroup */
 	bool moments;        /* each its time and CPU: profile_moment_at() */
 };
@@ -65,11 +68,11 @@ enum engine_watch {
 	ENGINE_BEFORE_EXEC = 2 /* it is about to call exec, and is sampled from then on */
 };
 
-/* Samples a process; before engine_start() or after. -ESRCH: it is gone. */
+/* Samples a process; before or after engine_start(). -ESRCH: it is gone. */
 int engine_watch(struct engine *engine, pid_t pid, unsigned int flags);
 /*
- * Samples all descendants of processes that are watched with their later children already. None is missed that has its
- * parent while this runs.
+ * Samples all existing descendants of processes that are already watched with their later children. No descendant is
+ * missed whose parent lives while this runs.
  */
 int engine_watch_descendants(struct engine *engine, const pid_t *pids, size_t count);
 /* Reads what runs, for an engine that samples everything. */
@@ -83,20 +86,20 @@ int engine_start(struct engine *engine, struct diag *diag);
 void engine_descriptors(const struct engine *engine, int ret[ENGINE_DESCRIPTORS]);
 int engine_timeout_ms(const struct engine *engine);
 
-/* Takes in what has arrived, for 0.2 s at most. 0, or what ends the recording; what was taken until then is kept. */
+/* Handles what has arrived, for 0.2 s at most. 0, or the error that ends the recording; what was sampled is kept. */
 int engine_poll(struct engine *engine);
 
-/* Samples no more, and takes in all that is left. 0, or -ENOMEM: some of it is not kept, which is counted. */
+/* Stops sampling, and handles all that is left. 0, or -ENOMEM: some of it is lost, which is counted. */
 int engine_stop(struct engine *engine);
 
 /*
  * Adds the window that ends now to `profile`, with its quality and its part of the info, and begins the next one. After
- * engine_stop() it is the last one: what it reads is given back as it goes. 0, or -ENOMEM: there was no memory for some
- * samples, rare stacks first, which are counted as LOSS_INTERNAL, or for some names.
+ * engine_stop() it is the last one, and frees what it reads as it goes. 0, or -ENOMEM: there was no memory for some
+ * names, or for some samples, rare stacks first; these are counted as LOSS_INTERNAL.
  */
 int engine_collect(struct engine *engine, struct profile *profile);
 
-/* Samples that were taken in since the start, and distinct ones in this window. */
+/* Samples that have arrived since the start, and distinct ones in this window. */
 struct engine_progress {
 	uint64_t samples;
 	size_t different;

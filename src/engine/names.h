@@ -21,18 +21,18 @@
 struct names {
 	struct store *store;
 	struct objects *objects;
-	struct frames *frames; /* where what they are named goes */
+	struct frames *frames; /* gets the names */
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
 	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
-	struct kernel_symbols **kernel; /* where the kernel's are kept from one time to the next; NULL: they are not */
+	struct kernel_symbols **kernel; /* keeps the kernel's symbols from call to call; NULL: they are not kept */
 	enum frame_detail detail;
 };
 
 /* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are as they were. */
 int names_give(const struct names *names, uint32_t object);
 
-/* Names all. -ENOMEM: some are not named, or have their address for a name. */
+/* Names all. -ENOMEM: some have no name, or their address as a name. */
 int names_give_all(const struct names *names);
 
 /* Forgets the frames that no location has any more. 0, or -ENOMEM: they are still there. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * objects: what strata knows of each mapped file: its segments, whether it contains a Python interpreter, its unwind
- * table in the kernel, and in the end its symbols. Facts are found when first asked for, and once. Each file that was
- * opened is kept open, so that a file deleted or replaced later still gives its symbols; until objects_drop(),
- * when no process has it mapped any more. Not thread-safe.
+ * objects: what strata knows about each mapped file: its segments, whether it contains a Python interpreter, its unwind
+ * table in the kernel, and in the end its symbols. Each fact is found once, when first needed. A file stays open until
+ * objects_drop(), when no process maps it any more, so that a file deleted or replaced meanwhile still gives its
+ * symbols. Not thread-safe.
  */
 #ifndef STRATA_ENGINE_OBJECTS_H
 #define STRATA_ENGINE_OBJECTS_H
@@ -24,22 +24,22 @@ enum object_table {
 	OBJECT_TABLE_UNKNOWN, /* not compiled yet */
 	OBJECT_TABLE_READY,
 	OBJECT_TABLE_NONE, /* the file could not be read, or has no text */
-	OBJECT_TABLE_FULL  /* there is no room for it in a share, or it is beyond a bound: objects_retry_full() */
+	OBJECT_TABLE_FULL  /* it does not fit into a share, or is over a limit: objects_retry_full() */
 };
 
 /* What was learnt of code without rules (engine/watch_learn.c). */
 struct learnt {
 	rule_ranges ranges; /* vaddrs, in the order in which they were learnt */
 	uint32_t tries;
-	bool settled; /* nothing more is */
-	bool changed; /* since it was kept */
+	bool settled; /* nothing more will be learnt */
+	bool changed; /* since it was saved */
 };
 
-/* A name that the kernel part has for a file, and the id under which it was sent. */
+/* A key by which the BPF part knows a file, and the id under which it was sent. */
 struct object_key {
 	struct file_key key;
 	uint64_t id;
-	bool told; /* the kernel part knows the file by it */
+	bool told; /* the BPF part was told about the file */
 };
 
 /* What another process was asked about it (engine/watch_analysis.c). */
@@ -58,17 +58,17 @@ struct object {
 	struct foreign_file *content; /* NULL: not open */
 	bool opened;                  /* opening was tried */
 	bool readable;                /* an ELF file */
-	bool unanswered;              /* its file system did not answer: nothing is known of it, as yet */
-	const struct process *missed; /* the process that did not lead to the file: gone, perhaps; else NULL */
+	bool unanswered;              /* its file system did not answer: nothing is known about it yet */
+	const struct process *missed; /* a process through which it could not be opened, perhaps gone; else NULL */
 	uint64_t missed_at;           /* CLOCK_MONOTONIC, ns */
 	struct elf_segment *segments; /* the executable ones, then the others */
 	size_t segment_count;
 	bool is_python;
-	bool python_unknown; /* it is one that is not understood: there are no facts but where its loop is */
+	bool python_unknown; /* it is one with an unknown layout: only its loop is known */
 	struct python_interpreter interpreter;
 	uint16_t machine;       /* EM_* */
-	unsigned int refutals;  /* how often in a row a process did not bear out an interpreter that is to be proved */
-	size_t remark;          /* what is said of it at the end: watch's, from 1; 0: nothing */
+	unsigned int refutals;  /* how often in a row a process did not confirm an interpreter that is to be proved */
+	size_t remark;          /* the remark about it: the watch's number, from 1; 0: none */
 	struct py_process ways; /* to the thread state: its fields key and tls_*; vaddrs */
 	bool has_keys, keys_tried; /* it defines pthread_getspecific() */
 	struct py_keys keys;       /* once object_keys() was called */
@@ -88,10 +88,10 @@ struct object {
 	struct timespec modified; /* as it was when it was opened, with its size: */
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */
-	VEC(struct object_key) names; /* as the kernel part calls it, see engine/watch_files.c */
-	size_t known;                 /* of these, those that were told */
-	uint32_t told_kind;           /* as what: enum mapping_kind */
-	char *problem;                /* why it is not readable or has no table; NULL when all is well */
+	VEC(struct object_key) names; /* its keys in the BPF part, see engine/watch_files.c */
+	size_t known;                 /* how many of these were told */
+	uint32_t told_kind;           /* as which kind: enum mapping_kind */
+	char *problem;                /* why it is not readable or has no table; NULL if nothing is wrong */
 };
 
 struct objects;
@@ -101,8 +101,8 @@ struct objects *objects_create(struct foreign_files *files);
 void objects_destroy(struct objects *objects);
 
 /*
- * A file's object; opened by way of a process that has it mapped at `mapping` (may be NULL). One that had gone by then
- * does not lead to a file of its own root: then the next process that has it mapped is tried. NULL: memory is short.
+ * A file's object. The file is opened through a process that has it mapped at `mapping` (may be NULL). If that process
+ * is gone, its root cannot be used: then the next process that maps the file is tried. NULL: memory is short.
  */
 struct object *objects_get(struct objects *objects, const struct mapped_file *file, const struct process *process,
 			   const struct process_mapping *mapping);
@@ -116,31 +116,31 @@ void object_forget_answer(struct object *object);
 struct object *objects_of_page(const struct objects *objects, uint32_t page);
 
 /*
- * Forgets what is known of a file and takes its unwind table away. Nobody may have it pinned, nor have had within the
- * grace period of the tables. A later objects_get() begins anew.
+ * Forgets what is known about a file and removes its unwind table. No process may have it pinned, or have had it pinned
+ * within the grace period of the tables. A later objects_get() begins again.
  */
 void objects_drop(struct objects *objects, uint32_t index, struct tables *tables);
 
 /* Files whose file system did not answer are opened again when they are next asked for. */
 void objects_retry(struct objects *objects);
 
-/* Tables that found no room are tried again when they are next asked for. */
+/* Tables that did not fit are tried again when they are next asked for. */
 void objects_retry_full(struct objects *objects, struct tables *tables);
 
-/* Has the content of an open file changed since it was opened? Then its symbols are not those of what was mapped. */
+/* Has the content of an open file changed since it was opened? Then its symbols do not belong to what was mapped. */
 bool object_changed(const struct object *object);
 
-/* The vaddr that a mapping of this file has at an address. False when its segments do not say. */
+/* The vaddr at an address of a mapping of this file. False if its segments do not say. */
 bool object_vaddr(const struct object *object, const struct process_mapping *mapping, uint64_t address, uint64_t *ret);
 
-/* Where the interpreter is in a process that has this file mapped `bias` above its vaddrs; but for the layout. */
+/* Where the interpreter is in a process that has this file mapped `bias` above its vaddrs; without the layout. */
 void object_python(const struct object *object, uint64_t bias, struct py_process *ret);
 
 /*
- * How tables are compiled. `pause`, which may be NULL, is called now and then meanwhile: see struct unwind_options.
+ * How tables are compiled. `pause`, which may be NULL, is called every few milliseconds: see struct unwind_options.
  */
 struct object_compiling {
-	bool whole; /* of large files, too: nothing is left to object_fill() */
+	bool whole; /* also for large files: nothing is left to object_fill() */
 	void (*pause)(void *context);
 	/* As in struct unwind_options, for an object; may be NULL, too. */
 	int (*follow)(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,
@@ -163,7 +163,7 @@ void object_fill(struct object *object, struct tables *tables, uint32_t page, co
 /* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
 int object_eval_ranges(struct object *object);
 
-/* Where it keeps pthread keys, if that was not tried yet; NULL: it does not, or that is not known. */
+/* Where it keeps pthread keys; finds out if that was not tried yet. NULL: it does not, or that is not known. */
 const struct py_keys *object_keys(struct object *object);
 
 /*
@@ -172,19 +172,19 @@ const struct py_keys *object_keys(struct object *object);
  */
 int object_symbols(struct object *object, const uint64_t *vaddrs, size_t count, struct elf_symbols **ret);
 
-/* Where its functions begin; the caller destroys it. 0, -ENOENT when the file cannot be asked, or -ENOMEM. */
+/* Where its functions begin; the caller destroys it. 0, -ENOENT if the file cannot be read, or -ENOMEM. */
 int object_function_starts(struct object *object, struct function_starts **ret);
 
 /*
- * The file's debug information (debug_info_open()), and the file, which must outlive it: the caller closes both, and
- * the file also when there is none. 0, -ENOENT, or another negative errno.
+ * The file's debug information (debug_info_open()), and the file, which must outlive it: the caller closes both, the
+ * file also if there is no debug information. 0, -ENOENT, or another negative errno.
  */
 int object_debug_info(struct object *object, const char *folders, uint64_t bytes_max, struct elf_file **elf,
 		      struct debug_info **ret);
 
 /* Its GNU build id in hexadecimal digits, `size` with the terminator; "" when it has none. */
 void object_build_id(struct object *object, char *ret, size_t size);
-/* The offset in the file of what lies at a vaddr; false when its segments do not say. */
+/* The offset in the file of a vaddr; false if its segments do not say. */
 bool object_file_offset(const struct object *object, uint64_t vaddr, uint64_t *ret);
 
 #endif

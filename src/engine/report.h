@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report: from a window's tallies to a profile: merges native and Python stacks, gives every frame its name, and says
- * of every sample whether it is complete, truncated, or lost in whole or in part for a reason.
+ * report: from a window's tallies to a profile: merges native and Python stacks, gives every frame its name, and gives
+ * every sample one verdict: complete, truncated, or lost in whole or in part for a reason.
  *
- * It reads the store and changes nothing there, but for the last window. What it keeps from one window to the next is
- * room. Not thread-safe.
+ * A sample taken while exec replaces the program, or after a thread has given up its address space, has no user part:
+ * only the kernel's frames, under [exec] or [exit].
+ *
+ * It reads the store and changes it only for the last window. From window to window it keeps only allocated memory. Not
+ * thread-safe.
  */
 #ifndef STRATA_ENGINE_REPORT_H
 #define STRATA_ENGINE_REPORT_H
@@ -13,7 +16,7 @@
 #include "engine/watch.h"
 
 struct report_options {
-	bool function; /* Python frames carry the function's first line */
+	bool function; /* Python frames have the function's first line */
 };
 
 struct report;
@@ -23,9 +26,9 @@ struct report *report_create(struct watch *watch, const struct report_options *o
 void report_destroy(struct report *report); /* may be NULL */
 
 /*
- * Adds a window's samples to `profile`, and what they say to its quality: of what the kernel part counts see balance.h.
- * `last`, after watch_finish(): stacks are given back as soon as they are in the profile. 0, or -ENOMEM: there was no
- * memory for some, rare stacks first, which are counted as LOSS_INTERNAL.
+ * Adds a window's samples to `profile`, and their counts to its quality; for the kernel's counts see balance.h. `last`,
+ * after watch_finish(): stacks are freed as soon as they are in the profile. 0, or -ENOMEM: there was no memory for
+ * some, rare stacks first; these are counted as LOSS_INTERNAL.
  */
 int report_window(struct report *report, const struct tallies *tallies, bool last, struct profile *profile);
 

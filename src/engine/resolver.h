@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * resolver: names of addresses in one object: by its symbols, by its process's perf map where code was generated, else
- * by the start of the function. Also what a function means to the merge of native and Python stacks. Not thread-safe.
+ * resolver: names of addresses in one object: from its symbols, from its process's perf map for generated code, else
+ * the start of the function. Also what a function means to the merge of native and Python stacks. Not thread-safe.
  */
 #ifndef STRATA_ENGINE_RESOLVER_H
 #define STRATA_ENGINE_RESOLVER_H
@@ -16,8 +16,8 @@ struct resolver {
 	const struct perf_map *map; /* borrowed; NULL: there is none */
 	struct elf_symbols *symbols;
 	struct function_starts *starts; /* opened for the first address without a symbol */
-	bool unknown;                   /* where functions start cannot be told, or not any more */
-	int err;                        /* -ENOMEM: why that is so */
+	bool unknown;                   /* the starts of functions cannot be found, or not any more */
+	int err;                        /* -ENOMEM: the reason for that */
 };
 
 /* The name of an address. Its strings live as long as it and its resolver. */
@@ -26,13 +26,13 @@ struct resolved {
 	const char *name;       /* demangled; "0x…", the function's start, without a symbol */
 	const char *file;       /* the module's basename, or "perf-PID.map" */
 	bool has_symbol;
-	uint64_t start; /* vaddr of the function; the address itself when that cannot be told */
+	uint64_t start; /* vaddr of the function; the address itself if that is not known */
 	char *owned;
 	char text[48], map[32];
 };
 
 /*
- * Of an object, for some of its vaddrs, or for all if `vaddrs` is NULL. 0, or -ENOMEM with *ret as it is after
+ * Opens a resolver for some vaddrs of an object, or for all if `vaddrs` is NULL. 0, or -ENOMEM with *ret as after
  * resolver_close().
  */
 int resolver_open(struct resolver *ret, struct object *object, const struct perf_map *map, const uint64_t *vaddrs,
@@ -40,8 +40,8 @@ int resolver_open(struct resolver *ret, struct object *object, const struct perf
 void resolver_close(struct resolver *resolver);
 
 /*
- * Names a vaddr; a return address belongs to the instruction before it. -ENOMEM, with *ret released, when memory was
- * short for what it should be called; the next one may be named.
+ * Names a vaddr; a return address belongs to the instruction before it. -ENOMEM, with *ret released, if there was no
+ * memory for its name; the next one may succeed.
  */
 int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, struct resolved *ret);
 void resolved_release(struct resolved *resolved);

@@ -36,14 +36,14 @@
 #include "base/vec.h"
 
 /*
- * A native or kernel address, made independent of where the file was mapped. NAMED: nothing is known of it any more but
- * its name, because its file is gone, or because equal names were to become one; `address` is `named` then.
+ * A native or kernel address, independent of where the file was mapped. NAMED: only its name is kept, because its file
+ * is gone or to merge equal names; `address` is then the same as `named`.
  */
 struct location {
 	uint32_t object;  /* file index + LOCATION_FILES, or one of the below */
 	bool is_return;   /* a return address: belongs to the instruction before it */
 	uint64_t address; /* vaddr in the file; the address itself for KERNEL and UNKNOWN */
-	uint64_t named;   /* the frame that it was found to be; 0: it was not named yet */
+	uint64_t named;   /* its frame; 0: it has no name yet */
 };
 enum { LOCATION_KERNEL = 0, LOCATION_UNKNOWN = 1, LOCATION_NAMED = 2, LOCATION_FILES = 3 };
 
@@ -68,7 +68,7 @@ struct stack {
 };
 
 struct code {
-	uint32_t users; /* numbers that stand for it */
+	uint32_t users; /* how many numbers stand for it */
 	uint16_t version;
 	int firstlineno;
 	char *name, *file; /* UTF-8; name is the qualified one where there is one */
@@ -76,14 +76,14 @@ struct code {
 	uint32_t table_size;
 	bool complete; /* names and table are all there */
 	/*
-	 * CPython's own _Py_InitCleanup (3.12 on, Python/specialize.c): stands between the caller of a class and its
-	 * __init__, is in no source, and no traceback shows it.
+	 * CPython's own _Py_InitCleanup (from 3.12 on, Python/specialize.c): its frame is between the caller of a class
+	 * and its __init__. It has no source, and no traceback shows it.
 	 */
 	bool is_trampoline;
 };
 
 #define STACK_NONE    0          /* the sample has no such stack */
-#define STACK_MISSING UINT32_MAX /* it has one, which did not arrive */
+#define STACK_MISSING UINT32_MAX /* it has one that did not arrive */
 
 struct tally {
 	uint32_t kernel_stack, native_stack, python_stack; /* number + 1, or STACK_* */
@@ -107,7 +107,7 @@ struct moment {
 struct tallies {
 	struct table ids; /* hash → number + 1 */
 	VEC(struct tally) list;
-	VEC(struct moment) moments; /* of all samples, in the order of their arrival, if they are asked for */
+	VEC(struct moment) moments; /* of all samples, in order of arrival, if wanted */
 	uint64_t samples;           /* sum of the tallies */
 };
 
@@ -120,15 +120,15 @@ struct store {
 	struct table stack_contents; /* hash → number + 1 */
 	VEC(struct stack *) stacks;
 	struct table code_contents;       /* hash → number + 1, of complete ones */
-	VEC(struct code *) codes;         /* NULL: was named by a frame, and has not arrived */
-	struct table stack_ids, code_ids; /* the kernel's id → number + 1, and when it was named: see store.c */
+	VEC(struct code *) codes;         /* NULL: a frame names it, and it has not arrived */
+	struct table stack_ids, code_ids; /* the kernel's id → number + 1, and when it was last named: see store.c */
 	struct tallies tallies;
-	/* Ids of stacks that samples named and that are not here: for the caller to have sent again. */
+	/* Ids of stacks that samples name and that are not here: the caller has the kernel send them again. */
 	VEC(uint64_t) missing;
 	uint64_t content_bytes; /* of stacks and codes */
 	uint32_t turn;          /* goes up with store_age() */
 	bool in_windows;        /* store_take() will be called again */
-	/* To be set before the first sample: threads of one name are not told apart; cgroups are, and moments kept. */
+	/* Set before the first sample: merge threads with the same name; keep cgroups; keep moments. */
 	bool merges_threads, keeps_cgroups, keeps_moments;
 };
 
@@ -141,23 +141,23 @@ int store_sample(struct store *store, const struct sample_event *sample);
 int store_code(struct store *store, const struct code_event *event, const uint8_t *table, uint32_t table_size);
 
 /*
- * Moves what was counted to *ret, and begins to count anew; stacks, locations and ids stay. `more`: it is done again
- * later.
+ * Moves what was counted to *ret, and begins to count again from zero; stacks, locations and ids stay. `more`: it will
+ * be called again.
  */
 void store_take(struct store *store, bool more, struct tallies *ret);
 void tallies_deinit(struct tallies *tallies);
 
-/* Only the names of what was located in an object are kept. All have one. */
+/* Keeps only the names of an object's locations. All of them must have one. */
 void store_forget_object(struct store *store, uint32_t object);
 
 /* Is the stack of an id here? */
 bool store_has_stack(struct store *store, uint64_t id);
 int store_stack(struct store *store, uint64_t id, bool is_python, const uint32_t *frames, uint32_t count);
 
-/* Nothing is added any more: what only adding needs is given back. */
+/* Nothing is added any more: frees what only adding needs. */
 void store_seal(struct store *store);
 
-/* Gives back a stack, by the number that tallies have, after store_seal(): it counts as none then. */
+/* Frees a stack, by its number in tallies, after store_seal(). */
 void store_drop_stack(struct store *store, uint32_t number);
 
 /* By the numbers of tallies and Python locations; NULL for none and for what is missing. */
@@ -165,8 +165,9 @@ const struct stack *store_stack_at(const struct store *store, uint32_t number);
 const struct code *store_code_at(const struct store *store, uint32_t number);
 
 /*
- * To be called in turns: forgets the ids that were not named for STORE_TURNS turns. `unsend` is called a turn before,
- * with each of them: from then on the kernel must take it as not sent. How many there were.
+ * To be called at regular intervals (turns): forgets the ids that were not named for STORE_TURNS turns. One turn
+ * before, `unsend` is called with each of them: from then on the kernel must treat it as not sent. Returns how many
+ * there were.
  */
 #define STORE_TURNS 6
 size_t store_age(struct store *store, void (*unsend)(void *context, uint64_t id), void *context);
@@ -174,7 +175,7 @@ size_t store_age(struct store *store, void (*unsend)(void *context, uint64_t id)
 /* Bytes of memory that the store holds. */
 uint64_t store_bytes(const struct store *store);
 
-/* What store_rebuild() leaves out of the tallies that count no more than a threshold. */
+/* What store_rebuild() drops from tallies with a count of at most `threshold`. */
 struct store_drop {
 	enum {
 		STORE_DROP_NOTHING,

@@ -35,13 +35,14 @@
 
 struct verifier;
 
-/* NULL when memory is short. `verbose`: differences are printed to stderr, the first ones. */
+/* NULL when memory is short. `verbose`: the first differences are printed to stderr. */
 struct verifier *verifier_create(bool verbose);
 void verifier_destroy(struct verifier *verifier);
 
 /*
- * One sample: its process, the copy, and what strata's own walker finds in the copy. It is the kernel part's source, so
- * that must be the stack that the kernel part found, snapshot->native_stack, if the copy has all of it.
+ * One sample: its process, the copy, and the stack that strata's own walk finds in the copy. The walk is the same
+ * source as in the kernel, so this must be the stack that the kernel found (snapshot->native_stack), if the copy has
+ * all of it.
  */
 struct verify_sample {
 	const struct process *process;
@@ -51,8 +52,8 @@ struct verify_sample {
 };
 
 /*
- * Compares, and counts the sample in *ret: in one of the counts that make up ret->samples, or in ret->uncompared.
- * A stack that ends with the copy is compared up to there.
+ * Compares, and counts the sample in *ret, in one of the counts that make up ret->samples or in ret->uncompared. A
+ * stack that ends with the copy is compared up to there.
  */
 void verifier_compare(struct verifier *verifier, struct objects *objects, const struct verify_sample *sample,
 		      struct profile_verify *ret);

@@ -59,18 +59,18 @@ struct watch_file {
 };
 
 struct watch_options {
-	bool everything;      /* every process may be sampled, else those of watch_scan() and their children */
-	bool verify, verbose; /* have native stacks that come with a copy unwound a second time; print differences */
-	struct foreign_files *files; /* what reads mapped files; borrowed */
-	uint64_t max_memory;         /* bytes that may be held of what was sampled; 0: no bound */
-	bool merges_threads;         /* which thread was sampled need not be known */
-	bool cgroups, moments;       /* are kept of samples: store.h */
+	bool everything;             /* every process may be sampled, else those of watch_scan() and their children */
+	bool verify, verbose;        /* unwind native stacks that come with a copy a second time; print differences */
+	struct foreign_files *files; /* reads mapped files; borrowed */
+	uint64_t max_memory;         /* bytes for what was sampled; 0: no limit */
+	bool merges_threads;         /* threads need not be told apart */
+	bool cgroups, moments;       /* kept for samples: store.h */
 	enum frame_detail detail;    /* what frames keep */
 	const struct watch_file
-		*expected; /* processes that map one of these are not left until they are met; borrowed */
+		*expected; /* processes that map one of these get their tables before their first event; borrowed */
 	uint32_t expected_count;
 	uint64_t publish_ns; /* how long one drain may compile tables; 0: until all are done */
-	/* Asked once for each of the kernel part's samples: is it wanted? NULL: all are. */
+	/* Asked once for each of the kernel's samples: is it wanted? NULL: all are. */
 	bool (*wants)(void *context, const struct sample_event *sample);
 	void *wants_context;
 	bool waits; /* for machine code that another process follows (engine/analyser.h), instead of taking samples as
@@ -85,25 +85,25 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 void watch_destroy(struct watch *watch);
 
 /*
- * Reads one process, or all processes, from /proc; to be called after the side-band is open and before sampling. Of a
- * process with much code the tables are compiled by the next watch_drain(), due at once: its first samples are late
- * ones, and the first of them need not wait. 0 or -ESRCH, -ENOMEM.
+ * Reads one process, or all processes, from /proc; to be called after the side-band is open and before sampling. For a
+ * process with much code the tables are compiled by the next watch_drain(), which is due at once. Until then its
+ * samples are late, but sampling need not wait. 0 or -ESRCH, -ENOMEM.
  */
 int watch_scan(struct watch *watch, int pid);
 int watch_scan_all(struct watch *watch);
 
-/* The same for one of the processes whose tables are otherwise compiled when they are met first. */
+/* The same for a process whose tables would otherwise be compiled at its first sample. */
 int watch_prepare(struct watch *watch, int pid);
 
-/* The same for a process that is about to call exec: what it has mapped is only needed if it is sampled before. */
+/* The same for a process that is about to call exec: its present mappings are only needed if it is sampled before. */
 int watch_scan_briefly(struct watch *watch, int pid);
 
 /*
- * All processes in less time: the kernel is told where Python is, and the tables of those that run it are compiled by
- * watch_drain(), for watch_options.publish_ns each time, after others have had their turn.
+ * All processes in less time: the kernel is told where Python is. The tables of processes that run it are compiled by
+ * watch_drain(), for watch_options.publish_ns each time, after other work.
  */
 int watch_meet_all(struct watch *watch);
-/* Did the last watch_drain() not have the time for all there was? Then the next one is due at once. */
+/* Did the last watch_drain() leave work undone for lack of time? Then the next one is due at once. */
 bool watch_is_behind(const struct watch *watch);
 /* Nothing is walked in the kernel from now on: watch_drain() compiles no more tables. */
 void watch_stop_publishing(struct watch *watch);
@@ -117,70 +117,69 @@ double watch_cpu_s(const struct watch *watch);
 int watch_drain(struct watch *watch);
 
 /*
- * After the end of sampling: takes in all that is left; samples whose other part never came are tallied as they are.
- * What there is no memory for is left out, and -ENOMEM says so; nothing is taken in from then on.
+ * After the end of sampling: handles all that is left. Samples whose second part never came are tallied as they are.
+ * What there is no memory for is left out, and -ENOMEM says so; nothing is accepted after that.
  */
 int watch_finish(struct watch *watch);
 
 /*
- * Walks a snapshot by what its process had mapped at its moment; learns more, and walks again, if that was not enough.
- * From then on the kernel part has the process's tables. ret->frames is NULL when the process is not known. 0 or
- * -ENOMEM.
+ * Walks a snapshot by the mappings of its process at that moment. If that was not enough, reads the mappings again or
+ * learns rules, and walks again. From then on the kernel has the process's tables. ret->frames is NULL if the process
+ * is not known. 0 or -ENOMEM.
  */
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 		    struct late_stack *ret);
 
 /*
- * Walks of a process's threads as they are now, in this process, of those that do not run. What is known of the process
- * is as of watch_live_begin(), and valid until the next call of any of watch's functions but these.
+ * Walks the threads of a process that do not run, as they are now, from this process. Facts about the process are those
+ * of watch_live_begin(), and valid until the next call of any other function of the watch.
  */
 struct watch_live {
 	struct process *process;
 	struct memory memory;
 	const struct py_process *python; /* NULL: it runs no Python, or none that is known */
 	const struct python_interpreter *interpreter;
-	uint64_t data_start, data_end; /* the interpreter's own data, its state and the GIL among it; 0: not known */
+	uint64_t data_start, data_end; /* the interpreter's own data, including its state and the GIL; 0: not known */
 };
 
 /* 0, -ESRCH when the process is gone, or -ENOMEM. */
 int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret);
 
 /*
- * Walks one thread. The sample in *ret is of use if the thread has not run since `task` was read: then
- * watch_live_keep() tallies it. 0 or -ENOMEM.
+ * Walks one thread. The sample in *ret is true if the thread has not run since `task` was read; then watch_live_keep()
+ * tallies it. 0 or -ENOMEM.
  */
 int watch_live_walk(struct watch *watch, struct watch_live *live, const struct task_event *task,
 		    struct sample_event *ret);
 int watch_live_keep(struct watch *watch, const struct sample_event *sample);
 
-/* The kernel part tells of a file that it does not know. 0 or -ENOMEM. */
+/* Handles an event about a file that the BPF part does not know. 0 or -ENOMEM. */
 int watch_take_file(struct watch *watch, const struct file_event *event);
 
-/* The file that a process had mapped at an address at some time, and the vaddr; false when that is not known. */
+/* The file that a process had mapped at an address at some time, and the vaddr; false if that is not known. */
 bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time, struct object **object,
 		  uint64_t *vaddr);
 
 const struct store *watch_store(const struct watch *watch);
 struct objects *watch_objects(struct watch *watch);
 const struct watch_counts *watch_get_counts(const struct watch *watch);
-/* The perf map of the process that an ANONYMOUS file stands for; NULL when there is none. */
+/* The perf map of the process that an ANONYMOUS file stands for; NULL if there is none. */
 const struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file);
 /* Perf maps that were too large to be read (symbol/perf_maps.h). */
 uint64_t watch_perf_maps_refused(const struct watch *watch);
 
-/* What is to be said of the recording beside its figures, a line each, by number from 0; NULL when there are no more.
- */
+/* Remarks about the recording, a line each, by number from 0; NULL when there are no more. */
 const char *watch_remark(const struct watch *watch, size_t index);
 
 /* Gives every location that has none its frame. 0, or -ENOMEM: some have none. */
 int watch_name_all(struct watch *watch);
 
-/* A stack of the store is not needed any more; after watch_finish(). */
+/* Frees a stack of the store; after watch_finish(). */
 void watch_drop_stack(struct watch *watch, uint32_t number);
 
-/* What was tallied since the last time: store_take(). `more`: it is done again later. */
+/* What was tallied since the last time: store_take(). `more`: it will be called again. */
 void watch_take(struct watch *watch, bool more, struct tallies *ret);
-/* Samples that wait for their other part. */
+/* How many samples wait for their second part. */
 size_t watch_waiting(const struct watch *watch);
 
 /* The frames of locations that have a name: LOCATION_FRAME(). */

@@ -2,12 +2,12 @@
 /*
  * watch_parts: what watch's files share; nobody else includes it.
  *
- *   watch.c          its life, the side-band, the readings of /proc
- *   watch_publish.c  what the kernel part is told of a process: mappings and Python
- *   watch_prove.c    Pythons of a version that is not known
- *   watch_files.c    what it is told of files, so that it finds mappings by itself
+ *   watch.c          creation and end, the side-band, reading /proc
+ *   watch_publish.c  what the kernel part is told about a process: mappings and Python
+ *   watch_prove.c    Pythons of an unknown version
+ *   watch_files.c    what it is told about files, so that it finds mappings by itself
  *   watch_records.c  what the kernel part sends
- *   watch_live.c     threads that are walked in this process, as they are now
+ *   watch_live.c     threads that do not run, walked from this process
  *   watch_learn.c    rules for code that has none, from what it does
  *   watch_analysis.c what another process is asked about files, and samples that wait for that
  *   watch_full.c     what finds no room in the kernel's tables
@@ -28,13 +28,13 @@
 #include "symbol/kernel_symbols.h"
 #include "symbol/perf_maps.h"
 
-/* Machine code that is followed for want of tables: 4 s of work at most, of which one user may cause half. */
+/* Machine code without tables that may be followed: at most 4 s of work, of which one user may cause half. */
 #define WATCH_CODE_BYTES     (16ull << 20)
 #define WATCH_CODE_HALVING_S 20
 #define WATCH_REMARKS_MAX    32
 #define WATCH_REMARK_BYTES   1024
 
-/* What the kernel was told of a process: struct process.user. */
+/* What the kernel was told about a process: struct process.user. */
 struct watched {
 	struct watch *watch;
 	struct process *process;
@@ -47,21 +47,21 @@ struct watched {
 	size_t kept;                      /* mappings after the last look for those that are gone */
 	VEC(uint32_t) pins;               /* indices of the files whose tables `entry` needs */
 	bool wanted;                      /* was asked for, or is a child of one that was, or was sampled */
-	bool is_prepared;                 /* its tables are compiled though nothing has met it yet */
+	bool is_prepared;                 /* its tables are compiled before its first sample */
 	bool python;                      /* the kernel was told of its interpreter, */
 	bool python_keys;                 /* and of the pthread key, if there is one */
 	uint32_t python_changes;          /* process.changes at that time */
 	struct py_process python_facts;   /* what it was told, */
 	const struct object *interpreter; /* of this file */
-	bool to_prove;     /* its Python is of a version that is not known, and it has not shown it to be true yet */
-	uint64_t asked_at; /* for that */
-	bool dirty;        /* in watch.dirty */
-	struct share_owner owner; /* who is charged for it; when known: */
+	bool to_prove;                    /* its Python is of an unknown version that has not been proved yet */
+	uint64_t asked_at;                /* when that was last tried */
+	bool dirty;                       /* in watch.dirty */
+	struct share_owner owner;         /* who is charged for it; when known: */
 	bool has_owner;
-	bool is_full; /* something of it found no room */
+	bool is_full; /* something of it did not fit */
 };
 
-/* A sample that waits for its snapshot, or for the walk that is made on its thread's way back to user mode. */
+/* A sample that waits for its snapshot, or for the walk in task work. */
 struct waiting_sample {
 	struct sample_event sample; /* its sequence is 0 once it has got what it waited for */
 	uint32_t awaits;            /* of SAMPLE_LATE, SAMPLE_RESUMES */
@@ -73,11 +73,11 @@ struct waiting_sample {
 struct publishing {
 	const struct watch_file *expected;
 	uint32_t expected_count;
-	uint64_t expected_ns;        /* CPU time that the tables of processes which map them have taken at the start */
-	VEC(struct process *) dirty; /* whose mappings changed, and were not published yet; living at the last drain */
+	uint64_t expected_ns;              /* CPU time that tables of processes which map them took at the start */
+	VEC(struct process *) dirty;       /* mappings changed and not published yet; alive at the last drain */
 	VEC(struct mapping_entry) entries; /* of the process at hand */
 	VEC(uint32_t) files;               /* of the entries: whose tables they need */
-	uint64_t publish_ns;               /* of a drain; 0: no bound */
+	uint64_t publish_ns;               /* for one drain; 0: no limit */
 	bool whole_tables;                 /* watch_options */
 	bool unpublished;                  /* nothing is published any more */
 };
@@ -88,12 +88,12 @@ struct arriving {
 	VEC(struct waiting_sample) waiting;
 	VEC(uint32_t) frames; /* of the stack at hand */
 	uint64_t newest;      /* the largest time of a record that was read; 0: none was */
-	uint64_t settled;     /* no record from before it is unread */
+	uint64_t settled;     /* no older record is unread */
 	uint64_t drain_until;
-	uint32_t records; /* handled, so that not each one asks for the time */
+	uint32_t records; /* handled; the clock is not read for each one */
 };
 
-/* What locations are called. */
+/* Names of locations. */
 struct naming {
 	struct frames *names; /* of the locations that were named */
 	enum frame_detail detail;
@@ -101,23 +101,23 @@ struct naming {
 	struct kernel_symbols *kernel; /* kept from one window to the next; NULL: not at hand */
 };
 
-/* What is let go: watch_tidy.c. */
+/* What is released: watch_tidy.c. */
 struct tidying {
-	uint64_t max_memory;    /* bytes that store and names may hold; 0: no bound */
-	uint64_t rebuilt_bytes; /* what they held after the store was made anew */
-	uint32_t next;          /* before it is made anew: the object that is named next */
+	uint64_t max_memory;    /* bytes that store and names may hold; 0: no limit */
+	uint64_t rebuilt_bytes; /* what they held after the store was rebuilt */
+	uint32_t next;          /* before a rebuild: the object that is named next */
 	uint64_t aged_at, reaped_at;
 };
 
-/* Code without rules, and Pythons of versions that are not known: watch_learn.c, watch_prove.c. */
+/* Code without rules, and Pythons of unknown versions: watch_learn.c, watch_prove.c. */
 struct learning {
 	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */
-	bool to_prove;            /* a process may have to be asked again: watched.to_prove */
+	bool to_prove;            /* a process may have to be tried again: watched.to_prove */
 };
 
-/* Shares of the kernel's tables, and what finds no room in them: watch_full.c. */
+/* Shares of the kernel's tables, and what does not fit into them: watch_full.c. */
 struct sharing {
-	struct budget code; /* bytes of machine code that are followed for want of tables */
+	struct budget code; /* bytes of machine code without tables that are followed */
 	bool code_told;
 	uint32_t charged;    /* the user of watch_charge() */
 	uint64_t full_since; /* since when something waits for room in the tables; 0: nothing does */
@@ -158,7 +158,7 @@ struct watch {
 	VEC(char *) remarks; /* what is to be said at the end, a line each */
 	bool everything;     /* every process may be sampled, else the wanted ones */
 	bool behind;         /* the last drain left tables or records for the next one */
-	uint64_t drained_at; /* every side-band record from before this is known */
+	uint64_t drained_at; /* every older side-band record is known */
 	int err;             /* of a callback */
 };
 
@@ -168,13 +168,13 @@ uint64_t watch_now(void);
 /* What is kept for a process; NULL when memory is short. */
 struct watched *watched_of(struct watch *watch, struct process *process);
 
-/* Takes in the side-band. 0 or -ENOMEM. */
+/* Handles the side-band's records. 0 or -ENOMEM. */
 int watch_drain_sideband(struct watch *watch);
 
-/* Memory without a file, or a file that is no program: what runs there was generated. */
+/* Memory without a file, or a file that is no program: code there was generated. */
 bool watch_is_generated(const struct object *object);
 
-/* Gives the rows that a walk on the host lacks (late_walker_fills()). `context` is the watch. */
+/* Adds the rows that a walk on the host needs (late_walker_fills()). `context` is the watch. */
 void watch_fill(void *context, uint32_t page);
 
 /* Describes the mappings that a process had at a time in watch->publishing.entries, sorted. UINT64_MAX - 1 for now. 0
@@ -185,17 +185,16 @@ int watch_describe(struct watch *watch, const struct process *process, uint64_t 
 /* Reads a process's mappings again, because an address of it is unknown. True when that may have helped. */
 bool watch_rescan(struct watch *watch, struct process *process, uint64_t now);
 
-/* Publishing takes its time and room, with many mappings much of it: a process that changes them all the time has to
- * wait. */
+/* Publishing many mappings takes time and space: a process that changes them all the time has to wait. */
 bool watch_published_lately(const struct watched *watched, uint64_t now);
 
 /* Tells the kernel the process's mappings as they are known now. 0 or -ENOMEM. */
 int watch_publish(struct watch *watch, struct process *process);
 
-/* Tells the kernel of a process at the next chance, though nothing has changed that it would know of. */
+/* Publishes a process at the next chance, even if its mappings have not changed. */
 void watch_publish_again(struct watch *watch, struct process *process);
 
-/* What is added to the kernel's tables from now on is for this process. */
+/* What is added to the kernel's tables from now on is charged to this process. */
 void watch_charge(struct watch *watch, const struct process *process);
 
 /* May so much machine code be followed for whom was charged last? */
@@ -220,34 +219,34 @@ int watch_tend_analysis(struct watch *watch);
 /* The same at the end, after a short while; what is still parked is tallied as it is. 0 or -ENOMEM. */
 int watch_finish_analysis(struct watch *watch);
 
-/* Makes publishing.entries as many as there may be: what does not fit is one, of MAPPING_TABLE_FULL. */
+/* Reduces publishing.entries to the allowed number: the rest becomes one entry of MAPPING_TABLE_FULL. */
 void watch_shorten(struct watch *watch);
 
-/* Something found no room; of this process, if it is not NULL. */
+/* Something did not fit into the tables; something of this process, if it is not NULL. */
 void watch_note_full(struct watch *watch, struct watched *watched);
 
-/* Says who has it all, and now and then tries again; to be called now and then. */
+/* Adds a remark about who holds most, and tries again from time to time; to be called regularly. */
 void watch_tend_full(struct watch *watch, uint64_t now);
 
-/* Adds what is to be said at the end; when memory is short, or there is much already, it is not. */
+/* Adds a remark; it is dropped if memory is short or there are many already. */
 void watch_add_remark(struct watch *watch, const char *text);
 
-/* The kernel knows nothing of the process any more: its files may go. */
+/* The kernel knows nothing about the process any more: its files may be closed. */
 void watch_unpin(struct watch *watch, struct watched *watched);
 
 /*
- * Lets go what is not needed any more: files that nobody maps, ids that nobody names; and keeps the store, with the
- * names of what is in it, within its bound. 0 or -ENOMEM.
+ * Releases what is not needed any more: files that nobody maps, ids that nobody names. Keeps the store and its names
+ * within their limit. 0 or -ENOMEM.
  */
 int watch_tidy(struct watch *watch);
 
-/* Names what was sampled in an object (struct location.object). 0 or -ENOMEM. */
+/* Names the sampled locations of an object (struct location.object). 0 or -ENOMEM. */
 int watch_name(struct watch *watch, uint32_t object);
 
-/* Forgets the names of what is not in the store any more. 0 or -ENOMEM. */
+/* Forgets names that no location in the store uses any more. 0 or -ENOMEM. */
 int watch_forget_names(struct watch *watch);
 
-/* Names what was sampled in a file that is about to be forgotten. 0 or -ENOMEM. */
+/* Names the sampled locations of a file that is about to be forgotten. 0 or -ENOMEM. */
 int watch_name_file(struct watch *watch, const struct mapped_file *file);
 
 /* What read_code() of a struct memory needs: the instructions that a process had at a time. */
@@ -259,49 +258,49 @@ struct code_then {
 int watch_read_code(void *context, void *dst, size_t size, uint64_t address);
 
 /*
- * Learns a rule for where a late walk ended without one (watch_learn.c). True when there is one now: it is to be walked
+ * Learns a rule for the place where a late walk ended without one (watch_learn.c). True if there is one now: walk
  * again.
  */
 bool watch_learn(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack);
 
-/* Gives the kernel part what was learnt of a file in earlier runs; its table was just compiled. */
+/* Adds to the kernel's tables what was learnt about a file in earlier runs; its table was just compiled. */
 void watch_recall(struct watch *watch, struct object *object);
 
-/* Keeps what was learnt of a file for later runs. */
+/* Saves what was learnt about a file for later runs. */
 void watch_keep_learnt(struct object *object);
 
 /* Reads what was kept; false when it makes no sense. *ret is to be freed. For tests and fuzzing. */
 #define LEARNT_RANGE_MAX (1u << 20) /* bytes */
 bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, rule_ranges *ret);
 
-/* Are this process's samples asked for? */
+/* Are this process's samples wanted? */
 bool watch_is_wanted(const struct watch *watch, const struct process *process);
 
 /* If the process has a Python interpreter mapped, tells the kernel where. */
 void watch_find_python(struct watch *watch, struct process *process);
 
 /*
- * Has the process shown that an interpreter of a version that is not known may be used? Asked some times a second;
- * when it has not for a while, the interpreter is refused. A remark says what came of it.
+ * Has the process proved that an interpreter of an unknown version may be used? Tried a few times a second; if it
+ * fails for a while, the interpreter is refused. A remark says what happened.
  */
 bool watch_prove(struct watch *watch, struct process *process, struct object *object, uint64_t bias);
-/* Asks those again that were asked before they ran anything. */
+/* Tries those again that had run nothing before. */
 void watch_prove_again(struct watch *watch);
-/* An interpreter was met that is not understood. */
+/* Notes an interpreter with an unknown layout. */
 void watch_note_unknown(struct watch *watch, struct object *object);
 /* Does the kernel part know every file of the process, and so finds its mappings by itself? */
 bool watch_finds(const struct watch *watch, const struct process *process);
 
-/* Tells the kernel part what is known of a file, by the names that it has given it. */
+/* Tells the kernel part about a file, under the keys by which it knows it. */
 void watch_tell_file(struct watch *watch, struct object *object);
 
-/* The kernel part knows the file no more. A walk may go by its tables until the grace period has passed. */
+/* The kernel part forgets the file. A walk may use its tables until the grace period is over. */
 void watch_forget_keys(struct watch *watch, struct object *object);
 
-/* If other code has taken the place of some: what the kernel part has found itself before does not hold any more. */
+/* Voids what the kernel part has found by itself, if code of the process was replaced by other code. */
 void watch_note_replaced(struct watch *watch, const struct process *process);
 
-/* The process of a record; read from /proc when it is not known. NULL when it is gone or memory is short. */
+/* The process of a record; read from /proc if it is not known. NULL if it is gone or memory is short. */
 struct process *watch_process(struct watch *watch, int tgid, uint64_t time);
 
 /* Brings the kernel up to date about a process whose mappings have changed. 0 or -ENOMEM. */
@@ -315,20 +314,20 @@ int watch_store_native(struct watch *watch, uint64_t id, struct process *process
 int watch_take_record(struct watch *watch, const struct event_header *header, size_t size);
 
 /*
- * Tallies the samples from before `time` whose other part has not come, and will not; those whose stack was to come
- * have lost it to `missing`. 0 or -ENOMEM.
+ * Tallies the samples from before `time` whose second part has not arrived and will not; if that was their stack, it is
+ * lost to `missing`. 0 or -ENOMEM.
  */
 int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing);
 
 /*
- * Notes how far the ring was read: watch->arriving.settled. `emptied`: all that was there at `begun` was taken out of
- * it. Else what was read last tells, as strata may have stood still for longer than anything is kept for what is to be
- * read.
+ * Notes how far the ring was read: watch->arriving.settled. `emptied`: everything that was in it at `begun` was read.
+ * Otherwise the time of the last record counts, because strata may have been stopped for longer than past mappings are
+ * kept.
  */
 void watch_settle(struct watch *watch, uint64_t begun, bool emptied);
 
 /*
- * Nothing comes any more: what was chosen to be verified and of which no copy came is counted by this reason.
+ * Nothing arrives any more: samples that were chosen for verification and whose copy did not arrive count as `missing`.
  */
 void watch_settle_verified(struct watch *watch, enum loss missing);
 

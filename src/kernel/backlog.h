@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * backlog: records that were taken out of the ring before there was time to handle them, in the order in which they
- * came.
+ * backlog: a queue of records that were taken out of the ring before there was time to handle them.
  *
- * A record stays where it is, at a multiple of 8, until it has been taken and the next one is asked for, whatever is
- * put in meanwhile. What is empty takes no memory but for one small block. One thread.
+ * A taken record is valid, at an address that is a multiple of 8, until the next one is taken, whatever is added
+ * meanwhile. An empty backlog takes one small block of memory. One thread.
  */
 #ifndef STRATA_KERNEL_BACKLOG_H
 #define STRATA_KERNEL_BACKLOG_H
@@ -16,7 +15,7 @@ struct backlog_block;
 struct backlog {
 	struct backlog_block *first, *last;
 	size_t at;    /* of the next record in the first block */
-	size_t bytes; /* that the blocks hold and take */
+	size_t bytes; /* of all blocks */
 };
 
 /* 0 or -ENOMEM. */

@@ -20,8 +20,8 @@
 struct clock;
 
 /*
- * Opens the events, stopped: the program, a descriptor that is borrowed, is not run before clock_start(). `ticks`, by
- * CPU, is what the program notes of them; borrowed.
+ * Opens the events, stopped: the program, a borrowed descriptor, does not run before clock_start(). `ticks`, by CPU, is
+ * where the program notes them; borrowed.
  */
 int clock_open(int program, unsigned int frequency, struct clock_ticks *ticks, struct clock **ret, struct diag *diag);
 void clock_close(struct clock *clock);
@@ -30,7 +30,7 @@ void clock_close(struct clock *clock);
 int clock_start(struct clock *clock, struct diag *diag);
 void clock_stop(struct clock *clock);
 
-/* To be called now and then: follows what has become of the CPUs. How many came back or went, or a negative errno. */
+/* To be called regularly: follows CPUs that come and go. How many came or went, or a negative errno. */
 int clock_follow(struct clock *clock);
 
 /* How many ticks did not run the program, between the first and the last one of each CPU. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * core_types: the few kernel structs that the walkers' CO-RE relocations name, with the running kernel's offsets, as a
- * BTF of their own. libbpf parses all types of the kernel otherwise: 14 ms and 11 MB.
+ * core_types: a small BTF of the few kernel structs that the walks' CO-RE relocations name, with the running kernel's
+ * offsets. Otherwise libbpf would parse all types of the kernel: 14 ms and 11 MB.
  *
  * No state; any thread.
  */
@@ -12,8 +12,8 @@
 
 /*
  * A descriptor of an anonymous file with the BTF, for bpf_object_open_opts.btf_custom_path by way of /proc/self/fd; the
- * caller closes it. *can_find: core_types_can_find(). A negative errno when the kernel's BTF cannot be read or lacks a
- * member: then libbpf shall say what is missing.
+ * caller closes it. *can_find: core_types_can_find(). A negative errno if the kernel's BTF cannot be read or lacks a
+ * member: then libbpf reports what is missing.
  */
 int core_types_open(bool *can_find);
 
@@ -22,7 +22,7 @@ struct kernel_btf;
 int core_types_write(const struct kernel_btf *k);
 
 /*
- * Does this kernel keep what a process has mapped as bpf/find.h reads it: in a maple tree, with a count of its lock's
+ * Does this kernel keep a process's mappings as bpf/find.h reads them: in a maple tree, with a count of its lock's
  * writers? From 6.6 on, with CONFIG_PER_VMA_LOCK.
  */
 bool core_types_can_find(const struct kernel_btf *k);

@@ -8,7 +8,7 @@
 
 /*
  * Reads a list such as "0-3,8" (/sys/devices/system/cpu/online) into online[0 .. count). All of them are taken to be
- * online when the file cannot be read or is no such list: opening an event then tells. True when it could be read.
+ * online if the file cannot be read or is no such list: then opening an event fails. True if it could be read.
  */
 bool cpus_online(const char *path, bool *online, size_t count);
 

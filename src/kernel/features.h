@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * features: what this kernel's BPF can do, found by trying it and never by the version: distributions port features
- * back. A probe loads a program of a few instructions or makes a small map, which takes some 0.1 ms. Without the
- * capabilities for that a feature counts as there, so that the real loading fails, with the right reason.
+ * features: what this kernel's BPF can do, found by trying it and never by the version, because distributions backport
+ * features. A probe loads a program of a few instructions or makes a small map, which takes some 0.1 ms. Without the
+ * capabilities to try, a feature counts as present, so that the real loading fails with the right reason.
  */
 #ifndef STRATA_KERNEL_FEATURES_H
 #define STRATA_KERNEL_FEATURES_H

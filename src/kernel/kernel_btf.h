@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kernel_btf: the types of the running kernel, looked up where they lie. libbpf parses all of them, and copies them:
- * 14 ms and 11 MB.
+ * kernel_btf: the types of the running kernel, searched in place. libbpf would parse and copy all of them: 14 ms and 11
+ * MB.
  *
  * No state; any thread.
  */
@@ -24,15 +24,15 @@ struct kernel_btf {
 int kernel_btf_open(struct kernel_btf *ret);
 void kernel_btf_close(struct kernel_btf *k);
 
-/* The number of the type that is this function's; 0: there is none. */
+/* The number of a function's type; 0: there is none. */
 uint32_t kernel_btf_function(const struct kernel_btf *k, const char *name);
 
 /* A struct; NULL: there is none of this name. It points into the types. */
 const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char *name);
 
 /*
- * The bit that a struct's member begins at, or one of a struct or union without a name in it; negative when there is
- * none of this name that is no bit field. `record` may be NULL.
+ * The bit at which a struct's member begins, also in unnamed structs and unions within it; negative if there is no
+ * member of this name, or it is a bit field. `record` may be NULL.
  */
 int64_t kernel_btf_member(const struct kernel_btf *k, const struct btf_type *record, const char *name);
 

@@ -37,28 +37,27 @@ void late_walker_fills(struct late_walker *walker, void (*fill)(void *context, u
 struct late_stack {
 	const uint64_t *frames; /* innermost first, as an EVENT_NATIVE_STACK has them; valid until the next walk */
 	uint32_t count;
-	uint16_t loss; /* LOSS_NONE when the outermost frame was reached, LOSS_LATE when it is beyond the copy (enum
-			  loss) */
-	uint64_t id;   /* what the kernel would have called this stack */
+	uint16_t loss; /* enum loss: LOSS_NONE if the outermost frame was reached, LOSS_LATE if it is beyond the copy */
+	uint64_t id;   /* the kernel would have given this stack the same id */
 	const struct native_walk *end; /* the frame at which it ended: pc, behind, known, registers, sp, fp */
 };
 
-/* A word of the memory that the last walk saw. False when it is not in the copy. */
+/* A word of the memory that the last walk read. False if it is not in the copy. */
 bool late_read(struct late_walker *walker, uint64_t address, uint64_t *ret);
 
 /*
- * Walks a snapshot by the mappings that its process had at that moment, sorted by address, and its epoch. `bytes` are
- * the stack_size bytes that follow the event. `code`, which may be NULL, reads the instructions in these mappings,
- * which the copy does not have: where there are frame pointers and no table, they tell whether a frame is there yet.
+ * Walks a snapshot with the mappings that its process had at that moment, sorted by address, and its epoch. `bytes` are
+ * the stack_size bytes that follow the event. `code`, which may be NULL, reads instructions in these mappings, which
+ * are not in the copy: in code with frame pointers and without a table they tell whether a frame exists yet.
  */
 struct late_stack late_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
 			    uint32_t epoch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 			    const struct memory *code);
 
 /*
- * The same on the memory of the process as it is now, which must stay valid as long as late_read() is used: of a thread
- * that does not run. Of `registers` the snapshot's registers, pc and cookie are used. What cannot be read ends the walk
- * with LOSS_STACK_READ.
+ * The same for a thread that does not run, on the memory of its process as it is now, which must stay valid as long as
+ * late_read() is used. Only the registers, pc and cookie of `registers` are used. Unreadable memory ends the walk with
+ * LOSS_STACK_READ.
  */
 struct late_stack live_walk(struct late_walker *walker, const struct mapping_entry *mappings, uint32_t count,
 			    uint32_t epoch, const struct snapshot_event *registers, uint64_t thread_pointer,

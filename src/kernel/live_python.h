@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * live_python: the Python stack of a thread that does not run, read from its process's memory: the kernel part's own
- * walker, bpf/python.h, compiled for the host. Not thread-safe.
+ * live_python: the Python stack of a thread that does not run, read from its process's memory, by the kernel's own
+ * walk, bpf/python.h, compiled for the host. Not thread-safe.
  */
 #ifndef STRATA_KERNEL_LIVE_PYTHON_H
 #define STRATA_KERNEL_LIVE_PYTHON_H
@@ -16,8 +16,8 @@
 struct live_python;
 
 /*
- * `take` is given an EVENT_CODE for each code object, once for each of its ids, as the kernel's ring has them. NULL
- * when memory is short.
+ * `take` gets an EVENT_CODE for each code object, once for each of its ids, as from the kernel's ring. NULL when memory
+ * is short.
  */
 struct live_python *live_python_create(void (*take)(void *context, const struct code_event *event, size_t size),
 				       void *context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * object_maps: the maps of a BPF object, made before the object is loaded, so that they can be filled while the
- * verifier reads the programs; and by two threads, as they are many megabytes to be cleared.
+ * object_maps: makes the maps of a BPF object before the object is loaded, so that they can be filled while the
+ * verifier reads the programs. Two threads make them, because many megabytes have to be cleared.
  */
 #ifndef STRATA_KERNEL_OBJECT_MAPS_H
 #define STRATA_KERNEL_OBJECT_MAPS_H
@@ -10,7 +10,7 @@
 
 /*
  * Creates all maps but those of the object's own sections (.rodata), which bpf_object__load() fills. They have no BTF.
- * 0 or a negative errno; what was created then goes with the object.
+ * 0 or a negative errno; the maps created so far are closed with the object.
  */
 int object_maps_create(struct bpf_object *object);
 

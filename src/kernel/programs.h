@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * programs: the sampler's BPF object in the form that this kernel takes (kernel/features.h): one source,
- * src/bpf/sampler.bpf.c, compiled once for each way of walking long stacks. Both ways give the same frames to the same
+ * programs: the sampler's BPF object in the form that this kernel supports (kernel/features.h): one source,
+ * src/bpf/sampler.bpf.c, compiled once for each way of walking long stacks. Both give the same frames, to the same
  * depth.
  */
 #ifndef STRATA_KERNEL_PROGRAMS_H
@@ -13,7 +13,7 @@
 #include "base/diag.h"
 
 enum walk_strategy {
-	WALK_STRATEGY_AUTO,    /* bpf_loop where the kernel has it */
+	WALK_STRATEGY_AUTO,    /* bpf_loop if the kernel has it */
 	WALK_STRATEGY_LOOP,    /* bpf_loop */
 	WALK_STRATEGY_BOUNDED, /* bounded loops of global functions */
 };
@@ -30,7 +30,7 @@ struct programs_options {
 	uint64_t namespace_device, namespace_inode; /* the same */
 };
 
-/* Loads the object; the caller gives it back with bpf_object__close(). -EPERM: a capability is missing. */
+/* Loads the object; the caller closes it with bpf_object__close(). -EPERM: a capability is missing. */
 int programs_load(const struct programs_options *options, struct bpf_object **ret, struct diag *diag);
 
 /* Sizes and settings of the maps of an object that contains the sampler, before it is loaded. 0 or a negative errno. */

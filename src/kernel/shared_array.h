@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * shared_array: a BPF array map (BPF_F_MMAPABLE) written through memory. What is mapped counts as this process's memory
- * at once, touched or not: so of a large array only the beginning is mapped, as far as it was used. Addresses stay.
+ * shared_array: a BPF array map (BPF_F_MMAPABLE) written through memory. Mapped memory counts as this process's memory
+ * at once, touched or not. So only the used beginning of a large array is mapped. Addresses do not change.
  *
  * Not thread-safe.
  */

@@ -34,7 +34,7 @@ void sideband_close(struct sideband *sideband);
 int sideband_fd(const struct sideband *sideband);
 
 /*
- * To be called now and then: opens the events of CPUs that have come online, and closes those of CPUs that went; what
+ * To be called regularly: opens the events of CPUs that have come online, and closes those of CPUs that went. What
  * these have written is delivered by the next sideband_drain(). How many came or went, or a negative errno.
  */
 int sideband_follow(struct sideband *sideband);

@@ -50,19 +50,19 @@ enum tables_kind { TABLES_MAPPINGS, TABLES_PAGES, TABLES_RULES, TABLES_ROWS, TAB
 int tables_create(const struct tables_maps *maps, struct tables **ret, struct diag *diag);
 void tables_destroy(struct tables *tables);
 
-/* Tells the walkers that what they remember of processes may be out of date: after a change of what they look up. */
+/* Tells the walks that what they remember about processes may be out of date; after a change of what they look up. */
 void tables_changed(const struct tables *tables);
 
 /*
- * Whose share is charged for what is added or published from now on, until it goes; nobody's at first. A file's parts
- * are charged to whom the file was.
+ * Sets the owner that is charged for what is added or published from now on, until it is removed; at first nobody is. A
+ * file's parts are charged to the file's owner.
  */
 void tables_charge(struct tables *tables, const struct share_owner *owner);
 
-/* How much of a kind that one may still take. */
+/* How much of a kind the present owner may still take. */
 uint64_t tables_left(const struct tables *tables, enum tables_kind kind);
 
-/* How often there was no room, or none in the share; and who held most when it was so first. */
+/* How often there was no space, or none in the share; and who held most the first time. */
 struct tables_refusal {
 	uint64_t count;
 	struct share_owner most;
@@ -70,73 +70,72 @@ struct tables_refusal {
 };
 const struct tables_refusal *tables_refusals(const struct tables *tables, enum tables_kind kind);
 
-/* Makes room for rows beforehand: that takes milliseconds, which the first sample does not have. Else when needed. */
+/* Makes room for rows in advance, which takes milliseconds. Otherwise the first sample would have to wait for it. */
 void tables_prepare(struct tables *tables);
 
 /* Adds a file's rows. 0 and *ret; -ENOSPC when the tables, or a share of them, are full. */
 int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag);
 
 /*
- * Gives the bytes from one vaddr to another a rule, where they had none; others keep theirs. What the walkers remember
- * is out of date until the next publication of their process. Pages without rows are left out. 0 or a negative errno:
- * -ENOSPC when the tables are full.
+ * Gives a rule to the bytes from one vaddr to another that have none. What the walks remember is out of date until the
+ * next publication of their process. Pages without rows are left out. 0 or a negative errno: -ENOSPC when the tables
+ * are full.
  */
 int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t start, uint64_t end,
 		 const struct unwind_rule *rule);
 
-/* The rule in force at a vaddr; UNWIND_ABSENT where there are no rows yet. */
+/* The rule in force at a vaddr; UNWIND_ABSENT if there are no rows yet. */
 struct unwind_rule tables_rule(const struct tables *tables, const struct tables_run *run, uint64_t vaddr);
 
 /*
- * Adds a file without rows: those of a part are given by tables_fill() when somebody needs them. `base` and `end` are
- * the table's. Until then a walk in the kernel ends there as a late one, and one on the host asks for them (struct
- * walk_host).
+ * Adds a file without rows; tables_fill() adds the rows of a part when a walk needs them. `base` and `end` are the
+ * table's. Until then a walk in the kernel ends there and its sample is late; a walk on the host asks for the rows
+ * (struct walk_host).
  */
 int tables_reserve(struct tables *tables, uint64_t base, uint64_t end, struct tables_run *ret, struct diag *diag);
 
 /*
- * Gives the rows of `count` pages from page `first` of the run on, from a table of the file that has them all and the
- * rule in force before; visible to the walkers at once. NULL: there are none, and never will be. What is there already
- * stays. 0 or a negative errno, with nothing changed: -ENOSPC when the tables, or a share of them, are full.
+ * Adds the rows of `count` pages, from page `first` of the run on, from a table of the file that has them all and the
+ * rule in force before them. The walks see them at once. NULL: there are none, and never will be. Existing rows stay. 0
+ * or a negative errno, with nothing changed: -ENOSPC when the tables, or a share of them, are full.
  */
 int tables_fill(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count,
 		const struct unwind_table *table);
 
-/* There is no room for these pages: walks end there as LOSS_TABLE_FULL. 0 or a negative errno. */
+/* There is no space for these pages: walks end there with LOSS_TABLE_FULL. 0 or a negative errno. */
 int tables_refuse(struct tables *tables, const struct tables_run *run, uint32_t first, uint32_t count);
-/* All of these have no rows yet, again. */
+/* Makes all refused pages of the run absent again. */
 void tables_forgive(struct tables *tables, const struct tables_run *run);
 
 /* Has a page of a run no rows yet? */
 bool tables_absent(const struct tables *tables, const struct tables_run *run, uint32_t page);
 
 /*
- * Takes a file's rows, page index and rules away; their room is used again at once. So no process that is published may
- * have a mapping into the run, nor have had one within the grace period (TABLES_GRACE_NS).
+ * Removes a file's rows, page index and rules; their space is used again at once. So no published process may have a
+ * mapping into the run, or have had one within the grace period (TABLES_GRACE_NS).
  */
 void tables_remove(struct tables *tables, const struct tables_run *run);
 
 #define TABLES_GRACE_NS 1000000000ull /* no walk lasts this long */
 
-/* What the walker shall know of a process. Times are CLOCK_MONOTONIC, ns. */
+/* What the walks are told about a process. Times are CLOCK_MONOTONIC, ns. */
 struct publication {
 	uint64_t now;
-	uint64_t valid_from; /* no change of the mappings from before it is missing */
+	uint64_t valid_from; /* no older change of the mappings is missing */
 	uint64_t changed;    /* about when the mappings changed the last time */
 	uint32_t epoch;      /* the process's (proc/processes.h) */
 	uint32_t count;
 	const struct mapping_entry *mappings; /* sorted by address */
 };
 
-/* Makes a process known to the walker, or replaces what it knew, *ret. 0 or a negative errno, as above. */
+/* Makes a process known to the walks, or replaces *ret, which they knew. 0 or a negative errno, as above. */
 int tables_publish(struct tables *tables, uint32_t tgid, const struct publication *publication,
 		   struct process_entry *ret);
 
 /* Makes a process unknown again. `now`: CLOCK_MONOTONIC, ns. */
 void tables_withdraw(struct tables *tables, uint32_t tgid, const struct process_entry *entry, uint64_t now);
 
-/* Reuses what was withdrawn or replaced before the grace period, and gives back room that is empty; to be called now
- * and then. */
+/* Reuses what was withdrawn or replaced before the grace period, and frees empty slabs; to be called regularly. */
 void tables_collect(struct tables *tables, uint64_t now);
 
 /* The same tables for a walk on the host; valid as long as the tables. */

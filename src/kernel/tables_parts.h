@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tables_parts: the inside of tables, for tables.c (files: rows and page index) and tables_publish.c (processes:
- * mappings; and who has how much of it all).
+ * tables_parts: the internals of tables, for tables.c (files: rows and page index) and tables_publish.c (processes:
+ * mappings; shares).
  */
 #ifndef STRATA_KERNEL_TABLES_PARTS_H
 #define STRATA_KERNEL_TABLES_PARTS_H
@@ -38,8 +38,9 @@ struct tables {
 	struct mapping_entry *mappings;
 	uint64_t *pages;
 	struct tables_rules rules;
-	uint32_t *slabs[UNWIND_SLABS_MAX]; /* the same rows here, for walks on the host; NULL: not needed yet */
-	uint32_t dirty[UNWIND_SLABS_MAX];  /* blocks that the kernel does not have yet, a bit each */
+	uint32_t
+		*slabs[UNWIND_SLABS_MAX]; /* the same rows in user space, for walks on the host; NULL: not needed yet */
+	uint32_t dirty[UNWIND_SLABS_MAX]; /* blocks that the kernel does not have yet, a bit each */
 	int slab_fds[UNWIND_SLABS_MAX];
 	struct extents free_rows[UNWIND_SLABS_MAX];
 	uint32_t slab_count;
@@ -56,13 +57,13 @@ struct tables {
 
 void tables_init_shares(struct tables *tables);
 
-/* Something did not fit: notes who has it all. */
+/* Something did not fit: notes who holds most. */
 void tables_note_full(struct tables *tables, enum tables_kind kind);
 
 /* Takes from an owner's share. 0, -ENOSPC or -ENOMEM. */
 int tables_take(struct tables *tables, enum tables_kind kind, const struct share_owner *owner, uint64_t amount);
 
-/* Gives back the last slab when nothing lies in it: what needed it is gone. One at a time, as that waits for RCU. */
+/* Frees the last slab if it is empty. One at a time, because that waits for RCU. */
 void tables_drop_last_slab(struct tables *tables);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tables_rules: the array of distinct rules (abi/tables.h), each with how many files have it. For kernel/tables.c.
- * Who has a rule first is charged for it until nobody has it any more.
+ * tables_rules: the array of distinct rules (abi/tables.h), with a count of the files that use each. For
+ * kernel/tables.c. The first user of a rule is charged for it until nobody uses it any more.
  */
 #ifndef STRATA_KERNEL_TABLES_RULES_H
 #define STRATA_KERNEL_TABLES_RULES_H
@@ -16,7 +16,7 @@
 struct tables_rules {
 	struct shared_array array;
 	struct unwind_rule *at;
-	uint32_t count; /* the highest number that was ever used, and one */
+	uint32_t count; /* the highest number ever used, plus one */
 	uint32_t uses[UNWIND_RULES_MAX];
 	struct share_owner owners[UNWIND_RULES_MAX];
 	VEC(uint32_t) free;
@@ -27,12 +27,12 @@ struct tables_rules {
 int tables_rules_init(struct tables_rules *rules, int map);
 void tables_rules_deinit(struct tables_rules *rules);
 
-/* The number of a rule, added when new, for one file more. 0; -ENOSPC: the array or the owner's share is full; -ENOMEM.
- */
+/* The number of a rule, added if it is new, for one more file. 0; -ENOSPC: the array or the owner's share is full;
+ * -ENOMEM. */
 int tables_rules_take(struct tables_rules *rules, const struct unwind_rule *rule, struct shares *shares,
 		      const struct share_owner *owner, uint32_t *ret);
 
-/* A file does not have the rule any more. */
+/* One file less uses the rule. */
 void tables_rules_give(struct tables_rules *rules, struct shares *shares, uint32_t index);
 
 #endif

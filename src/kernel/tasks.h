@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tasks: what the threads of a process are in at this moment: registers, kernel stack, how often each has left a CPU.
- * Read by a BPF iterator, which stops none of them and wakes none up; ptrace would do both, and a system call that is
- * interrupted so may fail with EINTR. 0.2 ms for a process with 100 threads. Needs CAP_BPF and CAP_PERFMON. Not
+ * tasks: the state of a process's threads at this moment: registers, kernel stack, how often each has left a CPU. A BPF
+ * iterator reads it, and neither stops nor wakes a thread. ptrace would do both, and a system call interrupted in this
+ * way may fail with EINTR. It takes 0.2 ms for a process with 100 threads. Needs CAP_BPF and CAP_PERFMON. Not
  * thread-safe.
  */
 #ifndef STRATA_KERNEL_TASKS_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * command: a child process that waits before it calls exec, so that it can be watched from its first instruction.
+ * command: a child process that waits before it calls exec, so that it can be watched from its first instruction. What
+ * it does before, as a copy of strata, is not sampled (TARGET_AWAITS_EXEC): its first sample is in exec, after the old
+ * address space is gone.
  */
 #ifndef STRATA_PROC_COMMAND_H
 #define STRATA_PROC_COMMAND_H
@@ -18,11 +20,11 @@ struct command {
 	int report; /* gives the child's errno if exec failed */
 	int pidfd;  /* readable when the child has ended */
 	bool reaped;
-	bool left;  /* not even SIGKILL has ended it: it waits in the kernel, and ends when it comes back */
+	bool left;  /* not even SIGKILL has ended it: it waits in the kernel, and will end when it returns from there */
 	int status; /* in the shell's convention, once reaped */
 };
 
-/* What the caller has changed of itself and a command shall have as it was. */
+/* What the caller has changed about itself, and the command gets back. */
 struct command_origin {
 	sigset_t mask;
 	struct rlimit files; /* RLIMIT_NOFILE */
@@ -32,14 +34,14 @@ struct command_origin {
 int command_prepare(char *const *argv, const struct command_origin *origin, struct command *ret, struct diag *diag);
 
 /*
- * Lets it exec. Fails with the reason when exec does, with -ETIMEDOUT when its file system does not answer, and with
- * -EINTR when a signal that the caller blocks came meanwhile: then it was killed.
+ * Lets it exec. Fails with the reason if exec fails, with -ETIMEDOUT if its file system does not answer, and with
+ * -EINTR if a signal that the caller blocks arrived meanwhile; then it was killed.
  */
 int command_start(struct command *command, const char *name, struct diag *diag);
 
 /*
- * Ends it if it still runs (SIGTERM, then SIGKILL after some seconds), and takes its status. One that not even SIGKILL
- * ends is left after some more seconds, as if it had.
+ * Ends it if it still runs (SIGTERM, then SIGKILL after some seconds), and reads its status. If not even SIGKILL ends
+ * it, it is left behind after some more seconds.
  */
 int command_finish(struct command *command);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * memory: reading the memory of a process, so that a live one, a snapshot and a test's fake look alike. A live process
- * runs on while it is read: what was read in two calls need not belong together.
+ * memory: an interface to read the memory of a process: a live one, a snapshot, or a test's fake. A live process runs
+ * on while it is read: data from two calls need not be consistent.
  */
 #ifndef STRATA_PROC_MEMORY_H
 #define STRATA_PROC_MEMORY_H
@@ -20,10 +20,10 @@ static inline int memory_read(const struct memory *memory, void *dst, size_t siz
 	return memory->read(memory->context, dst, size, address);
 }
 
-/* A process that runs; needs the right to ptrace it, but does not stop it. */
+/* A live process; needs the right to ptrace it, but does not stop it. */
 struct memory memory_of_process(int pid);
 
-/* Pieces that do not overlap. A read may not go from one into the next. Borrowed. */
+/* Pieces that do not overlap. A read must not cross from one into the next. Borrowed. */
 struct memory_piece {
 	uint64_t address;
 	const void *bytes;

@@ -2,11 +2,11 @@
 /*
  * processes: which process had which executable file mapped where, and when.
  *
- * Fed by /proc at the start (processes_scan) and by perf's side-band records afterwards. Samples and side-band
- * records come through different buffers and not in order, so mappings keep the time in which they held:
- * a question is always "what was at this address at that moment". Times are CLOCK_MONOTONIC in ns. Pids are of
- * the initial namespace as seen by this process. A reused pid gets a new `struct process`; the old one stays
- * reachable by time until processes_reap().
+ * It is fed by /proc at the start (processes_scan) and by perf's side-band records afterwards. Samples and side-band
+ * records come through different buffers and in no common order, so each mapping has the time during which it existed.
+ * The question is always "what was at this address at that moment". Times are CLOCK_MONOTONIC in ns. Pids are those of
+ * the initial namespace as seen by this process. A reused pid gets a new `struct process`; the old one can be found by
+ * time until processes_reap().
  *
  * Pointers to processes stay valid until the process is reaped, those to files until processes_forget_file().
  * Pointers to mappings are valid until the next change of that process. Not thread-safe.
@@ -28,13 +28,13 @@ enum file_kind {
 };
 
 /*
- * A file that is or was mapped somewhere, by identity: device and inode; for ANONYMOUS, one per process. Who finds that
- * the identity stands for other content now (it was overwritten, the inode was reused) says so with
+ * A file that is or was mapped somewhere, identified by device and inode; for ANONYMOUS, one per process. If the same
+ * device and inode have other content now (the file was overwritten, the inode was reused), call
  * processes_renew_file().
  */
 struct mapped_file {
-	uint32_t index; /* dense, from 0: for tables beside this one; that of a forgotten file is used again */
-	uint32_t users; /* mappings that are known, current and past; of ANONYMOUS, also the process itself */
+	uint32_t index; /* dense, from 0, for other tables; that of a forgotten file is used again */
+	uint32_t users; /* known mappings, current and past; for ANONYMOUS, also the process itself */
 	enum file_kind kind;
 	uint64_t device; /* as in /proc/PID/maps: major << 32 | minor */
 	uint64_t inode;
@@ -45,12 +45,12 @@ struct mapped_file {
 struct process_mapping {
 	uint64_t start, end; /* end exclusive */
 	uint64_t offset;     /* in the file, of `start` */
-	uint64_t from, to;   /* when it held: [from, to); UINT64_MAX while it does */
-	uint64_t seen;       /* when /proc showed it the last time; 0: never */
+	uint64_t from, to;   /* when it existed: [from, to); `to` is UINT64_MAX while it does */
+	uint64_t seen;       /* when /proc last showed it; 0: never */
 	struct mapped_file *file;
 };
 
-/* Where a process has mapped nothing, as far as known: [below, start) and [end, above), around what came last. */
+/* Where a process has mapped nothing, as far as known: [below, start) and [end, above), around the last new mapping. */
 struct process_gaps {
 	uint64_t below, start, end, above;
 };
@@ -59,12 +59,12 @@ struct process {
 	int pid, parent;
 	uint64_t started, ended; /* ended: UINT64_MAX while it lives */
 	uint32_t changes;        /* goes up with each change of the mappings */
-	uint32_t epoch;          /* goes up when another file, or another part of it, takes an address over */
+	uint32_t epoch;          /* goes up when an address gets another file, or another part of its file */
 	bool scanned;            /* /proc/PID/maps was read: nothing older is missing */
 	VEC(struct process_mapping) mappings; /* current and past ones, in order of `from` */
 	struct process_gaps gaps;
-	struct process *older;         /* who had this pid before */
-	struct mapped_file *anonymous; /* what it has of that kind; NULL: nothing yet */
+	struct process *older;         /* which had this pid before */
+	struct mapped_file *anonymous; /* its file of that kind; NULL: none yet */
 	void *user;                    /* the owner's, NULL at first */
 };
 
@@ -74,8 +74,8 @@ struct processes *processes_create(void);
 /* `release` is called for the `user` of each process that has one; may be NULL. */
 void processes_destroy(struct processes *processes, void (*release)(struct process *process));
 
-/* Reads /proc/PID/maps as of now; what it does not show any more, ends (there is no record of munmap). 0, -ESRCH when
- * the process is gone, -ENOMEM. `now` is taken before the reading. */
+/* Reads /proc/PID/maps; mappings that it does not show any more have ended (there is no record of munmap). 0, -ESRCH
+ * if the process is gone, -ENOMEM. `now` is taken before reading. */
 int processes_scan(struct processes *processes, int pid, uint64_t now, struct process **ret);
 
 /* A record of perf's side-band. Unknown processes are added. 0, -ENOMEM, or -EINVAL for a mapping of no size. */
@@ -85,7 +85,7 @@ int processes_fork(struct processes *processes, int parent, int child, uint64_t 
 int processes_exec(struct processes *processes, int pid, uint64_t time, struct process **ret);
 struct process *processes_exit(struct processes *processes, int pid, uint64_t time);
 
-/* Has a process threads beside its main one? That may have ended, and left one that /proc/PID says nothing of. */
+/* Has a process threads besides its main one? The main thread may have ended while others still run. */
 bool process_has_threads(int pid);
 
 /* The process that had a pid at a time; NULL when none is known. */
@@ -107,7 +107,7 @@ struct mapped_file *processes_anonymous(struct processes *processes, struct proc
 struct mapped_file *processes_file(const struct processes *processes, uint32_t index);
 size_t processes_file_count(const struct processes *processes);
 
-/* From now on the identity is another file, with an index of its own; what is mapped already stays this one. */
+/* From now on the same device and inode mean another file, with an index of its own; present mappings keep this one. */
 void processes_renew_file(struct processes *processes, struct mapped_file *file);
 
 /* Releases a file without users. */

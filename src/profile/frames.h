@@ -21,7 +21,7 @@ enum frame_layer {
 };
 
 /*
- * One distinct frame. Two frames are the same when all of their fields are.
+ * One distinct frame. Two frames are equal if all of their fields are equal.
  *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…", its function's start,
  *                                              without a symbol
  *   PYTHON: name, file, line           MARK: name, with its brackets
@@ -32,18 +32,18 @@ struct frame {
 	const char *file; /* "" where there is none */
 	int line;         /* 0 where there is none */
 	/*
-	 * Where it was, for those who ask: frames of different places may have one text. NATIVE: a vaddr in the file,
+	 * Its address, if wanted: frames at different addresses may have the same text. NATIVE: a vaddr in the file,
 	 * KERNEL: the address. 0: not kept.
 	 */
 	uint64_t address;
-	const char *path;     /* NATIVE: of the file; "" where it is not kept */
-	const char *build_id; /* NATIVE: its GNU build id, hexadecimal; "" where there is none, or it is not kept */
+	const char *path;     /* NATIVE: of the file; "" if it is not kept */
+	const char *build_id; /* NATIVE: its GNU build id, hexadecimal; "" if there is none or it is not kept */
 };
 
-/* What frames keep beside their names. */
+/* What frames keep besides their names. */
 enum frame_detail {
-	FRAME_NAMES,     /* nothing: frames of one function are one */
-	FRAME_ADDRESSES, /* the file's path and build id, and addresses of what has no symbol */
+	FRAME_NAMES,     /* nothing: all frames in one function are one frame */
+	FRAME_ADDRESSES, /* the file's path and build id, and addresses of frames without a symbol */
 	FRAME_PLACES     /* all addresses */
 };
 
@@ -65,15 +65,15 @@ int frames_add(struct frames *frames, const struct frame *frame, uint32_t *ret);
 /* All numbers are below this. */
 size_t frames_count(const struct frames *frames);
 
-/* Stays where it is until frames_forget(), which leaves NULL for what it forgot. */
+/* The pointer is valid until frames_forget(). NULL for a forgotten frame. */
 const struct frame *frames_at(const struct frames *frames, uint32_t id);
 
 /* Bytes of memory that all of them hold. */
 size_t frames_bytes(const struct frames *frames);
 
 /*
- * Forgets all but those whose place in `used` (as long as frames_count()) is not 0. The others keep their numbers; free
- * ones are given again. 0, or -ENOMEM with all as it was.
+ * Forgets all frames whose entry in `used` (of frames_count() entries) is 0. The others keep their numbers; free
+ * numbers are used again. 0, or -ENOMEM with nothing changed.
  */
 int frames_forget(struct frames *frames, const uint8_t *used);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * profile: what a recording found, ready to be written in any format: frames, unique stacks, and how good the
- * data is. Filled by src/engine, read by src/export. Not thread-safe. All strings are copied or interned;
- * pointers given out live as long as the profile.
+ * profile: the result of a recording, ready to be written in any format: frames, unique stacks, and the quality of the
+ * data. Filled by src/engine, read by src/export. Not thread-safe. All strings are copied or interned; returned
+ * pointers live as long as the profile.
  */
 #ifndef STRATA_PROFILE_PROFILE_H
 #define STRATA_PROFILE_PROFILE_H
@@ -19,46 +19,46 @@ struct profile_sample {
 	const char *comm;   /* the thread's name (as perf's comm) when it was first seen with this stack */
 	const char *thread; /* same as comm; kept apart for formats that show both a process's and a thread's name */
 	int pid, tid;
-	uint64_t cgroup; /* its cgroup's id (v2), 0 where that was not asked for */
+	uint64_t cgroup; /* its cgroup's id (v2), 0 if that was not wanted */
 	uint64_t count;
 	uint32_t depth;         /* number of frames */
 	const uint32_t *frames; /* frame ids, outermost first */
 };
 
-/* One of the samples that are counted there, where that was asked for. */
+/* One of the samples counted there, if that was wanted. */
 struct profile_moment {
 	uint64_t time;   /* CLOCK_MONOTONIC, ns */
 	uint32_t sample; /* index */
 	uint32_t cpu;
 };
 
-/* What a second unwinder said of some samples' native stacks. */
+/* The second unwinder's results for some samples' native stacks. */
 struct profile_verify {
-	uint64_t chosen;                 /* for that: `samples` and all of `uncompared` */
-	uint64_t samples;                /* that were compared: the sum of these */
-	uint64_t agree;                  /* every frame is the same, and so is the end */
-	uint64_t differ;                 /* some frame is another one */
-	uint64_t shorter;                /* the second one stopped before, and agreed until then */
-	uint64_t longer;                 /* it found further frames */
-	uint64_t cut;                    /* the copy of the stack ended before, and all agreed until then */
+	uint64_t chosen;                 /* `samples` plus all of `uncompared` */
+	uint64_t samples;                /* compared ones: the sum of the following */
+	uint64_t agree;                  /* all frames are the same, and so is the end */
+	uint64_t differ;                 /* some frame differs */
+	uint64_t shorter;                /* the second unwinder stopped earlier, and agreed until then */
+	uint64_t longer;                 /* it found more frames */
+	uint64_t cut;                    /* the copy of the stack ended earlier, and both agreed until then */
 	uint64_t guessed;                /* it had no unwind information for a frame, and guessed another caller */
-	uint64_t uncompared[LOSS_COUNT]; /* by the reason: what was missing for a comparison */
+	uint64_t uncompared[LOSS_COUNT]; /* not compared, by reason */
 };
 
 /* The figures behind --stats, the summary and the page's data-quality panel. */
 struct profile_quality {
-	uint64_t samples;          /* all that the kernel part took: complete + truncated + incomplete + lost */
+	uint64_t samples;          /* all that were taken: complete + truncated + incomplete + lost */
 	uint64_t complete;         /* reached the thread's outermost frame in every layer that it has */
-	uint64_t truncated;        /* cut at a limit of strata's */
+	uint64_t truncated;        /* cut at one of strata's limits */
 	uint64_t lost[LOSS_COUNT]; /* samples by reason: PARTIAL and LOST reasons; see abi/loss.def */
 	uint64_t python_samples;   /* with at least one Python frame */
 	uint64_t late_samples;     /* finished in user space from a copy of the stack */
 	uint64_t unique_stacks;
 	uint64_t max_depth;
 	uint64_t bpf_run_ns, bpf_runs, bpf_frames, bpf_thread_states; /* the sampling program's own cost */
-	uint64_t bpf_worst_ns;                                        /* of the longest sample, in its interrupt */
-	uint64_t bpf_task_ns; /* beside run_ns: of walks in the threads' own context */
-	bool verified;        /* was asked for */
+	uint64_t bpf_worst_ns;                                        /* the longest sample, in its interrupt */
+	uint64_t bpf_task_ns; /* in addition to run_ns: walks in the threads' own context */
+	bool verified;        /* was wanted */
 	struct profile_verify verify;
 	double self_cpu_s;
 	uint64_t self_peak_rss_kb;
@@ -67,7 +67,7 @@ struct profile_quality {
 
 struct profile_info {
 	const char *command;  /* the recorded command or a description of the target ("pid 123", "all processes") */
-	const char *children; /* of the target, that used CPU time and were not recorded; "" or NULL: none */
+	const char *children; /* the target's children that used CPU time and were not recorded; "" or NULL: none */
 	const char *hostname, *kernel, *strata_version;
 	unsigned int frequency; /* Hz, per CPU */
 	unsigned int cpus;
@@ -87,8 +87,7 @@ const struct profile_info *profile_get_info(const struct profile *profile);
 const struct profile_quality *profile_get_quality(const struct profile *profile);
 const char *profile_string(struct profile *profile, const char *string); /* interned; NULL: no memory */
 
-/* What is to be said of the recording beside its figures, a line each, by number from 0. 0 or -ENOMEM; NULL: no more.
- */
+/* Remarks about the recording, a line each, by number from 0. 0 or -ENOMEM; NULL: no more. */
 int profile_add_remark(struct profile *profile, const char *text);
 const char *profile_remark(const struct profile *profile, size_t index);
 
@@ -100,11 +99,10 @@ const struct frame *profile_frame_at(const struct profile *profile, uint32_t id)
 /* Adds `count` to the sample with this comm, pid, tid and stack (frame ids, outermost first). 0 or -ENOMEM. */
 int profile_add(struct profile *profile, const char *comm, int pid, int tid, const uint32_t *frames, uint32_t depth,
 		uint64_t count);
-/* The same for a sample of all that struct profile_sample has; `thread` is taken from comm. Its index, if `ret` is not
- * NULL. */
+/* The same with all fields of struct profile_sample; `thread` is taken from comm. *ret: its index, if not NULL. */
 int profile_add_sample(struct profile *profile, const struct profile_sample *sample, uint32_t *ret);
 size_t profile_sample_count(const struct profile *profile);
-size_t profile_stack_count(const struct profile *profile); /* distinct ones, whosever */
+size_t profile_stack_count(const struct profile *profile); /* distinct ones, of all threads together */
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
 
 /* In the order in which they were added. 0 or -ENOMEM. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * text: names that someone else chose (symbols, files, comms) made safe to stand in a line of output.
+ * text: makes names that somebody else chose (symbols, files, comms) safe for a line of output.
  */
 #ifndef STRATA_PROFILE_TEXT_H
 #define STRATA_PROFILE_TEXT_H
@@ -13,15 +13,15 @@
  * would need without the terminator; terminates if size > 0, and never cuts inside a character.
  *   `;`                                            becomes `:`
  *   C0 and C1 controls, DEL, U+2028, U+2029        become '?' each
- *   controls of text direction (U+202E and such)   become '?' each: they would show other text than there is
+ *   controls of text direction (U+202E and such)   become '?' each: they make text look different from what it is
  *   each byte that is not part of valid UTF-8      becomes '?'
  */
 size_t text_clean(const char *string, char *buffer, size_t size);
 
 /*
- * Writes bytes for people: what text_clean() replaces, but `;`, is shown as "\xNN" for each byte, so that it neither
- * ends a line nor commands a terminal. For programs: inside JSON's quotes, all of them as \u, and with U+FFFD for each
- * byte that is not valid UTF-8.
+ * Writes bytes for people: what text_clean() replaces, except `;`, is written as "\xNN" for each byte, so that it can
+ * neither end a line nor control a terminal. For programs, inside JSON's quotes: these are written as \u, and each byte
+ * that is not valid UTF-8 as U+FFFD.
  */
 void text_print(FILE *out, const char *bytes, size_t size);
 void text_print_json(FILE *out, const char *bytes, size_t size);

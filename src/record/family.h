@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * family: the descendants of the processes that are recorded. They are recorded, too; or, where that was not asked for,
- * it is told which of them used CPU time meanwhile: of a wrapper (timeout, sudo, sh -c) that is all there is.
+ * family: the descendants of the recorded processes. Either they are recorded, too, or the summary says which of them
+ * used CPU time meanwhile: a wrapper (timeout, sudo, sh -c) uses none itself.
  */
 #ifndef STRATA_RECORD_FAMILY_H
 #define STRATA_RECORD_FAMILY_H
@@ -26,10 +26,10 @@ struct family {
 
 void family_deinit(struct family *family);
 
-/* Notes which descendants there are, and their CPU time; the first time what they had used before. */
+/* Notes the descendants and their CPU time; the first time, what they had used before. */
 void family_look(struct family *family);
 
-/* The same if it is time for it: once a second, and for a hundredth of the time at most. */
+/* The same if it is due: once a second, and for at most a hundredth of the time. */
 void family_look_again(struct family *family);
 
 /* Those that used CPU time since the first look, as text, such as "python3 (pid 123) 2.1 s"; "" when none did. */

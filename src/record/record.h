@@ -38,10 +38,10 @@ struct record_options {
 	unsigned int frequency;      /* samples per second and CPU, 1 .. 10000 */
 	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */
 	enum walk_strategy strategy; /* how the kernel part walks long stacks; for tests */
-	uint64_t sample_ns;          /* a sample may be walked so long in its interrupt; 0: as long as it takes */
-	bool verify;                 /* have a share of the native stacks unwound a second time (engine/verify.h) */
-	uint64_t max_memory;         /* bytes of samples to be held: beyond, what is rarest is dropped; 0: no bound */
-	enum frame_detail detail;    /* what frames keep beside their names */
+	uint64_t sample_ns;          /* how long one sample may be walked in its interrupt; 0: no limit */
+	bool verify;                 /* unwind a share of the native stacks a second time (engine/verify.h) */
+	uint64_t max_memory;         /* bytes for what was sampled; beyond, the rarest is dropped; 0: no limit */
+	enum frame_detail detail;    /* what frames keep besides their names */
 	bool merges_threads; /* no result tells threads of one name apart: the profile's samples have pid and tid 0 */
 	bool function;       /* Python frames carry the function's first line instead of the current one */
 	bool verbose;
@@ -57,8 +57,8 @@ struct record_result {
 };
 
 /*
- * Records into `profile`. 0, or a negative errno and a diag. What fails once it samples, which is memory that runs out,
- * ends the recording and leaves what was taken until then: ret->kept.
+ * Records into `profile`. 0, or a negative errno and a diag. If memory runs out while it samples, the recording ends,
+ * and what was sampled so far is kept: ret->kept.
  */
 int record_run(const struct record_options *options, struct profile *profile, struct record_result *ret,
 	       struct diag *diag);

@@ -7,13 +7,13 @@
 #include "stack/stack.h"
 
 /*
- * Fills waits_for and detail of a thread whose frames are there. `task` is the thread as it was when they were. 0 or
- * -ENOMEM.
+ * Fills in waits_for and detail of a thread that has its frames. `task` is its state at the moment of these frames. 0
+ * or -ENOMEM.
  */
 int stack_explain(int pid, const struct stack_python *python, const struct task_event *task,
 		  struct stack_thread *thread);
 
-/* Says of those that wait for the GIL which thread holds it, when one does. 0 or -ENOMEM. */
+/* For threads that wait for the GIL, adds which thread holds it, if one does. 0 or -ENOMEM. */
 int stack_name_holder(struct stack_process *process);
 
 #endif

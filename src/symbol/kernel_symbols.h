@@ -22,7 +22,7 @@ void kernel_symbols_destroy(struct kernel_symbols *symbols);
 
 /*
  * The symbol that covers an address, without "[module]", and the distance from its start (`offset` may be NULL).
- * NULL when the address is below the first symbol, or in the gap behind the kernel's own text (_etext, _einittext).
+ * NULL if the address is below the first symbol, or in the gap after the kernel's own text (_etext, _einittext).
  * Of several names at one address the best is kept: global over weak over local, fewer leading underscores, shorter.
  */
 const char *kernel_symbols_lookup(const struct kernel_symbols *symbols, uint64_t address, uint64_t *offset);

@@ -2,10 +2,10 @@
 /*
  * perf_maps: the perf maps of many processes, within a budget.
  *
- * Any process may leave a perf map, of any size, for strata to read. So the bytes that are read count against
- * PERF_MAPS_BYTES, shared between users (base/budget.h): none can take the names of all. What was counted halves every
- * PERF_MAPS_HALVING_S seconds, so that a long recording goes on reading the maps of new processes. A map that goes
- * beyond is not read, and counted (perf_maps_refused()). Not thread-safe.
+ * Any process may write a perf map of any size for strata to read. So the bytes read count against PERF_MAPS_BYTES,
+ * which users share (base/budget.h): no user can take the names from all others. The count halves every
+ * PERF_MAPS_HALVING_S seconds, so that a long recording can read the maps of new processes. A map that exceeds the
+ * budget is not read, but counted (perf_maps_refused()). Not thread-safe.
  */
 #ifndef STRATA_SYMBOL_PERF_MAPS_H
 #define STRATA_SYMBOL_PERF_MAPS_H
@@ -21,11 +21,11 @@ struct perf_maps;
 struct perf_maps *perf_maps_create(struct foreign_files *files);
 void perf_maps_destroy(struct perf_maps *maps); /* may be NULL */
 
-/* The map of a process, read when `key` is asked for the first time and kept under it; NULL when there is none. */
+/* The map of a process, read when `key` is first asked for, and kept under it; NULL if there is none. */
 const struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid);
-/* The same, read again: what is kept stays where nothing can be read any more, or the budget does not allow it. */
+/* The same, read again. The old map stays if nothing can be read any more, or the budget does not allow it. */
 const struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid);
-/* Gives back what is kept under a key. */
+/* Frees what is kept under a key. */
 void perf_maps_forget(struct perf_maps *maps, uint64_t key);
 
 /* How many maps were not read because of the budget. */

@@ -19,7 +19,7 @@
 
 struct run;
 
-/* The verifier takes most of a start with stacks: meanwhile their tables are made, which need the maps only. */
+/* The verifier takes most of a start with stacks: meanwhile the unwind tables are made, which only need the maps. */
 struct loading {
 	struct run *run;
 	char *log;  /* touched on failure only */
@@ -31,12 +31,12 @@ struct loading {
 };
 
 /*
- * Opens run->object and creates its maps; with stacks the verifier then works in a thread. `loading` is zeroed but for
- * `run` and a `types` of -1, and is given to load_end() whatever came of it. 0 or a negative errno.
+ * Opens run->object and creates its maps; with stacks the verifier then works in a thread. `loading` is zero except for
+ * `run` and a `types` of -1, and is passed to load_end() also after a failure. 0 or a negative errno.
  */
 int load_begin(struct loading *loading, struct diag *diag);
 
-/* The programs are loaded. `err`: what has come of all before; then there is nothing to be loaded any more. */
+/* Waits until the programs are loaded. `err`: an earlier failure; then nothing is loaded. */
 int load_end(struct loading *loading, int err, struct diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * names: the words for numbers in a script's values: symbols, users, attach points, cgroups, dates, stacks. Files are
- * read when first needed and kept. Not thread-safe.
+ * names: texts for numbers in a script's values: symbols, users, attach points, cgroups, dates, stacks. Files are read
+ * when they are first needed, and kept. Not thread-safe.
  */
 #ifndef STRATA_TRACE_NAMES_H
 #define STRATA_TRACE_NAMES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * packets: what skboutput() sends, written to PCAP files of raw IP. It comes through buffers of perf's own, one for
- * each CPU. Not thread-safe.
+ * packets: writes what skboutput() sends to PCAP files of raw IP. It arrives through perf buffers, one for each CPU.
+ * Not thread-safe.
  */
 #ifndef STRATA_TRACE_PACKETS_H
 #define STRATA_TRACE_PACKETS_H
@@ -25,9 +25,9 @@ void packets_destroy(struct packets *packets);
 
 /* To be polled. */
 int packets_fd(const struct packets *packets);
-/* Writes what has come. */
+/* Writes what has arrived. */
 void packets_drain(struct packets *packets);
-/* How many were lost because a buffer was full; once more each time that a file could not be written. */
+/* How many packets were lost because a buffer was full, or a file could not be written. */
 uint64_t packets_lost(const struct packets *packets);
 
 #endif

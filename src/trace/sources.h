@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sources: files, lines and inlined functions of native frames, out of the debug information of their objects, which is
- * read when a stack of theirs is first printed, and kept. Not thread-safe.
+ * sources: files, lines and inlined functions of native frames, from the debug information of their objects. It is read
+ * when a stack with such frames is first printed, and kept. Not thread-safe.
  */
 #ifndef STRATA_TRACE_SOURCES_H
 #define STRATA_TRACE_SOURCES_H
@@ -22,8 +22,8 @@ struct sources *sources_create(const char *folders);
 void sources_destroy(struct sources *sources); /* may be NULL */
 
 /*
- * What is executed at an address of an object's file. NULL: nothing is known. Lives as long as `sources`, and the
- * object must as well.
+ * The source at an address of an object's file. NULL: nothing is known. It lives as long as `sources`; the object must
+ * live as long, too.
  */
 const struct source_place *sources_place(struct sources *sources, struct object *object, uint64_t vaddr);
 

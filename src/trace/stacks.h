@@ -37,25 +37,25 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, bool finds, cons
 		     struct diag *diag);
 
 /*
- * When its maps are there, also while it is being loaded. Of the process `pid` (0: none) and its children the kernel is
- * told at once; of all others, which are read only without one, when they are met. `is_command`: it is about to call
- * exec. `files`, borrowed, reads what is mapped.
+ * To be called when its maps exist, also while it is being loaded. The kernel is told about the process `pid` (0: none)
+ * and its children at once; without one, it is told about all others at their first event. `is_command`: it is about to
+ * call exec. `files`, borrowed, reads mapped files.
  */
 struct stacks_options {
 	uint32_t parts; /* enum stack_part */
 	int pid;
 	bool is_command;
 	struct foreign_files *files;
-	const pid_t *early; /* processes of which the kernel is told at once as well */
+	const pid_t *early; /* other processes about which the kernel is told at once */
 	uint32_t early_count;
-	const char *const *probed; /* files whose processes have their tables made as soon as that can be; may repeat */
+	const char *const *probed; /* files whose processes get their tables as soon as possible; may repeat */
 	uint32_t probed_count;
 	bool with_sources;         /* files, lines and inlined functions are printed */
 	const char *debug_folders; /* borrowed: where debug information is looked for first, or NULL */
 };
 int stacks_create(struct bpf_object *object, const struct stacks_options *options, struct stacks **ret,
 		  struct diag *diag);
-/* When it is loaded, and before probes are attached: what the kernel was told stays true. */
+/* When it is loaded, before probes are attached: from now on what the kernel was told is kept up to date. */
 int stacks_begin(struct stacks *stacks, struct diag *diag);
 void stacks_destroy(struct stacks *stacks);
 
@@ -63,9 +63,9 @@ void stacks_destroy(struct stacks *stacks);
 unsigned int stacks_fd_count(const struct stacks *stacks);
 int stacks_fd(const struct stacks *stacks, unsigned int index);
 
-/* Takes in what has become known of processes. */
+/* Handles news about processes. */
 int stacks_drain(struct stacks *stacks);
-/* Did that leave work, to be called again soon? */
+/* Did that leave work undone? Then call it again soon. */
 bool stacks_is_behind(const struct stacks *stacks);
 /* No probe is attached any more. */
 void stacks_end(struct stacks *stacks);

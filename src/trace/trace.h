@@ -3,9 +3,9 @@
  * trace: runs a compiled script: loads its programs, attaches them, prints what they send, and prints the maps at the
  * end.
  *
- * trace_run() owns what it sets up and has given all back when it returns. Nothing stays attached however it ends: all
- * hangs on descriptors. SIGINT, SIGTERM and SIGHUP end the tracing through a signalfd. Called once per process, from
- * one thread.
+ * trace_run() owns what it sets up, and has released all of it when it returns. Nothing stays attached however it ends,
+ * because everything is held by descriptors. SIGINT, SIGTERM and SIGHUP end the tracing through a signalfd. Called once
+ * per process, from one thread.
  */
 #ifndef STRATA_TRACE_TRACE_H
 #define STRATA_TRACE_TRACE_H
@@ -24,9 +24,9 @@ struct trace_command;
 int trace_command_create(char *const *argv, struct trace_command **ret, struct diag *diag);
 pid_t trace_command_pid(const struct trace_command *command);
 /*
- * The file of the program `name` that the command runs, where what argv[0] names is a script that executes it: the
- * command is run until it begins. NULL: it is not argv[0]'s name, or the command has ended without, or it goes on
- * without for too long, which is a failure.
+ * The file of the program `name` that the command runs, if argv[0] is a script that executes it: the command is run
+ * until that program begins. NULL: it is not argv[0]'s name, or the command has ended without running it, or runs too
+ * long without it, which is a failure.
  */
 const char *trace_command_program(struct trace_command *command, const char *name);
 /* Why it could not be executed, or did not execute that program, if trace_command_program() found that out: a negative

@@ -29,18 +29,18 @@
 
 enum code_scope {
 	CODE_ALL,
-	CODE_FEW /* only what .init_array and .fini_array name: for the little that start files leave. No names are
-		    looked up, which is what takes long in a large file; so no call to elsewhere is known to return. No
-		    data is read but these arrays */
+	CODE_FEW /* only what .init_array and .fini_array name, for start files. No names are looked up, which would
+		    take long in a large file; so no call to another file is known to return. Only these arrays are read
+		    as data */
 };
 
 struct code_counts {
-	size_t functions[CODE_REFUSALS]; /* those accepted, and those refused by why */
+	size_t functions[CODE_REFUSALS]; /* accepted ones, and refused ones by reason */
 };
 
 /*
  * Analyses code: `spans` are parts of the text, sorted. Calls `visit` for each instruction of accepted functions, in no
- * order; it ends when that gives other than 0, which is returned. -ENOMEM, -ENOTSUP, -E2BIG when it takes too long.
+ * order; ends when that returns other than 0, and returns it. -ENOMEM, -ENOTSUP, -E2BIG if it takes too long.
  */
 int code_rules_each(const struct elf_file *elf, const struct code_arch *arch, const struct code_span *spans,
 		    size_t count, enum code_scope scope,

@@ -7,8 +7,8 @@
  *           [augmentation data] · initial instructions
  *   FDE     distance back to its CIE u32 · start · length · [augmentation data] · instructions
  *
- * Only what unwinding needs is kept. A struct eh_frame borrows the section's bytes. Errors are told apart from absence
- * nowhere: an entry that makes no sense is not there, and its readers count it.
+ * Only what unwinding needs is kept. A struct eh_frame borrows the section's bytes. An entry that makes no sense is
+ * treated as absent, and its readers count it.
  */
 #ifndef STRATA_UNWIND_EH_FRAME_H
 #define STRATA_UNWIND_EH_FRAME_H
@@ -21,7 +21,7 @@
 
 struct eh_frame {
 	struct elf_section section;
-	uint64_t hdr_vaddr; /* the base of DW_EH_PE_datarel; 0 when there is none */
+	uint64_t hdr_vaddr; /* the base of DW_EH_PE_datarel; 0 if there is none */
 };
 
 struct eh_cie {
@@ -50,17 +50,17 @@ struct eh_entry {
 	uint32_t next; /* offset of the next entry */
 };
 
-/* Reads the entry at an offset. EH_END when there is none or its length is senseless. */
+/* Reads the entry at an offset. EH_END if there is none or its length makes no sense. */
 struct eh_entry eh_entry_at(const struct eh_frame *frame, uint32_t at);
 
-/* False when the entry is damaged, or of a kind that cannot be evaluated. */
+/* False if the entry is damaged or of an unknown kind. */
 bool eh_cie_parse(const struct eh_frame *frame, uint32_t at, struct eh_cie *ret);
 bool eh_fde_parse(const struct eh_frame *frame, const struct eh_entry *entry, const struct eh_cie *cie,
 		  struct eh_fde *ret);
 
 /*
  * Reads a pointer in an encoding DW_EH_PE_* (LSB Core 5.0, 10.5.1). `base_vaddr` is the vaddr of the cursor's first
- * byte. An indirect pointer gives the address of the pointer. Fails the cursor when the encoding is not known.
+ * byte. For an indirect pointer, returns the address of the pointer. Fails the cursor if the encoding is not known.
  */
 uint64_t eh_pointer(struct cursor *c, uint8_t encoding, uint64_t base_vaddr, uint64_t data_base);
 

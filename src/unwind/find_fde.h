@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * find_fde: the FDE of one address by the table in .eh_frame_hdr, sorted by start (LSB Core 5.0, 10.6.2): version 1 ·
- * three encodings · .eh_frame's address · number of FDEs · the table. For src/unwind/ only.
+ * find_fde: finds the FDE of an address with the table in .eh_frame_hdr, which is sorted by start (LSB Core 5.0,
+ * 10.6.2): version 1 · three encodings · .eh_frame's address · number of FDEs · the table. For src/unwind/ only.
  */
 #ifndef STRATA_UNWIND_FIND_FDE_H
 #define STRATA_UNWIND_FIND_FDE_H
@@ -14,16 +14,16 @@ struct fde_range {
 };
 
 enum fde_answer {
-	FDE_COVERS,  /* it is that of *ret */
-	FDE_GAP,     /* no FDE covers the address; *ret is what is between its neighbours */
-	FDE_NO_TABLE /* there is none, or it makes no sense here */
+	FDE_COVERS,  /* *ret is its range */
+	FDE_GAP,     /* no FDE covers the address; *ret is the gap between its neighbours */
+	FDE_NO_TABLE /* there is no table, or it makes no sense here */
 };
 
-/* Takes a number of steps that is the logarithm of the table's length. *ret is untouched with FDE_NO_TABLE. */
+/* Takes time that is logarithmic in the table's length. *ret is untouched with FDE_NO_TABLE. */
 enum fde_answer fde_by_table(const struct eh_frame *frame, const struct elf_section *hdr, uint64_t vaddr,
 			     struct fde_range *ret);
 
-/* The range of an entry that is an FDE; `cie` keeps the CIE that was read last, at first with .at UINT32_MAX. */
+/* The range of an entry that is an FDE. `cie` keeps the last CIE read; at first its .at is UINT32_MAX. */
 bool fde_read(const struct eh_frame *frame, const struct eh_entry *entry, struct eh_cie *cie, struct fde_range *ret);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * rule_ranges: rules found an instruction at a time, for code that no FDE covers. What the addresses count from is said
- * where they are used.
+ * rule_ranges: rules found instruction by instruction, for code that no FDE covers. The user of a list says what its
+ * addresses are relative to.
  */
 #ifndef STRATA_UNWIND_RULE_RANGES_H
 #define STRATA_UNWIND_RULE_RANGES_H
@@ -18,7 +18,7 @@ struct rule_range {
 
 typedef VEC(struct rule_range) rule_ranges;
 
-/* Sorts the ranges, and joins neighbours with one rule. Of instructions that overlap, the later one ends the other. */
+/* Sorts the ranges, and joins neighbours with the same rule. If instructions overlap, the later one ends the other. */
 void rule_ranges_tidy(rule_ranges *ranges);
 
 #endif

@@ -24,8 +24,7 @@
 struct unwind_parts;
 
 /*
- * 0, or -ENOTSUP when the file is one to be compiled as a whole: it is small, is Go's, or has no index that is in
- * order. -ENOMEM.
+ * 0, or -ENOTSUP if the file must be compiled as a whole: it is small, it is Go's, or it has no sorted index. -ENOMEM.
  */
 int unwind_parts_create(const struct elf_file *elf, struct unwind_parts **ret, struct diag *diag);
 void unwind_parts_destroy(struct unwind_parts *parts);
@@ -34,9 +33,9 @@ void unwind_parts_destroy(struct unwind_parts *parts);
 void unwind_parts_text(const struct unwind_parts *parts, uint64_t *base, uint64_t *end);
 
 /*
- * The rows in force in [from, to), offsets from the base: a table of the whole text which is right there. To be
- * released with unwind_table_deinit(). `elf` is the same file again. 0, -ENOMEM, or another negative errno: it cannot
- * be read.
+ * The rows in force in [from, to), offsets from the base, as a table of the whole text that is only right in this
+ * range. To be released with unwind_table_deinit(). `elf` is the same file again. 0, -ENOMEM, or another negative
+ * errno: it cannot be read.
  */
 int unwind_parts_compile(struct unwind_parts *parts, const struct elf_file *elf, const struct unwind_options *options,
 			 uint32_t from, uint32_t to, struct unwind_table *ret, struct diag *diag);

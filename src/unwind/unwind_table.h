@@ -45,11 +45,11 @@ struct unwind_table {
 	uint64_t text_bytes, covered_bytes; /* of the executable segments */
 	uint64_t derived_bytes;             /* of those covered, by what the code itself does */
 	struct code_counts derived;
-	bool derived_cached; /* what the code does was known from before */
-	uint64_t derived_ns; /* what it took to find out, or to look up */
+	bool derived_cached; /* that came from the cache */
+	uint64_t derived_ns; /* the time to find it, or to look it up */
 };
 
-/* More than any file that is known has of each; one that has more is refused. */
+/* More than any known file has; a file with more is refused. */
 #define UNWIND_FDES_MAX (2u << 20) /* 40 MiB while it is compiled */
 #define UNWIND_ROWS_MAX (4u << 20) /* 32 MiB */
 
@@ -86,14 +86,14 @@ int unwind_follow(const struct elf_file *elf, const struct unwind_options *optio
 struct unwind_rule unwind_table_lookup(const struct unwind_table *table, uint64_t vaddr);
 
 /*
- * The FDE that covers a vaddr: its range. False when none does. Reads .eh_frame_hdr's index, or else all of .eh_frame.
+ * The range of the FDE that covers a vaddr. False if none does. Reads .eh_frame_hdr's index, or else all of .eh_frame.
  */
 bool unwind_find_fde(const struct elf_file *elf, uint64_t vaddr, uint64_t *start, uint64_t *end);
 
 /*
- * Where code that no FDE covers shows by itself which function it belongs to (code_rules.h): visits runs of it with
- * their function's first address, in no order, and ends with what is not 0. Takes 0.2 us a byte of such code, of 4 MiB
- * at most. 0, -ENOMEM, or what `visit` gave if that was -ENOMEM.
+ * Finds the functions of code that no FDE covers, by following it (code_rules.h): visits runs of it with their
+ * function's first address, in no order, until `visit` returns other than 0. Takes 0.2 us a byte of such code, of at
+ * most 4 MiB. 0 or -ENOMEM, which `visit` may return, too.
  */
 int unwind_code_functions(const struct elf_file *elf,
 			  int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context);

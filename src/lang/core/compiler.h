@@ -27,7 +27,7 @@ enum map_storage { STORAGE_HASH, STORAGE_LRU_HASH, STORAGE_PERCPU_HASH, STORAGE_
 /* A variable or a map. */
 struct symbol {
 	const char *name;
-	struct span span; /* where it was met first */
+	struct span span; /* where it occurs first */
 	/* variable */
 	const struct type *type; /* NULL: nothing assigned yet */
 	bool is_declared;        /* by let with a type: it does not grow */
@@ -47,14 +47,14 @@ struct symbol {
 	uint32_t index;
 };
 
-/* Is this map's value kept for each CPU apart? */
+/* Does this map have a value for each CPU? */
 bool symbol_is_percpu(const struct symbol *map);
 /*
- * Is it an array of one such value? Those are found in half of the time. They are always there: a word of 1 behind the
- * value says that something was assigned.
+ * Is it an array of one such value? A look-up takes half the time of a hash. The value always exists: a word of 1 after
+ * it says that something was assigned.
  */
 bool symbol_is_array(const struct symbol *map);
-/* Bytes of a key and of a value, as the kernel has them. */
+/* Bytes of a key and of a value in the kernel's map. */
 uint32_t symbol_key_size(const struct symbol *map);
 uint32_t symbol_value_size(const struct symbol *map);
 
@@ -77,43 +77,43 @@ enum site_kind {
 /* A call that makes records, and how to read them. */
 struct site {
 	enum site_kind kind;
-	const void *call; /* whose site it is: a dialect's tree */
+	const void *call; /* the call in the dialect's tree */
 	struct span span;
 	const char *format; /* of printf and its like, of time; the delimiter of join */
-	const char *helper; /* SITE_WARNING: whose failure it is, with `code`; NULL: nobody's */
+	const char *helper; /* SITE_WARNING: the helper that failed, with `code`; NULL: none */
 	int code;
 	const struct type *arguments;           /* TYPE_TUPLE: what follows struct rt_event */
 	const struct symbol *map;               /* SITE_PRINT_MAP, SITE_CLEAR, SITE_ZERO */
 	bool is_warning;                        /* SITE_ERRORF: it is no error */
 	const struct expansion_place *expanded; /* the macro that `span` is in; NULL: none */
-	bool is_frequent;                       /* it comes with what processes do, as often as that is */
+	bool is_frequent;                       /* as frequent as what processes do */
 };
 
 enum attach_flag {
-	ATTACH_WAITS = 1,        /* the file system of `path` may have who opens it wait for ever */
-	ATTACH_HAS_RESULT = 2,   /* its function returns something, and the kernel alone knows where that lies */
-	ATTACH_PARAMETERS = 4,   /* args is out of the binary's debug information */
+	ATTACH_WAITS = 1,        /* opening `path` may hang in its file system */
+	ATTACH_HAS_RESULT = 2,   /* its function returns something, and only the kernel knows where that is */
+	ATTACH_PARAMETERS = 4,   /* args comes from the binary's debug information */
 	ATTACH_PACKED = 8,       /* the binary is part of that file, an archive */
-	ATTACH_INSIDE = 16,      /* not at a function's beginning: its arguments are not where they were */
-	ATTACH_UNTYPED = 32,     /* it has arguments by number only: they are of a BPF program's function */
+	ATTACH_INSIDE = 16,      /* not at a function's beginning: its arguments may have been overwritten */
+	ATTACH_UNTYPED = 32,     /* arguments only by number: those of a BPF program's function */
 	ATTACH_MULTI = 64,       /* by a link of many: kprobe_multi, uprobe_multi */
 	ATTACH_OVERRIDES = 128,  /* the program changes what the function returns */
-	ATTACH_KEEPS_TYPES = 256 /* the verifier is to know what the context's words point to */
+	ATTACH_KEEPS_TYPES = 256 /* the verifier must know what the context's words point to */
 };
 
-/* One place to attach to: what dialects, the generator and who runs the script need to know of it. */
+/* One place to attach to: what dialects, the generator and the side that runs the script need to know about it. */
 struct attach {
 	const char *name;                 /* as `probe` shows it */
 	const char *path;                 /* an ELF file; where an iterator is pinned */
-	uint64_t address;                 /* file offset; a watched address; an address of the kernel */
-	const char *function;             /* for func, where the provider knows it */
+	uint64_t address;                 /* file offset; a watched address; an address in the kernel */
+	const char *function;             /* for func, if the provider knows it */
 	const struct type *arguments;     /* TYPE_RECORD of `args`, with offsets into the context; NULL: none */
-	const struct type_field *result;  /* retval, where it lies in the context; NULL: in a register, or none */
+	const struct type_field *result;  /* retval's place in the context; NULL: in a register, or none */
 	const char *spec;                 /* how USDT arguments are found */
 	const struct types_source *types; /* of its binary; NULL: none */
-	const struct binary_arguments *parameters; /* provider/binary_arguments.h; NULL: not asked for yet */
+	const struct binary_arguments *parameters; /* provider/binary_arguments.h; NULL: not needed yet */
 	unsigned int flags;                        /* enum attach_flag */
-	const void *own;                           /* what its provider alone knows of */
+	const void *own;                           /* the provider's own data */
 };
 
 /* PROVIDER:TARGET:... */
@@ -123,31 +123,30 @@ struct attach_text {
 	uint32_t part_count;
 };
 
-/* What a probe's action does with its attach point: several places can share a program, if that is none of these. */
+/* What a probe's action uses of its attach point. If it uses none of these, several places can share a program. */
 enum probe_use {
 	USES_ARGS = 1,      /* the record of its arguments */
 	USES_ARGUMENTS = 2, /* an argument by its number, or the context */
-	USES_TYPES = 4,     /* types that may be other ones in each binary */
+	USES_TYPES = 4,     /* types that may differ between binaries */
 	USES_PLACE = 8,     /* which of several places it is at */
-	USES_CHOICE = 16    /* what is chosen while compiling */
+	USES_CHOICE = 16    /* a choice made while compiling */
 };
 
 /*
- * A program to be generated: a probe's action in the context of a provider. The trees are the unit's own: what types
- * are in them, and what constant conditions choose, depends on the attach point.
+ * A program to be generated: a probe's action in the context of a provider. Its trees are its own: their types, and
+ * what constant conditions choose, depend on the attach point.
  */
 struct unit {
 	struct span span;              /* of the probe */
-	uint32_t probe;                /* which one of the script's it is: the dialect's number */
-	struct node *predicate, *body; /* set when the dialect has lowered it; predicate: or NULL */
+	uint32_t probe;                /* the dialect's number of the probe */
+	struct node *predicate, *body; /* set when the dialect has lowered it; predicate may be NULL */
 	const struct attach_text *point;
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
-	const char *section,
-		*program; /* what it is called: its first place in letters that names of C have, and a number */
+	const char *section, *program; /* its name: its first place, in letters that a C name may have, and a number */
 };
 
-/* What scripts can set, by whatever names their dialect has for it. */
+/* What scripts can set, under the names of their dialect. */
 enum setting_id {
 	SETTING_MAX_MAP_KEYS,
 	SETTING_MAX_STRLEN,
@@ -158,11 +157,11 @@ enum setting_id {
 	SETTING_PRINT_MAPS_ON_EXIT,
 	SETTING_SHOW_DEBUG_INFO,
 	SETTING_LICENSE,
-	SETTING_OF_DIALECT, /* this one and those behind it are a dialect's own */
+	SETTING_OF_DIALECT, /* this one and the following are a dialect's own */
 	SETTING_COUNT = SETTING_OF_DIALECT + 16
 };
 
-/* What is done without, though the kernel may have it. */
+/* Features that are not used even if the kernel has them. */
 enum compile_without { COMPILE_WITHOUT_UPROBE_MULTI = 1, COMPILE_WITHOUT_KPROBE_MULTI = 2 };
 
 struct compile_options {
@@ -184,14 +183,14 @@ struct compile_options {
 	const char *probe_filter;        /* a regular expression that the names of places must match; may be NULL */
 	const char *traceable_functions; /* a file as available_filter_functions; NULL: the kernel's own */
 	unsigned int without;            /* enum compile_without */
-	uint64_t sample_ns;              /* a user stack may be walked so long in an interrupt; 0: as is usual */
+	uint64_t sample_ns;              /* how long a user stack may be walked in an interrupt; 0: the default */
 	bool source_lines;               /* of the runtime library, for the verifier's log */
 	int pid;                         /* the process that -p or -c means; 0: none */
 	uint64_t namespace_device, namespace_inode; /* of our own pid namespace; 0: the initial one */
 	const char *command_path;                   /* the program that -c starts; may be NULL */
 	/*
-	 * The file of the program `name` in that process, where the one in PATH is a script that executes it; NULL: it
-	 * is not there. May be NULL.
+	 * The file of the program `name` in that process, if the one in PATH is a script that executes it; NULL: there
+	 * is none. May be NULL.
 	 */
 	const char *(*program)(void *context, const char *name);
 	void *program_context;
@@ -204,7 +203,7 @@ struct compiler {
 	struct report *report;
 	const struct compile_options *options;
 	const struct dialect *dialect; /* dialect/dialect.h */
-	void *of_dialect;              /* what it keeps of the script */
+	void *of_dialect;              /* its own data */
 	struct types types;
 	VEC(const struct attach_text *) points; /* what the script names, for those that list it */
 	VEC(struct symbol *) maps;
@@ -213,21 +212,21 @@ struct compiler {
 	VEC(struct attach) attaches;
 	uint64_t numbers[SETTING_COUNT];
 	const char *texts[SETTING_COUNT];
-	const struct unit *unit; /* that is checked, or generated */
-	uint32_t stack_parts;    /* enum stack_part: what the script's stacks have, all together; 0: it has none */
-	bool has_packets;        /* it writes packets to files */
+	const struct unit *unit;           /* the one being checked or generated */
+	uint32_t stack_parts;              /* enum stack_part: the parts of all the script's stacks; 0: it has none */
+	bool has_packets;                  /* it writes packets to files */
 	const struct symbol *series_clock; /* its value is the time of CORE_TSERIES, for tests; NULL: the clock's */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
 	struct bpf_functions *bpf_functions;       /* NULL: not read yet */
 	struct foreign_files *files;               /* NULL: no file was read yet */
-	struct task_lookup *tasks;                 /* how programs find a task by its id; NULL: not asked yet */
-	struct binary *binaries;                   /* whose DWARF was asked for: provider/binary_types.h */
+	struct task_lookup *tasks;                 /* how programs find a task by its id; NULL: not needed yet */
+	struct binary *binaries;                   /* with DWARF that was needed: provider/binary_types.h */
 };
 
-/* What reads the files that attach points name: whose file system may not answer. NULL: then they are trusted. */
+/* Reads the files that attach points name, whose file systems may hang. NULL: then they are trusted. */
 struct foreign_files *compiler_files(struct compiler *compiler);
 
-/* The first place of the unit that is checked, or generated. */
+/* The first place of the unit being checked or generated. */
 static inline struct attach *compiler_attach(const struct compiler *c)
 {
 	return &c->attaches.at[c->unit->first_attach];

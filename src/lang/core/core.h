@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * core: what every dialect makes of a script, and all that the generator sees: a typed tree for each program.
+ * core: the typed tree that every dialect makes for each program of a script, and the only thing the generator sees.
  *
  *   source ─► dialect/NAME: parse, check, lower ─► core ─► gen (+ builtin) ─► BPF object ─► load ─► attach
  *                      │  ▲                          │                                              │
@@ -8,28 +8,27 @@
  *                      │    what there is to probe
  *
  * Design
- *  - A dialect owns its syntax, its tree, its names, its scopes, its rules for types and its words in messages. It asks
- *    providers what an attach point means (provider_expand()), gives each program (struct unit) its tree, and each
- *    variable and map its symbol. Once a tree is here nobody looks a name up: a symbol is a pointer, a builtin an id
+ *  - A dialect owns its syntax, its tree, its names, its scopes, its type rules and the wording of its messages. It
+ *    asks providers what an attach point means (provider_expand()), gives each program (struct unit) its tree, and each
+ *    variable and map its symbol. In the core no name is looked up: a symbol is a pointer, a builtin an id
  *    (builtins.def), a field its place in the type, a probe its number in compiler.attaches. Names in symbols are for
- *    dumps and for what is printed of a map, texts in nodes are data: literals and formats.
+ *    dumps and for printing maps. Texts in nodes are data: literals and formats.
  *  - Every node has a type, and the types decide what is generated. Conversions to a wider integer, a longer string or
- *    a tuple of wider elements are implied, where a value goes into a symbol, a key or an operand. Numbers are computed
- *    in 64 bits; a dialect whose rules are narrower, as C's are, puts NODE_CAST around the operation, and gives both
- *    operands one type where its rules for signs are not type_join()'s, which comparisons go by. A division by zero is
- *    1, and the program goes on: who wants anything else tests for it.
- *  - What user space is to do is a site: a number in the record, whose description stays in compiler.sites. What a
- *    dialect prints, and how, it finds there by the site's kind, format and type: no text is sent.
- *  - Statements and expressions share one struct, since blocks may have values. A tree belongs to one unit: sizes,
- *    types and what constants have excluded are those of its attach point. Trees live in the compiler's arena, and are
- *    not changed after lowering; symbols are the units' in common, and the generator writes a variable's place into
- *    them.
+ *    a tuple of wider elements are implicit when a value goes into a symbol, a key or an operand. Numbers have 64 bits.
+ *    A dialect with narrower rules, such as C's, puts NODE_CAST around the operation; if its rules for signs differ
+ *    from type_join(), which comparisons use, it gives both operands the same type. A division by zero is 1, and the
+ *    program goes on: a dialect that wants something else tests for it.
+ *  - Work for user space is a site: a number in the record, whose description stays in compiler.sites. There a dialect
+ *    finds what to print, and how, by the site's kind, format and type: no text is sent.
+ *  - Statements and expressions share one struct, because blocks may have values. A tree belongs to one unit: its
+ *    sizes, types and constant conditions are those of its attach point. Trees live in the compiler's arena, and are
+ *    not changed after lowering. Symbols are shared by all units; the generator writes a variable's place into them.
  *  - Layers, lowest first, held by tests/style/arrows.t: core; kernel (its names and types); provider; gen; builtin
  *    (code for ids); dialect; and compile.c, list.c, which put them together. Nothing below dialect/ knows a dialect.
- *  - Two dialects differ in what a firing is: clauses that share one (D), aliases with prologues (SystemTap). Both are
- *    blocks of one unit. Thread-locals are maps keyed by TID, associative arrays maps with tuples as keys. Where
- *    a dialect needs what is not here (a clause that is abandoned, speculation), it is a new node kind or id, with its
- *    code in gen or builtin: never a question in gen which dialect it is.
+ *  - Other dialects have several actions for one firing: D's clauses, SystemTap's aliases with prologues. Both become
+ *    blocks of one unit. Thread-locals become maps keyed by TID, associative arrays maps with tuples as keys. If a
+ *    dialect needs something that is not here (abandoning a clause, speculation), add a node kind or id, with its code
+ *    in gen or builtin. The generator never asks which dialect it works for.
  */
 #ifndef STRATA_LANG_CORE_CORE_H
 #define STRATA_LANG_CORE_CORE_H
@@ -46,7 +45,7 @@ enum node_kind {
 	NODE_STRING,      /* text */
 	NODE_VARIABLE,    /* symbol */
 	NODE_MAP,         /* symbol; kids: none, or the key */
-	NODE_CALL,        /* builtin, and what its row of builtins.def says; kids: its operands */
+	NODE_CALL,        /* builtin, and what its row in builtins.def says; kids: its operands */
 	NODE_UNARY,       /* op; operand */
 	NODE_BINARY,      /* op; left, right */
 	NODE_TERNARY,     /* condition, then, else */
@@ -103,7 +102,7 @@ struct node {
 	uint32_t kid_count;
 };
 
-/* A node with `count` kids, to be set by the caller; never NULL: a static one when memory is short (arena->failed). */
+/* A node with `count` kids, to be set by the caller; never NULL: a static one if memory is short (arena->failed). */
 struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count);
 
 /* Is it a number that is known while compiling? Then *ret is its value. */

@@ -32,12 +32,12 @@ enum op {
 	OP_NEGATE,
 	OP_DEREFERENCE,
 	OP_ADDRESS,
-	OP_KNOWN /* the operand is to be known while compiling */
+	OP_KNOWN /* the operand must be known while compiling */
 };
 
 const char *op_text(enum op op);
 
-/* What a binary operator makes of two signed numbers. False where it is none, and for a division by zero. */
+/* The result of a binary operator on two signed numbers. False if it is no binary operator, or divides by zero. */
 bool op_apply(enum op op, int64_t a, int64_t b, int64_t *ret);
 
 #endif

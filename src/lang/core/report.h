@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report: what the compiler has to say about a script. Each complaint has a tag (tests are named after it), the place
- * in the source, one line of what is wrong, and a hint of what to do. They are collected, so that one run shows all of
- * them, and printed by the caller:
+ * report: the compiler's messages about a script. Each has a tag (tests are named after it), a place in the source, one
+ * line that says what is wrong, and a hint what to do. They are collected, so that one run shows all of them, and
+ * printed by the caller:
  *
  *   FILE:LINE:COLUMN-END: ERROR: text
  *   the source line
@@ -19,12 +19,12 @@
 #include "base/arena.h"
 #include "base/vec.h"
 
-/* Byte offsets into report.source, end exclusive. {}: no place in the source is meant. */
+/* Byte offsets into report.source, end exclusive. {}: no place in the source. */
 struct span {
 	uint32_t begin, end;
 };
 
-/* Where a macro is used, and where the one is that uses it. */
+/* Where a macro is used, and the use of the outer macro, if any. */
 struct expansion_place {
 	struct span span;
 	const struct expansion_place *outer;
@@ -46,8 +46,8 @@ struct source {
 };
 
 /*
- * The source is the script's text, and behind it those of the files that it asks for, so that a span tells the file as
- * well. It moves when one is added: a pointer into it stays good for what was there when it was taken.
+ * The source is the script's text followed by the texts of its included files, so that a span also identifies the file.
+ * It moves when a file is added; older pointers into it stay valid for the text that was there then.
  */
 struct report {
 	bool hide_warnings;
@@ -63,7 +63,7 @@ struct report {
 void report_init(struct report *report, struct arena *arena, const char *name, const char *source, size_t size);
 void report_deinit(struct report *report);
 
-/* Adds a file's text, which is copied. NULL when memory is short. Good until the next one is added. */
+/* Adds a file's text, which is copied. NULL when memory is short. Valid until the next one is added. */
 const struct source *report_add(struct report *report, const char *name, const char *text, size_t size);
 /* The file that a place is in. */
 const struct source *report_source(const struct report *report, uint32_t at);
@@ -77,7 +77,7 @@ void report_warning(struct report *report, const char *tag, struct span span, co
 /* A hint for the complaint made last. */
 void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prints a complaint at once: of the running script. It has no tag. */
+/* Prints a message of the running script at once. It has no tag. */
 void report_now(const struct report *report, const struct complaint *complaint, FILE *out);
 /* Where something begins, from 1 on. */
 struct span_place {

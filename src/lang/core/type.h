@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * type: the types of values. A type is immutable once made and lives in the arena; two types may be equal without being
- * the same pointer. Sizes and offsets are those of the bytes in memory: in the generator's frame, in map keys and
- * values, and in the records that user space prints.
+ * type: the types of values. A type is immutable and lives in the arena; two types may be equal without being the same
+ * pointer. Sizes and offsets are those in memory: in the generator's frame, in map keys and values, and in the records
+ * that user space prints.
  *
- * Values of TYPE_INT, TYPE_BOOL and TYPE_POINTER are scalars: they fit a register, where they are extended to 64 bits
- * by their sign. All others live in memory; strings are filled up with zeros to their size, so that equal strings are
- * equal bytes.
+ * Values of TYPE_INT, TYPE_BOOL and TYPE_POINTER are scalars: they fit into a register, where they are sign- or
+ * zero-extended to 64 bits. All others live in memory. Strings are padded with zeros to their size, so that equal
+ * strings have equal bytes.
  */
 #ifndef STRATA_LANG_CORE_TYPE_H
 #define STRATA_LANG_CORE_TYPE_H
@@ -40,8 +40,7 @@ enum type_kind {
 	TYPE_SIGNAL,  /* u64: a signal, to be printed in words */
 	TYPE_SYSCALL, /* u64: a system call, to be printed by name */
 	TYPE_CGROUP,  /* u64: a cgroup id, to be printed as path */
-	/* What map values are by which aggregation is assigned; `bits`, `low`, `high`, `step` are hist's and lhist's.
-	 */
+	/* Map values, by the aggregation that is assigned; `bits`, `low`, `high`, `step` are for hist and lhist. */
 	TYPE_COUNT,
 	TYPE_SUM,
 	TYPE_MINIMUM,
@@ -100,7 +99,7 @@ struct type {
 extern const struct type type_none, type_bool, type_int64, type_uint64, type_int32, type_uint32, type_int16,
 	type_uint16, type_int8, type_uint8, type_char, type_void_pointer, type_user, type_comm, type_probe, type_error,
 	type_signal, type_syscall, type_cgroup, type_inet, type_mac;
-/* Of 0, and of numbers that are not known yet: the narrowest flexible type. */
+/* The type of 0, and of numbers that are not known yet: the narrowest flexible type. */
 extern const struct type type_literal;
 
 const struct type *type_string(struct arena *arena, uint32_t size);
@@ -158,8 +157,8 @@ bool type_equal(const struct type *a, const struct type *b);
 uint32_t type_element(const struct type *from, uint32_t index, const struct type *in);
 
 /*
- * The type that holds values of both: integers grow, strings take the longer size, tuples go by their elements. NULL
- * when there is none.
+ * The type that holds values of both: the wider integer, the longer string, a tuple of such elements. NULL if there is
+ * none.
  */
 const struct type *type_join(struct arena *arena, const struct type *a, const struct type *b);
 

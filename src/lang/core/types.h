@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * types: the named types of a script: the language's own (uint64), those of its C declarations, and, asked when neither
- * knows the name, those of the probe's binary and of the kernel's BTF. All live in the arena. Not thread-safe.
+ * types: the named types of a script. A name is looked up in the language's own types (uint64), the script's C
+ * declarations, the probe's binary, and the kernel's BTF, in this order. All live in the arena. Not thread-safe.
  */
 #ifndef STRATA_LANG_CORE_TYPES_H
 #define STRATA_LANG_CORE_TYPES_H
@@ -11,7 +11,7 @@
 
 struct types;
 
-/* Where names are looked for that the script does not declare. */
+/* Where names are looked up that the script does not declare. */
 struct types_source {
 	void *context;
 	/* "struct task_struct", "union x", "enum y", or a typedef's name; NULL when there is none. */
@@ -48,17 +48,17 @@ void types_deinit(struct types *types);
 /* The type of this name, or NULL. A record may be incomplete. */
 const struct type *types_find(struct types *types, const char *name);
 
-/* Is this the name of a type of the language itself, as uint64, or of C, as int? */
+/* Is this the name of a type of the language itself, such as uint64, or of C, such as int? */
 const struct type *types_builtin(const char *name);
 
-/* A record by this name that is not complete yet; the one that is there already, if it is incomplete. */
+/* A new incomplete record of this name, or the existing one if it is incomplete. */
 struct type *types_declare(struct types *types, const char *name, bool is_union);
 /* Gives a name to a type, in place of what it named before. */
 void types_define(struct types *types, const char *name, const struct type *type);
 void types_define_constant(struct types *types, const char *name, int64_t value, const struct type *type);
 const struct named_constant *types_constant(struct types *types, const char *name);
 
-/* Makes the record's fields known. False when they cannot be found. */
+/* Finds the record's fields. False if they cannot be found. */
 bool types_complete(struct types *types, const struct type *record);
 
 /* A record's field, also one of its anonymous members, with the offset in the record. False when there is none. */
