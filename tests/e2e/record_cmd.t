@@ -11,6 +11,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import e2e  # noqa: E402
 from e2e import BUSY, PYTHON, record  # noqa: E402
+EXECS_MOST = 50  # recordings, until a sample falls into an exec
 
 
 def statuses(tap, where):
@@ -57,9 +58,11 @@ def outputs(tap, where):
 
 
 def first_samples(tap, where):
-    """What runs before the command's exec is strata's."""
+    """What runs before the command's exec is strata's. An exec may be over between two samples: it is tried until one is seen."""
     stacks, samples = [], 0
-    for _ in range(5):
+    for tried in range(EXECS_MOST):
+        if tried >= 5 and any(frames[1] == "[exec]" for frames, _ in stacks):
+            break
         record("-F", "4999", "-o", where + "/f.folded", "--stats", where + "/f.json", "--", PYTHON, "-c", BUSY % 0.1)
         stats = e2e.load(where + "/f.json")
         stacks += e2e.folded(where + "/f.folded")
