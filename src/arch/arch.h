@@ -56,6 +56,7 @@ struct arch {
 	const char *triplet;                    /* of Debian's folders of libraries */
 	const char *macro;                      /* that compilers define */
 	int capstone, capstone_mode;            /* cs_arch, cs_mode */
+	uint32_t audit;                         /* AUDIT_ARCH_*: as seccomp calls it */
 	uint32_t relative, jump_slot, glob_dat; /* R_* */
 
 	/*

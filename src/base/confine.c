@@ -2,7 +2,6 @@
 #include "base/confine.h"
 
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -26,12 +25,12 @@ static const unsigned int allowed[] = {
 
 #define ALLOWED_COUNT (sizeof(allowed) / sizeof(allowed[0]))
 
-static int filter_system_calls(void)
+static int filter_system_calls(uint32_t machine)
 {
 	enum { HEAD = 4 };
 	struct sock_filter code[HEAD + ALLOWED_COUNT + 2] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, machine, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 	};
@@ -60,7 +59,7 @@ static int limit(int resource, rlim_t most)
 	return setrlimit(resource, &(struct rlimit){most, most}) ? -errno : 0;
 }
 
-int confine(uint64_t memory, uint64_t file_size)
+int confine(uint32_t machine, uint64_t memory, uint64_t file_size)
 {
 	int err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_DUMPABLE, 0) ? -errno : 0;
 
@@ -75,5 +74,5 @@ int confine(uint64_t memory, uint64_t file_size)
 		err = limit(RLIMIT_FSIZE, file_size);
 	if (!err)
 		err = drop_capabilities();
-	return err ? err : filter_system_calls();
+	return err ? err : filter_system_calls(machine);
 }

@@ -16,7 +16,10 @@
 
 #include <stdint.h>
 
-/* 0, or the negative errno of what this kernel does not give: then the process is to do nothing. */
-int confine(uint64_t memory, uint64_t file_size);
+/*
+ * `machine`: AUDIT_ARCH_*, the one that strata runs on (struct arch). `memory`, `file_size`: limits, in bytes. 0, or
+ * the negative errno of what this kernel does not give: then the process is to do nothing.
+ */
+int confine(uint32_t machine, uint64_t memory, uint64_t file_size);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/confine.h"
 #include "doctor/parts.h"
 
@@ -19,7 +20,7 @@ static void probe_confined(struct examination *examination, struct doctor_findin
 
 	(void)examination;
 	if (!child)
-		_exit(-confine(1ull << 40, 1 << 20) & 0xff);
+		_exit(-confine(arch_here()->audit, 1ull << 40, 1 << 20) & 0xff);
 	err = child < 0 || waitpid(child, &status, 0) != child ? errno
 	      : WIFEXITED(status)                              ? WEXITSTATUS(status)
 							       : EPERM;
@@ -71,9 +72,7 @@ static void probe_ptrace(struct examination *examination, struct doctor_finding 
 
 static const struct check checks[] = {
 	{"confined process", probe_confined,
-	 "without it machine code of files without unwind tables is followed where samples are taken in: samples may "
-	 "be "
-	 "lost meanwhile",
+	 "without it strata itself follows machine code that has no unwind tables, and may lose samples meanwhile",
 	 "a kernel with CONFIG_SECCOMP_FILTER"},
 	{"sealed memory", probe_sealing, "that process gives its results in such memory, else it is not used",
 	 "a kernel with CONFIG_MEMFD_CREATE"},

@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/confine.h"
 #include "base/disassembler.h"
 #include "base/foreign_parts.h"
@@ -98,9 +99,10 @@ static bool tell(int socket, const struct analyser_answer *answer)
 /* Capstone is loaded when it is first needed (base/disassembler.h), and then nothing can be opened any more. */
 static void prepare(void)
 {
+	const struct arch *here = arch_here();
 	struct disassembler disassembler;
 
-	if (!disassembler_open(&disassembler, CS_ARCH_X86, CS_MODE_64, true))
+	if (!disassembler_open(&disassembler, here->capstone, here->capstone_mode, true))
 		disassembler_close(&disassembler);
 }
 
@@ -115,7 +117,7 @@ void analyser_run(int socket)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGXCPU, SIG_DFL);
 	prepare();
-	told.result = confine(ANALYSER_MEMORY, ANALYSER_ANSWER_MAX);
+	told.result = confine(arch_here()->audit, ANALYSER_MEMORY, ANALYSER_ANSWER_MAX);
 	if (!tell(socket, &told))
 		return;
 	/* One that was refused is asked nothing. */

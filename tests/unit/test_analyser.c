@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/confine.h"
 #include "base/foreign_parts.h"
 #include "base/time.h"
@@ -150,7 +151,8 @@ static void test_lies(struct foreign_files *files)
 	analyser_destroy(analyser);
 }
 
-static void sleep_for_ever(int socket)
+/* Says that it is confined, and takes a question. */
+static void take_question(int socket)
 {
 	const struct analyser_answer answer = {};
 	struct analyser_question question;
@@ -158,6 +160,11 @@ static void sleep_for_ever(int socket)
 
 	tell(socket, &answer, sizeof(answer), -1);
 	foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds);
+}
+
+static void sleep_for_ever(int socket)
+{
+	take_question(socket);
 	for (;;)
 		pause();
 }
@@ -179,12 +186,7 @@ static void test_sleeping(struct foreign_files *files)
 
 static void spin(int socket)
 {
-	const struct analyser_answer answer = {};
-	struct analyser_question question;
-	int fds[2];
-
-	tell(socket, &answer, sizeof(answer), -1);
-	foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds);
+	take_question(socket);
 	for (;;)
 		;
 }
@@ -267,7 +269,7 @@ static int in_child(int (*work)(pid_t parent))
 	int status = 0;
 
 	if (!child)
-		syscall(SYS_exit_group, confine(UINT64_MAX, 4096) ? 99 : work(parent));
+		syscall(SYS_exit_group, confine(arch_here()->audit, UINT64_MAX, 4096) ? 99 : work(parent));
 	waitpid(child, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 100;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <linux/audit.h>
 
 #include "arch/aarch64/parts.h"
 #include "base/disassembler.h"
@@ -65,6 +66,7 @@ const struct arch aarch64 = {
 	.macro = "__aarch64__",
 	.capstone = CS_ARCH_ARM64,
 	.capstone_mode = CS_MODE_ARM,
+	.audit = AUDIT_ARCH_AARCH64,
 	.relative = R_AARCH64_RELATIVE,
 	.jump_slot = R_AARCH64_JUMP_SLOT,
 	.glob_dat = R_AARCH64_GLOB_DAT,

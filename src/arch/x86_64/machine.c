@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <linux/audit.h>
 #include <stddef.h>
 
 #include "arch/x86_64/parts.h"
@@ -56,6 +57,7 @@ const struct arch x86_64 = {
 	.macro = "__x86_64__",
 	.capstone = CS_ARCH_X86,
 	.capstone_mode = CS_MODE_64,
+	.audit = AUDIT_ARCH_X86_64,
 	.relative = R_X86_64_RELATIVE,
 	.jump_slot = R_X86_64_JUMP_SLOT,
 	.glob_dat = R_X86_64_GLOB_DAT,
