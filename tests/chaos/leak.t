@@ -18,6 +18,7 @@ SECONDS = int(os.environ.get("LEAK_SECONDS", 60 * e2e.SCALE))
 FILES = 3  # of each round: a program and two libraries
 LINGER = 17  # s: strata keeps a process for 3 s and a file for 10 s, looks each second, and may have to wait for the CPU
 OTHERS = 60
+KEPT = 8  # KiB of each program, for its names and stacks: 5.4 were measured, of 3,497
 MODULE = "def f_%d():\n    for i in range(60000): pass\nf_%d()\n"
 
 
@@ -49,14 +50,18 @@ def look_on(strata):
     return seen, subprocess.CompletedProcess([], strata.returncode, "", stderr)
 
 
-def stays(tap, words, seen):
-    """The last third holds no more than the one before, but for a little: what grows steadily grows by a third of the time between."""
+def stays(tap, words, seen, kept=0):
+    """
+    The last third holds no more than the one before, but for a little: what grows steadily grows by a third of the time between.
+    One descriptor of each program would be hundreds; some more are open when the programs come a little faster. `kept`: KiB that the
+    recording itself keeps of all.
+    """
     third = len(seen) // 3
     if not tap.ok(third > 3, words + ": it was looked at often enough"):
         return
     before, last = ([statistics.median(x[what] for x in part) for what in (0, 2)] for part in (seen[third:2 * third], seen[-third:]))
-    tap.ok(last[0] <= before[0] + 6000, "%s: memory stays as it is: %d KiB, then %d KiB" % (words, before[0], last[0]))
-    tap.ok(last[1] <= before[1] + 20, "%s: so do descriptors: %d, then %d" % (words, before[1], last[1]))
+    tap.ok(last[0] <= before[0] + 6000 + kept / 3, "%s: memory stays as it is: %d KiB, then %d KiB" % (words, before[0], last[0]))
+    tap.ok(last[1] <= 1.05 * before[1] + 20, "%s: so do descriptors: %d, then %d" % (words, before[1], last[1]))
 
 
 def once(where, storm, number):
@@ -101,7 +106,7 @@ def leak(tap, where, storm):
     seen, done = look_on(strata)
     with open(where + "/times") as file:
         times = [float(line) for line in file]
-    stays(tap, "%d programs" % len(times), seen)
+    stays(tap, "%d programs" % len(times), seen, KEPT * len(times))
     due = [(files, allowed(times, now)) for _, files, _, now in seen]
     tap.equal([x for x in due if x[0] > x[1]], [], "what is gone for %d s is closed: at most %d are open, of %d files" %
               (LINGER, max(f for f, _ in due), FILES * len(times)))
