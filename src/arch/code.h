@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CODE_REGISTERS 16
+#define CODE_REGISTERS 32
 #define CODE_NONE      255
 
 enum code_op {
@@ -19,14 +19,15 @@ enum code_op {
 	CODE_SET_BYTE,    /* the lowest byte of a = imm */
 	CODE_ADD,         /* a = b + imm */
 	CODE_ADD_BOTH,    /* a = a + b */
+	CODE_SUB_BOTH,    /* a = a - b */
 	CODE_EXTEND,      /* a = a lower part of b, extended */
 	CODE_MASK,        /* a = a & imm */
-	CODE_LOAD,        /* a = the word at b + imm */
+	CODE_LOAD,        /* a = the word at b + imm; c, if there is one, the word behind it */
 	CODE_LOAD_FIXED,  /* a = the word at imm */
 	CODE_LOAD_THREAD, /* a = the word at the thread pointer + b + imm; CODE_NONE: + imm */
 	CODE_SUB_LOAD,    /* a = a - the word at b + imm */
 	CODE_LOAD_OFFSET, /* a = the s32 at b + 4 * index + imm, extended */
-	CODE_STORE,       /* the `size` bytes at b + imm = a; CODE_NONE: something */
+	CODE_STORE,       /* the `size` bytes at b + imm = a, then c if there is one; CODE_NONE: something */
 	CODE_PUSH,        /* a; CODE_NONE: something */
 	CODE_POP,
 	CODE_LEAVE,         /* SP = FP, then pop FP */
@@ -57,9 +58,10 @@ enum code_condition {
 
 struct code_insn {
 	int64_t imm;
-	uint16_t clobbers; /* registers that hold something unknown afterwards, by 1 << number */
+	uint32_t clobbers; /* registers that hold something unknown afterwards, by 1 << number */
+	int16_t update;    /* added to b afterwards (pre- and post-indexed addresses) */
 	uint8_t op;        /* enum code_op */
-	uint8_t a, b, index;
+	uint8_t a, b, c, index;
 	uint8_t condition;
 	uint8_t length; /* bytes */
 	uint8_t size;   /* of a store */
@@ -71,9 +73,11 @@ struct code_decoder;
 
 /* The architecture's part. */
 struct code_arch {
+	uint8_t registers; /* how many general ones there are, with SP */
 	uint8_t sp, fp, carried;
-	uint16_t preserved;                      /* registers that a callee gives back as they were, but for SP */
-	uint16_t syscall_clobber;                /* those that a system call changes */
+	bool links;                              /* a call leaves the return address in `carried`; else it pushes it */
+	uint32_t preserved;                      /* registers that a callee gives back as they were, but for SP */
+	uint32_t syscall_clobber;                /* those that a system call changes */
 	uint8_t syscall_number;                  /* the register of its number */
 	uint16_t sigreturn;                      /* the number of the one that ends a signal's handler */
 	bool (*is_last_syscall)(int64_t number); /* one after which nothing runs */

@@ -7,7 +7,8 @@
  *
  *   registers   each holds: CFA + n, or what a register held at the function's entry, or a constant, or what leads to
  *               the entries of a jump table; or nothing known
- *   slots       words of the frame that hold such a value: the return address at CFA - 8, saved registers
+ *   slots       words of the frame that hold such a value: saved registers, and the return address, at CFA - 8 where a
+ *               call pushes it; where it leaves it in a register, that one's value at entry is it
  *
  * code_rule() turns a state into a rule. Nothing is guessed: what is not known gives no rule. Registers have DWARF's
  * numbers, addresses are ELF vaddrs.

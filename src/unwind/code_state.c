@@ -35,15 +35,25 @@ static struct code_value at_cfa(int64_t n)
 	return n > -(1 << 30) && n < 1 << 30 ? (struct code_value){.kind = CODE_CFA, .n = n} : unknown;
 }
 
+/* Where a call leaves SP, from the CFA. */
+static int32_t sp_at_entry(const struct code_arch *arch)
+{
+	return arch->links ? 0 : -WORD;
+}
+
 void code_state_entry(const struct code_arch *arch, struct code_state *ret)
 {
 	unsigned int i;
 
 	*ret = (struct code_state){};
-	for (i = 0; i < CODE_REGISTERS; i++)
+	for (i = 0; i < arch->registers; i++)
 		if (arch->preserved >> i & 1)
 			ret->registers[i] = (struct code_value){.kind = CODE_ENTRY, .n = i};
-	ret->registers[arch->sp] = at_cfa(-WORD);
+	ret->registers[arch->sp] = at_cfa(sp_at_entry(arch));
+	if (arch->links) {
+		ret->registers[arch->carried] = (struct code_value){.kind = CODE_ENTRY, .n = arch->carried};
+		return;
+	}
 	ret->slot_at[0] = -WORD;
 	ret->slots[0] = (struct code_value){.kind = CODE_ENTRY, .n = CODE_RA};
 }
@@ -91,13 +101,10 @@ static void set_register(struct code_state *state, unsigned int reg, struct code
 		state->compared.kind = CODE_OTHER;
 }
 
-static void clobber(struct code_state *state, uint16_t registers)
+static void clobber(struct code_state *state, uint32_t registers)
 {
-	unsigned int i;
-
-	for (i = 0; i < CODE_REGISTERS; i++)
-		if (registers >> i & 1)
-			set_register(state, i, unknown);
+	for (; registers; registers &= registers - 1)
+		set_register(state, (unsigned int)__builtin_ctz(registers), unknown);
 }
 
 static struct code_value get_register(const struct code_state *state, unsigned int reg)
@@ -114,9 +121,12 @@ static struct code_value add(struct code_value value, int64_t n)
 	return n ? unknown : value;
 }
 
-/* Of two, in either order: the address of a jump table and a word that was read from it. */
+/* Of two, in either order: a constant and what is known of SP; the address of a jump table and a word that was read
+ * from it. */
 static struct code_value add_both(struct code_value a, struct code_value b)
 {
+	if (a.kind == CODE_CFA && b.kind == CODE_CONSTANT)
+		return add(a, b.n);
 	if (a.kind == CODE_CONSTANT && b.kind == CODE_OFFSET)
 		return add_both(b, a);
 	if (a.kind != CODE_OFFSET || b.kind != CODE_CONSTANT || a.n != b.n)
@@ -167,8 +177,10 @@ static void store(struct code_state *state, const struct code_insn *insn)
 	if (at.kind != CODE_CFA)
 		return;
 	drop_slots(state, at.n, at.n + insn->size);
-	if (insn->size == WORD)
+	if (insn->size == WORD || insn->c != CODE_NONE)
 		set_slot(state, at.n, get_register(state, insn->a));
+	if (insn->c != CODE_NONE)
+		set_slot(state, at.n + WORD, get_register(state, insn->c));
 }
 
 /* Whether the caller's FP is nowhere any more. */
@@ -176,7 +188,7 @@ static bool fp_lost(const struct code_arch *arch, const struct code_state *state
 {
 	unsigned int i;
 
-	for (i = 0; i < CODE_REGISTERS; i++)
+	for (i = 0; i < arch->registers; i++)
 		if (is_entry(state->registers[i], arch->fp))
 			return false;
 	for (i = 0; i < CODE_SLOTS; i++)
@@ -189,7 +201,7 @@ static void call(const struct code_arch *arch, struct code_state *state)
 {
 	struct code_value sp = state->registers[arch->sp];
 
-	clobber(state, (uint16_t) ~(arch->preserved | 1u << arch->sp));
+	clobber(state, ~(arch->preserved | 1u << arch->sp));
 	if (sp.kind == CODE_CFA)
 		drop_slots(state, INT32_MIN, sp.n);
 }
@@ -239,9 +251,17 @@ void code_step(const struct code_arch *arch, const struct code_insn *insn, struc
 				     ? (struct code_value){.kind = CODE_BOUND, .count = (uint64_t)insn->imm}
 				     : unknown);
 		break;
+	case CODE_SUB_BOTH:
+		value = get_register(state, insn->b);
+		set_register(state, insn->a,
+			     value.kind == CODE_CONSTANT ? add(get_register(state, insn->a), -value.n) : unknown);
+		break;
 	case CODE_LOAD:
 		value = add(get_register(state, insn->b), insn->imm);
 		set_register(state, insn->a, value.kind == CODE_CFA ? code_slot(state, value.n) : unknown);
+		if (insn->c != CODE_NONE)
+			set_register(state, insn->c,
+				     value.kind == CODE_CFA ? code_slot(state, value.n + WORD) : unknown);
 		break;
 	case CODE_LOAD_FIXED:
 	case CODE_LOAD_THREAD:
@@ -274,6 +294,8 @@ void code_step(const struct code_arch *arch, const struct code_insn *insn, struc
 	default:
 		break;
 	}
+	if (insn->update)
+		set_register(state, insn->b, add(get_register(state, insn->b), insn->update));
 	clobber(state, insn->clobbers);
 	step_flags(insn, state);
 }
@@ -307,6 +329,9 @@ static bool has_frame_pointer(const struct code_arch *arch, const struct code_st
 {
 	struct code_value fp = state->registers[arch->fp];
 
+	if (arch->links)
+		return fp.kind == CODE_CFA && is_entry(code_slot(state, fp.n), arch->fp) &&
+		       is_entry(code_slot(state, fp.n + WORD), arch->carried);
 	return fp.kind == CODE_CFA && fp.n == -2 * WORD && is_entry(code_slot(state, -2 * WORD), arch->fp);
 }
 
@@ -316,7 +341,7 @@ bool code_meet(const struct code_arch *arch, struct code_state *into, const stru
 	bool differs = false;
 	unsigned int i;
 
-	for (i = 0; i < CODE_REGISTERS; i++)
+	for (i = 0; i < arch->registers; i++)
 		if (into->registers[i].kind != CODE_UNKNOWN && !same_value(into->registers[i], other->registers[i])) {
 			into->registers[i] = unknown;
 			differs = true;
@@ -347,11 +372,14 @@ enum code_exit code_exit_of(const struct code_arch *arch, const struct code_stat
 
 	if (sp.kind != CODE_CFA)
 		return CODE_EXIT_UNKNOWN;
-	if (sp.n != -WORD)
+	if (sp.n != sp_at_entry(arch))
 		return CODE_EXIT_UNBALANCED;
-	for (i = 0; i < CODE_REGISTERS; i++)
+	for (i = 0; i < arch->registers; i++)
 		if (i != arch->sp && arch->preserved >> i & 1 && !is_entry(state->registers[i], i))
 			return CODE_EXIT_UNBALANCED;
+	if (arch->links)
+		return is_entry(state->registers[arch->carried], arch->carried) ? CODE_EXIT_CLEAN
+										: CODE_EXIT_UNBALANCED;
 	return is_entry(code_slot(state, -WORD), CODE_RA) ? CODE_EXIT_CLEAN : CODE_EXIT_UNKNOWN;
 }
 
@@ -379,12 +407,12 @@ static struct unwind_rule cfa_rule(const struct code_arch *arch, const struct co
 	/* Where compilers keep a frame pointer it is what their CFI uses, too; and SP may have moved by what is not
 	 * seen. */
 	if (has_frame_pointer(arch, state))
-		return (struct unwind_rule){.kind = UNWIND_FP, .cfa_offset = 2 * WORD};
+		return (struct unwind_rule){.kind = UNWIND_FP, .cfa_offset = (int32_t)-registers[arch->fp].n};
 	if (registers[arch->sp].kind == CODE_CFA)
 		return (struct unwind_rule){.kind = UNWIND_SP, .cfa_offset = (int32_t)-registers[arch->sp].n};
 	if (registers[arch->fp].kind == CODE_CFA)
 		return (struct unwind_rule){.kind = UNWIND_FP, .cfa_offset = (int32_t)-registers[arch->fp].n};
-	for (i = 0; i < CODE_REGISTERS && innermost; i++)
+	for (i = 0; i < arch->registers && innermost; i++)
 		if (registers[i].kind == CODE_CFA && registers[i].n >= -UNWIND_OFFSET_MAX &&
 		    registers[i].n <= UNWIND_OFFSET_MAX)
 			return (struct unwind_rule){.kind = UNWIND_REGISTER,
@@ -397,14 +425,16 @@ static bool find_return_address(const struct code_arch *arch, const struct code_
 				struct unwind_rule *rule)
 {
 	struct code_value sp = state->registers[arch->sp];
-	unsigned int i;
+	unsigned int i, is = arch->links ? arch->carried : CODE_RA;
 
+	if (arch->links && (saved_at(arch, state, is) || (innermost && is_entry(state->registers[is], is))))
+		return true;
 	/* Popped, it is still there, until a signal's frame or a forked child's lies over it. */
 	if (is_entry(code_slot(state, -WORD), CODE_RA) && (sp.kind != CODE_CFA || sp.n <= -WORD))
 		return true;
-	for (i = 0; i < CODE_REGISTERS && innermost && rule->kind == UNWIND_SP && rule->cfa_offset <= UNWIND_OFFSET_MAX;
-	     i++)
-		if (is_entry(state->registers[i], CODE_RA)) {
+	for (i = 0;
+	     i < arch->registers && innermost && rule->kind == UNWIND_SP && rule->cfa_offset <= UNWIND_OFFSET_MAX; i++)
+		if (is_entry(state->registers[i], is)) {
 			rule->kind = UNWIND_RA_REGISTER;
 			rule->cfa_offset = UNWIND_NUMBERED(rule->cfa_offset, i);
 			return rule->cfa_offset >= 0;
@@ -440,9 +470,16 @@ struct unwind_rule code_rule(const struct code_arch *arch, const struct code_sta
 		rule.fp_offset = (int16_t)at;
 	else if (!is_entry(state->registers[arch->fp], arch->fp))
 		return none;
-	slot = (uint32_t)-saved_at(arch, state, arch->carried) / WORD;
-	if (!slot && !is_entry(state->registers[arch->carried], arch->carried))
+	at = saved_at(arch, state, arch->carried);
+	slot = (uint32_t)-at / WORD;
+	if (arch->links) {
+		if (at && at == rule.fp_offset + WORD)
+			slot = UNWIND_SLOT_BESIDE_FP;
+		else if (slot >= UNWIND_SLOT_BESIDE_FP)
+			return none;
+	} else if (slot > UNWIND_SLOT_MAX || (!slot && !is_entry(state->registers[arch->carried], arch->carried))) {
 		slot = UNWIND_SLOT_UNDEFINED;
-	rule.param = slot > UNWIND_SLOT_MAX ? UNWIND_SLOT_UNDEFINED : (uint8_t)slot;
+	}
+	rule.param = (uint8_t)slot;
 	return rule;
 }

@@ -83,7 +83,7 @@ static bool is_m(const struct go_switch *go, const struct value *value)
 	       !value->n && value->at[0] == go->layout.m * 8;
 }
 
-static void clobber(struct state *state, uint16_t registers)
+static void clobber(struct state *state, uint32_t registers)
 {
 	size_t i;
 
@@ -100,13 +100,13 @@ static void set(struct state *state, uint8_t reg, struct value value)
 
 /* What a call leaves. Forwards nothing but SP, and what the code that saves SP says: Go's functions preserve nothing.
  */
-static uint16_t call_clobbers(const struct go_switch *go, const struct insn *insn, bool forwards)
+static uint32_t call_clobbers(const struct go_switch *go, const struct insn *insn, bool forwards)
 {
 	const struct code_arch *code = go->arch->code;
 
 	if (insn->code.op == CODE_CALL && go->save.name && (uint64_t)insn->code.imm == go->save.start)
 		return go->save_clobbers;
-	return (uint16_t) ~(1u << code->sp | (forwards ? 0 : code->preserved));
+	return ~(1u << code->sp | (forwards ? 0 : code->preserved));
 }
 
 /* FP is stored at CFA - 16, or is loaded again. */

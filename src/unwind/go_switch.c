@@ -292,10 +292,10 @@ static void find_clobbers(struct go_switch *go, const struct go_function *save)
 		const struct code_insn *insn = &go->insns[i].code;
 
 		if (insn->op != CODE_STORE && insn->op != CODE_COMPARE && insn->a < CODE_REGISTERS)
-			go->save_clobbers |= (uint16_t)(1u << insn->a);
+			go->save_clobbers |= 1u << insn->a;
 		go->save_clobbers |= insn->clobbers;
 	}
-	go->save_clobbers &= (uint16_t) ~(1u << code->sp);
+	go->save_clobbers &= ~(1u << code->sp);
 	go->save = *save;
 }
 

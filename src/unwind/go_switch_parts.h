@@ -74,7 +74,7 @@ struct go_switch {
 	struct code_decoder *decoder;
 	struct layout layout;
 	struct go_function save;
-	uint16_t save_clobbers;
+	uint32_t save_clobbers;
 	bool schedules;
 	bool clones; /* the function at hand is clone() */
 	/* The function at hand. */

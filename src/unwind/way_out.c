@@ -184,7 +184,7 @@ static struct way_value pop(const struct way_out *way, struct way_state *state)
 	return load(way, state, sp);
 }
 
-static void clobber(struct way_state *state, uint16_t registers)
+static void clobber(struct way_state *state, uint32_t registers)
 {
 	unsigned int i;
 
@@ -235,7 +235,7 @@ static void step(const struct way_out *way, const struct code_insn *insn, struct
 		break;
 	case CODE_CALL:
 	case CODE_CALL_INDIRECT:
-		clobber(state, (uint16_t) ~(arch->preserved | 1u << arch->sp));
+		clobber(state, ~(arch->preserved | 1u << arch->sp));
 		break;
 	default:
 		break;
@@ -576,7 +576,7 @@ int way_out_find(const struct code_arch *arch, const struct way_out_source *sour
 	struct way_out way = {.arch = arch, .source = source};
 	struct way_state state = {};
 	unsigned int i;
-	int err = arch->create(&way.decoder);
+	int err = arch->links ? -ENOTSUP : arch->create(&way.decoder);
 
 	if (err)
 		return err;

@@ -30,7 +30,8 @@ struct way_out_source {
 
 /*
  * Follows the code from an address on. `innermost`: it was interrupted there; else a call will return to it. Adds
- * sorted, disjoint ranges to *ret, one of which contains `address`. 0; -ENOENT: there is no rule; -ENOMEM, -ENOTSUP.
+ * sorted, disjoint ranges to *ret, one of which contains `address`. 0; -ENOENT: there is no rule; -ENOMEM, -ENOTSUP,
+ * also where a call leaves the return address in a register.
  */
 int way_out_find(const struct code_arch *arch, const struct way_out_source *source, uint64_t address, bool innermost,
 		 rule_ranges *ret);

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""aarch64.t: rows and PLT stubs of AArch64 files, Debian's libraries for that machine, against binutils' reading.
+"""aarch64.t: what strata makes of AArch64 files, Debian's for that machine, against what binutils reads in them.
 
-At every address where strata or readelf changes its mind, the CFA and the places of x29 and x30 must agree.
+Rows: at every address where strata or readelf changes its mind, the CFA and the places of x29 and x30 must agree. Rules by
+the code itself: .eh_frame is ignored, and must then agree (tests/elf/check_code.c). Names of PLT stubs. The interpreter of
+Debian's Python, which is fetched once: where its loop is, and how it finds a thread's state.
 """
 
+import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from bisect import bisect_right
@@ -14,9 +18,16 @@ from bisect import bisect_right
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from tap import Tap  # noqa: E402
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../kernels"))
+sys.dont_write_bytecode = True
+import packages  # noqa: E402
+
 BUILD = os.environ.get("BUILD", "build")
 ROOT = "/usr/aarch64-linux-gnu/lib"
 FILES = ["libc.so.6", "ld-linux-aarch64.so.1", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1"]
+# Share of their text, per cent, that must have rules by the code.
+BY_CODE = {"libc.so.6": 70, "libm.so.6": 85, "libstdc++.so.6": 75}
+STRATA = os.environ.get("STRATA", f"{BUILD}/strata")
 FDE = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
 CIE = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE .* ra=(\d+)")
 
@@ -93,6 +104,67 @@ def check_plt(tap, name):
     tap.ok(theirs and ours == theirs, f"{name}: {len(ours)} PLT stubs", *sorted(ours ^ theirs))
 
 
+def check_code(tap, path, share):
+    name = os.path.basename(path)
+    lines = run(f"{BUILD}/tests/elf/check_code", path).splitlines()
+    words = lines[-1].split() if lines else []
+    if not tap.ok(words[:1] == ["differences"], f"{name}: code is followed"):
+        return
+    found = dict(zip(words[::2], map(float, words[1::2])))
+    tap.ok(found["differences"] == 0, f"{name}: by its code the same rules at %d instructions" % found["instructions"], *lines[:10])
+    tap.ok(found["covered"] >= share, f"{name}: %.1f %% of its text have some" % found["covered"])
+    odd = found["unchecked"] + found["excused"] + found["silent"]
+    tap.ok(odd <= 0.005 * found["instructions"], f"{name}: %d could not be compared" % odd)
+
+
+def fetch_python():
+    """The path of Debian's interpreter for AArch64."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    release = packages.own_release()
+    folder = os.path.join(base, "strata/arm64", release)
+    if not os.path.isdir(folder):
+        fresh = f"{folder}.{os.getpid()}"
+        try:
+            apt = packages.Apt(fresh, release, "arm64")
+            apt.run("apt-get", "-q", "update")
+            apt.run("apt-get", "-q", "download", packages.depends(apt, "python3-minimal", r"python3\.\d+-minimal"))
+            archive, = [name for name in os.listdir(fresh) if name.endswith(".deb")]
+            subprocess.run(["dpkg-deb", "-x", f"{fresh}/{archive}", f"{fresh}/root"], check=True)
+            os.rename(f"{fresh}/root", folder)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            raise packages.Unavailable(str(error)) from error
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+    for name in sorted(os.listdir(f"{folder}/usr/bin")):
+        if re.fullmatch(r"python3\.\d+", name):
+            return f"{folder}/usr/bin/{name}"
+    raise packages.Unavailable("the package has no interpreter")
+
+
+def symbol(path, name):
+    """(start, end) of a dynamic symbol."""
+    found = re.search(rf"^ *\d+: ([0-9a-f]+) +(\w+) .* {name}$", run("readelf", "--dyn-syms", "-W", path), re.M)
+    start = int(found[1], 16)
+    return start, start + int(found[2], 0)
+
+
+def check_python(tap):
+    try:
+        path = fetch_python()
+    except packages.Unavailable as error:
+        tap.skip("Debian's Python for AArch64", str(error))
+        return
+    found = json.loads(run(STRATA, "inspect", "--json", "--no-cache", path))
+    parts = [(part["start"], part["end"]) for part in found["eval_loop"]]
+    tap.ok(parts == [symbol(path, "_PyEval_EvalFrameDefault")], "Python: its loop", str(parts))
+    start, end = symbol(path, "_PyRuntime")
+    told = {tried["source"]: tried["result"] for tried in found["thread_state"]["tried"]}
+    key = re.match(r"pthread key at (0x[0-9a-f]+), by (.*)", told["key code"])
+    tap.ok(key and start <= int(key[1], 16) < end and "PyGILState_GetThisThreadState" in key[2],
+           "Python: its key, in _PyRuntime, by its code", told["key code"])
+    check_code(tap, path, 65)
+
+
 def main():
     tap = Tap()
     if not os.path.exists(f"{ROOT}/libc.so.6"):
@@ -101,7 +173,10 @@ def main():
     for name in FILES:
         if os.path.exists(f"{ROOT}/{name}"):
             check_rows(tap, name)
+    for name, share in BY_CODE.items():
+        check_code(tap, f"{ROOT}/{name}", share)
     check_plt(tap, "libstdc++.so.6")
+    check_python(tap)
     tap.done()
 
 

@@ -3,9 +3,9 @@
  * check_code [-m N] FILE: rules derived from the code of a file that has .eh_frame, against those of .eh_frame.
  *
  * All of the file's text is analysed as if it had no FDE. At each instruction that the analysis covers, what the FDE
- * says must follow from what the analysis knows: the CFA, and where the caller's rbp and rbx are. (Two rules may differ
- * in words: a register that was saved and not changed yet is both in its slot and in itself.) One line of counts on
- * stdout, and one for each difference, at most N of them. Status 1 when there is one.
+ * says must follow from what the analysis knows: the CFA, and where the caller's FP and carried register are. (Two
+ * rules may differ in words: a register that was saved and not changed yet is both in its slot and in itself.) One line
+ * of counts on stdout, and one for each difference, at most N of them. Status 1 when there is one.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -89,6 +89,8 @@ static enum verdict judge(const struct check *check, const struct code_state *st
 		return DIFFER;
 	if (theirs->param == UNWIND_SLOT_UNDEFINED || ours->param == UNWIND_SLOT_UNDEFINED)
 		return AGREE;
+	if (arch->links && theirs->param == UNWIND_SLOT_BESIDE_FP)
+		return saved(state, arch->carried, theirs->fp_offset + 8) ? AGREE : DIFFER;
 	return saved(state, arch->carried, -8 * theirs->param) ? AGREE : DIFFER;
 }
 
@@ -102,7 +104,7 @@ static int find_unsound(void *context, uint64_t vaddr, const struct code_insn *i
 	struct check *check = context;
 	struct unwind_rule before = unwind_table_lookup(&check->table, vaddr);
 	struct unwind_rule after = unwind_table_lookup(&check->table, vaddr + insn->length);
-	int64_t at = state->registers[check->code->sp].n - 8, moved = 0;
+	int64_t at = state->registers[check->code->sp].n - 8, moved = 0, returns = check->code->links ? 0 : 8;
 	uint64_t start, end;
 	bool wrong = false;
 
@@ -112,8 +114,10 @@ static int find_unsound(void *context, uint64_t vaddr, const struct code_insn *i
 		moved = -8;
 	else if (insn->op == CODE_ADD && insn->a == check->code->sp && insn->b == check->code->sp)
 		moved = -insn->imm;
+	else if (insn->b == check->code->sp)
+		moved = -insn->update;
 	if (before.kind == UNWIND_SP && insn->op == CODE_RETURN)
-		wrong = before.cfa_offset != 8;
+		wrong = before.cfa_offset != returns;
 	else if (before.kind == UNWIND_SP && after.kind == UNWIND_SP && moved)
 		wrong = after.cfa_offset != before.cfa_offset + moved;
 	else if (insn->op == CODE_PUSH && insn->a == check->code->carried)
@@ -151,8 +155,8 @@ static int compare(void *context, uint64_t vaddr, const struct code_insn *insn, 
 		return 0;
 	}
 	if (check->differences++ < check->limit) {
-		unwind_rule_format(arch_of(EM_X86_64)->unwind, &ours, left, sizeof(left));
-		unwind_rule_format(arch_of(EM_X86_64)->unwind, &theirs, right, sizeof(right));
+		unwind_rule_format(arch_of(elf_file_machine(check->elf))->unwind, &ours, left, sizeof(left));
+		unwind_rule_format(arch_of(elf_file_machine(check->elf))->unwind, &theirs, right, sizeof(right));
 		printf("%" PRIx64 ": %s, .eh_frame says %s\n", vaddr, left, right);
 	}
 	return 0;
@@ -195,7 +199,7 @@ static int check_file(const struct elf_file *elf, struct check *check)
 
 int main(int argc, char **argv)
 {
-	struct check check = {.code = arch_of(EM_X86_64)->code, .limit = 10};
+	struct check check = {.limit = 10};
 	struct elf_file *elf;
 	struct diag diag = {};
 	int fd, err;
@@ -210,6 +214,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	check.elf = elf;
+	check.code = arch_of(elf_file_machine(elf))->code;
 	err = unwind_table_compile(elf, NULL, &check.table, &diag);
 	if (!err)
 		err = check_file(elf, &check);

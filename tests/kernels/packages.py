@@ -53,9 +53,9 @@ def own_source():
 
 
 class Apt:
-    """apt with a private configuration: one suite, its own lists and archives; the system's stay untouched."""
+    """apt with a private configuration: one suite and machine, its own lists and archives; the system's stay untouched."""
 
-    def __init__(self, folder, suite):
+    def __init__(self, folder, suite, machine="amd64"):
         self.folder = folder
         for name in ("lists/partial", "archives/partial"):
             os.makedirs(os.path.join(folder, name), exist_ok=True)
@@ -65,7 +65,7 @@ class Apt:
         self.options = ["-oDir::Etc::sourcelist=%s/sources.list" % folder, "-oDir::Etc::sourceparts=-",
                         "-oDir::Etc::preferences=-", "-oDir::Etc::preferencesparts=-", "-oDir::State::Lists=%s/lists" % folder,
                         "-oDir::Cache=%s" % folder, "-oAPT::Sandbox::User=root", "-oAcquire::Languages=none",
-                        "-oAPT::Architecture=amd64", "-oAPT::Get::List-Cleanup=0"]
+                        "-oAPT::Architecture=" + machine, "-oAPT::Get::List-Cleanup=0"]
 
     def run(self, *command):
         done = subprocess.run([command[0]] + self.options + list(command[1:]), stdout=subprocess.PIPE,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Rules by the code itself: tests/unit/asm/flow_x86_64.s, where a symbol at_NAME is a place whose rule is asked for. */
+/* Rules by the code itself: tests/unit/asm/flow_*.s, where a symbol at_NAME is a place whose rule is asked for. */
 #include <errno.h>
 
 #include "assemble.h"
@@ -10,13 +10,14 @@
 #include "unwind/unwind_table.h"
 
 struct found {
+	const struct code_arch *arch;
 	struct table rules; /* vaddr + 1 -> the rule's bytes */
 };
 
 static int take(void *context, uint64_t vaddr, const struct code_insn *insn, const struct code_state *state)
 {
-	struct unwind_rule rule = code_rule(arch_of(EM_X86_64)->code, state, insn);
 	struct found *found = context;
+	struct unwind_rule rule = code_rule(found->arch, state, insn);
 	uint64_t bytes;
 
 	memcpy(&bytes, &rule, sizeof(bytes));
@@ -33,16 +34,34 @@ static void is_at(const struct elf_file *elf, const struct found *found, const c
 	if (elf_file_find_symbol(elf, symbol, &vaddr, &size)) {
 		if (table_get(&found->rules, vaddr + 1, &bytes))
 			memcpy(&rule, &bytes, sizeof(rule));
-		unwind_rule_format(arch_of(EM_X86_64)->unwind, &rule, text, sizeof(text));
+		unwind_rule_format(arch_of(elf_file_machine(elf))->unwind, &rule, text, sizeof(text));
 	}
 	is_str(text, expected, "%s", name);
 }
 
+struct expected {
+	const char *place, *rule;
+};
+
+static void test_code(const struct elf_file *elf, const struct expected *expected, size_t count,
+		      struct code_counts *ret)
+{
+	struct found found = {.arch = arch_of(elf_file_machine(elf))->code};
+	struct elf_section text;
+	struct code_span span;
+	size_t i;
+
+	ok(elf_file_section(elf, ".text", &text), "its code");
+	span = (struct code_span){.start = text.vaddr, .end = text.vaddr + text.size, .bytes = text.bytes};
+	is_int(code_rules_each(elf, found.arch, &span, 1, CODE_ALL, take, &found, ret), 0, "analysed");
+	for (i = 0; i < count; i++)
+		is_at(elf, &found, expected[i].place, expected[i].rule);
+	table_deinit(&found.rules);
+}
+
 static void test_rules(const struct elf_file *elf)
 {
-	static const struct {
-		const char *place, *rule;
-	} expected[] = {
+	static const struct expected expected[] = {
 		{"frames_entry", "cfa=rsp+8 rbp=same"},
 		{"frames_pushed", "cfa=rsp+24 rbp=cfa-16 rbx=cfa-24"},
 		{"frames_body", "cfa=rsp+64 rbp=cfa-16 rbx=cfa-24"},
@@ -79,20 +98,52 @@ static void test_rules(const struct elf_file *elf)
 		{"trampoline", "none"},
 	};
 	struct code_counts counts = {};
-	struct elf_section text;
-	struct code_span span;
-	struct found found = {};
-	size_t i;
 
-	ok(elf_file_section(elf, ".text", &text), "its code");
-	span = (struct code_span){.start = text.vaddr, .end = text.vaddr + text.size, .bytes = text.bytes};
-	is_int(code_rules_each(elf, arch_of(EM_X86_64)->code, &span, 1, CODE_ALL, take, &found, &counts), 0,
-	       "analysed");
-	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
-		is_at(elf, &found, expected[i].place, expected[i].rule);
+	test_code(elf, expected, sizeof(expected) / sizeof(expected[0]), &counts);
 	is_int((int64_t)counts.functions[CODE_REFUSED_JOIN], 1, "one refused because its paths disagree");
 	is_int((int64_t)counts.functions[CODE_REFUSED_EXIT], 2, "two because of how they end");
-	table_deinit(&found.rules);
+}
+
+/* The return address in a register. */
+static void test_links(const struct elf_file *elf)
+{
+	static const struct expected expected[] = {
+		{"frames_entry", "cfa=sp+0 x29=same"},
+		{"frames_recorded", "cfa=sp+32 x29=cfa-32 x30=cfa-24"},
+		{"frames_body", "cfa=x29+32 x29=cfa-32 x30=cfa-24"},
+		{"frames_left", "cfa=sp+0 x29=same"},
+		{"frames_other", "cfa=x29+32 x29=cfa-32 x30=cfa-24"},
+		{"shrink_entry", "cfa=sp+0 x29=same"},
+		{"shrink_saved", "cfa=sp+16 x29=same x30=cfa-16"},
+		{"shrink_left", "cfa=sp+0 x29=same"},
+		{"alloca_moved", "cfa=x29+16 x29=cfa-16 x30=cfa-8"},
+		{"alloca_left", "cfa=sp+0 x29=same"},
+		{"large_body", "cfa=sp+20512 x29=cfa-16 x30=cfa-8"},
+		{"large_more", "cfa=sp+28704 x29=cfa-16 x30=cfa-8"},
+		{"probe_down", "cfa=sp+65536 x29=same"},
+		{"probe_up", "cfa=sp+0 x29=same"},
+		{"moves_held", "cfa=sp+0 ra=x9 x29=same"},
+		{"moves_back", "cfa=sp+0 x29=same"},
+		{"loses_lost", "none"},
+		{"stops_entry", "none"},
+		{"unbalanced", "none"},
+		{"astray", "none"},
+		{"overwrites_saved", "cfa=sp+16 x29=cfa-16 x30=cfa-8"},
+		{"overwrites_lost", "cfa=sp+16 x29=cfa-16"},
+		{"begins", "end"},
+		{"reads", "cfa=sp+0 x29=same"},
+		{"adds_before", "cfa=sp+0 x29=same"},
+		{"adds", "none"},
+		{"swaps", "none"},
+		{"stores", "none"},
+		{"advances", "none"},
+		{"loads", "none"},
+		{"trampoline", "none"},
+	};
+	struct code_counts counts = {};
+
+	test_code(elf, expected, sizeof(expected) / sizeof(expected[0]), &counts);
+	is_int((int64_t)counts.functions[CODE_REFUSED_EXIT], 3, "three refused because of how they end");
 }
 
 static void is_in_table(const struct elf_file *elf, const struct unwind_table *table, const char *symbol,
@@ -240,7 +291,7 @@ static void test_decode(void)
 }
 
 /* Any bytes, followed as code: an end is reached, and every rule is one. */
-static void test_any_bytes(void)
+static void test_any_bytes(const struct code_arch *arch)
 {
 	struct code_decoder *decoder;
 	struct code_state state;
@@ -248,25 +299,25 @@ static void test_any_bytes(void)
 	uint64_t seed = 1;
 	size_t i, k;
 
-	is_int(arch_of(EM_X86_64)->code->create(&decoder), 0, "a decoder");
+	is_int(arch->create(&decoder), 0, "a decoder");
 	for (i = 0; i < 2000; i++) {
 		uint8_t bytes[64];
 		size_t at = 0;
 
 		for (k = 0; k < sizeof(bytes); k++)
 			bytes[k] = (uint8_t)((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 56);
-		code_state_entry(arch_of(EM_X86_64)->code, &state);
+		code_state_entry(arch, &state);
 		while (at < sizeof(bytes) &&
-		       arch_of(EM_X86_64)->code->decode(decoder, bytes + at, sizeof(bytes) - at, 0x1000 + at, &insn)) {
-			code_rule(arch_of(EM_X86_64)->code, &state, &insn);
-			code_step(arch_of(EM_X86_64)->code, &insn, &state);
+		       arch->decode(decoder, bytes + at, sizeof(bytes) - at, 0x1000 + at, &insn)) {
+			code_rule(arch, &state, &insn);
+			code_step(arch, &insn, &state);
 			at += insn.length;
 		}
 		if (at > sizeof(bytes))
 			break;
 	}
-	is_int((int64_t)i, 2000, "random bytes");
-	arch_of(EM_X86_64)->code->destroy(decoder);
+	is_int((int64_t)i, 2000, "random bytes, %u registers", arch->registers);
+	arch->destroy(decoder);
 }
 
 int main(void)
@@ -287,7 +338,13 @@ int main(void)
 		elf_file_close(other);
 		elf_file_close(elf);
 	}
+	elf = assemble("flow_aarch64", "aarch64");
+	ok(elf, "flow_aarch64.s");
+	if (elf)
+		test_links(elf);
+	elf_file_close(elf);
 	test_decode();
-	test_any_bytes();
+	test_any_bytes(arch_of(EM_X86_64)->code);
+	test_any_bytes(arch_of(EM_AARCH64)->code);
 	return tap_done();
 }

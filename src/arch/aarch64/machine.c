@@ -82,6 +82,7 @@ const struct arch aarch64 = {
 	.argument_count = sizeof(arguments) / sizeof(arguments[0]),
 	.usdt_operand = aarch64_usdt_operand,
 	.unwind = &aarch64_unwind,
+	.code = &aarch64_code,
 	.plt = &aarch64_plt,
 	.key = &aarch64_key,
 	.references = &aarch64_references,

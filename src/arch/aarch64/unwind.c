@@ -155,5 +155,6 @@ const struct unwind_arch aarch64_unwind = {
 	.entry_size = entry_size,
 	.find_trampoline = find_trampoline,
 	.count_frame_edges = count_frame_edges,
+	.code = &aarch64_code,
 	.is_syscall = is_syscall,
 };

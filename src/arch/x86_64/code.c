@@ -52,11 +52,11 @@ static uint8_t number_of(unsigned int reg)
 	return reg < X86_REG_ENDING && numbers[reg] ? numbers[reg] - 1 : CODE_NONE;
 }
 
-static uint16_t bit_of(unsigned int reg)
+static uint32_t bit_of(unsigned int reg)
 {
 	uint8_t number = number_of(reg);
 
-	return number == CODE_NONE ? 0 : (uint16_t)BIT(number);
+	return number == CODE_NONE ? 0 : BIT(number);
 }
 
 static bool is_register(const cs_x86_op *op, unsigned int size)
@@ -105,11 +105,11 @@ static bool only_reads(unsigned int id)
 }
 
 /* Registers that change, by what Capstone says, and the first operand where it says nothing. */
-static uint16_t written(const cs_insn *insn)
+static uint32_t written(const cs_insn *insn)
 {
 	const cs_detail *detail = insn->detail;
 	const cs_x86 *x86 = &detail->x86;
-	uint16_t registers = 0;
+	uint32_t registers = 0;
 	unsigned int i;
 
 	for (i = 0; i < detail->regs_write_count; i++)
@@ -503,6 +503,7 @@ static bool decode(struct code_decoder *decoder, const uint8_t *bytes, size_t si
 		*ret = (struct code_insn){.op = CODE_OTHER,
 					  .a = CODE_NONE,
 					  .b = CODE_NONE,
+					  .c = CODE_NONE,
 					  .index = CODE_NONE,
 					  .length = (uint8_t)length};
 		return length;
@@ -510,6 +511,7 @@ static bool decode(struct code_decoder *decoder, const uint8_t *bytes, size_t si
 	*ret = (struct code_insn){.op = CODE_OTHER,
 				  .a = CODE_NONE,
 				  .b = CODE_NONE,
+				  .c = CODE_NONE,
 				  .index = CODE_NONE,
 				  .clobbers = written(insn),
 				  .length = (uint8_t)insn->size,
@@ -600,6 +602,7 @@ static bool ends_in_call(const uint8_t *bytes, size_t size)
 }
 
 const struct code_arch x86_64_code = {
+	.registers = 16,
 	.sp = RSP,
 	.fp = RBP,
 	.carried = RBX,
