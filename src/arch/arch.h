@@ -39,6 +39,11 @@ struct arch_register {
 	uint8_t number;           /* DWARF's; ARCH_NO_NUMBER: none */
 };
 
+/* A libc's thread descriptor, to which pthread_self() points: where it holds its own address, and the thread's id. */
+struct arch_descriptor {
+	uint16_t self, tid;
+};
+
 /* An operand of a static marker. Registers by their offset in the context. */
 struct arch_operand {
 	enum { ARCH_CONSTANT, ARCH_REGISTER, ARCH_MEMORY } kind;
@@ -51,19 +56,27 @@ struct arch_operand {
 };
 
 struct arch {
-	uint16_t machine;                       /* EM_* */
-	const char *name;                       /* as in messages */
-	const char *triplet;                    /* of Debian's folders of libraries */
-	const char *macro;                      /* that compilers define */
-	int capstone, capstone_mode;            /* cs_arch, cs_mode */
-	uint32_t audit;                         /* AUDIT_ARCH_*: as seccomp calls it */
-	uint32_t relative, jump_slot, glob_dat; /* R_* */
+	uint16_t machine;                                 /* EM_* */
+	const char *name;                                 /* as in messages */
+	const char *triplet;                              /* of Debian's folders of libraries */
+	const char *macro;                                /* that compilers define */
+	int capstone, capstone_mode;                      /* cs_arch, cs_mode */
+	uint32_t audit;                                   /* AUDIT_ARCH_*: as seccomp calls it */
+	uint32_t relative, jump_slot, glob_dat, absolute; /* R_* */
+	uint32_t tls_offset, tls_module, tls_descriptor;  /* the same, for thread-local storage */
 
 	/*
 	 * Where a program's thread-local storage is ("TLS variants" of the ABI): 0: it ends at the thread pointer; else
 	 * it begins, aligned, so many bytes behind it.
 	 */
 	uint16_t tls_after;
+
+	/* Where a libc's thread descriptor has itself and the thread's id; the last one has no id. */
+	const struct arch_descriptor *descriptors;
+
+	/* The member of the kernel's struct thread_struct that has the thread pointer; NULL: it is not one by itself.
+	 */
+	const char *kernel_thread_pointer;
 
 	const struct arch_register *registers; /* the last one has no name */
 	uint16_t context_pc, context_sp, context_result;

@@ -53,6 +53,7 @@ struct unwind_arch {
 
 	/* Go's code where SP is `size` bytes below its value at the function's entry. NULL: not known. */
 	struct unwind_rule (*go_rule)(uint32_t size);
+	const char *go_entry; /* the function that the entry point of Go's programs jumps to */
 
 	/* For rules by the code itself. NULL: not known. */
 	const struct code_arch *code;

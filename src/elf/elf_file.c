@@ -22,6 +22,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "base/large.h"
 #include "elf/internal.h"
@@ -272,7 +273,7 @@ static int parse_header(struct elf_file *elf, struct diag *diag)
 	memcpy(&elf->header, bytes, sizeof(*header));
 	if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
 		return diag_fail(diag, ENOEXEC, "elf.class", "%s: not a 64-bit little-endian ELF file", elf->path);
-	if (header->e_machine != EM_X86_64 && header->e_machine != EM_AARCH64)
+	if (!arch_of(header->e_machine))
 		return diag_fail(diag, ENOEXEC, "elf.machine", "%s: made for a machine strata does not know (%u)",
 				 elf->path, header->e_machine);
 	if (header->e_type != ET_EXEC && header->e_type != ET_DYN)

@@ -69,7 +69,7 @@ int elf_file_starved(const struct elf_file *elf);
 uint64_t elf_file_base(const struct elf_file *elf);
 
 const char *elf_file_path(const struct elf_file *elf);
-uint16_t elf_file_machine(const struct elf_file *elf); /* EM_X86_64, EM_AARCH64 */
+uint16_t elf_file_machine(const struct elf_file *elf); /* EM_*, one that arch_of() knows */
 uint16_t elf_file_type(const struct elf_file *elf);    /* ET_EXEC, ET_DYN */
 uint64_t elf_file_entry(const struct elf_file *elf);   /* e_entry */
 

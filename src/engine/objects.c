@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/cache.h"
 #include "base/time.h"
 #include "proc/open_file.h"
@@ -198,7 +199,7 @@ static void find_thread_state(struct object *object, const struct elf_file *elf)
 	struct py_process *ways = &object->ways;
 	size_t count, i;
 
-	if (elf_file_machine(elf) != EM_X86_64 ||
+	if (elf_file_machine(elf) != arch_here()->machine ||
 	    python_cache_thread_layers(object->cache, elf, &object->interpreter, layers, PYTHON_THREAD_LAYERS, &count,
 				       NULL))
 		return;
@@ -625,7 +626,7 @@ const struct py_keys *object_keys(struct object *object)
 	struct elf_file *elf;
 
 	if (!object->keys_tried && object->has_keys && !object_changed(object) && !open_elf(object, &elf, NULL)) {
-		if (elf_file_machine(elf) == EM_X86_64)
+		if (elf_file_machine(elf) == arch_here()->machine)
 			(void)!python_cache_keys(object->cache, elf, &object->keys); /* else there are none */
 		elf_file_close(elf);
 	}

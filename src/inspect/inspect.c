@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "abi/limits.h"
+#include "arch/arch.h"
 #include "base/time.h"
 #include "elf/notes.h"
 #include "elf/symbols.h"
@@ -61,7 +62,7 @@ static int describe_file(struct inspection *in, const struct elf_file *elf)
 	const uint8_t *id;
 	size_t size = elf_file_build_id(elf, &id), i;
 
-	in->machine = elf_file_machine(elf) == EM_X86_64 ? "x86-64" : "AArch64";
+	in->machine = arch_of(elf_file_machine(elf))->name;
 	for (i = 0; i < size; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
 	in->build_id = size ? string_intern(in->strings, hex) : NULL;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "abi/limits.h"
+#include "arch/arch.h"
 #include "kernel/kernel_btf.h"
 
 #define FIND_ANY 4096
@@ -38,7 +39,7 @@ static const struct member {
 	{"mm_struct", "mmap_lock", LONG, true, FIND_ANY},
 	{"mm_struct", "start_stack", LONG},
 	{"mm_struct", "flags", LONG},
-	{"thread_struct", "fsbase", LONG},
+	{"thread_struct", NULL, LONG}, /* the machine's: arch/arch.h, kernel_thread_pointer */
 	{"task_struct", "thread", PREVIOUS},
 	{"task_struct", "group_leader", POINTER},
 	{"task_struct", "mm", POINTER},
@@ -84,6 +85,7 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		const struct member *member = &members[i];
+		const char *wanted = member->name ?: arch_here()->kernel_thread_pointer;
 		int64_t at;
 
 		if (strcmp(name, member->record)) {
@@ -92,12 +94,12 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 			from = kernel_btf_record(k, name);
 			record = from ? btf__add_struct(btf, name, from->size) : -ENOENT;
 		}
-		at = record < 0 || (member->kind == PREVIOUS && types[PREVIOUS] < 0)
+		at = record < 0 || !wanted || (member->kind == PREVIOUS && types[PREVIOUS] < 0)
 			     ? -ENOENT
-			     : kernel_btf_member(k, from, member->name);
+			     : kernel_btf_member(k, from, wanted);
 		if (at < 0 && member->may_lack)
 			continue;
-		if (at < 0 || btf__add_field(btf, member->name, types[member->kind], (uint32_t)at, 0))
+		if (at < 0 || btf__add_field(btf, wanted, types[member->kind], (uint32_t)at, 0))
 			return -ENOENT;
 	}
 	return 0;

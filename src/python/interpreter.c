@@ -128,7 +128,7 @@ static int recognise_by_table(const struct elf_file *elf, bool has_runtime, uint
 		find_head_3_6(elf, ret);
 	else
 		ret->interp_head = runtime + row->runtime_interp_head;
-	if (row->runtime_tstate_current != PY_NO_OFFSET && elf_file_machine(elf) == EM_X86_64)
+	if (row->runtime_tstate_current != PY_NO_OFFSET && elf_file_machine(elf) == PYTHON_TABLES_OF)
 		ret->current_tstate = runtime + row->runtime_tstate_current;
 	return 0;
 }

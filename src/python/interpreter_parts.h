@@ -18,6 +18,10 @@ struct python_version {
 /* The newest version that is known. */
 #define PYTHON_NEWEST 0x030f
 
+/* The machine whose default builds layouts.def and the tables beside it were read from: x86-64's differ from others'.
+ */
+#define PYTHON_TABLES_OF EM_X86_64
+
 /* Refuses a version by name: -ENOTSUP. */
 int python_not_known(const struct elf_file *elf, uint16_t version, struct diag *diag);
 

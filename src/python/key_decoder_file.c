@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cursor.h"
 #include "base/table.h"
 #include "base/vec.h"
@@ -16,22 +17,7 @@
 #include "python/key_decoder.h"
 #include "unwind/unwind_table.h"
 
-/* psABI x86-64, table 4.9; AArch64 ELF ABI, "Dynamic relocations" (ELF for the Arm 64-bit Architecture, 5.7.16). */
 enum reloc_kind { RELOC_OTHER, RELOC_RELATIVE, RELOC_SYMBOL, RELOC_TLS_OFFSET, RELOC_TLS_MODULE, RELOC_TLS_DESCRIPTOR };
-
-static const struct {
-	uint16_t machine;
-	uint32_t type;
-	enum reloc_kind kind;
-} relocs[] = {
-	{EM_X86_64, R_X86_64_RELATIVE, RELOC_RELATIVE},       {EM_X86_64, R_X86_64_GLOB_DAT, RELOC_SYMBOL},
-	{EM_X86_64, R_X86_64_JUMP_SLOT, RELOC_SYMBOL},        {EM_X86_64, R_X86_64_64, RELOC_SYMBOL},
-	{EM_X86_64, R_X86_64_TPOFF64, RELOC_TLS_OFFSET},      {EM_X86_64, R_X86_64_DTPMOD64, RELOC_TLS_MODULE},
-	{EM_X86_64, R_X86_64_TLSDESC, RELOC_TLS_DESCRIPTOR},  {EM_AARCH64, R_AARCH64_RELATIVE, RELOC_RELATIVE},
-	{EM_AARCH64, R_AARCH64_GLOB_DAT, RELOC_SYMBOL},       {EM_AARCH64, R_AARCH64_JUMP_SLOT, RELOC_SYMBOL},
-	{EM_AARCH64, R_AARCH64_ABS64, RELOC_SYMBOL},          {EM_AARCH64, R_AARCH64_TLS_TPREL, RELOC_TLS_OFFSET},
-	{EM_AARCH64, R_AARCH64_TLS_DTPMOD, RELOC_TLS_MODULE}, {EM_AARCH64, R_AARCH64_TLSDESC, RELOC_TLS_DESCRIPTOR},
-};
 
 struct bounds {
 	uint64_t start, end;
@@ -58,13 +44,17 @@ struct key_file {
 
 static enum reloc_kind kind_of(const struct key_file *file, uint32_t type)
 {
-	uint16_t machine = elf_file_machine(file->elf);
-	size_t i;
+	const struct arch *arch = arch_of(elf_file_machine(file->elf));
 
-	for (i = 0; i < sizeof(relocs) / sizeof(*relocs); i++)
-		if (relocs[i].machine == machine && relocs[i].type == type)
-			return relocs[i].kind;
-	return RELOC_OTHER;
+	if (type == arch->relative)
+		return RELOC_RELATIVE;
+	if (type == arch->glob_dat || type == arch->jump_slot || type == arch->absolute)
+		return RELOC_SYMBOL;
+	if (type == arch->tls_offset)
+		return RELOC_TLS_OFFSET;
+	if (type == arch->tls_module)
+		return RELOC_TLS_MODULE;
+	return type == arch->tls_descriptor ? RELOC_TLS_DESCRIPTOR : RELOC_OTHER;
 }
 
 static bool dynamic_symbol(const struct key_file *file, uint32_t index, Elf64_Sym *ret, const char **name)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "python/key_layout.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <limits.h>
+
+#include "arch/arch.h"
 
 /* How the thread's value for one key is reached from the thread pointer: one load, or two. */
 struct place {
@@ -11,14 +12,17 @@ struct place {
 	int64_t offset[2];
 };
 
-/*
- * The thread pointer itself, in a word at it: psABI x86-64 3.4.6 ("%fs:0"), which musl reads, and glibc's
- * tcbhead_t.self (sysdeps/x86_64/nptl/tls.h).
- */
+/* The thread pointer itself, read from where a libc keeps it in the thread's descriptor. */
 static bool is_self(uint16_t machine, const struct key_value *value)
 {
-	return machine == EM_X86_64 && value->loads > 1 && (value->offset[0] == 0 || value->offset[0] == 0x10) &&
-	       value->pointer[0] == 1 && !value->pointer[1];
+	const struct arch_descriptor *descriptor;
+
+	if (value->loads < 2 || value->pointer[0] != 1 || value->pointer[1])
+		return false;
+	for (descriptor = arch_of(machine)->descriptors; descriptor->tid; descriptor++)
+		if (value->offset[0] == descriptor->self)
+			return true;
+	return false;
 }
 
 static int find_place(uint16_t machine, const struct key_image *image, uint64_t function, uint32_t key,

@@ -9,26 +9,13 @@
 #include <string.h>
 
 #include "abi/limits.h"
+#include "arch/arch.h"
 #include "python/proof.h"
 
 #define ATTEMPTS         8
 #define INTERPRETERS_MAX 1024
 #define SHIMS_MAX        16 /* one after the other above a frame */
 #define NAME_MAX_LENGTH  4096
-
-/*
- * Where a libc's thread descriptor, to which pthread_self() points, holds its own address and the thread's id.
- *   glibc  nptl/descr.h, sysdeps/x86_64/nptl/tls.h, 2.17 to 2.41: tcbhead_t.self; pthread.tid behind a header of 0x2c0
- *	    bytes and a list_t
- *   musl   src/internal/pthread_impl.h, 1.1 and 1.2: pthread.self; .tid behind five pointers and the canary
- */
-static const struct descriptor {
-	uint16_t machine;
-	uint16_t self, tid;
-} descriptors[] = {
-	{EM_X86_64, 0x10, 0x2d0},
-	{EM_X86_64, 0x00, 0x30},
-};
 
 struct walk {
 	const struct memory *memory;
@@ -112,15 +99,12 @@ static bool is_thread(const struct walk *walk, uint64_t thread_id)
 {
 	uint64_t self;
 	uint32_t tid;
-	size_t i;
+	const struct arch_descriptor *d;
 
-	for (i = 0; i < sizeof(descriptors) / sizeof(*descriptors); i++) {
-		const struct descriptor *d = &descriptors[i];
-
-		if (d->machine == walk->machine && read_u64(walk, thread_id + d->self, &self) && self == thread_id &&
+	for (d = arch_of(walk->machine)->descriptors; d->tid; d++)
+		if (read_u64(walk, thread_id + d->self, &self) && self == thread_id &&
 		    !memory_read(walk->memory, &tid, sizeof(tid), thread_id + d->tid) && has_id(walk->threads, tid))
 			return true;
-	}
 	return false;
 }
 

@@ -315,9 +315,9 @@ static void by_table(const struct elf_file *elf, const struct python_interpreter
 		say(layer, "Python 3.15 and later have no key");
 		return;
 	}
-	if (interpreter->debug_build || interpreter->free_threaded || elf_file_machine(elf) != EM_X86_64 ||
+	if (interpreter->debug_build || interpreter->free_threaded || elf_file_machine(elf) != PYTHON_TABLES_OF ||
 	    !python_find_runtime(elf, &runtime)) {
-		say(layer, "the table is for default builds of 3.7 and later on x86-64");
+		say(layer, "the table is for default builds of 3.7 and later on %s", arch_of(PYTHON_TABLES_OF)->name);
 		return;
 	}
 	for (i = 0; i < sizeof(key_offsets) / sizeof(*key_offsets); i++) {

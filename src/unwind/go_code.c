@@ -196,8 +196,7 @@ static bool whole_rule(const struct pclntab *t, const struct function *function,
 {
 	if (!strncmp(function->it.name, "runtime.sigreturn", 17))
 		*ret = (struct unwind_rule){.kind = UNWIND_SIGNAL, .cfa_offset = arch->sigcontext_at_return};
-	else if (function->flags & FLAG_TOPFRAME ||
-		 !strcmp(function->it.name, "_rt0_amd64")) /* the entry jumps there */
+	else if (function->flags & FLAG_TOPFRAME || !strcmp(function->it.name, arch->go_entry))
 		*ret = (struct unwind_rule){.kind = UNWIND_END};
 	else if (function->flags & FLAG_SPWRITE || pops_return_address(t, function))
 		*ret = (struct unwind_rule){.kind = UNWIND_OTHER_STACK};

@@ -59,6 +59,9 @@ static const struct arch_register registers[] = {
 /* AAPCS64, 6.8.2. */
 static const uint16_t arguments[] = {AT_X(0), AT_X(1), AT_X(2), AT_X(3), AT_X(4), AT_X(5), AT_X(6), AT_X(7)};
 
+static const struct arch_descriptor descriptors[] = {{}};
+
+/* Relocations: AAELF64, 5.7.16. */
 const struct arch aarch64 = {
 	.machine = EM_AARCH64,
 	.name = "AArch64",
@@ -70,6 +73,11 @@ const struct arch aarch64 = {
 	.relative = R_AARCH64_RELATIVE,
 	.jump_slot = R_AARCH64_JUMP_SLOT,
 	.glob_dat = R_AARCH64_GLOB_DAT,
+	.absolute = R_AARCH64_ABS64,
+	.tls_offset = R_AARCH64_TLS_TPREL,
+	.tls_module = R_AARCH64_TLS_DTPMOD,
+	.tls_descriptor = R_AARCH64_TLSDESC,
+	.descriptors = descriptors,
 	.tls_after = 16, /* the thread control block: AAELF64, "TLS variant 1" */
 	.registers = registers,
 	.context_pc = AT_PC,

@@ -50,6 +50,13 @@ static const struct arch_register registers[] = {
 /* psABI AMD64 3.2.3. */
 static const uint16_t arguments[] = {AT(di), AT(si), AT(dx), AT(cx), AT(r8), AT(r9)};
 
+/*
+ * glibc  nptl/descr.h, sysdeps/x86_64/nptl/tls.h, 2.17 to 2.41: tcbhead_t.self; pthread.tid behind a header of 0x2c0
+ *	  bytes and a list_t
+ * musl   src/internal/pthread_impl.h, 1.1 and 1.2: pthread.self; .tid behind five pointers and the canary
+ */
+static const struct arch_descriptor descriptors[] = {{0x10, 0x2d0}, {0x00, 0x30}, {}};
+
 const struct arch x86_64 = {
 	.machine = EM_X86_64,
 	.name = "x86-64",
@@ -61,6 +68,12 @@ const struct arch x86_64 = {
 	.relative = R_X86_64_RELATIVE,
 	.jump_slot = R_X86_64_JUMP_SLOT,
 	.glob_dat = R_X86_64_GLOB_DAT,
+	.absolute = R_X86_64_64,
+	.tls_offset = R_X86_64_TPOFF64,
+	.tls_module = R_X86_64_DTPMOD64,
+	.tls_descriptor = R_X86_64_TLSDESC,
+	.descriptors = descriptors,
+	.kernel_thread_pointer = "fsbase",
 	.registers = registers,
 	.context_pc = AT(ip),
 	.context_sp = AT(sp),

@@ -197,6 +197,7 @@ const struct unwind_arch x86_64_unwind = {
 	.v8_alignment = 64,
 	.v8_filling = 0xcc,
 	.go_rule = go_rule,
+	.go_entry = "_rt0_amd64",
 	.code = &x86_64_code,
 	.is_syscall = is_syscall,
 };
