@@ -29,6 +29,7 @@
 
 #include "abi/loss.h"
 #include "arch/walk.h"
+#include "bpf/mapping.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 

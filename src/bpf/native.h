@@ -37,59 +37,18 @@
 
 #include "abi/loss.h"
 #include "arch/walk.h"
+#include "bpf/go.h"
 #include "bpf/lisp.h"
+#include "bpf/mapping.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
 #include "bpf/time.h"
 #include "bpf/uretprobe.h"
 
-static __always_inline int native_end(struct native_walk *walk, __u32 loss)
-{
-	walk->loss = loss;
-	walk->done = 1;
-	return 1;
-}
-
 /* By estimate, for time.h: a turn of the loop, and a rule that the memo does not have. */
 #define NATIVE_TURN_NS   (12 * NATIVE_UNROLL)
 #define NATIVE_LOOKUP_NS 200u
-
-/* Finds the mapping of an address and copies it to walk->mapping. */
-static __always_inline int native_find_mapping_in(struct scratch *s, __u64 pc)
-{
-	struct native_walk *walk = &s->native;
-	__u32 first = walk->mapping_first, count = walk->mapping_count;
-	const struct mapping_entry *entry;
-	int i;
-
-	for (i = 0; i < 17 && count > 1; i++) { /* 2^17 = MAPPINGS_MAX */
-		__u32 half = count / 2, up;
-
-		entry = table_mapping(s, first + half);
-		if (!entry)
-			return 0;
-		up = 1 - walk_less(pc, entry->start);
-		first += half * up;
-		count = half + (count & up); /* the upper half of an odd count has one more */
-	}
-	if (!count)
-		return 0;
-	entry = table_mapping(s, first);
-	if (!entry || pc < entry->start || pc >= entry->end)
-		return 0;
-	walk->mapping = *entry;
-	return 1;
-}
-WALK_GLOBAL(int, native_find_mapping, __u64)
-
-/* Whether an address lies in the mapping that was found last. */
-static __always_inline bool native_mapping_has(const struct native_walk *walk, __u64 pc)
-{
-	return pc >= walk->mapping.start && pc < walk->mapping.end;
-}
-
-#include "bpf/go.h"
 
 /* The index of the rule in force at an address: the path that the memo saves. */
 static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)

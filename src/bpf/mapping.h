@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * mapping: what the steps of the native walk have in common, those of native.h and those of go.h: the mapping that an
+ * address lies in, and the end of a walk. A step returns 0, or what native_end() returned.
+ *
+ *   native_find_mapping()   among the process's own, by binary search; it is in walk->mapping then. 0: there is none
+ *   native_mapping_has()    whether it is the one that was found last: one comparison, and mostly true
+ *   native_end()            ends the walk with a loss, or with LOSS_NONE
+ */
+#ifndef STRATA_BPF_MAPPING_H
+#define STRATA_BPF_MAPPING_H
+
+#include "bpf/scratch.h"
+#include "bpf/shim.h"
+#include "bpf/tables.h"
+
+static __always_inline int native_end(struct native_walk *walk, __u32 loss)
+{
+	walk->loss = loss;
+	walk->done = 1;
+	return 1;
+}
+
+/* Finds the mapping of an address and copies it to walk->mapping. */
+static __always_inline int native_find_mapping_in(struct scratch *s, __u64 pc)
+{
+	struct native_walk *walk = &s->native;
+	__u32 first = walk->mapping_first, count = walk->mapping_count;
+	const struct mapping_entry *entry;
+	int i;
+
+	for (i = 0; i < 17 && count > 1; i++) { /* 2^17 = MAPPINGS_MAX */
+		__u32 half = count / 2, up;
+
+		entry = table_mapping(s, first + half);
+		if (!entry)
+			return 0;
+		up = 1 - walk_less(pc, entry->start);
+		first += half * up;
+		count = half + (count & up); /* the upper half of an odd count has one more */
+	}
+	if (!count)
+		return 0;
+	entry = table_mapping(s, first);
+	if (!entry || pc < entry->start || pc >= entry->end)
+		return 0;
+	walk->mapping = *entry;
+	return 1;
+}
+WALK_GLOBAL(int, native_find_mapping, __u64)
+
+/* Whether an address lies in the mapping that was found last. */
+static __always_inline bool native_mapping_has(const struct native_walk *walk, __u64 pc)
+{
+	return pc >= walk->mapping.start && pc < walk->mapping.end;
+}
+
+#endif
