@@ -25,6 +25,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 VERSION := 0.1.0
 
+include mk/runtimes.mk
 include mk/build.mk
 include mk/bpf.mk
 include mk/deps.mk

@@ -5,7 +5,7 @@
 
 #include "base/cache.h"
 #include "base/strings.h"
-#include "python/cache.h"
+#include "runtime/python/cache.h"
 #include "unwind/derived.h"
 #include "fuzz.h"
 

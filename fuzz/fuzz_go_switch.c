@@ -5,7 +5,8 @@
  */
 #include "../tests/unit/elf_builder.h"
 #include "fuzz.h"
-#include "unwind/go_switch.h"
+#include "runtime/go/abi.h"
+#include "runtime/go/switch.h"
 
 struct check {
 	uint64_t next;
@@ -17,7 +18,7 @@ static int take(void *context, uint64_t start, uint64_t end, struct unwind_rule 
 
 	CHECK(start == check->next && start < end);
 	check->next = end;
-	CHECK(rule.kind <= UNWIND_GO_REGISTER);
+	CHECK(rule.kind <= UNWIND_OTHER_STACK || (rule.kind >= GO_SYSTEMSTACK && rule.kind <= GO_REGISTER));
 	if (rule.kind == UNWIND_SP)
 		CHECK(rule.cfa_offset >= 8);
 	return 0;

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "python/key_decoder.h"
-#include "python/thread_state.h"
+#include "runtime/python/key_decoder.h"
+#include "runtime/python/thread_state.h"
 #include "fuzz.h"
 
 #define BASE 0x1000

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Line tables: byte 0 is the minor version, bytes 1-4 the first line, bytes 5-8 the offset, the rest the table. */
 #include "base/cursor.h"
-#include "python/lines.h"
+#include "runtime/python/lines.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -46,7 +46,7 @@ static void read_tables(struct fake_native *fake, struct cursor *c)
 		mapping->kind = cursor_u8(c) & 3;
 		fake->rules[RULE_FIRST_FREE + i] = (struct unwind_rule){.cfa_offset = cursor_s32(c),
 									.fp_offset = cursor_s16(c),
-									.kind = cursor_u8(c) % (UNWIND_GO_SCHEDULE + 1),
+									.kind = cursor_u8(c) % (GO_SCHEDULE + 1),
 									.param = cursor_u8(c)};
 		fake->pages[i] = cursor_u64(c);
 		fake->slab[i] = cursor_u32(c);

@@ -10,7 +10,7 @@
 #include "fuzz.h"
 
 /* Of a frame: window, bytecode, code object, line table and all the strings. */
-#define READS_MAX (PYTHON_THREADS_MAX * 2ull + PYTHON_FRAMES_MAX * 2ull * 24)
+#define READS_MAX (PYTHON_THREADS_MAX * 2ull + SECOND_FRAMES_MAX * 2ull * 24)
 
 struct memory {
 	struct fake_python fake; /* first: code_known() and code_send() find it by the context */
@@ -38,12 +38,12 @@ static void check(const struct scratch *s)
 	const struct python_walk *walk = &s->python;
 	uint32_t i;
 
-	CHECK(walk->count <= PYTHON_FRAMES_MAX && walk->loss < LOSS_COUNT);
+	CHECK(walk->count <= SECOND_FRAMES_MAX && walk->loss < LOSS_COUNT);
 	for (i = 0; i < walk->count; i++) {
-		const struct python_frame *frame = &s->python_stack.frames[i];
+		const struct second_frame *frame = &s->second_stack.frames[i];
 
-		CHECK(frame->flags <= (PYTHON_FRAME_ENTRY | PYTHON_FRAME_EMPTY));
-		CHECK(!frame->code == (frame->flags == (PYTHON_FRAME_ENTRY | PYTHON_FRAME_EMPTY)));
+		CHECK(frame->flags <= (SECOND_FRAME_ENTRY | SECOND_FRAME_EMPTY));
+		CHECK(!frame->code == (frame->flags == (SECOND_FRAME_ENTRY | SECOND_FRAME_EMPTY)));
 	}
 	CHECK(event->name.bytes <= CODE_STRING_MAX && event->qualname.bytes <= CODE_STRING_MAX &&
 	      event->filename.bytes <= CODE_STRING_MAX);
@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct cursor c = cursor_init(data, size);
 	struct memory memory = {};
 	uint8_t layout = cursor_u8(&c), how = cursor_u8(&c);
-	struct py_process process = {.interp_head = how & 1 ? 0 : 8, .current_tstate = 8};
+	struct python_process process = {.interp_head = how & 1 ? 0 : 8, .current_tstate = 8};
 
 	if (!cursor_ok(&c))
 		return 0;

@@ -16,8 +16,8 @@
 #include "../tests/unit/fake_python.h"
 #include "base/cursor.h"
 #include "fuzz.h"
-#include "python/live.h"
-#include "python/thread_state.h"
+#include "runtime/python/live.h"
+#include "runtime/python/thread_state.h"
 
 #define RUNTIME       0x30000000ull /* of the process; any offset that a layout can say lies in it: */
 #define RUNTIME_SIZE  0x20000
@@ -72,7 +72,7 @@ static void map_thread(struct fake_python *fake, uint64_t thread, uint32_t tid, 
 	fake_map(&fake->memory, thread & ~0xfffull, 0x1000);
 	fake_put64(&fake->memory, thread - THREAD_BEFORE, state);
 	fake_put64(&fake->memory, thread - THREAD_BEFORE + 8, wrong);
-	fake_put64(&fake->memory, thread + 0x10, thread); /* as glibc's descriptor (python/live.c) */
+	fake_put64(&fake->memory, thread + 0x10, thread); /* as glibc's descriptor (runtime/python/live.c) */
 	fake_put(&fake->memory, thread + 0x2d0, tid, 4);
 }
 
@@ -147,7 +147,7 @@ static void inspect(struct fake_python *fake, const struct python_interpreter *f
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct python_frame frames[FRAMES];
+	static struct second_frame frames[FRAMES];
 	struct python_interpreter found = {};
 	struct cursor c = cursor_init(data, size), changes;
 	const struct py_layout *layout;
@@ -178,8 +178,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	walk = &fake->s->python;
 
 	fake_python_walk(fake, 0);
-	CHECK(walk->loss == LOSS_NONE && walk->tstate == state && walk->count == FRAMES);
-	memcpy(frames, fake->s->python_stack.frames, sizeof(frames));
+	CHECK(walk->loss == LOSS_NONE && walk->thread == state && walk->count == FRAMES);
+	memcpy(frames, fake->s->second_stack.frames, sizeof(frames));
 
 	while (cursor_left(&changes)) {
 		uint64_t at = RUNTIME + cursor_u16(&changes);
@@ -191,10 +191,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake->layout = found.layout;
 	fake->process.interp_head = bias + found.interp_head;
 	fake_python_walk(fake, 0);
-	CHECK(walk->loss < LOSS_COUNT && walk->count <= PYTHON_FRAMES_MAX && fake->memory.reads <= READS_MAX);
-	if (walk->tstate == state)
+	CHECK(walk->loss < LOSS_COUNT && walk->count <= SECOND_FRAMES_MAX && fake->memory.reads <= READS_MAX);
+	if (walk->thread == state)
 		CHECK(walk->loss == LOSS_NONE && walk->count == FRAMES &&
-		      !memcmp(frames, fake->s->python_stack.frames, sizeof(frames)));
+		      !memcmp(frames, fake->s->second_stack.frames, sizeof(frames)));
 	fake_python_destroy(fake);
 	return 0;
 }

@@ -9,7 +9,7 @@ BPF_SKELETONS := $(BPF_SRCS:src/bpf/%.bpf.c=$(BUILD)/gen/%.skel.h)
 .SECONDARY: $(BPF_OBJS)
 # The machine that they are for, as libbpf's headers and arch/target.h call it.
 BPF_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x86)
-BPF_CFLAGS := -target bpf -mcpu=v3 -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -Isrc
+BPF_CFLAGS := -target bpf -mcpu=v3 -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -Isrc $(RUNTIME_CFLAGS)
 
 $(BUILD)/gen/vmlinux.h:
 	@mkdir -p $(@D)
@@ -19,14 +19,14 @@ $(BUILD)/gen/vmlinux.h:
 		sed -i '$$i struct bpf_task_work { __u64 opaque; } __attribute__((aligned(8)));' $@.tmp
 	$(Q)mv $@.tmp $@
 
-$(BUILD)/%.bpf.o: %.bpf.c $(BUILD)/gen/vmlinux.h
+$(BUILD)/%.bpf.o: %.bpf.c $(BUILD)/gen/vmlinux.h | $(RUNTIME_LISTS)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(BPF_ARCH) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
 # The same for each machine, for tests/arch/bpf.t: vmlinux.h is this kernel's, but what is read of a machine's own types
 # is declared in src/arch/NAME/kernel.h and relocated.
-$(BUILD)/bpf/%.bpf.o: $(BUILD)/gen/vmlinux.h
+$(BUILD)/bpf/%.bpf.o: $(BUILD)/gen/vmlinux.h | $(RUNTIME_LISTS)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(firstword $(subst /, ,$*)) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) \
@@ -54,5 +54,5 @@ BPF_OTHERS := $(foreach arch,x86 arm64,$(patsubst %.bpf.c,$(BUILD)/bpf/$(arch)/%
 # What an object includes and a rule writes stands before every object: which of them reads it, its .d file says once it
 # is there, and a file that moves from one source to another needs no line here.
 GENERATED := $(BUILD)/gen/profile.pb-c.h $(BPF_SKELETONS) $(RUNTIME_SRCS:src/lang/rt/%.bpf.c=$(BUILD)/gen/%.inc) \
-	$(GENERATED_BYTES)
+	$(GENERATED_BYTES) $(RUNTIME_LISTS)
 $(LIB_OBJS) $(CLI_OBJS): | $(GENERATED)

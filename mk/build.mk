@@ -14,7 +14,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 SANITIZERS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 # The walkers, inlined, take UBSan's checks half the time at -O1.
 CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
-STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc -I$(BUILD)/gen $(WARNINGS) \
+STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc $(RUNTIME_CFLAGS) -I$(BUILD)/gen $(WARNINGS) \
 	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)
 # Debug information stays in the program, compressed: a crash can be read where it happened.
 STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now,--compress-debug-sections=zlib $(SANITIZERS) $(LDFLAGS)
@@ -22,7 +22,7 @@ STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now,--compress-debug-sections=zlib $(SANIT
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) $(PKGS_LOADED)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -liberty -lm)$(PKG_LIBS)
 
-LIB_SRCS := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/arch/*/*.c src/lang/*/*.c src/lang/dialect/*/*.c src/lang/dialect/*/*/*.c))
+LIB_SRCS := $(filter-out %.bpf.c,$(wildcard src/*/*.c src/arch/*/*.c src/runtime/*.c $(addsuffix /*.c,$(RUNTIME_FOLDERS)) src/lang/*/*.c src/lang/dialect/*/*.c src/lang/dialect/*/*/*.c))
 LIB_SRCS := $(filter-out src/cli/%,$(LIB_SRCS))
 CLI_SRCS := $(wildcard src/cli/*.c)
 LIB_OBJS := $(LIB_SRCS:%.c=$(BUILD)/%.o) $(BUILD)/gen/profile.pb-c.o
@@ -50,8 +50,8 @@ $(BUILD)/gen/%.inc: src/export/%
 
 # The version of cached answers: a checksum of what they depend on, so that no change of the analysis can be forgotten.
 # src/abi has the format of rules, src/engine/watch_learn.c that of what was learnt of a file. tests/style/analyser.t
-ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] src/python/*.[ch] src/python/*.def \
-	src/arch/*.[ch] src/arch/*/*.[ch] src/abi/*.h src/abi/*.def) src/engine/watch_learn.c)
+ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] $(addsuffix /*.[ch],$(RUNTIME_FOLDERS)) src/runtime/python/*.def \
+	src/arch/*.[ch] src/arch/*/*.[ch] src/abi/*.h src/abi/*.def) src/engine/watch_learn.c) $(BUILD)/gen/runtime_names.inc
 $(BUILD)/gen/analyser.inc: $(ANALYSER_SRCS)
 	@mkdir -p $(@D)
 	@cat $^ | sha256sum | sed -E 's/^(.{16}).*/#define ANALYSER_VERSION 0x\1ull/' > $@

@@ -10,7 +10,7 @@
 
 /* As enum stack_part of lang/core/type.h. */
 #define SAMPLER_NATIVE 2
-#define SAMPLER_PYTHON 4
+#define SAMPLER_SECOND 4
 
 /* In the time at which a target was added: it is no more than a copy of strata until it has called exec. */
 #define TARGET_AWAITS_EXEC (1ull << 63)
@@ -21,7 +21,7 @@
 struct sampler_config {
 	__u8 watch_all;      /* else only the processes in `targets` */
 	__u8 task_registers; /* the kernel has bpf_task_pt_regs() */
-	__u8 walks;          /* of user stacks: bits of SAMPLER_NATIVE, SAMPLER_PYTHON */
+	__u8 walks;          /* of user stacks: bits of SAMPLER_NATIVE, SAMPLER_SECOND */
 	__u8 finds;          /* the kernel keeps mappings as bpf/find.h reads them */
 	__u32 verify_every;  /* of so many samples one is sent with a copy of its stack; 0: none */
 	__u32 cpus;          /* scratches of the CPUs; */

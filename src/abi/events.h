@@ -16,7 +16,7 @@ enum event_type {
 	EVENT_SAMPLE = 1,       /* struct sample_event */
 	EVENT_KERNEL_STACK = 2, /* struct stack_event + u64 addresses, innermost first */
 	EVENT_NATIVE_STACK = 3, /* struct stack_event + u64 addresses, innermost first */
-	EVENT_PYTHON_STACK = 4, /* struct stack_event + struct python_frame, innermost first */
+	EVENT_SECOND_STACK = 4, /* struct stack_event + struct second_frame, innermost first */
 	EVENT_CODE = 5,         /* struct code_event + strings and line table */
 	EVENT_SNAPSHOT = 6,     /* struct snapshot_event + bytes of the stack */
 	EVENT_RESUMED = 7,      /* struct sample_event: the user part of an earlier sample, not readable then */
@@ -33,7 +33,7 @@ ABI_ASSERT_SIZE(struct clock_ticks, 64);
 
 struct event_header {
 	__u32 type;
-	__u32 pad;
+	__u32 runtime; /* EVENT_SECOND_STACK: enum runtime_id; else 0 */
 };
 
 /*
@@ -46,12 +46,13 @@ enum sample_flag {
 	SAMPLE_KERNEL_THREAD = 1, /* no user part */
 	SAMPLE_IN_KERNEL = 2,     /* taken in the kernel; user registers as saved at its entry */
 	SAMPLE_LATE = 4,          /* native part follows as EVENT_SNAPSHOT with the same `sequence` */
-	SAMPLE_PYTHON = 8,        /* the process is known to run Python */
+	SAMPLE_SECOND = 8,        /* the process is known to run a runtime with a second stack */
 	SAMPLE_EXITING = 16,      /* the thread has given up its address space, or a borrowed one back: no user part */
 	/* Its user part will probably follow, better, as EVENT_RESUMED with its `sequence`. In that one: it comes with
 	 * an EVENT_SNAPSHOT of its own. */
 	SAMPLE_RESUMES = 32,
-	SAMPLE_VFORK = 64,   /* the thread borrows its parent's address space: what Python says there is the parent's */
+	SAMPLE_VFORK =
+		64, /* the thread borrows its parent's address space: what the runtime says there is the parent's */
 	SAMPLE_VERIFY = 128, /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
 	SAMPLE_CURRENT = 256 /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
 };
@@ -61,11 +62,11 @@ struct sample_event {
 	__u64 time;     /* CLOCK_MONOTONIC, ns */
 	__u64 sequence; /* identifies the sample */
 	process_cookie cookie;
-	__u64 kernel_stack, native_stack, python_stack; /* ids; 0: none */
+	__u64 kernel_stack, native_stack, second_stack; /* ids; 0: none */
 	__u32 tgid, tid;
 	char comm[16];
 	__u16 native_loss; /* enum loss: why the native walk ended before the outermost frame */
-	__u16 python_loss;
+	__u16 second_loss;
 	__u32 flags;
 	__u32 cpu;
 	__u32 pad;
@@ -86,37 +87,39 @@ ABI_ASSERT_SIZE(struct stack_event, 40);
 /* Set in a native stack's address that is a return address: it belongs to the instruction before it. */
 #define NATIVE_RETURN_ADDRESS (1ull << 63)
 
-enum python_frame_flag {
-	PYTHON_FRAME_ENTRY = 1,  /* the outermost frame of one run of the interpreter loop */
-	PYTHON_FRAME_UNSURE = 2, /* another thread's, unless this one has a loop for it: the innermost frames */
-	PYTHON_FRAME_EMPTY = 4   /* no frame: this run of the loop has none yet, or none any more; code is 0 */
+/* Of a second stack: what a runtime keeps of its own frames beside the native stack (runtime/runtime.h). */
+enum second_frame_flag {
+	SECOND_FRAME_ENTRY = 1,  /* the outermost frame of one run of the interpreter loop */
+	SECOND_FRAME_UNSURE = 2, /* another thread's, unless this one has a loop for it: the innermost frames */
+	SECOND_FRAME_EMPTY = 4   /* no frame: this run of the loop has none yet, or none any more; code is 0 */
 };
 
-struct python_frame {
-	__u64 code;  /* id of the code object: EVENT_CODE */
-	__s32 lasti; /* instruction: a byte offset into the bytecode; negative before the first */
-	__u32 flags; /* enum python_frame_flag */
+struct second_frame {
+	__u64 code;     /* id of the function: EVENT_CODE */
+	__s32 position; /* in it, as its runtime counts: the line is made of it */
+	__u32 flags;    /* enum second_frame_flag */
 };
-ABI_ASSERT_SIZE(struct python_frame, 16);
+ABI_ASSERT_SIZE(struct second_frame, 16);
 
-/* A string of a code object: its PyUnicodeObject's characters, CODE_STRING_MAX bytes at most. */
+/* A string of a function's, CODE_STRING_MAX bytes at most, as its runtime keeps it: that also decodes it. */
 struct code_string {
-	__u32 length; /* code points of the whole string */
-	__u16 kind;   /* bytes per code point: 1, 2, 4; 0: could not be read */
+	__u32 length; /* of the whole string, in the runtime's units */
+	__u16 kind;   /* how it is encoded, the runtime's number; 0: could not be read */
 	__u16 bytes;  /* bytes copied, from the start of its slot */
 };
 
 struct code_event {
 	struct event_header header;
 	__u64 id;
-	__u64 address;       /* of the code object */
+	__u64 address;       /* of what describes the function in the process */
 	__u64 table_address; /* of the line table's bytes */
 	__u32 tgid;
-	__u32 version; /* as in struct py_layout */
-	__s32 firstlineno;
+	__u16 runtime;      /* enum runtime_id */
+	__u16 version;      /* of the runtime, as it writes it */
+	__s32 firstlineno;  /* the function's */
 	__u32 table_size;   /* bytes of the whole line table, or CODE_TABLE_UNREAD */
 	__u32 table_copied; /* bytes that follow the strings; less than table_size when too long or unreadable */
-	__u32 pad;
+	__u32 is_named;     /* what it is called was read whole */
 	struct code_string name, qualname, filename;
 	__u8 text[3][CODE_STRING_MAX]; /* in this order; slots of fixed place */
 };
@@ -133,14 +136,7 @@ struct file_event {
 };
 ABI_ASSERT_SIZE(struct file_event, 72);
 
-#define CODE_TABLE_UNREAD   0xffffffffu /* how long the line table is could not be read */
-#define CODE_QUALNAME_SINCE 0x030b      /* the version from which on code objects have a qualified name */
-
-/* Could the function's name, qualified where the version has that, and the file's be read? */
-static inline int code_names_read(const struct code_event *code)
-{
-	return code->filename.kind && (code->version < CODE_QUALNAME_SINCE ? code->name.kind : code->qualname.kind);
-}
+#define CODE_TABLE_UNREAD 0xffffffffu /* how long the line table is could not be read */
 
 struct snapshot_event {
 	struct event_header header;

@@ -9,7 +9,7 @@
 #define STRATA_ABI_FILES_H
 
 #include "abi/limits.h"
-#include "abi/python.h"
+#include "abi/runtime.h"
 #include "abi/types.h"
 
 /*
@@ -39,11 +39,10 @@ struct known_file {
 	__u32 kind : 4;
 	__u64 base; /* vaddr of the page index's first byte */
 	struct file_segment segments[FILE_SEGMENTS_MAX];
-	/* An interpreter in it: vaddrs, not addresses yet; tgid and check are 0. */
-	__u32 has_python, pad;
-	struct py_process python;
+	/* The runtime in it, with vaddrs for addresses; tgid and check are 0. RUNTIME_NONE: there is none. */
+	struct runtime_process runtime;
 };
-ABI_ASSERT_SIZE(struct known_file, 176);
+ABI_ASSERT_SIZE(struct known_file, 168);
 
 /* Of all that the kernel part has found. */
 enum found_word {

@@ -3,10 +3,9 @@
 #ifndef STRATA_ABI_LIMITS_H
 #define STRATA_ABI_LIMITS_H
 
-#define NATIVE_FRAMES_MAX  65536 /* native frames of one sample; beyond: LOSS_NATIVE_DEPTH */
-#define PYTHON_FRAMES_MAX  32768 /* Python frames of one sample; beyond: LOSS_PYTHON_DEPTH */
-#define KERNEL_FRAMES_MAX  127   /* the kernel's own limit (kernel.perf_event_max_stack) */
-#define PYTHON_THREADS_MAX 16384 /* thread states looked through for one thread */
+#define NATIVE_FRAMES_MAX 65536 /* native frames of one sample; beyond: LOSS_NATIVE_DEPTH */
+#define SECOND_FRAMES_MAX 32768 /* frames of its second stack; beyond: LOSS_SECOND_DEPTH */
+#define KERNEL_FRAMES_MAX 127   /* the kernel's own limit (kernel.perf_event_max_stack) */
 
 /* How long a sample may be walked, ns; beyond: LOSS_TIME_LIMIT. In the interrupt, unless --max-sample-time says
  * otherwise, and in the thread's own context, where all else goes on. */
@@ -25,19 +24,19 @@
 
 #define SENT_SLOTS (1u << 18) /* stacks and code objects known to have been sent: 2 MiB */
 
-#define UNWIND_PAGE_SHIFT  9          /* one entry of the page index covers 512 bytes of text */
-#define UNWIND_PAGES_MAX   (1u << 21) /* entries of the page index: 1 GiB of text */
-#define UNWIND_SLAB_ROWS   (1u << 19) /* rows of a slab: 2 MiB */
-#define UNWIND_BLOCK_ROWS  (1u << 14) /* rows that are written at once: 64 KiB; those of a page lie in one block */
-#define UNWIND_SLABS_MAX   32         /* a power of two */
-#define UNWIND_RULES_MAX   65536      /* distinct rules over all files; the first is UNWIND_NO_RULE */
-#define MAPPINGS_MAX       (1u << 17) /* executable mappings of all processes together */
-#define FOUND_MAPPINGS     (1u << 15) /* those that the kernel part has found itself; used in turn, a power of two */
-#define FIND_MAPPINGS_MAX  256u       /* of one process that the kernel part finds itself */
-#define FIND_VMAS_MAX      1024u      /* of all kinds, looked through for that: in an interrupt */
-#define FIND_VMA_BYTES     64u        /* of a VMA that are read at once: what tells whether it is executable */
-#define FILES_MAX          16384      /* that the kernel part knows by itself */
-#define PROCESSES_MAX      65536
-#define PYTHON_LAYOUTS_MAX 64 /* builds of interpreters at a time */
+#define UNWIND_PAGE_SHIFT   9          /* one entry of the page index covers 512 bytes of text */
+#define UNWIND_PAGES_MAX    (1u << 21) /* entries of the page index: 1 GiB of text */
+#define UNWIND_SLAB_ROWS    (1u << 19) /* rows of a slab: 2 MiB */
+#define UNWIND_BLOCK_ROWS   (1u << 14) /* rows that are written at once: 64 KiB; those of a page lie in one block */
+#define UNWIND_SLABS_MAX    32         /* a power of two */
+#define UNWIND_RULES_MAX    65536      /* distinct rules over all files; the first is UNWIND_NO_RULE */
+#define MAPPINGS_MAX        (1u << 17) /* executable mappings of all processes together */
+#define FOUND_MAPPINGS      (1u << 15) /* those that the kernel part has found itself; used in turn, a power of two */
+#define FIND_MAPPINGS_MAX   256u       /* of one process that the kernel part finds itself */
+#define FIND_VMAS_MAX       1024u      /* of all kinds, looked through for that: in an interrupt */
+#define FIND_VMA_BYTES      64u        /* of a VMA that are read at once: what tells whether it is executable */
+#define FILES_MAX           16384      /* that the kernel part knows by itself */
+#define PROCESSES_MAX       65536
+#define RUNTIME_LAYOUTS_MAX 64 /* builds of runtimes at a time */
 
 #endif

@@ -18,6 +18,7 @@
 #ifndef STRATA_ABI_UNWIND_H
 #define STRATA_ABI_UNWIND_H
 
+#include "abi/runtime.h"
 #include "abi/types.h"
 
 enum unwind_kind {
@@ -43,21 +44,18 @@ enum unwind_kind {
 	/* Again in tables. */
 	UNWIND_CLONE = 16,       /* as UNWIND_SP, but a thread whose RAX is 0 begins here: in clone() */
 	UNWIND_OTHER_STACK = 17, /* the function changes stacks: its caller is on one that no rule tells */
-	/* Go's functions that change stacks: struct unwind_go_rule. */
-	UNWIND_GO_SYSTEMSTACK = 18, /* the caller is on the goroutine's stack, CFA = [curg + sched_sp] + frame */
-	UNWIND_GO_MORESTACK = 19,   /* the same, and the caller stands at [curg + sched_sp + 8], SP as saved */
-	UNWIND_GO_CALLBACK = 20,    /* a goroutine called by C, which is on g0's: CFA = [g0 + sched_sp] + frame */
-	UNWIND_GO_CCALL = 21,       /* the C part of a call: g = [SP + m]; CFA = g's stack.hi - [SP + to] + frame */
-	UNWIND_GO_VDSO = 22,        /* the vDSO, called on another stack: CFA = [m + to] + frame */
-	UNWIND_GO_REGISTER = 23,    /* SP as it was before is in register `m`: CFA = that + frame */
-	UNWIND_GO_SCHEDULE = 24, /* as UNWIND_SP: the scheduler, which has left the goroutine that it was called by */
 	UNWIND_UNLEARNT =
 		26, /* no information covers the address, and user space has looked for some (engine/watch_learn.c) */
 	/* Again the walker's answer only. */
-	UNWIND_ABSENT = 27,     /* there are no rows for that part of the file yet */
-	UNWIND_TABLE_FULL = 28, /* there is no room for them */
-	UNWIND_OVER_BUDGET = 29 /* the code took too long to follow, or could not be (engine/analyser.h) */
+	UNWIND_ABSENT = 27,      /* there are no rows for that part of the file yet */
+	UNWIND_TABLE_FULL = 28,  /* there is no room for them */
+	UNWIND_OVER_BUDGET = 29, /* the code took too long to follow, or could not be (engine/analyser.h) */
+	/* Steps of runtimes whose frames are on the native stack: each has eight kinds, in its folder's abi.h. */
+	UNWIND_STEPS = 32
 };
+
+#define UNWIND_STEPS_EACH    8
+#define UNWIND_STEP(name, n) (UNWIND_STEPS + UNWIND_STEPS_EACH * RUNTIME_ID_##name + (n))
 
 /* fp_offset: where the caller's FP is saved, relative to the CFA, in bytes; or one of these. */
 #define UNWIND_FP_SAME      0        /* FP was not changed */
@@ -90,24 +88,5 @@ struct unwind_rule {
 	__u8 param;       /* the carried register's slot, or UNWIND_CHAIN_OF_FILE */
 };
 ABI_ASSERT_SIZE(struct unwind_rule, 8);
-
-/*
- * The same eight bytes of a rule for Go's functions that change stacks. All numbers are in words. A thread's
- * g is at its thread pointer + `thread`; g's m at g + `m`; that one's curg, g0 or vdsoSP at m + `to`; sched.sp at g +
- * `sp`. FP is at CFA - 16 if the frame has more than the return address.
- */
-struct unwind_go_rule {
-	__s16 thread;
-	__u8 m, to, sp;
-	__u8 frame;
-	__u8 kind; /* enum unwind_kind */
-	__u8 got;  /* not 0: `thread` is a word's number, as below */
-};
-ABI_ASSERT_SIZE(struct unwind_go_rule, 8);
-
-/* In a shared library only the loader knows where the g is, and writes it down: the word, from the table's base on. */
-#define UNWIND_GO_GOT_MAX        (0xffu << 16)
-#define UNWIND_GO_GOT(go)        ((__u32)((go)->got - 1) << 16 | (__u16)(go)->thread)
-#define UNWIND_GO_GOT_HIGH(word) ((__u8)(((word) >> 16) + 1))
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * key: what instructions do to the machine of the thread-key decoder (python/key_decoder.h), which follows the code
- * of functions that find a thread's own data. A machine's file reads instructions and says what they do by the
+ * key: what instructions do to the machine of the thread-key decoder (runtime/python/key_decoder.h), which follows the
+ * code of functions that find a thread's own data. A machine's file reads instructions and says what they do by the
  * functions below; the decoder gives these.
  */
 #ifndef STRATA_ARCH_KEY_H

@@ -15,7 +15,7 @@
  *   ARCH_SIGNAL_WORDS       words of a struct sigcontext, from its first register on
  *   arch_restore_signal()   takes the registers out of these
  *   arch_code_cfa()         where the CFA is, by the code at a PC for which there is no table
- *   ARCH_HAS_LISP           lisp_made_frame() and the other patterns of SBCL's code are there (bpf/lisp.h)
+ *   ARCH_HAS_LISP           lisp_made_frame() and the other patterns of SBCL's code are there (runtime/sbcl/bpf/step.h)
  *   UPROBE_*, URETPROBE_*, arch_uprobe_pushed(), arch_uretprobe_epilogue()
  *                           what uprobes leave on the stack (bpf/uretprobe.h)
  */

@@ -16,8 +16,8 @@
  * digest (elf_file_digest(), 5 GB/s). tests/inspect/poisoned.t exchanges two symbols of an interpreter.
  *
  * What is kept: of an interpreter, its loop and the paths to the thread state, 4 to 20 ms of disassembling and 1 to 2
- * ms from the cache (python/cache.h); rules of code without FDEs, 0.1 s for musl's libc and 1 ms from the cache (43
- * KB, unwind/derived.h), and for start files' code, to save loading Capstone; rules that were learnt
+ * ms from the cache (runtime/python/cache.h); rules of code without FDEs, 0.1 s for musl's libc and 1 ms from the cache
+ * (43 KB, unwind/derived.h), and for start files' code, to save loading Capstone; rules that were learnt
  * (engine/watch_learn.c). What is not: recognition and layouts, which take 0.03 to 0.1 ms, as much as checking that a
  * cached answer belongs to the file; unwind tables, which take 1 to 3 ms to compile and 100 to 300 KB for each of
  * thousands of files.

@@ -44,7 +44,7 @@
 
 #define FIND_PAUSE_NS     20000ull
 #define FIND_CPU_PAUSE_NS 1000ull
-#define FIND_PYTHON_TEXT  (256u << 10)      /* no CPython's code is as small as that */
+#define FIND_RUNTIME_TEXT (256u << 10)      /* no runtime's code is as small as that */
 #define VMA_EXECUTABLE    4                 /* VM_EXEC, include/linux/mm.h */
 #define VDSO_NAME         0x5d6f7364765bull /* "[vdso]" */
 
@@ -100,8 +100,8 @@ static __always_inline __u64 found_check(const struct found_process *found)
 
 	hash = hash_mix(hash_mix(hash, found->position), found->cookie);
 	hash = hash_mix(hash_mix(hash, found->looked_at), (__u64)found->vmas << 32 | found->unknown);
-	hash = hash_mix(hash, (__u64)found->lock_sequence << 32 | found->has_python);
-	return hash_mix(hash, found->python.check);
+	hash = hash_mix(hash, (__u64)found->lock_sequence << 32 | found->runtime.runtime);
+	return hash_mix(hash, found->runtime.check);
 }
 
 /* Is its run still its own? */
@@ -148,22 +148,18 @@ static __always_inline bool find_shift(const struct known_file *file, __u64 offs
 	return false;
 }
 
-/* Where the interpreter of the mapping at hand is, whose vaddrs lie `bias` further up. */
-static __always_inline void find_python_there(struct scratch *s, const struct known_file *file, __u64 bias)
+/* Where the runtime of the mapping at hand is, whose vaddrs lie `bias` further up. */
+static __always_inline void find_runtime_there(struct scratch *s, const struct known_file *file, __u64 bias)
 {
-	struct found_process *found = &s->found;
-	struct py_process *python = &found->python;
+	struct runtime_process *runtime = &s->found.runtime;
+	__u32 i;
 
-	*python = file->python;
-	if (python->interp_head)
-		python->interp_head += bias;
-	if (python->current_tstate)
-		python->current_tstate += bias;
-	if (python->tls_slot)
-		python->tls_slot += bias;
-	python->tgid = s->sample.tgid;
-	python->check = py_process_check(python);
-	found->has_python = 1;
+	*runtime = file->runtime;
+	for (i = 0; i < sizeof(runtime->places) / sizeof(runtime->places[0]); i++)
+		if (runtime->places[i])
+			runtime->places[i] += bias;
+	runtime->tgid = s->sample.tgid;
+	runtime->check = runtime_process_check(runtime);
 }
 
 /* Takes the executable mapping at hand in. 1 when there are too many. */
@@ -206,9 +202,9 @@ static __always_inline int find_add(struct scratch *s)
 	out->bias = find->start - (find->offset + shift);
 	out->page_first = file->page_first;
 	out->page_count = file->page_count;
-	if (file->has_python && size >= FIND_PYTHON_TEXT && size > find->python_size) {
-		find->python_size = size;
-		find_python_there(s, file, out->bias - file->base);
+	if (file->runtime.runtime && size >= FIND_RUNTIME_TEXT && size > find->runtime_size) {
+		find->runtime_size = size;
+		find_runtime_there(s, file, out->bias - file->base);
 	}
 	find->count++;
 	return 0;
@@ -389,9 +385,9 @@ static __always_inline bool find_vmas(struct scratch *s)
 	struct find *find = &s->find;
 	__u64 tree, root;
 
-	find->hash = find->python_size = find->end = 0;
+	find->hash = find->runtime_size = find->end = 0;
 	find->count = find->vmas = find->unknown = find->failed = find->depth = 0;
-	found->has_python = 0;
+	found->runtime.runtime = 0;
 	found->lock_sequence = find_lock_sequence(s);
 	find->busy = find_is_locked(s);
 	if (find->busy)

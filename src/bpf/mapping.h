@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mapping: what the steps of the native walk have in common, those of native.h and those of go.h: the mapping that an
- * address lies in, and the end of a walk. A step returns 0, or what native_end() returned.
+ * mapping: what the steps of the native walk have in common, those of native.h and those of runtimes (steps.h): the
+ * mapping that an address lies in, and the end of a walk. A step returns 0, or what native_end() returned.
  *
  *   native_find_mapping()   among the process's own, by binary search; it is in walk->mapping then. 0: there is none
  *   native_mapping_has()    whether it is the one that was found last: one comparison, and mostly true

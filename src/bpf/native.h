@@ -37,11 +37,10 @@
 
 #include "abi/loss.h"
 #include "arch/walk.h"
-#include "bpf/go.h"
-#include "bpf/lisp.h"
 #include "bpf/mapping.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
+#include "bpf/steps.h"
 #include "bpf/tables.h"
 #include "bpf/time.h"
 #include "bpf/uretprobe.h"
@@ -237,7 +236,7 @@ static __always_inline int native_step_generated_in(struct scratch *s, __u32 slo
 
 	if (ARCH_LINKS)
 		return native_step_record(s);
-	if (rule->param != UNWIND_CHAIN_OF_FILE && !walk->behind && native_step_lisp(s))
+	if (rule->param != UNWIND_CHAIN_OF_FILE && !walk->behind && (0 IN_STACKS(STEP_GENERATED)))
 		return 0;
 	if (!native_read(s, walk->pc, &code)) {
 		if (!walk->behind)
@@ -276,6 +275,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	struct native_walk *walk = &s->native;
 	__u64 cfa = 0, return_address = 0, fp = walk->fp, code = 0;
 	__s32 fp_offset;
+	int stepped;
 
 	if (in_uprobe_page(s, walk->pc)) {
 		walk->hash = hash_unmix(walk->hash, walk->pc);
@@ -294,9 +294,6 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	if (ARCH_LINKS && !native_sp_known(walk, rule->kind))
 		return native_end(walk, LOSS_BAD_RULE);
 	switch (rule->kind) {
-	case UNWIND_GO_SCHEDULE:
-		walk->go.flags |= GO_LEFT;
-		/* fall through */
 	case UNWIND_SP:
 		cfa = walk->sp + rule->cfa_offset;
 		break;
@@ -320,12 +317,6 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		cfa = walk->sp + UNWIND_OFFSET(rule);
 		break;
 	case UNWIND_FP_DEREF:
-		/* SBCL's way in: a frame record that what was called has taken down. */
-		if (ARCH_HAS_LISP && rule->cfa_offset == UNWIND_NUMBERED(0, 2) && walk->fp > walk->sp) {
-			cfa = walk->fp + 16;
-			break;
-		}
-		/* fall through */
 	case UNWIND_SP_DEREF:
 		cfa = (rule->kind == UNWIND_FP_DEREF ? walk->fp : walk->sp) + UNWIND_OFFSET(rule);
 		if (native_read(s, cfa, &cfa))
@@ -366,18 +357,15 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 	case UNWIND_ABSENT: /* user space finishes it from a copy, and gives the rows */
 		walk->unmapped = 1;
 		return native_end(walk, LOSS_LATE);
-	case UNWIND_GO_SYSTEMSTACK:
-	case UNWIND_GO_MORESTACK:
-	case UNWIND_GO_CALLBACK:
-	case UNWIND_GO_CCALL:
-	case UNWIND_GO_VDSO:
-	case UNWIND_GO_REGISTER:
-		return native_step_go(s, slot);
 	case UNWIND_NO_RULE:
 		walk->unmapped = 1;
 		return native_end(walk, LOSS_NO_RULE);
 	default:
-		return native_end(walk, LOSS_NO_RULE);
+		if (rule->kind < UNWIND_STEPS)
+			return native_end(walk, LOSS_NO_RULE);
+		stepped = native_step_of_runtime(s, slot, rule->kind, &cfa);
+		if (stepped != STEP_CFA)
+			return stepped;
 	}
 	if (rule->kind == UNWIND_RA_REGISTER || (ARCH_LINKS && rule->param == UNWIND_SLOT_SAME)) {
 		/* Behind a call, which has changed the link register, it is in none. */
@@ -538,8 +526,7 @@ static __always_inline void native_begin(struct scratch *s, const struct process
 	walk->known = REGS_ALL;
 	walk->window_start = walk->window_end = 0;
 	walk->memo_at = walk->memo_last = 0;
-	walk->go.flags = 0;
-	walk->go.at = walk->go.thread_sp = 0;
+	IN_STACKS(BEGIN_STEPS)
 	key = process->generation * 0x9e3779b97f4a7c15ull;
 	if (walk->memo_key != key)
 		walk->mapping.start = walk->mapping.end = 0;
@@ -571,7 +558,7 @@ static __always_inline bool native_go_on(struct scratch *s)
 			}
 		}
 	}
-	go_finish(s);
+	IN_STACKS(END_STEPS)
 	return false;
 }
 

@@ -50,7 +50,7 @@
 struct resume_slot {
 	struct bpf_task_work work;
 	__u64 sequence, time, pc, sp, mm, fault, fault_last;
-	__u64 native_stack, python_stack; /* of the tick */
+	__u64 native_stack, second_stack; /* of the tick */
 	process_cookie cookie;
 	__u32 tgid, tid;
 	__u64 taken;   /* when, or 0 */
@@ -60,7 +60,7 @@ struct resume_slot {
 	__u32 is_away; /* something is to be brought in */
 	__u32 joinable;
 	__u32 has_no_copy;              /* of the stack, which the tick did not send though its sample is late */
-	__u16 native_loss, python_loss; /* of the tick */
+	__u16 native_loss, second_loss; /* of the tick */
 	__u32 flags;                    /* the same */
 };
 
@@ -86,13 +86,13 @@ static __always_inline __u32 resume_place(__u32 tid, __u32 i)
 /* Did memory that is the thread's own refuse to be read? */
 static __always_inline bool was_unreadable(const struct scratch *s)
 {
-	return s->find.busy || s->sample.native_loss == LOSS_STACK_READ || s->sample.python_loss == LOSS_PY_READ ||
+	return s->find.busy || s->sample.native_loss == LOSS_STACK_READ || s->sample.second_loss == LOSS_SECOND_READ ||
 	       s->unread;
 }
 
 static __always_inline bool was_cut(const struct scratch *s)
 {
-	return s->sample.native_loss == LOSS_TIME_LIMIT || s->sample.python_loss == LOSS_TIME_LIMIT;
+	return s->sample.native_loss == LOSS_TIME_LIMIT || s->sample.second_loss == LOSS_TIME_LIMIT;
 }
 
 /* Takes a scratch for task context: its index; 0 when all are in use. Global, so that it is verified by itself. */
@@ -152,10 +152,10 @@ static __always_inline bool resume_begin(struct scratch *s, struct resume_slot *
 	s->sample.time = slot->time;
 	s->sample.sequence = slot->sequence;
 	s->sample.cookie = slot->cookie;
-	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.second_stack = 0;
 	s->sample.tgid = slot->tgid;
 	s->sample.tid = slot->tid;
-	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
+	s->sample.native_loss = s->sample.second_loss = LOSS_NONE;
 	s->sample.flags = 0;
 	begin_user_stacks(s);
 	if (!slot->tries)
@@ -314,9 +314,9 @@ static __noinline bool resume_joins(struct scratch *s)
 			continue;
 		s->sample.sequence = slot->sequence;
 		s->sample.native_stack = slot->native_stack;
-		s->sample.python_stack = slot->python_stack;
+		s->sample.second_stack = slot->second_stack;
 		s->sample.native_loss = slot->native_loss;
-		s->sample.python_loss = slot->python_loss;
+		s->sample.second_loss = slot->second_loss;
 		s->sample.flags |= SAMPLE_RESUMES | slot->flags;
 		return true;
 	}
@@ -336,7 +336,7 @@ static __noinline void resume_later(struct scratch *s)
 	slot->sequence = s->sample.sequence;
 	slot->time = s->sample.time;
 	slot->pc = s->task.pc;
-	slot->sp = s->python.stack_pointer;
+	slot->sp = s->second.stack_pointer;
 	slot->mm = s->task.mm;
 	slot->fault = s->fault;
 	slot->fault_last = s->fault_last;
@@ -347,10 +347,10 @@ static __noinline void resume_later(struct scratch *s)
 	slot->has_no_copy = s->find.busy && s->sample.flags & SAMPLE_LATE;
 	slot->is_away = was_unreadable(s);
 	slot->native_stack = s->sample.native_stack;
-	slot->python_stack = s->sample.python_stack;
+	slot->second_stack = s->sample.second_stack;
 	slot->native_loss = s->sample.native_loss;
-	slot->python_loss = s->sample.python_loss;
-	slot->flags = s->sample.flags & (SAMPLE_PYTHON | SAMPLE_VFORK);
+	slot->second_loss = s->sample.second_loss;
+	slot->flags = s->sample.flags & (SAMPLE_SECOND | SAMPLE_VFORK);
 	if (resume_schedule(bpf_get_current_task_btf(), &slot->work)) {
 		slot->taken = 0;
 		return;

@@ -2,10 +2,10 @@
 /*
  * The sampler: what runs in the kernel at each tick of a perf event.
  *
- *   tick ─► is the process watched? ─► kernel stack ─► user registers ─► native walk ─► Python walk ─► records
+ *   tick ─► is the process watched? ─► kernel stack ─► user registers ─► native walk ─► second stack ─► records
  *
- * It collects facts and gives them no meaning: addresses, code objects, instruction offsets. Each distinct stack and
- * code object crosses the ring buffer once; a sample names its stacks by their hashes. A sample whose process is
+ * It collects facts and gives them no meaning: addresses, functions, positions in them. Each distinct stack and
+ * function crosses the ring buffer once; a sample names its stacks by their hashes. A sample whose process is
  * not known yet (or has just called exec) sends its registers and a copy of its stack instead.
  */
 #include "bpf/shim.h"
@@ -14,7 +14,7 @@
 #include "abi/events.h"
 #include "abi/loss.h"
 #include "bpf/native.h"
-#include "bpf/python.h"
+#include "bpf/second_stack.h"
 #include "bpf/registers.h"
 #include "bpf/send.h"
 
@@ -60,15 +60,15 @@ struct {
 	__uint(max_entries, PROCESSES_MAX);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, struct py_process);
-} python_processes SEC(".maps");
+	__type(value, struct runtime_process);
+} runtime_processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, PYTHON_LAYOUTS_MAX);
+	__uint(max_entries, RUNTIME_LAYOUTS_MAX);
 	__type(key, __u32);
-	__type(value, struct py_layout);
-} python_layouts SEC(".maps");
+	__type(value, struct runtime_layout);
+} runtime_layouts SEC(".maps");
 
 /*
  * When what the maps of processes say changed the last time, CLOCK_MONOTONIC ns: written after each change. While it
@@ -81,13 +81,13 @@ struct {
 	__type(value, __u64);
 } changed SEC(".maps");
 
-/* The thread state that was found for a thread in the interpreters' lists; checked on each use. */
+/* Where a runtime keeps a thread, as the walk found it (second.thread); checked on each use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 32768);
 	__type(key, __u64);
 	__type(value, __u64);
-} python_threads SEC(".maps");
+} runtime_threads SEC(".maps");
 
 /* By CPU: which ticks of its clock have come; user space finds out how many have not. */
 struct {
@@ -157,38 +157,38 @@ static __always_inline bool find_process(struct scratch *s, __u32 tgid)
 	return !exec || *exec < process->valid_from;
 }
 
-/* Copies what is known of a process's interpreter to the scratch. */
-static __always_inline enum seat_python find_python(struct scratch *s, __u32 tgid)
+/* Copies what is known of a process's runtime to the scratch. */
+static __always_inline enum seat_second find_runtime(struct scratch *s, __u32 tgid)
 {
-	struct py_process *process = &s->found.python;
-	struct py_layout *layout;
+	struct runtime_process *process = &s->found.runtime;
+	struct runtime_layout *layout;
 	__u32 index;
 
-	if (s->seat.process != SEAT_FOUND || !s->found.has_python)
-		process = bpf_map_lookup_elem(&python_processes, &tgid);
+	if (s->seat.process != SEAT_FOUND || !s->found.runtime.runtime)
+		process = bpf_map_lookup_elem(&runtime_processes, &tgid);
 	if (!process)
-		return SEAT_NO_PYTHON;
-	s->py_process = *process;
-	process = &s->py_process;
-	if (process->tgid != tgid || process->check != py_process_check(process))
-		return SEAT_PYTHON_TORN;
+		return SEAT_NO_SECOND;
+	s->runtime = *process;
+	process = &s->runtime;
+	if (process->tgid != tgid || process->check != runtime_process_check(process))
+		return SEAT_SECOND_TORN;
 	index = process->layout;
-	layout = bpf_map_lookup_elem(&python_layouts, &index);
+	layout = bpf_map_lookup_elem(&runtime_layouts, &index);
 	if (!layout)
-		return SEAT_PYTHON_TORN;
-	s->python.layout = *layout;
-	return SEAT_PYTHON;
+		return SEAT_SECOND_TORN;
+	s->second.layout = *layout;
+	return SEAT_SECOND;
 }
 
-/* Brings what is known of its interpreter into the scratch. */
-FIND_GLOBAL int seat_python(__u32 scratch)
+/* Brings what is known of its runtime into the scratch. */
+FIND_GLOBAL int seat_second(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
 
 	if (!s)
 		return 0;
-	s->seat.python = find_python(s, s->sample.tgid);
-	if (s->seat.python == SEAT_PYTHON_TORN)
+	s->seat.second = find_runtime(s, s->sample.tgid);
+	if (s->seat.second == SEAT_SECOND_TORN)
 		s->seat.tgid = 0;
 	return 0;
 }
@@ -219,9 +219,9 @@ __noinline int take_seat(__u32 scratch, __u32 tgid)
 	s->seat.changed = now;
 	if (s->seat.process)
 		s->seat.tgid = tgid;
-	s->seat.python = SEAT_NO_PYTHON;
-	if (loaded.walks & SAMPLER_PYTHON)
-		seat_python(scratch);
+	s->seat.second = SEAT_NO_SECOND;
+	if (loaded.walks & SAMPLER_SECOND)
+		seat_second(scratch);
 	return 0;
 }
 
@@ -292,8 +292,8 @@ static __always_inline bool begin_native_again(struct scratch *s)
 #else
 	if (!loaded.finds || !find_again(s))
 		return false;
-	if (loaded.walks & SAMPLER_PYTHON)
-		seat_python(s->index);
+	if (loaded.walks & SAMPLER_SECOND)
+		seat_second(s->index);
 	s->native.pc = s->snapshot.header.pc;
 	__builtin_memcpy(s->native.registers, s->snapshot.header.registers, sizeof(s->native.registers));
 	native_take_registers(&s->native);
@@ -337,92 +337,91 @@ static __always_inline bool take_native_stack(struct scratch *s)
 	return false;
 }
 
-/* The thread state that an earlier sample found for the thread; 0: none is kept. */
-static __always_inline __u64 known_tstate(struct scratch *s)
+/* Where an earlier sample found that the runtime keeps the thread; 0: that is not kept. */
+static __always_inline __u64 known_thread(struct scratch *s)
 {
 	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid, *kept;
 
 	if (s->seat.tid == s->sample.tid)
-		return s->seat.tstate;
-	kept = bpf_map_lookup_elem(&python_threads, &key);
+		return s->seat.thread;
+	kept = bpf_map_lookup_elem(&runtime_threads, &key);
 	return kept ? *kept : 0;
 }
 
-static __always_inline void keep_tstate(struct scratch *s, __u64 tstate, bool found)
+static __always_inline void keep_thread(struct scratch *s, __u64 thread, bool found)
 {
 	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid;
 
 	s->seat.tid = s->sample.tid;
-	s->seat.tstate = tstate;
+	s->seat.thread = thread;
 	if (found)
-		bpf_map_update_elem(&python_threads, &key, &tstate, BPF_ANY);
+		bpf_map_update_elem(&runtime_threads, &key, &thread, BPF_ANY);
 }
 
-/* Whether the key holds in the process: see struct py_process. Said by any CPU, for all. */
-static __always_inline void share_key(struct scratch *s)
+/* What walks have noted of the process, said by any CPU for all. */
+static __always_inline void share_note(struct scratch *s)
 {
 	__u32 tgid = s->sample.tgid;
-	struct py_process *process;
+	struct runtime_process *process;
 
-	if (s->py_process.key_holds || (!s->py_process.key && !s->py_process.bound_at))
+	if (s->runtime.noted != RUNTIME_TO_NOTE)
 		return;
-	process = bpf_map_lookup_elem(&python_processes, &tgid);
-	if (!process || process->key != s->py_process.key || process->bound_at != s->py_process.bound_at)
+	process = bpf_map_lookup_elem(&runtime_processes, &tgid);
+	if (!process || process->check != s->runtime.check)
 		return;
-	if (s->python.key_held)
-		process->key_holds = 1;
-	s->py_process.key_holds = process->key_holds;
+	if (s->second.noted)
+		process->noted = RUNTIME_NOTED;
+	s->runtime.noted = process->noted;
 }
 
-static __always_inline void begin_python_stack(struct scratch *s)
+static __always_inline void begin_second_stack(struct scratch *s)
 {
-	struct python_walk *walk = &s->python;
-	__u64 tstate;
+	struct second_walk *walk = &s->second;
+	__u64 known;
 
-	if (s->seat.python != SEAT_PYTHON)
+	if (s->seat.second != SEAT_SECOND)
 		return;
-	s->sample.flags |= SAMPLE_PYTHON;
+	s->sample.flags |= SAMPLE_SECOND;
 	walk->thread_id = s->task.thread_pointer;
 	walk->sequence = s->sample.sequence;
 	walk->tgid = s->sample.tgid;
 	walk->hash = walk->hash_seed = s->sample.cookie;
-	tstate = known_tstate(s);
+	known = known_thread(s);
 	s->native_fault = s->fault;
 	s->fault = 0;
-	walk->key_held = 0;
-	share_key(s);
-	python_begin(s, &s->py_process, tstate);
-	if (walk->key_held)
-		share_key(s);
+	walk->noted = 0;
+	share_note(s);
+	second_begin(s, &s->runtime, known);
+	if (walk->noted)
+		share_note(s);
 	if (walk->is_current)
 		s->sample.flags |= SAMPLE_CURRENT;
-	if (s->fault && !walk->tstate)
+	if (s->fault && !walk->thread)
 		s->unread = 1;
-	if (walk->tstate)
-		keep_tstate(s, walk->tstate, walk->tstate != tstate && !walk->told);
+	if (walk->thread)
+		keep_thread(s, walk->thread, walk->thread != known && !walk->told);
 }
 
 /* True: it pauses (time.h). */
-static __always_inline bool take_python_stack(struct scratch *s)
+static __always_inline bool take_second_stack(struct scratch *s)
 {
-	struct python_walk *walk = &s->python;
+	struct second_walk *walk = &s->second;
 
-	if (s->seat.python != SEAT_PYTHON)
+	if (s->seat.second != SEAT_SECOND)
 		return false;
-	if (python_go_on(s))
+	if (second_go_on(s, &s->runtime))
 		return true;
-	if (walk->doubt && (!walk->loss || walk->loss == LOSS_PY_UNLINKED) && s->fault != s->absent)
-		walk->loss = LOSS_PY_READ;
+	if (walk->doubt && (!walk->loss || walk->loss == LOSS_SECOND_UNLINKED) && s->fault != s->absent)
+		walk->loss = LOSS_SECOND_READ;
 	if (!s->fault)
 		s->fault = s->native_fault;
-	s->sample.python_loss = walk->tstate || walk->loss ? walk->loss : LOSS_PY_NO_THREAD;
+	s->sample.second_loss = walk->thread || walk->loss ? walk->loss : LOSS_SECOND_NO_THREAD;
 	count(COUNTER_FRAMES, walk->count);
 	if (walk->searched)
 		count(COUNTER_THREADS, walk->searched);
 	if (walk->count && BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), vfork_done))
 		s->sample.flags |= SAMPLE_VFORK;
-	if (walk->count)
-		s->sample.python_stack = hash_mix(walk->hash, 1 + walk->loss);
+	s->sample.second_stack = second_stack_id(s);
 	return false;
 }
 
@@ -506,11 +505,12 @@ __noinline int send_user_stacks(__u32 scratch)
 		size = sizeof(s->native_stack.header) + s->native.count * 8ull;
 		send_stack(&s->native_stack, size, sizeof(s->native_stack), s->sample.native_stack);
 	}
-	if (s->sample.python_stack) {
-		fill_stack_header(&s->python_stack.header, &s->sample, EVENT_PYTHON_STACK, s->sample.python_stack,
-				  s->python.count);
-		size = sizeof(s->python_stack.header) + s->python.count * sizeof(struct python_frame);
-		send_stack(&s->python_stack, size, sizeof(s->python_stack), s->sample.python_stack);
+	if (s->sample.second_stack) {
+		fill_stack_header(&s->second_stack.header, &s->sample, EVENT_SECOND_STACK, s->sample.second_stack,
+				  s->second.count);
+		s->second_stack.header.header.runtime = s->runtime.runtime;
+		size = sizeof(s->second_stack.header) + s->second.count * sizeof(struct second_frame);
+		send_stack(&s->second_stack, size, sizeof(s->second_stack), s->sample.second_stack);
 	}
 	return 0;
 }
@@ -521,8 +521,8 @@ static __always_inline void begin_user_stacks(struct scratch *s)
 	s->unread = 0;
 	s->fault = s->fault_last = 0;
 	s->task.pc = s->native.pc;
-	s->python.stack_pointer = s->native.sp;
-	keep_for_snapshot(s); /* the Python walk reads these */
+	s->second.stack_pointer = s->native.sp;
+	keep_for_snapshot(s); /* walks of second stacks read these */
 	take_seat(s->index, s->sample.tgid);
 }
 
@@ -544,10 +544,10 @@ __noinline int take_user_stacks(__u32 scratch)
 		if (take_native_stack(s))
 			return 1;
 		walk_time_rest(s);
-		begin_python_stack(s);
-		s->time.walks = WALKS_PYTHON;
+		begin_second_stack(s);
+		s->time.walks = WALKS_SECOND;
 	}
-	if (take_python_stack(s))
+	if (take_second_stack(s))
 		return 1;
 	send_user_stacks(scratch);
 	return 0;
@@ -613,8 +613,8 @@ int sample(struct bpf_perf_event_data *ctx)
 	s->sample.header.type = EVENT_SAMPLE;
 	s->sample.time = now;
 	s->sample.sequence = s->sequence << 16 | cpu;
-	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
-	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.second_stack = 0;
+	s->sample.native_loss = s->sample.second_loss = LOSS_NONE;
 	s->sample.flags = 0;
 	s->sample.cpu = cpu;
 	s->sample.cgroup = bpf_get_current_cgroup_id();
@@ -641,7 +641,7 @@ int sample(struct bpf_perf_event_data *ctx)
 			begin_user_stacks(s);
 			/* Where there are two walks, the first one leaves the other some time. */
 			walk_time_begin(s, now, loaded.sample_ns,
-					s->seat.python == SEAT_PYTHON ? loaded.sample_ns / 2 : loaded.sample_ns);
+					s->seat.second == SEAT_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
 			take_user_stacks(cpu);
 			resume_later(s);
 			if (loaded.verify_every && s->sequence % loaded.verify_every == 0 && !s->sample.native_loss)
@@ -678,8 +678,8 @@ int process_exec(const __u64 *arguments)
 			*added &= ~TARGET_AWAITS_EXEC; /* threads and children bear the same flag */
 	}
 	/*
-	 * What is known of Python here stays until user space has read the exec record: it may have put in the new
-	 * interpreter already, and an old one is harmless, because its thread states do not name this thread.
+	 * What is known of a runtime here stays until user space has read the exec record: it may have put in the new
+	 * one already, and an old one is harmless, because its threads are not this one.
 	 */
 	bpf_map_update_elem(&execs, &tgid, &now, BPF_ANY);
 	note_change(now);
@@ -692,8 +692,8 @@ int process_fork(const __u64 *arguments)
 	struct task_struct *parent = (struct task_struct *)arguments[0], *child = (struct task_struct *)arguments[1];
 	__u32 parent_tgid = BPF_CORE_READ(parent, tgid), child_tgid = BPF_CORE_READ(child, tgid);
 	__u64 now = bpf_ktime_get_ns();
-	struct py_process *python, python_copy;
-	__u64 key, *tstate, tstate_copy, *added, child_added = now | TARGET_CHILDREN;
+	struct runtime_process *runtime, runtime_copy;
+	__u64 key, *thread, thread_copy, *added, child_added = now | TARGET_CHILDREN;
 
 	if (parent_tgid == child_tgid)
 		return 0; /* a thread */
@@ -708,25 +708,25 @@ int process_fork(const __u64 *arguments)
 	/* What was known of an earlier process with this pid is void. */
 	bpf_map_delete_elem(&processes, &child_tgid);
 	bpf_map_delete_elem(&execs, &child_tgid);
-	bpf_map_delete_elem(&python_processes, &child_tgid);
+	bpf_map_delete_elem(&runtime_processes, &child_tgid);
 	note_change(now);
-	/* The child starts as a copy of its parent: the same interpreter at the same place. */
-	python = bpf_map_lookup_elem(&python_processes, &parent_tgid);
-	if (python) {
-		python_copy = *python;
-		if (python_copy.tgid != parent_tgid || python_copy.check != py_process_check(&python_copy))
+	/* The child starts as a copy of its parent: the same runtime at the same place. */
+	runtime = bpf_map_lookup_elem(&runtime_processes, &parent_tgid);
+	if (runtime) {
+		runtime_copy = *runtime;
+		if (runtime_copy.tgid != parent_tgid || runtime_copy.check != runtime_process_check(&runtime_copy))
 			return 0;
-		python_copy.since = now;
-		python_copy.tgid = child_tgid;
-		python_copy.check = py_process_check(&python_copy);
-		bpf_map_update_elem(&python_processes, &child_tgid, &python_copy, BPF_ANY);
-		/* And the same thread state: after a fork the interpreter takes its thread lists apart for a moment. */
+		runtime_copy.since = now;
+		runtime_copy.tgid = child_tgid;
+		runtime_copy.check = runtime_process_check(&runtime_copy);
+		bpf_map_update_elem(&runtime_processes, &child_tgid, &runtime_copy, BPF_ANY);
+		/* And the same thread there: after a fork CPython takes its thread lists apart for a moment. */
 		key = bpf_get_current_pid_tgid();
-		tstate = bpf_map_lookup_elem(&python_threads, &key);
-		if (tstate) {
-			tstate_copy = *tstate;
+		thread = bpf_map_lookup_elem(&runtime_threads, &key);
+		if (thread) {
+			thread_copy = *thread;
 			key = (__u64)child_tgid << 32 | child_tgid;
-			bpf_map_update_elem(&python_threads, &key, &tstate_copy, BPF_ANY);
+			bpf_map_update_elem(&runtime_threads, &key, &thread_copy, BPF_ANY);
 		}
 	}
 	return 0;

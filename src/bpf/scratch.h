@@ -16,7 +16,7 @@
 #include "abi/events.h"
 #include "abi/files.h"
 #include "abi/limits.h"
-#include "abi/python.h"
+#include "abi/runtime.h"
 #include "abi/tables.h"
 #include "abi/types.h"
 #include "abi/unwind.h"
@@ -50,18 +50,7 @@ struct memo {
 	__u16 index[MEMO_SLOTS];
 };
 
-/* Of a walk through Go's stacks: see go.h. */
-struct go_walk {
-	__u32 flags;     /* enum go_flag */
-	__u32 count;     /* frames before what is on the goroutine's stack */
-	__u64 hash;      /* of these */
-	__u64 at, value; /* a word that says where that stack is, and what it said; 0: none */
-	__u64 curg_sp, g0_sp;
-	__u64 thread_sp; /* where the walk left the thread's own stack; 0: it was not there */
-	__u64 pair[2];
-};
-
-enum walks_part { WALKS_BEGIN, WALKS_NATIVE, WALKS_PYTHON };
+enum walks_part { WALKS_BEGIN, WALKS_NATIVE, WALKS_SECOND };
 
 /* How long the walks have taken and may take, ns: see time.h. And how far they are. */
 struct walk_time {
@@ -83,6 +72,37 @@ struct walk_cut {
 	__u32 pad;
 };
 
+/*
+ * A walk of a second stack begins with what its runtime is told, and ends with what the sampler needs of it: the first
+ * fields of every struct NAME_walk, whose layouts are of type `type` (each as long as a struct runtime_layout). The
+ * frames are in s->second_stack.
+ */
+#define SECOND_STACK_WALK(type)                                                                                        \
+	struct walk_cut kept;                                                                                          \
+	__u64 hash;          /* of the frames, begun with the process's cookie */                                      \
+	__u64 hash_seed;     /* the process's cookie: starts the ids of its functions */                               \
+	__u64 sequence;      /* of the sample */                                                                       \
+	__u64 thread_id;     /* the thread pointer */                                                                  \
+	__u64 stack_pointer; /* the thread's; 0: not known */                                                          \
+	__u64 thread; /* where the runtime keeps the thread; 0: it does not know it. Kept for the next sample */       \
+	__u32 tgid;                                                                                                    \
+	__u32 told;       /* that need not be kept: one or two reads tell it each time */                              \
+	__u32 noted;      /* something that holds for the process was found out: runtime_process.noted */              \
+	__u32 searched;   /* threads that were looked through in the runtime's lists */                                \
+	__u32 is_current; /* the runtime calls one of its threads the current one */                                   \
+	__u32 doubt;      /* the innermost frames could not be read, or are not there: what may fault can tell */      \
+	__u32 count;      /* frames so far */                                                                          \
+	__u32 turn;       /* of the loop, since the walk began */                                                      \
+	__u32 loss;       /* enum loss */                                                                              \
+	__u32 done;                                                                                                    \
+	type layout;
+
+/* struct NAME_walk, of a second stack, and struct NAME_steps: what steps on the native stack keep. */
+#include "runtime_states.inc"
+
+#define SECOND_WALK_OF(name) struct name##_walk name;
+#define IN_STACK_OF(name)    struct name##_steps name;
+
 struct native_walk {
 	__u64 pc, sp, fp;
 	__u64 hash;
@@ -100,7 +120,9 @@ struct native_walk {
 	__u32 memo_at, memo_last;           /* where the next frame's rule may be, and where the last one's was */
 	__u64 uretprobe;                    /* the kernel's next one that may have changed a return address */
 	struct mapping_entry mapping;       /* the last one used, of that generation */
-	struct go_walk go;
+	struct {
+		IN_STACKS(IN_STACK_OF)
+	} steps;
 	__u64 registers[ARCH_REGISTERS]; /* by DWARF number, of the innermost frame or the last one that a signal
 					  * interrupted; BX's is carried from frame to frame */
 	__u64 signal_registers[ARCH_SIGNAL_WORDS];
@@ -114,82 +136,8 @@ static __always_inline void native_take_registers(struct native_walk *walk)
 	walk->fp = walk->registers[REG_FP];
 }
 
-#define PYTHON_WINDOW      PY_TSTATE_SPAN /* the thread state is read into it, then its frames */
-#define PYTHON_FRAME_BYTES 128u           /* every field of a frame that the walker reads lies below */
-#define PYTHON_CODE_BYTES  256u
-#define PYTHON_TABLE_PROBE 256u /* bytes of the line table that take part in a code object's identity */
-#define PYTHON_MEMO        256u
-
-struct python_memo {
-	__u64 code;
-	__u64 sequence; /* of the sample in which the code object was looked at */
-	__u64 id;
-};
-
-/* 3.11, 3.12: whether the frames read so far are known to be those of their loop. */
-enum python_link {
-	PYTHON_LINK_NEWEST, /* not yet: those that the newest _PyCFrame names */
-	PYTHON_LINK_OLDER,  /* not yet: those that one before it names */
-	PYTHON_LINK_SURE
-};
-
-/* What a thread state is to a thread that may run on it: see python_consider(). */
-enum python_rank {
-	PYTHON_LENT = 1, /* another thread's */
-	PYTHON_OWN
-};
-
-struct python_walk {
-	__u64 frame; /* address of the next frame to record */
-	struct walk_cut kept;
-	__u64 tstate;
-	__u64 hash;
-	__u64 hash_seed; /* the process's cookie: starts the ids of its code objects */
-	__u64 sequence;
-	__u64 thread_id;     /* pthread_self() of the thread */
-	__u64 stack_pointer; /* the thread's; 0: not known */
-	__u64 interp, found; /* while looking for the thread */
-	__u64 mark;          /* see python_goes_round() */
-	__u64 base_frame;    /* 3.15: what the chain ends with; or 0 */
-	__u64 outer;         /* the youngest frame of the thread's other thread state, to come after this one's; or 0 */
-	__u64 outer_base;    /* its base_frame */
-	__u64 outermost, outermost_interp; /* that thread state, while looking for the inner one; or 0 */
-	__u64 inner;                       /* a thread state that is the thread's whatever its name; or 0 */
-	__u32 seeks_inner;
-	__u32 searched; /* thread states that were looked through in the lists */
-	__u32 told;     /* the thread state need not be kept: the thread's own memory, or the GIL's holder, tells it */
-	__u32 key_held; /* the key gave the thread its own thread state */
-	__u32 is_current; /* the interpreter calls one of its thread states the current one: it has the GIL */
-	__u32 keyless;    /* the thread has none under it, and the key is known to hold */
-	__u32 rank;       /* enum python_rank, of the inner ones that were found; or 0 */
-	__u64 window_start, window_end;
-	/* 3.11, 3.12: what the next entry frame must call its previous one, and the _PyCFrame below that which says so.
-	 */
-	__u64 base, cframe;
-	__u64 newest, previous; /* 3.11, 3.12: the newest _PyCFrame, and which one it calls its previous one */
-	__u64 tried;            /* the last one that was taken for the one before it */
-	/* The thread's data stack: its newest chunk, and the free part of that. */
-	__u64 stack_chunk, stack_top, stack_limit;
-	__u32 cframes;   /* base and cframe are kept */
-	__u32 link;      /* enum python_link */
-	__u32 group;     /* frames recorded since the last entry frame */
-	__u32 cut;       /* frames were left out because their chain ended in the midst of a loop */
-	__u32 doubt;     /* see python_walk() */
-	__u32 tries;     /* how many were taken for the one before the newest _PyCFrame */
-	__u32 tracing;   /* a trace function of Python's runs */
-	__u32 unsure;    /* PYTHON_FRAME_UNSURE while the frames may be another thread's; or 0 */
-	__u64 far_frame; /* the last frame that was read apart from the window */
-	__u32 count;
-	__u32 turn; /* of the loop, since the walk began */
-	__u32 loss;
-	__u32 done;
-	__u32 tgid;
-	struct py_layout layout;
-	__u8 window[PYTHON_WINDOW * 2 + 8];
-	__u8 far[PYTHON_FRAME_BYTES * 2 + 8];
-	__u64 code[PYTHON_CODE_BYTES / 8];
-	__u64 table[2 + PYTHON_TABLE_PROBE / 8]; /* ob_size, ob_shash, bytes: what follows PyVarObject.ob_size */
-	struct python_memo memo[PYTHON_MEMO];
+struct second_walk {
+	SECOND_STACK_WALK(struct runtime_layout)
 };
 
 /* What the kernel part has found of a process by itself: the value of `founds` (find.h). */
@@ -201,8 +149,8 @@ struct found_process {
 	__u32 vmas;          /* so many were looked through */
 	__u32 unknown;       /* executable mappings of files that were not known */
 	__u32 lock_sequence; /* the address space's then: while it stays the same, so do its mappings; 0: not known */
-	__u32 has_python;
-	struct py_process python;
+	__u32 pad;
+	struct runtime_process runtime; /* RUNTIME_NONE: it has none with a second stack */
 	__u64 check;
 };
 ABI_ASSERT_SIZE(struct found_process, 168);
@@ -219,9 +167,9 @@ struct find_level {
 
 /* A look through a process's mappings. */
 struct find {
-	__u64 not_before; /* this CPU has looked through enough until then */
-	__u64 hash;       /* of what is mapped: the epoch */
-	__u64 python_size;
+	__u64 not_before;   /* this CPU has looked through enough until then */
+	__u64 hash;         /* of what is mapped: the epoch */
+	__u64 runtime_size; /* of the mapping that the runtime is taken from */
 	__u32 count, vmas, unknown;
 	__u32 busy;            /* the mappings could not be read at that moment */
 	__u32 failed, special; /* special: the mapping at hand is the kernel's own */
@@ -242,23 +190,23 @@ enum seat_process {
 	SEAT_FOUND
 };
 
-enum seat_python {
-	SEAT_NO_PYTHON,
-	SEAT_PYTHON,
-	SEAT_PYTHON_TORN /* copied while it was being written anew */
+enum seat_second {
+	SEAT_NO_SECOND,
+	SEAT_SECOND,
+	SEAT_SECOND_TORN /* copied while it was being written anew */
 };
 
 /*
- * Whose tables and interpreter `process`, `py_process` and `python.layout` are: most samples of a CPU are of the
+ * Whose tables and runtime `process`, `runtime` and `second.layout` are: most samples of a CPU are of the
  * process of the one before, and each lookup in a hash costs several cache lines.
  */
 struct seat {
 	__u64 changed; /* the map's value when they were looked up */
-	__u64 tstate;  /* of the thread `tid` */
+	__u64 thread;  /* as second.thread, of the thread `tid` */
 	__u32 tgid;    /* 0: nobody's for the next walk */
 	__u32 tid;     /* 0: none */
 	__u32 process; /* enum seat_process: it has tables */
-	__u32 python;  /* enum seat_python */
+	__u32 second;  /* enum seat_second */
 };
 
 /* The thread that runs, and its process. */
@@ -282,24 +230,27 @@ struct scratch {
 	__u32 index;             /* of this element */
 	__u32 busy;              /* of those for walks in task context */
 	__u64 fault, fault_last; /* the last read that failed: its first byte and its last one */
-	__u64 native_fault;      /* of the native walk, during Python's */
+	__u64 native_fault;      /* of the native walk, during the second stack's */
 	__u64 absent;            /* of walks in task context: the thread itself could not read there, either; else 0 */
-	__u32 unread; /* a code object's strings or table, or what leads to the thread state, could not be read */
-	__u32 number; /* see walk_forget() */
-	__u32 snapshot_pages; /* of the stack, to copy at most */
-	__u32 snapshot_hole;  /* so many in a row that cannot be read are its end */
+	__u32 unread;            /* a function's strings or table, or what leads to the thread, could not be read */
+	__u32 number;            /* see walk_forget() */
+	__u32 snapshot_pages;    /* of the stack, to copy at most */
+	__u32 snapshot_hole;     /* so many in a row that cannot be read are its end */
 	__u32 pad;
 	struct walk_time time;
 	__u64 woken; /* up to where user space had read when it was woken last, and 1; 0: never */
 	__u64 sequence;
 	struct task_facts task;
 	struct seat seat;
-	struct process_entry process; /* a copy that was checked */
-	struct py_process py_process; /* the same */
-	struct found_process found;   /* SEAT_FOUND: where `process` comes from */
+	struct process_entry process;   /* a copy that was checked */
+	struct runtime_process runtime; /* the same */
+	struct found_process found;     /* SEAT_FOUND: where `process` comes from */
 	struct find find;
 	struct native_walk native;
-	struct python_walk python;
+	union {
+		struct second_walk second;
+		SECOND_STACKS(SECOND_WALK_OF)
+	};
 	struct memo memo;
 	struct sample_event sample;
 	struct {
@@ -312,8 +263,8 @@ struct scratch {
 	} native_stack;
 	struct {
 		struct stack_event header;
-		struct python_frame frames[PYTHON_FRAMES_MAX];
-	} python_stack;
+		struct second_frame frames[SECOND_FRAMES_MAX];
+	} second_stack;
 	struct {
 		struct code_event header;
 		__u8 table[CODE_TABLE_MAX];

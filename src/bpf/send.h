@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What goes to user space: stacks and code objects, each once, and copies of stacks, through one ring; and counters.
+ * What goes to user space: stacks and functions, each once, and copies of stacks, through one ring; and counters.
  */
 #ifndef STRATA_BPF_SEND_H
 #define STRATA_BPF_SEND_H
@@ -9,7 +9,6 @@
 
 #include "abi/counters.h"
 #include "abi/events.h"
-#include "bpf/code.h"
 #include "bpf/scratch.h"
 #include "bpf/tables.h"
 #include "bpf/uretprobe.h"
@@ -100,7 +99,7 @@ static __always_inline int code_known(struct scratch *s, __u64 id)
 /* A page may be away for a moment (copy on write): what could not be read is sent again with the next sample. */
 static __always_inline bool code_is_whole(const struct code_event *code)
 {
-	return code_names_read(code) && code->table_size != CODE_TABLE_UNREAD &&
+	return code->is_named && code->table_size != CODE_TABLE_UNREAD &&
 	       (code->table_copied == code->table_size || code->table_size > CODE_TABLE_MAX);
 }
 
@@ -138,6 +137,7 @@ static __always_inline void fill_stack_header(struct stack_event *header, const 
 					      __u64 id, __u32 frames)
 {
 	header->header.type = type;
+	header->header.runtime = 0;
 	header->id = id;
 	header->time = sample->time;
 	header->cookie = sample->cookie;

@@ -2,7 +2,7 @@
 /*
  * shim: all that the walkers need from the outside, in the kernel and on the host.
  *
- * The walkers (native.h, python.h) are plain C over a `struct scratch`. In BPF the reads are helper calls and the
+ * The walkers (native.h, second_stack.h) are plain C over a `struct scratch`. In BPF the reads are helper calls and the
  * tables are maps. On the host, `scratch->host` gives both: a callback that reads the watched process's memory (a
  * snapshot, a live process, or bytes that a test made), and pointers to the tables' arrays.
  */

@@ -50,7 +50,7 @@ struct engine_options {
 	bool verbose;        /* print where those differ */
 
 	/* What frames have: */
-	bool function; /* Python frames carry the function's first line instead of the current one */
+	bool function; /* frames of second stacks carry the function's first line instead of the current one */
 	enum frame_detail detail;
 
 	/* What samples have: */

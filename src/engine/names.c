@@ -100,7 +100,7 @@ static int name_native(struct source *source, const struct location *location, u
 
 static int name(struct source *source, const struct location *location, uint64_t *ret)
 {
-	enum merge_role role = MERGE_NATIVE;
+	enum runtime_role role = ROLE_NATIVE;
 	bool is_exec = false;
 	uint32_t frame;
 	int err;
@@ -169,7 +169,7 @@ static int source_open(struct source *source, uint32_t number, const uint32_t *n
 		err = open_kernel(source, numbers, count);
 	if (object) {
 		err = open_resolver(source, object, numbers, count);
-		unranged = object_eval_ranges(object);
+		unranged = object_find_roles(object);
 		if (source->names->detail != FRAME_NAMES)
 			object_build_id(object, source->build_id, sizeof(source->build_id));
 	}

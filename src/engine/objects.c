@@ -14,15 +14,14 @@
 #include "base/cache.h"
 #include "base/time.h"
 #include "proc/open_file.h"
-#include "python/key_layout.h"
-#include "python/thread_state.h"
+#include "analyser.inc"
 
 #define RETRY_NS 5000000ull /* how long a process that did not lead to its file is left alone */
 
 struct objects {
 	struct foreign_files *files;
 	VEC(struct object *) by_index;
-	struct python_cache *cache;
+	struct cache *cache;
 };
 
 struct objects *objects_create(struct foreign_files *files)
@@ -32,7 +31,7 @@ struct objects *objects_create(struct foreign_files *files)
 
 	if (objects) {
 		objects->files = files;
-		objects->cache = python_cache_create(directory);
+		objects->cache = cache_create(directory, ANALYSER_VERSION);
 	}
 	free(directory);
 	return objects;
@@ -55,7 +54,8 @@ static void object_destroy(struct object *object)
 	unwind_parts_destroy(object->parts);
 	object_forget_answer(object);
 	free(object->segments);
-	free(object->eval);
+	free(object->roles);
+	runtime_file_deinit(&object->runtime);
 	free(object->problem);
 	if (object->learnt)
 		vec_free(&object->learnt->ranges);
@@ -73,7 +73,7 @@ void objects_destroy(struct objects *objects)
 	for (i = 0; i < objects->by_index.count; i++)
 		object_destroy(objects->by_index.at[i]);
 	vec_free(&objects->by_index);
-	python_cache_destroy(objects->cache);
+	cache_destroy(objects->cache);
 	free(objects);
 }
 
@@ -167,63 +167,6 @@ static int copy_segments(struct object *object, const struct elf_file *elf)
 	return 0;
 }
 
-/* Taken for the version of an interpreter that is not understood: its loop is looked for in every way. */
-#define PYTHON_TO_COME 0x03ff
-
-/*
- * How a libc keeps a thread's vector of blocks: the thread control block has its address in the second word. glibc's
- * dtv_t is { void *val; void *to_free; } (sysdeps/generic/dl-dtv.h), musl's an address (src/internal/pthread_impl.h).
- */
-#define TLS_VECTOR       8
-#define TLS_STRIDE_GLIBC 16
-#define TLS_STRIDE_MUSL  8
-
-static bool needs_glibc(const struct elf_file *elf)
-{
-	static const char name[] = "libc.so.6";
-	struct elf_section names;
-
-	return elf_file_section(elf, ".dynstr", &names) && names.bytes &&
-	       memmem(names.bytes, names.size, name, sizeof(name));
-}
-
-/* Where a thread has its thread state, if some reads from the thread pointer find it; the walker checks what it reads.
- */
-static void find_thread_state(struct object *object, const struct elf_file *elf)
-{
-	static const uint8_t kinds[] = {[PYTHON_THREAD_TLS_STATIC] = PY_TLS_STATIC,
-					[PYTHON_THREAD_TLS_GOT] = PY_TLS_WORD,
-					[PYTHON_THREAD_TLS_DYNAMIC] = PY_TLS_INDEX,
-					[PYTHON_THREAD_TLS_DESC] = PY_TLS_DESC};
-	struct python_thread_layer layers[PYTHON_THREAD_LAYERS];
-	struct py_process *ways = &object->ways;
-	size_t count, i;
-
-	if (elf_file_machine(elf) != arch_here()->machine ||
-	    python_cache_thread_layers(object->cache, elf, &object->interpreter, layers, PYTHON_THREAD_LAYERS, &count,
-				       NULL))
-		return;
-	for (i = 0; i < count; i++) {
-		const struct python_thread_source *answer = &layers[i].answer;
-
-		if (answer->kind == PYTHON_THREAD_KEY && !ways->key)
-			ways->key = answer->address;
-		if (answer->kind >= sizeof(kinds) || !kinds[answer->kind] || answer->offset < INT32_MIN ||
-		    answer->offset > INT32_MAX)
-			continue;
-		/* Both variables are in one block: where the one is found the other one is. */
-		if (answer->stays && ways->tls_kind == kinds[answer->kind] && ways->tls_slot == answer->address)
-			ways->bound_at = (int32_t)(answer->offset - ways->tls_offset);
-		if (answer->stays || ways->tls_kind)
-			continue;
-		ways->tls_kind = kinds[answer->kind];
-		ways->tls_offset = (int32_t)answer->offset;
-		ways->tls_slot = answer->address;
-		ways->tls_vector = TLS_VECTOR;
-		ways->tls_stride = needs_glibc(elf) ? TLS_STRIDE_GLIBC : TLS_STRIDE_MUSL;
-	}
-}
-
 /* Opens the file's content. False when it cannot be had. */
 static bool open_content(struct objects *objects, struct object *object, const struct process *process,
 			 const struct process_mapping *mapping)
@@ -252,17 +195,29 @@ static void check_answers(struct object *object)
 	if (object->content && foreign_unanswered(object->content))
 		object->unanswered = true;
 	if (object->unanswered) {
-		object->readable = object->is_python = object->python_unknown = object->has_keys = false;
+		object->readable = false;
+		object->aids = NULL;
+		runtime_file_deinit(&object->runtime);
 		set_problem(object, "its file system does not answer");
 	}
+}
+
+/* Which runtime may need what the file tells beside. */
+static void find_aids(struct object *object, const struct elf_file *elf)
+{
+	size_t count, i;
+	const struct runtime *const *all = runtimes(&count);
+
+	for (i = 0; i < count && !object->aids; i++)
+		if (all[i]->has_aid &&
+		    all[i]->has_aid(elf, object_is_walked(object) && object->runtime.runtime == all[i]))
+			object->aids = all[i];
 }
 
 static void read_object(struct object *object)
 {
 	struct diag diag = {};
 	struct elf_file *elf;
-	uint64_t vaddr, size;
-	int found;
 
 	if (open_elf(object, &elf, &diag)) {
 		set_problem(object, diag.text);
@@ -271,16 +226,9 @@ static void read_object(struct object *object)
 	if (!copy_segments(object, elf)) {
 		object->readable = true;
 		object->machine = elf_file_machine(elf);
-		found = python_interpreter_recognise(elf, &object->interpreter, &diag);
-		object->is_python = found == 1;
-		if (object->is_python)
-			find_thread_state(object, elf);
-		object->has_keys = key_layout_function(elf, object->is_python, &vaddr, &size);
-		if (found < 0) {
-			object->python_unknown = true;
-			object->interpreter = (struct python_interpreter){.version = PYTHON_TO_COME};
+		if (runtime_recognise(elf, object->cache, &object->runtime, &diag) < 0)
 			set_problem(object, diag.text);
-		}
+		find_aids(object, elf);
 	}
 	elf_file_close(elf);
 }
@@ -305,7 +253,7 @@ static void forget_attempt(struct object *object)
 	object->segment_count = 0;
 	free(object->problem);
 	object->problem = NULL;
-	object->opened = object->unanswered = object->eval_tried = object->keys_tried = false;
+	object->opened = object->unanswered = object->roles_tried = object->aid_tried = false;
 	object->missed = NULL;
 	if (object->table == OBJECT_TABLE_NONE)
 		object->table = OBJECT_TABLE_UNKNOWN;
@@ -391,18 +339,6 @@ bool object_vaddr(const struct object *object, const struct process_mapping *map
 	return false;
 }
 
-void object_python(const struct object *object, uint64_t bias, struct py_process *ret)
-{
-	*ret = object->ways;
-	ret->key = 0; /* it takes a libc to follow */
-	if (object->interpreter.interp_head)
-		ret->interp_head = object->interpreter.interp_head + bias;
-	if (object->interpreter.current_tstate)
-		ret->current_tstate = object->interpreter.current_tstate + bias;
-	if (ret->tls_slot)
-		ret->tls_slot += bias;
-}
-
 /* One compilation, for struct unwind_options. */
 struct compilation {
 	struct object *object;
@@ -427,10 +363,8 @@ static int follow(void *context, const char *name, uint64_t code, const uint8_t 
 
 static struct unwind_options options_of(struct compilation *compilation)
 {
-	return (struct unwind_options){.cache = python_cache_entries(compilation->object->cache),
-				       .pause = pause_here,
-				       .follow = follow,
-				       .context = compilation};
+	return (struct unwind_options){
+		.cache = compilation->object->cache, .pause = pause_here, .follow = follow, .context = compilation};
 }
 
 /* The place of a table whose rows are still to come. */
@@ -600,38 +534,38 @@ void object_fill(struct object *object, struct tables *tables, uint32_t page, co
 		how->pause(how->context);
 }
 
-int object_eval_ranges(struct object *object)
+int object_find_roles(struct object *object)
 {
+	const struct runtime_file *file = &object->runtime;
 	struct diag diag = {};
 	struct elf_file *elf;
 	int err;
 
-	if (object->eval_tried || (!object->is_python && !object->python_unknown) || object_changed(object))
+	if (object->roles_tried || !file->runtime || object_changed(object))
 		return 0;
 	err = open_elf(object, &elf, &diag);
 	if (!err) {
-		err = python_cache_eval_ranges(object->cache, elf, &object->interpreter, &object->eval,
-					       &object->eval_count, NULL, &diag);
-		object->eval_found = !err;
+		err = file->runtime->roles(file, elf, object->cache, &object->roles, &object->role_count, &diag);
 		if (err)
 			set_problem(object, diag.text);
 		elf_file_close(elf);
 	}
-	object->eval_tried = err != -ENOMEM;
+	if (err)
+		object->role_count = 0;
+	object->roles_tried = err != -ENOMEM;
 	return err == -ENOMEM ? err : 0;
 }
 
-const struct py_keys *object_keys(struct object *object)
+const struct runtime_aid *object_aid(struct object *object)
 {
 	struct elf_file *elf;
 
-	if (!object->keys_tried && object->has_keys && !object_changed(object) && !open_elf(object, &elf, NULL)) {
-		if (elf_file_machine(elf) == arch_here()->machine)
-			(void)!python_cache_keys(object->cache, elf, &object->keys); /* else there are none */
+	if (!object->aid_tried && object->aids && !object_changed(object) && !open_elf(object, &elf, NULL)) {
+		object->has_aid = object->aids->aid(elf, object->cache, &object->aid);
 		elf_file_close(elf);
 	}
-	object->keys_tried = true;
-	return object->keys.stride ? &object->keys : NULL;
+	object->aid_tried = true;
+	return object->has_aid ? &object->aid : NULL;
 }
 
 void object_build_id(struct object *object, char *ret, size_t size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * objects: what strata knows about each mapped file: its segments, whether it contains a Python interpreter, its unwind
+ * objects: what strata knows about each mapped file: its segments, whether it contains a runtime, its unwind
  * table in the kernel, and in the end its symbols. Each fact is found once, when first needed. A file stays open until
  * objects_drop(), when no process maps it any more, so that a file deleted or replaced meanwhile still gives its
  * symbols. Not thread-safe.
@@ -15,7 +15,7 @@
 #include "elf/symbols.h"
 #include "kernel/tables.h"
 #include "proc/processes.h"
-#include "python/cache.h"
+#include "runtime/runtime.h"
 #include "unwind/function_starts.h"
 #include "unwind/unwind_parts.h"
 #include "unwind/way_out.h"
@@ -54,7 +54,7 @@ struct object_analysis {
 
 struct object {
 	const struct mapped_file *file;
-	struct python_cache *cache;   /* the objects' */
+	struct cache *cache;          /* the objects' */
 	struct foreign_file *content; /* NULL: not open */
 	bool opened;                  /* opening was tried */
 	bool readable;                /* an ELF file */
@@ -63,18 +63,16 @@ struct object {
 	uint64_t missed_at;           /* CLOCK_MONOTONIC, ns */
 	struct elf_segment *segments; /* the executable ones, then the others */
 	size_t segment_count;
-	bool is_python;
-	bool python_unknown; /* it is one with an unknown layout: only its loop is known */
-	struct python_interpreter interpreter;
-	uint16_t machine;       /* EM_* */
-	unsigned int refutals;  /* how often in a row a process did not confirm an interpreter that is to be proved */
-	size_t remark;          /* the remark about it: the watch's number, from 1; 0: none */
-	struct py_process ways; /* to the thread state: its fields key and tls_*; vaddrs */
-	bool has_keys, keys_tried; /* it defines pthread_getspecific() */
-	struct py_keys keys;       /* once object_keys() was called */
-	struct python_range *eval; /* of the interpreter loop, once object_eval_ranges() was called */
-	size_t eval_count;
-	bool eval_found, eval_tried;
+	struct runtime_file runtime; /* the one in it */
+	uint16_t machine;            /* EM_* */
+	unsigned int refutals;       /* how often in a row a process did not bear out a runtime that is to be proved */
+	size_t remark;               /* what is said of it at the end: watch's, from 1; 0: nothing */
+	const struct runtime *aids;  /* the runtime of which it may tell what that needs beside; NULL: none */
+	bool aid_tried, has_aid;
+	struct runtime_aid aid;      /* once object_aid() was called */
+	struct runtime_range *roles; /* of its code, once object_find_roles() was called */
+	size_t role_count;
+	bool roles_tried;
 	enum object_table table;
 	struct tables_run run;
 	uint32_t charged;            /* the user whose process needed its table first */
@@ -133,9 +131,6 @@ bool object_changed(const struct object *object);
 /* The vaddr at an address of a mapping of this file. False if its segments do not say. */
 bool object_vaddr(const struct object *object, const struct process_mapping *mapping, uint64_t address, uint64_t *ret);
 
-/* Where the interpreter is in a process that has this file mapped `bias` above its vaddrs; without the layout. */
-void object_python(const struct object *object, uint64_t bias, struct py_process *ret);
-
 /*
  * How tables are compiled. `pause`, which may be NULL, is called every few milliseconds: see struct unwind_options.
  */
@@ -160,11 +155,17 @@ void object_compile(struct object *object, struct tables *tables, const struct o
  */
 void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how);
 
-/* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
-int object_eval_ranges(struct object *object);
+/* Does it contain a runtime that can be walked? */
+static inline bool object_is_walked(const struct object *object)
+{
+	return object->runtime.runtime && !object->runtime.unknown;
+}
 
-/* Where it keeps pthread keys; finds out if that was not tried yet. NULL: it does not, or that is not known. */
-const struct py_keys *object_keys(struct object *object);
+/* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
+int object_find_roles(struct object *object);
+
+/* What it tells a runtime that needs more than its own file, if that was not tried yet; NULL: nothing. */
+const struct runtime_aid *object_aid(struct object *object);
 
 /*
  * The symbols in *ret; the caller destroys them. Those of some addresses (elf_symbols_create_for()), or all if `vaddrs`

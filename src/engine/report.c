@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "abi/loss.h"
-#include "python/lines.h"
 #include "engine/merge.h"
 
 #define NO_FRAME  UINT32_MAX
@@ -24,7 +23,7 @@ struct report {
 	struct report_options options;
 	uint32_t window;                       /* number, from 1 */
 	VEC(struct known_frame) named_frames;  /* of each of watch_frames() */
-	VEC(struct known_frame) python_frames; /* of each Python location; HIDDEN: not to be shown */
+	VEC(struct known_frame) second_frames; /* of each second location; HIDDEN: not to be shown */
 	/* Of the window at hand: */
 	const struct tallies *tallies;
 	struct profile *profile;
@@ -34,7 +33,7 @@ struct report {
 	uint32_t *uses; /* of each stack: tallies that are still to be added, by stack number - 1; NULL: not counted */
 	VEC(uint8_t) roles; /* of the stack at hand */
 	VEC(bool) entry;
-	VEC(uint32_t) python;
+	VEC(uint32_t) second;
 	VEC(struct merge_frame) merged;
 	VEC(uint32_t) stack; /* profile frames, outermost first */
 };
@@ -76,45 +75,59 @@ static int push_location(struct report *report, uint32_t number)
 	return vec_push(&report->stack, known->frame);
 }
 
-static int name_python(struct report *report, uint32_t number, uint32_t *frame)
+/* The function did not arrive, or nobody knows whose it is. */
+static int name_unknown(struct report *report, unsigned int id, uint32_t *frame)
 {
-	const struct python_location *location = &report->store->python_locations.at[number];
-	const struct code *code = store_code_at(report->store, location->code);
-	int line;
+	const struct runtime *runtime = runtime_of(id);
+	char text[64];
 
-	if (!location->code || (code && code->is_trampoline)) {
+	snprintf(text, sizeof(text), "[unknown %s function]", runtime ? runtime->language : "runtime's");
+	return add_frame(report, FRAME_MARK, text, "", 0, frame);
+}
+
+static int name_second(struct report *report, unsigned int id, uint32_t number, uint32_t *frame)
+{
+	const struct second_location *location = &report->store->second_locations.at[number];
+	const struct code *code = store_code_at(report->store, location->code);
+	struct frame named;
+
+	if (!location->code || (code && code->hidden)) {
 		*frame = HIDDEN;
 		return 0;
 	}
-	if (!code)
-		return add_frame(report, FRAME_MARK, "[unknown Python function]", "", 0, frame);
-	line = code->firstlineno;
+	if (!code || !code->runtime)
+		return name_unknown(report, id, frame);
+	named = (struct frame){.layer = FRAME_RUNTIME,
+			       .name = code->name ? code->name : "?",
+			       .file = code->file ? code->file : "?",
+			       .line = code->firstlineno,
+			       .runtime = code->runtime->name};
 	if (!report->options.function)
-		line = python_line(code->version, code->table, code->table_size, code->firstlineno, location->lasti);
-	return add_frame(report, FRAME_PYTHON, code->name ? code->name : "?", code->file ? code->file : "?", line,
-			 frame);
+		named.line = code->runtime->line(code->version, code->table, code->table_size, code->firstlineno,
+						 location->position);
+	return profile_frame(report->profile, &named, frame);
 }
 
-static int push_python(struct report *report, uint32_t number, bool *has_python)
+static int push_second(struct report *report, unsigned int id, uint32_t number, unsigned int *shown)
 {
-	struct known_frame *known = &report->python_frames.at[number];
+	struct known_frame *known = &report->second_frames.at[number];
 
-	if (known->window != report->window && name_python(report, number, &known->frame))
+	if (known->window != report->window && name_second(report, id, number, &known->frame))
 		return -ENOMEM;
 	known->window = report->window;
 	if (known->frame == HIDDEN)
 		return 0;
-	*has_python = true;
+	*shown = id;
 	return vec_push(&report->stack, known->frame);
 }
 
-/* Were all code objects of a Python stack read whole? */
+/* Were all functions of a second stack read whole? */
 static bool code_complete(const struct report *report, const struct stack *stack)
 {
 	uint32_t i;
 
 	for (i = 0; i < stack->count; i++) {
-		uint32_t number = report->store->python_locations.at[stack->frames[i] >> PYTHON_FLAG_BITS].code;
+		uint32_t number = report->store->second_locations.at[stack->frames[i] >> SECOND_FLAG_BITS].code;
 		const struct code *code = store_code_at(report->store, number);
 
 		if (number && (!code || !code->complete))
@@ -141,61 +154,61 @@ static int loss_mark(struct report *report, unsigned int loss, uint32_t *ret)
 	return add_frame(report, FRAME_MARK, text, "", 0, ret);
 }
 
-/* Merges the user part into report->stack. *loss is what the merge found wrong, *has_python whether it has Python
- * frames. */
+/* Merges the user part into report->stack. *loss is what the merge found wrong, *shown whose second frames it has. */
 static int push_user(struct report *report, const struct tally *tally, const struct stack *native,
-		     const struct stack *python, bool is_borrowed, unsigned int *loss, bool *has_python)
+		     const struct stack *second, bool is_borrowed, unsigned int *loss, unsigned int *shown)
 {
 	struct merge_input input = {.native_rooted = tally->native_loss == LOSS_NONE,
-				    .python_rooted = tally->python_loss == LOSS_NONE};
+				    .second_rooted = tally->second_loss == LOSS_NONE};
 	struct merge_result result;
 	bool evaluates = false;
 	uint32_t i;
 
-	report->roles.count = report->entry.count = report->python.count = report->merged.count = 0;
+	report->roles.count = report->entry.count = report->second.count = report->merged.count = 0;
 	input.native_count = native ? native->count : 0;
-	input.python_count = python ? python->count : 0;
-	if (vec_reserve(&report->roles, input.native_count) || vec_reserve(&report->entry, input.python_count) ||
-	    vec_reserve(&report->python, input.python_count) ||
-	    vec_reserve(&report->merged, (size_t)input.native_count + input.python_count))
+	input.second_count = second ? second->count : 0;
+	if (vec_reserve(&report->roles, input.native_count) || vec_reserve(&report->entry, input.second_count) ||
+	    vec_reserve(&report->second, input.second_count) ||
+	    vec_reserve(&report->merged, (size_t)input.native_count + input.second_count))
 		return -ENOMEM;
 	for (i = 0; i < input.native_count; i++) {
 		report->roles.at[i] = LOCATION_ROLE(name_of(report, native->frames[i]));
-		evaluates |= report->roles.at[i] == MERGE_LOOP || report->roles.at[i] == MERGE_HANDLER;
+		evaluates |= report->roles.at[i] == ROLE_LOOP || report->roles.at[i] == ROLE_HANDLER;
 	}
 	/* posix_spawn()'s child has a stack of its own; vfork()'s goes on on its parent's, loops and all. */
 	if (is_borrowed && input.native_rooted && !evaluates)
-		input.python_count = 0;
-	for (i = 0; i < input.python_count; i++) {
-		report->entry.at[i] = python->frames[i] & PYTHON_FRAME_ENTRY;
-		report->python.at[i] = python->frames[i] >> PYTHON_FLAG_BITS;
-		input.python_unsure += !!(python->frames[i] & PYTHON_FRAME_UNSURE);
+		input.second_count = 0;
+	for (i = 0; i < input.second_count; i++) {
+		report->entry.at[i] = second->frames[i] & SECOND_FRAME_ENTRY;
+		report->second.at[i] = second->frames[i] >> SECOND_FLAG_BITS;
+		input.second_unsure += !!(second->frames[i] & SECOND_FRAME_UNSURE);
 	}
 	input.native = native ? native->frames : NULL;
 	input.role = report->roles.at;
-	input.python = report->python.at;
+	input.second = report->second.at;
 	input.is_entry = report->entry.at;
 	result = merge_stacks(&input, report->merged.at);
 	for (i = 0; i < result.count; i++) {
 		const struct merge_frame *frame = &report->merged.at[i];
 
-		if (frame->python ? push_python(report, frame->frame, has_python) : push_location(report, frame->frame))
+		if (frame->second ? push_second(report, second->runtime, frame->frame, shown)
+				  : push_location(report, frame->frame))
 			return -ENOMEM;
 	}
 	if (result.started && *loss == tally->native_loss)
-		*loss = tally->python_loss == LOSS_PY_NO_THREAD ? LOSS_NONE : tally->python_loss;
+		*loss = tally->second_loss == LOSS_SECOND_NO_THREAD ? LOSS_NONE : tally->second_loss;
 	if (*loss == LOSS_NONE && result.switching)
-		*loss = LOSS_PY_SWITCH;
+		*loss = LOSS_SECOND_SWITCH;
 	if (*loss != LOSS_NONE || (!input.native_rooted && !result.started))
 		return 0;
-	if (evaluates && !(tally->flags & SAMPLE_PYTHON))
-		*loss = tally->flags & SAMPLE_LATE ? LOSS_LATE : LOSS_PY_FACTS;
-	else if (evaluates && tally->python_loss == LOSS_PY_NO_THREAD)
-		*loss = LOSS_PY_NO_THREAD;
+	if (evaluates && !(tally->flags & SAMPLE_SECOND))
+		*loss = tally->flags & SAMPLE_LATE ? LOSS_LATE : LOSS_SECOND_FACTS;
+	else if (evaluates && tally->second_loss == LOSS_SECOND_NO_THREAD)
+		*loss = LOSS_SECOND_NO_THREAD;
 	else if (result.unpaired_groups || (result.unpaired_eval && !result.entering))
-		*loss = LOSS_PY_MISMATCH;
-	else if (python && !code_complete(report, python))
-		*loss = LOSS_PY_CODE;
+		*loss = LOSS_SECOND_MISMATCH;
+	else if (second && !code_complete(report, second))
+		*loss = LOSS_SECOND_CODE;
 	return 0;
 }
 
@@ -207,12 +220,13 @@ static unsigned int walk_loss(const struct tally *tally, bool missing)
 	if (tally->native_loss != LOSS_NONE)
 		return tally->native_loss;
 	/* A thread without a thread state is no loss unless it is in the interpreter, which the merge sees. */
-	return tally->python_loss == LOSS_PY_NO_THREAD ? LOSS_NONE : tally->python_loss;
+	return tally->second_loss == LOSS_SECOND_NO_THREAD ? LOSS_NONE : tally->second_loss;
 }
 
-static void account(struct report *report, const struct tally *tally, unsigned int loss, bool has_python)
+static void account(struct report *report, const struct tally *tally, unsigned int loss, unsigned int shown)
 {
 	struct profile_quality *quality = report->quality;
+	size_t i;
 
 	if (loss == LOSS_NONE) {
 		quality->complete += tally->count;
@@ -221,8 +235,9 @@ static void account(struct report *report, const struct tally *tally, unsigned i
 		if (loss_kind(loss) == LOSS_KIND_TRUNCATED)
 			quality->truncated += tally->count;
 	}
-	if (has_python)
-		quality->python_samples += tally->count;
+	for (i = 0; i < PROFILE_RUNTIMES_MAX && shown; i++)
+		if (quality->runtimes[i].name && runtime_of(shown)->name == quality->runtimes[i].name)
+			quality->runtimes[i].samples += tally->count;
 }
 
 /* Was the sample taken while exec replaced the program? */
@@ -242,14 +257,14 @@ static int add_tally(struct report *report, uint32_t number)
 	const struct tally *tally = &report->tallies->list.at[number];
 	const struct stack *kernel = store_stack_at(report->store, tally->kernel_stack);
 	const struct stack *native = store_stack_at(report->store, tally->native_stack);
-	const struct stack *python = store_stack_at(report->store, tally->python_stack);
+	const struct stack *second = store_stack_at(report->store, tally->second_stack);
 	bool missing = tally->kernel_stack == STACK_MISSING || tally->native_stack == STACK_MISSING ||
-		       tally->python_stack == STACK_MISSING;
+		       tally->second_stack == STACK_MISSING;
 	/* The kernel gives the memory back a moment before exec has its own. */
 	bool is_borrowed = (tally->flags & SAMPLE_VFORK) || in_exec(report, kernel);
 	unsigned int loss = walk_loss(tally, missing), merge_loss = loss;
 	size_t outer = 0, depth; /* frames at the outer end that are not used */
-	bool has_python = false;
+	unsigned int shown = RUNTIME_NONE;
 	uint32_t i;
 	int err = 0;
 
@@ -265,7 +280,7 @@ static int add_tally(struct report *report, uint32_t number)
 		/* The first place is for the mark; the merge may be what finds a loss. */
 		err = vec_push(&report->stack, NO_FRAME);
 		if (!err)
-			err = push_user(report, tally, native, python, is_borrowed, &merge_loss, &has_python);
+			err = push_user(report, tally, native, second, is_borrowed, &merge_loss, &shown);
 		outer = merge_loss == LOSS_NONE;
 		if (!err && !outer)
 			err = loss_mark(report, merge_loss, &report->stack.at[0]);
@@ -288,7 +303,7 @@ static int add_tally(struct report *report, uint32_t number)
 		return err;
 	if (depth > report->quality->max_depth)
 		report->quality->max_depth = depth;
-	account(report, tally, merge_loss, has_python);
+	account(report, tally, merge_loss, shown);
 	return 0;
 }
 
@@ -315,7 +330,7 @@ static uint32_t *filled(size_t count, uint32_t value)
  */
 static void use_stacks(struct report *report, const struct tally *tally, int change)
 {
-	const uint32_t stacks[] = {tally->kernel_stack, tally->native_stack, tally->python_stack};
+	const uint32_t stacks[] = {tally->kernel_stack, tally->native_stack, tally->second_stack};
 	size_t i;
 
 	for (i = 0; report->uses && i < sizeof(stacks) / sizeof(*stacks); i++) {
@@ -330,15 +345,27 @@ static void use_stacks(struct report *report, const struct tally *tally, int cha
 /* Room for what was numbered since the last window, in none of which it is known. */
 static int know_frames(struct report *report)
 {
-	const size_t named = frames_count(watch_frames(report->watch)), python = report->store->python_locations.count;
+	const size_t named = frames_count(watch_frames(report->watch)), second = report->store->second_locations.count;
 
-	if (vec_reserve(&report->named_frames, named) || vec_reserve(&report->python_frames, python))
+	if (vec_reserve(&report->named_frames, named) || vec_reserve(&report->second_frames, second))
 		return -ENOMEM;
 	while (report->named_frames.count < named)
 		report->named_frames.at[report->named_frames.count++] = (struct known_frame){};
-	while (report->python_frames.count < python)
-		report->python_frames.at[report->python_frames.count++] = (struct known_frame){};
+	while (report->second_frames.count < second)
+		report->second_frames.at[report->second_frames.count++] = (struct known_frame){};
 	return 0;
+}
+
+/* Those that have a stack of their own, whether it was met or not. */
+static void list_runtimes(struct profile_quality *quality)
+{
+	size_t count, i, at = 0;
+	const struct runtime *const *all = runtimes(&count);
+
+	for (i = 0; i < count && at < PROFILE_RUNTIMES_MAX; i++)
+		if (all[i]->recognise)
+			quality->runtimes[at++] =
+				(struct profile_runtime){.name = all[i]->name, .language = all[i]->language};
 }
 
 /* After all was named. */
@@ -405,10 +432,10 @@ void report_destroy(struct report *report)
 	if (!report)
 		return;
 	vec_free(&report->named_frames);
-	vec_free(&report->python_frames);
+	vec_free(&report->second_frames);
 	vec_free(&report->roles);
 	vec_free(&report->entry);
-	vec_free(&report->python);
+	vec_free(&report->second);
 	vec_free(&report->merged);
 	vec_free(&report->stack);
 	free(report);
@@ -422,6 +449,7 @@ int report_window(struct report *report, const struct tallies *tallies, bool las
 	report->tallies = tallies;
 	report->profile = profile;
 	report->quality = profile_quality(profile);
+	list_runtimes(report->quality);
 	unprepared = begin_window(report, last);
 	for (i = 0; i < tallies->list.count; i++) {
 		uint32_t number = unprepared ? (uint32_t)i : report->order[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * report: from a window's tallies to a profile: merges native and Python stacks, gives every frame its name, and gives
+ * report: from a window's tallies to a profile: merges native and second stacks, gives every frame its name, and gives
  * every sample one verdict: complete, truncated, or lost in whole or in part for a reason.
  *
  * A sample taken while exec replaces the program, or after a thread has given up its address space, has no user part:
@@ -16,7 +16,7 @@
 #include "engine/watch.h"
 
 struct report_options {
-	bool function; /* Python frames have the function's first line */
+	bool function; /* frames of second stacks have the function's first line */
 };
 
 struct report;

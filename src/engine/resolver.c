@@ -87,30 +87,17 @@ void resolved_release(struct resolved *resolved)
 	resolved->owned = NULL;
 }
 
-/*
- * What a function of the greenlet package does to stacks (src/greenlet, 2.0): the first two run on a new greenlet's
- * first, the third changes the native stack before Python's state.
- */
-static enum merge_role greenlet_role(const struct resolver *resolver, uint64_t at)
-{
-	struct elf_symbol symbol;
-
-	if (!resolver->symbols || strncmp(path_basename(resolver->object->file->path), "_greenlet", 9) ||
-	    !elf_symbols_lookup(resolver->symbols, at, &symbol))
-		return MERGE_NATIVE;
-	if (strstr(symbol.name, "inner_bootstrap") || strstr(symbol.name, "g_initialstub"))
-		return MERGE_START;
-	return strstr(symbol.name, "g_switchstack") ? MERGE_SWITCH : MERGE_NATIVE;
-}
-
-enum merge_role resolver_role(const struct resolver *resolver, uint64_t vaddr, bool is_return)
+enum runtime_role resolver_role(const struct resolver *resolver, uint64_t vaddr, bool is_return)
 {
 	const struct object *object = resolver->object;
 	uint64_t at = vaddr - is_return;
+	struct elf_symbol symbol;
 	size_t i;
 
-	for (i = 0; i < object->eval_count; i++)
-		if (at >= object->eval[i].start && at < object->eval[i].end)
-			return object->eval[i].handler ? MERGE_HANDLER : MERGE_LOOP;
-	return greenlet_role(resolver, at);
+	for (i = 0; i < object->role_count; i++)
+		if (at >= object->roles[i].start && at < object->roles[i].end)
+			return object->roles[i].role;
+	if (!resolver->symbols || !elf_symbols_lookup(resolver->symbols, at, &symbol))
+		return ROLE_NATIVE;
+	return runtime_function_role(path_basename(object->file->path), symbol.name);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * resolver: names of addresses in one object: from its symbols, from its process's perf map for generated code, else
- * the start of the function. Also what a function means to the merge of native and Python stacks. Not thread-safe.
+ * the start of the function. Also what a function means to the merge with a second stack. Not thread-safe.
  */
 #ifndef STRATA_ENGINE_RESOLVER_H
 #define STRATA_ENGINE_RESOLVER_H
@@ -46,7 +46,7 @@ void resolver_close(struct resolver *resolver);
 int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, struct resolved *ret);
 void resolved_release(struct resolved *resolved);
 
-/* What runs at a vaddr, as the merge sees it. object_eval_ranges() was called if the object is an interpreter's. */
-enum merge_role resolver_role(const struct resolver *resolver, uint64_t vaddr, bool is_return);
+/* What runs at a vaddr, as the merge sees it. object_find_roles() was called. */
+enum runtime_role resolver_role(const struct resolver *resolver, uint64_t vaddr, bool is_return);
 
 #endif

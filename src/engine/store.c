@@ -51,7 +51,7 @@ void store_deinit(struct store *store)
 	store_seal(store);
 	vec_free(&store->locations);
 	vec_free(&store->unnamed);
-	vec_free(&store->python_locations);
+	vec_free(&store->second_locations);
 	vec_free(&store->stacks);
 	vec_free(&store->codes);
 	tallies_deinit(&store->tallies);
@@ -60,7 +60,7 @@ void store_deinit(struct store *store)
 void store_seal(struct store *store)
 {
 	table_deinit(&store->location_ids);
-	table_deinit(&store->python_location_ids);
+	table_deinit(&store->second_location_ids);
 	table_deinit(&store->stack_contents);
 	table_deinit(&store->code_contents);
 	table_deinit(&store->stack_ids);
@@ -111,30 +111,30 @@ void store_forget_object(struct store *store, uint32_t object)
 	}
 }
 
-int store_add_python_location(struct store *store, const struct python_location *location, uint32_t *ret)
+int store_add_second_location(struct store *store, const struct second_location *location, uint32_t *ret)
 {
-	uint64_t key = ((uint64_t)location->code << 32 | (uint32_t)location->lasti) * 0x9e3779b97f4a7c15ull, found;
+	uint64_t key = ((uint64_t)location->code << 32 | (uint32_t)location->position) * 0x9e3779b97f4a7c15ull, found;
 
 	if (!key)
 		key = 1;
-	for (; table_get(&store->python_location_ids, key, &found); key++) {
-		const struct python_location *old = &store->python_locations.at[found - 1];
+	for (; table_get(&store->second_location_ids, key, &found); key++) {
+		const struct second_location *old = &store->second_locations.at[found - 1];
 
-		if (old->code == location->code && old->lasti == location->lasti) {
+		if (old->code == location->code && old->position == location->position) {
 			*ret = (uint32_t)found - 1;
 			return 0;
 		}
 	}
-	if (vec_push(&store->python_locations, *location) ||
-	    table_set(&store->python_location_ids, key, store->python_locations.count))
+	if (vec_push(&store->second_locations, *location) ||
+	    table_set(&store->second_location_ids, key, store->second_locations.count))
 		return -ENOMEM;
-	*ret = (uint32_t)store->python_locations.count - 1;
+	*ret = (uint32_t)store->second_locations.count - 1;
 	return 0;
 }
 
-int store_python_location(struct store *store, uint64_t code, int32_t lasti, uint32_t *ret)
+int store_second_location(struct store *store, uint64_t code, int32_t position, uint32_t *ret)
 {
-	struct python_location location = {.code = id_find(store, &store->code_ids, code), .lasti = lasti};
+	struct second_location location = {.code = id_find(store, &store->code_ids, code), .position = position};
 
 	if (code && !location.code) { /* it may still arrive */
 		if (vec_push(&store->codes, NULL) ||
@@ -142,7 +142,7 @@ int store_python_location(struct store *store, uint64_t code, int32_t lasti, uin
 			return -ENOMEM;
 		location.code = (uint32_t)store->codes.count;
 	}
-	return store_add_python_location(store, &location, ret);
+	return store_add_second_location(store, &location, ret);
 }
 
 bool store_has_stack(struct store *store, uint64_t id)
@@ -150,10 +150,10 @@ bool store_has_stack(struct store *store, uint64_t id)
 	return id_find(store, &store->stack_ids, id);
 }
 
-int store_add_stack(struct store *store, bool is_python, const uint32_t *frames, uint32_t count, uint32_t *ret)
+int store_add_stack(struct store *store, enum runtime_id runtime, const uint32_t *frames, uint32_t count, uint32_t *ret)
 {
 	size_t bytes = count * sizeof(*frames);
-	uint64_t key = XXH3_64bits_withSeed(frames, bytes, is_python), found;
+	uint64_t key = XXH3_64bits_withSeed(frames, bytes, runtime), found;
 	struct stack *stack;
 
 	for (;; key++) {
@@ -162,7 +162,7 @@ int store_add_stack(struct store *store, bool is_python, const uint32_t *frames,
 		if (!table_get(&store->stack_contents, key, &found))
 			break;
 		stack = store->stacks.at[found - 1];
-		if (stack->count == count && stack->is_python == is_python && !memcmp(stack->frames, frames, bytes)) {
+		if (stack->count == count && stack->runtime == runtime && !memcmp(stack->frames, frames, bytes)) {
 			*ret = (uint32_t)found - 1;
 			return 0;
 		}
@@ -173,7 +173,7 @@ int store_add_stack(struct store *store, bool is_python, const uint32_t *frames,
 		return -ENOMEM;
 	}
 	stack->count = count;
-	stack->is_python = is_python;
+	stack->runtime = (uint8_t)runtime;
 	if (bytes)
 		memcpy(stack->frames, frames, bytes);
 	store->content_bytes += sizeof(*stack) + bytes;
@@ -181,13 +181,13 @@ int store_add_stack(struct store *store, bool is_python, const uint32_t *frames,
 	return table_set(&store->stack_contents, key, store->stacks.count);
 }
 
-int store_stack(struct store *store, uint64_t id, bool is_python, const uint32_t *frames, uint32_t count)
+int store_stack(struct store *store, uint64_t id, enum runtime_id runtime, const uint32_t *frames, uint32_t count)
 {
 	uint32_t number;
 
 	if (store_has_stack(store, id))
 		return 0;
-	if (store_add_stack(store, is_python, frames, count, &number))
+	if (store_add_stack(store, runtime, frames, count, &number))
 		return -ENOMEM;
 	return table_set(&store->stack_ids, id, id_value(store, number + 1));
 }
@@ -271,7 +271,7 @@ int store_sample(struct store *store, const struct sample_event *sample)
 
 	tally.kernel_stack = resolve(store, sample->kernel_stack);
 	tally.native_stack = resolve(store, sample->native_stack);
-	tally.python_stack = resolve(store, sample->python_stack);
+	tally.second_stack = resolve(store, sample->second_stack);
 	if (!store->merges_threads) {
 		tally.tgid = sample->tgid;
 		tally.tid = sample->tid;
@@ -281,9 +281,9 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	/* Bytes after the terminator are whatever was there. */
 	memset(tally.comm + strlen(tally.comm), 0, sizeof(tally.comm) - strlen(tally.comm));
 	tally.native_loss = sample->native_loss;
-	tally.python_loss = sample->python_loss;
+	tally.second_loss = sample->second_loss;
 	tally.flags =
-		sample->flags & (SAMPLE_KERNEL_THREAD | SAMPLE_PYTHON | SAMPLE_LATE | SAMPLE_EXITING | SAMPLE_VFORK);
+		sample->flags & (SAMPLE_KERNEL_THREAD | SAMPLE_SECOND | SAMPLE_LATE | SAMPLE_EXITING | SAMPLE_VFORK);
 	tally.cgroup = store->keeps_cgroups ? sample->cgroup : 0;
 	tally.count = 1;
 	if (store->keeps_moments && vec_reserve(&store->tallies.moments, 1))
@@ -302,75 +302,20 @@ void store_drop_stack(struct store *store, uint32_t number)
 	store->stacks.at[number - 1] = NULL;
 }
 
-static char *put_utf8(char *at, uint32_t c)
-{
-	if (c < 0x80) {
-		*at++ = (char)c;
-	} else if (c < 0x800) {
-		*at++ = (char)(0xc0 | c >> 6);
-		*at++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*at++ = (char)(0xe0 | c >> 12);
-		*at++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*at++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*at++ = (char)(0xf0 | c >> 18);
-		*at++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*at++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*at++ = (char)(0x80 | (c & 0x3f));
-	}
-	return at;
-}
-
-/* A PyUnicodeObject's characters as UTF-8, malloc'd; NULL when there are none or memory is short. */
-static char *decode(const struct code_string *string, const uint8_t *text)
-{
-	uint32_t count, i, c;
-	char *utf8, *at;
-
-	if ((string->kind != 1 && string->kind != 2 && string->kind != 4) || string->bytes > CODE_STRING_MAX)
-		return NULL;
-	count = string->bytes / string->kind;
-	at = utf8 = malloc(count * 4ull + 4);
-	for (i = 0; utf8 && i < count; i++) {
-		if (string->kind == 1) {
-			c = text[i];
-		} else if (string->kind == 2) {
-			uint16_t unit;
-
-			memcpy(&unit, text + i * 2, 2);
-			c = unit;
-		} else {
-			memcpy(&c, text + i * 4, 4);
-		}
-		/*
-		 * Surrogates stand for undecodable bytes of file names (PEP 383); they have no UTF-8. A NUL would end
-		 * the name.
-		 */
-		if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
-			c = '?';
-		at = put_utf8(at, c);
-	}
-	if (utf8)
-		strcpy(at, count < string->length ? "…" : "");
-	return utf8;
-}
-
 static struct code *make_code(const struct code_event *event, const uint8_t *table, uint32_t table_size)
 {
 	struct code *code = calloc(1, sizeof(*code));
 
 	if (!code)
 		return NULL;
-	code->version = (uint16_t)event->version;
+	code->runtime = runtime_of(event->runtime);
+	code->version = event->version;
 	code->firstlineno = event->firstlineno;
-	code->name = decode(&event->qualname, event->text[1]);
-	if (!code->name)
-		code->name = decode(&event->name, event->text[0]);
-	code->file = decode(&event->filename, event->text[2]);
-	code->complete = code_names_read(event) && code->name && code->file && table_size == event->table_size;
-	code->is_trampoline = event->version >= 0x030c && code->name && code->file && !strcmp(code->name, "__init__") &&
-			      !strcmp(code->file, "__init__");
+	if (code->runtime && code->runtime->decode)
+		code->runtime->decode(event, &code->name, &code->file, &code->hidden);
+	else
+		code->runtime = NULL;
+	code->complete = event->is_named && code->name && code->file && table_size == event->table_size;
 	code->table = malloc(table_size + 1ull);
 	if (!code->table) {
 		free(code->name);
@@ -393,8 +338,9 @@ static uint64_t code_key(const struct code *code)
 
 static bool same_code(const struct code *a, const struct code *b)
 {
-	return a->version == b->version && a->firstlineno == b->firstlineno && a->table_size == b->table_size &&
-	       !memcmp(a->table, b->table, a->table_size) && !strcmp(a->name, b->name) && !strcmp(a->file, b->file);
+	return a->runtime == b->runtime && a->version == b->version && a->firstlineno == b->firstlineno &&
+	       a->table_size == b->table_size && !memcmp(a->table, b->table, a->table_size) &&
+	       !strcmp(a->name, b->name) && !strcmp(a->file, b->file);
 }
 
 struct code *store_adopt_code(struct store *store, struct code *code, uint32_t number)

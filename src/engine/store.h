@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * store: what has arrived from the kernel, kept compactly: stacks as arrays of location numbers, code objects, and one
+ * store: what has arrived from the kernel, kept compactly: stacks as arrays of location numbers, functions, and one
  * tally for each distinct (thread, stacks, outcome). Tallies are those of a window: store_take() hands them over, and
  * keeps what they refer to by number. Not thread-safe.
  *
  *   the kernel's ids ── stack_ids, code_ids ──► numbers          forgotten when not named for a while
- *   tallies ─► stacks ─► locations, python_locations ─► codes    by content: each once, whichever process it came from
+ *   tallies ─► stacks ─► locations, second_locations ─► codes    by content: each once, whichever process it came from
  *
- * An id is the kernel's name of a stack or code object of one process. It starts from the process's cookie, so a
+ * An id is the kernel's name of a stack or function of one process. It starts from the process's cookie, so a
  * reused pid, or a process after exec, has other ids. Contents are kept apart from ids: a thousand interpreters that
  * import the same modules cost what one costs. store_age() forgets old ids and says which, so that the kernel sends
  * them again if they come back. A stack that a sample names and that is not here was lost on the way: the sample
@@ -34,6 +34,7 @@
 #include "abi/events.h"
 #include "base/table.h"
 #include "base/vec.h"
+#include "runtime/runtime.h"
 
 /*
  * A native or kernel address, independent of where the file was mapped. NAMED: only its name is kept, because its file
@@ -49,47 +50,45 @@ enum { LOCATION_KERNEL = 0, LOCATION_UNKNOWN = 1, LOCATION_NAMED = 2, LOCATION_F
 
 /* What a location is named: a frame's number in the low 32 bits, and these. */
 #define LOCATION_FRAME(named) ((uint32_t)(named))
-#define LOCATION_ROLE(named)  ((uint8_t)((named) >> 32 & 7)) /* enum merge_role */
+#define LOCATION_ROLE(named)  ((uint8_t)((named) >> 32 & 7)) /* enum runtime_role */
 #define LOCATION_IS_EXEC      (1ull << 35)                   /* the kernel has begun to replace the program */
 #define LOCATION_HAS_NAME     (1ull << 36)                   /* always */
 
-struct python_location {
-	uint32_t code; /* number + 1; 0: PYTHON_FRAME_EMPTY */
-	int32_t lasti;
+struct second_location {
+	uint32_t code; /* number + 1; 0: SECOND_FRAME_EMPTY */
+	int32_t position;
 };
 
-/* A stack, innermost first: numbers of locations; of Python stacks, number << PYTHON_FLAG_BITS | flags. */
-#define PYTHON_FLAG_BITS 2
-#define PYTHON_FLAGS     (PYTHON_FRAME_ENTRY | PYTHON_FRAME_UNSURE)
+/* A stack, innermost first: numbers of locations; of second stacks, number << SECOND_FLAG_BITS | flags. */
+#define SECOND_FLAG_BITS 2
+#define SECOND_FLAGS     (SECOND_FRAME_ENTRY | SECOND_FRAME_UNSURE)
 struct stack {
 	uint32_t count;
-	bool is_python;
+	uint8_t runtime; /* enum runtime_id of a second stack; else RUNTIME_NONE */
 	uint32_t frames[];
 };
 
+/* A function of a runtime's. */
 struct code {
 	uint32_t users; /* how many numbers stand for it */
+	const struct runtime *runtime;
 	uint16_t version;
 	int firstlineno;
-	char *name, *file; /* UTF-8; name is the qualified one where there is one */
+	char *name, *file; /* UTF-8; NULL: not known */
 	uint8_t *table;
 	uint32_t table_size;
 	bool complete; /* names and table are all there */
-	/*
-	 * CPython's own _Py_InitCleanup (from 3.12 on, Python/specialize.c): its frame is between the caller of a class
-	 * and its __init__. It has no source, and no traceback shows it.
-	 */
-	bool is_trampoline;
+	bool hidden;   /* nobody wrote it: is not shown */
 };
 
 #define STACK_NONE    0          /* the sample has no such stack */
 #define STACK_MISSING UINT32_MAX /* it has one that did not arrive */
 
 struct tally {
-	uint32_t kernel_stack, native_stack, python_stack; /* number + 1, or STACK_* */
+	uint32_t kernel_stack, native_stack, second_stack; /* number + 1, or STACK_* */
 	uint32_t tgid, tid;                                /* 0: any thread of this name */
 	char comm[16];
-	uint16_t native_loss, python_loss;
+	uint16_t native_loss, second_loss;
 	uint32_t flags;
 	uint32_t pad;    /* tallies are compared as bytes */
 	uint64_t cgroup; /* id of the cgroup v2; 0: not asked for */
@@ -115,8 +114,8 @@ struct store {
 	struct table location_ids; /* hash → number + 1 */
 	VEC(struct location) locations;
 	VEC(uint32_t) unnamed;            /* locations */
-	struct table python_location_ids; /* hash → number + 1 */
-	VEC(struct python_location) python_locations;
+	struct table second_location_ids; /* hash → number + 1 */
+	VEC(struct second_location) second_locations;
 	struct table stack_contents; /* hash → number + 1 */
 	VEC(struct stack *) stacks;
 	struct table code_contents;       /* hash → number + 1, of complete ones */
@@ -136,7 +135,7 @@ void store_deinit(struct store *store);
 
 /* 0 or -ENOMEM each. */
 int store_location(struct store *store, const struct location *location, uint32_t *ret);
-int store_python_location(struct store *store, uint64_t code, int32_t lasti, uint32_t *ret);
+int store_second_location(struct store *store, uint64_t code, int32_t position, uint32_t *ret);
 int store_sample(struct store *store, const struct sample_event *sample);
 int store_code(struct store *store, const struct code_event *event, const uint8_t *table, uint32_t table_size);
 
@@ -152,7 +151,7 @@ void store_forget_object(struct store *store, uint32_t object);
 
 /* Is the stack of an id here? */
 bool store_has_stack(struct store *store, uint64_t id);
-int store_stack(struct store *store, uint64_t id, bool is_python, const uint32_t *frames, uint32_t count);
+int store_stack(struct store *store, uint64_t id, enum runtime_id runtime, const uint32_t *frames, uint32_t count);
 
 /* Nothing is added any more: frees what only adding needs. */
 void store_seal(struct store *store);
@@ -160,7 +159,7 @@ void store_seal(struct store *store);
 /* Frees a stack, by its number in tallies, after store_seal(). */
 void store_drop_stack(struct store *store, uint32_t number);
 
-/* By the numbers of tallies and Python locations; NULL for none and for what is missing. */
+/* By the numbers of tallies and second locations; NULL for none and for what is missing. */
 const struct stack *store_stack_at(const struct store *store, uint32_t number);
 const struct code *store_code_at(const struct store *store, uint32_t number);
 

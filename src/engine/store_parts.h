@@ -11,8 +11,9 @@
 #define ID_DYING         (1ull << 63)
 
 /* Each adds what is not there already, and gives its number. 0 or -ENOMEM. */
-int store_add_stack(struct store *store, bool is_python, const uint32_t *frames, uint32_t count, uint32_t *ret);
-int store_add_python_location(struct store *store, const struct python_location *location, uint32_t *ret);
+int store_add_stack(struct store *store, enum runtime_id runtime, const uint32_t *frames, uint32_t count,
+		    uint32_t *ret);
+int store_add_second_location(struct store *store, const struct second_location *location, uint32_t *ret);
 int store_add_tally(struct store *store, const struct tally *tally, uint32_t *ret);
 
 /* Shares a code object of another store, for this number + 1: it has one user more. */

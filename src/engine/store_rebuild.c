@@ -41,11 +41,11 @@ static uint64_t table_bytes(const struct table *table)
 
 uint64_t store_bytes(const struct store *store)
 {
-	return table_bytes(&store->location_ids) + table_bytes(&store->python_location_ids) +
+	return table_bytes(&store->location_ids) + table_bytes(&store->second_location_ids) +
 	       table_bytes(&store->stack_contents) + table_bytes(&store->code_contents) +
 	       table_bytes(&store->stack_ids) + table_bytes(&store->code_ids) + table_bytes(&store->tallies.ids) +
 	       store->locations.capacity * sizeof(*store->locations.at) +
-	       store->python_locations.capacity * sizeof(*store->python_locations.at) +
+	       store->second_locations.capacity * sizeof(*store->second_locations.at) +
 	       (store->stacks.capacity + store->codes.capacity) * sizeof(void *) +
 	       store->tallies.list.capacity * sizeof(*store->tallies.list.at) +
 	       store->tallies.moments.capacity * sizeof(*store->tallies.moments.at) +
@@ -55,7 +55,7 @@ uint64_t store_bytes(const struct store *store)
 /* The new numbers of the old store's things, + 1; 0: not moved yet. */
 struct move {
 	struct store *from, *to;
-	uint32_t *locations, *python_locations, *stacks, *codes;
+	uint32_t *locations, *second_locations, *stacks, *codes;
 	bool merges_names; /* of what has a name only that is kept */
 	VEC(uint32_t) frames;
 };
@@ -76,19 +76,19 @@ static int move_code(struct move *move, uint32_t number, uint32_t *ret)
 	return 0;
 }
 
-static int move_frame(struct move *move, bool is_python, uint32_t frame, uint32_t *ret)
+static int move_frame(struct move *move, bool is_second, uint32_t frame, uint32_t *ret)
 {
-	uint32_t old = is_python ? frame >> PYTHON_FLAG_BITS : frame, new, *moved;
-	struct python_location location;
+	uint32_t old = is_second ? frame >> SECOND_FLAG_BITS : frame, new, *moved;
+	struct second_location location;
 	int err = 0;
 
-	moved = is_python ? &move->python_locations[old] : &move->locations[old];
-	if (!*moved && is_python) {
-		location = move->from->python_locations.at[old];
+	moved = is_second ? &move->second_locations[old] : &move->locations[old];
+	if (!*moved && is_second) {
+		location = move->from->second_locations.at[old];
 		if (location.code)
 			err = move_code(move, location.code, &location.code);
 		if (!err)
-			err = store_add_python_location(move->to, &location, &new);
+			err = store_add_second_location(move->to, &location, &new);
 		*moved = err ? 0 : new + 1;
 	} else if (!*moved) {
 		struct location native = move->from->locations.at[old];
@@ -99,7 +99,7 @@ static int move_frame(struct move *move, bool is_python, uint32_t frame, uint32_
 		err = store_location(move->to, &native, &new);
 		*moved = err ? 0 : new + 1;
 	}
-	*ret = is_python ? (*moved - 1) << PYTHON_FLAG_BITS | (frame & PYTHON_FLAGS) : *moved - 1;
+	*ret = is_second ? (*moved - 1) << SECOND_FLAG_BITS | (frame & SECOND_FLAGS) : *moved - 1;
 	return err;
 }
 
@@ -118,9 +118,9 @@ static int move_stack(struct move *move, uint32_t number, uint32_t *ret)
 		if (vec_reserve(&move->frames, stack->count + 1ull))
 			return -ENOMEM;
 		for (i = 0; i < stack->count && !err; i++)
-			err = move_frame(move, stack->is_python, stack->frames[i], &move->frames.at[i]);
+			err = move_frame(move, stack->runtime, stack->frames[i], &move->frames.at[i]);
 		if (!err)
-			err = store_add_stack(move->to, stack->is_python, move->frames.at, stack->count, moved);
+			err = store_add_stack(move->to, stack->runtime, move->frames.at, stack->count, moved);
 		*moved += !err;
 	}
 	*ret = *moved;
@@ -137,8 +137,8 @@ static bool drop_from(struct tally *tally, const struct store_drop *drop)
 		return false;
 	tally->tgid = tally->tid = 0;
 	if (stacks) {
-		tally->kernel_stack = tally->native_stack = tally->python_stack = STACK_NONE;
-		tally->flags = tally->python_loss = 0;
+		tally->kernel_stack = tally->native_stack = tally->second_stack = STACK_NONE;
+		tally->flags = tally->second_loss = 0;
 		tally->native_loss = LOSS_EVICTED;
 	}
 	return true;
@@ -161,7 +161,7 @@ static int move_tallies(struct move *move, const struct store_drop *drop, uint32
 		if (!err)
 			err = move_stack(move, tally.native_stack, &tally.native_stack);
 		if (!err)
-			err = move_stack(move, tally.python_stack, &tally.python_stack);
+			err = move_stack(move, tally.second_stack, &tally.second_stack);
 		if (!err)
 			err = store_add_tally(move->to, &tally, &numbers[i]);
 	}
@@ -234,10 +234,10 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 	int err = -ENOMEM;
 
 	move.locations = calloc(store->locations.count + 1, sizeof(uint32_t));
-	move.python_locations = calloc(store->python_locations.count + 1, sizeof(uint32_t));
+	move.second_locations = calloc(store->second_locations.count + 1, sizeof(uint32_t));
 	move.stacks = calloc(store->stacks.count + 1, sizeof(uint32_t));
 	move.codes = calloc(store->codes.count + 1, sizeof(uint32_t));
-	if (numbers && move.locations && move.python_locations && move.stacks && move.codes)
+	if (numbers && move.locations && move.second_locations && move.stacks && move.codes)
 		err = move_tallies(&move, drop, numbers, &more);
 	if (!err)
 		err = move_ids(&move, drop->what == STORE_DROP_STACKS ? 0 : 2);
@@ -252,7 +252,7 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 	}
 	free(numbers);
 	free(move.locations);
-	free(move.python_locations);
+	free(move.second_locations);
 	free(move.stacks);
 	free(move.codes);
 	vec_free(&move.frames);

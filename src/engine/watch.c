@@ -108,7 +108,7 @@ void watch_destroy(struct watch *watch)
 	processes_destroy(watch->processes, free_user);
 	objects_destroy(watch->objects);
 	late_walker_destroy(watch->walker);
-	live_python_destroy(watch->live_python);
+	live_second_destroy(watch->live_second);
 	verifier_destroy(watch->verifier);
 	store_deinit(&watch->store);
 	frames_destroy(watch->naming.names);
@@ -168,12 +168,12 @@ static void handle_exec(struct watch *watch, struct process *process)
 		tables_withdraw(sampler_tables(watch->sampler), (uint32_t)process->pid, &watched->entry, watch_now());
 	watched->entry = (struct process_entry){};
 	watch_unpin(watch, watched);
-	if (watched->python)
-		sampler_no_python(watch->sampler, process->pid);
-	watched->python = watched->python_keys = false;
+	if (watched->runtime)
+		sampler_no_runtime(watch->sampler, process->pid);
+	watched->runtime = watched->has_aid = false;
 }
 
-/* A child is known as its parent was; the kernel part has copied where Python is, if it was told in time. */
+/* A child is known as its parent was; the kernel part has copied where its runtime is, if it was told in time. */
 static void handle_fork(struct watch *watch, struct process *parent, struct process *child)
 {
 	struct watched *from = parent ? parent->user : NULL, *to = watched_of(watch, child);
@@ -182,7 +182,7 @@ static void handle_fork(struct watch *watch, struct process *parent, struct proc
 		return;
 	to->wanted = from && from->wanted;
 	to->is_prepared = from && from->is_prepared;
-	if (from && (from->entry.generation || from->python || from->wanted))
+	if (from && (from->entry.generation || from->runtime || from->wanted))
 		mark_dirty(watch, child);
 }
 
@@ -364,13 +364,13 @@ int watch_drain_sideband(struct watch *watch)
 	watch->err = 0;
 	err = sideband_drain(watch->sideband, handle_sideband, watch);
 	watch->drained_at = now;
-	/* Python first, of all: its frames cannot be found later, and the tables of another program may take
+	/* Second stacks first, of all: their frames cannot be found later, and the tables of another program may take
 	 * milliseconds. */
 	for (i = 0; i < watch->publishing.dirty.count; i++)
 		if (watch->publishing.dirty.at[i]->ended == UINT64_MAX &&
 		    watch_is_wanted(watch, watch->publishing.dirty.at[i]) &&
 		    !watch_finds(watch, watch->publishing.dirty.at[i]))
-			watch_find_python(watch, watch->publishing.dirty.at[i]);
+			watch_find_runtime(watch, watch->publishing.dirty.at[i]);
 	watch_prove_again(watch);
 	if (refresh_dirty(watch, now))
 		err = -ENOMEM;
@@ -510,8 +510,8 @@ int watch_scan(struct watch *watch, int pid)
 	process = processes_find(watch->processes, pid, UINT64_MAX);
 	if (watch->publishing.whole_tables || !has_much_code(process))
 		return watch_refresh(watch, process);
-	watch_find_python(watch, process);
-	if (!watch->everything || ((struct watched *)process->user)->python)
+	watch_find_runtime(watch, process);
+	if (!watch->everything || ((struct watched *)process->user)->runtime)
 		mark_dirty(watch, process);
 	watch->behind = true;
 	return watch->err;
@@ -552,8 +552,8 @@ static int meet(struct watch *watch, int pid)
 
 	if (err)
 		return err;
-	watch_find_python(watch, process);
-	if (process->user && ((struct watched *)process->user)->python)
+	watch_find_runtime(watch, process);
+	if (process->user && ((struct watched *)process->user)->runtime)
 		mark_dirty(watch, process);
 	for (i = 0; i < process->mappings.count && watch->publishing.expected_count; i++) {
 		const struct mapped_file *file = process->mappings.at[i].file;

@@ -2,17 +2,18 @@
 /*
  * watch: tells the kernel about processes, and turns what the kernel sends into a store.
  *
- *   side-band records ─► processes ─► objects ─► tables, Python facts in the kernel
+ *   side-band records ─► processes ─► objects ─► tables, facts of runtimes in the kernel
  *   ring records ───────────────────────────────► store (addresses → file locations, by the mappings of their moment)
  *
- * When are a process's tables compiled? At once, if it was asked for or runs Python (Python frames cannot be found
- * later), unless the kernel finds its mappings by itself (bpf/find.h). With more than 16 MiB of code, after its first
- * sample could arrive (watch_scan()). For all other processes, when the first sample arrives: it carries a copy of its
- * stack and is finished here (kernel/late_walk.h). Of large files only the parts that walks need are compiled, each in
- * the same way (unwind/unwind_parts.h), unless watch_options.whole_tables is set. While tables are compiled the ring
- * is emptied every few milliseconds, and what came is handled afterwards, at most 64 MiB of it (kernel/backlog.h).
- * Machine code without tables is followed by another process (analyser.h). Until it has answered the rows of that file
- * are absent, and late samples that end there wait (watch_analysis.c), unless watch_options.waits is set.
+ * When are a process's tables compiled? At once, if it was asked for or has a runtime with a second stack (whose frames
+ * cannot be found later), unless the kernel finds its mappings by itself (bpf/find.h). With more than 16 MiB of code,
+ * after its first sample could arrive (watch_scan()). For all other processes, when the first sample arrives: it
+ * carries a copy of its stack and is finished here (kernel/late_walk.h). Of large files only the parts that walks need
+ * are compiled, each in the same way (unwind/unwind_parts.h), unless watch_options.whole_tables is set. While tables
+ * are compiled the ring is emptied every few milliseconds, and what came is handled afterwards, at most 64 MiB of it
+ * (kernel/backlog.h). Machine code without tables is followed by another process (analyser.h). Until it has answered
+ * the rows of that file are absent, and late samples that end there wait (watch_analysis.c), unless watch_options.waits
+ * is set.
  *
  * Time and order. Samples and side-band records come through different buffers and in no common order. Everything
  * carries CLOCK_MONOTONIC.
@@ -25,7 +26,7 @@
  *   exec itself, and does not use tables with an older valid_from.
  * - A stack with an unknown address makes user space read the side-band once more. If that does not help a late
  *   sample, /proc/PID/maps is read again, at most five times a second for each process.
- * - fork copies: the child inherits its parent's mappings and interpreter.
+ * - fork copies: the child inherits its parent's mappings and runtime.
  *
  * Memory is bounded over days; see store.h and watch_tidy.c. Not thread-safe. All memory is released by
  * watch_destroy().
@@ -41,7 +42,7 @@
 #include "profile/profile.h"
 #include "engine/objects.h"
 #include "engine/store.h"
-#include "python/interpreter.h"
+#include "runtime/runtime.h"
 
 struct watch;
 
@@ -99,8 +100,8 @@ int watch_prepare(struct watch *watch, int pid);
 int watch_scan_briefly(struct watch *watch, int pid);
 
 /*
- * All processes in less time: the kernel is told where Python is. The tables of processes that run it are compiled by
- * watch_drain(), for watch_options.publish_ns each time, after other work.
+ * All processes in less time: the kernel is told where runtimes are. The tables of processes that have one are compiled
+ * by watch_drain(), for watch_options.publish_ns each time, after other work.
  */
 int watch_meet_all(struct watch *watch);
 /* Did the last watch_drain() leave work undone for lack of time? Then the next one is due at once. */
@@ -137,9 +138,9 @@ int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, 
 struct watch_live {
 	struct process *process;
 	struct memory memory;
-	const struct py_process *python; /* NULL: it runs no Python, or none that is known */
-	const struct python_interpreter *interpreter;
-	uint64_t data_start, data_end; /* the interpreter's own data, including its state and the GIL; 0: not known */
+	const struct runtime_process *facts; /* of its runtime; NULL: it has none with a second stack, or none known */
+	const struct runtime_file *runtime;
+	uint64_t data_start, data_end; /* the runtime's own data, including its state and its lock; 0: not known */
 };
 
 /* 0, -ESRCH when the process is gone, or -ENOMEM. */

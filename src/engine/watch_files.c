@@ -63,10 +63,9 @@ static bool describe_file(const struct object *object, struct known_file *ret)
 	ret->page_first = object->run.page_first;
 	ret->page_count = object->run.page_count;
 	ret->base = object->run.base;
-	ret->has_python = object->is_python &&
-			  !object->interpreter.to_prove; /* what a process is to prove is not told of a file */
-	if (ret->has_python)
-		object_python(object, 0, &ret->python);
+	/* What a process is to prove is not told of a file. */
+	if (object_is_walked(object) && !object->runtime.to_prove)
+		runtime_attach(&object->runtime, 0, NULL, &ret->runtime);
 	return describe_segments(object, ret);
 }
 
@@ -97,7 +96,7 @@ void watch_tell_file(struct watch *watch, struct object *object)
 		struct object_key *key = &object->names.at[i];
 
 		if ((key->told && object->told_kind == known.kind) || !is_same(object, &key->key) ||
-		    sampler_know_file(watch->sampler, &key->key, &object->interpreter.layout, &known))
+		    sampler_know_file(watch->sampler, &key->key, &object->runtime.layout, &known))
 			continue;
 		object->known += !key->told;
 		key->told = true;

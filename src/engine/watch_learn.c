@@ -260,7 +260,7 @@ bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, ru
 
 void watch_recall(struct watch *watch, struct object *object)
 {
-	struct cache *cache = python_cache_entries(object->cache);
+	struct cache *cache = object->cache;
 	char name[CACHE_NAME_MAX + 1];
 	rule_ranges ranges = {};
 	uint64_t digest, now;
@@ -284,7 +284,7 @@ void watch_recall(struct watch *watch, struct object *object)
 
 void watch_keep_learnt(struct object *object)
 {
-	struct cache *cache = python_cache_entries(object->cache);
+	struct cache *cache = object->cache;
 	VEC(uint64_t) words = {};
 	char name[CACHE_NAME_MAX + 1];
 	uint64_t digest, rule;

@@ -13,19 +13,19 @@ static void take_code(void *context, const struct code_event *event, size_t size
 		watch->err = -ENOMEM;
 }
 
-/* The segment that the interpreter's state is in. */
+/* The segment that the runtime's state is in. */
 static void find_data(const struct watched *watched, struct watch_live *live)
 {
 	const struct object *object = watched->interpreter;
-	uint64_t head = live->interpreter->interp_head, bias = live->python->interp_head - head;
+	uint64_t state = live->runtime->state;
 	size_t i;
 
-	for (i = 0; head && i < object->segment_count; i++) {
+	for (i = 0; state && i < object->segment_count; i++) {
 		const struct elf_segment *segment = &object->segments[i];
 
-		if (head < segment->vaddr || head - segment->vaddr >= segment->memsz)
+		if (state < segment->vaddr || state - segment->vaddr >= segment->memsz)
 			continue;
-		live->data_start = segment->vaddr + bias;
+		live->data_start = segment->vaddr + watched->bias;
 		live->data_end = live->data_start + segment->memsz;
 	}
 }
@@ -36,9 +36,9 @@ int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret)
 	struct watched *watched;
 	int err = watch_drain_sideband(watch);
 
-	if (!watch->live_python)
-		watch->live_python = live_python_create(take_code, watch);
-	if (err || !watch->live_python)
+	if (!watch->live_second)
+		watch->live_second = live_second_create(take_code, watch);
+	if (err || !watch->live_second)
 		return -ENOMEM;
 	process = watch_process(watch, pid, watch_now());
 	if (!process || process->ended != UINT64_MAX)
@@ -47,22 +47,22 @@ int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret)
 	if (!watched)
 		return -ENOMEM;
 	watched->wanted = true;
-	watch_find_python(watch, process);
+	watch_find_runtime(watch, process);
 	err = watch_describe(watch, process, UINT64_MAX - 1);
 	*ret = (struct watch_live){.process = process, .memory = memory_of_process(pid)};
-	if (watched->python) {
-		ret->python = &watched->python_facts;
-		ret->interpreter = &watched->interpreter->interpreter;
+	if (watched->runtime) {
+		ret->facts = &watched->facts;
+		ret->runtime = &watched->interpreter->runtime;
 		find_data(watched, ret);
 	}
 	return err;
 }
 
 /* One of the ring's records, as the kernel part would have sent it. */
-static int give_stack(struct watch *watch, uint32_t type, const struct sample_event *sample, uint64_t id,
+static int give_stack(struct watch *watch, struct event_header type, const struct sample_event *sample, uint64_t id,
 		      const void *frames, uint32_t count, size_t frame_size)
 {
-	const struct stack_event header = {.header = {.type = type},
+	const struct stack_event header = {.header = type,
 					   .id = id,
 					   .time = sample->time,
 					   .cookie = sample->cookie,
@@ -92,7 +92,8 @@ static int walk_kernel(struct watch *watch, const struct task_event *task, struc
 	for (i = 0; i < task->kernel_frames; i++)
 		hash = hash_mix(hash, frames[i]);
 	sample->kernel_stack = hash;
-	return give_stack(watch, EVENT_KERNEL_STACK, sample, hash, frames, task->kernel_frames, sizeof(*frames));
+	return give_stack(watch, (struct event_header){EVENT_KERNEL_STACK, 0}, sample, hash, frames,
+			  task->kernel_frames, sizeof(*frames));
 }
 
 static struct late_stack walk_once(struct watch *watch, struct watch_live *live, const struct task_event *task,
@@ -127,23 +128,23 @@ static int walk_native(struct watch *watch, struct watch_live *live, const struc
 	return watch_store_native(watch, stack.id, live->process, stack.frames, stack.count, sample->time);
 }
 
-static int walk_python(struct watch *watch, struct watch_live *live, const struct task_event *task,
+static int walk_second(struct watch *watch, struct watch_live *live, const struct task_event *task,
 		       struct sample_event *sample)
 {
-	struct live_python_stack stack;
+	struct live_second_stack stack;
 
-	sample->flags |= SAMPLE_PYTHON;
+	sample->flags |= SAMPLE_SECOND;
 	watch->err = 0;
-	stack = live_python_walk(watch->live_python, &live->interpreter->layout, live->python, task, sample->cookie,
+	stack = live_second_walk(watch->live_second, &live->runtime->layout, live->facts, task, sample->cookie,
 				 &live->memory);
 	if (stack.current)
 		sample->flags |= SAMPLE_CURRENT;
-	sample->python_stack = stack.id;
-	sample->python_loss = stack.loss;
+	sample->second_stack = stack.id;
+	sample->second_loss = stack.loss;
 	if (watch->err || !stack.id)
 		return watch->err;
-	return give_stack(watch, EVENT_PYTHON_STACK, sample, stack.id, stack.frames, stack.count,
-			  sizeof(*stack.frames));
+	return give_stack(watch, (struct event_header){EVENT_SECOND_STACK, live->facts->runtime}, sample, stack.id,
+			  stack.frames, stack.count, sizeof(*stack.frames));
 }
 
 int watch_live_walk(struct watch *watch, struct watch_live *live, const struct task_event *task,
@@ -171,8 +172,8 @@ int watch_live_walk(struct watch *watch, struct watch_live *live, const struct t
 			sample.flags |= SAMPLE_VFORK;
 		if (!err)
 			err = walk_native(watch, live, task, &sample);
-		if (!err && live->python)
-			err = walk_python(watch, live, task, &sample);
+		if (!err && live->facts)
+			err = walk_second(watch, live, task, &sample);
 	}
 	*ret = sample;
 	return err;

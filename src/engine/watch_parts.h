@@ -3,8 +3,8 @@
  * watch_parts: what watch's files share; nobody else includes it.
  *
  *   watch.c          creation and end, the side-band, reading /proc
- *   watch_publish.c  what the kernel part is told about a process: mappings and Python
- *   watch_prove.c    Pythons of an unknown version
+ *   watch_publish.c  what the kernel part is told about a process: mappings and runtimes
+ *   watch_prove.c    runtimes of an unknown version
  *   watch_files.c    what it is told about files, so that it finds mappings by itself
  *   watch_records.c  what the kernel part sends
  *   watch_live.c     threads that do not run, walked from this process
@@ -20,7 +20,7 @@
 #include "base/budget.h"
 #include "kernel/backlog.h"
 #include "kernel/late_walk.h"
-#include "kernel/live_python.h"
+#include "kernel/live_second.h"
 #include "engine/analyser.h"
 #include "engine/names.h"
 #include "engine/verify.h"
@@ -48,12 +48,13 @@ struct watched {
 	VEC(uint32_t) pins;               /* indices of the files whose tables `entry` needs */
 	bool wanted;                      /* was asked for, or is a child of one that was, or was sampled */
 	bool is_prepared;                 /* its tables are compiled before its first sample */
-	bool python;                      /* the kernel was told of its interpreter, */
-	bool python_keys;                 /* and of the pthread key, if there is one */
-	uint32_t python_changes;          /* process.changes at that time */
-	struct py_process python_facts;   /* what it was told, */
-	const struct object *interpreter; /* of this file */
-	bool to_prove;                    /* its Python is of an unknown version that has not been proved yet */
+	bool runtime;                     /* the kernel was told of its runtime, */
+	bool has_aid;                     /* and of what that needs from other files */
+	uint32_t runtime_changes;         /* process.changes at that time */
+	struct runtime_process facts;     /* what it was told, */
+	const struct object *interpreter; /* of this file, */
+	uint64_t bias;                    /* which is mapped this far above its vaddrs */
+	bool to_prove;                    /* its runtime is of an unknown version that has not been proved yet */
 	uint64_t asked_at;                /* when that was last tried */
 	bool dirty;                       /* in watch.dirty */
 	struct share_owner owner;         /* who is charged for it; when known: */
@@ -109,7 +110,7 @@ struct tidying {
 	uint64_t aged_at, reaped_at;
 };
 
-/* Code without rules, and Pythons of unknown versions: watch_learn.c, watch_prove.c. */
+/* Code without rules, and runtimes of unknown versions: watch_learn.c, watch_prove.c. */
 struct learning {
 	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */
 	bool to_prove;            /* a process may have to be tried again: watched.to_prove */
@@ -142,7 +143,7 @@ struct watch {
 	struct processes *processes;
 	struct objects *objects;
 	struct late_walker *walker;
-	struct live_python *live_python; /* made when it is needed */
+	struct live_second *live_second; /* made when it is needed */
 	bool (*wants)(void *context, const struct sample_event *sample);
 	void *wants_context;
 	struct verifier *verifier; /* NULL: not asked for */
@@ -276,12 +277,12 @@ bool watch_learnt_decode(const uint8_t *bytes, size_t size, uint64_t *digest, ru
 /* Are this process's samples wanted? */
 bool watch_is_wanted(const struct watch *watch, const struct process *process);
 
-/* If the process has a Python interpreter mapped, tells the kernel where. */
-void watch_find_python(struct watch *watch, struct process *process);
+/* If the process has a runtime with a second stack mapped, tells the kernel where. */
+void watch_find_runtime(struct watch *watch, struct process *process);
 
 /*
- * Has the process proved that an interpreter of an unknown version may be used? Tried a few times a second; if it
- * fails for a while, the interpreter is refused. A remark says what happened.
+ * Has the process proved that a runtime of an unknown version may be used? Tried a few times a second; if it fails for
+ * a while, the runtime is refused. A remark says what happened.
  */
 bool watch_prove(struct watch *watch, struct process *process, struct object *object, uint64_t bias);
 /* Tries those again that had run nothing before. */

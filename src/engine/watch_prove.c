@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Pythons of a version that is not known: used once a process has shown that what they say of themselves is true. */
+/* Runtimes of a version that is not known: used once a process has shown that what they say of themselves is true. */
 #include "engine/watch_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "python/live.h"
 
 #define PROVE_EVERY_NS 20000000ull /* a process is asked again */
 #define REFUTALS_MAX   25          /* in a row: an interpreter that starts may look odd for a moment */
@@ -54,49 +52,37 @@ const char *watch_remark(const struct watch *watch, size_t index)
 	return index < watch->remarks.count ? watch->remarks.at[index] : NULL;
 }
 
-static bool ask(const struct process *process, const struct object *object, uint64_t bias, struct live_check *ret)
-{
-	struct memory memory = memory_of_process(process->pid);
-	struct live_threads threads;
-
-	if (live_threads_read(process->pid, &threads))
-		return false;
-	live_check(&memory, &threads, object->machine, &object->interpreter, bias, ret);
-	live_threads_deinit(&threads);
-	return true;
-}
-
 bool watch_prove(struct watch *watch, struct process *process, struct object *object, uint64_t bias)
 {
-	static const char unknown[] = "is not known to this version of strata";
 	struct watched *watched = process->user;
-	uint16_t version = object->interpreter.version;
-	struct live_check check = {};
+	struct runtime_file *file = &object->runtime;
+	const struct runtime *runtime = file->runtime;
+	struct runtime_proof proof = {};
 	uint64_t now = watch_now();
+	char what[128];
 
 	watch->learning.to_prove = watched->to_prove = true;
-	if (watched->asked_at + PROVE_EVERY_NS > now || !ask(process, object, bias, &check))
+	if (watched->asked_at + PROVE_EVERY_NS > now ||
+	    !runtime->prove(file, object->machine, process->pid, bias, &proof))
 		return false;
 	watched->asked_at = now;
-	object->refutals = check.refuted ? object->refutals + 1 : 0;
-	if (check.verified) {
-		object->interpreter.to_prove = false;
-		set_remark(watch, object, "%s: Python %d.%d %s; used as its own _Py_DebugOffsets say: %s (process %d)",
-			   object->file->path, version >> 8, version & 0xff, unknown, check.result, process->pid);
+	object->refutals = proof.refuted ? object->refutals + 1 : 0;
+	snprintf(what, sizeof(what), "%s %d.%d is not known to this version of strata", runtime->language,
+		 file->version >> 8, file->version & 0xff);
+	if (proof.verified) {
+		file->to_prove = false;
+		set_remark(watch, object, "%s: %s; used as its own %s say: %s (process %d)", object->file->path, what,
+			   runtime->published, proof.result, process->pid);
 	} else if (object->refutals >= REFUTALS_MAX) {
-		object->is_python = false;
-		object->python_unknown = true;
-		set_remark(watch, object,
-			   "%s: Python %d.%d %s; refused, for its own _Py_DebugOffsets are not true of process %d: %s",
-			   object->file->path, version >> 8, version & 0xff, unknown, process->pid, check.result);
+		file->unknown = true;
+		set_remark(watch, object, "%s: %s; refused, for its own %s are not true of process %d: %s",
+			   object->file->path, what, runtime->published, process->pid, proof.result);
 	} else {
-		set_remark(watch, object,
-			   "%s: Python %d.%d %s; not used, for no process has shown that its own _Py_DebugOffsets are "
-			   "true: %s",
-			   object->file->path, version >> 8, version & 0xff, unknown, check.result);
+		set_remark(watch, object, "%s: %s; not used, for no process has shown that its own %s are true: %s",
+			   object->file->path, what, runtime->published, proof.result);
 	}
-	watched->to_prove = !check.verified && object->is_python;
-	return check.verified;
+	watched->to_prove = !proof.verified && !file->unknown;
+	return proof.verified;
 }
 
 void watch_prove_again(struct watch *watch)
@@ -113,6 +99,6 @@ void watch_prove_again(struct watch *watch)
 		if (!watched || !watched->to_prove || process->ended != UINT64_MAX)
 			continue;
 		watch->learning.to_prove = true;
-		watch_find_python(watch, process);
+		watch_find_runtime(watch, process);
 	}
 }

@@ -7,7 +7,7 @@
 #define MAPPING_NS    20000ull     /* then no oftener than this for each mapping */
 #define MANY_MAPPINGS 1024         /* from here on a process is suspected of mappings that are gone */
 #define RESCAN_NS     200000000ull /* how often one process's /proc/PID/maps may be read again */
-#define PYTHON_TEXT   (256u << 10) /* no CPython's code is as small as that: 3.6's has 1.5 MB */
+#define RUNTIME_TEXT  (256u << 10) /* no runtime's code is as small as that: CPython 3.6's has 1.5 MB */
 
 bool watch_is_generated(const struct object *object)
 {
@@ -195,11 +195,11 @@ bool watch_is_wanted(const struct watch *watch, const struct process *process)
 }
 
 /*
- * The mapping of a Python interpreter's code. The largest one: libffi maps a page of the library that contains it a
- * second time, for its trampolines, and that one's address says nothing of where the data is.
+ * The mapping of a runtime's code. The largest one: libffi maps a page of the library that contains it a second time,
+ * for its trampolines, and that one's address says nothing of where the data is.
  */
-static const struct process_mapping *python_mapping(struct watch *watch, const struct process *process,
-						    struct object **ret)
+static const struct process_mapping *runtime_mapping(struct watch *watch, const struct process *process,
+						     struct object **ret)
 {
 	const struct process_mapping *found = NULL;
 	size_t i;
@@ -209,14 +209,14 @@ static const struct process_mapping *python_mapping(struct watch *watch, const s
 		struct object *object;
 
 		if (mapping->to != UINT64_MAX || mapping->file->kind != FILE_REGULAR ||
-		    mapping->end - mapping->start < PYTHON_TEXT)
+		    mapping->end - mapping->start < RUNTIME_TEXT)
 			continue;
 		if (found && mapping->end - mapping->start <= found->end - found->start)
 			continue;
 		object = objects_get(watch->objects, mapping->file, process, mapping);
-		if (object && object->python_unknown)
+		if (object && object->runtime.unknown)
 			watch_note_unknown(watch, object);
-		if (!object || !object->is_python)
+		if (!object || !object_is_walked(object))
 			continue;
 		found = mapping;
 		*ret = object;
@@ -224,56 +224,54 @@ static const struct process_mapping *python_mapping(struct watch *watch, const s
 	return found;
 }
 
-/* Where the process's libc keeps pthread keys; NULL while that is not known. */
-static const struct py_keys *keys_of(struct watch *watch, const struct process *process)
+/* What another file of the process tells that its runtime needs; NULL while that is not known. */
+static const struct runtime_aid *aid_of(struct watch *watch, const struct process *process,
+					const struct runtime *runtime)
 {
-	const struct py_keys *keys = NULL;
+	const struct runtime_aid *aid = NULL;
 	size_t i;
 
-	for (i = 0; !keys && i < process->mappings.count; i++) {
+	for (i = 0; !aid && i < process->mappings.count; i++) {
 		const struct process_mapping *mapping = &process->mappings.at[i];
 		struct object *object;
 
 		if (mapping->to != UINT64_MAX || mapping->file->kind != FILE_REGULAR)
 			continue;
 		object = objects_get(watch->objects, mapping->file, process, mapping);
-		if (object && object->has_keys)
-			keys = object_keys(object);
+		if (object && object->aids == runtime)
+			aid = object_aid(object);
 	}
-	return keys;
+	return aid;
 }
 
-/* Tells the kernel of the process's interpreter, and once more when its libc, which is mapped later, is known, too. */
-void watch_find_python(struct watch *watch, struct process *process)
+/* Tells the kernel of the process's runtime, and once more when its libc, which is mapped later, is known, too. */
+void watch_find_runtime(struct watch *watch, struct process *process)
 {
 	struct watched *watched = watched_of(watch, process);
 	const struct process_mapping *mapping;
-	const struct py_keys *keys;
+	const struct runtime_file *file;
+	const struct runtime_aid *aid;
 	struct object *object = NULL;
-	struct py_process python;
 	uint64_t vaddr, bias;
 
-	if (!watched || watched->python_keys || (watched->python && watched->python_changes == process->changes))
+	if (!watched || watched->has_aid || (watched->runtime && watched->runtime_changes == process->changes))
 		return;
-	mapping = python_mapping(watch, process, &object);
+	mapping = runtime_mapping(watch, process, &object);
 	if (!mapping || !object_vaddr(object, mapping, mapping->start, &vaddr))
 		return;
-	watched->python_changes = process->changes;
-	keys = object->ways.key ? keys_of(watch, process) : NULL;
-	if (watched->python && !keys)
+	file = &object->runtime;
+	watched->runtime_changes = process->changes;
+	aid = file->needs_aid ? aid_of(watch, process, file->runtime) : NULL;
+	if (watched->runtime && !aid)
 		return;
 	bias = mapping->start - vaddr;
-	if (object->interpreter.to_prove && !watch_prove(watch, process, object, bias))
+	if (file->to_prove && !watch_prove(watch, process, object, bias))
 		return;
-	object_python(object, bias, &python);
-	if (keys) {
-		python.key = object->ways.key + bias;
-		python.keys = *keys;
-	}
+	runtime_attach(file, bias, aid, &watched->facts);
 	watched->interpreter = object;
-	watched->python = !sampler_python(watch->sampler, process->pid, &object->interpreter.layout, &python);
-	watched->python_facts = python;
-	watched->python_keys = watched->python && (keys || !object->ways.key);
+	watched->bias = bias;
+	watched->runtime = !sampler_runtime(watch->sampler, process->pid, &file->layout, &watched->facts);
+	watched->has_aid = watched->runtime && (aid || !file->needs_aid);
 }
 
 int watch_refresh(struct watch *watch, struct process *process)
@@ -284,8 +282,8 @@ int watch_refresh(struct watch *watch, struct process *process)
 		return -ENOMEM;
 	if (!watch_is_wanted(watch, process) || (!watched->entry.generation && watch_finds(watch, process)))
 		return 0;
-	watch_find_python(watch, process);
-	if ((watched->python || watched->is_prepared || watched->entry.generation || !watch->everything) &&
+	watch_find_runtime(watch, process);
+	if ((watched->runtime || watched->is_prepared || watched->entry.generation || !watch->everything) &&
 	    (watched->published_changes != process->changes || !watched->entry.generation))
 		return watch_publish(watch, process);
 	return 0;

@@ -92,7 +92,7 @@ int watch_store_native(struct watch *watch, uint64_t id, struct process *process
 		return err;
 	for (i = 0; i < count && !err; i++)
 		err = locate(watch, process, frames[i], time, &watch->arriving.frames.at[i]);
-	return err ? err : store_stack(&watch->store, id, false, watch->arriving.frames.at, count);
+	return err ? err : store_stack(&watch->store, id, RUNTIME_NONE, watch->arriving.frames.at, count);
 }
 
 static int handle_native_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
@@ -124,10 +124,10 @@ static int handle_kernel_stack(struct watch *watch, const struct stack_event *ev
 
 		err = store_location(&watch->store, &location, &watch->arriving.frames.at[i]);
 	}
-	return err ? err : store_stack(&watch->store, event->id, false, watch->arriving.frames.at, event->count);
+	return err ? err : store_stack(&watch->store, event->id, RUNTIME_NONE, watch->arriving.frames.at, event->count);
 }
 
-static int handle_python_stack(struct watch *watch, const struct stack_event *event, const struct python_frame *frames)
+static int handle_second_stack(struct watch *watch, const struct stack_event *event, const struct second_frame *frames)
 {
 	uint32_t i, location;
 	int err;
@@ -136,10 +136,12 @@ static int handle_python_stack(struct watch *watch, const struct stack_event *ev
 		return err;
 	for (i = 0; i < event->count && !err; i++) {
 		location = 0;
-		err = store_python_location(&watch->store, frames[i].code, frames[i].lasti, &location);
-		watch->arriving.frames.at[i] = location << PYTHON_FLAG_BITS | (frames[i].flags & PYTHON_FLAGS);
+		err = store_second_location(&watch->store, frames[i].code, frames[i].position, &location);
+		watch->arriving.frames.at[i] = location << SECOND_FLAG_BITS | (frames[i].flags & SECOND_FLAGS);
 	}
-	return err ? err : store_stack(&watch->store, event->id, true, watch->arriving.frames.at, event->count);
+	return err ? err
+		   : store_stack(&watch->store, event->id, (enum runtime_id)event->header.runtime,
+				 watch->arriving.frames.at, event->count);
 }
 
 /* Line tables that were too long for the kernel's copy are read here, while the code object is there (it is running).
@@ -195,7 +197,7 @@ static int publish_late(struct watch *watch, struct process *process)
 	if (!watched)
 		return -ENOMEM;
 	watched->wanted = true;
-	watch_find_python(watch, process);
+	watch_find_runtime(watch, process);
 	if (process->ended == UINT64_MAX && !watched->is_full && !watch_published_lately(watched, watch_now()) &&
 	    (!watched->entry.generation || watched->published_changes != process->changes ||
 	     watched->entry.valid_from < watch->drained_at))
@@ -363,8 +365,8 @@ static int handle_resumed(struct watch *watch, const struct sample_event *event)
 	while (next && !err) {
 		waiting = &watch->arriving.waiting.at[next - 1];
 		next = waiting->before;
-		waiting->sample.python_stack = event->python_stack;
-		waiting->sample.python_loss = event->python_loss;
+		waiting->sample.second_stack = event->second_stack;
+		waiting->sample.second_loss = event->second_loss;
 		if (!(event->flags & SAMPLE_LATE)) { /* else the native part is the snapshot's */
 			waiting->sample.native_stack = event->native_stack;
 			waiting->sample.native_loss = event->native_loss;
@@ -386,7 +388,7 @@ static uint64_t time_of(const struct event_header *header)
 		return ((const struct sample_event *)header)->time;
 	case EVENT_KERNEL_STACK:
 	case EVENT_NATIVE_STACK:
-	case EVENT_PYTHON_STACK:
+	case EVENT_SECOND_STACK:
 		return ((const struct stack_event *)header)->time;
 	case EVENT_SNAPSHOT:
 		return ((const struct snapshot_event *)header)->time;
@@ -413,10 +415,10 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 		return stack->count * 8ull > size - sizeof(*stack)
 			       ? 0
 			       : handle_native_stack(watch, stack, (const void *)(stack + 1));
-	case EVENT_PYTHON_STACK:
-		return stack->count * sizeof(struct python_frame) > size - sizeof(*stack)
+	case EVENT_SECOND_STACK:
+		return stack->count * sizeof(struct second_frame) > size - sizeof(*stack)
 			       ? 0
-			       : handle_python_stack(watch, stack, (const void *)(stack + 1));
+			       : handle_second_stack(watch, stack, (const void *)(stack + 1));
 	case EVENT_CODE:
 		return handle_code(watch, code, (const void *)(code + 1), size - sizeof(*code));
 	case EVENT_SNAPSHOT:

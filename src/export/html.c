@@ -142,8 +142,14 @@ static void write_quality(FILE *out, const struct profile_quality *q)
 
 	fprintf(out, "\"quality\":{\"samples\":%" PRIu64 ",\"complete\":%" PRIu64 ",\"truncated\":%" PRIu64 ",",
 		q->samples, q->complete, q->truncated);
-	fprintf(out, "\"python\":%" PRIu64 ",\"late\":%" PRIu64 ",\"stacks\":%" PRIu64 ",\"depth\":%" PRIu64 ",",
-		q->python_samples, q->late_samples, q->unique_stacks, q->max_depth);
+	fputs("\"runtimes\":[", out);
+	for (i = 0; i < PROFILE_RUNTIMES_MAX && q->runtimes[i].name; i++) {
+		fprintf(out, "%s{", i ? "," : "");
+		write_text(out, "language", q->runtimes[i].language);
+		fprintf(out, "\"samples\":%" PRIu64 "}", q->runtimes[i].samples);
+	}
+	fprintf(out, "],\"late\":%" PRIu64 ",\"stacks\":%" PRIu64 ",\"depth\":%" PRIu64 ",", q->late_samples,
+		q->unique_stacks, q->max_depth);
 	fprintf(out, "\"bpfNs\":%" PRIu64 ",\"bpfRuns\":%" PRIu64 ",\"bpfFrames\":%" PRIu64 ",",
 		q->bpf_run_ns + q->bpf_task_ns, q->bpf_runs, q->bpf_frames);
 	write_number(out, "cpu", q->self_cpu_s);

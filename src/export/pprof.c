@@ -147,16 +147,19 @@ static uint64_t function_id(struct pprof *to, int64_t name, int64_t file)
 	return id;
 }
 
-/* The mapping that a frame's code belongs to; marks belong to none. */
-static const char *mapping_name(const struct frame *frame)
+#define MAPPING_NAME_MAX 32
+
+/* The mapping that a frame's code belongs to; marks belong to none. `own`: room for one of a runtime. */
+static const char *mapping_name(const struct frame *frame, char own[MAPPING_NAME_MAX])
 {
 	switch (frame->layer) {
 	case FRAME_KERNEL:
 		return "[kernel.kallsyms]";
 	case FRAME_NATIVE:
 		return frame->file;
-	case FRAME_PYTHON:
-		return "[python]";
+	case FRAME_RUNTIME:
+		snprintf(own, MAPPING_NAME_MAX, "[%s]", frame->runtime);
+		return own;
 	case FRAME_MARK:
 	case FRAME_LAYER_COUNT:
 		break;
@@ -173,8 +176,9 @@ static void emit_locations(struct pprof *to)
 		Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
 		Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
 		Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
-		const char *mapping = mapping_name(frame);
-		int64_t file = string_index(to, frame->layer == FRAME_PYTHON ? frame->file : mapping);
+		char own[MAPPING_NAME_MAX];
+		const char *mapping = mapping_name(frame, own);
+		int64_t file = string_index(to, frame->layer == FRAME_RUNTIME ? frame->file : mapping);
 
 		location.id = i + 1;
 		location.mapping_id = mapping_id(to, string_index(to, mapping), string_index(to, frame->build_id));

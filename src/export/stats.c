@@ -50,8 +50,10 @@ int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 	write_reasons(out, "lost", q->lost, false);
 	fputs(",\n  ", out);
 	write_reasons(out, "notes", q->lost, true);
-	fprintf(out, ",\n  \"python_samples\": %" PRIu64 ",\n  \"late_samples\": %" PRIu64 ",\n", q->python_samples,
-		q->late_samples);
+	fputs(",\n", out);
+	for (i = 0; i < PROFILE_RUNTIMES_MAX && q->runtimes[i].name; i++)
+		fprintf(out, "  \"%s_samples\": %" PRIu64 ",\n", q->runtimes[i].name, q->runtimes[i].samples);
+	fprintf(out, "  \"late_samples\": %" PRIu64 ",\n", q->late_samples);
 	fprintf(out, "  \"unique_stacks\": %" PRIu64 ",\n  \"max_depth\": %" PRIu64 ",\n", q->unique_stacks,
 		q->max_depth);
 	if (q->verified)

@@ -150,6 +150,7 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 	uint64_t lost = q->samples > whole ? q->samples - whole : 0;
 	const char *told = profile_get_info(profile)->children, *children = told && *told ? told : NULL;
 	char stacks[32], depth[32];
+	size_t i;
 
 	write_head(out, profile, style);
 	if (!q->samples) {
@@ -168,7 +169,8 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 		fprintf(out, "  %-10s not sampled: %s; --children samples them, too\n", "children", children);
 	write_reasons(out, q, style);
 	if (q->samples) {
-		write_share(out, "Python", q->python_samples, q->samples, "", style);
+		for (i = 0; i < PROFILE_RUNTIMES_MAX && q->runtimes[i].name; i++)
+			write_share(out, q->runtimes[i].language, q->runtimes[i].samples, q->samples, "", style);
 		if (q->late_samples)
 			write_share(out, "late", q->late_samples, q->samples, "", style);
 		fprintf(out, "  %-10s %12s  distinct, the deepest of %s frames\n", "stacks",

@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "elf/notes.h"
 #include "elf/symbols.h"
-#include "python/live.h"
+#include "runtime/python/live.h"
 #include "proc/open_file.h"
 #include "unwind/unwind_table.h"
 

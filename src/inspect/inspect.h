@@ -13,7 +13,7 @@
 
 #include "base/strings.h"
 #include "base/vec.h"
-#include "python/cache.h"
+#include "runtime/python/cache.h"
 #include "unwind/code_rules.h"
 
 enum inspect_python {

@@ -32,7 +32,7 @@ struct sampler {
 	struct clock *clock;
 	struct clock_ticks *ticks; /* by CPU */
 	uint64_t *sent;            /* SENT_SLOTS ids */
-	struct py_layout layouts[PYTHON_LAYOUTS_MAX];
+	struct runtime_layout layouts[RUNTIME_LAYOUTS_MAX];
 	uint32_t layout_count;
 };
 
@@ -56,7 +56,7 @@ static bool is_whole(const struct event_header *event, size_t size)
 {
 	static const size_t fixed[] = {
 		[EVENT_SAMPLE] = sizeof(struct sample_event),      [EVENT_KERNEL_STACK] = sizeof(struct stack_event),
-		[EVENT_NATIVE_STACK] = sizeof(struct stack_event), [EVENT_PYTHON_STACK] = sizeof(struct stack_event),
+		[EVENT_NATIVE_STACK] = sizeof(struct stack_event), [EVENT_SECOND_STACK] = sizeof(struct stack_event),
 		[EVENT_CODE] = sizeof(struct code_event),          [EVENT_SNAPSHOT] = sizeof(struct snapshot_event),
 		[EVENT_RESUMED] = sizeof(struct sample_event),     [EVENT_FILE] = sizeof(struct file_event),
 	};
@@ -129,7 +129,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .frequency = options->frequency,
 					    .verify_every = options->verify_every,
 					    .sample_ns = options->sample_ns,
-					    .walks = SAMPLER_NATIVE | SAMPLER_PYTHON,
+					    .walks = SAMPLER_NATIVE | SAMPLER_SECOND,
 					    .finds = true};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;
@@ -222,27 +222,28 @@ int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags)
 }
 
 /* The index of a layout in the kernel's array, put there when new. */
-static int layout_index(struct sampler *sampler, const struct py_layout *layout, uint32_t *ret)
+static int layout_index(struct sampler *sampler, const struct runtime_layout *layout, uint16_t *ret)
 {
 	uint32_t i;
 
 	for (i = 0; i < sampler->layout_count; i++) {
 		if (!memcmp(&sampler->layouts[i], layout, sizeof(*layout))) {
-			*ret = i;
+			*ret = (uint16_t)i;
 			return 0;
 		}
 	}
-	if (i == PYTHON_LAYOUTS_MAX)
+	if (i == RUNTIME_LAYOUTS_MAX)
 		return -ENOSPC;
-	if (bpf_map_update_elem(programs_map(sampler->object, "python_layouts"), &i, layout, BPF_ANY))
+	if (bpf_map_update_elem(programs_map(sampler->object, "runtime_layouts"), &i, layout, BPF_ANY))
 		return -errno;
 	sampler->layouts[i] = *layout;
 	sampler->layout_count++;
-	*ret = i;
+	*ret = (uint16_t)i;
 	return 0;
 }
 
-int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *layout, struct py_process *process)
+int sampler_runtime(struct sampler *sampler, int tgid, const struct runtime_layout *layout,
+		    struct runtime_process *process)
 {
 	uint32_t key = (uint32_t)tgid;
 	int err = layout_index(sampler, layout, &process->layout);
@@ -251,8 +252,8 @@ int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *la
 		return err;
 	process->since = time_ns(CLOCK_MONOTONIC);
 	process->tgid = key;
-	process->check = py_process_check(process);
-	if (bpf_map_update_elem(programs_map(sampler->object, "python_processes"), &key, process, BPF_ANY))
+	process->check = runtime_process_check(process);
+	if (bpf_map_update_elem(programs_map(sampler->object, "runtime_processes"), &key, process, BPF_ANY))
 		return -errno;
 	tables_changed(sampler->tables);
 	return 0;
@@ -263,10 +264,10 @@ bool sampler_finds(const struct sampler *sampler)
 	return sampler->finds;
 }
 
-int sampler_know_file(struct sampler *sampler, const struct file_key *key, const struct py_layout *layout,
+int sampler_know_file(struct sampler *sampler, const struct file_key *key, const struct runtime_layout *layout,
 		      struct known_file *file)
 {
-	int err = file->has_python ? layout_index(sampler, layout, &file->python.layout) : 0;
+	int err = file->runtime.runtime ? layout_index(sampler, layout, &file->runtime.layout) : 0;
 
 	if (err)
 		return err;
@@ -295,26 +296,26 @@ void sampler_void_process(struct sampler *sampler, int tgid)
 	tables_changed(sampler->tables);
 }
 
-void sampler_no_python(struct sampler *sampler, int tgid)
+void sampler_no_runtime(struct sampler *sampler, int tgid)
 {
 	uint32_t key = (uint32_t)tgid;
 
-	bpf_map_delete_elem(programs_map(sampler->object, "python_processes"), &key);
+	bpf_map_delete_elem(programs_map(sampler->object, "runtime_processes"), &key);
 	tables_changed(sampler->tables);
 }
 
 void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended)
 {
 	int targets = programs_map(sampler->object, "targets"),
-	    pythons = programs_map(sampler->object, "python_processes");
+	    runtimes = programs_map(sampler->object, "runtime_processes");
 	uint32_t key = (uint32_t)tgid;
-	struct py_process python;
+	struct runtime_process runtime;
 	uint64_t added;
 
 	if (!bpf_map_lookup_elem(targets, &key, &added) && (added & ~TARGET_FLAGS) <= ended)
 		bpf_map_delete_elem(targets, &key);
-	if (!bpf_map_lookup_elem(pythons, &key, &python) && python.since <= ended)
-		bpf_map_delete_elem(pythons, &key);
+	if (!bpf_map_lookup_elem(runtimes, &key, &runtime) && runtime.since <= ended)
+		bpf_map_delete_elem(runtimes, &key);
 	tables_changed(sampler->tables);
 }
 

@@ -14,7 +14,7 @@
 #include "abi/events.h"
 #include "abi/config.h"
 #include "abi/files.h"
-#include "abi/python.h"
+#include "abi/runtime.h"
 #include "base/diag.h"
 #include "kernel/programs.h"
 #include "kernel/tables.h"
@@ -32,10 +32,10 @@ struct sampler_options {
 struct sampler_counters {
 	uint64_t runs;                 /* samples that were begun in the kernel */
 	uint64_t sent;                 /* samples that are, or were, in the ring */
-	uint64_t frames;               /* walked, native and Python */
+	uint64_t frames;               /* walked, of native and second stacks */
 	uint64_t ring_full;            /* samples that did not fit into the ring */
 	uint64_t missed_ticks;         /* ticks of the clock that ran no program */
-	uint64_t thread_states;        /* looked at in interpreters' lists */
+	uint64_t thread_states;        /* looked at in runtimes' lists */
 	uint64_t bpf_run_ns, bpf_runs; /* of the sampling program, by the kernel's bpf_stats; 0 if not available */
 	uint64_t worst_ns;             /* the longest sample, in its interrupt, since sampler_forget_worst() */
 	uint64_t task_ns;              /* walks in task context, including what ran meanwhile */
@@ -58,24 +58,27 @@ struct tables *sampler_tables(struct sampler *sampler);
 /* Adds a process to those watched. `flags`: TARGET_* (abi/config.h), or 0. 0 or a negative errno. */
 int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags);
 
-/* Tells the kernel part that a process runs Python: layout and addresses. Fills in `layout` in *process. 0 or a
- * negative errno. */
-int sampler_python(struct sampler *sampler, int tgid, const struct py_layout *layout, struct py_process *process);
+/*
+ * Tells the kernel part which runtime a process has, and where. Fills in `layout`, `since`, `tgid` and `check` in
+ * *process. 0 or a negative errno.
+ */
+int sampler_runtime(struct sampler *sampler, int tgid, const struct runtime_layout *layout,
+		    struct runtime_process *process);
 
 /*
  * How the kernel part finds mappings by itself (bpf/find.h). sampler_finds(): can it? sampler_know_file() tells it
- * about a file, with the layout of the interpreter in it, if there is one; 0 or a negative errno.
+ * about a file, with the layout of the runtime in it, if there is one; 0 or a negative errno.
  */
 bool sampler_finds(const struct sampler *sampler);
-int sampler_know_file(struct sampler *sampler, const struct file_key *key, const struct py_layout *layout,
+int sampler_know_file(struct sampler *sampler, const struct file_key *key, const struct runtime_layout *layout,
 		      struct known_file *file);
 void sampler_forget_file(struct sampler *sampler, const struct file_key *key);
 /* Voids what was found so far, for all processes or for one. */
 void sampler_void_found(struct sampler *sampler);
 void sampler_void_process(struct sampler *sampler, int tgid);
 
-/* The process runs no Python any more, after exec. */
-void sampler_no_python(struct sampler *sampler, int tgid);
+/* The process has no such runtime any more, after exec. */
+void sampler_no_runtime(struct sampler *sampler, int tgid);
 
 /*
  * Forgets everything above about a process that ended at that time (CLOCK_MONOTONIC, ns). A child that has got the pid

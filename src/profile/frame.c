@@ -37,7 +37,7 @@ int frame_format(const struct frame *frame, char *buffer, size_t size)
 		append(&to, *file ? file : "?");
 		append(&to, ")");
 		break;
-	case FRAME_PYTHON:
+	case FRAME_RUNTIME:
 		snprintf(line, sizeof(line), ":%d)", frame->line);
 		append(&to, " (");
 		append(&to, *file ? file : "?");

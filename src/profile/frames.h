@@ -13,10 +13,10 @@
 #define FRAME_CUT        "…"
 
 enum frame_layer {
-	FRAME_KERNEL, /* `symbol [k]` */
-	FRAME_NATIVE, /* `symbol (module)` or `0xOFFSET (module)` */
-	FRAME_PYTHON, /* `name (file:line)` */
-	FRAME_MARK,   /* `[truncated]`, `[unknown 0xADDR]`: what is missing is a frame, too */
+	FRAME_KERNEL,  /* `symbol [k]` */
+	FRAME_NATIVE,  /* `symbol (module)` or `0xOFFSET (module)` */
+	FRAME_RUNTIME, /* of a runtime's own stack: `name (file:line)` */
+	FRAME_MARK,    /* `[truncated]`, `[unknown 0xADDR]`: what is missing is a frame, too */
 	FRAME_LAYER_COUNT
 };
 
@@ -24,7 +24,7 @@ enum frame_layer {
  * One distinct frame. Two frames are equal if all of their fields are equal.
  *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…", its function's start,
  *                                              without a symbol
- *   PYTHON: name, file, line           MARK: name, with its brackets
+ *   RUNTIME: name, file, line, runtime  MARK: name, with its brackets
  */
 struct frame {
 	enum frame_layer layer;
@@ -37,6 +37,7 @@ struct frame {
 	 */
 	uint64_t address;
 	const char *path;     /* NATIVE: of the file; "" if it is not kept */
+	const char *runtime;  /* RUNTIME: which ("python"); "" for other layers */
 	const char *build_id; /* NATIVE: its GNU build id, hexadecimal; "" if there is none or it is not kept */
 };
 

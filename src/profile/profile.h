@@ -45,14 +45,22 @@ struct profile_verify {
 	uint64_t uncompared[LOSS_COUNT]; /* not compared, by reason */
 };
 
+#define PROFILE_RUNTIMES_MAX 8
+
+/* A runtime with a stack of its own. The strings are static. */
+struct profile_runtime {
+	const char *name, *language; /* "python", "Python" */
+	uint64_t samples;            /* with at least one frame of it */
+};
+
 /* The figures behind --stats, the summary and the page's data-quality panel. */
 struct profile_quality {
 	uint64_t samples;          /* all that were taken: complete + truncated + incomplete + lost */
 	uint64_t complete;         /* reached the thread's outermost frame in every layer that it has */
 	uint64_t truncated;        /* cut at one of strata's limits */
 	uint64_t lost[LOSS_COUNT]; /* samples by reason: PARTIAL and LOST reasons; see abi/loss.def */
-	uint64_t python_samples;   /* with at least one Python frame */
-	uint64_t late_samples;     /* finished in user space from a copy of the stack */
+	struct profile_runtime runtimes[PROFILE_RUNTIMES_MAX]; /* up to the first without a name */
+	uint64_t late_samples;                                 /* finished in user space from a copy of the stack */
 	uint64_t unique_stacks;
 	uint64_t max_depth;
 	uint64_t bpf_run_ns, bpf_runs, bpf_frames, bpf_thread_states; /* the sampling program's own cost */

@@ -34,7 +34,7 @@ enum answer {
 struct thread {
 	int pid, tid;
 	enum answer answer;
-	bool current;             /* the interpreter calls it its current thread */
+	bool current;             /* the runtime calls it its current thread */
 	struct task_event *task;  /* as it was when it was walked, its own copy; NULL: never was */
 	struct sample_event last; /* of the last walk; `time` 0: there was none */
 	uint64_t switches;        /* before it */
@@ -53,8 +53,8 @@ struct taker {
 	struct profile *profile;
 	struct task_list list;
 	VEC(struct thread) threads;
-	struct table by_tid;          /* → index + 1 */
-	struct stack_python *pythons; /* of each process */
+	struct table by_tid;            /* → index + 1 */
+	struct stack_runtime *runtimes; /* of each process */
 	struct freeze freeze;
 	double *frozen_ms; /* of each process, */
 	bool *moved;       /* and whether some thread ran all the same */
@@ -212,14 +212,16 @@ static int settle(struct taker *taker, struct thread *thread)
 	return watch_live_keep(taker->watch, &thread->last);
 }
 
-static void note_python(struct taker *taker, size_t process, const struct watch_live *live)
+static void note_runtime(struct taker *taker, size_t process, const struct watch_live *live)
 {
-	if (!live->python)
+	if (!live->facts)
 		return;
-	taker->pythons[process] = (struct stack_python){.version = live->interpreter->layout.version,
-							.free_threaded = live->interpreter->free_threaded,
-							.data_start = live->data_start,
-							.data_end = live->data_end};
+	taker->runtimes[process] = (struct stack_runtime){.name = live->runtime->runtime->name,
+							  .language = live->runtime->runtime->language,
+							  .version = live->runtime->version,
+							  .has_lock = live->runtime->has_lock,
+							  .data_start = live->data_start,
+							  .data_end = live->data_end};
 }
 
 /* Walks all threads of a process that have no answer; which of them held still, look_again() tells. */
@@ -233,7 +235,7 @@ static int walk_all(struct taker *taker, size_t process)
 	if (!err)
 		err = tasks_read(taker->tasks, pid, &taker->list);
 	if (!err)
-		note_python(taker, process, &live);
+		note_runtime(taker, process, &live);
 	for (i = 0; i < taker->threads.count; i++)
 		taker->threads.at[i].walked = false;
 	for (i = 0; !err && i < taker->list.starts.count && time_ns(CLOCK_MONOTONIC) < taker->until; i++) {
@@ -550,7 +552,7 @@ static void read_comm(int pid, int tid, char *ret, size_t size)
 	ret[got] = '\0';
 }
 
-static int fill_thread(const struct taker *taker, const struct thread *from, const struct stack_python *python,
+static int fill_thread(const struct taker *taker, const struct thread *from, const struct stack_runtime *runtime,
 		       struct stack_thread *ret)
 {
 	int err;
@@ -558,10 +560,10 @@ static int fill_thread(const struct taker *taker, const struct thread *from, con
 	ret->tid = from->tid;
 	ret->state = state_of(from);
 	ret->consistent = from->answer != ANSWER_NONE;
-	ret->gil = python->version && !python->free_threaded && from->current;
+	ret->gil = runtime->has_lock && from->current;
 	read_comm(from->pid, from->tid, ret->name, sizeof(ret->name));
 	err = take_frames(taker, ret);
-	return err || !from->task ? err : stack_explain(from->pid, python, from->task, ret);
+	return err || !from->task ? err : stack_explain(from->pid, runtime, from->task, ret);
 }
 
 static int by_tid(const void *a, const void *b)
@@ -578,7 +580,7 @@ static int fill_process(const struct taker *taker, size_t process, struct stack_
 
 	ret->pid = taker->options->pids[process];
 	read_comm(ret->pid, ret->pid, ret->comm, sizeof(ret->comm));
-	ret->python = taker->pythons[process];
+	ret->runtime = taker->runtimes[process];
 	ret->frozen = taker->options->freeze && !taker->moved[process];
 	ret->frozen_ms = taker->frozen_ms[process];
 	ret->threads = calloc(taker->threads.count + 1, sizeof(*ret->threads));
@@ -588,7 +590,7 @@ static int fill_process(const struct taker *taker, size_t process, struct stack_
 		const struct thread *thread = &taker->threads.at[i];
 
 		if (thread->pid == ret->pid && thread->answer != ANSWER_GONE)
-			err = fill_thread(taker, thread, &ret->python, &ret->threads[ret->count++]);
+			err = fill_thread(taker, thread, &ret->runtime, &ret->threads[ret->count++]);
 	}
 	qsort(ret->threads, ret->count, sizeof(*ret->threads), by_tid);
 	/* Of a process that has ended meanwhile its first thread tells. */
@@ -643,7 +645,7 @@ static void taker_deinit(struct taker *taker)
 		free(taker->threads.at[i].task);
 	vec_free(&taker->threads);
 	table_deinit(&taker->by_tid);
-	free(taker->pythons);
+	free(taker->runtimes);
 	free(taker->frozen_ms);
 	free(taker->moved);
 	freeze_deinit(&taker->freeze);
@@ -656,12 +658,12 @@ int stack_take(const struct stack_options *options, struct stacks **ret, struct 
 	uint64_t begun;
 	int err = -ENOMEM;
 
-	taker.pythons = calloc(options->count, sizeof(*taker.pythons));
+	taker.runtimes = calloc(options->count, sizeof(*taker.runtimes));
 	taker.frozen_ms = calloc(options->count, sizeof(*taker.frozen_ms));
 	taker.moved = calloc(options->count, sizeof(*taker.moved));
 	if (stacks)
 		stacks->profile = taker.profile = profile_create();
-	if (!taker.profile || !taker.pythons || !taker.frozen_ms || !taker.moved)
+	if (!taker.profile || !taker.runtimes || !taker.frozen_ms || !taker.moved)
 		diag_fail(diag, ENOMEM, "stack.memory", "out of memory");
 	else
 		err = begin(&taker, diag);

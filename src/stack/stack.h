@@ -5,8 +5,8 @@
  * Nobody is stopped, unless that is asked for (freeze.h). A thread that is on no CPU holds still:
  *
  *   tasks_read()        registers, kernel stack, switches so far          a BPF iterator, kernel/tasks.h
- *   watch_live_walk()   native and Python walk in the process's memory    bpf/native.h, bpf/python.h on the host
- *   tasks_read()        on no CPU, no switch since?  ─► the stack is true; else it is thrown away and read again
+ *   watch_live_walk()   native and Python walk in the process's memory    bpf/native.h, runtime/python/bpf/walk.h on
+ * the host tasks_read()        on no CPU, no switch since?  ─► the stack is true; else it is thrown away and read again
  *
  * The kernel counts a switch before the thread leaves its CPU, and the iterator reads the count after it has seen that
  * the thread is on no CPU. So a thread that ran in between has another count at the second reading, or is on a CPU.
@@ -65,16 +65,18 @@ struct stack_thread {
 	const struct frame **frames; /* innermost first */
 };
 
-struct stack_python {
-	uint16_t version;              /* major << 8 | minor; 0: the process runs none */
-	bool free_threaded;            /* there is no GIL */
-	uint64_t data_start, data_end; /* the interpreter's own data; 0: not known */
+/* What interprets in a process. */
+struct stack_runtime {
+	const char *name, *language;   /* "python", "Python"; NULL: nothing does */
+	uint16_t version;              /* major << 8 | minor */
+	bool has_lock;                 /* one for all threads: CPython's GIL */
+	uint64_t data_start, data_end; /* the runtime's own data; 0: not known */
 };
 
 struct stack_process {
 	int pid;
 	char comm[16];
-	struct stack_python python;
+	struct stack_runtime runtime;
 	struct stack_thread *threads;
 	size_t count;
 	bool frozen;      /* all stacks are of one moment */

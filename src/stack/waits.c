@@ -275,14 +275,15 @@ static bool is_function(const char *symbol, const char *function)
 	       (!symbol[length] || symbol[length] == '.' || symbol[length] == '@');
 }
 
-/* By what the thread called to come there: the outermost of its native frames inside the innermost Python frame. */
+/* By what the thread called to come there: the outermost of its native frames inside the innermost frame of a runtime.
+ */
 static const char *find_waiter(const struct stack_thread *thread, const char **what)
 {
 	const char *kind = NULL;
 	uint32_t i;
 	size_t k;
 
-	for (i = 0; i < thread->depth && thread->frames[i]->layer != FRAME_PYTHON; i++) {
+	for (i = 0; i < thread->depth && thread->frames[i]->layer != FRAME_RUNTIME; i++) {
 		if (thread->frames[i]->layer != FRAME_NATIVE)
 			continue;
 		for (k = 0; k < sizeof(waiters) / sizeof(*waiters); k++) {
@@ -301,13 +302,13 @@ static const char *find_waiter(const struct stack_thread *thread, const char **w
  * A stripped interpreter does not say take_gil: but then the condition variable is one of the interpreter's own data,
  * as no other lock of Python's is.
  */
-static bool is_gil(const struct stack_python *python, const struct task_event *task, const char *kind)
+static bool is_gil(const struct stack_runtime *runtime, const struct task_event *task, const char *kind)
 {
-	return !python->free_threaded && !strcmp(kind, "condition") && task->arguments[0] >= python->data_start &&
-	       task->arguments[0] < python->data_end;
+	return runtime->has_lock && !strcmp(kind, "condition") && task->arguments[0] >= runtime->data_start &&
+	       task->arguments[0] < runtime->data_end;
 }
 
-int stack_explain(int pid, const struct stack_python *python, const struct task_event *task,
+int stack_explain(int pid, const struct stack_runtime *runtime, const struct task_event *task,
 		  struct stack_thread *thread)
 {
 	const char *what = NULL, *kind;
@@ -332,7 +333,7 @@ int stack_explain(int pid, const struct stack_python *python, const struct task_
 	} else {
 		thread->waits_for = tell_call(out, pid, task);
 		kind = !strcmp(thread->waits_for, "futex") ? find_waiter(thread, &what) : NULL;
-		if (kind && is_gil(python, task, kind)) {
+		if (kind && is_gil(runtime, task, kind)) {
 			kind = waiters[0].kind;
 			what = waiters[0].what;
 		}

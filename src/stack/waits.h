@@ -10,7 +10,7 @@
  * Fills in waits_for and detail of a thread that has its frames. `task` is its state at the moment of these frames. 0
  * or -ENOMEM.
  */
-int stack_explain(int pid, const struct stack_python *python, const struct task_event *task,
+int stack_explain(int pid, const struct stack_runtime *runtime, const struct task_event *task,
 		  struct stack_thread *thread);
 
 /* For threads that wait for the GIL, adds which thread holds it, if one does. 0 or -ENOMEM. */

@@ -10,7 +10,7 @@
 
 static const char *const colors[FRAME_LAYER_COUNT] = {[FRAME_KERNEL] = "\033[33m",
 						      [FRAME_NATIVE] = "\033[36m",
-						      [FRAME_PYTHON] = "\033[32m",
+						      [FRAME_RUNTIME] = "\033[32m",
 						      [FRAME_MARK] = "\033[31m"};
 
 static void print_frame(FILE *out, const struct frame *frame, bool color)
@@ -54,9 +54,10 @@ void stack_write_text(FILE *out, const struct stack_process *process, bool color
 	fprintf(out, "process %d ", process->pid);
 	print_text(out, process->comm);
 	fprintf(out, ": %zu thread%s", process->count, process->count == 1 ? "" : "s");
-	if (process->python.version)
-		fprintf(out, ", Python %d.%d%s", process->python.version >> 8, process->python.version & 0xff,
-			process->python.free_threaded ? ", free-threaded: there is no GIL" : "");
+	if (process->runtime.name)
+		fprintf(out, ", %s %d.%d%s", process->runtime.language, process->runtime.version >> 8,
+			process->runtime.version & 0xff,
+			process->runtime.has_lock ? "" : ", free-threaded: there is no GIL");
 	if (process->frozen)
 		fprintf(out, ", all at one moment, frozen for %.1f ms", process->frozen_ms);
 	fputc('\n', out);
@@ -73,17 +74,19 @@ static void json_string(FILE *out, const char *key, const char *text)
 
 static void json_frame(FILE *out, const struct frame *frame)
 {
-	static const char *const kinds[FRAME_LAYER_COUNT] = {
-		[FRAME_KERNEL] = "kernel", [FRAME_NATIVE] = "native", [FRAME_PYTHON] = "python", [FRAME_MARK] = "mark"};
-	bool is_python = frame->layer == FRAME_PYTHON;
+	const char *const kinds[FRAME_LAYER_COUNT] = {[FRAME_KERNEL] = "kernel",
+						      [FRAME_NATIVE] = "native",
+						      [FRAME_RUNTIME] = frame->runtime,
+						      [FRAME_MARK] = "mark"};
+	bool is_runtime = frame->layer == FRAME_RUNTIME;
 
 	fputc('{', out);
 	json_string(out, "kind", kinds[frame->layer]);
 	fputs(", ", out);
 	json_string(out, "name", frame->name);
 	fputs(", ", out);
-	json_string(out, is_python ? "file" : "module", frame->layer == FRAME_KERNEL ? "kernel" : frame->file);
-	if (is_python && frame->line > 0)
+	json_string(out, is_runtime ? "file" : "module", frame->layer == FRAME_KERNEL ? "kernel" : frame->file);
+	if (is_runtime && frame->line > 0)
 		fprintf(out, ", \"line\": %d}", frame->line);
 	else
 		fputs(", \"line\": null}", out);
@@ -122,9 +125,10 @@ void stack_write_json(FILE *out, const struct stack_process *process)
 
 	fprintf(out, "{\"pid\": %d, ", process->pid);
 	json_string(out, "comm", process->comm);
-	if (process->python.version)
-		fprintf(out, ", \"python\": \"%d.%d\", \"free_threaded\": %s", process->python.version >> 8,
-			process->python.version & 0xff, process->python.free_threaded ? "true" : "false");
+	if (process->runtime.name)
+		fprintf(out, ", \"%s\": \"%d.%d\", \"free_threaded\": %s", process->runtime.name,
+			process->runtime.version >> 8, process->runtime.version & 0xff,
+			process->runtime.has_lock ? "false" : "true");
 	if (process->frozen)
 		fprintf(out, ", \"frozen_ms\": %.3f", process->frozen_ms);
 	fputs(", \"threads\": [", out);

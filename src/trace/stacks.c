@@ -4,7 +4,7 @@
  * process may be gone when the stack is printed. Names are looked up when they are printed (stacks_print.c): files stay
  * open.
  *
- * Code objects are decoded by engine/store, of which nothing else is used here.
+ * Functions of runtimes are decoded by engine/store, of which nothing else is used here.
  */
 #include "trace/stacks.h"
 
@@ -31,7 +31,7 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, bool finds, cons
 {
 	const struct programs_options options = {.watch_all = true,
 						 .finds = finds,
-						 .walks = (uint8_t)(parts & (SAMPLER_NATIVE | SAMPLER_PYTHON)),
+						 .walks = (uint8_t)(parts & (SAMPLER_NATIVE | SAMPLER_SECOND)),
 						 .spares = 2,
 						 .sample_ns = compile->sample_ns ? compile->sample_ns : SAMPLE_TIME_NS,
 						 .namespace_device = compile->namespace_device,
@@ -44,8 +44,8 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, bool finds, cons
 	} sizes[] = {{"targets", 1},
 		     {"execs", PROCESSES / 4},
 		     {"processes", PROCESSES},
-		     {"python_processes", PROCESSES},
-		     {"python_threads", THREADS}};
+		     {"runtime_processes", PROCESSES},
+		     {"runtime_threads", THREADS}};
 	struct bpf_program *sample = bpf_object__find_program_by_name(object, "sample");
 	int err = programs_configure(object, &options);
 	size_t i;
@@ -111,7 +111,7 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 	err = sampler_adopt(object, &stacks->sampler, diag);
 	if (!err)
 		err = sideband_open(&stacks->sideband, diag);
-	if (!err && stacks->everything && options->parts & (STACK_NATIVE | STACK_PYTHON) &&
+	if (!err && stacks->everything && options->parts & (STACK_NATIVE | STACK_SECOND) &&
 	    expect_files(stacks, options))
 		err = diag_fail(diag, ENOMEM, "stacks.memory", "out of memory");
 	if (!err)
@@ -123,7 +123,7 @@ int stacks_create(struct bpf_object *object, const struct stacks_options *option
 							   .waits = true,
 							   .whole_tables = true},
 				   stacks->sampler, stacks->sideband, &stacks->watch, diag);
-	if (!err && options->parts & (STACK_NATIVE | STACK_PYTHON)) {
+	if (!err && options->parts & (STACK_NATIVE | STACK_SECOND)) {
 		err = scan(stacks, options);
 		if (err)
 			diag_fail(diag, -err, "stacks.scan", "the processes cannot be read: %s", strerror(-err));
@@ -230,23 +230,23 @@ static void place_native(struct stacks *stacks, const struct stack_event *event,
 		ret->object->pins++;
 }
 
-static int place_python(struct stacks *stacks, const struct python_frame *frame, struct frame_place *ret)
+static int place_second(struct stacks *stacks, const struct second_frame *frame, struct frame_place *ret)
 {
 	uint32_t number = 0;
-	int err = frame->code ? store_python_location(&stacks->codes, frame->code, frame->lasti, &number) : 0;
+	int err = frame->code ? store_second_location(&stacks->codes, frame->code, frame->position, &number) : 0;
 
 	*ret = (struct frame_place){.vaddr = number,
-				    .lasti = frame->lasti,
+				    .position = frame->position,
 				    .has_code = frame->code != 0,
-				    .is_entry = frame->flags & PYTHON_FRAME_ENTRY,
-				    .is_unsure = frame->flags & PYTHON_FRAME_UNSURE};
+				    .is_entry = frame->flags & SECOND_FRAME_ENTRY,
+				    .is_unsure = frame->flags & SECOND_FRAME_UNSURE};
 	return err;
 }
 
 static int take_stack(struct stacks *stacks, const struct stack_event *event, size_t size)
 {
-	size_t each = event->header.type == EVENT_PYTHON_STACK ? sizeof(struct python_frame) : sizeof(uint64_t);
-	const struct python_frame *python = (const void *)(event + 1);
+	size_t each = event->header.type == EVENT_SECOND_STACK ? sizeof(struct second_frame) : sizeof(uint64_t);
+	const struct second_frame *second = (const void *)(event + 1);
 	const uint64_t *frames = (const void *)(event + 1);
 	struct table *table = stacks_of(stacks, event->header.type);
 	struct sent_stack *stack;
@@ -258,6 +258,7 @@ static int take_stack(struct stacks *stacks, const struct stack_event *event, si
 	if (!stack)
 		return -ENOMEM;
 	stack->type = event->header.type;
+	stack->runtime = event->header.runtime;
 	stack->count = event->count;
 	for (i = 0; i < event->count; i++) {
 		struct frame_place *place = &stack->frames[i];
@@ -266,7 +267,7 @@ static int take_stack(struct stacks *stacks, const struct stack_event *event, si
 			place_native(stacks, event, frames[i], place);
 		else if (stack->type == EVENT_KERNEL_STACK)
 			*place = (struct frame_place){.address = frames[i], .is_return = i > 0};
-		else if (place_python(stacks, &python[i], place))
+		else if (place_second(stacks, &second[i], place))
 			break;
 	}
 	if (i == event->count && !table_set(table, event->id, (uint64_t)(uintptr_t)stack))
@@ -312,7 +313,7 @@ int stacks_record(struct stacks *stacks, const struct event_header *event, size_
 	switch (event->type) {
 	case EVENT_KERNEL_STACK:
 	case EVENT_NATIVE_STACK:
-	case EVENT_PYTHON_STACK:
+	case EVENT_SECOND_STACK:
 		return size < sizeof(struct stack_event) ? 0 : take_stack(stacks, (const void *)event, size);
 	case EVENT_CODE:
 		if (size < sizeof(*code) || code->table_copied > size - sizeof(*code))

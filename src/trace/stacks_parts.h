@@ -12,14 +12,15 @@
 
 struct frame_place {
 	uint64_t address;      /* as it was in the process or the kernel */
-	uint64_t vaddr;        /* in the file, or the code object's id */
+	uint64_t vaddr;        /* in the file, or the number of a second location */
 	struct object *object; /* of native frames; NULL: not known */
-	int32_t lasti;         /* of Python frames */
+	int32_t position;      /* of frames of second stacks */
 	bool is_return, is_entry, is_unsure, has_code;
 };
 
 struct sent_stack {
 	enum event_type type;
+	enum runtime_id runtime; /* of a second stack */
 	uint32_t count;
 	uint16_t loss;               /* of one that was finished here: why it ended early */
 	struct frame_place frames[]; /* innermost first */

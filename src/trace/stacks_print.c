@@ -6,7 +6,6 @@
 
 #include "abi/loss.h"
 #include "profile/text.h"
-#include "python/lines.h"
 #include "engine/merge.h"
 #include "symbol/demangle.h"
 #include "trace/names.h"
@@ -25,7 +24,7 @@ static struct resolver *resolver_of(struct stacks *stacks, struct object *object
 	if (!resolver)
 		return NULL;
 	map = object->file->kind == FILE_ANONYMOUS ? watch_perf_map(stacks->watch, object->file) : NULL;
-	(void)object_eval_ranges(object);
+	(void)object_find_roles(object);
 	(void)resolver_open(resolver, object, map, NULL, 0); /* without memory as without any: addresses */
 	if (table_set(&stacks->resolvers, key, (uint64_t)(uintptr_t)resolver)) {
 		resolver_close(resolver);
@@ -45,6 +44,7 @@ struct line {
 	uint64_t address;
 	bool has_name;
 	struct resolved resolved; /* of native frames: what `name` and `file` may be of */
+	char unknown[64];         /* of second frames whose function did not arrive: what `name` is */
 };
 
 static void name_native(struct stacks *stacks, const struct frame_place *place, struct line *ret)
@@ -75,33 +75,36 @@ static const struct code *code_of(struct stacks *stacks, const struct frame_plac
 {
 	const struct store *codes = &stacks->codes;
 
-	if (!place->has_code || place->vaddr >= codes->python_locations.count)
+	if (!place->has_code || place->vaddr >= codes->second_locations.count)
 		return NULL;
-	return store_code_at(codes, (uint32_t)codes->python_locations.at[place->vaddr].code);
+	return store_code_at(codes, (uint32_t)codes->second_locations.at[place->vaddr].code);
 }
 
-static void name_python(struct stacks *stacks, const struct frame_place *place, struct line *ret)
+static void name_second(struct stacks *stacks, const struct sent_stack *stack, const struct frame_place *place,
+			struct line *ret)
 {
 	const struct code *code = code_of(stacks, place);
+	const struct runtime *runtime = runtime_of(stack->runtime);
 
-	*ret = (struct line){.layer = FRAME_PYTHON, .name = "?", .file = "?"};
-	if (!code) {
-		*ret = (struct line){.layer = FRAME_MARK, .name = "[unknown Python function]", .file = ""};
+	if (!code || !code->runtime) {
+		*ret = (struct line){.layer = FRAME_MARK, .name = ret->unknown, .file = ""};
+		snprintf(ret->unknown, sizeof(ret->unknown), "[unknown %s function]",
+			 runtime ? runtime->language : "runtime's");
 		return;
 	}
-	if (code->name)
-		ret->name = code->name;
-	if (code->file)
-		ret->file = code->file;
-	ret->line = python_line(code->version, code->table, code->table_size, code->firstlineno, place->lasti);
+	*ret = (struct line){.layer = FRAME_RUNTIME,
+			     .name = code->name ? code->name : "?",
+			     .file = code->file ? code->file : "?",
+			     .line = code->runtime->line(code->version, code->table, code->table_size,
+							 code->firstlineno, place->position)};
 }
 
-/* Is a Python frame one that nobody wrote? */
+/* Is a frame of a second stack one that nobody wrote? */
 static bool is_hidden(struct stacks *stacks, const struct frame_place *place)
 {
 	const struct code *code = code_of(stacks, place);
 
-	return !place->has_code || (code && code->is_trampoline);
+	return !place->has_code || (code && code->hidden);
 }
 
 struct printing {
@@ -270,12 +273,12 @@ static void print_place(struct printing *p, const struct sent_stack *stack, cons
 		print_kernel(p, place);
 		return;
 	}
-	if (stack->type == EVENT_PYTHON_STACK && is_hidden(p->stacks, place))
+	if (stack->type == EVENT_SECOND_STACK && is_hidden(p->stacks, place))
 		return;
 	if (p->style == STACK_STYLE_BUILD_ID && stack->type == EVENT_NATIVE_STACK && print_build_id(p, place))
 		return;
-	if (stack->type == EVENT_PYTHON_STACK) {
-		name_python(p->stacks, place, &line);
+	if (stack->type == EVENT_SECOND_STACK) {
+		name_second(p->stacks, stack, place, &line);
 		print_line(p, &line);
 		return;
 	}
@@ -304,48 +307,48 @@ static void print_all(struct printing *p, const struct sent_stack *stack, bool o
 	}
 }
 
-static enum merge_role role_of(struct stacks *stacks, const struct frame_place *place)
+static enum runtime_role role_of(struct stacks *stacks, const struct frame_place *place)
 {
 	const struct resolver *resolver = place->object ? resolver_of(stacks, place->object) : NULL;
 
-	return resolver ? resolver_role(resolver, place->vaddr, place->is_return) : MERGE_NATIVE;
+	return resolver ? resolver_role(resolver, place->vaddr, place->is_return) : ROLE_NATIVE;
 }
 
-/* Native and Python frames as one stack, as engine/report does it. */
-static void print_merged(struct printing *p, const struct sent_stack *native, const struct sent_stack *python,
+/* Native and second frames as one stack, as engine/report does it. */
+static void print_merged(struct printing *p, const struct sent_stack *native, const struct sent_stack *second,
 			 const struct rt_stack_value *value, bool outermost_first)
 {
-	uint32_t natives = native ? native->count : 0, pythons = python ? python->count : 0, total = natives + pythons,
+	uint32_t natives = native ? native->count : 0, seconds = second ? second->count : 0, total = natives + seconds,
 		 i;
 	uint32_t *numbers = calloc((size_t)total + 1, sizeof(*numbers));
 	uint8_t *roles = calloc((size_t)natives + 1, sizeof(*roles));
-	bool *flags = calloc((size_t)pythons + 1, sizeof(*flags));
+	bool *flags = calloc((size_t)seconds + 1, sizeof(*flags));
 	struct merge_frame *merged = calloc((size_t)total + 1, sizeof(*merged));
 	struct merge_input input = {.native = numbers,
 				    .role = roles,
 				    .native_count = natives,
-				    .python_count = pythons,
+				    .second_count = seconds,
 				    .native_rooted = value->native_loss == LOSS_NONE,
-				    .python_rooted = value->python_loss == LOSS_NONE};
+				    .second_rooted = value->second_loss == LOSS_NONE};
 	struct merge_result result = {};
 
 	if (numbers && roles && flags && merged) {
-		input.python = numbers + natives;
+		input.second = numbers + natives;
 		input.is_entry = flags;
 		for (i = 0; i < natives; i++) {
 			numbers[i] = i;
 			roles[i] = (uint8_t)role_of(p->stacks, &native->frames[i]);
 		}
-		for (i = 0; i < pythons; i++) {
+		for (i = 0; i < seconds; i++) {
 			numbers[natives + i] = i;
-			flags[i] = python->frames[i].is_entry;
-			input.python_unsure += python->frames[i].is_unsure;
+			flags[i] = second->frames[i].is_entry;
+			input.second_unsure += second->frames[i].is_unsure;
 		}
 		result = merge_stacks(&input, merged);
 	}
 	for (i = 0; i < result.count; i++) {
 		const struct merge_frame *frame = &merged[outermost_first ? i : result.count - 1 - i];
-		const struct sent_stack *of = frame->python ? python : native;
+		const struct sent_stack *of = frame->second ? second : native;
 
 		print_place(p, of, &of->frames[frame->frame]);
 	}
@@ -357,16 +360,16 @@ static void print_merged(struct printing *p, const struct sent_stack *native, co
 
 /* Why a stack does not reach its outermost frame, or may lack the innermost ones. */
 static void print_loss(struct printing *p, const struct rt_stack_value *value, const struct sent_stack *native,
-		       const struct sent_stack *python)
+		       const struct sent_stack *second)
 {
 	uint16_t loss = value->native_loss == LOSS_LATE && native ? native->loss : value->native_loss;
 	char text[64];
 
 	if (loss == LOSS_NONE)
-		loss = value->python_loss;
-	if (loss == LOSS_NONE && !p->merged && python && python->count && python->frames[0].is_unsure)
-		loss = LOSS_PY_MISMATCH;
-	if (loss == LOSS_NONE || value->limit || (!value->native && loss == LOSS_PY_NO_THREAD))
+		loss = value->second_loss;
+	if (loss == LOSS_NONE && !p->merged && second && second->count && second->frames[0].is_unsure)
+		loss = LOSS_SECOND_MISMATCH;
+	if (loss == LOSS_NONE || value->limit || (!value->native && loss == LOSS_SECOND_NO_THREAD))
 		return;
 	if (loss_kind(loss) == LOSS_KIND_TRUNCATED)
 		snprintf(text, sizeof(text), "[truncated]");
@@ -376,7 +379,7 @@ static void print_loss(struct printing *p, const struct rt_stack_value *value, c
 }
 
 struct parts {
-	const struct sent_stack *kernel, *native, *python;
+	const struct sent_stack *kernel, *native, *second;
 };
 
 static void print_frames(struct printing *p, const struct parts *parts, const struct rt_stack_value *value)
@@ -386,10 +389,10 @@ static void print_frames(struct printing *p, const struct parts *parts, const st
 	if (!outermost_first)
 		print_all(p, parts->kernel, false);
 	if (p->merged) {
-		print_merged(p, parts->native, parts->python, value, outermost_first);
+		print_merged(p, parts->native, parts->second, value, outermost_first);
 	} else {
 		print_all(p, parts->native, outermost_first);
-		print_all(p, parts->python, outermost_first);
+		print_all(p, parts->second, outermost_first);
 	}
 	if (outermost_first)
 		print_all(p, parts->kernel, true);
@@ -411,11 +414,11 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 {
 	const struct parts parts = {.kernel = find(stacks, EVENT_KERNEL_STACK, value->kernel),
 				    .native = find(stacks, EVENT_NATIVE_STACK, value->native),
-				    .python = find(stacks, EVENT_PYTHON_STACK, value->python)};
+				    .second = find(stacks, EVENT_SECOND_STACK, value->second)};
 	bool missing = (value->kernel && !parts.kernel) || (value->native && !parts.native) ||
-		       (value->python && !parts.python);
+		       (value->second && !parts.second);
 	bool outermost_first = type->style == STACK_STYLE_FOLDED;
-	bool merged = type->variant == (STACK_KERNEL | STACK_NATIVE | STACK_PYTHON);
+	bool merged = type->variant == (STACK_KERNEL | STACK_NATIVE | STACK_SECOND);
 	struct printing p = {.stacks = stacks,
 			     .names = names,
 			     .out = out,
@@ -430,14 +433,14 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 	else if (!outermost_first)
 		fputc('\n', out);
 	if (outermost_first)
-		print_loss(&p, value, parts.native, parts.python);
+		print_loss(&p, value, parts.native, parts.second);
 	if (missing)
 		print_mark(&p, "[incomplete: stack-missing]");
 	if (outermost_first && type->limit)
 		p.skip = beyond_limit(&p, &parts, value);
 	print_frames(&p, &parts, value);
 	if (!outermost_first)
-		print_loss(&p, value, parts.native, parts.python);
+		print_loss(&p, value, parts.native, parts.second);
 	if (json)
 		fputc('"', out);
 }

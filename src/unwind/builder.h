@@ -13,6 +13,7 @@
 #include "unwind/cfi.h"
 #include "unwind/eh_frame.h"
 #include "unwind/rule_ranges.h"
+#include "unwind/source.h"
 #include "unwind/unwind_table.h"
 
 struct fde_ref {
@@ -47,11 +48,12 @@ struct builder {
 	VEC(struct fde_ref) fdes;
 	VEC(struct cie_entry) cies;
 	/* For addresses that no FDE covers; each sorted by start, and without overlaps. */
-	rule_ranges fixed;       /* PLT stubs, start files, the entry point */
-	rule_ranges go_code;     /* by the Go linker's tables */
-	rule_ranges derived;     /* by the code itself */
-	struct table rule_index; /* the rule's bytes as a number, + 1 -> index */
-	struct table cie_index;  /* offset + 1 -> index */
+	rule_ranges fixed;                   /* PLT stubs, start files, the entry point */
+	rule_ranges told;                    /* by runtimes' own tables */
+	rule_ranges derived;                 /* by the code itself */
+	const struct unwind_source *telling; /* whose ranges are being taken */
+	struct table rule_index;             /* the rule's bytes as a number, + 1 -> index */
+	struct table cie_index;              /* offset + 1 -> index */
 	struct recent_rule recent[RECENT_RULES];
 	bool has_entry;
 	uint32_t entry;  /* where the entry point begins */

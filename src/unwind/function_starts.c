@@ -8,7 +8,7 @@
 #include "elf/plt.h"
 #include "unwind/builder.h"
 #include "unwind/find_fde.h"
-#include "unwind/go_code.h"
+#include "unwind/source.h"
 
 /* Largest builtin that is looked for: those of V8 10 to 12 have up to 20 KB. */
 #define V8_BUILTIN_MAX (64u << 10)
@@ -26,8 +26,9 @@ struct function_starts {
 	bool has_frame;
 	VEC(struct fde_range) fdes; /* by start, once the table could not tell */
 	bool listed;
-	struct go_functions *go; /* NULL: not Go's, or not asked yet */
-	bool go_tried;
+	const struct unwind_source *source; /* that tells functions; NULL: none does, or not asked yet */
+	void *functions;                    /* its own */
+	bool source_tried;
 	VEC(struct part) parts; /* by start */
 	bool followed;
 	struct fde_range v8; /* the gap that was looked at last */
@@ -56,7 +57,8 @@ void function_starts_destroy(struct function_starts *starts)
 {
 	if (!starts)
 		return;
-	go_functions_destroy(starts->go);
+	if (starts->source)
+		starts->source->functions_destroy(starts->functions);
 	vec_free(&starts->fdes);
 	vec_free(&starts->parts);
 	elf_file_close(starts->elf);
@@ -172,12 +174,25 @@ static uint64_t start_of(const struct function_starts *starts, const struct fde_
 			     starts->arch->code->is_padding(&byte, 1));
 }
 
-static bool find_in_go(struct function_starts *starts, uint64_t vaddr, uint64_t *ret)
+static void find_source(struct function_starts *starts)
 {
-	if (!starts->go_tried)
-		starts->go = go_functions_create(starts->elf, starts->arch);
-	starts->go_tried = true;
-	return starts->go && go_functions_find(starts->go, vaddr, ret);
+	const struct unwind_source *source;
+	size_t i;
+
+	for (i = 0; !starts->functions && unwind_source_at(i, &source); i++) {
+		if (source && source->functions_create)
+			starts->functions = source->functions_create(starts->elf, starts->arch);
+		if (starts->functions)
+			starts->source = source;
+	}
+	starts->source_tried = true;
+}
+
+static bool find_by_source(struct function_starts *starts, uint64_t vaddr, uint64_t *ret)
+{
+	if (!starts->source_tried)
+		find_source(starts);
+	return starts->source && starts->source->functions_find(starts->functions, vaddr, ret);
 }
 
 static int take_part(void *context, uint64_t start, uint64_t end, uint64_t function)
@@ -260,7 +275,7 @@ static bool find_in_gap(struct function_starts *starts, const struct fde_range *
 		range = cut(&range, text.vaddr, text.vaddr + text.size);
 	if (!starts->arch || vaddr < range.start || vaddr >= range.end)
 		return false;
-	return find_in_go(starts, vaddr, ret) || find_in_v8(starts, &range, vaddr, ret) ||
+	return find_by_source(starts, vaddr, ret) || find_in_v8(starts, &range, vaddr, ret) ||
 	       find_in_code(starts, vaddr, ret);
 }
 

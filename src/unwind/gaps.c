@@ -4,7 +4,7 @@
  *
  *   fixed      PLT sections: some linkers write no FDE for them. .init and .fini: pieces of several objects make up one
  *              function, so none of them can have its FDE. The entry point: it has no caller.
- *   go_code    Go's own tables (go_code.h)
+ *   told       what runtimes say of their code (source.h): Go's own tables
  *   derived    the code itself (code_rules.h): musl's libc, what was built without unwind tables, C in Go's programs
  *   chain      code that a program's own compiler made, such as the builtins of V8 in node: it keeps frame pointers,
  *              which is seen by how often they are set up. Its rule is a chain of frame pointers; the walker looks at
@@ -19,8 +19,6 @@
 #include "base/time.h"
 #include "unwind/builder.h"
 #include "unwind/derived.h"
-#include "unwind/go_code.h"
-#include "unwind/go_switch.h"
 
 /* Larger gaps are searched for trampolines; smaller ones are padding between functions. */
 #define TRAMPOLINE_MIN 64
@@ -200,7 +198,7 @@ static void fill_other(struct builder *b, uint32_t start, uint32_t end)
 /* Part of a gap. */
 static void fill_part(struct builder *b, uint32_t start, uint32_t end)
 {
-	if (!add_ranges(b, &b->go_code, start, end, fill_other))
+	if (!add_ranges(b, &b->told, start, end, fill_other))
 		fill_other(b, start, end);
 }
 
@@ -228,7 +226,7 @@ void builder_fill_gap(struct builder *b, uint32_t end)
 	b->done = end;
 }
 
-static int take_go_range(void *context, uint64_t start, uint64_t end, struct unwind_rule rule)
+static int take_told(void *context, uint64_t start, uint64_t end, struct unwind_rule rule)
 {
 	struct builder *b = context;
 	struct rule_range range = {.rule = rule};
@@ -237,8 +235,20 @@ static int take_go_range(void *context, uint64_t start, uint64_t end, struct unw
 		return 0;
 	range.start = start - b->table->base;
 	range.end = end - b->table->base;
-	go_switch_rebase(&range.rule, b->table->base);
-	return vec_push(&b->go_code, range);
+	b->telling->rebase(&range.rule, b->table->base);
+	return vec_push(&b->told, range);
+}
+
+/* Of one source: what has tables of its own is one runtime's. */
+static int find_told(struct builder *b)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; !err && !b->told.count && unwind_source_at(i, &b->telling); i++)
+		if (b->telling && b->telling->ranges)
+			err = b->telling->ranges(b->elf, b->arch, take_told, b);
+	return err;
 }
 
 static int add_filler(struct builder *b, uint64_t start, uint64_t end, struct unwind_rule rule)
@@ -342,17 +352,17 @@ static int add_gap(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t
 	return vec_push(&gaps->spans, span);
 }
 
-/* What Go's own tables leave of a gap: C that Go's linker took in, without its .eh_frame. */
-static int add_gap_without_go(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t to)
+/* What sources leave of a gap: C that Go's linker took in, without its .eh_frame. */
+static int add_gap_untold(struct builder *b, struct gaps *gaps, uint32_t from, uint32_t to)
 {
-	size_t i = first_behind(&b->go_code, from);
+	size_t i = first_behind(&b->told, from);
 	int err = 0;
 
-	for (; i < b->go_code.count && b->go_code.at[i].start < to && !err; i++) {
-		if (b->go_code.at[i].start > from)
-			err = add_gap(b, gaps, from, b->go_code.at[i].start);
-		if (b->go_code.at[i].end > from)
-			from = b->go_code.at[i].end;
+	for (; i < b->told.count && b->told.at[i].start < to && !err; i++) {
+		if (b->told.at[i].start > from)
+			err = add_gap(b, gaps, from, b->told.at[i].start);
+		if (b->told.at[i].end > from)
+			from = b->told.at[i].end;
 	}
 	return err || from >= to ? err : add_gap(b, gaps, from, to);
 }
@@ -379,7 +389,7 @@ static int find_gaps(struct builder *b, struct gaps *gaps)
 		uint32_t start = i < b->fdes.count ? b->fdes.at[i].start : size;
 
 		if (start > done)
-			err = add_gap_without_go(b, gaps, done, start);
+			err = add_gap_untold(b, gaps, done, start);
 		if (i < b->fdes.count && start + b->fdes.at[i].size > done)
 			done = start + b->fdes.at[i].size;
 	}
@@ -418,7 +428,7 @@ int builder_find_functions(struct builder *b,
 			   int (*visit)(void *context, uint64_t start, uint64_t end, uint64_t function), void *context)
 {
 	struct gaps gaps = {};
-	int err = go_code_ranges(b->elf, b->arch, take_go_range, b);
+	int err = find_told(b);
 
 	if (!err)
 		err = find_gaps(b, &gaps);
@@ -441,6 +451,6 @@ int builder_find_fillers(struct builder *b)
 	int err = builder_find_fixed(b);
 
 	if (!err)
-		err = go_code_ranges(b->elf, b->arch, take_go_range, b);
+		err = find_told(b);
 	return err ? err : derive(b);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "unwind/source.h"
 #include "unwind/unwind_table.h"
 
 static int format_fp(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
@@ -37,40 +38,6 @@ static void format_carried(const struct unwind_arch *arch, const struct unwind_r
 			 rule->kind == UNWIND_FP_DEREF ? arch->register_names[arch->fp] : "cfa", slot);
 }
 
-static int format_go(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
-{
-	struct unwind_go_rule go;
-	char thread[24];
-	int m, to, sp, frame;
-
-	memcpy(&go, rule, sizeof(go));
-	if (go.got)
-		snprintf(thread, sizeof(thread), "+*(%#x)", 8 * UNWIND_GO_GOT(&go));
-	else
-		snprintf(thread, sizeof(thread), "%+d", go.thread * 8);
-	m = go.m * 8;
-	to = go.to * 8;
-	sp = go.sp * 8;
-	frame = go.frame * 8;
-	switch (rule->kind) {
-	case UNWIND_GO_SYSTEMSTACK:
-		return snprintf(buffer, size, "go systemstack cfa=*(*(*(*(thread%s)+%d)+%d)+%d)+%d", thread, m, to, sp,
-				frame);
-	case UNWIND_GO_MORESTACK:
-		return snprintf(buffer, size, "go morestack sp=*(*(*(*(thread%s)+%d)+%d)+%d)", thread, m, to, sp);
-	case UNWIND_GO_CALLBACK:
-		return snprintf(buffer, size, "go callback cfa=*(*(*(*(thread%s)+%d)+%d)+%d)+%d", thread, m, to, sp,
-				frame);
-	case UNWIND_GO_CCALL:
-		return snprintf(buffer, size, "go ccall cfa=*(*(sp+%d)+8)-*(sp+%d)+%d", m, to, frame);
-	case UNWIND_GO_REGISTER:
-		return snprintf(buffer, size, "go cfa=%s%+d",
-				go.m < arch->register_count ? arch->register_names[go.m] : "?", frame);
-	default:
-		return snprintf(buffer, size, "go vdso cfa=*(*(*(thread%s)+%d)+%d)+%d", thread, m, to, frame);
-	}
-}
-
 int unwind_rule_format(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size)
 {
 	const char *sp = arch->register_names[arch->sp], *fp = arch->register_names[arch->fp];
@@ -78,6 +45,7 @@ int unwind_rule_format(const struct unwind_arch *arch, const struct unwind_rule 
 		UNWIND_NUMBER(rule) < arch->register_count ? arch->register_names[UNWIND_NUMBER(rule)] : "?";
 	int offset = UNWIND_HAS_NUMBER(rule->kind) ? UNWIND_OFFSET(rule) : rule->cfa_offset;
 	int plus = (int)UNWIND_NUMBER(rule) * 8;
+	const struct unwind_source *source;
 	char saved[64] = "";
 	size_t length = (size_t)format_fp(arch, rule, saved, sizeof(saved));
 
@@ -117,15 +85,9 @@ int unwind_rule_format(const struct unwind_arch *arch, const struct unwind_rule 
 		return snprintf(buffer, size, "over budget");
 	case UNWIND_UNSUPPORTED:
 		return snprintf(buffer, size, "unsupported");
-	case UNWIND_GO_SYSTEMSTACK:
-	case UNWIND_GO_MORESTACK:
-	case UNWIND_GO_CALLBACK:
-	case UNWIND_GO_CCALL:
-	case UNWIND_GO_VDSO:
-	case UNWIND_GO_REGISTER:
-		return format_go(arch, rule, buffer, size);
-	case UNWIND_GO_SCHEDULE:
-		return snprintf(buffer, size, "go schedule cfa=%s%+d%s", sp, offset, saved);
 	}
+	source = unwind_source_of(rule->kind);
+	if (source)
+		return source->format(arch, rule, buffer, size);
 	return snprintf(buffer, size, "kind %u", rule->kind);
 }

@@ -98,6 +98,17 @@ static void bridge_syscall_gap(struct builder *b, size_t index, uint32_t end)
 	b->rows.at[index].rule = intern_rule(b, rule);
 }
 
+/* What CFI says of code that a runtime knows better. */
+static void adapt(const struct builder *b, struct unwind_rule *rule)
+{
+	const struct unwind_source *source;
+	size_t i;
+
+	for (i = 0; unwind_source_at(i, &source); i++)
+		if (source && source->adapt)
+			source->adapt(b->arch, rule);
+}
+
 static void add_range(void *context, uint64_t start, uint64_t end, const struct cfi_state *state)
 {
 	struct builder *b = context;
@@ -109,6 +120,7 @@ static void add_range(void *context, uint64_t start, uint64_t end, const struct 
 	if (from >= to)
 		return;
 	rule = cfi_rule(b->arch, state, b->signal);
+	adapt(b, &rule);
 	builder_add_row(b, (uint32_t)from, rule);
 	b->done = (uint32_t)to;
 }
@@ -335,7 +347,7 @@ void builder_deinit(struct builder *b)
 	vec_free(&b->fdes);
 	vec_free(&b->cies);
 	vec_free(&b->fixed);
-	vec_free(&b->go_code);
+	vec_free(&b->told);
 	vec_free(&b->derived);
 	table_deinit(&b->rule_index);
 	table_deinit(&b->cie_index);

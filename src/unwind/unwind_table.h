@@ -13,7 +13,7 @@
  *   how often it sets them up: UNWIND_FP_CHAIN. Where a function has just been entered or is about to
  *   return, the walk reads the instructions (arch_code_cfa()). Chromium's 225 MB of code had 3.1 million rows
  *   before, which took 0.9 s at each start and 282 MB; now 65,000, 36 ms and 60 MB.
- * - Other code without FDEs gets its rows from Go's tables (go_code.h), or from what it does (code_rules.h).
+ * - Other code without FDEs gets its rows from Go's tables (source.h), or from what it does (code_rules.h).
  *
  * Everything in .eh_frame is hostile. A damaged CIE or FDE is skipped and counted; compilation fails only when nothing
  * is left. If a part of the file cannot be read, because its file system does not answer or memory is short, there is

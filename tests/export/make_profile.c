@@ -34,6 +34,8 @@ static void push(struct maker *maker, enum frame_layer layer, const char *name, 
 {
 	struct frame frame = {layer, name, file, line};
 
+	if (layer == FRAME_RUNTIME)
+		frame.runtime = "python";
 	if (profile_frame(maker->profile, &frame, &maker->stack[maker->depth]))
 		abort();
 	maker->depth++;
@@ -41,7 +43,7 @@ static void push(struct maker *maker, enum frame_layer layer, const char *name, 
 
 static void python(struct maker *maker, const char *name, const char *file, int line, unsigned int lines)
 {
-	push(maker, FRAME_PYTHON, name, file, line + (int)pick(maker, lines));
+	push(maker, FRAME_RUNTIME, name, file, line + (int)pick(maker, lines));
 }
 
 static void native(struct maker *maker, const char *name, const char *file)
@@ -162,7 +164,7 @@ static void make_web(struct maker *maker, size_t stacks, bool poor)
 			quality->complete += count;
 		}
 		quality->samples += count;
-		quality->python_samples += maker->depth > 3 ? count : 0;
+		quality->runtimes[0].samples += maker->depth > 3 ? count : 0;
 		if (profile_add(maker->profile, thread && thread != 6 ? "worker" : "python3", pid,
 				pid + (int)thread % 6, maker->stack, maker->depth, count))
 			abort();
@@ -211,9 +213,9 @@ static void make_deep(struct maker *maker, size_t depth)
 	struct profile_quality *quality = profile_quality(maker->profile);
 
 	while (maker->depth < depth && maker->depth < sizeof(maker->stack) / sizeof(maker->stack[0]))
-		push(maker, FRAME_PYTHON, "fib", "/srv/fib.py", 3 + (int)maker->depth % 2);
+		push(maker, FRAME_RUNTIME, "fib", "/srv/fib.py", 3 + (int)maker->depth % 2);
 	profile_add(maker->profile, "python3", 7, 7, maker->stack, maker->depth, 10);
-	quality->samples = quality->complete = quality->python_samples = 10;
+	quality->samples = quality->complete = quality->runtimes[0].samples = 10;
 }
 
 static void describe(struct profile *profile)
@@ -222,6 +224,8 @@ static void describe(struct profile *profile)
 	struct profile_info *info = profile_info(profile);
 	size_t i;
 
+	quality->runtimes[0].name = "python";
+	quality->runtimes[0].language = "Python";
 	*info = (struct profile_info){
 		.command = profile_string(profile, "python3 -m shop.app --workers 5"),
 		.hostname = profile_string(profile, "lab-7"),

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "python/lines.h"
+#include "runtime/python/lines.h"
 
 #define SHOWN     10
 #define TABLE_MAX (64 << 20)

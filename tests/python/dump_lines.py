@@ -3,7 +3,7 @@
 # writes to stdout, for each code object, its line table and the true line of every code unit. Native byte order:
 #   u32 version, u32 whether PyCode_Addr2Line() was asked, then per code object  i32 firstlineno, u32 table bytes, u32 code units, table, i32 line per unit
 # The truth is PyCode_Addr2Line() by ctypes, checked against co_lines() or dis.findlinestarts(); by these alone
-# where there is no ctypes. A unit without a line has the line of the entry before it, as src/python/lines.h says.
+# where there is no ctypes. A unit without a line has the line of the entry before it, as src/runtime/python/lines.h says.
 import array
 import dis
 import os

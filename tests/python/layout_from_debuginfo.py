@@ -7,7 +7,7 @@ import gdb
 
 NONE = 0xffff
 
-# Members of PyCodeObject that are set when it is created and not changed afterwards (see src/abi/python.h).
+# Members of PyCodeObject that are set when it is created and not changed afterwards (see src/runtime/python/abi.h).
 STABLE = """ob_size co_argcount co_posonlyargcount co_kwonlyargcount co_nlocals co_stacksize co_flags co_firstlineno
 co_code co_consts co_names co_varnames co_freevars co_cellvars co_cell2arg co_filename co_name co_qualname co_lnotab
 co_linetable co_exceptiontable co_nlocalsplus co_framesize co_nplaincellvars co_ncellvars co_nfreevars

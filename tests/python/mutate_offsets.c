@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "python/interpreter_parts.h"
+#include "runtime/python/interpreter_parts.h"
 
 #define STRUCTURE_SIZE 888 /* of 3.15's; behind it lie variables */
 

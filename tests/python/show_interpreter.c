@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * show_interpreter FILE: what src/python finds in an ELF file, as "name value" lines, for layouts.t and
+ * show_interpreter FILE: what src/runtime/python finds in an ELF file, as "name value" lines, for layouts.t and
  * recognise.t. Status 0; 1 when the file is no interpreter, 2 on an error, which is told on stderr.
  */
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "python/interpreter.h"
+#include "runtime/python/interpreter.h"
 
 #define SHOW(field) printf(#field " %u\n", (unsigned int)layout->field)
 

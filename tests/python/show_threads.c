@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * show_threads FILE [PID BIAS]: the layers of src/python/thread_state.h for an ELF file, one a line:
+ * show_threads FILE [PID BIAS]: the layers of src/runtime/python/thread_state.h for an ELF file, one a line:
  *
  *     layer SOURCE: RESULT                      found
  *     none SOURCE: REASON
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "python/thread_state.h"
+#include "runtime/python/thread_state.h"
 
 static double microseconds(void)
 {

@@ -7,6 +7,10 @@ folders of src/ in it separated by blanks. A file includes headers of its own fo
 one line do not include each other. src/bpf, which also becomes BPF, includes abi, arch and bpf only, also by way of
 other headers. A machine's own files, those of src/arch/NAME/, are included in src/arch only; the others name no machine.
 
+A runtime's own files, those of src/runtime/NAME/, are included there only; INSPECTS says who else does, and why. Those
+that also become BPF, src/runtime/NAME/bpf/ and NAME/abi.h, include abi, arch, bpf and each other only. src/bpf reaches
+them by lists that mk/runtimes.mk writes.
+
 A block ```layers NAME holds the folders of src/NAME in the same way; files of src/NAME itself are above them all. And
 what is in a folder of lang/dialect is its own: nobody else includes it, tests excepted.
 """
@@ -19,6 +23,8 @@ from tap import Tap  # noqa: E402
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BPF_MAY = {"abi", "arch", "bpf"}
+# strata inspect shows how CPython was recognised, layer by layer: there is no such thing of runtimes in general.
+INSPECTS = {"inspect/inspect.h", "inspect/inspect.c", "inspect/text.c", "inspect/json.c", "cli/cmd_inspect.c"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 GENERATED = re.compile(r"^[^/]+\.(skel|pb-c)\.h$|^vmlinux\.h$|\.inc$")
 
@@ -78,6 +84,22 @@ def why_not_inside(table, path, include):
     return f"{other} is not below {own}" if own != other and table[other] >= table[own] else None
 
 
+def runtime_of(path):
+    """The runtime that a file belongs to, and whether it becomes BPF."""
+    found = re.match(r"runtime/([^/]+)/(bpf/|abi\.h$)?", path)
+    return (found[1], bool(found[2])) if found else (None, False)
+
+
+def why_not_runtime(path, include):
+    own, is_bpf = runtime_of(path)
+    other, other_is_bpf = runtime_of(include)
+    if other and other != own and path not in INSPECTS:
+        return "it is a runtime's own"
+    if is_bpf and include.split("/")[0] not in BPF_MAY and not (other == own and other_is_bpf):
+        return "it becomes BPF, which includes abi, arch and bpf only"
+    return None
+
+
 def dialect_of(path):
     found = re.match(r"lang/dialect/([^/]+)/", path)
     return found[1] if found else None
@@ -91,6 +113,8 @@ def why_not_all(tables, path, include):
         return reason
     if area in tables and include.startswith(area + "/"):
         reason = why_not_inside(tables[area], path[len(area) + 1:], include[len(area) + 1:])
+    if not reason:
+        reason = why_not_runtime(path, include)
     if not reason and dialect_of(include) not in (None, dialect_of(path)):
         reason = "it is a dialect's own"
     return reason
@@ -115,12 +139,17 @@ def self_check():
              ("bpf/a.h", "arch/walk.h", True), ("bpf/a.h", "arch/x86_64/walk.h", False), ("arch/a.c", "elf/a.h", False),
              ("elf/a.c", "arch/x86_64/parts.h", False), ("arch/x86_64/a.c", "arch/x86_64/parts.h", True)]
     wrong = [case for case in cases if (why_not(table, case[0], case[1]) is None) != case[2]]
-    tables = {"": {"base": 0, "lang": 1, "trace": 2}, "lang": {"core": 0, "gen": 1, "dialect": 2}}
+    tables = {"": {"base": 0, "abi": 0, "runtime": 1, "lang": 1, "trace": 2}, "lang": {"core": 0, "gen": 1, "dialect": 2}}
     cases = [("lang/gen/a.c", "lang/core/x.h", True), ("lang/core/a.c", "lang/gen/x.h", False),
              ("lang/gen/a.c", "lang/dialect/x.h", False), ("lang/gen/a.c", "lang/compile.h", False),
              ("lang/compile.c", "lang/dialect/x.h", True), ("lang/compile.c", "lang/dialect/d/x.h", False),
              ("lang/dialect/d/a.c", "lang/dialect/d/x.h", True), ("lang/dialect/d/a.c", "lang/dialect/e/x.h", False),
              ("trace/a.c", "lang/dialect/x.h", True), ("trace/a.c", "lang/dialect/d/x.h", False),
+             ("runtime/r.c", "base/x.h", True), ("runtime/a/x.c", "runtime/a/y.h", True),
+             ("runtime/a/x.c", "runtime/b/y.h", False), ("runtime/a/x.c", "runtime/r.h", True),
+             ("trace/a.c", "runtime/a/y.h", False), ("trace/a.c", "runtime/r.h", True),
+             ("runtime/a/bpf/x.h", "runtime/a/abi.h", True), ("runtime/a/bpf/x.h", "runtime/a/y.h", False),
+             ("runtime/a/bpf/x.h", "abi/x.h", True), ("runtime/a/abi.h", "base/x.h", False),
              ("lang/core/a.c", "base/x.h", True), ("lang/core/a.c", "lang/other/x.h", False)]
     return wrong + [case for case in cases if (why_not_all(tables, case[0], case[1]) is None) != case[2]]
 

@@ -16,7 +16,7 @@ WORD = re.compile(r"\b(?:\w*(?:x86|amd64|aarch64|arm64)\w*|r(?:ax|bx|cx|dx|si|di
                   r"tp_value|pstate|0xcc|struct\s+(?:user_)?pt_regs|user_regs_struct)\b", re.I)
 # File: what it may name, and why.
 MAY = {
-    "python/interpreter_parts.h": ({"EM_X86_64"}, "layouts.def is read from builds for one machine"),
+    "runtime/python/interpreter_parts.h": ({"EM_X86_64"}, "layouts.def is read from builds for one machine"),
     "unwind/cfi.c": ({"CFA_AARCH64_NEGATE_RA_STATE"}, "so DWARF calls an instruction that each machine must skip"),
 }
 

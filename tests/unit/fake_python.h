@@ -8,7 +8,7 @@
 #ifndef STRATA_TESTS_FAKE_PYTHON_H
 #define STRATA_TESTS_FAKE_PYTHON_H
 
-#include "bpf/python.h"
+#include "runtime/python/bpf/walk.h"
 #include "fake_memory.h"
 
 #define FAKE_HEAP       0x10000000ull
@@ -23,7 +23,7 @@ struct fake_python {
 	struct walk_host host;
 	struct scratch *s;
 	struct py_layout layout;
-	struct py_process process;
+	struct python_process process;
 	__u64 heap;          /* the next free address */
 	__u64 base_frame;    /* of the next thread state; 0: none was made */
 	__u32 roots;         /* shims of fake_root() */
@@ -58,7 +58,7 @@ static void code_send(struct scratch *s, __u32 table_bytes)
 
 static const struct py_layout fake_layouts[] = {
 #define LAYOUT(major, minor, head, current, ...) {.version = (major) << 8 | (minor), __VA_ARGS__},
-#include "python/layouts.def"
+#include "runtime/python/layouts.def"
 #undef LAYOUT
 #define FAKE_THREAD_3_13 .tstate_thread_id = 152, .tstate_base_frame = PY_NO_OFFSET
 #define FAKE_THREAD_3_15 .tstate_thread_id = 176, .tstate_base_frame = 80

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "python/interpreter.h"
+#include "runtime/python/interpreter.h"
 
 // clang-format off
 static const uint64_t offsets_3_15[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The interpreter loop by what its code does: asm/loop_*.s says what must come out. */
 #include "assemble.h"
-#include "python/interpreter.h"
+#include "runtime/python/interpreter.h"
 #include "tap.h"
 
 static const struct python_range *find(const struct elf_file *elf, const char *name, const struct python_range *ranges,

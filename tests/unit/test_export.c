@@ -11,8 +11,10 @@ static struct profile *sample_profile(void)
 {
 	struct profile *profile = profile_create();
 	const struct frame frames[] = {
-		{FRAME_NATIVE, "_start", "python3.11", 0}, {FRAME_PYTHON, "main;x", "/a.py", 3},
-		{FRAME_PYTHON, "main:x", "/a.py", 3},      {FRAME_KERNEL, "do_sys", "", 0},
+		{FRAME_NATIVE, "_start", "python3.11", 0},
+		{FRAME_RUNTIME, "main;x", "/a.py", 3, .runtime = "python"},
+		{FRAME_RUNTIME, "main:x", "/a.py", 3, .runtime = "python"},
+		{FRAME_KERNEL, "do_sys", "", 0},
 		{FRAME_MARK, "[truncated]", "", 0},
 	};
 	struct profile_quality *quality = profile_quality(profile);
@@ -31,7 +33,7 @@ static struct profile *sample_profile(void)
 		.samples = 25,
 		.complete = 21,
 		.truncated = 1,
-		.python_samples = 17,
+		.runtimes = {{.name = "python", .language = "Python", .samples = 17}},
 		.unique_stacks = 5,
 		.max_depth = 3,
 		.bpf_run_ns = 2500,

@@ -5,7 +5,8 @@
 
 #include "assemble.h"
 #include "tap.h"
-#include "unwind/go_switch.h"
+#include "runtime/go/abi.h"
+#include "runtime/go/switch.h"
 #include "unwind/unwind_table.h"
 
 #define SYSTEM "(*(*(*(thread-8)+48)+192)+56)"
@@ -132,7 +133,7 @@ static void test_rules(struct found *found)
 static void test_shared(struct found *found, const struct go_function *save)
 {
 	struct go_function shared = function(found->elf, "shared", "runtime.systemstack");
-	struct unwind_go_rule go;
+	struct go_rule go;
 	struct unwind_rule rule;
 	char expected[128];
 	uint64_t word, size;

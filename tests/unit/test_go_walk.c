@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Walks from one of Go's stacks to another (src/bpf/go.h), over a runtime's structures made by hand. */
+/* Walks from one of Go's stacks to another (src/runtime/go/bpf/step.h), over a runtime's structures made by hand. */
 #include "fake_native.h"
 #include "tap.h"
 
@@ -27,7 +27,7 @@ static __u64 in(int function)
 
 static __u32 go_rule(struct fake_native *fake, int kind, int m, int to, int frame)
 {
-	struct unwind_go_rule rule = {
+	struct go_rule rule = {
 		.thread = -1, .m = (__u8)m, .to = (__u8)to, .sp = AT_SP, .frame = (__u8)frame, .kind = (__u8)kind};
 
 	memcpy(&fake->rules[fake->rule_count], &rule, sizeof(rule));
@@ -42,13 +42,13 @@ static struct fake_native *usual(void)
 	const __u32 rules[F_COUNT] = {
 		[F_SP16] = fake_rule(fake, UNWIND_SP, 16, UNWIND_FP_SAME, 0),
 		[F_END] = fake_rule(fake, UNWIND_END, 0, 0, 0),
-		[F_SYSTEM] = go_rule(fake, UNWIND_GO_SYSTEMSTACK, AT_M, AT_CURG, 1),
-		[F_MORE] = go_rule(fake, UNWIND_GO_MORESTACK, AT_M, AT_CURG, 0),
-		[F_CALLBACK] = go_rule(fake, UNWIND_GO_CALLBACK, AT_M, AT_G0, 2),
-		[F_CCALL] = go_rule(fake, UNWIND_GO_CCALL, 3, 2, 1),
-		[F_VDSO] = go_rule(fake, UNWIND_GO_VDSO, AT_M, AT_VDSO, 0),
-		[F_REGISTER] = go_rule(fake, UNWIND_GO_REGISTER, 12, 0, 2),
-		[F_SCHEDULE] = fake_rule(fake, UNWIND_GO_SCHEDULE, 16, UNWIND_FP_SAME, 0),
+		[F_SYSTEM] = go_rule(fake, GO_SYSTEMSTACK, AT_M, AT_CURG, 1),
+		[F_MORE] = go_rule(fake, GO_MORESTACK, AT_M, AT_CURG, 0),
+		[F_CALLBACK] = go_rule(fake, GO_CALLBACK, AT_M, AT_G0, 2),
+		[F_CCALL] = go_rule(fake, GO_CCALL, 3, 2, 1),
+		[F_VDSO] = go_rule(fake, GO_VDSO, AT_M, AT_VDSO, 0),
+		[F_REGISTER] = go_rule(fake, GO_REGISTER, 12, 0, 2),
+		[F_SCHEDULE] = fake_rule(fake, GO_SCHEDULE, 16, UNWIND_FP_SAME, 0),
 	};
 	int i;
 
@@ -119,7 +119,7 @@ static void test_systemstack(void)
 static void test_shared(void)
 {
 	struct fake_native *fake = usual();
-	struct unwind_go_rule rule;
+	struct go_rule rule;
 
 	memcpy(&rule, &fake->rules[fake->rule_count - 1 - (F_SCHEDULE - F_SYSTEM)], sizeof(rule));
 	rule.thread = (__s16)(0x18010 / 8);

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 
 #include "assemble.h"
-#include "python/key_decoder.h"
+#include "runtime/python/key_decoder.h"
 #include "tap.h"
 
 static void append(char *text, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

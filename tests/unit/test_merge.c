@@ -11,46 +11,46 @@
  * entry frame. A leading
  * '~' says that the root is missing; what follows a '?' in Python is unsure. The number of a frame is its letter.
  */
-static struct merge_result merge(const char *native, const char *python, char *merged)
+static struct merge_result merge(const char *native, const char *second, char *merged)
 {
-	uint32_t native_frames[FRAMES_MAX], python_frames[FRAMES_MAX], i;
+	uint32_t native_frames[FRAMES_MAX], second_frames[FRAMES_MAX], i;
 	uint8_t role[FRAMES_MAX];
 	bool is_entry[FRAMES_MAX];
 	struct merge_frame out[2 * FRAMES_MAX];
 	struct merge_input input = {.native = native_frames,
 				    .role = role,
-				    .python = python_frames,
+				    .second = second_frames,
 				    .is_entry = is_entry,
 				    .native_rooted = *native != '~',
-				    .python_rooted = *python != '~'};
+				    .second_rooted = *second != '~'};
 	struct merge_result result;
 	const char *unsure, *at;
 
 	native += *native == '~';
-	python += *python == '~';
-	unsure = strchr(python, '?');
+	second += *second == '~';
+	unsure = strchr(second, '?');
 	input.native_count = (uint32_t)strlen(native);
-	input.python_count = (uint32_t)strlen(python);
+	input.second_count = (uint32_t)strlen(second);
 	if (unsure) {
-		input.python_unsure = (uint32_t)strlen(unsure + 1);
-		input.python_count = (uint32_t)(unsure - python) + input.python_unsure;
+		input.second_unsure = (uint32_t)strlen(unsure + 1);
+		input.second_count = (uint32_t)(unsure - second) + input.second_unsure;
 	}
 	for (i = 0; i < input.native_count; i++) {
 		native_frames[i] = (uint32_t)native[input.native_count - 1 - i];
-		role[i] = native_frames[i] >= 'A' && native_frames[i] <= 'Z'   ? MERGE_LOOP
-			  : native_frames[i] >= '0' && native_frames[i] <= '9' ? MERGE_HANDLER
-			  : native_frames[i] == '('                            ? MERGE_START
-			  : native_frames[i] == ')'                            ? MERGE_SWITCH
-									       : MERGE_NATIVE;
+		role[i] = native_frames[i] >= 'A' && native_frames[i] <= 'Z'   ? ROLE_LOOP
+			  : native_frames[i] >= '0' && native_frames[i] <= '9' ? ROLE_HANDLER
+			  : native_frames[i] == '('                            ? ROLE_START
+			  : native_frames[i] == ')'                            ? ROLE_SWITCH
+									       : ROLE_NATIVE;
 	}
-	for (i = 0; i < input.python_count; i++) {
-		at = python + (input.python_count - 1 - i);
-		python_frames[i] = (uint32_t)at[unsure && at >= unsure];
-		is_entry[i] = python_frames[i] >= 'A' && python_frames[i] <= 'Z';
+	for (i = 0; i < input.second_count; i++) {
+		at = second + (input.second_count - 1 - i);
+		second_frames[i] = (uint32_t)at[unsure && at >= unsure];
+		is_entry[i] = second_frames[i] >= 'A' && second_frames[i] <= 'Z';
 	}
 	result = merge_stacks(&input, out);
 	for (i = 0; i < result.count; i++) {
-		*merged++ = out[i].python ? '.' : '-';
+		*merged++ = out[i].second ? '.' : '-';
 		*merged++ = (char)out[i].frame;
 	}
 	*merged = '\0';
@@ -60,7 +60,7 @@ static struct merge_result merge(const char *native, const char *python, char *m
 static void test_cases(void)
 {
 	static const struct {
-		const char *native, *python, *merged, *name;
+		const char *native, *second, *merged, *name;
 		uint32_t evals, groups; /* unpaired */
 		bool entering;
 	} cases[] = {
@@ -113,7 +113,7 @@ static void test_cases(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct merge_result result = merge(cases[i].native, cases[i].python, merged);
+		struct merge_result result = merge(cases[i].native, cases[i].second, merged);
 
 		is_str(merged, cases[i].merged, "%s", cases[i].name);
 		ok(result.unpaired_eval == cases[i].evals && result.unpaired_groups == cases[i].groups &&
@@ -128,18 +128,18 @@ static void test_cases(void)
  * the native stack with each loop frame replaced by its group; groups without a loop come first when they are before
  * the first, and last when they are behind the last.
  */
-static uint32_t specify(const char *native, const char *python, char *merged)
+static uint32_t specify(const char *native, const char *second, char *merged)
 {
-	bool rooted = *native != '~' && *python != '~';
+	bool rooted = *native != '~' && *second != '~';
 	const char *group[FRAMES_MAX + 1];
 	int groups = 0, evals = 0, shift, next, unpaired = 0, i;
 
 	native += *native == '~';
-	python += *python == '~';
-	for (i = 0; python[i]; i++)
-		if (!i || (python[i] >= 'A' && python[i] <= 'Z'))
-			group[groups++] = python + i;
-	group[groups] = python + i;
+	second += *second == '~';
+	for (i = 0; second[i]; i++)
+		if (!i || (second[i] >= 'A' && second[i] <= 'Z'))
+			group[groups++] = second + i;
+	group[groups] = second + i;
 	for (i = 0; native[i]; i++)
 		evals += native[i] >= 'A' && native[i] <= 'Z';
 	shift = rooted ? 0 : evals - groups; /* loop N runs group N - shift */
@@ -169,12 +169,12 @@ static uint32_t specify(const char *native, const char *python, char *merged)
 
 static void test_property(void)
 {
-	char native[FRAMES_MAX], python[FRAMES_MAX], got[4 * FRAMES_MAX + 1], expected[4 * FRAMES_MAX + 1];
+	char native[FRAMES_MAX], second[FRAMES_MAX], got[4 * FRAMES_MAX + 1], expected[4 * FRAMES_MAX + 1];
 	uint64_t random = 88172645463325252ull;
 	int round, wrong = 0;
 
 	for (round = 0; round < 200000; round++) {
-		char *const stacks[] = {native, python};
+		char *const stacks[] = {native, second};
 		struct merge_result result;
 		uint32_t unpaired;
 		int s;
@@ -191,11 +191,11 @@ static void test_property(void)
 				*at++ = (char)((random >> (32 + count) & 1 ? 'A' : 'a') + count);
 			*at = '\0';
 		}
-		unpaired = specify(native, python, expected);
-		result = merge(native, python, got);
+		unpaired = specify(native, second, expected);
+		result = merge(native, second, got);
 		if (strcmp(got, expected) || result.unpaired_eval != unpaired || result.count * 2 != strlen(got)) {
 			if (!wrong++)
-				printf("# %s + %s: got %s (%u), expected %s (%u)\n", native, python, got,
+				printf("# %s + %s: got %s (%u), expected %s (%u)\n", native, second, got,
 				       result.unpaired_eval, expected, unpaired);
 		}
 	}

@@ -278,7 +278,7 @@ static void test_chain_of_file(void)
 	fake_native_destroy(fake);
 }
 
-/* SBCL's code, interrupted where FP does not lead to its caller: src/bpf/lisp.h. */
+/* SBCL's code, interrupted where FP does not lead to its caller: src/runtime/sbcl/bpf/step.h. */
 static void test_lisp(void)
 {
 	enum { OWN, MADE, AT_SP, ROUTINE };
@@ -359,7 +359,7 @@ static void test_record(void)
 {
 	struct fake_native *fake = usual();
 	struct fake_memory *m = &fake->memory;
-	__u64 sp = STACK + 0x1000, record = more(fake, UNWIND_FP_DEREF, UNWIND_NUMBERED(0, 2), -16, 0);
+	__u64 sp = STACK + 0x1000, record = more(fake, SBCL_ENTRY, UNWIND_NUMBERED(0, 2), -16, 0);
 
 	fake_put64(m, sp, sp + 0x40);
 	fake_put64(m, sp + 0x40, sp + 0x80);

@@ -23,13 +23,13 @@ static void test_frame_text(void)
 	is_str(text_of((struct frame){FRAME_KERNEL, "do_syscall_64", "", 0}), "do_syscall_64 [k]", "kernel");
 	is_str(text_of(native), "list_sort (python3.11)", "native");
 	is_str(text_of((struct frame){FRAME_NATIVE, "0x12ab", "libx.so", 0}), "0x12ab (libx.so)", "no symbol");
-	is_str(text_of((struct frame){FRAME_PYTHON, "C.f.<locals>.g", "/a b/x.py", 12}),
+	is_str(text_of((struct frame){FRAME_RUNTIME, "C.f.<locals>.g", "/a b/x.py", 12}),
 	       "C.f.<locals>.g (/a b/x.py:12)", "Python");
 	is_str(text_of((struct frame){FRAME_MARK, "[truncated]", "", 0}), "[truncated]", "mark");
 	is_str(text_of((struct frame){FRAME_MARK, "[unknown 0x7f00]", NULL, 0}), "[unknown 0x7f00]", "no file at all");
-	is_str(text_of((struct frame){FRAME_PYTHON, "a;b\nc\x7f", "x;\t.py", 1}), "a:b?c? (x:?.py:1)",
+	is_str(text_of((struct frame){FRAME_RUNTIME, "a;b\nc\x7f", "x;\t.py", 1}), "a:b?c? (x:?.py:1)",
 	       "separators and controls");
-	is_str(text_of((struct frame){FRAME_PYTHON, "naïve→\xf0\x9f\x90\x8d", "ü.py", 1}),
+	is_str(text_of((struct frame){FRAME_RUNTIME, "naïve→\xf0\x9f\x90\x8d", "ü.py", 1}),
 	       "naïve→\xf0\x9f\x90\x8d (ü.py:1)", "other UTF-8 stays");
 	is_str(text_of((struct frame){FRAME_KERNEL, "a\xe2\x80\xa8z\xc2\x85", "", 0}), "a?z? [k]", "line separators");
 	is_str(text_of((struct frame){FRAME_KERNEL, "\xff\xc0\x80\xed\xa0\x80\xe2\x82", "", 0}), "???????? [k]",
@@ -77,7 +77,7 @@ static void test_printing(void)
 static void test_interning(void)
 {
 	struct profile *profile = profile_create();
-	struct frame frame = {FRAME_PYTHON, "f", "x.py", 1};
+	struct frame frame = {FRAME_RUNTIME, "f", "x.py", 1};
 	uint32_t ids[4], again;
 	char name[] = "f";
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/strings.h"
 #include "elf_builder.h"
-#include "python/cache.h"
+#include "runtime/python/cache.h"
 #include "tap.h"
 
 struct file {

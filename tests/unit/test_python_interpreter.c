@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "fake_python.h"
-#include "python/interpreter_parts.h"
+#include "runtime/python/interpreter_parts.h"
 #include "python_image.h"
 #include "tap.h"
 

@@ -2,7 +2,7 @@
 /* Line tables by hand, sound and damaged. The proof over real ones is tests/python/lines.t. */
 #include <limits.h>
 
-#include "python/lines.h"
+#include "runtime/python/lines.h"
 #include "tap.h"
 
 struct place {

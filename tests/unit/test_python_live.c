@@ -2,7 +2,7 @@
 /* A process of one interpreter and two threads, made of bytes: what must be believed, and what must not. */
 #include <elf.h>
 
-#include "python/live.h"
+#include "runtime/python/live.h"
 #include "tap.h"
 
 #define BASE     0x10000ull

@@ -6,7 +6,7 @@
 #include <elf.h>
 
 #include "fake_python.h"
-#include "python/live.h"
+#include "runtime/python/live.h"
 #include "python_image.h"
 #include "tap.h"
 
@@ -73,7 +73,7 @@ static struct fake_python *process(const struct py_layout *layout)
 	fake_map(&fake->memory, FAKE_THREAD & ~0xfffull, 0x1000);
 	fake_put64(&fake->memory, FAKE_THREAD + 0x10, FAKE_THREAD);
 	fake_put(&fake->memory, FAKE_THREAD + 0x2d0, 501, 4);
-	fake->s->python.tstate = tstate;
+	fake->s->python.thread = tstate;
 	return fake;
 }
 
@@ -169,8 +169,8 @@ static void test_invented(const uint64_t *words, size_t size, bool free_threaded
 	ok(fake->s->python.count == 3 && !fake->s->python.loss, "%s: and the walk goes by them", name);
 	test_lies(fake, &image, &found, name);
 
-	fake_put64(&fake->memory, fake->s->python.tstate + layout.tstate_frame,
-		   fake_get64(fake, fake->s->python.tstate + layout.tstate_base_frame));
+	fake_put64(&fake->memory, fake->s->python.thread + layout.tstate_frame,
+		   fake_get64(fake, fake->s->python.thread + layout.tstate_base_frame));
 	said = check(fake, &found);
 	ok(!said.verified && !said.refuted, "%s: a thread without frames says nothing: %s", name, said.result);
 	fake_put64(&fake->memory, fake->head, 0);
@@ -194,7 +194,7 @@ static void test_damage(void)
 		struct fake_python *fake = process(&layout);
 		struct fake_memory *m = &fake->memory;
 		__u64 code = fake_get64(fake, top) & ~3ull, table = fake_get64(fake, code + layout.code_linetable),
-		      base = fake_get64(fake, fake->s->python.tstate + layout.tstate_base_frame);
+		      base = fake_get64(fake, fake->s->python.thread + layout.tstate_base_frame);
 
 		switch (i) {
 		case 0:

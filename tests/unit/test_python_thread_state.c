@@ -6,7 +6,7 @@
 #include <stdarg.h>
 
 #include "assemble.h"
-#include "python/thread_state.h"
+#include "runtime/python/thread_state.h"
 #include "tap.h"
 
 #ifdef __aarch64__

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The Python walker (src/bpf/python.h, code.h), compiled for the host, on interpreters of every layout made by hand. */
+/* The Python walker (src/runtime/python/bpf/walk.h, code.h), compiled for the host, on interpreters of every layout
+ * made by hand. */
 #include "fake_python.h"
 #include "tap.h"
 
-static const struct python_frame *frames_of(const struct fake_python *fake)
+static const struct second_frame *frames_of(const struct fake_python *fake)
 {
-	return fake->s->python_stack.frames;
+	return fake->s->second_stack.frames;
 }
 
 /* The walk could not read what it needed, or, where that may be a loop that is not linked yet, is in doubt. */
 static bool unreadable(const struct fake_python *fake)
 {
-	return fake->s->python.loss == LOSS_PY_READ ||
+	return fake->s->python.loss == LOSS_SECOND_READ ||
 	       (fake->layout.cframe_current != PY_NO_OFFSET && fake->s->python.doubt);
 }
 
@@ -55,13 +56,13 @@ static void test_layout(const struct py_layout *layout, const char *name)
 	fake_python_walk(fake, 0);
 	is_int(fake->s->python.loss, LOSS_NONE, "%s: complete", name);
 	is_int(fake->s->python.count, 5, "%s: five frames", name);
-	is_int(fake->s->python.tstate, tstate, "%s: the thread state", name);
+	is_int(fake->s->python.thread, tstate, "%s: the thread state", name);
 	for (i = 0; i < 5; i++) {
 		bool entry = layout->entry == PY_ENTRY_EVERY || i == 1 || i == 4;
 		int lasti = i == 0 ? (layout->lasti == PY_LASTI_UNITS ? -4 : -2) : 20 * i;
 
-		right &= frames_of(fake)[i].flags == (entry ? PYTHON_FRAME_ENTRY : 0u);
-		right &= frames_of(fake)[i].lasti == lasti;
+		right &= frames_of(fake)[i].flags == (entry ? SECOND_FRAME_ENTRY : 0u);
+		right &= frames_of(fake)[i].position == lasti;
 		right &= frames_of(fake)[i].code && frames_of(fake)[i].code == fake->sent[i];
 	}
 	ok(right, "%s: their codes, instructions and entries", name);
@@ -89,14 +90,14 @@ static void test_no_frames(const struct py_layout *layout, const char *name)
 
 	old = fake_tstate(fake, interp, FAKE_THREAD, 0);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.tstate == old && !fake->s->python.count && !fake->s->python.loss,
+	ok(fake->s->python.thread == old && !fake->s->python.count && !fake->s->python.loss,
 	   "%s: a thread state without frames", name);
 	fake_frame(fake, at, fake_code(fake, "f", 1, 1), fake_root(fake), 2, true);
 	fake_put64(&fake->memory, interp + layout->interp_threads, 0);
 	newer = fake_tstate(fake, interp, FAKE_THREAD, at);
 	fake_python_walk(fake, old);
-	ok(fake->s->python.tstate == newer && fake->s->python.count == 1 &&
-		   frames_of(fake)[0].flags == PYTHON_FRAME_ENTRY && !fake->s->python.loss,
+	ok(fake->s->python.thread == newer && fake->s->python.count == 1 &&
+		   frames_of(fake)[0].flags == SECOND_FRAME_ENTRY && !fake->s->python.loss,
 	   "%s: and the one that came after it", name);
 	fake_python_destroy(fake);
 }
@@ -115,11 +116,11 @@ static void test_own_bytecode(const struct py_layout *layout)
 	fake_put64(&fake->memory, at + fake->layout.frame_lasti, 0x30000000 + 24);
 	fake_running(fake, at);
 	fake_python_walk(fake, 0);
-	is_int(frames_of(fake)[0].lasti, 24, "an instruction of the thread's own bytecode");
+	is_int(frames_of(fake)[0].position, 24, "an instruction of the thread's own bytecode");
 	fake_put64(&fake->memory, code + fake->layout.code_tlbc, 0xdead0000);
 	fake_put64(&fake->memory, at + fake->layout.frame_lasti, code + fake->layout.code_bytecode + 6);
 	fake_python_walk(fake, 0);
-	is_int(frames_of(fake)[0].lasti, 6, "which cannot be read");
+	is_int(frames_of(fake)[0].position, 6, "which cannot be read");
 	fake_python_destroy(fake);
 }
 
@@ -137,7 +138,7 @@ static void test_threads(void)
 			tstate[i][k] = fake_tstate(fake, interp[i], 1000 + 10 * i + k, 0);
 	}
 	fake_python_walk(fake, 0);
-	ok(!fake->s->python.tstate && !fake->s->python.count, "a thread without a thread state");
+	ok(!fake->s->python.thread && !fake->s->python.count, "a thread without a thread state");
 	for (i = 0; i < 3; i++) {
 		for (k = 0; k < 4; k++) {
 			__u64 id = tstate[i][k] + fake->layout.tstate_thread_id;
@@ -145,7 +146,7 @@ static void test_threads(void)
 			fake_put64(&fake->memory, id, FAKE_THREAD);
 			fake_set_frame(fake, tstate[i][k], FAKE_DATA_STACK);
 			fake_python_walk(fake, 0);
-			ok(fake->s->python.tstate == tstate[i][k] && fake->s->python.count == 1,
+			ok(fake->s->python.thread == tstate[i][k] && fake->s->python.count == 1,
 			   "interpreter %d, thread state %d", i, k);
 			fake_put64(&fake->memory, id, 1000 + 10 * i + k);
 		}
@@ -154,54 +155,54 @@ static void test_threads(void)
 	fake_python_walk(fake, 0);
 	reads = fake->memory.reads;
 	fake_python_walk(fake, tstate[1][1]);
-	ok(fake->s->python.tstate == tstate[1][1] && fake->memory.reads + 2 * 12 <= reads, "the cached thread state");
+	ok(fake->s->python.thread == tstate[1][1] && fake->memory.reads + 2 * 12 <= reads, "the cached thread state");
 	fake_python_walk(fake, tstate[0][1]);
-	is_int(fake->s->python.tstate, tstate[1][1], "a cached one that is another thread's now");
+	is_int(fake->s->python.thread, tstate[1][1], "a cached one that is another thread's now");
 	fake_python_walk(fake, 0xdead0000);
-	is_int(fake->s->python.tstate, tstate[1][1], "a cached one that is gone");
+	is_int(fake->s->python.thread, tstate[1][1], "a cached one that is gone");
 	other = fake_alloc(fake, 512);
 	fake_put64(&fake->memory, other + fake->layout.tstate_thread_id, FAKE_THREAD);
 	fake_put64(&fake->memory, other + fake->layout.tstate_frame, 0xdead0000);
 	fake_python_walk(fake, other);
-	is_int(fake->s->python.tstate, tstate[1][1], "one whose _PyCFrame is gone");
+	is_int(fake->s->python.thread, tstate[1][1], "one whose _PyCFrame is gone");
 	/* Freed, with the thread's id still in it, and without frames: PyGILState_Release and Ensure in a thread of C.
 	 */
 	other = fake_alloc(fake, 512);
 	fake_put64(&fake->memory, other + fake->layout.tstate_thread_id, FAKE_THREAD);
 	fake_python_walk(fake, other);
-	ok(fake->s->python.tstate == tstate[1][1] && fake->s->python.count == 1,
+	ok(fake->s->python.thread == tstate[1][1] && fake->s->python.count == 1,
 	   "a cached one that was freed does not hide the new one");
 	fake_set_frame(fake, tstate[1][1], 0);
 	fake_python_walk(fake, tstate[1][1]);
-	ok(fake->s->python.tstate == tstate[1][1] && !fake->s->python.count && fake->s->python.loss == LOSS_NONE,
+	ok(fake->s->python.thread == tstate[1][1] && !fake->s->python.count && fake->s->python.loss == LOSS_NONE,
 	   "a thread that runs no Python now");
 	fake_put64(&fake->memory, interp[0] + fake->layout.interp_next, interp[2]);
 	fake_put64(&fake->memory, tstate[1][1] + fake->layout.tstate_thread_id, 5);
 	fake_python_walk(fake, 0);
-	is_int(fake->s->python.tstate, 0, "a ring of interpreters ends");
+	is_int(fake->s->python.thread, 0, "a ring of interpreters ends");
 	fake_put64(&fake->memory, tstate[2][0] + fake->layout.tstate_next, 0xdead0000);
 	fake_python_walk(fake, 0);
-	is_int(fake->s->python.tstate, 0, "an unreadable thread state ends the search");
+	is_int(fake->s->python.thread, 0, "an unreadable thread state ends the search");
 	fake_put64(&fake->memory, fake->head, 0xdead0000);
 	fake_python_walk(fake, 0);
-	is_int(fake->s->python.tstate, 0, "an unreadable interpreter, too");
+	is_int(fake->s->python.thread, 0, "an unreadable interpreter, too");
 	fake->process.interp_head = 0xdead0000;
 	fake_python_walk(fake, 0);
-	is_int(fake->s->python.tstate, 0, "no interpreter list");
+	is_int(fake->s->python.thread, 0, "no interpreter list");
 	fake_python_destroy(fake);
 
 	fake = fake_python_create(fake_layout(0x0306));
 	other = fake_tstate(fake, fake_interpreter(fake), 1, 0);
 	fake_frame(fake, fake_alloc(fake, 512), fake_code(fake, "f", 1, 1), 0, 2, true);
-	fake->process = (struct py_process){.current_tstate = FAKE_HEAP + 0x1000};
+	fake->process = (struct python_process){.current_tstate = FAKE_HEAP + 0x1000};
 	fake->heap = FAKE_HEAP + 0x10000;
 	fake_put64(&fake->memory, FAKE_HEAP + 0x1000, other);
 	fake_put64(&fake->memory, other + fake->layout.tstate_thread_id, FAKE_THREAD);
 	fake_python_walk(fake, 0);
-	is_int(fake->s->python.tstate, other, "3.6 without a list: through the current thread state");
+	is_int(fake->s->python.thread, other, "3.6 without a list: through the current thread state");
 	fake_put64(&fake->memory, FAKE_HEAP + 0x1000, 0);
 	fake_python_walk(fake, 0);
-	is_int(fake->s->python.tstate, 0, "which is NULL while the GIL is free");
+	is_int(fake->s->python.thread, 0, "which is NULL while the GIL is free");
 	fake_python_destroy(fake);
 }
 
@@ -239,7 +240,7 @@ static void test_edges(const struct py_layout *layout, const char *name)
 	fake_set_frame(fake, tstate, at + 4);
 	fake_python_walk(fake, tstate);
 	is_int(fake->s->python.count, 0, "%s: a frame at an odd address", name);
-	is_int(fake->s->python.loss, layout->cframe_current == PY_NO_OFFSET ? LOSS_PY_READ : LOSS_NONE,
+	is_int(fake->s->python.loss, layout->cframe_current == PY_NO_OFFSET ? LOSS_SECOND_READ : LOSS_NONE,
 	       "%s: which only a loop that is not linked can have", name);
 	fake_set_frame(fake, tstate, page);
 
@@ -250,7 +251,7 @@ static void test_edges(const struct py_layout *layout, const char *name)
 	memcpy(fake_bytes(&fake->memory, page + 0x1000 - size, size), fake_bytes(&fake->memory, tstate, size), size);
 	fake_put64(&fake->memory, interp + layout->interp_threads, page + 0x1000 - size);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.tstate == page + 0x1000 - size && fake->s->python.count == 1,
+	ok(fake->s->python.thread == page + 0x1000 - size && fake->s->python.count == 1,
 	   "%s: a thread state at the end of memory", name);
 	fake_python_destroy(fake);
 }
@@ -258,7 +259,7 @@ static void test_edges(const struct py_layout *layout, const char *name)
 static void finds_none(struct fake_python *fake, const char *what)
 {
 	fake_python_walk(fake, 0);
-	ok(!fake->s->python.tstate && fake->memory.reads < 40, "3.%d: %s, %" PRIu64 " reads",
+	ok(!fake->s->python.thread && fake->memory.reads < 40, "3.%d: %s, %" PRIu64 " reads",
 	   fake->layout.version & 0xff, what, fake->memory.reads);
 }
 
@@ -309,8 +310,8 @@ static void test_loops(int version, __u32 loss)
 static void test_empty_loops(int version)
 {
 	struct fake_python *fake = fake_python_create(fake_layout(version));
-	const __u32 empty = PYTHON_FRAME_ENTRY | PYTHON_FRAME_EMPTY,
-		    flags[] = {empty, 0, PYTHON_FRAME_ENTRY, empty, PYTHON_FRAME_ENTRY, empty};
+	const __u32 empty = SECOND_FRAME_ENTRY | SECOND_FRAME_EMPTY,
+		    flags[] = {empty, 0, SECOND_FRAME_ENTRY, empty, SECOND_FRAME_ENTRY, empty};
 	__u64 code = fake_code(fake, "f", 1, 1), shims = FAKE_C_STACK + 0x1000, frames = FAKE_DATA_STACK, hash;
 	int i, wrong = 0;
 
@@ -331,7 +332,7 @@ static void test_empty_loops(int version)
 	}
 	is_int(wrong, 0, "3.%d: in their places", version & 0xff);
 	hash = fake->s->python.hash;
-	fake_set_frame(fake, fake->s->python.tstate, frames + 0x200);
+	fake_set_frame(fake, fake->s->python.thread, frames + 0x200);
 	fake_python_walk(fake, 0);
 	ok(fake->s->python.count == 5 && fake->s->python.hash != hash, "3.%d: which make another stack",
 	   version & 0xff);
@@ -373,7 +374,8 @@ static void test_unlinked(int version)
 	fake_frame(fake, at + 0x700, code, at, 8, false);
 	fake_frame(fake, at + 0x800, code, 0, 8, false);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.loss == LOSS_PY_UNLINKED && !fake->s->python.count, "3.%d: nor is the one below said", v);
+	ok(fake->s->python.loss == LOSS_SECOND_UNLINKED && !fake->s->python.count, "3.%d: nor is the one below said",
+	   v);
 
 	/* A frame of a call that is over: complete, but somebody else called it. */
 	past = at + 0x400;
@@ -383,7 +385,7 @@ static void test_unlinked(int version)
 	fake_frame(fake, past, code, shims ? shim : at, 6, true);
 	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, fake_cframe(fake, past, older));
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE && frames_of(fake)[0].lasti == 4,
+	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE && frames_of(fake)[0].position == 4,
 	   "3.%d: a frame of the past that another one called", v);
 
 	/* Called by the same frame, but popped. */
@@ -391,22 +393,22 @@ static void test_unlinked(int version)
 		fake_shim(fake, shim, at + 0x100);
 	fake_frame(fake, past, code, shims ? shim : at + 0x100, 6, true);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.count == 3 && frames_of(fake)[0].lasti == 6, "3.%d: one of the present", v);
+	ok(fake->s->python.count == 3 && frames_of(fake)[0].position == 6, "3.%d: one of the present", v);
 	chunk = at - 0x40;
 	fake_put64(&fake->memory, chunk + 8, past + 0x1000 - chunk);
 	fake_data_stack(fake, tstate, chunk, past, past + 0x1000);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.loss == LOSS_NONE && frames_of(fake)[shims].lasti == 4, "3.%d: one that was popped", v);
+	ok(fake->s->python.loss == LOSS_NONE && frames_of(fake)[shims].position == 4, "3.%d: one that was popped", v);
 	is_int(fake->s->python.count, 2 + shims, "3.%d: its loop has none", v);
 
 	/* The thread goes on to another chunk, or back from it: top and limit are of two. */
 	fake_data_stack(fake, tstate, chunk, past, past + 0x3000);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.count == 3 && frames_of(fake)[0].lasti == 6, "3.%d: the limit is another chunk's", v);
+	ok(fake->s->python.count == 3 && frames_of(fake)[0].position == 6, "3.%d: the limit is another chunk's", v);
 	fake_put64(&fake->memory, past + 0x2000 + 8, 0x1000);
 	fake_data_stack(fake, tstate, past + 0x2000, past, past + 0x3000);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.count == 3 && frames_of(fake)[0].lasti == 6, "3.%d: the top is another chunk's", v);
+	ok(fake->s->python.count == 3 && frames_of(fake)[0].position == 6, "3.%d: the top is another chunk's", v);
 	fake_python_destroy(fake);
 }
 
@@ -424,7 +426,7 @@ static void test_yielding(int version)
 	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE, "3.%d: a generator's frame", v);
 	fake_frame(fake, generator, code, 0, 4, false);
 	fake_python_walk(fake, 0);
-	is_int(fake->s->python.loss, LOSS_PY_UNLINKED, "3.%d: which forgot its caller", v);
+	is_int(fake->s->python.loss, LOSS_SECOND_UNLINKED, "3.%d: which forgot its caller", v);
 	fake_put64(&fake->memory, fake_get64(fake, tstate + fake->layout.tstate_frame) + fake->layout.cframe_current,
 		   0);
 	fake_python_walk(fake, 0);
@@ -458,7 +460,7 @@ static void test_throw_before_311(int version)
 	/* 3.9 does not say who threw. */
 	fake_frame(fake, waiting, code, 0, 4, false);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.loss == LOSS_PY_UNLINKED && fake->s->python.count == 2,
+	ok(fake->s->python.loss == LOSS_SECOND_UNLINKED && fake->s->python.count == 2,
 	   "3.%d: a chain that ends there is cut", version & 0xff);
 	fake_python_destroy(fake);
 }
@@ -478,13 +480,13 @@ static void test_throw(void)
 	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, cframe);
 	fake_python_walk(fake, 0);
 	ok(fake->s->python.count == 2 && fake->s->python.loss == LOSS_NONE && !frames_of(fake)[0].flags &&
-		   frames_of(fake)[1].flags == PYTHON_FRAME_ENTRY,
+		   frames_of(fake)[1].flags == SECOND_FRAME_ENTRY,
 	   "throw(): the waiting generator's frame has no loop");
 	fake_put64(&fake->memory, tstate + fake->layout.tstate_frame, fake_cframe(fake, inner, cframe));
 	fake_python_walk(fake, 0);
 	ok(fake->s->python.count == 3 && fake->s->python.loss == LOSS_NONE &&
-		   frames_of(fake)[0].flags == PYTHON_FRAME_ENTRY && !frames_of(fake)[1].flags &&
-		   frames_of(fake)[2].flags == PYTHON_FRAME_ENTRY,
+		   frames_of(fake)[0].flags == SECOND_FRAME_ENTRY && !frames_of(fake)[1].flags &&
+		   frames_of(fake)[2].flags == SECOND_FRAME_ENTRY,
 	   "throw(): nor when it is no more the youngest");
 	fake_python_destroy(fake);
 }
@@ -497,21 +499,21 @@ static void test_recursion(int version)
 	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, back = fake_root(fake), step = 0x80, per_page;
 	int i;
 
-	for (i = 0; i < PYTHON_FRAMES_MAX; i++, back = at, at += step)
+	for (i = 0; i < SECOND_FRAMES_MAX; i++, back = at, at += step)
 		fake_frame(fake, at, code, back, i & 0xfff, i == 0);
 	fake_running(fake, back);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.loss == LOSS_NONE && fake->s->python.count == PYTHON_FRAMES_MAX, "3.%d: the deepest stack",
+	ok(fake->s->python.loss == LOSS_NONE && fake->s->python.count == SECOND_FRAMES_MAX, "3.%d: the deepest stack",
 	   version & 0xff);
 	per_page = layout->lasti == PY_LASTI_POINTER ? PYTHON_WINDOW / step / 2 : 1;
-	ok(fake->memory.reads < PYTHON_FRAMES_MAX / per_page + 40, "3.%d: read %" PRIu64 " times", version & 0xff,
+	ok(fake->memory.reads < SECOND_FRAMES_MAX / per_page + 40, "3.%d: read %" PRIu64 " times", version & 0xff,
 	   fake->memory.reads);
 	is_int(fake->sent_count, 1, "3.%d: one code object", version & 0xff);
 	fake_frame(fake, at, code, back, 0, false);
-	fake_set_frame(fake, fake->s->python.tstate, at);
+	fake_set_frame(fake, fake->s->python.thread, at);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.loss == LOSS_PYTHON_DEPTH && fake->s->python.count == PYTHON_FRAMES_MAX &&
-		   frames_of(fake)[1].lasti == (((PYTHON_FRAMES_MAX - 1) & 0xfff) & (version == 0x030a ? ~1 : ~0)),
+	ok(fake->s->python.loss == LOSS_SECOND_DEPTH && fake->s->python.count == SECOND_FRAMES_MAX &&
+		   frames_of(fake)[1].position == (((SECOND_FRAMES_MAX - 1) & 0xfff) & (version == 0x030a ? ~1 : ~0)),
 	   "3.%d: one frame more", version & 0xff);
 	fake_python_destroy(fake);
 }
@@ -788,7 +790,7 @@ static void test_property(const struct py_layout *layout, const char *name, uint
 
 			for (k = 0; k < i && expected[k].code != expected[i].code; k++)
 				;
-			wrong += frames_of(fake)[i].lasti != expected[i].lasti;
+			wrong += frames_of(fake)[i].position != expected[i].lasti;
 			wrong += frames_of(fake)[i].flags != expected[i].entry;
 			wrong += frames_of(fake)[i].code != frames_of(fake)[k].code; /* as at its first appearance */
 		}
@@ -816,7 +818,7 @@ static __u64 two_interpreters(struct fake_python *fake, __u64 owner)
 static void test_thread_local(void)
 {
 	static const struct {
-		struct py_process tls;
+		struct python_process tls;
 		const char *name;
 		bool found;
 	} cases[] = {
@@ -939,17 +941,17 @@ static void test_inner(const struct py_layout *layout, const char *name)
 {
 	struct fake_python *fake = fake_python_create(layout);
 	bool named = layout->tstate_cframe == PY_NO_OFFSET, old = named && layout->entry == PY_ENTRY_EVERY;
-	__u32 unsure = old ? PYTHON_FRAME_UNSURE : 0;
+	__u32 unsure = old ? SECOND_FRAME_UNSURE : 0;
 	__u64 inner = two_interpreters(fake, FAKE_THREAD), other, id = inner + layout->tstate_thread_id, frame, outer;
 
 	put_on_stack(fake, inner);
 	fake_python_walk(fake, 0);
-	ok(fake->s->python.count == 2 && !fake->s->python.loss && frames_of(fake)[0].lasti == 2,
+	ok(fake->s->python.count == 2 && !fake->s->python.loss && frames_of(fake)[0].position == 2,
 	   "%s, released: two frames", name);
-	ok((frames_of(fake)[0].flags & PYTHON_FRAME_UNSURE) == unsure &&
-		   !(frames_of(fake)[1].flags & PYTHON_FRAME_UNSURE),
+	ok((frames_of(fake)[0].flags & SECOND_FRAME_UNSURE) == unsure &&
+		   !(frames_of(fake)[1].flags & SECOND_FRAME_UNSURE),
 	   "%s: which may be another's", name);
-	other = fake->s->python.tstate;
+	other = fake->s->python.thread;
 	ok(other && other != inner, "%s: the outer thread state is the one to keep", name);
 	fake_python_walk(fake, other);
 	is_int(fake->s->python.count, 2, "%s: once it is known", name);
@@ -1047,44 +1049,44 @@ static void test_key(const struct py_layout *layout, const struct key_case *c, c
 	tstate = fake_tstate(fake, interp, FAKE_THREAD, frame);
 	fake_key(fake, c, tstate, true);
 	fake_python_walk(fake, 0);
-	ok(walk->tstate == tstate && walk->count == 1 && walk->told && walk->key_held && !walk->searched,
+	ok(walk->thread == tstate && walk->count == 1 && walk->told && walk->noted && !walk->searched,
 	   "%s, %s: the thread state", name, c->name);
 	fake_python_walk(fake, 0); /* its code object is known now */
 	few = fake->memory.reads;
 	for (i = 0; i < 5000; i++)
 		other = fake_tstate(fake, interp, 0x1000 + 8ull * (__u64)i, 0);
 	fake_python_walk(fake, 0);
-	ok(walk->tstate == tstate && walk->count == 1 && fake->memory.reads == few && !walk->searched,
+	ok(walk->thread == tstate && walk->count == 1 && fake->memory.reads == few && !walk->searched,
 	   "%s, %s: by %" PRIu64 " reads, too, beside 5,000 others", name, c->name, fake->memory.reads);
 	/* Another thread's is not believed. */
 	fake_key(fake, c, other, true);
 	fake_python_walk(fake, 0);
-	ok(walk->tstate == tstate && !walk->told && !walk->key_held && walk->searched > 5000,
+	ok(walk->thread == tstate && !walk->told && !walk->noted && walk->searched > 5000,
 	   "%s, %s: another thread's is not believed", name, c->name);
 	fake_key(fake, c, 0xdead0000, true);
 	fake_python_walk(fake, 0);
-	is_int(walk->tstate, tstate, "%s, %s: nor one that is gone", name, c->name);
+	is_int(walk->thread, tstate, "%s, %s: nor one that is gone", name, c->name);
 	/* No value: until the key is known to hold, that proves nothing. */
 	for (i = 0; i < 2; i++) {
 		fake_key(fake, c, 0, i);
-		fake->process.key_holds = 0;
+		fake->process.key_holds = RUNTIME_TO_NOTE;
 		fake_python_walk(fake, 0);
-		is_int(walk->tstate, tstate, "%s, %s: it may not be kept there", name, c->name);
-		fake->process.key_holds = 1;
+		is_int(walk->thread, tstate, "%s, %s: it may not be kept there", name, c->name);
+		fake->process.key_holds = RUNTIME_NOTED;
 		fake_python_walk(fake, 0);
-		ok(!walk->tstate && !walk->searched, "%s, %s: or the thread has none", name, c->name);
+		ok(!walk->thread && !walk->searched, "%s, %s: or the thread has none", name, c->name);
 	}
 	if (c->key) {
 		fake_key(fake, c, tstate, true);
 		fake_put(&fake->memory, fake->process.key, 0xffffffff, 4);
 		fake_python_walk(fake, 0);
-		ok(walk->tstate == tstate && walk->searched, "%s, %s: a key that was not created", name, c->name);
+		ok(walk->thread == tstate && walk->searched, "%s, %s: a key that was not created", name, c->name);
 	}
 	/* With several interpreters a thread may have a thread state that is not under the key. */
 	fake_key(fake, c, 0, true);
 	fake_interpreter(fake);
 	fake_python_walk(fake, 0);
-	is_int(walk->tstate, tstate, "%s, %s: one of several interpreters", name, c->name);
+	is_int(walk->thread, tstate, "%s, %s: one of several interpreters", name, c->name);
 	fake_python_destroy(fake);
 }
 
@@ -1107,11 +1109,11 @@ static void test_key_within(const struct py_layout *layout, const char *name)
 	}
 	fake_key(fake, c, tstate[1], true);
 	fake_python_walk(fake, tstate[0]);
-	ok(walk->tstate == tstate[0] && walk->count == 2 && !walk->searched,
+	ok(walk->thread == tstate[0] && walk->count == 2 && !walk->searched,
 	   "%s: the inner one's and the outer one's frames", name);
 	fake_key(fake, c, tstate[0], true);
 	fake_python_walk(fake, tstate[0]);
-	ok(walk->tstate == tstate[0] && walk->count == 1 && !walk->searched, "%s: back in the outer one", name);
+	ok(walk->thread == tstate[0] && walk->count == 1 && !walk->searched, "%s: back in the outer one", name);
 	fake_python_destroy(fake);
 }
 
@@ -1144,7 +1146,7 @@ static void test_entering(int version)
 		fake_put64(&fake->memory, newest + field + 8, nonsense[i][1]);
 		memset(fake->s->snapshot.header.registers, 0, sizeof(fake->s->snapshot.header.registers));
 		fake_python_walk(fake, 0);
-		ok(walk->loss == LOSS_PY_UNLINKED && !walk->count && !walk->doubt,
+		ok(walk->loss == LOSS_SECOND_UNLINKED && !walk->count && !walk->doubt,
 		   "3.%d: nothing tells what runs, %zu, and that is said", version & 0xff, i);
 		fake->s->snapshot.header.registers[3] = FAKE_C_STACK + 0x9000; /* zeroes */
 		fake->s->snapshot.header.registers[7] = sp;
@@ -1187,7 +1189,7 @@ int main(void)
 	test_lent_thread_state(0x030a);
 	test_lent_thread_state(0x030b);
 	test_lent_thread_state(0x030c);
-	test_loops(0x030c, LOSS_PY_UNLINKED);
+	test_loops(0x030c, LOSS_SECOND_UNLINKED);
 	test_loops(0x030d, LOSS_NO_PROGRESS);
 	test_far_frames();
 	test_empty_loops(0x030c);

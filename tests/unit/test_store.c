@@ -19,7 +19,7 @@ static const char *name_of(struct store *store, int kind, const void *text, uint
 {
 	static struct code_event event;
 
-	event = (struct code_event){.id = next_id++, .version = 0x030c};
+	event = (struct code_event){.id = next_id++, .runtime = RUNTIME_ID_python, .version = 0x030c};
 	event.qualname = (struct code_string){.kind = (uint16_t)kind, .bytes = (uint16_t)bytes, .length = length};
 	if (bytes <= CODE_STRING_MAX)
 		memcpy(event.text[1], text, bytes);
@@ -62,7 +62,9 @@ static void test_names(void)
 static void test_codes(void)
 {
 	static struct code_event event = {.id = 7,
+					  .runtime = RUNTIME_ID_python,
 					  .version = 0x0309,
+					  .is_named = 1,
 					  .firstlineno = 12,
 					  .table_size = 4,
 					  .name = {.kind = 1, .bytes = 1, .length = 1},
@@ -86,17 +88,18 @@ static void test_codes(void)
 	store_code(&store, &event, (const uint8_t *)"", 0);
 	is_int(find_code(&store, 7)->firstlineno, 12, "a complete one stays");
 	event.id = 8;
-	event.filename.kind = 0;
+	event.filename.kind = event.is_named = 0;
 	store_code(&store, &event, (const uint8_t *)"abcd", 4);
 	code = find_code(&store, 8);
 	ok(!code->complete && !code->file, "without a file it is not complete");
 	event.id = 9;
-	event.version = CODE_QUALNAME_SINCE;
+	event.version = 0x030b;
 	event.filename.kind = 1;
 	store_code(&store, &event, (const uint8_t *)"abcd", 4);
 	code = find_code(&store, 9);
-	ok(!code->complete && code->name, "nor without the qualified name that its version has");
+	ok(!code->complete && code->name, "nor where the walk could not read all of its name");
 	event.qualname = event.name;
+	event.is_named = 1;
 	memcpy(event.text[1], "f", 2);
 	store_code(&store, &event, (const uint8_t *)"abcd", 4);
 	ok(find_code(&store, 9)->complete, "with it, it is");
@@ -106,10 +109,11 @@ static void test_codes(void)
 /* A whole code object of a name. */
 static void name_at(struct store *store, uint64_t id, const char *name)
 {
-	static struct code_event event = {.version = CODE_QUALNAME_SINCE};
+	static struct code_event event;
 	uint16_t size = (uint16_t)strlen(name);
 
-	event = (struct code_event){.id = id, .version = 0x030b, .table_size = 2};
+	event = (struct code_event){
+		.id = id, .runtime = RUNTIME_ID_python, .version = 0x030b, .is_named = 1, .table_size = 2};
 	event.qualname = event.filename = (struct code_string){.kind = 1, .bytes = size, .length = size};
 	memcpy(event.text[1], name, size);
 	memcpy(event.text[2], name, size);
@@ -146,19 +150,19 @@ static void test_locations(void)
 	for (i = 0; i < 100000; i++)
 		wrong += location(&store, LOCATION_FILES + i % 7, i & 1, i / 14 * 16) == UINT32_MAX;
 	is_int(wrong, 0, "a hundred thousand");
-	is_int(store_python_location(&store, 77, 0, &index), 0, "a Python location, before its code object");
+	is_int(store_second_location(&store, 77, 0, &index), 0, "a Python location, before its code object");
 	is_int(index, 0, "is the first");
-	store_python_location(&store, 77, 2, &index);
+	store_second_location(&store, 77, 2, &index);
 	is_int(index, 1, "another instruction is another");
-	store_python_location(&store, 77, 0, &index);
+	store_second_location(&store, 77, 0, &index);
 	is_int(index, 0, "and the first is found again");
-	store_python_location(&store, 0, 0, &index);
+	store_second_location(&store, 0, 0, &index);
 	is_int(index, 2, "no code object");
-	store_python_location(&store, 5, -2, &index);
-	is_int(store.python_locations.at[index].lasti, -2, "before the first instruction");
-	ok(!store_code_at(&store, store.python_locations.at[0].code), "the code object has not come");
+	store_second_location(&store, 5, -2, &index);
+	is_int(store.second_locations.at[index].position, -2, "before the first instruction");
+	ok(!store_code_at(&store, store.second_locations.at[0].code), "the code object has not come");
 	name_at(&store, 77, "late");
-	is_str(store_code_at(&store, store.python_locations.at[0].code)->name, "late", "it comes later");
+	is_str(store_code_at(&store, store.second_locations.at[0].code)->name, "late", "it comes later");
 	store_deinit(&store);
 }
 
@@ -175,8 +179,8 @@ static void test_contents(void)
 	name_at(&store, 102, "other");
 	ok(find_code(&store, 100) == find_code(&store, 101), "equal code objects are kept once");
 	ok(find_code(&store, 100) != find_code(&store, 102), "others are not");
-	store_python_location(&store, 100, 8, &a);
-	store_python_location(&store, 103, 8, &b);
+	store_second_location(&store, 100, 8, &a);
+	store_second_location(&store, 103, 8, &b);
 	name_at(&store, 103, "same");
 	ok(a != b && find_code(&store, 103) == find_code(&store, 100), "nor is one that frames named before");
 	store_stack(&store, 5, false, frames, 3);
@@ -413,7 +417,7 @@ static void test_tallies(void)
 	store_sample(&store, &sample);
 	sample.native_loss = 3;
 	store_sample(&store, &sample);
-	sample.python_stack = 9;
+	sample.second_stack = 9;
 	store_sample(&store, &sample);
 	memset(sample.comm, 'x', sizeof(sample.comm));
 	store_sample(&store, &sample);

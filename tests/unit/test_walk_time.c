@@ -153,7 +153,7 @@ static void test_python(int version)
 	whole = walk->hash;
 	fake->memory.tick = 40000;
 	python(fake, LIMIT);
-	ok(walk->loss == LOSS_TIME_LIMIT && walk->count && walk->count < DEPTH && walk->tstate,
+	ok(walk->loss == LOSS_TIME_LIMIT && walk->count && walk->count < DEPTH && walk->thread,
 	   "3.%d, time is over: %u frames", minor, walk->count);
 	is_int(walk->count % WALK_CUT_FRAMES, 0, "3.%d: a round number", minor);
 	cut = walk->hash;
@@ -203,7 +203,7 @@ static void test_search(void)
 	fake->host.clock = fake_clock;
 	fake->memory.tick = 5000;
 	python(fake, 0);
-	ok(fake->s->python.tstate && fake->memory.reads > 8000, "the last one of the list");
+	ok(fake->s->python.thread && fake->memory.reads > 8000, "the last one of the list");
 	fake->memory.tick = 40000;
 	python(fake, LIMIT);
 	ok(fake->s->python.loss == LOSS_TIME_LIMIT && !fake->s->python.count && fake->memory.reads < 4000,

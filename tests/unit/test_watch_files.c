@@ -39,7 +39,7 @@ static int told_at(const struct file_key *key)
 	return -1;
 }
 
-static int fake_know_file(struct sampler *sampler, const struct file_key *key, const struct py_layout *layout,
+static int fake_know_file(struct sampler *sampler, const struct file_key *key, const struct runtime_layout *layout,
 			  struct known_file *file)
 {
 	int at = told_at(key);

@@ -137,7 +137,7 @@ static __always_inline void arch_restore_signal(const __u64 *saved, __u64 *regis
 	*pc = saved[16];
 }
 
-/* SBCL's code: see bpf/lisp.h. `before` and `code`: the eight bytes before PC, and from it on. */
+/* SBCL's code: see runtime/sbcl/bpf/step.h. `before` and `code`: the eight bytes before PC, and from it on. */
 #define ARCH_HAS_LISP                   1
 #define LISP_ENTERED(code)              (((code)&0xffffff) == 0x08458f)
 #define LISP_MAKES_FRAME(before, code)  ((before) >> 32 == 0x242c8948 && ((code)&0xffffff) == 0xec8b48)

@@ -352,7 +352,7 @@ function jump(step) {
 /* ---- what is said about a box ---- */
 
 function layerName(node) {
-	return ["Kernel", "Native", "Python", "What is missing", "Group"][view.layer(node)];
+	return ["Kernel", "Native", LAYERS[RUNTIME], "What is missing", "Group"][view.layer(node)];
 }
 
 function figure(value, label) {
@@ -537,7 +537,7 @@ function showTable() {
 function lookFor(key) {
 	const quote = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 	const rest = profile.restOf(key, true);
-	const tail = profile.layerOf(key) === PYTHON ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" : quote(rest);
+	const tail = profile.layerOf(key) === RUNTIME ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" : quote(rest);
 
 	change({ search: `^${quote(profile.nameOf(key))}${tail}$`, show: chart.flame ? "flame" : "icicle" });
 	chart.canvas.focus();

@@ -67,7 +67,7 @@ function makeQuality() {
 			["Samples", grouped(quality.samples)],
 			["Complete", `${grouped(quality.complete)} (${share}): from the thread's start to its innermost frame`],
 			["Truncated", quality.truncated && part(quality.truncated)], ["Incomplete or lost", incomplete && part(incomplete)],
-			["With Python", part(quality.python)], ["Finished late", quality.late && `${part(quality.late)}, from a copy of the stack`],
+			...quality.runtimes.map((runtime) => [`With ${runtime.language}`, part(runtime.samples)]), ["Finished late", quality.late && `${part(quality.late)}, from a copy of the stack`],
 			["Stacks", `${grouped(quality.stacks)} distinct, the deepest of ${grouped(quality.depth)} frames`],
 		]),
 		element("h3", {}, "Lost, by reason"), losses(quality), element("h3", {}, "Cost"), cost(quality, info),

@@ -10,8 +10,9 @@
  * A node's key says what it shows: a frame's number, or frames + n for the n-th group (commands, then threads).
  * Frames are numbered in the order of their texts, so keys sort by name.
  */
-const KERNEL = 0, NATIVE = 1, PYTHON = 2, MARK = 3, GROUP = 4;
-const LAYERS = ["Kernel", "Native", "Python", "Marks"];
+const KERNEL = 0, NATIVE = 1, RUNTIME = 2, MARK = 3, GROUP = 4;
+/* RUNTIME is called by its languages, which the data says. */
+const LAYERS = ["Kernel", "Native", "", "Marks"];
 
 /* Reads base64 of LEB128 numbers. */
 class Numbers {
@@ -52,6 +53,7 @@ class Profile {
 	constructor(data) {
 		this.info = data.info;
 		this.quality = data.quality;
+		LAYERS[RUNTIME] = data.quality.runtimes.map((runtime) => runtime.language).join(", ") || "Runtime";
 		this.byThread = data.byThread;
 		this.readFrames(data);
 		this.readThreads(data);
@@ -141,7 +143,7 @@ class Profile {
 			return " [k]";
 		case NATIVE:
 			return ` (${this.file[key] || "?"})`;
-		case PYTHON:
+		case RUNTIME:
 			return ` (${this.file[key] || "?"}${functions ? "" : ":" + this.line[key]})`;
 		default:
 			return "";
@@ -153,7 +155,7 @@ class Profile {
 		switch (this.layerOf(key)) {
 		case NATIVE:
 			return this.file[key];
-		case PYTHON:
+		case RUNTIME:
 			return baseName(this.file[key]) + (functions ? "" : ":" + this.line[key]);
 		default:
 			return "";

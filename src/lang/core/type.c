@@ -354,7 +354,7 @@ static const char *describe_stack(struct arena *arena, const struct type *type)
 	static const char *const styles[] = {"bpftrace", "perf", "raw", "build_id", "folded"};
 	const char *name = type->variant == STACK_KERNEL   ? "kstack"
 			   : type->variant == STACK_NATIVE ? "ustack"
-			   : type->variant == STACK_PYTHON ? "pystack"
+			   : type->variant == STACK_SECOND ? "pystack"
 							   : "stack";
 
 	if (type->limit)

@@ -52,7 +52,7 @@ enum type_kind {
 	TYPE_TSERIES /* struct rt_series_interval, `high` of them, of `low` nanoseconds */
 };
 
-enum stack_part { STACK_KERNEL = 1, STACK_NATIVE = 2, STACK_PYTHON = 4 };
+enum stack_part { STACK_KERNEL = 1, STACK_NATIVE = 2, STACK_SECOND = 4 };
 enum stack_style { STACK_STYLE_DEFAULT, STACK_STYLE_PERF, STACK_STYLE_RAW, STACK_STYLE_BUILD_ID, STACK_STYLE_FOLDED };
 enum symbol_side { SYMBOL_KERNEL, SYMBOL_USER };
 

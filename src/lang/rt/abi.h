@@ -103,10 +103,10 @@ ABI_ASSERT_SIZE(struct rt_series_interval, 24);
 /* The value of ustack, kstack, pystack and stack: ids of stacks that were sent before it. Equal values are equal
  * stacks. */
 struct rt_stack_value {
-	__u64 kernel, native, python; /* 0: none */
+	__u64 kernel, native, second; /* 0: none */
 	__u32 tgid;
 	__u32 depth;                    /* frames */
-	__u16 native_loss, python_loss; /* enum loss of abi/loss.h: why the walk ended early */
+	__u16 native_loss, second_loss; /* enum loss of abi/loss.h: why the walk ended early */
 	__u32 limit;                    /* frames that were asked for; 0: all */
 };
 ABI_ASSERT_SIZE(struct rt_stack_value, 40);

@@ -18,7 +18,7 @@
 /* As enum stack_part of lang/core/type.h. */
 #define PART_KERNEL 1
 #define PART_NATIVE SAMPLER_NATIVE
-#define PART_PYTHON SAMPLER_PYTHON
+#define PART_SECOND SAMPLER_SECOND
 /* The probe is in the program's own context: RT_STACK_IN_TASK. */
 #define PART_IN_TASK RT_STACK_IN_TASK
 
@@ -65,10 +65,10 @@ static __always_inline void begin(struct scratch *s)
 {
 	s->sample.time = s->sample.cookie = 0;
 	s->sample.tgid = 0;
-	s->sample.kernel_stack = s->sample.native_stack = s->sample.python_stack = 0;
-	s->sample.native_loss = s->sample.python_loss = LOSS_NONE;
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.second_stack = 0;
+	s->sample.native_loss = s->sample.second_loss = LOSS_NONE;
 	s->sample.flags = 0;
-	s->kernel_stack.header.count = s->native.count = s->python.count = 0;
+	s->kernel_stack.header.count = s->native.count = s->second.count = 0;
 }
 
 /* Of a stack that is asked for in part only, the part makes the id. */
@@ -82,18 +82,18 @@ static __always_inline int cut_native_step_in(struct scratch *s, __u32 i)
 }
 WALK_LOOP(cut_native, NATIVE_FRAMES_MAX)
 
-static __always_inline int cut_python_step_in(struct scratch *s, __u32 i)
+static __always_inline int cut_second_step_in(struct scratch *s, __u32 i)
 {
-	struct python_frame *frame;
+	struct second_frame *frame;
 
 	walk_opaque(i);
-	if (i >= s->python.count)
+	if (i >= s->second.count)
 		return 1;
-	frame = &s->python_stack.frames[i & (PYTHON_FRAMES_MAX - 1)];
-	s->python.hash = hash_mix(hash_mix(s->python.hash, frame->code), (__u32)frame->lasti);
+	frame = &s->second_stack.frames[i & (SECOND_FRAMES_MAX - 1)];
+	s->second.hash = hash_mix(hash_mix(s->second.hash, frame->code), (__u32)frame->position);
 	return 0;
 }
-WALK_LOOP(cut_python, PYTHON_FRAMES_MAX)
+WALK_LOOP(cut_second, SECOND_FRAMES_MAX)
 
 static __always_inline int cut_stacks_in(struct scratch *s, __u32 limit)
 {
@@ -104,12 +104,12 @@ static __always_inline int cut_stacks_in(struct scratch *s, __u32 limit)
 		s->sample.native_loss = LOSS_NONE;
 		s->sample.native_stack = s->native.hash ? s->native.hash : 1;
 	}
-	if (s->python.count > limit && s->sample.python_stack) {
-		s->python.hash = hash_mix(s->sample.cookie, limit);
-		s->python.count = limit;
-		cut_python(s);
-		s->sample.python_loss = LOSS_NONE;
-		s->sample.python_stack = s->python.hash ? s->python.hash : 1;
+	if (s->second.count > limit && s->sample.second_stack) {
+		s->second.hash = hash_mix(s->sample.cookie, limit);
+		s->second.count = limit;
+		cut_second(s);
+		s->sample.second_loss = LOSS_NONE;
+		s->sample.second_stack = s->second.hash ? s->second.hash : 1;
 	}
 	return 0;
 }
@@ -165,15 +165,15 @@ __noinline int rt_walk(__u32 scratch, __u32 parts, __u32 limit)
 	begin_user_stacks(s);
 	whole = parts & PART_IN_TASK ? TASK_TIME_NS : loaded.sample_ns;
 	walk_time_begin(s, s->sample.time, whole,
-			(parts & loaded.walks & PART_NATIVE) && s->seat.python == SEAT_PYTHON ? whole / 2 : whole);
+			(parts & loaded.walks & PART_NATIVE) && s->seat.second == SEAT_SECOND ? whole / 2 : whole);
 	if (parts & loaded.walks & PART_NATIVE) {
 		begin_native_stack(s);
 		take_native_stack(s);
 	}
-	if (parts & loaded.walks & PART_PYTHON) {
+	if (parts & loaded.walks & PART_SECOND) {
 		walk_time_rest(s);
-		begin_python_stack(s);
-		take_python_stack(s);
+		begin_second_stack(s);
+		take_second_stack(s);
 	}
 	if (limit)
 		WALK_CALL(cut_stacks, s, limit);
@@ -204,16 +204,16 @@ static __always_inline void fill(const struct scratch *s, struct rt_stack_value 
 {
 	value->kernel = s->sample.kernel_stack;
 	value->native = s->sample.native_stack;
-	value->python = s->sample.python_stack;
+	value->second = s->sample.second_stack;
 	value->tgid = s->sample.tgid;
 	value->native_loss = s->sample.native_loss;
-	value->python_loss = s->sample.python_loss;
+	value->second_loss = s->sample.second_loss;
 	value->limit = limit;
 	value->depth = s->kernel_stack.header.count;
 	if (value->native)
 		value->depth += s->native.count;
-	if (value->python)
-		value->depth += s->python.count;
+	if (value->second)
+		value->depth += s->second.count;
 }
 
 static __always_inline void no_stack(struct rt_stack_value *value)
@@ -334,7 +334,7 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 		return 0;
 	}
 	begin(s);
-	if (parts & (PART_NATIVE | PART_PYTHON))
+	if (parts & (PART_NATIVE | PART_SECOND))
 		err = rt_begin_user(s->index, !is_user);
 	if (is_user) {
 		ARCH_COPY_REGISTERS(&s->native, regs);

@@ -12,9 +12,9 @@ static uint32_t parts_of(const char *name)
 	if (!strcmp(name, "kstack"))
 		return STACK_KERNEL;
 	if (!strcmp(name, "pystack"))
-		return STACK_PYTHON;
+		return STACK_SECOND;
 	if (!strcmp(name, "stack"))
-		return STACK_KERNEL | STACK_NATIVE | STACK_PYTHON;
+		return STACK_KERNEL | STACK_NATIVE | STACK_SECOND;
 	return STACK_NATIVE;
 }
 

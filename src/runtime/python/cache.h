@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * python_cache: what is dear to find out about an interpreter's file, kept by build id (base/cache.h) from file to file
+ * and from run to run: where its loop is, and the ways to the thread state; and of a libc, where it keeps pthread keys.
+ *
+ * An entry names the version of the analyser, a checksum of its sources, so a strata that analyses otherwise does not
+ * believe it. A build id is only what a file says of itself: stripped twins share one, and so may a file that was
+ * patched. So an entry also holds a digest of the file (elf_file_digest()) and is used only for a file that has the
+ * same; the name of one without a build id is made of it. Recognition is not kept: it takes some hash-table lookups, no
+ * more than checking that a kept answer belongs to this file would.
+ */
+#ifndef STRATA_PYTHON_CACHE_H
+#define STRATA_PYTHON_CACHE_H
+
+#include "base/cache.h"
+#include "runtime/python/thread_state.h"
+
+struct python_cache;
+
+/* `directory` as for cache_create(). NULL when memory is short. */
+struct python_cache *python_cache_create(const char *directory);
+/* Around one that others use, too: borrowed. */
+struct python_cache *python_cache_share(struct cache *entries);
+void python_cache_destroy(struct python_cache *cache);
+
+/* Its entries, which other analyses of files keep theirs among; NULL of no cache. */
+struct cache *python_cache_entries(struct python_cache *cache);
+
+/*
+ * As python_eval_ranges(), but looks in the cache first and leaves the answer there. `evidence` lives as long as the
+ * cache. *cached (may be NULL) says whether it was there. Without a cache (NULL) it is just
+ * python_eval_ranges().
+ */
+int python_cache_eval_ranges(struct python_cache *cache, const struct elf_file *elf,
+			     const struct python_interpreter *interpreter, struct python_range **ret, size_t *count,
+			     bool *cached, struct diag *diag);
+
+/* The same for python_thread_layers(); `source` lives as long as the cache. */
+int python_cache_thread_layers(struct python_cache *cache, const struct elf_file *elf,
+			       const struct python_interpreter *interpreter, struct python_thread_layer *layers,
+			       size_t room, size_t *count, bool *cached);
+
+/* The same for key_layout_read(), of a libc. */
+int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, struct py_keys *ret);
+
+struct string_pool;
+
+/* Read what entries hold; false when it makes no sense. *ret is malloc'd. For tests and fuzzing. */
+bool python_cache_decode(const void *bytes, size_t size, struct string_pool *strings, uint64_t *digest,
+			 struct python_range **ret, size_t *count);
+bool python_cache_decode_layers(const void *bytes, size_t size, struct string_pool *strings, uint64_t *digest,
+				struct python_thread_layer layers[static PYTHON_THREAD_LAYERS], size_t *count);
+bool python_cache_decode_keys(const void *bytes, size_t size, uint64_t *digest, struct py_keys *ret);
+
+#endif

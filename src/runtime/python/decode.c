@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/python/decode.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *put_utf8(char *at, uint32_t c)
+{
+	if (c < 0x80) {
+		*at++ = (char)c;
+	} else if (c < 0x800) {
+		*at++ = (char)(0xc0 | c >> 6);
+		*at++ = (char)(0x80 | (c & 0x3f));
+	} else if (c < 0x10000) {
+		*at++ = (char)(0xe0 | c >> 12);
+		*at++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*at++ = (char)(0x80 | (c & 0x3f));
+	} else {
+		*at++ = (char)(0xf0 | c >> 18);
+		*at++ = (char)(0x80 | (c >> 12 & 0x3f));
+		*at++ = (char)(0x80 | (c >> 6 & 0x3f));
+		*at++ = (char)(0x80 | (c & 0x3f));
+	}
+	return at;
+}
+
+/* A PyUnicodeObject's characters as UTF-8, malloc'd; NULL when there are none or memory is short. */
+static char *decode_string(const struct code_string *string, const uint8_t *text)
+{
+	uint32_t count, i, c;
+	char *utf8, *at;
+
+	if ((string->kind != 1 && string->kind != 2 && string->kind != 4) || string->bytes > CODE_STRING_MAX)
+		return NULL;
+	count = string->bytes / string->kind;
+	at = utf8 = malloc(count * 4ull + 4);
+	for (i = 0; utf8 && i < count; i++) {
+		if (string->kind == 1) {
+			c = text[i];
+		} else if (string->kind == 2) {
+			uint16_t unit;
+
+			memcpy(&unit, text + i * 2, 2);
+			c = unit;
+		} else {
+			memcpy(&c, text + i * 4, 4);
+		}
+		/*
+		 * Surrogates stand for undecodable bytes of file names (PEP 383); they have no UTF-8. A NUL would end
+		 * the name.
+		 */
+		if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+			c = '?';
+		at = put_utf8(at, c);
+	}
+	if (utf8)
+		strcpy(at, count < string->length ? "…" : "");
+	return utf8;
+}
+
+void python_decode(const struct code_event *event, char **name, char **file, bool *hidden)
+{
+	*name = decode_string(&event->qualname, event->text[1]);
+	if (!*name)
+		*name = decode_string(&event->name, event->text[0]);
+	*file = decode_string(&event->filename, event->text[2]);
+	*hidden =
+		event->version >= 0x030c && *name && *file && !strcmp(*name, "__init__") && !strcmp(*file, "__init__");
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * interpreter: is this ELF file a CPython, which one, and where is what in it?
+ *
+ * Recognition is by content: the dynamic or static symbols Py_Version/_PyRuntime/PyInterpreterState_Head, the
+ * .PyRuntime section, and version strings; never by the file's name. An interpreter can be a shared library
+ * (libpython3.X.so) or an executable that contains it.
+ *
+ * Addresses are ELF vaddrs of this file. Facts that only a live process can tell (_Py_DebugOffsets' values on
+ * 3.13+ may be read from the file as well: the struct is initialised data) are read from the file where possible,
+ * so that a process is known the moment it is mapped.
+ */
+#ifndef STRATA_PYTHON_INTERPRETER_H
+#define STRATA_PYTHON_INTERPRETER_H
+
+#include "runtime/python/abi.h"
+#include "elf/elf_file.h"
+
+struct python_range {
+	uint64_t start, end; /* vaddrs, end exclusive */
+	bool cold;
+	bool handler; /* an instruction's function of the tail-call interpreter: called by the loop's own, and one with
+			 it */
+	const char *evidence; /* static: "symbol", "symbol .cold", "jump into FDE, jumps back", ... */
+};
+
+struct python_interpreter {
+	uint16_t version; /* (major << 8) | minor */
+	uint8_t micro;
+	bool version_exact; /* false: micro is not known */
+	bool free_threaded, debug_build;
+	bool to_prove; /* a version that is not known, of which a live process must show that `layout` is true before it
+			  is used: runtime/python/proof.h */
+	const char *version_source; /* static: "Py_Version", "_Py_DebugOffsets", "version string", ... */
+	const char *layout_source;  /* static: "_Py_DebugOffsets", "table 3.11" */
+	struct py_layout layout;
+	uint64_t interp_head;    /* vaddr of the pointer to the first PyInterpreterState; 0: not found */
+	uint64_t current_tstate; /* vaddr of the pointer to the thread state that holds the GIL: _PyThreadState_Current
+				    (3.6), gilstate.tstate_current (3.7 to 3.11); else 0 */
+};
+
+/*
+ * Looks at a file quickly (hash-table lookups only: some tens of microseconds): 1 and *ret when it contains a CPython
+ * that strata can walk, 0 when it contains none, a negative errno and a diag when it contains one that is not
+ * understood (unknown version, no layout: -ENOTSUP; -EBADMSG: damaged).
+ */
+int python_interpreter_recognise(const struct elf_file *elf, struct python_interpreter *ret, struct diag *diag);
+
+/*
+ * The address ranges of the interpreter loop: _PyEval_EvalFrameDefault, its cold parts, and the _TAIL_CALL_*
+ * functions of 3.14 and later; by symbols, or by what the code does. Slow (disassembles the loop, 2 to 20 ms): call it
+ * once per file, when merging. *ret is malloc'd, sorted by start; the caller frees it. -ENOENT when the loop was not
+ * found.
+ */
+int python_eval_ranges(const struct elf_file *elf, const struct python_interpreter *interpreter,
+		       struct python_range **ret, size_t *count, struct diag *diag);
+
+#endif

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/runtime.h"
+
+#include <errno.h>
+
+#define DECLARE(name) extern const struct runtime runtime_##name;
+#define POINT(name)   &runtime_##name,
+
+RUNTIMES(DECLARE)
+
+static const struct runtime *const all[] = {RUNTIMES(POINT)};
+
+#define COUNT (sizeof(all) / sizeof(all[0]))
+
+const struct runtime *const *runtimes(size_t *count)
+{
+	*count = COUNT;
+	return all;
+}
+
+const struct runtime *runtime_of(unsigned int id)
+{
+	return id && id <= COUNT ? all[id - 1] : NULL;
+}
+
+enum runtime_id runtime_id(const struct runtime *runtime)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT; i++)
+		if (all[i] == runtime)
+			return (enum runtime_id)(i + 1);
+	return RUNTIME_NONE;
+}
+
+int runtime_recognise(const struct elf_file *elf, struct cache *cache, struct runtime_file *ret, struct diag *diag)
+{
+	size_t i;
+	int found = 0;
+
+	*ret = (struct runtime_file){};
+	for (i = 0; i < COUNT && !found; i++) {
+		if (!all[i]->recognise)
+			continue;
+		found = all[i]->recognise(elf, cache, ret, diag);
+		if (found && found != -ENOMEM)
+			ret->runtime = all[i];
+		ret->unknown = found < 0;
+	}
+	return found;
+}
+
+void runtime_file_deinit(struct runtime_file *file)
+{
+	if (file->runtime)
+		file->runtime->forget(file->facts);
+	*file = (struct runtime_file){};
+}
+
+void runtime_attach(const struct runtime_file *file, uint64_t bias, const struct runtime_aid *aid,
+		    struct runtime_process *ret)
+{
+	*ret = (struct runtime_process){};
+	file->runtime->attach(file, bias, aid, ret);
+	ret->runtime = (uint8_t)runtime_id(file->runtime);
+}
+
+enum runtime_role runtime_function_role(const char *file, const char *symbol)
+{
+	enum runtime_role role = ROLE_NATIVE;
+	size_t i;
+
+	for (i = 0; i < COUNT && role == ROLE_NATIVE; i++)
+		if (all[i]->function_role)
+			role = all[i]->function_role(file, symbol);
+	return role;
+}
+
+/* --- what src/unwind asks --- */
+
+bool unwind_source_at(size_t i, const struct unwind_source **ret)
+{
+	if (i < COUNT)
+		*ret = all[i]->source;
+	return i < COUNT;
+}
+
+const struct unwind_source *unwind_source_of(uint8_t kind)
+{
+	const struct runtime *runtime =
+		kind < UNWIND_STEPS ? NULL : runtime_of((kind - UNWIND_STEPS) / UNWIND_STEPS_EACH);
+
+	return runtime && runtime->source && runtime->source->format ? runtime->source : NULL;
+}
