@@ -2,25 +2,15 @@
 #include "record/record.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/signals.h"
 #include "base/time.h"
-#include "base/vec.h"
-#include "proc/command.h"
-#include "engine/engine.h"
+#include "engine/session.h"
 #include "record/family.h"
 
 #define PROGRESS_MS 500
-#define PRIORITY    -15 /* nice value */
 #define RESERVE     (64u << 20)
 
 #define NO_MEMORY "no memory: give strata more (ulimit -v), or a lower --max-memory"
@@ -28,49 +18,14 @@
 struct recording {
 	const struct record_options *options;
 	struct profile *profile;
-	struct engine *engine;
+	struct session_targets targets;
+	struct session session;
 	struct family family; /* of the processes, where it is not recorded */
-	struct command command;
-	bool has_command;
-	struct signals signals;
-	struct command_origin origin; /* how this process was before */
-	VEC(struct pollfd) polls;     /* signals, the engine's, then what must end: command or targets */
-	size_t first_target;
-	double began; /* sampling, CLOCK_MONOTONIC seconds */
-	double shown; /* when progress was drawn */
+	double shown;         /* when progress was drawn */
 	bool interrupted;
 	void *reserve; /* address space, never touched: given back when memory runs out, so that what there is can be
 			  reported */
 };
-
-/* Each file that is mapped somewhere stays open, and each CPU has its events. */
-static void raise_descriptor_limit(struct recording *recording)
-{
-	struct rlimit limit;
-
-	getrlimit(RLIMIT_NOFILE, &limit); /* cannot fail */
-	recording->origin.files = limit;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/*
- * A new process's mappings must be read before it runs its first Python code, and the ring before it is full: what
- * little strata has to do, it does at once. The command was forked before and keeps its own priority.
- */
-static void raise_priority(void)
-{
-	if (setpriority(PRIO_PROCESS, 0, PRIORITY))
-		return; /* as well as we can */
-}
-
-static int take_signals(struct recording *recording, struct diag *diag)
-{
-	int err = signals_take_ends(&recording->signals);
-
-	recording->origin.mask = recording->signals.before;
-	return err ? diag_fail(diag, -err, "record.signals", "signals cannot be taken: %s", strerror(-err)) : 0;
-}
 
 static void reserve_take(struct recording *recording)
 {
@@ -86,60 +41,17 @@ static void reserve_give(struct recording *recording)
 	recording->reserve = NULL;
 }
 
-static int add_poll(struct recording *recording, int fd)
-{
-	return vec_push(&recording->polls, (struct pollfd){.fd = fd, .events = POLLIN});
-}
-
-static int prepare_polls(struct recording *recording)
-{
-	int own[ENGINE_DESCRIPTORS];
-	size_t i;
-	int err = add_poll(recording, recording->signals.fd);
-
-	engine_descriptors(recording->engine, own);
-	for (i = 0; !err && i < ENGINE_DESCRIPTORS; i++)
-		err = add_poll(recording, own[i]);
-	recording->first_target = recording->polls.count;
-	if (!err && recording->has_command)
-		err = add_poll(recording, recording->command.pidfd);
-	for (i = 0; !err && i < recording->options->pid_count; i++)
-		err = add_poll(recording, (int)syscall(SYS_pidfd_open, recording->options->pids[i], 0));
-	return err;
-}
-
-static int choose_targets(struct recording *recording, struct diag *diag)
-{
-	const struct record_options *options = recording->options;
-	unsigned int children = options->children ? ENGINE_CHILDREN : 0;
-	size_t i;
-	int err = 0;
-
-	if (recording->has_command)
-		err = engine_watch(recording->engine, recording->command.pid, ENGINE_BEFORE_EXEC | ENGINE_CHILDREN);
-	for (i = 0; i < options->pid_count && !err; i++) {
-		err = engine_watch(recording->engine, options->pids[i], children);
-		if (err == -ESRCH)
-			return diag_fail(diag, ESRCH, "record.pid", "no process %d: it is gone", options->pids[i]);
-	}
-	if (!err && options->children)
-		err = engine_watch_descendants(recording->engine, options->pids, options->pid_count);
-	if (!err && options->all)
-		err = engine_watch_all(recording->engine);
-	return err ? diag_fail(diag, -err, "record.targets", "the processes cannot be watched: %s", strerror(-err)) : 0;
-}
-
 static bool tells_family(const struct recording *recording)
 {
 	return recording->options->pid_count && !recording->options->children;
 }
 
-static int open_engine(struct recording *recording, struct diag *diag)
+/* Everything up to the first sample. */
+static int start(struct recording *recording, struct diag *diag)
 {
 	const struct record_options *options = recording->options;
 	const struct engine_options engine = {.everything = options->all,
 					      .frequency = options->frequency,
-					      .nice = PRIORITY,
 					      .strategy = options->strategy,
 					      .sample_ns = options->sample_ns,
 					      .max_memory = options->max_memory,
@@ -148,37 +60,19 @@ static int open_engine(struct recording *recording, struct diag *diag)
 					      .function = options->function,
 					      .detail = options->detail,
 					      .merges_threads = options->merges_threads};
-
-	return engine_open(&engine, &recording->engine, diag);
-}
-
-/* Everything up to the first sample. */
-static int start(struct recording *recording, struct diag *diag)
-{
-	const struct record_options *options = recording->options;
 	int err;
 
+	recording->targets = (struct session_targets){.pids = options->pids,
+						      .pid_count = options->pid_count,
+						      .children = options->children,
+						      .command = options->command,
+						      .all = options->all};
 	reserve_take(recording);
-	raise_descriptor_limit(recording);
-	err = take_signals(recording, diag);
+	err = session_open(&recording->targets, &engine, -1, &recording->session, diag);
 	if (!err)
-		err = open_engine(recording, diag);
-	if (!err && options->command) {
-		err = command_prepare(options->command, &recording->origin, &recording->command, diag);
-		recording->has_command = !err;
-	}
-	raise_priority();
-	if (!err)
-		err = choose_targets(recording, diag);
-	if (!err && prepare_polls(recording))
-		err = diag_fail(diag, ENOMEM, "record.memory", "out of memory");
-	if (!err)
-		err = engine_start(recording->engine, diag);
-	recording->began = time_s(CLOCK_MONOTONIC);
+		err = session_start(&recording->session, diag);
 	if (!err && tells_family(recording))
 		family_look(&recording->family);
-	if (!err && recording->has_command)
-		err = command_start(&recording->command, options->command[0], diag);
 	return err;
 }
 
@@ -190,68 +84,31 @@ static void show_progress(struct recording *recording, bool last)
 	if (!recording->options->progress || (!last && now < recording->shown + PROGRESS_MS / 1e3))
 		return;
 	recording->shown = now;
-	progress = engine_progress(recording->engine);
+	progress = engine_progress(recording->session.engine);
 	if (last)
 		fputs("\r\033[K", stderr);
 	else
 		fprintf(stderr, "\r\033[Krecording: %.0f s, %llu samples, %zu different (Ctrl-C ends it)",
-			now - recording->began, (unsigned long long)progress.samples, progress.different);
+			now - recording->session.began, (unsigned long long)progress.samples, progress.different);
 	fflush(stderr);
-}
-
-/* True when the command, or every process that was asked for, has ended. */
-static bool targets_gone(struct recording *recording)
-{
-	size_t i, living = 0;
-
-	if (recording->first_target == recording->polls.count)
-		return false;
-	for (i = recording->first_target; i < recording->polls.count; i++) {
-		struct pollfd *target = &recording->polls.at[i];
-
-		if (target->revents || target->fd < 0) {
-			if (target->fd >= 0 && !recording->has_command)
-				close(target->fd);
-			target->fd = -1; /* poll() leaves it out */
-		} else {
-			living++;
-		}
-	}
-	return !living;
 }
 
 /* 0, or a negative errno of what ended it too early. */
 static int loop(struct recording *recording)
 {
-	double end = recording->options->duration_s > 0 ? recording->began + recording->options->duration_s : 0;
+	struct session *session = &recording->session;
+	double end = recording->options->duration_s > 0 ? session->began + recording->options->duration_s : 0;
+	enum session_event event = SESSION_NOTHING;
 	int err = 0;
 
-	while (!err) {
-		int timeout = engine_timeout_ms(recording->engine);
-
-		if (end) {
-			double left = end - time_s(CLOCK_MONOTONIC);
-
-			if (left <= 0)
-				break;
-			if (left * 1e3 < timeout)
-				timeout = (int)(left * 1e3) + 1;
-		}
-		if (poll(recording->polls.at, recording->polls.count, timeout) < 0 && errno != EINTR)
-			return -errno;
-		if (recording->polls.at[0].revents) {
-			/* Taken off the queue: left there, it would end the process when signals are given back. */
-			recording->interrupted = signals_next(&recording->signals);
-			break;
-		}
-		err = engine_poll(recording->engine);
+	while (!err && (event == SESSION_NOTHING || event == SESSION_INPUT)) {
+		err = session_wait(session, end, &event);
 		/* Nothing is told once the whole family has ended; it matters most where there is nothing else. */
-		if (tells_family(recording) && !engine_progress(recording->engine).samples)
+		if (tells_family(recording) && !engine_progress(session->engine).samples)
 			family_look_again(&recording->family);
 		show_progress(recording, false);
-		if (targets_gone(recording))
-			break;
 	}
+	recording->interrupted = event == SESSION_SIGNAL;
 	return err;
 }
 
@@ -301,14 +158,15 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	if (tells_family(recording))
 		family_look(&recording->family);
 	reserve_give(recording);
-	unread = engine_stop(recording->engine);
+	unread = engine_stop(recording->session.engine);
 	show_progress(recording, true);
 	/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
-	signals_give_back(&recording->signals);
-	unnamed = engine_collect(recording->engine, recording->profile);
+	signals_give_back(&recording->session.signals);
+	unnamed = engine_collect(recording->session.engine, recording->profile);
 	fill_info(recording);
 	fill_children(recording);
-	profile_quality(recording->profile)->startup_ms = (recording->began - recording->options->started_at) * 1e3;
+	profile_quality(recording->profile)->startup_ms =
+		(recording->session.began - recording->options->started_at) * 1e3;
 	if (failed)
 		return diag_fail(diag, -failed, "record.ended",
 				 "the recording ended after %.1f s, and what was taken until then is kept: %s",
@@ -323,17 +181,9 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 
 static void recording_deinit(struct recording *recording)
 {
-	size_t i;
-
-	for (i = recording->first_target;
-	     !recording->has_command && recording->first_target && i < recording->polls.count; i++)
-		if (recording->polls.at[i].fd >= 0)
-			close(recording->polls.at[i].fd);
 	reserve_give(recording);
-	vec_free(&recording->polls);
 	family_deinit(&recording->family);
-	engine_close(recording->engine);
-	signals_give_back(&recording->signals);
+	session_close(&recording->session);
 }
 
 int record_run(const struct record_options *options, struct profile *profile, struct record_result *ret,
@@ -341,20 +191,19 @@ int record_run(const struct record_options *options, struct profile *profile, st
 {
 	struct recording recording = {.options = options,
 				      .profile = profile,
-				      .signals.fd = -1,
+				      .session.signals.fd = -1,
 				      .family = {.pids = options->pids, .count = options->pid_count}};
 	int err;
 
 	err = start(&recording, diag);
 	/* Left in the queue, what came while it could not start would end the process before that is said. */
 	if (err)
-		recording.interrupted |= signals_forget(&recording.signals);
+		recording.interrupted |= signals_forget(&recording.session.signals);
 	ret->kept = !err;
 	if (!err)
 		err = finish(&recording, loop(&recording), diag);
-	if (recording.has_command)
-		ret->command_status = command_finish(&recording.command);
-	ret->command_left = recording.command.left ? recording.command.pid : 0;
+	ret->command_status = session_finish_command(&recording.session);
+	ret->command_left = recording.session.command.left ? recording.session.command.pid : 0;
 	ret->interrupted = recording.interrupted;
 	recording_deinit(&recording);
 	return err;
