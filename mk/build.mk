@@ -6,7 +6,7 @@ comma := ,
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
 CC := gcc
-PKGS := libbpf libdw libprotobuf-c zlib libxxhash liblzma
+PKGS := libbpf libdw libprotobuf-c zlib libxxhash liblzma ncursesw
 # Not linked with: loaded when it is needed (base/disassembler.h).
 PKGS_LOADED := capstone
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \

@@ -18,13 +18,12 @@
 #include "cli/command.h"
 #include "cli/file_sink.h"
 #include "cli/output.h"
+#include "cli/targets.h"
 #include "export/export.h"
 #include "profile/profile.h"
 #include "record/record.h"
 
 #define DEFAULT_FREQUENCY 99 /* not 100: does not keep step with timers */
-#define FREQUENCY_MAX     10000
-#define DURATION_MAX_S    (366.0 * 24 * 3600)
 #define DEFAULT_MEMORY    (1ull << 30)
 #define MEMORY_LEAST      (8ull << 20)
 #define DEFAULT_OUTPUT    "strata.html"
@@ -69,98 +68,20 @@ static const struct option_row options[] = {
 };
 
 struct request {
-	VEC(pid_t) pids;
+	struct targets targets;
 	VEC(const char *) outputs;
-	char **command;
 	const char *stats;
 	unsigned int frequency;
 	enum walk_strategy strategy;
 	uint64_t max_memory, sample_ns;
 	double duration_s;
-	bool all, children, threads, function, verify, verbose, quiet, help;
+	bool threads, function, verify, verbose, quiet, help;
 };
 
 static void request_deinit(struct request *request)
 {
-	vec_free(&request->pids);
+	targets_deinit(&request->targets);
 	vec_free(&request->outputs);
-}
-
-static int wrong(struct diag *diag, char letter, const char *value, const char *wanted)
-{
-	return diag_fail(diag, EINVAL, "cli.value", "-%c %s: %s", letter, *value ? value : "''", wanted);
-}
-
-/* A whole number without sign or blanks, low .. high. */
-static bool parse_number(const char *text, size_t size, unsigned long low, unsigned long high, unsigned long *ret)
-{
-	unsigned long value = 0;
-	size_t i;
-
-	if (!size)
-		return false;
-	for (i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9' || value > high)
-			return false;
-		value = value * 10 + (unsigned long)(text[i] - '0');
-	}
-	if (value < low || value > high)
-		return false;
-	*ret = value;
-	return true;
-}
-
-static int parse_pids(const char *list, struct request *request, struct diag *diag)
-{
-	const char *at = list, *end;
-	unsigned long pid = 0;
-	size_t i;
-
-	for (;; at = end + 1) {
-		end = strchrnul(at, ',');
-		if (!parse_number(at, (size_t)(end - at), 1, INT_MAX, &pid))
-			return wrong(diag, 'p', list, "not a list of process ids, such as 123,456");
-		for (i = 0; i < request->pids.count && request->pids.at[i] != (pid_t)pid; i++)
-			;
-		if (i == request->pids.count && vec_push(&request->pids, (pid_t)pid))
-			return diag_fail(diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
-		if (!*end)
-			return 0;
-	}
-}
-
-static int parse_frequency(const char *text, struct request *request, struct diag *diag)
-{
-	unsigned long value = 0;
-
-	if (!parse_number(text, strlen(text), 1, FREQUENCY_MAX, &value))
-		return wrong(diag, 'F', text, "the frequency is a whole number from 1 to 10000");
-	request->frequency = (unsigned int)value;
-	return 0;
-}
-
-static int parse_duration(const char *text, struct request *request, struct diag *diag)
-{
-	static const char wanted[] = "the duration is a time above 0, such as 10, 0.5, 10s, 2m or 1h";
-	size_t digits = strspn(text, "0123456789.");
-	char *end = NULL;
-	double value;
-
-	if (!digits)
-		return wrong(diag, 'd', text, wanted);
-	value = strtod(text, &end);
-	if (end != text + digits)
-		return wrong(diag, 'd', text, wanted);
-	if (!strcmp(end, "m"))
-		value *= 60;
-	else if (!strcmp(end, "h"))
-		value *= 3600;
-	else if (*end && strcmp(end, "s"))
-		return wrong(diag, 'd', text, wanted);
-	if (!(value > 0) || value > DURATION_MAX_S)
-		return wrong(diag, 'd', text, wanted);
-	request->duration_s = value;
-	return 0;
 }
 
 static int parse_memory(const char *text, struct request *request, struct diag *diag)
@@ -171,7 +92,7 @@ static int parse_memory(const char *text, struct request *request, struct diag *
 	unsigned long value = 0;
 	unsigned int shift = unit ? 10 * (unsigned int)(unit - units + 1) : 0;
 
-	if (!parse_number(text, digits, 1, ULONG_MAX >> 1, &value) || (text[digits] && (!unit || text[digits + 1])) ||
+	if (!options_number(text, digits, 1, ULONG_MAX >> 1, &value) || (text[digits] && (!unit || text[digits + 1])) ||
 	    value > UINT64_MAX >> 1 >> shift || value << shift < MEMORY_LEAST)
 		return diag_fail(diag, EINVAL, "cli.value", "--max-memory %s: a size from 8M on, such as 64M or 2G",
 				 *text ? text : "''");
@@ -197,7 +118,7 @@ static int add_output(const char *path, struct request *request, struct diag *di
 
 	for (i = 0; i < request->outputs.count; i++)
 		if (!strcmp(request->outputs.at[i], path))
-			return wrong(diag, 'o', path, "is named twice");
+			return options_wrong('o', path, "is named twice", diag);
 	if (vec_push(&request->outputs, path))
 		return diag_fail(diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
 	return 0;
@@ -209,15 +130,15 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 
 	switch (id) {
 	case 'p':
-		return parse_pids(value, request, diag);
+		return targets_add_pids(&request->targets, value, diag);
 	case 'F':
-		return parse_frequency(value, request, diag);
+		return options_frequency(value, &request->frequency, diag);
 	case 'd':
-		return parse_duration(value, request, diag);
+		return options_duration('d', value, &request->duration_s, diag);
 	case 'o':
 		return add_output(value, request, diag);
 	case 'a':
-		request->all = true;
+		request->targets.all = true;
 		return 0;
 	case 't':
 		request->threads = true;
@@ -229,7 +150,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		request->quiet = true;
 		return 0;
 	case OPTION_CHILDREN:
-		request->children = true;
+		request->targets.children = true;
 		return 0;
 	case OPTION_FUNCTION:
 		request->function = true;
@@ -284,20 +205,9 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 
 	if (err <= 0)
 		return err;
-	if (err < argc)
-		request->command = argv + err;
-	else if (argc > 1 && !strcmp(argv[argc - 1], "--"))
-		return diag_fail(diag, EINVAL, "cli.target", "-- is not followed by a command");
-	if (request->command && (request->all || request->pids.count))
-		return diag_fail(diag, EINVAL, "cli.target", "%s and the command %s: give one target",
-				 request->all ? "-a" : "-p", *request->command);
-	if (request->all && request->pids.count)
-		return diag_fail(diag, EINVAL, "cli.target", "-a and -p: give one target");
-	if (request->children && !request->pids.count)
-		return diag_fail(diag, EINVAL, "cli.target",
-				 "--children: goes with -p; a command's children are sampled anyway");
-	if (!request->command && !request->pids.count)
-		request->all = true;
+	err = targets_complete(&request->targets, argc, argv, err, diag);
+	if (err)
+		return err;
 	if (!request->outputs.count && add_output(DEFAULT_OUTPUT, request, diag))
 		return -ENOMEM;
 	for (i = 0; i < request->outputs.count; i++) {
@@ -313,12 +223,8 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 static int check(const struct request *request, struct diag *diag)
 {
 	size_t i;
-	int err = 0;
+	int err = targets_check(&request->targets, diag);
 
-	for (i = 0; !err && i < request->pids.count; i++)
-		err = check_process(request->pids.at[i], diag);
-	if (!err && request->command)
-		err = check_command(*request->command, diag);
 	for (i = 0; !err && i < request->outputs.count; i++)
 		err = output_check(request->outputs.at[i], diag);
 	if (!err && request->stats)
@@ -436,11 +342,11 @@ static int record(const struct request *request, double started_at)
 {
 	const char *terminal = getenv("TERM");
 	struct record_options record_options = {
-		.pids = request->pids.at,
-		.pid_count = request->pids.count,
-		.command = request->command,
-		.all = request->all,
-		.children = request->children,
+		.pids = request->targets.pids.at,
+		.pid_count = request->targets.pids.count,
+		.command = request->targets.command,
+		.all = request->targets.all,
+		.children = request->targets.children,
 		.frequency = request->frequency,
 		.strategy = request->strategy,
 		.sample_ns = request->sample_ns,
@@ -476,7 +382,7 @@ static int record(const struct request *request, double started_at)
 	if (err)
 		return cli_fail(CLI_FAILED, &diag);
 	warn_left(stderr, result.command_left);
-	return status == CLI_DONE && request->command ? result.command_status : status;
+	return status == CLI_DONE && request->targets.command ? result.command_status : status;
 }
 
 static int run(const struct command *self, int argc, char **argv)

@@ -42,6 +42,7 @@ int cli_flush(void);
 
 /* The commands, each in its own file. */
 extern const struct command command_record;
+extern const struct command command_top;
 extern const struct command command_trace;
 extern const struct command command_stack;
 extern const struct command command_list;

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define HELP_COLUMN     30
+#define FREQUENCY_MAX   10000
+#define DURATION_MAX_S  (366.0 * 24 * 3600)
 #define SAMPLE_NS_LEAST 20000ull
 #define SAMPLE_NS_MOST  10000000000ull
 
@@ -71,6 +73,63 @@ int options_parse(const struct option_row *rows, const char *called, int argc, c
 			return result < 0 ? result : 0;
 	}
 	return optind;
+}
+
+bool options_number(const char *text, size_t size, unsigned long low, unsigned long high, unsigned long *ret)
+{
+	unsigned long value = 0;
+	size_t i;
+
+	if (!size)
+		return false;
+	for (i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9' || value > high)
+			return false;
+		value = value * 10 + (unsigned long)(text[i] - '0');
+	}
+	if (value < low || value > high)
+		return false;
+	*ret = value;
+	return true;
+}
+
+int options_wrong(char letter, const char *value, const char *wanted, struct diag *diag)
+{
+	return diag_fail(diag, EINVAL, "cli.value", "-%c %s: %s", letter, *value ? value : "''", wanted);
+}
+
+int options_frequency(const char *text, unsigned int *ret, struct diag *diag)
+{
+	unsigned long value = 0;
+
+	if (!options_number(text, strlen(text), 1, FREQUENCY_MAX, &value))
+		return options_wrong('F', text, "the frequency is a whole number from 1 to 10000", diag);
+	*ret = (unsigned int)value;
+	return 0;
+}
+
+int options_duration(char letter, const char *text, double *ret, struct diag *diag)
+{
+	static const char wanted[] = "the duration is a time above 0, such as 10, 0.5, 10s, 2m or 1h";
+	size_t digits = strspn(text, "0123456789.");
+	char *end = NULL;
+	double value;
+
+	if (!digits)
+		return options_wrong(letter, text, wanted, diag);
+	value = strtod(text, &end);
+	if (end != text + digits)
+		return options_wrong(letter, text, wanted, diag);
+	if (!strcmp(end, "m"))
+		value *= 60;
+	else if (!strcmp(end, "h"))
+		value *= 3600;
+	else if (*end && strcmp(end, "s"))
+		return options_wrong(letter, text, wanted, diag);
+	if (!(value > 0) || value > DURATION_MAX_S)
+		return options_wrong(letter, text, wanted, diag);
+	*ret = value;
+	return 0;
 }
 
 int options_sample_time(const char *text, uint64_t *ret, struct diag *diag)

@@ -6,6 +6,8 @@
 #ifndef STRATA_CLI_OPTIONS_H
 #define STRATA_CLI_OPTIONS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -32,6 +34,18 @@ typedef int (*option_handler)(void *context, int id, const char *value, struct d
  */
 int options_parse(const struct option_row *rows, const char *called, int argc, char **argv, option_handler handle,
 		  void *context, struct diag *diag);
+
+/* A whole number of `size` digits without sign or blanks, low .. high. */
+bool options_number(const char *text, size_t size, unsigned long low, unsigned long high, unsigned long *ret);
+
+/* A value of an option that is wrong: -EINVAL and a diag. */
+int options_wrong(char letter, const char *value, const char *wanted, struct diag *diag);
+
+/* The value of -F: samples per second and CPU. 0, or -EINVAL and a diag; and so below. */
+int options_frequency(const char *text, unsigned int *ret, struct diag *diag);
+
+/* A time above 0 in seconds, such as 10, 0.5, 10s, 2m or 1h, of the option `letter`. */
+int options_duration(char letter, const char *text, double *ret, struct diag *diag);
 
 /* How long a sample or a stack may be walked in an interrupt: --max-sample-time. 0, or -EINVAL and a diag. */
 int options_sample_time(const char *text, uint64_t *ret, struct diag *diag);

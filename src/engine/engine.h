@@ -59,6 +59,15 @@ struct engine_options {
 	bool moments;        /* each its time and CPU: profile_moment_at() */
 };
 
+/* What a client samples (engine/session.h). */
+struct engine_targets {
+	const pid_t *pids; /* or NULL */
+	size_t pid_count;
+	bool children;        /* the descendants of `pids`, too: those of now and later ones */
+	char *const *command; /* argv of a command to start, NULL-terminated; or NULL */
+	bool all;             /* everything on the machine; the same as in engine_options.everything */
+};
+
 /* Loads the programs and opens what it needs; nothing is sampled yet. */
 int engine_open(const struct engine_options *options, struct engine **ret, struct diag *diag);
 void engine_close(struct engine *engine); /* may be NULL */

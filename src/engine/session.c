@@ -60,7 +60,7 @@ static int prepare_polls(struct session *session, int input)
 
 static int choose_targets(struct session *session, struct diag *diag)
 {
-	const struct session_targets *targets = session->targets;
+	const struct engine_targets *targets = session->targets;
 	unsigned int children = targets->children ? ENGINE_CHILDREN : 0;
 	size_t i;
 	int err = 0;
@@ -80,7 +80,7 @@ static int choose_targets(struct session *session, struct diag *diag)
 		   : 0;
 }
 
-int session_open(const struct session_targets *targets, const struct engine_options *options, int input,
+int session_open(const struct engine_targets *targets, const struct engine_options *options, int input,
 		 struct session *ret, struct diag *diag)
 {
 	struct engine_options engine = *options;

@@ -23,17 +23,8 @@
 #include "engine/engine.h"
 #include "proc/command.h"
 
-/* Borrowed until session_close(). */
-struct session_targets {
-	const pid_t *pids; /* or NULL */
-	size_t pid_count;
-	bool children;        /* the descendants of `pids`, too: those of now and later ones */
-	char *const *command; /* argv of a command to start, NULL-terminated; or NULL */
-	bool all;             /* everything on the machine; the same as in engine_options.everything */
-};
-
 struct session {
-	const struct session_targets *targets;
+	const struct engine_targets *targets;
 	struct engine *engine;
 	struct signals signals;
 	struct command_origin origin; /* how this process was before */
@@ -45,10 +36,11 @@ struct session {
 };
 
 /*
- * Opens the engine and finds its targets; nothing is sampled yet. `input` is one more descriptor to wait for; -1: none.
- * `options->nice` is filled in. 0, or a negative errno and a diag; session_close() is needed in any case.
+ * Opens the engine and finds its targets, which are borrowed until session_close(); nothing is sampled yet. `input` is
+ * one more descriptor to wait for; -1: none. `options->nice` is filled in. 0, or a negative errno and a diag;
+ * session_close() is needed in any case.
  */
-int session_open(const struct session_targets *targets, const struct engine_options *options, int input,
+int session_open(const struct engine_targets *targets, const struct engine_options *options, int input,
 		 struct session *ret, struct diag *diag);
 
 /* Begins to sample, and lets the command run. 0, or a negative errno and a diag. */

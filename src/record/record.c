@@ -18,7 +18,7 @@
 struct recording {
 	const struct record_options *options;
 	struct profile *profile;
-	struct session_targets targets;
+	struct engine_targets targets;
 	struct session session;
 	struct family family; /* of the processes, where it is not recorded */
 	double shown;         /* when progress was drawn */
@@ -62,11 +62,11 @@ static int start(struct recording *recording, struct diag *diag)
 					      .merges_threads = options->merges_threads};
 	int err;
 
-	recording->targets = (struct session_targets){.pids = options->pids,
-						      .pid_count = options->pid_count,
-						      .children = options->children,
-						      .command = options->command,
-						      .all = options->all};
+	recording->targets = (struct engine_targets){.pids = options->pids,
+						     .pid_count = options->pid_count,
+						     .children = options->children,
+						     .command = options->command,
+						     .all = options->all};
 	reserve_take(recording);
 	err = session_open(&recording->targets, &engine, -1, &recording->session, diag);
 	if (!err)

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "trace/names.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/table.h"
 #include "elf/symbols.h"
+#include "proc/cgroups.h"
 #include "profile/text.h"
 #include "symbol/demangle.h"
 #include "symbol/kernel_symbols.h"
@@ -266,65 +264,19 @@ static void names_process(struct names *names, FILE *out, uint64_t pid)
 	put_name(out, *name ? name : "N/A");
 }
 
-/* cgroup ids are inode numbers of the folders below the mount. */
-static bool find_cgroup(int folder, uint64_t id, char *path, size_t size, unsigned int depth)
-{
-	DIR *entries = fdopendir(folder);
-	size_t length = strlen(path);
-	struct dirent *entry;
-	bool found = false;
-
-	while (entries && !found && depth < 32 && (entry = readdir(entries))) {
-		int inner;
-
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		if ((size_t)snprintf(path + length, size - length, "/%s", entry->d_name) >= size - length)
-			continue;
-		if (entry->d_ino == id) {
-			found = true;
-			break;
-		}
-		inner = openat(dirfd(entries), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (inner >= 0)
-			found = find_cgroup(inner, id, path, size, depth + 1);
-	}
-	if (!found)
-		path[length] = '\0';
-	if (entries)
-		closedir(entries);
-	else
-		close(folder);
-	return found;
-}
-
 static void names_cgroup(struct names *names, FILE *out, uint64_t id, const char *filter)
 {
-	static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-	char path[PATH_MAX] = "";
-	struct stat stat;
-	size_t i;
+	char path[PATH_MAX];
 
 	(void)names;
 	if (filter && fnmatch(filter, "unified", 0))
 		return;
-	for (i = 0; i < 2; i++) {
-		int folder = open(roots[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-		if (folder < 0)
-			continue;
-		if (!fstat(folder, &stat) && stat.st_ino == id) {
-			close(folder);
-			fprintf(out, "unified:/");
-			return;
-		}
-		if (find_cgroup(folder, id, path, sizeof(path), 0)) {
-			fputs("unified:", out);
-			put_name(out, path);
-			return;
-		}
+	if (!cgroup_path(id, path, sizeof(path))) {
+		fprintf(out, "unified:(%" PRIu64 ")", id);
+		return;
 	}
-	fprintf(out, "unified:(%" PRIu64 ")", id);
+	fputs("unified:", out);
+	put_name(out, path);
 }
 
 static void names_probe(struct names *names, FILE *out, uint64_t attach)

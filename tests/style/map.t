@@ -21,7 +21,7 @@ LINES_MAX = 250
 PATH = re.compile(r"(?<![\w/.:-])[a-z_]+(?:/[A-Za-z_0-9-]+)+(?:\.[a-z]+)*(?![\w/])")
 
 WRITES = re.compile(r"\b(?:stdout|stderr)\b|(?<![\w.>])(?:printf|vprintf|puts|putchar|perror)\s*\(")
-MAY_WRITE = ("src/cli/", "src/trace/", "src/lang/dialect/", "src/record/record.c", "src/engine/verify.c")
+MAY_WRITE = ("src/cli/", "src/trace/", "src/lang/dialect/", "src/record/record.c", "src/engine/verify.c", "src/top/screen.c")
 LEAVES = re.compile(r"(?<![\w.>])(?:exit|quick_exit|abort)\s*\(")
 STARTS = re.compile(r"(?<![\w.>])(?:pthread_create|v?fork|clone3?|posix_spawnp?|system|popen)\s*\(")
 DWARF = re.compile(r"#\s*include\s*<(?:elfutils/|dwarf\.h|libelf\.h|gelf\.h)")

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * targets: what a command samples, as the command line has it: -p, --children, -a, or a command. One rule for every
+ * command that samples.
+ */
+#ifndef STRATA_CLI_TARGETS_H
+#define STRATA_CLI_TARGETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/diag.h"
+#include "base/vec.h"
+
+struct targets {
+	VEC(pid_t) pids;
+	bool all, children;
+	char **command; /* argv's; NULL: none */
+};
+
+void targets_deinit(struct targets *targets);
+
+/* The value of -p: "123,456". 0 or a negative errno and a diag; and so below. */
+int targets_add_pids(struct targets *targets, const char *list, struct diag *diag);
+
+/* After the options: what options_parse() has returned. Without any target everything is sampled. */
+int targets_complete(struct targets *targets, int argc, char **argv, int at, struct diag *diag);
+
+/* Are they there? */
+int targets_check(const struct targets *targets, struct diag *diag);
+
+/* As text: "all processes", "pid 1, 2", the command. */
+void targets_text(const struct targets *targets, char *ret, size_t size);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * ranking: what used CPU time, by function, line, module, thread, process and cgroup: in the last window, and since the
+ * start. Fed with one window after the other. Not thread-safe.
+ *
+ * A row's own samples are those that were taken in it, its total ones those with it anywhere in the stack, each counted
+ * once however often the row is in it. Rows that were not seen for long and have little are dropped when there are more
+ * than RANKING_ROWS_MAX of one kind, so memory is bounded; the sums of all samples still have them.
+ */
+#ifndef STRATA_TOP_RANKING_H
+#define STRATA_TOP_RANKING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/profile.h"
+
+#define RANKING_ROWS_MAX 32768
+
+enum ranking_kind {
+	RANKING_FUNCTION,
+	RANKING_LINE,
+	RANKING_MODULE, /* a file; of kernel frames "[kernel]" */
+	RANKING_THREAD,
+	RANKING_PROCESS,
+	RANKING_CGROUP,
+	RANKING_KINDS
+};
+
+/* Whose own samples: the innermost frame's of all, or the innermost one's of a runtime (Python). */
+enum ranking_own { RANKING_INNERMOST, RANKING_RUNTIME, RANKING_OWNS };
+
+struct ranking_counts {
+	uint64_t own[RANKING_OWNS], total;
+};
+
+struct ranking_row {
+	const char *name;               /* one clean line; lives as long as the row */
+	unsigned int layer;             /* enum frame_layer; FRAME_LAYER_COUNT: it is no frame */
+	struct ranking_counts now, all; /* in the last window, since the start */
+	uint64_t stamp;                 /* ranking's own: the last sample that was counted here */
+};
+
+struct ranking;
+
+struct ranking *ranking_create(void); /* NULL when memory is short */
+void ranking_destroy(struct ranking *ranking);
+
+/* Takes a window. 0, or -ENOMEM: it is counted in part. */
+int ranking_add(struct ranking *ranking, const struct profile *window);
+
+/* Begins anew: as if there had been no window before the last one. */
+void ranking_restart(struct ranking *ranking);
+
+/* The rows of one kind, in no order; valid until the next call of another function. */
+const struct ranking_row *ranking_rows(const struct ranking *ranking, enum ranking_kind kind, size_t *count);
+
+/* Does a frame of a profile belong to a row of this name and layer? */
+bool ranking_is(enum ranking_kind kind, const struct frame *frame, const char *name, unsigned int layer);
+
+/* Sums of all samples, and the time in which they were taken. */
+struct ranking_sums {
+	uint64_t samples;
+	double seconds;
+};
+struct ranking_sums ranking_now(const struct ranking *ranking);
+struct ranking_sums ranking_all(const struct ranking *ranking);
+
+#endif

@@ -1,0 +1,219 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""strata top: as text, beside what the program says about itself; and on a terminal, driven by tmux."""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../e2e"))
+sys.dont_write_bytecode = True
+import e2e  # noqa: E402
+
+TAP = e2e.Tap()
+ok = TAP.ok
+
+# Uses CPU time in two functions, three parts to one, and writes how much in each.
+PROGRAM = """import sys, time
+
+def spend(until):
+    x = 0
+    while time.process_time() < until:
+        for i in range(200):
+            x += i * i
+    return x
+
+def hot(until):
+    return spend(until)
+
+def warm(until):
+    return spend(until)
+
+used = {"hot": 0.0, "warm": 0.0}
+end = time.process_time() + float(sys.argv[1])
+while time.process_time() < end:
+    for function, share in ((hot, 0.06), (warm, 0.02)):
+        before = time.process_time()
+        function(before + share)
+        used[function.__name__] += time.process_time() - before
+    sys.stdout.flush()
+print(*used.values(), file=open(sys.argv[2], "w"))
+"""
+
+
+def top(*arguments, **how):
+    return subprocess.run([e2e.STRATA, "top", *arguments], capture_output=True, text=True, timeout=120, **how)
+
+
+def rows(window):
+    """NAME → (own %, total %, own s, total s) of a window's text."""
+    found = {}
+    for line in window.splitlines():
+        match = re.match(r" *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)  (.+)$", line)
+        if match:
+            found[match[5]] = tuple(float(x) for x in match.groups()[:4])
+    return found
+
+
+def windows(text):
+    return [w for w in re.split(r"(?m)^(?=window [0-9]+: )", text) if w.strip()]
+
+
+def test_batch(folder):
+    script, said = os.path.join(folder, "spend.py"), os.path.join(folder, "said")
+    with open(script, "w", encoding="utf-8") as out:
+        out.write(PROGRAM)
+    for by, hot, warm in (("function", f"hot ({script})", f"warm ({script})"),
+                          ("line", f"hot ({script}:11)", f"warm ({script}:14)")):
+        run = top("--batch", "1000", "-F", "999", "-i", "0.5", "--rows", "0", "--by", by, "--", e2e.PYTHON, script, "3", said)
+        ok(run.returncode == 0, f"by {by}: a command until it ends", run.stderr)
+        last = [rows(w) for w in windows(run.stdout)]
+        ok(len(last) >= 6, "  a window each half a second", f"{len(last)}")
+        totals = {}
+        for window in last:
+            totals.update({name: row[3] for name, row in window.items()})
+        with open(said, encoding="utf-8") as file:
+            truth = [float(x) for x in file.read().split()]
+        for name, used in ((hot, truth[0]), (warm, truth[1])):
+            # 3,000 samples: one sigma is 2 % of the smaller one.
+            ok(abs(totals.get(name, 0) - used) < 0.1 * used, f"  {name.split()[0]}: as much as it says itself",
+               f"{totals.get(name)} s, itself {used:.2f} s")
+    run = top("--batch", "1000", "-i", "0.5", "--layers", "Python", "--rows", "1", "--", e2e.PYTHON, script, "2", said)
+    first = [list(rows(w)) for w in windows(run.stdout)]
+    ok(sum(w == [f"spend ({script})"] for w in first) >= len(first) - 2, "Python only: what it calls is its own", f"{first}")
+    ok("and " in run.stdout and " more" in run.stdout, "and how many rows are not there")
+    for by, wanted in (("process", r"[0-9]+ python3(\.[0-9]+)?"), ("threads", r"[0-9]+ python3(\.[0-9]+)? \(pid [0-9]+\)"), ("cgroup", r"/.*")):
+        run = top("--batch", "1", "-i", "1", "--by", by, "--", e2e.PYTHON, script, "3", said)
+        ok(any(re.fullmatch(wanted, name) for w in windows(run.stdout) for name in rows(w)), f"by {by}", run.stdout + run.stderr)
+    run = top("--batch", "1", "--filter", "nothing has this name", "--", e2e.PYTHON, script, "1000", said)
+    ok(run.stdout.startswith("window 1: ") and not rows(run.stdout), "a filter that nothing passes", run.stdout + run.stderr)
+    ok(run.returncode == 128 + 15, "the command is ended after the last window", run.returncode)
+    run = top("--batch", "3", "--", "sh", "-c", "exit 7")
+    ok(run.returncode == 7, "the command's exit status", run.stdout + run.stderr)
+    return script, said
+
+
+def test_wrong():
+    for arguments, status, text in ((["--by", "weather", "--batch", "1"], 2, "known are function, line"),
+                                    (["--batch", "0"], 2, "from 1 on"), (["-i", "0.01", "--batch", "1"], 2, "from 0.1 s"),
+                                    (["--filter", "(", "--batch", "1"], 1, "regular expression"),
+                                    (["--filter", "((a{1,255}){1,255}){1,255}", "--batch", "1"], 1, "{}"),
+                                    (["-p", "999999999"], 1, "999999999"), ([], 1, "--batch"), (["--", "ls"], 2, "--batch")):
+        run = top(*arguments, stdin=subprocess.DEVNULL)
+        ok(run.returncode == status and text in run.stderr and run.stderr.count("\n") == 1, f"wrong: {' '.join(arguments)}",
+           f"{run.returncode}: {run.stderr}")
+
+
+class Screen:
+    """A terminal that tmux emulates."""
+
+    def __init__(self, folder, command, columns=80, lines=24):
+        self.tmux = ["tmux", "-f", "/dev/null", "-S", os.path.join(folder, "tmux")]
+        subprocess.run([*self.tmux, "kill-server"], capture_output=True, check=False)
+        subprocess.run([*self.tmux, "new-session", "-d", "-x", str(columns), "-y", str(lines),
+                        f"{command}; echo ended: $?; exec cat"], check=True,
+                       env={**os.environ, "LC_ALL": "C.UTF-8"})
+
+    def text(self, *options):
+        return subprocess.run([*self.tmux, "capture-pane", "-p", *options], capture_output=True, text=True, check=False).stdout
+
+    def keys(self, *keys):
+        subprocess.run([*self.tmux, "send-keys", *keys], check=True)
+
+    def resize(self, columns, lines):
+        subprocess.run([*self.tmux, "resize-window", "-x", str(columns), "-y", str(lines)], check=True)
+
+    def shows(self, pattern, *options, patience=60):
+        """Waits until the screen has it."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            if re.search(pattern, self.text(*options), re.MULTILINE):
+                return True
+            time.sleep(0.05)
+        return False
+
+    def check(self, pattern, name):
+        ok(self.shows(pattern), name, self.text())
+
+    def end(self):
+        subprocess.run([*self.tmux, "kill-server"], capture_output=True, check=False)
+
+
+def test_screen(folder, script, said):
+    worker = subprocess.Popen([e2e.PYTHON, script, "100000", said])
+    saved = os.path.join(folder, "window.folded")
+    screen = Screen(folder, f"{e2e.STRATA} top -p {worker.pid} -i 0.5")
+    try:
+        screen.check(rf"\A *strata top: pid {worker.pid}  99 Hz, window 0\.5 s", "the head says what is sampled")
+        screen.check(r"^CPU [0-9.]+ % of [0-9]+  [0-9]+ samples  [0-9.]+ % complete.*Python [0-9]+ %", "and how well")
+        screen.check(r"^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  spend \(", "rows have figures")
+        screen.keys("t")
+        screen.check(r"by function, total first\n.*\n *[0-9.]+ +([0-9.]+) .*\n *[0-9.]+ +\1 ", "t: the most total time first")
+        screen.keys("Down", "Down", "/")
+        screen.keys("hot", "Enter")
+        screen.check(r"by function, total first, /hot/\n.*\n.*  hot \(.*\n\n", "a filter")
+        screen.keys("Enter")
+        screen.check(r"of its [0-9]+ samples \([0-9]+ in all\) have this stack.*\n(.*\n)* *hot \(.*\n *<module> \(", "Enter: its stack")
+        screen.keys("Escape", "/", "BSpace", "BSpace", "BSpace", "Enter")
+        screen.keys("5")
+        screen.check(rf"by process.*\n.*\n.*  {worker.pid} python3", "processes")
+        screen.keys("?")
+        screen.check(r"hottest stack of the row", "help")
+        screen.keys("x", "1", "y")
+        screen.check(r"by function, total first, Python only", "layers")
+        screen.keys("Space")
+        screen.check(r"paused", "a pause")
+        screen.keys("w", *["BSpace"] * 8, saved, "Enter")
+        screen.check(r"wrote .*window\.folded", "a window is written")
+        with open(saved, encoding="utf-8") as file:
+            ok("hot (" in file.read(), "it has the stacks")
+        screen.keys("w", "x", "Enter")
+        screen.check(r"suffix names no format", "a wrong name costs nothing but a message")
+        screen.keys("Space")
+        screen.resize(40, 8)
+        screen.check(r"\A.*\n.*\n.*\n +own% total%  function\n( *[0-9.]+ +[0-9.]+  .*\n){3}\?", "40 columns, 8 lines")
+        screen.resize(20, 3)
+        screen.check(r"\Astrata top: pid [0-9]*\nCPU.*\n\?", "20 columns, 3 lines")
+        screen.resize(120, 40)
+        screen.check(r"^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  spend \(", "and back")
+        ok("\033[38;5;179m" in screen.text("-e") or "\033[33m" in screen.text("-e"), "Python has its colour", repr(screen.text("-e")[:500]))
+        worker.kill()
+        worker.wait()
+        screen.check(r" ended ", "the process ends: what there was stays on the screen")
+        screen.keys("1")
+        screen.keys("q")
+        screen.check(r"^ended: 0", "q ends it")
+    finally:
+        worker.kill()
+        worker.wait()
+        screen.end()
+
+    screen = Screen(folder, f"NO_COLOR=1 {e2e.STRATA} top -F 49")
+    try:
+        screen.check(r"^CPU ", "NO_COLOR")
+        ok(not re.search("\033\\[([0-9;]*;)?(3[0-8]|9[0-7])[0-9;]*m", screen.text("-e")), "  nothing is coloured", repr(screen.text("-e")[:500]))
+        screen.keys("C-c")
+        screen.check(r"^ended: 0", "Ctrl-C ends it")
+    finally:
+        screen.end()
+
+    screen = Screen(folder, f"TERM=dumb {e2e.STRATA} top")
+    try:
+        screen.check(r"^ended: (0|1)", "a terminal that cannot be drawn on")
+        ok("--batch" in screen.text(), "  says what to do", screen.text())
+    finally:
+        screen.end()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        script, said = test_batch(folder)
+        test_wrong()
+        test_screen(folder, script, said)
+    TAP.done()
+
+
+main()
