@@ -91,17 +91,25 @@ def has(feature):
     return any(x["name"] == feature and x["mark"] == "ok" for x in json.loads(done.stdout.decode())["findings"])
 
 
+# What a test starts inherits it, and is told by it from what another one has started.
+MARK = "STRATA_TEST=%d" % os.getpid()
+os.environ.update([MARK.split("=")])
+
+
 def readers():
-    """The pids of strata's readers that run, or wait."""
+    """The pids of the readers of this test's strata that run, or wait."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/stat" % pid) as file:
                 name, _, rest = file.read().partition(" (")[2].rpartition(") ")
+            if not name.startswith("strata-") or rest[0] in "ZX":
+                continue
+            with open("/proc/%s/environ" % pid, "rb") as file:
+                if MARK.encode() in file.read().split(b"\0"):
+                    found.add(int(pid))
         except OSError:
             continue
-        if name.startswith("strata-") and rest[0] not in "ZX":
-            found.add(int(pid))
     return found
 
 
