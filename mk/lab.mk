@@ -14,5 +14,5 @@ check-lab: tests-build lab-deps
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
 	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) STRATA_LAB=$(STRATA_LAB) TAP_DIR=$(CURDIR)/$(BUILD)/tap \
 		prove -e tests/keep-tap --timer tests/lab/lab.py tests/lab tests/inspect tests/embed tests/python; \
-	status=$$?; tests/failures $(BUILD)/tap; \
+	status=$$?; tests/results $(BUILD)/tap; \
 	STRATA=$(CURDIR)/$(BUILD)/strata STRATA_LAB=$(STRATA_LAB) tests/oracle/oracle.t --table && exit $$status
