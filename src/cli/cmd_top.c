@@ -38,7 +38,8 @@ static const struct option_row options[] = {
 	{'i', "interval", "TIME", "the time of a window, from 0.1 s to 1h, such as 2 or 0.5\n(1s)"},
 	{OPTION_BATCH, "batch", "N", "write N windows to standard output as text, and end"},
 	{OPTION_ROWS, "rows", "N", "with --batch: rows of each window; 0: all (20)"},
-	{OPTION_BY, "by", "KIND", "rows are functions, lines, modules, threads, processes or\ncgroups (function)"},
+	{OPTION_BY, "by", "KIND",
+	 "rows are functions, lines, modules, threads, processes,\ncontainers or cgroups (function)"},
 	{OPTION_SORT, "sort", "ORDER", "by own or total CPU time, or by name (own)"},
 	{OPTION_LAYERS, "layers", "LAYER",
 	 "only Python, native or kernel frames; own time is then\nthat of the innermost "

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 32
@@ -50,9 +52,15 @@ bool cgroup_path(uint64_t id, char *ret, size_t size)
 
 	for (i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
 		int folder = open(roots[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct statfs system;
 
 		if (folder < 0)
 			continue;
+		/* Where both versions are mounted, the first one is a tmpfs, whose inode numbers mean nothing here. */
+		if (fstatfs(folder, &system) || system.f_type != CGROUP2_SUPER_MAGIC) {
+			close(folder);
+			continue;
+		}
 		ret[0] = '\0';
 		if (!fstat(folder, &stat) && stat.st_ino == id) {
 			close(folder);

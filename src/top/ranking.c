@@ -11,6 +11,7 @@
 #include "base/table.h"
 #include "base/vec.h"
 #include "proc/cgroups.h"
+#include "proc/containers.h"
 #include "profile/text.h"
 
 #define FRAME_KINDS  (RANKING_MODULE + 1)
@@ -32,7 +33,7 @@ struct names {
 
 struct ranking {
 	struct rows rows[RANKING_KINDS];
-	struct names cgroups, processes;
+	struct names containers, cgroups, processes;
 	struct ranking_sums now, all;
 	uint64_t stamp;
 	uint32_t *of_frame[FRAME_KINDS]; /* while a window is added: the row of each of its frames, or NONE */
@@ -75,7 +76,7 @@ struct ranking *ranking_create(void)
 
 	if (!ranking)
 		return NULL;
-	err = names_init(&ranking->cgroups) ?: names_init(&ranking->processes);
+	err = names_init(&ranking->containers) ?: names_init(&ranking->cgroups) ?: names_init(&ranking->processes);
 	for (kind = 0; kind < RANKING_KINDS; kind++)
 		err = err ?: rows_init(&ranking->rows[kind]);
 	if (err) {
@@ -93,6 +94,7 @@ void ranking_destroy(struct ranking *ranking)
 		return;
 	for (kind = 0; kind < RANKING_KINDS; kind++)
 		rows_deinit(&ranking->rows[kind]);
+	names_deinit(&ranking->containers);
 	names_deinit(&ranking->cgroups);
 	names_deinit(&ranking->processes);
 	free(ranking);
@@ -259,10 +261,12 @@ static const char *kept_name(const struct names *names, uint64_t id)
 	return (const char *)(uintptr_t)address;
 }
 
-static const char *name_cgroup(struct names *names, const struct profile_sample *sample)
+/* By the cgroup's path, or by what it is of: a container, else a unit. */
+static const char *name_cgroup(struct names *names, bool is_container, const struct profile_sample *sample)
 {
 	const char *name = kept_name(names, sample->cgroup);
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[NAME_MAX_ROW];
+	struct container container;
 
 	if (!sample->cgroup)
 		return "?";
@@ -270,6 +274,10 @@ static const char *name_cgroup(struct names *names, const struct profile_sample 
 		return name;
 	if (!cgroup_path(sample->cgroup, path, sizeof(path)))
 		snprintf(path, sizeof(path), "(cgroup %llu)", (unsigned long long)sample->cgroup);
+	else if (is_container && container_of(path, "", &container)) {
+		container_text(&container, text, sizeof(text));
+		return keep_name(names, sample->cgroup, text);
+	}
 	return keep_name(names, sample->cgroup, path);
 }
 
@@ -307,7 +315,9 @@ static int add_owner(struct ranking *ranking, enum ranking_kind kind, const stru
 	if (kind == RANKING_PROCESS) {
 		name = name_process(&ranking->processes, sample);
 	} else if (kind == RANKING_CGROUP) {
-		name = name_cgroup(&ranking->cgroups, sample);
+		name = name_cgroup(&ranking->cgroups, false, sample);
+	} else if (kind == RANKING_CONTAINER) {
+		name = name_cgroup(&ranking->containers, true, sample);
 	} else {
 		text_clean(sample->comm, comm, sizeof(comm));
 		snprintf(thread, sizeof(thread), "%d %s (pid %d)", sample->tid, comm, sample->pid);
@@ -348,6 +358,7 @@ static void forget_now(struct ranking *ranking)
 {
 	size_t kind, i;
 
+	bound_names(&ranking->containers);
 	bound_names(&ranking->cgroups);
 	bound_names(&ranking->processes);
 

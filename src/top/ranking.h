@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ranking: what used CPU time, by function, line, module, thread, process and cgroup: in the last window, and since the
- * start. Fed with one window after the other. Not thread-safe.
+ * ranking: what used CPU time, by function, line, module, thread, process, container and cgroup: in the last window,
+ * and since the start. Fed with one window after the other. Not thread-safe.
  *
  * A row's own samples are those that were taken in it, its total ones those with it anywhere in the stack, each counted
  * once however often the row is in it. Rows that were not seen for long and have little are dropped when there are more
@@ -24,6 +24,7 @@ enum ranking_kind {
 	RANKING_MODULE, /* a file; of kernel frames "[kernel]" */
 	RANKING_THREAD,
 	RANKING_PROCESS,
+	RANKING_CONTAINER, /* or the unit, where it is in none */
 	RANKING_CGROUP,
 	RANKING_KINDS
 };

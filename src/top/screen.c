@@ -278,7 +278,7 @@ static void draw_help(void)
 		"total%  CPU time with the row anywhere in the stack",
 		"own s, total s   the same since the start, in seconds",
 		"",
-		"1-6, Tab   by function, line, module, thread, process, cgroup",
+		"1-7, Tab   by function, line, module, thread, process, container, cgroup",
 		"o t n      sort by own, total, name        a   by what was used since the start",
 		"y          all layers, Python only, native only, kernel only",
 		"/          show only names with a regular expression (empty: all)",
@@ -295,7 +295,7 @@ static void draw_help(void)
 static void draw_foot(const struct browser *browser)
 {
 	static const char *const hints[] = {
-		[BROWSER_LIST] = "? help  1-6 by  o t n sort  y layers  / filter  Enter stack  w write  q end",
+		[BROWSER_LIST] = "? help  1-7 by  o t n sort  y layers  / filter  Enter stack  w write  q end",
 		[BROWSER_STACK] = "Esc back  arrows scroll  space pause  q end",
 		[BROWSER_HELP] = "any key: back",
 	};

@@ -7,7 +7,8 @@
 
 #define PATTERN_MAX 256 /* bytes: glibc's regcomp() takes memory and time without bound for nested repetitions */
 
-const char *const view_kind_names[RANKING_KINDS] = {"function", "line", "module", "thread", "process", "cgroup"};
+const char *const view_kind_names[RANKING_KINDS] = {"function", "line",      "module", "thread",
+						    "process",  "container", "cgroup"};
 const char *const view_layer_names[VIEW_LAYERS] = {"all", "Python", "native", "kernel"};
 const char *const view_sort_names[VIEW_SORTS] = {"own", "total", "name"};
 

@@ -88,12 +88,31 @@ def test_batch(folder):
     for by, wanted in (("process", r"[0-9]+ python3(\.[0-9]+)?"), ("threads", r"[0-9]+ python3(\.[0-9]+)? \(pid [0-9]+\)"), ("cgroup", r"/.*")):
         run = top("--batch", "1", "-i", "1", "--by", by, "--", e2e.PYTHON, script, "3", said)
         ok(any(re.fullmatch(wanted, name) for w in windows(run.stdout) for name in rows(w)), f"by {by}", run.stdout + run.stderr)
+    test_cgroup(script, said)
     run = top("--batch", "1", "--filter", "nothing has this name", "--", e2e.PYTHON, script, "1000", said)
     ok(run.stdout.startswith("window 1: ") and not rows(run.stdout), "a filter that nothing passes", run.stdout + run.stderr)
     ok(run.returncode == 128 + 15, "the command is ended after the last window", run.returncode)
     run = top("--batch", "3", "--", "sh", "-c", "exit 7")
     ok(run.returncode == 7, "the command's exit status", run.stdout + run.stderr)
     return script, said
+
+
+def test_cgroup(script, said):
+    """A unit of our own, where there are cgroups of version 2; on some machines beside those of version 1."""
+    mounts = [line.split() for line in open("/proc/mounts", encoding="utf-8")]
+    mount = next((m[1] for m in mounts if m[2] == "cgroup2"), None)
+    if not mount:
+        return TAP.skip("cgroups", "none of version 2")
+    unit = f"strata-test-{os.getpid()}.service"
+    os.mkdir(f"{mount}/{unit}")
+    try:
+        for by, wanted in (("cgroup", "/" + unit), ("container", unit)):
+            run = top("--batch", "1000", "-i", "0.5", "--by", by, "--", "sh", "-c",
+                      f'echo $$ >"$0" && exec "$@"', f"{mount}/{unit}/cgroup.procs", e2e.PYTHON, script, "1", said)
+            ok(any(wanted in rows(w) for w in windows(run.stdout)), f"by {by}: one of our own", run.stdout + run.stderr)
+    finally:
+        e2e.until(lambda: not open(f"{mount}/{unit}/cgroup.procs", encoding="utf-8").read())
+        os.rmdir(f"{mount}/{unit}")
 
 
 def test_wrong():

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * containers: which container, pod or unit a cgroup is of: by its path, and by what container engines keep on disk. No
+ * engine is asked. Thread-safe.
+ *
+ *   Docker      /docker/ID, …/docker-ID.scope         its name: /var/lib/docker/containers/ID/config.v2.json
+ *   Podman      …/libpod-ID.scope[/container]         /var/lib/containers/storage/overlay-containers/containers.json
+ *   Kubernetes  /kubepods…/podUID/ID, …-podUID.slice/{cri-containerd,crio,docker}-ID.scope
+ *                                                     /var/log/containers/POD_NAMESPACE_CONTAINER-ID.log
+ *   LXC         /lxc.payload.NAME, /lxc/NAME          nspawn  …/machine-NAME.scope, systemd-nspawn@NAME.service
+ *   systemd     the innermost part that ends in .service, .scope or .slice is its unit
+ *
+ * Sources: systemd.resource-control(5); runc, libcontainer/cgroups/systemd (NAME-ID.scope); kubelet,
+ * pkg/kubelet/cm/cgroup_manager_linux.go (pod's slices, in whose UID `-` is `_`); lxc, src/lxc/cgroups (lxc.payload).
+ */
+#ifndef STRATA_PROC_CONTAINERS_H
+#define STRATA_PROC_CONTAINERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CONTAINER_TEXT_MAX 256
+
+struct container {
+	const char *engine;            /* "docker", "podman", "kubernetes", "lxc", "nspawn"; NULL: in no container */
+	char id[65];                   /* 64 hexadecimal digits; "": it has none */
+	char name[CONTAINER_TEXT_MAX]; /* "": not known */
+	char pod[CONTAINER_TEXT_MAX];  /* Kubernetes: NAMESPACE/POD, or the pod's UID where no name is known; else "" */
+	char unit[CONTAINER_TEXT_MAX]; /* "": none */
+};
+
+/*
+ * What a cgroup's path (proc/cgroups.h) says. `root` is put before the paths on disk: "", or a folder for tests. False:
+ * it is in no container, and has no unit.
+ */
+bool container_of(const char *path, const char *root, struct container *ret);
+
+/* For people: "web", "shop/cart-7d9f:app", "3f2a9c81d0b4", "cron.service"; "" if there is nothing. */
+void container_text(const struct container *container, char *ret, size_t size);
+
+/* Does a name, or an id of at least four digits, or the beginning of one, mean this container? */
+bool container_is(const struct container *container, const char *wanted);
+
+#endif
