@@ -45,6 +45,7 @@ extern const struct command command_record;
 extern const struct command command_top;
 extern const struct command command_trace;
 extern const struct command command_stack;
+extern const struct command command_diff;
 extern const struct command command_list;
 extern const struct command command_inspect;
 extern const struct command command_doctor;

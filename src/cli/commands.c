@@ -5,7 +5,8 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-	&command_record, &command_top, &command_trace, &command_stack, &command_list, &command_inspect, &command_doctor,
+	&command_record, &command_top,  &command_trace,   &command_stack,
+	&command_diff,   &command_list, &command_inspect, &command_doctor,
 };
 
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))

@@ -8,7 +8,8 @@
  *
  *   frames         for each frame: layer, name, file (both indices into strings), line
  *   threads[].tree for each node of the thread's prefix tree, parents first (preorder):
- *                  levels to go up from the node before (0: its child), frame, samples that ended here
+ *                  levels to go up from the node before (0: its child), frame, samples that ended here; then, if two
+ *                  recordings are compared, samples that ended here before
  *
  * Sorted samples give the tree without building one: what a stack shares with the one before it is there already.
  * Frames with equal texts are one frame. All strings are cleaned as in the other formats and escaped so that none can
@@ -39,11 +40,17 @@ static const char page_css[] = {
 static const char tree_js[] = {
 #include "page/tree.js.inc"
 };
+static const char diff_js[] = {
+#include "page/diff.js.inc"
+};
 static const char chart_js[] = {
 #include "page/chart.js.inc"
 };
 static const char panel_js[] = {
 #include "page/panel.js.inc"
+};
+static const char table_js[] = {
+#include "page/table.js.inc"
 };
 static const char page_js[] = {
 #include "page/page.js.inc"
@@ -134,6 +141,20 @@ static void write_info(FILE *out, const struct profile_info *info)
 	fprintf(out, "\"frequency\":%u,\"cpus\":%u},\n", info->frequency, info->cpus);
 }
 
+/* What this recording is compared with. */
+static void write_compared(FILE *out, const struct profile_compared *compared)
+{
+	if (!(compared->weight > 0))
+		return;
+	fputs("\"compared\":{", out);
+	write_text(out, "nameBefore", compared->name_before);
+	write_text(out, "name", compared->name);
+	write_number(out, "weightBefore", compared->weight_before);
+	write_number(out, "weight", compared->weight);
+	fprintf(out, "\"samplesBefore\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"byTime\":%s},\n",
+		compared->samples_before, compared->samples, compared->by_time ? "true" : "false");
+}
+
 static void write_quality(FILE *out, const struct profile_quality *q)
 {
 	static const char *const kinds[] = {"truncated", "partial", "lost", "note"};
@@ -209,7 +230,8 @@ static size_t write_thread(struct page *page, size_t at)
 	const struct export_view *view = &page->view;
 	const struct profile_sample *first = view->samples[at], *before = NULL;
 	struct packer packer = {.out = page->out};
-	uint64_t count = 0, empty = 0;
+	bool compared = profile_get_info(page->profile)->compared.weight > 0;
+	uint64_t count = 0, was = 0, empty = 0, empty_before = 0;
 	uint32_t level, shared;
 
 	fprintf(page->out, "{\"comm\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,\"tree\":\"", string_index(page, first->comm),
@@ -218,21 +240,26 @@ static size_t write_thread(struct page *page, size_t at)
 		const struct profile_sample *sample = view->samples[at];
 
 		count += sample->count;
+		was += sample->before;
 		if (at + 1 < view->sample_count && export_view_same(view, sample, view->samples[at + 1]))
 			continue;
-		if (!sample->depth)
+		if (!sample->depth) {
 			empty = count;
+			empty_before = was;
+		}
 		shared = before ? shared_depth(view, before, sample) : 0;
 		for (level = shared; level < sample->depth; level++) {
 			pack(&packer, level == shared && before ? before->depth - shared : 0);
 			pack(&packer, view->ranks[sample->frames[level]]);
 			pack(&packer, level + 1 == sample->depth ? count : 0);
+			if (compared)
+				pack(&packer, level + 1 == sample->depth ? was : 0);
 		}
 		before = sample;
-		count = 0;
+		count = was = 0;
 	}
 	pack_flush(&packer);
-	fprintf(page->out, "\",\"empty\":%" PRIu64 "}", empty);
+	fprintf(page->out, "\",\"empty\":%" PRIu64 ",\"emptyBefore\":%" PRIu64 "}", empty, empty_before);
 	return at;
 }
 
@@ -242,6 +269,7 @@ static void write_data(struct page *page)
 
 	fputs("{\"format\":1,\n", page->out);
 	write_info(page->out, profile_get_info(page->profile));
+	write_compared(page->out, &profile_get_info(page->profile)->compared);
 	write_quality(page->out, profile_get_quality(page->profile));
 	fprintf(page->out, "\"byThread\":%s,\n", page->options->threads ? "true" : "false");
 	write_frames(page);
@@ -289,8 +317,10 @@ static void write_style(struct page *page)
 static void write_script(struct page *page)
 {
 	fwrite(tree_js, 1, sizeof(tree_js), page->out);
+	fwrite(diff_js, 1, sizeof(diff_js), page->out);
 	fwrite(chart_js, 1, sizeof(chart_js), page->out);
 	fwrite(panel_js, 1, sizeof(panel_js), page->out);
+	fwrite(table_js, 1, sizeof(table_js), page->out);
 	fwrite(page_js, 1, sizeof(page_js), page->out);
 }
 

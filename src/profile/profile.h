@@ -21,6 +21,7 @@ struct profile_sample {
 	int pid, tid;
 	uint64_t cgroup; /* its cgroup's id (v2), 0 if that was not wanted */
 	uint64_t count;
+	uint64_t before;        /* the same in the recording that this one is compared with (src/diff); else 0 */
 	uint32_t depth;         /* number of frames */
 	const uint32_t *frames; /* frame ids, outermost first */
 };
@@ -73,6 +74,17 @@ struct profile_quality {
 	double startup_ms; /* from start to sampling */
 };
 
+/*
+ * The recording that this one is compared with; its counts are in profile_sample.before. A weight is what one sample
+ * is worth: the share of all samples, or, by time, how many CPUs it stands for. weight 0: nothing is compared.
+ */
+struct profile_compared {
+	const char *name_before, *name; /* of the files */
+	double weight_before, weight;
+	uint64_t samples_before, samples;
+	bool by_time;
+};
+
 struct profile_info {
 	const char *command;  /* the recorded command or a description of the target ("pid 123", "all processes") */
 	const char *children; /* the target's children that used CPU time and were not recorded; "" or NULL: none */
@@ -81,6 +93,7 @@ struct profile_info {
 	unsigned int cpus;
 	double start_time; /* seconds since the epoch */
 	double duration_s;
+	struct profile_compared compared;
 };
 
 struct profile;

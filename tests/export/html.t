@@ -301,6 +301,49 @@ async function deep() {
 	is(browser.complaints, [], "no errors");
 }
 
+/* Two recordings in one page: sides, colours, what may be chance. */
+async function compared() {
+	const file = path.join(directory, "diff.html"), [before, after] = ["old", "new"].map((name) => path.join(directory, `${name}.folded`));
+	/* Near a box's right end, where no text is. From a copy: reading the page's own canvas is complained about. */
+	const pixel = (box) => browser.value(`(() => {
+		const canvas = document.getElementById("canvas"), copy = new OffscreenCanvas(1, 1).getContext("2d");
+
+		copy.drawImage(canvas, -${Math.round(box.x + box.width - 4)} + canvas.getBoundingClientRect().left,
+			-${Math.round(box.y + 4)} + canvas.getBoundingClientRect().top);
+		return [...copy.getImageData(0, 0, 1, 1).data].slice(0, 3);
+	})()`);
+
+	fs.writeFileSync(before, "app;main (app);slow (a.py:1) 500\napp;main (app);fast (app) 500\napp;main (app);gone (app) 100\n");
+	fs.writeFileSync(after, "app;main (app);slow (a.py:9) 1500\napp;main (app);fast (app) 510\n");
+	execFileSync(process.env.STRATA || path.join(build, "strata"), ["diff", before, after, "-o", file], { stdio: "pipe" });
+	await browser.open(file);
+	is(browser.complaints, [], "two recordings: the page loads without errors");
+	is((await state()).compared, [1100, 2010], "with the samples of both");
+	is((await state()).functions, true, "lines are merged");
+	for (const [name, red] of [["slow (a.py)", 1], ["fast (app)", -1], ["gone (app)", -1], ["main (app)", 0]]) {
+		const [r, g, b] = await pixel(await call("box", ["app", "main (app)", ...(name === "main (app)" ? [] : [name])]));
+
+		is(Math.abs(r - b) < 12 ? 0 : Math.sign(r - b), red, `${name} is ${["blue", "grey", "red"][red + 1]} (${r},${g},${b})`);
+	}
+	await call("set", { side: "before" });
+	is([await call("zoom", ["app", "main (app)", "gone (app)"]), (await call("box", ["app", "main (app)", "slow (a.py)"])) !== null], [true, true],
+		"boxes of both sides are there");
+	ok(await browser.value("/d=before/.test(location.hash)"), "the address knows the side");
+	await call("zoom", []);
+	await still();
+	await browser.key("t");
+	const rows = await browser.value("[...document.querySelectorAll('#table tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))");
+
+	is(rows[0], ["slow (a.py)", "45.45 %", "74.63 %", "+29.17 %", "45.45 %", "74.63 %", "+29.17 %"], "the table starts with the largest change");
+	is(await browser.value("[...document.querySelectorAll('#table tbody tr')].pop().cells[6].className"), "same", "what did not change is grey");
+	const agree = await browser.value("JSON.stringify([...document.querySelectorAll('#table tbody tr')].map((row) => row.cells[3].className !== 'same'))");
+	const text = execFileSync(process.env.STRATA || path.join(build, "strata"), ["diff", before, after, "-o", "-"], { encoding: "utf8" });
+
+	is(JSON.parse(agree).filter(Boolean).length, text.split("\n").slice(6).filter((line) => line && !/~/.test(line.slice(0, 26))).length,
+		"page and text agree about chance");
+	is(browser.complaints, [], "no errors");
+}
+
 async function many() {
 	const big = make("web", 50000);
 	const began = Date.now();
@@ -363,6 +406,7 @@ async function main() {
 	for (const part of [loads, searches, mouse, keyboard, layers, threads, table])
 		await part(web);
 	await quality(web, make("poor", 500), make("empty", 0));
+	await compared();
 	await deep();
 	await many();
 	await hostile();

@@ -13,17 +13,20 @@ const PALETTES = {
 	light: {
 		layers: [[4, 14, 62, 76, 81], [200, 214, 42, 76, 83], [37, 47, 84, 69, 77], [0, 0, 0, 80, 83], [228, 228, 14, 88, 88]],
 		text: "#20242c", hint: "rgba(32,36,44,.62)", match: "#c94fa8", matchText: "#ffffff",
-		edge: "#0b57d0", hover: "#3c4450", hatch: "rgba(60,60,60,.28)",
+		edge: "#0b57d0", hover: "#3c4450", hatch: "rgba(60,60,60,.28)", same: "hsl(220 6% 86%)",
+		more: (part) => `hsl(8 ${30 + 60 * part}% ${84 - 16 * part}%)`, less: (part) => `hsl(212 ${30 + 55 * part}% ${84 - 14 * part}%)`,
 	},
 	dark: {
 		layers: [[3, 13, 36, 37, 42], [203, 214, 28, 35, 41], [36, 44, 50, 33, 39], [0, 0, 0, 31, 34], [226, 226, 10, 25, 25]],
 		text: "#f1f1ee", hint: "rgba(241,241,238,.62)", match: "#b23a93", matchText: "#ffffff",
-		edge: "#8ab4ff", hover: "#d5d9e0", hatch: "rgba(230,230,230,.2)",
+		edge: "#8ab4ff", hover: "#d5d9e0", hatch: "rgba(230,230,230,.2)", same: "hsl(220 5% 27%)",
+		more: (part) => `hsl(8 ${20 + 45 * part}% ${30 + 10 * part}%)`, less: (part) => `hsl(212 ${20 + 45 * part}% ${30 + 12 * part}%)`,
 	},
 	contrast: {
 		layers: [[10, 10, 100, 72, 72], [195, 195, 100, 78, 78], [50, 50, 100, 62, 62], [0, 0, 0, 84, 84], [0, 0, 0, 95, 95]],
 		text: "#000000", hint: "#000000", match: "#7a0060", matchText: "#ffffff",
-		edge: "#0000ff", hover: "#000000", hatch: "rgba(0,0,0,.5)",
+		edge: "#0000ff", hover: "#000000", hatch: "rgba(0,0,0,.5)", same: "hsl(0 0% 92%)",
+		more: (part) => `hsl(14 100% ${82 - 20 * part}%)`, less: (part) => `hsl(195 100% ${84 - 20 * part}%)`,
 	},
 };
 const SHADES = 6;
@@ -238,7 +241,7 @@ class Chart {
 			if (y <= -ROW || y >= this.height || right - left < 0.4)
 				continue;
 			context.globalAlpha = this.found || (this.spotlight >= 0 && this.spotlight !== layer) ? 0.2 : 0.5;
-			context.fillStyle = this.fills[layer][0];
+			context.fillStyle = this.view.was ? this.palette.same : this.fills[layer][0];
 			context.fillRect(left, y, Math.max(0.5, right - left - GAP * 0.5), ROW - GAP);
 		}
 		context.globalAlpha = 1;
@@ -258,7 +261,7 @@ class Chart {
 
 		this.boxes++;
 		context.globalAlpha = faded ? 0.38 : outer ? 0.6 : 1;
-		context.fillStyle = match ? palette.match : this.fills[layer][key >= 0 ? this.shades[key] : 0];
+		context.fillStyle = match ? palette.match : this.fillOf(node, layer);
 		this.shape(left, y, width);
 		context.fill();
 		if (layer === MARK && !match && width > 4)
@@ -272,6 +275,17 @@ class Chart {
 		if (width > 22)
 			this.label(node, left + 5, y + (ROW - GAP) / 2 + 0.5, width - 9, match);
 		context.globalAlpha = 1;
+	}
+
+	/* Of one recording a box has its layer's colour; of two, what changed. */
+	fillOf(node, layer) {
+		const { view, palette } = this, key = view.key[node];
+
+		if (!view.was)
+			return this.fills[layer][key >= 0 ? this.shades[key] : 0];
+		const change = changeOf(view.profile.compared, view.was[node], view.is[node]);
+
+		return change > 0 ? palette.more(change) : change < 0 ? palette.less(-change) : palette.same;
 	}
 
 	shape(left, y, width) {

@@ -11,7 +11,8 @@
  *   search(text)  sets the search: { matched, total } in samples, or { error }
  *   zoom(path)    zooms to the node that a list of frame texts leads to, from below the root; [] is the root.
  *                 false: there is no such node
- *   set(change)   changes settings: { show: "icicle"|"flame"|"table", byThread, functions, order, hidden: [4 booleans], thread, theme }
+ *   set(change)   changes settings: { show: "icicle"|"flame"|"table", byThread, functions, order, hidden: [4 booleans], thread,
+ *                 theme, side: "both"|"before"|"after" }
  *   box(path)     where a node's box is in the window, { x, y, width, height }, or null
  *   redraw()      draws at once; milliseconds
  *   state()       what is shown: settings, zoom and selected (as paths), total, shown, nodes, boxes, timings
@@ -22,11 +23,13 @@ const profile = new Profile(JSON.parse(byId("data").textContent));
 const chart = new Chart(byId("chart"), byId("canvas"), byId("spacer"));
 const settings = {
 	show: "icicle", search: "", thread: "", byThread: profile.byThread, functions: false, order: "size",
-	hidden: [false, false, false, false],
+	hidden: [false, false, false, false], side: "both",
 };
+
+settings.functions = !!profile.compared; /* code moves between recordings, so lines would differ */
 const timings = { load: performance.now() - began, build: 0 };
 const quiet = window.matchMedia("(prefers-reduced-motion: reduce)");
-let view, found = null, searchError = "", sortBy = "self", sortUp = false, allRows = false, ready = false;
+let view, found = null, searchError = "", ready = false;
 let address = location.hash; /* that the page has shown or set itself */
 
 function element(tag, properties, ...children) {
@@ -114,6 +117,7 @@ function refresh() {
 	byId("functions").checked = settings.functions;
 	byId("order").value = settings.order;
 	byId("thread").value = settings.thread;
+	byId("side").value = settings.side;
 	if (byId("search").value !== settings.search)
 		byId("search").value = settings.search;
 	showLegend();
@@ -130,7 +134,7 @@ function change(changes) {
 	const before = settings.show;
 
 	Object.assign(settings, changes);
-	if (["thread", "byThread", "functions", "order", "hidden"].some((name) => name in changes)) {
+	if (["thread", "byThread", "functions", "order", "hidden", "side"].some((name) => name in changes)) {
 		rebuild();
 	} else {
 		if ("search" in changes)
@@ -156,7 +160,8 @@ function remember(push) {
 	put("q", settings.search);
 	put("t", settings.thread);
 	put("g", settings.byThread === profile.byThread ? "" : settings.byThread ? "1" : "0");
-	put("l", settings.functions ? "1" : "");
+	put("l", settings.functions === !!profile.compared ? "" : settings.functions ? "1" : "0");
+	put("d", settings.side === "both" ? "" : settings.side);
 	put("s", settings.order === "size" ? "" : settings.order);
 	put("h", settings.hidden.map((hidden, layer) => hidden ? layer : "").join(""));
 	const hash = `#${words}`;
@@ -196,7 +201,8 @@ function recall() {
 	settings.search = words.get("q") || "";
 	settings.thread = words.get("t") || "";
 	settings.byThread = words.has("g") ? words.get("g") === "1" : profile.byThread;
-	settings.functions = words.get("l") === "1";
+	settings.functions = words.has("l") ? words.get("l") === "1" : !!profile.compared;
+	settings.side = profile.compared && ["before", "after"].includes(words.get("d")) ? words.get("d") : "both";
 	settings.order = words.get("s") === "name" ? "name" : "size";
 	settings.hidden = LAYERS.map((_, layer) => hidden.includes(String(layer)));
 	if (!(threadSet()?.size ?? 1))
@@ -351,8 +357,8 @@ function jump(step) {
 
 /* ---- what is said about a box ---- */
 
-function layerName(node) {
-	return ["Kernel", "Native", LAYERS[RUNTIME], "What is missing", "Group"][view.layer(node)];
+function layerName(node, of = view) {
+	return ["Kernel", "Native", LAYERS[RUNTIME], "What is missing", "Group"][of.layer(node)];
 }
 
 function figure(value, label) {
@@ -364,6 +370,10 @@ function showDetails(node) {
 
 	if (node < 0 || (node === 0 && document.activeElement !== chart.canvas && chart.zoomed === 0 && chart.hovered < 0))
 		return;
+	if (view.was) {
+		compareDetails(footer, view, node);
+		return;
+	}
 	footer.replaceChildren(
 		element("span", { className: "frame" }, view.text(node), element("small", {}, layerName(node))),
 		figure(grouped(total), "samples"), figure(grouped(view.self[node]), "self"),
@@ -386,7 +396,7 @@ function speak(node) {
 function showTip(node, event) {
 	const tip = byId("tip"), total = view.total[node];
 
-	tip.replaceChildren(element("b", {}, view.text(node)), element("span", {},
+	tip.replaceChildren(element("b", {}, view.text(node)), element("span", {}, view.was ? changeWords(view.was[node], view.is[node]) :
 		`${layerName(node)} · ${grouped(total)} samples · ${percent(total, view.total[0])}` +
 		(chart.zoomed ? ` · ${percent(total, view.total[chart.zoomed])} of zoomed` : "") +
 		(view.self[node] ? ` · self ${percent(view.self[node], view.total[0])}` : "")));
@@ -420,7 +430,7 @@ function showCrumbs() {
 	});
 }
 
-/* ---- legend, threads, table ---- */
+/* ---- legend, threads ---- */
 
 function toggleLayer(layer, only) {
 	const alone = settings.hidden.every((hidden, i) => hidden === (i !== layer));
@@ -483,64 +493,6 @@ function makeThreads() {
 				`${thread.comm} (${thread.tid}) · ${percent(thread.total, profile.total)}`));
 		list.append(group);
 	}
-}
-
-const COLUMNS = [["name", "Function"], ["self", "Self"], ["total", "Total"]];
-
-function sortTable(column) {
-	sortUp = sortBy === column ? !sortUp : column === "name";
-	sortBy = column;
-	showTable();
-	byId("table").querySelector(`[data-column="${column}"]`).focus();
-}
-
-function headCell([column, label]) {
-	const active = sortBy === column, arrow = active ? sortUp ? " ↑" : " ↓" : "";
-	const button = element("button", { onclick: () => sortTable(column) }, label + arrow);
-
-	button.dataset.column = column;
-	return element("th", { scope: "col", "aria-sort": active ? sortUp ? "ascending" : "descending" : "none" }, button);
-}
-
-function tableRow(row, top) {
-	const meter = element("i"), text = profile.text(row.key, true);
-	const button = element("button", { title: text, onclick: () => lookFor(row.key) }, text);
-
-	meter.style.width = `${100 * row.total / (view.total[top] || 1)}%`;
-	const made = element("tr", {}, element("td", {}, button),
-		element("td", {}, `${grouped(row.self)}  ·  ${percent(row.self, view.total[top])}`),
-		element("td", {}, `${grouped(row.total)}  ·  ${percent(row.total, view.total[top])}`,
-			element("span", { className: "meter" }, meter)));
-
-	made.dataset.layer = profile.layerOf(row.key);
-	return made;
-}
-
-function showTable() {
-	const top = chart.zoomed, rows = view.functions(top), section = byId("table");
-	const filter = found ? expression(settings.search) : null;
-	const kept = filter ? rows.filter((row) => filter.test(profile.text(row.key, true)) || filter.test(profile.text(row.key, false))) : rows;
-	const sign = sortUp ? 1 : -1;
-
-	kept.sort((a, b) => sign * (sortBy === "name" ? a.key - b.key : a[sortBy] - b[sortBy]) || a.key - b.key);
-	const body = element("tbody", {}, ...kept.slice(0, allRows ? Infinity : 300).map((row) => tableRow(row, top)));
-
-	section.replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...COLUMNS.map(headCell))), body));
-	if (!kept.length)
-		section.append(element("p", {}, "No function matches."));
-	if (kept.length > 300 && !allRows)
-		section.append(element("button", { className: "more", onclick: () => { allRows = true; showTable(); } },
-			`Show all ${grouped(kept.length)} functions`));
-}
-
-/* From a row of the table to the graph, with the function searched for. */
-function lookFor(key) {
-	const quote = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-	const rest = profile.restOf(key, true);
-	const tail = profile.layerOf(key) === RUNTIME ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" : quote(rest);
-
-	change({ search: `^${quote(profile.nameOf(key))}${tail}$`, show: chart.flame ? "flame" : "icicle" });
-	chart.canvas.focus();
 }
 
 /* ---- theme ---- */
@@ -677,6 +629,7 @@ function controls() {
 	byId("by-thread").addEventListener("change", () => change({ byThread: byId("by-thread").checked }));
 	byId("functions").addEventListener("change", () => change({ functions: byId("functions").checked }));
 	byId("order").addEventListener("change", () => change({ order: byId("order").value }));
+	byId("side").addEventListener("change", () => change({ side: byId("side").value }));
 	byId("theme").addEventListener("change", applyTheme);
 	byId("quality-button").addEventListener("click", () => openDialog("quality"));
 	byId("warning-button").addEventListener("click", () => openDialog("quality"));
@@ -715,13 +668,16 @@ window.strata = {
 	},
 	redraw: () => chart.draw(),
 	state: () => ({
-		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, shown: view.total[0],
+		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, compared: view.was ? [view.was[0], view.is[0]] : null, shown: view.total[0],
 		zoomedTotal: view.total[chart.zoomed], nodes: view.count, rawNodes: profile.nodes, boxes: chart.boxes,
 		timings: { ...timings, draw: chart.drawMs }, moving: !!chart.began || !!chart.pending,
 	}),
 };
 
-makeQuality();
+if (profile.compared)
+	makeComparison();
+else
+	makeQuality();
 makeLegend();
 makeThreads();
 pointer();

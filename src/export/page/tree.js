@@ -55,6 +55,7 @@ class Profile {
 		this.quality = data.quality;
 		LAYERS[RUNTIME] = data.quality.runtimes.map((runtime) => runtime.language).join(", ") || "Runtime";
 		this.byThread = data.byThread;
+		this.compared = data.compared || null; /* with another recording: diff.js */
 		this.readFrames(data);
 		this.readThreads(data);
 	}
@@ -89,6 +90,7 @@ class Profile {
 		this.parent = new Int32Array(limit); /* -1: none */
 		this.frame = new Int32Array(limit);
 		this.self = new Float64Array(limit);
+		this.before = new Float64Array(this.compared ? limit : 0);
 		this.comms = [];
 		this.threads = data.threads.map((thread) => {
 			const numbers = new Numbers(thread.tree), from = node, comm = data.strings[thread.comm];
@@ -101,11 +103,13 @@ class Profile {
 				this.frame[node] = numbers.next();
 				this.self[node] = numbers.next();
 				total += this.self[node];
+				if (this.compared)
+					this.before[node] = numbers.next();
 				last = node++;
 			}
 			if (!this.comms.includes(comm))
 				this.comms.push(comm);
-			return { comm, pid: thread.pid, tid: thread.tid, empty: thread.empty, from, to: node, total };
+			return { comm, pid: thread.pid, tid: thread.tid, empty: thread.empty, emptyBefore: thread.emptyBefore, from, to: node, total };
 		});
 		this.nodes = node;
 		this.keys = this.frames + this.comms.length + this.threads.length;
@@ -169,7 +173,10 @@ class Profile {
 }
 
 /*
- * options: { threads: null or a Set of thread numbers, byThread, hidden: [by layer], functions, order: "size" | "name" }
+ * options: { threads: null or a Set of thread numbers, byThread, hidden: [by layer], functions, order: "size" | "name",
+ *            side: "both" | "before" | "after" }
+ * Of two recordings, self and total are those of a side, in samples of the later one, or the mean of both; `was` and `is`
+ * have a subtree's own samples, `ownWas` and `ownIs` a node's.
  */
 class View {
 	constructor(profile, options) {
@@ -195,6 +202,12 @@ class View {
 		this.shown = new Int32Array(profile.nodes).fill(-1); /* raw node → node */
 		this.key[0] = this.parent[0] = -1;
 		this.count = 1;
+		if (profile.compared) {
+			this.ownWas = new Float64Array(limit);
+			this.ownIs = new Float64Array(limit);
+		}
+		const [now, past] = this.weights();
+
 		profile.threads.forEach((thread, index) => {
 			if (options.threads && !options.threads.has(index))
 				return;
@@ -202,17 +215,37 @@ class View {
 
 			if (options.byThread)
 				top = this.child(top, profile.threadKey(index), -1);
-			this.self[top] += thread.empty;
+			this.add(top, thread.empty, thread.emptyBefore, now, past);
 			for (let raw = thread.from; raw < thread.to; raw++) {
 				const frame = profile.frame[raw];
 				const above = profile.parent[raw] < 0 ? top : this.shown[profile.parent[raw]];
 				const key = options.functions ? profile.functionOf[frame] : frame;
 
 				this.shown[raw] = options.hidden[profile.layer[frame]] ? above : this.child(above, key, raw);
-				this.self[this.shown[raw]] += profile.self[raw];
+				this.add(this.shown[raw], profile.self[raw], profile.before[raw], now, past);
 			}
 		});
 		this.slots = null;
+	}
+
+	/* What a sample after, and one before, adds to a box's width. */
+	weights() {
+		const { compared } = this.profile;
+
+		if (!compared)
+			return [1, 0];
+		const ratio = compared.weightBefore / compared.weight;
+
+		return { both: [0.5, 0.5 * ratio], before: [0, ratio], after: [1, 0] }[this.options.side];
+	}
+
+	add(node, after, before, now, past) {
+		this.self[node] += after * now;
+		if (!this.ownWas)
+			return;
+		this.self[node] += before * past;
+		this.ownIs[node] += after;
+		this.ownWas[node] += before;
 	}
 
 	child(parent, key, raw) {
@@ -233,6 +266,14 @@ class View {
 		this.total = this.self.slice(0, this.count);
 		for (let node = this.count - 1; node > 0; node--)
 			this.total[this.parent[node]] += this.total[node];
+		if (!this.ownWas)
+			return;
+		this.was = this.ownWas.slice(0, this.count);
+		this.is = this.ownIs.slice(0, this.count);
+		for (let node = this.count - 1; node > 0; node--) {
+			this.was[this.parent[node]] += this.was[node];
+			this.is[this.parent[node]] += this.is[node];
+		}
 	}
 
 	/* The children of a node are list[start[node]] up to list[start[node + 1]], in the order of their places. */
@@ -383,12 +424,17 @@ class View {
 			if (!frame)
 				continue;
 			if (!rows.has(name))
-				rows.set(name, { key: name, self: 0, total: 0 });
-			const row = rows.get(name);
+				rows.set(name, { key: name, self: 0, total: 0, ownWas: 0, ownIs: 0, was: 0, is: 0 });
+			const row = rows.get(name), first = !active[name]++;
 
 			row.self += this.self[node];
-			if (!active[name]++)
-				row.total += this.total[node];
+			row.total += first ? this.total[node] : 0;
+			if (!this.was)
+				continue;
+			row.ownWas += this.ownWas[node];
+			row.ownIs += this.ownIs[node];
+			row.was += first ? this.was[node] : 0;
+			row.is += first ? this.is[node] : 0;
 		}
 		return [...rows.values()];
 	}

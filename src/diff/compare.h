@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * compare: what differs between two recordings that were read into one profile (read.h), by function.
+ *
+ * Counts are made comparable by a weight for each side (struct profile_compared): by samples, a function's share of all
+ * samples; by time, the CPUs that it kept busy on average. What differs more than chance explains is told by
+ * a likelihood ratio test (G-test) with one degree of freedom, corrected for continuity, at p < 0.001: for shares of
+ * the two-by-two table (with and without the function, before and after); for time of two Poisson counts, whose
+ * expected ratio is that of the exposures. With fewer than ten samples in both together nothing is told. The test takes
+ * samples as independent of each other; those of one long call are not, so for rare and long events it is too sure.
+ * tests/unit/test_diff.c has exact probabilities beside it; src/export/page/diff.js has the same function for the page.
+ */
+#ifndef STRATA_DIFF_COMPARE_H
+#define STRATA_DIFF_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "diff/read.h"
+#include "profile/profile.h"
+
+/* Whether a difference between these counts is more than noise. */
+bool compare_differs(const struct profile_compared *how, uint64_t before, uint64_t after);
+
+/* Fills profile_info.compared. 0, or -EINVAL and a diag: by time, and one of them does not tell its time; no samples.
+ */
+int compare_prepare(struct profile *profile, const struct recording recordings[2], const char *const names[2],
+		    bool by_time, struct diag *diag);
+
+struct compare_row {
+	const char *name;                              /* a frame's text, without the line */
+	uint64_t own_before, own, total_before, total; /* samples; recursion counts once */
+};
+
+struct compare {
+	struct compare_row *rows; /* of functions that any sample has, by the size of the difference of own samples */
+	size_t count;
+	struct frames *functions; /* owns the names */
+	char **names;
+};
+
+/* 0, or -ENOMEM and a diag. */
+int compare_functions(const struct profile *profile, struct compare *ret, struct diag *diag);
+void compare_deinit(struct compare *compare);
+
+/* The first `limit` rows as a table; `color` allows ANSI colours. */
+void compare_write_text(FILE *out, const struct profile *profile, const struct compare *compare, size_t limit,
+			bool color);
+
+#endif

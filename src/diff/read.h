@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * read: a recording read back from a file: pprof's format (gzip or plain) or folded stacks, whoever wrote it.
+ *
+ * The content tells which it is. Files are hostile: each byte goes through a cursor. Limits, in bytes and in frames,
+ * keep memory and time bounded, and a file past them is refused, not cut: a part of a recording would look like
+ * a difference. Errors: -EINVAL (not a recording, damaged), -EFBIG, -ENOMEM, or the errno of reading; with a diag.
+ *
+ * A frame's layer: the kernel's by the mapping `[kernel.kallsyms]` or the text ` [k]`; a runtime's if it has a line; a
+ * mark by its brackets; else native. So the same recording in both formats gives the same frames. Threads are not told
+ * apart.
+ */
+#ifndef STRATA_DIFF_READ_H
+#define STRATA_DIFF_READ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/diag.h"
+#include "profile/profile.h"
+
+#define READ_BYTES_MAX  (256u << 20) /* of a file, and unpacked */
+#define READ_FRAMES_MAX (64u << 20)  /* of all samples together */
+#define READ_DEPTH_MAX  65536        /* of one stack */
+
+/* Which side of a comparison the samples are counted for. */
+enum read_side { READ_BEFORE, READ_AFTER };
+
+struct recording {
+	uint64_t samples;
+	double duration_s; /* 0: not known */
+	double period_ns;  /* what one sample stands for; 0: not known */
+	double start_time; /* seconds since the epoch; 0: not known */
+	char command[256]; /* "": not known */
+};
+
+/* Adds a file's samples to `profile`: to profile_sample.before or .count. *ret is filled on success. */
+int read_file(const char *path, enum read_side side, struct profile *profile, struct recording *ret, struct diag *diag);
+/* The same with bytes. */
+int read_bytes(const uint8_t *bytes, size_t size, enum read_side side, struct profile *profile, struct recording *ret,
+	       struct diag *diag);
+
+#endif
