@@ -49,6 +49,9 @@ static const char chart_js[] = {
 static const char panel_js[] = {
 #include "page/panel.js.inc"
 };
+static const char sandwich_js[] = {
+#include "page/sandwich.js.inc"
+};
 static const char table_js[] = {
 #include "page/table.js.inc"
 };
@@ -320,6 +323,7 @@ static void write_script(struct page *page)
 	fwrite(diff_js, 1, sizeof(diff_js), page->out);
 	fwrite(chart_js, 1, sizeof(chart_js), page->out);
 	fwrite(panel_js, 1, sizeof(panel_js), page->out);
+	fwrite(sandwich_js, 1, sizeof(sandwich_js), page->out);
 	fwrite(table_js, 1, sizeof(table_js), page->out);
 	fwrite(page_js, 1, sizeof(page_js), page->out);
 }

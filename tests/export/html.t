@@ -301,6 +301,118 @@ async function deep() {
 	is(browser.complaints, [], "no errors");
 }
 
+/* What an interpreter does itself, time off the CPU, files of equal names. */
+async function hides() {
+	const waits = make("waits", 1), main = ["python3", "_start (libc.so.6)"], format = "format (/srv/black/__init__.py:779)";
+	const load = "load (/usr/lib/python3.11/json/__init__.py:5)";
+	const total = async (...rest) => {
+		await call("zoom", []);
+		const found = await call("zoom", [...main, ...rest]);
+
+		await still();
+		return found ? (await state()).zoomedTotal : -1;
+	};
+
+	await browser.open(waits.file);
+	is([await total("Py_BytesMain (python3.11)", format), await total(format)], [75, -1], "an interpreter's functions are shown");
+	await browser.key("p");
+	is([(await state()).shown, await total(format), await total("Py_BytesMain (python3.11)")], [75, 75, -1], "p hides them; no sample is lost");
+	is([await total(format, load), await total(format, "list_sort_impl (python3.11)")], [55, 10], "what the innermost frame called is shown");
+	is([await total(format, "compiled (ext.so)", load), await total(format, "compiled (ext.so)")], [7, 10], "other native functions stay");
+	await browser.value("document.getElementById('waits').click()");
+	is([(await state()).shown, await total(format, load)], [25, 5], "time off the CPU is left out");
+	const hash = await browser.value("location.hash");
+
+	await browser.open(waits.file, hash);
+	is([(await state()).internals, (await state()).waits, (await state()).shown], [true, true, 25], "the address brings both back");
+	await call("set", { waits: false });
+	is((await state()).shown, 75, "shown again");
+	is(await browser.value("document.getElementById('waits').closest('label').hidden"), false, "the switch is there");
+	is(browser.complaints, [], "no errors");
+}
+
+/* Names of boxes that tell files apart: drawn by the page's own function. */
+async function names() {
+	await browser.open(make("waits", 1).file);
+	const texts = await browser.value(`(() => {
+		const texts = [], plain = CanvasRenderingContext2D.prototype.fillText;
+
+		CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) { texts.push(text); plain.call(this, text, ...rest); };
+		strata.redraw();
+		CanvasRenderingContext2D.prototype.fillText = plain;
+		return texts;
+	})()`);
+
+	ok(texts.includes("black/__init__.py:779") && texts.includes("json/__init__.py:5"), "files of equal names are told apart", texts.join(" "));
+}
+
+async function sandwich(web) {
+	const isDispatch = (frame) => /^dispatch \(/.test(frame), total = matching(web, /^dispatch \(/);
+	const callees = new Map();
+
+	for (const { frames, count } of web.samples) {
+		const at = frames.findIndex(isDispatch), next = frames[at + 1];
+
+		if (at >= 0 && next)
+			callees.set(next, (callees.get(next) || 0) + count);
+	}
+	await browser.open(web.file);
+	const halves = await call("sandwich", "dispatch (/srv/shop/app.py)");
+
+	is([halves.callers[0].total, halves.callees[0].total, halves.callees[0].text], [total, total, "dispatch (/srv/shop/app.py)"],
+		"a sandwich: both halves have the function's samples");
+	is(halves.callers.filter((one) => one.depth === 1).map((one) => [one.text, one.total]), [["Server.serve (/srv/shop/app.py:120)", total]], "its callers");
+	const shown = halves.callees.filter((one) => one.depth === 1).map((one) => [one.text, one.total]);
+
+	is(shown.sort(), [...callees].sort(), "its callees");
+	is(halves.callees.reduce((sum, one) => sum + one.self, 0), total, "their own samples add up");
+	const box = await browser.value("(({ left, top, width }) => [left + 40, top + 33])(document.querySelector('#callees canvas').getBoundingClientRect())");
+
+	await browser.click(...box);
+	ok(await browser.until("document.querySelector('#focus b').textContent.startsWith('Handlers.page_')"), "a click goes to a callee");
+	const hash = await browser.value("location.hash"), focus = await textOf("focus");
+
+	await browser.value("history.back()");
+	ok(await browser.until("document.querySelector('#focus b').textContent.startsWith('dispatch')"), "Back goes back");
+	await browser.open(web.file, hash);
+	is(await textOf("focus"), focus, "the address brings it back");
+	is((await call("sandwich", "Server.serve (/srv/shop/app.py)")).callees[0].total, total, "another function");
+	is(await call("sandwich", "nobody"), null, "none of that name");
+	await browser.key("t");
+	await browser.value("document.querySelector('#table .around').click()");
+	is([(await state()).show, await browser.value("document.querySelector('#callers canvas').width > 1000")], ["sandwich", true], "a row of the table leads there");
+	const fib = make("deep", 40);
+
+	await browser.open(fib.file);
+	const again = await call("sandwich", "fib (/srv/fib.py)");
+
+	is([again.callers[0].total, again.callees[0].total, again.callees.length], [10, 10, 40], "recursion counts once");
+	is(browser.complaints, [], "no errors");
+}
+
+async function rows(web) {
+	const cells = "[...document.querySelectorAll('#table tbody tr')].map((row) => [row.cells[0].firstChild.textContent, row.cells[2].textContent.split(' ')[0].replace(',', '')])";
+
+	await browser.open(web.file);
+	await call("set", { show: "table", by: "line", search: "^dispatch" });
+	const line = Object.fromEntries(await browser.value(cells));
+
+	is(Number(line["dispatch (/srv/shop/app.py:80)"]), matching(web, /^dispatch \(.*:80\)$/), "a table by line");
+	await call("set", { by: "module", search: "" });
+	const module = Object.fromEntries(await browser.value(cells));
+
+	is([module["libsqlite3.so.0.8.6"], module["/srv/shop/handlers.py"], module["[kernel]"]].map(Number),
+		[/\(libsqlite3\.so\.0\.8\.6\)$/, /handlers\.py:/, / \[k\]$/].map((regex) => matching(web, regex)), "by module");
+	for (const name of ["libsqlite3.so.0.8.6", "/srv/shop/handlers.py"]) {
+		await browser.value(`[...document.querySelectorAll('#table td button')].find((one) => one.title === ${JSON.stringify(name)}).click()`);
+		is((await call("search", (await state()).search)).matched, Number(module[name]), `${name}: a row leads to its boxes`);
+		await call("set", { search: "", show: "table" });
+	}
+	await browser.open(web.file, await browser.value("location.hash"));
+	is((await state()).by, "module", "the address brings it back");
+	is(browser.complaints, [], "no errors");
+}
+
 /* Two recordings in one page: sides, colours, what may be chance. */
 async function compared() {
 	const file = path.join(directory, "diff.html"), [before, after] = ["old", "new"].map((name) => path.join(directory, `${name}.folded`));
@@ -356,6 +468,10 @@ async function many() {
 	console.log(`# 50,000 stacks, ${nodes} nodes, ${fs.statSync(big.file).size >> 10} KB: open ${opened} ms, decode ${timings.load.toFixed(0)} ms, ` +
 		`tree ${timings.build.toFixed(0)} ms, draw ${draw.toFixed(1)} ms, search ${search.toFixed(0)} ms`);
 	is((await state()).total, big.total, "50,000 stacks: all samples");
+	const around = await browser.value("(() => { const at = performance.now(); strata.sandwich('dispatch (/srv/shop/app.py)'); return performance.now() - at; })()");
+	const both = Math.max(...await browser.value("[1, 2, 3, 4, 5].map(() => strata.redraw())"));
+
+	console.log(`# 50,000 stacks: sandwich ${around.toFixed(0)} ms, drawn in ${both.toFixed(1)} ms`);
 	is(browser.complaints, [], "no errors");
 }
 
@@ -403,9 +519,11 @@ async function main() {
 	const web = make("web", 2000);
 
 	await browser.start();
-	for (const part of [loads, searches, mouse, keyboard, layers, threads, table])
+	for (const part of [loads, searches, mouse, keyboard, layers, threads, table, rows, sandwich])
 		await part(web);
 	await quality(web, make("poor", 500), make("empty", 0));
+	await hides();
+	await names();
 	await compared();
 	await deep();
 	await many();

@@ -6,6 +6,7 @@
  *   hostile  names that try to break out of every format
  *   poor     as web, but a tenth of the samples is incomplete
  *   deep     one stack of STACKS frames, a recursion
+ *   waits    an interpreter's own functions around Python's, files of equal names, time off the CPU
  *   stripped STACKS samples, each at another address of one function without a symbol
  *   empty    no samples
  */
@@ -270,6 +271,35 @@ static void make_stripped(struct maker *maker, size_t samples)
 	profile_quality(maker->profile)->samples = profile_quality(maker->profile)->complete = samples;
 }
 
+static void make_waits(struct maker *maker)
+{
+	static const uint64_t counts[] = {50, 10, 5, 7, 3};
+	uint64_t i;
+
+	for (i = 0; i < 5; i++) {
+		maker->depth = 0;
+		native(maker, "_start", "libc.so.6");
+		native(maker, "Py_BytesMain", "python3.11");
+		python(maker, "format", "/srv/black/__init__.py", 779, 1);
+		if (i > 2)
+			native(maker, "compiled", "ext.so");
+		if (i == 0 || i == 3)
+			native(maker, "PyObject_Call", "python3.11");
+		if (i == 1 || i == 2)
+			native(maker, "list_sort_impl", "python3.11");
+		if (i == 0 || i == 2 || i == 3)
+			python(maker, "load", "/usr/lib/python3.11/json/__init__.py", 5, 1);
+		if (!i) {
+			push(maker, FRAME_KERNEL, "schedule", "", 0);
+			push(maker, FRAME_MARK, "[waiting: futex]", "", 0);
+		}
+		if (profile_add(maker->profile, "python3", 7, 7, maker->stack, maker->depth, counts[i]))
+			abort();
+		profile_quality(maker->profile)->samples += counts[i];
+		profile_quality(maker->profile)->complete += counts[i];
+	}
+}
+
 static FILE *open_output(const char *prefix, const char *suffix)
 {
 	char path[4096];
@@ -311,7 +341,7 @@ int main(int argc, char **argv)
 	struct maker maker = {.random = 88172645463325252ull};
 
 	if (argc != 4) {
-		fputs("usage: make_profile web|poor|hostile|deep|stripped|empty STACKS PREFIX\n", stderr);
+		fputs("usage: make_profile web|poor|hostile|deep|waits|stripped|empty STACKS PREFIX\n", stderr);
 		return 2;
 	}
 	maker.profile = profile_create();
@@ -322,6 +352,8 @@ int main(int argc, char **argv)
 		make_hostile(&maker);
 	else if (!strcmp(argv[1], "deep"))
 		make_deep(&maker, strtoul(argv[2], NULL, 10));
+	else if (!strcmp(argv[1], "waits"))
+		make_waits(&maker);
 	else if (!strcmp(argv[1], "stripped"))
 		make_stripped(&maker, strtoul(argv[2], NULL, 10));
 	else if (strcmp(argv[1], "empty"))

@@ -11,8 +11,10 @@
  *   search(text)  sets the search: { matched, total } in samples, or { error }
  *   zoom(path)    zooms to the node that a list of frame texts leads to, from below the root; [] is the root.
  *                 false: there is no such node
- *   set(change)   changes settings: { show: "icicle"|"flame"|"table", byThread, functions, order, hidden: [4 booleans], thread,
- *                 theme, side: "both"|"before"|"after" }
+ *   set(change)   changes settings: { show: "icicle"|"flame"|"table"|"sandwich", byThread, functions, order, hidden: [4 booleans], thread,
+ *                 theme, side: "both"|"before"|"after", internals and waits (true hides them), by: "function"|"line"|"module" }
+ *   sandwich(text) shows callers and callees of a function, by its text without the line: { callers, callees }, each a list of
+ *                 { text, total, self, depth }, outwards from the function; null: there is no such function
  *   box(path)     where a node's box is in the window, { x, y, width, height }, or null
  *   redraw()      draws at once; milliseconds
  *   state()       what is shown: settings, zoom and selected (as paths), total, shown, nodes, boxes, timings
@@ -21,9 +23,11 @@ const byId = (id) => document.getElementById(id);
 const began = performance.now();
 const profile = new Profile(JSON.parse(byId("data").textContent));
 const chart = new Chart(byId("chart"), byId("canvas"), byId("spacer"));
+const sandwich = new Sandwich();
 const settings = {
 	show: "icicle", search: "", thread: "", byThread: profile.byThread, functions: false, order: "size",
 	hidden: [false, false, false, false], side: "both",
+	internals: false, waits: false, by: "function", focus: -1,
 };
 
 settings.functions = !!profile.compared; /* code moves between recordings, so lines would differ */
@@ -106,15 +110,18 @@ function rebuild(zoom = view ? tokenOf(chart.zoomed) : "") {
 
 /* Shows the settings in the controls; draws. */
 function refresh() {
-	const table = settings.show === "table";
+	const table = settings.show === "table", both = settings.show === "sandwich";
 
-	chart.flame = settings.show === "flame" || (table && chart.flame);
+	chart.flame = settings.show === "flame" || ((table || both) && chart.flame);
 	for (const button of document.querySelectorAll("[data-show]"))
 		button.setAttribute("aria-pressed", String(button.dataset.show === settings.show));
-	byId("chart").hidden = table;
+	byId("chart").hidden = table || both;
+	byId("sandwich").hidden = !both;
 	byId("table").hidden = !table;
 	byId("by-thread").checked = settings.byThread;
 	byId("functions").checked = settings.functions;
+	byId("internals").checked = settings.internals;
+	byId("waits").checked = settings.waits;
 	byId("order").value = settings.order;
 	byId("thread").value = settings.thread;
 	byId("side").value = settings.side;
@@ -125,27 +132,33 @@ function refresh() {
 	showDetails(chart.hovered >= 0 ? chart.hovered : chart.selected);
 	if (table)
 		showTable();
+	else if (both)
+		sandwich.show(settings.focus);
 	else
 		chart.resize();
 	chart.schedule();
 }
 
-function change(changes) {
+function change(changes, push = false) {
 	const before = settings.show;
 
 	Object.assign(settings, changes);
-	if (["thread", "byThread", "functions", "order", "hidden", "side"].some((name) => name in changes)) {
+	if (changes.by === "line" && settings.functions) { /* merged lines have no rows of their own */
+		settings.functions = false;
+		changes = { ...changes, functions: false };
+	}
+	if (["thread", "byThread", "functions", "order", "hidden", "side", "internals", "waits"].some((name) => name in changes)) {
 		rebuild();
 	} else {
 		if ("search" in changes)
 			runSearch();
 		refresh();
 	}
-	if (settings.show !== before && settings.show !== "table") {
+	if (settings.show !== before && ["icicle", "flame"].includes(settings.show)) {
 		chart.scroller.scrollTop = settings.show === "flame" ? chart.graphHeight : 0;
 		chart.reveal(chart.zoomed, true);
 	}
-	remember(false);
+	remember(push);
 }
 
 /* ---- the address ---- */
@@ -163,6 +176,10 @@ function remember(push) {
 	put("l", settings.functions === !!profile.compared ? "" : settings.functions ? "1" : "0");
 	put("d", settings.side === "both" ? "" : settings.side);
 	put("s", settings.order === "size" ? "" : settings.order);
+	put("i", settings.internals ? "1" : "");
+	put("w", settings.waits ? "1" : "");
+	put("b", settings.by === "function" ? "" : settings.by);
+	put("f", settings.focus < 0 ? "" : String(settings.focus));
 	put("h", settings.hidden.map((hidden, layer) => hidden ? layer : "").join(""));
 	const hash = `#${words}`;
 
@@ -197,12 +214,18 @@ function travel() {
 function recall() {
 	const words = new URLSearchParams(location.hash.slice(1)), hidden = words.get("h") || "";
 
-	settings.show = ["flame", "table"].includes(words.get("v")) ? words.get("v") : "icicle";
+	settings.show = ["flame", "table", "sandwich"].includes(words.get("v")) ? words.get("v") : "icicle";
 	settings.search = words.get("q") || "";
 	settings.thread = words.get("t") || "";
 	settings.byThread = words.has("g") ? words.get("g") === "1" : profile.byThread;
 	settings.functions = words.has("l") ? words.get("l") === "1" : !!profile.compared;
 	settings.side = profile.compared && ["before", "after"].includes(words.get("d")) ? words.get("d") : "both";
+	settings.internals = words.get("i") === "1";
+	settings.waits = words.get("w") === "1";
+	settings.by = ["line", "module"].includes(words.get("b")) ? words.get("b") : "function";
+	settings.focus = Number(words.get("f") || -1);
+	if (!(Number.isInteger(settings.focus) && settings.focus < profile.frames))
+		settings.focus = -1;
 	settings.order = words.get("s") === "name" ? "name" : "size";
 	settings.hidden = LAYERS.map((_, layer) => hidden.includes(String(layer)));
 	if (!(threadSet()?.size ?? 1))
@@ -348,7 +371,7 @@ function jump(step) {
 		at--;
 	const node = nodes[(at + nodes.length) % nodes.length];
 
-	if (settings.show === "table")
+	if (settings.show === "table" || settings.show === "sandwich")
 		change({ show: "icicle" });
 	if (!view.inside(node, chart.zoomed) || view.total[node] / view.total[chart.zoomed] * chart.width < 3)
 		zoomTo(node);
@@ -400,12 +423,21 @@ function showTip(node, event) {
 		`${layerName(node)} · ${grouped(total)} samples · ${percent(total, view.total[0])}` +
 		(chart.zoomed ? ` · ${percent(total, view.total[chart.zoomed])} of zoomed` : "") +
 		(view.self[node] ? ` · self ${percent(view.self[node], view.total[0])}` : "")));
+	placeTip(tip, event);
+}
+
+function placeTip(tip, event) {
 	tip.hidden = false;
 	const { width, height } = tip.getBoundingClientRect();
 	const left = Math.max(6, Math.min(event.clientX + 14, window.innerWidth - width - 8));
 	const below = event.clientY + 20, top = below + height > window.innerHeight - 6 ? event.clientY - height - 12 : below;
 
 	tip.style.transform = `translate(${left}px, ${Math.max(6, top)}px)`;
+}
+
+/* To the callers and callees of a key's function. */
+function focusOn(key) {
+	change({ show: "sandwich", focus: key >= 0 && key < profile.frames ? profile.functionOf[key] : settings.focus }, true);
 }
 
 function showCrumbs() {
@@ -505,6 +537,7 @@ function applyTheme() {
 
 	document.documentElement.dataset.theme = theme;
 	chart.setTheme(theme);
+	sandwich.setTheme(theme);
 }
 
 /* ---- events ---- */
@@ -566,6 +599,8 @@ const KEYS = {
 	"0": () => zoomTo(0), "Home": () => zoomTo(0),
 	"f": () => change({ show: settings.show === "flame" ? "icicle" : "flame" }),
 	"t": () => change({ show: settings.show !== "table" ? "table" : chart.flame ? "flame" : "icicle" }),
+	"w": () => focusOn(chart.selected > 0 ? view.key[chart.selected] : settings.focus),
+	"p": () => change({ internals: !settings.internals }),
 	"g": () => change({ byThread: !settings.byThread }), "l": () => change({ functions: !settings.functions }),
 	"s": () => change({ order: settings.order === "size" ? "name" : "size" }),
 };
@@ -601,7 +636,7 @@ function onKey(event) {
 	if (target.tagName === "SELECT")
 		return;
 	const free = target === chart.canvas || target === document.body;
-	const action = KEYS[event.key] || (free && settings.show !== "table" && CHART_KEYS[event.key]);
+	const action = KEYS[event.key] || (free && !["table", "sandwich"].includes(settings.show) && CHART_KEYS[event.key]);
 
 	if (action) {
 		event.preventDefault();
@@ -627,6 +662,10 @@ function controls() {
 	byId("previous").addEventListener("click", () => jump(-1));
 	byId("thread").addEventListener("change", () => change({ thread: byId("thread").value }));
 	byId("by-thread").addEventListener("change", () => change({ byThread: byId("by-thread").checked }));
+	byId("internals").addEventListener("change", () => change({ internals: byId("internals").checked }));
+	byId("waits").addEventListener("change", () => change({ waits: byId("waits").checked }));
+	byId("internals").closest("label").hidden = !profile.hasInternals;
+	byId("waits").closest("label").hidden = !profile.waits.includes(true);
 	byId("functions").addEventListener("change", () => change({ functions: byId("functions").checked }));
 	byId("order").addEventListener("change", () => change({ order: byId("order").value }));
 	byId("side").addEventListener("change", () => change({ side: byId("side").value }));
@@ -666,7 +705,15 @@ window.strata = {
 
 		return box ? { ...box, x: box.x + left, y: box.y + top } : null;
 	},
-	redraw: () => chart.draw(),
+	sandwich(text) {
+		const key = profile.functionOf.findIndex((first, frame) => first === frame && profile.text(frame, true) === text);
+
+		if (key < 0)
+			return null;
+		focusOn(key);
+		return sandwich.nodes();
+	},
+	redraw: () => settings.show === "sandwich" ? sandwich.draw() : chart.draw(),
 	state: () => ({
 		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, compared: view.was ? [view.was[0], view.is[0]] : null, shown: view.total[0],
 		zoomedTotal: view.total[chart.zoomed], nodes: view.count, rawNodes: profile.nodes, boxes: chart.boxes,
@@ -681,6 +728,7 @@ else
 makeLegend();
 makeThreads();
 pointer();
+sandwich.listen();
 controls();
 applyTheme();
 rebuild(recall());

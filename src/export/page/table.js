@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * table.js: the table of functions, of one recording or two. Called by page.js, whose helpers it uses.
+ * table.js: the table of functions, lines or modules, of one recording or two. Called by page.js, whose helpers it uses.
  */
 const COLUMNS = [["name", "Function"], ["self", "Self"], ["total", "Total"]];
 const COMPARED_COLUMNS = [["name", "Function"], ["ownWas", "Self before"], ["ownIs", "after"], ["ownChange", "change"],
@@ -23,10 +23,24 @@ function headCell([column, label]) {
 	return element("th", { scope: "col", "aria-sort": active ? sortUp ? "ascending" : "descending" : "none" }, button);
 }
 
-function nameCell(row) {
-	const text = profile.text(row.key, true);
+function rowText(row) {
+	return settings.by === "module" ? profile.modules[row.id] : profile.text(row.key, settings.by === "function" || settings.functions);
+}
 
-	return element("td", {}, element("button", { title: text, onclick: () => lookFor(row.key) }, text));
+function nameCell(row) {
+	const text = rowText(row), cell = element("td", {}, element("button", { title: text, onclick: () => lookFor(row) }, text));
+
+	if (settings.by !== "module")
+		cell.append(element("button", { className: "around", title: `callers and callees of ${text}`, onclick: () => focusOn(row.key) }));
+	return cell;
+}
+
+function bySelect() {
+	const select = element("select", { ariaLabel: "Rows", onchange: () => change({ by: select.value }) },
+		...["function", "line", "module"].map((by) => element("option", { value: by }, `By ${by}`)));
+
+	select.value = settings.by;
+	return element("div", { className: "by" }, select);
 }
 
 function plainCells(row, top) {
@@ -66,31 +80,34 @@ function rankRows(rows) {
 }
 
 function showTable() {
-	const top = chart.zoomed, rows = view.functions(top), section = byId("table");
+	const top = chart.zoomed, rows = view.functions(top, settings.by), section = byId("table");
 	const filter = found ? expression(settings.search) : null;
-	const kept = filter ? rows.filter((row) => filter.test(profile.text(row.key, true)) || filter.test(profile.text(row.key, false))) : rows;
+	const kept = filter ? rows.filter((row) => filter.test(rowText(row)) || filter.test(profile.text(row.key, false))) : rows;
 	const sign = sortUp ? 1 : -1, columns = profile.compared ? COMPARED_COLUMNS : COLUMNS;
 
 	sortBy = sortBy || (profile.compared ? "ownChange" : "self");
 	rankRows(kept);
 	kept.sort((a, b) => sign * (sortBy === "name" ? a.key - b.key : a[sortBy] - b[sortBy]) || a.key - b.key);
+	if (columns[0][1].toLowerCase() !== settings.by)
+		columns[0][1] = settings.by[0].toUpperCase() + settings.by.slice(1);
 	const body = element("tbody", {}, ...kept.slice(0, allRows ? Infinity : ROWS_SHOWN).map((row) => tableRow(row, top)));
 
 	section.className = profile.compared ? "compared" : "";
-	section.replaceChildren(element("table", {}, element("thead", {}, element("tr", {}, ...columns.map(headCell))), body));
+	section.replaceChildren(bySelect(), element("table", {}, element("thead", {}, element("tr", {}, ...columns.map(headCell))), body));
 	if (!kept.length)
-		section.append(element("p", {}, "No function matches."));
+		section.append(element("p", {}, "Nothing matches."));
 	if (kept.length > ROWS_SHOWN && !allRows)
 		section.append(element("button", { className: "more", onclick: () => { allRows = true; showTable(); } },
-			`Show all ${grouped(kept.length)} functions`));
+			`Show all ${grouped(kept.length)} rows`));
 }
 
-/* From a row of the table to the graph, with the function searched for. */
-function lookFor(key) {
-	const quote = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
-	const rest = profile.restOf(key, true);
-	const tail = profile.layerOf(key) === RUNTIME ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" : quote(rest);
+/* From a row of the table to the graph, with what it is about searched for. */
+function lookFor(row) {
+	const quote = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"), layer = profile.layerOf(row.key), module = settings.by === "module";
+	const rest = profile.restOf(row.key, true), name = quote(profile.nameOf(row.key));
+	const tail = layer === RUNTIME ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" : quote(rest);
+	const whole = settings.by === "line" && layer === RUNTIME ? name + quote(profile.restOf(row.key, settings.functions)) : name + tail;
 
-	change({ search: `^${quote(profile.nameOf(key))}${tail}$`, show: chart.flame ? "flame" : "icicle" });
+	change({ search: module ? (layer === MARK ? `^${name}$` : `${tail}$`) : `^${whole}$`, show: chart.flame ? "flame" : "icicle" });
 	chart.canvas.focus();
 }

@@ -45,8 +45,28 @@ function hashOf(text) {
 	return hash >>> 0;
 }
 
-function baseName(path) {
-	return path.slice(path.lastIndexOf("/") + 1) || path;
+/* The last `count` parts of a path. */
+function pathEnd(path, count) {
+	return path.split("/").filter(Boolean).slice(-count).join("/") || path;
+}
+
+const DIRECTORIES_MAX = 8;
+
+/* Files → names that are short, and that tell them apart: "black/__init__.py", not five times "__init__.py". */
+function shortNames(files) {
+	const names = new Map();
+	let left = new Set(files);
+
+	for (let count = 1; left.size && count <= DIRECTORIES_MAX; count++) {
+		const ends = Map.groupBy ? Map.groupBy(left, (file) => pathEnd(file, count)) : new Map();
+
+		if (!Map.groupBy)
+			left.forEach((file) => ends.set(pathEnd(file, count), [...(ends.get(pathEnd(file, count)) || []), file]));
+		for (const [end, same] of ends)
+			if (count === DIRECTORIES_MAX || (same.length === 1 && (count > 1 || !/^__\w+__\.py$/.test(end))))
+				same.forEach((file) => { names.set(file, end); left.delete(file); });
+	}
+	return names;
 }
 
 class Profile {
@@ -81,6 +101,23 @@ class Profile {
 			this.line.push(line);
 		}
 		this.frames = this.layer.length;
+		this.waits = this.name.map((name, frame) => this.layer[frame] === MARK && name.startsWith("[waiting: "));
+		this.short = shortNames(this.file.filter((_, frame) => this.layer[frame] === RUNTIME));
+		this.findModules();
+	}
+
+	/* What the table by module has a row for, by number. */
+	findModules() {
+		const numbers = new Map();
+
+		this.modules = [];
+		this.moduleOf = this.layer.map((layer, frame) => {
+			const name = layer === KERNEL ? "[kernel]" : layer === MARK ? this.name[frame] : this.file[frame] || "?";
+
+			if (!numbers.has(name))
+				numbers.set(name, this.modules.push(name) - 1);
+			return numbers.get(name);
+		});
 	}
 
 	readThreads(data) {
@@ -114,6 +151,45 @@ class Profile {
 		this.nodes = node;
 		this.keys = this.frames + this.comms.length + this.threads.length;
 		this.total = this.threads.reduce((sum, thread) => sum + thread.total, 0);
+		this.findInternals();
+	}
+
+	/*
+	 * Which nodes are the interpreter's own code: native ones of the module that calls a process's frames of
+	 * a runtime, as only the interpreter does. A module that did so once in a while is none.
+	 */
+	findInternals() {
+		const callers = new Map();
+
+		this.internal = new Uint8Array(this.nodes);
+		this.loud = new Uint8Array(this.nodes);  /* a runtime's frame follows in some stack */
+		this.quiet = new Uint8Array(this.nodes); /* some stack ends here, or below without one */
+		for (const { pid, from, to } of this.threads) {
+			const counts = callers.get(pid) || new Map();
+
+			callers.set(pid, counts);
+			for (let node = from; node < to; node++) {
+				const caller = this.parent[node] < 0 ? -1 : this.frame[this.parent[node]];
+
+				if (this.layer[this.frame[node]] === RUNTIME && caller >= 0 && this.layer[caller] === NATIVE)
+					counts.set(this.file[caller], (counts.get(this.file[caller]) || 0) + 1);
+			}
+		}
+		for (const { pid, from, to } of this.threads) {
+			const counts = callers.get(pid), sum = [...counts.values()].reduce((a, b) => a + b, 0);
+
+			for (let node = to - 1; node >= from; node--) {
+				const frame = this.frame[node], parent = this.parent[node], runtime = this.layer[frame] === RUNTIME;
+
+				this.internal[node] = this.layer[frame] === NATIVE && (counts.get(this.file[frame]) || 0) > sum / 5 ? 1 : 0;
+				this.quiet[node] |= this.self[node] > 0 || this.before[node] > 0 ? 1 : 0;
+				if (parent < 0)
+					continue;
+				this.loud[parent] |= runtime ? 1 : this.loud[node];
+				this.quiet[parent] |= runtime ? 0 : this.quiet[node];
+			}
+		}
+		this.hasInternals = this.internal.some((internal, node) => internal && this.loud[node]);
 	}
 
 	commKey(thread) {
@@ -160,7 +236,7 @@ class Profile {
 		case NATIVE:
 			return this.file[key];
 		case RUNTIME:
-			return baseName(this.file[key]) + (functions ? "" : ":" + this.line[key]);
+			return this.short.get(this.file[key]) + (functions ? "" : ":" + this.line[key]);
 		default:
 			return "";
 		}
@@ -178,6 +254,10 @@ class Profile {
  * Of two recordings, self and total are those of a side, in samples of the later one, or the mean of both; `was` and `is`
  * have a subtree's own samples, `ownWas` and `ownIs` a node's.
  */
+/*
+ * A view's options may also hide `internals` (the interpreter's code outside of a runtime's frames; what the innermost of
+ * these called is shown), and `waits` (samples off the CPU).
+ */
 class View {
 	constructor(profile, options) {
 		this.profile = profile;
@@ -189,24 +269,13 @@ class View {
 
 	/* Walks the raw tree; nodes with the same parent and key become one. */
 	merge() {
-		const { profile, options } = this, limit = profile.nodes + profile.threads.length * 2 + 1;
-		let size = 64;
+		const { profile, options } = this, [now, past] = this.weights();
 
-		while (size < limit * 2)
-			size *= 2;
-		this.slots = new Int32Array(size); /* a hash table of nodes; 0 is free, as the root is nobody's child */
-		this.parent = new Int32Array(limit);
-		this.key = new Int32Array(limit);
-		this.raw = new Int32Array(limit).fill(-1); /* a raw node that is shown here */
-		this.self = new Float64Array(limit);
+		this.reserve(profile.nodes * (options.internals ? 2 : 1) + profile.threads.length * 2 + 1);
 		this.shown = new Int32Array(profile.nodes).fill(-1); /* raw node → node */
-		this.key[0] = this.parent[0] = -1;
-		this.count = 1;
-		if (profile.compared) {
-			this.ownWas = new Float64Array(limit);
-			this.ownIs = new Float64Array(limit);
-		}
-		const [now, past] = this.weights();
+		/* Where a stack goes on from a raw node if a frame of a runtime follows; the same, if nothing is hidden */
+		this.through = options.internals ? new Int32Array(profile.nodes).fill(-1) : this.shown;
+		const waiting = new Uint8Array(profile.nodes);
 
 		profile.threads.forEach((thread, index) => {
 			if (options.threads && !options.threads.has(index))
@@ -217,15 +286,54 @@ class View {
 				top = this.child(top, profile.threadKey(index), -1);
 			this.add(top, thread.empty, thread.emptyBefore, now, past);
 			for (let raw = thread.from; raw < thread.to; raw++) {
-				const frame = profile.frame[raw];
-				const above = profile.parent[raw] < 0 ? top : this.shown[profile.parent[raw]];
-				const key = options.functions ? profile.functionOf[frame] : frame;
+				const parent = profile.parent[raw];
 
-				this.shown[raw] = options.hidden[profile.layer[frame]] ? above : this.child(above, key, raw);
-				this.add(this.shown[raw], profile.self[raw], profile.before[raw], now, past);
+				waiting[raw] = profile.waits[profile.frame[raw]] || (parent >= 0 && waiting[parent]) ? 1 : 0;
+				if (options.waits && waiting[raw])
+					this.shown[raw] = this.through[raw] = parent < 0 ? top : this.shown[parent];
+				else
+					this.show(raw, parent < 0 ? top : this.shown[parent], parent < 0 ? top : this.through[parent]);
+				if (!options.waits || !waiting[raw])
+					this.add(this.shown[raw], profile.self[raw], profile.before[raw], now, past);
 			}
 		});
-		this.slots = null;
+		this.slots = this.through = null;
+	}
+
+	reserve(limit) {
+		let size = 64;
+
+		while (size < limit * 2)
+			size *= 2;
+		this.slots = new Int32Array(size); /* a hash table of nodes; 0 is free, as the root is nobody's child */
+		this.parent = new Int32Array(limit);
+		this.key = new Int32Array(limit);
+		this.raw = new Int32Array(limit).fill(-1); /* a raw node that is shown here */
+		this.self = new Float64Array(limit);
+		this.key[0] = this.parent[0] = -1;
+		this.count = 1;
+		if (this.profile.compared) {
+			this.ownWas = new Float64Array(limit);
+			this.ownIs = new Float64Array(limit);
+		}
+	}
+
+	/* Where a raw node is shown, below what its parent is shown as: `above`, or, towards a runtime's frame, `through`. */
+	show(raw, above, through) {
+		const { profile, options } = this, frame = profile.frame[raw], layer = profile.layer[frame];
+		const key = options.functions ? profile.functionOf[frame] : frame;
+
+		if (options.hidden[layer]) {
+			this.shown[raw] = above;
+			this.through[raw] = through;
+		} else if (!options.internals || layer === RUNTIME) {
+			this.shown[raw] = this.through[raw] = this.child(through, key, raw);
+		} else {
+			const own = !profile.internal[raw] && profile.loud[raw];
+
+			this.through[raw] = own ? this.child(through, key, raw) : through;
+			this.shown[raw] = profile.quiet[raw] ? this.child(above, key, raw) : this.through[raw];
+		}
 	}
 
 	/* What a sample after, and one before, adds to a box's width. */
@@ -310,8 +418,13 @@ class View {
 		}
 	}
 
+	/* Is a box for a function, not for a line? */
+	merged(node) {
+		return this.options.functions || node === 0;
+	}
+
 	text(node) {
-		return this.profile.text(this.key[node], this.options.functions);
+		return this.profile.text(this.key[node], this.merged(node));
 	}
 
 	layer(node) {
@@ -403,15 +516,17 @@ class View {
 	}
 
 	/*
-	 * Self and total of every function below a node. Recursion counts once: a function's total grows only where it
+	 * Self and total of every function, line or module below a node. Recursion counts once: a row's total grows only where it
 	 * is not on the stack already.
 	 */
-	functions(top) {
+	functions(top, by = "function") {
 		const { profile } = this, rows = new Map(), stack = [top], active = new Int32Array(profile.keys);
+		const rowOf = by === "module" ? profile.moduleOf : by === "line" ? null : profile.functionOf;
 
 		while (stack.length) {
 			const entry = stack.pop(), node = entry < 0 ? ~entry : entry, key = this.key[node];
-			const frame = key >= 0 && key < profile.frames, name = frame ? profile.functionOf[key] : -1;
+			const frame = key >= 0 && key < profile.frames;
+			const name = !frame ? -1 : rowOf ? rowOf[key] : key;
 
 			if (entry < 0) { /* everything above it has been seen */
 				active[name]--;
@@ -424,7 +539,7 @@ class View {
 			if (!frame)
 				continue;
 			if (!rows.has(name))
-				rows.set(name, { key: name, self: 0, total: 0, ownWas: 0, ownIs: 0, was: 0, is: 0 });
+				rows.set(name, { key: by === "function" ? name : key, id: name, self: 0, total: 0, ownWas: 0, ownIs: 0, was: 0, is: 0 });
 			const row = rows.get(name), first = !active[name]++;
 
 			row.self += this.self[node];
