@@ -2,6 +2,7 @@
 #include "proc/memory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -21,6 +22,61 @@ static int read_process(void *context, void *dst, size_t size, uint64_t address)
 struct memory memory_of_process(int pid)
 {
 	return (struct memory){.read = read_process, .context = (void *)(intptr_t)pid};
+}
+
+#define PAGE       4096u
+#define PAGES_KEPT 64
+
+struct memory_pages {
+	const struct memory *from;
+	struct {
+		uint64_t address; /* + 1; 0: none */
+		int err;
+		uint8_t bytes[PAGE];
+	} at[PAGES_KEPT];
+};
+
+struct memory_pages *memory_pages_create(const struct memory *from)
+{
+	struct memory_pages *pages = calloc(1, sizeof(*pages));
+
+	if (pages)
+		pages->from = from;
+	return pages;
+}
+
+void memory_pages_destroy(struct memory_pages *pages)
+{
+	free(pages);
+}
+
+static int read_pages(void *context, void *dst, size_t size, uint64_t address)
+{
+	struct memory_pages *pages = context;
+	uint8_t *to = dst;
+
+	while (size) {
+		uint64_t page = address & ~(uint64_t)(PAGE - 1);
+		size_t offset = address - page, part = size < PAGE - offset ? size : PAGE - offset;
+		typeof(pages->at[0]) *kept = &pages->at[page / PAGE % PAGES_KEPT];
+
+		if (kept->address != page + 1) {
+			kept->address = page + 1;
+			kept->err = memory_read(pages->from, kept->bytes, PAGE, page);
+		}
+		if (kept->err)
+			return kept->err;
+		memcpy(to, kept->bytes + offset, part);
+		to += part;
+		address += part;
+		size -= part;
+	}
+	return 0;
+}
+
+struct memory memory_of_pages(struct memory_pages *pages)
+{
+	return (struct memory){.read = read_pages, .context = pages};
 }
 
 static int read_pieces(void *context, void *dst, size_t size, uint64_t address)

@@ -23,6 +23,15 @@ static inline int memory_read(const struct memory *memory, void *dst, size_t siz
 /* A live process; needs the right to ptrace it, but does not stop it. */
 struct memory memory_of_process(int pid);
 
+/*
+ * Another memory by its pages, each read once: for many small reads of what does not change meanwhile, or may be as it
+ * was. Borrows `from`. NULL when memory is short.
+ */
+struct memory_pages;
+struct memory_pages *memory_pages_create(const struct memory *from);
+void memory_pages_destroy(struct memory_pages *pages);
+struct memory memory_of_pages(struct memory_pages *pages);
+
 /* Pieces that do not overlap. A read must not cross from one into the next. Borrowed. */
 struct memory_piece {
 	uint64_t address;

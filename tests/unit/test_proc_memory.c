@@ -6,6 +6,46 @@
 #include "proc/memory.h"
 #include "tap.h"
 
+struct counted {
+	unsigned int reads;
+	const uint8_t *bytes; /* two pages, from 0x1000 on */
+};
+
+static int read_counted(void *context, void *dst, size_t size, uint64_t address)
+{
+	struct counted *counted = context;
+
+	counted->reads++;
+	if (address < 0x1000 || address > 0x3000 || size > 0x3000 - address)
+		return -EFAULT;
+	memcpy(dst, counted->bytes + (address - 0x1000), size);
+	return 0;
+}
+
+static void test_pages(void)
+{
+	static uint8_t bytes[0x2000];
+	struct counted counted = {.bytes = bytes};
+	const struct memory from = {.read = read_counted, .context = &counted};
+	struct memory_pages *pages = memory_pages_create(&from);
+	struct memory memory = memory_of_pages(pages);
+	char text[8] = "";
+
+	memcpy(bytes + 0xffc, "abcdefgh", 8);
+	is_int(memory_read(&memory, text, 8, 0x1ffc), 0, "across two pages");
+	ok(!memcmp(text, "abcdefgh", 8) && counted.reads == 2, "each is read");
+	bytes[0xffc] = 'z';
+	ok(!memory_read(&memory, text, 4, 0x1ffc) && *text == 'a' && counted.reads == 2, "once");
+	is_int(memory_read(&memory, text, 2, 0x2fff), -EFAULT, "into a page that cannot be read");
+	is_int(memory_read(&memory, text, 1, 0x3000), -EFAULT, "and again");
+	is_int(counted.reads, 3, "which is not tried again");
+	ok(!memory_read(&memory, text, 1, 0x1000 + 0x1ff0), "what is before it can");
+	is_int(memory_read(&memory, text, 1, 0x1000 + 64 * 4096), -EFAULT, "a page in the first one's place");
+	ok(!memory_read(&memory, text, 4, 0x1ffc) && *text == 'z', "which is then read anew");
+	is_int(memory_read(&memory, text, 8, UINT64_MAX - 3), -EFAULT, "the end of the address space");
+	memory_pages_destroy(pages);
+}
+
 int main(void)
 {
 	const struct memory_piece piece[] = {{0x1000, "abcdef", 6}, {UINT64_MAX - 3, "wxyz", 4}};
@@ -21,6 +61,7 @@ int main(void)
 	is_int(memory_read(&memory, text, 1, 0xfff), -EFAULT, "before it");
 	is_int(memory_read(&memory, text, SIZE_MAX, 0x1002), -EFAULT, "a size that wraps around");
 	is_int(memory_read(&memory, text, 4, UINT64_MAX - 3), 0, "the end of the address space");
+	test_pages();
 
 	memory = memory_of_process(getpid());
 	pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
