@@ -38,6 +38,9 @@
 /* Hides a value's range from the compiler, so that the mask or comparison that follows stays for the verifier. */
 #define walk_opaque(value) asm volatile("" : "+r"(value))
 
+/* Where the second stack's frame number `index` is: for who reads more of it. Nobody does in the kernel. */
+#define walk_note_frame(scratch, index, address) ((void)0)
+
 /*
  * Has the verifier forget what it knows of a 32-bit number, by a way through the scratch: where paths meet that differ
  * in that alone, it goes on with one of them.
@@ -64,7 +67,9 @@ struct walk_host {
 	void *context;
 	/* Copies `size` bytes at `address` of the watched process; 0 or -EFAULT. */
 	int (*read)(void *context, void *dst, __u32 size, __u64 address);
-	__u64 (*clock)(void *context);        /* ns; NULL: walks may take as long as they like */
+	__u64 (*clock)(void *context); /* ns; NULL: walks may take as long as they like */
+	uint64_t *frames; /* SECOND_FRAMES_MAX: where the second stack's frames are, 0 of an empty one; NULL: not wanted
+			   */
 	const struct mapping_entry *mappings; /* MAPPINGS_MAX */
 	const __u64 *pages;                   /* UNWIND_PAGES_MAX */
 	/* Makes an absent page's rows, if that can be done; NULL: nobody does. */
@@ -77,6 +82,8 @@ struct walk_host {
 #define walk_read_user(scratch, dst, size, address)                                                                    \
 	((scratch)->time.work += WALK_READ_NS,                                                                         \
 	 (scratch)->host->read((scratch)->host->context, dst, (__u32)(size), address))
+#define walk_note_frame(scratch, index, address)                                                                       \
+	((scratch)->host->frames ? (void)((scratch)->host->frames[index] = (address)) : (void)0)
 #define walk_opaque(value)          ((void)(value))
 #define walk_forget(scratch, value) ((void)(scratch), (void)(value))
 

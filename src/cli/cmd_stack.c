@@ -11,19 +11,20 @@
 #include "cli/command.h"
 #include "stack/stack.h"
 
-enum { OPTION_JSON = OPTION_LONG_ONLY, OPTION_FREEZE };
+enum { OPTION_JSON = OPTION_LONG_ONLY, OPTION_FREEZE, OPTION_LOCALS };
 
 static const struct option_row options[] = {
 	{OPTION_FREEZE, "freeze", NULL,
 	 "hold running threads for some milliseconds, so that all\nstacks are of one moment"},
 	{OPTION_JSON, "json", NULL, "write one JSON object for each process, on a line of its own"},
+	{OPTION_LOCALS, "locals", NULL, "show the local variables of Python's frames, and their values"},
 	{'h', "help", NULL, "this text"},
 	{},
 };
 
 struct request {
 	VEC(int) pids;
-	bool json, freeze, help;
+	bool json, freeze, locals, help;
 };
 
 static int take_option(void *context, int id, const char *value, struct diag *diag)
@@ -34,6 +35,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	(void)diag;
 	request->json |= id == OPTION_JSON;
 	request->freeze |= id == OPTION_FREEZE;
+	request->locals |= id == OPTION_LOCALS;
 	request->help |= id == 'h';
 	return request->help;
 }
@@ -80,7 +82,10 @@ static int take(const struct request *request)
 {
 	const char *no_color = getenv("NO_COLOR");
 	bool color = isatty(STDOUT_FILENO) && !(no_color && *no_color);
-	struct stack_options how = {.pids = request->pids.at, .count = request->pids.count, .freeze = request->freeze};
+	struct stack_options how = {.pids = request->pids.at,
+				    .count = request->pids.count,
+				    .freeze = request->freeze,
+				    .locals = request->locals};
 	struct stacks *stacks = NULL;
 	struct foreign_files *files = NULL;
 	struct diag diag = {};
@@ -131,7 +136,7 @@ const struct command command_stack = {
 	.name = "stack",
 	.called = "strata stack",
 	.summary = "shows every thread's whole stack now, and what it waits for",
-	.usage = "PID... [--freeze] [--json]",
+	.usage = "PID... [--freeze] [--json] [--locals]",
 	.options = options,
 	.run = run,
 };

@@ -202,6 +202,11 @@ const struct code *store_code_at(const struct store *store, uint32_t number)
 	return !number || number > store->codes.count ? NULL : store->codes.at[number - 1];
 }
 
+const struct code *store_code_of(struct store *store, uint64_t id)
+{
+	return store_code_at(store, id_find(store, &store->code_ids, id));
+}
+
 /* The number + 1 of a stack that a sample names. */
 static uint32_t resolve(struct store *store, uint64_t id)
 {

@@ -162,6 +162,8 @@ void store_drop_stack(struct store *store, uint32_t number);
 /* By the numbers of tallies and second locations; NULL for none and for what is missing. */
 const struct stack *store_stack_at(const struct store *store, uint32_t number);
 const struct code *store_code_at(const struct store *store, uint32_t number);
+/* By the kernel's id; NULL when it has not arrived. */
+const struct code *store_code_of(struct store *store, uint64_t id);
 
 /*
  * To be called at regular intervals (turns): forgets the ids that were not named for STORE_TURNS turns. One turn

@@ -36,6 +36,7 @@
 
 #include "abi/tasks.h"
 #include "kernel/late_walk.h"
+#include "kernel/live_second.h"
 #include "kernel/sampler.h"
 #include "kernel/sideband.h"
 #include "proc/memory.h"
@@ -140,7 +141,8 @@ struct watch_live {
 	struct memory memory;
 	const struct runtime_process *facts; /* of its runtime; NULL: it has none with a second stack, or none known */
 	const struct runtime_file *runtime;
-	uint64_t data_start, data_end; /* the runtime's own data, including its state and its lock; 0: not known */
+	uint64_t data_start, data_end;   /* the runtime's own data, including its state and its lock; 0: not known */
+	struct live_second_stack second; /* of the thread that was walked last */
 };
 
 /* 0, -ESRCH when the process is gone, or -ENOMEM. */
@@ -153,6 +155,21 @@ int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret);
 int watch_live_walk(struct watch *watch, struct watch_live *live, const struct task_event *task,
 		    struct sample_event *ret);
 int watch_live_keep(struct watch *watch, const struct sample_event *sample);
+
+/* The variables of a frame of a second stack. */
+struct watch_locals {
+	char *function; /* whose they are; NULL: not known */
+	bool unsure;    /* SECOND_FRAME_UNSURE */
+	struct runtime_locals locals;
+};
+
+/*
+ * Those of the thread that was walked last, as they are now: as many frames as are shown of its second stack, innermost
+ * first. Malloc'd, with what is in it. 0 or -ENOMEM.
+ */
+int watch_live_locals(struct watch *watch, const struct watch_live *live, struct runtime_effort *effort,
+		      struct watch_locals **ret, size_t *count);
+void watch_locals_destroy(struct watch_locals *locals, size_t count);
 
 /* Handles an event about a file that the BPF part does not know. 0 or -ENOMEM. */
 int watch_take_file(struct watch *watch, const struct file_event *event);

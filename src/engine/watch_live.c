@@ -139,6 +139,7 @@ static int walk_second(struct watch *watch, struct watch_live *live, const struc
 				 &live->memory);
 	if (stack.current)
 		sample->flags |= SAMPLE_CURRENT;
+	live->second = stack;
 	sample->second_stack = stack.id;
 	sample->second_loss = stack.loss;
 	if (watch->err || !stack.id)
@@ -158,6 +159,7 @@ int watch_live_walk(struct watch *watch, struct watch_live *live, const struct t
 	int err;
 
 	live->memory = memory_of_process((int)task->tid); /* the main thread may have ended */
+	live->second.count = 0;
 	memcpy(sample.comm, task->comm, sizeof(sample.comm));
 	sample.cookie = hash_mix(hash_mix(hash_mix(task->tgid, task->start_time), task->mm), 0);
 	err = walk_kernel(watch, task, &sample);
@@ -182,4 +184,48 @@ int watch_live_walk(struct watch *watch, struct watch_live *live, const struct t
 int watch_live_keep(struct watch *watch, const struct sample_event *sample)
 {
 	return store_sample(&watch->store, sample);
+}
+
+int watch_live_locals(struct watch *watch, const struct watch_live *live, struct runtime_effort *effort,
+		      struct watch_locals **ret, size_t *count)
+{
+	const struct live_second_stack *stack = &live->second;
+	struct watch_locals *locals = calloc(stack->count + 1ull, sizeof(*locals));
+	struct memory_pages *pages = memory_pages_create(&live->memory); /* frames share names, types and values */
+	const struct memory memory = memory_of_pages(pages);
+	size_t used = 0;
+	uint32_t i;
+	int err = locals && pages ? 0 : -ENOMEM;
+
+	for (i = 0; !err && i < stack->count; i++) {
+		const struct code *code = store_code_of(&watch->store, stack->frames[i].code);
+		struct watch_locals *frame = &locals[used];
+
+		if (stack->frames[i].flags & SECOND_FRAME_EMPTY || (code && code->hidden))
+			continue;
+		used++;
+		frame->unsure = stack->frames[i].flags & SECOND_FRAME_UNSURE;
+		frame->function = code && code->name ? strdup(code->name) : NULL;
+		if (code && code->runtime && code->runtime->locals && stack->places[i])
+			err = code->runtime->locals(live->runtime, &memory, stack->places[i], effort, &frame->locals);
+	}
+	memory_pages_destroy(pages);
+	if (err) {
+		watch_locals_destroy(locals, used);
+		return err;
+	}
+	*ret = locals;
+	*count = used;
+	return 0;
+}
+
+void watch_locals_destroy(struct watch_locals *locals, size_t count)
+{
+	size_t i;
+
+	for (i = 0; locals && i < count; i++) {
+		free(locals[i].function);
+		runtime_locals_deinit(&locals[i].locals);
+	}
+	free(locals);
 }

@@ -47,8 +47,10 @@ struct live_second *live_second_create(void (*take)(void *context, const struct 
 
 	if (walker)
 		walker->scratch = calloc(1, sizeof(*walker->scratch)); /* mostly never touched */
-	if (!walker || !walker->scratch) {
-		free(walker);
+	if (walker)
+		walker->host.frames = calloc(SECOND_FRAMES_MAX, sizeof(*walker->host.frames));
+	if (!walker || !walker->scratch || !walker->host.frames) {
+		live_second_destroy(walker);
 		return NULL;
 	}
 	walker->host.context = walker;
@@ -64,6 +66,7 @@ void live_second_destroy(struct live_second *walker)
 	if (!walker)
 		return;
 	table_deinit(&walker->sent);
+	free(walker->host.frames);
 	free(walker->scratch);
 	free(walker);
 }
@@ -87,8 +90,10 @@ struct live_second_stack live_second_walk(struct live_second *walker, const stru
 	walk_time_begin(s, 0, 0, 0);
 	second_begin(s, process, 0);
 	second_go_on(s, process);
-	stack = (struct live_second_stack){
-		.frames = s->second_stack.frames, .count = walk->count, .loss = (uint16_t)walk->loss};
+	stack = (struct live_second_stack){.frames = s->second_stack.frames,
+					   .places = walker->host.frames,
+					   .count = walk->count,
+					   .loss = (uint16_t)walk->loss};
 	if (!walk->thread && !walk->loss)
 		stack.loss = LOSS_SECOND_NO_THREAD;
 	stack.id = second_stack_id(s);

@@ -25,6 +25,7 @@ void live_second_destroy(struct live_second *walker);
 
 struct live_second_stack {
 	const struct second_frame *frames; /* innermost first; valid until the next walk */
+	const uint64_t *places;            /* where each is in the process, as its runtime has them; 0: nowhere */
 	uint32_t count;
 	uint16_t loss; /* enum loss; LOSS_SECOND_NO_THREAD: the runtime does not know the thread */
 	uint64_t id;   /* 0: there are no frames */

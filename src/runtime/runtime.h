@@ -31,7 +31,9 @@
 #include "abi/runtime.h"
 #include "base/cache.h"
 #include "base/diag.h"
+#include "base/vec.h"
 #include "elf/elf_file.h"
+#include "proc/memory.h"
 #include "unwind/source.h"
 
 /* What a native frame is to the merge with the second stack. */
@@ -73,6 +75,26 @@ struct runtime_aid {
 struct runtime_proof {
 	bool verified, refuted;
 	char result[160]; /* in words */
+};
+
+/* A variable of a frame: its value as the language writes it, and cut where it is long; UTF-8, malloc'd. */
+struct runtime_local {
+	char *name, *value;
+};
+
+#define RUNTIME_UNREAD "?" /* a value that could not be read */
+
+struct runtime_locals {
+	bool known; /* else the frame's variables could not be read, or there was no effort left */
+	VEC(struct runtime_local) list;
+};
+
+void runtime_locals_deinit(struct runtime_locals *locals);
+
+/* What may still be spent on reading a process. */
+struct runtime_effort {
+	uint64_t until; /* CLOCK_MONOTONIC, ns */
+	uint64_t reads; /* of memory */
 };
 
 struct runtime {
@@ -130,6 +152,15 @@ struct runtime {
 
 	/* The line of a position (struct second_frame). `table` is what was sent; damaged ones give some line. */
 	int (*line)(uint16_t version, const uint8_t *table, size_t size, int firstlineno, int position);
+
+	/* --- frames of a thread that does not run --- */
+
+	/*
+	 * The variables of the frame at an address that the walk has noted (walk_note_frame() of bpf/shim.h). Other
+	 * threads may change their values meanwhile. 0 or -ENOMEM; *ret is filled in in any case. NULL: nobody knows.
+	 */
+	int (*locals)(const struct runtime_file *file, const struct memory *memory, uint64_t frame,
+		      struct runtime_effort *effort, struct runtime_locals *ret);
 };
 
 /* Those that are built in, in the order of their numbers: runtimes()[id - 1]. */

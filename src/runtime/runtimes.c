@@ -57,6 +57,18 @@ void runtime_file_deinit(struct runtime_file *file)
 	*file = (struct runtime_file){};
 }
 
+void runtime_locals_deinit(struct runtime_locals *locals)
+{
+	size_t i;
+
+	for (i = 0; i < locals->list.count; i++) {
+		free(locals->list.at[i].name);
+		free(locals->list.at[i].value);
+	}
+	vec_free(&locals->list);
+	locals->known = false;
+}
+
 void runtime_attach(const struct runtime_file *file, uint64_t bias, const struct runtime_aid *aid,
 		    struct runtime_process *ret)
 {

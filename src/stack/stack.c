@@ -23,6 +23,11 @@
 #define SAMPLE_NS   10000000ull
 #define FREEZE_NS   50000000ull /* for threads that cannot be held */
 
+/* For variables: of all threads of a process in one round, while they are held, and of one thread. */
+#define LOCALS_NS        500000000ull
+#define LOCALS_FREEZE_NS 15000000ull
+#define LOCALS_READS     50000u
+
 enum answer {
 	ANSWER_NONE,
 	ANSWER_WALKED, /* its stack is in the store */
@@ -34,14 +39,16 @@ enum answer {
 struct thread {
 	int pid, tid;
 	enum answer answer;
-	bool current;             /* the runtime calls it its current thread */
-	struct task_event *task;  /* as it was when it was walked, its own copy; NULL: never was */
-	struct sample_event last; /* of the last walk; `time` 0: there was none */
-	uint64_t switches;        /* before it */
-	bool walked;              /* in this round */
-	bool kept;                /* though it did not hold still */
-	bool held, ran;           /* it was stopped when that walk began; it was on a CPU before */
-	bool seen, still;         /* in this round's second reading: it is there, and has not run since */
+	bool current;                /* the runtime calls it its current thread */
+	struct task_event *task;     /* as it was when it was walked, its own copy; NULL: never was */
+	struct sample_event last;    /* of the last walk; `time` 0: there was none */
+	uint64_t switches;           /* before it */
+	bool walked;                 /* in this round */
+	bool kept;                   /* though it did not hold still */
+	bool held, ran;              /* it was stopped when that walk began; it was on a CPU before */
+	bool seen, still;            /* in this round's second reading: it is there, and has not run since */
+	struct watch_locals *locals; /* of the last walk */
+	size_t locals_count;
 };
 
 struct taker {
@@ -56,10 +63,11 @@ struct taker {
 	struct table by_tid;            /* → index + 1 */
 	struct stack_runtime *runtimes; /* of each process */
 	struct freeze freeze;
-	double *frozen_ms; /* of each process, */
-	bool *moved;       /* and whether some thread ran all the same */
-	uint64_t until;    /* CLOCK_MONOTONIC, ns: when a round stops that holds threads */
-	size_t open;       /* threads without an answer */
+	double *frozen_ms;     /* of each process, */
+	bool *moved;           /* and whether some thread ran all the same */
+	uint64_t until;        /* CLOCK_MONOTONIC, ns: when a round stops that holds threads */
+	uint64_t locals_until; /* the same, for reading variables */
+	size_t open;           /* threads without an answer */
 	bool sampling;
 };
 
@@ -178,6 +186,23 @@ static int keep_task(struct thread *thread, const struct task_event *task)
 	return 0;
 }
 
+static void forget_locals(struct thread *thread)
+{
+	watch_locals_destroy(thread->locals, thread->locals_count);
+	thread->locals = NULL;
+	thread->locals_count = 0;
+}
+
+static int read_locals(struct taker *taker, const struct watch_live *live, struct thread *thread)
+{
+	struct runtime_effort effort = {.until = taker->locals_until, .reads = LOCALS_READS};
+
+	forget_locals(thread);
+	if (!taker->options->locals || !live->second.count)
+		return 0;
+	return watch_live_locals(taker->watch, live, &effort, &thread->locals, &thread->locals_count);
+}
+
 static int walk(struct taker *taker, struct watch_live *live, struct thread *thread, const struct task_event *task)
 {
 	const struct held_thread *held;
@@ -194,6 +219,8 @@ static int walk(struct taker *taker, struct watch_live *live, struct thread *thr
 		thread->last.kernel_stack = 0; /* that is how it was held */
 	if (!err)
 		err = keep_task(thread, task);
+	if (!err)
+		err = read_locals(taker, live, thread);
 	thread->current = thread->last.flags & SAMPLE_CURRENT;
 	thread->switches = task->switches;
 	thread->walked = !err;
@@ -290,8 +317,10 @@ static int settle_all(struct taker *taker, int pid)
 
 static int take_process(struct taker *taker, size_t process)
 {
-	int err = walk_all(taker, process);
+	int err;
 
+	taker->locals_until = time_ns(CLOCK_MONOTONIC) + LOCALS_NS;
+	err = walk_all(taker, process);
 	if (!err)
 		err = look_again(taker, taker->options->pids[process]);
 	return err < 0 ? err : settle_all(taker, taker->options->pids[process]);
@@ -425,6 +454,7 @@ static void *freeze_apart(void *context)
 	do {
 		if (err >= 0)
 			err = hold_running(taker, pid, until);
+		taker->locals_until = time_ns(CLOCK_MONOTONIC) + LOCALS_FREEZE_NS;
 		if (!err)
 			err = walk_all(taker, freezing->process);
 		if (!err)
@@ -449,9 +479,11 @@ static void *freeze_apart(void *context)
 static int freeze_process(struct taker *taker, size_t process)
 {
 	struct freezing freezing = {.taker = taker, .process = process};
-	int err = walk_all(taker, process);
 	pthread_t thread;
+	int err;
 
+	taker->locals_until = 0;
+	err = walk_all(taker, process);
 	if (err)
 		return err;
 	err = -pthread_create(&thread, NULL, freeze_apart, &freezing);
@@ -536,6 +568,40 @@ static int take_frames(const struct taker *taker, struct stack_thread *thread)
 	return 0;
 }
 
+/*
+ * Gives each frame of a runtime's its variables. The merge leaves out what may be another thread's, innermost, or what
+ * is outside a greenlet. Where not every name is the same nothing is believed.
+ */
+static int give_locals(const struct thread *from, struct stack_thread *thread)
+{
+	size_t shown = 0, unsure = 0, at, i;
+
+	thread->locals = calloc(thread->depth + 1ull, sizeof(*thread->locals));
+	if (!thread->locals)
+		return -ENOMEM;
+	if (from->answer == ANSWER_SAMPLED)
+		return 0;
+	for (i = 0; i < thread->depth; i++)
+		shown += thread->frames[i]->layer == FRAME_RUNTIME;
+	for (i = 0; i < from->locals_count; i++)
+		unsure += from->locals[i].unsure;
+	if (shown > from->locals_count ||
+	    (shown < from->locals_count && unsure && shown + unsure != from->locals_count))
+		return 0;
+	unsure = at = shown < from->locals_count ? unsure : 0;
+	for (i = 0; i < thread->depth; i++)
+		if (thread->frames[i]->layer == FRAME_RUNTIME &&
+		    strcmp(thread->frames[i]->name, from->locals[at++].function ?: "?"))
+			return 0;
+	for (i = 0, at = unsure; i < thread->depth; i++) {
+		if (thread->frames[i]->layer != FRAME_RUNTIME)
+			continue;
+		thread->locals[i] = from->locals[at].locals;
+		from->locals[at++].locals = (struct runtime_locals){};
+	}
+	return 0;
+}
+
 static void read_comm(int pid, int tid, char *ret, size_t size)
 {
 	char path[64];
@@ -563,6 +629,8 @@ static int fill_thread(const struct taker *taker, const struct thread *from, con
 	ret->gil = runtime->has_lock && from->current;
 	read_comm(from->pid, from->tid, ret->name, sizeof(ret->name));
 	err = take_frames(taker, ret);
+	if (!err && taker->options->locals)
+		err = give_locals(from, ret);
 	return err || !from->task ? err : stack_explain(from->pid, runtime, from->task, ret);
 }
 
@@ -641,8 +709,10 @@ static void taker_deinit(struct taker *taker)
 	sampler_destroy(taker->sampler);
 	tasks_destroy(taker->tasks);
 	task_list_deinit(&taker->list);
-	for (i = 0; i < taker->threads.count; i++)
+	for (i = 0; i < taker->threads.count; i++) {
 		free(taker->threads.at[i].task);
+		forget_locals(&taker->threads.at[i]);
+	}
 	vec_free(&taker->threads);
 	table_deinit(&taker->by_tid);
 	free(taker->runtimes);
@@ -685,6 +755,17 @@ int stack_take(const struct stack_options *options, struct stacks **ret, struct 
 	return err;
 }
 
+static void destroy_thread(struct stack_thread *thread)
+{
+	uint32_t i;
+
+	for (i = 0; thread->locals && i < thread->depth; i++)
+		runtime_locals_deinit(&thread->locals[i]);
+	free(thread->locals);
+	free(thread->detail);
+	free(thread->frames);
+}
+
 void stack_destroy(struct stacks *stacks)
 {
 	size_t i, k;
@@ -692,10 +773,8 @@ void stack_destroy(struct stacks *stacks)
 	if (!stacks)
 		return;
 	for (i = 0; i < stacks->count; i++) {
-		for (k = 0; k < stacks->processes[i].count; k++) {
-			free(stacks->processes[i].threads[k].detail);
-			free(stacks->processes[i].threads[k].frames);
-		}
+		for (k = 0; k < stacks->processes[i].count; k++)
+			destroy_thread(&stacks->processes[i].threads[k]);
 		free(stacks->processes[i].threads);
 	}
 	free(stacks->processes);

@@ -27,6 +27,10 @@
  * 5 ms for 101 sleeping threads of Python, 1.6 to 2.4 ms for 97 sleeping and two busy threads of C, and 2.3 to 7.6 ms
  * for 60 threads that sleep 0.1 to 1.1 ms at a time.
  *
+ * Variables are read right after the walk, before the second reading: so they are of the very frames that are shown, as
+ * long as the thread held still. What a sample has seen has none. They are matched with the frames that the merge shows
+ * by number and by name, or left out. Objects may be changed by other threads, but with --freeze.
+ *
  * The thread that holds the GIL is the interpreter's current thread at the moment of each stack (SAMPLE_CURRENT).
  *
  * Not thread-safe. The result is plain data; all strings are its own.
@@ -41,6 +45,7 @@
 #include "base/diag.h"
 #include "base/foreign.h"
 #include "profile/profile.h"
+#include "runtime/runtime.h"
 
 enum stack_state {
 	STACK_RUNNING,  /* on a CPU */
@@ -62,7 +67,8 @@ struct stack_thread {
 	bool gil;              /* it holds the GIL */
 	bool consistent;
 	uint32_t depth;
-	const struct frame **frames; /* innermost first */
+	const struct frame **frames;   /* innermost first */
+	struct runtime_locals *locals; /* of each frame, known for those of a runtime's at most; NULL: not asked for */
 };
 
 /* What interprets in a process. */
@@ -95,6 +101,7 @@ struct stack_options {
 	size_t count;
 	struct foreign_files *files; /* borrowed */
 	bool freeze;                 /* hold the threads that run, so that all stacks of a process are of one moment */
+	bool locals;                 /* read the variables of a runtime's frames */
 };
 
 /* A process that is gone by the time that it is read makes it fail: -ESRCH. 0, or a negative errno and a diag. */

@@ -26,6 +26,25 @@ static void print_text(FILE *out, const char *text)
 	text_print(out, text, strlen(text));
 }
 
+static void print_locals(FILE *out, const struct runtime_locals *locals, bool color)
+{
+	size_t i;
+
+	if (!locals->known && !locals->list.count)
+		fprintf(out, "        %s[locals not read]%s\n", color ? FAINT : "", color ? PLAIN : "");
+	for (i = 0; i < locals->list.count; i++) {
+		const struct runtime_local *local = &locals->list.at[i];
+
+		fprintf(out, "        %s", color ? FAINT : "");
+		print_text(out, local->name);
+		if (*local->value) {
+			fputs(" = ", out);
+			print_text(out, local->value);
+		}
+		fprintf(out, "%s\n", color ? PLAIN : "");
+	}
+}
+
 static void print_thread(FILE *out, const struct stack_thread *thread, bool color)
 {
 	uint32_t i;
@@ -43,8 +62,11 @@ static void print_thread(FILE *out, const struct stack_thread *thread, bool colo
 		fputs(thread->depth ? ", not consistent: it ran while its stack was read" : ", no stack could be read",
 		      out);
 	fputc('\n', out);
-	for (i = 0; i < thread->depth; i++)
+	for (i = 0; i < thread->depth; i++) {
 		print_frame(out, thread->frames[i], color);
+		if (thread->locals && thread->frames[i]->layer == FRAME_RUNTIME)
+			print_locals(out, &thread->locals[i], color);
+	}
 }
 
 void stack_write_text(FILE *out, const struct stack_process *process, bool color)
@@ -72,7 +94,27 @@ static void json_string(FILE *out, const char *key, const char *text)
 	fputc('"', out);
 }
 
-static void json_frame(FILE *out, const struct frame *frame)
+static void json_locals(FILE *out, const struct runtime_locals *locals)
+{
+	size_t i;
+
+	fputs(", \"locals\": ", out);
+	if (!locals->known && !locals->list.count) {
+		fputs("null", out);
+		return;
+	}
+	for (i = 0; i < locals->list.count; i++) {
+		fputs(i ? ", {" : "[{", out);
+		json_string(out, "name", locals->list.at[i].name);
+		fputs(", ", out);
+		json_string(out, "value", locals->list.at[i].value);
+		fputc('}', out);
+	}
+	fputs(locals->list.count ? "]" : "[]", out);
+}
+
+/* `locals`: NULL, they were not asked for. */
+static void json_frame(FILE *out, const struct frame *frame, const struct runtime_locals *locals)
 {
 	const char *const kinds[FRAME_LAYER_COUNT] = {[FRAME_KERNEL] = "kernel",
 						      [FRAME_NATIVE] = "native",
@@ -87,9 +129,12 @@ static void json_frame(FILE *out, const struct frame *frame)
 	fputs(", ", out);
 	json_string(out, is_runtime ? "file" : "module", frame->layer == FRAME_KERNEL ? "kernel" : frame->file);
 	if (is_runtime && frame->line > 0)
-		fprintf(out, ", \"line\": %d}", frame->line);
+		fprintf(out, ", \"line\": %d", frame->line);
 	else
-		fputs(", \"line\": null}", out);
+		fputs(", \"line\": null", out);
+	if (is_runtime && locals)
+		json_locals(out, locals);
+	fputc('}', out);
 }
 
 static void json_thread(FILE *out, const struct stack_thread *thread)
@@ -114,7 +159,7 @@ static void json_thread(FILE *out, const struct stack_thread *thread)
 		thread->consistent ? "true" : "false");
 	for (i = 0; i < thread->depth; i++) {
 		fputs(i ? ", " : "", out);
-		json_frame(out, thread->frames[i]);
+		json_frame(out, thread->frames[i], thread->locals ? &thread->locals[i] : NULL);
 	}
 	fputs("]}", out);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Run inside gdb on an interpreter that has debug information:
 #   gdb -batch -nx -x layout_from_debuginfo.py FILE
-# Prints, as "name value" lines, every field of struct py_layout that the debug information can tell, the offset
+# Prints, as "name value" lines, every field of struct py_layout and of py_objects that the debug information can tell, the offset
 # of interpreters.head in _PyRuntime, and a mask of the 8-byte words of PyCodeObject that hold listed fields.
 import gdb
 
@@ -92,6 +92,47 @@ def code_masks():
     return stable & ~volatile & 0xffffffff
 
 
+def objects(frame, has_frame):
+    """Of struct py_objects (src/runtime/python/objects.h)."""
+    out = {
+        'frame_locals': offset(frame, 'f_localsplus', 'localsplus'),
+        'frame_names': offset(frame, 'f_locals'),
+        'frame_globals': offset(frame, 'f_globals'),
+        'code_flags': offset('PyCodeObject', 'co_flags'),
+        'code_nlocals': NONE if has_frame else offset('PyCodeObject', 'co_nlocals'),
+        'code_names': offset('PyCodeObject', 'co_localsplusnames', 'co_varnames'),
+        'code_kinds': offset('PyCodeObject', 'co_localspluskinds'),
+        'code_cells': offset('PyCodeObject', 'co_cellvars'),
+        'code_free': offset('PyCodeObject', 'co_freevars'),
+        'tuple_items': offset('PyTupleObject', 'ob_item'),
+        'list_items': offset('PyListObject', 'ob_item'),
+        'float_value': offset('PyFloatObject', 'ob_fval'),
+        'long_digits': offset('_longobject', 'ob_digit'),
+        'dict_keys': offset('PyDictObject', 'ma_keys'),
+        'dict_values': offset('PyDictObject', 'ma_values'),
+        'keys_entries': offset('_dictkeysobject', 'dk_nentries'),
+        'keys_indices': offset('_dictkeysobject', 'dk_indices'),
+        'set_used': offset('PySetObject', 'used'),
+        'set_mask': offset('PySetObject', 'mask'),
+        'set_table': offset('PySetObject', 'table'),
+        'cell_value': offset('PyCellObject', 'ob_ref'),
+        'type_flags': offset('PyTypeObject', 'tp_flags'),
+        'type_dict': offset('PyTypeObject', 'tp_dict'),
+        'type_qualname': offset('PyHeapTypeObject', 'ht_qualname'),
+        'unicode_data': offset('PyUnicodeObject', 'data'),
+    }
+    try:
+        out['values_start'] = offset('_dictvalues', 'values')
+    except KeyError:
+        out['values_start'] = 0
+    size = offset('PyVarObject', 'ob_size')
+    if {offset('PyDictObject', 'ma_used'), offset('_longobject', 'ob_size', 'lv_tag')} != {size}:
+        print('unexpected size')
+    if offset('_dictkeysobject', 'dk_log2_size', 'dk_size') != 8:
+        print('unexpected dk_size')
+    return out
+
+
 def main():
     out = {}
     has_frame = True
@@ -172,6 +213,7 @@ def main():
     if has_frame and offset(frame, 'is_entry') == NONE:
         shim = constant('FRAME_OWNED_BY_INTERPRETER')
         out['shim_owner'] = constant('FRAME_OWNED_BY_CSTACK') if shim is None else shim
+    out.update(objects(frame, has_frame))
     for name, value in out.items():
         print(name, value)
 

@@ -32,7 +32,7 @@ while read -r file; do
 	missing=$(sort "$work/strata" | comm -23 "$work/gdb" -)
 	fields=$(wc -l <"$work/gdb")
 	version=$(sed -n 's/^version //p' "$work/strata")
-	if [ "$fields" -ge 30 ] && [ -z "$missing" ]; then
+	if [ "$fields" -ge 60 ] && [ -z "$missing" ]; then
 		echo "ok $count - Python $version: $fields facts agree ($file)"
 	else
 		echo "not ok $count - Python $version: $fields facts ($file)"

@@ -11,7 +11,8 @@
 
 #include "runtime/python/interpreter.h"
 
-#define SHOW(field) printf(#field " %u\n", (unsigned int)layout->field)
+#define SHOW(field)        printf(#field " %u\n", (unsigned int)layout->field)
+#define SHOW_OBJECT(field) printf(#field " %u\n", (unsigned int)objects->field)
 
 static void show_layout(const struct py_layout *layout)
 {
@@ -58,6 +59,36 @@ static void show_layout(const struct py_layout *layout)
 	SHOW(ob_type);
 }
 
+static void show_objects(const struct py_objects *objects)
+{
+	SHOW_OBJECT(frame_locals);
+	SHOW_OBJECT(frame_names);
+	SHOW_OBJECT(frame_globals);
+	SHOW_OBJECT(code_flags);
+	SHOW_OBJECT(code_nlocals);
+	SHOW_OBJECT(code_names);
+	SHOW_OBJECT(code_kinds);
+	SHOW_OBJECT(code_cells);
+	SHOW_OBJECT(code_free);
+	SHOW_OBJECT(tuple_items);
+	SHOW_OBJECT(list_items);
+	SHOW_OBJECT(float_value);
+	SHOW_OBJECT(long_digits);
+	SHOW_OBJECT(dict_keys);
+	SHOW_OBJECT(dict_values);
+	SHOW_OBJECT(values_start);
+	SHOW_OBJECT(keys_entries);
+	SHOW_OBJECT(keys_indices);
+	SHOW_OBJECT(set_used);
+	SHOW_OBJECT(set_mask);
+	SHOW_OBJECT(set_table);
+	SHOW_OBJECT(cell_value);
+	SHOW_OBJECT(type_flags);
+	SHOW_OBJECT(type_dict);
+	SHOW_OBJECT(type_qualname);
+	SHOW_OBJECT(unicode_data);
+}
+
 static double microseconds(void)
 {
 	struct timespec now;
@@ -76,6 +107,7 @@ static void show(const struct python_interpreter *interpreter)
 	printf("interp_head %#lx\n", (unsigned long)interpreter->interp_head);
 	printf("current_tstate %#lx\n", (unsigned long)interpreter->current_tstate);
 	show_layout(&interpreter->layout);
+	show_objects(&interpreter->objects);
 }
 
 static int show_ranges(const struct elf_file *elf, const struct python_interpreter *interpreter, struct diag *diag)

@@ -56,6 +56,7 @@ static void test_layout(const struct py_layout *layout)
 	ok(stack.count == 2 && stack.loss == LOSS_NONE && stack.id && !stack.current && taken.codes == 2 &&
 		   stack.frames[1].code == taken.last && stack.frames[0].position == 4,
 	   "%x: two frames, two code objects", layout->version);
+	ok(stack.places[0] == at && stack.places[1] == outer, "%x: where they are", layout->version);
 	id = stack.id;
 	stack = walk_live(walker, fake, &task, 0x5eed, &memory);
 	ok(stack.id == id && taken.codes == 2, "%x: the same again, without them", layout->version);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runtime/python/decode.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-static char *put_utf8(char *at, uint32_t c)
+char *python_put_utf8(char *at, uint32_t c)
 {
 	if (c < 0x80) {
 		*at++ = (char)c;
@@ -52,7 +51,7 @@ static char *decode_string(const struct code_string *string, const uint8_t *text
 		 */
 		if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
 			c = '?';
-		at = put_utf8(at, c);
+		at = python_put_utf8(at, c);
 	}
 	if (utf8)
 		strcpy(at, count < string->length ? "…" : "");

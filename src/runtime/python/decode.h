@@ -4,8 +4,12 @@
 #define STRATA_RUNTIME_PYTHON_DECODE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "abi/events.h"
+
+/* Writes a code point, up to 0x10ffff and no surrogate, as UTF-8, and returns its end. */
+char *python_put_utf8(char *at, uint32_t c);
 
 /*
  * As runtime.decode. The name is the qualified one where there is one. Hidden is CPython's own _Py_InitCleanup (3.12

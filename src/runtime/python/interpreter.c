@@ -123,6 +123,7 @@ static int recognise_by_table(const struct elf_file *elf, bool has_runtime, uint
 	ret->version_exact = version.exact;
 	ret->version_source = version.source;
 	ret->layout = row->layout;
+	ret->objects = python_objects(&row->layout, 0);
 	ret->layout_source = row->source;
 	if (!has_runtime)
 		find_head_3_6(elf, ret);

@@ -15,6 +15,7 @@
 
 #include "runtime/python/abi.h"
 #include "elf/elf_file.h"
+#include "runtime/python/objects.h"
 
 struct python_range {
 	uint64_t start, end; /* vaddrs, end exclusive */
@@ -34,6 +35,7 @@ struct python_interpreter {
 	const char *version_source; /* static: "Py_Version", "_Py_DebugOffsets", "version string", ... */
 	const char *layout_source;  /* static: "_Py_DebugOffsets", "table 3.11" */
 	struct py_layout layout;
+	struct py_objects objects;
 	uint64_t interp_head;    /* vaddr of the pointer to the first PyInterpreterState; 0: not found */
 	uint64_t current_tstate; /* vaddr of the pointer to the thread state that holds the GIL: _PyThreadState_Current
 				    (3.6), gilstate.tstate_current (3.7 to 3.11); else 0 */

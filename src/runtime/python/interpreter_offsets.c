@@ -160,6 +160,9 @@ struct offsets {
 	uint64_t object_size, object_type, type_size, type_name;
 	uint64_t bytes_size, bytes_ob_size, bytes_data;
 	uint64_t unicode_size, unicode_state, unicode_length, unicode_ascii_size, unicode_compact_size;
+	/* Of objects: no bounds, as what is read by them is not believed anyway. */
+	uint64_t frame_locals, code_names, code_kinds, tuple_items, list_items, float_value, long_digits, dict_keys,
+		dict_values;
 };
 
 #define COMMON_OFFSETS(from)                                                                                           \
@@ -176,7 +179,11 @@ struct offsets {
 	.type_name = (from).type.tp_name, .bytes_size = (from).bytes.size, .bytes_ob_size = (from).bytes.first,        \
 	.bytes_data = (from).bytes.second, .unicode_size = (from).unicode.size, .unicode_state = (from).unicode.state, \
 	.unicode_length = (from).unicode.length, .unicode_ascii_size = (from).unicode.asciiobject_size,                \
-	.unicode_compact_size = (from).unicode.asciiobject_size + 16 /* utf8_length, utf8 */
+	.unicode_compact_size = (from).unicode.asciiobject_size + 16 /* utf8_length, utf8 */,                          \
+	.frame_locals = (from).frame.localsplus, .code_names = (from).code.localsplusnames,                            \
+	.code_kinds = (from).code.localspluskinds, .tuple_items = (from).tuple.first, .list_items = (from).list.first, \
+	.float_value = (from).float_object.ob_fval, .long_digits = (from).long_object.second,                          \
+	.dict_keys = (from).dict.first, .dict_values = (from).dict.second
 
 bool python_offsets_present(const struct elf_file *elf, uint64_t runtime)
 {
@@ -374,6 +381,23 @@ static void fill_layout(const struct offsets *o, uint16_t version, bool free_thr
 	fill_unsaid(o, version, free_threaded, ret);
 }
 
+/* What the structure does not say is as in the version whose shape it has. */
+static struct py_objects fill_objects(const struct offsets *o, const struct py_layout *layout)
+{
+	struct py_objects objects = python_objects(layout, (uint16_t)o->type_size);
+
+	objects.frame_locals = (uint16_t)o->frame_locals;
+	objects.code_names = (uint16_t)o->code_names;
+	objects.code_kinds = (uint16_t)o->code_kinds;
+	objects.tuple_items = (uint16_t)o->tuple_items;
+	objects.list_items = (uint16_t)o->list_items;
+	objects.float_value = (uint16_t)o->float_value;
+	objects.long_digits = (uint16_t)o->long_digits;
+	objects.dict_keys = (uint16_t)o->dict_keys;
+	objects.dict_values = (uint16_t)o->dict_values;
+	return objects;
+}
+
 /* Newest first. */
 static const struct shape {
 	uint16_t version;
@@ -466,5 +490,6 @@ int python_offsets_read(const struct elf_file *elf, uint64_t runtime, struct pyt
 	if (!known)
 		doubt_unsaid(&offsets, &ret->layout);
 	ret->layout.version = ret->version;
+	ret->objects = fill_objects(&offsets, &ret->layout);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "runtime/python/key_layout.h"
 #include "runtime/python/lines.h"
 #include "runtime/python/live.h"
+#include "runtime/python/locals.h"
 #include "runtime/python/thread_state.h"
 #include "runtime/runtime.h"
 
@@ -203,6 +204,20 @@ static void attach(const struct runtime_file *file, uint64_t bias, const struct 
 	process->key_holds = process->key || process->bound_at ? RUNTIME_TO_NOTE : RUNTIME_NO_NOTE;
 }
 
+static int locals(const struct runtime_file *file, const struct memory *memory, uint64_t frame,
+		  struct runtime_effort *effort, struct runtime_locals *ret)
+{
+	const struct facts *facts = file->facts;
+	struct py_reader reader = {.memory = memory,
+				   .layout = &facts->interpreter.layout,
+				   .objects = &facts->interpreter.objects,
+				   .effort = effort};
+
+	*ret = (struct runtime_locals){};
+	/* Nobody has shown where a version that is not known has its variables. */
+	return file->to_prove ? 0 : python_locals(&reader, frame, ret);
+}
+
 const struct runtime runtime_python = {.name = "python",
 				       .language = "Python",
 				       .recognise = recognise,
@@ -215,4 +230,5 @@ const struct runtime runtime_python = {.name = "python",
 				       .prove = prove,
 				       .attach = attach,
 				       .decode = python_decode,
-				       .line = python_line};
+				       .line = python_line,
+				       .locals = locals};

@@ -236,6 +236,7 @@ static __noinline int python_shim(struct scratch *s)
 		s->second_stack.frames[at].code = 0;
 		s->second_stack.frames[at].position = 0;
 		s->second_stack.frames[at].flags = SECOND_FRAME_EMPTY;
+		walk_note_frame(s, at, 0);
 	}
 	s->second_stack.frames[at].flags |= SECOND_FRAME_ENTRY;
 	walk->hash = hash_mix(walk->hash, PYTHON_ENTRY_MARK + !walk->group);
@@ -390,6 +391,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 		return python_end(walk, LOSS_SECOND_DEPTH);
 	walk_opaque(index);
 	out = &s->second_stack.frames[index & (SECOND_FRAMES_MAX - 1)];
+	walk_note_frame(s, index & (SECOND_FRAMES_MAX - 1), frame);
 	out->code = id;
 	if (layout->lasti == PY_LASTI_POINTER)
 		out->position = (__s32)(lasti - python_bytecode(s, code, copy));

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * objects: where the values of a CPython's variables are: in frames, code objects and the built-in types. What the
+ * walk needs is in struct py_layout; this is for what is read from user space only (locals.h). All offsets are in bytes
+ * from the start of the named structure; PY_NO_OFFSET: it has no such field.
+ */
+#ifndef STRATA_PYTHON_OBJECTS_H
+#define STRATA_PYTHON_OBJECTS_H
+
+#include <stdint.h>
+
+#include "runtime/python/abi.h"
+
+struct py_objects {
+	/* PyFrameObject (<= 3.10) or _PyInterpreterFrame */
+	uint16_t frame_locals; /* f_localsplus, localsplus: the first slot */
+	uint16_t frame_names;  /* f_locals: a class body's variables are in this mapping */
+	uint16_t frame_globals;
+	/* PyCodeObject */
+	uint16_t code_flags;   /* co_flags, an int */
+	uint16_t code_nlocals; /* co_nlocals, an int: so many slots, then those of cells, of free variables (<= 3.10) */
+	uint16_t code_names;   /* co_varnames; co_localsplusnames, of all slots (3.11+) */
+	uint16_t code_kinds;   /* co_localspluskinds: a byte for each slot (3.11+) */
+	uint16_t code_cells, code_free; /* co_cellvars, co_freevars (<= 3.10) */
+	/* Objects. Where a size is (ob_size, ma_used), says py_layout.bytes_size. */
+	uint16_t tuple_items, list_items, float_value;
+	uint16_t long_digits;
+	uint16_t dict_keys, dict_values;
+	uint16_t values_start;               /* of an instance's values, from where ma_values points to */
+	uint16_t keys_entries, keys_indices; /* PyDictKeysObject.dk_nentries, dk_indices */
+	uint16_t set_used, set_mask, set_table;
+	uint16_t cell_value;
+	uint16_t type_flags, type_dict, type_qualname; /* tp_flags, tp_dict, PyHeapTypeObject.ht_qualname */
+	uint16_t unicode_data;                         /* of a string that is not compact: PyUnicodeObject.data */
+	uint8_t value_tag_mask; /* low bits to clear in a slot (3.14+: tagged _PyStackRef), else 0 */
+};
+
+/* Those of a version from 3.6 on, by its layout. `type_size` is sizeof(PyTypeObject); 0: as 3.12 has it. */
+struct py_objects python_objects(const struct py_layout *layout, uint16_t type_size);
+
+#endif
