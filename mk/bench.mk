@@ -26,6 +26,15 @@ $(BUILD)/bench/probe_read: bench/probe_read.c bench/probe_read.h
 bench-start: all
 	bench/start.py --strata $(BUILD)/strata
 
+# What time off the CPU costs at 100,000 switches a second, beside bpftrace if it is installed. Asserts nothing. Needs root.
+.PHONY: bench-switches
+bench-switches: all $(BUILD)/bench/switches
+	bench/switches.py --strata $(BUILD)/strata --switches $(BUILD)/bench/switches
+
+$(BUILD)/bench/switches: bench/switches.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -O2 $(WARNINGS) -pthread -o $@ $<
+
 # What strata trace costs, beside bpftrace if it is installed. Asserts nothing. Needs root.
 .PHONY: bench-trace
 bench-trace: all $(BUILD)/bench/say

@@ -27,9 +27,11 @@ struct sampler_config {
 	__u32 cpus;          /* scratches of the CPUs; */
 	__u32 spares;        /* so many more follow, for walks in task context and nested probes, any CPU's */
 	__u64 sample_ns;     /* a walk in an interrupt may take; 0: as long as it likes */
+	__u32 off_cpu_taken; /* waits that each CPU takes in a slot (abi/off_cpu.h) as they come; 0: none at all */
+	__u32 off_cpu_first; /* the scratch of the first CPU's */
 	/* The pid namespace whose numbers processes have, as stat(2) tells it; 0: the initial one. */
 	__u64 namespace_device, namespace_inode;
 };
-ABI_ASSERT_SIZE(struct sampler_config, 40);
+ABI_ASSERT_SIZE(struct sampler_config, 48);
 
 #endif

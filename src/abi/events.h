@@ -57,6 +57,16 @@ enum sample_flag {
 	SAMPLE_CURRENT = 256 /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
 };
 
+/* What a thread that had left its CPU waited for: the number of its system call, and these. */
+enum wait_flag {
+	WAIT_NUMBER = 0xffff,
+	WAIT_OFF_CPU = 1 << 16,     /* always */
+	WAIT_NO_CALL = 1 << 17,     /* it was in no system call */
+	WAIT_PREEMPTED = 1 << 18,   /* it could have run on: for a CPU */
+	WAIT_STOPPED = 1 << 19,     /* it was stopped, by a signal or a debugger */
+	WAIT_RUNTIME_LOCK = 1 << 20 /* user space's: on a futex in its runtime's own data */
+};
+
 struct sample_event {
 	struct event_header header;
 	__u64 time;     /* CLOCK_MONOTONIC, ns */
@@ -69,10 +79,12 @@ struct sample_event {
 	__u16 second_loss;
 	__u32 flags;
 	__u32 cpu;
-	__u32 pad;
-	__u64 cgroup; /* id of the cgroup (v2) of the thread */
+	__u32 waits;    /* off the CPU: enum wait_flag; else 0 */
+	__u64 cgroup;   /* id of the cgroup (v2) of the thread */
+	__u64 weight;   /* off the CPU: the time that it stands for, ns */
+	__u64 argument; /* the same: its system call's first one */
 };
-ABI_ASSERT_SIZE(struct sample_event, 104);
+ABI_ASSERT_SIZE(struct sample_event, 120);
 
 struct stack_event {
 	struct event_header header;

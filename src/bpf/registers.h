@@ -93,6 +93,8 @@ static __noinline int saved_registers(struct scratch *s, bool has_helper)
 	ARCH_COPY_REGISTERS(&s->native, &regs);
 	native_take_registers(&s->native);
 	s->task.no_call = arch_call(&regs) == ARCH_NO_CALL;
+	s->task.call = arch_call(&regs);
+	ARCH_COPY_ARGUMENTS(s->task.arguments, &regs);
 	if (arch_call(&regs) == ARCH_NO_CALL) /* an exception, or an interrupt */
 		undo_breakpoint(s->index);
 	return arch_in_other_mode(&regs) ? REGISTERS_OTHER_MODE : 0;

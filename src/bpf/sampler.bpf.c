@@ -583,6 +583,72 @@ static __always_inline void note_tick(__u32 cpu, __u64 now)
 	at->count++;
 }
 
+/* Is the thread's program still strata's own, before exec? The flag goes when the old address space is gone. */
+static __always_inline bool awaits_exec(const struct scratch *s, const __u64 *added)
+{
+	return added && *added & TARGET_AWAITS_EXEC && s->task.flags & PF_FORKNOEXEC;
+}
+
+/* After take_task(). */
+static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 now)
+{
+	count(COUNTER_RUNS, 1);
+	s->sequence++;
+	s->sample.header.type = EVENT_SAMPLE;
+	s->sample.time = now;
+	s->sample.sequence = s->sequence << 16 | s->index;
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.second_stack = 0;
+	s->sample.native_loss = s->sample.second_loss = LOSS_NONE;
+	s->sample.flags = 0;
+	s->sample.cpu = cpu;
+	s->sample.waits = 0;
+	s->sample.weight = s->sample.argument = 0;
+	s->sample.cgroup = bpf_get_current_cgroup_id();
+	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
+}
+
+/* Has the thread code of a program's own? */
+static __always_inline bool has_program(struct scratch *s)
+{
+	if (s->task.flags & PF_KTHREAD)
+		s->sample.flags |= SAMPLE_KERNEL_THREAD;
+	else if (!s->task.mm || (s->task.flags & PF_EXITING && has_given_back(s->index)))
+		s->sample.flags |= SAMPLE_EXITING;
+	return !(s->sample.flags & (SAMPLE_KERNEL_THREAD | SAMPLE_EXITING));
+}
+
+/* The user part, from the registers in the scratch; `err`: what was found of them. */
+static __always_inline void take_program(struct scratch *s, int err, __u64 now)
+{
+	if (err == REGISTERS_NO_PROGRAM) {
+		s->sample.flags |= SAMPLE_KERNEL_THREAD;
+	} else if (err == REGISTERS_OTHER_MODE) {
+		s->sample.native_loss = LOSS_COMPAT;
+	} else if (err) {
+		s->sample.native_loss = LOSS_NO_USER_REGS;
+	} else if (!resume_joins(s)) {
+		begin_user_stacks(s);
+		/* Where there are two walks, the first one leaves the other some time. */
+		walk_time_begin(s, now, loaded.sample_ns,
+				s->seat.second == SEAT_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
+		take_user_stacks(s->index);
+		resume_later(s);
+		if (loaded.verify_every && s->sequence % loaded.verify_every == 0 && !s->sample.native_loss)
+			s->sample.flags |= SAMPLE_VERIFY;
+	}
+}
+
+static __always_inline void send_sample(struct scratch *s)
+{
+	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false))) {
+		count(COUNTER_RING_FULL, 1);
+	} else {
+		count(COUNTER_SENT, 1);
+		if (s->sample.flags & (SAMPLE_LATE | SAMPLE_VERIFY))
+			send_snapshot(s);
+	}
+}
+
 SEC("perf_event")
 int sample(struct bpf_perf_event_data *ctx)
 {
@@ -590,7 +656,6 @@ int sample(struct bpf_perf_event_data *ctx)
 	__u32 tgid = pid_tgid >> 32, cpu = bpf_get_smp_processor_id();
 	struct scratch *s;
 	__u64 now = bpf_ktime_get_ns(), *added = NULL;
-	int err;
 
 	note_tick(cpu, now);
 	if (!(__u32)pid_tgid)
@@ -605,59 +670,26 @@ int sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	s->index = cpu;
 	take_task(cpu);
-	/* The flag goes when the old address space is gone, which is the program's first moment. */
-	if (added && *added & TARGET_AWAITS_EXEC && s->task.flags & PF_FORKNOEXEC)
+	if (awaits_exec(s, added))
 		return 0;
-	count(COUNTER_RUNS, 1);
-	s->sequence++;
-	s->sample.header.type = EVENT_SAMPLE;
-	s->sample.time = now;
-	s->sample.sequence = s->sequence << 16 | cpu;
-	s->sample.kernel_stack = s->sample.native_stack = s->sample.second_stack = 0;
-	s->sample.native_loss = s->sample.second_loss = LOSS_NONE;
-	s->sample.flags = 0;
-	s->sample.cpu = cpu;
-	s->sample.cgroup = bpf_get_current_cgroup_id();
-	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
-
+	begin_sample(s, cpu, now);
 	if (!in_user_mode(ctx)) {
 		s->sample.flags |= SAMPLE_IN_KERNEL;
 		take_kernel_stack(s, ctx, 0, 0);
 	}
-	if (s->task.flags & PF_KTHREAD) {
-		s->sample.flags |= SAMPLE_KERNEL_THREAD;
-	} else if (!s->task.mm || (s->task.flags & PF_EXITING && has_given_back(cpu))) {
-		s->sample.flags |= SAMPLE_EXITING;
-	} else {
-		err = s->sample.flags & SAMPLE_IN_KERNEL ? saved_registers(s, loaded.task_registers)
-							 : interrupted_registers(s, ctx);
-		if (err == REGISTERS_NO_PROGRAM) {
-			s->sample.flags |= SAMPLE_KERNEL_THREAD;
-		} else if (err == REGISTERS_OTHER_MODE) {
-			s->sample.native_loss = LOSS_COMPAT;
-		} else if (err) {
-			s->sample.native_loss = LOSS_NO_USER_REGS;
-		} else if (!resume_joins(s)) {
-			begin_user_stacks(s);
-			/* Where there are two walks, the first one leaves the other some time. */
-			walk_time_begin(s, now, loaded.sample_ns,
-					s->seat.second == SEAT_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
-			take_user_stacks(cpu);
-			resume_later(s);
-			if (loaded.verify_every && s->sequence % loaded.verify_every == 0 && !s->sample.native_loss)
-				s->sample.flags |= SAMPLE_VERIFY;
-		}
-	}
-	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false))) {
-		count(COUNTER_RING_FULL, 1);
-	} else {
-		count(COUNTER_SENT, 1);
-		if (s->sample.flags & (SAMPLE_LATE | SAMPLE_VERIFY))
-			send_snapshot(s);
-	}
+	if (has_program(s))
+		take_program(s,
+			     s->sample.flags & SAMPLE_IN_KERNEL ? saved_registers(s, loaded.task_registers)
+								: interrupted_registers(s, ctx),
+			     now);
+	send_sample(s);
 	note_worst(bpf_ktime_get_ns() - now);
 	return 0;
 }
+
+#ifndef SAMPLER_WALKS_ONLY
+#include "bpf/off_cpu.h"
+#endif
 
 static __always_inline void note_change(__u64 now)
 {

@@ -219,6 +219,8 @@ struct task_facts {
 	__u64 uprobe_page; /* the kernel's page in its address space, see uretprobe.h; 0: none */
 	__u32 flags;       /* PF_* */
 	__u32 no_call;     /* it is in the kernel, and not by a system call, or by one that hides it */
+	__u64 call;        /* else the number of the call, */
+	__u64 arguments[6];
 };
 
 struct scratch {

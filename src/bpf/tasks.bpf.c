@@ -7,6 +7,7 @@
 
 #include "abi/tasks.h"
 #include "arch/kernel.h"
+#include "bpf/task_state.h"
 
 #define PF_KTHREAD 0x00200000 /* include/linux/sched.h */
 
@@ -28,20 +29,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct task_dump);
 } dumps SEC(".maps");
-
-/* Before 5.14. */
-struct task_struct___state {
-	volatile long state;
-} __attribute__((preserve_access_index));
-
-static __always_inline __u32 task_state(struct task_struct *task)
-{
-	struct task_struct___state *old = (void *)task;
-
-	if (bpf_core_field_exists(old->state))
-		return (__u32)BPF_CORE_READ(old, state);
-	return BPF_CORE_READ(task, __state);
-}
 
 /* The user registers, as saved when the thread entered the kernel: see saved_registers() in bpf/registers.h. */
 static __always_inline void task_registers(struct task_struct *task, struct task_event *event)

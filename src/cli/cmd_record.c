@@ -24,6 +24,8 @@
 #include "record/record.h"
 
 #define DEFAULT_FREQUENCY 99 /* not 100: does not keep step with timers */
+#define OFF_CPU_RATE      1000
+#define OFF_CPU_RATE_MAX  1000000
 #define DEFAULT_MEMORY    (1ull << 30)
 #define MEMORY_LEAST      (8ull << 20)
 #define DEFAULT_OUTPUT    "strata.html"
@@ -35,7 +37,10 @@ enum {
 	OPTION_MAX_MEMORY,
 	OPTION_MAX_SAMPLE,
 	OPTION_VERIFY,
-	OPTION_CHILDREN
+	OPTION_CHILDREN,
+	OPTION_OFF_CPU,
+	OPTION_WALL,
+	OPTION_OFF_CPU_RATE
 };
 
 static const struct option_row options[] = {
@@ -43,6 +48,10 @@ static const struct option_row options[] = {
 	{OPTION_CHILDREN, "children", NULL, "with -p: also sample all their descendants"},
 	{'a', "all", NULL, "sample everything that runs: the default without a target"},
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
+	{OPTION_OFF_CPU, "off-cpu", NULL, "record where threads wait, and for what, by time"},
+	{OPTION_WALL, "wall", NULL, "record both, by time: where threads run and where they wait"},
+	{OPTION_OFF_CPU_RATE, "off-cpu-rate", "N",
+	 "of more waits than so many a second and CPU, the short\nones are sampled (1000)"},
 	{'d', "duration", "TIME", "stop after this time: seconds, such as 10 or 0.5, or 10s,\n2m, 1h"},
 	{'o', "output", "FILE",
 	 "write this file; the suffix chooses the format; - means\nfolded stacks on standard output; "
@@ -75,6 +84,8 @@ struct request {
 	enum walk_strategy strategy;
 	uint64_t max_memory, sample_ns;
 	double duration_s;
+	unsigned int off_cpu_rate;
+	bool off_cpu, wall;
 	bool threads, function, verify, verbose, quiet, help;
 };
 
@@ -82,6 +93,17 @@ static void request_deinit(struct request *request)
 {
 	targets_deinit(&request->targets);
 	vec_free(&request->outputs);
+}
+
+static int parse_off_cpu_rate(const char *text, struct request *request, struct diag *diag)
+{
+	unsigned long value = 0;
+
+	if (!options_number(text, strlen(text), 1, OFF_CPU_RATE_MAX, &value))
+		return diag_fail(diag, EINVAL, "cli.value", "--off-cpu-rate %s: a whole number from 1 to 1000000",
+				 *text ? text : "''");
+	request->off_cpu_rate = (unsigned int)value;
+	return 0;
 }
 
 static int parse_memory(const char *text, struct request *request, struct diag *diag)
@@ -149,6 +171,14 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case 'q':
 		request->quiet = true;
 		return 0;
+	case OPTION_OFF_CPU:
+		request->off_cpu = true;
+		return 0;
+	case OPTION_WALL:
+		request->wall = true;
+		return 0;
+	case OPTION_OFF_CPU_RATE:
+		return parse_off_cpu_rate(value, request, diag);
 	case OPTION_CHILDREN:
 		request->targets.children = true;
 		return 0;
@@ -208,6 +238,10 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 	err = targets_complete(&request->targets, argc, argv, err, diag);
 	if (err)
 		return err;
+	if (request->off_cpu && request->wall)
+		return diag_fail(diag, EINVAL, "cli.mode", "--off-cpu and --wall: give one; --wall has both");
+	if (request->off_cpu_rate && !request->off_cpu && !request->wall)
+		return diag_fail(diag, EINVAL, "cli.mode", "--off-cpu-rate: goes with --off-cpu or --wall");
 	if (!request->outputs.count && add_output(DEFAULT_OUTPUT, request, diag))
 		return -ENOMEM;
 	for (i = 0; i < request->outputs.count; i++) {
@@ -347,7 +381,8 @@ static int record(const struct request *request, double started_at)
 		.command = request->targets.command,
 		.all = request->targets.all,
 		.children = request->targets.children,
-		.frequency = request->frequency,
+		.frequency = request->off_cpu ? 0 : request->frequency,
+		.off_cpu_rate = request->off_cpu || request->wall ? request->off_cpu_rate ?: OFF_CPU_RATE : 0,
 		.strategy = request->strategy,
 		.sample_ns = request->sample_ns,
 		.verify = request->verify,

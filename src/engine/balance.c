@@ -42,6 +42,23 @@ static void take_verified(const struct profile_verify *now, struct profile_verif
 		ret->uncompared[i] += since(now->uncompared[i], &told->uncompared[i]);
 }
 
+static void take_off_cpu(const struct balance_totals *now, struct balance_totals *told, struct profile_quality *ret)
+{
+	const struct off_cpu_totals *kernel = &now->kernel.off_cpu;
+	struct off_cpu_totals *before = &told->kernel.off_cpu;
+	struct profile_off_cpu *off = &ret->off_cpu;
+	uint64_t unfinished = since(now->watch.unfinished, &told->watch.unfinished),
+		 unfinished_ns = since(now->watch.unfinished_ns, &told->watch.unfinished_ns);
+
+	off->waits += since(kernel->waits, &before->waits) + unfinished;
+	off->waits_ns += since(kernel->waits_ns, &before->waits_ns) + unfinished_ns;
+	off->measured += since(kernel->measured, &before->measured) + unfinished;
+	off->measured_ns += since(kernel->measured_ns, &before->measured_ns) + unfinished_ns;
+	off->run_ns += since(kernel->run_ns, &before->run_ns);
+	off->runs += since(kernel->runs, &before->runs);
+	ret->lost[LOSS_SWITCHES] += since(kernel->unseen, &before->unseen);
+}
+
 void balance_add(struct balance *balance, const struct balance_totals *now, const struct balance_window *window,
 		 struct profile_quality *ret)
 {
@@ -50,13 +67,14 @@ void balance_add(struct balance *balance, const struct balance_totals *now, cons
 
 	balance->samples += window->seen + full;
 	known = balance->samples + window->waiting;
-	due = window->last ? now->kernel.runs : now->kernel.sent + told->kernel.ring_full;
+	due = window->last ? now->kernel.runs + now->watch.unfinished : now->kernel.sent + told->kernel.ring_full;
 	internal = lost(balance, window->emptied && due > known ? due - known : 0, window->last);
 	balance->samples += internal;
 	ret->samples += window->seen + full + internal;
 	ret->lost[LOSS_RING_FULL] += full;
 	ret->lost[LOSS_INTERNAL] += internal;
 	ret->lost[LOSS_TICKS] += since(now->kernel.missed_ticks, &told->kernel.missed_ticks);
+	take_off_cpu(now, told, ret);
 	ret->lost[LOSS_SIDEBAND] += since(now->watch.sideband_lost, &told->watch.sideband_lost);
 	ret->lost[LOSS_THREADS] +=
 		since(now->watch.dropped[STORE_DROP_THREADS], &told->watch.dropped[STORE_DROP_THREADS]);

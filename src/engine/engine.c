@@ -34,11 +34,17 @@ struct engine {
 	uint64_t samples;       /* in windows until now */
 };
 
+static uint64_t tick_ns(const struct engine_options *options)
+{
+	return options->off_cpu_rate && options->frequency ? 1000000000 / options->frequency : 0;
+}
+
 static int open_parts(struct engine *engine, struct diag *diag)
 {
 	const struct engine_options *options = &engine->options;
 	const struct sampler_options sampler = {.watch_all = options->everything,
 						.frequency = options->frequency,
+						.off_cpu_rate = options->off_cpu_rate,
 						.strategy = options->strategy,
 						.sample_ns = options->sample_ns,
 						.verify_every = options->verify ? VERIFY_EVERY : 0};
@@ -48,6 +54,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .merges_threads = options->merges_threads,
 				      .cgroups = options->cgroups,
 				      .moments = options->moments,
+				      .tick_ns = tick_ns(options),
 				      .detail = options->detail,
 				      .verify = options->verify,
 				      .verbose = options->verbose};
@@ -182,9 +189,14 @@ int engine_poll(struct engine *engine)
 
 int engine_stop(struct engine *engine)
 {
+	struct off_cpu *off = sampler_off_cpu(engine->sampler);
+	int err, unfinished;
+
 	sampler_stop(engine->sampler);
 	engine->ended = time_s(CLOCK_MONOTONIC);
-	return watch_finish(engine->watch);
+	unfinished = off ? watch_take_waits(engine->watch, off) : 0;
+	err = watch_finish(engine->watch);
+	return err ? err : unfinished;
 }
 
 static double self_cpu_s(const struct engine *engine, uint64_t *peak_kb)
@@ -217,6 +229,7 @@ static void fill_info(struct engine *engine, struct profile *profile)
 	}
 	info->strata_version = STRATA_VERSION;
 	info->frequency = engine->options.frequency;
+	info->weighed = engine->options.off_cpu_rate;
 	info->cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	info->start_time = engine->began_at;
 	info->duration_s = now - engine->began;

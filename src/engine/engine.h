@@ -41,8 +41,14 @@ struct engine;
 
 struct engine_options {
 	bool everything;        /* every process, else those of engine_watch() */
-	unsigned int frequency; /* samples per second and CPU, 1 .. 10000 */
-	int nice;               /* of the processes that read files */
+	unsigned int frequency; /* samples per second and CPU, 1 .. 10000; 0: none of the CPU */
+	/*
+	 * Not 0: samples weigh the time that they stand for, and there are those of threads that are off the CPU, with
+	 * the reason as their innermost frame: so many a second and CPU as they come, beyond by lost time
+	 * (bpf/off_cpu.h). A wait belongs to the window in which it ends, or to the last one.
+	 */
+	unsigned int off_cpu_rate;
+	int nice; /* of the processes that read files */
 	enum walk_strategy strategy;
 	uint64_t sample_ns;  /* how long one sample may be walked in its interrupt; 0: no limit */
 	uint64_t max_memory; /* bytes for what was sampled; 0: no limit */

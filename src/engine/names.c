@@ -36,7 +36,8 @@ static bool is_exec_function(const char *name)
 	return !strcmp(name, "begin_new_exec") || !strcmp(name, "load_elf_binary");
 }
 
-static int name_kernel(const struct source *source, const struct location *location, bool *is_exec, uint32_t *ret)
+/* *is: LOCATION_IS_EXEC, LOCATION_IS_SCHEDULER. */
+static int name_kernel(const struct source *source, const struct location *location, uint64_t *is, uint32_t *ret)
 {
 	const char *name =
 		source->kernel ? kernel_symbols_lookup(source->kernel, location->address - location->is_return, NULL)
@@ -48,7 +49,9 @@ static int name_kernel(const struct source *source, const struct location *locat
 		snprintf(text, sizeof(text), "0x%" PRIx64, location->address);
 		name = text;
 	}
-	*is_exec = is_exec_function(name);
+	*is = is_exec_function(name) ? LOCATION_IS_EXEC : 0;
+	if (source->kernel && kernel_symbols_is_scheduler(source->kernel, location->address - location->is_return))
+		*is |= LOCATION_IS_SCHEDULER;
 	frame.name = name;
 	if (source->names->detail == FRAME_PLACES)
 		frame.address = location->address;
@@ -101,12 +104,12 @@ static int name_native(struct source *source, const struct location *location, u
 static int name(struct source *source, const struct location *location, uint64_t *ret)
 {
 	enum runtime_role role = ROLE_NATIVE;
-	bool is_exec = false;
+	uint64_t is = 0;
 	uint32_t frame;
 	int err;
 
 	if (location->object == LOCATION_KERNEL)
-		err = name_kernel(source, location, &is_exec, &frame);
+		err = name_kernel(source, location, &is, &frame);
 	else if (!source->resolver.object)
 		err = name_unknown(source, location, &frame);
 	else
@@ -115,7 +118,7 @@ static int name(struct source *source, const struct location *location, uint64_t
 		return err;
 	if (source->resolver.object)
 		role = resolver_role(&source->resolver, location->address, location->is_return);
-	*ret = frame | (uint64_t)role << 32 | (is_exec ? LOCATION_IS_EXEC : 0) | LOCATION_HAS_NAME;
+	*ret = frame | (uint64_t)role << 32 | is | LOCATION_HAS_NAME;
 	return 0;
 }
 

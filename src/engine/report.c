@@ -7,6 +7,7 @@
 
 #include "abi/loss.h"
 #include "engine/merge.h"
+#include "engine/waiting.h"
 
 #define NO_FRAME  UINT32_MAX
 #define NO_SAMPLE UINT32_MAX
@@ -50,6 +51,11 @@ static int add_frame(struct report *report, enum frame_layer layer, const char *
 static uint64_t name_of(const struct report *report, uint32_t number)
 {
 	return report->store->locations.at[number].named;
+}
+
+static const char *kernel_name(const struct report *report, uint32_t number)
+{
+	return frames_at(watch_frames(report->watch), LOCATION_FRAME(name_of(report, number)))->name;
 }
 
 /* Are all locations of a stack named? If not, memory was short. */
@@ -251,6 +257,45 @@ static bool in_exec(const struct report *report, const struct stack *kernel)
 	return false;
 }
 
+/*
+ * The kernel's frames, outermost first. Of a thread off the CPU those of the scheduler are left out, as the kernel
+ * itself does for threads that sleep; and what it calls inside of __schedule(), which is strata's own.
+ */
+static int push_kernel(struct report *report, const struct tally *tally, const struct stack *kernel,
+		       struct waiting_kernel *waits)
+{
+	uint32_t innermost = 0, i;
+	int err = 0;
+
+	for (i = 0; kernel && tally->waits && i < kernel->count && !innermost; i++)
+		if (!strcmp(kernel_name(report, kernel->frames[i]), "__schedule"))
+			innermost = i;
+	for (i = kernel ? kernel->count : 0; i-- > innermost && !err;) {
+		if (tally->waits)
+			waiting_look_kernel(waits, kernel_name(report, kernel->frames[i]));
+		if (!tally->waits || !(name_of(report, kernel->frames[i]) & LOCATION_IS_SCHEDULER))
+			err = push_location(report, kernel->frames[i]);
+	}
+	return err;
+}
+
+/* The frame that says what the thread waited for; report->stack has the others. */
+static int push_reason(struct report *report, const struct tally *tally, const struct waiting_kernel *kernel)
+{
+	struct waiting waiting = {};
+	char reason[128], text[160];
+	size_t i;
+
+	for (i = report->stack.count; i-- > 0 && !waiting.done;)
+		if (report->stack.at[i] != NO_FRAME)
+			waiting_look(&waiting, profile_frame_at(report->profile, report->stack.at[i]));
+	waiting_describe(tally->waits, waiting.found, kernel, reason, sizeof(reason));
+	if (tally->native_loss == LOSS_COMPAT && !(tally->waits & (WAIT_PREEMPTED | WAIT_NO_CALL | WAIT_STOPPED)))
+		snprintf(reason, sizeof(reason), "32-bit system call");
+	snprintf(text, sizeof(text), "[waiting: %s]", reason);
+	return push_mark(report, text);
+}
+
 /* 0, or -ENOMEM with nothing added. */
 static int add_tally(struct report *report, uint32_t number)
 {
@@ -264,8 +309,8 @@ static int add_tally(struct report *report, uint32_t number)
 	bool is_borrowed = (tally->flags & SAMPLE_VFORK) || in_exec(report, kernel);
 	unsigned int loss = walk_loss(tally, missing), merge_loss = loss;
 	size_t outer = 0, depth; /* frames at the outer end that are not used */
+	struct waiting_kernel waits = {};
 	unsigned int shown = RUNTIME_NONE;
-	uint32_t i;
 	int err = 0;
 
 	if (!all_named(report, kernel) || !all_named(report, native))
@@ -285,8 +330,10 @@ static int add_tally(struct report *report, uint32_t number)
 		if (!err && !outer)
 			err = loss_mark(report, merge_loss, &report->stack.at[0]);
 	}
-	for (i = kernel ? kernel->count : 0; i-- > 0 && !err;)
-		err = push_location(report, kernel->frames[i]);
+	if (!err)
+		err = push_kernel(report, tally, kernel, &waits);
+	if (!err && tally->waits)
+		err = push_reason(report, tally, &waits);
 	if (err)
 		return err;
 	depth = report->stack.count - outer;
@@ -296,6 +343,7 @@ static int add_tally(struct report *report, uint32_t number)
 							  .tid = (int)tally->tid,
 							  .cgroup = tally->cgroup,
 							  .count = tally->count,
+							  .weight = tally->weight,
 							  .depth = (uint32_t)depth,
 							  .frames = report->stack.at + outer},
 				 report->samples ? &report->samples[number] : NULL);
@@ -311,8 +359,8 @@ static int by_count(const void *a, const void *b, void *context)
 {
 	const struct tally *tallies = context, *x = &tallies[*(const uint32_t *)a], *y = &tallies[*(const uint32_t *)b];
 
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
+	if (tally_worth(x) != tally_worth(y))
+		return tally_worth(x) > tally_worth(y) ? -1 : 1;
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
@@ -409,8 +457,9 @@ static int add_moments(struct report *report)
 		uint32_t sample = report->samples[moment->tally];
 
 		if (sample != NO_SAMPLE)
-			err = profile_add_moment(report->profile,
-						 &(struct profile_moment){moment->time, sample, moment->cpu});
+			err = profile_add_moment(
+				report->profile,
+				&(struct profile_moment){moment->time, sample, moment->cpu, moment->weight});
 	}
 	return err;
 }

@@ -224,7 +224,7 @@ int store_add_tally(struct store *store, const struct tally *tally, uint32_t *re
 	struct tally wanted = *tally, same;
 	uint64_t key, found;
 
-	wanted.count = 0;
+	wanted.count = wanted.weight = 0;
 	for (key = XXH3_64bits(&wanted, sizeof(wanted));; key++) {
 		struct tally *old;
 
@@ -234,9 +234,10 @@ int store_add_tally(struct store *store, const struct tally *tally, uint32_t *re
 			break;
 		old = &tallies->list.at[found - 1];
 		same = *old;
-		same.count = 0;
+		same.count = same.weight = 0;
 		if (!memcmp(&same, &wanted, sizeof(same))) {
 			old->count += tally->count;
+			old->weight += tally->weight;
 			tallies->samples += tally->count;
 			*ret = (uint32_t)found - 1;
 			return 0;
@@ -289,8 +290,10 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	tally.second_loss = sample->second_loss;
 	tally.flags =
 		sample->flags & (SAMPLE_KERNEL_THREAD | SAMPLE_SECOND | SAMPLE_LATE | SAMPLE_EXITING | SAMPLE_VFORK);
+	tally.waits = sample->waits;
 	tally.cgroup = store->keeps_cgroups ? sample->cgroup : 0;
 	tally.count = 1;
+	tally.weight = moment.weight = sample->waits ? sample->weight : store->tick_ns;
 	if (store->keeps_moments && vec_reserve(&store->tallies.moments, 1))
 		return -ENOMEM;
 	err = store_add_tally(store, &tally, &moment.tally);

@@ -22,7 +22,8 @@
  *
  * --max-memory bounds the store and the names given to what is in it, some 150 bytes for each function. They may take
  * half of it, because there are two stores during a rebuild. Near the bound (7/8) what was seen least is dropped, what
- * was seen once, then twice, four times and so on, until a quarter is free: first which thread it was (the note
+ * was seen once, then twice, four times and so on (of what is weighed, for milliseconds), until a quarter is free:
+ * first which thread it was (the note
  * `threads`), then the stacks (the loss `evicted`) and the names that no stack uses any more. The samples stay.
  */
 #ifndef STRATA_ENGINE_STORE_H
@@ -53,6 +54,7 @@ enum { LOCATION_KERNEL = 0, LOCATION_UNKNOWN = 1, LOCATION_NAMED = 2, LOCATION_F
 #define LOCATION_ROLE(named)  ((uint8_t)((named) >> 32 & 7)) /* enum runtime_role */
 #define LOCATION_IS_EXEC      (1ull << 35)                   /* the kernel has begun to replace the program */
 #define LOCATION_HAS_NAME     (1ull << 36)                   /* always */
+#define LOCATION_IS_SCHEDULER (1ull << 37)                   /* a function of the kernel's scheduler */
 
 struct second_location {
 	uint32_t code; /* number + 1; 0: SECOND_FRAME_EMPTY */
@@ -90,16 +92,24 @@ struct tally {
 	char comm[16];
 	uint16_t native_loss, second_loss;
 	uint32_t flags;
-	uint32_t pad;    /* tallies are compared as bytes */
+	uint32_t waits;  /* enum wait_flag; 0: it ran */
 	uint64_t cgroup; /* id of the cgroup v2; 0: not asked for */
 	uint64_t count;
+	uint64_t weight; /* ns that these stand for; 0: samples are only counted. Not compared, as `count` */
 };
+
+/* What is dropped first, or named last: samples, or milliseconds where they are weighed. */
+static inline uint64_t tally_worth(const struct tally *tally)
+{
+	return tally->weight ? tally->weight / 1000000 + 1 : tally->count;
+}
 
 /* When and where one sample was taken. */
 struct moment {
-	uint64_t time;  /* CLOCK_MONOTONIC, ns */
+	uint64_t time;  /* CLOCK_MONOTONIC, ns: the end of a wait */
 	uint32_t tally; /* number */
 	uint32_t cpu;
+	uint64_t weight; /* ns; 0: samples are only counted */
 };
 
 /* What was counted since the last store_take(). */
@@ -129,6 +139,7 @@ struct store {
 	bool in_windows;        /* store_take() will be called again */
 	/* Set before the first sample: merge threads with the same name; keep cgroups; keep moments. */
 	bool merges_threads, keeps_cgroups, keeps_moments;
+	uint64_t tick_ns; /* what a sample of the clock weighs; 0: samples are only counted */
 };
 
 void store_deinit(struct store *store);

@@ -132,7 +132,7 @@ static bool drop_from(struct tally *tally, const struct store_drop *drop)
 {
 	bool stacks = drop->what == STORE_DROP_STACKS;
 
-	if (drop->what == STORE_DROP_NOTHING || tally->count > drop->threshold ||
+	if (drop->what == STORE_DROP_NOTHING || tally_worth(tally) > drop->threshold ||
 	    (stacks ? tally->native_loss == LOSS_EVICTED : !tally->tid))
 		return false;
 	tally->tgid = tally->tid = 0;
@@ -225,7 +225,8 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 			   .in_windows = store->in_windows,
 			   .merges_threads = store->merges_threads,
 			   .keeps_cgroups = store->keeps_cgroups,
-			   .keeps_moments = store->keeps_moments};
+			   .keeps_moments = store->keeps_moments,
+			   .tick_ns = store->tick_ns};
 	/* In a window that is to be followed by others what has a name is met again by its address. */
 	struct move move = {
 		.from = store, .to = &to, .merges_names = !store->in_windows || drop->what != STORE_DROP_NOTHING};

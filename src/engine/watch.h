@@ -48,8 +48,9 @@
 struct watch;
 
 struct watch_counts {
-	uint64_t late;          /* samples finished from a snapshot */
-	uint64_t sideband_lost; /* side-band records that did not fit */
+	uint64_t late;                      /* samples finished from a snapshot */
+	uint64_t unfinished, unfinished_ns; /* waits that had not ended: watch_take_waits() */
+	uint64_t sideband_lost;             /* side-band records that did not fit */
 	struct profile_verify verify;
 	uint64_t dropped[STORE_DROP_COUNT]; /* samples that lost something to keep within the bound: by struct
 					       store_drop.what */
@@ -67,6 +68,7 @@ struct watch_options {
 	uint64_t max_memory;         /* bytes for what was sampled; 0: no limit */
 	bool merges_threads;         /* threads need not be told apart */
 	bool cgroups, moments;       /* kept for samples: store.h */
+	uint64_t tick_ns;            /* the same */
 	enum frame_detail detail;    /* what frames keep */
 	const struct watch_file
 		*expected; /* processes that map one of these get their tables before their first event; borrowed */
@@ -170,6 +172,12 @@ struct watch_locals {
 int watch_live_locals(struct watch *watch, const struct watch_live *live, struct runtime_effort *effort,
 		      struct watch_locals **ret, size_t *count);
 void watch_locals_destroy(struct watch_locals *locals, size_t count);
+
+/*
+ * After sampling: tallies the waits of threads that have not returned since, as they are now. From then on none is
+ * measured any more. 0 or -ENOMEM; a process that cannot be read has waits with the loss `exited`.
+ */
+int watch_take_waits(struct watch *watch, struct off_cpu *off);
 
 /* Handles an event about a file that the BPF part does not know. 0 or -ENOMEM. */
 int watch_take_file(struct watch *watch, const struct file_event *event);

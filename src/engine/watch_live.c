@@ -14,10 +14,10 @@ static void take_code(void *context, const struct code_event *event, size_t size
 }
 
 /* The segment that the runtime's state is in. */
-static void find_data(const struct watched *watched, struct watch_live *live)
+bool watch_runtime_data(const struct watched *watched, uint64_t *start, uint64_t *end)
 {
-	const struct object *object = watched->interpreter;
-	uint64_t state = live->runtime->state;
+	const struct object *object = watched->runtime ? watched->interpreter : NULL;
+	uint64_t state = object ? object->runtime.state : 0;
 	size_t i;
 
 	for (i = 0; state && i < object->segment_count; i++) {
@@ -25,9 +25,11 @@ static void find_data(const struct watched *watched, struct watch_live *live)
 
 		if (state < segment->vaddr || state - segment->vaddr >= segment->memsz)
 			continue;
-		live->data_start = segment->vaddr + watched->bias;
-		live->data_end = live->data_start + segment->memsz;
+		*start = segment->vaddr + watched->bias;
+		*end = *start + segment->memsz;
+		return true;
 	}
+	return false;
 }
 
 int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret)
@@ -53,7 +55,7 @@ int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret)
 	if (watched->runtime) {
 		ret->facts = &watched->facts;
 		ret->runtime = &watched->interpreter->runtime;
-		find_data(watched, ret);
+		watch_runtime_data(watched, &ret->data_start, &ret->data_end);
 	}
 	return err;
 }

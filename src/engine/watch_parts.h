@@ -169,6 +169,12 @@ uint64_t watch_now(void);
 /* What is kept for a process; NULL when memory is short. */
 struct watched *watched_of(struct watch *watch, struct process *process);
 
+/* Where the data of a process's runtime is that its state, and its lock, are in; false: it has none. */
+bool watch_runtime_data(const struct watched *watched, uint64_t *start, uint64_t *end);
+
+/* Says of a thread that waits on a futex whether that is in its runtime's own data. `process` may be NULL. */
+void watch_note_lock(struct watch *watch, struct process *process, struct sample_event *sample);
+
 /* Handles the side-band's records. 0 or -ENOMEM. */
 int watch_drain_sideband(struct watch *watch);
 

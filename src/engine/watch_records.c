@@ -177,11 +177,14 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	struct waiting_sample waiting = {.sample = *sample, .awaits = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)};
 	uint64_t before;
 
+	if (sample->waits && sample->flags & SAMPLE_SECOND)
+		watch_note_lock(watch, watch_process(watch, (int)sample->tgid, sample->time), &waiting.sample);
+
 	if (watch->wants && !watch->wants(watch->wants_context, sample))
 		return 0;
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (!waiting.awaits)
-		return store_sample(&watch->store, sample);
+		return store_sample(&watch->store, &waiting.sample);
 	if (table_get(&watch->arriving.late, sample->sequence, &before))
 		waiting.before = (uint32_t)before;
 	if (vec_push(&watch->arriving.waiting, waiting))

@@ -155,6 +155,16 @@ int export_no_memory(struct diag *diag)
 	return diag_fail(diag, ENOMEM, "export.memory", "not enough memory to write the profile");
 }
 
+uint64_t export_amount(const struct profile *profile, const struct profile_sample *sample)
+{
+	return profile_get_info(profile)->weighed ? sample->weight : sample->count;
+}
+
+uint64_t export_number(const struct profile *profile, uint64_t amount)
+{
+	return profile_get_info(profile)->weighed ? (amount + 500) / 1000 : amount;
+}
+
 const char *export_grouped(uint64_t number, char buffer[static 32])
 {
 	char *at = buffer + 31;

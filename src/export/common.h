@@ -35,6 +35,13 @@ int export_finish(FILE *out, struct diag *diag);
 /* -ENOMEM with a diag. */
 int export_no_memory(struct diag *diag);
 
+/*
+ * What a sample counts for: how often it was seen; ns, where samples are weighed. And as a whole number for a format:
+ * the count, or microseconds.
+ */
+uint64_t export_amount(const struct profile *profile, const struct profile_sample *sample);
+uint64_t export_number(const struct profile *profile, uint64_t amount);
+
 /* 12345678 as "12,345,678"; returns the buffer, which needs 32 bytes. */
 const char *export_grouped(uint64_t number, char buffer[static 32]);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* folded: one line a stack, `comm;outermost;…;innermost COUNT`, sorted, each line once. */
+/*
+ * folded: one line a stack, `comm;outermost;…;innermost COUNT`, sorted, each line once. Where samples are weighed the
+ * count is microseconds.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -25,7 +28,7 @@ static void write_line(FILE *out, const struct export_view *view, const struct p
 		putc(';', out);
 		fputs(view->texts[sample->frames[i]], out);
 	}
-	fprintf(out, " %" PRIu64 "\n", count);
+	fprintf(out, " %" PRIu64 "\n", export_number(view->profile, count));
 }
 
 static int folded_write(FILE *out, const struct profile *profile, const struct export_options *options,
@@ -37,7 +40,7 @@ static int folded_write(FILE *out, const struct profile *profile, const struct e
 	int err = export_view_init(&view, profile, options->threads, diag);
 
 	for (i = 0; !err && i < view.sample_count; i++) {
-		count += view.samples[i]->count;
+		count += export_amount(profile, view.samples[i]);
 		if (i + 1 < view.sample_count && export_view_same(&view, view.samples[i], view.samples[i + 1]))
 			continue;
 		write_line(out, &view, view.samples[i], count);

@@ -8,8 +8,8 @@
  *
  *   frames         for each frame: layer, name, file (both indices into strings), line
  *   threads[].tree for each node of the thread's prefix tree, parents first (preorder):
- *                  levels to go up from the node before (0: its child), frame, samples that ended here; then, if two
- *                  recordings are compared, samples that ended here before
+ *                  levels to go up from the node before (0: its child), frame, samples that ended here, or their
+ *                  microseconds if info.weighed; then, if two recordings are compared, samples that ended here before
  *
  * Sorted samples give the tree without building one: what a stack shares with the one before it is there already.
  * Frames with equal texts are one frame. All strings are cleaned as in the other formats and escaped so that none can
@@ -141,7 +141,8 @@ static void write_info(FILE *out, const struct profile_info *info)
 	write_text(out, "version", info->strata_version);
 	write_number(out, "start", info->start_time);
 	write_number(out, "duration", info->duration_s);
-	fprintf(out, "\"frequency\":%u,\"cpus\":%u},\n", info->frequency, info->cpus);
+	fprintf(out, "\"frequency\":%u,\"weighed\":%s,\"cpus\":%u},\n", info->frequency,
+		info->weighed ? "true" : "false", info->cpus);
 }
 
 /* What this recording is compared with. */
@@ -242,19 +243,19 @@ static size_t write_thread(struct page *page, size_t at)
 	for (; at < view->sample_count && same_thread(first, view->samples[at]); at++) {
 		const struct profile_sample *sample = view->samples[at];
 
-		count += sample->count;
+		count += export_amount(page->profile, sample);
 		was += sample->before;
 		if (at + 1 < view->sample_count && export_view_same(view, sample, view->samples[at + 1]))
 			continue;
 		if (!sample->depth) {
-			empty = count;
+			empty = export_number(page->profile, count);
 			empty_before = was;
 		}
 		shared = before ? shared_depth(view, before, sample) : 0;
 		for (level = shared; level < sample->depth; level++) {
 			pack(&packer, level == shared && before ? before->depth - shared : 0);
 			pack(&packer, view->ranks[sample->frames[level]]);
-			pack(&packer, level + 1 == sample->depth ? count : 0);
+			pack(&packer, level + 1 == sample->depth ? export_number(page->profile, count) : 0);
 			if (compared)
 				pack(&packer, level + 1 == sample->depth ? was : 0);
 		}

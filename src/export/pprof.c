@@ -217,7 +217,9 @@ static void emit_sample(struct pprof *to, const struct profile_sample *sample, i
 	message_sample.n_location_id = sample->depth;
 	message_sample.location_id = ids;
 	message_sample.n_value = 2;
-	message_sample.value = (int64_t[]){(int64_t)sample->count, (int64_t)sample->count * period};
+	message_sample.value = (int64_t[]){(int64_t)sample->count, profile_get_info(to->profile)->weighed
+									   ? (int64_t)sample->weight
+									   : (int64_t)sample->count * period};
 	message_sample.n_label = 4;
 	message_sample.label = label_at;
 	message.n_sample = 1;
@@ -274,7 +276,7 @@ static void emit_head(struct pprof *to, int64_t period)
 
 	samples.type = string_index(to, "samples");
 	samples.unit = string_index(to, "count");
-	cpu.type = string_index(to, "cpu");
+	cpu.type = string_index(to, !info->weighed ? "cpu" : info->frequency ? "wall" : "off_cpu");
 	cpu.unit = string_index(to, "nanoseconds");
 	message.n_sample_type = 2;
 	message.sample_type = (Perftools__Profiles__ValueType *[]){&samples, &cpu};

@@ -2,8 +2,8 @@
 /*
  * speedscope: speedscope's own file format, published as file-format-schema.json and
  * src/lib/file-format-spec.ts in its repository. One "sampled" profile for each thread; a sample is a stack of
- * frame indices, outermost first, and its weight in seconds (1/Hz for each time that it was seen). Frames with equal
- * texts are one frame.
+ * frame indices, outermost first, and its weight in seconds (what it weighs, or 1/Hz for each time that it was seen).
+ * Frames with equal texts are one frame.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void write_thread(FILE *out, const struct export_view *view, size_t from,
 	uint32_t k;
 
 	for (i = from; i < to; i++)
-		total += view->samples[i]->count;
+		total += export_amount(view->profile, view->samples[i]);
 	snprintf(name, sizeof(name), "%.32s (pid %d, tid %d)", first->comm, first->pid, first->tid);
 	fputs("{\"type\":\"sampled\",\"name\":", out);
 	export_json_string(out, name);
@@ -64,14 +64,14 @@ static void write_thread(FILE *out, const struct export_view *view, size_t from,
 	fputs("],\"weights\":[", out);
 	for (i = from; i < to; i++)
 		fprintf(out, "%s%.9g", i > from ? "," : "",
-			(double)view->samples[i]->count * (seconds > 0 ? seconds : 1));
+			(double)export_amount(view->profile, view->samples[i]) * (seconds > 0 ? seconds : 1));
 	fputs("]}", out);
 }
 
 static void write_profiles(FILE *out, const struct export_view *view)
 {
-	unsigned int frequency = profile_get_info(view->profile)->frequency;
-	double seconds = frequency ? 1.0 / frequency : 0;
+	const struct profile_info *info = profile_get_info(view->profile);
+	double seconds = info->weighed ? 1e-9 : info->frequency ? 1.0 / info->frequency : 0;
 	size_t from, to;
 
 	fputs("\"profiles\":[", out);

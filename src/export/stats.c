@@ -39,6 +39,15 @@ static void write_verify(FILE *out, const struct profile_verify *v)
 	fputs("},\n", out);
 }
 
+static void write_off_cpu(FILE *out, const struct profile_off_cpu *off)
+{
+	fprintf(out,
+		"  \"off_cpu\": {\"waits\": %" PRIu64 ", \"ns\": %" PRIu64 ", \"measured\": %" PRIu64
+		", \"measured_ns\": %" PRIu64 ", \"share\": %.6f, \"run_ns\": %" PRIu64 ", \"runs\": %" PRIu64 "},\n",
+		off->waits, off->waits_ns, off->measured, off->measured_ns,
+		off->waits_ns ? (double)off->measured_ns / (double)off->waits_ns : 1, off->run_ns, off->runs);
+}
+
 int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 {
 	const struct profile_quality *q = profile_get_quality(profile);
@@ -68,6 +77,8 @@ int export_stats(FILE *out, const struct profile *profile, struct diag *diag)
 		"  \"bpf\": {\"run_ns\": %" PRIu64 ", \"runs\": %" PRIu64 ", \"frames\": %" PRIu64
 		", \"thread_states\": %" PRIu64 ", \"worst_ns\": %" PRIu64 ", \"task_ns\": %" PRIu64 "},\n",
 		q->bpf_run_ns, q->bpf_runs, q->bpf_frames, q->bpf_thread_states, q->bpf_worst_ns, q->bpf_task_ns);
+	if (profile_get_info(profile)->weighed)
+		write_off_cpu(out, &q->off_cpu);
 	fprintf(out, "  \"self\": {\"cpu_s\": %.6f, \"peak_rss_kb\": %" PRIu64 "},\n  \"startup_ms\": %.3f\n}\n",
 		number(q->self_cpu_s), q->self_peak_rss_kb, number(q->startup_ms));
 	return export_finish(out, diag);

@@ -46,6 +46,19 @@ static void write_head(FILE *out, const struct profile *profile, const struct st
 	putc('\n', out);
 }
 
+/* All waits, and how many of them, by time, were looked at one by one. */
+static void write_off_cpu(FILE *out, const struct profile_off_cpu *off)
+{
+	char waits[32], measured[32];
+
+	fprintf(out, "  %-10s %12s  waits, %.2f s", "off CPU", export_grouped(off->waits, waits),
+		(double)off->waits_ns / 1e9);
+	if (off->measured < off->waits)
+		fprintf(out, "; %s of them, %.2f %% of that time, were measured, and the others by sampling these",
+			export_grouped(off->measured, measured), percent_down(off->measured_ns, off->waits_ns));
+	putc('\n', out);
+}
+
 static void write_share(FILE *out, const char *label, uint64_t part, uint64_t whole, const char *color,
 			const struct style *style)
 {
@@ -86,6 +99,8 @@ static void write_cost(FILE *out, const struct profile *profile)
 				(double)q->bpf_task_ns / (double)q->samples / 1e3);
 		fputs("; ", out);
 	}
+	if (q->off_cpu.runs && q->off_cpu.waits)
+		fprintf(out, "%.2f µs a wait; ", (double)q->off_cpu.run_ns / (double)q->off_cpu.waits / 1e3);
 	fprintf(out, "strata itself %.2f s of CPU", q->self_cpu_s);
 	if (duration > 0)
 		fprintf(out, " (%.1f %% of a core)", 100 * q->self_cpu_s / duration);
@@ -154,7 +169,9 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 
 	write_head(out, profile, style);
 	if (!q->samples) {
-		fprintf(out, "  nothing was sampled: the target used no CPU time, %s\n",
+		fprintf(out, "  nothing was sampled: %s, %s\n",
+			profile_get_info(profile)->weighed ? "no thread of the target was seen"
+							   : "the target used no CPU time",
 			children ? "but its children did" : "or it ended too soon");
 	} else {
 		bool good = percent(q->complete, q->samples) >= 99;
@@ -176,6 +193,8 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 		fprintf(out, "  %-10s %12s  distinct, the deepest of %s frames\n", "stacks",
 			export_grouped(q->unique_stacks, stacks), export_grouped(q->max_depth, depth));
 	}
+	if (profile_get_info(profile)->weighed)
+		write_off_cpu(out, &q->off_cpu);
 	if (q->verified)
 		write_verify(out, &q->verify, style);
 	write_remarks(out, profile, style);

@@ -142,6 +142,12 @@ static bool probe_finding(void)
 	return can_find;
 }
 
+/* The function that calls what is attached to the tracepoint. */
+static bool probe_switch_end(void)
+{
+	return feature_kernel_function("__traceiter_sched_exit_tp");
+}
+
 /*
  * As libbpf does: this helper came with the change of accounting (5.11), which itself cannot be seen. perf_event
  * programs got it later.
@@ -207,6 +213,11 @@ static const struct {
 			      "wait for user space, and have no Python frames",
 			      "Linux 6.6 or later, with CONFIG_PER_VMA_LOCK"},
 			     probe_finding},
+	[FEATURE_SWITCH_END] = {{"sched_exit_tp",
+				 "tells record --off-cpu that a thread is back on a CPU; without it a kprobe does, a "
+				 "little dearer",
+				 "Linux 6.18 or later"},
+				probe_switch_end},
 	[FEATURE_CGROUP_MEMORY] = {{"cgroup accounting", "without it the maps' memory counts for RLIMIT_MEMLOCK",
 				    "Linux 5.11 or later"},
 				   probe_cgroup_memory},

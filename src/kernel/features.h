@@ -17,6 +17,7 @@ enum feature {
 	FEATURE_GROWING_MAPS,   /* hashes that allocate as they fill, in perf_event programs */
 	FEATURE_TASK_WORK,      /* programs that run on the way back to user mode */
 	FEATURE_FINDING,        /* mappings of processes kept as bpf/find.h reads them */
+	FEATURE_SWITCH_END,     /* a tracepoint where a thread has got a CPU */
 	FEATURE_CGROUP_MEMORY,  /* memory of BPF is charged to the cgroup, not to RLIMIT_MEMLOCK */
 	FEATURE_FENTRY,         /* programs at the entry of kernel functions, by trampolines */
 	FEATURE_UPROBE_MULTI,   /* many uprobes by one link */

@@ -14,6 +14,7 @@
 #include "kernel/features.h"
 #include "kernel/kernel_btf.h"
 #include "kernel/load_log.h"
+#include "kernel/off_cpu.h"
 #include "sampler.skel.h"
 #include "sampler_bounded.skel.h"
 #include "sampler_resume.skel.h"
@@ -129,10 +130,17 @@ static uint32_t ring_bytes(uint32_t cpus, unsigned int frequency)
 	return bytes;
 }
 
+static uint32_t waits_in_slot(uint32_t rate)
+{
+	uint64_t waits = rate * OFF_CPU_SLOT_NS / 1000000000;
+
+	return waits ? (uint32_t)waits : 1;
+}
+
 /* What is known only here: the machine's size, what is asked for, what the kernel can do. */
 int programs_configure(struct bpf_object *object, const struct programs_options *options)
 {
-	const struct sampler_config config = {
+	struct sampler_config config = {
 		.watch_all = options->watch_all,
 		.verify_every = options->verify_every,
 		.walks = options->walks,
@@ -145,8 +153,16 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		.sample_ns = options->sample_ns,
 	};
 	bool growing = feature_probe(FEATURE_GROWING_MAPS);
+	uint32_t scratches = config.cpus + config.spares;
 	struct bpf_map *map;
 	int err;
+
+	if (options->off_cpu_rate) {
+		config.off_cpu_taken = waits_in_slot(options->off_cpu_rate);
+		/* A tick may come in the middle of such a walk. */
+		config.off_cpu_first = options->frequency ? scratches : 0;
+		scratches += options->frequency ? config.cpus : 0;
+	}
 
 	bpf_object__for_each_map(
 		map, object) if (!growing &&
@@ -155,14 +171,13 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 	err = bpf_map__set_initial_value(bpf_object__find_map_by_name(object, SAMPLER_CONFIG_SECTION), &config,
 					 sizeof(config));
 	if (!err)
-		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"),
-					       config.cpus + config.spares);
+		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), scratches);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ticks"), config.cpus);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "events"),
-					       ring_bytes(config.cpus, options->frequency));
-	return err;
+					       ring_bytes(config.cpus, options->frequency + options->off_cpu_rate));
+	return err ? err : off_cpu_configure(object, config.cpus, options->off_cpu_rate);
 }
 
 /* Scratches for walks in task context: a thread has one until its walk is done, whoever runs meanwhile. 1.7 MB each. */

@@ -29,7 +29,8 @@ struct sampler {
 	struct backlog backlog; /* out of the ring, not handled yet */
 	int stats_fd;           /* keeps the kernel's bpf_stats on; -1: not to be had */
 	VEC(struct bpf_link *) links;
-	struct clock *clock;
+	struct clock *clock;       /* NULL: no ticks */
+	struct off_cpu *off_cpu;   /* NULL: none */
 	struct clock_ticks *ticks; /* by CPU */
 	uint64_t *sent;            /* SENT_SLOTS ids */
 	struct runtime_layout layouts[RUNTIME_LAYOUTS_MAX];
@@ -88,8 +89,9 @@ static int attach(struct sampler *sampler, unsigned int frequency, struct diag *
 {
 	int err = sampler_attach_hooks(sampler, diag);
 
-	return err ? err
-		   : clock_open(bpf_program__fd(sampler->program), frequency, sampler->ticks, &sampler->clock, diag);
+	if (err || !frequency)
+		return err;
+	return clock_open(bpf_program__fd(sampler->program), frequency, sampler->ticks, &sampler->clock, diag);
 }
 
 static size_t ticks_size(void)
@@ -129,6 +131,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .frequency = options->frequency,
 					    .verify_every = options->verify_every,
 					    .sample_ns = options->sample_ns,
+					    .off_cpu_rate = options->off_cpu_rate,
 					    .walks = SAMPLER_NATIVE | SAMPLER_SECOND,
 					    .finds = true};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
@@ -150,6 +153,8 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 	}
 	if (!err)
 		err = attach(sampler, options->frequency, diag);
+	if (!err && options->off_cpu_rate)
+		err = off_cpu_open(sampler->object, &sampler->off_cpu, diag);
 	if (!err) {
 		sampler->ring =
 			ring_buffer__new(programs_map(sampler->object, "events"), keep_record, &sampler->backlog, NULL);
@@ -191,6 +196,7 @@ void sampler_destroy(struct sampler *sampler)
 	if (!sampler)
 		return;
 	clock_close(sampler->clock);
+	off_cpu_close(sampler->off_cpu);
 	for (i = 0; i < sampler->links.count; i++)
 		bpf_link__destroy(sampler->links.at[i]);
 	vec_free(&sampler->links);
@@ -328,17 +334,27 @@ void sampler_unsend(struct sampler *sampler, uint64_t id)
 
 int sampler_start(struct sampler *sampler, struct diag *diag)
 {
-	return clock_start(sampler->clock, diag);
+	int err = sampler->clock ? clock_start(sampler->clock, diag) : 0;
+
+	return !err && sampler->off_cpu ? off_cpu_start(sampler->off_cpu, diag) : err;
 }
 
 void sampler_stop(struct sampler *sampler)
 {
-	clock_stop(sampler->clock);
+	if (sampler->clock)
+		clock_stop(sampler->clock);
+	if (sampler->off_cpu)
+		off_cpu_end(sampler->off_cpu);
+}
+
+struct off_cpu *sampler_off_cpu(struct sampler *sampler)
+{
+	return sampler->off_cpu;
 }
 
 int sampler_follow_cpus(struct sampler *sampler)
 {
-	return clock_follow(sampler->clock);
+	return sampler->clock ? clock_follow(sampler->clock) : 0;
 }
 
 int sampler_fd(const struct sampler *sampler)
@@ -389,11 +405,13 @@ void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)
 					 .sent = sums[COUNTER_SENT],
 					 .frames = sums[COUNTER_FRAMES],
 					 .ring_full = sums[COUNTER_RING_FULL],
-					 .missed_ticks = clock_missed(sampler->clock),
+					 .missed_ticks = sampler->clock ? clock_missed(sampler->clock) : 0,
 					 .worst_ns = sums[COUNTER_WORST],
 					 .task_ns = sums[COUNTER_TASK_NS],
 					 .thread_states = sums[COUNTER_THREADS]};
-	if (!bpf_obj_get_info_by_fd(bpf_program__fd(sampler->program), &info, &size)) {
+	if (sampler->off_cpu)
+		off_cpu_totals(sampler->off_cpu, &ret->off_cpu);
+	if (sampler->clock && !bpf_obj_get_info_by_fd(bpf_program__fd(sampler->program), &info, &size)) {
 		ret->bpf_run_ns = info.run_time_ns;
 		ret->bpf_runs = info.run_cnt;
 	}

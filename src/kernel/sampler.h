@@ -16,14 +16,16 @@
 #include "abi/files.h"
 #include "abi/runtime.h"
 #include "base/diag.h"
+#include "kernel/off_cpu.h"
 #include "kernel/programs.h"
 #include "kernel/tables.h"
 
 struct sampler;
 
 struct sampler_options {
-	bool watch_all;         /* else only the processes of sampler_watch() */
-	unsigned int frequency; /* Hz, per CPU */
+	bool watch_all;            /* else only the processes of sampler_watch() */
+	unsigned int frequency;    /* Hz, per CPU; 0: no ticks */
+	unsigned int off_cpu_rate; /* waits a second and CPU that are taken as they come; 0: none (kernel/off_cpu.h) */
 	enum walk_strategy strategy;
 	uint64_t sample_ns;        /* as in struct sampler_config */
 	unsigned int verify_every; /* one sample in so many comes with a snapshot even if its stack is whole; 0: none */
@@ -39,6 +41,7 @@ struct sampler_counters {
 	uint64_t bpf_run_ns, bpf_runs; /* of the sampling program, by the kernel's bpf_stats; 0 if not available */
 	uint64_t worst_ns;             /* the longest sample, in its interrupt, since sampler_forget_worst() */
 	uint64_t task_ns;              /* walks in task context, including what ran meanwhile */
+	struct off_cpu_totals off_cpu; /* with its own cost */
 };
 
 /* Loads the programs and opens the events, stopped. -EPERM: a capability is missing. */
@@ -89,9 +92,12 @@ void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended);
 /* Treats a stack or code object, by id, as not sent: it will be sent again when it is sampled. */
 void sampler_unsend(struct sampler *sampler, uint64_t id);
 
-/* Begins and ends sampling on all CPUs. */
+/* Begins and ends sampling on all CPUs; with threads that are off the CPU then, see below. */
 int sampler_start(struct sampler *sampler, struct diag *diag);
 void sampler_stop(struct sampler *sampler);
+
+/* Time off the CPU; owned by the sampler; NULL: it was not asked for. sampler_stop() has called off_cpu_end(). */
+struct off_cpu *sampler_off_cpu(struct sampler *sampler);
 
 /* Samples on CPUs that have come online, too; to be called regularly. How many came or went, or a negative errno. */
 int sampler_follow_cpus(struct sampler *sampler);

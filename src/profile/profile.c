@@ -202,6 +202,7 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 	if (node) {
 		node->sample.count += wanted.count;
 		node->sample.before += wanted.before;
+		node->sample.weight += wanted.weight;
 	} else {
 		if (vec_reserve(&profile->samples, 1))
 			return -ENOMEM;

@@ -21,6 +21,7 @@ struct profile_sample {
 	int pid, tid;
 	uint64_t cgroup; /* its cgroup's id (v2), 0 if that was not wanted */
 	uint64_t count;
+	uint64_t weight;        /* ns that these stand for, where samples are weighed; else 0 */
 	uint64_t before;        /* the same in the recording that this one is compared with (src/diff); else 0 */
 	uint32_t depth;         /* number of frames */
 	const uint32_t *frames; /* frame ids, outermost first */
@@ -31,6 +32,7 @@ struct profile_moment {
 	uint64_t time;   /* CLOCK_MONOTONIC, ns */
 	uint32_t sample; /* index */
 	uint32_t cpu;
+	uint64_t weight; /* ns before `time` that it stands for; 0: samples are not weighed */
 };
 
 /* The second unwinder's results for some samples' native stacks. */
@@ -44,6 +46,13 @@ struct profile_verify {
 	uint64_t cut;                    /* the copy of the stack ended earlier, and both agreed until then */
 	uint64_t guessed;                /* it had no unwind information for a frame, and guessed another caller */
 	uint64_t uncompared[LOSS_COUNT]; /* not compared, by reason */
+};
+
+/* Time off the CPU: all waits, and of these the ones whose stack was taken; the others are in the weights of these. */
+struct profile_off_cpu {
+	uint64_t waits, waits_ns;
+	uint64_t measured, measured_ns;
+	uint64_t run_ns, runs; /* of the programs */
 };
 
 #define PROFILE_RUNTIMES_MAX 8
@@ -69,6 +78,7 @@ struct profile_quality {
 	uint64_t bpf_task_ns; /* in addition to run_ns: walks in the threads' own context */
 	bool verified;        /* was wanted */
 	struct profile_verify verify;
+	struct profile_off_cpu off_cpu;
 	double self_cpu_s;
 	uint64_t self_peak_rss_kb;
 	double startup_ms; /* from start to sampling */
@@ -89,7 +99,8 @@ struct profile_info {
 	const char *command;  /* the recorded command or a description of the target ("pid 123", "all processes") */
 	const char *children; /* the target's children that used CPU time and were not recorded; "" or NULL: none */
 	const char *hostname, *kernel, *strata_version;
-	unsigned int frequency; /* Hz, per CPU */
+	unsigned int frequency; /* Hz, per CPU; 0: the CPU was not sampled */
+	bool weighed;           /* samples have weights, and threads off the CPU are among them */
 	unsigned int cpus;
 	double start_time; /* seconds since the epoch */
 	double duration_s;

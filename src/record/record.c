@@ -52,6 +52,7 @@ static int start(struct recording *recording, struct diag *diag)
 	const struct record_options *options = recording->options;
 	const struct engine_options engine = {.everything = options->all,
 					      .frequency = options->frequency,
+					      .off_cpu_rate = options->off_cpu_rate,
 					      .strategy = options->strategy,
 					      .sample_ns = options->sample_ns,
 					      .max_memory = options->max_memory,

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/waiting.h"
 #include "lang/core/syscalls.h"
 #include "proc/memory.h"
 
@@ -63,34 +64,6 @@ static const struct {
 	{"restart_syscall", SLEEP, "sleep"},
 	{"wait4", CHILD, "child"},
 	{"waitid", CHILD, "child"},
-};
-
-/*
- * Functions that wait for a lock, innermost first on a stack. The GIL's is CPython's own (Python/ceval_gil.c); the
- * others are of libc and of what CPython builds on it.
- */
-static const struct {
-	const char *function, *kind, *what;
-} waiters[] = {
-	{"take_gil", "gil", "the GIL"},
-	{"PyThread_acquire_lock_timed", "lock", "a lock of Python's"},
-	{"_PyMutex_LockTimed", "lock", "a lock of Python's"},
-	{"_PyParkingLot_Park", "lock", "a lock of Python's"},
-	{"pthread_mutex_lock", "lock", "a mutex"},
-	{"__pthread_mutex_lock", "lock", "a mutex"},
-	{"pthread_mutex_timedlock", "lock", "a mutex"},
-	{"pthread_rwlock_rdlock", "lock", "a read-write lock"},
-	{"pthread_rwlock_wrlock", "lock", "a read-write lock"},
-	{"pthread_cond_wait", "condition", "a condition variable"},
-	{"pthread_cond_timedwait", "condition", "a condition variable"},
-	{"pthread_cond_clockwait", "condition", "a condition variable"},
-	{"sem_wait", "lock", "a semaphore"},
-	{"sem_timedwait", "lock", "a semaphore"},
-	{"sem_clockwait", "lock", "a semaphore"},
-	{"pthread_join", "thread", "the end of a thread"},
-	{"pthread_timedjoin_np", "thread", "the end of a thread"},
-	{"pthread_clockjoin_np", "thread", "the end of a thread"},
-	{"pthread_barrier_wait", "lock", "a barrier"},
 };
 
 #define SOCKETS_MAX 65536 /* of a network namespace, that are looked through in each list */
@@ -266,52 +239,24 @@ static const char *tell_call(FILE *out, int pid, const struct task_event *task)
 	return calls[i].kind ? calls[i].kind : "syscall";
 }
 
-/* Whether a symbol is a function, whatever version or part of it. */
-static bool is_function(const char *symbol, const char *function)
+/* By what the thread called to come there. */
+static const struct waiter *find_waiter(const struct stack_runtime *runtime, const struct task_event *task,
+					const struct stack_thread *thread)
 {
-	size_t length = strlen(function);
-
-	return !strncmp(symbol, function, length) &&
-	       (!symbol[length] || symbol[length] == '.' || symbol[length] == '@');
-}
-
-/* By what the thread called to come there: the outermost of its native frames inside the innermost frame of a runtime.
- */
-static const char *find_waiter(const struct stack_thread *thread, const char **what)
-{
-	const char *kind = NULL;
+	struct waiting waiting = {};
 	uint32_t i;
-	size_t k;
 
-	for (i = 0; i < thread->depth && thread->frames[i]->layer != FRAME_RUNTIME; i++) {
-		if (thread->frames[i]->layer != FRAME_NATIVE)
-			continue;
-		for (k = 0; k < sizeof(waiters) / sizeof(*waiters); k++) {
-			if (!is_function(thread->frames[i]->name, waiters[k].function))
-				continue;
-			kind = waiters[k].kind;
-			*what = waiters[k].what;
-			if (k == 0)
-				return kind;
-		}
-	}
-	return kind;
-}
-
-/*
- * A stripped interpreter does not say take_gil: but then the condition variable is one of the interpreter's own data,
- * as no other lock of Python's is.
- */
-static bool is_gil(const struct stack_runtime *runtime, const struct task_event *task, const char *kind)
-{
-	return runtime->has_lock && !strcmp(kind, "condition") && task->arguments[0] >= runtime->data_start &&
-	       task->arguments[0] < runtime->data_end;
+	for (i = 0; i < thread->depth && !waiting.done; i++)
+		waiting_look(&waiting, thread->frames[i]);
+	if (runtime->has_lock && task->arguments[0] >= runtime->data_start && task->arguments[0] < runtime->data_end)
+		return waiting_runtime_lock(waiting.found);
+	return waiting.found;
 }
 
 int stack_explain(int pid, const struct stack_runtime *runtime, const struct task_event *task,
 		  struct stack_thread *thread)
 {
-	const char *what = NULL, *kind;
+	const struct waiter *waiter;
 	size_t size;
 	FILE *out;
 
@@ -332,14 +277,10 @@ int stack_explain(int pid, const struct stack_runtime *runtime, const struct tas
 		fprintf(out, "32-bit system call %" PRIu64, (uint64_t)task->call);
 	} else {
 		thread->waits_for = tell_call(out, pid, task);
-		kind = !strcmp(thread->waits_for, "futex") ? find_waiter(thread, &what) : NULL;
-		if (kind && is_gil(runtime, task, kind)) {
-			kind = waiters[0].kind;
-			what = waiters[0].what;
-		}
-		if (kind) {
-			thread->waits_for = kind;
-			fprintf(out, ": %s", what);
+		waiter = !strcmp(thread->waits_for, "futex") ? find_waiter(runtime, task, thread) : NULL;
+		if (waiter) {
+			thread->waits_for = waiter->kind;
+			fprintf(out, ": %s", waiter->what);
 		}
 	}
 	return fclose(out) ? -ENOMEM : 0;
@@ -362,7 +303,7 @@ int stack_name_holder(struct stack_process *process)
 		struct stack_thread *thread = &process->threads[i];
 		char *detail;
 
-		if (!thread->waits_for || strcmp(thread->waits_for, waiters[0].kind))
+		if (!thread->waits_for || strcmp(thread->waits_for, "gil"))
 			continue;
 		if (asprintf(&detail, "%s, held by thread %d", thread->detail, holder->tid) < 0)
 			return -ENOMEM;

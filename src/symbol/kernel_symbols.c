@@ -31,13 +31,19 @@ struct kernel_symbols {
 	VEC(char) names; /* NUL-terminated, one behind the other */
 	uint64_t text_lines;
 	bool any_address;
-	uint64_t own_start, own_end; /* of the kernel's own text; 0: not known */
+	uint64_t own_start, own_end;             /* of the kernel's own text; 0: not known */
+	uint64_t scheduler_start, scheduler_end; /* the same, of .sched.text */
 };
+
+static bool is_name(const char *name, size_t size, const char *wanted)
+{
+	return size == strlen(wanted) && !memcmp(name, wanted, size);
+}
 
 /* The lines that end a range of text rather than start a function: include/asm-generic/sections.h. */
 static bool is_end_marker(const char *name, size_t size)
 {
-	return (size == 6 && !memcmp(name, "_etext", 6)) || (size == 10 && !memcmp(name, "_einittext", 10));
+	return is_name(name, size, "_etext") || is_name(name, size, "_einittext");
 }
 
 static uint32_t rank_of(char type, const char *name, size_t size)
@@ -102,8 +108,12 @@ static int add_line(struct kernel_symbols *self, const char *bytes, size_t size)
 		return -ENOMEM;
 	symbol.name = (uint32_t)self->names.count;
 	symbol.rank = rank_of(type, name, length);
-	if (length == 6 && !memcmp(name, "_stext", 6))
+	if (is_name(name, length, "_stext"))
 		self->own_start = symbol.address;
+	if (is_name(name, length, "__sched_text_start"))
+		self->scheduler_start = symbol.address;
+	if (is_name(name, length, "__sched_text_end"))
+		self->scheduler_end = symbol.address;
 	if (is_end_marker(name, length)) {
 		if (symbol.address > self->own_end)
 			self->own_end = symbol.address;
@@ -289,4 +299,9 @@ const char *kernel_symbols_lookup(const struct kernel_symbols *symbols, uint64_t
 	if (offset)
 		*offset = address - found->address;
 	return name;
+}
+
+bool kernel_symbols_is_scheduler(const struct kernel_symbols *symbols, uint64_t address)
+{
+	return address >= symbols->scheduler_start && address < symbols->scheduler_end;
 }

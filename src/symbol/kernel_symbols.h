@@ -30,4 +30,8 @@ const char *kernel_symbols_lookup(const struct kernel_symbols *symbols, uint64_t
 /* Does an address lie in the kernel's own text? Symbols of modules and of BPF programs come and go. */
 bool kernel_symbols_stay(const struct kernel_symbols *symbols, uint64_t address);
 
+/* Is an address in the scheduler's functions (.sched.text)? The kernel leaves these out of a sleeping thread's stack.
+ */
+bool kernel_symbols_is_scheduler(const struct kernel_symbols *symbols, uint64_t address);
+
 #endif

@@ -91,7 +91,7 @@ def make_initramfs(folder, strata, runs, traces):
         copy(root, program, "/bin/gone")
     for module in python_modules():
         copy(root, module)
-    for name in ("program.py", "deep.py", "calls.py", "stack.py"):
+    for name in ("program.py", "deep.py", "calls.py", "stack.py", "wait.py"):
         shutil.copy2(os.path.join(HERE, name), root)
     shutil.copy2(os.path.join(HERE, "init.sh"), root + "/init")
     os.symlink("busybox", root + "/bin/sh")

@@ -26,6 +26,8 @@ RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % 
         ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d 2" % DEPTH),
         ("limit", "-F 49 -- /bin/deep %d 2" % DEPTH),
         ("verify", "-v -F 199 --verify --max-sample-time 10s -- /bin/deep 40 3"),
+        ("off-cpu", "--off-cpu --max-sample-time 10s --function -- %s -I -S /wait.py" % guest.PYTHON),
+        ("wall", "--wall -F 49 --max-sample-time 10s -- %s -I -S /program.py 2" % guest.PYTHON),
         ("deep-python", "-F 49 --max-sample-time 10s --function -- %s -I -S /deep.py %d 2" % (guest.PYTHON, DEPTH))]
 GO_FRAMES = 300
 if guest.has_go():
@@ -79,6 +81,28 @@ def judge_verified(tap, kernel, name, stats, log, signal_return=()):
            "%s, %s: %d samples verified, none differs" % (kernel, name, verify["samples"]), verify, "\n".join(told))
 
 
+def judge_off_cpu(tap, kernel, stacks, stats, log):
+    """The program has told how long it slept; the other thread slept all the while."""
+    slept = re.search(r"slept ([0-9.]+)", log)
+    found = sum(us for frames, us in stacks if frames[-1] == "[waiting: sleep]" and
+                any(frame.startswith("nap (/wait.py:") for frame in frames)) / 1e6
+    other = sum(us for frames, us in stacks if frames[-1] == "[waiting: sleep]" and
+                any(frame.startswith("forever (/wait.py:") for frame in frames)) / 1e6
+    tap.ok(slept and abs(found - float(slept.group(1))) < 0.02 * found and other > found,
+           "%s, off-cpu: %.3f s of sleep, %.3f s in a thread that does not wake up" % (kernel, found, other), log[-500:])
+    kernel_frames = {frame[:-len(" [k]")] for frames, _ in stacks for frame in frames if frame.endswith(" [k]")}
+    wrong = {name for name in kernel_frames if name in ("schedule", "__schedule", "finish_task_switch") or name.startswith("bpf_")}
+    tap.ok(kernel_frames and not wrong, "%s, off-cpu: neither the scheduler nor strata are in the stacks" % kernel, wrong)
+    off = stats["off_cpu"]
+    tap.ok(off["waits"] >= off["measured"] > 20 and off["runs"] > off["waits"], "%s, off-cpu: what it cost, and its share" % kernel, off)
+
+
+def judge_wall(tap, kernel, stacks, stats):
+    running = [us for frames, us in stacks if not frames[-1].startswith("[waiting:")]
+    tap.ok(1.5 < sum(running) / 1e6 < 4 and stats["off_cpu"]["waits"], "%s, wall: %.2f s of CPU, and waits" % (
+        kernel, sum(running) / 1e6), stats["off_cpu"])
+
+
 def judge_go(tap, kernel, stacks):
     inside = [frames for frames, _ in stacks if any(frame.startswith("main.grind (") for frame in frames) and
               any(frame.startswith("main.dive (") for frame in frames)]
@@ -109,15 +133,19 @@ def judge(tap, kernel, results, signal_return):
         if name == "limit":
             judge_limit(tap, kernel, e2e.folded(path + ".folded"), stats, marks["task work"] == "ok")
             continue
-        if name == "go":
-            tap.ok(stats["complete"] >= 0.97 * (stats["samples"] - e2e.early(stats)), "%s, go: %d of %d samples complete" % (
-                kernel, stats["complete"], stats["samples"]), stats["lost"])
+        if name in ("go", "off-cpu", "wall"):  # each wait of a program's start is a sample, too
+            tap.ok(stats["complete"] >= 0.97 * (stats["samples"] - e2e.early(stats)), "%s, %s: %d of %d samples complete" % (
+                kernel, name, stats["complete"], stats["samples"]), stats["lost"])
         else:
             samples += stats["samples"]
             complete += stats["complete"]
         lost.update({key: lost.get(key, 0) + count for key, count in stats["lost"].items() if count})
         print("# %s, %s: %d samples, started in %d ms" % (kernel, name, stats["samples"], stats["startup_ms"]))
-        if name == "python":
+        if name == "off-cpu":
+            judge_off_cpu(tap, kernel, e2e.folded(path + ".folded"), stats, log)
+        elif name == "wall":
+            judge_wall(tap, kernel, e2e.folded(path + ".folded"), stats)
+        elif name == "python":
             judge_python(tap, kernel, e2e.folded(path + ".folded"))
         elif name in ("verify", "go"):
             judge_verified(tap, kernel, name, stats, log, signal_return if name == "go" else ())

@@ -269,10 +269,57 @@ static void test_documentation(void)
 	}
 }
 
+/* Times: microseconds in the text format, rounded once for a line; seconds for speedscope. */
+static void test_weighed(void)
+{
+	struct profile *profile = profile_create();
+	const struct frame frame = {.layer = FRAME_MARK, .name = "[waiting: read]", .file = ""};
+	struct profile_quality *quality = profile_quality(profile);
+	struct profile_sample sample = {.comm = "a", .pid = 1, .tid = 1, .count = 3, .weight = 1400, .depth = 1};
+	uint32_t id;
+	char *text;
+	size_t size;
+	FILE *out;
+
+	profile_frame(profile, &frame, &id);
+	sample.frames = &id;
+	profile_add_sample(profile, &sample, NULL);
+	sample.tid = 2;
+	profile_add_sample(profile, &sample, NULL);
+	profile_info(profile)->weighed = true;
+	profile_info(profile)->command = "c";
+	text = written(&export_folded, profile, false);
+	is_str(text, "a;[waiting: read] 3\n", "folded: microseconds, of both threads together");
+	free(text);
+	text = written(&export_speedscope, profile, false);
+	ok(strstr(text, "\"unit\":\"seconds\"") && strstr(text, "\"weights\":[1.4e-06]"), "speedscope: seconds");
+	free(text);
+	text = written(&export_html, profile, false);
+	ok(strstr(text, "\"weighed\":true"), "the page is told");
+	free(text);
+	quality->samples = quality->complete = 6;
+	quality->off_cpu = (struct profile_off_cpu){.waits = 100, .waits_ns = 4000, .measured = 6, .measured_ns = 1000};
+	out = open_memstream(&text, &size);
+	export_stats(out, profile, NULL);
+	fclose(out);
+	ok(strstr(text, "\"off_cpu\": {\"waits\": 100, \"ns\": 4000, \"measured\": 6, \"measured_ns\": 1000, "
+			"\"share\": 0.25"),
+	   "stats: the share that was measured");
+	free(text);
+	out = open_memstream(&text, &size);
+	export_summary(out, profile, false);
+	fclose(out);
+	ok(strstr(text, "100  waits") && strstr(text, "6 of them, 25.00 % of that time, were measured"),
+	   "the summary, too");
+	free(text);
+	profile_destroy(profile);
+}
+
 int main(void)
 {
 	test_table();
 	test_folded();
+	test_weighed();
 	test_stats();
 	test_summary();
 	test_verified();

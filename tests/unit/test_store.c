@@ -427,6 +427,32 @@ static void test_tallies(void)
 	store_deinit(&store);
 }
 
+/* Samples of the clock weigh a tick, waits what they say; what a thread waits for tells tallies apart. */
+static void test_weights(void)
+{
+	struct sample_event ran = {.comm = "x"}, waited = {.comm = "x", .waits = WAIT_OFF_CPU | 7, .weight = 3000000};
+	struct store store = {.tick_ns = 1000, .keeps_moments = true}, plain = {};
+
+	store_sample(&store, &ran);
+	store_sample(&store, &ran);
+	store_sample(&store, &waited);
+	waited.weight = 500;
+	store_sample(&store, &waited);
+	waited.waits = WAIT_OFF_CPU | WAIT_PREEMPTED | 7;
+	store_sample(&store, &waited);
+	is_int(store.tallies.list.count, 3, "one that ran, and one for each reason to wait");
+	is_int(store.tallies.list.at[0].weight, 2000, "two ticks");
+	is_int(store.tallies.list.at[1].weight, 3000500, "two waits");
+	is_int(store.tallies.list.at[1].count, 2, "and their number");
+	is_int(store.tallies.moments.at[2].weight, 3000000, "a moment has the weight of its sample");
+	is_int(tally_worth(&store.tallies.list.at[1]), 4, "what is weighed is dropped by milliseconds");
+	store_deinit(&store);
+	store_sample(&plain, &ran);
+	is_int(plain.tallies.list.at[0].weight, 0, "without a tick samples are only counted");
+	is_int(tally_worth(&plain.tallies.list.at[0]), 1, "and dropped by their number");
+	store_deinit(&plain);
+}
+
 int main(void)
 {
 	test_names();
@@ -435,6 +461,7 @@ int main(void)
 	test_stacks();
 	test_contents();
 	test_tallies();
+	test_weights();
 	test_age();
 	test_rebuild();
 	test_forgotten_names();

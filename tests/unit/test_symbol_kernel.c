@@ -28,6 +28,26 @@ static int create(const char *text, struct kernel_symbols **ret, struct diag *di
 	return err;
 }
 
+static void test_scheduler(void)
+{
+	struct kernel_symbols *symbols = NULL;
+	struct diag diag = {};
+
+	is_int(create("ffffffff81000000 T _stext\nffffffff81000100 T __sched_text_start\n"
+		      "ffffffff81000100 T schedule\nffffffff81000200 T __sched_text_end\nffffffff81000300 T _etext\n",
+		      &symbols, &diag),
+	       0, "a kernel with a scheduler");
+	if (!symbols)
+		return;
+	ok(kernel_symbols_is_scheduler(symbols, 0xffffffff81000100ull) &&
+		   kernel_symbols_is_scheduler(symbols, 0xffffffff810001ffull),
+	   "from the first byte to the last");
+	ok(!kernel_symbols_is_scheduler(symbols, 0xffffffff810000ffull) &&
+		   !kernel_symbols_is_scheduler(symbols, 0xffffffff81000200ull),
+	   "and not beside it");
+	kernel_symbols_destroy(symbols);
+}
+
 static void test_lookup(void)
 {
 	struct kernel_symbols *symbols = NULL;
@@ -57,6 +77,7 @@ static void test_lookup(void)
 	if (!symbols)
 		return;
 	ok(!kernel_symbols_lookup(symbols, 0xffffffff80ffffffull, NULL), "below the first: none");
+	ok(!kernel_symbols_is_scheduler(symbols, 0xffffffff81000000ull), "nothing says where the scheduler is");
 	is_str(kernel_symbols_lookup(symbols, 0xffffffff81000000ull, NULL), "startup_64", "global, least underscores");
 	is_str(kernel_symbols_lookup(symbols, 0xffffffff81000123ull, &offset), "do_it", "in the middle");
 	is_int(offset, 0x13, "offset");
@@ -125,6 +146,7 @@ static void test_live(void)
 int main(void)
 {
 	test_lookup();
+	test_scheduler();
 	test_failures();
 	test_many();
 	test_live();

@@ -18,6 +18,7 @@ static void begin(struct watch *watch)
 {
 	*watch = (struct watch){.naming.names = frames_create()};
 	watch->store.keeps_moments = watch->store.keeps_cgroups = true;
+	watch->store.tick_ns = 1000;
 }
 
 static void end(struct watch *watch)
@@ -113,7 +114,8 @@ static void give_stack(struct watch *watch, uint64_t id)
 	store_stack(&watch->store, id, false, frames, 8);
 }
 
-/* The n-th record of a recording; every twentieth waits for a second part, which comes 30 records later. */
+/* The n-th record of a recording, every seventh a wait; every twentieth waits for a second part, which comes 30 records
+ * later. */
 static void give(struct watch *watch, uint32_t n, uint64_t *state)
 {
 	struct sample_event sample = {.header = {.type = EVENT_SAMPLE},
@@ -128,6 +130,10 @@ static void give(struct watch *watch, uint32_t n, uint64_t *state)
 				      .flags = n % 20 ? 0 : SAMPLE_RESUMES};
 
 	sample.native_loss = n % 50 == 7 ? LOSS_NO_RULE : LOSS_NONE;
+	if (n % 7 == 0) {
+		sample.waits = WAIT_OFF_CPU | n % 14;
+		sample.weight = n + 1;
+	}
 	give_stack(watch, sample.native_stack);
 	watch_take_record(watch, &sample.header, sizeof(sample));
 	if (n % 20 == 10 && n > 30) {
@@ -196,7 +202,8 @@ static size_t missing(const struct profile *a, const struct profile *b)
 	add(sum, b);
 	different += profile_sample_count(sum) - before;
 	for (i = 0; i < before; i++)
-		different += profile_sample_at(sum, i)->count != 2 * profile_sample_at(a, i)->count;
+		different += profile_sample_at(sum, i)->count != 2 * profile_sample_at(a, i)->count ||
+			     profile_sample_at(sum, i)->weight != 2 * profile_sample_at(a, i)->weight;
 	profile_destroy(sum);
 	return different;
 }
@@ -372,6 +379,28 @@ static void test_balance(void)
 	is_int(internal, 8, "what has not come at the end is lost, begun or sent");
 }
 
+/* Waits that had not ended are samples that the kernel part did not begin. */
+static void test_waits(void)
+{
+	struct balance balance = {};
+	struct balance_totals now = {
+		.kernel = {.runs = 10,
+			   .sent = 10,
+			   .off_cpu = {.waits = 40, .waits_ns = 900, .measured = 10, .measured_ns = 500}}};
+	struct balance_window window = {.seen = 10, .emptied = true};
+	struct profile_quality quality = {};
+
+	balance_add(&balance, &now, &window, &quality);
+	is_int(quality.off_cpu.waits, 40, "a window's waits");
+	now.watch.unfinished = 3;
+	now.watch.unfinished_ns = 70;
+	window = (struct balance_window){.seen = 3, .emptied = true, .last = true};
+	quality = (struct profile_quality){};
+	balance_add(&balance, &now, &window, &quality);
+	ok(quality.samples == 3 && !quality.lost[LOSS_INTERNAL], "those that end with the recording are no loss");
+	ok(quality.off_cpu.waits == 3 && quality.off_cpu.measured_ns == 70, "and are measured");
+}
+
 static void test_counters(void)
 {
 	struct balance balance = {};
@@ -405,6 +434,7 @@ int main(void)
 	test_names_stay();
 	test_let_go();
 	test_balance();
+	test_waits();
 	test_counters();
 	test_places();
 	return tap_done();

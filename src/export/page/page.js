@@ -49,6 +49,9 @@ function element(tag, properties, ...children) {
 }
 
 const grouped = (number) => Math.round(number).toLocaleString("en-US");
+/* Of a node: samples, or where they are weighed the time, in microseconds. */
+const amount = (number) => profile.info.weighed ? seconds(number / 1e6) : grouped(number);
+const unit = () => profile.info.weighed ? "of time" : "samples";
 
 function percent(part, whole) {
 	if (!whole || !part)
@@ -351,7 +354,7 @@ function showFound() {
 	else
 		output.textContent = `${percent(found.matched, view.total[0])} matched` +
 			(chart.zoomed ? ` · ${percent(found.inTop, view.total[chart.zoomed])} of zoomed` : "");
-	output.title = found ? `${grouped(found.matched)} of ${grouped(view.total[0])} samples have a match in their stack` : "";
+	output.title = found ? `${amount(found.matched)} of ${amount(view.total[0])} ${unit()} have a match in their stack` : "";
 }
 
 /* To the match after, or before, the selected box, around the ends. */
@@ -399,28 +402,29 @@ function showDetails(node) {
 	}
 	footer.replaceChildren(
 		element("span", { className: "frame" }, view.text(node), element("small", {}, layerName(node))),
-		figure(grouped(total), "samples"), figure(grouped(view.self[node]), "self"),
+		figure(amount(total), unit()), figure(amount(view.self[node]), "self"),
 		figure(percent(total, view.total[0]), "of all"));
 	if (chart.zoomed)
 		footer.append(figure(percent(total, view.total[chart.zoomed]), "of zoomed"));
-	if (profile.info.frequency)
+	if (profile.info.frequency && !profile.info.weighed)
 		footer.append(figure(seconds(total / profile.info.frequency), "CPU time"));
 }
 
 function seconds(value) {
-	return value >= 100 ? `${value.toFixed(0)} s` : value >= 1 ? `${value.toFixed(2)} s` : `${(value * 1000).toFixed(0)} ms`;
+	return value >= 100 ? `${value.toFixed(0)} s` : value >= 1 ? `${value.toFixed(2)} s` :
+		value >= 0.01 || !value ? `${(value * 1000).toFixed(0)} ms` : `${(value * 1e6).toFixed(0)} µs`;
 }
 
 function speak(node) {
-	byId("spoken").textContent = `${view.text(node)}, ${layerName(node)}, ${grouped(view.total[node])} samples, ` +
-		`${percent(view.total[node], view.total[0])} of all, self ${grouped(view.self[node])}, level ${view.depth[node]}`;
+	byId("spoken").textContent = `${view.text(node)}, ${layerName(node)}, ${amount(view.total[node])} ${unit()}, ` +
+		`${percent(view.total[node], view.total[0])} of all, self ${amount(view.self[node])}, level ${view.depth[node]}`;
 }
 
 function showTip(node, event) {
 	const tip = byId("tip"), total = view.total[node];
 
 	tip.replaceChildren(element("b", {}, view.text(node)), element("span", {}, view.was ? changeWords(view.was[node], view.is[node]) :
-		`${layerName(node)} · ${grouped(total)} samples · ${percent(total, view.total[0])}` +
+		`${layerName(node)} · ${amount(total)} ${unit()} · ${percent(total, view.total[0])}` +
 		(chart.zoomed ? ` · ${percent(total, view.total[chart.zoomed])} of zoomed` : "") +
 		(view.self[node] ? ` · self ${percent(view.self[node], view.total[0])}` : "")));
 	placeTip(tip, event);
@@ -496,7 +500,7 @@ function showLegend() {
 
 		button.setAttribute("aria-pressed", String(!hidden));
 		button.lastChild.textContent = hidden ? "" : percent(self[layer], view.total[0]);
-		button.lastChild.title = "samples whose innermost shown frame is of this layer";
+		button.lastChild.title = (profile.info.weighed ? "time" : "samples") + " whose innermost shown frame is of this layer";
 		button.hidden = layer === MARK && !profile.layer.includes(MARK);
 	}
 }

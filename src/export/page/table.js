@@ -47,8 +47,8 @@ function plainCells(row, top) {
 	const meter = element("i");
 
 	meter.style.width = `${100 * row.total / (view.total[top] || 1)}%`;
-	return [element("td", {}, `${grouped(row.self)}  ·  ${percent(row.self, view.total[top])}`),
-		element("td", {}, `${grouped(row.total)}  ·  ${percent(row.total, view.total[top])}`,
+	return [element("td", {}, `${amount(row.self)}  ·  ${percent(row.self, view.total[top])}`),
+		element("td", {}, `${amount(row.total)}  ·  ${percent(row.total, view.total[top])}`,
 			element("span", { className: "meter" }, meter))];
 }
 

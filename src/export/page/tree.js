@@ -207,7 +207,7 @@ class Profile {
 	/* What a frame is called, and the rest of its text. */
 	nameOf(key) {
 		if (key < 0)
-			return "all samples";
+			return this.info.weighed ? "all of the time" : "all samples";
 		if (key < this.frames)
 			return this.name[key];
 		if (key < this.frames + this.comms.length)

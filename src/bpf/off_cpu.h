@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * off_cpu: how long threads are off the CPU, and where.
+ *
+ *   sched_switch       the time is noted, for the thread that leaves, `current`              thread_leaves()
+ *        ... it waits: it runs nothing, so neither its stack nor its registers change ...
+ *   sched_switch       the time is noted again: another thread leaves, and this one is chosen
+ *   end of __schedule  the same thread again: how long was it? is that taken? ─► the walks   thread_returns()
+ *
+ * The stack is walked when the thread is back, not when it leaves. It is the same one, down to schedule(), and so is
+ * that of its runtime, whether or not it holds the GIL. But by then it is known how long the wait was: a wait that is
+ * not taken costs two lookups and no walk. And memory that cannot be read may be read again when the thread gets back
+ * to user mode (resume.h).
+ *
+ * At most loaded.off_cpu_taken waits of a slot of OFF_CPU_SLOT_NS are taken as they come. From then on those that are
+ * shorter than a period are taken with the probability length / period, and stand for one period: the sum of all is
+ * right on average, for each stack. The period doubles with each so many more that are taken, and becomes shorter when
+ * it need not be so long. It never depends on the wait it is applied to. Longer waits always stand for themselves.
+ *
+ * Kernels that have the tracepoint sched_exit_tp (6.18) call it at the end of __schedule(). Elsewhere a kprobe is at
+ * finish_task_switch(), which is a little dearer and runs with interrupts off.
+ *
+ * Threads that were off the CPU when the recording began are found by an iterator; their waits begin then. When it ends
+ * user space notes the time (off_cpu_state.until) and walks those that have not come back; meanwhile those that do come
+ * back are still sent, up to that time (engine/watch_waits.c).
+ */
+#ifndef STRATA_BPF_OFF_CPU_H
+#define STRATA_BPF_OFF_CPU_H
+
+#include "abi/off_cpu.h"
+#include "bpf/task_state.h"
+
+#define TASK_STATE_STOPPED 0x0c /* __TASK_STOPPED, __TASK_TRACED: include/linux/sched.h */
+#define TASK_STATE_DEAD    0x80 /* TASK_DEAD */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1); /* set by the loader */
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct off_cpu_thread);
+} off_cpu_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the loader */
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct off_cpu_state);
+} off_cpu_states SEC(".maps");
+
+static __always_inline bool off_cpu_watches(__u32 tgid, struct task_struct *task)
+{
+	__u64 *added;
+
+	if (loaded.watch_all)
+		return true;
+	added = bpf_map_lookup_elem(&targets, &tgid);
+	return added && !(*added & TARGET_AWAITS_EXEC && BPF_CORE_READ(task, flags) & PF_FORKNOEXEC);
+}
+
+/* A thread that is not known yet; NULL: it is not watched, or there is no room. */
+static __always_inline struct off_cpu_thread *off_cpu_meet(struct off_cpu_state *state, __u32 tgid, __u32 tid)
+{
+	struct off_cpu_thread thread = {.tgid = tgid};
+	struct off_cpu_thread *met;
+
+	if (!off_cpu_watches(tgid, (struct task_struct *)bpf_get_current_task()))
+		return NULL;
+	bpf_map_update_elem(&off_cpu_threads, &tid, &thread, BPF_NOEXIST);
+	met = bpf_map_lookup_elem(&off_cpu_threads, &tid);
+	if (!met)
+		state->unseen++;
+	return met;
+}
+
+static __always_inline __u32 current_state(void)
+{
+	if (loaded.task_registers && bpf_core_field_exists(((struct task_struct *)0)->__state))
+		return *(volatile unsigned int *)&bpf_get_current_task_btf()->__state;
+	return task_state((struct task_struct *)bpf_get_current_task());
+}
+
+SEC("raw_tp/sched_switch")
+int thread_leaves(const __u64 *arguments)
+{
+	__u64 ids = bpf_get_current_pid_tgid();
+	__u32 tid = (__u32)ids, cpu = bpf_get_smp_processor_id(), task_is;
+	struct off_cpu_thread *thread;
+	struct off_cpu_state *state;
+
+	state = bpf_map_lookup_elem(&off_cpu_states, &cpu);
+	if (!state)
+		return 0;
+	state->now = bpf_ktime_get_ns();
+	if (!tid)
+		return 0;
+	thread = bpf_map_lookup_elem(&off_cpu_threads, &tid);
+	if (!thread)
+		thread = off_cpu_meet(state, ids >> 32, tid);
+	if (!thread)
+		return 0;
+	task_is = current_state();
+	if (task_is & TASK_STATE_DEAD) {
+		bpf_map_delete_elem(&off_cpu_threads, &tid);
+		return 0;
+	}
+	if (state->until)
+		return 0;
+	if (thread->left)
+		state->unseen++;
+	thread->tgid = ids >> 32; /* a thread that calls exec takes the first one's number */
+	thread->flags = WAIT_OFF_CPU;
+	if ((__u8)arguments[0] || !task_is)
+		thread->flags |= WAIT_PREEMPTED;
+	if (task_is & TASK_STATE_STOPPED)
+		thread->flags |= WAIT_STOPPED;
+	*(volatile __u64 *)&thread->left = state->now;
+	return 0;
+}
+
+/* Is a wait taken? Then *weight is what it stands for. */
+static __always_inline bool off_cpu_takes(struct off_cpu_state *state, __u64 length, __u64 now, __u64 *weight)
+{
+	__u64 slots = (now - state->slot) / OFF_CPU_SLOT_NS;
+
+	if (slots) {
+		if (state->taken * 2 <= loaded.off_cpu_taken)
+			state->period = slots < 32 ? state->period >> slots : 0;
+		if (state->period < OFF_CPU_PERIOD_MIN)
+			state->period = 0;
+		state->slot = now;
+		state->taken = 0;
+	}
+	*weight = length;
+	if (length < state->period) {
+		*weight = state->period;
+		if ((bpf_get_prandom_u32() * state->period) >> 32 >= length)
+			return false;
+	}
+	state->taken++;
+	if (state->taken % loaded.off_cpu_taken == 0 && state->period < OFF_CPU_PERIOD_MAX)
+		state->period = state->period ? state->period * 2 : OFF_CPU_PERIOD_MIN;
+	return true;
+}
+
+/* The length of the wait that has just ended; 0: there was none that is watched. */
+static __always_inline __u64 off_cpu_length(struct off_cpu_state *state, __u64 ids, __u64 *now, __u32 *flags)
+{
+	__u32 tid = (__u32)ids;
+	struct off_cpu_thread *thread = bpf_map_lookup_elem(&off_cpu_threads, &tid);
+	__u64 left;
+
+	/* From now on user space knows that it runs, or has run. */
+	if (!thread) {
+		if (!state->until)
+			off_cpu_meet(state, ids >> 32, tid);
+		return 0;
+	}
+	left = thread->left;
+	if (!left)
+		return 0;
+	*(volatile __u64 *)&thread->left = 0;
+	*flags = thread->flags;
+	*now = state->now;
+	if (state->until && *now > state->until)
+		*now = state->until;
+	return *now > left ? *now - left : 0;
+}
+
+static __always_inline __u32 off_cpu_call(const struct scratch *s)
+{
+	return s->task.call > WAIT_NUMBER ? WAIT_NO_CALL : (__u32)s->task.call;
+}
+
+static __always_inline int off_cpu_return(void *ctx, __u64 skip)
+{
+	__u32 cpu = bpf_get_smp_processor_id(), index = loaded.off_cpu_first + cpu, flags = 0;
+	__u64 ids = bpf_get_current_pid_tgid(), now = 0, begun, length, weight;
+	struct off_cpu_state *state;
+	struct scratch *s;
+	int err;
+
+	state = bpf_map_lookup_elem(&off_cpu_states, &cpu);
+	if (!(__u32)ids || !state)
+		return 0;
+	length = off_cpu_length(state, ids, &now, &flags);
+	if (!length)
+		return 0;
+	state->waits++;
+	state->waits_ns += length;
+	if (!off_cpu_takes(state, length, now, &weight))
+		return 0;
+	s = scratch_at(index);
+	if (!s)
+		return 0;
+	begun = bpf_ktime_get_ns();
+	state->measured++;
+	state->measured_ns += length;
+	s->index = index;
+	take_task(index);
+	begin_sample(s, cpu, now);
+	s->sample.flags |= SAMPLE_IN_KERNEL;
+	s->sample.weight = weight;
+	s->sample.waits = flags | WAIT_NO_CALL;
+	take_kernel_stack(s, ctx, skip, 0);
+	if (has_program(s)) {
+		err = saved_registers(s, loaded.task_registers);
+		if (!err || err == REGISTERS_OTHER_MODE) {
+			s->sample.waits = flags | off_cpu_call(s);
+			s->sample.argument = s->task.arguments[0];
+		}
+		take_program(s, err, begun);
+	}
+	send_sample(s);
+	note_worst(bpf_ktime_get_ns() - begun);
+	return 0;
+}
+
+SEC("raw_tp/sched_exit_tp")
+int thread_returns(void *ctx)
+{
+	return off_cpu_return(ctx, 0);
+}
+
+/* Without that function itself. */
+SEC("kprobe/finish_task_switch")
+int thread_returns_probed(void *ctx)
+{
+	return off_cpu_return(ctx, 1);
+}
+
+/* At the start: who is off the CPU, since when nobody knows. */
+SEC("iter/task")
+int thread_is_off(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct off_cpu_thread thread = {.flags = WAIT_OFF_CPU};
+	__u32 tid, is;
+
+	if (!task || !task->pid || *(volatile int *)&task->on_cpu)
+		return 0;
+	/* One that has never run, or runs now: it comes from fork(), and its first moment nobody tells. */
+	if (!(*(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw))
+		return 0;
+	tid = task->pid;
+	thread.tgid = task->tgid;
+	is = task_state(task);
+	if (is & TASK_STATE_DEAD || !off_cpu_watches(thread.tgid, task))
+		return 0;
+	if (!is)
+		thread.flags |= WAIT_PREEMPTED;
+	if (is & TASK_STATE_STOPPED)
+		thread.flags |= WAIT_STOPPED;
+	thread.left = bpf_ktime_get_ns();
+	bpf_map_update_elem(&off_cpu_threads, &tid, &thread, BPF_NOEXIST);
+	return 0;
+}
+
+#endif

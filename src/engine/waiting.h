@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * waiting: what a thread that does not run waits for, by its system call and its stack.
+ *
+ * A futex is behind most of what threads wait for in one another. Which kind of lock it is tells the function that was
+ * called to come there.
+ */
+#ifndef STRATA_ENGINE_WAITING_H
+#define STRATA_ENGINE_WAITING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profile/frames.h"
+
+struct waiter {
+	const char *function; /* of libc, or of a runtime */
+	const char *kind;     /* one word: "lock" */
+	const char *what;     /* "a mutex" */
+	const char *brief;    /* "lock (mutex)" */
+};
+
+/* The one whose function is outermost among the native frames inside a runtime's innermost one. */
+struct waiting {
+	const struct waiter *found; /* NULL: none */
+	bool done;
+};
+
+/* To be called with each frame, innermost first, until waiting.done. */
+void waiting_look(struct waiting *waiting, const struct frame *frame);
+
+/* The same for a futex in the data of a runtime that has a lock for all threads: that lock, or `found`. */
+const struct waiter *waiting_runtime_lock(const struct waiter *found);
+
+/*
+ * The brief form of what a thread waited for. `waits`: enum wait_flag. `found`: its waiter, or NULL. The other two say
+ * whether its kernel stack waits for a device, and is that of a page fault.
+ */
+struct waiting_kernel {
+	bool input_output, page_fault;
+};
+void waiting_describe(uint32_t waits, const struct waiter *found, const struct waiting_kernel *kernel, char *ret,
+		      size_t size);
+
+/* One more frame of a kernel stack, by name. */
+void waiting_look_kernel(struct waiting_kernel *kernel, const char *function);
+
+#endif

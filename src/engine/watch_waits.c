@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What threads that are off the CPU wait for, as far as the sample does not say; and those that are still off it when
+ * the recording ends. These are walked from here, while the kernel part still sends those that return. Which of the two
+ * has a thread is settled when nothing more is sent: one that had not returned by then has not run while it was walked.
+ */
+#include "engine/watch_parts.h"
+
+#include <string.h>
+
+#include "kernel/tasks.h"
+#include "lang/core/syscalls.h"
+
+struct unfinished {
+	struct watch *watch;
+	struct tasks *tasks; /* NULL: threads cannot be read */
+	struct task_list list;
+	struct off_cpu_list waiting;
+	struct sample_event *samples; /* of each that waits */
+	uint64_t ended;
+};
+
+void watch_note_lock(struct watch *watch, struct process *process, struct sample_event *sample)
+{
+	struct watched *watched;
+	uint64_t start, end;
+
+	if (sample->waits & WAIT_NO_CALL || (int)(sample->waits & WAIT_NUMBER) != syscall_number("futex"))
+		return;
+	watched = process ? watched_of(watch, process) : NULL;
+	if (watched && watched->runtime && watched->interpreter->runtime.has_lock &&
+	    watch_runtime_data(watched, &start, &end) && sample->argument >= start && sample->argument < end)
+		sample->waits |= WAIT_RUNTIME_LOCK;
+}
+
+/* A wait whose stack is not known. */
+static struct sample_event without_stack(const struct off_cpu_waiting *waiting, uint64_t now)
+{
+	return (struct sample_event){.header = {.type = EVENT_SAMPLE},
+				     .time = now,
+				     .tgid = waiting->thread.tgid,
+				     .tid = waiting->tid,
+				     .native_loss = LOSS_EXITED,
+				     .flags = SAMPLE_IN_KERNEL};
+}
+
+static const struct task_event *find_task(const struct task_list *list, uint32_t tid)
+{
+	size_t i;
+
+	for (i = 0; i < list->starts.count; i++)
+		if (task_list_at(list, i)->tid == tid)
+			return task_list_at(list, i);
+	return NULL;
+}
+
+static int walk_thread(struct unfinished *all, struct watch_live *live, size_t index)
+{
+	const struct off_cpu_waiting *waiting = &all->waiting.threads.at[index];
+	const struct task_event *task = live ? find_task(&all->list, waiting->tid) : NULL;
+	struct sample_event *sample = &all->samples[index];
+	int err = 0;
+
+	*sample = without_stack(waiting, watch_now());
+	if (task && !(task->flags & TASK_ON_CPU))
+		err = watch_live_walk(all->watch, live, task, sample);
+	sample->weight = all->ended > waiting->thread.left ? all->ended - waiting->thread.left : 0;
+	sample->waits = waiting->thread.flags | WAIT_NO_CALL;
+	if (err || !task || task->flags & (TASK_KERNEL_THREAD | TASK_NO_REGISTERS) || task->call > WAIT_NUMBER)
+		return err;
+	sample->waits = waiting->thread.flags | (uint32_t)task->call;
+	sample->argument = task->arguments[0];
+	watch_note_lock(all->watch, live->process, sample);
+	return 0;
+}
+
+/* The threads [from, to) that wait are those of one process. */
+static int walk_process(struct unfinished *all, size_t from, size_t to)
+{
+	int pid = (int)all->waiting.threads.at[from].thread.tgid, err;
+	struct watch_live live;
+	bool readable;
+	size_t i;
+
+	err = all->tasks ? watch_live_begin(all->watch, pid, &live) : -ESRCH;
+	readable = !err && !tasks_read(all->tasks, pid, &all->list);
+	err = err == -ENOMEM ? err : 0;
+	for (i = from; i < to && !err; i++)
+		err = walk_thread(all, readable ? &live : NULL, i);
+	return err;
+}
+
+static int walk_all(struct unfinished *all)
+{
+	size_t from, to;
+	int err = 0;
+
+	for (from = 0; from < all->waiting.threads.count && !err; from = to) {
+		for (to = from + 1; to < all->waiting.threads.count; to++)
+			if (all->waiting.threads.at[to].thread.tgid != all->waiting.threads.at[from].thread.tgid)
+				break;
+		err = walk_process(all, from, to);
+	}
+	return err;
+}
+
+/* Those that the kernel part has not sent. */
+static int keep_all(struct unfinished *all, struct off_cpu *off)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < all->waiting.threads.count && !err; i++) {
+		if (!all->samples[i].weight || !off_cpu_is_off(off, all->waiting.threads.at[i].tid))
+			continue;
+		err = watch_live_keep(all->watch, &all->samples[i]);
+		all->watch->counts.unfinished++;
+		all->watch->counts.unfinished_ns += all->samples[i].weight;
+	}
+	return err;
+}
+
+int watch_take_waits(struct watch *watch, struct off_cpu *off)
+{
+	struct unfinished all = {.watch = watch, .ended = off_cpu_ended(off)};
+	struct diag diag = {};
+	int err = off_cpu_threads(off, &all.waiting);
+
+	if (!err && all.waiting.threads.count && tasks_create(&all.tasks, &diag))
+		all.tasks = NULL;
+	all.samples = calloc(all.waiting.threads.count + 1, sizeof(*all.samples));
+	if (!err)
+		err = all.samples ? walk_all(&all) : -ENOMEM;
+	off_cpu_detach(off);
+	if (!err)
+		err = keep_all(&all, off);
+	tasks_destroy(all.tasks);
+	task_list_deinit(&all.list);
+	vec_free(&all.waiting.threads);
+	free(all.samples);
+	return err;
+}

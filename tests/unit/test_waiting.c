@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What a thread waits for, from its system call and its frames. */
+#include "abi/events.h"
+#include "engine/waiting.h"
+#include "lang/core/syscalls.h"
+#include "tap.h"
+
+static struct frame native(const char *name)
+{
+	return (struct frame){.layer = FRAME_NATIVE, .name = name, .file = "libc.so.6"};
+}
+
+static const struct waiter *find(const struct frame *frames, size_t count)
+{
+	struct waiting waiting = {};
+	size_t i;
+
+	for (i = 0; i < count && !waiting.done; i++)
+		waiting_look(&waiting, &frames[i]);
+	return waiting.found;
+}
+
+static void check(uint32_t waits, const struct waiter *found, struct waiting_kernel kernel, const char *expected)
+{
+	char text[64];
+
+	waiting_describe(waits, found, &kernel, text, sizeof(text));
+	is_str(text, expected, "what %#x is called", waits);
+}
+
+static void test_calls(void)
+{
+	const struct waiting_kernel none = {}, device = {.input_output = true}, fault = {.page_fault = true};
+	uint32_t reads = WAIT_OFF_CPU | (uint32_t)syscall_number("read");
+
+	check(reads, NULL, none, "read");
+	check(reads, NULL, device, "I/O in read");
+	check(reads, NULL, fault, "page fault in read");
+	check(reads | WAIT_PREEMPTED, NULL, device, "preempted");
+	check(reads | WAIT_STOPPED, NULL, none, "stopped");
+	check(WAIT_OFF_CPU | (uint32_t)syscall_number("clock_nanosleep"), NULL, none, "sleep");
+	check(WAIT_OFF_CPU | WAIT_NO_CALL, NULL, fault, "page fault");
+	check(WAIT_OFF_CPU | WAIT_NO_CALL, NULL, device, "I/O");
+	check(WAIT_OFF_CPU | WAIT_NO_CALL, NULL, none, "kernel");
+	check(WAIT_OFF_CPU | 65535, NULL, none, "system call 65535");
+}
+
+static void test_locks(void)
+{
+	const struct frame mutex[] = {native("__lll_lock_wait"), native("pthread_mutex_lock@@GLIBC_2.2.5"),
+				      native("main")};
+	const struct frame gil[] = {native("pthread_cond_timedwait"), native("take_gil"),
+				    native("PyEval_RestoreThread")};
+	const struct frame stripped[] = {native("pthread_cond_timedwait"), native("0x1234")};
+	const struct frame outside[] = {
+		native("futex_wait"), {.layer = FRAME_RUNTIME, .name = "f"}, native("pthread_mutex_lock")};
+	const struct frame similar[] = {native("pthread_mutex_locksmith"), native("sem_wait")};
+	const struct waiting_kernel none = {};
+	uint32_t futex = WAIT_OFF_CPU | (uint32_t)syscall_number("futex");
+
+	check(futex, NULL, none, "futex");
+	check(futex, find(mutex, 3), none, "lock (mutex)");
+	check(futex, find(gil, 3), none, "GIL");
+	check(futex, find(stripped, 2), none, "condition variable");
+	check(futex | WAIT_RUNTIME_LOCK, find(stripped, 2), none, "GIL");
+	check(futex | WAIT_RUNTIME_LOCK, find(mutex, 3), none, "lock (mutex)");
+	check(futex, find(similar, 2), none, "lock (semaphore)");
+	ok(!find(outside, 3), "what called the runtime's frame does not count");
+}
+
+static void test_kernel(void)
+{
+	struct waiting_kernel kernel = {};
+
+	waiting_look_kernel(&kernel, "schedule");
+	ok(!kernel.input_output && !kernel.page_fault, "schedule() tells nothing");
+	waiting_look_kernel(&kernel, "io_schedule_timeout");
+	waiting_look_kernel(&kernel, "asm_exc_page_fault");
+	ok(kernel.input_output && kernel.page_fault, "io_schedule() and a page fault do");
+}
+
+int main(void)
+{
+	test_calls();
+	test_locks();
+	test_kernel();
+	return tap_done();
+}
