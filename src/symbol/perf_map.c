@@ -37,6 +37,7 @@ struct perf_map {
 	char *bytes; /* the file; names are terminated in place */
 	VEC(struct segment) segments;
 	size_t bad_lines;
+	bool is_file;
 };
 
 struct entries {
@@ -280,6 +281,11 @@ const char *perf_map_lookup(const struct perf_map *map, uint64_t address)
 	return map->bytes + map->segments.at[low - 1].name;
 }
 
+bool perf_map_is_file(const struct perf_map *map)
+{
+	return map->is_file;
+}
+
 size_t perf_map_bad_lines(const struct perf_map *map)
 {
 	return map->bad_lines;
@@ -387,5 +393,9 @@ struct perf_map *perf_map_load(struct foreign_files *files, int pid, struct budg
 	read_owner(pid, &owner);
 	snprintf(root, sizeof(root), "/proc/%d/root", pid);
 	map = load_below(files, root, foreign_namespace(pid), owner.inner_pid, &owner, budget);
-	return map ? map : load_below(files, "/", foreign_namespace(getpid()), pid, &owner, budget);
+	if (!map)
+		map = load_below(files, "/", foreign_namespace(getpid()), pid, &owner, budget);
+	if (map)
+		map->is_file = true;
+	return map;
 }

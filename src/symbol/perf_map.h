@@ -31,6 +31,9 @@ struct perf_map *perf_map_create(const char *bytes, size_t size);
 struct perf_map *perf_map_load(struct foreign_files *files, int pid, struct budget *budget);
 void perf_map_destroy(struct perf_map *map);
 
+/* Was it read from a file? Else it was made of what the process publishes otherwise. */
+bool perf_map_is_file(const struct perf_map *map);
+
 /* The name for an address, valid as long as the map; NULL if there is none. */
 const char *perf_map_lookup(const struct perf_map *map, uint64_t address);
 size_t perf_map_bad_lines(const struct perf_map *map);

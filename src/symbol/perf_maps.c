@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "symbol/perf_maps.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/budget.h"
@@ -74,6 +75,24 @@ const struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int
 		destroy_found(found);
 	}
 	return perf_maps_of(maps, key, pid);
+}
+
+int perf_maps_give(struct perf_maps *maps, uint64_t key, struct perf_map *map)
+{
+	uint64_t found = 1;
+
+	table_get(&maps->found, key, &found);
+	if (table_set(&maps->found, key, (uint64_t)(uintptr_t)map))
+		return -ENOMEM;
+	destroy_found(found);
+	return 0;
+}
+
+const struct perf_map *perf_maps_kept(const struct perf_maps *maps, uint64_t key)
+{
+	uint64_t found;
+
+	return table_get(&maps->found, key, &found) && found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
 }
 
 void perf_maps_forget(struct perf_maps *maps, uint64_t key)

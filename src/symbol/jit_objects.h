@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jit_objects: what a process publishes of the code that it makes, by GDB's JIT interface (GDB's manual, "JIT
+ * Compilation Interface", Registering Code):
+ *
+ *   __jit_debug_descriptor   version u32 = 1 · action u32 · relevant entry · first entry
+ *   entry                    next · previous · address of an object · its size, u64 each
+ *   object                   an ELF file in memory: symbols, .eh_frame or .debug_frame
+ *
+ * In a relocatable object (LLVM) section addresses say where sections were loaded: symbols count from there, and
+ * .eh_frame is read there, as the object's own is not relocated. Others (QEMU) have addresses as they are.
+ *
+ * Everything is the process's, which goes on while it is read: hostile. Entries, objects and all bytes that are kept
+ * are bounded; a list that leads back into itself ends there. What makes no sense is not there. Not thread-safe.
+ */
+#ifndef STRATA_SYMBOL_JIT_OBJECTS_H
+#define STRATA_SYMBOL_JIT_OBJECTS_H
+
+#include "proc/memory.h"
+#include "symbol/perf_map.h"
+#include "unwind/rule_ranges.h"
+
+#define JIT_ENTRIES_MAX 16384
+#define JIT_OBJECT_MAX  (16u << 20) /* bytes of one */
+#define JIT_BYTES_MAX   (32u << 20) /* of all of a process together */
+
+struct jit_objects;
+
+/* NULL when memory is short. */
+struct jit_objects *jit_objects_create(void);
+void jit_objects_destroy(struct jit_objects *objects); /* may be NULL */
+
+/*
+ * Reads the list from its descriptor on: objects that are not in it any more go, new ones and those whose bytes are
+ * others now are read. What has changed is told: bits.
+ */
+enum { JIT_OBJECTS_CAME = 1, JIT_OBJECTS_WENT = 2 };
+unsigned int jit_objects_read(struct jit_objects *objects, const struct memory *memory, uint64_t descriptor);
+
+size_t jit_objects_count(const struct jit_objects *objects);
+
+/* May an object have rules for an address? */
+bool jit_objects_cover(const struct jit_objects *objects, uint64_t address);
+
+/*
+ * The rules that an object gives around an address, added to *ret; `start` and `end`: the code that its FDE covers. Of
+ * objects that cover the same, that which was read last counts. 0, -ENOENT or -ENOMEM.
+ */
+int jit_objects_rules(const struct jit_objects *objects, uint64_t address, rule_ranges *ret, uint64_t *start,
+		      uint64_t *end);
+
+/* The names of their functions; NULL when there are none or memory is short. The caller destroys it. */
+struct perf_map *jit_objects_names(const struct jit_objects *objects);
+
+#endif
