@@ -66,12 +66,13 @@ static inline __u32 process_entry_check(const struct process_entry *entry)
 }
 
 enum mapping_kind {
-	MAPPING_TABLE = 1,     /* has a page index */
-	MAPPING_FP_CHAIN = 2,  /* anonymous code: trust frame pointers */
-	MAPPING_NO_TABLE = 3,  /* the file could not be read or compiled */
-	MAPPING_NO_ANSWER = 4, /* its file system does not answer */
-	MAPPING_SETTLED = 5,   /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
-	MAPPING_TABLE_FULL = 6 /* there was no room in its user's or process's share of the tables */
+	MAPPING_TABLE = 1,      /* has a page index */
+	MAPPING_FP_CHAIN = 2,   /* anonymous code: trust frame pointers */
+	MAPPING_NO_TABLE = 3,   /* the file could not be read or compiled */
+	MAPPING_NO_ANSWER = 4,  /* its file system does not answer */
+	MAPPING_SETTLED = 5,    /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
+	MAPPING_TABLE_FULL = 6, /* there was no room in its user's or process's share of the tables */
+	MAPPING_UNLEARNT = 7    /* anonymous code that keeps no frame pointers: user space finds rules when it is met */
 };
 
 struct mapping_entry {

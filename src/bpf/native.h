@@ -65,6 +65,7 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 		return walk->mapping.kind == MAPPING_FP_CHAIN     ? RULE_FP_CHAIN
 		       : walk->mapping.kind == MAPPING_NO_ANSWER  ? RULE_NO_ANSWER
 		       : walk->mapping.kind == MAPPING_TABLE_FULL ? RULE_TABLE_FULL
+		       : walk->mapping.kind == MAPPING_UNLEARNT   ? RULE_ABSENT
 								  : RULE_NO_TABLE;
 	offset = pc - walk->mapping.bias;
 	if ((offset >> UNWIND_PAGE_SHIFT) >= walk->mapping.page_count)

@@ -568,6 +568,20 @@ const struct runtime_aid *object_aid(struct object *object)
 	return object->has_aid ? &object->aid : NULL;
 }
 
+bool object_jit_descriptor(struct object *object)
+{
+	struct elf_file *elf;
+	uint64_t size;
+
+	if (!object->jit_tried && object->readable && !open_elf(object, &elf, NULL)) {
+		if (!elf_file_find_dynamic_symbol(elf, "__jit_debug_descriptor", &object->jit_descriptor, &size))
+			object->jit_descriptor = 0;
+		elf_file_close(elf);
+	}
+	object->jit_tried = true;
+	return object->jit_descriptor;
+}
+
 void object_build_id(struct object *object, char *ret, size_t size)
 {
 	struct elf_file *elf;

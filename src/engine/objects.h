@@ -73,6 +73,8 @@ struct object {
 	struct runtime_range *roles; /* of its code, once object_find_roles() was called */
 	size_t role_count;
 	bool roles_tried;
+	bool jit_tried;
+	uint64_t jit_descriptor; /* vaddr, once object_jit_descriptor() was called; 0: none */
 	enum object_table table;
 	struct tables_run run;
 	uint32_t charged;            /* the user whose process needed its table first */
@@ -182,6 +184,9 @@ int object_function_starts(struct object *object, struct function_starts **ret);
  */
 int object_debug_info(struct object *object, const char *folders, uint64_t bytes_max, struct elf_file **elf,
 		      struct debug_info **ret);
+
+/* Does it define GDB's __jit_debug_descriptor (symbol/jit_objects.h)? Found if that was not tried yet. */
+bool object_jit_descriptor(struct object *object);
 
 /* Its GNU build id in hexadecimal digits, `size` with the terminator; "" when it has none. */
 void object_build_id(struct object *object, char *ret, size_t size);

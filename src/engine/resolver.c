@@ -41,13 +41,14 @@ static int start_of(struct resolver *resolver, uint64_t vaddr, bool is_return, u
 	return err == -ENOMEM ? err : resolver->err;
 }
 
-/* Code without a file: the process's perf map, if it wrote one. */
+/* Code without a file: the process's perf map, if it wrote one, or what it publishes by GDB's JIT interface. */
 static void name_generated(const struct resolver *resolver, uint64_t address, bool is_return, struct resolved *ret)
 {
 	const char *name = resolver->map ? perf_map_lookup(resolver->map, address - is_return) : NULL;
 
 	ret->name = name;
-	snprintf(ret->map, sizeof(ret->map), "perf-%d.map", resolver->object->file->pid);
+	snprintf(ret->map, sizeof(ret->map), name && !perf_map_is_file(resolver->map) ? "jit-%d" : "perf-%d.map",
+		 resolver->object->file->pid);
 	ret->file = ret->map;
 	if (name)
 		return;

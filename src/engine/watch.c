@@ -28,6 +28,8 @@ static void release(struct process *process)
 	if (watched->entry.generation)
 		tables_withdraw(sampler_tables(watch->sampler), (uint32_t)process->pid, &watched->entry, watch_now());
 	watch_unpin(watch, watched);
+	watch_drop_windows(watch, watched);
+	watch_forget_published(watched);
 	if (watch->verifier)
 		verifier_forget(watch->verifier, process);
 	if (processes_find(watch->processes, process->pid, UINT64_MAX) == process)
@@ -41,6 +43,8 @@ static void free_user(struct process *process)
 	struct watched *watched = process->user;
 
 	vec_free(&watched->pins);
+	watch_drop_windows(watched->watch, watched);
+	watch_forget_published(watched);
 	free(watched);
 }
 
@@ -75,9 +79,10 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->objects = objects_create(options->files);
 	watch->walker = late_walker_create(sampler_tables(sampler));
 	watch->naming.perf_maps = perf_maps_create(options->files);
+	watch->naming.jit_maps = perf_maps_create(NULL);
 	watch->tidying.reaped_at = watch->learning.begun = watch_now();
 	if (!watch->naming.names || !watch->processes || !watch->objects || !watch->walker ||
-	    !watch->naming.perf_maps || (options->verify && !watch->verifier)) {
+	    !watch->naming.perf_maps || !watch->naming.jit_maps || (options->verify && !watch->verifier)) {
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
@@ -122,7 +127,10 @@ void watch_destroy(struct watch *watch)
 	for (i = 0; i < watch->remarks.count; i++)
 		free(watch->remarks.at[i]);
 	vec_free(&watch->remarks);
+	vec_free(&watch->learning.retired);
+	table_deinit(&watch->learning.doubted);
 	perf_maps_destroy(watch->naming.perf_maps);
+	perf_maps_destroy(watch->naming.jit_maps);
 	kernel_symbols_destroy(watch->naming.kernel);
 	budget_deinit(&watch->sharing.code);
 	free(watch);
@@ -169,6 +177,9 @@ static void handle_exec(struct watch *watch, struct process *process)
 		tables_withdraw(sampler_tables(watch->sampler), (uint32_t)process->pid, &watched->entry, watch_now());
 	watched->entry = (struct process_entry){};
 	watch_unpin(watch, watched);
+	watch_drop_windows(watch, watched);
+	watch_forget_published(watched);
+	watched->distrusts = false;
 	if (watched->runtime)
 		sampler_no_runtime(watch->sampler, process->pid);
 	watched->runtime = watched->has_aid = false;
@@ -190,7 +201,9 @@ static void handle_fork(struct watch *watch, struct process *parent, struct proc
 /* Read while the process lived, if possible. */
 const struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file)
 {
-	return perf_maps_of(watch->naming.perf_maps, file->index + 1ull, file->pid);
+	const struct perf_map *map = perf_maps_of(watch->naming.perf_maps, file->index + 1ull, file->pid);
+
+	return map ? map : perf_maps_kept(watch->naming.jit_maps, file->index + 1ull);
 }
 
 static const struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
@@ -199,7 +212,7 @@ static const struct perf_map *perf_map_of(void *context, const struct mapped_fil
 
 	/* It has grown since the window before, by what was generated since. */
 	if (watch->store.in_windows)
-		return perf_maps_renew(watch->naming.perf_maps, file->index + 1ull, file->pid);
+		perf_maps_renew(watch->naming.perf_maps, file->index + 1ull, file->pid);
 	return watch_perf_map(watch, file);
 }
 
@@ -426,6 +439,8 @@ static int drain(struct watch *watch, uint64_t until)
 	if (!err)
 		err = watch_tend_analysis(watch);
 	if (!err)
+		err = watch_check_all_windows(watch, begun);
+	if (!err)
 		err = sampler_drain(watch->sampler, handle_record, watch);
 	watch_settle(watch, begun, !err);
 	if (err == -EAGAIN) {
@@ -440,6 +455,7 @@ static int drain(struct watch *watch, uint64_t until)
 			reap = watch->analysing.parked_since; /* their processes are still asked about */
 		processes_reap(watch->processes, reap, release);
 		tables_collect(sampler_tables(watch->sampler), watch->drained_at);
+		watch_collect_windows(watch, watch->drained_at);
 		if (foreign_files_recovered(watch->foreign))
 			publish_anew(watch);
 		watch_tend_full(watch, watch->drained_at);
@@ -701,5 +717,6 @@ int watch_name_file(struct watch *watch, const struct mapped_file *file)
 	/* Its number may be another's from now on. */
 	store_forget_object(&watch->store, LOCATION_FILES + file->index);
 	perf_maps_forget(watch->naming.perf_maps, file->index + 1ull);
+	perf_maps_forget(watch->naming.jit_maps, file->index + 1ull);
 	return err;
 }

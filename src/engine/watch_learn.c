@@ -28,14 +28,22 @@
 #define TRIES_MAX  4096         /* in a file */
 #define RANGES_MAX (256u << 10) /* the same, that are learnt */
 #define CALL_MAX   8            /* bytes of a call, or more */
-#define SHARE      8            /* of the time at most, once BURST_NS are used up */
-#define BURST_NS   500000000ull
+/* Generated code that keeps frame pointers: bytes around that are looked at, bytes for each begin or end of a function,
+ * and frames. */
+#define CHAIN_LOOK    8192
+#define CHAIN_DENSITY 1024
+#define CHAIN_MAX     64
+#define SHARE         8 /* of the time at most, once BURST_NS are used up */
+#define BURST_NS      500000000ull
 
 /* One look at a place in a process. */
 struct look {
 	struct code_then then;
-	const struct object *object;
-	uint64_t bias; /* address - bias: vaddr */
+	const struct tables_run *run;
+	struct learnt *learnt;
+	struct window *window; /* NULL: in a file */
+	bool whole;            /* what is added holds whatever code is there */
+	uint64_t bias;         /* address - bias: vaddr; of generated code 0 */
 	const struct tables *tables;
 };
 
@@ -54,7 +62,7 @@ static size_t read_some(void *context, uint64_t address, uint8_t *ret, size_t si
 static bool is_known(void *context, uint64_t address, struct unwind_rule *ret)
 {
 	const struct look *look = context;
-	const struct tables_run *run = &look->object->run;
+	const struct tables_run *run = look->run;
 	uint64_t vaddr = address - look->bias;
 
 	*ret = tables_rule(look->tables, run, vaddr);
@@ -128,7 +136,7 @@ static bool has_time(const struct watch *watch)
 }
 
 /* Adds to what is known of a file; ranges are of the process's addresses. */
-static int add(struct watch *watch, struct look *look, struct object *object, rule_ranges *ranges)
+static int add(struct watch *watch, struct look *look, rule_ranges *ranges)
 {
 	struct tables *tables = sampler_tables(watch->sampler);
 	size_t i;
@@ -137,13 +145,20 @@ static int add(struct watch *watch, struct look *look, struct object *object, ru
 	for (i = 0; i < ranges->count && !err; i++) {
 		struct rule_range range = ranges->at[i];
 
+		/* Unwind information may reach beyond the window. */
+		if (look->window) {
+			range.start = range.start > look->window->start ? range.start : look->window->start;
+			range.end = range.end < look->window->end ? range.end : look->window->end;
+			if (range.start >= range.end)
+				continue;
+		}
 		range.start -= look->bias;
 		range.end -= look->bias;
-		err = tables_learn(tables, &object->run, range.start, range.end, &range.rule);
-		if (!err)
-			err = vec_push(&object->learnt->ranges, range);
+		err = tables_learn(tables, look->run, range.start, range.end, &range.rule);
+		if (!err && !look->whole)
+			err = vec_push(&look->learnt->ranges, range);
 	}
-	object->learnt->changed = true;
+	look->learnt->changed = true;
 	return err;
 }
 
@@ -158,24 +173,64 @@ static const struct rule_range *range_at(const rule_ranges *ranges, uint64_t add
 	return NULL;
 }
 
-static bool learn_in_file(struct watch *watch, struct look *look, struct object *object, const struct native_walk *at)
+/*
+ * Does generated code keep frame pointers where a walk has ended, though no way out of it was seen? Functions around it
+ * set them up, and the chain proves itself: it rises, and each return address lies behind a call, up to code of a file.
+ */
+static bool keeps_frames(struct watch *watch, struct look *look, const struct native_walk *at)
 {
-	const struct unwind_rule none = {.kind = UNWIND_UNLEARNT};
+	const struct process *process = look->then.process;
+	uint64_t start = at->pc - look->window->start > CHAIN_LOOK / 2 ? at->pc - CHAIN_LOOK / 2 : look->window->start;
+	uint64_t fp = at->fp, below = at->sp, to = at->pc;
+	uint8_t bytes[CHAIN_LOOK];
+	size_t size = look->window->end - start < CHAIN_LOOK ? look->window->end - start : CHAIN_LOOK, i;
+
+	size = read_some(look, start, bytes, size);
+	if (arch_here()->unwind->count_frame_edges(bytes, size) < size / CHAIN_DENSITY + 1)
+		return false;
+	for (i = 0; i < CHAIN_MAX && watch_window_at(process, to - 1); i++) {
+		if (fp < below || fp & 7 || !late_read(watch->walker, fp + 8, &to) || !is_return_address(look, to))
+			return false;
+		below = fp + 16;
+		if (!late_read(watch->walker, fp, &fp))
+			return false;
+	}
+	return i && !watch_window_at(process, to - 1);
+}
+
+/* Takes the rules that were found if they lead on from where the walk has ended. */
+static bool take(struct watch *watch, struct look *look, const struct native_walk *at, rule_ranges *ranges)
+{
+	const struct rule_range *range = range_at(ranges, at->pc - at->behind);
+
+	return range && is_proved(watch, look, at, &range->rule) && !add(watch, look, ranges);
+}
+
+static bool learn_here(struct watch *watch, struct look *look, const struct native_walk *at)
+{
+	const struct unwind_rule none = {.kind = UNWIND_UNLEARNT}, chain = {.kind = UNWIND_FP_CHAIN};
 	const struct way_out_source source = {read_some, is_known, look};
 	uint64_t address = at->pc - at->behind, begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct learnt *learnt = learnt_of(object);
-	const struct rule_range *range;
+	struct learnt *learnt = look->learnt;
 	rule_ranges ranges = {};
 	bool found = false;
 
 	if (!learnt || learnt->settled || !has_time(watch))
 		return false;
-	if (!way_out_find(arch_here()->code, &source, at->pc, !at->behind, &ranges)) {
-		range = range_at(&ranges, address);
-		found = range && is_proved(watch, look, at, &range->rule) && !add(watch, look, object, &ranges);
+	if (look->window && !watch_published_rules(look->then.process, address, &ranges, &look->whole)) {
+		found = take(watch, look, at, &ranges);
+		look->whole = false;
+		look->window->published |= found;
 	}
 	vec_free(&ranges);
-	if (!found && tables_learn(sampler_tables(watch->sampler), &object->run, address - look->bias,
+	if (!found && !way_out_find(arch_here()->code, &source, at->pc, !at->behind, &ranges))
+		found = take(watch, look, at, &ranges);
+	vec_free(&ranges);
+	if (!found && look->window && keeps_frames(watch, look, at))
+		found = !tables_learn(sampler_tables(watch->sampler), look->run, address, address + 1, &chain);
+	if (found && look->window)
+		watch_window_learnt(look->then.process, look->window);
+	if (!found && tables_learn(sampler_tables(watch->sampler), look->run, address - look->bias,
 				   address - look->bias + 1, &none))
 		learnt->settled = true;
 	if (++learnt->tries >= TRIES_MAX || learnt->ranges.count >= RANGES_MAX)
@@ -184,24 +239,55 @@ static bool learn_in_file(struct watch *watch, struct look *look, struct object 
 	return found;
 }
 
+/*
+ * The same in a window. What nothing is learnt of is marked as in files; the walk is made again then as well, so that
+ * it ends for that reason, and is not taken for a late one.
+ */
+static bool learn_generated(struct watch *watch, struct process *process, struct look *look, struct window *window,
+			    const struct native_walk *at)
+{
+	uint64_t address = at->pc - at->behind;
+	bool found;
+
+	if (tables_rule(look->tables, &window->run, address).kind != UNWIND_ABSENT ||
+	    watch_check_window(watch, process, window))
+		return false;
+	window = watch_window_at(process, address);
+	if (!window)
+		return false; /* it has changed: the next sample begins anew */
+	look->run = &window->run;
+	look->learnt = &window->learnt;
+	look->window = window;
+	watch_read_published(watch, process);
+	found = learn_here(watch, look, at);
+	return found || tables_rule(look->tables, &window->run, address).kind == UNWIND_UNLEARNT;
+}
+
 bool watch_learn(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack)
 {
 	const struct process_mapping *mapping;
 	struct look look = {.then = {watch, process, time}, .tables = sampler_tables(watch->sampler)};
+	struct window *window;
 	struct object *object;
 	uint64_t address, vaddr;
 
-	if (stack->loss != LOSS_NO_RULE || !stack->frames)
+	if ((stack->loss != LOSS_NO_RULE && stack->loss != LOSS_LATE) || !stack->frames)
 		return false;
 	address = stack->end->pc - stack->end->behind;
+	if (watch_open_window(watch, process, address, time) && watch_describe(watch, process, time))
+		return false;
+	window = watch_window_at(process, address);
+	if (window)
+		return learn_generated(watch, process, &look, window, stack->end);
 	mapping = process_find_mapping(process, address, time);
 	object = mapping ? objects_at(watch->objects, mapping->file->index) : NULL;
 	if (!object || object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, address, &vaddr) ||
 	    tables_rule(look.tables, &object->run, vaddr).kind != UNWIND_NO_RULE)
 		return false;
-	look.object = object;
+	look.run = &object->run;
+	look.learnt = learnt_of(object);
 	look.bias = address - vaddr;
-	return learn_in_file(watch, &look, object, stack->end);
+	return learn_here(watch, &look, stack->end);
 }
 
 /* The name of the entry of a file; false when it has no build id. */

@@ -10,6 +10,8 @@
  *   watch_live.c     threads that do not run, walked from this process
  *   watch_learn.c    rules for code that has none, from what it does
  *   watch_analysis.c what another process is asked about files, and samples that wait for that
+ *   watch_generated.c  code that no file backs, where frame pointers do not lead on
+ *   watch_published.c  what processes publish of it
  *   watch_full.c     what finds no room in the kernel's tables
  *   watch_tidy.c     what is let go while the recording lasts
  */
@@ -26,6 +28,7 @@
 #include "engine/verify.h"
 #include "engine/watch.h"
 #include "symbol/kernel_symbols.h"
+#include "symbol/jit_objects.h"
 #include "symbol/perf_maps.h"
 
 /* Machine code without tables that may be followed: at most 4 s of work, of which one user may cause half. */
@@ -33,6 +36,30 @@
 #define WATCH_CODE_HALVING_S 20
 #define WATCH_REMARKS_MAX    32
 #define WATCH_REMARK_BYTES   1024
+
+/* Generated code that has rules of its own (watch_generated.c). Addresses are the process's. */
+struct window {
+	uint64_t start, end;
+	struct tables_run run; /* its base is `start` */
+	struct learnt learnt;
+	bool met;                 /* by the stack at hand */
+	bool published;           /* some of its rules are what the process has published */
+	uint64_t digest, checked; /* of the code that it was learnt from; when that was read */
+};
+
+/* Room of a window that is gone, when it went. */
+struct retired_run {
+	struct tables_run run;
+	uint64_t at;
+};
+
+/* What a process publishes of its generated code (watch_published.c). */
+struct published {
+	struct jit_objects *objects; /* NULL: nothing was read yet */
+	uint64_t descriptor;         /* 0: not looked for yet */
+	uint32_t changes;            /* process.changes then */
+	uint64_t next;               /* when it may be read again */
+};
 
 /* What the kernel was told about a process: struct process.user. */
 struct watched {
@@ -60,6 +87,15 @@ struct watched {
 	struct share_owner owner;         /* who is charged for it; when known: */
 	bool has_owner;
 	bool is_full; /* something of it did not fit */
+	struct published published;
+	VEC(struct window) windows; /* sorted, and apart from each other */
+	uint32_t met,
+		failed;  /* stacks through generated code while frame pointers were trusted; those that ended there */
+	bool distrusts;  /* its generated code has shown not to keep frame pointers */
+	bool no_windows; /* there was no room for more: it is trusted again */
+	uint64_t doubt_from, doubt_to; /* when code was changed that rules were learnt from */
+	bool untold;                   /* it is to be published because of that */
+	uint64_t told_windows;         /* when it was published last because of that */
 };
 
 /* A sample that waits for its snapshot, or for the walk in task work. */
@@ -99,6 +135,7 @@ struct naming {
 	struct frames *names; /* of the locations that were named */
 	enum frame_detail detail;
 	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
+	struct perf_maps *jit_maps;    /* the same, of what processes publish otherwise */
 	struct kernel_symbols *kernel; /* kept from one window to the next; NULL: not at hand */
 };
 
@@ -113,7 +150,10 @@ struct tidying {
 /* Code without rules, and runtimes of unknown versions: watch_learn.c, watch_prove.c. */
 struct learning {
 	uint64_t begun, learn_ns; /* when it began; CPU time that learning has taken */
-	bool to_prove;            /* a process may have to be tried again: watched.to_prove */
+	VEC(struct retired_run) retired;
+	uint64_t checked;     /* when windows were read again */
+	struct table doubted; /* ids of stacks that were cut, + 1 */
+	bool to_prove;        /* a process may have to be tried again: watched.to_prove */
 };
 
 /* Shares of the kernel's tables, and what does not fit into them: watch_full.c. */
@@ -187,7 +227,7 @@ void watch_fill(void *context, uint32_t page);
 /* Describes the mappings that a process had at a time in watch->publishing.entries, sorted. UINT64_MAX - 1 for now. 0
  * or -ENOMEM.
  */
-int watch_describe(struct watch *watch, const struct process *process, uint64_t time);
+int watch_describe(struct watch *watch, struct process *process, uint64_t time);
 
 /* Reads a process's mappings again, because an address of it is unknown. True when that may have helped. */
 bool watch_rescan(struct watch *watch, struct process *process, uint64_t now);
@@ -269,6 +309,54 @@ int watch_read_code(void *context, void *dst, size_t size, uint64_t address);
  * again.
  */
 bool watch_learn(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack);
+
+/* The window of generated code that an address lies in; NULL: none. Valid until the next change of the windows. */
+struct window *watch_window_at(const struct process *process, uint64_t address);
+
+/* Makes a window where generated code was met that is not trusted, or whose rules are published. True when there is a
+ * new one: the process is to be described again. */
+bool watch_open_window(struct watch *watch, struct process *process, uint64_t address, uint64_t time);
+
+/*
+ * A walk with these frames, innermost first, did not reach the thread's outermost one. If it ended in generated code,
+ * that is not taken to keep frame pointers any more. True: it ended there, and there are windows, so that the process
+ * is to be described again. The other one tells the kernel part, too: 0 or -ENOMEM.
+ */
+bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
+		    uint64_t time);
+int watch_distrust_and_tell(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
+			    uint64_t time);
+
+/* Adds to publishing.entries what a mapping of generated code is. 0 or -ENOMEM. */
+int watch_describe_generated(struct watch *watch, struct process *process, const struct process_mapping *mapping);
+
+/* A window's rules are more now: notes what code they are of. */
+void watch_window_learnt(const struct process *process, struct window *window);
+
+/*
+ * Was the code the same, when a stack was walked, that the rules for its generated frames were learnt from? It is read
+ * again if it was not since; windows whose code has changed go. How many of the frames can be believed. -ENOMEM.
+ */
+int watch_check_stack(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
+		      uint64_t time, uint32_t *ret);
+/* The same before more is learnt of a window, which may go. 0 or -ENOMEM. */
+int watch_check_window(struct watch *watch, struct process *process, struct window *window);
+/* Samples of this stack have not reached their end. 0 or -ENOMEM. */
+int watch_doubt(struct watch *watch, uint64_t stack);
+/* Reads the code of all windows again, now and then. 0 or -ENOMEM. */
+int watch_check_all_windows(struct watch *watch, uint64_t now);
+
+/* Reads again what a process publishes of its generated code, if it is time to. True when something of it has gone. */
+bool watch_read_published(struct watch *watch, struct process *process);
+/* The rules that it has published around an address, added to *ret; *whole: they hold whatever code is there. 0,
+ * -ENOENT or -ENOMEM. */
+int watch_published_rules(const struct process *process, uint64_t address, rule_ranges *ret, bool *whole);
+void watch_forget_published(struct watched *watched);
+
+/* Lets all windows of a process go. */
+void watch_drop_windows(struct watch *watch, struct watched *watched);
+/* Uses the room of those again that are gone for long enough. */
+void watch_collect_windows(struct watch *watch, uint64_t now);
 
 /* Adds to the kernel's tables what was learnt about a file in earlier runs; its table was just compiled. */
 void watch_recall(struct watch *watch, struct object *object);

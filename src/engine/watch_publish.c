@@ -92,7 +92,17 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-int watch_describe(struct watch *watch, const struct process *process, uint64_t time)
+/* Adds a mapping to publishing.entries. */
+static int add_mapping(struct watch *watch, struct process *process, const struct process_mapping *mapping)
+{
+	struct mapping_entry entry = describe(watch, process, mapping);
+
+	if (entry.kind == MAPPING_FP_CHAIN)
+		return watch_describe_generated(watch, process, mapping);
+	return vec_push(&watch->publishing.entries, entry);
+}
+
+int watch_describe(struct watch *watch, struct process *process, uint64_t time)
 {
 	size_t i;
 
@@ -104,7 +114,7 @@ int watch_describe(struct watch *watch, const struct process *process, uint64_t 
 
 		if (mapping->from > time || mapping->to <= time)
 			continue;
-		if (vec_push(&watch->publishing.entries, describe(watch, process, mapping)))
+		if (add_mapping(watch, process, mapping))
 			return -ENOMEM;
 	}
 	if (watch->publishing.entries.count > 1)

@@ -98,6 +98,7 @@ int watch_store_native(struct watch *watch, uint64_t id, struct process *process
 static int handle_native_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
 {
 	struct process *process = watch_process(watch, (int)event->tgid, event->time);
+	uint32_t believed;
 
 	/*
 	 * What was mapped after the side-band was read, and before this sample, the kernel part may have found by
@@ -108,7 +109,11 @@ static int handle_native_stack(struct watch *watch, const struct stack_event *ev
 	if (process && (!process->scanned || !all_mapped(process, frames, event->count, event->time)) &&
 	    watch_rescan(watch, process, watch_now()))
 		watch_note_replaced(watch, process);
-	return watch_store_native(watch, event->id, process, frames, event->count, event->time);
+	if (watch_check_stack(watch, process, frames, event->count, event->time, &believed) ||
+	    watch_distrust_and_tell(watch, process, frames, event->count, event->time) ||
+	    (believed < event->count && watch_doubt(watch, event->id)))
+		return -ENOMEM;
+	return watch_store_native(watch, event->id, process, frames, believed, event->time);
 }
 
 static int handle_kernel_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
@@ -183,6 +188,8 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	if (watch->wants && !watch->wants(watch->wants_context, sample))
 		return 0;
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
+	if (watch->learning.doubted.count && table_get(&watch->learning.doubted, sample->native_stack, &before))
+		waiting.sample.native_loss = LOSS_NO_RULE;
 	if (!waiting.awaits)
 		return store_sample(&watch->store, &waiting.sample);
 	if (table_get(&watch->arriving.late, sample->sequence, &before))
@@ -237,6 +244,15 @@ static struct late_stack walk_copy(struct watch *watch, const struct process *pr
 			 snapshot, bytes, &code);
 }
 
+/* A walk did not reach its end: may it do so by what can be found out now? */
+static bool look_again(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack)
+{
+	if (stack->loss == LOSS_NONE)
+		return false;
+	return (stack->loss == LOSS_NO_MAPPING && watch_rescan(watch, process, watch_now())) ||
+	       watch_distrust(watch, process, stack->frames, stack->count, time);
+}
+
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 		    struct late_stack *ret)
 {
@@ -260,7 +276,7 @@ int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, 
 		/* The kernel's walkers remember what they met by the publication. */
 		if (learnt && process->ended == UINT64_MAX && watch_publish(watch, process))
 			return -ENOMEM;
-		if (ret->loss != LOSS_NO_MAPPING || !again || !watch_rescan(watch, process, watch_now()))
+		if (!again || !look_again(watch, process, snapshot->time, ret))
 			break;
 		again = false;
 	}

@@ -444,6 +444,17 @@ int tables_reserve(struct tables *tables, uint64_t base, uint64_t end, struct ta
 	return err;
 }
 
+int tables_add_unlearnt(struct tables *tables, uint64_t base, uint64_t end, struct tables_run *ret)
+{
+	struct file *file;
+	uint32_t i;
+	int err = take_file(tables, base, end, &file, ret, NULL);
+
+	for (i = 0; !err && i < ret->page_count; i++)
+		tables->pages[ret->page_first + i] = PAGE_SINGLE_RULE | RULE_ABSENT;
+	return err;
+}
+
 int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag)
 {
 	struct tables_run run;
@@ -609,7 +620,7 @@ int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t s
 			continue;
 		expand_page(tables, *to, by_byte);
 		for (i = at % page; i < at % page + (stop - at); i++)
-			if (by_byte[i] == RULE_NONE || by_byte[i] == RULE_UNLEARNT) {
+			if (by_byte[i] == RULE_NONE || by_byte[i] == RULE_UNLEARNT || by_byte[i] == RULE_ABSENT) {
 				changed |= by_byte[i] != number;
 				by_byte[i] = (uint16_t)number;
 			}

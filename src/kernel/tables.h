@@ -77,6 +77,12 @@ void tables_prepare(struct tables *tables);
 int tables_add(struct tables *tables, const struct unwind_table *table, struct tables_run *ret, struct diag *diag);
 
 /*
+ * Adds code of which nothing is known but by tables_learn(): its rule is UNWIND_ABSENT, so that a walk in the kernel
+ * that comes there makes a late sample, and does not look for other mappings. 0, -ENOMEM or -ENOSPC.
+ */
+int tables_add_unlearnt(struct tables *tables, uint64_t base, uint64_t end, struct tables_run *ret);
+
+/*
  * Gives a rule to the bytes from one vaddr to another that have none. What the walks remember is out of date until the
  * next publication of their process. Pages without rows are left out. 0 or a negative errno: -ENOSPC when the tables
  * are full.

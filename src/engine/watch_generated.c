@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Code in memory that no file backs, where frame pointers do not lead on.
+ *
+ *   at first     the walker trusts frame pointers there (UNWIND_FP_CHAIN), as most runtimes keep them
+ *   then         walks end in such code ──► none of the process's is trusted any more: a walk that comes there makes a
+ *                late sample, the code around becomes a *window*, and watch_learn() finds the rule
+ *
+ *   process      │ file  │ anonymous ................................ │ file  │
+ *   published    │ table │ not learnt │ window: table │ not learnt .. │ table │
+ *
+ * Where the process publishes unwind information, there are windows from the first such sample on.
+ *
+ * What is generated may be generated anew at the same address. So the bytes that rules were learnt from are kept as a
+ * digest and read again: when a stack comes by them that is new, and some times a second. When they have changed, the
+ * window goes, with all that was learnt of it; stacks that were walked since they were read before end in such code, as
+ * no-rule. Bounded are the windows of a process, what is learnt of one (by
+ * watch_learn.c), and by their shares what all of them take of the kernel's tables.
+ */
+#include "engine/watch_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define WINDOW_BYTES (1ull << 20) /* a larger mapping has several */
+#define WINDOWS_MAX  1024         /* of a process */
+#define PIECES_MAX   64           /* read at once */
+#define PIECE_GAP    32           /* bytes between two that are read as one */
+#define PIECE_MAX    (64u << 10)
+#define FAILED_LEAST 3            /* stacks that end in generated code, */
+#define FAILED_SHARE 16           /* and which part of those through it, before it is not trusted any more */
+#define ENDS         2            /* the chain has led out of it by one frame, or by none */
+#define DOUBTED_MAX  65536        /* ids that are kept */
+#define CHECK_NS     100000000ull /* how often a window is read again while nothing new comes by it */
+#define TELL_NS      20000000ull  /* how often a process may be published because of a walk that ended */
+
+static bool is_anonymous(struct watch *watch, const struct process *process, const struct process_mapping *mapping)
+{
+	const struct object *object = mapping ? objects_get(watch->objects, mapping->file, process, mapping) : NULL;
+
+	return object && watch_is_generated(object);
+}
+
+/* How many of the windows begin at an address or below it. */
+static size_t windows_up_to(const struct watched *watched, uint64_t address)
+{
+	size_t low = 0, high = watched->windows.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (watched->windows.at[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+struct window *watch_window_at(const struct process *process, uint64_t address)
+{
+	const struct watched *watched = process->user;
+	size_t up_to = watched ? windows_up_to(watched, address) : 0;
+	struct window *window = up_to ? &watched->windows.at[up_to - 1] : NULL;
+
+	return window && address < window->end ? window : NULL;
+}
+
+/* The kernel part may be walking by it: its room is used again after a while. */
+static void retire(struct watch *watch, struct window *window)
+{
+	const struct retired_run retired = {window->run, watch_now()};
+
+	vec_free(&window->learnt.ranges);
+	/* Without memory for the note the room stays taken until the end. */
+	(void)!vec_push(&watch->learning.retired, retired);
+}
+
+void watch_drop_windows(struct watch *watch, struct watched *watched)
+{
+	while (watched->windows.count)
+		retire(watch, &watched->windows.at[--watched->windows.count]);
+	vec_free(&watched->windows);
+}
+
+void watch_collect_windows(struct watch *watch, uint64_t now)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < watch->learning.retired.count; i++) {
+		const struct retired_run *retired = &watch->learning.retired.at[i];
+
+		if (retired->at + 2 * TABLES_GRACE_NS > now)
+			watch->learning.retired.at[kept++] = *retired;
+		else
+			tables_remove(sampler_tables(watch->sampler), &retired->run);
+	}
+	watch->learning.retired.count = kept;
+}
+
+/* A window around an address, or the whole mapping if that is small. True when there is a new one. */
+static bool open_window(struct watch *watch, struct process *process, const struct process_mapping *mapping,
+			uint64_t address)
+{
+	struct watched *watched = process->user;
+	struct window window = {.start = mapping->start, .end = mapping->end};
+	size_t at;
+
+	if (mapping->end - mapping->start > WINDOW_BYTES) {
+		uint64_t start = address & ~(WINDOW_BYTES - 1);
+
+		window.start = start > mapping->start ? start : mapping->start;
+		window.end = mapping->end - start > WINDOW_BYTES ? start + WINDOW_BYTES : mapping->end;
+	}
+	window.checked = watch_now();
+	at = windows_up_to(watched, window.end - 1);
+	if (at && watched->windows.at[at - 1].end > window.start)
+		return false; /* of a mapping that was there before: it goes when it is read again */
+	watch_charge(watch, process);
+	if (watched->windows.count >= WINDOWS_MAX || vec_reserve(&watched->windows, 1) ||
+	    tables_add_unlearnt(sampler_tables(watch->sampler), window.start, window.end, &window.run)) {
+		watched->no_windows = true;
+		watch_publish_again(watch, process);
+		return false;
+	}
+	memmove(&watched->windows.at[at + 1], &watched->windows.at[at],
+		(watched->windows.count - at) * sizeof(*watched->windows.at));
+	watched->windows.at[at] = window;
+	watched->windows.count++;
+	return true;
+}
+
+bool watch_open_window(struct watch *watch, struct process *process, uint64_t address, uint64_t time)
+{
+	const struct process_mapping *mapping = process_find_mapping(process, address, time);
+	struct watched *watched = watched_of(watch, process);
+
+	if (!watched || watched->no_windows || !mapping || mapping->to != UINT64_MAX || process->ended != UINT64_MAX ||
+	    watch_window_at(process, address) || !is_anonymous(watch, process, mapping))
+		return false;
+	return (watched->distrusts ||
+		(watched->published.objects && jit_objects_cover(watched->published.objects, address))) &&
+	       open_window(watch, process, mapping, address);
+}
+
+static uint64_t address_of(uint64_t frame)
+{
+	return (frame & ~NATIVE_RETURN_ADDRESS) - (frame >> 63);
+}
+
+static bool is_generated_at(struct watch *watch, const struct process *process, uint64_t address, uint64_t time)
+{
+	return is_anonymous(watch, process, process_find_mapping(process, address, time));
+}
+
+bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count, uint64_t time)
+{
+	struct watched *watched = watched_of(watch, process);
+	bool met = false, ended = false, opened = false;
+	uint32_t i;
+
+	if (!watched || process->ended != UINT64_MAX || watched->no_windows)
+		return false;
+	for (i = 0; i < count; i++) {
+		if (!is_generated_at(watch, process, address_of(frames[i]), time))
+			continue;
+		met = true;
+		ended |= i + ENDS >= count;
+		opened |= watch_open_window(watch, process, address_of(frames[i]), time);
+	}
+	watched->met += met;
+	watched->failed += ended;
+	if (ended && watched->failed >= FAILED_LEAST && watched->failed >= watched->met / FAILED_SHARE)
+		watched->distrusts = true;
+	/* What the kernel part was told before it may have let go by now: then its walks end there again. */
+	return opened || (ended && watched->distrusts);
+}
+
+/* Generated code was met: what is published of it is read. */
+static void note_published(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
+			   uint64_t time)
+{
+	uint32_t i;
+
+	for (i = 0; process && i < count; i++) {
+		if (!is_generated_at(watch, process, address_of(frames[i]), time))
+			continue;
+		watch_read_published(watch, process);
+		return;
+	}
+}
+
+int watch_distrust_and_tell(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
+			    uint64_t time)
+{
+	struct watched *watched;
+	uint64_t now = watch_now();
+
+	note_published(watch, process, frames, count, time);
+	if (!process || watch->publishing.unpublished)
+		return 0;
+	if (watch_distrust(watch, process, frames, count, time))
+		((struct watched *)process->user)->untold = true;
+	watched = process->user;
+	if (!watched || !watched->untold || now < watched->told_windows + TELL_NS)
+		return 0;
+	watched->untold = false;
+	watched->told_windows = now;
+	watched->wanted = true;
+	watch_find_runtime(watch, process);
+	return watch_publish(watch, process);
+}
+
+int watch_describe_generated(struct watch *watch, struct process *process, const struct process_mapping *mapping)
+{
+	struct watched *watched = process->user;
+	struct mapping_entry chain = {.start = mapping->start, .end = mapping->end, .kind = MAPPING_FP_CHAIN}, entry;
+	uint64_t end = mapping->end;
+	size_t i;
+	int err = 0;
+
+	if (watched && watched->distrusts && !watched->no_windows)
+		chain.kind = MAPPING_UNLEARNT;
+	for (i = watched && chain.start ? windows_up_to(watched, chain.start - 1) : 0;
+	     watched && i < watched->windows.count && !err; i++) {
+		const struct window *window = &watched->windows.at[i];
+
+		if (window->end > end)
+			break;
+		entry = (struct mapping_entry){.start = window->start,
+					       .end = window->end,
+					       .bias = window->run.base,
+					       .page_first = window->run.page_first,
+					       .page_count = window->run.page_count,
+					       .kind = MAPPING_TABLE};
+		chain.end = window->start;
+		if (chain.start < chain.end)
+			err = vec_push(&watch->publishing.entries, chain);
+		if (!err)
+			err = vec_push(&watch->publishing.entries, entry);
+		chain.start = window->end;
+	}
+	chain.end = end;
+	return err || chain.start >= chain.end ? err : vec_push(&watch->publishing.entries, chain);
+}
+
+/* What is read of a window's code to see whether it is still the same: the ranges that were learnt, joined. */
+struct piece {
+	uint64_t start, end;
+};
+typedef VEC(struct piece) pieces_t;
+
+static int find_pieces(const struct window *window, pieces_t *ret)
+{
+	rule_ranges ranges = {};
+	size_t i;
+	int err = vec_reserve(&ranges, window->learnt.ranges.count + 1);
+
+	for (i = 0; !err && i < window->learnt.ranges.count; i++)
+		ranges.at[ranges.count++] = window->learnt.ranges.at[i];
+	if (!err)
+		rule_ranges_tidy(&ranges);
+	for (i = 0; !err && i < ranges.count; i++) {
+		struct piece piece = {ranges.at[i].start, ranges.at[i].end}, *last;
+
+		last = ret->count ? &ret->at[ret->count - 1] : NULL;
+		if (last && piece.start <= last->end + PIECE_GAP && piece.end - last->start <= PIECE_MAX)
+			last->end = piece.end > last->end ? piece.end : last->end;
+		else
+			err = vec_push(ret, piece);
+	}
+	vec_free(&ranges);
+	return err;
+}
+
+/* A digest of the code that the rules of a window were learnt from, as it is now. False when it cannot be read. */
+static bool digest_window(int pid, const struct window *window, uint64_t *ret)
+{
+	const struct memory memory = memory_of_process(pid);
+	uint8_t *bytes = malloc(PIECE_MAX + PIECE_GAP);
+	pieces_t pieces = {};
+	bool ok = bytes && !find_pieces(window, &pieces);
+	uint64_t digest = 0;
+	size_t i;
+
+	for (i = 0; ok && i < pieces.count; i++) {
+		uint64_t at = pieces.at[i].start;
+
+		for (; ok && at < pieces.at[i].end; at += PIECE_MAX) {
+			size_t size = pieces.at[i].end - at < PIECE_MAX ? pieces.at[i].end - at : PIECE_MAX;
+
+			ok = !memory_read(&memory, bytes, size, at);
+			if (ok)
+				digest = XXH3_64bits_withSeed(bytes, size, digest ^ at);
+		}
+	}
+	vec_free(&pieces);
+	free(bytes);
+	*ret = digest;
+	return ok;
+}
+
+void watch_window_learnt(const struct process *process, struct window *window)
+{
+	if (!digest_window(process->pid, window, &window->digest))
+		window->digest = 0;
+	window->checked = watch_now();
+}
+
+/* Is the code that was learnt from still there? */
+static bool still_holds(const struct process *process, struct window *window)
+{
+	const struct process_mapping *mapping = process_find_mapping(process, window->start, UINT64_MAX - 1);
+	uint64_t digest;
+
+	if (!mapping || window->end > mapping->end)
+		return false;
+	window->checked = watch_now();
+	return !window->learnt.ranges.count ||
+	       (digest_window(process->pid, window, &digest) && digest == window->digest);
+}
+
+/* Lets those windows of a process go, all or those that a stack was in, that were not read since some time and whose
+ * code is another now. */
+static int check(struct watch *watch, struct process *process, uint64_t since, bool all)
+{
+	struct watched *watched = process->user;
+	size_t i, kept = 0, count = watched->windows.count;
+	bool went = watched->published.objects && watch_read_published(watch, process);
+
+	for (i = 0; i < count; i++) {
+		struct window *window = &watched->windows.at[i];
+		uint64_t before = window->checked;
+
+		if (!(went && window->published) &&
+		    (before >= since || !(all || window->met) || still_holds(process, window))) {
+			window->met = false;
+			watched->windows.at[kept++] = *window;
+			continue;
+		}
+		if (watched->doubt_to < before || !watched->doubt_from)
+			watched->doubt_from = before;
+		watched->doubt_to = watch_now();
+		retire(watch, window);
+	}
+	watched->windows.count = kept;
+	if (kept == count)
+		return 0;
+	/* Stacks of before are of other code. */
+	process->epoch++;
+	watch_note_replaced(watch, process);
+	return watch->publishing.unpublished ? 0 : watch_publish(watch, process);
+}
+
+int watch_check_stack(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
+		      uint64_t time, uint32_t *ret)
+{
+	struct watched *watched = process ? process->user : NULL;
+	uint32_t i, first = count;
+	struct window *window;
+	int err = 0;
+
+	*ret = count;
+	if (!watched || (!watched->windows.count && !watched->doubt_from))
+		return 0;
+	for (i = 0; i < count; i++) {
+		window = watch_window_at(process, address_of(frames[i]));
+		if (window)
+			window->met = true;
+		if (first == count && (window || is_generated_at(watch, process, address_of(frames[i]), time)))
+			first = i;
+	}
+	if (first == count)
+		return 0;
+	if (watched->windows.count && process->ended == UINT64_MAX)
+		err = check(watch, process, time, false);
+	if (time > watched->doubt_from && time <= watched->doubt_to)
+		*ret = first + 1;
+	return err;
+}
+
+int watch_check_window(struct watch *watch, struct process *process, struct window *window)
+{
+	window->met = true;
+	return check(watch, process, watch_now(), false);
+}
+
+int watch_doubt(struct watch *watch, uint64_t stack)
+{
+	/* The samples that name a stack follow it soon. */
+	if (watch->learning.doubted.count >= DOUBTED_MAX)
+		table_deinit(&watch->learning.doubted);
+	return table_set(&watch->learning.doubted, stack, 1);
+}
+
+int watch_check_all_windows(struct watch *watch, uint64_t now)
+{
+	struct process *process;
+	size_t at = 0;
+	int err = 0;
+
+	if (now < watch->learning.checked + CHECK_NS)
+		return 0;
+	watch->learning.checked = now;
+	while (!err && (process = processes_next(watch->processes, &at)))
+		if (process->user && ((struct watched *)process->user)->windows.count)
+			err = check(watch, process, now - CHECK_NS, true);
+	return err;
+}
