@@ -31,11 +31,25 @@ bool budget_take(struct budget *budget, uint32_t user, uint64_t amount, uint64_t
 	age(budget, now_s);
 	table_get(&budget->taken, user + 1ull, &own);
 	others = budget->total - own;
-	if (amount > budget->whole || own + amount > (budget->whole - others) / 2 ||
+	if (amount > budget->whole || others > budget->whole || own + amount > (budget->whole - others) / 2 ||
 	    table_set(&budget->taken, user + 1ull, own + amount)) {
 		budget->refused++;
 		return false;
 	}
 	budget->total += amount;
 	return true;
+}
+
+bool budget_charge(struct budget *budget, uint32_t user, uint64_t amount, uint64_t now_s)
+{
+	uint64_t own = 0, others;
+
+	age(budget, now_s);
+	table_get(&budget->taken, user + 1ull, &own);
+	others = budget->total - own;
+	amount = amount < budget->whole ? amount : budget->whole;
+	if (table_set(&budget->taken, user + 1ull, own + amount))
+		return false;
+	budget->total += amount;
+	return others < budget->whole && own + amount <= (budget->whole - others) / 2;
 }

@@ -32,4 +32,10 @@ void budget_deinit(struct budget *budget);
  */
 bool budget_take(struct budget *budget, uint32_t user, uint64_t amount, uint64_t now_s);
 
+/*
+ * The same of something whose cost is known only afterwards, such as time: counts it, even beyond the share. False: it
+ * is beyond, and budget_take() of anything will say no for a while. `refused` does not count that.
+ */
+bool budget_charge(struct budget *budget, uint32_t user, uint64_t amount, uint64_t now_s);
+
 #endif

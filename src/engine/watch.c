@@ -59,6 +59,9 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->sideband = sideband;
 	watch->foreign = options->files;
 	watch->sharing.code = (struct budget){.whole = WATCH_CODE_BYTES, .halving_s = WATCH_CODE_HALVING_S};
+	watch->sharing.checks = (struct budget){.whole = WATCH_CHECKS_NS, .halving_s = WATCH_CHECKS_HALVING_S};
+	watch->sharing.published =
+		(struct shares){.whole = WATCH_PUBLISHED_BYTES, .floor = 1u << 20, .user_16ths = 8, .process_16ths = 8};
 	watch->everything = options->everything;
 	watch->tidying.max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
@@ -133,6 +136,8 @@ void watch_destroy(struct watch *watch)
 	perf_maps_destroy(watch->naming.jit_maps);
 	kernel_symbols_destroy(watch->naming.kernel);
 	budget_deinit(&watch->sharing.code);
+	budget_deinit(&watch->sharing.checks);
+	shares_deinit(&watch->sharing.published);
 	free(watch);
 }
 

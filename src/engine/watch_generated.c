@@ -17,11 +17,13 @@
  * no-rule. Bounded are the windows of a process, what is learnt of one (by
  * watch_learn.c), and by their shares what all of them take of the kernel's tables.
  */
-#include "engine/watch_parts.h"
-
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+#include "base/time.h"
+#include "engine/watch_parts.h"
 
 #define WINDOW_BYTES (1ull << 20) /* a larger mapping has several */
 #define WINDOWS_MAX  1024         /* of a process */
@@ -99,6 +101,16 @@ void watch_collect_windows(struct watch *watch, uint64_t now)
 	watch->learning.retired.count = kept;
 }
 
+/* No more windows for a process: where it is known to keep no frame pointers, walks end in its generated code. */
+static void give_up(struct watch *watch, struct process *process, const char *why)
+{
+	char text[WATCH_REMARK_BYTES];
+
+	((struct watched *)process->user)->no_windows = true;
+	snprintf(text, sizeof(text), "table-full: rules for the generated code of process %d: %s", process->pid, why);
+	watch_add_remark(watch, text);
+}
+
 /* A window around an address, or the whole mapping if that is small. True when there is a new one. */
 static bool open_window(struct watch *watch, struct process *process, const struct process_mapping *mapping,
 			uint64_t address)
@@ -120,7 +132,7 @@ static bool open_window(struct watch *watch, struct process *process, const stru
 	watch_charge(watch, process);
 	if (watched->windows.count >= WINDOWS_MAX || vec_reserve(&watched->windows, 1) ||
 	    tables_add_unlearnt(sampler_tables(watch->sampler), window.start, window.end, &window.run)) {
-		watched->no_windows = true;
+		give_up(watch, process, "there is no room for more of them");
 		watch_publish_again(watch, process);
 		return false;
 	}
@@ -220,8 +232,8 @@ int watch_describe_generated(struct watch *watch, struct process *process, const
 	size_t i;
 	int err = 0;
 
-	if (watched && watched->distrusts && !watched->no_windows)
-		chain.kind = MAPPING_UNLEARNT;
+	if (watched && watched->distrusts)
+		chain.kind = watched->no_windows ? MAPPING_TABLE_FULL : MAPPING_UNLEARNT;
 	for (i = watched && chain.start ? windows_up_to(watched, chain.start - 1) : 0;
 	     watched && i < watched->windows.count && !err; i++) {
 		const struct window *window = &watched->windows.at[i];
@@ -321,13 +333,43 @@ static bool still_holds(const struct process *process, struct window *window)
 	       (digest_window(process->pid, window, &digest) && digest == window->digest);
 }
 
+static uint32_t user_of(struct watch *watch, struct process *process)
+{
+	struct watched *watched = watched_of(watch, process);
+
+	if (watched && !watched->has_owner)
+		watch_charge(watch, process);
+	return watched ? watched->owner.user : watch->sharing.charged;
+}
+
+bool watch_spend(struct watch *watch, struct process *process, uint64_t begin)
+{
+	return budget_charge(&watch->sharing.checks, user_of(watch, process), time_ns(CLOCK_THREAD_CPUTIME_ID) - begin,
+			     watch_now() / 1000000000);
+}
+
+bool watch_may_spend(struct watch *watch, struct process *process)
+{
+	return budget_take(&watch->sharing.checks, user_of(watch, process), 1, watch_now() / 1000000000);
+}
+
+/* A window goes; so does what was walked by it since it was read last. */
+static void let_go(struct watch *watch, struct watched *watched, struct window *window, uint64_t read)
+{
+	if (!watched->doubt_from || watched->doubt_to < read || read < watched->doubt_from)
+		watched->doubt_from = read;
+	watched->doubt_to = watch_now();
+	retire(watch, window);
+}
+
 /* Lets those windows of a process go, all or those that a stack was in, that were not read since some time and whose
- * code is another now. */
+ * code is another now; all of them where that takes too much time. */
 static int check(struct watch *watch, struct process *process, uint64_t since, bool all)
 {
 	struct watched *watched = process->user;
 	size_t i, kept = 0, count = watched->windows.count;
 	bool went = watched->published.objects && watch_read_published(watch, process);
+	uint64_t begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	for (i = 0; i < count; i++) {
 		struct window *window = &watched->windows.at[i];
@@ -339,10 +381,14 @@ static int check(struct watch *watch, struct process *process, uint64_t since, b
 			watched->windows.at[kept++] = *window;
 			continue;
 		}
-		if (watched->doubt_to < before || !watched->doubt_from)
-			watched->doubt_from = before;
-		watched->doubt_to = watch_now();
-		retire(watch, window);
+		let_go(watch, watched, window, before);
+	}
+	if (!watch_spend(watch, process, begin)) {
+		while (kept) {
+			kept--;
+			let_go(watch, watched, &watched->windows.at[kept], watched->windows.at[kept].checked);
+		}
+		give_up(watch, process, "to read its code again takes too much time");
 	}
 	watched->windows.count = kept;
 	if (kept == count)

@@ -259,6 +259,7 @@ static bool learn_generated(struct watch *watch, struct process *process, struct
 	look->learnt = &window->learnt;
 	look->window = window;
 	watch_read_published(watch, process);
+	watch_charge(watch, process);
 	found = learn_here(watch, look, at);
 	return found || tables_rule(look->tables, &window->run, address).kind == UNWIND_UNLEARNT;
 }

@@ -34,8 +34,12 @@
 /* Machine code without tables that may be followed: at most 4 s of work, of which one user may cause half. */
 #define WATCH_CODE_BYTES     (16ull << 20)
 #define WATCH_CODE_HALVING_S 20
-#define WATCH_REMARKS_MAX    32
-#define WATCH_REMARK_BYTES   1024
+/* Generated code: one user may cause checks for an eighth of the time. */
+#define WATCH_CHECKS_NS        1000000000ull
+#define WATCH_CHECKS_HALVING_S 2
+#define WATCH_PUBLISHED_BYTES  (128u << 20)
+#define WATCH_REMARKS_MAX      32
+#define WATCH_REMARK_BYTES     1024
 
 /* Generated code that has rules of its own (watch_generated.c). Addresses are the process's. */
 struct window {
@@ -59,6 +63,7 @@ struct published {
 	uint64_t descriptor;         /* 0: not looked for yet */
 	uint32_t changes;            /* process.changes then */
 	uint64_t next;               /* when it may be read again */
+	uint64_t kept;               /* bytes, of sharing.published */
 };
 
 /* What the kernel was told about a process: struct process.user. */
@@ -92,7 +97,8 @@ struct watched {
 	uint32_t met,
 		failed;  /* stacks through generated code while frame pointers were trusted; those that ended there */
 	bool distrusts;  /* its generated code has shown not to keep frame pointers */
-	bool no_windows; /* there was no room for more: it is trusted again */
+	bool no_windows; /* there is no room or time for them: walks end in its generated code, if that is not trusted
+			  */
 	uint64_t doubt_from, doubt_to; /* when code was changed that rules were learnt from */
 	bool untold;                   /* it is to be published because of that */
 	uint64_t told_windows;         /* when it was published last because of that */
@@ -160,9 +166,11 @@ struct learning {
 struct sharing {
 	struct budget code; /* bytes of machine code without tables that are followed */
 	bool code_told;
-	uint32_t charged;    /* the user of watch_charge() */
-	uint64_t full_since; /* since when something waits for room in the tables; 0: nothing does */
-	uint32_t full_told;  /* of enum tables_kind: a bit each */
+	struct budget checks;    /* CPU time for reading generated code again, and what is published of it, ns */
+	struct shares published; /* bytes that are kept of what processes publish */
+	uint32_t charged;        /* the user of watch_charge() */
+	uint64_t full_since;     /* since when something waits for room in the tables; 0: nothing does */
+	uint32_t full_told;      /* of enum tables_kind: a bit each */
 };
 
 /* What another process is asked about files: watch_analysis.c. */
@@ -352,6 +360,11 @@ bool watch_read_published(struct watch *watch, struct process *process);
  * -ENOENT or -ENOMEM. */
 int watch_published_rules(const struct process *process, uint64_t address, rule_ranges *ret, bool *whole);
 void watch_forget_published(struct watched *watched);
+
+/* Counts CPU time from `begin` on (CLOCK_THREAD_CPUTIME_ID) for the process's user. False: beyond the user's share. */
+bool watch_spend(struct watch *watch, struct process *process, uint64_t begin);
+/* Is something of the share left? */
+bool watch_may_spend(struct watch *watch, struct process *process);
 
 /* Lets all windows of a process go. */
 void watch_drop_windows(struct watch *watch, struct watched *watched);

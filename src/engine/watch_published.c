@@ -6,12 +6,14 @@
  */
 #include <stdlib.h>
 
+#include "base/time.h"
 #include "engine/watch_parts.h"
 #include "symbol/jit_objects.h"
 
-#define READ_NS      100000000ull /* how often a process's list may be read, */
-#define READ_SHARE   10           /* and for which part of the time */
-#define FUNCTION_MAX (256u << 10) /* bytes: an FDE of more is of a whole buffer of code, that changes (QEMU's) */
+#define READ_NS      100000000ull   /* how often a process's list may be read, */
+#define READ_SHARE   10             /* and for which part of the time */
+#define FULL_NS      10000000000ull /* when it is tried again after there was no room for it */
+#define FUNCTION_MAX (256u << 10)   /* bytes: an FDE of more is of a whole buffer of code, that changes (QEMU's) */
 /* Such a buffer begins with how it is entered and left, where its unwind information is not true. */
 #define ENTRY_BYTES   1024
 #define NOT_PUBLISHED UINT64_MAX
@@ -45,18 +47,33 @@ static bool looked_for(struct watch *watch, struct process *process, struct publ
 	return published->descriptor != NOT_PUBLISHED;
 }
 
+/* Counts what is kept now. False: it is beyond the process's share. */
+static bool keep(struct watch *watch, struct watched *watched)
+{
+	uint64_t bytes = jit_objects_bytes(watched->published.objects);
+
+	shares_give(&watch->sharing.published, &watched->owner, watched->published.kept);
+	watched->published.kept = 0;
+	if (shares_take(&watch->sharing.published, &watched->owner, bytes))
+		return false;
+	watched->published.kept = bytes;
+	return true;
+}
+
 bool watch_read_published(struct watch *watch, struct process *process)
 {
 	struct watched *watched = watched_of(watch, process);
 	const struct memory memory = memory_of_process(process->pid);
 	struct mapped_file *anonymous;
 	struct perf_map *names;
-	uint64_t begin = watch_now(), took;
+	uint64_t begin = watch_now(), cpu = time_ns(CLOCK_THREAD_CPUTIME_ID), took;
 	unsigned int changed;
 
 	if (!watched || process->ended != UINT64_MAX || begin < watched->published.next)
 		return false;
 	watched->published.next = begin + READ_NS;
+	if (!watch_may_spend(watch, process))
+		return false;
 	if (!looked_for(watch, process, &watched->published))
 		return false;
 	if (!watched->published.objects)
@@ -70,9 +87,15 @@ bool watch_read_published(struct watch *watch, struct process *process)
 		if (!anonymous || perf_maps_give(watch->naming.jit_maps, anonymous->index + 1ull, names))
 			perf_map_destroy(names);
 	}
+	watch_spend(watch, process, cpu);
 	took = watch_now() - begin;
 	if (watched->published.next < begin + READ_SHARE * took)
 		watched->published.next = begin + READ_SHARE * took;
+	if (changed && !keep(watch, watched)) {
+		watch_forget_published(watched);
+		watched->published.next = begin + FULL_NS;
+		return true;
+	}
 	return changed & JIT_OBJECTS_WENT;
 }
 
@@ -101,6 +124,8 @@ int watch_published_rules(const struct process *process, uint64_t address, rule_
 
 void watch_forget_published(struct watched *watched)
 {
+	if (watched->published.kept)
+		shares_give(&watched->watch->sharing.published, &watched->owner, watched->published.kept);
 	jit_objects_destroy(watched->published.objects);
 	watched->published = (struct published){};
 }

@@ -16,8 +16,9 @@
 
 #define VERSION      1
 #define SECTIONS_MAX 1024
-#define SYMBOLS_MAX  65536      /* of one object */
-#define NAMES_MAX    (8u << 20) /* bytes of all names together */
+#define SYMBOLS_MAX  (256u << 10) /* looked at in one reading, of all objects */
+#define FRAMES_MAX   65536        /* sections of unwind information that are kept */
+#define NAMES_MAX    (8u << 20)   /* bytes of all names together */
 #define NAME_BYTES   512
 
 struct jit_frames {
@@ -33,13 +34,20 @@ struct jit_object {
 	size_t bytes;    /* that are kept */
 };
 
+struct covered {
+	uint64_t start, end;
+};
+
 struct jit_objects {
 	VEC(struct jit_object) all;
-	size_t bytes;
+	VEC(struct covered) covered;      /* by any unwind information: sorted, apart from each other */
+	size_t bytes, frames;             /* of all objects */
+	size_t frames_left, symbols_left; /* bytes of unwind information, and symbols, that this reading may look at */
 };
 
 /* One object while it is read. */
 struct reading {
+	struct jit_objects *objects;
 	const struct memory *memory;
 	const uint8_t *bytes;
 	size_t size;
@@ -48,7 +56,6 @@ struct reading {
 	size_t section_count;
 	const char *section_names;
 	size_t section_names_size;
-	size_t taken, symbols; /* bytes of unwind information and symbols that were looked at */
 	struct jit_object *object;
 };
 
@@ -76,12 +83,18 @@ void jit_objects_destroy(struct jit_objects *objects)
 	for (i = 0; i < objects->all.count; i++)
 		object_deinit(&objects->all.at[i]);
 	vec_free(&objects->all);
+	vec_free(&objects->covered);
 	free(objects);
 }
 
 size_t jit_objects_count(const struct jit_objects *objects)
 {
 	return objects->all.count;
+}
+
+size_t jit_objects_bytes(const struct jit_objects *objects)
+{
+	return objects->bytes;
 }
 
 /* What a section has in the object; NULL when it lies outside. */
@@ -111,9 +124,10 @@ static void take_frames(struct reading *r, const Elf64_Shdr *section, bool is_de
 	bool loaded = r->relocatable && section->sh_addr && !is_debug;
 	uint8_t *bytes;
 
-	if (!section->sh_size || section->sh_size > JIT_OBJECT_MAX - r->taken || (!loaded && !from))
+	if (!section->sh_size || section->sh_size > r->objects->frames_left || (!loaded && !from) ||
+	    r->objects->frames + r->object->frames.count >= FRAMES_MAX)
 		return;
-	r->taken += section->sh_size;
+	r->objects->frames_left -= section->sh_size;
 	bytes = malloc(section->sh_size);
 	if (!bytes)
 		return;
@@ -154,7 +168,7 @@ static void take_symbols(struct reading *r, const Elf64_Shdr *section)
 	const uint8_t *symbols = content(r, section), *names = strings ? content(r, strings) : NULL;
 	struct cursor at = cursor_init(symbols, symbols ? section->sh_size : 0);
 
-	for (; names && r->symbols < SYMBOLS_MAX && cursor_left(&at) >= sizeof(Elf64_Sym); r->symbols++) {
+	for (; names && r->objects->symbols_left && cursor_left(&at) >= sizeof(Elf64_Sym); r->objects->symbols_left--) {
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, cursor_take(&at, sizeof(symbol)), sizeof(symbol));
@@ -224,7 +238,7 @@ static void parse(struct reading *r)
 static bool read_object(struct jit_objects *objects, const struct memory *memory, struct jit_object *key,
 			struct jit_object *known)
 {
-	struct reading r = {.memory = memory, .size = key->size, .object = key};
+	struct reading r = {.objects = objects, .memory = memory, .size = key->size, .object = key};
 	uint8_t *bytes;
 
 	if (!key->size || key->size > JIT_OBJECT_MAX)
@@ -249,6 +263,7 @@ static bool read_object(struct jit_objects *objects, const struct memory *memory
 		return false;
 	}
 	objects->bytes += key->bytes;
+	objects->frames += key->frames.count;
 	return true;
 }
 
@@ -265,10 +280,44 @@ static bool sweep(struct jit_objects *objects)
 			continue;
 		}
 		objects->bytes -= object->bytes;
+		objects->frames -= object->frames.count;
 		object_deinit(object);
 	}
 	objects->all.count = kept;
 	return kept != count;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct covered *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* What the objects cover now. Without memory that is nothing. */
+static void find_covered(struct jit_objects *objects)
+{
+	size_t i, k, kept = 0;
+
+	objects->covered.count = 0;
+	if (vec_reserve(&objects->covered, objects->frames))
+		return;
+	for (i = 0; i < objects->all.count; i++)
+		for (k = 0; k < objects->all.at[i].frames.count; k++)
+			objects->covered.at[objects->covered.count++] = (struct covered){
+				objects->all.at[i].frames.at[k].start, objects->all.at[i].frames.at[k].end};
+	if (objects->covered.count)
+		qsort(objects->covered.at, objects->covered.count, sizeof(*objects->covered.at), by_start);
+	for (i = 0; i < objects->covered.count; i++) {
+		const struct covered next = objects->covered.at[i];
+		struct covered *last = kept ? &objects->covered.at[kept - 1] : NULL;
+
+		if (!last || next.start > last->end)
+			objects->covered.at[kept++] = next;
+		else if (next.end > last->end)
+			last->end = next.end;
+	}
+	objects->covered.count = kept;
 }
 
 unsigned int jit_objects_read(struct jit_objects *objects, const struct memory *memory, uint64_t descriptor)
@@ -282,10 +331,12 @@ unsigned int jit_objects_read(struct jit_objects *objects, const struct memory *
 	} entry;
 	uint64_t at, bytes = 0, number;
 	struct table met = {}; /* entry -> its object's index + 1; 0: it has none, or was met in this reading */
-	bool changed = false;
+	bool came = false, went;
 	size_t i;
 	int err = 0;
 
+	objects->frames_left = JIT_BYTES_MAX;
+	objects->symbols_left = SYMBOLS_MAX;
 	for (i = 0; i < objects->all.count && !err; i++) {
 		objects->all.at[i].seen = false;
 		err = table_set(&met, objects->all.at[i].entry, i + 1);
@@ -303,24 +354,29 @@ unsigned int jit_objects_read(struct jit_objects *objects, const struct memory *
 		key.address = entry.address;
 		key.size = entry.size;
 		bytes += entry.size < JIT_OBJECT_MAX ? entry.size : 0;
-		changed |=
-			read_object(objects, memory, &key, number == UINT64_MAX ? NULL : &objects->all.at[number - 1]);
+		came |= read_object(objects, memory, &key, number == UINT64_MAX ? NULL : &objects->all.at[number - 1]);
 		err = table_set(&met, at, 0);
 	}
 	table_deinit(&met);
-	return (changed ? JIT_OBJECTS_CAME : 0) | (sweep(objects) ? JIT_OBJECTS_WENT : 0);
+	went = sweep(objects);
+	if (came || went)
+		find_covered(objects);
+	return (came ? JIT_OBJECTS_CAME : 0) | (went ? JIT_OBJECTS_WENT : 0);
 }
 
 bool jit_objects_cover(const struct jit_objects *objects, uint64_t address)
 {
-	size_t i, k;
+	size_t low = 0, high = objects->covered.count;
 
-	for (i = 0; i < objects->all.count; i++)
-		for (k = 0; k < objects->all.at[i].frames.count; k++)
-			if (address >= objects->all.at[i].frames.at[k].start &&
-			    address < objects->all.at[i].frames.at[k].end)
-				return true;
-	return false;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (objects->covered.at[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < objects->covered.at[low - 1].end;
 }
 
 int jit_objects_rules(const struct jit_objects *objects, uint64_t address, rule_ranges *ret, uint64_t *start,

@@ -22,7 +22,7 @@
 
 #define JIT_ENTRIES_MAX 16384
 #define JIT_OBJECT_MAX  (16u << 20) /* bytes of one */
-#define JIT_BYTES_MAX   (32u << 20) /* of all of a process together */
+#define JIT_BYTES_MAX   (32u << 20) /* of all of a process together, that are read at once, or kept */
 
 struct jit_objects;
 
@@ -38,6 +38,8 @@ enum { JIT_OBJECTS_CAME = 1, JIT_OBJECTS_WENT = 2 };
 unsigned int jit_objects_read(struct jit_objects *objects, const struct memory *memory, uint64_t descriptor);
 
 size_t jit_objects_count(const struct jit_objects *objects);
+/* What is kept of them. */
+size_t jit_objects_bytes(const struct jit_objects *objects);
 
 /* May an object have rules for an address? */
 bool jit_objects_cover(const struct jit_objects *objects, uint64_t address);

@@ -199,6 +199,46 @@ static void test_no_cfa(void)
 	vec_free(&ranges);
 }
 
+/* A list without an end, of one object that names 8 MiB of the process's memory as its unwind information. */
+struct endless {
+	struct object object;
+	uint64_t bytes; /* that were read */
+};
+
+static int read_endless(void *context, void *dst, size_t size, uint64_t address)
+{
+	struct endless *endless = context;
+	const struct entry entry = {address + sizeof(struct entry), 0, OBJECT, sizeof(struct object)};
+	const struct head first = {.version = 1, .first = BASE};
+
+	memset(dst, 0, size);
+	endless->bytes += size;
+	if (address == OBJECT && size == sizeof(endless->object))
+		memcpy(dst, &endless->object, size);
+	else if (size == sizeof(first))
+		memcpy(dst, &first, size);
+	else if (size == sizeof(entry))
+		memcpy(dst, &entry, size);
+	return 0;
+}
+
+static void test_endless(void)
+{
+	static struct endless endless;
+	const struct memory memory = {read_endless, &endless};
+	struct jit_objects *objects = jit_objects_create();
+
+	make_object(&endless.object, ET_REL, TEXT);
+	memcpy(endless.object.section_names + 1, ".eh_frame\0", 11);
+	endless.object.sections[2].sh_addr = TEXT;
+	endless.object.sections[2].sh_size = 8u << 20;
+	jit_objects_read(objects, &memory, 8);
+	ok(jit_objects_count(objects) > 100, "a list without an end is read to a length");
+	ok(endless.bytes < 2 * (uint64_t)JIT_BYTES_MAX, "and so is the memory that all objects name together");
+	ok(jit_objects_bytes(objects) <= JIT_BYTES_MAX, "and what is kept");
+	jit_objects_destroy(objects);
+}
+
 int main(void)
 {
 	const struct memory_piece piece = {BASE, image, sizeof(image)};
@@ -209,6 +249,7 @@ int main(void)
 	test_list(objects, &memory);
 	test_lies(objects, &memory);
 	test_no_cfa();
+	test_endless();
 	jit_objects_destroy(objects);
 	return tap_done();
 }

@@ -199,6 +199,12 @@ static void test_budget(void)
 	ok(!budget_take(&budget, 1, 1, 1009) && budget_take(&budget, 1, 48, 1010), "after a while half is forgotten");
 	ok(budget_take(&budget, 3, 128, UINT64_MAX), "after long, all");
 	budget_deinit(&budget);
+	budget = (struct budget){.whole = 256, .halving_s = 10};
+	ok(budget_charge(&budget, 1, 100, 1000), "what is counted afterwards, within the share");
+	ok(!budget_charge(&budget, 1, 100, 1000) && !budget_take(&budget, 1, 1, 1000), "and beyond: nothing is left");
+	ok(!budget_charge(&budget, 2, 1000, 1000) && !budget_take(&budget, 3, 1, 1000), "nor where it is beyond all");
+	ok(budget_take(&budget, 3, 1, 1040), "but later");
+	budget_deinit(&budget);
 }
 
 static void test_maps(void)
