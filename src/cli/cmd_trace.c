@@ -11,6 +11,8 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/listing.h"
+#include "cli/script.h"
+#include "lang/dialect/dialect.h"
 #include "trace/trace.h"
 
 enum {
@@ -29,6 +31,7 @@ enum {
 	OPTION_TRACEABLE,
 	OPTION_DWARF_PID,
 	OPTION_MAX_SAMPLE,
+	OPTION_DIALECT,
 	OPTION_WITHOUT_VALUE
 };
 
@@ -46,6 +49,7 @@ static const struct option_row rows[] = {
 	{'e', "execute", "PROGRAM", "run this program"},
 	{'p', "pid", "PID", "trace this process only, all its threads, and end\nwith it"},
 	{'c', "command", "COMMAND", "start this command, trace it and what it starts only,\nand end with it"},
+	{OPTION_DIALECT, "dialect", "LANGUAGE", "what the program is written in: bpftrace or d"},
 	{'f', "format", "FORMAT", "how the output is written: text or json"},
 	{'o', "output", "FILE", "write the output to this file, not to stdout"},
 	{'l', "list", NULL, "list the places that match the PATTERNs"},
@@ -85,11 +89,11 @@ struct request {
 	struct compile_dump dump;
 	char *debug_folders;
 	pid_t pid;
+	const struct dialect *dialect; /* NULL: bpftrace's */
 	const char *traceable_functions;
 	unsigned int without; /* enum compile_without */
 	uint64_t sample_ns;   /* 0: as is usual */
 	bool list, format, unsafe, hide_warnings, warn_of_helpers;
-	char **argv; /* of the command */
 	VEC(const char *) parameters, named, include_folders, includes;
 	VEC(pid_t) stacks_of; /* --dwarf-pid */
 };
@@ -262,6 +266,11 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 			       : 0;
 	case OPTION_DWARF_PID:
 		return take_processes(request, value, diag);
+	case OPTION_DIALECT:
+		request->dialect = dialect_find(value);
+		return request->dialect ? 0
+					: diag_fail(diag, EINVAL, "cli.dialect",
+						    "--dialect %s: the languages are bpftrace and d", value);
 	case OPTION_MAX_SAMPLE:
 		return options_sample_time(value, &request->sample_ns, diag);
 	case OPTION_MODE:
@@ -293,52 +302,6 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 
 /* --- the program's text --- */
 
-/* A command as a shell would split it: blanks, quotes, backslashes; nothing is expanded. */
-static char **split_command(const char *text)
-{
-	size_t room = strlen(text) + 2, count = 0;
-	char **words = calloc(room, sizeof(*words)), *out = calloc(2, room), *to = out;
-	const char *at = text;
-	char quote = '\0';
-
-	if (!words || !out) {
-		free(words);
-		free(out);
-		return NULL;
-	}
-	while (*at) {
-		while (*at == ' ' || *at == '\t' || *at == '\n')
-			at++;
-		if (!*at)
-			break;
-		words[count++] = to;
-		for (; *at && (quote || (*at != ' ' && *at != '\t' && *at != '\n')); at++) {
-			if (quote && *at == quote)
-				quote = '\0';
-			else if (!quote && (*at == '"' || *at == '\''))
-				quote = *at;
-			else if (*at == '\\' && quote != '\'' && at[1])
-				*to++ = *++at;
-			else
-				*to++ = *at;
-		}
-		*to++ = '\0';
-	}
-	if (!count) {
-		free(out);
-		free(words);
-		return NULL;
-	}
-	return words;
-}
-
-static void free_command(char **words)
-{
-	if (words)
-		free(words[0]);
-	free(words);
-}
-
 static const char *setting(void *context, const char *name)
 {
 	char variable[64] = "BPFTRACE_";
@@ -349,11 +312,6 @@ static const char *setting(void *context, const char *name)
 		variable[i] = (char)(*name >= 'a' && *name <= 'z' ? *name - 'a' + 'A' : *name);
 	variable[i] = '\0';
 	return getenv(variable);
-}
-
-static const char *program_of(void *context, const char *name)
-{
-	return trace_command_program(context, name);
 }
 
 /* --- running --- */
@@ -371,7 +329,8 @@ static int open_output(struct request *request, struct diag *diag)
 
 static struct compile_options options_of(const struct request *request)
 {
-	return (struct compile_options){.path = request->file,
+	return (struct compile_options){.dialect = request->dialect,
+					.path = request->file,
 					.include_folders = request->include_folders.at,
 					.include_folder_count = (uint32_t)request->include_folders.count,
 					.includes = request->includes.at,
@@ -414,68 +373,37 @@ static int format_source(const struct request *request, const char *name, const 
 	struct compile_options options = options_of(request);
 	int err = lang_format(name, source, size, &options, request->trace.out, stderr);
 
-	if (err != -ENOMEM)
+	if (err == -ENOTSUP)
+		diag_fail(diag, ENOTSUP, "cli.format", "--fmt: there is no formatter for this language");
+	else if (err != -ENOMEM)
 		return err ? CLI_FAILED : cli_flush();
-	diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+	else
+		diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
 	return fail(request, CLI_FAILED, diag);
+}
+
+static int script_failed(const struct script *script, enum cli_status status, const struct diag *diag)
+{
+	return fail(script->context, status, diag);
 }
 
 static int run_source(struct request *request, const char *name, const char *source, size_t size, struct diag *diag)
 {
-	struct compile_options options = options_of(request);
-	struct trace_command *child = NULL;
-	struct compilation compilation;
-	struct trace_result result = {};
-	int err, status = CLI_DONE;
+	struct script script = {.name = name,
+				.source = source,
+				.size = size,
+				.options = options_of(request),
+				.trace = request->trace,
+				.dump = request->dump,
+				.command = request->command,
+				.fail = script_failed,
+				.context = request};
 
 	if (request->format)
 		return format_source(request, name, source, size, diag);
-	own_namespace(&options.namespace_device, &options.namespace_inode);
-	if (request->command) {
-		request->argv = split_command(request->command);
-		if (!request->argv) {
-			diag_fail(diag, EINVAL, "cli.command", "-c: the command is empty");
-			return fail(request, CLI_USAGE, diag);
-		}
-		err = check_command(request->argv[0], diag);
-		if (!err && !request->trace.dry_run)
-			err = trace_command_create(request->argv, &child, diag);
-		if (err)
-			return fail(request, CLI_FAILED, diag);
-		request->trace.command = child;
-		options.pid = child ? trace_command_pid(child) : 0;
-		options.program = child ? program_of : NULL;
-		options.program_context = child;
-		options.command_path = request->argv[0];
-	}
-	err = lang_compile(name, source, size, &options, &request->dump, &compilation, diag);
-	if (child && trace_command_failed(child, diag))
-		err = -ECHILD;
-	else
-		report_print(&compilation.report, stderr);
-	request->trace.pid = request->pid;
-	request->trace.stacks_of = request->stacks_of.at;
-	request->trace.stacks_of_count = (uint32_t)request->stacks_of.count;
-	if (!err && !diag->tag)
-		err = trace_run(&compilation, &request->trace, &result, diag);
-	if (err) {
-		status = CLI_FAILED;
-		if (diag->tag)
-			fail(request, CLI_FAILED, diag);
-	}
-	compilation_deinit(&compilation);
-	if (child) {
-		pid_t left;
-		int ended = trace_command_destroy(child, &left);
-
-		if (status == CLI_DONE)
-			warn_left(stderr, left);
-		if (status == CLI_DONE && !result.has_exit)
-			status = ended;
-	}
-	if (status == CLI_DONE && result.has_exit)
-		status = result.status & 0xff;
-	return status;
+	script.trace.stacks_of = request->stacks_of.at;
+	script.trace.stacks_of_count = (uint32_t)request->stacks_of.count;
+	return script_run(&script, diag);
 }
 
 static int run_file(struct request *request, struct diag *diag)
@@ -562,7 +490,6 @@ static int run_trace(const struct command *self, int argc, char **argv)
 	}
 	if (request.trace.out && request.trace.out != stdout)
 		fclose(request.trace.out);
-	free_command(request.argv);
 	vec_free(&request.parameters);
 	vec_free(&request.named);
 	vec_free(&request.include_folders);

@@ -156,8 +156,9 @@ void options_print(FILE *out, const struct option_row *rows)
 {
 	for (; rows->id; rows++) {
 		const char *line = rows->help, *end;
-		int column = rows->id < OPTION_LONG_ONLY ? fprintf(out, "  -%c, --%s", rows->id, rows->name)
-							 : fprintf(out, "      --%s", rows->name);
+		int column = !rows->name                   ? fprintf(out, "  -%c", rows->id)
+			     : rows->id < OPTION_LONG_ONLY ? fprintf(out, "  -%c, --%s", rows->id, rows->name)
+							   : fprintf(out, "      --%s", rows->name);
 
 		if (rows->value)
 			column += fprintf(out, " %s", rows->value);

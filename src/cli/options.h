@@ -15,11 +15,11 @@
 
 /* From here up: options that have a long name only. */
 #define OPTION_LONG_ONLY 256
-#define OPTIONS_MAX      32
+#define OPTIONS_MAX      40
 
 struct option_row {
 	int id;            /* the option's letter, or a number from OPTION_LONG_ONLY up; 0 ends a table */
-	const char *name;  /* the long name, without dashes */
+	const char *name;  /* the long name, without dashes; NULL: there is none */
 	const char *value; /* the value's name in --help; NULL for an option without one */
 	const char *help;  /* lines are broken by '\n' */
 };

@@ -40,6 +40,17 @@ void compiler_deinit(struct compiler *c)
 	foreign_files_destroy(c->files);
 }
 
+const struct dialect *dialect_find(const char *name)
+{
+	static const struct dialect *const all[] = {&dialect_bpftrace, &dialect_d};
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!strcmp(all[i]->name, name))
+			return all[i];
+	return NULL;
+}
+
 static int generate(struct compilation *ret, const struct compile_dump *dump, struct diag *diag)
 {
 	struct compiler *c = &ret->compiler;
@@ -90,6 +101,23 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 	return ret->report.errors ? -EINVAL : err;
 }
 
+int lang_places(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
+		struct compilation *ret)
+{
+	struct compiler *c = &ret->compiler;
+
+	*ret = (struct compilation){};
+	report_init(&ret->report, &ret->arena, name, source, size);
+	compiler_init(c, &ret->arena, &ret->report, options);
+	kernel_types_attach(&c->types);
+	c->dialect->parse(c);
+	if (!ret->report.errors)
+		c->dialect->check(c);
+	if (!ret->report.errors && !ret->arena.failed)
+		c->dialect->list(c, out);
+	return ret->arena.failed ? -ENOMEM : ret->report.errors ? -EINVAL : 0;
+}
+
 /* What $1 and its like are does not matter here, but that they are there. */
 static const char *const any_parameters[] = {"1", "1", "1", "1", "1", "1", "1", "1", "1", "1",
 					     "1", "1", "1", "1", "1", "1", "1", "1", "1", "1"};
@@ -128,6 +156,8 @@ int lang_format(const char *name, const char *source, size_t size, const struct 
 	size_t once_size = 0, twice_size = 0;
 	int err;
 
+	if (options->dialect && !options->dialect->format)
+		return -ENOTSUP;
 	any.may_be_empty = true;
 	any.parameters = any_parameters;
 	any.parameter_count = sizeof(any_parameters) / sizeof(any_parameters[0]);

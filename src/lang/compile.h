@@ -43,9 +43,14 @@ void compiler_deinit(struct compiler *compiler);
 int lang_compile(const char *name, const char *source, size_t size, const struct compile_options *options,
 		 const struct compile_dump *dump, struct compilation *ret, struct diag *diag);
 
+/* Writes what a script's probes mean, as its language lists that. The rest is as with lang_compile(). */
+int lang_places(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
+		struct compilation *ret);
+
 /*
  * Writes a script in the one style of its dialect to `out`. -EINVAL, with the complaints on `errors`,
- * when it does not parse, or is so odd that it would become another one; then nothing was written.
+ * when it does not parse, or is so odd that it would become another one; then nothing was written. -ENOTSUP: there is
+ * no style for its language.
  */
 int lang_format(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
 		FILE *errors);

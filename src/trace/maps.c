@@ -174,3 +174,44 @@ void run_print_all_maps(struct run *run)
 	}
 	free(maps);
 }
+
+static bool deed_read(struct run *run, const struct symbol *map, struct map_entry **entries, size_t *count)
+{
+	struct reading reading;
+	bool done = !reading_init(run, map, &reading);
+
+	if (done) {
+		read_all(map, &reading, NULL);
+		*entries = reading.entries.at;
+		*count = reading.entries.count;
+		reading.entries.at = NULL;
+		reading.entries.count = 0;
+	}
+	reading_deinit(&reading);
+	return done;
+}
+
+static void deed_release(struct map_entry *entries, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		free(entries[i].key);
+		free(entries[i].text);
+	}
+	free(entries);
+}
+
+static void deed_remove(struct run *run, const struct symbol *map, const uint8_t *key)
+{
+	bpf_map_delete_elem(bpf_object__find_map_fd_by_name(run->object, map->bpf_name), key);
+}
+
+const struct print_deeds run_deeds = {
+	.read = deed_read,
+	.release = deed_release,
+	.clear = run_clear_map,
+	.zero = run_zero_map,
+	.remove = deed_remove,
+	.system = run_system,
+};

@@ -81,6 +81,7 @@ int run_record(void *context, void *data, size_t size);
 void run_system(struct run *run, const char *command);
 
 /* maps.c */
+extern const struct print_deeds run_deeds;
 /* `empty`: a map without keys is shown as zero when nothing was assigned yet. */
 void run_print_map(struct run *run, const struct symbol *map, bool empty, uint64_t top, uint64_t div,
 		   const uint8_t *key);

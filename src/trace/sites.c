@@ -236,6 +236,9 @@ static void handle_site(struct run *run, const struct site *site, const uint8_t 
 	case SITE_WARNING:
 		warn(run, site);
 		break;
+	case SITE_OF_DIALECT:
+		run->print->record(&run->printer, site, bytes);
+		break;
 	case SITE_JOIN:
 		join(run, site, bytes);
 		break;

@@ -48,8 +48,9 @@ static int run_special(struct run *run, enum provider_run which, struct diag *di
 static int attach_unit(struct run *run, size_t index, struct diag *diag)
 {
 	const struct compiler *c = run->compiler;
-	const struct attach_target target = {.pid = c->options->pid, .is_command = run->options->command != NULL};
 	const struct unit *unit = &c->units.at[index];
+	const struct attach_target target = {.pid = unit->is_everywhere ? 0 : c->options->pid,
+					     .is_command = !unit->is_everywhere && run->options->command != NULL};
 	struct watchpoint watch = {.address = c->attaches.at[unit->first_attach].address,
 				   .first = run->attachment.fds.at.count};
 	int err = unit->provider->attach(run_program(run, index), &c->attaches.at[unit->first_attach],
@@ -331,6 +332,8 @@ static void tell_losses(struct run *run)
 
 		if (fd < 0 || !texts[key] || bpf_map_lookup_elem(fd, &key, &count) || !count)
 			continue;
+		if (run->print->lost && run->print->lost(&run->printer, (enum rt_counter)key, count))
+			continue;
 		if (run->printer.json && key == RT_COUNTER_LOST)
 			fprintf(run->printer.out, "{\"type\": \"lost_events\", \"data\": {\"events\": %llu}}\n",
 				(unsigned long long)count);
@@ -455,7 +458,10 @@ static int start(struct run *run, struct diag *diag)
 					.escape = !run->options->json && isatty(fileno(run->options->out)),
 					.compiler = run->compiler,
 					.words = &names_words,
-					.names = run->names};
+					.names = run->names,
+					.deeds = &run_deeds,
+					.run = run,
+					.quiet = run->options->quiet};
 	set_started(run);
 	if (run->options->dry_run)
 		return 0;
@@ -483,7 +489,7 @@ static void free_formats(struct run *run)
 {
 	size_t i;
 
-	for (i = 0; run->formats && i < run->compiler->sites.count; i++)
+	for (i = 0; run->formats && run->print->format_destroy && i < run->compiler->sites.count; i++)
 		run->print->format_destroy(run->formats[i]);
 	free(run->formats);
 }

@@ -42,9 +42,9 @@ static void print_code(const struct gen *gen, FILE *out)
 }
 
 /* The core, and the code; complaints if there are any. */
-static void compile(const char *source, char *core, char *code)
+static void compile(const char *source, const struct dialect *dialect, char *core, char *code)
 {
-	static const struct compile_options options = {};
+	const struct compile_options options = {.dialect = dialect};
 	FILE *core_out = fmemopen(core, TEXT_MAX, "w"), *code_out = fmemopen(code, TEXT_MAX, "w");
 	struct arena arena = {};
 	struct report report;
@@ -90,7 +90,7 @@ static void hold(const char *script, const char *suffix, const char *got)
 	bool same;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "%.*s%s", (int)(strlen(script) - strlen(".bt")), script, suffix);
+	snprintf(path, sizeof(path), "%.*s%s", (int)(strrchr(script, '.') - script), script, suffix);
 	file = getenv("GOLDEN_UPDATE") ? fopen(path, "we") : NULL;
 	if (file) {
 		fputs(got, file);
@@ -104,23 +104,35 @@ static void hold(const char *script, const char *suffix, const char *got)
 	free(expected);
 }
 
-int main(void)
+static void hold_all(const char *pattern, const struct dialect *dialect, char *core, char *code)
 {
-	char *core = calloc(1, TEXT_MAX), *code = calloc(1, TEXT_MAX), *source;
 	glob_t scripts;
+	char *source;
 	size_t i;
 
-	if (!core || !code || glob(TEST_DIR "/lang/golden/*.bt", 0, NULL, &scripts))
-		return 1;
+	if (glob(pattern, 0, NULL, &scripts)) {
+		ok(false, "there are scripts: %s", pattern);
+		return;
+	}
 	for (i = 0; i < scripts.gl_pathc; i++) {
 		source = text_of(scripts.gl_pathv[i]);
 		*core = *code = '\0';
-		compile(source, core, code);
+		compile(source, dialect, core, code);
 		hold(scripts.gl_pathv[i], ".core", core);
 		hold(scripts.gl_pathv[i], ".code", code);
 		free(source);
 	}
 	globfree(&scripts);
+}
+
+int main(void)
+{
+	char *core = calloc(1, TEXT_MAX), *code = calloc(1, TEXT_MAX);
+
+	if (!core || !code)
+		return 1;
+	hold_all(TEST_DIR "/lang/golden/*.bt", NULL, core, code);
+	hold_all(TEST_DIR "/lang/golden/*.d", &dialect_d, core, code);
 	free(core);
 	free(code);
 	return tap_done();

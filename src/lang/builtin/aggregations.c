@@ -59,14 +59,18 @@ static void place_average(struct gen *g, const struct node *call, uint32_t offse
 }
 
 /* R0: the value's address; R1: the index of the counter. */
-static void count_bucket(struct gen *g, uint32_t buckets)
+static void count_bucket(struct gen *g, const struct node *call, uint32_t offset)
 {
+	uint32_t buckets = call->type->size / 8;
 	label out = code_label(g->code);
 
 	code_jump_if(g->code, BPF_JGE, R1, (int32_t)buckets, out);
 	code_alu_imm(g->code, BPF_LSH, R1, 3);
 	code_alu(g->code, BPF_ADD, R0, R1);
-	code_imm(g->code, R1, 1);
+	if (call->kid_count > 1)
+		gen_frame_load(g, 8, R1, offset + 8);
+	else
+		code_imm(g->code, R1, 1);
 	add(g, R0, 0, R1);
 	code_bind(g->code, out);
 }
@@ -79,7 +83,7 @@ static void place_hist(struct gen *g, const struct node *call, uint32_t offset)
 	code_call_runtime(g->code, "rt_bucket");
 	code_mov(g->code, R1, R0);
 	code_mov(g->code, R0, R8);
-	count_bucket(g, call->type->size / 8);
+	count_bucket(g, call, offset);
 }
 
 static void place_lhist(struct gen *g, const struct node *call, uint32_t offset)
@@ -92,7 +96,48 @@ static void place_lhist(struct gen *g, const struct node *call, uint32_t offset)
 	code_call_runtime(g->code, "rt_linear");
 	code_mov(g->code, R1, R0);
 	code_mov(g->code, R0, R8);
-	count_bucket(g, call->type->size / 8);
+	count_bucket(g, call, offset);
+}
+
+static void place_quantize(struct gen *g, const struct node *call, uint32_t offset)
+{
+	code_mov(g->code, R8, R0);
+	gen_frame_load(g, 8, R1, offset);
+	code_call_runtime(g->code, "rt_bucket_signed");
+	code_mov(g->code, R1, R0);
+	code_mov(g->code, R0, R8);
+	count_bucket(g, call, offset);
+}
+
+static int64_t power(int64_t base, int64_t by)
+{
+	int64_t result = 1;
+
+	while (by-- > 0)
+		result *= base;
+	return result;
+}
+
+static void place_llquantize(struct gen *g, const struct node *call, uint32_t offset)
+{
+	const struct type *type = call->type;
+
+	code_mov(g->code, R8, R0);
+	gen_frame_load(g, 8, R1, offset);
+	code_imm(g->code, R2, (int64_t)type->bits | type->low << 16 | type->high << 32 | type->step << 48);
+	code_imm(g->code, R3, power(type->bits, type->low));
+	code_call_runtime(g->code, "rt_bucket_steps");
+	code_mov(g->code, R1, R0);
+	code_mov(g->code, R0, R8);
+	count_bucket(g, call, offset);
+}
+
+static void place_deviation(struct gen *g, const struct node *call, uint32_t offset)
+{
+	(void)call;
+	code_mov(g->code, R1, R0);
+	gen_frame_load(g, 8, R2, offset);
+	code_call_runtime(g->code, "rt_deviation");
 }
 
 static void place_tseries(struct gen *g, const struct node *call, uint32_t offset)
@@ -124,9 +169,17 @@ static void place_tseries(struct gen *g, const struct node *call, uint32_t offse
 }
 
 const struct builtin_code codes_aggregations[] = {
-	{CORE_COUNT, .place = place_count}, {CORE_SUM, .place = place_sum},
-	{CORE_MIN, .place = place_extreme}, {CORE_MAX, .place = place_extreme},
-	{CORE_AVG, .place = place_average}, {CORE_STATS, .place = place_average},
-	{CORE_HIST, .place = place_hist},   {CORE_TSERIES, .place = place_tseries},
-	{CORE_LHIST, .place = place_lhist}, {},
+	{CORE_COUNT, .place = place_count},
+	{CORE_SUM, .place = place_sum},
+	{CORE_MIN, .place = place_extreme},
+	{CORE_MAX, .place = place_extreme},
+	{CORE_AVG, .place = place_average},
+	{CORE_STATS, .place = place_average},
+	{CORE_HIST, .place = place_hist},
+	{CORE_TSERIES, .place = place_tseries},
+	{CORE_LHIST, .place = place_lhist},
+	{CORE_STDDEV, .place = place_deviation},
+	{CORE_QUANTIZE, .place = place_quantize},
+	{CORE_LLQUANTIZE, .place = place_llquantize},
+	{},
 };

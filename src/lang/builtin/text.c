@@ -26,7 +26,7 @@ static void place_probe_name(struct gen *g, const struct node *call, uint32_t of
 /* The length given counts the terminator; without one max_strlen characters are read. */
 static void place_str(struct gen *g, const struct node *call, uint32_t offset)
 {
-	uint32_t size = call->type->size, mark = g->used, limit = gen_temporary(g, 8);
+	uint32_t size = call->type->size, mark = g->used, limit = gen_temporary(g, 8), fault;
 	const struct node *from = call->kids[0];
 	int64_t value;
 
@@ -52,7 +52,9 @@ static void place_str(struct gen *g, const struct node *call, uint32_t offset)
 		code_mov(g->code, R3, R0);
 	}
 	gen_frame_load(g, 8, R4, limit);
+	fault = gen_fault_address(g);
 	gen_read_string(g, offset, size);
+	gen_fault_if_failed(g, fault);
 	g->used = mark;
 }
 
@@ -197,10 +199,107 @@ static void place_concat(struct gen *g, const struct node *call, uint32_t offset
 	g->used = mark;
 }
 
+/* A text as one of the call's type, in the frame. */
+static uint32_t text_of(struct gen *g, const struct node *call, uint32_t operand)
+{
+	uint32_t at = gen_temporary(g, call->type->size);
+
+	gen_into(g, call->kids[operand], call->type, at);
+	return at;
+}
+
+static void place_path(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t mark = g->used, from = text_of(g, call, 0), state = gen_temporary(g, 40);
+
+	gen_frame_address(g, R1, offset);
+	gen_frame_address(g, R2, from);
+	code_imm(g->code, R3, call->type->size);
+	gen_frame_address(g, R4, state);
+	code_call_runtime(g->code, call->builtin == CORE_BASENAME ? "rt_string_basename" : "rt_string_dirname");
+	g->used = mark;
+}
+
+static void place_substr(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t mark = g->used, from = text_of(g, call, 0), place = gen_temporary(g, 8);
+
+	gen_scalar(g, call->kids[1]);
+	gen_frame_store(g, 8, place, R0);
+	gen_scalar(g, call->kids[2]);
+	code_mov(g->code, R5, R0);
+	gen_frame_load(g, 8, R4, place);
+	gen_frame_address(g, R1, offset);
+	gen_frame_address(g, R2, from);
+	code_imm(g->code, R3, call->type->size);
+	code_call_runtime(g->code, "rt_string_substr");
+	g->used = mark;
+}
+
+static void gen_index(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, place = gen_temporary(g, 8), a, b;
+
+	gen_scalar(g, call->kids[2]);
+	gen_frame_store(g, 8, place, R0);
+	a = gen_place(g, call->kids[0]);
+	b = gen_place(g, call->kids[1]);
+	gen_frame_address(g, R1, a);
+	code_imm(g->code, R2, call->kids[0]->type->size);
+	gen_frame_address(g, R3, b);
+	code_imm(g->code, R4, call->kids[1]->type->size);
+	gen_frame_load(g, 8, R5, place);
+	code_call_runtime(g->code, call->flags ? "rt_string_rindex" : "rt_string_index");
+	g->used = mark;
+}
+
+static void gen_strchr(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, wanted = gen_temporary(g, 16), a;
+
+	gen_scalar(g, call->kids[1]);
+	gen_frame_store(g, 8, wanted, R0);
+	a = gen_place(g, call->kids[0]);
+	gen_frame_address(g, R1, a);
+	code_imm(g->code, R2, call->kids[0]->type->size);
+	gen_frame_address(g, R3, wanted);
+	code_imm(g->code, R4, call->flags);
+	code_call_runtime(g->code, "rt_string_chr");
+	g->used = mark;
+}
+
+static void place_number(struct gen *g, const struct node *call, uint32_t offset)
+{
+	gen_scalar(g, call->kids[0]);
+	code_mov(g->code, R3, R0);
+	gen_frame_address(g, R1, offset);
+	code_imm(g->code, R2, call->type->size);
+	code_imm(g->code, R4, (int64_t)call->value);
+	code_call_runtime(g->code, "rt_string_number");
+}
+
+static void gen_fault_now(struct gen *g, const struct node *call)
+{
+	gen_scalar(g, call->kids[0]);
+	gen_fault(g, (enum core_fault)call->value);
+}
+
 const struct builtin_code codes_text[] = {
-	{CORE_STR_CONCAT, .place = place_concat}, {CORE_STR, .place = place_str},
-	{CORE_BUF, .place = place_buf},           {CORE_STRNCMP, .scalar = gen_strncmp},
-	{CORE_STRLEN, .scalar = gen_strlen},      {CORE_STRCAP, .scalar = gen_strcap},
-	{CORE_MEMCMP, .scalar = gen_memcmp},      {CORE_STRCONTAINS, .scalar = gen_strstr},
-	{CORE_STRSTR, .scalar = gen_strstr},      {},
+	{CORE_BASENAME, .place = place_path},
+	{CORE_DIRNAME, .place = place_path},
+	{CORE_SUBSTR, .place = place_substr},
+	{CORE_INDEX, .scalar = gen_index},
+	{CORE_STRCHR, .scalar = gen_strchr},
+	{CORE_LLTOSTR, .place = place_number},
+	{CORE_FAULT, .scalar = gen_fault_now},
+	{CORE_STR_CONCAT, .place = place_concat},
+	{CORE_STR, .place = place_str},
+	{CORE_BUF, .place = place_buf},
+	{CORE_STRNCMP, .scalar = gen_strncmp},
+	{CORE_STRLEN, .scalar = gen_strlen},
+	{CORE_STRCAP, .scalar = gen_strcap},
+	{CORE_MEMCMP, .scalar = gen_memcmp},
+	{CORE_STRCONTAINS, .scalar = gen_strstr},
+	{CORE_STRSTR, .scalar = gen_strstr},
+	{},
 };

@@ -51,11 +51,13 @@ static void print_map(struct arena *arena, const struct symbol *map, FILE *out)
 static void print_site(struct arena *arena, const struct site *site, uint32_t index, FILE *out)
 {
 	static const char *const kinds[] = {
-		[SITE_PRINTF] = "printf",   [SITE_ERRORF] = "errorf",   [SITE_PRINT] = "print",
-		[SITE_CLEAR] = "clear",     [SITE_ZERO] = "zero",       [SITE_PRINT_MAP] = "print map",
-		[SITE_TIME] = "time",       [SITE_CAT] = "cat",         [SITE_SYSTEM] = "system",
-		[SITE_JOIN] = "join",       [SITE_UNWATCH] = "unwatch", [SITE_PACKET] = "packet",
-		[SITE_WARNING] = "warning",
+		[SITE_PRINTF] = "printf",   [SITE_ERRORF] = "errorf",
+		[SITE_PRINT] = "print",     [SITE_CLEAR] = "clear",
+		[SITE_ZERO] = "zero",       [SITE_PRINT_MAP] = "print map",
+		[SITE_TIME] = "time",       [SITE_CAT] = "cat",
+		[SITE_SYSTEM] = "system",   [SITE_JOIN] = "join",
+		[SITE_UNWATCH] = "unwatch", [SITE_PACKET] = "packet",
+		[SITE_WARNING] = "warning", [SITE_OF_DIALECT] = "of dialect",
 	};
 	const char *at;
 

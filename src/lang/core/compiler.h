@@ -70,14 +70,15 @@ enum site_kind {
 	SITE_SYSTEM,
 	SITE_JOIN,
 	SITE_UNWATCH,
-	SITE_PACKET, /* `format`: the file's path */
-	SITE_WARNING /* `format`, about `span` */
+	SITE_PACKET,    /* `format`: the file's path */
+	SITE_WARNING,   /* `format`, about `span` */
+	SITE_OF_DIALECT /* what only the dialect knows: dialect_print.record() */
 };
 
 /* A call that makes records, and how to read them. */
 struct site {
 	enum site_kind kind;
-	const void *call; /* the call in the dialect's tree */
+	const void *call; /* the call in the dialect's tree; SITE_OF_DIALECT: what it likes */
 	struct span span;
 	const char *format; /* of printf and its like, of time; the delimiter of join */
 	const char *helper; /* SITE_WARNING: the helper that failed, with `code`; NULL: none */
@@ -143,6 +144,7 @@ struct unit {
 	const struct attach_text *point;
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
+	bool is_everywhere;            /* -p and -c leave it its events in other processes */
 	const char *section, *program; /* its name: its first place, in letters that a C name may have, and a number */
 };
 
@@ -214,6 +216,7 @@ struct compiler {
 	const char *texts[SETTING_COUNT];
 	const struct unit *unit;           /* the one being checked or generated */
 	uint32_t stack_parts;              /* enum stack_part: the parts of all the script's stacks; 0: it has none */
+	bool names_markers;                /* places of USDT markers have the function that they are in */
 	bool has_packets;                  /* it writes packets to files */
 	const struct symbol *series_clock; /* its value is the time of CORE_TSERIES, for tests; NULL: the clock's */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */

@@ -35,6 +35,7 @@ static const char *const kind_names[] = {
 	[NODE_CONTINUE] = "continue",
 	[NODE_RETURN] = "return",
 	[NODE_BLOCK] = "block",
+	[NODE_CLAUSE] = "clause",
 };
 
 static const char *const builtin_names[] = {
@@ -55,6 +56,13 @@ struct node *node_create(struct arena *arena, enum node_kind kind, struct span s
 		return &none;
 	*node = (struct node){.kind = kind, .span = span, .kids = kids, .kid_count = count, .type = &type_none};
 	return node;
+}
+
+const struct type *type_fault(struct arena *arena)
+{
+	const struct type *const words[] = {&type_uint64, &type_uint64};
+
+	return type_tuple(arena, words, NULL, 2);
 }
 
 bool node_constant(const struct node *node, int64_t *ret)

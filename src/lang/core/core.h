@@ -15,9 +15,9 @@
  *    dumps and for printing maps. Texts in nodes are data: literals and formats.
  *  - Every node has a type, and the types decide what is generated. Conversions to a wider integer, a longer string or
  *    a tuple of wider elements are implicit when a value goes into a symbol, a key or an operand. Numbers have 64 bits.
- *    A dialect with narrower rules, such as C's, puts NODE_CAST around the operation; if its rules for signs differ
- *    from type_join(), which comparisons use, it gives both operands the same type. A division by zero is 1, and the
- *    program goes on: a dialect that wants something else tests for it.
+ *    A dialect with narrower rules, such as C's, puts NODE_CAST around the operation. Whether an operation is one of
+ *    signed numbers says its node (OPERATION_SIGNED), not the types of its operands: languages differ in that. A
+ *    division by zero is 1, and the program goes on: a dialect that wants something else tests for it.
  *  - Work for user space is a site: a number in the record, whose description stays in compiler.sites. There a dialect
  *    finds what to print, and how, by the site's kind, format and type: no text is sent.
  *  - Statements and expressions share one struct, because blocks may have values. A tree belongs to one unit: its
@@ -26,9 +26,9 @@
  *  - Layers, lowest first, held by tests/style/arrows.t: core; kernel (its names and types); provider; gen; builtin
  *    (code for ids); dialect; and compile.c, list.c, which put them together. Nothing below dialect/ knows a dialect.
  *  - Other dialects have several actions for one firing: D's clauses, SystemTap's aliases with prologues. Both become
- *    blocks of one unit. Thread-locals become maps keyed by TID, associative arrays maps with tuples as keys. If a
- *    dialect needs something that is not here (abandoning a clause, speculation), add a node kind or id, with its code
- *    in gen or builtin. The generator never asks which dialect it works for.
+ *    blocks of one unit. Thread-locals become maps keyed by TID, associative arrays maps with tuples as keys. What is
+ *    abandoned when a read fails is a NODE_CLAUSE. If a dialect needs something that is not here (speculation), add a
+ *    node kind or id, with its code in gen or builtin. The generator never asks which dialect it works for.
  */
 #ifndef STRATA_LANG_CORE_CORE_H
 #define STRATA_LANG_CORE_CORE_H
@@ -47,7 +47,7 @@ enum node_kind {
 	NODE_MAP,         /* symbol; kids: none, or the key */
 	NODE_CALL,        /* builtin, and what its row in builtins.def says; kids: its operands */
 	NODE_UNARY,       /* op; operand */
-	NODE_BINARY,      /* op; left, right */
+	NODE_BINARY,      /* op; flags: OPERATION_SIGNED; left, right */
 	NODE_TERNARY,     /* condition, then, else */
 	NODE_FIELD,       /* field; record, pointer to one, or tuple */
 	NODE_INDEX,       /* array or pointer, index; of a tuple: field */
@@ -56,7 +56,7 @@ enum node_kind {
 	NODE_STEP,        /* op OP_ADD or OP_SUB: ++ and --; is_prefix; variable or map */
 	NODE_BLOCK_VALUE, /* statements, the last of which is the value */
 	/* statements */
-	NODE_ASSIGN,     /* op OP_NONE or a compound one's; variable (is_first: it begins here) or map, value */
+	NODE_ASSIGN,     /* op OP_NONE or a compound one's, flags; variable (is_first: it begins here) or map, value */
 	NODE_AGGREGATE,  /* map, NODE_CALL of an aggregation */
 	NODE_LET,        /* symbol; kids: none or the value */
 	NODE_EXPRESSION, /* expression */
@@ -68,8 +68,15 @@ enum node_kind {
 	NODE_BREAK,
 	NODE_CONTINUE,
 	NODE_RETURN, /* kids: none, or a value */
-	NODE_BLOCK   /* statements */
+	NODE_BLOCK,  /* statements */
+	NODE_CLAUSE  /* statement, what is done when it is abandoned (may be NULL); symbol: why, of type_fault() */
 };
+
+/* In node.flags of an operation: comparisons, divisions and shifts to the right mind the sign. */
+#define OPERATION_SIGNED 1u
+
+/* Why a clause is abandoned: the first element of type_fault(); the second one is an address or a number. */
+enum core_fault { CORE_FAULT_NONE, CORE_FAULT_ADDRESS, CORE_FAULT_DIVISION };
 
 enum core_builtin {
 	CORE_NONE,
@@ -104,6 +111,9 @@ struct node {
 
 /* A node with `count` kids, to be set by the caller; never NULL: a static one if memory is short (arena->failed). */
 struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count);
+
+/* The type of a clause's symbol: two words. */
+const struct type *type_fault(struct arena *arena);
 
 /* Is it a number that is known while compiling? Then *ret is its value. */
 bool node_constant(const struct node *node, int64_t *ret);

@@ -147,7 +147,12 @@ static void print_excerpt(const struct report *report, size_t start, size_t stop
 	fputc('\n', out);
 }
 
-static void print_one(const struct report *report, const struct complaint *complaint, FILE *out)
+/* The line, and what of it is marked: at least one byte. */
+struct marked {
+	size_t start, stop, begin, end;
+};
+
+static struct marked marked(const struct report *report, const struct complaint *complaint)
 {
 	size_t begin = complaint->span.begin < report->size ? complaint->span.begin : report->size;
 	size_t end = complaint->span.end < begin ? begin : complaint->span.end;
@@ -160,7 +165,23 @@ static void print_one(const struct report *report, const struct complaint *compl
 		end = stop;
 	if (end <= begin)
 		end = begin + 1;
-	report_place(report, (struct span){(uint32_t)begin, (uint32_t)end}, out);
+	return (struct marked){start, stop, begin, end};
+}
+
+void report_excerpt(const struct report *report, const struct complaint *complaint, FILE *out)
+{
+	struct marked at = marked(report, complaint);
+
+	if (complaint->span.end)
+		print_excerpt(report, at.start, at.stop, at.begin, at.end, out);
+	print_hint(complaint, out);
+}
+
+static void print_one(const struct report *report, const struct complaint *complaint, FILE *out)
+{
+	struct marked at = marked(report, complaint);
+
+	report_place(report, (struct span){(uint32_t)at.begin, (uint32_t)at.end}, out);
 	fprintf(out, ": %s: ", severity_text(complaint));
 	print_safe(out, complaint->text, strlen(complaint->text));
 	fputc('\n', out);
@@ -168,7 +189,7 @@ static void print_one(const struct report *report, const struct complaint *compl
 		print_safe(out, complaint->more, strlen(complaint->more));
 		fputc('\n', out);
 	}
-	print_excerpt(report, start, stop, begin, end, out);
+	print_excerpt(report, at.start, at.stop, at.begin, at.end, out);
 	print_hint(complaint, out);
 }
 

@@ -87,6 +87,9 @@ struct span_place report_where(const struct report *report, struct span span);
 /* FILE:LINE:COLUMN-END, as messages begin. */
 void report_place(const struct report *report, struct span span, FILE *out);
 
+/* The line of the source, what is marked in it, and the hint. */
+void report_excerpt(const struct report *report, const struct complaint *complaint, FILE *out);
+
 void report_print(const struct report *report, FILE *out);
 
 #endif

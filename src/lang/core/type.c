@@ -121,7 +121,7 @@ const struct type *type_time(struct arena *arena, const char *format)
 
 const struct type *type_aggregate(struct arena *arena, enum type_kind kind, bool is_signed)
 {
-	uint32_t size = kind == TYPE_COUNT || kind == TYPE_SUM ? 8 : 16;
+	uint32_t size = kind == TYPE_COUNT || kind == TYPE_SUM ? 8 : kind == TYPE_STDDEV ? 32 : 16;
 
 	return make(arena, (struct type){.kind = kind, .size = size, .align = 8, .is_signed = is_signed});
 }
@@ -144,6 +144,24 @@ const struct type *type_lhist(struct arena *arena, int64_t low, int64_t high, in
 		arena,
 		(struct type){
 			.kind = TYPE_LHIST, .size = 8 * buckets, .align = 8, .low = low, .high = high, .step = step});
+}
+
+const struct type *type_quantize(struct arena *arena)
+{
+	return make(arena, (struct type){.kind = TYPE_QUANTIZE, .size = 8 * QUANTIZE_BUCKETS, .align = 8});
+}
+
+const struct type *type_llquantize(struct arena *arena, int64_t factor, int64_t low, int64_t high, int64_t steps)
+{
+	int64_t buckets = (high - low + 1) * (steps - steps / factor) * 2 + 3;
+
+	return make(arena, (struct type){.kind = TYPE_LLQUANTIZE,
+					 .size = (uint32_t)(8 * buckets),
+					 .align = 8,
+					 .bits = (uint32_t)factor,
+					 .low = low,
+					 .high = high,
+					 .step = steps});
 }
 
 const struct type *type_tseries(struct arena *arena, int64_t interval, int64_t count, uint32_t how, bool is_signed)
@@ -248,6 +266,8 @@ bool type_equal(const struct type *a, const struct type *b)
 		return a->bits == b->bits;
 	case TYPE_TSERIES:
 		return a->low == b->low && a->high == b->high && a->variant == b->variant;
+	case TYPE_LLQUANTIZE:
+		return a->bits == b->bits && a->low == b->low && a->high == b->high && a->step == b->step;
 	case TYPE_LHIST:
 		return a->low == b->low && a->high == b->high && a->step == b->step;
 	default:
@@ -347,6 +367,9 @@ static const char *const kind_names[] = {
 	[TYPE_HIST] = "hist",
 	[TYPE_LHIST] = "lhist",
 	[TYPE_TSERIES] = "tseries",
+	[TYPE_STDDEV] = "stddev",
+	[TYPE_QUANTIZE] = "quantize",
+	[TYPE_LLQUANTIZE] = "llquantize",
 };
 
 static const char *describe_stack(struct arena *arena, const struct type *type)

@@ -49,7 +49,10 @@ enum type_kind {
 	TYPE_STATS,
 	TYPE_HIST,
 	TYPE_LHIST,
-	TYPE_TSERIES /* struct rt_series_interval, `high` of them, of `low` nanoseconds */
+	TYPE_TSERIES,   /* struct rt_series_interval, `high` of them, of `low` nanoseconds */
+	TYPE_STDDEV,    /* sum, count, sum of the squares: low and high word */
+	TYPE_QUANTIZE,  /* QUANTIZE_BUCKETS counters, by the power of two, from the lowest negative one up */
+	TYPE_LLQUANTIZE /* counters of `step` steps in each power of `bits`, from the power `low` to `high` */
 };
 
 enum stack_part { STACK_KERNEL = 1, STACK_NATIVE = 2, STACK_SECOND = 4 };
@@ -117,6 +120,8 @@ const struct type *type_time(struct arena *arena, const char *format);
 const struct type *type_aggregate(struct arena *arena, enum type_kind kind, bool is_signed);
 const struct type *type_hist(struct arena *arena, uint32_t bits);
 const struct type *type_lhist(struct arena *arena, int64_t low, int64_t high, int64_t step);
+const struct type *type_quantize(struct arena *arena);
+const struct type *type_llquantize(struct arena *arena, int64_t factor, int64_t low, int64_t high, int64_t steps);
 const struct type *type_tseries(struct arena *arena, int64_t interval, int64_t count, uint32_t how, bool is_signed);
 
 /* The integer type of this size and sign. */
@@ -169,6 +174,8 @@ const char *type_describe(struct arena *arena, const struct type *type);
 #define STRING_MAX        32768 /* bytes */
 #define HIST_BITS_MAX     5u
 #define LHIST_BUCKETS_MAX 1000u
+#define QUANTIZE_BUCKETS  127u
+#define QUANTIZE_ZERO     63u /* the bucket of 0 */
 #define TSERIES_MAX       600 /* intervals: what fits a frame beside others */
 /* Counters of a hist() with so many bits: negative, then 2^bits exact ones, then 2^bits for each power of two. */
 uint32_t hist_buckets(uint32_t bits);

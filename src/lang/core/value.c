@@ -54,6 +54,16 @@ static void add_words(uint8_t *to, const uint8_t *from, size_t size)
 	}
 }
 
+/* The last two words are one number. */
+static void add_deviation(uint8_t *to, const uint8_t *from)
+{
+	uint64_t low = word_at(to + 16), carry;
+
+	add_words(to, from, 32);
+	carry = word_at(to + 24) + (word_at(to + 16) < low);
+	memcpy(to + 24, &carry, sizeof(carry));
+}
+
 /* {value, is there one} */
 static void take_extreme(const struct type *type, uint8_t *to, const uint8_t *from)
 {
@@ -70,6 +80,8 @@ void value_merge(const struct type *type, uint8_t *to, const uint8_t *from)
 {
 	if (type->kind == TYPE_TSERIES)
 		series_reduce(type, to, from);
+	else if (type->kind == TYPE_STDDEV)
+		add_deviation(to, from);
 	else if (type->kind == TYPE_MINIMUM || type->kind == TYPE_MAXIMUM)
 		take_extreme(type, to, from);
 	else if (type_is_aggregate(type) || (type->kind == TYPE_INT && type->size == 8))

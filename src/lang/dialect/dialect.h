@@ -22,9 +22,14 @@ struct dialect {
 	void (*print_types)(const struct compiler *c, FILE *out);
 	/* A script that was parsed, in one style. NULL: there is none for it. */
 	void (*format)(struct report *report, FILE *out);
+	/* The places that a script names, after check(). NULL: providers list them. */
+	void (*list)(const struct compiler *c, FILE *out);
 	const struct dialect_print *print; /* of what the running script sends */
 };
 
-extern const struct dialect dialect_bpftrace;
+extern const struct dialect dialect_bpftrace, dialect_d;
+
+/* The dialect of this name, or NULL. */
+const struct dialect *dialect_find(const char *name);
 
 #endif

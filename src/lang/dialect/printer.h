@@ -33,6 +33,20 @@ struct print_names {
 		      bool json);
 };
 
+struct run;
+struct map_entry;
+
+/* What a dialect's printer may do with maps, and more, while the script runs. */
+struct print_deeds {
+	/* All entries, of which `count` are there: for release(). False when memory is short. */
+	bool (*read)(struct run *run, const struct symbol *map, struct map_entry **entries, size_t *count);
+	void (*release)(struct map_entry *entries, size_t count);
+	void (*clear)(struct run *run, const struct symbol *map); /* no entry is left */
+	void (*zero)(struct run *run, const struct symbol *map);  /* the keys stay */
+	void (*remove)(struct run *run, const struct symbol *map, const uint8_t *key);
+	void (*system)(struct run *run, const char *command);
+};
+
 struct printer {
 	FILE *out;
 	bool json;
@@ -40,6 +54,9 @@ struct printer {
 	const struct compiler *compiler;
 	const struct print_names *words;
 	struct names *names;
+	const struct print_deeds *deeds;
+	struct run *run;
+	bool quiet;
 };
 
 /* One entry of a map: the values of an aggregation are those of all CPUs, already reduced to one. */
@@ -67,6 +84,10 @@ struct dialect_print {
 		    uint64_t top, uint64_t div);
 	/* The output of a command and its like: {"type": TYPE, "data": "TEXT"} in JSON, else the text itself. */
 	void (*message)(const struct printer *p, const char *type, const char *text, size_t size);
+	/* A record of SITE_OF_DIALECT; NULL: there are none. `bytes` are laid out as in the site's tuple. */
+	void (*record)(const struct printer *p, const struct site *site, const uint8_t *bytes);
+	/* So many of something were lost; false: it is told in our words. NULL: always in these. */
+	bool (*lost)(const struct printer *p, enum rt_counter what, uint64_t count);
 	/* A format of printf(), read once. NULL when memory is short. The text stays the caller's. */
 	struct print_format *(*format_create)(const char *text);
 	void (*format_destroy)(struct print_format *format);

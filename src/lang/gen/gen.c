@@ -10,7 +10,7 @@ static void filter_target(struct gen *g, label out)
 {
 	const struct compile_options *options = g->c->options;
 
-	if (!g->unit->provider->obeys_target || !options->pid)
+	if (!g->unit->provider->obeys_target || g->unit->is_everywhere || !options->pid)
 		return;
 	if (options->command_path) {
 		code_call_runtime(g->code, "rt_follows");

@@ -62,6 +62,8 @@ struct gen {
 	uint32_t frame_size;     /* the largest of those in the map `frames`; 0: there is none */
 	label leave;             /* of the current function: the end of the program, or of one turn of the loop */
 	bool in_callback;
+	const struct node *clause; /* that is written, whose faults end it at `fault`; NULL: none */
+	label fault;
 	bool failed;
 	struct span at; /* of the operation that is written, for warnings */
 };
@@ -118,6 +120,16 @@ void gen_iteration_output(struct gen *g);
 /* tgid << 32 | pid in R0: as our own namespace, or the initial one, numbers the process. Changes R1 to R5. */
 void gen_pid_tgid(struct gen *g, bool of_initial);
 
+/*
+ * In a clause: ends it if R0 is negative, because what was read at the address in the frame, at `address`, cannot be.
+ * Elsewhere nothing.
+ */
+void gen_fault_if_failed(struct gen *g, uint32_t address);
+/* Where the address in R3 is kept for that; changes nothing but the frame. */
+uint32_t gen_fault_address(struct gen *g);
+/* Ends the clause. R0: the second word of why. */
+void gen_fault(struct gen *g, enum core_fault kind);
+
 /* Adds 1 to one of the runtime's counters. */
 void gen_count(struct gen *g, enum rt_counter counter);
 
@@ -159,8 +171,8 @@ void gen_map_lookup(struct gen *g, const struct symbol *map, uint32_t key);
 /* The same; when the key is not there, it is added with zeros first. Jumps to `full` when that cannot be. */
 void gen_map_lookup_or_add(struct gen *g, const struct symbol *map, uint32_t key, label full);
 
-/* An operation on R0 (left, of type `a`) and R1 (right, of type `b`), result in R0. */
-void gen_operation(struct gen *g, enum op op, const struct type *a, const struct type *b);
+/* An operation on R0 (left) and R1 (right), result in R0. */
+void gen_operation(struct gen *g, enum op op, bool is_signed);
 
 void gen_statement(struct gen *g, const struct node *node);
 

@@ -168,16 +168,18 @@ void gen_read_string(struct gen *g, uint32_t offset, uint32_t size)
 void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size)
 {
 	label kernel = code_label(g->code), fine = code_label(g->code);
-	uint32_t mark = g->used, address = 0;
+	uint32_t mark = g->used, address = 0, fault;
 
 	if (g->c->options->warn_of_helpers) {
 		address = gen_temporary(g, 8);
 		gen_frame_store(g, 8, address, R0);
 	}
 	code_mov(g->code, R3, R0);
+	fault = gen_fault_address(g);
 	gen_frame_address(g, R1, offset);
 	code_imm(g->code, R2, size);
 	code_call_runtime(g->code, "rt_read");
+	gen_fault_if_failed(g, fault);
 	if (g->c->options->warn_of_helpers) {
 		code_jump_if(g->code, BPF_JEQ, R0, 0, fine);
 		gen_frame_load(g, 8, R1, address);

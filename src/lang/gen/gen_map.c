@@ -178,7 +178,7 @@ void gen_map_assign(struct gen *g, const struct node *target, const struct node 
 		}
 		gen_frame_load(g, 8, R1, right);
 		g->at = assign->span;
-		gen_operation(g, assign->op, map->value, assign->kids[1]->type);
+		gen_operation(g, assign->op, assign->flags & OPERATION_SIGNED);
 		gen_frame_store(g, 8, value, R0);
 	}
 	gen_map_update(g, map, key, value);
@@ -214,13 +214,18 @@ void gen_map_aggregate(struct gen *g, const struct node *target, const struct no
 {
 	uint32_t mark = g->used;
 	const struct symbol *map = target->symbol;
-	uint32_t key, value = gen_temporary(g, 8);
+	uint32_t key, value = gen_temporary(g, call->kid_count > 1 ? 16 : 8);
 	label full = code_label(g->code);
 
-	/* The value first: the aggregation's own code then finds it at `value`, and the map's value in R0. */
+	/* The value first: the aggregation's own code then finds it at `value`, its weight behind it, and the map's
+	 * value in R0. */
 	if (call->kid_count) {
 		gen_scalar(g, call->kids[0]);
 		gen_frame_store(g, 8, value, R0);
+	}
+	if (call->kid_count > 1) {
+		gen_scalar(g, call->kids[1]);
+		gen_frame_store(g, 8, value + 8, R0);
 	}
 	key = gen_key(g, map, key_of(target));
 	gen_map_lookup_or_add(g, map, key, full);

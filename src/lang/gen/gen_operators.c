@@ -23,36 +23,28 @@ void gen_simple(struct gen *g, int to, const struct node *node)
 }
 
 /*
- * An operator of two numbers: R0 is the left one, of type `a`, R1 the right one, of type `b`; the result goes to R0.
- * `signed_code` is what takes the place of `code` where signs count.
+ * An operator of two numbers: R0 is the left one, R1 the right one; the result goes to R0. `signed_code` is what takes
+ * the place of `code` where signs count.
  */
 struct operation {
-	void (*write)(struct gen *g, const struct operation *self, const struct type *a, const struct type *b);
+	void (*write)(struct gen *g, const struct operation *self, bool is_signed);
 	uint8_t code, signed_code;
 };
 
-static void calculate(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
+static void calculate(struct gen *g, const struct operation *self, bool is_signed)
 {
-	(void)a;
-	(void)b;
+	(void)is_signed;
 	code_alu(g->code, self->code, R0, R1);
 }
 
-static void shift(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
+static void shift(struct gen *g, const struct operation *self, bool is_signed)
 {
-	(void)b;
 	code_alu_imm(g->code, BPF_AND, R1, 63);
-	code_alu(g->code, a->is_signed ? self->signed_code : self->code, R0, R1);
+	code_alu(g->code, is_signed ? self->signed_code : self->code, R0, R1);
 }
 
-static bool is_wide_unsigned(const struct type *type)
+static void divide(struct gen *g, const struct operation *self, bool is_signed)
 {
-	return type->kind == TYPE_POINTER || (type->kind == TYPE_INT && type->size == 8 && !type->is_signed);
-}
-
-static void divide(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
-{
-	bool is_signed = !is_wide_unsigned(a) && !is_wide_unsigned(b);
 	label done = code_label(g->code), fine = code_label(g->code);
 	label left = code_label(g->code), right = code_label(g->code), plus = code_label(g->code);
 
@@ -95,10 +87,8 @@ void gen_bool_result(struct gen *g, label yes)
 	code_bind(g->code, end);
 }
 
-static void compare(struct gen *g, const struct operation *self, const struct type *a, const struct type *b)
+static void compare(struct gen *g, const struct operation *self, bool is_signed)
 {
-	const struct type *type = type_join(g->c->arena, a, b);
-	bool is_signed = type && type->kind == TYPE_INT && type->is_signed;
 	label yes = code_label(g->code);
 
 	code_jump_if_reg(g->code, is_signed ? self->signed_code : self->code, R0, R1, yes);
@@ -124,9 +114,9 @@ static const struct operation operations[] = {
 	[OP_GREATER_EQUAL] = {compare, BPF_JGE, BPF_JSGE},
 };
 
-void gen_operation(struct gen *g, enum op op, const struct type *a, const struct type *b)
+void gen_operation(struct gen *g, enum op op, bool is_signed)
 {
-	operations[op].write(g, &operations[op], a, b);
+	operations[op].write(g, &operations[op], is_signed);
 }
 
 void gen_operands(struct gen *g, const struct node *left, const struct node *right)
@@ -202,23 +192,6 @@ static void compare_memory(struct gen *g, const struct node *node)
 	g->used = mark;
 }
 
-/* probe == "name": by the numbers of the attach points that bear it. */
-static void compare_probe(struct gen *g, const struct node *node)
-{
-	bool swapped = node->kids[0]->kind == NODE_STRING;
-	const char *name = node->kids[swapped ? 0 : 1]->text;
-	uint32_t at = gen_place(g, node->kids[swapped ? 1 : 0]), i;
-	label yes = code_label(g->code);
-
-	gen_frame_load(g, 8, R0, at);
-	for (i = 0; i < g->c->attaches.count; i++)
-		if (!strcmp(g->c->attaches.at[i].name, name))
-			code_jump_if(g->code, BPF_JEQ, R0, (int32_t)i, yes);
-	gen_bool_result(g, yes);
-	if (node->op == OP_NOT_EQUAL)
-		code_alu_imm(g->code, BPF_XOR, R0, 1);
-}
-
 static void logical(struct gen *g, const struct node *node)
 {
 	bool is_or = node->op == OP_LOGICAL_OR;
@@ -243,13 +216,9 @@ void gen_scale(struct gen *g, int reg, const struct type *pointer)
 
 static void compare_values(struct gen *g, const struct node *node)
 {
-	const struct type *a = node->kids[0]->type, *b = node->kids[1]->type;
-
-	if ((a->kind == TYPE_PROBE) != (b->kind == TYPE_PROBE)) {
-		compare_probe(g, node);
-	} else if (type_is_scalar(a)) {
+	if (type_is_scalar(node->kids[0]->type)) {
 		gen_operands(g, node->kids[0], node->kids[1]);
-		gen_operation(g, node->op, a, b);
+		gen_operation(g, node->op, node->flags & OPERATION_SIGNED);
 	} else {
 		compare_memory(g, node);
 	}
@@ -266,7 +235,7 @@ static void arithmetic(struct gen *g, const struct node *node)
 	else if (b->kind == TYPE_POINTER && a->kind != TYPE_POINTER)
 		gen_scale(g, R0, b);
 	g->at = node->span;
-	gen_operation(g, node->op, a, b);
+	gen_operation(g, node->op, node->flags & OPERATION_SIGNED);
 }
 
 void gen_binary(struct gen *g, const struct node *node)

@@ -33,7 +33,7 @@ static void assign_variable(struct gen *g, const struct node *node)
 		gen_scalar(g, target);
 		gen_frame_load(g, 8, R1, right);
 		g->at = node->span;
-		gen_operation(g, node->op, symbol->type, value->type);
+		gen_operation(g, node->op, node->flags & OPERATION_SIGNED);
 		gen_frame_store(g, symbol->type->size, symbol->offset, R0);
 	}
 	g->used = mark;
@@ -263,6 +263,58 @@ static void gen_block(struct gen *g, const struct node *node)
 	g->used = mark;
 }
 
+uint32_t gen_fault_address(struct gen *g)
+{
+	uint32_t at = g->clause ? gen_temporary(g, 8) : 0;
+
+	if (g->clause)
+		gen_frame_store(g, 8, at, R3);
+	return at;
+}
+
+/* A callback is a function of its own: what cannot be read there is zeros. */
+void gen_fault_if_failed(struct gen *g, uint32_t address)
+{
+	label fine;
+
+	if (!g->clause || g->in_callback)
+		return;
+	fine = code_label(g->code);
+	code_jump_if(g->code, BPF_JSGE, R0, 0, fine);
+	gen_frame_load(g, 8, R0, address);
+	gen_fault(g, CORE_FAULT_ADDRESS);
+	code_bind(g->code, fine);
+}
+
+void gen_fault(struct gen *g, enum core_fault kind)
+{
+	uint32_t at = g->clause->symbol->offset;
+
+	gen_frame_store_imm(g, 8, at, (int32_t)kind);
+	gen_frame_store(g, 8, at + 8, R0);
+	code_jump(g->code, g->fault);
+}
+
+static void gen_clause(struct gen *g, const struct node *node)
+{
+	const struct node *outer = g->clause;
+	label outer_fault = g->fault, end = code_label(g->code);
+	uint32_t mark = g->used;
+
+	node->symbol->offset = gen_temporary(g, node->symbol->type->size);
+	g->clause = node;
+	g->fault = code_label(g->code);
+	gen_statement(g, node->kids[0]);
+	g->clause = outer;
+	code_jump(g->code, end);
+	code_bind(g->code, g->fault);
+	if (node->kids[1])
+		gen_statement(g, node->kids[1]);
+	code_bind(g->code, end);
+	g->fault = outer_fault;
+	g->used = mark;
+}
+
 void gen_statement(struct gen *g, const struct node *node)
 {
 	uint32_t mark, i;
@@ -312,6 +364,9 @@ void gen_statement(struct gen *g, const struct node *node)
 		break;
 	case NODE_BLOCK:
 		gen_block(g, node);
+		break;
+	case NODE_CLAUSE:
+		gen_clause(g, node);
 		break;
 	default:
 		mark = g->used;

@@ -534,18 +534,21 @@ static void object_deinit(struct object *o)
 int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *diag)
 {
 	struct object o = {.gen = gen};
-	const struct runtime_parts parts = {.stacks = gen->c->stack_parts,
-					    .packets = gen->c->has_packets,
-					    .command = provider_follows_command(gen->c),
-					    .source_lines = gen->c->options->source_lines};
+	struct runtime_parts parts = {.stacks = gen->c->stack_parts,
+				      .packets = gen->c->has_packets,
+				      .command = provider_follows_command(gen->c),
+				      .source_lines = gen->c->options->source_lines};
 	struct bytes file = {};
 	int err = 0;
+	size_t i;
 
 	o.text_offsets = calloc(gen->functions.count + 1, sizeof(*o.text_offsets));
 	if (o.text_offsets)
 		build(&o, &file);
 	if (!o.text_offsets || o.failed || gen->c->arena->failed)
 		err = diag_fail(diag, ENOMEM, "object.memory", "out of memory while making the programs");
+	for (i = 0; i < o.names.count; i++)
+		parts.strings |= runtime_is_of_strings(o.names.at[i].name);
 	object_deinit(&o);
 	if (!err) {
 		err = runtime_link(file.data.at, file.data.count, &parts, ret, size);

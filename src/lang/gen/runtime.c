@@ -20,22 +20,48 @@
 static const struct runtime_function {
 	const char *name, *signature;
 } runtime_functions[] = {
-	{"rt_count", "uu"},           {"rt_ended", "u"},
-	{"rt_enter", "pp"},           {"rt_send", "upu"},
-	{"rt_exit", "upu"},           {"rt_warn", "uu"},
-	{"rt_elapsed", "u"},          {"rt_read", "upuu"},
-	{"rt_str", "upuuu"},          {"rt_text", "usuuu"},
-	{"rt_concat", "upupup"},      {"rt_buf", "upuuu"},
-	{"rt_trim", "upu"},           {"rt_equal", "uppu"},
-	{"rt_memcmp", "uppu"},        {"rt_strlen", "upu"},
-	{"rt_strncmp", "upupuu"},     {"rt_strstr", "upupu"},
-	{"rt_bucket", "uuu"},         {"rt_linear", "uuuuu"},
-	{"rt_series", "upuuuu"},      {"rt_reduce", "uppuuu"},
-	{"rt_join", "uppu"},          {"rt_send_packed", "upuu"},
-	{"rt_pack", "upuupu"},        {"rt_pack_text", "upuupu"},
-	{"rt_pack_buffer", "upuupu"}, {"rt_packet", "uppuuu"},
-	{"rt_follows", "u"},          {"rt_stack_registers", "uppuu"},
-	{"rt_stack_task", "uppuu"},   {"rt_stack_words", "uppuuu"},
+	{"rt_count", "uu"},
+	{"rt_ended", "u"},
+	{"rt_enter", "pp"},
+	{"rt_send", "upu"},
+	{"rt_exit", "upu"},
+	{"rt_warn", "uu"},
+	{"rt_elapsed", "u"},
+	{"rt_read", "upuu"},
+	{"rt_str", "upuuu"},
+	{"rt_text", "usuuu"},
+	{"rt_concat", "upupup"},
+	{"rt_buf", "upuuu"},
+	{"rt_trim", "upu"},
+	{"rt_equal", "uppu"},
+	{"rt_memcmp", "uppu"},
+	{"rt_strlen", "upu"},
+	{"rt_strncmp", "upupuu"},
+	{"rt_strstr", "upupu"},
+	{"rt_bucket", "uuu"},
+	{"rt_linear", "uuuuu"},
+	{"rt_bucket_signed", "uu"},
+	{"rt_bucket_steps", "uuuu"},
+	{"rt_deviation", "upu"},
+	{"rt_string_basename", "uppup"},
+	{"rt_string_dirname", "uppup"},
+	{"rt_string_substr", "uppuuu"},
+	{"rt_string_index", "upupuu"},
+	{"rt_string_rindex", "upupuu"},
+	{"rt_string_chr", "upupu"},
+	{"rt_string_number", "upuuu"},
+	{"rt_series", "upuuuu"},
+	{"rt_reduce", "uppuuu"},
+	{"rt_join", "uppu"},
+	{"rt_send_packed", "upuu"},
+	{"rt_pack", "upuupu"},
+	{"rt_pack_text", "upuupu"},
+	{"rt_pack_buffer", "upuupu"},
+	{"rt_packet", "uppuuu"},
+	{"rt_follows", "u"},
+	{"rt_stack_registers", "uppuu"},
+	{"rt_stack_task", "uppuu"},
+	{"rt_stack_words", "uppuuu"},
 	{"rt_stack_kernel", "uppuu"},
 };
 
@@ -54,6 +80,11 @@ bool runtime_allows_stack(const char *name)
 	return !strchr(runtime_signature(name), 'p');
 }
 
+bool runtime_is_of_strings(const char *name)
+{
+	return !strncmp(name, "rt_string_", 10);
+}
+
 static const uint8_t runtime_base[] __attribute__((aligned(8))) = {
 #include "rt_base.inc"
 };
@@ -69,6 +100,10 @@ static const uint8_t runtime_packet[] __attribute__((aligned(8))) = {
 };
 static const uint8_t runtime_command[] __attribute__((aligned(8))) = {
 #include "rt_command.inc"
+};
+
+static const uint8_t runtime_string[] __attribute__((aligned(8))) = {
+#include "rt_string.inc"
 };
 
 static int memory_file(const void *bytes, size_t size)
@@ -169,6 +204,8 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		err = add_to(linker, runtime_stack_bounded, sizeof(runtime_stack_bounded), parts->source_lines);
 	if (!err && parts->packets)
 		err = add_to(linker, runtime_packet, sizeof(runtime_packet), parts->source_lines);
+	if (!err && parts->strings)
+		err = add_to(linker, runtime_string, sizeof(runtime_string), parts->source_lines);
 	if (!err && parts->command)
 		err = add_to(linker, runtime_command, sizeof(runtime_command), parts->source_lines);
 	if (!err)

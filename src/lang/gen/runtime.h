@@ -12,9 +12,12 @@ const char *runtime_signature(const char *name);
 /* Is all memory that this function is given allowed to be the BPF stack? */
 bool runtime_allows_stack(const char *name);
 
+/* Is this function in the part `strings`? */
+bool runtime_is_of_strings(const char *name);
+
 /* Which parts an object needs beside the base. */
 struct runtime_parts {
-	bool stacks, packets, command;
+	bool stacks, packets, command, strings;
 	bool source_lines; /* with the library's source lines, which the verifier's log then shows */
 };
 

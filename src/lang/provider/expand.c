@@ -16,7 +16,7 @@ bool provider_follows_command(const struct compiler *c)
 	size_t i;
 
 	for (i = 0; c->options->pid && c->options->command_path && i < c->units.count; i++)
-		if (c->units.at[i].provider->obeys_target)
+		if (c->units.at[i].provider->obeys_target && !c->units.at[i].is_everywhere)
 			return true;
 	return false;
 }
@@ -39,8 +39,8 @@ static const char *program_name(struct compiler *c, const struct attach *attach)
 	return arena_printf(c->arena, "%s_%zu", name, c->units.count + 1);
 }
 
-static void add_unit(struct compiler *c, const struct action *action, const struct attach_text *point,
-		     const struct provider *provider, uint32_t first, uint32_t count)
+void provider_add_unit(struct compiler *c, const struct action *action, const struct attach_text *point,
+		       const struct provider *provider, uint32_t first, uint32_t count)
 {
 	const struct unit unit = {.span = action->span,
 				  .probe = action->probe,
@@ -133,7 +133,7 @@ static void add_shared(struct compiler *c, const struct action *action, const st
 	for (i = first + 1; i <= end; i++) {
 		if (i < end && (!is_apart || !strcmp(c->attaches.at[i].path, c->attaches.at[first].path)))
 			continue;
-		add_unit(c, action, point, provider, first, i - first);
+		provider_add_unit(c, action, point, provider, first, i - first);
 		first = i;
 	}
 }
@@ -166,7 +166,7 @@ void provider_expand(struct compiler *c, const struct action *action, const stru
 		return;
 	}
 	for (i = first; i < c->attaches.count; i++)
-		add_unit(c, action, point, provider, i, 1);
+		provider_add_unit(c, action, point, provider, i, 1);
 }
 
 bool provider_expanded(struct compiler *c)

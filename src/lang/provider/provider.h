@@ -104,6 +104,9 @@ struct action {
 
 /* Adds the units that an attach point of this action means, or complains. */
 void provider_expand(struct compiler *c, const struct action *action, const struct attach_text *point);
+/* A unit by itself, of `count` places from `first` on; for dialects that put their units together anew. */
+void provider_add_unit(struct compiler *c, const struct action *action, const struct attach_text *point,
+		       const struct provider *provider, uint32_t first, uint32_t count);
 /* When all are expanded: complains, and is false, if they are too many. */
 bool provider_expanded(struct compiler *c);
 

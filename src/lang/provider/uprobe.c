@@ -492,15 +492,33 @@ struct usdt_search {
 	bool has_binary;
 };
 
+/* NULL: none is known. */
+static struct elf_symbols *functions_of(const struct elf_file *elf, const struct elf_marker *markers, size_t count)
+{
+	uint64_t *sites = calloc(count + 1, sizeof(*sites));
+	struct elf_symbols *symbols = NULL;
+	size_t i;
+
+	for (i = 0; sites && i < count; i++)
+		sites[i] = markers[i].site;
+	if (sites && elf_symbols_create_for(elf, "", sites, count, &symbols, NULL))
+		symbols = NULL;
+	free(sites);
+	return symbols;
+}
+
 static void search_markers(void *context, const char *path, const struct elf_file *elf)
 {
 	struct usdt_search *search = context;
+	struct elf_symbol symbol;
 	struct elf_marker *markers;
+	struct elf_symbols *symbols;
 	size_t count, i;
 
 	search->has_binary = true;
 	if (!path || elf_file_markers(elf, &markers, &count))
 		return;
+	symbols = search->c->names_markers ? functions_of(elf, markers, count) : NULL;
 	for (i = 0; i < count; i++) {
 		struct attach attach = {.path = path};
 		uint64_t semaphore;
@@ -515,9 +533,12 @@ static void search_markers(void *context, const char *path, const struct elf_fil
 		attach.name =
 			arena_printf(search->c->arena, "%s:%s:%s:%s", search->self->name,
 				     shown(search->c, search->binary, path, elf), markers[i].provider, markers[i].name);
+		if (symbols && elf_symbols_lookup(symbols, markers[i].site, &symbol))
+			attach.function = arena_strdup(search->c->arena, symbol.name, strlen(symbol.name));
 		attach.spec = arena_strdup(search->c->arena, markers[i].arguments, strlen(markers[i].arguments));
 		add_place(search->c, attach);
 	}
+	elf_symbols_destroy(symbols);
 	free(markers);
 }
 

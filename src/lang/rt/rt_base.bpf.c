@@ -363,6 +363,75 @@ RT __u64 rt_linear(__u64 value, __u64 low, __u64 high, __u64 step)
 	return 1 + (value - low) / (step ? step : 1);
 }
 
+/* The bucket of a logarithm with both signs: 63 - n below zero, 63 for 0, 63 + n above, n the number of its bits. */
+RT __u64 rt_bucket_signed(__u64 value)
+{
+	__u64 bits = 0, rest = (__s64)value < 0 ? -value : value;
+
+	if (!value)
+		return 63;
+#define HALVE(by)                                                                                                      \
+	if (rest >= 1ull << (by)) {                                                                                    \
+		rest >>= (by);                                                                                         \
+		bits += (by);                                                                                          \
+	}
+	HALVE(32)
+	HALVE(16)
+	HALVE(8)
+	HALVE(4)
+	HALVE(2)
+	HALVE(1)
+#undef HALVE
+	if (bits > 62)
+		bits = 62;
+	return (__s64)value < 0 ? 62 - bits : 64 + bits;
+}
+
+/*
+ * The bucket of steps within powers of a factor, from the lowest magnitude to the highest one, with both signs around a
+ * bucket for what is smaller. `shape`: factor | lowest << 16 | highest << 32 | steps << 48.
+ */
+RT __u64 rt_bucket_steps(__u64 value, __u64 shape, __u64 below)
+{
+	__u64 factor = shape & 0xffff, low = shape >> 16 & 0xffff, high = shape >> 32 & 0xffff, steps = shape >> 48;
+	__u64 number = (__s64)value < 0 ? -value : value, top = below, skipped = steps / factor, at = 0, magnitude;
+	__u64 middle = 1 + (high - low + 1) * (steps - skipped), i;
+
+	if (number < below)
+		return middle;
+	magnitude = low;
+	for (i = 0; i < 64; i++) {
+		top *= factor;
+		opaque(top);
+		opaque(magnitude);
+		if (number < top) {
+			at = magnitude ? number / (top / steps) : number * steps / top;
+			at -= skipped;
+			break;
+		}
+		if (++magnitude > high)
+			break;
+	}
+	at += (magnitude - low) * (steps - skipped) + 1;
+	return (__s64)value < 0 ? middle - at : middle + at;
+}
+
+/* Adds a number to {sum, count, sum of the squares in 128 bits}. */
+RT __u64 rt_deviation(void *to, __u64 value)
+{
+	__u64 *words = to, number = (__s64)value < 0 ? -value : value;
+	__u64 low = number & 0xffffffff, high = number >> 32, middle = low * high;
+	__u64 square = low * low, above = high * high + (middle >> 31), shifted = middle << 33;
+
+	square += shifted;
+	above += square < shifted;
+	__sync_fetch_and_add(&words[0], value);
+	__sync_fetch_and_add(&words[1], 1);
+	words[2] += square;
+	__sync_fetch_and_add(&words[3], above + (words[2] < square));
+	return 0;
+}
+
 /* `shape`: the number of intervals, enum rt_series << 16, 1 << 24 when the values are signed. */
 RT __u64 rt_series(void *intervals, __u64 value, __u64 now, __u64 length, __u64 shape)
 {

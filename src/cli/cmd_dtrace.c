@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* DTrace's command line, when started under the name dtrace. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/place.h"
+#include "base/vec.h"
+#include "cli/checks.h"
+#include "cli/command.h"
+#include "cli/listing.h"
+#include "cli/script.h"
+#include "lang/dialect/dialect.h"
+
+#define LETTERS "+3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
+
+static const struct option_row rows[] = {
+	{'b', NULL, "SIZE", "without effect: buffers are as large as they need to be"},
+	{'c', NULL, "COMMAND", "start this command, and end with it; its process is $target"},
+	{'C', NULL, NULL, "run the preprocessor cpp over the programs first"},
+	{'D', NULL, "NAME[=VALUE]", "define a macro of the preprocessor"},
+	{'e', NULL, NULL, "compile, and do nothing else"},
+	{'f', NULL, "FUNCTION",
+	 "enable or list the probes of a function; as -m, -n, -P\nwith a predicate and an action"},
+	{'F', NULL, NULL, "show calls by indentation"},
+	{'G', NULL, NULL, "handed on to the next dtrace in PATH"},
+	{'h', NULL, NULL, "handed on to the next dtrace in PATH"},
+	{'I', NULL, "FOLDER", "where the preprocessor looks for headers"},
+	{'l', NULL, NULL, "list the probes, and do nothing else"},
+	{'m', NULL, "MODULE", "enable or list the probes of a module"},
+	{'n', NULL, "NAME", "enable or list probes: [[[PROVIDER:]MODULE:]FUNCTION:]NAME"},
+	{'o', NULL, "FILE", "append the output to this file"},
+	{'p', NULL, "PID", "end with this process; it is $target"},
+	{'P', NULL, "PROVIDER", "enable or list the probes of a provider"},
+	{'q', NULL, NULL, "print nothing but what the program prints"},
+	{'s', NULL, "FILE", "a file with a program"},
+	{'S', NULL, NULL, "print the program's instructions"},
+	{'U', NULL, "NAME", "undefine a macro of the preprocessor"},
+	{'V', NULL, NULL, "print the version"},
+	{'w', NULL, NULL, "allow destructive actions"},
+	{'x', NULL, "OPTION[=VALUE]", "set an option, as #pragma D option does"},
+	{'Z', NULL, NULL, "allow descriptions that match no probe"},
+	{},
+};
+
+struct request {
+	const char *output, *command, *path; /* path: of the program that is a file; NULL: none */
+	char *text;                          /* all programs, one behind the other */
+	size_t size;
+	const char *name; /* of the first one */
+	bool list, only_compile, preprocess, errtags, quiet;
+	pid_t pid;
+	struct compile_dump dump;
+	VEC(const char *) parameters, options;
+	VEC(char *) cpp;    /* the preprocessor's own arguments */
+	VEC(char *) copies; /* that are freed at the end */
+};
+
+static int complain(const char *format, const char *what, const char *why)
+{
+	fputs("dtrace: ", stderr);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	fprintf(stderr, format, what, why);
+#pragma GCC diagnostic pop
+	fputc('\n', stderr);
+	return CLI_FAILED;
+}
+
+static int add_text(struct request *request, const char *text, size_t size)
+{
+	char *grown = realloc(request->text, request->size + size + 2);
+
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + request->size, text, size);
+	request->size += size;
+	grown[request->size++] = '\n';
+	grown[request->size] = '\0';
+	request->text = grown;
+	return 0;
+}
+
+/* A program through the preprocessor, as dtrace has it done: by the cpp in PATH. */
+static char *preprocessed(struct request *request, const char *text, size_t size, size_t *ret)
+{
+	char path[] = "/tmp/strata-d-XXXXXX", *out = NULL, buffer[4096];
+	int ends[2], status = 0, fd = mkstemp(path);
+	FILE *memory;
+	ssize_t got;
+	pid_t child;
+
+	if (fd < 0 || pipe2(ends, O_CLOEXEC))
+		return NULL;
+	if (write(fd, text, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET)) {
+		close(fd);
+		unlink(path);
+		return NULL;
+	}
+	unlink(path);
+	child = fork();
+	if (!child) {
+		VEC(char *) argv = {};
+		size_t i;
+
+		vec_push(&argv, (char *)(uintptr_t) "cpp");
+		vec_push(&argv, (char *)(uintptr_t) "-D__DTRACE__=1");
+		vec_push(&argv, (char *)(uintptr_t) "-P");
+		for (i = 0; i < request->cpp.count; i++)
+			vec_push(&argv, request->cpp.at[i]);
+		vec_push(&argv, (char *)(uintptr_t) "-");
+		vec_push(&argv, NULL);
+		dup2(fd, STDIN_FILENO);
+		dup2(ends[1], STDOUT_FILENO);
+		execvp("cpp", argv.at);
+		_exit(127);
+	}
+	close(fd);
+	close(ends[1]);
+	memory = open_memstream(&out, ret);
+	while (child > 0 && ((got = read(ends[0], buffer, sizeof(buffer))) > 0 || (got < 0 && errno == EINTR)))
+		if (memory && got > 0)
+			fwrite(buffer, 1, (size_t)got, memory);
+	close(ends[0]);
+	if (child > 0)
+		waitpid(child, &status, 0);
+	if (memory)
+		fclose(memory);
+	if (child > 0 && !status)
+		return out;
+	free(out);
+	return NULL;
+}
+
+static int add_program(struct request *request, const char *text, size_t size, const char *name)
+{
+	char *made = NULL;
+	int err;
+
+	if (request->preprocess) {
+		made = preprocessed(request, text, size, &size);
+		if (!made)
+			return complain("failed to compile %s: %s", name,
+					"the preprocessor cpp failed, or is not there");
+	}
+	if (!request->name)
+		request->name = name;
+	err = add_text(request, made ? made : text, size);
+	free(made);
+	return err ? complain("%s%s", "out of memory", "") : CLI_DONE;
+}
+
+/* -P, -m and -f say one part of a description; what follows it is a predicate and an action. */
+static int add_description(struct request *request, const char *value, char letter)
+{
+	static const struct {
+		char letter;
+		const char *before, *behind;
+	} parts[] = {{'n', "", ""}, {'P', "", ":::"}, {'m', "", "::"}, {'f', "", ":"}};
+	size_t length = strcspn(value, "{/;"), i, end;
+	char *text;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && parts[i].letter != letter;)
+		i++;
+	for (end = length; end && (value[end - 1] == ' ' || value[end - 1] == '\t' || value[end - 1] == '\n');)
+		end--;
+	if (asprintf(&text, "%.*s%s %s", (int)end, value, parts[i].behind, value + length) < 0 ||
+	    vec_push(&request->copies, text))
+		return CLI_FAILED;
+	if (letter == 'n')
+		return add_program(request, value, strlen(value), value);
+	return add_program(request, text, strlen(text), value);
+}
+
+static int add_file(struct request *request, const char *path)
+{
+	struct diag diag = {};
+	size_t size;
+	char *text = source_read(path, &size, &diag);
+	int status;
+
+	if (!text)
+		return complain("failed to open %s%s", path, "");
+	if (!request->path && !request->name)
+		request->path = path;
+	status = add_program(request, text, size, path);
+	free(text);
+	return status;
+}
+
+/* The one whose work -h and -G are: the first in PATH that is not this program. */
+static int hand_on(char **argv)
+{
+	char *path = getenv("PATH"), *copy = path ? strdup(path) : NULL, *folder, *save = NULL;
+	char file[PATH_MAX];
+	struct stat own, other;
+
+	if (stat("/proc/self/exe", &own))
+		return complain("%s%s", "-h and -G: /proc is not there", "");
+	for (folder = copy ? strtok_r(copy, ":", &save) : NULL; folder; folder = strtok_r(NULL, ":", &save)) {
+		snprintf(file, sizeof(file), "%s/dtrace", folder);
+		if (stat(file, &other) || access(file, X_OK) ||
+		    (own.st_ino == other.st_ino && own.st_dev == other.st_dev))
+			continue;
+		execv(file, argv);
+	}
+	free(copy);
+	return complain("%s%s", "-h and -G need the dtrace of systemtap-sdt-dev in PATH", "");
+}
+
+static bool is_build(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (argv[i][0] == '-' && argv[i][1] != '-' && strpbrk(argv[i], "hG") &&
+		    strspn(argv[i] + 1, "hGCZqvw36") == strlen(argv[i] + 1))
+			return true;
+	return false;
+}
+
+static int add_cpp(struct request *request, char letter, const char *value)
+{
+	char *text;
+
+	if (asprintf(&text, "-%c%s", letter, value) < 0)
+		return CLI_FAILED;
+	return vec_push(&request->copies, text) || vec_push(&request->cpp, text) ? CLI_FAILED : CLI_DONE;
+}
+
+static int usage(FILE *out)
+{
+	command_help(out, &command_dtrace);
+	return CLI_USAGE;
+}
+
+/* Options that say what the programs are, when all others are known. */
+static int take_program(struct request *request, int letter, const char *value)
+{
+	switch (letter) {
+	case 's':
+		return add_file(request, value);
+	case 'n':
+	case 'P':
+	case 'm':
+	case 'f':
+		return add_description(request, value, (char)letter);
+	case 'i':
+		return complain("%s%s", "-i: probes have no lasting ids here; name them with -n", "");
+	default:
+		return CLI_DONE;
+	}
+}
+
+static int add_option(struct request *request, const char *value)
+{
+	return vec_push(&request->options, value) ? CLI_FAILED : CLI_DONE;
+}
+
+/* -1: go on; else the exit status. */
+static int take_option(struct request *request, int letter, const char *value)
+{
+	struct diag diag = {};
+	int status = CLI_DONE;
+
+	switch (letter) {
+	case 'c':
+		if (request->command)
+			return complain("%s%s", "only one -c is supported", "");
+		request->command = value;
+		break;
+	case 'C':
+		request->preprocess = true;
+		break;
+	case 'D':
+	case 'U':
+	case 'I':
+		status = add_cpp(request, (char)letter, value);
+		break;
+	case 'e':
+		request->only_compile = true;
+		break;
+	case 'F':
+		status = add_option(request, "flowindent");
+		break;
+	case 'l':
+		request->list = true;
+		status = add_option(request, "zdefs");
+		break;
+	case 'o':
+		request->output = value;
+		break;
+	case 'p':
+		if (take_pid(value, &request->pid, &diag))
+			return complain("invalid pid: %s%s", value, "");
+		if (check_process(request->pid, &diag))
+			return complain("failed to grab process %s: %s", value, diag.text);
+		break;
+	case 'q':
+		request->quiet = true;
+		status = add_option(request, "quiet");
+		break;
+	case 'S':
+		request->dump.instructions = true;
+		break;
+	case 'V':
+		puts("dtrace: Oracle D 2.0 (strata " STRATA_VERSION ")");
+		return cli_flush();
+	case 'w':
+		status = add_option(request, "destructive");
+		break;
+	case 'x':
+		request->errtags |= !strcmp(value, "errtags") || !strcmp(value, "tagerrs");
+		if (!strncmp(value, "define=", 7))
+			status = add_cpp(request, 'D', value + 7);
+		request->preprocess |= !strcmp(value, "cpp");
+		status = status ? status : add_option(request, value);
+		break;
+	case 'Z':
+		status = add_option(request, "zdefs");
+		break;
+	case 'a':
+	case 'A':
+		return complain("%s%s", "anonymous tracing (-a, -A) is not supported", "");
+	case '?':
+	case ':':
+		usage(stderr);
+		return CLI_USAGE;
+	default: /* those without effect, and programs */
+		break;
+	}
+	return status ? status : -1;
+}
+
+/* dtrace takes arguments of the programs between options, too. */
+static int each_option(struct request *request, int argc, char **argv, bool programs)
+{
+	int letter, status = -1;
+
+	for (optind = 1; optind < argc && status < 0; optind++) {
+		while (status < 0 && (letter = getopt(argc, argv, LETTERS)) != -1) {
+			if (programs)
+				status = take_program(request, letter, optarg) ? CLI_FAILED : -1;
+			else
+				status = take_option(request, letter, optarg);
+		}
+		if (status < 0 && !programs && optind < argc && vec_push(&request->parameters, argv[optind]))
+			status = CLI_FAILED;
+	}
+	return status;
+}
+
+/* --- messages --- */
+
+static void report(const struct script *script, const struct report *report)
+{
+	const struct request *request = script->context;
+	size_t i;
+
+	for (i = 0; i < report->complaints.count; i++) {
+		const struct complaint *one = &report->complaints.at[i];
+
+		if (one->severity == SEVERITY_WARNING) {
+			fprintf(stderr, "dtrace: warning: %s\n", one->text);
+			continue;
+		}
+		if (request->path)
+			fprintf(stderr, "dtrace: failed to compile script %s: ", request->path);
+		else
+			fprintf(stderr, "dtrace: invalid probe specifier %s: ", request->name);
+		if (request->errtags)
+			fprintf(stderr, "[%s] ", one->tag);
+		if (request->path && one->span.end)
+			fprintf(stderr, "line %zu: ", report_where(report, one->span).line);
+		fprintf(stderr, "%s\n", one->text);
+		report_excerpt(report, one, stderr);
+	}
+}
+
+static int failed(const struct script *script, enum cli_status status, const struct diag *diag)
+{
+	(void)script;
+	(void)status;
+	return complain("%s%s", diag->text, "");
+}
+
+/* --- running --- */
+
+static int list(struct request *request, struct script *script)
+{
+	static const char everything[] = "dtrace:::\nsyscall:::\nproc:::\nsched:::\nio:::\nsdt:::\n";
+	struct compilation compilation;
+	int err;
+
+	script->options.may_be_empty = true;
+	fprintf(script->trace.out, "%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
+	err = request->text ? lang_places(script->name, script->source, script->size, &script->options,
+					  script->trace.out, &compilation)
+			    : lang_places("all", everything, sizeof(everything) - 1, &script->options,
+					  script->trace.out, &compilation);
+	report(script, &compilation.report);
+	compilation_deinit(&compilation);
+	return err ? CLI_FAILED : CLI_DONE;
+}
+
+static int run(struct request *request)
+{
+	struct diag diag = {};
+	struct script script = {.name = request->name ? request->name : "",
+				.source = request->text ? request->text : "",
+				.size = request->size,
+				.trace = {.out = stdout, .quiet = request->quiet, .dry_run = request->only_compile},
+				.dump = request->dump,
+				.command = request->list ? NULL : request->command,
+				.ignores_status = true,
+				.complain = report,
+				.fail = failed,
+				.context = request};
+	int status;
+
+	script.dump.out = stdout;
+	script.options = (struct compile_options){.dialect = &dialect_d,
+						  .path = request->path,
+						  .parameters = request->parameters.at,
+						  .parameter_count = (uint32_t)request->parameters.count,
+						  .named = request->options.at,
+						  .named_count = (uint32_t)request->options.count,
+						  .pid = request->pid};
+	if (request->output) {
+		script.trace.out = fopen(request->output, "ae");
+		if (!script.trace.out)
+			return complain("failed to open output file '%s': %s", request->output, strerror(errno));
+	}
+	setvbuf(script.trace.out, NULL, _IOFBF, 65536);
+	status = request->list ? list(request, &script) : script_run(&script, &diag);
+	if (script.trace.out != stdout)
+		fclose(script.trace.out);
+	return status;
+}
+
+static int run_dtrace(const struct command *self, int argc, char **argv)
+{
+	struct request request = {};
+	size_t i;
+	int status;
+
+	(void)self;
+	if (argc == 2 && !strcmp(argv[1], "--help")) {
+		usage(stdout);
+		return cli_flush();
+	}
+	if (is_build(argc, argv))
+		return hand_on(argv);
+	opterr = 1;
+	status = each_option(&request, argc, argv, false);
+	if (status < 0)
+		status = each_option(&request, argc, argv, true);
+	if (status < 0 && !request.text && !request.list)
+		status = argc == 1 ? usage(stderr) : complain("%s%s", "no probes specified", "");
+	if (status < 0)
+		status = run(&request);
+	for (i = 0; i < request.copies.count; i++)
+		free(request.copies.at[i]);
+	vec_free(&request.copies);
+	vec_free(&request.cpp);
+	vec_free(&request.parameters);
+	vec_free(&request.options);
+	free(request.text);
+	return status;
+}
+
+const struct command command_dtrace = {
+	.name = "dtrace",
+	.called = "dtrace",
+	.summary = "runs D programs when things happen",
+	.usage = "[OPTIONS] [ARGUMENTS]",
+	.options = rows,
+	.run = run_dtrace,
+};

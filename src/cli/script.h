@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* script: what the commands that run a script share, whatever its language: strata trace, and the links of other tools.
+ */
+#ifndef STRATA_CLI_SCRIPT_H
+#define STRATA_CLI_SCRIPT_H
+
+#include "cli/command.h"
+#include "trace/trace.h"
+
+struct script {
+	const char *name, *source; /* as messages name it, and its text */
+	size_t size;
+	struct compile_options options; /* `pid` and what depends on -c are set here */
+	struct trace_options trace;
+	struct compile_dump dump;
+	const char *command; /* of -c, or NULL */
+	bool ignores_status; /* the command's own status does not count */
+	/* How messages look; both may be NULL. */
+	void (*complain)(const struct script *script, const struct report *report);
+	int (*fail)(const struct script *script, enum cli_status status, const struct diag *diag);
+	const void *context;
+};
+
+/* Compiles it, runs it, and waits for its command. An exit status. */
+int script_run(struct script *script, struct diag *diag);
+
+#endif

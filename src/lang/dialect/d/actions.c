@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* D's actions: what a clause records, to be printed or done when its record arrives. */
+#include <string.h>
+
+#include "lang/dialect/d/d.h"
+
+struct action_row {
+	const char *name;
+	uint8_t least, most;
+	void (*lower)(struct compiler *c, const struct action_row *self, const struct d_expr *call);
+	enum d_act kind;
+	uint32_t flags;
+};
+
+static void add(struct compiler *c, struct d_action action)
+{
+	if (vec_push(&d_state(c)->actions, action))
+		c->arena->failed = true;
+}
+
+static struct d_action begin(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	return (struct d_action){.kind = self->kind,
+				 .span = call->span,
+				 .flags = self->flags,
+				 .first = (uint32_t)d_state(c)->recorded.count};
+}
+
+static void lower_trace(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+	struct node *node;
+
+	if (call->kids[0]->kind == D_AGGREGATION) {
+		report_error(c->report, "D_TRACE_AGG", call->kids[0]->span,
+			     "trace( ) may not be applied to an aggregation");
+		report_hint(c->report, "printa( ) prints one");
+		return;
+	}
+	if (call->kids[0]->kind == D_CALL && d_is_action(call->kids[0]->text) && strcmp(call->kids[0]->text, "trace")) {
+		d_action(c, call->kids[0]);
+		return;
+	}
+	node = d_value(c, call->kids[0]);
+	if (node->type->kind == TYPE_NONE) {
+		report_error(c->report, "D_TRACE_VOID", call->kids[0]->span,
+			     "trace( ) may not be applied to a void expression");
+		return;
+	}
+	d_record(c, node);
+	action.count = 1;
+	add(c, action);
+}
+
+/* Values for a format: the words among them are those that actions give. */
+static void record_arguments(struct compiler *c, const struct d_expr *call, uint32_t first, struct d_action *action)
+{
+	struct d_argument *arguments = arena_array(c->arena, struct d_argument, call->kid_count + 1);
+	uint32_t i;
+
+	for (i = first; arguments && i < call->kid_count; i++) {
+		const struct d_expr *expr = call->kids[i];
+		struct node *node;
+
+		if (expr->kind == D_CALL && d_is_action(expr->text)) {
+			report_error(c->report, "D_PRINTF_ARG_TYPE", expr->span,
+				     "%s( ) cannot be an argument of %s( ) here", expr->text, call->text);
+			return;
+		}
+		node = d_value(c, expr);
+		arguments[i - first] = (struct d_argument){node->type, expr->span};
+		d_record(c, node);
+		action->count++;
+	}
+	if (arguments && !c->report->errors)
+		d_format_check(c, call->text, action->format, call->span, arguments, action->count, 0);
+}
+
+static bool take_format(struct compiler *c, const struct d_expr *call, struct d_action *action)
+{
+	if (call->kids[0]->kind != D_STRING) {
+		report_error(c->report, "D_PRINTF_ARG_FMT", call->kids[0]->span,
+			     "%s( ) argument #1 must be a string constant", call->text);
+		return false;
+	}
+	action->format = call->kids[0]->text;
+	return true;
+}
+
+static void lower_printf(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+
+	if (self->kind != ACT_PRINTF && !d_state(c)->options[D_DESTRUCTIVE] && !c->options->unsafe) {
+		report_error(c->report, "D_ACT_DESTRUCT", call->span,
+			     "%s( ) is a destructive action, which is not allowed", call->text);
+		report_hint(c->report, "-w or #pragma D option destructive allows it");
+		return;
+	}
+	if (!take_format(c, call, &action))
+		return;
+	record_arguments(c, call, 1, &action);
+	add(c, action);
+}
+
+static const struct d_variable *aggregation(struct compiler *c, const struct d_expr *call, uint32_t index)
+{
+	const struct d_expr *expr = call->kids[index];
+	const struct d_variable *variable;
+
+	if (expr->kind != D_AGGREGATION) {
+		report_error(c->report,
+			     !strcmp(call->text, "printa")  ? "D_PRINTA_PROTO"
+			     : !strcmp(call->text, "clear") ? "D_CLEAR_AGGARG"
+			     : !strcmp(call->text, "trunc") ? "D_TRUNC_AGGARG"
+							    : "D_NORMALIZE_AGGARG",
+			     expr->span,
+			     "%s( ) argument #%u is incompatible with its prototype: an aggregation is expected",
+			     call->text, index + 1);
+		return NULL;
+	}
+	if (expr->kid_count) {
+		report_error(c->report, "D_PRINTA_AGGKEY", expr->span,
+			     "%s( ): the aggregation is meant as a whole, without keys", call->text);
+		return NULL;
+	}
+	variable = d_variable_find(c, D_GLOBAL, expr->text, true);
+	if (!variable || !variable->symbol) {
+		report_error(c->report,
+			     !strcmp(call->text, "printa")  ? "D_PRINTA_AGGBAD"
+			     : !strcmp(call->text, "clear") ? "D_CLEAR_AGGBAD"
+			     : !strcmp(call->text, "trunc") ? "D_TRUNC_AGGBAD"
+							    : "D_NORMALIZE_AGGBAD",
+			     expr->span, "undefined aggregation: @%s", expr->text);
+		return NULL;
+	}
+	return variable;
+}
+
+static bool same_keys(const struct d_variable *a, const struct d_variable *b)
+{
+	uint32_t i;
+
+	if (a->key_count != b->key_count)
+		return false;
+	for (i = 0; i < a->key_count; i++)
+		if (!type_equal(a->keys[i], b->keys[i]))
+			return false;
+	return true;
+}
+
+static void lower_printa(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+	uint32_t first = call->kids[0]->kind == D_AGGREGATION ? 0 : 1, i;
+	struct d_argument *keys;
+
+	if (first && !take_format(c, call, &action))
+		return;
+	if (call->kid_count == first) {
+		report_error(c->report, "D_PRINTA_PROTO", call->span, "printa( ) needs an aggregation");
+		return;
+	}
+	action.aggregations = arena_array(c->arena, const struct d_variable *, call->kid_count);
+	for (i = first; action.aggregations && i < call->kid_count; i++) {
+		const struct d_variable *one = aggregation(c, call, i);
+
+		if (!one)
+			return;
+		action.aggregations[action.aggregation_count++] = one;
+		if (!same_keys(one, action.aggregations[0])) {
+			report_error(c->report,
+				     one->key_count == action.aggregations[0]->key_count ? "D_PRINTA_AGGPROTO"
+											 : "D_PRINTA_AGGKEY",
+				     call->kids[i]->span, "printa( ): @%s does not have the keys of @%s", one->name,
+				     action.aggregations[0]->name);
+			return;
+		}
+	}
+	if (action.format && action.aggregation_count) {
+		const struct d_variable *one = action.aggregations[0];
+
+		keys = arena_array(c->arena, struct d_argument, one->key_count + 1);
+		for (i = 0; keys && i < one->key_count; i++)
+			keys[i] = (struct d_argument){one->keys[i], call->span};
+		if (keys)
+			d_format_check(c, call->text, action.format, call->span, keys, one->key_count,
+				       action.aggregation_count);
+	}
+	add(c, action);
+}
+
+/* clear, trunc, normalize, denormalize */
+static void lower_of_aggregation(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+	const struct d_variable *one = aggregation(c, call, 0);
+
+	action.aggregations = arena_array(c->arena, const struct d_variable *, 1);
+	if (!one || !action.aggregations)
+		return;
+	action.aggregations[action.aggregation_count++] = one;
+	if (call->kid_count > 1) {
+		struct node *number = d_number(c, call->kids[1]);
+
+		if (self->kind == ACT_NORMALIZE && number->kind == NODE_INT && (int64_t)number->value <= 0) {
+			report_error(c->report, "D_NORMALIZE_SCALAR", call->kids[1]->span,
+				     "normalize( ) by a positive number only");
+			return;
+		}
+		d_record(c, d_cast(c, number, &type_int64));
+		action.count = 1;
+	}
+	add(c, action);
+}
+
+static void lower_exit(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct node *status = d_cast(c, d_number(c, call->kids[0]), &type_int32);
+
+	add(c, begin(c, self, call));
+	if (!d_state(c)->exit_status)
+		d_state(c)->exit_status = status;
+}
+
+static void lower_stack(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+	uint32_t parts = self->flags;
+	int64_t limit = (int64_t)d_state(c)->options[parts == STACK_KERNEL ? D_STACKFRAMES : D_USTACKFRAMES];
+
+	if (call->kid_count && (!d_constant(c, call->kids[0], &limit) || limit < 1 || limit > 65536)) {
+		report_error(c->report, parts == STACK_KERNEL ? "D_STACK_SIZE" : "D_USTACK_FRAMES", call->kids[0]->span,
+			     "%s( ) size must be a positive integer constant", call->text);
+		return;
+	}
+	c->stack_parts |= parts;
+	d_record(c, d_call(c, CORE_STACK, type_stack(c->arena, parts, (uint32_t)limit, STACK_STYLE_DEFAULT), call->span,
+			   0));
+	action.count = 1;
+	add(c, action);
+}
+
+static void lower_symbol(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	bool is_user = *self->name == 'u';
+	struct d_action action = begin(c, self, call);
+	struct node *node =
+		d_call(c, CORE_SYMBOL, type_symbol(c->arena, is_user ? SYMBOL_USER : SYMBOL_KERNEL), call->span, 1);
+
+	if (c->arena->failed)
+		return;
+	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
+	d_record(c, node);
+	action.count = 1;
+	add(c, action);
+}
+
+static void lower_memory(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+	struct node *node;
+	int64_t size;
+
+	if (!d_constant(c, call->kids[1], &size) || size < 1 || size > 4096) {
+		report_error(c->report, "D_TRACEMEM_SIZE", call->kids[1]->span,
+			     "tracemem( ) argument #2 must be a constant from 1 to 4096");
+		return;
+	}
+	node = d_call(c, CORE_BUF, type_buffer(c->arena, (uint32_t)size), call->span, 2);
+	if (c->arena->failed)
+		return;
+	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
+	node->kids[1] = d_int(c, size, &type_int64);
+	d_record(c, node);
+	action.count = 1;
+	if (call->kid_count > 2) {
+		d_record(c, d_cast(c, d_number(c, call->kids[2]), &type_int64));
+		action.count = 2;
+	}
+	add(c, action);
+}
+
+static void lower_raise(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct node *node, *statement;
+
+	(void)self;
+	if (!d_state(c)->options[D_DESTRUCTIVE] && !c->options->unsafe) {
+		report_error(c->report, "D_ACT_DESTRUCT", call->span,
+			     "raise( ) is a destructive action, which is not allowed");
+		report_hint(c->report, "-w or #pragma D option destructive allows it");
+		return;
+	}
+	node = d_call(c, CORE_SIGNAL, &type_none, call->span, 1);
+	statement = node_create(c->arena, NODE_EXPRESSION, call->span, 1);
+	if (c->arena->failed)
+		return;
+	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_int64);
+	statement->kids[0] = node;
+	d_add_statement(c, statement);
+}
+
+static const struct action_row actions[] = {
+	{"trace", 1, 1, lower_trace, ACT_TRACE, 0},
+	{"printf", 1, 64, lower_printf, ACT_PRINTF, 0},
+	{"system", 1, 64, lower_printf, ACT_SYSTEM, 0},
+	{"freopen", 1, 64, lower_printf, ACT_FREOPEN, 0},
+	{"printa", 1, 64, lower_printa, ACT_PRINTA, 0},
+	{"clear", 1, 1, lower_of_aggregation, ACT_CLEAR, 0},
+	{"trunc", 1, 2, lower_of_aggregation, ACT_TRUNC, 0},
+	{"normalize", 2, 2, lower_of_aggregation, ACT_NORMALIZE, 0},
+	{"denormalize", 1, 1, lower_of_aggregation, ACT_DENORMALIZE, 0},
+	{"exit", 1, 1, lower_exit, ACT_EXIT, 0},
+	{"stack", 0, 1, lower_stack, ACT_STACK, STACK_KERNEL},
+	{"ustack", 0, 2, lower_stack, ACT_STACK, STACK_NATIVE},
+	{"jstack", 0, 2, lower_stack, ACT_STACK, STACK_NATIVE | STACK_SECOND},
+	{"sym", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"func", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"usym", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"ufunc", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"tracemem", 2, 3, lower_memory, ACT_MEMORY, 0},
+	{"raise", 1, 1, lower_raise, ACT_NOTHING, 0},
+};
+
+static const char *const missing[] = {"breakpoint", "chill", "commit", "discard",   "ftruncate", "mod",   "panic",
+				      "pcap",       "print", "setopt", "speculate", "stop",      "uaddr", "umod"};
+
+bool d_is_action(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
+		if (!strcmp(actions[i].name, name))
+			return true;
+	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		if (!strcmp(missing[i], name))
+			return true;
+	return false;
+}
+
+bool d_action(struct compiler *c, const struct d_expr *call)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		const struct action_row *one = &actions[i];
+
+		if (strcmp(one->name, call->text) != 0)
+			continue;
+		if (call->kid_count >= one->least && call->kid_count <= one->most)
+			one->lower(c, one, call);
+		else
+			report_error(c->report, "D_PROTO_LEN", call->span,
+				     "%s( ) prototype mismatch: %u argument%s passed, %s%u expected", call->text,
+				     call->kid_count, call->kid_count == 1 ? "" : "s",
+				     one->most > one->least ? "at least " : "", one->least);
+		return true;
+	}
+	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		if (!strcmp(missing[i], call->text)) {
+			report_error(c->report, "D_FUNC_UNDEF", call->span, "%s( ) is not supported", call->text);
+			report_hint(c->report, "docs/D.md lists the actions that there are");
+			return true;
+		}
+	return false;
+}

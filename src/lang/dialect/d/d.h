@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * d: DTrace's language, as dtrace-utils 2.0 has it: what its files share.
+ *
+ *   text ─► lexer.c ─► parser.c, parse_expressions.c ─► clauses and declarations (this header)
+ *        ─► probes.c: which places each clause is about; places with the same clauses become one unit
+ *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
+ *             ├─ expressions.c, variables.c, functions.c: what has a value
+ *             └─ actions.c, aggregations.c: what is recorded
+ *        ─► print.c, print_values.c, print_aggregations.c: what the records say
+ *
+ * Unlike in bpftrace's language the first assignment, in the order of the text, decides a variable's type. So one pass
+ * over the tree checks and lowers it.
+ *
+ * A clause is a NODE_CLAUSE: what it records is kept in variables until its end, and sent as one record. So nothing of
+ * a clause that failed is printed, and what different CPUs print does not mix. All clauses for one place are blocks of
+ * one program, and share this->. Each `if` makes clauses of its own, as in dtrace.
+ *
+ * Numbers of 8 bytes are kept in maps, whatever their type; reading makes them narrow again.
+ */
+#ifndef STRATA_LANG_DIALECT_D_D_H
+#define STRATA_LANG_DIALECT_D_D_H
+
+#include "lang/core/compiler.h"
+#include "lang/dialect/printer.h"
+
+enum d_token {
+	D_END,
+	D_NAME,
+	D_NUMBER,
+	D_TEXT, /* "..." */
+	D_OPERATOR
+};
+
+struct d_lexeme {
+	enum d_token kind;
+	struct span span;
+	const char *text; /* a name, an operator, or what is between the quotes */
+	uint64_t value;
+	bool is_unsigned, is_long;
+	bool after_space; /* blank before it */
+};
+
+enum d_kind {
+	D_INT,         /* value, type */
+	D_STRING,      /* text */
+	D_VARIABLE,    /* scope, text; kids: the keys of an associative array */
+	D_AGGREGATION, /* text; kids: keys */
+	D_CALL,        /* text; kids: the arguments */
+	D_UNARY,       /* text: the operator */
+	D_BINARY,      /* text */
+	D_TERNARY,
+	D_ASSIGN, /* text: "=", "+=", ... */
+	D_STEP,   /* text: "++" or "--"; is_prefix */
+	D_MEMBER, /* text; is_arrow */
+	D_INDEX,  /* of a pointer, an array or args */
+	D_CAST,   /* type_name */
+	D_SIZEOF, /* type_name, or a kid */
+	D_COMMA,
+	D_IF,   /* kids: condition, then, else or NULL */
+	D_BLOCK /* statements */
+};
+
+enum d_scope { D_GLOBAL, D_SELF, D_THIS };
+
+/* A type as written; stars, then one dimension of an array. */
+struct d_type_name {
+	struct span span;
+	const char *name; /* "int", "struct task_struct", "string" */
+	uint32_t stars, count;
+};
+
+struct d_expr {
+	enum d_kind kind;
+	enum d_scope scope;
+	struct span span;
+	const char *text;
+	uint64_t value;
+	const struct type *type; /* D_INT */
+	bool is_prefix, is_arrow;
+	struct d_type_name type_name;
+	struct d_expr **kids;
+	uint32_t kid_count;
+};
+
+/* PROVIDER:MODULE:FUNCTION:NAME; missing parts are empty. */
+struct d_probe {
+	struct span span;
+	const char *parts[4];
+};
+
+struct d_clause {
+	struct span span;
+	struct d_probe *probes;
+	uint32_t probe_count;
+	struct d_expr *predicate; /* or NULL */
+	struct d_expr *body;      /* NULL: traces that it fired */
+};
+
+/* int x; self string s; int a[int, string]; inline int X = 1; */
+struct d_declaration {
+	struct span span;
+	enum d_scope scope;
+	const char *name;
+	struct d_type_name type;
+	struct d_type_name *keys;
+	uint32_t key_count;
+	bool is_array;
+	struct d_expr *value; /* of inline; else NULL */
+};
+
+/* A variable or an aggregation. */
+struct d_variable {
+	enum d_scope scope;
+	const char *name;
+	const struct type *type; /* of its value */
+	const struct type **keys;
+	uint32_t key_count;
+	bool is_array; /* associative */
+	struct symbol *symbol;
+	struct d_expr *inlined; /* what it stands for */
+	/* aggregations */
+	bool is_aggregation;
+	enum core_builtin function;
+	uint32_t number;
+	/* while the script runs */
+	bool is_printed;
+	int64_t normal; /* 0: 1 */
+};
+
+/* A place, in D's words. */
+struct d_place {
+	uint32_t id;
+	const char *provider, *module, *function, *name;
+	bool is_everywhere; /* not only in the processes of -p and -c */
+	bool is_leader;     /* events of a process's first thread only */
+	int pid;            /* of this process only; 0: all */
+};
+
+enum d_act {
+	ACT_TRACE,
+	ACT_PRINTF,
+	ACT_PRINTA,
+	ACT_STACK,
+	ACT_SYMBOL, /* sym, func, mod, usym, ufunc, umod, uaddr */
+	ACT_MEMORY, /* tracemem */
+	ACT_EXIT,
+	ACT_CLEAR,
+	ACT_TRUNC,
+	ACT_NORMALIZE,
+	ACT_DENORMALIZE,
+	ACT_SYSTEM,
+	ACT_FREOPEN,
+	ACT_FTRUNCATE,
+	ACT_SETOPT,
+	ACT_NOTHING /* the clause fired */
+};
+
+/* What an action says: the arguments from `first` on in the clause's record. */
+struct d_action {
+	enum d_act kind;
+	struct span span;
+	const char *format;
+	const struct d_variable **aggregations;
+	uint32_t aggregation_count;
+	uint32_t first, count;
+	uint32_t flags; /* of ACT_SYMBOL: enum d_symbol_part */
+};
+
+enum d_symbol_part { PART_ALL, PART_FUNCTION, PART_MODULE, PART_ADDRESS };
+
+/* site.call of a clause's record. Its first two arguments are the CPU and the number of the place. */
+struct d_record {
+	bool is_fault;
+	struct d_action *actions;
+	uint32_t action_count;
+};
+
+/* Options, set by #pragma D option and -x. */
+enum d_option {
+	D_QUIET,
+	D_STRSIZE,
+	D_FLOWINDENT,
+	D_DESTRUCTIVE,
+	D_ZDEFS,
+	D_DEFAULTARGS,
+	D_DYNVARS,
+	D_AGGSORTKEY,
+	D_AGGSORTREV,
+	D_AGGSORTPOS,
+	D_AGGSORTKEYPOS,
+	D_STACKFRAMES,
+	D_USTACKFRAMES,
+	D_STACKINDENT,
+	D_RAWBYTES,
+	D_OPTIONS
+};
+
+struct d_unit {
+	VEC(uint32_t) clauses;
+	VEC(struct node *) nodes;    /* one for each clause */
+	VEC(struct symbol *) locals; /* this-> variables that they use */
+};
+
+/* compiler.of_dialect */
+struct d_state {
+	struct d_expr spare; /* what stands in when memory is short */
+	VEC(struct d_clause) clauses;
+	VEC(struct d_declaration) declarations;
+	VEC(struct d_variable *) variables;
+	VEC(struct d_unit) units;   /* of the compiler's */
+	VEC(struct d_place) places; /* of the compiler's attaches */
+	uint64_t options[D_OPTIONS];
+	uint32_t aggregation_count;
+	size_t matches; /* places, over all clauses */
+	/* the clause that is lowered */
+	VEC(struct node *) statements;
+	VEC(struct d_action) actions;
+	VEC(struct node *) recorded;
+	struct d_unit *unit;
+	struct node *exit_status; /* NULL: it does not end the tracing */
+	struct symbol *fault;     /* of the clause around an ERROR clause; NULL: there is none */
+	bool has_self;
+	/* printing */
+	bool has_header;
+	uint32_t indent;
+};
+
+static inline struct d_state *d_state(const struct compiler *c)
+{
+	return c->of_dialect;
+}
+
+#define D_NESTING_MAX 200
+
+/* lexer.c */
+struct d_lexer {
+	struct compiler *c;
+	const char *source;
+	uint32_t at, end;
+	bool failed;
+};
+void d_lexer_init(struct d_lexer *lexer, struct compiler *c);
+struct d_lexeme d_next(struct d_lexer *lexer);
+/* The text up to a `:`-separated probe description's end: blanks, {, /, ; or a comma. */
+struct d_lexeme d_next_probe(struct d_lexer *lexer);
+
+/* options.c */
+void d_options_init(struct compiler *c);
+/* NAME or NAME=VALUE. False with a complaint. */
+bool d_option_set(struct compiler *c, const char *text, struct span span);
+
+/* parser.c */
+void d_parse(struct compiler *c);
+
+/* probes.c: makes c->units, and state.units beside them. */
+void d_probes(struct compiler *c);
+
+/* clauses.c */
+void d_lower(struct compiler *c);
+void d_add_statement(struct compiler *c, struct node *node);
+/* A new variable of this unit that holds the value, which is computed now; its place in the record. */
+uint32_t d_record(struct compiler *c, struct node *value);
+struct symbol *d_local(struct compiler *c, const struct type *type);
+void d_statement(struct compiler *c, const struct d_expr *expr);
+
+/* expressions.c */
+struct node *d_value(struct compiler *c, const struct d_expr *expr);
+/* A number or a pointer. */
+struct node *d_number(struct compiler *c, const struct d_expr *expr);
+struct node *d_text(struct compiler *c, const struct d_expr *expr);
+struct node *d_cast(struct compiler *c, struct node *node, const struct type *type);
+bool d_constant(struct compiler *c, const struct d_expr *expr, int64_t *ret);
+const struct type *d_type(struct compiler *c, const struct d_type_name *name);
+const struct type *d_string_type(struct compiler *c);
+struct node *d_int(struct compiler *c, int64_t value, const struct type *type);
+struct node *d_literal(struct compiler *c, const char *text);
+struct node *d_call(struct compiler *c, enum core_builtin builtin, const struct type *type, struct span span,
+		    uint32_t kids);
+struct node *d_variable_node(struct compiler *c, struct symbol *symbol);
+struct node *d_binary(struct compiler *c, enum op op, const struct type *type, struct node *a, struct node *b);
+/* record->name of the kernel's types; NULL with a complaint. */
+struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span);
+
+/* variables.c */
+struct d_variable *d_variable_find(const struct compiler *c, enum d_scope scope, const char *name, bool aggregation);
+struct d_variable *d_variable_add(struct compiler *c, struct d_variable variable);
+void d_declare(struct compiler *c);
+struct node *d_variable_read(struct compiler *c, const struct d_expr *expr);
+/* Statement: the assignment. *value: what reads it afterwards; may be NULL. */
+struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read);
+struct node *d_variable_step(struct compiler *c, const struct d_expr *expr);
+struct symbol *d_map(struct compiler *c, const char *name, const struct type *key, const struct type *value);
+struct node *d_key(struct compiler *c, struct d_variable *variable, const struct d_expr *expr);
+/* A builtin variable; NULL: there is none of this name. */
+struct node *d_builtin(struct compiler *c, const struct d_expr *expr);
+
+/* functions.c: a subroutine; NULL: there is none of this name. */
+struct node *d_function(struct compiler *c, const struct d_expr *call);
+
+/* actions.c: false: there is none of this name. */
+bool d_action(struct compiler *c, const struct d_expr *call);
+bool d_is_action(const char *name);
+
+/* aggregations.c */
+void d_aggregate(struct compiler *c, const struct d_expr *target, const struct d_expr *call);
+bool d_is_aggregating(const char *name);
+
+/* print_format.c: complains about what the format and the arguments do not agree in. */
+struct d_argument {
+	const struct type *type;
+	struct span span;
+};
+void d_format_check(struct compiler *c, const char *function, const char *format, struct span span,
+		    const struct d_argument *arguments, uint32_t count, uint32_t aggregations);
+void d_print_formatted(const struct printer *p, const char *format, const struct type *tuple, uint32_t first,
+		       uint32_t count, const uint8_t *bytes, FILE *out);
+
+/* print_values.c */
+void d_print_trace(const struct printer *p, const struct type *type, const uint8_t *bytes);
+void d_print_stack(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
+void d_print_raw(FILE *out, const uint8_t *bytes, size_t size);
+
+/* print_aggregations.c */
+void d_print_aggregations(const struct printer *p, const struct d_variable **of, uint32_t count, const char *format);
+void d_print_unprinted(const struct printer *p);
+void d_trunc(const struct printer *p, const struct d_variable *variable, int64_t keep, bool all);
+/* A value of an aggregation as one number, divided by its normal. */
+int64_t d_aggregate_number(const struct type *type, const uint8_t *value, int64_t normal);
+
+extern const struct dialect_print d_print;
+
+#endif

@@ -1,0 +1,738 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* D's expressions to the core, by C's rules for integers: operands narrower than int become int, then both get one
+ * type. */
+#include <string.h>
+
+#include "lang/dialect/d/d.h"
+
+/* --- nodes --- */
+
+struct node *d_int(struct compiler *c, int64_t value, const struct type *type)
+{
+	struct node *node = node_create(c->arena, NODE_INT, (struct span){}, 0);
+
+	if (!c->arena->failed) {
+		node->value = (uint64_t)value;
+		node->type = type;
+	}
+	return node;
+}
+
+struct node *d_literal(struct compiler *c, const char *text)
+{
+	struct node *node = node_create(c->arena, NODE_STRING, (struct span){}, 0);
+
+	if (!c->arena->failed) {
+		node->text = text;
+		node->type = type_string(c->arena, (uint32_t)strlen(text) + 1);
+	}
+	return node;
+}
+
+struct node *d_call(struct compiler *c, enum core_builtin builtin, const struct type *type, struct span span,
+		    uint32_t kids)
+{
+	struct node *node = node_create(c->arena, NODE_CALL, span, kids);
+	uint32_t i;
+
+	if (c->arena->failed)
+		return node;
+	node->builtin = builtin;
+	node->type = type;
+	for (i = 0; i < kids; i++)
+		node->kids[i] = NULL;
+	return node;
+}
+
+struct node *d_variable_node(struct compiler *c, struct symbol *symbol)
+{
+	struct node *node = node_create(c->arena, NODE_VARIABLE, (struct span){}, 0);
+
+	if (!c->arena->failed) {
+		node->symbol = symbol;
+		node->type = symbol->type;
+	}
+	return node;
+}
+
+static bool is_comparison(enum op op)
+{
+	return op >= OP_EQUAL && op <= OP_GREATER_EQUAL;
+}
+
+struct node *d_binary(struct compiler *c, enum op op, const struct type *type, struct node *a, struct node *b)
+{
+	struct node *node = node_create(c->arena, NODE_BINARY, a->span, 2);
+
+	if (c->arena->failed)
+		return node;
+	node->op = op;
+	node->kids[0] = a;
+	node->kids[1] = b;
+	node->flags = a->type->kind == TYPE_INT && a->type->is_signed ? OPERATION_SIGNED : 0;
+	node->type = is_comparison(op) || op == OP_LOGICAL_AND || op == OP_LOGICAL_OR ? &type_int32 : type;
+	if (node->type->kind == TYPE_INT && node->type->size < 8 && !is_comparison(op) && op != OP_LOGICAL_AND &&
+	    op != OP_LOGICAL_OR) {
+		node->type = type_integer(8, type->is_signed);
+		return d_cast(c, node, type);
+	}
+	return node;
+}
+
+static struct node *unary(struct compiler *c, enum op op, const struct type *type, struct node *a)
+{
+	struct node *node = node_create(c->arena, NODE_UNARY, a->span, 1);
+
+	if (c->arena->failed)
+		return node;
+	node->op = op;
+	node->kids[0] = a;
+	node->type = type;
+	return node;
+}
+
+static int64_t narrow(uint64_t value, const struct type *type)
+{
+	unsigned int bits = 64 - type->size * 8;
+
+	if (!bits || type->size > 8)
+		return (int64_t)value;
+	return type->is_signed ? (int64_t)(value << bits) >> bits : (int64_t)(value << bits >> bits);
+}
+
+struct node *d_cast(struct compiler *c, struct node *node, const struct type *type)
+{
+	struct node *cast;
+
+	if (c->arena->failed || type_equal(node->type, type))
+		return node;
+	if (node->kind == NODE_INT && type->kind == TYPE_INT)
+		return d_int(c, narrow(node->value, type), type);
+	if (node->kind == NODE_STRING && type->kind == TYPE_STRING) {
+		struct node *copy = d_literal(c, node->text);
+
+		copy->type = type;
+		return copy;
+	}
+	cast = node_create(c->arena, NODE_CAST, node->span, 1);
+	if (c->arena->failed)
+		return cast;
+	cast->kids[0] = node;
+	cast->type = type;
+	return cast;
+}
+
+/* --- types --- */
+
+const struct type *d_string_type(struct compiler *c)
+{
+	return type_string(c->arena, (uint32_t)d_state(c)->options[D_STRSIZE]);
+}
+
+const struct type *d_type(struct compiler *c, const struct d_type_name *name)
+{
+	/* D's own names, and those of C that BTF does not have. */
+	static const struct {
+		const char *name;
+		const struct type *type;
+	} known[] = {
+		{"char", &type_int8},        {"int8_t", &type_int8},      {"uint8_t", &type_uint8},
+		{"uchar_t", &type_uint8},    {"int16_t", &type_int16},    {"uint16_t", &type_uint16},
+		{"ushort_t", &type_uint16},  {"int32_t", &type_int32},    {"uint32_t", &type_uint32},
+		{"uint_t", &type_uint32},    {"int64_t", &type_int64},    {"uint64_t", &type_uint64},
+		{"ulong_t", &type_uint64},   {"longlong_t", &type_int64}, {"u_longlong_t", &type_uint64},
+		{"size_t", &type_uint64},    {"ssize_t", &type_int64},    {"intptr_t", &type_int64},
+		{"uintptr_t", &type_uint64}, {"pid_t", &type_int32},      {"id_t", &type_int32},
+		{"uid_t", &type_uint32},     {"gid_t", &type_uint32},     {"hrtime_t", &type_int64},
+		{"ptrdiff_t", &type_int64},  {"off_t", &type_int64},      {"_Bool", &type_uint8},
+		{"time_t", &type_int64},
+	};
+	const struct type *type = NULL;
+	uint32_t i;
+
+	if (!strcmp(name->name, "string")) {
+		type = d_string_type(c);
+	} else if (!strcmp(name->name, "void")) {
+		type = &type_none;
+	} else if (!strcmp(name->name, "float") || !strcmp(name->name, "double")) {
+		report_error(c->report, "D_TYPE_ERR", name->span, "floating-point types are not permitted: %s",
+			     name->name);
+		return &type_int32;
+	}
+	for (i = 0; !type && i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].name, name->name))
+			type = known[i].type;
+	if (!type)
+		type = types_find(&c->types, name->name);
+	if (!type) {
+		report_error(c->report, "D_TYPE_ERR", name->span, "failed to resolve type %s: Type not found",
+			     name->name);
+		report_hint(c->report, "the kernel's types are known if it has BTF (/sys/kernel/btf/vmlinux)");
+		return &type_int32;
+	}
+	for (i = 0; i < name->stars; i++)
+		type = type_pointer(c->arena, type);
+	return type;
+}
+
+static const struct type *promoted(const struct type *type)
+{
+	return type->kind == TYPE_INT && type->size < 4 ? &type_int32 : type->kind == TYPE_BOOL ? &type_int32 : type;
+}
+
+/* C's usual arithmetic conversions. */
+static const struct type *common(const struct type *a, const struct type *b)
+{
+	a = promoted(a);
+	b = promoted(b);
+	if (a->kind != TYPE_INT || b->kind != TYPE_INT)
+		return &type_uint64;
+	if (a->size == b->size)
+		return type_integer(a->size, a->is_signed && b->is_signed);
+	return a->size > b->size ? type_integer(a->size, a->is_signed) : type_integer(b->size, b->is_signed);
+}
+
+/* --- values of a kind --- */
+
+static const char *describe(struct compiler *c, const struct type *type)
+{
+	return type->kind == TYPE_STRING ? "string" : type->kind == TYPE_NONE ? "void" : type_describe(c->arena, type);
+}
+
+struct node *d_number(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *node = d_value(c, expr);
+
+	if (type_is_scalar(node->type))
+		return node;
+	if (!c->report->errors)
+		report_error(c->report, "D_OP_SCALAR", expr->span, "an operand of scalar type is required, not %s",
+			     describe(c, node->type));
+	return d_int(c, 0, &type_int32);
+}
+
+/* An integer, not a pointer. */
+static struct node *integer(struct compiler *c, const struct d_expr *expr, const char *operator)
+{
+	struct node *node = d_value(c, expr);
+
+	if (type_is_number(node->type))
+		return node;
+	if (!c->report->errors)
+		report_error(c->report, "D_OP_ARITH", expr->span,
+			     "operator %s requires operands of arithmetic type, not %s", operator,
+			     describe(c, node->type));
+	return d_int(c, 0, &type_int32);
+}
+
+struct node *d_text(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *node = d_value(c, expr), *text;
+
+	if (node->type->kind == TYPE_STRING)
+		return node;
+	if (node->type->kind == TYPE_POINTER || node->type->kind == TYPE_PROBE) {
+		text = d_call(c, CORE_STR, d_string_type(c), expr->span, 1);
+		if (!c->arena->failed)
+			text->kids[0] = node;
+		return text;
+	}
+	if (!c->report->errors) {
+		report_error(c->report, "D_PROTO_ARG", expr->span, "a string is required, not %s",
+			     describe(c, node->type));
+		if (type_is_number(node->type))
+			report_hint(
+				c->report,
+				"copyinstr() reads a string at a process's address, stringof() one of the kernel's");
+	}
+	return d_literal(c, "");
+}
+
+bool d_constant(struct compiler *c, const struct d_expr *expr, int64_t *ret)
+{
+	struct node *node = d_value(c, expr);
+
+	return node->kind == NODE_INT && node_constant(node, ret);
+}
+
+/* --- operators --- */
+
+static enum op operator_of(const char *text)
+{
+	static const struct {
+		const char *text;
+		enum op op;
+	} table[] = {{"+", OP_ADD},          {"-", OP_SUB},          {"*", OP_MUL},     {"/", OP_DIV},
+		     {"%", OP_MOD},          {"&", OP_AND},          {"|", OP_OR},      {"^", OP_XOR},
+		     {"<<", OP_SHIFT_LEFT},  {">>", OP_SHIFT_RIGHT}, {"==", OP_EQUAL},  {"!=", OP_NOT_EQUAL},
+		     {"<", OP_LESS},         {"<=", OP_LESS_EQUAL},  {">", OP_GREATER}, {">=", OP_GREATER_EQUAL},
+		     {"&&", OP_LOGICAL_AND}, {"||", OP_LOGICAL_OR}};
+	size_t length = strlen(text), i;
+
+	/* Of a compound assignment without its =. */
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (!strcmp(table[i].text, text) ||
+		    (table[i].op <= OP_SHIFT_RIGHT && strlen(table[i].text) + 1 == length && text[length - 1] == '=' &&
+		     !strncmp(table[i].text, text, length - 1)))
+			return table[i].op;
+	return OP_NONE;
+}
+
+/* let t = b; if (!t) fault; a / t. A constant needs no test. */
+static struct node *divide(struct compiler *c, enum op op, const struct type *type, struct node *a, struct node *b,
+			   struct span span)
+{
+	struct node *block, *let, *test, *fault;
+	struct symbol *symbol;
+
+	if (b->kind == NODE_INT && b->value)
+		return d_binary(c, op, type, a, b);
+	if (b->kind == NODE_INT) {
+		report_error(c->report, "D_DIV_ZERO", span, "expression contains division by zero");
+		return d_int(c, 0, type);
+	}
+	symbol = arena_new(c->arena, struct symbol);
+	block = node_create(c->arena, NODE_BLOCK_VALUE, span, 3);
+	let = node_create(c->arena, NODE_LET, span, 1);
+	test = node_create(c->arena, NODE_IF, span, 3);
+	if (c->arena->failed)
+		return block;
+	*symbol = (struct symbol){.name = "divisor", .type = type};
+	let->symbol = symbol;
+	let->kids[0] = b;
+	fault = d_call(c, CORE_FAULT, &type_none, span, 1);
+	if (c->arena->failed)
+		return block;
+	fault->value = CORE_FAULT_DIVISION;
+	fault->kids[0] = d_int(c, 0, &type_int64);
+	test->kids[0] = d_binary(c, OP_EQUAL, type, d_variable_node(c, symbol), d_int(c, 0, type));
+	test->kids[1] = fault;
+	test->kids[2] = NULL;
+	block->kids[0] = let;
+	block->kids[1] = test;
+	block->kids[2] = d_binary(c, op, type, a, d_variable_node(c, symbol));
+	block->type = block->kids[2]->type;
+	return block;
+}
+
+/* Strings are ordered by their bytes. */
+static struct node *compare_texts(struct compiler *c, enum op op, const struct d_expr *expr)
+{
+	struct node *a = d_text(c, expr->kids[0]), *b = d_text(c, expr->kids[1]), *node;
+
+	if (op == OP_EQUAL || op == OP_NOT_EQUAL)
+		return d_binary(c, op, &type_int32, a, b);
+	node = d_call(c, CORE_MEMCMP, &type_int64, expr->span, 2);
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_cast(c, a, d_string_type(c));
+	node->kids[1] = d_cast(c, b, d_string_type(c));
+	node->value = d_string_type(c)->size;
+	return d_binary(c, op, &type_int32, node, d_int(c, 0, &type_int64));
+}
+
+static struct node *arithmetic(struct compiler *c, enum op op, struct node *a, struct node *b, struct span span,
+			       const char *text)
+{
+	const struct type *type = common(a->type, b->type);
+	int64_t x, y, value;
+
+	if (a->type->kind == TYPE_POINTER || b->type->kind == TYPE_POINTER) {
+		if (is_comparison(op))
+			return d_binary(c, op, &type_int32, d_cast(c, a, &type_uint64), d_cast(c, b, &type_uint64));
+		if (op == OP_SUB && a->type->kind == TYPE_POINTER && b->type->kind == TYPE_POINTER)
+			return divide(
+				c, OP_DIV, &type_int64,
+				d_binary(c, OP_SUB, &type_int64, d_cast(c, a, &type_int64), d_cast(c, b, &type_int64)),
+				d_int(c, a->type->to->size ? a->type->to->size : 1, &type_int64), span);
+		if (op == OP_ADD || op == OP_SUB)
+			return d_binary(c, op, a->type->kind == TYPE_POINTER ? a->type : b->type, a, b);
+		report_error(c->report, "D_OP_ARITH", span, "operator %s requires operands of arithmetic type", text);
+		return a;
+	}
+	if (op == OP_SHIFT_LEFT || op == OP_SHIFT_RIGHT) {
+		type = promoted(a->type);
+		b = d_cast(c, b, &type_int64);
+	} else {
+		b = d_cast(c, b, type);
+	}
+	a = d_cast(c, a, type);
+	if (a->kind == NODE_INT && b->kind == NODE_INT && node_constant(a, &x) && node_constant(b, &y) &&
+	    (type->is_signed || (x >= 0 && y >= 0)) && op_apply(op, x, y, &value))
+		return d_int(c, is_comparison(op) ? value : narrow((uint64_t)value, type),
+			     is_comparison(op) ? &type_int32 : type);
+	if (op == OP_DIV || op == OP_MOD)
+		return divide(c, op, type, a, b, span);
+	return d_binary(c, op, type, a, b);
+}
+
+static bool is_textual(const struct type *type)
+{
+	return type->kind == TYPE_STRING || type->kind == TYPE_PROBE;
+}
+
+static struct node *lower_binary(struct compiler *c, const struct d_expr *expr)
+{
+	enum op op = operator_of(expr->text);
+	struct node *a = d_value(c, expr->kids[0]), *b = d_value(c, expr->kids[1]);
+
+	if (is_textual(a->type) || is_textual(b->type)) {
+		if (is_comparison(op))
+			return compare_texts(c, op, expr);
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_ARITH", expr->span, "operator %s requires operands of %s type",
+				     expr->text, op == OP_NONE || op >= OP_LOGICAL_AND ? "scalar" : "arithmetic");
+		return d_int(c, 0, &type_int32);
+	}
+	if (!type_is_scalar(a->type) || !type_is_scalar(b->type)) {
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_SCALAR", expr->span,
+				     "operator %s requires operands of scalar type, not %s", expr->text,
+				     describe(c, type_is_scalar(a->type) ? b->type : a->type));
+		return d_int(c, 0, &type_int32);
+	}
+	if (!strcmp(expr->text, "^^"))
+		return d_binary(c, OP_NOT_EQUAL, &type_int32, unary(c, OP_NOT, &type_int32, a),
+				unary(c, OP_NOT, &type_int32, b));
+	if (op == OP_LOGICAL_AND || op == OP_LOGICAL_OR)
+		return d_binary(c, op, &type_int32, a, b);
+	return arithmetic(c, op, a, b, expr->span, expr->text);
+}
+
+static struct node *lower_unary(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *type;
+	struct node *a;
+
+	if (*expr->text == '*') {
+		a = d_number(c, expr->kids[0]);
+		if (a->type->kind != TYPE_POINTER || a->type->to->kind == TYPE_NONE) {
+			report_error(c->report, a->type->kind == TYPE_POINTER ? "D_DEREF_VOID" : "D_DEREF_NONPTR",
+				     expr->span, "cannot dereference %s", describe(c, a->type));
+			return d_int(c, 0, &type_int32);
+		}
+		type = a->type->to;
+		if (type->kind == TYPE_STRING) {
+			struct node *text = d_call(c, CORE_STR, d_string_type(c), expr->span, 1);
+
+			text->kids[0] = a;
+			return text;
+		}
+		return unary(c, OP_DEREFERENCE, type, a);
+	}
+	if (*expr->text == '&') {
+		report_error(c->report, "D_ADDROF_VAR", expr->span, "operator & is not supported here");
+		report_hint(c->report, "variables have no addresses that a process or the kernel could use");
+		return d_int(c, 0, &type_int32);
+	}
+	if (*expr->text == '!')
+		return unary(c, OP_NOT, &type_int32, d_number(c, expr->kids[0]));
+	a = integer(c, expr->kids[0], expr->text);
+	type = promoted(a->type);
+	a = d_cast(c, a, type);
+	if (*expr->text == '+')
+		return a;
+	if (a->kind == NODE_INT)
+		return d_int(c, narrow(*expr->text == '-' ? -a->value : ~a->value, type), type);
+	a = unary(c, *expr->text == '-' ? OP_NEGATE : OP_COMPLEMENT, type_integer(8, type->is_signed), a);
+	return d_cast(c, a, type);
+}
+
+static struct node *lower_ternary(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *condition = d_number(c, expr->kids[0]), *a = d_value(c, expr->kids[1]),
+		    *b = d_value(c, expr->kids[2]);
+	struct node *node = node_create(c->arena, NODE_TERNARY, expr->span, 3);
+	const struct type *type;
+
+	if (c->arena->failed)
+		return node;
+	if (is_textual(a->type) || is_textual(b->type)) {
+		type = d_string_type(c);
+		a = d_cast(c, d_text(c, expr->kids[1]), type);
+		b = d_cast(c, d_text(c, expr->kids[2]), type);
+	} else if (type_is_number(a->type) && type_is_number(b->type)) {
+		type = common(a->type, b->type);
+		a = d_cast(c, a, type);
+		b = d_cast(c, b, type);
+	} else if (type_is_scalar(a->type) && type_is_scalar(b->type)) {
+		type = a->type->kind == TYPE_POINTER ? a->type : b->type;
+	} else {
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_INCOMPAT", expr->span,
+				     "operator ?: operands must have compatible types");
+		return d_int(c, 0, &type_int32);
+	}
+	node->kids[0] = condition;
+	node->kids[1] = a;
+	node->kids[2] = b;
+	node->type = type;
+	return node;
+}
+
+/* --- members --- */
+
+struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span)
+{
+	const struct type *record = of->type->kind == TYPE_POINTER ? of->type->to : of->type;
+	struct type_field *field = arena_new(c->arena, struct type_field);
+	struct node *node = node_create(c->arena, NODE_FIELD, span, 1);
+
+	if (c->arena->failed)
+		return node;
+	if (record->kind != TYPE_RECORD) {
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_SOU", span,
+				     "operator -> or . requires a struct or union, or a pointer to one");
+		return d_int(c, 0, &type_int32);
+	}
+	if (!types_field(&c->types, record, name, field)) {
+		if (!c->report->errors)
+			report_error(c->report, "D_TYPE_MEMBER", span, "%s is not a member of %s", name,
+				     type_describe(c->arena, record));
+		return d_int(c, 0, &type_int32);
+	}
+	node->kids[0] = of;
+	node->field = field;
+	node->type = field->type;
+	if (field->type->kind == TYPE_ARRAY && field->type->to->size == 1 && field->type->count)
+		node->type = type_string(c->arena, field->type->count);
+	return node;
+}
+
+/* What translators make of a process, of the members that are used most. */
+static struct node *translated(struct compiler *c, const struct d_expr *expr)
+{
+	static const struct {
+		const char *of, *member, *means;
+	} table[] = {
+		{"curpsinfo", "pr_pid", "pid"},        {"curpsinfo", "pr_ppid", "ppid"},
+		{"curpsinfo", "pr_uid", "uid"},        {"curpsinfo", "pr_euid", "uid"},
+		{"curpsinfo", "pr_gid", "gid"},        {"curpsinfo", "pr_egid", "gid"},
+		{"curpsinfo", "pr_fname", "execname"}, {"curlwpsinfo", "pr_lwpid", "tid"},
+		{"curcpu", "cpu_id", "cpu"},
+	};
+	struct d_expr name = *expr;
+	size_t i;
+
+	if (expr->kids[0]->kind != D_VARIABLE || expr->kids[0]->scope != D_GLOBAL)
+		return NULL;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strcmp(table[i].of, expr->kids[0]->text) != 0)
+			continue;
+		if (strcmp(table[i].member, expr->text) != 0)
+			continue;
+		name.kind = D_VARIABLE;
+		name.scope = D_GLOBAL;
+		name.text = table[i].means;
+		name.kid_count = 0;
+		return d_builtin(c, &name);
+	}
+	if (!strcmp(expr->kids[0]->text, "curpsinfo") || !strcmp(expr->kids[0]->text, "curlwpsinfo") ||
+	    !strcmp(expr->kids[0]->text, "curcpu")) {
+		report_error(c->report, "D_TYPE_MEMBER", expr->span, "%s of %s is not supported", expr->text,
+			     expr->kids[0]->text);
+		report_hint(c->report,
+			    "there are pr_pid, pr_ppid, pr_uid, pr_euid, pr_gid, pr_egid, pr_fname, pr_lwpid and "
+			    "cpu_id; curthread has the kernel's own members");
+		return d_int(c, 0, &type_int32);
+	}
+	return NULL;
+}
+
+static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *of, *index, *node;
+	int64_t number;
+
+	if (expr->kids[0]->kind == D_VARIABLE && !strcmp(expr->kids[0]->text, "args")) {
+		struct d_expr name = *expr->kids[0];
+
+		if (!d_constant(c, expr->kids[1], &number) || number < 0 || number > 9) {
+			report_error(c->report, "D_ARGS_IDX", expr->span,
+				     "index of args[] must be a constant from 0 to 9");
+			return d_int(c, 0, &type_int64);
+		}
+		name.text = arena_printf(c->arena, "arg%d", (int)number);
+		name.span = expr->span;
+		return name.text ? d_builtin(c, &name) : d_int(c, 0, &type_int64);
+	}
+	of = d_value(c, expr->kids[0]);
+	index = integer(c, expr->kids[1], "[]");
+	node = node_create(c->arena, NODE_INDEX, expr->span, 2);
+	if (c->arena->failed)
+		return node;
+	if ((of->type->kind != TYPE_POINTER && of->type->kind != TYPE_ARRAY) || of->type->to->kind == TYPE_NONE) {
+		if (!c->report->errors)
+			report_error(c->report, "D_ARR_BADREF", expr->span, "cannot index %s", describe(c, of->type));
+		return d_int(c, 0, &type_int32);
+	}
+	node->kids[0] = of;
+	node->kids[1] = index;
+	node->type = of->type->to;
+	return node;
+}
+
+static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *type = d_type(c, &expr->type_name);
+	struct node *node;
+
+	if (type->kind == TYPE_STRING)
+		return d_text(c, expr->kids[0]);
+	if (type->kind == TYPE_NONE) {
+		node = d_value(c, expr->kids[0]);
+		return node;
+	}
+	if (!type_is_scalar(type)) {
+		report_error(c->report, "D_CAST_INVAL", expr->span, "invalid cast expression: to %s",
+			     describe(c, type));
+		return d_int(c, 0, &type_int32);
+	}
+	return d_cast(c, d_number(c, expr->kids[0]), type);
+}
+
+static struct node *size_of(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *type = expr->kids[0] ? d_value(c, expr->kids[0])->type : d_type(c, &expr->type_name);
+
+	if (type->is_incomplete)
+		types_complete(&c->types, type);
+	return d_int(c, type->size, &type_uint64);
+}
+
+/* target op= value as target = target op value. */
+static struct node *assigned(struct compiler *c, const struct d_expr *expr, struct node **read)
+{
+	enum op op = operator_of(expr->text);
+	struct node *value, *old;
+
+	if (expr->kids[0]->kind != D_VARIABLE) {
+		report_error(c->report, "D_OP_LVAL", expr->span,
+			     "operator %s requires a modifiable variable as its left operand", expr->text);
+		return d_int(c, 0, &type_int32);
+	}
+	if (op == OP_NONE || !strcmp(expr->text, "=")) {
+		value = d_value(c, expr->kids[1]);
+	} else {
+		const struct d_variable *known = d_variable_find(c, expr->kids[0]->scope, expr->kids[0]->text, false);
+
+		/* What is not known yet begins as 0. */
+		value = integer(c, expr->kids[1], expr->text);
+		if (!known) {
+			if (expr->kids[0]->scope != D_GLOBAL || !d_builtin(c, expr->kids[0]))
+				d_variable_assign(c, expr->kids[0], d_cast(c, value, promoted(value->type)), NULL);
+			else
+				d_variable_read(c, expr->kids[0]);
+		}
+		old = d_number(c, expr->kids[0]);
+		value = arithmetic(c, op, old, value, expr->span, expr->text);
+	}
+	return d_variable_assign(c, expr->kids[0], value, read);
+}
+
+static struct node *assigned_value(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *read = NULL, *statement = assigned(c, expr, &read);
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, expr->span, 2);
+
+	if (c->arena->failed || !read)
+		return statement;
+	block->kids[0] = statement;
+	block->kids[1] = read;
+	block->type = read->type;
+	return block;
+}
+
+struct node *d_value(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *node, *first;
+
+	if (c->arena->failed || c->report->errors > REPORTS_MAX)
+		return d_int(c, 0, &type_int32);
+	switch (expr->kind) {
+	case D_INT:
+		return d_int(c, (int64_t)expr->value, expr->type);
+	case D_STRING:
+		return d_literal(c, expr->text);
+	case D_VARIABLE:
+		return d_variable_read(c, expr);
+	case D_CALL:
+		node = d_function(c, expr);
+		if (node)
+			return node;
+		if (d_is_action(expr->text) || d_is_aggregating(expr->text)) {
+			report_error(c->report, "D_OP_ACT", expr->span,
+				     "%s( ) is an action: it cannot be part of an expression", expr->text);
+		} else {
+			report_error(c->report, "D_FUNC_UNDEF", expr->span, "undefined function name: %s", expr->text);
+			report_hint(c->report, "docs/D.md lists the functions and actions that there are");
+		}
+		return d_int(c, 0, &type_int32);
+	case D_UNARY:
+		return lower_unary(c, expr);
+	case D_BINARY:
+		return lower_binary(c, expr);
+	case D_TERNARY:
+		return lower_ternary(c, expr);
+	case D_ASSIGN:
+		return assigned_value(c, expr);
+	case D_STEP:
+		return d_variable_step(c, expr);
+	case D_MEMBER:
+		node = translated(c, expr);
+		return node ? node : d_field(c, d_value(c, expr->kids[0]), expr->text, expr->span);
+	case D_INDEX:
+		return lower_index(c, expr);
+	case D_CAST:
+		return lower_cast(c, expr);
+	case D_SIZEOF:
+		return size_of(c, expr);
+	case D_COMMA:
+		first = node_create(c->arena, NODE_EXPRESSION, expr->span, 1);
+		node = node_create(c->arena, NODE_BLOCK_VALUE, expr->span, 2);
+		if (c->arena->failed)
+			return node;
+		first->kids[0] = d_value(c, expr->kids[0]);
+		node->kids[0] = first;
+		node->kids[1] = d_value(c, expr->kids[1]);
+		node->type = node->kids[1]->type;
+		return node;
+	case D_AGGREGATION:
+		report_error(c->report, "D_AGG_RVAL", expr->span, "an aggregation has no value: printa( ) prints it");
+		return d_int(c, 0, &type_int32);
+	default:
+		report_error(c->report, "D_SYNTAX", expr->span, "this is no expression");
+		return d_int(c, 0, &type_int32);
+	}
+}
+
+/* An expression as a statement: its value is not needed. */
+void d_statement(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *node, *statement;
+
+	if (expr->kind == D_ASSIGN && expr->kids[0]->kind == D_AGGREGATION) {
+		d_aggregate(c, expr->kids[0], expr->kids[1]);
+		return;
+	}
+	if (expr->kind == D_COMMA) {
+		d_statement(c, expr->kids[0]);
+		d_statement(c, expr->kids[1]);
+		return;
+	}
+	if (expr->kind == D_ASSIGN) {
+		d_add_statement(c, assigned(c, expr, NULL));
+		return;
+	}
+	if (expr->kind == D_CALL && d_action(c, expr))
+		return;
+	node = d_value(c, expr);
+	statement = node_create(c->arena, NODE_EXPRESSION, expr->span, 1);
+	if (c->arena->failed)
+		return;
+	statement->kids[0] = node;
+	/* Without an effect: only its failures count, and a name or a number has none. */
+	if (node->kind != NODE_INT && node->kind != NODE_STRING && node->kind != NODE_VARIABLE)
+		d_add_statement(c, statement);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* D's subroutines: a table of names, and what each makes of its arguments. */
+#include <string.h>
+
+#include "lang/dialect/d/d.h"
+
+struct subroutine {
+	const char *name;
+	uint8_t least, most;
+	struct node *(*lower)(struct compiler *c, const struct subroutine *self, const struct d_expr *call);
+	enum core_builtin builtin;
+	uint32_t flags;
+};
+
+/* A string at an address of the process, or of the kernel; what cannot be read ends the clause. */
+static struct node *copy_string(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, CORE_STR, d_string_type(c), call->span, 1);
+	int64_t size;
+
+	(void)self;
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
+	if (call->kid_count > 1 && d_constant(c, call->kids[1], &size)) {
+		if (size < 1 || size > (int64_t)d_state(c)->options[D_STRSIZE])
+			size = (int64_t)d_state(c)->options[D_STRSIZE];
+		node->type = type_string(c->arena, (uint32_t)size);
+	} else if (call->kid_count > 1) {
+		report_error(c->report, "D_PROTO_ARG", call->kids[1]->span, "the size of %s( ) must be a constant here",
+			     call->text);
+	}
+	return node;
+}
+
+static struct node *string_of(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_value(c, call->kids[0]);
+
+	if (node->type->kind == TYPE_STRING)
+		return node;
+	return copy_string(c, self, call);
+}
+
+static struct node *of_path(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, self->builtin, d_string_type(c), call->span, 1);
+
+	if (!c->arena->failed)
+		node->kids[0] = d_text(c, call->kids[0]);
+	return node;
+}
+
+static struct node *length(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, self->builtin, &type_uint64, call->span, 1);
+
+	if (!c->arena->failed)
+		node->kids[0] = d_text(c, call->kids[0]);
+	return node;
+}
+
+static struct node *join(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, self->builtin, d_string_type(c), call->span, 2);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_text(c, call->kids[0]);
+	node->kids[1] = d_text(c, call->kids[1]);
+	return node;
+}
+
+static struct node *part(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, self->builtin, d_string_type(c), call->span, 3);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_text(c, call->kids[0]);
+	node->kids[1] = d_cast(c, d_number(c, call->kids[1]), &type_int64);
+	node->kids[2] = call->kid_count > 2 ? d_cast(c, d_number(c, call->kids[2]), &type_int64)
+					    : d_int(c, INT32_MAX, &type_int64);
+	return node;
+}
+
+static struct node *find(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, CORE_INDEX, &type_int64, call->span, 3);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_text(c, call->kids[0]);
+	node->kids[1] = d_text(c, call->kids[1]);
+	node->kids[2] = call->kid_count > 2 ? d_cast(c, d_number(c, call->kids[2]), &type_int64)
+					    : d_int(c, self->flags ? INT32_MAX : 0, &type_int64);
+	node->flags = self->flags;
+	return d_cast(c, node, &type_int32);
+}
+
+/* The text from where something is found; an empty one, which D calls NULL: it is not there. */
+static struct node *rest_from(struct compiler *c, struct node *text, struct node *place, struct span span)
+{
+	struct node *node = d_call(c, CORE_SUBSTR, d_string_type(c), span, 3), *ternary, *block, *let;
+	struct symbol *symbol = arena_new(c->arena, struct symbol);
+
+	ternary = node_create(c->arena, NODE_TERNARY, span, 3);
+	block = node_create(c->arena, NODE_BLOCK_VALUE, span, 2);
+	let = node_create(c->arena, NODE_LET, span, 1);
+	if (c->arena->failed)
+		return node;
+	*symbol = (struct symbol){.name = "place", .type = &type_int64};
+	let->symbol = symbol;
+	let->kids[0] = place;
+	node->kids[0] = text;
+	node->kids[1] = d_variable_node(c, symbol);
+	node->kids[2] = d_int(c, INT32_MAX, &type_int64);
+	ternary->kids[0] =
+		d_binary(c, OP_GREATER_EQUAL, &type_int32, d_variable_node(c, symbol), d_int(c, 0, &type_int64));
+	ternary->kids[1] = node;
+	ternary->kids[2] = d_cast(c, d_literal(c, ""), d_string_type(c));
+	ternary->type = d_string_type(c);
+	block->kids[0] = let;
+	block->kids[1] = ternary;
+	block->type = ternary->type;
+	return block;
+}
+
+static struct node *find_rest(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, self->builtin, &type_int64, call->span, self->builtin == CORE_INDEX ? 3 : 2);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_text(c, call->kids[0]);
+	if (self->builtin == CORE_INDEX) {
+		node->kids[1] = d_text(c, call->kids[1]);
+		node->kids[2] = d_int(c, 0, &type_int64);
+	} else {
+		node->kids[1] = d_cast(c, d_number(c, call->kids[1]), &type_int64);
+	}
+	node->flags = self->flags;
+	return rest_from(c, d_text(c, call->kids[0]), node, call->span);
+}
+
+static struct node *number_text(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node = d_call(c, self->builtin, d_string_type(c), call->span, 1);
+	int64_t base = 10;
+
+	if (call->kid_count > 1 && (!d_constant(c, call->kids[1], &base) || (base != 8 && base != 10 && base != 16))) {
+		report_error(c->report, "D_PROTO_ARG", call->kids[1]->span,
+			     "lltostr( ): bases 8, 10 and 16 are supported");
+		base = 10;
+	}
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_int64);
+	node->value = (uint64_t)base;
+	return node;
+}
+
+static struct node *random_number(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	return d_cast(c, d_call(c, self->builtin, &type_uint64, call->span, 0), &type_int32);
+}
+
+static struct node *swap(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	const struct type *type = type_integer(self->flags, false);
+	struct node *node = d_call(c, CORE_BSWAP, type, call->span, 1);
+
+	if (!c->arena->failed)
+		node->kids[0] = d_cast(c, d_number(c, call->kids[0]), type);
+	return node;
+}
+
+/* Bytes at an address, to be traced. */
+static struct node *copy_bytes(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *node;
+	int64_t size;
+
+	(void)self;
+	if (!d_constant(c, call->kids[1], &size) || size < 1 || size > 4096) {
+		report_error(c->report, "D_PROTO_ARG", call->kids[1]->span,
+			     "%s( ): the size must be a constant from 1 to 4096", call->text);
+		return d_int(c, 0, &type_int32);
+	}
+	node = d_call(c, CORE_BUF, type_buffer(c->arena, (uint32_t)size), call->span, 2);
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
+	node->kids[1] = d_int(c, size, &type_int64);
+	return node;
+}
+
+static const struct subroutine subroutines[] = {
+	{"copyinstr", 1, 2, copy_string, CORE_NONE, 0}, {"copyin", 2, 2, copy_bytes, CORE_NONE, 0},
+	{"stringof", 1, 1, string_of, CORE_NONE, 0},    {"basename", 1, 1, of_path, CORE_BASENAME, 0},
+	{"dirname", 1, 1, of_path, CORE_DIRNAME, 0},    {"strlen", 1, 1, length, CORE_STRLEN, 0},
+	{"strjoin", 2, 2, join, CORE_STR_CONCAT, 0},    {"substr", 2, 3, part, CORE_SUBSTR, 0},
+	{"index", 2, 3, find, CORE_INDEX, 0},           {"rindex", 2, 3, find, CORE_INDEX, 1},
+	{"strstr", 2, 2, find_rest, CORE_INDEX, 0},     {"strchr", 2, 2, find_rest, CORE_STRCHR, 0},
+	{"strrchr", 2, 2, find_rest, CORE_STRCHR, 1},   {"lltostr", 1, 2, number_text, CORE_LLTOSTR, 0},
+	{"rand", 0, 0, random_number, CORE_RAND, 0},    {"htons", 1, 1, swap, CORE_BSWAP, 2},
+	{"ntohs", 1, 1, swap, CORE_BSWAP, 2},           {"htonl", 1, 1, swap, CORE_BSWAP, 4},
+	{"ntohl", 1, 1, swap, CORE_BSWAP, 4},           {"htonll", 1, 1, swap, CORE_BSWAP, 8},
+	{"ntohll", 1, 1, swap, CORE_BSWAP, 8},
+};
+
+/* Known to D, and not there. */
+static const char *const missing[] = {
+	"alloca",
+	"bcopy",
+	"cleanpath",
+	"copyinto",
+	"copyout",
+	"copyoutstr",
+	"d_path",
+	"ddi_pathname",
+	"getmajor",
+	"getminor",
+	"inet_ntoa",
+	"inet_ntoa6",
+	"inet_ntop",
+	"link_ntop",
+	"msgdsize",
+	"msgsize",
+	"mutex_owned",
+	"mutex_owner",
+	"mutex_type_adaptive",
+	"mutex_type_spin",
+	"progenyof",
+	"rw_iswriter",
+	"rw_read_held",
+	"rw_write_held",
+	"speculation",
+	"strtok",
+};
+
+struct node *d_function(struct compiler *c, const struct d_expr *call)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(subroutines) / sizeof(subroutines[0]); i++) {
+		const struct subroutine *one = &subroutines[i];
+
+		if (strcmp(one->name, call->text) != 0)
+			continue;
+		if (call->kid_count >= one->least && call->kid_count <= one->most)
+			return one->lower(c, one, call);
+		report_error(c->report, "D_PROTO_LEN", call->span,
+			     "%s( ) prototype mismatch: %u argument%s passed, %u expected", call->text, call->kid_count,
+			     call->kid_count == 1 ? "" : "s", call->kid_count < one->least ? one->least : one->most);
+		return d_int(c, 0, &type_int32);
+	}
+	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		if (!strcmp(missing[i], call->text)) {
+			report_error(c->report, "D_FUNC_UNDEF", call->span, "%s( ) is not supported", call->text);
+			report_hint(c->report, "docs/D.md lists the functions that there are");
+			return d_int(c, 0, &type_int32);
+		}
+	return NULL;
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* D's tokens. Macro arguments ($1, $$1, $target) are replaced here, as in dtrace. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lang/core/number.h"
+#include "lang/dialect/d/d.h"
+
+void d_lexer_init(struct d_lexer *lexer, struct compiler *c)
+{
+	*lexer = (struct d_lexer){.c = c, .source = c->report->source, .end = (uint32_t)c->report->size};
+}
+
+static char peek(const struct d_lexer *lexer, uint32_t ahead)
+{
+	return lexer->at + ahead < lexer->end ? lexer->source[lexer->at + ahead] : '\0';
+}
+
+static void complain(struct d_lexer *lexer, const char *tag, uint32_t from, const char *text, const char *what)
+{
+	report_error(lexer->c->report, tag, (struct span){from, lexer->at}, "%s%s", text, what);
+	lexer->failed = true;
+	lexer->at = lexer->end;
+}
+
+static bool at_line_begin(const struct d_lexer *lexer)
+{
+	uint32_t at = lexer->at;
+
+	while (at && (lexer->source[at - 1] == ' ' || lexer->source[at - 1] == '\t'))
+		at--;
+	return !at || lexer->source[at - 1] == '\n';
+}
+
+/* #pragma D option ..., #!, # LINE "FILE"; others belong to the preprocessor, which -C asks for. */
+static void take_control(struct d_lexer *lexer)
+{
+	uint32_t from = lexer->at, end = from;
+	char *line, *word, *save = NULL;
+
+	while (end < lexer->end && lexer->source[end] != '\n')
+		end++;
+	lexer->at = end;
+	line = arena_strdup(lexer->c->arena, lexer->source + from + 1, end - from - 1);
+	if (!line)
+		return;
+	word = strtok_r(line, " \t\r", &save);
+	if (!word || *word == '!' || isdigit((unsigned char)*word) || !strcmp(word, "ident") || !strcmp(word, "line") ||
+	    !strcmp(word, "error"))
+		return;
+	if (strcmp(word, "pragma") != 0) {
+		complain(lexer, "D_PRAGCTL_INVAL", from, "invalid control directive: #", word);
+		report_hint(lexer->c->report, "-C runs the preprocessor first");
+		return;
+	}
+	word = strtok_r(NULL, " \t\r", &save);
+	if (!word || strcmp(word, "D") != 0)
+		return;
+	word = strtok_r(NULL, " \t\r", &save);
+	if (!word) {
+		complain(lexer, "D_PRAGMA_MALFORM", from, "", "malformed #pragma D");
+		return;
+	}
+	if (strcmp(word, "option") != 0) {
+		if (strcmp(word, "attributes") && strcmp(word, "binding") && strcmp(word, "depends_on") &&
+		    strcmp(word, "error") && strcmp(word, "line"))
+			complain(lexer, "D_PRAGMA_INVAL", from, "invalid #pragma D: ", word);
+		return;
+	}
+	word = strtok_r(NULL, " \t\r", &save);
+	if (!word)
+		complain(lexer, "D_PRAGMA_MALFORM", from, "", "superfluous or missing argument of #pragma D option");
+	else
+		d_option_set(lexer->c, word, (struct span){from, end});
+}
+
+static bool skip(struct d_lexer *lexer)
+{
+	uint32_t from = lexer->at;
+
+	while (lexer->at < lexer->end) {
+		char c = lexer->source[lexer->at];
+
+		if (isspace((unsigned char)c)) {
+			lexer->at++;
+		} else if (c == '/' && peek(lexer, 1) == '*') {
+			const char *end = memmem(lexer->source + lexer->at + 2,
+						 lexer->end - lexer->at < 2 ? 0 : lexer->end - lexer->at - 2, "*/", 2);
+
+			if (!end) {
+				complain(lexer, "D_SYNTAX", lexer->at, "",
+					 "end-of-file encountered before the end of a comment");
+				break;
+			}
+			lexer->at = (uint32_t)(end - lexer->source) + 2;
+		} else if (c == '/' && peek(lexer, 1) == '/') {
+			while (lexer->at < lexer->end && lexer->source[lexer->at] != '\n')
+				lexer->at++;
+		} else if (c == '#' && at_line_begin(lexer)) {
+			take_control(lexer);
+		} else {
+			break;
+		}
+	}
+	return lexer->at > from;
+}
+
+static char escaped(struct d_lexer *lexer)
+{
+	static const char from[] = "abfnrtv0", to[] = "\a\b\f\n\r\t\v";
+	char c = peek(lexer, 0);
+	const char *found;
+	unsigned int value = 0, digits = 0;
+
+	if (c >= '0' && c <= '7') {
+		for (; digits < 3 && peek(lexer, 0) >= '0' && peek(lexer, 0) <= '7'; digits++)
+			value = value * 8 + (unsigned int)(lexer->source[lexer->at++] - '0');
+		return (char)value;
+	}
+	lexer->at++;
+	if (c == 'x') {
+		for (; digits < 2 && number_digit(peek(lexer, 0)) < 16; digits++)
+			value = value * 16 + (unsigned int)number_digit(lexer->source[lexer->at++]);
+		return (char)value;
+	}
+	found = c ? strchr(from, c) : NULL;
+	return found ? to[found - from] : c;
+}
+
+static void take_text(struct d_lexer *lexer, struct d_lexeme *ret)
+{
+	uint32_t from = lexer->at++;
+	char *text = arena_alloc(lexer->c->arena, lexer->end - from + 1), *to = text;
+
+	while (text && lexer->at < lexer->end && lexer->source[lexer->at] != '"' && lexer->source[lexer->at] != '\n') {
+		if (lexer->source[lexer->at] != '\\') {
+			*to++ = lexer->source[lexer->at++];
+			continue;
+		}
+		lexer->at++;
+		if (peek(lexer, 0) == '\n')
+			lexer->at++;
+		else
+			*to++ = escaped(lexer);
+	}
+	if (peek(lexer, 0) != '"') {
+		complain(lexer, "D_STR_NL", from, "", "newline encountered in string literal");
+		return;
+	}
+	lexer->at++;
+	ret->kind = D_TEXT;
+	ret->text = text ? text : "";
+}
+
+static void take_character(struct d_lexer *lexer, struct d_lexeme *ret)
+{
+	uint32_t from = lexer->at++;
+	unsigned int bytes = 0;
+
+	while (lexer->at < lexer->end && lexer->source[lexer->at] != '\'' && lexer->source[lexer->at] != '\n') {
+		char c;
+
+		if (lexer->source[lexer->at] == '\\') {
+			lexer->at++;
+			c = escaped(lexer);
+		} else {
+			c = lexer->source[lexer->at++];
+		}
+		ret->value = bytes ? ret->value << 8 | (uint8_t)c : (uint64_t)(int64_t)c;
+		bytes++;
+	}
+	if (peek(lexer, 0) != '\'' || !bytes || bytes > 8) {
+		complain(lexer,
+			 peek(lexer, 0) != '\'' ? "D_CHR_NL"
+			 : bytes                ? "D_CHR_OFLOW"
+						: "D_CHR_NULL",
+			 from, "", "malformed character constant");
+		return;
+	}
+	lexer->at++;
+	ret->kind = D_NUMBER;
+	ret->text = "'";
+}
+
+static void take_number(struct d_lexer *lexer, struct d_lexeme *ret)
+{
+	uint32_t from = lexer->at, digits;
+	char text[72];
+
+	while (isalnum((unsigned char)peek(lexer, 0)) || peek(lexer, 0) == '.')
+		lexer->at++;
+	digits = lexer->at - from;
+	while (digits && strchr("uUlL", lexer->source[from + digits - 1])) {
+		ret->is_unsigned |= (lexer->source[from + digits - 1] | 32) == 'u';
+		ret->is_long |= (lexer->source[from + digits - 1] | 32) == 'l';
+		digits--;
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)digits, lexer->source + from);
+	if (digits >= sizeof(text) || strchr(text, '.') || (!strpbrk(text, "xX") && strpbrk(text, "eE"))) {
+		complain(lexer, "D_SYNTAX", from, "", "floating-point constants are not permitted");
+		return;
+	}
+	if (strpbrk(text, "hijkmnopqrstvwyzGHIJKLMNOPQRSTUVWYZ_") || !number_parse(text, digits, &ret->value)) {
+		complain(lexer, "D_INT_OFLOW", from, "integer constant that no built-in type can represent: ", text);
+		return;
+	}
+	ret->kind = D_NUMBER;
+	ret->text = text[0] == '0' && digits > 1 ? "0" : "1";
+}
+
+/* $1, $$1, $target. A number becomes a number, anything else a name. */
+static void take_macro(struct d_lexer *lexer, struct d_lexeme *ret)
+{
+	const struct compile_options *options = lexer->c->options;
+	uint32_t from = lexer->at++;
+	bool quoted = peek(lexer, 0) == '$';
+	const char *value = NULL;
+	char name[64];
+	uint32_t length = 0;
+
+	lexer->at += quoted;
+	while (length < sizeof(name) - 1 && (isalnum((unsigned char)peek(lexer, 0)) || peek(lexer, 0) == '_'))
+		name[length++] = lexer->source[lexer->at++];
+	name[length] = '\0';
+	if (isdigit((unsigned char)*name)) {
+		unsigned long number = strtoul(name, NULL, 10);
+
+		if (!number)
+			value = lexer->c->report->script.name;
+		else if (number <= options->parameter_count)
+			value = options->parameters[number - 1];
+		else if (d_state(lexer->c)->options[D_DEFAULTARGS])
+			value = quoted ? "" : "0";
+	} else if (!strcmp(name, "target")) {
+		value = arena_printf(lexer->c->arena, "%d", options->pid);
+	} else {
+		static const char *const names[] = {"pid", "ppid", "uid", "euid", "gid", "egid", "pgid", "sid"};
+		const long values[] = {getpid(), getppid(), getuid(),   geteuid(),
+				       getgid(), getegid(), getpgid(0), getsid(0)};
+		size_t i;
+
+		for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (!strcmp(names[i], name))
+				value = arena_printf(lexer->c->arena, "%ld", values[i]);
+	}
+	if (!value) {
+		complain(lexer, "D_MACRO_UNDEF", from,
+			 isdigit((unsigned char)*name) ? "macro argument is not defined: $" : "macro is not defined: $",
+			 name);
+		return;
+	}
+	ret->text = value;
+	if (quoted) {
+		ret->kind = D_TEXT;
+	} else if (number_parse(value, strlen(value), &ret->value)) {
+		ret->kind = D_NUMBER;
+		ret->text = "1";
+	} else if (*value == '-' && number_parse(value + 1, strlen(value + 1), &ret->value)) {
+		ret->kind = D_NUMBER;
+		ret->value = -ret->value;
+		ret->text = "1";
+	} else {
+		ret->kind = D_NAME;
+	}
+}
+
+static void take_operator(struct d_lexer *lexer, struct d_lexeme *ret)
+{
+	static const char *const operators[] = {"<<=", ">>=", "...", "->", "++", "--", "<<", ">>",
+						"<=",  ">=",  "==",  "!=", "&&", "||", "^^", "+=",
+						"-=",  "*=",  "/=",  "%=", "&=", "|=", "^="};
+	size_t i;
+
+	ret->kind = D_OPERATOR;
+	for (i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+		if (!strncmp(lexer->source + lexer->at, operators[i], strlen(operators[i])) &&
+		    lexer->at + strlen(operators[i]) <= lexer->end) {
+			ret->text = operators[i];
+			lexer->at += (uint32_t)strlen(operators[i]);
+			return;
+		}
+	if (!strchr("+-*/%&|^~!<>=?:;,.()[]{}@", peek(lexer, 0)) || !peek(lexer, 0)) {
+		lexer->at++;
+		complain(lexer, "D_SYNTAX", lexer->at - 1, "", "syntax error: unexpected character");
+		return;
+	}
+	ret->text = arena_strdup(lexer->c->arena, lexer->source + lexer->at++, 1);
+	if (!ret->text)
+		ret->text = ";";
+}
+
+struct d_lexeme d_next(struct d_lexer *lexer)
+{
+	struct d_lexeme ret = {.text = ""};
+	uint32_t from;
+	char c;
+
+	ret.after_space = skip(lexer);
+	from = lexer->at;
+	ret.span = (struct span){from, from};
+	if (lexer->at >= lexer->end)
+		return ret;
+	c = lexer->source[lexer->at];
+	if (isalpha((unsigned char)c) || c == '_') {
+		while (isalnum((unsigned char)peek(lexer, 0)) || peek(lexer, 0) == '_' ||
+		       (peek(lexer, 0) == '`' && lexer->at > from))
+			lexer->at++;
+		ret.kind = D_NAME;
+		ret.text = arena_strdup(lexer->c->arena, lexer->source + from, lexer->at - from);
+		if (!ret.text)
+			ret.text = "";
+	} else if (isdigit((unsigned char)c)) {
+		take_number(lexer, &ret);
+	} else if (c == '"') {
+		take_text(lexer, &ret);
+	} else if (c == '\'') {
+		take_character(lexer, &ret);
+	} else if (c == '$') {
+		take_macro(lexer, &ret);
+	} else {
+		take_operator(lexer, &ret);
+	}
+	if (lexer->failed)
+		ret.kind = D_END;
+	ret.span.end = lexer->at;
+	return ret;
+}
+
+/* Between blanks, with macros replaced: python$target:::function-entry. */
+struct d_lexeme d_next_probe(struct d_lexer *lexer)
+{
+	struct d_lexeme ret = {.text = ""};
+	const char *text = "";
+	uint32_t from, run;
+
+	skip(lexer);
+	from = lexer->at;
+	while (lexer->at < lexer->end && !lexer->failed && text) {
+		char c = lexer->source[lexer->at];
+
+		if (isspace((unsigned char)c) || strchr("{/;,", c))
+			break;
+		if (c == '$') {
+			struct d_lexeme macro = {.text = ""};
+
+			take_macro(lexer, &macro);
+			if (macro.kind == D_NUMBER)
+				text = arena_printf(lexer->c->arena, "%s%llu", text, (unsigned long long)macro.value);
+			else
+				text = arena_printf(lexer->c->arena, "%s%s", text, macro.text);
+			continue;
+		}
+		/* A class in brackets may have anything in it. */
+		if (c == '[' && memchr(lexer->source + lexer->at, ']', lexer->end - lexer->at)) {
+			const char *close = memchr(lexer->source + lexer->at, ']', lexer->end - lexer->at);
+			uint32_t length = (uint32_t)(close - lexer->source) + 1 - lexer->at;
+
+			text = arena_printf(lexer->c->arena, "%s%.*s", text, (int)length, lexer->source + lexer->at);
+			lexer->at += length;
+			continue;
+		}
+		for (run = 1; lexer->at + run < lexer->end && !isspace((unsigned char)peek(lexer, run)) &&
+			      !strchr("{/;,$[", peek(lexer, run));)
+			run++;
+		text = arena_printf(lexer->c->arena, "%s%.*s", text, (int)run, lexer->source + lexer->at);
+		lexer->at += run;
+	}
+	ret.span = (struct span){from, lexer->at};
+	ret.kind = lexer->at > from && !lexer->failed && text ? D_NAME : D_END;
+	ret.text = text ? text : "";
+	return ret;
+}

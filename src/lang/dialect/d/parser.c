@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* From D's tokens to clauses and declarations. */
+#include <string.h>
+
+#include "lang/dialect/d/parser.h"
+
+/* --- statements --- */
+
+static struct d_expr *block(struct parser *p);
+
+static struct d_expr *body_of_if(struct parser *p)
+{
+	static const char *const unknown[] = {"while", "for", "do", "switch", "goto"};
+	struct d_expr *expr;
+	size_t i;
+
+	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		if (d_at_word(p, unknown[i])) {
+			d_refuse(p, unknown[i], "D has no loops: predicates and if() decide what is done");
+			return d_nothing(p);
+		}
+	if (d_at_word(p, "if")) {
+		expr = d_create(p, D_IF, p->token.span, 3);
+		d_advance(p);
+		d_need(p, "(");
+		if (p->c->arena->failed)
+			return expr;
+		expr->kids[0] = d_expression(p, 0);
+		d_need(p, ")");
+		expr->kids[1] = d_at(p, "{") ? block(p) : body_of_if(p);
+		expr->kids[2] = NULL;
+		while (d_at(p, ";") && d_ahead(p).kind == D_NAME && !strcmp(d_ahead(p).text, "else"))
+			d_advance(p);
+		if (d_at_word(p, "else")) {
+			d_advance(p);
+			expr->kids[2] = d_at(p, "{") ? block(p) : body_of_if(p);
+		}
+		return expr;
+	}
+	return d_expression(p, 0);
+}
+
+/* { a; b; } */
+static struct d_expr *block(struct parser *p)
+{
+	struct d_expr *expr = d_create(p, D_BLOCK, p->token.span, 0);
+	VEC(struct d_expr *) all = {};
+	size_t i;
+
+	d_need(p, "{");
+	if (++p->depth > D_NESTING_MAX)
+		d_syntax_error(p, "fewer levels of nesting");
+	while (!d_at(p, "}") && !d_failed(p)) {
+		struct d_expr *statement;
+
+		if (d_take(p, ";"))
+			continue;
+		if (d_at(p, "{"))
+			statement = block(p);
+		else
+			statement = body_of_if(p);
+		if (vec_push(&all, statement))
+			p->c->arena->failed = true;
+		if (!d_at(p, "}") && statement->kind != D_IF && statement->kind != D_BLOCK)
+			d_need(p, ";");
+	}
+	p->depth--;
+	/* The closing brace is the last token of a clause: what follows is a probe description, which is read
+	 * otherwise. */
+	expr->kids = arena_array(p->c->arena, struct d_expr *, all.count + 1);
+	for (i = 0; expr->kids && i < all.count; i++)
+		expr->kids[i] = all.at[i];
+	expr->kid_count = expr->kids ? (uint32_t)all.count : 0;
+	vec_free(&all);
+	expr->span.end = p->token.span.end;
+	if (p->depth)
+		d_need(p, "}");
+	else if (!d_at(p, "}"))
+		d_syntax_error(p, "}");
+	return expr;
+}
+
+/* --- declarations --- */
+
+static bool begins_declaration(const struct parser *p)
+{
+	static const char *const words[] = {"self",     "this",   "inline", "typedef", "translator",
+					    "provider", "extern", "static", "auto",    "register"};
+	struct d_lexer lexer = p->lexer;
+	struct d_lexeme first = d_next(&lexer), second;
+	size_t i;
+
+	if (first.kind != D_NAME || strchr(first.text, '`'))
+		return false;
+	if (lexer.at < lexer.end && strchr(":-*?[", lexer.source[lexer.at]) && lexer.source[lexer.at])
+		return false;
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], first.text))
+			return true;
+	if (d_is_type_word(first.text))
+		return true;
+	second = d_next(&lexer);
+	return second.kind == D_NAME || (second.kind == D_OPERATOR && *second.text == '*');
+}
+
+static void declare(struct parser *p, struct d_declaration declaration)
+{
+	if (vec_push(&d_state(p->c)->declarations, declaration))
+		p->c->arena->failed = true;
+}
+
+static void array_of(struct parser *p, struct d_declaration *ret)
+{
+	struct d_type_name keys[16];
+
+	if (p->token.kind == D_NUMBER) {
+		ret->type.count = (uint32_t)p->token.value;
+		d_advance(p);
+		d_need(p, "]");
+		return;
+	}
+	ret->is_array = true;
+	do {
+		if (ret->key_count == 16) {
+			d_syntax_error(p, "at most 16 keys");
+			return;
+		}
+		if (!d_take_type(p, &keys[ret->key_count]))
+			return;
+		if (p->token.kind == D_NAME)
+			d_advance(p);
+		ret->key_count++;
+	} while (d_take(p, ","));
+	d_need(p, "]");
+	ret->keys = arena_array(p->c->arena, struct d_type_name, ret->key_count);
+	if (ret->keys)
+		memcpy(ret->keys, keys, ret->key_count * sizeof(*keys));
+}
+
+static void declaration(struct parser *p)
+{
+	struct d_declaration ret = {};
+	bool is_inline;
+	uint32_t stars;
+
+	d_advance(p);
+	ret.span = p->token.span;
+	if (d_at_word(p, "translator") || d_at_word(p, "typedef")) {
+		d_refuse(p, p->token.text, "use the kernel's own types and members, as in curthread->comm");
+		return;
+	}
+	if (d_at_word(p, "provider")) {
+		d_refuse(p, "a provider's declaration", "-h and -G are for these: dtrace -h -s FILE.d");
+		return;
+	}
+	is_inline = d_at_word(p, "inline");
+	if (d_at_word(p, "self") || d_at_word(p, "this") || is_inline || d_at_word(p, "extern") ||
+	    d_at_word(p, "static") || d_at_word(p, "auto") || d_at_word(p, "register")) {
+		ret.scope = d_at_word(p, "self") ? D_SELF : d_at_word(p, "this") ? D_THIS : D_GLOBAL;
+		d_advance(p);
+	}
+	if (!d_take_type(p, &ret.type))
+		return;
+	if (d_at(p, "{")) {
+		d_refuse(p, "a struct's definition", "the kernel's own types are known by their names");
+		return;
+	}
+	stars = ret.type.stars;
+	while (!d_failed(p)) {
+		struct d_declaration one = ret;
+
+		one.type.stars = stars;
+		while (d_take(p, "*"))
+			one.type.stars++;
+		if (p->token.kind != D_NAME) {
+			if (!d_at(p, ";"))
+				d_syntax_error(p, "the name of a variable");
+			break;
+		}
+		one.name = p->token.text;
+		one.span = p->token.span;
+		d_advance(p);
+		if (d_take(p, "["))
+			array_of(p, &one);
+		if (is_inline) {
+			d_need(p, "=");
+			one.value = d_assignment(p);
+		}
+		declare(p, one);
+		if (!d_take(p, ","))
+			break;
+	}
+	if (!d_at(p, ";"))
+		d_syntax_error(p, ";");
+}
+
+/* --- clauses --- */
+
+/* What is missing is missing on the left: name, function:name, module:function:name. */
+static void description(struct parser *p, struct d_lexeme text, struct d_probe *ret)
+{
+	char *copy = arena_strdup(p->c->arena, text.text, strlen(text.text)), *part;
+	const char *parts[5];
+	uint32_t count = 0, i;
+
+	*ret = (struct d_probe){.span = text.span, .parts = {"", "", "", ""}};
+	while (copy && count < 5 && (part = strsep(&copy, ":")))
+		parts[count++] = part;
+	if (count > 4) {
+		report_error(p->c->report, "D_PDESC_INVAL", text.span,
+			     "invalid probe description \"%s\": too many colons", text.text);
+		return;
+	}
+	for (i = 0; i < count; i++)
+		ret->parts[4 - count + i] = parts[i];
+}
+
+static void clause(struct parser *p)
+{
+	struct d_clause ret = {};
+	VEC(struct d_probe) probes = {};
+	struct d_lexer before;
+	struct d_lexeme text;
+	size_t i;
+
+	for (;;) {
+		struct d_probe probe;
+
+		text = d_next_probe(&p->lexer);
+		if (text.kind == D_END) {
+			p->token = d_next(&p->lexer);
+			d_syntax_error(p, "a probe description");
+			break;
+		}
+		description(p, text, &probe);
+		if (!probes.count)
+			ret.span = text.span;
+		if (vec_push(&probes, probe))
+			p->c->arena->failed = true;
+		before = p->lexer;
+		d_advance(p);
+		if (!d_at(p, ","))
+			break;
+	}
+	if (!d_failed(p) && d_at(p, "/")) {
+		d_advance(p);
+		p->in_predicate = true;
+		ret.predicate = d_expression(p, 0);
+		p->in_predicate = false;
+		if (!d_at(p, "/"))
+			d_syntax_error(p, "/");
+		before = p->lexer;
+		d_advance(p);
+	}
+	ret.probes = arena_array(p->c->arena, struct d_probe, probes.count + 1);
+	for (i = 0; ret.probes && i < probes.count; i++)
+		ret.probes[i] = probes.at[i];
+	ret.probe_count = (uint32_t)probes.count;
+	vec_free(&probes);
+	if (d_at(p, "{"))
+		ret.body = block(p);
+	else if (!d_at(p, ";") && !d_failed(p))
+		p->lexer = before; /* the next clause begins here */
+	if (!d_failed(p) && vec_push(&d_state(p->c)->clauses, ret))
+		p->c->arena->failed = true;
+}
+
+void d_parse(struct compiler *c)
+{
+	struct parser parser = {.c = c};
+	struct d_lexer lexer;
+
+	d_lexer_init(&parser.lexer, c);
+	while (!d_failed(&parser)) {
+		struct d_lexeme next;
+
+		lexer = parser.lexer;
+		/* To the next word: control lines on the way take effect. */
+		next = d_next_probe(&lexer);
+		parser.lexer.at = next.span.begin;
+		parser.lexer.failed = lexer.failed;
+		if (next.kind == D_END) {
+			if (lexer.at >= lexer.end || d_failed(&parser))
+				break;
+			d_advance(&parser);
+			if (!d_at(&parser, ";"))
+				d_syntax_error(&parser, "a probe description");
+			continue;
+		}
+		if (begins_declaration(&parser))
+			declaration(&parser);
+		else
+			clause(&parser);
+	}
+	if (!d_failed(&parser) && !d_state(c)->clauses.count && !c->options->may_be_empty)
+		report_error(c->report, "D_EMPTY", (struct span){}, "empty D program translation unit");
+}

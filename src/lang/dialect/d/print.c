@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Records of clauses, as dtrace prints them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lang/core/value.h"
+#include "lang/dialect/d/d.h"
+
+static struct d_state *state_of(const struct printer *p)
+{
+	return d_state(p->compiler);
+}
+
+/* --- values --- */
+
+void d_print_raw(FILE *out, const uint8_t *bytes, size_t size)
+{
+	size_t i, k;
+
+	fprintf(out, "\n%*s      ", 5, "");
+	for (i = 0; i < 16; i++)
+		fprintf(out, "  %c", "0123456789abcdef"[i]);
+	fputs("  0123456789abcdef\n", out);
+	for (i = 0; i < size; i += 16) {
+		fprintf(out, "%*s%5zx:", 5, "", i);
+		for (k = i; k < i + 16; k++)
+			if (k < size)
+				fprintf(out, " %02x", bytes[k]);
+			else
+				fputs("   ", out);
+		fputs("  ", out);
+		for (k = i; k < i + 16 && k < size; k++)
+			fputc(bytes[k] < ' ' || bytes[k] > '~' ? '.' : bytes[k], out);
+		fputc('\n', out);
+	}
+}
+
+static void print_text(const struct printer *p, FILE *out, const char *text, size_t size, int width, bool bare)
+{
+	char *shown = NULL;
+	size_t length = 0;
+	FILE *memory = open_memstream(&shown, &length);
+
+	if (!memory)
+		return;
+	print_data(p, memory, text, size);
+	fclose(memory);
+	if (bare)
+		fwrite(shown, 1, length, out);
+	else
+		fprintf(out, "  %-*s", width, shown);
+	free(shown);
+}
+
+static void print_integer(FILE *out, const struct type *type, uint64_t value, bool bare)
+{
+	static const int signed_widths[] = {[1] = 3, [2] = 5, [4] = 10, [8] = 19},
+			 unsigned_widths[] = {[1] = 3, [2] = 5, [4] = 10, [8] = 20};
+	bool is_signed = type->kind == TYPE_INT && type->is_signed;
+	int width = type->size > 8 ? 19 : is_signed ? signed_widths[type->size] : unsigned_widths[type->size];
+
+	if (!bare)
+		fputc(' ', out);
+	if (is_signed)
+		fprintf(out, "%*lld", bare ? 0 : width, (long long)value);
+	else
+		fprintf(out, "%*llu", bare ? 0 : width, (unsigned long long)value);
+}
+
+/* One frame a line, as far in as the option says. */
+void d_print_stack(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	int indent = (int)state_of(p)->options[D_STACKINDENT];
+	struct type perf = *type;
+	char *text = NULL, *line, *save = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+
+	fputc('\n', out);
+	if (!memory)
+		return;
+	p->words->stack(p->names, memory, &perf, (const void *)bytes, false);
+	fclose(memory);
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		while (*line == ' ' || *line == '\t')
+			line++;
+		fprintf(out, "%*s%s\n", indent, "", line);
+	}
+	free(text);
+}
+
+static void print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return;
+	if (type->variant == SYMBOL_USER)
+		p->words->user_symbol(p->names, memory, word_at(bytes), word_at(bytes + 8));
+	else
+		p->words->kernel_symbol(p->names, memory, word_at(bytes), false);
+	fclose(memory);
+	fprintf(out, "  %-50s", text);
+	free(text);
+}
+
+void d_print_trace(const struct printer *p, const struct type *type, const uint8_t *bytes)
+{
+	bool bare = state_of(p)->options[D_QUIET];
+
+	if (state_of(p)->options[D_RAWBYTES] && type->kind != TYPE_BUFFER)
+		d_print_raw(p->out, bytes, type->size);
+	else if (type->kind == TYPE_STRING)
+		print_text(p, p->out, (const char *)bytes, strnlen((const char *)bytes, type->size), 33, bare);
+	else if (type_is_scalar(type))
+		print_integer(p->out, type, scalar_load(bytes, type->size, type->is_signed), bare);
+	else if (type->kind == TYPE_BUFFER)
+		d_print_raw(p->out, bytes + 4,
+			    *(const uint32_t *)bytes < type->size - 4 ? *(const uint32_t *)bytes : type->size - 4);
+	else if (type->kind == TYPE_STACK)
+		d_print_stack(p, p->out, type, bytes);
+	else if (type->kind == TYPE_SYMBOL)
+		print_symbol(p, p->out, type, bytes);
+	else
+		d_print_raw(p->out, bytes, type->size);
+}
+
+/* --- actions --- */
+
+struct arrived {
+	const struct printer *p;
+	const struct type *tuple;
+	const uint8_t *bytes;
+	const struct d_action *action;
+};
+
+static const uint8_t *value_at(const struct arrived *a, uint32_t index, const struct type **type)
+{
+	const struct type_field *field = &a->tuple->fields[2 + a->action->first + index];
+
+	*type = field->type;
+	return a->bytes + field->offset;
+}
+
+static int64_t number_at(const struct arrived *a, uint32_t index)
+{
+	const struct type *type;
+	const uint8_t *bytes = value_at(a, index, &type);
+
+	return (int64_t)scalar_load(bytes, type->size, type->is_signed);
+}
+
+static char *formatted(const struct arrived *a)
+{
+	struct printer plain = *a->p;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+
+	if (!memory)
+		return NULL;
+	plain.escape = false;
+	d_print_formatted(&plain, a->action->format, a->tuple, 2 + a->action->first, a->action->count, a->bytes,
+			  memory);
+	fclose(memory);
+	return text;
+}
+
+/* "" is what it was before; it goes on in another file. */
+static void reopen(const struct printer *p, const char *path)
+{
+	fflush(p->out);
+	if (!*path)
+		return;
+	if (!freopen(path, "w", p->out))
+		fprintf(stderr, "dtrace: failed to freopen \"%s\": %s\n", path, strerror(errno));
+}
+
+static void act(const struct arrived *a)
+{
+	const struct printer *p = a->p;
+	const struct d_action *action = a->action;
+	struct d_variable *variable =
+		action->aggregation_count ? (struct d_variable *)(uintptr_t)action->aggregations[0] : NULL;
+	const struct type *type;
+	const uint8_t *bytes;
+	char *text;
+
+	switch (action->kind) {
+	case ACT_TRACE:
+	case ACT_STACK:
+	case ACT_SYMBOL:
+		bytes = value_at(a, 0, &type);
+		d_print_trace(p, type, bytes);
+		break;
+	case ACT_MEMORY: {
+		uint32_t size;
+
+		bytes = value_at(a, 0, &type);
+		size = *(const uint32_t *)bytes < type->size - 4 ? *(const uint32_t *)bytes : type->size - 4;
+		if (action->count > 1 && number_at(a, 1) >= 0 && number_at(a, 1) < size)
+			size = (uint32_t)number_at(a, 1);
+		d_print_raw(p->out, bytes + 4, size);
+		break;
+	}
+	case ACT_PRINTF:
+		d_print_formatted(p, action->format, a->tuple, 2 + action->first, action->count, a->bytes, p->out);
+		break;
+	case ACT_PRINTA:
+		d_print_aggregations(p, action->aggregations, action->aggregation_count, action->format);
+		break;
+	case ACT_SYSTEM:
+		text = formatted(a);
+		fflush(p->out);
+		if (text)
+			p->deeds->system(p->run, text);
+		free(text);
+		break;
+	case ACT_FREOPEN:
+		text = formatted(a);
+		if (text)
+			reopen(p, text);
+		free(text);
+		break;
+	case ACT_CLEAR:
+		p->deeds->zero(p->run, variable->symbol);
+		break;
+	case ACT_TRUNC:
+		d_trunc(p, variable, action->count ? number_at(a, 0) : 0, !action->count);
+		break;
+	case ACT_NORMALIZE:
+		if (number_at(a, 0) > 0)
+			variable->normal = number_at(a, 0);
+		break;
+	case ACT_DENORMALIZE:
+		variable->normal = 0;
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_library(enum d_act kind)
+{
+	return kind == ACT_CLEAR || kind == ACT_TRUNC || kind == ACT_NORMALIZE || kind == ACT_DENORMALIZE;
+}
+
+/* --- records --- */
+
+static void print_header(const struct printer *p)
+{
+	struct d_state *state = state_of(p);
+
+	if (state->has_header)
+		return;
+	state->has_header = true;
+	if (state->options[D_QUIET])
+		return;
+	if (state->options[D_FLOWINDENT])
+		fprintf(p->out, getenv("_DTRACE_TESTING") ? "%-41s\n" : "CPU %-41s\n", "FUNCTION");
+	else if (getenv("_DTRACE_TESTING"))
+		fprintf(p->out, "%32s\n", "FUNCTION:NAME");
+	else
+		fprintf(p->out, "%3s %6s %32s\n", "CPU", "ID", "FUNCTION:NAME");
+}
+
+/* -> at a function's beginning, <- at its end. */
+static void print_flow(const struct printer *p, const struct d_place *place, int cpu)
+{
+	struct d_state *state = state_of(p);
+	bool entry = !strcmp(place->name, "entry") || strstr(place->name, "-entry"),
+	     leaves = !strcmp(place->name, "return") || strstr(place->name, "-return");
+	bool is_call = !strcmp(place->provider, "syscall");
+	char name[512];
+
+	if (leaves && state->indent >= 2)
+		state->indent -= 2;
+	snprintf(name, sizeof(name), "%*s%s%s%s%s", (int)(state->indent > 256 ? 256 : state->indent), "",
+		 entry    ? (is_call ? "=> " : "-> ")
+		 : leaves ? (is_call ? "<= " : "<- ")
+			  : " | ",
+		 place->function, entry || leaves ? "" : ":", entry || leaves ? "" : place->name);
+	if (getenv("_DTRACE_TESTING"))
+		fprintf(p->out, "%-41s ", name);
+	else
+		fprintf(p->out, "%3d %-41s ", cpu, name);
+	if (entry)
+		state->indent += 2;
+}
+
+static void print_row(const struct printer *p, const struct d_place *place, int cpu)
+{
+	char name[512];
+
+	print_header(p);
+	if (state_of(p)->options[D_FLOWINDENT]) {
+		print_flow(p, place, cpu);
+		return;
+	}
+	if (state_of(p)->options[D_QUIET])
+		return;
+	snprintf(name, sizeof(name), "%s:%s", place->function, place->name);
+	if (getenv("_DTRACE_TESTING"))
+		fprintf(p->out, "%32s ", name);
+	else
+		fprintf(p->out, "%3d %6u %32s ", cpu, place->id, name);
+}
+
+static void print_fault(const struct printer *p, const struct d_place *place, const struct type *tuple,
+			const uint8_t *bytes)
+{
+	uint64_t kind = word_at(bytes + tuple->fields[2].offset), address = word_at(bytes + tuple->fields[3].offset);
+	char what[64];
+
+	if (kind == CORE_FAULT_DIVISION)
+		snprintf(what, sizeof(what), "divide-by-zero");
+	else
+		snprintf(what, sizeof(what), "invalid address (0x%llx)", (unsigned long long)address);
+	fflush(p->out);
+	fprintf(stderr, "dtrace: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s in action #1\n", place->id,
+		place->id, place->provider, place->module, place->function, place->name, what);
+}
+
+static void print_record(const struct printer *p, const struct site *site, const uint8_t *bytes)
+{
+	static const struct d_place nowhere = {.provider = "", .module = "", .function = "", .name = ""};
+	const struct d_record *record = site->call;
+	const struct d_state *state = state_of(p);
+	const struct type *tuple = site->arguments;
+	uint64_t cpu = word_at(bytes + tuple->fields[0].offset), at = word_at(bytes + tuple->fields[1].offset);
+	const struct d_place *place = at < state->places.count ? &state->places.at[at] : &nowhere;
+	bool shows = !record->action_count;
+	uint32_t i;
+
+	if (record->is_fault) {
+		print_fault(p, place, tuple, bytes);
+		return;
+	}
+	for (i = 0; i < record->action_count; i++)
+		shows |= !is_library(record->actions[i].kind);
+	(void)shows;
+	print_row(p, place, (int)cpu);
+	for (i = 0; i < record->action_count; i++)
+		act(&(struct arrived){p, tuple, bytes, &record->actions[i]});
+	if (!state->options[D_QUIET])
+		fputc('\n', p->out);
+}
+
+/* --- beginning and end --- */
+
+static void print_attached(const struct printer *p, size_t count, bool quiet)
+{
+	struct d_state *state = state_of(p);
+	const char *path = p->compiler->options->path, *name = p->compiler->report->script.name;
+
+	(void)count;
+	state->options[D_QUIET] |= quiet;
+	if (state->options[D_QUIET])
+		return;
+	/* A program on the command line is named by what comes before its predicate or action. */
+	fprintf(stderr, "dtrace: %s '%.*s' matched %zu probe%s\n", path ? "script" : "description",
+		(int)(path ? strlen(path) : strcspn(name, "{/;")), path ? path : name, state->matches,
+		state->matches == 1 ? "" : "s");
+	if (state->options[D_DESTRUCTIVE])
+		fputs("dtrace: allowing destructive actions\n", stderr);
+}
+
+static void print_ready(const struct printer *p)
+{
+	fflush(p->out);
+}
+
+static void print_ended(const struct printer *p)
+{
+	fputc('\n', p->out);
+	d_print_unprinted(p);
+}
+
+static bool print_lost(const struct printer *p, enum rt_counter what, uint64_t count)
+{
+	static const char *const texts[RT_COUNTER_COUNT] = {
+		[RT_COUNTER_LOST] = "drop%s on all CPUs",
+		[RT_COUNTER_NO_FRAME] = "firing%s were lost: too many were interrupted at the same time",
+		[RT_COUNTER_MAP_FULL] = "dynamic variable drop%s",
+	};
+
+	if (!texts[what])
+		return false;
+	(void)p;
+	fprintf(stderr, "dtrace: %llu ", (unsigned long long)count);
+	fprintf(stderr,
+		what == RT_COUNTER_LOST       ? "drop%s on all CPUs\n"
+		: what == RT_COUNTER_NO_FRAME ? "firing%s lost: too many were interrupted at the same time\n"
+					      : "dynamic variable drop%s\n",
+		count == 1 ? "" : "s");
+	return true;
+}
+
+static void print_message(const struct printer *p, const char *type, const char *text, size_t size)
+{
+	(void)type;
+	fwrite(text, 1, size, p->out);
+}
+
+const struct dialect_print d_print = {
+	.attached = print_attached,
+	.ready = print_ready,
+	.ended = print_ended,
+	.message = print_message,
+	.record = print_record,
+	.lost = print_lost,
+};

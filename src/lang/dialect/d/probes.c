@@ -1,0 +1,729 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * D's probe descriptions in the providers' words, and units: places with the same clauses share a program.
+ *
+ * Which events count: those of `pid` and USDT providers in the processes that their name says, where $target is the
+ * process of -p or -c with what it has started; all others everywhere.
+ */
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "lang/core/number.h"
+#include "lang/dialect/d/d.h"
+#include "lang/provider/provider.h"
+
+/* While units are made: a place, and the clauses that are about it. */
+struct spot {
+	struct attach attach;
+	struct d_place place;
+	const struct provider *provider;
+	const struct attach_text *point;
+	VEC(uint32_t) clauses;
+};
+
+struct making {
+	struct compiler *c;
+	VEC(struct spot) spots;
+	uint32_t clause, next_id;
+	const struct d_probe *probe;
+	size_t found; /* places of this description */
+};
+
+static bool matches(const char *pattern, const char *text)
+{
+	return !*pattern || provider_matches(pattern, text);
+}
+
+/* --- places --- */
+
+static bool same_spot(const struct spot *spot, const struct attach *attach, const struct d_place *place,
+		      const struct provider *provider)
+{
+	return spot->provider == provider && spot->attach.address == attach->address &&
+	       !strcmp(spot->attach.name, attach->name) && spot->place.pid == place->pid &&
+	       !strcmp(spot->place.name, place->name) &&
+	       (spot->attach.path == attach->path ||
+		(spot->attach.path && attach->path && !strcmp(spot->attach.path, attach->path)));
+}
+
+static void add_spot(struct making *m, const struct provider *provider, const struct attach_text *point,
+		     const struct attach *attach, struct d_place place)
+{
+	struct spot *spot = NULL;
+	size_t i;
+
+	for (i = 0; i < m->spots.count && !spot; i++)
+		if (same_spot(&m->spots.at[i], attach, &place, provider))
+			spot = &m->spots.at[i];
+	m->found++;
+	d_state(m->c)->matches++;
+	if (!spot) {
+		if (!place.id)
+			place.id = m->next_id++;
+		if (vec_push(&m->spots,
+			     (struct spot){.attach = *attach, .place = place, .provider = provider, .point = point})) {
+			m->c->arena->failed = true;
+			return;
+		}
+		spot = &m->spots.at[m->spots.count - 1];
+	}
+	/* A clause that names a place twice runs once for each. */
+	if (vec_push(&spot->clauses, m->clause))
+		m->c->arena->failed = true;
+}
+
+/* What is left of a description when its place is known. */
+typedef bool place_namer(struct making *m, const struct attach *attach, struct d_place *place);
+
+/* Has a provider find the places, gives them their D names, and leaves out those that the description does not mean. */
+static void search(struct making *m, const char *const *parts, uint32_t count, struct d_place like, place_namer *name)
+{
+	struct compiler *c = m->c;
+	struct attach_text *point = arena_new(c->arena, struct attach_text);
+	const char **copy = arena_array(c->arena, const char *, count);
+	const struct action action = {.span = m->probe->span, .probe = m->clause, .uses = USES_ARGUMENTS};
+	size_t first = c->attaches.count, i;
+	uint32_t k;
+
+	if (!point || !copy)
+		return;
+	for (k = 0; k < count; k++) {
+		if (!parts[k])
+			return;
+		copy[k] = parts[k];
+	}
+	*point = (struct attach_text){.span = m->probe->span, .parts = copy, .part_count = count};
+	provider_expand(c, &action, point);
+	for (i = first; i < c->attaches.count; i++) {
+		struct d_place place = like;
+
+		if (!name || name(m, &c->attaches.at[i], &place))
+			add_spot(m, provider_find(parts[0]), point, &c->attaches.at[i], place);
+	}
+	c->attaches.count = first;
+	c->units.count = 0;
+}
+
+/* --- dtrace --- */
+
+static void find_dtrace(struct making *m)
+{
+	static const char *const begin[] = {"begin"}, *const end[] = {"end"};
+	const struct d_probe *probe = m->probe;
+	struct d_place place = {.provider = "dtrace", .module = "", .function = "", .is_everywhere = true};
+
+	if (*probe->parts[1] || (*probe->parts[2] && strcmp(probe->parts[2], "*") != 0))
+		return;
+	if (matches(probe->parts[3], "BEGIN")) {
+		place.id = 1;
+		place.name = "BEGIN";
+		search(m, begin, 1, place, NULL);
+	}
+	if (matches(probe->parts[3], "END")) {
+		place.id = 2;
+		place.name = "END";
+		search(m, end, 1, place, NULL);
+	}
+	/* Run where something fails. */
+	if (matches(probe->parts[3], "ERROR")) {
+		m->found++;
+		d_state(m->c)->matches++;
+	}
+}
+
+/* --- profile --- */
+
+static bool period(const char *text, uint64_t *ret)
+{
+	static const struct {
+		const char *suffix;
+		uint64_t factor;
+	} units[] = {{"ns", 1},
+		     {"nsec", 1},
+		     {"us", 1000},
+		     {"usec", 1000},
+		     {"ms", 1000000},
+		     {"msec", 1000000},
+		     {"s", 1000000000},
+		     {"sec", 1000000000},
+		     {"m", 60000000000},
+		     {"min", 60000000000},
+		     {"h", 3600000000000},
+		     {"hour", 3600000000000},
+		     {"d", 86400000000000},
+		     {"day", 86400000000000}};
+	size_t digits = strspn(text, "0123456789"), i;
+	uint64_t value;
+
+	if (!digits || !number_parse(text, digits, &value) || !value)
+		return false;
+	if (!text[digits] || !strcasecmp(text + digits, "hz")) {
+		*ret = value > 1000000000 ? 0 : 1000000000 / value;
+		return true;
+	}
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcasecmp(text + digits, units[i].suffix))
+			return !__builtin_mul_overflow(value, units[i].factor, ret) && *ret <= INT64_MAX;
+	return false;
+}
+
+#define PERIOD_MIN 200000 /* nanoseconds: as dtrace has it */
+
+static void find_profile(struct making *m)
+{
+	const char *name = m->probe->parts[3];
+	bool is_tick = !strncmp(name, "tick-", 5);
+	struct d_place place = {
+		.provider = "profile", .module = "", .function = "", .name = name, .is_everywhere = true};
+	const char *parts[3] = {is_tick ? "interval" : "profile", "ns"};
+	uint64_t nanoseconds;
+
+	if ((!is_tick && strncmp(name, "profile-", 8) != 0) || !period(name + (is_tick ? 5 : 8), &nanoseconds))
+		return;
+	if (nanoseconds < PERIOD_MIN) {
+		report_error(m->c->report, "D_PDESC_ZERO", m->probe->span,
+			     "probe description %s does not match any probes", name);
+		report_hint(m->c->report, "the shortest period is 200us, 5000 in a second");
+		return;
+	}
+	parts[2] = arena_printf(m->c->arena, "%llu", (unsigned long long)nanoseconds);
+	search(m, parts, 3, place, NULL);
+}
+
+/* --- system calls --- */
+
+static bool name_syscall(struct making *m, const struct attach *attach, struct d_place *place)
+{
+	const char *name = strrchr(attach->name, ':');
+	bool is_return = name && !strncmp(name, ":sys_exit_", 10);
+
+	(void)m;
+	if (!name || (!is_return && strncmp(name, ":sys_enter_", 11) != 0))
+		return false;
+	place->function = name + (is_return ? 10 : 11);
+	return true;
+}
+
+static void find_syscall(struct making *m)
+{
+	const char *function = *m->probe->parts[2] ? m->probe->parts[2] : "*";
+	struct d_place place = {.provider = "syscall", .module = "vmlinux", .is_everywhere = true};
+	const char *parts[3] = {"tracepoint", "syscalls"};
+
+	if (!matches(m->probe->parts[1], "vmlinux"))
+		return;
+	if (matches(m->probe->parts[3], "entry")) {
+		place.name = "entry";
+		parts[2] = arena_printf(m->c->arena, "sys_enter_%s", function);
+		search(m, parts, 3, place, name_syscall);
+	}
+	if (matches(m->probe->parts[3], "return")) {
+		place.name = "return";
+		parts[2] = arena_printf(m->c->arena, "sys_exit_%s", function);
+		search(m, parts, 3, place, name_syscall);
+	}
+}
+
+/* --- what tracepoints give --- */
+
+static const struct made_probe {
+	const char *provider, *name, *group, *event;
+	bool is_leader;
+} made_probes[] = {
+	{"proc", "exec-success", "sched", "sched_process_exec", false},
+	{"proc", "exit", "sched", "sched_process_exit", true},
+	{"proc", "lwp-exit", "sched", "sched_process_exit", false},
+	{"proc", "signal-send", "signal", "signal_generate", false},
+	{"proc", "signal-handle", "signal", "signal_deliver", false},
+	{"sched", "off-cpu", "sched", "sched_switch", false},
+	{"sched", "wakeup", "sched", "sched_wakeup", false},
+	{"io", "start", "block", "block_bio_queue", false},
+	{"io", "done", "block", "block_bio_complete", false},
+};
+
+static void find_made(struct making *m)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(made_probes) / sizeof(made_probes[0]); i++) {
+		const struct made_probe *one = &made_probes[i];
+		const char *const parts[3] = {"tracepoint", one->group, one->event};
+		const struct d_place place = {.provider = one->provider,
+					      .module = "vmlinux",
+					      .function = "",
+					      .name = one->name,
+					      .is_everywhere = true,
+					      .is_leader = one->is_leader};
+
+		if (matches(m->probe->parts[0], one->provider) && matches(m->probe->parts[1], "vmlinux") &&
+		    !*m->probe->parts[2] && matches(m->probe->parts[3], one->name))
+			search(m, parts, 3, place, NULL);
+	}
+}
+
+static bool name_kernel_function(struct making *m, const struct attach *attach, struct d_place *place)
+{
+	(void)m;
+	place->function = attach->function ? attach->function : strrchr(attach->name, ':') + 1;
+	return true;
+}
+
+static void find_fbt(struct making *m)
+{
+	const char *parts[2] = {"kprobe", *m->probe->parts[2] ? m->probe->parts[2] : "*"};
+	struct d_place place = {.provider = "fbt", .module = "vmlinux", .is_everywhere = true};
+
+	if (!matches(m->probe->parts[1], "vmlinux"))
+		return;
+	if (matches(m->probe->parts[3], "entry")) {
+		place.name = "entry";
+		search(m, parts, 2, place, name_kernel_function);
+	}
+	if (matches(m->probe->parts[3], "return")) {
+		parts[0] = "kretprobe";
+		place.name = "return";
+		search(m, parts, 2, place, name_kernel_function);
+	}
+}
+
+static bool name_event(struct making *m, const struct attach *attach, struct d_place *place)
+{
+	const char *name = strrchr(attach->name, ':'), *group = strchr(attach->name, ':');
+
+	place->name = name ? name + 1 : "";
+	if (name && group && group < name)
+		place->module = arena_strdup(m->c->arena, group + 1, (size_t)(name - group) - 1);
+	return place->module != NULL;
+}
+
+static void find_rawtp(struct making *m)
+{
+	const char *const parts[2] = {"rawtracepoint", *m->probe->parts[3] ? m->probe->parts[3] : "*"};
+	const struct d_place place = {.provider = "rawtp", .module = "vmlinux", .function = "", .is_everywhere = true};
+
+	if (!*m->probe->parts[2])
+		search(m, parts, 2, place, name_event);
+}
+
+static void find_sdt(struct making *m)
+{
+	const char *const parts[3] = {"tracepoint", *m->probe->parts[1] ? m->probe->parts[1] : "*",
+				      *m->probe->parts[3] ? m->probe->parts[3] : "*"};
+	const struct d_place place = {.provider = "sdt", .function = "", .is_everywhere = true};
+
+	if (!*m->probe->parts[2])
+		search(m, parts, 3, place, name_event);
+}
+
+/* --- processes --- */
+
+/* A provider's name that ends in a process id: how long it is without. */
+static size_t base_length(const char *name, int *pid)
+{
+	size_t length = strlen(name), base = length;
+	uint64_t number;
+
+	while (base && isdigit((unsigned char)name[base - 1]))
+		base--;
+	*pid = 0;
+	if (base == length || !base || !number_parse(name + base, length - base, &number) || number > INT_MAX)
+		return length;
+	*pid = (int)number;
+	return base;
+}
+
+static const char *module_of(const struct attach *attach)
+{
+	return attach->path ? path_basename(attach->path) : "";
+}
+
+/* The files of a process that is not that of -p, by its mappings. */
+static void each_mapped(struct making *m, int pid, void (*each)(struct making *m, const char *path))
+{
+	char path[64], line[PATH_MAX + 128], *last = NULL;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "re");
+	while (maps && fgets(line, sizeof(line), maps)) {
+		char *file = strchr(line, '/');
+		size_t length = file ? strcspn(file, "\n") : 0;
+
+		if (!file || !strstr(line, " r-xp ") || (last && !strncmp(last, file, length) && !last[length]))
+			continue;
+		last = arena_strdup(m->c->arena, file, length);
+		if (last)
+			each(m, last);
+	}
+	if (maps)
+		fclose(maps);
+}
+
+static bool name_marker(struct making *m, const struct attach *attach, struct d_place *place)
+{
+	const char *name = strrchr(attach->name, ':'), *provider = name;
+	char *written, *at;
+
+	if (!name)
+		return false;
+	while (provider > attach->name && provider[-1] != ':')
+		provider--;
+	/* function__entry is function-entry. */
+	written = arena_strdup(m->c->arena, name + 1, strlen(name + 1));
+	for (at = written; at && (at = strstr(at, "__")); at++) {
+		*at = '-';
+		memmove(at + 1, at + 2, strlen(at + 1));
+	}
+	place->name = written ? written : "";
+	place->module = module_of(attach);
+	place->function = attach->function ? attach->function : "";
+	place->provider = place->pid || place->provider
+				  ? arena_printf(m->c->arena, "%.*s%s", (int)(name - provider), provider,
+						 place->provider ? place->provider : "")
+				  : arena_strdup(m->c->arena, provider, (size_t)(name - provider));
+	return place->provider && matches(m->probe->parts[1], place->module) &&
+	       matches(m->probe->parts[2], place->function);
+}
+
+/* A - of D's is __ in the file, and a * whatever. */
+static const char *marker_pattern(struct making *m, const char *name)
+{
+	char *text = arena_alloc(m->c->arena, 2 * strlen(name) + 2), *to = text;
+
+	if (!text)
+		return NULL;
+	for (; *name; name++) {
+		if (*name == '-')
+			*to++ = '_';
+		*to++ = *name == '-' ? '_' : *name;
+	}
+	return *text ? text : "*";
+}
+
+static const char *usdt_provider(struct making *m, int *pid)
+{
+	size_t length = base_length(m->probe->parts[0], pid);
+	char *base = arena_strdup(m->c->arena, m->probe->parts[0], length);
+
+	return base && *base ? base : "*";
+}
+
+static void find_usdt_in(struct making *m, const char *path)
+{
+	struct d_place place = {};
+	const char *parts[4] = {"usdt", path, usdt_provider(m, &place.pid), marker_pattern(m, m->probe->parts[3])};
+
+	place.is_everywhere = place.pid != m->c->options->pid;
+	place.provider = place.pid ? arena_printf(m->c->arena, "%d", place.pid) : NULL;
+	if (!place.is_everywhere)
+		place.pid = 0; /* and what it has started */
+	search(m, parts, 4, place, name_marker);
+}
+
+static void find_usdt(struct making *m)
+{
+	const struct compile_options *options = m->c->options;
+	int pid;
+
+	usdt_provider(m, &pid);
+	if (pid && pid != options->pid)
+		each_mapped(m, pid, find_usdt_in);
+	else if (pid && options->command_path)
+		find_usdt_in(m, options->command_path);
+	else
+		find_usdt_in(m, "*");
+}
+
+static bool name_function(struct making *m, const struct attach *attach, struct d_place *place)
+{
+	const char *plus = strrchr(attach->name, '+');
+
+	place->function = attach->function ? attach->function : strrchr(attach->name, ':') + 1;
+	place->module = strcmp(m->probe->parts[1], "a.out") ? module_of(attach) : "a.out";
+	if (!place->name)
+		place->name = arena_printf(m->c->arena, "%llx", plus ? strtoull(plus + 1, NULL, 0) : 0);
+	return place->name != NULL;
+}
+
+static void find_functions_in(struct making *m, const char *path)
+{
+	const char *function = *m->probe->parts[2] ? m->probe->parts[2] : "*", *name = m->probe->parts[3];
+	struct d_place place = {};
+	const char *parts[3] = {"uprobe", path, function};
+	char *end;
+
+	base_length(m->probe->parts[0], &place.pid);
+	place.provider = m->probe->parts[0];
+	place.is_everywhere = place.pid != m->c->options->pid;
+	if (!place.is_everywhere)
+		place.pid = 0;
+	if (matches(name, "entry")) {
+		place.name = "entry";
+		search(m, parts, 3, place, name_function);
+	}
+	if (matches(name, "return")) {
+		place.name = "return";
+		parts[0] = "uretprobe";
+		search(m, parts, 3, place, name_function);
+	}
+	if (*name && strspn(name, "0123456789abcdefABCDEF") == strlen(name)) {
+		unsigned long long offset = strtoull(name, &end, 16);
+
+		place.name = NULL;
+		parts[2] = arena_printf(m->c->arena, "%s+%llu", function, offset);
+		search(m, parts, 3, place, name_function);
+	}
+}
+
+static const char *executable_of(struct making *m, int pid)
+{
+	char path[64], target[PATH_MAX];
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	length = readlink(path, target, sizeof(target) - 1);
+	return length > 0 ? arena_strdup(m->c->arena, target, (size_t)length) : NULL;
+}
+
+/* libc, libc.so and libc.so.6 name the same. */
+static bool is_module(const char *pattern, const char *path)
+{
+	const char *name = path_basename(path);
+	size_t length = strlen(pattern);
+
+	return provider_matches(pattern, name) ||
+	       (!strncmp(name, pattern, length) && (name[length] == '.' || name[length] == '-'));
+}
+
+static void find_functions_in_module(struct making *m, const char *path)
+{
+	if (is_module(m->probe->parts[1], path))
+		find_functions_in(m, path);
+}
+
+static void find_functions(struct making *m)
+{
+	const struct compile_options *options = m->c->options;
+	const char *module = m->probe->parts[1], *program;
+	int pid;
+
+	base_length(m->probe->parts[0], &pid);
+	if (!pid) {
+		report_error(m->c->report, "D_PDESC_INVAL", m->probe->span, "invalid probe specifier %s: no process id",
+			     m->probe->parts[0]);
+		report_hint(m->c->report, "pid1234 names a process, and pid$target that of -p or -c");
+		return;
+	}
+	program = pid == options->pid && options->command_path ? options->command_path : executable_of(m, pid);
+	if (!program) {
+		report_error(m->c->report, "D_PROC_GRAB", m->probe->span, "failed to grab process %d: no such process",
+			     pid);
+		return;
+	}
+	if (!strcmp(module, "a.out") || (!*module && options->command_path && pid == options->pid)) {
+		find_functions_in(m, program);
+		/* A function that is named, and not the program's own. */
+		if (!m->found && !*module && *m->probe->parts[2] && !provider_has_wildcard(m->probe->parts[2]))
+			find_functions_in(m, "libc.so.6");
+	} else if (options->command_path && pid == options->pid) {
+		find_functions_in(m, is_module(module, program) ? program : module);
+	} else if (!*module) {
+		each_mapped(m, pid, find_functions_in);
+	} else {
+		each_mapped(m, pid, find_functions_in_module);
+	}
+}
+
+/* --- all --- */
+
+static bool refuse_provider(struct making *m)
+{
+	static const char *const missing[] = {"cpc", "lockstat", "ip",     "tcp",     "udp",
+					      "mib", "lquota",   "vminfo", "sysinfo", "pcap"};
+	size_t i;
+
+	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		if (!strcmp(missing[i], m->probe->parts[0])) {
+			report_error(m->c->report, "D_PDESC_ZERO", m->probe->span, "the provider %s is not supported",
+				     missing[i]);
+			report_hint(m->c->report, "docs/D.md lists the providers that there are");
+			return true;
+		}
+	return false;
+}
+
+static void find(struct making *m)
+{
+	static const struct {
+		const char *name;
+		void (*find)(struct making *m);
+	} table[] = {{"dtrace", find_dtrace}, {"profile", find_profile}, {"syscall", find_syscall},
+		     {"proc", find_made},     {"sched", find_made},      {"io", find_made},
+		     {"fbt", find_fbt},       {"rawtp", find_rawtp},     {"sdt", find_sdt}};
+	const char *provider = m->probe->parts[0], *name = m->probe->parts[3];
+	size_t i;
+
+	if (refuse_provider(m))
+		return;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (!strcmp(table[i].name, provider)) {
+			table[i].find(m);
+			return;
+		}
+	if (!strncmp(provider, "pid", 3) &&
+	    (isdigit((unsigned char)provider[3]) || !provider[3] || provider[3] == '*')) {
+		find_functions(m);
+		return;
+	}
+	if (*provider && !provider_has_wildcard(provider)) {
+		find_usdt(m);
+		return;
+	}
+	/* Without a provider: what can be one of the few with fixed names. */
+	if (matches(provider, "dtrace"))
+		find_dtrace(m);
+	if (matches(provider, "profile"))
+		find_profile(m);
+	if (matches(provider, "syscall") && (*provider || *m->probe->parts[2]))
+		find_syscall(m);
+	find_made(m);
+	if (*provider && strcmp(provider, "*") != 0 && !m->found)
+		find_usdt(m);
+	(void)name;
+}
+
+static void find_all(struct making *m)
+{
+	struct d_state *state = d_state(m->c);
+	uint32_t i, k;
+
+	for (i = 0; i < state->clauses.count && !m->c->report->errors; i++) {
+		m->clause = i;
+		for (k = 0; k < state->clauses.at[i].probe_count && !m->c->report->errors; k++) {
+			const struct d_probe *probe = m->probe = &state->clauses.at[i].probes[k];
+
+			m->found = 0;
+			find(m);
+			if (m->found || m->c->report->errors || state->options[D_ZDEFS])
+				continue;
+			report_error(m->c->report, "D_PDESC_ZERO", probe->span,
+				     "probe description %s:%s:%s:%s does not match any probes", probe->parts[0],
+				     probe->parts[1], probe->parts[2], probe->parts[3]);
+			report_hint(m->c->report,
+				    "dtrace -l -n '%s:::' lists what there is; -Z allows descriptions without a probe",
+				    probe->parts[0]);
+		}
+	}
+}
+
+static bool same_clauses(const struct spot *a, const struct spot *b)
+{
+	return a->clauses.count == b->clauses.count &&
+	       !memcmp(a->clauses.at, b->clauses.at, a->clauses.count * sizeof(uint32_t));
+}
+
+/* Does it ask where it is, other than to print it? */
+static bool mentions_place(const struct d_expr *expr)
+{
+	static const char *const words[] = {"probeprov", "probemod", "probefunc", "probename", "id"};
+	uint32_t i;
+	size_t k;
+
+	if (!expr)
+		return false;
+	if (expr->kind == D_VARIABLE)
+		for (k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			if (!strcmp(words[k], expr->text))
+				return true;
+	for (i = 0; i < expr->kid_count; i++)
+		if (mentions_place(expr->kids[i]))
+			return true;
+	return false;
+}
+
+static bool can_share(struct making *m, const struct spot *a, const struct spot *b)
+{
+	const struct d_state *state = d_state(m->c);
+	size_t i;
+
+	if (a->provider != b->provider || !a->provider->shares_programs || a->attach.spec || b->attach.spec ||
+	    a->place.pid != b->place.pid || a->place.is_everywhere != b->place.is_everywhere ||
+	    a->attach.flags != b->attach.flags || !same_clauses(a, b))
+		return false;
+	for (i = 0; i < a->clauses.count; i++) {
+		const struct d_clause *clause = &state->clauses.at[a->clauses.at[i]];
+
+		if (mentions_place(clause->predicate) || mentions_place(clause->body))
+			return false;
+	}
+	return true;
+}
+
+static void add_unit(struct making *m, const struct spot *spot, uint32_t first, uint32_t count)
+{
+	struct compiler *c = m->c;
+	struct d_state *state = d_state(c);
+	const struct action action = {.span = state->clauses.at[spot->clauses.at[0]].span,
+				      .probe = spot->clauses.at[0]};
+	struct d_unit unit = {};
+	size_t i;
+
+	provider_add_unit(c, &action, spot->point, spot->provider, first, count);
+	c->units.at[c->units.count - 1].is_everywhere = spot->place.is_everywhere;
+	for (i = 0; i < spot->clauses.count; i++)
+		if (vec_push(&unit.clauses, spot->clauses.at[i]))
+			c->arena->failed = true;
+	if (vec_push(&state->units, unit)) {
+		vec_free(&unit.clauses);
+		c->arena->failed = true;
+	}
+}
+
+static void add_place(struct making *m, const struct spot *spot)
+{
+	if (vec_push(&m->c->attaches, spot->attach) || vec_push(&d_state(m->c)->places, spot->place))
+		m->c->arena->failed = true;
+}
+
+static void make_units(struct making *m)
+{
+	bool *done = calloc(m->spots.count + 1, sizeof(*done));
+	size_t i, k;
+
+	for (i = 0; done && i < m->spots.count && !m->c->arena->failed; i++) {
+		uint32_t first = (uint32_t)m->c->attaches.count;
+
+		if (done[i])
+			continue;
+		add_place(m, &m->spots.at[i]);
+		for (k = i + 1; k < m->spots.count && m->spots.at[i].provider->shares_programs; k++)
+			if (!done[k] && can_share(m, &m->spots.at[i], &m->spots.at[k])) {
+				done[k] = true;
+				add_place(m, &m->spots.at[k]);
+			}
+		if (!m->c->arena->failed)
+			add_unit(m, &m->spots.at[i], first, (uint32_t)m->c->attaches.count - first);
+	}
+	if (!done)
+		m->c->arena->failed = true;
+	free(done);
+}
+
+void d_probes(struct compiler *c)
+{
+	struct making m = {.c = c, .next_id = 4};
+	size_t i;
+
+	find_all(&m);
+	if (!c->report->errors && !c->arena->failed)
+		make_units(&m);
+	if (!c->report->errors && !c->arena->failed)
+		provider_expanded(c);
+	for (i = 0; i < m.spots.count; i++)
+		vec_free(&m.spots.at[i].clauses);
+	vec_free(&m.spots);
+}

@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Variables: of the program, of a thread (maps with TID as key), of a clause (variables of the program's run), and
+ * associative arrays. And those that D has itself.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "lang/dialect/d/d.h"
+#include "lang/provider/provider.h"
+
+struct d_variable *d_variable_find(const struct compiler *c, enum d_scope scope, const char *name, bool aggregation)
+{
+	const struct d_state *state = d_state(c);
+	size_t i;
+
+	for (i = 0; i < state->variables.count; i++)
+		if (state->variables.at[i]->scope == scope && state->variables.at[i]->is_aggregation == aggregation &&
+		    !strcmp(state->variables.at[i]->name, name))
+			return state->variables.at[i];
+	return NULL;
+}
+
+struct d_variable *d_variable_add(struct compiler *c, struct d_variable variable)
+{
+	struct d_variable *ret = arena_new(c->arena, struct d_variable);
+
+	if (!ret || vec_push(&d_state(c)->variables, ret)) {
+		c->arena->failed = true;
+		return NULL;
+	}
+	*ret = variable;
+	return ret;
+}
+
+struct symbol *d_map(struct compiler *c, const char *name, const struct type *key, const struct type *value)
+{
+	struct symbol *map = arena_new(c->arena, struct symbol);
+	char word[16];
+	size_t i;
+
+	if (!map || vec_push(&c->maps, map)) {
+		c->arena->failed = true;
+		return NULL;
+	}
+	snprintf(word, sizeof(word), "%.8s", name);
+	for (i = 0; word[i]; i++)
+		if (word[i] == '`')
+			word[i] = '_';
+	*map = (struct symbol){.name = name,
+			       .is_map = true,
+			       .used_keyed = key != NULL,
+			       .used_bare = !key,
+			       .key = key,
+			       .value = value,
+			       .storage = type_is_aggregate(value) ? STORAGE_PERCPU_HASH : STORAGE_HASH,
+			       .index = (uint32_t)c->maps.count - 1};
+	map->bpf_name = arena_printf(c->arena, "map%u_%s", map->index, word);
+	return map;
+}
+
+/* Integers are kept in 8 bytes. */
+static const struct type *kept_type(const struct type *type)
+{
+	return type_is_number(type) ? type_integer(8, type->is_signed) : type;
+}
+
+/* Its map, or its variable, when all is known of it. */
+static void make_symbol(struct compiler *c, struct d_variable *variable)
+{
+	const struct type *key = NULL, *elements[17];
+	uint32_t count = 0, i;
+
+	if (variable->scope == D_THIS) {
+		variable->symbol = arena_new(c->arena, struct symbol);
+		if (variable->symbol)
+			*variable->symbol = (struct symbol){.name = variable->name, .type = variable->type};
+		return;
+	}
+	if (variable->scope == D_SELF) {
+		elements[count++] = &type_uint64;
+		d_state(c)->has_self = true;
+	}
+	for (i = 0; i < variable->key_count && count < 17; i++)
+		elements[count++] = variable->keys[i];
+	if (count == 1 && variable->scope == D_SELF)
+		key = &type_uint64;
+	else if (count)
+		key = type_tuple(c->arena, elements, NULL, count);
+	variable->symbol = d_map(c, variable->name, key, kept_type(variable->type));
+}
+
+void d_declare(struct compiler *c)
+{
+	struct d_state *state = d_state(c);
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < state->declarations.count; i++) {
+		const struct d_declaration *declaration = &state->declarations.at[i];
+		struct d_variable variable = {.scope = declaration->scope, .name = declaration->name};
+
+		if (d_variable_find(c, declaration->scope, declaration->name, false)) {
+			report_error(c->report, "D_DECL_IDRED", declaration->span, "identifier redeclared: %s",
+				     declaration->name);
+			return;
+		}
+		variable.type = d_type(c, &declaration->type);
+		variable.inlined = declaration->value;
+		variable.is_array = declaration->is_array;
+		variable.key_count = declaration->key_count;
+		variable.keys = arena_array(c->arena, const struct type *, declaration->key_count + 1);
+		for (k = 0; variable.keys && k < declaration->key_count; k++)
+			variable.keys[k] = d_type(c, &declaration->keys[k]);
+		if (declaration->type.count || (!type_is_scalar(variable.type) && variable.type->kind != TYPE_STRING)) {
+			report_error(c->report, variable.type->kind == TYPE_NONE ? "D_DECL_VOIDOBJ" : "D_UNKNOWN",
+				     declaration->span, "%s: variables of this type are not supported",
+				     declaration->name);
+			report_hint(c->report, "integers, pointers, strings, and associative arrays of them are");
+			return;
+		}
+		if (variable.scope == D_THIS && variable.is_array) {
+			report_error(c->report, "D_DECL_LOCASSC", declaration->span,
+				     "associative arrays may not be declared as clause-local: %s", declaration->name);
+			return;
+		}
+		if (c->arena->failed)
+			return;
+		if (variable.inlined) {
+			d_variable_add(c, variable);
+		} else {
+			struct d_variable *added = d_variable_add(c, variable);
+
+			if (added)
+				make_symbol(c, added);
+		}
+	}
+}
+
+/* --- reading and writing --- */
+
+static struct node *thread(struct compiler *c)
+{
+	return d_call(c, CORE_TID, &type_uint64, (struct span){}, 0);
+}
+
+/* The types of the keys are those of the first use. */
+static void learn_keys(struct compiler *c, struct d_variable *variable, const struct d_expr *expr)
+{
+	uint32_t i;
+
+	variable->is_array = true;
+	variable->key_count = expr->kid_count;
+	variable->keys = arena_array(c->arena, const struct type *, expr->kid_count + 1);
+	for (i = 0; variable->keys && i < expr->kid_count; i++) {
+		const struct type *type = d_value(c, expr->kids[i])->type;
+
+		variable->keys[i] = type->kind == TYPE_STRING || type->kind == TYPE_PROBE ? d_string_type(c)
+				    : type->kind == TYPE_BOOL                             ? &type_int32
+											  : type;
+		if (!type_is_scalar(variable->keys[i]) && variable->keys[i]->kind != TYPE_STRING &&
+		    variable->keys[i]->kind != TYPE_STACK && variable->keys[i]->kind != TYPE_SYMBOL &&
+		    !c->report->errors) {
+			report_error(c->report, "D_KEY_TYPE", expr->kids[i]->span, "this cannot be a key");
+			variable->keys[i] = &type_int32;
+		}
+	}
+}
+
+static struct node *key_element(struct compiler *c, const struct d_variable *variable, const struct d_expr *expr,
+				uint32_t i)
+{
+	const struct type *type = variable->keys[i];
+	struct node *node;
+
+	if (type->kind == TYPE_STRING)
+		return d_cast(c, d_text(c, expr->kids[i]), type);
+	node = d_value(c, expr->kids[i]);
+	if (type_is_scalar(type) && type_is_scalar(node->type))
+		return d_cast(c, node, type);
+	if (node->type->kind != type->kind && !c->report->errors)
+		report_error(c->report, "D_KEY_TYPE", expr->kids[i]->span,
+			     "%s key #%u is incompatible with the type of its first use", expr->text, i + 1);
+	return node;
+}
+
+struct node *d_key(struct compiler *c, struct d_variable *variable, const struct d_expr *expr)
+{
+	bool is_self = variable->scope == D_SELF && !variable->is_aggregation;
+	struct node *node;
+	uint32_t i;
+
+	if (expr->kid_count != variable->key_count) {
+		if (!c->report->errors)
+			report_error(c->report, "D_KEY_PROTO", expr->span,
+				     "%s[ ] prototype mismatch: %u key%s passed, %u expected", expr->text,
+				     expr->kid_count, expr->kid_count == 1 ? "" : "s", variable->key_count);
+		return NULL;
+	}
+	if (is_self && !variable->key_count)
+		return thread(c);
+	if (!variable->key_count)
+		return NULL;
+	node = node_create(c->arena, NODE_TUPLE, expr->span, variable->key_count + is_self);
+	if (c->arena->failed)
+		return NULL;
+	if (is_self)
+		node->kids[0] = thread(c);
+	for (i = 0; i < variable->key_count; i++)
+		node->kids[i + is_self] = key_element(c, variable, expr, i);
+	node->type = variable->symbol ? variable->symbol->key : NULL;
+	return node;
+}
+
+static struct node *map_node(struct compiler *c, struct d_variable *variable, const struct d_expr *expr)
+{
+	struct node *key = d_key(c, variable, expr), *node = node_create(c->arena, NODE_MAP, expr->span, key ? 1 : 0);
+
+	if (c->arena->failed || !variable->symbol)
+		return node;
+	node->symbol = variable->symbol;
+	node->type = variable->symbol->value;
+	if (key)
+		node->kids[0] = key;
+	return node;
+}
+
+/* `this` variables are made at the beginning of each unit that uses them. */
+static void use_local(struct compiler *c, struct symbol *symbol)
+{
+	struct d_unit *unit = d_state(c)->unit;
+	size_t i;
+
+	for (i = 0; i < unit->locals.count; i++)
+		if (unit->locals.at[i] == symbol)
+			return;
+	if (vec_push(&unit->locals, symbol))
+		c->arena->failed = true;
+}
+
+static struct node *place_of(struct compiler *c, struct d_variable *variable, const struct d_expr *expr)
+{
+	if (variable->scope == D_THIS) {
+		use_local(c, variable->symbol);
+		return d_variable_node(c, variable->symbol);
+	}
+	return map_node(c, variable, expr);
+}
+
+struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
+{
+	struct d_variable *variable = d_variable_find(c, expr->scope, expr->text, false);
+	const struct named_constant *constant;
+	struct node *node;
+
+	if (!variable && expr->scope == D_GLOBAL && !expr->kid_count) {
+		node = d_builtin(c, expr);
+		if (node)
+			return node;
+		constant = types_constant(&c->types, expr->text);
+		if (constant)
+			return d_int(c, constant->value, &type_int32);
+	}
+	if (!variable) {
+		if (!c->report->errors) {
+			if (expr->scope == D_GLOBAL)
+				report_error(c->report, "D_IDENT_UNDEF", expr->span,
+					     "failed to resolve %s: Unknown variable name", expr->text);
+			else
+				report_error(c->report, "D_VAR_UNDEF", expr->span,
+					     "%s->%s has not yet been declared or assigned",
+					     expr->scope == D_SELF ? "self" : "this", expr->text);
+		}
+		return d_int(c, 0, &type_int32);
+	}
+	if (variable->inlined)
+		return d_cast(c, d_value(c, variable->inlined),
+			      type_is_scalar(variable->type) ? variable->type : d_value(c, variable->inlined)->type);
+	if (c->arena->failed || !variable->symbol)
+		return d_int(c, 0, &type_int32);
+	if (expr->kid_count != variable->key_count) {
+		d_key(c, variable, expr);
+		return d_int(c, 0, &type_int32);
+	}
+	return d_cast(c, place_of(c, variable, expr), variable->type);
+}
+
+static struct d_variable *create(struct compiler *c, const struct d_expr *target, const struct type *type)
+{
+	struct d_variable new = {.scope = target->scope, .name = target->text}, *variable;
+
+	if (target->scope == D_GLOBAL && !target->kid_count && d_builtin(c, target)) {
+		report_error(c->report, "D_OP_WRITE", target->span, "%s is read-only", target->text);
+		return NULL;
+	}
+	if (type->kind == TYPE_STRING || type->kind == TYPE_PROBE) {
+		new.type = d_string_type(c);
+	} else if (type->kind == TYPE_BOOL) {
+		new.type = &type_int32;
+	} else if (type_is_scalar(type)) {
+		new.type = type;
+	} else {
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_INCOMPAT", target->span,
+				     "a value of this type cannot be assigned to a variable");
+		return NULL;
+	}
+	if (target->scope == D_THIS && target->kid_count) {
+		report_error(c->report, "D_ARR_LOCAL", target->span,
+			     "this->%s: associative arrays may not be clause-local", target->text);
+		return NULL;
+	}
+	variable = d_variable_add(c, new);
+	if (!variable)
+		return NULL;
+	if (target->kid_count)
+		learn_keys(c, variable, target);
+	make_symbol(c, variable);
+	return variable;
+}
+
+static bool is_zero(const struct node *value)
+{
+	return value->kind == NODE_INT && !value->value;
+}
+
+struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read)
+{
+	struct d_variable *variable = d_variable_find(c, target->scope, target->text, false);
+	struct node *node, *place;
+
+	if (variable && variable->inlined) {
+		report_error(c->report, "D_OP_LVAL", target->span,
+			     "%s is an inline definition: it cannot be assigned to", target->text);
+		return value;
+	}
+	if (!variable)
+		variable = create(c, target, value->type);
+	if (!variable || c->arena->failed || !variable->symbol)
+		return value;
+	/* A string that is set to 0 is freed, as other values are. */
+	if (variable->type->kind == TYPE_STRING && value->type->kind == TYPE_POINTER && value->type->to->size <= 1) {
+		struct node *text = d_call(c, CORE_STR, d_string_type(c), target->span, 1);
+
+		if (c->arena->failed)
+			return value;
+		text->kids[0] = value;
+		value = text;
+	}
+	if ((variable->type->kind == TYPE_STRING) !=
+		    (value->type->kind == TYPE_STRING || value->type->kind == TYPE_PROBE) &&
+	    !(is_zero(value) && variable->type->kind == TYPE_STRING)) {
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_INCOMPAT", target->span,
+				     "operands have incompatible types: %s = %s",
+				     variable->type->kind == TYPE_STRING ? "string" : "a number",
+				     variable->type->kind == TYPE_STRING ? "a number" : "string");
+		return value;
+	}
+	place = place_of(c, variable, target);
+	if (read)
+		*read = d_cast(c, place_of(c, variable, target), variable->type);
+	if (is_zero(value) && (variable->scope == D_SELF || variable->is_array)) {
+		node = d_call(c, CORE_DELETE, &type_bool, target->span, 1);
+		if (!c->arena->failed)
+			node->kids[0] = place;
+		return node;
+	}
+	if (variable->type->kind == TYPE_STRING && is_zero(value))
+		value = d_literal(c, "");
+	if (type_is_scalar(variable->type))
+		value = d_cast(c, value, variable->type);
+	node = node_create(c->arena, NODE_ASSIGN, target->span, 2);
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = place;
+	node->kids[1] = value;
+	return node;
+}
+
+/* x++ is atomic where x is in a map. What is not known yet is an int. */
+struct node *d_variable_step(struct compiler *c, const struct d_expr *expr)
+{
+	const struct d_expr *target = expr->kids[0];
+	struct d_variable *variable;
+	struct node *node;
+
+	if (target->kind != D_VARIABLE) {
+		report_error(c->report, "D_OP_LVAL", expr->span, "operator %s requires a modifiable variable",
+			     expr->text);
+		return d_int(c, 0, &type_int32);
+	}
+	variable = d_variable_find(c, target->scope, target->text, false);
+	if (!variable)
+		variable = create(c, target, &type_int64);
+	if (!variable || !variable->symbol || variable->inlined)
+		return d_int(c, 0, &type_int32);
+	if (!type_is_scalar(variable->type)) {
+		report_error(c->report, "D_OP_SCALAR", expr->span, "operator %s requires an operand of scalar type",
+			     expr->text);
+		return d_int(c, 0, &type_int32);
+	}
+	node = node_create(c->arena, NODE_STEP, expr->span, 1);
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = place_of(c, variable, target);
+	node->op = *expr->text == '+' ? OP_ADD : OP_SUB;
+	node->is_prefix = expr->is_prefix;
+	node->type = node->kids[0]->type;
+	return d_cast(c, node, variable->type);
+}
+
+/* --- D's own --- */
+
+static struct node *argument(struct compiler *c, uint32_t number, const struct d_expr *expr)
+{
+	const struct provider *provider = c->unit->provider;
+	const struct attach *attach = compiler_attach(c);
+	struct node *node;
+
+	if (provider->context == CONTEXT_TRACEPOINT && attach->arguments && strstr(attach->name, ":syscalls:sys_")) {
+		/* The record of a system call begins with its number. */
+		uint32_t index = number + (strstr(attach->name, ":sys_enter_") ? 1 : 0);
+		bool is_return = strstr(attach->name, ":sys_exit_") != NULL;
+		struct node *args;
+
+		if (is_return)
+			index = 1;
+		if (is_return ? number > 1 : index >= attach->arguments->field_count)
+			return d_int(c, 0, &type_int64);
+		args = d_call(c, CORE_ARGS, type_pointer(c->arena, attach->arguments), expr->span, 0);
+		node = node_create(c->arena, NODE_FIELD, expr->span, 1);
+		if (c->arena->failed)
+			return node;
+		node->kids[0] = args;
+		node->field = &attach->arguments->fields[index];
+		node->type = node->field->type;
+		if (!type_is_scalar(node->type)) {
+			report_error(c->report, "D_ARGS_TYPE", expr->span, "arg%u of this probe is no number", number);
+			return d_int(c, 0, &type_int64);
+		}
+		return d_cast(c, node, &type_int64);
+	}
+	if (provider->is_return) {
+		if (number == 1)
+			return d_call(c, CORE_RETVAL, &type_int64, expr->span, 0);
+		report_error(c->report, "D_ARGS_IDX", expr->span, "arg%u is not there when a function returns", number);
+		report_hint(c->report, "arg1 is what it returns");
+		return d_int(c, 0, &type_int64);
+	}
+	if (provider->context == CONTEXT_REGISTERS || provider->context == CONTEXT_WORDS) {
+		node = d_call(c, CORE_ARGUMENT, &type_int64, expr->span, 0);
+		if (!c->arena->failed)
+			node->value = number;
+		return node;
+	}
+	if (provider->run == RUN_FIRST || provider->run == RUN_LAST)
+		return d_int(c, 0, &type_int64);
+	report_error(c->report, "D_ARGS_NONE", expr->span, "arg%u is not available in this probe", number);
+	return d_int(c, 0, &type_int64);
+}
+
+/* errno of what a system call returned. */
+static struct node *error_number(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *result, *negative, *node;
+
+	if (!strstr(compiler_attach(c)->name, ":sys_exit_"))
+		return d_int(c, 0, &type_int32);
+	result = argument(c, 0, expr);
+	node = node_create(c->arena, NODE_TERNARY, expr->span, 3);
+	negative = node_create(c->arena, NODE_UNARY, expr->span, 1);
+	if (c->arena->failed)
+		return node;
+	negative->op = OP_NEGATE;
+	negative->kids[0] = result;
+	negative->type = &type_int64;
+	node->kids[0] = d_binary(c, OP_LOGICAL_AND, &type_int32,
+				 d_binary(c, OP_LESS, &type_int32, result, d_int(c, 0, &type_int64)),
+				 d_binary(c, OP_GREATER, &type_int32, result, d_int(c, -4096, &type_int64)));
+	node->kids[1] = d_cast(c, negative, &type_int32);
+	node->kids[2] = d_int(c, 0, &type_int32);
+	node->type = &type_int32;
+	return node;
+}
+
+static struct node *task(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *record = types_find(&c->types, "struct task_struct");
+
+	if (!record) {
+		report_error(c->report, "D_TYPE_ERR", expr->span, "%s: this kernel does not tell its types",
+			     expr->text);
+		return d_int(c, 0, &type_int64);
+	}
+	return d_call(c, CORE_CURTASK, type_pointer(c->arena, record), expr->span, 0);
+}
+
+/* Nanoseconds since 1970: since the machine started, and when that was. */
+static struct node *wall_clock(struct compiler *c, const struct d_expr *expr)
+{
+	struct timespec wall, boot;
+	struct node *node = d_call(c, CORE_NSECS, &type_int64, expr->span, 0);
+
+	if (c->arena->failed)
+		return node;
+	node->flags = CORE_CLOCK_BOOT;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	clock_gettime(CLOCK_BOOTTIME, &boot);
+	return d_binary(
+		c, OP_ADD, &type_int64, node,
+		d_int(c, (wall.tv_sec - boot.tv_sec) * 1000000000ll + wall.tv_nsec - boot.tv_nsec, &type_int64));
+}
+
+static struct node *part_of_place(struct compiler *c, uint32_t part)
+{
+	const struct d_state *state = d_state(c);
+	uint32_t at = c->unit->first_attach;
+	const struct d_place *place = at < state->places.count ? &state->places.at[at] : NULL;
+	const char *const parts[] = {place ? place->provider : "", place ? place->module : "",
+				     place ? place->function : "", place ? place->name : ""};
+
+	return d_cast(c, d_literal(c, parts[part]), d_string_type(c));
+}
+
+static struct node *depth(struct compiler *c, const struct d_expr *expr, uint32_t parts)
+{
+	struct node *node = d_call(c, CORE_LEN, &type_uint32, expr->span, 1), *stack;
+
+	if (c->arena->failed)
+		return node;
+	stack = d_call(c, CORE_STACK, type_stack(c->arena, parts, 0, STACK_STYLE_DEFAULT), expr->span, 0);
+	c->stack_parts |= parts;
+	node->kids[0] = stack;
+	return node;
+}
+
+/* In an ERROR clause: arg4 is what went wrong, arg5 the address. */
+static struct node *fault_argument(struct compiler *c, uint32_t number)
+{
+	struct symbol *symbol = d_state(c)->fault;
+	struct node *node;
+
+	if (number < 4 || number > 5)
+		return d_int(c, number == 2 ? 1 : 0, &type_int64);
+	node = node_create(c->arena, NODE_FIELD, (struct span){}, 1);
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_variable_node(c, symbol);
+	node->field = &symbol->type->fields[number - 4];
+	node->type = &type_uint64;
+	/* DTRACEFLT_BADADDR is 1, DTRACEFLT_DIVZERO 4. */
+	if (number == 4) {
+		struct node *kind = node_create(c->arena, NODE_TERNARY, (struct span){}, 3);
+
+		if (c->arena->failed)
+			return kind;
+		kind->kids[0] = d_binary(c, OP_EQUAL, &type_int32, node, d_int(c, CORE_FAULT_DIVISION, &type_uint64));
+		kind->kids[1] = d_int(c, 4, &type_int64);
+		kind->kids[2] = d_int(c, 1, &type_int64);
+		kind->type = &type_int64;
+		return kind;
+	}
+	return d_cast(c, node, &type_int64);
+}
+
+struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
+{
+	static const struct {
+		const char *name;
+		enum core_builtin builtin;
+		const struct type *type;
+		uint32_t flags;
+	} table[] = {
+		{"pid", CORE_PID, &type_int32, 0},  {"tid", CORE_TID, &type_int32, 0},
+		{"uid", CORE_UID, &type_uint32, 0}, {"gid", CORE_GID, &type_uint32, 0},
+		{"cpu", CORE_CPU, &type_uint32, 0}, {"timestamp", CORE_NSECS, &type_uint64, CORE_CLOCK_MONOTONIC},
+	};
+	static const char *const parts[] = {"probeprov", "probemod", "probefunc", "probename"};
+	static const char *const unknown[] = {"vtimestamp", "ipl",         "uregs",  "root",     "cwd",
+					      "curpsinfo",  "curlwpsinfo", "curcpu", "zonename", "args"};
+	const char *name = expr->text;
+	struct node *node;
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (!strcmp(table[i].name, name)) {
+			node = d_call(c, table[i].builtin, table[i].type, expr->span, 0);
+			if (!c->arena->failed)
+				node->flags = table[i].flags;
+			return node;
+		}
+	for (i = 0; i < 4; i++)
+		if (!strcmp(parts[i], name))
+			return part_of_place(c, (uint32_t)i);
+	if (!strncmp(name, "arg", 3) && name[3] >= '0' && name[3] <= '9' && !name[4])
+		return d_state(c)->fault ? fault_argument(c, (uint32_t)(name[3] - '0'))
+					 : argument(c, (uint32_t)(name[3] - '0'), expr);
+	if (!strcmp(name, "execname"))
+		return d_cast(c, d_call(c, CORE_COMM, type_string(c->arena, 16), expr->span, 0), d_string_type(c));
+	if (!strcmp(name, "walltimestamp"))
+		return wall_clock(c, expr);
+	if (!strcmp(name, "curthread"))
+		return task(c, expr);
+	if (!strcmp(name, "ppid"))
+		return d_field(c, d_field(c, task(c, expr), "real_parent", expr->span), "tgid", expr->span);
+	if (!strcmp(name, "errno"))
+		return error_number(c, expr);
+	if (!strcmp(name, "id"))
+		return d_int(c,
+			     c->unit->first_attach < d_state(c)->places.count
+				     ? (int64_t)d_state(c)->places.at[c->unit->first_attach].id
+				     : 0,
+			     &type_uint32);
+	if (!strcmp(name, "epid"))
+		return d_int(c, (int64_t)c->unit->probe + 1, &type_uint32);
+	if (!strcmp(name, "stackdepth"))
+		return depth(c, expr, STACK_KERNEL);
+	if (!strcmp(name, "ustackdepth"))
+		return depth(c, expr, STACK_NATIVE);
+	if (!strcmp(name, "NULL"))
+		return d_int(c, 0, &type_int64);
+	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+		if (!strcmp(unknown[i], name)) {
+			report_error(c->report, "D_IDENT_UNDEF", expr->span, "%s is not supported", name);
+			report_hint(c->report, "docs/D.md lists the variables that there are");
+			return d_int(c, 0, &type_int64);
+		}
+	return NULL;
+}
