@@ -61,6 +61,7 @@ struct run {
 	uint64_t taken, rested;        /* records of sites so far, and when the last rest began */
 	uint64_t thrown;
 	uint64_t deadline, looked; /* CLOCK_MONOTONIC ns; when signals were looked for */
+	uint64_t written;          /* CLOCK_MONOTONIC ns: when the output was written */
 	unsigned int errors;       /* that the script printed by errorf() */
 	int err;
 };

@@ -138,6 +138,32 @@ static void tell_attached(const struct run *run)
 
 /* --- running --- */
 
+static uint64_t monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+/* What is left at the end is written by finish(). */
+static void write_output(struct run *run)
+{
+	uint64_t now;
+
+	if (!run->print->write_every) {
+		fflush(run->printer.out);
+		return;
+	}
+	now = monotonic();
+	if (!run->written)
+		run->written = now;
+	if (now - run->written < run->print->write_every(&run->printer))
+		return;
+	run->written = now;
+	fflush(run->printer.out);
+}
+
 void run_drain(struct run *run)
 {
 	if (run->stacks)
@@ -145,7 +171,7 @@ void run_drain(struct run *run)
 	if (run->packets)
 		packets_drain(run->packets);
 	ring_buffer__consume(run->ring);
-	fflush(run->printer.out);
+	write_output(run);
 }
 
 /*
@@ -339,14 +365,6 @@ static void tell_losses(struct run *run)
 				(unsigned long long)count);
 		fprintf(stderr, "WARNING: %s (%llu)\n", texts[key], (unsigned long long)count);
 	}
-}
-
-static uint64_t monotonic(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
 }
 
 static void detach(struct run *run)

@@ -84,6 +84,11 @@ struct dialect_print {
 		    uint64_t top, uint64_t div);
 	/* The output of a command and its like: {"type": TYPE, "data": "TEXT"} in JSON, else the text itself. */
 	void (*message)(const struct printer *p, const char *type, const char *text, size_t size);
+	/*
+	 * How often what was printed is written, in nanoseconds; NULL: at once. Others may write to the same file:
+	 * their lines, which may come in pieces, are to stay whole.
+	 */
+	uint64_t (*write_every)(const struct printer *p);
 	/* A record of SITE_OF_DIALECT; NULL: there are none. `bytes` are laid out as in the site's tuple. */
 	void (*record)(const struct printer *p, const struct site *site, const uint8_t *bytes);
 	/* So many of something were lost; false: it is told in our words. NULL: always in these. */

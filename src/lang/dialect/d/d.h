@@ -193,6 +193,7 @@ enum d_option {
 	D_USTACKFRAMES,
 	D_STACKINDENT,
 	D_RAWBYTES,
+	D_SWITCHRATE, /* nanoseconds */
 	D_OPTIONS
 };
 

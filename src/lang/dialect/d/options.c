@@ -5,7 +5,7 @@
 #include "lang/core/number.h"
 #include "lang/dialect/d/d.h"
 
-enum option_kind { OPTION_FLAG, OPTION_NUMBER, OPTION_WITHOUT_EFFECT };
+enum option_kind { OPTION_FLAG, OPTION_NUMBER, OPTION_RATE, OPTION_WITHOUT_EFFECT };
 
 /* Those without effect are about buffers and the build that strata has not, or about what it always does. */
 static const struct option {
@@ -27,6 +27,7 @@ static const struct option {
 	{"ustackframes", OPTION_NUMBER, D_USTACKFRAMES},
 	{"stackindent", OPTION_NUMBER, D_STACKINDENT},
 	{"rawbytes", OPTION_FLAG, D_RAWBYTES},
+	{"switchrate", OPTION_RATE, D_SWITCHRATE},
 	{"aggpercpu", OPTION_WITHOUT_EFFECT, 0},
 	{"aggrate", OPTION_WITHOUT_EFFECT, 0},
 	{"aggsize", OPTION_WITHOUT_EFFECT, 0},
@@ -73,7 +74,6 @@ static const struct option {
 	{"stdc", OPTION_WITHOUT_EFFECT, 0},
 	{"statusrate", OPTION_WITHOUT_EFFECT, 0},
 	{"strip", OPTION_WITHOUT_EFFECT, 0},
-	{"switchrate", OPTION_WITHOUT_EFFECT, 0},
 	{"syslibdir", OPTION_WITHOUT_EFFECT, 0},
 	{"tagerrs", OPTION_WITHOUT_EFFECT, 0},
 	{"tree", OPTION_WITHOUT_EFFECT, 0},
@@ -93,6 +93,7 @@ void d_options_init(struct compiler *c)
 	state->options[D_STACKFRAMES] = 20;
 	state->options[D_USTACKFRAMES] = 100;
 	state->options[D_STACKINDENT] = 14;
+	state->options[D_SWITCHRATE] = 1000000000;
 	c->numbers[SETTING_MAX_MAP_KEYS] = 16384;
 	c->numbers[SETTING_MAX_STRLEN] = 256;
 	c->numbers[SETTING_MAX_PROBES] = 65536;
@@ -120,6 +121,20 @@ static bool size_parse(const char *text, uint64_t *ret)
 	return true;
 }
 
+/* 1s, 100ms, 10hz; a number alone is in hertz. */
+static bool rate_parse(const char *text, uint64_t *ret)
+{
+	size_t digits = strspn(text, "0123456789");
+	uint64_t hertz;
+
+	if (text[digits] && strcasecmp(text + digits, "hz") != 0)
+		return number_parse(text, strlen(text) - (!strcmp(text + digits, "sec") ? 2 : 0), ret);
+	if (!number_parse(text, digits, &hertz) || !hertz)
+		return false;
+	*ret = 1000000000 / hertz;
+	return true;
+}
+
 bool d_option_set(struct compiler *c, const char *text, struct span span)
 {
 	const char *equals = strchr(text, '='), *value = equals ? equals + 1 : NULL;
@@ -136,6 +151,12 @@ bool d_option_set(struct compiler *c, const char *text, struct span span)
 		if (option->kind == OPTION_FLAG && value &&
 		    (!strcmp(value, "0") || !strcmp(value, "disabled") || !strcmp(value, "off")))
 			number = 0;
+		if (option->kind == OPTION_RATE && (!value || !rate_parse(value, &number))) {
+			report_error(c->report, "D_PRAGMA_OPTSET", span,
+				     "failed to set option '%s' to '%s': invalid value", option->name,
+				     value ? value : "");
+			return false;
+		}
 		if (option->kind == OPTION_NUMBER && (!value || !size_parse(value, &number) || number > 1u << 24 ||
 						      (option->id == D_STRSIZE && (number < 8 || number > 16384)))) {
 			report_error(c->report, "D_PRAGMA_OPTSET", span,

@@ -215,6 +215,20 @@ static void description(struct parser *p, struct d_lexeme text, struct d_probe *
 		ret->parts[4 - count + i] = parts[i];
 }
 
+/* For those who want to know what the script names. */
+static void tell_point(struct parser *p, const struct d_probe *probe)
+{
+	struct attach_text *point = arena_new(p->c->arena, struct attach_text);
+	const char **parts = arena_array(p->c->arena, const char *, 4);
+
+	if (!point || !parts)
+		return;
+	memcpy(parts, probe->parts, sizeof(probe->parts));
+	*point = (struct attach_text){.span = probe->span, .parts = parts, .part_count = 4};
+	if (vec_push(&p->c->points, point))
+		p->c->arena->failed = true;
+}
+
 static void clause(struct parser *p)
 {
 	struct d_clause ret = {};
@@ -233,6 +247,7 @@ static void clause(struct parser *p)
 			break;
 		}
 		description(p, text, &probe);
+		tell_point(p, &probe);
 		if (!probes.count)
 			ret.span = text.span;
 		if (vec_push(&probes, probe))

@@ -400,6 +400,11 @@ static bool print_lost(const struct printer *p, enum rt_counter what, uint64_t c
 	return true;
 }
 
+static uint64_t write_every(const struct printer *p)
+{
+	return state_of(p)->options[D_SWITCHRATE];
+}
+
 static void print_message(const struct printer *p, const char *type, const char *text, size_t size)
 {
 	(void)type;
@@ -411,6 +416,7 @@ const struct dialect_print d_print = {
 	.ready = print_ready,
 	.ended = print_ended,
 	.message = print_message,
+	.write_every = write_every,
 	.record = print_record,
 	.lost = print_lost,
 };
