@@ -158,6 +158,66 @@ prints "a function of the command, what it is given, and what it returns" 0 "twi
 " -qn 'pid$target:a.out:twice:entry { printf("%s %s %d ", probefunc, probemod, arg0); }
 	pid$target:a.out:twice:return { printf("%d", arg1); exit(0); }' -c "$folder/twice"
 
+# --- Python ---
+# As the HOWTO "Instrumenting CPython" has it. In 3.11 function-entry fires rightly only while line is in use, too.
+cat > "$folder/calls.d" << 'END'
+#!/usr/sbin/dtrace -qs
+self int depth;
+
+python$target:::line { }
+
+python$target:::function-entry
+/copyinstr(arg1) == "start"/
+{
+	self->trace = 1;
+}
+
+python$target:::function-entry
+/self->trace/
+{
+	printf("%*s", self->depth, "");
+	printf("%*s:%s:%s:%d\n", 15, probename, basename(copyinstr(arg0)), copyinstr(arg1), arg2);
+	self->depth++;
+}
+
+python$target:::function-return
+/self->trace/
+{
+	self->depth--;
+	printf("%*s%*s:%s\n", self->depth, "", 15, probename, copyinstr(arg1));
+}
+
+python$target:::function-return
+/copyinstr(arg1) == "start"/
+{
+	self->trace = 0;
+}
+END
+cat > "$folder/calls.py" << 'END'
+def inner():
+    return 1
+def outer():
+    return inner()
+def start():
+    outer()
+start()
+outer()
+END
+python=$(readlink -f "$(command -v /usr/bin/python3)")
+if readelf -n "$python" 2> /dev/null | grep -q function__entry; then
+	prints "calls of a Python program, indented; its thread-locals" 0 " function-entry:calls.py:start:5
+  function-entry:calls.py:outer:3
+   function-entry:calls.py:inner:1
+  function-return:inner
+ function-return:outer
+function-return:start
+
+" -q -s "$folder/calls.d" -c "$python $folder/calls.py"
+else
+	n=$((n + 1))
+	echo "ok $n - calls of a Python program # SKIP $python has no markers"
+fi
+
 # --- refusals ---
 refuses D_PDESC_ZERO 'nowhere:::at-all { exit(0); }'
 refuses D_SYNTAX 'BEGIN { exit(0) '
