@@ -130,6 +130,17 @@ static const struct type *llquantize(struct compiler *c, const struct d_expr *ca
 	return type_llquantize(c->arena, n[0], n[1], n[2], n[3]);
 }
 
+/* A number, or a complaint of the aggregation's own. */
+static struct node *scalar(struct compiler *c, const struct d_expr *call, uint32_t index, const char *tag)
+{
+	struct node *node = d_value(c, call->kids[index]);
+
+	if (!type_is_scalar(node->type) && !c->report->errors)
+		report_error(c->report, tag, call->kids[index]->span, "%s( ) argument #%u must be of scalar type",
+			     call->text, index + 1);
+	return d_cast(c, node, &type_int64);
+}
+
 static const struct type *value_type(struct compiler *c, const struct aggregating *function, const struct d_expr *call)
 {
 	switch (function->kind) {
@@ -239,9 +250,9 @@ void d_aggregate(struct compiler *c, const struct d_expr *target, const struct d
 	if (key)
 		map->kids[0] = key;
 	if (call->kid_count)
-		node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_int64);
+		node->kids[0] = scalar(c, call, 0, "D_AGG_SCALAR");
 	if (node->kid_count > 1)
-		node->kids[1] = d_cast(c, d_number(c, call->kids[weight]), &type_int64);
+		node->kids[1] = scalar(c, call, weight, "D_PROTO_ARG");
 	aggregate->kids[0] = map;
 	aggregate->kids[1] = node;
 	d_add_statement(c, aggregate);

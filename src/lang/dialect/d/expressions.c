@@ -71,6 +71,9 @@ struct node *d_binary(struct compiler *c, enum op op, const struct type *type, s
 	node->kids[1] = b;
 	node->flags = a->type->kind == TYPE_INT && a->type->is_signed ? OPERATION_SIGNED : 0;
 	node->type = is_comparison(op) || op == OP_LOGICAL_AND || op == OP_LOGICAL_OR ? &type_int32 : type;
+	/* As in dtrace, a sum or product of ints that is used at once has 64 bits: in C it would be undefined. */
+	if (type->kind == TYPE_INT && type->is_signed && (op == OP_ADD || op == OP_SUB || op == OP_MUL))
+		return node;
 	if (node->type->kind == TYPE_INT && node->type->size < 8 && !is_comparison(op) && op != OP_LOGICAL_AND &&
 	    op != OP_LOGICAL_OR) {
 		node->type = type_integer(8, type->is_signed);
@@ -598,7 +601,7 @@ static struct node *size_of(struct compiler *c, const struct d_expr *expr)
 
 	if (type->is_incomplete)
 		types_complete(&c->types, type);
-	return d_int(c, type->size, &type_uint64);
+	return d_int(c, type_bytes(type), &type_uint64);
 }
 
 /* target op= value as target = target op value. */

@@ -275,8 +275,8 @@ static void take_operator(struct d_lexer *lexer, struct d_lexeme *ret)
 
 	ret->kind = D_OPERATOR;
 	for (i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
-		if (!strncmp(lexer->source + lexer->at, operators[i], strlen(operators[i])) &&
-		    lexer->at + strlen(operators[i]) <= lexer->end) {
+		if (lexer->at + strlen(operators[i]) <= lexer->end &&
+		    !memcmp(lexer->source + lexer->at, operators[i], strlen(operators[i]))) {
 			ret->text = operators[i];
 			lexer->at += (uint32_t)strlen(operators[i]);
 			return;

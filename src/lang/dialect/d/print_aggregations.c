@@ -290,8 +290,12 @@ static int compare_keys(const struct row *a, const struct row *b, uint32_t first
 	return 0;
 }
 
+#define VALUE_MAX 32768 /* bytes: of the buckets */
+
+/* One that is not there counts as 0. */
 static int compare_rows(const void *x, const void *y, void *context)
 {
+	static const uint8_t none[VALUE_MAX];
 	const struct order *order = context;
 	const struct row *a = x, *b = y;
 	uint32_t at = order->position < a->count ? order->position : 0, i;
@@ -304,10 +308,9 @@ static int compare_rows(const void *x, const void *y, void *context)
 	for (i = 0; !values && i < a->count; i++) {
 		uint32_t k = (at + i) % a->count;
 
-		if (a->values[k] && b->values[k])
-			values = compare_values(a->variable->symbol->value, a->values[k], b->values[k]);
-		if (a->count > 1)
-			break;
+		if (a->values[k] || b->values[k])
+			values = compare_values(a->variable->symbol->value, a->values[k] ? a->values[k] : none,
+						b->values[k] ? b->values[k] : none);
 	}
 	if (order->by_key)
 		values = keys ? keys : values;
@@ -355,9 +358,9 @@ static void print_key(const struct printer *p, const struct type *type, const ui
 	else if (type->size == 4)
 		fprintf(p->out, " %8d", (int)value);
 	else if (type->size == 2)
-		fprintf(p->out, " %5d", (int)(uint16_t)value);
+		fprintf(p->out, " %5d", (int)value);
 	else
-		fprintf(p->out, " %3d", (int)(uint8_t)value);
+		fprintf(p->out, " %3d", (int)value);
 }
 
 static void print_value(const struct printer *p, const struct d_variable *variable, const uint8_t *value)

@@ -55,6 +55,9 @@ const char *d_spec_next(const char *at, struct d_spec *ret)
 		ret->is_aggregation = true;
 		at++;
 	}
+	/* dtrace takes 0 for none. */
+	if (!ret->precision && !ret->precision_given)
+		ret->precision = -1;
 	while (*at && strchr("hlLwjzt", *at)) {
 		ret->is_short |= *at == 'h';
 		ret->is_long |= *at == 'l';
