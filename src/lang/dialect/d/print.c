@@ -69,11 +69,42 @@ static void print_integer(FILE *out, const struct type *type, uint64_t value, bo
 		fprintf(out, "%*llu", bare ? 0 : width, (unsigned long long)value);
 }
 
+/* ADDRESS SYMBOL+OFFSET (PATH), as perf has it, is MODULE`SYMBOL+0xOFFSET here. Other lines are notes in brackets. */
+static void print_frame(FILE *out, char *line, bool is_kernel)
+{
+	char *name = strchr(line, ' '), *path = name ? strstr(name, " (") : NULL, *plus, *end;
+	const char *module = is_kernel ? "vmlinux" : "";
+	size_t length;
+
+	if (*line == '[' || !name) {
+		fputs(line, out);
+		return;
+	}
+	*name++ = '\0';
+	if (path) {
+		*path = '\0';
+		path += 2;
+		length = strlen(path);
+		if (length && path[length - 1] == ')')
+			path[length - 1] = '\0';
+		module = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	}
+	if (!strncmp(name, "0x", 2) || !strcmp(name, "[unknown]")) {
+		fprintf(out, *module && !is_kernel ? "%s`0x%s" : "%s0x%s", is_kernel ? "" : module, line);
+		return;
+	}
+	plus = strrchr(name, '+');
+	fprintf(out, "%s%s%.*s", module, *module ? "`" : "", (int)(plus ? (size_t)(plus - name) : strlen(name)), name);
+	if (plus)
+		fprintf(out, "+0x%llx", strtoull(plus + 1, &end, 0));
+}
+
 /* One frame a line, as far in as the option says. */
 void d_print_stack(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
 {
 	int indent = (int)state_of(p)->options[D_STACKINDENT];
 	struct type perf = *type;
+	bool is_kernel = type->variant == STACK_KERNEL;
 	char *text = NULL, *line, *save = NULL;
 	size_t size = 0;
 	FILE *memory = open_memstream(&text, &size);
@@ -81,12 +112,15 @@ void d_print_stack(const struct printer *p, FILE *out, const struct type *type, 
 	fputc('\n', out);
 	if (!memory)
 		return;
+	perf.style = STACK_STYLE_PERF;
 	p->words->stack(p->names, memory, &perf, (const void *)bytes, false);
 	fclose(memory);
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		while (*line == ' ' || *line == '\t')
 			line++;
-		fprintf(out, "%*s%s\n", indent, "", line);
+		fprintf(out, "%*s", indent, "");
+		print_frame(out, line, is_kernel);
+		fputc('\n', out);
 	}
 	free(text);
 }
