@@ -10,6 +10,7 @@
  *   NAME/code.c         instructions as their effect on the stack         arch/code.h
  *   NAME/references.c   what code jumps to and refers to                  arch/references.h
  *   NAME/key.c          instructions for the thread-key decoder           arch/key.h
+ *   NAME/spot.c         instructions for who places breakpoints         arch/spot.h
  *   NAME/plt.c          PLT stubs                                         arch/plt.h
  *   NAME/usdt.c         operands of static markers                        here
  *   NAME/ptrace.c       breakpoints; compiled on that machine only        arch/ptrace.h
@@ -28,6 +29,7 @@
 #include "arch/key.h"
 #include "arch/plt.h"
 #include "arch/references.h"
+#include "arch/spot.h"
 #include "arch/unwind.h"
 
 #define ARCH_NO_NUMBER 255
@@ -93,6 +95,7 @@ struct arch {
 	const struct plt_arch *plt;
 	const struct key_arch *key;
 	const struct reference_arch *references;
+	const struct spot_arch *spot; /* NULL: no places are looked for */
 };
 
 /* NULL for a machine that is not known. Those that elf_file_open() takes are. */

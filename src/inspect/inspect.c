@@ -52,6 +52,7 @@ void inspection_destroy(struct inspection *inspection)
 	free(inspection->eval.at);
 	vec_free(&inspection->thread_state.tried);
 	vec_free(&inspection->markers);
+	python_sites_deinit(&inspection->probes.sites);
 	string_pool_destroy(inspection->strings);
 	free(inspection);
 }
@@ -62,7 +63,8 @@ static int describe_file(struct inspection *in, const struct elf_file *elf)
 	const uint8_t *id;
 	size_t size = elf_file_build_id(elf, &id), i;
 
-	in->machine = arch_of(elf_file_machine(elf))->name;
+	in->machine_number = elf_file_machine(elf);
+	in->machine = arch_of(in->machine_number)->name;
 	for (i = 0; i < size; i++)
 		snprintf(hex + 2 * i, 3, "%02x", id[i]);
 	in->build_id = size ? string_intern(in->strings, hex) : NULL;
@@ -125,6 +127,20 @@ static int find_thread_state(struct inspection *in, const struct elf_file *elf, 
 			in->thread_state.source = tried.source;
 	}
 	return err;
+}
+
+static int find_probes(struct inspection *in, const struct elf_file *elf)
+{
+	struct diag diag = {};
+	int err;
+
+	if (in->python != INSPECT_PYTHON || in->eval.problem)
+		return 0;
+	err = python_sites_find(elf, &in->interpreter, in->eval.at, in->eval.count, &in->probes.sites, &diag);
+	if (!err || err == -ENOMEM)
+		return err;
+	in->probes.problem = string_intern(in->strings, diag.text);
+	return in->probes.problem ? 0 : -ENOMEM;
 }
 
 static int find_markers(struct inspection *in, const struct elf_file *elf)
@@ -218,6 +234,9 @@ static int look_at(struct inspection *in, const struct elf_file *elf, const char
 			break;
 		case INSPECT_THREAD_STATE:
 			err = find_thread_state(in, elf, cache);
+			break;
+		case INSPECT_PROBES:
+			err = find_probes(in, elf);
 			break;
 		case INSPECT_MARKERS:
 			err = find_markers(in, elf);

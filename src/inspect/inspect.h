@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "base/vec.h"
 #include "runtime/python/cache.h"
+#include "runtime/python/probe_sites.h"
 #include "unwind/code_rules.h"
 
 enum inspect_python {
@@ -27,6 +28,7 @@ enum inspect_step {
 	INSPECT_EVAL_LOOP,
 	INSPECT_THREAD_STATE,
 	INSPECT_VERIFICATION, /* of the thread state, in a live process */
+	INSPECT_PROBES,       /* of Python's functions */
 	INSPECT_MARKERS,
 	INSPECT_UNWIND,
 	INSPECT_SYMBOLS,
@@ -57,6 +59,7 @@ struct inspection {
 	unsigned int unanswered; /* mappings whose file system did not answer */
 	const char *program;     /* of the process, /proc/PID/exe; may be the file itself */
 	uint64_t bias;
+	uint16_t machine_number;        /* EM_* */
 	const char *machine, *build_id; /* build_id: hexadecimal, or NULL */
 	enum inspect_python python;
 	const char *problem; /* of INSPECT_PYTHON_UNKNOWN */
@@ -76,6 +79,10 @@ struct inspection {
 		bool verified;                   /* that one, in the live process */
 		bool cached;
 	} thread_state;
+	struct {
+		struct python_sites sites;
+		const char *problem; /* why there are none */
+	} probes;
 	VEC(struct inspect_marker) markers;
 	struct {
 		uint64_t rows, rules, bytes; /* bytes: of rows, page index and rules as the kernel gets them, at most */

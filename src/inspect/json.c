@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* json: an inspection for scripts; docs/OUTPUT.md has the keys. Addresses are numbers: they stay below 2^53. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "export/common.h"
 #include "export/export.h"
@@ -85,6 +86,69 @@ static void write_thread_state(FILE *out, const struct inspection *in)
 	fputs("},\n", out);
 }
 
+static void write_site(FILE *out, const struct inspection *in, const struct python_site *site)
+{
+	const struct python_place *const places[] = {&site->frame, &site->instruction, &site->tstate, &site->flag};
+	static const char *const names[] = {"frame", "instruction", "tstate", "flag"};
+	char text[32];
+	size_t i;
+
+	fprintf(out, "{\"kind\": \"%s\", \"address\": %" PRIu64 ", \"handler\": %" PRIu64 ", \"emulated\": %s",
+		python_site_name(site), site->vaddr, site->handler, truth(site->emulated));
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		python_place_describe(in->machine_number, places[i], text, sizeof(text));
+		fputs(", ", out);
+		put_string(out, names[i], *text ? text : NULL);
+	}
+	fputs(", \"opcodes\": [", out);
+	for (i = 0; i < site->opcode_count; i++)
+		fprintf(out, "%s%u", i ? ", " : "", site->opcodes[i]);
+	fputs("]}", out);
+}
+
+static bool has_marker(const struct inspection *in, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < in->markers.count; i++)
+		if (!strcmp(in->markers.at[i].provider, "python") && !strcmp(in->markers.at[i].name, name))
+			return true;
+	return false;
+}
+
+static void write_probe(FILE *out, const struct inspection *in, const char *name, const char *marker, bool entry)
+{
+	const struct python_sites *sites = &in->probes.sites;
+	const char *separator = "\n      ";
+	size_t i;
+
+	fprintf(out, "\n    {\"name\": \"python:%s\", ", name);
+	put_string(out, "source", sites->at.count ? "synthesised" : NULL);
+	fprintf(out, ", \"marker\": %s, \"table\": %" PRIu64 ", \"handlers\": %u, \"jit\": %s, ",
+		truth(has_marker(in, marker)), sites->table, sites->handlers, truth(sites->jit));
+	put_string(out, "problem", in->probes.problem);
+	fputs(", \"sites\": [", out);
+	for (i = 0; i < sites->at.count; i++) {
+		if (python_site_is_entry(&sites->at.at[i]) != entry)
+			continue;
+		fputs(separator, out);
+		separator = ",\n      ";
+		write_site(out, in, &sites->at.at[i]);
+	}
+	fputs("]}", out);
+}
+
+static void write_probes(FILE *out, const struct inspection *in)
+{
+	fputs("  \"probes\": [", out);
+	if (in->python == INSPECT_PYTHON && !in->eval.problem) {
+		write_probe(out, in, "function-entry", "function__entry", true);
+		fputc(',', out);
+		write_probe(out, in, "function-return", "function__return", false);
+	}
+	fputs("],\n", out);
+}
+
 static void write_markers(FILE *out, const struct inspection *in)
 {
 	size_t i;
@@ -122,9 +186,13 @@ static void write_problems(FILE *out, const struct inspection *in)
 static void write_timings(FILE *out, const struct inspection *in)
 {
 	static const char *const names[INSPECT_STEPS] = {
-		[INSPECT_INTERPRETER] = "interpreter",   [INSPECT_EVAL_LOOP] = "eval_loop",
-		[INSPECT_THREAD_STATE] = "thread_state", [INSPECT_VERIFICATION] = "verification",
-		[INSPECT_MARKERS] = "markers",           [INSPECT_UNWIND] = "unwind",
+		[INSPECT_INTERPRETER] = "interpreter",
+		[INSPECT_EVAL_LOOP] = "eval_loop",
+		[INSPECT_THREAD_STATE] = "thread_state",
+		[INSPECT_VERIFICATION] = "verification",
+		[INSPECT_PROBES] = "probes",
+		[INSPECT_MARKERS] = "markers",
+		[INSPECT_UNWIND] = "unwind",
 		[INSPECT_SYMBOLS] = "symbols",
 	};
 	int i;
@@ -148,6 +216,7 @@ void inspection_write_json(FILE *out, const struct inspection *in)
 	write_interpreter(out, in);
 	write_eval_loop(out, in);
 	write_thread_state(out, in);
+	write_probes(out, in);
 	write_markers(out, in);
 	fprintf(out,
 		"  \"unwind\": {\"rows\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"text_covered\": %.6f, "

@@ -128,6 +128,36 @@ static void write_thread_state(const struct page *page, const struct inspection 
 	}
 }
 
+/* Where functions of Python begin and end, and what is read there. */
+static void write_probes(const struct page *page, const struct inspection *in)
+{
+	const struct python_sites *sites = &in->probes.sites;
+	double ms = in->ms[INSPECT_PROBES];
+	size_t i;
+
+	if (in->probes.problem)
+		line(page, "probes", RED(page), ms, "of Python's functions: none: %s", in->probes.problem);
+	if (!sites->at.count)
+		return;
+	if (sites->table)
+		line(page, "probes", "", ms,
+		     "python:function-entry, -return: table at %#" PRIx64 ", %u handlers agree%s", sites->table,
+		     sites->handlers, sites->jit ? "; right while the JIT is off" : "");
+	else
+		line(page, "probes", "", ms, "python:function-entry, -return: writes of tstate->frame");
+	for (i = 0; i < sites->at.count; i++) {
+		const struct python_site *site = &sites->at.at[i];
+		char frame[32], instruction[32];
+
+		python_place_describe(in->machine_number, &site->frame, frame, sizeof(frame));
+		python_place_describe(in->machine_number, &site->instruction, instruction, sizeof(instruction));
+		line(page, "", "", -1, "%-6s  %-6s at %#" PRIx64 ", %s; frame %s%s%s",
+		     python_site_is_entry(site) ? "entry" : "return", python_site_name(site), site->vaddr,
+		     site->emulated ? "emulated" : "single-stepped", frame, *instruction ? ", instruction " : "",
+		     instruction);
+	}
+}
+
 static void write_markers(const struct page *page, const struct inspection *in)
 {
 	const char *label = "markers";
@@ -200,6 +230,7 @@ void inspection_write_text(FILE *out, const struct inspection *in, bool color)
 	write_interpreter(&page, in);
 	write_eval_loop(&page, in);
 	write_thread_state(&page, in);
+	write_probes(&page, in);
 	write_markers(&page, in);
 	write_unwind(&page, in);
 	line(&page, "symbols", "", in->ms[INSPECT_SYMBOLS], "%s", in->symbols);

@@ -89,4 +89,5 @@ const struct arch x86_64 = {
 	.plt = &x86_64_plt,
 	.key = &x86_64_key,
 	.references = &x86_64_references,
+	.spot = &x86_64_spot,
 };

@@ -11,6 +11,7 @@ extern const struct code_arch x86_64_code;
 extern const struct plt_arch x86_64_plt;
 extern const struct key_arch x86_64_key;
 extern const struct reference_arch x86_64_references;
+extern const struct spot_arch x86_64_spot;
 
 bool x86_64_usdt_operand(const char *text, struct arch_operand *ret);
 

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* x86-64 instructions for who places breakpoints (spot.h), read by Capstone. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/x86_64/parts.h"
+#include "base/disassembler.h"
+
+/* DWARF's numbers: psABI AMD64, figure 3.36. */
+enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+#define BIT(reg) (1u << (reg))
+
+struct spot_decoder {
+	struct disassembler disassembler;
+};
+
+/* By Capstone's numbers; + 1, so that 0 is none. */
+static const uint8_t numbers[X86_REG_ENDING] = {
+#define FAMILY(number, r64, r32, r16, r8)                                                                              \
+	[X86_REG_##r64] = (number) + 1, [X86_REG_##r32] = (number) + 1, [X86_REG_##r16] = (number) + 1,                \
+	[X86_REG_##r8] = (number) + 1
+	FAMILY(RAX, RAX, EAX, AX, AL),
+	FAMILY(RDX, RDX, EDX, DX, DL),
+	FAMILY(RCX, RCX, ECX, CX, CL),
+	FAMILY(RBX, RBX, EBX, BX, BL),
+	FAMILY(RSI, RSI, ESI, SI, SIL),
+	FAMILY(RDI, RDI, EDI, DI, DIL),
+	FAMILY(RBP, RBP, EBP, BP, BPL),
+	FAMILY(RSP, RSP, ESP, SP, SPL),
+	FAMILY(R8, R8, R8D, R8W, R8B),
+	FAMILY(R9, R9, R9D, R9W, R9B),
+	FAMILY(R10, R10, R10D, R10W, R10B),
+	FAMILY(R11, R11, R11D, R11W, R11B),
+	FAMILY(R12, R12, R12D, R12W, R12B),
+	FAMILY(R13, R13, R13D, R13W, R13B),
+	FAMILY(R14, R14, R14D, R14W, R14B),
+	FAMILY(R15, R15, R15D, R15W, R15B),
+#undef FAMILY
+	[X86_REG_AH] = RAX + 1,
+	[X86_REG_DH] = RDX + 1,
+	[X86_REG_CH] = RCX + 1,
+	[X86_REG_BH] = RBX + 1,
+};
+
+static uint8_t number_of(unsigned int reg)
+{
+	return reg < X86_REG_ENDING && numbers[reg] ? numbers[reg] - 1 : SPOT_NONE;
+}
+
+static uint32_t bit_of(unsigned int reg)
+{
+	uint8_t number = number_of(reg);
+
+	return number == SPOT_NONE ? 0 : BIT(number);
+}
+
+/* Instructions whose first operand is only read. Capstone does not mark all of them. */
+static bool only_reads(unsigned int id)
+{
+	return id == X86_INS_CMP || id == X86_INS_TEST || id == X86_INS_BT || id == X86_INS_PUSH || id == X86_INS_MUL ||
+	       id == X86_INS_DIV || id == X86_INS_IDIV || id == X86_INS_NOP;
+}
+
+/* Registers that change; the first operand too, where Capstone says nothing. */
+static uint32_t written(const cs_insn *insn)
+{
+	const cs_detail *detail = insn->detail;
+	const cs_x86 *x86 = &detail->x86;
+	uint32_t registers = 0;
+	unsigned int i;
+
+	for (i = 0; i < detail->regs_write_count; i++)
+		registers |= bit_of(detail->regs_write[i]);
+	for (i = 0; i < x86->op_count; i++)
+		if (x86->operands[i].type == X86_OP_REG &&
+		    ((!i && !only_reads(insn->id)) || x86->operands[i].access & CS_AC_WRITE ||
+		     insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX))
+			registers |= bit_of(x86->operands[i].reg);
+	return registers;
+}
+
+/* [register + constant] */
+static bool is_plain(const cs_x86_op *op)
+{
+	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_INVALID && op->mem.index == X86_REG_INVALID &&
+	       op->mem.base != X86_REG_RIP && number_of(op->mem.base) != SPOT_NONE;
+}
+
+/* A general register as a whole, or its lower half, which clears the rest. */
+static bool is_register(const cs_x86_op *op)
+{
+	return op->type == X86_OP_REG && op->size >= 4 && number_of(op->reg) != SPOT_NONE;
+}
+
+/*
+ * What the kernel emulates (arch/x86/kernel/uprobes.c: branch_setup_xol_ops, push_setup_xol_ops): call, jmp and jcc
+ * with an offset, nop, and push of a register, by the first bytes. Longer nops are optimised by newer kernels only.
+ */
+static bool is_emulated(const uint8_t *bytes, size_t size)
+{
+	switch (bytes[0]) {
+	case 0xe8:
+	case 0xe9:
+	case 0xeb:
+	case 0x90:
+		return true;
+	case 0x0f:
+		return size > 1 && (bytes[1] & 0xf0) == 0x80;
+	case 0x41:
+		return size > 1 && (bytes[1] & 0xf8) == 0x50;
+	default:
+		return (bytes[0] & 0xf0) == 0x70 || (bytes[0] & 0xf8) == 0x50;
+	}
+}
+
+static void move(struct spot_insn *ret, uint8_t to, uint8_t from, int64_t imm, uint8_t size)
+{
+	ret->op = SPOT_MOVE;
+	ret->a = to;
+	ret->b = from;
+	ret->imm = imm;
+	ret->size = size;
+	ret->clobbers &= ~BIT(to);
+}
+
+static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct spot_insn *ret)
+{
+	if (is_register(to) && is_register(from)) {
+		move(ret, number_of(to->reg), number_of(from->reg), 0, to->size);
+	} else if (is_register(to) && is_plain(from)) {
+		ret->op = SPOT_LOAD;
+		ret->a = number_of(to->reg);
+		ret->b = number_of(from->mem.base);
+		ret->imm = from->mem.disp;
+		ret->size = from->size;
+		ret->clobbers &= ~BIT(ret->a);
+	} else if (is_plain(to)) {
+		ret->op = SPOT_STORE;
+		ret->a = is_register(from) ? number_of(from->reg) : SPOT_NONE;
+		ret->b = number_of(to->mem.base);
+		ret->imm = to->mem.disp;
+		ret->size = to->size;
+	}
+}
+
+/* ADD, SUB, INC and DEC: of a register, or of memory, by a constant. */
+static void read_sum(const cs_x86_op *to, int64_t addend, struct spot_insn *ret)
+{
+	if (is_register(to)) {
+		move(ret, number_of(to->reg), number_of(to->reg), addend, to->size);
+	} else if (is_plain(to) && addend && addend == (int32_t)addend) {
+		ret->op = SPOT_ADD;
+		ret->b = number_of(to->mem.base);
+		ret->imm = to->mem.disp;
+		ret->size = to->size;
+		ret->addend = (int32_t)addend;
+	}
+}
+
+static void read_compare(const cs_x86_op *a, const cs_x86_op *b, struct spot_insn *ret)
+{
+	const cs_x86_op *memory = is_plain(a) ? a : b, *other = is_plain(a) ? b : a;
+
+	ret->clobbers = 0;
+	if (!is_plain(memory))
+		return;
+	ret->op = SPOT_COMPARE;
+	ret->a = is_register(other) ? number_of(other->reg) : SPOT_NONE;
+	ret->b = number_of(memory->mem.base);
+	ret->imm = memory->mem.disp;
+	ret->size = memory->size;
+}
+
+/* Memory that is changed in some way. */
+static void read_change(const cs_x86_op *to, struct spot_insn *ret)
+{
+	if (!is_plain(to) || !(to->access & CS_AC_WRITE))
+		return;
+	ret->op = SPOT_STORE;
+	ret->b = number_of(to->mem.base);
+	ret->imm = to->mem.disp;
+	ret->size = to->size ? to->size : 64;
+}
+
+static void read_operands(const cs_insn *insn, struct spot_insn *ret)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *a = &x86->operands[0], *b = &x86->operands[1];
+	bool constant = x86->op_count == 2 && b->type == X86_OP_IMM;
+
+	switch (insn->id) {
+	case X86_INS_MOV:
+		read_mov(a, b, ret);
+		break;
+	case X86_INS_MOVZX:
+		if (is_register(a) && is_plain(b))
+			read_mov(a, b, ret);
+		break;
+	case X86_INS_LEA:
+		if (is_register(a) && a->size == 8 && is_plain(b))
+			move(ret, number_of(a->reg), number_of(b->mem.base), b->mem.disp, 8);
+		else if (is_register(a) && a->size == 4 && is_plain(b))
+			move(ret, number_of(a->reg), number_of(b->mem.base), b->mem.disp, 4);
+		break;
+	case X86_INS_ADD:
+	case X86_INS_SUB:
+		if (constant)
+			read_sum(a, insn->id == X86_INS_ADD ? b->imm : -b->imm, ret);
+		break;
+	case X86_INS_INC:
+	case X86_INS_DEC:
+		read_sum(a, insn->id == X86_INS_INC ? 1 : -1, ret);
+		break;
+	case X86_INS_AND:
+		/* The tag of a pointer goes. */
+		if (constant && is_register(a) && a->size == 8 && b->imm < 0 && b->imm >= -8)
+			move(ret, number_of(a->reg), number_of(a->reg), 0, 8);
+		else
+			read_change(a, ret);
+		break;
+	case X86_INS_CMP:
+		read_compare(a, b, ret);
+		break;
+	case X86_INS_PUSH:
+		move(ret, RSP, RSP, -8, 8);
+		break;
+	default:
+		if (x86->op_count && !only_reads(insn->id))
+			read_change(a, ret);
+		break;
+	}
+}
+
+static uint64_t mentioned(const cs_insn *insn)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	unsigned int i;
+
+	for (i = 0; i < x86->op_count; i++) {
+		const cs_x86_op *op = &x86->operands[i];
+
+		if (op->type == X86_OP_MEM && op->mem.base == X86_REG_RIP)
+			return insn->address + insn->size + (uint64_t)op->mem.disp;
+		if (op->type == X86_OP_MEM && op->mem.disp > 0xffff)
+			return (uint64_t)op->mem.disp;
+		if (op->type == X86_OP_IMM && op->imm > 0xffff)
+			return (uint64_t)op->imm;
+	}
+	return 0;
+}
+
+static bool is_jump(const cs_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; i < insn->detail->groups_count; i++)
+		if (insn->detail->groups[i] == X86_GRP_JUMP)
+			return true;
+	return false;
+}
+
+static void read_insn(const cs_insn *insn, struct spot_insn *ret)
+{
+	const cs_x86_op *a = &insn->detail->x86.operands[0];
+
+	switch (insn->id) {
+	case X86_INS_CALL:
+		ret->op = SPOT_CALL;
+		ret->target = a->type == X86_OP_IMM ? (uint64_t)a->imm : 0;
+		ret->clobbers = x86_64_spot.call_clobbers;
+		return;
+	case X86_INS_JMP:
+		ret->op = a->type == X86_OP_IMM ? SPOT_JUMP : SPOT_INDIRECT;
+		ret->target = a->type == X86_OP_IMM ? (uint64_t)a->imm : 0;
+		ret->mentioned = mentioned(insn);
+		if (ret->op == SPOT_JUMP)
+			ret->mentioned = 0;
+		return;
+	case X86_INS_RET:
+	case X86_INS_HLT:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+		ret->op = SPOT_END;
+		return;
+	default:
+		break;
+	}
+	if (is_jump(insn) && a->type == X86_OP_IMM) {
+		ret->op = SPOT_BRANCH;
+		ret->target = (uint64_t)a->imm;
+		return;
+	}
+	ret->clobbers = written(insn);
+	ret->mentioned = mentioned(insn);
+	read_operands(insn, ret);
+}
+
+static bool decode(struct spot_decoder *decoder, const uint8_t *bytes, size_t size, uint64_t vaddr,
+		   struct spot_insn *ret)
+{
+	const cs_insn *insn = decoder->disassembler.insn;
+	const uint8_t *at = bytes;
+	uint64_t address = vaddr;
+	size_t left = size;
+
+	*ret = (struct spot_insn){.vaddr = vaddr, .a = SPOT_NONE, .b = SPOT_NONE};
+	if (!size || !disassembler_next(&decoder->disassembler, &at, &left, &address))
+		return false;
+	ret->length = (uint8_t)insn->size;
+	ret->emulated = is_emulated(bytes, insn->size);
+	read_insn(insn, ret);
+	return true;
+}
+
+static int create(struct spot_decoder **ret)
+{
+	struct spot_decoder *decoder = calloc(1, sizeof(*decoder));
+	int err;
+
+	if (!decoder)
+		return -ENOMEM;
+	err = disassembler_open(&decoder->disassembler, CS_ARCH_X86, CS_MODE_64, true);
+	if (err)
+		free(decoder);
+	else
+		*ret = decoder;
+	return err;
+}
+
+static void destroy(struct spot_decoder *decoder)
+{
+	if (!decoder)
+		return;
+	disassembler_close(&decoder->disassembler);
+	free(decoder);
+}
+
+const struct spot_arch x86_64_spot = {
+	.sp = RSP,
+	.arguments = {RDI, RSI, RDX},
+	.call_clobbers = BIT(RAX) | BIT(RCX) | BIT(RDX) | BIT(RSI) | BIT(RDI) | BIT(R8) | BIT(R9) | BIT(R10) | BIT(R11),
+	.create = create,
+	.destroy = destroy,
+	.decode = decode,
+};

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/python/probe_code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOTHING ((struct probe_value){.node = PROBE_NOTHING})
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t *left = a, *right = b;
+
+	return *left < *right ? -1 : *left > *right;
+}
+
+static int compare_insns(const void *a, const void *b)
+{
+	const struct spot_insn *left = a, *right = b;
+
+	return left->vaddr < right->vaddr ? -1 : left->vaddr > right->vaddr;
+}
+
+static int read_range(struct probe_code *code, const struct elf_file *elf, struct spot_decoder *decoder,
+		      const struct python_range *range)
+{
+	size_t size = range->end - range->start, at = 0;
+	const uint8_t *bytes = elf_file_bytes_at(elf, range->start, size);
+	struct spot_insn insn;
+	int err = 0;
+
+	while (bytes && at < size && !err) {
+		if (!code->arch->decode(decoder, bytes + at, size - at, range->start + at, &insn)) {
+			at++;
+			continue;
+		}
+		at += insn.length;
+		err = vec_push(&code->insns, insn);
+		if (!err && (insn.op == SPOT_JUMP || insn.op == SPOT_BRANCH))
+			err = vec_push(&code->targets, insn.target);
+	}
+	return err;
+}
+
+int probe_code_init(struct probe_code *code, const struct elf_file *elf, const struct python_range *ranges,
+		    size_t count, struct diag *diag)
+{
+	struct spot_decoder *decoder;
+	size_t i;
+	int err;
+
+	*code = (struct probe_code){.arch = arch_of(elf_file_machine(elf))->spot};
+	if (!code->arch)
+		return diag_fail(diag, ENOTSUP, "python.probes",
+				 "%s: places for Python's probes are not known on this machine", elf_file_path(elf));
+	err = code->arch->create(&decoder);
+	for (i = 0; i < count && !err; i++)
+		err = read_range(code, elf, decoder, &ranges[i]);
+	if (err != -ENOTSUP)
+		code->arch->destroy(err == -ENOMEM && !code->insns.count ? NULL : decoder);
+	if (err) {
+		probe_code_deinit(code);
+		return diag_fail(diag, -err, "python.probes", "%s: the interpreter loop cannot be read: %s",
+				 elf_file_path(elf), strerror(-err));
+	}
+	if (code->insns.count)
+		qsort(code->insns.at, code->insns.count, sizeof(*code->insns.at), compare_insns);
+	if (code->targets.count)
+		qsort(code->targets.at, code->targets.count, sizeof(*code->targets.at), compare_addresses);
+	return 0;
+}
+
+void probe_code_deinit(struct probe_code *code)
+{
+	vec_free(&code->insns);
+	vec_free(&code->targets);
+}
+
+const struct spot_insn *probe_code_at(const struct probe_code *code, uint64_t vaddr)
+{
+	const struct spot_insn key = {.vaddr = vaddr};
+
+	return code->insns.count
+		       ? bsearch(&key, code->insns.at, code->insns.count, sizeof(*code->insns.at), compare_insns)
+		       : NULL;
+}
+
+const struct spot_insn *probe_code_next(const struct probe_code *code, const struct spot_insn *insn)
+{
+	const struct spot_insn *next = insn + 1;
+
+	if (insn->op == SPOT_JUMP)
+		return probe_code_at(code, insn->target);
+	if (insn->op == SPOT_INDIRECT || insn->op == SPOT_END || next >= code->insns.at + code->insns.count)
+		return NULL;
+	return next->vaddr == insn->vaddr + insn->length ? next : NULL;
+}
+
+bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr)
+{
+	return code->targets.count &&
+	       bsearch(&vaddr, code->targets.at, code->targets.count, sizeof(vaddr), compare_addresses);
+}
+
+static bool ends_block(const struct spot_insn *insn)
+{
+	return insn->op == SPOT_CALL || insn->op == SPOT_JUMP || insn->op == SPOT_BRANCH || insn->op == SPOT_INDIRECT ||
+	       insn->op == SPOT_END;
+}
+
+const struct spot_insn *probe_code_block(const struct probe_code *code, const struct spot_insn *insn)
+{
+	while (insn > code->insns.at && !probe_code_is_target(code, insn->vaddr) && !ends_block(insn - 1) &&
+	       insn[-1].vaddr + insn[-1].length == insn->vaddr)
+		insn--;
+	return insn;
+}
+
+/* --- what registers hold --- */
+
+void probe_line_begin(const struct spot_arch *arch, struct probe_line *ret)
+{
+	uint8_t i;
+
+	*ret = (struct probe_line){.arch = arch};
+	for (i = 0; i < SPOT_REGISTERS; i++)
+		ret->registers[i].node = i;
+}
+
+struct probe_value probe_line_register(const struct probe_line *line, uint8_t reg)
+{
+	return reg < SPOT_REGISTERS ? line->registers[reg] : NOTHING;
+}
+
+struct probe_value probe_line_address(const struct probe_line *line, const struct spot_insn *insn)
+{
+	struct probe_value value = probe_line_register(line, insn->b);
+
+	value.add += insn->imm;
+	return value.narrow ? NOTHING : value;
+}
+
+/* The slot of the stack with this word; slot_count: none. */
+static uint8_t slot_of(const struct probe_line *line, int64_t at)
+{
+	uint8_t i;
+
+	for (i = 0; i < line->slot_count && line->slots[i].at != at; i++)
+		;
+	return i;
+}
+
+static bool is_stack(const struct probe_line *line, struct probe_value at)
+{
+	return at.node == line->arch->sp;
+}
+
+static struct probe_value load(struct probe_line *line, struct probe_value at, uint8_t size)
+{
+	const bool stack = is_stack(line, at);
+	uint8_t i;
+
+	if (size != 8 && size != 4)
+		return NOTHING;
+	if (stack && (i = slot_of(line, at.add)) < line->slot_count)
+		return size == 8 || line->slots[i].value.narrow ? line->slots[i].value : NOTHING;
+	for (i = 0; i < line->load_count; i++) {
+		const struct probe_load *old = &line->loads[i];
+
+		if (at.node != PROBE_NOTHING && old->at.node == at.node && old->at.add == at.add && old->size == size &&
+		    (stack || old->epoch == line->epoch))
+			return (struct probe_value){.node = PROBE_NODE + i, .narrow = size == 4};
+	}
+	if (line->load_count == PROBE_LOADS)
+		return NOTHING;
+	line->loads[line->load_count] = (struct probe_load){.at = at, .size = size, .epoch = line->epoch};
+	return (struct probe_value){.node = PROBE_NODE + line->load_count++, .narrow = size == 4};
+}
+
+static void store(struct probe_line *line, struct probe_value at, struct probe_value value, unsigned int size)
+{
+	uint8_t i;
+
+	if (!is_stack(line, at)) {
+		/* Nobody has the address of a local variable but the line itself. */
+		line->epoch++;
+		return;
+	}
+	for (i = 0; i < line->slot_count; i++)
+		if (line->slots[i].at < at.add + (int64_t)size && at.add < line->slots[i].at + 8)
+			line->slots[i].value = NOTHING;
+	i = slot_of(line, at.add);
+	if (i == line->slot_count) {
+		if (i == PROBE_SLOTS) {
+			/* Of what is not kept nothing may be known. */
+			for (i = 0; i < SPOT_REGISTERS; i++)
+				line->registers[i] = NOTHING;
+			return;
+		}
+		line->slots[line->slot_count++].at = at.add;
+	}
+	line->slots[i].value = size == 8 || (size == 4 && value.narrow) ? value : NOTHING;
+}
+
+void probe_line_step(struct probe_line *line, const struct spot_insn *insn)
+{
+	struct probe_value value = NOTHING;
+	uint8_t i;
+
+	switch (insn->op) {
+	case SPOT_MOVE:
+		value = line->registers[insn->b];
+		value.add += insn->imm;
+		value.narrow |= insn->size == 4;
+		break;
+	case SPOT_LOAD:
+		value = load(line, probe_line_address(line, insn), insn->size);
+		break;
+	case SPOT_STORE:
+	case SPOT_ADD:
+		value = insn->op == SPOT_STORE ? probe_line_register(line, insn->a) : NOTHING;
+		value.narrow |= insn->size == 4;
+		store(line, probe_line_address(line, insn), value, insn->size);
+		break;
+	case SPOT_CALL:
+		line->epoch++;
+		break;
+	default:
+		break;
+	}
+	for (i = 0; i < SPOT_REGISTERS; i++)
+		if (insn->clobbers & 1u << i)
+			line->registers[i] = NOTHING;
+	if (insn->op == SPOT_MOVE || insn->op == SPOT_LOAD)
+		line->registers[insn->a] = value;
+}
+
+bool probe_line_is_load(const struct probe_line *line, struct probe_value value, int64_t offset, uint8_t *base)
+{
+	const struct probe_load *from;
+
+	if (value.node == PROBE_NOTHING || value.node < PROBE_NODE || value.add)
+		return false;
+	from = &line->loads[value.node - PROBE_NODE];
+	if (from->at.add != offset)
+		return false;
+	*base = from->at.node;
+	return true;
+}
+
+struct python_place probe_line_place(const struct probe_line *line, uint8_t node, bool narrow)
+{
+	const struct probe_value *sp = &line->registers[line->arch->sp];
+	const struct probe_load *from;
+	uint8_t i;
+
+	for (i = 0; i < SPOT_REGISTERS; i++)
+		if (line->registers[i].node == node && i != line->arch->sp && (narrow || !line->registers[i].narrow))
+			return (struct python_place){
+				.kind = PYTHON_IN_REGISTER, .reg = i, .add = (int32_t)-line->registers[i].add};
+	for (i = 0; i < line->slot_count && sp->node == line->arch->sp; i++)
+		if (line->slots[i].value.node == node && !line->slots[i].value.add &&
+		    (narrow || !line->slots[i].value.narrow))
+			return (struct python_place){.kind = PYTHON_ON_STACK,
+						     .reg = line->arch->sp,
+						     .add = (int32_t)(line->slots[i].at - sp->add)};
+	if (node < PROBE_NODE || node == PROBE_NOTHING || sp->node != line->arch->sp)
+		return (struct python_place){};
+	from = &line->loads[node - PROBE_NODE];
+	if (!is_stack(line, from->at) || from->size != 8 || slot_of(line, from->at.add) < line->slot_count)
+		return (struct python_place){};
+	return (struct python_place){
+		.kind = PYTHON_ON_STACK, .reg = line->arch->sp, .add = (int32_t)(from->at.add - sp->add)};
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * probe_code: the interpreter loop's machine code, as a list of instructions, and what registers hold along a straight
+ * line of it; for src/runtime/python/ only (probe_sites.h).
+ *
+ * A value is what an initial register held at the line's beginning, or a word of memory whose address is such a value,
+ * plus a number:
+ *
+ *   node 0 to 15   the registers at the beginning
+ *   node 16 and up loads[node - 16]: the word at (node + offset)
+ *
+ * A load from an address that is not known is a node of its own, equal to no other. Words of the stack that the line
+ * itself wrote are followed; a write to other memory or a call makes every other word a new one. What is not known is
+ * no value; nothing is guessed.
+ */
+#ifndef STRATA_PYTHON_PROBE_CODE_H
+#define STRATA_PYTHON_PROBE_CODE_H
+
+#include "arch/arch.h"
+#include "base/vec.h"
+#include "runtime/python/interpreter.h"
+#include "runtime/python/probe_sites.h"
+
+#define PROBE_LOADS   200
+#define PROBE_SLOTS   32
+#define PROBE_NODE    SPOT_REGISTERS /* the first one of a load */
+#define PROBE_NOTHING 255
+
+struct probe_code {
+	const struct spot_arch *arch;
+	VEC(struct spot_insn) insns; /* by address */
+	VEC(uint64_t) targets;       /* of direct jumps and branches, sorted */
+};
+
+/* Reads the loop's parts. 0, -ENOMEM, -ENOTSUP with a diag. */
+int probe_code_init(struct probe_code *code, const struct elf_file *elf, const struct python_range *ranges,
+		    size_t count, struct diag *diag);
+void probe_code_deinit(struct probe_code *code);
+
+/* The instruction at an address; NULL: none begins there. */
+const struct spot_insn *probe_code_at(const struct probe_code *code, uint64_t vaddr);
+/* The one that is executed behind it, if it goes on; NULL: none. */
+const struct spot_insn *probe_code_next(const struct probe_code *code, const struct spot_insn *insn);
+/* Does a direct jump lead here? */
+bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr);
+/* The first instruction of the block that it is in. */
+const struct spot_insn *probe_code_block(const struct probe_code *code, const struct spot_insn *insn);
+
+struct probe_value {
+	uint8_t node; /* PROBE_NOTHING: not known */
+	bool narrow;  /* the lower 32 bits of it */
+	int64_t add;
+};
+
+struct probe_load {
+	struct probe_value at; /* of the word */
+	uint8_t size;
+	uint16_t epoch;
+};
+
+struct probe_line {
+	const struct spot_arch *arch;
+	struct probe_value registers[SPOT_REGISTERS];
+	struct probe_load loads[PROBE_LOADS];
+	struct {
+		int64_t at; /* from what the stack pointer was */
+		struct probe_value value;
+	} slots[PROBE_SLOTS];
+	uint8_t load_count, slot_count;
+	uint16_t epoch;
+};
+
+void probe_line_begin(const struct spot_arch *arch, struct probe_line *ret);
+void probe_line_step(struct probe_line *line, const struct spot_insn *insn);
+
+/* The address that an instruction's memory operand has, and what its register `a` holds. */
+struct probe_value probe_line_address(const struct probe_line *line, const struct spot_insn *insn);
+struct probe_value probe_line_register(const struct probe_line *line, uint8_t reg);
+/* Is it the word `offset` behind a node? *base: the node. */
+bool probe_line_is_load(const struct probe_line *line, struct probe_value value, int64_t offset, uint8_t *base);
+
+/* Where a node's value is to be found at this point of the line; `narrow`: the lower 32 bits of it will do. */
+struct python_place probe_line_place(const struct probe_line *line, uint8_t node, bool narrow);
+
+#endif

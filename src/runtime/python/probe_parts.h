@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* probe_parts: what probe_sites.c is made of; for src/runtime/python/ only. */
+#ifndef STRATA_PYTHON_PROBE_PARTS_H
+#define STRATA_PYTHON_PROBE_PARTS_H
+
+#include "runtime/python/probe_code.h"
+#include "runtime/python/probe_sites.h"
+
+struct sites_search {
+	const struct elf_file *elf;
+	const struct python_range *ranges;
+	size_t range_count;
+	const struct py_layout *layout;
+	uint8_t minor; /* of the version */
+	struct probe_code code;
+	struct python_sites *sites; /* what was found */
+	/* 3.11+ */
+	uint64_t handlers[256];
+	uint8_t frame, instruction;  /* the registers at a handler's beginning */
+	struct python_place tstate;  /* there */
+	uint16_t recursion;          /* tstate->(py_)recursion_remaining */
+	struct python_site versions; /* what RESUME compares: `again` and the offsets */
+	size_t left_out;             /* of probe_opcodes.def: has no place of its own */
+};
+
+int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const char *why);
+
+/* 3.6 to 3.10. */
+int python_sites_find_old(struct sites_search *search, struct diag *diag);
+
+#endif

@@ -1,0 +1,906 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* 3.11 and later; what is common to all. */
+#include "runtime/python/probe_sites.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "runtime/python/interpreter_parts.h"
+#include "runtime/python/probe_parts.h"
+
+#define LOOP_NAME     "_PyEval_EvalFrameDefault"
+#define OPCODES       256
+#define LINE_MAX      96  /* instructions of one straight line */
+#define AGREE_MIN     24  /* handlers: clang moves most stores elsewhere, and some 30 are left */
+#define TSTATE_NEAR   256 /* fields of a thread state that the loop itself uses */
+#define RECORDING_MAX 64  /* handlers of a table that is for recording: nearly all are the same */
+
+/* Opcodes of one minor version. */
+struct opcode {
+	uint8_t minor, opcode, kind;
+	const char *name;
+};
+
+static const struct opcode opcodes[] = {
+#define OPCODE(minor, name, opcode, kind) {minor, opcode, kind, #name},
+#include "runtime/python/probe_opcodes.def"
+#undef OPCODE
+};
+
+#define OPCODE_COUNT (sizeof(opcodes) / sizeof(opcodes[0]))
+
+int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const char *why)
+{
+	return diag_fail(diag, ENOTSUP, "python.probes", "%s: %s", elf_file_path(elf), why);
+}
+
+/* --- the table --- */
+
+struct pointer {
+	uint64_t place, target;
+};
+
+typedef VEC(struct pointer) pointers;
+
+static bool in_loop(const struct sites_search *search, uint64_t vaddr)
+{
+	size_t i;
+
+	for (i = 0; i < search->range_count; i++)
+		if (vaddr >= search->ranges[i].start && vaddr < search->ranges[i].end)
+			return true;
+	return false;
+}
+
+static int add_pointer(const struct sites_search *search, uint64_t place, uint64_t target, pointers *ret)
+{
+	return in_loop(search, target) ? vec_push(ret, (struct pointer){place, target}) : 0;
+}
+
+/* Pointers into the loop, as the dynamic linker writes them, and as they stand in the file. */
+static int find_pointers(const struct sites_search *search, pointers *ret)
+{
+	uint32_t relative = arch_of(elf_file_machine(search->elf))->relative;
+	const struct elf_segment *segments;
+	struct elf_section section;
+	size_t count, i, at;
+	const uint8_t *bytes;
+	Elf64_Rela rela;
+	uint64_t value;
+	struct cursor c;
+	int err = 0;
+
+	if (elf_file_section(search->elf, ".rela.dyn", &section) && section.bytes) {
+		c = cursor_init(section.bytes, section.size);
+		while (!err && (bytes = cursor_take(&c, sizeof(rela)))) {
+			memcpy(&rela, bytes, sizeof(rela));
+			if (ELF64_R_TYPE(rela.r_info) == relative)
+				err = add_pointer(search, rela.r_offset, (uint64_t)rela.r_addend, ret);
+		}
+	}
+	segments = elf_file_segments(search->elf, &count);
+	for (i = 0; i < count && !err; i++) {
+		if (segments[i].flags & PF_X)
+			continue;
+		bytes = elf_file_bytes_at(search->elf, segments[i].vaddr, segments[i].filesz);
+		for (at = -segments[i].vaddr & 7; bytes && !err && at + 8 <= segments[i].filesz; at += 8) {
+			memcpy(&value, bytes + at, sizeof(value));
+			if (value)
+				err = add_pointer(search, segments[i].vaddr + at, value, ret);
+		}
+	}
+	return err;
+}
+
+static int compare_pointers(const void *a, const void *b)
+{
+	const struct pointer *left = a, *right = b;
+
+	return left->place < right->place ? -1 : left->place > right->place;
+}
+
+/* The index of the first of 256 pointers in a row at this place; SIZE_MAX: there are none. */
+static size_t table_at(const pointers *list, uint64_t place)
+{
+	const struct pointer key = {.place = place};
+	const struct pointer *found = bsearch(&key, list->at, list->count, sizeof(*list->at), compare_pointers);
+	size_t first, i;
+
+	if (!found)
+		return SIZE_MAX;
+	first = (size_t)(found - list->at);
+	for (i = 1; i < OPCODES; i++)
+		if (first + i >= list->count || list->at[first + i].place != place + 8 * i)
+			return SIZE_MAX;
+	return first;
+}
+
+/* Most bytecodes are not in use, and have the same handler. A table of another kind has no such entry. */
+static bool has_unknown(const pointers *list, size_t first)
+{
+	size_t i, j, same;
+
+	for (i = first; i < first + OPCODES; i++) {
+		for (same = 0, j = first; j < first + OPCODES; j++)
+			same += list->at[j].target == list->at[i].target;
+		if (same >= 8)
+			return true;
+	}
+	return false;
+}
+
+/* How many handlers a table has. */
+static unsigned int distinct(const struct pointer *table)
+{
+	unsigned int found = 0;
+	size_t i, j;
+
+	for (i = 0; i < OPCODES; i++) {
+		for (j = 0; j < i && table[j].target != table[i].target; j++)
+			;
+		found += j == i;
+	}
+	return found;
+}
+
+/*
+ * A build with a JIT (3.15) has two tables: by the other one each instruction is executed by the one that records what
+ * is to be compiled.
+ */
+static int take_table(struct sites_search *search, uint64_t place, const struct pointer *table, struct diag *diag)
+{
+	unsigned int found = distinct(table);
+	size_t i;
+
+	search->sites->jit |= found < RECORDING_MAX || search->sites->table;
+	if (found < RECORDING_MAX)
+		return 0;
+	if (search->sites->table)
+		return python_sites_refuse(search->elf, diag, "its loop has two tables of 256 instructions' code");
+	search->sites->table = place;
+	for (i = 0; i < OPCODES; i++)
+		search->handlers[i] = table[i].target;
+	return 0;
+}
+
+static int find_table(struct sites_search *search, struct diag *diag)
+{
+	pointers list = {};
+	size_t i, j, first;
+	int err = find_pointers(search, &list);
+
+	if (!err && list.count) {
+		qsort(list.at, list.count, sizeof(*list.at), compare_pointers);
+		for (i = j = 1; i < list.count; i++)
+			if (list.at[i].place != list.at[j - 1].place)
+				list.at[j++] = list.at[i];
+		list.count = j;
+		for (i = 0; i < search->code.insns.count && !err; i++) {
+			uint64_t place = search->code.insns.at[i].mentioned;
+
+			if (!place || place == search->sites->table)
+				continue;
+			first = table_at(&list, place);
+			if (first == SIZE_MAX || !has_unknown(&list, first))
+				continue;
+			err = take_table(search, place, &list.at[first], diag);
+		}
+	}
+	vec_free(&list);
+	if (err == -ENOMEM)
+		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	if (!err && !search->sites->table)
+		return python_sites_refuse(
+			search->elf, diag,
+			"the interpreter loop has no table of 256 instructions' code (opcode_targets)");
+	return err;
+}
+
+/* --- the registers of the frame and of the instruction --- */
+
+struct votes {
+	uint32_t frame[SPOT_REGISTERS], instruction[SPOT_REGISTERS];
+};
+
+/* The first write of a handler to a frame's instruction pointer. */
+static void vote(const struct sites_search *search, uint64_t handler, struct votes *votes)
+{
+	const struct spot_insn *insn = probe_code_at(&search->code, handler);
+	struct probe_line line;
+	unsigned int i;
+
+	probe_line_begin(search->code.arch, &line);
+	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
+		if (insn->op == SPOT_STORE && insn->size == 8) {
+			struct probe_value at = probe_line_address(&line, insn);
+			struct probe_value value = probe_line_register(&line, insn->a);
+
+			if (at.node < SPOT_REGISTERS && at.node != search->code.arch->sp &&
+			    at.add == search->layout->frame_lasti && value.node < SPOT_REGISTERS && !value.narrow &&
+			    value.node != at.node && value.add >= 0 && value.add <= 64) {
+				votes->frame[at.node]++;
+				if (!value.add)
+					votes->instruction[value.node]++;
+				return;
+			}
+		}
+		if (insn->op == SPOT_CALL || insn->op == SPOT_INDIRECT || insn->op == SPOT_END)
+			return;
+		probe_line_step(&line, insn);
+	}
+}
+
+/* The register that all votes are for. SPOT_NONE: they differ. */
+static uint8_t elected(const uint32_t votes[SPOT_REGISTERS], uint32_t *count)
+{
+	uint8_t found = SPOT_NONE, i;
+
+	*count = 0;
+	for (i = 0; i < SPOT_REGISTERS; i++) {
+		if (!votes[i])
+			continue;
+		if (found != SPOT_NONE)
+			return SPOT_NONE;
+		found = i;
+		*count = votes[i];
+	}
+	return found;
+}
+
+static int find_registers(struct sites_search *search, struct diag *diag)
+{
+	struct votes votes = {};
+	uint32_t count;
+	size_t i, j;
+
+	for (i = 0; i < OPCODES; i++) {
+		for (j = 0; j < i && search->handlers[j] != search->handlers[i]; j++)
+			;
+		if (j == i)
+			vote(search, search->handlers[i], &votes);
+	}
+	search->frame = elected(votes.frame, &search->sites->handlers);
+	search->instruction = elected(votes.instruction, &count);
+	if (search->frame == SPOT_NONE || search->sites->handlers < AGREE_MIN)
+		return python_sites_refuse(search->elf, diag,
+					   "the code of its instructions does not agree on a register for the frame");
+	if (search->instruction == SPOT_NONE || count < AGREE_MIN)
+		return python_sites_refuse(
+			search->elf, diag,
+			"the code of its instructions does not agree on a register for the instruction");
+	return 0;
+}
+
+/* --- handlers --- */
+
+/* What is known at a point of a handler's line. */
+static bool describe(const struct sites_search *search, const struct probe_line *line, bool stored, int64_t behind,
+		     struct python_site *ret)
+{
+	ret->frame = probe_line_place(line, search->frame, false);
+	ret->instruction = probe_line_place(line, search->instruction, false);
+	if (ret->instruction.kind == PYTHON_NOWHERE)
+		ret->instruction.add = (int32_t)-behind;
+	return ret->frame.kind != PYTHON_NOWHERE && (ret->instruction.kind != PYTHON_NOWHERE || stored);
+}
+
+/* The node of the thread state, where the line has it. */
+static struct python_place tstate_place(const struct sites_search *search, struct probe_line *line)
+{
+	uint8_t i;
+
+	if (search->tstate.kind == PYTHON_IN_REGISTER)
+		return probe_line_place(line, search->tstate.reg, false);
+	if (search->tstate.kind != PYTHON_ON_STACK || line->registers[line->arch->sp].node != line->arch->sp)
+		return (struct python_place){};
+	/* A local variable of the loop, which does not move. */
+	for (i = 0; i < line->slot_count; i++)
+		if (line->slots[i].at == search->tstate.add)
+			return (struct python_place){};
+	return (struct python_place){.kind = PYTHON_ON_STACK,
+				     .reg = line->arch->sp,
+				     .add = (int32_t)(search->tstate.add - line->registers[line->arch->sp].add)};
+}
+
+/* The place of the breakpoint of a handler's line. */
+static int place_handler(const struct sites_search *search, uint64_t handler, struct python_site *ret)
+{
+	const struct spot_insn *insn = probe_code_at(&search->code, handler), *first = insn;
+	bool stored = false;
+	int64_t behind = 0;
+	struct probe_line line;
+	unsigned int i;
+
+	if (!insn)
+		return -ENOENT;
+	ret->handler = handler;
+	probe_line_begin(search->code.arch, &line);
+	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
+		struct probe_value at, value;
+
+		if (insn->emulated && describe(search, &line, stored, behind, ret)) {
+			ret->vaddr = insn->vaddr;
+			ret->emulated = true;
+			ret->tstate = tstate_place(search, &line);
+			return 0;
+		}
+		if (insn->op == SPOT_CALL || insn->op == SPOT_JUMP || insn->op == SPOT_BRANCH ||
+		    insn->op == SPOT_INDIRECT || insn->op == SPOT_END)
+			break;
+		at = probe_line_address(&line, insn);
+		value = probe_line_register(&line, insn->a);
+		if (insn->op == SPOT_STORE && at.node == search->frame && at.add == search->layout->frame_lasti) {
+			stored = insn->size == 8 && value.node == search->instruction && !value.narrow;
+			behind = value.add;
+		}
+		probe_line_step(&line, insn);
+	}
+	probe_line_begin(search->code.arch, &line);
+	describe(search, &line, false, 0, ret);
+	ret->vaddr = first->vaddr;
+	ret->emulated = false;
+	ret->tstate = tstate_place(search, &line);
+	return 0;
+}
+
+static bool accept(struct python_site *site, uint8_t opcode)
+{
+	size_t i;
+
+	for (i = 0; i < site->opcode_count && site->opcodes[i] != opcode; i++)
+		;
+	if (i == PYTHON_SITE_OPCODES)
+		return false;
+	site->opcodes[i] = opcode;
+	site->opcode_count += i == site->opcode_count;
+	return true;
+}
+
+/* Do other ways than the handler's own lead to the breakpoint? */
+static bool is_shared(const struct sites_search *search, const struct python_site *site)
+{
+	const struct spot_insn *insn = probe_code_at(&search->code, site->handler);
+
+	while (insn && insn->vaddr != site->vaddr) {
+		insn++;
+		if (probe_code_is_target(&search->code, insn->vaddr))
+			return true;
+	}
+	return false;
+}
+
+/* The opcodes in memory with which a handler is executed. */
+static bool accept_all(const struct sites_search *search, const struct opcode *opcode, struct python_site *site)
+{
+	bool any = opcode->kind == PYTHON_SITE_RESUME ? strncmp(opcode->name, "RESUME_", 7) != 0
+						      : !is_shared(search, site);
+	size_t i;
+
+	if (!accept(site, opcode->opcode))
+		return false;
+	for (i = 0; i < OPCODE_COUNT; i++)
+		if (opcodes[i].minor == search->minor &&
+		    ((any && opcodes[i].kind == PYTHON_SITE_ANY) ||
+		     (search->minor == 11 && opcode->kind == PYTHON_SITE_RESUME &&
+		      opcodes[i].kind == PYTHON_SITE_RESUME)) &&
+		    !accept(site, opcodes[i].opcode))
+			return false;
+	return true;
+}
+
+static int add_opcode(struct sites_search *search, const struct python_site *site, const struct opcode *opcode)
+{
+	struct python_sites *sites = search->sites;
+	size_t i;
+
+	for (i = 0; i < sites->at.count && sites->at.at[i].vaddr != site->vaddr; i++)
+		;
+	if (i == sites->at.count && vec_push(&sites->at, *site))
+		return -ENOMEM;
+	return sites->at.at[i].kind == site->kind && accept_all(search, opcode, &sites->at.at[i]) ? 0 : -EEXIST;
+}
+
+static const struct opcode *find_opcode(uint8_t minor, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < OPCODE_COUNT; i++)
+		if (opcodes[i].minor == minor && !strcmp(opcodes[i].name, name))
+			return &opcodes[i];
+	return NULL;
+}
+
+/* A value of a line as it is where the line begins, if it is in a register or a local variable there. */
+static bool origin(const struct probe_line *line, uint8_t node, struct python_place *ret)
+{
+	if (node == PROBE_NOTHING)
+		return false;
+	if (node < SPOT_REGISTERS) {
+		*ret = (struct python_place){.kind = PYTHON_IN_REGISTER, .reg = node};
+		return true;
+	}
+	if (line->loads[node - PROBE_NODE].at.node != line->arch->sp)
+		return false;
+	*ret = (struct python_place){
+		.kind = PYTHON_ON_STACK, .reg = line->arch->sp, .add = (int32_t)line->loads[node - PROBE_NODE].at.add};
+	return true;
+}
+
+static bool is_code_of_frame(const struct sites_search *search, const struct probe_line *line, struct probe_value at)
+{
+	uint8_t base;
+
+	return at.node != PROBE_NOTHING && at.add >= 0 && at.add < search->layout->code_bytecode &&
+	       probe_line_is_load(line, (struct probe_value){.node = at.node}, search->layout->frame_code, &base) &&
+	       base == search->frame;
+}
+
+/* Two words that are compared: one of the code object's, and one of the thread state's or its interpreter's? */
+static bool are_versions(struct sites_search *search, const struct probe_line *line, struct probe_value code,
+			 struct probe_value other)
+{
+	uint8_t owner = other.node, thread;
+
+	if (!is_code_of_frame(search, line, code) || other.node == PROBE_NOTHING || other.add < 0 ||
+	    other.add >= TSTATE_NEAR)
+		return false;
+	search->versions = (struct python_site){.again = true,
+						.code_offset = (uint16_t)code.add,
+						.interp_offset = PY_NO_OFFSET,
+						.version_offset = (uint16_t)other.add};
+	if (probe_line_is_load(line, (struct probe_value){.node = owner}, search->layout->tstate_interp, &thread) &&
+	    thread != line->arch->sp) {
+		search->versions.interp_offset = search->layout->tstate_interp;
+		owner = thread;
+	}
+	return origin(line, owner, &search->tstate);
+}
+
+/*
+ * How a handler compares the code object's version with that of what is instrumented (3.12+): where the thread state
+ * is, and the fields.
+ */
+static bool find_versions(struct sites_search *search, uint64_t handler)
+{
+	const struct spot_insn *insn = probe_code_at(&search->code, handler);
+	struct probe_line line;
+	unsigned int i;
+
+	probe_line_begin(search->code.arch, &line);
+	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
+		struct probe_value memory = probe_line_address(&line, insn), held = probe_line_register(&line, insn->a);
+
+		if (insn->op == SPOT_COMPARE && insn->size == 8 && held.node >= PROBE_NODE &&
+		    held.node != PROBE_NOTHING && !held.add) {
+			held = line.loads[held.node - PROBE_NODE].at;
+			return are_versions(search, &line, memory, held) || are_versions(search, &line, held, memory);
+		}
+		if (insn->op == SPOT_CALL || insn->op == SPOT_BRANCH || insn->op == SPOT_INDIRECT ||
+		    insn->op == SPOT_END)
+			return false;
+		probe_line_step(&line, insn);
+	}
+	return false;
+}
+
+static bool same_place(const struct python_place *a, const struct python_place *b)
+{
+	return a->kind == b->kind && a->reg == b->reg && a->add == b->add;
+}
+
+enum writes { WRITES_NOT, WRITES_MORE, WRITES_LESS, WRITES_UNKNOWN };
+
+/* Does this instruction add 1 to a 32-bit word, at once or by a register, or take 1 from it? *at: the word. */
+static enum writes counts(const struct probe_line *line, const struct spot_insn *insn, struct probe_value *at)
+{
+	struct probe_value value;
+	int64_t add = insn->addend;
+
+	if (insn->size != 4 || (insn->op != SPOT_ADD && insn->op != SPOT_STORE))
+		return WRITES_NOT;
+	*at = probe_line_address(line, insn);
+	if (at->node == PROBE_NOTHING || at->node == line->arch->sp)
+		return WRITES_NOT;
+	if (insn->op == SPOT_STORE) {
+		value = probe_line_register(line, insn->a);
+		if (insn->a == SPOT_NONE)
+			return WRITES_NOT;
+		if (value.node < PROBE_NODE || value.node == PROBE_NOTHING ||
+		    line->loads[value.node - PROBE_NODE].at.add != at->add)
+			return WRITES_UNKNOWN;
+		add = value.add;
+	}
+	return add == 1 ? WRITES_MORE : add < 0 ? WRITES_LESS : WRITES_UNKNOWN;
+}
+
+/* Where RETURN_VALUE gives its level of recursion back: which field of the thread state that is. */
+static bool find_recursion(struct sites_search *search, uint64_t handler)
+{
+	const struct spot_insn *insn = probe_code_at(&search->code, handler);
+	struct probe_line line;
+	struct probe_value at;
+	struct python_place place;
+	unsigned int i;
+
+	probe_line_begin(search->code.arch, &line);
+	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
+		if (counts(&line, insn, &at) == WRITES_MORE && at.node != search->frame && at.add > 0 &&
+		    at.add < TSTATE_NEAR && origin(&line, at.node, &place) &&
+		    (search->tstate.kind == PYTHON_NOWHERE || same_place(&place, &search->tstate))) {
+			search->recursion = (uint16_t)at.add;
+			search->tstate = place;
+			return true;
+		}
+		if (insn->op == SPOT_INDIRECT || insn->op == SPOT_END)
+			return false;
+		probe_line_step(&line, insn);
+	}
+	return false;
+}
+
+static int add_handlers(struct sites_search *search, struct diag *diag)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < OPCODE_COUNT; i++) {
+		struct python_site site = search->versions;
+		const char *name = opcodes[i].name;
+
+		if (opcodes[i].minor != search->minor || opcodes[i].kind == PYTHON_SITE_ANY || i == search->left_out)
+			continue;
+		site.again =
+			search->versions.again && (!strcmp(name, "RESUME") || !strcmp(name, "INSTRUMENTED_RESUME"));
+		site.kind = opcodes[i].kind;
+		site.recursion_offset = PY_NO_OFFSET;
+		err = place_handler(search, search->handlers[opcodes[i].opcode], &site);
+		if (!err && site.again && site.tstate.kind == PYTHON_NOWHERE)
+			return python_sites_refuse(search->elf, diag,
+						   "where RESUME has the thread state was not found");
+		if (!err)
+			err = add_opcode(search, &site, &opcodes[i]);
+		if (err == -ENOMEM)
+			return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+		if (err)
+			return python_sites_refuse(
+				search->elf, diag,
+				"other instructions run into the code of those by which functions end");
+	}
+	return 0;
+}
+
+/* --- what direct jumps reach --- */
+
+/*
+ * The instructions that direct jumps reach from one, `stop` and what follows it left out: a byte for each, to be freed.
+ * *leaves: it goes on to where it cannot be followed. NULL: out of memory.
+ */
+static uint8_t *reach(const struct probe_code *code, const struct spot_insn *from, uint64_t stop, bool *leaves)
+{
+	uint8_t *reached = calloc(code->insns.count + 1, 1);
+	VEC(const struct spot_insn *) open = {};
+	int err = reached ? vec_push(&open, from) : -ENOMEM;
+
+	*leaves = false;
+	while (!err && open.count) {
+		const struct spot_insn *insn = open.at[--open.count];
+
+		while (insn && !err && insn->vaddr != stop && !reached[insn - code->insns.at]) {
+			reached[insn - code->insns.at] = 1;
+			if (insn->op == SPOT_INDIRECT)
+				*leaves = true;
+			if (insn->op == SPOT_BRANCH && probe_code_at(code, insn->target))
+				err = vec_push(&open, probe_code_at(code, insn->target));
+			insn = probe_code_next(code, insn);
+		}
+	}
+	vec_free(&open);
+	if (err) {
+		free(reached);
+		return NULL;
+	}
+	return reached;
+}
+
+/*
+ * 3.11: RESUME goes on in RESUME_QUICK's handler, and may have made itself one meanwhile. If it always does, it needs
+ * no place of its own.
+ */
+static int join_resume(struct sites_search *search, struct diag *diag)
+{
+	const struct opcode *resume = find_opcode(search->minor, "RESUME");
+	const struct opcode *quick = find_opcode(search->minor, "RESUME_QUICK");
+	const struct spot_insn *insn;
+	struct python_site site = {};
+	uint8_t *reached;
+	bool leaves, meets;
+	size_t at;
+
+	search->left_out = SIZE_MAX;
+	if (!quick)
+		return 0;
+	insn = probe_code_at(&search->code, search->handlers[resume->opcode]);
+	if (!insn || place_handler(search, search->handlers[quick->opcode], &site))
+		return python_sites_refuse(search->elf, diag, "RESUME has no code in the loop");
+	reached = reach(&search->code, insn, site.vaddr, &leaves);
+	if (!reached)
+		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	for (at = 0; at < search->code.insns.count && search->code.insns.at[at].vaddr != site.vaddr; at++)
+		;
+	/* It comes there by the instruction before, or by a jump. */
+	meets = at && reached[at - 1];
+	for (at = 0; at < search->code.insns.count && !meets; at++)
+		meets = reached[at] && search->code.insns.at[at].target == site.vaddr;
+	free(reached);
+	if (meets && leaves)
+		return python_sites_refuse(search->elf, diag, "RESUME goes on in RESUME_QUICK's code only sometimes");
+	if (meets)
+		search->left_out = (size_t)(resume - opcodes);
+	return 0;
+}
+
+/* --- the loop's C function --- */
+
+static int find_entry(struct sites_search *search, struct diag *diag)
+{
+	uint64_t vaddr, size;
+	size_t i;
+
+	if (python_find_exported(search->elf, LOOP_NAME, &vaddr, &size) && in_loop(search, vaddr)) {
+		search->sites->entry = vaddr;
+		return 0;
+	}
+	for (i = 0; i < search->range_count; i++) {
+		if (search->ranges[i].cold || search->ranges[i].handler)
+			continue;
+		if (search->sites->entry)
+			return python_sites_refuse(search->elf, diag, "where its loop begins is not known");
+		search->sites->entry = search->ranges[i].start;
+	}
+	return search->sites->entry ? 0 : python_sites_refuse(search->elf, diag, "where its loop begins is not known");
+}
+
+/* The frame and `throwflag` come as arguments. */
+static int add_throw(struct sites_search *search, struct diag *diag)
+{
+	const struct spot_insn *insn = probe_code_at(&search->code, search->sites->entry), *first = insn;
+	struct python_site site = {.kind = PYTHON_SITE_THROW, .handler = search->sites->entry};
+	struct probe_line line;
+	unsigned int i;
+
+	probe_line_begin(search->code.arch, &line);
+	for (i = 0; insn && i < LINE_MAX && !insn->emulated; i++, insn = probe_code_next(&search->code, insn)) {
+		if (insn->op >= SPOT_CALL)
+			break;
+		probe_line_step(&line, insn);
+	}
+	if (!insn || !insn->emulated) {
+		insn = first;
+		probe_line_begin(search->code.arch, &line);
+	}
+	if (!insn)
+		return python_sites_refuse(search->elf, diag, "where its loop begins is not known");
+	site.vaddr = insn->vaddr;
+	site.emulated = insn->emulated;
+	site.recursion_offset = PY_NO_OFFSET;
+	site.frame = probe_line_place(&line, search->code.arch->arguments[1], false);
+	site.flag = probe_line_place(&line, search->code.arch->arguments[2], true);
+	if (site.frame.kind == PYTHON_NOWHERE || site.flag.kind == PYTHON_NOWHERE)
+		return python_sites_refuse(search->elf, diag, "its loop does not begin as one does");
+	if (vec_push(&search->sites->at, site))
+		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	return 0;
+}
+
+/* A block that gives a level of recursion back at `given`. -ENOENT: it is another one. */
+static int place_unwind(const struct sites_search *search, const struct spot_insn *given, struct python_site *ret)
+{
+	const struct spot_insn *first = probe_code_block(&search->code, given), *insn;
+	const int64_t offset = search->minor == 11 ? search->layout->frame_entry : search->layout->frame_back;
+	const uint8_t size = search->minor == 11 ? 1 : 8;
+	uint8_t frame = PROBE_NOTHING, tstate = PROBE_NOTHING;
+	struct probe_line line;
+	struct probe_value at;
+	enum writes writes;
+	unsigned int i;
+
+	/* Which frame it leaves: the one whose f->previous it takes; 3.11 asks for is_entry first. */
+	probe_line_begin(search->code.arch, &line);
+	for (i = 0, insn = first; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
+		if (insn == given) {
+			/* Its new value may come from the blocks before, as one of several. */
+			writes = counts(&line, insn, &at);
+			if (writes != WRITES_MORE && writes != WRITES_UNKNOWN)
+				return -ENOENT;
+			tstate = at.node;
+		}
+		if ((insn->op == SPOT_LOAD || insn->op == SPOT_COMPARE) && insn->size == size &&
+		    frame == PROBE_NOTHING) {
+			at = probe_line_address(&line, insn);
+			if (at.node < SPOT_REGISTERS && at.node != line.arch->sp && at.add == offset)
+				frame = at.node;
+		}
+		if (insn->op >= SPOT_CALL)
+			break;
+		probe_line_step(&line, insn);
+	}
+	if (tstate == PROBE_NOTHING || frame == PROBE_NOTHING || frame == tstate)
+		return -ENOENT;
+	*ret = (struct python_site){.kind = PYTHON_SITE_UNWIND,
+				    .handler = first->vaddr,
+				    .recursion_offset = search->recursion,
+				    .vaddr = first->vaddr};
+	probe_line_begin(search->code.arch, &line);
+	ret->frame = probe_line_place(&line, frame, false);
+	ret->tstate = tstate_place(search, &line);
+	for (i = 0, insn = first; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
+		if (insn->emulated && probe_line_place(&line, frame, false).kind != PYTHON_NOWHERE) {
+			ret->frame = probe_line_place(&line, frame, false);
+			ret->tstate = tstate_place(search, &line);
+			ret->vaddr = insn->vaddr;
+			ret->emulated = true;
+			ret->after = insn > given;
+			break;
+		}
+		if (insn->op >= SPOT_CALL)
+			break;
+		probe_line_step(&line, insn);
+	}
+	return 0;
+}
+
+static int add_unwinds(struct sites_search *search, struct diag *diag)
+{
+	const struct spot_insn *entry = probe_code_at(&search->code, search->sites->entry);
+	struct python_site site;
+	uint8_t *reached;
+	size_t found = 0, i, j;
+	bool leaves;
+	int err = 0;
+
+	if (!entry)
+		return python_sites_refuse(search->elf, diag, "where its loop begins is not known");
+	reached = reach(&search->code, entry, 0, &leaves);
+	if (!reached)
+		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	for (i = 0; i < search->code.insns.count && !err; i++) {
+		const struct spot_insn *insn = &search->code.insns.at[i];
+
+		if (!reached[i] || insn->size != 4 || (insn->op != SPOT_ADD && insn->op != SPOT_STORE) ||
+		    insn->imm != search->recursion || place_unwind(search, insn, &site))
+			continue;
+		for (j = 0; j < search->sites->at.count && search->sites->at.at[j].vaddr != site.vaddr; j++)
+			;
+		if (j < search->sites->at.count)
+			continue;
+		err = vec_push(&search->sites->at, site);
+		found++;
+	}
+	free(reached);
+	if (err)
+		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	return found ? 0 : python_sites_refuse(search->elf, diag, "where exceptions leave a function was not found");
+}
+
+static int find_new(struct sites_search *search, struct diag *diag)
+{
+	static const char *const returns[] = {"RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE"};
+	const struct opcode *check, *opcode;
+	bool found = false;
+	size_t i;
+	int err = find_table(search, diag);
+
+	if (!err)
+		err = find_registers(search, diag);
+	if (err)
+		return err;
+	if (search->minor >= 12) {
+		check = find_opcode(search->minor, "RESUME_CHECK");
+		if (!check)
+			check = find_opcode(search->minor, "RESUME");
+		if (!check || !find_versions(search, search->handlers[check->opcode]))
+			return python_sites_refuse(search->elf, diag,
+						   "where RESUME compares what is instrumented was not found");
+		search->versions.version_low = search->minor >= 13 ? 0xff : 0;
+	}
+	for (i = 0; i < sizeof(returns) / sizeof(returns[0]) && !found; i++) {
+		opcode = find_opcode(search->minor, returns[i]);
+		found = opcode && find_recursion(search, search->handlers[opcode->opcode]);
+	}
+	if (!found)
+		return python_sites_refuse(search->elf, diag,
+					   "where RETURN_VALUE gives its level of recursion back was not found");
+	/* PyThreadState: .., py_recursion_remaining, py_recursion_limit, [c_recursion_remaining,] recursion_headroom,
+	 * tracing */
+	search->versions.tracing_offset = (uint16_t)(search->recursion + (search->minor >= 14 ? 12 : 16));
+	err = join_resume(search, diag);
+	if (!err)
+		err = add_handlers(search, diag);
+	if (!err)
+		err = add_throw(search, diag);
+	return err ? err : add_unwinds(search, diag);
+}
+
+static int compare_sites(const void *a, const void *b)
+{
+	const struct python_site *left = a, *right = b;
+
+	return left->vaddr < right->vaddr ? -1 : left->vaddr > right->vaddr;
+}
+
+int python_sites_find(const struct elf_file *elf, const struct python_interpreter *interpreter,
+		      const struct python_range *ranges, size_t range_count, struct python_sites *ret,
+		      struct diag *diag)
+{
+	struct python_sites sites = {};
+	struct sites_search search = {.elf = elf,
+				      .ranges = ranges,
+				      .range_count = range_count,
+				      .layout = &interpreter->layout,
+				      .minor = interpreter->version & 0xff,
+				      .sites = &sites};
+	size_t i;
+	int err;
+
+	if (interpreter->to_prove)
+		return python_sites_refuse(elf, diag, "a version that is not known");
+	if (interpreter->free_threaded)
+		return python_sites_refuse(elf, diag, "free-threaded: its threads' own copies of code are not handled");
+	if (interpreter->debug_build)
+		return python_sites_refuse(elf, diag, "a debug build");
+	for (i = 0; i < range_count; i++)
+		if (ranges[i].handler)
+			return python_sites_refuse(elf, diag, "its loop is made of functions (tail calls)");
+	err = probe_code_init(&search.code, elf, ranges, range_count, diag);
+	if (err)
+		return err;
+	err = find_entry(&search, diag);
+	if (!err)
+		err = search.minor >= 11 ? find_new(&search, diag) : python_sites_find_old(&search, diag);
+	probe_code_deinit(&search.code);
+	if (err) {
+		python_sites_deinit(&sites);
+		return err;
+	}
+	qsort(sites.at.at, sites.at.count, sizeof(*sites.at.at), compare_sites);
+	*ret = sites;
+	return 0;
+}
+
+void python_sites_deinit(struct python_sites *sites)
+{
+	vec_free(&sites->at);
+}
+
+bool python_site_is_entry(const struct python_site *site)
+{
+	return site->kind == PYTHON_SITE_RESUME || site->kind == PYTHON_SITE_THROW || site->kind == PYTHON_SITE_CALL;
+}
+
+const char *python_site_name(const struct python_site *site)
+{
+	static const char *const names[] = {"resume", "throw", "return", "yield", "unwind", "call", "leave"};
+
+	return names[site->kind];
+}
+
+void python_place_describe(uint16_t machine, const struct python_place *place, char *ret, size_t size)
+{
+	const struct arch_register *reg = arch_register_numbered(arch_of(machine), place->reg);
+	char add[16] = "";
+
+	if (place->add)
+		snprintf(add, sizeof(add), "%+d", place->add);
+	if (place->kind == PYTHON_NOWHERE)
+		snprintf(ret, size, "%s%s", *add ? "frame" : "", add);
+	else
+		snprintf(ret, size, place->kind == PYTHON_ON_STACK ? "[%s%s]" : "%s%s",
+			 reg && reg->alias ? reg->alias
+			 : reg             ? reg->name
+					   : "?",
+			 add);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * probe_sites: where a CPython's functions are entered and left, in the machine code of its interpreter loop, without
+ * static markers and without debug information.
+ *
+ * 3.11 and later. The loop jumps from one bytecode instruction to the next through a table, `opcode_targets`: 256
+ * addresses in the loop, at an address that the loop's own code mentions. So the code that executes an instruction, its
+ * handler, is known, and the instructions by which functions begin and end have handlers of their own:
+ *
+ *   start, resume   RESUME, RESUME_CHECK, INSTRUMENTED_RESUME, by their operand       (3.11: RESUME_QUICK)
+ *   throw           the loop's C function, called with `throwflag`
+ *   return          RETURN_VALUE, RETURN_CONST and their INSTRUMENTED forms
+ *   yield           YIELD_VALUE, INSTRUMENTED_YIELD_VALUE
+ *   unwind          where the loop gives a level of recursion back (adds 1 to tstate->(py_)recursion_remaining) and
+ *                   comes from its beginning by direct jumps only: no handler does
+ *
+ * Each handler writes down which instruction it executes, frame->prev_instr or instr_ptr: `mov [FRAME + n], NEXT`. The
+ * first such store of every handler tells which register has the frame; all have to agree.
+ *
+ * 3.6 to 3.10. A function is entered where the loop's C function writes tstate->frame = f, and left where it writes
+ * tstate->frame = f->f_back.
+ *
+ * Where the breakpoint goes. Not to the handler's first instruction, but to the first one that the kernel emulates, on
+ * a straight line from there, if the frame and the instruction are still known at it (arch/spot.h says what that
+ * saves). Other code may run into this line; therefore at each hit the opcode in the program's memory has to be the one
+ * of the handler. It also tells RESUME_CHECK, which goes on in RESUME's handler, from RESUME. While lines are traced,
+ * INSTRUMENTED_LINE stands in place of other instructions, which are executed behind it; 3.11 traces RESUME_QUICK as
+ * RESUME.
+ *
+ * Sources: Python/ceval.c, ceval_macros.h, bytecodes.c and Python/generated_cases.c.h of v3.6.15 to v3.15.0;
+ * Include/opcode.h, opcode_ids.h (probe_opcodes.def).
+ *
+ * A loop of another shape (built without computed goto, for debugging, with tail calls, free-threaded, with the JIT) is
+ * refused, with the reason. There is all or nothing.
+ */
+#ifndef STRATA_PYTHON_PROBE_SITES_H
+#define STRATA_PYTHON_PROBE_SITES_H
+
+#include "base/diag.h"
+#include "base/vec.h"
+#include "elf/elf_file.h"
+#include "runtime/python/interpreter.h"
+
+enum python_place_kind {
+	PYTHON_NOWHERE,
+	PYTHON_IN_REGISTER, /* register + add */
+	PYTHON_ON_STACK     /* the word at register + add */
+};
+
+struct python_place {
+	uint8_t kind; /* enum python_place_kind */
+	uint8_t reg;  /* DWARF's number */
+	int32_t add;
+};
+
+enum python_site_kind {
+	PYTHON_SITE_RESUME, /* 3.11+: start or resume, by the instruction's operand */
+	PYTHON_SITE_THROW,  /* 3.11+: throw, if the register `flag` is not 0 */
+	PYTHON_SITE_RETURN,
+	PYTHON_SITE_YIELD,
+	PYTHON_SITE_UNWIND,
+	PYTHON_SITE_CALL, /* up to 3.10: start or resume, by f_lasti; throw, if `flag` is not 0 */
+	PYTHON_SITE_LEAVE /* up to 3.10: return, yield or unwind, by the thread state and the frame */
+};
+
+#define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */
+#define PYTHON_SITE_OPCODES 8
+
+struct python_site {
+	uint64_t vaddr;   /* of the breakpoint */
+	uint64_t handler; /* where the line begins that leads there */
+	uint8_t kind;     /* enum python_site_kind */
+	bool emulated;
+	uint8_t opcode_count;
+	uint8_t opcodes[PYTHON_SITE_OPCODES]; /* one of them is being executed; none: it cannot be checked */
+	struct python_place frame;
+	/* The instruction: a place, plus its `add`; nowhere: what the frame says, plus instruction.add. */
+	struct python_place instruction;
+	struct python_place tstate;
+	struct python_place flag;
+	/*
+	 * The instruction is executed again, by RESUME or INSTRUMENTED_RESUME, if these differ: tstate->interp's or
+	 * tstate's version of what is instrumented, and that of the code object.
+	 */
+	bool again;
+	uint16_t interp_offset;  /* of tstate->interp; PY_NO_OFFSET: the version is in the thread state */
+	uint16_t version_offset; /* there */
+	uint16_t code_offset;    /* in the code object */
+	uint16_t version_low;    /* bits that do not count */
+	uint16_t
+		tracing_offset; /* in the thread state: while it is not 0, nothing is executed again; or PY_NO_OFFSET */
+	/* PYTHON_SITE_UNWIND: tstate's recursion count; after it was given back? */
+	uint16_t recursion_offset;
+	bool after;
+};
+
+struct python_sites {
+	VEC(struct python_site) at; /* by address */
+	uint64_t table;             /* 3.11+: vaddr of opcode_targets */
+	uint32_t handlers;          /* that agree on the register of the frame */
+	uint64_t entry;             /* the loop's C function */
+	bool jit;                   /* built with a JIT, which is to be off: what it compiles runs without the loop */
+};
+
+/*
+ * Finds all sites of function-entry and function-return: 0, and *ret is to be given back; else a negative errno, and
+ * why it cannot be done (-ENOTSUP: this build is none that is understood). Slow (10 ms).
+ */
+int python_sites_find(const struct elf_file *elf, const struct python_interpreter *interpreter,
+		      const struct python_range *ranges, size_t range_count, struct python_sites *ret,
+		      struct diag *diag);
+void python_sites_deinit(struct python_sites *sites);
+
+bool python_site_is_entry(const struct python_site *site);
+/* "resume" ...: what kind it is, in a word. */
+const char *python_site_name(const struct python_site *site);
+/* "%rbp", "[%rsp+8]": as it is read on that machine; "frame-2": by what the frame says; "" for nowhere. */
+void python_place_describe(uint16_t machine, const struct python_place *place, char *ret, size_t size);
+
+#endif

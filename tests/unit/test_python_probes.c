@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Places of Python's probes: what registers hold along a line of code, which instructions the kernel emulates, and what
+ * becomes of a loop that is damaged. Whole interpreters: tests/python/probes.t.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtime/python/probe_code.h"
+#include "tap.h"
+
+enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP };
+
+#define MUTATIONS 60
+
+static struct spot_decoder *decoder;
+
+static struct spot_insn decode(const char *bytes, size_t size)
+{
+	struct spot_insn insn = {};
+
+	if (!arch_of(EM_X86_64)->spot->decode(decoder, (const uint8_t *)bytes, size, 0x1000, &insn))
+		insn.op = SPOT_END;
+	return insn;
+}
+
+#define DECODE(bytes) decode(bytes, sizeof(bytes) - 1)
+
+static void test_instructions(void)
+{
+	struct spot_insn insn = DECODE("\x48\x89\x5d\x18"); /* mov [rbp+0x18], rbx */
+
+	ok(insn.op == SPOT_STORE && insn.a == RBX && insn.b == RBP && insn.imm == 0x18 && insn.size == 8, "a store");
+	insn = DECODE("\x83\x47\x1c\x01"); /* add dword [rdi+0x1c], 1 */
+	ok(insn.op == SPOT_ADD && insn.b == RDI && insn.imm == 0x1c && insn.addend == 1 && insn.size == 4,
+	   "an addition");
+	insn = DECODE("\x83\x6f\x1c\x01"); /* sub */
+	ok(insn.op == SPOT_ADD && insn.addend == -1, "a subtraction");
+	insn = DECODE("\xff\x47\x1c"); /* inc */
+	ok(insn.op == SPOT_ADD && insn.addend == 1, "an increment");
+	insn = DECODE("\x48\x39\x87\xa0\x00\x00\x00"); /* cmp [rdi+0xa0], rax */
+	ok(insn.op == SPOT_COMPARE && insn.a == RAX && insn.b == RDI && insn.imm == 0xa0 && !insn.clobbers,
+	   "a comparison, which changes nothing");
+	insn = DECODE("\x48\x85\xff"); /* test rdi, rdi */
+	ok(insn.op == SPOT_OTHER && !insn.clobbers, "nor does a test");
+	insn = DECODE("\x48\x83\xe0\xfe"); /* and rax, -2 */
+	ok(insn.op == SPOT_MOVE && insn.a == RAX && insn.b == RAX && !insn.imm, "a pointer without its tag");
+	insn = DECODE("\xff\xe0"); /* jmp rax */
+	ok(insn.op == SPOT_INDIRECT && !insn.emulated, "a jump to what is computed");
+}
+
+static void test_emulated(void)
+{
+	ok(DECODE("\xe8\x00\x00\x00\x00").emulated && DECODE("\xe9\x00\x00\x00\x00").emulated &&
+		   DECODE("\xeb\x00").emulated && DECODE("\x74\x00").emulated &&
+		   DECODE("\x0f\x84\x00\x00\x00\x00").emulated && DECODE("\x55").emulated &&
+		   DECODE("\x41\x57").emulated && DECODE("\x90").emulated,
+	   "call, jmp, jcc, push and nop are emulated");
+	ok(!DECODE("\x48\x89\x5d\x18").emulated && !DECODE("\xf3\x0f\x1e\xfa").emulated && !DECODE("\x5d").emulated &&
+		   !DECODE("\xff\xd0").emulated,
+	   "mov, endbr64, pop and a call of a register are not");
+}
+
+static void test_line(void)
+{
+	const struct spot_arch *arch = arch_of(EM_X86_64)->spot;
+	struct probe_line line;
+	struct spot_insn insn;
+	struct python_place place;
+	uint8_t base, node;
+
+	probe_line_begin(arch, &line);
+	insn = DECODE("\x48\x89\xee"); /* mov rsi, rbp */
+	probe_line_step(&line, &insn);
+	insn = DECODE("\x4c\x89\xe5"); /* mov rbp, r12 */
+	probe_line_step(&line, &insn);
+	place = probe_line_place(&line, RBP, false);
+	ok(place.kind == PYTHON_IN_REGISTER && place.reg == RSI && !place.add,
+	   "a copy is found when the original is gone");
+	insn = DECODE("\x48\x83\xc6\x02"); /* add rsi, 2 */
+	probe_line_step(&line, &insn);
+	place = probe_line_place(&line, RBP, false);
+	ok(place.kind == PYTHON_IN_REGISTER && place.reg == RSI && place.add == -2, "with what was added to it");
+
+	probe_line_begin(arch, &line);
+	insn = DECODE("\x48\x8b\x44\x24\x08"); /* mov rax, [rsp+8] */
+	probe_line_step(&line, &insn);
+	node = line.registers[RAX].node;
+	insn = DECODE("\x48\x8b\x40\x10"); /* mov rax, [rax+0x10] */
+	probe_line_step(&line, &insn);
+	ok(probe_line_is_load(&line, line.registers[RAX], 0x10, &base) && base == node, "a word of a word");
+	place = probe_line_place(&line, node, false);
+	ok(place.kind == PYTHON_ON_STACK && place.reg == RSP && place.add == 8, "which is still on the stack");
+	insn = DECODE("\x57"); /* push rdi */
+	probe_line_step(&line, &insn);
+	place = probe_line_place(&line, node, false);
+	ok(place.kind == PYTHON_ON_STACK && place.add == 16, "at another distance after a push");
+	insn = DECODE("\x48\xc7\x44\x24\x10\x00\x00\x00\x00"); /* mov qword [rsp+16], 0 */
+	probe_line_step(&line, &insn);
+	ok(!probe_line_place(&line, node, false).kind, "and nowhere when it is overwritten");
+
+	probe_line_begin(arch, &line);
+	insn = DECODE("\x48\x8b\x43\x08"); /* mov rax, [rbx+8] */
+	probe_line_step(&line, &insn);
+	node = line.registers[RAX].node;
+	insn = DECODE("\x48\xc7\x43\x08\x00\x00\x00\x00"); /* mov qword [rbx+8], 0 */
+	probe_line_step(&line, &insn);
+	insn = DECODE("\x48\x8b\x4b\x08"); /* mov rcx, [rbx+8] */
+	probe_line_step(&line, &insn);
+	ok(line.registers[RCX].node != node, "a word is another one after a write");
+
+	probe_line_begin(arch, &line);
+	insn = DECODE("\x89\x54\x24\x24"); /* mov [rsp+0x24], edx */
+	probe_line_step(&line, &insn);
+	insn = DECODE("\x31\xd2"); /* xor edx, edx */
+	probe_line_step(&line, &insn);
+	ok(!probe_line_place(&line, RDX, false).kind && probe_line_place(&line, RDX, true).add == 0x24,
+	   "half of a register is enough for a flag only");
+	insn = DECODE("\xe8\x00\x00\x00\x00");
+	probe_line_step(&line, &insn);
+	ok(probe_line_place(&line, RBX, false).kind && !probe_line_place(&line, RSI, false).kind,
+	   "a call keeps what it has to keep");
+}
+
+static uint8_t *read_file(const char *path, size_t *size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	off_t length = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	uint8_t *bytes = length > 0 ? malloc((size_t)length) : NULL;
+
+	if (bytes && pread(fd, bytes, (size_t)length, 0) != length) {
+		free(bytes);
+		bytes = NULL;
+	}
+	if (fd >= 0)
+		close(fd);
+	*size = (size_t)length;
+	return bytes;
+}
+
+/* One byte in 512 of the loop is another one: places are found or refused, and have what they need. */
+static void test_damaged(const char *path)
+{
+	size_t size, count, at, i, round, wrong = 0, refused = 0;
+	uint8_t *bytes = read_file(path, &size);
+	struct python_interpreter interpreter;
+	struct python_range *ranges = NULL;
+	struct python_sites sites;
+	struct elf_file *elf = NULL, *again;
+	struct diag diag = {};
+
+	if (!bytes || elf_file_open_memory(bytes, size, path, &elf, NULL) ||
+	    python_interpreter_recognise(elf, &interpreter, NULL) != 1 ||
+	    python_eval_ranges(elf, &interpreter, &ranges, &count, NULL)) {
+		printf("ok %d - a damaged loop # SKIP %s is no CPython\n", ++tap_run, path);
+		goto out;
+	}
+	srandom(1);
+	for (round = 0; round < MUTATIONS; round++) {
+		uint8_t *copy = malloc(size);
+
+		if (!copy)
+			break;
+		memcpy(copy, bytes, size);
+		for (i = 0; round && i < count; i++) {
+			/* Fixed addresses, or a library's: its segments begin where their offsets do. */
+			const uint8_t *code = elf_file_bytes_at(elf, ranges[i].start, 16);
+			uint8_t *found = code ? memmem(copy, size, code, 16) : NULL;
+
+			for (at = 0; found && at < ranges[i].end - ranges[i].start; at += 1 + (size_t)random() % 1024)
+				if (found + at < copy + size)
+					found[at] = (uint8_t)random();
+		}
+		if (!elf_file_open_memory(copy, size, path, &again, NULL)) {
+			if (python_sites_find(again, &interpreter, ranges, count, &sites, &diag)) {
+				refused++;
+				wrong += !*diag.text;
+			} else {
+				for (i = 0; i < sites.at.count; i++)
+					wrong += !sites.at.at[i].frame.kind;
+				python_sites_deinit(&sites);
+			}
+			elf_file_close(again);
+		}
+		if (!round)
+			is_int(refused, 0, "%s: has places", path);
+		free(copy);
+	}
+	printf("# %zu of %d damaged loops are refused\n", refused, MUTATIONS - 1);
+	is_int(wrong, 0, "a damaged loop has places with a frame each, or is refused with a reason");
+out:
+	free(ranges);
+	elf_file_close(elf);
+	free(bytes);
+}
+
+int main(void)
+{
+	if (arch_of(EM_X86_64)->spot->create(&decoder))
+		return 1;
+	test_instructions();
+	test_emulated();
+	test_line();
+	arch_of(EM_X86_64)->spot->destroy(decoder);
+	test_damaged("/usr/bin/python3");
+	return tap_done();
+}
