@@ -82,7 +82,8 @@ static inline uint64_t locals_bytes(struct locals_image *image, uint64_t type, c
 	uint64_t at = locals_object(image, type, image->layout.bytes_data + count + 1);
 
 	locals_put(image, at + image->layout.bytes_size, count);
-	memcpy(image->bytes + (at + image->layout.bytes_data - LOCALS_BASE), bytes, count);
+	if (count)
+		memcpy(image->bytes + (at + image->layout.bytes_data - LOCALS_BASE), bytes, count);
 	return at;
 }
 
