@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "profile/text.h"
 #include "runtime/python/decode.h"
 
 #define ITEMS_MAX    8    /* of a container */
@@ -341,10 +342,12 @@ static enum py_kind kind_of(const char *name)
 	return PY_OTHER;
 }
 
-/* A terminated string in the process; it may end with its page. */
+/* A terminated string in the process, as UTF-8; it may end with its page. */
 static bool read_c_string(struct py_reader *reader, uint64_t address, struct py_text *ret)
 {
 	char bytes[PY_TEXT_MAX + 1];
+	const char *at;
+	unsigned int length;
 	size_t size = 4096 - (address & 4095);
 
 	if (size > sizeof(bytes))
@@ -354,7 +357,14 @@ static bool read_c_string(struct py_reader *reader, uint64_t address, struct py_
 	*ret = (struct py_text){};
 	if (!memchr(bytes, '\0', size))
 		return false;
-	py_text_add(ret, bytes);
+	for (at = bytes; *at; at += length) {
+		length = text_character(at, NULL);
+		if (length)
+			add_bytes(ret, at, length);
+		else
+			py_text_add(ret, RUNTIME_UNREAD);
+		length += !length;
+	}
 	return true;
 }
 
