@@ -78,7 +78,7 @@ def natives(tap, where):
 
 def sampled(tap, where, program):
     """Far more waits than are taken: the sums are right all the same, for each stack."""
-    stacks, stats, known, said = record(where, "--off-cpu", "--off-cpu-rate", 3000, "--", program, "turns", 4)
+    stacks, stats, known, said = record(where, "--off-cpu", "--off-cpu-rate", 1500, "--", program, "turns", 4)
     if not tap.ok(stacks and known, "many waits: recorded", said):
         return
     off = stats["off_cpu"]
@@ -90,7 +90,9 @@ def sampled(tap, where, program):
     tap.ok(abs(total - off["ns"]) <= bound * off["ns"], "many waits: all weigh %.3f s, and are %.3f s" % (total / 1e9, off["ns"] / 1e9))
     for function in ("ping_pong", "answer"):
         time = e2e.total(within(stacks, function)) / 1e6
-        tap.ok(abs(time - known[function]) <= 2 * bound * known[function], "many waits: %s is %.3f s, and %.3f s by its own account" % (
+        # Where a switch is between two threads' own clocks is a matter of some 100 ns, too.
+        tap.ok(abs(time - known[function]) <= 2 * bound * known[function] + 0.3e-6 * known["turns"],
+               "many waits: %s is %.3f s, and %.3f s by its own account" % (
             function, time, known[function]))
     tap.ok(balanced(stats), "many waits: samples are complete or have a reason", stats)
 

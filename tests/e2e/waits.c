@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,11 +204,16 @@ KEEP static void ping_pong(double length)
 	double before = not_running(), end = seconds(CLOCK_MONOTONIC) + length;
 	unsigned long turns = 0, i;
 	pthread_t thread;
+	cpu_set_t one;
 
-	if (pipe(there) || pipe(back) || pthread_create(&thread, NULL, answer, NULL))
+	/* The CPU is never idle meanwhile: see the cold file in offcpu.t. */
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one) || pipe(there) || pipe(back) ||
+	    pthread_create(&thread, NULL, answer, NULL))
 		exit(1);
 	for (; seconds(CLOCK_MONOTONIC) < end; turns++) {
-		for (i = 0; i < 2000; i++)
+		for (i = 0; i < 20000; i++)
 			sink += i;
 		if (write(there[1], "x", 1) != 1)
 			exit(1);
