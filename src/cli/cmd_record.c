@@ -372,6 +372,17 @@ static bool wants_addresses(const struct request *request)
 	return false;
 }
 
+/* Does any result tell when samples were taken? */
+static bool wants_times(const struct request *request)
+{
+	size_t i;
+
+	for (i = 0; i < request->outputs.count; i++)
+		if (exporter_of(request->outputs.at[i])->times)
+			return true;
+	return false;
+}
+
 static int record(const struct request *request, double started_at)
 {
 	const char *terminal = getenv("TERM");
@@ -388,6 +399,7 @@ static int record(const struct request *request, double started_at)
 		.verify = request->verify,
 		.max_memory = request->max_memory,
 		.merges_threads = !wants_threads(request),
+		.times = wants_times(request),
 		.detail = wants_addresses(request) ? FRAME_ADDRESSES : FRAME_NAMES,
 		.duration_s = request->duration_s,
 		.function = request->function,

@@ -55,6 +55,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .cgroups = options->cgroups,
 				      .moments = options->moments,
 				      .tick_ns = tick_ns(options),
+				      .slices = options->slices && !options->off_cpu_rate,
 				      .detail = options->detail,
 				      .verify = options->verify,
 				      .verbose = options->verbose};
@@ -243,6 +244,7 @@ int engine_collect(struct engine *engine, struct profile *profile)
 	struct balance_window window = {.last = engine->ended != 0};
 	struct balance_totals totals = {};
 	struct tallies tallies;
+	const double began = engine->began;
 	const char *remark;
 	int err, unnamed;
 
@@ -256,6 +258,7 @@ int engine_collect(struct engine *engine, struct profile *profile)
 	engine->samples += tallies.samples;
 	fill_info(engine, profile);
 	unnamed = report_window(engine->report, &tallies, window.last, profile);
+	profile_info(profile)->times.start_s -= began;
 	tallies_deinit(&tallies);
 	while ((remark = watch_remark(engine->watch, engine->remarks))) {
 		unnamed = profile_add_remark(profile, remark) ?: unnamed;

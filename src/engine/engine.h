@@ -63,6 +63,7 @@ struct engine_options {
 	bool merges_threads; /* threads with the same name are not told apart: pid and tid are 0 */
 	bool cgroups;        /* the id of their cgroup */
 	bool moments;        /* each its time and CPU: profile_moment_at() */
+	bool slices;         /* how many of them were when: profile_slice_at(); not of weighed ones, which last */
 };
 
 /* What a client samples (engine/session.h). */

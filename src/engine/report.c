@@ -30,7 +30,7 @@ struct report {
 	struct profile *profile;
 	struct profile_quality *quality;
 	uint32_t *order;   /* of the tallies: the most frequent first */
-	uint32_t *samples; /* of the profile, by tally: if moments are kept */
+	uint32_t *samples; /* of the profile, by tally: if moments or slices are kept */
 	uint32_t *uses; /* of each stack: tallies that are still to be added, by stack number - 1; NULL: not counted */
 	VEC(uint8_t) roles; /* of the stack at hand */
 	VEC(bool) entry;
@@ -416,6 +416,11 @@ static void list_runtimes(struct profile_quality *quality)
 				(struct profile_runtime){.name = all[i]->name, .language = all[i]->language};
 }
 
+static bool has_times(const struct tallies *tallies)
+{
+	return tallies->moments.count || tallies->slices.list.count;
+}
+
 /* After all was named. */
 static int begin_window(struct report *report, bool last)
 {
@@ -423,10 +428,10 @@ static int begin_window(struct report *report, bool last)
 
 	report->window++;
 	report->order = filled(count, 0);
-	report->samples = report->tallies->moments.count ? filled(count, NO_SAMPLE) : NULL;
+	report->samples = has_times(report->tallies) ? filled(count, NO_SAMPLE) : NULL;
 	report->uses = last ? filled(report->store->stacks.count, 0) : NULL;
 	if (know_frames(report) || !report->order || (last && !report->uses) ||
-	    (report->tallies->moments.count && !report->samples))
+	    (has_times(report->tallies) && !report->samples))
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
 		report->order[i] = (uint32_t)i;
@@ -461,6 +466,31 @@ static int add_moments(struct report *report)
 				report->profile,
 				&(struct profile_moment){moment->time, sample, moment->cpu, moment->weight});
 	}
+	return err;
+}
+
+/* How many samples were when. All of them or none: a part would look like a pause. */
+static int add_slices(struct report *report)
+{
+	const struct slices *slices = &report->tallies->slices;
+	struct profile_times *times = &profile_info(report->profile)->times;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; report->samples && i < slices->list.count && !err; i++) {
+		const struct slice_count *one = &slices->list.at[i];
+
+		if (report->samples[one->tally] != NO_SAMPLE)
+			err = profile_add_slice(report->profile, &(struct profile_slice){report->samples[one->tally],
+											 one->slice, one->count});
+	}
+	if (!err && slices->given_up)
+		err = profile_add_remark(report->profile,
+					 "no time axis: there were too many different stacks, or memory was short");
+	if (!err && slices->list.count)
+		*times = (struct profile_times){.start_s = (double)slices->start / 1e9,
+						.width_s = (double)slices->width / 1e9,
+						.count = slices->last + 1};
 	return err;
 }
 
@@ -512,7 +542,7 @@ int report_window(struct report *report, const struct tallies *tallies, bool las
 			use_stacks(report, tally, -1);
 	}
 	if (!unprepared)
-		err = add_moments(report) ?: err;
+		err = add_moments(report) ?: add_slices(report) ?: err;
 	report->quality->unique_stacks = profile_stack_count(profile);
 	end_window(report);
 	return err;

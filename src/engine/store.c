@@ -259,6 +259,7 @@ void tallies_deinit(struct tallies *tallies)
 	table_deinit(&tallies->ids);
 	vec_free(&tallies->list);
 	vec_free(&tallies->moments);
+	slices_deinit(&tallies->slices);
 }
 
 void store_take(struct store *store, bool more, struct tallies *ret)
@@ -299,6 +300,8 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	err = store_add_tally(store, &tally, &moment.tally);
 	if (!err && store->keeps_moments)
 		store->tallies.moments.at[store->tallies.moments.count++] = moment;
+	if (!err && store->keeps_slices)
+		slices_add(&store->tallies.slices, moment.tally, sample->time, tally.count);
 	return err;
 }
 

@@ -35,6 +35,7 @@
 #include "abi/events.h"
 #include "base/table.h"
 #include "base/vec.h"
+#include "engine/slices.h"
 #include "runtime/runtime.h"
 
 /*
@@ -117,6 +118,7 @@ struct tallies {
 	struct table ids; /* hash → number + 1 */
 	VEC(struct tally) list;
 	VEC(struct moment) moments; /* of all samples, in order of arrival, if wanted */
+	struct slices slices;       /* the same by time, if wanted */
 	uint64_t samples;           /* sum of the tallies */
 };
 
@@ -137,8 +139,8 @@ struct store {
 	uint64_t content_bytes; /* of stacks and codes */
 	uint32_t turn;          /* goes up with store_age() */
 	bool in_windows;        /* store_take() will be called again */
-	/* Set before the first sample: merge threads with the same name; keep cgroups; keep moments. */
-	bool merges_threads, keeps_cgroups, keeps_moments;
+	/* Set before the first sample: merge threads with the same name; keep cgroups, moments, slices. */
+	bool merges_threads, keeps_cgroups, keeps_moments, keeps_slices;
 	uint64_t tick_ns; /* what a sample of the clock weighs; 0: samples are only counted */
 };
 

@@ -49,7 +49,7 @@ uint64_t store_bytes(const struct store *store)
 	       (store->stacks.capacity + store->codes.capacity) * sizeof(void *) +
 	       store->tallies.list.capacity * sizeof(*store->tallies.list.at) +
 	       store->tallies.moments.capacity * sizeof(*store->tallies.moments.at) +
-	       store->unnamed.capacity * sizeof(uint32_t) + store->content_bytes;
+	       slices_bytes(&store->tallies.slices) + store->unnamed.capacity * sizeof(uint32_t) + store->content_bytes;
 }
 
 /* The new numbers of the old store's things, + 1; 0: not moved yet. */
@@ -170,6 +170,8 @@ static int move_tallies(struct move *move, const struct store_drop *drop, uint32
 		to->moments.at[i].tally = numbers[from->moments.at[i].tally];
 		to->moments.count++;
 	}
+	if (!err)
+		slices_move(&from->slices, numbers, &to->slices);
 	return err;
 }
 
@@ -226,7 +228,8 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 			   .merges_threads = store->merges_threads,
 			   .keeps_cgroups = store->keeps_cgroups,
 			   .keeps_moments = store->keeps_moments,
-			   .tick_ns = store->tick_ns};
+			   .tick_ns = store->tick_ns,
+			   .keeps_slices = store->keeps_slices};
 	/* In a window that is to be followed by others what has a name is met again by its address. */
 	struct move move = {
 		.from = store, .to = &to, .merges_names = !store->in_windows || drop->what != STORE_DROP_NOTHING};

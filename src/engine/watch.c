@@ -68,6 +68,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->store.keeps_cgroups = options->cgroups;
 	watch->store.keeps_moments = options->moments;
 	watch->store.tick_ns = options->tick_ns;
+	watch->store.keeps_slices = options->slices;
 	watch->naming.detail = options->detail;
 	watch->publishing.expected = options->expected;
 	watch->publishing.expected_count = options->expected_count;

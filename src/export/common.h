@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "base/table.h"
+#include "base/vec.h"
 #include "profile/profile.h"
 
 /* The text of every frame of a profile, and the samples in the order of their texts. */
@@ -28,6 +30,23 @@ void export_view_deinit(struct export_view *view);
 
 /* Whether two samples give the same line: same comm, frames' texts and, with `threads`, same thread. */
 bool export_view_same(const struct export_view *view, const struct profile_sample *a, const struct profile_sample *b);
+
+/* When samples were: the slices of each, in order. */
+struct export_times {
+	const struct profile *profile;
+	struct profile_slice *slices; /* by sample, then time; NULL: the profile has none */
+	size_t *first;                /* by sample's index: in slices; the next sample's is where they end */
+	struct table index_of;        /* sample → index + 1 */
+	VEC(struct profile_slice) list;
+};
+
+/* 0 or -ENOMEM; release with export_times_deinit(), also after a failure. */
+int export_times_init(struct export_times *times, const struct profile *profile);
+void export_times_deinit(struct export_times *times);
+bool export_times_kept(const struct export_times *times);
+
+/* Puts the slices of some samples together into times->list, in the order of time, each slice once. 0 or -ENOMEM. */
+int export_times_of(struct export_times *times, const struct profile_sample *const *samples, size_t count);
 
 /* Flushes; 0, or the stream's error with a diag. */
 int export_finish(FILE *out, struct diag *diag);

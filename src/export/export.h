@@ -20,6 +20,7 @@ struct exporter {
 	const char *suffix;      /* ".folded", ".pb.gz", ".html", ".speedscope.json" */
 	const char *description; /* for --help */
 	bool threads;            /* tells threads apart, whatever the options */
+	bool times;              /* tells when samples were taken, if the profile does */
 	bool addresses;          /* tells the addresses of frames without a symbol */
 	/* Writes everything; 0, or a negative errno and a diag (write errors, no memory). Does not close `out`. */
 	int (*write)(FILE *out, const struct profile *profile, const struct export_options *options, struct diag *diag);

@@ -11,6 +11,9 @@
  *                  levels to go up from the node before (0: its child), frame, samples that ended here, or their
  *                  microseconds if info.weighed; then, if two recordings are compared, samples that ended here before
  *
+ *   threads[].times  for the empty stack, then for each node that has samples, in the tree's order: how many slices of
+ *                  time have some of them, and for each of these the slices to go on, and the samples
+ *
  * Sorted samples give the tree without building one: what a stack shares with the one before it is there already.
  * Frames with equal texts are one frame. All strings are cleaned as in the other formats and escaped so that none can
  * end the element; the page puts them into the document as text only. Its policy allows only the scripts and styles
@@ -49,6 +52,9 @@ static const char chart_js[] = {
 static const char panel_js[] = {
 #include "page/panel.js.inc"
 };
+static const char strip_js[] = {
+#include "page/strip.js.inc"
+};
 static const char sandwich_js[] = {
 #include "page/sandwich.js.inc"
 };
@@ -61,6 +67,7 @@ static const char page_js[] = {
 
 struct page {
 	FILE *out;
+	struct export_times times;
 	const struct profile *profile;
 	const struct export_options *options;
 	struct export_view view;
@@ -228,12 +235,50 @@ static bool same_thread(const struct profile_sample *a, const struct profile_sam
 	return a->pid == b->pid && a->tid == b->tid && !strcmp(a->comm, b->comm);
 }
 
+/* Of samples that are one line; their number. */
+static size_t write_line_times(struct page *page, struct packer *packer, const struct profile_sample *const *samples,
+			       size_t count)
+{
+	const struct export_times *times = &page->times;
+	size_t lines = 1, i;
+	uint32_t before = 0;
+
+	while (lines < count && export_view_same(&page->view, samples[0], samples[lines]))
+		lines++;
+	if (export_times_of(&page->times, samples, lines))
+		page->err = -ENOMEM;
+	pack(packer, times->list.count);
+	for (i = 0; i < times->list.count; i++) {
+		pack(packer, times->list.at[i].slice - before);
+		pack(packer, times->list.at[i].count);
+		before = times->list.at[i].slice;
+	}
+	return lines;
+}
+
+/* When a thread's samples were. */
+static void write_times(struct page *page, const struct profile_sample *const *samples, size_t count)
+{
+	struct packer packer = {.out = page->out};
+	size_t at = 0;
+
+	if (!export_times_kept(&page->times))
+		return;
+	fputs("\",\"times\":\"", page->out);
+	if (samples[0]->depth)
+		pack(&packer, 0);
+	while (at < count && !page->err)
+		at += write_line_times(page, &packer, samples + at, count - at);
+	pack_flush(&packer);
+}
+
 /* One thread's tree: the samples from `at`; returns where the next thread starts. */
 static size_t write_thread(struct page *page, size_t at)
 {
 	const struct export_view *view = &page->view;
 	const struct profile_sample *first = view->samples[at], *before = NULL;
 	struct packer packer = {.out = page->out};
+	const size_t from = at;
 	bool compared = profile_get_info(page->profile)->compared.weight > 0;
 	uint64_t count = 0, was = 0, empty = 0, empty_before = 0;
 	uint32_t level, shared;
@@ -263,6 +308,7 @@ static size_t write_thread(struct page *page, size_t at)
 		count = was = 0;
 	}
 	pack_flush(&packer);
+	write_times(page, page->view.samples + from, at - from);
 	fprintf(page->out, "\",\"empty\":%" PRIu64 ",\"emptyBefore\":%" PRIu64 "}", empty, empty_before);
 	return at;
 }
@@ -276,6 +322,14 @@ static void write_data(struct page *page)
 	write_compared(page->out, &profile_get_info(page->profile)->compared);
 	write_quality(page->out, profile_get_quality(page->profile));
 	fprintf(page->out, "\"byThread\":%s,\n", page->options->threads ? "true" : "false");
+	if (export_times_kept(&page->times)) {
+		const struct profile_times *times = &profile_get_info(page->profile)->times;
+
+		fputs("\"times\":{", page->out);
+		write_number(page->out, "start", times->start_s);
+		write_number(page->out, "width", times->width_s);
+		fprintf(page->out, "\"count\":%" PRIu32 "},\n", times->count);
+	}
 	write_frames(page);
 	fputs("\"threads\":[", page->out);
 	while (at < page->view.sample_count && !page->err) {
@@ -325,6 +379,7 @@ static void write_script(struct page *page)
 	fwrite(chart_js, 1, sizeof(chart_js), page->out);
 	fwrite(panel_js, 1, sizeof(panel_js), page->out);
 	fwrite(sandwich_js, 1, sizeof(sandwich_js), page->out);
+	fwrite(strip_js, 1, sizeof(strip_js), page->out);
 	fwrite(table_js, 1, sizeof(table_js), page->out);
 	fwrite(page_js, 1, sizeof(page_js), page->out);
 }
@@ -386,7 +441,10 @@ static int html_write(FILE *out, const struct profile *profile, const struct exp
 		return export_no_memory(diag);
 	page.err = export_view_init(&page.view, profile, true, diag);
 	if (!page.err)
+		page.err = export_times_init(&page.times, profile);
+	if (!page.err)
 		write_page(&page);
+	export_times_deinit(&page.times);
 	export_view_deinit(&page.view);
 	table_deinit(&page.index_of);
 	string_pool_destroy(page.pool);
@@ -398,5 +456,6 @@ const struct exporter export_html = {
 	.suffix = ".html",
 	.description = "a flame graph to explore in a browser, one offline file",
 	.threads = true,
+	.times = true,
 	.write = html_write,
 };

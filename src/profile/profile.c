@@ -33,6 +33,7 @@ struct profile {
 	VEC(struct stack_node *) stacks;
 	VEC(struct sample_node *) samples;
 	VEC(struct profile_moment) moments;
+	VEC(struct profile_slice) slices;
 	struct profile_info info;
 	struct profile_quality quality;
 	VEC(const char *) remarks;
@@ -67,6 +68,7 @@ void profile_destroy(struct profile *profile)
 	vec_free(&profile->stacks);
 	vec_free(&profile->samples);
 	vec_free(&profile->moments);
+	vec_free(&profile->slices);
 	vec_free(&profile->remarks);
 	table_deinit(&profile->stacks_by_hash);
 	table_deinit(&profile->samples_by_hash);
@@ -243,6 +245,21 @@ size_t profile_moment_count(const struct profile *profile)
 const struct profile_moment *profile_moment_at(const struct profile *profile, size_t index)
 {
 	return &profile->moments.at[index];
+}
+
+int profile_add_slice(struct profile *profile, const struct profile_slice *slice)
+{
+	return vec_push(&profile->slices, *slice);
+}
+
+size_t profile_slice_count(const struct profile *profile)
+{
+	return profile->slices.count;
+}
+
+const struct profile_slice *profile_slice_at(const struct profile *profile, size_t index)
+{
+	return &profile->slices.at[index];
 }
 
 size_t profile_sample_count(const struct profile *profile)

@@ -35,6 +35,20 @@ struct profile_moment {
 	uint64_t weight; /* ns before `time` that it stands for; 0: samples are not weighed */
 };
 
+/* How many of the samples counted there were taken in one slice of time, if that was wanted. */
+struct profile_slice {
+	uint32_t sample; /* index */
+	uint32_t slice;
+	uint64_t count;
+};
+
+/* The slices, which are of equal width. Every sample of the profile is in one, unless width_s is 0: then none is. */
+struct profile_times {
+	double start_s; /* of the first: after the start of the recording */
+	double width_s;
+	uint32_t count;
+};
+
 /* The second unwinder's results for some samples' native stacks. */
 struct profile_verify {
 	uint64_t chosen;                 /* `samples` plus all of `uncompared` */
@@ -105,6 +119,7 @@ struct profile_info {
 	double start_time; /* seconds since the epoch */
 	double duration_s;
 	struct profile_compared compared;
+	struct profile_times times;
 };
 
 struct profile;
@@ -141,6 +156,11 @@ const struct profile_sample *profile_sample_at(const struct profile *profile, si
 int profile_add_moment(struct profile *profile, const struct profile_moment *moment);
 size_t profile_moment_count(const struct profile *profile);
 const struct profile_moment *profile_moment_at(const struct profile *profile, size_t index);
+
+/* In any order; a sample and slice may come more than once. 0 or -ENOMEM. */
+int profile_add_slice(struct profile *profile, const struct profile_slice *slice);
+size_t profile_slice_count(const struct profile *profile);
+const struct profile_slice *profile_slice_at(const struct profile *profile, size_t index);
 
 /* One loss reason's texts; NULL when the number is not in use. */
 const char *loss_key(unsigned int loss);

@@ -60,7 +60,8 @@ static int start(struct recording *recording, struct diag *diag)
 					      .verbose = options->verbose,
 					      .function = options->function,
 					      .detail = options->detail,
-					      .merges_threads = options->merges_threads};
+					      .merges_threads = options->merges_threads,
+					      .slices = options->times};
 	int err;
 
 	recording->targets = (struct engine_targets){.pids = options->pids,

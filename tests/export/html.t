@@ -390,6 +390,34 @@ async function sandwich(web) {
 	is(browser.complaints, [], "no errors");
 }
 
+/* Made-up times: spans that follow each other have all samples, at any zoom, thread and layer. */
+async function spans(web) {
+	await browser.open(web.file);
+	const sums = await browser.value(`(() => {
+		const sums = [0, 0, 0], nodes = [];
+
+		for (let from = 0; from < strata.state().slices; from += 20) {
+			strata.set({ span: [from, from + 20] });
+			sums[0] += strata.state().shown;
+			sums[1] += strata.search("json").matched;
+			strata.set({ search: "" });
+			strata.set({ hidden: [true, true, false, false] });
+			sums[2] += strata.state().shown;
+			strata.set({ hidden: [false, false, false, false] });
+		}
+		return sums;
+	})()`);
+
+	is(sums, [web.total, matching(web, /json/i), web.total], "spans have every sample once");
+	await call("set", { span: [10, 12] });
+	ok(await browser.value("[...document.querySelectorAll('#legend small')].length > 0 && strata.state().nodes < 1500"), "what is not in a span has no box");
+	await browser.key("t");
+	ok(await browser.value("[...document.querySelectorAll('#table tbody tr')].every((row) => !row.cells[2].textContent.startsWith('0 '))"), "and no row");
+	await browser.value("history.replaceState(null, '', '#a=5-99999'); location.hash = '#a=7-99999'");
+	ok(await browser.until("strata.state().span === null"), "an address with a wrong span shows everything");
+	is(browser.complaints, [], "no errors");
+}
+
 async function rows(web) {
 	const cells = "[...document.querySelectorAll('#table tbody tr')].map((row) => [row.cells[0].firstChild.textContent, row.cells[2].textContent.split(' ')[0].replace(',', '')])";
 
@@ -468,6 +496,10 @@ async function many() {
 	console.log(`# 50,000 stacks, ${nodes} nodes, ${fs.statSync(big.file).size >> 10} KB: open ${opened} ms, decode ${timings.load.toFixed(0)} ms, ` +
 		`tree ${timings.build.toFixed(0)} ms, draw ${draw.toFixed(1)} ms, search ${search.toFixed(0)} ms`);
 	is((await state()).total, big.total, "50,000 stacks: all samples");
+	const select = await browser.value("[[0, 30], [10, 200], [100, 101]].map((span) => { const at = performance.now(); strata.set({ span }); return performance.now() - at; })");
+
+	console.log(`# 50,000 stacks: a span selected in ${select.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+	await call("set", { span: null });
 	const around = await browser.value("(() => { const at = performance.now(); strata.sandwich('dispatch (/srv/shop/app.py)'); return performance.now() - at; })()");
 	const both = Math.max(...await browser.value("[1, 2, 3, 4, 5].map(() => strata.redraw())"));
 
@@ -519,7 +551,7 @@ async function main() {
 	const web = make("web", 2000);
 
 	await browser.start();
-	for (const part of [loads, searches, mouse, keyboard, layers, threads, table, rows, sandwich])
+	for (const part of [loads, searches, mouse, keyboard, layers, threads, table, rows, sandwich, spans])
 		await part(web);
 	await quality(web, make("poor", 500), make("empty", 0));
 	await hides();

@@ -219,7 +219,30 @@ static void make_deep(struct maker *maker, size_t depth)
 	quality->samples = quality->complete = quality->runtimes[0].samples = 10;
 }
 
-static void describe(struct profile *profile)
+#define SLICES 300
+
+/* Over 300 slices of a tenth of a second: the stack's number says when it was seen first, and each later one follows.
+ */
+static void spread(struct profile *profile)
+{
+	size_t i;
+
+	if (profile_slice_count(profile))
+		return;
+	for (i = 0; i < profile_sample_count(profile); i++) {
+		uint64_t left = profile_sample_at(profile, i)->count, part;
+		uint32_t slice = (uint32_t)(i * 7919 % SLICES);
+
+		for (; left; left -= part, slice = (slice + 1) % SLICES) {
+			part = left > 3 ? 3 : left;
+			if (profile_add_slice(profile, &(struct profile_slice){(uint32_t)i, slice, part}))
+				abort();
+		}
+	}
+	profile_info(profile)->times = (struct profile_times){.start_s = 0.02, .width_s = 0.1, .count = SLICES};
+}
+
+static void describe(struct profile *profile, const char *kind)
 {
 	struct profile_quality *quality = profile_quality(profile);
 	struct profile_info *info = profile_info(profile);
@@ -237,6 +260,8 @@ static void describe(struct profile *profile)
 		.start_time = 1760000000.25,
 		.duration_s = 30.02,
 	};
+	if (!strcmp(kind, "web"))
+		spread(profile);
 	quality->unique_stacks = profile_sample_count(profile);
 	for (i = 0; i < profile_sample_count(profile); i++)
 		if (profile_sample_at(profile, i)->depth > quality->max_depth)
@@ -347,7 +372,7 @@ int main(int argc, char **argv)
 	maker.profile = profile_create();
 	if (!maker.profile)
 		return 1;
-	describe(maker.profile);
+	describe(maker.profile, argv[1]);
 	if (!strcmp(argv[1], "hostile"))
 		make_hostile(&maker);
 	else if (!strcmp(argv[1], "deep"))
@@ -359,7 +384,7 @@ int main(int argc, char **argv)
 	else if (strcmp(argv[1], "empty"))
 		make_web(&maker, strtoul(argv[2], NULL, 10), !strcmp(argv[1], "poor"));
 	if (strcmp(argv[1], "hostile"))
-		describe(maker.profile);
+		describe(maker.profile, argv[1]);
 	write_all(maker.profile, argv[3]);
 	profile_destroy(maker.profile);
 	return 0;

@@ -12,7 +12,7 @@
  *   zoom(path)    zooms to the node that a list of frame texts leads to, from below the root; [] is the root.
  *                 false: there is no such node
  *   set(change)   changes settings: { show: "icicle"|"flame"|"table"|"sandwich", byThread, functions, order, hidden: [4 booleans], thread,
- *                 theme, side: "both"|"before"|"after", internals and waits (true hides them), by: "function"|"line"|"module" }
+ *                 span: null or [first slice of time, slice behind the last], theme, side: "both"|"before"|"after", internals and waits (true hides them), by: "function"|"line"|"module" }
  *   sandwich(text) shows callers and callees of a function, by its text without the line: { callers, callees }, each a list of
  *                 { text, total, self, depth }, outwards from the function; null: there is no such function
  *   box(path)     where a node's box is in the window, { x, y, width, height }, or null
@@ -24,10 +24,11 @@ const began = performance.now();
 const profile = new Profile(JSON.parse(byId("data").textContent));
 const chart = new Chart(byId("chart"), byId("canvas"), byId("spacer"));
 const sandwich = new Sandwich();
+const strip = new Strip();
 const settings = {
 	show: "icicle", search: "", thread: "", byThread: profile.byThread, functions: false, order: "size",
 	hidden: [false, false, false, false], side: "both",
-	internals: false, waits: false, by: "function", focus: -1,
+	internals: false, waits: false, span: null, by: "function", focus: -1,
 };
 
 settings.functions = !!profile.compared; /* code moves between recordings, so lines would differ */
@@ -130,6 +131,9 @@ function refresh() {
 	byId("side").value = settings.side;
 	if (byId("search").value !== settings.search)
 		byId("search").value = settings.search;
+	byId("span").hidden = !settings.span;
+	byId("span-text").textContent = strip.words();
+	strip.draw();
 	showLegend();
 	showCrumbs();
 	showDetails(chart.hovered >= 0 ? chart.hovered : chart.selected);
@@ -150,7 +154,7 @@ function change(changes, push = false) {
 		settings.functions = false;
 		changes = { ...changes, functions: false };
 	}
-	if (["thread", "byThread", "functions", "order", "hidden", "side", "internals", "waits"].some((name) => name in changes)) {
+	if (["thread", "byThread", "functions", "order", "hidden", "side", "internals", "waits", "span"].some((name) => name in changes)) {
 		rebuild();
 	} else {
 		if ("search" in changes)
@@ -180,6 +184,7 @@ function remember(push) {
 	put("d", settings.side === "both" ? "" : settings.side);
 	put("s", settings.order === "size" ? "" : settings.order);
 	put("i", settings.internals ? "1" : "");
+	put("a", settings.span ? settings.span.join("-") : "");
 	put("w", settings.waits ? "1" : "");
 	put("b", settings.by === "function" ? "" : settings.by);
 	put("f", settings.focus < 0 ? "" : String(settings.focus));
@@ -224,6 +229,9 @@ function recall() {
 	settings.functions = words.has("l") ? words.get("l") === "1" : !!profile.compared;
 	settings.side = profile.compared && ["before", "after"].includes(words.get("d")) ? words.get("d") : "both";
 	settings.internals = words.get("i") === "1";
+	const span = /^(\d{1,9})-(\d{1,9})$/.exec(words.get("a") || "");
+
+	settings.span = span && profile.times && +span[1] < +span[2] && +span[2] <= profile.times.count ? [+span[1], +span[2]] : null;
 	settings.waits = words.get("w") === "1";
 	settings.by = ["line", "module"].includes(words.get("b")) ? words.get("b") : "function";
 	settings.focus = Number(words.get("f") || -1);
@@ -542,6 +550,7 @@ function applyTheme() {
 	document.documentElement.dataset.theme = theme;
 	chart.setTheme(theme);
 	sandwich.setTheme(theme);
+	strip.setTheme(theme);
 }
 
 /* ---- events ---- */
@@ -667,6 +676,7 @@ function controls() {
 	byId("thread").addEventListener("change", () => change({ thread: byId("thread").value }));
 	byId("by-thread").addEventListener("change", () => change({ byThread: byId("by-thread").checked }));
 	byId("internals").addEventListener("change", () => change({ internals: byId("internals").checked }));
+	byId("span").addEventListener("click", () => change({ span: null }, true));
 	byId("waits").addEventListener("change", () => change({ waits: byId("waits").checked }));
 	byId("internals").closest("label").hidden = !profile.hasInternals;
 	byId("waits").closest("label").hidden = !profile.waits.includes(true);
@@ -719,7 +729,7 @@ window.strata = {
 	},
 	redraw: () => settings.show === "sandwich" ? sandwich.draw() : chart.draw(),
 	state: () => ({
-		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, compared: view.was ? [view.was[0], view.is[0]] : null, shown: view.total[0],
+		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, slices: profile.times?.count ?? 0, compared: view.was ? [view.was[0], view.is[0]] : null, shown: view.total[0],
 		zoomedTotal: view.total[chart.zoomed], nodes: view.count, rawNodes: profile.nodes, boxes: chart.boxes,
 		timings: { ...timings, draw: chart.drawMs }, moving: !!chart.began || !!chart.pending,
 	}),

@@ -78,6 +78,54 @@ class Profile {
 		this.compared = data.compared || null; /* with another recording: diff.js */
 		this.readFrames(data);
 		this.readThreads(data);
+		this.times = data.times || null; /* start and width in seconds, count of slices */
+		this.readTimes(data);
+	}
+
+	/* When samples were: of which node and thread (node -1: its empty stack), in which slice, how many. */
+	readTimes(data) {
+		const time = this.time = { node: [], thread: [], slice: [], count: [] };
+
+		if (!this.times)
+			return;
+		this.threads.forEach((thread, index) => {
+			const numbers = new Numbers(data.threads[index].times);
+			const read = (node) => {
+				for (let left = numbers.next(), slice = 0; left > 0; left--) {
+					slice += numbers.next();
+					time.node.push(node);
+					time.thread.push(index);
+					time.slice.push(slice);
+					time.count.push(numbers.next());
+				}
+			};
+
+			read(-1);
+			for (let node = thread.from; node < thread.to; node++)
+				if (this.self[node] > 0)
+					read(node);
+		});
+	}
+
+	/* Own samples of each node, and of each thread's empty stack, in a span of slices; which nodes have some below. */
+	between([from, to]) {
+		const { time } = this, self = new Float64Array(this.nodes), empty = new Float64Array(this.threads.length);
+		const alive = new Uint8Array(this.nodes);
+
+		for (let i = 0; i < time.slice.length; i++) {
+			if (time.slice[i] < from || time.slice[i] >= to)
+				continue;
+			if (time.node[i] < 0)
+				empty[time.thread[i]] += time.count[i];
+			else
+				self[time.node[i]] += time.count[i];
+		}
+		for (let node = this.nodes - 1; node >= 0; node--) {
+			alive[node] |= self[node] > 0 ? 1 : 0;
+			if (this.parent[node] >= 0)
+				alive[this.parent[node]] |= alive[node];
+		}
+		return { self, empty, alive };
 	}
 
 	readFrames(data) {
@@ -256,7 +304,8 @@ class Profile {
  */
 /*
  * A view's options may also hide `internals` (the interpreter's code outside of a runtime's frames; what the innermost of
- * these called is shown), and `waits` (samples off the CPU).
+ * these called is shown), and `waits` (samples off the CPU), and
+ * show only a `span` of time, [first slice, slice behind the last].
  */
 class View {
 	constructor(profile, options) {
@@ -275,26 +324,29 @@ class View {
 		this.shown = new Int32Array(profile.nodes).fill(-1); /* raw node → node */
 		/* Where a stack goes on from a raw node if a frame of a runtime follows; the same, if nothing is hidden */
 		this.through = options.internals ? new Int32Array(profile.nodes).fill(-1) : this.shown;
-		const waiting = new Uint8Array(profile.nodes);
+		const waiting = new Uint8Array(profile.nodes), span = options.span && profile.times ? profile.between(options.span) : null;
+		const self = span ? span.self : profile.self;
 
 		profile.threads.forEach((thread, index) => {
 			if (options.threads && !options.threads.has(index))
+				return;
+			if (span && !span.empty[index] && !span.alive.subarray(thread.from, thread.to).includes(1))
 				return;
 			let top = this.child(0, profile.commKey(index), -1);
 
 			if (options.byThread)
 				top = this.child(top, profile.threadKey(index), -1);
-			this.add(top, thread.empty, thread.emptyBefore, now, past);
+			this.add(top, span ? span.empty[index] : thread.empty, thread.emptyBefore, now, past);
 			for (let raw = thread.from; raw < thread.to; raw++) {
 				const parent = profile.parent[raw];
 
 				waiting[raw] = profile.waits[profile.frame[raw]] || (parent >= 0 && waiting[parent]) ? 1 : 0;
-				if (options.waits && waiting[raw])
+				if ((options.waits && waiting[raw]) || (span && !span.alive[raw]))
 					this.shown[raw] = this.through[raw] = parent < 0 ? top : this.shown[parent];
 				else
 					this.show(raw, parent < 0 ? top : this.shown[parent], parent < 0 ? top : this.through[parent]);
 				if (!options.waits || !waiting[raw])
-					this.add(this.shown[raw], profile.self[raw], profile.before[raw], now, past);
+					this.add(this.shown[raw], self[raw], profile.before[raw], now, past);
 			}
 		});
 		this.slots = this.through = null;

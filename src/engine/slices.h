@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * slices: when samples were taken: how often each tally was counted in each slice of time.
+ *
+ * Memory is bounded however long it goes on. The first slices are short. When there would be more than SLICES_MAX, or
+ * more than SLICE_COUNTS_MAX counts, two neighbours become one, everywhere, as often as it takes. If that does not
+ * help, as there are too many tallies, or if memory is short, no times are kept at all: a time axis that has only some
+ * samples would show what was not there.
+ */
+#ifndef STRATA_ENGINE_SLICES_H
+#define STRATA_ENGINE_SLICES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/table.h"
+#include "base/vec.h"
+
+#define SLICES_MAX       2048
+#define SLICES_LEAST     64 /* with fewer they are of no use */
+#define SLICE_COUNTS_MAX (1u << 20)
+#define SLICE_FIRST_NS   20000000ull
+
+struct slice_count {
+	uint32_t tally, slice;
+	uint64_t count;
+};
+
+struct slices {
+	struct table ids; /* tally << 32 | slice, + 1 → index + 1 */
+	VEC(struct slice_count) list;
+	uint64_t start; /* of the first slice: CLOCK_MONOTONIC, ns; earlier samples count there. 0: none yet */
+	uint64_t width; /* ns */
+	uint32_t last;  /* the last slice that has any */
+	bool given_up;
+};
+
+void slices_deinit(struct slices *slices);
+uint64_t slices_bytes(const struct slices *slices);
+
+void slices_add(struct slices *slices, uint32_t tally, uint64_t time, uint64_t count);
+
+/* Adds the counts of others to empty ones; numbers[tally] is the tally's new number. */
+void slices_move(const struct slices *from, const uint32_t *numbers, struct slices *to);
+
+#endif
