@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* DT_NEEDED, DT_RPATH and DT_RUNPATH: System V ABI, chapter 5, "Dynamic Section"; $ORIGIN: ld.so(8). */
 #include <elf.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,9 +19,10 @@ struct needed {
 
 static void take_entry(struct needed *needed, int64_t tag, uint64_t value)
 {
-	const char *text = value < needed->size ? needed->names + value : "";
+	const char *text = value < needed->size ? needed->names + value : "", *slash = strrchr(text, '/');
+	const char *name = slash ? slash + 1 : text;
 
-	if (tag == DT_NEEDED && !needed->library && !strncmp(text, needed->prefix, strlen(needed->prefix)))
+	if (tag == DT_NEEDED && !needed->library && !strncmp(name, needed->prefix, strlen(needed->prefix)))
 		needed->library = text;
 	else if (tag == DT_RUNPATH || (tag == DT_RPATH && !needed->folders))
 		needed->folders = text;
@@ -68,7 +70,8 @@ bool elf_file_needed(const struct elf_file *elf, const char *prefix, const char 
 	const Elf64_Phdr *p = elf_segment_of_type(elf, PT_DYNAMIC);
 	const struct arch *arch = arch_of(elf_file_machine(elf));
 	struct needed needed = {.prefix = prefix};
-	char folders[160];
+	char folders[160], own[PATH_MAX];
+	const char *slash;
 	const uint8_t *bytes;
 	struct cursor c;
 
@@ -89,6 +92,11 @@ bool elf_file_needed(const struct elf_file *elf, const char *prefix, const char 
 	}
 	if (!needed.library || !arch)
 		return false;
+	slash = strrchr(needed.library, '/');
+	if (slash) {
+		snprintf(own, sizeof(own), "%.*s", (int)(slash - needed.library), needed.library);
+		return find_in(elf, own, origin, slash + 1, ret, size);
+	}
 	snprintf(folders, sizeof(folders), "/lib/%s:/usr/lib/%s:/usr/local/lib:/lib64:/usr/lib64:/lib:/usr/lib",
 		 arch->triplet, arch->triplet);
 	return find_in(elf, needed.folders ? needed.folders : "", origin, needed.library, ret, size) ||

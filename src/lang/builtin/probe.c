@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 #include "lang/builtin/builtin.h"
+#include "lang/builtin/python.h"
 #include "lang/provider/binary_arguments.h"
 #include "lang/provider/provider.h"
 #include "lang/provider/usdt_arguments.h"
@@ -89,9 +90,12 @@ static void gen_registers(struct gen *g, const struct binary_argument *argument,
 
 static bool gen_parameter(struct gen *g, const struct node *call, const struct type_field *field, uint32_t *place)
 {
-	const struct binary_argument *argument = binary_argument_find(compiler_attach(g->c)->parameters, field->name);
+	const struct binary_argument *argument;
 
 	(void)call;
+	if (g->unit->provider->computes_args)
+		return python_field(g, field, place);
+	argument = binary_argument_find(compiler_attach(g->c)->parameters, field->name);
 	if (!argument->register_count) {
 		gen_stack_address(g, argument);
 		return true;
@@ -106,6 +110,10 @@ static void place_parameters(struct gen *g, const struct node *call, uint32_t of
 	const struct binary_arguments *arguments = compiler_attach(g->c)->parameters;
 	uint32_t i;
 
+	if (g->unit->provider->computes_args) {
+		python_place(g, call->type, offset);
+		return;
+	}
 	/* What lies between the fields must be the same in equal keys. */
 	gen_zero(g, offset, call->type->size);
 	for (i = 0; i < arguments->count; i++) {

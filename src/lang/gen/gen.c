@@ -114,6 +114,10 @@ static void gen_body(struct gen *g)
 
 	if (unit->provider->context == CONTEXT_ITER)
 		begin_iteration(g, done);
+	if (unit->provider->computes_args) {
+		g->code_of(CORE_BEGIN)->scalar(g, NULL);
+		code_jump_if(g->code, BPF_JEQ, R0, 0, g->leave);
+	}
 	if (unit->predicate) {
 		gen_scalar(g, unit->predicate);
 		code_jump_if(g->code, BPF_JEQ, R0, 0, g->leave);

@@ -61,6 +61,7 @@ struct gen {
 	uint32_t used, used_max; /* bytes of the unit's frame */
 	uint32_t frame_size;     /* the largest of those in the map `frames`; 0: there is none */
 	label leave;             /* of the current function: the end of the program, or of one turn of the loop */
+	uint32_t begun;          /* where CORE_BEGIN left what it found */
 	bool in_callback;
 	const struct node *clause; /* that is written, whose faults end it at `fault`; NULL: none */
 	label fault;

@@ -536,6 +536,7 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 	struct object o = {.gen = gen};
 	struct runtime_parts parts = {.stacks = gen->c->stack_parts,
 				      .packets = gen->c->has_packets,
+				      .python = gen->c->has_python,
 				      .command = provider_follows_command(gen->c),
 				      .source_lines = gen->c->options->source_lines};
 	struct bytes file = {};

@@ -63,6 +63,10 @@ static const struct runtime_function {
 	{"rt_stack_task", "uppuu"},
 	{"rt_stack_words", "uppuuu"},
 	{"rt_stack_kernel", "uppuu"},
+	{"rt_python_begin", "up"},
+	{"rt_python_text", "uppuu"},
+	{"rt_python_kind", "up"},
+	{"rt_python_first_line", "up"},
 };
 
 const char *runtime_signature(const char *name)
@@ -97,6 +101,9 @@ static const uint8_t runtime_stack_bounded[] __attribute__((aligned(8))) = {
 
 static const uint8_t runtime_packet[] __attribute__((aligned(8))) = {
 #include "rt_packet.inc"
+};
+static const uint8_t runtime_python[] __attribute__((aligned(8))) = {
+#include "rt_python.inc"
 };
 static const uint8_t runtime_command[] __attribute__((aligned(8))) = {
 #include "rt_command.inc"
@@ -206,6 +213,8 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		err = add_to(linker, runtime_packet, sizeof(runtime_packet), parts->source_lines);
 	if (!err && parts->strings)
 		err = add_to(linker, runtime_string, sizeof(runtime_string), parts->source_lines);
+	if (!err && parts->python)
+		err = add_to(linker, runtime_python, sizeof(runtime_python), parts->source_lines);
 	if (!err && parts->command)
 		err = add_to(linker, runtime_command, sizeof(runtime_command), parts->source_lines);
 	if (!err)

@@ -22,6 +22,7 @@ static const struct provider *const providers[] = {
 	&provider_interval,  &provider_profile,   &provider_tracepoint, &provider_rawtracepoint, &provider_uprobe,
 	&provider_uretprobe, &provider_usdt,      &provider_software,   &provider_hardware,      &provider_watchpoint,
 	&provider_kprobe,    &provider_kretprobe, &provider_fentry,     &provider_fexit,         &provider_iter,
+	&provider_python,
 };
 
 #define PROVIDERS (sizeof(providers) / sizeof(providers[0]))

@@ -75,6 +75,7 @@ struct provider {
 	bool allows_paths;                 /* bpf_d_path() is allowed */
 	bool allows_override;              /* what the function returns can be changed */
 	bool has_parameters;               /* `args` is what the binary's debug information says */
+	bool computes_args;                /* `args` is a record that the program itself makes (CORE_BEGIN) */
 	bool is_watch;                     /* unwatch() takes its places back, by their addresses */
 	/* Several places share a program, told apart by the attach cookie. */
 	bool shares_programs;
@@ -121,7 +122,7 @@ const struct provider *provider_at(unsigned int index); /* NULL behind the last 
 extern const struct provider provider_bench, provider_test, provider_begin, provider_end, provider_interval,
 	provider_profile, provider_tracepoint, provider_rawtracepoint, provider_uprobe, provider_uretprobe,
 	provider_usdt, provider_software, provider_hardware, provider_watchpoint, provider_kprobe, provider_kretprobe,
-	provider_fentry, provider_fexit, provider_iter, provider_self;
+	provider_fentry, provider_fexit, provider_iter, provider_self, provider_python;
 
 /* For providers: */
 
@@ -138,6 +139,15 @@ bool provider_parts(struct compiler *c, const struct provider *self, const struc
 /* Takes "+OFFSET" off a function's pattern. False, with a complaint, where a return probe has one. */
 bool provider_offset(struct compiler *c, const struct provider *self, const struct attach_text *point,
 		     const char **pattern, uint64_t *ret);
+
+/* What uprobe, usdt and python have in common (uprobe.c): places by file and offset. `own` begins with this. */
+struct uprobe_own {
+	uint64_t semaphore; /* the file offset of a USDT marker's semaphore; 0: there is none */
+};
+int provider_configure_uprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag);
+int provider_attach_uprobe(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+			   const struct attach_target *target, struct attachment *ret, struct diag *diag);
+void provider_add_uprobe(struct compiler *c, struct attach attach);
 
 /* No place was found: complains, warns or is silent, as missing_probes says. */
 void provider_missing(struct compiler *c, const struct provider *self, const struct attach_text *point);

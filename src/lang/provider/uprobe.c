@@ -46,7 +46,7 @@ struct uprobe_search {
 	const struct attach_text *point;
 };
 
-static void add_place(struct compiler *c, struct attach attach)
+void provider_add_uprobe(struct compiler *c, struct attach attach)
 {
 	if (!(c->options->without & COMPILE_WITHOUT_UPROBE_MULTI))
 		attach.flags |= ATTACH_MULTI;
@@ -105,7 +105,7 @@ static void add(struct uprobe_search *search, const char *path, const struct elf
 						    (unsigned long long)search->offset)
 				     : arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
 						    shown(search->c, search->name, path, elf), function);
-	add_place(search->c, attach);
+	provider_add_uprobe(search->c, attach);
 }
 
 /* Names with wildcards match once for each address, which has one symbol here. */
@@ -154,7 +154,7 @@ static void add_address(struct uprobe_search *search, const char *path, const st
 		attach.flags = elf ? flags_of(search->self, elf) : 0;
 		attach.types =
 			elf && !(attach.flags & ATTACH_PACKED) ? binary_types(search->c, path, attach.address) : NULL;
-		add_place(search->c, attach);
+		provider_add_uprobe(search->c, attach);
 		return;
 	}
 	search->refused = true;
@@ -283,7 +283,7 @@ static void list_uprobe(struct compiler *c, const struct provider *self, const s
 
 /* --- attaching --- */
 
-static int configure_uprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag)
+int provider_configure_uprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag)
 {
 	(void)diag;
 	return attach->flags & ATTACH_MULTI
@@ -336,10 +336,9 @@ static bool multi_knows_processes(int program)
 	return open_here(&opening) == -EINVAL;
 }
 
-/* The file offset of a USDT marker's semaphore: attach.own. 0: there is none. */
 static uint64_t semaphore_of(const struct attach *attach)
 {
-	return attach->own ? *(const uint64_t *)attach->own : 0;
+	return attach->own ? ((const struct uprobe_own *)attach->own)->semaphore : 0;
 }
 
 static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,
@@ -436,8 +435,8 @@ static int attach_uprobes(int program, const struct attach *attaches, uint32_t c
 	return 0;
 }
 
-static int attach_entry(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
-			const struct attach_target *target, struct attachment *ret, struct diag *diag)
+int provider_attach_uprobe(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
+			   const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
 	return attach_uprobes(program, attaches, count, cookie, false, target, ret, diag);
 }
@@ -460,8 +459,8 @@ const struct provider provider_uprobe = {
 	.runs_last_first = true,
 	.expand = expand_uprobe,
 	.list = list_uprobe,
-	.configure = configure_uprobe,
-	.attach = attach_entry,
+	.configure = provider_configure_uprobe,
+	.attach = provider_attach_uprobe,
 	.usage = "uprobe:BINARY:FUNCTION[+OFFSET] or uprobe:BINARY@FILE:LINE[:COLUMN]",
 };
 
@@ -477,7 +476,7 @@ const struct provider provider_uretprobe = {
 	.runs_last_first = true,
 	.expand = expand_uprobe,
 	.list = list_uprobe,
-	.configure = configure_uprobe,
+	.configure = provider_configure_uprobe,
 	.attach = attach_return,
 	.usage = "uretprobe:BINARY:FUNCTION",
 };
@@ -521,22 +520,22 @@ static void search_markers(void *context, const char *path, const struct elf_fil
 	symbols = search->c->names_markers ? functions_of(elf, markers, count) : NULL;
 	for (i = 0; i < count; i++) {
 		struct attach attach = {.path = path};
-		uint64_t semaphore;
+		struct uprobe_own own;
 
 		if (!provider_matches(search->provider, markers[i].provider) ||
 		    !provider_matches(search->name, markers[i].name) ||
 		    !binary_offset(elf, markers[i].site, &attach.address) ||
-		    (markers[i].semaphore && !binary_offset(elf, markers[i].semaphore, &semaphore)))
+		    (markers[i].semaphore && !binary_offset(elf, markers[i].semaphore, &own.semaphore)))
 			continue;
 		if (markers[i].semaphore)
-			attach.own = provider_own(search->c, &semaphore, sizeof(semaphore));
+			attach.own = provider_own(search->c, &own, sizeof(own));
 		attach.name =
 			arena_printf(search->c->arena, "%s:%s:%s:%s", search->self->name,
 				     shown(search->c, search->binary, path, elf), markers[i].provider, markers[i].name);
 		if (symbols && elf_symbols_lookup(symbols, markers[i].site, &symbol))
 			attach.function = arena_strdup(search->c->arena, symbol.name, strlen(symbol.name));
 		attach.spec = arena_strdup(search->c->arena, markers[i].arguments, strlen(markers[i].arguments));
-		add_place(search->c, attach);
+		provider_add_uprobe(search->c, attach);
 	}
 	elf_symbols_destroy(symbols);
 	free(markers);
@@ -589,7 +588,7 @@ const struct provider provider_usdt = {
 	.runs_last_first = true,
 	.expand = expand_usdt,
 	.list = list_usdt,
-	.configure = configure_uprobe,
-	.attach = attach_entry,
+	.configure = provider_configure_uprobe,
+	.attach = provider_attach_uprobe,
 	.usage = "usdt:BINARY:[PROVIDER:]NAME",
 };

@@ -112,6 +112,8 @@ static const struct type *check_args(struct compiler *c, struct ast *call)
 		report_hint(c->report, "use arg0, arg1, ...");
 		return &type_none;
 	}
+	if (c->unit->provider->computes_args)
+		return type;
 	if (type && c->unit->provider->context != CONTEXT_ITER)
 		return type_pointer(c->arena, type);
 	if (c->unit->provider->has_parameters)

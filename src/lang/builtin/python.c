@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Programs of Python's probes. What the place says goes into a struct rt_python in the frame, with the registers; the
+ * runtime library finds out of it whether this is an event (rt_python.bpf.c). Strings are read when they are asked for.
+ */
+#include "lang/builtin/python.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "lang/builtin/builtin.h"
+#include "lang/provider/python.h"
+
+#define AT(member) (g->begun + (uint32_t)offsetof(struct rt_python, member))
+
+static const struct python_probe *probe_of(const struct gen *g)
+{
+	return compiler_attach(g->c)->own;
+}
+
+/* The register of a place, with what is added: the value, or where on the stack it is. */
+static void store_place(struct gen *g, const struct python_place *place, uint32_t offset)
+{
+	const struct arch_register *reg =
+		place->kind == PYTHON_NOWHERE ? NULL : arch_register_numbered(arch_here(), place->reg);
+
+	if (reg) {
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)reg->context);
+		code_alu_imm(g->code, BPF_ADD, R0, place->add);
+	} else {
+		code_imm(g->code, R0, place->add);
+	}
+	gen_frame_store(g, 8, offset, R0);
+}
+
+static uint32_t flags_of(const struct python_site *site)
+{
+	return (site->frame.kind == PYTHON_ON_STACK ? RT_PYTHON_FRAME_MEMORY : 0) |
+	       (site->instruction.kind == PYTHON_ON_STACK ? RT_PYTHON_INSTRUCTION_MEMORY : 0) |
+	       (site->tstate.kind == PYTHON_ON_STACK ? RT_PYTHON_TSTATE_MEMORY : 0) |
+	       (site->flag.kind == PYTHON_ON_STACK ? RT_PYTHON_FLAG_MEMORY : 0) |
+	       (site->instruction.kind == PYTHON_NOWHERE ? RT_PYTHON_INSTRUCTION_OF_FRAME : 0) |
+	       (site->again ? RT_PYTHON_AGAIN : 0) | (site->after ? RT_PYTHON_AFTER : 0);
+}
+
+/* Where 3.6 to 3.10 have curexc_type: behind tracing, use_tracing (3.10: cframe) and four pointers. */
+static int32_t exception_offset(const struct py_layout *layout)
+{
+	return ((layout->tstate_tracing + 8 + 7) & ~7) + 4 * 8;
+}
+
+static void store_layout(struct gen *g, const struct python_probe *probe)
+{
+	const struct py_layout *layout = &probe->layout;
+	const struct python_site *site = &probe->site;
+
+	gen_frame_store_imm(g, 4, AT(version), layout->version);
+	gen_frame_store_imm(g, 4, AT(version_low), site->version_low);
+	gen_frame_store_imm(g, 4, AT(interp_offset), site->interp_offset);
+	gen_frame_store_imm(g, 4, AT(version_offset), site->version_offset);
+	gen_frame_store_imm(g, 4, AT(code_version), site->code_offset);
+	gen_frame_store_imm(g, 4, AT(tracing_offset), site->tracing_offset);
+	gen_frame_store_imm(g, 4, AT(recursion_offset), site->recursion_offset);
+	gen_frame_store_imm(g, 4, AT(frame_code), layout->frame_code);
+	gen_frame_store_imm(g, 4, AT(frame_lasti), layout->frame_lasti);
+	gen_frame_store_imm(g, 4, AT(frame_stack), layout->frame_stack);
+	gen_frame_store_imm(g, 4, AT(code_tag), layout->code_tag_mask);
+	gen_frame_store_imm(g, 4, AT(code_bytecode), layout->code_bytecode);
+	gen_frame_store_imm(g, 4, AT(code_firstlineno), layout->code_firstlineno);
+	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
+	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
+	gen_frame_store_imm(g, 4, AT(unicode_state), layout->unicode_state);
+	gen_frame_store_imm(g, 4, AT(unicode_kind_shift), layout->unicode_kind_shift);
+	gen_frame_store_imm(g, 4, AT(unicode_compact_shift), layout->unicode_compact_shift);
+	gen_frame_store_imm(g, 4, AT(unicode_ascii_data), layout->unicode_ascii_data);
+	gen_frame_store_imm(g, 4, AT(unicode_compact_data), layout->unicode_compact_data);
+}
+
+static void gen_begin(struct gen *g, const struct node *call)
+{
+	const struct python_probe *probe = probe_of(g);
+	const struct python_site *site = &probe->site;
+	uint64_t opcodes = 0;
+	uint32_t i;
+
+	(void)call;
+	g->begun = gen_temporary(g, sizeof(struct rt_python));
+	store_place(g, &site->frame, AT(frame));
+	store_place(g, &site->instruction, AT(instruction));
+	store_place(g, &site->tstate, AT(tstate));
+	store_place(g, &site->flag, AT(flag));
+	for (i = 0; i < PYTHON_SITE_OPCODES; i++)
+		opcodes |= (uint64_t)site->opcodes[i < site->opcode_count ? i : 0] << 8 * i;
+	code_imm(g->code, R0, (int64_t)opcodes);
+	gen_frame_store(g, 8, AT(opcodes), R0);
+	gen_frame_store_imm(g, 4, AT(site), site->kind);
+	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
+	store_layout(g, probe);
+	gen_frame_address(g, R1, g->begun);
+	code_call_runtime(g->code, "rt_python_begin");
+}
+
+static void write_field(struct gen *g, const struct type_field *field, uint32_t offset)
+{
+	const struct py_layout *layout = &probe_of(g)->layout;
+	uint32_t text = 0;
+
+	gen_frame_address(g, R1, g->begun);
+	if (!strcmp(field->name, "kind")) {
+		code_call_runtime(g->code, "rt_python_kind");
+		gen_frame_store(g, 8, offset, R0);
+		return;
+	}
+	if (!strcmp(field->name, "first_line")) {
+		code_call_runtime(g->code, "rt_python_first_line");
+		gen_frame_store(g, field->type->size, offset, R0);
+		return;
+	}
+	if (!strcmp(field->name, "file"))
+		text = layout->code_filename;
+	else
+		text = layout->code_qualname != PY_NO_OFFSET ? layout->code_qualname : layout->code_name;
+	gen_frame_address(g, R2, offset);
+	code_imm(g->code, R3, field->type->size);
+	code_imm(g->code, R4, text);
+	code_call_runtime(g->code, "rt_python_text");
+}
+
+bool python_field(struct gen *g, const struct type_field *field, uint32_t *place)
+{
+	*place = gen_temporary(g, (field->type->size + 7) & ~7u);
+	write_field(g, field, *place);
+	return false;
+}
+
+void python_place(struct gen *g, const struct type *type, uint32_t offset)
+{
+	uint32_t i;
+
+	gen_zero(g, offset, type->size);
+	for (i = 0; i < type->field_count; i++)
+		write_field(g, &type->fields[i], offset + type->fields[i].offset);
+}
+
+const struct builtin_code codes_python[] = {
+	{CORE_BEGIN, .scalar = gen_begin},
+	{},
+};

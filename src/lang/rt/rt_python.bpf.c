@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Functions of Python that begin and end (lang/provider/python.c): is this hit one, of which kind, and of what. Linked
+ * into programs that ask for it.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "lang/rt/abi.h"
+
+#define opaque(value) asm volatile("" : "+r"(value))
+#define NO_OFFSET     0xffff
+
+/* enum python_site_kind of runtime/python/probe_sites.h */
+enum { SITE_RESUME, SITE_THROW, SITE_RETURN, SITE_YIELD, SITE_UNWIND, SITE_CALL, SITE_LEAVE };
+
+static __always_inline __u64 word(__u64 address)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (void *)address);
+	return value;
+}
+
+static __always_inline __s32 half(__u64 address)
+{
+	__s32 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (void *)address);
+	return value;
+}
+
+static __always_inline __u64 code_of(const struct rt_python *p)
+{
+	return word(p->frame + p->frame_code) & ~(__u64)p->code_tag;
+}
+
+/* Does RESUME find that something else is instrumented than the code knows? Then it is executed again. */
+static __always_inline int is_executed_again(struct rt_python *p)
+{
+	__u64 owner = p->tstate;
+
+	if (p->tracing_offset != NO_OFFSET && half(p->tstate + p->tracing_offset))
+		return 0;
+	if (p->interp_offset != NO_OFFSET)
+		owner = word(owner + p->interp_offset);
+	return (word(owner + p->version_offset) & ~(__u64)p->version_low) != word(p->code + p->code_version);
+}
+
+/* 3.11 and later, an instruction of the frame: 0 if it is none that this place is for. */
+static __always_inline int begin_instruction(struct rt_python *p)
+{
+	__u8 bytes[2] = {0, 0};
+	__u32 right = 0, i;
+
+	if (p->flags & RT_PYTHON_INSTRUCTION_OF_FRAME)
+		p->instruction += word(p->frame + p->frame_lasti);
+	p->position = p->instruction;
+	if (bpf_probe_read_user(bytes, sizeof(bytes), (void *)p->instruction))
+		return 0;
+	for (i = 0; i < 8 && !right; i++)
+		right = bytes[0] == (__u8)(p->opcodes >> 8 * i);
+	if (!right)
+		return 0;
+	p->code = code_of(p);
+	if (p->site == SITE_RESUME) {
+		if ((p->flags & RT_PYTHON_AGAIN) && is_executed_again(p))
+			return 0;
+		/* Of 3.15's generator expressions only the body counts, which has a RESUME of its own (4). */
+		if (p->version >= 0x30f && (bytes[1] & 7) == 4)
+			return 0;
+		return bytes[1] & 3 ? RT_PYTHON_RESUME : RT_PYTHON_START;
+	}
+	return p->site == SITE_RETURN ? RT_PYTHON_RETURN : RT_PYTHON_YIELD;
+}
+
+/* A frame that the limit of recursion refused has not begun. */
+static __always_inline int begin_unwind(struct rt_python *p)
+{
+	__u64 at = word(p->frame + p->frame_lasti);
+	int after = p->flags & RT_PYTHON_AFTER ? 1 : 0;
+
+	p->code = code_of(p);
+	p->position = at;
+	if (p->version < 0x30d)
+		return at < p->code + p->code_bytecode ? 0 : RT_PYTHON_UNWIND;
+	if (at == p->code + p->code_bytecode && half(p->tstate + p->recursion_offset) - after < 0)
+		return 0;
+	return RT_PYTHON_UNWIND;
+}
+
+/* Up to 3.10. */
+static __always_inline int begin_leave(struct rt_python *p)
+{
+	p->code = code_of(p);
+	if (word(p->tstate + p->exception_offset))
+		return RT_PYTHON_UNWIND;
+	if (p->version < 0x30a)
+		return word(p->frame + p->frame_stack) ? RT_PYTHON_YIELD : RT_PYTHON_RETURN;
+	/* f_state, FRAME_SUSPENDED: behind f_lasti, f_lineno and f_iblock. */
+	return (__s8)half(p->frame + p->frame_lasti + 12) == -1 ? RT_PYTHON_YIELD : RT_PYTHON_RETURN;
+}
+
+/* The kind of event, enum rt_python_kind; 0: it is none. */
+__hidden __u64 rt_python_begin(void *state)
+{
+	struct rt_python *p = state;
+	int kind;
+
+	if (p->flags & RT_PYTHON_FRAME_MEMORY)
+		p->frame = word(p->frame);
+	if (p->flags & RT_PYTHON_INSTRUCTION_MEMORY)
+		p->instruction = word(p->instruction);
+	if (p->flags & RT_PYTHON_TSTATE_MEMORY)
+		p->tstate = word(p->tstate);
+	if (p->flags & RT_PYTHON_FLAG_MEMORY)
+		p->flag = word(p->flag);
+	switch (p->site) {
+	case SITE_THROW:
+		if (!(__u32)p->flag)
+			return 0;
+		p->code = code_of(p);
+		kind = RT_PYTHON_THROW;
+		break;
+	case SITE_UNWIND:
+		kind = begin_unwind(p);
+		break;
+	case SITE_CALL:
+		p->code = code_of(p);
+		kind = (__u32)p->flag                        ? RT_PYTHON_THROW
+		       : half(p->frame + p->frame_lasti) < 0 ? RT_PYTHON_START
+							     : RT_PYTHON_RESUME;
+		break;
+	case SITE_LEAVE:
+		kind = begin_leave(p);
+		break;
+	default:
+		kind = begin_instruction(p);
+		break;
+	}
+	p->kind = (__u32)kind;
+	return (__u64)kind;
+}
+
+/* The kind in letters, as a string of eight bytes. */
+__hidden __u64 rt_python_kind(void *state)
+{
+	const struct rt_python *p = state;
+
+	switch (p->kind) {
+	case RT_PYTHON_START:
+		return 0x7472617473; /* "start" */
+	case RT_PYTHON_RESUME:
+		return 0x656d75736572;
+	case RT_PYTHON_THROW:
+		return 0x776f726874;
+	case RT_PYTHON_RETURN:
+		return 0x6e7275746572;
+	case RT_PYTHON_YIELD:
+		return 0x646c656979;
+	default:
+		return 0x646e69776e75;
+	}
+}
+
+__hidden __u64 rt_python_first_line(void *state)
+{
+	const struct rt_python *p = state;
+
+	return (__u64)(__s64)half(p->code + p->code_firstlineno);
+}
+
+#define POINTS_MAX 128 /* of a text that is not ASCII: the verifier follows each */
+
+/* 1 if a is more than b, without a branch, which the verifier would follow both ways at each turn. */
+static __always_inline __u64 more(__u64 a, __u64 b)
+{
+	__u64 difference = b - a;
+
+	opaque(difference);
+	return difference >> 63;
+}
+
+/* As UTF-8, as far as there is room for. `kind`: bytes of a code point, 1, 2 or 4. */
+static __always_inline void encode(struct rt_python *p, char *to, __u64 size, __u64 data, __u64 length, __u64 kind)
+{
+	volatile __u32 *next = &p->at;
+	__u64 i;
+
+	*next = 0;
+	for (i = 0; i < POINTS_MAX && i < length; i++) {
+		__u32 read = 0;
+		__u64 at = *next, point, bytes, first;
+
+		if (bpf_probe_read_user(&read, kind & 7, (void *)(data + i * kind)))
+			return;
+		opaque(at);
+		if (at + 8 > size)
+			return;
+		point = read;
+		bytes = (1 + more(point, 0x7f) + more(point, 0x7ff) + more(point, 0xffff)) & 7;
+		/* The first byte has the upper bits, and, if there are more, as many ones above as there are bytes. */
+		first = (0xf00 >> bytes & 0xff) & (0 - more(bytes, 1));
+		to[at] = (char)(first | point >> (6 * (bytes - 1) & 31));
+		to[at + 1] = (char)(0x80 | (point >> (6 * (bytes - 2) & 31) & 0x3f));
+		to[at + 2] = (char)(0x80 | (point >> (6 * (bytes - 3) & 31) & 0x3f));
+		to[at + 3] = (char)(0x80 | (point & 0x3f));
+		to[at + bytes] = 0;
+		*next = (__u32)(at + bytes);
+	}
+}
+
+/* A string of the code object, at this offset of it, to `size` bytes. */
+__hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field)
+{
+	struct rt_python *p = state;
+	__u64 string = word(p->code + field), length = word(string + p->unicode_length), room;
+	__u32 flags = (__u32)half(string + p->unicode_state), kind = flags >> p->unicode_kind_shift & 7;
+	__u32 compact = flags >> p->unicode_compact_shift & 3;
+
+	bpf_probe_read_kernel(to, size, NULL);
+	if (!(compact & 1) || !length)
+		return 0;
+	if (compact & 2) {
+		room = length < size - 1 ? length : size - 1;
+		opaque(room);
+		if (room > size - 1)
+			room = size - 1;
+		bpf_probe_read_user(to, room, (void *)(string + p->unicode_ascii_data));
+		return 0;
+	}
+	if (kind == 1 || kind == 2 || kind == 4)
+		encode(p, to, size, string + p->unicode_compact_data, length, kind);
+	return 0;
+}

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A program that writes down which of its functions begin and end, by sys.monitoring or sys.setprofile: the truth for
+tests/python/probes.t. probe_truth.py OUTPUT TURNS; in OUTPUT a line for each event: thread, kind, function."""
+import contextlib
+import functools
+import gc
+import itertools
+import sys
+import threading
+
+TURNS = int(sys.argv[2])
+logs = {}
+local = threading.local()
+KINDS = {}
+
+
+def _thread_id():
+    if hasattr(threading, "get_native_id"):
+        return threading.get_native_id()
+    import ctypes
+    return ctypes.CDLL(None).syscall(186)
+
+
+# --- what is traced: every function of this file whose name does not begin with an underscore ---
+
+def plain(x):
+    return x + 1
+
+
+def recursive(n):
+    return 0 if n == 0 else 1 + recursive(n - 1)
+
+
+def raises(n):
+    if n == 0:
+        raise ValueError("deep")
+    raises(n - 1)
+
+
+def catches():
+    try:
+        raises(3)
+    except ValueError:
+        return plain(1)
+
+
+def with_finally():
+    try:
+        return plain(2)
+    finally:
+        plain(3)
+
+
+def generator(n):
+    for i in range(n):
+        try:
+            got = yield i
+            if got:
+                plain(got)
+        except KeyError:
+            plain(0)
+    return n
+
+
+def delegating(n):
+    result = yield from generator(n)
+    yield result
+
+
+def stubborn():
+    try:
+        yield 1
+    finally:
+        plain(9)
+
+
+def generators():
+    for _ in delegating(3):
+        pass
+    one = generator(3)
+    next(one)
+    one.send(5)
+    one.throw(KeyError("k"))
+    one.close()
+    two = generator(2)
+    two.close()
+    three = generator(2)
+    try:
+        three.throw(ValueError("before the start"))
+    except ValueError:
+        pass
+    four = stubborn()
+    next(four)
+    four.close()
+    five = stubborn()
+    next(five)
+    try:
+        five.throw(IndexError("inside"))
+    except IndexError:
+        pass
+    if sys.version_info >= (3, 11):  # before, sys.setprofile is not told what a generator does when it is freed
+        six = stubborn()
+        next(six)
+        del six
+    gc.collect(0)
+    return sum(x for x in range(4)) + len(list(map(plain, [1, 2, 3])))
+
+
+@contextlib.contextmanager
+def managed():
+    plain(1)
+    yield 1
+    plain(2)
+
+
+def contexts():
+    with managed():
+        plain(4)
+    try:
+        with managed():
+            raises(1)
+    except ValueError:
+        pass
+
+
+class Thing:
+    def __init__(self, value):
+        self.value = value
+
+    def __del__(self):
+        plain(self.value)
+
+    def __lt__(self, other):
+        return self.value < other.value
+
+    @property
+    def half(self):
+        return self.value // 2
+
+    def __getattr__(self, name):
+        raise AttributeError(name)
+
+
+def objects():
+    things = [Thing(i) for i in (3, 1, 2)]
+    things.sort()
+    things[0].half
+    hasattr(things[0], "nothing")
+    ring = Thing(7)
+    ring.ring = ring
+    del ring
+    return functools.reduce(lambda a, b: a + b.half, things, 0)
+
+
+class Suspend:
+    def __await__(self):
+        return (yield 1)
+
+
+async def inner(n):
+    await Suspend()
+    if n == 2:
+        raise LookupError(n)
+    return n
+
+
+async def outer():
+    total = 0
+    for n in range(3):
+        try:
+            total += await inner(n)
+        except LookupError:
+            total += 100
+    async for x in agen():
+        total += x
+    return total
+
+
+async def agen():
+    for x in range(2):
+        await Suspend()
+        yield x
+
+
+def coroutines():
+    task = outer()
+    try:
+        while True:
+            task.send(None)
+    except StopIteration:
+        pass
+    task = outer()
+    task.send(None)
+    task.close()
+
+
+def limit(n):
+    return limit(n + 1)
+
+
+def limits():
+    try:
+        limit(0)
+    except RecursionError:
+        plain(0)
+
+
+def keywords(a, *b, c=1, **d):
+    return plain(c), list(itertools.starmap(lambda x, y: x, [(1, 2)])), sorted([2, 1], key=lambda x: -x)
+
+
+def main():
+    for turn in range(TURNS):
+        plain(turn)
+        recursive(10)
+        catches()
+        with_finally()
+        generators()
+        contexts()
+        objects()
+        coroutines()
+        keywords(1, 2, c=3, e=4)
+        exec("def made(x):\n    return plain(x)\nmade(1)", globals())
+        if turn % 50 == 0:
+            gc.collect()
+            if hasattr(sys, "monitoring"):  # a profile function at the limit of recursion is switched off
+                limits()
+
+
+# --- what writes it down ---
+
+def _name(code):
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def _profile(frame, event, arg):
+    code = frame.f_code
+    if code.co_filename == __file__ and not code.co_name.startswith("_run") and (event == "call" or event == "return"):
+        local.log.append((event, _name(code)))
+
+
+def _monitor(kind):
+    def _told(code, *rest):
+        log = getattr(local, "log", None)
+        if code.co_filename == __file__ and log is not None and not code.co_name.startswith("_"):
+            log.append((kind, _name(code)))
+        elif code.co_filename == __file__ and log is not None and code.co_name.startswith("__"):
+            log.append((kind, _name(code)))
+    return _told
+
+
+def _begin():
+    monitoring = getattr(sys, "monitoring", None)
+    if not monitoring:
+        return
+    monitoring.use_tool_id(3, "truth")
+    events = monitoring.events
+    chosen = 0
+    for kind, event in (("start", "PY_START"), ("resume", "PY_RESUME"), ("throw", "PY_THROW"),
+                        ("return", "PY_RETURN"), ("yield", "PY_YIELD"), ("unwind", "PY_UNWIND")):
+        monitoring.register_callback(3, getattr(events, event), _monitor(kind))
+        chosen |= getattr(events, event)
+    monitoring.set_events(3, chosen)
+
+
+def _run():
+    local.log = logs.setdefault(_thread_id(), [])
+    if not hasattr(sys, "monitoring"):
+        sys.setprofile(_profile)
+    main()
+    sys.setprofile(None)
+    local.log = None
+
+
+if __name__ == "__main__":
+    __file__ = main.__code__.co_filename
+    sys.setrecursionlimit(200)
+    gc.disable()  # in a callback it would run what no callback is told of
+    _begin()
+    threads = [threading.Thread(target=_run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if hasattr(sys, "monitoring"):
+        sys.monitoring.set_events(3, 0)
+    with open(sys.argv[1], "w", encoding="utf-8") as _file:
+        for thread, log in logs.items():
+            for kind, name in log:
+                _file.write("%d %s %s\n" % (thread, kind, name))
