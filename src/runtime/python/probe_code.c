@@ -239,7 +239,7 @@ bool probe_line_is_load(const struct probe_line *line, struct probe_value value,
 {
 	const struct probe_load *from;
 
-	if (value.node == PROBE_NOTHING || value.node < PROBE_NODE || value.add)
+	if (value.node < PROBE_NODE || value.node - PROBE_NODE >= line->load_count || value.add)
 		return false;
 	from = &line->loads[value.node - PROBE_NODE];
 	if (from->at.add != offset)
@@ -264,7 +264,7 @@ struct python_place probe_line_place(const struct probe_line *line, uint8_t node
 			return (struct python_place){.kind = PYTHON_ON_STACK,
 						     .reg = line->arch->sp,
 						     .add = (int32_t)(line->slots[i].at - sp->add)};
-	if (node < PROBE_NODE || node == PROBE_NOTHING || sp->node != line->arch->sp)
+	if (node < PROBE_NODE || node - PROBE_NODE >= line->load_count || sp->node != line->arch->sp)
 		return (struct python_place){};
 	from = &line->loads[node - PROBE_NODE];
 	if (!is_stack(line, from->at) || from->size != 8 || slot_of(line, from->at.add) < line->slot_count)
