@@ -432,12 +432,13 @@ static bool find_return_address(const struct code_arch *arch, const struct code_
 	/* Popped, it is still there, until a signal's frame or a forked child's lies over it. */
 	if (is_entry(code_slot(state, -WORD), CODE_RA) && (sp.kind != CODE_CFA || sp.n <= -WORD))
 		return true;
-	for (i = 0;
-	     i < arch->registers && innermost && rule->kind == UNWIND_SP && rule->cfa_offset <= UNWIND_OFFSET_MAX; i++)
+	if (!innermost || rule->kind != UNWIND_SP || rule->cfa_offset < 0 || rule->cfa_offset > UNWIND_OFFSET_MAX)
+		return false;
+	for (i = 0; i < arch->registers; i++)
 		if (is_entry(state->registers[i], is)) {
 			rule->kind = UNWIND_RA_REGISTER;
 			rule->cfa_offset = UNWIND_NUMBERED(rule->cfa_offset, i);
-			return rule->cfa_offset >= 0;
+			return true;
 		}
 	return false;
 }
