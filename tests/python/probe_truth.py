@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A program that writes down which of its functions begin and end, by sys.monitoring or sys.setprofile: the truth for
-tests/python/probes.t. probe_truth.py OUTPUT TURNS; in OUTPUT a line for each event: thread, kind, function."""
+tests/python/probes.t. probe_truth.py OUTPUT TURNS; in OUTPUT a line for each event: thread, kind, function, line
+(0: the interpreter gives none)."""
 import contextlib
 import functools
 import gc
@@ -236,16 +237,14 @@ def _name(code):
 def _profile(frame, event, arg):
     code = frame.f_code
     if code.co_filename == __file__ and not code.co_name.startswith("_run") and (event == "call" or event == "return"):
-        local.log.append((event, _name(code)))
+        local.log.append((event, _name(code), frame.f_lineno or 0))
 
 
 def _monitor(kind):
     def _told(code, *rest):
         log = getattr(local, "log", None)
-        if code.co_filename == __file__ and log is not None and not code.co_name.startswith("_"):
-            log.append((kind, _name(code)))
-        elif code.co_filename == __file__ and log is not None and code.co_name.startswith("__"):
-            log.append((kind, _name(code)))
+        if code.co_filename == __file__ and log is not None and (code.co_name[:1] != "_" or code.co_name[:2] == "__"):
+            log.append((kind, _name(code), sys._getframe(1).f_lineno or 0))
     return _told
 
 
@@ -286,5 +285,5 @@ if __name__ == "__main__":
         sys.monitoring.set_events(3, 0)
     with open(sys.argv[1], "w", encoding="utf-8") as _file:
         for thread, log in logs.items():
-            for kind, name in log:
-                _file.write("%d %s %s\n" % (thread, kind, name))
+            for event in log:
+                _file.write("%d %s %s %d\n" % ((thread,) + event))

@@ -26,7 +26,7 @@ BPF_MAY = {"abi", "arch", "bpf"}
 # strata inspect shows how CPython was recognised, layer by layer: there is no such thing of runtimes in general.
 INSPECTS = {"inspect/inspect.h", "inspect/inspect.c", "inspect/text.c", "inspect/json.c", "cli/cmd_inspect.c"}
 # The provider `python` is about CPython alone: its places are those of runtime/python/probe_sites.h.
-INSPECTS |= {"lang/provider/python.h", "lang/provider/python.c", "lang/builtin/python.c"}
+INSPECTS |= {"lang/provider/python.h", "lang/provider/python.c", "lang/builtin/python.c", "lang/rt/python.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 GENERATED = re.compile(r"^[^/]+\.(skel|pb-c)\.h$|^vmlinux\.h$|\.inc$")
 

@@ -11,6 +11,7 @@
 #include "arch/arch.h"
 #include "lang/builtin/builtin.h"
 #include "lang/provider/python.h"
+#include "lang/rt/python.h"
 
 #define AT(member) (g->begun + (uint32_t)offsetof(struct rt_python, member))
 
@@ -68,6 +69,9 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(code_tag), layout->code_tag_mask);
 	gen_frame_store_imm(g, 4, AT(code_bytecode), layout->code_bytecode);
 	gen_frame_store_imm(g, 4, AT(code_firstlineno), layout->code_firstlineno);
+	gen_frame_store_imm(g, 4, AT(code_linetable), layout->code_linetable);
+	gen_frame_store_imm(g, 4, AT(bytes_size), layout->bytes_size);
+	gen_frame_store_imm(g, 4, AT(bytes_data), layout->bytes_data);
 	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
 	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
 	gen_frame_store_imm(g, 4, AT(unicode_state), layout->unicode_state);
@@ -112,8 +116,8 @@ static void write_field(struct gen *g, const struct type_field *field, uint32_t 
 		gen_frame_store(g, 8, offset, R0);
 		return;
 	}
-	if (!strcmp(field->name, "first_line")) {
-		code_call_runtime(g->code, "rt_python_first_line");
+	if (!strcmp(field->name, "first_line") || !strcmp(field->name, "line")) {
+		code_call_runtime(g->code, *field->name == 'l' ? "rt_python_line" : "rt_python_first_line");
 		gen_frame_store(g, field->type->size, offset, R0);
 		return;
 	}

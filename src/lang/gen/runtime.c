@@ -67,6 +67,7 @@ static const struct runtime_function {
 	{"rt_python_text", "uppuu"},
 	{"rt_python_kind", "up"},
 	{"rt_python_first_line", "up"},
+	{"rt_python_line", "up"},
 };
 
 const char *runtime_signature(const char *name)

@@ -17,7 +17,7 @@
 
 #include "lang/provider/binary.h"
 #include "lang/provider/python.h"
-#include "lang/rt/abi.h"
+#include "lang/rt/python.h"
 
 enum { ENTRY, RETURN, EVENTS };
 static const char *const events[EVENTS] = {"function-entry", "function-return"};
@@ -35,7 +35,7 @@ struct python_search {
 static const struct type *make_type(struct compiler *c)
 {
 	const struct type *text = type_string(c->arena, RT_PYTHON_TEXT), *kind = type_string(c->arena, 8);
-	struct type_field *fields = arena_alloc(c->arena, 4 * sizeof(*fields));
+	struct type_field *fields = arena_alloc(c->arena, 5 * sizeof(*fields));
 	struct type *type = arena_alloc(c->arena, sizeof(*type));
 
 	if (!fields || !type || !text || !kind)
@@ -49,12 +49,14 @@ static const struct type *make_type(struct compiler *c)
 					.type = &type_int32,
 					.offset = 2 * RT_PYTHON_TEXT + 8,
 					.declaration = "int32 first_line"};
+	fields[4] = (struct type_field){
+		.name = "line", .type = &type_int32, .offset = 2 * RT_PYTHON_TEXT + 12, .declaration = "int32 line"};
 	*type = (struct type){.kind = TYPE_RECORD,
 			      .size = 2 * RT_PYTHON_TEXT + 16,
 			      .align = 8,
 			      .name = "python_function",
 			      .fields = fields,
-			      .field_count = 4};
+			      .field_count = 5};
 	return type;
 }
 

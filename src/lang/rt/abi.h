@@ -111,46 +111,4 @@ struct rt_stack_value {
 };
 ABI_ASSERT_SIZE(struct rt_stack_value, 40);
 
-/*
- * One hit of a breakpoint in CPython's loop, in the frame (lang/builtin/python.c): what the place says (all but the
- * last three), and what rt_python_begin() finds. Places are struct python_site's of runtime/python/probe_sites.h.
- */
-enum rt_python_flag {
-	RT_PYTHON_FRAME_MEMORY = 1, /* `frame` is where it lies on the stack; the same of the others */
-	RT_PYTHON_INSTRUCTION_MEMORY = 2,
-	RT_PYTHON_TSTATE_MEMORY = 4,
-	RT_PYTHON_FLAG_MEMORY = 8,
-	RT_PYTHON_INSTRUCTION_OF_FRAME = 16, /* `instruction` is added to what the frame says */
-	RT_PYTHON_AGAIN = 32,
-	RT_PYTHON_AFTER = 64
-};
-
-enum rt_python_kind {
-	RT_PYTHON_START = 1,
-	RT_PYTHON_RESUME,
-	RT_PYTHON_THROW,
-	RT_PYTHON_RETURN,
-	RT_PYTHON_YIELD,
-	RT_PYTHON_UNWIND
-};
-
-struct rt_python {
-	__u64 frame, instruction, tstate, flag;
-	__u64 opcodes; /* a byte for each that is right, the others as one of these */
-	__u32 site;    /* enum python_site_kind */
-	__u32 flags;   /* enum rt_python_flag */
-	__u32 version, version_low;
-	__u32 interp_offset, version_offset, code_version, tracing_offset;
-	__u32 recursion_offset, frame_code, frame_lasti, frame_stack;
-	__u32 code_tag, code_bytecode, code_name, code_filename;
-	__u32 code_firstlineno, exception_offset, unicode_length, unicode_state;
-	__u32 unicode_kind_shift, unicode_compact_shift, unicode_ascii_data, unicode_compact_data;
-	__u64 code, position;
-	__u32 kind; /* enum rt_python_kind */
-	__u32 at;   /* of rt_python_text(): in memory, so that the verifier knows nothing of it */
-};
-ABI_ASSERT_SIZE(struct rt_python, 160);
-
-#define RT_PYTHON_TEXT 256 /* bytes of a name or a path, with its terminator */
-
 #endif

@@ -7,7 +7,7 @@
 
 #include <bpf/bpf_helpers.h>
 
-#include "lang/rt/abi.h"
+#include "lang/rt/python.h"
 
 #define opaque(value) asm volatile("" : "+r"(value))
 #define NO_OFFSET     0xffff
@@ -94,6 +94,7 @@ static __always_inline int begin_unwind(struct rt_python *p)
 static __always_inline int begin_leave(struct rt_python *p)
 {
 	p->code = code_of(p);
+	p->position = (__u64)(__s64)half(p->frame + p->frame_lasti);
 	if (word(p->tstate + p->exception_offset))
 		return RT_PYTHON_UNWIND;
 	if (p->version < 0x30a)
@@ -121,6 +122,7 @@ __hidden __u64 rt_python_begin(void *state)
 		if (!(__u32)p->flag)
 			return 0;
 		p->code = code_of(p);
+		p->position = word(p->frame + p->frame_lasti);
 		kind = RT_PYTHON_THROW;
 		break;
 	case SITE_UNWIND:
@@ -128,9 +130,8 @@ __hidden __u64 rt_python_begin(void *state)
 		break;
 	case SITE_CALL:
 		p->code = code_of(p);
-		kind = (__u32)p->flag                        ? RT_PYTHON_THROW
-		       : half(p->frame + p->frame_lasti) < 0 ? RT_PYTHON_START
-							     : RT_PYTHON_RESUME;
+		p->position = (__u64)(__s64)half(p->frame + p->frame_lasti);
+		kind = (__u32)p->flag ? RT_PYTHON_THROW : (__s64)p->position < 0 ? RT_PYTHON_START : RT_PYTHON_RESUME;
 		break;
 	case SITE_LEAVE:
 		kind = begin_leave(p);
@@ -169,6 +170,46 @@ __hidden __u64 rt_python_first_line(void *state)
 	const struct rt_python *p = state;
 
 	return (__u64)(__s64)half(p->code + p->code_firstlineno);
+}
+
+#define LINE_TABLE_MAX 0x100000 /* bytes that are looked at */
+
+struct line_context {
+	struct rt_python *p;
+};
+
+static long line_turn(__u32 i, void *context)
+{
+	struct rt_python *p = ((struct line_context *)context)->p;
+	__u64 at = i & (RT_PYTHON_LINE_BYTES - 1);
+
+	if (i >= p->table_size)
+		return 1;
+	if (!at && bpf_probe_read_user(p->bytes, sizeof(p->bytes), (void *)(p->table + i)) &&
+	    bpf_probe_read_user(p->bytes, p->table_size - i & (RT_PYTHON_LINE_BYTES - 1), (void *)(p->table + i)))
+		return 1;
+	opaque(at);
+	return py_line_step(&p->line, p->offset, p->bytes[at & (RT_PYTHON_LINE_BYTES - 1)]);
+}
+
+/* The line of the instruction, as PyFrame_GetLineNumber() finds it, but for runtime/python/lines.h's exception. */
+__hidden __u64 rt_python_line(void *state)
+{
+	struct rt_python *p = state;
+	struct line_context context = {.p = p};
+	__s64 offset = p->version >= 0x30b  ? (__s64)(p->position - (p->code + p->code_bytecode))
+		       : p->version < 0x30a ? (__s64)p->position
+					    : 2 * (__s64)p->position;
+	__u64 table = word(p->code + p->code_linetable);
+
+	py_line_begin(&p->line, (__u16)p->version, half(p->code + p->code_firstlineno));
+	if (offset >= 0) {
+		p->offset = (__u64)offset;
+		p->table = table + p->bytes_data;
+		p->table_size = word(table + p->bytes_size);
+		bpf_loop(LINE_TABLE_MAX, line_turn, &context, 0);
+	}
+	return (__u64)p->line.line;
 }
 
 #define POINTS_MAX 128 /* of a text that is not ASCII: the verifier follows each */
