@@ -102,6 +102,33 @@ bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr)
 	       bsearch(&vaddr, code->targets.at, code->targets.count, sizeof(vaddr), compare_addresses);
 }
 
+uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, uint64_t stop, bool *leaves)
+{
+	uint8_t *reached = calloc(code->insns.count + 1, 1);
+	VEC(const struct spot_insn *) open = {};
+	int err = reached ? vec_push(&open, from) : -ENOMEM;
+
+	*leaves = false;
+	while (!err && open.count) {
+		const struct spot_insn *insn = open.at[--open.count];
+
+		while (insn && !err && insn->vaddr != stop && !reached[insn - code->insns.at]) {
+			reached[insn - code->insns.at] = 1;
+			if (insn->op == SPOT_INDIRECT)
+				*leaves = true;
+			if (insn->op == SPOT_BRANCH && probe_code_at(code, insn->target))
+				err = vec_push(&open, probe_code_at(code, insn->target));
+			insn = probe_code_next(code, insn);
+		}
+	}
+	vec_free(&open);
+	if (err) {
+		free(reached);
+		return NULL;
+	}
+	return reached;
+}
+
 static bool ends_block(const struct spot_insn *insn)
 {
 	return insn->op == SPOT_CALL || insn->op == SPOT_JUMP || insn->op == SPOT_BRANCH || insn->op == SPOT_INDIRECT ||

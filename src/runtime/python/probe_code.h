@@ -45,6 +45,11 @@ const struct spot_insn *probe_code_next(const struct probe_code *code, const str
 bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr);
 /* The first instruction of the block that it is in. */
 const struct spot_insn *probe_code_block(const struct probe_code *code, const struct spot_insn *insn);
+/*
+ * The instructions that direct jumps reach from one, `stop` and what follows it left out: a byte for each, to be freed.
+ * *leaves: it goes on to where it cannot be followed. NULL: out of memory.
+ */
+uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, uint64_t stop, bool *leaves);
 
 struct probe_value {
 	uint8_t node; /* PROBE_NOTHING: not known */

@@ -25,6 +25,11 @@ struct sites_search {
 
 int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const char *why);
 
+bool python_sites_in_loop(const struct sites_search *search, uint64_t vaddr);
+
+/* 3.11 and later: fills handlers, frame and instruction, the sites' table, handlers and jit. */
+int python_sites_find_table(struct sites_search *search, struct diag *diag);
+
 /* 3.6 to 3.10. */
 int python_sites_find_old(struct sites_search *search, struct diag *diag);
 

@@ -2,22 +2,17 @@
 /* 3.11 and later; what is common to all. */
 #include "runtime/python/probe_sites.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
 #include "runtime/python/interpreter_parts.h"
 #include "runtime/python/probe_parts.h"
 
-#define LOOP_NAME     "_PyEval_EvalFrameDefault"
-#define OPCODES       256
-#define LINE_MAX      96  /* instructions of one straight line */
-#define AGREE_MIN     24  /* handlers: clang moves most stores elsewhere, and some 30 are left */
-#define TSTATE_NEAR   256 /* fields of a thread state that the loop itself uses */
-#define RECORDING_MAX 64  /* handlers of a table that is for recording: nearly all are the same */
+#define LOOP_NAME   "_PyEval_EvalFrameDefault"
+#define LINE_MAX    96  /* instructions of one straight line */
+#define TSTATE_NEAR 256 /* fields of a thread state that the loop itself uses */
 
 /* Opcodes of one minor version. */
 struct opcode {
@@ -36,243 +31,6 @@ static const struct opcode opcodes[] = {
 int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const char *why)
 {
 	return diag_fail(diag, ENOTSUP, "python.probes", "%s: %s", elf_file_path(elf), why);
-}
-
-/* --- the table --- */
-
-struct pointer {
-	uint64_t place, target;
-};
-
-typedef VEC(struct pointer) pointers;
-
-static bool in_loop(const struct sites_search *search, uint64_t vaddr)
-{
-	size_t i;
-
-	for (i = 0; i < search->range_count; i++)
-		if (vaddr >= search->ranges[i].start && vaddr < search->ranges[i].end)
-			return true;
-	return false;
-}
-
-static int add_pointer(const struct sites_search *search, uint64_t place, uint64_t target, pointers *ret)
-{
-	return in_loop(search, target) ? vec_push(ret, (struct pointer){place, target}) : 0;
-}
-
-/* Pointers into the loop, as the dynamic linker writes them, and as they stand in the file. */
-static int find_pointers(const struct sites_search *search, pointers *ret)
-{
-	uint32_t relative = arch_of(elf_file_machine(search->elf))->relative;
-	const struct elf_segment *segments;
-	struct elf_section section;
-	size_t count, i, at;
-	const uint8_t *bytes;
-	Elf64_Rela rela;
-	uint64_t value;
-	struct cursor c;
-	int err = 0;
-
-	if (elf_file_section(search->elf, ".rela.dyn", &section) && section.bytes) {
-		c = cursor_init(section.bytes, section.size);
-		while (!err && (bytes = cursor_take(&c, sizeof(rela)))) {
-			memcpy(&rela, bytes, sizeof(rela));
-			if (ELF64_R_TYPE(rela.r_info) == relative)
-				err = add_pointer(search, rela.r_offset, (uint64_t)rela.r_addend, ret);
-		}
-	}
-	segments = elf_file_segments(search->elf, &count);
-	for (i = 0; i < count && !err; i++) {
-		if (segments[i].flags & PF_X)
-			continue;
-		bytes = elf_file_bytes_at(search->elf, segments[i].vaddr, segments[i].filesz);
-		for (at = -segments[i].vaddr & 7; bytes && !err && at + 8 <= segments[i].filesz; at += 8) {
-			memcpy(&value, bytes + at, sizeof(value));
-			if (value)
-				err = add_pointer(search, segments[i].vaddr + at, value, ret);
-		}
-	}
-	return err;
-}
-
-static int compare_pointers(const void *a, const void *b)
-{
-	const struct pointer *left = a, *right = b;
-
-	return left->place < right->place ? -1 : left->place > right->place;
-}
-
-/* The index of the first of 256 pointers in a row at this place; SIZE_MAX: there are none. */
-static size_t table_at(const pointers *list, uint64_t place)
-{
-	const struct pointer key = {.place = place};
-	const struct pointer *found = bsearch(&key, list->at, list->count, sizeof(*list->at), compare_pointers);
-	size_t first, i;
-
-	if (!found)
-		return SIZE_MAX;
-	first = (size_t)(found - list->at);
-	for (i = 1; i < OPCODES; i++)
-		if (first + i >= list->count || list->at[first + i].place != place + 8 * i)
-			return SIZE_MAX;
-	return first;
-}
-
-/* Most bytecodes are not in use, and have the same handler. A table of another kind has no such entry. */
-static bool has_unknown(const pointers *list, size_t first)
-{
-	size_t i, j, same;
-
-	for (i = first; i < first + OPCODES; i++) {
-		for (same = 0, j = first; j < first + OPCODES; j++)
-			same += list->at[j].target == list->at[i].target;
-		if (same >= 8)
-			return true;
-	}
-	return false;
-}
-
-/* How many handlers a table has. */
-static unsigned int distinct(const struct pointer *table)
-{
-	unsigned int found = 0;
-	size_t i, j;
-
-	for (i = 0; i < OPCODES; i++) {
-		for (j = 0; j < i && table[j].target != table[i].target; j++)
-			;
-		found += j == i;
-	}
-	return found;
-}
-
-/*
- * A build with a JIT (3.15) has two tables: by the other one each instruction is executed by the one that records what
- * is to be compiled.
- */
-static int take_table(struct sites_search *search, uint64_t place, const struct pointer *table, struct diag *diag)
-{
-	unsigned int found = distinct(table);
-	size_t i;
-
-	search->sites->jit |= found < RECORDING_MAX || search->sites->table;
-	if (found < RECORDING_MAX)
-		return 0;
-	if (search->sites->table)
-		return python_sites_refuse(search->elf, diag, "its loop has two tables of 256 instructions' code");
-	search->sites->table = place;
-	for (i = 0; i < OPCODES; i++)
-		search->handlers[i] = table[i].target;
-	return 0;
-}
-
-static int find_table(struct sites_search *search, struct diag *diag)
-{
-	pointers list = {};
-	size_t i, j, first;
-	int err = find_pointers(search, &list);
-
-	if (!err && list.count) {
-		qsort(list.at, list.count, sizeof(*list.at), compare_pointers);
-		for (i = j = 1; i < list.count; i++)
-			if (list.at[i].place != list.at[j - 1].place)
-				list.at[j++] = list.at[i];
-		list.count = j;
-		for (i = 0; i < search->code.insns.count && !err; i++) {
-			uint64_t place = search->code.insns.at[i].mentioned;
-
-			if (!place || place == search->sites->table)
-				continue;
-			first = table_at(&list, place);
-			if (first == SIZE_MAX || !has_unknown(&list, first))
-				continue;
-			err = take_table(search, place, &list.at[first], diag);
-		}
-	}
-	vec_free(&list);
-	if (err == -ENOMEM)
-		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
-	if (!err && !search->sites->table)
-		return python_sites_refuse(
-			search->elf, diag,
-			"the interpreter loop has no table of 256 instructions' code (opcode_targets)");
-	return err;
-}
-
-/* --- the registers of the frame and of the instruction --- */
-
-struct votes {
-	uint32_t frame[SPOT_REGISTERS], instruction[SPOT_REGISTERS];
-};
-
-/* The first write of a handler to a frame's instruction pointer. */
-static void vote(const struct sites_search *search, uint64_t handler, struct votes *votes)
-{
-	const struct spot_insn *insn = probe_code_at(&search->code, handler);
-	struct probe_line line;
-	unsigned int i;
-
-	probe_line_begin(search->code.arch, &line);
-	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
-		if (insn->op == SPOT_STORE && insn->size == 8) {
-			struct probe_value at = probe_line_address(&line, insn);
-			struct probe_value value = probe_line_register(&line, insn->a);
-
-			if (at.node < SPOT_REGISTERS && at.node != search->code.arch->sp &&
-			    at.add == search->layout->frame_lasti && value.node < SPOT_REGISTERS && !value.narrow &&
-			    value.node != at.node && value.add >= 0 && value.add <= 64) {
-				votes->frame[at.node]++;
-				if (!value.add)
-					votes->instruction[value.node]++;
-				return;
-			}
-		}
-		if (insn->op == SPOT_CALL || insn->op == SPOT_INDIRECT || insn->op == SPOT_END)
-			return;
-		probe_line_step(&line, insn);
-	}
-}
-
-/* The register that all votes are for. SPOT_NONE: they differ. */
-static uint8_t elected(const uint32_t votes[SPOT_REGISTERS], uint32_t *count)
-{
-	uint8_t found = SPOT_NONE, i;
-
-	*count = 0;
-	for (i = 0; i < SPOT_REGISTERS; i++) {
-		if (!votes[i])
-			continue;
-		if (found != SPOT_NONE)
-			return SPOT_NONE;
-		found = i;
-		*count = votes[i];
-	}
-	return found;
-}
-
-static int find_registers(struct sites_search *search, struct diag *diag)
-{
-	struct votes votes = {};
-	uint32_t count;
-	size_t i, j;
-
-	for (i = 0; i < OPCODES; i++) {
-		for (j = 0; j < i && search->handlers[j] != search->handlers[i]; j++)
-			;
-		if (j == i)
-			vote(search, search->handlers[i], &votes);
-	}
-	search->frame = elected(votes.frame, &search->sites->handlers);
-	search->instruction = elected(votes.instruction, &count);
-	if (search->frame == SPOT_NONE || search->sites->handlers < AGREE_MIN)
-		return python_sites_refuse(search->elf, diag,
-					   "the code of its instructions does not agree on a register for the frame");
-	if (search->instruction == SPOT_NONE || count < AGREE_MIN)
-		return python_sites_refuse(
-			search->elf, diag,
-			"the code of its instructions does not agree on a register for the instruction");
-	return 0;
 }
 
 /* --- handlers --- */
@@ -573,39 +331,6 @@ static int add_handlers(struct sites_search *search, struct diag *diag)
 	return 0;
 }
 
-/* --- what direct jumps reach --- */
-
-/*
- * The instructions that direct jumps reach from one, `stop` and what follows it left out: a byte for each, to be freed.
- * *leaves: it goes on to where it cannot be followed. NULL: out of memory.
- */
-static uint8_t *reach(const struct probe_code *code, const struct spot_insn *from, uint64_t stop, bool *leaves)
-{
-	uint8_t *reached = calloc(code->insns.count + 1, 1);
-	VEC(const struct spot_insn *) open = {};
-	int err = reached ? vec_push(&open, from) : -ENOMEM;
-
-	*leaves = false;
-	while (!err && open.count) {
-		const struct spot_insn *insn = open.at[--open.count];
-
-		while (insn && !err && insn->vaddr != stop && !reached[insn - code->insns.at]) {
-			reached[insn - code->insns.at] = 1;
-			if (insn->op == SPOT_INDIRECT)
-				*leaves = true;
-			if (insn->op == SPOT_BRANCH && probe_code_at(code, insn->target))
-				err = vec_push(&open, probe_code_at(code, insn->target));
-			insn = probe_code_next(code, insn);
-		}
-	}
-	vec_free(&open);
-	if (err) {
-		free(reached);
-		return NULL;
-	}
-	return reached;
-}
-
 /*
  * 3.11: RESUME goes on in RESUME_QUICK's handler, and may have made itself one meanwhile. If it always does, it needs
  * no place of its own.
@@ -626,7 +351,7 @@ static int join_resume(struct sites_search *search, struct diag *diag)
 	insn = probe_code_at(&search->code, search->handlers[resume->opcode]);
 	if (!insn || place_handler(search, search->handlers[quick->opcode], &site))
 		return python_sites_refuse(search->elf, diag, "RESUME has no code in the loop");
-	reached = reach(&search->code, insn, site.vaddr, &leaves);
+	reached = probe_code_reach(&search->code, insn, site.vaddr, &leaves);
 	if (!reached)
 		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
 	for (at = 0; at < search->code.insns.count && search->code.insns.at[at].vaddr != site.vaddr; at++)
@@ -650,7 +375,7 @@ static int find_entry(struct sites_search *search, struct diag *diag)
 	uint64_t vaddr, size;
 	size_t i;
 
-	if (python_find_exported(search->elf, LOOP_NAME, &vaddr, &size) && in_loop(search, vaddr)) {
+	if (python_find_exported(search->elf, LOOP_NAME, &vaddr, &size) && python_sites_in_loop(search, vaddr)) {
 		search->sites->entry = vaddr;
 		return 0;
 	}
@@ -764,7 +489,7 @@ static int add_unwinds(struct sites_search *search, struct diag *diag)
 
 	if (!entry)
 		return python_sites_refuse(search->elf, diag, "where its loop begins is not known");
-	reached = reach(&search->code, entry, 0, &leaves);
+	reached = probe_code_reach(&search->code, entry, 0, &leaves);
 	if (!reached)
 		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
 	for (i = 0; i < search->code.insns.count && !err; i++) {
@@ -792,10 +517,8 @@ static int find_new(struct sites_search *search, struct diag *diag)
 	const struct opcode *check, *opcode;
 	bool found = false;
 	size_t i;
-	int err = find_table(search, diag);
+	int err = python_sites_find_table(search, diag);
 
-	if (!err)
-		err = find_registers(search, diag);
 	if (err)
 		return err;
 	if (search->minor >= 12) {
