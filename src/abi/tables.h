@@ -70,7 +70,7 @@ enum mapping_kind {
 	MAPPING_FP_CHAIN = 2,   /* anonymous code: trust frame pointers */
 	MAPPING_NO_TABLE = 3,   /* the file could not be read or compiled */
 	MAPPING_NO_ANSWER = 4,  /* its file system does not answer */
-	MAPPING_SETTLED = 5,    /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
+	MAPPING_COMPLETE = 5,   /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
 	MAPPING_TABLE_FULL = 6, /* there was no room in its user's or process's share of the tables */
 	MAPPING_UNLEARNT = 7    /* anonymous code that keeps no frame pointers: user space finds rules when it is met */
 };

@@ -189,7 +189,7 @@ static __always_inline int find_add(struct scratch *s)
 	if (find->key.inode == FILE_KEY_VDSO)
 		find_tell(s, hash_mix(s->sample.cookie, find->start));
 	file = bpf_map_lookup_elem(&files, &find->key);
-	if (!file || ((file->kind == MAPPING_TABLE || file->kind == MAPPING_SETTLED) &&
+	if (!file || ((file->kind == MAPPING_TABLE || file->kind == MAPPING_COMPLETE) &&
 		      !find_shift(file, find->offset, &shift))) {
 		id = hash_mix(hash_mix(hash_mix(find->key.size, find->key.changed), find->key.inode), !!file);
 		find_tell(s, id);
@@ -522,7 +522,7 @@ static __always_inline bool find_again(struct scratch *s)
 {
 	struct found_process *found = &s->found;
 	__u32 tgid = s->sample.tgid;
-	bool mine = s->seat.process == SEAT_FOUND;
+	bool mine = s->cache.process == CACHED_FOUND;
 
 	s->find.sure = 0;
 	if (mine && found->lock_sequence && found->lock_sequence == find_lock_sequence(s) && found_is_there(found)) {
@@ -539,7 +539,7 @@ static __always_inline bool find_again(struct scratch *s)
 	if (!mine)
 		bpf_map_delete_elem(&processes, &tgid);
 	s->process = found->entry;
-	s->seat.process = SEAT_FOUND;
+	s->cache.process = CACHED_FOUND;
 	return true;
 }
 

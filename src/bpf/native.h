@@ -61,7 +61,7 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 
 	if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
 		return RULE_NO_MAPPING;
-	if (walk->mapping.kind != MAPPING_TABLE && walk->mapping.kind != MAPPING_SETTLED)
+	if (walk->mapping.kind != MAPPING_TABLE && walk->mapping.kind != MAPPING_COMPLETE)
 		return walk->mapping.kind == MAPPING_FP_CHAIN     ? RULE_FP_CHAIN
 		       : walk->mapping.kind == MAPPING_NO_ANSWER  ? RULE_NO_ANSWER
 		       : walk->mapping.kind == MAPPING_TABLE_FULL ? RULE_TABLE_FULL
@@ -108,7 +108,7 @@ static __always_inline __u32 native_remember_in(struct scratch *s, __u64 pc)
 		return at;
 	s->time.work += NATIVE_LOOKUP_NS;
 	at = native_find_rule(s, pc);
-	if (at == RULE_NONE && s->native.mapping.kind == MAPPING_SETTLED)
+	if (at == RULE_NONE && s->native.mapping.kind == MAPPING_COMPLETE)
 		at = RULE_UNLEARNT;
 	rule = table_rule(s, at);
 	if (!rule)

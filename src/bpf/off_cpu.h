@@ -60,7 +60,7 @@ static __always_inline bool off_cpu_watches(__u32 tgid, struct task_struct *task
 }
 
 /* A thread that is not known yet; NULL: it is not watched, or there is no room. */
-static __always_inline struct off_cpu_thread *off_cpu_meet(struct off_cpu_state *state, __u32 tgid, __u32 tid)
+static __always_inline struct off_cpu_thread *off_cpu_add_thread(struct off_cpu_state *state, __u32 tgid, __u32 tid)
 {
 	struct off_cpu_thread thread = {.tgid = tgid};
 	struct off_cpu_thread *met;
@@ -97,7 +97,7 @@ int thread_leaves(const __u64 *arguments)
 		return 0;
 	thread = bpf_map_lookup_elem(&off_cpu_threads, &tid);
 	if (!thread)
-		thread = off_cpu_meet(state, ids >> 32, tid);
+		thread = off_cpu_add_thread(state, ids >> 32, tid);
 	if (!thread)
 		return 0;
 	task_is = current_state();
@@ -154,7 +154,7 @@ static __always_inline __u64 off_cpu_length(struct off_cpu_state *state, __u64 i
 	/* From now on user space knows that it runs, or has run. */
 	if (!thread) {
 		if (!state->until)
-			off_cpu_meet(state, ids >> 32, tid);
+			off_cpu_add_thread(state, ids >> 32, tid);
 		return 0;
 	}
 	left = thread->left;

@@ -72,7 +72,7 @@ struct {
 
 /*
  * When what the maps of processes say changed the last time, CLOCK_MONOTONIC ns: written after each change. While it
- * stays the same, each scratch's seat (scratch.h) is as good as a lookup.
+ * stays the same, each scratch's cache (struct process_cache) is as good as a lookup.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -158,38 +158,38 @@ static __always_inline bool find_process(struct scratch *s, __u32 tgid)
 }
 
 /* Copies what is known of a process's runtime to the scratch. */
-static __always_inline enum seat_second find_runtime(struct scratch *s, __u32 tgid)
+static __always_inline enum cached_second find_runtime(struct scratch *s, __u32 tgid)
 {
 	struct runtime_process *process = &s->found.runtime;
 	struct runtime_layout *layout;
 	__u32 index;
 
-	if (s->seat.process != SEAT_FOUND || !s->found.runtime.runtime)
+	if (s->cache.process != CACHED_FOUND || !s->found.runtime.runtime)
 		process = bpf_map_lookup_elem(&runtime_processes, &tgid);
 	if (!process)
-		return SEAT_NO_SECOND;
+		return CACHED_NO_SECOND;
 	s->runtime = *process;
 	process = &s->runtime;
 	if (process->tgid != tgid || process->check != runtime_process_check(process))
-		return SEAT_SECOND_TORN;
+		return CACHED_SECOND_TORN;
 	index = process->layout;
 	layout = bpf_map_lookup_elem(&runtime_layouts, &index);
 	if (!layout)
-		return SEAT_SECOND_TORN;
+		return CACHED_SECOND_TORN;
 	s->second.layout = *layout;
-	return SEAT_SECOND;
+	return CACHED_SECOND;
 }
 
 /* Brings what is known of its runtime into the scratch. */
-FIND_GLOBAL int seat_second(__u32 scratch)
+FIND_GLOBAL int load_second(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
 
 	if (!s)
 		return 0;
-	s->seat.second = find_runtime(s, s->sample.tgid);
-	if (s->seat.second == SEAT_SECOND_TORN)
-		s->seat.tgid = 0;
+	s->cache.second = find_runtime(s, s->sample.tgid);
+	if (s->cache.second == CACHED_SECOND_TORN)
+		s->cache.tgid = 0;
 	return 0;
 }
 
@@ -197,7 +197,7 @@ FIND_GLOBAL int seat_second(__u32 scratch)
  * Brings what is known of a process into the scratch, unless the last walk has left it there. Global, so that it is
  * verified once.
  */
-__noinline int take_seat(__u32 scratch, __u32 tgid)
+__noinline int load_process(__u32 scratch, __u32 tgid)
 {
 	struct scratch *s = scratch_at(scratch);
 	__u32 zero = 0;
@@ -207,21 +207,21 @@ __noinline int take_seat(__u32 scratch, __u32 tgid)
 		return 0;
 	now = *(volatile __u64 *)at; /* first: what changes meanwhile is looked up the next time */
 	s->find.busy = s->find.is_empty = 0;
-	if (s->seat.tgid == tgid && s->seat.changed == now &&
-	    (s->seat.process != SEAT_FOUND || found_is_there(&s->found)))
+	if (s->cache.tgid == tgid && s->cache.changed == now &&
+	    (s->cache.process != CACHED_FOUND || found_is_there(&s->found)))
 		return 0;
-	s->seat.tgid = s->seat.tid = 0;
-	s->seat.process = SEAT_NO_PROCESS;
+	s->cache.tgid = s->cache.tid = 0;
+	s->cache.process = CACHED_NO_PROCESS;
 	if (loaded.walks & SAMPLER_NATIVE && find_process(s, tgid))
-		s->seat.process = SEAT_PROCESS;
+		s->cache.process = CACHED_PROCESS;
 	else if (loaded.finds && find_process_by_itself(s, tgid))
-		s->seat.process = SEAT_FOUND;
-	s->seat.changed = now;
-	if (s->seat.process)
-		s->seat.tgid = tgid;
-	s->seat.second = SEAT_NO_SECOND;
+		s->cache.process = CACHED_FOUND;
+	s->cache.changed = now;
+	if (s->cache.process)
+		s->cache.tgid = tgid;
+	s->cache.second = CACHED_NO_SECOND;
 	if (loaded.walks & SAMPLER_SECOND)
-		seat_second(scratch);
+		load_second(scratch);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ __noinline int take_seat(__u32 scratch, __u32 tgid)
  */
 static __always_inline bool tables_doubtful(const struct scratch *s, const struct process_entry *process)
 {
-	if (s->seat.process == SEAT_FOUND && !found_is_there(&s->found))
+	if (s->cache.process == CACHED_FOUND && !found_is_there(&s->found))
 		return true; /* they were overwritten meanwhile */
 	switch (s->native.loss) {
 	case LOSS_NONE:
@@ -269,7 +269,7 @@ static __always_inline void begin_native_stack(struct scratch *s)
 		uprobe_begin(s->index);
 	s->task.uretprobe = walk->uretprobe;
 	keep_for_snapshot(s);
-	if (s->seat.process)
+	if (s->cache.process)
 		begin_native_walk(s);
 }
 
@@ -293,7 +293,7 @@ static __always_inline bool begin_native_again(struct scratch *s)
 	if (!loaded.finds || !find_again(s))
 		return false;
 	if (loaded.walks & SAMPLER_SECOND)
-		seat_second(s->index);
+		load_second(s->index);
 	s->native.pc = s->snapshot.header.pc;
 	__builtin_memcpy(s->native.registers, s->snapshot.header.registers, sizeof(s->native.registers));
 	native_take_registers(&s->native);
@@ -309,7 +309,7 @@ static __always_inline bool take_native_stack(struct scratch *s)
 	bool doubtful = true;
 
 	s->find.sure = 0;
-	if (s->seat.process) {
+	if (s->cache.process) {
 		if (walk_native(s->index))
 			return true;
 		doubtful = tables_doubtful(s, &s->process);
@@ -342,8 +342,8 @@ static __always_inline __u64 known_thread(struct scratch *s)
 {
 	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid, *kept;
 
-	if (s->seat.tid == s->sample.tid)
-		return s->seat.thread;
+	if (s->cache.tid == s->sample.tid)
+		return s->cache.thread;
 	kept = bpf_map_lookup_elem(&runtime_threads, &key);
 	return kept ? *kept : 0;
 }
@@ -352,8 +352,8 @@ static __always_inline void keep_thread(struct scratch *s, __u64 thread, bool fo
 {
 	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid;
 
-	s->seat.tid = s->sample.tid;
-	s->seat.thread = thread;
+	s->cache.tid = s->sample.tid;
+	s->cache.thread = thread;
 	if (found)
 		bpf_map_update_elem(&runtime_threads, &key, &thread, BPF_ANY);
 }
@@ -379,7 +379,7 @@ static __always_inline void begin_second_stack(struct scratch *s)
 	struct second_walk *walk = &s->second;
 	__u64 known;
 
-	if (s->seat.second != SEAT_SECOND)
+	if (s->cache.second != CACHED_SECOND)
 		return;
 	s->sample.flags |= SAMPLE_SECOND;
 	walk->thread_id = s->task.thread_pointer;
@@ -407,7 +407,7 @@ static __always_inline bool take_second_stack(struct scratch *s)
 {
 	struct second_walk *walk = &s->second;
 
-	if (s->seat.second != SEAT_SECOND)
+	if (s->cache.second != CACHED_SECOND)
 		return false;
 	if (second_go_on(s, &s->runtime))
 		return true;
@@ -523,7 +523,7 @@ static __always_inline void begin_user_stacks(struct scratch *s)
 	s->task.pc = s->native.pc;
 	s->second.stack_pointer = s->native.sp;
 	keep_for_snapshot(s); /* walks of second stacks read these */
-	take_seat(s->index, s->sample.tgid);
+	load_process(s->index, s->sample.tgid);
 }
 
 /*
@@ -630,7 +630,7 @@ static __always_inline void take_program(struct scratch *s, int err, __u64 now)
 		begin_user_stacks(s);
 		/* Where there are two walks, the first one leaves the other some time. */
 		walk_time_begin(s, now, loaded.sample_ns,
-				s->seat.second == SEAT_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
+				s->cache.second == CACHED_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
 		take_user_stacks(s->index);
 		resume_later(s);
 		if (loaded.verify_every && s->sequence % loaded.verify_every == 0 && !s->sample.native_loss)

@@ -4,9 +4,8 @@
  * (an ordinary array indexed by CPU: a per-CPU map's value may not exceed 32 KiB), because mutable state on the BPF
  * stack makes the verifier follow every path apart.
  *
- * Copies of the process's entry and interpreter stay here from sample to sample (struct seat): most samples of a CPU
- * are of the same process as the one before, and then no lookup is needed, as long as the map `changed` keeps its
- * value.
+ * Copies of the process's entry and interpreter stay here from sample to sample (struct process_cache). Most samples of
+ * a CPU are of the same process as the one before. They need no lookup as long as the map `changed` keeps its value.
  */
 #ifndef STRATA_BPF_SCRATCH_H
 #define STRATA_BPF_SCRATCH_H
@@ -184,29 +183,29 @@ struct find {
 	struct mapping_entry mappings[FIND_MAPPINGS_MAX];
 };
 
-enum seat_process {
-	SEAT_NO_PROCESS,
-	SEAT_PROCESS, /* user space has told */
-	SEAT_FOUND
+enum cached_process {
+	CACHED_NO_PROCESS,
+	CACHED_PROCESS, /* user space has told */
+	CACHED_FOUND
 };
 
-enum seat_second {
-	SEAT_NO_SECOND,
-	SEAT_SECOND,
-	SEAT_SECOND_TORN /* copied while it was being written anew */
+enum cached_second {
+	CACHED_NO_SECOND,
+	CACHED_SECOND,
+	CACHED_SECOND_TORN /* copied while it was being written anew */
 };
 
 /*
  * Whose tables and runtime `process`, `runtime` and `second.layout` are: most samples of a CPU are of the
  * process of the one before, and each lookup in a hash costs several cache lines.
  */
-struct seat {
+struct process_cache {
 	__u64 changed; /* the map's value when they were looked up */
 	__u64 thread;  /* as second.thread, of the thread `tid` */
 	__u32 tgid;    /* 0: nobody's for the next walk */
 	__u32 tid;     /* 0: none */
-	__u32 process; /* enum seat_process: it has tables */
-	__u32 second;  /* enum seat_second */
+	__u32 process; /* enum cached_process: it has tables */
+	__u32 second;  /* enum cached_second */
 };
 
 /* The thread that runs, and its process. */
@@ -243,10 +242,10 @@ struct scratch {
 	__u64 woken; /* up to where user space had read when it was woken last, and 1; 0: never */
 	__u64 sequence;
 	struct task_facts task;
-	struct seat seat;
+	struct process_cache cache;
 	struct process_entry process;   /* a copy that was checked */
 	struct runtime_process runtime; /* the same */
-	struct found_process found;     /* SEAT_FOUND: where `process` comes from */
+	struct found_process found;     /* CACHED_FOUND: where `process` comes from */
 	struct find find;
 	struct native_walk native;
 	union {

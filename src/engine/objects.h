@@ -31,8 +31,8 @@ enum object_table {
 struct learnt {
 	rule_ranges ranges; /* vaddrs, in the order in which they were learnt */
 	uint32_t tries;
-	bool settled; /* nothing more will be learnt */
-	bool changed; /* since it was saved */
+	bool complete; /* nothing more will be learnt */
+	bool changed;  /* since it was saved */
 };
 
 /* A key by which the BPF part knows a file, and the id under which it was sent. */

@@ -416,15 +416,15 @@ static void end_dead(struct watch *watch)
 			processes_exit(watch->processes, process->pid, watch->drained_at);
 }
 
-void watch_settle(struct watch *watch, uint64_t begun, bool emptied)
+void watch_advance_watermark(struct watch *watch, uint64_t begun, bool emptied)
 {
 	uint64_t until = emptied || watch->arriving.newest > begun ? begun : watch->arriving.newest;
 
-	if (until > watch->arriving.settled)
-		watch->arriving.settled = until;
+	if (until > watch->arriving.watermark)
+		watch->arriving.watermark = until;
 }
 
-void watch_settle_verified(struct watch *watch, enum loss missing)
+void watch_count_unverified(struct watch *watch, enum loss missing)
 {
 	struct profile_verify *verify = &watch->counts.verify;
 	uint64_t told = verify->samples;
@@ -443,12 +443,12 @@ static int drain(struct watch *watch, uint64_t until)
 
 	watch->arriving.drain_until = until;
 	if (!err)
-		err = watch_tend_analysis(watch);
+		err = watch_poll_analysis(watch);
 	if (!err)
 		err = watch_check_all_windows(watch, begun);
 	if (!err)
 		err = sampler_drain(watch->sampler, handle_record, watch);
-	watch_settle(watch, begun, !err);
+	watch_advance_watermark(watch, begun, !err);
 	if (err == -EAGAIN) {
 		watch->behind = true;
 		err = 0;
@@ -456,7 +456,7 @@ static int drain(struct watch *watch, uint64_t until)
 	if (watch->drained_at > watch->tidying.reaped_at + REAP_EVERY_NS) {
 		watch->tidying.reaped_at = watch->drained_at;
 		end_dead(watch);
-		reap = watch->arriving.settled > REAP_AFTER_NS ? watch->arriving.settled - REAP_AFTER_NS : 0;
+		reap = watch->arriving.watermark > REAP_AFTER_NS ? watch->arriving.watermark - REAP_AFTER_NS : 0;
 		if (watch->analysing.parked_since && watch->analysing.parked_since < reap)
 			reap = watch->analysing.parked_since; /* their processes are still asked about */
 		processes_reap(watch->processes, reap, release);
@@ -464,7 +464,7 @@ static int drain(struct watch *watch, uint64_t until)
 		watch_collect_windows(watch, watch->drained_at);
 		if (foreign_files_recovered(watch->foreign))
 			publish_anew(watch);
-		watch_tend_full(watch, watch->drained_at);
+		watch_retry_full(watch, watch->drained_at);
 		if (!err)
 			err = watch_release_stale(watch, reap, LOSS_STACK_MISSING);
 		if (!err)
@@ -489,7 +489,7 @@ int watch_finish(struct watch *watch)
 		err = watch_finish_analysis(watch);
 	/* After an error what is missing may still lie in the ring. */
 	stale = watch_release_stale(watch, UINT64_MAX, err ? LOSS_LATE : LOSS_STACK_MISSING);
-	watch_settle_verified(watch, err ? LOSS_INTERNAL : LOSS_STACK_MISSING);
+	watch_count_unverified(watch, err ? LOSS_INTERNAL : LOSS_STACK_MISSING);
 	store_seal(&watch->store);
 	return err ? err : stale;
 }
@@ -567,7 +567,7 @@ static int prepare_expected(struct watch *watch, struct process *process)
 	return err;
 }
 
-static int meet(struct watch *watch, int pid)
+static int scan_lazily(struct watch *watch, int pid)
 {
 	struct process *process;
 	size_t i;
@@ -614,10 +614,10 @@ int watch_scan_all(struct watch *watch)
 	return each_process(watch, watch_scan);
 }
 
-int watch_meet_all(struct watch *watch)
+int watch_scan_all_lazily(struct watch *watch)
 {
 	watch->drained_at = watch_now();
-	return each_process(watch, meet);
+	return each_process(watch, scan_lazily);
 }
 
 bool watch_is_behind(const struct watch *watch)

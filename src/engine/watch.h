@@ -20,8 +20,8 @@
  * - watch_drain() reads the side-band first, then the ring. The time before the side-band was read is kept: every
  *   record older than that is known.
  * - A mapping holds from one time to another. The question is always: what was at this address at that moment? Past
- *   mappings are kept for three seconds, measured by the time of the records (watch_settle(), in watch_parts.h). So
- *   strata may be stopped for as long as it likes, and what it reads then is still resolved.
+ *   mappings are kept for three seconds, measured by the time of the records (watch_advance_watermark(), in
+ * watch_parts.h). So strata may be stopped for as long as it likes, and what it reads then is still resolved.
  * - process_entry.valid_from says that no older change of the mappings is missing. The kernel notes the time of each
  *   exec itself, and does not use tables with an older valid_from.
  * - A stack with an unknown address makes user space read the side-band once more. If that does not help a late
@@ -106,7 +106,7 @@ int watch_scan_briefly(struct watch *watch, int pid);
  * All processes in less time: the kernel is told where runtimes are. The tables of processes that have one are compiled
  * by watch_drain(), for watch_options.publish_ns each time, after other work.
  */
-int watch_meet_all(struct watch *watch);
+int watch_scan_all_lazily(struct watch *watch);
 /* Did the last watch_drain() leave work undone for lack of time? Then the next one is due at once. */
 bool watch_is_behind(const struct watch *watch);
 /* Nothing is walked in the kernel from now on: watch_drain() compiles no more tables. */

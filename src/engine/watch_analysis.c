@@ -126,7 +126,7 @@ static int ask(struct watch *watch, struct object *object)
 	if (!analysis->asked)
 		return analyser_refusal(analyser) ? 0 : -EDQUOT;
 	while (watch->analysing.waits && analysis->asked && analyser_wait(analyser, WAIT_STEP_MS)) {
-		(void)!sampler_relieve(watch->sampler);
+		(void)!sampler_read_ahead(watch->sampler);
 		analyser_tend(analyser, take, watch);
 	}
 	return -EINPROGRESS;
@@ -205,7 +205,7 @@ static int unpark(struct watch *watch)
 	return err;
 }
 
-int watch_tend_analysis(struct watch *watch)
+int watch_poll_analysis(struct watch *watch)
 {
 	struct analysing *analysing = &watch->analysing;
 
@@ -226,7 +226,7 @@ int watch_finish_analysis(struct watch *watch)
 
 	while (!err && analysing->parked.first && watch_now() < until &&
 	       analyser_wait(analysing->analyser, WAIT_STEP_MS))
-		err = watch_tend_analysis(watch);
+		err = watch_poll_analysis(watch);
 	analysing->finishing = true;
 	return err ? err : unpark(watch);
 }

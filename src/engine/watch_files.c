@@ -59,7 +59,7 @@ static bool describe_file(const struct object *object, struct known_file *ret)
 	}
 	if (object->table != OBJECT_TABLE_READY)
 		return object->table == OBJECT_TABLE_NONE;
-	ret->kind = object->learnt && object->learnt->settled ? MAPPING_SETTLED : MAPPING_TABLE;
+	ret->kind = object->learnt && object->learnt->complete ? MAPPING_COMPLETE : MAPPING_TABLE;
 	ret->page_first = object->run.page_first;
 	ret->page_count = object->run.page_count;
 	ret->base = object->run.base;

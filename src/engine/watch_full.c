@@ -119,7 +119,7 @@ static void try_again(struct watch *watch)
 	}
 }
 
-void watch_tend_full(struct watch *watch, uint64_t now)
+void watch_retry_full(struct watch *watch, uint64_t now)
 {
 	enum tables_kind kind;
 

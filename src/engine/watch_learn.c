@@ -215,7 +215,7 @@ static bool learn_here(struct watch *watch, struct look *look, const struct nati
 	rule_ranges ranges = {};
 	bool found = false;
 
-	if (!learnt || learnt->settled || !has_time(watch))
+	if (!learnt || learnt->complete || !has_time(watch))
 		return false;
 	if (look->window && !watch_published_rules(look->then.process, address, &ranges, &look->whole)) {
 		found = take(watch, look, at, &ranges);
@@ -232,9 +232,9 @@ static bool learn_here(struct watch *watch, struct look *look, const struct nati
 		watch_window_learnt(look->then.process, look->window);
 	if (!found && tables_learn(sampler_tables(watch->sampler), look->run, address - look->bias,
 				   address - look->bias + 1, &none))
-		learnt->settled = true;
+		learnt->complete = true;
 	if (++learnt->tries >= TRIES_MAX || learnt->ranges.count >= RANGES_MAX)
-		learnt->settled = true;
+		learnt->complete = true;
 	watch->learning.learn_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	return found;
 }

@@ -131,7 +131,7 @@ struct arriving {
 	VEC(struct waiting_sample) waiting;
 	VEC(uint32_t) frames; /* of the stack at hand */
 	uint64_t newest;      /* the largest time of a record that was read; 0: none was */
-	uint64_t settled;     /* no older record is unread */
+	uint64_t watermark;   /* no older record is unread */
 	uint64_t drain_until;
 	uint32_t records; /* handled; the clock is not read for each one */
 };
@@ -270,7 +270,7 @@ bool watch_awaits(const struct watch *watch, const struct process *process, uint
 bool watch_park(struct watch *watch, const struct snapshot_event *snapshot);
 
 /* Takes answers, and what has waited for them; to be called now and then. 0 or -ENOMEM. */
-int watch_tend_analysis(struct watch *watch);
+int watch_poll_analysis(struct watch *watch);
 /* The same at the end, after a short while; what is still parked is tallied as it is. 0 or -ENOMEM. */
 int watch_finish_analysis(struct watch *watch);
 
@@ -281,7 +281,7 @@ void watch_shorten(struct watch *watch);
 void watch_note_full(struct watch *watch, struct watched *watched);
 
 /* Adds a remark about who holds most, and tries again from time to time; to be called regularly. */
-void watch_tend_full(struct watch *watch, uint64_t now);
+void watch_retry_full(struct watch *watch, uint64_t now);
 
 /* Adds a remark; it is dropped if memory is short or there are many already. */
 void watch_add_remark(struct watch *watch, const char *text);
@@ -428,15 +428,15 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing);
 
 /*
- * Notes how far the ring was read: watch->arriving.settled. `emptied`: everything that was in it at `begun` was read.
+ * Notes how far the ring was read: watch->arriving.watermark. `emptied`: everything that was in it at `begun` was read.
  * Otherwise the time of the last record counts, because strata may have been stopped for longer than past mappings are
  * kept.
  */
-void watch_settle(struct watch *watch, uint64_t begun, bool emptied);
+void watch_advance_watermark(struct watch *watch, uint64_t begun, bool emptied);
 
 /*
  * Nothing arrives any more: samples that were chosen for verification and whose copy did not arrive count as `missing`.
  */
-void watch_settle_verified(struct watch *watch, enum loss missing);
+void watch_count_unverified(struct watch *watch, enum loss missing);
 
 #endif

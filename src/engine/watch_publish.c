@@ -15,17 +15,17 @@ bool watch_is_generated(const struct object *object)
 }
 
 /* Samples go on while a large table is compiled, each with a copy of its stack. */
-static void relieve(void *context)
+static void read_ahead(void *context)
 {
 	const struct watch *watch = context;
 
-	(void)!sampler_relieve(watch->sampler); /* what was lost the balance of samples tells */
+	(void)!sampler_read_ahead(watch->sampler); /* what was lost the balance of samples tells */
 }
 
 static struct object_compiling compiling(struct watch *watch)
 {
 	return (struct object_compiling){
-		.whole = watch->publishing.whole_tables, .pause = relieve, .follow = watch_follow, .context = watch};
+		.whole = watch->publishing.whole_tables, .pause = read_ahead, .follow = watch_follow, .context = watch};
 }
 
 void watch_fill(void *context, uint32_t page)
@@ -78,7 +78,7 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 	if (object->table != OBJECT_TABLE_READY || !object_vaddr(object, mapping, mapping->start, &vaddr))
 		return entry;
 	(void)!vec_push(&watch->publishing.files, mapping->file->index); /* room was made for it */
-	entry.kind = object->learnt && object->learnt->settled ? MAPPING_SETTLED : MAPPING_TABLE;
+	entry.kind = object->learnt && object->learnt->complete ? MAPPING_COMPLETE : MAPPING_TABLE;
 	entry.bias = mapping->start - (vaddr - object->run.base);
 	entry.page_first = object->run.page_first;
 	entry.page_count = object->run.page_count;

@@ -362,7 +362,7 @@ int sampler_fd(const struct sampler *sampler)
 	return ring_buffer__epoll_fd(sampler->ring);
 }
 
-int sampler_relieve(struct sampler *sampler)
+int sampler_read_ahead(struct sampler *sampler)
 {
 	return sampler->backlog.bytes < BACKLOG_MAX ? empty_ring(sampler) : -EAGAIN;
 }

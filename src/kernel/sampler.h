@@ -118,7 +118,7 @@ int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const st
  * Moves what has arrived out of the ring, for the next or current sampler_drain() to deliver: for callers that are busy
  * for longer than the ring has space. Negative if it could not take all: -EAGAIN if enough is waiting already, -ENOMEM.
  */
-int sampler_relieve(struct sampler *sampler);
+int sampler_read_ahead(struct sampler *sampler);
 
 void sampler_counters(struct sampler *sampler, struct sampler_counters *ret);
 void sampler_forget_worst(struct sampler *sampler);

@@ -233,7 +233,7 @@ static bool held_still(const struct thread *thread, const struct task_event *tas
 	return thread->walked && (thread->held || (!(task->flags & TASK_ON_CPU) && task->switches == thread->switches));
 }
 
-static int settle(struct taker *taker, struct thread *thread)
+static int keep(struct taker *taker, struct thread *thread)
 {
 	answer(taker, thread, ANSWER_WALKED);
 	return watch_live_keep(taker->watch, &thread->last);
@@ -301,7 +301,7 @@ static int look_again(struct taker *taker, int pid)
 }
 
 /* Takes the stacks of those that held still. */
-static int settle_all(struct taker *taker, int pid)
+static int keep_all(struct taker *taker, int pid)
 {
 	size_t i;
 	int err = 0;
@@ -310,7 +310,7 @@ static int settle_all(struct taker *taker, int pid)
 		struct thread *thread = &taker->threads.at[i];
 
 		if (thread->pid == pid && thread->answer == ANSWER_NONE && thread->still)
-			err = settle(taker, thread);
+			err = keep(taker, thread);
 	}
 	return err;
 }
@@ -323,7 +323,7 @@ static int take_process(struct taker *taker, size_t process)
 	err = walk_all(taker, process);
 	if (!err)
 		err = look_again(taker, taker->options->pids[process]);
-	return err < 0 ? err : settle_all(taker, taker->options->pids[process]);
+	return err < 0 ? err : keep_all(taker, taker->options->pids[process]);
 }
 
 static int read_error(int err, int pid, struct diag *diag)
@@ -491,7 +491,7 @@ static int freeze_process(struct taker *taker, size_t process)
 		return err;
 	pthread_join(thread, NULL);
 	taker->moved[process] = freezing.err > 0;
-	return freezing.err < 0 ? freezing.err : settle_all(taker, taker->options->pids[process]);
+	return freezing.err < 0 ? freezing.err : keep_all(taker, taker->options->pids[process]);
 }
 
 static int freeze_all(struct taker *taker, struct diag *diag)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of a running trace share: load.c, trace.c (life), command.c, sites.c (records), maps.c, measure.c. */
+/*
+ * What the files of a running trace share: load.c, trace.c (from start to end), command.c, sites.c (records),
+ * map_values.c, measure.c.
+ */
 #ifndef STRATA_TRACE_RUN_H
 #define STRATA_TRACE_RUN_H
 
@@ -81,7 +84,7 @@ int run_record(void *context, void *data, size_t size);
 /* Runs a shell command, with its output as a message of this type. */
 void run_system(struct run *run, const char *command);
 
-/* maps.c */
+/* map_values.c */
 extern const struct print_deeds run_deeds;
 /* `empty`: a map without keys is shown as zero when nothing was assigned yet. */
 void run_print_map(struct run *run, const struct symbol *map, bool empty, uint64_t top, uint64_t div,

@@ -86,7 +86,7 @@ static int expect_files(struct stacks *stacks, const struct stacks_options *opti
 static int scan(struct stacks *stacks, const struct stacks_options *options)
 {
 	uint32_t i;
-	int err = !options->pid         ? watch_meet_all(stacks->watch)
+	int err = !options->pid         ? watch_scan_all_lazily(stacks->watch)
 		  : options->is_command ? watch_scan_briefly(stacks->watch, options->pid)
 					: watch_scan(stacks->watch, options->pid);
 

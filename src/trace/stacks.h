@@ -5,10 +5,10 @@
  * themselves come from rt_stack, which is the sampler's own source: the same walks, tables and records.
  *
  * A script starts quickly because little is done before its probes are attached. Of the running processes only Python
- * is looked for. Their unwind tables are compiled between events, 2 ms at a time (watch_meet_all()), or when a process
- * is first met. Only processes that run a probed file (watch_options.expected) have theirs compiled at once, while the
- * verifier works, for at most 50 ms of CPU time. What the programs report of processes begins when they are loaded;
- * what happened before is in the side-band by then.
+ * is looked for. Their unwind tables are compiled between events, 2 ms at a time (watch_scan_all_lazily()), or when a
+ * process has its first event. Only processes that run a probed file (watch_options.expected) have theirs compiled at
+ * once, while the verifier works, for at most 50 ms of CPU time. The programs report processes from the moment they are
+ * loaded; what happened before is in the side-band by then.
  *
  * Not thread-safe.
  */

@@ -196,7 +196,7 @@ static void test_again(void)
 
 	create(&process);
 	s = process.kernel.s;
-	s->seat.process = SEAT_FOUND;
+	s->cache.process = CACHED_FOUND;
 	fake_wrote(&process.kernel);
 	ok(look(&process), "found");
 	ok(!find_again(s) && s->find.sure, "a walk has failed, and nobody has written: it went by what is mapped");

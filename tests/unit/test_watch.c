@@ -83,23 +83,23 @@ static void test_joined(void)
 	forget(&watch);
 }
 
-static void test_settled(void)
+static void test_watermark(void)
 {
 	struct watch watch = {};
 
-	watch_settle(&watch, 100 * S, false);
-	is_int(watch.arriving.settled, 0, "nothing was read: nothing is known");
+	watch_advance_watermark(&watch, 100 * S, false);
+	is_int(watch.arriving.watermark, 0, "nothing was read: nothing is known");
 	take(&watch, 1, 90 * S, 0);
-	watch_settle(&watch, 100 * S, false);
-	is_int(watch.arriving.settled, 90 * S, "the ring was not emptied: what was read last tells");
-	watch_settle(&watch, 101 * S, true);
-	is_int(watch.arriving.settled, 101 * S, "it was: all from before is read");
+	watch_advance_watermark(&watch, 100 * S, false);
+	is_int(watch.arriving.watermark, 90 * S, "the ring was not emptied: what was read last tells");
+	watch_advance_watermark(&watch, 101 * S, true);
+	is_int(watch.arriving.watermark, 101 * S, "it was: all from before is read");
 	take(&watch, 2, 95 * S, 0);
-	watch_settle(&watch, 102 * S, false);
-	is_int(watch.arriving.settled, 101 * S, "it does not go back");
+	watch_advance_watermark(&watch, 102 * S, false);
+	is_int(watch.arriving.watermark, 101 * S, "it does not go back");
 	take(&watch, 3, 200 * S, 0);
-	watch_settle(&watch, 110 * S, false);
-	is_int(watch.arriving.settled, 110 * S, "nor further than the time at which it was begun");
+	watch_advance_watermark(&watch, 110 * S, false);
+	is_int(watch.arriving.watermark, 110 * S, "nor further than the time at which it was begun");
 	forget(&watch);
 }
 
@@ -114,9 +114,9 @@ static void test_verified(void)
 	is_int(watch.counts.verify.chosen, 5, "the kernel part has chosen 5");
 	watch.counts.verify.samples = 2;
 	watch.counts.verify.uncompared[LOSS_EXITED] = 1;
-	watch_settle_verified(&watch, LOSS_STACK_MISSING);
+	watch_count_unverified(&watch, LOSS_STACK_MISSING);
 	is_int(watch.counts.verify.uncompared[LOSS_STACK_MISSING], 2, "of 2 no copy came");
-	watch_settle_verified(&watch, LOSS_STACK_MISSING);
+	watch_count_unverified(&watch, LOSS_STACK_MISSING);
 	is_int(watch.counts.verify.uncompared[LOSS_STACK_MISSING], 2, "which is counted once");
 	forget(&watch);
 }
@@ -125,7 +125,7 @@ int main(void)
 {
 	test_missing_parts();
 	test_joined();
-	test_settled();
+	test_watermark();
 	test_verified();
 	return tap_done();
 }

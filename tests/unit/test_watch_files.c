@@ -181,7 +181,7 @@ static struct file_key key_of(const struct mapped *mapped)
 				 .size = (uint64_t)status.st_size};
 }
 
-static void meet(struct mapped *mapped, struct file_key key, uint64_t id)
+static void take_file(struct mapped *mapped, struct file_key key, uint64_t id)
 {
 	const struct file_event event = {.header = {.type = EVENT_FILE},
 					 .id = id,
@@ -222,20 +222,20 @@ static void test_told(void)
 		return;
 	key = key_of(&mapped);
 	mapped.object->table = OBJECT_TABLE_UNKNOWN;
-	meet(&mapped, key, ID);
+	take_file(&mapped, key, ID);
 	is_int(kernel.known, 0, "nothing is known of it yet");
 	mapped.object->table = OBJECT_TABLE_READY;
 	watch_tell_file(&mapped.watch, mapped.object);
 	ok(kernel.known == 1 && !told_at(&key) && kernel.files[0].kind == MAPPING_TABLE &&
 		   kernel.files[0].page_first == 11 && kernel.files[0].page_count == 12 && has_text(&kernel.files[0]),
 	   "once it has its table, that is told");
-	meet(&mapped, key, ID);
+	take_file(&mapped, key, ID);
 	watch_tell_file(&mapped.watch, mapped.object);
 	is_int(kernel.times, 1, "once");
 	mapped.object->learnt = calloc(1, sizeof(*mapped.object->learnt));
-	mapped.object->learnt->settled = true;
+	mapped.object->learnt->complete = true;
 	watch_tell_file(&mapped.watch, mapped.object);
-	ok(kernel.times == 2 && kernel.known == 1 && kernel.files[0].kind == MAPPING_SETTLED,
+	ok(kernel.times == 2 && kernel.known == 1 && kernel.files[0].kind == MAPPING_COMPLETE,
 	   "and again when nothing more is learnt of it");
 	watch_forget_keys(&mapped.watch, mapped.object);
 	ok(!kernel.known && kernel.unsent == ID && kernel.voids == 1 && !mapped.object->known,
@@ -252,22 +252,22 @@ static void test_reused(void)
 		return;
 	other = key = key_of(&mapped);
 	other.changed--;
-	meet(&mapped, other, ID);
+	take_file(&mapped, other, ID);
 	is_int(kernel.known, 0, "what is open changed at another time: it is not that file");
 	other = key;
 	other.size++;
-	meet(&mapped, other, ID);
+	take_file(&mapped, other, ID);
 	is_int(kernel.known, 0, "it has another size");
-	meet(&mapped, key, ID);
+	take_file(&mapped, key, ID);
 	ok(kernel.known == 1 && !told_at(&key), "it is the same");
 	change_status(&mapped);
 	other = key_of(&mapped);
-	meet(&mapped, other, ID + 1);
+	take_file(&mapped, other, ID + 1);
 	ok(kernel.known == 2 && told_at(&other) >= 0 && told_at(&key) >= 0, "a link or chmod: two names of one file");
 	if (pwrite(mapped.fd, "x", 1, (off_t)mapped.size) == 1)
 		mapped.size++;
 	other = key_of(&mapped);
-	meet(&mapped, other, ID + 2);
+	take_file(&mapped, other, ID + 2);
 	ok(kernel.known == 2 && told_at(&other) < 0, "written to: by its new name it is not what was read of it");
 	destroy(&mapped);
 }
@@ -282,7 +282,7 @@ static void test_many_names(void)
 		return;
 	for (i = 0; i <= KEYS_MAX; i++) {
 		keys[i] = key_of(&mapped);
-		meet(&mapped, keys[i], ID + i);
+		take_file(&mapped, keys[i], ID + i);
 		change_status(&mapped);
 	}
 	ok(kernel.known == KEYS_MAX && told_at(&keys[0]) < 0 && kernel.unsent == ID,
@@ -319,7 +319,7 @@ static void test_finds(void)
 
 	if (!ok(create(&mapped), "a file is mapped"))
 		return;
-	meet(&mapped, key_of(&mapped), ID);
+	take_file(&mapped, key_of(&mapped), ID);
 	ok(!watch_finds(&mapped.watch, kernel.process), "one of a process's files is known to the kernel part");
 	for (i = 0; i < kernel.process->mappings.count; i++) {
 		const struct process_mapping *mapping = &kernel.process->mappings.at[i];

@@ -166,7 +166,7 @@ __noinline int rt_walk(__u32 scratch, __u32 parts, __u32 limit)
 	begin_user_stacks(s);
 	whole = parts & PART_IN_TASK ? TASK_TIME_NS : loaded.sample_ns;
 	walk_time_begin(s, s->sample.time, whole,
-			(parts & loaded.walks & PART_NATIVE) && s->seat.second == SEAT_SECOND ? whole / 2 : whole);
+			(parts & loaded.walks & PART_NATIVE) && s->cache.second == CACHED_SECOND ? whole / 2 : whole);
 	if (parts & loaded.walks & PART_NATIVE) {
 		begin_native_stack(s);
 		take_native_stack(s);
