@@ -337,13 +337,6 @@ static int wait_for_end(struct run *run, struct diag *diag)
 
 static void tell_losses(struct run *run)
 {
-	static const char *const texts[RT_COUNTER_COUNT] = {
-		[RT_COUNTER_LOST] = "events were lost: the ring buffer was full",
-		[RT_COUNTER_NO_FRAME] = "runs of probes were lost: too many were interrupted at the same time",
-		[RT_COUNTER_MAP_FULL] = "Map full; can't update element: raise max_map_keys in the config block",
-		[RT_COUNTER_LOOP_LIMIT] = "loops were cut short after 8 million turns",
-		[RT_COUNTER_DESCENDANTS] = "processes of the command were not followed: it had too many at a time",
-	};
 	int fd = bpf_object__find_map_fd_by_name(run->object, "rt_counters");
 	uint32_t key;
 
@@ -356,14 +349,8 @@ static void tell_losses(struct run *run)
 	for (key = 0; key < RT_COUNTER_COUNT; key++) {
 		uint64_t count = 0;
 
-		if (fd < 0 || !texts[key] || bpf_map_lookup_elem(fd, &key, &count) || !count)
-			continue;
-		if (run->print->lost && run->print->lost(&run->printer, (enum rt_counter)key, count))
-			continue;
-		if (run->printer.json && key == RT_COUNTER_LOST)
-			fprintf(run->printer.out, "{\"type\": \"lost_events\", \"data\": {\"events\": %llu}}\n",
-				(unsigned long long)count);
-		fprintf(stderr, "WARNING: %s (%llu)\n", texts[key], (unsigned long long)count);
+		if (fd >= 0 && !bpf_map_lookup_elem(fd, &key, &count) && count)
+			run->print->lost(&run->printer, (enum rt_counter)key, count);
 	}
 }
 

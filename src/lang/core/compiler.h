@@ -163,6 +163,12 @@ enum setting_id {
 	SETTING_COUNT = SETTING_OF_DIALECT + 16
 };
 
+/* A limit that is a setting of scripts, in messages: its name in the dialect, and how a script changes it. */
+struct setting_words {
+	const char *name; /* NULL: scripts cannot change it */
+	const char *change;
+};
+
 /* Features that are not used even if the kernel has them. */
 enum compile_without { COMPILE_WITHOUT_UPROBE_MULTI = 1, COMPILE_WITHOUT_KPROBE_MULTI = 2 };
 
@@ -214,6 +220,7 @@ struct compiler {
 	VEC(struct attach) attaches;
 	uint64_t numbers[SETTING_COUNT];
 	const char *texts[SETTING_COUNT];
+	struct setting_words setting_words[SETTING_OF_DIALECT];
 	const struct unit *unit;           /* the one being checked or generated */
 	uint32_t stack_parts;              /* enum stack_part: the parts of all the script's stacks; 0: it has none */
 	bool names_markers;                /* places of USDT markers have the function that they are in */

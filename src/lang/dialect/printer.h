@@ -91,8 +91,8 @@ struct dialect_print {
 	uint64_t (*write_every)(const struct printer *p);
 	/* A record of SITE_OF_DIALECT; NULL: there are none. `bytes` are laid out as in the site's tuple. */
 	void (*record)(const struct printer *p, const struct site *site, const uint8_t *bytes);
-	/* So many of something were lost; false: it is told in our words. NULL: always in these. */
-	bool (*lost)(const struct printer *p, enum rt_counter what, uint64_t count);
+	/* `count` of something were lost, at least one; told when the script has ended. */
+	void (*lost)(const struct printer *p, enum rt_counter what, uint64_t count);
 	/* A format of printf(), read once. NULL when memory is short. The text stays the caller's. */
 	struct print_format *(*format_create)(const char *text);
 	void (*format_destroy)(struct print_format *format);

@@ -8,11 +8,13 @@
 
 static void too_large(struct gen *g)
 {
+	const char *lower = g->c->setting_words[SETTING_MAX_STRLEN].change;
+
 	if (!g->failed)
 		report_error(g->c->report, "gen.size", g->unit->span,
 			     "the values of one action take more than %d bytes", RT_FRAME_MAX);
-	if (!g->failed)
-		report_hint(g->c->report, "lower max_strlen, or give str() a length");
+	if (!g->failed && lower)
+		report_hint(g->c->report, "%s, or give str() a length", lower);
 	g->failed = true;
 }
 

@@ -138,6 +138,19 @@ static void add_shared(struct compiler *c, const struct action *action, const st
 	}
 }
 
+/* "`begin` `count` `things`, more than ...": what the dialect calls the limit, and how its scripts change it. */
+static void too_many(struct compiler *c, const char *tag, struct span span, const char *begin, size_t count,
+		     const char *things, enum setting_id limit)
+{
+	const struct setting_words *words = &c->setting_words[limit];
+
+	report_error(c->report, tag, span, "%s %zu %s, more than the %llu %s%s", begin, count, things,
+		     (unsigned long long)c->numbers[limit], words->name ? "of " : "that are allowed",
+		     words->name ? words->name : "");
+	report_hint(c->report, "narrow the pattern%s%s", words->change ? ", or " : "",
+		    words->change ? words->change : "");
+}
+
 void provider_expand(struct compiler *c, const struct action *action, const struct attach_text *point)
 {
 	const struct provider *provider = provider_find(point->parts[0]);
@@ -154,10 +167,7 @@ void provider_expand(struct compiler *c, const struct action *action, const stru
 		filter(c, first);
 	count = c->attaches.count - first;
 	if (count > c->numbers[SETTING_MAX_PROBES]) {
-		report_error(c->report, "probe.many", point->span,
-			     "this means %zu places, more than the %llu of max_probes", count,
-			     (unsigned long long)c->numbers[SETTING_MAX_PROBES]);
-		report_hint(c->report, "narrow the pattern, or raise max_probes in the config block");
+		too_many(c, "probe.many", point->span, "this means", count, "places", SETTING_MAX_PROBES);
 		return;
 	}
 	/* Where the arguments' places differ from one attach point to the next, each has a program of its own. */
@@ -175,9 +185,7 @@ bool provider_expanded(struct compiler *c)
 		report_error(c->report, "probe.filter", (struct span){}, "No probes to attach");
 	if (c->units.count <= c->numbers[SETTING_MAX_BPF_PROGS])
 		return true;
-	report_error(c->report, "probe.programs", c->units.at[0].span,
-		     "the script makes %zu programs, more than the %llu of max_bpf_progs", c->units.count,
-		     (unsigned long long)c->numbers[SETTING_MAX_BPF_PROGS]);
-	report_hint(c->report, "narrow the patterns, or raise max_bpf_progs in the config block");
+	too_many(c, "probe.programs", c->units.at[0].span, "the script makes", c->units.count, "programs",
+		 SETTING_MAX_BPF_PROGS);
 	return false;
 }

@@ -50,6 +50,11 @@ void settings_init(struct compiler *c)
 		c->numbers[settings[i].id] = settings[i].number;
 		c->texts[settings[i].id] = settings[i].text;
 	}
+	c->setting_words[SETTING_MAX_STRLEN] = (struct setting_words){"max_strlen", "lower max_strlen"};
+	c->setting_words[SETTING_MAX_PROBES] =
+		(struct setting_words){"max_probes", "raise max_probes in the config block"};
+	c->setting_words[SETTING_MAX_BPF_PROGS] =
+		(struct setting_words){"max_bpf_progs", "raise max_bpf_progs in the config block"};
 }
 
 /* By the name in lower case, with or without bpftrace_ before it. */

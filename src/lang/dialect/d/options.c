@@ -96,6 +96,7 @@ void d_options_init(struct compiler *c)
 	state->options[D_SWITCHRATE] = 1000000000;
 	c->numbers[SETTING_MAX_MAP_KEYS] = 16384;
 	c->numbers[SETTING_MAX_STRLEN] = 256;
+	c->setting_words[SETTING_MAX_STRLEN] = (struct setting_words){"strsize", "lower strsize"};
 	c->numbers[SETTING_MAX_PROBES] = 65536;
 	c->numbers[SETTING_MAX_BPF_PROGS] = 2048;
 	c->numbers[SETTING_MAX_CAT_BYTES] = 4096;

@@ -414,24 +414,24 @@ static void print_ended(const struct printer *p)
 	d_print_unprinted(p);
 }
 
-static bool print_lost(const struct printer *p, enum rt_counter what, uint64_t count)
+static void print_lost(const struct printer *p, enum rt_counter what, uint64_t count)
 {
-	static const char *const texts[RT_COUNTER_COUNT] = {
-		[RT_COUNTER_LOST] = "drop%s on all CPUs",
-		[RT_COUNTER_NO_FRAME] = "firing%s were lost: too many were interrupted at the same time",
-		[RT_COUNTER_MAP_FULL] = "dynamic variable drop%s",
+	static const struct {
+		const char *one, *many;
+	} texts[RT_COUNTER_COUNT] = {
+		[RT_COUNTER_LOST] = {"drop on all CPUs", "drops on all CPUs"},
+		[RT_COUNTER_NO_FRAME] = {"firing lost: too many were interrupted at the same time",
+					 "firings lost: too many were interrupted at the same time"},
+		[RT_COUNTER_MAP_FULL] = {"dynamic variable drop", "dynamic variable drops"},
+		[RT_COUNTER_LOOP_LIMIT] = {"loop cut short", "loops cut short"},
+		[RT_COUNTER_DESCENDANTS] = {"process of the command not followed: it had too many at a time",
+					    "processes of the command not followed: it had too many at a time"},
 	};
 
-	if (!texts[what])
-		return false;
 	(void)p;
-	fprintf(stderr, "dtrace: %llu ", (unsigned long long)count);
-	fprintf(stderr,
-		what == RT_COUNTER_LOST       ? "drop%s on all CPUs\n"
-		: what == RT_COUNTER_NO_FRAME ? "firing%s lost: too many were interrupted at the same time\n"
-					      : "dynamic variable drop%s\n",
-		count == 1 ? "" : "s");
-	return true;
+	if (texts[what].one)
+		fprintf(stderr, "dtrace: %llu %s\n", (unsigned long long)count,
+			count == 1 ? texts[what].one : texts[what].many);
 }
 
 static uint64_t write_every(const struct printer *p)

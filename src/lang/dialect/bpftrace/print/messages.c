@@ -40,10 +40,29 @@ static void print_ended(const struct printer *p)
 		fputs("\n\n", p->out);
 }
 
+static void print_lost(const struct printer *p, enum rt_counter what, uint64_t count)
+{
+	static const char *const texts[RT_COUNTER_COUNT] = {
+		[RT_COUNTER_LOST] = "events were lost: the ring buffer was full",
+		[RT_COUNTER_NO_FRAME] = "runs of probes were lost: too many were interrupted at the same time",
+		[RT_COUNTER_MAP_FULL] = "Map full; can't update element: raise max_map_keys in the config block",
+		[RT_COUNTER_LOOP_LIMIT] = "loops were cut short after 8 million turns",
+		[RT_COUNTER_DESCENDANTS] = "processes of the command were not followed: it had too many at a time",
+	};
+
+	if (!texts[what])
+		return;
+	if (p->json && what == RT_COUNTER_LOST)
+		fprintf(p->out, "{\"type\": \"lost_events\", \"data\": {\"events\": %llu}}\n",
+			(unsigned long long)count);
+	fprintf(stderr, "WARNING: %s (%llu)\n", texts[what], (unsigned long long)count);
+}
+
 const struct dialect_print bpftrace_print = {
 	.attached = print_attached,
 	.ready = print_ready,
 	.ended = print_ended,
+	.lost = print_lost,
 	.value_line = print_value_line,
 	.map = print_map,
 	.message = print_message,
