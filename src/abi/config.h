@@ -29,9 +29,12 @@ struct sampler_config {
 	__u64 sample_ns;     /* a walk in an interrupt may take; 0: as long as it likes */
 	__u32 off_cpu_taken; /* waits that each CPU takes in a slot (abi/off_cpu.h) as they come; 0: none at all */
 	__u32 off_cpu_first; /* the scratch of the first CPU's */
+	__u32 filters;       /* that there are: FILTER_WANTED and FILTER_EXCLUDED of each kind (abi/filter.h) */
+	/* Cgroups that are named: those of --cgroup first, so many; */
+	__u16 filter_cgroups_wanted, filter_cgroups; /* and all */
 	/* The pid namespace whose numbers processes have, as stat(2) tells it; 0: the initial one. */
 	__u64 namespace_device, namespace_inode;
 };
-ABI_ASSERT_SIZE(struct sampler_config, 48);
+ABI_ASSERT_SIZE(struct sampler_config, 56);
 
 #endif

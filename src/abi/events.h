@@ -53,18 +53,20 @@ enum sample_flag {
 	SAMPLE_RESUMES = 32,
 	SAMPLE_VFORK =
 		64, /* the thread borrows its parent's address space: what the runtime says there is the parent's */
-	SAMPLE_VERIFY = 128, /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
-	SAMPLE_CURRENT = 256 /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
+	SAMPLE_VERIFY = 128,  /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
+	SAMPLE_CURRENT = 256, /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
+	SAMPLE_UNJUDGED = 512 /* whether a filter lets it pass is not known yet: user space decides */
 };
 
 /* What a thread that had left its CPU waited for: the number of its system call, and these. */
 enum wait_flag {
 	WAIT_NUMBER = 0xffff,
-	WAIT_OFF_CPU = 1 << 16,     /* always */
-	WAIT_NO_CALL = 1 << 17,     /* it was in no system call */
-	WAIT_PREEMPTED = 1 << 18,   /* it could have run on: for a CPU */
-	WAIT_STOPPED = 1 << 19,     /* it was stopped, by a signal or a debugger */
-	WAIT_RUNTIME_LOCK = 1 << 20 /* user space's: on a futex in its runtime's own data */
+	WAIT_OFF_CPU = 1 << 16,      /* always */
+	WAIT_NO_CALL = 1 << 17,      /* it was in no system call */
+	WAIT_PREEMPTED = 1 << 18,    /* it could have run on: for a CPU */
+	WAIT_STOPPED = 1 << 19,      /* it was stopped, by a signal or a debugger */
+	WAIT_RUNTIME_LOCK = 1 << 20, /* user space's: on a futex in its runtime's own data */
+	WAIT_UNJUDGED = 1 << 21      /* while it waits: whether a filter lets the thread pass was not known yet */
 };
 
 struct sample_event {

@@ -27,8 +27,9 @@ struct off_cpu_state {
 	__u64 taken;  /* waits in it */
 	/* Since the start: all that ended, and those that were taken. */
 	__u64 waits, waits_ns, measured, measured_ns;
-	__u64 unseen; /* whose end no program saw, or for which there was no room */
-	__u64 pad[6];
+	__u64 unseen;   /* whose end no program saw, or for which there was no room */
+	__u64 left_out; /* not 0: what gets this CPU is not measured (FILTER_BY_CPU) */
+	__u64 pad[5];
 };
 ABI_ASSERT_SIZE(struct off_cpu_state, 128);
 

@@ -65,7 +65,7 @@ static __always_inline struct off_cpu_thread *off_cpu_add_thread(struct off_cpu_
 	struct off_cpu_thread thread = {.tgid = tgid};
 	struct off_cpu_thread *met;
 
-	if (!off_cpu_watches(tgid, (struct task_struct *)bpf_get_current_task()))
+	if (!off_cpu_watches(tgid, (struct task_struct *)bpf_get_current_task()) || filter_current() == FILTER_OUT)
 		return NULL;
 	bpf_map_update_elem(&off_cpu_threads, &tid, &thread, BPF_NOEXIST);
 	met = bpf_map_lookup_elem(&off_cpu_threads, &tid);
@@ -88,6 +88,7 @@ int thread_leaves(const __u64 *arguments)
 	__u32 tid = (__u32)ids, cpu = bpf_get_smp_processor_id(), task_is;
 	struct off_cpu_thread *thread;
 	struct off_cpu_state *state;
+	enum filter_answer answer;
 
 	state = bpf_map_lookup_elem(&off_cpu_states, &cpu);
 	if (!state)
@@ -107,10 +108,15 @@ int thread_leaves(const __u64 *arguments)
 	}
 	if (state->until)
 		return 0;
+	answer = filter_current();
+	if (answer == FILTER_OUT) { /* it has got another name, say */
+		*(volatile __u64 *)&thread->left = 0;
+		return 0;
+	}
 	if (thread->left)
 		state->unseen++;
 	thread->tgid = ids >> 32; /* a thread that calls exec takes the first one's number */
-	thread->flags = WAIT_OFF_CPU;
+	thread->flags = answer == FILTER_UNJUDGED ? WAIT_OFF_CPU | WAIT_UNJUDGED : WAIT_OFF_CPU;
 	if ((__u8)arguments[0] || !task_is)
 		thread->flags |= WAIT_PREEMPTED;
 	if (task_is & TASK_STATE_STOPPED)
@@ -177,6 +183,7 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), index = loaded.off_cpu_first + cpu, flags = 0;
 	__u64 ids = bpf_get_current_pid_tgid(), now = 0, begun, length, weight;
+	enum filter_answer answer = FILTER_IN;
 	struct off_cpu_state *state;
 	struct scratch *s;
 	int err;
@@ -185,11 +192,17 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 	if (!(__u32)ids || !state)
 		return 0;
 	length = off_cpu_length(state, ids, &now, &flags);
-	if (!length)
+	if (!length || state->left_out)
+		return 0;
+	if (flags & WAIT_UNJUDGED)
+		answer = filter_current();
+	if (answer == FILTER_OUT)
 		return 0;
 	state->waits++;
 	state->waits_ns += length;
-	if (!off_cpu_takes(state, length, now, &weight))
+	/* One that user space may drop stands for itself, so that it can be taken off again. */
+	weight = length;
+	if (answer != FILTER_UNJUDGED && !off_cpu_takes(state, length, now, &weight))
 		return 0;
 	s = scratch_at(index);
 	if (!s)
@@ -200,7 +213,8 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 	s->index = index;
 	take_task(index);
 	begin_sample(s, cpu, now);
-	s->sample.flags |= SAMPLE_IN_KERNEL;
+	s->sample.flags |= answer == FILTER_UNJUDGED ? SAMPLE_IN_KERNEL | SAMPLE_UNJUDGED : SAMPLE_IN_KERNEL;
+	flags &= ~(__u32)WAIT_UNJUDGED;
 	s->sample.weight = weight;
 	s->sample.waits = flags | WAIT_NO_CALL;
 	take_kernel_stack(s, ctx, skip, 0);
@@ -235,7 +249,8 @@ SEC("iter/task")
 int thread_is_off(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct off_cpu_thread thread = {.flags = WAIT_OFF_CPU};
+	/* Filters are asked when it is back: they know of the current thread only. */
+	struct off_cpu_thread thread = {.flags = WAIT_OFF_CPU | (loaded.filters ? WAIT_UNJUDGED : 0)};
 	__u32 tid, is;
 
 	if (!task || !task->pid || *(volatile int *)&task->on_cpu)

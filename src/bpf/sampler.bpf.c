@@ -27,6 +27,8 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct sampler_config loaded SEC(SAMPLER_CONFIG_SECTION) = {};
 
+#include "bpf/filter.h"
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);
@@ -640,7 +642,9 @@ static __always_inline void take_program(struct scratch *s, int err, __u64 now)
 
 static __always_inline void send_sample(struct scratch *s)
 {
-	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false))) {
+	bool urgent = s->sample.flags & SAMPLE_UNJUDGED;
+
+	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, urgent))) {
 		count(COUNTER_RING_FULL, 1);
 	} else {
 		count(COUNTER_SENT, 1);
@@ -656,6 +660,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	__u32 tgid = pid_tgid >> 32, cpu = bpf_get_smp_processor_id();
 	struct scratch *s;
 	__u64 now = bpf_ktime_get_ns(), *added = NULL;
+	enum filter_answer answer;
 
 	note_tick(cpu, now);
 	if (!(__u32)pid_tgid)
@@ -665,6 +670,9 @@ int sample(struct bpf_perf_event_data *ctx)
 		if (!added)
 			return 0;
 	}
+	answer = filter_current();
+	if (answer == FILTER_OUT)
+		return 0;
 	s = scratch_at(cpu);
 	if (!s)
 		return 0;
@@ -673,6 +681,8 @@ int sample(struct bpf_perf_event_data *ctx)
 	if (awaits_exec(s, added))
 		return 0;
 	begin_sample(s, cpu, now);
+	if (answer == FILTER_UNJUDGED)
+		s->sample.flags |= SAMPLE_UNJUDGED;
 	if (!in_user_mode(ctx)) {
 		s->sample.flags |= SAMPLE_IN_KERNEL;
 		take_kernel_stack(s, ctx, 0, 0);

@@ -17,6 +17,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/file_sink.h"
+#include "cli/filters.h"
 #include "cli/output.h"
 #include "cli/targets.h"
 #include "export/export.h"
@@ -31,7 +32,7 @@
 #define DEFAULT_OUTPUT    "strata.html"
 
 enum {
-	OPTION_FUNCTION = OPTION_LONG_ONLY,
+	OPTION_FUNCTION = FILTER_OPTION_END,
 	OPTION_STATS,
 	OPTION_STRATEGY,
 	OPTION_MAX_MEMORY,
@@ -47,6 +48,7 @@ static const struct option_row options[] = {
 	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
 	{OPTION_CHILDREN, "children", NULL, "with -p: also sample all their descendants"},
 	{'a', "all", NULL, "sample everything that runs: the default without a target"},
+	FILTER_OPTIONS,
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
 	{OPTION_OFF_CPU, "off-cpu", NULL, "record where threads wait, and for what, by time"},
 	{OPTION_WALL, "wall", NULL, "record both, by time: where threads run and where they wait"},
@@ -78,6 +80,7 @@ static const struct option_row options[] = {
 
 struct request {
 	struct targets targets;
+	struct filter *filter; /* NULL: none */
 	VEC(const char *) outputs;
 	const char *stats;
 	unsigned int frequency;
@@ -92,6 +95,7 @@ struct request {
 static void request_deinit(struct request *request)
 {
 	targets_deinit(&request->targets);
+	filter_destroy(request->filter);
 	vec_free(&request->outputs);
 }
 
@@ -150,6 +154,8 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 {
 	struct request *request = context;
 
+	if (id >= OPTION_LONG_ONLY && id < FILTER_OPTION_END)
+		return filters_take(&request->filter, id, value, diag);
 	switch (id) {
 	case 'p':
 		return targets_add_pids(&request->targets, value, diag);
@@ -259,6 +265,8 @@ static int check(const struct request *request, struct diag *diag)
 	size_t i;
 	int err = targets_check(&request->targets, diag);
 
+	if (!err && request->filter)
+		err = filter_find(request->filter, diag);
 	for (i = 0; !err && i < request->outputs.count; i++)
 		err = output_check(request->outputs.at[i], diag);
 	if (!err && request->stats)
@@ -392,6 +400,7 @@ static int record(const struct request *request, double started_at)
 		.command = request->targets.command,
 		.all = request->targets.all,
 		.children = request->targets.children,
+		.filter = request->filter,
 		.frequency = request->off_cpu ? 0 : request->frequency,
 		.off_cpu_rate = request->off_cpu || request->wall ? request->off_cpu_rate ?: OFF_CPU_RATE : 0,
 		.strategy = request->strategy,

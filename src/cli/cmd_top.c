@@ -10,6 +10,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/file_sink.h"
+#include "cli/filters.h"
 #include "cli/output.h"
 #include "cli/targets.h"
 #include "top/top.h"
@@ -21,7 +22,7 @@
 #define BATCH_MAX         1000000000
 
 enum {
-	OPTION_CHILDREN = OPTION_LONG_ONLY,
+	OPTION_CHILDREN = FILTER_OPTION_END,
 	OPTION_BATCH,
 	OPTION_BY,
 	OPTION_SORT,
@@ -34,6 +35,7 @@ static const struct option_row options[] = {
 	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
 	{OPTION_CHILDREN, "children", NULL, "with -p: also sample all their descendants"},
 	{'a', "all", NULL, "sample everything that runs: the default without a target"},
+	FILTER_OPTIONS,
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
 	{'i', "interval", "TIME", "the time of a window, from 0.1 s to 1h, such as 2 or 0.5\n(1s)"},
 	{OPTION_BATCH, "batch", "N", "write N windows to standard output as text, and end"},
@@ -101,6 +103,8 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	unsigned long number;
 	int err;
 
+	if (id >= OPTION_LONG_ONLY && id < FILTER_OPTION_END)
+		return filters_take(&top->filters, id, value, diag);
 	switch (id) {
 	case 'p':
 		return targets_add_pids(&request->targets, value, diag);
@@ -161,6 +165,8 @@ static int check(const struct request *request, struct diag *diag)
 {
 	int err = targets_check(&request->targets, diag);
 
+	if (!err && request->top.filters)
+		err = filter_find(request->top.filters, diag);
 	if (!err && !request->top.batch && (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)))
 		return diag_fail(diag, ENOTTY, "cli.terminal",
 				 "standard input and output are no terminal: use --batch N for text");
@@ -199,10 +205,14 @@ static int top(struct request *request)
 	struct top_options *how = &request->top;
 	struct top_result result = {};
 	struct diag diag = {};
-	char text[256];
+	char text[512];
+	size_t used;
 	int err;
 
-	targets_text(&request->targets, text, sizeof(text));
+	targets_text(&request->targets, text, sizeof(text) / 2);
+	used = strlen(text);
+	if (how->filters)
+		filter_text(how->filters, text + used, sizeof(text) - used);
 	how->targets = (struct engine_targets){.pids = request->targets.pids.at,
 					       .pid_count = request->targets.pids.count,
 					       .children = request->targets.children,
@@ -239,6 +249,7 @@ static int run(const struct command *self, int argc, char **argv)
 		status = top(&request);
 	}
 	targets_deinit(&request.targets);
+	filter_destroy(request.top.filters);
 	return status;
 }
 

@@ -42,18 +42,25 @@ static void take_verified(const struct profile_verify *now, struct profile_verif
 		ret->uncompared[i] += since(now->uncompared[i], &told->uncompared[i]);
 }
 
+/* What was refused may have been counted after the whole. */
+static uint64_t without(uint64_t whole, uint64_t part)
+{
+	return whole > part ? whole - part : 0;
+}
+
 static void take_off_cpu(const struct balance_totals *now, struct balance_totals *told, struct profile_quality *ret)
 {
 	const struct off_cpu_totals *kernel = &now->kernel.off_cpu;
 	struct off_cpu_totals *before = &told->kernel.off_cpu;
 	struct profile_off_cpu *off = &ret->off_cpu;
+	const uint64_t refused = now->watch.refused_waits, refused_ns = now->watch.refused_ns;
 	uint64_t unfinished = since(now->watch.unfinished, &told->watch.unfinished),
 		 unfinished_ns = since(now->watch.unfinished_ns, &told->watch.unfinished_ns);
 
-	off->waits += since(kernel->waits, &before->waits) + unfinished;
-	off->waits_ns += since(kernel->waits_ns, &before->waits_ns) + unfinished_ns;
-	off->measured += since(kernel->measured, &before->measured) + unfinished;
-	off->measured_ns += since(kernel->measured_ns, &before->measured_ns) + unfinished_ns;
+	off->waits += since(without(kernel->waits, refused), &before->waits) + unfinished;
+	off->waits_ns += since(without(kernel->waits_ns, refused_ns), &before->waits_ns) + unfinished_ns;
+	off->measured += since(without(kernel->measured, refused), &before->measured) + unfinished;
+	off->measured_ns += since(without(kernel->measured_ns, refused_ns), &before->measured_ns) + unfinished_ns;
 	off->run_ns += since(kernel->run_ns, &before->run_ns);
 	off->runs += since(kernel->runs, &before->runs);
 	ret->lost[LOSS_SWITCHES] += since(kernel->unseen, &before->unseen);
@@ -65,7 +72,8 @@ void balance_add(struct balance *balance, const struct balance_totals *now, cons
 	struct balance_totals *told = &balance->told;
 	uint64_t full = since(now->kernel.ring_full, &told->kernel.ring_full), known, due, internal;
 
-	balance->samples += window->seen + full;
+	/* What a filter has refused has arrived, and is no sample. */
+	balance->samples += window->seen + full + since(now->watch.refused, &told->watch.refused);
 	known = balance->samples + window->waiting;
 	due = window->last ? now->kernel.runs + now->watch.unfinished : now->kernel.sent + told->kernel.ring_full;
 	internal = lost(balance, window->emptied && due > known ? due - known : 0, window->last);

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "proc/descendants.h"
 #include "engine/balance.h"
+#include "engine/filter.h"
 #include "engine/report.h"
 #include "engine/watch.h"
 
@@ -47,7 +48,8 @@ static int open_parts(struct engine *engine, struct diag *diag)
 						.off_cpu_rate = options->off_cpu_rate,
 						.strategy = options->strategy,
 						.sample_ns = options->sample_ns,
-						.verify_every = options->verify ? VERIFY_EVERY : 0};
+						.verify_every = options->verify ? VERIFY_EVERY : 0,
+						.filters = filter_rules(options->filter)};
 	const struct report_options report = {.function = options->function};
 	struct watch_options watch = {.everything = options->everything,
 				      .max_memory = options->max_memory,
@@ -62,8 +64,13 @@ static int open_parts(struct engine *engine, struct diag *diag)
 	int err = foreign_files_create(options->nice, &engine->files, diag);
 
 	watch.files = engine->files;
+	watch.wants = sampler.filters ? filter_wants : NULL;
+	watch.wants_waiting = sampler.filters ? filter_wants_waiting : NULL;
+	watch.wants_context = options->filter;
 	if (!err)
 		err = sampler_create(&sampler, &engine->sampler, diag);
+	if (!err && sampler.filters)
+		filter_begin(options->filter, engine->sampler);
 	if (!err)
 		err = sideband_open(&engine->sideband, diag);
 	if (!err)

@@ -38,9 +38,11 @@
 #include "profile/profile.h"
 
 struct engine;
+struct filter;
 
 struct engine_options {
 	bool everything;        /* every process, else those of engine_watch() */
+	struct filter *filter;  /* which of their threads (engine/filter.h); borrowed; NULL: all */
 	unsigned int frequency; /* samples per second and CPU, 1 .. 10000; 0: none of the CPU */
 	/*
 	 * Not 0: samples weigh the time that they stand for, and there are those of threads that are off the CPU, with

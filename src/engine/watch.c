@@ -75,6 +75,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->publishing.publish_ns = options->publish_ns;
 	watch->publishing.whole_tables = options->whole_tables;
 	watch->wants = options->wants;
+	watch->wants_waiting = options->wants_waiting;
 	watch->wants_context = options->wants_context;
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);

@@ -50,6 +50,8 @@ struct watch;
 struct watch_counts {
 	uint64_t late;                      /* samples finished from a snapshot */
 	uint64_t unfinished, unfinished_ns; /* waits that had not ended: watch_take_waits() */
+	uint64_t refused;                   /* samples that watch_options.wants did not want, */
+	uint64_t refused_waits, refused_ns; /* and those of them that are waits, which were all measured */
 	uint64_t sideband_lost;             /* side-band records that did not fit */
 	struct profile_verify verify;
 	uint64_t dropped[STORE_DROP_COUNT]; /* samples that lost something to keep within the bound: by struct
@@ -74,8 +76,10 @@ struct watch_options {
 		*expected; /* processes that map one of these get their tables before their first event; borrowed */
 	uint32_t expected_count;
 	uint64_t publish_ns; /* how long one drain may compile tables; 0: until all are done */
-	/* Asked once for each of the kernel's samples: is it wanted? NULL: all are. */
+	/* Asked once for each of the kernel's samples: is it wanted? NULL: all are. And for waits that have not ended.
+	 */
 	bool (*wants)(void *context, const struct sample_event *sample);
+	bool (*wants_waiting)(void *context, const struct off_cpu_waiting *waiting);
 	void *wants_context;
 	bool waits; /* for machine code that another process follows (engine/analyser.h), instead of taking samples as
 		       late ones */

@@ -193,6 +193,7 @@ struct watch {
 	struct late_walker *walker;
 	struct live_second *live_second; /* made when it is needed */
 	bool (*wants)(void *context, const struct sample_event *sample);
+	bool (*wants_waiting)(void *context, const struct off_cpu_waiting *waiting);
 	void *wants_context;
 	struct verifier *verifier; /* NULL: not asked for */
 	struct store store;

@@ -185,8 +185,12 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	if (sample->waits && sample->flags & SAMPLE_SECOND)
 		watch_note_lock(watch, watch_process(watch, (int)sample->tgid, sample->time), &waiting.sample);
 
-	if (watch->wants && !watch->wants(watch->wants_context, sample))
+	if (watch->wants && !watch->wants(watch->wants_context, sample)) {
+		watch->counts.refused++;
+		watch->counts.refused_waits += !!sample->waits;
+		watch->counts.refused_ns += sample->waits ? sample->weight : 0;
 		return 0;
+	}
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (watch->learning.doubted.count && table_get(&watch->learning.doubted, sample->native_stack, &before))
 		waiting.sample.native_loss = LOSS_NO_RULE;

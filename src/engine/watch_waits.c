@@ -65,10 +65,10 @@ static int walk_thread(struct unfinished *all, struct watch_live *live, size_t i
 	if (task && !(task->flags & TASK_ON_CPU))
 		err = watch_live_walk(all->watch, live, task, sample);
 	sample->weight = all->ended > waiting->thread.left ? all->ended - waiting->thread.left : 0;
-	sample->waits = waiting->thread.flags | WAIT_NO_CALL;
+	sample->waits = (waiting->thread.flags & ~(uint32_t)WAIT_UNJUDGED) | WAIT_NO_CALL;
 	if (err || !task || task->flags & (TASK_KERNEL_THREAD | TASK_NO_REGISTERS) || task->call > WAIT_NUMBER)
 		return err;
-	sample->waits = waiting->thread.flags | (uint32_t)task->call;
+	sample->waits = (sample->waits & ~(uint32_t)WAIT_NO_CALL) | (uint32_t)task->call;
 	sample->argument = task->arguments[0];
 	watch_note_lock(all->watch, live->process, sample);
 	return 0;
@@ -120,12 +120,23 @@ static int keep_all(struct unfinished *all, struct off_cpu *off)
 	return err;
 }
 
+static void leave_out(const struct watch *watch, struct off_cpu_list *list)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < list->threads.count; i++)
+		if (!watch->wants_waiting || watch->wants_waiting(watch->wants_context, &list->threads.at[i]))
+			list->threads.at[kept++] = list->threads.at[i];
+	list->threads.count = kept;
+}
+
 int watch_take_waits(struct watch *watch, struct off_cpu *off)
 {
 	struct unfinished all = {.watch = watch, .ended = off_cpu_ended(off)};
 	struct diag diag = {};
 	int err = off_cpu_threads(off, &all.waiting);
 
+	leave_out(watch, &all.waiting);
 	if (!err && all.waiting.threads.count && tasks_create(&all.tasks, &diag))
 		all.tasks = NULL;
 	all.samples = calloc(all.waiting.threads.count + 1, sizeof(*all.samples));

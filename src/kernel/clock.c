@@ -22,10 +22,11 @@ struct clock {
 	int program;
 	uint64_t period;           /* ns */
 	struct clock_ticks *noted; /* by CPU */
+	const bool *wanted;        /* by CPU; NULL: all */
 	uint64_t missed;           /* before the events were opened anew */
 	bool running;
 	size_t count; /* possible CPUs */
-	bool *online; /* by CPU: at the last look */
+	bool *online; /* by CPU: at the last look; false of those that are not wanted */
 	struct tick *ticks;
 };
 
@@ -103,6 +104,8 @@ int clock_follow(struct clock *clock)
 		return -ENOMEM;
 	cpus_online(CPUS_ONLINE, online, clock->count);
 	for (cpu = 0; cpu < clock->count && !err; cpu++) {
+		if (clock->wanted && !clock->wanted[cpu])
+			online[cpu] = false;
 		if (online[cpu] == clock->online[cpu])
 			continue;
 		/* The event of a CPU that went stays silent when the CPU comes back. */
@@ -118,7 +121,8 @@ int clock_follow(struct clock *clock)
 	return err ? err : changes;
 }
 
-int clock_open(int program, unsigned int frequency, struct clock_ticks *ticks, struct clock **ret, struct diag *diag)
+int clock_open(int program, unsigned int frequency, struct clock_ticks *ticks, const bool *cpus, struct clock **ret,
+	       struct diag *diag)
 {
 	struct clock *clock = calloc(1, sizeof(*clock));
 	size_t i, count = (size_t)libbpf_num_possible_cpus();
@@ -135,6 +139,7 @@ int clock_open(int program, unsigned int frequency, struct clock_ticks *ticks, s
 	clock->program = program;
 	clock->period = 1000000000ull / frequency;
 	clock->noted = ticks;
+	clock->wanted = cpus;
 	clock->count = count;
 	for (i = 0; i < count; i++)
 		clock->ticks[i] = (struct tick){.event = -1, .link = -1};

@@ -12,6 +12,7 @@
 #ifndef STRATA_KERNEL_CLOCK_H
 #define STRATA_KERNEL_CLOCK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "abi/events.h"
@@ -21,9 +22,10 @@ struct clock;
 
 /*
  * Opens the events, stopped: the program, a borrowed descriptor, does not run before clock_start(). `ticks`, by CPU, is
- * where the program notes them; borrowed.
+ * where the program notes them; borrowed. `cpus`, by CPU, says which ones tick; NULL: all. Borrowed.
  */
-int clock_open(int program, unsigned int frequency, struct clock_ticks *ticks, struct clock **ret, struct diag *diag);
+int clock_open(int program, unsigned int frequency, struct clock_ticks *ticks, const bool *cpus, struct clock **ret,
+	       struct diag *diag);
 void clock_close(struct clock *clock);
 
 /* Begins and ends ticking on all CPUs. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "kernel/cpus.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool read_list(FILE *file, bool *online, size_t count)
@@ -38,4 +40,38 @@ bool cpus_online(const char *path, bool *online, size_t count)
 	if (!found)
 		memset(online, true, count * sizeof(*online));
 	return found;
+}
+
+/* A number of at most six digits. */
+static bool take_number(const char **at, unsigned long *ret)
+{
+	size_t digits = strspn(*at, "0123456789");
+
+	*ret = strtoul(*at, NULL, 10);
+	*at += digits;
+	return digits && digits <= 6;
+}
+
+int cpus_parse(const char *text, bool *ret, size_t count, unsigned long *beyond)
+{
+	unsigned long first, last, cpu;
+	int err = 0;
+
+	for (;; text++) {
+		if (!take_number(&text, &first))
+			return -EINVAL;
+		last = first;
+		if (*text == '-' && (text++, !take_number(&text, &last)))
+			return -EINVAL;
+		if (last < first || (*text && *text != ','))
+			return -EINVAL;
+		for (cpu = first; cpu <= last && cpu < count; cpu++)
+			ret[cpu] = true;
+		if (cpu <= last && !err) {
+			err = -ERANGE;
+			*beyond = cpu;
+		}
+		if (!*text)
+			return err;
+	}
 }

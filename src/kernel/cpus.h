@@ -12,6 +12,12 @@
  */
 bool cpus_online(const char *path, bool *online, size_t count);
 
+/*
+ * A list that somebody has typed: ret[N] is set for each CPU N of it. 0; -EINVAL: it is none; -ERANGE: it has a number
+ * from `count` on, *beyond.
+ */
+int cpus_parse(const char *text, bool *ret, size_t count, unsigned long *beyond);
+
 #define CPUS_ONLINE "/sys/devices/system/cpu/online"
 
 #endif

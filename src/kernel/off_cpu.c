@@ -56,10 +56,11 @@ static size_t states_size(void)
 	return (size_t)libbpf_num_possible_cpus() * sizeof(struct off_cpu_state);
 }
 
-int off_cpu_open(struct bpf_object *object, struct off_cpu **ret, struct diag *diag)
+int off_cpu_open(struct bpf_object *object, const bool *cpus, struct off_cpu **ret, struct diag *diag)
 {
 	struct off_cpu *off = calloc(1, sizeof(*off));
 	void *states;
+	int cpu;
 
 	if (!off)
 		return diag_fail(diag, ENOMEM, "off-cpu.memory", "out of memory");
@@ -79,6 +80,8 @@ int off_cpu_open(struct bpf_object *object, struct off_cpu **ret, struct diag *d
 				 strerror(err));
 	}
 	off->states = states;
+	for (cpu = 0; cpus && cpu < libbpf_num_possible_cpus(); cpu++)
+		off->states[cpu].left_out = !cpus[cpu];
 	*ret = off;
 	return 0;
 }

@@ -23,8 +23,8 @@ struct off_cpu;
  */
 int off_cpu_configure(struct bpf_object *object, uint32_t cpus, bool wanted);
 
-/* The loaded object is borrowed. */
-int off_cpu_open(struct bpf_object *object, struct off_cpu **ret, struct diag *diag);
+/* The loaded object is borrowed. Not measured is what gets a CPU that is not in `cpus`, by CPU; NULL: all are. */
+int off_cpu_open(struct bpf_object *object, const bool *cpus, struct off_cpu **ret, struct diag *diag);
 void off_cpu_close(struct off_cpu *off); /* may be NULL */
 
 /* Begins: from now on waits are measured, also those of threads that are off the CPU now. */

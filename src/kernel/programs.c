@@ -168,8 +168,10 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		map, object) if (!growing &&
 				 bpf_map__set_map_flags(map, bpf_map__map_flags(map) &
 								     ~(uint32_t)BPF_F_NO_PREALLOC)) return -EINVAL;
-	err = bpf_map__set_initial_value(bpf_object__find_map_by_name(object, SAMPLER_CONFIG_SECTION), &config,
-					 sizeof(config));
+	err = filters_configure(object, options->filters, &config);
+	if (!err)
+		err = bpf_map__set_initial_value(bpf_object__find_map_by_name(object, SAMPLER_CONFIG_SECTION), &config,
+						 sizeof(config));
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), scratches);
 	if (!err)

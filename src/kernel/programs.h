@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "base/diag.h"
+#include "kernel/filters.h"
 
 enum walk_strategy {
 	WALK_STRATEGY_AUTO,    /* bpf_loop if the kernel has it */
@@ -29,6 +30,7 @@ struct programs_options {
 	bool finds;                                 /* the same, where the kernel can */
 	uint32_t off_cpu_rate;                      /* as in struct sampler_options */
 	uint64_t namespace_device, namespace_inode; /* the same */
+	const struct filter_rules *filters;         /* NULL: none */
 };
 
 /* Loads the object; the caller closes it with bpf_object__close(). -EPERM: a capability is missing. */

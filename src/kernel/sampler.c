@@ -85,13 +85,26 @@ int sampler_attach_hooks(struct sampler *sampler, struct diag *diag)
 	return 0;
 }
 
-static int attach(struct sampler *sampler, unsigned int frequency, struct diag *diag)
+static int attach(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
 {
+	const bool *cpus = options->filters ? options->filters->cpus : NULL;
 	int err = sampler_attach_hooks(sampler, diag);
 
-	if (err || !frequency)
-		return err;
-	return clock_open(bpf_program__fd(sampler->program), frequency, sampler->ticks, &sampler->clock, diag);
+	if (!err && options->frequency)
+		err = clock_open(bpf_program__fd(sampler->program), options->frequency, sampler->ticks, cpus,
+				 &sampler->clock, diag);
+	if (!err && options->off_cpu_rate)
+		err = off_cpu_open(sampler->object, cpus, &sampler->off_cpu, diag);
+	return err;
+}
+
+static int fill_filters(struct sampler *sampler, const struct filter_rules *rules, struct diag *diag)
+{
+	int err = rules ? filters_fill(sampler->object, rules) : 0;
+
+	return err ? diag_fail(diag, -err, "sampler.filters", "the filters cannot be told to the kernel: %s",
+			       strerror(-err))
+		   : 0;
 }
 
 static size_t ticks_size(void)
@@ -133,7 +146,8 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .sample_ns = options->sample_ns,
 					    .off_cpu_rate = options->off_cpu_rate,
 					    .walks = SAMPLER_NATIVE | SAMPLER_SECOND,
-					    .finds = true};
+					    .finds = true,
+					    .filters = options->filters};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;
 
@@ -152,9 +166,9 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 		err = sampler->ticks && sampler->sent ? 0 : -ENOMEM;
 	}
 	if (!err)
-		err = attach(sampler, options->frequency, diag);
-	if (!err && options->off_cpu_rate)
-		err = off_cpu_open(sampler->object, &sampler->off_cpu, diag);
+		err = fill_filters(sampler, options->filters, diag);
+	if (!err)
+		err = attach(sampler, options, diag);
 	if (!err) {
 		sampler->ring =
 			ring_buffer__new(programs_map(sampler->object, "events"), keep_record, &sampler->backlog, NULL);
@@ -225,6 +239,16 @@ int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags)
 	uint64_t time = time_ns(CLOCK_MONOTONIC) | flags;
 
 	return bpf_map_update_elem(programs_map(sampler->object, "targets"), &key, &time, BPF_ANY) ? -errno : 0;
+}
+
+void sampler_judge_comm(struct sampler *sampler, const char comm[static 16], uint32_t bits)
+{
+	filters_judge_comm(sampler->object, comm, bits);
+}
+
+void sampler_judge_container(struct sampler *sampler, uint64_t cgroup, uint32_t bits)
+{
+	filters_judge_container(sampler->object, cgroup, bits);
 }
 
 /* The index of a layout in the kernel's array, put there when new. */

@@ -29,6 +29,7 @@ struct sampler_options {
 	enum walk_strategy strategy;
 	uint64_t sample_ns;        /* as in struct sampler_config */
 	unsigned int verify_every; /* one sample in so many comes with a snapshot even if its stack is whole; 0: none */
+	const struct filter_rules *filters; /* borrowed as long as the sampler is there; NULL: none */
 };
 
 struct sampler_counters {
@@ -60,6 +61,10 @@ struct tables *sampler_tables(struct sampler *sampler);
 
 /* Adds a process to those watched. `flags`: TARGET_* (abi/config.h), or 0. 0 or a negative errno. */
 int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags);
+
+/* Tells the kernel part what a name, or a cgroup as part of a container, is to the filters: bits (abi/filter.h). */
+void sampler_judge_comm(struct sampler *sampler, const char comm[static 16], uint32_t bits);
+void sampler_judge_container(struct sampler *sampler, uint64_t cgroup, uint32_t bits);
 
 /*
  * Tells the kernel part which runtime a process has, and where. Fills in `layout`, `since`, `tgid` and `check` in

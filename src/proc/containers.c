@@ -240,10 +240,12 @@ void container_text(const struct container *container, char *ret, size_t size)
 
 bool container_is(const struct container *container, const char *wanted)
 {
+	const char *pod = strchr(container->pod, '/');
 	size_t length = strlen(wanted);
 
-	if (!container->engine)
+	if (!container->engine || !length)
 		return false;
-	return !strcmp(container->name, wanted) || (*container->pod && !strcmp(container->pod, wanted)) ||
+	return !strcmp(container->name, wanted) || !strcmp(container->pod, wanted) ||
+	       (pod && !strcmp(pod + 1, wanted)) ||
 	       (length >= ID_LEAST && length <= ID_DIGITS && !strncmp(container->id, wanted, length));
 }

@@ -38,7 +38,10 @@ bool container_of(const char *path, const char *root, struct container *ret);
 /* For people: "web", "shop/cart-7d9f:app", "3f2a9c81d0b4", "cron.service"; "" if there is nothing. */
 void container_text(const struct container *container, char *ret, size_t size);
 
-/* Does a name, or an id of at least four digits, or the beginning of one, mean this container? */
+/*
+ * Does this mean the container: its name, its pod's with or without the namespace, its id or at least four digits of
+ * its beginning?
+ */
 bool container_is(const struct container *container, const char *wanted);
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "base/time.h"
+#include "engine/filter.h"
 #include "engine/session.h"
 #include "record/family.h"
 
@@ -51,6 +52,7 @@ static int start(struct recording *recording, struct diag *diag)
 {
 	const struct record_options *options = recording->options;
 	const struct engine_options engine = {.everything = options->all,
+					      .filter = options->filter,
 					      .frequency = options->frequency,
 					      .off_cpu_rate = options->off_cpu_rate,
 					      .strategy = options->strategy,
@@ -126,7 +128,7 @@ static void fill_info(struct recording *recording)
 	const struct record_options *options = recording->options;
 	struct profile_info *info = profile_info(recording->profile);
 	char text[1024] = "all processes";
-	size_t used = 0, i;
+	size_t used = options->all ? strlen(text) : 0, i;
 
 	if (options->command) {
 		for (i = 0; options->command[i] && used < sizeof(text); i++)
@@ -137,6 +139,8 @@ static void fill_info(struct recording *recording)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? ", " : "pid ",
 						 options->pids[i]);
 	}
+	if (options->filter && used < sizeof(text))
+		filter_text(options->filter, text + used, sizeof(text) - used);
 	info->command = string_of(recording, text);
 }
 

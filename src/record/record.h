@@ -35,6 +35,7 @@ struct record_options {
 	char *const *command;        /* argv of a command to start and watch, NULL-terminated; or NULL */
 	bool all;                    /* everything on the machine */
 	bool children;               /* the descendants of `pids`, too: those of now and later ones */
+	struct filter *filter;       /* which of their threads; borrowed; NULL: all */
 	unsigned int frequency;      /* samples per second and CPU, 1 .. 10000; 0: of time off the CPU only */
 	unsigned int off_cpu_rate;   /* as in struct engine_options */
 	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */

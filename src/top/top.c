@@ -179,6 +179,7 @@ static int start(struct top *top, struct diag *diag)
 {
 	const struct top_options *options = top->options;
 	const struct engine_options engine = {.everything = options->targets.all,
+					      .filter = options->filters,
 					      .frequency = options->frequency,
 					      .sample_ns = SAMPLE_TIME_NS,
 					      .max_memory = options->max_memory,

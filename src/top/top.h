@@ -22,6 +22,7 @@
 struct top_options {
 	struct engine_targets targets;
 	const char *target_text; /* for the head */
+	struct filter *filters;  /* which threads of the targets (engine/filter.h); borrowed; NULL: all */
 	unsigned int frequency;
 	double interval_s; /* a window */
 	uint64_t max_memory;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATTERN_MAX 256 /* bytes: glibc's regcomp() takes memory and time without bound for nested repetitions */
+#include "base/pattern.h"
 
 const char *const view_kind_names[RANKING_KINDS] = {"function", "line",      "module", "thread",
 						    "process",  "container", "cgroup"};
@@ -82,21 +82,11 @@ int view_refresh(struct view *view, const struct ranking *ranking)
 
 int view_set_filter(struct view *view, const char *pattern, struct diag *diag)
 {
-	char why[256];
 	regex_t filter;
-	int err = 0;
 
-	if (pattern && *pattern) {
-		/* Counted repetitions are copies of what they repeat: nested ones have no bound. */
-		if (strlen(pattern) > PATTERN_MAX || strchr(pattern, '{'))
-			return diag_fail(diag, EINVAL, "top.filter",
-					 "the filter is too long, or has {}: up to %d bytes of a regular expression",
-					 PATTERN_MAX);
-		err = regcomp(&filter, pattern, REG_EXTENDED | REG_NOSUB);
-		if (err) {
-			regerror(err, &filter, why, sizeof(why));
-			return diag_fail(diag, EINVAL, "top.filter", "%s: no regular expression: %s", pattern, why);
-		}
+	if (pattern && *pattern && pattern_compile(pattern, &filter, diag)) {
+		diag_prefix(diag, "%s", pattern);
+		return -EINVAL;
 	}
 	if (view->has_filter)
 		regfree(&view->filter);

@@ -57,6 +57,23 @@ done
 for value in 0 -5 x 1,,2 '1,' '' 99999999999 1.5; do
 	bad 2 'list of process ids' record -p "$value"
 done
+for command in record top; do
+	bad 2 "-user '': no user has an empty name" $command --user ''
+	bad 2 '-comm \[: no regular expression' $command --comm '['
+	bad 2 '-exclude comm=\(: no regular expression' $command --exclude 'comm=('
+	bad 2 'KIND=VALUE' $command --exclude root
+	bad 2 'KIND=VALUE' $command --exclude pid=1
+	bad 1 '-user nobdy: no such user: did you mean nobody' $command --user nobdy
+	bad 1 '-exclude user=no-such-user-at-all: no such user$' $command --exclude user=no-such-user-at-all
+	bad 1 '4294967295: no user has such an id' $command --user 4294967295
+	bad 1 '-cpu 0,99999: there is no CPU 99999: the last one is [0-9]+' $command --cpu 0,99999
+	bad 1 'no CPU is left' $command --cpu 0 --exclude cpu=0
+	bad 1 '-container no-such-one: no (such container runs|cgroups of version 2)' $command --container no-such-one
+	bad 1 '-cgroup /no/such/one: no (such cgroup|cgroups of version 2)' $command --cgroup /no/such/one
+done
+for value in x 1- -1 1,,2 1, 3-1 '1 2' 9999999; do
+	bad 2 "-cpu $value: no list of CPUs" record --cpu "$value"
+done
 bad 1 '4194305: no such process' record -p 4194305
 bad 1 'no such process' record -p "$$,4194305"
 bad 2 'one target' record -a -p 1

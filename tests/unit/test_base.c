@@ -9,6 +9,8 @@
 #include "base/attempt.h"
 #include "base/cursor.h"
 #include "base/diag.h"
+#include "base/near.h"
+#include "base/pattern.h"
 #include "base/strings.h"
 #include "base/table.h"
 #include "base/vec.h"
@@ -166,6 +168,58 @@ static void test_attempt(void)
 	test_attempt_descriptor();
 }
 
+/* The one of some names that is near another; "". */
+static void test_near_one(const char *wanted, const char *expected)
+{
+	static const char *const names[] = {"www-data", "root", "nginx", "nginx-cache", "a", "", "backup"};
+	struct near near = {.wanted = wanted};
+	char longest[400];
+	size_t i;
+
+	memset(longest, 'r', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	near_offer(&near, longest);
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		near_offer(&near, names[i]);
+	is_str(near.best, expected, "near '%.20s'", wanted);
+}
+
+static void test_near(void)
+{
+	char longest[400];
+
+	memset(longest, 'r', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	test_near_one("ngnix", "");
+	test_near_one("ngnixx", "nginx");
+	test_near_one("NGINX", "nginx");
+	test_near_one("nginx-cash", "nginx-cache");
+	test_near_one("cache", "nginx-cache");
+	test_near_one("roo", "root");
+	test_near_one("www", "www-data");
+	test_near_one("b", "");
+	test_near_one("", "");
+	test_near_one("sshd", "");
+	test_near_one(longest, "");
+}
+
+static void test_pattern(void)
+{
+	struct diag diag = {};
+	char text[300];
+	regex_t pattern;
+
+	is_int(pattern_compile("^a|b$", &pattern, &diag), 0, "a pattern");
+	ok(!regexec(&pattern, "cb", 0, NULL, 0) && regexec(&pattern, "ba", 0, NULL, 0), "is an extended one");
+	regfree(&pattern);
+	is_int(pattern_compile("(", &pattern, &diag), -EINVAL, "none");
+	ok(!strncmp(diag.text, "no regular expression: ", 23), "with a reason: %s", diag.text);
+	is_int(pattern_compile("(a{99}){99}", &pattern, &diag), -EINVAL, "one that would take all memory");
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	is_int(pattern_compile(text, &pattern, &diag), -EINVAL, "one that is too long");
+}
+
 int main(void)
 {
 	VEC(int) numbers = {};
@@ -182,5 +236,7 @@ int main(void)
 	test_strings();
 	test_diag();
 	test_attempt();
+	test_near();
+	test_pattern();
 	return tap_done();
 }

@@ -118,6 +118,22 @@ static void test_list(const char *text, const char *expected)
 	unlink(path);
 }
 
+/* "x" for each CPU of a list that somebody has typed, of ten; or what is wrong with it. */
+static void test_typed(const char *text, const char *expected)
+{
+	bool cpus[10] = {};
+	unsigned long beyond = 0;
+	char got[32];
+	int err = cpus_parse(text, cpus, sizeof(cpus), &beyond), i;
+
+	for (i = 0; i < 10; i++)
+		got[i] = cpus[i] ? 'x' : '.';
+	got[10] = '\0';
+	if (err == -ERANGE)
+		snprintf(got, sizeof(got), "beyond: %lu", beyond);
+	is_str(err == -EINVAL ? "wrong" : got, expected, "CPUs typed: '%s'", text);
+}
+
 int main(void)
 {
 	bool online[1] = {};
@@ -130,6 +146,21 @@ int main(void)
 	test_list("0-\n", "xxxxxxxxx");
 	test_list("\n", "xxxxxxxxx");
 	ok(!cpus_online("/nowhere", online, 1) && online[0], "no file: all are tried");
+	test_typed("0", "x.........");
+	test_typed("9,0-2,1", "xxx......x");
+	test_typed("10", "beyond: 10");
+	test_typed("8-12,99", "beyond: 10");
+	test_typed("999999", "beyond: 999999");
+	test_typed("9999999", "wrong");
+	test_typed("", "wrong");
+	test_typed(",1", "wrong");
+	test_typed("1,", "wrong");
+	test_typed("1-", "wrong");
+	test_typed("1--2", "wrong");
+	test_typed("2-1", "wrong");
+	test_typed(" 1", "wrong");
+	test_typed("1\n", "wrong");
+	test_typed("0x1", "wrong");
 	test_start();
 	test_missed();
 	return tap_done();

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "proc/containers.h"
 
+#include "proc/cgroups.h"
+
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +45,42 @@ static const char *said(const char *path, const char *root)
 	return ret;
 }
 
+/* Its id leads back to each cgroup, and so does each way to write its path. */
+static bool check_cgroup(void *context, uint64_t id, const char *path)
+{
+	char found[PATH_MAX] = "";
+	int fd = cgroup_open(path, found, sizeof(found)), *wrong = context;
+	struct stat stat;
+
+	if (fd < 0) /* it is gone, or not ours to look at */
+		return true;
+	if (fstat(fd, &stat) || stat.st_ino != id || strcmp(found, path) || !cgroup_path(id, found, sizeof(found)) ||
+	    strcmp(found, path)) {
+		printf("# %s: %s\n", path, found);
+		++*wrong;
+	}
+	close(fd);
+	return true;
+}
+
+static void test_machine(void)
+{
+	char path[PATH_MAX] = "";
+	int wrong = 0, fd;
+
+	if (!cgroups_each(check_cgroup, &wrong)) {
+		ok(true, "cgroups of this machine # SKIP none of version 2");
+		return;
+	}
+	is_int(wrong, 0, "cgroups of this machine, by id and by path");
+	fd = cgroup_open("/", path, sizeof(path));
+	ok(fd >= 0 && !strcmp(path, "/"), "the root");
+	close(fd);
+	is_int(cgroup_open("no/such/one", path, sizeof(path)), -ENOENT, "one that is not there");
+	is_int(cgroup_open("../../../../etc", path, sizeof(path)), -ENODEV, "what is no cgroup");
+	ok(!cgroup_path(~0ull, path, sizeof(path)), "an id that nobody has");
+}
+
 int main(void)
 {
 	char root[] = "/tmp/strata-containers-XXXXXX", command[64];
@@ -78,10 +118,11 @@ int main(void)
 	is_str(container.name, "app", "Kubernetes' names: the container");
 	is_str(container.pod, "shop/cart-7d9f", "and the pod");
 	ok(container_is(&container, "app") && container_is(&container, "shop/cart-7d9f") &&
-		   container_is(&container, "0123") && container_is(&container, ID),
+		   container_is(&container, "cart-7d9f") && container_is(&container, "0123") &&
+		   container_is(&container, ID),
 	   "all of them mean it");
 	ok(!container_is(&container, "012") && !container_is(&container, "0124") && !container_is(&container, "") &&
-		   !container_is(&container, ID "0"),
+		   !container_is(&container, "shop") && !container_is(&container, ID "0"),
 	   "others do not");
 	is_str(said("/lxc.payload.mail/init.scope", root), "lxc|mail|init.scope", "LXC");
 	is_str(said("/lxc/mail", root), "lxc|mail|", "before");
@@ -90,6 +131,12 @@ int main(void)
 	       "as a service");
 	is_str(said("/docker/0123456789abcdef", root), "none", "too short for an id");
 	is_str(said("//.scope/.slice//x-.scope", root), "|x-.scope|x-.scope", "odd paths");
+	ok(cgroup_is_below("/a/b", "/a/b") && cgroup_is_below("/a/b/c", "/a/b") && cgroup_is_below("/a", "/") &&
+		   cgroup_is_below("/", "/"),
+	   "below a cgroup");
+	ok(!cgroup_is_below("/a/bc", "/a/b") && !cgroup_is_below("/a", "/a/b") && !cgroup_is_below("/", "/a"),
+	   "beside it");
+	test_machine();
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	ok(!system(command), "tidied up");
 	return tap_done();

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * near: of many names, the one that somebody may have meant who typed another. No memory of its own.
+ *
+ *     struct near near = {.wanted = "ngnix"};
+ *     near_offer(&near, "nginx");  // for each name there is
+ *     near.best                    // "nginx"; "": none is near
+ */
+#ifndef STRATA_BASE_NEAR_H
+#define STRATA_BASE_NEAR_H
+
+#define NEAR_NAME_MAX 256 /* longer names are near nothing */
+
+struct near {
+	const char *wanted;
+	char best[NEAR_NAME_MAX];
+	unsigned int distance; /* letters that differ, of the best */
+};
+
+/*
+ * Is this one nearer than those before? Near is what differs in a third of its letters at most, or contains the other
+ * name.
+ */
+void near_offer(struct near *near, const char *name);
+
+#endif
