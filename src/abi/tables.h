@@ -43,9 +43,11 @@ struct process_entry {
 	__u32 mapping_count;
 	__u32 epoch; /* another one when other code has taken the place of some: keys the ids of its stacks */
 	__u32 tgid;
+	__u32 unnamed; /* how many of its files have no name in the kernel part yet (bpf/find.h) */
+	__u32 pad;
 	__u32 check; /* process_entry_check() */
 };
-ABI_ASSERT_SIZE(struct process_entry, 40);
+ABI_ASSERT_SIZE(struct process_entry, 48);
 
 /*
  * What `check` must be. An element of a hash may be freed and written anew, for another process, while the walker reads
@@ -55,7 +57,7 @@ static inline __u32 process_entry_check(const struct process_entry *entry)
 {
 	const __u64 words[] = {entry->valid_from, entry->changed, (__u64)entry->generation << 32 | entry->mapping_first,
 			       (__u64)entry->mapping_count << 32 | entry->epoch};
-	__u64 hash = entry->tgid;
+	__u64 hash = entry->tgid | (__u64)entry->unnamed << 32;
 	__u32 i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {

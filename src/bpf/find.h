@@ -11,7 +11,8 @@
  * space, in a part of the array that is used in turn: whoever walks by a run makes sure that it was not overwritten.
  *
  * A file that is not known has no mapping then. A walk that comes to it is late, as ever, and EVENT_FILE tells user
- * space by what name to make the file known.
+ * space by what name to make the file known. It does so as well for the files of a process that user space has told of
+ * first, so that the next one which runs them is found here (find_names()).
  *
  * When a walk fails, the mappings may be others by now (dlopen). Whether they are tells the sequence of the address
  * space's lock; else they are looked through again.
@@ -512,6 +513,21 @@ static __always_inline bool find_process_by_itself(struct scratch *s, __u32 tgid
 		return false;
 	s->process = s->found.entry;
 	return true;
+}
+
+/*
+ * Names the files of a process that user space has told of before they had a name here: without one, the next process
+ * that runs them is not found, and user space may be slower then. False: not yet, it is not the time for that.
+ */
+static __always_inline bool find_names(struct scratch *s, __u32 tgid)
+{
+	struct found_process *found = bpf_map_lookup_elem(&founds, &tgid);
+
+	if (found && found->cookie == s->sample.cookie && found->looked_at >= s->process.valid_from)
+		return true;
+	s->found.cookie = 0;
+	find_mappings(s->index);
+	return s->found.cookie && s->found.looked_at == s->sample.time;
 }
 
 /*

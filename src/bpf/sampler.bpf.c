@@ -141,6 +141,11 @@ static bool found_is_there(const struct found_process *found)
 {
 	return false;
 }
+
+static bool find_names(struct scratch *s, __u32 tgid)
+{
+	return true;
+}
 #endif
 
 /* Copies the tables of a process to the scratch. False when it has none, or they are from before its last exec. */
@@ -209,15 +214,18 @@ __noinline int load_process(__u32 scratch, __u32 tgid)
 		return 0;
 	now = *(volatile __u64 *)at; /* first: what changes meanwhile is looked up the next time */
 	s->find.busy = s->find.is_empty = 0;
-	if (s->cache.tgid == tgid && s->cache.changed == now &&
+	if (s->cache.tgid == tgid && s->cache.changed == now && !s->cache.unnamed &&
 	    (s->cache.process != CACHED_FOUND || found_is_there(&s->found)))
 		return 0;
 	s->cache.tgid = s->cache.tid = 0;
 	s->cache.process = CACHED_NO_PROCESS;
-	if (loaded.walks & SAMPLER_NATIVE && find_process(s, tgid))
+	s->cache.unnamed = 0;
+	if (loaded.walks & SAMPLER_NATIVE && find_process(s, tgid)) {
 		s->cache.process = CACHED_PROCESS;
-	else if (loaded.finds && find_process_by_itself(s, tgid))
+		s->cache.unnamed = loaded.finds && s->process.unnamed && !find_names(s, tgid);
+	} else if (loaded.finds && find_process_by_itself(s, tgid)) {
 		s->cache.process = CACHED_FOUND;
+	}
 	s->cache.changed = now;
 	if (s->cache.process)
 		s->cache.tgid = tgid;

@@ -152,7 +152,7 @@ struct found_process {
 	struct runtime_process runtime; /* RUNTIME_NONE: it has none with a second stack */
 	__u64 check;
 };
-ABI_ASSERT_SIZE(struct found_process, 168);
+ABI_ASSERT_SIZE(struct found_process, 176);
 
 #define FIND_LEVELS    8u /* inner nodes above each other, of a tree of mappings; a power of two */
 #define FIND_STEPS_MAX 512u
@@ -206,6 +206,7 @@ struct process_cache {
 	__u32 tid;     /* 0: none */
 	__u32 process; /* enum cached_process: it has tables */
 	__u32 second;  /* enum cached_second */
+	__u32 unnamed; /* the process has files that are still to be named */
 };
 
 /* The thread that runs, and its process. */

@@ -120,6 +120,7 @@ struct publishing {
 	VEC(struct process *) dirty;       /* mappings changed and not published yet; alive at the last drain */
 	VEC(struct mapping_entry) entries; /* of the process at hand */
 	VEC(uint32_t) files;               /* of the entries: whose tables they need */
+	uint32_t unnamed;                  /* of the entries: those of files that the kernel part has not named yet */
 	uint64_t publish_ns;               /* for one drain; 0: no limit */
 	bool whole_tables;                 /* watch_options */
 	bool unpublished;                  /* nothing is published any more */

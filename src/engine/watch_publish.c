@@ -69,6 +69,7 @@ static struct mapping_entry describe(struct watch *watch, const struct process *
 	if (unknown && object->table == OBJECT_TABLE_READY)
 		watch_recall(watch, object);
 	watch_tell_file(watch, object);
+	watch->publishing.unnamed += mapping->file->kind == FILE_REGULAR && !object->known;
 	if (object->unanswered)
 		entry.kind = MAPPING_NO_ANSWER;
 	if (object->table == OBJECT_TABLE_FULL) {
@@ -107,6 +108,7 @@ int watch_describe(struct watch *watch, struct process *process, uint64_t time)
 	size_t i;
 
 	watch->publishing.entries.count = watch->publishing.files.count = 0;
+	watch->publishing.unnamed = 0;
 	if (vec_reserve(&watch->publishing.files, process->mappings.count))
 		return -ENOMEM;
 	for (i = 0; i < process->mappings.count; i++) {
@@ -171,6 +173,7 @@ int watch_publish(struct watch *watch, struct process *process)
 					   .valid_from = watch->drained_at,
 					   .changed = watched->changed,
 					   .epoch = process->epoch,
+					   .unnamed = watch->publishing.unnamed,
 					   .mappings = watch->publishing.entries.at,
 					   .count = (uint32_t)watch->publishing.entries.count};
 	if (vec_reserve(&watched->pins, watch->publishing.files.count))

@@ -130,6 +130,7 @@ struct publication {
 	uint64_t valid_from; /* no older change of the mappings is missing */
 	uint64_t changed;    /* about when the mappings changed the last time */
 	uint32_t epoch;      /* the process's (proc/processes.h) */
+	uint32_t unnamed; /* of its files, how many the kernel part shall name (abi/files.h) */
 	uint32_t count;
 	const struct mapping_entry *mappings; /* sorted by address */
 };

@@ -119,6 +119,7 @@ int tables_publish(struct tables *tables, uint32_t tgid, const struct publicatio
 				      .generation = ++tables->generation,
 				      .mapping_count = count,
 				      .epoch = publication->epoch,
+				      .unnamed = publication->unnamed,
 				      .tgid = tgid};
 	int err = 0;
 

@@ -6,6 +6,7 @@ become other programs, of files that others have run before. All their samples a
 """
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,8 +56,11 @@ doctor = subprocess.run([e2e.STRATA, "doctor"], stdout=subprocess.PIPE, stderr=s
 if not re.search(r"\bok\b.*" + FEATURE, doctor):
     print("1..0 # SKIP this kernel's mappings cannot be found: " + " ".join(re.findall(".*" + FEATURE + ".*", doctor)))
     sys.exit(0)
-with e2e.folder() as where:
-    names = {"python": e2e.PYTHON, "times": TIMES}
+
+
+def unheard(where, python, called):
+    """Python runs programs that strata has not heard of, and programs that it has; `called` is for the tests' names."""
+    names = {"python": python, "times": TIMES}
     for name in ("known", "unheard"):
         names[name] = "%s/%s.py" % (where, name)
         with open(names[name], "w") as file:
@@ -80,16 +84,37 @@ with e2e.folder() as where:
     done = e2e.record_while(go, "-F", HZ, "-o", where + "/x.folded", "--stats", where + "/x.json",
                             "--children", "-p", shell.pid)
     shell.wait()
-    if tap.ok(done.returncode == 0, "recorded, stopped for a while", done.stderr):
-        stacks, stats = e2e.folded(where + "/x.folded"), e2e.load(where + "/x.json")
-        for part in ("start", "library", "child", "exec"):
-            found = e2e.total([s for s in stacks if any(f.startswith("unheard_%s (" % part) for f in s[0])])
-            tap.ok(found >= e2e.due(TIMES * CPU_S, HZ), "Python frames of unheard_%s: %d" % (part, found), stats)
-        inside = [s for s in stacks if any(f.startswith("unheard_library") for f in s[0])]
-        library = e2e.share(inside, lambda f: any("_decimal" in x or "mpdec" in x for x in f))
-        tap.ok(library > 0.5, "the library has its frames: %.1f %%" % (100 * library))
-        print("# complete %.3f %%, late %d of %d, lost: %s" % (100 * e2e.complete(stats), stats["late_samples"], stats["samples"],
-                                                              stats["lost"]))
-        tap.ok(stats["late_samples"] < 0.01 * stats["samples"], "late: %d of %d" % (stats["late_samples"], stats["samples"]))
-        tap.ok(e2e.complete(stats) > 0.99, "complete: %.2f %%" % (100 * e2e.complete(stats)), stats["lost"])
+    if not tap.ok(done.returncode == 0, "%s: recorded, stopped for a while" % called, done.stderr):
+        return
+    stacks, stats = e2e.folded(where + "/x.folded"), e2e.load(where + "/x.json")
+    for part in ("start", "library", "child", "exec"):
+        found = e2e.total([s for s in stacks if any(f.startswith("unheard_%s (" % part) for f in s[0])])
+        tap.ok(found >= e2e.due(TIMES * CPU_S, HZ), "%s: Python frames of unheard_%s: %d" % (called, part, found), stats)
+    inside = [s for s in stacks if any(f.startswith("unheard_library") for f in s[0])]
+    library = e2e.share(inside, lambda f: any("_decimal" in x or "mpdec" in x for x in f))
+    tap.ok(library > 0.5, "%s: the library has its frames: %.1f %%" % (called, 100 * library))
+    print("# complete %.3f %%, late %d of %d, lost: %s" % (100 * e2e.complete(stats), stats["late_samples"], stats["samples"],
+                                                          stats["lost"]))
+    tap.ok(stats["late_samples"] < 0.01 * stats["samples"],
+           "%s: late: %d of %d" % (called, stats["late_samples"], stats["samples"]))
+    tap.ok(e2e.complete(stats) > 0.99, "%s: complete: %.2f %%" % (called, 100 * e2e.complete(stats)), stats["lost"])
+
+
+with e2e.folder() as where:
+    unheard(where, e2e.PYTHON, "a file")
+# As in a container: stat() and the mappings may give a file of an overlay different devices.
+with e2e.folder() as where:
+    for name in ("lower", "lowest", "merged"):
+        os.mkdir("%s/%s" % (where, name))
+    prefix, copy = sys.prefix, where + "/lower/python-in-overlay"
+    shutil.copy(os.path.realpath(e2e.PYTHON), copy)
+    options = "lowerdir=%s/lower:%s/lowest" % (where, where)
+    mounted = subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", where + "/merged"], stderr=subprocess.PIPE)
+    if mounted.returncode:
+        tap.skip("no overlay file system: %s" % mounted.stderr.decode(errors="replace").strip())
+    else:
+        try:
+            unheard(where, "env PYTHONHOME=%s %s/merged/python-in-overlay" % (prefix, where), "a file of an overlay")
+        finally:
+            subprocess.run(["umount", where + "/merged"], check=True)
 tap.done()
