@@ -391,6 +391,17 @@ static bool wants_times(const struct request *request)
 	return false;
 }
 
+/* Of each single one? */
+static bool wants_moments(const struct request *request)
+{
+	size_t i;
+
+	for (i = 0; i < request->outputs.count; i++)
+		if (exporter_of(request->outputs.at[i])->moments)
+			return true;
+	return false;
+}
+
 static int record(const struct request *request, double started_at)
 {
 	const char *terminal = getenv("TERM");
@@ -409,6 +420,7 @@ static int record(const struct request *request, double started_at)
 		.max_memory = request->max_memory,
 		.merges_threads = !wants_threads(request),
 		.times = wants_times(request),
+		.moments = wants_moments(request),
 		.detail = wants_addresses(request) ? FRAME_ADDRESSES : FRAME_NAMES,
 		.duration_s = request->duration_s,
 		.function = request->function,
@@ -480,7 +492,7 @@ static void more_help(FILE *out)
 const struct command command_record = {
 	.name = "record",
 	.called = "strata record",
-	.summary = "samples what runs and writes a flame graph, pprof, folded stacks or speedscope",
+	.summary = "samples what runs and writes a flame graph, pprof, folded stacks, speedscope or Firefox's profile",
 	.usage = "[-p PID,... [--children] | -a | [--] COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
 	.options = options,
 	.more_help = more_help,

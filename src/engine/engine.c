@@ -56,6 +56,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .merges_threads = options->merges_threads,
 				      .cgroups = options->cgroups,
 				      .moments = options->moments,
+				      .moments_max = options->moments_max,
 				      .tick_ns = tick_ns(options),
 				      .slices = options->slices && !options->off_cpu_rate,
 				      .detail = options->detail,
@@ -240,6 +241,7 @@ static void fill_info(struct engine *engine, struct profile *profile)
 	info->weighed = engine->options.off_cpu_rate;
 	info->cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
 	info->start_time = engine->began_at;
+	info->began_ns = (uint64_t)(engine->began * 1e9);
 	info->duration_s = now - engine->began;
 	engine->began_at += now - engine->began;
 	engine->began = now;

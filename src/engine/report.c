@@ -457,6 +457,8 @@ static int add_moments(struct report *report)
 	size_t i;
 	int err = 0;
 
+	if (tallies->moments_given_up && !tallies->slices.list.count)
+		err = profile_add_remark(report->profile, "no time axis: there were too many samples");
 	for (i = 0; report->samples && i < tallies->moments.count && !err; i++) {
 		const struct moment *moment = &tallies->moments.at[i];
 		uint32_t sample = report->samples[moment->tally];

@@ -270,10 +270,23 @@ void store_take(struct store *store, bool more, struct tallies *ret)
 	table_deinit(&ret->ids); /* only counting needs it */
 }
 
+/* Whether the next sample's moment is kept; room for it is made. 0 or -ENOMEM. */
+static int keep_moment(const struct store *store, struct tallies *tallies, bool *ret)
+{
+	*ret = store->keeps_moments && !tallies->moments_given_up;
+	if (*ret && store->moments_max && tallies->moments.count >= store->moments_max) {
+		vec_free(&tallies->moments);
+		tallies->moments_given_up = true;
+		*ret = false;
+	}
+	return *ret ? vec_reserve(&tallies->moments, 1) : 0;
+}
+
 int store_sample(struct store *store, const struct sample_event *sample)
 {
 	struct tally tally = {};
 	struct moment moment = {.time = sample->time, .cpu = sample->cpu};
+	bool keeps;
 	int err;
 
 	tally.kernel_stack = resolve(store, sample->kernel_stack);
@@ -295,10 +308,10 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	tally.cgroup = store->keeps_cgroups ? sample->cgroup : 0;
 	tally.count = 1;
 	tally.weight = moment.weight = sample->waits ? sample->weight : store->tick_ns;
-	if (store->keeps_moments && vec_reserve(&store->tallies.moments, 1))
+	if (keep_moment(store, &store->tallies, &keeps))
 		return -ENOMEM;
 	err = store_add_tally(store, &tally, &moment.tally);
-	if (!err && store->keeps_moments)
+	if (!err && keeps)
 		store->tallies.moments.at[store->tallies.moments.count++] = moment;
 	if (!err && store->keeps_slices)
 		slices_add(&store->tallies.slices, moment.tally, sample->time, tally.count);

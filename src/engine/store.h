@@ -118,6 +118,7 @@ struct tallies {
 	struct table ids; /* hash → number + 1 */
 	VEC(struct tally) list;
 	VEC(struct moment) moments; /* of all samples, in order of arrival, if wanted */
+	bool moments_given_up;      /* there would have been more than moments_max: none is there */
 	struct slices slices;       /* the same by time, if wanted */
 	uint64_t samples;           /* sum of the tallies */
 };
@@ -141,7 +142,8 @@ struct store {
 	bool in_windows;        /* store_take() will be called again */
 	/* Set before the first sample: merge threads with the same name; keep cgroups, moments, slices. */
 	bool merges_threads, keeps_cgroups, keeps_moments, keeps_slices;
-	uint64_t tick_ns; /* what a sample of the clock weighs; 0: samples are only counted */
+	size_t moments_max; /* of a window; 0: no limit */
+	uint64_t tick_ns;   /* what a sample of the clock weighs; 0: samples are only counted */
 };
 
 void store_deinit(struct store *store);

@@ -165,6 +165,7 @@ static int move_tallies(struct move *move, const struct store_drop *drop, uint32
 		if (!err)
 			err = store_add_tally(move->to, &tally, &numbers[i]);
 	}
+	to->moments_given_up = from->moments_given_up;
 	for (i = 0; i < from->moments.count && !err; i++) {
 		to->moments.at[i] = from->moments.at[i];
 		to->moments.at[i].tally = numbers[from->moments.at[i].tally];
@@ -228,6 +229,7 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 			   .merges_threads = store->merges_threads,
 			   .keeps_cgroups = store->keeps_cgroups,
 			   .keeps_moments = store->keeps_moments,
+			   .moments_max = store->moments_max,
 			   .tick_ns = store->tick_ns,
 			   .keeps_slices = store->keeps_slices};
 	/* In a window that is to be followed by others what has a name is met again by its address. */

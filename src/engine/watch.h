@@ -70,6 +70,7 @@ struct watch_options {
 	uint64_t max_memory;           /* bytes for what was sampled; 0: no limit */
 	bool merges_threads;           /* threads need not be told apart */
 	bool cgroups, moments, slices; /* kept for samples: store.h */
+	size_t moments_max;            /* the same */
 	uint64_t tick_ns;              /* the same */
 	enum frame_detail detail;      /* what frames keep */
 	const struct watch_file

@@ -165,6 +165,11 @@ uint64_t export_number(const struct profile *profile, uint64_t amount)
 	return profile_get_info(profile)->weighed ? (amount + 500) / 1000 : amount;
 }
 
+bool export_frame_waits(const struct frame *frame)
+{
+	return frame->layer == FRAME_MARK && !strncmp(frame->name, "[waiting: ", strlen("[waiting: "));
+}
+
 const char *export_grouped(uint64_t number, char buffer[static 32])
 {
 	char *at = buffer + 31;

@@ -51,6 +51,10 @@ int export_times_of(struct export_times *times, const struct profile_sample *con
 /* Flushes; 0, or the stream's error with a diag. */
 int export_finish(FILE *out, struct diag *diag);
 
+/* The summary without colours, in the lines of its stream; *ret is the caller's, also after a failure. 0 or an error.
+ */
+int export_summary_text(const struct profile *profile, char **ret);
+
 /* -ENOMEM with a diag. */
 int export_no_memory(struct diag *diag);
 
@@ -60,6 +64,9 @@ int export_no_memory(struct diag *diag);
  */
 uint64_t export_amount(const struct profile *profile, const struct profile_sample *sample);
 uint64_t export_number(const struct profile *profile, uint64_t amount);
+
+/* Whether a frame says what a thread off the CPU waited for: a mark, `[waiting: …]`. */
+bool export_frame_waits(const struct frame *frame);
 
 /* 12345678 as "12,345,678"; returns the buffer, which needs 32 bytes. */
 const char *export_grouped(uint64_t number, char buffer[static 32]);

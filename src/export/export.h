@@ -17,16 +17,17 @@ struct export_options {
 };
 
 struct exporter {
-	const char *suffix;      /* ".folded", ".pb.gz", ".html", ".speedscope.json" */
+	const char *suffix;      /* such as ".folded" */
 	const char *description; /* for --help */
 	bool threads;            /* tells threads apart, whatever the options */
 	bool times;              /* tells when samples were taken, if the profile does */
+	bool moments;            /* would tell it of each single sample */
 	bool addresses;          /* tells the addresses of frames without a symbol */
 	/* Writes everything; 0, or a negative errno and a diag (write errors, no memory). Does not close `out`. */
 	int (*write)(FILE *out, const struct profile *profile, const struct export_options *options, struct diag *diag);
 };
 
-extern const struct exporter export_folded, export_pprof, export_html, export_speedscope;
+extern const struct exporter export_folded, export_pprof, export_html, export_speedscope, export_firefox;
 
 /* The exporter for a file name, "-" meaning folded; NULL for an unknown suffix. */
 const struct exporter *exporter_for(const char *path);

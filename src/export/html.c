@@ -25,11 +25,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/strings.h"
-#include "base/table.h"
-#include "base/vec.h"
 #include "export/common.h"
 #include "export/export.h"
+#include "export/strings.h"
 #include "profile/text.h"
 
 #define NONCE_BYTES 16
@@ -71,9 +69,7 @@ struct page {
 	const struct profile *profile;
 	const struct export_options *options;
 	struct export_view view;
-	struct string_pool *pool;
-	struct table index_of; /* pooled string → index in strings */
-	VEC(const char *) strings;
+	struct export_strings strings;
 	char nonce[2 * NONCE_BYTES + 1];
 	int err;
 };
@@ -110,20 +106,10 @@ static void pack(struct packer *to, uint64_t number)
 
 static uint64_t string_index(struct page *page, const char *string)
 {
-	size_t size = text_clean(string, NULL, 0) + 1;
-	char *clean = malloc(size);
-	const char *pooled;
-	uint64_t index = 0;
+	uint64_t index = export_string(&page->strings, string);
 
-	if (clean)
-		text_clean(string, clean, size);
-	pooled = clean ? string_intern(page->pool, clean) : NULL;
-	free(clean);
-	if (pooled && table_get(&page->index_of, (uintptr_t)pooled, &index))
-		return index;
-	index = page->strings.count;
-	if (!pooled || vec_push(&page->strings, pooled) || table_set(&page->index_of, (uintptr_t)pooled, index))
-		page->err = -ENOMEM;
+	if (page->strings.err)
+		page->err = page->strings.err;
 	return index;
 }
 
@@ -315,7 +301,7 @@ static size_t write_thread(struct page *page, size_t at)
 
 static void write_data(struct page *page)
 {
-	size_t at = 0, i;
+	size_t at = 0;
 
 	fputs("{\"format\":1,\n", page->out);
 	write_info(page->out, profile_get_info(page->profile));
@@ -337,10 +323,7 @@ static void write_data(struct page *page)
 		at = write_thread(page, at);
 	}
 	fputs("],\n\"strings\":[", page->out);
-	for (i = 0; i < page->strings.count; i++) {
-		fputs(i ? ",\n" : "\n", page->out);
-		export_json_string(page->out, page->strings.at[i]);
-	}
+	export_strings_json(page->out, &page->strings);
 	fputs("]}", page->out);
 }
 
@@ -436,19 +419,16 @@ static int html_write(FILE *out, const struct profile *profile, const struct exp
 
 	if (err)
 		return diag_fail(diag, -err, "export.random", "the system gave no random numbers");
-	page.pool = string_pool_create();
-	if (!page.pool)
-		return export_no_memory(diag);
-	page.err = export_view_init(&page.view, profile, true, diag);
+	page.err = export_strings_init(&page.strings);
+	if (!page.err)
+		page.err = export_view_init(&page.view, profile, true, diag);
 	if (!page.err)
 		page.err = export_times_init(&page.times, profile);
 	if (!page.err)
 		write_page(&page);
 	export_times_deinit(&page.times);
 	export_view_deinit(&page.view);
-	table_deinit(&page.index_of);
-	string_pool_destroy(page.pool);
-	vec_free(&page.strings);
+	export_strings_deinit(&page.strings);
 	return page.err ? export_no_memory(diag) : export_finish(out, diag);
 }
 

@@ -16,48 +16,26 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-#include "base/strings.h"
 #include "base/table.h"
 #include "base/vec.h"
 #include "export/common.h"
 #include "export/export.h"
+#include "export/gzip.h"
+#include "export/strings.h"
 #include "profile.pb-c.h"
-#include "profile/text.h"
-
-#define CHUNK        65536
-#define GZIP_WRAPPER 16 /* zlib.h, deflateInit2: added to windowBits for a gzip header */
 
 typedef Perftools__Profiles__Profile Profile;
 
 struct pprof {
-	FILE *out;
+	FILE *out; /* compresses */
 	const struct profile *profile;
-	z_stream stream;
-	struct string_pool *pool;
-	struct table index_of;    /* pooled string → index in strings */
+	struct export_strings strings;
 	struct table function_of; /* name index << 32 | file index → function id */
 	struct table mapping_of;  /* name index << 32 | build id's index → mapping id */
-	VEC(const char *) strings;
-	VEC(uint8_t) packed; /* the message being encoded */
-	int err;             /* the first failure; everything after it is void */
+	VEC(uint8_t) packed;      /* the message being encoded */
+	int err;                  /* the first failure; everything after it is void */
 };
-
-static void deflate_chunk(struct pprof *to, const uint8_t *bytes, size_t size, int flush)
-{
-	uint8_t buffer[CHUNK];
-	int status;
-
-	to->stream.next_in = (uint8_t *)bytes;
-	to->stream.avail_in = (uInt)size;
-	do {
-		to->stream.next_out = buffer;
-		to->stream.avail_out = sizeof(buffer);
-		status = deflate(&to->stream, flush);
-		fwrite(buffer, 1, sizeof(buffer) - to->stream.avail_out, to->out);
-	} while (status == Z_OK && !to->stream.avail_out);
-}
 
 /* Appends the elements of a partial Profile to the output. */
 static void emit(struct pprof *to, const Profile *message)
@@ -72,37 +50,17 @@ static void emit(struct pprof *to, const Profile *message)
 		return;
 	}
 	perftools__profiles__profile__pack(message, to->packed.at);
-	deflate_chunk(to, to->packed.at, size, Z_NO_FLUSH);
-}
-
-/* The index of a pooled string; NULL: there was no memory for it. */
-static int64_t pooled_index(struct pprof *to, const char *pooled)
-{
-	uint64_t index = to->strings.count;
-
-	if (pooled && table_get(&to->index_of, (uintptr_t)pooled, &index))
-		return (int64_t)index;
-	if (!pooled || vec_push(&to->strings, pooled) || table_set(&to->index_of, (uintptr_t)pooled, index))
-		to->err = -ENOMEM;
-	return to->err ? 0 : (int64_t)index;
+	fwrite(to->packed.at, 1, size, to->out);
 }
 
 /* The index of a name, cleaned; an empty or NULL one is 0. */
 static int64_t string_index(struct pprof *to, const char *string)
 {
-	const char *pooled;
-	size_t size;
-	char *clean;
+	int64_t index = export_string(&to->strings, string);
 
-	if (to->err || !string || !*string)
-		return 0;
-	size = text_clean(string, NULL, 0) + 1;
-	clean = malloc(size);
-	if (clean)
-		text_clean(string, clean, size);
-	pooled = clean ? string_intern(to->pool, clean) : NULL;
-	free(clean);
-	return pooled_index(to, pooled);
+	if (to->strings.err)
+		to->err = to->strings.err;
+	return index;
 }
 
 static uint64_t mapping_id(struct pprof *to, int64_t name, int64_t build_id)
@@ -250,15 +208,11 @@ static void emit_comments(struct pprof *to)
 	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
 	VEC(int64_t) comments = {};
 	char *text = NULL, *line, *rest = NULL;
-	size_t size = 0;
-	FILE *memory = open_memstream(&text, &size);
 
-	if (!memory || export_summary(memory, to->profile, false))
-		to->err = -ENOMEM;
-	if (memory && fclose(memory))
+	if (export_summary_text(to->profile, &text))
 		to->err = -ENOMEM;
 	for (line = to->err ? NULL : strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		if (vec_push(&comments, pooled_index(to, string_intern(to->pool, line))))
+		if (vec_push(&comments, export_string_clean(&to->strings, line)) || to->strings.err)
 			to->err = -ENOMEM;
 	message.n_comment = comments.count;
 	message.comment = comments.at;
@@ -293,8 +247,8 @@ static void emit_strings(struct pprof *to)
 {
 	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
 
-	message.n_string_table = to->strings.count;
-	message.string_table = (char **)to->strings.at;
+	message.n_string_table = to->strings.list.count;
+	message.string_table = (char **)to->strings.list.at;
 	emit(to, &message);
 }
 
@@ -303,29 +257,24 @@ static int pprof_write(FILE *out, const struct profile *profile, const struct ex
 {
 	unsigned int frequency = profile_get_info(profile)->frequency;
 	int64_t period = frequency ? llround(1e9 / frequency) : 1;
-	struct pprof to = {.out = out, .profile = profile};
+	struct pprof to = {.out = export_gzip(out), .profile = profile};
 
 	(void)options; /* threads are labels in this format */
-	to.pool = string_pool_create();
-	if (!to.pool || vec_push(&to.strings, ""))
-		to.err = -ENOMEM;
-	if (!to.err && deflateInit2(&to.stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + GZIP_WRAPPER, 8,
-				    Z_DEFAULT_STRATEGY) != Z_OK)
+	if (!to.out || export_strings_init(&to.strings))
 		to.err = -ENOMEM;
 	if (!to.err) {
+		string_index(&to, ""); /* is 0 */
 		emit_head(&to, period);
 		emit_locations(&to);
 		emit_samples(&to, period);
 		emit_comments(&to);
 		emit_strings(&to);
-		deflate_chunk(&to, NULL, 0, Z_FINISH);
-		deflateEnd(&to.stream);
 	}
-	table_deinit(&to.index_of);
+	if (to.out)
+		fclose(to.out);
 	table_deinit(&to.function_of);
 	table_deinit(&to.mapping_of);
-	string_pool_destroy(to.pool);
-	vec_free(&to.strings);
+	export_strings_deinit(&to.strings);
 	vec_free(&to.packed);
 	return to.err ? export_no_memory(diag) : export_finish(out, diag);
 }

@@ -201,3 +201,12 @@ int export_summary(FILE *out, const struct profile *profile, bool color)
 	write_cost(out, profile);
 	return fflush(out) || ferror(out) ? -EIO : 0;
 }
+
+int export_summary_text(const struct profile *profile, char **ret)
+{
+	size_t size = 0;
+	FILE *memory = open_memstream(ret, &size);
+	int err = memory ? export_summary(memory, profile, false) : -ENOMEM;
+
+	return memory && fclose(memory) ? -ENOMEM : err;
+}

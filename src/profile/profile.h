@@ -117,6 +117,7 @@ struct profile_info {
 	bool weighed;           /* samples have weights, and threads off the CPU are among them */
 	unsigned int cpus;
 	double start_time; /* seconds since the epoch */
+	uint64_t began_ns; /* the same as CLOCK_MONOTONIC, as of moments */
 	double duration_s;
 	struct profile_compared compared;
 	struct profile_times times;

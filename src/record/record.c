@@ -11,8 +11,10 @@
 #include "engine/session.h"
 #include "record/family.h"
 
-#define PROGRESS_MS 500
-#define RESERVE     (64u << 20)
+#define PROGRESS_MS  500
+#define MOMENTS_MAX  (1u << 20) /* times of single samples that are kept: 32 MiB */
+#define MOMENT_SHARE 256        /* bytes of --max-memory for each */
+#define RESERVE      (64u << 20)
 
 #define NO_MEMORY "no memory: give strata more (ulimit -v), or a lower --max-memory"
 
@@ -47,6 +49,14 @@ static bool tells_family(const struct recording *recording)
 	return recording->options->pid_count && !recording->options->children;
 }
 
+/* A small part of the memory, as stacks need most of it. */
+static size_t moments_max(const struct record_options *options)
+{
+	size_t share = options->max_memory / MOMENT_SHARE;
+
+	return share && share < MOMENTS_MAX ? share : MOMENTS_MAX;
+}
+
 /* Everything up to the first sample. */
 static int start(struct recording *recording, struct diag *diag)
 {
@@ -63,7 +73,9 @@ static int start(struct recording *recording, struct diag *diag)
 					      .function = options->function,
 					      .detail = options->detail,
 					      .merges_threads = options->merges_threads,
-					      .slices = options->times};
+					      .slices = options->times,
+					      .moments = options->moments,
+					      .moments_max = moments_max(options)};
 	int err;
 
 	recording->targets = (struct engine_targets){.pids = options->pids,

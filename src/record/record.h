@@ -46,6 +46,7 @@ struct record_options {
 	enum frame_detail detail;    /* what frames keep besides their names */
 	bool merges_threads; /* no result tells threads of one name apart: the profile's samples have pid and tid 0 */
 	bool times;          /* keep when samples were taken: profile_slice_at() */
+	bool moments;        /* of each sample, unless there are too many: profile_moment_at() */
 	bool function;       /* Python frames carry the function's first line instead of the current one */
 	bool verbose;
 	bool progress;     /* draw a progress line on stderr */

@@ -9,7 +9,9 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../export"))
 import e2e  # noqa: E402
+import firefox_profile  # noqa: E402
 from e2e import BUSY, PYTHON, record  # noqa: E402
 EXECS_MOST = 50  # recordings, until a sample falls into an exec
 
@@ -32,10 +34,10 @@ def statuses(tap, where):
 
 
 def outputs(tap, where):
-    names = [where + "/r" + suffix for suffix in (".folded", ".pb.gz", ".html", ".speedscope.json")]
+    names = [where + "/r" + suffix for suffix in (".folded", ".pb.gz", ".html", ".speedscope.json", ".firefox.json.gz")]
     arguments = [word for name in names for word in ("-o", name)]
     done = record("-F", "499", "-t", "--stats", where + "/s.json", *arguments, "--", PYTHON, "-c", BUSY % 1.5)
-    if not tap.ok(done.returncode == 0, "four outputs and the figures", done.stderr):
+    if not tap.ok(done.returncode == 0, "five outputs and the figures", done.stderr):
         return
     stacks, stats = e2e.folded(names[0]), e2e.load(where + "/s.json")
     tap.ok(e2e.total(stacks) >= e2e.due(1.5, 499), "samples: %d" % e2e.total(stacks), done.stderr)
@@ -51,6 +53,13 @@ def outputs(tap, where):
     tap.ok("<html" in page[:2000].lower() and "http://" not in page.replace("http://www.w3.org/", ""),
            "the page asks nothing of the network")
     tap.ok("$schema" in e2e.load(names[3]), "speedscope is JSON with its schema")
+    firefox = firefox_profile.Profile(firefox_profile.load(names[4]))
+    found, counted = list(firefox_profile.faults(firefox.data)), firefox.folded()
+    tap.ok(not found and firefox.clock() == "exact", "Firefox's format is valid, with the time of each sample", found, firefox.clock())
+    expected = {}
+    for frames, count in stacks:
+        expected[";".join(frames[2:])] = expected.get(";".join(frames[2:]), 0) + count
+    tap.ok(counted == expected, "and has the stacks of folded", set(counted.items()) ^ set(expected.items()))
     tap.ok("complete" in done.stderr and not done.stdout, "the summary goes to stderr, nothing to stdout", done.stderr)
     done = record("-F", "499", "-o", "-", "--", PYTHON, "-c", BUSY % 0.5)
     tap.ok(done.returncode == 0 and all(line.rpartition(" ")[2].isdigit() for line in done.stdout.splitlines()) and

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * make_profile KIND STACKS PREFIX: writes a made-up profile in every format, for the tests of the formats:
- * PREFIX.html, .pb.gz, .folded, .speedscope.json, .stats.json, .summary. The same arguments give the same profile.
+ * PREFIX and each suffix, .stats.json, .summary. The same arguments give the same profile.
  *   web      a threaded web application in Python over sqlite3, json and re; about STACKS distinct stacks
  *   hostile  names that try to break out of every format
  *   poor     as web, but a tenth of the samples is incomplete
  *   deep     one stack of STACKS frames, a recursion
  *   waits    an interpreter's own functions around Python's, files of equal names, time off the CPU
+ *   timed    a thread that runs, waits for half a second, runs and is renamed; each sample has its time
  *   stripped STACKS samples, each at another address of one function without a symbol
  *   empty    no samples
  */
@@ -14,6 +15,8 @@
 #include <string.h>
 
 #include "export/export.h"
+
+#define BEGAN 5000000000ull
 
 struct maker {
 	struct profile *profile;
@@ -258,6 +261,8 @@ static void describe(struct profile *profile, const char *kind)
 		.frequency = 99,
 		.cpus = 2,
 		.start_time = 1760000000.25,
+		.began_ns = BEGAN,
+		.weighed = !strcmp(kind, "timed"),
 		.duration_s = 30.02,
 	};
 	if (!strcmp(kind, "web"))
@@ -325,6 +330,35 @@ static void make_waits(struct maker *maker)
 	}
 }
 
+static void timed(struct maker *maker, const char *comm, unsigned int at_ms, unsigned int ms)
+{
+	const struct profile_sample sample = {.comm = comm,
+					      .pid = 7,
+					      .tid = 7,
+					      .count = 1,
+					      .weight = ms * 1000000ull,
+					      .depth = maker->depth,
+					      .frames = maker->stack};
+	struct profile_moment moment = {.time = BEGAN + at_ms * 1000000ull, .weight = sample.weight};
+
+	if (profile_add_sample(maker->profile, &sample, &moment.sample) || profile_add_moment(maker->profile, &moment))
+		abort();
+	profile_quality(maker->profile)->samples++;
+	profile_quality(maker->profile)->complete++;
+}
+
+static void make_timed(struct maker *maker)
+{
+	native(maker, "_start", "python3.11");
+	python(maker, "main", "/srv/app.py", 3, 1);
+	timed(maker, "python3", 100, 10);
+	timed(maker, "python3", 110, 10);
+	timed(maker, "python3", 650, 10);
+	timed(maker, "renamed", 660, 10);
+	push(maker, FRAME_MARK, "[waiting: futex]", "", 0);
+	timed(maker, "python3", 610, 500);
+}
+
 static FILE *open_output(const char *prefix, const char *suffix)
 {
 	char path[4096];
@@ -366,7 +400,7 @@ int main(int argc, char **argv)
 	struct maker maker = {.random = 88172645463325252ull};
 
 	if (argc != 4) {
-		fputs("usage: make_profile web|poor|hostile|deep|waits|stripped|empty STACKS PREFIX\n", stderr);
+		fputs("usage: make_profile web|poor|hostile|deep|waits|timed|stripped|empty STACKS PREFIX\n", stderr);
 		return 2;
 	}
 	maker.profile = profile_create();
@@ -379,6 +413,8 @@ int main(int argc, char **argv)
 		make_deep(&maker, strtoul(argv[2], NULL, 10));
 	else if (!strcmp(argv[1], "waits"))
 		make_waits(&maker);
+	else if (!strcmp(argv[1], "timed"))
+		make_timed(&maker);
 	else if (!strcmp(argv[1], "stripped"))
 		make_stripped(&maker, strtoul(argv[2], NULL, 10));
 	else if (strcmp(argv[1], "empty"))

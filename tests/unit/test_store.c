@@ -453,6 +453,31 @@ static void test_weights(void)
 	store_deinit(&plain);
 }
 
+/* Of a window's samples all have their moments, or none. */
+static void test_moments_max(void)
+{
+	struct store store = {.keeps_moments = true, .moments_max = 3};
+	const struct store_drop nothing = {};
+	struct sample_event ran = {.comm = "x"};
+	struct tallies taken;
+	uint64_t dropped = 0;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		store_sample(&store, &ran);
+	is_int(store.tallies.moments.count, 3, "as many moments as may be");
+	store_sample(&store, &ran);
+	store_rebuild(&store, &nothing, NULL, NULL, &dropped);
+	store_sample(&store, &ran);
+	ok(!store.tallies.moments.count && store.tallies.moments_given_up, "one more: none is kept");
+	is_int(store.tallies.samples, 5, "the samples are");
+	store_take(&store, true, &taken);
+	tallies_deinit(&taken);
+	store_sample(&store, &ran);
+	is_int(store.tallies.moments.count, 1, "the next window has its own");
+	store_deinit(&store);
+}
+
 int main(void)
 {
 	test_names();
@@ -462,6 +487,7 @@ int main(void)
 	test_contents();
 	test_tallies();
 	test_weights();
+	test_moments_max();
 	test_age();
 	test_rebuild();
 	test_forgotten_names();
