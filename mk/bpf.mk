@@ -24,7 +24,7 @@ $(BUILD)/%.bpf.o: %.bpf.c $(BUILD)/gen/vmlinux.h | $(RUNTIME_LISTS)
 	$(call say,CLANG,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(BPF_ARCH) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
-# The same for each machine, for tests/arch/bpf.t: vmlinux.h is this kernel's, but what is read of a machine's own types
+# The same for other machines, for tests/arch/bpf.t: vmlinux.h is this kernel's, but what is read of a machine's own types
 # is declared in src/arch/NAME/kernel.h and relocated.
 $(BUILD)/bpf/%.bpf.o: $(BUILD)/gen/vmlinux.h | $(RUNTIME_LISTS)
 	@mkdir -p $(@D)
@@ -47,7 +47,7 @@ $(BUILD)/gen/rt_%.inc: $(BUILD)/src/lang/rt/rt_%.bpf.o
 	$(Q)$(BPFTOOL) gen object $(BUILD)/gen/rt_$*.linked.o $<
 	$(Q)xxd -i < $(BUILD)/gen/rt_$*.linked.o > $@
 
-BPF_OTHERS := $(foreach arch,x86 arm64,$(patsubst %.bpf.c,$(BUILD)/bpf/$(arch)/%.bpf.o,$(BPF_SRCS) $(RUNTIME_SRCS)))
+BPF_OTHERS := $(foreach arch,$(filter-out $(BPF_ARCH),x86 arm64),$(patsubst %.bpf.c,$(BUILD)/bpf/$(arch)/%.bpf.o,$(BPF_SRCS) $(RUNTIME_SRCS)))
 
 -include $(BPF_OBJS:.o=.d) $(RUNTIME_OBJS:.o=.d) $(BPF_OTHERS:.o=.d)
 

@@ -16,8 +16,7 @@ SANITIZERS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize
 CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
 STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc $(RUNTIME_CFLAGS) -I$(BUILD)/gen $(WARNINGS) \
 	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)
-# Debug information stays in the program, compressed: a crash can be read where it happened.
-STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now,--compress-debug-sections=zlib $(SANITIZERS) $(LDFLAGS)
+STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now $(SANITIZERS) $(LDFLAGS)
 # Evaluated when first used, so that `make deps` works on a machine without the libraries.
 PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PKGS) $(PKGS_LOADED)))$(PKG_CFLAGS)
 PKG_LIBS = $(eval PKG_LIBS := $$(shell pkg-config --libs $(PKGS)) -liberty -lm)$(PKG_LIBS)
@@ -71,9 +70,10 @@ $(LIBSTRATA): $(LIB_OBJS)
 	$(call say,AR,$@)
 	$(Q)$(AR) rcs $@ $^
 
+# Debug information stays in the program, compressed: a crash can be read where it happened.
 $(BUILD)/strata: $(CLI_OBJS) $(LIBSTRATA)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(STRATA_LDFLAGS) -o $@ $(CLI_OBJS) $(LIBSTRATA) $(PKG_LIBS)
+	$(Q)$(CC) $(STRATA_LDFLAGS) -Wl,--compress-debug-sections=zlib -o $@ $(CLI_OBJS) $(LIBSTRATA) $(PKG_LIBS)
 
 -include $(LIB_OBJS:.o=.d) $(CLI_OBJS:.o=.d)
 

@@ -18,7 +18,8 @@ OBJECTS = ["src/bpf/sampler", "src/bpf/sampler_bounded", "src/bpf/sampler_resume
 
 
 def path(machine, name):
-    return f"{BUILD}/bpf/{machine}/{name}.bpf.o"
+    own = {"x86_64": "x86", "aarch64": "arm64"}[os.uname().machine]
+    return f"{BUILD}/{name}.bpf.o" if machine == own else f"{BUILD}/bpf/{machine}/{name}.bpf.o"
 
 
 def symbols(machine, name):
