@@ -100,7 +100,7 @@ def judge_stripped(tap, where, program, words):
 
 def build(compiler, where, *options, output="stacks"):
     subprocess.run([compiler, "build"] + list(options) + ["-o", where + "/" + output, HERE + "/stacks.go"], check=True,
-                   env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off", GOTOOLCHAIN="local"))
+                   env=go.environment())
 
 
 def judge_toolchain(tap, where, compiler):

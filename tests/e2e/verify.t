@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import e2e  # noqa: E402
+import go  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EARLY_MOST = 0.2  # of a program's samples
@@ -137,7 +138,7 @@ def others(tap, where):
         with open(where + "/work.go", "w") as file:
             file.write(GO)
         subprocess.run(["go", "build", "-o", where + "/gone", where + "/work.go"], check=True,
-                       env=dict(os.environ, GOCACHE=where + "/cache", GO111MODULE="off"))
+                       env=go.environment())
         subprocess.run(["strip", "-o", where + "/stripped", where + "/gone"], check=True)
         # libdw goes on below mcall(), where the scheduler's stack begins. What Go's runtime does on a thread's own stack has its
         # caller on another one, of which there is no copy.

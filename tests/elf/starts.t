@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import go  # noqa: E402
 from tap import Tap  # noqa: E402
 
 BUILD = os.environ.get("BUILD", "build")
@@ -148,7 +149,7 @@ def check_files(where):
 
 def check_go(where):
     (where / "main.go").write_text(GO)
-    done = run("go", "build", "-o", where / "go", where / "main.go", env=dict(os.environ, CGO_ENABLED="0", GOCACHE=str(where / "cache")))
+    done = run("go", "build", "-o", where / "go", where / "main.go", env=go.environment(CGO_ENABLED="0"))
     if not tap.ok(done.returncode == 0, "Go: built", done.stderr[-500:]):
         return
     run("strip", where / "go", "-o", where / "stripped")

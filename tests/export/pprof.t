@@ -16,8 +16,7 @@ tap = Tap()
 
 
 def pprof(compiler, directory, *arguments):
-    environment = dict(os.environ, HOME=directory, PPROF_TMPDIR=directory, TZ="UTC", GOTOOLCHAIN="local",
-                       GOCACHE=os.path.join(directory, "cache"))
+    environment = go.environment(HOME=directory, PPROF_TMPDIR=directory, TZ="UTC")
     done = subprocess.run([compiler, "tool", "pprof", *arguments], env=environment, capture_output=True, text=True, check=False)
     return done.stdout if done.returncode == 0 else f"status {done.returncode}: {done.stderr}"
 

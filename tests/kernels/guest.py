@@ -9,6 +9,9 @@ import tarfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import go  # noqa: E402
+
 QEMU = "qemu-system-x86_64"
 BUSYBOX = "/bin/busybox"
 PYTHON = os.path.realpath("/usr/bin/python3")
@@ -87,7 +90,7 @@ def make_initramfs(folder, strata, runs, traces):
     if has_go():
         program = os.path.join(folder, "gone")
         subprocess.check_call(["go", "build", "-o", program, os.path.join(HERE, "gone.go")],
-                              env=dict(os.environ, GOCACHE=os.path.join(folder, "go"), GO111MODULE="off", CGO_ENABLED="0"))
+                              env=go.environment(CGO_ENABLED="0"))
         copy(root, program, "/bin/gone")
     for module in python_modules():
         copy(root, module)
