@@ -51,7 +51,7 @@ def run(*argv):
 def stacks(pid, folder):
     """(the distinct chains of Python functions, what strata said); no chain at all when it failed."""
     output = os.path.join(folder, "out.folded")
-    done = run(STRATA, "record", "-F", "199", "-p", str(pid), "-d", "0.4", "-o", output)
+    done = run(STRATA, "record", "-F", "997", "-p", str(pid), "-d", "0.1", "-o", output)
     if done.returncode:
         return None, done.stderr
     chains = set()

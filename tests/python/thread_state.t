@@ -33,10 +33,9 @@ bias_of() { # PID FILE
 
 # The key's address by debug information; nothing when there is none.
 key_by_debug_info() { # FILE
-	for key in '_PyRuntime.autoTSSkey._key' '_PyRuntime.gilstate.autoTSSkey._key' autoTLSkey; do
-		gdb -batch -nx -iex 'set debuginfod enabled off' -ex "print/x (long)&$key" "$1" 2>/dev/null |
-			sed -n 's/^\$1 = //p'
-	done | head -n 1
+	gdb -batch -nx -iex 'set debuginfod enabled off' -ex 'print/x (long)&_PyRuntime.autoTSSkey._key' \
+		-ex 'print/x (long)&_PyRuntime.gilstate.autoTSSkey._key' -ex 'print/x (long)&autoTLSkey' "$1" 2>/dev/null |
+		sed -n 's/^\$1 = //p'
 }
 
 run='import sys; exec(compile(sys.stdin.buffer.read().decode("utf-8"), "target", "exec"))'
