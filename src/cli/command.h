@@ -44,6 +44,7 @@ int cli_flush(void);
 extern const struct command command_record;
 extern const struct command command_top;
 extern const struct command command_trace;
+extern const struct command command_calls;
 extern const struct command command_stack;
 extern const struct command command_diff;
 extern const struct command command_list;

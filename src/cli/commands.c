@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-	&command_record, &command_top,  &command_trace,   &command_stack,
+	&command_record, &command_top,  &command_trace,   &command_calls,  &command_stack,
 	&command_diff,   &command_list, &command_inspect, &command_doctor,
 };
 

@@ -103,7 +103,7 @@ int script_run(struct script *script, struct diag *diag)
 {
 	struct trace_command *child = NULL;
 	struct trace_result result = {};
-	char **argv = NULL;
+	char **argv = script->argv;
 	int err, ended = CLI_DONE;
 	pid_t left = 0;
 
@@ -114,18 +114,21 @@ int script_run(struct script *script, struct diag *diag)
 			diag_fail(diag, EINVAL, "cli.command", "-c: the command is empty");
 			return fail(script, CLI_USAGE, diag);
 		}
-		if (prepare_command(script, argv, &child, diag)) {
-			free_command(argv);
-			return fail(script, CLI_FAILED, diag);
-		}
 	}
-	script->trace.pid = script->command ? 0 : script->options.pid;
+	if (argv && prepare_command(script, argv, &child, diag)) {
+		if (!script->argv)
+			free_command(argv);
+		return fail(script, CLI_FAILED, diag);
+	}
+	script->trace.pid = argv ? 0 : script->options.pid;
 	err = compile_and_run(script, child, &result, diag);
 	if (child)
 		ended = trace_command_destroy(child, &left);
-	free_command(argv);
+	if (!script->argv)
+		free_command(argv);
 	if (err)
 		return CLI_FAILED;
+	script->has_run = true;
 	if (left)
 		warn_left(stderr, left);
 	if (result.has_exit)

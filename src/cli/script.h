@@ -14,6 +14,8 @@ struct script {
 	struct trace_options trace;
 	struct compile_dump dump;
 	const char *command; /* of -c, or NULL */
+	char **argv;         /* the same as words; NULL: there is none */
+	bool has_run;        /* set: it was run, and the command has ended */
 	bool ignores_status; /* the command's own status does not count */
 	/* How messages look; both may be NULL. */
 	void (*complain)(const struct script *script, const struct report *report);

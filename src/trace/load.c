@@ -209,9 +209,10 @@ int load_begin(struct loading *loading, struct diag *diag)
 	int err;
 
 	loading->log = calloc(1, LOAD_LOG_BYTES);
-	loading->types = run->compiler->stack_parts || provider_follows_command(run->compiler)
-				 ? core_types_open(&loading->finds)
-				 : -1;
+	loading->types =
+		run->compiler->stack_parts || run->compiler->has_calls || provider_follows_command(run->compiler)
+			? core_types_open(&loading->finds)
+			: -1;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);
 
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = loading->log,

@@ -66,21 +66,31 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 	return 0;
 }
 
-/* Processes that the command starts are known from the moment when they are forked. */
-static int attach_command(struct run *run, struct diag *diag)
+/*
+ * The runtime library's own programs, those that were linked in: processes that the command starts are known from the
+ * moment when they are forked; of threads that make calls, when they are on a CPU, and when they end.
+ */
+static int attach_hooks(struct run *run, struct diag *diag)
 {
 	static const struct {
 		const char *event, *program;
-	} hooks[] = {{"sched_process_fork", "rt_command_fork"}, {"sched_process_free", "rt_command_free"}};
+	} hooks[] = {
+		{"sched_process_fork", "rt_command_fork"}, {"sched_process_free", "rt_command_free"},
+		{"sched_switch", "rt_calls_switch"},       {"sched_process_exit", "rt_calls_exit"},
+		{"sched_process_exec", "rt_calls_exec"},
+	};
 	int err = 0;
 	size_t i;
 
 	for (i = 0; i < sizeof(hooks) / sizeof(hooks[0]) && !err; i++) {
 		const struct bpf_program *program = bpf_object__find_program_by_name(run->object, hooks[i].program);
-		int fd = bpf_raw_tracepoint_open(hooks[i].event, bpf_program__fd(program));
+		int fd;
 
-		err = fd < 0 ? diag_fail(diag, -fd, "attach.command", "the command cannot be followed: %s",
-					 strerror(-fd))
+		if (!program)
+			continue;
+		fd = bpf_raw_tracepoint_open(hooks[i].event, bpf_program__fd(program));
+		err = fd < 0 ? diag_fail(diag, -fd, "attach.hook", "processes cannot be followed (%s): %s",
+					 hooks[i].event, strerror(-fd))
 			     : attachment_keep(&run->attachment.fds, fd, diag);
 	}
 	return err;
@@ -151,6 +161,8 @@ static void write_output(struct run *run)
 {
 	uint64_t now;
 
+	if (run->print->drained)
+		run->print->drained(&run->printer);
 	if (!run->print->write_every) {
 		fflush(run->printer.out);
 		return;
@@ -476,8 +488,8 @@ static int start(struct run *run, struct diag *diag)
 		err = take_signals(run, diag);
 	if (!err)
 		err = run_special(run, RUN_FIRST, diag);
-	if (!err && provider_follows_command(run->compiler))
-		err = attach_command(run, diag);
+	if (!err)
+		err = attach_hooks(run, diag);
 	if (!err)
 		err = attach_all(run, diag);
 	if (!err && prepare_polls(run))

@@ -14,6 +14,6 @@ const struct builtin_code *builtin_code(enum core_builtin id);
 /* The groups, each in its own file; ended by CORE_NONE. */
 extern const struct builtin_code codes_process[], codes_time[], codes_text[], codes_output[], codes_maps[],
 	codes_aggregations[], codes_probe[], codes_stacks[], codes_meta[], codes_net[], codes_address[], codes_kernel[],
-	codes_python[];
+	codes_python[], codes_calls[];
 
 #endif

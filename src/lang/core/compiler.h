@@ -226,6 +226,7 @@ struct compiler {
 	bool names_markers;                /* places of USDT markers have the function that they are in */
 	bool has_packets;                  /* it writes packets to files */
 	bool has_python;                   /* it has probes of Python's functions */
+	bool has_calls;                    /* which send records of them: CORE_PYTHON_CALL */
 	const struct symbol *series_clock; /* its value is the time of CORE_TSERIES, for tests; NULL: the clock's */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
 	struct bpf_functions *bpf_functions;       /* NULL: not read yet */

@@ -91,6 +91,8 @@ struct dialect_print {
 	uint64_t (*write_every)(const struct printer *p);
 	/* A record of SITE_OF_DIALECT; NULL: there are none. `bytes` are laid out as in the site's tuple. */
 	void (*record)(const struct printer *p, const struct site *site, const uint8_t *bytes);
+	/* What had come was told; called at least ten times a second. May be NULL. */
+	void (*drained)(const struct printer *p);
 	/* `count` of something were lost, at least one; told when the script has ended. */
 	void (*lost)(const struct printer *p, enum rt_counter what, uint64_t count);
 	/* A format of printf(), read once. NULL when memory is short. The text stays the caller's. */

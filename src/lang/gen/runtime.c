@@ -68,6 +68,7 @@ static const struct runtime_function {
 	{"rt_python_kind", "up"},
 	{"rt_python_first_line", "up"},
 	{"rt_python_line", "up"},
+	{"rt_python_call", "upp"},
 };
 
 const char *runtime_signature(const char *name)
@@ -105,6 +106,9 @@ static const uint8_t runtime_packet[] __attribute__((aligned(8))) = {
 };
 static const uint8_t runtime_python[] __attribute__((aligned(8))) = {
 #include "rt_python.inc"
+};
+static const uint8_t runtime_calls[] __attribute__((aligned(8))) = {
+#include "rt_calls.inc"
 };
 static const uint8_t runtime_command[] __attribute__((aligned(8))) = {
 #include "rt_command.inc"
@@ -216,6 +220,8 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		err = add_to(linker, runtime_string, sizeof(runtime_string), parts->source_lines);
 	if (!err && parts->python)
 		err = add_to(linker, runtime_python, sizeof(runtime_python), parts->source_lines);
+	if (!err && parts->calls)
+		err = add_to(linker, runtime_calls, sizeof(runtime_calls), parts->source_lines);
 	if (!err && parts->command)
 		err = add_to(linker, runtime_command, sizeof(runtime_command), parts->source_lines);
 	if (!err)

@@ -17,7 +17,7 @@ bool runtime_is_of_strings(const char *name);
 
 /* Which parts an object needs beside the base. */
 struct runtime_parts {
-	bool stacks, packets, command, strings, python;
+	bool stacks, packets, command, strings, python, calls;
 	bool source_lines; /* with the library's source lines, which the verifier's log then shows */
 };
 

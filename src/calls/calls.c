@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "calls/calls.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/time.h"
+#include "calls/follow.h"
+#include "calls/parts.h"
+#include "calls/text.h"
+#include "lang/provider/provider.h"
+
+#define LOOK_EVERY_NS 50000000ull
+
+/* --- the dialect: the same action at each place where a function begins or ends --- */
+
+enum { SITE_CALL, SITE_CODE, SITES };
+
+static const struct calls *of_compiler(const struct compiler *c)
+{
+	return (const struct calls *)((const char *)c->dialect - offsetof(struct calls, dialect));
+}
+
+static void begin(struct compiler *c)
+{
+	c->numbers[SETTING_MAX_MAP_KEYS] = 1;
+	c->numbers[SETTING_MAX_STRLEN] = 64;
+	c->numbers[SETTING_MAX_PROBES] = c->numbers[SETTING_MAX_BPF_PROGS] = 4096;
+	c->texts[SETTING_MISSING_PROBES] = "error";
+	c->texts[SETTING_LICENSE] = "GPL";
+}
+
+static void parse(struct compiler *c)
+{
+	static const char *const events[] = {"function-entry", "function-return"};
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		struct attach_text *point = arena_new(c->arena, struct attach_text);
+		const char **parts = arena_array(c->arena, const char *, 2);
+
+		if (c->arena->failed)
+			return;
+		parts[0] = "python";
+		parts[1] = events[i];
+		*point = (struct attach_text){.parts = parts, .part_count = 2};
+		if (vec_push(&c->points, point))
+			c->arena->failed = true;
+	}
+}
+
+static void add_sites(struct compiler *c)
+{
+	static const uint32_t sizes[SITES] = {
+		[SITE_CALL] = sizeof(struct rt_call), [SITE_CODE] = sizeof(struct rt_call_code)};
+	uint32_t i;
+
+	for (i = 0; i < SITES; i++) {
+		const struct type *words = type_array(c->arena, &type_uint64, sizes[i] / 8);
+		const struct site site = {.kind = SITE_OF_DIALECT,
+					  .arguments = type_tuple(c->arena, &words, NULL, 1),
+					  .is_frequent = i == SITE_CALL};
+
+		if (vec_push(&c->sites, site))
+			c->arena->failed = true;
+	}
+}
+
+static void check(struct compiler *c)
+{
+	size_t i;
+
+	for (i = 0; i < c->points.count; i++) {
+		const struct action action = {.probe = (uint32_t)i, .uses = USES_ARGS | USES_PLACE};
+
+		provider_expand(c, &action, c->points.at[i]);
+		if (c->report->errors)
+			return;
+	}
+	if (!provider_expanded(c))
+		return;
+	add_sites(c);
+	c->has_calls = true;
+	for (i = 0; i < c->units.count; i++) {
+		struct node *statement = node_create(c->arena, NODE_EXPRESSION, (struct span){}, 1);
+		struct node *call = node_create(c->arena, NODE_CALL, (struct span){}, 0);
+
+		if (c->arena->failed)
+			return;
+		call->builtin = CORE_PYTHON_CALL;
+		call->type = &type_none;
+		call->site = SITE_CALL;
+		call->value = SITE_CODE;
+		statement->type = &type_none;
+		statement->kids[0] = call;
+		c->units.at[i].body = statement;
+	}
+}
+
+static void nothing(struct compiler *c)
+{
+	(void)c;
+}
+
+/* --- what the programs send --- */
+
+static struct calls *of_printer(const struct printer *p)
+{
+	/* It was given as a constant because compilers do not change their dialect. */
+	return (struct calls *)of_compiler(p->compiler);
+}
+
+static void record(const struct printer *p, const struct site *site, const uint8_t *bytes)
+{
+	struct calls *calls = of_printer(p);
+	const struct rt_call *call = (const struct rt_call *)bytes;
+
+	if (site == &p->compiler->sites.at[SITE_CODE])
+		calls->lost.memory += functions_add(calls->functions, (const struct rt_call_code *)bytes) != 0;
+	else
+		follow_record(&calls->follow, call, functions_find(calls->functions, call->code));
+}
+
+static void drained(const struct printer *p)
+{
+	struct calls *calls = of_printer(p);
+	uint64_t now = time_ns(CLOCK_MONOTONIC);
+
+	if (!calls->options.text || now < calls->looked + LOOK_EVERY_NS)
+		return;
+	calls->looked = now;
+	call_text_go_on(&calls->text, &calls->follow, now);
+	fflush(calls->options.text);
+}
+
+static void attached(const struct printer *p, size_t count, bool quiet)
+{
+	(void)p;
+	(void)count;
+	(void)quiet;
+}
+
+static void ready(const struct printer *p)
+{
+	(void)p;
+}
+
+/* The records of calls that are missing are counted by their numbers. */
+static void lost(const struct printer *p, enum rt_counter what, uint64_t count)
+{
+	if (what != RT_COUNTER_LOST)
+		of_printer(p)->lost.events += count;
+}
+
+static const struct dialect_print print = {
+	.attached = attached, .ready = ready, .ended = ready, .record = record, .drained = drained, .lost = lost};
+
+/* --- the whole --- */
+
+int calls_create(const struct calls_options *options, struct calls **ret, struct diag *diag)
+{
+	const struct follow_options how = {.has_from = options->from != NULL, .depth = options->depth};
+	struct calls *calls = calloc(1, sizeof(*calls));
+
+	if (calls)
+		calls->functions = functions_create(options->from, options->match);
+	if (!calls || !calls->functions) {
+		free(calls);
+		return diag_fail(diag, ENOMEM, "calls.memory", "out of memory");
+	}
+	calls->options = *options;
+	calls->dialect = (struct dialect){
+		.name = "calls", .begin = begin, .parse = parse, .check = check, .end = nothing, .print = &print};
+	calls->text = (struct call_text){.out = options->text, .color = options->color, .min_ns = options->min_ns};
+	follow_init(&calls->follow, &how, options->text ? &call_text_sink : NULL, &calls->text);
+	*ret = calls;
+	return 0;
+}
+
+void calls_destroy(struct calls *calls)
+{
+	if (!calls)
+		return;
+	follow_deinit(&calls->follow);
+	functions_destroy(calls->functions);
+	free(calls);
+}
+
+const struct dialect *calls_dialect(const struct calls *calls)
+{
+	return &calls->dialect;
+}
+
+void calls_end(struct calls *calls)
+{
+	follow_end(&calls->follow, time_ns(CLOCK_MONOTONIC));
+}
+
+struct calls_lost calls_lost(const struct calls *calls)
+{
+	struct calls_lost ret = calls->lost;
+
+	ret.events += calls->follow.lost;
+	ret.repaired = calls->follow.repaired;
+	ret.unseen = calls->follow.unseen;
+	ret.memory += calls->follow.memory;
+	ret.functions = functions_refused(calls->functions);
+	return ret;
+}
+
+void calls_write_lost(const struct calls *calls, FILE *out)
+{
+	const struct calls_lost lost = calls_lost(calls);
+	const struct {
+		uint64_t count;
+		const char *words;
+	} lines[] = {
+		{lost.events, "events were lost: there was no room for them"},
+		{lost.repaired, "calls ended without being seen"},
+		{lost.unseen, "calls ended whose beginning was not seen: most of them began before"},
+		{lost.functions, "functions were too many to be told apart: [other functions]"},
+		{lost.memory, "events could not be kept: out of memory"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (lines[i].count)
+			fprintf(out, "strata: %" PRIu64 " %s\n", lines[i].count, lines[i].words);
+}
+
+/* --- what was never called --- */
+
+#define NEAR_MAX  3
+#define NAME_MOST 64
+
+/* Levenshtein's distance, of names that are not too long. */
+static uint32_t distance(const char *a, const char *b)
+{
+	size_t size_a = strlen(a), size_b = strlen(b), i, j;
+	uint32_t row[NAME_MOST + 1], before, above;
+
+	if (size_a > NAME_MOST || size_b > NAME_MOST)
+		return UINT32_MAX;
+	for (j = 0; j <= size_b; j++)
+		row[j] = (uint32_t)j;
+	for (i = 1; i <= size_a; i++) {
+		before = row[0];
+		row[0] = (uint32_t)i;
+		for (j = 1; j <= size_b; j++) {
+			above = row[j];
+			row[j] = before + (a[i - 1] != b[j - 1]);
+			if (above + 1 < row[j])
+				row[j] = above + 1;
+			if (row[j - 1] + 1 < row[j])
+				row[j] = row[j - 1] + 1;
+			before = above;
+		}
+	}
+	return row[size_b];
+}
+
+/* The names that are nearest to this one, with a comma before each. */
+static void write_near(const struct functions *functions, const char *name, FILE *out)
+{
+	size_t i, j, k, found = 0;
+	struct {
+		const char *name;
+		uint32_t distance;
+	} near[NEAR_MAX + 1];
+
+	for (i = 1; i < functions_count(functions); i++) {
+		const char *other = functions_at(functions, i)->name, *last = strrchr(other, '.');
+		uint32_t d = distance(name, other), of_last = last ? distance(name, last + 1) : UINT32_MAX;
+
+		d = of_last < d ? of_last : d;
+		if (d > 1 + strlen(name) / 3)
+			continue;
+		for (j = 0; j < found && near[j].distance <= d && strcmp(near[j].name, other) != 0;)
+			j++;
+		if (j < found && !strcmp(near[j].name, other))
+			continue;
+		for (k = found; k > j; k--)
+			near[k] = near[k - 1];
+		near[j].name = other;
+		near[j].distance = d;
+		found += found < NEAR_MAX;
+	}
+	for (i = 0; i < found; i++) {
+		fputs(i ? ", " : "; near it: ", out);
+		text_print(out, near[i].name, strlen(near[i].name));
+	}
+}
+
+char *calls_missed(const struct calls *calls)
+{
+	const char *from = calls->options.from, *match = calls->options.match;
+	bool found_from = !from, found_match = !match;
+	char *text = NULL;
+	size_t size, i;
+	FILE *out;
+
+	for (i = 1; i < functions_count(calls->functions); i++) {
+		found_from |= functions_at(calls->functions, i)->is_from;
+		found_match |= functions_at(calls->functions, i)->is_matched;
+	}
+	out = found_from && found_match ? NULL : open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	fprintf(out, "%s %s: no function of this name was called", found_from ? "--match" : "--from",
+		found_from ? match : from);
+	write_near(calls->functions, found_from ? match : from, out);
+	if (functions_count(calls->functions) == 1)
+		fputs(": none was called at all", out);
+	fclose(out);
+	return text;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * calls: Python's calls as they happen (`strata calls`). What the kernel part sends is in lang/rt/calls.h. The programs
+ * that send it are those of a dialect without a text: calls_dialect() is given to who compiles and runs scripts
+ * (compile_options.dialect, with an empty source). From then on
+ *
+ *   record ─► functions.h   which function it is about
+ *          ─► follow.h      the stacks of all threads, repaired where records were lost; times
+ *          ─► a sink        text.h: lines, as they come
+ *
+ * and calls_end() closes what is still open. Times are nanoseconds. One thread.
+ */
+#ifndef STRATA_CALLS_CALLS_H
+#define STRATA_CALLS_CALLS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/diag.h"
+#include "lang/dialect/dialect.h"
+
+struct calls;
+
+struct calls_options {
+	const char *from;  /* only calls of this function, and what they call; NULL: all */
+	const char *match; /* only functions whose names match this pattern; NULL: all */
+	uint32_t depth;    /* calls below each other; 0: all */
+	uint64_t min_ns;   /* only calls that take so long are printed as text; 0: all */
+	FILE *text;        /* where calls are printed as they come; NULL: nowhere */
+	bool color;
+};
+
+/* What is borrowed by the options stays the caller's until calls_destroy(). 0, or -ENOMEM with a diag. */
+int calls_create(const struct calls_options *options, struct calls **ret, struct diag *diag);
+void calls_destroy(struct calls *calls);
+
+const struct dialect *calls_dialect(const struct calls *calls);
+
+/* When tracing has ended: closes the calls that have not returned, and prints what is left to print. */
+void calls_end(struct calls *calls);
+
+/* What was not seen; all of it is told, in words (calls_write_lost()) and in JSON. */
+struct calls_lost {
+	uint64_t events;    /* records, for which there was no room, or no time at the end */
+	uint64_t repaired;  /* calls whose end was not seen: closed where what came later showed that */
+	uint64_t unseen;    /* ends of calls whose beginning was not seen: before tracing began, or lost */
+	uint64_t functions; /* that were too many to be told apart */
+	uint64_t memory;    /* records for which there was no memory */
+};
+
+struct calls_lost calls_lost(const struct calls *calls);
+/* A line for each that is not 0. */
+void calls_write_lost(const struct calls *calls, FILE *out);
+
+/* After calls_end(): calls and times of each function, the one with the most time of its own first. */
+void calls_write_summary(const struct calls *calls, FILE *out);
+/* {"functions": [...], "lost": {...}}, on one line. */
+void calls_write_summary_json(const struct calls *calls, FILE *out);
+
+/*
+ * What was asked for and was never called, as a line to be freed, with names that are near; NULL: it was called, or
+ * nothing was asked for.
+ */
+char *calls_missed(const struct calls *calls);
+
+#endif

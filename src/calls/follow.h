@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * follow: the stack of calls of each thread, from records of what begins and ends.
+ *
+ * A record says which frame it is about, and, of what begins, which frame runs it (its parent). So a call goes where
+ * its parent is, and an end belongs to the call with its frame, whatever was lost in between:
+ *
+ *   the parent is the innermost call             the usual case
+ *   the parent is further out in the stack       what is in it was left unseen: closed, CALL_END_LOST
+ *   the parent is in a stack that was put aside  a greenlet goes on: the stacks are exchanged
+ *   the parent is not known                      a greenlet, a caller from before, or a lost record: the stack is put
+ *                                                aside, and a new one begins
+ *
+ * and likewise for ends, of which those without a call are told as such. A frame is its address together with its code
+ * object's. No call is put below one of which it is not known that it is its caller.
+ *
+ * Times. What passes between two events of a thread is the own time of the call that is innermost then; a total is the
+ * sum of own times, so it does not contain the time for which the stack was put aside. What is not shown (`--from`,
+ * `--match`, `--depth`) counts for the innermost call that is.
+ */
+#ifndef STRATA_CALLS_FOLLOW_H
+#define STRATA_CALLS_FOLLOW_H
+
+#include "base/table.h"
+#include "base/vec.h"
+#include "calls/functions.h"
+
+#define THREAD_NAME    16   /* bytes of a comm, with its terminator */
+#define PUT_ASIDE_MAX  8192 /* stacks of one thread; of more, the one that is to be put aside is closed */
+#define CALLS_DEEP_MAX 1000000
+
+enum call_end {
+	CALL_END_RETURN,
+	CALL_END_YIELD,
+	CALL_END_UNWIND, /* by an exception */
+	CALL_END_LOST,   /* it is gone, and the end was not seen */
+	CALL_END_OPEN    /* it had not returned when the thread, or tracing, ended */
+};
+
+struct call {
+	uint64_t frame, object;
+	uint64_t began, ended; /* CLOCK_MONOTONIC; ended: when it has */
+	struct function *function;
+	struct call_time own, within; /* within: of what it called */
+	uint32_t level;               /* how many of those around it are shown */
+	uint32_t below; /* 1: --from's function, or the outermost one; 2: what it calls ...; 0: not within --from */
+	uint8_t kind;   /* enum rt_python_kind */
+	bool is_shown;
+	bool is_outermost; /* no other call of the function is around it */
+};
+
+struct call_stack {
+	VEC(struct call) at;
+	uint32_t told;   /* the sink's: so many, from the outermost one on */
+	uint64_t id;     /* in its thread */
+	uint64_t before; /* the one that the thread was on when this one began, which it goes back to; 0: none */
+	uint32_t aside;  /* where that was put */
+};
+
+struct calls_thread {
+	uint32_t tid, tgid;
+	char name[THREAD_NAME];
+	uint32_t lane;                          /* the sink's */
+	bool has_lost;                          /* records */
+	uint64_t sequence, followed, wall, cpu; /* followed: the sequence of the record before the last one */
+	uint64_t last_id;
+	struct call_stack stack;      /* that it is on */
+	VEC(struct call_stack) aside; /* an empty one is free */
+	struct table aside_frames;    /* ─► index in `aside` */
+	VEC(uint32_t) running;        /* by function: calls of it in the stack */
+};
+
+/* What happens to calls that are shown. */
+struct call_sink {
+	/* It is the innermost one now. */
+	void (*began)(void *sink, struct calls_thread *thread, struct call *call);
+	/* The call is no longer in the stack. */
+	void (*ended)(void *sink, struct calls_thread *thread, const struct call *call, enum call_end how);
+	/* An end without a beginning. `lost`: records of the thread have been lost, so it may be one of these. */
+	void (*unseen)(void *sink, struct calls_thread *thread, const struct function *function, uint64_t time,
+		       enum call_end how, bool lost);
+	/* So many records of the thread are missing before this time. */
+	void (*lost)(void *sink, struct calls_thread *thread, uint64_t time, uint64_t count);
+	/* The thread has ended. */
+	void (*gone)(void *sink, struct calls_thread *thread);
+};
+
+struct follow_options {
+	bool has_from;
+	uint32_t depth; /* 0: any */
+};
+
+struct follow {
+	struct follow_options options;
+	const struct call_sink *sink; /* NULL: only sums are kept, in the functions */
+	void *of_sink;
+	VEC(struct calls_thread *) threads;
+	struct table by_tid; /* ─► index */
+	uint64_t lost, repaired, unseen, memory;
+};
+
+void follow_init(struct follow *follow, const struct follow_options *options, const struct call_sink *sink,
+		 void *of_sink);
+void follow_deinit(struct follow *follow);
+
+/* One record, of this function. */
+void follow_record(struct follow *follow, const struct rt_call *record, struct function *function);
+
+/* Tracing has ended at this time of CLOCK_MONOTONIC: closes what is open. */
+void follow_end(struct follow *follow, uint64_t now);
+
+static inline uint64_t call_total(const struct call *call)
+{
+	return call->own.wall + call->within.wall;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * functions: the functions that are called, by the numbers of their code objects. Code objects of the same name, file
+ * and first line are one function, also those of several processes. Their names are what the program says: any bytes.
+ */
+#ifndef STRATA_CALLS_FUNCTIONS_H
+#define STRATA_CALLS_FUNCTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lang/rt/calls.h"
+
+#define FUNCTIONS_MAX 200000
+
+struct call_time {
+	uint64_t wall, cpu;
+};
+
+struct function {
+	const char *name, *file;
+	int line;
+	uint32_t index;
+	bool is_from;    /* --from's */
+	bool is_matched; /* by --match, or all are */
+	/* Of the calls that are shown (follow.h). */
+	uint64_t calls;         /* as cProfile counts them: each time that it began or was resumed */
+	uint64_t resumes;       /* of these */
+	uint64_t unwinds;       /* how often an exception ended it */
+	struct call_time own;   /* without what it calls */
+	struct call_time total; /* with it; of calls of itself the outermost counts */
+};
+
+struct functions;
+
+/* `from` and `match` (NULL: none) are borrowed. NULL when memory is short. */
+struct functions *functions_create(const char *from, const char *match);
+void functions_destroy(struct functions *functions);
+
+/* A code object's names. 0 or -ENOMEM. */
+int functions_add(struct functions *functions, const struct rt_call_code *code);
+
+/* Never NULL: one without a name if it is not known. Valid until functions_destroy(). */
+struct function *functions_find(const struct functions *functions, uint64_t code);
+
+size_t functions_count(const struct functions *functions);
+struct function *functions_at(const struct functions *functions, size_t index);
+/* How many code objects were put together into one, as there were too many functions. */
+uint64_t functions_refused(const struct functions *functions);
+
+/* NAME, or the last part of a qualified one; FILE:NAME, where FILE is the end of the path. */
+bool function_is_named(const struct function *function, const char *name);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the files of src/calls share: calls.c, summary.c. */
+#ifndef STRATA_CALLS_PARTS_H
+#define STRATA_CALLS_PARTS_H
+
+#include "calls/calls.h"
+#include "calls/follow.h"
+#include "calls/text.h"
+#include "profile/text.h"
+
+struct calls {
+	struct dialect dialect;
+	struct calls_options options;
+	struct functions *functions;
+	struct follow follow;
+	struct call_text text;
+	struct calls_lost lost; /* what is not counted elsewhere */
+	uint64_t looked;        /* CLOCK_MONOTONIC: when calls that go on were printed */
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * calls: what `strata calls` is sent of Python's functions (rt_calls.bpf.c): a short record for each that begins or
+ * ends, which names its code object and its frame by number, and the names of a code object once for each process.
+ *
+ * Frames and code objects are addresses in the program's memory, or made of them. Times are nanoseconds.
+ */
+#ifndef STRATA_LANG_RT_CALLS_H
+#define STRATA_LANG_RT_CALLS_H
+
+#include "lang/rt/abi.h"
+#include "lang/rt/python.h"
+
+#define RT_CALLS_THREADS 16384 /* that are known at one time; of others the one seen longest ago is forgotten */
+#define RT_CALLS_CODES   65536 /* likewise; it is sent again */
+
+/* Beside enum rt_python_kind: the thread has ended, or runs another program from now on. */
+#define RT_CALL_ENDED 16
+
+struct rt_call {
+	__u64 time; /* CLOCK_MONOTONIC */
+	__u64 cpu;  /* grows while the thread is on a CPU; begins anywhere */
+	__u64 frame;
+	__u64 object; /* the address of its code object */
+	__u64 parent; /* of what begins: the frame that runs it, without the interpreter's own; 0: none, or not known
+			 yet (throw, from 3.11 on) */
+	__u64 parent_object; /* the address of its code object */
+	__u64 code;          /* struct rt_call_code.code */
+	__u64 sequence;      /* of the thread's records, from 1 on; those that are missing were lost */
+	__u32 tid, tgid;     /* as the initial namespace numbers them */
+	__u32 kind;          /* enum rt_python_kind, or RT_CALL_ENDED */
+	__u32 pad;
+};
+ABI_ASSERT_SIZE(struct rt_call, 80);
+
+/* Sent before the first record that names it. Texts are terminated; cut at the size. */
+struct rt_call_code {
+	__u64 code;
+	__s32 first_line;
+	__u32 pad;
+	char name[RT_PYTHON_TEXT]; /* qualified from 3.11 on */
+	char file[RT_PYTHON_TEXT];
+};
+ABI_ASSERT_SIZE(struct rt_call_code, 16 + 2 * RT_PYTHON_TEXT);
+
+/* In the frame of a program: what rt_python_call() is told, and room for what it sends. */
+struct rt_calls {
+	__u32 call_site, code_site;
+	__u32 frame_back;        /* of a frame: the next older one */
+	__u32 frame_owner, shim; /* there a byte; from this value on it is the interpreter's own; 256: there are none */
+	__u32 code_name, code_filename;
+	__u32 pad;
+	struct rt_event call_event;
+	struct rt_call call;
+	struct rt_event code_event;
+	struct rt_call_code code;
+};
+ABI_ASSERT_SIZE(struct rt_calls, 32 + 8 + 80 + 8 + 16 + 2 * RT_PYTHON_TEXT);
+
+#endif

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of Python's calls (calls.h), for programs whose action is CORE_PYTHON_CALL; linked into those.
+ *
+ * How long a thread was on a CPU is the time without that for which it was off: only threads that have made calls are
+ * looked at when the kernel switches. The kernel's own sum, task->se.sum_exec_runtime, is up to a tick old.
+ *
+ * A code object is known by its address, and by what tells it from a later one at the same address: where its names
+ * are, and its first line.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "lang/rt/calls.h"
+
+#define SHIMS_MAX 4 /* of the interpreter's own frames in a row; there is one */
+
+struct thread {
+	__u64 off;   /* nanoseconds off the CPU */
+	__u64 since; /* when it left the CPU; 0: it is on one */
+	__u64 sequence;
+	__u64 checked; /* a code object that is no _Py_InitCleanup, or 0 */
+	__u32 site, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, RT_CALLS_THREADS);
+	__type(key, __u32);
+	__type(value, struct thread);
+} rt_calls_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, RT_CALLS_CODES);
+	__type(key, __u64);
+	__type(value, __u64);
+} rt_calls_codes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 22); /* set by the loader */
+} events SEC(".maps") __weak;
+
+extern __hidden __u64 rt_count(__u64 which);
+extern __hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field);
+
+static __always_inline __u64 word(__u64 address)
+{
+	__u64 value = 0;
+
+	bpf_probe_read_user(&value, sizeof(value), (void *)address);
+	return value;
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 32;
+}
+
+static __always_inline bool send(void *record, __u64 size)
+{
+	if (!bpf_ringbuf_output(&events, record, size, 0))
+		return true;
+	rt_count(RT_COUNTER_LOST);
+	return false;
+}
+
+static __always_inline __u64 object_of(const struct rt_python *p, __u64 frame)
+{
+	return word(frame + p->frame_code) & ~(__u64)p->code_tag;
+}
+
+/* What CPython's own _Py_InitCleanup (3.12 on) is known by, which stands between a class's caller and its __init__. */
+static __always_inline bool is_cleanup(const struct rt_calls *room, __u64 object)
+{
+	return room->shim < 256 && word(object + room->code_name) == word(object + room->code_filename);
+}
+
+static __always_inline void find_parent(const struct rt_python *p, struct rt_calls *room, struct thread *thread)
+{
+	__u64 frame = word(p->frame + room->frame_back), object = 0;
+	__u32 i;
+
+	for (i = 0; i < SHIMS_MAX && frame; i++) {
+		__u8 owner = 0;
+
+		if (room->shim < 256)
+			bpf_probe_read_user(&owner, sizeof(owner), (void *)(frame + room->frame_owner));
+		if (owner < room->shim) {
+			object = object_of(p, frame);
+			if (object == thread->checked || !is_cleanup(room, object))
+				break;
+		}
+		frame = word(frame + room->frame_back);
+	}
+	thread->checked = object;
+	room->call.parent = frame;
+	room->call.parent_object = frame ? object : 0;
+}
+
+/* The number of the code object, whose names are sent if they were not. */
+static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room, __u32 tgid)
+{
+	struct rt_call_code *code = &room->code;
+	__u64 id = mix(tgid, p->code), sent = 1;
+	__s32 line = 0;
+
+	bpf_probe_read_user(&line, sizeof(line), (void *)(p->code + p->code_firstlineno));
+	id = mix(mix(mix(id, word(p->code + room->code_name)), word(p->code + room->code_filename)), (__u32)line);
+	id |= !id;
+	if (bpf_map_lookup_elem(&rt_calls_codes, &id))
+		return id;
+	room->code_event.type = RT_EVENT_SITE;
+	room->code_event.site = room->code_site;
+	code->code = id;
+	code->first_line = line;
+	code->pad = 0;
+	rt_python_text(p, code->name, sizeof(code->name), room->code_name);
+	rt_python_text(p, code->file, sizeof(code->file), room->code_filename);
+	/* What could not be read, or has not arrived, is sent once more. */
+	if (send(&room->code_event, sizeof(room->code_event) + sizeof(*code)) && code->name[0])
+		bpf_map_update_elem(&rt_calls_codes, &id, &sent, BPF_ANY);
+	return id;
+}
+
+/* Sends what rt_python_begin() has found. */
+__hidden __u64 rt_python_call(void *state, void *at)
+{
+	struct rt_python *p = state;
+	struct rt_calls *room = at;
+	__u64 ids = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	__u32 tid = (__u32)ids;
+	struct thread *thread = bpf_map_lookup_elem(&rt_calls_threads, &tid);
+
+	if (!thread) {
+		const struct thread first = {.site = room->call_site};
+
+		bpf_map_update_elem(&rt_calls_threads, &tid, &first, BPF_ANY);
+		thread = bpf_map_lookup_elem(&rt_calls_threads, &tid);
+		if (!thread) {
+			rt_count(RT_COUNTER_LOST);
+			return 0;
+		}
+	}
+	if (is_cleanup(room, p->code))
+		return 0;
+	room->call_event.type = RT_EVENT_SITE;
+	room->call_event.site = room->call_site;
+	room->call = (struct rt_call){.time = now,
+				      .cpu = now - thread->off,
+				      .frame = p->frame,
+				      .object = p->code,
+				      .code = code_of(p, room, ids >> 32),
+				      .sequence = ++thread->sequence,
+				      .tid = tid,
+				      .tgid = ids >> 32,
+				      .kind = p->kind};
+	/* From 3.11 on a frame that is thrown into is linked later. */
+	if (p->kind < RT_PYTHON_THROW || (p->kind == RT_PYTHON_THROW && p->version < 0x30b))
+		find_parent(p, room, thread);
+	send(&room->call_event, sizeof(room->call_event) + sizeof(room->call));
+	return 0;
+}
+
+/* --- where the kernel switches, and where threads end --- */
+
+SEC("raw_tp/sched_switch")
+int rt_calls_switch(const __u64 *arguments)
+{
+	struct task_struct *from = (struct task_struct *)arguments[1], *to = (struct task_struct *)arguments[2];
+	__u32 tid = BPF_CORE_READ(from, pid);
+	__u64 now = bpf_ktime_get_ns();
+	struct thread *thread = tid ? bpf_map_lookup_elem(&rt_calls_threads, &tid) : NULL;
+
+	if (thread)
+		thread->since = now;
+	tid = BPF_CORE_READ(to, pid);
+	thread = tid ? bpf_map_lookup_elem(&rt_calls_threads, &tid) : NULL;
+	if (thread && thread->since) {
+		thread->off += now - thread->since;
+		thread->since = 0;
+	}
+	return 0;
+}
+
+static __always_inline void end_thread(void)
+{
+	__u64 ids = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	struct {
+		struct rt_event event;
+		struct rt_call call;
+	} record = {.event.type = RT_EVENT_SITE,
+		    .call = {.time = now, .tid = (__u32)ids, .tgid = ids >> 32, .kind = RT_CALL_ENDED}};
+	struct thread *thread = bpf_map_lookup_elem(&rt_calls_threads, &record.call.tid);
+
+	if (!thread)
+		return;
+	record.event.site = thread->site;
+	record.call.cpu = now - thread->off;
+	record.call.sequence = thread->sequence + 1;
+	send(&record, sizeof(record));
+	bpf_map_delete_elem(&rt_calls_threads, &record.call.tid);
+}
+
+SEC("raw_tp/sched_process_exit")
+int rt_calls_exit(const __u64 *arguments)
+{
+	end_thread();
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int rt_calls_exec(const __u64 *arguments)
+{
+	end_thread();
+	return 0;
+}

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""calls: strata calls on every interpreter at hand. Its lines are what sys.monitoring or sys.setprofile tells of the program of
+tests/python/probes.t, event by event and well nested; its counts are cProfile's; own times add up to the outermost call's total,
+and CPU times are the program's own; a stack that was deep when tracing began is told as that; options, mistakes."""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "../oracle")]
+from interpreters import discover  # noqa: E402
+from tap import Tap  # noqa: E402
+
+STRATA = os.environ.get("STRATA", os.path.join(HERE, "../../build/strata"))
+TRUTH = os.path.join(HERE, "../python/probe_truth.py")
+PROGRAM = os.path.join(HERE, "program.py")
+TURNS = "5"
+REFUSED = {"debug": "a debug build", "nogil": "free-threaded", "tailcall": "tail calls"}
+NAME_WIDTH, TIME_WIDTH = 20, 10
+ENDS = {", yields": "yield", ", ended by an exception": "unwind"}
+BEGINNINGS = {", resumed by an exception": "throw", ", resumed": "resume"}
+LIMIT = "limit"
+
+
+def strata(*arguments, **more):
+    return subprocess.run([STRATA, "calls", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=600, check=False, **more)
+
+
+def without(text, marks):
+    """The text without a mark at its end, and what the mark means."""
+    for mark, kind in marks.items():
+        if text.endswith(mark):
+            return text[:-len(mark)], kind
+    return text, None
+
+
+class Lines:
+    """The events of the lines, by thread, and what is wrong with the lines."""
+
+    def __init__(self, text):
+        self.events = collections.defaultdict(list)
+        self.wrong = []
+        self.stacks = collections.defaultdict(list)
+        for line in text.splitlines():
+            if line.split() == ["seconds", "thread", "time", "call"]:
+                continue
+            found = re.match(r" *([\d.]+) (.*?/(\d+))(?= )", line)
+            if not found:
+                self.wrong.append("no line of a call: " + line)
+                continue
+            at = found.start(2) + max(NAME_WIDTH, len(found[2])) + 1
+            rest = line[at + TIME_WIDTH + 2:]
+            indent, rest = len(rest) - len(rest.lstrip()), rest.strip()
+            deep = re.match(r"\[(\d+)\] ", rest)
+            if deep:
+                indent, rest = 2 * int(deep[1]), rest[deep.end():]
+            self.take(found[3], line[at:at + TIME_WIDTH].strip(), indent, rest)
+
+    def take(self, thread, took, indent, text):
+        stack, events = self.stacks[thread], self.events[thread]
+        text, end = without(text, ENDS)
+        if text.startswith("< "):
+            if not stack or stack[-1] != (indent, text[2:]):
+                self.wrong.append("the end of %s does not belong to %s" % (text, stack[-1:]))
+            elif took:
+                stack.pop()
+                events.append((end or "return", text[2:]))
+            return
+        text, begin = without(text, BEGINNINGS)
+        name = text.split(" (")[0]
+        # What a tool of sys.monitoring is told of a start runs before that counts as one.
+        if indent != (2 + stack[-1][0] if stack else 0) and is_traced(name):
+            self.wrong.append("%s is not below %s" % (text, stack[-1:]))
+        events.append((begin or "start", name))
+        if took:
+            events.append((end or "return", name))
+        else:
+            stack.append((indent, name))
+
+
+def is_traced(function):
+    last = function.split(".")[-1]
+    return not last.startswith("_") or last.startswith("__")
+
+
+def truth_of(path):
+    events = collections.defaultdict(list)
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if len(words) == 3 and is_traced(words[2]) and words[2] != LIMIT:
+                events[words[0]].append(tuple(words[1:]))
+    return events
+
+
+def coarse(events):
+    return [("call" if kind in ("start", "resume", "throw") else "return", function) for kind, function in events]
+
+
+def check_events(tap, interpreter, work):
+    output, truth = os.path.join(work, "calls.txt"), os.path.join(work, "truth")
+    done = strata("--match", "*/probe_truth.py", "-o", output, "--", interpreter.path, TRUTH, truth, TURNS)
+    with open(output, encoding="utf-8") as file:
+        lines = Lines(file.read())
+    want, wrong = truth_of(truth), list(lines.wrong[:5])
+    for thread, expected in want.items():
+        told = [event for event in lines.events[thread] if is_traced(event[1]) and event[1] != LIMIT]
+        if interpreter.version < (3, 12):
+            told = coarse(told)
+        if told != expected:
+            at = next((i for i, (a, b) in enumerate(zip(told, expected)) if a != b), min(len(told), len(expected)))
+            wrong.append("thread %s: %d events, told %d; number %d differs: %s, told %s"
+                         % (thread, len(expected), len(told), at, expected[at:at + 2], told[at:at + 2]))
+    tap.ok(not done.returncode and len(want) == 2 and not wrong and "lost" not in done.stderr,
+           "%s: %d events, the same, in their places" % (interpreter.label, sum(map(len, want.values()))), done.stderr, *wrong)
+
+
+def functions_of(done):
+    try:
+        parsed = json.loads(done.stdout.splitlines()[-1])
+        return parsed["functions"], parsed["lost"]
+    except (ValueError, IndexError, KeyError):
+        return [], {"output": done.stdout[-500:] + done.stderr}
+
+
+def check_counts(tap, interpreter, work):
+    path = os.path.join(work, "profile")
+    done = strata("--summary", "--json", "--match", "*/program.py", "--", interpreter.path, PROGRAM, "profile", path)
+    functions, lost = functions_of(done)
+    told = {(function["name"].split(".")[-1], function["line"]): function["calls"] for function in functions}
+    try:
+        with open(path) as file:
+            want = {(name, line): calls for name, line, calls in json.load(file)}
+    except OSError:
+        want = {}
+    wrong = {key: (calls, told.get(key)) for key, calls in want.items() if told.get(key) != calls}
+    tap.ok(len(want) > 8 and not wrong and not lost.get("events") and not lost.get("repaired"),
+           "%s: calls as cProfile counts them" % interpreter.label, str(wrong), str(lost), done.stderr)
+
+
+def check_times(tap, interpreter):
+    done = strata("--summary", "--json", "--from", "program.py:times", "--", interpreter.path, PROGRAM, "times")
+    functions, lost = functions_of(done)
+    named = {function["name"]: function for function in functions}
+    try:
+        spin, rest, times = (named[name] for name in ("spin", "rest", "times"))
+        cpu = float(done.stdout.splitlines()[0])
+    except (KeyError, ValueError, IndexError):
+        tap.ok(False, "%s: times" % interpreter.label, done.stdout, done.stderr)
+        return
+    total = sum(function["own_s"] for function in functions)
+    tap.ok(abs(total - times["total_s"]) < 1e-6, "%s: own times are the outermost call's time" % interpreter.label,
+           "%f, %f" % (total, times["total_s"]), str(lost))
+    tap.ok(0.97 * cpu < spin["own_cpu_s"] < 1.5 * cpu and rest["own_s"] >= 0.2 and rest["own_cpu_s"] < 0.1 and
+           all(function["own_cpu_s"] <= function["own_s"] + 1e-6 for function in functions),
+           "%s: CPU time is the program's, and sleep is none" % interpreter.label, str(spin), str(rest), str(cpu))
+
+
+def check_attached(tap, interpreter, work):
+    end = os.path.join(work, "end")
+    program = subprocess.Popen([interpreter, PROGRAM, "deep", "10", end])
+    tracer = subprocess.Popen([STRATA, "calls", "--match", "*/program.py", "-p", str(program.pid)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True)
+    seen = []
+    while not seen or ("tick (" not in seen[-1] and seen[-1]):
+        seen.append(tracer.stdout.readline())
+    with open(end, "w"):
+        pass
+    out, err = tracer.communicate(timeout=60)
+    program.wait()
+    before = [line.split(" (")[0].split()[-1] for line in out.splitlines() if line.endswith(", began before")]
+    tap.ok(not tracer.returncode and before == 11 * ["deep"] + ["<module>"] and out.count("plain (") == 10,
+           "calls that began before are told as that", out, err)
+
+
+def check_mistakes(tap, work):
+    python = sys.executable
+    for words, status, told in (
+            ((), 2, "whose calls"),
+            (("-p", "1", "--", "true"), 2, "exclude each other"),
+            (("--json", "-p", "1"), 2, "--json is for --summary"),
+            (("--depth", "0", "-p", "1"), 2, "whole number"),
+            (("--min-time", "5", "-p", "1"), 2, "--min-time 5"),
+            (("-p", "999999999",), 2, "999999999"),
+            (("--", "/nonexistent/python"), 1, "/nonexistent/python"),
+            (("-p", str(os.getppid()) if "python" not in os.readlink("/proc/%d/exe" % os.getppid()) else "1"), 1, "no Python"),
+            (("--", "/bin/true"), 1, "no Python"),
+            (("-o", work + "/none/x", "--", python, "-c", ""), 1, "none/x")):
+        done = strata(*words)
+        tap.ok(done.returncode == status and told in done.stderr and done.stderr.count("\n") == 1, "calls " + " ".join(words),
+               str(done.returncode), done.stderr)
+    done = strata("--summary", "--from", "fibb", "--", python, PROGRAM, "main")
+    tap.ok(not done.returncode and "--from fibb: no function of this name was called; near it: fib" in done.stderr,
+           "a function that is not called: names that are near", done.stderr)
+    done = strata("--from", "program.py:spin", "--", python, "-c", "import sys; sys.exit(7)")
+    tap.ok(done.returncode == 7, "the command's own status", str(done.returncode), done.stderr)
+
+
+def check_filters(tap):
+    def told(*words):
+        lines = Lines(strata(*words, "--", sys.executable, PROGRAM, "main").stdout)
+        return [name for events in lines.events.values() for kind, name in events if kind == "start"], lines.wrong
+
+    tap.equal(told("--from", "program.py:main", "--depth", "1"), (["main"], []), "--depth 1: nothing below --from's function")
+    names, wrong = told("--from", "program.py:main", "--depth", "2", "--match", "[fg]*")
+    tap.equal((names, wrong), (["fib", "generator", "generator"], []), "--match and --depth 2")
+    names, wrong = told("--from", "program.py:main", "--match", "raises")
+    tap.equal((names, wrong), (6 * ["raises"], []), "a function within itself")
+    with tempfile.NamedTemporaryFile("r") as output:
+        strata("-o", output.name, "--from", "program.py:times", "--min-time", "150ms", "--", sys.executable, PROGRAM, "times")
+        lines = Lines(output.read())
+    names = [name for events in lines.events.values() for kind, name in events if kind == "start"]
+    tap.equal((names, lines.wrong), (["times", "spin", "rest"], []), "--min-time")
+
+
+def check_greenlets(tap):
+    lines = Lines(strata("--match", "*/program.py", "--", sys.executable, PROGRAM, "switch").stdout)
+    names = [name for events in lines.events.values() for kind, name in events if kind == "return"]
+    if not any("one" == name for name in names):
+        tap.skip("greenlets", "there is no greenlet module")
+        return
+    tap.ok(names[-3:] == ["one", "switch", "<module>"] and not lines.wrong[1:], "greenlets", str(names), *lines.wrong)
+
+
+def main():
+    tap = Tap()
+    if os.geteuid():
+        print("1..0 # SKIP needs root")
+        return
+    with tempfile.TemporaryDirectory() as work:
+        for interpreter in discover():
+            if interpreter.root:  # the command would be chroot
+                continue
+            if any(name in interpreter.label for name in REFUSED):
+                reason = next(reason for name, reason in REFUSED.items() if name in interpreter.label)
+                done = strata("--", interpreter.path, PROGRAM, "times")
+                tap.ok(done.returncode == 1 and reason in done.stderr and done.stderr.count("\n") == 1,
+                       "%s: refused: %s" % (interpreter.label, reason), done.stderr)
+                continue
+            check_events(tap, interpreter, work)
+            check_counts(tap, interpreter, work)
+            check_times(tap, interpreter)
+        check_attached(tap, sys.executable, work)
+        check_mistakes(tap, work)
+    check_filters(tap)
+    check_greenlets(tap)
+    tap.done()
+
+
+main()

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A program for tests/calls/calls.t. program.py MODE [FILE]:
+
+profile FILE  runs main() under cProfile, and writes [name, first line, calls] of the functions of this file to FILE as JSON
+times         spends CPU time in spin() and sleeps in rest(); prints the CPU seconds of spin()
+deep N FILE   calls itself, calls tick() until there is FILE, and returns
+switch        two greenlets, if there is the module; else prints NONE
+"""
+import json
+import os
+import sys
+import time
+
+
+def plain():
+    return 1
+
+
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+
+
+def generator(n):
+    for i in range(n):
+        yield plain() + i
+
+
+class Awaited:
+    def __await__(self):
+        yield 1
+
+
+async def coroutine():
+    await Awaited()
+    return plain()
+
+
+def raises(n):
+    if not n:
+        raise ValueError
+    raises(n - 1)
+
+
+class Thing:
+    def __init__(self):
+        self.value = plain()
+
+
+def main():
+    fib(10)
+    for _ in generator(3):
+        Thing()
+    started = coroutine()
+    try:
+        while True:
+            started.send(None)
+    except StopIteration:
+        pass
+    stopped = generator(3)
+    next(stopped)
+    try:
+        stopped.throw(ValueError())
+    except ValueError:
+        pass
+    try:
+        raises(5)
+    except ValueError:
+        pass
+    list(map(lambda x: x + plain(), range(5)))
+
+
+def spin():
+    began = time.process_time()
+    while time.process_time() < began + 0.3:
+        pass
+    return time.process_time() - began
+
+
+def rest():
+    time.sleep(0.2)
+
+
+def times():
+    print(spin())
+    rest()
+
+
+def tick():
+    time.sleep(0.01)
+
+
+def deep(n, path):
+    if n:
+        deep(n - 1, path)
+        return plain()
+    while not os.path.exists(path):
+        tick()
+    return 0
+
+
+def one(other):
+    plain()
+    other.switch()
+    plain()
+
+
+def two(other):
+    fib(2)
+    other.switch()
+
+
+def switch():
+    try:
+        from greenlet import greenlet
+    except ImportError:
+        print("NONE")
+        return
+    first = greenlet(lambda: one(second))
+    second = greenlet(lambda: two(first))
+    first.switch()
+
+
+def profile(path):
+    import cProfile
+    import pstats
+    profiler = cProfile.Profile()
+    profiler.runcall(main)
+    stats = pstats.Stats(profiler).stats
+    with open(path, "w") as file:
+        json.dump([[name, line, counts[1]] for (where, line, name), counts in stats.items() if where == __file__], file)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*(int(word) if word.isdigit() else word for word in sys.argv[2:]))
