@@ -47,6 +47,10 @@ $(BUILD)/gen/%.inc: src/export/%
 	@mkdir -p $(@D)
 	$(Q)xxd -i < $< > $@
 
+$(BUILD)/gen/%.inc: src/calls/%
+	@mkdir -p $(@D)
+	$(Q)xxd -i < $< > $@
+
 # The version of cached answers: a checksum of what they depend on, so that no change of the analysis can be forgotten.
 # src/abi has the format of rules, src/engine/watch_learn.c that of what was learnt of a file. tests/style/analyser.t
 ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] $(addsuffix /*.[ch],$(RUNTIME_FOLDERS)) src/runtime/python/*.def \
@@ -61,9 +65,9 @@ $(BUILD)/gen/syscalls.inc:
 	$(Q)echo '#include <asm/unistd.h>' | $(CC) -dM -E - | \
 		sed -nE 's/^#define __NR_([a-z_0-9]+) ([0-9]+)$$/SYSCALL(\1, \2)/p' | sort > $@
 
-# These, and the flame graph's page, which html.c embeds.
-PAGE_PARTS := $(wildcard src/export/page/*)
-GENERATED_BYTES := $(BUILD)/gen/analyser.inc $(BUILD)/gen/syscalls.inc $(PAGE_PARTS:src/export/%=$(BUILD)/gen/%.inc)
+# These, and the pages that are embedded: the flame graph's, and that of calls.
+PAGE_PARTS := $(patsubst src/export/%,%,$(wildcard src/export/page/*)) $(patsubst src/calls/%,%,$(wildcard src/calls/page/*))
+GENERATED_BYTES := $(BUILD)/gen/analyser.inc $(BUILD)/gen/syscalls.inc $(PAGE_PARTS:%=$(BUILD)/gen/%.inc)
 
 $(LIBSTRATA): $(LIB_OBJS)
 	@rm -f $@

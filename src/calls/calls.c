@@ -174,7 +174,11 @@ int calls_create(const struct calls_options *options, struct calls **ret, struct
 	calls->dialect = (struct dialect){
 		.name = "calls", .begin = begin, .parse = parse, .check = check, .end = nothing, .print = &print};
 	calls->text = (struct call_text){.out = options->text, .color = options->color, .min_ns = options->min_ns};
-	follow_init(&calls->follow, &how, options->text ? &call_text_sink : NULL, &calls->text);
+	calls->timeline.room = TIMELINE_MAX;
+	if (options->timeline)
+		follow_init(&calls->follow, &how, &timeline_sink, &calls->timeline);
+	else
+		follow_init(&calls->follow, &how, options->text ? &call_text_sink : NULL, &calls->text);
 	*ret = calls;
 	return 0;
 }
@@ -185,6 +189,7 @@ void calls_destroy(struct calls *calls)
 		return;
 	follow_deinit(&calls->follow);
 	functions_destroy(calls->functions);
+	timeline_deinit(&calls->timeline);
 	free(calls);
 }
 
@@ -205,12 +210,14 @@ struct calls_lost calls_lost(const struct calls *calls)
 	ret.events += calls->follow.lost;
 	ret.repaired = calls->follow.repaired;
 	ret.unseen = calls->follow.unseen;
-	ret.memory += calls->follow.memory;
+	ret.memory += calls->follow.memory + calls->timeline.memory;
+	ret.short_calls = calls->timeline.dropped;
+	ret.shorter_ns = calls->timeline.least;
 	ret.functions = functions_refused(calls->functions);
 	return ret;
 }
 
-void calls_write_lost(const struct calls *calls, FILE *out)
+static void write_lost(const struct calls *calls, const char *before, FILE *out)
 {
 	const struct calls_lost lost = calls_lost(calls);
 	const struct {
@@ -222,12 +229,50 @@ void calls_write_lost(const struct calls *calls, FILE *out)
 		{lost.unseen, "calls ended whose beginning was not seen: most of them began before"},
 		{lost.functions, "functions were too many to be told apart: [other functions]"},
 		{lost.memory, "events could not be kept: out of memory"},
+		{lost.short_calls, "calls are not in the timeline, which was full: the shortest ones, shorter than "},
 	};
-	size_t i;
+	size_t count = sizeof(lines) / sizeof(lines[0]), i;
+	char shorter[32];
 
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	call_text_time(shorter, sizeof(shorter), lost.shorter_ns);
+	for (i = 0; i < count; i++)
 		if (lines[i].count)
-			fprintf(out, "strata: %" PRIu64 " %s\n", lines[i].count, lines[i].words);
+			fprintf(out, "%s%" PRIu64 " %s%s\n", before, lines[i].count, lines[i].words,
+				i + 1 == count ? shorter : "");
+}
+
+void calls_write_lost(const struct calls *calls, FILE *out)
+{
+	write_lost(calls, "strata: ", out);
+}
+
+typedef int timeline_writer(struct timeline *timeline, const struct functions *functions, const char *notes, FILE *out,
+			    struct diag *diag);
+
+static int write_timeline(struct calls *calls, timeline_writer *write, FILE *out, struct diag *diag)
+{
+	char *notes = NULL;
+	size_t size;
+	FILE *lines = open_memstream(&notes, &size);
+	int err;
+
+	if (!lines)
+		return diag_fail(diag, ENOMEM, "calls.memory", "out of memory");
+	write_lost(calls, "", lines);
+	err = fclose(lines) ? diag_fail(diag, ENOMEM, "calls.memory", "out of memory")
+			    : write(&calls->timeline, calls->functions, notes, out, diag);
+	free(notes);
+	return err;
+}
+
+int calls_write_html(struct calls *calls, FILE *out, struct diag *diag)
+{
+	return write_timeline(calls, timeline_write_html, out, diag);
+}
+
+int calls_write_chrome(struct calls *calls, FILE *out, struct diag *diag)
+{
+	return write_timeline(calls, timeline_write_chrome, out, diag);
 }
 
 /* --- what was never called --- */

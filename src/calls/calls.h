@@ -6,7 +6,7 @@
  *
  *   record ─► functions.h   which function it is about
  *          ─► follow.h      the stacks of all threads, repaired where records were lost; times
- *          ─► a sink        text.h: lines, as they come
+ *          ─► a sink        text.h: lines, as they come; timeline.h: what is written at the end
  *
  * and calls_end() closes what is still open. Times are nanoseconds. One thread.
  */
@@ -28,6 +28,7 @@ struct calls_options {
 	uint64_t min_ns;   /* only calls that take so long are printed as text; 0: all */
 	FILE *text;        /* where calls are printed as they come; NULL: nowhere */
 	bool color;
+	bool timeline; /* calls are kept for calls_write_html() and calls_write_chrome(), and not printed */
 };
 
 /* What is borrowed by the options stays the caller's until calls_destroy(). 0, or -ENOMEM with a diag. */
@@ -46,6 +47,7 @@ struct calls_lost {
 	uint64_t unseen;    /* ends of calls whose beginning was not seen: before tracing began, or lost */
 	uint64_t functions; /* that were too many to be told apart */
 	uint64_t memory;    /* records for which there was no memory */
+	uint64_t short_calls, shorter_ns; /* that the timeline has not, as they were the shortest; than this */
 };
 
 struct calls_lost calls_lost(const struct calls *calls);
@@ -56,6 +58,11 @@ void calls_write_lost(const struct calls *calls, FILE *out);
 void calls_write_summary(const struct calls *calls, FILE *out);
 /* {"functions": [...], "lost": {...}}, on one line. */
 void calls_write_summary_json(const struct calls *calls, FILE *out);
+
+/* The timeline, with what was lost. 0, or a negative errno with a diag. */
+int calls_write_html(struct calls *calls, FILE *out, struct diag *diag);
+/* The same as trace events of Chrome. */
+int calls_write_chrome(struct calls *calls, FILE *out, struct diag *diag);
 
 /*
  * What was asked for and was never called, as a line to be freed, with names that are near; NULL: it was called, or

@@ -181,9 +181,12 @@ static void put_aside(struct follow *follow, struct calls_thread *thread)
 					    .before = thread->aside.at[index].id,
 					    .aside = index};
 	count_running(thread, &thread->aside.at[index], -1);
-	for (i = 0; i < thread->aside.at[index].at.count; i++) {
-		const struct call *call = &thread->aside.at[index].at.at[i];
+	for (i = thread->aside.at[index].at.count; i--;) {
+		struct call *call = &thread->aside.at[index].at.at[i];
 
+		if (follow->sink && follow->sink->paused && call->is_shown)
+			follow->sink->paused(follow->of_sink, thread, call);
+		call->slice = 0;
 		if (table_set(&thread->aside_frames, frame_key(call->frame, call->object), index))
 			follow->memory++;
 	}
@@ -204,6 +207,7 @@ static void take_back(struct follow *follow, struct calls_thread *thread, uint32
 	for (i = 0; i < stack.at.count; i++) {
 		uint64_t key = frame_key(stack.at.at[i].frame, stack.at.at[i].object);
 
+		stack.at.at[i].slice = thread->wall;
 		if (table_get(&thread->aside_frames, key, &known) && known == index)
 			table_remove(&thread->aside_frames, key);
 	}
@@ -259,6 +263,7 @@ static void begin(struct follow *follow, struct calls_thread *thread, const stru
 	const struct call *outer;
 	struct call call = {.frame = record->frame,
 			    .object = record->object,
+			    .slice = record->time,
 			    .began = record->time,
 			    .function = function,
 			    .kind = (uint8_t)record->kind};
@@ -318,7 +323,7 @@ static void end(struct follow *follow, struct calls_thread *thread, const struct
 	if (!thread->has_lost)
 		put_aside(follow, thread);
 	follow->unseen++;
-	if (follow->sink && function->is_matched && !follow->options.has_from)
+	if (follow->sink && follow->sink->unseen && function->is_matched && !follow->options.has_from)
 		follow->sink->unseen(follow->of_sink, thread, function, record->time, how, thread->has_lost);
 }
 
@@ -335,8 +340,6 @@ static void close_thread(struct follow *follow, struct calls_thread *thread)
 		count_running(thread, &thread->stack, 1);
 		end_to(follow, thread, 0, CALL_END_OPEN);
 	}
-	if (follow->sink)
-		follow->sink->gone(follow->of_sink, thread);
 }
 
 static void remove_thread(struct follow *follow, struct calls_thread *thread)
@@ -424,7 +427,7 @@ void follow_record(struct follow *follow, const struct rt_call *record, struct f
 	if (missing) {
 		follow->lost += missing;
 		thread->has_lost = true;
-		if (follow->sink)
+		if (follow->sink && follow->sink->lost)
 			follow->sink->lost(follow->of_sink, thread, record->time, missing);
 	}
 	if (record->kind == RT_CALL_ENDED)

@@ -39,6 +39,7 @@ enum call_end {
 
 struct call {
 	uint64_t frame, object;
+	uint64_t slice;        /* when it began, or its stack was taken back; 0: it is put aside */
 	uint64_t began, ended; /* CLOCK_MONOTONIC; ended: when it has */
 	struct function *function;
 	struct call_time own, within; /* within: of what it called */
@@ -70,19 +71,19 @@ struct calls_thread {
 	VEC(uint32_t) running;        /* by function: calls of it in the stack */
 };
 
-/* What happens to calls that are shown. */
+/* What happens to calls that are shown. What a sink does not want is NULL, but for the first two. */
 struct call_sink {
 	/* It is the innermost one now. */
 	void (*began)(void *sink, struct calls_thread *thread, struct call *call);
 	/* The call is no longer in the stack. */
 	void (*ended)(void *sink, struct calls_thread *thread, const struct call *call, enum call_end how);
+	/* Its stack is put aside. */
+	void (*paused)(void *sink, struct calls_thread *thread, const struct call *call);
 	/* An end without a beginning. `lost`: records of the thread have been lost, so it may be one of these. */
 	void (*unseen)(void *sink, struct calls_thread *thread, const struct function *function, uint64_t time,
 		       enum call_end how, bool lost);
 	/* So many records of the thread are missing before this time. */
 	void (*lost)(void *sink, struct calls_thread *thread, uint64_t time, uint64_t count);
-	/* The thread has ended. */
-	void (*gone)(void *sink, struct calls_thread *thread);
 };
 
 struct follow_options {

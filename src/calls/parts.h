@@ -6,6 +6,7 @@
 #include "calls/calls.h"
 #include "calls/follow.h"
 #include "calls/text.h"
+#include "calls/timeline.h"
 #include "profile/text.h"
 
 struct calls {
@@ -14,6 +15,7 @@ struct calls {
 	struct functions *functions;
 	struct follow follow;
 	struct call_text text;
+	struct timeline timeline;
 	struct calls_lost lost; /* what is not counted elsewhere */
 	uint64_t looked;        /* CLOCK_MONOTONIC: when calls that go on were printed */
 };

@@ -2,9 +2,9 @@
 /* Calls and times of each function. */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "calls/parts.h"
+#include "export/export.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -54,13 +54,6 @@ void calls_write_summary(const struct calls *calls, FILE *out)
 	free(list);
 }
 
-static void write_string(FILE *out, const char *key, const char *text)
-{
-	fprintf(out, "\"%s\": \"", key);
-	text_print_json(out, text, strlen(text));
-	fputs("\", ", out);
-}
-
 void calls_write_summary_json(const struct calls *calls, FILE *out)
 {
 	const struct calls_lost lost = calls_lost(calls);
@@ -72,10 +65,12 @@ void calls_write_summary_json(const struct calls *calls, FILE *out)
 	for (i = 0; i < count; i++) {
 		function = list[i];
 		fputs(i ? ", {" : "{", out);
-		write_string(out, "name", function->name);
-		write_string(out, "file", function->file);
+		fputs("\"name\": ", out);
+		export_json_string(out, function->name);
+		fputs(", \"file\": ", out);
+		export_json_string(out, function->file);
 		fprintf(out,
-			"\"line\": %d, \"calls\": %" PRIu64 ", \"resumes\": %" PRIu64 ", \"exceptions\": %" PRIu64
+			", \"line\": %d, \"calls\": %" PRIu64 ", \"resumes\": %" PRIu64 ", \"exceptions\": %" PRIu64
 			", \"own_s\": %.9f, \"total_s\": %.9f, \"own_cpu_s\": %.9f, \"total_cpu_s\": %.9f}",
 			function->line, function->calls, function->resumes, function->unwinds,
 			seconds(function->own.wall), seconds(function->total.wall), seconds(function->own.cpu),
@@ -83,7 +78,7 @@ void calls_write_summary_json(const struct calls *calls, FILE *out)
 	}
 	fprintf(out,
 		"], \"lost\": {\"events\": %" PRIu64 ", \"repaired\": %" PRIu64 ", \"unseen\": %" PRIu64
-		", \"functions\": %" PRIu64 ", \"memory\": %" PRIu64 "}}\n",
-		lost.events, lost.repaired, lost.unseen, lost.functions, lost.memory);
+		", \"functions\": %" PRIu64 ", \"memory\": %" PRIu64 ", \"short_calls\": %" PRIu64 "}}\n",
+		lost.events, lost.repaired, lost.unseen, lost.functions, lost.memory, lost.short_calls);
 	free(list);
 }

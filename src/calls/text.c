@@ -163,13 +163,7 @@ static void lost(void *sink, struct calls_thread *thread, uint64_t time, uint64_
 	fprintf(text->out, "%s[%" PRIu64 " events lost]%s\n", colored(text, RED), count, colored(text, PLAIN));
 }
 
-static void gone(void *sink, struct calls_thread *thread)
-{
-	(void)sink;
-	(void)thread;
-}
-
-const struct call_sink call_text_sink = {.began = began, .ended = ended, .unseen = unseen, .lost = lost, .gone = gone};
+const struct call_sink call_text_sink = {.began = began, .ended = ended, .unseen = unseen, .lost = lost};
 
 void call_text_go_on(struct call_text *text, const struct follow *follow, uint64_t now)
 {

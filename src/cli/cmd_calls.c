@@ -10,6 +10,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/listing.h"
+#include "cli/output.h"
 #include "cli/script.h"
 #include "profile/text.h"
 
@@ -26,7 +27,8 @@ static const struct option_row options[] = {
 	{OPTION_MIN_TIME, "min-time", "TIME", "print only calls that take so long, such as 1ms, 50us or 2s"},
 	{OPTION_SUMMARY, "summary", NULL, "print calls and times of each function, at the end"},
 	{OPTION_JSON, "json", NULL, "with --summary: end with one line of JSON"},
-	{'o', "output", "FILE", "write to this file, not to stdout"},
+	{'o', "output", "FILE",
+	 "write to this file, not to stdout; NAME.html: a timeline\nfor a browser; NAME.json: one for Perfetto"},
 	{'h', "help", NULL, "this text"},
 	{},
 };
@@ -36,7 +38,15 @@ struct request {
 	const char *output;
 	pid_t pid;
 	bool summary, json, help;
+	int (*write)(struct calls *calls, FILE *out, struct diag *diag); /* a timeline; NULL: none is wanted */
 };
+
+static bool has_suffix(const char *path, const char *suffix)
+{
+	size_t size = strlen(path), more = strlen(suffix);
+
+	return size > more && !strcmp(path + size - more, suffix);
+}
 
 static int take_time(const char *text, uint64_t *ret, struct diag *diag)
 {
@@ -86,6 +96,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return 0;
 	case 'o':
 		request->output = value;
+		request->write = has_suffix(value, ".html")   ? calls_write_html
+				 : has_suffix(value, ".json") ? calls_write_chrome
+							      : NULL;
 		return 0;
 	default:
 		request->help = true;
@@ -101,8 +114,8 @@ static int check(const struct request *request, char *const *command, struct dia
 					      : "whose calls? Give -p PID, or -- and a command");
 	if (request->json && !request->summary)
 		return diag_fail(diag, EINVAL, "cli.json", "--json is for --summary");
-	if (request->calls.min_ns && request->summary)
-		return diag_fail(diag, EINVAL, "cli.time", "--min-time and --summary exclude each other");
+	if (request->calls.min_ns && (request->summary || request->write))
+		return diag_fail(diag, EINVAL, "cli.time", "--min-time is for calls that are printed as text");
 	return 0;
 }
 
@@ -123,6 +136,18 @@ static void complain(const struct script *script, const struct report *report)
 		text_print(stderr, error->text, strlen(error->text));
 		fputc('\n', stderr);
 	}
+}
+
+struct timeline_output {
+	const struct request *request;
+	struct calls *calls;
+};
+
+static int write_output(FILE *out, const void *context, struct diag *diag)
+{
+	const struct timeline_output *output = context;
+
+	return output->request->write(output->calls, out, diag);
 }
 
 static void finish(const struct request *request, struct calls *calls, FILE *out)
@@ -149,7 +174,8 @@ static int run_calls(struct request *request, char **command, FILE *out)
 	int status;
 
 	request->calls.color = !request->output && isatty(STDOUT_FILENO) && !(no_color && *no_color);
-	request->calls.text = request->summary ? NULL : out;
+	request->calls.text = request->summary || request->write ? NULL : out;
+	request->calls.timeline = request->write != NULL;
 	if (calls_create(&request->calls, &calls, &diag))
 		return cli_fail(CLI_FAILED, &diag);
 
@@ -161,8 +187,13 @@ static int run_calls(struct request *request, char **command, FILE *out)
 				.complain = complain};
 
 	status = script_run(&script, &diag);
-	if (script.has_run)
+	if (script.has_run) {
+		const struct timeline_output output = {request, calls};
+
 		finish(request, calls, out);
+		if (request->write && output_write(request->output, write_output, &output, &diag))
+			status = cli_fail(CLI_FAILED, &diag);
+	}
 	calls_destroy(calls);
 	return status;
 }
@@ -177,7 +208,9 @@ static int start(struct request *request, char **command)
 		return cli_fail(CLI_USAGE, &diag);
 	if (check_capabilities(&diag) || (request->pid && check_process(request->pid, &diag)))
 		return cli_fail(CLI_FAILED, &diag);
-	if (request->output)
+	if (request->write && output_check(request->output, &diag))
+		return cli_fail(CLI_FAILED, &diag);
+	if (request->output && !request->write)
 		out = place_open(request->output);
 	if (!out) {
 		diag_fail(&diag, errno, "cli.output", "%s: %m", request->output);

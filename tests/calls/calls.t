@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """calls: strata calls on every interpreter at hand. Its lines are what sys.monitoring or sys.setprofile tells of the program of
 tests/python/probes.t, event by event and well nested; its counts are cProfile's; own times add up to the outermost call's total,
-and CPU times are the program's own; a stack that was deep when tracing began is told as that; options, mistakes."""
+and CPU times are the program's own; timelines as a page and as trace events; a stack that was deep when tracing began is told as that; options, mistakes."""
 import collections
 import json
 import os
@@ -220,12 +220,37 @@ def check_filters(tap):
 
 
 def check_greenlets(tap):
-    lines = Lines(strata("--match", "*/program.py", "--", sys.executable, PROGRAM, "switch").stdout)
+    lines = Lines(strata("--match", "*/program.py", "--", "/usr/bin/python3", PROGRAM, "switch").stdout)
     names = [name for events in lines.events.values() for kind, name in events if kind == "return"]
     if not any("one" == name for name in names):
         tap.skip("greenlets", "there is no greenlet module")
         return
     tap.ok(names[-3:] == ["one", "switch", "<module>"] and not lines.wrong[1:], "greenlets", str(names), *lines.wrong)
+
+
+def check_timelines(tap, work):
+    page, trace = os.path.join(work, "calls.html"), os.path.join(work, "calls.json")
+    words = ["--from", "program.py:main", "--", "/usr/bin/python3", PROGRAM, "main"]
+    done = strata("-o", page, *words)
+    shown = subprocess.run(["node", os.path.join(HERE, "page.js"), page], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           universal_newlines=True, timeout=300, check=False).stdout
+    calls = strata("--summary", "--json", *words)
+    want = sum(function["calls"] for function in functions_of(calls)[0])
+    tap.ok(not done.returncode and not done.stdout and shown.split() == ["%d" % want, "main", "fib", "0", "1"],
+           "a page has all calls, the outermost above the others, and no errors or requests", str(want), shown, done.stderr)
+    done = strata("--summary", "-o", trace, *words)
+    with open(trace) as file:
+        events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    around, wrong = [], []
+    for event in events:
+        begin, end = round(1000 * event["ts"]), round(1000 * (event["ts"] + event["dur"]))
+        while around and around[-1] <= begin:
+            around.pop()
+        if around and end > around[-1]:
+            wrong.append(event)
+        around.append(end)
+    tap.ok(not done.returncode and "fib (" in done.stdout and len(events) == want and not wrong,
+           "trace events for Perfetto nest; with --summary that is printed as well", done.stderr, str(wrong[:3]))
 
 
 def main():
@@ -250,6 +275,8 @@ def main():
         check_mistakes(tap, work)
     check_filters(tap)
     check_greenlets(tap)
+    with tempfile.TemporaryDirectory() as work:
+        check_timelines(tap, work)
     tap.done()
 
 

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The stacks of calls, from records as the kernel part sends them: what they are where some are missing, and with
+ * greenlets; times; the room of the timeline. */
+#include <stdlib.h>
+
+#include "calls/text.h"
+#include "calls/timeline.h"
+#include "tap.h"
+
+#define TID 7
+
+/* What a test tells: functions are letters, frames numbers, each record is a microsecond after the one before. */
+struct story {
+	struct functions *functions;
+	struct follow follow;
+	uint64_t time, sequence;
+	char *text;
+	size_t size;
+	FILE *out;
+};
+
+static uint64_t object_of(char function)
+{
+	return function ? 0x1000u * (unsigned char)function : 0;
+}
+
+static void begin(struct story *story, const struct follow_options *options)
+{
+	const char *c;
+
+	*story = (struct story){.functions = functions_create(NULL, NULL)};
+	for (c = "abcdef"; *c; c++) {
+		struct rt_call_code code = {.code = object_of(*c), .first_line = 1, .name = {*c}, .file = "x.py"};
+
+		functions_add(story->functions, &code);
+	}
+	story->out = open_memstream(&story->text, &story->size);
+	follow_init(&story->follow, options, NULL, story);
+}
+
+static void record(struct story *story, uint32_t kind, char function, uint64_t frame, char parent,
+		   uint64_t parent_frame)
+{
+	const struct rt_call call = {.time = story->time += 1000,
+				     .cpu = story->time / 2,
+				     .frame = frame,
+				     .object = object_of(function),
+				     .parent = parent_frame,
+				     .parent_object = object_of(parent),
+				     .code = object_of(function),
+				     .sequence = ++story->sequence,
+				     .tid = TID,
+				     .tgid = TID,
+				     .kind = kind};
+
+	follow_record(&story->follow, &call, functions_find(story->functions, call.code));
+}
+
+static void enter(struct story *story, char function, uint64_t frame, char parent, uint64_t parent_frame)
+{
+	record(story, RT_PYTHON_START, function, frame, parent, parent_frame);
+}
+
+static void leave(struct story *story, char function, uint64_t frame)
+{
+	record(story, RT_PYTHON_RETURN, function, frame, 0, 0);
+}
+
+static void lose(struct story *story, uint64_t count)
+{
+	story->sequence += count;
+	story->time += 1000 * count;
+}
+
+/* a( b( and )RETURN, *LOST, ~PUT ASIDE, ?UNSEEN, !LOST RECORDS */
+static void began(void *sink, struct calls_thread *thread, struct call *call)
+{
+	struct story *story = sink;
+
+	(void)thread;
+	fprintf(story->out, "%s%u(", call->function->name, call->level);
+}
+
+static void ended(void *sink, struct calls_thread *thread, const struct call *call, enum call_end how)
+{
+	static const char letters[] = {[CALL_END_RETURN] = ')',
+				       [CALL_END_YIELD] = 'y',
+				       [CALL_END_UNWIND] = 'x',
+				       [CALL_END_LOST] = '*',
+				       [CALL_END_OPEN] = '.'};
+	struct story *story = sink;
+
+	(void)thread;
+	fprintf(story->out, "%s%c", call->function->name, letters[how]);
+}
+
+static void paused(void *sink, struct calls_thread *thread, const struct call *call)
+{
+	(void)thread;
+	fprintf(((struct story *)sink)->out, "%s~", call->function->name);
+}
+
+static void unseen(void *sink, struct calls_thread *thread, const struct function *function, uint64_t time,
+		   enum call_end how, bool lost)
+{
+	(void)thread;
+	(void)time;
+	(void)how;
+	fprintf(((struct story *)sink)->out, "%s?%s", function->name, lost ? "!" : "");
+}
+
+static void lost(void *sink, struct calls_thread *thread, uint64_t time, uint64_t count)
+{
+	(void)thread;
+	(void)time;
+	fprintf(((struct story *)sink)->out, "[%" PRIu64 "]", count);
+}
+
+static const struct call_sink letters = {
+	.began = began, .ended = ended, .paused = paused, .unseen = unseen, .lost = lost};
+
+static struct function *named(const struct story *story, char function)
+{
+	return functions_find(story->functions, object_of(function));
+}
+
+static void end(struct story *story, const char *expected, const char *words)
+{
+	uint64_t own = 0, root = 0;
+	size_t i;
+
+	follow_end(&story->follow, story->time);
+	fclose(story->out);
+	is_str(story->text, expected, "%s", words);
+	for (i = 0; i < functions_count(story->functions); i++)
+		own += functions_at(story->functions, i)->own.wall;
+	root = named(story, 'a')->total.wall;
+	if (root)
+		is_int(own, root, "  own times are the total of the outermost call");
+	follow_deinit(&story->follow);
+	functions_destroy(story->functions);
+	free(story->text);
+}
+
+static void start(struct story *story)
+{
+	begin(story, &(struct follow_options){});
+	story->follow.sink = &letters;
+	story->follow.of_sink = story;
+}
+
+static void ordinary(void)
+{
+	struct story story;
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	enter(&story, 'b', 3, 'b', 2);
+	leave(&story, 'b', 3);
+	leave(&story, 'b', 2);
+	record(&story, RT_PYTHON_START, 'c', 9, 'a', 1);
+	record(&story, RT_PYTHON_YIELD, 'c', 9, 0, 0);
+	record(&story, RT_PYTHON_THROW, 'c', 9, 0, 0);
+	record(&story, RT_PYTHON_UNWIND, 'c', 9, 0, 0);
+	leave(&story, 'a', 1);
+	is_int(named(&story, 'b')->calls, 2, "calls");
+	is_int(named(&story, 'b')->total.wall, 3000, "a function within itself: the outermost call's total");
+	is_int(named(&story, 'b')->own.wall, 3000, "and all own times");
+	is_int(named(&story, 'b')->own.cpu, 1500, "CPU time");
+	is_int(named(&story, 'c')->calls, 2, "what is resumed is a call, as in cProfile");
+	is_int(named(&story, 'c')->resumes, 1, "and counted");
+	end(&story, "a0(b1(b2(b)b)c1(cyc1(cxa)", "calls within calls");
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'a', 1, 0, 0);
+	leave(&story, 'a', 1);
+	is_int(named(&story, 'a')->calls, 1, "a first instruction that is executed twice is one call");
+	end(&story, "a0(a)", "  and one line");
+}
+
+static void losses(void)
+{
+	struct story story;
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	enter(&story, 'c', 3, 'b', 2);
+	lose(&story, 2);
+	enter(&story, 'd', 2, 'a', 1);
+	leave(&story, 'd', 2);
+	leave(&story, 'a', 1);
+	is_int(story.follow.lost, 2, "records that are missing are counted");
+	is_int(story.follow.repaired, 2, "and calls whose ends were among them");
+	end(&story, "a0(b1(c2([2]c*b*d1(d)a)", "the next call goes below its caller");
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	lose(&story, 1);
+	leave(&story, 'b', 2);
+	leave(&story, 'a', 1);
+	end(&story, "a0([1]b?!a)", "an end whose beginning was lost");
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	lose(&story, 1);
+	enter(&story, 'c', 3, 'b', 2);
+	leave(&story, 'c', 3);
+	leave(&story, 'b', 2);
+	leave(&story, 'a', 1);
+	named(&story, 'a')->total.wall = 0; /* two outermost calls */
+	end(&story, "a0([1]a~c0(c)b?!a)", "a call whose caller is not known is below nobody");
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	lose(&story, 1);
+	leave(&story, 'a', 1);
+	end(&story, "a0(b1([1]b*a)", "the end of a call ends those within it");
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	lose(&story, 2);
+	enter(&story, 'c', 3, 'e', 2);
+	end(&story, "a0(b1([2]b~a~c0(c.b.a.", "another function's frame at the same address is another frame");
+
+	start(&story);
+	leave(&story, 'c', 3);
+	enter(&story, 'b', 2, 'a', 1);
+	leave(&story, 'b', 2);
+	leave(&story, 'a', 1);
+	is_int(story.follow.unseen, 2, "ends of calls that began before");
+	end(&story, "c?b0(b)a?", "in the middle of a stack");
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	story.sequence = 0;
+	enter(&story, 'b', 2, 0, 0);
+	end(&story, "a0(a.b0(b.", "another thread with the number of an earlier one");
+}
+
+static void greenlets(void)
+{
+	struct story story;
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	enter(&story, 'c', 11, 0, 0); /* b switches to a new greenlet */
+	enter(&story, 'd', 12, 'c', 11);
+	enter(&story, 'e', 3, 'b', 2); /* d switches back */
+	leave(&story, 'e', 3);
+	leave(&story, 'd', 12); /* and b again */
+	leave(&story, 'b', 2);
+	leave(&story, 'c', 11);
+	leave(&story, 'a', 1);
+	is_int(story.follow.repaired + story.follow.unseen + story.follow.lost, 0, "greenlets lose nothing");
+	is_int(named(&story, 'b')->total.wall, 3000, "what passes in another greenlet is not in the total");
+	is_int(named(&story, 'a')->calls, 1, "calls");
+	named(&story, 'a')->total.wall = 0; /* two outermost calls */
+	end(&story, "a0(b1(b~a~c0(d1(d~c~e2(e)b~a~d)c~b)a~c)a)", "greenlets go on where they were");
+}
+
+static void pieces(void)
+{
+	struct timeline timeline = {.room = 1000};
+	struct calls_thread thread = {.tid = 1, .tgid = 1, .lane = UINT32_MAX};
+	struct functions *functions = functions_create(NULL, NULL);
+	struct function *function = functions_at(functions, 0);
+	struct diag diag = {};
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+	int i;
+
+	for (i = 1; i <= 5000; i++) {
+		const struct call call = {.slice = 10 * (uint64_t)i, .ended = 11 * (uint64_t)i, .function = function};
+
+		timeline_sink.ended(&timeline, &thread, &call, CALL_END_RETURN);
+	}
+	ok(timeline.pieces.count && timeline.pieces.count <= 1000, "a timeline has room for so many");
+	is_int(timeline.pieces.count + timeline.dropped, 5000, "what it has not is counted");
+	ok(timeline.least > 1 && timeline.pieces.at[0].took >= timeline.least, "the shortest go");
+	out = open_memstream(&text, &size);
+	ok(!timeline_write_html(&timeline, functions, "<notes>", out, &diag), "it is written as a page");
+	fclose(out);
+	ok(strstr(text, "\\u003cnotes\\u003e") && !strstr(text, "{{"), "in which text is no markup");
+	free(text);
+	timeline_deinit(&timeline);
+	functions_destroy(functions);
+}
+
+int main(void)
+{
+	ordinary();
+	losses();
+	greenlets();
+	pieces();
+	return tap_done();
+}
