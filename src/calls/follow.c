@@ -171,6 +171,9 @@ static void put_aside(struct follow *follow, struct calls_thread *thread)
 		thread->stack.before = 0;
 		return;
 	}
+	for (i = thread->stack.at.count; i-- && follow->sink && follow->sink->paused;)
+		if (thread->stack.at.at[i].is_shown)
+			follow->sink->paused(follow->of_sink, thread, &thread->stack.at.at[i]);
 	if (!thread->stack.id)
 		thread->stack.id = ++thread->last_id;
 	fresh = thread->aside.at[index];
@@ -184,8 +187,6 @@ static void put_aside(struct follow *follow, struct calls_thread *thread)
 	for (i = thread->aside.at[index].at.count; i--;) {
 		struct call *call = &thread->aside.at[index].at.at[i];
 
-		if (follow->sink && follow->sink->paused && call->is_shown)
-			follow->sink->paused(follow->of_sink, thread, call);
 		call->slice = 0;
 		if (table_set(&thread->aside_frames, frame_key(call->frame, call->object), index))
 			follow->memory++;

@@ -77,7 +77,7 @@ struct call_sink {
 	void (*began)(void *sink, struct calls_thread *thread, struct call *call);
 	/* The call is no longer in the stack. */
 	void (*ended)(void *sink, struct calls_thread *thread, const struct call *call, enum call_end how);
-	/* Its stack is put aside. */
+	/* Its stack, in which it is yet, is put aside. */
 	void (*paused)(void *sink, struct calls_thread *thread, const struct call *call);
 	/* An end without a beginning. `lost`: records of the thread have been lost, so it may be one of these. */
 	void (*unseen)(void *sink, struct calls_thread *thread, const struct function *function, uint64_t time,

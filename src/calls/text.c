@@ -139,6 +139,15 @@ static void ended(void *sink, struct calls_thread *thread, const struct call *ca
 	write_end(text, how);
 }
 
+static void paused(void *sink, struct calls_thread *thread, const struct call *call)
+{
+	struct call_text *text = sink;
+
+	(void)call;
+	if (!text->min_ns)
+		tell(text, thread, thread->stack.at.count);
+}
+
 static void unseen(void *sink, struct calls_thread *thread, const struct function *function, uint64_t time,
 		   enum call_end how, bool lost)
 {
@@ -163,7 +172,8 @@ static void lost(void *sink, struct calls_thread *thread, uint64_t time, uint64_
 	fprintf(text->out, "%s[%" PRIu64 " events lost]%s\n", colored(text, RED), count, colored(text, PLAIN));
 }
 
-const struct call_sink call_text_sink = {.began = began, .ended = ended, .unseen = unseen, .lost = lost};
+const struct call_sink call_text_sink = {
+	.began = began, .ended = ended, .paused = paused, .unseen = unseen, .lost = lost};
 
 void call_text_go_on(struct call_text *text, const struct follow *follow, uint64_t now)
 {
