@@ -93,6 +93,7 @@ static void check(struct compiler *c)
 		call->type = &type_none;
 		call->site = SITE_CALL;
 		call->value = SITE_CODE;
+		call->flags = of_compiler(c)->options.lines;
 		statement->type = &type_none;
 		statement->kids[0] = call;
 		c->units.at[i].body = statement;

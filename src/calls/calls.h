@@ -28,6 +28,7 @@ struct calls_options {
 	uint64_t min_ns;   /* only calls that take so long are printed as text; 0: all */
 	FILE *text;        /* where calls are printed as they come; NULL: nowhere */
 	bool color;
+	bool lines;    /* from which line a call comes, and in which one it ends */
 	bool timeline; /* calls are kept for calls_write_html() and calls_write_chrome(), and not printed */
 };
 

@@ -267,6 +267,7 @@ static void begin(struct follow *follow, struct calls_thread *thread, const stru
 			    .slice = record->time,
 			    .began = record->time,
 			    .function = function,
+			    .line = record->line,
 			    .kind = (uint8_t)record->kind};
 	uint32_t *count;
 
@@ -316,6 +317,7 @@ static void end(struct follow *follow, struct calls_thread *thread, const struct
 		at = find(thread, record->frame, record->object);
 	if (at != NONE) {
 		end_to(follow, thread, at + 1, CALL_END_LOST);
+		innermost(thread)->end_line = record->line;
 		end_innermost(follow, thread, how);
 		go_back(follow, thread);
 		return;

@@ -44,8 +44,9 @@ struct call {
 	struct function *function;
 	struct call_time own, within; /* within: of what it called */
 	uint32_t level;               /* how many of those around it are shown */
-	uint32_t below; /* 1: --from's function, or the outermost one; 2: what it calls ...; 0: not within --from */
-	uint8_t kind;   /* enum rt_python_kind */
+	uint32_t below;     /* 1: --from's function, or the outermost one; 2: what it calls ...; 0: not within --from */
+	int line, end_line; /* of its caller; its own; 0: not known */
+	uint8_t kind;       /* enum rt_python_kind */
 	bool is_shown;
 	bool is_outermost; /* no other call of the function is around it */
 };

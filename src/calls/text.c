@@ -70,13 +70,15 @@ static void begin_line(struct call_text *text, const struct calls_thread *thread
 
 static void write_kind(const struct call_text *text, const struct call *call)
 {
+	if (call->line > 0)
+		fprintf(text->out, "%s from line %d%s", colored(text, DIM), call->line, colored(text, PLAIN));
 	if (call->kind == RT_PYTHON_RESUME)
 		fprintf(text->out, "%s, resumed%s", colored(text, YELLOW), colored(text, PLAIN));
 	if (call->kind == RT_PYTHON_THROW)
 		fprintf(text->out, "%s, resumed by an exception%s", colored(text, YELLOW), colored(text, PLAIN));
 }
 
-static void write_end(const struct call_text *text, enum call_end how)
+static void write_end(const struct call_text *text, int line, enum call_end how)
 {
 	static const struct {
 		const char *color, *words;
@@ -88,6 +90,8 @@ static void write_end(const struct call_text *text, enum call_end how)
 		[CALL_END_OPEN] = {DIM, ", has not returned"},
 	};
 
+	if (line > 0)
+		fprintf(text->out, "%s to line %d%s", colored(text, DIM), line, colored(text, PLAIN));
 	if (*ends[how].words)
 		fprintf(text->out, "%s%s%s", colored(text, ends[how].color), ends[how].words, colored(text, PLAIN));
 	fputc('\n', text->out);
@@ -136,7 +140,7 @@ static void ended(void *sink, struct calls_thread *thread, const struct call *ca
 	} else {
 		return;
 	}
-	write_end(text, how);
+	write_end(text, call->end_line, how);
 }
 
 static void paused(void *sink, struct calls_thread *thread, const struct call *call)
@@ -160,7 +164,7 @@ static void unseen(void *sink, struct calls_thread *thread, const struct functio
 	fprintf(text->out, "%s< %s", colored(text, DIM), colored(text, PLAIN));
 	call_text_function(text->out, function);
 	fputs(lost ? ", its beginning was not seen" : ", began before", text->out);
-	write_end(text, how);
+	write_end(text, 0, how);
 }
 
 static void lost(void *sink, struct calls_thread *thread, uint64_t time, uint64_t count)

@@ -14,7 +14,15 @@
 #include "cli/script.h"
 #include "profile/text.h"
 
-enum { OPTION_FROM = OPTION_LONG_ONLY, OPTION_DEPTH, OPTION_MATCH, OPTION_MIN_TIME, OPTION_SUMMARY, OPTION_JSON };
+enum {
+	OPTION_FROM = OPTION_LONG_ONLY,
+	OPTION_DEPTH,
+	OPTION_MATCH,
+	OPTION_LINES,
+	OPTION_MIN_TIME,
+	OPTION_SUMMARY,
+	OPTION_JSON
+};
 
 #define DEPTH_MAX 1000000
 
@@ -24,6 +32,7 @@ static const struct option_row options[] = {
 	 "only calls of this function, and all that they call;\nFILE:FUNCTION where several are called so"},
 	{OPTION_DEPTH, "depth", "N", "only N levels of calls: 1 is the outermost one, or --from's"},
 	{OPTION_MATCH, "match", "GLOB", "only functions whose names match this pattern"},
+	{OPTION_LINES, "lines", NULL, "print also from which line a call comes, and to which line\nit got"},
 	{OPTION_MIN_TIME, "min-time", "TIME", "print only calls that take so long, such as 1ms, 50us or 2s"},
 	{OPTION_SUMMARY, "summary", NULL, "print calls and times of each function, at the end"},
 	{OPTION_JSON, "json", NULL, "with --summary: end with one line of JSON"},
@@ -86,6 +95,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case OPTION_MATCH:
 		request->calls.match = value;
 		return 0;
+	case OPTION_LINES:
+		request->calls.lines = true;
+		return 0;
 	case OPTION_MIN_TIME:
 		return take_time(value, &request->calls.min_ns, diag);
 	case OPTION_SUMMARY:
@@ -114,6 +126,8 @@ static int check(const struct request *request, char *const *command, struct dia
 					      : "whose calls? Give -p PID, or -- and a command");
 	if (request->json && !request->summary)
 		return diag_fail(diag, EINVAL, "cli.json", "--json is for --summary");
+	if (request->calls.lines && (request->summary || request->write))
+		return diag_fail(diag, EINVAL, "cli.lines", "--lines is for calls that are printed as text");
 	if (request->calls.min_ns && (request->summary || request->write))
 		return diag_fail(diag, EINVAL, "cli.time", "--min-time is for calls that are printed as text");
 	return 0;

@@ -94,8 +94,8 @@ def truth_of(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
             words = line.split()
-            if len(words) == 3 and is_traced(words[2]) and words[2] != LIMIT:
-                events[words[0]].append(tuple(words[1:]))
+            if len(words) == 4 and is_traced(words[2]) and words[2] != LIMIT:
+                events[words[0]].append(tuple(words[1:3]))
     return events
 
 
@@ -186,6 +186,7 @@ def check_mistakes(tap, work):
             (("-p", "1", "--", "true"), 2, "exclude each other"),
             (("--json", "-p", "1"), 2, "--json is for --summary"),
             (("--depth", "0", "-p", "1"), 2, "whole number"),
+            (("--lines", "--summary", "-p", "1"), 2, "printed as text"),
             (("--min-time", "5", "-p", "1"), 2, "--min-time 5"),
             (("-p", "999999999",), 2, "999999999"),
             (("--", "/nonexistent/python"), 1, "/nonexistent/python"),
@@ -217,6 +218,24 @@ def check_filters(tap):
         lines = Lines(output.read())
     names = [name for events in lines.events.values() for kind, name in events if kind == "start"]
     tap.equal((names, lines.wrong), (["times", "spin", "rest"], []), "--min-time")
+
+
+def check_lines(tap, interpreter):
+    """What begins comes from the line that has its call, and ends in one of its own; the numbers are the program's text."""
+    done = strata("--lines", "--from", "program.py:main", "--match", "*/program.py", "--", interpreter.path, PROGRAM, "main")
+    with open(PROGRAM) as file:
+        source = [""] + file.read().split("\n")
+    found, wrong = 0, []
+    for line in done.stdout.splitlines():
+        match = re.search(r" (\w+) \(\S*program.py:(\d+)\) from line (\d+)", line)
+        if match and match[1] in ("fib", "raises", "plain"):
+            found += 1
+            if match[1] not in source[int(match[3])]:
+                wrong.append(line + " | " + source[int(match[3])])
+        end = re.search(r"(< raises| raises \(.*) to line (\d+)", line)
+        if end and "raise" not in source[int(end[2])]:
+            wrong.append(line)
+    tap.ok(found > 180 and not wrong, "%s: --lines" % interpreter.label, str(found), done.stderr, *wrong)
 
 
 def check_greenlets(tap):
@@ -273,6 +292,7 @@ def main():
             check_events(tap, interpreter, work)
             check_counts(tap, interpreter, work)
             check_times(tap, interpreter)
+            check_lines(tap, interpreter)
         check_attached(tap, sys.executable, work)
         check_mistakes(tap, work)
     check_filters(tap)

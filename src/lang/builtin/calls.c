@@ -22,6 +22,12 @@ static void gen_call(struct gen *g, const struct node *call)
 	gen_frame_store_imm(g, 4, AT(code_name),
 			    layout->code_qualname != PY_NO_OFFSET ? layout->code_qualname : layout->code_name);
 	gen_frame_store_imm(g, 4, AT(code_filename), layout->code_filename);
+	gen_frame_store_imm(g, 4, AT(line), 0);
+	if (call->flags) {
+		gen_frame_address(g, R1, g->begun);
+		gen_frame_address(g, R2, room);
+		code_call_runtime(g->code, "rt_python_call_line");
+	}
 	gen_frame_address(g, R1, g->begun);
 	gen_frame_address(g, R2, room);
 	code_call_runtime(g->code, "rt_python_call");

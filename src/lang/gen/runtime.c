@@ -69,6 +69,7 @@ static const struct runtime_function {
 	{"rt_python_first_line", "up"},
 	{"rt_python_line", "up"},
 	{"rt_python_call", "upp"},
+	{"rt_python_call_line", "upp"},
 };
 
 const char *runtime_signature(const char *name)

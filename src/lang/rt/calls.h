@@ -29,7 +29,7 @@ struct rt_call {
 	__u64 sequence;      /* of the thread's records, from 1 on; those that are missing were lost */
 	__u32 tid, tgid;     /* as the initial namespace numbers them */
 	__u32 kind;          /* enum rt_python_kind, or RT_CALL_ENDED */
-	__u32 pad;
+	__s32 line;          /* of the call in its caller, of an end its own; 0: not wanted, or not known */
 };
 ABI_ASSERT_SIZE(struct rt_call, 80);
 
@@ -49,7 +49,7 @@ struct rt_calls {
 	__u32 frame_back;        /* of a frame: the next older one */
 	__u32 frame_owner, shim; /* there a byte; from this value on it is the interpreter's own; 256: there are none */
 	__u32 code_name, code_filename;
-	__u32 pad;
+	__s32 line; /* rt_python_call_line()'s, or 0 */
 	struct rt_event call_event;
 	struct rt_call call;
 	struct rt_event code_event;

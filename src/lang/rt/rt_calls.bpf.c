@@ -45,6 +45,7 @@ struct {
 } events SEC(".maps") __weak;
 
 extern __hidden __u64 rt_count(__u64 which);
+extern __hidden __u64 rt_python_line(void *state);
 extern __hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field);
 
 static __always_inline __u64 word(__u64 address)
@@ -80,26 +81,56 @@ static __always_inline bool is_cleanup(const struct rt_calls *room, __u64 object
 	return room->shim < 256 && word(object + room->code_name) == word(object + room->code_filename);
 }
 
-static __always_inline void find_parent(const struct rt_python *p, struct rt_calls *room, struct thread *thread)
+/* The frame that runs this one, and its code object; 0: there is none. `checked`: no _Py_InitCleanup. */
+static __always_inline __u64 parent_of(const struct rt_python *p, const struct rt_calls *room, __u64 checked,
+				       __u64 *object)
 {
-	__u64 frame = word(p->frame + room->frame_back), object = 0;
+	__u64 frame = word(p->frame + room->frame_back);
 	__u32 i;
 
+	*object = 0;
 	for (i = 0; i < SHIMS_MAX && frame; i++) {
 		__u8 owner = 0;
 
 		if (room->shim < 256)
 			bpf_probe_read_user(&owner, sizeof(owner), (void *)(frame + room->frame_owner));
 		if (owner < room->shim) {
-			object = object_of(p, frame);
-			if (object == thread->checked || !is_cleanup(room, object))
+			*object = object_of(p, frame);
+			if (*object == checked || !is_cleanup(room, *object))
 				break;
 		}
 		frame = word(frame + room->frame_back);
 	}
-	thread->checked = object;
-	room->call.parent = frame;
-	room->call.parent_object = frame ? object : 0;
+	return frame;
+}
+
+/* From 3.11 on a frame that is thrown into is linked later. */
+static __always_inline bool has_parent(const struct rt_python *p)
+{
+	return p->kind < RT_PYTHON_THROW || (p->kind == RT_PYTHON_THROW && p->version < 0x30b);
+}
+
+/* Which line: of what begins, where its caller is; of what ends, where it is. For rt_python_call(). */
+__hidden __u64 rt_python_call_line(void *state, void *at)
+{
+	struct rt_python *p = state;
+	struct rt_calls *room = at;
+	__u64 code = p->code, position = p->position, frame;
+
+	if (p->kind >= RT_PYTHON_RETURN) {
+		room->line = (__s32)rt_python_line(p);
+		return 0;
+	}
+	frame = has_parent(p) ? parent_of(p, room, 0, &p->code) : 0;
+	if (frame) {
+		p->position = word(frame + p->frame_lasti);
+		if (p->version < 0x30b)
+			p->position = (__u64)(__s64)(__s32)p->position;
+		room->line = (__s32)rt_python_line(p);
+	}
+	p->code = code;
+	p->position = position;
+	return 0;
 }
 
 /* The number of the code object, whose names are sent if they were not. */
@@ -158,10 +189,12 @@ __hidden __u64 rt_python_call(void *state, void *at)
 				      .sequence = ++thread->sequence,
 				      .tid = tid,
 				      .tgid = ids >> 32,
-				      .kind = p->kind};
-	/* From 3.11 on a frame that is thrown into is linked later. */
-	if (p->kind < RT_PYTHON_THROW || (p->kind == RT_PYTHON_THROW && p->version < 0x30b))
-		find_parent(p, room, thread);
+				      .kind = p->kind,
+				      .line = room->line};
+	if (has_parent(p)) {
+		room->call.parent = parent_of(p, room, thread->checked, &room->call.parent_object);
+		thread->checked = room->call.parent_object;
+	}
 	send(&room->call_event, sizeof(room->call_event) + sizeof(room->call));
 	return 0;
 }
