@@ -369,6 +369,17 @@ static bool wants_threads(const struct request *request)
 	return false;
 }
 
+/* Does any result tell containers? */
+static bool wants_owners(const struct request *request)
+{
+	size_t i;
+
+	for (i = 0; i < request->outputs.count; i++)
+		if (exporter_of(request->outputs.at[i])->owners)
+			return true;
+	return false;
+}
+
 /* Does any result tell addresses? */
 static bool wants_addresses(const struct request *request)
 {
@@ -419,6 +430,7 @@ static int record(const struct request *request, double started_at)
 		.verify = request->verify,
 		.max_memory = request->max_memory,
 		.merges_threads = !wants_threads(request),
+		.owners = wants_owners(request),
 		.times = wants_times(request),
 		.moments = wants_moments(request),
 		.detail = wants_addresses(request) ? FRAME_ADDRESSES : FRAME_NAMES,

@@ -63,7 +63,7 @@ struct engine_options {
 
 	/* What samples have: */
 	bool merges_threads; /* threads with the same name are not told apart: pid and tid are 0 */
-	bool cgroups;        /* the id of their cgroup */
+	bool cgroups;        /* the id of their cgroup, and what that is: profile_owner() */
 	bool moments;        /* each its time and CPU: profile_moment_at() */
 	size_t moments_max;  /* if there are more in a window, none is kept; 0: no limit */
 	bool slices;         /* how many of them were when: profile_slice_at(); not of weighed ones, which last */

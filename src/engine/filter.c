@@ -515,7 +515,7 @@ bool filter_wants_waiting(void *context, const struct off_cpu_waiting *waiting)
 		bits |= judge_user(filter, (uint32_t)strtoul(line, NULL, 10));
 	if (read_line(waiting, "comm", "", line, sizeof(line)))
 		bits |= judge_comm(filter, line);
-	if (read_line(waiting, "cgroup", "0::", line, sizeof(line)))
+	if (cgroup_path_of_thread((int)waiting->thread.tgid, (int)waiting->tid, line, sizeof(line)))
 		bits |= judge_cgroup(filter, line) | judge_container(filter, line);
 	return passes(filter, ~FILTER_BITS(FILTER_BY_CPU), bits);
 }

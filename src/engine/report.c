@@ -347,6 +347,8 @@ static int add_tally(struct report *report, uint32_t number)
 							  .depth = (uint32_t)depth,
 							  .frames = report->stack.at + outer},
 				 report->samples ? &report->samples[number] : NULL);
+	if (!err)
+		err = watch_tell_owner(report->watch, tally->cgroup, report->profile);
 	if (err)
 		return err;
 	if (depth > report->quality->max_depth)

@@ -78,6 +78,8 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->wants = options->wants;
 	watch->wants_waiting = options->wants_waiting;
 	watch->wants_context = options->wants_context;
+	if (options->cgroups)
+		watch->owners = owners_create();
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
 	watch->naming.names = frames_create();
@@ -88,7 +90,8 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->naming.jit_maps = perf_maps_create(NULL);
 	watch->tidying.reaped_at = watch->learning.begun = watch_now();
 	if (!watch->naming.names || !watch->processes || !watch->objects || !watch->walker ||
-	    !watch->naming.perf_maps || !watch->naming.jit_maps || (options->verify && !watch->verifier)) {
+	    !watch->naming.perf_maps || !watch->naming.jit_maps || (options->verify && !watch->verifier) ||
+	    (options->cgroups && !watch->owners)) {
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
@@ -121,6 +124,7 @@ void watch_destroy(struct watch *watch)
 	objects_destroy(watch->objects);
 	late_walker_destroy(watch->walker);
 	live_second_destroy(watch->live_second);
+	owners_destroy(watch->owners);
 	verifier_destroy(watch->verifier);
 	store_deinit(&watch->store);
 	frames_destroy(watch->naming.names);
@@ -692,6 +696,11 @@ size_t watch_waiting(const struct watch *watch)
 	for (i = 0; i < watch->arriving.waiting.count; i++)
 		count += watch->arriving.waiting.at[i].sample.sequence != 0;
 	return count;
+}
+
+int watch_tell_owner(const struct watch *watch, uint64_t cgroup, struct profile *profile)
+{
+	return watch->owners ? owners_tell(watch->owners, cgroup, profile) : 0;
 }
 
 void watch_drop_stack(struct watch *watch, uint32_t number)

@@ -213,6 +213,9 @@ void watch_take(struct watch *watch, bool more, struct tallies *ret);
 /* How many samples wait for their second part. */
 size_t watch_waiting(const struct watch *watch);
 
+/* Tells a profile what a sample's cgroup is: container, pod, unit; if cgroups are kept. 0 or -ENOMEM. */
+int watch_tell_owner(const struct watch *watch, uint64_t cgroup, struct profile *profile);
+
 /* The frames of locations that have a name: LOCATION_FRAME(). */
 const struct frames *watch_frames(const struct watch *watch);
 

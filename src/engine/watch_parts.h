@@ -25,6 +25,7 @@
 #include "kernel/live_second.h"
 #include "engine/analyser.h"
 #include "engine/names.h"
+#include "engine/owners.h"
 #include "engine/verify.h"
 #include "engine/watch.h"
 #include "symbol/kernel_symbols.h"
@@ -196,6 +197,7 @@ struct watch {
 	bool (*wants)(void *context, const struct sample_event *sample);
 	bool (*wants_waiting)(void *context, const struct off_cpu_waiting *waiting);
 	void *wants_context;
+	struct owners *owners;     /* of the cgroups of samples; NULL: these are not kept */
 	struct verifier *verifier; /* NULL: not asked for */
 	struct store store;
 	struct watch_counts counts;

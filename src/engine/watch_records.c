@@ -191,6 +191,8 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 		watch->counts.refused_ns += sample->waits ? sample->weight : 0;
 		return 0;
 	}
+	if (watch->owners && owners_meet(watch->owners, sample->cgroup))
+		return -ENOMEM;
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (watch->learning.doubted.count && table_get(&watch->learning.doubted, sample->native_stack, &before))
 		waiting.sample.native_loss = LOSS_NO_RULE;

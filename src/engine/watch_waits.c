@@ -10,6 +10,7 @@
 
 #include "kernel/tasks.h"
 #include "lang/core/syscalls.h"
+#include "proc/cgroups.h"
 
 struct unfinished {
 	struct watch *watch;
@@ -64,6 +65,8 @@ static int walk_thread(struct unfinished *all, struct watch_live *live, size_t i
 	*sample = without_stack(waiting, watch_now());
 	if (task && !(task->flags & TASK_ON_CPU))
 		err = watch_live_walk(all->watch, live, task, sample);
+	if (all->watch->store.keeps_cgroups)
+		sample->cgroup = cgroup_of_thread((int)waiting->thread.tgid, (int)waiting->tid);
 	sample->weight = all->ended > waiting->thread.left ? all->ended - waiting->thread.left : 0;
 	sample->waits = (waiting->thread.flags & ~(uint32_t)WAIT_UNJUDGED) | WAIT_NO_CALL;
 	if (err || !task || task->flags & (TASK_KERNEL_THREAD | TASK_NO_REGISTERS) || task->call > WAIT_NUMBER)

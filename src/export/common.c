@@ -58,10 +58,12 @@ static int compare_samples(const struct export_view *view, const struct profile_
 	uint32_t i, depth = a->depth < b->depth ? a->depth : b->depth;
 	int order = a->comm == b->comm ? 0 : strcmp(a->comm, b->comm);
 
-	if (!order && view->threads)
+	if (!order && view->apart >= EXPORT_THREADS)
 		order = compare_numbers(a->pid, b->pid);
-	if (!order && view->threads)
+	if (!order && view->apart >= EXPORT_THREADS)
 		order = compare_numbers(a->tid, b->tid);
+	if (!order && view->apart >= EXPORT_OWNERS)
+		order = compare_numbers((int64_t)a->cgroup, (int64_t)b->cgroup);
 	for (i = 0; !order && a->frames != b->frames && i < depth; i++)
 		order = compare_numbers(view->ranks[a->frames[i]], view->ranks[b->frames[i]]);
 	return order ? order : compare_numbers(a->depth, b->depth);
@@ -72,7 +74,8 @@ static int compare_sample_pointers(const void *a, const void *b, void *arg)
 	return compare_samples(arg, *(const struct profile_sample *const *)a, *(const struct profile_sample *const *)b);
 }
 
-int export_view_init(struct export_view *view, const struct profile *profile, bool threads, struct diag *diag)
+int export_view_init(struct export_view *view, const struct profile *profile, enum export_apart apart,
+		     struct diag *diag)
 {
 	size_t i;
 
@@ -80,7 +83,7 @@ int export_view_init(struct export_view *view, const struct profile *profile, bo
 		.profile = profile,
 		.frame_count = profile_frame_count(profile),
 		.sample_count = profile_sample_count(profile),
-		.threads = threads,
+		.apart = apart,
 	};
 	view->texts = calloc(view->frame_count + 1, sizeof(*view->texts));
 	view->ranks = calloc(view->frame_count + 1, sizeof(*view->ranks));

@@ -13,22 +13,27 @@
 #include "base/vec.h"
 #include "profile/profile.h"
 
+/* What makes samples with the same comm and frames different. */
+enum export_apart { EXPORT_TOGETHER, EXPORT_THREADS, EXPORT_OWNERS /* thread and cgroup */ };
+
 /* The text of every frame of a profile, and the samples in the order of their texts. */
 struct export_view {
 	const struct profile *profile;
 	char **texts;    /* by frame id: frame_format() */
 	uint32_t *ranks; /* by frame id: the text's place in the sorted order; equal texts have equal ranks */
 	uint32_t *named; /* by rank: a frame with that text */
-	const struct profile_sample **samples; /* by comm, pid and tid (with `threads`), then outermost frame inwards */
+	const struct profile_sample *
+		*samples; /* by comm, pid, tid and cgroup (see `apart`), then outermost frame inwards */
 	size_t frame_count, rank_count, sample_count;
-	bool threads;
+	enum export_apart apart;
 };
 
 /* 0 or -ENOMEM with a diag; release with export_view_deinit(), also after a failure. */
-int export_view_init(struct export_view *view, const struct profile *profile, bool threads, struct diag *diag);
+int export_view_init(struct export_view *view, const struct profile *profile, enum export_apart apart,
+		     struct diag *diag);
 void export_view_deinit(struct export_view *view);
 
-/* Whether two samples give the same line: same comm, frames' texts and, with `threads`, same thread. */
+/* Whether two samples give the same line: same comm, frames' texts and what `apart` says. */
 bool export_view_same(const struct export_view *view, const struct profile_sample *a, const struct profile_sample *b);
 
 /* When samples were: the slices of each, in order. */

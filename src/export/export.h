@@ -20,6 +20,7 @@ struct exporter {
 	const char *suffix;      /* such as ".folded" */
 	const char *description; /* for --help */
 	bool threads;            /* tells threads apart, whatever the options */
+	bool owners;             /* tells containers, pods and units */
 	bool times;              /* tells when samples were taken, if the profile does */
 	bool moments;            /* would tell it of each single sample */
 	bool addresses;          /* tells the addresses of frames without a symbol */

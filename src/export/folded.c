@@ -20,7 +20,7 @@ static void write_line(FILE *out, const struct export_view *view, const struct p
 
 	text_clean(*sample->comm ? sample->comm : "?", comm, sizeof(comm));
 	fputs(comm, out);
-	if (view->threads) {
+	if (view->apart) {
 		text_clean(*sample->thread ? sample->thread : "?", comm, sizeof(comm));
 		fprintf(out, ";thread %s (%d)", comm, sample->tid);
 	}
@@ -37,7 +37,7 @@ static int folded_write(FILE *out, const struct profile *profile, const struct e
 	struct export_view view;
 	uint64_t count = 0;
 	size_t i;
-	int err = export_view_init(&view, profile, options->threads, diag);
+	int err = export_view_init(&view, profile, options->threads ? EXPORT_THREADS : EXPORT_TOGETHER, diag);
 
 	for (i = 0; !err && i < view.sample_count; i++) {
 		count += export_amount(profile, view.samples[i]);

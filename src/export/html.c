@@ -11,6 +11,8 @@
  *                  levels to go up from the node before (0: its child), frame, samples that ended here, or their
  *                  microseconds if info.weighed; then, if two recordings are compared, samples that ended here before
  *
+ *   threads[].owner the text of its container, unit or cgroup, an index into strings; absent if that is not known. A
+ *                  thread that was in several comes several times
  *   threads[].times  for the empty stack, then for each node that has samples, in the tree's order: how many slices of
  *                  time have some of them, and for each of these the slices to go on, and the samples
  *
@@ -218,7 +220,7 @@ static uint32_t shared_depth(const struct export_view *view, const struct profil
 
 static bool same_thread(const struct profile_sample *a, const struct profile_sample *b)
 {
-	return a->pid == b->pid && a->tid == b->tid && !strcmp(a->comm, b->comm);
+	return a->pid == b->pid && a->tid == b->tid && a->cgroup == b->cgroup && !strcmp(a->comm, b->comm);
 }
 
 /* Of samples that are one line; their number. */
@@ -263,14 +265,18 @@ static size_t write_thread(struct page *page, size_t at)
 {
 	const struct export_view *view = &page->view;
 	const struct profile_sample *first = view->samples[at], *before = NULL;
+	const struct profile_owner *owner = profile_owner(page->profile, first->cgroup);
 	struct packer packer = {.out = page->out};
 	const size_t from = at;
 	bool compared = profile_get_info(page->profile)->compared.weight > 0;
 	uint64_t count = 0, was = 0, empty = 0, empty_before = 0;
 	uint32_t level, shared;
 
-	fprintf(page->out, "{\"comm\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,\"tree\":\"", string_index(page, first->comm),
-		first->pid, first->tid);
+	fprintf(page->out, "{\"comm\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,", string_index(page, first->comm), first->pid,
+		first->tid);
+	if (owner)
+		fprintf(page->out, "\"owner\":%" PRIu64 ",", string_index(page, owner->text));
+	fputs("\"tree\":\"", page->out);
 	for (; at < view->sample_count && same_thread(first, view->samples[at]); at++) {
 		const struct profile_sample *sample = view->samples[at];
 
@@ -421,7 +427,7 @@ static int html_write(FILE *out, const struct profile *profile, const struct exp
 		return diag_fail(diag, -err, "export.random", "the system gave no random numbers");
 	page.err = export_strings_init(&page.strings);
 	if (!page.err)
-		page.err = export_view_init(&page.view, profile, true, diag);
+		page.err = export_view_init(&page.view, profile, EXPORT_OWNERS, diag);
 	if (!page.err)
 		page.err = export_times_init(&page.times, profile);
 	if (!page.err)
@@ -436,6 +442,7 @@ const struct exporter export_html = {
 	.suffix = ".html",
 	.description = "a flame graph to explore in a browser, one offline file",
 	.threads = true,
+	.owners = true,
 	.times = true,
 	.write = html_write,
 };

@@ -151,25 +151,49 @@ static void emit_locations(struct pprof *to)
 	}
 }
 
+#define LABELS_MAX 8
+
+struct labels {
+	Perftools__Profiles__Label of[LABELS_MAX], *list[LABELS_MAX];
+	size_t count;
+};
+
+/* A text, or else a number. */
+static void label(struct pprof *to, struct labels *labels, const char *key, const char *text, int64_t number)
+{
+	Perftools__Profiles__Label *one = &labels->of[labels->count];
+
+	perftools__profiles__label__init(one);
+	one->key = string_index(to, key);
+	one->str = string_index(to, text);
+	one->num = number;
+	labels->list[labels->count++] = one;
+}
+
+static void label_if(struct pprof *to, struct labels *labels, const char *key, const char *text)
+{
+	if (*text)
+		label(to, labels, key, text, 0);
+}
+
 static void emit_sample(struct pprof *to, const struct profile_sample *sample, int64_t period, uint64_t *ids)
 {
 	Perftools__Profiles__Sample message_sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
-	Perftools__Profiles__Label labels[4], *label_at[4];
+	const struct profile_owner *owner = profile_owner(to->profile, sample->cgroup);
+	struct labels labels = {};
 	Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
 	uint32_t i;
 
-	for (i = 0; i < 4; i++) {
-		perftools__profiles__label__init(&labels[i]);
-		label_at[i] = &labels[i];
+	label(to, &labels, "comm", sample->comm, 0);
+	label(to, &labels, "thread", sample->thread, 0);
+	label(to, &labels, "pid", NULL, sample->pid);
+	label(to, &labels, "tid", NULL, sample->tid);
+	if (owner) {
+		label_if(to, &labels, "container", owner->container);
+		label_if(to, &labels, "pod", owner->pod);
+		label_if(to, &labels, "unit", owner->unit);
+		label_if(to, &labels, "cgroup", owner->cgroup);
 	}
-	labels[0].key = string_index(to, "comm");
-	labels[0].str = string_index(to, sample->comm);
-	labels[1].key = string_index(to, "thread");
-	labels[1].str = string_index(to, sample->thread);
-	labels[2].key = string_index(to, "pid");
-	labels[2].num = sample->pid;
-	labels[3].key = string_index(to, "tid");
-	labels[3].num = sample->tid;
 	for (i = 0; i < sample->depth; i++)
 		ids[i] = (uint64_t)sample->frames[sample->depth - 1 - i] + 1;
 	message_sample.n_location_id = sample->depth;
@@ -178,8 +202,8 @@ static void emit_sample(struct pprof *to, const struct profile_sample *sample, i
 	message_sample.value = (int64_t[]){(int64_t)sample->count, profile_get_info(to->profile)->weighed
 									   ? (int64_t)sample->weight
 									   : (int64_t)sample->count * period};
-	message_sample.n_label = 4;
-	message_sample.label = label_at;
+	message_sample.n_label = labels.count;
+	message_sample.label = labels.list;
 	message.n_sample = 1;
 	message.sample = (Perftools__Profiles__Sample *[]){&message_sample};
 	emit(to, &message);
@@ -283,6 +307,7 @@ const struct exporter export_pprof = {
 	.suffix = ".pb.gz",
 	.description = "for pprof: go tool pprof -http=: FILE",
 	.threads = true,
+	.owners = true,
 	.addresses = true,
 	.write = pprof_write,
 };

@@ -91,7 +91,7 @@ static int speedscope_write(FILE *out, const struct profile *profile, const stru
 	const struct profile_info *info = profile_get_info(profile);
 	struct export_view view;
 	char exporter[64];
-	int err = export_view_init(&view, profile, true, diag);
+	int err = export_view_init(&view, profile, EXPORT_THREADS, diag);
 
 	(void)options; /* threads are always apart in this format */
 	if (!err) {

@@ -183,6 +183,37 @@ int cgroup_open(const char *name, char *path, size_t size)
 	return err ? err : fd;
 }
 
+bool cgroup_path_of_thread(int pid, int tid, char *ret, size_t size)
+{
+	char path[96], line[PATH_MAX + 16];
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/cgroup", pid, tid);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, "\n")] = '\0';
+		found = !strncmp(line, "0::", 3) && (size_t)snprintf(ret, size, "%s", line + 3) < size;
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+uint64_t cgroup_of_thread(int pid, int tid)
+{
+	char path[PATH_MAX], opened[PATH_MAX];
+	struct stat stat = {};
+	int fd = cgroup_path_of_thread(pid, tid, path, sizeof(path)) ? cgroup_open(path, opened, sizeof(opened)) : -1;
+
+	if (fd < 0)
+		return 0;
+	if (fstat(fd, &stat))
+		stat.st_ino = 0;
+	close(fd);
+	return stat.st_ino;
+}
+
 bool cgroup_is_below(const char *path, const char *above)
 {
 	size_t length = strlen(above);

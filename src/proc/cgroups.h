@@ -14,6 +14,12 @@
 /* The path below the mount, such as "/system.slice/cron.service"; "/" for the root. False: there is none (any more). */
 bool cgroup_path(uint64_t id, char *ret, size_t size);
 
+/* The path of a thread's cgroup; below ours, if we are in a cgroup namespace. False: it is gone, or has none. */
+bool cgroup_path_of_thread(int pid, int tid, char *ret, size_t size);
+
+/* Its id; 0: it is gone. */
+uint64_t cgroup_of_thread(int pid, int tid);
+
 /*
  * A cgroup's folder, and its path below the mount. `name` is that, with or without the first `/`, or the whole path. A
  * descriptor; -ENOENT, or another negative errno; -ENODEV: no cgroup v2 is mounted, or this is none.

@@ -224,14 +224,19 @@ bool container_of(const char *path, const char *root, struct container *ret)
 	return true;
 }
 
+void container_name(const struct container *container, char *ret, size_t size)
+{
+	if (*container->name)
+		snprintf(ret, size, "%s", container->name);
+	else
+		snprintf(ret, size, "%.*s", SHORT_ID, container->id);
+}
+
 void container_text(const struct container *container, char *ret, size_t size)
 {
 	char name[CONTAINER_TEXT_MAX];
 
-	if (*container->name)
-		snprintf(name, sizeof(name), "%s", container->name);
-	else
-		snprintf(name, sizeof(name), "%.*s", SHORT_ID, container->id);
+	container_name(container, name, sizeof(name));
 	if (*container->pod)
 		snprintf(ret, size, "%s%s%s", container->pod, *name ? ":" : "", name);
 	else

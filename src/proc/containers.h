@@ -35,6 +35,9 @@ struct container {
  */
 bool container_of(const char *path, const char *root, struct container *ret);
 
+/* Its name, or the beginning of its id; "" if it has none. */
+void container_name(const struct container *container, char *ret, size_t size);
+
 /* For people: "web", "shop/cart-7d9f:app", "3f2a9c81d0b4", "cron.service"; "" if there is nothing. */
 void container_text(const struct container *container, char *ret, size_t size);
 

@@ -34,6 +34,8 @@ struct profile {
 	VEC(struct sample_node *) samples;
 	VEC(struct profile_moment) moments;
 	VEC(struct profile_slice) slices;
+	struct table owner_of; /* cgroup → index in owners */
+	VEC(struct profile_owner) owners;
 	struct profile_info info;
 	struct profile_quality quality;
 	VEC(const char *) remarks;
@@ -68,6 +70,8 @@ void profile_destroy(struct profile *profile)
 	vec_free(&profile->stacks);
 	vec_free(&profile->samples);
 	vec_free(&profile->moments);
+	vec_free(&profile->owners);
+	table_deinit(&profile->owner_of);
 	vec_free(&profile->slices);
 	vec_free(&profile->remarks);
 	table_deinit(&profile->stacks_by_hash);
@@ -230,6 +234,25 @@ int profile_add(struct profile *profile, const char *comm, int pid, int tid, con
 		.comm = comm, .pid = pid, .tid = tid, .count = count, .depth = depth, .frames = frames};
 
 	return profile_add_sample(profile, &sample, NULL);
+}
+
+int profile_set_owner(struct profile *profile, uint64_t cgroup, const struct profile_owner *owner)
+{
+	struct profile_owner kept = {profile_string(profile, owner->cgroup), profile_string(profile, owner->container),
+				     profile_string(profile, owner->pod), profile_string(profile, owner->unit),
+				     profile_string(profile, owner->text)};
+
+	if (!kept.cgroup || !kept.container || !kept.pod || !kept.unit || !kept.text ||
+	    vec_push(&profile->owners, kept))
+		return -ENOMEM;
+	return table_set(&profile->owner_of, cgroup, profile->owners.count - 1);
+}
+
+const struct profile_owner *profile_owner(const struct profile *profile, uint64_t cgroup)
+{
+	uint64_t index;
+
+	return table_get(&profile->owner_of, cgroup, &index) ? &profile->owners.at[index] : NULL;
 }
 
 int profile_add_moment(struct profile *profile, const struct profile_moment *moment)

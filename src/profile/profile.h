@@ -27,6 +27,15 @@ struct profile_sample {
 	const uint32_t *frames; /* frame ids, outermost first */
 };
 
+/* What a cgroup is. Empty texts: it is nothing of the sort, or not known. */
+struct profile_owner {
+	const char *cgroup;    /* its path, as `/system.slice/cron.service` */
+	const char *container; /* its container's name, or the beginning of the id */
+	const char *pod;       /* NAMESPACE/POD, or the pod's UID */
+	const char *unit;      /* of systemd */
+	const char *text;      /* for people, one of the above: never empty */
+};
+
 /* One of the samples counted there, if that was wanted. */
 struct profile_moment {
 	uint64_t time;   /* CLOCK_MONOTONIC, ns */
@@ -152,6 +161,10 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 size_t profile_sample_count(const struct profile *profile);
 size_t profile_stack_count(const struct profile *profile); /* distinct ones, of all threads together */
 const struct profile_sample *profile_sample_at(const struct profile *profile, size_t index);
+
+/* What the cgroup of some samples is, by its id. 0 or -ENOMEM; NULL: nobody has said. Valid until the next is set. */
+int profile_set_owner(struct profile *profile, uint64_t cgroup, const struct profile_owner *owner);
+const struct profile_owner *profile_owner(const struct profile *profile, uint64_t cgroup);
 
 /* In the order in which they were added. 0 or -ENOMEM. */
 int profile_add_moment(struct profile *profile, const struct profile_moment *moment);

@@ -73,6 +73,7 @@ static int start(struct recording *recording, struct diag *diag)
 					      .function = options->function,
 					      .detail = options->detail,
 					      .merges_threads = options->merges_threads,
+					      .cgroups = options->owners,
 					      .slices = options->times,
 					      .moments = options->moments,
 					      .moments_max = moments_max(options)};

@@ -45,6 +45,7 @@ struct record_options {
 	uint64_t max_memory;         /* bytes for what was sampled; beyond, the rarest is dropped; 0: no limit */
 	enum frame_detail detail;    /* what frames keep besides their names */
 	bool merges_threads; /* no result tells threads of one name apart: the profile's samples have pid and tid 0 */
+	bool owners;         /* keep the cgroups of samples, and what these are: profile_owner() */
 	bool times;          /* keep when samples were taken: profile_slice_at() */
 	bool moments;        /* of each sample, unless there are too many: profile_moment_at() */
 	bool function;       /* Python frames carry the function's first line instead of the current one */

@@ -2,7 +2,6 @@
 #include "top/ranking.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +9,6 @@
 #include "base/strings.h"
 #include "base/table.h"
 #include "base/vec.h"
-#include "proc/cgroups.h"
-#include "proc/containers.h"
 #include "profile/text.h"
 
 #define FRAME_KINDS  (RANKING_MODULE + 1)
@@ -262,23 +259,18 @@ static const char *kept_name(const struct names *names, uint64_t id)
 }
 
 /* By the cgroup's path, or by what it is of: a container, else a unit. */
-static const char *name_cgroup(struct names *names, bool is_container, const struct profile_sample *sample)
+static const char *name_cgroup(struct names *names, bool is_container, const struct profile *window,
+			       const struct profile_sample *sample)
 {
 	const char *name = kept_name(names, sample->cgroup);
-	char path[PATH_MAX], text[NAME_MAX_ROW];
-	struct container container;
+	const struct profile_owner *owner;
 
-	if (!sample->cgroup)
-		return "?";
 	if (name)
 		return name;
-	if (!cgroup_path(sample->cgroup, path, sizeof(path)))
-		snprintf(path, sizeof(path), "(cgroup %llu)", (unsigned long long)sample->cgroup);
-	else if (is_container && container_of(path, "", &container)) {
-		container_text(&container, text, sizeof(text));
-		return keep_name(names, sample->cgroup, text);
-	}
-	return keep_name(names, sample->cgroup, path);
+	owner = profile_owner(window, sample->cgroup);
+	if (!owner)
+		return "?";
+	return keep_name(names, sample->cgroup, is_container ? owner->text : owner->cgroup);
 }
 
 /* By the process's own name, which may change, not by the thread's; once it is gone, by what it was called last. */
@@ -305,7 +297,8 @@ static const char *name_process(struct names *names, const struct profile_sample
 	return table_set(&names->fresh, id, 1) ? NULL : name;
 }
 
-static int add_owner(struct ranking *ranking, enum ranking_kind kind, const struct profile_sample *sample)
+static int add_owner(struct ranking *ranking, enum ranking_kind kind, const struct profile *window,
+		     const struct profile_sample *sample)
 {
 	char comm[64], thread[128];
 	const char *name = thread;
@@ -315,9 +308,9 @@ static int add_owner(struct ranking *ranking, enum ranking_kind kind, const stru
 	if (kind == RANKING_PROCESS) {
 		name = name_process(&ranking->processes, sample);
 	} else if (kind == RANKING_CGROUP) {
-		name = name_cgroup(&ranking->cgroups, false, sample);
+		name = name_cgroup(&ranking->cgroups, false, window, sample);
 	} else if (kind == RANKING_CONTAINER) {
-		name = name_cgroup(&ranking->containers, true, sample);
+		name = name_cgroup(&ranking->containers, true, window, sample);
 	} else {
 		text_clean(sample->comm, comm, sizeof(comm));
 		snprintf(thread, sizeof(thread), "%d %s (pid %d)", sample->tid, comm, sample->pid);
@@ -338,7 +331,8 @@ static int add_sample(struct ranking *ranking, const struct profile *window, con
 
 	ranking->stamp++;
 	for (kind = 0; kind < RANKING_KINDS && !err; kind++)
-		err = kind < FRAME_KINDS ? add_frames(ranking, kind, window, sample) : add_owner(ranking, kind, sample);
+		err = kind < FRAME_KINDS ? add_frames(ranking, kind, window, sample)
+					 : add_owner(ranking, kind, window, sample);
 	return err;
 }
 

@@ -226,6 +226,16 @@ async function threads(web) {
 	const process = profiles.filter((one) => one.name.includes("(pid 1201,")).reduce((sum, one) => sum + Math.round(one.endValue * 99), 0);
 
 	is((await state()).shown, process, "one process's samples");
+	const owners = await browser.value("[...document.querySelector('#thread optgroup').children].map((one) => one.textContent)");
+
+	is([owners.length, owners.some((one) => one.startsWith("shop/cart-7d9f:app · ")), owners.some((one) => one.startsWith("web.service · "))],
+		[2, true, true], "containers and units can be chosen");
+	await browser.value("(() => { const list = document.getElementById('thread'); list.value = 'cshop/cart-7d9f:app'; list.dispatchEvent(new Event('change')); })()");
+	is((await state()).shown, process, "one container's samples");
+	const chosen = await browser.value("location.hash");
+
+	await browser.open(web.file, chosen);
+	is([(await state()).shown, (await state()).thread], [process, "cshop/cart-7d9f:app"], "the address brings it back");
 	await call("set", { thread: "" });
 	await browser.key("g");
 	is([(await state()).byThread, await call("zoom", ["worker", "thread worker (1203)"])], [true, true], "g groups by thread");

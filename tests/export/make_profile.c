@@ -169,10 +169,24 @@ static void make_web(struct maker *maker, size_t stacks, bool poor)
 		}
 		quality->samples += count;
 		quality->runtimes[0].samples += maker->depth > 3 ? count : 0;
-		if (profile_add(maker->profile, thread && thread != 6 ? "worker" : "python3", pid,
-				pid + (int)thread % 6, maker->stack, maker->depth, count))
+		if (profile_add_sample(maker->profile,
+				       &(struct profile_sample){.comm = thread && thread != 6 ? "worker" : "python3",
+								.pid = pid,
+								.tid = pid + (int)thread % 6,
+								.cgroup = (uint64_t)pid,
+								.count = count,
+								.depth = maker->depth,
+								.frames = maker->stack},
+				       NULL))
 			abort();
 	}
+	if (profile_set_owner(
+		    maker->profile, 1201,
+		    &(struct profile_owner){"/kubepods/pod1", "app", "shop/cart-7d9f", "", "shop/cart-7d9f:app"}) ||
+	    profile_set_owner(
+		    maker->profile, 1377,
+		    &(struct profile_owner){"/system.slice/web.service", "", "", "web.service", "web.service"}))
+		abort();
 	if (stacks > 20) {
 		quality->late_samples = 12;
 		quality->lost[LOSS_SIDEBAND] = 2;
@@ -205,7 +219,17 @@ static void make_hostile(struct maker *maker)
 		push(maker, FRAME_KERNEL, names[i], "", 0);
 		python(maker, long_name, "/very/long.py", 1, 1);
 		push(maker, FRAME_MARK, "[truncated]", "", 0);
-		profile_add(maker->profile, names[i], 1 + (int)i, 1 + (int)i, maker->stack, maker->depth, 1);
+		profile_add_sample(maker->profile,
+				   &(struct profile_sample){.comm = names[i],
+							    .pid = 1 + (int)i,
+							    .tid = 1 + (int)i,
+							    .cgroup = 1 + i,
+							    .count = 1,
+							    .depth = maker->depth,
+							    .frames = maker->stack},
+				   NULL);
+		profile_set_owner(maker->profile, 1 + i,
+				  &(struct profile_owner){names[i], names[i], names[i], names[i], names[i]});
 	}
 	profile_quality(maker->profile)->samples = profile_quality(maker->profile)->complete = count;
 	profile_info(maker->profile)->command = profile_string(maker->profile, names[0]);

@@ -76,6 +76,11 @@ def check_web(compiler, directory):
     tap.ok("Period: 10101010" in raw and "PeriodType: cpu nanoseconds" in raw, "the period")
     for text in ("comm:[worker]", "thread:[worker]", "pid:[1201]", "tid:[1203]"):
         tap.ok(text in raw, f"label {text}", raw[:600])
+    workers = sum(int(count) for count, labels in re.findall(r"^\s+(\d+)\s+\d+: [\d ]+\n(.*)\n", raw, re.M) if "pod:[shop/cart-7d9f]" in labels)
+    focused = pprof(compiler, directory, "-top", "-sample_index=samples", "-tagfocus=container=app", file)
+    tap.ok(0 < workers < total and f"of {total} total" in focused and re.search(rf"\b{workers}, [0-9.]+% of {total} total", focused),
+           "containers and pods are labels", workers, focused[:300])
+    tap.ok("unit:[web.service]" in raw and "cgroup:[/system.slice/web.service]" in raw, "and so are units, and cgroups", raw[:600])
     tap.ok("Handlers.page_0 /srv/shop/handlers.py:10" in raw, "files and lines")
     tap.ok("[kernel.kallsyms]" in raw and "libsqlite3.so.0.8.6" in raw, "mappings")
     tap.ok("<module>" in table(top) and "rank.<locals>.<lambda>" in table(top), "Python's names are left as they are")

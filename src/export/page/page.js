@@ -75,7 +75,7 @@ function threadSet() {
 	if (!thread)
 		return null;
 	profile.threads.forEach((one, index) => {
-		if (thread === `p${one.pid}` || thread === `t${index}`)
+		if (thread === `p${one.pid}` || thread === `t${index}` || thread === `c${one.owner}`)
 			chosen.add(index);
 	});
 	return chosen;
@@ -513,6 +513,19 @@ function showLegend() {
 	}
 }
 
+/* Containers, pods and units, where there are several. */
+function listOwners(list) {
+	const owners = new Map(), group = element("optgroup", { label: "Containers and units" });
+
+	for (const { owner, total } of profile.threads)
+		owners.set(owner, (owners.get(owner) || 0) + total);
+	if (owners.size < 2)
+		return;
+	for (const [owner, total] of [...owners].sort((a, b) => b[1] - a[1]))
+		group.append(element("option", { value: `c${owner}` }, `${owner || "?"} · ${percent(total, profile.total)}`));
+	list.append(group);
+}
+
 function makeThreads() {
 	const list = byId("thread"), processes = new Map();
 
@@ -526,6 +539,7 @@ function makeThreads() {
 		processes.set(thread.pid, process);
 	});
 	list.append(element("option", { value: "" }, `All threads (${grouped(profile.threads.length)})`));
+	listOwners(list);
 	for (const [pid, process] of [...processes].sort((a, b) => b[1].total - a[1].total)) {
 		const group = element("optgroup", { label: `${process.comm} · pid ${pid}` });
 

@@ -194,7 +194,7 @@ class Profile {
 			}
 			if (!this.comms.includes(comm))
 				this.comms.push(comm);
-			return { comm, pid: thread.pid, tid: thread.tid, empty: thread.empty, emptyBefore: thread.emptyBefore, from, to: node, total };
+			return { comm, pid: thread.pid, tid: thread.tid, owner: data.strings[thread.owner] ?? "", empty: thread.empty, emptyBefore: thread.emptyBefore, from, to: node, total };
 		});
 		this.nodes = node;
 		this.keys = this.frames + this.comms.length + this.threads.length;
