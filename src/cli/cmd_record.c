@@ -504,7 +504,7 @@ static void more_help(FILE *out)
 const struct command command_record = {
 	.name = "record",
 	.called = "strata record",
-	.summary = "samples what runs and writes a flame graph, pprof, folded stacks, speedscope or Firefox's profile",
+	.summary = "samples what runs and writes a flame graph, pprof, folded stacks, speedscope, Firefox or Perfetto",
 	.usage = "[-p PID,... [--children] | -a | [--] COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
 	.options = options,
 	.more_help = more_help,

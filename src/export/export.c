@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const struct exporter *const exporters[] = {
-	&export_html, &export_pprof, &export_speedscope, &export_firefox, &export_folded,
+	&export_html, &export_pprof, &export_speedscope, &export_firefox, &export_trace, &export_folded,
 };
 
 const struct exporter *exporter_at(unsigned int index)

@@ -28,7 +28,7 @@ struct exporter {
 	int (*write)(FILE *out, const struct profile *profile, const struct export_options *options, struct diag *diag);
 };
 
-extern const struct exporter export_folded, export_pprof, export_html, export_speedscope, export_firefox;
+extern const struct exporter export_folded, export_pprof, export_html, export_speedscope, export_firefox, export_trace;
 
 /* The exporter for a file name, "-" meaning folded; NULL for an unknown suffix. */
 const struct exporter *exporter_for(const char *path);

@@ -29,7 +29,7 @@ static int by_thread_and_time(const void *a, const void *b, void *arg)
 							     profile_sample_at(profile, y->sample));
 
 	if (!order)
-		order = compare(x->begin, y->begin);
+		order = compare(x->end, y->end);
 	return order ? order : compare(x->sample, y->sample);
 }
 
@@ -114,6 +114,20 @@ static bool same_thread(const struct export_tracks *tracks, const struct export_
 				profile_sample_at(tracks->profile, b->sample));
 }
 
+/* What a sample stands for may reach back into what the one before it stands for: when that ended is certain. */
+static void clip(struct export_tracks *tracks)
+{
+	size_t i;
+
+	for (i = 1; i < tracks->rows.count; i++) {
+		const struct export_row *before = &tracks->rows.at[i - 1];
+		struct export_row *row = &tracks->rows.at[i];
+
+		if (row->begin < before->end && same_thread(tracks, before, row))
+			row->begin = before->end;
+	}
+}
+
 static void lay_out_all(struct export_tracks *tracks)
 {
 	size_t from, to;
@@ -187,7 +201,9 @@ int export_tracks_init(struct export_tracks *tracks, const struct profile *profi
 	if (tracks->rows.count)
 		qsort_r(tracks->rows.at, tracks->rows.count, sizeof(*tracks->rows.at), by_thread_and_time,
 			(void *)profile);
-	if (tracks->clock != EXPORT_CLOCK_EXACT)
+	if (tracks->clock == EXPORT_CLOCK_EXACT)
+		clip(tracks);
+	else
 		lay_out_all(tracks);
 	return find_tracks(tracks);
 }

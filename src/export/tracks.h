@@ -3,7 +3,8 @@
  * tracks: the threads of a profile, each with what it did in the order of time, for formats that show that. Private to
  * src/export.
  *
- * A sample stands for the time before it: what it weighs, or one tick of the sampling clock. How well the times of a
+ * A sample stands for the time before it: what it weighs, or one tick of the sampling clock, from the end of the sample
+ * before on. How well the times of a
  * profile are known differs, and a format has to tell: see enum export_clock.
  */
 #ifndef STRATA_EXPORT_TRACKS_H

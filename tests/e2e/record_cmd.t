@@ -34,10 +34,10 @@ def statuses(tap, where):
 
 
 def outputs(tap, where):
-    names = [where + "/r" + suffix for suffix in (".folded", ".pb.gz", ".html", ".speedscope.json", ".firefox.json.gz")]
+    names = [where + "/r" + suffix for suffix in (".folded", ".pb.gz", ".html", ".speedscope.json", ".firefox.json.gz", ".trace.json")]
     arguments = [word for name in names for word in ("-o", name)]
     done = record("-F", "499", "-t", "--stats", where + "/s.json", *arguments, "--", PYTHON, "-c", BUSY % 1.5)
-    if not tap.ok(done.returncode == 0, "five outputs and the figures", done.stderr):
+    if not tap.ok(done.returncode == 0, "six outputs and the figures", done.stderr):
         return
     stacks, stats = e2e.folded(names[0]), e2e.load(where + "/s.json")
     tap.ok(e2e.total(stacks) >= e2e.due(1.5, 499), "samples: %d" % e2e.total(stacks), done.stderr)
@@ -60,6 +60,9 @@ def outputs(tap, where):
     for frames, count in stacks:
         expected[";".join(frames[2:])] = expected.get(";".join(frames[2:]), 0) + count
     tap.ok(counted == expected, "and has the stacks of folded", set(counted.items()) ^ set(expected.items()))
+    events = e2e.load(names[5])["traceEvents"]
+    counts = [event["args"]["samples"] for event in events if event["ph"] == "E" and "args" in event]
+    tap.ok(sum(counts) == e2e.total(stacks), "trace events have all samples", sum(counts), e2e.total(stacks))
     tap.ok("complete" in done.stderr and not done.stdout, "the summary goes to stderr, nothing to stdout", done.stderr)
     done = record("-F", "499", "-o", "-", "--", PYTHON, "-c", BUSY % 0.5)
     tap.ok(done.returncode == 0 and all(line.rpartition(" ")[2].isdigit() for line in done.stdout.splitlines()) and

@@ -77,10 +77,11 @@ static void test_table(void)
 	ok(exporter_for("x.html") == &export_html, ".html");
 	ok(exporter_for("x.speedscope.json") == &export_speedscope, ".speedscope.json");
 	ok(exporter_for("x.firefox.json.gz") == &export_firefox, ".firefox.json.gz");
+	ok(exporter_for("x.trace.json") == &export_trace, ".trace.json");
 	ok(!exporter_for("x.json") && !exporter_for("x.gz") && !exporter_for(""), "other suffixes are not known");
 	for (i = 0; exporter_at(i); i++)
 		ok(exporter_for(exporter_at(i)->suffix) == exporter_at(i), "%s finds itself", exporter_at(i)->suffix);
-	is_int(i, 5, "five formats");
+	is_int(i, 6, "six formats");
 }
 
 static void test_folded(void)
