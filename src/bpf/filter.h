@@ -10,18 +10,10 @@
 #define STRATA_BPF_FILTER_H
 
 #include "abi/filter.h"
+#include "bpf/process_maps.h"
 #include "bpf/shim.h"
 
 enum filter_answer { FILTER_IN, FILTER_OUT, FILTER_UNJUDGED };
-
-#ifdef SAMPLER_WALKS_ONLY
-
-static __always_inline enum filter_answer filter_current(void)
-{
-	return FILTER_IN;
-}
-
-#else
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -101,5 +93,4 @@ static __always_inline enum filter_answer filter_current(void)
 	return unjudged ? FILTER_UNJUDGED : FILTER_IN;
 }
 
-#endif
 #endif

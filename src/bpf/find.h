@@ -38,10 +38,35 @@
 
 #include "abi/config.h"
 #include "abi/files.h"
+#include "bpf/process_maps.h"
 #include "bpf/scratch.h"
 #include "bpf/send.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
+
+/*
+ * Kernels without bpf_loop() have no room for it: 5.10 allows few calls on top of each other. FIND_GLOBAL is for
+ * functions that are called once there, and then not global.
+ */
+#ifdef STRATA_BOUNDED_LOOPS
+#define FIND_GLOBAL static __always_inline
+static bool find_process_by_itself(struct scratch *s, __u32 tgid)
+{
+	return false;
+}
+
+static bool found_is_there(const struct found_process *found)
+{
+	return false;
+}
+
+static bool find_names(struct scratch *s, __u32 tgid)
+{
+	return true;
+}
+
+#else
+#define FIND_GLOBAL __noinline
 
 #define FIND_PAUSE_NS     20000ull
 #define FIND_CPU_PAUSE_NS 1000ull
@@ -558,5 +583,7 @@ static __always_inline bool find_again(struct scratch *s)
 	s->cache.process = CACHED_FOUND;
 	return true;
 }
+
+#endif /* STRATA_BOUNDED_LOOPS */
 
 #endif

@@ -27,8 +27,16 @@
 #ifndef STRATA_BPF_OFF_CPU_H
 #define STRATA_BPF_OFF_CPU_H
 
+#include "abi/events.h"
 #include "abi/off_cpu.h"
+#include "bpf/filter.h"
+#include "bpf/process_maps.h"
+#include "bpf/registers.h"
+#include "bpf/sample.h"
+#include "bpf/scratch.h"
+#include "bpf/shim.h"
 #include "bpf/task_state.h"
+#include "bpf/walks.h"
 
 #define TASK_STATE_STOPPED 0x0c /* __TASK_STOPPED, __TASK_TRACED: include/linux/sched.h */
 #define TASK_STATE_DEAD    0x80 /* TASK_DEAD */

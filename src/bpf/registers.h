@@ -5,9 +5,10 @@
 #ifndef STRATA_BPF_REGISTERS_H
 #define STRATA_BPF_REGISTERS_H
 
+#include "bpf/shim.h"
+
 #include "arch/kernel.h"
 #include "bpf/scratch.h"
-#include "bpf/shim.h"
 #include "bpf/tables.h"
 #include "bpf/uretprobe.h"
 
@@ -25,8 +26,8 @@ enum {
 	REGISTERS_OTHER_MODE = 2, /* the thread runs 32-bit code */
 };
 
-/* The registers of a sample that was taken in user mode. */
-static __noinline int interrupted_registers(struct scratch *s, struct bpf_perf_event_data *ctx)
+/* The registers of a sample that was taken in user mode. Traced programs have no such samples. */
+static __noinline __attribute__((unused)) int interrupted_registers(struct scratch *s, struct bpf_perf_event_data *ctx)
 {
 	ARCH_COPY_REGISTERS(&s->native, (struct arch_registers *)ctx);
 	native_take_registers(&s->native);

@@ -38,6 +38,30 @@
 #ifndef STRATA_BPF_RESUME_H
 #define STRATA_BPF_RESUME_H
 
+#include "abi/counters.h"
+#include "abi/events.h"
+#include "abi/loss.h"
+#include "bpf/process_maps.h"
+#include "bpf/registers.h"
+#include "bpf/scratch.h"
+#include "bpf/send.h"
+#include "bpf/shim.h"
+#include "bpf/time.h"
+#include "bpf/walks.h"
+
+/* Kernels without task work for programs have another object, without this. */
+#ifndef SAMPLER_RESUMES
+static void resume_later(struct scratch *s)
+{
+}
+
+static bool resume_joins(struct scratch *s)
+{
+	return false;
+}
+
+#else
+
 #define RESUME_TRIES    16u           /* reads that may be brought in for one sample */
 #define RESUME_SLOTS    256u          /* threads that wait at the same time; a power of two */
 #define RESUME_PLACES   4u            /* where a thread looks for a free one */
@@ -45,7 +69,7 @@
 #define RESUME_STALE_NS 3000000000ull /* user space does not wait longer for EVENT_RESUMED */
 #define RESUME_PIECE_NS 250000ull
 /* Tables may be another process's when a walk has taken so long, waiting for the CPU: abi/tables.h. */
-#define RESUME_LONG_NS 500000000ull
+#define RESUME_LONG_NS  500000000ull
 
 struct resume_slot {
 	struct bpf_task_work work;
@@ -252,8 +276,8 @@ static int resume_callback(struct bpf_map *map, void *key, void *value)
  * two names. So the loader writes the number over RESUME_FUNCTION: BPF_JMP | BPF_CALL, BPF_PSEUDO_KFUNC_CALL
  * (uapi/linux/bpf.h).
  */
-#define STRING(x)   #x
-#define EXPANDED(x) STRING(x)
+#define STRING(x)       #x
+#define EXPANDED(x)     STRING(x)
 
 static __always_inline long resume_schedule(struct task_struct *task, struct bpf_task_work *work)
 {
@@ -361,5 +385,7 @@ static __noinline void resume_later(struct scratch *s)
 	if (slot->has_no_copy)
 		s->sample.flags &= ~SAMPLE_LATE;
 }
+
+#endif /* SAMPLER_RESUMES */
 
 #endif

@@ -154,6 +154,7 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 	};
 	bool growing = feature_probe(FEATURE_GROWING_MAPS);
 	uint32_t scratches = config.cpus + config.spares;
+	struct bpf_map *ticks = bpf_object__find_map_by_name(object, "ticks"); /* the sampler's */
 	struct bpf_map *map;
 	int err;
 
@@ -174,8 +175,8 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 						 sizeof(config));
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "scratches"), scratches);
-	if (!err)
-		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "ticks"), config.cpus);
+	if (!err && ticks)
+		err = bpf_map__set_max_entries(ticks, config.cpus);
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "events"),
 					       ring_bytes(config.cpus, options->frequency + options->off_cpu_rate));

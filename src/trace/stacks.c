@@ -46,14 +46,11 @@ int stacks_configure(struct bpf_object *object, uint32_t parts, bool finds, cons
 		     {"processes", PROCESSES},
 		     {"runtime_processes", PROCESSES},
 		     {"runtime_threads", THREADS}};
-	struct bpf_program *sample = bpf_object__find_program_by_name(object, "sample");
 	int err = programs_configure(object, &options);
 	size_t i;
 
 	for (i = 0; !err && i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, sizes[i].map), sizes[i].entries);
-	if (!err && sample)
-		err = bpf_program__set_autoload(sample, false);
 	return err ? diag_fail(diag, -err, "stacks.configure", "the stack walkers cannot be configured: %s",
 			       strerror(-err))
 		   : 0;

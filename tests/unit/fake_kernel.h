@@ -64,8 +64,9 @@ struct fake_kernel {
 
 static struct fake_kernel *fake_kernel; /* helpers have no context */
 
-/* What find.h uses of the kernel, and of bpf/send.h. */
+/* What find.h uses of the kernel, of bpf/send.h and of bpf/process_maps.h. */
 #define STRATA_BPF_SEND_H
+#define STRATA_BPF_PROCESS_MAPS_H
 #define SEC(name)
 #define __uint(name, number) int(*name)[number]
 #define __type(name, type)   typeof(type) *name

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * kstack, ustack, pystack and stack. Their values are ids: frames are sent once for each distinct stack
- * (bpf/sampler.bpf.c), and named by user space when they are printed.
+ * (bpf/walks.h), and named by user space when they are printed.
  */
 
 #include "abi/events.h"

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * walks: the stacks of the current thread, each sent once. In this order:
+ *
+ *   take_task()          whose stacks they are
+ *   take_kernel_stack()
+ *   begin_user_stacks()  from the registers in the scratch's `native` (registers.h)
+ *   take_user_stacks()   the native walk, then that of the runtime; or their parts by themselves, for who wants one
+ *
+ * Used by the sampler and by traced programs (lang/rt/rt_stack.bpf.c). Each walk may pause when its time is over
+ * (time.h).
+ */
+#ifndef STRATA_BPF_WALKS_H
+#define STRATA_BPF_WALKS_H
+
+#include "abi/counters.h"
+#include "abi/events.h"
+#include "abi/loss.h"
+#include "bpf/native.h"
+#include "bpf/process.h"
+#include "bpf/process_maps.h"
+#include "bpf/registers.h"
+#include "bpf/scratch.h"
+#include "bpf/second_stack.h"
+#include "bpf/send.h"
+#include "bpf/shim.h"
+#include "bpf/time.h"
+
+#define PF_EXITING    0x00000004 /* of task.flags: include/linux/sched.h */
+#define PF_FORKNOEXEC 0x00000040
+#define PF_KTHREAD    0x00200000
+
+/*
+ * Without the innermost `skip` frames. `innermost`, if not 0, takes the place of the first of the others. Inlined: at a
+ * tracepoint the kernel unwinds through the functions of the program first, 150 ns each.
+ */
+static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u64 skip, __u64 innermost)
+{
+	__u64 hash = 1;
+	long bytes;
+	__u32 i, frames;
+
+	bytes = bpf_get_stack(ctx, s->kernel_stack.frames, KERNEL_FRAMES_MAX * 8, skip);
+	if (bytes <= 0)
+		return;
+	if (innermost)
+		s->kernel_stack.frames[0] = innermost;
+	frames = (__u32)bytes / 8;
+	for (i = 0; i < KERNEL_FRAMES_MAX; i++) {
+		if (i >= frames)
+			break;
+		hash = hash_mix(hash, s->kernel_stack.frames[i]);
+	}
+	s->sample.kernel_stack = hash;
+	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, frames);
+	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + frames * 8ull, sizeof(s->kernel_stack), hash);
+}
+
+/* The registers that the native walk begins with, kept for a snapshot: it changes its own. */
+static __always_inline void keep_for_snapshot(struct scratch *s)
+{
+	const struct native_walk *walk = &s->native;
+
+	s->snapshot.header.pc = walk->pc;
+	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
+}
+
+/* Begins the native walk, for the first time or by other mappings. */
+static __always_inline void begin_native_walk(struct scratch *s)
+{
+	s->native.hash = hash_mix(s->sample.cookie, s->process.epoch);
+	native_begin(s, &s->process);
+}
+
+static __always_inline void begin_native_stack(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+
+	s->task.uprobe_page = 0;
+	if (s->task.uprobes)
+		uprobe_begin(s->index);
+	s->task.uretprobe = walk->uretprobe;
+	keep_for_snapshot(s);
+	if (s->cache.process)
+		begin_native_walk(s);
+}
+
+/* Not 0: it pauses (time.h). */
+FIND_GLOBAL int walk_native(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s || native_go_on(s))
+		return 1;
+	count(COUNTER_FRAMES, s->native.count);
+	return 0;
+}
+
+/* If the mappings were others, by which a walk has failed, it begins anew: true. */
+static __always_inline bool begin_native_again(struct scratch *s)
+{
+#ifdef STRATA_BOUNDED_LOOPS
+	return false;
+#else
+	if (!loaded.finds || !find_again(s))
+		return false;
+	if (loaded.walks & SAMPLER_SECOND)
+		load_second(s->index);
+	s->native.pc = s->snapshot.header.pc;
+	__builtin_memcpy(s->native.registers, s->snapshot.header.registers, sizeof(s->native.registers));
+	native_take_registers(&s->native);
+	s->native.uretprobe = s->task.uretprobe;
+	begin_native_walk(s);
+	return true;
+#endif
+}
+
+/* True: it pauses (time.h). */
+static __always_inline bool take_native_stack(struct scratch *s)
+{
+	bool doubtful = true;
+
+	s->find.sure = 0;
+	if (s->cache.process) {
+		if (walk_native(s->index))
+			return true;
+		doubtful = tables_doubtful(s, &s->process);
+		/* Rows that are absent are no sign of other mappings. */
+		if (doubtful && s->native.loss != LOSS_LATE && begin_native_again(s)) {
+			if (walk_native(s->index))
+				return true;
+			doubtful = tables_doubtful(s, &s->process);
+		}
+	}
+	/* What has no rule user space can learn (engine/watch_learn.c), and absent rows it can make, wherever they are.
+	 */
+	if ((s->native.loss == LOSS_NO_RULE || s->native.loss == LOSS_LATE) && s->native.unmapped)
+		s->find.sure = 0;
+	if (!doubtful || s->find.sure) {
+		s->sample.native_loss = s->native.loss;
+		s->sample.native_stack = native_stack_id(s);
+		return false;
+	}
+	s->sample.native_loss = LOSS_LATE;
+	if (s->find.is_empty)
+		return false;
+	s->unread |= s->find.busy;
+	s->sample.flags |= SAMPLE_LATE;
+	return false;
+}
+
+/* Where an earlier sample found that the runtime keeps the thread; 0: that is not kept. */
+static __always_inline __u64 known_thread(struct scratch *s)
+{
+	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid, *kept;
+
+	if (s->cache.tid == s->sample.tid)
+		return s->cache.thread;
+	kept = bpf_map_lookup_elem(&runtime_threads, &key);
+	return kept ? *kept : 0;
+}
+
+static __always_inline void keep_thread(struct scratch *s, __u64 thread, bool found)
+{
+	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid;
+
+	s->cache.tid = s->sample.tid;
+	s->cache.thread = thread;
+	if (found)
+		bpf_map_update_elem(&runtime_threads, &key, &thread, BPF_ANY);
+}
+
+/* What walks have noted of the process, said by any CPU for all. */
+static __always_inline void share_note(struct scratch *s)
+{
+	__u32 tgid = s->sample.tgid;
+	struct runtime_process *process;
+
+	if (s->runtime.noted != RUNTIME_TO_NOTE)
+		return;
+	process = bpf_map_lookup_elem(&runtime_processes, &tgid);
+	if (!process || process->check != s->runtime.check)
+		return;
+	if (s->second.noted)
+		process->noted = RUNTIME_NOTED;
+	s->runtime.noted = process->noted;
+}
+
+static __always_inline void begin_second_stack(struct scratch *s)
+{
+	struct second_walk *walk = &s->second;
+	__u64 known;
+
+	if (s->cache.second != CACHED_SECOND)
+		return;
+	s->sample.flags |= SAMPLE_SECOND;
+	walk->thread_id = s->task.thread_pointer;
+	walk->sequence = s->sample.sequence;
+	walk->tgid = s->sample.tgid;
+	walk->hash = walk->hash_seed = s->sample.cookie;
+	known = known_thread(s);
+	s->native_fault = s->fault;
+	s->fault = 0;
+	walk->noted = 0;
+	share_note(s);
+	second_begin(s, &s->runtime, known);
+	if (walk->noted)
+		share_note(s);
+	if (walk->is_current)
+		s->sample.flags |= SAMPLE_CURRENT;
+	if (s->fault && !walk->thread)
+		s->unread = 1;
+	if (walk->thread)
+		keep_thread(s, walk->thread, walk->thread != known && !walk->told);
+}
+
+/* True: it pauses (time.h). */
+static __always_inline bool take_second_stack(struct scratch *s)
+{
+	struct second_walk *walk = &s->second;
+
+	if (s->cache.second != CACHED_SECOND)
+		return false;
+	if (second_go_on(s, &s->runtime))
+		return true;
+	if (walk->doubt && (!walk->loss || walk->loss == LOSS_SECOND_UNLINKED) && s->fault != s->absent)
+		walk->loss = LOSS_SECOND_READ;
+	if (!s->fault)
+		s->fault = s->native_fault;
+	s->sample.second_loss = walk->thread || walk->loss ? walk->loss : LOSS_SECOND_NO_THREAD;
+	count(COUNTER_FRAMES, walk->count);
+	if (walk->searched)
+		count(COUNTER_THREADS, walk->searched);
+	if (walk->count && BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), vfork_done))
+		s->sample.flags |= SAMPLE_VFORK;
+	s->sample.second_stack = second_stack_id(s);
+	return false;
+}
+
+/*
+ * tgid << 32 | pid, as user space knows them. 0 of what runs in another pid namespace than strata, when that has one of
+ * its own; of the namespaces within it, too.
+ */
+static __always_inline __u64 current_ids(void)
+{
+	__u64 ids = 0; /* struct bpf_pidns_info, whose layout is the helper's own and is not relocated */
+
+	if (!loaded.namespace_inode)
+		return bpf_get_current_pid_tgid();
+	bpf_get_ns_current_pid_tgid(loaded.namespace_device, loaded.namespace_inode, (void *)&ids, sizeof(ids));
+	return ids;
+}
+
+/*
+ * Says in s->task and s->sample whose sample it is. Global, so that it is verified once: for each pointer that is
+ * loaded from a task the verifier looks through all of the kernel's types, 0.14 ms.
+ */
+__noinline int take_task(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+	__u64 pid_tgid = current_ids(), start;
+	struct task_struct *task;
+
+	if (!s)
+		return 0;
+	s->task.no_call = 0;
+	s->sample.tgid = pid_tgid >> 32;
+	s->sample.tid = (__u32)pid_tgid;
+	if (loaded.task_registers) { /* so it has this helper, too: loads instead of calls, 30 ns each */
+		task = bpf_get_current_task_btf();
+		start = task->group_leader->start_time;
+		*(volatile __u64 *)&s->task.mm = (__u64)task->mm; /* by memory: no arithmetic with a pointer */
+		*(volatile __u64 *)&s->task.uprobes =
+			HAS_UPROBES ? (__u64)((struct task_struct___strata *)task)->utask : 0;
+		s->task.flags = task->flags;
+		s->task.thread_pointer = arch_thread_pointer(task);
+	} else {
+		task = (struct task_struct *)bpf_get_current_task();
+		start = BPF_CORE_READ(task, group_leader, start_time);
+		s->task.mm = (__u64)BPF_CORE_READ(task, mm);
+		s->task.uprobes = HAS_UPROBES ? (__u64)BPF_CORE_READ((struct task_struct___strata *)task, utask) : 0;
+		s->task.flags = BPF_CORE_READ(task, flags);
+		s->task.thread_pointer = arch_read_thread_pointer(task);
+	}
+	s->sample.cookie = hash_mix(hash_mix(hash_mix(s->sample.tgid, start), *(volatile __u64 *)&s->task.mm), 0);
+	return 0;
+}
+
+/*
+ * Whether the current thread, which is ending, has given a borrowed address space back, and still points to it. The
+ * child of a vfork() wakes its parent up (mm_release() in kernel/fork.c: vfork_done is NULL from then on) a moment
+ * before it lets go of the address space (exit_mm()). Its stack is the parent's, which writes to it from then on.
+ */
+__noinline int has_given_back(__u32 scratch)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *parent;
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s || BPF_CORE_READ(task, vfork_done))
+		return 0;
+	parent = BPF_CORE_READ(task, real_parent);
+	return (__u64)BPF_CORE_READ(parent, mm) == s->task.mm &&
+	       BPF_CORE_READ(parent, tgid) != BPF_CORE_READ(task, tgid);
+}
+
+/* Global for the verifier, as it is the end of many paths. */
+__noinline int send_user_stacks(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+	__u64 size;
+
+	if (!s)
+		return 0;
+	if (s->sample.native_stack) {
+		fill_stack_header(&s->native_stack.header, &s->sample, EVENT_NATIVE_STACK, s->sample.native_stack,
+				  s->native.count);
+		size = sizeof(s->native_stack.header) + s->native.count * 8ull;
+		send_stack(&s->native_stack, size, sizeof(s->native_stack), s->sample.native_stack);
+	}
+	if (s->sample.second_stack) {
+		fill_stack_header(&s->second_stack.header, &s->sample, EVENT_SECOND_STACK, s->sample.second_stack,
+				  s->second.count);
+		s->second_stack.header.header.runtime = s->runtime.runtime;
+		size = sizeof(s->second_stack.header) + s->second.count * sizeof(struct second_frame);
+		send_stack(&s->second_stack, size, sizeof(s->second_stack), s->sample.second_stack);
+	}
+	return 0;
+}
+
+/* Before the walks of the current thread's user part from the registers in the scratch's `native`. */
+static __always_inline void begin_user_stacks(struct scratch *s)
+{
+	s->unread = 0;
+	s->fault = s->fault_last = 0;
+	s->task.pc = s->native.pc;
+	s->second.stack_pointer = s->native.sp;
+	keep_for_snapshot(s); /* walks of second stacks read these */
+	load_process(s->index, s->sample.tgid);
+}
+
+/*
+ * Walks the user part, and sends it. 1: it pauses, and is to be called again. Global, so that it is verified once for
+ * the tick and for task work.
+ */
+__noinline int take_user_stacks(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+
+	if (!s)
+		return 0;
+	if (s->time.walks == WALKS_BEGIN) {
+		begin_native_stack(s);
+		s->time.walks = WALKS_NATIVE;
+	}
+	if (s->time.walks == WALKS_NATIVE) {
+		if (take_native_stack(s))
+			return 1;
+		walk_time_rest(s);
+		begin_second_stack(s);
+		s->time.walks = WALKS_SECOND;
+	}
+	if (take_second_stack(s))
+		return 1;
+	send_user_stacks(scratch);
+	return 0;
+}
+
+#endif
