@@ -13,8 +13,9 @@ WINDOWS_SECONDS ?= $(if $(filter check-long,$(MAKECMDGOALS)),600,15)
 # How much longer than in `make check` the oracle and storms sample (tests/tap.py).
 TEST_SCALE ?= $(if $(filter check-long,$(MAKECMDGOALS)),4,1)
 TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
-# Tests run two at a time, but these one after the other, behind the others: they keep both cores busy themselves (the first
-# line), or need all that strata keeps for the whole machine, or its memory.
+# Tests run two at a time, the unit tests last: they are short, so that no core waits for a long one. But these run one
+# after the other, behind the others: they keep both cores busy themselves (the first line), or need all that strata keeps
+# for the whole machine, or its memory.
 ALONE := tests/fuzz/fuzz.t tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
 	tests/hostile/tables.t tests/chaos/storms.t tests/chaos/memory.t
 
@@ -49,8 +50,8 @@ check-all:
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
-		prove -e tests/keep-tap --timer -j2 $(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%) \
-			$(filter-out $(ALONE),$(TEST_SCRIPTS)); together=$$?; \
+		prove -e tests/keep-tap --timer -j2 $(filter-out $(ALONE),$(TEST_SCRIPTS)) \
+			$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%); together=$$?; \
 		prove -e tests/keep-tap --timer $(ALONE); alone=$$?; \
 		tests/results $(BUILD)/tap; [ $$together$$alone = 00 ]
 

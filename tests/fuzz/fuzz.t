@@ -22,15 +22,21 @@ echo "1..$((2 * ${#targets[@]}))"
 logs=$(mktemp -d) || exit 2
 trap 'rm -rf "$logs"' EXIT
 make --no-print-directory -s fuzz-build >"$logs/build" 2>&1 || { sed 's/^/# /' "$logs/build"; echo "Bail out! the fuzz targets do not build"; exit 1; }
+run_all() { # SECONDS KIND: fuzz/run.sh for each target, its log and its status
+	printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} sh -c 'log=$3/$(basename "$2").$4
+		fuzz/run.sh "$1" "$2" >"$log" 2>&1
+		echo $? >"$log.status"' sh "$1" {} "$logs" "$2"
+}
+
+run_all 0 replay
 for target in "${targets[@]}"; do
-	name=$(basename "$target" .c)
-	fuzz/run.sh 0 "$target" >"$logs/$name.replay" 2>&1
-	ok $? "$name: its corpus, under the sanitizers" "$logs/$name.replay"
+	name=$(basename "$target")
+	ok "$(cat "$logs/$name.replay.status")" "${name%.c}: its corpus, under the sanitizers" "$logs/$name.replay"
 done
-printf '%s\n' "${targets[@]}" | xargs -P 2 -I{} sh -c 'fuzz/run.sh "$1" "$2" >"$3/$(basename "$2").log" 2>&1; echo $? >"$3/$(basename "$2").status"' sh "$seconds" {} "$logs"
+run_all "$seconds" log
 for target in "${targets[@]}"; do
 	name=$(basename "$target")
 	runs=$(sed -n 's/.*number_of_executed_units: *//p' "$logs/$name.log")
-	ok "$(cat "$logs/$name.status")" "$name: $seconds s, ${runs:-no} runs" "$logs/$name.log"
+	ok "$(cat "$logs/$name.log.status")" "$name: $seconds s, ${runs:-no} runs" "$logs/$name.log"
 done
 exit $failed
