@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """strata's stacks against the truth, on every CPython at hand (interpreters.py), and by check.py's criteria.
 
-ORACLE_SECONDS (20 times TEST_SCALE, of CPU time) and ORACLE_HZ (199) say how long and how often. strata starts every second
-interpreter, and attaches to the others while they run; these are sampled 2.5 times as often for 1/2.5 of the time, unless
-ORACLE_HZ is set. ORACLE_ONLY is a regular expression of labels; STRATA_LAB is a folder of roots of other systems to chroot into.
+ORACLE_SECONDS (8 times TEST_SCALE, of CPU time) and ORACLE_HZ (497) say how long and how often: 4,000 samples. strata starts
+every second interpreter, and attaches to the others while they run. ORACLE_ONLY is a regular expression of labels; STRATA_LAB is a folder of roots of other systems to chroot into.
 `--table` prints a markdown table at the end. Needs root."""
 import concurrent.futures
 import glob
@@ -21,12 +20,11 @@ sys.path[:0] = [HERE, os.path.join(HERE, "../e2e")]
 sys.dont_write_bytecode = True
 import e2e  # noqa: E402
 import interpreters  # noqa: E402
+import truths  # noqa: E402
 
 STRATA = os.environ.get("STRATA", os.path.join(HERE, "..", "..", "build", "strata"))
-SECONDS = float(os.environ.get("ORACLE_SECONDS", 20 * e2e.SCALE))
-HZ = int(os.environ.get("ORACLE_HZ", "199"))
-# One that is attached to is known before its first sample: as many samples in less time lack no more of its beginning.
-FASTER = 1 if "ORACLE_HZ" in os.environ else 2.5
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 8 * e2e.SCALE))
+HZ = os.environ.get("ORACLE_HZ", "497")
 LOSSES = os.path.join(HERE, "..", "..", "src", "abi", "loss.def")
 CRITERIA = (
     ("impossible", "impossible stacks: 0"),
@@ -60,7 +58,7 @@ class Run(object):
         """The command line up to the program's own options, and the folder that both sides see, as each sees it."""
         root = self.interpreter.root
         if root is None:
-            return [self.interpreter.path, "-W", "ignore", os.path.join(HERE, "program.py")], self.folder, self.folder
+            return [self.interpreter.path, "-W", "ignore", truths.PROGRAM], self.folder, self.folder
         if not os.path.exists(root + "/proc/self"):
             subprocess.run(["mount", "-t", "proc", "proc", root + "/proc"], check=True)
         self.lab = tempfile.mkdtemp(prefix="oracle-", dir=root + "/tmp")
@@ -73,7 +71,7 @@ class Run(object):
             self.sample()
         except Failure as failure:
             self.failure = str(failure)
-        except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
+        except (OSError, truths.Failure, ValueError, KeyError, subprocess.SubprocessError) as error:
             self.failure = "%s: %s" % (type(error).__name__, error)
         finally:
             if self.lab:
@@ -85,19 +83,20 @@ class Run(object):
         program, inside, outside = self.program()
         # The program's generated modules lie in TMPDIR: the same for both runs, and removed with our folder.
         self.environment = dict(os.environ, PYTHONHASHSEED="0", TMPDIR=inside)
-        # Without the GIL, threads that trace each other's work wait for each other most of the time; each thread's stacks
-        # are the same with it.
-        self.call(program + ["--truth", "%s/%s.truth" % (inside, label)], "the run for the truth", PYTHON_GIL="1")
-        truths = glob.glob("%s/%s.truth*" % (outside, label))
+        if self.interpreter.root is None:
+            found = truths.files(self.interpreter, self.folder)
+        else:
+            self.call(program + ["--truth", "%s/%s.truth" % (inside, label)], "the run for the truth", **truths.ENVIRONMENT)
+            found = glob.glob("%s/%s.truth*" % (outside, label))
         folded, stats = "%s/%s.folded" % (self.folder, label), "%s/%s.json" % (self.folder, label)
-        record = ["-F", str(int(HZ * FASTER if self.attach else HZ)), "-t", "-o", folded, "--stats", stats]
+        record = ["-F", HZ, "-t", "-o", folded, "--stats", stats]
         if self.attach:
             ready = "%s.ready" % label
             target = subprocess.Popen(program + ["--seconds", "1e9", "--ready", inside + "/" + ready],
                                       env=self.environment, stdout=subprocess.DEVNULL)
             try:
                 self.wait_for(outside + "/" + ready, target)
-                done = e2e.record_used(target.pid, SECONDS / FASTER, "--children", *record)
+                done = e2e.record_used(target.pid, SECONDS, "--children", *record)
                 if done.returncode != 0:
                     raise Failure("strata record -p: status %d: %s" % (done.returncode, done.stderr[-300:]))
             finally:
@@ -106,7 +105,7 @@ class Run(object):
         else:
             self.call([STRATA, "record"] + record + ["--"] + program + ["--seconds", str(SECONDS)], "strata record --")
         check = [sys.executable, os.path.join(HERE, "check.py"), "--json", "--stats", stats, "--losses", LOSSES]
-        for truth in truths:
+        for truth in found:
             check += ["--truth", truth]
         judged = subprocess.run(check + [folded], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=e2e.PATIENCE_S)
         if judged.returncode not in (0, 1) or not judged.stdout:

@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 import check  # noqa: E402
 import e2e  # noqa: E402
 import interpreters  # noqa: E402
+import truths  # noqa: E402
 
 TIMES = int(os.environ.get("STACK_TIMES", 25 * e2e.SCALE))
 ONLY = os.environ.get("ORACLE_ONLY", "")
@@ -49,17 +50,19 @@ def take(pid, freeze):
 
 def judge(tap, interpreter, where):
     label = interpreter.label
-    truth_path, ready = "%s/%s.truth" % (where, label), "%s/%s.ready" % (where, label)
-    program = [interpreter.path, "-W", "ignore", ORACLE + "/program.py"]
+    ready = "%s/%s.ready" % (where, label)
+    program = [interpreter.path, "-W", "ignore", truths.PROGRAM]
     environment = dict(os.environ, PYTHONHASHSEED="0", TMPDIR=where)
-    done = subprocess.run(program + ["--truth", truth_path], env=dict(environment, PYTHON_GIL="1"), stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, timeout=e2e.PATIENCE_S)
-    if not tap.ok(done.returncode == 0, label + ": the run for the truth", done.stderr.decode(errors="replace")):
+    found, failure = [], ""
+    try:
+        found = truths.files(interpreter, where)
+    except truths.Failure as error:
+        failure = error
+    if not tap.ok(found, label + ": the run for the truth", failure):
         return
     truth = check.Truth()
-    for name in sorted(os.listdir(where)):
-        if name.startswith(label + ".truth"):
-            truth.load(os.path.join(where, name))
+    for path in found:
+        truth.load(path)
     target = subprocess.Popen(program + ["--seconds", "1e9", "--ready", ready], env=environment, stdout=subprocess.DEVNULL)
     lines, threads, inconsistent, unread, holders, frozen = [], 0, 0, 0, 0, []
     try:
