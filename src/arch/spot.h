@@ -23,6 +23,7 @@ enum spot_op {
 	SPOT_STORE,    /* the `size` bytes at b + imm = a; SPOT_NONE: something else */
 	SPOT_ADD,      /* the `size` bytes at b + imm += addend, which is not 0 */
 	SPOT_COMPARE,  /* a, or something else (SPOT_NONE), with the `size` bytes at b + imm */
+	SPOT_NUMBER,   /* a = imm */
 	SPOT_CALL,     /* target; 0: not known */
 	SPOT_JUMP,     /* target */
 	SPOT_BRANCH,   /* target, or on */
@@ -42,12 +43,14 @@ struct spot_insn {
 	uint8_t length, size;
 	uint8_t a, b;
 	bool emulated;
+	bool returns; /* SPOT_END: a return */
 };
 
 struct spot_decoder;
 
 struct spot_arch {
 	uint8_t sp;
+	uint8_t result;       /* the register that a function returns its value in */
 	uint8_t arguments[3]; /* the registers that a function's first arguments come in */
 	uint32_t call_clobbers;
 

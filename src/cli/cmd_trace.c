@@ -67,7 +67,7 @@ static const struct option_row rows[] = {
 	{OPTION_NO_WARNINGS, "no-warnings", NULL, "print no warnings"},
 	{OPTION_PROBE_FILTER, "probe-filter", "REGEX", "attach only to places whose names match this"},
 	{OPTION_NO_FEATURE, "no-feature", "LIST",
-	 "do not use these features of the kernel:\nuprobe_multi, kprobe_multi"},
+	 "do not use these features: uprobe_multi, kprobe_multi,\npython_markers"},
 	{OPTION_TRACEABLE, "traceable-functions", "FILE",
 	 "the functions that ftrace can be attached to, instead\nof the kernel's own list"},
 	{OPTION_DWARF_PID, "dwarf-pid", "LIST", "prepare the stacks of these processes before their\nfirst event"},
@@ -168,6 +168,7 @@ static int take_features(struct request *request, const char *value, struct diag
 		{"uprobe_multi", COMPILE_WITHOUT_UPROBE_MULTI},
 		{"kprobe_multi", COMPILE_WITHOUT_KPROBE_MULTI},
 		{"kprobe_session", 0}, /* is not used */
+		{"python_markers", COMPILE_WITHOUT_PYTHON_MARKERS},
 	};
 	char *text = strdup(value), *rest = text, *word;
 	size_t count = sizeof(features) / sizeof(features[0]), i;
@@ -177,10 +178,10 @@ static int take_features(struct request *request, const char *value, struct diag
 		for (i = 0; i < count && strcmp(features[i].name, word) != 0;)
 			i++;
 		if (i == count)
-			err = diag_fail(
-				diag, EINVAL, "cli.feature",
-				"--no-feature %s: the features are uprobe_multi, kprobe_multi and kprobe_session",
-				word);
+			err = diag_fail(diag, EINVAL, "cli.feature",
+					"--no-feature %s: the features are uprobe_multi, kprobe_multi, kprobe_session "
+					"and python_markers",
+					word);
 		else
 			request->without |= features[i].without;
 	}

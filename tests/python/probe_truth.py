@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A program that writes down which of its functions begin and end, by sys.monitoring or sys.setprofile: the truth for
-tests/python/probes.t. probe_truth.py OUTPUT TURNS; in OUTPUT a line for each event: thread, kind, function, line
+"""A program that writes down which of its functions begin and end, by sys.monitoring or sys.setprofile, or with
+`exceptions` which of them exceptions come to, by sys.monitoring or sys.settrace: the truth for tests/python/probes.t and
+events.t. probe_truth.py OUTPUT TURNS [exceptions]; in OUTPUT a line for each event: thread, kind, function, line
 (0: the interpreter gives none)."""
 import contextlib
+import dis
 import functools
 import gc
 import itertools
@@ -10,6 +12,7 @@ import sys
 import threading
 
 TURNS = int(sys.argv[2])
+EXCEPTIONS = sys.argv[3:] == ["exceptions"]
 logs = {}
 local = threading.local()
 KINDS = {}
@@ -248,12 +251,36 @@ def _monitor(kind):
     return _told
 
 
+def _is_end(code, offset, exception):
+    """The end of an iteration, that an instruction takes note of by itself: no exception comes to the function."""
+    return exception is StopIteration and dis.opname[code.co_code[offset]] in ("FOR_ITER", "SEND", "YIELD_FROM")
+
+
+def _raised(frame, code, offset, exception):
+    log = getattr(local, "log", None)
+    if code.co_filename == __file__ and log is not None and (code.co_name[:1] != "_" or code.co_name[:2] == "__") and \
+            not _is_end(code, offset, exception):
+        log.append(("exception", _name(code), frame.f_lineno or 0))
+
+
+def _trace(frame, event, arg):
+    if event == "exception":
+        _raised(frame, frame.f_code, frame.f_lasti, arg[0])
+    return _trace
+
+
 def _begin():
     monitoring = getattr(sys, "monitoring", None)
     if not monitoring:
         return
     monitoring.use_tool_id(3, "truth")
     events = monitoring.events
+    if EXCEPTIONS:
+        def _told(code, offset, exception):
+            _raised(sys._getframe(1), code, offset, type(exception))
+        monitoring.register_callback(3, events.RAISE, _told)
+        monitoring.set_events(3, events.RAISE)
+        return
     chosen = 0
     for kind, event in (("start", "PY_START"), ("resume", "PY_RESUME"), ("throw", "PY_THROW"),
                         ("return", "PY_RETURN"), ("yield", "PY_YIELD"), ("unwind", "PY_UNWIND")):
@@ -265,9 +292,9 @@ def _begin():
 def _run():
     local.log = logs.setdefault(_thread_id(), [])
     if not hasattr(sys, "monitoring"):
-        sys.setprofile(_profile)
+        sys.settrace(_trace) if EXCEPTIONS else sys.setprofile(_profile)
     main()
-    sys.setprofile(None)
+    sys.settrace(None) if EXCEPTIONS else sys.setprofile(None)
     local.log = None
 
 

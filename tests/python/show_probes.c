@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "runtime/python/event_sites.h"
 #include "runtime/python/probe_sites.h"
 
 static void show_place(const char *what, const struct python_place *place)
@@ -15,6 +16,26 @@ static void show_place(const char *what, const struct python_place *place)
 		       place->kind == PYTHON_ON_STACK  ? "]"
 		       : place->kind == PYTHON_NOWHERE ? "(frame)"
 						       : "");
+}
+
+static void show_events(const struct elf_file *elf, const struct python_interpreter *interpreter)
+{
+	static const enum python_event shown[] = {PYTHON_GC_START, PYTHON_GC_DONE, PYTHON_AUDIT};
+	struct diag diag = {};
+	size_t i, j;
+
+	for (i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+		python_event_sites sites = {};
+
+		if (python_event_code(elf, interpreter, shown[i], &sites, &diag))
+			printf("  %-7s refused: %s\n", python_event_name(shown[i]), diag.text);
+		for (j = 0; j < sites.count; j++) {
+			printf("  %-7s 0x%llx", python_event_name(shown[i]), (unsigned long long)sites.at[j].vaddr);
+			show_place("value", &sites.at[j].value);
+			printf("\n");
+		}
+		vec_free(&sites);
+	}
 }
 
 static void show(const char *path)
@@ -58,7 +79,11 @@ static void show(const char *path)
 				printf(" recursion +%d%s", site->recursion_offset, site->after ? " after" : "");
 			printf("\n");
 		}
+		for (i = 0; i < sites.raises.count; i++)
+			printf("  raise   0x%llx %s\n", (unsigned long long)sites.raises.at[i].vaddr,
+			       sites.raises.at[i].emulated ? "emulated" : "single-stepped");
 		python_sites_deinit(&sites);
+		show_events(elf, &interpreter);
 	}
 	free(ranges);
 	elf_file_close(elf);

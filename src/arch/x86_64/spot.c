@@ -136,6 +136,10 @@ static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct spot_ins
 		ret->imm = from->mem.disp;
 		ret->size = from->size;
 		ret->clobbers &= ~BIT(ret->a);
+	} else if (is_register(to) && from->type == X86_OP_IMM) {
+		ret->op = SPOT_NUMBER;
+		ret->a = number_of(to->reg);
+		ret->imm = from->imm;
 	} else if (is_plain(to)) {
 		ret->op = SPOT_STORE;
 		ret->a = is_register(from) ? number_of(from->reg) : SPOT_NONE;
@@ -283,6 +287,7 @@ static void read_insn(const cs_insn *insn, struct spot_insn *ret)
 	case X86_INS_UD2:
 	case X86_INS_INT3:
 		ret->op = SPOT_END;
+		ret->returns = insn->id == X86_INS_RET;
 		return;
 	default:
 		break;
@@ -339,6 +344,7 @@ static void destroy(struct spot_decoder *decoder)
 
 const struct spot_arch x86_64_spot = {
 	.sp = RSP,
+	.result = RAX,
 	.arguments = {RDI, RSI, RDX},
 	.call_clobbers = BIT(RAX) | BIT(RCX) | BIT(RDX) | BIT(RSI) | BIT(RDI) | BIT(R8) | BIT(R9) | BIT(R10) | BIT(R11),
 	.create = create,

@@ -46,6 +46,16 @@ static void gen_usdt(struct gen *g, struct span span, const struct usdt_argument
 	code_extend(g->code, R0, argument->size, argument->is_signed);
 }
 
+void probe_marker_argument(struct gen *g, struct span span, const char *arguments, unsigned int index)
+{
+	struct usdt_argument argument;
+
+	if (usdt_argument_parse(arguments, index, &argument))
+		gen_usdt(g, span, &argument);
+	else
+		code_imm(g->code, R0, 0);
+}
+
 static void gen_argument(struct gen *g, const struct node *call)
 {
 	const struct attach *attach = compiler_attach(g->c);

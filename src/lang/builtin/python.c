@@ -10,6 +10,7 @@
 
 #include "arch/arch.h"
 #include "lang/builtin/builtin.h"
+#include "lang/builtin/probe.h"
 #include "lang/provider/python.h"
 #include "lang/rt/python.h"
 
@@ -72,6 +73,11 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(code_linetable), layout->code_linetable);
 	gen_frame_store_imm(g, 4, AT(bytes_size), layout->bytes_size);
 	gen_frame_store_imm(g, 4, AT(bytes_data), layout->bytes_data);
+	gen_frame_store_imm(g, 4, AT(code_name), layout->code_name);
+	gen_frame_store_imm(g, 4, AT(code_filename), layout->code_filename);
+	gen_frame_store_imm(g, 4, AT(frame_back), layout->frame_back);
+	gen_frame_store_imm(g, 4, AT(frame_locals), probe->frame_locals);
+	gen_frame_store_imm(g, 4, AT(value_tag), probe->value_tag);
 	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
 	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
 	gen_frame_store_imm(g, 4, AT(unicode_state), layout->unicode_state);
@@ -79,6 +85,17 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(unicode_compact_shift), layout->unicode_compact_shift);
 	gen_frame_store_imm(g, 4, AT(unicode_ascii_data), layout->unicode_ascii_data);
 	gen_frame_store_imm(g, 4, AT(unicode_compact_data), layout->unicode_compact_data);
+}
+
+static bool is_in_loop(const struct python_probe *probe)
+{
+	return !probe->arguments && probe->event != PYTHON_GC_START && probe->event != PYTHON_GC_DONE &&
+	       probe->event != PYTHON_AUDIT;
+}
+
+static bool is_import(const struct python_probe *probe)
+{
+	return probe->event == PYTHON_IMPORT_START || probe->event == PYTHON_IMPORT_DONE;
 }
 
 static void gen_begin(struct gen *g, const struct node *call)
@@ -89,6 +106,10 @@ static void gen_begin(struct gen *g, const struct node *call)
 	uint32_t i;
 
 	(void)call;
+	if (!is_in_loop(probe)) {
+		code_imm(g->code, R0, 1);
+		return;
+	}
 	g->begun = gen_temporary(g, sizeof(struct rt_python));
 	store_place(g, &site->frame, AT(frame));
 	store_place(g, &site->instruction, AT(instruction));
@@ -102,7 +123,60 @@ static void gen_begin(struct gen *g, const struct node *call)
 	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
 	store_layout(g, probe);
 	gen_frame_address(g, R1, g->begun);
-	code_call_runtime(g->code, "rt_python_begin");
+	code_call_runtime(g->code, is_import(probe) ? "rt_python_import" : "rt_python_begin");
+}
+
+/* Which argument of its marker a field is; -1: none. */
+static int marker_index(const char *field)
+{
+	static const struct {
+		const char *field;
+		int index;
+	} arguments[] = {{"file", 0},      {"function", 1}, {"line", 2},  {"generation", 0},
+			 {"collected", 0}, {"module", 0},   {"found", 1}, {"event", 0}};
+	size_t i;
+
+	for (i = 0; i < sizeof(arguments) / sizeof(*arguments); i++)
+		if (!strcmp(arguments[i].field, field))
+			return arguments[i].index;
+	return -1;
+}
+
+/* What is at the place, in R0. */
+static void load_place(struct gen *g, const struct python_place *place)
+{
+	uint32_t mark = g->used, at = gen_temporary(g, 8);
+
+	store_place(g, place, at);
+	gen_frame_load(g, 8, R0, at);
+	if (place->kind == PYTHON_ON_STACK) {
+		gen_read(g, (struct span){}, at, 8);
+		gen_frame_load(g, 8, R0, at);
+	}
+	g->used = mark;
+}
+
+/* A field that is an argument of a marker, or of a function: a number, or the address of a text. */
+static void write_argument(struct gen *g, const struct type_field *field, uint32_t offset)
+{
+	const struct python_probe *probe = probe_of(g);
+	int index = marker_index(field->name);
+
+	if (index < 0) {
+		gen_zero(g, offset, field->type->size);
+		return;
+	}
+	if (probe->arguments)
+		probe_marker_argument(g, (struct span){}, probe->arguments, (unsigned int)index);
+	else
+		load_place(g, &probe->value);
+	if (field->type->kind == TYPE_STRING) {
+		code_mov(g->code, R3, R0);
+		code_imm(g->code, R4, field->type->size);
+		gen_read_string(g, offset, field->type->size);
+	} else {
+		gen_frame_store(g, field->type->size, offset, R0);
+	}
 }
 
 static void write_field(struct gen *g, const struct type_field *field, uint32_t offset)
@@ -110,10 +184,29 @@ static void write_field(struct gen *g, const struct type_field *field, uint32_t 
 	const struct py_layout *layout = &probe_of(g)->layout;
 	uint32_t text = 0;
 
+	if (!is_in_loop(probe_of(g))) {
+		write_argument(g, field, offset);
+		return;
+	}
 	gen_frame_address(g, R1, g->begun);
 	if (!strcmp(field->name, "kind")) {
 		code_call_runtime(g->code, "rt_python_kind");
 		gen_frame_store(g, 8, offset, R0);
+		return;
+	}
+	if (!strcmp(field->name, "found")) {
+		gen_frame_load(g, 4, R0, AT(kind));
+		code_alu_imm(g->code, BPF_XOR, R0, RT_PYTHON_RETURN);
+		/* Nothing is left in a return: less one, its highest bit is set. */
+		code_alu_imm(g->code, BPF_SUB, R0, 1);
+		code_alu_imm(g->code, BPF_RSH, R0, 63);
+		gen_frame_store(g, field->type->size, offset, R0);
+		return;
+	}
+	if (!strcmp(field->name, "module")) {
+		gen_frame_address(g, R2, offset);
+		code_imm(g->code, R3, field->type->size);
+		code_call_runtime(g->code, "rt_python_variable");
 		return;
 	}
 	if (!strcmp(field->name, "first_line") || !strcmp(field->name, "line")) {

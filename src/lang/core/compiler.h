@@ -170,7 +170,11 @@ struct setting_words {
 };
 
 /* Features that are not used even if the kernel has them. */
-enum compile_without { COMPILE_WITHOUT_UPROBE_MULTI = 1, COMPILE_WITHOUT_KPROBE_MULTI = 2 };
+enum compile_without {
+	COMPILE_WITHOUT_UPROBE_MULTI = 1,
+	COMPILE_WITHOUT_KPROBE_MULTI = 2,
+	COMPILE_WITHOUT_PYTHON_MARKERS = 4
+};
 
 struct compile_options {
 	const struct dialect *dialect; /* dialect/dialect.h; NULL: bpftrace's language */

@@ -70,6 +70,8 @@ static const struct runtime_function {
 	{"rt_python_line", "up"},
 	{"rt_python_call", "upp"},
 	{"rt_python_call_line", "upp"},
+	{"rt_python_import", "up"},
+	{"rt_python_variable", "uppu"},
 };
 
 const char *runtime_signature(const char *name)

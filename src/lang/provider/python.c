@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * python: Python's functions as they begin and end, in any CPython from 3.6 on, without static markers.
+ * python: what a CPython from 3.6 on does: its functions, exceptions, imports, garbage collections, audits.
  *
  *   python:function-entry         of the process of -p, of the command of -c, or of all Pythons that run
  *   python:FILE:function-entry    of the Pythons that run this file, its library, now and later
  *
- * A probe is breakpoints at several places of the interpreter loop (runtime/python/probe_sites.h), each with a program
- * of its own, as each has the frame elsewhere.
+ * A probe has one of two sources, and means the same by both. Functions are breakpoints at several places of the
+ * interpreter loop (runtime/python/probe_sites.h), each with a program of its own, as each has the frame elsewhere;
+ * only where the loop is not understood their markers are used, which do not tell the kind. The other events use their
+ * markers, which cost nothing while they do not happen; a build without has places in its code for them
+ * (runtime/python/event_sites.h). Imports are then begun and ended by a function of Python's own, _find_and_load().
  */
 #include <limits.h>
 #include <stdio.h>
@@ -19,68 +22,176 @@
 #include "lang/provider/python.h"
 #include "lang/rt/python.h"
 
-enum { ENTRY, RETURN, EVENTS };
-static const char *const events[EVENTS] = {"function-entry", "function-return"};
+#define BIT(event) (1u << (event))
+#define FUNCTIONS  (BIT(PYTHON_FUNCTION_ENTRY) | BIT(PYTHON_FUNCTION_RETURN))
+#define CODE       (FUNCTIONS | BIT(PYTHON_EXCEPTION))
+
+/* The fields of `args`. */
+static const struct {
+	uint32_t events;
+	const char *name, *declaration;
+	uint32_t text; /* bytes of it; 0: a number */
+} fields[] = {
+	{CODE | BIT(PYTHON_LINE), "file", "string file", RT_PYTHON_TEXT},
+	{CODE | BIT(PYTHON_LINE), "function", "string function", RT_PYTHON_TEXT},
+	{FUNCTIONS, "kind", "string kind", 8},
+	{CODE, "first_line", "int32 first_line", 0},
+	{CODE | BIT(PYTHON_LINE), "line", "int32 line", 0},
+	{BIT(PYTHON_GC_START), "generation", "int32 generation", 0},
+	{BIT(PYTHON_GC_DONE), "collected", "int64 collected", 0},
+	{BIT(PYTHON_IMPORT_START) | BIT(PYTHON_IMPORT_DONE), "module", "string module", RT_PYTHON_TEXT},
+	{BIT(PYTHON_IMPORT_DONE), "found", "int32 found", 0},
+	{BIT(PYTHON_AUDIT), "event", "string event", RT_PYTHON_TEXT},
+};
+
+#define FIELDS (sizeof(fields) / sizeof(*fields))
 
 struct python_search {
 	struct compiler *c;
 	const struct provider *self;
+	const struct attach_text *point;
 	const char *event;    /* a pattern */
 	const char *shown;    /* the file as written; NULL: as found */
 	unsigned int pythons; /* files that are one */
 	bool is_program;      /* one file, by its path */
-	const char *why;      /* the last one's: refused */
+	bool listing;         /* nothing is said of what cannot be had */
 };
 
-static const struct type *make_type(struct compiler *c)
-{
-	const struct type *text = type_string(c->arena, RT_PYTHON_TEXT), *kind = type_string(c->arena, 8);
-	struct type_field *fields = arena_alloc(c->arena, 5 * sizeof(*fields));
-	struct type *type = arena_alloc(c->arena, sizeof(*type));
+/* One file that is a Python. */
+struct python_file {
+	struct python_search *search;
+	const char *path;
+	const struct elf_file *elf;
+	struct python_interpreter interpreter;
+	struct python_sites sites; /* of its loop */
+	int loop;                  /* 1: not looked for yet; 0: they are there; else why not */
+	struct diag why;
+};
 
-	if (!fields || !type || !text || !kind)
+static const struct type *make_type(struct compiler *c, enum python_event event)
+{
+	struct type_field *list = arena_alloc(c->arena, FIELDS * sizeof(*list));
+	struct type *type = arena_alloc(c->arena, sizeof(*type));
+	uint32_t size = 0, count = 0, i;
+
+	if (!list || !type)
 		return NULL;
-	fields[0] = (struct type_field){.name = "file", .type = text, .declaration = "string file"};
-	fields[1] = (struct type_field){
-		.name = "function", .type = text, .offset = RT_PYTHON_TEXT, .declaration = "string function"};
-	fields[2] = (struct type_field){
-		.name = "kind", .type = kind, .offset = 2 * RT_PYTHON_TEXT, .declaration = "string kind"};
-	fields[3] = (struct type_field){.name = "first_line",
-					.type = &type_int32,
-					.offset = 2 * RT_PYTHON_TEXT + 8,
-					.declaration = "int32 first_line"};
-	fields[4] = (struct type_field){
-		.name = "line", .type = &type_int32, .offset = 2 * RT_PYTHON_TEXT + 12, .declaration = "int32 line"};
+	for (i = 0; i < FIELDS; i++) {
+		const struct type *of = fields[i].text ? type_string(c->arena, fields[i].text)
+					: !strncmp(fields[i].declaration, "int64", 5) ? &type_int64
+										      : &type_int32;
+
+		if (!(fields[i].events & BIT(event)))
+			continue;
+		if (!of)
+			return NULL;
+		list[count++] = (struct type_field){
+			.name = fields[i].name, .type = of, .offset = size, .declaration = fields[i].declaration};
+		size += of->size;
+	}
 	*type = (struct type){.kind = TYPE_RECORD,
-			      .size = 2 * RT_PYTHON_TEXT + 16,
+			      .size = (size + 7) & ~7u,
 			      .align = 8,
-			      .name = "python_function",
-			      .fields = fields,
-			      .field_count = 5};
+			      .name = arena_printf(c->arena, "python_%s", python_event_name(event)),
+			      .fields = list,
+			      .field_count = count};
 	return type;
 }
 
-static void add_sites(struct python_search *search, const char *path, const struct elf_file *elf,
-		      const struct python_sites *sites, const struct py_layout *layout, int event)
+static void add(const struct python_file *file, struct python_probe probe, uint64_t vaddr, uint64_t semaphore)
 {
-	const struct type *type = make_type(search->c);
+	const struct python_search *search = file->search;
+	struct attach attach = {.path = file->path, .arguments = make_type(search->c, probe.event)};
+
+	if (!binary_offset(file->elf, vaddr, &attach.address) ||
+	    (semaphore && !binary_offset(file->elf, semaphore, &probe.own.semaphore)))
+		return;
+	probe.layout = file->interpreter.layout;
+	probe.frame_locals = file->interpreter.objects.frame_locals;
+	probe.value_tag = file->interpreter.objects.value_tag_mask;
+	attach.own = provider_own(search->c, &probe, sizeof(probe));
+	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
+				   search->shown ? search->shown : file->path, python_event_name(probe.event));
+	if (!attach.own || !attach.name || !attach.arguments)
+		search->c->arena->failed = true;
+	else
+		provider_add_uprobe(search->c, attach);
+}
+
+/* Those of the loop. False: it is not understood, and file->why says why. */
+static bool find_loop(struct python_file *file)
+{
+	struct python_range *ranges = NULL;
+	size_t count;
+
+	if (file->loop == 1) {
+		file->loop = python_eval_ranges(file->elf, &file->interpreter, &ranges, &count, &file->why);
+		if (!file->loop)
+			file->loop = python_sites_find(file->elf, &file->interpreter, ranges, count, &file->sites,
+						       &file->why);
+		free(ranges);
+	}
+	return !file->loop;
+}
+
+static void add_loop(const struct python_file *file, enum python_event event)
+{
+	bool entry = event == PYTHON_FUNCTION_ENTRY || event == PYTHON_IMPORT_START;
 	size_t i;
 
-	for (i = 0; type && i < sites->at.count; i++) {
-		const struct python_probe probe = {.site = sites->at.at[i], .layout = *layout};
-		struct attach attach = {.path = path, .arguments = type};
+	for (i = 0; event != PYTHON_EXCEPTION && i < file->sites.at.count; i++)
+		if (python_site_is_entry(&file->sites.at.at[i]) == entry)
+			add(file, (struct python_probe){.event = event, .site = file->sites.at.at[i]},
+			    file->sites.at.at[i].vaddr, 0);
+	for (i = 0; event == PYTHON_EXCEPTION && i < file->sites.raises.count; i++)
+		add(file, (struct python_probe){.event = event, .site = file->sites.raises.at[i]},
+		    file->sites.raises.at[i].vaddr, 0);
+}
 
-		if (python_site_is_entry(&probe.site) != (event == ENTRY) ||
-		    !binary_offset(elf, probe.site.vaddr, &attach.address))
-			continue;
-		attach.own = provider_own(search->c, &probe, sizeof(probe));
-		attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
-					   search->shown ? search->shown : path, events[event]);
-		if (!attach.own || !attach.name)
-			search->c->arena->failed = true;
-		else
-			provider_add_uprobe(search->c, attach);
+static void add_markers(const struct python_file *file, enum python_event event, const python_event_sites *sites)
+{
+	size_t i;
+
+	for (i = 0; i < sites->count; i++) {
+		struct python_probe probe = {.event = event, .value = sites->at[i].value};
+
+		if (sites->at[i].arguments)
+			probe.arguments = arena_strdup(file->search->c->arena, sites->at[i].arguments,
+						       strlen(sites->at[i].arguments));
+		add(file, probe, sites->at[i].vaddr, sites->at[i].semaphore);
 	}
+}
+
+/* Its markers, if it has them; else what the code shows. */
+static void add_event(struct python_file *file, enum python_event event)
+{
+	struct compiler *c = file->search->c;
+	bool of_functions = (BIT(event) & FUNCTIONS) != 0;
+	bool of_loop = of_functions || event == PYTHON_EXCEPTION || event == PYTHON_IMPORT_START ||
+		       event == PYTHON_IMPORT_DONE;
+	bool has_markers = !(c->options->without & COMPILE_WITHOUT_PYTHON_MARKERS);
+	python_event_sites sites = {};
+	struct diag diag = {};
+	size_t before = c->attaches.count;
+
+	if (of_functions && find_loop(file))
+		add_loop(file, event);
+	else if (has_markers && !python_event_markers(file->elf, &file->interpreter, event, &sites, &diag))
+		add_markers(file, event, &sites);
+	if (c->attaches.count > before || (of_loop && find_loop(file))) {
+		if (c->attaches.count == before)
+			add_loop(file, event);
+	} else if (of_loop) {
+		diag = file->why;
+	} else if (!python_event_code(file->elf, &file->interpreter, event, &sites, &diag)) {
+		add_markers(file, event, &sites);
+	}
+	vec_free(&sites);
+	if (c->attaches.count > before)
+		c->has_python = true;
+	else if (!file->search->listing)
+		report_warning(c->report, "python.refused", file->search->point->span, "%s:%s is not to be had: %s",
+			       file->search->self->name, python_event_name(event), *diag.text ? diag.text : file->path);
 }
 
 static void search_file(void *context, const char *path, const struct elf_file *elf);
@@ -104,32 +215,28 @@ static void search_library(struct python_search *search, const char *path, const
 static void search_file(void *context, const char *path, const struct elf_file *elf)
 {
 	struct python_search *search = context;
-	struct python_interpreter interpreter;
-	struct python_range *ranges = NULL;
-	struct python_sites sites = {};
-	struct diag diag = {};
-	size_t count;
-	int found, event;
+	struct python_file file = {.search = search, .path = path, .elf = elf, .loop = 1};
+	enum python_event event;
+	int found;
 
 	if (!path)
 		return;
-	found = python_interpreter_recognise(elf, &interpreter, &diag);
+	found = python_interpreter_recognise(elf, &file.interpreter, &file.why);
 	if (!found) {
 		search_library(search, path, elf);
 		return;
 	}
 	search->pythons++;
-	if (found < 0 || python_eval_ranges(elf, &interpreter, &ranges, &count, &diag) ||
-	    python_sites_find(elf, &interpreter, ranges, count, &sites, &diag)) {
-		search->why = arena_strdup(search->c->arena, diag.text, strlen(diag.text));
-	} else {
-		search->c->has_python = true;
-		for (event = 0; event < EVENTS; event++)
-			if (provider_matches(search->event, events[event]))
-				add_sites(search, path, elf, &sites, &interpreter.layout, event);
-		python_sites_deinit(&sites);
+	if (found < 0) {
+		if (!search->listing)
+			report_warning(search->c->report, "python.refused", search->point->span,
+				       "Python's probes are not to be had: %s", file.why.text);
+		return;
 	}
-	free(ranges);
+	for (event = 0; event < PYTHON_EVENTS; event++)
+		if (provider_matches(search->event, python_event_name(event)))
+			add_event(&file, event);
+	python_sites_deinit(&file.sites);
 }
 
 static void find(struct compiler *c, const struct attach_text *point, struct python_search *search)
@@ -151,12 +258,27 @@ static void find(struct compiler *c, const struct attach_text *point, struct pyt
 
 static bool is_known(const char *pattern)
 {
-	return provider_matches(pattern, events[ENTRY]) || provider_matches(pattern, events[RETURN]);
+	enum python_event event;
+
+	for (event = 0; event < PYTHON_EVENTS; event++)
+		if (provider_matches(pattern, python_event_name(event)))
+			return true;
+	return false;
+}
+
+static void tell_events(struct compiler *c)
+{
+	const char *names = "";
+	enum python_event event;
+
+	for (event = 0; names && event < PYTHON_EVENTS; event++)
+		names = arena_printf(c->arena, "%s%s%s", names, event ? ", " : "", python_event_name(event));
+	report_hint(c->report, "its probes are: %s", names ? names : "");
 }
 
 static void expand_python(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
-	struct python_search search = {.c = c, .self = self};
+	struct python_search search = {.c = c, .self = self, .point = point};
 	size_t before = c->attaches.count;
 
 	if (!provider_parts(c, self, point, 1, 2))
@@ -164,13 +286,10 @@ static void expand_python(struct compiler *c, const struct provider *self, const
 	search.event = point->parts[point->part_count - 1];
 	if (!is_known(search.event)) {
 		report_error(c->report, "python.event", point->span, "Python has no probe '%s'", search.event);
-		report_hint(c->report, "its probes are: %s, %s", events[ENTRY], events[RETURN]);
+		tell_events(c);
 		return;
 	}
 	find(c, point, &search);
-	if (search.why)
-		report_warning(c->report, "python.refused", point->span, "Python's functions cannot be traced in %s",
-			       search.why);
 	if (c->attaches.count > before)
 		return;
 	if (!search.pythons)
@@ -179,13 +298,13 @@ static void expand_python(struct compiler *c, const struct provider *self, const
 			     : c->options->pid                                 ? "is in the process"
 									       : "runs");
 	else
-		report_error(c->report, "python.none", point->span, "there is no Python whose functions can be traced");
+		report_error(c->report, "python.none", point->span, "there is no Python that has this probe");
 	report_hint(c->report, "usage: %s", self->usage);
 }
 
 static void list_python(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
-	struct python_search search = {.c = c, .self = self, .event = "*"};
+	struct python_search search = {.c = c, .self = self, .point = point, .event = "*", .listing = true};
 
 	if (point->part_count > 1 && (point->part_count > 2 || is_known(point->parts[1])))
 		search.event = point->parts[point->part_count - 1];
@@ -204,5 +323,5 @@ const struct provider provider_python = {
 	.list = list_python,
 	.configure = provider_configure_uprobe,
 	.attach = provider_attach_uprobe,
-	.usage = "python:[FILE:]function-entry or python:[FILE:]function-return",
+	.usage = "python:[FILE:]EVENT",
 };

@@ -4,13 +4,19 @@
 #define STRATA_LANG_PROVIDER_PYTHON_H
 
 #include "lang/provider/provider.h"
+#include "runtime/python/event_sites.h"
 #include "runtime/python/probe_sites.h"
 
 /* attach.own */
 struct python_probe {
 	struct uprobe_own own;
-	struct python_site site;
+	enum python_event event;
+	const char *arguments;     /* of a marker; NULL: by what the code does */
+	struct python_place value; /* gc-start, gc-done, audit without a marker: as struct python_event_site's */
+	struct python_site site;   /* the other events, without a marker: in the interpreter loop */
 	struct py_layout layout;
+	uint16_t frame_locals; /* of struct py_objects */
+	uint8_t value_tag;
 };
 
 #endif

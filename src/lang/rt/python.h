@@ -26,7 +26,8 @@ enum rt_python_kind {
 	RT_PYTHON_THROW,
 	RT_PYTHON_RETURN,
 	RT_PYTHON_YIELD,
-	RT_PYTHON_UNWIND
+	RT_PYTHON_UNWIND,
+	RT_PYTHON_RAISE
 };
 
 #define RT_PYTHON_LINE_BYTES 64 /* of a line table, read at once */
@@ -42,7 +43,8 @@ struct rt_python {
 	__u32 code_tag, code_bytecode, code_name, code_filename;
 	__u32 code_firstlineno, exception_offset, unicode_length, unicode_state;
 	__u32 unicode_kind_shift, unicode_compact_shift, unicode_ascii_data, unicode_compact_data;
-	__u32 code_linetable, bytes_size, bytes_data, pad;
+	__u32 code_linetable, bytes_size, bytes_data;
+	__u32 frame_back, frame_locals, value_tag; /* of import-start, import-done */
 	__u64 code;
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
 	__u32 kind;     /* enum rt_python_kind */
@@ -52,7 +54,7 @@ struct rt_python {
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
 };
-ABI_ASSERT_SIZE(struct rt_python, 288);
+ABI_ASSERT_SIZE(struct rt_python, 296);
 
 #define RT_PYTHON_TEXT 256 /* bytes of a name or a path, with its terminator */
 

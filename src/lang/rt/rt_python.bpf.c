@@ -13,7 +13,7 @@
 #define NO_OFFSET     0xffff
 
 /* enum python_site_kind of runtime/python/probe_sites.h */
-enum { SITE_RESUME, SITE_THROW, SITE_RETURN, SITE_YIELD, SITE_UNWIND, SITE_CALL, SITE_LEAVE };
+enum { SITE_RESUME, SITE_THROW, SITE_RETURN, SITE_YIELD, SITE_UNWIND, SITE_CALL, SITE_LEAVE, SITE_RAISE };
 
 static __always_inline __u64 word(__u64 address)
 {
@@ -136,12 +136,52 @@ __hidden __u64 rt_python_begin(void *state)
 	case SITE_LEAVE:
 		kind = begin_leave(p);
 		break;
+	case SITE_RAISE:
+		p->code = code_of(p);
+		p->position = p->version >= 0x30b ? word(p->frame + p->frame_lasti)
+						  : (__u64)(__s64)half(p->frame + p->frame_lasti);
+		kind = RT_PYTHON_RAISE;
+		break;
 	default:
 		kind = begin_instruction(p);
 		break;
 	}
 	p->kind = (__u32)kind;
 	return (__u64)kind;
+}
+
+/* Is it these up to 32 ASCII characters? */
+static __always_inline int is_text(const struct rt_python *p, __u64 string, __u32 size, __u64 a, __u64 b, __u64 c,
+				   __u64 d)
+{
+	__u64 words[4] = {0, 0, 0, 0};
+
+	if (word(string + p->unicode_length) != size ||
+	    bpf_probe_read_user(words, size, (void *)(string + p->unicode_ascii_data)))
+		return 0;
+	return words[0] == a && words[1] == b && words[2] == c && words[3] == d;
+}
+
+#define IS_FIND_AND_LOAD(p, s) is_text(p, s, 14, 0x6e615f646e69665full, 0x64616f6c5f64ull, 0x0ull, 0x0ull)
+#define IS_GCD_IMPORT(p, s)    is_text(p, s, 11, 0x706d695f6463675full, 0x74726full, 0x0ull, 0x0ull)
+#define IS_BOOTSTRAP(p, s)                                                                                             \
+	is_text(p, s, 29, 0x206e657a6f72663cull, 0x696c74726f706d69ull, 0x73746f6f625f2e62ull, 0x3e70617274ull)
+
+/*
+ * The same of an import: _find_and_load() of importlib._bootstrap, called by the interpreter itself. By
+ * importlib.import_module() it is called from _gcd_import(), which the markers do not tell.
+ */
+__hidden __u64 rt_python_import(void *state)
+{
+	struct rt_python *p = state;
+	__u64 kind = rt_python_begin(p), caller;
+
+	if (kind != RT_PYTHON_START && kind != RT_PYTHON_RETURN && kind != RT_PYTHON_UNWIND)
+		return 0;
+	if (!IS_FIND_AND_LOAD(p, word(p->code + p->code_name)) || !IS_BOOTSTRAP(p, word(p->code + p->code_filename)))
+		return 0;
+	caller = word(word(p->frame + p->frame_back) + p->frame_code) & ~(__u64)p->code_tag;
+	return IS_GCD_IMPORT(p, word(caller + p->code_name)) ? 0 : kind;
 }
 
 /* The kind in letters, as a string of eight bytes. */
@@ -252,11 +292,9 @@ static __always_inline void encode(struct rt_python *p, char *to, __u64 size, __
 	}
 }
 
-/* A string of the code object, at this offset of it, to `size` bytes. */
-__hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field)
+static __always_inline __u64 copy_text(struct rt_python *p, __u64 string, void *to, __u64 size)
 {
-	struct rt_python *p = state;
-	__u64 string = word(p->code + field), length = word(string + p->unicode_length), room;
+	__u64 length = word(string + p->unicode_length), room;
 	__u32 flags = (__u32)half(string + p->unicode_state), kind = flags >> p->unicode_kind_shift & 7;
 	__u32 compact = flags >> p->unicode_compact_shift & 3;
 
@@ -274,4 +312,20 @@ __hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field)
 	if (kind == 1 || kind == 2 || kind == 4)
 		encode(p, to, size, string + p->unicode_compact_data, length, kind);
 	return 0;
+}
+
+/* A string of the code object, at this offset of it, to `size` bytes. */
+__hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field)
+{
+	struct rt_python *p = state;
+
+	return copy_text(p, word(p->code + field), to, size);
+}
+
+/* The frame's first variable, a string. */
+__hidden __u64 rt_python_variable(void *state, void *to, __u64 size)
+{
+	struct rt_python *p = state;
+
+	return copy_text(p, word(p->frame + p->frame_locals) & ~(__u64)p->value_tag, to, size);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/plt.h"
 #include "runtime/python/interpreter_parts.h"
 #include "runtime/python/probe_parts.h"
 
@@ -548,6 +549,53 @@ static int find_new(struct sites_search *search, struct diag *diag)
 	return err ? err : add_unwinds(search, diag);
 }
 
+/* --- exceptions --- */
+
+struct stub_search {
+	const char *name;
+	uint64_t vaddr;
+};
+
+static int visit_stub(void *context, uint64_t vaddr, uint64_t size, const char *name)
+{
+	struct stub_search *stub = context;
+
+	(void)size;
+	if (strcmp(name, stub->name) != 0)
+		return 0;
+	stub->vaddr = vaddr;
+	return 1;
+}
+
+/* From 3.11 on its argument, a frame object, has the frame at f_frame, behind ob_base and f_back. */
+#define FRAME_OBJECT_FRAME 24
+
+static int add_raises(struct sites_search *search, struct diag *diag)
+{
+	struct stub_search stub = {.name = "PyTraceBack_Here"};
+	struct python_site site = {.kind = PYTHON_SITE_RAISE, .recursion_offset = PY_NO_OFFSET};
+	uint64_t vaddr = 0, size;
+	size_t i;
+
+	python_find_exported(search->elf, stub.name, &vaddr, &size);
+	if (elf_plt_each(search->elf, visit_stub, &stub) == -ENOMEM)
+		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	site.frame = (struct python_place){.kind = search->minor >= 11 ? PYTHON_ON_STACK : PYTHON_IN_REGISTER,
+					   .reg = search->code.arch->arguments[0],
+					   .add = search->minor >= 11 ? FRAME_OBJECT_FRAME : 0};
+	for (i = 0; i < search->code.insns.count; i++) {
+		const struct spot_insn *insn = &search->code.insns.at[i];
+
+		if (insn->op != SPOT_CALL || !insn->target || (insn->target != vaddr && insn->target != stub.vaddr))
+			continue;
+		site.vaddr = site.handler = insn->vaddr;
+		site.emulated = insn->emulated;
+		if (vec_push(&search->sites->raises, site))
+			return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	}
+	return 0;
+}
+
 static int compare_sites(const void *a, const void *b)
 {
 	const struct python_site *left = a, *right = b;
@@ -584,6 +632,8 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 	err = find_entry(&search, diag);
 	if (!err)
 		err = search.minor >= 11 ? find_new(&search, diag) : python_sites_find_old(&search, diag);
+	if (!err)
+		err = add_raises(&search, diag);
 	probe_code_deinit(&search.code);
 	if (err) {
 		python_sites_deinit(&sites);
@@ -597,6 +647,7 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 void python_sites_deinit(struct python_sites *sites)
 {
 	vec_free(&sites->at);
+	vec_free(&sites->raises);
 }
 
 bool python_site_is_entry(const struct python_site *site)
@@ -606,7 +657,7 @@ bool python_site_is_entry(const struct python_site *site)
 
 const char *python_site_name(const struct python_site *site)
 {
-	static const char *const names[] = {"resume", "throw", "return", "yield", "unwind", "call", "leave"};
+	static const char *const names[] = {"resume", "throw", "return", "yield", "unwind", "call", "leave", "raise"};
 
 	return names[site->kind];
 }

@@ -59,8 +59,9 @@ enum python_site_kind {
 	PYTHON_SITE_RETURN,
 	PYTHON_SITE_YIELD,
 	PYTHON_SITE_UNWIND,
-	PYTHON_SITE_CALL, /* up to 3.10: start or resume, by f_lasti; throw, if `flag` is not 0 */
-	PYTHON_SITE_LEAVE /* up to 3.10: return, yield or unwind, by the thread state and the frame */
+	PYTHON_SITE_CALL,  /* up to 3.10: start or resume, by f_lasti; throw, if `flag` is not 0 */
+	PYTHON_SITE_LEAVE, /* up to 3.10: return, yield or unwind, by the thread state and the frame */
+	PYTHON_SITE_RAISE  /* an exception comes to a function */
 };
 
 #define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */
@@ -96,10 +97,15 @@ struct python_site {
 
 struct python_sites {
 	VEC(struct python_site) at; /* by address */
-	uint64_t table;             /* 3.11+: vaddr of opcode_targets */
-	uint32_t handlers;          /* that agree on the register of the frame */
-	uint64_t entry;             /* the loop's C function */
-	bool jit;                   /* built with a JIT, which is to be off: what it compiles runs without the loop */
+	/*
+	 * Where the loop calls PyTraceBack_Here(): an exception was raised in a function, or comes to it from one that
+	 * it called. None: not found.
+	 */
+	VEC(struct python_site) raises;
+	uint64_t table;    /* 3.11+: vaddr of opcode_targets */
+	uint32_t handlers; /* that agree on the register of the frame */
+	uint64_t entry;    /* the loop's C function */
+	bool jit;          /* built with a JIT, which is to be off: what it compiles runs without the loop */
 };
 
 /*

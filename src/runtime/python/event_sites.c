@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/python/event_sites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "elf/notes.h"
+#include "runtime/python/eval_search.h"
+#include "runtime/python/interpreter_parts.h"
+#include "runtime/python/probe_parts.h"
+#include "unwind/unwind_table.h"
+
+#define COLLECTING   "gc: collecting generation %d"
+#define STRINGS_MAX  4
+#define PATHS_MAX    256     /* branches between a function's beginning and the place that is looked for */
+#define FUNCTION_MAX 0x10000 /* bytes */
+#define LINE_MAX     96      /* instructions of one straight line */
+
+static const struct {
+	const char *name, *marker;
+	uint8_t first, last; /* minor versions of 3 whose marker is right */
+} events[PYTHON_EVENTS] = {
+	[PYTHON_FUNCTION_ENTRY] = {"function-entry", "function__entry", 6, 10},
+	[PYTHON_FUNCTION_RETURN] = {"function-return", "function__return", 6, 10},
+	[PYTHON_LINE] = {"line", "line", 6, 11},
+	[PYTHON_GC_START] = {"gc-start", "gc__start", 6, 255},
+	[PYTHON_GC_DONE] = {"gc-done", "gc__done", 6, 255},
+	[PYTHON_IMPORT_START] = {"import-start", "import__find__load__start", 7, 255},
+	[PYTHON_IMPORT_DONE] = {"import-done", "import__find__load__done", 7, 255},
+	[PYTHON_EXCEPTION] = {"exception", "", 255, 255},
+	[PYTHON_AUDIT] = {"audit", "audit", 8, 255},
+};
+
+const char *python_event_name(enum python_event event)
+{
+	return events[event].name;
+}
+
+static int no_memory(struct diag *diag)
+{
+	return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+}
+
+int python_event_markers(const struct elf_file *elf, const struct python_interpreter *interpreter,
+			 enum python_event event, python_event_sites *ret, struct diag *diag)
+{
+	const uint8_t minor = interpreter->version & 0xff;
+	bool back = minor >= 15 && event <= PYTHON_FUNCTION_RETURN; /* 3.15 has them again */
+	struct elf_marker *markers;
+	size_t count, i;
+	int err = 0;
+
+	if ((minor < events[event].first || minor > events[event].last) && !back)
+		return 0;
+	if (elf_file_markers(elf, &markers, &count))
+		return no_memory(diag);
+	for (i = 0; i < count && !err; i++)
+		if (!strcmp(markers[i].provider, "python") && !strcmp(markers[i].name, events[event].marker))
+			err = vec_push(ret, (struct python_event_site){.vaddr = markers[i].site,
+								       .semaphore = markers[i].semaphore,
+								       .arguments = markers[i].arguments});
+	free(markers);
+	return err ? no_memory(diag) : 0;
+}
+
+/* --- garbage collections --- */
+
+/* The place that asks whether to print, and where the number is that would be printed. */
+struct question {
+	const struct spot_insn *branch;
+	struct python_place generation;
+};
+
+/* The second argument of the call in this block, by what holds where it begins. */
+static bool read_generation(const struct probe_code *code, const struct spot_insn *block, struct python_place *ret)
+{
+	const uint8_t reg = code->arch->arguments[1];
+	const struct spot_insn *insn, *number = NULL;
+	struct probe_value printed, *from;
+	struct probe_line line;
+	unsigned int i;
+
+	probe_line_begin(code->arch, &line);
+	for (i = 0, insn = block; insn && i < LINE_MAX && insn->op < SPOT_CALL;
+	     i++, insn = probe_code_next(code, insn)) {
+		if (insn->op == SPOT_NUMBER && insn->a == reg)
+			number = insn;
+		else if (insn->clobbers & 1u << reg || insn->a == reg)
+			number = NULL;
+		probe_line_step(&line, insn);
+	}
+	if (!insn || insn->op != SPOT_CALL)
+		return false;
+	printed = probe_line_register(&line, reg);
+	if (number) {
+		*ret = (struct python_place){.add = (int32_t)number->imm};
+		return true;
+	}
+	if (printed.node == PROBE_NOTHING || printed.add)
+		return false;
+	*ret = (struct python_place){.kind = PYTHON_IN_REGISTER, .reg = printed.node};
+	if (printed.node < SPOT_REGISTERS)
+		return true;
+	from = &line.loads[printed.node - PROBE_NODE].at;
+	*ret = (struct python_place){.kind = PYTHON_ON_STACK, .reg = from->node, .add = (int32_t)from->add};
+	return from->node == code->arch->sp;
+}
+
+/* The only way into the block that mentions the string is a branch. -ENOENT: it is not. */
+static int find_question(const struct probe_code *code, const struct spot_insn *entry, const struct spot_insn *block,
+			 struct question *ret)
+{
+	bool leaves;
+	uint8_t *reached = probe_code_reach(code, entry, 0, &leaves);
+	unsigned int ways = 0;
+	size_t i;
+
+	if (!reached)
+		return -ENOMEM;
+	for (i = 0; i < code->insns.count; i++) {
+		const struct spot_insn *insn = &code->insns.at[i];
+
+		if (!reached[i] ||
+		    ((insn->op != SPOT_BRANCH || insn->target != block->vaddr) && probe_code_next(code, insn) != block))
+			continue;
+		ret->branch = insn;
+		ways++;
+	}
+	free(reached);
+	return ways == 1 && ret->branch->op == SPOT_BRANCH && read_generation(code, block, &ret->generation) ? 0
+													     : -ENOENT;
+}
+
+struct gc_search {
+	const struct elf_file *elf;
+	enum python_event event;
+	uint64_t strings[STRINGS_MAX];
+	size_t string_count;
+	python_event_sites *ret;
+	struct diag *diag;
+};
+
+static int refuse(const struct gc_search *search, const char *why)
+{
+	return python_sites_refuse(search->elf, search->diag, why);
+}
+
+/* Returns that are reached by way of the question, and by no other. */
+static int add_returns(const struct gc_search *search, const struct probe_code *code, const struct spot_insn *entry,
+		       const struct spot_insn *branch)
+{
+	bool leaves, mixed = false;
+	uint8_t *behind = probe_code_reach(code, branch, 0, &leaves);
+	uint8_t *before = probe_code_reach(code, entry, branch->vaddr, &leaves);
+	size_t i, found = 0;
+	int err = behind && before ? 0 : -ENOMEM;
+
+	for (i = 0; i < code->insns.count && !err; i++) {
+		const struct spot_insn *insn = &code->insns.at[i];
+
+		if (insn->op != SPOT_END || !insn->returns || !behind[i])
+			continue;
+		mixed |= before[i];
+		found++;
+		err = vec_push(search->ret, (struct python_event_site){
+						    .vaddr = insn->vaddr,
+						    .value = {.kind = PYTHON_IN_REGISTER, .reg = code->arch->result}});
+	}
+	free(behind);
+	free(before);
+	if (err)
+		return no_memory(search->diag);
+	if (mixed)
+		return refuse(search, "calls that find a collection under way return where others do");
+	return found ? 0 : refuse(search, "where a garbage collection ends was not found");
+}
+
+/* One place that mentions the string, in a function or in its cold part. */
+static int add_collector(const struct gc_search *search, uint64_t place)
+{
+	struct python_range ranges[2] = {};
+	const struct spot_insn *entry, *block = NULL;
+	struct probe_code code = {};
+	struct question question;
+	size_t count = 1, i;
+	int err;
+
+	if (!unwind_find_fde(search->elf, place, &ranges[0].start, &ranges[0].end) ||
+	    ranges[0].end - ranges[0].start > FUNCTION_MAX)
+		return refuse(search, "the function that collects garbage was not found");
+	for (;; count++) {
+		err = probe_code_init(&code, search->elf, ranges, count, search->diag);
+		if (err)
+			return err;
+		for (i = 0; i < code.insns.count; i++)
+			if (place >= code.insns.at[i].vaddr && place < code.insns.at[i].vaddr + code.insns.at[i].length)
+				block = probe_code_block(&code, &code.insns.at[i]);
+		entry = probe_code_at(&code, ranges[count - 1].start);
+		err = entry && block ? find_question(&code, entry, block, &question) : -ENOENT;
+		if (err != -ENOENT || count == 2)
+			break;
+		/* A cold part jumps back. */
+		for (i = 0; i < code.insns.count && !ranges[1].end; i++)
+			if (code.insns.at[i].target &&
+			    (code.insns.at[i].op == SPOT_JUMP || code.insns.at[i].op == SPOT_BRANCH) &&
+			    (code.insns.at[i].target < ranges[0].start || code.insns.at[i].target >= ranges[0].end))
+				unwind_find_fde(search->elf, code.insns.at[i].target, &ranges[1].start, &ranges[1].end);
+		if (!ranges[1].end || ranges[1].end - ranges[1].start > FUNCTION_MAX)
+			break;
+		probe_code_deinit(&code);
+		block = NULL;
+	}
+	if (err == -ENOMEM)
+		err = no_memory(search->diag);
+	else if (err)
+		err = refuse(search, "where it asks whether to print that it collects garbage was not found");
+	else if (search->event == PYTHON_GC_DONE)
+		err = add_returns(search, &code, entry, question.branch);
+	else if (vec_push(search->ret,
+			  (struct python_event_site){.vaddr = question.branch->vaddr, .value = question.generation}))
+		err = no_memory(search->diag);
+	probe_code_deinit(&code);
+	return err;
+}
+
+static bool is_string(void *context, uint64_t target)
+{
+	const struct gc_search *search = context;
+	size_t i;
+
+	for (i = 0; i < search->string_count; i++)
+		if (search->strings[i] == target)
+			return true;
+	return false;
+}
+
+static void find_strings(struct gc_search *search)
+{
+	const struct elf_segment *segments;
+	const uint8_t *bytes, *at;
+	size_t count, i;
+
+	segments = elf_file_segments(search->elf, &count);
+	for (i = 0; i < count; i++) {
+		bytes = elf_file_bytes_at(search->elf, segments[i].vaddr, segments[i].filesz);
+		for (at = bytes; at && search->string_count < STRINGS_MAX; at += strlen(COLLECTING)) {
+			at = memmem(at, segments[i].filesz - (size_t)(at - bytes), COLLECTING, strlen(COLLECTING));
+			if (!at)
+				break;
+			search->strings[search->string_count++] = segments[i].vaddr + (uint64_t)(at - bytes);
+		}
+	}
+}
+
+static int find_collectors(struct gc_search *search)
+{
+	eval_addresses places = {};
+	size_t i;
+	int err;
+
+	find_strings(search);
+	err = eval_find_references(search->elf, is_string, search, &places);
+	if (err)
+		err = no_memory(search->diag);
+	else if (!places.count)
+		err = refuse(search, "no code prints \"" COLLECTING "\"");
+	for (i = 0; i < places.count && !err; i++)
+		err = add_collector(search, places.at[i]);
+	vec_free(&places);
+	return err;
+}
+
+/* --- audits --- */
+
+/* The address of the event's name, where the function begins or behind that. */
+static int add_audit(const struct elf_file *elf, uint64_t vaddr, uint8_t argument, python_event_sites *ret,
+		     struct diag *diag)
+{
+	struct python_range range = {};
+	struct python_event_site site = {.vaddr = vaddr};
+	const struct spot_insn *insn;
+	struct probe_line line;
+	struct probe_code code;
+	int err;
+
+	if (!unwind_find_fde(elf, vaddr, &range.start, &range.end) || range.start != vaddr ||
+	    range.end - range.start > FUNCTION_MAX)
+		return python_sites_refuse(elf, diag, "the function that audits was not found");
+	err = probe_code_init(&code, elf, &range, 1, diag);
+	if (err)
+		return err;
+	probe_line_begin(code.arch, &line);
+	site.value = probe_line_place(&line, code.arch->arguments[argument], false);
+	for (insn = probe_code_at(&code, vaddr); insn && insn->op < SPOT_CALL; insn = probe_code_next(&code, insn)) {
+		if (insn->emulated) {
+			site.value = probe_line_place(&line, code.arch->arguments[argument], false);
+			site.vaddr = insn->vaddr;
+			break;
+		}
+		probe_line_step(&line, insn);
+	}
+	probe_code_deinit(&code);
+	if (site.value.kind == PYTHON_NOWHERE)
+		return python_sites_refuse(elf, diag, "the function that audits was not found");
+	return vec_push(ret, site) ? no_memory(diag) : 0;
+}
+
+/* What PySys_Audit() calls with its own arguments behind another one. 0: nothing. */
+static uint64_t find_inner_audit(const struct probe_code *code, const struct spot_insn *insn)
+{
+	struct probe_line line;
+
+	probe_line_begin(code->arch, &line);
+	for (; insn && insn->op != SPOT_INDIRECT && insn->op != SPOT_END; insn = probe_code_next(code, insn)) {
+		if (insn->op == SPOT_CALL && insn->target &&
+		    probe_line_register(&line, code->arch->arguments[1]).node == code->arch->arguments[0] &&
+		    probe_line_register(&line, code->arch->arguments[2]).node == code->arch->arguments[1])
+			return insn->target;
+		if (insn->op == SPOT_JUMP)
+			return 0;
+		probe_line_step(&line, insn);
+	}
+	return 0;
+}
+
+static bool is_address(void *context, uint64_t target)
+{
+	return target == *(uint64_t *)context;
+}
+
+/* _PySys_Audit() calls it too, unless the compiler has made another copy of it for that. */
+static int check_callers(const struct elf_file *elf, uint64_t inner, struct diag *diag)
+{
+	eval_addresses places = {};
+	int err = eval_find_references(elf, is_address, &inner, &places);
+	size_t count = places.count;
+
+	vec_free(&places);
+	if (err)
+		return no_memory(diag);
+	return count > 1 ? 0 : python_sites_refuse(elf, diag, "its code for audits has copies");
+}
+
+static int find_audit(const struct elf_file *elf, uint8_t minor, python_event_sites *ret, struct diag *diag)
+{
+	struct python_range range = {};
+	struct probe_code code;
+	uint64_t vaddr, size, inner;
+	int err;
+
+	if (minor < 8)
+		return python_sites_refuse(elf, diag, "it has no audits, which came with 3.8");
+	if (minor > 13)
+		return python_sites_refuse(elf, diag,
+					   "it was built without markers, and its code for audits has copies");
+	if (!python_find_exported(elf, "PySys_Audit", &vaddr, &size) ||
+	    !unwind_find_fde(elf, vaddr, &range.start, &range.end) || range.end - range.start > FUNCTION_MAX)
+		return python_sites_refuse(elf, diag, "PySys_Audit() was not found");
+	if (minor == 8)
+		return add_audit(elf, vaddr, 0, ret, diag);
+	err = probe_code_init(&code, elf, &range, 1, diag);
+	if (err)
+		return err;
+	inner = find_inner_audit(&code, probe_code_at(&code, vaddr));
+	probe_code_deinit(&code);
+	if (!inner)
+		return python_sites_refuse(elf, diag, "which function PySys_Audit() calls was not found");
+	err = check_callers(elf, inner, diag);
+	return err ? err : add_audit(elf, inner, 1, ret, diag);
+}
+
+int python_event_code(const struct elf_file *elf, const struct python_interpreter *interpreter, enum python_event event,
+		      python_event_sites *ret, struct diag *diag)
+{
+	struct gc_search search = {.elf = elf, .event = event, .ret = ret, .diag = diag};
+	size_t before = ret->count;
+	int err;
+
+	switch (event) {
+	case PYTHON_GC_START:
+	case PYTHON_GC_DONE:
+		err = find_collectors(&search);
+		if (err)
+			ret->count = before;
+		return err;
+	case PYTHON_AUDIT:
+		return find_audit(elf, interpreter->version & 0xff, ret, diag);
+	case PYTHON_LINE:
+		return python_sites_refuse(
+			elf, diag,
+			(interpreter->version & 0xff) > 11
+				? "from 3.12 on there is no marker for lines, and no place in the code for it"
+				: "it was built without markers, and without them no place in the code is for lines");
+	default:
+		return python_sites_refuse(elf, diag, "it has no such marker");
+	}
+}

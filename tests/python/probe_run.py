@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Runs a program of the truth under strata trace, and compares what both tell; for probes.t and events.t."""
+import collections
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "../oracle")]
+
+STRATA = os.environ.get("STRATA", os.path.join(HERE, "../../build/strata"))
+REFUSED = {"debug": "a debug build", "nogil": "free-threaded", "tailcall": "tail calls"}
+
+
+def refusal(label):
+    return next((reason for name, reason in REFUSED.items() if name in label), None)
+
+
+def is_traced(function):
+    """What the program itself writes down."""
+    last = function.split(".")[-1]
+    return not last.startswith("_") or last.startswith("__")
+
+
+def read(path):
+    """Thread -> events: kind, function, line."""
+    events = collections.defaultdict(list)
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if len(words) == 4 and is_traced(words[2]):
+                events[words[0]].append(tuple(words[1:3]) + (int(words[3]),))
+    return events
+
+
+def without_lines(told, expected):
+    """An instruction without a line has that of the one before it."""
+    return [event if i >= len(expected) or expected[i][2] else event[:2] + (0,) for i, event in enumerate(told)]
+
+
+def difference(told, expected, what):
+    """Lines that say where two lists differ first; none if they are equal."""
+    if told == expected:
+        return []
+    at = next((i for i, (a, b) in enumerate(zip(told, expected)) if a != b), min(len(told), len(expected)))
+    return ["%s: %d events, told %d; the first that differs is number %d" % (what, len(expected), len(told), at),
+            "    expected %s" % expected[max(0, at - 2):at + 4], "    told     %s" % told[max(0, at - 2):at + 4]]
+
+
+def run(interpreter, truth, arguments, script, options=()):
+    """
+    Runs the program `truth` with a file to write to and `arguments`, of which "FOLDER" stands for its folder, in the
+    interpreter. `script` is strata's, with %(file)s for the interpreter's file and %(program)s for the program's.
+    The exit status and messages of strata, and the paths of what strata and the program told; None: the program did not.
+    """
+    root = interpreter.root or ""
+    folder = tempfile.mkdtemp(dir=root + "/tmp" if root else None)
+    inside = folder[len(root):]
+    shutil.copy(os.path.join(HERE, truth), folder)
+    words = [interpreter.path, inside + "/" + truth, inside + "/truth"]
+    command = " ".join(words + [inside if word == "FOLDER" else word for word in arguments])
+    if root:
+        command = "chroot %s %s" % (root, command)
+    text = script % {"file": root + interpreter.path, "program": words[1]}
+    done = subprocess.run([STRATA, "trace", *options, "-o", folder + "/told", "-e", text, "-c", command],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    return folder, done, folder + "/told", folder + "/truth" if os.path.exists(folder + "/truth") else None
