@@ -6,12 +6,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "../oracle")]
 
 STRATA = os.environ.get("STRATA", os.path.join(HERE, "../../build/strata"))
 REFUSED = {"debug": "a debug build", "nogil": "free-threaded", "tailcall": "tail calls"}
+
+
+PATIENCE_S = 60
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end and not condition():
+        time.sleep(0.002)
+    return condition()
 
 
 def refusal(label):

@@ -7,9 +7,13 @@ are refused, by name. A function at the limit of recursion is left out of the co
 there); it has to end as often as it began. PROBE_TURNS: turns of the program."""
 import collections
 import os
+import re
 import shutil
+import signal
+import subprocess
+import time
 
-from probe_run import difference, read, refusal, run, without_lines  # first: it finds the others
+from probe_run import STRATA, difference, read, refusal, run, until, without_lines  # first: it finds the others
 from interpreters import discover
 from tap import Tap
 
@@ -52,6 +56,60 @@ def check(tap, interpreter):
     shutil.rmtree(folder)
 
 
+def check_jit(tap, interpreter):
+    """Functions in what the JIT has compiled are not seen: that is said, and only then."""
+    root, entered = interpreter.root or "", 20000
+    program = "import sys\ndef f(x): return x\nfor i in range(%d): f(i)\nprint(sys._jit.is_enabled())" % entered
+    script = 'python:"%s":function-entry /args.function == "f"/ { @ = count(); }' % (root + interpreter.path)
+    for switch in "0", "1":
+        command = "%s/usr/bin/env PYTHON_JIT=%s %s -c '%s'" % ("chroot %s " % root if root else "", switch, interpreter.path, program)
+        done = subprocess.run([STRATA, "trace", "-e", script, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=600, check=False)
+        count = int(re.search(r"@: (\d+)", done.stdout).group(1))
+        told = "Python's JIT is on" in done.stderr
+        tap.ok((count == entered) != told and told == ("True" in done.stdout), "%s: PYTHON_JIT=%s: %d of %d calls are seen%s" %
+               (interpreter.label, switch, count, entered, ", which is said" if told else ""), done.stdout, done.stderr)
+
+
+def code_of(pid, path):
+    """A program's machine code, as it is in memory now."""
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
+        start, end = next(line.split()[0].split("-") for line in maps if line.rstrip().endswith(path) and " r-xp " in line)
+    with open("/proc/%d/mem" % pid, "rb", 0) as memory:
+        memory.seek(int(start, 16))
+        return memory.read(int(end, 16) - int(start, 16))
+
+
+def check_life(tap):
+    """Nothing is left behind, however strata ends; functions that had begun before tell how they end."""
+    python = os.path.realpath("/usr/bin/python3")
+    program = ("import sys\ndef deep(n):\n    if n: deep(n - 1)\n    else: print(1, flush=True); sys.stdin.readline()\n"
+               "deep(30); deep(3)")
+    probes = 'python:function-entry, python:function-return /args.function == "deep"/ { @[args.kind] = count(); }'
+    with subprocess.Popen([python, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+        target.stdout.readline()
+        before = code_of(target.pid, python)
+        for name in "SIGINT", "SIGKILL", "":
+            begun = time.monotonic()
+            with subprocess.Popen([STRATA, "trace", "-p", str(target.pid), "-e", probes], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, universal_newlines=True) as tracer:
+                there = until(lambda: code_of(target.pid, python) != before)
+                attached = time.monotonic()
+                if name:
+                    tracer.send_signal(getattr(signal, name))
+                    gone = until(lambda: code_of(target.pid, python) == before)
+                    print("# there after %.0f ms, gone %.0f ms after %s" %
+                          ((attached - begun) * 1e3, (time.monotonic() - attached) * 1e3, name))
+                    tap.ok(there and gone, "nothing stays attached after " + name)
+                    continue
+                tracer.stderr.readline()  # all are attached
+                target.stdin.write(b"\n\n")
+                target.stdin.flush()
+                out = tracer.communicate()[0]
+                tap.ok(re.search(r"@\[start\]: 4\n", out) and re.search(r"@\[return\]: 35\n", out),
+                       "functions that had begun before tell how they end", out)
+
+
 def main():
     tap = Tap()
     if os.geteuid():
@@ -59,6 +117,9 @@ def main():
         return
     for interpreter in discover():
         check(tap, interpreter)
+        if interpreter.version >= (3, 14) and not refusal(interpreter.label):
+            check_jit(tap, interpreter)
+    check_life(tap)
     tap.done()
 
 

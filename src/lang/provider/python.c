@@ -143,6 +143,10 @@ static void add_loop(const struct python_file *file, enum python_event event)
 		if (python_site_is_entry(&file->sites.at.at[i]) == entry)
 			add(file, (struct python_probe){.event = event, .site = file->sites.at.at[i]},
 			    file->sites.at.at[i].vaddr, 0);
+	/* No event: it counts what is missed. */
+	for (i = 0; i < file->sites.jits.count; i++)
+		add(file, (struct python_probe){.event = event, .site = file->sites.jits.at[i]},
+		    file->sites.jits.at[i].vaddr, 0);
 	for (i = 0; event == PYTHON_EXCEPTION && i < file->sites.raises.count; i++)
 		add(file, (struct python_probe){.event = event, .site = file->sites.raises.at[i]},
 		    file->sites.raises.at[i].vaddr, 0);

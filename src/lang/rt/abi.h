@@ -45,6 +45,7 @@ enum rt_counter {
 	RT_COUNTER_MAP_FULL,    /* updates that a full map refused */
 	RT_COUNTER_LOOP_LIMIT,  /* while loops that were cut short */
 	RT_COUNTER_DESCENDANTS, /* processes of the command that the map of them had no room for */
+	RT_COUNTER_PYTHON_JIT,  /* signs that the JIT of a Python is on: functions in what it compiles are not seen */
 	RT_COUNTER_COUNT = 16
 };
 

@@ -7,13 +7,16 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "lang/rt/abi.h"
 #include "lang/rt/python.h"
 
 #define opaque(value) asm volatile("" : "+r"(value))
 #define NO_OFFSET     0xffff
 
 /* enum python_site_kind of runtime/python/probe_sites.h */
-enum { SITE_RESUME, SITE_THROW, SITE_RETURN, SITE_YIELD, SITE_UNWIND, SITE_CALL, SITE_LEAVE, SITE_RAISE };
+enum { SITE_RESUME, SITE_THROW, SITE_RETURN, SITE_YIELD, SITE_UNWIND, SITE_CALL, SITE_LEAVE, SITE_RAISE, SITE_JIT };
+
+extern __hidden __u64 rt_count(__u64 which);
 
 static __always_inline __u64 word(__u64 address)
 {
@@ -63,6 +66,10 @@ static __always_inline int begin_instruction(struct rt_python *p)
 		right = bytes[0] == (__u8)(p->opcodes >> 8 * i);
 	if (!right)
 		return 0;
+	if (p->site == SITE_JIT) {
+		rt_count(RT_COUNTER_PYTHON_JIT);
+		return 0;
+	}
 	p->code = code_of(p);
 	if (p->site == SITE_RESUME) {
 		if ((p->flags & RT_PYTHON_AGAIN) && is_executed_again(p))

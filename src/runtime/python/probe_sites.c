@@ -310,7 +310,8 @@ static int add_handlers(struct sites_search *search, struct diag *diag)
 		struct python_site site = search->versions;
 		const char *name = opcodes[i].name;
 
-		if (opcodes[i].minor != search->minor || opcodes[i].kind == PYTHON_SITE_ANY || i == search->left_out)
+		if (opcodes[i].minor != search->minor || opcodes[i].kind == PYTHON_SITE_ANY ||
+		    opcodes[i].kind == PYTHON_SITE_JIT || i == search->left_out)
 			continue;
 		site.again =
 			search->versions.again && (!strcmp(name, "RESUME") || !strcmp(name, "INSTRUMENTED_RESUME"));
@@ -512,6 +513,24 @@ static int add_unwinds(struct sites_search *search, struct diag *diag)
 	return found ? 0 : python_sites_refuse(search->elf, diag, "where exceptions leave a function was not found");
 }
 
+static int add_jits(struct sites_search *search, struct diag *diag)
+{
+	size_t i;
+
+	for (i = 0; i < OPCODE_COUNT; i++) {
+		struct python_site site = {.kind = PYTHON_SITE_JIT, .recursion_offset = PY_NO_OFFSET};
+
+		if (opcodes[i].minor != search->minor || opcodes[i].kind != PYTHON_SITE_JIT ||
+		    place_handler(search, search->handlers[opcodes[i].opcode], &site) ||
+		    site.frame.kind == PYTHON_NOWHERE)
+			continue;
+		accept(&site, opcodes[i].opcode);
+		if (vec_push(&search->sites->jits, site))
+			return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	}
+	return 0;
+}
+
 static int find_new(struct sites_search *search, struct diag *diag)
 {
 	static const char *const returns[] = {"RETURN_VALUE", "RETURN_CONST", "YIELD_VALUE"};
@@ -544,6 +563,8 @@ static int find_new(struct sites_search *search, struct diag *diag)
 	err = join_resume(search, diag);
 	if (!err)
 		err = add_handlers(search, diag);
+	if (!err)
+		err = add_jits(search, diag);
 	if (!err)
 		err = add_throw(search, diag);
 	return err ? err : add_unwinds(search, diag);
@@ -648,6 +669,7 @@ void python_sites_deinit(struct python_sites *sites)
 {
 	vec_free(&sites->at);
 	vec_free(&sites->raises);
+	vec_free(&sites->jits);
 }
 
 bool python_site_is_entry(const struct python_site *site)
@@ -657,7 +679,8 @@ bool python_site_is_entry(const struct python_site *site)
 
 const char *python_site_name(const struct python_site *site)
 {
-	static const char *const names[] = {"resume", "throw", "return", "yield", "unwind", "call", "leave", "raise"};
+	static const char *const names[] = {"resume", "throw", "return", "yield", "unwind",
+					    "call",   "leave", "raise",  "jit"};
 
 	return names[site->kind];
 }

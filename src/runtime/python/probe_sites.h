@@ -61,7 +61,9 @@ enum python_site_kind {
 	PYTHON_SITE_UNWIND,
 	PYTHON_SITE_CALL,  /* up to 3.10: start or resume, by f_lasti; throw, if `flag` is not 0 */
 	PYTHON_SITE_LEAVE, /* up to 3.10: return, yield or unwind, by the thread state and the frame */
-	PYTHON_SITE_RAISE  /* an exception comes to a function */
+	PYTHON_SITE_RAISE, /* an exception comes to a function */
+	PYTHON_SITE_JIT    /* 3.13+: ENTER_EXECUTOR, which goes on in what the JIT has compiled, without the loop;
+			      JUMP_BACKWARD_JIT, which counts until it compiles */
 };
 
 #define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */
@@ -102,10 +104,12 @@ struct python_sites {
 	 * it called. None: not found.
 	 */
 	VEC(struct python_site) raises;
+	/* Signs that the JIT is on: no event of a function, but some are not seen. */
+	VEC(struct python_site) jits;
 	uint64_t table;    /* 3.11+: vaddr of opcode_targets */
 	uint32_t handlers; /* that agree on the register of the frame */
 	uint64_t entry;    /* the loop's C function */
-	bool jit;          /* built with a JIT, which is to be off: what it compiles runs without the loop */
+	bool jit;          /* has a second table, for a JIT that records */
 };
 
 /*

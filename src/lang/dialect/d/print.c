@@ -424,6 +424,8 @@ static void print_lost(const struct printer *p, enum rt_counter what, uint64_t c
 					 "firings lost: too many were interrupted at the same time"},
 		[RT_COUNTER_MAP_FULL] = {"dynamic variable drop", "dynamic variable drops"},
 		[RT_COUNTER_LOOP_LIMIT] = {"loop cut short", "loops cut short"},
+		[RT_COUNTER_PYTHON_JIT] = {"sign of a Python's JIT: functions in what it has compiled are not told",
+					   "signs of a Python's JIT: functions in what it has compiled are not told"},
 		[RT_COUNTER_DESCENDANTS] = {"process of the command not followed: it had too many at a time",
 					    "processes of the command not followed: it had too many at a time"},
 	};

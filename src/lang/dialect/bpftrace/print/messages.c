@@ -47,6 +47,8 @@ static void print_lost(const struct printer *p, enum rt_counter what, uint64_t c
 		[RT_COUNTER_NO_FRAME] = "runs of probes were lost: too many were interrupted at the same time",
 		[RT_COUNTER_MAP_FULL] = "Map full; can't update element: raise max_map_keys in the config block",
 		[RT_COUNTER_LOOP_LIMIT] = "loops were cut short after 8 million turns",
+		[RT_COUNTER_PYTHON_JIT] = "Python's JIT is on, and functions in what it has compiled were not told; "
+					  "PYTHON_JIT=0 switches it off",
 		[RT_COUNTER_DESCENDANTS] = "processes of the command were not followed: it had too many at a time",
 	};
 
