@@ -67,7 +67,13 @@ $(BUILD)/gen/syscalls.inc:
 
 # These, and the pages that are embedded: the flame graph's, and that of calls.
 PAGE_PARTS := $(patsubst src/export/%,%,$(wildcard src/export/page/*)) $(patsubst src/calls/%,%,$(wildcard src/calls/page/*))
-GENERATED_BYTES := $(BUILD)/gen/analyser.inc $(BUILD)/gen/syscalls.inc $(PAGE_PARTS:%=$(BUILD)/gen/%.inc)
+TAPSETS := $(wildcard src/lang/dialect/stap/tapset/*.stp)
+GENERATED_BYTES := $(BUILD)/gen/analyser.inc $(BUILD)/gen/syscalls.inc $(PAGE_PARTS:%=$(BUILD)/gen/%.inc) $(BUILD)/gen/tapset.inc
+
+# SystemTap's aliases that come with strata, one file behind the other.
+$(BUILD)/gen/tapset.inc: $(TAPSETS)
+	@mkdir -p $(@D)
+	$(Q)cat $^ | xxd -i > $@
 
 $(LIBSTRATA): $(LIB_OBJS)
 	@rm -f $@

@@ -49,7 +49,7 @@ static const struct option_row rows[] = {
 	{'e', "execute", "PROGRAM", "run this program"},
 	{'p', "pid", "PID", "trace this process only, all its threads, and end\nwith it"},
 	{'c', "command", "COMMAND", "start this command, trace it and what it starts only,\nand end with it"},
-	{OPTION_DIALECT, "dialect", "LANGUAGE", "what the program is written in: bpftrace or d"},
+	{OPTION_DIALECT, "dialect", "LANGUAGE", "what the program is written in: bpftrace, d or stap"},
 	{'f', "format", "FORMAT", "how the output is written: text or json"},
 	{'o', "output", "FILE", "write the output to this file, not to stdout"},
 	{'l', "list", NULL, "list the places that match the PATTERNs"},
@@ -271,7 +271,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		request->dialect = dialect_find(value);
 		return request->dialect ? 0
 					: diag_fail(diag, EINVAL, "cli.dialect",
-						    "--dialect %s: the languages are bpftrace and d", value);
+						    "--dialect %s: the languages are bpftrace, d and stap", value);
 	case OPTION_MAX_SAMPLE:
 		return options_sample_time(value, &request->sample_ns, diag);
 	case OPTION_MODE:

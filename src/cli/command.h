@@ -52,6 +52,6 @@ extern const struct command command_inspect;
 extern const struct command command_doctor;
 
 /* Not in the table: what strata is when it is started under that name. */
-extern const struct command command_bpftrace, command_dtrace;
+extern const struct command command_bpftrace, command_dtrace, command_stap;
 
 #endif

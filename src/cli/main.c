@@ -74,6 +74,8 @@ int main(int argc, char **argv)
 		return command_bpftrace.run(&command_bpftrace, argc, argv);
 	if (argc && !strcmp(name ? name + 1 : argv[0], command_dtrace.name))
 		return command_dtrace.run(&command_dtrace, argc, argv);
+	if (argc && !strcmp(name ? name + 1 : argv[0], command_stap.name))
+		return command_stap.run(&command_stap, argc, argv);
 	if (argc < 2) {
 		commands_help(stderr);
 		return CLI_USAGE;

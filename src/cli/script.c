@@ -91,7 +91,8 @@ static int compile_and_run(struct script *script, struct trace_command *child, s
 		script->complain(script, &compilation.report);
 	else
 		report_print(&compilation.report, stderr);
-	if (!err && !diag->tag)
+	script->reached_run = !err && !diag->tag;
+	if (script->reached_run)
 		err = trace_run(&compilation, &script->trace, result, diag);
 	if (err && diag->tag)
 		fail(script, CLI_FAILED, diag);
@@ -133,5 +134,6 @@ int script_run(struct script *script, struct diag *diag)
 		warn_left(stderr, left);
 	if (result.has_exit)
 		return result.status & 0xff;
+	script->command_status = ended;
 	return script->ignores_status ? CLI_DONE : ended;
 }

@@ -15,7 +15,10 @@ struct script {
 	struct compile_dump dump;
 	const char *command; /* of -c, or NULL */
 	char **argv;         /* the same as words; NULL: there is none */
-	bool has_run;        /* set: it was run, and the command has ended */
+	/* Set by script_run(): */
+	bool reached_run;    /* it was compiled, and begun */
+	bool has_run;        /* and came to its end, as its command did */
+	int command_status;  /* the command's, if the script let it come to its end */
 	bool ignores_status; /* the command's own status does not count */
 	/* How messages look; both may be NULL. */
 	void (*complain)(const struct script *script, const struct report *report);

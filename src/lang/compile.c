@@ -42,7 +42,7 @@ void compiler_deinit(struct compiler *c)
 
 const struct dialect *dialect_find(const char *name)
 {
-	static const struct dialect *const all[] = {&dialect_bpftrace, &dialect_d};
+	static const struct dialect *const all[] = {&dialect_bpftrace, &dialect_d, &dialect_stap};
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)

@@ -207,6 +207,15 @@ static void deed_remove(struct run *run, const struct symbol *map, const uint8_t
 	bpf_map_delete_elem(bpf_object__find_map_fd_by_name(run->object, map->bpf_name), key);
 }
 
+static void deed_exit(struct run *run, int status)
+{
+	if (!run->finished)
+		run->result->status = status;
+	run->result->has_exit = true;
+	run->finished = true;
+	run_set_state(run, RT_STATE_EXITED, 1);
+}
+
 const struct print_deeds run_deeds = {
 	.read = deed_read,
 	.release = deed_release,
@@ -214,4 +223,5 @@ const struct print_deeds run_deeds = {
 	.zero = run_zero_map,
 	.remove = deed_remove,
 	.system = run_system,
+	.exit = deed_exit,
 };

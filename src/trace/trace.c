@@ -488,16 +488,18 @@ static int start(struct run *run, struct diag *diag)
 		err = take_signals(run, diag);
 	if (!err)
 		err = run_special(run, RUN_FIRST, diag);
-	if (!err)
+	if (!err && run->print->acts)
+		run_drain(run);
+	if (!err && !run->finished)
 		err = attach_hooks(run, diag);
-	if (!err)
+	if (!err && !run->finished)
 		err = attach_all(run, diag);
 	if (!err && prepare_polls(run))
 		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
 	if (err)
 		return err;
 	tell_attached(run);
-	return run->options->command
+	return run->options->command && !run->finished
 		       ? trace_command_start(run->options->command, run->children.fd >= 0 ? arrived : NULL, run, diag)
 		       : 0;
 }
@@ -543,7 +545,7 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 		if (!err && options->mode != TRACE_RUN)
 			err = run_measured(&run, diag);
 		if (!err && options->mode == TRACE_RUN &&
-		    (waits_for_events(run.compiler) || options->command || options->pid))
+		    (waits_for_events(run.compiler) || run.print->acts || options->command || options->pid))
 			err = wait_for_end(&run, diag);
 		if (!err)
 			err = finish(&run, diag);

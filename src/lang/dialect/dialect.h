@@ -27,7 +27,7 @@ struct dialect {
 	const struct dialect_print *print; /* of what the running script sends */
 };
 
-extern const struct dialect dialect_bpftrace, dialect_d;
+extern const struct dialect dialect_bpftrace, dialect_d, dialect_stap;
 
 /* The dialect of this name, or NULL. */
 const struct dialect *dialect_find(const char *name);

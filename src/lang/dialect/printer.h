@@ -45,6 +45,8 @@ struct print_deeds {
 	void (*zero)(struct run *run, const struct symbol *map);  /* the keys stay */
 	void (*remove)(struct run *run, const struct symbol *map, const uint8_t *key);
 	void (*system)(struct run *run, const char *command);
+	/* As exit() of the kernel part: nothing more is taken but what `end` says. */
+	void (*exit)(struct run *run, int status);
 };
 
 struct printer {
@@ -71,6 +73,11 @@ struct print_format;
 
 /* What a dialect has. */
 struct dialect_print {
+	/*
+	 * What the script does is done by record(): so what `begin` says is taken before anything is attached, and
+	 * tracing goes on without events until it is ended.
+	 */
+	bool acts;
 	/* So many probes are attached; quiet: only what the script prints is wanted. */
 	void (*attached)(const struct printer *p, size_t count, bool quiet);
 	/* Events can come now. */

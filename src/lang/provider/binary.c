@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/table.h"
 #include "elf/zip.h"
 
@@ -184,6 +185,23 @@ const char *binary_script(struct compiler *c, const char *name)
 		is = is_script(file);
 	foreign_close(file);
 	return is ? arena_strdup(c->arena, path, strlen(path)) : NULL;
+}
+
+const char *binary_command_program(struct compiler *c)
+{
+	const struct compile_options *options = c->options;
+	const char *path = options->command_path, *found = NULL;
+	struct foreign_file *file = NULL;
+	char in_path[PATH_MAX];
+
+	if (!strchr(path, '/'))
+		file = find_in_path(c, path, in_path, sizeof(in_path));
+	else if (binary_open(c, path, &file))
+		file = NULL;
+	if (file && options->program && is_script(file))
+		found = options->program(options->program_context, path_basename(path));
+	foreign_close(file);
+	return found ? found : path;
 }
 
 /* The library that has the code of a program `name`. */

@@ -30,6 +30,9 @@ unsigned int binary_each_mapped(struct compiler *c,
  */
 const char *binary_script(struct compiler *c, const char *name);
 
+/* The program that -c runs: of a script, such as pyenv's, that of the same name which it executes. */
+const char *binary_command_program(struct compiler *c);
+
 /* Opens a file that an attach point names. 0 or a negative errno; -ETIMEDOUT, and a warning, if it does not answer. */
 int binary_open(struct compiler *c, const char *path, struct foreign_file **ret);
 

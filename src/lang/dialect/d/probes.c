@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "lang/core/number.h"
 #include "lang/dialect/d/d.h"
+#include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
 
 /* While units are made: a place, and the clauses that are about it. */
@@ -341,38 +342,6 @@ static const char *module_of(const struct attach *attach)
 	return attach->path ? path_basename(attach->path) : "";
 }
 
-static bool is_script(const char *path)
-{
-	char begin[2] = {};
-	FILE *file = fopen(path, "re");
-	bool ret = file && fread(begin, 1, 2, file) == 2 && begin[0] == '#' && begin[1] == '!';
-
-	if (file)
-		fclose(file);
-	return ret;
-}
-
-/* The program that -c runs: of a script, such as pyenv's, that of the same name which it executes. */
-static const char *command_program(struct making *m)
-{
-	const struct compile_options *options = m->c->options;
-	const char *name = path_basename(options->command_path), *folders = getenv("PATH"), *found = NULL;
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s", options->command_path);
-	while (!strchr(options->command_path, '/') && folders && *folders) {
-		size_t length = strcspn(folders, ":");
-
-		snprintf(path, sizeof(path), "%.*s/%s", (int)length, folders, name);
-		if (!access(path, X_OK))
-			break;
-		folders += length + (folders[length] == ':');
-	}
-	if (options->program && is_script(path))
-		found = options->program(options->program_context, name);
-	return found ? found : options->command_path;
-}
-
 /* The files of a process that is not that of -p, by its mappings. */
 static void each_mapped(struct making *m, int pid, void (*each)(struct making *m, const char *path))
 {
@@ -465,7 +434,7 @@ static void find_usdt(struct making *m)
 	if (pid && pid != options->pid)
 		each_mapped(m, pid, find_usdt_in);
 	else if (pid && options->command_path)
-		find_usdt_in(m, command_program(m));
+		find_usdt_in(m, binary_command_program(m->c));
 	else
 		find_usdt_in(m, "*");
 }
@@ -550,7 +519,7 @@ static void find_functions(struct making *m)
 		report_hint(m->c->report, "pid1234 names a process, and pid$target that of -p or -c");
 		return;
 	}
-	program = pid == options->pid && options->command_path ? command_program(m) : executable_of(m, pid);
+	program = pid == options->pid && options->command_path ? binary_command_program(m->c) : executable_of(m, pid);
 	if (!program) {
 		report_error(m->c->report, "D_PROC_GRAB", m->probe->span, "failed to grab process %d: no such process",
 			     pid);

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Where aliases and functions come from besides the script: our own, those of -I, and system calls. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/dialect/stap/stap.h"
+#include "lang/provider/provider.h"
+
+#define FILE_MAX ((size_t)1 << 20)
+
+static const char own_tapsets[] = {
+#include "tapset.inc"
+};
+
+static bool parse_text(struct compiler *c, const char *name, const char *text, size_t size)
+{
+	const struct source *source = report_add(c->report, name, text, size);
+
+	if (!source) {
+		c->arena->failed = true;
+		return false;
+	}
+	return stap_parse_source(c, source->begin, source->end, true);
+}
+
+static bool parse_file(struct compiler *c, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *text = file ? malloc(FILE_MAX + 1) : NULL;
+	size_t size = text ? fread(text, 1, FILE_MAX + 1, file) : 0;
+	bool ok = text && size <= FILE_MAX;
+
+	if (!ok)
+		stap_complain(c, "parse.tapset", (struct span){}, "tapset %s cannot be read: %s", path,
+			      file ? "it is too large" : strerror(errno));
+	else
+		ok = parse_text(c, path, text, size);
+	free(text);
+	if (file)
+		fclose(file);
+	return ok;
+}
+
+static int is_tapset(const struct dirent *entry)
+{
+	size_t length = strlen(entry->d_name);
+
+	return length > 4 && !strcmp(entry->d_name + length - 4, ".stp");
+}
+
+static bool parse_folder(struct compiler *c, const char *folder)
+{
+	struct dirent **entries;
+	int count = scandir(folder, &entries, is_tapset, alphasort), i;
+	char path[PATH_MAX];
+	bool ok = count >= 0;
+
+	if (!ok)
+		stap_complain(c, "parse.tapset", (struct span){}, "-I %s: %s", folder, strerror(errno));
+	for (i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		ok = ok && parse_file(c, path);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return ok;
+}
+
+bool stap_load_tapsets(struct compiler *c)
+{
+	uint32_t i;
+
+	stap_state(c)->is_own = true;
+	if (!parse_text(c, "tapset", own_tapsets, sizeof(own_tapsets)))
+		return false;
+	stap_state(c)->is_own = false;
+	for (i = 0; i < c->options->include_folder_count; i++)
+		if (!parse_folder(c, c->options->include_folders[i]))
+			return false;
+	return true;
+}
+
+/* --- system calls --- */
+
+static bool has_alias(const struct compiler *c, const char *name, bool is_return)
+{
+	const struct stap_state *state = stap_state(c);
+	size_t i;
+
+	for (i = 0; i < state->aliases.count; i++) {
+		const struct stap_point *point = &state->aliases.at[i]->name;
+
+		if (point->part_count == (is_return ? 3u : 2u) && !strcmp(point->parts[0].name, "syscall") &&
+		    !strcmp(point->parts[1].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* Words that cannot be variables, and what the alias itself has. */
+static bool is_taken(const char *name)
+{
+	static const char *const words[] = {"name",     "argstr", "in",   "next", "global", "probe",
+					    "function", "if",     "else", "for",  "long",   "string",
+					    "return",   "delete", "try",  "catch"};
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(words[i], name))
+			return true;
+	return false;
+}
+
+static bool is_text(const struct type_field *field)
+{
+	return field->type->kind == TYPE_POINTER && field->type->to && field->type->to->is_char &&
+	       (strstr(field->name, "name") || strstr(field->name, "path"));
+}
+
+/* probe syscall.read = kernel.trace("syscalls:sys_enter_read") { name = "read" fd = $fd ... argstr = sprintf(...) } */
+static void write_entry(FILE *out, const char *name, const struct type *record)
+{
+	uint32_t i;
+
+	fprintf(out, "probe syscall.%s = kernel.trace(\"syscalls:sys_enter_%s\") {\nname = \"%s\"\n", name, name, name);
+	for (i = 1; record && i < record->field_count; i++) {
+		const struct type_field *field = &record->fields[i];
+
+		if (is_text(field))
+			fprintf(out, "%s_uaddr = $%s\n", field->name, field->name);
+		if (!is_taken(field->name))
+			fprintf(out, is_text(field) ? "%s = user_string_unquoted($%s)\n" : "%s = $%s\n", field->name,
+				field->name);
+		if (field->type->kind == TYPE_POINTER && !is_text(field))
+			fprintf(out, "%s_uaddr = $%s\n", field->name, field->name);
+	}
+	fputs("argstr = sprintf(\"", out);
+	for (i = 1; record && i < record->field_count; i++)
+		fprintf(out, "%s%s", i > 1 ? ", " : "",
+			is_text(&record->fields[i])                    ? "%s"
+			: record->fields[i].type->kind == TYPE_POINTER ? "%#x"
+								       : "%d");
+	fputc('"', out);
+	for (i = 1; record && i < record->field_count; i++)
+		fprintf(out, is_text(&record->fields[i]) ? ", user_string_quoted($%s)" : ", $%s",
+			record->fields[i].name);
+	fputs(")\n}\n", out);
+}
+
+static void write_return(FILE *out, const char *name)
+{
+	fprintf(out,
+		"probe syscall.%s.return = kernel.trace(\"syscalls:sys_exit_%s\") {\n"
+		"name = \"%s\"\nretval = $ret\nret = $ret\nretstr = __retstr($ret)\n}\n",
+		name, name, name);
+}
+
+/* What the kernel has of it: the attaches from `first` on. */
+static void write_aliases(struct compiler *c, size_t first, bool is_return, FILE *out)
+{
+	const char *mark = is_return ? ":sys_exit_" : ":sys_enter_";
+	size_t i;
+
+	for (i = first; i < c->attaches.count; i++) {
+		const char *name = strstr(c->attaches.at[i].name, mark);
+
+		if (!name || has_alias(c, name + strlen(mark), is_return))
+			continue;
+		if (is_return)
+			write_return(out, name + strlen(mark));
+		else
+			write_entry(out, name + strlen(mark), c->attaches.at[i].arguments);
+	}
+}
+
+void stap_make_syscalls(struct compiler *c, const char *pattern, bool is_return, struct span span)
+{
+	const char *parts[3] = {"tracepoint", "syscalls",
+				arena_printf(c->arena, is_return ? "sys_exit_%s" : "sys_enter_%s", pattern)};
+	const struct action action = {.span = span, .uses = USES_ARGS};
+	struct attach_text point = {.span = span, .parts = parts, .part_count = 3};
+	size_t first = c->attaches.count, units = c->units.count, complaints = c->report->complaints.count, size = 0;
+	unsigned int errors = c->report->errors;
+	char *text = NULL;
+	FILE *out;
+
+	if (!parts[2])
+		return;
+	provider_expand(c, &action, &point);
+	out = open_memstream(&text, &size);
+	if (out) {
+		write_aliases(c, first, is_return, out);
+		fclose(out);
+		stap_state(c)->is_own = true;
+		if (size)
+			parse_text(c, "syscalls", text, size);
+		stap_state(c)->is_own = false;
+	}
+	free(text);
+	c->attaches.count = first;
+	c->units.count = units;
+	if (c->report->errors > errors && !size) {
+		c->report->complaints.count = complaints;
+		c->report->errors = errors;
+	}
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Target variables: $name, $argN, $$vars, in the core's words, at the place of the unit. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/dialect/stap/capture.h"
+#include "lang/provider/binary_arguments.h"
+#include "lang/provider/provider.h"
+#include "lang/provider/usdt_arguments.h"
+
+/* --- nodes of the core --- */
+
+struct node *stap_core_number(struct compiler *c, int64_t value)
+{
+	struct node *node = node_create(c->arena, NODE_INT, (struct span){}, 0);
+
+	if (!c->arena->failed) {
+		node->value = (uint64_t)value;
+		node->type = &type_int64;
+	}
+	return node;
+}
+
+struct node *stap_core_call(struct compiler *c, enum core_builtin builtin, const struct type *type,
+			    struct node *operand)
+{
+	struct node *node = node_create(c->arena, NODE_CALL, (struct span){}, operand ? 1 : 0);
+
+	if (c->arena->failed)
+		return node;
+	node->builtin = builtin;
+	node->type = type;
+	if (operand)
+		node->kids[0] = operand;
+	return node;
+}
+
+struct node *stap_core_cast(struct compiler *c, struct node *of, const struct type *type)
+{
+	struct node *node;
+
+	if (c->arena->failed || type_equal(of->type, type))
+		return of;
+	node = node_create(c->arena, NODE_CAST, of->span, 1);
+	if (c->arena->failed)
+		return of;
+	node->kids[0] = of;
+	node->type = type;
+	return node;
+}
+
+struct node *stap_core_binary(struct compiler *c, enum op op, struct node *a, struct node *b)
+{
+	struct node *node = node_create(c->arena, NODE_BINARY, (struct span){}, 2);
+
+	if (c->arena->failed)
+		return node;
+	node->op = op;
+	node->kids[0] = a;
+	node->kids[1] = b;
+	node->flags = OPERATION_SIGNED;
+	node->type = op >= OP_EQUAL && op <= OP_LOGICAL_OR ? &type_int32 : &type_int64;
+	return node;
+}
+
+struct node *stap_core_field(struct compiler *c, struct node *of, const char *name)
+{
+	const struct type *record = of->type->kind == TYPE_POINTER ? of->type->to : of->type;
+	struct type_field *found = arena_new(c->arena, struct type_field);
+	struct node *node;
+
+	if (c->arena->failed || record->kind != TYPE_RECORD || !types_field(&c->types, record, name, found))
+		return NULL;
+	node = node_create(c->arena, NODE_FIELD, of->span, 1);
+	if (c->arena->failed)
+		return NULL;
+	node->kids[0] = of;
+	node->field = found;
+	node->type = found->type;
+	if (found->type->kind == TYPE_ARRAY && found->type->to->size == 1 && found->type->count)
+		node->type = type_string(c->arena, found->type->count);
+	return node;
+}
+
+const struct type *stap_text_type(struct compiler *c)
+{
+	return type_string(c->arena, (uint32_t)stap_state(c)->limits[MAXSTRINGLEN]);
+}
+
+/* --- target variables --- */
+
+static uint32_t digits_of(const char *name, const char *before)
+{
+	size_t length = strlen(before);
+
+	if (strncmp(name, before, length) || !name[length] ||
+	    strspn(name + length, "0123456789") != strlen(name + length))
+		return 0;
+	return (uint32_t)strtoul(name + length, NULL, 10);
+}
+
+static struct node *argument(struct compiler *c, uint32_t index)
+{
+	struct node *node = stap_core_call(c, CORE_ARGUMENT, &type_int64, NULL);
+
+	if (!c->arena->failed)
+		node->value = index;
+	return node;
+}
+
+/* Of a tracepoint's record: by name; $argN of a system call by its number. */
+static struct node *of_record(struct compiler *c, const struct attach *attach, const char *name)
+{
+	struct node *args = stap_core_call(c, CORE_ARGS, type_pointer(c->arena, attach->arguments), NULL), *node;
+	uint32_t number_of = digits_of(name, "arg");
+	bool is_raw = stap_state(c)->handler && stap_state(c)->handler->is_raw_syscall;
+	bool is_enter = strstr(attach->name, ":sys_enter") != NULL;
+
+	if (is_raw && !strcmp(name, "syscall"))
+		return stap_core_field(c, args, "id");
+	if (!strcmp(name, "return"))
+		return stap_core_field(c, args, "ret");
+	if (is_raw && number_of && number_of <= 6 && is_enter) {
+		struct type_field *found = arena_new(c->arena, struct type_field);
+		struct node *index;
+
+		if (!found || !types_field(&c->types, attach->arguments, "args", found) ||
+		    found->type->kind != TYPE_ARRAY)
+			return NULL;
+		node = stap_core_field(c, args, "args");
+		if (!node)
+			return NULL;
+		node->type = found->type;
+		index = node_create(c->arena, NODE_INDEX, (struct span){}, 2);
+		if (c->arena->failed)
+			return NULL;
+		index->kids[0] = node;
+		index->kids[1] = stap_core_number(c, number_of - 1);
+		index->type = found->type->to;
+		return index;
+	}
+	if (number_of && is_enter && number_of < attach->arguments->field_count)
+		return stap_core_field(c, args, attach->arguments->fields[number_of].name);
+	return stap_core_field(c, args, name);
+}
+
+static struct node *of_python(struct compiler *c, const struct attach *attach, const char *name)
+{
+	static const char *const names[] = {"file", "function", "first_line"};
+	uint32_t number_of = digits_of(name, "arg");
+	struct node *args = stap_core_call(c, CORE_ARGS, attach->arguments, NULL);
+
+	/* Addresses of texts that this place has itself: see text_of(). */
+	if (number_of == 1 || number_of == 2)
+		return stap_core_number(c, number_of);
+	if (number_of == 3)
+		return stap_core_field(c, args, names[2]);
+	return number_of ? NULL : stap_core_field(c, args, name);
+}
+
+static struct node *of_function(struct compiler *c, struct attach *attach, const char *name)
+{
+	const struct binary_arguments *arguments;
+	uint32_t number_of = digits_of(name, "arg");
+
+	if (c->unit->provider->is_return)
+		return strcmp(name, "return") != 0 ? NULL : stap_core_call(c, CORE_RETVAL, &type_int64, NULL);
+	if (number_of)
+		return number_of <= arch_here()->argument_count ? argument(c, number_of - 1) : NULL;
+	arguments = c->unit->provider->has_parameters ? binary_arguments(c, attach) : NULL;
+	if (!arguments || !arguments->record)
+		return NULL;
+	return stap_core_field(c, stap_core_call(c, CORE_ARGS, arguments->record, NULL), name);
+}
+
+static struct node *base_of(struct compiler *c, const char *name)
+{
+	struct attach *attach = compiler_attach(c);
+	struct usdt_argument found;
+	struct node *node;
+	uint32_t number_of = digits_of(name, "arg");
+
+	if (attach->spec) {
+		if (!number_of || !usdt_argument_parse(attach->spec, number_of - 1, &found))
+			return NULL;
+		node = argument(c, number_of - 1);
+		if (!c->arena->failed)
+			node->type = type_integer(found.size, found.is_signed);
+		return stap_core_cast(c, node, &type_int64);
+	}
+	if (c->unit->provider->computes_args)
+		return attach->arguments ? of_python(c, attach, name) : NULL;
+	if (c->unit->provider->context == CONTEXT_TRACEPOINT)
+		return attach->arguments ? of_record(c, attach, name) : NULL;
+	if (c->unit->provider->context == CONTEXT_REGISTERS)
+		return of_function(c, attach, name);
+	return NULL;
+}
+
+/* $name->member[2]: NULL: it is not there. */
+struct node *stap_target_node(struct compiler *c, const struct stap_node *target)
+{
+	const char *at = target->text + 1;
+	size_t length = strcspn(at, "-[");
+	char *name = arena_strdup(c->arena, at, length);
+	struct node *node = name && *name && *name != '$' ? base_of(c, name) : NULL, *index;
+
+	for (at += length; node && *at; at += length) {
+		if (*at == '[') {
+			const struct type *type = node->type;
+
+			length = strcspn(at, "]") + 1;
+			if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
+				return NULL;
+			index = node_create(c->arena, NODE_INDEX, target->span, 2);
+			if (c->arena->failed)
+				return NULL;
+			index->kids[0] = node;
+			index->kids[1] = stap_core_number(c, strtoll(at + 1, NULL, 10));
+			index->type = type->to;
+			node = index;
+		} else {
+			at += 2;
+			length = strcspn(at, "-[");
+			name = arena_strdup(c->arena, at, length);
+			node = name ? stap_core_field(c, node, name) : NULL;
+		}
+	}
+	return node;
+}
+
+bool stap_is_text(const struct type *type)
+{
+	return type->kind == TYPE_STRING || (type->kind == TYPE_POINTER && type->is_data_loc);
+}
+
+enum stap_type stap_target_type(struct compiler *c, const struct stap_node *target)
+{
+	struct node *node = stap_target_node(c, target);
+
+	if (!strcmp(target->text, "$$vars") || !strcmp(target->text, "$$parms") || !strcmp(target->text, "$$locals") ||
+	    !strcmp(target->text, "$$return") || !strcmp(target->text, "$$name"))
+		return STAP_STRING;
+	if (!node)
+		return STAP_UNKNOWN;
+	if (stap_is_text(node->type))
+		return STAP_STRING;
+	return type_is_scalar(node->type) ? STAP_LONG : STAP_UNKNOWN;
+}
+
+/* The names of what $$vars shows, at the place of c->unit. */
+static const char *name_at(struct compiler *c, uint32_t index)
+{
+	struct attach *attach = compiler_attach(c);
+	const struct type *record = attach->arguments;
+	struct usdt_argument found;
+	const struct binary_arguments *arguments;
+
+	if (attach->spec)
+		return usdt_argument_parse(attach->spec, index, &found) ? arena_printf(c->arena, "arg%u", index + 1)
+									: NULL;
+	if (!record && c->unit->provider->has_parameters && !c->unit->provider->is_return) {
+		arguments = binary_arguments(c, attach);
+		record = arguments ? arguments->record : NULL;
+	}
+	return record && index < record->field_count ? record->fields[index].name : NULL;
+}
+
+bool stap_expand_target(struct compiler *c, struct stap_node *node)
+{
+	const char *format = "", *name;
+	struct stap_node *kids[33];
+	uint32_t count = 1, index;
+	bool is_return = !strcmp(node->text, "$$return");
+
+	if (strncmp(node->text, "$$", 2) != 0)
+		return false;
+	for (index = 0;
+	     format && count < 33 && strcmp(node->text, "$$locals") != 0 && strcmp(node->text, "$$name") != 0;
+	     index++) {
+		struct stap_node *one = stap_node(c, STAP_E_TARGET, node->span, 0);
+		enum stap_type type;
+
+		name = is_return ? (index ? NULL : "return") : name_at(c, index);
+		if (!name || c->arena->failed)
+			break;
+		one->text = arena_printf(c->arena, "$%s", name);
+		type = one->text ? stap_target_type(c, one) : STAP_UNKNOWN;
+		if (type == STAP_UNKNOWN)
+			continue;
+		kids[count++] = one;
+		format = arena_printf(c->arena, "%s%s%s=%s", format, *format ? " " : "", name,
+				      type == STAP_STRING ? "\\\"%s\\\"" : "%#x");
+	}
+	kids[0] = stap_node(c, STAP_E_TEXT, node->span, 0);
+	if (c->arena->failed || !format)
+		return true;
+	kids[0]->text = !strcmp(node->text, "$$name") ? stap_state(c)->handler->text : format;
+	if (count == 1) {
+		*node = *kids[0];
+		return true;
+	}
+	node->kind = STAP_E_CALL;
+	node->text = "sprintf";
+	node->kids = arena_array(c->arena, struct stap_node *, count);
+	node->kid_count = node->kids ? count : 0;
+	if (node->kids)
+		memcpy(node->kids, kids, count * sizeof(*kids));
+	return true;
+}

@@ -1,0 +1,319 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# SystemTap scripts through a link named stap: what they print, to the byte, and what is refused. Needs root.
+set -u
+: "${STRATA:?}" "${BUILD:?}"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+ln -s "$(readlink -f "$STRATA")" "$folder/stap"
+stap=$folder/stap
+n=0
+
+result() # STATUS NAME
+{
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then echo "ok $n - $2"; else
+		echo "not ok $n - $2"
+		sed 's/^/# /' "$folder/out" "$folder/err"
+	fi
+}
+
+# Standard output, to the byte, and the exit status.
+prints() # NAME STATUS EXPECTED ARGUMENTS...
+{
+	local name=$1 status=$2 expected=$3 got
+	shift 3
+	timeout 60 "$stap" "$@" > "$folder/out" 2> "$folder/err"
+	got=$?
+	printf '%s' "$expected" > "$folder/expected"
+	[ "$got" = "$status" ] && cmp -s "$folder/out" "$folder/expected" && { [ "$status" != 0 ] || [ ! -s "$folder/err" ]; }
+	result $? "$name"
+}
+
+# What of standard error matches, after what prints() has run.
+says() # PATTERN NAME
+{
+	grep -qE -- "$1" "$folder/err"
+	result $? "$2"
+}
+
+refuses() # PATTERN SCRIPT [ARGUMENTS...]
+{
+	local pattern=$1 script=$2
+	shift 2
+	timeout 60 "$stap" -e "$script" "$@" > "$folder/out" 2> "$folder/err"
+	[ $? = 1 ] && grep -qE -- "$pattern" "$folder/err" && [ ! -s "$folder/out" ]
+	result $? "refused: $pattern"
+}
+
+once() # NAME EXPECTED SCRIPT: of a begin that ends.
+{
+	prints "$1" 0 "$2" -e "$3"
+}
+
+# --- the language ---
+once "numbers, C's operators, 64 bits" "7 -3 1 -1 8 2 -4 5 6 1
+" 'probe begin { printf("%d %d %d %d %d %d %d %d %d %d\n", 1 + 2 * 3, -7 / 2, 7 % 2, -7 % 2, 1 << 3, 10 >> 2, ~3,
+	0x5, 06, 0x7fffffffffffffff + 1 < 0); exit() }'
+once "strings: joined, compared, taken apart" "ab|1|1|0|ell|3|1|98|31|xbc
+" 'probe begin { s = "a"; s .= "b"; printf("%s|%d|%d|%d|%s|%d|%d|%d|%d|%s\n", s, "abc" < "abd", "a" == "a", "b" <= "a",
+	substr("hello", 1, 3), strlen("abc"), isinstr("abc", "b"), stringat("abc", 1), strtol("0x1f", 16),
+	str_replace("abc", "a", "x")); exit() }'
+once "regular expressions" "1 0 1
+" 'probe begin { printf("%d %d %d\n", "abc" =~ "^a.c$", "abc" =~ "b$", "abc" !~ "x"); exit() }'
+once "tokenize" "a-b--
+" 'probe begin { println(tokenize("a  b", " "), "-", tokenize("", " "), "-", tokenize("", " "), "-"); exit() }'
+once "if, while, for, break, continue" "0 1 3 5 done
+" 'probe begin { for (i = 0; i < 10; i++) { if (i == 2 || i == 4) continue; if (i > 5) break; printf("%d ", i) }
+	while (i > 0) { i-- } if (i) println("no") else println("done"); exit() }'
+once "steps and assignments, and which value they have" "0 2 2 1 12 3 1
+" 'global g; probe begin { a = 0; printf("%d %d %d %d ", a++, ++a, a--, a); g = 3; g *= 4; printf("%d ", g); g /= 4;
+	printf("%d %d\n", g, g ? 1 : 2); exit() }'
+once "functions call themselves; parameters hide globals" "120 5
+" 'global n; function f(n) { if (n <= 1) return 1; return n * f(n - 1) } probe begin { n = 5; println(f(n), " ", n); exit() }'
+once "functions and variables have names of their own" "3
+" 'function pid_of(pid) { return pid } probe begin { pid = 3; println(pid_of(pid)); if (pid() < 1) println("no"); exit() }'
+once "arrays with several keys; in, delete, foreach" "in
+out
+22y
+2
+0
+" 'global a; probe begin { a[1, "x"] = 1; a[2, "y"] = 2; if ([1, "x"] in a) println("in"); delete a[1, "x"];
+	if (!([1, "x"] in a)) println("out"); foreach (v = [k, s] in a) println(v, k, s);
+	foreach ([k, s] in a[*, "y"]) println(k); delete a; println([2, "y"] in a); exit() }'
+once "foreach by value and by key, limited; without an order as they came" "bca|cb|abc|cba|
+" 'global a; probe begin { a["c"] = 2; a["b"] = 1; a["a"] = 3; foreach (k in a+) printf("%s", k); printf("|");
+	delete a; a["a"] = 1; a["b"] = 2; a["c"] = 3; foreach (k in a- limit 2) printf("%s", k); printf("|");
+	foreach (k in a) printf("%s", k); printf("|"); foreach (k- in a) printf("%s", k); println("|"); exit() }'
+once "statistics" "4 10 1 4 2 1 4
+" 'global s, t; probe begin { for (i = 1; i < 5; i++) { s <<< i; t["k"] <<< i } printf("%d %d %d %d %d %d %d\n", @count(s),
+	@sum(s), @min(s), @max(s), @avg(s), @variance(s), @count(t["k"])); exit() }'
+once "a histogram by powers of two" "value |-------------------------------------------------- count
+    0 |@                                                  1
+    1 |@                                                  1
+    2 |@@                                                 2
+    4 |@@@@                                               4
+    8 |                                                   0
+   16 |                                                   0
+
+" 'global s; probe begin { for (i = 0; i < 8; i++) s <<< i; print(@hist_log(s)); exit() }'
+once "a linear histogram, with what is outside, and a gap" "value |-------------------------------------------------- count
+   <0 |@                                                  1
+    0 |@@                                                 2
+   10 |                                                   0
+   20 |                                                   0
+      ~
+   60 |                                                   0
+   70 |                                                   0
+   80 |@                                                  1
+   90 |                                                   0
+  100 |                                                   0
+ >100 |@                                                  1
+
+" 'global s; probe begin { s <<< -1; s <<< 1; s <<< 2; s <<< 80; s <<< 500; print(@hist_linear(s, 0, 100, 10)); exit() }'
+once "formats" "[   42|42   |00042|ff|0xff|0x0|ab|    ab|ab    |ab|A|0x10|%|  7]
+" 'probe begin { printf("[%5d|%-5d|%05d|%x|%#x|%#x|%s|%6s|%-6s|%.2s|%c|%p|%%|%*d]\n", 42, 42, 42, 255, 255, 0, "ab", "ab",
+	"ab", "abc", 65, 16, 3, 7); exit() }'
+once "print and its like" "1a
+1:b:3
+x2y|3,4|5
+" 'probe begin { print(1, "a", "\n"); printdln(":", 1, "b", 3); println(sprintf("x%dy", 2), "|", sprintd(",", 3, 4), "|", sprint(5));
+	exit() }'
+once "globals that are only written are shown at the end" 'n=0x5
+s="text"
+a["x",1]=0x2
+t @count=1 @min=7 @max=7 @sum=7 @avg=7
+' 'global n, s, a, t; probe begin { n = 5; s = "text"; a["x", 1] = 2; t <<< 7; exit() }'
+once "macros and conditions" "5 yes 3
+" '@define add(x, y) %( (@x + @y) %) @define three %( 3 %) probe begin { printf("%d ", @add(2, @three));
+	print(%( kernel_v >= "2.6" %? "yes" %: nonsense( %)); println(" ", @three); exit() }'
+prints "arguments of the script" 0 "5 text 2
+" -e 'probe begin { println($1, " ", @2, " ", $#); exit() }' 5 text
+prints "a global from the command line" 0 "9
+" -e 'global v = 1; probe begin { println(v); exit() }' -G v=9
+echo 'probe begin { println("from a file ", @1); exit() }' > "$folder/file.stp"
+prints "a script from a file, with an argument" 0 "from a file x
+" "$folder/file.stp" x
+once "time" "Thu Jan  1 00:00:00 1970 1 1
+" 'probe begin { println(ctime(0), " ", gettimeofday_s() > 1000000000, " ", gettimeofday_us() / 1000000 == gettimeofday_s()); exit() }'
+
+# --- errors ---
+once "try and catch" "caught stop
+then
+" 'probe begin { try { error("stop"); println("no") } catch (m) { println("caught ", m) } println("then"); exit() }'
+prints "an error ends the script, and error runs instead of end" 1 "1
+in error
+" -e 'probe begin { println(1); x = 0; println(1 / x); println(2) } probe error { println("in error") } probe end { println("no") }'
+says "^ERROR: division by 0 near operator '/' at <input>:1:44\$" "with its place"
+says '^WARNING: Number of errors: 1, skipped probes: 0$' "and how many there were"
+timeout 60 "$stap" -D MAXERRORS=1 -e 'probe begin { print(1); error("x") } probe begin(1) { println(2); exit() }' \
+	> "$folder/out" 2> "$folder/err"
+[ $? = 0 ] && [ "$(cat "$folder/out")" = 12 ] && grep -q '^ERROR: x$' "$folder/err"
+result $? "MAXERRORS"
+prints "an array that is full" 1 "" -e 'global a[2]; probe begin { for (i = 0; i < 3; i++) a[i] = 1; foreach (k in a) println(k) }'
+says "ERROR: Array overflow, check size limit \(2\) near identifier 'a'" "is an error"
+once "one that wraps" "23
+" 'global a%[2]; probe begin { for (i = 0; i < 4; i++) a[i] = 1; foreach (k in a) print(k); println(""); exit() }'
+prints "MAXACTION" 1 "" -e 'probe begin { while (1) i++ }'
+says 'ERROR: MAXACTION exceeded near' "is an error"
+prints "MAXNESTING" 1 "" -e 'function f(x) { return f(x) } probe begin { f(1) }'
+says 'ERROR: MAXNESTING exceeded near' "is an error"
+once "strings end at MAXSTRINGLEN" "511
+" 'probe begin { s = "0123456789abcdef"; for (i = 0; i < 6; i++) s = s . s; println(strlen(s)); exit() }'
+prints "an empty aggregate" 1 "" -e 'global s; probe begin { println(@avg(s)); s <<< 1 }'
+says 'ERROR: empty aggregate near' "is an error"
+
+# --- probes ---
+once "begin in the order of their numbers; next" "abc
+" 'probe begin(2) { println("c"); exit() } probe begin { print("b"); next; print("no") } probe begin(-1) { print("a") }'
+prints "timers, and the end" 0 "1
+2
+end
+" -e 'global n; probe timer.ms(20) { println(++n); if (n == 2) exit() } probe end { println("end") }'
+prints "-T ends it" 0 "end
+" -T 0.2 -e 'probe begin { } probe end { println("end") }'
+prints "aliases: before, behind, names" 0 "5 own.one begin
+before
+behind
+" -e 'probe own.one = begin { a = 5 } probe own.two += begin(1) { println("behind"); exit() }
+	probe own.one { println(a, " ", pn(), " ", pp()) } probe own.two { println("before") }'
+prints "optional and sufficient points" 0 "one
+" -e 'probe nowhere.at.all ?, begin !, timer.s(1) { println("one"); exit() }'
+prints "the processes of the command" 0 "begin true 1
+end true
+" -e 'probe process.begin { println("begin ", execname(), " ", pid() == target()) } probe process.end { println("end ", execname()) }' \
+	-c /bin/true
+prints "a tracepoint, with a condition" 0 "/bin/true
+" -e 'probe kernel.trace("sched:sched_process_exec") { if (pid() != target()) next; println($filename) }' -c /bin/true
+prints "a system call: its arguments, its return" 1 "openat 1 -2 -2 (ENOENT)
+" -e 'global f; probe syscall.openat { if (pid() == target()) f[tid()] = filename }
+	probe syscall.openat.return { if (pid() == target() && f[tid()] == "/nowhere/at/all") printf("%s %d %d %s\n", name,
+	retval < 0, retval, retstr) }' -c '/bin/cat /nowhere/at/all'
+says '^WARNING: Child process exited with status 1$' "and the command's own failure is told"
+cat > "$folder/work.c" << 'END'
+#include <string.h>
+static volatile unsigned long sum;
+int work(int a, const char *s) { sum += strlen(s); return a + s[0]; }
+int main(void) { char text[] = "text"; for (int i = 0; i < 3; i++) sum += (unsigned)work(i, text); return 0; }
+END
+gcc -O0 -g -fno-inline -o "$folder/work" "$folder/work.c"
+prints "functions of a program: parameters, texts, results" 0 "work 0 text
+116 work
+work 1 text
+117 work
+work 2 text
+118 work
+" -e 'probe process.function("work") { println(ppfunc(), " ", $a, " ", user_string($s)) }
+	probe process.function("work").return { println($return, " ", probefunc()) }' -c "$folder/work"
+prints "what is not there is defined() as not, and may be assigned where nobody reads it" 0 "0 7
+" -e 'probe own.work = process.function("work") { a = $a + 7; b = $nothing } probe own.work { println(@defined($nothing), " ",
+	@choose_defined($nothing, a)); exit() }' -c "$folder/work"
+prints "a stack as a text" 0 "1
+" -e 'probe process.function("work") { s = ubacktrace(); println(isinstr(s, "main")); exit() }' -c "$folder/work"
+timeout 60 "$stap" -e 'probe process.function("work") { print_ubacktrace(); exit() }' -c "$folder/work" > "$folder/out" 2> "$folder/err"
+grep -q work "$folder/out" && grep -q main "$folder/out"
+result $? "print_ubacktrace"
+prints "a function calls and a tokenized text in an event's probe, in order" 0 "0:a,1:b,2:c,
+" -e 'global all; function add(i, s) { all = all . sprintf("%d:%s,", i, s) } probe process.function("work") {
+	t = tokenize($a ? "" : "a b c", " "); add($a, t) } probe end { println(all) }' -c "$folder/work"
+
+# --- Python, as the HOWTO "Instrumenting CPython" has it; in interpreters with and without markers ---
+cat > "$folder/calls.py" << 'END'
+def inner():
+    return 1
+def outer():
+    return inner()
+def start():
+    outer()
+start()
+outer()
+END
+cat > "$folder/hierarchy.stp" << 'END'
+global on
+probe process("python3").mark("function__entry") {
+	if (user_string($arg2) == "start") on = 1
+	if (on)
+		printf("%s => %s in %s:%d\n", thread_indent(1), user_string($arg2), user_string($arg1), $arg3);
+}
+probe process("python3").mark("function__return") {
+	if (on)
+		printf("%s <= %s\n", thread_indent(-1), user_string($arg2));
+	if (user_string($arg2) == "start") on = 0
+}
+END
+cat > "$folder/tap.stp" << 'END'
+probe my.function.entry = process("python3").mark("function__entry") {
+	filename = user_string($arg1);
+	funcname = user_string($arg2);
+	lineno = $arg3;
+	frameptr = $arg4
+}
+END
+cat > "$folder/top.stp" << 'END'
+global fn_calls;
+probe my.function.entry {
+	fn_calls[pid(), filename, funcname, lineno] += 1;
+}
+probe end {
+	foreach ([pid, filename, funcname, lineno] in fn_calls-)
+		if (isinstr(filename, @1))
+			printf("%s %d %d\n", funcname, lineno, fn_calls[pid, filename, funcname, lineno]);
+}
+END
+for python in /usr/bin/python3 ~/.pyenv/versions/3.8*/bin/python3 ~/.pyenv/versions/3.13*/bin/python3; do
+	[ -x "$python" ] || continue
+	mkdir -p "$folder/tapset"
+	sed "s|\"python3\"|\"$python\"|" "$folder/tap.stp" > "$folder/tapset/tap.stp"
+	sed "s|\"python3\"|\"$python\"|" "$folder/hierarchy.stp" > "$folder/hierarchy-here.stp"
+	timeout 60 "$stap" "$folder/hierarchy-here.stp" -c "$python -S $folder/calls.py" 2> "$folder/err" |
+		sed -E "s/^ *[0-9]+ [^(]*\([0-9]+\)/T/; s| in .*/| in |" > "$folder/out"
+	printf '%s\n' 'T:  => start in calls.py:5' 'T:   => outer in calls.py:3' 'T:    => inner in calls.py:1' 'T:    <= inner' \
+		'T:   <= outer' 'T:  <= start' > "$folder/expected"
+	cmp -s "$folder/out" "$folder/expected"
+	result $? "the call hierarchy of $python"
+	prints "calls by function, with a tapset of the user's, of $python" 0 "outer 3 2
+inner 1 2
+<module> 1 1
+start 5 1
+" -I "$folder/tapset" "$folder/top.stp" -c "$python -S $folder/calls.py" calls.py
+done
+prints "python.function.entry" 0 "start 5
+" -e 'probe python.function.entry { if (funcname == "start" && isinstr(filename, "calls.py")) println(funcname, " ", lineno) }' \
+	-c "/usr/bin/python3 -S $folder/calls.py"
+
+# --- as a tool ---
+prints "-p4 says nothing" 0 "" -p4 -e 'probe begin { exit() }'
+prints "-l lists" 0 "syscall.openat
+syscall.openat2
+" -l 'syscall.openat*'
+prints "-o writes to a file" 0 "" -o "$folder/written" -e 'probe begin { println("written"); exit() }'
+[ "$(cat "$folder/written")" = written ]
+result $? "what the script prints"
+timeout 60 "$STRATA" trace --dialect stap -e 'probe begin { println("dialect"); exit() }' > "$folder/out" 2> "$folder/err"
+[ "$(cat "$folder/out")" = dialect ]
+result $? "strata trace --dialect stap"
+
+# --- refusals ---
+refuses "^parse error: expected '}'" 'probe begin { exit()'
+says '^	saw: <input> EOF$' "where the text ends"
+refuses '^Pass 1: parse failed' 'probe begin { exit( }'
+says "saw: operator '}' at <input>:1:21" "with its place"
+refuses "^parse error: expected 'probe', 'global'" 'nonsense'
+refuses '^parse error: embedded C' 'function f() %{ return 1; %} probe begin { f() }'
+says 'hint: strata loads no kernel module' "with what to use instead"
+refuses "^semantic error: unresolved function nothing: identifier 'nothing' at <input>:1:15" 'probe begin { nothing() }'
+refuses 'type mismatch: expected long but found string' 'probe begin { println(1 + "a") }'
+refuses 'unresolved arity-1 global array x' 'probe begin { x[1] = 1 }'
+refuses 'inconsistent arity \(1 vs 2\) for array' 'global x; probe begin { x[1] = 1; x[1, 2] = 1 }'
+refuses 'while resolving probe point' 'probe nowhere.at.all { exit() }'
+refuses 'too few arguments for format' 'probe begin { printf("%d %d", 1) }'
+refuses "address is not the probe's own" 'global p; probe begin { p = 1; println(user_string(p)) }'
+refuses '@cast is not supported' 'probe begin { println(@cast(0, "int")->x) }'
+refuses '@entry is not supported' 'probe begin { println(@entry(1)) }'
+refuses 'command line argument out of range' 'probe begin { println($1) }'
+refuses "found 'return' not in function context" 'probe begin { return 1 }'
+refuses "unable to find target variable" 'probe process.function("work") { println($nothing) }' -c "$folder/work"
+refuses 'write to target variable not permitted' 'probe process.function("work") { $a = 1 }' -c "$folder/work"
+
+echo "1..$n"
