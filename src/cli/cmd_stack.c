@@ -11,20 +11,21 @@
 #include "cli/command.h"
 #include "stack/stack.h"
 
-enum { OPTION_JSON = OPTION_LONG_ONLY, OPTION_FREEZE, OPTION_LOCALS };
+enum { OPTION_JSON = OPTION_LONG_ONLY, OPTION_FREEZE, OPTION_LOCALS, OPTION_TASKS };
 
 static const struct option_row options[] = {
 	{OPTION_FREEZE, "freeze", NULL,
 	 "hold running threads for some milliseconds, so that all\nstacks are of one moment"},
 	{OPTION_JSON, "json", NULL, "write one JSON object for each process, on a line of its own"},
 	{OPTION_LOCALS, "locals", NULL, "show the local variables of Python's frames, and their values"},
+	{OPTION_TASKS, "tasks", NULL, "show asyncio's tasks, and what each waits for"},
 	{'h', "help", NULL, "this text"},
 	{},
 };
 
 struct request {
 	VEC(int) pids;
-	bool json, freeze, locals, help;
+	bool json, freeze, locals, tasks, help;
 };
 
 static int take_option(void *context, int id, const char *value, struct diag *diag)
@@ -36,6 +37,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	request->json |= id == OPTION_JSON;
 	request->freeze |= id == OPTION_FREEZE;
 	request->locals |= id == OPTION_LOCALS;
+	request->tasks |= id == OPTION_TASKS;
 	request->help |= id == 'h';
 	return request->help;
 }
@@ -85,7 +87,8 @@ static int take(const struct request *request)
 	struct stack_options how = {.pids = request->pids.at,
 				    .count = request->pids.count,
 				    .freeze = request->freeze,
-				    .locals = request->locals};
+				    .locals = request->locals,
+				    .tasks = request->tasks};
 	struct stacks *stacks = NULL;
 	struct foreign_files *files = NULL;
 	struct diag diag = {};
@@ -136,7 +139,7 @@ const struct command command_stack = {
 	.name = "stack",
 	.called = "strata stack",
 	.summary = "shows every thread's whole stack now, and what it waits for",
-	.usage = "PID... [--freeze] [--json] [--locals]",
+	.usage = "PID... [--freeze] [--json] [--locals] [--tasks]",
 	.options = options,
 	.run = run,
 };

@@ -148,6 +148,7 @@ struct watch_live {
 	struct memory memory;
 	const struct runtime_process *facts; /* of its runtime; NULL: it has none with a second stack, or none known */
 	const struct runtime_file *runtime;
+	uint64_t bias;                   /* of the runtime's file */
 	uint64_t data_start, data_end;   /* the runtime's own data, including its state and its lock; 0: not known */
 	struct live_second_stack second; /* of the thread that was walked last */
 };
@@ -177,6 +178,9 @@ struct watch_locals {
 int watch_live_locals(struct watch *watch, const struct watch_live *live, struct runtime_effort *effort,
 		      struct watch_locals **ret, size_t *count);
 void watch_locals_destroy(struct watch_locals *locals, size_t count);
+
+/* The tasks of its runtime, as they are now; none, and not known, where it has no such thing. 0 or -ENOMEM. */
+int watch_live_tasks(const struct watch_live *live, struct runtime_effort *effort, struct runtime_tasks *ret);
 
 /*
  * After sampling: tallies the waits of threads that have not returned since, as they are now. From then on none is

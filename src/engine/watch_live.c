@@ -5,6 +5,8 @@
 
 #include "bpf/scratch.h"
 
+#define LOCALS_PAGES 64 /* of the process that are kept while variables are read */
+
 static void take_code(void *context, const struct code_event *event, size_t size)
 {
 	struct watch *watch = context;
@@ -55,6 +57,7 @@ int watch_live_begin(struct watch *watch, int pid, struct watch_live *ret)
 	if (watched->runtime) {
 		ret->facts = &watched->facts;
 		ret->runtime = &watched->interpreter->runtime;
+		ret->bias = watched->bias;
 		watch_runtime_data(watched, &ret->data_start, &ret->data_end);
 	}
 	return err;
@@ -193,7 +196,8 @@ int watch_live_locals(struct watch *watch, const struct watch_live *live, struct
 {
 	const struct live_second_stack *stack = &live->second;
 	struct watch_locals *locals = calloc(stack->count + 1ull, sizeof(*locals));
-	struct memory_pages *pages = memory_pages_create(&live->memory); /* frames share names, types and values */
+	struct memory_pages *pages =
+		memory_pages_create(&live->memory, LOCALS_PAGES); /* frames share names, types and values */
 	const struct memory memory = memory_of_pages(pages);
 	size_t used = 0;
 	uint32_t i;
@@ -219,6 +223,14 @@ int watch_live_locals(struct watch *watch, const struct watch_live *live, struct
 	*ret = locals;
 	*count = used;
 	return 0;
+}
+
+int watch_live_tasks(const struct watch_live *live, struct runtime_effort *effort, struct runtime_tasks *ret)
+{
+	*ret = (struct runtime_tasks){};
+	if (!live->facts || !live->runtime->runtime->tasks)
+		return 0;
+	return live->runtime->runtime->tasks(live->runtime, &live->memory, live->bias, effort, ret);
 }
 
 void watch_locals_destroy(struct watch_locals *locals, size_t count)

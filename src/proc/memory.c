@@ -24,24 +24,26 @@ struct memory memory_of_process(int pid)
 	return (struct memory){.read = read_process, .context = (void *)(intptr_t)pid};
 }
 
-#define PAGE       4096u
-#define PAGES_KEPT 64
+#define PAGE 4096u
 
 struct memory_pages {
 	const struct memory *from;
+	size_t count;
 	struct {
 		uint64_t address; /* + 1; 0: none */
 		int err;
 		uint8_t bytes[PAGE];
-	} at[PAGES_KEPT];
+	} at[];
 };
 
-struct memory_pages *memory_pages_create(const struct memory *from)
+struct memory_pages *memory_pages_create(const struct memory *from, size_t count)
 {
-	struct memory_pages *pages = calloc(1, sizeof(*pages));
+	struct memory_pages *pages = calloc(1, sizeof(*pages) + count * sizeof(pages->at[0]));
 
-	if (pages)
-		pages->from = from;
+	if (!pages)
+		return NULL;
+	pages->from = from;
+	pages->count = count;
 	return pages;
 }
 
@@ -58,7 +60,7 @@ static int read_pages(void *context, void *dst, size_t size, uint64_t address)
 	while (size) {
 		uint64_t page = address & ~(uint64_t)(PAGE - 1);
 		size_t offset = address - page, part = size < PAGE - offset ? size : PAGE - offset;
-		typeof(pages->at[0]) *kept = &pages->at[page / PAGE % PAGES_KEPT];
+		typeof(pages->at[0]) *kept = &pages->at[page / PAGE % pages->count];
 
 		if (kept->address != page + 1) {
 			kept->address = page + 1;

@@ -25,10 +25,10 @@ struct memory memory_of_process(int pid);
 
 /*
  * Another memory by its pages, each read once: for many small reads of what does not change meanwhile, or may be as it
- * was. Borrows `from`. NULL when memory is short.
+ * was. At most `count` pages are kept, and one may be read again. Borrows `from`. NULL when memory is short.
  */
 struct memory_pages;
-struct memory_pages *memory_pages_create(const struct memory *from);
+struct memory_pages *memory_pages_create(const struct memory *from, size_t count);
 void memory_pages_destroy(struct memory_pages *pages);
 struct memory memory_of_pages(struct memory_pages *pages);
 

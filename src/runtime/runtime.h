@@ -91,6 +91,42 @@ struct runtime_locals {
 
 void runtime_locals_deinit(struct runtime_locals *locals);
 
+/* A function in the chain of those that wait for each other. */
+struct runtime_task_frame {
+	char *function, *file; /* malloc'd UTF-8; a file of NULL: `function` is a mark, and says what is missing */
+	int line;
+};
+
+enum runtime_task_state {
+	RUNTIME_TASK_READY,   /* it waits for nothing: the loop is to run it */
+	RUNTIME_TASK_RUNNING, /* it is the loop's current task */
+	RUNTIME_TASK_WAITING
+};
+
+/* A task of asyncio's kind: functions that a loop runs in turns. Strings are UTF-8, malloc'd. */
+struct runtime_task {
+	uint64_t id;
+	char *name; /* NULL: it has none */
+	enum runtime_task_state state;
+	const char *waits_for;                 /* the kind: "sleep", "lock", ...; NULL: it does not wait */
+	char *detail;                          /* what it waits for, in words; NULL: no more is known */
+	int fd;                                /* the descriptor that it waits for; -1: none is known */
+	uint64_t awaits;                       /* the task that it waits for; 0: none */
+	VEC(uint64_t) awaited_by;              /* tasks that wait for it: their ids */
+	VEC(struct runtime_task_frame) frames; /* innermost first */
+	uint32_t thread; /* that runs it, as the process counts (its own pid namespace); 0: not known, or none does */
+	bool consistent; /* it and all others that are so were so at one moment */
+};
+
+struct runtime_tasks {
+	bool known; /* else they could not be found */
+	VEC(struct runtime_task) list;
+	VEC(const char *) limits; /* each limit that was met, in words; static */
+};
+
+void runtime_task_deinit(struct runtime_task *task);
+void runtime_tasks_deinit(struct runtime_tasks *tasks);
+
 /* What may still be spent on reading a process. */
 struct runtime_effort {
 	uint64_t until; /* CLOCK_MONOTONIC, ns */
@@ -161,6 +197,14 @@ struct runtime {
 	 */
 	int (*locals)(const struct runtime_file *file, const struct memory *memory, uint64_t frame,
 		      struct runtime_effort *effort, struct runtime_locals *ret);
+
+	/*
+	 * The tasks of a process that has the file mapped `bias` above its vaddrs. They may change meanwhile: all
+	 * are read twice, and those that are the same in both readings are of the moment between them. 0 or -ENOMEM;
+	 * *ret is filled in in any case. NULL: there are none.
+	 */
+	int (*tasks)(const struct runtime_file *file, const struct memory *memory, uint64_t bias,
+		     struct runtime_effort *effort, struct runtime_tasks *ret);
 };
 
 /* Those that are built in, in the order of their numbers: runtimes()[id - 1]. */

@@ -69,6 +69,31 @@ void runtime_locals_deinit(struct runtime_locals *locals)
 	locals->known = false;
 }
 
+void runtime_task_deinit(struct runtime_task *task)
+{
+	size_t i;
+
+	free(task->name);
+	free(task->detail);
+	vec_free(&task->awaited_by);
+	for (i = 0; i < task->frames.count; i++) {
+		free(task->frames.at[i].function);
+		free(task->frames.at[i].file);
+	}
+	vec_free(&task->frames);
+}
+
+void runtime_tasks_deinit(struct runtime_tasks *tasks)
+{
+	size_t i;
+
+	for (i = 0; i < tasks->list.count; i++)
+		runtime_task_deinit(&tasks->list.at[i]);
+	vec_free(&tasks->list);
+	vec_free(&tasks->limits);
+	tasks->known = false;
+}
+
 void runtime_attach(const struct runtime_file *file, uint64_t bias, const struct runtime_aid *aid,
 		    struct runtime_process *ret)
 {

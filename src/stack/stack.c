@@ -28,6 +28,11 @@
 #define LOCALS_FREEZE_NS 15000000ull
 #define LOCALS_READS     50000u
 
+/* For the tasks of a process. */
+#define TASKS_NS        2000000000ull
+#define TASKS_FREEZE_NS 50000000ull
+#define TASKS_READS     50000000u
+
 enum answer {
 	ANSWER_NONE,
 	ANSWER_WALKED, /* its stack is in the store */
@@ -63,11 +68,12 @@ struct taker {
 	struct table by_tid;            /* → index + 1 */
 	struct stack_runtime *runtimes; /* of each process */
 	struct freeze freeze;
-	double *frozen_ms;     /* of each process, */
-	bool *moved;           /* and whether some thread ran all the same */
-	uint64_t until;        /* CLOCK_MONOTONIC, ns: when a round stops that holds threads */
-	uint64_t locals_until; /* the same, for reading variables */
-	size_t open;           /* threads without an answer */
+	struct runtime_tasks *coroutines; /* of each process, too */
+	double *frozen_ms;                /* of each process, */
+	bool *moved;                      /* and whether some thread ran all the same */
+	uint64_t until;                   /* CLOCK_MONOTONIC, ns: when a round stops that holds threads */
+	uint64_t locals_until;            /* the same, for reading variables */
+	size_t open;                      /* threads without an answer */
 	bool sampling;
 };
 
@@ -275,6 +281,19 @@ static int walk_all(struct taker *taker, size_t process)
 	return err;
 }
 
+static int take_tasks(struct taker *taker, size_t process, uint64_t ns)
+{
+	struct runtime_effort effort = {.until = time_ns(CLOCK_MONOTONIC) + ns, .reads = TASKS_READS};
+	struct watch_live live;
+	int err;
+
+	if (!taker->options->tasks)
+		return 0;
+	runtime_tasks_deinit(&taker->coroutines[process]);
+	err = watch_live_begin(taker->watch, taker->options->pids[process], &live);
+	return err ?: watch_live_tasks(&live, &effort, &taker->coroutines[process]);
+}
+
 /* The second reading. How many threads without an answer have not held still, or a negative errno. */
 static int look_again(struct taker *taker, int pid)
 {
@@ -390,6 +409,11 @@ static int take_all(struct taker *taker, struct diag *diag)
 		if (watch_drain(taker->watch))
 			return diag_fail(diag, ENOMEM, "stack.memory", "out of memory");
 	}
+	for (i = 0; i < taker->options->count; i++) {
+		err = take_tasks(taker, i, TASKS_NS);
+		if (err)
+			return read_error(err, taker->options->pids[i], diag);
+	}
 	return keep_rest(taker, diag);
 }
 
@@ -462,6 +486,8 @@ static void *freeze_apart(void *context)
 		if (err > 0)
 			hold_restless(taker, pid);
 	} while (err > 0 && time_ns(CLOCK_MONOTONIC) < until);
+	if (!err)
+		err = take_tasks(taker, freezing->process, TASKS_FREEZE_NS);
 	freeze_release(&taker->freeze); /* of those that are left nobody was scheduled, and so nobody waits */
 	taker->frozen_ms[freezing->process] = (double)(time_ns(CLOCK_MONOTONIC) - begun) / 1e6;
 	take_precedence(false);
@@ -530,13 +556,6 @@ static enum stack_state state_of(const struct thread *thread)
 	if (thread->task->state & INTERRUPTIBLE)
 		return STACK_SLEEPING;
 	return thread->task->state & DEAD ? STACK_DEAD : STACK_BLOCKED;
-}
-
-const char *stack_state_name(enum stack_state state)
-{
-	static const char *const names[] = {"running", "runnable", "sleeping", "blocked", "stopped", "dead"};
-
-	return names[state];
 }
 
 static const struct profile_sample *sample_of(const struct taker *taker, int tid)
@@ -651,6 +670,9 @@ static int fill_process(const struct taker *taker, size_t process, struct stack_
 	ret->runtime = taker->runtimes[process];
 	ret->frozen = taker->options->freeze && !taker->moved[process];
 	ret->frozen_ms = taker->frozen_ms[process];
+	ret->has_tasks = taker->options->tasks && ret->runtime.name;
+	ret->tasks = taker->coroutines[process];
+	taker->coroutines[process] = (struct runtime_tasks){};
 	ret->threads = calloc(taker->threads.count + 1, sizeof(*ret->threads));
 	if (!ret->threads)
 		return -ENOMEM;
@@ -715,6 +737,9 @@ static void taker_deinit(struct taker *taker)
 	}
 	vec_free(&taker->threads);
 	table_deinit(&taker->by_tid);
+	for (i = 0; taker->coroutines && i < taker->options->count; i++)
+		runtime_tasks_deinit(&taker->coroutines[i]);
+	free(taker->coroutines);
 	free(taker->runtimes);
 	free(taker->frozen_ms);
 	free(taker->moved);
@@ -730,10 +755,11 @@ int stack_take(const struct stack_options *options, struct stacks **ret, struct 
 
 	taker.runtimes = calloc(options->count, sizeof(*taker.runtimes));
 	taker.frozen_ms = calloc(options->count, sizeof(*taker.frozen_ms));
+	taker.coroutines = calloc(options->count, sizeof(*taker.coroutines));
 	taker.moved = calloc(options->count, sizeof(*taker.moved));
 	if (stacks)
 		stacks->profile = taker.profile = profile_create();
-	if (!taker.profile || !taker.runtimes || !taker.frozen_ms || !taker.moved)
+	if (!taker.profile || !taker.runtimes || !taker.frozen_ms || !taker.moved || !taker.coroutines)
 		diag_fail(diag, ENOMEM, "stack.memory", "out of memory");
 	else
 		err = begin(&taker, diag);
@@ -753,31 +779,4 @@ int stack_take(const struct stack_options *options, struct stacks **ret, struct 
 	else
 		*ret = stacks;
 	return err;
-}
-
-static void destroy_thread(struct stack_thread *thread)
-{
-	uint32_t i;
-
-	for (i = 0; thread->locals && i < thread->depth; i++)
-		runtime_locals_deinit(&thread->locals[i]);
-	free(thread->locals);
-	free(thread->detail);
-	free(thread->frames);
-}
-
-void stack_destroy(struct stacks *stacks)
-{
-	size_t i, k;
-
-	if (!stacks)
-		return;
-	for (i = 0; i < stacks->count; i++) {
-		for (k = 0; k < stacks->processes[i].count; k++)
-			destroy_thread(&stacks->processes[i].threads[k]);
-		free(stacks->processes[i].threads);
-	}
-	free(stacks->processes);
-	profile_destroy(stacks->profile);
-	free(stacks);
 }

@@ -85,6 +85,8 @@ struct stack_process {
 	struct stack_runtime runtime;
 	struct stack_thread *threads;
 	size_t count;
+	bool has_tasks; /* they were asked for, and there is a runtime that may have some */
+	struct runtime_tasks tasks;
 	bool frozen;      /* all stacks are of one moment */
 	double frozen_ms; /* for so long threads were held, at most */
 };
@@ -101,12 +103,16 @@ struct stack_options {
 	size_t count;
 	struct foreign_files *files; /* borrowed */
 	bool freeze;                 /* hold the threads that run, so that all stacks of a process are of one moment */
+	bool tasks;                  /* read the tasks of a runtime */
 	bool locals;                 /* read the variables of a runtime's frames */
 };
 
 /* A process that is gone by the time that it is read makes it fail: -ESRCH. 0, or a negative errno and a diag. */
 int stack_take(const struct stack_options *options, struct stacks **ret, struct diag *diag);
 void stack_destroy(struct stacks *stacks);
+
+/* The thread that the process counts as `inner`, in its own pid namespace; `inner` if that is not known. */
+int stack_thread_of(const struct stack_process *process, uint32_t inner);
 
 /* One process each. */
 void stack_write_text(FILE *out, const struct stack_process *process, bool color);

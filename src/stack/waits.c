@@ -140,7 +140,7 @@ static void tell_socket(FILE *out, int pid, unsigned long inode)
 }
 
 /* "fd 3 /tmp/x" */
-static void tell_descriptor(FILE *out, int pid, int fd)
+void stack_tell_descriptor(FILE *out, int pid, int fd)
 {
 	char path[64], target[512];
 	ssize_t size;
@@ -168,7 +168,7 @@ static void tell_poll(FILE *out, int pid, const __u64 *arguments)
 		count = 0;
 	for (i = 0; i < count; i++) {
 		fputs(i ? ", " : "", out);
-		tell_descriptor(out, pid, polls[i].fd);
+		stack_tell_descriptor(out, pid, polls[i].fd);
 	}
 	if (arguments[1] > count)
 		fprintf(out, "%s%llu files", count ? " and others, " : "", arguments[1]);
@@ -189,7 +189,7 @@ static void tell_select(FILE *out, int pid, const __u64 *arguments)
 		if (told++ >= NAMED_MAX)
 			continue;
 		fputs(told > 1 ? ", " : "", out);
-		tell_descriptor(out, pid, (int)fd);
+		stack_tell_descriptor(out, pid, (int)fd);
 	}
 	if (told > NAMED_MAX)
 		fprintf(out, " and others, %zu files", told);
@@ -213,7 +213,7 @@ static const char *tell_call(FILE *out, int pid, const struct task_event *task)
 	fputc('(', out);
 	switch (calls[i].arguments) {
 	case DESCRIPTOR:
-		tell_descriptor(out, pid, (int)task->arguments[0]);
+		stack_tell_descriptor(out, pid, (int)task->arguments[0]);
 		break;
 	case POLL:
 		tell_poll(out, pid, task->arguments);

@@ -13,6 +13,9 @@
 int stack_explain(int pid, const struct stack_runtime *runtime, const struct task_event *task,
 		  struct stack_thread *thread);
 
+/* A descriptor of a process and what it is: "fd 3 /tmp/x". */
+void stack_tell_descriptor(FILE *out, int pid, int fd);
+
 /* For threads that wait for the GIL, adds which thread holds it, if one does. 0 or -ENOMEM. */
 int stack_name_holder(struct stack_process *process);
 

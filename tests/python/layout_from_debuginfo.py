@@ -92,12 +92,22 @@ def code_masks():
     return stable & ~volatile & 0xffffffff
 
 
+def modules():
+    own = {f.name for f in structure('PyInterpreterState').fields()}
+    return path('PyInterpreterState', 'imports', 'modules') if 'imports' in own else offset('PyInterpreterState', 'modules')
+
+
 def objects(frame, has_frame):
     """Of struct py_objects (src/runtime/python/objects.h)."""
     out = {
         'frame_locals': offset(frame, 'f_localsplus', 'localsplus'),
         'frame_names': offset(frame, 'f_locals'),
         'frame_globals': offset(frame, 'f_globals'),
+        'frame_top': NONE if not has_frame else offset(frame, 'stacktop', 'stackpointer'),
+        'gen_frame': offset('PyGenObject', 'gi_frame', 'gi_iframe'),
+        'gen_state': offset('PyGenObject', 'gi_frame_state'),
+        'gen_qualname': offset('PyGenObject', 'gi_qualname'),
+        'interp_modules': modules(),
         'code_flags': offset('PyCodeObject', 'co_flags'),
         'code_nlocals': NONE if has_frame else offset('PyCodeObject', 'co_nlocals'),
         'code_names': offset('PyCodeObject', 'co_localsplusnames', 'co_varnames'),

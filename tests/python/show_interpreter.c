@@ -64,6 +64,11 @@ static void show_objects(const struct py_objects *objects)
 	SHOW_OBJECT(frame_locals);
 	SHOW_OBJECT(frame_names);
 	SHOW_OBJECT(frame_globals);
+	SHOW_OBJECT(frame_top);
+	SHOW_OBJECT(gen_frame);
+	SHOW_OBJECT(gen_state);
+	SHOW_OBJECT(gen_qualname);
+	SHOW_OBJECT(interp_modules);
 	SHOW_OBJECT(code_flags);
 	SHOW_OBJECT(code_nlocals);
 	SHOW_OBJECT(code_names);

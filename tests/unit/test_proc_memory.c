@@ -27,7 +27,7 @@ static void test_pages(void)
 	static uint8_t bytes[0x2000];
 	struct counted counted = {.bytes = bytes};
 	const struct memory from = {.read = read_counted, .context = &counted};
-	struct memory_pages *pages = memory_pages_create(&from);
+	struct memory_pages *pages = memory_pages_create(&from, 64);
 	struct memory memory = memory_of_pages(pages);
 	char text[8] = "";
 

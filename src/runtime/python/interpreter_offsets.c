@@ -161,8 +161,8 @@ struct offsets {
 	uint64_t bytes_size, bytes_ob_size, bytes_data;
 	uint64_t unicode_size, unicode_state, unicode_length, unicode_ascii_size, unicode_compact_size;
 	/* Of objects: no bounds, as what is read by them is not believed anyway. */
-	uint64_t frame_locals, code_names, code_kinds, tuple_items, list_items, float_value, long_digits, dict_keys,
-		dict_values;
+	uint64_t frame_locals, frame_top, code_names, code_kinds, tuple_items, list_items, float_value, long_digits,
+		dict_keys, dict_values, interp_modules;
 };
 
 #define COMMON_OFFSETS(from)                                                                                           \
@@ -183,7 +183,8 @@ struct offsets {
 	.frame_locals = (from).frame.localsplus, .code_names = (from).code.localsplusnames,                            \
 	.code_kinds = (from).code.localspluskinds, .tuple_items = (from).tuple.first, .list_items = (from).list.first, \
 	.float_value = (from).float_object.ob_fval, .long_digits = (from).long_object.second,                          \
-	.dict_keys = (from).dict.first, .dict_values = (from).dict.second
+	.dict_keys = (from).dict.first, .dict_values = (from).dict.second,                                             \
+	.interp_modules = (from).interp.imports_modules
 
 bool python_offsets_present(const struct elf_file *elf, uint64_t runtime)
 {
@@ -218,7 +219,7 @@ static bool load_3_14(const struct elf_file *elf, uint64_t runtime, struct offse
 	if (!load(elf, runtime, &from, sizeof(from)))
 		return false;
 	*ret = (struct offsets){COMMON_OFFSETS(from), .frame_tlbc_index = from.frame.tlbc_index,
-				.code_tlbc = from.code.tlbc};
+				.code_tlbc = from.code.tlbc, .frame_top = from.frame.stackpointer};
 	return true;
 }
 
@@ -229,7 +230,8 @@ static bool load_3_15(const struct elf_file *elf, uint64_t runtime, struct offse
 	if (!load(elf, runtime, &from, sizeof(from)))
 		return false;
 	*ret = (struct offsets){COMMON_OFFSETS(from), .thread_base_frame = from.thread.base_frame,
-				.frame_tlbc_index = from.frame.tlbc_index, .code_tlbc = from.code.tlbc};
+				.frame_tlbc_index = from.frame.tlbc_index, .code_tlbc = from.code.tlbc,
+				.frame_top = from.frame.stackpointer};
 	ret->unicode_compact_size = from.unicode.compactunicodeobject_size;
 	return true;
 }
@@ -386,7 +388,12 @@ static struct py_objects fill_objects(const struct offsets *o, const struct py_l
 {
 	struct py_objects objects = python_objects(layout, (uint16_t)o->type_size);
 
+	objects.interp_modules = (uint16_t)o->interp_modules;
+	objects.interp_size = (uint32_t)o->interp_size;
+	objects.thread_size = (uint32_t)o->thread_size;
 	objects.frame_locals = (uint16_t)o->frame_locals;
+	if (o->frame_top)
+		objects.frame_top = (uint16_t)o->frame_top;
 	objects.code_names = (uint16_t)o->code_names;
 	objects.code_kinds = (uint16_t)o->code_kinds;
 	objects.tuple_items = (uint16_t)o->tuple_items;

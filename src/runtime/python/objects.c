@@ -22,18 +22,21 @@ struct row {
 	uint16_t frame_locals, frame_names, frame_globals;
 	uint16_t code_flags, code_nlocals, code_names, code_kinds, code_cells, code_free;
 	uint16_t type_qualname;
+	uint16_t frame_top, gen_frame, gen_state, gen_qualname;
+	uint16_t interp_modules;
 };
 
 #define NONE PY_NO_OFFSET
 static const struct row rows[] = {
-	{0x0306, 376, 56, 48, 32, 24, 64, NONE, 80, 72, 848},     /* v3.6.15 */
-	{0x0307, 360, 56, 48, 32, 24, 64, NONE, 80, 72, 848},     /* v3.7.16 */
-	{0x0308, 360, 56, 48, 36, 28, 72, NONE, 88, 80, 864},     /* v3.8.18 */
-	{0x0309, 360, 56, 48, 36, 28, 72, NONE, 88, 80, 856},     /* v3.9.18 */
-	{0x030a, 352, 56, 48, 36, 28, 72, NONE, 88, 80, 864},     /* v3.10.13 */
-	{0x030b, 72, 24, 8, 48, NONE, 96, 104, NONE, NONE, 864},  /* v3.11.7 */
-	{0x030d, 72, 40, 24, 48, NONE, 96, 104, NONE, NONE, 872}, /* v3.12.1, v3.13.0 */
-	{0xffff, 80, 40, 24, 48, NONE, 96, 104, NONE, NONE, 872}, /* v3.14.0, v3.15.0 */
+	{0x0306, 376, 56, 48, 32, 24, 64, NONE, 80, 72, 848, NONE, 16, NONE, 56, 16},   /* v3.6.15 */
+	{0x0307, 360, 56, 48, 32, 24, 64, NONE, 80, 72, 848, NONE, 16, NONE, 56, 40},   /* v3.7.16 */
+	{0x0308, 360, 56, 48, 36, 28, 72, NONE, 88, 80, 864, NONE, 16, NONE, 56, 56},   /* v3.8.18 */
+	{0x0309, 360, 56, 48, 36, 28, 72, NONE, 88, 80, 856, NONE, 16, NONE, 56, 856},  /* v3.9.18 */
+	{0x030a, 352, 56, 48, 36, 28, 72, NONE, 88, 80, 864, NONE, 16, NONE, 48, 856},  /* v3.10.13 */
+	{0x030b, 72, 24, 8, 48, NONE, 96, 104, NONE, NONE, 864, 64, 80, 75, 40, 888},   /* v3.11.7 */
+	{0x030c, 72, 40, 24, 48, NONE, 96, 104, NONE, NONE, 872, 64, 72, 67, 32, 944},  /* v3.12.1 */
+	{0x030d, 72, 40, 24, 48, NONE, 96, 104, NONE, NONE, 872, 64, 72, 67, 32, 7656}, /* v3.13.0 */
+	{0xffff, 80, 40, 24, 48, NONE, 96, 104, NONE, NONE, 872, 64, 72, 67, 32, NONE}, /* v3.14.0, v3.15.0 */
 };
 
 /* Include/cpython/object.h, from 3.12 on: what PyHeapTypeObject has before ht_qualname, behind the PyTypeObject. */
@@ -51,6 +54,10 @@ struct py_objects python_objects(const struct py_layout *layout, uint16_t type_s
 		.frame_locals = row->frame_locals,
 		.frame_names = row->frame_names,
 		.frame_globals = row->frame_globals,
+		.frame_top = row->frame_top,
+		.gen_frame = row->gen_frame + more,
+		.gen_state = row->gen_state == NONE ? NONE : row->gen_state + more,
+		.gen_qualname = row->gen_qualname + more,
 		.code_flags = row->code_flags + more,
 		.code_nlocals = row->code_nlocals,
 		.code_names = row->code_names + more,
@@ -74,6 +81,7 @@ struct py_objects python_objects(const struct py_layout *layout, uint16_t type_s
 		.type_dict = layout->type_name + 240,
 		.type_qualname = type_size ? type_size + HEAP_TYPE_QUALNAME : row->type_qualname,
 		.unicode_data = layout->unicode_compact_data,
+		.interp_modules = row->interp_modules,
 		/* Include/internal/pycore_stackref.h, v3.14.0, v3.15.0. */
 		.value_tag_mask = layout->version >= 0x030e ? 3 : 0,
 	};

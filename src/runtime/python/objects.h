@@ -16,6 +16,11 @@ struct py_objects {
 	uint16_t frame_locals; /* f_localsplus, localsplus: the first slot */
 	uint16_t frame_names;  /* f_locals: a class body's variables are in this mapping */
 	uint16_t frame_globals;
+	uint16_t frame_top; /* _PyInterpreterFrame.stacktop (3.11 to 3.13), stackpointer; PY_NO_OFFSET before */
+	/* PyGenObject, PyCoroObject, PyAsyncGenObject */
+	uint16_t gen_frame;    /* gi_frame, a pointer (<= 3.10), or gi_iframe, the frame itself */
+	uint16_t gen_state;    /* gi_frame_state, an s8 (3.11+); else PY_NO_OFFSET */
+	uint16_t gen_qualname; /* gi_qualname */
 	/* PyCodeObject */
 	uint16_t code_flags;   /* co_flags, an int */
 	uint16_t code_nlocals; /* co_nlocals, an int: so many slots, then those of cells, of free variables (<= 3.10) */
@@ -32,7 +37,9 @@ struct py_objects {
 	uint16_t cell_value;
 	uint16_t type_flags, type_dict, type_qualname; /* tp_flags, tp_dict, PyHeapTypeObject.ht_qualname */
 	uint16_t unicode_data;                         /* of a string that is not compact: PyUnicodeObject.data */
-	uint8_t value_tag_mask; /* low bits to clear in a slot (3.14+: tagged _PyStackRef), else 0 */
+	uint16_t interp_modules;                       /* PyInterpreterState.modules, imports.modules (3.12+) */
+	uint32_t interp_size, thread_size; /* sizeof(PyInterpreterState), sizeof(PyThreadState) (3.13+); 0: not known */
+	uint8_t value_tag_mask;            /* low bits to clear in a slot (3.14+: tagged _PyStackRef), else 0 */
 };
 
 /* Those of a version from 3.6 on, by its layout. `type_size` is sizeof(PyTypeObject); 0: as 3.12 has it. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/time.h"
 #include "profile/text.h"
@@ -27,7 +28,10 @@ bool py_read(struct py_reader *reader, void *ret, size_t size, uint64_t address)
 		return false;
 	}
 	effort->reads--;
-	return !memory_read(reader->memory, ret, size, address);
+	if (memory_read(reader->memory, ret, size, address))
+		return false;
+	reader->digest = XXH3_64bits_withSeed(ret, size, reader->digest);
+	return true;
 }
 
 bool py_read_u64(struct py_reader *reader, uint64_t address, uint64_t *ret)
@@ -388,26 +392,46 @@ static bool read_class_name(struct py_reader *reader, uint64_t type, struct py_t
 	return true;
 }
 
+static bool read_type(struct py_reader *reader, struct py_type *type)
+{
+	uint64_t name, flags;
+
+	if (type->at & 7 || !py_read_u64(reader, type->at + reader->layout->type_name, &name) ||
+	    !py_read_u64(reader, type->at + reader->objects->type_flags, &flags) ||
+	    !read_c_string(reader, name, &type->name))
+		return false;
+	if (!(flags & HEAPTYPE))
+		type->kind = kind_of(type->name.bytes);
+	/* Asks for the types of a dict and of its keys, but for none that is a class. */
+	else if (!read_class_name(reader, type->at, &type->name))
+		return false;
+	return true;
+}
+
+bool py_type_name(struct py_reader *reader, uint64_t type, struct py_text *ret)
+{
+	struct py_type found = {.at = type};
+	bool read = read_type(reader, &found);
+
+	*ret = found.name;
+	return read;
+}
+
 const struct py_type *py_type_of(struct py_reader *reader, uint64_t object)
 {
 	struct py_type *kept;
 	struct py_type type = {};
-	uint64_t name, flags;
+	uint64_t before;
 
 	if (!object || object & 7 || !py_read_u64(reader, object + reader->layout->ob_type, &type.at) || !type.at)
 		return NULL;
 	kept = &reader->types[type.at / 64 % PY_TYPES];
 	if (kept->at == type.at)
 		return kept;
-	if (type.at & 7 || !py_read_u64(reader, type.at + reader->layout->type_name, &name) ||
-	    !py_read_u64(reader, type.at + reader->objects->type_flags, &flags) ||
-	    !read_c_string(reader, name, &type.name))
+	before = reader->digest;
+	if (!read_type(reader, &type))
 		return NULL;
-	if (!(flags & HEAPTYPE))
-		type.kind = kind_of(type.name.bytes);
-	/* Asks for the types of a dict and of its keys, but for none that is a class. */
-	else if (!read_class_name(reader, type.at, &type.name))
-		return NULL;
+	reader->digest = before;
 	*kept = type;
 	return kept;
 }
@@ -420,17 +444,14 @@ const struct py_type *py_type_of(struct py_reader *reader, uint64_t object)
  * from 3.11 on, where all keys are strings (kind is not 0), { key, value }. If there are values apart, these are
  * theirs.
  */
-bool py_dict_begin(struct py_reader *reader, uint64_t dict, struct py_dict_items *items)
+bool py_keys_begin(struct py_reader *reader, uint64_t keys, uint64_t values, struct py_dict_items *items)
 {
 	const struct py_objects *objects = reader->objects;
-	uint64_t keys, size, count;
+	uint64_t size, count;
 	uint8_t logs[3];
 
-	*items = (struct py_dict_items){.has_hash = true};
-	if (!py_read_u64(reader, dict + reader->layout->bytes_size, &items->size) ||
-	    !py_read_u64(reader, dict + objects->dict_keys, &keys) ||
-	    !py_read_u64(reader, dict + objects->dict_values, &items->values) || !keys ||
-	    !py_read_u64(reader, keys + objects->keys_entries, &count))
+	*items = (struct py_dict_items){.has_hash = true, .values = values};
+	if (!keys || !py_read_u64(reader, keys + objects->keys_entries, &count))
 		return false;
 	if (reader->layout->version >= 0x030b) {
 		if (!py_read(reader, logs, sizeof(logs), keys + 8) || logs[1] > KEYS_LOG_MAX)
@@ -446,6 +467,19 @@ bool py_dict_begin(struct py_reader *reader, uint64_t dict, struct py_dict_items
 		items->values += objects->values_start;
 	items->entries = keys + objects->keys_indices + size;
 	items->count = count < ENTRIES_MAX ? (uint32_t)count : ENTRIES_MAX;
+	return true;
+}
+
+bool py_dict_begin(struct py_reader *reader, uint64_t dict, struct py_dict_items *items)
+{
+	uint64_t keys, values, size;
+
+	if (!py_read_u64(reader, dict + reader->layout->bytes_size, &size) ||
+	    !py_read_u64(reader, dict + reader->objects->dict_keys, &keys) ||
+	    !py_read_u64(reader, dict + reader->objects->dict_values, &values) ||
+	    !py_keys_begin(reader, keys, values, items))
+		return false;
+	items->size = size;
 	return true;
 }
 
@@ -540,30 +574,50 @@ static bool add_dict(struct py_reader *reader, uint64_t object, int depth, struc
 }
 
 /* Its table has mask + 1 entries { key, hash }. No hash is -1: such an entry was deleted. */
+bool py_set_begin(struct py_reader *reader, uint64_t set, uint64_t places, struct py_set_items *items)
+{
+	*items = (struct py_set_items){.places = places};
+	return py_read_u64(reader, set + reader->objects->set_used, &items->used) &&
+	       py_read_u64(reader, set + reader->objects->set_mask, &items->mask) &&
+	       py_read_u64(reader, set + reader->objects->set_table, &items->table);
+}
+
+bool py_set_next(struct py_reader *reader, struct py_set_items *items, uint64_t *key)
+{
+	uint64_t entry[2];
+
+	while (items->used && items->at <= items->mask && items->at < items->places) {
+		if (!py_read(reader, entry, sizeof(entry), items->table + 16 * items->at)) {
+			items->damaged = true;
+			return false;
+		}
+		items->at++;
+		if (entry[0] && entry[1] != UINT64_MAX) {
+			*key = entry[0];
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool add_set(struct py_reader *reader, uint64_t object, bool frozen, int depth, struct py_text *text)
 {
-	uint64_t used, mask, table, entry[2], i, shown = 0;
+	struct py_set_items items;
+	uint64_t key, shown = 0;
 
-	if (!py_read_u64(reader, object + reader->objects->set_used, &used) ||
-	    !py_read_u64(reader, object + reader->objects->set_mask, &mask) ||
-	    !py_read_u64(reader, object + reader->objects->set_table, &table))
+	if (!py_set_begin(reader, object, ENTRIES_MAX, &items))
 		return false;
-	py_text_add(text, frozen ? "frozenset(" : used ? "" : "set(");
-	py_text_add(text, used ? "{" : "");
-	if (used && depth >= DEPTH_MAX)
+	py_text_add(text, frozen ? "frozenset(" : items.used ? "" : "set(");
+	py_text_add(text, items.used ? "{" : "");
+	if (items.used && depth >= DEPTH_MAX)
 		py_text_add(text, "...");
 	else
-		for (i = 0; used && i <= mask && i < ENTRIES_MAX; i++) {
-			if (!py_read(reader, entry, sizeof(entry), table + 16 * i))
-				return false;
-			if (!entry[0] || entry[1] == UINT64_MAX)
-				continue;
-			if (!add_separator(text, &shown))
-				break;
-			add_object(reader, entry[0], depth + 1, text);
-		}
-	py_text_add(text, used ? "}" : "");
-	py_text_add(text, frozen || !used ? ")" : "");
+		while (py_set_next(reader, &items, &key) && add_separator(text, &shown))
+			add_object(reader, key, depth + 1, text);
+	if (items.damaged)
+		return false;
+	py_text_add(text, items.used ? "}" : "");
+	py_text_add(text, frozen || !items.used ? ")" : "");
 	return true;
 }
 

@@ -62,6 +62,7 @@ struct py_reader {
 	const struct py_layout *layout;
 	const struct py_objects *objects;
 	struct runtime_effort *effort;
+	uint64_t digest; /* of all bytes that were read, but for those of types */
 	struct py_type types[PY_TYPES];
 };
 
@@ -71,6 +72,9 @@ bool py_read_u64(struct py_reader *reader, uint64_t address, uint64_t *ret);
 
 /* What an object is; NULL: no object. Valid until the next call. */
 const struct py_type *py_type_of(struct py_reader *reader, uint64_t object);
+
+/* The name of a type, with its module, if that is not `builtins`. */
+bool py_type_name(struct py_reader *reader, uint64_t type, struct py_text *ret);
 
 /* A str object's characters; false, if it is none. */
 bool py_read_str(struct py_reader *reader, uint64_t object, struct py_text *ret);
@@ -90,6 +94,16 @@ struct py_dict_items {
 	bool has_hash;
 };
 bool py_dict_begin(struct py_reader *reader, uint64_t dict, struct py_dict_items *items);
+/* The same of keys with values apart, as instances have them; `size` stays 0. */
+bool py_keys_begin(struct py_reader *reader, uint64_t keys, uint64_t values, struct py_dict_items *items);
 bool py_dict_next(struct py_reader *reader, struct py_dict_items *items, uint64_t *key, uint64_t *value);
+
+/* The items of a set, in its own order; of the first `places` of its table. */
+struct py_set_items {
+	uint64_t used, mask, table, at, places;
+	bool damaged; /* it could not be read to its end */
+};
+bool py_set_begin(struct py_reader *reader, uint64_t set, uint64_t places, struct py_set_items *items);
+bool py_set_next(struct py_reader *reader, struct py_set_items *items, uint64_t *key);
 
 #endif

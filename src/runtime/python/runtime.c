@@ -15,6 +15,7 @@
 #include "runtime/python/lines.h"
 #include "runtime/python/live.h"
 #include "runtime/python/locals.h"
+#include "runtime/python/tasks.h"
 #include "runtime/python/thread_state.h"
 #include "runtime/runtime.h"
 
@@ -218,6 +219,15 @@ static int locals(const struct runtime_file *file, const struct memory *memory, 
 	return file->to_prove ? 0 : python_locals(&reader, frame, ret);
 }
 
+static int tasks(const struct runtime_file *file, const struct memory *memory, uint64_t bias,
+		 struct runtime_effort *effort, struct runtime_tasks *ret)
+{
+	const struct facts *facts = file->facts;
+
+	*ret = (struct runtime_tasks){};
+	return file->to_prove ? 0 : python_tasks(memory, &facts->interpreter, bias, effort, ret);
+}
+
 const struct runtime runtime_python = {.name = "python",
 				       .language = "Python",
 				       .recognise = recognise,
@@ -231,4 +241,5 @@ const struct runtime runtime_python = {.name = "python",
 				       .attach = attach,
 				       .decode = python_decode,
 				       .line = python_line,
-				       .locals = locals};
+				       .locals = locals,
+				       .tasks = tasks};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * coroutines: the chain of coroutines, generators and asynchronous generators that wait for each other, from the one
+ * that a task runs inwards to what the innermost awaits. A suspended one has what it awaits on top of its value stack:
+ *
+ *   3.6-3.10   if the next instruction is YIELD_FROM (Objects/genobject.c, _PyGen_yf)
+ *   3.11, 3.12 if the next instruction, a RESUME, has the operand 2 or 3
+ *   3.13+      if gi_frame_state is FRAME_SUSPENDED_YIELD_FROM; from 3.15 on it is the second from the top
+ */
+#ifndef STRATA_PYTHON_COROUTINES_H
+#define STRATA_PYTHON_COROUTINES_H
+
+#include "runtime/python/instances.h"
+
+#define PY_CHAIN_MAX 256 /* functions in a chain */
+
+enum py_coroutine_state { PY_COROUTINE_STARTS, PY_COROUTINE_SUSPENDED, PY_COROUTINE_RUNS, PY_COROUTINE_ENDED };
+
+/* A chain, outermost first. */
+struct py_chain {
+	VEC(struct runtime_task_frame) frames;
+	enum py_coroutine_state state; /* of the outermost */
+	uint64_t outermost;            /* its frame; 0: it has none */
+	size_t teller;                 /* the innermost function, those of Python's own class Future left out: */
+	uint64_t innermost;            /* its frame; 0: there is none */
+	struct py_text qualname;       /* its qualified name, in every version */
+	uint64_t awaits;               /* what that awaits, of another kind; 0: nothing, or it is not known */
+};
+
+/* `coroutine`: what the task runs; not one of the interpreter's own is a mark. 0 or -ENOMEM. */
+int py_chain_read(struct py_reader *reader, struct py_classes *classes, uint64_t coroutine, struct py_chain *ret);
+void py_chain_deinit(struct py_chain *chain);
+
+/* Adds the function that a frame executes. 0 or -ENOMEM. */
+int py_chain_add(struct py_reader *reader, uint64_t frame, struct py_chain *chain);
+
+/* The value of a frame's slot, by its number: of a parameter; 0: it is not set, or in a cell. */
+uint64_t py_frame_slot(struct py_reader *reader, uint64_t frame, uint32_t slot);
+
+#endif
