@@ -115,7 +115,7 @@ int attempt_descriptor(double patience_s, int keep, int (*work)(void *context), 
 	close(ends[1]);
 	if (!err)
 		err = patience_wait(child, ends[0], patience_s);
-	if (!err && foreign_receive(ends[0], &part, 1, fds) != sizeof(result))
+	if (!err && foreign_receive(ends[0], &part, 1, fds, 2) != sizeof(result))
 		result = -EIO; /* it was killed */
 	close(ends[0]);
 	if (err && child > 0)

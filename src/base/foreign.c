@@ -99,7 +99,7 @@ static int start_nursery(struct foreign_files *files, int nice)
 	if (!birth.err)
 		pthread_join(thread, NULL);
 	close(ends[1]);
-	if (!birth.err && foreign_receive(ends[0], &told, 1, none) != sizeof(pid_t))
+	if (!birth.err && foreign_receive(ends[0], &told, 1, none, 2) != sizeof(pid_t))
 		birth.err = -EAGAIN;
 	if (birth.err)
 		close(ends[0]);
@@ -222,7 +222,7 @@ int foreign_files_fork(struct foreign_files *files, void (*life)(int socket), in
 		return -errno;
 	err = foreign_send(files->nursery, &part, 1, &ends[1], 1);
 	close(ends[1]);
-	if (!err && (foreign_receive(files->nursery, &told, 1, none) != sizeof(*pid) || *pid <= 0))
+	if (!err && (foreign_receive(files->nursery, &told, 1, none, 2) != sizeof(*pid) || *pid <= 0))
 		err = -EAGAIN;
 	if (err)
 		close(ends[0]);
@@ -291,7 +291,7 @@ static int64_t ask(struct foreign_files *files, uint64_t place, const struct iov
 		leave_reader(files);
 		return -ETIMEDOUT;
 	}
-	got = foreign_receive(files->reader, told, 2, fds);
+	got = foreign_receive(files->reader, told, 2, fds, 2);
 	if (got < (ssize_t)sizeof(*answer)) {
 		close(files->reader);
 		leave_reader(files);
@@ -547,6 +547,13 @@ int foreign_descriptor(struct foreign_file *file)
 		return -1;
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", file->now < 0 ? file->copy : file->now);
 	return open(own, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+void foreign_drop_copy(struct foreign_file *file)
+{
+	if (file->copy >= 0)
+		close(file->copy);
+	file->copy = -1;
 }
 
 bool foreign_path(const struct foreign_file *file, char *ret, size_t size)

@@ -117,6 +117,8 @@ struct foreign_files *foreign_files_of(const struct foreign_file *file);
  * Where the file system does not give what it has at once, it is that of a copy in memory, which is made once.
  */
 int foreign_descriptor(struct foreign_file *file);
+/* Lets that copy go, if there is one: it takes as much memory as the file. */
+void foreign_drop_copy(struct foreign_file *file);
 
 /* Its path, links followed, as its mount namespace has it; no file system is asked. False when there is none. */
 bool foreign_path(const struct foreign_file *file, char *ret, size_t size);

@@ -47,8 +47,12 @@ union foreign_control {
 struct iovec;
 int foreign_send(int socket, const struct iovec *parts, size_t count, const int *fds, size_t fd_count);
 
-/* Receives one; descriptors that did not come are -1. Its size, 0 at the end, or negative errno. */
-ssize_t foreign_receive(int socket, const struct iovec *parts, size_t count, int fds[2]);
+/*
+ * Receives one. Descriptors that did not come are -1; of those that did, only `fd_count` are taken,
+ * FOREIGN_DESCRIPTORS at most. Its size, 0 at the end, or negative errno.
+ */
+#define FOREIGN_DESCRIPTORS 4
+ssize_t foreign_receive(int socket, const struct iovec *parts, size_t count, int *fds, size_t fd_count);
 
 /* Opens as a request says: a descriptor for reading, or negative errno. `root` may be NULL. */
 int foreign_open_path(const char *root, const char *path, uint64_t inode, struct stat *ret);

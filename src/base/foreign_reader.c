@@ -40,24 +40,26 @@ int foreign_send(int socket, const struct iovec *parts, size_t count, const int 
 	return sent < 0 ? -errno : 0;
 }
 
-ssize_t foreign_receive(int socket, const struct iovec *parts, size_t count, int fds[2])
+ssize_t foreign_receive(int socket, const struct iovec *parts, size_t count, int *fds, size_t fd_count)
 {
 	union foreign_control control = {};
 	struct msghdr message = {.msg_iov = (struct iovec *)parts,
 				 .msg_iovlen = count,
 				 .msg_control = control.bytes,
-				 .msg_controllen = CMSG_SPACE(2 * sizeof(*fds))};
+				 .msg_controllen = CMSG_LEN(fd_count * sizeof(*fds))};
 	const struct cmsghdr *head;
 	ssize_t got;
+	size_t i;
 
-	fds[0] = fds[1] = -1;
+	for (i = 0; i < fd_count; i++)
+		fds[i] = -1;
 	do
 		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
 	while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
 	head = CMSG_FIRSTHDR(&message);
-	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len <= CMSG_LEN(2 * sizeof(*fds)))
+	if (head && head->cmsg_type == SCM_RIGHTS && head->cmsg_len <= CMSG_LEN(fd_count * sizeof(*fds)))
 		memcpy(fds, CMSG_DATA(head), head->cmsg_len - CMSG_LEN(0));
 	return got;
 }
@@ -238,7 +240,7 @@ void foreign_reader(int socket)
 
 	prctl(PR_SET_NAME, "strata-reader");
 	for (;;) {
-		ssize_t size = foreign_receive(socket, parts, 2, fds);
+		ssize_t size = foreign_receive(socket, parts, 2, fds, 2);
 		struct cursor c;
 
 		if (size < (ssize_t)sizeof(question))
@@ -254,7 +256,7 @@ _Noreturn void foreign_nursery(int socket, int nice)
 {
 	struct foreign_birth birth;
 	const struct iovec part = {&birth, sizeof(birth)};
-	int fds[2], signal_number;
+	int fds[1], signal_number;
 	sigset_t none;
 	pid_t pid;
 
@@ -271,7 +273,7 @@ _Noreturn void foreign_nursery(int socket, int nice)
 	pid = getpid();
 	if (foreign_send(0, &(struct iovec){&pid, sizeof(pid)}, 1, NULL, 0))
 		_exit(0);
-	while (foreign_receive(0, &part, 1, fds) == sizeof(birth) && fds[0] >= 0) {
+	while (foreign_receive(0, &part, 1, fds, 1) == sizeof(birth) && fds[0] >= 0) {
 		pid = fork();
 		if (!pid) {
 			close(0);

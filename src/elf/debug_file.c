@@ -37,24 +37,38 @@ static struct elf_file *open_path(const struct elf_file *elf, const char *path)
 	return found;
 }
 
-static struct elf_file *open_by_build_id(const struct elf_file *elf, const char *root)
+/* "" if there is no room for it. */
+static void put_build_id_path(const struct elf_debug_names *names, const char *root, char path[PATH_MAX])
 {
-	char path[PATH_MAX], hex[2 * ELF_BUILD_ID_MAX + 1];
-	const uint8_t *id, *found_id;
-	size_t size = elf_file_build_id(elf, &id), i;
-	struct elf_file *found;
+	char hex[2 * ELF_BUILD_ID_MAX + 1];
+	size_t i;
 
-	if (size < 2)
-		return NULL;
-	for (i = 0; i < size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	if (snprintf(path, sizeof(path), "%s" DEBUG_DIR "/.build-id/%.2s/%s.debug", root, hex, hex + 2) >=
-	    (int)sizeof(path))
-		return NULL;
-	found = open_path(elf, path);
-	if (!found)
-		return NULL;
-	if (elf_file_build_id(found, &found_id) == size && !memcmp(id, found_id, size))
+	*path = '\0';
+	if (names->build_id_size < 2 || names->build_id_size > ELF_BUILD_ID_MAX)
+		return;
+	for (i = 0; i < names->build_id_size; i++)
+		snprintf(hex + 2 * i, 3, "%02x", names->build_id[i]);
+	if (snprintf(path, PATH_MAX, "%s" DEBUG_DIR "/.build-id/%.2s/%s.debug", root, hex, hex + 2) >= PATH_MAX)
+		*path = '\0';
+}
+
+static bool has_build_id(const struct elf_file *elf, const struct elf_debug_names *names)
+{
+	const uint8_t *id;
+	size_t size = elf_file_build_id(elf, &id);
+
+	return size && size == names->build_id_size && !memcmp(id, names->build_id, size);
+}
+
+static struct elf_file *open_by_build_id(const struct elf_file *elf, const struct elf_debug_names *names,
+					 const char *root)
+{
+	struct elf_file *found;
+	char path[PATH_MAX];
+
+	put_build_id_path(names, root, path);
+	found = *path ? open_path(elf, path) : NULL;
+	if (!found || has_build_id(found, names))
 		return found;
 	elf_file_close(found);
 	return NULL;
@@ -101,34 +115,85 @@ static const char *debug_link(const struct elf_file *elf, uint32_t *crc)
 	return cursor_ok(&c) && *name && !strchr(name, '/') ? name : NULL;
 }
 
-static struct elf_file *open_by_link(const struct elf_file *elf, const char *root)
+void elf_debug_names(const struct elf_file *elf, struct elf_debug_names *ret)
 {
-	const char *elf_path = elf_file_path(elf), *slash = strrchr(elf_path, '/'), *inside = elf_path;
-	size_t root_size = strlen(root);
-	struct elf_file *found = NULL;
-	char path[3][PATH_MAX];
-	const char *name;
-	uint32_t crc;
-	size_t i;
+	const uint8_t *id;
+	size_t size = elf_file_build_id(elf, &id);
+	uint32_t crc = 0;
+	const char *link = debug_link(elf, &crc);
 
-	name = debug_link(elf, &crc);
-	if (!name || !slash)
-		return NULL;
+	*ret = (struct elf_debug_names){};
+	if (size && size <= ELF_BUILD_ID_MAX) {
+		ret->build_id_size = (uint32_t)size;
+		memcpy(ret->build_id, id, size);
+	}
+	if (!link || strlen(link) >= sizeof(ret->link))
+		return;
+	strcpy(ret->link, link);
+	ret->crc = crc;
+}
+
+bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, const char *root, unsigned int which,
+		    char path[PATH_MAX])
+{
+	const char *slash = strrchr(elf_path, '/'), *inside = elf_path;
+	size_t root_size = strlen(root);
+	int folder, size = PATH_MAX;
+
+	*path = '\0';
+	if (!which) {
+		put_build_id_path(names, root, path);
+		return *path;
+	}
+	if (!slash || !*names->link || strchr(names->link, '/'))
+		return false;
 	if (!strncmp(elf_path, root, root_size) && elf_path[root_size] == '/')
 		inside += root_size;
-	snprintf(path[0], sizeof(path[0]), "%.*s/%s", (int)(slash - elf_path), elf_path, name);
-	snprintf(path[1], sizeof(path[1]), "%.*s/.debug/%s", (int)(slash - elf_path), elf_path, name);
-	snprintf(path[2], sizeof(path[2]), "%s" DEBUG_DIR "%.*s/%s", root, (int)(slash - inside), inside, name);
-	for (i = 0; i < 3 && !found; i++)
-		found = open_link(elf, path[i], crc);
+	folder = (int)(slash - elf_path);
+	if (which == 1)
+		size = snprintf(path, PATH_MAX, "%.*s/%s", folder, elf_path, names->link);
+	else if (which == 2)
+		size = snprintf(path, PATH_MAX, "%.*s/.debug/%s", folder, elf_path, names->link);
+	else if (which == 3)
+		size = snprintf(path, PATH_MAX, "%s" DEBUG_DIR "%.*s/%s", root, (int)(slash - inside), inside,
+				names->link);
+	return size < PATH_MAX;
+}
+
+static struct elf_file *open_by_link(const struct elf_file *elf, const struct elf_debug_names *names, const char *root)
+{
+	struct elf_file *found = NULL;
+	char path[PATH_MAX];
+	unsigned int which;
+
+	for (which = 1; which < ELF_DEBUG_PATHS && !found; which++)
+		if (elf_debug_path(names, elf_file_path(elf), root, which, path))
+			found = open_link(elf, path, names->crc);
 	return found;
 }
 
 struct elf_file *elf_debug_file_open(const struct elf_file *elf, const char *debug_root)
 {
-	struct elf_file *found = open_by_build_id(elf, debug_root);
+	struct elf_debug_names names;
+	struct elf_file *found;
 
-	return found ? found : open_by_link(elf, debug_root);
+	elf_debug_names(elf, &names);
+	found = open_by_build_id(elf, &names, debug_root);
+	return found ? found : open_by_link(elf, &names, debug_root);
+}
+
+struct elf_file *elf_debug_file_check(const struct elf_file *elf, struct foreign_file *file)
+{
+	struct elf_debug_names names;
+	struct elf_file *found;
+
+	elf_debug_names(elf, &names);
+	if (elf_file_open_foreign(file, "the debug file", &found, NULL))
+		return NULL;
+	if (has_build_id(found, &names) || (*names.link && crc_agrees(found, names.crc)))
+		return found;
+	elf_file_close(found);
+	return NULL;
 }
 
 bool elf_file_has_debug_info(const struct elf_file *elf)
@@ -187,21 +252,23 @@ static struct elf_file *open_in_folder(const struct elf_file *elf, const char *f
 
 struct elf_file *elf_debug_info_open(const struct elf_file *elf, const char *debug_root, const char *folders)
 {
+	struct elf_debug_names names;
 	struct elf_file *found = NULL;
 	const char *end;
 
+	elf_debug_names(elf, &names);
 	for (; folders && *folders && !found; folders = *end ? end + 1 : end) {
 		end = strchrnul(folders, ':');
 		folders += *folders == '+'; /* the CRC is always looked at where there is no build id */
 		if (end > folders)
 			found = open_in_folder(elf, folders, (size_t)(end - folders));
 	}
-	found = found ? found : open_by_build_id(elf, debug_root);
+	found = found ? found : open_by_build_id(elf, &names, debug_root);
 	if (found && !elf_file_has_debug_info(found)) {
 		elf_file_close(found);
 		found = NULL;
 	}
-	found = found ? found : open_by_link(elf, debug_root);
+	found = found ? found : open_by_link(elf, &names, debug_root);
 	if (found && !elf_file_has_debug_info(found)) {
 		elf_file_close(found);
 		found = NULL;

@@ -6,7 +6,33 @@
 #ifndef STRATA_ELF_DEBUG_FILE_H
 #define STRATA_ELF_DEBUG_FILE_H
 
+#include <limits.h>
+
 #include "elf/elf_file.h"
+
+/* By what a file's debug file is found. */
+struct elf_debug_names {
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	uint32_t build_id_size; /* 0: it has none */
+	uint32_t crc;           /* of the debug link */
+	char link[256];         /* .gnu_debuglink; "": it has none. Without a slash */
+};
+
+void elf_debug_names(const struct elf_file *elf, struct elf_debug_names *ret);
+
+/*
+ * Where it may be: the paths by number, below ELF_DEBUG_PATHS, in the order in which elf_debug_file_open() tries them.
+ * Any names may be given. False: there is no such path.
+ */
+#define ELF_DEBUG_PATHS 4
+bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, const char *root, unsigned int which,
+		    char path[PATH_MAX]);
+
+/*
+ * A file that may be the debug file, opened by somebody else: it is if it has the same build id, or the CRC of the
+ * debug link. NULL: it is not. To be closed by the caller.
+ */
+struct elf_file *elf_debug_file_check(const struct elf_file *elf, struct foreign_file *file);
 
 /*
  * Opens ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, which must bear the same build id; else the file named by

@@ -35,6 +35,13 @@ int elf_symbols_create(const struct elf_file *elf, const char *debug_root, struc
  */
 int elf_symbols_create_for(const struct elf_file *elf, const char *debug_root, const uint64_t *vaddrs, size_t count,
 			   struct elf_symbols **ret, struct diag *diag);
+
+/*
+ * The same of a file whose debug file, if there is one, is open already, by somebody else. `debug_file` is asked only
+ * if it is one that elf_symbols_create_for() would take; NULL: none is.
+ */
+int elf_symbols_create_with(const struct elf_file *elf, struct foreign_file *debug_file, const uint64_t *vaddrs,
+			    size_t count, struct elf_symbols **ret, struct diag *diag);
 void elf_symbols_destroy(struct elf_symbols *symbols);
 
 /* The symbol that covers a vaddr. False when none does. */

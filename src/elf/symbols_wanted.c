@@ -269,8 +269,14 @@ static ssize_t add_table(struct search *search, const struct elf_file *elf, uint
 	return (ssize_t)search->functions;
 }
 
+/* Where the debug file is, if it is asked. */
+struct debug_place {
+	const char *root;          /* NULL: it is */
+	struct foreign_file *file; /* or NULL: there is none */
+};
+
 /* The same sources as for all symbols (symbols.c). */
-static int add_sources(struct search *search, const char *debug_root, struct elf_file **debug_file)
+static int add_sources(struct search *search, const struct debug_place *place, struct elf_file **debug_file)
 {
 	const struct elf_file *elf = search->g.elf;
 	bool whole;
@@ -281,7 +287,9 @@ static int add_sources(struct search *search, const char *debug_root, struct elf
 	if (!got)
 		got = add_table(search, elf_file_minidebug(elf), SHT_SYMTAB, "minidebug");
 	if (got >= 0 && !whole) {
-		*debug_file = elf_debug_file_open(elf, debug_root);
+		*debug_file = place->root   ? elf_debug_file_open(elf, place->root)
+			      : place->file ? elf_debug_file_check(elf, place->file)
+					    : NULL;
 		got = add_table(search, *debug_file, SHT_SYMTAB, "debugfile");
 	}
 	if (got >= 0)
@@ -354,15 +362,15 @@ static int add_covering(struct search *search)
 	return err;
 }
 
-static int find(struct search *search, const char *debug_root, struct elf_file **debug_file, const uint64_t *vaddrs,
-		size_t count)
+static int find(struct search *search, const struct debug_place *place, struct elf_file **debug_file,
+		const uint64_t *vaddrs, size_t count)
 {
 	int err = symbols_find_text(&search->g);
 
 	if (!err)
 		err = want(search, vaddrs, count);
 	if (!err)
-		err = add_sources(search, debug_root, debug_file);
+		err = add_sources(search, place, debug_file);
 	if (!err)
 		err = want_nearest(search);
 	if (!err)
@@ -378,8 +386,8 @@ static int find(struct search *search, const char *debug_root, struct elf_file *
 	return err;
 }
 
-int elf_symbols_create_for(const struct elf_file *elf, const char *debug_root, const uint64_t *vaddrs, size_t count,
-			   struct elf_symbols **ret, struct diag *diag)
+static int create(const struct elf_file *elf, const struct debug_place *place, const uint64_t *vaddrs, size_t count,
+		  struct elf_symbols **ret, struct diag *diag)
 {
 	struct search *search = calloc(1, sizeof(*search));
 	struct elf_file *debug_file = NULL;
@@ -388,7 +396,7 @@ int elf_symbols_create_for(const struct elf_file *elf, const char *debug_root, c
 	if (!search)
 		return diag_fail(diag, ENOMEM, "elf.symbols", "%s: symbols: %s", elf_file_path(elf), strerror(ENOMEM));
 	search->g.elf = elf;
-	err = find(search, debug_root, &debug_file, vaddrs, count);
+	err = find(search, place, &debug_file, vaddrs, count);
 	err = symbols_finish(&search->g, diag, err, ret);
 	elf_file_close(debug_file);
 	vec_free(&search->wanted.at);
@@ -398,4 +406,16 @@ int elf_symbols_create_for(const struct elf_file *elf, const char *debug_root, c
 	arena_deinit(&search->names);
 	free(search);
 	return err;
+}
+
+int elf_symbols_create_for(const struct elf_file *elf, const char *debug_root, const uint64_t *vaddrs, size_t count,
+			   struct elf_symbols **ret, struct diag *diag)
+{
+	return create(elf, &(struct debug_place){.root = debug_root}, vaddrs, count, ret, diag);
+}
+
+int elf_symbols_create_with(const struct elf_file *elf, struct foreign_file *debug_file, const uint64_t *vaddrs,
+			    size_t count, struct elf_symbols **ret, struct diag *diag)
+{
+	return create(elf, &(struct debug_place){.file = debug_file}, vaddrs, count, ret, diag);
 }

@@ -15,13 +15,18 @@
 #include <unistd.h>
 
 #include "base/foreign_parts.h"
+#include "base/process_stat.h"
 #include "base/time.h"
 #include "base/vec.h"
+
+#define STOPPED_S 0.02 /* what takes longer may have been stopped */
 
 struct asked {
 	uint64_t id;
 	enum analyser_ask ask;
-	struct foreign_file *file;
+	struct foreign_file *file, *debug_file;
+	uint64_t *addresses;
+	size_t count;
 	unsigned int tries;
 };
 
@@ -38,7 +43,7 @@ struct analyser {
 	uint64_t ids;
 	bool is_busy;         /* asked.at[0] is under way: */
 	int memory;           /* for its answer */
-	double began, used_s; /* CLOCK_MONOTONIC, and the process's CPU time, then */
+	double began, used_s; /* CLOCK_MONOTONIC, and the process's CPU time, then; or when the process began */
 	VEC(struct asked) asked;
 	VEC(struct analysis) done;
 };
@@ -81,6 +86,13 @@ static void end_process(struct analyser *analyser)
 	analyser->is_confined = analyser->is_busy = false;
 }
 
+static void drop(struct asked *asked)
+{
+	foreign_close(asked->file);
+	foreign_close(asked->debug_file);
+	free(asked->addresses);
+}
+
 void analyser_destroy(struct analyser *analyser)
 {
 	size_t i;
@@ -89,7 +101,7 @@ void analyser_destroy(struct analyser *analyser)
 		return;
 	end_process(analyser);
 	for (i = 0; i < analyser->asked.count; i++)
-		foreign_close(analyser->asked.at[i].file);
+		drop(&analyser->asked.at[i]);
 	for (i = 0; i < analyser->done.count; i++)
 		free(analyser->done.at[i].bytes);
 	vec_free(&analyser->asked);
@@ -127,6 +139,8 @@ static int start_process(struct analyser *analyser)
 
 	if (err)
 		return err;
+	analyser->began = time_s(CLOCK_MONOTONIC);
+	analyser->used_s = 0;
 	/* Of a process that has not ended, which its socket tells, the pid is its own. */
 	analyser->pidfd = (int)syscall(SYS_pidfd_open, analyser->pid, 0);
 	if (analyser->pidfd < 0 || epoll_ctl(analyser->epoll, EPOLL_CTL_ADD, analyser->socket, &event))
@@ -145,7 +159,7 @@ static void finish(struct analyser *analyser, struct analysis *analysis)
 
 	analysis->id = asked->id;
 	(void)!vec_push(&analyser->done, *analysis); /* there is room: analyser_ask() */
-	foreign_close(asked->file);
+	drop(asked);
 	memmove(asked, asked + 1, --analyser->asked.count * sizeof(*asked));
 	analyser->is_busy = false;
 	close_fd(&analyser->memory);
@@ -243,20 +257,33 @@ static int make_memory(void)
 	return fd;
 }
 
+/* The addresses are in the memory until the answer is. */
+static int put_addresses(int memory, const struct asked *asked)
+{
+	ssize_t size = (ssize_t)(asked->count * sizeof(*asked->addresses));
+
+	return memory < 0 || (size && pwrite(memory, asked->addresses, (size_t)size, 0) != size) ? -EMFILE : 0;
+}
+
 static void send_next(struct analyser *analyser)
 {
 	const struct asked *asked = analyser->asked.at;
-	struct analyser_question question = {.id = asked->id, .ask = asked->ask};
-	int fds[2] = {foreign_descriptor(asked->file), make_memory()};
-	int err = fds[0] < 0 || fds[1] < 0 ? -EMFILE : 0;
+	struct analyser_question question = {.id = asked->id, .ask = asked->ask, .count = (uint32_t)asked->count};
+	int fds[ANALYSER_DESCRIPTORS] = {make_memory(), foreign_descriptor(asked->file), -1};
+	int err = fds[1] < 0 ? -EMFILE : put_addresses(fds[0], asked);
+	size_t count = 2;
 
+	if (!err && asked->debug_file)
+		fds[2] = foreign_descriptor(asked->debug_file);
+	count += fds[2] >= 0;
 	if (!err) {
 		analyser->began = time_s(CLOCK_MONOTONIC);
 		analyser->used_s = foreign_cpu_s(analyser->pid);
-		err = foreign_send(analyser->socket, &(struct iovec){&question, sizeof(question)}, 1, fds, 2);
+		err = foreign_send(analyser->socket, &(struct iovec){&question, sizeof(question)}, 1, fds, count);
 	}
-	close_fd(&fds[0]);
-	analyser->memory = fds[1];
+	close_fd(&fds[1]);
+	close_fd(&fds[2]);
+	analyser->memory = fds[0];
 	analyser->is_busy = !err;
 	if (err == -EMFILE)
 		fail(analyser, err);
@@ -264,29 +291,58 @@ static void send_next(struct analyser *analyser)
 		note_end(analyser);
 }
 
-/* Kills the process when its question has cost too much. */
+/* Somebody stopped it: that is as if they had killed it. */
+static bool is_stopped(const struct analyser *analyser)
+{
+	char state;
+
+	process_stat_ticks(analyser->pid, &state);
+	return state == 'T' || state == 't';
+}
+
+/* Kills the process when its question, or its beginning, has cost too much. */
 static void check_budget(struct analyser *analyser)
 {
 	double wall = time_s(CLOCK_MONOTONIC) - analyser->began;
+	bool is_over;
 
-	if (!analyser->is_busy || has_input(analyser->socket, 0) ||
-	    (wall < analyser->options.wall_s &&
-	     foreign_cpu_s(analyser->pid) - analyser->used_s < analyser->options.cpu_s))
+	if (analyser->socket < 0 || (analyser->is_confined && !analyser->is_busy) || has_input(analyser->socket, 0))
 		return;
-	end_process(analyser);
-	fail(analyser, -ETIME);
+	is_over = wall >= analyser->options.wall_s ||
+		  foreign_cpu_s(analyser->pid) - analyser->used_s >= analyser->options.cpu_s;
+	if (is_over && analyser->is_busy) {
+		end_process(analyser);
+		fail(analyser, -ETIME);
+	} else if (is_over || (wall >= STOPPED_S && is_stopped(analyser))) {
+		note_end(analyser);
+	}
 }
 
-uint64_t analyser_ask(struct analyser *analyser, enum analyser_ask ask, struct foreign_file *file)
+static int copy_addresses(struct asked *asked, const struct analyser_request *request)
 {
-	struct asked asked = {.id = analyser->ids + 1, .ask = ask};
+	size_t size = request->count * sizeof(*request->addresses);
 
-	if (analyser->refusal || analyser->asked.count >= ANALYSER_ASKED_MAX ||
-	    vec_reserve(&analyser->done, analyser->done.count + analyser->asked.count + 1))
+	if (!size)
 		return 0;
-	asked.file = foreign_share(file);
-	if (vec_push(&analyser->asked, asked)) {
-		foreign_close(asked.file);
+	asked->addresses = malloc(size);
+	if (!asked->addresses)
+		return -ENOMEM;
+	memcpy(asked->addresses, request->addresses, size);
+	asked->count = request->count;
+	return 0;
+}
+
+uint64_t analyser_ask(struct analyser *analyser, const struct analyser_request *request)
+{
+	struct asked asked = {.id = analyser->ids + 1, .ask = request->ask};
+
+	if (analyser->refusal || analyser->asked.count >= ANALYSER_ASKED_MAX || copy_addresses(&asked, request))
+		return 0;
+	asked.file = foreign_share(request->file);
+	asked.debug_file = request->debug_file ? foreign_share(request->debug_file) : NULL;
+	if (vec_reserve(&analyser->done, analyser->done.count + analyser->asked.count + 1) ||
+	    vec_push(&analyser->asked, asked)) {
+		drop(&asked);
 		return 0;
 	}
 	if (analyser->socket < 0)

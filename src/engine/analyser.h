@@ -4,21 +4,23 @@
  * samples are taken in.
  *
  *                    question: what to do        ┌───────────┐
- *   ┌──────────┐     + the file                  │ analyser  │   no capabilities, no files but these two,
- *   │  strata  │     + memory for the answer     │ (process) │   confined: it can read, write, take memory,
+ *   ┌──────────┐     + memory for the answer     │ analyser  │   no capabilities, no files but these three,
+ *   │  strata  │     + the file, its debug file  │ (process) │   confined: it can read, write, take memory,
  *   │          │ ──────────────────────────────► │           │   and nothing else
  *   └──────────┘ ◄────────────────────────────── └───────────┘
  *                    how long the answer is
  *
  * What crosses the boundary is in struct analyser_question and analyser_answer, one datagram each (SOCK_SEQPACKET), the
- * two descriptors with the question (SCM_RIGHTS), and the bytes in the memory: a memfd of ANALYSER_ANSWER_MAX bytes
- * that strata made and sealed against another size. strata copies the bytes out of it, and believes nothing: what they
- * are is checked by who asked, as bytes of a file would be (for code that is followed: derived_decode()).
+ * descriptors with the question (SCM_RIGHTS), and the bytes in the memory: a memfd of ANALYSER_ANSWER_MAX bytes
+ * that strata made and sealed against another size. At first it holds the addresses that are asked for. strata copies
+ * the answer's bytes out of it, and believes nothing: what they are is checked by who asked, as bytes of a file would
+ * be (for code that is followed: derived_decode(); for names: file_names_add()).
  *
  * One question is under way at a time; the others wait here. Nothing here waits for the process but analyser_wait().
  * It is forked by the nursery of base/foreign when it is first needed. Who asks too much of it has a bound: beyond
  * ANALYSER_CPU_S of its time (or ANALYSER_WALL_S, if it sleeps or starves) it is killed, and that question has failed.
- * When it dies over a question by itself or by somebody's hand, that one is asked again, ANALYSER_TRIES times in all.
+ * When it dies over a question by itself or by somebody's hand, or is stopped, that one is asked again, ANALYSER_TRIES
+ * times in all.
  *
  * Not thread-safe.
  */
@@ -41,14 +43,18 @@
 
 enum analyser_ask {
 	ANALYSER_CONFINE, /* the first answer, unasked: has it confined itself? */
-	ANALYSER_FOLLOW   /* machine code without unwind tables: unwind_follow() */
+	ANALYSER_FOLLOW,  /* machine code without unwind tables: unwind_follow() */
+	ANALYSER_NAME     /* names of addresses: file_names_write() */
 };
 
 struct analyser_question {
 	uint64_t id;
-	uint32_t ask; /* enum analyser_ask */
-	uint32_t reserved;
+	uint32_t ask;   /* enum analyser_ask */
+	uint32_t count; /* of addresses, uint64_t each, in the memory */
 };
+
+/* The descriptors that come with it: the memory, the file, the debug file. */
+#define ANALYSER_DESCRIPTORS 3
 
 /* As it comes: nothing of it is checked yet. */
 struct analyser_answer {
@@ -70,6 +76,15 @@ struct analysis {
 	size_t size;
 };
 
+/* What is asked. The analyser keeps the files open and a copy of the addresses. */
+struct analyser_request {
+	enum analyser_ask ask;
+	struct foreign_file *file;
+	struct foreign_file *debug_file; /* may be NULL */
+	const uint64_t *addresses;
+	size_t count; /* FILE_NAMES_AT_ONCE at most */
+};
+
 struct analyser_options {
 	void (*life)(int socket); /* analyser_run() */
 	double cpu_s, wall_s;     /* ANALYSER_CPU_S, ANALYSER_WALL_S */
@@ -86,7 +101,7 @@ int analyser_fd(const struct analyser *analyser);
  * Asks. The id, or 0 when it cannot be asked: too many wait, memory is short, or there is no process that is confined
  * (analyser_refusal()); then it is for the caller to do it, or not.
  */
-uint64_t analyser_ask(struct analyser *analyser, enum analyser_ask ask, struct foreign_file *file);
+uint64_t analyser_ask(struct analyser *analyser, const struct analyser_request *request);
 
 /* Looks after the process; calls take() for each question that is answered or has failed, who frees its bytes. */
 void analyser_tend(struct analyser *analyser, void (*take)(void *context, struct analysis *analysis), void *context);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #include "base/foreign_parts.h"
 #include "elf/elf_file.h"
 #include "engine/analyser.h"
+#include "engine/file_names.h"
 #include "unwind/unwind_table.h"
 
 /* Should strata not be there to end it. glibc's setrlimit() is prlimit(), which is not allowed. */
@@ -75,20 +77,58 @@ static int follow(struct foreign_file *file, struct work *work)
 	return err;
 }
 
-/* Closes the descriptors. */
-static void answer(const struct analyser_question *question, int fd, int memory, struct analyser_answer *ret)
+static int read_addresses(int memory, size_t count, uint64_t *ret)
 {
-	struct foreign_file *file = foreign_wrap(fd);
-	struct work work = {.memory = memory, .answer = ret};
+	size_t size = count * sizeof(*ret);
+
+	return pread(memory, ret, size, 0) == (ssize_t)size ? 0 : -EIO;
+}
+
+static int name(struct foreign_file *file, struct foreign_file *debug_file, const uint64_t *vaddrs, size_t count,
+		struct work *work)
+{
+	struct file_names_source source = {.debug_file = debug_file};
+	uint8_t *bytes = NULL;
+	size_t size;
+	int err = elf_file_open_foreign(file, "the file", &source.elf, NULL);
+
+	if (!err)
+		err = file_names_write(&source, vaddrs, count, ANALYSER_ANSWER_MAX, &bytes, &size);
+	if (!err)
+		take_found(work, "", bytes, size);
+	free(bytes);
+	return err;
+}
+
+static int name_asked(struct foreign_file *file, struct foreign_file *debug_file, size_t count, struct work *work)
+{
+	uint64_t *vaddrs = count && count <= FILE_NAMES_AT_ONCE ? malloc(count * sizeof(*vaddrs)) : NULL;
+	int err = vaddrs ? read_addresses(work->memory, count, vaddrs) : -EINVAL;
+
+	if (!err)
+		err = name(file, debug_file, vaddrs, count, work);
+	free(vaddrs);
+	return err;
+}
+
+/* Closes the descriptors. */
+static void answer(const struct analyser_question *question, const int fds[ANALYSER_DESCRIPTORS],
+		   struct analyser_answer *ret)
+{
+	struct foreign_file *file = foreign_wrap(fds[1]), *debug_file = fds[2] < 0 ? NULL : foreign_wrap(fds[2]);
+	struct work work = {.memory = fds[0], .answer = ret};
 	int err = file ? -EINVAL : -ENOMEM;
 
 	ret->id = question->id;
 	if (file && question->ask == ANALYSER_FOLLOW)
 		err = follow(file, &work);
+	if (file && question->ask == ANALYSER_NAME)
+		err = name_asked(file, debug_file, question->count, &work);
 	if (err)
 		ret->result = err;
 	foreign_close(file);
-	close(memory);
+	foreign_close(debug_file);
+	close(fds[0]);
 }
 
 static bool tell(int socket, const struct analyser_answer *answer)
@@ -111,7 +151,7 @@ void analyser_run(int socket)
 	struct analyser_question question;
 	const struct iovec part = {&question, sizeof(question)};
 	struct analyser_answer told = {};
-	int fds[2];
+	int fds[ANALYSER_DESCRIPTORS];
 
 	prctl(PR_SET_NAME, "strata-analyser");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -121,10 +161,10 @@ void analyser_run(int socket)
 	if (!tell(socket, &told))
 		return;
 	/* One that was refused is asked nothing. */
-	while (foreign_receive(socket, &part, 1, fds) == sizeof(question)) {
+	while (foreign_receive(socket, &part, 1, fds, ANALYSER_DESCRIPTORS) == sizeof(question)) {
 		told = (struct analyser_answer){};
 		limit_cpu();
-		answer(&question, fds[0], fds[1], &told);
+		answer(&question, fds, &told);
 		if (!tell(socket, &told))
 			return;
 	}

@@ -140,7 +140,7 @@ static int open_resolver(struct source *source, struct object *object, const uin
 
 		vaddrs[i] = location->address - location->is_return;
 	}
-	err = resolver_open(&source->resolver, object, map, vaddrs, count);
+	err = resolver_open(&source->resolver, names->namer, object, map, vaddrs, count);
 	free(vaddrs);
 	return err;
 }

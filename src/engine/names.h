@@ -5,13 +5,14 @@
  *
  * A location is named once (struct location.named) and does not need its file afterwards. That happens at the end of a
  * window for all that is new in it, and earlier for files that nobody maps any more. One file's symbols are in memory
- * at a time, and only those that the addresses need (elf/symbols.h). The kernel's own are kept while more windows
+ * at a time, and only those that the addresses need (engine/namer.h). The kernel's own are kept while more windows
  * follow: they are 6 MB and take 45 ms to read. Files stay open, so that a deleted one still gives its symbols.
  */
 #ifndef STRATA_ENGINE_NAMES_H
 #define STRATA_ENGINE_NAMES_H
 
 #include "profile/frames.h"
+#include "engine/namer.h"
 #include "engine/objects.h"
 #include "engine/store.h"
 #include "symbol/kernel_symbols.h"
@@ -21,6 +22,7 @@
 struct names {
 	struct store *store;
 	struct objects *objects;
+	struct namer *namer;
 	struct frames *frames; /* gets the names */
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
 	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);

@@ -612,14 +612,13 @@ bool object_file_offset(const struct object *object, uint64_t vaddr, uint64_t *r
 	return false;
 }
 
-/* The root folder of a process that has the file, where its debug files are looked for; "" for strata's own. */
-static void debug_root(const struct object *object, char ret[64])
+void object_debug_root(const struct object *object, char ret[OBJECT_ROOT_MAX])
 {
 	char target[2];
 
 	*ret = '\0';
 	if (object->file->kind == FILE_REGULAR)
-		snprintf(ret, 64, "/proc/%d/root", object->file->pid);
+		snprintf(ret, OBJECT_ROOT_MAX, "/proc/%d/root", object->file->pid);
 	/* Is it there? access() would ask its file system. */
 	if (readlink(ret, target, sizeof(target)) < 0)
 		*ret = '\0';
@@ -629,7 +628,7 @@ int object_debug_info(struct object *object, const char *folders, uint64_t bytes
 		      struct debug_info **ret)
 {
 	struct diag diag = {};
-	char root[64];
+	char root[OBJECT_ROOT_MAX];
 	const struct debug_info_options options = {
 		.root = root, .folders = folders, .bytes_max = bytes_max, .is_strange = true};
 	int err;
@@ -643,40 +642,13 @@ int object_debug_info(struct object *object, const char *folders, uint64_t bytes
 		*elf = NULL;
 		return err;
 	}
-	debug_root(object, root);
+	object_debug_root(object, root);
 	return debug_info_open(*elf, &options, ret, &diag);
 }
 
-int object_symbols(struct object *object, const uint64_t *vaddrs, size_t count, struct elf_symbols **ret)
+int object_open(const struct object *object, struct elf_file **ret)
 {
-	struct elf_file *elf;
-	char root[64];
-	int err;
+	int err = object->readable && !object_changed(object) ? open_elf(object, ret, NULL) : -ENOENT;
 
-	*ret = NULL;
-	if (!object->readable || object_changed(object))
-		return 0;
-	err = open_elf(object, &elf, NULL);
-	if (err)
-		return err == -ENOMEM ? err : 0;
-	debug_root(object, root);
-	err = vaddrs ? elf_symbols_create_for(elf, root, vaddrs, count, ret, NULL)
-		     : elf_symbols_create(elf, root, ret, NULL);
-	if (err)
-		*ret = NULL;
-	elf_file_close(elf);
-	return err == -ENOMEM ? err : 0;
-}
-
-int object_function_starts(struct object *object, struct function_starts **ret)
-{
-	struct elf_file *elf;
-	int err;
-
-	if (!object->readable || object_changed(object))
-		return -ENOENT;
-	err = open_elf(object, &elf, NULL);
-	if (err)
-		return err == -ENOMEM ? err : -ENOENT;
-	return function_starts_create(elf, ret);
+	return err && err != -ENOMEM ? -ENOENT : err;
 }

@@ -85,6 +85,8 @@ struct object {
 	uint32_t pins;            /* processes whose mappings, as the kernel knows them, need `run` */
 	uint64_t idle_since;      /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
 	bool located;             /* a sample was in it */
+	bool is_nameless;         /* its symbols cost too much (engine/namer.h), */
+	bool nameless_told;       /* or those of its user did; that was told */
 	struct timespec modified; /* as it was when it was opened, with its size: */
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */
@@ -170,13 +172,14 @@ int object_find_roles(struct object *object);
 const struct runtime_aid *object_aid(struct object *object);
 
 /*
- * The symbols in *ret; the caller destroys them. Those of some addresses (elf_symbols_create_for()), or all if `vaddrs`
- * is NULL. 0 with NULL when there are none; or -ENOMEM with NULL.
+ * Opens it to be parsed here, if its content is still that which was mapped; the caller closes it. 0, -ENOENT, or
+ * -ENOMEM.
  */
-int object_symbols(struct object *object, const uint64_t *vaddrs, size_t count, struct elf_symbols **ret);
+int object_open(const struct object *object, struct elf_file **ret);
 
-/* Where its functions begin; the caller destroys it. 0, -ENOENT if the file cannot be read, or -ENOMEM. */
-int object_function_starts(struct object *object, struct function_starts **ret);
+#define OBJECT_ROOT_MAX 64
+/* The root folder of a process that has the file, where its debug files are looked for; "" for strata's own. */
+void object_debug_root(const struct object *object, char ret[OBJECT_ROOT_MAX]);
 
 /*
  * The file's debug information (debug_info_open()), and the file, which must outlive it: the caller closes both, the

@@ -9,19 +9,47 @@
 #include "base/path.h"
 #include "symbol/demangle.h"
 
-int resolver_open(struct resolver *ret, struct object *object, const struct perf_map *map, const uint64_t *vaddrs,
-		  size_t count)
+static int open_all(struct resolver *resolver)
 {
-	*ret = (struct resolver){.object = object, .map = map};
-	return object->file->kind == FILE_ANONYMOUS ? 0 : object_symbols(object, vaddrs, count, &ret->symbols);
+	struct object *object = resolver->object;
+	char root[OBJECT_ROOT_MAX];
+	struct elf_file *elf;
+	int err = object_open(object, &elf);
+
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	object_debug_root(object, root);
+	err = elf_symbols_create(elf, root, &resolver->symbols, NULL);
+	if (err)
+		resolver->symbols = NULL;
+	elf_file_close(elf);
+	return err == -ENOMEM ? err : 0;
+}
+
+int resolver_open(struct resolver *ret, struct namer *namer, struct object *object, const struct perf_map *map,
+		  uint64_t *vaddrs, size_t count)
+{
+	*ret = (struct resolver){.object = object, .map = map, .unknown = vaddrs != NULL};
+	if (object->file->kind == FILE_ANONYMOUS)
+		return 0;
+	return vaddrs ? namer_names(namer, object, vaddrs, count, &ret->names) : open_all(ret);
 }
 
 void resolver_close(struct resolver *resolver)
 {
+	file_names_deinit(&resolver->names);
 	function_starts_destroy(resolver->starts);
 	elf_symbols_destroy(resolver->symbols);
 	resolver->starts = NULL;
 	resolver->symbols = NULL;
+}
+
+static int open_starts(struct resolver *resolver)
+{
+	struct elf_file *elf;
+	int err = object_open(resolver->object, &elf);
+
+	return err ? err : function_starts_create(elf, &resolver->starts);
 }
 
 /* Where the function of an address without a symbol begins; the address itself where that cannot be told. */
@@ -30,7 +58,7 @@ static int start_of(struct resolver *resolver, uint64_t vaddr, bool is_return, u
 	int err = -ENOENT;
 
 	if (!resolver->starts && !resolver->unknown) {
-		err = object_function_starts(resolver->object, &resolver->starts);
+		err = open_starts(resolver);
 		resolver->err = err == -ENOMEM ? err : 0;
 		resolver->unknown = !resolver->starts;
 	}
@@ -58,9 +86,20 @@ static void name_generated(const struct resolver *resolver, uint64_t address, bo
 	ret->file = "";
 }
 
+/* NULL: by the start of its function. */
+static void set_name(struct resolved *ret, const char *name)
+{
+	ret->name = name;
+	if (name)
+		return;
+	snprintf(ret->text, sizeof(ret->text), "0x%" PRIx64, ret->start);
+	ret->name = ret->text;
+}
+
 int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, struct resolved *ret)
 {
 	struct elf_symbol symbol;
+	struct file_name name;
 	int err;
 
 	*ret = (struct resolved){.layer = FRAME_NATIVE, .start = vaddr};
@@ -69,6 +108,12 @@ int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, str
 		return 0;
 	}
 	ret->file = path_basename(resolver->object->file->path);
+	if (file_names_find(&resolver->names, vaddr - is_return, &name)) {
+		ret->start = name.start;
+		ret->has_symbol = name.shown;
+		set_name(ret, name.shown);
+		return 0;
+	}
 	if (resolver->symbols && elf_symbols_lookup(resolver->symbols, vaddr - is_return, &symbol)) {
 		ret->owned = demangle(symbol.name);
 		ret->name = ret->owned ? ret->owned : symbol.name;
@@ -77,8 +122,7 @@ int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, str
 		return 0;
 	}
 	err = start_of(resolver, vaddr, is_return, &ret->start);
-	snprintf(ret->text, sizeof(ret->text), "0x%" PRIx64, ret->start);
-	ret->name = ret->text;
+	set_name(ret, NULL);
 	return err;
 }
 
@@ -93,11 +137,15 @@ enum runtime_role resolver_role(const struct resolver *resolver, uint64_t vaddr,
 	const struct object *object = resolver->object;
 	uint64_t at = vaddr - is_return;
 	struct elf_symbol symbol;
+	struct file_name name;
 	size_t i;
 
 	for (i = 0; i < object->role_count; i++)
 		if (at >= object->roles[i].start && at < object->roles[i].end)
 			return object->roles[i].role;
+	if (file_names_find(&resolver->names, at, &name))
+		return name.symbol ? runtime_function_role(path_basename(object->file->path), name.symbol)
+				   : ROLE_NATIVE;
 	if (!resolver->symbols || !elf_symbols_lookup(resolver->symbols, at, &symbol))
 		return ROLE_NATIVE;
 	return runtime_function_role(path_basename(object->file->path), symbol.name);

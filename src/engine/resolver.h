@@ -8,12 +8,13 @@
 
 #include "profile/frames.h"
 #include "engine/merge.h"
-#include "engine/objects.h"
+#include "engine/namer.h"
 #include "symbol/perf_map.h"
 
 struct resolver {
 	struct object *object;
 	const struct perf_map *map; /* borrowed; NULL: there is none */
+	struct file_names names;    /* of the addresses that it was opened for; or, if it was for all: */
 	struct elf_symbols *symbols;
 	struct function_starts *starts; /* opened for the first address without a symbol */
 	bool unknown;                   /* the starts of functions cannot be found, or not any more */
@@ -32,11 +33,11 @@ struct resolved {
 };
 
 /*
- * Opens a resolver for some vaddrs of an object, or for all if `vaddrs` is NULL. 0, or -ENOMEM with *ret as after
- * resolver_close().
+ * Opens a resolver for some vaddrs of an object, which are sorted; or for all if `vaddrs` is NULL: then its file is
+ * parsed here, and `namer` may be NULL. 0, or -ENOMEM with *ret as after resolver_close().
  */
-int resolver_open(struct resolver *ret, struct object *object, const struct perf_map *map, const uint64_t *vaddrs,
-		  size_t count);
+int resolver_open(struct resolver *ret, struct namer *namer, struct object *object, const struct perf_map *map,
+		  uint64_t *vaddrs, size_t count);
 void resolver_close(struct resolver *resolver);
 
 /*

@@ -89,7 +89,8 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->naming.perf_maps = perf_maps_create(options->files);
 	watch->naming.jit_maps = perf_maps_create(NULL);
 	watch->tidying.reaped_at = watch->learning.begun = watch_now();
-	if (!watch->naming.names || !watch->processes || !watch->objects || !watch->walker ||
+	watch_names_init(watch);
+	if (!watch->naming.names || !watch->naming.namer || !watch->processes || !watch->objects || !watch->walker ||
 	    !watch->naming.perf_maps || !watch->naming.jit_maps || (options->verify && !watch->verifier) ||
 	    (options->cgroups && !watch->owners)) {
 		watch_destroy(watch);
@@ -120,6 +121,7 @@ void watch_destroy(struct watch *watch)
 		return;
 	keep_learnt(watch);
 	watch_analysis_deinit(watch);
+	namer_destroy(watch->naming.namer);
 	processes_destroy(watch->processes, free_user);
 	objects_destroy(watch->objects);
 	late_walker_destroy(watch->walker);
@@ -643,7 +645,8 @@ int watch_fd(const struct watch *watch)
 
 double watch_cpu_s(const struct watch *watch)
 {
-	return watch->analysing.analyser ? analyser_cpu_s(watch->analysing.analyser) : 0;
+	return (watch->analysing.analyser ? analyser_cpu_s(watch->analysing.analyser) : 0) +
+	       namer_cpu_s(watch->naming.namer);
 }
 
 const struct store *watch_store(const struct watch *watch)
@@ -670,6 +673,7 @@ static struct names names_of(struct watch *watch)
 {
 	return (struct names){.store = &watch->store,
 			      .objects = watch->objects,
+			      .namer = watch->naming.namer,
 			      .frames = watch->naming.names,
 			      .perf_map = perf_map_of,
 			      .context = watch,

@@ -8,6 +8,8 @@
  *   the answer          is kept with the object; the parked samples are walked, which asks for the rows, which are
  *                       compiled with what the answer says
  *
+ * Names are asked of another such process (engine/namer.h), and waited for.
+ *
  * What cannot be told, as the process took too long or ended, has the loss LOSS_OVER_BUDGET, and a remark with the
  * file.
  */
@@ -45,18 +47,22 @@ static const char *words_of(int err, char *buffer, size_t size)
 		snprintf(buffer, size, "that takes more than %.0f s", ANALYSER_CPU_S);
 	else if (err == -ECHILD)
 		snprintf(buffer, size, "the process that did it ended, %d times", ANALYSER_TRIES);
+	else if (err == -EBADMSG)
+		snprintf(buffer, size, "what the process told about it makes no sense");
+	else if (err == -EDQUOT)
+		snprintf(buffer, size, "the files of its user take more than %.0f s", NAMER_MS / 2000.0);
 	else
 		snprintf(buffer, size, "%s", strerror(-err));
 	return buffer;
 }
 
-static void note_failure(struct watch *watch, const struct object *object, int err)
+static void note_failure(struct watch *watch, const struct object *object, const char *what, const char *undone,
+			 int err)
 {
 	char text[WATCH_REMARK_BYTES], path[WATCH_REMARK_BYTES / 2], why[128];
 
 	text_clean(object->file->path, path, sizeof(path));
-	snprintf(text, sizeof(text),
-		 "over-budget: the machine code of %s, which has no unwind tables, was not followed: %s", path,
+	snprintf(text, sizeof(text), "over-budget: %s of %s%s: %s", what, path, undone,
 		 words_of(err, why, sizeof(why)));
 	watch_add_remark(watch, text);
 }
@@ -74,6 +80,32 @@ static void note_refusal(struct watch *watch, int refusal)
 		"(%s): samples may be lost while that is done",
 		strerror(-refusal));
 	watch_add_remark(watch, text);
+}
+
+static void relieve(void *context)
+{
+	(void)!sampler_read_ahead(((struct watch *)context)->sampler); /* what was lost the balance of samples tells */
+}
+
+static void note_nameless(void *context, const struct object *object, int err)
+{
+	struct watch *watch = context;
+	char text[WATCH_REMARK_BYTES];
+
+	if (object) {
+		note_failure(watch, object, "the functions", " have no names", err);
+		return;
+	}
+	snprintf(text, sizeof(text), "symbols are read with all rights of strata, as no process can be confined (%s)",
+		 strerror(-err));
+	watch_add_remark(watch, text);
+}
+
+void watch_names_init(struct watch *watch)
+{
+	const struct namer_client client = {relieve, note_nameless, watch};
+
+	watch->naming.namer = namer_create(watch->foreign, &client, NULL);
 }
 
 static struct object *object_that_asked(struct watch *watch, uint64_t id)
@@ -107,7 +139,8 @@ static void take(void *context, struct analysis *analysis)
 		object->analysis.size = analysis->size;
 	} else if (!analyser_refusal(watch->analysing.analyser)) {
 		object->analysis.failed = true;
-		note_failure(watch, object, analysis->err);
+		note_failure(watch, object, "the machine code", ", which has no unwind tables, was not followed",
+			     analysis->err);
 	}
 }
 
@@ -121,12 +154,13 @@ static int ask(struct watch *watch, struct object *object)
 	struct object_analysis *analysis = &object->analysis;
 	struct analyser *analyser = watch->analysing.analyser;
 
-	analysis->asked = analyser_ask(analyser, ANALYSER_FOLLOW, object->content);
+	analysis->asked =
+		analyser_ask(analyser, &(struct analyser_request){.ask = ANALYSER_FOLLOW, .file = object->content});
 	analysis->tries++;
 	if (!analysis->asked)
 		return analyser_refusal(analyser) ? 0 : -EDQUOT;
 	while (watch->analysing.waits && analysis->asked && analyser_wait(analyser, WAIT_STEP_MS)) {
-		(void)!sampler_read_ahead(watch->sampler);
+		relieve(watch);
 		analyser_tend(analyser, take, watch);
 	}
 	return -EINPROGRESS;

@@ -24,6 +24,7 @@
 #include "kernel/late_walk.h"
 #include "kernel/live_second.h"
 #include "engine/analyser.h"
+#include "engine/namer.h"
 #include "engine/names.h"
 #include "engine/owners.h"
 #include "engine/verify.h"
@@ -142,6 +143,7 @@ struct arriving {
 struct naming {
 	struct frames *names; /* of the locations that were named */
 	enum frame_detail detail;
+	struct namer *namer;
 	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
 	struct perf_maps *jit_maps;    /* the same, of what processes publish otherwise */
 	struct kernel_symbols *kernel; /* kept from one window to the next; NULL: not at hand */
@@ -262,6 +264,9 @@ bool watch_may_follow(struct watch *watch, uint64_t bytes);
 /* watch.analysing. `waits`: watch_options. */
 void watch_analysis_init(struct watch *watch, bool waits);
 void watch_analysis_deinit(struct watch *watch);
+
+/* Makes naming.namer; NULL when memory is short. */
+void watch_names_init(struct watch *watch);
 
 /* Who follows machine code (struct object_compiling). `context` is the watch. */
 int watch_follow(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,

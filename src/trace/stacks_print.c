@@ -25,7 +25,7 @@ static struct resolver *resolver_of(struct stacks *stacks, struct object *object
 		return NULL;
 	map = object->file->kind == FILE_ANONYMOUS ? watch_perf_map(stacks->watch, object->file) : NULL;
 	(void)object_find_roles(object);
-	(void)resolver_open(resolver, object, map, NULL, 0); /* without memory as without any: addresses */
+	(void)resolver_open(resolver, NULL, object, map, NULL, 0); /* without memory as without any: addresses */
 	if (table_set(&stacks->resolvers, key, (uint64_t)(uintptr_t)resolver)) {
 		resolver_close(resolver);
 		free(resolver);

@@ -31,6 +31,11 @@ static void take(void *context, struct analysis *analysis)
 	taken++;
 }
 
+static uint64_t ask(struct analyser *analyser, struct foreign_file *file)
+{
+	return analyser_ask(analyser, &(struct analyser_request){.ask = ANALYSER_FOLLOW, .file = file});
+}
+
 /* Until so many are done. */
 static void tend(struct analyser *analyser, unsigned int count)
 {
@@ -89,13 +94,14 @@ static void lie(int socket)
 {
 	struct analyser_answer answer = {};
 	struct analyser_question question;
-	int fds[2];
+	int fds[ANALYSER_DESCRIPTORS];
 
 	tell(socket, &answer, sizeof(answer), -1);
-	while (foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds) == sizeof(question)) {
+	while (foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds, ANALYSER_DESCRIPTORS) ==
+	       sizeof(question)) {
 		answer = (struct analyser_answer){.id = question.id, .size = 4, .name = "name"};
-		if (pwrite(fds[1], "abcd", 4, 0) != 4 || ftruncate(fds[1], 0) != -1 ||
-		    ftruncate(fds[1], 1ll << 40) != -1)
+		if (pwrite(fds[0], "abcd", 4, 0) != 4 || ftruncate(fds[0], 0) != -1 ||
+		    ftruncate(fds[0], 1ll << 40) != -1)
 			_exit(1);
 		if (question.id == LONG_BYTES)
 			answer.size = ANALYSER_ANSWER_MAX + 1;
@@ -137,7 +143,7 @@ static void test_lies(struct foreign_files *files)
 	ok(!analyser_wait(analyser, 0), "nothing is under way");
 	before = descriptors();
 	for (i = HONEST; i < MISCHIEFS; i++) {
-		is_int((int64_t)analyser_ask(analyser, ANALYSER_FOLLOW, file), i, "question %u", i);
+		is_int((int64_t)ask(analyser, file), i, "question %u", i);
 		tend(analyser, 1);
 		ok(taken == 1 && last.id == i && last.err == expected[i], "%s: %d", words[i], last.err);
 		if (!expected[i])
@@ -156,10 +162,10 @@ static void take_question(int socket)
 {
 	const struct analyser_answer answer = {};
 	struct analyser_question question;
-	int fds[2];
+	int fds[ANALYSER_DESCRIPTORS];
 
 	tell(socket, &answer, sizeof(answer), -1);
-	foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds);
+	foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds, ANALYSER_DESCRIPTORS);
 }
 
 static void sleep_for_ever(int socket)
@@ -176,7 +182,7 @@ static void test_sleeping(struct foreign_files *files)
 	struct foreign_file *file = some_file();
 	double begin = time_s(CLOCK_MONOTONIC);
 
-	analyser_ask(analyser, ANALYSER_FOLLOW, file);
+	ask(analyser, file);
 	tend(analyser, 1);
 	ok(taken == 1 && last.id == 1 && last.err == -ETIME, "one that sleeps is given up");
 	ok(time_s(CLOCK_MONOTONIC) - begin >= 0.2, "when its time is over");
@@ -197,8 +203,8 @@ static void test_spinning(struct foreign_files *files)
 	struct analyser *analyser = analyser_create(files, &options);
 	struct foreign_file *file = some_file();
 
-	analyser_ask(analyser, ANALYSER_FOLLOW, file);
-	analyser_ask(analyser, ANALYSER_FOLLOW, file);
+	ask(analyser, file);
+	ask(analyser, file);
 	tend(analyser, 2);
 	ok(taken == 2 && last.err == -ETIME, "those that compute too long are given up, one by one");
 	ok(analyser_cpu_s(analyser) >= 0.4, "and what it took is known: %.2f s", analyser_cpu_s(analyser));
@@ -220,11 +226,11 @@ static void test_refusal(struct foreign_files *files)
 	struct analyser *analyser = analyser_create(files, &options);
 	struct foreign_file *file = some_file();
 
-	ok(analyser_ask(analyser, ANALYSER_FOLLOW, file), "asked");
+	ok(ask(analyser, file), "asked");
 	tend(analyser, 1);
 	ok(taken == 1 && last.err == -ENOSYS, "one that cannot be confined is not asked");
 	is_int(analyser_refusal(analyser), -ENOSYS, "which is known");
-	ok(!analyser_ask(analyser, ANALYSER_FOLLOW, file), "from then on");
+	ok(!ask(analyser, file), "from then on");
 	foreign_close(file);
 	analyser_destroy(analyser);
 }
@@ -242,13 +248,13 @@ static void test_files(struct foreign_files *files)
 	file = foreign_wrap(fcntl(fd, F_DUPFD_CLOEXEC, 0));
 	for (i = 0; i < 20; i++) {
 		ok(!ftruncate(fd, 0) && pwrite(fd, "\177ELF\2\1\1", 7, 0) == 7 && !ftruncate(fd, 1 << 20), "a file");
-		ok(analyser_ask(analyser, ANALYSER_FOLLOW, file) > 0, "asked");
+		ok(ask(analyser, file) > 0, "asked");
 		if (i % 2)
 			ok(!ftruncate(fd, 64), "cut while it is read");
 		tend(analyser, 1);
 		ok(taken == 1 && last.err < 0 && last.err != -ECHILD, "it is none: %d", last.err);
 	}
-	analyser_ask(analyser, ANALYSER_FOLLOW, own);
+	ask(analyser, own);
 	tend(analyser, 1);
 	ok(taken == 1 && !last.err, "this program");
 	ok(last.bytes && (!last.size || strstr(last.name, ".code")), "what it told has a name: \"%s\", %zu bytes",

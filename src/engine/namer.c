@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "engine/namer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/budget.h"
+#include "base/time.h"
+
+#define WAIT_STEP_MS 5 /* between two looks at the ring */
+
+struct namer {
+	struct foreign_files *files;
+	struct analyser *analyser; /* NULL: there are no files that others chose */
+	struct namer_client client;
+	struct budget spent; /* milliseconds */
+	bool refusal_told;
+	bool is_answered; /* `answer` is the last question's */
+	struct analysis answer;
+};
+
+struct namer *namer_create(struct foreign_files *files, const struct namer_client *client,
+			   const struct analyser_options *options)
+{
+	struct namer *namer = calloc(1, sizeof(*namer));
+
+	if (!namer)
+		return NULL;
+	namer->files = files;
+	namer->client = *client;
+	namer->spent = (struct budget){.whole = NAMER_MS, .halving_s = NAMER_HALVING_S};
+	namer->analyser = files ? analyser_create(files, options) : NULL;
+	return namer;
+}
+
+void namer_destroy(struct namer *namer)
+{
+	if (!namer)
+		return;
+	analyser_destroy(namer->analyser);
+	budget_deinit(&namer->spent);
+	free(namer);
+}
+
+double namer_cpu_s(const struct namer *namer)
+{
+	return namer->analyser ? analyser_cpu_s(namer->analyser) : 0;
+}
+
+/* What is asked of one file. */
+struct naming_job {
+	struct namer *namer;
+	struct object *object;
+	const uint64_t *vaddrs; /* sorted */
+	size_t count;
+	struct foreign_file *debug_file; /* NULL: none */
+	struct file_names *names;
+};
+
+static void take(void *context, struct analysis *analysis)
+{
+	struct namer *namer = context;
+
+	namer->answer = *analysis;
+	namer->is_answered = true;
+}
+
+/* Waits for the answer: 0 and its bytes, -ENOSYS if there is no process, or why there is none. */
+static int ask(struct namer *namer, const struct analyser_request *request)
+{
+	namer->is_answered = false;
+	namer->answer = (struct analysis){};
+	if (!analyser_ask(namer->analyser, request))
+		return analyser_refusal(namer->analyser) ? -ENOSYS : -ENOMEM;
+	while (!namer->is_answered && analyser_wait(namer->analyser, WAIT_STEP_MS)) {
+		if (namer->client.relieve)
+			namer->client.relieve(namer->client.context);
+		analyser_tend(namer->analyser, take, namer);
+	}
+	if (analyser_refusal(namer->analyser))
+		return -ENOSYS;
+	return namer->is_answered ? namer->answer.err : -ECHILD;
+}
+
+static uint64_t now_s(void)
+{
+	return (uint64_t)time_s(CLOCK_MONOTONIC);
+}
+
+/* Asks for the names of addresses that begin at `from`. How many were answered, or a negative errno. */
+static ssize_t ask_names(const struct naming_job *job, size_t from)
+{
+	struct namer *namer = job->namer;
+	size_t left = job->count - from;
+	const struct analyser_request request = {.ask = ANALYSER_NAME,
+						 .file = job->object->content,
+						 .debug_file = job->debug_file,
+						 .addresses = job->vaddrs + from,
+						 .count = left < FILE_NAMES_AT_ONCE ? left : FILE_NAMES_AT_ONCE};
+	double used = analyser_cpu_s(namer->analyser);
+	int err;
+
+	if (!budget_take(&namer->spent, job->object->charged, 1, now_s()))
+		return -EDQUOT;
+	err = ask(namer, &request);
+	used = analyser_cpu_s(namer->analyser) - used;
+	budget_charge(&namer->spent, job->object->charged, (uint64_t)(used * 1000), now_s());
+	if (err)
+		return err;
+	return file_names_add(job->names, namer->answer.bytes, namer->answer.size, request.addresses, request.count);
+}
+
+/* Asks again with each file that may be the debug file. As ask_names(). */
+static ssize_t ask_debug_files(struct naming_job *job, ssize_t got)
+{
+	const struct elf_debug_names names = file_names_said(job->names)->debug;
+	const char *path_of_file = job->object->file->path;
+	char root[OBJECT_ROOT_MAX], path[PATH_MAX];
+	unsigned int which;
+	int pid;
+
+	object_debug_root(job->object, root);
+	for (which = 0; which < ELF_DEBUG_PATHS && got > 0; which++) {
+		struct foreign_request request = {.paths = {path}};
+
+		if (!elf_debug_path(&names, path_of_file, root, which, path))
+			continue;
+		request.place = foreign_namespace(sscanf(path, "/proc/%d/root/", &pid) == 1 ? pid : getpid());
+		if (foreign_open(job->namer->files, &request, &job->debug_file))
+			continue;
+		file_names_drop(job->names);
+		got = ask_names(job, 0);
+		if (got > 0 && file_names_said(job->names)->has_debug)
+			break;
+		foreign_close(job->debug_file);
+		job->debug_file = NULL;
+	}
+	return got;
+}
+
+static int ask_all(struct naming_job *job)
+{
+	ssize_t got = ask_names(job, 0);
+	size_t done;
+
+	if (got > 0 && file_names_said(job->names)->wants_debug)
+		got = ask_debug_files(job, got);
+	for (done = 0; got > 0 && (done += (size_t)got) < job->count;)
+		got = ask_names(job, done);
+	if (job->debug_file)
+		foreign_drop_copy(job->debug_file);
+	foreign_drop_copy(job->object->content);
+	return got < 0 ? (int)got : 0;
+}
+
+/* The same by parsing the file here. */
+static int name_here(struct naming_job *job)
+{
+	char root[OBJECT_ROOT_MAX];
+	struct file_names_source source = {.debug_root = root};
+	size_t done = 0, size;
+	uint8_t *bytes;
+	ssize_t got;
+	int err = 0;
+
+	object_debug_root(job->object, root);
+	while (!err && done < job->count) {
+		err = object_open(job->object, &source.elf);
+		if (!err)
+			err = file_names_write(&source, job->vaddrs + done, job->count - done, ANALYSER_ANSWER_MAX,
+					       &bytes, &size);
+		if (err)
+			break;
+		got = file_names_add(job->names, bytes, size, job->vaddrs + done, job->count - done);
+		err = got < 0 ? (int)got : 0;
+		done += got < 0 ? 0 : (size_t)got;
+	}
+	return err;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Sorts them, each once; how many there are. */
+static size_t sort(uint64_t *vaddrs, size_t count)
+{
+	size_t i, kept = 0;
+
+	qsort(vaddrs, count, sizeof(*vaddrs), by_value);
+	for (i = 0; i < count; i++)
+		if (!kept || vaddrs[kept - 1] != vaddrs[i])
+			vaddrs[kept++] = vaddrs[i];
+	return kept;
+}
+
+/* What a file's names were lost by; other errors say that it has none. */
+static bool is_loss(int err)
+{
+	return err == -ETIME || err == -ENOMEM || err == -ECHILD || err == -EBADMSG || err == -EDQUOT;
+}
+
+/* Parsed by the process, which its limits may end: then the file has no names from here on. */
+static int name_there(struct naming_job *job)
+{
+	struct namer *namer = job->namer;
+	int err = ask_all(job);
+
+	foreign_close(job->debug_file);
+	job->debug_file = NULL;
+	if (!err || err == -ENOSYS)
+		return err;
+	file_names_deinit(job->names);
+	if (!is_loss(err))
+		return 0;
+	job->object->is_nameless = err != -EDQUOT;
+	if (!job->object->nameless_told)
+		namer->client.failed(namer->client.context, job->object, err);
+	job->object->nameless_told = true;
+	return 0;
+}
+
+int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, size_t count, struct file_names *ret)
+{
+	struct naming_job job = {.namer = namer, .object = object, .vaddrs = vaddrs, .names = ret};
+	int err = -ENOSYS;
+
+	*ret = (struct file_names){};
+	if (!count || !object->readable || object->is_nameless || object_changed(object))
+		return 0;
+	job.count = sort(vaddrs, count);
+	if (namer && namer->analyser && object->content && !analyser_refusal(namer->analyser))
+		err = name_there(&job);
+	if (err != -ENOSYS)
+		return err;
+	file_names_deinit(ret);
+	if (namer && namer->analyser && object->content && !namer->refusal_told) {
+		namer->refusal_told = true;
+		namer->client.failed(namer->client.context, NULL, analyser_refusal(namer->analyser));
+	}
+	err = name_here(&job);
+	if (err)
+		file_names_deinit(ret);
+	return err == -ENOMEM ? err : 0;
+}

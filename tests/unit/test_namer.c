@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Names of this program's own functions, by a process that is honest, and by others. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/foreign_parts.h"
+#include "engine/namer.h"
+#include "tap.h"
+
+/* What the client is told. */
+struct told {
+	unsigned int relieved, count;
+	const struct object *object;
+	int err;
+};
+
+static void relieve(void *context)
+{
+	((struct told *)context)->relieved++;
+}
+
+static void failed(void *context, const struct object *object, int err)
+{
+	struct told *told = context;
+
+	told->count++;
+	told->object = object;
+	told->err = err;
+}
+
+/* This program, as a process has it mapped. */
+struct own {
+	struct objects *objects;
+	struct object *object;
+	struct mapped_file file;
+};
+
+static bool open_own(struct foreign_files *files, struct own *ret)
+{
+	const struct process lives = {.pid = getpid(), .ended = UINT64_MAX};
+	static char path[4096];
+	struct stat status;
+
+	path[readlink("/proc/self/exe", path, sizeof(path) - 1)] = '\0';
+	if (stat(path, &status))
+		return false;
+	*ret = (struct own){.objects = objects_create(files)};
+	ret->file = (struct mapped_file){.kind = FILE_REGULAR,
+					 .device = (uint64_t)major(status.st_dev) << 32 | minor(status.st_dev),
+					 .inode = status.st_ino,
+					 .pid = getpid(),
+					 .path = path};
+	ret->object = objects_get(ret->objects, &ret->file, &lives, NULL);
+	return ret->object && ret->object->readable;
+}
+
+/* The vaddr of main(). */
+static uint64_t vaddr_of_main(const struct own *own)
+{
+	uint64_t vaddr = 0, size;
+	struct elf_file *elf;
+
+	if (object_open(own->object, &elf))
+		return 0;
+	elf_file_find_symbol(elf, "main", &vaddr, &size);
+	elf_file_close(elf);
+	return vaddr;
+}
+
+static bool is_named(const struct own *own, struct namer *namer)
+{
+	uint64_t at = vaddr_of_main(own), vaddrs[] = {at + 1, 1, at + 1, at};
+	struct file_names names;
+	struct file_name name = {};
+	bool ret = !namer_names(namer, own->object, vaddrs, 4, &names) && file_names_find(&names, at + 1, &name) &&
+		   name.symbol && !strcmp(name.symbol, "main") && name.start == at;
+
+	ret = ret && file_names_find(&names, 1, &name) && !name.symbol;
+	file_names_deinit(&names);
+	return ret;
+}
+
+static void test_honest(struct foreign_files *files)
+{
+	struct told told = {};
+	struct namer *namer = namer_create(files, &(struct namer_client){relieve, failed, &told}, NULL);
+	struct own own;
+
+	ok(open_own(files, &own), "this program");
+	ok(is_named(&own, namer), "names by the process");
+	ok(is_named(&own, namer), "asked again");
+	is_int(told.count, 0, "nothing is lost");
+	ok(told.relieved > 0 && namer_cpu_s(namer) > 0, "the client had its turns");
+	namer_destroy(namer);
+	objects_destroy(own.objects);
+}
+
+/* Says that it is confined, then waits for a question. */
+static bool is_asked(int socket)
+{
+	struct analyser_question question;
+	struct analyser_answer answer = {};
+	int fds[ANALYSER_DESCRIPTORS];
+
+	foreign_send(socket, &(struct iovec){&answer, sizeof(answer)}, 1, NULL, 0);
+	return foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds, ANALYSER_DESCRIPTORS) > 0;
+}
+
+static void sleep_for_ever(int socket)
+{
+	while (is_asked(socket))
+		pause();
+}
+
+static void die(int socket)
+{
+	is_asked(socket);
+}
+
+/* The addresses, as they came, as an answer. */
+static void lie(int socket)
+{
+	struct analyser_answer answer = {.id = 1, .size = 4096};
+
+	is_asked(socket);
+	foreign_send(socket, &(struct iovec){&answer, sizeof(answer)}, 1, NULL, 0);
+	pause();
+}
+
+static void refuse(int socket)
+{
+	struct analyser_answer answer = {.result = -ENOSYS};
+	char byte;
+
+	foreign_send(socket, &(struct iovec){&answer, sizeof(answer)}, 1, NULL, 0);
+	(void)!read(socket, &byte, 1);
+}
+
+static void test_loss(struct foreign_files *files, void (*life)(int socket), int err, const char *words)
+{
+	const struct analyser_options options = {life, 10, 0.3};
+	struct told told = {};
+	struct namer *namer = namer_create(files, &(struct namer_client){relieve, failed, &told}, &options);
+	struct own own;
+
+	ok(open_own(files, &own), "this program");
+	ok(!is_named(&own, namer), "%s: no names", words);
+	ok(told.count == 1 && told.object == own.object && told.err == err, "which is said: %d", told.err);
+	ok(!is_named(&own, namer) && told.count == 1, "once");
+	namer_destroy(namer);
+	objects_destroy(own.objects);
+}
+
+static void test_refusal(struct foreign_files *files)
+{
+	const struct analyser_options options = {refuse, 10, 10};
+	struct told told = {};
+	struct namer *namer = namer_create(files, &(struct namer_client){relieve, failed, &told}, &options);
+	struct own own;
+
+	ok(open_own(files, &own), "this program");
+	ok(is_named(&own, namer), "without such a process, names are read here");
+	ok(told.count == 1 && !told.object && told.err == -ENOSYS, "which is said");
+	ok(is_named(&own, namer) && told.count == 1, "once");
+	namer_destroy(namer);
+	objects_destroy(own.objects);
+}
+
+int main(void)
+{
+	struct foreign_files *files;
+
+	if (!ok(!foreign_files_create(0, &files, NULL), "the nursery"))
+		return tap_done();
+	test_honest(files);
+	test_loss(files, sleep_for_ever, -ETIME, "one that sleeps");
+	test_loss(files, die, -ECHILD, "one that dies");
+	test_loss(files, lie, -EBADMSG, "one that lies");
+	test_refusal(files);
+	foreign_files_destroy(files);
+	return tap_done();
+}
