@@ -319,8 +319,15 @@ static void message(const struct printer *p, const char *type, const char *text,
 	fwrite(text, 1, size, p->out);
 }
 
-static bool lost(const struct printer *p, enum rt_counter what, uint64_t count)
+static void lost(const struct printer *p, enum rt_counter what, uint64_t count)
 {
+	static const char *const texts[RT_COUNTER_COUNT] = {
+		[RT_COUNTER_MAP_FULL] = "Array overflow, check MAXMAPENTRIES",
+		[RT_COUNTER_LOOP_LIMIT] = "Loops that were cut short",
+		[RT_COUNTER_PYTHON_JIT] = "Signs of a Python's JIT: functions in what it has compiled are not told",
+		[RT_COUNTER_DESCENDANTS] = "Processes of the command that were not followed: it had too many at a time",
+	};
+
 	(void)p;
 	if (what == RT_COUNTER_LOST)
 		fprintf(stderr,
@@ -330,9 +337,8 @@ static bool lost(const struct printer *p, enum rt_counter what, uint64_t count)
 	else if (what == RT_COUNTER_NO_FRAME)
 		fprintf(stderr, "WARNING: Skipped probes: %" PRIu64 ": too many were interrupted at the same time\n",
 			count);
-	else
-		return false;
-	return true;
+	else if (texts[what])
+		fprintf(stderr, "WARNING: %s: %" PRIu64 "\n", texts[what], count);
 }
 
 const struct dialect_print stap_print = {
