@@ -28,6 +28,11 @@ RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % 
         ("verify", "-v -F 199 --verify --max-sample-time 10s -- /bin/deep 40 3"),
         ("off-cpu", "--off-cpu --max-sample-time 10s --function -- %s -I -S /wait.py" % guest.PYTHON),
         ("wall", "--wall -F 49 --max-sample-time 10s -- %s -I -S /program.py 2" % guest.PYTHON),
+        ("filters", "-F 49 -t --max-sample-time 10s --cgroup / --user 0 --comm ^python --exclude comm=sh --cpu 0-1 "
+         "-- %s -I -S /program.py 2" % guest.PYTHON),
+        ("filtered-waits", "--off-cpu --max-sample-time 10s --function --user 0 --comm ^python --exclude user=1 --cgroup / "
+         "-- %s -I -S /wait.py" % guest.PYTHON),
+        ("nothing", "-F 49 --exclude cgroup=/ -- %s -I -S /program.py 1" % guest.PYTHON),
         ("deep-python", "-F 49 --max-sample-time 10s --function -- %s -I -S /deep.py %d 2" % (guest.PYTHON, DEPTH))]
 GO_FRAMES = 300
 if guest.has_go():
@@ -103,6 +108,17 @@ def judge_wall(tap, kernel, stacks, stats):
         kernel, sum(running) / 1e6), stats["off_cpu"])
 
 
+def judge_filters(tap, kernel, name, stacks, stats):
+    """Threads of other names are the shell's that starts the program, and strata's own."""
+    inside = [frames for frames, _ in stacks if any(".py:" in frame for frame in frames)]
+    balanced = stats["samples"] == stats["complete"] + sum(stats["lost"].values()) and not stats["lost"].get("internal")
+    if name == "nothing":
+        tap.ok(not stacks and not stats["samples"], "%s, nothing: what is excluded is no sample" % kernel, stacks[:3], stats)
+        return
+    tap.ok(len(inside) > 5 and all(frames[0].startswith("python") for frames, _ in stacks) and balanced,
+           "%s, %s: by cgroup, user and name" % (kernel, name), [frames[:3] for frames, _ in stacks][:5], stats)
+
+
 def judge_go(tap, kernel, stacks):
     inside = [frames for frames, _ in stacks if any(frame.startswith("main.grind (") for frame in frames) and
               any(frame.startswith("main.dive (") for frame in frames)]
@@ -132,6 +148,9 @@ def judge(tap, kernel, results, signal_return):
         stats = e2e.load(path + ".json")
         if name == "limit":
             judge_limit(tap, kernel, e2e.folded(path + ".folded"), stats, marks["task work"] == "ok")
+            continue
+        if name in ("filters", "filtered-waits", "nothing"):
+            judge_filters(tap, kernel, name, e2e.folded(path + ".folded"), stats)
             continue
         if name in ("go", "off-cpu", "wall"):  # each wait of a program's start is a sample, too
             tap.ok(stats["complete"] >= 0.97 * (stats["samples"] - e2e.early(stats)), "%s, %s: %d of %d samples complete" % (
