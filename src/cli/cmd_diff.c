@@ -154,8 +154,7 @@ static int run(const struct command *self, int argc, char **argv)
 	if (parse(&request, argc, argv, &diag) < 0) {
 		status = cli_fail(CLI_USAGE, &diag);
 	} else if (request.help) {
-		command_help(stdout, self);
-		status = cli_flush();
+		status = cli_help(self);
 	} else if (!(profile = profile_create())) {
 		diag_fail(&diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
 		status = cli_fail(CLI_FAILED, &diag);

@@ -143,10 +143,8 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (at < 0)
 		return cli_fail(CLI_USAGE, &diag);
-	if (request.help) {
-		command_help(stdout, self);
-		return cli_flush();
-	}
+	if (request.help)
+		return cli_help(self);
 	if (at < argc) {
 		diag_fail(&diag, EINVAL, "cli.argument", "%s: strata doctor takes no arguments", argv[at]);
 		return cli_fail(CLI_USAGE, &diag);

@@ -113,10 +113,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 	if (parse(&request, argc, argv, &diag) < 0)
 		return cli_fail(CLI_USAGE, &diag);
-	if (!request.help)
-		return inspect(&request);
-	command_help(stdout, self);
-	return cli_flush();
+	return request.help ? cli_help(self) : inspect(&request);
 }
 
 const struct command command_inspect = {

@@ -474,16 +474,14 @@ static int run(const struct command *self, int argc, char **argv)
 	int status;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (parse(&request, argc, argv, &diag)) {
+	if (parse(&request, argc, argv, &diag))
 		status = cli_fail(CLI_USAGE, &diag);
-	} else if (request.help) {
-		command_help(stdout, self);
-		status = cli_flush();
-	} else if (check(&request, &diag)) {
+	else if (request.help)
+		status = cli_help(self);
+	else if (check(&request, &diag))
 		status = cli_fail(CLI_FAILED, &diag);
-	} else {
+	else
 		status = record(&request, (double)now.tv_sec + (double)now.tv_nsec / 1e9);
-	}
 	request_deinit(&request);
 	return status;
 }

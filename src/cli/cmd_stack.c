@@ -123,14 +123,12 @@ static int run(const struct command *self, int argc, char **argv)
 	struct diag diag = {};
 	int status;
 
-	if (parse(&request, argc, argv, &diag) < 0) {
+	if (parse(&request, argc, argv, &diag) < 0)
 		status = cli_fail(CLI_USAGE, &diag);
-	} else if (request.help) {
-		command_help(stdout, self);
-		status = cli_flush();
-	} else {
+	else if (request.help)
+		status = cli_help(self);
+	else
 		status = take(&request);
-	}
 	vec_free(&request.pids);
 	return status;
 }

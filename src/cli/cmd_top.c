@@ -238,16 +238,14 @@ static int run(const struct command *self, int argc, char **argv)
 	struct diag diag = {};
 	int status;
 
-	if (parse(&request, argc, argv, &diag)) {
+	if (parse(&request, argc, argv, &diag))
 		status = cli_fail(CLI_USAGE, &diag);
-	} else if (request.help) {
-		command_help(stdout, self);
-		status = cli_flush();
-	} else if (check(&request, &diag)) {
+	else if (request.help)
+		status = cli_help(self);
+	else if (check(&request, &diag))
 		status = cli_fail(CLI_FAILED, &diag);
-	} else {
+	else
 		status = top(&request);
-	}
 	targets_deinit(&request.targets);
 	filter_destroy(request.top.filters);
 	return status;

@@ -40,6 +40,9 @@ int cli_fail(enum cli_status status, const struct diag *diag);
 /* Flushes stdout: CLI_DONE, or CLI_FAILED with a message when not all of it could be written. */
 int cli_flush(void);
 
+/* Prints a command's help to stdout, for --help; the exit status. */
+int cli_help(const struct command *command);
+
 /* The commands, each in its own file. */
 extern const struct command command_record;
 extern const struct command command_top;

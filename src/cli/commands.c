@@ -57,3 +57,9 @@ int cli_flush(void)
 	diag_fail(&diag, errno, "cli.stdout", "standard output: %m");
 	return cli_fail(CLI_FAILED, &diag);
 }
+
+int cli_help(const struct command *command)
+{
+	command_help(stdout, command);
+	return cli_flush();
+}
