@@ -37,6 +37,11 @@ for name in sys.argv[1:]:
     for number, line in enumerate(open(name, encoding="utf-8"), 1):
         if len(line.rstrip("\n").expandtabs(8)) > 120: print("%s:%d" % (name, number))')" 'no line of C is over 120 columns'
 none "$(in_files '^src/.*\.[ch]$' awk 'FNR == 1001 { print FILENAME }')" 'no source file is over 1,000 lines'
+# What stands before an #include would be part of it. Lists of runtimes (.inc) use what stands before them.
+none "$(in_files '^src/.*bpf/.*\.h$|^src/.*\.bpf\.c$' awk '
+FNR == 1 { code = 0 }
+/^(static|struct|union|enum|const|SEC|__noinline|char|typedef)/ { code = 1 }
+code && /^#include .*\.(h|c)[">]/ { print FILENAME ":" FNR }')" 'BPF sources include at the top'
 none "$(printf '%s\n' "$list" | grep -E '^tests/.*\.t$' |
 	while read -r file; do [ -x "$file" ] || echo "$file"; done)" \
 	'test scripts are executable'
