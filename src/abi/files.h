@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files whose tables the BPF part has, by the key by which the kernel knows a mapped file. With it bpf/find.h finds
- * the mappings of a process by itself, before user space has heard of the process.
+ * Files whose tables are in the kernel, by the kernel's identity of a mapped file. With it bpf/find.h finds the
+ * mappings of a process by itself, before user space has heard of the process.
  *
- * No device numbers are compared, so overlay file systems, which report two, need nothing special.
+ * Device numbers are not compared. So overlay file systems, which report two, need nothing special.
  */
 #ifndef STRATA_ABI_FILES_H
 #define STRATA_ABI_FILES_H
@@ -13,9 +13,9 @@
 #include "abi/types.h"
 
 /*
- * Which file, and which content. The kernel part makes it, and tells user space (EVENT_FILE), which gives it back as it
- * is. As long as user space has the file open, no other file can get that inode's address; a file that was written to
- * has another time or size.
+ * Which file, and which content. The kernel part makes the key and sends it (EVENT_FILE); user space stores it
+ * unchanged in the map `files`. While user space has the file open, no other file can get that inode's address. A file
+ * that was written to has another time or size.
  */
 struct file_key {
 	__u64 inode;   /* address of the kernel's struct inode; or FILE_KEY_VDSO */
@@ -26,7 +26,7 @@ ABI_ASSERT_SIZE(struct file_key, 24);
 
 #define FILE_KEY_VDSO 1 /* no file: what the kernel maps, the same for all */
 
-#define FILE_SEGMENTS_MAX 3 /* executable ones; a file with more is not known to the kernel part */
+#define FILE_SEGMENTS_MAX 3 /* executable segments; a file with more is not put into the map */
 
 /* What is mapped from `offset` on, up to `end`, lies in the page index at offset + `shift`. */
 struct file_segment {
@@ -44,10 +44,10 @@ struct known_file {
 };
 ABI_ASSERT_SIZE(struct known_file, 168);
 
-/* Of all that the kernel part has found. */
+/* The map of two words about everything that the kernel part has found. */
 enum found_word {
-	FOUND_POSITION,   /* how many entries of `mappings` were given to runs, ever */
-	FOUND_VOID_UNTIL, /* CLOCK_MONOTONIC, ns: what was found before does not hold any more; user space says so */
+	FOUND_POSITION,   /* how many entries of `mappings` runs have taken since the start */
+	FOUND_VOID_UNTIL, /* CLOCK_MONOTONIC ns, set by user space: what was found before is not valid any more */
 	FOUND_WORDS
 };
 

@@ -7,18 +7,18 @@
 #define SECOND_FRAMES_MAX 32768 /* frames of its second stack; beyond: LOSS_SECOND_DEPTH */
 #define KERNEL_FRAMES_MAX 127   /* the kernel's own limit (kernel.perf_event_max_stack) */
 
-/* How long a sample may be walked, ns; beyond: LOSS_TIME_LIMIT. In the interrupt, unless --max-sample-time says
- * otherwise, and in the thread's own context, where all else goes on. */
+/* How long the walk of a sample may take, ns; beyond: LOSS_TIME_LIMIT. In the interrupt (--max-sample-time changes it),
+ * and in the thread's own context, where nothing else is held up. */
 #define SAMPLE_TIME_NS  250000ull
 #define TASK_TIME_NS    100000000ull
-#define WALK_CODES_MAX  1024u /* code objects that one sample sends; more that are new count as time, too */
-#define WALK_CUT_FRAMES 256u  /* a stack is cut then at a multiple of this; a power of two */
+#define WALK_CODES_MAX  1024u /* new code objects that one sample sends; beyond: as if its time were over */
+#define WALK_CUT_FRAMES 256u  /* a stack without time left is cut at a multiple of this; a power of two */
 
-#define REGISTERS_MAX   32    /* general registers of a machine, by DWARF number */
-#define SNAPSHOT_PAGES  64    /* pages of a stack copied for a late sample: 256 KiB */
-#define SNAPSHOT_HEAD   48    /* of these, if there are more: the innermost so many; the others are the outermost */
-#define SNAPSHOT_WHOLE  16384 /* pages, 64 MiB: the end of a stack is believed to be nearer */
-#define SNAPSHOT_HOLE   16 /* so many unreadable pages in a row are taken for the stack's end, where it is not known */
+#define REGISTERS_MAX   32 /* general registers of a machine, by DWARF number */
+#define SNAPSHOT_PAGES  64 /* pages of a stack copied for a late sample: 256 KiB */
+#define SNAPSHOT_HEAD   48 /* of a larger stack: this many innermost pages, and the rest of SNAPSHOT_PAGES outermost */
+#define SNAPSHOT_WHOLE  16384 /* pages, 64 MiB: no stack is taken to be larger */
+#define SNAPSHOT_HOLE   16    /* unreadable pages in a row that are taken for the stack's end, where it is not known */
 #define CODE_STRING_MAX 2048  /* bytes of each string of a code object */
 #define CODE_TABLE_MAX  65536 /* bytes of a line table copied in the kernel; longer ones are read by user space */
 
