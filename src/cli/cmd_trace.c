@@ -28,6 +28,7 @@ enum {
 	OPTION_INCLUDE,
 	OPTION_DEBUGINFO,
 	OPTION_NO_FEATURE,
+	OPTION_SYNTHESIZE,
 	OPTION_TRACEABLE,
 	OPTION_DWARF_PID,
 	OPTION_MAX_SAMPLE,
@@ -66,6 +67,8 @@ static const struct option_row rows[] = {
 	{OPTION_DRY_RUN, "dry-run", NULL, "compile and load, attach nothing"},
 	{OPTION_NO_WARNINGS, "no-warnings", NULL, "print no warnings"},
 	{OPTION_PROBE_FILTER, "probe-filter", "REGEX", "attach only to places whose names match this"},
+	{OPTION_SYNTHESIZE, "synthesize", NULL,
+	 "usdt:FILE:python:NAME of a Python without this marker\nis found in its code"},
 	{OPTION_NO_FEATURE, "no-feature", "LIST",
 	 "do not use these features: uprobe_multi, kprobe_multi,\npython_markers"},
 	{OPTION_TRACEABLE, "traceable-functions", "FILE",
@@ -93,7 +96,7 @@ struct request {
 	const char *traceable_functions;
 	unsigned int without; /* enum compile_without */
 	uint64_t sample_ns;   /* 0: as is usual */
-	bool list, format, unsafe, hide_warnings, warn_of_helpers;
+	bool list, format, unsafe, synthesize, hide_warnings, warn_of_helpers;
 	VEC(const char *) parameters, named, include_folders, includes;
 	VEC(pid_t) stacks_of; /* --dwarf-pid */
 };
@@ -258,6 +261,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case OPTION_NO_WARNINGS:
 		request->hide_warnings = true;
 		return 0;
+	case OPTION_SYNTHESIZE:
+		request->synthesize = true;
+		return 0;
 	case OPTION_NO_FEATURE:
 		return take_features(request, value, diag);
 	case OPTION_TRACEABLE:
@@ -341,6 +347,7 @@ static struct compile_options options_of(const struct request *request)
 					.named = request->named.at,
 					.named_count = (uint32_t)request->named.count,
 					.unsafe = request->unsafe,
+					.synthesize = request->synthesize,
 					.debug_folders = request->debug_folders,
 					.hide_warnings = request->hide_warnings,
 					.warn_of_helpers = request->warn_of_helpers,

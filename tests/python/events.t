@@ -74,6 +74,31 @@ def check_events(tap, interpreter, source, options):
     shutil.rmtree(folder)
 
 
+def check_names(tap, interpreter):
+    """The markers' names, in a build that does not have them."""
+    file = (interpreter.root or "") + interpreter.path
+    script = 'usdt:"%s":python:%s { }'
+    done = subprocess.run([STRATA, "trace", "-e", script % (file, "function__entry")], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
+    tap.ok(done.returncode == 1 and "HINT: python:function-entry has it" in done.stderr and "--synthesize" in done.stderr,
+           "%s: what has the marker that it was built without" % interpreter.label, done.stderr)
+    script = "".join('usdt:"%%(file)s":python:%s { printf(%s); }\n' % pair for pair in (
+        ("gc__start", '"gc-start %%d\\n", arg0'), ("import__find__load__start", '"import-start %%s\\n", str(arg0)'),
+        ("import__find__load__done", '"import-done %%s %%d\\n", str(arg0), arg1'),
+        ("function__entry", '"function %%s %%s %%d\\n", str(arg0), str(arg1), arg2')))
+    folder, done, told, truth = run(interpreter, "event_truth.py", ["FOLDER"], script, ["--synthesize"])
+    wrong = [done.stderr]
+    if not done.returncode and truth:
+        got = between(told)
+        with open(truth, encoding="utf-8") as lines:
+            expected = [line for line in lines.read().split("\n") if line.split(" ")[0] in ("gc-start", "import-start", "import-done")]
+        wrong = difference([line for line in got if not line.startswith("function")], expected, "events")
+        functions = [line for line in got if re.search(r"/event_truth.py program \d+$", line)]
+        wrong += [] if len(functions) == 1 else ["function__entry of program(): %s" % functions]
+    tap.ok(not wrong, "%s: --synthesize: the markers' names, with their arguments" % interpreter.label, *wrong)
+    shutil.rmtree(folder)
+
+
 def check_exceptions(tap, interpreter):
     folder, done, told, truth = run(interpreter, "probe_truth.py", ["5", "exceptions"], EXCEPTIONS)
     if done.returncode or not truth:
@@ -101,6 +126,8 @@ def main():
         check_events(tap, interpreter, "by code", ["--no-feature", "python_markers"])
         check_events(tap, interpreter, "by any source", [])
         check_exceptions(tap, interpreter)
+        if interpreter.label.startswith("pyenv-3.12"):  # without any
+            check_names(tap, interpreter)
     tap.done()
 
 

@@ -61,6 +61,10 @@ static void gen_argument(struct gen *g, const struct node *call)
 	const struct attach *attach = compiler_attach(g->c);
 	struct usdt_argument argument;
 
+	if (g->unit->provider->computes_args) {
+		python_argument(g, call->span, (unsigned int)call->value);
+		return;
+	}
 	if (attach->spec) {
 		if (usdt_argument_parse(attach->spec, (unsigned int)call->value, &argument))
 			gen_usdt(g, call->span, &argument);

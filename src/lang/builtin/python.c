@@ -179,6 +179,15 @@ static void write_argument(struct gen *g, const struct type_field *field, uint32
 	}
 }
 
+static void load_found(struct gen *g)
+{
+	gen_frame_load(g, 4, R0, AT(kind));
+	code_alu_imm(g->code, BPF_XOR, R0, RT_PYTHON_RETURN);
+	/* Nothing is left in a return: less one, its highest bit is set. */
+	code_alu_imm(g->code, BPF_SUB, R0, 1);
+	code_alu_imm(g->code, BPF_RSH, R0, 63);
+}
+
 static void write_field(struct gen *g, const struct type_field *field, uint32_t offset)
 {
 	const struct py_layout *layout = &probe_of(g)->layout;
@@ -195,11 +204,7 @@ static void write_field(struct gen *g, const struct type_field *field, uint32_t 
 		return;
 	}
 	if (!strcmp(field->name, "found")) {
-		gen_frame_load(g, 4, R0, AT(kind));
-		code_alu_imm(g->code, BPF_XOR, R0, RT_PYTHON_RETURN);
-		/* Nothing is left in a return: less one, its highest bit is set. */
-		code_alu_imm(g->code, BPF_SUB, R0, 1);
-		code_alu_imm(g->code, BPF_RSH, R0, 63);
+		load_found(g);
 		gen_frame_store(g, field->type->size, offset, R0);
 		return;
 	}
@@ -222,6 +227,29 @@ static void write_field(struct gen *g, const struct type_field *field, uint32_t 
 	code_imm(g->code, R3, field->type->size);
 	code_imm(g->code, R4, text);
 	code_call_runtime(g->code, "rt_python_text");
+}
+
+void python_argument(struct gen *g, struct span span, unsigned int index)
+{
+	const struct python_probe *probe = probe_of(g);
+
+	if (probe->arguments) {
+		probe_marker_argument(g, span, probe->arguments, index);
+	} else if (!is_in_loop(probe)) {
+		if (index)
+			code_imm(g->code, R0, 0);
+		else
+			load_place(g, &probe->value);
+	} else if (is_import(probe) && index == 1) {
+		load_found(g);
+	} else {
+		gen_frame_address(g, R1, g->begun);
+		code_imm(g->code, R2,
+			 is_import(probe) ? PY_NO_OFFSET
+			 : index          ? probe->layout.code_name
+					  : probe->layout.code_filename);
+		code_call_runtime(g->code, index > 1 ? "rt_python_line" : "rt_python_address");
+	}
 }
 
 bool python_field(struct gen *g, const struct type_field *field, uint32_t *place)

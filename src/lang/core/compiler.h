@@ -91,15 +91,16 @@ struct site {
 };
 
 enum attach_flag {
-	ATTACH_WAITS = 1,        /* opening `path` may hang in its file system */
-	ATTACH_HAS_RESULT = 2,   /* its function returns something, and only the kernel knows where that is */
-	ATTACH_PARAMETERS = 4,   /* args comes from the binary's debug information */
-	ATTACH_PACKED = 8,       /* the binary is part of that file, an archive */
-	ATTACH_INSIDE = 16,      /* not at a function's beginning: its arguments may have been overwritten */
-	ATTACH_UNTYPED = 32,     /* arguments only by number: those of a BPF program's function */
-	ATTACH_MULTI = 64,       /* by a link of many: kprobe_multi, uprobe_multi */
-	ATTACH_OVERRIDES = 128,  /* the program changes what the function returns */
-	ATTACH_KEEPS_TYPES = 256 /* the verifier must know what the context's words point to */
+	ATTACH_WAITS = 1,         /* opening `path` may hang in its file system */
+	ATTACH_HAS_RESULT = 2,    /* its function returns something, and only the kernel knows where that is */
+	ATTACH_PARAMETERS = 4,    /* args comes from the binary's debug information */
+	ATTACH_PACKED = 8,        /* the binary is part of that file, an archive */
+	ATTACH_INSIDE = 16,       /* not at a function's beginning: its arguments may have been overwritten */
+	ATTACH_UNTYPED = 32,      /* arguments only by number: those of a BPF program's function */
+	ATTACH_MULTI = 64,        /* by a link of many: kprobe_multi, uprobe_multi */
+	ATTACH_OVERRIDES = 128,   /* the program changes what the function returns */
+	ATTACH_KEEPS_TYPES = 256, /* the verifier must know what the context's words point to */
+	ATTACH_SYNTHESIZED = 512  /* of the provider `python`, in place of a marker that the file does not have */
 };
 
 /* One place to attach to: what dialects, the generator and the side that runs the script need to know about it. */
@@ -189,6 +190,7 @@ struct compile_options {
 	uint32_t named_count;
 	bool may_be_empty; /* it need not have a probe */
 	bool unsafe;
+	bool synthesize; /* markers that a Python does not have are the provider `python`'s probes */
 	bool hide_warnings;
 	bool warn_of_helpers;            /* helpers of the kernel that fail */
 	const char *debug_folders;       /* DIR:DIR of --debuginfo; may be NULL */

@@ -72,6 +72,7 @@ static const struct runtime_function {
 	{"rt_python_call_line", "upp"},
 	{"rt_python_import", "up"},
 	{"rt_python_variable", "uppu"},
+	{"rt_python_address", "upu"},
 };
 
 const char *runtime_signature(const char *name)

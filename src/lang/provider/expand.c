@@ -163,6 +163,8 @@ void provider_expand(struct compiler *c, const struct action *action, const stru
 		return;
 	}
 	provider->expand(c, provider, point);
+	if (c->attaches.count > first && (c->attaches.at[first].flags & ATTACH_SYNTHESIZED))
+		provider = &provider_python;
 	if (provider->attach)
 		filter(c, first);
 	count = c->attaches.count - first;

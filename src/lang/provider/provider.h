@@ -149,6 +149,13 @@ int provider_attach_uprobe(int program, const struct attach *attaches, uint32_t 
 			   const struct attach_target *target, struct attachment *ret, struct diag *diag);
 void provider_add_uprobe(struct compiler *c, struct attach attach);
 
+/*
+ * An attach point of `usdt` that means no place: does it name a marker of CPython's, in a file that is one? Then, with
+ * --synthesize, the places of the provider `python` are added, with ATTACH_SYNTHESIZED, and it is true; without, the
+ * caller's complaint is to be followed by a hint: *has_probe is the name of the probe, else NULL.
+ */
+bool provider_python_instead(struct compiler *c, const struct attach_text *point, const char **has_probe);
+
 /* No place was found: complains, warns or is silent, as missing_probes says. */
 void provider_missing(struct compiler *c, const struct provider *self, const struct attach_text *point);
 

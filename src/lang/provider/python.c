@@ -270,6 +270,34 @@ static bool is_known(const char *pattern)
 	return false;
 }
 
+/* As provider.h says. */
+bool provider_python_instead(struct compiler *c, const struct attach_text *point, const char **has_probe)
+{
+	struct python_search search = {.c = c, .self = &provider_python, .point = point, .listing = true};
+	const char *name = point->parts[point->part_count - 1];
+	size_t first = c->attaches.count, i;
+	struct attach_text own = *point;
+	enum python_event event;
+
+	*has_probe = NULL;
+	for (event = 0; event < PYTHON_EVENTS && strcmp(python_event_marker(event), name) != 0;)
+		event++;
+	if (event == PYTHON_EVENTS || point->part_count < 3 ||
+	    (point->part_count == 4 && *point->parts[2] && strcmp(point->parts[2], "python") != 0))
+		return false;
+	search.event = python_event_name(event);
+	own.part_count = 3;
+	find(c, &own, &search);
+	if (c->attaches.count == first)
+		return false;
+	*has_probe = search.event;
+	if (!c->options->synthesize)
+		c->attaches.count = first;
+	for (i = first; i < c->attaches.count; i++)
+		c->attaches.at[i].flags |= ATTACH_SYNTHESIZED;
+	return c->attaches.count > first;
+}
+
 static void tell_events(struct compiler *c)
 {
 	const char *names = "";

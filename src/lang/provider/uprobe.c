@@ -558,15 +558,33 @@ static void find_usdt(struct compiler *c, const struct provider *self, const str
 		binary_each(c, search->binary, search_markers, search);
 }
 
+static void missing_marker(struct compiler *c, const struct attach_text *point, const char *probe)
+{
+	const char *mode = c->texts[SETTING_MISSING_PROBES];
+	void (*complain)(struct report *, const char *, struct span, const char *, ...) =
+		strcmp(mode, "error") ? report_warning : report_error;
+
+	if (!strcmp(mode, "ignore"))
+		return;
+	complain(c->report, "probe.none", point->span, "this Python was built without the marker %s",
+		 point->parts[point->part_count - 1]);
+	report_hint(c->report, "python:%s has it all the same, and --synthesize makes this name mean it", probe);
+}
+
 static void expand_usdt(struct compiler *c, const struct provider *self, const struct attach_text *point)
 {
 	struct usdt_search search;
 	size_t before = c->attaches.count;
+	const char *probe;
 
 	if (!provider_parts(c, self, point, 2, 3))
 		return;
 	find_usdt(c, self, point, &search);
-	if (c->attaches.count == before)
+	if (c->attaches.count > before || provider_python_instead(c, point, &probe))
+		return;
+	if (probe)
+		missing_marker(c, point, probe);
+	else
 		missing(c, self, point, search.has_binary, point->parts[1]);
 }
 

@@ -336,3 +336,17 @@ __hidden __u64 rt_python_variable(void *state, void *to, __u64 size)
 
 	return copy_text(p, word(p->frame + p->frame_locals) & ~(__u64)p->value_tag, to, size);
 }
+
+/* Where a string of the code object is in UTF-8, or the frame's first variable (NO_OFFSET); 0: nowhere. */
+__hidden __u64 rt_python_address(void *state, __u64 field)
+{
+	struct rt_python *p = state;
+	__u64 string =
+		field == NO_OFFSET ? word(p->frame + p->frame_locals) & ~(__u64)p->value_tag : word(p->code + field);
+	__u32 compact = (__u32)half(string + p->unicode_state) >> p->unicode_compact_shift & 3;
+
+	if (compact == 3)
+		return string + p->unicode_ascii_data;
+	/* PyCompactUnicodeObject.utf8, behind utf8_length. */
+	return compact & 1 ? word(string + p->unicode_ascii_data + 8) : 0;
+}

@@ -38,6 +38,11 @@ const char *python_event_name(enum python_event event)
 	return events[event].name;
 }
 
+const char *python_event_marker(enum python_event event)
+{
+	return events[event].marker;
+}
+
 static int no_memory(struct diag *diag)
 {
 	return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));

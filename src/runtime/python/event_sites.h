@@ -52,6 +52,8 @@ typedef VEC(struct python_event_site) python_event_sites;
 
 /* "function-entry" ... */
 const char *python_event_name(enum python_event event);
+/* "function__entry" ...; "": it never had one. */
+const char *python_event_marker(enum python_event event);
 
 /*
  * Appends the sites of the event's marker; none where there is none, or where it is not right. 0, or -ENOMEM with a
