@@ -47,12 +47,16 @@ static struct inspection *inspection_create(void)
 
 void inspection_destroy(struct inspection *inspection)
 {
+	size_t i;
+
 	if (!inspection)
 		return;
 	free(inspection->eval.at);
 	vec_free(&inspection->thread_state.tried);
 	vec_free(&inspection->markers);
 	python_sites_deinit(&inspection->probes.sites);
+	for (i = 0; i < PYTHON_EVENTS; i++)
+		vec_free(&inspection->events[i].sites);
 	string_pool_destroy(inspection->strings);
 	free(inspection);
 }
@@ -129,6 +133,27 @@ static int find_thread_state(struct inspection *in, const struct elf_file *elf, 
 	return err;
 }
 
+/* Events that are none of functions. The texts of their markers live as long as the file, and are not shown. */
+static int find_events(struct inspection *in, const struct elf_file *elf)
+{
+	const struct python_sites *loop = in->probes.sites.at.count ? &in->probes.sites : NULL;
+	enum python_event event;
+	int err = 0;
+
+	for (event = PYTHON_FUNCTION_RETURN + 1; event < PYTHON_EVENTS && !err; event++) {
+		struct diag diag = {};
+
+		err = python_event_find(elf, &in->interpreter, loop, true, event, &in->events[event].sites,
+					&in->events[event].source, &diag);
+		if (err || in->events[event].source != PYTHON_SOURCE_NONE)
+			continue;
+		in->events[event].problem = *diag.text ? string_intern(in->strings, diag.text) : in->probes.problem;
+		if (!in->events[event].problem)
+			err = -ENOMEM;
+	}
+	return err;
+}
+
 static int find_probes(struct inspection *in, const struct elf_file *elf)
 {
 	struct diag diag = {};
@@ -137,10 +162,11 @@ static int find_probes(struct inspection *in, const struct elf_file *elf)
 	if (in->python != INSPECT_PYTHON || in->eval.problem)
 		return 0;
 	err = python_sites_find(elf, &in->interpreter, in->eval.at, in->eval.count, &in->probes.sites, &diag);
-	if (!err || err == -ENOMEM)
+	if (err == -ENOMEM)
 		return err;
-	in->probes.problem = string_intern(in->strings, diag.text);
-	return in->probes.problem ? 0 : -ENOMEM;
+	if (err)
+		in->probes.problem = string_intern(in->strings, diag.text);
+	return err && !in->probes.problem ? -ENOMEM : find_events(in, elf);
 }
 
 static int find_markers(struct inspection *in, const struct elf_file *elf)

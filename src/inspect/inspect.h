@@ -14,6 +14,7 @@
 #include "base/strings.h"
 #include "base/vec.h"
 #include "runtime/python/cache.h"
+#include "runtime/python/event_sites.h"
 #include "runtime/python/probe_sites.h"
 #include "unwind/code_rules.h"
 
@@ -83,6 +84,12 @@ struct inspection {
 		struct python_sites sites;
 		const char *problem; /* why there are none */
 	} probes;
+	/* What else of Python can be traced, by enum python_event; those of functions are above. */
+	struct {
+		enum python_source source;
+		python_event_sites sites; /* but for those of the loop */
+		const char *problem;
+	} events[PYTHON_EVENTS];
 	VEC(struct inspect_marker) markers;
 	struct {
 		uint64_t rows, rules, bytes; /* bytes: of rows, page index and rules as the kernel gets them, at most */

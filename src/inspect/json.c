@@ -138,13 +138,44 @@ static void write_probe(FILE *out, const struct inspection *in, const char *name
 	fputs("]}", out);
 }
 
+/* The others: where they are, and what is read there. */
+static void write_event(FILE *out, const struct inspection *in, enum python_event event)
+{
+	static const char *const sources[] = {NULL, "loop", "markers", "code"};
+	const python_event_sites *sites = &in->events[event].sites;
+	const struct python_sites *loop = &in->probes.sites;
+	char text[32];
+	size_t i;
+
+	fprintf(out, ",\n    {\"name\": \"python:%s\", ", python_event_name(event));
+	put_string(out, "source", sources[in->events[event].source]);
+	fputs(", ", out);
+	put_string(out, "problem", in->events[event].problem);
+	fputs(", \"sites\": [", out);
+	for (i = 0; event == PYTHON_EXCEPTION && i < loop->raises.count; i++) {
+		fputs(i ? ", " : "", out);
+		write_site(out, in, &loop->raises.at[i]);
+	}
+	for (i = 0; i < sites->count; i++) {
+		python_event_describe(in->machine_number, &sites->at[i], text, sizeof(text));
+		fprintf(out, "%s{\"address\": %" PRIu64 ", ", i ? ", " : "", sites->at[i].vaddr);
+		put_string(out, "value", in->events[event].source == PYTHON_SOURCE_CODE ? text : NULL);
+		fputc('}', out);
+	}
+	fputs("]}", out);
+}
+
 static void write_probes(FILE *out, const struct inspection *in)
 {
+	enum python_event event;
+
 	fputs("  \"probes\": [", out);
 	if (in->python == INSPECT_PYTHON && !in->eval.problem) {
 		write_probe(out, in, "function-entry", "function__entry", true);
 		fputc(',', out);
 		write_probe(out, in, "function-return", "function__return", false);
+		for (event = PYTHON_FUNCTION_RETURN + 1; event < PYTHON_EVENTS; event++)
+			write_event(out, in, event);
 	}
 	fputs("],\n", out);
 }

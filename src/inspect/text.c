@@ -158,6 +158,43 @@ static void write_probes(const struct page *page, const struct inspection *in)
 	}
 }
 
+/* What else of Python can be traced, and by what. */
+static void write_events(const struct page *page, const struct inspection *in)
+{
+	const struct python_sites *loop = &in->probes.sites;
+	enum python_event event;
+	char value[32];
+
+	if (in->python != INSPECT_PYTHON || in->eval.problem)
+		return;
+	for (event = PYTHON_FUNCTION_RETURN + 1; event < PYTHON_EVENTS; event++) {
+		const python_event_sites *sites = &in->events[event].sites;
+		const char *name = python_event_name(event);
+
+		switch (in->events[event].source) {
+		case PYTHON_SOURCE_MARKER:
+			line(page, "", "", -1, "python:%s: by its marker, at %#" PRIx64 "%s", name, sites->at[0].vaddr,
+			     sites->count > 1 ? " and elsewhere" : "");
+			break;
+		case PYTHON_SOURCE_LOOP:
+			line(page, "", "", -1,
+			     event == PYTHON_EXCEPTION
+				     ? "python:%s: by the loop's call of PyTraceBack_Here(), at %#" PRIx64 "%s"
+				     : "python:%s: by the function _find_and_load",
+			     name, loop->raises.count ? loop->raises.at[0].vaddr : 0,
+			     loop->raises.count > 1 ? " and elsewhere" : "");
+			break;
+		case PYTHON_SOURCE_CODE:
+			python_event_describe(in->machine_number, &sites->at[0], value, sizeof(value));
+			line(page, "", "", -1, "python:%s: by its code, at %#" PRIx64 "%s; value %s", name,
+			     sites->at[0].vaddr, sites->count > 1 ? " and elsewhere" : "", value);
+			break;
+		default:
+			line(page, "", RED(page), -1, "python:%s: none: %s", name, in->events[event].problem);
+		}
+	}
+}
+
 static void write_markers(const struct page *page, const struct inspection *in)
 {
 	const char *label = "markers";
@@ -231,6 +268,7 @@ void inspection_write_text(FILE *out, const struct inspection *in, bool color)
 	write_eval_loop(&page, in);
 	write_thread_state(&page, in);
 	write_probes(&page, in);
+	write_events(&page, in);
 	write_markers(&page, in);
 	write_unwind(&page, in);
 	line(&page, "symbols", "", in->ms[INSPECT_SYMBOLS], "%s", in->symbols);

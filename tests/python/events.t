@@ -4,6 +4,7 @@
 hand tell their own programs (event_truth.py: gc.callbacks, the import system, an audit hook; probe_truth.py: sys.monitoring or
 sys.settrace) strata has to tell too, by their static markers where they have any, and by their code. What a build does not
 have is refused, by name."""
+import json
 import os
 import re
 import shutil
@@ -99,6 +100,15 @@ def check_names(tap, interpreter):
     shutil.rmtree(folder)
 
 
+def check_inspect(tap, interpreter):
+    """strata inspect lists which source each event has; the same as strata trace finds."""
+    shown = json.loads(subprocess.check_output([STRATA, "inspect", "--json", interpreter.real]))["probes"]
+    sources = {probe["name"][len("python:"):]: probe["source"] for probe in shown}
+    found = available(interpreter, [])[0]
+    tap.ok(sorted(event for event in EVENTS if sources[event]) == sorted(found) and sources["exception"] == "loop",
+           "%s: strata inspect: %s" % (interpreter.label, sources), found)
+
+
 def check_exceptions(tap, interpreter):
     folder, done, told, truth = run(interpreter, "probe_truth.py", ["5", "exceptions"], EXCEPTIONS)
     if done.returncode or not truth:
@@ -128,6 +138,8 @@ def main():
         check_exceptions(tap, interpreter)
         if interpreter.label.startswith("pyenv-3.12"):  # without any
             check_names(tap, interpreter)
+        if not interpreter.label.startswith(("pyenv", "cloudsdk")):  # no starts of a library
+            check_inspect(tap, interpreter)
     tap.done()
 
 

@@ -152,7 +152,7 @@ static void add_loop(const struct python_file *file, enum python_event event)
 		    file->sites.raises.at[i].vaddr, 0);
 }
 
-static void add_markers(const struct python_file *file, enum python_event event, const python_event_sites *sites)
+static void add_sites(const struct python_file *file, enum python_event event, const python_event_sites *sites)
 {
 	size_t i;
 
@@ -166,36 +166,36 @@ static void add_markers(const struct python_file *file, enum python_event event,
 	}
 }
 
-/* Its markers, if it has them; else what the code shows. */
 static void add_event(struct python_file *file, enum python_event event)
 {
 	struct compiler *c = file->search->c;
-	bool of_functions = (BIT(event) & FUNCTIONS) != 0;
-	bool of_loop = of_functions || event == PYTHON_EXCEPTION || event == PYTHON_IMPORT_START ||
-		       event == PYTHON_IMPORT_DONE;
-	bool has_markers = !(c->options->without & COMPILE_WITHOUT_PYTHON_MARKERS);
+	bool of_imports = event == PYTHON_IMPORT_START || event == PYTHON_IMPORT_DONE;
+	bool markers = !(c->options->without & COMPILE_WITHOUT_PYTHON_MARKERS);
+	const struct python_sites *loop = CODE & BIT(event) && find_loop(file) ? &file->sites : NULL;
+	enum python_source source = PYTHON_SOURCE_NONE;
 	python_event_sites sites = {};
 	struct diag diag = {};
 	size_t before = c->attaches.count;
+	int err = python_event_find(file->elf, &file->interpreter, loop, markers, event, &sites, &source, &diag);
 
-	if (of_functions && find_loop(file))
+	/* The loop is looked through only where it is needed. */
+	if (!err && source == PYTHON_SOURCE_NONE && of_imports && find_loop(file))
+		source = PYTHON_SOURCE_LOOP;
+	if (source == PYTHON_SOURCE_LOOP)
 		add_loop(file, event);
-	else if (has_markers && !python_event_markers(file->elf, &file->interpreter, event, &sites, &diag))
-		add_markers(file, event, &sites);
-	if (c->attaches.count > before || (of_loop && find_loop(file))) {
-		if (c->attaches.count == before)
-			add_loop(file, event);
-	} else if (of_loop) {
-		diag = file->why;
-	} else if (!python_event_code(file->elf, &file->interpreter, event, &sites, &diag)) {
-		add_markers(file, event, &sites);
-	}
+	else
+		add_sites(file, event, &sites);
 	vec_free(&sites);
+	if (err == -ENOMEM)
+		c->arena->failed = true;
 	if (c->attaches.count > before)
 		c->has_python = true;
 	else if (!file->search->listing)
 		report_warning(c->report, "python.refused", file->search->point->span, "%s:%s is not to be had: %s",
-			       file->search->self->name, python_event_name(event), *diag.text ? diag.text : file->path);
+			       file->search->self->name, python_event_name(event),
+			       *diag.text       ? diag.text
+			       : file->loop < 0 ? file->why.text
+						: file->path);
 }
 
 static void search_file(void *context, const char *path, const struct elf_file *elf);

@@ -2,6 +2,7 @@
 #include "runtime/python/event_sites.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -401,4 +402,44 @@ int python_event_code(const struct elf_file *elf, const struct python_interprete
 	default:
 		return python_sites_refuse(elf, diag, "it has no such marker");
 	}
+}
+
+void python_event_describe(uint16_t machine, const struct python_event_site *site, char *ret, size_t size)
+{
+	if (site->value.kind == PYTHON_NOWHERE)
+		snprintf(ret, size, "%d", site->value.add);
+	else
+		python_place_describe(machine, &site->value, ret, size);
+}
+
+int python_event_find(const struct elf_file *elf, const struct python_interpreter *interpreter,
+		      const struct python_sites *loop, bool markers, enum python_event event, python_event_sites *ret,
+		      enum python_source *source, struct diag *diag)
+{
+	bool of_functions = event == PYTHON_FUNCTION_ENTRY || event == PYTHON_FUNCTION_RETURN;
+	bool of_imports = event == PYTHON_IMPORT_START || event == PYTHON_IMPORT_DONE;
+	size_t before = ret->count;
+	int err = 0;
+
+	*source = PYTHON_SOURCE_NONE;
+	if (of_functions && loop) {
+		*source = PYTHON_SOURCE_LOOP;
+		return 0;
+	}
+	if (markers)
+		err = python_event_markers(elf, interpreter, event, ret, diag);
+	if (!err && ret->count > before) {
+		*source = PYTHON_SOURCE_MARKER;
+	} else if (!err && (of_functions || of_imports || event == PYTHON_EXCEPTION)) {
+		if (loop && (of_imports || loop->raises.count))
+			*source = PYTHON_SOURCE_LOOP;
+		else if (loop)
+			python_sites_refuse(elf, diag, "its loop has no call of PyTraceBack_Here()");
+	} else if (!err) {
+		err = python_event_code(elf, interpreter, event, ret, diag);
+		*source = err ? PYTHON_SOURCE_NONE : PYTHON_SOURCE_CODE;
+		if (err != -ENOMEM)
+			err = 0;
+	}
+	return err;
 }

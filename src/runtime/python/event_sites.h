@@ -69,4 +69,24 @@ int python_event_markers(const struct elf_file *elf, const struct python_interpr
 int python_event_code(const struct elf_file *elf, const struct python_interpreter *interpreter, enum python_event event,
 		      python_event_sites *ret, struct diag *diag);
 
+/* "%rsi", "[%rsp+8]", "2": the site's value, as it is read on that machine. */
+void python_event_describe(uint16_t machine, const struct python_event_site *site, char *ret, size_t size);
+
+enum python_source {
+	PYTHON_SOURCE_NONE,
+	PYTHON_SOURCE_LOOP,   /* places of struct python_sites, which are not appended */
+	PYTHON_SOURCE_MARKER, /* as python_event_markers() appends them */
+	PYTHON_SOURCE_CODE    /* as python_event_code() does */
+};
+
+/*
+ * Which source has the event, and its sites: of functions and exceptions the loop, if it is understood; of others
+ * markers, then, of imports, the loop, then the code. `loop` is NULL where it is not understood or was not looked for;
+ * `markers`: they may be used. 0, also for PYTHON_SOURCE_NONE, with a diag that says why, or says nothing where the
+ * loop would have it; -ENOMEM.
+ */
+int python_event_find(const struct elf_file *elf, const struct python_interpreter *interpreter,
+		      const struct python_sites *loop, bool markers, enum python_event event, python_event_sites *ret,
+		      enum python_source *source, struct diag *diag);
+
 #endif
