@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "runtime/python/event_sites.h"
 #include "runtime/python/probe_code.h"
 #include "fuzz.h"
 
@@ -44,6 +45,7 @@ static void find(uint8_t minor, uint64_t skip, const uint8_t *data, size_t size)
 	const struct elf_segment *segments;
 	struct python_range range = {};
 	struct python_sites sites;
+	enum python_event event;
 	struct elf_file *elf;
 	size_t count, i;
 
@@ -68,6 +70,14 @@ static void find(uint8_t minor, uint64_t skip, const uint8_t *data, size_t size)
 		for (i = 0; i < sites.at.count; i++)
 			CHECK(sites.at.at[i].frame.kind && sites.at.at[i].opcode_count <= PYTHON_SITE_OPCODES);
 		python_sites_deinit(&sites);
+	}
+	for (event = 0; event < PYTHON_EVENTS; event++) {
+		python_event_sites found = {};
+		enum python_source source;
+
+		if (!python_event_find(elf, &interpreter, NULL, data[0] & 1, event, &found, &source, NULL))
+			CHECK(!found.count == (source == PYTHON_SOURCE_NONE));
+		vec_free(&found);
 	}
 	elf_file_close(elf);
 }

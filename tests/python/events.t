@@ -125,6 +125,24 @@ def check_exceptions(tap, interpreter):
     shutil.rmtree(folder)
 
 
+def check_late(tap, interpreter):
+    """All Pythons: also one whose file nobody ran when tracing began."""
+    env = dict(os.environ, PATH="%s:%s" % (os.path.dirname(interpreter.path), os.environ["PATH"]))
+    script = 'python:function-entry /args.function == "strata_late"/ { printf("%d\\n", pid); exit(); }'
+    with subprocess.Popen([STRATA, "trace", "-e", script], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True) as tracer:
+        said = iter(tracer.stderr.readline, "")
+        attached = any("Attached" in line for line in said)
+        with subprocess.Popen([interpreter.path, "-c", "def strata_late(): pass\nstrata_late()"]) as program:
+            program.wait()
+        try:
+            out = tracer.communicate(timeout=60)[0]
+        except subprocess.TimeoutExpired:
+            tracer.kill()
+            out = "no event came"
+        tap.ok(attached and out.strip() == str(program.pid), "%s: without a FILE, and started later" % interpreter.label, out)
+
+
 def main():
     tap = Tap()
     if os.geteuid():
@@ -138,6 +156,7 @@ def main():
         check_exceptions(tap, interpreter)
         if interpreter.label.startswith("pyenv-3.12"):  # without any
             check_names(tap, interpreter)
+            check_late(tap, interpreter)
         if not interpreter.label.startswith(("pyenv", "cloudsdk")):  # no starts of a library
             check_inspect(tap, interpreter)
     tap.done()

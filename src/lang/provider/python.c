@@ -2,7 +2,8 @@
 /*
  * python: what a CPython from 3.6 on does: its functions, exceptions, imports, garbage collections, audits.
  *
- *   python:function-entry         of the process of -p, of the command of -c, or of all Pythons that run
+ *   python:function-entry         of the process of -p, of the command of -c, or of all Pythons that run, and later of
+ *                                 those in PATH
  *   python:FILE:function-entry    of the Pythons that run this file, its library, now and later
  *
  * A probe has one of two sources, and means the same by both. Functions are breakpoints at several places of the
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <linux/bpf.h>
 
@@ -46,6 +48,12 @@ static const struct {
 
 #define FIELDS (sizeof(fields) / sizeof(*fields))
 
+/* A file that was looked at: several names may lead to it, and its probes are to be attached once. */
+struct seen {
+	dev_t device;
+	ino_t inode;
+};
+
 struct python_search {
 	struct compiler *c;
 	const struct provider *self;
@@ -54,7 +62,9 @@ struct python_search {
 	const char *shown;    /* the file as written; NULL: as found */
 	unsigned int pythons; /* files that are one */
 	bool is_program;      /* one file, by its path */
+	bool installed;       /* files of a machine: any of them may be no more than a start of its library */
 	bool listing;         /* nothing is said of what cannot be had */
+	VEC(struct seen) seen;
 };
 
 /* One file that is a Python. */
@@ -205,7 +215,7 @@ static void search_library(struct python_search *search, const char *path, const
 {
 	char folder[PATH_MAX], library[PATH_MAX], *slash;
 
-	if (!search->is_program)
+	if (!search->is_program && !search->installed)
 		return;
 	search->is_program = false;
 	snprintf(folder, sizeof(folder), "%s", path);
@@ -216,6 +226,21 @@ static void search_library(struct python_search *search, const char *path, const
 		binary_each(search->c, library, search_file, search);
 }
 
+static bool is_new(struct python_search *search, const char *path)
+{
+	struct stat status;
+	size_t i;
+
+	if (stat(path, &status))
+		return true;
+	for (i = 0; i < search->seen.count; i++)
+		if (search->seen.at[i].device == status.st_dev && search->seen.at[i].inode == status.st_ino)
+			return false;
+	if (vec_push(&search->seen, (struct seen){status.st_dev, status.st_ino}))
+		search->c->arena->failed = true;
+	return true;
+}
+
 static void search_file(void *context, const char *path, const struct elf_file *elf)
 {
 	struct python_search *search = context;
@@ -223,7 +248,7 @@ static void search_file(void *context, const char *path, const struct elf_file *
 	enum python_event event;
 	int found;
 
-	if (!path)
+	if (!path || !is_new(search, path))
 		return;
 	found = python_interpreter_recognise(elf, &file.interpreter, &file.why);
 	if (!found) {
@@ -243,6 +268,25 @@ static void search_file(void *context, const char *path, const struct elf_file *
 	python_sites_deinit(&file.sites);
 }
 
+/* The Pythons that may be started later: those in PATH, and libraries where they usually are. */
+static void search_installed(struct compiler *c, struct python_search *search)
+{
+	static const char *const libraries[] = {"/usr/lib/*/libpython3*.so*", "/usr/lib64/libpython3*.so*",
+						"/usr/local/lib/libpython3*.so*"};
+	const char *folders = getenv("PATH"), *end, *pattern;
+	size_t i;
+
+	search->installed = true;
+	for (folders = folders ? folders : ""; *folders; folders = *end ? end + 1 : end) {
+		end = strchrnul(folders, ':');
+		pattern = arena_printf(c->arena, "%.*s/python3*", (int)(end - folders), folders);
+		if (*folders == '/' && pattern)
+			binary_each(c, pattern, search_file, search);
+	}
+	for (i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		binary_each(c, libraries[i], search_file, search);
+}
+
 static void find(struct compiler *c, const struct attach_text *point, struct python_search *search)
 {
 	const char *file = point->part_count > 2 ? point->parts[1] : NULL;
@@ -256,8 +300,11 @@ static void find(struct compiler *c, const struct attach_text *point, struct pyt
 		binary_each(c, file, search_file, search);
 	else if (c->options->pid)
 		binary_each(c, "*", search_file, search);
-	else
+	else {
 		binary_each_mapped(c, search_file, search);
+		search_installed(c, search);
+	}
+	vec_free(&search->seen);
 }
 
 static bool is_known(const char *pattern)
