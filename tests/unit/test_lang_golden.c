@@ -133,6 +133,7 @@ int main(void)
 		return 1;
 	hold_all(TEST_DIR "/lang/golden/*.bt", NULL, core, code);
 	hold_all(TEST_DIR "/lang/golden/*.d", &dialect_d, core, code);
+	hold_all(TEST_DIR "/lang/golden/*.stp", &dialect_stap, core, code);
 	free(core);
 	free(code);
 	return tap_done();

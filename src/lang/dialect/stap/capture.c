@@ -58,7 +58,9 @@ struct stap_node *stap_own_terms(struct compiler *c, const struct stap_node *nod
 	case STAP_E_TARGET:
 		return stap_copy(c, node);
 	case STAP_E_CALL:
-		return node->builtin && !node->kid_count && node->builtin->needs ? stap_copy(c, node) : NULL;
+		return node->builtin && !node->kid_count && (node->builtin->needs || !strcmp(node->text, "target"))
+			       ? stap_copy(c, node)
+			       : NULL;
 	case STAP_E_VARIABLE:
 		if (!node->variable)
 			return NULL;

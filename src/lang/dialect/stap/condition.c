@@ -21,14 +21,19 @@ static struct node *kernel_call(struct compiler *c, const struct stap_node *node
 	static const struct {
 		const char *name;
 		enum core_builtin builtin;
-	} table[] = {{"pid", CORE_PID}, {"tid", CORE_TID}, {"uid", CORE_UID}, {"gid", CORE_GID}, {"cpu", CORE_CPU}};
+		const struct type *type;
+	} table[] = {{"pid", CORE_PID, &type_int32},
+		     {"tid", CORE_TID, &type_int32},
+		     {"uid", CORE_UID, &type_uint32},
+		     {"gid", CORE_GID, &type_uint32},
+		     {"cpu", CORE_CPU, &type_uint32}};
 	size_t i;
 
 	if (!strcmp(node->text, "target") && !node->kid_count)
 		return stap_core_number(c, c->options->pid);
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (node->builtin && !strcmp(table[i].name, node->text))
-			return stap_core_cast(c, stap_core_call(c, table[i].builtin, &type_int32, NULL), &type_int64);
+			return stap_core_cast(c, stap_core_call(c, table[i].builtin, table[i].type, NULL), &type_int64);
 	return NULL;
 }
 

@@ -187,6 +187,23 @@ static bool parse_component(struct stap_parser *p, struct stap_component *ret)
 	return stap_expect(p, ")");
 }
 
+/* What the script names, in its own words: its points are made of what providers have only later. */
+static void note_point(struct stap_parser *p, const struct stap_point *point)
+{
+	struct attach_text *text = arena_new(p->c->arena, struct attach_text);
+	uint32_t i;
+
+	if (!text || p->is_tapset)
+		return;
+	text->span = point->span;
+	text->parts = arena_array(p->c->arena, const char *, point->part_count);
+	text->part_count = text->parts ? point->part_count : 0;
+	for (i = 0; i < text->part_count; i++)
+		text->parts[i] = point->parts[i].name;
+	if (vec_push(&p->c->points, text))
+		p->c->arena->failed = true;
+}
+
 static bool parse_point(struct stap_parser *p, struct stap_point *ret)
 {
 	VEC(struct stap_component) parts = {};
@@ -205,6 +222,8 @@ static bool parse_point(struct stap_parser *p, struct stap_point *ret)
 		memcpy(ret->parts, parts.at, parts.count * sizeof(*parts.at));
 	ret->span.end = part.span.end;
 	vec_free(&parts);
+	if (ret->parts)
+		note_point(p, ret);
 	if (stap_accept(p, "?"))
 		ret->is_optional = true;
 	else if (stap_accept(p, "!"))
