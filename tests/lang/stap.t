@@ -209,6 +209,15 @@ work 2 text
 prints "what is not there is defined() as not, and may be assigned where nobody reads it" 0 "0 7
 " -e 'probe own.work = process.function("work") { a = $a + 7; b = $nothing } probe own.work { println(@defined($nothing), " ",
 	@choose_defined($nothing, a)); exit() }' -c "$folder/work"
+prints "parameters by number, results, and the other halves of tracepoints" 0 "2 118
+" -e 'probe process.function("work") { a[tid()] = int_arg(1) } global a
+	probe process.function("work").return { if (a[tid()] == 2) println(a[tid()], " ", returnval()) }' -c "$folder/work"
+prints "what the kernel's own event has, and its record has not" 0 "1
+" -e 'probe kernel.trace("sched_switch") { println($prev->pid >= 0 && $next->pid >= 0); exit() }'
+prints "stopwatches" 0 "1 1
+" -e 'probe begin { start_stopwatch("w") } probe timer.ms(20) { stop_stopwatch("w"); t = read_stopwatch_ms("w");
+	println(t >= 10, " ", t == read_stopwatch_ms("w")); exit() }'
+prints "never" 0 "" -e 'probe never { println(1) } probe begin { exit() }'
 prints "a stack as a text" 0 "1
 " -e 'probe process.function("work") { s = ubacktrace(); println(isinstr(s, "main")); exit() }' -c "$folder/work"
 timeout 60 "$stap" -e 'probe process.function("work") { print_ubacktrace(); exit() }' -c "$folder/work" > "$folder/out" 2> "$folder/err"

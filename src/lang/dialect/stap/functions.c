@@ -425,6 +425,13 @@ FUNCTION(error_name)
 	ret->text = stap_text(run, name ? name : text, strlen(name ? name : text));
 }
 
+/* Would a system call have failed with this? */
+FUNCTION(is_error)
+{
+	UNUSED;
+	ret->number = arguments[0].number < 0 && arguments[0].number > -4096 ? -arguments[0].number : 0;
+}
+
 /* What a system call returned: the number, and the error's name. */
 FUNCTION(return_text)
 {
@@ -601,6 +608,7 @@ static const struct stap_builtin builtins[] = {
 	{"ntohs", STAP_LONG, "l", 0, swap_short, NULL},
 	{"ip_ntop", STAP_STRING, "l", 0, address_text, NULL},
 	{"errno_str", STAP_STRING, "l", 0, error_name, NULL},
+	{"errno_p", STAP_LONG, "l", 0, is_error, NULL},
 	{"returnstr", STAP_STRING, "l", 0, error_name, "retstr and retval are there in syscall.NAME.return"},
 	{"return_str", STAP_STRING, "ll", 0, return_text, NULL},
 	{"__retstr", STAP_STRING, "l", 0, return_text, NULL},
@@ -639,6 +647,8 @@ static const struct stap_builtin builtins[] = {
 	{"register", STAP_LONG, "s", 0, stap_length, "$name and $argN are a function's parameters"},
 	{"u_register", STAP_LONG, "s", 0, stap_length, "$name and $argN are a function's parameters"},
 	{"cmdline_str", STAP_STRING, "", 0, stap_length, "execname() names the process"},
+	{"target_set_pid", STAP_LONG, "l", 0, cpus,
+	 "probes of process fire in what -c and -x mean; pid() == target() is the process"},
 	{"matched", STAP_STRING, "l", 0, stap_length,
 	 "=~ tells whether a text matches; substr() and isinstr() take it apart"},
 };

@@ -135,9 +135,14 @@ static void find_special(struct stap_making *m)
 	search(m, is_begin ? begin : end, 1);
 }
 
+/* It has a place where it could run, so that all of it is looked at. */
 static void find_never(struct stap_making *m)
 {
-	m->found++;
+	static const char *const end[] = {"end"};
+
+	m->handler->is_everywhere = true;
+	m->handler->when = WHEN_NEVER;
+	search(m, end, 1);
 }
 
 /* --- timers --- */
@@ -198,15 +203,64 @@ static void find_perf(struct stap_making *m)
 
 /* --- the kernel --- */
 
+/* Does the body name what the event's record does not have? Then it means the parameters of the kernel's own event. */
+static bool names_more(const struct stap_node *node, const struct type *record)
+{
+	size_t length;
+	uint32_t i;
+
+	if (node->kind == STAP_E_TARGET && node->text[1] != '$') {
+		length = strcspn(node->text + 1, "-[");
+		for (i = 0; i < record->field_count; i++)
+			if (record->fields[i].name && strlen(record->fields[i].name) == length &&
+			    !strncmp(record->fields[i].name, node->text + 1, length))
+				return false;
+		return true;
+	}
+	for (i = 0; i < node->kid_count; i++)
+		if (node->kids[i] && node->kids[i]->kind != STAP_E_DEFINED && names_more(node->kids[i], record))
+			return true;
+	return false;
+}
+
+static void find_raw_trace(struct stap_making *m, const char *event)
+{
+	const char *const parts[2] = {"rawtracepoint", event};
+	struct stap_state *state = stap_state(m->c);
+	size_t complaints = m->c->report->complaints.count, first = m->c->attaches.count, i;
+	unsigned int errors = m->c->report->errors;
+
+	search(m, parts, 2);
+	m->c->report->complaints.count = complaints;
+	m->c->report->errors = errors;
+	if (m->c->attaches.count == first)
+		return;
+	/* These take the place of what was found before. */
+	for (i = 0; i < first && state->places.at[i].handler != m->handler;)
+		i++;
+	memmove(&m->c->attaches.at[i], &m->c->attaches.at[first],
+		(m->c->attaches.count - first) * sizeof(struct attach));
+	memmove(&m->c->units.at[i], &m->c->units.at[first], (m->c->units.count - first) * sizeof(struct unit));
+	memmove(&state->places.at[i], &state->places.at[first],
+		(state->places.count - first) * sizeof(struct stap_place));
+	m->found = m->c->attaches.count - first;
+	m->c->attaches.count = m->c->units.count = state->places.count = i + m->found;
+}
+
 static void find_trace(struct stap_making *m, const char *text)
 {
 	const char *colon = strchr(text, ':');
+	size_t first = m->c->attaches.count;
 	const char *parts[3] = {"tracepoint", "*", colon ? colon + 1 : text};
 
 	if (colon)
 		parts[1] = arena_strdup(m->c->arena, text, (size_t)(colon - text));
 	m->handler->is_everywhere = true;
 	search(m, parts, 3);
+	if (m->found && m->c->attaches.at[first].arguments &&
+	    names_more(m->handler->body, m->c->attaches.at[first].arguments) &&
+	    !strstr(m->c->attaches.at[first].name, ":syscalls:sys_"))
+		find_raw_trace(m, parts[2]);
 }
 
 /* NAME@FILE:LINE without what is behind the name. */

@@ -128,16 +128,16 @@ static void make_handler(struct deriving *d, const struct stap_point *point, str
 	if (!handler)
 		return;
 	*handler = (struct stap_handler){.span = d->span, .text = stap_point_text(c, point), .alias = d->alias};
+	handler->body = stap_copy(c, body);
+	handler->condition = stap_copy(c, d->condition);
+	while (!c->arena->failed && drop_unread(c, handler->body, handler->body))
+		;
 	stap_find(&making);
 	d->found += making.found;
 	if (!making.found && c->report->errors == errors)
 		complain_no_match(c, point);
 	if (!making.found || c->report->errors > errors)
 		return;
-	handler->body = stap_copy(c, body);
-	handler->condition = stap_copy(c, d->condition);
-	while (!c->arena->failed && drop_unread(c, handler->body, handler->body))
-		;
 	if (vec_push(&stap_state(c)->handlers, handler))
 		c->arena->failed = true;
 }

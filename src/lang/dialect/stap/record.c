@@ -259,6 +259,8 @@ static bool is_due(const struct stap_run *run)
 		return !run->failed;
 	case WHEN_ERROR:
 		return run->failed;
+	case WHEN_NEVER:
+		return false;
 	default:
 		return !run->exited;
 	}

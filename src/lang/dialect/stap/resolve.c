@@ -369,8 +369,34 @@ static enum stap_type call_builtin(struct compiler *c, struct stap_node *node)
 	return builtin->type;
 }
 
+/* long_arg(2) is $arg2, and returnval() is $return. */
+static bool is_target(struct compiler *c, struct stap_node *node)
+{
+	static const char *const names[] = {"long_arg", "ulong_arg",    "int_arg",
+					    "uint_arg", "longlong_arg", "pointer_arg"};
+	size_t i;
+
+	if (!strcmp(node->text, "returnval") && !node->kid_count) {
+		*node = (struct stap_node){.kind = STAP_E_TARGET, .span = node->span, .text = "$return"};
+		return true;
+	}
+	if (node->kid_count != 1 || node->kids[0]->kind != STAP_E_NUMBER)
+		return false;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], node->text)) {
+			const char *text = arena_printf(c->arena, "$arg%lld", (long long)node->kids[0]->value);
+
+			*node = (struct stap_node){
+				.kind = STAP_E_TARGET, .span = node->span, .text = text ? text : "$arg0"};
+			return true;
+		}
+	return false;
+}
+
 static enum stap_type call(struct compiler *c, struct stap_node *node, enum stap_type want)
 {
+	if (!node->function && !node->builtin && !find_function(c, node->text) && is_target(c, node))
+		return value(c, node, want);
 	if (!node->function && !node->builtin) {
 		node->function = find_function(c, node->text);
 		if (!node->function)
@@ -709,7 +735,7 @@ static void pass(struct compiler *c)
 		/* Its first place, for the target variables. */
 		for (first = 0; first < state->places.count && state->places.at[first].handler != handler;)
 			first++;
-		unit = c->units.at[first < c->units.count ? first : 0];
+		unit = c->units.at[first];
 		c->unit = &unit;
 		c->types.local = compiler_attach(c)->types;
 		state->handler = handler;

@@ -217,7 +217,7 @@ struct stap_memory {
 	uint32_t slot; /* of the text; then if it could be read, then the address */
 };
 
-enum stap_when { WHEN_EVENT, WHEN_BEGIN, WHEN_END, WHEN_ERROR, WHEN_TIMER };
+enum stap_when { WHEN_EVENT, WHEN_BEGIN, WHEN_END, WHEN_ERROR, WHEN_TIMER, WHEN_NEVER };
 
 /* A probe at one point: one body, and the places it is for. */
 struct stap_handler {

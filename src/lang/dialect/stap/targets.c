@@ -190,7 +190,7 @@ static struct node *base_of(struct compiler *c, const char *name)
 	}
 	if (c->unit->provider->computes_args)
 		return attach->arguments ? of_python(c, attach, name) : NULL;
-	if (c->unit->provider->context == CONTEXT_TRACEPOINT)
+	if (c->unit->provider->context == CONTEXT_TRACEPOINT || c->unit->provider->context == CONTEXT_WORDS)
 		return attach->arguments ? of_record(c, attach, name) : NULL;
 	if (c->unit->provider->context == CONTEXT_REGISTERS)
 		return of_function(c, attach, name);
