@@ -44,7 +44,8 @@
 enum analyser_ask {
 	ANALYSER_CONFINE, /* the first answer, unasked: has it confined itself? */
 	ANALYSER_FOLLOW,  /* machine code without unwind tables: unwind_follow() */
-	ANALYSER_NAME     /* names of addresses: file_names_write() */
+	ANALYSER_NAME,    /* names of addresses: file_names_write() */
+	ANALYSER_MAP      /* the same by a perf map: file_names_write_map() */
 };
 
 struct analyser_question {

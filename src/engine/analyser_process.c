@@ -22,6 +22,7 @@
 #include "elf/elf_file.h"
 #include "engine/analyser.h"
 #include "engine/file_names.h"
+#include "symbol/perf_map.h"
 #include "unwind/unwind_table.h"
 
 /* Should strata not be there to end it. glibc's setrlimit() is prlimit(), which is not allowed. */
@@ -84,30 +85,49 @@ static int read_addresses(int memory, size_t count, uint64_t *ret)
 	return pread(memory, ret, size, 0) == (ssize_t)size ? 0 : -EIO;
 }
 
-static int name(struct foreign_file *file, struct foreign_file *debug_file, const uint64_t *vaddrs, size_t count,
-		struct work *work)
-{
-	struct file_names_source source = {.debug_file = debug_file};
-	uint8_t *bytes = NULL;
-	size_t size;
-	int err = elf_file_open_foreign(file, "the file", &source.elf, NULL);
+/* What is asked for names. */
+struct naming {
+	enum analyser_ask ask;
+	struct foreign_file *file, *debug_file;
+	uint64_t *vaddrs;
+	size_t count;
+};
 
-	if (!err)
-		err = file_names_write(&source, vaddrs, count, ANALYSER_ANSWER_MAX, &bytes, &size);
-	if (!err)
-		take_found(work, "", bytes, size);
-	free(bytes);
+static int name_by_map(const struct naming *naming, uint8_t **bytes, size_t *size)
+{
+	struct perf_map *map = perf_map_read(naming->file);
+	int err = map ? file_names_write_map(map, naming->vaddrs, naming->count, ANALYSER_ANSWER_MAX, bytes, size)
+		      : -ENOMEM;
+
+	perf_map_destroy(map);
 	return err;
 }
 
-static int name_asked(struct foreign_file *file, struct foreign_file *debug_file, size_t count, struct work *work)
+static int name_by_symbols(const struct naming *naming, uint8_t **bytes, size_t *size)
 {
-	uint64_t *vaddrs = count && count <= FILE_NAMES_AT_ONCE ? malloc(count * sizeof(*vaddrs)) : NULL;
-	int err = vaddrs ? read_addresses(work->memory, count, vaddrs) : -EINVAL;
+	struct file_names_source source = {.debug_file = naming->debug_file};
+	int err = elf_file_open_foreign(naming->file, "the file", &source.elf, NULL);
 
+	return err ? err : file_names_write(&source, naming->vaddrs, naming->count, ANALYSER_ANSWER_MAX, bytes, size);
+}
+
+static int name(struct naming *naming, struct work *work)
+{
+	uint8_t *bytes = NULL;
+	size_t size = 0;
+	int err = -EINVAL;
+
+	if (naming->count && naming->count <= FILE_NAMES_AT_ONCE) {
+		naming->vaddrs = malloc(naming->count * sizeof(*naming->vaddrs));
+		err = naming->vaddrs ? read_addresses(work->memory, naming->count, naming->vaddrs) : -ENOMEM;
+	}
 	if (!err)
-		err = name(file, debug_file, vaddrs, count, work);
-	free(vaddrs);
+		err = naming->ask == ANALYSER_MAP ? name_by_map(naming, &bytes, &size)
+						  : name_by_symbols(naming, &bytes, &size);
+	if (!err)
+		take_found(work, "", bytes, size);
+	free(bytes);
+	free(naming->vaddrs);
 	return err;
 }
 
@@ -122,8 +142,11 @@ static void answer(const struct analyser_question *question, const int fds[ANALY
 	ret->id = question->id;
 	if (file && question->ask == ANALYSER_FOLLOW)
 		err = follow(file, &work);
-	if (file && question->ask == ANALYSER_NAME)
-		err = name_asked(file, debug_file, question->count, &work);
+	if (file && (question->ask == ANALYSER_NAME || question->ask == ANALYSER_MAP))
+		err = name(
+			&(struct naming){
+				.ask = question->ask, .file = file, .debug_file = debug_file, .count = question->count},
+			&work);
 	if (err)
 		ret->result = err;
 	foreign_close(file);

@@ -7,6 +7,7 @@
 
 #include "elf/symbols.h"
 #include "symbol/demangle.h"
+#include "symbol/perf_map.h"
 #include "unwind/function_starts.h"
 
 struct writer {
@@ -134,6 +135,33 @@ int file_names_write(const struct file_names_source *source, const uint64_t *vad
 	vec_free(&writer.text);
 	elf_symbols_destroy(writer.symbols);
 	function_starts_destroy(writer.starts);
+	return err;
+}
+
+int file_names_write_map(struct perf_map *map, const uint64_t *addresses, size_t count, size_t most, uint8_t **bytes,
+			 size_t *size)
+{
+	struct writer writer = {.most = most};
+	struct file_names_head head = {};
+	size_t i;
+	int err = vec_push(&writer.text, '\0'); /* at 0 there is no name */
+
+	for (i = 0; i < count && !err && has_room(&writer); i++) {
+		struct file_names_entry entry = {.vaddr = addresses[i], .start = addresses[i]};
+		const char *name = perf_map_lookup(map, addresses[i]);
+
+		if (name && name != writer.last.name)
+			err = add_text(&writer, name, &writer.last_symbol);
+		if (name && !err) {
+			writer.last.name = name;
+			entry.symbol = entry.shown = writer.last_symbol;
+		}
+		err = err ? err : vec_push(&writer.entries, entry);
+	}
+	if (!err)
+		err = finish(&writer, &head, bytes, size);
+	vec_free(&writer.entries);
+	vec_free(&writer.text);
 	return err;
 }
 

@@ -2,8 +2,8 @@
 /*
  * file_names: the names of addresses in one file, or in one perf map, as bytes that another process may have written.
  *
- *   file_names_write()   parses the file: symbols, functions without one, demangling. Run by the analyser
- *                        (engine/analyser.h), or here if there is none
+ *   file_names_write()   parses the file: symbols, functions without one, demangling; file_names_write_map() a perf
+ *                        map. Run by the analyser (engine/analyser.h), or here if there is none
  *   file_names_add()     believes nothing of the bytes: each index, size and end of a text is checked
  *
  *   bytes   struct file_names_head
@@ -64,6 +64,9 @@ struct file_names_source {
 /*
  * The names of addresses, sorted, as bytes, `most` of them at most. malloc'd. 0, or -ENOMEM.
  */
+struct perf_map;
+int file_names_write_map(struct perf_map *map, const uint64_t *addresses, size_t count, size_t most, uint8_t **bytes,
+			 size_t *size); /* the same of a perf map */
 int file_names_write(const struct file_names_source *source, const uint64_t *vaddrs, size_t count, size_t most,
 		     uint8_t **bytes, size_t *size);
 

@@ -53,6 +53,9 @@ double namer_cpu_s(const struct namer *namer)
 struct naming_job {
 	struct namer *namer;
 	struct object *object;
+	enum analyser_ask ask;
+	struct foreign_file *file;
+	uint32_t user;          /* who is charged */
 	const uint64_t *vaddrs; /* sorted */
 	size_t count;
 	struct foreign_file *debug_file; /* NULL: none */
@@ -81,7 +84,10 @@ static int ask(struct namer *namer, const struct analyser_request *request)
 	}
 	if (analyser_refusal(namer->analyser))
 		return -ENOSYS;
-	return namer->is_answered ? namer->answer.err : -ECHILD;
+	if (!namer->is_answered)
+		return -ECHILD;
+	return namer->answer.err == -ENOSYS ? -EBADMSG
+					    : namer->answer.err; /* the process does not say what is done here */
 }
 
 static uint64_t now_s(void)
@@ -94,19 +100,19 @@ static ssize_t ask_names(const struct naming_job *job, size_t from)
 {
 	struct namer *namer = job->namer;
 	size_t left = job->count - from;
-	const struct analyser_request request = {.ask = ANALYSER_NAME,
-						 .file = job->object->content,
+	const struct analyser_request request = {.ask = job->ask,
+						 .file = job->file,
 						 .debug_file = job->debug_file,
 						 .addresses = job->vaddrs + from,
 						 .count = left < FILE_NAMES_AT_ONCE ? left : FILE_NAMES_AT_ONCE};
 	double used = analyser_cpu_s(namer->analyser);
 	int err;
 
-	if (!budget_take(&namer->spent, job->object->charged, 1, now_s()))
+	if (!budget_take(&namer->spent, job->user, 1, now_s()))
 		return -EDQUOT;
 	err = ask(namer, &request);
 	used = analyser_cpu_s(namer->analyser) - used;
-	budget_charge(&namer->spent, job->object->charged, (uint64_t)(used * 1000), now_s());
+	budget_charge(&namer->spent, job->user, (uint64_t)(used * 1000), now_s());
 	if (err)
 		return err;
 	return file_names_add(job->names, namer->answer.bytes, namer->answer.size, request.addresses, request.count);
@@ -151,7 +157,7 @@ static int ask_all(struct naming_job *job)
 		got = ask_names(job, done);
 	if (job->debug_file)
 		foreign_drop_copy(job->debug_file);
-	foreign_drop_copy(job->object->content);
+	foreign_drop_copy(job->file);
 	return got < 0 ? (int)got : 0;
 }
 
@@ -225,26 +231,72 @@ static int name_there(struct naming_job *job)
 	return 0;
 }
 
+/* Is there a process? If not, that is told, once. */
+static bool is_served(struct namer *namer)
+{
+	if (!namer || !namer->analyser)
+		return false;
+	if (!analyser_refusal(namer->analyser))
+		return true;
+	if (!namer->refusal_told)
+		namer->client.failed(namer->client.context, NULL, analyser_refusal(namer->analyser));
+	namer->refusal_told = true;
+	return false;
+}
+
 int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, size_t count, struct file_names *ret)
 {
-	struct naming_job job = {.namer = namer, .object = object, .vaddrs = vaddrs, .names = ret};
-	int err = -ENOSYS;
+	struct naming_job job = {.namer = namer,
+				 .object = object,
+				 .ask = ANALYSER_NAME,
+				 .file = object->content,
+				 .user = object->charged,
+				 .vaddrs = vaddrs,
+				 .names = ret};
+	int err;
 
 	*ret = (struct file_names){};
 	if (!count || !object->readable || object->is_nameless || object_changed(object))
 		return 0;
 	job.count = sort(vaddrs, count);
-	if (namer && namer->analyser && object->content && !analyser_refusal(namer->analyser))
+	if (object->content && is_served(namer)) {
 		err = name_there(&job);
-	if (err != -ENOSYS)
-		return err;
-	file_names_deinit(ret);
-	if (namer && namer->analyser && object->content && !namer->refusal_told) {
-		namer->refusal_told = true;
-		namer->client.failed(namer->client.context, NULL, analyser_refusal(namer->analyser));
+		if (err != -ENOSYS)
+			return err;
+		file_names_deinit(ret);
+		is_served(namer); /* not any more */
 	}
 	err = name_here(&job);
 	if (err)
 		file_names_deinit(ret);
 	return err == -ENOMEM ? err : 0;
+}
+
+int namer_map_names(struct namer *namer, struct object *object, const struct perf_map *map, uint64_t *addresses,
+		    size_t count, struct file_names *ret)
+{
+	struct naming_job job = {.namer = namer,
+				 .object = object,
+				 .ask = ANALYSER_MAP,
+				 .user = perf_map_user(map),
+				 .vaddrs = addresses,
+				 .names = ret};
+	int err = -ENOSYS;
+
+	*ret = (struct file_names){};
+	if (!count || object->is_nameless)
+		return 0;
+	job.count = sort(addresses, count);
+	job.file = is_served(namer) ? perf_map_copy(map) : NULL;
+	if (!job.file && is_served(namer) && perf_map_is_file(map))
+		return -ENOMEM; /* or descriptors */
+	if (job.file) {
+		err = name_there(&job);
+		foreign_close(job.file);
+	}
+	if (err == -ENOSYS) {
+		file_names_deinit(ret);
+		is_served(namer);
+	}
+	return err;
 }

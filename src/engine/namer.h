@@ -18,6 +18,7 @@
 #include "engine/analyser.h"
 #include "engine/file_names.h"
 #include "engine/objects.h"
+#include "symbol/perf_map.h"
 
 /* CPU time for names: one user may cause 4 s. */
 #define NAMER_MS        8000
@@ -50,6 +51,12 @@ void namer_destroy(struct namer *namer); /* may be NULL */
  * there are none, and is to be released by file_names_deinit(). 0 or -ENOMEM.
  */
 int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, size_t count, struct file_names *ret);
+
+/*
+ * The same by the perf map of an ANONYMOUS object's process. -ENOSYS: it is to be parsed here, by perf_map_lookup().
+ */
+int namer_map_names(struct namer *namer, struct object *object, const struct perf_map *map, uint64_t *addresses,
+		    size_t count, struct file_names *ret);
 
 /* CPU time of its processes, in seconds. */
 double namer_cpu_s(const struct namer *namer);

@@ -126,7 +126,7 @@ static int name(struct source *source, const struct location *location, uint64_t
 static int open_resolver(struct source *source, struct object *object, const uint32_t *numbers, size_t count)
 {
 	const struct names *names = source->names;
-	const struct perf_map *map =
+	struct perf_map *map =
 		object->file->kind == FILE_ANONYMOUS ? names->perf_map(names->context, object->file) : NULL;
 	uint64_t *vaddrs = malloc((count + 1) * sizeof(*vaddrs));
 	size_t i;

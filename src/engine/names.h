@@ -25,7 +25,7 @@ struct names {
 	struct namer *namer;
 	struct frames *frames; /* gets the names */
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
-	const struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
+	struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
 	struct kernel_symbols **kernel; /* keeps the kernel's symbols from call to call; NULL: they are not kept */
 	enum frame_detail detail;

@@ -26,12 +26,20 @@ static int open_all(struct resolver *resolver)
 	return err == -ENOMEM ? err : 0;
 }
 
-int resolver_open(struct resolver *ret, struct namer *namer, struct object *object, const struct perf_map *map,
+static int open_map(struct resolver *resolver, struct namer *namer, uint64_t *addresses, size_t count)
+{
+	int err = namer_map_names(namer, resolver->object, resolver->map, addresses, count, &resolver->names);
+
+	resolver->is_asked = err != -ENOSYS;
+	return err == -ENOMEM ? err : 0;
+}
+
+int resolver_open(struct resolver *ret, struct namer *namer, struct object *object, struct perf_map *map,
 		  uint64_t *vaddrs, size_t count)
 {
 	*ret = (struct resolver){.object = object, .map = map, .unknown = vaddrs != NULL};
 	if (object->file->kind == FILE_ANONYMOUS)
-		return 0;
+		return map && vaddrs ? open_map(ret, namer, vaddrs, count) : 0;
 	return vaddrs ? namer_names(namer, object, vaddrs, count, &ret->names) : open_all(ret);
 }
 
@@ -72,7 +80,13 @@ static int start_of(struct resolver *resolver, uint64_t vaddr, bool is_return, u
 /* Code without a file: the process's perf map, if it wrote one, or what it publishes by GDB's JIT interface. */
 static void name_generated(const struct resolver *resolver, uint64_t address, bool is_return, struct resolved *ret)
 {
-	const char *name = resolver->map ? perf_map_lookup(resolver->map, address - is_return) : NULL;
+	const char *name = NULL;
+	struct file_name found;
+
+	if (resolver->is_asked)
+		name = file_names_find(&resolver->names, address - is_return, &found) ? found.shown : NULL;
+	else if (resolver->map)
+		name = perf_map_lookup(resolver->map, address - is_return);
 
 	ret->name = name;
 	snprintf(ret->map, sizeof(ret->map), name && !perf_map_is_file(resolver->map) ? "jit-%d" : "perf-%d.map",

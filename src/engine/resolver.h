@@ -13,8 +13,9 @@
 
 struct resolver {
 	struct object *object;
-	const struct perf_map *map; /* borrowed; NULL: there is none */
-	struct file_names names;    /* of the addresses that it was opened for; or, if it was for all: */
+	struct perf_map *map;    /* borrowed; NULL: there is none */
+	bool is_asked;           /* the map was, for `names` */
+	struct file_names names; /* of the addresses that it was opened for; or, if it was for all: */
 	struct elf_symbols *symbols;
 	struct function_starts *starts; /* opened for the first address without a symbol */
 	bool unknown;                   /* the starts of functions cannot be found, or not any more */
@@ -36,7 +37,7 @@ struct resolved {
  * Opens a resolver for some vaddrs of an object, which are sorted; or for all if `vaddrs` is NULL: then its file is
  * parsed here, and `namer` may be NULL. 0, or -ENOMEM with *ret as after resolver_close().
  */
-int resolver_open(struct resolver *ret, struct namer *namer, struct object *object, const struct perf_map *map,
+int resolver_open(struct resolver *ret, struct namer *namer, struct object *object, struct perf_map *map,
 		  uint64_t *vaddrs, size_t count);
 void resolver_close(struct resolver *resolver);
 

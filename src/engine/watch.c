@@ -213,14 +213,14 @@ static void handle_fork(struct watch *watch, struct process *parent, struct proc
 }
 
 /* Read while the process lived, if possible. */
-const struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file)
+struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file)
 {
-	const struct perf_map *map = perf_maps_of(watch->naming.perf_maps, file->index + 1ull, file->pid);
+	struct perf_map *map = perf_maps_of(watch->naming.perf_maps, file->index + 1ull, file->pid);
 
 	return map ? map : perf_maps_kept(watch->naming.jit_maps, file->index + 1ull);
 }
 
-static const struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
+static struct perf_map *perf_map_of(void *context, const struct mapped_file *file)
 {
 	struct watch *watch = context;
 

@@ -199,7 +199,7 @@ const struct store *watch_store(const struct watch *watch);
 struct objects *watch_objects(struct watch *watch);
 const struct watch_counts *watch_get_counts(const struct watch *watch);
 /* The perf map of the process that an ANONYMOUS file stands for; NULL if there is none. */
-const struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file);
+struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file);
 /* Perf maps that were too large to be read (symbol/perf_maps.h). */
 uint64_t watch_perf_maps_refused(const struct watch *watch);
 

@@ -61,7 +61,10 @@ static void note_failure(struct watch *watch, const struct object *object, const
 {
 	char text[WATCH_REMARK_BYTES], path[WATCH_REMARK_BYTES / 2], why[128];
 
-	text_clean(object->file->path, path, sizeof(path));
+	if (object->file->kind == FILE_ANONYMOUS)
+		snprintf(path, sizeof(path), "/tmp/perf-%d.map", object->file->pid);
+	else
+		text_clean(object->file->path, path, sizeof(path));
 	snprintf(text, sizeof(text), "over-budget: %s of %s%s: %s", what, path, undone,
 		 words_of(err, why, sizeof(why)));
 	watch_add_remark(watch, text);

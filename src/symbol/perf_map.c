@@ -8,10 +8,12 @@
 #include "symbol/perf_map.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,6 +23,7 @@
 
 #define FILE_MAX_SIZE (256u * 1024 * 1024)
 #define ENTRIES_MAX   (4u * 1024 * 1024)
+#define COPY_PIECE    (64u << 10)
 
 struct entry {
 	uint64_t start, end;
@@ -34,6 +37,8 @@ struct segment {
 };
 
 struct perf_map {
+	int copy; /* of the file, in memory; -1: there is none, or it was parsed */
+	uint32_t user;
 	char *bytes; /* the file; names are terminated in place */
 	VEC(struct segment) segments;
 	size_t bad_lines;
@@ -233,6 +238,7 @@ static struct perf_map *create_from(char *bytes, size_t size)
 		free(bytes);
 		return NULL;
 	}
+	map->copy = -1;
 	map->bytes = bytes;
 	if (build(map, size)) {
 		perf_map_destroy(map);
@@ -259,15 +265,69 @@ void perf_map_destroy(struct perf_map *map)
 {
 	if (!map)
 		return;
+	if (map->copy >= 0)
+		close(map->copy);
 	vec_free(&map->segments);
 	free(map->bytes);
 	free(map);
 }
 
-const char *perf_map_lookup(const struct perf_map *map, uint64_t address)
+static char *read_all(struct foreign_file *file, size_t *size)
 {
-	size_t low = 0, high = map->segments.count;
+	struct stat status;
+	ssize_t got;
+	char *bytes;
 
+	if (foreign_stat(file, &status) || status.st_size < 0 || status.st_size > FILE_MAX_SIZE)
+		return NULL;
+	bytes = malloc((size_t)status.st_size + 1);
+	if (!bytes)
+		return NULL;
+	got = foreign_read(file, bytes, (size_t)status.st_size, 0);
+	*size = got < 0 ? 0 : (size_t)got;
+	return bytes;
+}
+
+struct perf_map *perf_map_read(struct foreign_file *file)
+{
+	size_t size;
+	char *bytes = read_all(file, &size);
+
+	return bytes ? create_from(bytes, size) : NULL;
+}
+
+struct foreign_file *perf_map_copy(const struct perf_map *map)
+{
+	int fd = map->copy < 0 ? -1 : fcntl(map->copy, F_DUPFD_CLOEXEC, 0);
+
+	return fd < 0 ? NULL : foreign_wrap(fd);
+}
+
+uint32_t perf_map_user(const struct perf_map *map)
+{
+	return map->user;
+}
+
+/* One that was loaded is parsed, in place. It has no names if that fails. */
+static void parse_copy(struct perf_map *map)
+{
+	struct foreign_file *file = foreign_wrap(map->copy); /* takes it over */
+	size_t size;
+
+	map->copy = -1;
+	map->bytes = file ? read_all(file, &size) : NULL;
+	foreign_close(file);
+	if (map->bytes && build(map, size))
+		map->segments.count = 0;
+}
+
+const char *perf_map_lookup(struct perf_map *map, uint64_t address)
+{
+	size_t low = 0, high;
+
+	if (map->copy >= 0)
+		parse_copy(map);
+	high = map->segments.count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -350,20 +410,40 @@ static bool affordable(const struct stat *file, const struct owner *owner, struc
 				      (uint64_t)now.tv_sec);
 }
 
-/* Reads the size that the file had when it was opened, or less when it shrank. */
+static bool copy_bytes(struct foreign_file *from, uint64_t size, int to)
+{
+	char piece[COPY_PIECE];
+	uint64_t at = 0;
+	ssize_t got = 0;
+
+	while (at < size) {
+		got = foreign_read(from, piece, size - at < sizeof(piece) ? (size_t)(size - at) : sizeof(piece), at);
+		if (got <= 0)
+			break;
+		if (write(to, piece, (size_t)got) != got)
+			return false;
+		at += (uint64_t)got;
+	}
+	return true;
+}
+
+/* Copies the size that the file had when it was opened, or less when it shrank. */
 static struct perf_map *load_from(struct foreign_file *from, const struct owner *owner, struct budget *budget)
 {
+	struct perf_map *map;
 	struct stat file;
-	ssize_t got;
-	char *bytes;
 
 	if (foreign_stat(from, &file) || !acceptable(&file, owner) || !affordable(&file, owner, budget))
 		return NULL;
-	bytes = malloc((size_t)file.st_size + 1);
-	if (!bytes)
+	map = calloc(1, sizeof(*map));
+	if (!map)
 		return NULL;
-	got = foreign_read(from, bytes, (size_t)file.st_size, 0);
-	return create_from(bytes, got < 0 ? 0 : (size_t)got);
+	map->user = owner->known ? owner->real : file.st_uid;
+	map->copy = memfd_create("strata-perf-map", MFD_CLOEXEC);
+	if (map->copy >= 0 && copy_bytes(from, (uint64_t)file.st_size, map->copy))
+		return map;
+	perf_map_destroy(map);
+	return NULL;
 }
 
 /* Opens tmp/perf-PID.map below a root, whose links cannot lead out of it. */

@@ -4,6 +4,9 @@
  * Linux: tools/perf/Documentation/jit-interface.txt). The file belongs to the watched program: it is hostile, and grows
  * while it is read. Lines that do not parse are skipped and counted. An unfinished last line, whose name may be cut, is
  * skipped. If entries overlap, the later line wins. Only the first 4,194,304 lines are kept.
+ *
+ * A map that was loaded is a copy of the file's bytes, in memory that no process maps: they can be given to another
+ * process to be parsed (perf_map_copy()). perf_map_lookup() parses them here.
  */
 #ifndef STRATA_SYMBOL_PERF_MAP_H
 #define STRATA_SYMBOL_PERF_MAP_H
@@ -31,11 +34,20 @@ struct perf_map *perf_map_create(const char *bytes, size_t size);
 struct perf_map *perf_map_load(struct foreign_files *files, int pid, struct budget *budget);
 void perf_map_destroy(struct perf_map *map);
 
+/* A new file that reads the bytes of a map that was loaded; NULL if there are none, or memory is short. */
+struct foreign_file *perf_map_copy(const struct perf_map *map);
+
+/* Parses a file as one that was loaded; NULL when memory is short, or it is over 256 MiB. */
+struct perf_map *perf_map_read(struct foreign_file *file);
+
+/* The user in whose name a map was loaded. */
+uint32_t perf_map_user(const struct perf_map *map);
+
 /* Was it read from a file? Else it was made of what the process publishes otherwise. */
 bool perf_map_is_file(const struct perf_map *map);
 
 /* The name for an address, valid as long as the map; NULL if there is none. */
-const char *perf_map_lookup(const struct perf_map *map, uint64_t address);
+const char *perf_map_lookup(struct perf_map *map, uint64_t address);
 size_t perf_map_bad_lines(const struct perf_map *map);
 
 #endif

@@ -45,7 +45,7 @@ void perf_maps_destroy(struct perf_maps *maps)
 	free(maps);
 }
 
-const struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid)
+struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid)
 {
 	uint64_t found, refused = maps->budget.refused;
 
@@ -59,10 +59,10 @@ const struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pi
 			return NULL;
 		}
 	}
-	return found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
+	return found > 1 ? (struct perf_map *)(uintptr_t)found : NULL;
 }
 
-const struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid)
+struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid)
 {
 	struct perf_map *map;
 	uint64_t found;
@@ -88,11 +88,11 @@ int perf_maps_give(struct perf_maps *maps, uint64_t key, struct perf_map *map)
 	return 0;
 }
 
-const struct perf_map *perf_maps_kept(const struct perf_maps *maps, uint64_t key)
+struct perf_map *perf_maps_kept(const struct perf_maps *maps, uint64_t key)
 {
 	uint64_t found;
 
-	return table_get(&maps->found, key, &found) && found > 1 ? (const struct perf_map *)(uintptr_t)found : NULL;
+	return table_get(&maps->found, key, &found) && found > 1 ? (struct perf_map *)(uintptr_t)found : NULL;
 }
 
 void perf_maps_forget(struct perf_maps *maps, uint64_t key)

@@ -22,13 +22,13 @@ struct perf_maps *perf_maps_create(struct foreign_files *files);
 void perf_maps_destroy(struct perf_maps *maps); /* may be NULL */
 
 /* The map of a process, read when `key` is first asked for, and kept under it; NULL if there is none. */
-const struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid);
+struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid);
 /* The same, read again. The old map stays if nothing can be read any more, or the budget does not allow it. */
-const struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid);
+struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid);
 /* Keeps a map that was made otherwise under a key, in place of what is there. 0, or -ENOMEM: it stays the caller's. */
 int perf_maps_give(struct perf_maps *maps, uint64_t key, struct perf_map *map);
 /* What is kept under a key; NULL: nothing, and nothing is read. */
-const struct perf_map *perf_maps_kept(const struct perf_maps *maps, uint64_t key);
+struct perf_map *perf_maps_kept(const struct perf_maps *maps, uint64_t key);
 /* Frees what is kept under a key. */
 void perf_maps_forget(struct perf_maps *maps, uint64_t key);
 

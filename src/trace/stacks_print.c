@@ -15,7 +15,7 @@
 static struct resolver *resolver_of(struct stacks *stacks, struct object *object)
 {
 	uint64_t key = (uint64_t)(uintptr_t)object, found;
-	const struct perf_map *map;
+	struct perf_map *map;
 	struct resolver *resolver;
 
 	if (table_get(&stacks->resolvers, key, &found))

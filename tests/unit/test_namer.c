@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Names of this program's own functions, by a process that is honest, and by others. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -101,6 +102,53 @@ static void test_honest(struct foreign_files *files)
 	objects_destroy(own.objects);
 }
 
+/* The map of this process, loaded from its file, and an object for its code. */
+static struct perf_map *load_map(const char *text, struct own *ret)
+{
+	const struct process lives = {.pid = getpid(), .ended = UINT64_MAX};
+	struct perf_map *map;
+	char path[64];
+	FILE *file;
+
+	sprintf(path, "/tmp/perf-%d.map", getpid());
+	file = fopen(path, "w");
+	fputs(text, file);
+	fclose(file);
+	map = perf_map_load(NULL, getpid(), NULL);
+	unlink(path);
+	*ret = (struct own){.objects = objects_create(NULL)};
+	ret->file = (struct mapped_file){.kind = FILE_ANONYMOUS, .pid = getpid(), .path = (char *)""};
+	ret->object = objects_get(ret->objects, &ret->file, &lives, NULL);
+	return map;
+}
+
+static void test_map(struct foreign_files *files)
+{
+	struct told told = {};
+	struct namer *namer = namer_create(files, &(struct namer_client){relieve, failed, &told}, NULL);
+	struct own own;
+	struct perf_map *map = load_map("1000 10 first\n2000 10 second\nnonsense\n", &own), *made;
+	uint64_t addresses[] = {0x2008, 0x1000, 0x1010, 0x2008};
+	struct file_names names;
+	struct file_name name;
+
+	ok(map && perf_map_user(map) == geteuid(), "a perf map");
+	is_int(namer_map_names(namer, own.object, map, addresses, 4, &names), 0, "names by it");
+	ok(file_names_find(&names, 0x2008, &name) && name.shown && !strcmp(name.shown, "second"), "a name");
+	ok(file_names_find(&names, 0x1000, &name) && name.shown && !strcmp(name.shown, "first"), "another one");
+	ok(file_names_find(&names, 0x1010, &name) && !name.shown && !name.symbol, "and none");
+	file_names_deinit(&names);
+	is_str(perf_map_lookup(map, 0x1001), "first", "it can be parsed here, too");
+	perf_map_destroy(map);
+	made = perf_map_create("1000 10 made\n", 13);
+	is_int(namer_map_names(namer, own.object, made, addresses, 2, &names), -ENOSYS,
+	       "one that strata made is not asked");
+	perf_map_destroy(made);
+	is_int(told.count, 0, "nothing is lost");
+	namer_destroy(namer);
+	objects_destroy(own.objects);
+}
+
 /* Says that it is confined, then waits for a question. */
 static bool is_asked(int socket)
 {
@@ -127,6 +175,16 @@ static void die(int socket)
 static void lie(int socket)
 {
 	struct analyser_answer answer = {.id = 1, .size = 4096};
+
+	is_asked(socket);
+	foreign_send(socket, &(struct iovec){&answer, sizeof(answer)}, 1, NULL, 0);
+	pause();
+}
+
+/* Would have it done here. */
+static void shirk(int socket)
+{
+	struct analyser_answer answer = {.id = 1, .result = -ENOSYS};
 
 	is_asked(socket);
 	foreign_send(socket, &(struct iovec){&answer, sizeof(answer)}, 1, NULL, 0);
@@ -179,9 +237,11 @@ int main(void)
 	if (!ok(!foreign_files_create(0, &files, NULL), "the nursery"))
 		return tap_done();
 	test_honest(files);
+	test_map(files);
 	test_loss(files, sleep_for_ever, -ETIME, "one that sleeps");
 	test_loss(files, die, -ECHILD, "one that dies");
 	test_loss(files, lie, -EBADMSG, "one that lies");
+	test_loss(files, shirk, -EBADMSG, "one that would have it done elsewhere");
 	test_refusal(files);
 	foreign_files_destroy(files);
 	return tap_done();

@@ -50,7 +50,7 @@ void *reallocarray(void *old, size_t count, size_t size)
 	return fails() ? NULL : __libc_realloc(old, count * size);
 }
 
-static const struct perf_map *no_map(void *context, const struct mapped_file *file)
+static struct perf_map *no_map(void *context, const struct mapped_file *file)
 {
 	(void)context, (void)file;
 	return NULL;

@@ -210,7 +210,7 @@ static void test_budget(void)
 static void test_maps(void)
 {
 	struct perf_maps *maps = perf_maps_create(NULL);
-	const struct perf_map *map;
+	struct perf_map *map;
 	char path[64];
 	FILE *file;
 

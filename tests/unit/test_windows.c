@@ -30,7 +30,7 @@ static void end(struct watch *watch)
 	vec_free(&watch->arriving.frames);
 }
 
-static const struct perf_map *no_map(void *context, const struct mapped_file *file)
+static struct perf_map *no_map(void *context, const struct mapped_file *file)
 {
 	(void)context, (void)file;
 	return NULL;
