@@ -12,6 +12,8 @@ FUZZ_SECONDS ?= $(if $(filter fuzz check-long,$(MAKECMDGOALS)),60,15)
 WINDOWS_SECONDS ?= $(if $(filter check-long,$(MAKECMDGOALS)),600,15)
 # How much longer than in `make check` the oracle and storms sample (tests/tap.py).
 TEST_SCALE ?= $(if $(filter check-long,$(MAKECMDGOALS)),4,1)
+# How often tests/hostile/analyser.t kills the process that reads files.
+KILLS ?= $(if $(filter check-long,$(MAKECMDGOALS)),100,20)
 TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 # Tests run two at a time, the unit tests last: they are short, so that no core waits for a long one. But these run one
 # after the other, behind the others: they keep both cores busy themselves (the first line), or need all that strata keeps
@@ -41,7 +43,7 @@ check: deps
 check-long: deps
 	@$(MAKE) --no-print-directory -j$$(nproc) all
 	@$(MAKE) --no-print-directory check-all FUZZ_SECONDS=$(FUZZ_SECONDS) \
-		WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KERNELS="$(KERNELS)"
+		WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) KERNELS="$(KERNELS)"
 
 check-all:
 	@$(MAKE) --no-print-directory -j$$(nproc) tests-build
@@ -49,7 +51,8 @@ check-all:
 	@$(MAKE) --no-print-directory -j$$(nproc) fuzz-build
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
-		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
+		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \
+		TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
 		prove -e tests/keep-tap --timer -j2 $(filter-out $(ALONE),$(TEST_SCRIPTS)) \
 			$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%); together=$$?; \
 		prove -e tests/keep-tap --timer $(ALONE); alone=$$?; \

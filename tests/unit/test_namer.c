@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Names of this program's own functions, by a process that is honest, and by others. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/foreign_parts.h"
 #include "engine/namer.h"
 #include "tap.h"
+
+#define KILLS 100
 
 /* What the client is told. */
 struct told {
@@ -215,6 +220,41 @@ static void test_loss(struct foreign_files *files, void (*life)(int socket), int
 	objects_destroy(own.objects);
 }
 
+/* The true process, which is killed some time after it began. */
+static void live_shortly(int socket)
+{
+	struct timespec now;
+	struct itimerval until = {};
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	until.it_value.tv_usec = 1 + now.tv_nsec / 1000 % 8000;
+	signal(SIGALRM, SIG_DFL);
+	setitimer(ITIMER_REAL, &until, NULL);
+	analyser_run(socket);
+}
+
+static void test_killed(struct foreign_files *files)
+{
+	const struct analyser_options options = {live_shortly, 10, 60};
+	unsigned int i, named = 0, lost = 0;
+
+	for (i = 0; i < KILLS; i++) {
+		struct told told = {};
+		struct namer *namer = namer_create(files, &(struct namer_client){relieve, failed, &told}, &options);
+		struct own own;
+
+		if (!open_own(files, &own))
+			break;
+		if (is_named(&own, namer))
+			named += !told.count;
+		else
+			lost += told.count == 1 && told.object == own.object && told.err == -ECHILD;
+		namer_destroy(namer);
+		objects_destroy(own.objects);
+	}
+	is_int(named + lost, KILLS, "killed at any time: the names are there, or their loss is told (%u)", lost);
+}
+
 static void test_refusal(struct foreign_files *files)
 {
 	const struct analyser_options options = {refuse, 10, 10};
@@ -242,6 +282,7 @@ int main(void)
 	test_loss(files, die, -ECHILD, "one that dies");
 	test_loss(files, lie, -EBADMSG, "one that lies");
 	test_loss(files, shirk, -EBADMSG, "one that would have it done elsewhere");
+	test_killed(files);
 	test_refusal(files);
 	foreign_files_destroy(files);
 	return tap_done();
