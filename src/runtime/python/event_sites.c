@@ -15,7 +15,6 @@
 
 #define COLLECTING   "gc: collecting generation %d"
 #define STRINGS_MAX  4
-#define PATHS_MAX    256     /* branches between a function's beginning and the place that is looked for */
 #define FUNCTION_MAX 0x10000 /* bytes */
 #define LINE_MAX     96      /* instructions of one straight line */
 
