@@ -164,7 +164,8 @@ def check_times(tap, interpreter):
 
 def check_attached(tap, interpreter, work):
     end = os.path.join(work, "end")
-    program = subprocess.Popen([interpreter, PROGRAM, "deep", "10", end])
+    program = subprocess.Popen([interpreter, PROGRAM, "deep", "10", end], stdout=subprocess.PIPE)
+    program.stdout.readline()
     tracer = subprocess.Popen([STRATA, "calls", "--match", "*/program.py", "-p", str(program.pid)], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, universal_newlines=True)
     seen = []
@@ -249,6 +250,13 @@ def check_greenlets(tap):
            "greenlets go on where they were", str(order), text.stdout, text.stderr)
 
 
+def check_family(tap):
+    done = strata("--summary", "--json", "--match", "fib", "--", "/usr/bin/python3", PROGRAM, "family")
+    functions, lost = functions_of(done)
+    tap.ok(done.returncode == 3 and [function["calls"] for function in functions] == [4 * 465] and not lost["events"],
+           "processes, threads, and a program that executes another one", str(done.returncode), str(functions), str(lost), done.stderr)
+
+
 def check_timelines(tap, work):
     page, trace = os.path.join(work, "calls.html"), os.path.join(work, "calls.json")
     words = ["--from", "program.py:main", "--", "/usr/bin/python3", PROGRAM, "main"]
@@ -297,6 +305,7 @@ def main():
         check_mistakes(tap, work)
     check_filters(tap)
     check_greenlets(tap)
+    check_family(tap)
     with tempfile.TemporaryDirectory() as work:
         check_timelines(tap, work)
     tap.done()

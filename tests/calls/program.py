@@ -3,7 +3,8 @@
 
 profile FILE  runs main() under cProfile, and writes [name, first line, calls] of the functions of this file to FILE as JSON
 times         spends CPU time in spin() and sleeps in rest(); prints the CPU seconds of spin()
-deep N FILE   calls itself, calls tick() until there is FILE, and returns
+deep N FILE   calls itself, prints READY, calls tick() until there is FILE, and returns
+family        fib(12) in two processes and two threads, then executes another Python, which ends with 3
 switch        two greenlets, if there is the module; else prints NONE
 """
 import json
@@ -93,6 +94,7 @@ def deep(n, path):
     if n:
         deep(n - 1, path)
         return plain()
+    print("READY", flush=True)
     while not os.path.exists(path):
         tick()
     return 0
@@ -118,6 +120,22 @@ def switch():
     first = greenlet(lambda: one(second))
     second = greenlet(lambda: two(first))
     first.switch()
+
+
+def family():
+    import threading
+    for _ in range(2):
+        child = os.fork()
+        if not child:
+            fib(12)
+            os._exit(0)
+        os.waitpid(child, 0)
+    threads = [threading.Thread(target=fib, args=(12,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    os.execv(sys.executable, [sys.executable, "-c", "import sys; sys.exit(3)"])
 
 
 def profile(path):

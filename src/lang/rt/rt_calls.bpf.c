@@ -21,7 +21,8 @@ struct thread {
 	__u64 off;   /* nanoseconds off the CPU */
 	__u64 since; /* when it left the CPU; 0: it is on one */
 	__u64 sequence;
-	__u64 checked; /* a code object that is no _Py_InitCleanup, or 0 */
+	__u64 checked;      /* a code object that is no _Py_InitCleanup, or 0 */
+	__u64 object, code; /* of the last one: its address and number */
 	__u32 site, pad;
 };
 
@@ -133,18 +134,14 @@ __hidden __u64 rt_python_call_line(void *state, void *at)
 	return 0;
 }
 
-/* The number of the code object, whose names are sent if they were not. */
-static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room, __u32 tgid)
+/* Sends the names of a code object, if they were not. */
+static __always_inline void tell_code(struct rt_python *p, struct rt_calls *room, __u64 id, __s32 line)
 {
 	struct rt_call_code *code = &room->code;
-	__u64 id = mix(tgid, p->code), sent = 1;
-	__s32 line = 0;
+	__u64 sent = 1;
 
-	bpf_probe_read_user(&line, sizeof(line), (void *)(p->code + p->code_firstlineno));
-	id = mix(mix(mix(id, word(p->code + room->code_name)), word(p->code + room->code_filename)), (__u32)line);
-	id |= !id;
 	if (bpf_map_lookup_elem(&rt_calls_codes, &id))
-		return id;
+		return;
 	room->code_event.type = RT_EVENT_SITE;
 	room->code_event.site = room->code_site;
 	code->code = id;
@@ -155,6 +152,29 @@ static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room,
 	/* What could not be read, or has not arrived, is sent once more. */
 	if (send(&room->code_event, sizeof(room->code_event) + sizeof(*code)) && code->name[0])
 		bpf_map_update_elem(&rt_calls_codes, &id, &sent, BPF_ANY);
+}
+
+/*
+ * The number of the code object; 0: it is _Py_InitCleanup. What ends has begun, so its code object is the one that the
+ * thread had last at this address; what begins may be another one.
+ */
+static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room, struct thread *thread, __u32 tgid)
+{
+	__u64 name, file, id;
+	__s32 line = 0;
+
+	if (p->kind >= RT_PYTHON_RETURN && p->code == thread->object)
+		return thread->code;
+	name = word(p->code + room->code_name);
+	file = word(p->code + room->code_filename);
+	if (name == file && room->shim < 256)
+		return 0;
+	bpf_probe_read_user(&line, sizeof(line), (void *)(p->code + p->code_firstlineno));
+	id = mix(mix(mix(mix(tgid, p->code), name), file), (__u32)line);
+	id |= !id;
+	tell_code(p, room, id, line);
+	thread->object = p->code;
+	thread->code = id;
 	return id;
 }
 
@@ -163,7 +183,7 @@ __hidden __u64 rt_python_call(void *state, void *at)
 {
 	struct rt_python *p = state;
 	struct rt_calls *room = at;
-	__u64 ids = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	__u64 ids = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), code;
 	__u32 tid = (__u32)ids;
 	struct thread *thread = bpf_map_lookup_elem(&rt_calls_threads, &tid);
 
@@ -177,7 +197,8 @@ __hidden __u64 rt_python_call(void *state, void *at)
 			return 0;
 		}
 	}
-	if (is_cleanup(room, p->code))
+	code = code_of(p, room, thread, ids >> 32);
+	if (!code)
 		return 0;
 	room->call_event.type = RT_EVENT_SITE;
 	room->call_event.site = room->call_site;
@@ -185,7 +206,7 @@ __hidden __u64 rt_python_call(void *state, void *at)
 				      .cpu = now - thread->off,
 				      .frame = p->frame,
 				      .object = p->code,
-				      .code = code_of(p, room, ids >> 32),
+				      .code = code,
 				      .sequence = ++thread->sequence,
 				      .tid = tid,
 				      .tgid = ids >> 32,
