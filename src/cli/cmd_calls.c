@@ -107,7 +107,7 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		request->json = true;
 		return 0;
 	case 'o':
-		request->output = value;
+		request->output = strcmp(value, "-") ? value : NULL;
 		request->write = has_suffix(value, ".html")   ? calls_write_html
 				 : has_suffix(value, ".json") ? calls_write_chrome
 							      : NULL;
