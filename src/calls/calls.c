@@ -148,11 +148,14 @@ static void ready(const struct printer *p)
 	(void)p;
 }
 
-/* The records of calls that are missing are counted by their numbers. */
 static void lost(const struct printer *p, enum rt_counter what, uint64_t count)
 {
-	if (what != RT_COUNTER_LOST)
-		of_printer(p)->lost.events += count;
+	struct calls *calls = of_printer(p);
+
+	if (what == RT_COUNTER_LOST)
+		calls->no_room = count;
+	else
+		calls->lost.events += count;
 }
 
 static const struct dialect_print print = {
@@ -208,7 +211,8 @@ struct calls_lost calls_lost(const struct calls *calls)
 {
 	struct calls_lost ret = calls->lost;
 
-	ret.events += calls->follow.lost;
+	/* The last ones of a thread are missing without another one that shows it. */
+	ret.events += calls->no_room > calls->follow.lost ? calls->no_room : calls->follow.lost;
 	ret.repaired = calls->follow.repaired;
 	ret.unseen = calls->follow.unseen;
 	ret.memory += calls->follow.memory + calls->timeline.memory;

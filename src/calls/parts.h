@@ -17,6 +17,7 @@ struct calls {
 	struct call_text text;
 	struct timeline timeline;
 	struct calls_lost lost; /* what is not counted elsewhere */
+	uint64_t no_room;       /* records that were not sent, as the ring buffer was full */
 	uint64_t looked;        /* CLOCK_MONOTONIC: when calls that go on were printed */
 };
 
