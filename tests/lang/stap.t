@@ -214,6 +214,11 @@ prints "parameters by number, results, and the other halves of tracepoints" 0 "2
 	probe process.function("work").return { if (a[tid()] == 2) println(a[tid()], " ", returnval()) }' -c "$folder/work"
 prints "what the kernel's own event has, and its record has not" 0 "1
 " -e 'probe kernel.trace("sched_switch") { println($prev->pid >= 0 && $next->pid >= 0); exit() }'
+prints "a condition is about what its variables are by then" 0 "3
+" -e 'global n; probe process.function("work") { if (x) next; x = $a + 1; n++ } probe end { println(n) }' -c "$folder/work"
+prints "what a condition does is done" 0 "3 1
+" -e 'global n, m; function count() { n++; return 1 } probe process.function("work") { if (count() && $a == 1) m++ }
+	probe end { println(n, " ", m) }' -c "$folder/work"
 prints "stopwatches" 0 "1 1
 " -e 'probe begin { start_stopwatch("w") } probe timer.ms(20) { stop_stopwatch("w"); t = read_stopwatch_ms("w");
 	println(t >= 10, " ", t == read_stopwatch_ms("w")); exit() }'

@@ -4,6 +4,8 @@
 
 #include "lang/dialect/stap/capture.h"
 
+#define SEEN_MAX 64 /* assignments before a condition */
+
 struct node *stap_kernel_number(struct compiler *c, const struct stap_node *node);
 
 enum op stap_operator_of(const char *text)
@@ -100,20 +102,16 @@ static struct node *also(struct compiler *c, struct node *a, struct node *b)
 	return a && b ? stap_core_binary(c, OP_LOGICAL_AND, a, b) : a ? a : b;
 }
 
-static struct node *kernel_condition(struct compiler *c, const struct stap_node *condition,
-				     const struct stap_scope *scope)
+/* Does what it returns depend on how often it was called? */
+static bool remembers(const char *function)
 {
-	struct stap_node *own;
-	struct node *a, *b;
+	static const char *const names[] = {"thread_indent", "thread_indent_depth", "indent", "tokenize", "randint"};
+	size_t i;
 
-	/* Of several that must hold, each one that can be told is of use. */
-	if (condition->kind == STAP_E_BINARY && !strcmp(condition->text, "&&")) {
-		a = kernel_condition(c, condition->kids[0], scope);
-		b = kernel_condition(c, condition->kids[1], scope);
-		return also(c, a, b);
-	}
-	own = stap_own_terms(c, condition, scope, 0, NULL);
-	return own ? stap_kernel_number(c, own) : NULL;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], function))
+			return true;
+	return false;
 }
 
 /* Does it nothing but give locals values? */
@@ -122,7 +120,7 @@ static bool is_plain(const struct stap_node *node)
 	uint32_t i;
 
 	if (node->kind == STAP_E_CALL)
-		return node->builtin && node->builtin->type != STAP_UNKNOWN;
+		return node->builtin && node->builtin->type != STAP_UNKNOWN && !remembers(node->text);
 	if (node->kind == STAP_E_ASSIGN &&
 	    (node->kids[0]->kind != STAP_E_VARIABLE || !node->kids[0]->variable || node->kids[0]->variable->is_global))
 		return false;
@@ -134,6 +132,22 @@ static bool is_plain(const struct stap_node *node)
 	return true;
 }
 
+static struct node *kernel_condition(struct compiler *c, const struct stap_node *condition,
+				     const struct stap_scope *scope)
+{
+	struct stap_node *own;
+	struct node *a, *b;
+
+	/* Of several that must hold, each one that can be told is of use, unless something is done before it. */
+	if (condition->kind == STAP_E_BINARY && !strcmp(condition->text, "&&")) {
+		a = kernel_condition(c, condition->kids[0], scope);
+		b = is_plain(condition->kids[0]) ? kernel_condition(c, condition->kids[1], scope) : NULL;
+		return also(c, a, b);
+	}
+	own = stap_own_terms(c, condition, scope, 0, NULL);
+	return own ? stap_kernel_number(c, own) : NULL;
+}
+
 static bool is_next(const struct stap_node *node)
 {
 	return node->kind == STAP_S_NEXT ||
@@ -141,21 +155,25 @@ static bool is_next(const struct stap_node *node)
 }
 
 /* What the body begins with: if (A) next; ... or nothing but if (A) ...; *done: something is done already. */
-static struct node *leading(struct compiler *c, const struct stap_node *node, bool is_last,
-			    const struct stap_scope *scope, bool *done)
+/* `seen` is a block of the assignments so far: what locals are by now. */
+static struct node *leading(struct compiler *c, struct stap_node *node, bool is_last, struct stap_node *seen,
+			    bool *done)
 {
+	const struct stap_scope scope = {.body = seen};
 	struct node *ret = NULL, *not ;
 	uint32_t i;
 
 	if (node->kind == STAP_S_BLOCK) {
 		for (i = 0; i < node->kid_count && !*done; i++)
-			ret = also(c, ret, leading(c, node->kids[i], is_last && i + 1 == node->kid_count, scope, done));
+			ret = also(c, ret, leading(c, node->kids[i], is_last && i + 1 == node->kid_count, seen, done));
 		return ret;
 	}
-	if (node->kind == STAP_S_EXPRESSION && is_plain(node->kids[0]))
+	if (node->kind == STAP_S_EXPRESSION && is_plain(node->kids[0]) && seen->kid_count < SEEN_MAX) {
+		seen->kids[seen->kid_count++] = node;
 		return NULL;
+	}
 	if (node->kind == STAP_S_IF && !node->kids[2] && is_next(node->kids[1])) {
-		struct stap_node *own = stap_own_terms(c, node->kids[0], scope, 0, NULL);
+		struct stap_node *own = stap_own_terms(c, node->kids[0], &scope, 0, NULL);
 
 		not = own ? stap_kernel_number(c, own) : NULL;
 		*done = !is_plain(node->kids[0]);
@@ -163,15 +181,19 @@ static struct node *leading(struct compiler *c, const struct stap_node *node, bo
 			   : NULL;
 	}
 	*done = true;
-	return node->kind == STAP_S_IF && !node->kids[2] && is_last ? kernel_condition(c, node->kids[0], scope) : NULL;
+	return node->kind == STAP_S_IF && !node->kids[2] && is_last ? kernel_condition(c, node->kids[0], &scope) : NULL;
 }
 
 struct node *stap_predicate(struct compiler *c, const struct stap_handler *handler)
 {
-	const struct stap_scope scope = {.body = handler->body};
+	struct stap_node *seen = stap_node(c, STAP_S_BLOCK, handler->span, SEEN_MAX);
+	const struct stap_scope scope = {.body = seen};
 	struct node *ret = NULL, *name;
 	bool done = false;
 
+	if (c->arena->failed)
+		return NULL;
+	seen->kid_count = 0;
 	if (handler->pid)
 		ret = also(
 			c, ret,
@@ -197,6 +219,6 @@ struct node *stap_predicate(struct compiler *c, const struct stap_handler *handl
 	if (handler->condition)
 		ret = also(c, ret, kernel_condition(c, handler->condition, &scope));
 	if (handler->when == WHEN_EVENT || handler->when == WHEN_TIMER)
-		ret = also(c, ret, leading(c, handler->body, true, &scope, &done));
+		ret = also(c, ret, leading(c, handler->body, true, seen, &done));
 	return ret;
 }

@@ -27,7 +27,8 @@ static void print_one(struct stap_run *run, FILE *out, const struct stap_node *k
 		else
 			stap_print_histogram(out, kid->kids[0]->variable, stat);
 	} else if (kid->type == STAP_STRING) {
-		if (is_output)
+		/* What the script itself says may be for the terminal. */
+		if (is_output && kid->kind != STAP_E_TEXT)
 			print_data(run->p, out, one->text, strlen(one->text));
 		else
 			fputs(one->text, out);
@@ -92,8 +93,7 @@ FUNCTION(print_warning)
 	fflush(run->p->out);
 	if (run->state->suppresses_warnings)
 		return;
-	fprintf(stderr, "WARNING: %s%s", arguments[0].text,
-		*arguments[0].text && arguments[0].text[strlen(arguments[0].text) - 1] == '\n' ? "" : "\n");
+	stap_tell(run, "WARNING: ", arguments[0].text);
 }
 
 FUNCTION(print_char)
@@ -342,9 +342,11 @@ static enum stap_need side_of(const struct stap_node *call)
 
 FUNCTION(print_stack_now)
 {
+	const char *text = stap_stack_text(run, side_of(call));
+
 	(void)arguments;
 	(void)ret;
-	fputs(stap_stack_text(run, side_of(call)), run->p->out);
+	print_data(run->p, run->p->out, text, strlen(text));
 }
 
 FUNCTION(stack_text)
@@ -356,7 +358,7 @@ FUNCTION(stack_text)
 FUNCTION(print_stack_text)
 {
 	UNUSED;
-	fputs(arguments[0].text, run->p->out);
+	print_data(run->p, run->p->out, arguments[0].text, strlen(arguments[0].text));
 }
 
 FUNCTION(same_text)

@@ -108,6 +108,17 @@ void stap_fail(struct stap_run *run, const char *format, ...)
 	run->flow = FLOW_ERROR;
 }
 
+void stap_tell(struct stap_run *run, const char *before, const char *text)
+{
+	struct printer plain = *run->p;
+	size_t size = strlen(text);
+
+	plain.escape = isatty(STDERR_FILENO);
+	fputs(before, stderr);
+	print_data(&plain, stderr, text, size && text[size - 1] == '\n' ? size - 1 : size);
+	fputc('\n', stderr);
+}
+
 static void stop(struct stap_run *run, int status)
 {
 	run->exited = true;
@@ -118,7 +129,7 @@ static void stop(struct stap_run *run, int status)
 static void tell_error(struct stap_run *run)
 {
 	fflush(run->p->out);
-	fprintf(stderr, "ERROR: %s\n", run->error);
+	stap_tell(run, "ERROR: ", run->error);
 	if (++run->errors <= run->state->limits[MAXERRORS])
 		return;
 	run->failed = true;

@@ -105,6 +105,8 @@ const char *stap_stack_text(struct stap_run *run, enum stap_need need);
 int64_t stap_slot_number(const struct stap_run *run, uint32_t slot);
 const char *stap_slot_text(struct stap_run *run, uint32_t slot);
 
+/* A line on standard error, of which a terminal gets nothing that would command it. */
+void stap_tell(struct stap_run *run, const char *before, const char *text);
 /* Frees it. */
 void stap_run_end(struct stap_run *run);
 
