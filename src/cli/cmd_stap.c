@@ -172,7 +172,8 @@ static int take_list(struct request *request, const char *value, bool variables)
 	request->list = true;
 	request->list_variables = variables;
 	request->has_script = true;
-	if (asprintf(&text, "probe %s { }", value) < 0)
+	if (asprintf(&text, "probe %s { }", value) < 0 ||
+	    add_option(request, variables ? "list-variables" : "list") >= 0)
 		return CLI_FAILED;
 	return add_line(request, text);
 }
@@ -310,6 +311,12 @@ static void report(const struct script *script, const struct report *report)
 		parse |= one->severity == SEVERITY_ERROR && !strncmp(one->tag, "parse.", 6);
 		semantic |= one->severity == SEVERITY_ERROR;
 	}
+	if (request->verbose && !semantic)
+		fputs("Pass 1: parsed the script and the tapsets.\nPass 2: analyzed the script.\n"
+		      "Pass 3: translated to BPF.\nPass 4: compiled.\n",
+		      stderr);
+	if (request->verbose && !semantic && (!request->pass || request->pass == 5))
+		fputs("Pass 5: starting run.\n", stderr);
 	if (parse)
 		fputs("\nPass 1: parse failed.  [man error::pass1]\n", stderr);
 	else if (semantic)

@@ -301,6 +301,8 @@ prints "-p4 says nothing" 0 "" -p4 -e 'probe begin { exit() }'
 prints "-l lists" 0 "syscall.openat
 syscall.openat2
 " -l 'syscall.openat*'
+prints "-L lists with variables" 0 "scheduler.process_fork name:string parent_pid:long child_pid:long child_tid:long
+" -L 'scheduler.process_fork'
 prints "-o writes to a file" 0 "" -o "$folder/written" -e 'probe begin { println("written"); exit() }'
 [ "$(cat "$folder/written")" = written ]
 result $? "what the script prints"

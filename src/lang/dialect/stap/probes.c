@@ -130,7 +130,7 @@ static void make_handler(struct deriving *d, const struct stap_point *point, str
 	*handler = (struct stap_handler){.span = d->span, .text = stap_point_text(c, point), .alias = d->alias};
 	handler->body = stap_copy(c, body);
 	handler->condition = stap_copy(c, d->condition);
-	while (!c->arena->failed && drop_unread(c, handler->body, handler->body))
+	while (!stap_state(c)->lists_variables && !c->arena->failed && drop_unread(c, handler->body, handler->body))
 		;
 	stap_find(&making);
 	d->found += making.found;
@@ -385,6 +385,22 @@ void stap_probes(struct compiler *c)
 
 /* --- lists --- */
 
+static void list_variables(const struct stap_handler *handler, const struct type *record, FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < handler->locals.count; i++)
+		fprintf(out, " %s:%s", handler->locals.at[i]->name, stap_type_name(handler->locals.at[i]->type));
+	for (i = 0; record && !handler->alias && i < record->field_count; i++) {
+		const struct type *type = record->fields[i].type;
+		bool is_text = type->kind == TYPE_STRING || (type->kind == TYPE_ARRAY && type->to->size == 1) ||
+			       type->is_data_loc;
+
+		if (record->fields[i].name)
+			fprintf(out, " $%s:%s", record->fields[i].name, is_text ? "string" : "long");
+	}
+}
+
 void stap_list(const struct compiler *c, FILE *out)
 {
 	const struct stap_state *state = stap_state(c);
@@ -401,12 +417,8 @@ void stap_list(const struct compiler *c, FILE *out)
 		if (repeats)
 			continue;
 		fputs(text, out);
-		if (state->lists_variables && c->attaches.at[i].arguments) {
-			const struct type *type = c->attaches.at[i].arguments;
-
-			for (k = 0; k < type->field_count; k++)
-				fprintf(out, " $%s:long", type->fields[k].name);
-		}
+		if (state->lists_variables)
+			list_variables(handler, c->attaches.at[i].arguments, out);
 		fputc('\n', out);
 	}
 }

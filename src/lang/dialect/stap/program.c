@@ -172,8 +172,7 @@ static struct node *text_of(struct compiler *c, const struct stap_memory *memory
 		args = stap_core_call(c, CORE_ARGS, compiler_attach(c)->arguments, NULL);
 		return stap_core_field(c, args, !strcmp(memory->address->text, "$arg1") ? "file" : "function");
 	}
-	return stap_core_call(c, CORE_STR, stap_text_type(c),
-			      stap_core_cast(c, address, memory->is_kernel ? &type_uint64 : &type_uint64));
+	return stap_core_call(c, CORE_STR, stap_text_type(c), stap_core_cast(c, address, &type_uint64));
 }
 
 /* Numbers of targets; no fault can happen here that the target's own slot has not seen. */
