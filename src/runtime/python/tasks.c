@@ -8,7 +8,7 @@
 #include "runtime/python/tasks_parts.h"
 
 #define ROUNDS      3    /* until all tasks are the same in two readings */
-#define PAGES_KEPT  4096 /* of the process, in one reading */
+#define PAGES_KEPT  1024 /* of the process, in one reading */
 #define FRAMES_MAX  4096 /* of a thread, in which a running task's are looked for */
 #define AWAITED_MAX 1024 /* tasks that wait for one */
 
@@ -480,7 +480,8 @@ int python_tasks(const struct memory *memory, const struct python_interpreter *i
 	err = read_all(reading);
 	if (reading->short_of_memory)
 		err = -ENOMEM;
-	qsort(ret->list.at, ret->list.count, sizeof(*ret->list.at), by_name);
+	if (ret->list.count)
+		qsort(ret->list.at, ret->list.count, sizeof(*ret->list.at), by_name);
 	vec_free(&reading->members);
 	vec_free(&reading->states);
 	vec_free(&reading->edges);
