@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""strata stack --tasks: the tasks of a program that knows them, on every interpreter at hand: those of C code, Python's own, one
-that blocks the loop, and tasks that come and go while they are read."""
+"""strata stack --tasks: the tasks of a program that knows them, on every interpreter at hand: those of C code, Python's own,
+one that blocks the loop, and tasks that come and go while they are read."""
 import collections
 import json
 import os
@@ -143,7 +143,8 @@ def impossible(task, tasks):
         return "functions", task
     if any(line != LINES[n] for n, line in functions[1:] if n != "main"):
         return "lines", task
-    if task["waiting"] and task["waiting"]["kind"] not in {"leaf": ["sleep"], "worker": ["gather"], "main": ["gather"]}[outermost]:
+    kinds = {"leaf": "sleep", "worker": "gather", "main": "gather"}
+    if task["waiting"] and task["waiting"]["kind"] != kinds[outermost]:
         return "waiting", task
     by = [tasks[i]["name"] for i in task["awaited_by"]]
     if outermost == "leaf" and task["name"] and by not in ([], [task["name"].replace("leaf", "worker")]):
@@ -173,7 +174,8 @@ def check_churn(tap, interpreter):
 def check_none(tap):
     with Program(interpreters.discover()[0], "block") as program:
         tap.ok(json.loads(take(program.pid, "--json"))["tasks"], "with tasks")
-        done = subprocess.run([e2e.STRATA, "stack", "--json", str(program.pid)], stdout=subprocess.PIPE, timeout=e2e.PATIENCE_S)
+        done = subprocess.run([e2e.STRATA, "stack", "--json", str(program.pid)], stdout=subprocess.PIPE,
+                              timeout=e2e.PATIENCE_S)
         process = json.loads(done.stdout)
         tap.ok(process["tasks"] == [] and "tasks_known" not in process, "without --tasks: an empty list")
     sleeper = subprocess.Popen(["sleep", "1000"])

@@ -3,8 +3,8 @@
 
     python -c SOURCE [block] [plain] [churn]
 
-It prints "ready" when all tasks wait; with `block` one of them blocks the loop then. `plain`: Python's own classes instead of
-those in C. `churn`: tasks that come and go for ever."""
+It prints "ready" when all tasks wait; with `block` one of them blocks the loop then. `plain`: Python's own classes
+instead of those in C. `churn`: tasks that come and go for ever."""
 import asyncio
 import os
 import socket
@@ -182,9 +182,10 @@ async def main():
 if "plain" in sys.argv:
     asyncio.Task = asyncio.tasks.Task = asyncio.tasks._PyTask
     asyncio.Future = asyncio.futures.Future = asyncio.futures._PyFuture
-    for function in "register_task", "unregister_task", "enter_task", "leave_task":
-        if hasattr(asyncio.tasks, "_py_" + function):
-            setattr(asyncio.tasks, "_" + function, getattr(asyncio.tasks, "_py_" + function))
+    for function in ("_register_task", "_unregister_task", "_enter_task", "_leave_task", "_swap_current_task",
+                     "current_task"):
+        if hasattr(asyncio.tasks, "_py_" + function.lstrip("_")):
+            setattr(asyncio.tasks, function, getattr(asyncio.tasks, "_py_" + function.lstrip("_")))
 event_loop = asyncio.new_event_loop()
 asyncio.set_event_loop(event_loop)
 event_loop.run_until_complete(main())

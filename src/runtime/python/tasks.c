@@ -7,17 +7,18 @@
 #include "arch/arch.h"
 #include "runtime/python/tasks_parts.h"
 
-#define ROUNDS      3    /* until all tasks are the same in two readings */
-#define PAGES_KEPT  1024 /* of the process, in one reading */
-#define FRAMES_MAX  4096 /* of a thread, in which a running task's are looked for */
-#define AWAITED_MAX 1024 /* tasks that wait for one */
+#define ROUNDS        3    /* until all tasks are the same in two readings */
+#define PAGES_KEPT    1024 /* of the process, in one reading */
+#define FRAMES_MAX    4096 /* of a thread, in which a running task's are looked for */
+#define AWAITED_MAX   1024 /* tasks that wait for one */
+#define AWAITED_WORDS "more tasks wait for one than are read"
 
 void tasks_limit(struct tasks_reading *reading, const char *words)
 {
 	size_t i;
 
 	for (i = 0; i < reading->ret->limits.count; i++)
-		if (reading->ret->limits.at[i] == words)
+		if (!strcmp(reading->ret->limits.at[i], words))
 			return;
 	if (vec_push(&reading->ret->limits, words))
 		reading->short_of_memory = true;
@@ -107,7 +108,7 @@ static void add_awaited_by(struct tasks_reading *reading, struct runtime_task *t
 		if (task->awaited_by.at[i] == by)
 			return;
 	if (task->awaited_by.count == AWAITED_MAX)
-		tasks_limit(reading, "more tasks wait for one than are read");
+		tasks_limit(reading, AWAITED_WORDS);
 	else if (vec_push(&task->awaited_by, by))
 		reading->short_of_memory = true;
 }
@@ -125,6 +126,8 @@ static void add_published(struct tasks_reading *reading, const struct fields *fi
 	}
 	if (!py_set_begin(&reading->reader, fields->awaited_by, 16 * AWAITED_MAX, &items))
 		return;
+	if (items.mask >= items.places)
+		tasks_limit(reading, AWAITED_WORDS);
 	while (py_set_next(&reading->reader, &items, &key))
 		add_awaited_by(reading, task, key);
 }

@@ -295,6 +295,7 @@ static bool add_interpreter(struct tasks_reading *reading, uint64_t interp)
 	uint16_t version = reader->layout->version;
 	uint64_t modules, tasks[MODULE_WORDS], module[MODULE_WORDS];
 	size_t first_state = reading->states.count;
+	struct py_dict_items items;
 	const struct py_type *type;
 	bool known, has_module;
 
@@ -306,8 +307,12 @@ static bool add_interpreter(struct tasks_reading *reading, uint64_t interp)
 	type = py_type_of(reader, modules);
 	if (!type || type->kind != PY_DICT || !py_dict_find(reader, modules, "sys"))
 		return false;
-	if (!find_module(reading, modules, "asyncio.tasks", tasks))
-		return true;
+	if (!find_module(reading, modules, "asyncio.tasks", tasks)) {
+		if (!py_dict_begin(reader, modules, &items) || items.size <= items.count)
+			return true;
+		tasks_limit(reading, "there are more modules than are read");
+		return false;
+	}
 	has_module = find_module(reading, modules, "_asyncio", module);
 	known = add_of_module(reading, tasks[0]);
 	if (!has_module)

@@ -7,6 +7,7 @@
 
 #define CELLS_MAX    32   /* of a closure */
 #define CHILDREN_MAX 4096 /* of asyncio.gather() */
+#define NESTED_WORDS "futures set each other in more levels than are read"
 
 /* What asyncio's own functions wait for: by file and qualified name (v3.6.15 to v3.15.0). */
 static const struct {
@@ -300,7 +301,7 @@ void task_follow(struct tasks_reading *reading, uint64_t task, uint64_t future, 
 	uint64_t found;
 
 	if (depth == PY_NESTED_MAX) {
-		tasks_limit(reading, "futures set each other in more levels than are read");
+		tasks_limit(reading, NESTED_WORDS);
 		return;
 	}
 	/* Python's own futures have an instance's attributes, those of C code nothing of that name there. */
@@ -322,7 +323,11 @@ void task_children(struct tasks_reading *reading, uint64_t gathering, uint64_t f
 	uint64_t child, i;
 	enum py_class class;
 
-	if (depth == PY_NESTED_MAX || !py_array_read(reading, py_attribute(reader, gathering, "_children"), &children))
+	if (depth == PY_NESTED_MAX) {
+		tasks_limit(reading, NESTED_WORDS);
+		return;
+	}
+	if (!py_array_read(reading, py_attribute(reader, gathering, "_children"), &children))
 		return;
 	if (children.count > CHILDREN_MAX) {
 		tasks_limit(reading, "asyncio.gather() has more awaitables than are read");
