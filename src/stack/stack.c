@@ -483,11 +483,14 @@ static void *freeze_apart(void *context)
 			err = walk_all(taker, freezing->process);
 		if (!err)
 			err = look_again(taker, pid);
+		if (!err && taker->options->tasks) {
+			err = take_tasks(taker, freezing->process, TASKS_FREEZE_NS);
+			if (!err) /* sleepers may have run meanwhile */
+				err = look_again(taker, pid);
+		}
 		if (err > 0)
 			hold_restless(taker, pid);
 	} while (err > 0 && time_ns(CLOCK_MONOTONIC) < until);
-	if (!err)
-		err = take_tasks(taker, freezing->process, TASKS_FREEZE_NS);
 	freeze_release(&taker->freeze); /* of those that are left nobody was scheduled, and so nobody waits */
 	taker->frozen_ms[freezing->process] = (double)(time_ns(CLOCK_MONOTONIC) - begun) / 1e6;
 	take_precedence(false);
