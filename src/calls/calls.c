@@ -346,7 +346,7 @@ static void write_near(const struct functions *functions, const char *name, FILE
 char *calls_missed(const struct calls *calls)
 {
 	const char *from = calls->options.from, *match = calls->options.match;
-	bool found_from = !from, found_match = !match;
+	bool found_from = !from, found_match = !match, none;
 	char *text = NULL;
 	size_t size, i;
 	FILE *out;
@@ -355,14 +355,18 @@ char *calls_missed(const struct calls *calls)
 		found_from |= functions_at(calls->functions, i)->is_from;
 		found_match |= functions_at(calls->functions, i)->is_matched;
 	}
-	out = found_from && found_match ? NULL : open_memstream(&text, &size);
+	none = functions_count(calls->functions) == 1;
+	out = found_from && found_match && !none ? NULL : open_memstream(&text, &size);
 	if (!out)
 		return NULL;
-	fprintf(out, "%s %s: no function of this name was called", found_from ? "--match" : "--from",
-		found_from ? match : from);
+	if (none)
+		fputs("no function was called in the Pythons that were traced; of a command that starts another program, "
+		      "those are the ones that run already or are in PATH: give the Python's own path",
+		      out);
+	else
+		fprintf(out, "%s %s: no function of this name was called", found_from ? "--match" : "--from",
+			found_from ? match : from);
 	write_near(calls->functions, found_from ? match : from, out);
-	if (functions_count(calls->functions) == 1)
-		fputs(": none was called at all", out);
 	fclose(out);
 	return text;
 }

@@ -66,8 +66,7 @@ int calls_write_html(struct calls *calls, FILE *out, struct diag *diag);
 int calls_write_chrome(struct calls *calls, FILE *out, struct diag *diag);
 
 /*
- * What was asked for and was never called, as a line to be freed, with names that are near; NULL: it was called, or
- * nothing was asked for.
+ * That nothing was called, or not what was asked for, as a line to be freed, with names that are near; NULL: it was.
  */
 char *calls_missed(const struct calls *calls);
 

@@ -133,14 +133,17 @@ static int check(const struct request *request, char *const *command, struct dia
 	return 0;
 }
 
-/* One line for what went wrong, without the script that there is none of. A refused Python is why there is none. */
+/*
+ * One line for what went wrong, without the script that there is none of. A refused Python is why there is none; where
+ * there are others it may be none of those that the command runs.
+ */
 static void complain(const struct script *script, const struct report *report)
 {
 	const struct complaint *error = NULL, *at;
 	size_t i;
 
 	(void)script;
-	for (i = 0; i < report->complaints.count; i++) {
+	for (i = 0; i < report->complaints.count && report->errors; i++) {
 		at = &report->complaints.at[i];
 		if (!error || (at->severity == SEVERITY_WARNING && error->severity == SEVERITY_ERROR))
 			error = at;

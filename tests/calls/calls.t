@@ -192,7 +192,7 @@ def check_mistakes(tap, work):
             (("-p", "999999999",), 2, "999999999"),
             (("--", "/nonexistent/python"), 1, "/nonexistent/python"),
             (("-p", str(os.getppid()) if "python" not in os.readlink("/proc/%d/exe" % os.getppid()) else "1"), 1, "no Python"),
-            (("--", "/bin/true"), 1, "no Python"),
+            (("--", "/bin/true"), 0, "no function was called"),
             (("-o", work + "/none/x", "--", python, "-c", ""), 1, "none/x")):
         done = strata(*words)
         tap.ok(done.returncode == status and told in done.stderr and done.stderr.count("\n") == 1, "calls " + " ".join(words),
@@ -248,6 +248,14 @@ def check_greenlets(tap):
     order = [re.sub(r"^[\d.]+ [um]?s |\(.*?\)", "", word).strip() for word in words]
     tap.ok(order == ["one", "two", "fib", "fib", "fib", "< fib", "< one", "< two, ended by an exception"] and not text.stderr,
            "greenlets go on where they were", str(order), text.stdout, text.stderr)
+
+
+def check_wrapped(tap):
+    for words in (("sh", "-c", "/usr/bin/python3 %s main; exit 5" % PROGRAM), ("timeout", "600", "/usr/bin/python3", PROGRAM, "main")):
+        done = strata("--summary", "--json", "--match", "main", "--", *words)
+        functions, _ = functions_of(done)
+        tap.ok(done.returncode == (5 if words[0] == "sh" else 0) and [function["calls"] for function in functions if function["file"] == PROGRAM] == [1],
+               "a Python that %s starts" % words[0], str(done.returncode), str(functions), done.stderr)
 
 
 def check_family(tap):
@@ -306,6 +314,7 @@ def main():
     check_filters(tap)
     check_greenlets(tap)
     check_family(tap)
+    check_wrapped(tap)
     with tempfile.TemporaryDirectory() as work:
         check_timelines(tap, work)
     tap.done()

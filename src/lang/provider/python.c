@@ -287,22 +287,32 @@ static void search_installed(struct compiler *c, struct python_search *search)
 		binary_each(c, libraries[i], search_file, search);
 }
 
+static void search_machine(struct compiler *c, struct python_search *search)
+{
+	binary_each_mapped(c, search_file, search);
+	search_installed(c, search);
+}
+
 static void find(struct compiler *c, const struct attach_text *point, struct python_search *search)
 {
 	const char *file = point->part_count > 2 ? point->parts[1] : NULL;
+	bool is_command = !file && c->options->command_path;
 
-	if (!file && c->options->command_path)
-		file = c->options->command_path;
-	else if (point->part_count > 2)
+	if (is_command)
+		file = binary_command_program(c);
+	else if (file)
 		search->shown = strchr(file, '/') && !provider_has_wildcard(file) ? file : NULL;
 	search->is_program = file && strchr(file, '/') && !provider_has_wildcard(file);
 	if (file && strcmp(file, "*") != 0)
 		binary_each(c, file, search_file, search);
 	else if (c->options->pid)
 		binary_each(c, "*", search_file, search);
-	else {
-		binary_each_mapped(c, search_file, search);
-		search_installed(c, search);
+	else
+		search_machine(c, search);
+	/* A shell, env, timeout: what they start. */
+	if (is_command && !search->pythons) {
+		search->is_program = false;
+		search_machine(c, search);
 	}
 	vec_free(&search->seen);
 }
@@ -373,9 +383,9 @@ static void expand_python(struct compiler *c, const struct provider *self, const
 		return;
 	if (!search.pythons)
 		report_error(c->report, "python.none", point->span, "no Python %s",
-			     point->part_count > 2 || c->options->command_path ? "is in this file"
-			     : c->options->pid                                 ? "is in the process"
-									       : "runs");
+			     point->part_count > 2 ? "is in this file"
+			     : c->options->pid     ? "is in the process"
+						   : "runs, or is installed in PATH");
 	else
 		report_error(c->report, "python.none", point->span, "there is no Python that has this probe");
 	report_hint(c->report, "usage: %s", self->usage);
