@@ -552,6 +552,8 @@ static __always_inline bool find_names(struct scratch *s, __u32 tgid)
 		return true;
 	s->found.cookie = 0;
 	find_mappings(s->index);
+	/* The walk goes by what user space has told. */
+	s->find.busy = s->find.is_empty = 0;
 	return s->found.cookie && s->found.looked_at == s->sample.time;
 }
 
