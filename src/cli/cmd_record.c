@@ -41,7 +41,8 @@ enum {
 	OPTION_CHILDREN,
 	OPTION_OFF_CPU,
 	OPTION_WALL,
-	OPTION_OFF_CPU_RATE
+	OPTION_OFF_CPU_RATE,
+	OPTION_NO_DEBUGINFOD
 };
 
 static const struct option_row options[] = {
@@ -60,6 +61,7 @@ static const struct option_row options[] = {
 	 "may be repeated (" DEFAULT_OUTPUT ")"},
 	{'t', "threads", NULL, "keep threads apart in the text formats"},
 	{OPTION_FUNCTION, "function", NULL, "one frame for each Python function, not for each line"},
+	{OPTION_NO_DEBUGINFOD, "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols"},
 	{OPTION_STATS, "stats", "FILE", "write figures about the data's quality as JSON"},
 	{OPTION_VERIFY, "verify", NULL,
 	 "unwind every tenth native stack a second time, with\n"
@@ -89,6 +91,7 @@ struct request {
 	double duration_s;
 	unsigned int off_cpu_rate;
 	bool off_cpu, wall;
+	bool no_debuginfod;
 	bool threads, function, verify, verbose, quiet, help;
 };
 
@@ -190,6 +193,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return 0;
 	case OPTION_FUNCTION:
 		request->function = true;
+		return 0;
+	case OPTION_NO_DEBUGINFOD:
+		request->no_debuginfod = true;
 		return 0;
 	case OPTION_STATS:
 		request->stats = value;
@@ -435,6 +441,7 @@ static int record(const struct request *request, double started_at)
 		.moments = wants_moments(request),
 		.detail = wants_addresses(request) ? FRAME_ADDRESSES : FRAME_NAMES,
 		.duration_s = request->duration_s,
+		.no_debuginfod = request->no_debuginfod,
 		.function = request->function,
 		.verbose = request->verbose,
 		.progress = !request->quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb"),

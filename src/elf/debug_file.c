@@ -9,9 +9,11 @@
 #include <zlib.h>
 
 #include "base/cursor.h"
+#include "elf/debuginfod.h"
 #include "elf/internal.h"
 
-#define DEBUG_DIR "/usr/lib/debug"
+#define DEBUG_DIR   "/usr/lib/debug"
+#define BY_BUILD_ID 2 /* paths that a build id names: ELF_DEBUG_PATHS' first ones; then those of the debug link */
 
 /* Where `elf` is, files have the same readers. */
 static int open_foreign(const struct elf_file *elf, const char *path, struct foreign_file **ret)
@@ -37,18 +39,26 @@ static struct elf_file *open_path(const struct elf_file *elf, const char *path)
 	return found;
 }
 
-/* "" if there is no room for it. */
+/* Where packages of debug symbols put it. "" if there is no room for it. */
 static void put_build_id_path(const struct elf_debug_names *names, const char *root, char path[PATH_MAX])
 {
-	char hex[2 * ELF_BUILD_ID_MAX + 1];
-	size_t i;
+	char hex[ELF_BUILD_ID_TEXT];
 
 	*path = '\0';
-	if (names->build_id_size < 2 || names->build_id_size > ELF_BUILD_ID_MAX)
+	elf_build_id_text(names->build_id, names->build_id_size, hex);
+	if (strlen(hex) < 4)
 		return;
-	for (i = 0; i < names->build_id_size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", names->build_id[i]);
 	if (snprintf(path, PATH_MAX, "%s" DEBUG_DIR "/.build-id/%.2s/%s.debug", root, hex, hex + 2) >= PATH_MAX)
+		*path = '\0';
+}
+
+/* Where debuginfod's client puts it. "" as above, or where no servers are named. */
+static void put_cache_path(const struct elf_debug_names *names, char path[PATH_MAX])
+{
+	char hex[ELF_BUILD_ID_TEXT];
+
+	elf_build_id_text(names->build_id, names->build_id_size, hex);
+	if (!*hex || !debuginfod_cache_path(hex, path))
 		*path = '\0';
 }
 
@@ -65,12 +75,14 @@ static struct elf_file *open_by_build_id(const struct elf_file *elf, const struc
 {
 	struct elf_file *found;
 	char path[PATH_MAX];
+	unsigned int which;
 
-	put_build_id_path(names, root, path);
-	found = *path ? open_path(elf, path) : NULL;
-	if (!found || has_build_id(found, names))
-		return found;
-	elf_file_close(found);
+	for (which = 0; which < BY_BUILD_ID; which++) {
+		found = elf_debug_path(names, elf_file_path(elf), root, which, path) ? open_path(elf, path) : NULL;
+		if (found && has_build_id(found, names))
+			return found;
+		elf_file_close(found);
+	}
 	return NULL;
 }
 
@@ -141,8 +153,11 @@ bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, c
 	int folder, size = PATH_MAX;
 
 	*path = '\0';
-	if (!which) {
-		put_build_id_path(names, root, path);
+	if (which < BY_BUILD_ID) {
+		if (!which)
+			put_build_id_path(names, root, path);
+		else
+			put_cache_path(names, path);
 		return *path;
 	}
 	if (!slash || !*names->link || strchr(names->link, '/'))
@@ -150,11 +165,11 @@ bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, c
 	if (!strncmp(elf_path, root, root_size) && elf_path[root_size] == '/')
 		inside += root_size;
 	folder = (int)(slash - elf_path);
-	if (which == 1)
+	if (which == BY_BUILD_ID)
 		size = snprintf(path, PATH_MAX, "%.*s/%s", folder, elf_path, names->link);
-	else if (which == 2)
+	else if (which == BY_BUILD_ID + 1)
 		size = snprintf(path, PATH_MAX, "%.*s/.debug/%s", folder, elf_path, names->link);
-	else if (which == 3)
+	else if (which == BY_BUILD_ID + 2)
 		size = snprintf(path, PATH_MAX, "%s" DEBUG_DIR "%.*s/%s", root, (int)(slash - inside), inside,
 				names->link);
 	return size < PATH_MAX;
@@ -166,7 +181,7 @@ static struct elf_file *open_by_link(const struct elf_file *elf, const struct el
 	char path[PATH_MAX];
 	unsigned int which;
 
-	for (which = 1; which < ELF_DEBUG_PATHS && !found; which++)
+	for (which = BY_BUILD_ID; which < ELF_DEBUG_PATHS && !found; which++)
 		if (elf_debug_path(names, elf_file_path(elf), root, which, path))
 			found = open_link(elf, path, names->crc);
 	return found;

@@ -24,7 +24,7 @@ void elf_debug_names(const struct elf_file *elf, struct elf_debug_names *ret);
  * Where it may be: the paths by number, below ELF_DEBUG_PATHS, in the order in which elf_debug_file_open() tries them.
  * Any names may be given. False: there is no such path.
  */
-#define ELF_DEBUG_PATHS 4
+#define ELF_DEBUG_PATHS 5
 bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, const char *root, unsigned int which,
 		    char path[PATH_MAX]);
 
@@ -35,9 +35,9 @@ bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, c
 struct elf_file *elf_debug_file_check(const struct elf_file *elf, struct foreign_file *file);
 
 /*
- * Opens ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, which must bear the same build id; else the file named by
- * .gnu_debuglink, beside the ELF file, in .debug/ there, or under ROOT/usr/lib/debug, whose CRC must agree. NULL when
- * there is none. To be closed by the caller.
+ * Opens ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, or what debuginfod's client has in its cache (elf/debuginfod.h),
+ * which must bear the same build id; else the file named by .gnu_debuglink, beside the ELF file, in .debug/ there, or
+ * under ROOT/usr/lib/debug, whose CRC must agree. NULL when there is none. To be closed by the caller.
  */
 struct elf_file *elf_debug_file_open(const struct elf_file *elf, const char *debug_root);
 

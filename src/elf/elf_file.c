@@ -436,6 +436,15 @@ size_t elf_file_build_id(const struct elf_file *elf, const uint8_t **ret)
 	return elf->build_id_size;
 }
 
+void elf_build_id_text(const uint8_t *id, size_t size, char ret[ELF_BUILD_ID_TEXT])
+{
+	size_t i;
+
+	*ret = '\0';
+	for (i = 0; i < size && size <= ELF_BUILD_ID_MAX; i++)
+		snprintf(ret + 2 * i, 3, "%02x", id[i]);
+}
+
 const struct elf_segment *elf_file_segments(const struct elf_file *elf, size_t *count)
 {
 	*count = elf->segments.count;

@@ -38,7 +38,8 @@ struct elf_section {
 	uint32_t type;  /* SHT_* */
 };
 
-#define ELF_BUILD_ID_MAX 64
+#define ELF_BUILD_ID_MAX  64
+#define ELF_BUILD_ID_TEXT (2 * ELF_BUILD_ID_MAX + 1)
 
 /*
  * Opens the ELF file behind `fd`, which stays the caller's. `path` is for messages only. ELF64 in this
@@ -78,6 +79,8 @@ bool elf_file_is_program(const struct elf_file *elf);
 
 /* The GNU build id; returns its length in bytes and points *ret at it, or 0 when there is none. */
 size_t elf_file_build_id(const struct elf_file *elf, const uint8_t **ret);
+/* A build id in hexadecimal digits; "" if it is none, or longer than any. */
+void elf_build_id_text(const uint8_t *id, size_t size, char ret[ELF_BUILD_ID_TEXT]);
 
 /*
  * A digest of all that anything is derived from: headers, segments, symbols, MiniDebugInfo; not of debug information.

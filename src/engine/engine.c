@@ -208,6 +208,12 @@ int engine_stop(struct engine *engine)
 	return err ? err : unfinished;
 }
 
+int engine_fetch(struct engine *engine, struct fetch *fetch)
+{
+	return fetch_symbols(fetch, watch_store(engine->watch), watch_objects(engine->watch),
+			     watch_namer(engine->watch));
+}
+
 static double self_cpu_s(const struct engine *engine, uint64_t *peak_kb)
 {
 	struct rusage usage;

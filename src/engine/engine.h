@@ -34,6 +34,7 @@
 #include <sys/types.h>
 
 #include "base/diag.h"
+#include "engine/fetch.h"
 #include "kernel/programs.h"
 #include "profile/profile.h"
 
@@ -110,6 +111,9 @@ int engine_poll(struct engine *engine);
 
 /* Stops sampling, and handles all that is left. 0, or -ENOMEM: some of it is lost, which is counted. */
 int engine_stop(struct engine *engine);
+
+/* After engine_stop(): fetches debug files for what is not named yet. 0 or -ENOMEM. */
+int engine_fetch(struct engine *engine, struct fetch *fetch);
 
 /*
  * Adds the window that ends now to `profile`, with its quality and its part of the info, and begins the next one. After

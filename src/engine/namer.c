@@ -300,3 +300,20 @@ int namer_map_names(struct namer *namer, struct object *object, const struct per
 	}
 	return err;
 }
+
+int namer_lacks_symbols(struct namer *namer, struct object *object, uint64_t vaddr, struct elf_debug_names *ret)
+{
+	const struct file_names_head *said;
+	struct file_names names;
+	int err = object->file->kind == FILE_VDSO ? 0 : namer_names(namer, object, &vaddr, 1, &names);
+
+	if (err || object->file->kind == FILE_VDSO)
+		return err;
+	said = file_names_said(&names);
+	if (said && said->wants_debug && !said->has_debug && said->debug.build_id_size) {
+		*ret = said->debug;
+		err = 1;
+	}
+	file_names_deinit(&names);
+	return err;
+}

@@ -58,6 +58,12 @@ int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, si
 int namer_map_names(struct namer *namer, struct object *object, const struct perf_map *map, uint64_t *addresses,
 		    size_t count, struct file_names *ret);
 
+/*
+ * Has a file no symbol table, nor a debug file at hand that has one, and a build id, by which one can be asked for?
+ * 1 and *ret, 0, or -ENOMEM. `vaddr`: any one of it that is to be named.
+ */
+int namer_lacks_symbols(struct namer *namer, struct object *object, uint64_t vaddr, struct elf_debug_names *ret);
+
 /* CPU time of its processes, in seconds. */
 double namer_cpu_s(const struct namer *namer);
 

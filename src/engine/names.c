@@ -14,9 +14,9 @@ struct source {
 	const struct names *names;
 	struct resolver resolver; /* its object is NULL: not a file's, or not known */
 	struct kernel_symbols *kernel;
-	char build_id[2 * ELF_BUILD_ID_MAX + 1]; /* if frames keep it */
-	bool last;                               /* what there is no memory for is named by its address */
-	int err;                                 /* -ENOMEM: some were */
+	char build_id[ELF_BUILD_ID_TEXT]; /* if frames keep it */
+	bool last;                        /* what there is no memory for is named by its address */
+	int err;                          /* -ENOMEM: some were */
 };
 
 static int add_frame(const struct source *source, enum frame_layer layer, const char *name, const char *file,

@@ -585,15 +585,16 @@ bool object_jit_descriptor(struct object *object)
 void object_build_id(struct object *object, char *ret, size_t size)
 {
 	struct elf_file *elf;
-	const uint8_t *bytes;
-	size_t count, i;
+	char text[ELF_BUILD_ID_TEXT];
+	const uint8_t *bytes = NULL;
+	size_t count;
 
 	*ret = '\0';
 	if (!object->readable || object_changed(object) || open_elf(object, &elf, NULL))
 		return;
 	count = elf_file_build_id(elf, &bytes);
-	for (i = 0; i < count && 2 * i + 2 < size; i++)
-		snprintf(ret + 2 * i, size - 2 * i, "%02x", bytes[i]);
+	elf_build_id_text(bytes, count, text);
+	snprintf(ret, size, "%s", text);
 	elf_file_close(elf);
 }
 

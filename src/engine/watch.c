@@ -659,6 +659,11 @@ struct objects *watch_objects(struct watch *watch)
 	return watch->objects;
 }
 
+struct namer *watch_namer(struct watch *watch)
+{
+	return watch->naming.namer;
+}
+
 const struct watch_counts *watch_get_counts(const struct watch *watch)
 {
 	return &watch->counts;

@@ -197,6 +197,7 @@ bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time,
 
 const struct store *watch_store(const struct watch *watch);
 struct objects *watch_objects(struct watch *watch);
+struct namer *watch_namer(struct watch *watch);
 const struct watch_counts *watch_get_counts(const struct watch *watch);
 /* The perf map of the process that an ANONYMOUS file stands for; NULL if there is none. */
 struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *file);

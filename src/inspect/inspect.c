@@ -63,14 +63,13 @@ void inspection_destroy(struct inspection *inspection)
 
 static int describe_file(struct inspection *in, const struct elf_file *elf)
 {
-	char hex[2 * ELF_BUILD_ID_MAX + 1];
-	const uint8_t *id;
-	size_t size = elf_file_build_id(elf, &id), i;
+	char hex[ELF_BUILD_ID_TEXT];
+	const uint8_t *id = NULL;
+	size_t size = elf_file_build_id(elf, &id);
 
 	in->machine_number = elf_file_machine(elf);
 	in->machine = arch_of(in->machine_number)->name;
-	for (i = 0; i < size; i++)
-		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	elf_build_id_text(id, size, hex);
 	in->build_id = size ? string_intern(in->strings, hex) : NULL;
 	in->file = string_intern(in->strings, elf_file_path(elf));
 	return !in->file || (size && !in->build_id) ? -ENOMEM : 0;

@@ -7,8 +7,10 @@
 #include <sys/mman.h>
 
 #include "base/time.h"
+#include "elf/debuginfod.h"
 #include "engine/filter.h"
 #include "engine/session.h"
+#include "profile/text.h"
 #include "record/family.h"
 
 #define PROGRESS_MS  500
@@ -168,6 +170,42 @@ static void fill_children(struct recording *recording)
 	profile_info(recording->profile)->children = string_of(recording, text);
 }
 
+static void show_fetch(void *context, const char *name, size_t number, size_t count)
+{
+	const struct recording *recording = context;
+
+	if (!recording->options->progress)
+		return;
+	fprintf(stderr, "\r\033[Kdebuginfod: %zu of %zu, for ", number, count);
+	text_print(stderr, name, strlen(name));
+	fputs(" (Ctrl-C goes on without)", stderr);
+	fflush(stderr);
+}
+
+/* Symbols from debuginfod. What could not be had is told. */
+static void fetch_files(struct recording *recording)
+{
+	struct fetch fetch = {.progress = show_fetch, .context = recording};
+	int err = engine_fetch(recording->session.engine, &fetch);
+	const char *why = err                     ? "memory was short"
+			  : fetch.err == -ECHILD  ? "no process could be started for it"
+			  : fetch.err == -EINTR   ? "it was interrupted"
+			  : fetch.err == -ENOTSUP ? "the library libdebuginfod is not installed"
+			  : fetch.err             ? "it took too long"
+						  : "no server gave others";
+	char text[160];
+
+	if (recording->options->progress)
+		fputs("\r\033[K", stderr);
+	if (fetch.err == -EINTR)
+		signals_forget(&recording->session.signals);
+	if (fetch.fetched == fetch.wanted && !err)
+		return;
+	snprintf(text, sizeof(text), "debuginfod gave symbols for %zu of %zu files without: %s", fetch.fetched,
+		 fetch.wanted, why);
+	profile_add_remark(recording->profile, text);
+}
+
 /* Takes in what is still in the buffers, and names it all. `failed` is what ended the sampling, if not 0. */
 static int finish(struct recording *recording, int failed, struct diag *diag)
 {
@@ -179,6 +217,10 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	reserve_give(recording);
 	unread = engine_stop(recording->session.engine);
 	show_progress(recording, true);
+	if (recording->options->no_debuginfod)
+		debuginfod_decline(); /* now: the command has its own environment */
+	if (debuginfod_wanted())
+		fetch_files(recording);
 	/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
 	signals_give_back(&recording->session.signals);
 	unnamed = engine_collect(recording->session.engine, recording->profile);

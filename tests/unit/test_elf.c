@@ -2,9 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "elf/debug_file.h"
+#include "elf/debuginfod.h"
 #include "elf/elf_file.h"
 #include "elf/symbols.h"
 #include "elf_builder.h"
@@ -298,6 +301,42 @@ static void test_truncated(void)
 	close(fd);
 }
 
+/* Where debug files are looked for: one place more where servers of debuginfod are named. */
+static void test_debug_paths(void)
+{
+	struct elf_debug_names names = {.build_id = {0xde, 0xad, 0xbe, 0xef}, .build_id_size = 4, .link = "a.debug"};
+	char path[PATH_MAX];
+
+	debuginfod_decline();
+	ok(elf_debug_path(&names, "/r/bin/a", "/r", 0, path) &&
+		   !strcmp(path, "/r/usr/lib/debug/.build-id/de/adbeef.debug"),
+	   "the place of a build id");
+	ok(!elf_debug_path(&names, "/r/bin/a", "/r", 1, path), "no cache where no servers are named");
+	setenv("DEBUGINFOD_URLS", "http://localhost", 1);
+	setenv("HOME", "/h", 1);
+	unsetenv("XDG_CACHE_HOME");
+	unsetenv("DEBUGINFOD_CACHE_PATH");
+	ok(elf_debug_path(&names, "/r/bin/a", "/r", 1, path) &&
+		   !strcmp(path, "/h/.cache/debuginfod_client/deadbeef/debuginfo"),
+	   "else the client's, of strata's user");
+	setenv("XDG_CACHE_HOME", "/x", 1);
+	ok(elf_debug_path(&names, "/r/bin/a", "/r", 1, path) &&
+		   !strcmp(path, "/x/debuginfod_client/deadbeef/debuginfo"),
+	   "in their cache");
+	setenv("DEBUGINFOD_CACHE_PATH", "/c", 1);
+	ok(elf_debug_path(&names, "/r/bin/a", "/r", 1, path) && !strcmp(path, "/c/deadbeef/debuginfo"),
+	   "or where they want it");
+	names.build_id_size = 0;
+	ok(!elf_debug_path(&names, "/r/bin/a", "/r", 1, path), "not without a build id");
+	ok(elf_debug_path(&names, "/r/bin/a", "/r", 2, path) && !strcmp(path, "/r/bin/a.debug") &&
+		   elf_debug_path(&names, "/r/bin/a", "/r", ELF_DEBUG_PATHS - 1, path) &&
+		   !strcmp(path, "/r/usr/lib/debug/bin/a.debug") &&
+		   !elf_debug_path(&names, "/r/bin/a", "/r", ELF_DEBUG_PATHS, path),
+	   "the places of a debug link");
+	debuginfod_decline();
+	ok(!debuginfod_wanted() && !debuginfod_cache_path("deadbeef", path), "declined");
+}
+
 int main(void)
 {
 	test_headers();
@@ -306,5 +345,6 @@ int main(void)
 	test_symbols();
 	test_damaged();
 	test_truncated();
+	test_debug_paths();
 	return tap_done();
 }
