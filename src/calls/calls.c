@@ -360,8 +360,8 @@ char *calls_missed(const struct calls *calls)
 	if (!out)
 		return NULL;
 	if (none)
-		fputs("no function was called in the Pythons that were traced; of a command that starts another program, "
-		      "those are the ones that run already or are in PATH: give the Python's own path",
+		fputs("no function was called in the Pythons that were traced; of a command that starts another "
+		      "program, those are the ones that run already or are in PATH: give the Python's own path",
 		      out);
 	else
 		fprintf(out, "%s %s: no function of this name was called", found_from ? "--match" : "--from",

@@ -477,6 +477,8 @@ static int drain(struct watch *watch, uint64_t until)
 			err = watch_release_stale(watch, reap, LOSS_STACK_MISSING);
 		if (!err)
 			err = watch_tidy(watch);
+	} else if (!err && watch->tidying.has_files) {
+		err = watch_forget_files(watch);
 	}
 	return err;
 }

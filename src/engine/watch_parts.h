@@ -154,6 +154,7 @@ struct tidying {
 	uint64_t max_memory;    /* bytes that store and names may hold; 0: no limit */
 	uint64_t rebuilt_bytes; /* what they held after the store was rebuilt */
 	uint32_t next;          /* before a rebuild: the object that is named next */
+	bool has_files;         /* there was no time for all files that nobody maps any more */
 	uint64_t aged_at, reaped_at;
 };
 
@@ -303,6 +304,11 @@ void watch_unpin(struct watch *watch, struct watched *watched);
  * within their limit. 0 or -ENOMEM.
  */
 int watch_tidy(struct watch *watch);
+
+/*
+ * Part of it, for a short time: closes files that nobody has mapped for a while. Sets tidying.has_files. 0 or -ENOMEM.
+ */
+int watch_forget_files(struct watch *watch);
 
 /* Names the sampled locations of an object (struct location.object). 0 or -ENOMEM. */
 int watch_name(struct watch *watch, uint32_t object);

@@ -23,7 +23,7 @@
 
 #define FILE_IDLE_NS 10000000000ull /* a file that nobody maps may come back: programs are started again and again */
 #define AGE_EVERY_NS 10000000000ull
-#define NAMING_NS    50000000ull /* for so long at once; reading the symbols of one file can take 0.1 s */
+#define NAMING_NS    50000000ull /* at once; asking the process that names takes 1 to 10 ms, a large file 0.1 s */
 /* Bytes; a smaller store is not worth it: one that is kept at the end, or from window to window. */
 #define REBUILD_LEAST  (16ull << 20)
 #define REBUILD_WINDOW (4ull << 20)
@@ -48,13 +48,13 @@ void watch_unpin(struct watch *watch, struct watched *watched)
 	watched->pins.count = 0;
 }
 
-/* Forgets the files that nobody has mapped for a while. */
-static int forget_files(struct watch *watch)
+int watch_forget_files(struct watch *watch)
 {
 	uint64_t until = watch_now() + NAMING_NS;
 	uint32_t i;
 	int err = 0;
 
+	watch->tidying.has_files = false;
 	for (i = 0; i < processes_file_count(watch->processes) && !err; i++) {
 		struct mapped_file *file = processes_file(watch->processes, i);
 		struct object *object = file ? objects_at(watch->objects, i) : NULL;
@@ -80,7 +80,8 @@ static int forget_files(struct watch *watch)
 			watch_keep_learnt(object);
 			objects_drop(watch->objects, i, sampler_tables(watch->sampler));
 			processes_forget_file(watch->processes, file);
-			if (watch_now() > until)
+			watch->tidying.has_files = watch_now() > until;
+			if (watch->tidying.has_files)
 				break;
 		}
 	}
@@ -169,7 +170,7 @@ static int bound_store(struct watch *watch)
 int watch_tidy(struct watch *watch)
 {
 	size_t i;
-	int err = forget_files(watch);
+	int err = watch_forget_files(watch);
 
 	/* Samples named stacks that did not arrive: what was lost on the way is sent again. */
 	for (i = 0; i < watch->store.missing.count; i++)
