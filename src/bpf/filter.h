@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * filter: is the current thread sampled? Asked before anything is done for it. Where there is no filter
- * (loaded.filters), nothing of this is loaded, and no map exists.
+ * filter: decides whether the current thread is sampled, before any other work is done for it. Without filters
+ * (loaded.filters) none of this code is loaded, and its maps do not exist.
  *
- * Users and cgroups are decided here. What a name matches, and which container a cgroup is of, user space says: what it
- * has not been asked yet is sampled, marked SAMPLE_UNJUDGED, and dropped there if it is not wanted (engine/filter.h).
+ * Users and cgroups are decided here. User space decides which filters a name matches, and which container a cgroup
+ * belongs to. A name or cgroup that it has not judged yet is sampled and marked SAMPLE_UNJUDGED. User space drops the
+ * sample if it is not wanted (engine/filter.h).
  */
 #ifndef STRATA_BPF_FILTER_H
 #define STRATA_BPF_FILTER_H
@@ -22,7 +23,7 @@ struct {
 	__type(value, __u32); /* bits */
 } filter_users SEC(".maps");
 
-/* The wanted ones, loaded.filter_cgroups_wanted, then those excluded. */
+/* First the wanted ones (loaded.filter_cgroups_wanted of them), then the excluded ones. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);
 	__uint(max_entries, FILTER_CGROUPS_MAX);

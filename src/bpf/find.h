@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * find: the kernel part finds out by itself what a process has mapped where, when user space has not told, or no more.
+ * find: the kernel part finds the mappings of a process by itself, when user space has not told it about them, or when
+ * what it told is no longer valid.
  *
  *   first sample of a process ─► its VMAs, in its maple tree ─► each executable one's file ─► `files` ─► a run
  *
- * A new process mostly runs files that others have run: their tables are in the kernel, and all that is missing is
- * where it has them mapped, which the kernel knows. `files` says what user space knows of a file: where its page index
- * is, and what it has of an interpreter. What is found is kept in `founds`, by process; it holds for one address space
- * (the cookie), so nobody has to take it back after exec, exit and fork. Its run of mappings lies behind those of user
- * space, in a part of the array that is used in turn: whoever walks by a run makes sure that it was not overwritten.
+ * A new process usually runs files that other processes have run before. Their tables are already in the kernel; only
+ * the addresses where this process has them mapped are missing, and the kernel knows these. The map `files` says what
+ * user space knows about a file: where its page index is, and which interpreter it contains. The result is kept in
+ * `founds`, by process. It is valid for one address space (the cookie), so nobody has to remove it after exec, exit or
+ * fork. Its run of mappings lies behind those of user space, in a part of the array that is used as a ring. So a walk
+ * that uses such a run checks that it was not overwritten.
  *
- * A file that is not known has no mapping then. A walk that comes to it is late, as ever, and EVENT_FILE tells user
- * space by what name to make the file known. It does so as well for the files of a process that user space has told of
- * first, so that the next one which runs them is found here (find_names()).
+ * A file that is not in `files` gets no mapping. A walk that reaches it is late, as usual, and EVENT_FILE tells user
+ * space under which key to add the file. The same event is sent for the files of a process that user space told of
+ * first, so that the next process that runs them is found here (find_names()).
  *
- * When a walk fails, the mappings may be others by now (dlopen). Whether they are tells the sequence of the address
- * space's lock; else they are looked through again.
+ * When a walk fails, the mappings may have changed since they were read (dlopen). The sequence number of the address
+ * space's lock tells whether they have. If so, or if the number is not known, they are read again.
  *
- * Reading. The tree is read as it lies in memory, without the lock of the address space. What is read is right if
- * nobody wrote: no writer has the lock (mmap_lock) before or afterwards, and the count of its writers (mm_lock_seq) is
- * the same. So that what a writer leaves half done is not followed meanwhile, each VMA must say that it is of this
- * address space (vm_mm) and lie behind the last one, nodes must be of a kind that such a tree has, and there is a bound
- * on steps and levels. The kernel's own iterator (bpf_iter_task_vma_new(), 6.7) refuses to work with interrupts off,
- * as here. The thread itself may be the writer, in mmap(): then the sample is walked again as task work (resume.h), or
- * is late.
+ * Reading. The tree is read from memory without taking the lock of the address space. The result is right if nobody
+ * wrote meanwhile: no writer holds the lock (mmap_lock) before or afterwards, and the count of its writers
+ * (mm_lock_seq) is the same. While a writer is at work the tree may be inconsistent, so it is checked: each VMA must
+ * belong to this address space (vm_mm) and lie behind the previous one, each node must be of a kind that such a tree
+ * has, and the number of steps and levels is bounded. The kernel's own iterator (bpf_iter_task_vma_new(), 6.7) does not
+ * work with interrupts off, as they are here. The thread itself may be the writer, in mmap(). Then the sample is walked
+ * again as task work (resume.h), or is late.
  *
- * Bounds. FIND_VMAS_MAX are looked through, some 40 us; processes with more are left to user space. A process is looked
- * through again after FIND_PAUSE_NS for each of its VMAs, and no CPU does so for more than a tenth of its time.
+ * Bounds. At most FIND_VMAS_MAX VMAs are read, which takes some 40 us; processes with more are left to user space. A
+ * process is read again only after FIND_PAUSE_NS for each of its VMAs, and no CPU spends more than a tenth of its time
+ * on this.
  *
- * When code has been replaced by other code, user space voids what was found. A process whose files are all known here
- * has no entry from user space until a sample of it is late. tests/e2e/unheard.t stops strata while programs start,
- * load libraries, fork and call exec. tests/unit/test_find.c runs this source on trees made by hand, with a writer at
- * any read, and on damaged ones.
+ * When code was replaced by other code, user space invalidates what was found. A process whose files are all known here
+ * gets no entry from user space until one of its samples is late. tests/e2e/unheard.t stops strata while programs
+ * start, load libraries, fork and call exec. tests/unit/test_find.c runs this source on handmade trees, with a writer
+ * active at each read in turn, and on damaged trees.
  */
 #ifndef STRATA_BPF_FIND_H
 #define STRATA_BPF_FIND_H
@@ -45,8 +48,8 @@
 #include "bpf/tables.h"
 
 /*
- * Kernels without bpf_loop() have no room for it: 5.10 allows few calls on top of each other. FIND_GLOBAL is for
- * functions that are called once there, and then not global.
+ * Kernels without bpf_loop() cannot load this as it is: 5.10 allows only a few nested calls. FIND_GLOBAL marks
+ * functions that are called once there, and are not global then.
  */
 #ifdef STRATA_BOUNDED_LOOPS
 #define FIND_GLOBAL static __always_inline
@@ -96,7 +99,7 @@ struct {
 	__type(value, __u64);
 } found_words SEC(".maps");
 
-/* What kernels have had in place of i_ctime_sec: 6.6 to 6.10. */
+/* What kernels 6.6 to 6.10 have instead of i_ctime_sec. */
 struct timespec64___find {
 	long tv_sec, tv_nsec;
 } __attribute__((preserve_access_index));
@@ -139,7 +142,7 @@ static __always_inline bool found_is_there(const struct found_process *found)
 	       found->looked_at >= *void_until;
 }
 
-/* Tells user space, once, of the mapping at hand. */
+/* Tells user space about the current mapping, once. */
 static __always_inline void find_tell(struct scratch *s, __u64 id)
 {
 	struct file_event *event = &s->find.event;
@@ -159,7 +162,9 @@ static __always_inline void find_tell(struct scratch *s, __u64 id)
 		mark_sent(id);
 }
 
-/* What is mapped of a file from an offset on lies in its page index at the offset + *ret. False when that is not known.
+/*
+ * A mapping of the file that starts at an offset starts at offset + *ret in its page index. False when that is not
+ * known.
  */
 static __always_inline bool find_shift(const struct known_file *file, __u64 offset, __u64 *ret)
 {
@@ -174,7 +179,7 @@ static __always_inline bool find_shift(const struct known_file *file, __u64 offs
 	return false;
 }
 
-/* Where the runtime of the mapping at hand is, whose vaddrs lie `bias` further up. */
+/* Where the runtime of the current mapping is in the process. `bias`: address minus vaddr. */
 static __always_inline void find_runtime_there(struct scratch *s, const struct known_file *file, __u64 bias)
 {
 	struct runtime_process *runtime = &s->found.runtime;
@@ -188,7 +193,7 @@ static __always_inline void find_runtime_there(struct scratch *s, const struct k
 	runtime->check = runtime_process_check(runtime);
 }
 
-/* Takes the executable mapping at hand in. 1 when there are too many. */
+/* Adds the current executable mapping. 1 when there are too many. */
 static __always_inline int find_add(struct scratch *s)
 {
 	struct find *find = &s->find;
@@ -260,7 +265,7 @@ static __always_inline void find_key(struct find *find, const struct file *file)
 				    BPF_CORE_READ(times, __i_ctime.tv_nsec);
 }
 
-/* Takes the VMA at an address in. 1 when that is the end. */
+/* Reads the VMA at an address. 1 when the search ends here. */
 static __always_inline int find_vma_at_in(struct scratch *s, __u64 address)
 {
 	const struct vm_area_struct *vma = (const void *)address;
@@ -269,7 +274,7 @@ static __always_inline int find_vma_at_in(struct scratch *s, __u64 address)
 	const struct file *file;
 	__u64 name = 0;
 
-	/* A global function is verified by itself, also where the fields are not there. */
+	/* A global function is verified by itself, even on kernels that lack these fields. */
 	if (!loaded.finds)
 		return 0;
 	if (++find->vmas > FIND_VMAS_MAX || bpf_probe_read_kernel(find->vma, FIND_VMA_BYTES, vma) ||
@@ -301,20 +306,20 @@ WALK_GLOBAL(int, find_vma_at, __u64)
 
 /*
  * The tree's nodes (include/linux/maple_tree.h). A node's address ends in 8 bits that tell its kind. It covers the
- * addresses up to its `max`, its slot N those up to pivot N; the last one that is used has no pivot, or 0.
+ * addresses up to its `max`. Its slot N covers those up to pivot N. The last used slot has no pivot, or pivot 0.
  *
  *   leaf, inner range  parent, 15 pivots, 16 slots
  *   inner with gaps    parent,  9 pivots, 10 slots, ...
  */
-#define NODE_KIND(node)  ((node) >> 3 & 15)
-#define NODE_AT(node)    ((node) & ~255ull)
-#define NODE_LEAF        1
-#define NODE_RANGE       2
-#define NODE_GAPS        3
-#define NODE_RANGE_SLOTS 16
-#define NODE_GAPS_SLOTS  10
+#define NODE_KIND(node)            ((node) >> 3 & 15)
+#define NODE_AT(node)              ((node) & ~255ull)
+#define NODE_LEAF                  1
+#define NODE_RANGE                 2
+#define NODE_GAPS                  3
+#define NODE_RANGE_SLOTS           16
+#define NODE_GAPS_SLOTS            10
 
-/* Where slot N of a node ends. */
+/* The last address that slot N of a node covers. */
 static __always_inline __u64 find_pivot(const struct find_level *level, __u32 at, __u32 slots)
 {
 	__u64 pivot = at + 1 < slots ? level->words[(1 + at) & 31] : level->max;
@@ -322,7 +327,7 @@ static __always_inline __u64 find_pivot(const struct find_level *level, __u32 at
 	return pivot || !at ? pivot : level->max;
 }
 
-/* 0, or -1 when that is no node. */
+/* 0, or -1 when it is not a node. */
 static __always_inline int find_load(struct find_level *level, __u64 node, __u64 max)
 {
 	level->kind = NODE_KIND(node);
@@ -333,7 +338,7 @@ static __always_inline int find_load(struct find_level *level, __u64 node, __u64
 	return bpf_probe_read_kernel(level->words, sizeof(level->words), (const void *)NODE_AT(node)) ? -1 : 0;
 }
 
-/* Takes in all VMAs of a leaf. 1 when that is the end. */
+/* Reads all VMAs of a leaf. 1 when the search ends here. */
 static __always_inline int find_leaf(struct scratch *s, const struct find_level *leaf)
 {
 	__u64 pivot, vma;
@@ -350,7 +355,7 @@ static __always_inline int find_leaf(struct scratch *s, const struct find_level 
 	return 0;
 }
 
-/* Goes on in the tree: takes a leaf, or the next slot of an inner node, or leaves that. 1 at the end. */
+/* One step through the tree: reads a leaf, enters the next slot of an inner node, or goes back up. 1 at the end. */
 static __always_inline int find_tree_step_in(struct scratch *s, __u32 i)
 {
 	struct find *find = &s->find;
@@ -388,7 +393,7 @@ static __always_inline int find_tree_step_in(struct scratch *s, __u32 i)
 }
 WALK_LOOP(find_tree, FIND_STEPS_MAX)
 
-/* What tells of writers: their count up to now, and whether there is one. */
+/* Reads the writers' state: how many there have been, and whether one is active. */
 static __always_inline __u32 find_lock_sequence(const struct scratch *s)
 {
 	const struct mm_struct___find *mm = (const void *)s->task.mm;
@@ -403,7 +408,9 @@ static __always_inline bool find_is_locked(const struct scratch *s)
 	return BPF_CORE_READ(mm, mmap_lock) & LOCKED_BY_WRITER;
 }
 
-/* Looks through the mappings: s->find, and the interpreter in s->found. False when that could not be done. */
+/*
+ * Reads the mappings. The results are in s->find, and the interpreter in s->found. False when they could not be read.
+ */
 static __always_inline bool find_vmas(struct scratch *s)
 {
 	const struct mm_struct___find *mm = (const void *)s->task.mm;
@@ -431,7 +438,7 @@ static __always_inline bool find_vmas(struct scratch *s)
 	return find->count && !find->failed && !find->busy;
 }
 
-/* Where a run of so many entries begins, in the array's part for what is found; it does not go over the end. */
+/* Where a run of this many entries begins in the ring of found mappings. A run does not wrap around. */
 static __always_inline __u64 find_take_run(__u32 count)
 {
 	__u64 *position = found_word(FOUND_POSITION), at;
@@ -459,7 +466,7 @@ static __always_inline int find_copy_step_in(struct scratch *s, __u32 i)
 }
 WALK_LOOP(find_copy, FIND_MAPPINGS_MAX)
 
-/* Makes what was found the entry of the process. */
+/* Makes the result the entry of the process. */
 static __always_inline void find_keep(struct scratch *s)
 {
 	struct found_process *found = &s->found;
@@ -470,7 +477,7 @@ static __always_inline void find_keep(struct scratch *s)
 		entry->changed = s->sample.time;
 	found->position = find_take_run(s->find.count);
 	find_copy(s);
-	/* Not one of those that user space counts. */
+	/* Not one of user space's generations. */
 	entry->generation = 1u << 31 | (__u32)found->position;
 	entry->mapping_first = MAPPINGS_MAX + ((__u32)found->position & (FOUND_MAPPINGS - 1));
 	entry->mapping_count = s->find.count;
@@ -478,8 +485,8 @@ static __always_inline void find_keep(struct scratch *s)
 }
 
 /*
- * Finds the mappings of the process that runs: 1, and they are in s->found. 0: it is not the time for that, or the
- * kernel does not give them. Global, so that it is verified once.
+ * Finds the mappings of the current process. 1: they are in s->found. 0: it is too early to read them again, or they
+ * could not be read. Global, so that it is verified once.
  */
 __noinline int find_mappings(__u32 scratch)
 {
@@ -518,7 +525,7 @@ __noinline int find_mappings(__u32 scratch)
 	return found->entry.generation != 0;
 }
 
-/* What was found of the process before, or is now, in s->found and s->process. */
+/* Puts what was found earlier about the process, or is found now, into s->found and s->process. */
 static __always_inline bool find_process_by_itself(struct scratch *s, __u32 tgid)
 {
 	struct found_process *found = bpf_map_lookup_elem(&founds, &tgid);
@@ -541,8 +548,9 @@ static __always_inline bool find_process_by_itself(struct scratch *s, __u32 tgid
 }
 
 /*
- * Names the files of a process that user space has told of before they had a name here: without one, the next process
- * that runs them is not found, and user space may be slower then. False: not yet, it is not the time for that.
+ * Sends the keys of a process's files whose keys user space did not know when it told of the process. Without a key,
+ * the next process that runs such a file cannot be found here and must wait for user space. False: not done, it is too
+ * early.
  */
 static __always_inline bool find_names(struct scratch *s, __u32 tgid)
 {
@@ -558,8 +566,8 @@ static __always_inline bool find_names(struct scratch *s, __u32 tgid)
 }
 
 /*
- * A walk has failed. True: the mappings may have been others by then, and were found anew: it is to be made again. Else
- * s->find.sure tells that they were these.
+ * To be called when a walk has failed. True: the mappings may have changed and were read again, so walk again. False:
+ * s->find.sure says whether they are known to be unchanged.
  */
 static __always_inline bool find_again(struct scratch *s)
 {
@@ -578,7 +586,7 @@ static __always_inline bool find_again(struct scratch *s)
 	if (!find_mappings(s->index))
 		return false;
 	s->find.sure = !found->unknown;
-	/* What user space has told of before does not hold any more. */
+	/* What user space said earlier is no longer valid. */
 	if (!mine)
 		bpf_map_delete_elem(&processes, &tgid);
 	s->process = found->entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * functions: what the frames of a second stack are of, sent once each. Given by the sampler (bpf/send.h), or on the
- * host by who includes a walk.
+ * functions: sends the functions of a second stack's frames to user space, each once. Defined by the sampler
+ * (bpf/send.h), or on the host by the file that includes a walk.
  */
 #ifndef STRATA_BPF_FUNCTIONS_H
 #define STRATA_BPF_FUNCTIONS_H
@@ -9,10 +9,10 @@
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 
-/* Does user space have the function of an id? */
+/* Does user space already have the function with this id? */
 static int code_known(struct scratch *s, __u64 id);
 
-/* Sends s->code, with so many bytes of its table. */
+/* Sends s->code with this many bytes of its line table. */
 static void code_send(struct scratch *s, __u32 table_bytes);
 
 #endif

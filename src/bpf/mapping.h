@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * mapping: what the steps of the native walk have in common, those of native.h and those of runtimes (steps.h): the
- * mapping that an address lies in, and the end of a walk. A step returns 0, or what native_end() returned.
+ * mapping: what all steps of the native walk share, in native.h and in the runtimes (steps.h): finding the mapping of
+ * an address, and ending the walk. A step returns 0, or the result of native_end().
  *
- *   native_find_mapping()   among the process's own, by binary search; it is in walk->mapping then. 0: there is none
- *   native_mapping_has()    whether it is the one that was found last: one comparison, and mostly true
+ *   native_find_mapping()   searches the process's mappings and puts the result into walk->mapping. 0: there is none
+ *   native_mapping_has()    is it the mapping that was found last? One comparison, usually true
  *   native_end()            ends the walk with a loss, or with LOSS_NONE
  */
 #ifndef STRATA_BPF_MAPPING_H
@@ -37,7 +37,7 @@ static __always_inline int native_find_mapping_in(struct scratch *s, __u64 pc)
 			return 0;
 		up = 1 - walk_less(pc, entry->start);
 		first += half * up;
-		count = half + (count & up); /* the upper half of an odd count has one more */
+		count = half + (count & up); /* of an odd count, the upper half has one more */
 	}
 	if (!count)
 		return 0;

@@ -17,20 +17,20 @@
  * A helper call costs 65-120 ns whatever its size up to a page, so reads are per page and not per frame; and a
  * window never touches a page that the step did not need, so it cannot fail where the step would not.
  *
- * Which registers are known: SP and FP always. BX is carried from frame to frame like FP, because lazy binding
- * computes its CFA from it; where it cannot be recovered it is unknown until a frame restores it. The others are
- * those of the innermost frame, or of the last one that a signal interrupted. Farther out, those that a call may
- * change are taken to be unchanged, as debuggers do: code whose CFA is in one across a call (libcrypto's AES-GCM, in
- * RAX) calls only helpers that leave it alone, and says so by its CFI. R12 to R15 may have been saved and changed by
- * any function in between.
+ * Which registers are known? SP and FP always. BX is carried from frame to frame like FP, because lazy binding computes
+ * its CFA from it. Where it cannot be recovered, it is unknown until a frame restores it. The other registers hold the
+ * values of the innermost frame, or of the last frame that a signal interrupted. Farther out, caller-saved registers
+ * are assumed to be unchanged, as in debuggers: code that keeps its CFA in one of them across a call (libcrypto's
+ * AES-GCM, in RAX) calls only helpers that do not change it, and its CFI says so. R12 to R15 are not known there: any
+ * function in between may have saved and changed them.
  *
- * The loop (WALK_LOOP, tables.h) makes NATIVE_UNROLL steps a turn; frames are indexed by the loop's own index, and all
- * state is in the map value, so the verifier sees one short body. What is rare (signal frames, realigned stacks,
- * PLT stubs) is one function that is not inlined and reads 8 bytes at a time.
+ * The loop (WALK_LOOP, tables.h) makes NATIVE_UNROLL steps per iteration. Frames are indexed by the loop's own index,
+ * and all state is in the map value, so the verifier sees one short body. Rare cases (signal frames, realigned stacks,
+ * PLT stubs) are handled by one function that is not inlined and reads 8 bytes at a time.
  *
- * Code without a file, and a file that is no ELF file, is taken for generated code: the walk follows frame pointers
- * there, and names come from /tmp/perf-PID.map. Where a function has just been entered or is about to return, its
- * instructions tell where its caller is (arch_code_cfa()).
+ * Code without a file, or in a file that is not ELF, is treated as generated code. There the walk follows frame
+ * pointers, and names come from /tmp/perf-PID.map. Where a function has just been entered or is about to return, the
+ * walk finds the caller from the instructions (arch_code_cfa()).
  */
 #ifndef STRATA_BPF_NATIVE_H
 #define STRATA_BPF_NATIVE_H
@@ -45,11 +45,11 @@
 #include "bpf/time.h"
 #include "bpf/uretprobe.h"
 
-/* By estimate, for time.h: a turn of the loop, and a rule that the memo does not have. */
+/* Estimated costs, for time.h: one iteration of the loop, and one rule that is not in the memo. */
 #define NATIVE_TURN_NS   (12 * NATIVE_UNROLL)
 #define NATIVE_LOOKUP_NS 200u
 
-/* The index of the rule in force at an address: the path that the memo saves. */
+/* The index of the rule in force at an address: the slow path, which the memo avoids. */
 static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 {
 	struct native_walk *walk = &s->native;
@@ -95,7 +95,10 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 	return ROW_RULE(rows[first & (UNWIND_BLOCK_ROWS - 1)]);
 }
 
-/* The place in the memo of the rule for an address that is not where it was expected; NATIVE_MEMO: there is none. */
+/*
+ * The index in the memo of the rule for an address, when it is not where it was expected. NATIVE_MEMO: there is no
+ * rule.
+ */
 static __always_inline __u32 native_remember_in(struct scratch *s, __u64 pc)
 {
 	struct memo *memo = &s->memo;
@@ -116,7 +119,7 @@ static __always_inline __u32 native_remember_in(struct scratch *s, __u64 pc)
 	at = memo->newest++ & (NATIVE_MEMO - 1);
 	walk_opaque(at);
 	at &= NATIVE_MEMO - 1;
-	/* What is absent now may be there the next time: a key that no frame has. */
+	/* Rows that are absent now may be there the next time. So this entry gets a key that no frame has. */
 	memo->rules[at].key = rule->kind == UNWIND_ABSENT ? ~key : key;
 	memo->rules[at].rule = *rule;
 	memo->next[at] = at + 1;
@@ -137,7 +140,7 @@ static __always_inline int native_read(struct scratch *s, __u64 address, __u64 *
 	return walk_read_user(s, ret, sizeof(*ret), address);
 }
 
-/* Where the return address lies, of a rule that does not leave it in a register. */
+/* The address of the return address, for a rule that does not keep it in a register. */
 static __always_inline __u64 native_return_slot(const struct native_walk *walk, const struct unwind_rule *rule,
 						__u64 cfa)
 {
@@ -149,8 +152,8 @@ static __always_inline __u64 native_return_slot(const struct native_walk *walk, 
 }
 
 /*
- * Can a rule of this kind be followed? Where frames are chained by records of which nothing says how far below the CFA
- * they lie, SP is not known behind such a one, until a frame's rule goes by FP.
+ * Can a rule of this kind be followed with what is known of SP? A frame record does not say how far below the CFA it
+ * lies. So after a step by a frame record SP is unknown, until a frame has a rule that is based on FP.
  */
 static __always_inline bool native_sp_known(const struct native_walk *walk, __u32 kind)
 {
@@ -172,15 +175,17 @@ static __noinline int native_step_signal(struct scratch *s, __u64 address)
 	return walk->pc ? 0 : native_end(walk, LOSS_STACK_READ);
 }
 
-/* The caller's carried register by a rule that native_step_slow follows. One that cannot be read is unknown: few frames
- * need it. */
+/*
+ * Restores the caller's carried register, by a rule that native_step_slow() follows. If it cannot be read, it is
+ * unknown: few frames need it.
+ */
 static __always_inline void native_restore_carried(struct scratch *s, const struct unwind_rule *rule, __u64 cfa)
 {
 	struct native_walk *walk = &s->native;
 	__u64 base = rule->kind == UNWIND_FP_DEREF ? walk->fp : cfa;
 	__u32 slot = rule->param;
 
-	if (ARCH_LINKS) { /* it was the return address, and the call has changed it */
+	if (ARCH_LINKS) { /* it held the return address, and the call has changed it */
 		walk->known = REGS_CALLER_SAVED;
 		return;
 	}
@@ -194,8 +199,9 @@ static __always_inline void native_restore_carried(struct scratch *s, const stru
 }
 
 /*
- * The same on machines where a frame is a record of the caller's FP and the return address (AAPCS64 6.4.6): the
- * innermost frame has none yet, or no more, where its instruction says so. Where its CFA is, the record does not say.
+ * A step in code without a table, on machines where a frame is a record of the caller's FP and the return address
+ * (AAPCS64 6.4.6). The innermost frame may have no record yet, or no longer; its current instruction tells. A record
+ * does not say where the CFA is.
  */
 static __always_inline int native_step_record(struct scratch *s)
 {
@@ -223,9 +229,10 @@ static __always_inline int native_step_record(struct scratch *s)
 }
 
 /*
- * Code with frame pointers that has no table, as what is generated while the program runs: where it has no frame
- * pointer yet, no more, or never, its instructions tell the CFA. Those of a file are read once, and the memo keeps what
- * they tell. Global, so that its ways are not followed on through the rest of the step.
+ * A step in code with frame pointers and without a table, such as code generated at run time. Where a function has not
+ * set up its frame pointer yet, has already restored it, or has none, the CFA is derived from its instructions. For
+ * code of a file this is done once, and the memo keeps the result. Global, so that the verifier does not follow its
+ * paths through the rest of the step.
  */
 static __always_inline int native_step_generated_in(struct scratch *s, __u32 slot)
 {
@@ -268,8 +275,10 @@ static __always_inline int native_step_generated_in(struct scratch *s, __u32 slo
 }
 WALK_GLOBAL(int, native_step_generated, __u32)
 
-/* The rule in the memo's slot, any one, with one read a slot: what the fast path does not do, or could not read at
- * once. */
+/*
+ * One step by the rule in the memo's slot, of any kind, with one read per stack slot: for rules that the fast path does
+ * not handle, and for stack that it could not read in one piece.
+ */
 static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 {
 	const struct unwind_rule *rule = &s->memo.rules[slot & (NATIVE_MEMO - 1)].rule;
@@ -312,7 +321,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		cfa += UNWIND_OFFSET(rule);
 		break;
 	case UNWIND_RA_REGISTER:
-		/* Behind a call, which may use the register, it is in none. */
+		/* After a call the register may have been changed, so the return address is not known. */
 		if (walk->behind || !native_register(walk, UNWIND_NUMBER(rule), &return_address))
 			return native_end(walk, LOSS_BAD_RULE);
 		cfa = walk->sp + UNWIND_OFFSET(rule);
@@ -355,7 +364,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		return native_end(walk, LOSS_NO_MAPPING);
 	case UNWIND_UNSUPPORTED:
 		return native_end(walk, LOSS_BAD_RULE);
-	case UNWIND_ABSENT: /* user space finishes it from a copy, and gives the rows */
+	case UNWIND_ABSENT: /* user space finishes the walk from a copy, and adds the rows */
 		walk->unmapped = 1;
 		return native_end(walk, LOSS_LATE);
 	case UNWIND_NO_RULE:
@@ -369,7 +378,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 			return stepped;
 	}
 	if (rule->kind == UNWIND_RA_REGISTER || (ARCH_LINKS && rule->param == UNWIND_SLOT_SAME)) {
-		/* Behind a call, which has changed the link register, it is in none. */
+		/* A call has changed the link register, so the return address is not known. */
 		if (rule->kind != UNWIND_RA_REGISTER &&
 		    (walk->behind || !native_register(walk, REG_CARRIED, &return_address)))
 			return native_end(walk, LOSS_BAD_RULE);
@@ -396,7 +405,7 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 }
 WALK_GLOBAL(int, native_step_slow, __u32)
 
-/* Fills the window so that it holds [low, top), and what follows up to the end of the page. 0 when it does. */
+/* Fills the window with [low, top) and what follows up to the end of the page. 0 on success. */
 static __noinline int native_load_window(struct scratch *s, __u64 low, __u64 top)
 {
 	struct native_walk *walk = &s->native;
@@ -431,7 +440,9 @@ static __always_inline int native_step(struct scratch *s, __u32 index)
 {
 	struct native_walk *walk = &s->native;
 	const struct unwind_rule *rule;
-	/* By the key, not by the PC alone: forked processes run the same addresses, each with its own generation. */
+	/*
+	 * Compares the key, not the PC alone: forked processes have the same addresses, each with its own generation.
+	 */
 	__u64 lookup = walk->pc - walk->behind, key = lookup ^ walk->memo_key;
 	__u64 sp = walk->sp, fp = walk->fp, cfa, low, slot, saved, carried;
 	__u32 at = walk->memo_at & (NATIVE_MEMO - 1);
@@ -537,9 +548,9 @@ static __always_inline void native_begin(struct scratch *s, const struct process
 }
 
 /*
- * Goes on with a walk, to its end or as long as there is time: true when it pauses (walk_pauses()). Afterwards
- * s->native_stack.frames holds native.count PCs, innermost first, and native.loss is LOSS_NONE when the outermost frame
- * was reached.
+ * Continues a walk to its end, or until its time is over: then it pauses and the result is true (walk_pauses()).
+ * Afterwards s->native_stack.frames holds native.count PCs, innermost first, and native.loss is LOSS_NONE when the
+ * outermost frame was reached.
  */
 static __always_inline bool native_go_on(struct scratch *s)
 {
@@ -570,7 +581,7 @@ static __always_inline void native_walk(struct scratch *s, const struct process_
 	native_go_on(s);
 }
 
-/* The id of the stack that was walked: its frames, its process, and how it ended. */
+/* The id of the stack that was walked: a hash of its frames, its process, and how it ended. */
 static __always_inline __u64 native_stack_id(const struct scratch *s)
 {
 	__u64 id = hash_mix(s->native.hash, 2 + s->native.loss);

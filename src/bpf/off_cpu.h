@@ -2,27 +2,28 @@
 /*
  * off_cpu: how long threads are off the CPU, and where.
  *
- *   sched_switch       the time is noted, for the thread that leaves, `current`              thread_leaves()
+ *   sched_switch       the time is noted for `current`, the thread that leaves              thread_leaves()
  *        ... it waits: it runs nothing, so neither its stack nor its registers change ...
- *   sched_switch       the time is noted again: another thread leaves, and this one is chosen
+ *   sched_switch       another thread leaves, and this one is chosen: its wait ends
  *   end of __schedule  the same thread again: how long was it? is that taken? ─► the walks   thread_returns()
  *
- * The stack is walked when the thread is back, not when it leaves. It is the same one, down to schedule(), and so is
- * that of its runtime, whether or not it holds the GIL. But by then it is known how long the wait was: a wait that is
- * not taken costs two lookups and no walk. And memory that cannot be read may be read again when the thread gets back
- * to user mode (resume.h).
+ * The stack is walked when the thread is back, not when it leaves. It is still the same stack, down to schedule(), and
+ * so is that of its runtime, whether or not the thread holds the GIL. But now the length of the wait is known, so a
+ * wait that is not sampled costs two lookups and no walk. And memory that cannot be read now can be read when the
+ * thread returns to user mode (resume.h).
  *
- * At most loaded.off_cpu_taken waits of a slot of OFF_CPU_SLOT_NS are taken as they come. From then on those that are
- * shorter than a period are taken with the probability length / period, and stand for one period: the sum of all is
- * right on average, for each stack. The period doubles with each so many more that are taken, and becomes shorter when
- * it need not be so long. It never depends on the wait it is applied to. Longer waits always stand for themselves.
+ * Time is divided into slots of OFF_CPU_SLOT_NS. All waits are sampled until there are loaded.off_cpu_taken in a slot.
+ * From then on there is a period: a wait shorter than that is sampled with probability length / period, and weighs one
+ * period. So the sum of weights is right on average, for each stack. The period doubles with each further
+ * loaded.off_cpu_taken waits that are sampled in a slot, and shrinks after slots with at most half of that. It never
+ * depends on the wait it is applied to. A wait longer than the period is always sampled and weighs its own length.
  *
- * Kernels that have the tracepoint sched_exit_tp (6.18) call it at the end of __schedule(). Elsewhere a kprobe is at
- * finish_task_switch(), which is a little dearer and runs with interrupts off.
+ * Kernels with the tracepoint sched_exit_tp (6.18) call it at the end of __schedule(). On others a kprobe at
+ * finish_task_switch() is used. It costs a little more and runs with interrupts off.
  *
- * Threads that were off the CPU when the recording began are found by an iterator; their waits begin then. When it ends
- * user space notes the time (off_cpu_state.until) and walks those that have not come back; meanwhile those that do come
- * back are still sent, up to that time (engine/watch_waits.c).
+ * An iterator finds the threads that are off the CPU when the recording begins; their waits begin at that time. When
+ * the recording ends, user space notes the time (off_cpu_state.until) and walks the threads that have not come back. A
+ * thread that comes back meanwhile is still sent, with its wait cut at that time (engine/watch_waits.c).
  */
 #ifndef STRATA_BPF_OFF_CPU_H
 #define STRATA_BPF_OFF_CPU_H
@@ -67,7 +68,7 @@ static __always_inline bool off_cpu_watches(__u32 tgid, struct task_struct *task
 	return added && !(*added & TARGET_AWAITS_EXEC && BPF_CORE_READ(task, flags) & PF_FORKNOEXEC);
 }
 
-/* A thread that is not known yet; NULL: it is not watched, or there is no room. */
+/* Adds a thread that is not known yet. NULL: it is not watched, or there is no room. */
 static __always_inline struct off_cpu_thread *off_cpu_add_thread(struct off_cpu_state *state, __u32 tgid, __u32 tid)
 {
 	struct off_cpu_thread thread = {.tgid = tgid};
@@ -133,7 +134,7 @@ int thread_leaves(const __u64 *arguments)
 	return 0;
 }
 
-/* Is a wait taken? Then *weight is what it stands for. */
+/* Is this wait sampled? Then *weight is the time that it stands for. */
 static __always_inline bool off_cpu_takes(struct off_cpu_state *state, __u64 length, __u64 now, __u64 *weight)
 {
 	__u64 slots = (now - state->slot) / OFF_CPU_SLOT_NS;
@@ -158,14 +159,14 @@ static __always_inline bool off_cpu_takes(struct off_cpu_state *state, __u64 len
 	return true;
 }
 
-/* The length of the wait that has just ended; 0: there was none that is watched. */
+/* The length of the wait that has just ended; 0: there was none, or the thread is not watched. */
 static __always_inline __u64 off_cpu_length(struct off_cpu_state *state, __u64 ids, __u64 *now, __u32 *flags)
 {
 	__u32 tid = (__u32)ids;
 	struct off_cpu_thread *thread = bpf_map_lookup_elem(&off_cpu_threads, &tid);
 	__u64 left;
 
-	/* From now on user space knows that it runs, or has run. */
+	/* From now on user space can see that the thread runs, or has run. */
 	if (!thread) {
 		if (!state->until)
 			off_cpu_add_thread(state, ids >> 32, tid);
@@ -208,7 +209,7 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 		return 0;
 	state->waits++;
 	state->waits_ns += length;
-	/* One that user space may drop stands for itself, so that it can be taken off again. */
+	/* User space may drop this sample. So it weighs its own length, which can be subtracted again. */
 	weight = length;
 	if (answer != FILTER_UNJUDGED && !off_cpu_takes(state, length, now, &weight))
 		return 0;
@@ -252,18 +253,18 @@ int thread_returns_probed(void *ctx)
 	return off_cpu_return(ctx, 1);
 }
 
-/* At the start: who is off the CPU, since when nobody knows. */
+/* At the start: finds the threads that are off the CPU. Since when is not known. */
 SEC("iter/task")
 int thread_is_off(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	/* Filters are asked when it is back: they know of the current thread only. */
+	/* Filters are asked when the thread is back: they can only judge the current thread. */
 	struct off_cpu_thread thread = {.flags = WAIT_OFF_CPU | (loaded.filters ? WAIT_UNJUDGED : 0)};
 	__u32 tid, is;
 
 	if (!task || !task->pid || *(volatile int *)&task->on_cpu)
 		return 0;
-	/* One that has never run, or runs now: it comes from fork(), and its first moment nobody tells. */
+	/* A thread that has never run, or runs now. It comes from fork(), and no program sees when it first runs. */
 	if (!(*(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw))
 		return 0;
 	tid = task->pid;

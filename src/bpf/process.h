@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * process: brings what is known of a process into the scratch: its mappings and its runtime. User space has told
- * (process_maps.h), or the kernel part finds out by itself (find.h).
+ * process: copies what is known about a process into the scratch: its mappings and its runtime. Either user space has
+ * told it (process_maps.h), or the kernel part finds it by itself (find.h).
  */
 #ifndef STRATA_BPF_PROCESS_H
 #define STRATA_BPF_PROCESS_H
@@ -14,7 +14,7 @@
 
 #define DOUBTFUL_NS 1000000000ull
 
-/* Copies the tables of a process to the scratch. False when it has none, or they are from before its last exec. */
+/* Copies the tables of a process to the scratch. False when it has none, or when they are older than its last exec. */
 static __always_inline bool find_process(struct scratch *s, __u32 tgid)
 {
 	struct process_entry *process = bpf_map_lookup_elem(&processes, &tgid);
@@ -53,7 +53,7 @@ static __always_inline enum cached_second find_runtime(struct scratch *s, __u32 
 	return CACHED_SECOND;
 }
 
-/* Brings what is known of its runtime into the scratch. */
+/* Copies what is known about the current process's runtime to the scratch. */
 FIND_GLOBAL int load_second(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
@@ -67,8 +67,8 @@ FIND_GLOBAL int load_second(__u32 scratch)
 }
 
 /*
- * Brings what is known of a process into the scratch, unless the last walk has left it there. Global, so that it is
- * verified once.
+ * Copies what is known about a process to the scratch, unless it is still there from the last walk. Global, so that it
+ * is verified once.
  */
 __noinline int load_process(__u32 scratch, __u32 tgid)
 {
@@ -78,7 +78,7 @@ __noinline int load_process(__u32 scratch, __u32 tgid)
 
 	if (!s || !at)
 		return 0;
-	now = *(volatile __u64 *)at; /* first: what changes meanwhile is looked up the next time */
+	now = *(volatile __u64 *)at; /* read first: what changes meanwhile is looked up the next time */
 	s->find.busy = s->find.is_empty = 0;
 	if (s->cache.tgid == tgid && s->cache.changed == now && !s->cache.unnamed &&
 	    (s->cache.process != CACHED_FOUND || found_is_there(&s->found)))
@@ -102,8 +102,8 @@ __noinline int load_process(__u32 scratch, __u32 tgid)
 }
 
 /*
- * A walk that failed in a process whose mappings change now and then may have gone by tables that were out of date:
- * other code has taken the place of what they describe, and user space has not told yet.
+ * May a walk have failed because the tables were out of date? In a process whose mappings change, other code may have
+ * taken the place of what the tables describe, and user space may not have told it yet.
  */
 static __always_inline bool tables_doubtful(const struct scratch *s, const struct process_entry *process)
 {

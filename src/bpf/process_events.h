@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * process_events: programs that follow exec and fork. They void what the maps say of a process that is another one now,
- * and pass on what holds for its children. Part of every object that walks.
+ * process_events: programs that follow exec and fork. They invalidate what the maps say about a process that runs
+ * another program now, and copy to children what is still true for them. Part of every object that walks.
  */
 #ifndef STRATA_BPF_PROCESS_EVENTS_H
 #define STRATA_BPF_PROCESS_EVENTS_H
@@ -29,8 +29,8 @@ int process_exec(const __u64 *arguments)
 			*added &= ~TARGET_AWAITS_EXEC; /* threads and children bear the same flag */
 	}
 	/*
-	 * What is known of a runtime here stays until user space has read the exec record: it may have put in the new
-	 * one already, and an old one is harmless, because its threads are not this one.
+	 * What is known about a runtime stays until user space has read the exec record. User space may already have
+	 * stored the new runtime here. An old one is harmless, because this thread is not among its threads.
 	 */
 	bpf_map_update_elem(&execs, &tgid, &now, BPF_ANY);
 	note_change(now);
@@ -49,14 +49,14 @@ int process_fork(const __u64 *arguments)
 	if (parent_tgid == child_tgid)
 		return 0; /* a thread */
 	if (loaded.namespace_inode)
-		return 0; /* what these are called there is not told; the side-band's record comes soon */
+		return 0; /* their numbers in that namespace are not known here; the side-band's record comes soon */
 	if (!loaded.watch_all) {
 		added = bpf_map_lookup_elem(&targets, &parent_tgid);
 		if (!added || !(*added & TARGET_CHILDREN))
 			return 0;
 		bpf_map_update_elem(&targets, &child_tgid, &child_added, BPF_ANY);
 	}
-	/* What was known of an earlier process with this pid is void. */
+	/* What was known about an earlier process with this pid is no longer valid. */
 	bpf_map_delete_elem(&processes, &child_tgid);
 	bpf_map_delete_elem(&execs, &child_tgid);
 	bpf_map_delete_elem(&runtime_processes, &child_tgid);
@@ -71,7 +71,10 @@ int process_fork(const __u64 *arguments)
 		runtime_copy.tgid = child_tgid;
 		runtime_copy.check = runtime_process_check(&runtime_copy);
 		bpf_map_update_elem(&runtime_processes, &child_tgid, &runtime_copy, BPF_ANY);
-		/* And the same thread there: after a fork CPython takes its thread lists apart for a moment. */
+		/*
+		 * The thread's address is copied, too: after a fork CPython rebuilds its thread lists, and they cannot
+		 * be read for a moment.
+		 */
 		key = bpf_get_current_pid_tgid();
 		thread = bpf_map_lookup_elem(&runtime_threads, &key);
 		if (thread) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * process_maps: what user space tells of processes, and what the loader says. `loaded` is constant for the verifier:
- * what it switches off is left out of the program.
+ * process_maps: the maps in which user space describes processes, and the loader's configuration. `loaded` is constant
+ * for the verifier, so code that it switches off is left out of the program.
  */
 #ifndef STRATA_BPF_PROCESS_MAPS_H
 #define STRATA_BPF_PROCESS_MAPS_H
@@ -22,7 +22,7 @@ struct {
 	__type(value, struct process_entry);
 } processes SEC(".maps");
 
-/* When a process last called exec: its tables from before are not valid any more. */
+/* When a process last called exec: older tables are not valid any more. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -31,8 +31,8 @@ struct {
 } execs SEC(".maps");
 
 /*
- * The watched processes, unless watch_all, and when each was added, with TARGET_*; children are added when they are
- * forked, of those that have TARGET_CHILDREN.
+ * The watched processes, unless watch_all is set: when each was added, with TARGET_*. The children of a process with
+ * TARGET_CHILDREN are added when they are forked.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -58,8 +58,8 @@ struct {
 } runtime_layouts SEC(".maps");
 
 /*
- * When what the maps of processes say changed the last time, CLOCK_MONOTONIC ns: written after each change. While it
- * stays the same, each scratch's cache (struct process_cache) is as good as a lookup.
+ * When the maps about processes last changed, CLOCK_MONOTONIC ns; written after each change. While it stays the same,
+ * each scratch's cache (struct process_cache) is valid.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * registers: those that the native walk begins with, of a program that was interrupted, or that is in the kernel.
+ * registers: the user registers that the native walk starts from, of a thread that was interrupted in user mode or is
+ * in the kernel.
  */
 #ifndef STRATA_BPF_REGISTERS_H
 #define STRATA_BPF_REGISTERS_H
@@ -18,11 +19,11 @@ static __always_inline bool in_user_mode(struct bpf_perf_event_data *ctx)
 	return arch_in_user_mode((volatile struct arch_registers *)ctx);
 }
 
-/* What these functions give when there are no registers to walk from. */
+/* What these functions return when there are no registers to walk from. */
 enum {
 	REGISTERS_UNREADABLE = -1,
 	REGISTERS_NO_PROGRAM =
-		1, /* workers of io_uring and vhost have the address space of their process and never run its code */
+		1, /* workers of io_uring and vhost: they have the address space of a process and never run its code */
 	REGISTERS_OTHER_MODE = 2, /* the thread runs 32-bit code */
 };
 
@@ -37,8 +38,10 @@ static __noinline __attribute__((unused)) int interrupted_registers(struct scrat
 /* MMF_HAS_UPROBES, 1 << 19 (include/linux/mm_types.h): uprobes were put into the address space. */
 #define MM_HAS_UPROBES (1ul << 19)
 
-/* Whether the program may have breakpoints in it, a debugger's or uprobes: else one is padding, or part of a
- * number. */
+/*
+ * May the program contain breakpoints, from a debugger or from uprobes? If not, such a byte is padding, or part of a
+ * number.
+ */
 static __always_inline bool may_have_breakpoints(const struct scratch *s)
 {
 	struct task_struct___strata *task = (void *)bpf_get_current_task();
@@ -48,9 +51,10 @@ static __always_inline bool may_have_breakpoints(const struct scratch *s)
 }
 
 /*
- * In the kernel because of a breakpoint, a thread may be behind it (on x86-64 it is), in whose place the instruction
- * is that it has yet to execute. Until the kernel makes that good, or has done in its stead what the instruction does:
- * where that is one byte long, a push, the register is on the stack then.
+ * A thread that entered the kernel because of a breakpoint may have a PC behind the breakpoint (on x86-64 it has). But
+ * it has not executed the instruction that the breakpoint replaces. This moves the PC back, unless the kernel has
+ * already emulated that instruction: if it is one byte long, it is a push, and the pushed register is on top of the
+ * stack.
  */
 __noinline int undo_breakpoint(__u32 scratch)
 {
@@ -71,8 +75,8 @@ __noinline int undo_breakpoint(__u32 scratch)
 }
 
 /*
- * The user registers of a thread that is in the kernel: entry code saves all of them at the top of the thread's
- * kernel stack. Where the kernel does not tell the address (before 5.15), it follows from the stack's size.
+ * The user registers of a thread that is in the kernel: entry code saves all of them at the top of the thread's kernel
+ * stack. Kernels before 5.15 do not tell the address; there it is computed from the stack's size.
  */
 static __noinline int saved_registers(struct scratch *s, bool has_helper)
 {

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * resume: what a tick could not do is done in the thread's own context.
+ * resume: a walk that a tick could not finish is done in the thread's own context.
  *
- * A tick reads the thread's memory without page faults, and has little time. Now and then a page it needs is not there.
- * The kernel is just copying it, because the process has forked and writes to it for the first time; or a forked
- * process has not touched it yet, and it is a page of a file (a code object in the interpreter's own data). Or the
+ * A tick reads the thread's memory without page faults, and has little time. Sometimes a page that it needs is not
+ * present: the kernel is just copying it, because the process has forked and writes to it for the first time; or it is
+ * a page of a file (a code object in the interpreter's own data) that a forked process has not touched yet. Or the
  * stack is deeper than can be walked in an interrupt (time.h). Until the thread is back in user mode, none of its user
- * state changes: its registers are saved, and it does not run. So the sample is sent with what there is, and the walk
- * is made again as task work, which runs right before the return to user mode. The result follows as EVENT_RESUMED with
+ * state changes: its registers are saved, and it does not run. So the sample is sent with what is known, and the walk
+ * is repeated as task work, which runs right before the return to user mode. The result follows as EVENT_RESUMED with
  * the same sequence.
  *
  *   tick (interrupt) ── read fails, time over ──► slot: sequence, PC, SP, mm ──► task work
  *   return to user mode ─────────────► same PC, SP and mm? ─► walk, piece by piece, send ─► slot is free
  *
- * When the PC has changed (a signal is delivered, a system call is restarted) or the mm (exec), the first result
- * stands.
+ * If the PC has changed (a signal is delivered, a system call is restarted) or the mm has (exec), the first result is
+ * kept.
  *
- * There interrupts are on, but a kernel without preemption runs no other task before the callback returns. So a long
- * walk is made in pieces of RESUME_PIECE_NS, each a task work of its own: between two of them the kernel has other
- * tasks run (task_work_run() in kernel/task_work.c). A slot has two works, as none can be scheduled by its own
- * callback. The one that is scheduled must be there before the callback returns, or the thread might reach user mode
- * first: where the kernel's irq_work is not at once, the walk ends.
+ * In task work interrupts are on, but a kernel without preemption runs no other task before the callback returns. So a
+ * long walk is split into pieces of RESUME_PIECE_NS, each a task work of its own: between two of them the kernel lets
+ * other tasks run (task_work_run() in kernel/task_work.c). A slot has two works, because a work cannot be scheduled by
+ * its own callback. The other work must be queued before the callback returns, or the thread might reach user mode
+ * first. Where the kernel's irq_work does not run at once, the walk ends.
  *
- * Ticks that come meanwhile find the thread in the same state: they join the slot, and the one result is theirs, too.
- * Else the ticks during a long walk would ask for the next ones, and the thread would never get on.
+ * Ticks that come meanwhile find the thread in the same state: they join the slot and share its result. Otherwise each
+ * tick during a long walk would request another walk, and the thread would never make progress.
  *
- * Task work can be preempted by a tick, which has a scratch of its own, and by another thread's task work: a walk has
- * one of the spare scratches from its first piece to its last, and who finds none free gives up.
+ * Task work can be preempted by a tick, which has its own scratch, and by another thread's task work. So a walk takes
+ * one of the spare scratches and keeps it from its first piece to its last. If none is free, the walk is given up.
  *
  * Needs bpf_task_work_schedule_resume() (6.18; there with the suffix _impl). TWA_RESUME does not interrupt system
  * calls, unlike the variant that signals.
  *
- * A missing page is brought in first, at most 16 times. The sample waits for its second part in
- * engine/watch_records.c, for three seconds at most. Frames that may be stale stack contents are left out without a
- * loss only if the thread itself could not read them. tests/chaos/memory.t pages a program out while it runs.
+ * Missing pages are faulted in first, at most 16 times. The sample waits for its second part in engine/watch_records.c,
+ * for three seconds at most. Frames that may be stale stack contents are dropped without a loss only if the thread
+ * itself could not read them either. tests/chaos/memory.t pages a program out while it runs.
  */
 #ifndef STRATA_BPF_RESUME_H
 #define STRATA_BPF_RESUME_H
@@ -49,7 +49,7 @@
 #include "bpf/time.h"
 #include "bpf/walks.h"
 
-/* Kernels without task work for programs have another object, without this. */
+/* Kernels without task work for BPF programs use another object, which does not contain this. */
 #ifndef SAMPLER_RESUMES
 static void resume_later(struct scratch *s)
 {
@@ -62,13 +62,16 @@ static bool resume_joins(struct scratch *s)
 
 #else
 
-#define RESUME_TRIES    16u           /* reads that may be brought in for one sample */
+#define RESUME_TRIES    16u           /* failed reads that are faulted in for one sample */
 #define RESUME_SLOTS    256u          /* threads that wait at the same time; a power of two */
-#define RESUME_PLACES   4u            /* where a thread looks for a free one */
-#define RESUME_SPARES   64u           /* scratches that are tried at most */
+#define RESUME_PLACES   4u            /* slots in which a thread looks for a free one */
+#define RESUME_SPARES   64u           /* scratches that are tried, at most */
 #define RESUME_STALE_NS 3000000000ull /* user space does not wait longer for EVENT_RESUMED */
 #define RESUME_PIECE_NS 250000ull
-/* Tables may be another process's when a walk has taken so long, waiting for the CPU: abi/tables.h. */
+/*
+ * A walk that took so long, waiting for the CPU, may have read tables that were reused for another process:
+ * abi/tables.h.
+ */
 #define RESUME_LONG_NS  500000000ull
 
 struct resume_slot {
@@ -80,15 +83,15 @@ struct resume_slot {
 	__u64 taken;   /* when, or 0 */
 	__u64 started; /* when the first piece began */
 	__u32 scratch; /* its index, once the walk has begun; else 0 */
-	__u32 tries;   /* to bring in what could not be read */
-	__u32 is_away; /* something is to be brought in */
+	__u32 tries;   /* to fault in what could not be read */
+	__u32 is_away; /* something is to be faulted in */
 	__u32 joinable;
-	__u32 has_no_copy;              /* of the stack, which the tick did not send though its sample is late */
+	__u32 has_no_copy;              /* of the stack: the tick did not send it, though its sample is late */
 	__u16 native_loss, second_loss; /* of the tick */
 	__u32 flags;                    /* the same */
 };
 
-/* Each slot, and behind them the second works of the slots. */
+/* First the slots, then the second works of the slots. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 2 * RESUME_SLOTS);
@@ -107,7 +110,7 @@ static __always_inline __u32 resume_place(__u32 tid, __u32 i)
 	return (tid + i * 89) & (RESUME_SLOTS - 1);
 }
 
-/* Did memory that is the thread's own refuse to be read? */
+/* Did a read of the thread's own memory fail? */
 static __always_inline bool was_unreadable(const struct scratch *s)
 {
 	return s->find.busy || s->sample.native_loss == LOSS_STACK_READ || s->sample.second_loss == LOSS_SECOND_READ ||
@@ -119,7 +122,10 @@ static __always_inline bool was_cut(const struct scratch *s)
 	return s->sample.native_loss == LOSS_TIME_LIMIT || s->sample.second_loss == LOSS_TIME_LIMIT;
 }
 
-/* Takes a scratch for task context: its index; 0 when all are in use. Global, so that it is verified by itself. */
+/*
+ * Takes a scratch for task context. Returns its index, or 0 when all are in use. Global, so that it is verified by
+ * itself.
+ */
 __noinline __u32 resume_take_scratch(void)
 {
 	__u32 i, index;
@@ -137,8 +143,8 @@ __noinline __u32 resume_take_scratch(void)
 }
 
 /*
- * The thread is as it was when the sample was taken? Then its registers are in s->native. Global, as the callback may
- * have no static functions: it schedules itself, and in these the verifier takes that for a loop without end.
+ * Is the thread as it was when the sample was taken? Then its registers are in s->native. Global, because the callback
+ * must not call static functions: it schedules itself, and the verifier takes that for an endless loop in these.
  */
 __noinline int resume_matches(__u32 scratch, __u32 index)
 {
@@ -152,7 +158,7 @@ __noinline int resume_matches(__u32 scratch, __u32 index)
 	       s->native.pc == slot->pc && s->native.sp == slot->sp;
 }
 
-/* Brings in what could not be read, as the thread itself would. A read goes over two pages at most. */
+/* Faults in what could not be read, as the thread itself would. A read covers two pages at most. */
 static __always_inline void bring_in(struct scratch *s)
 {
 	__u8 byte;
@@ -165,7 +171,7 @@ static __always_inline void bring_in(struct scratch *s)
 		s->absent = s->fault;
 }
 
-/* The walk begins, for the first time or once more. */
+/* Begins the walk, for the first time or again. */
 static __always_inline bool resume_begin(struct scratch *s, struct resume_slot *slot, __u32 index)
 {
 	if (slot->is_away)
@@ -188,13 +194,13 @@ static __always_inline bool resume_begin(struct scratch *s, struct resume_slot *
 	return true;
 }
 
-/* From here on the result is on its way, and no tick joins. */
+/* From here on the result is being sent, and no tick may join. */
 static __always_inline void resume_send(struct scratch *s, struct resume_slot *slot)
 {
 	bool copies = slot->has_no_copy && s->sample.flags & SAMPLE_LATE;
 
 	*(volatile __u32 *)&slot->joinable = 0;
-	if (copies) /* a file is not known, or another thread of the process is at it */
+	if (copies) /* a file is not known, or another thread of the process is changing the mappings */
 		s->sample.flags |= SAMPLE_RESUMES;
 	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false)))
 		count(COUNTER_STACK_DROPPED, 1);
@@ -202,7 +208,7 @@ static __always_inline void resume_send(struct scratch *s, struct resume_slot *s
 		send_snapshot(s);
 }
 
-/* Walks for a while. True: there is more to do. */
+/* Walks one piece. True: there is more to do. */
 static __always_inline bool resume_walk(struct scratch *s, struct resume_slot *slot, __u32 index, __u64 now)
 {
 	if (now > slot->started + RESUME_LONG_NS)
@@ -223,7 +229,7 @@ static __always_inline bool resume_walk(struct scratch *s, struct resume_slot *s
 
 static __always_inline long resume_schedule(struct task_struct *task, struct bpf_task_work *work);
 
-/* Has the other work of the slot go on, before the thread gets to user mode. */
+/* Schedules the slot's other work to continue before the thread reaches user mode. */
 static __always_inline bool resume_go_on(__u32 other)
 {
 	struct resume_slot *slot = resume_slot_at(other);
@@ -244,7 +250,7 @@ static int resume_callback(struct bpf_map *map, void *key, void *value)
 		return 0;
 	spare = slot->scratch;
 	if (!spare && index >= RESUME_SLOTS)
-		return 0; /* of a walk that did not wait for it */
+		return 0; /* for a walk that did not wait for it */
 	if (!spare) {
 		spare = slot->scratch = resume_take_scratch();
 		slot->started = now;
@@ -271,9 +277,9 @@ static int resume_callback(struct bpf_map *map, void *key, void *value)
 }
 
 /*
- * The call of the kernel's function, which has one more argument where its name ends with _impl. An extern symbol would
- * have libbpf parse all types of the kernel for the number of this one (kernel/kernel_btf.h), and be two objects for
- * two names. So the loader writes the number over RESUME_FUNCTION: BPF_JMP | BPF_CALL, BPF_PSEUDO_KFUNC_CALL
+ * Calls the kernel's function, which has one more argument where its name ends with _impl. With an extern symbol libbpf
+ * would parse all types of the kernel to find the number of this function (kernel/kernel_btf.h), and two names would
+ * need two objects. So the loader writes the number over RESUME_FUNCTION: BPF_JMP | BPF_CALL, BPF_PSEUDO_KFUNC_CALL
  * (uapi/linux/bpf.h).
  */
 #define STRING(x)       #x
@@ -297,9 +303,9 @@ static __always_inline long resume_schedule(struct task_struct *task, struct bpf
 }
 
 /*
- * A slot whose work has not run after RESUME_STALE_NS is taken over: its thread sleeps in the kernel, or the kernel has
- * dropped the work, which it does without a word when the thread is exiting. What such work may still do is
- * harmless: the registers and the address space that it finds are not those of the slot.
+ * A slot whose work has not run after RESUME_STALE_NS is taken over. Its thread sleeps in the kernel, or the kernel has
+ * dropped the work, which it does silently when the thread exits. If such work still runs later, it does no harm: it
+ * finds other registers and another address space than those in the slot.
  */
 static __always_inline struct resume_slot *resume_slot_take(__u32 tid, __u64 now)
 {
@@ -321,8 +327,8 @@ static __always_inline struct resume_slot *resume_slot_take(__u32 tid, __u64 now
 }
 
 /*
- * Is the thread's user part being walked already, or about to be, on its way back to user mode? Then it has not changed
- * since: this sample gets the same result, and until it is there what the first one has.
+ * Is a walk of this thread's user part already scheduled or running? Then the user part has not changed since. This
+ * sample gets the same result, and until that arrives it has what the first sample had.
  */
 static __noinline bool resume_joins(struct scratch *s)
 {
@@ -347,7 +353,7 @@ static __noinline bool resume_joins(struct scratch *s)
 	return false;
 }
 
-/* Arranges a second try for the sample in `s`, if it needs one. */
+/* Schedules a second walk for the sample in `s`, if it needs one. */
 static __noinline void resume_later(struct scratch *s)
 {
 	struct resume_slot *slot;
@@ -381,7 +387,7 @@ static __noinline void resume_later(struct scratch *s)
 	}
 	s->sample.flags |= SAMPLE_RESUMES;
 	slot->joinable = !(s->sample.flags & SAMPLE_LATE);
-	/* No copy of the stack is needed: mostly the thread itself is changing its mappings. */
+	/* No copy of the stack is needed: usually the thread itself is changing its mappings. */
 	if (slot->has_no_copy)
 		s->sample.flags &= ~SAMPLE_LATE;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sample: one sample of the current thread, from beginning to end, for the tick and for off_cpu.h.
+ * sample: takes one sample of the current thread, for the tick and for off_cpu.h.
  *
  *   take_task() ─► begin_sample() ─► take_kernel_stack() ─► has_program()? take_program() ─► send_sample()
  */
@@ -35,7 +35,7 @@ static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 now
 	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
 }
 
-/* Has the thread code of a program's own? */
+/* Does the thread run a user program? */
 static __always_inline bool has_program(struct scratch *s)
 {
 	if (s->task.flags & PF_KTHREAD)
@@ -45,7 +45,7 @@ static __always_inline bool has_program(struct scratch *s)
 	return !(s->sample.flags & (SAMPLE_KERNEL_THREAD | SAMPLE_EXITING));
 }
 
-/* The user part, from the registers in the scratch; `err`: what was found of them. */
+/* Takes the user part, from the registers in the scratch. `err`: the result of reading them. */
 static __always_inline void take_program(struct scratch *s, int err, __u64 now)
 {
 	if (err == REGISTERS_NO_PROGRAM) {
@@ -56,7 +56,7 @@ static __always_inline void take_program(struct scratch *s, int err, __u64 now)
 		s->sample.native_loss = LOSS_NO_USER_REGS;
 	} else if (!resume_joins(s)) {
 		begin_user_stacks(s);
-		/* Where there are two walks, the first one leaves the other some time. */
+		/* If there are two walks, the first one must leave time for the second. */
 		walk_time_begin(s, now, loaded.sample_ns,
 				s->cache.second == CACHED_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
 		take_user_stacks(s->index);

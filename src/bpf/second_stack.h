@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * second_stack: walks the stack that a runtime keeps of its own frames, beside the native one (runtime/runtime.h).
- * Which runtime the process has says s->runtime; its folder's bpf/walk.h has for it
+ * s->runtime says which runtime the process has. The bpf/walk.h in its folder defines
  *
- *   NAME_begin(s, process, known)   begins a walk: finds the thread, and what its youngest frame is
- *   NAME_go_on(s)                   walks: to the end, or, then it is true, as long as there is time (time.h)
+ *   NAME_begin(s, process, known)   begins a walk: finds the thread and its youngest frame
+ *   NAME_go_on(s)                   walks on to the end; true: it pauses, because its time is over (time.h)
  *
- * Before, the caller has set the fields of struct second_walk (scratch.h) that say which thread it is; `known` is where
- * an earlier sample found that, or 0. NAME_begin() sets the others, and `done` where there is no frame to walk.
+ * The caller first sets the fields of struct second_walk (scratch.h) that identify the thread. `known` is where an
+ * earlier sample found the thread, or 0. NAME_begin() sets the other fields, and sets `done` if there is no frame to
+ * walk.
  *
  * Afterwards s->second_stack.frames holds second.count frames, innermost first, and second.loss is LOSS_NONE when the
- * oldest was reached. What a frame's `code` stands for was sent before (functions.h).
+ * oldest was reached. The functions that their `code` names were sent before (functions.h).
  */
 #ifndef STRATA_BPF_SECOND_STACK_H
 #define STRATA_BPF_SECOND_STACK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What goes to user space: stacks and functions, each once, and copies of stacks, through one ring; and counters.
+ * send: what goes to user space through the ring: stacks and functions, each once, and copies of stacks. And counters.
  */
 #ifndef STRATA_BPF_SEND_H
 #define STRATA_BPF_SEND_H
@@ -19,9 +19,9 @@ struct {
 } events SEC(".maps");
 
 /*
- * Ids of the stacks and code objects that user space has, each in the slot that its low bits say. One that another has
- * displaced is sent again, and one that user space has taken out. A lookup is one load, and an insertion one store: two
- * CPUs may overwrite each other's.
+ * Ids of the stacks and code objects that user space has, each in the slot given by its low bits. A stack is sent again
+ * if another id has displaced its own, or if user space has removed it. A lookup is one load and an insertion is one
+ * store, so two CPUs may overwrite each other's ids.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -57,8 +57,9 @@ static __always_inline void note_worst(__u64 ns)
 }
 
 /*
- * Wakes user space for what cannot wait, or when a good part of the ring is full; else it looks by itself. To wake
- * costs 10 us, an interrupt that this CPU sends to itself: once is enough until user space has read something.
+ * Decides whether to wake user space: for what cannot wait, or when a quarter of the ring is full. Otherwise user space
+ * polls the ring by itself. Waking costs 10 us, an interrupt that this CPU sends to itself. So it is done only once
+ * until user space has read something.
  */
 static __always_inline __u64 wakeup(struct scratch *s, bool urgent)
 {
@@ -96,7 +97,10 @@ static __always_inline int code_known(struct scratch *s, __u64 id)
 	return is_sent(id);
 }
 
-/* A page may be away for a moment (copy on write): what could not be read is sent again with the next sample. */
+/*
+ * A page may be missing for a moment (copy on write). A function that could not be read completely is sent again with
+ * the next sample.
+ */
 static __always_inline bool code_is_whole(const struct code_event *code)
 {
 	return code->is_named && code->table_size != CODE_TABLE_UNREAD &&
@@ -127,7 +131,7 @@ static __always_inline void send_stack(void *stack, __u64 size, __u64 limit, __u
 	walk_opaque(size);
 	if (size > limit)
 		size = limit;
-	if (bpf_ringbuf_output(&events, stack, size, BPF_RB_NO_WAKEUP)) /* the sample follows, and wakes */
+	if (bpf_ringbuf_output(&events, stack, size, BPF_RB_NO_WAKEUP)) /* the sample follows and wakes user space */
 		count(COUNTER_STACK_DROPPED, 1);
 	else
 		mark_sent(id);
@@ -146,9 +150,9 @@ static __always_inline void fill_stack_header(struct stack_event *header, const 
 }
 
 /*
- * How many pages of the stack to copy. Where it ends is known of a program's first stack, and of those that libc makes,
- * which have the thread's control block at their outer end: each page tried beyond would be a fault, 1.2 us. Of a stack
- * that is larger than the copy the middle is left out: mostly that is in one large frame.
+ * Computes how many pages of the stack to copy. The stack's end is known for the main thread, and for stacks made by
+ * libc, which have the thread's control block at their outer end. Trying a page beyond the end would cost a fault, 1.2
+ * us. Of a stack larger than the copy the middle is left out, which usually lies in one large frame.
  */
 static __always_inline void measure_stack(struct scratch *s)
 {
@@ -169,7 +173,9 @@ static __always_inline void measure_stack(struct scratch *s)
 	s->snapshot_pages = pages;
 }
 
-/* Copies page `i` of the stack. A page that was never touched is a hole; many in a row are the end. */
+/*
+ * Copies page `i` of the stack. A page that was never touched is a hole; several in a row are taken as the stack's end.
+ */
 static __always_inline int snapshot_loop_step_in(struct scratch *s, __u32 i)
 {
 	struct snapshot_event *event = &s->snapshot.header;
@@ -189,7 +195,7 @@ static __always_inline int snapshot_loop_step_in(struct scratch *s, __u32 i)
 }
 WALK_LOOP(snapshot_loop, SNAPSHOT_PAGES)
 
-/* Sends the registers and the top of the stack: user space finishes this sample when it has the tables. */
+/* Sends the registers and the top of the stack: user space finishes the walk of this sample when it has the tables. */
 static __noinline void send_snapshot(struct scratch *s)
 {
 	struct snapshot_event *event = &s->snapshot.header;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * shim: all that the walkers need from the outside, in the kernel and on the host.
+ * shim: everything the walkers need from their environment, in the kernel and on the host.
  *
  * The walkers (native.h, second_stack.h) are plain C over a `struct scratch`. In BPF the reads are helper calls and the
  * tables are maps. On the host, `scratch->host` gives both: a callback that reads the watched process's memory (a
@@ -11,7 +11,7 @@
 
 #include "abi/types.h"
 
-/* What a read of memory takes at least, ns, and one that fails: see bpf/time.h. */
+/* The least time a read of memory takes, ns, and one that fails: see bpf/time.h. */
 #define WALK_READ_NS  80u
 #define WALK_FAULT_NS 1200u
 
@@ -35,15 +35,21 @@
 		err_;                                                                                                  \
 	})
 
-/* Hides a value's range from the compiler, so that the mask or comparison that follows stays for the verifier. */
+/*
+ * Hides a value's range from the compiler, so that it keeps the mask or comparison that follows, which the verifier
+ * needs.
+ */
 #define walk_opaque(value) asm volatile("" : "+r"(value))
 
-/* Where the second stack's frame number `index` is: for who reads more of it. Nobody does in the kernel. */
+/*
+ * Notes the address of frame `index` of the second stack (0 for an empty one), for a reader that wants more of that
+ * frame. Does nothing in the kernel.
+ */
 #define walk_note_frame(scratch, index, address) ((void)0)
 
 /*
- * Has the verifier forget what it knows of a 32-bit number, by a way through the scratch: where paths meet that differ
- * in that alone, it goes on with one of them.
+ * Makes the verifier forget what it knows about a 32-bit number, by storing it in the scratch and loading it again.
+ * Where paths that differ only in this number meet, the verifier then follows just one of them.
  */
 #define walk_forget(scratch, value)                                                                                    \
 	do {                                                                                                           \
@@ -51,7 +57,7 @@
 		value = *(volatile __u32 *)&(scratch)->number;                                                         \
 	} while (0)
 
-/* A word at any address: one load, which the host's C does not promise. */
+/* A word at any alignment, in one load; C on the host does not allow this directly. */
 #define walk_load_u64(from) (*(const __u64 *)(from))
 
 #else
@@ -67,12 +73,12 @@ struct walk_host {
 	void *context;
 	/* Copies `size` bytes at `address` of the watched process; 0 or -EFAULT. */
 	int (*read)(void *context, void *dst, __u32 size, __u64 address);
-	__u64 (*clock)(void *context); /* ns; NULL: walks may take as long as they like */
-	uint64_t *frames; /* SECOND_FRAMES_MAX: where the second stack's frames are, 0 of an empty one; NULL: not wanted
-			   */
+	__u64 (*clock)(void *context); /* the clock, ns; NULL: walks have no time limit */
+	uint64_t *frames;              /* SECOND_FRAMES_MAX: SECOND_FRAMES_MAX; see walk_note_frame(); NULL: not wanted
+					*/
 	const struct mapping_entry *mappings; /* MAPPINGS_MAX */
 	const __u64 *pages;                   /* UNWIND_PAGES_MAX */
-	/* Makes an absent page's rows, if that can be done; NULL: nobody does. */
+	/* Makes the rows of an absent page, if it can; NULL: they stay absent. */
 	void (*fill)(void *context, __u32 page);
 	void *fill_context;
 	const __u32 *const *slabs;       /* UNWIND_SLABS_MAX pointers, NULL where there is none */
@@ -97,12 +103,12 @@ static inline __u64 walk_load_u64(const void *from)
 
 #endif
 
-/* Whether a < b: 1 or 0, by arithmetic. At a branch in a loop the verifier follows both ways in every turn. */
+/* 1 if a < b, else 0, without a branch. At a branch in a loop the verifier follows both paths in each iteration. */
 static __always_inline __u32 walk_less(__u64 a, __u64 b)
 {
 	__u64 less;
 
-	/* The compiler knows this for a comparison. */
+	/* The compiler would recognise this as a comparison. */
 	walk_opaque(a);
 	walk_opaque(b);
 	less = ((~a & b) | (~(a ^ b) & (a - b))) >> 63;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * steps: of the native walk through frames that runtimes have on the native stack, or on several native stacks:
- * IN_STACKS. A runtime's bpf/step.h has
+ * steps: steps of the native walk that belong to a runtime, whose frames are on the native stack or on several native
+ * stacks. IN_STACKS lists these runtimes. A runtime's bpf/step.h defines
  *
- *   NAME_step(s, slot, &cfa)   by the rule in the memo's slot, of one of the kinds UNWIND_STEP(NAME, n): moves to the
- *                              caller, and is 0; or ends the walk, by native_end(); or gives the CFA, and is STEP_CFA:
- *                              the rest of the rule is as in any other.
- *   NAME_step_generated(s)     where the innermost frame is in code that has no file: true when it was the runtime's,
- *                              and it has moved to the caller.
+ *   NAME_step(s, slot, &cfa)   a step by the rule in the memo's slot, of one of the kinds UNWIND_STEP(NAME, n). Returns
+ *                              0 when it has moved to the caller; the result of native_end() when the walk has ended;
+ *                              or STEP_CFA when it has only computed the CFA: then the rest of the rule is used as in
+ *                              any other.
+ *   NAME_step_generated(s)     called when the innermost frame is in code without a file. True when that is the
+ *                              runtime's code, and it has moved to the caller.
  *   NAME_begin_steps(walk)     before the first step
- *   NAME_end_steps(s)          after the last one: the walk may be taken back to where it is sure
+ *   NAME_end_steps(s)          after the last one: it may cut the walk back to the frames that are certain
  */
 #ifndef STRATA_BPF_STEPS_H
 #define STRATA_BPF_STEPS_H

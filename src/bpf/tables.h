@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The unwind tables of abi/tables.h as the walker reaches them: BPF maps in the kernel, arrays on the host; and the
- * walkers' scratch.
+ * tables: how the walkers access the unwind tables of abi/tables.h (BPF maps in the kernel, arrays on the host) and
+ * their scratch.
  *
- * The verifier follows a static function anew at every call; a global one it checks once, by itself, but then only
- * numbers can be passed. So what is called from many places and not for every frame is a function NAME_in(scratch,
- * argument) with one scalar argument, and a WALK_GLOBAL(type, NAME, argument_type) after it: in BPF a global wrapper
- * that looks the scratch up again by its index (some 5 ns), on the host nothing. WALK_CALL(NAME, scratch, argument)
- * calls it.
+ * The verifier follows a static function again at each call. It checks a global function once, by itself, but only
+ * numbers can be passed to it. So a function that is called from many places, but not for each frame, is written as
+ * NAME_in(scratch, argument) with one scalar argument, followed by WALK_GLOBAL(type, NAME, argument_type). In BPF this
+ * defines a global wrapper that looks the scratch up again by its index (some 5 ns); on the host it defines nothing.
+ * WALK_CALL(NAME, scratch, argument) calls it.
  *
- * Long loops: after a function NAME_step_in(scratch, index), WALK_LOOP(NAME, count) makes NAME(scratch), which calls it
- * with 0, 1, ... count - 1 until it returns other than 0. Two ways in BPF, told apart when compiling, of which the
- * loader takes what the kernel can do:
+ * Long loops: after a function NAME_step_in(scratch, index), WALK_LOOP(NAME, count) defines NAME(scratch), which calls
+ * it with 0, 1, ... count - 1 until it returns non-zero. In BPF there are two variants, chosen at compile time. The
+ * loader takes the one that the kernel supports:
  *
  *   bpf_loop          the kernel's own loop (5.17)
  *   bounded loops     with STRATA_BOUNDED_LOOPS (sampler_bounded.bpf.c), for older kernels
  *
- * The verifier walks through each turn of a bounded loop, and those of a long one would be too much. So the step is a
- * global function, verified once, whatever it does; a block of WALK_BLOCK turns around it is another one; and the loop
- * over the blocks sees calls only. 256 x 256 turns cost the verifier a few thousand instructions, and no stack is cut
- * short as with programs that are joined by tail calls, of which there may be 33.
+ * The verifier follows each iteration of a bounded loop, and a long loop would exceed its limit. So the step is a
+ * global function, which is verified once. A block of WALK_BLOCK iterations is another global function, and the loop
+ * over the blocks contains only calls. 256 x 256 iterations cost the verifier a few thousand instructions. Tail calls
+ * would cut deep stacks, because there may be only 33.
  */
 #ifndef STRATA_BPF_TABLES_H
 #define STRATA_BPF_TABLES_H
@@ -47,7 +47,7 @@ static __always_inline struct scratch *scratch_at(__u32 index)
 	{                                                                                                              \
 		struct scratch *s = scratch_at(scratch);                                                               \
                                                                                                                        \
-		/* clang leaves out an argument that it sees unused; the verifier wants it all the same */             \
+		/* clang drops an argument that is unused; the verifier requires it nevertheless */                    \
 		walk_opaque(argument);                                                                                 \
                                                                                                                        \
 		return s ? name##_in(s, argument) : 0;                                                                 \
@@ -126,7 +126,10 @@ struct {
 	__type(value, struct unwind_rule);
 } rules SEC(".maps");
 
-/* A slab is an array of blocks. Declared by sizes: with BTF, 6.1 refuses inner maps made without it. */
+/*
+ * A slab is an array of blocks. Declared by sizes, not types: if the template has BTF, Linux 6.1 refuses inner maps
+ * created without BTF.
+ */
 struct slab_template {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, UNWIND_SLAB_ROWS / UNWIND_BLOCK_ROWS);
@@ -156,7 +159,7 @@ static __always_inline const struct unwind_rule *table_rule(struct scratch *s, _
 	return bpf_map_lookup_elem(&rules, &index);
 }
 
-/* The block that a slab's row lies in. */
+/* The block of a slab that contains a row. */
 static __always_inline const __u32 *table_block(struct scratch *s, __u32 index, __u32 row)
 {
 	void *slab = bpf_map_lookup_elem(&slabs, &index);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* task_state: why a thread does not run, the kernel's TASK_* bits. */
+/* task_state: the kernel's state of a thread, its TASK_* bits: why it does not run. */
 #ifndef STRATA_BPF_TASK_STATE_H
 #define STRATA_BPF_TASK_STATE_H
 

@@ -3,28 +3,27 @@
  * time: how long a sample's walks may take.
  *
  * A tick walks in an interrupt: meanwhile nothing else runs on that CPU. Ordinary stacks take some microseconds, but
- * one of 15,000 Python calls takes milliseconds, and memory that a program arranges for that takes as long as the
- * limits of frames allow. So the walks have an end in time. Where the kernel has task work, what is deeper goes on
- * there (resume.h); else the stack is cut, with time-limit.
+ * one of 15,000 Python calls takes milliseconds, and a program can arrange its memory so that a walk reaches the limit
+ * of frames. So walks have a time limit. Where the kernel has task work, deeper stacks are continued there (resume.h).
+ * Otherwise the stack is cut, with the loss time-limit.
  *
- * The clock costs as much as two frames. So what is done is estimated first, in ns: reads of memory and turns of the
- * loops. Once that makes WALK_LOOK_NS, the clock is looked at. If it says that much more has passed, the CPU was
- * elsewhere (its hypervisor's host, another interrupt), and that is not the walk's: of each time between two looks
- * WALK_AWAY_NS count at most.
+ * Reading the clock costs as much as two frames. So the time is first estimated, from the reads of memory and the
+ * iterations of loops. When the estimate reaches WALK_LOOK_NS, the clock is read. If much more time has passed, the CPU
+ * did something else (the host of a virtual machine took it, or another interrupt), which is not charged to the walk:
+ * at most WALK_AWAY_NS count between two readings.
  *
- * New code objects also take time in user space. A program that changes all of its own before each sample would keep it
- * busy, so the time is over, too, when a sample has sent WALK_CODES_MAX of them.
+ * New code objects also cost time in user space. A program that changes all of its code objects before each sample
+ * would keep user space busy. So the time is also over when a sample has sent WALK_CODES_MAX of them.
  *
- * The limit is 250 us (--max-sample-time), half of it for the native walk where there is a Python walk, too. With
- * sending its stacks, the longest samples take some 300 us (bpf.worst_ns in --stats). Without task work the stack is
- * cut at a multiple of 256 frames, so that equal stacks stay equal. Nothing else could go on with it there: BPF timers
- * and irq_work run in whatever thread is current, with another address space; a signal would end the program's system
- * calls; and by the thread's next tick its stack is another one.
+ * The limit is 250 us (--max-sample-time). If there is also a Python walk, the native walk gets half of it. Including
+ * the sending of its stacks, the longest sample takes some 300 us (bpf.worst_ns in --stats). Without task work the
+ * stack is cut at a multiple of 256 frames, so that equal stacks stay equal. Nothing else could continue the walk
+ * there: BPF timers and irq_work run in whatever thread is current, with another address space; a signal would
+ * interrupt the program's system calls; and at the thread's next tick its stack is a different one.
  *
- * In scripts a stack is needed at once. uprobes, uretprobes and USDT markers run in the program's own context and may
- * walk for 100 ms. All others may be in an interrupt, or run with interrupts off, which cannot be told from inside:
- * they have the 250 us. tests/e2e/deep.t holds this against programs that are 15,000 Python calls and 60,000 C calls
- * deep.
+ * Scripts need a stack at once. uprobes, uretprobes and USDT markers run in the program's own context and may walk for
+ * 100 ms. All other probes may run in an interrupt or with interrupts off, and the BPF program cannot know which: they
+ * get 250 us. tests/e2e/deep.t holds this against programs that are 15,000 Python calls and 60,000 C calls deep.
  */
 #ifndef STRATA_BPF_TIME_H
 #define STRATA_BPF_TIME_H
@@ -57,14 +56,14 @@ static __always_inline void walk_time_begin(struct scratch *s, __u64 now, __u64 
 	s->time.codes = 0;
 }
 
-/* The second one may take all that is left. */
+/* The second walk may take all the time that is left. */
 static __always_inline void walk_time_rest(struct scratch *s)
 {
 	if (s->time.limit != s->time.whole)
 		s->time.stop = s->time.limit = s->time.whole;
 }
 
-/* Walks go on, for `piece` ns. What has passed since they paused is not theirs. */
+/* Continues the walks for `piece` ns. The time since they paused is not charged to them. */
 static __always_inline void walk_time_go_on(struct scratch *s, __u64 piece)
 {
 	s->time.looked = walk_clock(s);
@@ -74,7 +73,7 @@ static __always_inline void walk_time_go_on(struct scratch *s, __u64 piece)
 		s->time.stop = s->time.limit;
 }
 
-/* Looks at the clock: not 0 when the walk is to stop. */
+/* Reads the clock. Not 0: the walk must stop. */
 static __always_inline int walk_look_in(struct scratch *s, __u32 unused)
 {
 	struct walk_time *time = &s->time;
@@ -88,13 +87,13 @@ static __always_inline int walk_look_in(struct scratch *s, __u32 unused)
 }
 WALK_GLOBAL(int, walk_look, __u32)
 
-/* Asked by the loops in each turn, of which they say how long it takes apart from reads. */
+/* Called by the loops in each iteration, with the iteration's estimated time without reads. */
 static __always_inline int walk_stops(struct scratch *s)
 {
 	return s->time.work >= WALK_LOOK_NS && WALK_CALL(walk_look, s, 0);
 }
 
-/* Why a walk that walk_stops() has stopped did: its time is over. Else it only pauses. */
+/* After walk_stops() has stopped a walk: is its time over for good? Otherwise it only pauses. */
 static __always_inline bool walk_is_over(const struct scratch *s)
 {
 	return s->time.limit && s->time.spent >= s->time.limit;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What uprobes change in the stack of the program that they are in, and how it is undone.
+ * uretprobe: what uprobes change in the stack of the probed program, and how the walk undoes it.
  *
- *   uretprobe   the return address of a function that has been entered is that of a trampoline, in a page of the
- *               kernel's ([uprobes]); where it really returns to stands in a list of the thread, innermost first
- *   uprobe      the instruction in whose place the breakpoint is runs as a copy in the same page; a NOP of five
- *               bytes becomes a call of a trampoline with a system call, in a page of its own
+ *   uretprobe   the return address of a function that was entered is replaced by that of a trampoline, in a page that
+ *               the kernel has mapped ([uprobes]). The true return address is in a list of the thread, innermost first
+ *   uprobe      the instruction that the breakpoint replaces runs as a copy in the same page; a NOP of five bytes is
+ *               replaced by a call of a trampoline with a system call, in a page of its own
  *
  * kernel/events/uprobes.c: prepare_uretprobe(), xol_get_insn_slot(), handle_trampoline(); all kernels from 5.10 on.
  * The calls: arch/x86/kernel/uprobes.c, uprobe_trampoline_entry, SYSCALL_DEFINE0(uprobe); since 6.18.
@@ -13,12 +13,13 @@
  * Other programs' uprobes have these effects, too. In detail:
  * - The thread's list of true return addresses is walked along with the stack. A copy of the stack that is sent to
  *   user space has the true addresses.
- * - A program counter in the kernel's page is replaced by that of the original instruction.
- * - A thread that is in the kernel because of the breakpoint has a program counter behind it, but has not executed
- *   what was there: a `push` that seems to have run would shift all frames (arch_undo_breakpoint()). This is asked
- *   only where uprobes or a debugger are, because Go pads its functions with the same byte.
- * - While the trampoline's system call returns to it, SP is corrected by what was pushed. For the few instructions
- *   between the change of the return address and the note in the list the stack ends with `uretprobe`.
+ * - A program counter in that page is replaced by that of the original instruction.
+ * - A thread that is in the kernel because of the breakpoint has a program counter behind it, but has not executed the
+ *   original instruction. If that is a `push`, all frames would be shifted (undo_breakpoint() in registers.h). This is
+ *   checked only where there are uprobes or a debugger, because Go pads its functions with the same byte.
+ * - While the trampoline's system call returns to the trampoline, SP is corrected by the size of what was pushed. For
+ *   the few instructions between the change of the return address and the entry in the list, the stack ends with the
+ *   loss `uretprobe`.
  *
  * tests/e2e/uretprobe.t samples such a program at any instruction; tests/kernels has uretprobes in a recursion.
  */
@@ -65,13 +66,13 @@ struct uprobes_state___strata {
 
 struct mm_struct___strata {
 	struct uprobes_state___strata uprobes_state;
-	unsigned long flags; /* a record of bits, since 6.18 */
+	unsigned long flags; /* since 6.18 a struct of bits */
 } __attribute__((preserve_access_index));
 
-/* Whether the kernel was built with uprobes; where not, the verifier sees nothing of what follows. */
+/* Was the kernel built with uprobes? If not, the verifier does not see the code that depends on this. */
 #define HAS_UPROBES bpf_core_field_exists(struct task_struct___strata, utask)
 
-/* The innermost uretprobe of the thread that has yet to fire; 0: none. */
+/* The thread's innermost uretprobe that has not fired yet; 0: none. */
 static __always_inline __u64 uretprobe_first(const struct scratch *s)
 {
 	struct uprobe_task___strata *uprobes = (void *)s->task.uprobes;
@@ -80,8 +81,9 @@ static __always_inline __u64 uretprobe_first(const struct scratch *s)
 }
 
 /*
- * Looks at the next one, whether it is that of the frame; some may be of functions that were left by longjmp(). 1: this
- * was it, or there is no other. Few calls lie between this and the script: 5.10 allows eight on top of each other.
+ * Checks whether the next uretprobe in the list belongs to the current frame; functions left by longjmp() may still be
+ * in the list. 1: it does, or the list has ended. Only few calls lie between the script and this: 5.10 allows eight
+ * nested ones.
  */
 static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 unused)
 {
@@ -102,8 +104,8 @@ static __always_inline int uretprobe_search_step_in(struct scratch *s, __u32 unu
 WALK_LOOP(uretprobe_search, URETPROBES_MAX)
 
 /*
- * Goes on from a frame in the trampoline to the function that it stands for. 0: that is not known. The list is as the
- * stack: each search begins behind the one before.
+ * From a frame in the trampoline, goes to the true return address. False: it is not known. The list has the order of
+ * the stack, so each search begins where the one before ended.
  */
 static __always_inline bool uretprobe_return(struct scratch *s)
 {
@@ -119,7 +121,7 @@ static __always_inline bool is_uprobe_trampoline(struct scratch *s, __u64 page)
 	       (code & UPROBE_TRAMPOLINE_MASK) == UPROBE_TRAMPOLINE;
 }
 
-/* What the instruction before `behind` calls; 0: it is no call. */
+/* The target of the call instruction that ends at `behind`; 0: it is not a call. */
 static __always_inline __u64 uprobe_call(struct scratch *s, __u64 behind)
 {
 	__u64 code;
@@ -130,8 +132,9 @@ static __always_inline __u64 uprobe_call(struct scratch *s, __u64 behind)
 }
 
 /*
- * Returns from the trampoline of a uprobe, if the thread is there. Its system call makes PC and SP those of the probed
- * instruction, and afterwards the trampoline's again, one by one: each may be the other's still.
+ * If the thread is in a uprobe's trampoline, restores the registers as they were at the probed instruction. The
+ * trampoline's system call sets PC and SP to those of the probed instruction, and later back to the trampoline's. It
+ * does so one after the other, so one of them may still have the other's value.
  */
 static __always_inline bool uprobe_leave_trampoline(struct scratch *s)
 {
@@ -161,9 +164,9 @@ static __always_inline bool uprobe_leave_trampoline(struct scratch *s)
 }
 
 /*
- * The trampoline's system call goes back to it in steps: for a moment SP is the trampoline's again, and the PC is still
- * that of the function that is returned to. Then SP points to what was pushed, registers as they are. Its number
- * is not in the registers any more (sys_uretprobe sets orig_ax).
+ * The trampoline's system call returns to it in steps. For a moment SP is already the trampoline's, while the PC is
+ * still that of the function that is returned to. Then SP points to the pushed registers, which have the same values as
+ * the registers now. The number of the system call cannot tell, as sys_uretprobe overwrites it (orig_ax).
  */
 static __always_inline void uretprobe_undo_return(struct scratch *s)
 {
@@ -175,7 +178,7 @@ static __always_inline void uretprobe_undo_return(struct scratch *s)
 	    pushed[0] != walk->registers[numbers[0]] || pushed[1] != walk->registers[numbers[1]] ||
 	    pushed[2] != walk->registers[numbers[2]])
 		return;
-	/* Zeros are everywhere. A function's return is behind a call. */
+	/* Three zeros prove nothing, as memory is full of them. But a return address is behind a call instruction. */
 	if (!(pushed[0] | pushed[1] | pushed[2]) &&
 	    (walk_read_user(s, pushed, sizeof(pushed[0]), walk->pc - UPROBE_CALL_BYTES) || !ARCH_IS_CALL(pushed[0])))
 		return;
@@ -184,8 +187,8 @@ static __always_inline void uretprobe_undo_return(struct scratch *s)
 }
 
 /*
- * Before a walk of a thread that has met uprobes: makes the registers those of the program. Global, so that its ways
- * are not followed on through the walk by the verifier.
+ * Called before the walk of a thread that has met uprobes: makes the registers those of the program. Global, so that
+ * the verifier does not follow its paths through the walk.
  */
 __noinline int uprobe_begin(__u32 scratch)
 {
@@ -215,7 +218,7 @@ __noinline int uprobe_begin(__u32 scratch)
 		return 0;
 	}
 	walk->behind = 0;
-	if (!uretprobe_return(s)) { /* it is not in the list any more: it has fired */
+	if (!uretprobe_return(s)) { /* no longer in the list: it has fired */
 		released = walk_read_user(s, &code, sizeof(code), walk->pc) ? -1 : arch_uretprobe_epilogue(code);
 		if (released < 0 || walk_read_user(s, &to, sizeof(to), walk->sp + released))
 			return 0;
@@ -251,7 +254,7 @@ __noinline int uretprobe_mend_snapshot(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
 
-	if (!HAS_UPROBES || !s || ARCH_LINKS) /* where LR was saved is not told */
+	if (!HAS_UPROBES || !s || ARCH_LINKS) /* it is not known where LR was saved */
 		return 0;
 	s->native.uretprobe = uretprobe_first(s);
 	uretprobe_mend(s);

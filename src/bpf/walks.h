@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * walks: the stacks of the current thread, each sent once. In this order:
+ * walks: takes the stacks of the current thread, and sends each once. To be called in this order:
  *
  *   take_task()          whose stacks they are
  *   take_kernel_stack()
  *   begin_user_stacks()  from the registers in the scratch's `native` (registers.h)
- *   take_user_stacks()   the native walk, then that of the runtime; or their parts by themselves, for who wants one
+ *   take_user_stacks()   the native walk, then the runtime's; or call their parts, if only one is wanted
  *
  * Used by the sampler and by traced programs (lang/rt/rt_stack.bpf.c). Each walk may pause when its time is over
  * (time.h).
@@ -31,8 +31,8 @@
 #define PF_KTHREAD    0x00200000
 
 /*
- * Without the innermost `skip` frames. `innermost`, if not 0, takes the place of the first of the others. Inlined: at a
- * tracepoint the kernel unwinds through the functions of the program first, 150 ns each.
+ * Takes the kernel stack without its innermost `skip` frames. `innermost`, if not 0, replaces the first of the others.
+ * Inlined, because at a tracepoint the kernel first unwinds through the functions of the BPF program, 150 ns each.
  */
 static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u64 skip, __u64 innermost)
 {
@@ -65,7 +65,7 @@ static __always_inline void keep_for_snapshot(struct scratch *s)
 	__builtin_memcpy(s->snapshot.header.registers, walk->registers, sizeof(walk->registers));
 }
 
-/* Begins the native walk, for the first time or by other mappings. */
+/* Begins the native walk, for the first time or with other mappings. */
 static __always_inline void begin_native_walk(struct scratch *s)
 {
 	s->native.hash = hash_mix(s->sample.cookie, s->process.epoch);
@@ -96,7 +96,7 @@ FIND_GLOBAL int walk_native(__u32 scratch)
 	return 0;
 }
 
-/* If the mappings were others, by which a walk has failed, it begins anew: true. */
+/* After a failed walk: if the mappings may have changed, begins it again with new ones and returns true. */
 static __always_inline bool begin_native_again(struct scratch *s)
 {
 #ifdef STRATA_BOUNDED_LOOPS
@@ -125,15 +125,14 @@ static __always_inline bool take_native_stack(struct scratch *s)
 		if (walk_native(s->index))
 			return true;
 		doubtful = tables_doubtful(s, &s->process);
-		/* Rows that are absent are no sign of other mappings. */
+		/* Absent rows do not mean that mappings have changed. */
 		if (doubtful && s->native.loss != LOSS_LATE && begin_native_again(s)) {
 			if (walk_native(s->index))
 				return true;
 			doubtful = tables_doubtful(s, &s->process);
 		}
 	}
-	/* What has no rule user space can learn (engine/watch_learn.c), and absent rows it can make, wherever they are.
-	 */
+	/* User space can learn rules for code without one (engine/watch_learn.c), and make absent rows. */
 	if ((s->native.loss == LOSS_NO_RULE || s->native.loss == LOSS_LATE) && s->native.unmapped)
 		s->find.sure = 0;
 	if (!doubtful || s->find.sure) {
@@ -149,7 +148,7 @@ static __always_inline bool take_native_stack(struct scratch *s)
 	return false;
 }
 
-/* Where an earlier sample found that the runtime keeps the thread; 0: that is not kept. */
+/* Address of the runtime's thread state, if it was kept from an earlier sample; else 0. */
 static __always_inline __u64 known_thread(struct scratch *s)
 {
 	__u64 key = (__u64)s->sample.tgid << 32 | s->sample.tid, *kept;
@@ -170,7 +169,7 @@ static __always_inline void keep_thread(struct scratch *s, __u64 thread, bool fo
 		bpf_map_update_elem(&runtime_threads, &key, &thread, BPF_ANY);
 }
 
-/* What walks have noted of the process, said by any CPU for all. */
+/* Shares what this walk noted about the process with all CPUs. */
 static __always_inline void share_note(struct scratch *s)
 {
 	__u32 tgid = s->sample.tgid;
@@ -238,12 +237,12 @@ static __always_inline bool take_second_stack(struct scratch *s)
 }
 
 /*
- * tgid << 32 | pid, as user space knows them. 0 of what runs in another pid namespace than strata, when that has one of
- * its own; of the namespaces within it, too.
+ * tgid << 32 | pid, as user space knows them. If strata has a pid namespace of its own: 0 for threads of any other
+ * namespace, even of one nested in it.
  */
 static __always_inline __u64 current_ids(void)
 {
-	__u64 ids = 0; /* struct bpf_pidns_info, whose layout is the helper's own and is not relocated */
+	__u64 ids = 0; /* struct bpf_pidns_info: its layout is part of the helper's ABI and needs no relocation */
 
 	if (!loaded.namespace_inode)
 		return bpf_get_current_pid_tgid();
@@ -252,8 +251,8 @@ static __always_inline __u64 current_ids(void)
 }
 
 /*
- * Says in s->task and s->sample whose sample it is. Global, so that it is verified once: for each pointer that is
- * loaded from a task the verifier looks through all of the kernel's types, 0.14 ms.
+ * Fills in s->task and s->sample for the current thread. Global, so that it is verified once: for each pointer loaded
+ * from a task the verifier searches all of the kernel's types, 0.14 ms.
  */
 __noinline int take_task(__u32 scratch)
 {
@@ -266,10 +265,12 @@ __noinline int take_task(__u32 scratch)
 	s->task.no_call = 0;
 	s->sample.tgid = pid_tgid >> 32;
 	s->sample.tid = (__u32)pid_tgid;
-	if (loaded.task_registers) { /* so it has this helper, too: loads instead of calls, 30 ns each */
+	if (loaded.task_registers) { /* then it also has bpf_get_current_task_btf(): loads instead of helper calls save
+					30 ns each */
 		task = bpf_get_current_task_btf();
 		start = task->group_leader->start_time;
-		*(volatile __u64 *)&s->task.mm = (__u64)task->mm; /* by memory: no arithmetic with a pointer */
+		*(volatile __u64 *)&s->task.mm =
+			(__u64)task->mm; /* through memory, as the verifier allows no arithmetic with a pointer */
 		*(volatile __u64 *)&s->task.uprobes =
 			HAS_UPROBES ? (__u64)((struct task_struct___strata *)task)->utask : 0;
 		s->task.flags = task->flags;
@@ -287,9 +288,10 @@ __noinline int take_task(__u32 scratch)
 }
 
 /*
- * Whether the current thread, which is ending, has given a borrowed address space back, and still points to it. The
- * child of a vfork() wakes its parent up (mm_release() in kernel/fork.c: vfork_done is NULL from then on) a moment
- * before it lets go of the address space (exit_mm()). Its stack is the parent's, which writes to it from then on.
+ * Has the current thread, which is exiting, already given back a borrowed address space while it still points to it?
+ * The child of a vfork() wakes its parent (mm_release() in kernel/fork.c: from then on vfork_done is NULL) a moment
+ * before it drops the address space (exit_mm()). The child's stack is the parent's, and the parent writes to it from
+ * then on.
  */
 __noinline int has_given_back(__u32 scratch)
 {
@@ -303,7 +305,7 @@ __noinline int has_given_back(__u32 scratch)
 	       BPF_CORE_READ(parent, tgid) != BPF_CORE_READ(task, tgid);
 }
 
-/* Global for the verifier, as it is the end of many paths. */
+/* Global, so that the verifier does not check it again at the end of each path. */
 __noinline int send_user_stacks(__u32 scratch)
 {
 	struct scratch *s = scratch_at(scratch);
@@ -327,19 +329,19 @@ __noinline int send_user_stacks(__u32 scratch)
 	return 0;
 }
 
-/* Before the walks of the current thread's user part from the registers in the scratch's `native`. */
+/* Prepares the walks of the current thread's user part, which start from the registers in the scratch's `native`. */
 static __always_inline void begin_user_stacks(struct scratch *s)
 {
 	s->unread = 0;
 	s->fault = s->fault_last = 0;
 	s->task.pc = s->native.pc;
 	s->second.stack_pointer = s->native.sp;
-	keep_for_snapshot(s); /* walks of second stacks read these */
+	keep_for_snapshot(s); /* the walk of the second stack uses these */
 	load_process(s->index, s->sample.tgid);
 }
 
 /*
- * Walks the user part, and sends it. 1: it pauses, and is to be called again. Global, so that it is verified once for
+ * Walks the user part, and sends it. 1: it has paused and must be called again. Global, so that it is verified once for
  * the tick and for task work.
  */
 __noinline int take_user_stacks(__u32 scratch)
