@@ -47,26 +47,27 @@ enum sample_flag {
 	SAMPLE_IN_KERNEL = 2,     /* taken in the kernel; user registers as saved at its entry */
 	SAMPLE_LATE = 4,          /* native part follows as EVENT_SNAPSHOT with the same `sequence` */
 	SAMPLE_SECOND = 8,        /* the process is known to run a runtime with a second stack */
-	SAMPLE_EXITING = 16,      /* the thread has given up its address space, or a borrowed one back: no user part */
-	/* Its user part will probably follow, better, as EVENT_RESUMED with its `sequence`. In that one: it comes with
-	 * an EVENT_SNAPSHOT of its own. */
+	SAMPLE_EXITING = 16, /* the thread has dropped its address space, or given back a borrowed one: no user part */
+	/*
+	 * A better user part will probably follow, as EVENT_RESUMED with the same `sequence`. In EVENT_RESUMED: it
+	 * comes with an EVENT_SNAPSHOT of its own.
+	 */
 	SAMPLE_RESUMES = 32,
-	SAMPLE_VFORK =
-		64, /* the thread borrows its parent's address space: what the runtime says there is the parent's */
-	SAMPLE_VERIFY = 128,  /* a copy follows as EVENT_SNAPSHOT, for a second opinion */
+	SAMPLE_VFORK = 64,   /* the thread borrows its parent's address space: runtime data there describe the parent */
+	SAMPLE_VERIFY = 128, /* a copy follows as EVENT_SNAPSHOT, for --verify */
 	SAMPLE_CURRENT = 256, /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
-	SAMPLE_UNJUDGED = 512 /* whether a filter lets it pass is not known yet: user space decides */
+	SAMPLE_UNJUDGED = 512 /* not known yet whether a filter excludes it: user space decides */
 };
 
-/* What a thread that had left its CPU waited for: the number of its system call, and these. */
+/* What a thread off the CPU waited for: the number of its system call, and these flags. */
 enum wait_flag {
 	WAIT_NUMBER = 0xffff,
 	WAIT_OFF_CPU = 1 << 16,      /* always */
 	WAIT_NO_CALL = 1 << 17,      /* it was in no system call */
-	WAIT_PREEMPTED = 1 << 18,    /* it could have run on: for a CPU */
+	WAIT_PREEMPTED = 1 << 18,    /* it was still runnable: it waited for a CPU */
 	WAIT_STOPPED = 1 << 19,      /* it was stopped, by a signal or a debugger */
-	WAIT_RUNTIME_LOCK = 1 << 20, /* user space's: on a futex in its runtime's own data */
-	WAIT_UNJUDGED = 1 << 21      /* while it waits: whether a filter lets the thread pass was not known yet */
+	WAIT_RUNTIME_LOCK = 1 << 20, /* set by user space: it waited on a futex in its runtime's own data */
+	WAIT_UNJUDGED = 1 << 21      /* during the wait: not known yet whether a filter excludes the thread */
 };
 
 struct sample_event {
@@ -83,8 +84,8 @@ struct sample_event {
 	__u32 cpu;
 	__u32 waits;    /* off the CPU: enum wait_flag; else 0 */
 	__u64 cgroup;   /* id of the cgroup (v2) of the thread */
-	__u64 weight;   /* off the CPU: the time that it stands for, ns */
-	__u64 argument; /* the same: its system call's first one */
+	__u64 weight;   /* off the CPU: the time that the sample stands for, ns */
+	__u64 argument; /* off the CPU: first argument of its system call */
 };
 ABI_ASSERT_SIZE(struct sample_event, 120);
 
@@ -98,50 +99,54 @@ struct stack_event {
 };
 ABI_ASSERT_SIZE(struct stack_event, 40);
 
-/* Set in a native stack's address that is a return address: it belongs to the instruction before it. */
+/* Set in an address of a native stack that is a return address: it belongs to the instruction before it. */
 #define NATIVE_RETURN_ADDRESS (1ull << 63)
 
-/* Of a second stack: what a runtime keeps of its own frames beside the native stack (runtime/runtime.h). */
+/*
+ * Flags of a frame of a second stack, which a runtime keeps of its own frames beside the native stack
+ * (runtime/runtime.h).
+ */
 enum second_frame_flag {
-	SECOND_FRAME_ENTRY = 1,  /* the outermost frame of one run of the interpreter loop */
-	SECOND_FRAME_UNSURE = 2, /* another thread's, unless this one has a loop for it: the innermost frames */
-	SECOND_FRAME_EMPTY = 4   /* no frame: this run of the loop has none yet, or none any more; code is 0 */
+	SECOND_FRAME_ENTRY = 1, /* the outermost frame of one run of the interpreter loop */
+	SECOND_FRAME_UNSURE =
+		2, /* an innermost frame that is another thread's, unless this thread has an interpreter loop for it */
+	SECOND_FRAME_EMPTY = 4 /* not a frame: this run of the loop has none yet, or no longer has one; code is 0 */
 };
 
 struct second_frame {
 	__u64 code;     /* id of the function: EVENT_CODE */
-	__s32 position; /* in it, as its runtime counts: the line is made of it */
+	__s32 position; /* position in the function, in the runtime's units: the line is derived from it */
 	__u32 flags;    /* enum second_frame_flag */
 };
 ABI_ASSERT_SIZE(struct second_frame, 16);
 
-/* A string of a function's, CODE_STRING_MAX bytes at most, as its runtime keeps it: that also decodes it. */
+/* A string of a function, at most CODE_STRING_MAX bytes, in the runtime's encoding: the runtime's folder decodes it. */
 struct code_string {
 	__u32 length; /* of the whole string, in the runtime's units */
-	__u16 kind;   /* how it is encoded, the runtime's number; 0: could not be read */
+	__u16 kind;   /* its encoding, as the runtime's folder numbers them; 0: could not be read */
 	__u16 bytes;  /* bytes copied, from the start of its slot */
 };
 
 struct code_event {
 	struct event_header header;
 	__u64 id;
-	__u64 address;       /* of what describes the function in the process */
+	__u64 address;       /* address of the function's description (its code object) in the process */
 	__u64 table_address; /* of the line table's bytes */
 	__u32 tgid;
 	__u16 runtime;      /* enum runtime_id */
-	__u16 version;      /* of the runtime, as it writes it */
+	__u16 version;      /* of the runtime, in its own numbering */
 	__s32 firstlineno;  /* the function's */
 	__u32 table_size;   /* bytes of the whole line table, or CODE_TABLE_UNREAD */
 	__u32 table_copied; /* bytes that follow the strings; less than table_size when too long or unreadable */
-	__u32 is_named;     /* what it is called was read whole */
+	__u32 is_named;     /* its name was read completely */
 	struct code_string name, qualname, filename;
-	__u8 text[3][CODE_STRING_MAX]; /* in this order; slots of fixed place */
+	__u8 text[3][CODE_STRING_MAX]; /* in this order, in slots of fixed size */
 };
 
-/* A process has a file mapped that the kernel part does not know; or it has the vDSO, of which nothing else tells. */
+/* A process has mapped a file that the kernel part does not know, or it has a vDSO, which no other event reports. */
 struct file_event {
 	struct event_header header;
-	__u64 id; /* is sent once for each: the file, or the process */
+	__u64 id; /* of the file, or of the process: the event is sent once for each id */
 	__u64 time;
 	__u64 start, end;
 	struct file_key key;
@@ -150,7 +155,7 @@ struct file_event {
 };
 ABI_ASSERT_SIZE(struct file_event, 72);
 
-#define CODE_TABLE_UNREAD 0xffffffffu /* how long the line table is could not be read */
+#define CODE_TABLE_UNREAD 0xffffffffu /* the length of the line table could not be read */
 
 struct snapshot_event {
 	struct event_header header;
@@ -158,17 +163,17 @@ struct snapshot_event {
 	__u64 time;
 	process_cookie cookie;
 	__u32 tgid, tid;
-	__u64 native_stack; /* SAMPLE_VERIFY: the stack that was found; else 0: there is none yet */
+	__u64 native_stack; /* SAMPLE_VERIFY: the stack that the kernel found; else 0: there is none yet */
 	__u64 pc;
 	__u64 registers[REGISTERS_MAX]; /* by DWARF number: as many as the machine has */
 	__u64 stack_start;              /* address of the first byte copied: the start of the stack pointer's page */
-	__u64 skipped;                  /* bytes of the stack between what SNAPSHOT_HEAD and what the next page have */
-	__u64 pages;                    /* bit N: the N-th page was readable, and is there */
-	__u32 stack_size; /* bytes that follow; unreadable pages in between are there, too, with any contents */
-	__u32 epoch;      /* SAMPLE_VERIFY: struct process_entry.epoch that the stack was found by */
+	__u64 skipped;    /* bytes left out of the stack between the first SNAPSHOT_HEAD pages and the next page */
+	__u64 pages;      /* bit N: the N-th page was readable and was copied */
+	__u32 stack_size; /* bytes that follow; they include unreadable pages in between, with undefined contents */
+	__u32 epoch;      /* SAMPLE_VERIFY: the process_entry.epoch with which the stack was found */
 };
 
-/* Where the bytes at an address of the stack are among those that were copied; or else beyond stack_size. */
+/* The offset in the copy of the bytes at an address of the stack. If they were not copied, it is beyond stack_size. */
 static inline __attribute__((always_inline)) __u64 snapshot_at(const struct snapshot_event *snapshot, __u64 address,
 							       __u64 size)
 {

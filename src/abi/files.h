@@ -24,11 +24,11 @@ struct file_key {
 };
 ABI_ASSERT_SIZE(struct file_key, 24);
 
-#define FILE_KEY_VDSO 1 /* no file: what the kernel maps, the same for all */
+#define FILE_KEY_VDSO 1 /* not a file: mapped by the kernel, the same for all processes */
 
 #define FILE_SEGMENTS_MAX 3 /* executable segments; a file with more is not put into the map */
 
-/* What is mapped from `offset` on, up to `end`, lies in the page index at offset + `shift`. */
+/* The bytes of the file from `offset` up to `end` are in the page index at offset + `shift`. */
 struct file_segment {
 	__u64 offset, end, shift;
 };
@@ -44,10 +44,10 @@ struct known_file {
 };
 ABI_ASSERT_SIZE(struct known_file, 168);
 
-/* The map of two words about everything that the kernel part has found. */
+/* A map of two words that concern everything the kernel part has found. */
 enum found_word {
-	FOUND_POSITION,   /* how many entries of `mappings` runs have taken since the start */
-	FOUND_VOID_UNTIL, /* CLOCK_MONOTONIC ns, set by user space: what was found before is not valid any more */
+	FOUND_POSITION,   /* how many entries of `mappings` have been used for runs since the start */
+	FOUND_VOID_UNTIL, /* CLOCK_MONOTONIC ns, set by user space: what was found before this time is invalid */
 	FOUND_WORDS
 };
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * filter: which threads are sampled, of those that are watched: what src/bpf/filter.h and user space share. A set of
- * bits says for each kind of filter whether there is one, or what a thread is by it.
+ * filter: which of the watched threads are sampled: what src/bpf/filter.h and user space share. A set of bits says for
+ * each kind of filter whether there is one, or which filters a thread matches.
  */
 #ifndef STRATA_ABI_FILTER_H
 #define STRATA_ABI_FILTER_H
 
 enum filter_kind {
 	FILTER_BY_CGROUP,    /* the thread is in one of these cgroups, or below */
-	FILTER_BY_CONTAINER, /* the thread's cgroup is one of these containers' */
+	FILTER_BY_CONTAINER, /* the thread's cgroup belongs to one of these containers */
 	FILTER_BY_USER,      /* the real user id */
 	FILTER_BY_COMM,      /* the thread's name */
-	FILTER_BY_CPU,       /* where it runs; the kernel part need not ask */
+	FILTER_BY_CPU,       /* where it runs; the kernel part need not check this */
 	FILTER_KINDS
 };
 
@@ -22,7 +22,7 @@ enum filter_kind {
 #define FILTER_ALL_EXCLUDED   0xff00u
 
 #define FILTER_USERS_MAX   256   /* and */
-#define FILTER_CGROUPS_MAX 32    /* that are named, of either sort */
-#define FILTER_JUDGED_MAX  16384 /* names, and cgroups by container, that are known at a time */
+#define FILTER_CGROUPS_MAX 32    /* of those wanted and of those excluded, together */
+#define FILTER_JUDGED_MAX  16384 /* names, and cgroups of containers, whose verdicts are kept at a time */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * runtime: what the kernel part is told of a runtime with a second stack (runtime/runtime.h): where one is in a
- * process, and what is the same in all processes that run one build of it. The fields with a meaning of their own are
- * for the engine; what the others hold only the runtime knows, in src/runtime/NAME/.
+ * runtime: what the kernel part is told about a runtime with a second stack (runtime/runtime.h): where it is in a
+ * process, and what is the same in all processes that run one build of it. Named fields are for the engine. The meaning
+ * of `words`, `places`, `facts` and `fact` is known to the runtime only, in src/runtime/NAME/.
  */
 #ifndef STRATA_ABI_RUNTIME_H
 #define STRATA_ABI_RUNTIME_H
@@ -25,7 +25,7 @@ struct runtime_layout {
 };
 ABI_ASSERT_SIZE(struct runtime_layout, 80);
 
-/* Something that walks find out for the next ones, of which only the runtime knows what it is. */
+/* State of a fact that one walk finds out for the following ones. Only the runtime knows what the fact is. */
 enum runtime_note {
 	RUNTIME_NO_NOTE,
 	RUNTIME_TO_NOTE, /* not found out yet */
@@ -33,20 +33,22 @@ enum runtime_note {
 };
 
 struct runtime_process {
-	/* Addresses; 0: none. In a struct known_file vaddrs, to which the kernel part adds where the file is mapped. */
+	/*
+	 * Addresses; 0: none. In a struct known_file they are vaddrs, to which the kernel part adds the mapping's bias.
+	 */
 	__u64 places[4];
 	__u64 facts[3];
 	__s32 fact;
 	__u16 layout; /* index into the map of layouts */
 	__u8 runtime; /* enum runtime_id */
-	__u8 noted;   /* enum runtime_note; written by the kernel, too, and not in `check` */
-	__u64 since;  /* CLOCK_MONOTONIC, ns: when this was said, or the fork that copied it */
+	__u8 noted;   /* enum runtime_note; also written by the kernel part, so not covered by `check` */
+	__u64 since;  /* CLOCK_MONOTONIC, ns: when this was stored, or the time of the fork that copied it */
 	__u32 tgid;
 	__u32 check; /* runtime_process_check() */
 };
 ABI_ASSERT_SIZE(struct runtime_process, 80);
 
-/* What `check` must be: as in struct process_entry, a copy is used only when it is whole. */
+/* The value that `check` must have: a copy is used only if it is consistent, as with struct process_entry. */
 static inline __u32 runtime_process_check(const struct runtime_process *process)
 {
 	__u64 hash = process->tgid;

@@ -21,13 +21,13 @@
  *
  * All but `processes` are plain arrays in which user space allocates runs. User space writes them through shared
  * memory, except the slabs, which it writes by blocks. A run becomes visible only through the entry that points to it,
- * which is written last, and is reused only after a grace period, because a walk on another CPU may still read it. The
- * kernel reuses elements of the hash at once, even for another process, while they are being read: so the walk takes a
- * copy and checks it (process_entry_check()).
+ * which is written last, and is reused only after a grace period, because a walk on another CPU may still read it. But
+ * the kernel may reuse an element of the hash at once, even for another process, while it is being read. So the walk
+ * takes a copy and checks it (process_entry_check()).
  *
  * Rows of all files share slabs, instead of one inner map per file. A lookup then needs no map per file, and adding a
- * file creates a map only when a slab is full. The price: a slab can be freed only when the last rows in it are gone,
- * and those in the slabs behind it.
+ * file creates a map only when a slab is full. The cost: a slab can be freed only when the last rows in it, and in all
+ * slabs behind it, are gone.
  */
 #ifndef STRATA_ABI_TABLES_H
 #define STRATA_ABI_TABLES_H
@@ -37,21 +37,21 @@
 
 struct process_entry {
 	__u64 valid_from;    /* CLOCK_MONOTONIC ns: every mapping change before this moment is in the entry */
-	__u64 changed;       /* CLOCK_MONOTONIC ns: about when the mappings changed the last time */
+	__u64 changed;       /* CLOCK_MONOTONIC ns: about when the mappings last changed */
 	__u32 generation;    /* new at each publication: keys the walker's memo */
 	__u32 mapping_first; /* index into mappings */
 	__u32 mapping_count;
-	__u32 epoch; /* another one when other code has taken the place of some: keys the ids of its stacks */
+	__u32 epoch; /* changes when code is replaced by other code: part of the ids of its stacks */
 	__u32 tgid;
-	__u32 unnamed; /* how many of its files have no name in the kernel part yet (bpf/find.h) */
+	__u32 unnamed; /* how many of its files have no key in the kernel part yet (bpf/find.h) */
 	__u32 pad;
 	__u32 check; /* process_entry_check() */
 };
 ABI_ASSERT_SIZE(struct process_entry, 48);
 
 /*
- * What `check` must be. An element of a hash may be freed and written anew, for another process, while the walker reads
- * it: a copy is used only when it is whole.
+ * The value that `check` must have. An element of a hash may be freed and reused for another process while the walker
+ * reads it. So a copy is used only if it is consistent.
  */
 static inline __u32 process_entry_check(const struct process_entry *entry)
 {
@@ -72,9 +72,9 @@ enum mapping_kind {
 	MAPPING_FP_CHAIN = 2,   /* anonymous code: trust frame pointers */
 	MAPPING_NO_TABLE = 3,   /* the file could not be read or compiled */
 	MAPPING_NO_ANSWER = 4,  /* its file system does not answer */
-	MAPPING_COMPLETE = 5,   /* as MAPPING_TABLE: nothing more is learnt of what has no rule */
-	MAPPING_TABLE_FULL = 6, /* there was no room in its user's or process's share of the tables */
-	MAPPING_UNLEARNT = 7    /* anonymous code that keeps no frame pointers: user space finds rules when it is met */
+	MAPPING_COMPLETE = 5,   /* as MAPPING_TABLE, but no more rules will be learnt for code without one */
+	MAPPING_TABLE_FULL = 6, /* no room in the share of the tables of its user or process */
+	MAPPING_UNLEARNT = 7    /* anonymous code without frame pointers: user space finds rules when a walk meets it */
 };
 
 struct mapping_entry {
@@ -99,8 +99,11 @@ enum rule_index {
 	RULE_FIRST_FREE = 8
 };
 
-/* An entry of the page index: bit 63 set: bits 0-15 are the only rule of the page; else a run of rows, two at least. */
-#define PAGE_ABSENT                   0ull /* no rows are there yet: see kernel/tables.h, tables_reserve() */
+/*
+ * An entry of the page index. If bit 63 is set, bits 0-15 are the only rule of the page. Otherwise it is a run of at
+ * least two rows.
+ */
+#define PAGE_ABSENT                   0ull /* it has no rows yet: see kernel/tables.h, tables_reserve() */
 #define PAGE_SINGLE_RULE              (1ull << 63)
 #define PAGE_ROWS(slab, first, count) ((__u64)(slab) << 32 | (__u64)(count) << 20 | (__u64)(first))
 #define PAGE_FIRST(page)              ((__u32)(page) & (UNWIND_SLAB_ROWS - 1))

@@ -18,7 +18,7 @@
 
 #include <linux/types.h>
 
-#undef __always_inline /* glibc's lacks nothing but the plain `inline` that BPF's has */
+#undef __always_inline /* glibc's definition lacks the plain `inline` that the one for BPF has */
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline      __attribute__((noinline))
 

@@ -4,16 +4,17 @@
  *
  * The CFA (canonical frame address) is the value of the stack pointer in the caller, before the call. Each rule says
  * how to compute it, where the caller's frame pointer is, and where the machine's *carried* register (arch/walk.h) is:
- * the one that is restored from frame to frame beside FP. Where the return address is follows:
+ * the one that is restored from frame to frame beside FP. The place of the return address follows from these:
  *
  *   - x86-64: a call pushes it: always at CFA - 8 (psABI AMD64, 3.2.2), or still in a register; the table compiler
  *     refuses code that says otherwise. Carried is BX: the dynamic linker's lazy binding (glibc
  *     sysdeps/x86_64/dl-trampoline.h) keeps its CFA in RBX while it calls C functions, which may save and change it.
- *   - AArch64: a call leaves it in the link register, x30, which is carried: where that is saved, there is the return
- *     address. Where it is not saved, the function has called nothing yet.
+ *   - AArch64: a call puts it into the link register x30, which is the carried one: where x30 is saved, there is the
+ *     return address. If it is not saved, the function has not called anything yet.
  *
- * `param` of kinds of frames is the carried register's slot: the caller's is at CFA - 8 * slot, or see UNWIND_SLOT_*.
- * Kinds that need a number beside the CFA's offset have both in `cfa_offset`: UNWIND_NUMBERED(offset, number).
+ * In rules for frames, `param` is the slot of the carried register: the caller's value is at CFA - 8 * slot, or see
+ * UNWIND_SLOT_*. Kinds that need a number beside the CFA's offset keep both in `cfa_offset`: UNWIND_NUMBERED(offset,
+ * number).
  */
 #ifndef STRATA_ABI_UNWIND_H
 #define STRATA_ABI_UNWIND_H
@@ -25,7 +26,7 @@ enum unwind_kind {
 	UNWIND_NO_RULE = 0,  /* no information covers the address */
 	UNWIND_SP = 1,       /* CFA = SP + cfa_offset */
 	UNWIND_FP = 2,       /* CFA = FP + cfa_offset */
-	UNWIND_REGISTER = 3, /* CFA = register `number` (DWARF's) + offset; see native.h on which are known where */
+	UNWIND_REGISTER = 3, /* CFA = register `number` (DWARF) + offset; bpf/native.h says which are known where */
 	UNWIND_FP_DEREF = 4, /* CFA = *(FP + offset) + 8 * number: functions that realign their stack (GCC's
 			      * DRAP); the slot is at FP - 8 * slot, not relative to the CFA */
 	UNWIND_SP_DEREF = 5, /* CFA = *(SP + offset) + 8 * number: hand-written assembly, e.g. libcrypto */
@@ -42,15 +43,17 @@ enum unwind_kind {
 	UNWIND_NO_MAPPING = 14, /* no executable mapping is known there */
 	UNWIND_NO_ANSWER = 15,  /* the file's file system does not answer */
 	/* Again in tables. */
-	UNWIND_CLONE = 16,       /* as UNWIND_SP, but a thread whose RAX is 0 begins here: in clone() */
-	UNWIND_OTHER_STACK = 17, /* the function changes stacks: its caller is on one that no rule tells */
-	UNWIND_UNLEARNT =
-		26, /* no information covers the address, and user space has looked for some (engine/watch_learn.c) */
+	UNWIND_CLONE = 16,       /* as UNWIND_SP, but if RAX is 0 this is where a new thread begins: in clone() */
+	UNWIND_OTHER_STACK = 17, /* the function changes stacks: no rule tells on which one its caller is */
+	UNWIND_UNLEARNT = 26, /* no information covers the address, and none could be learnt (engine/watch_learn.c) */
 	/* Again the walker's answer only. */
 	UNWIND_ABSENT = 27,      /* there are no rows for that part of the file yet */
 	UNWIND_TABLE_FULL = 28,  /* there is no room for them */
-	UNWIND_OVER_BUDGET = 29, /* the code took too long to follow, or could not be (engine/analyser.h) */
-	/* Steps of runtimes whose frames are on the native stack: each has eight kinds, in its folder's abi.h. */
+	UNWIND_OVER_BUDGET = 29, /* the code took too long to follow, or could not be followed (engine/analyser.h) */
+	/*
+	 * Steps of runtimes whose frames are on the native stack: eight kinds for each runtime, defined in its folder's
+	 * abi.h.
+	 */
 	UNWIND_STEPS = 32
 };
 
@@ -62,16 +65,18 @@ enum unwind_kind {
 #define UNWIND_FP_UNDEFINED (-32768) /* FP cannot be recovered: the caller must not need it */
 #define UNWIND_FP_AT_FP     (-32767) /* FP was saved where FP points, whatever the CFA: *FP (realigned frames, DRAP) */
 
-/* param of UNWIND_FP_CHAIN: code of a file, which stays as it is: what its instructions tell may be remembered. */
+/*
+ * param of UNWIND_FP_CHAIN: code of a file. It does not change, so what is derived from its instructions may be cached.
+ */
 #define UNWIND_CHAIN_OF_FILE 1
 
 /* The carried register's slot, or one of these. */
-#define UNWIND_SLOT_SAME      0   /* it was not changed. AArch64: the return address is still in it */
-#define UNWIND_SLOT_BESIDE_FP 254 /* in the word above the one that FP was saved in: AArch64's frame record */
+#define UNWIND_SLOT_SAME      0   /* it was not changed. AArch64: it still holds the return address */
+#define UNWIND_SLOT_BESIDE_FP 254 /* in the word above the saved FP: AArch64's frame record */
 #define UNWIND_SLOT_UNDEFINED 255 /* it cannot be recovered */
-#define UNWIND_SLOT_MAX       254 /* on machines with a link register one less */
+#define UNWIND_SLOT_MAX       254 /* on machines with a link register, one less */
 
-/* The CFA's offset and a number in one: registers, or words. */
+/* The CFA's offset and a number (of a register, or of words) in one field. */
 #define UNWIND_NUMBER_MAX               255
 #define UNWIND_OFFSET_MAX               ((1 << 23) - 1) /* and as far below */
 #define UNWIND_NUMBERED(offset, number) ((offset)*256 + (__s32)(number))
