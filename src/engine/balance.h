@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * balance: makes the counts of each window from the kernel's counts, which run from the start, so that each window
+ * balance: computes the counts of each window from the kernel's counts, which count from the start, so that each window
  * accounts for all its samples.
  *
  * Everything must sum up to the kernel's own count of samples. While the kernel samples, some samples have begun and
  * have not arrived. So the counts are read first, and then the ring is emptied: all samples that were in the ring when
- * the counts were read must have arrived. A record that is just being written may hold up those after it, so samples
- * that are missing at two windows in a row are taken as lost without a reason (LOSS_INTERNAL). What arrives while the
- * ring is emptied may hide a loss from one window, but not from all. At the last window all samples must have arrived.
+ * the counts were read must have arrived. But a record that is being written delays those after it. So samples that are
+ * missing at the end of two windows in a row are counted as lost without a reason (LOSS_INTERNAL). What arrives while
+ * the ring is emptied may hide a loss from one window, but not from all. At the last window all samples must have
+ * arrived.
  */
 #ifndef STRATA_ENGINE_BALANCE_H
 #define STRATA_ENGINE_BALANCE_H

@@ -10,8 +10,8 @@
  *
  * A window is a profile of its own: the samples that have arrived since the last engine_collect(), and in its quality
  * what was lost, and what it cost, in that time. The sums over all windows are what one recording would have had:
- * complete, truncated and lost samples are all samples, in each window. A sample belongs to the window in which it
- * arrived whole; one that waits for its other part, or lies in the ring, to a later one.
+ * complete, truncated and lost samples are all samples, in each window. A sample belongs to the window in which its
+ * last part arrived. One that waits for another part, or is still in the ring, belongs to a later window.
  *
  * Stacks, code objects, names and facts about processes and files are kept from window to window, so a window costs
  * what is new in it. Memory stays bounded however many windows there are: stacks that the kernel has not named for a
@@ -44,14 +44,15 @@ struct filter;
 struct engine_options {
 	bool everything;        /* every process, else those of engine_watch() */
 	struct filter *filter;  /* which of their threads (engine/filter.h); borrowed; NULL: all */
-	unsigned int frequency; /* samples per second and CPU, 1 .. 10000; 0: none of the CPU */
+	unsigned int frequency; /* samples per second and CPU, 1 .. 10000; 0: no samples of running threads */
 	/*
-	 * Not 0: samples weigh the time that they stand for, and there are those of threads that are off the CPU, with
-	 * the reason as their innermost frame: so many a second and CPU as they come, beyond by lost time
-	 * (bpf/off_cpu.h). A wait belongs to the window in which it ends, or to the last one.
+	 * If not 0: threads off the CPU are sampled, too, with the reason as their innermost frame, and samples weigh
+	 * the time that they stand for. On each CPU up to this many waits per second are all taken; beyond that, short
+	 * waits are taken with a probability proportional to their length (bpf/off_cpu.h). A wait belongs to the window
+	 * in which it ends, or to the last one.
 	 */
 	unsigned int off_cpu_rate;
-	int nice; /* of the processes that read files */
+	int nice; /* nice value of the processes that read files */
 	enum walk_strategy strategy;
 	uint64_t sample_ns;  /* how long one sample may be walked in its interrupt; 0: no limit */
 	uint64_t max_memory; /* bytes for what was sampled; 0: no limit */
@@ -64,17 +65,18 @@ struct engine_options {
 
 	/* What samples have: */
 	bool merges_threads; /* threads with the same name are not told apart: pid and tid are 0 */
-	bool cgroups;        /* the id of their cgroup, and what that is: profile_owner() */
-	bool moments;        /* each its time and CPU: profile_moment_at() */
+	bool cgroups;        /* the id and the owner of their cgroup: profile_owner() */
+	bool moments;        /* the time and CPU of each: profile_moment_at() */
 	size_t moments_max;  /* if there are more in a window, none is kept; 0: no limit */
-	bool slices;         /* how many of them were when: profile_slice_at(); not of weighed ones, which last */
+	bool slices; /* counts for each slice of time: profile_slice_at(); not if samples are weighed, as waits last
+			longer */
 };
 
 /* What a client samples (engine/session.h). */
 struct engine_targets {
 	const pid_t *pids; /* or NULL */
 	size_t pid_count;
-	bool children;        /* the descendants of `pids`, too: those of now and later ones */
+	bool children;        /* also the descendants of `pids`, existing and future ones */
 	char *const *command; /* argv of a command to start, NULL-terminated; or NULL */
 	bool all;             /* everything on the machine; the same as in engine_options.everything */
 };
@@ -84,7 +86,7 @@ int engine_open(const struct engine_options *options, struct engine **ret, struc
 void engine_close(struct engine *engine); /* may be NULL */
 
 enum engine_watch {
-	ENGINE_CHILDREN = 1,   /* its later children, too, and theirs */
+	ENGINE_CHILDREN = 1,   /* also its future children, and theirs */
 	ENGINE_BEFORE_EXEC = 2 /* it is about to call exec, and is sampled from then on */
 };
 

@@ -4,14 +4,14 @@
  *
  *   file_names_write()   parses the file: symbols, functions without one, demangling; file_names_write_map() a perf
  *                        map. Run by the analyser (engine/analyser.h), or here if there is none
- *   file_names_add()     believes nothing of the bytes: each index, size and end of a text is checked
+ *   file_names_add()     trusts none of the bytes: each index, size and end of a text is checked
  *
  *   bytes   struct file_names_head
- *           head.count times struct file_names_entry: of the addresses that were asked for, in their order, the first
- *           ones; all, unless their names took too much room
+ *           head.count times struct file_names_entry: for the addresses that were asked for, in their order. If their
+ *           names take too much room, only for the first ones
  *           head.text_size bytes of text, the last of which is 0
  *
- * What is not checked is whether a name is right: who is wrong about one file is wrong about its names only.
+ * Whether a name is right cannot be checked. But a wrong answer about a file affects only the names of that file.
  */
 #ifndef STRATA_ENGINE_FILE_NAMES_H
 #define STRATA_ENGINE_FILE_NAMES_H
@@ -25,7 +25,7 @@
 
 struct file_names_head {
 	uint32_t count, text_size;
-	uint32_t wants_debug; /* 1: a debug file would be asked, if there is one */
+	uint32_t wants_debug; /* 1: a debug file would be used, if there were one */
 	uint32_t has_debug;   /* 1: it was */
 	struct elf_debug_names debug;
 };
@@ -58,7 +58,7 @@ struct file_names {
 struct file_names_source {
 	struct elf_file *elf;            /* closed by file_names_write() */
 	const char *debug_root;          /* not NULL: debug files are looked for below it (elf/debug_file.h) */
-	struct foreign_file *debug_file; /* else this one is asked, if it is the file's; may be NULL */
+	struct foreign_file *debug_file; /* else this one is used, if it belongs to the file; may be NULL */
 };
 
 /*
@@ -71,8 +71,8 @@ int file_names_write(const struct file_names_source *source, const uint64_t *vad
 		     uint8_t **bytes, size_t *size);
 
 /*
- * Takes bytes over that were asked for with these addresses, sorted, all larger than those before. The number of
- * addresses, not 0, that are answered; or -EBADMSG, -ENOMEM, and the bytes are freed.
+ * Takes ownership of the answer for these addresses, which are sorted and all larger than those of earlier answers.
+ * Returns the number of addresses that are answered, not 0; or -EBADMSG or -ENOMEM, and the bytes are freed.
  */
 ssize_t file_names_add(struct file_names *names, uint8_t *bytes, size_t size, const uint64_t *vaddrs, size_t count);
 
@@ -80,7 +80,7 @@ ssize_t file_names_add(struct file_names *names, uint8_t *bytes, size_t size, co
 void file_names_drop(struct file_names *names);
 void file_names_deinit(struct file_names *names);
 
-/* What was said of the file with the bytes that were added last; NULL: none were. */
+/* The head of the bytes that were added last; NULL: none were. */
 const struct file_names_head *file_names_said(const struct file_names *names);
 
 /* False: it was not asked for. */

@@ -4,14 +4,15 @@
  *
  *   filter_create ─► filter_add, filter_exclude … ─► filter_find ─► engine_options.filter ─► filter_destroy
  *
- * A thread is sampled if it is one of those wanted, of each kind that is asked for, and none of those excluded. The
- * kernel part decides before it does anything else for a sample (bpf/filter.h); users, cgroups and CPUs for good. It
- * cannot match names, and does not know containers: the first sample of each name, or of each cgroup, comes here, is
- * judged, and dropped if it is not wanted, as if it had never been taken (watch_options.wants). From then on the kernel
- * part knows. So a container that is started later is met, too.
+ * A thread is sampled if it matches a wanted value of each kind of filter that is given, and no excluded value. The
+ * kernel part decides before it does anything else for a sample (bpf/filter.h). It decides about users, cgroups and
+ * CPUs by itself. It cannot match names, and does not know containers. So the first sample of each name, or of each
+ * cgroup, is judged here, and dropped if it is not wanted, as if it had never been taken (watch_options.wants). From
+ * then on the kernel part knows the verdict. So a container that is started later is recognised, too.
  *
- * The real user id counts, and the cgroup of version 2. Off the CPU a thread is judged when it leaves, and by the CPU
- * that it gets; one that does not come back, by where it ran last. Not thread-safe.
+ * Users are matched by real user id, cgroups are those of version 2. A thread off the CPU is judged when it leaves its
+ * CPU; for filters by CPU, the CPU on which it comes back counts, or the one on which it last ran if it does not come
+ * back. Not thread-safe.
  */
 #ifndef STRATA_ENGINE_FILTER_H
 #define STRATA_ENGINE_FILTER_H
@@ -31,14 +32,16 @@ struct filter *filter_create(void); /* NULL when memory is short */
 void filter_destroy(struct filter *filter);
 
 /*
- * One more value of a kind. It is kept; looked for by filter_find(). -EINVAL and a diag: it is none, whatever there is
- * on this machine; -ENOMEM.
+ * Adds a wanted value of a kind. It is stored, and looked up by filter_find(). -EINVAL with a diag: it cannot be such a
+ * value on any machine; -ENOMEM.
  */
 int filter_add(struct filter *filter, enum filter_kind kind, const char *value, struct diag *diag);
-/* "KIND=VALUE": what is not sampled. */
+/* Adds an excluded value: "KIND=VALUE". */
 int filter_exclude(struct filter *filter, const char *text, struct diag *diag);
 
-/* Finds all of them on this machine. -ENOENT and others with a diag: there is no such user, cgroup, container, CPU. */
+/*
+ * Looks up all values on this machine. -ENOENT and others with a diag: there is no such user, cgroup, container or CPU.
+ */
 int filter_find(struct filter *filter, struct diag *diag);
 
 /* For people: ", user www, not comm ^kworker"; "" if there is none. */
@@ -46,11 +49,11 @@ void filter_text(const struct filter *filter, char *ret, size_t size);
 
 /* For the engine. The rules are the filter's; NULL: there are none. */
 const struct filter_rules *filter_rules(const struct filter *filter);
-/* Where its verdicts go from now on; what is known already goes there at once. */
+/* From now on verdicts are passed to `sampler`. Those that are already known are passed at once. */
 void filter_begin(struct filter *filter, struct sampler *sampler);
 /* Is a sample wanted? `filter` is a void pointer for watch_options.wants. */
 bool filter_wants(void *filter, const struct sample_event *sample);
-/* Is a wait wanted whose thread has not come back? */
+/* Is a wait wanted that has not ended? */
 bool filter_wants_waiting(void *filter, const struct off_cpu_waiting *waiting);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * namer: names of the addresses of files, without parsing them where strata's capabilities are: an analyser of its own
- * does that (engine/analyser.h), which is started when it is first needed. It is another process than the one that
- * follows machine code, as names are waited for. Meanwhile the ring is relieved.
+ * namer: names of addresses in files. The files are not parsed in the process that has strata's capabilities, but by an
+ * analyser (engine/analyser.h), which is started when it is first needed. It is not the analyser that follows machine
+ * code, because strata waits for names. While it waits, the ring is emptied.
  *
  *   namer_names()   asks for all addresses of a file, FILE_NAMES_AT_ONCE at a time
- *                   the answer says whether the file wants a debug file, and by what that is found;
- *                   files that may be it are opened here, and it is asked again with each of them
+ *                   the answer says whether the file needs a debug file, and how to find it; candidates are
+ *                   opened here, and the question is asked again with each of them
  *
- * A file that costs too much has no names from then on, which is told to the client. So it is for the files of a user
- * who has used up their time: users share it (base/budget.h). Where no process can be confined, the files are parsed
- * here.
+ * A file whose names take too long gets no more names, and the client is told. The same happens to the files of a user
+ * whose share of the time is used up (base/budget.h). If no process can be confined, the files are parsed in this
+ * process.
  */
 #ifndef STRATA_ENGINE_NAMER_H
 #define STRATA_ENGINE_NAMER_H
@@ -20,19 +20,19 @@
 #include "engine/objects.h"
 #include "symbol/perf_map.h"
 
-/* CPU time for names: one user may cause 4 s. */
+/* CPU time for names; one user may use 4 s of it. */
 #define NAMER_MS        8000
 #define NAMER_HALVING_S 20
 
 struct namer;
 
 struct namer_client {
-	/* Called every few milliseconds while an answer is waited for; may be NULL. */
+	/* Empties the ring. Called every few milliseconds while the namer waits for an answer; may be NULL. */
 	void (*relieve)(void *context);
 	/*
 	 * A file's names are lost: -ETIME, -ENOMEM (the limits of the process), -ECHILD (the process ended), -EBADMSG
-	 * (its answer made no sense), -EDQUOT (its user's share of the time); or `object` is NULL: files are parsed
-	 * here, as the process cannot be confined.
+	 * (its answer was invalid), -EDQUOT (its user's share of the time is used up). If `object` is NULL: files are
+	 * parsed here, because the process cannot be confined.
 	 */
 	void (*failed)(void *context, const struct object *object, int err);
 	void *context;
@@ -47,13 +47,13 @@ struct namer *namer_create(struct foreign_files *files, const struct namer_clien
 void namer_destroy(struct namer *namer); /* may be NULL */
 
 /*
- * The names of addresses, in any order, which it sorts. `namer` may be NULL: the file is parsed here. *ret is empty if
- * there are none, and is to be released by file_names_deinit(). 0 or -ENOMEM.
+ * The names of addresses, which may be in any order and are sorted here. If `namer` is NULL, the file is parsed here.
+ * *ret is empty if there are no names; release it with file_names_deinit(). 0 or -ENOMEM.
  */
 int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, size_t count, struct file_names *ret);
 
 /*
- * The same by the perf map of an ANONYMOUS object's process. -ENOSYS: it is to be parsed here, by perf_map_lookup().
+ * The same from the perf map of an ANONYMOUS object's process. -ENOSYS: use perf_map_lookup() in this process.
  */
 int namer_map_names(struct namer *namer, struct object *object, const struct perf_map *map, uint64_t *addresses,
 		    size_t count, struct file_names *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * names: gives the locations of a store their frames: symbols of the kernel and of files, perf maps, the interpreter's
+ * names: gives each location of a store its frame: symbols of the kernel and of files, perf maps, the interpreter's
  * loop.
  *
  * A location is named once (struct location.named) and does not need its file afterwards. That happens at the end of a
@@ -31,13 +31,13 @@ struct names {
 	enum frame_detail detail;
 };
 
-/* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are as they were. */
+/* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are still unnamed. */
 int names_give(const struct names *names, uint32_t object);
 
 /* Names all. -ENOMEM: some have no name, or their address as a name. */
 int names_give_all(const struct names *names);
 
-/* Forgets the frames that no location has any more. 0, or -ENOMEM: they are still there. */
+/* Frees the frames that no location uses any more. 0, or -ENOMEM: they are still there. */
 int names_forget(const struct names *names);
 
 #endif

@@ -18,7 +18,7 @@ struct resolver {
 	struct file_names names; /* of the addresses that it was opened for; or, if it was for all: */
 	struct elf_symbols *symbols;
 	struct function_starts *starts; /* opened for the first address without a symbol */
-	bool unknown;                   /* the starts of functions cannot be found, or not any more */
+	bool unknown;                   /* the starts of functions cannot be found (any more) */
 	int err;                        /* -ENOMEM: the reason for that */
 };
 

@@ -27,7 +27,7 @@ struct session {
 	const struct engine_targets *targets;
 	struct engine *engine;
 	struct signals signals;
-	struct command_origin origin; /* how this process was before */
+	struct command_origin origin; /* the state of this process before */
 	struct command command;
 	bool has_command;
 	double began;             /* sampling, CLOCK_MONOTONIC seconds */
@@ -47,7 +47,7 @@ int session_open(const struct engine_targets *targets, const struct engine_optio
 int session_start(struct session *session, struct diag *diag);
 
 enum session_event {
-	SESSION_NOTHING, /* but what the engine has handled: call it again */
+	SESSION_NOTHING, /* the engine may have handled something; call it again */
 	SESSION_INPUT,   /* `input` can be read, or a signal has interrupted the wait */
 	SESSION_DUE,     /* the time has come */
 	SESSION_GONE,    /* the command, or every process that was asked for, has ended */

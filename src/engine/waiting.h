@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * waiting: what a thread that does not run waits for, by its system call and its stack.
+ * waiting: derives what a blocked thread waits for from its system call and its stack.
  *
- * A futex is behind most of what threads wait for in one another. Which kind of lock it is tells the function that was
- * called to come there.
+ * Most waits of threads for each other are futex calls. The function that led to the call says what kind of lock it is.
  */
 #ifndef STRATA_ENGINE_WAITING_H
 #define STRATA_ENGINE_WAITING_H
@@ -21,7 +20,10 @@ struct waiter {
 	const char *brief;    /* "lock (mutex)" */
 };
 
-/* The one whose function is outermost among the native frames inside a runtime's innermost one. */
+/*
+ * The state of the search: finds the waiter whose function is the outermost native frame inside the innermost frame of
+ * a runtime.
+ */
 struct waiting {
 	const struct waiter *found; /* NULL: none */
 	bool done;
@@ -30,12 +32,12 @@ struct waiting {
 /* To be called with each frame, innermost first, until waiting.done. */
 void waiting_look(struct waiting *waiting, const struct frame *frame);
 
-/* The same for a futex in the data of a runtime that has a lock for all threads: that lock, or `found`. */
+/* The waiter for a futex in the data of a runtime that has one lock for all threads: that lock, or `found`. */
 const struct waiter *waiting_runtime_lock(const struct waiter *found);
 
 /*
- * The brief form of what a thread waited for. `waits`: enum wait_flag. `found`: its waiter, or NULL. The other two say
- * whether its kernel stack waits for a device, and is that of a page fault.
+ * Writes in brief what a thread waited for. `waits`: enum wait_flag. `found`: its waiter, or NULL. `kernel` says
+ * whether its kernel stack waits for a device, and whether it is that of a page fault.
  */
 struct waiting_kernel {
 	bool input_output, page_fault;
