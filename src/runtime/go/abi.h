@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Go's steps in unwind tables: rules for its functions that change stacks (switch.h makes them, bpf/step.h goes by
- * them). */
+/*
+ * Go's steps in unwind tables: rules for its functions that change stacks. switch.h makes them, bpf/step.h executes
+ * them.
+ */
 #ifndef STRATA_RUNTIME_GO_ABI_H
 #define STRATA_RUNTIME_GO_ABI_H
 
@@ -32,7 +34,10 @@ struct go_rule {
 };
 ABI_ASSERT_SIZE(struct go_rule, sizeof(struct unwind_rule));
 
-/* In a shared library only the loader knows where the g is, and writes it down: the word, from the table's base on. */
+/*
+ * In a shared library only the loader knows where g is, and stores it in a word: that word's offset from the table's
+ * base.
+ */
 #define GO_GOT_MAX        (0xffu << 16)
 #define GO_GOT(go)        ((__u32)((go)->got - 1) << 16 | (__u16)(go)->thread)
 #define GO_GOT_HIGH(word) ((__u8)(((word) >> 16) + 1))

@@ -2,10 +2,10 @@
 /*
  * The inside of switch.h: flow.c follows a function's code, switch.c makes rules of what was found.
  *
- *   forwards   from its first instruction, by all ways, with what each register holds. Where SP is the CFA and a
- *              number, or another register is, that is the rule.
- *   onwards    from one place, straight to the return, with SP there as the start. What SP is at the return, in terms
- *              of SP at the start or of the thread pointer, is the rule at that place.
+ *   forwards from its first instruction along all paths, tracking what each register holds. Where SP or another
+ *            register is the CFA plus a number, that gives the rule.
+ *   onwards from one place straight to the return. SP at the return, as an expression of SP at the start or of the
+ *           thread pointer, gives the rule at that place.
  */
 #ifndef STRATA_RUNTIME_GO_SWITCH_PARTS_H
 #define STRATA_RUNTIME_GO_SWITCH_PARTS_H
@@ -28,7 +28,7 @@ enum value_kind {
 enum value_base {
 	BASE_THREAD,  /* the thread pointer */
 	BASE_G,       /* G_REGISTER at the function's entry */
-	BASE_SP,      /* SP where one began to follow the code */
+	BASE_SP,      /* SP at the place where following the code began */
 	BASE_REGISTER /* the first of the registers there, by number */
 };
 
@@ -44,7 +44,7 @@ struct value {
 struct state {
 	struct value registers[CODE_REGISTERS];
 	bool fp_saved; /* at CFA - 16 */
-	bool popped;   /* the return address is not in its place, or that is not known */
+	bool popped;   /* the return address is not, or may not be, in its place */
 	bool forked;   /* clone() has returned, in the parent or in the child */
 	bool child;    /* in the child */
 	int32_t vdso;  /* offset in m of a word that was set to the CFA + vdso_n; 0: none */
@@ -76,7 +76,7 @@ struct go_switch {
 	struct go_function save;
 	uint32_t save_clobbers;
 	bool schedules;
-	bool clones; /* the function at hand is clone() */
+	bool clones; /* the function is clone() */
 	/* The function at hand. */
 	uint64_t start;
 	size_t count;
@@ -86,17 +86,17 @@ struct go_switch {
 /* Reads the function's instructions, up to one that is not known. */
 void go_flow_read(struct go_switch *go, const struct go_function *function);
 
-/* Forwards: all ways from the first instruction on. False when they cannot all be followed. */
+/* Forwards: all paths from the first instruction on. False when one of them cannot be followed. */
 bool go_flow_follow(struct go_switch *go);
 
 /*
- * Onwards: the CFA, as what SP is behind the return that the code at `first` comes to, in terms of SP, of the registers
- * that calls of C preserve, and of the thread pointer there. A branch is not taken: either way the function returns,
- * with one SP. A direct call may be one that does not return.
+ * Onwards: the CFA, which is SP after the return that the code at `first` reaches, as an expression of SP, the
+ * callee-saved registers and the thread pointer at `first`. Branches are assumed not to be taken: on either path the
+ * function returns with the same SP. A direct call may be one that does not return.
  */
 struct value go_flow_onwards(const struct go_switch *go, size_t first);
 
-/* Whether the next instruction follows. */
+/* Is the instruction followed by the next one? */
 bool go_flow_goes_on(const struct code_insn *code);
 
 /* SP's value in a state. */

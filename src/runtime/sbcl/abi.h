@@ -7,8 +7,8 @@
 
 enum sbcl_step {
 	/*
-	 * Its way from C into Lisp. CFA = *FP + 16, as its CFI says: the frame record that FP points to. What was
-	 * called may have taken that down; then FP is above SP, and CFA = FP + 16.
+	 * The function through which C calls Lisp. CFA = *FP + 16, as its CFI says: the frame record that FP points to.
+	 * The callee may already have removed that record; then FP is above SP, and CFA = FP + 16.
 	 */
 	SBCL_ENTRY = UNWIND_STEP(sbcl, 0)
 };

@@ -2,27 +2,28 @@
 /*
  * Steps from one of Go's stacks to another (struct go_rule).
  *
- * Go runs goroutines on small stacks of their own, and what needs room, its allocator, the scheduler and C, on the
- * thread's: g0's. Which goroutine is meant, and where it stood, the runtime keeps in its structures, and reads it there
- * itself when it goes back; the same reads are made here. What is read must fit, or the stack ends with other-stack:
- * the place lies in the goroutine's stack, and a thread does not come twice from its own stack to the same goroutine's.
+ * Go runs goroutines on small stacks of their own. What needs more room (the allocator, the scheduler and C) runs on
+ * the thread's own stack, that of g0. The runtime keeps in its structures which goroutine was left and its SP, and
+ * reads them when it switches back. The same reads are made here, and the values are checked: the place must lie in the
+ * goroutine's stack, and a walk must not go twice from the thread's own stack to the same goroutine's. Otherwise the
+ * stack ends with other-stack.
  *
  *   g0's stack          ... cgocallback ◄─ C ◄─ asmcgocall      ... systemstack
  *                               │                  ▲                    ▲
  *   goroutine's stack     ◄─────┘ main.callback    └── main.main        └── main.main
  *
- * With callbacks there are several parts of either stack. sched.sp of both tells where the innermost part begins. Where
- * the one beyond it does is told by the callback's frames: they follow the goroutine's last part at once, and have what
- * g0's sched.sp was before in their first word.
+ * With callbacks either stack has several parts. Both sched.sp say where the innermost parts begin. The callback's
+ * frames say where the next ones begin: they directly follow the goroutine's last part, and their first word holds the
+ * previous sched.sp of g0.
  *
- * Another thread may move a goroutine's stack while this one is on its own (the garbage collector shrinks it). Then
- * sched.sp has changed when the walk is done, and what was read of that stack is left out.
+ * While this thread is on its own stack, another thread may move the goroutine's stack (the garbage collector shrinks
+ * it). Then sched.sp has changed when the walk is done, and the frames read from that stack are dropped.
  *
- * A read costs some 80 ns, and only walks that come to such a function make them. Below mcall, and below morestack
- * when a goroutine is preempted, the scheduler has left the goroutine that called it: nothing goes on there, and these
- * stacks are whole. A late sample has no copy of the goroutine's stack, and ends with late. In a shared library only
- * the dynamic linker knows where a thread's g is: there the rule names the word in which it writes that down, relative
- * to the mapping.
+ * A read costs some 80 ns, and only walks that reach such a function make them. Below mcall, and below morestack when a
+ * goroutine is preempted, the scheduler has left the goroutine that called it: there is no caller, and these stacks are
+ * complete. A late sample has no copy of the goroutine's stack, and ends with late. In a shared library only the
+ * dynamic linker knows where a thread's g is: there the rule names the word in which the linker stores it, relative to
+ * the mapping.
  */
 #ifndef STRATA_RUNTIME_GO_BPF_STEP_H
 #define STRATA_RUNTIME_GO_BPF_STEP_H
@@ -35,10 +36,10 @@
 #include "runtime/go/abi.h"
 
 enum go_flag {
-	GO_ON_GOROUTINE = 1, /* the walk has come to a goroutine's stack from the thread's own */
-	GO_LEFT = 2,    /* it has passed the scheduler: the goroutine that called it is not the thread's any more */
+	GO_ON_GOROUTINE = 1, /* the walk has gone from the thread's own stack to a goroutine's */
+	GO_LEFT = 2,    /* it has passed the scheduler: the goroutine that called it no longer runs on this thread */
 	GO_IN_VDSO = 4, /* it has passed a call of the vDSO */
-	GO_CALLED = 8   /* it has passed a callback: curg_sp and g0_sp say where the stacks go on */
+	GO_CALLED = 8   /* it has passed a callback: curg_sp and g0_sp say where the stacks continue */
 };
 
 static __always_inline int go_read(struct scratch *s, __u64 address, __u64 *ret)
@@ -52,7 +53,7 @@ static __always_inline int go_read_pair(struct scratch *s, __u64 address)
 	return walk_read_user(s, s->native.steps.go.pair, sizeof(s->native.steps.go.pair), address);
 }
 
-/* The m of the thread that runs, and the word in it that the rule names. 0 or an enum loss. */
+/* Reads the current thread's m, and the word in it that the rule names. 0 or an enum loss. */
 static __always_inline __u32 go_read_m(struct scratch *s, const struct go_rule *rule, __u64 *ret)
 {
 	struct native_walk *walk = &s->native;
@@ -72,7 +73,7 @@ static __always_inline __u32 go_read_m(struct scratch *s, const struct go_rule *
 	return go_read(s, g + 8 * rule->m, ret) ? LOSS_STACK_READ : *ret ? LOSS_NONE : LOSS_OTHER_STACK;
 }
 
-/* Whether a frame at SP lies in g's stack: its first two words. 0 or an enum loss. */
+/* Checks that a frame at SP lies in g's stack, whose bounds are g's first two words. 0 or an enum loss. */
 static __always_inline __u32 go_check_stack(struct scratch *s, __u64 g, __u64 sp, __u64 cfa)
 {
 	const __u64 *pair = s->native.steps.go.pair;
@@ -82,7 +83,7 @@ static __always_inline __u32 go_check_stack(struct scratch *s, __u64 g, __u64 sp
 	return (sp & 7) || sp < pair[0] || cfa > pair[1] || cfa < sp ? LOSS_OTHER_STACK : LOSS_NONE;
 }
 
-/* From here on, what is read may be moved by another thread, which it tells by changing `at`. */
+/* From here on another thread may move what is read. If it does, the word at `at` changes. */
 static __always_inline void go_watch(struct native_walk *walk, __u64 at, __u64 value)
 {
 	if (walk->steps.go.at)
@@ -154,7 +155,7 @@ static __always_inline __u32 go_to_goroutine(struct scratch *s, const struct go_
 	return LOSS_NONE;
 }
 
-/* cgocallback: its frame on the goroutine's stack has a twin on the thread's own, which C has called. */
+/* cgocallback: it has a frame on the goroutine's stack, and another one on the thread's own, which was called by C. */
 static __always_inline __u32 go_to_thread(struct scratch *s, const struct go_rule *rule)
 {
 	struct native_walk *walk = &s->native;
@@ -168,7 +169,7 @@ static __always_inline __u32 go_to_thread(struct scratch *s, const struct go_rul
 		if (go_read(s, m + 8 * rule->to, &g0) || go_read(s, g0 + 8 * rule->sp, &sp))
 			return LOSS_STACK_READ;
 	}
-	/* Another callback was interrupted as it began or ended, on the thread's stack: the word there is its own. */
+	/* Another callback was interrupted at its begin or end, on the thread's stack: the word there belongs to it. */
 	if (sp && sp < walk->steps.go.thread_sp && go_read(s, sp, &sp))
 		return LOSS_STACK_READ;
 	if (!sp || (sp & 7) || sp < walk->steps.go.thread_sp)
@@ -199,7 +200,7 @@ static __always_inline __u32 go_from_c(struct scratch *s, const struct go_rule *
 	return go_return(s, rule, sp + 8 * rule->frame);
 }
 
-/* Beside the CFA the return address is kept, for Go's own profiler. */
+/* The return address is also stored beside the CFA, for Go's own profiler. */
 static __always_inline __u32 go_from_vdso(struct scratch *s, const struct go_rule *rule)
 {
 	struct native_walk *walk = &s->native;
@@ -221,7 +222,7 @@ static __always_inline __u32 go_from_vdso(struct scratch *s, const struct go_rul
 	return !loss && walk->pc != pc ? LOSS_OTHER_STACK : loss;
 }
 
-/* Known where the function itself was interrupted, and BX farther out, too. */
+/* Registers are known where the function itself was interrupted; BX is also known farther out. */
 static __always_inline __u32 go_by_register(struct scratch *s, const struct go_rule *rule)
 {
 	struct native_walk *walk = &s->native;
@@ -290,7 +291,7 @@ static __always_inline void go_begin_steps(struct native_walk *walk)
 	walk->steps.go.at = walk->steps.go.thread_sp = 0;
 }
 
-/* What another thread has moved meanwhile is left out. */
+/* Drops the frames of a stack that another thread has moved meanwhile. */
 static __always_inline void go_end_steps(struct scratch *s)
 {
 	struct native_walk *walk = &s->native;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Code objects: what tells one from another, and their one-time copy to user space. See the essay in walk.h.
+ * Code objects: how they are identified, and how each is copied to user space once. See the essay in walk.h.
  *
- * An address does not identify a code object: it is freed, and the next one takes its place. Its id is a hash of the
+ * An address does not identify a code object: when it is freed, another one may take its place. Its id is a hash of the
  * process's cookie (pid, start time, address space), its address, and every word that never changes (code_stable,
  * runtime/python/abi.h). Where the version has no serial number (co_version, from 3.12 on), the first 256 bytes of the
  * line table are hashed, too.
  *
- * A code object with a new id is sent at once with its names, file and line table, by the sample that met it: it
- * cannot go away meanwhile, as its frame runs on this thread. So a process that lives for 50 ms keeps its names. Only
- * line tables over 64 KiB are read by user space.
+ * A code object with a new id is sent at once with its names, file and line table, by the sample that found it. It
+ * cannot be freed meanwhile, because its frame runs on this thread. So a process that lives for 50 ms keeps its names.
+ * User space only has to read line tables over 64 KiB.
  */
 #ifndef STRATA_RUNTIME_PYTHON_BPF_CODE_H
 #define STRATA_RUNTIME_PYTHON_BPF_CODE_H
@@ -118,7 +118,10 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	return 0;
 }
 
-/* Reads the beginning of a line table, from its length on, into walk->table: at once, or no more than it has. */
+/*
+ * Reads the beginning of a line table, starting with its length, into walk->table: in one read, or, if that fails, no
+ * more than the table has.
+ */
 static __noinline int python_read_table(struct scratch *s, __u64 table)
 {
 	struct python_walk *walk = &s->python;
@@ -136,7 +139,7 @@ static __noinline int python_read_table(struct scratch *s, __u64 table)
 	return size ? walk_read_user(s, &walk->table[2], (__u32)size, table + layout->bytes_data) : 0;
 }
 
-/* The id of the code object at an address, which it sends when it is new; 0 when it cannot be read. */
+/* The id of the code object at an address, which is sent if it is new; 0 if it cannot be read. */
 static __always_inline __u64 python_code_id_in(struct scratch *s, __u64 code)
 {
 	struct python_walk *walk = &s->python;
@@ -152,7 +155,7 @@ static __always_inline __u64 python_code_id_in(struct scratch *s, __u64 code)
 	hash = hash_mix(hash, code);
 	for (i = 0; i < PYTHON_CODE_BYTES / 8; i++) {
 		stable = layout->code_stable >> i & 1;
-		walk_opaque(stable); /* no branch: as in walk_less() */
+		walk_opaque(stable); /* without a branch, as in walk_less() */
 		hash = hash_mix(hash, walk->code[i] & -stable);
 	}
 	if (layout->code_version == PY_NO_OFFSET ||
@@ -163,8 +166,10 @@ static __always_inline __u64 python_code_id_in(struct scratch *s, __u64 code)
 		hash = hash_mix(hash, size);
 		if (size > PYTHON_TABLE_PROBE)
 			size = PYTHON_TABLE_PROBE;
-		/* What lies behind the table is cut off first: in the loop the verifier would follow both ways each
-		 * time. */
+		/*
+		 * Bytes behind the table are cut off first: in the loop the verifier would follow both paths in each
+		 * iteration.
+		 */
 		last = size >> 3;
 		walk_opaque(last);
 		walk->table[2 + (last & (PYTHON_TABLE_PROBE / 8 - 1))] &=

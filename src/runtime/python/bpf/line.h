@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * line: the way through a line table, byte by byte; for user space (lines.h, which says what it gives) and BPF.
+ * line: reads a line table byte by byte; for user space and BPF. lines.h says which line it returns.
  *
- * Three formats, one shape: a run of entries, each saying how far the bytecode and how far the line goes on. They
- * differ in the order of things:
+ * All three formats are a list of entries with a bytecode delta and a line delta. They differ in when the line delta
+ * takes effect:
  *
  *   co_lnotab     an entry's bytecode delta leads to where its line delta takes effect
  *   co_linetable  (3.10) an entry's line delta takes effect at once and lasts for its bytecode delta

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The first part of the Python walk: which PyThreadStates are the thread's.
+ * The first part of the Python walk: finds the thread's PyThreadStates.
  *
- * What a thread has in memory of its own tells it by a few reads, however many threads there are
- * (thread_state.h of src/runtime/python finds out where that is):
+ * A thread's own memory leads to them in a few reads, however many threads there are (thread_state.h of
+ * src/runtime/python finds out where to read). There are three ways:
  *
  *   the current one  Python's thread-local variable, or up to 3.11 the pointer to the GIL's holder: what runs now.
  *                    Nothing while the thread has released the GIL.
@@ -11,22 +11,23 @@
  *                    thread had, from 3.12 on the last one that it was on. In 3.15 a thread-local variable is in its
  *                    place.
  *   the lists        of the interpreters' threads: they have all, but cost a read or two for each. Only where neither
- *                    of the others is known or tells. The answer is kept by thread id.
+ *                    of the others is known or tells. The result is kept by thread id.
  *
- * Whatever gave it, a thread state is checked on each use to be this thread's: it holds pthread_self(), which on x86-64
- * is the thread's FS base for glibc and musl alike. Once the key was found to hold in a process, a thread without a
- * value there has no thread state, and no list is asked: native threads, and those that begin or end.
+ * However a thread state was found, each use checks that it belongs to this thread: it holds pthread_self(), which on
+ * x86-64 is the thread's FS base for both glibc and musl. Once the key has proved reliable in a process, a thread
+ * without a value under it has no thread state, and no list is searched: native threads, and threads that are just
+ * beginning or ending.
  *
- * A thread that runs code in a sub-interpreter has several thread states: the outermost frames are those of the one
- * that it began with, in the oldest interpreter, the innermost ones those of the one that it is on. The current one
- * tells that, and from 3.12 on the key; else the lists of the other interpreters are looked through
- * (python_find_inner()). Of one interpreter within another within a third, the inner ones' frames are left out: their
- * loops then lack frames, which is a loss.
+ * A thread that runs code in a sub-interpreter has several thread states. The outermost frames belong to the one with
+ * which it began, in the oldest interpreter; the innermost frames belong to the one on which it runs now. The latter is
+ * the current one and, from 3.12 on, the one under the key; otherwise the lists of the other interpreters are searched
+ * (python_find_inner()). If interpreters are nested three deep, frames of the inner ones are left out: their loops then
+ * lack frames, which is a loss.
  *
- * A sub-interpreter's thread states come first, then those of the thread's oldest interpreter. Up to 3.12 the latter
- * may bear another thread's id, as any thread may run on it. From 3.10 to 3.12 it is this thread's if its _PyCFrame
- * lies on this thread's stack; up to 3.9 if the native stack has loops for its frames (SECOND_FRAME_UNSURE,
- * engine/merge.h). `bpf.thread_states` in --stats counts the steps through the lists.
+ * The sub-interpreter's frames are walked first, then those of the thread's oldest interpreter. Up to 3.12 a
+ * sub-interpreter's thread state may hold another thread's id, as any thread may run on it. From 3.10 to 3.12 it is
+ * this thread's if its _PyCFrame lies on this thread's stack; up to 3.9 if the native stack has loops for its frames
+ * (SECOND_FRAME_UNSURE, engine/merge.h). `bpf.thread_states` in --stats counts the steps through the lists.
  */
 #ifndef STRATA_RUNTIME_PYTHON_BPF_THREAD_H
 #define STRATA_RUNTIME_PYTHON_BPF_THREAD_H
@@ -38,7 +39,7 @@
 #include "bpf/time.h"
 
 #define PYTHON_NO_FRAME 1ull         /* not the address of any frame */
-#define PYTHON_USER_END (1ull << 47) /* no address of a program's data is as high */
+#define PYTHON_USER_END (1ull << 47) /* no address in user memory is as high */
 
 static __always_inline __u64 python_u64_at(const __u8 *bytes, __u32 at, __u32 mask)
 {
@@ -47,9 +48,9 @@ static __always_inline __u64 python_u64_at(const __u8 *bytes, __u32 at, __u32 ma
 }
 
 /*
- * Whether a chain goes round and round, in a thread's damaged memory or in what a loop has left behind: without this it
- * would be followed for thousands of turns, in an interrupt. By Brent: where it was at each power of two's turn is
- * kept.
+ * Detects a cyclic chain, in damaged memory or in stale data that a loop has left behind. Otherwise it would be
+ * followed for thousands of iterations, in an interrupt. Brent's algorithm: the position is remembered at each
+ * iteration that is a power of two.
  */
 static __always_inline int python_goes_round(struct python_walk *walk, __u64 at, __u32 turn)
 {
@@ -61,8 +62,8 @@ static __always_inline int python_goes_round(struct python_walk *walk, __u64 at,
 }
 
 /*
- * Moves to the next older _PyCFrame. Its current_frame is `base`: what the entry frame of the loop above calls its
- * previous one.
+ * Moves to the next older _PyCFrame. Its current_frame becomes `base`: the `previous` that the entry frame of the loop
+ * above must have.
  */
 static __always_inline void python_older_cframe(struct scratch *s)
 {
@@ -76,8 +77,8 @@ static __always_inline void python_older_cframe(struct scratch *s)
 }
 
 /*
- * Whether an address is on the thread's C stack. It ends below pthread_self(), but for the main thread's, which is at
- * the top of the address space.
+ * Is an address on the thread's C stack? The stack ends below pthread_self(), except the main thread's, which is at the
+ * top of the address space.
  */
 static __always_inline int python_on_stack(const struct python_walk *walk, __u64 address)
 {
@@ -85,7 +86,7 @@ static __always_inline int python_on_stack(const struct python_walk *walk, __u64
 	       (address < walk->thread_id || walk->thread_id < walk->stack_pointer);
 }
 
-/* The base frame, with which the chains of 3.15 end, is none. */
+/* The base frame, which ends the chains of 3.15, does not count as a frame. */
 static __always_inline __u64 python_above_base(const struct python_walk *walk, __u64 frame)
 {
 	return frame == walk->base_frame ? 0 : frame;
@@ -151,8 +152,8 @@ static __always_inline int python_read_tstate_in(struct scratch *s, __u64 tstate
 WALK_GLOBAL(int, python_read_tstate, __u64)
 
 /*
- * Whether walk->thread, of another interpreter than the oldest, is what the thread runs on inside its outermost one,
- * and has frames.
+ * Is walk->thread, of an interpreter other than the oldest, a thread state on which the thread runs inside its
+ * outermost one, and does it have frames?
  *
  *   3.10-3.12  Its _PyCFrame lies on the thread's stack, whoever made it.
  *   3.13+      It has the thread's name.
@@ -186,7 +187,7 @@ static __always_inline void python_consider(struct scratch *s, __u64 thread_id)
 		rank = python_on_stack(walk, runs) ? PYTHON_OWN : 0;
 	if (!runs || !rank || rank < walk->rank)
 		return;
-	/* Two of a kind: which one runs is not known. */
+	/* Two of the same rank: it is not known which one runs. */
 	walk->found = rank == walk->rank ? 0 : walk->thread;
 	walk->rank = rank;
 }
@@ -201,7 +202,7 @@ static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 		walk->thread = walk->interp = 0;
 		return 1;
 	}
-	if (!walk->thread) { /* the end of one interpreter's list: on to the next interpreter */
+	if (!walk->thread) { /* the end of this interpreter's list: go to the next interpreter */
 		if (!interp)
 			return 1;
 		if (walk_read_user(s, &walk->thread, 8, walk->interp + layout->interp_threads) ||
@@ -210,7 +211,7 @@ static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 			s->unread |= walk->seeks_inner;
 			return 1;
 		}
-		if (walk->seeks_inner && !walk->interp) { /* the oldest one's are not looked through */
+		if (walk->seeks_inner && !walk->interp) { /* the oldest interpreter's list is not searched */
 			if (walk->rank == PYTHON_LENT && walk->outermost && walk->outermost_interp != interp)
 				walk->found = 0;
 			walk->thread = 0;
@@ -234,7 +235,7 @@ static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 }
 WALK_LOOP(python_find_loop, PYTHON_THREADS_MAX)
 
-/* Looks through the thread lists: the address of what was found, or 0. */
+/* Searches the thread lists. Returns the address of the thread state, or 0. */
 static __noinline __u64 python_search(struct scratch *s, const struct python_process *process)
 {
 	struct python_walk *walk = &s->python;
@@ -257,8 +258,8 @@ static __noinline __u64 python_search(struct scratch *s, const struct python_pro
 }
 
 /*
- * The thread's thread state. When it has several, it is that of the oldest interpreter, the main one if it has one
- * there: the lists begin with the newest.
+ * The thread's thread state. If it has several, the one of the oldest interpreter, which is the main interpreter if it
+ * has one there: the lists begin with the newest.
  */
 static __always_inline __u64 python_find_thread(struct scratch *s, const struct python_process *process)
 {
@@ -267,8 +268,8 @@ static __always_inline __u64 python_find_thread(struct scratch *s, const struct 
 }
 
 /*
- * The one that has the thread's innermost frames, if that is not `outermost`. What could not be read meanwhile is
- * noted, for it may be away.
+ * The thread state with the thread's innermost frames, if it is not `outermost`. Failed reads are noted, because the
+ * page may be missing only for a moment.
  */
 static __always_inline __u64 python_find_inner(struct scratch *s, const struct python_process *process, __u64 outermost)
 {
@@ -285,8 +286,9 @@ static __always_inline __u64 python_find_inner(struct scratch *s, const struct p
 }
 
 /*
- * Where the thread's pointer to its current thread state is; 0 when that is not known. What is not filled in yet, or
- * was misunderstood, leads nowhere: a thread state is checked to be the thread's.
+ * The address of the thread's pointer to its current thread state; 0 if it is not known. If the word that leads there
+ * is not filled in yet, or was misunderstood, the result is useless but harmless: each thread state is checked to
+ * belong to the thread.
  */
 static __noinline __u64 python_tls_address(struct scratch *s, const struct python_process *process)
 {
@@ -307,7 +309,7 @@ static __noinline __u64 python_tls_address(struct scratch *s, const struct pytho
 	return block + words[1] + (__s64)process->tls_offset;
 }
 
-/* The thread state that the thread runs on now; 0 when it has released the GIL, or that is not told by one read. */
+/* The thread state on which the thread runs now; 0 if it has released the GIL, or if one read cannot tell. */
 static __always_inline __u64 python_read_current(struct scratch *s, const struct python_process *process)
 {
 	__u64 address = process->current_tstate, tstate = 0;
@@ -319,8 +321,10 @@ static __always_inline __u64 python_read_current(struct scratch *s, const struct
 	return tstate;
 }
 
-/* What the thread has under Python's pthread key, or in the variable in its place; 0: nothing, and `keyless` says
- * whether that is certain. */
+/*
+ * The thread's value under Python's pthread key, or in the variable that replaces it; 0: none, and `keyless` says
+ * whether that is certain.
+ */
 static __noinline __u64 python_key_value(struct scratch *s, const struct python_process *process)
 {
 	const struct py_keys *keys = &process->keys;
@@ -355,7 +359,7 @@ static __noinline __u64 python_key_value(struct scratch *s, const struct python_
 	return value;
 }
 
-/* The thread state that the key names, if it is the thread's; `known` is one that was read last and is. */
+/* The thread state under the key, if it belongs to the thread. `known`: the one that was read last, which does. */
 static __always_inline __u64 python_read_bound(struct scratch *s, const struct python_process *process, __u64 known)
 {
 	__u64 tstate = python_key_value(s, process);
@@ -366,7 +370,7 @@ static __always_inline __u64 python_read_bound(struct scratch *s, const struct p
 	return tstate;
 }
 
-/* Whether a thread state's interpreter is the oldest one; of `tstate` 0, whether there is only one. */
+/* Is a thread state's interpreter the oldest one? If `tstate` is 0: is there only one interpreter? */
 static __noinline int python_is_oldest(struct scratch *s, __u64 from, __u32 field)
 {
 	__u64 interp = 0, next = 1;
@@ -375,15 +379,16 @@ static __noinline int python_is_oldest(struct scratch *s, __u64 from, __u32 fiel
 	       !walk_read_user(s, &next, 8, interp + s->python.layout.interp_next) && !next;
 }
 
-/* Whether the process has one interpreter only. */
+/* Does the process have only one interpreter? */
 static __always_inline int python_is_alone(struct scratch *s, const struct python_process *process)
 {
 	return process->interp_head && python_is_oldest(s, process->interp_head, 0);
 }
 
 /*
- * The thread's outermost thread state where neither the key nor the current one tells: the one that was kept, or the
- * list's. One without frames may have been freed, while the thread's new one has some. 0, or it was read.
+ * The thread's outermost thread state, if neither the key nor the current one gives it: the one that was kept, or the
+ * one in the lists. A kept one without frames may have been freed, while the thread has a new one with frames. 0: none;
+ * otherwise it has been read.
  */
 static __always_inline __u64 python_seek_first(struct scratch *s, const struct python_process *process, __u64 current,
 					       __u64 cached)
@@ -401,8 +406,8 @@ static __always_inline __u64 python_seek_first(struct scratch *s, const struct p
 }
 
 /*
- * Whether the thread runs on a thread state that names it, or whose _PyCFrame is on its stack. It may be lent: up to
- * 3.12, see abi.h, and up to 3.9 nothing in it says to whom.
+ * Does the thread run on a thread state that holds its id, or whose _PyCFrame is on its stack? Up to 3.12 a thread
+ * state may be used by another thread (abi.h), and up to 3.9 nothing in it says by which.
  */
 static __always_inline int python_runs_on(struct scratch *s, __u64 tstate)
 {
@@ -416,9 +421,9 @@ static __always_inline int python_runs_on(struct scratch *s, __u64 tstate)
 }
 
 /*
- * Finds the thread's thread states, and reads them: walk->thread is the outermost, or 0, walk->frame the youngest frame
- * of the innermost, and walk->outer that of the outermost, if they are two. `current` and `cached` are 0 or thread
- * states; 0, or -1 when there is none.
+ * Finds and reads the thread's thread states. Then walk->thread is the outermost one, or 0; walk->frame is the youngest
+ * frame of the innermost one; and if there are two, walk->outer is the youngest frame of the outermost one. `current`
+ * and `cached` are 0 or thread states; 0, or -1 when there is none.
  */
 static __always_inline int python_find_states(struct scratch *s, const struct python_process *process, __u64 current,
 					      __u64 cached)

@@ -11,13 +11,13 @@
  *                                                                  state's own, tstate.base_frame
  *
  * A frame that is not near the window (a generator's frame lies in its generator, a shim on the C stack) is read
- * apart, and the window stays. Neither crosses into a page that the frame itself does not touch.
+ * separately, and the window stays. Neither read touches a page that the frame itself does not touch.
  *
- * The code object. Its address says little: code is freed, and the next one may take its place, even with all its
- * parts. So what identifies it is a hash of every word of it that never changes (layout.code_stable), and, where the
- * version gives code objects no serial number, of the beginning of its line table. That costs one or two reads a frame,
- * but only one for each code object of a sample: a recursion pays once. A code object whose id is new is sent at once,
- * names and line table, while it cannot go away: its frame runs on this very thread.
+ * The code object. Its address does not identify it: code is freed, and another code object may take its place, even
+ * with all its parts. So it is identified by a hash of all its words that never change (layout.code_stable) and, in
+ * versions without serial numbers for code objects, of the beginning of its line table. That costs one or two reads per
+ * code object of a sample, not per frame: a recursion pays once. A code object with a new id is sent at once, with
+ * names and line table, while it cannot be freed: its frame runs on this very thread.
  */
 #ifndef STRATA_RUNTIME_PYTHON_BPF_WALK_H
 #define STRATA_RUNTIME_PYTHON_BPF_WALK_H
@@ -31,12 +31,12 @@
 #include "bpf/time.h"
 
 #define PYTHON_ENTRY_MARK 0x656e747279ull /* mixed into a stack's hash at each entry frame */
-#define PYTHON_TURNS      32u             /* of the loop, after which they are counted for time.h: */
+#define PYTHON_TURNS      32u             /* iterations of the loop, after which their cost is added for time.h: */
 #define PYTHON_TURNS_NS   (15 * PYTHON_TURNS)
 
 static __always_inline int python_end(struct python_walk *walk, __u32 loss)
 {
-	/* The frames of a thread that runs meanwhile change while they are read: then they are not this one's. */
+	/* Frames that change while they are read belong to another thread, which is running. */
 	if (loss && walk->unsure) {
 		walk->frame = walk->outer;
 		walk->outer = walk->count = walk->group = walk->unsure = walk->mark = walk->kept.count = 0;
@@ -48,7 +48,7 @@ static __always_inline int python_end(struct python_walk *walk, __u32 loss)
 	return 1;
 }
 
-/* Reads a frame apart. A small one may end with its page; then there is no more than that. 1, or -1. */
+/* Reads a frame separately. A small frame may end at the end of its page; then only this part is read. 1, or -1. */
 static __noinline int python_load_far(struct scratch *s, __u64 frame)
 {
 	__u64 size = PAGE_BYTES - (frame & (PAGE_BYTES - 1));
@@ -61,7 +61,7 @@ static __noinline int python_load_far(struct scratch *s, __u64 frame)
 	return walk_read_user(s, s->python.far, (__u32)size, frame) ? -1 : 1;
 }
 
-/* Brings the frame's bytes into the window (0) or, apart from it, to walk->far (1). -1 when they cannot be read. */
+/* Reads the frame's bytes into the window (returns 0), or separately into walk->far (1). -1 if they cannot be read. */
 static __always_inline int python_load_frame_in(struct scratch *s, __u64 frame)
 {
 	struct python_walk *walk = &s->python;
@@ -91,7 +91,7 @@ static __always_inline int python_load_frame_in(struct scratch *s, __u64 frame)
 WALK_GLOBAL(int, python_load_frame, __u64)
 
 /*
- * Where the bytecode begins that a frame's instruction pointer points into. A free-threaded 3.14 or 3.15 gives each
+ * The start of the bytecode into which a frame's instruction pointer points. A free-threaded 3.14 or 3.15 gives each
  * thread a copy: the code object points to { ssize_t size; char *entries[]; }, the frame says which entry
  * (runtime/python/abi.h).
  */
@@ -108,15 +108,15 @@ static __noinline __u64 python_bytecode(struct scratch *s, __u64 code, __s32 cop
 	return start;
 }
 
-/* Whether an address is in the thread state that is walked: there the _PyCFrame of no loop lies. */
+/* Is an address in the thread state? The _PyCFrame there does not belong to a loop. */
 static __always_inline int python_in_tstate(const struct python_walk *walk, __u64 at)
 {
 	return at - (walk->inner ? walk->inner : walk->thread) < PY_TSTATE_SPAN;
 }
 
 /*
- * Whether what lies at an address of the stack may be a _PyCFrame: it names a frame and an older one of its kind. 1, 0,
- * or -1: it cannot be read.
+ * May there be a _PyCFrame at an address of the stack? It points to a frame and to an older _PyCFrame. 1, 0, or -1: it
+ * cannot be read.
  */
 static __always_inline int python_is_cframe(struct scratch *s, __u64 at)
 {
@@ -132,7 +132,7 @@ static __always_inline int python_is_cframe(struct scratch *s, __u64 at)
 	       ((previous > at && python_on_stack(walk, previous)) || python_in_tstate(walk, previous));
 }
 
-/* Takes what a register points to for walk->found, if that may be a _PyCFrame and lies before it. */
+/* Makes the address in a register walk->found, if there may be a _PyCFrame and it lies before the present one. */
 static __always_inline int python_try_cframe_in(struct scratch *s, __u32 i)
 {
 	struct python_walk *walk = &s->python;
@@ -145,9 +145,9 @@ static __always_inline int python_try_cframe_in(struct scratch *s, __u32 i)
 WALK_GLOBAL(int, python_try_cframe, __u32)
 
 /*
- * Which _PyCFrame may be the one before the newest, if that is not linked yet: the next one up the stack, of those that
- * the thread's registers point to, and the one that the newest already calls its previous one; PYTHON_NO_FRAME when all
- * were tried.
+ * The next candidate for the _PyCFrame before the newest one, if that is not linked yet: those to which the thread's
+ * registers point, upwards on the stack, and the one in the newest one's `previous`. PYTHON_NO_FRAME when all were
+ * tried.
  */
 static __always_inline __u64 python_cframe_before(struct scratch *s)
 {
@@ -166,7 +166,7 @@ static __always_inline __u64 python_cframe_before(struct scratch *s)
 		walk->previous = PYTHON_NO_FRAME;
 		return best;
 	}
-	/* A loop that is linked calls the next one its previous one. */
+	/* The `previous` of a linked loop's _PyCFrame is the next one. */
 	if ((!said && walk->previous != PYTHON_NO_FRAME) || (best && best < walk->previous))
 		walk->doubt = 0;
 	if (!best)
@@ -179,12 +179,13 @@ static __always_inline __u64 python_cframe_before(struct scratch *s)
 
 /*
  * The chain leads nowhere. 3.11 and 3.12 make a new _PyCFrame the current one some instructions before they set its
- * current_frame (Python/ceval.c, _PyEval_EvalFrameDefault): until then that is whatever was on the stack, a frame of
- * the past perhaps, and the _PyCFrame before it says what runs. Which one that is may not be set yet, either (gcc sets
- * both by one store): then a register has it. What is taken for it must be linked with the one before, as every other.
+ * current_frame (Python/ceval.c, _PyEval_EvalFrameDefault): until then it holds whatever was on the stack, perhaps a
+ * frame of an earlier call, and the _PyCFrame before it says what runs. The link to that one may not be set yet, either
+ * (gcc sets both by one store): then a register holds it. A candidate must be linked with the one before it, like any
+ * other _PyCFrame.
  *
- * `unread`: nor can it be read: it is not linked, or its page is away. One global function with all below it, as
- * calls may not be nested deeper than eight.
+ * `unread`: the frame cannot be read, either: it is not linked, or its page is missing. All of this is one global
+ * function, as calls may not be nested deeper than eight.
  */
 static __always_inline int python_unlinked_in(struct scratch *s, __u32 unread)
 {
@@ -211,10 +212,10 @@ static __always_inline int python_unlinked_in(struct scratch *s, __u32 unread)
 WALK_GLOBAL(int, python_unlinked, __u32)
 
 /*
- * A shim is not a frame of the program's: it marks the younger one as the outermost of an interpreter loop. Two shims
- * in a row are a loop without a frame: it is entering its first, or leaving its last one, whose locals are being
- * released (which can run more Python code). Such a loop gets an empty entry, so that loops and groups still pair one
- * to one.
+ * A shim is not a frame of the program: it marks the next younger frame as the outermost one of an interpreter loop.
+ * Two shims in a row are a loop without a frame: it is entering its first, or leaving its last one, whose locals are
+ * being released (which can run more Python code). Such a loop gets an empty entry, so that loops and groups still pair
+ * one to one.
  */
 static __noinline int python_shim(struct scratch *s)
 {
@@ -245,10 +246,10 @@ static __noinline int python_shim(struct scratch *s)
 }
 
 /*
- * A frame lies between the top of the thread's data stack and its limit. Is it of the past: popped, but still the
- * current one for some instructions, or one that another call left behind? Only if the two belong together: while the
- * thread moves to another chunk (struct _stack_chunk of Include/cpython/pystate.h: previous, size, ...), they are of
- * two, and what lies between them may be anything. 1 or 0.
+ * A frame lies between the top of the thread's data stack and its limit. Is it stale: popped but still current for some
+ * instructions, or left behind by another call? Only if top and limit belong to the same chunk: while the thread moves
+ * to another chunk (struct _stack_chunk of Include/cpython/pystate.h: previous, size, ...), they belong to two, and
+ * anything may lie between them. 1 or 0.
  */
 static __noinline int python_is_popped(struct scratch *s)
 {
@@ -260,8 +261,8 @@ static __noinline int python_is_popped(struct scratch *s)
 }
 
 /*
- * Whether a frame is the outermost one of a loop; walk->frame is what it calls its previous frame, `stack` and `flag`
- * are its fields of these names.
+ * Is a frame the outermost one of a loop? walk->frame is its previous frame; `stack` and `flag` are its fields of these
+ * names.
  *
  * throw() into a generator that waits for another one makes its frame the current one without a loop
  * (Objects/genobject.c, _gen_throw). 3.11's is_entry is then that of the last time that it ran: what
@@ -305,8 +306,9 @@ static __always_inline int python_chain_end(struct scratch *s)
 		return WALK_CALL(python_unlinked, s, 0);
 	}
 	/*
-	 * A loop's frames may be of the past. They may also be a generator's that yields: it forgets who called it one
-	 * instruction before that one is current. If there are no others, too much would be missing.
+	 * A loop's frames may be stale. They may also belong to a generator that yields: it clears the link to its
+	 * caller one instruction before the caller becomes current. If there are no other frames, too much would be
+	 * missing.
 	 */
 	walk->cut |= walk->cframes && python_on_stack(walk, walk->newest);
 	if (walk->group || (walk->cut && !walk->count && !walk->outer))
@@ -320,7 +322,7 @@ static __always_inline int python_chain_end(struct scratch *s)
 	return 0;
 }
 
-/* Shims take turns of the loop too: one for each frame at most. */
+/* Shims take iterations of the loop, too: at most one for each frame. */
 #define PYTHON_LOOP_MAX (SECOND_FRAMES_MAX * 2)
 
 /* Records the frame at walk->frame as number `index` and moves to the older one. Not 0 when the walk has ended. */
@@ -425,8 +427,8 @@ static __always_inline int python_loop_step_in(struct scratch *s, __u32 i)
 WALK_LOOP(python_loop, PYTHON_LOOP_MAX)
 
 /*
- * Cuts the walk where the time was over. What may be another thread's frames is left out, and so are some few that may
- * be of the past (python_unlinked()); a long chain of frames is not.
+ * Cuts the walk because its time is over. Frames that may be another thread's are left out, and so are a few that may
+ * be stale (python_unlinked()), but not a long chain of frames.
  */
 static __always_inline void python_out_of_time(struct python_walk *walk)
 {
@@ -469,7 +471,7 @@ static __noinline int python_find(struct scratch *s, const struct python_process
 static __always_inline void python_begin(struct scratch *s, const struct python_process *process, __u64 cached)
 {
 	s->python.done = python_find(s, process, cached);
-	/* What was not looked through may be where the thread's frames are. */
+	/* The thread's frames may be in a part that was not searched. */
 	if (walk_is_over(s))
 		python_out_of_time(&s->python);
 }
@@ -477,8 +479,8 @@ static __always_inline void python_begin(struct scratch *s, const struct python_
 /*
  * Goes on with a walk, to its end or as long as there is time: true when it pauses (walk_pauses()). Afterwards
  * s->second_stack.frames holds python.count frames, innermost first, and python.loss is LOSS_NONE when the oldest frame
- * was reached. python.doubt then says that the newest loop's frames were left out because they could not be read:
- * nobody but a walk that may fault can tell whether they are not there or away.
+ * was reached. python.doubt then says that the newest loop's frames were left out because they could not be read: only
+ * a walk that may fault can tell whether they do not exist or their page is missing.
  */
 static __always_inline bool python_go_on(struct scratch *s)
 {

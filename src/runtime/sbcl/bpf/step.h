@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Steps out of code that SBCL made, where it was interrupted while its frame pointer does not lead to its caller. There
- * a function's frame is made by who calls it, and the return address moved into it by the function itself:
+ * Steps out of code that SBCL has compiled, where it was interrupted while FP does not lead to the caller. In SBCL the
+ * caller allocates the callee's frame, and the callee moves the return address into it:
  *
  *   mov %rbp, (%rsp)      from a register: mov %rbp, (%r14)
  *   mov %rsp, %rbp                         mov %r14, %rbp        FP is that of a frame that nobody has entered
@@ -9,9 +9,9 @@
  *   call *%rax            call *-3(%rax)
  *      pop 8(%rbp)                                               the return address is where SP points
  *
- * One that returns several values gives up its frame by mov (%rbp), %rbp before push -8(%rbx); ret. And its assembly
- * routines, such as that of `+`, have no frame: they are called by their address, or by a word that has it, in the
- * lowest 4 GiB.
+ * A function that returns several values drops its frame by mov (%rbp), %rbp before push -8(%rbx); ret. SBCL's assembly
+ * routines, such as that of `+`, have no frame: they are called by their address, or through a word that holds it, in
+ * the lowest 4 GiB.
  */
 #ifndef STRATA_RUNTIME_SBCL_BPF_STEP_H
 #define STRATA_RUNTIME_SBCL_BPF_STEP_H
@@ -26,7 +26,7 @@
 
 #if ARCH_HAS_LISP
 
-/* Whether SP points to the return address of an assembly routine, which PC is in. */
+/* Is PC in an assembly routine, whose return address is at SP? */
 static __always_inline bool sbcl_in_routine(struct scratch *s, __u64 to)
 {
 	struct native_walk *walk = &s->native;
@@ -49,7 +49,7 @@ static __always_inline bool sbcl_in_routine(struct scratch *s, __u64 to)
 	return walk_read_user(s, &word, sizeof(word), walk->fp + 8) || word != to;
 }
 
-/* Moves to the caller, and is true, when the innermost frame is such a one. */
+/* If the innermost frame is such a one, moves to its caller and returns true. */
 static __always_inline bool sbcl_step_generated(struct scratch *s)
 {
 	struct native_walk *walk = &s->native;
