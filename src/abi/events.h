@@ -55,8 +55,9 @@ enum sample_flag {
 	SAMPLE_RESUMES = 32,
 	SAMPLE_VFORK = 64,   /* the thread borrows its parent's address space: runtime data there describe the parent */
 	SAMPLE_VERIFY = 128, /* a copy follows as EVENT_SNAPSHOT, for --verify */
-	SAMPLE_CURRENT = 256, /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
-	SAMPLE_UNJUDGED = 512 /* not known yet whether a filter excludes it: user space decides */
+	SAMPLE_CURRENT = 256,  /* the interpreter calls the thread its current one: it holds the GIL, if there is one */
+	SAMPLE_UNJUDGED = 512, /* not known yet whether a filter excludes it: user space decides */
+	SAMPLE_HAS_LOCK = 1024 /* set by user space: its runtime has such a lock; SAMPLE_CURRENT tells who holds it */
 };
 
 /* What a thread off the CPU waited for: the number of its system call, and these flags. */

@@ -55,6 +55,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .max_memory = options->max_memory,
 				      .merges_threads = options->merges_threads,
 				      .cgroups = options->cgroups,
+				      .locks = options->locks,
 				      .moments = options->moments,
 				      .moments_max = options->moments_max,
 				      .tick_ns = tick_ns(options),

@@ -66,6 +66,7 @@ struct engine_options {
 	/* What samples have: */
 	bool merges_threads; /* threads with the same name are not told apart: pid and tid are 0 */
 	bool cgroups;        /* the id and the owner of their cgroup: profile_owner() */
+	bool locks;          /* whether their thread held its runtime's lock, the GIL */
 	bool moments;        /* the time and CPU of each: profile_moment_at() */
 	size_t moments_max;  /* if there are more in a window, none is kept; 0: no limit */
 	bool slices; /* counts for each slice of time: profile_slice_at(); not if samples are weighed, as waits last

@@ -343,6 +343,8 @@ static int add_tally(struct report *report, uint32_t number)
 							  .tid = (int)tally->tid,
 							  .cgroup = tally->cgroup,
 							  .count = tally->count,
+							  .lockable = tally->flags & SAMPLE_HAS_LOCK ? tally->count : 0,
+							  .held = tally->flags & SAMPLE_CURRENT ? tally->count : 0,
 							  .weight = tally->weight,
 							  .depth = (uint32_t)depth,
 							  .frames = report->stack.at + outer},

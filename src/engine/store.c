@@ -304,6 +304,9 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	tally.second_loss = sample->second_loss;
 	tally.flags =
 		sample->flags & (SAMPLE_KERNEL_THREAD | SAMPLE_SECOND | SAMPLE_LATE | SAMPLE_EXITING | SAMPLE_VFORK);
+	/* The child of a vfork() has its parent's memory, and is not the thread that holds something there. */
+	if (store->keeps_locks && sample->flags & SAMPLE_HAS_LOCK && !(sample->flags & SAMPLE_VFORK))
+		tally.flags |= sample->flags & (SAMPLE_HAS_LOCK | SAMPLE_CURRENT);
 	tally.waits = sample->waits;
 	tally.cgroup = store->keeps_cgroups ? sample->cgroup : 0;
 	tally.count = 1;

@@ -140,8 +140,9 @@ struct store {
 	uint64_t content_bytes; /* of stacks and codes */
 	uint32_t turn;          /* goes up with store_age() */
 	bool in_windows;        /* store_take() will be called again */
-	/* Set before the first sample: merge threads with the same name; keep cgroups, moments, slices. */
-	bool merges_threads, keeps_cgroups, keeps_moments, keeps_slices;
+	/* Set before the first sample: merge threads with the same name; keep cgroups, moments, slices, and who
+	 * holds a runtime's lock. */
+	bool merges_threads, keeps_cgroups, keeps_moments, keeps_slices, keeps_locks;
 	size_t moments_max; /* of a window; 0: no limit */
 	uint64_t tick_ns;   /* what a sample of the clock weighs; 0: samples are only counted */
 };

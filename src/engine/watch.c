@@ -66,6 +66,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->tidying.max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
 	watch->store.keeps_cgroups = options->cgroups;
+	watch->store.keeps_locks = options->locks;
 	watch->store.keeps_moments = options->moments;
 	watch->store.moments_max = options->moments_max;
 	watch->store.tick_ns = options->tick_ns;

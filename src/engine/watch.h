@@ -64,15 +64,15 @@ struct watch_file {
 };
 
 struct watch_options {
-	bool everything;               /* every process may be sampled, else those of watch_scan() and their children */
-	bool verify, verbose;          /* unwind native stacks that come with a copy a second time; print differences */
-	struct foreign_files *files;   /* reads mapped files; borrowed */
-	uint64_t max_memory;           /* bytes for what was sampled; 0: no limit */
-	bool merges_threads;           /* threads need not be told apart */
-	bool cgroups, moments, slices; /* kept for samples: store.h */
-	size_t moments_max;            /* the same */
-	uint64_t tick_ns;              /* the same */
-	enum frame_detail detail;      /* what frames keep */
+	bool everything;             /* every process may be sampled, else those of watch_scan() and their children */
+	bool verify, verbose;        /* unwind native stacks that come with a copy a second time; print differences */
+	struct foreign_files *files; /* reads mapped files; borrowed */
+	uint64_t max_memory;         /* bytes for what was sampled; 0: no limit */
+	bool merges_threads;         /* threads need not be told apart */
+	bool cgroups, moments, slices, locks; /* kept for samples: store.h */
+	size_t moments_max;                   /* the same */
+	uint64_t tick_ns;                     /* the same */
+	enum frame_detail detail;             /* what frames keep */
 	const struct watch_file
 		*expected; /* processes that map one of these get their tables before their first event; borrowed */
 	uint32_t expected_count;

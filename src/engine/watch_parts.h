@@ -227,7 +227,10 @@ struct watched *watched_of(struct watch *watch, struct process *process);
 /* Where the data of a process's runtime is that its state, and its lock, are in; false: it has none. */
 bool watch_runtime_data(const struct watched *watched, uint64_t *start, uint64_t *end);
 
-/* Says of a thread that waits on a futex whether that is in its runtime's own data. `process` may be NULL. */
+/*
+ * Says of a sample whether its runtime has a lock for all threads, and of a thread that waits on a futex whether that
+ * is in its runtime's own data. `process` may be NULL.
+ */
 void watch_note_lock(struct watch *watch, struct process *process, struct sample_event *sample);
 
 /* Handles the side-band's records. 0 or -ENOMEM. */

@@ -182,7 +182,7 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	struct waiting_sample waiting = {.sample = *sample, .awaits = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)};
 	uint64_t before;
 
-	if (sample->waits && sample->flags & SAMPLE_SECOND)
+	if ((sample->waits || watch->store.keeps_locks) && sample->flags & SAMPLE_SECOND)
 		watch_note_lock(watch, watch_process(watch, (int)sample->tgid, sample->time), &waiting.sample);
 
 	if (watch->wants && !watch->wants(watch->wants_context, sample)) {
@@ -392,7 +392,8 @@ static int handle_resumed(struct watch *watch, const struct sample_event *event)
 		next = waiting->before;
 		waiting->sample.second_stack = event->second_stack;
 		waiting->sample.second_loss = event->second_loss;
-		if (!(event->flags & SAMPLE_LATE)) { /* else the native part is the snapshot's */
+		waiting->sample.flags |= event->flags & SAMPLE_CURRENT; /* nor did it let go of it in the kernel */
+		if (!(event->flags & SAMPLE_LATE)) {                    /* else the native part is the snapshot's */
 			waiting->sample.native_stack = event->native_stack;
 			waiting->sample.native_loss = event->native_loss;
 			waiting->awaits &= ~(uint32_t)SAMPLE_LATE;

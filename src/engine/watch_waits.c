@@ -26,11 +26,15 @@ void watch_note_lock(struct watch *watch, struct process *process, struct sample
 	struct watched *watched;
 	uint64_t start, end;
 
-	if (sample->waits & WAIT_NO_CALL || (int)(sample->waits & WAIT_NUMBER) != syscall_number("futex"))
-		return;
 	watched = process ? watched_of(watch, process) : NULL;
-	if (watched && watched->runtime && watched->interpreter->runtime.has_lock &&
-	    watch_runtime_data(watched, &start, &end) && sample->argument >= start && sample->argument < end)
+	if (!watched || !watched->runtime || !watched->interpreter->runtime.has_lock)
+		return;
+	if (watched->interpreter->runtime.tells_holder)
+		sample->flags |= SAMPLE_HAS_LOCK;
+	if (!sample->waits || sample->waits & WAIT_NO_CALL ||
+	    (int)(sample->waits & WAIT_NUMBER) != syscall_number("futex"))
+		return;
+	if (watch_runtime_data(watched, &start, &end) && sample->argument >= start && sample->argument < end)
 		sample->waits |= WAIT_RUNTIME_LOCK;
 }
 

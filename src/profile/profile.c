@@ -207,6 +207,8 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 		;
 	if (node) {
 		node->sample.count += wanted.count;
+		node->sample.lockable += wanted.lockable;
+		node->sample.held += wanted.held;
 		node->sample.before += wanted.before;
 		node->sample.weight += wanted.weight;
 	} else {

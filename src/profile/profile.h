@@ -21,6 +21,8 @@ struct profile_sample {
 	int pid, tid;
 	uint64_t cgroup; /* its cgroup's id (v2), 0 if that was not wanted */
 	uint64_t count;
+	uint64_t lockable;      /* of these: where a runtime has a lock for all threads, the GIL; if that was wanted */
+	uint64_t held;          /* of those: the thread held it */
 	uint64_t weight;        /* ns that these stand for, where samples are weighed; else 0 */
 	uint64_t before;        /* the same in the recording that this one is compared with (src/diff); else 0 */
 	uint32_t depth;         /* number of frames */

@@ -67,7 +67,8 @@ struct runtime_file {
 	bool unknown;  /* the version is not supported: nothing is known, except perhaps where its loop is */
 	bool to_prove; /* not used until a process has proved that the facts in the file are true */
 	bool needs_aid;
-	bool has_lock; /* it has one lock for all threads: strata tells who holds it and who waits for it */
+	bool has_lock;     /* it has one lock for all threads: strata tells who holds it and who waits for it */
+	bool tells_holder; /* a walk finds out whether its thread holds that lock (SAMPLE_CURRENT) */
 };
 
 /* What attach() needs from another file of the process, its libc. Defined by the runtime. */

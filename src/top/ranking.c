@@ -201,13 +201,19 @@ static int row_of_frame(struct ranking *ranking, enum ranking_kind kind, const s
 	return 0;
 }
 
-static void count_total(struct ranking_row *row, uint64_t stamp, uint64_t count)
+static void count_total(struct ranking_row *row, uint64_t stamp, const struct profile_sample *sample)
 {
+	struct ranking_counts *counts[] = {&row->now, &row->all};
+	size_t i;
+
 	if (row->stamp == stamp)
 		return;
 	row->stamp = stamp;
-	row->now.total += count;
-	row->all.total += count;
+	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		counts[i]->total += sample->count;
+		counts[i]->lockable += sample->lockable;
+		counts[i]->held += sample->held;
+	}
 }
 
 static void count_own(struct ranking_row *row, enum ranking_own own, uint64_t count)
@@ -228,7 +234,7 @@ static int add_frames(struct ranking *ranking, enum ranking_kind kind, const str
 
 		if (row_of_frame(ranking, kind, window, id, &row))
 			return -ENOMEM;
-		count_total(row, ranking->stamp, sample->count);
+		count_total(row, ranking->stamp, sample);
 		if (i == sample->depth - 1)
 			count_own(row, RANKING_INNERMOST, sample->count);
 		if (!has_runtime && row->layer == FRAME_RUNTIME) {
@@ -318,7 +324,7 @@ static int add_owner(struct ranking *ranking, enum ranking_kind kind, const stru
 	if (!name || find_row(&ranking->rows[kind], name, FRAME_LAYER_COUNT, &index))
 		return -ENOMEM;
 	row = &ranking->rows[kind].list.at[index];
-	count_total(row, ranking->stamp, sample->count);
+	count_total(row, ranking->stamp, sample);
 	count_own(row, RANKING_INNERMOST, sample->count);
 	count_own(row, RANKING_RUNTIME, sample->count);
 	return 0;

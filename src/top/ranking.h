@@ -34,6 +34,7 @@ enum ranking_own { RANKING_INNERMOST, RANKING_RUNTIME, RANKING_OWNS };
 
 struct ranking_counts {
 	uint64_t own[RANKING_OWNS], total;
+	uint64_t lockable, held; /* of the total ones: where there is a GIL; by a thread that held it */
 };
 
 struct ranking_row {

@@ -208,15 +208,17 @@ static void draw_row(const struct browser *browser, const struct ranking *rankin
 	const struct ranking_row *line = &browser->view.rows.at[index];
 	struct view_figures figures = view_figures(&browser->view, ranking, line);
 	bool selected = index == browser->selected;
+	char gil[VIEW_GIL_BYTES];
 	int at;
 
+	view_format_gil(&figures, gil);
 	if (selected) {
 		attron(A_REVERSE);
 		mvhline(row, 0, ' ', COLS);
 	}
 	at = put_format(row, 0, COLS, "%6.1f %6.1f ", figures.own_percent, figures.total_percent);
 	if (COLS >= WIDE)
-		at += put_format(row, at, COLS - at, "%8.2f %8.2f ", figures.own_s, figures.total_s);
+		at += put_format(row, at, COLS - at, "%8.2f %8.2f %5s ", figures.own_s, figures.total_s, gil);
 	attron(layer_color(line->layer));
 	put(row, at + 1, COLS - at - 1, line->name);
 	attroff(layer_color(line->layer));
@@ -234,8 +236,8 @@ static void draw_list(struct browser *browser, const struct ranking *ranking)
 		browser->first = browser->selected - page + 1;
 	attron(A_UNDERLINE);
 	mvhline(HEAD_ROWS - 1, 0, ' ', COLS);
-	put_format(HEAD_ROWS - 1, 0, COLS, "%6s %6s %s %s", "own%", "total%", COLS >= WIDE ? "   own s  total s " : "",
-		   view_kind_names[browser->view.kind]);
+	put_format(HEAD_ROWS - 1, 0, COLS, "%6s %6s %s %s", "own%", "total%",
+		   COLS >= WIDE ? "   own s  total s  GIL% " : "", view_kind_names[browser->view.kind]);
 	attroff(A_UNDERLINE);
 	for (i = 0; i < page && browser->first + i < browser->view.rows.count; i++)
 		draw_row(browser, ranking, browser->first + i, HEAD_ROWS + (int)i);
@@ -277,6 +279,7 @@ static void draw_help(void)
 		"own%    CPU time in the row itself, in percent of one CPU, in the last window",
 		"total%  CPU time with the row anywhere in the stack",
 		"own s, total s   the same since the start, in seconds",
+		"GIL%    the part of total% with Python's GIL held; - where there is none",
 		"",
 		"1-7, Tab   by function, line, module, thread, process, container, cgroup",
 		"o t n      sort by own, total, name        a   by what was used since the start",

@@ -184,7 +184,8 @@ static int start(struct top *top, struct diag *diag)
 					      .sample_ns = SAMPLE_TIME_NS,
 					      .max_memory = options->max_memory,
 					      .detail = FRAME_NAMES,
-					      .cgroups = true};
+					      .cgroups = true,
+					      .locks = true};
 	int err = session_open(&options->targets, &engine, options->batch ? -1 : STDIN_FILENO, &top->session, diag);
 
 	return err ?: session_start(&top->session, diag);

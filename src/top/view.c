@@ -113,7 +113,14 @@ struct view_figures view_figures(const struct view *view, const struct ranking *
 		.total_percent = percent_of(view, &now, row->now.total),
 		.own_s = (double)row->all.own[own] / view->frequency,
 		.total_s = (double)row->all.total / view->frequency,
+		.has_gil = row->all.lockable,
+		.gil_percent = percent_of(view, &now, row->now.held),
 	};
+}
+
+void view_format_gil(const struct view_figures *figures, char ret[static VIEW_GIL_BYTES])
+{
+	snprintf(ret, VIEW_GIL_BYTES, figures->has_gil ? "%.1f" : "-", figures->gil_percent);
 }
 
 double view_busy_percent(const struct view *view, const struct ranking *ranking)
@@ -126,14 +133,17 @@ double view_busy_percent(const struct view *view, const struct ranking *ranking)
 void view_write(FILE *out, const struct view *view, const struct ranking *ranking, size_t rows)
 {
 	size_t count = rows && rows < view->rows.count ? rows : view->rows.count, i;
+	char gil[VIEW_GIL_BYTES];
 
-	fprintf(out, "%7s %7s %9s %9s  %s\n", "own%", "total%", "own s", "total s", view_kind_names[view->kind]);
+	fprintf(out, "%7s %7s %9s %9s %6s  %s\n", "own%", "total%", "own s", "total s", "GIL%",
+		view_kind_names[view->kind]);
 	for (i = 0; i < count; i++) {
 		struct view_figures figures = view_figures(view, ranking, &view->rows.at[i]);
 
-		fprintf(out, "%7.1f %7.1f %9.2f %9.2f  %s\n", figures.own_percent, figures.total_percent, figures.own_s,
-			figures.total_s, view->rows.at[i].name);
+		view_format_gil(&figures, gil);
+		fprintf(out, "%7.1f %7.1f %9.2f %9.2f %6s  %s\n", figures.own_percent, figures.total_percent,
+			figures.own_s, figures.total_s, gil, view->rows.at[i].name);
 	}
 	if (count < view->rows.count)
-		fprintf(out, "%*s  and %zu more\n", 35, "", view->rows.count - count);
+		fprintf(out, "%*s  and %zu more\n", 42, "", view->rows.count - count);
 }

@@ -40,8 +40,15 @@ int view_set_filter(struct view *view, const char *pattern, struct diag *diag);
 struct view_figures {
 	double own_percent, total_percent; /* in the last window */
 	double own_s, total_s;             /* CPU time since the start */
+	bool has_gil;                      /* some samples of the row, since the start, were where there is a GIL */
+	double gil_percent;                /* the part of total_percent that was with the GIL held */
 };
 struct view_figures view_figures(const struct view *view, const struct ranking *ranking, const struct ranking_row *row);
+
+#define VIEW_GIL_BYTES 16
+
+/* The text of a row's GIL column: "12.3", or "-" where there is none. */
+void view_format_gil(const struct view_figures *figures, char ret[static VIEW_GIL_BYTES]);
 
 /* CPU time of all samples of the window, in percent of one CPU. */
 double view_busy_percent(const struct view *view, const struct ranking *ranking);

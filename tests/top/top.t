@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""strata top: as text, beside what the program says about itself; and on a terminal, driven by tmux."""
+"""strata top: as text, beside what the program says about itself; and on a terminal, driven by tmux. ORACLE_ONLY is a regular
+expression of labels of interpreters for the GIL's column; STACK_ALL=1 takes every one at hand."""
 import os
 import re
 import subprocess
@@ -9,9 +10,10 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../e2e"))
+sys.path[:0] = [os.path.join(HERE, "../e2e"), os.path.join(HERE, "../oracle")]
 sys.dont_write_bytecode = True
 import e2e  # noqa: E402
+import interpreters  # noqa: E402
 
 TAP = e2e.Tap()
 ok = TAP.ok
@@ -49,12 +51,12 @@ def top(*arguments, **how):
 
 
 def rows(window):
-    """NAME → (own %, total %, own s, total s) of a window's text."""
+    """NAME → (own %, total %, own s, total s, GIL % or None) of a window's text."""
     found = {}
     for line in window.splitlines():
-        match = re.match(r" *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)  (.+)$", line)
+        match = re.match(r" *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +(-|[0-9.]+)  (.+)$", line)
         if match:
-            found[match[5]] = tuple(float(x) for x in match.groups()[:4])
+            found[match[6]] = tuple(None if x == "-" else float(x) for x in match.groups()[:5])
     return found
 
 
@@ -115,6 +117,51 @@ def test_cgroup(script, said):
         os.rmdir(f"{mount}/{unit}")
 
 
+def gil_windows(interpreter, folder, by, seconds, threads):
+    """The rows of each window of tests/top/gil.py, and what that says of itself."""
+    said = os.path.join(folder, "said")
+    run = top("--batch", "1000", "-F", "999", "-i", "0.5", "--rows", "0", "--by", by, "--", interpreter.path, os.path.join(HERE, "gil.py"),
+              str(seconds), str(threads), said)
+    if run.returncode:
+        return [], run.stderr
+    with open(said, encoding="utf-8") as file:
+        return [rows(w) for w in windows(run.stdout)], [float(x) for x in file.read().split()]
+
+
+def test_gil(folder):
+    """Who holds the GIL on the CPU: the program holds it in one function, and not in what another one calls."""
+    here = [i for i in interpreters.discover() if i.root is None]
+    only = os.environ.get("ORACLE_ONLY", "")
+    for one in here if only or os.environ.get("STACK_ALL") else interpreters.representative(here):
+        if not re.search(only, one.label):
+            continue
+        found, truth = gil_windows(one, folder, "function", 2, 0)
+        if not ok(found, f"{one.label}: by function", truth):
+            continue
+        sums = {}
+        for name in ("hold", "release"):
+            mine = [row for window in found for text, row in window.items() if text.startswith(name + " (")]
+            # The share of its CPU time; the first samples may come before the runtime is known.
+            sums[name] = [sum(row[1] for row in mine), sum(row[4] or 0 for row in mine), mine[-1][4] if mine else None]
+        if one.label.endswith("-nogil"):
+            ok(sums["hold"][2] is None, f"{one.label}: free-threaded: none", sums)
+            continue
+        # The interpreter takes the GIL for each call of time.process_time(), and zlib.crc32() begins with it.
+        ok(sums["hold"][1] >= 0.98 * sums["hold"][0] > 0, f"{one.label}: held where it is held", (sums, truth))
+        ok(sums["release"][1] <= 0.02 * sums["release"][0], f"{one.label}: not where it is not", (sums, truth))
+        found, truth = gil_windows(one, folder, "threads", 2, 8)
+        held = [sum(row[4] or 0 for row in window.values()) for window in found]
+        busy = [sum(row[1] for row in window.values()) for window in found]
+        # Threads that compete use the CPU without the GIL while they wait for it and take it.
+        count, share, all_share = len(held) - 2, sum(held[1:-1]), sum(busy[1:-1])
+        ok(0 < share <= 102 * count, f"{one.label}: 8 threads: one at a time", (held, busy))
+        ok(share >= 0.9 * min(all_share, 100 * count), f"{one.label}: one of them has it for {share / count:.0f} %, of {all_share / count:.0f} % of a CPU",
+           (held, busy))
+    run = top("--batch", "2", "-i", "0.5", "--by", "threads", "--", "sh", "-c", "while :; do :; done")
+    mine = [row for window in windows(run.stdout) for name, row in rows(window).items() if " sh (pid " in name]
+    ok(mine and all(row[4] is None for row in mine), "a program without Python has no GIL", run.stdout)
+
+
 def test_wrong():
     for arguments, status, text in ((["--by", "weather", "--batch", "1"], 2, "known are function, line"),
                                     (["--batch", "0"], 2, "from 1 on"), (["-i", "0.01", "--batch", "1"], 2, "from 0.1 s"),
@@ -168,7 +215,7 @@ def test_screen(folder, script, said):
     try:
         screen.check(rf"\A *strata top: pid {worker.pid}  99 Hz, window 0\.5 s", "the head says what is sampled")
         screen.check(r"^CPU [0-9.]+ % of [0-9]+  [0-9]+ samples  [0-9.]+ % complete.*Python [0-9]+ %", "and how well")
-        screen.check(r"^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  spend \(", "rows have figures")
+        screen.check(r"^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  spend \(", "rows have figures")
         screen.keys("t")
         screen.check(r"by function, total first\n.*\n *[0-9.]+ +([0-9.]+) .*\n *[0-9.]+ +\1 ", "t: the most total time first")
         screen.keys("Down", "Down", "/")
@@ -197,7 +244,7 @@ def test_screen(folder, script, said):
         screen.resize(20, 3)
         screen.check(r"\Astrata top: pid [0-9]*\nCPU.*\n\?", "20 columns, 3 lines")
         screen.resize(120, 40)
-        screen.check(r"^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  spend \(", "and back")
+        screen.check(r"^ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+  spend \(", "and back")
         ok("\033[38;5;179m" in screen.text("-e") or "\033[33m" in screen.text("-e"), "Python has its colour", repr(screen.text("-e")[:500]))
         worker.kill()
         worker.wait()
@@ -230,6 +277,7 @@ def test_screen(folder, script, said):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         script, said = test_batch(folder)
+        test_gil(folder)
         test_wrong()
         test_screen(folder, script, said)
     TAP.done()

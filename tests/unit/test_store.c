@@ -453,6 +453,34 @@ static void test_weights(void)
 	store_deinit(&plain);
 }
 
+/* Who holds the lock of a runtime tells tallies apart, where that is wanted and known. */
+static void test_locks(void)
+{
+	struct sample_event held = {.comm = "x", .flags = SAMPLE_SECOND | SAMPLE_HAS_LOCK | SAMPLE_CURRENT},
+			    other = held;
+	struct sample_event unknown = held;
+	struct store store = {.keeps_locks = true}, plain = {};
+
+	other.flags &= ~(uint32_t)SAMPLE_CURRENT;
+	unknown.flags &= ~(uint32_t)SAMPLE_HAS_LOCK;
+	store_sample(&store, &held);
+	store_sample(&store, &other);
+	store_sample(&store, &unknown);
+	is_int(store.tallies.list.count, 3, "with the lock, without it, and where there is none");
+	is_int(store.tallies.list.at[0].flags, held.flags, "held");
+	is_int(store.tallies.list.at[1].flags, other.flags, "not held");
+	is_int(store.tallies.list.at[2].flags, SAMPLE_SECOND, "without a lock nobody holds it");
+	store_deinit(&store);
+	store_sample(&plain, &held);
+	store_sample(&plain, &other);
+	is_int(plain.tallies.list.count, 1, "not wanted: one");
+	plain.keeps_locks = true;
+	held.flags |= SAMPLE_VFORK;
+	store_sample(&plain, &held);
+	is_int(plain.tallies.list.at[1].flags, SAMPLE_SECOND | SAMPLE_VFORK, "what is in a parent's memory is its own");
+	store_deinit(&plain);
+}
+
 /* Of a window's samples all have their moments, or none. */
 static void test_moments_max(void)
 {
@@ -487,6 +515,7 @@ int main(void)
 	test_contents();
 	test_tallies();
 	test_weights();
+	test_locks();
 	test_moments_max();
 	test_age();
 	test_rebuild();

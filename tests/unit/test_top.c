@@ -238,11 +238,58 @@ static void test_browser(void)
 	ranking_destroy(ranking);
 }
 
+/* Of 40 samples of f() in one process 30 are with the GIL; another process, which has none, has 7 of main() only. */
+static void test_gil(void)
+{
+	struct ranking *ranking = ranking_create();
+	struct profile *window = new_window(1);
+	uint32_t stack[2] = {frame(window, FRAME_NATIVE, "main", "app", 0),
+			     frame(window, FRAME_RUNTIME, "f", "x.py", 1)};
+	struct profile_sample sample = {.comm = "a",
+					.pid = 1 << 30,
+					.tid = 1,
+					.count = 30,
+					.lockable = 30,
+					.held = 30,
+					.frames = stack,
+					.depth = 2};
+	struct view view = {.frequency = HZ, .kind = RANKING_THREAD, .sort = VIEW_NAME};
+	const struct ranking_row *row;
+	char text[512] = "";
+	FILE *out;
+
+	profile_add_sample(window, &sample, NULL);
+	sample.count = sample.lockable = 10;
+	sample.held = 0;
+	profile_add_sample(window, &sample, NULL);
+	is_int((long)profile_sample_at(window, 0)->held, 30, "the same stack, with the GIL and without");
+	is_int((long)profile_sample_at(window, 0)->lockable, 40, "of all");
+	sample = (struct profile_sample){
+		.comm = "b", .pid = 1 << 30 | 1, .tid = 2, .count = 7, .frames = stack, .depth = 1};
+	profile_add_sample(window, &sample, NULL);
+	ranking_add(ranking, window);
+	row = row_of(ranking, RANKING_FUNCTION, "main (app)");
+	ok(row && row->now.total == 47 && row->now.lockable == 40 && row->now.held == 30, "a function of both");
+	view_refresh(&view, ranking);
+	out = fmemopen(text, sizeof(text), "w");
+	view_write(out, &view, ranking, 0);
+	fclose(out);
+	is_str(text,
+	       "   own%  total%     own s   total s   GIL%  thread\n"
+	       "   40.0    40.0      0.40      0.40   30.0  1 a (pid 1073741824)\n"
+	       "    7.0     7.0      0.07      0.07      -  2 b (pid 1073741825)\n",
+	       "the column");
+	view_deinit(&view);
+	profile_destroy(window);
+	ranking_destroy(ranking);
+}
+
 int main(void)
 {
 	test_counts();
 	test_bound();
 	test_view();
+	test_gil();
 	test_browser();
 	return tap_done();
 }

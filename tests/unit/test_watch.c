@@ -58,6 +58,18 @@ static void test_missing_parts(void)
 	forget(&watch);
 }
 
+/* Whether a thread holds its runtime's lock is what either of the two walks saw. */
+static void test_lock(void)
+{
+	struct sample_event resumed = {.header = {.type = EVENT_RESUMED}, .sequence = 7, .flags = SAMPLE_CURRENT};
+	struct watch watch = {.store.keeps_locks = true};
+
+	take(&watch, 7, 10 * S, SAMPLE_RESUMES | SAMPLE_HAS_LOCK);
+	is_int(watch_take_record(&watch, &resumed.header, sizeof(resumed)), 0, "walked again");
+	is_int(watch.store.tallies.list.at[0].flags, SAMPLE_HAS_LOCK | SAMPLE_CURRENT, "the second walk could tell");
+	forget(&watch);
+}
+
 /* Samples that have joined another one's walk have its sequence, and its result. */
 static void test_joined(void)
 {
@@ -124,6 +136,7 @@ static void test_verified(void)
 int main(void)
 {
 	test_missing_parts();
+	test_lock();
 	test_joined();
 	test_watermark();
 	test_verified();

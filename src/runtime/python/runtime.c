@@ -106,6 +106,7 @@ static int recognise(const struct elf_file *elf, struct cache *cache, struct run
 	ret->to_prove = interpreter.to_prove;
 	ret->needs_aid = facts->ways.key;
 	ret->has_lock = !interpreter.free_threaded;
+	ret->tells_holder = ret->has_lock && (facts->ways.tls_kind || interpreter.current_tstate);
 	return 1;
 }
 
