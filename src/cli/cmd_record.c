@@ -41,6 +41,7 @@ enum {
 	OPTION_CHILDREN,
 	OPTION_OFF_CPU,
 	OPTION_WALL,
+	OPTION_GIL,
 	OPTION_OFF_CPU_RATE,
 	OPTION_NO_DEBUGINFOD
 };
@@ -53,6 +54,7 @@ static const struct option_row options[] = {
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
 	{OPTION_OFF_CPU, "off-cpu", NULL, "record where threads wait, and for what, by time"},
 	{OPTION_WALL, "wall", NULL, "record both, by time: where threads run and where they wait"},
+	{OPTION_GIL, "gil", NULL, "record who holds Python's GIL and who waits for it, by time"},
 	{OPTION_OFF_CPU_RATE, "off-cpu-rate", "N",
 	 "of more waits than so many a second and CPU, the short\nones are sampled (1000)"},
 	{'d', "duration", "TIME", "stop after this time: seconds, such as 10 or 0.5, or 10s,\n2m, 1h"},
@@ -90,7 +92,7 @@ struct request {
 	uint64_t max_memory, sample_ns;
 	double duration_s;
 	unsigned int off_cpu_rate;
-	bool off_cpu, wall;
+	bool off_cpu, wall, gil;
 	bool no_debuginfod;
 	bool threads, function, verify, verbose, quiet, help;
 };
@@ -186,6 +188,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case OPTION_WALL:
 		request->wall = true;
 		return 0;
+	case OPTION_GIL:
+		request->gil = true;
+		return 0;
 	case OPTION_OFF_CPU_RATE:
 		return parse_off_cpu_rate(value, request, diag);
 	case OPTION_CHILDREN:
@@ -252,8 +257,11 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 		return err;
 	if (request->off_cpu && request->wall)
 		return diag_fail(diag, EINVAL, "cli.mode", "--off-cpu and --wall: give one; --wall has both");
-	if (request->off_cpu_rate && !request->off_cpu && !request->wall)
-		return diag_fail(diag, EINVAL, "cli.mode", "--off-cpu-rate: goes with --off-cpu or --wall");
+	if (request->gil && (request->off_cpu || request->wall))
+		return diag_fail(diag, EINVAL, "cli.mode",
+				 "--gil goes without --off-cpu and --wall: it has the GIL's part of both");
+	if (request->off_cpu_rate && !request->off_cpu && !request->wall && !request->gil)
+		return diag_fail(diag, EINVAL, "cli.mode", "--off-cpu-rate: goes with --off-cpu, --wall or --gil");
 	if (!request->outputs.count && add_output(DEFAULT_OUTPUT, request, diag))
 		return -ENOMEM;
 	for (i = 0; i < request->outputs.count; i++) {
@@ -430,7 +438,9 @@ static int record(const struct request *request, double started_at)
 		.children = request->targets.children,
 		.filter = request->filter,
 		.frequency = request->off_cpu ? 0 : request->frequency,
-		.off_cpu_rate = request->off_cpu || request->wall ? request->off_cpu_rate ?: OFF_CPU_RATE : 0,
+		.off_cpu_rate =
+			request->off_cpu || request->wall || request->gil ? request->off_cpu_rate ?: OFF_CPU_RATE : 0,
+		.gil = request->gil,
 		.strategy = request->strategy,
 		.sample_ns = request->sample_ns,
 		.verify = request->verify,

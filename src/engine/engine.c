@@ -50,12 +50,12 @@ static int open_parts(struct engine *engine, struct diag *diag)
 						.sample_ns = options->sample_ns,
 						.verify_every = options->verify ? VERIFY_EVERY : 0,
 						.filters = filter_rules(options->filter)};
-	const struct report_options report = {.function = options->function};
+	const struct report_options report = {.function = options->function, .gil = options->gil};
 	struct watch_options watch = {.everything = options->everything,
 				      .max_memory = options->max_memory,
 				      .merges_threads = options->merges_threads,
 				      .cgroups = options->cgroups,
-				      .locks = options->locks,
+				      .locks = options->locks || options->gil,
 				      .moments = options->moments,
 				      .moments_max = options->moments_max,
 				      .tick_ns = tick_ns(options),

@@ -22,6 +22,7 @@ struct report {
 	struct watch *watch;
 	const struct store *store;
 	struct report_options options;
+	bool met_lock;                         /* some runtime has one for all threads */
 	uint32_t window;                       /* number, from 1 */
 	VEC(struct known_frame) named_frames;  /* of each of watch_frames() */
 	VEC(struct known_frame) second_frames; /* of each second location; HIDDEN: not to be shown */
@@ -280,7 +281,8 @@ static int push_kernel(struct report *report, const struct tally *tally, const s
 }
 
 /* The frame that says what the thread waited for; report->stack has the others. */
-static int push_reason(struct report *report, const struct tally *tally, const struct waiting_kernel *kernel)
+static int push_reason(struct report *report, const struct tally *tally, const struct waiting_kernel *kernel,
+		       bool *for_lock)
 {
 	struct waiting waiting = {};
 	char reason[128], text[160];
@@ -293,7 +295,20 @@ static int push_reason(struct report *report, const struct tally *tally, const s
 	if (tally->native_loss == LOSS_COMPAT && !(tally->waits & (WAIT_PREEMPTED | WAIT_NO_CALL | WAIT_STOPPED)))
 		snprintf(reason, sizeof(reason), "32-bit system call");
 	snprintf(text, sizeof(text), "[waiting: %s]", reason);
+	*for_lock = waiting.hands_over || waiting_is_runtime_lock(tally->waits, waiting.found);
 	return push_mark(report, text);
+}
+
+/*
+ * Of what concerns a runtime's lock only: is it wanted? What could not be looked at to the end is, where it may be.
+ */
+static bool concerns_lock(const struct tally *tally, bool waits_for_it, unsigned int loss)
+{
+	if (waits_for_it || tally->flags & SAMPLE_CURRENT)
+		return true;
+	if (loss == LOSS_EVICTED || loss == LOSS_SECOND_FACTS)
+		return true;
+	return loss != LOSS_NONE && tally->flags & SAMPLE_HAS_LOCK && tally->waits;
 }
 
 /* 0, or -ENOMEM with nothing added. */
@@ -311,6 +326,7 @@ static int add_tally(struct report *report, uint32_t number)
 	size_t outer = 0, depth; /* frames at the outer end that are not used */
 	struct waiting_kernel waits = {};
 	unsigned int shown = RUNTIME_NONE;
+	bool for_lock = false;
 	int err = 0;
 
 	if (!all_named(report, kernel) || !all_named(report, native))
@@ -333,7 +349,14 @@ static int add_tally(struct report *report, uint32_t number)
 	if (!err)
 		err = push_kernel(report, tally, kernel, &waits);
 	if (!err && tally->waits)
-		err = push_reason(report, tally, &waits);
+		err = push_reason(report, tally, &waits, &for_lock);
+	report->met_lock |= tally->flags & SAMPLE_HAS_LOCK;
+	if (!err && report->options.gil && !concerns_lock(tally, for_lock, merge_loss)) {
+		report->quality->samples -= tally->count; /* it is none */
+		return 0;
+	}
+	if (!err && report->options.gil && tally->flags & SAMPLE_CURRENT)
+		err = push_mark(report, "[holding: GIL]");
 	if (err)
 		return err;
 	depth = report->stack.count - outer;
@@ -549,6 +572,8 @@ int report_window(struct report *report, const struct tallies *tallies, bool las
 	}
 	if (!unprepared)
 		err = add_moments(report) ?: add_slices(report) ?: err;
+	if (!err && report->options.gil && !report->met_lock)
+		err = profile_add_remark(profile, "no GIL: Python did not run, or only free-threaded builds of it");
 	report->quality->unique_stacks = profile_stack_count(profile);
 	end_window(report);
 	return err;

@@ -17,6 +17,7 @@
 
 struct report_options {
 	bool function; /* frames of second stacks have the function's first line */
+	bool gil; /* only samples of threads that hold their runtime's lock, or wait for it; the watch keeps locks */
 };
 
 struct report;

@@ -53,6 +53,7 @@ void waiting_look(struct waiting *waiting, const struct frame *frame)
 	for (i = 0; i < sizeof(waiters) / sizeof(*waiters); i++)
 		if (is_function(frame->name, waiters[i].function))
 			waiting->found = &waiters[i];
+	waiting->hands_over |= is_function(frame->name, "drop_gil") || is_function(frame->name, "drop_gil_impl");
 	waiting->done = waiting->found == THE_GIL;
 }
 
@@ -63,6 +64,11 @@ void waiting_look(struct waiting *waiting, const struct frame *frame)
 const struct waiter *waiting_runtime_lock(const struct waiter *found)
 {
 	return found && !strcmp(found->kind, "condition") ? THE_GIL : found;
+}
+
+bool waiting_is_runtime_lock(uint32_t waits, const struct waiter *found)
+{
+	return (waits & WAIT_RUNTIME_LOCK ? waiting_runtime_lock(found) : found) == THE_GIL;
 }
 
 void waiting_look_kernel(struct waiting_kernel *kernel, const char *function)

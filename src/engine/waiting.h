@@ -26,6 +26,7 @@ struct waiter {
  */
 struct waiting {
 	const struct waiter *found; /* NULL: none */
+	bool hands_over;            /* it gives a runtime's lock away (drop_gil() of CPython) */
 	bool done;
 };
 
@@ -34,6 +35,9 @@ void waiting_look(struct waiting *waiting, const struct frame *frame);
 
 /* The waiter for a futex in the data of a runtime that has one lock for all threads: that lock, or `found`. */
 const struct waiter *waiting_runtime_lock(const struct waiter *found);
+
+/* Whether a thread that `waits` (enum wait_flag) waits for such a lock: by its waiter, or NULL. */
+bool waiting_is_runtime_lock(uint32_t waits, const struct waiter *found);
 
 /*
  * Writes in brief what a thread waited for. `waits`: enum wait_flag. `found`: its waiter, or NULL. `kernel` says

@@ -73,11 +73,13 @@ static int walk_thread(struct unfinished *all, struct watch_live *live, size_t i
 		sample->cgroup = cgroup_of_thread((int)waiting->thread.tgid, (int)waiting->tid);
 	sample->weight = all->ended > waiting->thread.left ? all->ended - waiting->thread.left : 0;
 	sample->waits = (waiting->thread.flags & ~(uint32_t)WAIT_UNJUDGED) | WAIT_NO_CALL;
-	if (err || !task || task->flags & (TASK_KERNEL_THREAD | TASK_NO_REGISTERS) || task->call > WAIT_NUMBER)
+	if (err || !task || task->flags & (TASK_KERNEL_THREAD | TASK_NO_REGISTERS))
 		return err;
-	sample->waits = (sample->waits & ~(uint32_t)WAIT_NO_CALL) | (uint32_t)task->call;
-	sample->argument = task->arguments[0];
-	watch_note_lock(all->watch, live->process, sample);
+	if (task->call <= WAIT_NUMBER) {
+		sample->waits = (sample->waits & ~(uint32_t)WAIT_NO_CALL) | (uint32_t)task->call;
+		sample->argument = task->arguments[0];
+	}
+	watch_note_lock(all->watch, live ? live->process : NULL, sample);
 	return 0;
 }
 

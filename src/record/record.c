@@ -67,6 +67,7 @@ static int start(struct recording *recording, struct diag *diag)
 					      .filter = options->filter,
 					      .frequency = options->frequency,
 					      .off_cpu_rate = options->off_cpu_rate,
+					      .gil = options->gil,
 					      .strategy = options->strategy,
 					      .sample_ns = options->sample_ns,
 					      .max_memory = options->max_memory,

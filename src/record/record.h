@@ -38,6 +38,7 @@ struct record_options {
 	struct filter *filter;       /* which of their threads; borrowed; NULL: all */
 	unsigned int frequency;      /* samples per second and CPU, 1 .. 10000; 0: of time off the CPU only */
 	unsigned int off_cpu_rate;   /* as in struct engine_options */
+	bool gil;                    /* the same */
 	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */
 	enum walk_strategy strategy; /* how the kernel part walks long stacks; for tests */
 	uint64_t sample_ns;          /* how long one sample may be walked in its interrupt; 0: no limit */

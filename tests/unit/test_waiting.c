@@ -68,6 +68,27 @@ static void test_locks(void)
 	ok(!find(outside, 3), "what called the runtime's frame does not count");
 }
 
+static void test_runtime_lock(void)
+{
+	const struct frame taken[] = {native("take_gil"), native("PyEval_RestoreThread")};
+	const struct frame condition[] = {native("pthread_cond_timedwait"), native("0x1234")};
+	const struct frame given[] = {native("pthread_cond_signal"), native("drop_gil_impl.lto_priv.0")};
+	const struct frame outside[] = {{.layer = FRAME_RUNTIME, .name = "f"}, native("drop_gil")};
+	struct waiting waiting = {};
+
+	ok(waiting_is_runtime_lock(WAIT_OFF_CPU | WAIT_PREEMPTED, find(taken, 2)), "take_gil(), preempted or not");
+	ok(!waiting_is_runtime_lock(WAIT_OFF_CPU, find(condition, 2)), "some condition is none");
+	ok(waiting_is_runtime_lock(WAIT_OFF_CPU | WAIT_RUNTIME_LOCK, find(condition, 2)), "the runtime's own is");
+	ok(!waiting_is_runtime_lock(WAIT_OFF_CPU | WAIT_RUNTIME_LOCK, NULL), "a futex alone is none");
+	waiting_look(&waiting, &outside[0]);
+	waiting_look(&waiting, &outside[1]);
+	ok(!waiting.hands_over, "what called the runtime's frame does not hand it over");
+	waiting = (struct waiting){};
+	waiting_look(&waiting, &given[0]);
+	waiting_look(&waiting, &given[1]);
+	ok(waiting.hands_over && !waiting.found, "drop_gil() does, and is no wait");
+}
+
 static void test_kernel(void)
 {
 	struct waiting_kernel kernel = {};
@@ -83,6 +104,7 @@ int main(void)
 {
 	test_calls();
 	test_locks();
+	test_runtime_lock();
 	test_kernel();
 	return tap_done();
 }
