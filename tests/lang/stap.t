@@ -164,6 +164,54 @@ once "strings end at MAXSTRINGLEN" "511
 prints "an empty aggregate" 1 "" -e 'global s; probe begin { println(@avg(s)); s <<< 1 }'
 says 'ERROR: empty aggregate near' "is an error"
 
+# --- what a script may do to strata ---
+once "what is removed can be used to the record's end" "first
+second
+a key
+" 'global a, b%[2]; probe begin { a[1] = "first"; s = a[1]; delete a[1]; a[2] = "XXXXX"; println(s);
+	b[1] = "second"; s = b[1]; b[2] = "2"; b[3] = "XXXXXX"; println(s);
+	delete a; a[7] = "x"; c["a key"] = 1; foreach (k in c) last = k; delete c; c["XXXXX"] = 1; println(last); exit() } global c'
+once "values far from a linear histogram's range" "value |-------------------------------------------------- count
+   95 |                                                   0
+   98 |                                                   0
+  >98 |@                                                  1
+
+" 'global s; probe begin { s <<< 9223372036854775807; print(@hist_linear(s, -10, 100, 3)); exit() }'
+refuses 'too many buckets in this histogram' \
+	'global s; probe begin { s <<< 5; print(@hist_linear(s, -9000000000000000000, 9000000000000000000, 1)) }'
+once "a histogram's buckets by powers of two are those of 64 bits" "0
+" 'global s; probe begin { s <<< 1; print(@hist_log(s)[127], "\n"); try { println(@hist_log(s)[128]) } catch { } exit() }'
+many=$(seq -s, 100 170)
+once "any number of arguments" "$many
+" "probe begin { printdln(\",\", $many); exit() }"
+refuses 'too many keys' \
+	"global a; probe begin { foreach ([$(seq -s, 1 17 | sed 's/[0-9]*/k&/g')] in a) println(k1) }"
+refuses 'too many buckets in this histogram' 'global s; probe begin { try { s[1] <<< 5 } catch { } foreach (k in s @avg-) println(k);
+	try { print(@hist_linear(s[1], -9000000000000000000, 9000000000000000000, 1)) } catch { } }'
+python3 -c 'print("probe begin { x = " + "& " * 60000 + "1 }")' > "$folder/addresses.stp"
+python3 -c 'print("probe begin { x = " + "(" * 140 + "1" + ("+1" * 590 + ")") * 140 + " }")' > "$folder/chain.stp"
+for file in addresses chain; do
+	timeout 60 "$stap" "$folder/$file.stp" > "$folder/out" 2> "$folder/err"
+	[ $? = 1 ] && grep -q 'nested too deeply' "$folder/err"
+	result $? "refused: $file, nested too deeply"
+done
+once "abort() leaves the handler" "1
+" 'function f() { abort(); println(2) } probe begin { println(1); f(); println(3) }'
+once "the smallest of numbers: widths, errors, threads' depths" "511 -9223372036854775808 EPERM ENOENT 1
+" 'probe begin { m = -0x7fffffffffffffff - 1; print(strlen(sprintf("%*d%s", m, 7, "")), " ", errno_str(m), " ", errno_str(-1), " ",
+	errno_str(2)); for (i = 0; i < 3; i++) d = thread_indent_depth(0x7fffffffffffffff); println(" ", d != 0); exit() }'
+prints "indentation of the oldest is forgotten when there are too many" 0 "1 2 1 1
+" -D MAXMAPENTRIES=1 -e 'probe begin { print(thread_indent_depth(1), " ", thread_indent_depth(1), " "); print(isinstr(indent(1), ":"), " ");
+	println(thread_indent_depth(1)); exit() }'
+for script in 'global a; probe begin { a["\033[31mred"] = 1; exit() }' \
+	'probe begin { s = "\033[31mred"; printd(s, 1, 2); exit() }' \
+	'probe begin { c = 27; printf("%c[31mred", c); exit() }' 'probe begin { c = 27; print_char(c); print("[31mred"); exit() }'; do
+	echo "$script" > "$folder/escape.stp"
+	script -qec "timeout 60 $stap $folder/escape.stp" /dev/null < /dev/null > "$folder/out" 2> "$folder/err"
+	grep -qF '[31mred' "$folder/out" && ! grep -qF $'\033[31m' "$folder/out"
+	result $? "a terminal gets no data that would command it: $script"
+done
+
 # --- probes ---
 once "begin in the order of their numbers; next" "abc
 " 'probe begin(2) { println("c"); exit() } probe begin { print("b"); next; print("no") } probe begin(-1) { print("a") }'

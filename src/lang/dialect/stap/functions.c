@@ -15,6 +15,15 @@
 
 /* --- printing --- */
 
+static void print_string(struct stap_run *run, FILE *out, const struct stap_node *kid, const char *text, bool is_output)
+{
+	/* What the script itself says may be for the terminal. */
+	if (is_output && kid->kind != STAP_E_TEXT)
+		print_data(run->p, out, text, strlen(text));
+	else
+		fputs(text, out);
+}
+
 static void print_one(struct stap_run *run, FILE *out, const struct stap_node *kid, const struct stap_value *one,
 		      bool is_output)
 {
@@ -27,11 +36,7 @@ static void print_one(struct stap_run *run, FILE *out, const struct stap_node *k
 		else
 			stap_print_histogram(out, kid->kids[0]->variable, stat);
 	} else if (kid->type == STAP_STRING) {
-		/* What the script itself says may be for the terminal. */
-		if (is_output && kid->kind != STAP_E_TEXT)
-			print_data(run->p, out, one->text, strlen(one->text));
-		else
-			fputs(one->text, out);
+		print_string(run, out, kid, one->text, is_output);
 	} else {
 		fprintf(out, "%" PRId64, one->number);
 	}
@@ -53,7 +58,7 @@ static void print_to(struct stap_run *run, const struct stap_node *call, const s
 	}
 	for (i = has_delimiter; i < call->kid_count && run->flow == FLOW_ON; i++) {
 		if (has_delimiter && i > 1)
-			fputs(arguments[0].text, out);
+			print_string(run, out, call->kids[0], arguments[0].text, is_output);
 		print_one(run, out, call->kids[i], &arguments[i], is_output);
 	}
 	if (is_line)
@@ -98,8 +103,13 @@ FUNCTION(print_warning)
 
 FUNCTION(print_char)
 {
-	UNUSED;
-	fputc((int)(unsigned char)arguments[0].number, run->p->out);
+	char byte = (char)arguments[0].number;
+
+	(void)ret;
+	if (call->kids[0]->kind == STAP_E_NUMBER)
+		fputc((int)(unsigned char)byte, run->p->out);
+	else
+		print_data(run->p, run->p->out, &byte, 1);
 }
 
 /* --- the end --- */
@@ -111,6 +121,13 @@ FUNCTION(leave)
 	/* In `end` there is nothing more to end, and what other probes say of the end is to be heard. */
 	if (run->handler->when != WHEN_END && run->handler->when != WHEN_ERROR)
 		run->p->deeds->exit(run->p->run, 0);
+}
+
+/* Nothing of the handler is done behind it. */
+FUNCTION(leave_at_once)
+{
+	leave(run, call, arguments, ret);
+	run->flow = FLOW_NEXT;
 }
 
 FUNCTION(fail)
@@ -279,16 +296,23 @@ static struct stap_entry *indentation(struct stap_run *run, int64_t of)
 	if (!run->indent)
 		run->indent = stap_map_create(&by_thread);
 	entry = run->indent ? stap_map_find(run->indent, &key) : NULL;
-	return entry || !run->indent ? entry : stap_map_add(run->indent, &key);
+	if (entry || !run->indent)
+		return entry;
+	/* Threads that ended while they were deep stay: the oldest goes. */
+	if (run->indent->count >= (uint64_t)run->state->limits[MAXMAPENTRIES])
+		stap_map_remove(run, run->indent, run->indent->first);
+	return stap_map_add(run->indent, &key);
 }
 
-/* Deeper before it is printed, less deep after it. */
-static int64_t indent_by(struct stap_entry *entry, int64_t delta)
+/* Deeper before it is printed, less deep after it. One that is back where it began is forgotten. */
+static int64_t indent_by(struct stap_run *run, struct stap_entry *entry, int64_t delta)
 {
-	int64_t depth = entry->value.number + (delta > 0 ? delta : 0);
+	uint64_t depth = (uint64_t)entry->value.number + (delta > 0 ? (uint64_t)delta : 0);
 
-	entry->value.number += delta;
-	return depth;
+	entry->value.number = (int64_t)((uint64_t)entry->value.number + (uint64_t)delta);
+	if (!entry->value.number)
+		stap_map_remove(run, run->indent, entry);
+	return (int64_t)depth;
 }
 
 static void indent(struct stap_run *run, int64_t of, const char *who, int64_t delta, struct stap_value *ret)
@@ -301,7 +325,7 @@ static void indent(struct stap_run *run, int64_t of, const char *who, int64_t de
 		return;
 	if (!entry->value.number)
 		entry->stat.sum = now;
-	depth = indent_by(entry, delta);
+	depth = indent_by(run, entry, delta);
 	depth = depth < 0 ? 0 : depth > 256 ? 256 : depth;
 	snprintf(text, sizeof(text), "%6" PRId64 " %s%s%*s", now - entry->stat.sum, who, ":", (int)depth, "");
 	ret->text = stap_text(run, text, strlen(text));
@@ -322,15 +346,13 @@ FUNCTION(thread_depth)
 	struct stap_entry *entry = indentation(run, stap_need_number(run, NEED_TID));
 
 	(void)call;
-	ret->number = entry ? indent_by(entry, arguments[0].number) : 0;
+	ret->number = entry ? indent_by(run, entry, arguments[0].number) : 0;
 }
 
 FUNCTION(indent_all)
 {
 	(void)call;
 	indent(run, -1, "", arguments[0].number, ret);
-	if (ret->text && strchr(ret->text, ':'))
-		ret->text = stap_text(run, ret->text, strlen(ret->text));
 }
 
 /* --- stacks and symbols --- */
@@ -418,8 +440,8 @@ FUNCTION(address_text)
 
 FUNCTION(error_name)
 {
-	int64_t number = arguments[0].number < 0 ? -arguments[0].number : arguments[0].number;
-	const char *name = number && number < 4096 ? strerrorname_np((int)number) : NULL;
+	int64_t number = arguments[0].number;
+	const char *name = number > -4096 && number < 4096 && number ? strerrorname_np(abs((int)number)) : NULL;
 	char text[32];
 
 	(void)call;
@@ -520,7 +542,7 @@ static const struct stap_builtin builtins[] = {
 	{"print_char", STAP_UNKNOWN, "l", 0, print_char, NULL},
 	{"exit", STAP_UNKNOWN, "", 0, leave, NULL},
 	{"error", STAP_UNKNOWN, "s", 0, fail, NULL},
-	{"abort", STAP_UNKNOWN, "", 0, leave, NULL},
+	{"abort", STAP_UNKNOWN, "", 0, leave_at_once, NULL},
 	{"assert", STAP_UNKNOWN, "l?s", 0, assert, NULL},
 	{"system", STAP_UNKNOWN, "s", 0, run_command, NULL},
 	{"pid", STAP_LONG, "", NEEDS(PID), need_number, NULL},

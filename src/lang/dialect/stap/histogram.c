@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lang/dialect/stap/run.h"
 
@@ -58,7 +59,8 @@ void stap_print_histogram(FILE *out, const struct stap_variable *variable, const
 	counts = digits((int64_t)most);
 	values = is_linear
 			 ? larger(digits(variable->low) + !low,
-				  digits(variable->low + variable->step * (int64_t)high) + (high == count - 1))
+				  digits((int64_t)((uint64_t)variable->low + (uint64_t)variable->step * high)) +
+					  (high == count - 1))
 			 : larger(digits(stap_bucket_value(variable, high)), digits(stap_bucket_value(variable, low)));
 	values = larger(values, 5);
 	fprintf(out, "%*s |", values, "value");
@@ -86,19 +88,21 @@ void stap_print_histogram(FILE *out, const struct stap_variable *variable, const
 
 /* --- globals that nothing reads --- */
 
-static void print_text(FILE *out, const char *text)
+static void print_text(const struct printer *p, const char *text)
 {
-	const char *at;
+	const char *at = text ? text : "";
+	size_t plain;
 
-	fputc('"', out);
-	for (at = text ? text : ""; *at; at++)
-		if (*at == '\n')
-			fputs("\\n", out);
-		else if (*at == '"' || *at == '\\')
-			fprintf(out, "\\%c", *at);
-		else
-			fputc(*at, out);
-	fputc('"', out);
+	fputc('"', p->out);
+	while (*at) {
+		plain = strcspn(at, "\n\"\\");
+		print_data(p, p->out, at, plain);
+		at += plain;
+		if (*at)
+			fprintf(p->out, "\\%c", *at == '\n' ? 'n' : *at);
+		at += *at != '\0';
+	}
+	fputc('"', p->out);
 }
 
 static void print_stat(FILE *out, const struct stap_stat *stat)
@@ -111,16 +115,18 @@ static void print_stat(FILE *out, const struct stap_stat *stat)
 		stat->count, stat->minimum, stat->maximum, stat->sum, stat->sum / stat->count);
 }
 
-static void print_value(FILE *out, const struct stap_variable *variable, const struct stap_value *value,
+static void print_value(const struct printer *p, const struct stap_variable *variable, const struct stap_value *value,
 			const struct stap_stat *stat)
 {
+	FILE *out = p->out;
+
 	if (variable->type == STAP_STATS) {
 		print_stat(out, stat);
 		return;
 	}
 	fputc('=', out);
 	if (variable->type == STAP_STRING)
-		print_text(out, value->text);
+		print_text(p, value->text);
 	else
 		fprintf(out, "0x%" PRIx64, (uint64_t)value->number);
 	fputc('\n', out);
@@ -136,10 +142,11 @@ static int by_size(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void print_array(FILE *out, const struct stap_variable *variable)
+static void print_array(const struct printer *p, const struct stap_variable *variable)
 {
 	struct stap_entry **all = calloc(variable->map->count + 1, sizeof(*all)), *entry;
 	size_t count = 0, i;
+	FILE *out = p->out;
 	uint32_t k;
 
 	for (entry = variable->map->first; all && entry; entry = entry->behind)
@@ -152,12 +159,12 @@ static void print_array(FILE *out, const struct stap_variable *variable)
 		for (k = 0; k < variable->key_count; k++) {
 			fputs(k ? "," : "", out);
 			if (variable->keys[k] == STAP_STRING)
-				print_text(out, all[i]->keys[k].text);
+				print_text(p, all[i]->keys[k].text);
 			else
 				fprintf(out, "%" PRId64, all[i]->keys[k].number);
 		}
 		fputc(']', out);
-		print_value(out, variable, &all[i]->value, &all[i]->stat);
+		print_value(p, variable, &all[i]->value, &all[i]->stat);
 	}
 	free(all);
 }
@@ -173,10 +180,10 @@ void stap_print_unread(struct stap_run *run)
 		if (!variable->is_written || variable->is_read || variable->of_tapset)
 			continue;
 		if (variable->map) {
-			print_array(run->p->out, variable);
+			print_array(run->p, variable);
 		} else if (!variable->is_array) {
 			fputs(variable->name, run->p->out);
-			print_value(run->p->out, variable, &variable->value, variable->stat);
+			print_value(run->p, variable, &variable->value, variable->stat);
 		}
 	}
 }

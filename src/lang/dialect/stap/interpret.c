@@ -49,7 +49,7 @@ static bool is_full(struct stap_run *run, const struct stap_node *node)
 	if (variable->map->count < limit)
 		return false;
 	if (variable->wraps && !variable->map->iterating) {
-		stap_map_remove(variable->map, variable->map->first);
+		stap_map_remove(run, variable->map, variable->map->first);
 		return false;
 	}
 	run->at = node;
@@ -94,7 +94,7 @@ static void keep(struct stap_run *run, struct stap_value *to, enum stap_type typ
 		return;
 	}
 	/* The old text may be what an expression is about. */
-	if (to->text && vec_push(&run->old, (char *)(uintptr_t)to->text))
+	if (to->text && vec_push(&run->old, (void *)(uintptr_t)to->text))
 		return;
 	to->text = strdup(new.text);
 	if (!to->text)
@@ -163,7 +163,7 @@ static int64_t stat_number(const char *name, const struct stap_stat *stat)
 	if (!strcmp(name, "@max"))
 		return stat->maximum;
 	if (!strcmp(name, "@avg"))
-		return stat->sum / stat->count;
+		return stat->count ? stat->sum / stat->count : 0;
 	return !strcmp(name, "@variance") ? variance(stat) : stat->count;
 }
 
@@ -205,19 +205,23 @@ static struct stap_value bucket_value(struct stap_run *run, const struct stap_no
 static void add_to_stat(struct stap_run *run, const struct stap_node *target, int64_t number)
 {
 	struct stap_variable *variable = target->variable;
+	struct stap_entry *entry = NULL;
 	struct stap_stat *stat;
 
 	if (target->kind == STAP_E_ELEMENT) {
-		struct stap_entry *entry = make(run, target);
-
+		entry = make(run, target);
 		stat = entry ? &entry->stat : NULL;
 	} else {
 		if (!variable->stat)
 			variable->stat = calloc(1, sizeof(*variable->stat));
 		stat = variable->stat;
 	}
-	if (goes_on(run) && (!stat || !stap_stat_add(variable, stat, number)))
-		stap_fail(run, "out of memory");
+	if (!goes_on(run) || (stat && stap_stat_add(variable, stat, number)))
+		return;
+	/* An element has at least one value. */
+	if (entry && !entry->stat.count)
+		stap_map_remove(run, variable->map, entry);
+	stap_fail(run, "out of memory");
 }
 
 /* --- operators --- */
@@ -466,10 +470,12 @@ static struct stap_value call_function(struct stap_run *run, const struct stap_n
 
 static struct stap_value call_builtin(struct stap_run *run, const struct stap_node *node)
 {
-	struct stap_value arguments[40], ret = nothing;
+	struct stap_value few[8], *arguments = few, ret = nothing;
 	uint32_t i;
 
-	for (i = 0; i < node->kid_count && i < 40 && goes_on(run); i++)
+	if (node->kid_count > sizeof(few) / sizeof(few[0]))
+		arguments = (void *)stap_room(run, node->kid_count * sizeof(*arguments));
+	for (i = 0; arguments && i < node->kid_count && goes_on(run); i++)
 		arguments[i] = node->kids[i]->kind == STAP_E_HIST ? nothing : value(run, node->kids[i]);
 	if (!goes_on(run))
 		return ret;
@@ -662,7 +668,7 @@ static void delete (struct stap_run *run, const struct stap_node *kid)
 		return;
 	}
 	if (kid->kind == STAP_E_VARIABLE) {
-		stap_map_clear(variable->map);
+		stap_map_clear(run, variable->map);
 		return;
 	}
 	if (!keys_of(run, kid->kids, kid->kid_count, keys))
@@ -670,13 +676,13 @@ static void delete (struct stap_run *run, const struct stap_node *kid)
 	if (!has_stars(kid->kids, kid->kid_count)) {
 		entry = stap_map_find(variable->map, keys);
 		if (entry)
-			stap_map_remove(variable->map, entry);
+			stap_map_remove(run, variable->map, entry);
 		return;
 	}
 	for (entry = variable->map->first; entry; entry = behind) {
 		behind = entry->behind;
 		if (matches(variable, entry, kid->kids, keys))
-			stap_map_remove(variable->map, entry);
+			stap_map_remove(run, variable->map, entry);
 	}
 }
 

@@ -107,7 +107,7 @@ static int64_t parse_range_number(struct stap_parser *p)
 		stap_expected(p, "expected number");
 		return 0;
 	}
-	return negative ? -stap_take(p)->value : stap_take(p)->value;
+	return negative ? (int64_t)(0 - (uint64_t)stap_take(p)->value) : stap_take(p)->value;
 }
 
 static struct stap_node *parse_histogram(struct stap_parser *p, const struct stap_lexeme *name)
@@ -283,8 +283,11 @@ static struct stap_node *parse_primary(struct stap_parser *p)
 			return node;
 		}
 		if (stap_accept(p, "&")) {
+			if (!stap_enter(p))
+				return nothing(p);
 			node = parse_primary(p);
 			node->flags |= STAP_ADDRESS;
+			stap_leave(p);
 			return node;
 		}
 		stap_expected(p, lexeme->kind == STAP_EMBEDDED ? "embedded C (%{ %}) is not supported"
@@ -387,21 +390,38 @@ static bool is_of_level(const struct stap_parser *p, unsigned int level)
 	return false;
 }
 
+/* How deep the tree is; recursion ends at nodes that know. */
+static uint32_t depth_of(struct stap_node *node)
+{
+	uint32_t deepest = 0, depth, i;
+
+	if (!node || node->depth)
+		return node ? node->depth : 0;
+	for (i = 0; i < node->kid_count; i++) {
+		depth = depth_of(node->kids[i]);
+		deepest = depth > deepest ? depth : deepest;
+	}
+	node->depth = deepest + 1;
+	return node->depth;
+}
+
+/* A chain is as deep a tree as it is long, and who walks the tree is as deep on the stack. */
+static struct stap_node *bounded(struct stap_parser *p, struct stap_node *node)
+{
+	if (!p->failed && depth_of(node) > STAP_DEPTH_MAX)
+		stap_expected(p, "nested too deeply");
+	return node;
+}
+
 static struct stap_node *parse_level(struct stap_parser *p, unsigned int level)
 {
 	const struct stap_lexeme *op;
 	struct stap_node *left;
-	unsigned int turns = 0;
 
 	if (level == LEVELS)
 		return parse_unary(p);
 	left = parse_level(p, level + 1);
 	while (!p->failed && is_of_level(p, level)) {
-		/* A chain is as deep a tree as it is long. */
-		if (++turns > 4 * STAP_NESTING_MAX) {
-			stap_expected(p, "nested too deeply");
-			break;
-		}
 		if (stap_is_name(p, "in")) {
 			left = parse_in(p, left);
 		} else if (stap_is(p, "=~") || stap_is(p, "!~")) {
@@ -410,6 +430,7 @@ static struct stap_node *parse_level(struct stap_parser *p, unsigned int level)
 			op = stap_take(p);
 			left = with_two(p, STAP_E_BINARY, op, left, parse_level(p, level + 1));
 		}
+		bounded(p, left);
 	}
 	return left;
 }
@@ -453,7 +474,7 @@ struct stap_node *stap_expression(struct stap_parser *p)
 
 	if (!stap_enter(p))
 		return nothing(p);
-	node = parse_assignment(p);
+	node = bounded(p, parse_assignment(p));
 	stap_leave(p);
 	return node;
 }

@@ -129,6 +129,10 @@ static struct stap_node *parse_foreach(struct stap_parser *p)
 	}
 	if (stap_accept(p, "[")) {
 		do {
+			if (number == STAP_KEYS_MAX) {
+				stap_expected(p, "too many keys");
+				break;
+			}
 			vec_push(&kids, parse_loop_variable(p));
 			parse_order(p, node, ++number);
 		} while (!p->failed && stap_accept(p, ","));

@@ -159,13 +159,19 @@ static void print_text(struct stap_run *run, FILE *out, const struct item *item,
 		fprintf(out, "%*s", pad, "");
 }
 
-static void print_number(FILE *out, const struct item *item, int width, int precision, int64_t number)
+static void print_number(struct stap_run *run, FILE *out, const struct item *item, int width, int precision,
+			 int64_t number, bool is_output)
 {
 	char format[32];
 	char conversion = item->conversion == 'i' ? 'd' : item->conversion == 'p' ? 'x' : item->conversion;
 
 	if (item->conversion == 'c') {
-		fputc((int)(unsigned char)number, out);
+		char byte = (char)number;
+
+		if (is_output)
+			print_data(run->p, out, &byte, 1);
+		else
+			fputc((int)(unsigned char)byte, out);
 		return;
 	}
 	/* Unlike in C, the prefix is there before a 0, too. */
@@ -206,13 +212,13 @@ void stap_format_print(struct stap_run *run, const struct stap_format *format, c
 
 			if (wanted < 0 && !strchr(item.flags, '-') && strlen(item.flags) + 1 < sizeof(item.flags))
 				item.flags[strlen(item.flags)] = '-';
-			width = limited(wanted < 0 ? -wanted : wanted);
+			width = limited(wanted < -WIDTH_MAX ? WIDTH_MAX : wanted < 0 ? -wanted : wanted);
 		}
 		if (item.precision_index >= 0)
 			precision = limited(arguments[item.precision_index].number);
 		if (item.conversion == 's')
 			print_text(run, out, &item, width, precision, arguments[item.index].text, is_output);
 		else
-			print_number(out, &item, width, precision, arguments[item.index].number);
+			print_number(run, out, &item, width, precision, arguments[item.index].number, is_output);
 	}
 }

@@ -431,7 +431,8 @@ static enum stap_type statistics(struct compiler *c, struct stap_node *node)
 					      variable->step != node->range[2]))))
 			complain(c, "stap.histogram", node->span,
 				 "conflicting histograms of the same statistic are not supported");
-		if (kind == STAP_LINEAR && (node->range[1] - node->range[0]) / node->range[2] > 2000)
+		if (kind == STAP_LINEAR &&
+		    ((uint64_t)node->range[1] - (uint64_t)node->range[0]) / (uint64_t)node->range[2] > 2000)
 			complain(c, "stap.histogram", node->span, "too many buckets in this histogram");
 		variable->histogram = kind;
 		variable->low = node->range[0];

@@ -10,6 +10,8 @@
 
 /* --- values.c --- */
 
+struct stap_run;
+
 struct stap_stat {
 	int64_t count, sum, minimum, maximum;
 	__int128 squares;
@@ -37,8 +39,9 @@ void stap_map_destroy(struct stap_map *map);
 struct stap_entry *stap_map_find(const struct stap_map *map, const struct stap_value *keys);
 /* A new one, which is not there yet. NULL when memory is short. */
 struct stap_entry *stap_map_add(struct stap_map *map, const struct stap_value *keys);
-void stap_map_remove(struct stap_map *map, struct stap_entry *entry);
-void stap_map_clear(struct stap_map *map);
+/* What is removed is freed when the record is done; with no run at once. */
+void stap_map_remove(struct stap_run *run, struct stap_map *map, struct stap_entry *entry);
+void stap_map_clear(struct stap_run *run, struct stap_map *map);
 
 /* False when memory is short. */
 bool stap_stat_add(const struct stap_variable *variable, struct stap_stat *stat, int64_t value);
@@ -81,7 +84,7 @@ struct stap_run {
 	unsigned int nesting;
 	/* the script */
 	struct stap_chunk *chunks;
-	VEC(char *) old; /* texts that were replaced, and may still be in use */
+	VEC(void *) old; /* what was replaced or removed, and may still be in use */
 	int64_t errors;
 	uint64_t skipped;
 	bool exited, failed;

@@ -103,6 +103,7 @@ struct stap_node {
 	struct stap_node **slice; /* S_FOREACH: keys that must be equal, NULL is * */
 	struct stap_node **kids;
 	uint32_t kid_count;
+	uint32_t depth; /* of the tree, as parsed; 0: not known yet */
 	/* resolve.c */
 	struct stap_variable *variable;
 	struct stap_function *function;
@@ -284,6 +285,7 @@ static inline struct stap_state *stap_state(const struct compiler *c)
 }
 
 #define STAP_NESTING_MAX 150
+#define STAP_DEPTH_MAX   600 /* of an expression's tree */
 
 /* lexer.c: all of a source's text, from `begin` to `end` in report.source. False with a complaint. */
 bool stap_lex(struct compiler *c, uint32_t begin, uint32_t end, stap_lexemes *ret);

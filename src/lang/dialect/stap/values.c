@@ -5,7 +5,7 @@
 
 #include "lang/dialect/stap/run.h"
 
-#define LOG_BUCKETS 129u
+#define LOG_BUCKETS 128u
 #define LOG_ZERO    64u
 
 struct stap_map *stap_map_create(const struct stap_variable *variable)
@@ -17,20 +17,29 @@ struct stap_map *stap_map_create(const struct stap_variable *variable)
 	return map;
 }
 
-static void release(struct stap_entry *entry)
+/* Expressions and locals of the record may be about it. What cannot be noted is not freed. */
+static void free_later(struct stap_run *run, void *memory)
 {
-	free((void *)(uintptr_t)entry->value.text);
-	free(entry->stat.buckets);
-	free(entry);
+	if (!run)
+		free(memory);
+	else if (memory)
+		(void)vec_push(&run->old, memory);
 }
 
-void stap_map_clear(struct stap_map *map)
+static void release(struct stap_run *run, struct stap_entry *entry)
+{
+	free_later(run, (void *)(uintptr_t)entry->value.text);
+	free_later(run, entry->stat.buckets);
+	free_later(run, entry);
+}
+
+void stap_map_clear(struct stap_run *run, struct stap_map *map)
 {
 	struct stap_entry *entry, *behind;
 
 	for (entry = map->first; entry; entry = behind) {
 		behind = entry->behind;
-		release(entry);
+		release(run, entry);
 	}
 	if (map->heads)
 		memset(map->heads, 0, map->capacity * sizeof(*map->heads));
@@ -42,7 +51,7 @@ void stap_map_destroy(struct stap_map *map)
 {
 	if (!map)
 		return;
-	stap_map_clear(map);
+	stap_map_clear(NULL, map);
 	free(map->heads);
 	free(map);
 }
@@ -140,7 +149,7 @@ struct stap_entry *stap_map_add(struct stap_map *map, const struct stap_value *k
 	return entry;
 }
 
-void stap_map_remove(struct stap_map *map, struct stap_entry *entry)
+void stap_map_remove(struct stap_run *run, struct stap_map *map, struct stap_entry *entry)
 {
 	struct stap_entry **at = &map->heads[entry->hash & (map->capacity - 1)];
 
@@ -150,17 +159,21 @@ void stap_map_remove(struct stap_map *map, struct stap_entry *entry)
 	*(entry->before ? &entry->before->behind : &map->first) = entry->behind;
 	*(entry->behind ? &entry->behind->before : &map->last) = entry->before;
 	map->count--;
-	release(entry);
+	release(run, entry);
 }
 
 /* --- statistics --- */
 
+/* A range can be wider than a signed number. */
+static uint64_t steps(const struct stap_variable *variable, int64_t value)
+{
+	return ((uint64_t)value - (uint64_t)variable->low) / (uint64_t)variable->step;
+}
+
 uint32_t stap_bucket_count(const struct stap_variable *variable)
 {
 	/* Below, the steps, above. */
-	return variable->histogram == STAP_LOGARITHMIC
-		       ? LOG_BUCKETS
-		       : (uint32_t)((variable->high - variable->low) / variable->step) + 3;
+	return variable->histogram == STAP_LOGARITHMIC ? LOG_BUCKETS : (uint32_t)steps(variable, variable->high) + 3;
 }
 
 int64_t stap_bucket_value(const struct stap_variable *variable, uint32_t bucket)
@@ -168,14 +181,14 @@ int64_t stap_bucket_value(const struct stap_variable *variable, uint32_t bucket)
 	uint32_t count = stap_bucket_count(variable);
 
 	if (variable->histogram == STAP_LINEAR)
-		return variable->low + (int64_t)(bucket == 0           ? 0
-						 : bucket == count - 1 ? bucket - 2
-								       : bucket - 1) *
-					       variable->step;
+		return (int64_t)((uint64_t)variable->low + (uint64_t)variable->step * (bucket == 0 ? 0
+										       : bucket == count - 1
+											       ? bucket - 2
+											       : bucket - 1));
 	if (bucket == LOG_ZERO)
 		return 0;
 	return bucket > LOG_ZERO ? (int64_t)(1ull << (bucket - LOG_ZERO - 1))
-				 : -(int64_t)(1ull << (LOG_ZERO - 1 - bucket));
+				 : (int64_t)(-(1ull << (LOG_ZERO - 1 - bucket)));
 }
 
 static uint32_t bucket_of(const struct stap_variable *variable, int64_t value)
@@ -185,9 +198,7 @@ static uint32_t bucket_of(const struct stap_variable *variable, int64_t value)
 	if (variable->histogram == STAP_LINEAR) {
 		if (value < variable->low)
 			return 0;
-		if (value - variable->low >= (int64_t)(count - 2) * variable->step)
-			return count - 1;
-		return (uint32_t)((value - variable->low) / variable->step) + 1;
+		return steps(variable, value) >= count - 2 ? count - 1 : (uint32_t)steps(variable, value) + 1;
 	}
 	if (!value)
 		return LOG_ZERO;
