@@ -10,7 +10,7 @@
 
 #include "elf/elf_file.h"
 
-/* By what a file's debug file is found. */
+/* The identifiers by which a file's debug file is found. */
 struct elf_debug_names {
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint32_t build_id_size; /* 0: it has none */
@@ -21,15 +21,15 @@ struct elf_debug_names {
 void elf_debug_names(const struct elf_file *elf, struct elf_debug_names *ret);
 
 /*
- * Where it may be: the paths by number, below ELF_DEBUG_PATHS, in the order in which elf_debug_file_open() tries them.
- * Any names may be given. False: there is no such path.
+ * A path where the debug file may be, by number below ELF_DEBUG_PATHS, in the order in which elf_debug_file_open()
+ * tries them. `names` may hold anything. False: there is no such path.
  */
 #define ELF_DEBUG_PATHS 5
 bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, const char *root, unsigned int which,
 		    char path[PATH_MAX]);
 
 /*
- * A file that may be the debug file, opened by somebody else: it is if it has the same build id, or the CRC of the
+ * Checks a candidate that somebody else has opened: it is the debug file if it has the same build id, or the CRC of the
  * debug link. NULL: it is not. To be closed by the caller.
  */
 struct elf_file *elf_debug_file_check(const struct elf_file *elf, struct foreign_file *file);
@@ -60,7 +60,7 @@ int elf_named_descriptor(const struct elf_file *elf, const char *root, const cha
 /* A new descriptor of the DWARF package beside the file, NAME.dwp; -1: there is none. */
 int elf_debug_package_descriptor(const struct elf_file *elf);
 
-/* A new descriptor to read the file from, for libraries that know nothing else; -1: there is none. */
+/* A new descriptor to read the file from, for libraries that need one; -1: there is none. */
 int elf_file_descriptor(const struct elf_file *elf);
 
 #endif

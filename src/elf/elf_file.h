@@ -47,7 +47,9 @@ struct elf_section {
  */
 int elf_file_open(int fd, const char *path, struct elf_file **ret, struct diag *diag);
 
-/* The same for a file that may not answer; shared with the caller. Bytes that do not come are bytes that are not there.
+/*
+ * The same for a file on a file system that may not answer; shared with the caller. Bytes that could not be read count
+ * as missing.
  */
 int elf_file_open_foreign(struct foreign_file *file, const char *path, struct elf_file **ret, struct diag *diag);
 
@@ -66,7 +68,7 @@ void elf_file_close(struct elf_file *elf);
  */
 int elf_file_starved(const struct elf_file *elf);
 
-/* Where it begins in the file that was opened: 0, but in an archive. */
+/* Where it begins in the file that was opened: 0, except in an archive. */
 uint64_t elf_file_base(const struct elf_file *elf);
 
 const char *elf_file_path(const struct elf_file *elf);
@@ -83,9 +85,9 @@ size_t elf_file_build_id(const struct elf_file *elf, const uint8_t **ret);
 void elf_build_id_text(const uint8_t *id, size_t size, char ret[ELF_BUILD_ID_TEXT]);
 
 /*
- * A digest of all that anything is derived from: headers, segments, symbols, MiniDebugInfo; not of debug information.
- * Two files that have the same one are the same. Reads all of that, some 5 GB/s. False when it is more than `most`
- * bytes, or cannot be read.
+ * A digest of everything from which facts are derived: headers, segments, symbols, MiniDebugInfo; not debug
+ * information. Two files with the same digest are treated as the same file. Reads all of that, some 5 GB/s. False when
+ * it is more than `most` bytes, or cannot be read.
  */
 bool elf_file_digest(const struct elf_file *elf, uint64_t most, uint64_t ret[2]);
 
@@ -103,21 +105,21 @@ bool elf_file_vaddr_of_offset(const struct elf_file *elf, uint64_t offset, uint6
 const uint8_t *elf_file_bytes_at(const struct elf_file *elf, uint64_t vaddr, size_t size);
 
 /*
- * The word at an address once the file is loaded where it says, be it in the file or in a relocation of type `relative`
- * (R_*_RELATIVE) in .rela.dyn; 0 when neither is there.
+ * The word at an address when the file is loaded at its own vaddrs: from the file, or from a relocation of type
+ * `relative` (R_*_RELATIVE) in .rela.dyn; 0 when there is neither.
  */
 uint64_t elf_file_loaded_word(const struct elf_file *elf, uint64_t vaddr, uint32_t relative);
 
 /*
- * The same as a copy: of a file nothing more is read, and nothing is kept. For a look at a few bytes in many places, of
- * which few matter. False, and nothing in *ret, unless `size` bytes are there.
+ * The same as a copy: only these bytes are read, and nothing is kept. For looking at a few bytes in many places. False,
+ * and nothing in *ret, unless `size` bytes are there.
  */
 bool elf_file_copy_at(const struct elf_file *elf, uint64_t vaddr, size_t size, void *ret);
 
 /* Finds a section by name; false when there is none or it lies outside the file. */
 bool elf_file_section(const struct elf_file *elf, const char *name, struct elf_section *ret);
 
-/* The same without reading the section's bytes: for questions of where and how large. */
+/* The same without reading the section's bytes, if only its place and size matter. */
 bool elf_file_section_header(const struct elf_file *elf, const char *name, struct elf_section *ret);
 
 /*
@@ -127,8 +129,8 @@ bool elf_file_section_header(const struct elf_file *elf, const char *name, struc
 bool elf_file_eh_frame(const struct elf_file *elf, struct elf_section *eh_frame, struct elf_section *hdr);
 
 /*
- * The first error of reading the file, or -ENOMEM; 0: there was none. After one the file seems to have less than it
- * has: what was concluded from that may be wrong.
+ * The first error of reading the file, or -ENOMEM; 0: there was none. After an error the file seems to have less than
+ * it has, so conclusions from missing parts may be wrong.
  */
 int elf_file_unread(const struct elf_file *elf);
 

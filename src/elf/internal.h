@@ -36,7 +36,7 @@ struct elf_cache {
 	struct elf_file *minidebug;
 	void *minidebug_bytes;
 	bool minidebug_tried;
-	bool starved; /* there was no memory for something that the file has */
+	bool starved; /* memory was short for something that the file has */
 	int unread;   /* the first error of reading it; 0: none */
 };
 
@@ -58,7 +58,7 @@ struct elf_file {
 /* `size` bytes of the file; NULL when the file has fewer, or memory is short. They live as long as the elf_file. */
 const uint8_t *elf_file_bytes(const struct elf_file *elf, uint64_t offset, uint64_t size);
 
-/* The same as a copy, of which nothing is kept: for what is read once, from one end to the other. */
+/* The same as a copy; nothing is kept. For what is read only once, sequentially. */
 bool elf_file_copy(const struct elf_file *elf, uint64_t offset, size_t size, void *ret);
 
 /* Where the file has `size` bytes of the loaded image; false when it has fewer. */
@@ -88,11 +88,10 @@ struct elf_symtab_place {
 	uint64_t symbols, count, strings, strings_size;
 };
 
-/* A name is no longer; what is longer is no name. */
+/* Maximum length of a name; longer ones are ignored. */
 #define ELF_NAME_MAX 65535
 
-/* How many bytes of names are read of a table: many symbols may share one long string, of which each has another end.
- */
+/* How many bytes of names are read for one table: many symbols may share one long string, as suffixes of it. */
 static inline uint64_t elf_names_budget(uint64_t strings_size)
 {
 	return 4 * strings_size + (1 << 20);

@@ -13,7 +13,7 @@ struct elf_marker {
 	const char *provider, *name;
 	const char *arguments; /* where its arguments are, "-4@%eax 8@%rbx"; may be "" */
 	uint64_t site;         /* vaddr of the instruction */
-	uint64_t semaphore;    /* vaddr of the u16 that a tracer counts up to switch the marker on; 0: always on */
+	uint64_t semaphore;    /* vaddr of the u16 that a tracer increments to enable the marker; 0: always enabled */
 };
 
 /*

@@ -30,15 +30,15 @@ struct elf_symbol {
 int elf_symbols_create(const struct elf_file *elf, const char *debug_root, struct elf_symbols **ret, struct diag *diag);
 
 /*
- * Only what these addresses need, in any order: each of them is looked up as if all were there, others may not. Takes
- * as much memory as they have names, whatever the file has.
+ * Only the symbols that these addresses need, which may be in any order. Looking up one of them gives the same result
+ * as with all symbols; other addresses may not. Memory depends on the number of these names, not on the file.
  */
 int elf_symbols_create_for(const struct elf_file *elf, const char *debug_root, const uint64_t *vaddrs, size_t count,
 			   struct elf_symbols **ret, struct diag *diag);
 
 /*
- * The same of a file whose debug file, if there is one, is open already, by somebody else. `debug_file` is asked only
- * if it is one that elf_symbols_create_for() would take; NULL: none is.
+ * The same of a file whose debug file, if there is one, is open already, by somebody else. `debug_file` is used only if
+ * elf_symbols_create_for() would accept it; NULL: none.
  */
 int elf_symbols_create_with(const struct elf_file *elf, struct foreign_file *debug_file, const uint64_t *vaddrs,
 			    size_t count, struct elf_symbols **ret, struct diag *diag);

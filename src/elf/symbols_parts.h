@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * symbols_parts: what gathering the symbols of a file has in common, whether it is all of them (symbols.c) or those of
- * some addresses (symbols_wanted.c); nobody else includes it.
+ * symbols_parts: gathering the symbols of a file; shared by symbols.c (all symbols) and symbols_wanted.c (those of some
+ * addresses). Nobody else includes it.
  */
 #ifndef STRATA_ELF_SYMBOLS_PARTS_H
 #define STRATA_ELF_SYMBOLS_PARTS_H
@@ -43,7 +43,7 @@ int symbols_add(struct gathering *g, uint64_t vaddr, uint64_t size, const char *
 		enum binding binding);
 void symbols_add_source(struct gathering *g, const char *name);
 
-/* Whether a symbol can be a function's, unless its name says that it is a label. `elf` is the file it comes from. */
+/* Can a symbol be a function, if its name does not mark it as a label? `elf` is the file it comes from. */
 bool symbols_is_function(const struct elf_file *elf, const Elf64_Sym *symbol);
 /* $x, $d: mapping symbols of AArch64; .L: labels an assembler left. Looks at the name's first two letters. */
 bool symbols_is_label(const Elf64_Sym *symbol, const char *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * zip: what is stored in a ZIP archive as it is, uncompressed, so that the kernel can map it out of the archive:
- * Android starts the libraries of its packages so. Every byte of an archive is hostile.
+ * zip: files that are stored uncompressed in a ZIP archive, so that the kernel can map them from the archive, as
+ * Android does with the libraries of its packages. Every byte of an archive is hostile.
  */
 #ifndef STRATA_ELF_ZIP_H
 #define STRATA_ELF_ZIP_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * cgroups: cgroups (v2), by id and by path. An id is the inode number of the cgroup's folder (kernel,
- * Documentation/admin-guide/cgroup-v2.rst; cgroup_id()). Nothing is kept: a caller that asks often keeps what it was
- * told. Thread-safe.
+ * Documentation/admin-guide/cgroup-v2.rst; cgroup_id()). Nothing is cached here: a caller that asks often should cache
+ * the result. Thread-safe.
  */
 #ifndef STRATA_PROC_CGROUPS_H
 #define STRATA_PROC_CGROUPS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * jit_objects: what a process publishes of the code that it makes, by GDB's JIT interface (GDB's manual, "JIT
- * Compilation Interface", Registering Code):
+ * jit_objects: what a process publishes about the code that it generates, through GDB's JIT interface (GDB's manual,
+ * "JIT Compilation Interface", Registering Code):
  *
  *   __jit_debug_descriptor   version u32 = 1 · action u32 · relevant entry · first entry
  *   entry                    next · previous · address of an object · its size, u64 each
@@ -10,8 +10,8 @@
  * In a relocatable object (LLVM) section addresses say where sections were loaded: symbols count from there, and
  * .eh_frame is read there, as the object's own is not relocated. Others (QEMU) have addresses as they are.
  *
- * Everything is the process's, which goes on while it is read: hostile. Entries, objects and all bytes that are kept
- * are bounded; a list that leads back into itself ends there. What makes no sense is not there. Not thread-safe.
+ * All of it is memory of a process that runs on while it is read, so it is hostile. The numbers of entries, objects and
+ * stored bytes are bounded, and a cyclic list ends where it repeats. Invalid entries are ignored. Not thread-safe.
  */
 #ifndef STRATA_SYMBOL_JIT_OBJECTS_H
 #define STRATA_SYMBOL_JIT_OBJECTS_H
@@ -22,7 +22,7 @@
 
 #define JIT_ENTRIES_MAX 16384
 #define JIT_OBJECT_MAX  (16u << 20) /* bytes of one */
-#define JIT_BYTES_MAX   (32u << 20) /* of all of a process together, that are read at once, or kept */
+#define JIT_BYTES_MAX   (32u << 20) /* bytes of all objects of a process together, read at once or kept */
 
 struct jit_objects;
 
@@ -31,8 +31,8 @@ struct jit_objects *jit_objects_create(void);
 void jit_objects_destroy(struct jit_objects *objects); /* may be NULL */
 
 /*
- * Reads the list from its descriptor on: objects that are not in it any more go, new ones and those whose bytes are
- * others now are read. What has changed is told: bits.
+ * Reads the list, starting at its descriptor. Objects that are no longer in it are dropped; new ones, and those whose
+ * bytes have changed, are read. Returns bits that say what has changed.
  */
 enum { JIT_OBJECTS_CAME = 1, JIT_OBJECTS_WENT = 2 };
 unsigned int jit_objects_read(struct jit_objects *objects, const struct memory *memory, uint64_t descriptor);
@@ -45,8 +45,8 @@ size_t jit_objects_bytes(const struct jit_objects *objects);
 bool jit_objects_cover(const struct jit_objects *objects, uint64_t address);
 
 /*
- * The rules that an object gives around an address, added to *ret; `start` and `end`: the code that its FDE covers. Of
- * objects that cover the same, that which was read last counts. 0, -ENOENT or -ENOMEM.
+ * The rules that an object gives around an address, added to *ret; `start` and `end`: the code that its FDE covers. If
+ * several objects cover it, the one that was read last is used. 0, -ENOENT or -ENOMEM.
  */
 int jit_objects_rules(const struct jit_objects *objects, uint64_t address, rule_ranges *ret, uint64_t *start,
 		      uint64_t *end);

@@ -43,7 +43,7 @@ struct perf_map *perf_map_read(struct foreign_file *file);
 /* The user in whose name a map was loaded. */
 uint32_t perf_map_user(const struct perf_map *map);
 
-/* Was it read from a file? Else it was made of what the process publishes otherwise. */
+/* Was it read from a file? Otherwise it was made from what the process publishes in another way. */
 bool perf_map_is_file(const struct perf_map *map);
 
 /* The name for an address, valid as long as the map; NULL if there is none. */

@@ -25,7 +25,10 @@ void perf_maps_destroy(struct perf_maps *maps); /* may be NULL */
 struct perf_map *perf_maps_of(struct perf_maps *maps, uint64_t key, int pid);
 /* The same, read again. The old map stays if nothing can be read any more, or the budget does not allow it. */
 struct perf_map *perf_maps_renew(struct perf_maps *maps, uint64_t key, int pid);
-/* Keeps a map that was made otherwise under a key, in place of what is there. 0, or -ENOMEM: it stays the caller's. */
+/*
+ * Stores a map that did not come from a file under a key, and replaces what is there. 0, or -ENOMEM: the caller still
+ * owns it.
+ */
 int perf_maps_give(struct perf_maps *maps, uint64_t key, struct perf_map *map);
 /* What is kept under a key; NULL: nothing, and nothing is read. */
 struct perf_map *perf_maps_kept(const struct perf_maps *maps, uint64_t key);

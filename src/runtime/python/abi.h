@@ -27,9 +27,8 @@ enum py_entry {
 };
 
 #define PY_NO_OFFSET       0xffff
-#define PYTHON_THREADS_MAX 16384 /* thread states looked through for one thread */
-#define PY_TSTATE_SPAN                                                                                                 \
-	2048u /* bytes at most from the first to the last field of a thread state that is read with a sample */
+#define PYTHON_THREADS_MAX 16384 /* thread states visited for one thread, at most */
+#define PY_TSTATE_SPAN     2048u /* bytes from the first to the last field that is read of a thread state, at most */
 
 struct py_layout {
 	__u16 version;   /* (major << 8) | minor, e.g. 0x030b */
@@ -157,8 +156,8 @@ ABI_ASSERT_SIZE(struct py_keys, 16);
 #define PY_KEY_FOLLOWS 0x030c
 
 /*
- * A struct runtime_process (abi/runtime.h), as CPython's walk has it: the same bytes by other names, so it may be read
- * through a pointer to either.
+ * CPython's view of a struct runtime_process (abi/runtime.h): the same bytes with other field names, so either type may
+ * be used to read it.
  */
 struct python_process {
 	__u64 interp_head;    /* address of the pointer to the first PyInterpreterState */
@@ -169,12 +168,12 @@ struct python_process {
 	__s32 tls_offset;
 	__u8 tls_kind; /* enum py_tls */
 	__u8 tls_vector, tls_stride, pad;
-	__s32 bound_at; /* 3.15, which has no key: how far behind that pointer the one is that stays; 0: not known */
+	__s32 bound_at; /* 3.15, which has no key: offset from that pointer to the one that stays; 0: not known */
 	__u16 layout;
 	__u8 runtime;
 	/*
-	 * enum runtime_note. What is noted: the key gave a thread its own thread state, so a thread for which it gives
-	 * none has none.
+	 * enum runtime_note. The noted fact: the key has given a thread its own thread state, so a thread without a
+	 * value under it has no thread state.
 	 */
 	__u8 key_holds;
 	__u64 since;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * python_cache: what is dear to find out about an interpreter's file, kept by build id (base/cache.h) from file to file
- * and from run to run: where its loop is, and the ways to the thread state; and of a libc, where it keeps pthread keys.
+ * python_cache: facts about an interpreter's file that are slow to find out, cached by build id (base/cache.h) for
+ * other files and later runs: where its loop is, and how the thread state is reached; and for a libc, where it keeps
+ * pthread keys.
  *
- * An entry names the version of the analyser, a checksum of its sources, so a strata that analyses otherwise does not
- * believe it. A build id is only what a file says of itself: stripped twins share one, and so may a file that was
- * patched. So an entry also holds a digest of the file (elf_file_digest()) and is used only for a file that has the
- * same; the name of one without a build id is made of it. Recognition is not kept: it takes some hash-table lookups, no
- * more than checking that a kept answer belongs to this file would.
+ * An entry names the version of the analyser, a checksum of its sources, so a strata with a different analysis does not
+ * use it. A build id is only a claim of the file: its stripped version has the same one, and a patched file may have
+ * it, too. So an entry also holds a digest of the file (elf_file_digest()) and is used only for files with the same
+ * digest. For a file without a build id the entry's name is derived from the digest. Recognition is not cached: it
+ * takes some hash-table lookups, which is no more than checking that a cached answer belongs to this file.
  */
 #ifndef STRATA_PYTHON_CACHE_H
 #define STRATA_PYTHON_CACHE_H
@@ -19,7 +20,7 @@ struct python_cache;
 
 /* `directory` as for cache_create(). NULL when memory is short. */
 struct python_cache *python_cache_create(const char *directory);
-/* Around one that others use, too: borrowed. */
+/* The same on a cache that others use, too; it is borrowed. */
 struct python_cache *python_cache_share(struct cache *entries);
 void python_cache_destroy(struct python_cache *cache);
 
@@ -45,7 +46,7 @@ int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, st
 
 struct string_pool;
 
-/* Read what entries hold; false when it makes no sense. *ret is malloc'd. For tests and fuzzing. */
+/* Decode entries; false when one is invalid. *ret is malloc'd. For tests and fuzzing. */
 bool python_cache_decode(const void *bytes, size_t size, struct string_pool *strings, uint64_t *digest,
 			 struct python_range **ret, size_t *count);
 bool python_cache_decode_layers(const void *bytes, size_t size, struct string_pool *strings, uint64_t *digest,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * coroutines: the chain of coroutines, generators and asynchronous generators that wait for each other, from the one
- * that a task runs inwards to what the innermost awaits. A suspended one has what it awaits on top of its value stack:
+ * that a task runs inwards to the object that the innermost one awaits. A suspended one has what it awaits on top of
+ * its value stack:
  *
  *   3.6-3.10   if the next instruction is YIELD_FROM (Objects/genobject.c, _PyGen_yf)
  *   3.11, 3.12 if the next instruction, a RESUME, has the operand 2 or 3

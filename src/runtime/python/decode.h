@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* decode: what code objects are called, from the strings that the walk has copied. */
+/* decode: the names of code objects, from the strings that the walk has copied. */
 #ifndef STRATA_RUNTIME_PYTHON_DECODE_H
 #define STRATA_RUNTIME_PYTHON_DECODE_H
 

@@ -26,7 +26,7 @@ struct eval_anchor {
 typedef VEC(struct eval_anchor) eval_anchors;
 typedef VEC(uint64_t) eval_addresses;
 
-/* Appends the anchors: some 10 ms, for all code is looked through. */
+/* Appends the anchors. Takes some 10 ms, because all code is searched. */
 int eval_find_anchors(const struct elf_file *elf, eval_anchors *ret);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * instances: of which of the classes that asyncio is made of an object is, a subclass included, and the attributes of
- * an instance. Both are read from the process's memory (repr.h), by the names of classes.
+ * instances: which of asyncio's classes an object is an instance of (subclasses included), and the attributes of an
+ * instance. Both are read from the process's memory (repr.h), by the names of classes.
  *
  *   3.6-3.10   an instance's dict is at tp_dictoffset
  *   3.11       or (Py_TPFLAGS_MANAGED_DICT) in front of the object: its values at word -4, a dict at word -3
@@ -36,7 +36,7 @@ enum py_class {
 
 #define PY_CLASSES 64
 
-/* What was found out of types, as long as one process is read. */
+/* What was found out about types; valid while one process is read. */
 struct py_classes {
 	struct {
 		uint64_t type; /* 0: none */

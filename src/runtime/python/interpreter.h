@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * interpreter: is this ELF file a CPython, which one, and where is what in it?
+ * interpreter: is this ELF file a CPython, which version, and where are its data and its loop?
  *
  * Recognition is by content: the dynamic or static symbols Py_Version/_PyRuntime/PyInterpreterState_Head, the
  * .PyRuntime section, and version strings; never by the file's name. An interpreter can be a shared library
@@ -20,8 +20,8 @@
 struct python_range {
 	uint64_t start, end; /* vaddrs, end exclusive */
 	bool cold;
-	bool handler; /* an instruction's function of the tail-call interpreter: called by the loop's own, and one with
-			 it */
+	bool handler; /* the function of one instruction in the tail-call interpreter: called by the loop's function,
+			 and part of the same run */
 	const char *evidence; /* static: "symbol", "symbol .cold", "jump into FDE, jumps back", ... */
 };
 
@@ -30,8 +30,8 @@ struct python_interpreter {
 	uint8_t micro;
 	bool version_exact; /* false: micro is not known */
 	bool free_threaded, debug_build;
-	bool to_prove; /* a version that is not known, of which a live process must show that `layout` is true before it
-			  is used: runtime/python/proof.h */
+	bool to_prove; /* an unknown version: a live process must prove that `layout` is right before it is used
+			  (runtime/python/proof.h) */
 	const char *version_source; /* static: "Py_Version", "_Py_DebugOffsets", "version string", ... */
 	const char *layout_source;  /* static: "_Py_DebugOffsets", "table 3.11" */
 	struct py_layout layout;

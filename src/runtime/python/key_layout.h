@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * key_layout: where a libc has a thread's values for its pthread keys, whatever the key. That is private to it, and
- * differs between glibc's versions and musl. So it is not written down here: the code of its pthread_getspecific() is
- * evaluated (key_decoder.h) with some keys, and what comes out must be of the form that struct py_keys describes.
+ * key_layout: where a libc keeps a thread's values for pthread keys. This is private to the libc, and differs between
+ * glibc's versions and musl. So it is not hard-coded: the code of pthread_getspecific() is evaluated (key_decoder.h)
+ * with some keys, and the results must have the form that struct py_keys describes.
  */
 #ifndef STRATA_PYTHON_KEY_LAYOUT_H
 #define STRATA_PYTHON_KEY_LAYOUT_H

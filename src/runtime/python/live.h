@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * live: is what the file says true of the process? Walks the interpreters' thread lists as runtime/python/bpf/walk.h
+ * live: is what the file says true for the process? Walks the interpreters' thread lists as runtime/python/bpf/walk.h
  * does, and asks of each thread state: is its thread_id the pthread_self() of a thread of this process, and is what it
- * executes a code object with a name? Some may be of no thread: of one that has ended, or is about to start. But one
- * must, and all that do and execute something must have a name for it. The process runs on meanwhile, so what does not
- * fit is looked at again some times before it counts.
+ * executes a code object with a name? Some thread states may belong to no thread: to one that has ended, or is about to
+ * start. But at least one must belong to a thread, and all that do and execute something must have a code object with a
+ * name. The process runs on meanwhile, so what does not fit is read again a few times before it counts.
  *
- * Of a version that is not known that is not enough: there one thread's whole chain of frames must prove the layout
+ * For an unknown version this is not enough: there the whole chain of frames of one thread must prove the layout
  * (runtime/python/proof.h).
  */
 #ifndef STRATA_PYTHON_LIVE_H

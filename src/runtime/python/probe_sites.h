@@ -14,8 +14,8 @@
  *   unwind          where the loop gives a level of recursion back (adds 1 to tstate->(py_)recursion_remaining) and
  *                   comes from its beginning by direct jumps only: no handler does
  *
- * Each handler writes down which instruction it executes, frame->prev_instr or instr_ptr: `mov [FRAME + n], NEXT`. The
- * first such store of every handler tells which register has the frame; all have to agree.
+ * Each handler stores the instruction that it executes in frame->prev_instr or instr_ptr: `mov [FRAME + n], NEXT`. The
+ * first such store of each handler says which register holds the frame; all must agree.
  *
  * 3.6 to 3.10. A function is entered where the loop's C function writes tstate->frame = f, and left where it writes
  * tstate->frame = f->f_back.
@@ -31,7 +31,7 @@
  * Include/opcode.h, opcode_ids.h (probe_opcodes.def).
  *
  * A loop of another shape (built without computed goto, for debugging, with tail calls, free-threaded, with the JIT) is
- * refused, with the reason. There is all or nothing.
+ * refused, with the reason: either all sites are found, or none is used.
  */
 #ifndef STRATA_PYTHON_PROBE_SITES_H
 #define STRATA_PYTHON_PROBE_SITES_H
