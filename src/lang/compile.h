@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * compile: a script to a BPF object and the description of what it prints. The pipeline is compile.c: a dialect
- * parses, checks and lowers the script to the core (core/core.h), the generator makes BPF instructions of it
- * (gen/gen.h), and they are linked with the runtime library (gen/object.h). What is hard, such as stack walks, strings
- * and histograms, is a call into that library.
+ * compile: a script to a BPF object and the description of what it prints. The pipeline is compile.c: a dialect parses,
+ * checks and lowers the script to the core (core/core.h), the generator makes BPF instructions of it (gen/gen.h), and
+ * they are linked with the runtime library (gen/object.h). Anything complicated, such as stack walks, strings and
+ * histograms, is a call into that library.
  *
  * printf() and its like send bytes. The site's description, which stays in the compiler's output, says what the bytes
  * are.
@@ -48,9 +48,8 @@ int lang_places(const char *name, const char *source, size_t size, const struct 
 		struct compilation *ret);
 
 /*
- * Writes a script in the one style of its dialect to `out`. -EINVAL, with the complaints on `errors`,
- * when it does not parse, or is so odd that it would become another one; then nothing was written. -ENOTSUP: there is
- * no style for its language.
+ * Formats a script in the style of its dialect, to `out`. -EINVAL, with the complaints on `errors`, when it does not
+ * parse, or when formatting would change its meaning; then nothing was written. -ENOTSUP: its language has no style.
  */
 int lang_format(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
 		FILE *errors);

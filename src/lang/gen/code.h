@@ -42,7 +42,7 @@ struct code {
 		uint32_t label;
 	})
 	jumps;
-	bool dead;   /* control cannot come here: what is written now is left out, since the verifier refuses it */
+	bool dead;   /* control cannot reach this place: instructions are dropped, since the verifier refuses them */
 	bool failed; /* memory, more than CODE_INSNS_MAX, or a jump that is too long */
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * gen: from the core to BPF instructions. The generator knows nothing of stacks or strings: what is hard is a
- * call into the runtime library (lang/rt).
+ * gen: makes BPF instructions of the core. The generator knows nothing about stacks or strings: anything complicated is
+ * a call into the runtime library (lang/rt).
  *
- * Everything lives in the frame, a map value: variables, temporaries, map keys, records to be sent. Of what lies there
- * the verifier knows bounds and no values, so a loop's body is the same at each turn, and is verified once. A program
- * so simple that this does not matter has its frame on the BPF stack (stack_frame.h). Loops are bpf_loop() and
- * bpf_for_each_map_elem(), their bodies functions of their own, which reach the frame through their context.
+ * Everything is in the frame, a map value: variables, temporaries, map keys, records to be sent. The verifier knows the
+ * bounds of the frame but not the values in it. So a loop's body looks the same in each iteration, and is verified
+ * once. A program for which this does not matter, because it is simple, has its frame on the BPF stack (stack_frame.h).
+ * Loops are bpf_loop() and bpf_for_each_map_elem(), their bodies functions of their own, which reach the frame through
+ * their context.
  */
 #ifndef STRATA_LANG_GEN_GEN_H
 #define STRATA_LANG_GEN_GEN_H
@@ -20,7 +21,7 @@ enum { R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, R10 };
 #define REG_CTX   R6
 #define REG_FRAME R7
 
-/* On the BPF stack: what a callback gets. */
+/* The context of a callback, on the BPF stack. */
 #define SLOT_FRAME (-16)
 #define SLOT_CTX   (-8)
 /* And a word for a moment. */
@@ -79,7 +80,7 @@ void gen_deinit(struct gen *g);
 void gen_scalar(struct gen *g, const struct node *node);
 /* A value of any type to the frame, as `type`, which may be larger. */
 void gen_into(struct gen *g, const struct node *node, const struct type *type, uint32_t offset);
-/* Where a value in memory lies in the frame: a variable's own place, or a temporary. */
+/* The place in the frame of a value in memory: a variable's own place, or a temporary. */
 uint32_t gen_place(struct gen *g, const struct node *node);
 /* Converts what lies at `from` to another type at `to`. */
 void gen_convert(struct gen *g, const struct type *type, uint32_t from, const struct type *to_type, uint32_t to);
@@ -186,7 +187,7 @@ struct gen_saved {
 };
 uint32_t gen_begin_callback(struct gen *g, int context_register, struct gen_saved *saved);
 void gen_end_callback(struct gen *g, const struct gen_saved *saved);
-/* After the loop's helper: goes on, or leaves when the body has returned. */
+/* After the loop's helper: continues, or leaves if the body has returned. */
 void gen_after_loop(struct gen *g);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* runtime: the runtime library (lang/rt) as the generator sees it: what its functions take, and how it is linked in. */
+/*
+ * runtime: the runtime library (lang/rt) as the generator sees it: the arguments of its functions, and how it is
+ * linked.
+ */
 #ifndef STRATA_LANG_GEN_RUNTIME_H
 #define STRATA_LANG_GEN_RUNTIME_H
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames on the BPF stack: nothing is to be taken or given back, which is a third of what `count()` costs. But there
- * the verifier follows each value, and where ways meet that left other values behind it goes on with both. And what is
- * a pointer stays one, where a map would have made a number of it. So they are for programs that are short and
- * straight.
+ * Frames on the BPF stack. They need not be taken and released, which is a third of the cost of `count()`. But the
+ * verifier tracks each value there, and where paths with different values meet it follows both. And a stored pointer
+ * stays a pointer, while a map would turn it into a number. So such frames are for short programs with few branches.
  */
 #ifndef STRATA_LANG_GEN_STACK_FRAME_H
 #define STRATA_LANG_GEN_STACK_FRAME_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * provider: the kinds of probes, each one file behind a struct. A provider turns an attach point as written into places
- * to attach to, says what the program's context is, and attaches.
+ * provider: the kinds of probes; each is one file behind a struct. A provider turns an attach point into places to
+ * attach to, says what the program's context is, and attaches the program.
  */
 #ifndef STRATA_LANG_PROVIDER_PROVIDER_H
 #define STRATA_LANG_PROVIDER_PROVIDER_H
@@ -22,9 +22,8 @@ enum context_kind {
 };
 
 /*
- * What -p and -c mean is settled by the program itself, at its beginning (gen/gen.c): it runs on in the threads of the
- * process, or of the command and what it has started, and nowhere else. So providers attach to no less than that; to
- * more where less cannot be had.
+ * The program itself applies -p and -c, at its beginning (gen/gen.c): it continues only in threads of the process, or
+ * of the command and its descendants. So providers must attach to at least these threads, and may attach to more.
  */
 struct attach_target {
 	int pid;         /* 0: all processes */
@@ -37,17 +36,17 @@ struct descriptors {
 };
 
 struct attachment {
-	struct descriptors links;     /* that are given back after a grace period */
-	struct descriptors events;    /* of tracepoints, whose program hangs on a link */
+	struct descriptors links;     /* that are closed after a grace period */
+	struct descriptors events;    /* of tracepoints whose program is attached by a link */
 	struct descriptors fds;       /* other links, and events */
-	struct descriptors iterators; /* to be read to their ends, which runs their programs */
+	struct descriptors iterators; /* iterators: reading them to the end runs their programs */
 };
 
 /* Adds a descriptor, or closes it when memory is short. 0, or -ENOMEM with a diag. */
 int attachment_keep(struct descriptors *descriptors, int fd, struct diag *diag);
-/* Gives those from `first` to before `end` back, which may have been given back already. */
+/* Closes those from `first` up to, but not including, `end`. They may already have been closed. */
 void attachment_drop(struct descriptors *descriptors, size_t first, size_t end);
-/* Programs may still run for some tenths of a second: they are to be told beforehand to do nothing. */
+/* Programs may still run for some tenths of a second, so they must be told before to do nothing. */
 void attachment_close(struct attachment *attachment);
 
 enum provider_run {
@@ -66,26 +65,29 @@ struct provider {
 	unsigned int program_type;         /* enum bpf_prog_type */
 	unsigned int expected_attach_type; /* 0: none */
 	bool is_return;                    /* retval is there */
-	bool has_result;                   /* what its actions return counts */
+	bool has_result;                   /* the return value of its actions is used */
 	enum provider_run run;             /* who runs its programs */
 	bool is_kernel;                    /* places are kernel functions, at attach.address */
-	bool in_task;                      /* its programs run where the thread's own code would */
-	bool obeys_target;                 /* its events happen in processes: only those that -p or -c means count */
+	bool in_task;                      /* its programs run in the context of the thread's own code */
+	bool obeys_target;                 /* its events happen in processes: only those of -p or -c count */
 	bool has_objects;                  /* its context's words are objects whose types the verifier can know */
 	bool allows_paths;                 /* bpf_d_path() is allowed */
 	bool allows_override;              /* what the function returns can be changed */
 	bool has_parameters;               /* `args` is what the binary's debug information says */
 	bool computes_args;                /* `args` is a record that the program itself makes (CORE_BEGIN) */
-	bool is_watch;                     /* unwatch() takes its places back, by their addresses */
+	bool is_watch;                     /* unwatch() removes its places, by their addresses */
 	/* Several places share a program, told apart by the attach cookie. */
 	bool shares_programs;
-	/* Of the programs at one place the kernel runs first what was attached last. */
+	/* Of the programs at one place, the kernel runs the one attached last first. */
 	bool runs_last_first;
-	/* Adds the places that an attach point means to c->attaches. Complains when there is none. */
+	/* Adds the places of an attach point to c->attaches. Complains when there is none. */
 	void (*expand)(struct compiler *c, const struct provider *self, const struct attach_text *point);
 	/* Lists places that match a pattern, for -l. May be NULL. */
 	void (*list)(struct compiler *c, const struct provider *self, const struct attach_text *point);
-	/* What loading must know of the unit that begins at this place, besides the types above. May be NULL. */
+	/*
+	 * Sets what loading needs to know about the unit that begins at this place, besides the types above. May be
+	 * NULL.
+	 */
 	int (*configure)(struct bpf_program *program, const struct attach *attach, struct diag *diag);
 	/*
 	 * Attaches a loaded program to `count` places whose cookies are `cookie` and up. 0, or a negative errno with a
@@ -96,24 +98,24 @@ struct provider {
 	const char *usage;
 };
 
-/* What a dialect asks places for: the action of a probe of the script, by its number. */
+/* The number of the script's probe action for which a dialect asks for places. */
 struct action {
 	struct span span; /* of the probe */
 	uint32_t probe;
 	unsigned int uses; /* enum probe_use */
 };
 
-/* Adds the units that an attach point of this action means, or complains. */
+/* Adds the units of an attach point of this action, or complains. */
 void provider_expand(struct compiler *c, const struct action *action, const struct attach_text *point);
 /* A unit by itself, of `count` places from `first` on; for dialects that put their units together anew. */
 void provider_add_unit(struct compiler *c, const struct action *action, const struct attach_text *point,
 		       const struct provider *provider, uint32_t first, uint32_t count);
-/* When all are expanded: complains, and is false, if they are too many. */
+/* After all are expanded: complains and returns false if there are too many. */
 bool provider_expanded(struct compiler *c);
 
-/* Are there events of which only those of -c's command count, and of what it has started? */
+/* Are there events that count only in -c's command and its descendants? */
 bool provider_follows_command(const struct compiler *c);
-/* Is it an iterator that others read when strata is gone? */
+/* Is it an iterator that others read after strata has ended? */
 bool unit_is_pinned(const struct compiler *c, const struct unit *unit);
 
 const struct provider *provider_find(const char *name);

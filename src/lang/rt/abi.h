@@ -16,15 +16,15 @@ enum rt_event_type {
 
 struct rt_event {
 	__u32 type;
-	__u32 site; /* which call of the script made it */
+	__u32 site; /* number of the call in the script that sends it */
 };
 ABI_ASSERT_SIZE(struct rt_event, 8);
 
-/* In perf's buffers: a packet, of which the bytes up to `end` follow. */
+/* In perf's buffers: a packet; its bytes up to `end` follow. */
 struct rt_packet {
 	struct rt_event event;
 	__u64 time;   /* CLOCK_BOOTTIME */
-	__u32 offset; /* where what is wanted begins */
+	__u32 offset; /* where the wanted part begins */
 	__u32 end;
 	__u32 whole; /* bytes of the packet, from its beginning */
 	__u32 pad;
@@ -34,8 +34,8 @@ ABI_ASSERT_SIZE(struct rt_packet, 32);
 #define RT_PACKET_MAX 65000 /* bytes: a record of perf's has 65,535 with all its headers */
 
 /*
- * Among the parts of a stack that a program asks for (enum stack_part of lang/core/type.h): the probe is in the
- * program's own context, where a walk may take TASK_TIME_NS and not only as long as in an interrupt.
+ * A flag among the parts of a stack that a program asks for (enum stack_part of lang/core/type.h): the probe runs in
+ * the traced program's own context, where a walk may take TASK_TIME_NS instead of the shorter limit of an interrupt.
  */
 #define RT_STACK_IN_TASK 8
 
@@ -44,19 +44,19 @@ enum rt_counter {
 	RT_COUNTER_NO_FRAME,    /* runs that found no free frame */
 	RT_COUNTER_MAP_FULL,    /* updates that a full map refused */
 	RT_COUNTER_LOOP_LIMIT,  /* while loops that were cut short */
-	RT_COUNTER_DESCENDANTS, /* processes of the command that the map of them had no room for */
-	RT_COUNTER_PYTHON_JIT,  /* signs that the JIT of a Python is on: functions in what it compiles are not seen */
+	RT_COUNTER_DESCENDANTS, /* processes of the command for which the map had no room */
+	RT_COUNTER_PYTHON_JIT,  /* signs that the JIT of a Python is on: functions in compiled code are not seen */
 	RT_COUNTER_COUNT = 16
 };
 
 /* Entries of rt_state. */
 enum rt_state {
 	RT_STATE_STARTED, /* CLOCK_BOOTTIME when tracing began, for elapsed */
-	RT_STATE_EXITED,  /* 1: it has ended, by exit() or from outside: programs but `end` return at once */
+	RT_STATE_EXITED, /* 1: tracing has ended, by exit() or from outside: all programs except `end` return at once */
 	RT_STATE_COUNT
 };
 
-/* What -c has started, in a section of its own. */
+/* The processes that -c has started, in a section of its own. */
 struct rt_command {
 	__u64 namespace_device, namespace_inode; /* of strata's own pid namespace; 0: the initial one */
 	__u32 tgid;                              /* as that one numbers it */
@@ -68,14 +68,14 @@ ABI_ASSERT_SIZE(struct rt_command, 24);
 #define RT_DESCENDANTS     16384 /* of the command, at one time */
 
 /*
- * A frame is what one run of a program works in: its variables and temporaries, in a map, because the verifier
- * follows what lies on the BPF stack value by value. Each CPU has RT_FRAMES of them, since a program may be interrupted
- * by another one, or by itself. It begins with a word that is 1 while it is taken.
+ * A frame holds the variables and temporaries of one run of a program. It is in a map, because the verifier tracks each
+ * value on the BPF stack. Each CPU has RT_FRAMES frames, since a program may be interrupted by another one, or by
+ * itself. A frame begins with a word that is 1 while it is in use.
  */
 #define RT_FRAMES       4
 #define RT_FRAME_BUSY   0
 #define RT_FRAME_FLOW   4  /* how a loop's body ended: enum rt_flow */
-#define RT_FRAME_RESULT 8  /* what the program returns, if its provider asks for that */
+#define RT_FRAME_RESULT 8  /* the program's return value, if its provider uses it */
 #define RT_FRAME_FIRST  16 /* variables begin here */
 #define RT_FRAME_MAX    262144
 
@@ -88,7 +88,7 @@ ABI_ASSERT_SIZE(struct rt_command, 24);
 enum rt_flow { RT_FLOW_NEXT, RT_FLOW_BREAK, RT_FLOW_RETURN };
 
 #define RT_FIRST_AGGREGATE 21         /* TYPE_COUNT of lang/core/type.h */
-#define RT_LOOP_MAX        (1u << 23) /* turns of a loop: what bpf_loop() allows */
+#define RT_LOOP_MAX        (1u << 23) /* iterations of a loop: the limit of bpf_loop() */
 
 /* What tseries() makes of the values of one interval. */
 enum rt_series { RT_SERIES_LAST, RT_SERIES_AVERAGE, RT_SERIES_MINIMUM, RT_SERIES_MAXIMUM, RT_SERIES_SUM };
@@ -96,13 +96,14 @@ enum rt_series { RT_SERIES_LAST, RT_SERIES_AVERAGE, RT_SERIES_MINIMUM, RT_SERIES
 /* An interval stands at its number modulo the count of them. */
 struct rt_series_interval {
 	__u64 value;
-	__u64 more;   /* of an average how many values, of the last one when it was */
+	__u64 more;   /* of an average: the number of values; of a last value: its time */
 	__u64 number; /* nanoseconds / interval + 1; 0: nothing was recorded */
 };
 ABI_ASSERT_SIZE(struct rt_series_interval, 24);
 
-/* The value of ustack, kstack, pystack and stack: ids of stacks that were sent before it. Equal values are equal
- * stacks. */
+/*
+ * The value of ustack, kstack, pystack and stack: ids of stacks that were sent before. Equal values mean equal stacks.
+ */
 struct rt_stack_value {
 	__u64 kernel, native, second; /* 0: none */
 	__u32 tgid;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * calls: what `strata calls` is sent of Python's functions (rt_calls.bpf.c): a short record for each that begins or
- * ends, which names its code object and its frame by number, and the names of a code object once for each process.
+ * calls: what rt_calls.bpf.c sends to `strata calls` about Python's functions: a short record for each function that
+ * begins or ends, with the numbers of its code object and its frame; and the names of each code object, once for each
+ * process.
  *
  * Frames and code objects are addresses in the program's memory, or made of them. Times are nanoseconds.
  */
@@ -11,10 +12,10 @@
 #include "lang/rt/abi.h"
 #include "lang/rt/python.h"
 
-#define RT_CALLS_THREADS 16384 /* that are known at one time; of others the one seen longest ago is forgotten */
+#define RT_CALLS_THREADS 16384 /* known at one time; beyond, the one seen longest ago is forgotten */
 #define RT_CALLS_CODES   65536 /* likewise; it is sent again */
 
-/* Beside enum rt_python_kind: the thread has ended, or runs another program from now on. */
+/* In addition to enum rt_python_kind: the thread has ended, or runs another program from now on. */
 #define RT_CALL_ENDED 16
 
 struct rt_call {
@@ -26,7 +27,7 @@ struct rt_call {
 			 yet (throw, from 3.11 on) */
 	__u64 parent_object; /* the address of its code object */
 	__u64 code;          /* struct rt_call_code.code */
-	__u64 sequence;      /* of the thread's records, from 1 on; those that are missing were lost */
+	__u64 sequence;      /* numbers the thread's records, from 1 on; missing numbers were lost */
 	__u32 tid, tgid;     /* as the initial namespace numbers them */
 	__u32 kind;          /* enum rt_python_kind, or RT_CALL_ENDED */
 	__s32 line;          /* of the call in its caller, of an end its own; 0: not wanted, or not known */
@@ -43,7 +44,7 @@ struct rt_call_code {
 };
 ABI_ASSERT_SIZE(struct rt_call_code, 16 + 2 * RT_PYTHON_TEXT);
 
-/* In the frame of a program: what rt_python_call() is told, and room for what it sends. */
+/* In the frame of a program: the input of rt_python_call(), and room for what it sends. */
 struct rt_calls {
 	__u32 call_site, code_site;
 	__u32 frame_back;        /* of a frame: the next older one */

@@ -48,7 +48,7 @@ struct rt_python {
 	__u64 code;
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
 	__u32 kind;     /* enum rt_python_kind */
-	__u32 at;       /* of rt_python_text(): in memory, so that the verifier knows nothing of it */
+	__u32 at;       /* of rt_python_text(): in memory, so that the verifier does not track it */
 	/* Of rt_python_line(), for the same reason. */
 	struct py_line line;
 	__u64 table, table_size, offset;

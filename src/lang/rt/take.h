@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * take: memory that programs share without waiting for each other. A program that finds it taken goes on to another
- * piece. Only additions are used, because the kernel has no other atomic operations before 5.12: who was first finds 1;
- * two who come at the same time may both find 2, and both go on.
+ * take: pieces of memory that programs share without waiting for each other. A program that finds a piece taken tries
+ * another one. Only atomic additions are used, because the kernel has no other atomic operations before 5.12. The first
+ * program finds 1. Two that come at the same time may both find 2, and then both try another piece.
  */
 #ifndef STRATA_LANG_RT_TAKE_H
 #define STRATA_LANG_RT_TAKE_H
