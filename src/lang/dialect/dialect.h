@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * dialect: a language of scripts, in a folder of its own. It is called in this order, each step only while the report
- * has no errors: begin, parse, check, and end in any case. What it keeps hangs from compiler.of_dialect.
+ * dialect: a language of scripts, in a folder of its own. Its functions are called in this order: begin, parse, check,
+ * end. parse and check are only called while the report has no errors, end in any case. Its state is in
+ * compiler.of_dialect.
  */
 #ifndef STRATA_LANG_DIALECT_DIALECT_H
 #define STRATA_LANG_DIALECT_DIALECT_H
@@ -10,7 +11,7 @@
 
 struct dialect {
 	const char *name;
-	/* Sets all settings (compiler.numbers and texts). Memory that is short is arena->failed. */
+	/* Sets all settings (compiler.numbers and texts). If memory is short, arena->failed is set. */
 	void (*begin)(struct compiler *c);
 	/* The report's source to the dialect's own tree; compiler.points are what it names. */
 	void (*parse)(struct compiler *c);

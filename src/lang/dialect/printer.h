@@ -16,13 +16,13 @@ struct names;
 
 /* The words for numbers, as trace/names.h has them. */
 struct print_names {
-	/* `is_return`: it is where a call returns to, and the symbol that of the call. */
+	/* `is_return`: it is a return address, so the symbol of the call before it is wanted. */
 	void (*kernel_symbol)(struct names *names, FILE *out, uint64_t address, bool is_return);
 	void (*user_symbol)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
 	void (*user)(struct names *names, FILE *out, uint64_t uid);
-	/* What it is called now; N/A: it is gone. */
+	/* Its present name; N/A: it is gone. */
 	void (*process)(struct names *names, FILE *out, uint64_t pid);
-	/* The filter is a pattern of hierarchies, or NULL: nothing is written of those that it leaves out. */
+	/* `filter` is a pattern of hierarchies, or NULL. Hierarchies that do not match are not written. */
 	void (*cgroup)(struct names *names, FILE *out, uint64_t id, const char *filter);
 	void (*probe)(struct names *names, FILE *out, uint64_t attach);
 	/* By a strftime format; \001 before it: nanoseconds since 1970, else since the machine started. */
@@ -52,7 +52,7 @@ struct print_deeds {
 struct printer {
 	FILE *out;
 	bool json;
-	bool escape; /* a terminal reads it: what the script prints of others must not command it; never with `json` */
+	bool escape; /* output goes to a terminal: text from other programs must not control it; never with `json` */
 	const struct compiler *compiler;
 	const struct print_names *words;
 	struct names *names;
@@ -74,15 +74,15 @@ struct print_format;
 /* What a dialect has. */
 struct dialect_print {
 	/*
-	 * What the script does is done by record(): so what `begin` says is taken before anything is attached, and
-	 * tracing goes on without events until it is ended.
+	 * The script runs in record(). So the records of `begin` are handled before anything is attached, and tracing
+	 * continues without events until it is ended.
 	 */
 	bool acts;
-	/* So many probes are attached; quiet: only what the script prints is wanted. */
+	/* Tells how many probes are attached. quiet: only the script's own output is wanted. */
 	void (*attached)(const struct printer *p, size_t count, bool quiet);
 	/* Events can come now. */
 	void (*ready)(const struct printer *p);
-	/* `end` has run; maps may follow. Not in benches and tests. */
+	/* Called when `end` has run; the maps may follow. Not called in benches and tests. */
 	void (*ended)(const struct printer *p);
 	/* A value by itself, as a line. */
 	void (*value_line)(const struct printer *p, const struct type *type, const uint8_t *bytes);
@@ -92,15 +92,15 @@ struct dialect_print {
 	/* The output of a command and its like: {"type": TYPE, "data": "TEXT"} in JSON, else the text itself. */
 	void (*message)(const struct printer *p, const char *type, const char *text, size_t size);
 	/*
-	 * How often what was printed is written, in nanoseconds; NULL: at once. Others may write to the same file:
-	 * their lines, which may come in pieces, are to stay whole.
+	 * How often printed output is flushed, in nanoseconds; NULL: at once. Others may write to the same file, and
+	 * their lines must not be broken up, even if they come in pieces.
 	 */
 	uint64_t (*write_every)(const struct printer *p);
 	/* A record of SITE_OF_DIALECT; NULL: there are none. `bytes` are laid out as in the site's tuple. */
 	void (*record)(const struct printer *p, const struct site *site, const uint8_t *bytes);
-	/* What had come was told; called at least ten times a second. May be NULL. */
+	/* All records that had arrived were handled; called at least ten times a second. May be NULL. */
 	void (*drained)(const struct printer *p);
-	/* `count` of something were lost, at least one; told when the script has ended. */
+	/* `count` events of some kind were lost, at least one; called when the script has ended. */
 	void (*lost)(const struct printer *p, enum rt_counter what, uint64_t count);
 	/* A format of printf(), read once. NULL when memory is short. The text stays the caller's. */
 	struct print_format *(*format_create)(const char *text);
@@ -115,16 +115,16 @@ struct dialect_print {
 /* A string in JSON's quotes. */
 void print_json_string(FILE *out, const char *text, size_t size);
 
-/* What the script printed of others: as it is, or for a terminal. */
+/* Text from other programs that the script prints: unchanged, or made safe for a terminal. */
 void print_data(const struct printer *p, FILE *out, const char *text, size_t size);
 
 /* The text of a key into malloc'd memory; NULL when memory is short. */
 typedef char *print_key_text(const struct printer *p, const struct type *type, const uint8_t *key, size_t *size);
 
 /*
- * Stacks that differ in what is not printed (instructions of one line, processes) are keys of their own to the kernel.
- * Of the entries of an aggregation whose keys have the same text this makes one. How many there are then: the first
- * ones. Unchanged when memory is short, and where keys have no stacks.
+ * In the kernel, stacks that differ only in what is not printed (instructions of one line, processes) are different
+ * keys. This merges the entries of an aggregation whose keys have the same text. Returns how many entries are left, at
+ * the front. Unchanged when memory is short, and if keys contain no stacks.
  */
 size_t map_merge_alike(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count,
 		       print_key_text *text_of);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ast: a script as the parser gives it to the checker. Nodes live in the script's arena.
+ * ast: the tree of a script that the parser gives to the checker. Nodes live in the script's arena.
  *
  * One kind of struct for all nodes: `kids` are its operands, in the order in which the enum's comments name them. What
  * the checker finds out (types, symbols, builtins) is written into the node; lower.c makes the core of that.
@@ -136,7 +136,7 @@ void script_deinit(struct script *script);
  */
 struct ast *ast_create(struct arena *arena, enum ast_kind kind, struct span span, uint32_t count);
 
-/* Whether a tree is more than so many levels high; it is gone through no deeper than that. NULL is none. */
+/* Is a tree more than this many levels high? It is visited no deeper than that. NULL has no levels. */
 bool ast_is_higher(const struct ast *node, unsigned int levels);
 
 /* A copy that shares nothing with the original but texts, and the names of types that are no typeof(). */
@@ -147,9 +147,9 @@ void ast_print(FILE *out, const struct ast *node, unsigned int depth);
 void script_print(FILE *out, const struct script *script);
 
 /*
- * Nesting of expressions, blocks and types that is allowed in the source, and the height of a tree: a chain as in
- * a + b + c is a tree as high as it has operators. More is refused with a message, as trees are gone through by
- * functions that call themselves.
+ * The allowed nesting of expressions, blocks and types in the source, and the allowed height of a tree: the tree of a
+ * chain such as a + b + c is as high as the number of its operators. More is refused with a message, because trees are
+ * visited by recursive functions.
  */
 #define NESTING_MAX 200
 #define HEIGHT_MAX  (4 * NESTING_MAX)

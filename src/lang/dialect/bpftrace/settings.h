@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* settings: what scripts and the environment can set, by bpftrace's names, beside what all dialects have. */
+/* settings: the settings of scripts and the environment, by bpftrace's names, in addition to those of all dialects. */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_SETTINGS_H
 #define STRATA_LANG_DIALECT_BPFTRACE_SETTINGS_H
 
@@ -22,7 +22,7 @@ _Static_assert((int)SETTING_IGNORED < (int)SETTING_COUNT, "there is room for the
 void settings_init(struct compiler *c);
 /* Those of the script and the environment; and the maps that the script declares. */
 void settings_read(struct compiler *c);
-/* Complains where a script has ruled out what it uses: `setting` is an unstable feature's. */
+/* Complains if a script uses an unstable feature that its own setting `setting` has forbidden. */
 void settings_unstable(struct compiler *c, enum bpftrace_setting setting, const struct ast *call);
 
 #endif

@@ -9,14 +9,14 @@
  *             └─ actions.c, aggregations.c: what is recorded
  *        ─► print.c, print_values.c, print_aggregations.c: what the records say
  *
- * Unlike in bpftrace's language the first assignment, in the order of the text, decides a variable's type. So one pass
- * over the tree checks and lowers it.
+ * Unlike in bpftrace's language, the first assignment in the source decides a variable's type. So one pass over the
+ * tree checks and lowers it.
  *
- * A clause is a NODE_CLAUSE: what it records is kept in variables until its end, and sent as one record. So nothing of
- * a clause that failed is printed, and what different CPUs print does not mix. All clauses for one place are blocks of
+ * A clause is a NODE_CLAUSE: what it records is kept in variables until its end, and sent as one record. So a clause
+ * that failed prints nothing, and the output of different CPUs does not mix. All clauses for one place are blocks of
  * one program, and share this->. Each `if` makes clauses of its own, as in dtrace.
  *
- * Numbers of 8 bytes are kept in maps, whatever their type; reading makes them narrow again.
+ * Maps store all numbers in 8 bytes, whatever their type; reading converts them back to the type.
  */
 #ifndef STRATA_LANG_DIALECT_D_D_H
 #define STRATA_LANG_DIALECT_D_D_H

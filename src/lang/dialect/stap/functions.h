@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* functions: how a function of the table in functions.c is written; those about texts and memory are in texts.c. */
+/* functions: the declarations for functions in the table of functions.c; those for texts and memory are in texts.c. */
 #ifndef STRATA_LANG_DIALECT_STAP_FUNCTIONS_H
 #define STRATA_LANG_DIALECT_STAP_FUNCTIONS_H
 

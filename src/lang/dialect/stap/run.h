@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * run: the running script: values, arrays, statistics, and the record that is handled. What functions and statements
- * share. Errors do not return: they set run->flow, which everybody looks at after what may fail.
+ * share. Errors set run->flow, which callers check after each call that may fail.
  */
 #ifndef STRATA_LANG_DIALECT_STAP_RUN_H
 #define STRATA_LANG_DIALECT_STAP_RUN_H
@@ -98,7 +98,7 @@ struct stap_run {
 char *stap_room(struct stap_run *run, size_t size);
 /* A text of `size` bytes at most MAXSTRINGLEN - 1. */
 const char *stap_text(struct stap_run *run, const char *text, size_t size);
-/* Ends what is done, to the next catch. */
+/* Reports an error: execution continues at the next catch. */
 void stap_fail(struct stap_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Numbers and texts of the record. */
 int64_t stap_need_number(const struct stap_run *run, enum stap_need need);
@@ -108,7 +108,7 @@ const char *stap_stack_text(struct stap_run *run, enum stap_need need);
 int64_t stap_slot_number(const struct stap_run *run, uint32_t slot);
 const char *stap_slot_text(struct stap_run *run, uint32_t slot);
 
-/* A line on standard error, of which a terminal gets nothing that would command it. */
+/* Writes a line to standard error, without sequences that would control a terminal. */
 void stap_tell(struct stap_run *run, const char *before, const char *text);
 /* Frees it. */
 void stap_run_end(struct stap_run *run);

@@ -8,16 +8,16 @@
  *        ─► capture.c: what a handler's program collects: the kernel part, in the core
  *        ─► record.c: a record came: its handler runs: interpret.c, functions.c, values.c, print_format.c, histogram.c
  *
- * Where bodies run. The kernel part of a probe collects facts: who runs, arguments, the texts at addresses, stacks, the
- * time. It sends only what the body can ask for, and only if the conditions that the body begins with hold. The body
- * itself runs here, record after record, in the order in which things happened: whatever the language can say works in
- * every probe (sorted foreach, recursion, tokenize, try), and two probes never see each other's work half done, which
- * the language promises. What it costs is a record for each event, about as much as a map's update with strings. Memory
+ * Where bodies run. The kernel part of a probe collects facts: the current process, arguments, the texts at addresses,
+ * stacks, the time. It sends only what the body can use, and only if the conditions at the start of the body hold. The
+ * body itself runs here, record after record, in the order in which things happened: whatever the language can say
+ * works in every probe (sorted foreach, recursion, tokenize, try), and no probe sees the half-finished work of another,
+ * as the language promises. The cost is one record per event, about as much as the update of a map with strings. Memory
  * of a process is read when the event happens or not at all: an address must come from the probe itself, and one that
  * is kept for later is refused by name.
  *
- * The order: a `begin` is done before anything is attached, and before the command starts. What is in the ring when
- * exit() runs is thrown away, as SystemTap does.
+ * The order: a `begin` runs before anything is attached, and before the command starts. Records that are in the ring
+ * when exit() runs are dropped, as in SystemTap.
  */
 #ifndef STRATA_LANG_DIALECT_STAP_STAP_H
 #define STRATA_LANG_DIALECT_STAP_STAP_H
@@ -191,7 +191,7 @@ struct stap_alias {
 	bool is_epilogue, is_own, is_busy; /* is_own: a name that the user gives again hides it */
 };
 
-/* What a program can be asked to collect. */
+/* What a program can collect. */
 enum stap_need {
 	NEED_PID,
 	NEED_TID,

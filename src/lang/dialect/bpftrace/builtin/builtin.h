@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * builtin: the functions and words of bpftrace's language, each an entry of a table. An entry checks its arguments,
- * gives its type, and says what it is in the core.
+ * builtin: the functions and builtin variables of bpftrace's language, each an entry of a table. An entry checks its
+ * arguments, gives its type, and names its equivalent in the core.
  */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_BUILTIN_BUILTIN_H
 #define STRATA_LANG_DIALECT_BPFTRACE_BUILTIN_BUILTIN_H
@@ -13,7 +13,7 @@ enum builtin_flag {
 	BUILTIN_UNSAFE = 2,      /* only with --unsafe */
 	BUILTIN_AGGREGATION = 4, /* only as @map = NAME(...) */
 	BUILTIN_BARE_ONLY = 8,
-	BUILTIN_DISCARDABLE = 16, /* what it does matters more than its value */
+	BUILTIN_DISCARDABLE = 16, /* it is called for its effect, not for its value */
 	BUILTIN_LEAVES = 32       /* nothing runs behind it */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lexer: the bpftrace language's words. The source is borrowed; texts of tokens with escapes live in the report's
- * arena. An unknown character or an unended string is reported, and read over.
+ * lexer: the tokens of bpftrace's language. The source is borrowed; texts of tokens with escapes live in the report's
+ * arena. An unknown character or an unterminated string is reported, and skipped.
  */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_PARSE_LEXER_H
 #define STRATA_LANG_DIALECT_BPFTRACE_PARSE_LEXER_H

@@ -14,7 +14,7 @@ struct parser_options {
 	uint32_t include_folder_count;
 	const char *const *includes; /* headers that are read before the script */
 	uint32_t include_count;
-	bool may_be_empty; /* a script without probes is none that can be run, but may be one that others import */
+	bool may_be_empty; /* a script without probes cannot be run, but other scripts may import it */
 };
 
 /*

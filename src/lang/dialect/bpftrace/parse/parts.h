@@ -34,7 +34,7 @@ struct parser {
 	size_t word_at, word_count;
 	unsigned int conditionals; /* #if around this place */
 	bool is_header;            /* one of the system */
-	bool yields;               /* of a type that the kernel has as well, the kernel's is meant */
+	bool yields;               /* if the kernel has a type of the same name, the kernel's is used */
 	uint32_t last_end;         /* where the last token taken ended */
 	unsigned int depth;
 	bool in_body; /* behind C declarations, settings and imports */
@@ -50,7 +50,7 @@ bool parser_accept_word(struct parser *p, const char *word);
 /* The same, and complains if it is not. */
 bool parser_expect(struct parser *p, const char *punctuation);
 const char *parser_expect_name(struct parser *p, const char *what);
-/* "unexpected X, expected WHAT"; only the first of a place is of use, so the parser stops. */
+/* "unexpected X, expected WHAT". Only the first message at a place is useful, so the parser stops. */
 void parser_unexpected(struct parser *p, const char *expected);
 /* False, with a complaint, when a tree is higher than HEIGHT_MAX: then parsing stops. */
 bool parser_height(struct parser *p, const struct ast *node);
@@ -87,7 +87,7 @@ struct type_name *parse_type_name(struct parser *p);
 /* A whole file, from the lexer's place on; a header has C declarations only. */
 void parse_file(struct parser *p);
 void parse_header(struct parser *p);
-/* One that was not written for scripts: what cannot be made sense of is passed over. */
+/* A header that was not written for scripts: what cannot be parsed is skipped. */
 void parse_included(struct parser *p);
 
 struct imported_files {

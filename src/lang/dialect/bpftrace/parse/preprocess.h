@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * preprocess: what a script and the C headers that it asks for say with #: macros, conditions and includes. It stands
- * between the lexer and the parser, who sees the words that remain.
+ * preprocess: the directives (#) of a script and of the C headers that it includes: macros, conditions and includes. It
+ * is between the lexer and the parser, which sees the remaining tokens.
  */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_PARSE_PREPROCESS_H
 #define STRATA_LANG_DIALECT_BPFTRACE_PARSE_PREPROCESS_H
@@ -32,7 +32,7 @@ struct defines {
 
 void defines_deinit(struct defines *defines);
 
-/* The next word, of which macros are expanded; directives before it are obeyed. */
+/* The next token, after expanding macros; directives before it are executed. */
 struct token preprocess_next(struct parser *p);
 
 /* #include "NAME" or <NAME>, whose place in the script is `span`. */

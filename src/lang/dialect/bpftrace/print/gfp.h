@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gfp: what the kernel is asked for when it allocates memory, in words. */
+/* gfp: the names of the kernel's flags for allocating memory. */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_PRINT_GFP_H
 #define STRATA_LANG_DIALECT_BPFTRACE_PRINT_GFP_H
 
