@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * arch: what strata knows of a machine, in one folder a machine: arch/NAME/. User space reaches it through
- * `struct arch`, by the ELF file at hand or as the machine that strata runs on; BPF through the headers target.h,
- * walk.h and kernel.h, which name the files of the machine that is compiled for. Nobody else includes a file of
+ * arch: what strata knows about a machine. Each machine has its own folder, arch/NAME/. User space uses it through
+ * `struct arch`, either for an ELF file's machine or for the machine on which strata runs. BPF uses the headers
+ * target.h, walk.h and kernel.h, which include the files of the target machine. Nothing else includes a file of
  * arch/NAME/ (tests/style/arrows.t).
  *
  *   NAME/machine.c      registers, where a probe's context has them, arguments, relocations: struct arch
@@ -41,7 +41,9 @@ struct arch_register {
 	uint8_t number;           /* DWARF's; ARCH_NO_NUMBER: none */
 };
 
-/* A libc's thread descriptor, to which pthread_self() points: where it holds its own address, and the thread's id. */
+/*
+ * A libc's thread descriptor, to which pthread_self() points: the offsets of its own address, and of the thread's id.
+ */
 struct arch_descriptor {
 	uint16_t self, tid;
 };
@@ -68,8 +70,8 @@ struct arch {
 	uint32_t tls_offset, tls_module, tls_descriptor;  /* the same, for thread-local storage */
 
 	/*
-	 * Where a program's thread-local storage is ("TLS variants" of the ABI): 0: it ends at the thread pointer; else
-	 * it begins, aligned, so many bytes behind it.
+	 * Where a program's thread-local storage is ("TLS variants" of the ABI). 0: it ends at the thread pointer;
+	 * otherwise it begins this many bytes behind it, aligned.
 	 */
 	uint16_t tls_after;
 
@@ -104,7 +106,7 @@ const struct arch *arch_of(uint16_t machine);
 /* The machine that strata runs on. */
 const struct arch *arch_here(void);
 
-/* The register that scripts call so, or that has a number of DWARF's; NULL: none. */
+/* The register with a name used in scripts, or with a DWARF number; NULL: none. */
 const struct arch_register *arch_register_named(const struct arch *arch, const char *name);
 const struct arch_register *arch_register_numbered(const struct arch *arch, unsigned int number);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * code: an instruction as its effect on the stack, and a machine's decoder that reads it so. What follows from it is
- * found in unwind/code.h, without a thought of the machine. Registers have DWARF's numbers, addresses are ELF vaddrs.
+ * code: an instruction as its effect on the stack, and a machine's decoder for that. unwind/code.h, which is
+ * independent of the machine, draws the conclusions. Registers have DWARF numbers, addresses are ELF vaddrs.
  */
 #ifndef STRATA_ARCH_CODE_H
 #define STRATA_ARCH_CODE_H
@@ -76,7 +76,7 @@ struct code_arch {
 	uint8_t registers; /* how many general ones there are, with SP */
 	uint8_t sp, fp, carried;
 	bool links;                              /* a call leaves the return address in `carried`; else it pushes it */
-	uint32_t preserved;                      /* registers that a callee gives back as they were, but for SP */
+	uint32_t preserved;                      /* callee-saved registers, except SP */
 	uint32_t syscall_clobber;                /* those that a system call changes */
 	uint8_t syscall_number;                  /* the register of its number */
 	uint16_t sigreturn;                      /* the number of the one that ends a signal's handler */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * key: what instructions do to the machine of the thread-key decoder (runtime/python/key_decoder.h), which follows the
- * code of functions that find a thread's own data. A machine's file reads instructions and says what they do by the
- * functions below; the decoder gives these.
+ * key: the effect of instructions on the abstract machine of the thread-key decoder (runtime/python/key_decoder.h),
+ * which follows the code of functions that find a thread's own data. A machine's file decodes instructions and executes
+ * them through the functions below, which the decoder provides.
  */
 #ifndef STRATA_ARCH_KEY_H
 #define STRATA_ARCH_KEY_H
@@ -63,7 +63,7 @@ struct key_state {
 
 struct key_machine;
 
-/* An instruction's effect. False: this way ends here. */
+/* Executes an instruction. False: this path ends here. */
 typedef bool (*key_execute)(struct key_machine *machine, struct key_state *state, const cs_insn *insn);
 
 struct key_arch {
@@ -106,7 +106,7 @@ enum key_condition {
 /* 1, 0, or -1 when it is not known. */
 int key_test(const struct key_flags *flags, enum key_condition condition);
 
-/* A conditional jump: goes on one way or both. */
+/* A conditional jump: follows one path or both. */
 bool key_branch(struct key_machine *machine, struct key_state *state, const struct key_flags *flags,
 		enum key_condition condition, uint64_t target);
 /* Jumps and calls to a value. `descriptor`: a call that could be a TLS descriptor's. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* plt: the stubs that a linker makes for calls of other files' functions, as machine code. */
+/* plt: the machine code of the stubs that a linker makes for calls of functions in other files. */
 #ifndef STRATA_ARCH_PLT_H
 #define STRATA_ARCH_PLT_H
 

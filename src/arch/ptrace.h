@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What ptrace(2) has for each machine apart, of the one that strata runs on: a breakpoint, and where a thread is.
- * Each NAME/ptrace.c is compiled on its own machine. The thread is a tracee that stands still.
+ * ptrace: the machine-dependent parts of ptrace(2), for the machine on which strata runs: a breakpoint, and a thread's
+ * PC. Each NAME/ptrace.c is compiled on its own machine only. The thread is a stopped tracee.
  */
 #ifndef STRATA_ARCH_PTRACE_H
 #define STRATA_ARCH_PTRACE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * references: what code jumps to and refers to, for who looks for the parts of a function
- * (runtime/python/eval_ranges.c) or for the function that uses a message (runtime/python/eval_search.c).
+ * references: what code jumps to and refers to. Used to find the parts of a function (runtime/python/eval_ranges.c),
+ * and the function that uses a message (runtime/python/eval_search.c).
  */
 #ifndef STRATA_ARCH_REFERENCES_H
 #define STRATA_ARCH_REFERENCES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * spot: instructions as one who looks for places for breakpoints reads them: what moves between registers and memory,
- * where control goes, and which instructions the kernel emulates. At an emulated one a uprobe costs half a
- * microsecond; at any other the thread executes a copy of the instruction and traps again, for some ten microseconds.
+ * spot: instructions as needed to choose places for breakpoints: what moves between registers and memory, where control
+ * goes, and which instructions the kernel emulates. At an emulated one a uprobe costs half a microsecond; at any other
+ * the thread executes a copy of the instruction and traps again, for some ten microseconds.
  *
  * Registers have DWARF's numbers, addresses are ELF vaddrs.
  */

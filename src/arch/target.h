@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * target: which machine the walkers and BPF programs are compiled for: ARCH_X86_64 or ARCH_AARCH64. The compiler says
- * so, for BPF by __TARGET_ARCH_*; or who includes the walkers, to follow another machine's stacks on this one (tests).
+ * which, for BPF by __TARGET_ARCH_*. Or the file that includes the walkers does, to walk another machine's stacks on
+ * this one (tests).
  */
 #ifndef STRATA_ARCH_TARGET_H
 #define STRATA_ARCH_TARGET_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the compiler of unwind tables must know about an architecture: register numbers, and the code that linkers and C
- * libraries write without CFI.
+ * unwind: what the compiler of unwind tables needs to know about a machine: register numbers, and the code of linkers
+ * and C libraries that has no CFI.
  */
 #ifndef STRATA_ARCH_UNWIND_H
 #define STRATA_ARCH_UNWIND_H
@@ -24,7 +24,8 @@ struct unwind_arch_span {
 struct unwind_arch {
 	uint8_t sp, fp, carried, ra; /* DWARF register numbers; carried: see abi/unwind.h */
 	uint8_t register_count;      /* the general registers: 0 to register_count - 1 */
-	int8_t ra_offset; /* where a call puts the return address, from the CFA; 0: it is in the carried register */
+	int8_t ra_offset;       /* offset from the CFA at which a call puts the return address; 0: it is in the carried
+				   register */
 	uint16_t sigcontext_sp; /* offsets in struct sigcontext */
 	uint16_t sigcontext_pc;
 	uint16_t sigcontext_at_return; /* offset of struct sigcontext from SP when a handler has returned */
@@ -45,10 +46,10 @@ struct unwind_arch {
 	/* The offset of the first signal trampoline in code, and its length. False when there is none. */
 	bool (*find_trampoline)(const uint8_t *bytes, size_t size, size_t *at, size_t *length);
 
-	/* In how many places a function sets up its frame pointer, or returns after it took it down. */
+	/* The number of places where a function sets up its frame pointer, or returns after restoring it. */
 	size_t (*count_frame_edges)(const uint8_t *bytes, size_t size);
 
-	/* V8's builtins are aligned to so many bytes, and filled up with this one, a breakpoint. 0: not known. */
+	/* V8's builtins are aligned to this many bytes, and padded with this byte, a breakpoint. 0: not known. */
 	uint8_t v8_alignment, v8_filling;
 
 	/* Go's code where SP is `size` bytes below its value at the function's entry. NULL: not known. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * walk: what the native walk must know of the machine. Plain C, for BPF and the host; functions of values only, what
- * they need of memory the walk reads.
+ * walk: what the native walk needs to know about the machine. Plain C, for BPF and the host. Functions take values
+ * only; the walk reads the memory that they need.
  *
  *   ARCH_REGISTERS          how many general registers there are; a power of two. By DWARF's numbers:
  *   REG_SP, REG_FP, REG_RESULT, REG_CARRIED

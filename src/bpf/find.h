@@ -48,8 +48,8 @@
 #include "bpf/tables.h"
 
 /*
- * Kernels without bpf_loop() cannot load this as it is: 5.10 allows only a few nested calls. FIND_GLOBAL marks
- * functions that are called once there, and are not global then.
+ * The object for kernels without bpf_loop() does not contain this, as 5.10 allows only a few nested calls. FIND_GLOBAL
+ * marks functions that are inlined there, because they are then called only once, and are global elsewhere.
  */
 #ifdef STRATA_BOUNDED_LOOPS
 #define FIND_GLOBAL static __always_inline

@@ -98,7 +98,7 @@ struct provider {
 	const char *usage;
 };
 
-/* The number of the script's probe action for which a dialect asks for places. */
+/* The action for which a dialect asks for places: that of a probe of the script, by its number. */
 struct action {
 	struct span span; /* of the probe */
 	uint32_t probe;
