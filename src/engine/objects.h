@@ -65,7 +65,7 @@ struct object {
 	size_t segment_count;
 	struct runtime_file runtime; /* the one in it */
 	uint16_t machine;            /* EM_* */
-	unsigned int refutals;       /* how often in a row a process did not bear out a runtime that is to be proved */
+	unsigned int refutals;       /* how often in a row a process has refuted the runtime */
 	size_t remark;               /* what is said of it at the end: watch's, from 1; 0: nothing */
 	const struct runtime *aids;  /* the runtime of which it may tell what that needs beside; NULL: none */
 	bool aid_tried, has_aid;
@@ -91,8 +91,8 @@ struct object {
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */
 	VEC(struct object_key) names; /* its keys in the BPF part, see engine/watch_files.c */
-	size_t known;                 /* how many of these were told */
-	uint32_t told_kind;           /* as which kind: enum mapping_kind */
+	size_t known;                 /* how many of these the BPF part was told */
+	uint32_t told_kind;           /* the kind it was told: enum mapping_kind */
 	char *problem;                /* why it is not readable or has no table; NULL if nothing is wrong */
 };
 
@@ -168,7 +168,7 @@ static inline bool object_is_walked(const struct object *object)
 /* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
 int object_find_roles(struct object *object);
 
-/* What it tells a runtime that needs more than its own file, if that was not tried yet; NULL: nothing. */
+/* Its information for a runtime that needs more than its own file; read if that was not tried yet. NULL: none. */
 const struct runtime_aid *object_aid(struct object *object);
 
 /*

@@ -81,7 +81,7 @@ struct code {
 	uint8_t *table;
 	uint32_t table_size;
 	bool complete; /* names and table are all there */
-	bool hidden;   /* nobody wrote it: is not shown */
+	bool hidden;   /* not in any source: it is not shown */
 };
 
 #define STACK_NONE    0          /* the sample has no such stack */
@@ -99,7 +99,10 @@ struct tally {
 	uint64_t weight; /* ns that these stand for; 0: samples are only counted. Not compared, as `count` */
 };
 
-/* What is dropped first, or named last: samples, or milliseconds where they are weighed. */
+/*
+ * The order in which tallies are dropped (smallest first) or named (largest first): by samples, or by milliseconds if
+ * samples are weighed.
+ */
 static inline uint64_t tally_worth(const struct tally *tally)
 {
 	return tally->weight ? tally->weight / 1000000 + 1 : tally->count;

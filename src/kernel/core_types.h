@@ -17,7 +17,7 @@
  */
 int core_types_open(bool *can_find);
 
-/* The same out of the kernel's types, which are read already. */
+/* The same from the kernel's types, which were already read. */
 struct kernel_btf;
 int core_types_write(const struct kernel_btf *k);
 

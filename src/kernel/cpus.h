@@ -13,8 +13,8 @@
 bool cpus_online(const char *path, bool *online, size_t count);
 
 /*
- * A list that somebody has typed: ret[N] is set for each CPU N of it. 0; -EINVAL: it is none; -ERANGE: it has a number
- * from `count` on, *beyond.
+ * Parses a list from a user: ret[N] is set for each CPU N in it. 0; -EINVAL: it is not a list; -ERANGE: it contains
+ * *beyond, which is not below `count`.
  */
 int cpus_parse(const char *text, bool *ret, size_t count, unsigned long *beyond);
 

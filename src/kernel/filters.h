@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * filters: what the kernel part (bpf/filter.h) is told of the filters of a recording. Where there are none, none of its
- * maps is made. Not thread-safe.
+ * filters: tells the kernel part (bpf/filter.h) about the filters of a recording. Without filters none of its maps is
+ * made. Not thread-safe.
  */
 #ifndef STRATA_KERNEL_FILTERS_H
 #define STRATA_KERNEL_FILTERS_H
@@ -22,17 +22,20 @@ struct filter_rules {
 	uint32_t kinds;                /* bits of all filters that there are */
 	VEC(struct filter_user) users; /* each once */
 	VEC(int) cgroups;              /* descriptors of their folders: */
-	size_t cgroups_wanted;         /* so many wanted ones, then those excluded */
+	size_t cgroups_wanted;         /* this many wanted ones first, then the excluded ones */
 	bool *cpus;                    /* by CPU: is it sampled? NULL: all */
 };
 
-/* Before the object is loaded; it may have the walks only. `rules` may be NULL. 0 or a negative errno. */
+/*
+ * To be called before the object is loaded; the object may contain only the walks. `rules` may be NULL. 0 or a negative
+ * errno.
+ */
 int filters_configure(struct bpf_object *object, const struct filter_rules *rules, struct sampler_config *config);
 
 /* Of a loaded object: users and cgroups. 0 or a negative errno; -ENODEV: such a folder is of no cgroup v2. */
 int filters_fill(const struct bpf_object *object, const struct filter_rules *rules);
 
-/* What user space has found out. What there is no room for is asked again. */
+/* Stores verdicts of user space. If there is no room for one, it will be asked for again. */
 void filters_judge_comm(const struct bpf_object *object, const char comm[static 16], uint32_t bits);
 void filters_judge_container(const struct bpf_object *object, uint64_t cgroup, uint32_t bits);
 

@@ -16,8 +16,7 @@
 struct live_second;
 
 /*
- * `take` is given an EVENT_CODE for each function, once for each of its ids, as the kernel's ring has them. NULL
- * when memory is short.
+ * `take` gets an EVENT_CODE for each function, once per id, as in the kernel's ring. NULL when memory is short.
  */
 struct live_second *live_second_create(void (*take)(void *context, const struct code_event *event, size_t size),
 				       void *context);
@@ -25,7 +24,7 @@ void live_second_destroy(struct live_second *walker);
 
 struct live_second_stack {
 	const struct second_frame *frames; /* innermost first; valid until the next walk */
-	const uint64_t *places;            /* where each is in the process, as its runtime has them; 0: nowhere */
+	const uint64_t *places;            /* address of each frame in the process; 0: it has none */
 	uint32_t count;
 	uint16_t loss; /* enum loss; LOSS_SECOND_NO_THREAD: the runtime does not know the thread */
 	uint64_t id;   /* 0: there are no frames */

@@ -27,8 +27,9 @@ struct sampler_options {
 	unsigned int frequency;    /* Hz, per CPU; 0: no ticks */
 	unsigned int off_cpu_rate; /* waits a second and CPU that are taken as they come; 0: none (kernel/off_cpu.h) */
 	enum walk_strategy strategy;
-	uint64_t sample_ns;        /* as in struct sampler_config */
-	unsigned int verify_every; /* one sample in so many comes with a snapshot even if its stack is whole; 0: none */
+	uint64_t sample_ns; /* as in struct sampler_config */
+	unsigned int
+		verify_every; /* 1 in this many samples comes with a snapshot even if its stack is complete; 0: none */
 	const struct filter_rules *filters; /* borrowed as long as the sampler is there; NULL: none */
 };
 

@@ -61,14 +61,14 @@ struct builder {
 	bool signal;     /* of the FDE that is running */
 	size_t searched; /* bytes of gaps */
 	size_t looked;   /* the same, for frame pointers */
-	/* Only rows of [window, window_end) are wanted: of gaps that reach beyond, no others are made. */
+	/* Only rows in [window, window_end) are wanted; gaps are cut to this range. */
 	uint32_t window, window_end;
-	bool is_part;    /* only some FDEs are known, so what code without any does is not found out */
+	bool is_part;    /* only some FDEs are known, so code without FDEs is not analysed */
 	bool lacks_code; /* there is such code in the part */
 	int err;
 };
 
-/* What `table` is to be of. *b is to be given back whether it fails or not. */
+/* Begins the compilation into `table`. *b must be released whether this fails or not. */
 int builder_init(struct builder *b, const struct elf_file *elf, const struct unwind_options *options,
 		 struct unwind_table *table, struct diag *diag);
 void builder_deinit(struct builder *b);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * derived: the rules that code itself gives (code_rules.h), as sorted ranges; kept in the cache of analyses, for they
- * are dear: 0.25 us a byte of code. For src/unwind/ and its tests only.
+ * derived: the rules derived from code itself (code_rules.h), as sorted ranges. They are stored in the cache of
+ * analyses, because computing them is slow: 0.25 us per byte of code. For src/unwind/ and its tests only.
  *
- * An entry is named after a digest of what it was derived from: the code and where it is, and the rest of the file
- * (elf_file_digest()), or of what start files leave the arrays that name it. It needs no build id, and serves any file
- * that has the same.
+ * An entry is named by a digest of its input: the code and its addresses, and the rest of the file (elf_file_digest());
+ * for start files, the arrays that point to them. It needs no build id, and is used for any file with the same input.
  */
 #ifndef STRATA_UNWIND_DERIVED_H
 #define STRATA_UNWIND_DERIVED_H
@@ -22,8 +21,10 @@ int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint6
 		 size_t count, enum code_scope scope, const struct unwind_options *options, rule_ranges *ret,
 		 struct code_counts *counts, bool *cached);
 
-/* Reads what an entry holds: ranges that are sorted and apart from each other. False when it makes no sense. *ret is to
- * be freed. For tests and fuzzing. */
+/*
+ * Decodes an entry: sorted ranges that do not overlap. False when it is invalid. *ret is to be freed. For tests and
+ * fuzzing.
+ */
 bool derived_decode(const void *bytes, size_t size, rule_ranges *ret, struct code_counts *counts);
 
 #endif

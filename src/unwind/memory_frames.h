@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * memory_frames: unwind information that a process has in its memory for code that it has made itself.
+ * memory_frames: unwind information in a process's memory for code that the process has generated.
  *
  * It is .eh_frame, or .debug_frame brought into that form: the entries are the same but for how an FDE names its CIE
- * (DWARF 5, 6.4.1; LSB Core 5.0, 10.6.1). All of it is hostile; what makes no sense is not there.
+ * (DWARF 5, 6.4.1; LSB Core 5.0, 10.6.1). All of it is hostile; invalid entries are ignored.
  */
 #ifndef STRATA_UNWIND_MEMORY_FRAMES_H
 #define STRATA_UNWIND_MEMORY_FRAMES_H

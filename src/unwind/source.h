@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * source: where rules come from beside CFI: the tables that a runtime's linker writes, and what a runtime knows better
- * of code that it made. The runtimes are above this folder (runtime/runtime.h), so they are reached by
+ * source: where rules come from besides CFI: tables written by a runtime's linker, and what a runtime knows better
+ * about code that it has generated. The runtimes are above this folder (runtime/runtime.h), so they are reached by
  * unwind_source_at(), which src/runtime/runtimes.c defines.
  *
  * A source has no state of its own; each of its functions may be NULL, but `ranges`, `rebase` and those of functions
@@ -22,13 +22,13 @@ struct unwind_source {
 	 * nor always adjacent. 0 when all is read, or there are none, or where they are damaged; or what `range` gave.
 	 */
 	int (*ranges)(const struct elf_file *elf, const struct unwind_arch *arch, unwind_range range, void *context);
-	/* What such a rule names by its vaddr is counted from a table's base on afterwards. */
+	/* Makes the vaddr in such a rule relative to a table's base. */
 	void (*rebase)(struct unwind_rule *rule, uint64_t base);
 	/* The functions that these tables name. NULL: there are no tables, or no memory for this. `elf` is borrowed. */
 	void *(*functions_create)(const struct elf_file *elf, const struct unwind_arch *arch);
 	void (*functions_destroy)(void *functions);
 	bool (*functions_find)(const void *functions, uint64_t vaddr, uint64_t *ret); /* where one begins */
-	/* A rule as CFI says, of code that the runtime knows: may be made one of its steps. */
+	/* Given a rule from CFI for code that the runtime knows: may replace it by one of the runtime's steps. */
 	void (*adapt)(const struct unwind_arch *arch, struct unwind_rule *rule);
 	/* Writes a rule of one of its steps as text, as snprintf() does. NULL: it has no steps. */
 	int (*format)(const struct unwind_arch *arch, const struct unwind_rule *rule, char *buffer, size_t size);

@@ -64,7 +64,7 @@ struct type_field {
 	const struct type *type;
 	uint32_t offset;
 	uint8_t bit_offset, bit_size; /* bit_size 0: no bit field */
-	const char *declaration; /* as its definition spells it, with the name; NULL: nothing but the type is known */
+	const char *declaration;      /* as spelled in its definition, with the name; NULL: only the type is known */
 };
 
 struct type_value {
@@ -106,7 +106,7 @@ extern const struct type type_none, type_bool, type_int64, type_uint64, type_int
 extern const struct type type_literal;
 
 const struct type *type_string(struct arena *arena, uint32_t size);
-/* One that is cut to so many characters, which is shown when it is printed. */
+/* A string type that is cut to this many characters, which is shown when it is printed. */
 const struct type *type_string_cut(struct arena *arena, uint32_t limit);
 const struct type *type_buffer(struct arena *arena, uint32_t bytes);
 const struct type *type_pointer(struct arena *arena, const struct type *to);

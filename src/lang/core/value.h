@@ -7,7 +7,7 @@
 
 #include "lang/core/type.h"
 
-/* The number that a scalar's bytes are, extended to 64 bits; 0 for sizes over 8. */
+/* The value of a scalar's bytes, extended to 64 bits; 0 for sizes over 8. */
 uint64_t scalar_load(const uint8_t *bytes, uint32_t size, bool is_signed);
 
 /* A word of a value, wherever it lies. */
@@ -19,7 +19,7 @@ static inline uint64_t word_at(const uint8_t *bytes)
 	return value;
 }
 
-/* Adds what another CPU, or another key, has to the value of an aggregation or a number of 8 bytes. */
+/* Adds the value of another CPU, or of another key, to an aggregation or to a number of 8 bytes. */
 void value_merge(const struct type *type, uint8_t *to, const uint8_t *from);
 
 #endif
