@@ -155,7 +155,7 @@ static void lost(const struct printer *p, enum rt_counter what, uint64_t count)
 	if (what == RT_COUNTER_LOST)
 		calls->no_room = count;
 	else
-		calls->lost.events += count;
+		calls->lost.counters[what] = count;
 }
 
 static const struct dialect_print print = {
@@ -222,28 +222,44 @@ struct calls_lost calls_lost(const struct calls *calls)
 	return ret;
 }
 
+void calls_lost_lines(const struct calls_lost *lost, struct lost_line lines[static LOST_LINES])
+{
+	const uint64_t *counters = lost->counters;
+	const struct lost_line all[LOST_LINES] = {
+		{lost->events, "events", "events were lost: there was no room for them"},
+		{counters[RT_COUNTER_NO_FRAME], "interrupted",
+		 "runs of probes were lost: too many were interrupted at the same time"},
+		{counters[RT_COUNTER_DESCENDANTS], "processes",
+		 "processes of the command were not followed: it had too many at a time"},
+		{counters[RT_COUNTER_PYTHON_JIT], "python_jit",
+		 "signs of a Python's JIT: functions in what it has compiled are not told; PYTHON_JIT=0 switches it "
+		 "off"},
+		{counters[RT_COUNTER_MAP_FULL], "map_full", "updates were refused: a map was full"},
+		{counters[RT_COUNTER_LOOP_LIMIT], "loops", "loops were cut short"},
+		{lost->repaired, "repaired", "calls ended without being seen"},
+		{lost->unseen, "unseen", "calls ended whose beginning was not seen: most of them began before"},
+		{lost->functions, "functions", "functions were too many to be told apart: [other functions]"},
+		{lost->memory, "memory", "events could not be kept: out of memory"},
+		{lost->short_calls, "short_calls",
+		 "calls are not in the timeline, which was full: the shortest ones, shorter than "},
+	};
+
+	memcpy(lines, all, sizeof(all));
+}
+
 static void write_lost(const struct calls *calls, const char *before, FILE *out)
 {
 	const struct calls_lost lost = calls_lost(calls);
-	const struct {
-		uint64_t count;
-		const char *words;
-	} lines[] = {
-		{lost.events, "events were lost: there was no room for them"},
-		{lost.repaired, "calls ended without being seen"},
-		{lost.unseen, "calls ended whose beginning was not seen: most of them began before"},
-		{lost.functions, "functions were too many to be told apart: [other functions]"},
-		{lost.memory, "events could not be kept: out of memory"},
-		{lost.short_calls, "calls are not in the timeline, which was full: the shortest ones, shorter than "},
-	};
-	size_t count = sizeof(lines) / sizeof(lines[0]), i;
+	struct lost_line lines[LOST_LINES];
 	char shorter[32];
+	size_t i;
 
+	calls_lost_lines(&lost, lines);
 	call_text_time(shorter, sizeof(shorter), lost.shorter_ns);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < LOST_LINES; i++)
 		if (lines[i].count)
 			fprintf(out, "%s%" PRIu64 " %s%s\n", before, lines[i].count, lines[i].words,
-				i + 1 == count ? shorter : "");
+				i + 1 == LOST_LINES ? shorter : "");
 }
 
 void calls_write_lost(const struct calls *calls, FILE *out)

@@ -18,6 +18,7 @@
 
 #include "base/diag.h"
 #include "lang/dialect/dialect.h"
+#include "lang/rt/abi.h"
 
 struct calls;
 
@@ -43,7 +44,8 @@ void calls_end(struct calls *calls);
 
 /* What was not seen; all of it is told, in words (calls_write_lost()) and in JSON. */
 struct calls_lost {
-	uint64_t events;    /* records, for which there was no room, or no time at the end */
+	uint64_t events;                     /* records, for which there was no room, or no time at the end */
+	uint64_t counters[RT_COUNTER_COUNT]; /* the kernel part's other ones, by enum rt_counter */
 	uint64_t repaired;  /* calls whose end was not seen: closed where what came later showed that */
 	uint64_t unseen;    /* ends of calls whose beginning was not seen: before tracing began, or lost */
 	uint64_t functions; /* that were too many to be told apart */

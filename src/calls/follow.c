@@ -50,7 +50,7 @@ static bool is_innermost(const struct calls_thread *thread, uint64_t frame, uint
 	return call && call->frame == frame && call->object == object;
 }
 
-/* How often a function is in the stack, as far as that is known. */
+/* How many calls of a function in the stack are shown, as far as that is known. */
 static uint32_t *running(struct calls_thread *thread, const struct function *function)
 {
 	size_t more = function->index + 1 > thread->running.count ? function->index + 1 - thread->running.count : 0;
@@ -94,7 +94,7 @@ static void count_times(const struct calls_thread *thread, const struct call *ca
 static void end_innermost(struct follow *follow, struct calls_thread *thread, enum call_end how)
 {
 	struct call call = *innermost(thread);
-	uint32_t *count = running(thread, call.function);
+	uint32_t *count = call.is_shown ? running(thread, call.function) : NULL;
 
 	thread->stack.at.count--;
 	if (count && *count)
@@ -139,7 +139,8 @@ static void count_running(struct calls_thread *thread, const struct call_stack *
 	size_t i;
 
 	for (i = 0; i < stack->at.count; i++) {
-		uint32_t *count = running(thread, stack->at.at[i].function);
+		const struct call *call = &stack->at.at[i];
+		uint32_t *count = call->is_shown ? running(thread, call->function) : NULL;
 
 		if (count)
 			*count += (uint32_t)by;
@@ -289,7 +290,7 @@ static void begin(struct follow *follow, struct calls_thread *thread, const stru
 	call.is_shown =
 		call.below && function->is_matched && (!follow->options.depth || call.below <= follow->options.depth);
 	call.level = outer ? outer->level + outer->is_shown : 0;
-	count = running(thread, function);
+	count = call.is_shown ? running(thread, function) : NULL;
 	call.is_outermost = !count || !*count;
 	if (vec_push(&thread->stack.at, call)) {
 		follow->memory++;
@@ -379,9 +380,12 @@ static struct calls_thread *find_thread(struct follow *follow, const struct rt_c
 
 	if (table_get(&follow->by_tid, record->tid, &index)) {
 		thread = follow->threads.at[index];
-		if (record->sequence != 1 && thread->tgid == record->tgid)
+		if (record->sequence > thread->sequence && thread->tgid == record->tgid)
 			return thread;
-		/* The record of its end was lost, or the kernel's part has forgotten the thread. */
+		/*
+		 * The record of its end was lost, or the kernel's part has forgotten the thread, and counts from 1 on
+		 * again.
+		 */
 		remove_thread(follow, thread);
 	}
 	thread = calloc(1, sizeof(*thread));

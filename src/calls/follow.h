@@ -48,7 +48,7 @@ struct call {
 	int line, end_line; /* of its caller; its own; 0: not known */
 	uint8_t kind;       /* enum rt_python_kind */
 	bool is_shown;
-	bool is_outermost; /* no other call of the function is around it */
+	bool is_outermost; /* no other call of the function that is shown is around it */
 };
 
 struct call_stack {
@@ -69,7 +69,7 @@ struct calls_thread {
 	struct call_stack stack;      /* that it is on */
 	VEC(struct call_stack) aside; /* an empty one is free */
 	struct table aside_frames;    /* ─► index in `aside` */
-	VEC(uint32_t) running;        /* by function: calls of it in the stack */
+	VEC(uint32_t) running;        /* by function: calls of it in the stack that are shown */
 };
 
 /* What happens to calls that are shown. What a sink does not want is NULL, but for the first two. */

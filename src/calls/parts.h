@@ -21,4 +21,15 @@ struct calls {
 	uint64_t looked;        /* CLOCK_MONOTONIC: when calls that go on were printed */
 };
 
+/* What was lost of one kind: its key in JSON, and the words behind the count. */
+struct lost_line {
+	uint64_t count;
+	const char *key, *words;
+};
+
+#define LOST_LINES 11
+
+/* All kinds, those of which nothing was lost as well. */
+void calls_lost_lines(const struct calls_lost *lost, struct lost_line lines[static LOST_LINES]);
+
 #endif

@@ -58,6 +58,7 @@ void calls_write_summary_json(const struct calls *calls, FILE *out)
 {
 	const struct calls_lost lost = calls_lost(calls);
 	const struct function **list, *function;
+	struct lost_line lines[LOST_LINES];
 	size_t count, i;
 
 	list = sorted(calls, &count);
@@ -76,9 +77,10 @@ void calls_write_summary_json(const struct calls *calls, FILE *out)
 			seconds(function->own.wall), seconds(function->total.wall), seconds(function->own.cpu),
 			seconds(function->total.cpu));
 	}
-	fprintf(out,
-		"], \"lost\": {\"events\": %" PRIu64 ", \"repaired\": %" PRIu64 ", \"unseen\": %" PRIu64
-		", \"functions\": %" PRIu64 ", \"memory\": %" PRIu64 ", \"short_calls\": %" PRIu64 "}}\n",
-		lost.events, lost.repaired, lost.unseen, lost.functions, lost.memory, lost.short_calls);
+	fputs("], \"lost\": {", out);
+	calls_lost_lines(&lost, lines);
+	for (i = 0; i < LOST_LINES; i++)
+		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lines[i].key, lines[i].count);
+	fputs("}}\n", out);
 	free(list);
 }

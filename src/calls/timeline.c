@@ -184,6 +184,7 @@ static void write_lanes(const struct timeline *timeline, const uint32_t *numbers
 	const struct timeline_piece *piece = timeline->pieces.at, *end = piece + timeline->pieces.count;
 	uint64_t before;
 	uint32_t i;
+	bool any;
 
 	fputs("\"lanes\":[", out);
 	for (i = 0; i < timeline->lanes.count; i++) {
@@ -192,10 +193,10 @@ static void write_lanes(const struct timeline *timeline, const uint32_t *numbers
 		fputs(i ? ",\n{\"name\":" : "\n{\"name\":", out);
 		export_json_string(out, lane->name);
 		fprintf(out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"calls\":[", lane->tgid, lane->tid);
-		for (before = first; piece < end && piece->lane == i; piece++) {
-			fprintf(out, "%s%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%u,%u",
-				piece->began == before && piece->began == first ? "" : ",", piece->began - before,
-				piece->took, numbers[piece->function] - 1, piece->level, piece->kind, piece->how);
+		for (before = first, any = false; piece < end && piece->lane == i; piece++, any = true) {
+			fprintf(out, "%s%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%u,%u", any ? "," : "",
+				piece->began - before, piece->took, numbers[piece->function] - 1, piece->level,
+				piece->kind, piece->how);
 			before = piece->began;
 		}
 		fputs("]}", out);

@@ -4,6 +4,7 @@
 profile FILE  runs main() under cProfile, and writes [name, first line, calls] of the functions of this file to FILE as JSON
 times         spends CPU time in spin() and sleeps in rest(); prints the CPU seconds of spin()
 deep N FILE   calls itself, prints READY, calls tick() until there is FILE, and returns
+threads       fib(12) in two threads
 family        fib(12) in two processes and two threads, then executes another Python, which ends with 3
 switch        two greenlets, if there is the module; else prints NONE
 """
@@ -122,19 +123,23 @@ def switch():
     first.switch()
 
 
-def family():
+def threads():
     import threading
+    started = [threading.Thread(target=fib, args=(12,)) for _ in range(2)]
+    for thread in started:
+        thread.start()
+    for thread in started:
+        thread.join()
+
+
+def family():
     for _ in range(2):
         child = os.fork()
         if not child:
             fib(12)
             os._exit(0)
         os.waitpid(child, 0)
-    threads = [threading.Thread(target=fib, args=(12,)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    threads()
     os.execv(sys.executable, [sys.executable, "-c", "import sys; sys.exit(3)"])
 
 

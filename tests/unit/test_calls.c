@@ -3,8 +3,10 @@
  * greenlets; times; the room of the timeline. */
 #include <stdlib.h>
 
+#include "calls/calls.h"
 #include "calls/text.h"
 #include "calls/timeline.h"
+#include "lang/core/compiler.h"
 #include "tap.h"
 
 #define TID 7
@@ -180,6 +182,28 @@ static void ordinary(void)
 	end(&story, "a0(a)", "  and one line");
 }
 
+static void from(void)
+{
+	struct story story;
+
+	begin(&story, &(struct follow_options){.has_from = true});
+	story.follow.sink = &letters;
+	story.follow.of_sink = &story;
+	named(&story, 'c')->is_from = true;
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	enter(&story, 'f', 11, 0, 0); /* another greenlet, and back */
+	leave(&story, 'f', 11);
+	enter(&story, 'c', 3, 'b', 2);
+	enter(&story, 'b', 4, 'c', 3);
+	leave(&story, 'b', 4);
+	leave(&story, 'c', 3);
+	leave(&story, 'b', 2);
+	leave(&story, 'a', 1);
+	is_int(named(&story, 'b')->total.wall, 1000, "--from: a call around it that is not shown is not the outermost");
+	end(&story, "c0(b1(b)c)", "  nor in the lines");
+}
+
 static void losses(void)
 {
 	struct story story;
@@ -240,6 +264,16 @@ static void losses(void)
 	story.sequence = 0;
 	enter(&story, 'b', 2, 0, 0);
 	end(&story, "a0(a.b0(b.", "another thread with the number of an earlier one");
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	enter(&story, 'c', 3, 'b', 2);
+	story.sequence = 1;
+	enter(&story, 'd', 2, 0, 0);
+	is_int(story.follow.lost, 1, "of another thread with the number of an earlier one the first record is lost");
+	named(&story, 'a')->total.wall = 0; /* two outermost calls */
+	end(&story, "a0(b1(c2(c.b.a.[1]d0(d.", "  and it has a stack of its own");
 }
 
 static void greenlets(void)
@@ -293,11 +327,46 @@ static void pieces(void)
 	functions_destroy(functions);
 }
 
+static void counters(void)
+{
+	const struct calls_options options = {};
+	struct diag diag = {};
+	struct calls *calls = NULL;
+	struct compiler compiler = {};
+	const struct printer printer = {.compiler = &compiler};
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	ok(!calls_create(&options, &calls, &diag), "calls");
+	compiler.dialect = calls_dialect(calls);
+	compiler.dialect->print->lost(&printer, RT_COUNTER_PYTHON_JIT, 1000);
+	compiler.dialect->print->lost(&printer, RT_COUNTER_DESCENDANTS, 3);
+	out = open_memstream(&text, &size);
+	calls_write_lost(calls, out);
+	fclose(out);
+	is_str(text,
+	       "strata: 3 processes of the command were not followed: it had too many at a time\n"
+	       "strata: 1000 signs of a Python's JIT: functions in what it has compiled are not told; "
+	       "PYTHON_JIT=0 switches it off\n",
+	       "each of the kernel part's counters has its own words");
+	free(text);
+	out = open_memstream(&text, &size);
+	calls_write_summary_json(calls, out);
+	fclose(out);
+	ok(strstr(text, "{\"events\": 0, \"interrupted\": 0, \"processes\": 3, \"python_jit\": 1000,"),
+	   "  and its own key: %s", text);
+	free(text);
+	calls_destroy(calls);
+}
+
 int main(void)
 {
 	ordinary();
+	from();
 	losses();
 	greenlets();
 	pieces();
+	counters();
 	return tap_done();
 }
