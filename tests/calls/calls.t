@@ -265,6 +265,25 @@ def check_family(tap):
            "processes, threads, and a program that executes another one", str(done.returncode), str(functions), str(lost), done.stderr)
 
 
+def check_execution(tap, work):
+    """What a thread has called ends when it executes another program, whichever thread of its process it is."""
+    trace = os.path.join(work, "exec.json")
+    done = strata("-o", trace, "--match", "*/program.py", "--", "/usr/bin/python3", PROGRAM, "executes")
+    with open(trace) as file:
+        events = {event["name"]: event for event in json.load(file)["traceEvents"] if event["ph"] == "X"}
+    jump, after = events.get("jump"), events.get("after")
+    tap.ok(jump and after and jump["ts"] + jump["dur"] <= after["ts"], "a thread that is not the leader executes a program",
+           str(jump), str(after), done.stderr)
+
+
+def check_hidden(tap, interpreter):
+    done = strata("--summary", "--json", "--from", "hidden", "--match", "*/program.py", "--", interpreter.path, PROGRAM, "hidden")
+    functions, lost = functions_of(done)
+    calls = {function["name"].split(".")[-1]: function["calls"] for function in functions}
+    tap.ok(not done.returncode and calls == {"hidden": 1, "<module>": 1, "big": 1, "plain": 1} and not lost.get("repaired"),
+           "%s: a caller whose code object cannot be read keeps its place, and its end" % interpreter.label, str(calls), str(lost), done.stderr)
+
+
 def shown_of(page, *words):
     """What page.js sees in the page."""
     done = strata("-o", page, *words)
@@ -316,6 +335,8 @@ def main():
             check_counts(tap, interpreter, work)
             check_times(tap, interpreter)
             check_lines(tap, interpreter)
+            if interpreter.version >= (3, 12):
+                check_hidden(tap, interpreter)
         check_attached(tap, sys.executable, work)
         check_mistakes(tap, work)
     check_filters(tap)
@@ -324,6 +345,7 @@ def main():
     check_wrapped(tap)
     with tempfile.TemporaryDirectory() as work:
         check_timelines(tap, work)
+        check_execution(tap, work)
     tap.done()
 
 

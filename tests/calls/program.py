@@ -6,6 +6,8 @@ times         spends CPU time in spin() and sleeps in rest(); prints the CPU sec
 deep N FILE   calls itself, prints READY, calls tick() until there is FILE, and returns
 threads       fib(12) in two threads
 family        fib(12) in two processes and two threads, then executes another Python, which ends with 3
+executes      a thread that is not the leader executes this program anew, as after
+hidden        big() calls plain() and returns while the head of its code object is not in memory
 switch        two greenlets, if there is the module; else prints NONE
 """
 import json
@@ -141,6 +143,41 @@ def family():
         os.waitpid(child, 0)
     threads()
     os.execv(sys.executable, [sys.executable, "-c", "import sys; sys.exit(3)"])
+
+
+def after():
+    plain()
+
+
+def jump():
+    os.execv(sys.executable, [sys.executable, __file__, "after"])
+
+
+def executes():
+    import threading
+    threading.Thread(target=jump).start()
+    time.sleep(600)
+
+
+def hidden():
+    import ctypes
+    libc, page = ctypes.CDLL(None), 4096
+    libc.mallopt(-3, 65536)  # M_MMAP_THRESHOLD: what is larger has pages of its own
+    libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p]
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    text = "def big(drop, head, size, how, plain):\n%s drop(head, size, how)\n plain()\n drop(head, size, how)\n return how\n"
+    names = {}
+    exec(compile(text % (40000 * " size = size\n"), __file__, "exec"), names)
+    big = names["big"]
+    head = id(big.__code__) & -page
+    # PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS; MREMAP_MAYMOVE | MREMAP_FIXED; MADV_DONTNEED
+    shared = libc.mmap(None, page, 3, 0x21, -1, 0)
+    ctypes.memmove(shared, head, page)
+    if libc.mremap(shared, page, page, 3, head) != head:
+        sys.exit("mremap failed")
+    big(libc.madvise, head, page, 4, plain)
 
 
 def profile(path):

@@ -202,6 +202,22 @@ static void from(void)
 	leave(&story, 'a', 1);
 	is_int(named(&story, 'b')->total.wall, 1000, "--from: a call around it that is not shown is not the outermost");
 	end(&story, "c0(b1(b)c)", "  nor in the lines");
+
+	begin(&story, &(struct follow_options){.depth = 2});
+	story.follow.sink = &letters;
+	story.follow.of_sink = &story;
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	enter(&story, 'a', 3, 'b', 2); /* not shown */
+	enter(&story, 'a', 11, 0, 0);  /* another greenlet, and back */
+	leave(&story, 'a', 11);
+	leave(&story, 'a', 3);
+	leave(&story, 'b', 2);
+	enter(&story, 'a', 4, 'a', 1);
+	leave(&story, 'a', 4);
+	leave(&story, 'a', 1);
+	is_int(named(&story, 'a')->total.wall, 9000, "--depth: nor does one that is too deep count when it ends");
+	end(&story, "a0(b1(b~a~a0(a)b)a1(a)a)", "  or is put aside");
 }
 
 static void losses(void)

@@ -76,10 +76,15 @@ static __always_inline __u64 object_of(const struct rt_python *p, __u64 frame)
 	return word(frame + p->frame_code) & ~(__u64)p->code_tag;
 }
 
-/* What CPython's own _Py_InitCleanup (3.12 on) is known by, which stands between a class's caller and its __init__. */
+/*
+ * What CPython's own _Py_InitCleanup (3.12 on) is known by, which stands between a class's caller and its __init__.
+ * What cannot be read is none.
+ */
 static __always_inline bool is_cleanup(const struct rt_calls *room, __u64 object)
 {
-	return room->shim < 256 && word(object + room->code_name) == word(object + room->code_filename);
+	__u64 name = room->shim < 256 ? word(object + room->code_name) : 0;
+
+	return name && name == word(object + room->code_filename);
 }
 
 /* The frame that runs this one, and its code object; 0: there is none. `checked`: no _Py_InitCleanup. */
@@ -167,11 +172,14 @@ static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room,
 		return thread->code;
 	name = word(p->code + room->code_name);
 	file = word(p->code + room->code_filename);
-	if (name == file && room->shim < 256)
+	if (name && name == file && room->shim < 256)
 		return 0;
 	bpf_probe_read_user(&line, sizeof(line), (void *)(p->code + p->code_firstlineno));
 	id = mix(mix(mix(mix(tgid, p->code), name), file), (__u32)line);
 	id |= !id;
+	/* It could not be read: [unknown function]. */
+	if (!name)
+		return id;
 	tell_code(p, room, id, line);
 	thread->object = p->code;
 	thread->code = id;
@@ -241,14 +249,15 @@ int rt_calls_switch(const __u64 *arguments)
 	return 0;
 }
 
-static __always_inline void end_thread(void)
+/* A thread of the current process. */
+static __always_inline void end_thread(__u32 tid)
 {
-	__u64 ids = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns();
+	__u64 tgid = bpf_get_current_pid_tgid() >> 32, now = bpf_ktime_get_ns();
 	struct {
 		struct rt_event event;
 		struct rt_call call;
 	} record = {.event.type = RT_EVENT_SITE,
-		    .call = {.time = now, .tid = (__u32)ids, .tgid = ids >> 32, .kind = RT_CALL_ENDED}};
+		    .call = {.time = now, .tid = tid, .tgid = tgid, .kind = RT_CALL_ENDED}};
 	struct thread *thread = bpf_map_lookup_elem(&rt_calls_threads, &record.call.tid);
 
 	if (!thread)
@@ -263,13 +272,18 @@ static __always_inline void end_thread(void)
 SEC("raw_tp/sched_process_exit")
 int rt_calls_exit(const __u64 *arguments)
 {
-	end_thread();
+	end_thread((__u32)bpf_get_current_pid_tgid());
 	return 0;
 }
 
+/* A thread that is not the leader has the leader's number from now on; what it had is the second argument. */
 SEC("raw_tp/sched_process_exec")
 int rt_calls_exec(const __u64 *arguments)
 {
-	end_thread();
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), before = (__u32)arguments[1];
+
+	end_thread(tid);
+	if (before != tid)
+		end_thread(before);
 	return 0;
 }
