@@ -171,22 +171,24 @@ static void end_thread(struct trace *to, int64_t at)
 	to->comm = NULL;
 }
 
+/* Rows of different names of a thread may overlap: when the one before ended is certain. */
 static void write_row(struct trace *to, const struct export_row *row, const struct export_row *before)
 {
 	const struct profile_sample *sample = profile_sample_at(to->profile, row->sample);
+	int64_t begin = before && row->begin < before->end ? before->end : row->begin;
 	size_t depth = 0;
 
-	if (before && (double)(row->begin - before->end) > to->tracks.tick_ns / 2)
+	if (before && (double)(begin - before->end) > to->tracks.tick_ns / 2)
 		end_thread(to, before->end);
 	if (to->comm && strcmp(to->comm, sample->comm))
 		end_thread(to, before->end);
 	if (!to->comm)
-		begin_thread(to, sample->comm, row->begin);
+		begin_thread(to, sample->comm, begin);
 	while (depth < to->open.count && depth < sample->depth && to->open.at[depth].frame == sample->frames[depth])
 		depth++;
-	end_frames(to, depth, row->begin);
+	end_frames(to, depth, begin);
 	for (; depth < sample->depth && !to->err; depth++)
-		begin_frame(to, sample->frames[depth], row->begin);
+		begin_frame(to, sample->frames[depth], begin);
 	if (to->open.count)
 		to->open.at[to->open.count - 1].amount += row->amount;
 	else

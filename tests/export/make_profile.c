@@ -8,6 +8,8 @@
  *   deep     one stack of STACKS frames, a recursion
  *   waits    an interpreter's own functions around Python's, files of equal names, time off the CPU
  *   timed    a thread that runs, waits for half a second, runs and is renamed; each sample has its time
+ *   exec     a thread that is renamed while a sample stands for the time before; each sample has its time
+ *   renamed  a thread with two names, without times
  *   stripped STACKS samples, each at another address of one function without a symbol
  *   empty    no samples
  */
@@ -286,7 +288,7 @@ static void describe(struct profile *profile, const char *kind)
 		.cpus = 2,
 		.start_time = 1760000000.25,
 		.began_ns = BEGAN,
-		.weighed = !strcmp(kind, "timed"),
+		.weighed = !strcmp(kind, "timed") || !strcmp(kind, "exec"),
 		.duration_s = 30.02,
 	};
 	if (!strcmp(kind, "web"))
@@ -383,6 +385,24 @@ static void make_timed(struct maker *maker)
 	timed(maker, "python3", 610, 500);
 }
 
+static void make_exec(struct maker *maker)
+{
+	native(maker, "_start", "python3.11");
+	timed(maker, "sh", 10, 10);
+	native(maker, "main", "python3.11");
+	timed(maker, "python3", 17, 10);
+	timed(maker, "sh", 19, 10);
+}
+
+static void make_renamed(struct maker *maker)
+{
+	native(maker, "_start", "python3.11");
+	if (profile_add(maker->profile, "sh", 7, 7, maker->stack, maker->depth, 2) ||
+	    profile_add(maker->profile, "python3", 7, 7, maker->stack, maker->depth, 3))
+		abort();
+	profile_quality(maker->profile)->samples = profile_quality(maker->profile)->complete = 5;
+}
+
 static FILE *open_output(const char *prefix, const char *suffix)
 {
 	char path[4096];
@@ -424,7 +444,9 @@ int main(int argc, char **argv)
 	struct maker maker = {.random = 88172645463325252ull};
 
 	if (argc != 4) {
-		fputs("usage: make_profile web|poor|hostile|deep|waits|timed|stripped|empty STACKS PREFIX\n", stderr);
+		fputs("usage: make_profile web|poor|hostile|deep|waits|timed|exec|renamed|stripped|empty STACKS "
+		      "PREFIX\n",
+		      stderr);
 		return 2;
 	}
 	maker.profile = profile_create();
@@ -439,6 +461,10 @@ int main(int argc, char **argv)
 		make_waits(&maker);
 	else if (!strcmp(argv[1], "timed"))
 		make_timed(&maker);
+	else if (!strcmp(argv[1], "exec"))
+		make_exec(&maker);
+	else if (!strcmp(argv[1], "renamed"))
+		make_renamed(&maker);
 	else if (!strcmp(argv[1], "stripped"))
 		make_stripped(&maker, strtoul(argv[2], NULL, 10));
 	else if (strcmp(argv[1], "empty"))

@@ -92,6 +92,12 @@ def main():
                                 (650e3, 1), (650e3, 2), (650e3, 3), (660e3, 2), (660e3, 1), (660e3, 0)],
                "frames last while they are on the stack; a pause ends all, and so does another name", depths)
         tap.ok(threads[7, 7]["names"]["thread_name"] == "renamed", "the last name is the thread's", threads[7, 7]["names"])
+        _, _, depths = check(directory, "exec", 1)
+        tap.ok(depths[7, 7] == [(0, 1), (0, 2), (10e3, 1), (10e3, 0), (10e3, 1), (10e3, 2), (10e3, 3), (17e3, 2), (17e3, 1), (17e3, 0),
+                                (17e3, 1), (17e3, 2), (17e3, 3), (19e3, 2), (19e3, 1), (19e3, 0)],
+               "another name begins when what was before has ended", depths)
+        _, _, depths = check(directory, "renamed", 1)
+        tap.ok([depth for _, depth in depths[7, 7]] == 2 * [1, 2, 1, 0] and depths[7, 7][3][0] == depths[7, 7][4][0], "also where times are not known", depths)
         data, _, _ = check(directory, "stripped", 3)
         addresses = {e["args"].get("address") for e in data["traceEvents"] if e["ph"] == "B" and e["name"] == "0x49f0"}
         tap.ok(addresses == {"0x4a00", "0x4a01", "0x4a02"}, "addresses where the frames have them", addresses)
