@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * An allocation fails, each one in turn. While names are given: what there was memory for is named, and nothing is lost
- * without a word. While a script's values are printed as JSON: it stays JSON.
+ * without a word. While a script's values are printed as JSON: it stays JSON. While tasks are read: it is told, and all
+ * that was allocated is freed.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "engine/names.h"
+#include "fake_python_tasks.h"
 #include "tap.h"
 #include "lang/dialect/bpftrace/print/print.h"
 
@@ -19,8 +21,10 @@
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *old, size_t size);
+extern void __libc_free(void *old);
 
 static unsigned long fail_at, asked; /* 0: none fails */
+static long held;
 
 static bool fails(void)
 {
@@ -30,24 +34,36 @@ static bool fails(void)
 	return true;
 }
 
+static void *hold(void *old, void *new)
+{
+	held += new && !old;
+	return new;
+}
+
 void *malloc(size_t size)
 {
-	return fails() ? NULL : __libc_malloc(size);
+	return fails() ? NULL : hold(NULL, __libc_malloc(size));
 }
 
 void *calloc(size_t count, size_t size)
 {
-	return fails() ? NULL : __libc_calloc(count, size);
+	return fails() ? NULL : hold(NULL, __libc_calloc(count, size));
 }
 
 void *realloc(void *old, size_t size)
 {
-	return fails() ? NULL : __libc_realloc(old, size);
+	return fails() ? NULL : hold(old, __libc_realloc(old, size));
 }
 
 void *reallocarray(void *old, size_t count, size_t size)
 {
-	return fails() ? NULL : __libc_realloc(old, count * size);
+	return fails() ? NULL : hold(old, __libc_realloc(old, count * size));
+}
+
+void free(void *old)
+{
+	held -= old != NULL;
+	__libc_free(old);
 }
 
 static struct perf_map *no_map(void *context, const struct mapped_file *file)
@@ -180,6 +196,46 @@ static void test_json(void)
 	is_int(odd, 0, "what there is no memory for is an empty string");
 }
 
+static int read_image(void *context, void *dst, size_t size, uint64_t address)
+{
+	const struct locals_image *image = context;
+	uint64_t offset = address - LOCALS_BASE;
+
+	if (offset > sizeof(image->bytes) || size > sizeof(image->bytes) - offset)
+		return -EFAULT;
+	memcpy(dst, image->bytes + offset, size);
+	return 0;
+}
+
+static void test_tasks(void)
+{
+	struct tasks_image made = tasks_image();
+	const struct memory memory = {.read = read_image, .context = &made.image};
+	unsigned int silent = 0, failed = 0;
+	unsigned long at;
+	long before = held;
+
+	for (at = 1; at <= TRIES_MAX; at++) {
+		struct runtime_effort effort = {.until = UINT64_MAX, .reads = 100000};
+		struct runtime_tasks tasks;
+		int err;
+
+		asked = 0;
+		fail_at = at;
+		err = python_tasks(&memory, &made.interpreter, 0, &effort, &tasks);
+		fail_at = 0;
+		failed += err == -ENOMEM;
+		silent += asked >= at && !err &&
+			  (tasks.list.count != 2 || !tasks.list.at[0].frames.count || !tasks.list.at[1].frames.count);
+		runtime_tasks_deinit(&tasks);
+		if (asked < at)
+			break;
+	}
+	ok(at > 10 && failed > 5, "tasks: %lu allocations, %u of them needed", at - 1, failed);
+	is_int(silent, 0, "nothing is missing without a word");
+	is_int(held - before, 0, "all is freed");
+}
+
 static int run(void)
 {
 	struct processes *processes = processes_create();
@@ -206,6 +262,7 @@ static int run(void)
 	objects_destroy(objects);
 	processes_destroy(processes, NULL);
 	test_json();
+	test_tasks();
 	return tap_done();
 }
 #endif

@@ -12,11 +12,48 @@
 #include "fake_python_tasks.h"
 #include "tap.h"
 
+#define MANY      2000
+#define MANY_BASE 0x10000000ull /* that many tasks, each with the bytes of the second, */
+#define MANY_SIZE 256
+#define SET_BASE  0x20000000ull /* and the table of a set that has them */
+#define SET_MASK  4095
+
 /* Memory that may change after some reads. */
 struct changing {
 	struct locals_image *image;
 	uint64_t reads, change_at, address, value;
+	uint64_t many; /* the task that there are many of */
 };
+
+static uint8_t byte_at(const struct changing *changing, uint64_t address)
+{
+	uint64_t number, key;
+
+	if (address - LOCALS_BASE < LOCALS_BYTES)
+		return changing->image->bytes[address - LOCALS_BASE];
+	if (address >= SET_BASE) {
+		number = (address - SET_BASE) / 16;
+		key = number < MANY && !((address - SET_BASE) & 8) ? MANY_BASE + number * MANY_SIZE : 0;
+		return (uint8_t)(key >> address % 8 * 8);
+	}
+	address = (address - MANY_BASE) % MANY_SIZE;
+	return address < 176 ? changing->image->bytes[changing->many + address - LOCALS_BASE] : 0;
+}
+
+static bool is_many(const struct changing *changing, uint64_t address)
+{
+	return changing->many && (address - LOCALS_BASE < LOCALS_BYTES || address - MANY_BASE < MANY * MANY_SIZE ||
+				  address - SET_BASE < 16 * (SET_MASK + 1));
+}
+
+static int read_many(const struct changing *changing, uint8_t *dst, size_t size, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < size && is_many(changing, address + i); i++)
+		dst[i] = byte_at(changing, address + i);
+	return i == size ? 0 : -EFAULT;
+}
 
 static int read_image(void *context, void *dst, size_t size, uint64_t address)
 {
@@ -27,6 +64,8 @@ static int read_image(void *context, void *dst, size_t size, uint64_t address)
 		locals_put(changing->image, changing->address, changing->value++);
 		changing->reads = 0;
 	}
+	if (changing->many)
+		return read_many(changing, dst, size, address);
 	if (offset > sizeof(changing->image->bytes) || size > sizeof(changing->image->bytes) - offset)
 		return -EFAULT;
 	memcpy(dst, changing->image->bytes + offset, size);
@@ -100,6 +139,66 @@ static void test_effort(void)
 	ok(whole && told && whole + told == needed, "with fewer reads some are missing, and that is told");
 }
 
+/* What is not compared for want of time has not changed for that. */
+static void test_time(void)
+{
+	uint64_t reads, wrong = 0, out_of_time = 0;
+	size_t i;
+
+	for (reads = 0; reads < 2000; reads++) {
+		struct tasks_image made = tasks_image();
+		struct runtime_tasks tasks = read_tasks(&made, &(struct changing){}, reads);
+
+		for (i = 0; i < tasks.limits.count; i++) {
+			out_of_time += !strcmp(tasks.limits.at[i], "there was no time for all tasks");
+			wrong += strstr(tasks.limits.at[i], "while they were read") != NULL;
+		}
+		runtime_tasks_deinit(&tasks);
+	}
+	ok(out_of_time && !wrong, "no task is said to have changed when time has ended");
+}
+
+/* Each of many tasks waits for the same future, and has a callback that sets it. */
+static void test_many(void)
+{
+	struct tasks_image made = tasks_image();
+	struct changing changing = {.many = made.tasks[1]};
+	struct locals_image *image = &made.image;
+	uint64_t str, code, function, future, partial, tuple, set = 0, at;
+	struct runtime_tasks tasks;
+	size_t i, most = 0;
+	bool told = false;
+
+	str = locals_type(image, "str", 0);
+	future = locals_object(image, locals_type(image, "_asyncio.Future", 0), 96);
+	code = locals_object(image, locals_type(image, "code", 0), 48);
+	locals_put(image, code + image->layout.code_name, locals_text(image, str, "_done_callback"));
+	locals_put(image, code + image->layout.code_filename, locals_text(image, str, "/asyncio/tasks.py"));
+	function = locals_object(image, locals_type(image, "function", 0), 56);
+	locals_put(image, function + 48, code);
+	tuple = locals_tuple(image, locals_type(image, "tuple", 0), &future, 1);
+	partial = locals_object(image, locals_type(image, "functools.partial", 0), 32);
+	locals_put(image, partial + 16, function);
+	locals_put(image, partial + 24, tuple);
+	locals_put(image, changing.many + 24, partial); /* its callback */
+	locals_put(image, changing.many + 128, future); /* it waits */
+	/* The set is the one with the mask that tasks_image() gave it. */
+	for (at = LOCALS_BASE; at < LOCALS_BASE + image->used && !set; at += 8)
+		if (!memcmp(image->bytes + (at + image->objects.set_used - LOCALS_BASE), (uint64_t[]){2, 3}, 16))
+			set = at;
+	locals_put(image, set + image->objects.set_used, MANY);
+	locals_put(image, set + image->objects.set_mask, SET_MASK);
+	locals_put(image, set + image->objects.set_table, SET_BASE);
+	tasks = read_tasks(&made, &changing, 10000000);
+	for (i = 0; i < tasks.limits.count; i++)
+		told |= !strcmp(tasks.limits.at[i], "tasks wait for each other in more ways than are followed");
+	for (i = 0; i < tasks.list.count; i++)
+		most = tasks.list.at[i].awaited_by.count > most ? tasks.list.at[i].awaited_by.count : most;
+	is_int(tasks.list.count, MANY, "many tasks on one future");
+	ok(told && most > 100, "who waits for whom is followed so far, and that is told");
+	runtime_tasks_deinit(&tasks);
+}
+
 static bool bounded(const struct runtime_tasks *tasks)
 {
 	size_t i;
@@ -149,6 +248,8 @@ int main(int argc, char **argv)
 	test_tasks();
 	test_changes();
 	test_effort();
+	test_time();
+	test_many();
 	test_mutated();
 	return tap_done();
 }

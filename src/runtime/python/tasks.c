@@ -7,11 +7,13 @@
 #include "arch/arch.h"
 #include "runtime/python/tasks_parts.h"
 
-#define ROUNDS        3    /* until all tasks are the same in two readings */
-#define PAGES_KEPT    1024 /* of the process, in one reading */
-#define FRAMES_MAX    4096 /* of a thread, in which a running task's are looked for */
-#define AWAITED_MAX   1024 /* tasks that wait for one */
+#define ROUNDS        3          /* until all tasks are the same in two readings */
+#define PAGES_KEPT    1024       /* of the process, in one reading */
+#define FRAMES_MAX    4096       /* of a thread, in which a running task's are looked for */
+#define AWAITED_MAX   1024       /* tasks that wait for one */
+#define LINK_WORK_MAX (1u << 26) /* comparisons, to tell who waits for whom */
 #define AWAITED_WORDS "more tasks wait for one than are read"
+#define NO_TIME_WORDS "there was no time for all tasks"
 
 void tasks_limit(struct tasks_reading *reading, const char *words)
 {
@@ -213,22 +215,23 @@ static void read_running(struct tasks_reading *reading, const struct py_chain *c
 }
 
 /* The chain has the outermost first. */
-static void take_frames(struct py_chain *chain, struct runtime_task *task)
+static int take_frames(struct py_chain *chain, struct runtime_task *task)
 {
 	size_t i;
 
 	if (vec_reserve(&task->frames, chain->frames.count))
-		return;
+		return -ENOMEM;
 	for (i = chain->frames.count; i > 0; i--)
 		task->frames.at[task->frames.count++] = chain->frames.at[i - 1];
 	chain->frames.count = 0;
+	return 0;
 }
 
 /* False: it is done, or was not read. */
 static bool read_task(struct tasks_reading *reading, const struct member *member, struct runtime_task *task,
 		      uint64_t *waiter)
 {
-	struct py_chain chain, running = {};
+	struct py_chain chain = {}, running = {};
 	struct fields fields;
 	int err;
 
@@ -241,6 +244,7 @@ static bool read_task(struct tasks_reading *reading, const struct member *member
 		err = py_chain_read(&reading->reader, &reading->classes, fields.coro, &chain);
 	if (err) {
 		reading->short_of_memory = true;
+		py_chain_deinit(&chain);
 		return true;
 	}
 	add_published(reading, &fields, task);
@@ -253,7 +257,8 @@ static bool read_task(struct tasks_reading *reading, const struct member *member
 		task->state = RUNTIME_TASK_WAITING;
 	if (task->state == RUNTIME_TASK_WAITING && task_explain(reading, fields.waiter, &chain, task))
 		reading->short_of_memory = true;
-	take_frames(running.frames.count ? &running : &chain, task);
+	if (take_frames(running.frames.count ? &running : &chain, task))
+		reading->short_of_memory = true;
 	py_chain_deinit(&chain);
 	py_chain_deinit(&running);
 	task_follow(reading, member->task, member->task, 0);
@@ -307,6 +312,17 @@ static struct runtime_task *task_of(struct tasks_reading *reading, const struct 
 	return table_get(places, id, &at) ? &reading->ret->list.at[at - 1] : NULL;
 }
 
+/* Whether there is work left to add one that waits for a task: it is compared with those that are known. */
+static bool may_link(struct tasks_reading *reading, const struct runtime_task *task, uint64_t *work)
+{
+	if (*work < 1 + task->awaited_by.count) {
+		tasks_limit(reading, "tasks wait for each other in more ways than are followed");
+		return false;
+	}
+	*work -= 1 + task->awaited_by.count;
+	return true;
+}
+
 /* `awaiting` waits for `future`, which the callback of `task` will set. */
 static void link_edge(struct tasks_reading *reading, struct runtime_task *task, struct runtime_task *awaiting,
 		      const char *kind)
@@ -327,7 +343,7 @@ static int link_tasks(struct tasks_reading *reading)
 {
 	struct runtime_tasks *tasks = reading->ret;
 	struct table places = {}, first = {};
-	uint64_t *next = calloc(tasks->list.count + 1, sizeof(*next)), at;
+	uint64_t *next = calloc(tasks->list.count + 1, sizeof(*next)), at, work = LINK_WORK_MAX;
 	struct runtime_task *task;
 	size_t i;
 	int err = next ? 0 : -ENOMEM;
@@ -355,10 +371,12 @@ static int link_tasks(struct tasks_reading *reading)
 		task = task_of(reading, &places, edge->task);
 		if (!task)
 			continue;
+		if (!may_link(reading, task, &work))
+			break;
 		add_awaited_by(reading, task, edge->future); /* of a TaskGroup: it is a task */
 		if (!table_get(&first, edge->future, &at))
 			continue;
-		for (; at; at = next[at - 1])
+		for (; at && may_link(reading, task, &work); at = next[at - 1])
 			link_edge(reading, task, &tasks->list.at[at - 1], edge->kind);
 	}
 	table_deinit(&places);
@@ -394,7 +412,7 @@ static int read_members(struct tasks_reading *reading)
 
 	for (i = 0; !err && i < reading->members.count; i++) {
 		if (!reading->reader.effort->reads) {
-			tasks_limit(reading, "there was no time for all tasks");
+			tasks_limit(reading, NO_TIME_WORDS);
 			break;
 		}
 		err = read_member(reading, &reading->members.at[i]);
@@ -402,10 +420,10 @@ static int read_members(struct tasks_reading *reading)
 	return err;
 }
 
-/* The second. Whether all are the same. */
+/* The second. Whether all are the same. What there was no time to compare is not known to be. */
 static bool compare_members(struct tasks_reading *reading)
 {
-	size_t i, at = 0, moved = 0;
+	size_t i, at = 0, moved = 0, unknown = 0;
 
 	for (i = 0; i < reading->members.count && at < reading->ret->list.count; i++) {
 		struct runtime_task *task = &reading->ret->list.at[at];
@@ -413,11 +431,14 @@ static bool compare_members(struct tasks_reading *reading)
 		if (reading->members.at[i].task != task->id)
 			continue;
 		task->consistent = is_same(reading, at++, &reading->members.at[i]);
-		moved += !task->consistent;
+		moved += !task->consistent && reading->reader.effort->reads;
+		unknown += !task->consistent && !reading->reader.effort->reads;
 	}
 	if (moved)
 		tasks_limit(reading, "some tasks changed while they were read");
-	return !moved;
+	if (unknown)
+		tasks_limit(reading, NO_TIME_WORDS);
+	return !moved && !unknown;
 }
 
 /* > 0: some were not the same. */
@@ -439,7 +460,8 @@ static int read_twice(struct tasks_reading *reading)
 		same = compare_members(reading);
 		find(reading);
 		if (reading->reader.digest != digest) {
-			tasks_limit(reading, "tasks came or went while they were read");
+			tasks_limit(reading, reading->reader.effort->reads ? "tasks came or went while they were read"
+									   : NO_TIME_WORDS);
 			same = false;
 		}
 	}
