@@ -369,6 +369,7 @@ says 'hint: strata loads no kernel module' "with what to use instead"
 refuses "^semantic error: unresolved function nothing: identifier 'nothing' at <input>:1:15" 'probe begin { nothing() }'
 refuses 'type mismatch: expected long but found string' 'probe begin { println(1 + "a") }'
 refuses 'unresolved arity-1 global array x' 'probe begin { x[1] = 1 }'
+refuses "statistics are global: missing global declaration of 'x'\?" 'probe begin { x <<< 5; println(@count(x)) }'
 refuses 'inconsistent arity \(1 vs 2\) for array' 'global x; probe begin { x[1] = 1; x[1, 2] = 1 }'
 refuses 'while resolving probe point' 'probe nowhere.at.all { exit() }'
 refuses 'too few arguments for format' 'probe begin { printf("%d %d", 1) }'

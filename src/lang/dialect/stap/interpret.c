@@ -151,7 +151,8 @@ static int64_t variance(const struct stap_stat *stat)
 {
 	__int128 n = stat->count, sum = stat->sum;
 
-	return stat->count < 2 ? 0 : (int64_t)((stat->squares - sum * sum / n) / (n - 1));
+	return stat->count < 2 ? 0
+			       : (int64_t)((__int128)(stat->squares - (unsigned __int128)(sum * sum / n)) / (n - 1));
 }
 
 static int64_t stat_number(const char *name, const struct stap_stat *stat)

@@ -221,6 +221,9 @@ static enum stap_type assignment(struct compiler *c, struct stap_node *node)
 	if (!strcmp(node->text, "<<<")) {
 		join(c, &type, value(c, node->kids[1], STAP_LONG), node->kids[1]->span);
 		place(c, node->kids[0], STAP_STATS);
+		if (node->kids[0]->variable && !node->kids[0]->variable->is_global)
+			complain(c, "stap.stats", node->kids[0]->span,
+				 "statistics are global: missing global declaration of '%s'?", node->kids[0]->text);
 		return STAP_LONG;
 	}
 	if (!strcmp(node->text, ".="))

@@ -14,7 +14,7 @@ struct stap_run;
 
 struct stap_stat {
 	int64_t count, sum, minimum, maximum;
-	__int128 squares;
+	unsigned __int128 squares;
 	uint64_t *buckets; /* NULL: no histogram */
 };
 

@@ -219,7 +219,7 @@ bool stap_stat_add(const struct stap_variable *variable, struct stap_stat *stat,
 		stat->maximum = value;
 	stat->count++;
 	stat->sum = (int64_t)((uint64_t)stat->sum + (uint64_t)value);
-	stat->squares += (__int128)value * value;
+	stat->squares += (unsigned __int128)((__int128)value * value);
 	if (stat->buckets)
 		stat->buckets[bucket_of(variable, value)]++;
 	return true;
