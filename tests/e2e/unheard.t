@@ -116,5 +116,6 @@ with e2e.folder() as where:
         try:
             unheard(where, "env PYTHONHOME=%s %s/merged/python-in-overlay" % (prefix, where), "a file of an overlay")
         finally:
-            subprocess.run(["umount", where + "/merged"], check=True)
+            # strata, which has just ended, may have had files of it open in a process that ends a moment later.
+            subprocess.run(["umount", "--lazy", where + "/merged"], check=True)
 tap.done()

@@ -138,7 +138,7 @@ def impossible(task, tasks):
     """What cannot be true of a task that comes and goes."""
     functions = own(task)
     # One that runs may be in what its coroutine calls.
-    while task["state"] == "running" and functions and functions[0][0] in ("spawn", "<listcomp>"):
+    while task["state"] == "running" and functions and functions[0][0].split(".")[-1] in ("spawn", "<listcomp>"):
         functions = functions[1:]
     outermost = functions[-1][0] if functions else None
     chains = {"leaf": [["leaf"], ["leaf_inner", "leaf"]], "worker": [["worker"]], "main": [["main"]]}
