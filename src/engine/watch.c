@@ -12,7 +12,8 @@
 #define REAP_EVERY_NS 1000000000ull
 #define CODE_AT_ONCE  (16ull << 20) /* bytes of code that are compiled before the first sample: some 15 ms */
 /* After this the side-band, signals and the clock have their turn, however much comes. */
-#define DRAIN_NS 200000000ull
+#define DRAIN_NS   200000000ull
+#define CLOSING_NS 2000000ull /* in each turn: a new program, and its file, may be gone soon */
 
 uint64_t watch_now(void)
 {
@@ -479,7 +480,7 @@ static int drain(struct watch *watch, uint64_t until)
 		if (!err)
 			err = watch_tidy(watch);
 	} else if (!err && watch->tidying.has_files) {
-		err = watch_forget_files(watch);
+		err = watch_forget_files(watch, CLOSING_NS);
 	}
 	return err;
 }

@@ -309,9 +309,10 @@ void watch_unpin(struct watch *watch, struct watched *watched);
 int watch_tidy(struct watch *watch);
 
 /*
- * Part of it, for a short time: closes files that nobody has mapped for a while. Sets tidying.has_files. 0 or -ENOMEM.
+ * Part of it: for `ns`, and at least one, closes files that nobody has mapped for a while. Sets tidying.has_files. 0 or
+ * -ENOMEM.
  */
-int watch_forget_files(struct watch *watch);
+int watch_forget_files(struct watch *watch, uint64_t ns);
 
 /* Names the sampled locations of an object (struct location.object). 0 or -ENOMEM. */
 int watch_name(struct watch *watch, uint32_t object);

@@ -24,8 +24,6 @@
 #define FILE_IDLE_NS 10000000000ull /* a file that nobody maps may come back: programs are started again and again */
 #define AGE_EVERY_NS 10000000000ull
 #define NAMING_NS    50000000ull /* at once; asking the process that names takes 1 to 10 ms, a large file 0.1 s */
-/* The same before files are closed, until records are handled again: a new program, and its file, may be gone soon. */
-#define CLOSING_NS 2000000ull
 /* Bytes; a smaller store is not worth it: one that is kept at the end, or from window to window. */
 #define REBUILD_LEAST  (16ull << 20)
 #define REBUILD_WINDOW (4ull << 20)
@@ -50,9 +48,9 @@ void watch_unpin(struct watch *watch, struct watched *watched)
 	watched->pins.count = 0;
 }
 
-int watch_forget_files(struct watch *watch)
+int watch_forget_files(struct watch *watch, uint64_t ns)
 {
-	uint64_t until = watch_now() + CLOSING_NS;
+	uint64_t until = watch_now() + ns;
 	uint32_t i;
 	int err = 0;
 
@@ -172,7 +170,7 @@ static int bound_store(struct watch *watch)
 int watch_tidy(struct watch *watch)
 {
 	size_t i;
-	int err = watch_forget_files(watch);
+	int err = watch_forget_files(watch, NAMING_NS);
 
 	/* Samples named stacks that did not arrive: what was lost on the way is sent again. */
 	for (i = 0; i < watch->store.missing.count; i++)

@@ -111,11 +111,14 @@ def judge_wall(tap, kernel, stacks, stats):
 def judge_filters(tap, kernel, name, stacks, stats):
     """Threads of other names are the shell's that starts the program, and strata's own."""
     inside = [frames for frames, _ in stacks if any(".py:" in frame for frame in frames)]
+    # Of waits: those that have a stack of their own by --function.
+    seen = all(any(frame.startswith(function) for frames in inside for frame in frames if frames[-1] == "[waiting: sleep]")
+               for function in ("nap (", "forever (")) if name == "filtered-waits" else len(inside) > 5
     balanced = stats["samples"] == stats["complete"] + sum(stats["lost"].values()) and not stats["lost"].get("internal")
     if name == "nothing":
         tap.ok(not stacks and not stats["samples"], "%s, nothing: what is excluded is no sample" % kernel, stacks[:3], stats)
         return
-    tap.ok(len(inside) > 5 and all(frames[0].startswith("python") for frames, _ in stacks) and balanced,
+    tap.ok(seen and all(frames[0].startswith("python") for frames, _ in stacks) and balanced,
            "%s, %s: by cgroup, user and name" % (kernel, name), [frames[:3] for frames, _ in stacks][:5], stats)
 
 
