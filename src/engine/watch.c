@@ -634,7 +634,7 @@ int watch_scan_all_lazily(struct watch *watch)
 
 bool watch_is_behind(const struct watch *watch)
 {
-	return watch->behind;
+	return watch->behind || watch->tidying.has_files;
 }
 
 void watch_stop_publishing(struct watch *watch)

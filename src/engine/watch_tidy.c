@@ -70,9 +70,10 @@ int watch_forget_files(struct watch *watch, uint64_t ns)
 			object->idle_since = 0;
 		} else if (!object->idle_since) {
 			object->idle_since = watch->drained_at;
-		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at && object->names.count) {
+		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at + TABLES_GRACE_NS &&
+			   object->names.count) {
 			watch_forget_keys(watch, object);
-			object->idle_since += TABLES_GRACE_NS;
+			object->idle_since = watch->drained_at + TABLES_GRACE_NS - FILE_IDLE_NS;
 		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at) {
 			err = watch_name_file(watch, file);
 			if (err)
