@@ -13,7 +13,6 @@
 #define CODE_AT_ONCE  (16ull << 20) /* bytes of code that are compiled before the first sample: some 15 ms */
 /* After this the side-band, signals and the clock have their turn, however much comes. */
 #define DRAIN_NS   200000000ull
-#define CLOSING_NS 2000000ull /* in each turn: a new program, and its file, may be gone soon */
 
 uint64_t watch_now(void)
 {

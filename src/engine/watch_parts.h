@@ -308,6 +308,8 @@ void watch_unpin(struct watch *watch, struct watched *watched);
  */
 int watch_tidy(struct watch *watch);
 
+#define CLOSING_NS 2000000ull /* in each turn: a new program, and its file, may be gone soon */
+
 /*
  * Part of it: for `ns`, and at least one, closes files that nobody has mapped for a while. Sets tidying.has_files. 0 or
  * -ENOMEM.

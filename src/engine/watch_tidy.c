@@ -171,7 +171,7 @@ static int bound_store(struct watch *watch)
 int watch_tidy(struct watch *watch)
 {
 	size_t i;
-	int err = watch_forget_files(watch, NAMING_NS);
+	int err = watch_forget_files(watch, CLOSING_NS);
 
 	/* Samples named stacks that did not arrive: what was lost on the way is sent again. */
 	for (i = 0; i < watch->store.missing.count; i++)
