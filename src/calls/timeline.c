@@ -5,11 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "export/export.h"
-
-#define NONCE_BYTES 16
+#include "export/web_page.h"
 
 static const char page_html[] = {
 #include "page/calls.html.inc"
@@ -204,18 +202,6 @@ static void write_lanes(const struct timeline *timeline, const uint32_t *numbers
 	fputs("]", out);
 }
 
-static int make_nonce(char nonce[static 2 * NONCE_BYTES + 1])
-{
-	uint8_t bytes[NONCE_BYTES];
-	unsigned int i;
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	for (i = 0; i < sizeof(bytes); i++)
-		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
-}
-
 static int finish(FILE *out, struct diag *diag)
 {
 	return fflush(out) || ferror(out) ? diag_fail(diag, errno ? errno : EIO, "calls.write", "writing failed: %m")
@@ -228,11 +214,13 @@ struct page {
 	const uint32_t *numbers;
 	const char *notes;
 	uint64_t first;
-	char nonce[2 * NONCE_BYTES + 1];
+	char nonce[WEB_PAGE_NONCE];
 };
 
-static void write_data(const struct page *page, FILE *out)
+static void write_data(FILE *out, void *context)
 {
+	const struct page *page = context;
+
 	fputs("{\"format\":1,\"notes\":", out);
 	export_json_string(out, page->notes);
 	fputs(",\n", out);
@@ -241,36 +229,32 @@ static void write_data(const struct page *page, FILE *out)
 	fputc('}', out);
 }
 
-/* {{NAME}} is a blank. */
-static void write_page(const struct page *page, FILE *out)
+static void write_nonce(FILE *out, void *context)
 {
-	const char *at = page_html, *end = page_html + sizeof(page_html), *blank;
-
-	while ((blank = memmem(at, (size_t)(end - at), "{{", 2))) {
-		fwrite(at, 1, (size_t)(blank - at), out);
-		at = blank + 2;
-		if (*at == 'n')
-			fputs(page->nonce, out);
-		else if (*at == 'c')
-			fwrite(page_css, 1, sizeof(page_css), out);
-		else if (*at == 'd')
-			write_data(page, out);
-		else
-			fwrite(page_js, 1, sizeof(page_js), out);
-		at = memmem(at, (size_t)(end - at), "}}", 2);
-		if (!at)
-			return;
-		at += 2;
-	}
-	fwrite(at, 1, (size_t)(end - at), out);
+	fputs(((const struct page *)context)->nonce, out);
 }
+
+static void write_style(FILE *out, void *context)
+{
+	(void)context;
+	fwrite(page_css, 1, sizeof(page_css), out);
+}
+
+static void write_script(FILE *out, void *context)
+{
+	(void)context;
+	fwrite(page_js, 1, sizeof(page_js), out);
+}
+
+static const struct web_page_blank blanks[] = {
+	{"nonce", write_nonce}, {"style", write_style}, {"script", write_script}, {"data", write_data}};
 
 int timeline_write_html(struct timeline *timeline, const struct functions *functions, const char *notes, FILE *out,
 			struct diag *diag)
 {
 	struct page page = {.timeline = timeline, .functions = functions, .notes = notes};
 	uint32_t *numbers = number(timeline, functions);
-	int err = make_nonce(page.nonce);
+	int err = web_page_nonce(page.nonce);
 
 	if (err || !numbers) {
 		free(numbers);
@@ -279,7 +263,7 @@ int timeline_write_html(struct timeline *timeline, const struct functions *funct
 	}
 	page.numbers = numbers;
 	page.first = sort(timeline);
-	write_page(&page, out);
+	web_page_write(out, page_html, sizeof(page_html), blanks, sizeof(blanks) / sizeof(blanks[0]), &page);
 	free(numbers);
 	return finish(out, diag);
 }

@@ -25,14 +25,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "export/common.h"
 #include "export/export.h"
 #include "export/strings.h"
+#include "export/web_page.h"
 #include "profile/text.h"
 
-#define NONCE_BYTES 16
 
 static const char page_html[] = {
 #include "page/page.html.inc"
@@ -72,7 +71,7 @@ struct page {
 	const struct export_options *options;
 	struct export_view view;
 	struct export_strings strings;
-	char nonce[2 * NONCE_BYTES + 1];
+	char nonce[WEB_PAGE_NONCE];
 	int err;
 };
 
@@ -305,32 +304,33 @@ static size_t write_thread(struct page *page, size_t at)
 	return at;
 }
 
-static void write_data(struct page *page)
+static void write_data(FILE *out, void *context)
 {
+	struct page *page = context;
 	size_t at = 0;
 
-	fputs("{\"format\":1,\n", page->out);
-	write_info(page->out, profile_get_info(page->profile));
-	write_compared(page->out, &profile_get_info(page->profile)->compared);
-	write_quality(page->out, profile_get_quality(page->profile));
-	fprintf(page->out, "\"byThread\":%s,\n", page->options->threads ? "true" : "false");
+	fputs("{\"format\":1,\n", out);
+	write_info(out, profile_get_info(page->profile));
+	write_compared(out, &profile_get_info(page->profile)->compared);
+	write_quality(out, profile_get_quality(page->profile));
+	fprintf(out, "\"byThread\":%s,\n", page->options->threads ? "true" : "false");
 	if (export_times_kept(&page->times)) {
 		const struct profile_times *times = &profile_get_info(page->profile)->times;
 
-		fputs("\"times\":{", page->out);
-		write_number(page->out, "start", times->start_s);
-		write_number(page->out, "width", times->width_s);
-		fprintf(page->out, "\"count\":%" PRIu32 "},\n", times->count);
+		fputs("\"times\":{", out);
+		write_number(out, "start", times->start_s);
+		write_number(out, "width", times->width_s);
+		fprintf(out, "\"count\":%" PRIu32 "},\n", times->count);
 	}
 	write_frames(page);
-	fputs("\"threads\":[", page->out);
+	fputs("\"threads\":[", out);
 	while (at < page->view.sample_count && !page->err) {
-		fputs(at ? ",\n" : "\n", page->out);
+		fputs(at ? ",\n" : "\n", out);
 		at = write_thread(page, at);
 	}
-	fputs("],\n\"strings\":[", page->out);
-	export_strings_json(page->out, &page->strings);
-	fputs("]}", page->out);
+	fputs("],\n\"strings\":[", out);
+	export_strings_json(out, &page->strings);
+	fputs("]}", out);
 }
 
 static void write_escaped(FILE *out, const char *text)
@@ -343,85 +343,48 @@ static void write_escaped(FILE *out, const char *text)
 	}
 }
 
-static void write_title(struct page *page)
+static void write_title(FILE *out, void *context)
 {
+	const struct page *page = context;
 	char title[200];
 
 	text_clean(profile_get_info(page->profile)->command, title, sizeof(title));
-	write_escaped(page->out, *title ? title : "profile");
+	write_escaped(out, *title ? title : "profile");
 }
 
-static void write_nonce(struct page *page)
+static void write_nonce(FILE *out, void *context)
 {
-	fputs(page->nonce, page->out);
+	fputs(((const struct page *)context)->nonce, out);
 }
 
-static void write_style(struct page *page)
+static void write_style(FILE *out, void *context)
 {
-	fwrite(page_css, 1, sizeof(page_css), page->out);
+	(void)context;
+	fwrite(page_css, 1, sizeof(page_css), out);
 }
 
-static void write_script(struct page *page)
+static void write_script(FILE *out, void *context)
 {
-	fwrite(tree_js, 1, sizeof(tree_js), page->out);
-	fwrite(diff_js, 1, sizeof(diff_js), page->out);
-	fwrite(chart_js, 1, sizeof(chart_js), page->out);
-	fwrite(panel_js, 1, sizeof(panel_js), page->out);
-	fwrite(sandwich_js, 1, sizeof(sandwich_js), page->out);
-	fwrite(strip_js, 1, sizeof(strip_js), page->out);
-	fwrite(table_js, 1, sizeof(table_js), page->out);
-	fwrite(page_js, 1, sizeof(page_js), page->out);
+	(void)context;
+	fwrite(tree_js, 1, sizeof(tree_js), out);
+	fwrite(diff_js, 1, sizeof(diff_js), out);
+	fwrite(chart_js, 1, sizeof(chart_js), out);
+	fwrite(panel_js, 1, sizeof(panel_js), out);
+	fwrite(sandwich_js, 1, sizeof(sandwich_js), out);
+	fwrite(strip_js, 1, sizeof(strip_js), out);
+	fwrite(table_js, 1, sizeof(table_js), out);
+	fwrite(page_js, 1, sizeof(page_js), out);
 }
 
-static const struct blank {
-	const char *name;
-	void (*write)(struct page *page);
-} blanks[] = {
-	{"{{nonce}}", write_nonce},   {"{{title}}", write_title}, {"{{style}}", write_style},
-	{"{{script}}", write_script}, {"{{data}}", write_data},
+static const struct web_page_blank blanks[] = {
+	{"nonce", write_nonce},   {"title", write_title}, {"style", write_style},
+	{"script", write_script}, {"data", write_data},
 };
-
-static const struct blank *blank_at(const char *at, size_t size)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(blanks) / sizeof(blanks[0]); i++)
-		if (size >= strlen(blanks[i].name) && !memcmp(at, blanks[i].name, strlen(blanks[i].name)))
-			return &blanks[i];
-	return NULL;
-}
-
-static void write_page(struct page *page)
-{
-	size_t at = 0;
-
-	while (at < sizeof(page_html) && !page->err) {
-		const struct blank *blank = blank_at(page_html + at, sizeof(page_html) - at);
-
-		if (blank)
-			blank->write(page);
-		else
-			putc(page_html[at], page->out);
-		at += blank ? strlen(blank->name) : 1;
-	}
-}
-
-static int make_nonce(char nonce[static 2 * NONCE_BYTES + 1])
-{
-	uint8_t bytes[NONCE_BYTES];
-	unsigned int i;
-
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes))
-		return -EIO;
-	for (i = 0; i < sizeof(bytes); i++)
-		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
-	return 0;
-}
 
 static int html_write(FILE *out, const struct profile *profile, const struct export_options *options, struct diag *diag)
 {
 	struct page page = {.out = out, .profile = profile, .options = options};
-	int err = make_nonce(page.nonce);
+	int err = web_page_nonce(page.nonce);
 
 	if (err)
 		return diag_fail(diag, -err, "export.random", "the system gave no random numbers");
@@ -431,7 +394,7 @@ static int html_write(FILE *out, const struct profile *profile, const struct exp
 	if (!page.err)
 		page.err = export_times_init(&page.times, profile);
 	if (!page.err)
-		write_page(&page);
+		web_page_write(out, page_html, sizeof(page_html), blanks, sizeof(blanks) / sizeof(blanks[0]), &page);
 	export_times_deinit(&page.times);
 	export_view_deinit(&page.view);
 	export_strings_deinit(&page.strings);
