@@ -73,20 +73,6 @@ static int complain(const char *format, const char *what, const char *why)
 	return CLI_FAILED;
 }
 
-static int add_text(struct request *request, const char *text, size_t size)
-{
-	char *grown = realloc(request->text, request->size + size + 2);
-
-	if (!grown)
-		return -ENOMEM;
-	memcpy(grown + request->size, text, size);
-	request->size += size;
-	grown[request->size++] = '\n';
-	grown[request->size] = '\0';
-	request->text = grown;
-	return 0;
-}
-
 /* A program through the preprocessor, as dtrace has it done: by the cpp in PATH. */
 static char *preprocessed(struct request *request, const char *text, size_t size, size_t *ret)
 {
@@ -151,7 +137,7 @@ static int add_program(struct request *request, const char *text, size_t size, c
 	}
 	if (!request->name)
 		request->name = name;
-	err = add_text(request, made ? made : text, size);
+	err = script_append(&request->text, &request->size, made ? made : text, size);
 	free(made);
 	return err ? complain("%s%s", "out of memory", "") : CLI_DONE;
 }
@@ -367,7 +353,9 @@ static void report(const struct script *script, const struct report *report)
 		const struct complaint *one = &report->complaints.at[i];
 
 		if (one->severity == SEVERITY_WARNING) {
-			fprintf(stderr, "dtrace: warning: %s\n", one->text);
+			fputs("dtrace: warning: ", stderr);
+			report_text(stderr, one->text, strlen(one->text));
+			fputc('\n', stderr);
 			continue;
 		}
 		if (request->path)
@@ -378,7 +366,8 @@ static void report(const struct script *script, const struct report *report)
 			fprintf(stderr, "[%s] ", one->tag);
 		if (request->path && one->span.end)
 			fprintf(stderr, "line %zu: ", report_where(report, one->span).line);
-		fprintf(stderr, "%s\n", one->text);
+		report_text(stderr, one->text, strlen(one->text));
+		fputc('\n', stderr);
 		report_excerpt(report, one, stderr);
 	}
 }

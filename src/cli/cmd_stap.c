@@ -76,16 +76,7 @@ static int complain(const char *text, const char *what)
 
 static int add_text(struct request *request, const char *text, size_t size)
 {
-	char *grown = realloc(request->text, request->size + size + 2);
-
-	if (!grown)
-		return complain("out of memory", "");
-	memcpy(grown + request->size, text, size);
-	request->size += size;
-	grown[request->size++] = '\n';
-	grown[request->size] = '\0';
-	request->text = grown;
-	return -1;
+	return script_append(&request->text, &request->size, text, size) ? complain("out of memory", "") : -1;
 }
 
 static int add_file(struct request *request, const char *path)
@@ -119,11 +110,6 @@ static int add_line(struct request *request, char *text)
 }
 
 static int add_option(struct request *request, const char *value)
-{
-	return vec_push(&request->options, value) ? CLI_FAILED : -1;
-}
-
-static int take_limit(struct request *request, const char *value)
 {
 	return vec_push(&request->options, value) ? CLI_FAILED : -1;
 }
@@ -195,7 +181,7 @@ static int take_option(struct request *request, int letter, const char *value)
 	case 'x':
 		return take_process(request, value);
 	case 'D':
-		return take_limit(request, value);
+		return add_option(request, value);
 	case 'G':
 		if (!strchr(value, '='))
 			return complain("-G needs NAME=VALUE, not ", value);
@@ -259,9 +245,11 @@ static void show_line(const struct report *report, const struct complaint *one, 
 
 	if (one->span.begin - (place.column - 1) + length > source->end)
 		length = source->end - (one->span.begin - (place.column - 1));
-	fprintf(stderr, "%ssource: %.*s\n%s        ", margin, (int)length, line, margin);
+	fprintf(stderr, "%ssource: ", margin);
+	report_text(stderr, line, length);
+	fprintf(stderr, "\n%s        ", margin);
 	for (i = 0; i + 1 < place.column; i++)
-		fputc(line[i] == '\t' ? '\t' : ' ', stderr);
+		fputc(' ', stderr);
 	fputs("^\n", stderr);
 }
 
@@ -273,10 +261,13 @@ static void report_one(const struct report *report, const struct complaint *one)
 	struct span_place place;
 
 	if (one->severity == SEVERITY_WARNING) {
-		fprintf(stderr, "WARNING: %s\n", one->text);
+		fputs("WARNING: ", stderr);
+		report_text(stderr, one->text, strlen(one->text));
+		fputc('\n', stderr);
 		return;
 	}
-	fprintf(stderr, "%s error: %s", is_parse ? "parse" : "semantic", one->text);
+	fprintf(stderr, "%s error: ", is_parse ? "parse" : "semantic");
+	report_text(stderr, one->text, strlen(one->text));
 	if (has_place) {
 		place = report_where(report, one->span);
 		if (!size && is_parse) {
@@ -284,16 +275,22 @@ static void report_one(const struct report *report, const struct complaint *one)
 			return;
 		}
 		fprintf(stderr, is_parse ? "\n\tsaw: %s" : ": %s", kind_of(text, size));
-		if (size)
-			fprintf(stderr, " '%.*s'", (int)(size < 60 ? size : 60), text);
+		if (size) {
+			fputs(" '", stderr);
+			report_text(stderr, text, size < 60 ? size : 60);
+			fputc('\'', stderr);
+		}
 		fprintf(stderr, " at %s:%zu:%zu\n", report_source(report, one->span.begin)->name, place.line,
 			place.column);
 		show_line(report, one, is_parse ? "     " : "        ");
 	} else {
 		fputc('\n', stderr);
 	}
-	if (one->hint)
-		fprintf(stderr, "        hint: %s\n", one->hint);
+	if (one->hint) {
+		fputs("        hint: ", stderr);
+		report_text(stderr, one->hint, strlen(one->hint));
+		fputc('\n', stderr);
+	}
 }
 
 static void report(const struct script *script, const struct report *report)

@@ -100,6 +100,20 @@ static int compile_and_run(struct script *script, struct trace_command *child, s
 	return err;
 }
 
+int script_append(char **source, size_t *size, const char *text, size_t length)
+{
+	char *grown = realloc(*source, *size + length + 2);
+
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + *size, text, length);
+	*size += length;
+	grown[(*size)++] = '\n';
+	grown[*size] = '\0';
+	*source = grown;
+	return 0;
+}
+
 int script_run(struct script *script, struct diag *diag)
 {
 	struct trace_command *child = NULL;

@@ -26,6 +26,9 @@ struct script {
 	const void *context;
 };
 
+/* Adds a text and a newline to a source, which is terminated, and the caller's to free(). 0 or -ENOMEM. */
+int script_append(char **source, size_t *size, const char *text, size_t length);
+
 /* Compiles it, runs it, and waits for its command. An exit status. */
 int script_run(struct script *script, struct diag *diag);
 

@@ -364,6 +364,9 @@ says '^	saw: <input> EOF$' "where the text ends"
 refuses '^Pass 1: parse failed' 'probe begin { exit( }'
 says "saw: operator '}' at <input>:1:21" "with its place"
 refuses "^parse error: expected 'probe', 'global'" 'nonsense'
+refuses '^ +source: probe begin .*\?\]0;x\?' "$(printf 'probe begin { \033]0;x\007 }')"
+! grep -q "$(printf '\033')" "$folder/err"
+result $? "a script's control characters do not reach the terminal"
 refuses '^parse error: embedded C' 'function f() %{ return 1; %} probe begin { f() }'
 says 'hint: strata loads no kernel module' "with what to use instead"
 refuses "^semantic error: unresolved function nothing: identifier 'nothing' at <input>:1:15" 'probe begin { nothing() }'

@@ -103,8 +103,7 @@ void report_hint(struct report *report, const char *fmt, ...)
 	last->hint = arena_printf(report->arena, "%s", text);
 }
 
-/* The source is somebody else's: nothing of it may move the cursor of a terminal. */
-static void print_safe(FILE *out, const char *text, size_t size)
+void report_text(FILE *out, const char *text, size_t size)
 {
 	size_t i;
 
@@ -122,8 +121,11 @@ static const char *severity_text(const struct complaint *complaint)
 
 static void print_hint(const struct complaint *complaint, FILE *out)
 {
-	if (complaint->hint)
-		fprintf(out, "HINT: %s\n", complaint->hint);
+	if (!complaint->hint)
+		return;
+	fputs("HINT: ", out);
+	report_text(out, complaint->hint, strlen(complaint->hint));
+	fputc('\n', out);
 }
 
 /*
@@ -140,7 +142,7 @@ static void print_excerpt(const struct report *report, size_t start, size_t stop
 		if (stop - start > EXCERPT_MAX)
 			stop = start + EXCERPT_MAX;
 	}
-	print_safe(out, report->source + start, stop - start);
+	report_text(out, report->source + start, stop - start);
 	fprintf(out, "\n%*s", (int)(begin - start), "");
 	for (i = begin; i < end && (i == begin || i < stop); i++)
 		fputc('~', out);
@@ -183,10 +185,10 @@ static void print_one(const struct report *report, const struct complaint *compl
 
 	report_place(report, (struct span){(uint32_t)at.begin, (uint32_t)at.end}, out);
 	fprintf(out, ": %s: ", severity_text(complaint));
-	print_safe(out, complaint->text, strlen(complaint->text));
+	report_text(out, complaint->text, strlen(complaint->text));
 	fputc('\n', out);
 	if (complaint->more) {
-		print_safe(out, complaint->more, strlen(complaint->more));
+		report_text(out, complaint->more, strlen(complaint->more));
 		fputc('\n', out);
 	}
 	print_excerpt(report, at.start, at.stop, at.begin, at.end, out);
@@ -197,7 +199,7 @@ static void print_one(const struct report *report, const struct complaint *compl
 static void print_without_place(const struct complaint *complaint, FILE *out)
 {
 	fprintf(out, "%s: ", severity_text(complaint));
-	print_safe(out, complaint->text, strlen(complaint->text));
+	report_text(out, complaint->text, strlen(complaint->text));
 	fputc('\n', out);
 	print_hint(complaint, out);
 }
@@ -226,7 +228,7 @@ void report_place(const struct report *report, struct span span, FILE *out)
 	struct span_place place = report_where(report, span);
 	const char *name = report_source(report, span.begin)->name;
 
-	print_safe(out, name, strlen(name));
+	report_text(out, name, strlen(name));
 	fprintf(out, ":%zu:%zu-%zu", place.line, place.column, place.column + span.end - span.begin);
 }
 

@@ -87,6 +87,12 @@ struct span_place report_where(const struct report *report, struct span span);
 /* FILE:LINE:COLUMN-END, as messages begin. */
 void report_place(const struct report *report, struct span span, FILE *out);
 
+/*
+ * Writes a part of a script, or what names one: it is somebody else's, and nothing of it may move a terminal's cursor.
+ * One byte stays one column.
+ */
+void report_text(FILE *out, const char *text, size_t size);
+
 /* The line of the source, what is marked in it, and the hint. */
 void report_excerpt(const struct report *report, const struct complaint *complaint, FILE *out);
 
