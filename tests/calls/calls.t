@@ -12,15 +12,14 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, ".."), os.path.join(HERE, "../oracle")]
+sys.path[:0] = [os.path.join(HERE, "../python"), os.path.join(HERE, ".."), os.path.join(HERE, "../oracle")]
 from interpreters import discover  # noqa: E402
+from probe_run import STRATA, difference, is_traced, read, refusal  # noqa: E402
 from tap import Tap  # noqa: E402
 
-STRATA = os.environ.get("STRATA", os.path.join(HERE, "../../build/strata"))
 TRUTH = os.path.join(HERE, "../python/probe_truth.py")
 PROGRAM = os.path.join(HERE, "program.py")
 TURNS = "5"
-REFUSED = {"debug": "a debug build", "nogil": "free-threaded", "tailcall": "tail calls"}
 NAME_WIDTH, TIME_WIDTH = 20, 10
 ENDS = {", yields": "yield", ", ended by an exception": "unwind"}
 BEGINNINGS = {", resumed by an exception": "throw", ", resumed": "resume"}
@@ -84,19 +83,8 @@ class Lines:
             stack.append((indent, name))
 
 
-def is_traced(function):
-    last = function.split(".")[-1]
-    return not last.startswith("_") or last.startswith("__")
-
-
 def truth_of(path):
-    events = collections.defaultdict(list)
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            words = line.split()
-            if len(words) == 4 and is_traced(words[2]) and words[2] != LIMIT:
-                events[words[0]].append(tuple(words[1:3]))
-    return events
+    return {thread: [event[:2] for event in events if event[1] != LIMIT] for thread, events in read(path).items()}
 
 
 def coarse(events):
@@ -113,10 +101,7 @@ def check_events(tap, interpreter, work):
         told = [event for event in lines.events[thread] if is_traced(event[1]) and event[1] != LIMIT]
         if interpreter.version < (3, 12):
             told = coarse(told)
-        if told != expected:
-            at = next((i for i, (a, b) in enumerate(zip(told, expected)) if a != b), min(len(told), len(expected)))
-            wrong.append("thread %s: %d events, told %d; number %d differs: %s, told %s"
-                         % (thread, len(expected), len(told), at, expected[at:at + 2], told[at:at + 2]))
+        wrong += difference(told, expected, "thread " + thread)
     tap.ok(not done.returncode and len(want) == 2 and not wrong and "lost" not in done.stderr,
            "%s: %d events, the same, in their places" % (interpreter.label, sum(map(len, want.values()))), done.stderr, *wrong)
 
@@ -325,8 +310,8 @@ def main():
         for interpreter in discover():
             if interpreter.root:  # the command would be chroot
                 continue
-            if any(name in interpreter.label for name in REFUSED):
-                reason = next(reason for name, reason in REFUSED.items() if name in interpreter.label)
+            reason = refusal(interpreter.label)
+            if reason:
                 done = strata("--", interpreter.path, PROGRAM, "times")
                 tap.ok(done.returncode == 1 and reason in done.stderr and done.stderr.count("\n") == 1,
                        "%s: refused: %s" % (interpreter.label, reason), done.stderr)

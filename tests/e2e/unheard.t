@@ -111,7 +111,7 @@ with e2e.folder() as where:
     options = "lowerdir=%s/lower:%s/lowest" % (where, where)
     mounted = subprocess.run(["mount", "-t", "overlay", "-o", options, "overlay", where + "/merged"], stderr=subprocess.PIPE)
     if mounted.returncode:
-        tap.skip("no overlay file system: %s" % mounted.stderr.decode(errors="replace").strip())
+        tap.skip("a file of an overlay", "no overlay file system: %s" % mounted.stderr.decode(errors="replace").strip())
     else:
         try:
             unheard(where, "env PYTHONHOME=%s %s/merged/python-in-overlay" % (prefix, where), "a file of an overlay")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a program of the truth under strata trace, and compares what both tell; for probes.t and events.t."""
+"""Runs a program of the truth under strata trace, and compares what both tell; for probes.t, events.t and calls.t."""
 import collections
 import os
 import shutil
