@@ -48,6 +48,16 @@ void watch_unpin(struct watch *watch, struct watched *watched)
 	watched->pins.count = 0;
 }
 
+/* Walks may go by a name for a while after it was forgotten: so it is in time before the file is closed. */
+static void forget_names(struct watch *watch, struct object *object)
+{
+	if (object->idle_since + FILE_IDLE_NS >= watch->drained_at + 2 * TABLES_GRACE_NS)
+		return;
+	watch_forget_keys(watch, object);
+	if (object->idle_since + FILE_IDLE_NS < watch->drained_at + TABLES_GRACE_NS)
+		object->idle_since = watch->drained_at + TABLES_GRACE_NS - FILE_IDLE_NS;
+}
+
 int watch_forget_files(struct watch *watch, uint64_t ns)
 {
 	uint64_t until = watch_now() + ns;
@@ -70,10 +80,8 @@ int watch_forget_files(struct watch *watch, uint64_t ns)
 			object->idle_since = 0;
 		} else if (!object->idle_since) {
 			object->idle_since = watch->drained_at;
-		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at + TABLES_GRACE_NS &&
-			   object->names.count) {
-			watch_forget_keys(watch, object);
-			object->idle_since = watch->drained_at + TABLES_GRACE_NS - FILE_IDLE_NS;
+		} else if (object->names.count) {
+			forget_names(watch, object);
 		} else if (object->idle_since + FILE_IDLE_NS < watch->drained_at) {
 			err = watch_name_file(watch, file);
 			if (err)
