@@ -29,9 +29,17 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+/* Both clocks are read at one moment: a thread that loses its CPU between them would count that wait as the function's. */
 static double not_running(void)
 {
-	return seconds(CLOCK_MONOTONIC) - seconds(CLOCK_THREAD_CPUTIME_ID);
+	double before, used, after;
+
+	do {
+		before = seconds(CLOCK_MONOTONIC);
+		used = seconds(CLOCK_THREAD_CPUTIME_ID);
+		after = seconds(CLOCK_MONOTONIC);
+	} while (after - before > 20e-6);
+	return before - used;
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

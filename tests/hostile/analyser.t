@@ -41,7 +41,7 @@ def analysers():
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            with open("/proc/%s/comm" % pid) as file:
+            with open("/proc/%s/comm" % pid, errors="replace") as file:
                 if file.read().strip() == NAME and os.getpgid(int(pid)) == os.getpgrp():
                     found.append(int(pid))
         except OSError:
