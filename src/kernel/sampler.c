@@ -196,6 +196,10 @@ int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *
 	sampler->object = object;
 	sampler->borrowed = true;
 	err = create_tables(sampler, diag);
+	if (!err) {
+		sampler->sent = map_shared(sampler, "sent", SENT_SLOTS * sizeof(*sampler->sent), diag);
+		err = sampler->sent ? 0 : -ENOMEM;
+	}
 	if (err)
 		sampler_destroy(sampler);
 	else
