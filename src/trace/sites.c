@@ -15,6 +15,26 @@
 #define LOOK_EVERY_NS      50000000ull
 #define LOOK_EVERY_RECORDS 64 /* to ask for the time costs as much as to print one */
 
+/* What a command or a file has to say: that may be of other programs. */
+static void pass_on(struct run *run, const char *kind, const char *text, size_t size)
+{
+	char *shown = NULL;
+	size_t shown_size = 0;
+	FILE *memory;
+
+	if (!run->printer.escape) {
+		run->print->message(&run->printer, kind, text, size);
+		return;
+	}
+	memory = open_memstream(&shown, &shown_size);
+	if (!memory)
+		return;
+	print_lines(&run->printer, memory, text, size);
+	fclose(memory);
+	run->print->message(&run->printer, kind, shown, shown_size);
+	free(shown);
+}
+
 void run_system(struct run *run, const char *command)
 {
 	char buffer[4096], *text = NULL;
@@ -44,7 +64,7 @@ void run_system(struct run *run, const char *command)
 		waitpid(child, NULL, 0);
 	if (memory) {
 		fclose(memory);
-		run->print->message(&run->printer, "syscall", text, size);
+		pass_on(run, "syscall", text, size);
 	}
 	free(text);
 }
@@ -61,7 +81,7 @@ static void cat(struct run *run, const char *path)
 	} else if (text) {
 		while (size < room && (got = read(fd, text + size, room - size)) > 0)
 			size += (size_t)got;
-		run->print->message(&run->printer, "cat", text, size);
+		pass_on(run, "cat", text, size);
 	}
 	if (fd >= 0)
 		close(fd);

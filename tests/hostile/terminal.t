@@ -122,6 +122,15 @@ def main():
             said = [json.loads(line) for line in out.decode().splitlines() if line]
             want = comm.decode(errors="replace") if comm.isascii() or shown == comm or b"\xff" not in comm else "b\ufffd\ufffd\ufffd"
             tap.ok({"type": "map", "data": {"@": {want: 1}}} in said and {"type": "value", "data": want} in said, f"{comm}: JSON", out)
+        said = where + "/said"
+        with open(said, "wb") as file:
+            file.write(b"a\tb\n\x1b[31mred\xe2\x80\xae\n\xc3\xa9\n")
+        for call in (f'cat("{said}")', f'system("cat {said}")'):
+            script = ["trace", *(["--unsafe"] if "system" in call else []), "-e", "BEGIN { %s; exit(); }" % call]
+            out = through_terminal([STRATA, *script]).replace(b"\r", b"")
+            tap.ok(b"a\tb\n\\x1b[31mred\\xe2\\x80\\xae\n\xc3\xa9\n" in out, f"{call}: on a terminal nothing that it obeys", out)
+            out = through_pipe([STRATA, *script])
+            tap.ok(b"a\tb\n\x1b[31mred\xe2\x80\xae\n\xc3\xa9\n" in out, f"{call}: into a pipe as it is", out)
         for through in (through_terminal, through_pipe):
             out = through([STRATA, "list", f"uprobe:{program}:bad*"])
             tap.ok(b":bad" in out and not controls(out), "list, " + through.__name__, out)

@@ -23,6 +23,20 @@ void print_data(const struct printer *p, FILE *out, const char *text, size_t siz
 		fwrite(text, 1, size, out);
 }
 
+void print_lines(const struct printer *p, FILE *out, const char *text, size_t size)
+{
+	size_t at, from = 0;
+
+	for (at = 0; at <= size; at++) {
+		if (at < size && text[at] != '\n' && text[at] != '\t')
+			continue;
+		print_data(p, out, text + from, at - from);
+		if (at < size)
+			fputc(text[at], out);
+		from = at + 1;
+	}
+}
+
 static bool has_stack(const struct type *type)
 {
 	uint32_t i;

@@ -117,6 +117,8 @@ void print_json_string(FILE *out, const char *text, size_t size);
 
 /* Text from other programs that the script prints: unchanged, or made safe for a terminal. */
 void print_data(const struct printer *p, FILE *out, const char *text, size_t size);
+/* The same of lines with tabs, as files have them. */
+void print_lines(const struct printer *p, FILE *out, const char *text, size_t size);
 
 /* The text of a key into malloc'd memory; NULL when memory is short. */
 typedef char *print_key_text(const struct printer *p, const struct type *type, const uint8_t *key, size_t *size);
