@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fetch: debug files from debuginfod (elf/debuginfod.h) for the files of a window that have no symbols. Takes time:
- * for when nothing is sampled any more, and before the window is named.
+ * fetch: gets debug files from debuginfod (elf/debuginfod.h) for the files of a window that have no symbols. It takes
+ * up to FETCH_SECONDS, so it is used after sampling has ended, and before the window is named.
  */
 #ifndef STRATA_ENGINE_FETCH_H
 #define STRATA_ENGINE_FETCH_H

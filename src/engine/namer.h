@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * namer: names of addresses in files. The files are not parsed in the process that has strata's capabilities, but by an
- * analyser (engine/analyser.h), which is started when it is first needed. It is not the analyser that follows machine
- * code, because strata waits for names. While it waits, the ring is emptied.
+ * namer: names of addresses in files. The files are not parsed in this process, which has strata's capabilities, but by
+ * an analyser (engine/analyser.h), which is started when it is first needed. It is not the analyser that follows
+ * machine code, because strata waits for names. While it waits, the ring is emptied.
  *
- *   namer_names()   asks for all addresses of a file, FILE_NAMES_AT_ONCE at a time
- *                   the answer says whether the file needs a debug file, and how to find it; candidates are
- *                   opened here, and the question is asked again with each of them
+ *   namer_names()   asks for all addresses of a file, FILE_NAMES_AT_ONCE at a time. The answer says whether the file
+ *                   needs a debug file, and how to find it. Candidates are opened here, and the question is asked again
+ *                   with each of them.
  *
  * A file whose names take too long gets no more names, and the client is told. The same happens to the files of a user
  * whose share of the time is used up (base/budget.h). If no process can be confined, the files are parsed in this

@@ -2,10 +2,10 @@
 /*
  * slices: when samples were taken: how often each tally was counted in each slice of time.
  *
- * Memory is bounded however long it goes on. The first slices are short. When there would be more than SLICES_MAX, or
- * more than SLICE_COUNTS_MAX counts, two neighbours become one, everywhere, as often as it takes. If that does not
- * help, as there are too many tallies, or if memory is short, no times are kept at all: a time axis that has only some
- * samples would show what was not there.
+ * Memory is bounded however long a recording lasts. The first slices are short. When there would be more than
+ * SLICES_MAX slices, or more than SLICE_COUNTS_MAX counts, every two neighbours become one, as often as needed. If that
+ * does not help because there are too many tallies, or if memory is short, no times are kept at all: a time axis that
+ * has only some of the samples would be wrong.
  */
 #ifndef STRATA_ENGINE_SLICES_H
 #define STRATA_ENGINE_SLICES_H

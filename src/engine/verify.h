@@ -2,25 +2,25 @@
 /*
  * verify: a second opinion on native stacks, for `record --verify`.
  *
- * Every tenth sample's registers and stack are copied, as for a late sample, after the kernel has walked them. The
- * copy is walked twice: by bpf/native.h on the host, which must give the same stack id, and by elfutils' libdw, by the
- * files' own .eh_frame or .debug_frame. libdw shares no code with strata: not the reading of ELF files, not the
- * compiler of rows, not the walk. There is one libdw session for each verified process, until its mappings change.
+ * The registers and the stack of every tenth sample are copied, as for a late sample, after the kernel has walked them.
+ * The copy is walked twice. bpf/native.h, compiled for user space, must give the same stack id. elfutils' libdw walks
+ * it by the files' own .eh_frame or .debug_frame. libdw shares no code with strata: it has its own reader of ELF files,
+ * its own compiler of rows, and its own walk. Each verified process has one libdw session, until its mappings change.
  *
  * Each chosen sample is counted once:
- *   guessed      libdw has no unwind information for a frame and takes the frame pointer for a chain, which is a guess.
- *                What disagrees behind such a frame proves nothing. It happens in _init and _fini of a program
- *                (crti.o's), where libdw leaves out the caller; strata follows the code, and gdb agrees with strata.
- *   cut          the host's walk ends with the copy, because the stack is longer or goes on elsewhere. libdw has to
- *                agree as far as that.
- *   uncompared   the host's walk ends for another reason than the kernel's, so there is no second opinion. That
+ *   guessed      libdw has no unwind information for a frame and guesses that the frame pointer leads to the caller.
+ *                A difference behind such a frame proves nothing. It happens in _init and _fini of a program (crti.o),
+ *                where libdw leaves out the caller; strata follows the code, and gdb agrees with strata.
+ *   cut          the walk in user space ends with the copy, because the stack is longer or goes on elsewhere. libdw has
+ *                to agree up to there.
+ *   uncompared   the walk in user space ends for another reason than the kernel's, so there is no second opinion. That
  *                reason is counted, as is stack-missing when no copy arrived.
  *   differ       a real difference. In 180,000 verified samples of OpenSSL's and Python's sha256 at 4,999 Hz there was
  *                none; the only disagreement was a guess, in bash's _fini.
  *
- * What neither can know: while an exception is about to land, libgcc (uw_install_context_1) overwrites the registers
- * and return address that _Unwind_Resume saved with those of the landing place. A sample in these few instructions has
- * frames that are gone or not there yet; some end as no-mapping or odd-stack.
+ * What neither walk can know: just before an exception reaches its handler, libgcc (uw_install_context_1) overwrites
+ * the registers and return address that _Unwind_Resume saved with those of the handler. A sample in these few
+ * instructions has frames that are gone or not there yet; some end as no-mapping or odd-stack.
  *
  * tests/e2e/verify.t covers signal handlers, alternate and split stacks, clone, vfork, realigned frames, lazy binding,
  * exceptions and libcrypto. Not thread-safe.

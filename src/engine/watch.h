@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * watch: tells the kernel about processes, and turns what the kernel sends into a store.
+ * watch: tells the kernel about processes, and puts what the kernel sends into a store.
  *
  *   side-band records ─► processes ─► objects ─► tables, facts of runtimes in the kernel
  *   ring records ───────────────────────────────► store (addresses → file locations, by the mappings of their moment)
  *
- * When are a process's tables compiled? At once, if it was asked for or has a runtime with a second stack (whose frames
- * cannot be found later), unless the kernel finds its mappings by itself (bpf/find.h). With more than 16 MiB of code,
- * after its first sample could arrive (watch_scan()). For all other processes, when the first sample arrives: it
- * carries a copy of its stack and is finished here (kernel/late_walk.h). Of large files only the parts that walks need
- * are compiled, each in the same way (unwind/unwind_parts.h), unless watch_options.whole_tables is set. While tables
- * are compiled the ring is emptied every few milliseconds, and what came is handled afterwards, at most 64 MiB of it
- * (kernel/backlog.h). Machine code without tables is followed by another process (analyser.h). Until it has answered
- * the rows of that file are absent, and late samples that end there wait (watch_analysis.c), unless watch_options.waits
+ * When are the tables of a process compiled?
+ * - At once, if the process was asked for, or has a runtime with a second stack (whose frames cannot be found later),
+ *   unless the kernel finds its mappings by itself (bpf/find.h). With more than 16 MiB of code: once its first sample
+ *   may arrive (watch_scan()).
+ * - For all other processes, when the first sample arrives. It carries a copy of its stack and is walked here
+ *   (kernel/late_walk.h).
+ * - For large files only the parts that walks need, each in the same way (unwind/unwind_parts.h), unless
+ *   watch_options.whole_tables is set.
+ * While tables are compiled the ring is emptied every few milliseconds. What came is handled afterwards, at most 64 MiB
+ * of it (kernel/backlog.h). Machine code without tables is followed by another process (analyser.h). Until it has
+ * answered, that file has no rows, and late samples that end there wait (watch_analysis.c), unless watch_options.waits
  * is set.
  *
  * Time and order. Samples and side-band records come through different buffers and in no common order. Everything
  * carries CLOCK_MONOTONIC.
- * - watch_drain() reads the side-band first, then the ring. The time before the side-band was read is kept: every
- *   record older than that is known.
- * - A mapping holds from one time to another. The question is always: what was at this address at that moment? Past
- *   mappings are kept for three seconds, measured by the time of the records (watch_advance_watermark(), in
- * watch_parts.h). So strata may be stopped for as long as it likes, and what it reads then is still resolved.
+ * - watch_drain() reads the side-band first, then the ring. It keeps the time before it read the side-band: every older
+ *   record is known.
+ * - A mapping is valid from one time to another. The question is always: what was at this address at that moment? Past
+ *   mappings are kept for three seconds, measured by the time of the records (watch_advance_watermark() in
+ *   watch_parts.h). So strata may be stopped for as long as it likes, and what it reads then is still resolved.
  * - process_entry.valid_from says that no older change of the mappings is missing. The kernel notes the time of each
  *   exec itself, and does not use tables with an older valid_from.
- * - A stack with an unknown address makes user space read the side-band once more. If that does not help a late
- *   sample, /proc/PID/maps is read again, at most five times a second for each process.
+ * - When a stack has an unknown address, the side-band is read once more. If that does not help a late sample,
+ *   /proc/PID/maps is read again, at most five times a second for each process.
  * - fork copies: the child inherits its parent's mappings and runtime.
  *
  * Memory is bounded over days; see store.h and watch_tidy.c. Not thread-safe. All memory is released by

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * watch_parts: what watch's files share; nobody else includes it.
+ * watch_parts: what watch's files share; no other file includes it.
  *
- *   watch.c          creation and end, the side-band, reading /proc
- *   watch_publish.c  what the kernel part is told about a process: mappings and runtimes
- *   watch_prove.c    runtimes of an unknown version
- *   watch_files.c    what it is told about files, so that it finds mappings by itself
- *   watch_records.c  what the kernel part sends
- *   watch_live.c     threads that do not run, walked from this process
- *   watch_learn.c    rules for code that has none, from what it does
- *   watch_analysis.c what another process is asked about files, and samples that wait for that
- *   watch_generated.c  code that no file backs, where frame pointers do not lead on
- *   watch_published.c  what processes publish of it
- *   watch_full.c     what finds no room in the kernel's tables
- *   watch_tidy.c     what is let go while the recording lasts
+ *   watch.c            creation and end, the side-band, reading /proc
+ *   watch_publish.c    tells the kernel part about a process: mappings and runtimes
+ *   watch_prove.c      runtimes of an unknown version: does the process agree with the layout?
+ *   watch_files.c      tells the kernel part about files, so that it finds mappings by itself
+ *   watch_records.c    handles what the kernel part sends
+ *   watch_live.c       walks threads that do not run, from this process
+ *   watch_learn.c      learns rules for code that has none, from what the code does
+ *   watch_analysis.c   asks another process about files, and keeps the samples that wait for its answers
+ *   watch_generated.c  generated code (no file backs it) that does not keep frame pointers
+ *   watch_published.c  unwind rules that processes publish for their generated code
+ *   watch_full.c       what finds no room in the kernel's tables
+ *   watch_tidy.c       releases what is no longer needed while the recording lasts
  */
 #ifndef STRATA_ENGINE_WATCH_PARTS_H
 #define STRATA_ENGINE_WATCH_PARTS_H

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * firefox: the processed profile format of the Firefox Profiler, version 66, gzip over JSON. Its source describes it:
- * src/types/profile.ts and docs-developer/CHANGELOG-formats.md of github.com/firefox-devtools/profiler (v66, 2026);
- * readers upgrade older versions themselves.
+ * firefox: the processed profile format of the Firefox Profiler, version 66: JSON, compressed with gzip. Its source
+ * describes it: src/types/profile.ts and docs-developer/CHANGELOG-formats.md of github.com/firefox-devtools/profiler
+ * (v66, 2026); readers upgrade older versions themselves.
  *
- * All is tables, as columns; rows refer to others by index:
+ * Everything is in tables, which are stored by column. Rows refer to each other by index:
  *
- *   threads[].samples ─► stackTable (a tree: how far back the caller is) ─► frameTable ─► funcTable ─► resourceTable ─►
- * libs └─► sources
+ *   threads[].samples ─► stackTable ─► frameTable ─► funcTable ─► resourceTable ─► libs
+ *                        (a tree: each row names                └─► sources
+ *                        its caller's row)
  *
- * Frames are the profile's, with its numbers. A sample stands for the time before it (export/tracks.h) and is written
- * where that begins. Where the next one does not follow, a sample without a stack and without weight is put in between:
- * viewers show a stack until the next sample. Samples have threadCPUDelta, so that the activity of a thread is drawn as
- * the share of time that it ran.
+ * The frames have the numbers that they have in the profile. A sample stands for the time before it (export/tracks.h),
+ * and is written at the time where that begins. Viewers show a stack until the next sample. So where the next sample
+ * does not follow at once, one without a stack and without weight is put in between. Samples have threadCPUDelta, so
+ * that the activity of a thread is drawn as the share of time that it ran.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,11 +7,13 @@
  *
  * A runtime keeps its frames in one of two ways, or in both.
  *
- *   A second stack   It interprets, and keeps its frames apart: CPython (Ruby, PHP, Perl). Its walk in the kernel
- *                    (NAME/bpf/walk.h, by bpf/second_stack.h) records functions and positions in them. User space
- * merges them with the native stack, from the root inwards, in place of the interpreter's loop (merge.h). Native frames
- * Its compiled code has frames on the native stack, or on several: Go, SBCL (V8, HotSpot). They are unwound by rules
- * from its `source`, and by its own steps in the native walk (NAME/bpf/step.h, called by bpf/native.h).
+ *   A second stack   It interprets, and keeps its frames apart from the native ones: CPython (Ruby, PHP, Perl). Its
+ *                    walk in the kernel (NAME/bpf/walk.h, by bpf/second_stack.h) records functions and positions in
+ *                    them. User space puts them in place of the native frames of the interpreter's loop (merge.h).
+ *
+ *   Native frames    Its compiled code has frames on the native stack, or on several: Go, SBCL (V8, HotSpot). They are
+ *                    unwound by rules from its `source`, and by its own steps in the native walk (NAME/bpf/step.h,
+ *                    called by bpf/native.h).
  *
  *   a file is mapped ─► recognise ─► a process has it ─► attach ─► the kernel walks ─► decode, line ─► frames
  *                        (prove)         (aid)                         └─ roles ─► merge

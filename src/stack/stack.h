@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stack: every thread's whole stack at this moment, and what each waits for.
+ * stack: the whole stack of every thread at this moment, and what each thread waits for.
  *
- * Nobody is stopped, unless that is asked for (freeze.h). A thread that is on no CPU holds still:
+ * No thread is stopped, unless that is asked for (freeze.h). A thread that is on no CPU does not change its stack:
  *
- *   tasks_read()        registers, kernel stack, switches so far          a BPF iterator, kernel/tasks.h
- *   watch_live_walk()   native and Python walk in the process's memory    bpf/native.h, runtime/python/bpf/walk.h on
- * the host tasks_read()        on no CPU, no switch since?  ─► the stack is true; else it is thrown away and read again
+ *   tasks_read()        registers, kernel stack, number of switches         a BPF iterator, kernel/tasks.h
+ *   watch_live_walk()   native and Python walk in the process's memory      bpf/native.h, runtime/python/bpf/walk.h,
+ *                                                                           compiled for user space
+ *   tasks_read()        still on no CPU, same number of switches?  ─► the stack is true; else it is read again
  *
  * The kernel counts a switch before the thread leaves its CPU, and the iterator reads the count after it has seen that
  * the thread is on no CPU. So a thread that ran in between has another count at the second reading, or is on a CPU.
- * Threads without an answer after two rounds are running: the sampler is started, for this process only, and the first
- * sample of each such thread is its answer, while the rounds go on. After a second the rest is reported as not
- * consistent. All answers go into the store like samples, so they are merged and named as in `record`.
+ * Threads without an answer after two rounds are running. For them the sampler is started, for this process only. The
+ * first sample of each such thread is its answer, while the rounds go on. Threads without an answer after a second are
+ * reported as not consistent. All answers go into the store like samples, so they are merged and named as in `record`.
  *
- * Why an iterator: PTRACE_INTERRUPT wakes a sleeping thread, and epoll_wait and others then fail with EINTR
- * (signal(7)), which a program notices. It also takes longer: 1.3 ms to stop, read and release 101 sleeping threads,
- * the iterator 0.2 ms (two virtual cores, Linux 6.18, the least of ten and of fifty). /proc/PID/task/TID/syscall stops
- * nobody, but has no callee-saved registers, which unwinding needs. The iterator has all registers, the kernel stack
- * and the system call's arguments, of one moment. Kernels without bpf_task_pt_regs() (before 5.15) have the registers
- * at the top of the kernel stack, where the sampler finds them, too.
+ * Why an iterator? PTRACE_INTERRUPT wakes a sleeping thread. epoll_wait() and others then fail with EINTR (signal(7)),
+ * and the program notices. It also takes longer: 1.3 ms to stop, read and release 101 sleeping threads, against 0.2 ms
+ * with the iterator (two virtual cores, Linux 6.18, the least of ten and of fifty). /proc/PID/task/TID/syscall stops no
+ * thread, but has no callee-saved registers, which unwinding needs. The iterator has all registers, the kernel stack
+ * and the arguments of the system call, all of one moment. On kernels without bpf_task_pt_regs() (before 5.15) the
+ * registers are read at the top of the kernel stack, as the sampler does.
  *
- * --freeze gives all stacks of one moment: ptrace holds the running threads, which have no system call that could
- * fail, and between two readings nobody has run, neither those nor the sleeping ones. A sleeper that has run is held
- * in the next round. One walk before, thrown away, prepares everything. On that machine, with a load of 12, this took
- * 5 ms for 101 sleeping threads of Python, 1.6 to 2.4 ms for 97 sleeping and two busy threads of C, and 2.3 to 7.6 ms
- * for 60 threads that sleep 0.1 to 1.1 ms at a time.
+ * --freeze gives all stacks of one moment. ptrace holds the running threads: they are in no system call that could
+ * fail. The takes are repeated until between two readings no thread has run, neither those nor the sleeping ones. A
+ * sleeper that has run is held in the next round. One walk is done before and thrown away, so that everything is
+ * prepared. On that machine, with a load of 12, this took 5 ms for 101 sleeping threads of Python, 1.6 to 2.4 ms for 97
+ * sleeping and two busy threads of C, and 2.3 to 7.6 ms for 60 threads that sleep 0.1 to 1.1 ms at a time.
  *
- * Variables are read right after the walk, before the second reading: so they are of the very frames that are shown, as
- * long as the thread held still. What a sample has seen has none. They are matched with the frames that the merge shows
- * by number and by name, or left out. Objects may be changed by other threads, but with --freeze.
+ * Variables are read right after the walk and before the second reading. So they belong to the frames that are shown,
+ * if the thread did not run. Stacks from samples have no variables. Variables are matched by number and by name with
+ * the frames that the merge shows, or left out. Without --freeze other threads may change the objects meanwhile.
  *
  * The thread that holds the GIL is the interpreter's current thread at the moment of each stack (SAMPLE_CURRENT).
  *

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * python_cache: facts about an interpreter's file that are slow to find out, cached by build id (base/cache.h) for
- * other files and later runs: where its loop is, and how the thread state is reached; and for a libc, where it keeps
- * pthread keys.
+ * python_cache: facts about an interpreter's file that are slow to find, cached by build id (base/cache.h) for other
+ * files and later runs: where its loop is, how the thread state is reached, and for a libc, where it keeps pthread
+ * keys.
  *
- * An entry names the version of the analyser, a checksum of its sources, so a strata with a different analysis does not
- * use it. A build id is only a claim of the file: its stripped version has the same one, and a patched file may have
- * it, too. So an entry also holds a digest of the file (elf_file_digest()) and is used only for files with the same
- * digest. For a file without a build id the entry's name is derived from the digest. Recognition is not cached: it
- * takes some hash-table lookups, which is no more than checking that a cached answer belongs to this file.
+ * An entry names the version of the analyser, a checksum of its sources. So a strata with a different analysis does not
+ * use it. A build id is only a claim of the file: its stripped version has the same one, and so may a patched file. So
+ * an entry also holds a digest of the file (elf_file_digest()), and is used only for files with the same digest. For a
+ * file without a build id the name of the entry is derived from the digest. Recognition is not cached: it takes some
+ * hash-table lookups, no more than checking that a cached answer belongs to this file.
  */
 #ifndef STRATA_PYTHON_CACHE_H
 #define STRATA_PYTHON_CACHE_H
@@ -20,16 +20,16 @@ struct python_cache;
 
 /* `directory` as for cache_create(). NULL when memory is short. */
 struct python_cache *python_cache_create(const char *directory);
-/* The same on a cache that others use, too; it is borrowed. */
+/* The same, with the entries in a cache that is also used for other things; it is borrowed. */
 struct python_cache *python_cache_share(struct cache *entries);
 void python_cache_destroy(struct python_cache *cache);
 
-/* Its entries, which other analyses of files keep theirs among; NULL of no cache. */
+/* The cache with its entries, where other analyses of files keep theirs, too; NULL for no cache. */
 struct cache *python_cache_entries(struct python_cache *cache);
 
 /*
- * As python_eval_ranges(), but looks in the cache first and leaves the answer there. `evidence` lives as long as the
- * cache. *cached (may be NULL) says whether it was there. Without a cache (NULL) it is just
+ * Like python_eval_ranges(), but looks in the cache first, and stores the answer there. `evidence` lives as long as the
+ * cache. *cached (may be NULL) says whether it was in the cache. Without a cache (NULL) it is the same as
  * python_eval_ranges().
  */
 int python_cache_eval_ranges(struct python_cache *cache, const struct elf_file *elf,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * interpreter: is this ELF file a CPython, which version, and where are its data and its loop?
+ * interpreter: does this ELF file contain a CPython, which version, and where are its data and its loop?
  *
- * Recognition is by content: the dynamic or static symbols Py_Version/_PyRuntime/PyInterpreterState_Head, the
- * .PyRuntime section, and version strings; never by the file's name. An interpreter can be a shared library
+ * Recognition is by content, never by the file's name: the dynamic or static symbols Py_Version, _PyRuntime and
+ * PyInterpreterState_Head, the section .PyRuntime, and version strings. An interpreter can be a shared library
  * (libpython3.X.so) or an executable that contains it.
  *
- * Addresses are ELF vaddrs of this file. Facts that only a live process can tell (_Py_DebugOffsets' values on
- * 3.13+ may be read from the file as well: the struct is initialised data) are read from the file where possible,
- * so that a process is known the moment it is mapped.
+ * Addresses are ELF vaddrs of this file. All that can be read from the file is read from there, so that a process is
+ * known the moment it is mapped. That includes the values of _Py_DebugOffsets (3.13 and later), because the struct is
+ * initialised data.
  */
 #ifndef STRATA_PYTHON_INTERPRETER_H
 #define STRATA_PYTHON_INTERPRETER_H
@@ -30,8 +30,8 @@ struct python_interpreter {
 	uint8_t micro;
 	bool version_exact; /* false: micro is not known */
 	bool free_threaded, debug_build;
-	bool to_prove; /* an unknown version: a live process must prove that `layout` is right before it is used
-			  (runtime/python/proof.h) */
+	bool to_prove; /* unknown version: a live process must prove `layout` before it is used (runtime/python/proof.h)
+			*/
 	const char *version_source; /* static: "Py_Version", "_Py_DebugOffsets", "version string", ... */
 	const char *layout_source;  /* static: "_Py_DebugOffsets", "table 3.11" */
 	struct py_layout layout;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * interpreter_parts: what interpreter.c is made of; for src/runtime/python/ only.
+ * interpreter_parts: what the files of `interpreter` share: interpreter.c, interpreter_version.c,
+ * interpreter_offsets.c. For src/runtime/python/ only.
  */
 #ifndef STRATA_PYTHON_INTERPRETER_PARTS_H
 #define STRATA_PYTHON_INTERPRETER_PARTS_H
@@ -18,11 +19,13 @@ struct python_version {
 /* The newest version that is known. */
 #define PYTHON_NEWEST 0x030f
 
-/* The machine whose default builds layouts.def and the tables beside it were read from: x86-64's differ from others'.
+/*
+ * layouts.def and the tables beside it were made from default builds for this machine. Other machines have other
+ * layouts.
  */
 #define PYTHON_TABLES_OF EM_X86_64
 
-/* Refuses a version by name: -ENOTSUP. */
+/* -ENOTSUP, and a diag that names a version which strata does not know. */
 int python_not_known(const struct elf_file *elf, uint16_t version, struct diag *diag);
 
 /* From the 32-bit form of PY_VERSION_HEX. */
@@ -36,7 +39,7 @@ bool python_version_parse(const uint8_t *text, size_t size, struct python_versio
 
 /*
  * Finds the version of an interpreter without _Py_DebugOffsets: Py_Version, the text that Py_GetVersion() refers to, or
- * a search of .rodata. `has_runtime`: the file defines _PyRuntime. False when nothing tells.
+ * a search of .rodata. `has_runtime`: the file defines _PyRuntime. False: nothing in the file says it.
  */
 bool python_version_find(const struct elf_file *elf, bool has_runtime, struct python_version *ret);
 
@@ -47,7 +50,7 @@ bool python_version_find(const struct elf_file *elf, bool has_runtime, struct py
 bool python_find_exported(const struct elf_file *elf, const char *name, uint64_t *vaddr, uint64_t *size);
 bool python_exports(const struct elf_file *elf, const char *name);
 
-/* The vaddr of _PyRuntime: its section, or its symbol. */
+/* The vaddr of _PyRuntime, by its section or its symbol. False: there is neither. */
 bool python_find_runtime(const struct elf_file *elf, uint64_t *ret);
 
 /* True when the bytes at _PyRuntime's vaddr are a _Py_DebugOffsets. */
@@ -55,8 +58,8 @@ bool python_offsets_present(const struct elf_file *elf, uint64_t runtime);
 
 /*
  * Fills version, free_threaded, to_prove, layout, layout_source and interp_head of *ret from the _Py_DebugOffsets at
- * `runtime`. -ENOTSUP when the version is not known and its structure fits none that is, -EBADMSG when its values
- * cannot be.
+ * `runtime`. -ENOTSUP: the version is unknown, and its structure is not like that of any known version. -EBADMSG: the
+ * values are impossible.
  */
 int python_offsets_read(const struct elf_file *elf, uint64_t runtime, struct python_interpreter *ret,
 			struct diag *diag);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * key_decoder: what does this function return, or hand to pthread_getspecific()? For src/runtime/python/ only.
+ * key_decoder: what does this function return, or pass to pthread_getspecific()? For src/runtime/python/ only.
  *
- * A small abstract interpreter over machine code. A register holds either nothing known, or a chain
+ * It is a small abstract interpreter for machine code. What a register holds is unknown, or it is a chain
  *
  *     p = base + offset[0] (+ thread pointer)
  *     p = *p + offset[1] (+ thread pointer)        once for each load
  *     ...
  *
- * which covers constants (no base, no loads), words of memory, thread-local variables of every access model, and the
- * entries of libc's key tables. What is not of this form is not known; nothing is guessed. Branches whose condition is
- * not known are followed both ways, within a budget.
+ * This covers constants (no base, no loads), words of memory, thread-local variables of every access model, and the
+ * entries of libc's key tables. Any other value is unknown; nothing is guessed. Where the condition of a branch is
+ * unknown, both ways are followed, within a budget.
  *
- * Where bytes come from is the image's business: a file (key_file_image(): relocations say what the GOT will hold, and
- * writable data is not known) or a live process (everything at a constant address is known).
+ * Bytes of code and data come from an image: a file (key_file_image(): relocations say what the GOT will hold, and
+ * writable data is unknown) or a live process (everything at a constant address is known).
  */
 #ifndef STRATA_PYTHON_KEY_DECODER_H
 #define STRATA_PYTHON_KEY_DECODER_H
@@ -30,14 +30,17 @@ enum key_callee {
 	KEY_CALLEE_STOP         /* does not return */
 };
 
-/* What a function of that name is. */
+/* The kind of a function, by its name. */
 enum key_callee key_callee_of(const char *name);
 
 /* Where code and data come from. */
 struct key_image {
 	/* Copies up to `size` bytes of code at an address; returns how many. */
 	size_t (*code)(void *context, uint64_t address, uint8_t *buffer, size_t size);
-	/* The `width` bytes at an address, as a value. Left alone when nothing is known: it then stays a load. */
+	/*
+	 * The `width` bytes at an address, as a value. If they are not known the value is not changed, and stays a
+	 * load.
+	 */
 	void (*load)(void *context, uint64_t address, unsigned int width, struct key_value *ret);
 	/* The bounds of the function around an address; false when not known. May be NULL. */
 	bool (*function)(void *context, uint64_t address, uint64_t *start, uint64_t *end);
@@ -48,7 +51,7 @@ struct key_image {
 
 #define KEY_ANSWERS 8
 
-/* The distinct answers of one evaluation; `count` may exceed KEY_ANSWERS, the rest is dropped. */
+/* The distinct answers of one evaluation. `count` may be more than KEY_ANSWERS; the rest is not kept. */
 struct key_answers {
 	struct key_value at[KEY_ANSWERS];
 	size_t count;
@@ -58,15 +61,15 @@ struct key_answers {
 struct key_evaluation {
 	struct key_answers keys;    /* addresses of 32-bit pthread keys */
 	struct key_answers returns; /* values returned, 0 not counted */
-	bool exhausted;             /* the budget did not suffice: there may be more */
+	bool exhausted;             /* the budget was used up: there may be more answers */
 };
 
 #define KEY_ARGUMENT_NONE UINT64_MAX
 
 /*
- * Evaluates the function at an address with a first argument (KEY_ARGUMENT_NONE: not known). `descriptor`: called as
- * the function of a TLS descriptor, which has its argument elsewhere on x86-64 (psABI; "TLS descriptors for x86", A.
- * Oliva). 0; -ENOTSUP for another machine; -ENOMEM.
+ * Evaluates the function at an address, called with this first argument (KEY_ARGUMENT_NONE: unknown). `descriptor`: it
+ * is the function of a TLS descriptor, which on x86-64 takes its argument elsewhere (psABI; "TLS descriptors for x86",
+ * A. Oliva). 0; -ENOTSUP for another machine; -ENOMEM.
  */
 int key_evaluate(uint16_t machine, const struct key_image *image, uint64_t address, uint64_t argument, bool descriptor,
 		 struct key_evaluation *ret);

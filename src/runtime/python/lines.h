@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * lines: from an instruction's offset to a line, for each of CPython's four line-table formats.
+ * lines: from the offset of an instruction to a line, for each of CPython's line-table formats.
  *
  *   3.6-3.9   co_lnotab       (Objects/lnotab_notes.txt): pairs (unsigned offset delta, signed line delta)
  *   3.10      co_linetable    (PEP 626): pairs of signed line delta with -128 for "no line"
  *   3.11+     location table  (Objects/locations.md)
  *
- * The table is hostile bytes. Gives what CPython's own PyCode_Addr2Line gives, but for an instruction without a
- * line (-128 in 3.10, a location of kind 15; e.g. COPY_FREE_VARS and MAKE_CELL at the start of a closure), where that
- * gives -1: there the line of the entry before it in the table stays, and co_firstlineno where there was none yet.
+ * The table is hostile bytes. The result is that of CPython's own PyCode_Addr2Line, with one exception: for an
+ * instruction without a line (-128 in 3.10, a location of kind 15; for example COPY_FREE_VARS and MAKE_CELL at the
+ * start of a closure) CPython gives -1. Here it is the line of the entry before it in the table, or co_firstlineno if
+ * there was none yet.
  */
 #ifndef STRATA_PYTHON_LINES_H
 #define STRATA_PYTHON_LINES_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * live: is what the file says true for the process? Walks the interpreters' thread lists as runtime/python/bpf/walk.h
- * does, and asks of each thread state: is its thread_id the pthread_self() of a thread of this process, and is what it
- * executes a code object with a name? Some thread states may belong to no thread: to one that has ended, or is about to
- * start. But at least one must belong to a thread, and all that do and execute something must have a code object with a
- * name. The process runs on meanwhile, so what does not fit is read again a few times before it counts.
+ * live: is what the file says true for the process? Walks the thread lists of the interpreters as
+ * runtime/python/bpf/walk.h does, and checks each thread state: is its thread_id the pthread_self() of a thread of this
+ * process, and does it execute a code object that has a name?
+ *
+ * A thread state may belong to a thread that has ended or is about to start. So some may belong to no thread, but at
+ * least one must; and all that belong to one and execute something must have a code object with a name. The process
+ * goes on running, so what does not fit is read again a few times before it counts.
  *
  * For an unknown version this is not enough: there the whole chain of frames of one thread must prove the layout
  * (runtime/python/proof.h).

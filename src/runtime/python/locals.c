@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where the slots are, and what is in them.
+ * Where the slots of a frame are, and what is in them.
  *
- *   3.6-3.10   f_localsplus: co_nlocals variables, then a cell for each of co_cellvars, then those of co_freevars. A
- *              parameter that is in a cell has left its slot empty.
- *   3.11+      localsplus: one for each of co_localsplusnames; co_localspluskinds tells which are to hold a cell.
- * Before the function has made it, such a slot holds the parameter itself. 3.14+      slots are tagged: the low two
- * bits say whether it counts as a reference, or (3) that it is a small int.
+ *   3.6-3.10   f_localsplus: co_nlocals variables, then a cell for each of co_cellvars, then those of co_freevars. The
+ *              slot of a parameter that is in a cell is empty.
+ *   3.11+      localsplus: one for each of co_localsplusnames. co_localspluskinds tells which slots will hold a cell;
+ *              until the function has made the cell, such a slot holds the parameter itself.
+ *   3.14+      slots are tagged. The low two bits say whether the slot counts as a reference, or (3) that it is a small
+ *              int.
  */
 #include "runtime/python/locals.h"
 

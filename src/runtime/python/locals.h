@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * locals: the local variables of a Python frame, those that have a value, in the order in which its code object lists
- * them; cells and free variables are among them, by their content. A class body has them in a mapping. A module's are
- * its globals: they are not shown. At most PY_LOCALS_MAX. If there are more,
- * or not all could be read, the last one is named `...`, and has no value.
+ * locals: the local variables of a Python frame that have a value, in the order in which its code object lists them.
+ * Cells and free variables are included, with their content. A class body has its variables in a mapping. A module's
+ * variables are its globals, and are not shown. At most PY_LOCALS_MAX variables are given. If there are more, or some
+ * could not be read, the last one is named `...` and has no value.
  */
 #ifndef STRATA_PYTHON_LOCALS_H
 #define STRATA_PYTHON_LOCALS_H
@@ -12,7 +12,7 @@
 
 #define PY_LOCALS_MAX 64
 
-/* `frame`: a PyFrameObject or an _PyInterpreterFrame, of a thread that does not run. 0 or -ENOMEM. */
+/* `frame`: the address of a PyFrameObject or an _PyInterpreterFrame, of a thread that does not run. 0 or -ENOMEM. */
 int python_locals(struct py_reader *reader, uint64_t frame, struct runtime_locals *ret);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * objects: where the values of a CPython's variables are: in frames, code objects and the built-in types. What the
- * walk needs is in struct py_layout; this is for what is read from user space only (locals.h). All offsets are in bytes
- * from the start of the named structure; PY_NO_OFFSET: it has no such field.
+ * objects: where a CPython keeps the values of variables: the offsets in frames, code objects and built-in types. The
+ * walk in the kernel uses struct py_layout; this struct has what only user space reads (locals.h). All offsets are in
+ * bytes from the start of the named structure. PY_NO_OFFSET: it has no such field.
  */
 #ifndef STRATA_PYTHON_OBJECTS_H
 #define STRATA_PYTHON_OBJECTS_H
@@ -23,11 +23,12 @@ struct py_objects {
 	uint16_t gen_qualname; /* gi_qualname */
 	/* PyCodeObject */
 	uint16_t code_flags;   /* co_flags, an int */
-	uint16_t code_nlocals; /* co_nlocals, an int: so many slots, then those of cells, of free variables (<= 3.10) */
+	uint16_t code_nlocals; /* co_nlocals, an int: the number of slots before those of cells and free variables
+				  (<= 3.10) */
 	uint16_t code_names;   /* co_varnames; co_localsplusnames, of all slots (3.11+) */
 	uint16_t code_kinds;   /* co_localspluskinds: a byte for each slot (3.11+) */
 	uint16_t code_cells, code_free; /* co_cellvars, co_freevars (<= 3.10) */
-	/* Objects. Where a size is (ob_size, ma_used), says py_layout.bytes_size. */
+	/* Objects. py_layout.bytes_size says where a size is (ob_size, ma_used). */
 	uint16_t tuple_items, list_items, float_value;
 	uint16_t long_digits;
 	uint16_t dict_keys, dict_values;
@@ -42,7 +43,7 @@ struct py_objects {
 	uint8_t value_tag_mask;            /* low bits to clear in a slot (3.14+: tagged _PyStackRef), else 0 */
 };
 
-/* Those of a version from 3.6 on, by its layout. `type_size` is sizeof(PyTypeObject); 0: as 3.12 has it. */
+/* The offsets of a version, 3.6 or later, by its layout. `type_size` is sizeof(PyTypeObject); 0: that of 3.12. */
 struct py_objects python_objects(const struct py_layout *layout, uint16_t type_size);
 
 #endif

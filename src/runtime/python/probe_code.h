@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * probe_code: the interpreter loop's machine code, as a list of instructions, and what registers hold along a straight
- * line of it; for src/runtime/python/ only (probe_sites.h).
+ * probe_code: the machine code of the interpreter loop as a list of instructions, and what registers hold along a
+ * straight line of it. For src/runtime/python/ only (probe_sites.h).
  *
- * A value is what an initial register held at the line's beginning, or a word of memory whose address is such a value,
- * plus a number:
+ * A value is a node plus a number. A node is what a register held at the beginning of the line, or a word of memory
+ * whose address is such a value:
  *
- *   node 0 to 15   the registers at the beginning
- *   node 16 and up loads[node - 16]: the word at (node + offset)
+ *   node 0 to 15     the registers at the beginning of the line
+ *   node 16 and up   loads[node - 16]: the word at (its node + offset)
  *
- * A load from an address that is not known is a node of its own, equal to no other. Words of the stack that the line
- * itself wrote are followed; a write to other memory or a call makes every other word a new one. What is not known is
- * no value; nothing is guessed.
+ * A load from an unknown address is a new node, equal to no other. Words of the stack that the line itself wrote are
+ * followed. After a write to other memory, or a call, every other word is loaded as a new node. What is not known has
+ * no value (PROBE_NOTHING); nothing is guessed.
+ *
+ * All addresses are vaddrs of the file. Not thread-safe.
  */
 #ifndef STRATA_PYTHON_PROBE_CODE_H
 #define STRATA_PYTHON_PROBE_CODE_H
@@ -32,22 +34,22 @@ struct probe_code {
 	VEC(uint64_t) targets;       /* of direct jumps and branches, sorted */
 };
 
-/* Reads the loop's parts. 0, -ENOMEM, -ENOTSUP with a diag. */
+/* Disassembles the parts of the loop. 0, -ENOMEM, or -ENOTSUP, with a diag. */
 int probe_code_init(struct probe_code *code, const struct elf_file *elf, const struct python_range *ranges,
 		    size_t count, struct diag *diag);
 void probe_code_deinit(struct probe_code *code);
 
 /* The instruction at an address; NULL: none begins there. */
 const struct spot_insn *probe_code_at(const struct probe_code *code, uint64_t vaddr);
-/* The one that is executed behind it, if it goes on; NULL: none. */
+/* The instruction that is executed after it, if it does not jump; NULL: there is none. */
 const struct spot_insn *probe_code_next(const struct probe_code *code, const struct spot_insn *insn);
 /* Does a direct jump lead here? */
 bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr);
-/* The first instruction of the block that it is in. */
+/* The first instruction of its basic block. */
 const struct spot_insn *probe_code_block(const struct probe_code *code, const struct spot_insn *insn);
 /*
- * The instructions that direct jumps reach from one, `stop` and what follows it left out: a byte for each, to be freed.
- * *leaves: it goes on to where it cannot be followed. NULL: out of memory.
+ * Marks the instructions that can be reached from `from` by direct jumps, without going through `stop`: a byte for each
+ * of code->insns, malloc'd. *leaves: there is an indirect jump among them. NULL: out of memory.
  */
 uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, uint64_t stop, bool *leaves);
 
@@ -68,7 +70,7 @@ struct probe_line {
 	struct probe_value registers[SPOT_REGISTERS];
 	struct probe_load loads[PROBE_LOADS];
 	struct {
-		int64_t at; /* from what the stack pointer was */
+		int64_t at; /* relative to the stack pointer at the beginning of the line */
 		struct probe_value value;
 	} slots[PROBE_SLOTS];
 	uint8_t load_count, slot_count;
@@ -78,13 +80,16 @@ struct probe_line {
 void probe_line_begin(const struct spot_arch *arch, struct probe_line *ret);
 void probe_line_step(struct probe_line *line, const struct spot_insn *insn);
 
-/* The address that an instruction's memory operand has, and what its register `a` holds. */
+/* The address of an instruction's memory operand, and the value of a register, at this point of the line. */
 struct probe_value probe_line_address(const struct probe_line *line, const struct spot_insn *insn);
 struct probe_value probe_line_register(const struct probe_line *line, uint8_t reg);
-/* Is it the word `offset` behind a node? *base: the node. */
+/* Is the value the word of memory at (a node + offset)? Then *base is that node. */
 bool probe_line_is_load(const struct probe_line *line, struct probe_value value, int64_t offset, uint8_t *base);
 
-/* Where a node's value is to be found at this point of the line; `narrow`: the lower 32 bits of it will do. */
+/*
+ * Where the value of a node can be found at this point of the line: in a register or on the stack. `narrow`: its lower
+ * 32 bits are enough.
+ */
 struct python_place probe_line_place(const struct probe_line *line, uint8_t node, bool narrow);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* probe_parts: what probe_sites.c is made of; for src/runtime/python/ only. */
+/*
+ * probe_parts: what the files of probe_sites share: probe_sites.c, probe_table.c (3.11 and later), probe_sites_old.c.
+ * No other file includes it.
+ */
 #ifndef STRATA_PYTHON_PROBE_PARTS_H
 #define STRATA_PYTHON_PROBE_PARTS_H
 
@@ -19,8 +22,9 @@ struct sites_search {
 	uint8_t frame, instruction;  /* the registers at a handler's beginning */
 	struct python_place tstate;  /* there */
 	uint16_t recursion;          /* tstate->(py_)recursion_remaining */
-	struct python_site versions; /* what RESUME compares: `again` and the offsets */
-	size_t left_out;             /* of probe_opcodes.def: has no place of its own */
+	struct python_site versions; /* what RESUME compares: only `again` and the offsets are set */
+	size_t left_out; /* index in probe_opcodes.def of the instruction that has no handler of its own; SIZE_MAX: none
+			  */
 };
 
 int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const char *why);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * probe_sites: where a CPython's functions are entered and left, in the machine code of its interpreter loop, without
- * static markers and without debug information.
+ * probe_sites: where the functions of a CPython are entered and left, in the machine code of its interpreter loop.
+ * Works without static markers and without debug information.
  *
  * 3.11 and later. The loop jumps from one bytecode instruction to the next through a table, `opcode_targets`: 256
- * addresses in the loop, at an address that the loop's own code mentions. So the code that executes an instruction, its
- * handler, is known, and the instructions by which functions begin and end have handlers of their own:
+ * addresses in the loop, at an address that appears in the loop's own code. So it is known which code executes an
+ * instruction (its handler). The instructions by which functions begin and end have handlers of their own:
  *
  *   start, resume   RESUME, RESUME_CHECK, INSTRUMENTED_RESUME, by their operand       (3.11: RESUME_QUICK)
  *   throw           the loop's C function, called with `throwflag`
  *   return          RETURN_VALUE, RETURN_CONST and their INSTRUMENTED forms
  *   yield           YIELD_VALUE, INSTRUMENTED_YIELD_VALUE
- *   unwind          where the loop gives a level of recursion back (adds 1 to tstate->(py_)recursion_remaining) and
- *                   comes from its beginning by direct jumps only: no handler does
+ *   unwind          the place where the loop gives a level of recursion back (adds 1 to
+ *                   tstate->(py_)recursion_remaining) and that is not part of a handler: direct jumps from the
+ *                   beginning of the loop reach it
  *
  * Each handler stores the instruction that it executes in frame->prev_instr or instr_ptr: `mov [FRAME + n], NEXT`. The
  * first such store of each handler says which register holds the frame; all must agree.
@@ -20,12 +21,12 @@
  * 3.6 to 3.10. A function is entered where the loop's C function writes tstate->frame = f, and left where it writes
  * tstate->frame = f->f_back.
  *
- * Where the breakpoint goes. Not to the handler's first instruction, but to the first one that the kernel emulates, on
- * a straight line from there, if the frame and the instruction are still known at it (arch/spot.h says what that
- * saves). Other code may run into this line; therefore at each hit the opcode in the program's memory has to be the one
- * of the handler. It also tells RESUME_CHECK, which goes on in RESUME's handler, from RESUME. While lines are traced,
- * INSTRUMENTED_LINE stands in place of other instructions, which are executed behind it; 3.11 traces RESUME_QUICK as
- * RESUME.
+ * Where the breakpoint is put. Not on the first instruction of the handler, but on the first one after it, on a
+ * straight line, that the kernel emulates (arch/spot.h says what that saves), if the frame and the instruction are
+ * still known there. Other code may jump into this line. So at each hit the program checks that the opcode in memory is
+ * one of the handler's. The opcode also tells RESUME_CHECK, which continues in RESUME's handler, from RESUME. While
+ * lines are traced, INSTRUMENTED_LINE replaces other instructions in memory, which are executed after it; 3.11 traces
+ * RESUME_QUICK as RESUME.
  *
  * Sources: Python/ceval.c, ceval_macros.h, bytecodes.c and Python/generated_cases.c.h of v3.6.15 to v3.15.0;
  * Include/opcode.h, opcode_ids.h (probe_opcodes.def).
@@ -75,21 +76,24 @@ struct python_site {
 	uint8_t kind;     /* enum python_site_kind */
 	bool emulated;
 	uint8_t opcode_count;
-	uint8_t opcodes[PYTHON_SITE_OPCODES]; /* one of them is being executed; none: it cannot be checked */
+	uint8_t opcodes[PYTHON_SITE_OPCODES]; /* at a hit, memory must have one of these; none: not checked */
 	struct python_place frame;
-	/* The instruction: a place, plus its `add`; nowhere: what the frame says, plus instruction.add. */
+	/*
+	 * Where the address of the bytecode instruction is. PYTHON_NOWHERE: it is what the frame says plus
+	 * instruction.add.
+	 */
 	struct python_place instruction;
 	struct python_place tstate;
 	struct python_place flag;
 	/*
-	 * The instruction is executed again, by RESUME or INSTRUMENTED_RESUME, if these differ: tstate->interp's or
-	 * tstate's version of what is instrumented, and that of the code object.
+	 * RESUME and INSTRUMENTED_RESUME execute the instruction again if two versions differ: what the interpreter (or
+	 * thread state) instruments, and what the code object was instrumented for.
 	 */
 	bool again;
 	uint16_t interp_offset;  /* of tstate->interp; PY_NO_OFFSET: the version is in the thread state */
 	uint16_t version_offset; /* there */
 	uint16_t code_offset;    /* in the code object */
-	uint16_t version_low;    /* bits that do not count */
+	uint16_t version_low;    /* a mask of bits that are not compared */
 	uint16_t
 		tracing_offset; /* in the thread state: while it is not 0, nothing is executed again; or PY_NO_OFFSET */
 	/* PYTHON_SITE_UNWIND: tstate's recursion count; after it was given back? */
@@ -104,17 +108,20 @@ struct python_sites {
 	 * it called. None: not found.
 	 */
 	VEC(struct python_site) raises;
-	/* Signs that the JIT is on: no event of a function, but some are not seen. */
+	/*
+	 * Hits here say that the JIT is on. They are no events of functions; but while it is on some events are not
+	 * seen.
+	 */
 	VEC(struct python_site) jits;
 	uint64_t table;    /* 3.11+: vaddr of opcode_targets */
-	uint32_t handlers; /* that agree on the register of the frame */
+	uint32_t handlers; /* how many handlers agree on the register of the frame */
 	uint64_t entry;    /* the loop's C function */
-	bool jit;          /* has a second table, for a JIT that records */
+	bool jit;          /* there is a second table, for a JIT that records traces */
 };
 
 /*
- * Finds all sites of function-entry and function-return: 0, and *ret is to be given back; else a negative errno, and
- * why it cannot be done (-ENOTSUP: this build is none that is understood). Slow (10 ms).
+ * Finds all sites of function-entry and function-return. 0, and the caller releases *ret; or a negative errno and a
+ * diag that says why (-ENOTSUP: the loop of this build is not understood). Slow: 10 ms.
  */
 int python_sites_find(const struct elf_file *elf, const struct python_interpreter *interpreter,
 		      const struct python_range *ranges, size_t range_count, struct python_sites *ret,
@@ -122,9 +129,11 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 void python_sites_deinit(struct python_sites *sites);
 
 bool python_site_is_entry(const struct python_site *site);
-/* "resume" ...: what kind it is, in a word. */
+/* The kind of a site, as one word: "resume" ... */
 const char *python_site_name(const struct python_site *site);
-/* "%rbp", "[%rsp+8]": as it is read on that machine; "frame-2": by what the frame says; "" for nowhere. */
+/*
+ * A place as text, in that machine's syntax: "%rbp", "[%rsp+8]"; "frame-2": what the frame says; "" for PYTHON_NOWHERE.
+ */
 void python_place_describe(uint16_t machine, const struct python_place *place, char *ret, size_t size);
 
 #endif

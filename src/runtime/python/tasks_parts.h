@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tasks_parts: what the files of `tasks` share.
+ * tasks_parts: what the files of `tasks` share; no other file includes it.
  *
- *   tasks_find.c   which tasks there are, and which run
- *   tasks_waits.c  what a task waits for, and what its callbacks will set
- *   tasks.c        each task, twice; who waits for whom
+ *   tasks_find.c   finds the tasks, and which of them run
+ *   tasks_waits.c  finds what a task waits for, and what its callbacks will set
+ *   tasks.c        reads each task twice, and joins who awaits whom
  */
 #ifndef STRATA_PYTHON_TASKS_PARTS_H
 #define STRATA_PYTHON_TASKS_PARTS_H
@@ -15,11 +15,11 @@
 #define PY_CALLBACKS_MAX 256 /* of a future */
 #define PY_NESTED_MAX    8   /* futures that wait for futures */
 
-/* Where the fields of TaskObj are; PY_NO_OFFSET: it has none. */
+/* Offsets of the fields of TaskObj, in bytes; PY_NO_OFFSET: there is no such field. */
 struct task_layout {
-	uint16_t version; /* up to this */
+	uint16_t version; /* the last version that has this layout */
 	uint16_t callback0, callbacks, state, waiter, coro, name;
-	/* 3.14+, by AsyncioDebug */
+	/* 3.14+, from AsyncioDebug */
 	uint16_t awaited_by, awaited_by_is_set, node;
 	uint32_t interp_head, thread_head, thread_running;
 };
@@ -30,13 +30,13 @@ struct member {
 	uint64_t tstate; /* whose current task it is, if that is known */
 };
 
-/* The task's future or callback will set this one. */
+/* A future that the end of a task will set, by a callback: who awaits the future awaits the task. */
 struct edge {
 	uint64_t future, task;
 	const char *kind;
 };
 
-/* A process that is read. */
+/* The state of reading one process. */
 struct tasks_reading {
 	struct py_reader reader;
 	struct py_classes classes;
@@ -56,7 +56,7 @@ struct tasks_reading {
 
 void tasks_limit(struct tasks_reading *reading, const char *words);
 
-/* Fills in layout, members, states. False: there is no way to them. */
+/* Fills in layout, members, states. False: the tasks of this process cannot be found. */
 bool tasks_find(struct tasks_reading *reading);
 
 static inline bool task_is_one(enum py_class class)
@@ -64,15 +64,18 @@ static inline bool task_is_one(enum py_class class)
 	return class == PY_CLASS_TASK || class == PY_CLASS_PLAIN_TASK;
 }
 
-/* What it waits for, by the chain of its functions. 0 or -ENOMEM. */
+/* Says what a task waits for, by the functions in its chain. 0 or -ENOMEM. */
 int task_explain(struct tasks_reading *reading, uint64_t waiter, const struct py_chain *chain,
 		 struct runtime_task *task);
 
-/* Adds what the callbacks of a future, a task's at first, will set; and the children of one that gathers. */
+/*
+ * Adds the futures that the callbacks of a future will set (at first, of a task); and the children of a gathering
+ * future.
+ */
 void task_follow(struct tasks_reading *reading, uint64_t task, uint64_t future, unsigned int depth);
 void task_children(struct tasks_reading *reading, uint64_t gathering, uint64_t future, unsigned int depth);
 
-/* An object in a list or tuple; false: there are not as many, or it cannot be read. */
+/* The items of a list or tuple. False: it is neither, or cannot be read. */
 struct py_array {
 	uint64_t items, count;
 };

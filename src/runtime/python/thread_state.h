@@ -2,12 +2,13 @@
 /*
  * thread_state: where a CPython keeps the PyThreadState of the running thread.
  *
- * python_thread_layers() reads the file only and tells what each way of finding it gives. What it gives is a recipe in
- * the file's own addresses; python_thread_resolve() turns it, for one live process, into a path of loads from the
- * thread pointer, and python_thread_verify() holds that path against the interpreters' thread lists. A path that was
- * not verified is not to be used.
+ *   python_thread_layers()    reads only the file, and says what each way of finding the state gives: a recipe, in
+ *                             addresses of the file
+ *   python_thread_resolve()   turns a recipe into a path for one live process: loads that begin with the thread pointer
+ *   python_thread_verify()    compares what that path gives with the thread lists of the interpreters
  *
- * Nothing here keeps state; results are plain values. One elf_file is used by one thread at a time.
+ * A path that was not verified must not be used. Nothing here keeps state; results are plain values. An elf_file is
+ * used by one thread at a time.
  */
 #ifndef STRATA_PYTHON_THREAD_STATE_H
 #define STRATA_PYTHON_THREAD_STATE_H
@@ -18,7 +19,7 @@
 enum python_thread_kind {
 	PYTHON_THREAD_NONE,
 	PYTHON_THREAD_TLS_STATIC,  /* thread-local, `offset` bytes from the thread pointer */
-	PYTHON_THREAD_TLS_GOT,     /* thread-local; the word at `address` is its offset from the thread pointer */
+	PYTHON_THREAD_TLS_GOT,     /* thread-local; the word at `address` is the offset from the thread pointer */
 	PYTHON_THREAD_TLS_DYNAMIC, /* thread-local; at `address` the words {module, offset} for __tls_get_addr() */
 	PYTHON_THREAD_TLS_DESC,    /* thread-local; at `address` the words {function, argument} of a TLS descriptor */
 	PYTHON_THREAD_KEY,         /* the 32-bit pthread_key_t is at `address` */
@@ -30,10 +31,10 @@ struct python_thread_source {
 	int64_t offset;   /* TLS_STATIC; TLS_GOT, TLS_DYNAMIC and TLS_DESC: to add to what the words give */
 	uint64_t address; /* vaddr */
 	uint64_t created; /* KEY: vaddr of an int that is not 0 once the key was created; 0: there is none */
-	bool stays;       /* of thread-local ones: it is told while the thread has released the GIL, too */
+	bool stays;       /* thread-local ones: it is also valid while the thread has released the GIL */
 };
 
-/* What one layer gave. */
+/* The result of one layer, that is, of one way of finding the thread state. */
 struct python_thread_layer {
 	const char *source; /* static: "_Py_tss_tstate symbol", "_Py_tss_tstate code", "key code" or
 			       "_Py_tss_gilstate code", "key table", "thread list" */
@@ -45,9 +46,9 @@ struct python_thread_layer {
 #define PYTHON_THREAD_LAYERS 5
 
 /*
- * Tries every layer, best first: all are listed, found or not, the thread list last. *count is at most `room` and
- * PYTHON_THREAD_LAYERS; layers that there is no room for are not tried. Takes some milliseconds (disassembles a handful
- * of functions). 0 or -ENOMEM.
+ * Tries every layer, best first. All are listed, whether they found something or not; the thread list is the last.
+ * *count is at most `room` and PYTHON_THREAD_LAYERS; layers for which there is no room are not tried. Takes some
+ * milliseconds, because it disassembles a few functions. 0 or -ENOMEM.
  */
 int python_thread_layers(const struct elf_file *elf, const struct python_interpreter *interpreter,
 			 struct python_thread_layer *layers, size_t room, size_t *count);
@@ -95,15 +96,17 @@ struct python_thread_check {
 };
 
 /*
- * Asks every thread of the interpreters' lists (thread_id is pthread_self(), which is the thread pointer on x86-64 for
- * glibc and musl; `pointer_distance` is thread pointer - pthread_self(), 0 there). The process runs meanwhile: an
- * answer counts as wrong only when the list still has that thread, and the answer is still not among its thread states,
- * when both are read again. 0 when at least one thread agreed and none disagreed; -EAGAIN when none disagreed, but all
- * were empty; -EINVAL and a diag when one disagreed: the layer is refused; -EFAULT when the lists could not be read.
+ * Follows the path for every thread in the interpreters' lists, and compares the result with the list. thread_id is
+ * pthread_self(). On x86-64 with glibc and musl this is the thread pointer. `pointer_distance` is thread pointer -
+ * pthread_self(), so 0 there. The process goes on running: a result counts as wrong only if, when both are read again,
+ * the list still has that thread, and the result is still none of its thread states. 0: at least one thread agreed, and
+ * none disagreed. -EAGAIN: none disagreed, but all were empty. -EINVAL and a diag: one disagreed, so the layer is
+ * refused. -EFAULT: the lists could not be read.
  *
- * Up to 3.12, a thread that runs code in a sub-interpreter of the standard library's module does so on the thread state
- * that came with the interpreter, whose thread_id is that of the thread that made it (_run_script() of
- * Modules/_xxsubinterpretersmodule.c). So any thread may rightly be on such a thread state, but it proves nothing.
+ * Up to 3.12, the standard library's module runs code in a sub-interpreter on the thread state that came with the
+ * interpreter. Its thread_id is that of the thread that made the interpreter (_run_script() of
+ * Modules/_xxsubinterpretersmodule.c). So any thread may be on such a thread state: that is not wrong, but proves
+ * nothing.
  */
 int python_thread_verify(const struct python_interpreter *interpreter, uint64_t bias,
 			 const struct python_thread_memory *memory, const struct python_thread_path *path,
