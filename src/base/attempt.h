@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * attempt: work that may hang, done by a child process.
+ * attempt: a child process does work that may hang.
  *
- * Whoever asks a file system that hangs (FUSE, NFS) waits, often so that not even SIGKILL helps, and a program that
- * waits like that does not end. A child that does can be left behind. base/foreign does the same for reading, by
- * processes that are asked again and again; this is for what is done once, with all that the program has in memory:
+ * A process that accesses a file system that hangs (FUSE, NFS) waits, often so that not even SIGKILL ends it. If strata
+ * did this itself, it could not end. A child that hangs can be left behind. base/foreign does the same for reading,
+ * with processes that serve many requests. This is for work that is done once, with all that the program has in memory:
  *
- * - Output files are checked, and regular ones written, and a command is looked up in the path. A child that only
- *   waits, for 5 seconds, or 60 while a result is written, is left behind. The result then goes to $TMPDIR; other
- *   results are not affected.
- * - The uprobe of a script: a reader reads the file and matches its symbols, but then the kernel opens it itself, in
- *   a call without a time limit. Where the file system may hang, a child makes that call and passes the link or
- *   event back (attempt_descriptor()).
+ * - Output files are checked, and regular ones written, and a command is looked up in the path. A child that has only
+ *   waited for 5 seconds (60 while a result is written) is left behind. The result then goes to $TMPDIR; other results
+ *   are not affected.
+ * - The uprobe of a script: a reader reads the file and matches its symbols, but then the kernel opens it itself, in a
+ *   call without a time limit. Where the file system may hang, a child makes that call and passes the link or event
+ *   back (attempt_descriptor()).
  *
- * A command can hang in its exec although it was found before. Every 100 ms it is checked whether it gets on
- * (base/patience.h), and whether a Ctrl-C came. Such children have no descriptor of strata's programs and events, so
- * nothing stays attached when one is left behind. A command that not even SIGKILL ends is reported with its pid.
+ * A command can hang in its exec although it was found before. Every 100 ms strata checks whether it makes progress
+ * (base/patience.h), and whether Ctrl-C was pressed. These children hold no descriptor of strata's programs and events,
+ * so nothing stays attached when one is left behind. A command that not even SIGKILL ends is reported with its pid.
  */
 #ifndef STRATA_BASE_ATTEMPT_H
 #define STRATA_BASE_ATTEMPT_H

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cache: small results that are expensive to find, kept by name in memory and, from run to run, in a directory.
+ * cache: small results that are expensive to compute. They are kept by name, in memory and, from run to run, in a
+ * directory.
  *
- * An entry on disk is trusted only if nobody else can have written it and it is whole: a regular file, no link, of
- * this user, writable by nobody else, in a directory of which the same holds; with the right magic, `version`, name,
- * size and checksum. Anything else is treated as missing, and is replaced by the next cache_put(). Entries are written
- * under another name and renamed, so that readers and several writers see whole entries only. Without a usable
- * directory the cache is in memory only; that is no error. The directory keeps 32 MiB: whoever writes more removes the
- * oldest entries, until a quarter is free, and what unfinished writers left. Whether an entry's content makes sense is
- * for the caller to check.
+ * An entry on disk is trusted only if nobody else can have written it, and if it is whole. It must be a regular file,
+ * no link, of this user, writable by nobody else, in a directory for which the same is true; and have the right magic,
+ * `version`, name, size and checksum. Anything else is treated as missing, and is replaced by the next cache_put().
+ * Entries are written under another name and renamed, so several readers and writers only see whole entries. If no
+ * directory can be used the cache is in memory only; that is no error. The directory keeps 32 MiB. A writer that
+ * exceeds this removes what unfinished writers left, and the oldest entries, until a quarter is free. The caller checks
+ * whether the content of an entry makes sense.
  *
  * The version is a checksum of the analyser's sources, made by the build (mk/build.mk), so nobody has to remember to
- * raise a number. A build id is only what a file says of itself: a stripped twin has the same one, and so may a
- * patched file. So an entry holds a digest of all that it was derived from, and is used only for a file with the same
- * digest (elf_file_digest(), 5 GB/s). tests/inspect/poisoned.t exchanges two symbols of an interpreter.
+ * raise a number. A build id is only a claim of the file: a stripped twin has the same one, and so may a patched file.
+ * So an entry holds a digest of all that it was derived from, and is used only for a file with the same digest
+ * (elf_file_digest(), 5 GB/s). tests/inspect/poisoned.t exchanges two symbols of an interpreter.
  *
- * What is kept: of an interpreter, its loop and the paths to the thread state, 4 to 20 ms of disassembling and 1 to 2
- * ms from the cache (runtime/python/cache.h); rules of code without FDEs, 0.1 s for musl's libc and 1 ms from the cache
- * (43 KB, unwind/derived.h), and for start files' code, to save loading Capstone; rules that were learnt
- * (engine/watch_learn.c). What is not: recognition and layouts, which take 0.03 to 0.1 ms, as much as checking that a
- * cached answer belongs to the file; unwind tables, which take 1 to 3 ms to compile and 100 to 300 KB for each of
- * thousands of files.
+ * What is kept: the loop of an interpreter and the paths to its thread state (4 to 20 ms of disassembling, 1 to 2 ms
+ * from the cache; runtime/python/cache.h); rules of code without FDEs (for musl's libc 0.1 s, 1 ms from the cache, 43
+ * KB; unwind/derived.h), also for the code of start files, so that Capstone need not be loaded; rules that were learnt
+ * (engine/watch_learn.c). What is not kept: recognition and layouts, which take 0.03 to 0.1 ms, as long as checking
+ * that a cached answer belongs to the file; unwind tables, which take 1 to 3 ms to compile, and would need 100 to 300
+ * KB for each of thousands of files.
  *
  * Not thread-safe; several processes may use one directory.
  */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * confine: makes the calling process one that can do nothing, for good, but read and write the descriptors that it
- * holds, take memory, and end: for one that works on what others wrote, and may be turned by it.
+ * confine: takes away from the calling process, for good, everything but reading and writing the descriptors that it
+ * has, allocating memory, and ending. For processes that parse bytes which others wrote: if such bytes take one over,
+ * it can do nothing else.
  *
- *   no_new_privs, no capabilities    nothing that it runs has more rights than it has: none
- *   seccomp                          the system calls of confine.c; all others, such as open(), fork(), kill(), are
- *                                    EPERM
- *   limits                           of address space, and of files that it writes; no core
+ *   no_new_privs, no capabilities    no program that it starts gains rights, and it has none itself
+ *   seccomp                          only the system calls listed in confine.c; all others, such as open(), fork(),
+ *                                    kill(), fail with EPERM
+ *   limits                           of address space, and of the size of files that it writes; no core dumps
  *
- * It stays root, if it was: as another user it could be killed by that user's processes. Libraries must be loaded
- * before.
+ * If it was root, it stays root: otherwise processes of another user could kill it. Libraries must be loaded before.
  */
 #ifndef STRATA_BASE_CONFINE_H
 #define STRATA_BASE_CONFINE_H

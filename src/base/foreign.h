@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * foreign: files that other processes chose, read without trusting that their file system answers.
+ * foreign: reads files that other processes chose, without trusting that their file system answers.
  *
- * A FUSE or NFS server that hangs leaves whoever opens, reads, stats or closes one of its files waiting, often so that
- * not even SIGKILL ends it; a program with such a thread does not end either. So another process does that: the
- * *reader*. It is asked over a socket and has DEADLINE_MS for each answer, less the more readers hang. A reader that
- * is ready to run but gets no CPU is waited for. One that hangs is left behind and replaced, and files of the same
- * *place* (a device, a mount namespace) are refused with -ETIMEDOUT. What they would have told is lost as `no-answer`.
- * When the reader has come back, those files are opened again.
+ * If a FUSE or NFS server hangs, a process that opens, reads, stats or closes one of its files waits, often so that not
+ * even SIGKILL ends it. A program with such a thread does not end either. So strata lets another process access these
+ * files: the *reader*. Strata asks it over a socket and waits DEADLINE_MS for each answer, less if many readers hang. A
+ * reader that is ready to run but gets no CPU is waited for. One that hangs is left behind and replaced, and files of
+ * the same *place* (a device, a mount namespace) are refused with -ETIMEDOUT. What they would have told is lost as
+ * `no-answer`. When the reader comes back, those files are opened again.
  *
  *   strata ──fork──► nursery ──fork──► reader      the nursery forks readers, and never touches a file: a process that
- *      └───────────── socket ──────────┘           is forked later would keep strata's maps and memory
+ *      └───────────── socket ──────────┘           strata forked later would keep its maps and memory
  *
- * strata forks the nursery first of all, so readers hold no map, event or output of strata's. They end when its
- * sockets are closed, even by SIGKILL. Other processes that are to hold nothing of strata's are forked by the nursery,
- * too: foreign_files_fork().
+ * strata forks the nursery before anything else, so readers hold none of strata's maps, events or outputs. They end
+ * when their sockets are closed, even if strata is killed. The nursery also forks the other processes that must hold
+ * nothing of strata's: foreign_files_fork().
  *
- * What strata itself holds of such a file is a descriptor that cannot wait: one of O_PATH, and, on file systems with
- * RWF_NOWAIT (ext4, xfs, btrfs), one that returns what is in the page cache at once. The rest comes through the
- * reader. libdw (`--verify`) gets a copy in memory of a file whose file system may hang.
+ * strata itself holds only descriptors of such a file that cannot block: one of O_PATH, and, on file systems with
+ * RWF_NOWAIT (ext4, xfs, btrfs), one that returns at once what is in the page cache. The rest comes through the reader.
+ * If a file system may hang, libdw (`--verify`) gets a copy of the file in memory.
  *
- * What is not bounded: an output that is a pipe or device; what a script reads itself (`cat()`, the script); memory of
- * a process that is a mapping of such a file; and whoever reads the output of strata and its command to the end waits
- * for a command that cannot be ended. tests/chaos/hung_fs.t has a FUSE server that stops answering.
+ * What is not bounded: an output that is a pipe or device; what a script reads itself (`cat()`, the script); the memory
+ * of a process that is a mapping of such a file. And whoever reads the output of strata and its command to the end
+ * waits for a command that cannot be ended. tests/chaos/hung_fs.t has a FUSE server that stops answering.
  *
  * Not thread-safe. A foreign_file must be closed before its foreign_files is destroyed.
  */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* foreign_parts: what strata and a reader say to each other; for foreign.c and foreign_reader.c, and
- * what sends descriptors for attempt.c. */
+/*
+ * foreign_parts: the messages between strata and a reader, for foreign.c and foreign_reader.c, and functions that send
+ * descriptors, also for attempt.c.
+ */
 #ifndef STRATA_BASE_FOREIGN_PARTS_H
 #define STRATA_BASE_FOREIGN_PARTS_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * near: of many names, the one that somebody may have meant who typed another. No memory of its own.
+ * near: the name that somebody may have meant who mistyped one. Allocates nothing.
  *
  *     struct near near = {.wanted = "ngnix"};
- *     near_offer(&near, "nginx");  // for each name there is
+ *     near_offer(&near, "nginx");  // for each existing name
  *     near.best                    // "nginx"; "": none is near
  */
 #ifndef STRATA_BASE_NEAR_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* pattern: regular expressions (POSIX, extended) that somebody has typed. */
+/* pattern: compiles regular expressions (POSIX, extended) that a user has typed. */
 #ifndef STRATA_BASE_PATTERN_H
 #define STRATA_BASE_PATTERN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* time: what a clock of clock_gettime() says, as one number. */
+/* time: the time of a clock of clock_gettime() as one number, in nanoseconds or seconds. */
 #ifndef STRATA_BASE_TIME_H
 #define STRATA_BASE_TIME_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * calls: Python's calls as they happen (`strata calls`). What the kernel part sends is in lang/rt/calls.h. The programs
- * that send it are those of a dialect without a text: calls_dialect() is given to who compiles and runs scripts
- * (compile_options.dialect, with an empty source). From then on
+ * calls: records Python's calls as they happen (`strata calls`). lang/rt/calls.h says what the kernel part sends. The
+ * programs that send it come from a dialect without text: calls_dialect() is passed to the code that compiles and runs
+ * scripts (compile_options.dialect, with an empty source). Then, for each record:
  *
- *   record ─► functions.h   which function it is about
- *          ─► follow.h      the stacks of all threads, repaired where records were lost; times
- *          ─► a sink        text.h: lines, as they come; timeline.h: what is written at the end
+ *   record ─► functions.h   which function the record is about
+ *          ─► follow.h      the stacks of calls of all threads, repaired where records were lost; times
+ *          ─► a sink        text.h: lines, printed at once; timeline.h: kept, and written at the end
  *
- * and calls_end() closes what is still open. Times are nanoseconds. One thread.
+ * calls_end() closes the calls that are still open. Times are in nanoseconds. Used by one thread.
  */
 #ifndef STRATA_CALLS_CALLS_H
 #define STRATA_CALLS_CALLS_H

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * follow: the stack of calls of each thread, from records of what begins and ends.
+ * follow: the stack of calls of each thread, built from records of calls that begin and end.
  *
- * A record says which frame it is about, and, of what begins, which frame runs it (its parent). So a call goes where
- * its parent is, and an end belongs to the call with its frame, whatever was lost in between:
+ * A record names its frame. The record of a beginning also names the frame that called it (its parent). So a call is
+ * put above its parent, and an end belongs to the call with its frame, whatever records were lost in between:
  *
  *   the parent is the innermost call             the usual case
- *   the parent is further out in the stack       what is in it was left unseen: closed, CALL_END_LOST
+ *   the parent is further out in the stack       the ends of the calls above it were not seen: they are closed,
+ *                                                CALL_END_LOST
  *   the parent is in a stack that was put aside  a greenlet goes on: the stacks are exchanged
- *   the parent is not known                      a greenlet, a caller from before, or a lost record: the stack is put
- *                                                aside, and a new one begins
+ *   the parent is not known                      a greenlet, a caller from before tracing began, or a lost record: the
+ *                                                stack is put aside, and a new one begins
  *
- * and likewise for ends, of which those without a call are told as such. A frame is its address together with its code
- * object's. No call is put below one of which it is not known that it is its caller.
+ * Ends are treated in the same way. An end without a call is reported as such. A frame is identified by its address
+ * together with that of its code object. A call is never put above another one that is not known to be its caller.
  *
- * Times. What passes between two events of a thread is the own time of the call that is innermost then; a total is the
- * sum of own times, so it does not contain the time for which the stack was put aside. What is not shown (`--from`,
- * `--match`, `--depth`) counts for the innermost call that is.
+ * Times. The time between two events of a thread is the own time of the call that is innermost then. A total is the sum
+ * of own times. So it does not contain the time for which the stack was put aside. The time of a call that is not shown
+ * (`--from`, `--match`, `--depth`) counts for the innermost call around it that is shown.
  */
 #ifndef STRATA_CALLS_FOLLOW_H
 #define STRATA_CALLS_FOLLOW_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * functions: the functions that are called, by the numbers of their code objects. Code objects of the same name, file
- * and first line are one function, also those of several processes. Their names are what the program says: any bytes.
+ * functions: the functions that are called, by the ids of their code objects. Code objects with the same name, file and
+ * first line are one function, also if they are of several processes. Names come from the program and may be any bytes.
  */
 #ifndef STRATA_CALLS_FUNCTIONS_H
 #define STRATA_CALLS_FUNCTIONS_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * text: calls as lines, as they come:
+ * text: calls as lines, printed as they come:
  *
  *     0.001234 python3/4711     12.3 us      plain (x.py:3)           a call that called nothing that is shown
- *     0.001250 python3/4711                  outer (x.py:9)           a call that goes on
- *     0.001400 python3/4711    150.1 us      < outer                  its end, with the time that it took
+ *     0.001250 python3/4711                  outer (x.py:9)           a call that is not over yet
+ *     0.001400 python3/4711    150.1 us      < outer                  its end, and the time that it took
  *
- * Lines of a thread are in order; those of several ones stand as they came. With a least time, a call is printed when
- * it has taken so long, and those around it before it.
+ * The lines of a thread are in order; lines of several threads are in the order of arrival. With a minimum time, a call
+ * is printed once it has taken that long, after the calls around it.
  */
 #ifndef STRATA_CALLS_TEXT_H
 #define STRATA_CALLS_TEXT_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * timeline: calls that are kept until the end, to be shown along the time: a lane for each thread. Written as a page
+ * timeline: keeps calls until the end, to show them over time, with a lane for each thread. They are written as a page
  * for a browser (one offline file), or as Chrome's trace events, which Perfetto reads.
  *
- * A call of which the stack was put aside for some time (follow.h) is several pieces. There is room for
- * TIMELINE_MAX of them, 40 MB: when it is full the shortest calls go, and from then on calls that are as short are not
- * kept. How many, and how short, is told.
+ * A call whose stack was put aside for some time (follow.h) is several pieces. There is room for TIMELINE_MAX pieces,
+ * 40 MB. When it is full the shortest calls are dropped, and from then on calls that are as short are not kept. The
+ * output says how many, and how short.
  */
 #ifndef STRATA_CALLS_TIMELINE_H
 #define STRATA_CALLS_TIMELINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * checks: what can be known to go wrong before any work is done. Each returns 0, or a negative errno and a diag that
- * says what is wrong and what to do about it.
+ * checks: finds what would go wrong before any work is done. Each function returns 0, or a negative errno and a diag
+ * that says what is wrong and what to do about it.
  */
 #ifndef STRATA_CLI_CHECKS_H
 #define STRATA_CLI_CHECKS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * file_sink: a profile as a file (cli/output.h), in a format of export/ or as the figures of --stats. The file is of
- * the last profile that was taken, and is written by the flush, whole. One that cannot be written where it was wanted
- * is written somewhere else, which the diag says.
+ * file_sink: writes a profile to a file (cli/output.h), in a format of export/ or as the figures of --stats. The flush
+ * writes the whole file, from the last profile that was taken. If it cannot be written where it was wanted, it is
+ * written elsewhere, and the diag says where.
  */
 #ifndef STRATA_CLI_FILE_SINK_H
 #define STRATA_CLI_FILE_SINK_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* listing: what strata list and strata trace share: scripts' files, process ids, and the places that patterns mean. */
+/*
+ * listing: what `strata list` and `strata trace` share: script files, process ids, and the probes that match patterns.
+ */
 #ifndef STRATA_CLI_LISTING_H
 #define STRATA_CLI_LISTING_H
 

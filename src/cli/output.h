@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * output: result files that are whole or not there. A regular file is written under no name beside its target (or,
- * where the file system has no O_TMPFILE, as .strata-XXXXXX) and put in place at the end, with the mode and owner of
- * the file that it replaces; so an old result is never half overwritten, and nothing is left behind, even by SIGKILL.
- * "-" (standard output), /dev/stdout, pipes and devices are written directly. What another user laid in a directory
- * where everybody may write is neither followed nor replaced nor written to (base/place.h).
+ * output: result files that are either whole or not there. A regular file is first written without a name beside its
+ * target (or, if the file system has no O_TMPFILE, as .strata-XXXXXX). At the end it takes the target's place, with the
+ * mode and owner of the file that it replaces. So an old result is never half overwritten, and nothing is left behind,
+ * even after SIGKILL. "-" (standard output), /dev/stdout, pipes and devices are written directly. In a directory where
+ * everybody may write, files and links of another user are neither followed nor replaced nor written to (base/place.h).
  *
- * Regular files are checked and written by a child: one whose file system hangs costs the others nothing (-ETIMEDOUT).
+ * A child checks and writes regular files. If the file system of one hangs, the others are not affected (-ETIMEDOUT).
  */
 #ifndef STRATA_CLI_OUTPUT_H
 #define STRATA_CLI_OUTPUT_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* script: what the commands that run a script share, whatever its language: strata trace, and the links of other tools.
+/*
+ * script: what all commands that run a script share, whatever its language: strata trace, and the links named after
+ * other tools.
  */
 #ifndef STRATA_CLI_SCRIPT_H
 #define STRATA_CLI_SCRIPT_H

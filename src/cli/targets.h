@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * targets: what a command samples, as the command line has it: -p, --children, -a, or a command. One rule for every
- * command that samples.
+ * targets: what a command samples, from the command line: -p, --children, -a, or a command. All commands that sample
+ * follow the same rules.
  */
 #ifndef STRATA_CLI_TARGETS_H
 #define STRATA_CLI_TARGETS_H

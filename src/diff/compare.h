@@ -2,13 +2,14 @@
 /*
  * compare: what differs between two recordings that were read into one profile (read.h), by function.
  *
- * Counts are made comparable by a weight for each side (struct profile_compared): by samples, a function's share of all
- * samples; by time, the CPUs that it kept busy on average. What differs more than chance explains is told by
- * a likelihood ratio test (G-test) with one degree of freedom, corrected for continuity, at p < 0.001: for shares of
- * the two-by-two table (with and without the function, before and after); for time of two Poisson counts, whose
- * expected ratio is that of the exposures. With fewer than ten samples in both together nothing is told. The test takes
- * samples as independent of each other; those of one long call are not, so for rare and long events it is too sure.
- * tests/unit/test_diff.c has exact probabilities beside it; src/export/page/diff.js has the same function for the page.
+ * A weight for each side makes the counts comparable (struct profile_compared). By samples, the value is a function's
+ * share of all samples; by time, the CPUs that it kept busy on average. A likelihood ratio test (G-test) with one
+ * degree of freedom, corrected for continuity, at p < 0.001, says what differs more than chance explains: for shares,
+ * on the two-by-two table (with and without the function, before and after); for time, on two Poisson counts, whose
+ * expected ratio is that of the exposures. If both sides together have fewer than ten samples, nothing counts as
+ * different. The test assumes that samples are independent. Those of one long call are not, so for rare and long events
+ * it is too sure. tests/unit/test_diff.c compares it with exact probabilities; src/export/page/diff.js has the same
+ * function for the page.
  */
 #ifndef STRATA_DIFF_COMPARE_H
 #define STRATA_DIFF_COMPARE_H

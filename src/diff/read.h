@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * read: a recording read back from a file: pprof's format (gzip or plain) or folded stacks, whoever wrote it.
+ * read: reads a recording from a file: pprof's format (gzip or plain) or folded stacks, by any program.
  *
- * The content tells which it is. Files are hostile: each byte goes through a cursor. Limits, in bytes and in frames,
- * keep memory and time bounded, and a file past them is refused, not cut: a part of a recording would look like
- * a difference. Errors: -EINVAL (not a recording, damaged), -EFBIG, -ENOMEM, or the errno of reading; with a diag.
+ * The content says which format it is. Files are hostile: each byte goes through a cursor. Limits in bytes and in
+ * frames keep memory and time bounded. A file beyond them is refused, not cut: a part of a recording would look like a
+ * difference. Errors, with a diag: -EINVAL (no recording, or damaged), -EFBIG, -ENOMEM, or the errno of reading.
  *
- * A frame's layer: the kernel's by the mapping `[kernel.kallsyms]` or the text ` [k]`; a runtime's if it has a line; a
- * mark by its brackets; else native. So the same recording in both formats gives the same frames. Threads are not told
- * apart.
+ * The layer of a frame: the kernel's if it has the mapping `[kernel.kallsyms]` or the text ` [k]`; a runtime's if it
+ * has a line; a mark if it is in brackets; else native. So the same recording in both formats gives the same frames.
+ * Threads are not told apart.
  */
 #ifndef STRATA_DIFF_READ_H
 #define STRATA_DIFF_READ_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* reader: what the formats share. Private to src/diff/read*.c. */
+/* reader: what the readers of the formats share. For src/diff/read*.c only. */
 #ifndef STRATA_DIFF_READER_H
 #define STRATA_DIFF_READER_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * doctor: what this machine allows: privileges, the kernel's BPF, perf events, names, limits. Each finding is a fact
- * that was looked at or tried here and now, never deduced from a version. Nothing is changed: what is made for trying
- * (maps, programs, events that never run) is closed again. Works without any privilege, in less than half a second.
+ * doctor: what this machine allows: privileges, the kernel's BPF, perf events, names, limits. Each finding was looked
+ * up or tried here and now, and never deduced from a version. Nothing is changed: whatever is made for a try (maps,
+ * programs, events that never run) is closed again. Works without any privilege, in less than half a second.
  */
 #ifndef STRATA_DOCTOR_DOCTOR_H
 #define STRATA_DOCTOR_DOCTOR_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* parts: what the groups of checks share. Private to src/doctor. Each group is one file with a table of rows. */
+/* parts: what the groups of checks share; for src/doctor only. Each group is one file with a table of rows. */
 #ifndef STRATA_DOCTOR_PARTS_H
 #define STRATA_DOCTOR_PARTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lines: the address of a statement by its file and line, from DWARF's line tables. */
+/* lines: from a source file and line to the address of a statement, by DWARF's line tables. */
 #ifndef STRATA_DWARF_LINES_H
 #define STRATA_DWARF_LINES_H
 

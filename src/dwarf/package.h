@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * package: a DWARF package (.dwp), which has the split units of a program in one file (DWARF 5, 7.3.5; before it GNU's
- * version 2). elfutils before 0.192 does not read them: here one unit's parts are made an ELF file of its own in
- * memory.
+ * package: DWARF packages (.dwp), which have the split units of a program in one file (DWARF 5, 7.3.5; before that,
+ * version 2 of GNU). elfutils before 0.192 cannot read them. So the parts of one unit are put into an ELF file of its
+ * own, in memory.
  */
 #ifndef STRATA_DWARF_PACKAGE_H
 #define STRATA_DWARF_PACKAGE_H

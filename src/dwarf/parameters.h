@@ -2,21 +2,21 @@
 /*
  * parameters: where the parameters of a function are when its first instruction is about to be executed, on x86-64.
  *
- * Two things tell that, and neither alone:
+ * There are two sources, and neither is enough alone:
  *
- *   DWARF's location, if it says something of this very instruction: a register, or a word above the return address. It
- *   is the only one that knows of functions whose parameters the optimiser has moved or taken away (.isra, .constprop).
- *   A place in the function's own frame is no answer: nothing has been stored there yet. Without optimisation all
- *   locations are of this kind.
+ *   DWARF's location   if it covers this very instruction: a register, or a word above the return address. Only this
+ *                      source knows functions whose parameters the optimiser has moved or removed (.isra, .constprop).
+ *                      A place in the function's own frame is no answer: nothing has been stored there yet. Without
+ *                      optimisation all locations are of this kind.
  *
- *   The calling convention (psABI AMD64 1.0, 3.2.3): by the classes of the parameters before it. That holds for C and
- *   C++ functions whose parameters are all still there.
+ *   The calling        (psABI AMD64 1.0, 3.2.3) by the classes of the parameters before it. That is valid for C and C++
+ *   convention         functions that still have all their parameters.
  *
- * What neither says is not there, with the reason.
+ * If neither source says where a parameter is, it is missing, with the reason.
  *
- * A value that is not what the function was given would be worse than none, so nothing is guessed. Where both tell, in
- * libc, two libpythons and strata itself, they agree on all 15,304 parameters of functions that are not static.
- * tests/lang/dwarf.t holds them against programs that know what they pass, compiled by gcc and clang at several levels
+ * A wrong value would be worse than none, so nothing is guessed. Where both sources have an answer, in libc, two
+ * libpythons and strata itself, they agree on all 15,304 parameters of functions that are not static.
+ * tests/lang/dwarf.t compares them with programs that know what they pass, compiled by gcc and clang at several levels
  * of optimisation.
  */
 #ifndef STRATA_DWARF_PARAMETERS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source: the file and line of an address, and the functions that were inlined there, from DWARF. */
+/* source: from an address to the file and line of its code, and to the functions that were inlined there, by DWARF. */
 #ifndef STRATA_DWARF_SOURCE_H
 #define STRATA_DWARF_SOURCE_H
 

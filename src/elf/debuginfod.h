@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * debuginfod: debug files from servers that give them by build id, by elfutils' client library.
+ * debuginfod: debug files from servers, by build id, through elfutils' client library.
  *
- * The user names the servers in DEBUGINFOD_URLS; without it nothing is asked. The library is loaded by a child process
- * that asks for one file and ends: it opens connections and parses what strangers send, and may be stopped at any time.
- * What it has loaded is in the client's cache, where elf/debug_file.h finds it, and believes it no more than any other
- * debug file. The variables of debuginfod_find_debuginfo(3) hold: the cache's place, time limits. A file is of
- * DEBUGINFOD_MAXSIZE bytes at most, 2 GiB without that.
+ * The user names the servers in DEBUGINFOD_URLS; without it no server is asked. The library opens connections and
+ * parses what strangers send. So a child process loads it, asks for one file and ends; it may be stopped at any time.
+ * The client stores the file in its cache, where elf/debug_file.h finds it, and trusts it no more than any other debug
+ * file. The variables of debuginfod_find_debuginfo(3) apply: the place of the cache, time limits. A file has at most
+ * DEBUGINFOD_MAXSIZE bytes, or 2 GiB if that is not set.
  *
- * This is the one place where these variables are read.
+ * Only this module reads these variables.
  */
 #ifndef STRATA_ELF_DEBUGINFOD_H
 #define STRATA_ELF_DEBUGINFOD_H

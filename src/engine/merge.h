@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * merge: joins a sample's native stack and its second one, that of a runtime (runtime/runtime.h), into one true stack.
+ * merge: joins the native stack of a sample and its second stack, that of a runtime (runtime/runtime.h), into one
+ * stack.
  *
  * The native walk records program counters. The walk of the second stack records functions, positions in them, and
- * which frames are entry frames: the outermost frame of each run of the interpreter loop. The two walks know nothing of
- * each other, so when one fails the other is still good. They are joined here, once for each distinct pair of stacks.
+ * which frames are entry frames: the outermost frame of each run of the interpreter loop. The two walks are
+ * independent, so when one fails the other is still good. They are joined here, once for each distinct pair of stacks.
  *
  * Each native frame inside the interpreter loop (EVAL) ran one group of second frames: an entry frame, and the frames
  * it called without leaving the loop. Groups and loop frames are paired from the outermost inwards:
@@ -20,25 +21,25 @@
  *   from the root   _start  main  Py_Run  <module> f  vectorcall  list_sort  EVAL     right
  *   from the leaf   _start  main  Py_Run  EVAL  vectorcall  list_sort  <module> f     wrong: this stack never existed
  *
- * So pairing starts at the root, and an innermost loop frame without a group stays as it is. Pairing starts at the
- * leaf only when one of the walks did not reach its root. Any other disagreement is a loss, python-mismatch.
+ * So pairing starts at the root, and an innermost loop frame without a group stays as it is. Pairing starts at the leaf
+ * only if one of the walks did not reach its root. Any other disagreement is a loss, python-mismatch.
  *
  * Up to CPython 3.10 each Python frame has a loop frame of its own. From 3.11 on a call from Python to Python stays in
  * the loop. 3.11 marks entry frames with a flag; from 3.12 on there is a shim frame under each (enum py_entry,
- * runtime/python/abi.h). A mark alone is not trusted: a frame can be current without running in a loop, and a loop's
- * frame can be stale (runtime/python/bpf/walk.h).
+ * runtime/python/abi.h). A mark alone is not trusted: a frame can be current without running in a loop, and the frame
+ * of a loop can be stale (runtime/python/bpf/walk.h).
  *
  * Special cases:
  * - A group can stand for a loop without any frame (abi/events.h: SECOND_FRAME_EMPTY). It is paired like any other.
  * - The tail-call interpreter of CPython 3.14 runs each instruction in a function of its own, a handler, called by the
  *   loop's function. The two native frames are one run of the loop, and the handler's is left out. A handler without
  *   its loop's frame stands for the loop.
- * - Up to CPython 3.9 the innermost frames may belong to another thread (SECOND_FRAME_UNSURE). There each frame has a
- *   loop, so if they are this thread's there are as many loops as frames, or one more that is just being entered.
- *   Otherwise these frames are left out. If they cannot be counted, because a root is missing, all second frames are
- *   left out.
- * - A greenlet's stack starts in the middle of a thread's. What lies further out belongs to another greenlet and may
- *   have changed since. So the stack ends at the function that starts a greenlet (ROLE_START).
+ * - Up to CPython 3.9 the innermost second frames may belong to another thread (SECOND_FRAME_UNSURE). In these versions
+ *   each frame has a loop. So if they are this thread's there are as many loops as frames, or one more that is just
+ *   being entered. Otherwise these frames are left out. If they cannot be counted, because a root is missing, all
+ *   second frames are left out.
+ * - The stack of a greenlet starts in the middle of a thread's. The frames further out belong to another greenlet and
+ *   may have changed since. So the stack ends at the function that starts a greenlet (ROLE_START).
  * - While greenlets are being switched, the native stack may be one greenlet's and the second stack another's. Then
  *   the second frames are left out.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* store_parts: what the store's two files share; nobody else includes it. */
+/* store_parts: what store.c and store_rebuild.c share; no other file includes it. */
 #ifndef STRATA_ENGINE_STORE_PARTS_H
 #define STRATA_ENGINE_STORE_PARTS_H
 

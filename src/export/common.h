@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* common: what several of the formats need. Private to src/export, but for export_json_string(). */
+/* common: what several formats need. For src/export only, except export_json_string(). */
 #ifndef STRATA_EXPORT_COMMON_H
 #define STRATA_EXPORT_COMMON_H
 

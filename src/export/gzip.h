@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* gzip: a stream that compresses what is written to it into another one. Private to src/export. */
+/* gzip: a stream that compresses what is written to it, into another stream. For src/export only. */
 #ifndef STRATA_EXPORT_GZIP_H
 #define STRATA_EXPORT_GZIP_H
 

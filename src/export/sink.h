@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sink: where profiles go, one window after the other: a file, and whatever else a profile can be sent to.
+ * sink: where profiles go, window after window: a file, or anything else that a profile can be sent to.
  *
- * A sink takes a profile, which stays the caller's and must live until the next flush, and has delivered all that it
- * took when the flush returns. A client of the engine knows nothing else of its outputs. Not thread-safe.
+ * A sink takes a profile, which the caller still owns and must keep until the next flush. When the flush returns, the
+ * sink has delivered all that it took. A client of the engine knows nothing else about its outputs. Not thread-safe.
  */
 #ifndef STRATA_EXPORT_SINK_H
 #define STRATA_EXPORT_SINK_H

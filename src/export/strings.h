@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* strings: the table of strings of a format: each text once, cleaned (profile/text.h), by number. Private to
- * src/export. */
+/*
+ * strings: the table of strings of a format: each text once, cleaned (profile/text.h), by number. For src/export only.
+ */
 #ifndef STRATA_EXPORT_STRINGS_H
 #define STRATA_EXPORT_STRINGS_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * tracks: the threads of a profile, each with what it did in the order of time, for formats that show that. Private to
- * src/export.
+ * tracks: the threads of a profile, each with what it did in the order of time, for formats that show that. For
+ * src/export only.
  *
- * A sample stands for the time before it: what it weighs, or one tick of the sampling clock, from the end of the sample
- * before on. How well the times of a
- * profile are known differs, and a format has to tell: see enum export_clock.
+ * A sample stands for the time before it: for its weight, or for one tick of the sampling clock, but not for time
+ * before the end of the previous sample. How exactly the times of a profile are known differs, and a format has to say
+ * so: see enum export_clock.
  */
 #ifndef STRATA_EXPORT_TRACKS_H
 #define STRATA_EXPORT_TRACKS_H

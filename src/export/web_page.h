@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* web_page: an HTML file out of a template, for the flame graph's page and that of calls. */
+/* web_page: makes an HTML file from a template, for the page of the flame graph and that of calls. */
 #ifndef STRATA_EXPORT_WEB_PAGE_H
 #define STRATA_EXPORT_WEB_PAGE_H
 

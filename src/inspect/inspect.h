@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * inspect: how strata recognises one file, or one running process: for each layer what was found, by which rule, where,
- * and what it cost. It uses the very code that record uses, so what it says is what a recording does.
+ * inspect: how strata recognises one file, or one running process. For each layer: what was found, by which rule,
+ * where, and what it cost. It uses the same code as record, so its answer is what a recording does.
  *
  * A layer that finds nothing is no error: the others are filled in, and the layer says why. Addresses are ELF vaddrs;
- * in a process `bias` is to be added. A process is neither stopped nor changed.
+ * in a process, add `bias`. The process is neither stopped nor changed.
  */
 #ifndef STRATA_INSPECT_INSPECT_H
 #define STRATA_INSPECT_INSPECT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* capabilities: those that strata uses, and whether this process has them. */
+/* capabilities: the capabilities that strata uses, and whether this process has them. */
 #ifndef STRATA_KERNEL_CAPABILITIES_H
 #define STRATA_KERNEL_CAPABILITIES_H
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * off_cpu: the programs that measure how long threads are off the CPU (bpf/off_cpu.h), attached and read.
+ * off_cpu: attaches the programs that measure how long threads are off the CPU (bpf/off_cpu.h), and reads what they
+ * measured.
  *
  *   off_cpu_open ─► off_cpu_start ─► off_cpu_end ─► off_cpu_threads … off_cpu_detach ─► off_cpu_is_off … off_cpu_close
  *
- * Owns the links; they end with it, and with the process. Not thread-safe.
+ * Owns the links, which end with it, and with the process. Not thread-safe.
  */
 #ifndef STRATA_KERNEL_OFF_CPU_H
 #define STRATA_KERNEL_OFF_CPU_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * list: what can be traced, one place a line, and with `verbose` the types of its arguments below it. As in compile.h
- * only what attach points mean needs root. Of the options `pid` counts, and for scripts the parameters.
+ * list: lists what can be traced, one probe a line. With `verbose` the types of its arguments follow. As in compile.h,
+ * root is needed only to expand attach points. Of the options, `pid` is used, and for scripts the parameters.
  */
 #ifndef STRATA_LANG_LIST_H
 #define STRATA_LANG_LIST_H

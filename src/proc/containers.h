@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * containers: which container, pod or unit a cgroup is of: by its path, and by what container engines keep on disk. No
- * engine is asked. Thread-safe.
+ * containers: which container, pod or unit a cgroup belongs to, by its path, and by files that container engines keep
+ * on disk. No engine is asked. Thread-safe.
  *
  *   Docker      /docker/ID, …/docker-ID.scope         its name: /var/lib/docker/containers/ID/config.v2.json
  *   Podman      …/libpod-ID.scope[/container]         /var/lib/containers/storage/overlay-containers/containers.json
@@ -11,7 +11,8 @@
  *   systemd     the innermost part that ends in .service, .scope or .slice is its unit
  *
  * Sources: systemd.resource-control(5); runc, libcontainer/cgroups/systemd (NAME-ID.scope); kubelet,
- * pkg/kubelet/cm/cgroup_manager_linux.go (pod's slices, in whose UID `-` is `_`); lxc, src/lxc/cgroups (lxc.payload).
+ * pkg/kubelet/cm/cgroup_manager_linux.go (slices of pods, in whose UID `-` is written `_`); lxc, src/lxc/cgroups
+ * (lxc.payload).
  */
 #ifndef STRATA_PROC_CONTAINERS_H
 #define STRATA_PROC_CONTAINERS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* open_file: opens the file behind a mapping, also in another root, deleted or replaced. */
+/* open_file: opens the file behind a mapping, even if it is in another root, deleted or replaced. */
 #ifndef STRATA_PROC_OPEN_FILE_H
 #define STRATA_PROC_OPEN_FILE_H
 

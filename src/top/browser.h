@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * browser: what somebody looks at in `strata top`, and what the keys do to it: a list of rows with one selected, the
- * hot stack of a row, a prompt. Knows no terminal: screen.h draws it and reads the keys. Not thread-safe.
+ * browser: what the user of `strata top` looks at, and what the keys do to it: a list of rows with one selected, the
+ * hot stack of a row, a prompt. It knows no terminal: screen.h draws it and reads the keys. Not thread-safe.
  */
 #ifndef STRATA_TOP_BROWSER_H
 #define STRATA_TOP_BROWSER_H

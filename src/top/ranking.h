@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ranking: what used CPU time, by function, line, module, thread, process, container and cgroup: in the last window,
- * and since the start. Fed with one window after the other. Not thread-safe.
+ * ranking: what used CPU time, by function, line, module, thread, process, container and cgroup; in the last window,
+ * and since the start. It is fed with one window after the other. Not thread-safe.
  *
- * A row's own samples are those that were taken in it, its total ones those with it anywhere in the stack, each counted
- * once however often the row is in it. Rows that were not seen for long and have little are dropped when there are more
- * than RANKING_ROWS_MAX of one kind, so memory is bounded; the sums of all samples still have them.
+ * A row's own samples were taken in it. Its total samples have it anywhere in the stack; each sample counts once, even
+ * if the row is in it several times. When there are more than RANKING_ROWS_MAX rows of one kind, rows that have few
+ * samples and were not seen for long are dropped, so memory is bounded. Their samples stay in the sums of all samples.
  */
 #ifndef STRATA_TOP_RANKING_H
 #define STRATA_TOP_RANKING_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of a running trace share: load.c, trace.c (from start to end), command.c, sites.c (records),
- * map_values.c, measure.c.
+ * run: what the files of a running trace share: load.c (loading), trace.c (from start to end), command.c, sites.c
+ * (records), map_values.c, measure.c.
  */
 #ifndef STRATA_TRACE_RUN_H
 #define STRATA_TRACE_RUN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * cfi: the call frame instructions of one FDE, executed (DWARF 5, 6.4.2), and their state as an unwind_rule.
+ * cfi: executes the call frame instructions of one FDE (DWARF 5, 6.4.2), and turns the result into unwind rules.
  *
  * Of the table that DWARF describes, strata needs five columns: the CFA, the frame pointer, the carried register, the
  * return address, and the stack pointer, which must be the CFA. So the state is small enough to copy.

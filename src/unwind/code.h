@@ -2,16 +2,16 @@
 /*
  * code: what machine code says about the stack, for code without CFI. For src/unwind/ and its tests only.
  *
- * An instruction is reduced to its effect on the stack (arch/code.h). A state
- * says what is known before an instruction, relative to the CFA of the function that it is in:
+ * An instruction is reduced to its effect on the stack (arch/code.h). A state says what is known before an instruction,
+ * relative to the CFA of its function:
  *
- *   registers   each holds: CFA + n, or what a register held at the function's entry, or a constant, or what leads to
- *               the entries of a jump table; or nothing known
- *   slots       words of the frame that hold such a value: saved registers, and the return address, at CFA - 8 where a
- *               call pushes it; where it leaves it in a register, that one's value at entry is it
+ *   registers   what each one holds: CFA + n, or what a register held at the function's entry, or a constant, or a
+ *               value on the way to the entries of a jump table; or unknown
+ *   slots       words of the frame that hold such a value: saved registers, and the return address. A call pushes it to
+ *               CFA - 8, or leaves it in a register; then it is what that register held at entry
  *
- * code_rule() turns a state into a rule. Nothing is guessed: what is not known gives no rule. Registers have DWARF's
- * numbers, addresses are ELF vaddrs.
+ * code_rule() turns a state into a rule. Nothing is guessed: if something is unknown there is no rule. Registers have
+ * DWARF's numbers, addresses are ELF vaddrs.
  */
 #ifndef STRATA_UNWIND_CODE_H
 #define STRATA_UNWIND_CODE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The inside of code_flow: code_flow.c follows the code, code_groups.c keeps what belongs together and gives out what
- * was found, code_functions.c tells one function from the next. Indices are of the vectors in struct code_flow; errors
- * stay in flow->err.
+ * code_flow_parts: what the files of code_flow share. code_flow.c follows the code, code_groups.c keeps the blocks that
+ * belong to one function and returns what was found, code_functions.c finds where one function ends and the next
+ * begins. Indices are those of the vectors in struct code_flow. Errors are kept in flow->err.
  */
 #ifndef STRATA_UNWIND_CODE_FLOW_PARTS_H
 #define STRATA_UNWIND_CODE_FLOW_PARTS_H

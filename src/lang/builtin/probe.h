@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* probe: the registers of the machine by their names, as programs read them. */
+/* probe: the machine's registers by name, as programs read them. */
 #ifndef STRATA_LANG_BUILTIN_PROBE_H
 #define STRATA_LANG_BUILTIN_PROBE_H
 

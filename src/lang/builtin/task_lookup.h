@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* task_lookup: the kernel's functions by which a program finds a task by its id. */
+/* task_lookup: the kernel functions by which a BPF program finds a task by its id. */
 #ifndef STRATA_LANG_BUILTIN_TASK_LOOKUP_H
 #define STRATA_LANG_BUILTIN_TASK_LOOKUP_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What gen_expression.c and gen_operators.c share: scalars, in R0 unless it is said otherwise. */
+/*
+ * gen_expression: what gen_expression.c and gen_operators.c share. Scalar results are in R0 unless it says otherwise.
+ */
 #ifndef STRATA_LANG_GEN_GEN_EXPRESSION_H
 #define STRATA_LANG_GEN_GEN_EXPRESSION_H
 

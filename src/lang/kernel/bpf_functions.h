@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * bpf_functions: the functions of the BPF programs that the kernel has, as far as they have BTF, without which nothing
- * can be attached to them. Needs CAP_SYS_ADMIN.
+ * bpf_functions: the functions of the BPF programs in the kernel. Only those with BTF: without it nothing can be
+ * attached to them. Needs CAP_SYS_ADMIN.
  */
 #ifndef STRATA_LANG_KERNEL_BPF_FUNCTIONS_H
 #define STRATA_LANG_KERNEL_BPF_FUNCTIONS_H

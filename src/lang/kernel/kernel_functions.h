@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kernel_functions: the functions of the kernel and its modules with their addresses, from /proc/kallsyms, and which of
- * them ftrace can be attached to, from the tracing file system's available_filter_functions.
+ * kernel_functions: the functions of the kernel and its modules. Their addresses come from /proc/kallsyms. Which of
+ * them ftrace can be attached to is read from available_filter_functions of the tracing file system.
  */
 #ifndef STRATA_LANG_KERNEL_KERNEL_FUNCTIONS_H
 #define STRATA_LANG_KERNEL_KERNEL_FUNCTIONS_H

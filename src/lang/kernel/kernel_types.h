@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * kernel_types: the kernel's types, from its BTF. It is read when a script first asks for a name, and searched, not
- * loaded: a types table of libbpf costs some 14 ms and 11 MB.
+ * kernel_types: the kernel's types, from its BTF. The BTF is read when a script first asks for a name. It is searched,
+ * not loaded: a type table of libbpf costs some 14 ms and 11 MB.
  */
 #ifndef STRATA_LANG_KERNEL_KERNEL_TYPES_H
 #define STRATA_LANG_KERNEL_KERNEL_TYPES_H

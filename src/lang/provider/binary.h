@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* binary: the ELF files that attach points name, and their functions. */
+/* binary: finds the ELF files that attach points name, and their functions. */
 #ifndef STRATA_LANG_PROVIDER_BINARY_H
 #define STRATA_LANG_PROVIDER_BINARY_H
 

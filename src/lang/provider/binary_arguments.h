@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * binary_arguments: `args` of a uprobe, out of the DWARF of its binary. The parameters lie in registers and on the
- * stack when the function begins; the record that the script sees is put together in the frame, and of a single one no
- * more than that is read.
+ * binary_arguments: `args` of a uprobe, by the DWARF of its binary. When the function begins, the parameters are in
+ * registers and on the stack. The record that the script sees is assembled in the frame; if the script uses only one
+ * parameter, only that one is read.
  */
 #ifndef STRATA_LANG_PROVIDER_BINARY_ARGUMENTS_H
 #define STRATA_LANG_PROVIDER_BINARY_ARGUMENTS_H

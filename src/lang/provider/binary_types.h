@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * binary_types: the types of a binary's own DWARF, as the kernel's come from BTF: a types_source, which is asked in the
- * probes of this binary before the kernel. Nothing is opened before a script asks for a name, for `args`, or for a line
- * of source; each file once. What was converted stays in the arena; libdw's tables go with binary_types_close().
+ * binary_types: the types from a binary's own DWARF, like those of the kernel from BTF. It is a types_source, which is
+ * asked before the kernel in the probes of this binary. A file is opened when a script first asks for a name, for
+ * `args`, or for a source line, and only once. Converted types stay in the arena; binary_types_close() frees libdw's
+ * tables.
  */
 #ifndef STRATA_LANG_PROVIDER_BINARY_TYPES_H
 #define STRATA_LANG_PROVIDER_BINARY_TYPES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* python: a place of Python's probes, for who writes its program (builtin/python.c). */
+/* python: the data of a place of a Python probe, for builtin/python.c, which generates the code that reads it. */
 #ifndef STRATA_LANG_PROVIDER_PYTHON_H
 #define STRATA_LANG_PROVIDER_PYTHON_H
 

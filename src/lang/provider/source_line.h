@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* source_line: the attach point BINARY@FILE:LINE[:COLUMN], a statement of the source, by the binary's line tables. */
+/*
+ * source_line: the attach point BINARY@FILE:LINE[:COLUMN], a statement of the source, found by the binary's line
+ * tables.
+ */
 #ifndef STRATA_LANG_PROVIDER_SOURCE_LINE_H
 #define STRATA_LANG_PROVIDER_SOURCE_LINE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * usdt_arguments: where a static marker's arguments are, as its note describes them: words like "-4@%eax",
- * "8@-8(%rbp)", "8@-16(%rax,%rcx,8)", "4@$7". SystemTap's sys/sdt.h writes them, in the assembler's syntax of the
- * machine (arch/NAME/usdt.c).
+ * usdt_arguments: parses where the arguments of a static marker are, from its note: words like "-4@%eax", "8@-8(%rbp)",
+ * "8@-16(%rax,%rcx,8)", "4@$7". SystemTap's sys/sdt.h writes them, in the syntax of the machine's assembler
+ * (arch/NAME/usdt.c).
  */
 #ifndef STRATA_LANG_PROVIDER_USDT_ARGUMENTS_H
 #define STRATA_LANG_PROVIDER_USDT_ARGUMENTS_H

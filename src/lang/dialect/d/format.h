@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* format: the parts of D's formats, for those that print by them. */
+/* format: splits D's format strings into their parts, and prints by them. */
 #ifndef STRATA_LANG_DIALECT_D_FORMAT_H
 #define STRATA_LANG_DIALECT_D_FORMAT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* parser: what the parser's two files share: tokens, and expressions. */
+/* parser: what the two files of D's parser share: tokens, and expressions. */
 #ifndef STRATA_LANG_DIALECT_D_PARSER_H
 #define STRATA_LANG_DIALECT_D_PARSER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * capture: what targets.c (target variables), capture.c (what a body asks for), condition.c (what it begins with) and
- * program.c (the tree of the core) share.
+ * capture: what the four files share that decide what the kernel part of a probe sends: targets.c (target variables),
+ * capture.c (what a body needs), condition.c (conditions at its beginning), program.c (makes the core's tree).
  */
 #ifndef STRATA_LANG_DIALECT_STAP_CAPTURE_H
 #define STRATA_LANG_DIALECT_STAP_CAPTURE_H

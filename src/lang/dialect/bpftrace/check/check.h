@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * check: bpftrace's language from the parser's tree to one whose types are known, and to the core.
+ * check: takes a script in bpftrace's language from the parser's tree to one whose types are known, and to the core.
  *
  *   script ─► units, each with a copy of its probe's tree
  *         ─► types, by checking all units until nothing changes any more

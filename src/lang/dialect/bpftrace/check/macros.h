@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* macros: a call of one of the script's macros becomes its body, with its arguments in place. */
+/* macros: replaces a call of one of the script's macros by its body, with the arguments put in. */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_CHECK_MACROS_H
 #define STRATA_LANG_DIALECT_BPFTRACE_CHECK_MACROS_H
 

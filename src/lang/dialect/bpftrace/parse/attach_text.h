@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* attach_text: where an attach point ends. What it means, parse_attach_point() tells (parts.h). */
+/* attach_text: finds where an attach point ends. parse_attach_point() says what it means (parts.h). */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_PARSE_ATTACH_TEXT_H
 #define STRATA_LANG_DIALECT_BPFTRACE_PARSE_ATTACH_TEXT_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * format: printf's formats, read in one place for the checker and for printing. A conversion is
- * `%[flags][width][.precision] [length]letter`; the letters are C's for integers and characters, s for everything that
- * prints as text, r for bytes, where rx and rh print them as hexadecimal digits, and gr for the flags of an allocation
- * in the kernel.
+ * format: parses the formats of printf, in one place for the checker and for printing. A conversion is
+ * `%[flags][width][.precision] [length]letter`. The letters are C's for integers and characters; s for everything that
+ * is printed as text; r for bytes (rx and rh: as hexadecimal digits); and gr for the flags of an allocation in the
+ * kernel.
  */
 #ifndef STRATA_LANG_DIALECT_BPFTRACE_PRINT_FORMAT_H
 #define STRATA_LANG_DIALECT_BPFTRACE_PRINT_FORMAT_H
