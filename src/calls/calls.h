@@ -25,15 +25,15 @@ struct calls;
 struct calls_options {
 	const char *from;  /* only calls of this function, and what they call; NULL: all */
 	const char *match; /* only functions whose names match this pattern; NULL: all */
-	uint32_t depth;    /* calls below each other; 0: all */
-	uint64_t min_ns;   /* only calls that take so long are printed as text; 0: all */
+	uint32_t depth;    /* only calls nested at most this deep; 0: all */
+	uint64_t min_ns;   /* only calls that take at least this long are printed as text; 0: all */
 	FILE *text;        /* where calls are printed as they come; NULL: nowhere */
 	bool color;
 	bool lines;    /* from which line a call comes, and in which one it ends */
 	bool timeline; /* calls are kept for calls_write_html() and calls_write_chrome(), and not printed */
 };
 
-/* What is borrowed by the options stays the caller's until calls_destroy(). 0, or -ENOMEM with a diag. */
+/* Pointers in the options are borrowed until calls_destroy(). 0, or -ENOMEM with a diag. */
 int calls_create(const struct calls_options *options, struct calls **ret, struct diag *diag);
 void calls_destroy(struct calls *calls);
 
@@ -42,15 +42,15 @@ const struct dialect *calls_dialect(const struct calls *calls);
 /* When tracing has ended: closes the calls that have not returned, and prints what is left to print. */
 void calls_end(struct calls *calls);
 
-/* What was not seen; all of it is told, in words (calls_write_lost()) and in JSON. */
+/* Losses, by kind. All are reported: in words by calls_write_lost(), and in JSON. */
 struct calls_lost {
-	uint64_t events;                     /* records, for which there was no room, or no time at the end */
-	uint64_t counters[RT_COUNTER_COUNT]; /* the kernel part's other ones, by enum rt_counter */
-	uint64_t repaired;  /* calls whose end was not seen: closed where what came later showed that */
+	uint64_t events; /* records for which there was no room in the ring buffer, or no time at the end */
+	uint64_t counters[RT_COUNTER_COUNT]; /* other losses that the kernel part counts, by enum rt_counter */
+	uint64_t repaired;  /* calls whose end was not seen; they are closed by a later record that shows it */
 	uint64_t unseen;    /* ends of calls whose beginning was not seen: before tracing began, or lost */
-	uint64_t functions; /* that were too many to be told apart */
+	uint64_t functions; /* beyond the limit: not told apart */
 	uint64_t memory;    /* records for which there was no memory */
-	uint64_t short_calls, shorter_ns; /* that the timeline has not, as they were the shortest; than this */
+	uint64_t short_calls, shorter_ns; /* calls that the timeline dropped: all shorter than shorter_ns */
 };
 
 struct calls_lost calls_lost(const struct calls *calls);
@@ -67,9 +67,6 @@ int calls_write_html(struct calls *calls, FILE *out, struct diag *diag);
 /* The same as trace events of Chrome. */
 int calls_write_chrome(struct calls *calls, FILE *out, struct diag *diag);
 
-/*
- * That nothing was called, or not what was asked for, as a line to be freed, with names that are near; NULL: it was.
- */
 char *calls_missed(const struct calls *calls);
 
 #endif

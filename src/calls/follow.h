@@ -27,14 +27,14 @@
 #include "calls/functions.h"
 
 #define THREAD_NAME    16   /* bytes of a comm, with its terminator */
-#define PUT_ASIDE_MAX  8192 /* stacks of one thread; of more, the one that is to be put aside is closed */
+#define PUT_ASIDE_MAX  8192 /* stacks of one thread; if there would be more, the calls of the new one are closed */
 #define CALLS_DEEP_MAX 1000000
 
 enum call_end {
 	CALL_END_RETURN,
 	CALL_END_YIELD,
 	CALL_END_UNWIND, /* by an exception */
-	CALL_END_LOST,   /* it is gone, and the end was not seen */
+	CALL_END_LOST,   /* its end was not seen, but it is over */
 	CALL_END_OPEN    /* it had not returned when the thread, or tracing, ended */
 };
 
@@ -44,7 +44,7 @@ struct call {
 	uint64_t began, ended; /* CLOCK_MONOTONIC; ended: when it has */
 	struct function *function;
 	struct call_time own, within; /* within: of what it called */
-	uint32_t level;               /* how many of those around it are shown */
+	uint32_t level;               /* how many of the calls around it are shown */
 	uint32_t below;     /* 1: --from's function, or the outermost one; 2: what it calls ...; 0: not within --from */
 	int line, end_line; /* of its caller; its own; 0: not known */
 	uint8_t kind;       /* enum rt_python_kind */
@@ -54,10 +54,10 @@ struct call {
 
 struct call_stack {
 	VEC(struct call) at;
-	uint32_t told;   /* the sink's: so many, from the outermost one on */
+	uint32_t told;   /* for the sink: how many calls it has printed, from the outermost one on */
 	uint64_t id;     /* in its thread */
-	uint64_t before; /* the one that the thread was on when this one began, which it goes back to; 0: none */
-	uint32_t aside;  /* where that was put */
+	uint64_t before; /* id of the stack to which the thread returns when this one ends; 0: none */
+	uint32_t aside;  /* index of that one in `aside` */
 };
 
 struct calls_thread {
@@ -73,18 +73,18 @@ struct calls_thread {
 	VEC(uint32_t) running;        /* by function: calls of it in the stack that are shown */
 };
 
-/* What happens to calls that are shown. What a sink does not want is NULL, but for the first two. */
+/* Called for what happens to calls that are shown. All but the first two may be NULL. */
 struct call_sink {
-	/* It is the innermost one now. */
+	/* A call has begun, and is now the innermost one. */
 	void (*began)(void *sink, struct calls_thread *thread, struct call *call);
-	/* The call is no longer in the stack. */
+	/* A call has ended; it is no longer in the stack. */
 	void (*ended)(void *sink, struct calls_thread *thread, const struct call *call, enum call_end how);
-	/* Its stack, in which it is yet, is put aside. */
+	/* The stack of a call is put aside; the call is still in it. */
 	void (*paused)(void *sink, struct calls_thread *thread, const struct call *call);
-	/* An end without a beginning. `lost`: records of the thread have been lost, so it may be one of these. */
+	/* An end without a beginning. `lost`: records of the thread were lost, perhaps this call's beginning. */
 	void (*unseen)(void *sink, struct calls_thread *thread, const struct function *function, uint64_t time,
 		       enum call_end how, bool lost);
-	/* So many records of the thread are missing before this time. */
+	/* A number of the thread's records before this time are missing. */
 	void (*lost)(void *sink, struct calls_thread *thread, uint64_t time, uint64_t count);
 };
 
@@ -95,7 +95,7 @@ struct follow_options {
 
 struct follow {
 	struct follow_options options;
-	const struct call_sink *sink; /* NULL: only sums are kept, in the functions */
+	const struct call_sink *sink; /* NULL: only the sums in struct function are kept */
 	void *of_sink;
 	VEC(struct calls_thread *) threads;
 	struct table by_tid; /* ─► index */

@@ -25,11 +25,11 @@ struct function {
 	bool is_from;    /* --from's */
 	bool is_matched; /* by --match, or all are */
 	/* Of the calls that are shown (follow.h). */
-	uint64_t calls;         /* as cProfile counts them: each time that it began or was resumed */
-	uint64_t resumes;       /* of these */
+	uint64_t calls;         /* how often it began or was resumed, as cProfile counts */
+	uint64_t resumes;       /* of these: resumed */
 	uint64_t unwinds;       /* how often an exception ended it */
 	struct call_time own;   /* without what it calls */
-	struct call_time total; /* with it; of calls of itself the outermost counts */
+	struct call_time total; /* with what it calls; of recursive calls only the outermost counts */
 };
 
 struct functions;
@@ -41,15 +41,18 @@ void functions_destroy(struct functions *functions);
 /* A code object's names. 0 or -ENOMEM. */
 int functions_add(struct functions *functions, const struct rt_call_code *code);
 
-/* Never NULL: one without a name if it is not known. Valid until functions_destroy(). */
+/* The function of a code object; one without a name if it is unknown. Never NULL. Valid until functions_destroy(). */
 struct function *functions_find(const struct functions *functions, uint64_t code);
 
 size_t functions_count(const struct functions *functions);
 struct function *functions_at(const struct functions *functions, size_t index);
-/* How many code objects were put together into one, as there were too many functions. */
+/* How many code objects share one entry because there are too many functions. */
 uint64_t functions_refused(const struct functions *functions);
 
-/* NAME, or the last part of a qualified one; FILE:NAME, where FILE is the end of the path. */
+/*
+ * Does `name` mean this function? It may be NAME, the last part of a qualified name, or FILE:NAME with the end of a
+ * path.
+ */
 bool function_is_named(const struct function *function, const char *name);
 
 #endif

@@ -17,8 +17,8 @@ struct calls {
 	struct call_text text;
 	struct timeline timeline;
 	struct calls_lost lost; /* what is not counted elsewhere */
-	uint64_t no_room;       /* records that were not sent, as the ring buffer was full */
-	uint64_t looked;        /* CLOCK_MONOTONIC: when calls that go on were printed */
+	uint64_t no_room;       /* records that were not sent because the ring buffer was full */
+	uint64_t looked;        /* CLOCK_MONOTONIC: when calls that are not over were last printed */
 };
 
 /* What was lost of one kind: its key in JSON, and the words behind the count. */
@@ -29,7 +29,7 @@ struct lost_line {
 
 #define LOST_LINES 11
 
-/* All kinds, those of which nothing was lost as well. */
+/* All kinds of losses, also those with a count of 0. */
 void calls_lost_lines(const struct calls_lost *lost, struct lost_line lines[static LOST_LINES]);
 
 #endif

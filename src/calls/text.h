@@ -27,7 +27,7 @@ struct call_text {
 /* Its sink is a struct call_text. */
 extern const struct call_sink call_text_sink;
 
-/* Prints the calls that go on for some time, and have not been printed: of all threads, at this time. */
+/* Prints the calls of all threads that have been going on for some time at `now`, and were not printed yet. */
 void call_text_go_on(struct call_text *text, const struct follow *follow, uint64_t now);
 
 /* NAME (FILE:LINE) */

@@ -36,7 +36,7 @@ struct timeline {
 	VEC(struct timeline_piece) pieces;
 	VEC(struct timeline_lane) lanes;
 	uint64_t least;   /* shorter ones are not kept */
-	uint64_t dropped; /* as they were so short */
+	uint64_t dropped; /* calls that were dropped because they were short */
 	uint64_t memory;  /* for which there was no memory */
 	size_t room;      /* TIMELINE_MAX; less in tests */
 };
@@ -46,7 +46,7 @@ void timeline_deinit(struct timeline *timeline);
 /* Its sink is a struct timeline. */
 extern const struct call_sink timeline_sink;
 
-/* `notes`: what is to be told about losses, lines. 0, or a negative errno with a diag; so below. */
+/* Both write the whole file. `notes`: lines about losses. 0, or a negative errno with a diag. */
 int timeline_write_html(struct timeline *timeline, const struct functions *functions, const char *notes, FILE *out,
 			struct diag *diag);
 int timeline_write_chrome(struct timeline *timeline, const struct functions *functions, const char *notes, FILE *out,

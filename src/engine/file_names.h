@@ -62,17 +62,17 @@ struct file_names_source {
 };
 
 /*
- * The names of addresses, sorted, as bytes, `most` of them at most. malloc'd. 0, or -ENOMEM.
+ * Writes the names of sorted addresses as at most `most` bytes, malloc'd. 0, or -ENOMEM.
  */
 struct perf_map;
 int file_names_write_map(struct perf_map *map, const uint64_t *addresses, size_t count, size_t most, uint8_t **bytes,
-			 size_t *size); /* the same of a perf map */
+			 size_t *size); /* the same from a perf map */
 int file_names_write(const struct file_names_source *source, const uint64_t *vaddrs, size_t count, size_t most,
 		     uint8_t **bytes, size_t *size);
 
 /*
  * Takes ownership of the answer for these addresses, which are sorted and all larger than those of earlier answers.
- * Returns the number of addresses that are answered, not 0; or -EBADMSG or -ENOMEM, and the bytes are freed.
+ * Returns how many of the addresses the answer covers, at least 1; or -EBADMSG or -ENOMEM, and the bytes are freed.
  */
 ssize_t file_names_add(struct file_names *names, uint8_t *bytes, size_t size, const uint64_t *vaddrs, size_t count);
 

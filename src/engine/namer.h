@@ -59,8 +59,8 @@ int namer_map_names(struct namer *namer, struct object *object, const struct per
 		    size_t count, struct file_names *ret);
 
 /*
- * Has a file no symbol table, nor a debug file at hand that has one, and a build id, by which one can be asked for?
- * 1 and *ret, 0, or -ENOMEM. `vaddr`: any one of it that is to be named.
+ * Could debuginfod help with this file? 1, and *ret names its debug file: it has a build id, but no symbol table, nor
+ * has a local debug file. Otherwise 0; or -ENOMEM. `vaddr`: any address of the file that is to be named.
  */
 int namer_lacks_symbols(struct namer *namer, struct object *object, uint64_t vaddr, struct elf_debug_names *ret);
 

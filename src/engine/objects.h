@@ -65,9 +65,9 @@ struct object {
 	size_t segment_count;
 	struct runtime_file runtime; /* the one in it */
 	uint16_t machine;            /* EM_* */
-	unsigned int refutals;       /* how often in a row a process has refuted the runtime */
-	size_t remark;               /* what is said of it at the end: watch's, from 1; 0: nothing */
-	const struct runtime *aids;  /* the runtime of which it may tell what that needs beside; NULL: none */
+	unsigned int refutals;       /* how many times in a row a process has disproved the layout of the runtime */
+	size_t remark;               /* number + 1 of the watch's remark about it; 0: none */
+	const struct runtime *aids;  /* the runtime that needs information from this file besides its own; NULL: none */
 	bool aid_tried, has_aid;
 	struct runtime_aid aid;      /* once object_aid() was called */
 	struct runtime_range *roles; /* of its code, once object_find_roles() was called */
@@ -79,8 +79,8 @@ struct object {
 	struct tables_run run;
 	uint32_t charged;            /* the user whose process needed its table first */
 	bool lacks_parts, too_large; /* some parts found no room; the file never will */
-	struct unwind_parts *parts;  /* its rows are given when they are needed: object_fill(); NULL: all are there */
-	bool is_reserved;            /* or all come at once, when another process has followed its code */
+	struct unwind_parts *parts; /* its rows are compiled when they are needed: object_fill(); NULL: all are there */
+	bool is_reserved;           /* or all rows come at once, after another process has followed its code */
 	struct object_analysis analysis;
 	uint32_t pins;            /* processes whose mappings, as the kernel knows them, need `run` */
 	uint64_t idle_since;      /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
@@ -148,14 +148,14 @@ struct object_compiling {
 };
 
 /*
- * Compiles the unwind table and puts it into the kernel, if that was not tried yet; of a large file, and of one whose
- * code is followed elsewhere (-EINPROGRESS of how->follow()), only its place.
+ * Compiles the unwind table and puts it into the kernel, if that was not tried yet. For a large file, and for one whose
+ * code is followed by another process (how->follow() gave -EINPROGRESS), it only reserves the place.
  */
 void object_compile(struct object *object, struct tables *tables, const struct object_compiling *how);
 
 /*
- * Gives the rows around a page of a large file (struct walk_host), 1 MiB of code, or all rows. When they cannot be had,
- * walks end there from now on; while its code is followed elsewhere, for now.
+ * Compiles the rows around a page of a large file (struct walk_host), for 1 MiB of code, or all rows. If that fails,
+ * walks end there from now on; if its code is being followed by another process, until that has answered.
  */
 void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how);
 
@@ -168,7 +168,9 @@ static inline bool object_is_walked(const struct object *object)
 /* Finds the interpreter loop, if that was not tried yet. 0, or -ENOMEM: it can be tried again. */
 int object_find_roles(struct object *object);
 
-/* Its information for a runtime that needs more than its own file; read if that was not tried yet. NULL: none. */
+/*
+ * What this file says for a runtime that needs more than its own file; read if that was not tried yet. NULL: nothing.
+ */
 const struct runtime_aid *object_aid(struct object *object);
 
 /*

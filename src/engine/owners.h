@@ -16,7 +16,7 @@ struct owners;
 struct owners *owners_create(void);         /* NULL when memory is short */
 void owners_destroy(struct owners *owners); /* may be NULL */
 
-/* Looks up a cgroup by its id, unless it is already known. Id 0: none. 0 or -ENOMEM. */
+/* To be called with the cgroup of each sample: looks it up, unless it is already known. Id 0: none. 0 or -ENOMEM. */
 int owners_meet(struct owners *owners, uint64_t cgroup);
 
 /* Adds it to a profile, unless it is already there. 0 or -ENOMEM. */

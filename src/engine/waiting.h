@@ -36,12 +36,12 @@ void waiting_look(struct waiting *waiting, const struct frame *frame);
 /* The waiter for a futex in the data of a runtime that has one lock for all threads: that lock, or `found`. */
 const struct waiter *waiting_runtime_lock(const struct waiter *found);
 
-/* Whether a thread that `waits` (enum wait_flag) waits for such a lock: by its waiter, or NULL. */
+/* Does a thread with these `waits` (enum wait_flag) wait for such a lock? `found`: its waiter, or NULL. */
 bool waiting_is_runtime_lock(uint32_t waits, const struct waiter *found);
 
 /*
- * Writes in brief what a thread waited for. `waits`: enum wait_flag. `found`: its waiter, or NULL. `kernel` says
- * whether its kernel stack waits for a device, and whether it is that of a page fault.
+ * Writes a short text about what a thread waited for. `waits`: enum wait_flag. `found`: its waiter, or NULL. `kernel`:
+ * does its kernel stack wait for a device, and is it that of a page fault?
  */
 struct waiting_kernel {
 	bool input_output, page_fault;

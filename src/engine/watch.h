@@ -87,7 +87,8 @@ struct watch_options {
 	void *wants_context;
 	bool waits; /* for machine code that another process follows (engine/analyser.h), instead of taking samples as
 		       late ones */
-	bool whole_tables; /* of large files, too, instead of the parts that are met: the first stack must not be late
+	bool whole_tables; /* compile the tables of large files whole, not only the parts that walks need: the first
+			    * stack must not be late
 			    */
 };
 
@@ -175,14 +176,16 @@ struct watch_locals {
 };
 
 /*
- * Those of the thread that was walked last, as they are now: as many frames as are shown of its second stack, innermost
- * first. Malloc'd, with what is in it. 0 or -ENOMEM.
+ * The variables of the thread that was walked last, as they are now: for each frame of its second stack that is shown,
+ * innermost first. Malloc'd, with what is in it. 0 or -ENOMEM.
  */
 int watch_live_locals(struct watch *watch, const struct watch_live *live, struct runtime_effort *effort,
 		      struct watch_locals **ret, size_t *count);
 void watch_locals_destroy(struct watch_locals *locals, size_t count);
 
-/* The tasks of its runtime, as they are now; none, and not known, where it has no such thing. 0 or -ENOMEM. */
+/*
+ * The tasks of its runtime, as they are now. If the runtime has no tasks, none, and `known` is not set. 0 or -ENOMEM.
+ */
 int watch_live_tasks(const struct watch_live *live, struct runtime_effort *effort, struct runtime_tasks *ret);
 
 /*
@@ -221,7 +224,7 @@ void watch_take(struct watch *watch, bool more, struct tallies *ret);
 /* How many samples wait for their second part. */
 size_t watch_waiting(const struct watch *watch);
 
-/* Tells a profile what a sample's cgroup is: container, pod, unit; if cgroups are kept. 0 or -ENOMEM. */
+/* Adds to a profile what a cgroup is: container, pod, unit; if cgroups are kept. 0 or -ENOMEM. */
 int watch_tell_owner(const struct watch *watch, uint64_t cgroup, struct profile *profile);
 
 /* The frames of locations that have a name: LOCATION_FRAME(). */

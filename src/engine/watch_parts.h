@@ -43,17 +43,17 @@
 #define WATCH_REMARKS_MAX      32
 #define WATCH_REMARK_BYTES     1024
 
-/* Generated code that has rules of its own (watch_generated.c). Addresses are the process's. */
+/* A range of generated code with its own unwind rules (watch_generated.c). Addresses are those of the process. */
 struct window {
 	uint64_t start, end;
 	struct tables_run run; /* its base is `start` */
 	struct learnt learnt;
-	bool met;                 /* by the stack at hand */
-	bool published;           /* some of its rules are what the process has published */
-	uint64_t digest, checked; /* of the code that it was learnt from; when that was read */
+	bool met;                 /* the stack that is being handled goes through it */
+	bool published;           /* some of its rules were published by the process */
+	uint64_t digest, checked; /* of the code from which the rules were learnt; when that was last read */
 };
 
-/* Room of a window that is gone, when it went. */
+/* The place in the tables of a window that was dropped, and when: a walk may still use it for a while. */
 struct retired_run {
 	struct tables_run run;
 	uint64_t at;
@@ -80,10 +80,10 @@ struct watched {
 	uint64_t rescanned;
 	size_t kept;                      /* mappings after the last look for those that are gone */
 	VEC(uint32_t) pins;               /* indices of the files whose tables `entry` needs */
-	bool wanted;                      /* was asked for, or is a child of one that was, or was sampled */
+	bool wanted;                      /* it was asked for, or is a child of such a process, or was sampled */
 	bool is_prepared;                 /* its tables are compiled before its first sample */
-	bool runtime;                     /* the kernel was told of its runtime, */
-	bool has_aid;                     /* and of what that needs from other files */
+	bool runtime;                     /* the kernel was told about its runtime, */
+	bool has_aid;                     /* and about what that needs from other files */
 	uint32_t runtime_changes;         /* process.changes at that time */
 	struct runtime_process facts;     /* what it was told, */
 	const struct object *interpreter; /* of this file, */
@@ -93,25 +93,25 @@ struct watched {
 	bool dirty;                       /* in watch.dirty */
 	struct share_owner owner;         /* who is charged for it; when known: */
 	bool has_owner;
-	bool is_full; /* something of it did not fit */
+	bool is_full; /* some of its tables did not fit */
 	struct published published;
 	VEC(struct window) windows; /* sorted, and apart from each other */
-	uint32_t met,
-		failed;  /* stacks through generated code while frame pointers were trusted; those that ended there */
-	bool distrusts;  /* its generated code has shown not to keep frame pointers */
+	uint32_t met, failed; /* how many stacks went through generated code while frame pointers were trusted, and how
+				 many of them ended there */
+	bool distrusts;       /* its generated code was found not to keep frame pointers */
 	bool no_windows; /* there is no room or time for them: walks end in its generated code, if that is not trusted
 			  */
-	uint64_t doubt_from, doubt_to; /* when code was changed that rules were learnt from */
-	bool untold;                   /* it is to be published because of that */
-	uint64_t told_windows;         /* when it was published last because of that */
+	uint64_t doubt_from, doubt_to; /* between these times code was changed from which rules were learnt */
+	bool untold;                   /* so it must be published again */
+	uint64_t told_windows;         /* when it was last published for that reason */
 };
 
 /* A sample that waits for its snapshot, or for the walk in task work. */
 struct waiting_sample {
-	struct sample_event sample; /* its sequence is 0 once it has got what it waited for */
+	struct sample_event sample; /* its sequence becomes 0 when what it waits for has arrived */
 	uint32_t awaits;            /* of SAMPLE_LATE, SAMPLE_RESUMES */
 	bool is_parked;             /* its snapshot is: struct analysing */
-	uint32_t before; /* the one before with the same sequence, to which this one has joined: index + 1, or 0 */
+	uint32_t before;            /* the previous sample with the same sequence: index + 1, or 0 */
 };
 
 /* What the kernel part is told: watch_publish.c, watch_files.c. */
@@ -224,12 +224,12 @@ uint64_t watch_now(void);
 /* What is kept for a process; NULL when memory is short. */
 struct watched *watched_of(struct watch *watch, struct process *process);
 
-/* Where the data of a process's runtime is that its state, and its lock, are in; false: it has none. */
+/* Where the data of a process's runtime are, which contain its state and its lock. False: it has no runtime. */
 bool watch_runtime_data(const struct watched *watched, uint64_t *start, uint64_t *end);
 
 /*
- * Says of a sample whether its runtime has a lock for all threads, and of a thread that waits on a futex whether that
- * is in its runtime's own data. `process` may be NULL.
+ * Notes in a sample whether its runtime has one lock for all threads; and, for a thread that waits on a futex, whether
+ * the futex is in the runtime's own data. `process` may be NULL.
  */
 void watch_note_lock(struct watch *watch, struct process *process, struct sample_event *sample);
 
@@ -250,7 +250,10 @@ int watch_describe(struct watch *watch, struct process *process, uint64_t time);
 /* Reads a process's mappings again, because an address of it is unknown. True when that may have helped. */
 bool watch_rescan(struct watch *watch, struct process *process, uint64_t now);
 
-/* Publishing many mappings takes time and space: a process that changes them all the time has to wait. */
+/*
+ * Was it published a moment ago? Publishing many mappings takes time and space, so a process that keeps changing them
+ * has to wait.
+ */
 bool watch_published_lately(const struct watched *watched, uint64_t now);
 
 /* Tells the kernel the process's mappings as they are known now. 0 or -ENOMEM. */
@@ -262,7 +265,7 @@ void watch_publish_again(struct watch *watch, struct process *process);
 /* What is added to the kernel's tables from now on is charged to this process. */
 void watch_charge(struct watch *watch, const struct process *process);
 
-/* May so much machine code be followed for whom was charged last? */
+/* May this much machine code be followed for the user of the last watch_charge()? */
 bool watch_may_follow(struct watch *watch, uint64_t bytes);
 
 /* watch.analysing. `waits`: watch_options. */
@@ -272,17 +275,17 @@ void watch_analysis_deinit(struct watch *watch);
 /* Makes naming.namer; NULL when memory is short. */
 void watch_names_init(struct watch *watch);
 
-/* Who follows machine code (struct object_compiling). `context` is the watch. */
+/* Has machine code followed by another process: struct object_compiling.follow. `context` is the watch. */
 int watch_follow(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,
 		 size_t *size);
 
 /* Did a walk end in code that is being followed? */
 bool watch_awaits(const struct watch *watch, const struct process *process, uint64_t time,
 		  const struct late_stack *stack);
-/* Keeps a snapshot until the next answer. False: there is no room, or nothing is waited for any more. */
+/* Keeps a snapshot until the next answer. False: there is no room, or no answer is expected any more. */
 bool watch_park(struct watch *watch, const struct snapshot_event *snapshot);
 
-/* Takes answers, and what has waited for them; to be called now and then. 0 or -ENOMEM. */
+/* Takes answers, and handles the samples that waited for them. To be called regularly. 0 or -ENOMEM. */
 int watch_poll_analysis(struct watch *watch);
 /* The same at the end, after a short while; what is still parked is tallied as it is. 0 or -ENOMEM. */
 int watch_finish_analysis(struct watch *watch);
@@ -293,7 +296,7 @@ void watch_shorten(struct watch *watch);
 /* Something did not fit into the tables; something of this process, if it is not NULL. */
 void watch_note_full(struct watch *watch, struct watched *watched);
 
-/* Adds a remark about who holds most, and tries again from time to time; to be called regularly. */
+/* Adds a remark about the user with the largest share, and from time to time tries again. To be called regularly. */
 void watch_retry_full(struct watch *watch, uint64_t now);
 
 /* Adds a remark; it is dropped if memory is short or there are many already. */
@@ -311,8 +314,8 @@ int watch_tidy(struct watch *watch);
 #define CLOSING_NS 2000000ull /* in each turn: a new program, and its file, may be gone soon */
 
 /*
- * Part of it: for `ns`, and at least one, closes files that nobody has mapped for a while. Sets tidying.has_files. 0 or
- * -ENOMEM.
+ * Part of watch_tidy(): closes files that nobody has mapped for a while, for `ns`, but at least one file. Sets
+ * tidying.has_files. 0 or -ENOMEM.
  */
 int watch_forget_files(struct watch *watch, uint64_t ns);
 
@@ -342,14 +345,16 @@ bool watch_learn(struct watch *watch, struct process *process, uint64_t time, co
 /* The window of generated code that an address lies in; NULL: none. Valid until the next change of the windows. */
 struct window *watch_window_at(const struct process *process, uint64_t address);
 
-/* Makes a window where generated code was met that is not trusted, or whose rules are published. True when there is a
- * new one: the process is to be described again. */
+/*
+ * Makes a window for generated code that is not trusted to keep frame pointers, or whose rules are published. True if
+ * there is a new one: then describe the process again.
+ */
 bool watch_open_window(struct watch *watch, struct process *process, uint64_t address, uint64_t time);
 
 /*
- * A walk with these frames, innermost first, did not reach the thread's outermost one. If it ended in generated code,
- * that is not taken to keep frame pointers any more. True: it ended there, and there are windows, so that the process
- * is to be described again. The other one tells the kernel part, too: 0 or -ENOMEM.
+ * A walk gave these frames, innermost first, and did not reach the outermost frame of the thread. If it ended in
+ * generated code, that code is no longer trusted to keep frame pointers. True: it did, and there are windows, so
+ * describe the process again. The second function also tells the kernel part: 0 or -ENOMEM.
  */
 bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
 		    uint64_t time);
@@ -359,26 +364,29 @@ int watch_distrust_and_tell(struct watch *watch, struct process *process, const 
 /* Adds to publishing.entries what a mapping of generated code is. 0 or -ENOMEM. */
 int watch_describe_generated(struct watch *watch, struct process *process, const struct process_mapping *mapping);
 
-/* A window's rules are more now: notes what code they are of. */
+/* Rules were added to a window: notes a digest of the code from which they come. */
 void watch_window_learnt(const struct process *process, struct window *window);
 
 /*
- * Was the code the same, when a stack was walked, that the rules for its generated frames were learnt from? It is read
- * again if it was not since; windows whose code has changed go. How many of the frames can be believed. -ENOMEM.
+ * When a stack was walked, was the generated code still that from which the rules were learnt? It is read again, if it
+ * was not read since; windows whose code has changed are dropped. Returns how many of the frames can be trusted, or
+ * -ENOMEM.
  */
 int watch_check_stack(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
 		      uint64_t time, uint32_t *ret);
-/* The same before more is learnt of a window, which may go. 0 or -ENOMEM. */
+/* The same before more rules are added to a window. The window may be dropped. 0 or -ENOMEM. */
 int watch_check_window(struct watch *watch, struct process *process, struct window *window);
-/* Samples of this stack have not reached their end. 0 or -ENOMEM. */
+/* From now on samples with this stack are counted as cut. 0 or -ENOMEM. */
 int watch_doubt(struct watch *watch, uint64_t stack);
 /* Reads the code of all windows again, now and then. 0 or -ENOMEM. */
 int watch_check_all_windows(struct watch *watch, uint64_t now);
 
-/* Reads again what a process publishes of its generated code, if it is time to. True when something of it has gone. */
+/* Reads again what a process publishes about its generated code, if it is time. True if some of it is gone. */
 bool watch_read_published(struct watch *watch, struct process *process);
-/* The rules that it has published around an address, added to *ret; *whole: they hold whatever code is there. 0,
- * -ENOENT or -ENOMEM. */
+/*
+ * Adds to *ret the rules that it has published around an address. *whole: they are valid whatever code is there. 0,
+ * -ENOENT or -ENOMEM.
+ */
 int watch_published_rules(const struct process *process, uint64_t address, rule_ranges *ret, bool *whole);
 void watch_forget_published(struct watched *watched);
 
@@ -387,9 +395,9 @@ bool watch_spend(struct watch *watch, struct process *process, uint64_t begin);
 /* Is something of the share left? */
 bool watch_may_spend(struct watch *watch, struct process *process);
 
-/* Lets all windows of a process go. */
+/* Drops all windows of a process. */
 void watch_drop_windows(struct watch *watch, struct watched *watched);
-/* Uses the room of those again that are gone for long enough. */
+/* Frees the places in the tables of windows that were dropped long enough ago. */
 void watch_collect_windows(struct watch *watch, uint64_t now);
 
 /* Adds to the kernel's tables what was learnt about a file in earlier runs; its table was just compiled. */
@@ -413,11 +421,11 @@ void watch_find_runtime(struct watch *watch, struct process *process);
  * a while, the runtime is refused. A remark says what happened.
  */
 bool watch_prove(struct watch *watch, struct process *process, struct object *object, uint64_t bias);
-/* Tries those again that had run nothing before. */
+/* Tries again the processes whose threads ran nothing before. */
 void watch_prove_again(struct watch *watch);
 /* Notes an interpreter with an unknown layout. */
 void watch_note_unknown(struct watch *watch, struct object *object);
-/* Does the kernel part know every file of the process, and so finds its mappings by itself? */
+/* Does the kernel part know every file of the process? Then it finds its mappings by itself. */
 bool watch_finds(const struct watch *watch, const struct process *process);
 
 /* Tells the kernel part about a file, under the keys by which it knows it. */
