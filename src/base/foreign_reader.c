@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The processes that wait where strata does not. They hold nothing of strata's but their sockets, so one that hangs
- * keeps nothing alive, and all end when strata has closed its ends.
+ * The processes that do the waiting for strata: they access files whose file system may hang. They hold nothing of
+ * strata's except their sockets. So one that hangs keeps nothing alive, and all of them end when strata has closed its
+ * ends.
  */
 #include <errno.h>
 #include <fcntl.h>

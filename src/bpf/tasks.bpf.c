@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An iterator over threads, which tells of those of one process: registers, kernel stack, whether it has run since.
- * Nobody is stopped for it. It runs in the reader's context, one reader at a time.
+ * A BPF iterator over threads, which reports those of one process: registers, kernel stack, number of switches. No
+ * thread is stopped for it. It runs in the context of the process that reads it, one reader at a time.
  */
 #include "bpf/shim.h"
 

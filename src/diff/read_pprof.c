@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * pprof: the messages of export/profile.proto, read from the wire.
+ * pprof: reads the messages of export/profile.proto.
  *
  * A field is a tag (number << 3 | kind) and its value: a varint, or a length and that many bytes, which are a message,
- * a string or packed varints. Order is free: the first pass keeps where strings and samples are, and the small tables;
- * the second one reads samples. Ids are any numbers, so they go through tables. What names nothing is an error, but
- * for an unknown location's function: then its address is its name.
+ * a string or packed varints. Fields may be in any order. So there are two passes. The first one notes where strings
+ * and samples are, and reads the small tables; the second one reads the samples. Ids may be any numbers, so they go
+ * through tables. A reference to something that does not exist is an error, except for the function of a location: then
+ * the address is the name.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * .debug_cu_index, all numbers 32 bits wide unless said:
+ * The index of a package, .debug_cu_index. Numbers have 32 bits unless stated otherwise:
  *
  *   version (2, or 16 bits of 5 and 16 of 0) │ columns │ units │ slots
  *   slots × 64-bit id, 0: free               │ slots × row, from 1; 0: free
  *   columns × number of a section            │ units × columns × offset │ units × columns × size
  *
- * A slot is found by the lower bits of the id; here all are looked through, as it is done once for each unit.
+ * It is a hash table by the lower bits of the id. Here all slots are searched, because it is done only once for each
+ * unit.
  */
 #include "dwarf/package.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The content of a file, less what nobody derives anything from: debug information, which is most of it, and comments.
- * It is read once from one end to the other, and not kept.
+ * A digest of the content of a file, without the parts from which nothing is derived: debug information, which is most
+ * of it, and comments. The file is read once from one end to the other, and not kept.
  */
 #include <stdlib.h>
 #include <xxhash.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The symbols of some addresses. A library of 350 MB has 740,000, whose names are 90 MB; a recording asks for some
- * hundreds. So the tables are read from one end to the other, 24 KiB at a time, thrice, and of the names only those
- * that are kept. What is kept gives each wanted address the same answer as all symbols would:
+ * Finds the symbols of some addresses only. A library of 350 MB has 740,000 symbols, whose names take 90 MB; a
+ * recording asks for a few hundred. So the tables are read three times from one end to the other, 24 KiB at a time, and
+ * only the names that are needed are kept. Each wanted address gets the same answer as with all symbols:
  *
- *   1  of each wanted address the nearest start at or below it, of any symbol: an unsized one reaches no farther
- *   2  the starts of the sized symbols that cover a wanted address, or one of those starts: a label in a sized symbol
- *      is none
- *   3  the symbols at all these starts, with their names: the best one at an address decides how far it reaches
+ *   pass 1  for each wanted address: the nearest start at or below it, of any symbol. A symbol without a size reaches
+ *           no farther than the next start
+ *   pass 2  the starts of the sized symbols that cover a wanted address or one of those starts: a label inside a sized
+ *           symbol is no start
+ *   pass 3  the symbols at all these starts, with their names: the best one at an address decides how far it reaches
  */
 #include <stdlib.h>
 #include <string.h>

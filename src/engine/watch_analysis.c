@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Machine code without unwind tables is followed by another process (engine/analyser.h). Meanwhile:
+ * Another process (engine/analyser.h) follows machine code that has no unwind tables. Until it has answered:
  *
- *   the file's rows     are absent, as those of parts of large files are before they are needed
- *   a walk that comes   makes a late sample, whose copy waits here: it is *parked*
+ *   the file's rows     are absent, like those of the parts of large files that are not needed yet
+ *   a walk that comes   makes a late sample. If its walk here ends in that code, its copy waits: it is *parked*
  *   there
- *   the answer          is kept with the object; the parked samples are walked, which asks for the rows, which are
- *                       compiled with what the answer says
+ *
+ * When the answer comes it is kept with the object. The parked samples are walked again. That asks for the rows, which
+ * are compiled with what the answer says.
+ *
+ * If the process took too long or ended, there is no answer: the samples have the loss LOSS_OVER_BUDGET, and a remark
+ * names the file.
  *
  * Names are asked of another such process (engine/namer.h), and waited for.
- *
- * What cannot be told, as the process took too long or ended, has the loss LOSS_OVER_BUDGET, and a remark with the
- * file.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the kernel part is told of files, so that it finds the mappings of processes by itself (bpf/find.h), and what is
- * not published then, as it does.
+ * Tells the kernel part about files, so that it finds the mappings of processes by itself (bpf/find.h). Processes whose
+ * files it knows are not published.
  *
- * The kernel part names a file that it does not know (EVENT_FILE); whose mapping that is says which file it is. What is
- * open here must be what was mapped there: it has the same size and time of change. So no other file can have that name
- * as long as it is open.
+ * When the kernel part does not know a file, it sends its name (EVENT_FILE). The mapping at that place says which file
+ * it is. The file that is open here must be the one that was mapped there: same size, same time of change. So no other
+ * file can have that name while it is open.
  */
 #include "engine/watch_parts.h"
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Code in memory that no file backs, where frame pointers do not lead on.
+ * Generated code, that is, code in memory that no file backs, whose frame pointers do not lead to the caller.
  *
- *   at first     the walker trusts frame pointers there (UNWIND_FP_CHAIN), as most runtimes keep them
- *   then         walks end in such code ──► none of the process's is trusted any more: a walk that comes there makes a
- *                late sample, the code around becomes a *window*, and watch_learn() finds the rule
+ *   at first     the walker trusts frame pointers there (UNWIND_FP_CHAIN), because most runtimes keep them
+ *   then         walks end in such code ──► no generated code of that process is trusted any more. A walk that comes
+ *                there makes a late sample, the code around it becomes a *window*, and watch_learn() finds the rule
  *
  *   process      │ file  │ anonymous ................................ │ file  │
  *   published    │ table │ not learnt │ window: table │ not learnt .. │ table │
  *
- * Where the process publishes unwind information, there are windows from the first such sample on.
+ * If the process publishes unwind information, there are windows from the first such sample on.
  *
- * What is generated may be generated anew at the same address. So the bytes that rules were learnt from are kept as a
- * digest and read again: when a stack comes by them that is new, and some times a second. When they have changed, the
- * window goes, with all that was learnt of it; stacks that were walked since they were read before end in such code, as
- * no-rule. Bounded are the windows of a process, what is learnt of one (by
- * watch_learn.c), and by their shares what all of them take of the kernel's tables.
+ * A runtime may generate other code at the same address. So a digest of the bytes from which rules were learnt is kept,
+ * and the bytes are read again: when a new stack goes through them, and a few times a second. If they have changed, the
+ * window is dropped, with all its rules. Stacks that were walked since they were last read end in such code, as
+ * no-rule. The number of windows of a process is bounded, and so is what is learnt for one (by watch_learn.c). Shares
+ * bound what all windows take of the kernel's tables.
  */
 #include <stdio.h>
 #include <stdlib.h>

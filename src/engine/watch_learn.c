@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Rules for code that has none, learnt when it is met.
+ * Learns rules for code that has none, when a walk comes to it.
  *
- *   kernel    a walk meets a program counter without a rule ──► late sample, with registers and a copy of the stack
- *   here      the code from there to its function's return (unwind/way_out.h) says where the return address lies;
- *             in the copy there must be one: an address behind a call, in code that is mapped
- *             ──► rows for the instructions that were followed, of the file, for all that map it; the walk goes on
+ *   kernel    a walk reaches a program counter without a rule ──► late sample, with registers and a copy of the stack
+ *   here      the code from there to the function's return (unwind/way_out.h) says where the return address is. There
+ *             the copy must have one: an address after a call, in code that is mapped
+ *             ──► rows for the instructions that were followed, for all processes that map the file; the walk goes on
  *
- * So each piece of code costs one late sample, and a file costs what was sampled of it. What is not learnt is marked as
- * asked for (UNWIND_UNLEARNT), and costs no other. What was learnt of a file is kept with the analyses of its kind, by
- * its build id, with a digest of the code that it was learnt from.
+ * So each piece of code costs one late sample, and a file costs what was sampled in it. Code for which nothing can be
+ * learnt is marked as asked for (UNWIND_UNLEARNT), and costs no second one. What was learnt for a file is kept in the
+ * cache of analyses, by build id, with a digest of the code from which it was learnt.
  *
- * All paths to a return must agree. A piece of code takes 0.1 to 10 ms of CPU time, all of them together at most an
- * eighth of the time. tests/elf/way_out.t compares what is learnt with .eh_frame, tests/e2e/learn.t samples a program
+ * All paths to a return must agree. A piece of code takes 0.1 to 10 ms of CPU time, and all of them together at most an
+ * eighth of the time. tests/elf/way_out.t compares what is learnt with .eh_frame; tests/e2e/learn.t samples a program
  * with and without its CFI.
  */
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What processes publish of the code that they make while they run: GDB's JIT interface (symbol/jit_objects.h). Looked
- * for when a sample was in code that no file backs, and read again when such a sample has no rule, some times a second
- * and for a tenth of the time at most.
+ * Unwind information that processes publish for the code that they generate: GDB's JIT interface
+ * (symbol/jit_objects.h). It is looked for when a sample was in code that no file backs. It is read again when such a
+ * sample has no rule, a few times a second, and for at most a tenth of the time.
  */
 #include <stdlib.h>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What threads that are off the CPU wait for, as far as the sample does not say; and those that are still off it when
- * the recording ends. These are walked from here, while the kernel part still sends those that return. Which of the two
- * has a thread is settled when nothing more is sent: one that had not returned by then has not run while it was walked.
+ * What threads off the CPU wait for, as far as the sample does not say; and the threads that are still off the CPU when
+ * the recording ends. These are walked from here, while the kernel part still sends the threads that return. So both
+ * may have the stack of a thread. When the kernel part sends nothing more, it is known which one counts: a thread that
+ * had not returned by then did not run while it was walked.
  */
 #include "engine/watch_parts.h"
 

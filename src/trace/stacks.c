@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A stack arrives once, as numbers; what its addresses mean is settled then, by the mappings of that moment, since the
- * process may be gone when the stack is printed. Names are looked up when they are printed (stacks_print.c): files stay
- * open.
+ * A stack arrives once, as numbers. The files and offsets of its addresses are found at once, by the mappings of that
+ * moment, because the process may be gone when the stack is printed. Names are looked up when it is printed
+ * (stacks_print.c); files stay open until then.
  *
  * Functions of runtimes are decoded by engine/store, of which nothing else is used here.
  */

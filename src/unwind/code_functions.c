@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Which function an instruction belongs to. A group is not the answer: a function that is never called, only jumped to
- * at the end of another one, is in that one's group, and nothing says that it is a start.
+ * Which function does an instruction belong to? Its group is not enough to tell: a function that is never called, only
+ * jumped to at the end of another one, is in the other one's group, and nothing says that it is a start.
  *
  *   S: ...            S is a known start (called, named, or mentioned)
- *      jz L           to L falls what is before it: nobody jumps into the middle of another function, so this is S's
+ *      jz L           code before L runs into L, and nobody jumps into the middle of another function: L is part of S
  *      ...
  *   L: ...
  *      jmp X
- *   X: ...            nothing falls to X, and SP and registers are as at an entry: part of S, or another function?
+ *   X: ...            nothing runs into X, and SP and registers are as at an entry: part of S, or another function?
  *
- * Such a place X is a *seam*. A jump over it, from one side to a place on the other that is no start and no seam
- * itself, closes it: both sides are one function. What lies behind a seam that stays open, up to the next start, has no
- * answer; nor has what lies behind another group's start, as the cold parts of functions do. What runs into another
- * function is one with it (hand-written code: __memcpy_chk runs into memcpy).
+ * Such a place X is a *seam*. A jump over it, from one side to a place on the other side that is neither a start nor a
+ * seam, closes it: both sides are one function. For code after a seam that stays open, up to the next start, the
+ * function is unknown. The same holds for code after the start of another group, such as the cold parts of functions. A
+ * function that runs into another one is one with it (hand-written code: __memcpy_chk runs into memcpy).
  */
 #include <stdlib.h>
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- *   .eh_frame_hdr   each 64th start is kept ─► the rows of the index around a part ─► offsets of its FDEs
- *   .eh_frame       an image of the section, empty memory but where FDEs of the part and their CIEs were read into
+ * How a part of a large file is compiled:
  *
- * A part begins with the last FDE but one before it: the one may reach into it, the other tells what is before the one.
+ *   .eh_frame_hdr   each 64th start is kept ─► the rows of the index around a part ─► offsets of its FDEs
+ *   .eh_frame       an image of the section: empty memory, except where the FDEs of the part and their CIEs were read
+ *
+ * A part begins with the last two FDEs before it. The later one may reach into the part; the other one says what is
+ * before that.
  */
 #include "unwind/unwind_parts.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A forward dataflow over single instructions. Values are told by what the registers were at the first one, the
- * *origin*:
+ * A forward dataflow analysis over single instructions. Values are described by what the registers were at the first
+ * instruction, the *origin*:
  *
  *   WAY_START   what a register was, plus n
  *   WAY_WORD    the word at that address, as it was, plus `plus`
  *
- * Where a way ends by a return, SP + 8 is the CFA, and FP and BX are the caller's: the *outcome*, in terms of the
- * origin. A state in between, in the same terms, says how to come to the outcome from there.
+ * Where a path ends in a return, SP + 8 is the CFA, and FP and BX are the caller's: the *outcome*, in terms of the
+ * origin. A state in between, in the same terms, says how to get to the outcome from there.
  */
 #include "unwind/way_out.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What is printed or done by user space: a record of the arguments goes through the ring buffer, the site says what is
- * to be done with it.
+ * Builtins that user space carries out, such as printing: a record with the arguments goes through the ring buffer, and
+ * its site says what to do.
  */
 #include <string.h>
 

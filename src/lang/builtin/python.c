@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Programs of Python's probes. What the place says goes into a struct rt_python in the frame, with the registers; the
- * runtime library finds out of it whether this is an event (rt_python.bpf.c). Strings are read when they are asked for.
+ * Code for Python's probes. It puts the data of the place into a struct rt_python in the frame, with the registers.
+ * From that the runtime library finds out whether this is an event (rt_python.bpf.c). Strings are read only when the
+ * script asks for them.
  */
 #include "lang/builtin/python.h"
 

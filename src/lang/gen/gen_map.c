@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Maps. A map without a key has the key 0, and, if it is an aggregation, is an array (symbol_is_array()). What
- * aggregations keep lies apart for each CPU; additions are atomic all the same, because a program may be interrupted by
- * another one on its CPU.
+ * Code for maps. A map without a key has the key 0; if it is an aggregation, it is an array (symbol_is_array()). Values
+ * of aggregations are kept separately for each CPU. Additions are atomic nevertheless, because a program may be
+ * interrupted by another one on its CPU.
  */
 #include <bpf/libbpf.h>
 

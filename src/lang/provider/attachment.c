@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Detaching is what a script's end would wait for: the kernel lets a grace period of RCU pass before it gives a link
- * back, and one or two more for a tracepoint's event, 15 to 70 ms each. It waits in the process that closes the
- * descriptor, but when a file of its BPF file system goes that pins a link, a worker of its own does. So the links are
- * pinned in such a file system that is mounted nowhere, and closed; then it is closed, and all of it goes. It goes as
- * well when strata is killed.
+ * Detaching would delay the end of a script: before the kernel frees a link it waits for an RCU grace period, and for
+ * one or two more for the event of a tracepoint, 15 to 70 ms each. It waits in the process that closes the descriptor.
+ * But if a link is pinned in a BPF file system, a worker of the kernel waits when that file system goes. So the links
+ * are pinned in such a file system, which is mounted nowhere, and their descriptors closed. Then the file system is
+ * closed, and all of it goes. It also goes when strata is killed.
  *
- * Where that cannot be, threads close the links: they wait for the same grace period.
+ * Where that is not possible, threads close the links: they wait for the same grace period.
  */
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * fentry, fexit: functions of the kernel and of BPF programs by trampolines, which are cheaper than kprobes and know
- * the types of arguments from BTF. The context is a word for each argument, and behind them, at fexit, one for the
- * result. A trampoline is made for one function: each has a program of its own.
+ * fentry, fexit: functions of the kernel and of BPF programs, through trampolines. These are cheaper than kprobes, and
+ * the types of arguments are known from BTF. The context has a word for each argument, and for fexit one more for the
+ * result. A trampoline is made for one function, so each function has a program of its own.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * iter: the kernel's BPF iterators. Reading one runs the program once for each object, and once behind the last, with
- * null pointers. The context is struct bpf_iter__NAME of the kernel's BTF: a word for each pointer.
+ * iter: the kernel's BPF iterators. Reading one runs the program once for each object, and once after the last one,
+ * with null pointers. The context is struct bpf_iter__NAME of the kernel's BTF: a word for each pointer.
  *
- * What a program prints goes through the ring buffer, as with all others. A byte for each object in the iterator's own
- * output (gen/gen.c) makes a read() return after as many objects as its buffer has bytes, so that the ring is emptied
- * between two reads.
+ * What a program prints goes through the ring buffer, as for all others. For each object it also writes a byte to the
+ * iterator's own output (gen/gen.c). So a read() returns after as many objects as its buffer has bytes, and the ring is
+ * emptied between two reads.
  *
- * One that is pinned outlives strata: whoever reads the file gets what printf() writes, by bpf_seq_printf().
+ * A pinned iterator outlives strata: whoever reads the file gets what printf() writes, by bpf_seq_printf().
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * kprobe, kretprobe: any instruction of the kernel. All functions that share a program are one kprobe_multi link (Linux
- * 5.18), which reaches what ftrace can be attached to, at its entry; other places, and older kernels, get a perf event
- * each. Places are given by address, so functions of the same name are told apart, and all of them are meant.
+ * 5.18). It reaches the entries of functions to which ftrace can attach. Other places, and older kernels, need one perf
+ * event each. Places are given by address. So functions of the same name are told apart, and a name means all of them.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

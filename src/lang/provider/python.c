@@ -2,15 +2,16 @@
 /*
  * python: what a CPython from 3.6 on does: its functions, exceptions, imports, garbage collections, audits.
  *
- *   python:function-entry         of the process of -p, of the command of -c, or of all Pythons that run, and later of
- *                                 those in PATH
- *   python:FILE:function-entry    of the Pythons that run this file, its library, now and later
+ *   python:function-entry         of the process of -p, of the command of -c, or of all Pythons that run, and those in
+ *                                 PATH that start later
+ *   python:FILE:function-entry    of the Pythons that run this file or library, now and later
  *
- * A probe has one of two sources, and means the same by both. Functions are breakpoints at several places of the
- * interpreter loop (runtime/python/probe_sites.h), each with a program of its own, as each has the frame elsewhere;
- * only where the loop is not understood their markers are used, which do not tell the kind. The other events use their
- * markers, which cost nothing while they do not happen; a build without has places in its code for them
- * (runtime/python/event_sites.h). Imports are then begun and ended by a function of Python's own, _find_and_load().
+ * A probe has one of two sources, and means the same with both. For functions these are breakpoints at several places
+ * of the interpreter loop (runtime/python/probe_sites.h). Each place has a program of its own, because each has the
+ * frame elsewhere. Only if the loop is not understood are the static markers used, which do not tell the kind. The
+ * other events use their markers, which cost nothing until the event happens. A build without markers has places in its
+ * code for them (runtime/python/event_sites.h). There, imports begin and end with a function of Python's own,
+ * _find_and_load().
  */
 #include <limits.h>
 #include <stdio.h>

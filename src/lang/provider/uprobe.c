@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * uprobe, uretprobe, usdt. All places of one file that share a program are one uprobe_multi link (Linux 6.6), made by
- * bpf() itself, which libbpf 1.1 knows nothing of: thousands of functions attach and go away in milliseconds, where
- * each single uprobe event waits for RCU when it is closed. Kernels without it get single events.
+ * uprobe, uretprobe, usdt. All places of one file that share a program are one uprobe_multi link (Linux 6.6). It is
+ * made by calling bpf() directly, because libbpf 1.1 does not know it. So thousands of functions attach and detach in
+ * milliseconds. With single events, each one would wait for RCU when it is closed. Kernels without uprobe_multi get
+ * single events.
  */
 #include <bpf/libbpf.h>
 #include <errno.h>

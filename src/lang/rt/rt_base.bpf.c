@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The runtime library: what generated programs call. Linked into each of them by libbpf.
+ * The runtime library: the functions that generated programs call. libbpf links it into each script's object.
  *
- * All functions are hidden, so that libbpf makes them static and they take pointers in every kind of program; and all
- * have pointers as void * and numbers as u64, because libbpf compares signatures by the types' names. The verifier
- * follows them at each call, with the constants of that call: loops are bounded by them.
+ * All functions are hidden. So libbpf makes them static, and they can take pointers in every kind of program. Pointers
+ * are void * and numbers u64 in all of them, because libbpf compares signatures by the names of types. The verifier
+ * follows a function again at each call, with the constants of that call; these bound the loops.
  */
 #include "vmlinux.h"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Records of Python's calls (calls.h), for programs whose action is CORE_PYTHON_CALL; linked into those.
+ * Records of Python's calls (calls.h), for programs whose action is CORE_PYTHON_CALL. Only linked into those.
  *
- * How long a thread was on a CPU is the time without that for which it was off: only threads that have made calls are
- * looked at when the kernel switches. The kernel's own sum, task->se.sum_exec_runtime, is up to a tick old.
+ * The time that a thread was on a CPU is the time that has passed, minus the time that it was off. For that, context
+ * switches are watched, but only for threads that have made calls. The kernel's own sum, task->se.sum_exec_runtime, is
+ * up to a tick old.
  *
- * A code object is known by its address, and by what tells it from a later one at the same address: where its names
- * are, and its first line.
+ * A code object is identified by its address, and by what distinguishes it from a later one at the same address: where
+ * its names are, and its first line.
  */
 #include "vmlinux.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Whose events count with -c: the command's, those of its threads, and those of what it has started. Linked into
- * scripts that are run so. A process whose parent is one of them becomes one when it is forked, as in the sampler; it
- * goes when the kernel gives its task back, which is behind all that it does.
+ * With -c, decides whose events count: those of the command, of its threads, and of the processes that it started. Only
+ * linked into scripts that run with -c. A process whose parent counts is added when it is forked, as in the sampler. It
+ * is removed when the kernel frees its task, which is after all that it does.
  *
- * Processes have the numbers of the initial namespace here, the command that of strata's own.
+ * Processes have the numbers of the initial namespace here; the command has that of strata's own.
  */
 #include "vmlinux.h"
 

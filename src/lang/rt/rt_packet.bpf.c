@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Packets of the network: the kernel's helper appends a packet's bytes to a record, and can do so in perf's buffers
- * alone. Linked into programs that ask for it.
+ * Network packets: the kernel's helper appends the bytes of a packet to a record, but only in the buffers of perf
+ * events. Only linked into programs that need it.
  */
 #include "vmlinux.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions of Python that begin and end (lang/provider/python.c): is this hit one, of which kind, and of what. Linked
- * into programs that ask for it.
+ * Python functions that begin and end (lang/provider/python.c): is this hit of a breakpoint an event, of which kind,
+ * and of which function? Only linked into programs that need it.
  */
 #include "vmlinux.h"
 

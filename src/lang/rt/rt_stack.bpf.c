@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Stacks in traced programs: the sampler's walkers, maps and records (bpf/walks.h), called from any probe. A stack's
- * frames are sent once, before the record that names it by its id.
+ * Stacks in traced programs: the sampler's walkers, maps and records (bpf/walks.h), called from any probe. The frames
+ * of a stack are sent once, before the record that names it by its id.
  *
- * The sampler's scratch is the CPU's. A probe may be interrupted by another one in the middle of a walk, so here each
- * scratch is taken, and there are some more.
+ * The sampler has one scratch for each CPU. A probe may be interrupted by another one in the middle of a walk. So here
+ * a scratch is reserved for each walk, and there are some more.
  */
 /* Each script has the walk verified anew, and a fourth of the body saves 6 ms; a frame costs a nanosecond more. */
 #define NATIVE_UNROLL 2u

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parts of strings. Linked into scripts that use them. `size` is the room of a string, terminator included, and the
- * same for what is made of it; what follows the terminator is zeros. Positions that a loop finds are kept in the frame:
- * of what lies in registers the verifier follows each value by itself.
+ * Parts of strings. Only linked into scripts that use them. `size` is the room of a string, with the terminator; the
+ * results have the same room. After the terminator there are zeros. Positions that a loop finds are kept in the frame:
+ * for a value in a register the verifier would follow each possible value separately.
  */
 #include "vmlinux.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Go: frames on the native stack, and several native stacks: goroutines', and the threads' own. What unwinds them are
- * the tables that Go's linker writes (code.h), and steps between the stacks (switch.h, bpf/step.h).
+ * Go: frames on the native stack, and several native stacks: those of goroutines, and the threads' own. They are
+ * unwound by the tables that Go's linker writes (code.h), and by steps between the stacks (switch.h, bpf/step.h).
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What works on the kernel's own objects, or on what it does. Its helpers take objects by pointers whose types the
+ * Builtins that work on objects of the kernel, or on what it does. The kernel's helpers take pointers whose types the
  * verifier knows: arguments of the probe, and what is reached from them.
  */
 #include <ctype.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Statements, symbols and their types.
+ * Checks statements, and finds the types of symbols.
  *
- * The type of a variable or map is the join of all that is assigned to it. Since that may come later in the script, all
- * units are checked again until no type has grown. Types only grow: integers become wider, and those of literals alone
- * get the sign of what they meet.
+ * The type of a variable or map is the smallest type that holds all that is assigned to it. An assignment may come
+ * later in the script. So all units are checked again until no type has grown. Types only grow: integers become wider,
+ * and the type of a literal takes the sign of the type with which it is joined.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * From the checked tree to the core. All is known by now: what a name means is in the node, what constants have decided
- * has taken the place of what they decided, and macros that of their calls. So this goes node by node, and leaves out
- * what the checker alone has needed: names, types as written, arguments that a builtin has read.
+ * From the checked tree to the core. Everything is known by now: the nodes say what the names mean, constant
+ * expressions were replaced by their results, and calls of macros by their bodies. So this translates node by node, and
+ * leaves out what only the checker needs: names, types as written, arguments that a builtin reads while compiling.
  */
 #include <string.h>
 

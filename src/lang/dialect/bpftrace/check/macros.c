@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The body may use maps and outer variables only by its parameters. Its own variables get names that no script can
- * write, so that they meet no others.
+ * The body of a macro may use maps and outer variables only through its parameters. Its own variables get names that no
+ * script can write, so they cannot clash with others.
  */
 #include "lang/dialect/bpftrace/check/macros.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * In three steps: the script is cut into *pieces* (words, comments, attach points, preprocessor lines), with how many
- * lines ended before each; each piece is given its part in the script, as `*` is a product or a pointer; then they are
- * written, where what stands before a piece and the piece itself tell whether there is a blank, a line's end, or
- * nothing between the two.
+ * Three steps. First the script is cut into *pieces* (words, comments, attach points, preprocessor lines); each knows
+ * how many lines ended before it. Then each piece is given its role in the script: `*`, for example, is a product or a
+ * pointer. Then they are written. The piece and the one before it say whether a blank, the end of a line, or nothing
+ * stands between them.
  */
 #include "lang/dialect/bpftrace/parse/format.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * import "PATH": a script, a header, or all of them in a folder. Their text is added to the report's, and parsed as if
- * it stood here, so nothing behind the parser knows of it. A file counts once, by device and inode.
+ * import "PATH": a script, a header, or all of them in a folder. Their text is added to the report's text, and parsed
+ * as if it stood here, so later stages know nothing of it. A file is imported once, by device and inode.
  *
- * What others may write to is refused: a script runs as root, and so does what it imports.
+ * Files that others may write to are refused: a script runs as root, and so does what it imports.
  */
 #include <dirent.h>
 #include <errno.h>

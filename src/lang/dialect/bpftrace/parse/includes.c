@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * #include: a header's macros and types. It was written for a compiler, so what is no type is passed over, and so are
- * types that cannot be made sense of here.
+ * #include: the macros and types of a header. Headers are written for a compiler. So everything that is no type is
+ * skipped, and so are types that cannot be understood here.
  *
- * The kernel's own headers need not be there, since its types come from its BTF; those of them that programs may
- * include have its constants. Where both know a type, the kernel's is meant.
+ * The kernel's own headers need not exist, because its types come from its BTF; those of them that programs may include
+ * supply constants. If both define a type, the kernel's is used.
  */
 #include <errno.h>
 #include <fcntl.h>

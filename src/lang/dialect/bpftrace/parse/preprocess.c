@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Macros are texts. One that is used is expanded as a text, the macros in it as well, each not within itself; the words
- * of the result take the place of the name, and all of them stand where it stands. So the parser, which goes back at
- * times, finds the same words again, and a complaint points at what the script says.
+ * Macros are texts. A macro that is used is expanded as text, and so are the macros in it, but none within itself. The
+ * words of the result replace the name, and all of them have its position. So the parser, which goes back at times,
+ * finds the same words again, and an error message points at the text of the script.
  *
- * Macros of headers that have parameters are expanded in headers and macros only: the kernel's min(a, b) is not to
- * take the place of the script's.
+ * Macros of headers that have parameters are expanded only in headers and macros: the kernel's min(a, b) must not
+ * replace the script's.
  */
 #include "lang/dialect/bpftrace/parse/preprocess.h"
 

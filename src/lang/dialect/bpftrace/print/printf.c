@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * printf: what is printed most often, as often as the traced programs do something. So a format is read once, and its
- * text goes where it is written to; only what is padded, and no string, is made apart first.
+ * printf: most output of scripts, and it may come as often as the traced programs do something. So a format is parsed
+ * once, and text is written directly to its destination. Only padded values that are no strings are formatted in a
+ * buffer first.
  */
 #include <stdlib.h>
 #include <string.h>
