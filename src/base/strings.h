@@ -14,7 +14,7 @@ struct string_pool;
 struct string_pool *string_pool_create(void);
 void string_pool_destroy(struct string_pool *pool);
 
-/* The pool's copy of a string, of `size` bytes of a string, or of a formatted one; NULL when memory is short. */
+/* The pool's copy of a string, of its first `size` bytes, or of a formatted string; NULL when memory is short. */
 const char *string_intern(struct string_pool *pool, const char *string);
 const char *string_intern_bytes(struct string_pool *pool, const char *bytes, size_t size);
 const char *string_intern_format(struct string_pool *pool, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

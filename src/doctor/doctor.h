@@ -15,10 +15,9 @@
 enum doctor_mark {
 	DOCTOR_OK,
 	DOCTOR_INFO,    /* good to know; neither good nor bad */
-	DOCTOR_LIMITED, /* not there, or less of it than there could be; recordings are whole all the same, or nearly so
-			 */
+	DOCTOR_LIMITED, /* missing, or less than there could be; recordings are still complete, or nearly so */
 	DOCTOR_MISSING, /* `strata record` does not work, or not for everything, without it */
-	DOCTOR_UNTRIED, /* cannot be found out without something else that is missing */
+	DOCTOR_UNTRIED, /* could not be tried, because something else is missing */
 	DOCTOR_MARKS
 };
 

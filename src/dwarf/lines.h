@@ -20,14 +20,14 @@ struct line_place {
 };
 
 /*
- * The first statement on a line of the file that is called `file`, or whose path ends with it; at the column, where
- * that is not 0. Of several places of a statement (a loop's, those of copies that were inlined) the one with the lowest
- * address in the first unit that has it; a function's own statement is where its code begins.
+ * The first statement on a line of the file that is called `file`, or whose path ends with it; at the column, if that
+ * is not 0. A statement may have several places (in a loop, in inlined copies). Then it is the one with the lowest
+ * address in the first unit that has it. The statement of a function's own line is where its code begins.
  */
 enum line_answer debug_info_line(struct debug_info *info, const char *file, uint32_t line, uint32_t column,
 				 struct line_place *ret);
 
-/* Is this the path, or do its last parts make it up? "./" and "x/../" do not count. */
+/* Is `file` the path, or its last parts? "./" and "x/../" are ignored. */
 bool line_path_matches(const char *path, const char *file);
 
 #endif

@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /*
- * The unit with this id as an ELF file with .dwo sections, in malloc'd memory. False when the package has none, or
- * contradicts itself.
+ * Makes an ELF file with .dwo sections of the unit with this id, in malloc'd memory. False: the package has no such
+ * unit, or contradicts itself.
  */
 bool package_unit(Elf *package, uint64_t id, uint8_t **ret, size_t *size);
 

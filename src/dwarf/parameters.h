@@ -41,7 +41,7 @@ enum {
 	DWARF_XMM15 = 32
 };
 
-/* What a location says of how a C++ class is passed, where the class itself says nothing (g++ before 13). */
+/* How a C++ class is passed, as told by a location, if the class itself does not say it (g++ before 13). */
 enum passed { PASSED_UNKNOWN, PASSED_VALUE, PASSED_REFERENCE };
 
 enum place_kind { PLACE_MISSING, PLACE_REGISTERS, PLACE_STACK };
@@ -61,9 +61,9 @@ struct formal_parameter {
 };
 
 /*
- * Those of the function that begins at `vaddr`; how many, at most PARAMETERS_MAX. PARAMETERS_OF_CLONE: the symbol is
- * that of an altered copy, as "f.isra.0". PARAMETERS_OF_NAME: the entry was found by the function's name, and knows
- * nothing of its code, so that the calling convention alone tells.
+ * The parameters of the function that begins at `vaddr`. Returns how many, at most PARAMETERS_MAX. PARAMETERS_OF_CLONE:
+ * the symbol is that of an altered copy, such as "f.isra.0". PARAMETERS_OF_NAME: the entry was found by the function's
+ * name and does not describe its code, so only the calling convention is used.
  */
 enum parameters_of { PARAMETERS_OF_CODE, PARAMETERS_OF_CLONE, PARAMETERS_OF_NAME };
 size_t debug_info_parameters(struct debug_unit *unit, Dwarf_Die *function, uint64_t vaddr, enum parameters_of of,

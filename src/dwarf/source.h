@@ -14,9 +14,9 @@ struct source_frame {
 };
 
 /*
- * What is executed at an address, innermost first: the last is the function whose symbol the address has, those before
- * were inlined. For a return address the caller gives the address before it. How many; 0: nothing is known. The texts
- * live as long as `info`.
+ * The functions that are executed at an address, innermost first. The last one is the function whose symbol covers the
+ * address; those before it were inlined. For a return address, pass the address before it. Returns how many; 0: nothing
+ * is known. The texts live as long as `info`.
  */
 size_t debug_info_source(struct debug_info *info, uint64_t vaddr, struct source_frame ret[SOURCE_FRAMES_MAX]);
 

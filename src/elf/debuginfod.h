@@ -18,16 +18,19 @@
 
 /* Whether the user has named servers. */
 bool debuginfod_wanted(void);
-/* From now on they have not: nothing is asked, and what was loaded before is not used. */
+/* From now on no server is asked, and files that were loaded earlier are not used. */
 void debuginfod_decline(void);
 
-/* Where the client keeps the debug file of a build id, hexadecimal. False: nowhere, or no servers are named. */
+/*
+ * The path at which the client stores the debug file of a build id, hexadecimal. False: there is no such place, or no
+ * servers are named.
+ */
 bool debuginfod_cache_path(const char *build_id, char path[PATH_MAX]);
 
 /*
- * Has the client load the debug file of a build id, hexadecimal, into its cache, in `seconds` at most. 0; -ENOENT: no
- * server has it; -ENOTSUP: the library is missing; -ECHILD: a child could not be forked; -ETIMEDOUT; -EINTR: a
- * signal that the caller blocks came; or another negative errno.
+ * Lets the client load the debug file of a build id, hexadecimal, into its cache, in at most `seconds`. 0; -ENOENT: no
+ * server has it; -ENOTSUP: the library is missing; -ECHILD: a child could not be forked; -ETIMEDOUT; -EINTR: a signal
+ * that the caller blocks came; or another negative errno.
  */
 int debuginfod_fetch(const char *build_id, double seconds);
 

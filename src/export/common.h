@@ -50,7 +50,7 @@ int export_times_init(struct export_times *times, const struct profile *profile)
 void export_times_deinit(struct export_times *times);
 bool export_times_kept(const struct export_times *times);
 
-/* Puts the slices of some samples together into times->list, in the order of time, each slice once. 0 or -ENOMEM. */
+/* Merges the slices of some samples into times->list, in the order of time, each slice once. 0 or -ENOMEM. */
 int export_times_of(struct export_times *times, const struct profile_sample *const *samples, size_t count);
 
 /* Flushes; 0, or the stream's error with a diag. */
@@ -64,13 +64,13 @@ int export_summary_text(const struct profile *profile, char **ret);
 int export_no_memory(struct diag *diag);
 
 /*
- * What a sample counts for: how often it was seen; ns, where samples are weighed. And as a whole number for a format:
- * the count, or microseconds.
+ * The amount of a sample: how often it was seen; or ns, if samples are weighed. The second function gives it as a
+ * format writes it: the count, or microseconds.
  */
 uint64_t export_amount(const struct profile *profile, const struct profile_sample *sample);
 uint64_t export_number(const struct profile *profile, uint64_t amount);
 
-/* Whether a frame says what a thread off the CPU waited for: a mark, `[waiting: …]`. */
+/* Is this frame a mark that says what a thread off the CPU waited for, `[waiting: …]`? */
 bool export_frame_waits(const struct frame *frame);
 
 /* 12345678 as "12,345,678"; returns the buffer, which needs 32 bytes. */

@@ -18,7 +18,7 @@
 
 enum export_clock {
 	EXPORT_CLOCK_EXACT,  /* each sample has its time */
-	EXPORT_CLOCK_SLICES, /* of each slice it is known what was sampled in it, and not in which order */
+	EXPORT_CLOCK_SLICES, /* it is known what was sampled in each slice, but not in which order */
 	EXPORT_CLOCK_NONE    /* not known: a thread's samples follow each other from the start */
 };
 
@@ -52,7 +52,7 @@ void export_tracks_deinit(struct export_tracks *tracks);
 /* How well times are known, as a sentence of at most 160 bytes for people. */
 void export_tracks_clock(const struct export_tracks *tracks, char text[static 160]);
 
-/* What to call the process of a track: its first thread's last name, if that was sampled, else the track's. */
+/* A name for the process of a track: the last name of its first thread, if that was sampled, else the track's. */
 const char *export_tracks_process(const struct export_tracks *tracks, const struct export_track *track);
 
 #endif

@@ -8,7 +8,7 @@
 
 #define WEB_PAGE_NONCE 33 /* characters, with the terminator */
 
-/* What takes the place of {{name}} in a template. */
+/* A text that replaces {{name}} in a template. */
 struct web_page_blank {
 	const char *name;
 	void (*write)(FILE *out, void *context);
@@ -18,8 +18,8 @@ struct web_page_blank {
 int web_page_nonce(char nonce[static WEB_PAGE_NONCE]);
 
 /*
- * Writes a template of `size` bytes. What is not the name of one of the blanks is written as it is. Errors are those of
- * `out`.
+ * Writes a template of `size` bytes with the blanks filled in. A {{name}} that is none of them is written as it is.
+ * Errors stay in `out`.
  */
 void web_page_write(FILE *out, const char *page, size_t size, const struct web_page_blank *blanks, size_t count,
 		    void *context);

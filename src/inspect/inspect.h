@@ -42,7 +42,7 @@ enum inspect_step {
 struct inspect_tried {
 	const char *source;
 	const char *result;  /* what was found, or why nothing was */
-	const char *verdict; /* what the process said of it; NULL: it was not asked */
+	const char *verdict; /* what comparing it with the process gave; NULL: not compared */
 	bool found, verified;
 	struct python_thread_source answer;
 };
@@ -65,8 +65,8 @@ struct inspection {
 	enum inspect_python python;
 	const char *problem; /* of INSPECT_PYTHON_UNKNOWN */
 	struct python_interpreter interpreter;
-	bool proved;        /* an interpreter that is to be proved, by the process */
-	const char *doubts; /* why it was not; NULL: no process was asked */
+	bool proved;        /* of an unknown version: the process has proved the layout */
+	const char *doubts; /* why it has not; NULL: there was no process */
 	bool tail_call;     /* the loop has a function for each instruction */
 	struct {
 		struct python_range *at;
@@ -95,10 +95,10 @@ struct inspection {
 		uint64_t rows, rules, bytes; /* bytes: of rows, page index and rules as the kernel gets them, at most */
 		uint64_t text, covered;      /* bytes of executable segments */
 		uint64_t fdes, skipped, unsupported;
-		uint64_t derived;                 /* bytes of those covered, by the code itself */
-		double derived_ms;                /* what that took */
-		bool cached;                      /* that */
-		uint64_t functions, refused;      /* of such code: with rules, and without */
+		uint64_t derived;            /* of the covered bytes, those with rules derived from the code itself */
+		double derived_ms;           /* what that took */
+		bool cached;                 /* that */
+		uint64_t functions, refused; /* of such code: with rules, and without */
 		uint64_t refusals[CODE_REFUSALS]; /* by why */
 		const char *problem;
 	} unwind;
@@ -116,7 +116,9 @@ int inspect_process(struct foreign_files *files, int pid, struct python_cache *c
 		    struct diag *diag);
 void inspection_destroy(struct inspection *inspection);
 
-/* What it took to recognise the interpreter, its loop, the ways to the thread state and, without FDE, the machine code.
+/*
+ * The time that it took to recognise the interpreter, its loop and the ways to the thread state, and to analyse machine
+ * code without FDEs.
  */
 double inspection_analysis_ms(const struct inspection *inspection);
 

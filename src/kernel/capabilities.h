@@ -20,8 +20,8 @@ struct capability {
 const struct capability *capability_at(size_t index);
 
 /*
- * The effective set, from a file like /proc/self/status. All of them when they cannot be read: then the kernel will say
- * what is missing.
+ * The effective set, from a file like /proc/self/status. If it cannot be read, all capabilities: then the kernel will
+ * say what is missing.
  */
 uint64_t capabilities_effective(const char *status);
 

@@ -20,11 +20,13 @@
 
 struct off_cpu;
 
-/* Before the object is loaded: its programs are loaded if waits are `wanted`; sizes of the maps. 0 or negative errno.
+/*
+ * To be called before the object is loaded: sets the sizes of its maps, and loads its programs only if waits are
+ * `wanted`. 0 or negative errno.
  */
 int off_cpu_configure(struct bpf_object *object, uint32_t cpus, bool wanted);
 
-/* The loaded object is borrowed. Not measured is what gets a CPU that is not in `cpus`, by CPU; NULL: all are. */
+/* The loaded object is borrowed. `cpus`: for each CPU, whether waits that end on it are measured; NULL: on all. */
 int off_cpu_open(struct bpf_object *object, const bool *cpus, struct off_cpu **ret, struct diag *diag);
 void off_cpu_close(struct off_cpu *off); /* may be NULL */
 
@@ -48,13 +50,13 @@ int off_cpu_threads(struct off_cpu *off, struct off_cpu_list *list);
 /* Nothing that returns from now on is sent. */
 void off_cpu_detach(struct off_cpu *off);
 
-/* After that: has this thread not been sent, so that it had not returned before? */
+/* To be called after off_cpu_detach(): had this thread not returned before? True if it was not sent. */
 bool off_cpu_is_off(struct off_cpu *off, uint32_t tid);
 
 struct off_cpu_totals {
 	uint64_t waits, waits_ns;       /* that ended */
 	uint64_t measured, measured_ns; /* of these, whose stack was taken */
-	uint64_t unseen;                /* whose end no program saw, or for which there was no room */
+	uint64_t unseen;                /* whose end no program saw, or for which there was no room in a map */
 	uint64_t run_ns, runs;          /* of the programs; 0 if not available */
 };
 void off_cpu_totals(const struct off_cpu *off, struct off_cpu_totals *ret);

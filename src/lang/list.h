@@ -11,12 +11,16 @@
 #include "lang/compile.h"
 
 /*
- * Writes what patterns, divided by commas, mean: "tracepoint:syscalls:*"; a kernel type by its name ("struct file"),
- * with `verbose` its fields too. What could not be read is told on `errors`. The number of places and types.
+ * Lists what patterns, separated by commas, match: "tracepoint:syscalls:*"; or a kernel type by its name ("struct
+ * file"), with `verbose` also its fields. Messages about what could not be read go to `errors`. Returns the number of
+ * probes and types.
  */
 int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out, FILE *errors);
 
-/* Writes the places that the probes of a script mean; complaints go to `errors`. Their number, or -EINVAL. */
+/*
+ * Lists the places to which the probes of a script would be attached. Messages go to `errors`. Returns their number, or
+ * -EINVAL.
+ */
 int lang_list_script(const char *name, const char *source, size_t size, const struct compile_options *options,
 		     bool verbose, FILE *out, FILE *errors);
 

@@ -14,7 +14,7 @@
 #include "top/ranking.h"
 #include "top/view.h"
 
-#define BROWSER_HISTORY 60 /* windows of which it shows how busy they were */
+#define BROWSER_HISTORY 60 /* windows in the graph of how busy they were */
 
 enum browser_mode { BROWSER_LIST, BROWSER_STACK, BROWSER_HELP, BROWSER_FILTER, BROWSER_SAVE };
 
@@ -35,7 +35,7 @@ enum browser_action {
 	BROWSER_NOTHING,
 	BROWSER_QUIT,
 	BROWSER_RESTART, /* count since now */
-	BROWSER_WRITE    /* the window to the file that browser.line names */
+	BROWSER_WRITE    /* write the window to the file that browser.line names */
 };
 
 /* The most frequent stack of a window with the selected row in it. */
@@ -52,7 +52,7 @@ struct browser {
 	size_t scroll;          /* of the stack */
 	char selected_name[512];
 	unsigned int selected_layer;
-	char line[256]; /* that is being typed */
+	char line[256]; /* what is being typed */
 	char filter[256];
 	char message[512]; /* for the last line, until the next key */
 	bool paused, ended;
@@ -62,7 +62,10 @@ struct browser {
 
 void browser_deinit(struct browser *browser);
 
-/* A window has come, or what is shown was changed: sorts anew, and finds the selected row again. 0 or -ENOMEM. */
+/*
+ * To be called after each window, and after each change of what is shown: sorts the rows again, and finds the selected
+ * row. 0 or -ENOMEM.
+ */
 int browser_refresh(struct browser *browser, const struct ranking *ranking, const struct profile *window);
 
 /* Notes how busy the window was. */

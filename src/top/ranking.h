@@ -24,17 +24,21 @@ enum ranking_kind {
 	RANKING_MODULE, /* a file; of kernel frames "[kernel]" */
 	RANKING_THREAD,
 	RANKING_PROCESS,
-	RANKING_CONTAINER, /* or the unit, where it is in none */
+	RANKING_CONTAINER, /* or the unit, for processes in no container */
 	RANKING_CGROUP,
 	RANKING_KINDS
 };
 
-/* Whose own samples: the innermost frame's of all, or the innermost one's of a runtime (Python). */
+/*
+ * Which row gets a sample as its own: that of the innermost frame, or that of the innermost frame of a runtime
+ * (Python).
+ */
 enum ranking_own { RANKING_INNERMOST, RANKING_RUNTIME, RANKING_OWNS };
 
 struct ranking_counts {
 	uint64_t own[RANKING_OWNS], total;
-	uint64_t lockable, held; /* of the total ones: where there is a GIL; by a thread that held it */
+	uint64_t lockable,
+		held; /* of the total samples: those of threads with a GIL; and of these, while the thread held it */
 };
 
 struct ranking_row {
@@ -49,10 +53,10 @@ struct ranking;
 struct ranking *ranking_create(void); /* NULL when memory is short */
 void ranking_destroy(struct ranking *ranking);
 
-/* Takes a window. 0, or -ENOMEM: it is counted in part. */
+/* Adds a window. 0, or -ENOMEM: only a part of it is counted. */
 int ranking_add(struct ranking *ranking, const struct profile *window);
 
-/* Begins anew: as if there had been no window before the last one. */
+/* Starts again, as if there had been no window before the last one. */
 void ranking_restart(struct ranking *ranking);
 
 /* The rows of one kind, in no order; valid until the next call of another function. */

@@ -30,7 +30,7 @@ struct top_options {
 	enum view_sort sort;
 	enum view_layers layers;
 	const char *filter;  /* NULL: none */
-	unsigned long batch; /* windows that are written to `out`; 0: drawn on the terminal until somebody ends it */
+	unsigned long batch; /* number of windows to write to `out`; 0: draw on the terminal until the user ends it */
 	size_t rows;         /* of each of those windows; 0: all */
 	FILE *out;
 	bool color;
@@ -40,7 +40,7 @@ struct top_options {
 
 struct top_result {
 	int command_status; /* in the shell's convention; 0 without a command */
-	pid_t command_left; /* could not be ended; else 0 */
+	pid_t command_left; /* pid of a command that could not be ended; else 0 */
 };
 
 /* 0, or a negative errno and a diag. A signal ends it without an error. */

@@ -30,7 +30,7 @@ struct view {
 
 void view_deinit(struct view *view);
 
-/* Chooses and sorts anew. 0 or -ENOMEM. */
+/* Chooses and sorts the rows again. 0 or -ENOMEM. */
 int view_refresh(struct view *view, const struct ranking *ranking);
 
 /* Shows only names that a POSIX extended regular expression finds; "" or NULL: all. -EINVAL and a diag: it is none. */
@@ -40,8 +40,8 @@ int view_set_filter(struct view *view, const char *pattern, struct diag *diag);
 struct view_figures {
 	double own_percent, total_percent; /* in the last window */
 	double own_s, total_s;             /* CPU time since the start */
-	bool has_gil;                      /* some samples of the row, since the start, were where there is a GIL */
-	double gil_percent;                /* the part of total_percent that was with the GIL held */
+	bool has_gil;                      /* since the start, some samples of the row were of threads with a GIL */
+	double gil_percent;                /* the part of total_percent in which the thread held the GIL */
 };
 struct view_figures view_figures(const struct view *view, const struct ranking *ranking, const struct ranking_row *row);
 

@@ -12,7 +12,10 @@ struct arch_registers {
 	__u32 unused;
 };
 
-/* By DWARF's numbers: AADWARF64, 4.1. Written out: a loop over a context's fields is not for the verifier. */
+/*
+ * By DWARF's numbers: AADWARF64, 4.1. Not a loop, because the verifier does not accept one over the fields of a
+ * context.
+ */
 #define ARCH_COPY_REGISTERS(to, from)                                                                                  \
 	do {                                                                                                           \
 		__u64 *to_ = (to)->registers;                                                                          \
@@ -71,7 +74,7 @@ struct arch_registers {
 #define arch_no_program(from)    (!(from)->pc && !(from)->sp)
 #define arch_call(from)          ((__u64)(__s64)(from)->syscallno) /* NO_SYSCALL: arch/arm64/include/asm/ptrace.h */
 
-/* Kernels without bpf_task_pt_regs() do not tell how large struct pt_regs is, which grew: no registers there. */
+/* On kernels without bpf_task_pt_regs() the size of struct pt_regs, which has grown, is unknown: no registers there. */
 #define ARCH_REGISTERS_AT 0
 
 /* The PC stays at a BRK. */

@@ -24,7 +24,7 @@
  */
 #define ARCH_CODE_ADDRESS(word) ((word)&0xffffffffffffull)
 
-/* A frame's record, {FP, LR} of the caller, where the instruction at a PC is the innermost frame's. */
+/* Where the frame record, {FP, LR} of the caller, is when the instruction at a PC is about to be executed. */
 enum arch_record {
 	ARCH_RECORD_NONE,  /* not made yet, or no more: LR is the return address */
 	ARCH_RECORD_AT_SP, /* made at SP, and FP is still the caller's, or again */

@@ -16,11 +16,11 @@
 #define REGS_CALLER_SAVED 0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11: figure 3.4 */
 
 /*
- * Where the CFA is, from SP on, by the code at a PC for which there is no table; 0 or less: that does not tell. `code`
- * and `more` are its first sixteen bytes, `behind` that the PC is a return address. `*saved` is set when the caller's
- * FP lies at CFA - 16; else it is still in FP. Known are the ends of functions, what they begin with when they have a
- * frame pointer, and stubs that have none, such as CPython's for perf (Python/asm_trampoline.S): `sub $8, %rsp; call
- * *%rcx; add $8, %rsp; ret` up to 3.13.
+ * The distance of the CFA from SP, from the code at a PC for which there is no table; 0 or less: the code does not
+ * tell. `code` and `more` are its first sixteen bytes, `behind` that the PC is a return address. `*saved` is set when
+ * the caller's FP lies at CFA - 16; else it is still in FP. Known are the ends of functions, what they begin with when
+ * they have a frame pointer, and stubs that have none, such as CPython's for perf (Python/asm_trampoline.S): `sub $8,
+ * %rsp; call *%rcx; add $8, %rsp; ret` up to 3.13.
  */
 static __always_inline __s32 arch_code_cfa(__u64 code, __u64 more, bool behind, bool *saved)
 {
@@ -146,7 +146,7 @@ static __always_inline void arch_restore_signal(const __u64 *saved, __u64 *regis
 #define LISP_CALLS_BY_WORD(call) (((call) >> 8 & 0xffffff) == 0x2514ff)
 #define LISP_CALLS(call)         (((call) >> 24 & 0xff) == 0xe8)
 
-/* Whether FP is that of a frame that is made and not entered. */
+/* Does FP belong to a frame that was made but not yet entered? */
 static __always_inline bool lisp_made_frame(__u64 before, __u64 code)
 {
 	__u32 setting = before & 0xffffffff; /* of FP, and the next instruction's first byte */

@@ -19,7 +19,7 @@ struct bpf_function {
 	uint64_t address; /* of its machine code; 0: the kernel hides it */
 	uint32_t parameter_count;
 	bool has_result;
-	bool is_tracing; /* of a tracing program or one that replaces functions: the kernel lets few be traced */
+	bool is_tracing; /* of a tracing program, or of one that replaces functions: most of these cannot be traced */
 };
 
 /* Reads all of them, as they are now. A negative errno with a diag when the kernel does not show its programs. */
@@ -29,8 +29,9 @@ void bpf_functions_destroy(struct bpf_functions *functions);
 /* In the order of the programs' ids; NULL behind the last. */
 const struct bpf_function *bpf_functions_at(const struct bpf_functions *functions, uint32_t index);
 
-/* A descriptor of a program, which keeps it in the kernel, for as long as this struct lives. A negative errno: it is
- * gone. */
+/*
+ * A descriptor of a program, which keeps it in the kernel as long as `functions` lives. A negative errno: it is gone.
+ */
 int bpf_functions_hold(struct bpf_functions *functions, uint32_t program);
 
 #endif

@@ -8,7 +8,9 @@
 
 #include "lang/core/types.h"
 
-/* Makes the kernel the source of names that a script does not declare; kernel_types_detach() gives the memory back. */
+/*
+ * From now on names that a script does not declare are looked up in the kernel. kernel_types_detach() frees the memory.
+ */
 void kernel_types_attach(struct types *types);
 void kernel_types_detach(struct types *types);
 
@@ -28,8 +30,7 @@ const struct type *kernel_types_function(struct types *types, const char *name, 
 uint32_t kernel_types_function_number(struct types *types, const char *name);
 
 /*
- * The number of a variable of the kernel itself of which each CPU has one, 0: there is none of this name. *ret is its
- * type.
+ * The number of a per-CPU variable of the kernel itself; 0: there is none of this name. *ret is its type.
  */
 uint32_t kernel_types_per_cpu(struct types *types, const char *name, const struct type **ret);
 

@@ -6,7 +6,7 @@
 #include "elf/elf_file.h"
 #include "lang/core/compiler.h"
 
-/* Between the path of a ZIP archive and that of a library in it. */
+/* What separates the path of a ZIP archive from that of a library in it. */
 #define BINARY_ARCHIVE_MARK "!/"
 
 /*
@@ -25,12 +25,12 @@ unsigned int binary_each_mapped(struct compiler *c,
 				void *context);
 
 /*
- * Where the first file in $PATH of this name is a script, what it executes is not known, unless compile_options.program
- * knows it; then binary_each() finds nothing, and this gives the script. Else NULL.
+ * If the first file in $PATH with this name is a script, it is not known what it executes, unless
+ * compile_options.program says it. Then binary_each() finds nothing, and this returns the script. Otherwise NULL.
  */
 const char *binary_script(struct compiler *c, const char *name);
 
-/* The program that -c runs: of a script, such as pyenv's, that of the same name which it executes. */
+/* The program that -c runs. For a script, such as pyenv's, the program of the same name that it executes. */
 const char *binary_command_program(struct compiler *c);
 
 /* Opens a file that an attach point names. 0 or a negative errno; -ETIMEDOUT, and a warning, if it does not answer. */

@@ -14,11 +14,11 @@
 struct binary;
 
 /*
- * The DWARF of the file at `path`. NULL when it has none; *why, which may be NULL, says so in the arena, and *vaddr,
- * likewise, is where the file offset it held is.
+ * The DWARF of the file at `path`. NULL: it has none; then *why is the reason, in the arena. *vaddr, on entry an offset
+ * in the file, becomes its address. `why` and `vaddr` may be NULL.
  */
 struct binary *binary_debug_info(struct compiler *c, const char *path, uint64_t *vaddr, const char **why);
-/* The same of debug information that is open already, which it takes over, under any name. NULL: memory is short. */
+/* The same for debug information that is already open, under any name. Takes ownership of it. NULL: memory is short. */
 struct binary *binary_of(struct compiler *c, const char *path, struct debug_info *info);
 struct debug_info *binary_info(struct binary *binary);
 
@@ -31,7 +31,7 @@ const struct type *binary_type(struct compiler *c, struct binary *binary, Dwarf_
 /* The same as its source would name it: "const char*". */
 const char *binary_type_text(struct compiler *c, Dwarf_Die *die);
 
-/* Gives back what was opened. Types are not completed any more. */
+/* Closes what was opened. From then on types are not completed any more. */
 void binary_types_close(struct compiler *c);
 
 #endif

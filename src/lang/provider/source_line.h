@@ -15,14 +15,14 @@ struct source_line {
 };
 
 /*
- * Is this such an attach point? It is one where the last '@' of the second part stands before a file and a line, unless
- * there is a binary of that name.
+ * Is this such an attach point? It is if a file and a line follow the last '@' of the second part, unless a binary has
+ * that whole name.
  */
 bool source_line_parse(struct compiler *c, const struct attach_text *point, struct source_line *ret);
 
 /*
- * Adds the statement's place in each file that the name of the binary means, or complains. False: the name means none,
- * which is left to the caller to say.
+ * Adds the place of the statement in each file that the name of the binary means, or reports an error. False: the name
+ * means no file; the caller reports that.
  */
 bool source_line_expand(struct compiler *c, const struct provider *self, const struct attach_text *point,
 			const struct source_line *at);

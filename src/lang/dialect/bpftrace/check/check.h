@@ -31,12 +31,12 @@ struct checker {
 	VEC(struct symbol *) scope;
 	uint32_t depth;
 	unsigned int loops;
-	unsigned int unreached; /* branches around that a constant condition excludes */
+	unsigned int unreached; /* how many branches around the current place are excluded by a constant condition */
 	unsigned int nesting, macro_depth;
 	uint32_t round; /* units checked so far, over all passes */
 	bool changed;   /* a type has grown: check again */
-	bool pending;   /* something asks for a type that may still grow */
-	bool deciding;  /* no type grows any more until what asks for them has its answer */
+	bool pending;   /* some code depends on a type that may still grow */
+	bool deciding;  /* types are not changed until the code that depends on them is checked */
 	bool final;     /* types do not change any more: what is still unknown is an error */
 };
 
@@ -67,7 +67,7 @@ void check_dump(const struct compiler *c, FILE *out);
 
 /* Checks an expression and gives its type; reports what is wrong. Never NULL. */
 const struct type *check_value(struct compiler *c, struct ast *node);
-/* The same for what is kept or printed: all arguments of the probe are copied as the record that they are. */
+/* The same for a value that is stored or printed: all arguments of the probe are copied as a record. */
 const struct type *check_kept(struct compiler *c, struct ast *node);
 /* An expression that must be a number; an aggregation is read as one. False, with a complaint, when it is not. */
 bool check_number(struct compiler *c, struct ast *node);
