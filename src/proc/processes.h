@@ -8,6 +8,9 @@
  * the initial namespace as seen by this process. A reused pid gets a new `struct process`; the old one can be found by
  * time until processes_reap().
  *
+ * Each `struct processes` has one owner. The watch of an engine (engine/watch.c) keeps what the kernel was told about a
+ * process in `user`. Others make one for a moment: `strata inspect`, and what reads a thread state in a process.
+ *
  * Pointers to processes stay valid until the process is reaped, those to files until processes_forget_file().
  * Pointers to mappings are valid until the next change of that process. Not thread-safe.
  */
