@@ -23,17 +23,17 @@
 #include "base/diag.h"
 
 /*
- * Calls work() in a child and gives what it returned, with its diag; what else it changed in memory is the child's.
- * When the child has only waited for `patience_s` at a stretch (base/patience.h): -ETIMEDOUT, and a diag that names
- * `what`. -EINTR when a signal that the caller blocks came meanwhile. Without a child to be had, work() is called here.
+ * Calls work() in a child. Returns its result and its diag; other changes that it makes to memory are lost. -ETIMEDOUT,
+ * with a diag that names `what`: the child has only waited for `patience_s` seconds without a break (base/patience.h).
+ * -EINTR: a signal that the caller blocks came meanwhile. If no child can be forked, work() is called in this process.
  */
 int attempt(double patience_s, const char *what, int (*work)(void *context, struct diag *diag), void *context,
 	    struct diag *diag);
 
 /*
- * The same for a work() that gives a new descriptor or a negative errno, and needs no descriptor but `keep`: the child
- * has closed all others. The descriptor, here; -ETIMEDOUT and -EINTR as patience_wait() has them; or another negative
- * errno.
+ * The same for a work() that returns a new descriptor or a negative errno, and needs no descriptor except `keep`: the
+ * child closes all others. Returns the descriptor, as one of this process; -ETIMEDOUT and -EINTR as for
+ * patience_wait(); or another negative errno.
  */
 int attempt_descriptor(double patience_s, int keep, int (*work)(void *context), void *context);
 

@@ -39,29 +39,31 @@
 struct cache;
 
 /*
- * `directory` is made when the first entry is written, its parent as well; NULL: in memory only. Entries of another
+ * `directory` and its parent are created when the first entry is written. NULL: in memory only. Entries of another
  * `version` are ignored. NULL when memory is short.
  */
 struct cache *cache_create(const char *directory, uint64_t version);
 void cache_destroy(struct cache *cache);
 
-/* Another bound than CACHE_MAX, for tests. */
+/* Changes the bound, CACHE_MAX. For tests. */
 void cache_bound(struct cache *cache, uint64_t most);
 
-/* The entry of this name: letters, digits, '-' and '.', not first. The bytes are valid until the next cache_put() of
- * that name. */
+/*
+ * The entry of this name. A name has letters, digits, '-' and '.', and does not begin with '.'. The bytes are valid
+ * until the next cache_put() of that name.
+ */
 bool cache_get(struct cache *cache, const char *name, const uint8_t **ret, size_t *size);
 
-/* 0 when it is kept at least in memory; -ENOMEM, -E2BIG, -EINVAL (the name). */
+/* Stores a copy. 0 if it is stored at least in memory; -ENOMEM; -E2BIG: too large; -EINVAL: a bad name. */
 int cache_put(struct cache *cache, const char *name, const void *bytes, size_t size);
 
 /*
- * Where a program's cache belongs, in malloc'd memory: $XDG_CACHE_HOME/NAME, or /var/cache/NAME for root, or
- * $HOME/.cache/NAME; the first whose parent is this user's own. NULL when there is none.
+ * The default directory of a program's cache, malloc'd: $XDG_CACHE_HOME/NAME, or /var/cache/NAME for root, or
+ * $HOME/.cache/NAME; the first whose parent belongs to this user. NULL: there is none.
  */
 char *cache_default_directory(const char *name);
 
-/* The content of an entry's file, for tests and fuzzing; false when it is not to be believed. */
+/* Checks the file of an entry, and gives its content; false if it cannot be trusted. For tests and fuzzing. */
 bool cache_entry_parse(const void *bytes, size_t size, const char *name, uint64_t version, const uint8_t **ret,
 		       size_t *ret_size);
 

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 /*
- * `machine`: AUDIT_ARCH_*, the one that strata runs on (struct arch). `memory`, `file_size`: limits, in bytes. 0, or
- * the negative errno of what this kernel does not give: then the process is to do nothing.
+ * `machine`: AUDIT_ARCH_* of the machine that strata runs on (struct arch). `memory`, `file_size`: limits, in bytes. 0;
+ * or a negative errno if this kernel lacks something: then the process must not do its work.
  */
 int confine(uint32_t machine, uint64_t memory, uint64_t file_size);
 

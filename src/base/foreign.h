@@ -43,15 +43,15 @@ struct foreign_files; /* the readers. NULL is allowed below, for files that are 
 struct foreign_file;
 
 /*
- * Starts the nursery; to be called before there are descriptors and mappings that should not outlive strata. `nice` is
- * the readers' nice value, as far as that is allowed.
+ * Starts the nursery. To be called before there are descriptors and mappings that must not outlive strata. `nice`: the
+ * readers' nice value, if that is allowed.
  */
 int foreign_files_create(int nice, struct foreign_files **ret, struct diag *diag);
 void foreign_files_destroy(struct foreign_files *files);
 
 /*
- * Has the nursery fork a process that runs life() with one end of a socket (SOCK_SEQPACKET): *socket is the other one.
- * It holds nothing else, ignores all signals, and is to end when the socket does. 0 or negative errno.
+ * The nursery forks a process that runs life() with one end of a socket (SOCK_SEQPACKET); *socket is the other end. The
+ * process holds nothing else, ignores all signals, and has to end when the socket is closed. 0 or negative errno.
  */
 int foreign_files_fork(struct foreign_files *files, void (*life)(int socket), int *socket, pid_t *pid);
 
@@ -61,7 +61,7 @@ double foreign_cpu_s(pid_t pid);
 /* CPU time that the nursery and its readers have used, in seconds. */
 double foreign_files_cpu_s(const struct foreign_files *files);
 
-/* Has a place answered again since this was asked last? What was refused may be tried again. */
+/* Has a place begun to answer again since the last call? Then refused files may be tried again. */
 bool foreign_files_recovered(struct foreign_files *files);
 
 struct foreign_request {
@@ -71,29 +71,32 @@ struct foreign_request {
 	uint64_t place;   /* what hangs together: FOREIGN_DEVICE(), foreign_namespace() */
 };
 
-/* Places: a device as in /proc/PID/maps (below 2^63); the mount namespace of a process. */
+/* Numbers of places: for a device as in /proc/PID/maps (below 2^63); for the mount namespace of a process. */
 #define FOREIGN_DEVICE(device) ((device) & ~(1ull << 63))
 uint64_t foreign_namespace(int pid);
-/* The folder of a path: that one answers does not mean that another one does. */
+/* The place for the folder of a path: one folder may answer while another one does not. */
 uint64_t foreign_folder(const char *path);
 
 /*
- * Opens the first path that is a regular file. 0, -ETIMEDOUT when the place does not answer, -EINVAL when there is only
- * something else than a regular file, or the errno of opening the last path.
+ * Opens the first path that is a regular file. 0; -ETIMEDOUT: the place does not answer; -EINVAL: there is something,
+ * but no regular file; or the negative errno of opening the last path.
  */
 int foreign_open(struct foreign_files *files, const struct foreign_request *request, struct foreign_file **ret);
 
 /*
- * The files that match a pattern of glob(3), as texts one behind the other, each with its zero byte: how many bytes,
- * -ETIMEDOUT, -E2BIG when they do not fit into `size` or FOREIGN_NAMES_MAX, or another negative errno.
+ * The files that match a pattern of glob(3), as texts one after the other, each with its zero byte. Returns the number
+ * of bytes; -ETIMEDOUT; -E2BIG if they do not fit into `size` or FOREIGN_NAMES_MAX; or another negative errno.
  */
 #define FOREIGN_NAMES_MAX (64u << 10)
 ssize_t foreign_glob(struct foreign_files *files, const char *pattern, char *ret, size_t size);
 
-/* A file that is open already, and trusted. Takes the descriptor over, in any case. NULL when memory is short. */
+/*
+ * Makes a foreign_file of a file that is already open, and trusted. Always takes ownership of the descriptor. NULL when
+ * memory is short.
+ */
 struct foreign_file *foreign_wrap(int fd);
 
-/* One more owner, who closes it, too. */
+/* Adds an owner: the file must be closed once more. Returns `file`. */
 struct foreign_file *foreign_share(struct foreign_file *file);
 void foreign_close(struct foreign_file *file); /* may be NULL */
 
@@ -103,24 +106,24 @@ ssize_t foreign_read(struct foreign_file *file, void *buffer, size_t size, uint6
 /* As fstat(2): 0 or negative errno. */
 int foreign_stat(struct foreign_file *file, struct stat *ret);
 
-/* Did the file fail to answer, ever? */
+/* Did its file system ever fail to answer? */
 bool foreign_unanswered(const struct foreign_file *file);
 
-/* May its file system have others wait, as far as is known? That of a trusted file may not. */
+/* May its file system hang, as far as is known? False for a trusted file. */
 bool foreign_waits(const struct foreign_file *file);
 
-/* Whose it is, and in what place; NULL and 0 for trusted files. */
+/* The readers that it belongs to, and its place; NULL and 0 for trusted files. */
 struct foreign_files *foreign_files_of(const struct foreign_file *file);
 
 /*
- * A new descriptor to read it from without waiting for its file system, or -1: for libraries that know nothing else.
- * Where the file system does not give what it has at once, it is that of a copy in memory, which is made once.
+ * A new descriptor from which it can be read without waiting for its file system, or -1. For libraries that need a
+ * descriptor. If the file system may block, it is that of a copy in memory, which is made once.
  */
 int foreign_descriptor(struct foreign_file *file);
-/* Lets that copy go, if there is one: it takes as much memory as the file. */
+/* Frees that copy, if there is one: it takes as much memory as the file. */
 void foreign_drop_copy(struct foreign_file *file);
 
-/* Its path, links followed, as its mount namespace has it; no file system is asked. False when there is none. */
+/* Its path in its mount namespace, with links resolved; no file system is accessed. False: it has none. */
 bool foreign_path(const struct foreign_file *file, char *ret, size_t size);
 
 #endif

@@ -31,8 +31,7 @@ enum {
 	 "not threads that one of these would choose, such as\nuser=root or comm=REGEX; all may be repeated"}
 /* clang-format on */
 
-/* Takes one of these options, into *filter, which is made when the first one comes. 0 or a negative errno and a diag.
- */
+/* Adds one of these options to *filter, which is created with the first one. 0 or a negative errno and a diag. */
 int filters_take(struct filter **filter, int id, const char *value, struct diag *diag);
 
 #endif

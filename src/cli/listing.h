@@ -20,15 +20,15 @@ struct listing {
 	char *debug_folders; /* of --debuginfo, malloc'd; also in the options */
 };
 
-/* Writes the places to stdout. How many; negative when something could not be read, with a diag or complaints. */
+/* Writes the probes to stdout. Returns how many; negative if something could not be read, with a diag or messages. */
 int listing_print(const struct listing *listing, struct diag *diag);
 
 /* A script's text into malloc'd memory; "-" is standard input. NULL with a diag. */
 char *source_read(const char *path, size_t *size, struct diag *diag);
-/* How messages name it. */
+/* The name of that file in messages. */
 const char *source_name(const char *path);
 
-/* Another value of --debuginfo behind those before, in malloc'd memory. */
+/* Appends a value of --debuginfo to *list, which is malloc'd. */
 int add_folders(char **list, const char *value, struct diag *diag);
 
 /* The value of -p. */

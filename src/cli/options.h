@@ -28,9 +28,9 @@ struct option_row {
 typedef int (*option_handler)(void *context, int id, const char *value, struct diag *diag);
 
 /*
- * Parses up to the first argument that is no option, or behind `--`. argv[0] is passed over; `called` is
- * how the command is typed. Returns the index
- * of that argument (argc when there is none), 0 when the handler had enough, or a negative errno and a diag.
+ * Parses options up to the first other argument, or up to `--`. argv[0] is skipped. `called`: how the command is typed.
+ * Returns the index of that argument (argc if there is none), 0 if the handler returned 1, or a negative errno and a
+ * diag.
  */
 int options_parse(const struct option_row *rows, const char *called, int argc, char **argv, option_handler handle,
 		  void *context, struct diag *diag);
@@ -38,7 +38,7 @@ int options_parse(const struct option_row *rows, const char *called, int argc, c
 /* A whole number of `size` digits without sign or blanks, low .. high. */
 bool options_number(const char *text, size_t size, unsigned long low, unsigned long high, unsigned long *ret);
 
-/* A value of an option that is wrong: -EINVAL and a diag. */
+/* Says that the value of an option is wrong: -EINVAL and a diag. */
 int options_wrong(char letter, const char *value, const char *wanted, struct diag *diag);
 
 /* The value of -F: samples per second and CPU. 0, or -EINVAL and a diag; and so below. */

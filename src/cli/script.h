@@ -18,9 +18,9 @@ struct script {
 	const char *command; /* of -c, or NULL */
 	char **argv;         /* the same as words; NULL: there is none */
 	/* Set by script_run(): */
-	bool reached_run;    /* it was compiled, and begun */
-	bool has_run;        /* and came to its end, as its command did */
-	int command_status;  /* the command's, if the script let it come to its end */
+	bool reached_run;    /* it was compiled, and running was tried */
+	bool has_run;        /* it ran to its end, and so did its command */
+	int command_status;  /* exit status of the command, if the script let it end */
 	bool ignores_status; /* the command's own status does not count */
 	/* How messages look; both may be NULL. */
 	void (*complain)(const struct script *script, const struct report *report);
@@ -28,7 +28,7 @@ struct script {
 	const void *context;
 };
 
-/* Adds a text and a newline to a source, which is terminated, and the caller's to free(). 0 or -ENOMEM. */
+/* Appends a text and a newline to *source, which stays terminated; the caller frees it. 0 or -ENOMEM. */
 int script_append(char **source, size_t *size, const char *text, size_t length);
 
 /* Compiles it, runs it, and waits for its command. An exit status. */

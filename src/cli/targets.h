@@ -24,7 +24,7 @@ void targets_deinit(struct targets *targets);
 /* The value of -p: "123,456". 0 or a negative errno and a diag; and so below. */
 int targets_add_pids(struct targets *targets, const char *list, struct diag *diag);
 
-/* After the options: what options_parse() has returned. Without any target everything is sampled. */
+/* To be called after the options; `at`: what options_parse() returned. Without any target everything is sampled. */
 int targets_complete(struct targets *targets, int argc, char **argv, int at, struct diag *diag);
 
 /* Are they there? */

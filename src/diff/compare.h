@@ -26,7 +26,9 @@
 /* Whether a difference between these counts is more than noise. */
 bool compare_differs(const struct profile_compared *how, uint64_t before, uint64_t after);
 
-/* Fills profile_info.compared. 0, or -EINVAL and a diag: by time, and one of them does not tell its time; no samples.
+/*
+ * Fills in profile_info.compared. 0, or -EINVAL and a diag: comparison by time, but one recording has no times; or no
+ * samples.
  */
 int compare_prepare(struct profile *profile, const struct recording recordings[2], const char *const names[2],
 		    bool by_time, struct diag *diag);

@@ -23,11 +23,11 @@ struct trace_command {
 	struct command child;
 	char *const *argv;
 	struct hold hold;
-	struct diag failed;     /* of an exec before it was asked for; no tag: it did not fail */
-	char program[PATH_MAX]; /* that it has begun already, to find out which one it is; "": it has not */
+	struct diag failed;     /* an exec that failed before the command was to start; no tag: none did */
+	char program[PATH_MAX]; /* the program that it already executes, to find out which one it is; "": none yet */
 };
 
-/* Lets it exec. `arrived`: see hold.h; NULL: it is not to be held. */
+/* Lets the command exec. `arrived`: see hold.h; NULL: it is not held. */
 int trace_command_start(struct trace_command *command, void (*arrived)(void *context), void *context,
 			struct diag *diag);
 

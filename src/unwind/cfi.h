@@ -16,7 +16,7 @@ enum cfi_cfa_kind {
 	CFI_CFA_DEREF,    /* *(register + offset) + plus */
 	CFI_CFA_INDEXED,  /* *(SP + 8 * register + offset) + 8 */
 	CFI_CFA_PLT,      /* the expression of PLT stubs; offset is its literal */
-	CFI_CFA_OTHER,    /* what no rule can say */
+	CFI_CFA_OTHER,    /* no rule can express it */
 };
 
 enum cfi_saved_kind {
@@ -41,10 +41,10 @@ struct cfi_state {
 		uint8_t plus;
 		int64_t offset;
 	} cfa;
-	struct cfi_saved fp, carried, sp, ra; /* where the return address is the carried register, it has no other */
+	struct cfi_saved fp, carried, sp, ra; /* if the return address is in the carried register, `ra` is not used */
 };
 
-/* Called for each range of addresses and the state in force there, in ascending order. */
+/* Called for each range of addresses with the state that is valid there, in ascending order. */
 struct cfi_sink {
 	void (*range)(void *context, uint64_t start, uint64_t end, const struct cfi_state *state);
 	void *context;

@@ -57,19 +57,19 @@ void code_state_entry(const struct code_arch *arch, struct code_state *ret);
 /* After an instruction; of a branch, before it is decided; of a call, after it returned. */
 void code_step(const struct code_arch *arch, const struct code_insn *insn, struct code_state *state);
 
-/* What the outcome of a branch tells. */
+/* Adds what is known once a branch is taken, or not taken. */
 void code_branch(const struct code_arch *arch, const struct code_insn *insn, bool taken, struct code_state *state);
 
 /*
- * Reduces *into to what both states know. False when they contradict each other: SP is known in both, and differs, and
- * there is no frame pointer that would allow it (a block of memory on the stack that only one way makes).
- * *changed becomes true when *into did change.
+ * Joins two states: reduces *into to what is known in both. False: they contradict each other, because SP is known in
+ * both and differs, and there is no frame pointer that would allow that (a block of memory on the stack that only one
+ * path allocates). *changed becomes true when *into did change.
  */
 bool code_meet(const struct code_arch *arch, struct code_state *into, const struct code_state *other, bool *changed);
 
-/* How a function stands where it returns, or jumps to another one. */
+/* The state of a function where it returns, or jumps to another one. */
 enum code_exit {
-	CODE_EXIT_CLEAN,   /* SP is back, and all registers that belong to the caller hold what they held */
+	CODE_EXIT_CLEAN,   /* SP is as at entry, and so are all callee-saved registers */
 	CODE_EXIT_UNKNOWN, /* where SP is, is not known; or the return address was changed */
 	CODE_EXIT_UNBALANCED
 };

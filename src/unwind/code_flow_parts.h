@@ -32,7 +32,7 @@ struct group {
 	uint32_t parent;
 	uint32_t waiters; /* the first one: who goes on once it returns; FLOW_NONE */
 	uint8_t refusal;  /* enum code_refusal */
-	bool start;       /* one that was started, not merely made for the sake of others */
+	bool start;       /* it was asked for, and not only found as a callee of others */
 	bool returns, trial, proven, dispatch;
 };
 
@@ -63,7 +63,7 @@ struct code_flow {
 	VEC(uint64_t) tried;     /* starts of the trial that is under way */
 	struct table insn_at;    /* vaddr + 1 -> instruction */
 	struct table starts;     /* vaddr + 1 -> group */
-	size_t dispatches;       /* groups that dispatch, and are not refused */
+	size_t dispatches;       /* groups with an indirect jump to unknown places, and not refused */
 	uint64_t steps, steps_max;
 	bool trial;
 	int err;
@@ -72,28 +72,28 @@ struct code_flow {
 /* The span that an address lies in; NULL: none. */
 const struct code_span *flow_span_of(struct code_flow *flow, uint64_t vaddr);
 
-/* A new group, FLOW_NONE without memory; the group that one has become part of. */
+/* A new group, or FLOW_NONE when memory is short; the group into which a group was merged. */
 uint32_t flow_add_group(struct code_flow *flow);
 uint32_t flow_group(struct code_flow *flow, uint32_t group);
 struct group *flow_group_of(struct code_flow *flow, uint32_t group);
 const struct group *flow_root_of(const struct code_flow *flow, uint32_t group); /* the same, and nothing changes */
 
-/* Makes two groups one: they jump into each other. */
+/* Merges two groups: they jump into each other. */
 void flow_unite(struct code_flow *flow, uint32_t a, uint32_t b);
 
-/* A group was found to return, once: those that wait for it go on later. */
+/* To be called once when a group is found to return: blocks that wait for that are followed later. */
 void flow_mark_returns(struct code_flow *flow, uint32_t group);
 
-/* Block `block` goes on when `callee` returns; or, FLOW_NONE: `group` then returns, too. */
+/* When `callee` returns, `block` goes on; or, if that is FLOW_NONE, `group` returns, too. */
 void flow_add_waiter(struct code_flow *flow, uint32_t callee, uint32_t block, uint32_t group);
 
 /* `group` ends with a jump to `callee`: it returns if that does. */
 void flow_link_returns(struct code_flow *flow, uint32_t group, uint32_t callee);
 
-/* A group jumps, out of the middle of its frame, to where is not known. */
+/* A group jumps to an unknown place, from the middle of its frame. */
 void flow_set_dispatch(struct code_flow *flow, uint32_t group);
 
-/* A group contradicts itself. It counts as one that returns, so that its callers are followed. */
+/* A group contradicts itself: it gets no rules. It counts as one that returns, so that its callers are followed. */
 void flow_refuse(struct code_flow *flow, uint32_t group, enum code_refusal why);
 
 #endif
