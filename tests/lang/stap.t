@@ -373,6 +373,10 @@ refuses "^semantic error: unresolved function nothing: identifier 'nothing' at <
 refuses 'type mismatch: expected long but found string' 'probe begin { println(1 + "a") }'
 refuses 'unresolved arity-1 global array x' 'probe begin { x[1] = 1 }'
 refuses "statistics are global: missing global declaration of 'x'\?" 'probe begin { x <<< 5; println(@count(x)) }'
+prints 'a probe oneshot ends the script when it is done' 0 $'once\n' -e 'probe oneshot { println("once") } probe end { }'
+prints 'colours, of one to three numbers: the background first, an attribute of 0 not at all' 0 \
+	$'\033[31m\033[42;31m\033[42;31;4m\033[42;31m\033[42;31;1m' -e 'probe oneshot { ansi_set_color(31)
+	ansi_set_color(31, 42) ansi_set_color(31, 42, 4) ansi_set_color3(31, 42, 0) ansi_set_color3(31, 42, 1) }'
 refuses 'inconsistent arity \(1 vs 2\) for array' 'global x; probe begin { x[1] = 1; x[1, 2] = 1 }'
 refuses 'while resolving probe point' 'probe nowhere.at.all { exit() }'
 refuses 'too few arguments for format' 'probe begin { printf("%d %d", 1) }'

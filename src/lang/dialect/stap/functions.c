@@ -497,12 +497,8 @@ FUNCTION(terminal)
 		     {"ansi_cursor_hide", "\033[?25l"},
 		     {"ansi_cursor_show", "\033[?25h"},
 		     {"ansi_cursor_save", "\033[s"},
-		     {"ansi_cursor_restore", "\033[u"},
-		     {"ansi_set_color", "\033[%lldm"},
-		     {"ansi_set_color2", "\033[%lld;%lldm"},
-		     {"ansi_set_color3", "\033[%lld;%lld;%lldm"}};
-	long long a = call->kid_count > 0 ? arguments[0].number : 0, b = call->kid_count > 1 ? arguments[1].number : 0,
-		  c = call->kid_count > 2 ? arguments[2].number : 0;
+		     {"ansi_cursor_restore", "\033[u"}};
+	long long a = call->kid_count > 0 ? arguments[0].number : 0, b = call->kid_count > 1 ? arguments[1].number : 0;
 	size_t i;
 
 	(void)ret;
@@ -517,8 +513,21 @@ FUNCTION(terminal)
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (!strcmp(table[i].name, call->text))
-			fprintf(run->p->out, table[i].format, a, b, c);
+			fprintf(run->p->out, table[i].format, a, b);
 #pragma GCC diagnostic pop
+}
+
+/* Foreground, background, attribute. The background is said first, and an attribute of 0 is not said. */
+FUNCTION(color)
+{
+	(void)ret;
+	fputs("\033[", run->p->out);
+	if (call->kid_count > 1)
+		fprintf(run->p->out, "%lld;", (long long)arguments[1].number);
+	fprintf(run->p->out, "%lld", (long long)arguments[0].number);
+	if (call->kid_count > 2 && arguments[2].number)
+		fprintf(run->p->out, ";%lld", (long long)arguments[2].number);
+	fputc('m', run->p->out);
 }
 
 #define NEEDS(what) (1u << NEED_##what)
@@ -645,9 +654,9 @@ static const struct stap_builtin builtins[] = {
 	{"ansi_cursor_show", STAP_UNKNOWN, "", 0, terminal, NULL},
 	{"ansi_cursor_save", STAP_UNKNOWN, "", 0, terminal, NULL},
 	{"ansi_cursor_restore", STAP_UNKNOWN, "", 0, terminal, NULL},
-	{"ansi_set_color", STAP_UNKNOWN, "l", 0, terminal, NULL},
-	{"ansi_set_color2", STAP_UNKNOWN, "ll", 0, terminal, NULL},
-	{"ansi_set_color3", STAP_UNKNOWN, "lll", 0, terminal, NULL},
+	{"ansi_set_color", STAP_UNKNOWN, "l?ll", 0, color, NULL},
+	{"ansi_set_color2", STAP_UNKNOWN, "ll", 0, color, NULL},
+	{"ansi_set_color3", STAP_UNKNOWN, "lll", 0, color, NULL},
 	{"user_long", STAP_LONG, "l", 0, stap_length, late},
 	{"user_int", STAP_LONG, "l", 0, stap_length, late},
 	{"user_short", STAP_LONG, "l", 0, stap_length, late},
