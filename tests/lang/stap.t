@@ -377,6 +377,8 @@ prints 'a probe oneshot ends the script when it is done' 0 $'once\n' -e 'probe o
 prints 'colours, of one to three numbers: the background first, an attribute of 0 not at all' 0 \
 	$'\033[31m\033[42;31m\033[42;31;4m\033[42;31m\033[42;31;1m' -e 'probe oneshot { ansi_set_color(31)
 	ansi_set_color(31, 42) ansi_set_color(31, 42, 4) ansi_set_color3(31, 42, 0) ansi_set_color3(31, 42, 1) }'
+prints "nd_syscall is syscall" 0 $'getppid\n' -e 'probe nd_syscall.getppid { if (pid() == target()) { println(name) exit() } }' \
+	-c "perl -e getppid"
 refuses 'inconsistent arity \(1 vs 2\) for array' 'global x; probe begin { x[1] = 1; x[1, 2] = 1 }'
 refuses 'while resolving probe point' 'probe nowhere.at.all { exit() }'
 refuses 'too few arguments for format' 'probe begin { printf("%d %d", 1) }'

@@ -199,14 +199,30 @@ static void derive_alias(struct deriving *d, struct stap_alias *alias, const str
 	d->alias = outer;
 }
 
+/* nd_syscall.NAME: all of these are by tracepoints, and need no debug information. */
+static const struct stap_point *as_syscall(struct compiler *c, const struct stap_point *point)
+{
+	struct stap_point *copy = arena_new(c->arena, struct stap_point);
+	struct stap_component *parts = arena_array(c->arena, struct stap_component, point->part_count);
+
+	if (!copy || !parts)
+		return point;
+	memcpy(parts, point->parts, point->part_count * sizeof(*parts));
+	parts[0].name = "syscall";
+	*copy = *point;
+	copy->parts = parts;
+	return copy;
+}
+
 static void derive(struct deriving *d, const struct stap_point *point, struct stap_node *body)
 {
 	struct stap_state *state = stap_state(d->c);
 	size_t i, count;
 	bool is_alias = false;
 
-	if (!strcmp(point->parts[0].name, "syscall") || !strcmp(point->parts[0].name, "nd_syscall") ||
-	    !strcmp(point->parts[0].name, "tp_syscall"))
+	if (!strcmp(point->parts[0].name, "nd_syscall") || !strcmp(point->parts[0].name, "tp_syscall"))
+		point = as_syscall(d->c, point);
+	if (!strcmp(point->parts[0].name, "syscall"))
 		stap_make_syscalls(d->c, point->part_count > 1 ? point->parts[1].name : "*", point->part_count > 2,
 				   point->span);
 	count = state->aliases.count;
