@@ -29,7 +29,7 @@ static double seconds(clockid_t clock)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Both clocks are read at one moment: a thread that loses its CPU between them would count that wait as the function's. */
+/* Both clocks are read at one moment: a wait between them would count as the function's. */
 static double not_running(void)
 {
 	double before, used, after;
