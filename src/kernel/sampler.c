@@ -122,7 +122,8 @@ static void *map_shared(const struct sampler *sampler, const char *name, size_t 
 	return NULL;
 }
 
-static int create_tables(struct sampler *sampler, struct diag *diag)
+/* What each sampler shares with its programs: the tables, and the ids that were sent. */
+static int share(struct sampler *sampler, struct diag *diag)
 {
 	struct tables_maps maps = {
 		.mappings = programs_map(sampler->object, "mappings"),
@@ -132,9 +133,14 @@ static int create_tables(struct sampler *sampler, struct diag *diag)
 		.processes = programs_map(sampler->object, "processes"),
 		.changed = programs_map(sampler->object, "changed"),
 	};
+	int err;
 
 	sampler->finds = programs_find(sampler->object);
-	return tables_create(&maps, &sampler->tables, diag);
+	err = tables_create(&maps, &sampler->tables, diag);
+	if (err)
+		return err;
+	sampler->sent = map_shared(sampler, "sent", SENT_SLOTS * sizeof(*sampler->sent), diag);
+	return sampler->sent ? 0 : -ENOMEM;
 }
 
 int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag)
@@ -157,13 +163,12 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 	err = programs_load(&programs, &sampler->object, diag);
 	if (!err) {
 		sampler->program = bpf_object__find_program_by_name(sampler->object, "sample");
-		err = create_tables(sampler, diag);
+		err = share(sampler, diag);
 	}
 	if (!err) {
 		tables_prepare(sampler->tables);
 		sampler->ticks = map_shared(sampler, "ticks", ticks_size(), diag);
-		sampler->sent = map_shared(sampler, "sent", SENT_SLOTS * sizeof(*sampler->sent), diag);
-		err = sampler->ticks && sampler->sent ? 0 : -ENOMEM;
+		err = sampler->ticks ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = fill_filters(sampler, options->filters, diag);
@@ -195,11 +200,7 @@ int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *
 	sampler->stats_fd = -1;
 	sampler->object = object;
 	sampler->borrowed = true;
-	err = create_tables(sampler, diag);
-	if (!err) {
-		sampler->sent = map_shared(sampler, "sent", SENT_SLOTS * sizeof(*sampler->sent), diag);
-		err = sampler->sent ? 0 : -ENOMEM;
-	}
+	err = share(sampler, diag);
 	if (err)
 		sampler_destroy(sampler);
 	else

@@ -20,6 +20,20 @@ TIMES = int(os.environ.get("TASKS_TIMES", 12 * e2e.SCALE))
 CHILDREN = 200
 with open(os.path.join(HERE, "tasks_program.py")) as program:
     SOURCE = program.read()
+# A task that has returned, and is kept in that moment by what it leaves behind.
+RETURNED = """
+import asyncio, time
+class Slow:
+    def __del__(self):
+        print("ready", flush=True)
+        time.sleep(1000)
+async def leaf():
+    slow = Slow()
+    await asyncio.sleep(0)
+async def main():
+    await asyncio.get_event_loop().create_task(leaf())
+asyncio.new_event_loop().run_until_complete(main())
+"""
 LINES = {m.group(2): number for number, line in enumerate(SOURCE.split("\n"), 1)
          for m in [re.match(r"(.*)  # (\w+)$", line)] if m}
 MAIN = [number for number, line in enumerate(SOURCE.split("\n"), 1) if line.endswith("# main")]
@@ -83,9 +97,9 @@ def summary(tasks, named):
 
 
 class Program:
-    def __init__(self, interpreter, *how):
+    def __init__(self, interpreter, *how, source=SOURCE):
         command = (["chroot", interpreter.root] if interpreter.root else []) + [interpreter.path]
-        self.process = subprocess.Popen(command + ["-c", SOURCE] + list(how), stdout=subprocess.PIPE,
+        self.process = subprocess.Popen(command + ["-c", source] + list(how), stdout=subprocess.PIPE,
                                         env=dict(os.environ, TASKS=str(CHILDREN)))
         self.pid = self.process.pid
 
@@ -134,11 +148,15 @@ def check_all(tap, interpreter, mode):
            re.search(r"^task \S+: waiting for shield of \S+$", text, re.M), label + ": as text", text[:400])
 
 
+def has_returned(task):
+    """The last moment of a task: its coroutine has returned, and the loop has not marked the task done yet."""
+    return task["state"] == "running" and not task["frames"]
+
+
 def impossible(task, tasks):
     """What cannot be true of a task that comes and goes."""
     functions = own(task)
-    # The last step of a task: its coroutine has returned, and the loop has not marked the task done yet.
-    if task["state"] == "running" and not task["frames"]:
+    if has_returned(task):
         return None
     # One that runs may be in what its coroutine calls.
     while task["state"] == "running" and functions and functions[0][0].split(".")[-1] in ("spawn", "<listcomp>"):
@@ -159,7 +177,7 @@ def impossible(task, tasks):
 
 
 def check_churn(tap, interpreter):
-    label, tasks, inconsistent, awaited, wrong = interpreter.label, 0, 0, 0, []
+    label, tasks, inconsistent, awaited, running, returned, wrong = interpreter.label, 0, 0, 0, 0, 0, []
     with Program(interpreter, "churn") as program:
         for turn in range(TIMES):
             process = json.loads(take(program.pid, "--json", *(["--freeze"] if turn % 3 == 0 else [])))
@@ -168,13 +186,25 @@ def check_churn(tap, interpreter):
                 tasks += 1
                 inconsistent += not task["consistent"]
                 awaited += bool(task["awaited_by"])
+                running += task["state"] == "running"
+                returned += has_returned(task)
                 if task["consistent"]:
                     found = impossible(task, by_id)
                     wrong += [found] if found else []
     tap.ok(tasks > 8 * TIMES and not wrong, "%s: %d tasks that come and go: none impossible" % (label, tasks),
            len(wrong), *wrong[:3])
+    tap.ok(returned * 20 < tasks, "%s: few that have just returned: %d" % (label, returned))
     tap.ok(awaited > 4 * TIMES, label + ": and who awaits them", awaited)
-    print("# %s: %d tasks, %d not consistent, %d with one who awaits them" % (label, tasks, inconsistent, awaited))
+    print("# %s: %d tasks, %d not consistent, %d with one who awaits them, %d running, of which %d have returned" %
+          (label, tasks, inconsistent, awaited, running, returned))
+
+
+def check_returned(tap, interpreter):
+    with Program(interpreter, source=RETURNED) as program:
+        tasks = json.loads(take(program.pid, "--json"))["tasks"]
+    found = sorted((t["state"], [f["name"] for f in t["frames"]], len(t["awaited_by"]), t["consistent"]) for t in tasks)
+    tap.equal(found, [("running", [], 1, True), ("waiting", ["main"], 0, True)],
+              interpreter.label + ": a task that has just returned runs, and has no function")
 
 
 def check_none(tap):
@@ -199,6 +229,7 @@ def main():
             for mode in "", "plain", "block":
                 check_all(tap, interpreter, mode)
             check_churn(tap, interpreter)
+            check_returned(tap, interpreter)
     if not ONLY:
         check_none(tap)
     tap.done()
