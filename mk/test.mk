@@ -17,7 +17,7 @@ KILLS ?= $(if $(filter check-long,$(MAKECMDGOALS)),100,20)
 TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 # Tests run two at a time, the unit tests last: they are short, so that no core waits for a long one. But these run one
 # after the other, behind the others: they keep both cores busy themselves (the first line), or need all that strata keeps
-# for the whole machine, or its memory.
+# for the whole machine, or its memory. What failed beside others is run again, alone: tests/again says what, and why.
 ALONE := tests/fuzz/fuzz.t tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
 	tests/hostile/tables.t tests/chaos/storms.t tests/chaos/memory.t
 
@@ -54,9 +54,10 @@ check-all:
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \
 		TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
 		prove -e tests/keep-tap --timer -j2 $(filter-out $(ALONE),$(TEST_SCRIPTS)) \
-			$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%); together=$$?; \
-		prove -e tests/keep-tap --timer $(ALONE); alone=$$?; \
-		tests/results $(BUILD)/tap; [ $$together$$alone = 00 ]
+			$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%); \
+		prove -e tests/keep-tap --timer $(ALONE); \
+		tests/again $(BUILD)/tap; \
+		tests/results $(BUILD)/tap
 
 # Programs that test scripts drive, linked with libstrata.a.
 TEST_TOOL_SRCS := $(wildcard tests/elf/*.c tests/python/*.c tests/export/*.c tests/chaos/*_*.c)
