@@ -39,7 +39,8 @@ struct analyser {
 	pid_t pid;
 	bool is_confined; /* it has said so */
 	int refusal;
-	double cpu_s; /* of processes that are gone */
+	double cpu_s;      /* of processes that are gone */
+	double seen_cpu_s; /* of this one, when it was last read */
 	uint64_t ids;
 	bool is_busy;         /* asked.at[0] is under way: */
 	int memory;           /* for its answer */
@@ -71,12 +72,30 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static bool has_input(int fd, int ms)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+
+	return poll(&poll_fd, 1, ms) > 0;
+}
+
+/* CPU time of the process. When it has ended its pid tells nothing any more: what was read last is what is known. */
+static double process_cpu_s(struct analyser *analyser)
+{
+	double now = analyser->pidfd < 0 ? 0 : foreign_cpu_s(analyser->pid);
+
+	if (now > analyser->seen_cpu_s && !has_input(analyser->pidfd, 0)) /* it was its own pid */
+		analyser->seen_cpu_s = now;
+	return analyser->seen_cpu_s;
+}
+
 /* Whatever it does. */
 static void end_process(struct analyser *analyser)
 {
 	if (analyser->socket < 0)
 		return;
-	analyser->cpu_s += foreign_cpu_s(analyser->pid);
+	analyser->cpu_s += process_cpu_s(analyser);
+	analyser->seen_cpu_s = 0;
 	if (analyser->pidfd >= 0)
 		syscall(SYS_pidfd_send_signal, analyser->pidfd, SIGKILL, NULL, 0);
 	close_fd(&analyser->pidfd);
@@ -120,16 +139,9 @@ int analyser_refusal(const struct analyser *analyser)
 	return analyser->refusal;
 }
 
-double analyser_cpu_s(const struct analyser *analyser)
+double analyser_cpu_s(struct analyser *analyser)
 {
-	return analyser->cpu_s + foreign_cpu_s(analyser->pid);
-}
-
-static bool has_input(int fd, int ms)
-{
-	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-
-	return poll(&poll_fd, 1, ms) > 0;
+	return analyser->cpu_s + process_cpu_s(analyser);
 }
 
 static int start_process(struct analyser *analyser)
@@ -278,7 +290,7 @@ static void send_next(struct analyser *analyser)
 	count += fds[2] >= 0;
 	if (!err) {
 		analyser->began = time_s(CLOCK_MONOTONIC);
-		analyser->used_s = foreign_cpu_s(analyser->pid);
+		analyser->used_s = process_cpu_s(analyser);
 		err = foreign_send(analyser->socket, &(struct iovec){&question, sizeof(question)}, 1, fds, count);
 	}
 	close_fd(&fds[1]);
@@ -309,7 +321,7 @@ static void check_budget(struct analyser *analyser)
 	if (analyser->socket < 0 || (analyser->is_confined && !analyser->is_busy) || has_input(analyser->socket, 0))
 		return;
 	is_over = wall >= analyser->options.wall_s ||
-		  foreign_cpu_s(analyser->pid) - analyser->used_s >= analyser->options.cpu_s;
+		  process_cpu_s(analyser) - analyser->used_s >= analyser->options.cpu_s;
 	if (is_over && analyser->is_busy) {
 		end_process(analyser);
 		fail(analyser, -ETIME);

@@ -115,8 +115,11 @@ bool analyser_wait(struct analyser *analyser, int ms);
 /* Why there is no process: 0, or a negative errno. */
 int analyser_refusal(const struct analyser *analyser);
 
-/* CPU time that its processes have used, in seconds. */
-double analyser_cpu_s(const struct analyser *analyser);
+/*
+ * CPU time that its processes have used, in seconds. It never goes back: of a process that has ended by itself, it is
+ * what was read last, here or in analyser_tend().
+ */
+double analyser_cpu_s(struct analyser *analyser);
 
 /* The main function of the process: confines itself (base/confine.h), and answers until the socket is closed. */
 void analyser_run(int socket);

@@ -44,7 +44,7 @@ void namer_destroy(struct namer *namer)
 	free(namer);
 }
 
-double namer_cpu_s(const struct namer *namer)
+double namer_cpu_s(struct namer *namer)
 {
 	return namer->analyser ? analyser_cpu_s(namer->analyser) : 0;
 }

@@ -65,6 +65,6 @@ int namer_map_names(struct namer *namer, struct object *object, const struct per
 int namer_lacks_symbols(struct namer *namer, struct object *object, uint64_t vaddr, struct elf_debug_names *ret);
 
 /* CPU time of its processes, in seconds. */
-double namer_cpu_s(const struct namer *namer);
+double namer_cpu_s(struct namer *namer);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/foreign_parts.h"
+#include "base/time.h"
 #include "engine/namer.h"
 #include "tap.h"
 
@@ -255,6 +257,77 @@ static void test_killed(struct foreign_files *files)
 	is_int(named + lost, KILLS, "killed at any time: the names are there, or their loss is told (%u)", lost);
 }
 
+#define ANSWERED 2 /* questions of each process: after the last one it ends by itself */
+
+/* What a process that ends tells of itself. */
+struct mortal {
+	volatile pid_t pid;
+	volatile bool is_last; /* its last question is there */
+};
+
+/* The nursery and its children have it, too. */
+static struct mortal *mortal;
+
+static void use_cpu(double seconds)
+{
+	double end = time_s(CLOCK_PROCESS_CPUTIME_ID) + seconds;
+
+	while (time_s(CLOCK_PROCESS_CPUTIME_ID) < end)
+		;
+}
+
+static void answer_and_end(int socket)
+{
+	struct analyser_question question;
+	struct analyser_answer answer = {};
+	int fds[ANALYSER_DESCRIPTORS];
+	unsigned int i;
+
+	mortal->pid = getpid();
+	foreign_send(socket, &(struct iovec){&answer, sizeof(answer)}, 1, NULL, 0);
+	for (i = 0; i < ANSWERED; i++) {
+		if (foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds,
+				    ANALYSER_DESCRIPTORS) <= 0)
+			return;
+		mortal->is_last = i == ANSWERED - 1;
+		use_cpu(0.02);
+		answer = (struct analyser_answer){.id = question.id, .result = -ENOEXEC};
+		foreign_send(socket, &(struct iovec){&answer, sizeof(answer)}, 1, NULL, 0);
+	}
+}
+
+/* The last answer is taken when the process has ended. */
+static void relieve_late(void *context)
+{
+	relieve(context);
+	if (!mortal->is_last)
+		return;
+	while (!kill(mortal->pid, 0))
+		usleep(1000);
+	mortal->is_last = false;
+}
+
+static void test_ended(struct foreign_files *files)
+{
+	const struct analyser_options options = {answer_and_end, 10, 60};
+	struct told told = {};
+	struct namer *namer = namer_create(files, &(struct namer_client){relieve_late, failed, &told}, &options);
+	double used = 0, before;
+	unsigned int i;
+	struct own own;
+
+	ok(open_own(files, &own), "this program");
+	for (i = 1; i <= 2 * ANSWERED + 1; i++) {
+		before = used;
+		is_named(&own, namer);
+		used = namer_cpu_s(namer);
+		ok(used >= before, "question %u: the time used does not go back: %.3f s, then %.3f s", i, before, used);
+		ok(!told.count, "and the next may be asked: %d", told.err);
+	}
+	namer_destroy(namer);
+	objects_destroy(own.objects);
+}
+
 static void test_refusal(struct foreign_files *files)
 {
 	const struct analyser_options options = {refuse, 10, 10};
@@ -274,6 +347,9 @@ int main(void)
 {
 	struct foreign_files *files;
 
+	mortal = mmap(NULL, sizeof(*mortal), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!ok(mortal != MAP_FAILED, "memory"))
+		return tap_done();
 	if (!ok(!foreign_files_create(0, &files, NULL), "the nursery"))
 		return tap_done();
 	test_honest(files);
@@ -283,6 +359,7 @@ int main(void)
 	test_loss(files, lie, -EBADMSG, "one that lies");
 	test_loss(files, shirk, -EBADMSG, "one that would have it done elsewhere");
 	test_killed(files);
+	test_ended(files);
 	test_refusal(files);
 	foreign_files_destroy(files);
 	return tap_done();
