@@ -169,6 +169,7 @@ struct snapshot_event {
 	__u64 registers[REGISTERS_MAX]; /* by DWARF number: as many as the machine has */
 	__u64 stack_start;              /* address of the first byte copied: the start of the stack pointer's page */
 	__u64 skipped;    /* bytes left out of the stack between the first SNAPSHOT_HEAD pages and the next page */
+	__u64 uprobe_page, torn; /* as in struct task_facts */
 	__u64 pages;      /* bit N: the N-th page was readable and was copied */
 	__u32 stack_size; /* bytes that follow; they include unreadable pages in between, with undefined contents */
 	__u32 epoch;      /* SAMPLE_VERIFY: the process_entry.epoch with which the stack was found */

@@ -16,7 +16,7 @@
  *   arch_restore_signal()   takes the registers out of these
  *   arch_code_cfa()         where the CFA is, by the code at a PC for which there is no table
  *   ARCH_HAS_LISP           lisp_made_frame() and the other patterns of SBCL's code are there (runtime/sbcl/bpf/step.h)
- *   UPROBE_*, URETPROBE_*, arch_uprobe_pushed(), arch_uretprobe_epilogue()
+ *   UPROBE_*, URETPROBE_*, arch_uprobe_pushed(), arch_uretprobe_epilogue(), ARCH_IS_CALL(), arch_ends_in_call()
  *                           what uprobes leave on the stack (bpf/uretprobe.h)
  */
 #ifndef STRATA_ARCH_WALK_H

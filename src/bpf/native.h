@@ -531,6 +531,7 @@ static __always_inline void native_begin(struct scratch *s, const struct process
 	__u64 key;
 
 	walk->behind = 0;
+	walk->hash_seed = walk->hash;
 	walk->count = walk->kept.count = 0;
 	walk->loss = LOSS_NONE;
 	walk->done = 0;
@@ -570,6 +571,7 @@ static __always_inline bool native_go_on(struct scratch *s)
 			}
 		}
 	}
+	uretprobe_cut(s);
 	IN_STACKS(END_STEPS)
 	return false;
 }

@@ -111,7 +111,7 @@ struct walk_cut {
 
 struct native_walk {
 	__u64 pc, sp, fp;
-	__u64 hash;
+	__u64 hash, hash_seed; /* with all frames so far, and with none */
 	struct walk_cut kept;
 	__u64 window_start, window_end; /* the addresses that `window` holds */
 	__u32 behind; /* what to subtract from the PC for the lookup: 1 for return addresses, 0 for interrupted code */
@@ -225,6 +225,7 @@ struct task_facts {
 	__u64 uprobes;     /* address of the thread's struct uprobe_task; 0: none */
 	__u64 uretprobe;   /* the kernel's first one that may have changed a return address */
 	__u64 uprobe_page; /* the kernel's page in its address space, see uretprobe.h; 0: none */
+	__u64 torn;        /* a return address on top of the stack, of which some bytes may be that page's; 0: none */
 	__u32 flags;       /* PF_* */
 	__u32 no_call;     /* it is in the kernel, but not through a system call that shows in its registers */
 	__u64 call;        /* otherwise the number of the system call, */

@@ -212,6 +212,8 @@ static __noinline void send_snapshot(struct scratch *s)
 	event->stack_start = event->registers[REG_SP] & ~(__u64)(PAGE_BYTES - 1);
 	event->stack_size = 0;
 	event->pages = 0;
+	event->uprobe_page = s->task.uprobe_page;
+	event->torn = s->task.torn;
 	measure_stack(s);
 	snapshot_loop(s);
 	if (s->task.uprobe_page)

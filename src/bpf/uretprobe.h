@@ -19,14 +19,18 @@
  *   checked only where there are uprobes or a debugger, because Go pads its functions with the same byte.
  * - While the trampoline's system call returns to the trampoline, SP is corrected by the size of what was pushed. For
  *   the few instructions between the change of the return address and the entry in the list, the stack ends with the
- *   loss `uretprobe`.
+ *   loss `uretprobe`. So it does while the kernel writes that return address, or later the true one for the trampoline:
+ *   `rep movsb` may be interrupted behind each byte. The first bytes are then the trampoline's, and what follows is
+ *   still the program's. Such an address may lie in any function; but hardly ever behind a call.
  *
  * tests/e2e/uretprobe.t samples such a program at any instruction; tests/kernels has uretprobes in a recursion.
  */
 #ifndef STRATA_BPF_URETPROBE_H
 #define STRATA_BPF_URETPROBE_H
 
+#include "abi/loss.h"
 #include "arch/walk.h"
+#include "bpf/mapping.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/tables.h"
@@ -37,6 +41,18 @@
 static __always_inline bool in_uprobe_page(const struct scratch *s, __u64 pc)
 {
 	return s->task.uprobe_page && pc - s->task.uprobe_page < PAGE_BYTES;
+}
+
+/* After a walk: if it went by a return address that is half the trampoline's, only the frame before that is kept. */
+static __always_inline void uretprobe_cut(struct scratch *s)
+{
+	struct native_walk *walk = &s->native;
+
+	if (!s->task.torn || walk->count < 2 || s->native_stack.frames[1] != (s->task.torn | 1ull << 63))
+		return;
+	walk->count = 1;
+	walk->hash = hash_mix(walk->hash_seed, s->native_stack.frames[0] & ~(1ull << 63));
+	native_end(walk, LOSS_URETPROBE);
 }
 
 #ifdef __bpf__
@@ -186,47 +202,74 @@ static __always_inline void uretprobe_undo_return(struct scratch *s)
 	walk->registers[REG_SP] = walk->sp;
 }
 
-/*
- * Called before the walk of a thread that has met uprobes: makes the registers those of the program. Global, so that
- * the verifier does not follow its paths through the walk.
- */
-__noinline int uprobe_begin(__u32 scratch)
+static __always_inline bool is_behind_call(struct scratch *s, __u64 address)
 {
-	struct scratch *s = scratch_at(scratch);
-	struct uprobe_task___strata *uprobes;
-	struct mm_struct___strata *mm;
-	struct native_walk *walk;
+	__u64 code;
+
+	return !walk_read_user(s, &code, sizeof(code), address - sizeof(code)) && arch_ends_in_call(code);
+}
+
+/*
+ * A function is entered in the kernel: its return address is on top of the stack. If that may be half the trampoline's,
+ * it is noted: where the walk goes there, it is cut (uretprobe_cut()).
+ */
+static __always_inline void uretprobe_note_torn(struct scratch *s)
+{
+	__u64 top, page = s->task.uprobe_page;
+
+	if (ARCH_LINKS || !page || !s->task.no_call || walk_read_user(s, &top, sizeof(top), s->native.sp) ||
+	    (__u8)top != (__u8)page || top == page || is_behind_call(s, top))
+		return;
+	s->task.torn = top;
+}
+
+/* Makes the registers those of the program. */
+static __always_inline void uprobe_undo(struct scratch *s)
+{
+	struct uprobe_task___strata *uprobes = (void *)s->task.uprobes;
+	struct native_walk *walk = &s->native;
 	__u64 offset, code, to;
 	__s32 released;
 
-	if (!HAS_UPROBES || !s)
-		return 0;
-	walk = &s->native;
-	uprobes = (void *)s->task.uprobes;
-	mm = (void *)s->task.mm;
-	s->task.uprobe_page = BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
-	walk->uretprobe = uretprobe_first(s);
 	if (uprobe_leave_trampoline(s))
-		return 0;
+		return;
 	if (!in_uprobe_page(s, walk->pc)) {
 		uretprobe_undo_return(s);
-		return 0;
+		return;
 	}
 	offset = walk->pc - BPF_CORE_READ(uprobes, xol_vaddr);
 	if (offset < SLOT_BYTES) {
 		walk->pc = BPF_CORE_READ(uprobes, vaddr) + offset;
-		return 0;
+		return;
 	}
 	walk->behind = 0;
 	if (!uretprobe_return(s)) { /* no longer in the list: it has fired */
 		released = walk_read_user(s, &code, sizeof(code), walk->pc) ? -1 : arch_uretprobe_epilogue(code);
-		if (released < 0 || walk_read_user(s, &to, sizeof(to), walk->sp + released))
-			return 0;
+		if (released < 0 || walk_read_user(s, &to, sizeof(to), walk->sp + released) || !is_behind_call(s, to))
+			return;
 		walk->pc = to;
 		walk->sp += released + 8;
 		walk->uretprobe = uretprobe_first(s);
 	}
 	walk->registers[REG_SP] = walk->sp;
+}
+
+/*
+ * Called before the walk of a thread that has met uprobes. Global, so that the verifier does not follow its paths
+ * through the walk.
+ */
+__noinline int uprobe_begin(__u32 scratch)
+{
+	struct scratch *s = scratch_at(scratch);
+	struct mm_struct___strata *mm;
+
+	if (!HAS_UPROBES || !s)
+		return 0;
+	mm = (void *)s->task.mm;
+	s->task.uprobe_page = BPF_CORE_READ(mm, uprobes_state.xol_area, vaddr);
+	s->native.uretprobe = uretprobe_first(s);
+	uprobe_undo(s);
+	uretprobe_note_torn(s);
 	return 0;
 }
 

@@ -76,7 +76,7 @@ static __always_inline void begin_native_stack(struct scratch *s)
 {
 	struct native_walk *walk = &s->native;
 
-	s->task.uprobe_page = 0;
+	s->task.uprobe_page = s->task.torn = 0;
 	if (s->task.uprobes)
 		uprobe_begin(s->index);
 	s->task.uretprobe = walk->uretprobe;

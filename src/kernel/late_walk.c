@@ -92,6 +92,8 @@ static struct late_stack walk(struct late_walker *walker, const struct mapping_e
 	memcpy(s->native.registers, snapshot->registers, sizeof(s->native.registers));
 	s->native.pc = snapshot->pc;
 	native_take_registers(&s->native);
+	s->task.uprobe_page = snapshot->uprobe_page;
+	s->task.torn = snapshot->torn;
 	s->native.hash = hash_mix(snapshot->cookie, epoch);
 	native_walk(s, &entry);
 	return (struct late_stack){.frames = (const uint64_t *)s->native_stack.frames,

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Stacks of a program whose functions have uretprobes: the kernel has put a trampoline's address in place of their return
 addresses. Sampled at any instruction, by copies of the stack, in the trampoline, and in an instruction that runs as a copy. And of
-one with a uprobe on a NOP of five bytes, which Linux 6.18 makes a call of a trampoline."""
+one with a uprobe on a NOP of five bytes, which Linux 6.18 makes a call of a trampoline. And of one whose return addresses look as if
+the kernel were just writing the trampoline's."""
 import contextlib
 import os
 import re
@@ -32,6 +33,39 @@ int main(int argc, char **argv) {
 	puts("READY"); fflush(stdout);
 	if (argc > 2) getchar();
 	while (clock() < end) for (int i = 0; i < 100; i++) sink += down(5);
+	return 0;
+}
+"""
+# Functions that meet a page fault with a word on top of the stack that ends in 00, as the trampoline's address does: `half` returns to
+# the middle of `elsewhere`, as if one byte of its return address were replaced; `whole` returns behind a call that ends there; for
+# `local` the word is none of its return address.
+TORN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+asm(".text\n.p2align 8\n.globl elsewhere\n.type elsewhere, @function\nelsewhere: .cfi_startproc\n.fill 512, 1, 0x90\nret\n"
+    ".cfi_endproc\n.size elsewhere, . - elsewhere\n"
+    ".type half, @function\nhalf: .cfi_startproc\nlea elsewhere+256(%rip), %rax\npush %rax\nmovb $1, (%rdi)\npop %rax\n"
+    "ret\n.cfi_endproc\n.size half, . - half\n"
+    ".type whole, @function\nwhole: .cfi_startproc\nmovb $1, (%rdi)\nret\n.cfi_endproc\n.size whole, . - whole\n"
+    ".type local, @function\nlocal: .cfi_startproc\npush $0x500\n.cfi_adjust_cfa_offset 8\nmovb $1, (%rdi)\npop %rax\n"
+    ".cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size local, . - local\n"
+    ".globl calls\n.type calls, @function\ncalls: .cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbx, 0\n"
+    "mov %rdi, %rbx\ncall half\nlea 4096(%rbx), %rdi\ncall local\nlea 8192(%rbx), %rdi\njmp 1f\n.p2align 8\n.fill 251, 1, 0x90\n"
+    "1: call whole\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n.size calls, . - calls\n");
+void calls(char *pages);
+__attribute__((noipa)) int probed(int n) { return n + 1; }
+int main(void) {
+	puts("READY"); fflush(stdout);
+	char *pages = mmap(0, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise(pages, 3 * 4096, MADV_NOHUGEPAGE);
+	for (int i = 0;; i++) {
+		madvise(pages, 3 * 4096, MADV_DONTNEED);
+		probed(i);
+		calls(pages);
+		usleep(2000);
+	}
 	return 0;
 }
 """
@@ -67,6 +101,7 @@ def traced(tap, name, script):
         def finish():
             tracer.send_signal(signal.SIGINT)
             return tracer.communicate(timeout=60)
+        finish.tracer = tracer
         try:
             tap.ok("Attached" in tracer.stderr.readline(), name)
             yield finish
@@ -107,9 +142,33 @@ def returns(tap, where):
            "len(ustack) where each returns to", text, errors)
 
 
+def torn(tap, where):
+    program = where + "/torn"
+    subprocess.run(["gcc", "-O2", "-x", "c", "-", "-o", program], input=TORN.encode(), check=True)
+    script = ("uretprobe:%s:probed { @ = count(); } tracepoint:exceptions:page_fault_user /comm == \"torn\"/ "
+              "{ printf(\"<%%s>\\n\", ustack); }") % program
+    of, stack = {"half": [], "whole": [], "local": []}, []
+    with traced(tap, "torn", script) as finish:
+        target = e2e.start([program])
+        for line in finish.tracer.stdout:  # the first ones come before it is known
+            words = re.split(r"[+ @]", line.strip())
+            stack = [] if line.startswith("<") else stack + [" ".join(words[:2]) if line.strip().startswith("[") else words[0]]
+            if line.startswith(">") and stack[0] in of:
+                of[stack[0]].append(stack[:-1])
+                if min(map(len, of.values())) >= 20:
+                    break
+        target.kill()
+        target.wait()
+        finish()
+    tap.equal([stack for stack in of["half"] if stack != ["half", "[incomplete: uretprobe]"]][:3], [], "half a return address ends the stack")
+    for name in ("whole", "local"):
+        tap.equal([stack for stack in of[name] if stack[:3] != [name, "calls", "main"]][:3], [], "a whole one does not: " + name)
+
+
 def main():
     tap = e2e.Tap()
     with e2e.folder() as where:
+        torn(tap, where)
         calls(tap, where)
         returns(tap, where)
     tap.done()

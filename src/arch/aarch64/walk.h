@@ -81,6 +81,12 @@ static __always_inline __s32 arch_code_cfa(__u64 code, __u64 more, bool behind, 
 #define UPROBE_TRAMPOLINE_MASK 0
 #define ARCH_IS_CALL(code)     (((code)&0xfc000000) == 0x94000000)
 
+/* Whether eight bytes end in BL or BLR (Arm ARM C4.1). */
+static __always_inline bool arch_ends_in_call(__u64 code)
+{
+	return ARCH_IS_CALL(code >> 32) || (code >> 32 & 0xfffffc1f) == 0xd63f0000;
+}
+
 static __always_inline __s32 arch_uretprobe_epilogue(__u64 code)
 {
 	(void)code;

@@ -79,6 +79,13 @@ static __always_inline __s32 arch_uretprobe_epilogue(__u64 code)
 /* Whether eight bytes begin with a call of UPROBE_CALL_BYTES. */
 #define ARCH_IS_CALL(code) (((code)&0xff) == 0xe8)
 
+/* Whether eight bytes may end in a call: `call rel32`, or FF /2 of two to seven bytes (SDM volume 2, CALL). */
+static __always_inline bool arch_ends_in_call(__u64 code)
+{
+	return (code >> 24 & 0xff) == 0xe8 || (code >> 48 & 0x38ff) == 0x10ff || (code >> 40 & 0x38ff) == 0x10ff ||
+	       (code >> 32 & 0x38ff) == 0x10ff || (code >> 16 & 0x38ff) == 0x10ff || (code >> 8 & 0x38ff) == 0x10ff;
+}
+
 /*
  * The trampoline that a uprobe on a NOP of five bytes calls: `push %rcx; push %r11; push %rax; mov $336, %rax; syscall;
  * pop %rax; pop %r11; pop %rcx; ret` (arch/x86/kernel/uprobes.c, uprobe_trampoline_entry, since 6.18).
