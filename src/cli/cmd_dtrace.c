@@ -344,6 +344,43 @@ static int each_option(struct request *request, int argc, char **argv, bool prog
 
 /* --- messages --- */
 
+/* Lines of a message; those that go on begin with a tab. */
+static void write_message(const char *text)
+{
+	size_t length;
+
+	for (;; text += length + 1) {
+		length = strcspn(text, "\n\t");
+		report_text(stderr, text, length);
+		if (!text[length])
+			break;
+		fputc(text[length], stderr);
+	}
+	fputc('\n', stderr);
+}
+
+/* What only strata tells: tests of dtrace's own compare what is printed with what dtrace prints. */
+static void write_excerpt(const struct report *report, const struct complaint *one)
+{
+	if (!getenv("_DTRACE_TESTING"))
+		report_excerpt(report, one, stderr);
+}
+
+/* About the whole program: each line is a message. */
+static void write_refusal(const struct report *report, const struct complaint *one)
+{
+	const char *text = one->text, *end;
+
+	for (; text; text = end ? end + 1 : NULL) {
+		end = strchr(text, '\n');
+		fputs("dtrace: ", stderr);
+		report_text(stderr, text, end ? (size_t)(end - text) : strlen(text));
+		fputc('\n', stderr);
+	}
+	write_excerpt(report, one);
+}
+
+/* As dtrace does, this tells of the first mistake only. */
 static void report(const struct script *script, const struct report *report)
 {
 	const struct request *request = script->context;
@@ -354,9 +391,12 @@ static void report(const struct script *script, const struct report *report)
 
 		if (one->severity == SEVERITY_WARNING) {
 			fputs("dtrace: warning: ", stderr);
-			report_text(stderr, one->text, strlen(one->text));
-			fputc('\n', stderr);
+			write_message(one->text);
 			continue;
+		}
+		if (!strncmp(one->tag, "EDT_", 4)) {
+			write_refusal(report, one);
+			break;
 		}
 		if (request->path)
 			fprintf(stderr, "dtrace: failed to compile script %s: ", request->path);
@@ -366,9 +406,9 @@ static void report(const struct script *script, const struct report *report)
 			fprintf(stderr, "[%s] ", one->tag);
 		if (request->path && one->span.end)
 			fprintf(stderr, "line %zu: ", report_where(report, one->span).line);
-		report_text(stderr, one->text, strlen(one->text));
-		fputc('\n', stderr);
-		report_excerpt(report, one, stderr);
+		write_message(one->text);
+		write_excerpt(report, one);
+		break;
 	}
 }
 

@@ -60,9 +60,9 @@ struct node *node_create(struct arena *arena, enum node_kind kind, struct span s
 
 const struct type *type_fault(struct arena *arena)
 {
-	const struct type *const words[] = {&type_uint64, &type_uint64};
+	const struct type *const words[] = {&type_uint64, &type_uint64, &type_uint64};
 
-	return type_tuple(arena, words, NULL, 2);
+	return type_tuple(arena, words, NULL, 3);
 }
 
 bool node_constant(const struct node *node, int64_t *ret)

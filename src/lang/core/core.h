@@ -75,8 +75,18 @@ enum node_kind {
 /* In node.flags of an operation: comparisons, divisions and shifts to the right mind the sign. */
 #define OPERATION_SIGNED 1u
 
-/* Why a clause is abandoned: the first element of type_fault(); the second one is an address or a number. */
-enum core_fault { CORE_FAULT_NONE, CORE_FAULT_ADDRESS, CORE_FAULT_DIVISION };
+/*
+ * Why a clause is abandoned: the first element of type_fault(). The second one is an address or a number, the third one
+ * the number of the BPF instruction that found out.
+ */
+enum core_fault {
+	CORE_FAULT_NONE,
+	CORE_FAULT_ADDRESS,
+	CORE_FAULT_DIVISION,
+	CORE_FAULT_SIZE,
+	CORE_FAULT_OPERATION, /* what cannot be done */
+	CORE_FAULT_INDEX      /* outside an array */
+};
 
 enum core_builtin {
 	CORE_NONE,

@@ -7,6 +7,7 @@ void code_deinit(struct code *code)
 	vec_free(&code->references);
 	vec_free(&code->labels);
 	vec_free(&code->jumps);
+	vec_free(&code->own_places);
 }
 
 void code_emit(struct code *code, struct bpf_insn insn)
@@ -179,6 +180,13 @@ void code_jump_if_reg(struct code *code, int op, int reg, int other, label to)
 	EMIT(BPF_JMP | op | BPF_X, reg, other, 0, 0);
 }
 
+void code_store_place(struct code *code, int base, int16_t offset)
+{
+	if (!code->dead && vec_push(&code->own_places, (uint32_t)code->insns.count))
+		code->failed = true;
+	code_store_imm(code, 8, base, offset, 0);
+}
+
 /* The same code, its numbers counted from others on. */
 static void append(struct code *code, const struct code *tail)
 {
@@ -206,6 +214,8 @@ static void append(struct code *code, const struct code *tail)
 
 		failed = vec_push(&code->jumps, (struct code_jump){jump->at + insns, jump->label + labels});
 	}
+	for (i = 0; i < tail->own_places.count && !failed; i++)
+		failed = vec_push(&code->own_places, tail->own_places.at[i] + insns);
 	code->dead = tail->dead;
 	code->failed |= failed;
 }
@@ -234,6 +244,8 @@ bool code_finish(struct code *code)
 		else
 			code->insns.at[from->at].off = (int16_t)distance;
 	}
+	for (i = 0; i < code->own_places.count; i++)
+		code->insns.at[code->own_places.at[i]].imm = (int32_t)code->own_places.at[i];
 	return !code->failed;
 }
 

@@ -42,6 +42,7 @@ struct code {
 		uint32_t label;
 	})
 	jumps;
+	VEC(uint32_t) own_places; /* instructions whose immediate is their own number */
 	bool dead;   /* control cannot reach this place: instructions are dropped, since the verifier refuses them */
 	bool failed; /* memory, more than CODE_INSNS_MAX, or a jump that is too long */
 };
@@ -61,6 +62,8 @@ void code_negate(struct code *code, int reg);
 void code_load(struct code *code, uint32_t size, int to, int base, int16_t offset);
 void code_store(struct code *code, uint32_t size, int base, int16_t offset, int from);
 void code_store_imm(struct code *code, uint32_t size, int base, int16_t offset, int32_t value);
+/* Stores 8 bytes: the number of this instruction in the function. */
+void code_store_place(struct code *code, int base, int16_t offset);
 /* Extends the low `size` bytes of a register to 64 bits. */
 void code_extend(struct code *code, int reg, uint32_t size, bool is_signed);
 void code_call(struct code *code, int helper);

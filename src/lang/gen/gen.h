@@ -91,6 +91,8 @@ uint32_t gen_temporary(struct gen *g, uint32_t size);
 void gen_frame_load(struct gen *g, uint32_t size, int to, uint32_t offset);
 void gen_frame_store(struct gen *g, uint32_t size, uint32_t offset, int from);
 void gen_frame_store_imm(struct gen *g, uint32_t size, uint32_t offset, int32_t value);
+/* Where in its function the instruction is that stores it. */
+void gen_frame_store_place(struct gen *g, uint32_t offset);
 /* The address of a place in the frame. */
 void gen_frame_address(struct gen *g, int to, uint32_t offset);
 void gen_zero(struct gen *g, uint32_t offset, uint32_t size);

@@ -66,6 +66,12 @@ void gen_frame_store_imm(struct gen *g, uint32_t size, uint32_t offset, int32_t 
 	frame_return(g, offset);
 }
 
+void gen_frame_store_place(struct gen *g, uint32_t offset)
+{
+	code_store_place(g->code, REG_FRAME, frame_reach(g, offset));
+	frame_return(g, offset);
+}
+
 void gen_frame_address(struct gen *g, int to, uint32_t offset)
 {
 	code_mov(g->code, to, REG_FRAME);

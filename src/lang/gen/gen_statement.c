@@ -292,6 +292,7 @@ void gen_fault(struct gen *g, enum core_fault kind)
 
 	gen_frame_store_imm(g, 8, at, (int32_t)kind);
 	gen_frame_store(g, 8, at + 8, R0);
+	gen_frame_store_place(g, at + 16);
 	code_jump(g->code, g->fault);
 }
 

@@ -6,7 +6,6 @@
 
 struct action_row {
 	const char *name;
-	uint8_t least, most;
 	void (*lower)(struct compiler *c, const struct action_row *self, const struct d_expr *call);
 	enum d_act kind;
 	uint32_t flags;
@@ -91,12 +90,6 @@ static void lower_printf(struct compiler *c, const struct action_row *self, cons
 {
 	struct d_action action = begin(c, self, call);
 
-	if (self->kind != ACT_PRINTF && !d_state(c)->options[D_DESTRUCTIVE] && !c->options->unsafe) {
-		report_error(c->report, "D_ACT_DESTRUCT", call->span,
-			     "%s( ) is a destructive action, which is not allowed", call->text);
-		report_hint(c->report, "-w or #pragma D option destructive allows it");
-		return;
-	}
 	if (!take_format(c, call, &action))
 		return;
 	record_arguments(c, call, 1, &action);
@@ -286,12 +279,6 @@ static void lower_raise(struct compiler *c, const struct action_row *self, const
 	struct node *node, *statement;
 
 	(void)self;
-	if (!d_state(c)->options[D_DESTRUCTIVE] && !c->options->unsafe) {
-		report_error(c->report, "D_ACT_DESTRUCT", call->span,
-			     "raise( ) is a destructive action, which is not allowed");
-		report_hint(c->report, "-w or #pragma D option destructive allows it");
-		return;
-	}
 	node = d_call(c, CORE_SIGNAL, &type_none, call->span, 1);
 	statement = node_create(c->arena, NODE_EXPRESSION, call->span, 1);
 	if (c->arena->failed)
@@ -302,25 +289,25 @@ static void lower_raise(struct compiler *c, const struct action_row *self, const
 }
 
 static const struct action_row actions[] = {
-	{"trace", 1, 1, lower_trace, ACT_TRACE, 0},
-	{"printf", 1, 64, lower_printf, ACT_PRINTF, 0},
-	{"system", 1, 64, lower_printf, ACT_SYSTEM, 0},
-	{"freopen", 1, 64, lower_printf, ACT_FREOPEN, 0},
-	{"printa", 1, 64, lower_printa, ACT_PRINTA, 0},
-	{"clear", 1, 1, lower_of_aggregation, ACT_CLEAR, 0},
-	{"trunc", 1, 2, lower_of_aggregation, ACT_TRUNC, 0},
-	{"normalize", 2, 2, lower_of_aggregation, ACT_NORMALIZE, 0},
-	{"denormalize", 1, 1, lower_of_aggregation, ACT_DENORMALIZE, 0},
-	{"exit", 1, 1, lower_exit, ACT_EXIT, 0},
-	{"stack", 0, 1, lower_stack, ACT_STACK, STACK_KERNEL},
-	{"ustack", 0, 2, lower_stack, ACT_STACK, STACK_NATIVE},
-	{"jstack", 0, 2, lower_stack, ACT_STACK, STACK_NATIVE | STACK_SECOND},
-	{"sym", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"func", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"usym", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"ufunc", 1, 1, lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"tracemem", 2, 3, lower_memory, ACT_MEMORY, 0},
-	{"raise", 1, 1, lower_raise, ACT_NOTHING, 0},
+	{"trace", lower_trace, ACT_TRACE, 0},
+	{"printf", lower_printf, ACT_PRINTF, 0},
+	{"system", lower_printf, ACT_SYSTEM, 0},
+	{"freopen", lower_printf, ACT_FREOPEN, 0},
+	{"printa", lower_printa, ACT_PRINTA, 0},
+	{"clear", lower_of_aggregation, ACT_CLEAR, 0},
+	{"trunc", lower_of_aggregation, ACT_TRUNC, 0},
+	{"normalize", lower_of_aggregation, ACT_NORMALIZE, 0},
+	{"denormalize", lower_of_aggregation, ACT_DENORMALIZE, 0},
+	{"exit", lower_exit, ACT_EXIT, 0},
+	{"stack", lower_stack, ACT_STACK, STACK_KERNEL},
+	{"ustack", lower_stack, ACT_STACK, STACK_NATIVE},
+	{"jstack", lower_stack, ACT_STACK, STACK_NATIVE | STACK_SECOND},
+	{"sym", lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"func", lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"usym", lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"ufunc", lower_symbol, ACT_SYMBOL, PART_ALL},
+	{"tracemem", lower_memory, ACT_MEMORY, 0},
+	{"raise", lower_raise, ACT_NOTHING, 0},
 };
 
 static const char *const missing[] = {"breakpoint", "chill", "commit", "discard",   "ftruncate", "mod",   "panic",
@@ -348,17 +335,14 @@ bool d_action(struct compiler *c, const struct d_expr *call)
 
 		if (strcmp(one->name, call->text) != 0)
 			continue;
-		if (call->kid_count >= one->least && call->kid_count <= one->most)
+		if (d_check_call(c, call))
 			one->lower(c, one, call);
-		else
-			report_error(c->report, "D_PROTO_LEN", call->span,
-				     "%s( ) prototype mismatch: %u argument%s passed, %s%u expected", call->text,
-				     call->kid_count, call->kid_count == 1 ? "" : "s",
-				     one->most > one->least ? "at least " : "", one->least);
 		return true;
 	}
 	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
 		if (!strcmp(missing[i], call->text)) {
+			if (!d_check_call(c, call))
+				return true;
 			report_error(c->report, "D_FUNC_UNDEF", call->span, "%s( ) is not supported", call->text);
 			report_hint(c->report, "docs/D.md lists the actions that there are");
 			return true;

@@ -272,17 +272,17 @@ static bool is_error_clause(const struct d_clause *clause)
 }
 
 /* Tells of the failure, and does what the ERROR clauses say. */
-static struct node *handler(struct compiler *c, struct symbol *fault, struct span span)
+static struct node *handler(struct compiler *c, struct symbol *fault, struct span span, uint32_t clause)
 {
 	struct d_state *state = d_state(c);
 	struct d_record *record = arena_new(c->arena, struct d_record);
-	struct node *values[2];
+	struct node *values[3];
 	node_list output = {};
 	struct node *ret;
 	uint32_t i;
 	size_t k;
 
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 3; i++) {
 		values[i] = node_create(c->arena, NODE_FIELD, span, 1);
 		if (!record || c->arena->failed)
 			return NULL;
@@ -291,7 +291,8 @@ static struct node *handler(struct compiler *c, struct symbol *fault, struct spa
 		values[i]->type = &type_uint64;
 	}
 	record->is_fault = true;
-	if (vec_push(&output, send(c, record, values, 2, span, is_frequent(c))))
+	record->clause = clause;
+	if (vec_push(&output, send(c, record, values, 3, span, is_frequent(c))))
 		c->arena->failed = true;
 	state->fault = fault;
 	for (k = 0; k < state->clauses.count; k++)
@@ -303,7 +304,7 @@ static struct node *handler(struct compiler *c, struct symbol *fault, struct spa
 	return ret;
 }
 
-static struct node *guarded(struct compiler *c, struct node *body)
+static struct node *guarded(struct compiler *c, struct node *body, uint32_t clause)
 {
 	struct node *node;
 	struct symbol *fault;
@@ -317,7 +318,7 @@ static struct node *guarded(struct compiler *c, struct node *body)
 	fault->name = "fault";
 	node->symbol = fault;
 	node->kids[0] = body;
-	node->kids[1] = handler(c, fault, body->span);
+	node->kids[1] = handler(c, fault, body->span, clause);
 	return node;
 }
 
@@ -381,7 +382,7 @@ static struct node *whole(struct compiler *c, struct d_unit *unit)
 
 	/* Before the variables are made: handlers may use more of them. */
 	for (i = 0; i < unit->nodes.count; i++)
-		unit->nodes.at[i] = guarded(c, unit->nodes.at[i]);
+		unit->nodes.at[i] = guarded(c, unit->nodes.at[i], unit->numbers.at[i]);
 	for (i = 0; i < unit->locals.count; i++)
 		if (vec_push(&output, let(c, unit->locals.at[i], NULL)))
 			c->arena->failed = true;
@@ -410,7 +411,8 @@ static void lower_in(struct compiler *c, uint32_t unit, uint32_t clause)
 	c->unit = &c->units.at[unit];
 	c->types.local = compiler_attach(c)->types;
 	state->unit = &state->units.at[unit];
-	if (vec_push(&state->unit->nodes, lower_clause(c, &state->clauses.at[clause])))
+	if (vec_push(&state->unit->numbers, clause) ||
+	    vec_push(&state->unit->nodes, lower_clause(c, &state->clauses.at[clause])))
 		c->arena->failed = true;
 	c->types.local = NULL;
 }

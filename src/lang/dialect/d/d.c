@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* D's language: what the folder has, put together. */
+#include <string.h>
+
 #include "lang/dialect/d/d.h"
 #include "lang/dialect/dialect.h"
 
@@ -23,6 +25,40 @@ static void parse(struct compiler *c)
 		d_parse(c);
 }
 
+/* A program on the command line is named by what comes before its predicate or action. */
+const char *d_matched(const struct compiler *c)
+{
+	const char *path = c->options->path, *name = c->report->script.name;
+	size_t matches = d_state(c)->matches;
+	const char *text = arena_printf(c->arena, "%s '%.*s' matched %zu probe%s", path ? "script" : "description",
+					(int)(path ? strlen(path) : strcspn(name, "{/;")), path ? path : name, matches,
+					matches == 1 ? "" : "s");
+
+	return text ? text : "";
+}
+
+/* What is wrong with a program that is right by itself. It is told after how many probes matched, as dtrace does. */
+static void refuse(struct compiler *c, const char *why, const char *hint)
+{
+	if (d_state(c)->options[D_QUIET])
+		report_error(c->report, D_NOT_ENABLED, (struct span){}, "%s", why);
+	else
+		report_error(c->report, D_NOT_ENABLED, (struct span){}, "%s\n%s", d_matched(c), why);
+	report_hint(c->report, "%s", hint);
+}
+
+static void check_whole(struct compiler *c)
+{
+	const struct d_state *state = d_state(c);
+
+	if (!state->matches && !c->options->may_be_empty)
+		refuse(c, "no probes matched", "-Z allows descriptions without a probe, but one must have one");
+	else if (state->is_destructive && !state->options[D_DESTRUCTIVE] && !c->options->unsafe &&
+		 !c->options->may_be_empty)
+		refuse(c, "could not enable tracing: Destructive actions not allowed",
+		       "-w or #pragma D option destructive allows them");
+}
+
 static void check(struct compiler *c)
 {
 	if (!c->of_dialect || c->arena->failed)
@@ -32,6 +68,8 @@ static void check(struct compiler *c)
 		d_probes(c);
 	if (!c->report->errors)
 		d_lower(c);
+	if (!c->report->errors)
+		check_whole(c);
 }
 
 static void end(struct compiler *c)
@@ -44,6 +82,7 @@ static void end(struct compiler *c)
 	for (i = 0; i < state->units.count; i++) {
 		vec_free(&state->units.at[i].clauses);
 		vec_free(&state->units.at[i].nodes);
+		vec_free(&state->units.at[i].numbers);
 		vec_free(&state->units.at[i].locals);
 	}
 	vec_free(&state->units);

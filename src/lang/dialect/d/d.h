@@ -172,6 +172,7 @@ enum d_symbol_part { PART_ALL, PART_FUNCTION, PART_MODULE, PART_ADDRESS };
 /* site.call of a clause's record. Its first two arguments are the CPU and the number of the place. */
 struct d_record {
 	bool is_fault;
+	uint32_t clause; /* of a fault: which clause of the text */
 	struct d_action *actions;
 	uint32_t action_count;
 };
@@ -200,6 +201,7 @@ enum d_option {
 struct d_unit {
 	VEC(uint32_t) clauses;
 	VEC(struct node *) nodes;    /* one for each clause */
+	VEC(uint32_t) numbers;       /* of the clauses, as nodes has them */
 	VEC(struct symbol *) locals; /* this-> variables that they use */
 };
 
@@ -222,6 +224,7 @@ struct d_state {
 	struct node *exit_status; /* NULL: it does not end the tracing */
 	struct symbol *fault;     /* of the clause around an ERROR clause; NULL: there is none */
 	bool has_self;
+	bool is_destructive; /* it has an action that needs -w */
 	/* printing */
 	bool has_header;
 	uint32_t indent;
@@ -233,6 +236,12 @@ static inline struct d_state *d_state(const struct compiler *c)
 }
 
 #define D_NESTING_MAX 200
+
+/* The tag of what is told as it is: not about the program's text. */
+#define D_NOT_ENABLED "EDT_NOT_ENABLED"
+
+/* d.c: how many probes matched, as dtrace tells it. */
+const char *d_matched(const struct compiler *c);
 
 /* lexer.c */
 struct d_lexer {
@@ -295,6 +304,11 @@ struct symbol *d_map(struct compiler *c, const char *name, const struct type *ke
 struct node *d_key(struct compiler *c, struct d_variable *variable, const struct d_expr *expr);
 /* A builtin variable; NULL: there is none of this name. */
 struct node *d_builtin(struct compiler *c, const struct d_expr *expr);
+
+/* prototypes.c: false with a complaint: the call's arguments are not those of the function or action. */
+bool d_check_call(struct compiler *c, const struct d_expr *call);
+/* A type in D's words. */
+const char *d_type_name(struct compiler *c, const struct type *type);
 
 /* functions.c: a subroutine; NULL: there is none of this name. */
 struct node *d_function(struct compiler *c, const struct d_expr *call);

@@ -6,7 +6,6 @@
 
 struct subroutine {
 	const char *name;
-	uint8_t least, most;
 	struct node *(*lower)(struct compiler *c, const struct subroutine *self, const struct d_expr *call);
 	enum core_builtin builtin;
 	uint32_t flags;
@@ -196,17 +195,17 @@ static struct node *copy_bytes(struct compiler *c, const struct subroutine *self
 }
 
 static const struct subroutine subroutines[] = {
-	{"copyinstr", 1, 2, copy_string, CORE_NONE, 0}, {"copyin", 2, 2, copy_bytes, CORE_NONE, 0},
-	{"stringof", 1, 1, string_of, CORE_NONE, 0},    {"basename", 1, 1, of_path, CORE_BASENAME, 0},
-	{"dirname", 1, 1, of_path, CORE_DIRNAME, 0},    {"strlen", 1, 1, length, CORE_STRLEN, 0},
-	{"strjoin", 2, 2, join, CORE_STR_CONCAT, 0},    {"substr", 2, 3, part, CORE_SUBSTR, 0},
-	{"index", 2, 3, find, CORE_INDEX, 0},           {"rindex", 2, 3, find, CORE_INDEX, 1},
-	{"strstr", 2, 2, find_rest, CORE_INDEX, 0},     {"strchr", 2, 2, find_rest, CORE_STRCHR, 0},
-	{"strrchr", 2, 2, find_rest, CORE_STRCHR, 1},   {"lltostr", 1, 2, number_text, CORE_LLTOSTR, 0},
-	{"rand", 0, 0, random_number, CORE_RAND, 0},    {"htons", 1, 1, swap, CORE_BSWAP, 2},
-	{"ntohs", 1, 1, swap, CORE_BSWAP, 2},           {"htonl", 1, 1, swap, CORE_BSWAP, 4},
-	{"ntohl", 1, 1, swap, CORE_BSWAP, 4},           {"htonll", 1, 1, swap, CORE_BSWAP, 8},
-	{"ntohll", 1, 1, swap, CORE_BSWAP, 8},
+	{"copyinstr", copy_string, CORE_NONE, 0}, {"copyin", copy_bytes, CORE_NONE, 0},
+	{"stringof", string_of, CORE_NONE, 0},    {"basename", of_path, CORE_BASENAME, 0},
+	{"dirname", of_path, CORE_DIRNAME, 0},    {"strlen", length, CORE_STRLEN, 0},
+	{"strjoin", join, CORE_STR_CONCAT, 0},    {"substr", part, CORE_SUBSTR, 0},
+	{"index", find, CORE_INDEX, 0},           {"rindex", find, CORE_INDEX, 1},
+	{"strstr", find_rest, CORE_INDEX, 0},     {"strchr", find_rest, CORE_STRCHR, 0},
+	{"strrchr", find_rest, CORE_STRCHR, 1},   {"lltostr", number_text, CORE_LLTOSTR, 0},
+	{"rand", random_number, CORE_RAND, 0},    {"htons", swap, CORE_BSWAP, 2},
+	{"ntohs", swap, CORE_BSWAP, 2},           {"htonl", swap, CORE_BSWAP, 4},
+	{"ntohl", swap, CORE_BSWAP, 4},           {"htonll", swap, CORE_BSWAP, 8},
+	{"ntohll", swap, CORE_BSWAP, 8},
 };
 
 /* Known to D, and not there. */
@@ -248,15 +247,12 @@ struct node *d_function(struct compiler *c, const struct d_expr *call)
 
 		if (strcmp(one->name, call->text) != 0)
 			continue;
-		if (call->kid_count >= one->least && call->kid_count <= one->most)
-			return one->lower(c, one, call);
-		report_error(c->report, "D_PROTO_LEN", call->span,
-			     "%s( ) prototype mismatch: %u argument%s passed, %u expected", call->text, call->kid_count,
-			     call->kid_count == 1 ? "" : "s", call->kid_count < one->least ? one->least : one->most);
-		return d_int(c, 0, &type_int32);
+		return d_check_call(c, call) ? one->lower(c, one, call) : d_int(c, 0, &type_int32);
 	}
 	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
 		if (!strcmp(missing[i], call->text)) {
+			if (!d_check_call(c, call))
+				return d_int(c, 0, &type_int32);
 			report_error(c->report, "D_FUNC_UNDEF", call->span, "%s( ) is not supported", call->text);
 			report_hint(c->report, "docs/D.md lists the functions that there are");
 			return d_int(c, 0, &type_int32);

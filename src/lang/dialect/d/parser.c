@@ -208,7 +208,7 @@ static void description(struct parser *p, struct d_lexeme text, struct d_probe *
 		parts[count++] = part;
 	if (count > 4) {
 		report_error(p->c->report, "D_PDESC_INVAL", text.span,
-			     "invalid probe description \"%s\": too many colons", text.text);
+			     "invalid probe description \"%s\": Overspecified probe description", text.text);
 		return;
 	}
 	for (i = 0; i < count; i++)

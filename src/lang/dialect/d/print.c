@@ -344,19 +344,33 @@ static void print_row(const struct printer *p, const struct d_place *place, int 
 		fprintf(p->out, "%3d %6u %32s ", cpu, place->id, name);
 }
 
-static void print_fault(const struct printer *p, const struct d_place *place, const struct type *tuple,
-			const uint8_t *bytes)
+static void print_fault(const struct printer *p, const struct d_place *place, const struct d_record *record,
+			const struct type *tuple, const uint8_t *bytes)
 {
-	uint64_t kind = word_at(bytes + tuple->fields[2].offset), address = word_at(bytes + tuple->fields[3].offset);
+	uint64_t kind = word_at(bytes + tuple->fields[2].offset), address = word_at(bytes + tuple->fields[3].offset),
+		 instruction = word_at(bytes + tuple->fields[4].offset);
 	char what[64];
 
-	if (kind == CORE_FAULT_DIVISION)
+	switch (kind) {
+	case CORE_FAULT_DIVISION:
 		snprintf(what, sizeof(what), "divide-by-zero");
-	else
+		break;
+	case CORE_FAULT_OPERATION:
+		snprintf(what, sizeof(what), "illegal operation");
+		break;
+	case CORE_FAULT_SIZE:
+		snprintf(what, sizeof(what), "invalid size (0x%llx)", (unsigned long long)address);
+		break;
+	case CORE_FAULT_INDEX:
+		snprintf(what, sizeof(what), "index out of bounds (%lld)", (long long)address);
+		break;
+	default:
 		snprintf(what, sizeof(what), "invalid address (0x%llx)", (unsigned long long)address);
+	}
 	fflush(p->out);
-	fprintf(stderr, "dtrace: error on enabled probe ID %u (ID %u: %s:%s:%s:%s): %s in action #1\n", place->id,
-		place->id, place->provider, place->module, place->function, place->name, what);
+	fprintf(stderr, "dtrace: error in dt_clause_%u for probe ID %u (%s:%s:%s:%s): %s at BPF pc %llu\n",
+		record->clause, place->id, place->provider, place->module, place->function, place->name, what,
+		(unsigned long long)instruction);
 }
 
 static void print_record(const struct printer *p, const struct site *site, const uint8_t *bytes)
@@ -371,7 +385,7 @@ static void print_record(const struct printer *p, const struct site *site, const
 	uint32_t i;
 
 	if (record->is_fault) {
-		print_fault(p, place, tuple, bytes);
+		print_fault(p, place, record, tuple, bytes);
 		return;
 	}
 	for (i = 0; i < record->action_count; i++)
@@ -389,16 +403,12 @@ static void print_record(const struct printer *p, const struct site *site, const
 static void print_attached(const struct printer *p, size_t count, bool quiet)
 {
 	struct d_state *state = state_of(p);
-	const char *path = p->compiler->options->path, *name = p->compiler->report->script.name;
 
 	(void)count;
 	state->options[D_QUIET] |= quiet;
 	if (state->options[D_QUIET])
 		return;
-	/* A program on the command line is named by what comes before its predicate or action. */
-	fprintf(stderr, "dtrace: %s '%.*s' matched %zu probe%s\n", path ? "script" : "description",
-		(int)(path ? strlen(path) : strcspn(name, "{/;")), path ? path : name, state->matches,
-		state->matches == 1 ? "" : "s");
+	fprintf(stderr, "dtrace: %s\n", d_matched(p->compiler));
 	if (state->options[D_DESTRUCTIVE])
 		fputs("dtrace: allowing destructive actions\n", stderr);
 }

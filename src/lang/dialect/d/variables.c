@@ -535,32 +535,49 @@ static struct node *depth(struct compiler *c, const struct d_expr *expr, uint32_
 	return node;
 }
 
-/* In an ERROR clause: arg4 is what went wrong, arg5 the address. */
+/* What dtrace calls DTRACEFLT_BADADDR and its like. */
+static struct node *fault_kind(struct compiler *c, struct node *fault)
+{
+	static const struct {
+		enum core_fault fault;
+		int64_t number;
+	} kinds[] = {{CORE_FAULT_DIVISION, 4},
+		     {CORE_FAULT_OPERATION, 3},
+		     {CORE_FAULT_SIZE, 10},
+		     {CORE_FAULT_INDEX, 11}};
+	struct node *ret = d_int(c, 1, &type_int64);
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct node *choice = node_create(c->arena, NODE_TERNARY, (struct span){}, 3);
+
+		if (c->arena->failed)
+			return choice;
+		choice->kids[0] = d_binary(c, OP_EQUAL, &type_int32, fault, d_int(c, kinds[i].fault, &type_uint64));
+		choice->kids[1] = d_int(c, kinds[i].number, &type_int64);
+		choice->kids[2] = ret;
+		choice->type = &type_int64;
+		ret = choice;
+	}
+	return ret;
+}
+
+/* In an ERROR clause: arg3 is the BPF instruction, arg4 is what went wrong, arg5 the address. */
 static struct node *fault_argument(struct compiler *c, uint32_t number)
 {
 	struct symbol *symbol = d_state(c)->fault;
 	struct node *node;
 
-	if (number < 4 || number > 5)
+	if (number < 3 || number > 5)
 		return d_int(c, number == 2 ? 1 : 0, &type_int64);
 	node = node_create(c->arena, NODE_FIELD, (struct span){}, 1);
 	if (c->arena->failed)
 		return node;
 	node->kids[0] = d_variable_node(c, symbol);
-	node->field = &symbol->type->fields[number - 4];
+	node->field = &symbol->type->fields[number == 3 ? 2 : number - 4];
 	node->type = &type_uint64;
-	/* DTRACEFLT_BADADDR is 1, DTRACEFLT_DIVZERO 4. */
-	if (number == 4) {
-		struct node *kind = node_create(c->arena, NODE_TERNARY, (struct span){}, 3);
-
-		if (c->arena->failed)
-			return kind;
-		kind->kids[0] = d_binary(c, OP_EQUAL, &type_int32, node, d_int(c, CORE_FAULT_DIVISION, &type_uint64));
-		kind->kids[1] = d_int(c, 4, &type_int64);
-		kind->kids[2] = d_int(c, 1, &type_int64);
-		kind->type = &type_int64;
-		return kind;
-	}
+	if (number == 4)
+		return fault_kind(c, node);
 	return d_cast(c, node, &type_int64);
 }
 

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# D: probes, functions, actions, variables, and what the command line says, as dtrace-utils has them. Needs root.
+set -u
+: "${STRATA:?}" "${BUILD:?}"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+ln -s "$(readlink -f "$STRATA")" "$folder/dtrace"
+dtrace=$folder/dtrace
+n=0
+
+# Both outputs in one, to the byte, as dtrace's own tests have them, and the exit status. Hexadecimal numbers, those of
+# instructions, and blanks at the ends of lines do not count.
+says() # NAME STATUS EXPECTED ARGUMENTS...
+{
+	local name=$1 status=$2 expected=$3 got
+	shift 3
+	_DTRACE_TESTING=1 timeout 60 "$dtrace" "$@" > "$folder/out" 2>&1 < /dev/null
+	got=$?
+	sed -i -E 's/0x[0-9a-f]+/0xH/g; s/BPF pc [1-9][0-9]*/BPF pc N/; s/ +$//' "$folder/out"
+	printf '%s' "$expected" > "$folder/expected"
+	n=$((n + 1))
+	if [ "$got" = "$status" ] && cmp -s "$folder/out" "$folder/expected"; then echo "ok $n - $name"; else
+		echo "not ok $n - $name"
+		echo "# exit status $got"
+		sed 's/^/# /' "$folder/out"
+	fi
+}
+
+# --- failures of clauses ---
+says "a clause that fails says which one it is, where, and why" 1 \
+"dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+
+" -qn 'BEGIN { x = 0; } BEGIN { trace(*(int *)x); } ERROR { exit(1); }'
+says "a division by zero; arg3 is the instruction" 1 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc N
+4 1
+" -qn 'BEGIN { x = 0; trace(1 / x); } ERROR { printf("%d %d", arg4, arg3 > 0); exit(1); }'
+
+# --- what is refused ---
+says "destructive actions need -w" 1 \
+"dtrace: description 'BEGIN ' matched 1 probe
+dtrace: could not enable tracing: Destructive actions not allowed
+" -n 'BEGIN { system("true"); }'
+says "-Z, and nothing is there" 1 \
+"dtrace: description ':::nothing_of_this_name' matched 0 probes
+dtrace: no probes matched
+" -Zn ':::nothing_of_this_name'
+says "too few arguments" 1 \
+"dtrace: invalid probe specifier BEGIN { trace(substr(\"a\")); }: [D_PROTO_LEN] substr( ) prototype mismatch: 1 arg passed, at least 2 expected
+" -xerrtags -n 'BEGIN { trace(substr("a")); }'
+says "an argument of another type" 1 \
+"dtrace: invalid probe specifier BEGIN { exit(\"a\"); }: [D_PROTO_ARG] exit( ) argument #1 is incompatible with prototype:
+	prototype: int
+	 argument: string
+" -xerrtags -n 'BEGIN { exit("a"); }'
+says "too many colons" 1 \
+"dtrace: invalid probe specifier a:b:c:d:e: invalid probe description \"a:b:c:d:e\": Overspecified probe description
+" -n a:b:c:d:e
+
+echo "1..$n"
