@@ -149,10 +149,10 @@ def main():
         print("1..0 # SKIP needs root")
         return
     for interpreter in discover():
-        if refusal(interpreter.label):
-            continue
         check_events(tap, interpreter, "by code", ["--no-feature", "python_markers"])
         check_events(tap, interpreter, "by any source", [])
+        if refusal(interpreter.label):  # of its loop; the others are not of the loop
+            continue
         check_exceptions(tap, interpreter)
         if interpreter.label.startswith("pyenv-3.12"):  # without any
             check_names(tap, interpreter)

@@ -8,6 +8,7 @@
 
 #include "arch/arch.h"
 #include "elf/notes.h"
+#include "runtime/python/audit_sites.h"
 #include "runtime/python/eval_search.h"
 #include "runtime/python/interpreter_parts.h"
 #include "runtime/python/probe_parts.h"
@@ -277,105 +278,6 @@ static int find_collectors(struct gc_search *search)
 	return err;
 }
 
-/* --- audits --- */
-
-/* The address of the event's name, where the function begins or behind that. */
-static int add_audit(const struct elf_file *elf, uint64_t vaddr, uint8_t argument, python_event_sites *ret,
-		     struct diag *diag)
-{
-	struct python_range range = {};
-	struct python_event_site site = {.vaddr = vaddr};
-	const struct spot_insn *insn;
-	struct probe_line line;
-	struct probe_code code;
-	int err;
-
-	if (!unwind_find_fde(elf, vaddr, &range.start, &range.end) || range.start != vaddr ||
-	    range.end - range.start > FUNCTION_MAX)
-		return python_sites_refuse(elf, diag, "the function that audits was not found");
-	err = probe_code_init(&code, elf, &range, 1, diag);
-	if (err)
-		return err;
-	probe_line_begin(code.arch, &line);
-	site.value = probe_line_place(&line, code.arch->arguments[argument], false);
-	for (insn = probe_code_at(&code, vaddr); insn && insn->op < SPOT_CALL; insn = probe_code_next(&code, insn)) {
-		if (insn->emulated) {
-			site.value = probe_line_place(&line, code.arch->arguments[argument], false);
-			site.vaddr = insn->vaddr;
-			break;
-		}
-		probe_line_step(&line, insn);
-	}
-	probe_code_deinit(&code);
-	if (site.value.kind == PYTHON_NOWHERE)
-		return python_sites_refuse(elf, diag, "the function that audits was not found");
-	return vec_push(ret, site) ? no_memory(diag) : 0;
-}
-
-/* What PySys_Audit() calls with its own arguments behind another one. 0: nothing. */
-static uint64_t find_inner_audit(const struct probe_code *code, const struct spot_insn *insn)
-{
-	struct probe_line line;
-
-	probe_line_begin(code->arch, &line);
-	for (; insn && insn->op != SPOT_INDIRECT && insn->op != SPOT_END; insn = probe_code_next(code, insn)) {
-		if (insn->op == SPOT_CALL && insn->target &&
-		    probe_line_register(&line, code->arch->arguments[1]).node == code->arch->arguments[0] &&
-		    probe_line_register(&line, code->arch->arguments[2]).node == code->arch->arguments[1])
-			return insn->target;
-		if (insn->op == SPOT_JUMP)
-			return 0;
-		probe_line_step(&line, insn);
-	}
-	return 0;
-}
-
-static bool is_address(void *context, uint64_t target)
-{
-	return target == *(uint64_t *)context;
-}
-
-/* _PySys_Audit() calls it too, unless the compiler has made another copy of it for that. */
-static int check_callers(const struct elf_file *elf, uint64_t inner, struct diag *diag)
-{
-	eval_addresses places = {};
-	int err = eval_find_references(elf, is_address, &inner, &places);
-	size_t count = places.count;
-
-	vec_free(&places);
-	if (err)
-		return no_memory(diag);
-	return count > 1 ? 0 : python_sites_refuse(elf, diag, "its code for audits has copies");
-}
-
-static int find_audit(const struct elf_file *elf, uint8_t minor, python_event_sites *ret, struct diag *diag)
-{
-	struct python_range range = {};
-	struct probe_code code;
-	uint64_t vaddr, size, inner;
-	int err;
-
-	if (minor < 8)
-		return python_sites_refuse(elf, diag, "it has no audits, which came with 3.8");
-	if (minor > 13)
-		return python_sites_refuse(elf, diag,
-					   "it was built without markers, and its code for audits has copies");
-	if (!python_find_exported(elf, "PySys_Audit", &vaddr, &size) ||
-	    !unwind_find_fde(elf, vaddr, &range.start, &range.end) || range.end - range.start > FUNCTION_MAX)
-		return python_sites_refuse(elf, diag, "PySys_Audit() was not found");
-	if (minor == 8)
-		return add_audit(elf, vaddr, 0, ret, diag);
-	err = probe_code_init(&code, elf, &range, 1, diag);
-	if (err)
-		return err;
-	inner = find_inner_audit(&code, probe_code_at(&code, vaddr));
-	probe_code_deinit(&code);
-	if (!inner)
-		return python_sites_refuse(elf, diag, "which function PySys_Audit() calls was not found");
-	err = check_callers(elf, inner, diag);
-	return err ? err : add_audit(elf, inner, 1, ret, diag);
-}
-
 int python_event_code(const struct elf_file *elf, const struct python_interpreter *interpreter, enum python_event event,
 		      python_event_sites *ret, struct diag *diag)
 {
@@ -391,7 +293,7 @@ int python_event_code(const struct elf_file *elf, const struct python_interprete
 			ret->count = before;
 		return err;
 	case PYTHON_AUDIT:
-		return find_audit(elf, interpreter->version & 0xff, ret, diag);
+		return python_audit_find(elf, interpreter, ret, diag);
 	case PYTHON_LINE:
 		return python_sites_refuse(
 			elf, diag,

@@ -9,9 +9,9 @@
  *               collection already running has returned before that place.
  *   gc-done     the returns after that place, and the value returned. Where both kinds of calls share one return
  *               instruction, they cannot be told apart, and there is no such probe.
- *   audit       sys_audit_tstate(), which PySys_Audit() calls with its own arguments; in 3.8 PySys_Audit() itself.
- *               sys.audit() does not reach it while no hook is set. From 3.14 on the compiler makes several copies of
- *               it, so there are only the markers.
+ *   audit       sys_audit_tstate(), which PySys_Audit() calls with its own arguments, and all copies that the compiler
+ *               made of it (audit_sites.h); in 3.8 PySys_Audit() itself. sys.audit() does not reach it while no hook
+ *               is set.
  *   import      by markers only; otherwise the function _find_and_load is traced (lang/provider/python.c)
  *   line        by markers only, up to 3.11. Without them, no place in the code is executed once for each line.
  *

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The copies of CPython's sys_audit_tstate(), in a library that is compiled here and has what an optimiser leaves: a
+ * function that PySys_Audit() calls, a copy with variable arguments, one that only asks for hooks, and, in another
+ * library, one with a copy that does not get the event's name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/elf_file.h"
+#include "runtime/python/audit_sites.h"
+#include "tap.h"
+
+#define RSI 4 /* DWARF's number */
+
+static const char source[] =
+	"#include <stdarg.h>\n"
+	"struct hook { struct hook *next; int (*call)(const char *, void *, void *); void *data; };\n"
+	"struct runtime { char pad[0x800]; struct hook *head; };\n"
+	"struct interp { char pad[0x60]; struct runtime *runtime; char more[0x700]; void *hooks; };\n"
+	"struct thread { void *a, *b; struct interp *interp; };\n"
+	"extern void *PyUnicode_FromString(const char *), *build(const char *, va_list);\n"
+	"extern int each(void *, void *);\n"
+	"extern struct thread *current(void);\n"
+	"static inline __attribute__((always_inline)) int audit(struct thread *t, const char *event,\n"
+	"\t\tconst char *format, va_list list) {\n"
+	"\tstruct interp *is; void *all, *name; struct hook *e;\n"
+	"\tif (!t || !(is = t->interp)) return 0;\n"
+	"\tif (!is->runtime->head && !is->hooks) return 0;\n"
+	"\tall = build(format, list);\n"
+	"\tfor (e = is->runtime->head; e; e = e->next) if (e->call(event, all, e->data) < 0) return -1;\n"
+	"\tif (is->hooks) { name = PyUnicode_FromString(event); return each(is->hooks, name); }\n"
+	"\treturn 0;\n"
+	"}\n"
+	"#define OWN __attribute__((noipa, visibility(\"hidden\")))\n"
+	"OWN int inner(struct thread *t, const char *event, const char *format, va_list list) {\n"
+	"\treturn audit(t, event, format, list);\n"
+	"}\n"
+	"int PySys_Audit(const char *event, const char *format, ...) {\n"
+	"\tva_list list; int ret; va_start(list, format); ret = inner(current(), event, format, list); va_end(list);\n"
+	"\treturn ret;\n"
+	"}\n"
+	"#ifdef COPY\n"
+	"OWN int copy(struct thread *t, const char *event, const char *format, ...) {\n"
+	"\tva_list list; int ret; va_start(list, format); ret = audit(t, event, format, list); va_end(list);\n"
+	"\treturn ret;\n"
+	"}\n"
+	"int asks(struct thread *t, const char *event) {\n"
+	"\tif (!t->interp->runtime->head && !t->interp->hooks) return 0;\n"
+	"\treturn copy(t, event, \"O\", t);\n"
+	"}\n"
+	"#endif\n"
+	"#ifdef INLINED\n"
+	"int cleared(struct thread *t, void *p) {\n"
+	"\tva_list none = {}; return audit(t, \"cleared\", 0, none) + each(p, p);\n"
+	"}\n"
+	"#endif\n"
+	/* Other fields at the same offsets. */
+	"struct other { char pad[0x10]; struct { char pad[0x10]; struct runtime *r; } *x; };\n"
+	"void *stranger(struct other *o, struct interp *i) { return o->x->r->head ? i->hooks : 0; }\n";
+
+static int compile(const char *words, struct elf_file **ret)
+{
+	char path[] = "/tmp/strata-audits-XXXXXX", command[8192];
+	int fd = mkstemp(path), err;
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	snprintf(command, sizeof(command), "cc %s -shared -fPIC -xc -o %s - <<'END'\n%s\nEND\n", words, path, source);
+	err = system(command) ? -EIO : 0;
+	fd = err ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		err = elf_file_open(fd, path, ret, NULL);
+	else
+		err = -EIO;
+	if (fd >= 0)
+		close(fd);
+	unlink(path);
+	return err;
+}
+
+static void check(const char *words, size_t copies, const char *refused)
+{
+	const struct python_interpreter interpreter = {.version = 0x30d,
+						       .layout = {.version = 0x30d, .tstate_interp = 16}};
+	python_event_sites sites = {};
+	struct diag diag = {};
+	struct elf_file *elf;
+	size_t i;
+	int err;
+
+	if (compile(words, &elf)) {
+		ok(false, "%s: compiled", words);
+		return;
+	}
+	err = python_audit_find(elf, &interpreter, &sites, &diag);
+	if (refused) {
+		ok(err == -ENOTSUP && strstr(diag.text, refused) && !sites.count, "%s: refused: %s", words, diag.text);
+	} else {
+		ok(!err && sites.count == copies, "%s: %zu sites for %zu copies %s", words, sites.count, copies,
+		   diag.text);
+		for (i = 0; i < sites.count; i++)
+			ok(sites.at[i].value.kind == PYTHON_IN_REGISTER && sites.at[i].value.reg == RSI &&
+				   !sites.at[i].value.add,
+			   "%s: the name is the second argument", words);
+	}
+	vec_free(&sites);
+	elf_file_close(elf);
+}
+
+int main(void)
+{
+#ifdef __x86_64__
+	check("-O2", 1, NULL);
+	check("-O2 -DCOPY", 2, NULL);
+	check("-O1 -DCOPY", 2, NULL);
+	check("-Os -DCOPY", 2, NULL);
+	check("-O2 -DCOPY -DINLINED", 0, "copies that are not understood");
+#endif
+	return tap_done();
+}
