@@ -292,6 +292,7 @@ const struct builtin_code codes_text[] = {
 	{CORE_STRCHR, .scalar = gen_strchr},
 	{CORE_LLTOSTR, .place = place_number},
 	{CORE_FAULT, .scalar = gen_fault_now},
+	{CORE_COPY, .scalar = gen_scratch_copy},
 	{CORE_STR_CONCAT, .place = place_concat},
 	{CORE_STR, .place = place_str},
 	{CORE_BUF, .place = place_buf},

@@ -142,6 +142,7 @@ struct unit {
 	struct span span;              /* of the probe */
 	uint32_t probe;                /* the dialect's number of the probe */
 	struct node *predicate, *body; /* set when the dialect has lowered it; predicate may be NULL */
+	struct symbol *scratch;        /* memory that its pointers may write to, of type_scratch(); NULL: none */
 	const struct attach_text *point;
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;

@@ -65,6 +65,13 @@ const struct type *type_fault(struct arena *arena)
 	return type_tuple(arena, words, NULL, 3);
 }
 
+const struct type *type_scratch(struct arena *arena, uint32_t bytes)
+{
+	const struct type *const parts[] = {&type_uint64, type_array(arena, &type_uint8, (bytes + 7) & ~7u)};
+
+	return type_tuple(arena, parts, NULL, 2);
+}
+
 bool node_constant(const struct node *node, int64_t *ret)
 {
 	int64_t value;

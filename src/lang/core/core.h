@@ -56,7 +56,8 @@ enum node_kind {
 	NODE_STEP,        /* op OP_ADD or OP_SUB: ++ and --; is_prefix; variable or map */
 	NODE_BLOCK_VALUE, /* statements, the last of which is the value */
 	/* statements */
-	NODE_ASSIGN,     /* op OP_NONE or a compound one's, flags; variable (is_first: it begins here) or map, value */
+	NODE_ASSIGN,     /* op OP_NONE or a compound one's, flags; variable (is_first: it begins here) or map, value;
+			    with OP_NONE also what a field, an index or a pointer names: see gen/gen_target.c */
 	NODE_AGGREGATE,  /* map, NODE_CALL of an aggregation */
 	NODE_LET,        /* symbol; kids: none or the value */
 	NODE_EXPRESSION, /* expression */
@@ -74,6 +75,9 @@ enum node_kind {
 
 /* In node.flags of an operation: comparisons, divisions and shifts to the right mind the sign. */
 #define OPERATION_SIGNED 1u
+/* Of OP_ADDRESS: the address is a number, to be calculated with; a map's element is added where it is not there. */
+#define ADDRESS_NUMBER 2u
+#define ADDRESS_ADDS   4u
 
 /*
  * Why a clause is abandoned: the first element of type_fault(). The second one is an address or a number, the third one
@@ -85,7 +89,8 @@ enum core_fault {
 	CORE_FAULT_DIVISION,
 	CORE_FAULT_SIZE,
 	CORE_FAULT_OPERATION, /* what cannot be done */
-	CORE_FAULT_INDEX      /* outside an array */
+	CORE_FAULT_INDEX,     /* outside an array */
+	CORE_FAULT_SCRATCH    /* the unit's scratch memory is used up */
 };
 
 enum core_builtin {
@@ -122,8 +127,14 @@ struct node {
 /* A node with `count` kids, to be set by the caller; never NULL: a static one if memory is short (arena->failed). */
 struct node *node_create(struct arena *arena, enum node_kind kind, struct span span, uint32_t count);
 
-/* The type of a clause's symbol: two words. */
+/* The type of a clause's symbol: three words. */
 const struct type *type_fault(struct arena *arena);
+
+/*
+ * The type of a unit's scratch memory: how many bytes are in use, and the bytes. A pointer may write to bytes in use,
+ * and what it reads there must be in use; else the clause is abandoned.
+ */
+const struct type *type_scratch(struct arena *arena, uint32_t bytes);
 
 /* Is it a number that is known while compiling? Then *ret is its value. */
 bool node_constant(const struct node *node, int64_t *ret);

@@ -180,6 +180,16 @@ void gen_operation(struct gen *g, enum op op, bool is_signed);
 
 void gen_statement(struct gen *g, const struct node *node);
 
+/* targets (gen_target.c) */
+/* NODE_ASSIGN to what a field, an index or a pointer names. */
+void gen_target_assign(struct gen *g, const struct node *node);
+/* R0 is the address of `size` bytes to be read: ends the clause if they are in scratch memory, but not in use. */
+void gen_scratch_check(struct gen *g, uint32_t size);
+/* CORE_COPY */
+void gen_scratch_copy(struct gen *g, const struct node *call);
+/* A pointer in R0 becomes a number. */
+void gen_number_of_pointer(struct gen *g);
+
 /* Begins and ends a loop's body: a function of its own. Gives its index; the state to go back to is kept by the caller.
  */
 struct gen_saved {

@@ -39,6 +39,19 @@ static uint32_t element_size(const struct type *array)
 	return array->kind == TYPE_STRING ? 1 : array->to->size;
 }
 
+void gen_index_fault(struct gen *g, uint32_t size)
+{
+	label plus = code_label(g->code);
+
+	code_mov(g->code, R0, R1);
+	code_jump_if(g->code, BPF_JSGE, R0, 0, plus);
+	code_imm(g->code, R0, -1);
+	code_alu_imm(g->code, BPF_MUL, R0, (int32_t)size);
+	code_bind(g->code, plus);
+	code_alu_imm(g->code, BPF_DIV, R0, (int32_t)size);
+	gen_fault(g, CORE_FAULT_INDEX);
+}
+
 /* R0 is an array's address, R1 how far in the element is. What is outside is read from nowhere, as zeros. */
 static void check_bounds(struct gen *g, const struct node *node)
 {
@@ -49,6 +62,11 @@ static void check_bounds(struct gen *g, const struct node *node)
 	if (!array->count || (array->kind == TYPE_ARRAY && node_constant(node->kids[1], &index)))
 		return;
 	code_jump_if(g->code, BPF_JLE, R1, (int32_t)((array->count - 1) * element_size(array)), inside);
+	if (g->clause && !g->in_callback) {
+		gen_index_fault(g, element_size(array));
+		code_bind(g->code, inside);
+		return;
+	}
 	g->at = node->span;
 	gen_warning(g, "Array access out of bounds. This can lead to unexpected results.");
 	code_imm(g->code, R0, 0);
@@ -113,7 +131,16 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 		{
 			label out = code_label(g->code);
 
-			code_jump_if(g->code, BPF_JGT, R3, (int32_t)(of->size - size), out);
+			if (g->clause && !g->in_callback) {
+				label inside = code_label(g->code);
+
+				code_jump_if(g->code, BPF_JLE, R3, (int32_t)(of->size - size), inside);
+				code_mov(g->code, R1, R3);
+				gen_index_fault(g, size);
+				code_bind(g->code, inside);
+			} else {
+				code_jump_if(g->code, BPF_JGT, R3, (int32_t)(of->size - size), out);
+			}
 			code_alu(g->code, BPF_ADD, R3, REG_FRAME);
 			code_alu_imm(g->code, BPF_ADD, R3, (int32_t)offset);
 			gen_frame_address(g, R1, *place);

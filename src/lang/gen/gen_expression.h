@@ -19,6 +19,8 @@ void gen_simple(struct gen *g, int to, const struct node *node);
 void gen_operands(struct gen *g, const struct node *left, const struct node *right);
 /* Multiplies a register by the size of what a pointer points to. */
 void gen_scale(struct gen *g, int reg, const struct type *pointer);
+/* Ends the clause: what is R1 bytes in is outside of the array, whose elements have `size` bytes. */
+void gen_index_fault(struct gen *g, uint32_t size);
 /* R0 = 1 when control comes to `yes`, else 0. */
 void gen_bool_result(struct gen *g, label yes);
 

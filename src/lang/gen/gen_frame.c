@@ -182,6 +182,7 @@ void gen_read(struct gen *g, struct span span, uint32_t offset, uint32_t size)
 		address = gen_temporary(g, 8);
 		gen_frame_store(g, 8, address, R0);
 	}
+	gen_scratch_check(g, size);
 	code_mov(g->code, R3, R0);
 	fault = gen_fault_address(g);
 	gen_frame_address(g, R1, offset);

@@ -254,11 +254,20 @@ static void take_address(struct gen *g, const struct node *node)
 	const struct node *operand = node->kids[0];
 	uint32_t mark = g->used;
 
-	if (operand->kind == NODE_VARIABLE)
+	if (operand->kind == NODE_VARIABLE) {
 		gen_frame_address(g, R0, operand->symbol->offset);
-	else
+	} else if (node->flags & ADDRESS_ADDS) {
+		label full = code_label(g->code);
+
+		gen_map_lookup_or_add(g, operand->symbol,
+				      gen_key(g, operand->symbol, operand->kid_count ? operand->kids[0] : NULL), full);
+		code_bind(g->code, full);
+	} else {
 		gen_map_lookup(g, operand->symbol,
 			       gen_key(g, operand->symbol, operand->kid_count ? operand->kids[0] : NULL));
+	}
+	if (node->flags & ADDRESS_NUMBER)
+		gen_number_of_pointer(g);
 	g->used = mark;
 }
 

@@ -43,8 +43,10 @@ static void gen_assign(struct gen *g, const struct node *node)
 {
 	if (node->kids[0]->kind == NODE_VARIABLE)
 		assign_variable(g, node);
-	else
+	else if (node->kids[0]->kind == NODE_MAP)
 		gen_map_assign(g, node->kids[0], node);
+	else
+		gen_target_assign(g, node);
 }
 
 static void gen_let(struct gen *g, const struct node *node)
@@ -288,8 +290,13 @@ void gen_fault_if_failed(struct gen *g, uint32_t address)
 
 void gen_fault(struct gen *g, enum core_fault kind)
 {
-	uint32_t at = g->clause->symbol->offset;
+	uint32_t at = g->clause ? g->clause->symbol->offset : 0;
 
+	/* In what is done when a clause has failed: no more of it. */
+	if (!g->clause) {
+		code_jump(g->code, g->leave);
+		return;
+	}
 	gen_frame_store_imm(g, 8, at, (int32_t)kind);
 	gen_frame_store(g, 8, at + 8, R0);
 	gen_frame_store_place(g, at + 16);

@@ -250,7 +250,10 @@ static bool may_fail(const struct node *node)
 
 	if (!node)
 		return false;
-	if (node_calls(node, CORE_STR) || node_calls(node, CORE_BUF) || node_calls(node, CORE_FAULT) ||
+	if (node->kind == NODE_ASSIGN && node->kids[0]->kind != NODE_VARIABLE && node->kids[0]->kind != NODE_MAP)
+		return true;
+	if (node_calls(node, CORE_COPY) || node_calls(node, CORE_STR) || node_calls(node, CORE_BUF) ||
+	    node_calls(node, CORE_FAULT) ||
 	    node->kind == NODE_FIELD || node->kind == NODE_INDEX ||
 	    (node->kind == NODE_UNARY && node->op == OP_DEREFERENCE) || node_calls(node, CORE_ARGUMENT))
 		return true;
@@ -374,6 +377,14 @@ static void add_forgetting(struct compiler *c)
 
 /* --- all --- */
 
+/* What one clause has allocated is not there in the next one. */
+static struct node *with_scratch(struct compiler *c, struct node *body)
+{
+	struct node *const nodes[] = {d_scratch_begin(c), body};
+
+	return nodes[0] ? block_of(c, nodes, 2, body->span) : body;
+}
+
 static struct node *whole(struct compiler *c, struct d_unit *unit)
 {
 	node_list output = {};
@@ -382,7 +393,7 @@ static struct node *whole(struct compiler *c, struct d_unit *unit)
 
 	/* Before the variables are made: handlers may use more of them. */
 	for (i = 0; i < unit->nodes.count; i++)
-		unit->nodes.at[i] = guarded(c, unit->nodes.at[i], unit->numbers.at[i]);
+		unit->nodes.at[i] = guarded(c, with_scratch(c, unit->nodes.at[i]), unit->numbers.at[i]);
 	for (i = 0; i < unit->locals.count; i++)
 		if (vec_push(&output, let(c, unit->locals.at[i], NULL)))
 			c->arena->failed = true;

@@ -5,7 +5,7 @@
  *   text ─► lexer.c ─► parser.c, parse_expressions.c ─► clauses and declarations (this header)
  *        ─► probes.c: which places each clause is about; places with the same clauses become one unit
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
- *             ├─ expressions.c, variables.c, functions.c: what has a value
+ *             ├─ expressions.c, members.c, places.c, variables.c, functions.c, memory.c: what has a value
  *             └─ actions.c, aggregations.c: what is recorded
  *        ─► print.c, print_values.c, print_aggregations.c: what the records say
  *
@@ -56,6 +56,7 @@ enum d_kind {
 	D_INDEX,  /* of a pointer, an array or args */
 	D_CAST,   /* type_name */
 	D_SIZEOF, /* type_name, or a kid */
+	D_OFFSETOF, /* type_name, text: the member */
 	D_COMMA,
 	D_IF,   /* kids: condition, then, else or NULL */
 	D_BLOCK /* statements */
@@ -63,11 +64,9 @@ enum d_kind {
 
 enum d_scope { D_GLOBAL, D_SELF, D_THIS };
 
-/* A type as written; stars, then one dimension of an array. */
 struct d_type_name {
 	struct span span;
-	const char *name; /* "int", "struct task_struct", "string" */
-	uint32_t stars, count;
+	const struct type *type;
 };
 
 struct d_expr {
@@ -102,10 +101,10 @@ struct d_declaration {
 	struct span span;
 	enum d_scope scope;
 	const char *name;
-	struct d_type_name type;
-	struct d_type_name *keys;
+	const struct type *type;
+	const struct type **keys;
 	uint32_t key_count;
-	bool is_array;
+	bool is_array; /* associative */
 	struct d_expr *value; /* of inline; else NULL */
 };
 
@@ -195,6 +194,7 @@ enum d_option {
 	D_STACKINDENT,
 	D_RAWBYTES,
 	D_SWITCHRATE, /* nanoseconds */
+	D_SCRATCHSIZE,
 	D_OPTIONS
 };
 
@@ -281,16 +281,46 @@ struct node *d_number(struct compiler *c, const struct d_expr *expr);
 struct node *d_text(struct compiler *c, const struct d_expr *expr);
 struct node *d_cast(struct compiler *c, struct node *node, const struct type *type);
 bool d_constant(struct compiler *c, const struct d_expr *expr, int64_t *ret);
-const struct type *d_type(struct compiler *c, const struct d_type_name *name);
+/* "int", "struct task_struct", "string": the type of this name; a complaint if there is none. */
+const struct type *d_type(struct compiler *c, const char *name, struct span span);
 const struct type *d_string_type(struct compiler *c);
+extern const struct type d_floating;
 struct node *d_int(struct compiler *c, int64_t value, const struct type *type);
 struct node *d_literal(struct compiler *c, const char *text);
 struct node *d_call(struct compiler *c, enum core_builtin builtin, const struct type *type, struct span span,
 		    uint32_t kids);
 struct node *d_variable_node(struct compiler *c, struct symbol *symbol);
 struct node *d_binary(struct compiler *c, enum op op, const struct type *type, struct node *a, struct node *b);
+/* members.c */
+/* An array of characters is a string where its value is needed. */
+struct node *d_as_text(struct compiler *c, struct node *node);
+struct node *d_size_of(struct compiler *c, const struct d_expr *expr);
+struct node *d_offset_of(struct compiler *c, const struct d_expr *expr);
+/* A member whose array of characters is no string yet; what translators make of it; NULL: nothing. */
+struct node *d_member(struct compiler *c, struct node *of, const struct d_expr *expr);
+struct node *d_translated(struct compiler *c, const struct d_expr *expr);
 /* record->name of the kernel's types; NULL with a complaint. */
 struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span);
+
+/* places.c: what can be assigned to */
+bool d_is_target(const struct compiler *c, const struct d_expr *expr);
+/* As d_value(), but arrays stay what they are: a node that may be assigned to. */
+struct node *d_place(struct compiler *c, const struct d_expr *expr);
+struct node *d_element(struct compiler *c, struct node *of, const struct d_expr *index, struct span span);
+/* An array's address, as a pointer to its first element. */
+struct node *d_decayed(struct compiler *c, struct node *node);
+struct node *d_address(struct compiler *c, const struct d_expr *expr);
+/* As d_variable_assign(). */
+struct node *d_assign_place(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read);
+struct node *d_step_place(struct compiler *c, const struct d_expr *expr);
+
+/* memory.c: alloca() and its like */
+struct node *d_alloca(struct compiler *c, const struct d_expr *call);
+struct node *d_bcopy(struct compiler *c, const struct d_expr *call);
+struct node *d_copyinto(struct compiler *c, const struct d_expr *call);
+struct node *d_copyin(struct compiler *c, const struct d_expr *call);
+/* What a clause begins with; NULL: nothing. */
+struct node *d_scratch_begin(struct compiler *c);
 
 /* variables.c */
 struct d_variable *d_variable_find(const struct compiler *c, enum d_scope scope, const char *name, bool aggregation);

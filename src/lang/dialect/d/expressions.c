@@ -125,58 +125,7 @@ struct node *d_cast(struct compiler *c, struct node *node, const struct type *ty
 	return cast;
 }
 
-/* --- types --- */
-
-const struct type *d_string_type(struct compiler *c)
-{
-	return type_string(c->arena, (uint32_t)d_state(c)->options[D_STRSIZE]);
-}
-
-const struct type *d_type(struct compiler *c, const struct d_type_name *name)
-{
-	/* D's own names, and those of C that BTF does not have. */
-	static const struct {
-		const char *name;
-		const struct type *type;
-	} known[] = {
-		{"char", &type_int8},        {"int8_t", &type_int8},      {"uint8_t", &type_uint8},
-		{"uchar_t", &type_uint8},    {"int16_t", &type_int16},    {"uint16_t", &type_uint16},
-		{"ushort_t", &type_uint16},  {"int32_t", &type_int32},    {"uint32_t", &type_uint32},
-		{"uint_t", &type_uint32},    {"int64_t", &type_int64},    {"uint64_t", &type_uint64},
-		{"ulong_t", &type_uint64},   {"longlong_t", &type_int64}, {"u_longlong_t", &type_uint64},
-		{"size_t", &type_uint64},    {"ssize_t", &type_int64},    {"intptr_t", &type_int64},
-		{"uintptr_t", &type_uint64}, {"pid_t", &type_int32},      {"id_t", &type_int32},
-		{"uid_t", &type_uint32},     {"gid_t", &type_uint32},     {"hrtime_t", &type_int64},
-		{"ptrdiff_t", &type_int64},  {"off_t", &type_int64},      {"_Bool", &type_uint8},
-		{"time_t", &type_int64},
-	};
-	const struct type *type = NULL;
-	uint32_t i;
-
-	if (!strcmp(name->name, "string")) {
-		type = d_string_type(c);
-	} else if (!strcmp(name->name, "void")) {
-		type = &type_none;
-	} else if (!strcmp(name->name, "float") || !strcmp(name->name, "double")) {
-		report_error(c->report, "D_TYPE_ERR", name->span, "floating-point types are not permitted: %s",
-			     name->name);
-		return &type_int32;
-	}
-	for (i = 0; !type && i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(known[i].name, name->name))
-			type = known[i].type;
-	if (!type)
-		type = types_find(&c->types, name->name);
-	if (!type) {
-		report_error(c->report, "D_TYPE_ERR", name->span, "failed to resolve type %s: Type not found",
-			     name->name);
-		report_hint(c->report, "the kernel's types are known if it has BTF (/sys/kernel/btf/vmlinux)");
-		return &type_int32;
-	}
-	for (i = 0; i < name->stars; i++)
-		type = type_pointer(c->arena, type);
-	return type;
-}
+/* --- types of operations --- */
 
 static const struct type *promoted(const struct type *type)
 {
@@ -208,6 +157,8 @@ struct node *d_number(struct compiler *c, const struct d_expr *expr)
 
 	if (type_is_scalar(node->type))
 		return node;
+	if (node->type->kind == TYPE_ARRAY)
+		return d_decayed(c, node);
 	if (!c->report->errors)
 		report_error(c->report, "D_OP_SCALAR", expr->span, "an operand of scalar type is required, not %s",
 			     describe(c, node->type));
@@ -234,7 +185,8 @@ struct node *d_text(struct compiler *c, const struct d_expr *expr)
 
 	if (node->type->kind == TYPE_STRING)
 		return node;
-	if (node->type->kind == TYPE_POINTER || node->type->kind == TYPE_PROBE) {
+	if (node->type->kind == TYPE_POINTER || node->type->kind == TYPE_PROBE ||
+	    (node->type->kind == TYPE_ARRAY && node->type->to->size == 1)) {
 		text = d_call(c, CORE_STR, d_string_type(c), expr->span, 1);
 		if (!c->arena->failed)
 			text->kids[0] = node;
@@ -423,11 +375,8 @@ static struct node *lower_unary(struct compiler *c, const struct d_expr *expr)
 		}
 		return unary(c, OP_DEREFERENCE, type, a);
 	}
-	if (*expr->text == '&') {
-		report_error(c->report, "D_ADDROF_VAR", expr->span, "operator & is not supported here");
-		report_hint(c->report, "variables have no addresses that a process or the kernel could use");
-		return d_int(c, 0, &type_int32);
-	}
+	if (*expr->text == '&')
+		return d_address(c, expr);
 	if (*expr->text == '!')
 		return unary(c, OP_NOT, &type_int32, d_number(c, expr->kids[0]));
 	a = integer(c, expr->kids[0], expr->text);
@@ -473,79 +422,8 @@ static struct node *lower_ternary(struct compiler *c, const struct d_expr *expr)
 	return node;
 }
 
-/* --- members --- */
-
-struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span)
-{
-	const struct type *record = of->type->kind == TYPE_POINTER ? of->type->to : of->type;
-	struct type_field *field = arena_new(c->arena, struct type_field);
-	struct node *node = node_create(c->arena, NODE_FIELD, span, 1);
-
-	if (c->arena->failed)
-		return node;
-	if (record->kind != TYPE_RECORD) {
-		if (!c->report->errors)
-			report_error(c->report, "D_OP_SOU", span,
-				     "operator -> or . requires a struct or union, or a pointer to one");
-		return d_int(c, 0, &type_int32);
-	}
-	if (!types_field(&c->types, record, name, field)) {
-		if (!c->report->errors)
-			report_error(c->report, "D_TYPE_MEMBER", span, "%s is not a member of %s", name,
-				     type_describe(c->arena, record));
-		return d_int(c, 0, &type_int32);
-	}
-	node->kids[0] = of;
-	node->field = field;
-	node->type = field->type;
-	if (field->type->kind == TYPE_ARRAY && field->type->to->size == 1 && field->type->count)
-		node->type = type_string(c->arena, field->type->count);
-	return node;
-}
-
-/* What translators make of a process, of the members that are used most. */
-static struct node *translated(struct compiler *c, const struct d_expr *expr)
-{
-	static const struct {
-		const char *of, *member, *means;
-	} table[] = {
-		{"curpsinfo", "pr_pid", "pid"},        {"curpsinfo", "pr_ppid", "ppid"},
-		{"curpsinfo", "pr_uid", "uid"},        {"curpsinfo", "pr_euid", "uid"},
-		{"curpsinfo", "pr_gid", "gid"},        {"curpsinfo", "pr_egid", "gid"},
-		{"curpsinfo", "pr_fname", "execname"}, {"curlwpsinfo", "pr_lwpid", "tid"},
-		{"curcpu", "cpu_id", "cpu"},
-	};
-	struct d_expr name = *expr;
-	size_t i;
-
-	if (expr->kids[0]->kind != D_VARIABLE || expr->kids[0]->scope != D_GLOBAL)
-		return NULL;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (strcmp(table[i].of, expr->kids[0]->text) != 0)
-			continue;
-		if (strcmp(table[i].member, expr->text) != 0)
-			continue;
-		name.kind = D_VARIABLE;
-		name.scope = D_GLOBAL;
-		name.text = table[i].means;
-		name.kid_count = 0;
-		return d_builtin(c, &name);
-	}
-	if (!strcmp(expr->kids[0]->text, "curpsinfo") || !strcmp(expr->kids[0]->text, "curlwpsinfo") ||
-	    !strcmp(expr->kids[0]->text, "curcpu")) {
-		report_error(c->report, "D_TYPE_MEMBER", expr->span, "%s of %s is not supported", expr->text,
-			     expr->kids[0]->text);
-		report_hint(c->report,
-			    "there are pr_pid, pr_ppid, pr_uid, pr_euid, pr_gid, pr_egid, pr_fname, pr_lwpid and "
-			    "cpu_id; curthread has the kernel's own members");
-		return d_int(c, 0, &type_int32);
-	}
-	return NULL;
-}
-
 static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
 {
-	struct node *of, *index, *node;
 	int64_t number;
 
 	if (expr->kids[0]->kind == D_VARIABLE && !strcmp(expr->kids[0]->text, "args")) {
@@ -560,25 +438,12 @@ static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
 		name.span = expr->span;
 		return name.text ? d_builtin(c, &name) : d_int(c, 0, &type_int64);
 	}
-	of = d_value(c, expr->kids[0]);
-	index = integer(c, expr->kids[1], "[]");
-	node = node_create(c->arena, NODE_INDEX, expr->span, 2);
-	if (c->arena->failed)
-		return node;
-	if ((of->type->kind != TYPE_POINTER && of->type->kind != TYPE_ARRAY) || of->type->to->kind == TYPE_NONE) {
-		if (!c->report->errors)
-			report_error(c->report, "D_ARR_BADREF", expr->span, "cannot index %s", describe(c, of->type));
-		return d_int(c, 0, &type_int32);
-	}
-	node->kids[0] = of;
-	node->kids[1] = index;
-	node->type = of->type->to;
-	return node;
+	return d_as_text(c, d_place(c, expr));
 }
 
 static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
 {
-	const struct type *type = d_type(c, &expr->type_name);
+	const struct type *type = expr->type_name.type;
 	struct node *node;
 
 	if (type->kind == TYPE_STRING)
@@ -595,24 +460,22 @@ static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
 	return d_cast(c, d_number(c, expr->kids[0]), type);
 }
 
-static struct node *size_of(struct compiler *c, const struct d_expr *expr)
-{
-	const struct type *type = expr->kids[0] ? d_value(c, expr->kids[0])->type : d_type(c, &expr->type_name);
-
-	if (type->is_incomplete)
-		types_complete(&c->types, type);
-	return d_int(c, type_bytes(type), &type_uint64);
-}
-
 /* target op= value as target = target op value. */
 static struct node *assigned(struct compiler *c, const struct d_expr *expr, struct node **read)
 {
 	enum op op = operator_of(expr->text);
 	struct node *value, *old;
 
+	if (d_is_target(c, expr->kids[0])) {
+		value = op == OP_NONE || !strcmp(expr->text, "=")
+				? d_value(c, expr->kids[1])
+				: arithmetic(c, op, d_number(c, expr->kids[0]), integer(c, expr->kids[1], expr->text),
+					     expr->span, expr->text);
+		return d_assign_place(c, expr->kids[0], value, read);
+	}
 	if (expr->kids[0]->kind != D_VARIABLE) {
 		report_error(c->report, "D_OP_LVAL", expr->span,
-			     "operator %s requires a modifiable variable as its left operand", expr->text);
+			     "operator %s requires modifiable lvalue as its left operand", expr->text);
 		return d_int(c, 0, &type_int32);
 	}
 	if (op == OP_NONE || !strcmp(expr->text, "=")) {
@@ -659,7 +522,7 @@ struct node *d_value(struct compiler *c, const struct d_expr *expr)
 	case D_STRING:
 		return d_literal(c, expr->text);
 	case D_VARIABLE:
-		return d_variable_read(c, expr);
+		return d_as_text(c, d_place(c, expr));
 	case D_CALL:
 		node = d_function(c, expr);
 		if (node)
@@ -681,16 +544,17 @@ struct node *d_value(struct compiler *c, const struct d_expr *expr)
 	case D_ASSIGN:
 		return assigned_value(c, expr);
 	case D_STEP:
-		return d_variable_step(c, expr);
+		return d_is_target(c, expr->kids[0]) ? d_step_place(c, expr) : d_variable_step(c, expr);
 	case D_MEMBER:
-		node = translated(c, expr);
-		return node ? node : d_field(c, d_value(c, expr->kids[0]), expr->text, expr->span);
+		return d_as_text(c, d_place(c, expr));
 	case D_INDEX:
 		return lower_index(c, expr);
 	case D_CAST:
 		return lower_cast(c, expr);
 	case D_SIZEOF:
-		return size_of(c, expr);
+		return d_size_of(c, expr);
+	case D_OFFSETOF:
+		return d_offset_of(c, expr);
 	case D_COMMA:
 		first = node_create(c->arena, NODE_EXPRESSION, expr->span, 1);
 		node = node_create(c->arena, NODE_BLOCK_VALUE, expr->span, 2);

@@ -174,28 +174,17 @@ static struct node *swap(struct compiler *c, const struct subroutine *self, cons
 	return node;
 }
 
-/* Bytes at an address, to be traced. */
-static struct node *copy_bytes(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+/* Of scratch memory. */
+static struct node *of_memory(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
 {
-	struct node *node;
-	int64_t size;
+	static struct node *(*const lowers[])(struct compiler *c, const struct d_expr *call) = {d_alloca, d_bcopy,
+											       d_copyinto, d_copyin};
 
-	(void)self;
-	if (!d_constant(c, call->kids[1], &size) || size < 1 || size > 4096) {
-		report_error(c->report, "D_PROTO_ARG", call->kids[1]->span,
-			     "%s( ): the size must be a constant from 1 to 4096", call->text);
-		return d_int(c, 0, &type_int32);
-	}
-	node = d_call(c, CORE_BUF, type_buffer(c->arena, (uint32_t)size), call->span, 2);
-	if (c->arena->failed)
-		return node;
-	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
-	node->kids[1] = d_int(c, size, &type_int64);
-	return node;
+	return lowers[self->flags](c, call);
 }
 
 static const struct subroutine subroutines[] = {
-	{"copyinstr", copy_string, CORE_NONE, 0}, {"copyin", copy_bytes, CORE_NONE, 0},
+	{"copyinstr", copy_string, CORE_NONE, 0}, {"copyin", of_memory, CORE_NONE, 3},
 	{"stringof", string_of, CORE_NONE, 0},    {"basename", of_path, CORE_BASENAME, 0},
 	{"dirname", of_path, CORE_DIRNAME, 0},    {"strlen", length, CORE_STRLEN, 0},
 	{"strjoin", join, CORE_STR_CONCAT, 0},    {"substr", part, CORE_SUBSTR, 0},
@@ -205,15 +194,13 @@ static const struct subroutine subroutines[] = {
 	{"rand", random_number, CORE_RAND, 0},    {"htons", swap, CORE_BSWAP, 2},
 	{"ntohs", swap, CORE_BSWAP, 2},           {"htonl", swap, CORE_BSWAP, 4},
 	{"ntohl", swap, CORE_BSWAP, 4},           {"htonll", swap, CORE_BSWAP, 8},
-	{"ntohll", swap, CORE_BSWAP, 8},
+	{"ntohll", swap, CORE_BSWAP, 8},          {"alloca", of_memory, CORE_NONE, 0},
+	{"bcopy", of_memory, CORE_NONE, 1},       {"copyinto", of_memory, CORE_NONE, 2},
 };
 
 /* Known to D, and not there. */
 static const char *const missing[] = {
-	"alloca",
-	"bcopy",
 	"cleanpath",
-	"copyinto",
 	"copyout",
 	"copyoutstr",
 	"d_path",

@@ -28,6 +28,7 @@ static const struct option {
 	{"stackindent", OPTION_NUMBER, D_STACKINDENT},
 	{"rawbytes", OPTION_FLAG, D_RAWBYTES},
 	{"switchrate", OPTION_RATE, D_SWITCHRATE},
+	{"scratchsize", OPTION_NUMBER, D_SCRATCHSIZE},
 	{"aggpercpu", OPTION_WITHOUT_EFFECT, 0},
 	{"aggrate", OPTION_WITHOUT_EFFECT, 0},
 	{"aggsize", OPTION_WITHOUT_EFFECT, 0},
@@ -69,7 +70,6 @@ static const struct option {
 	{"procfspath", OPTION_WITHOUT_EFFECT, 0},
 	{"pspec", OPTION_WITHOUT_EFFECT, 0},
 	{"quietresize", OPTION_WITHOUT_EFFECT, 0},
-	{"scratchsize", OPTION_WITHOUT_EFFECT, 0},
 	{"specsize", OPTION_WITHOUT_EFFECT, 0},
 	{"stdc", OPTION_WITHOUT_EFFECT, 0},
 	{"statusrate", OPTION_WITHOUT_EFFECT, 0},
@@ -90,6 +90,7 @@ void d_options_init(struct compiler *c)
 	struct d_state *state = d_state(c);
 
 	state->options[D_STRSIZE] = 256;
+	state->options[D_SCRATCHSIZE] = 256;
 	state->options[D_STACKFRAMES] = 20;
 	state->options[D_USTACKFRAMES] = 100;
 	state->options[D_STACKINDENT] = 14;

@@ -97,93 +97,6 @@ static void span_to(struct d_expr *expr, const struct d_expr *last)
 	expr->span.end = last->span.end > expr->span.end ? last->span.end : expr->span.end;
 }
 
-/* --- types --- */
-
-static const char *const type_words[] = {"void",     "char",   "short", "int",  "long",  "float",    "double", "signed",
-					 "unsigned", "struct", "union", "enum", "const", "volatile", "string", "_Bool"};
-
-bool d_is_type_word(const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(type_words) / sizeof(type_words[0]); i++)
-		if (!strcmp(type_words[i], text))
-			return true;
-	return false;
-}
-
-/* A name of a type that is neither a keyword nor a variable: those that D knows, and what follows suit. */
-static bool is_type_name(const struct parser *p, const char *text)
-{
-	size_t length = strlen(text);
-
-	return d_is_type_word(text) || (length > 2 && !strcmp(text + length - 2, "_t")) ||
-	       (types_builtin(text) && strcmp(text, "string") != 0) ||
-	       (types_find(&p->c->types, text) && !d_variable_find(p->c, D_GLOBAL, text, false));
-}
-
-bool d_take_type(struct parser *p, struct d_type_name *ret)
-{
-	const char *name = NULL;
-	uint32_t longs = 0, words = 0;
-	bool is_unsigned = false, is_signed = false, is_short = false, is_char = false, is_int = false;
-
-	*ret = (struct d_type_name){.span = p->token.span};
-	for (; p->token.kind == D_NAME && !d_failed(p); words++) {
-		const char *text = p->token.text;
-
-		if (!strcmp(text, "const") || !strcmp(text, "volatile") || !strcmp(text, "register")) {
-			words--;
-		} else if (!strcmp(text, "unsigned")) {
-			is_unsigned = true;
-		} else if (!strcmp(text, "signed")) {
-			is_signed = true;
-		} else if (!strcmp(text, "short")) {
-			is_short = true;
-		} else if (!strcmp(text, "char")) {
-			is_char = true;
-		} else if (!strcmp(text, "int")) {
-			is_int = true;
-		} else if (!strcmp(text, "long")) {
-			longs++;
-		} else if (!words && (!strcmp(text, "struct") || !strcmp(text, "union") || !strcmp(text, "enum"))) {
-			d_advance(p);
-			if (p->token.kind != D_NAME) {
-				d_syntax_error(p, "the name of a type");
-				return false;
-			}
-			name = arena_printf(p->c->arena, "%s %s", text, p->token.text);
-			d_advance(p);
-			break;
-		} else if (!words) {
-			name = text;
-			d_advance(p);
-			break;
-		} else {
-			break;
-		}
-		d_advance(p);
-	}
-	if (!name && (longs || is_unsigned || is_signed || is_short || is_char || is_int))
-		name = is_char       ? (is_unsigned ? "uint8_t" : "char")
-		       : is_short    ? (is_unsigned ? "uint16_t" : "int16_t")
-		       : longs       ? (is_unsigned ? "uint64_t" : "int64_t")
-		       : is_unsigned ? "uint32_t"
-				     : "int32_t";
-	ret->name = name;
-	while (d_at_word(p, "const") || d_at_word(p, "volatile"))
-		d_advance(p);
-	while (d_take(p, "*")) {
-		ret->stars++;
-		while (d_at_word(p, "const") || d_at_word(p, "volatile"))
-			d_advance(p);
-	}
-	ret->span.end = p->token.span.begin;
-	if (!name)
-		d_syntax_error(p, "a type");
-	return name != NULL;
-}
-
 /* --- expressions --- */
 
 static struct d_expr *number(struct parser *p)
@@ -259,7 +172,7 @@ static struct d_expr *size_of(struct parser *p)
 	expr->kids[0] = NULL;
 	if (d_at(p, "(") && next.kind == D_OPERATOR) {
 		next = d_ahead(p);
-		if (next.kind == D_NAME && is_type_name(p, next.text)) {
+		if (next.kind == D_NAME && d_is_type_name(p, next.text)) {
 			d_advance(p);
 			d_take_type(p, &expr->type_name);
 			d_need(p, ")");
@@ -267,6 +180,29 @@ static struct d_expr *size_of(struct parser *p)
 		}
 	}
 	expr->kids[0] = d_expression(p, 11);
+	return expr;
+}
+
+/* offsetof(TYPE, MEMBER) */
+static struct d_expr *offset_of(struct parser *p)
+{
+	struct d_expr *expr = d_create(p, D_OFFSETOF, p->token.span, 0);
+
+	d_advance(p);
+	d_need(p, "(");
+	if (!d_take_type(p, &expr->type_name))
+		return expr;
+	d_need(p, ",");
+	if (p->token.kind != D_NAME) {
+		d_syntax_error(p, "the name of a member");
+		return expr;
+	}
+	if (!p->c->arena->failed) {
+		expr->text = p->token.text;
+		expr->span.end = p->token.span.end;
+	}
+	d_advance(p);
+	d_need(p, ")");
 	return expr;
 }
 
@@ -278,7 +214,9 @@ static struct d_expr *name(struct parser *p)
 
 	if (!strcmp(text, "sizeof"))
 		return size_of(p);
-	if (!strcmp(text, "xlate") || !strcmp(text, "offsetof")) {
+	if (!strcmp(text, "offsetof"))
+		return offset_of(p);
+	if (!strcmp(text, "xlate")) {
 		d_refuse(p, text, "use the members that the kernel's own types have");
 		return d_nothing(p);
 	}
@@ -400,7 +338,7 @@ static struct d_expr *unary(struct parser *p)
 	expr = NULL;
 	if (d_at(p, "(")) {
 		next = d_ahead(p);
-		if (next.kind == D_NAME && is_type_name(p, next.text)) {
+		if (next.kind == D_NAME && d_is_type_name(p, next.text)) {
 			expr = d_create(p, D_CAST, p->token.span, 1);
 			d_advance(p);
 			d_take_type(p, &expr->type_name);

@@ -109,43 +109,34 @@ static void declare(struct parser *p, struct d_declaration declaration)
 		p->c->arena->failed = true;
 }
 
-static void array_of(struct parser *p, struct d_declaration *ret)
+static void declare_one(struct parser *p, const struct d_declarator *one, struct d_declaration ret, const char *word)
 {
-	struct d_type_name keys[16];
-
-	if (p->token.kind == D_NUMBER) {
-		ret->type.count = (uint32_t)p->token.value;
-		d_advance(p);
-		d_need(p, "]");
+	if (one->is_function)
 		return;
-	}
-	ret->is_array = true;
-	do {
-		if (ret->key_count == 16) {
-			d_syntax_error(p, "at most 16 keys");
-			return;
-		}
-		if (!d_take_type(p, &keys[ret->key_count]))
-			return;
-		if (p->token.kind == D_NAME)
-			d_advance(p);
-		ret->key_count++;
-	} while (d_take(p, ","));
-	d_need(p, "]");
-	ret->keys = arena_array(p->c->arena, struct d_type_name, ret->key_count);
-	if (ret->keys)
-		memcpy(ret->keys, keys, ret->key_count * sizeof(*keys));
+	ret.name = one->name;
+	ret.span = one->span;
+	ret.type = one->type;
+	ret.is_array = one->is_array;
+	ret.keys = one->keys;
+	ret.key_count = one->key_count;
+	if (!strcmp(word, "typedef"))
+		types_define(&p->c->types, one->name, one->type);
+	else if (strcmp(word, "extern") != 0 && !d_failed(p))
+		declare(p, ret);
 }
 
 static void declaration(struct parser *p)
 {
+	static const char *const words[] = {"self",   "this", "inline",   "extern",
+					    "static", "auto", "register", "typedef"};
 	struct d_declaration ret = {};
-	bool is_inline;
-	uint32_t stars;
+	const struct type *base;
+	const char *word = "";
+	size_t i;
 
 	d_advance(p);
 	ret.span = p->token.span;
-	if (d_at_word(p, "translator") || d_at_word(p, "typedef")) {
+	if (d_at_word(p, "translator")) {
 		d_refuse(p, p->token.text, "use the kernel's own types and members, as in curthread->comm");
 		return;
 	}
@@ -153,40 +144,28 @@ static void declaration(struct parser *p)
 		d_refuse(p, "a provider's declaration", "-h and -G are for these: dtrace -h -s FILE.d");
 		return;
 	}
-	is_inline = d_at_word(p, "inline");
-	if (d_at_word(p, "self") || d_at_word(p, "this") || is_inline || d_at_word(p, "extern") ||
-	    d_at_word(p, "static") || d_at_word(p, "auto") || d_at_word(p, "register")) {
-		ret.scope = d_at_word(p, "self") ? D_SELF : d_at_word(p, "this") ? D_THIS : D_GLOBAL;
-		d_advance(p);
-	}
-	if (!d_take_type(p, &ret.type))
-		return;
-	if (d_at(p, "{")) {
-		d_refuse(p, "a struct's definition", "the kernel's own types are known by their names");
-		return;
-	}
-	stars = ret.type.stars;
-	while (!d_failed(p)) {
-		struct d_declaration one = ret;
-
-		one.type.stars = stars;
-		while (d_take(p, "*"))
-			one.type.stars++;
-		if (p->token.kind != D_NAME) {
-			if (!d_at(p, ";"))
-				d_syntax_error(p, "the name of a variable");
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (d_at_word(p, words[i])) {
+			word = words[i];
+			d_advance(p);
 			break;
 		}
-		one.name = p->token.text;
-		one.span = p->token.span;
-		d_advance(p);
-		if (d_take(p, "["))
-			array_of(p, &one);
-		if (is_inline) {
-			d_need(p, "=");
-			one.value = d_assignment(p);
+	ret.scope = !strcmp(word, "self") ? D_SELF : !strcmp(word, "this") ? D_THIS : D_GLOBAL;
+	base = !strcmp(word, "extern") && d_ahead(p).kind == D_OPERATOR ? &type_int32 : d_take_specifiers(p);
+	while (!d_failed(p) && !d_at(p, ";")) {
+		struct d_declarator one;
+
+		if (!d_take_declarator(p, base, &one))
+			return;
+		if (!one.name) {
+			d_syntax_error(p, "the name of a variable");
+			return;
 		}
-		declare(p, one);
+		if (!strcmp(word, "inline")) {
+			d_need(p, "=");
+			ret.value = d_assignment(p);
+		}
+		declare_one(p, &one, ret, word);
 		if (!d_take(p, ","))
 			break;
 	}

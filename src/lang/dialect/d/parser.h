@@ -35,7 +35,25 @@ struct d_expr *d_nothing(struct parser *p);
 struct d_expr *d_expression(struct parser *p, int least);
 struct d_expr *d_assignment(struct parser *p);
 
+/* parse_types.c */
 bool d_is_type_word(const char *text);
+/* The name of a type that is neither a keyword nor a variable: those that D knows, and what follows suit. */
+bool d_is_type_name(const struct parser *p, const char *text);
+/* A type with its stars and dimensions, as in casts; structs and the like are defined on the way. */
 bool d_take_type(struct parser *p, struct d_type_name *ret);
+
+/* What a declaration says of one name. */
+struct d_declarator {
+	struct span span;
+	const char *name; /* NULL: none was given */
+	const struct type *type;
+	bool is_function;
+	bool is_array; /* associative, with the keys of these types */
+	const struct type **keys;
+	uint32_t key_count;
+};
+/* The specifiers of a declaration: its type before stars. */
+const struct type *d_take_specifiers(struct parser *p);
+bool d_take_declarator(struct parser *p, const struct type *base, struct d_declarator *ret);
 
 #endif

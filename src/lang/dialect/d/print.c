@@ -358,6 +358,9 @@ static void print_fault(const struct printer *p, const struct d_place *place, co
 	case CORE_FAULT_OPERATION:
 		snprintf(what, sizeof(what), "illegal operation");
 		break;
+	case CORE_FAULT_SCRATCH:
+		snprintf(what, sizeof(what), "out of scratch space");
+		break;
 	case CORE_FAULT_SIZE:
 		snprintf(what, sizeof(what), "invalid size (0x%llx)", (unsigned long long)address);
 		break;

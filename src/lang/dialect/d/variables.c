@@ -8,6 +8,7 @@
 
 #include "lang/dialect/d/d.h"
 #include "lang/provider/provider.h"
+#include "lang/rt/abi.h"
 
 struct d_variable *d_variable_find(const struct compiler *c, enum d_scope scope, const char *name, bool aggregation)
 {
@@ -90,11 +91,34 @@ static void make_symbol(struct compiler *c, struct d_variable *variable)
 	variable->symbol = d_map(c, variable->name, key, kept_type(variable->type));
 }
 
+/* Has a variable of this type a value? */
+static bool declarable(struct compiler *c, const struct d_declaration *declaration)
+{
+	const struct type *type = declaration->type;
+	const char *tag = NULL, *what = "";
+
+	if (type->kind == TYPE_NONE) {
+		tag = "D_DECL_VOIDOBJ";
+		what = "cannot have void object";
+	} else if (type->kind == TYPE_RECORD && type->is_incomplete && !types_complete(&c->types, type)) {
+		tag = "D_DECL_INCOMPLETE";
+		what = "incomplete struct/union/enum";
+	} else if (type->kind == TYPE_ARRAY && !type->count) {
+		tag = "D_DECL_ARRNULL";
+		what = "array declaration requires array dimension or tuple signature";
+	} else if (type->size > RT_FRAME_MAX / 4) {
+		tag = "D_DECL_ARRBIG";
+		what = "variables of this size are not supported";
+	}
+	if (tag)
+		report_error(c->report, tag, declaration->span, "%s: %s", what, declaration->name);
+	return !tag;
+}
+
 void d_declare(struct compiler *c)
 {
 	struct d_state *state = d_state(c);
 	size_t i;
-	uint32_t k;
 
 	for (i = 0; i < state->declarations.count; i++) {
 		const struct d_declaration *declaration = &state->declarations.at[i];
@@ -105,20 +129,13 @@ void d_declare(struct compiler *c)
 				     declaration->name);
 			return;
 		}
-		variable.type = d_type(c, &declaration->type);
+		variable.type = declaration->type;
 		variable.inlined = declaration->value;
 		variable.is_array = declaration->is_array;
 		variable.key_count = declaration->key_count;
-		variable.keys = arena_array(c->arena, const struct type *, declaration->key_count + 1);
-		for (k = 0; variable.keys && k < declaration->key_count; k++)
-			variable.keys[k] = d_type(c, &declaration->keys[k]);
-		if (declaration->type.count || (!type_is_scalar(variable.type) && variable.type->kind != TYPE_STRING)) {
-			report_error(c->report, variable.type->kind == TYPE_NONE ? "D_DECL_VOIDOBJ" : "D_UNKNOWN",
-				     declaration->span, "%s: variables of this type are not supported",
-				     declaration->name);
-			report_hint(c->report, "integers, pointers, strings, and associative arrays of them are");
+		variable.keys = declaration->keys;
+		if (!declarable(c, declaration))
 			return;
-		}
 		if (variable.scope == D_THIS && variable.is_array) {
 			report_error(c->report, "D_DECL_LOCASSC", declaration->span,
 				     "associative arrays may not be declared as clause-local: %s", declaration->name);
@@ -159,7 +176,8 @@ static void learn_keys(struct compiler *c, struct d_variable *variable, const st
 				    : type->kind == TYPE_BOOL                             ? &type_int32
 											  : type;
 		if (!type_is_scalar(variable->keys[i]) && variable->keys[i]->kind != TYPE_STRING &&
-		    variable->keys[i]->kind != TYPE_STACK && variable->keys[i]->kind != TYPE_SYMBOL &&
+		    variable->keys[i]->kind != TYPE_RECORD && variable->keys[i]->kind != TYPE_STACK &&
+		    variable->keys[i]->kind != TYPE_SYMBOL &&
 		    !c->report->errors) {
 			report_error(c->report, "D_KEY_TYPE", expr->kids[i]->span, "this cannot be a key");
 			variable->keys[i] = &type_int32;
@@ -297,11 +315,13 @@ static struct d_variable *create(struct compiler *c, const struct d_expr *target
 		new.type = d_string_type(c);
 	} else if (type->kind == TYPE_BOOL) {
 		new.type = &type_int32;
-	} else if (type_is_scalar(type)) {
+	} else if (type_is_scalar(type) || type->kind == TYPE_RECORD) {
 		new.type = type;
+	} else if (type->kind == TYPE_ARRAY) {
+		new.type = type_pointer(c->arena, type->to);
 	} else {
 		if (!c->report->errors)
-			report_error(c->report, "D_OP_INCOMPAT", target->span,
+			report_error(c->report, type->kind == TYPE_NONE ? "D_OP_VOID" : "D_OP_INCOMPAT", target->span,
 				     "a value of this type cannot be assigned to a variable");
 		return NULL;
 	}
@@ -355,6 +375,16 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 				     "operands have incompatible types: %s = %s",
 				     variable->type->kind == TYPE_STRING ? "string" : "a number",
 				     variable->type->kind == TYPE_STRING ? "a number" : "string");
+		return value;
+	}
+	if (value->type->kind == TYPE_ARRAY && type_is_scalar(variable->type))
+		value = d_decayed(c, value);
+	if ((variable->type->kind == TYPE_RECORD || variable->type->kind == TYPE_ARRAY ||
+	     value->type->kind == TYPE_RECORD) &&
+	    !type_equal(variable->type, value->type)) {
+		if (!c->report->errors)
+			report_error(c->report, variable->type->kind == TYPE_ARRAY ? "D_OP_ARRFUN" : "D_OP_INCOMPAT",
+				     target->span, "operands have incompatible types");
 		return value;
 	}
 	place = place_of(c, variable, target);
@@ -544,7 +574,8 @@ static struct node *fault_kind(struct compiler *c, struct node *fault)
 	} kinds[] = {{CORE_FAULT_DIVISION, 4},
 		     {CORE_FAULT_OPERATION, 3},
 		     {CORE_FAULT_SIZE, 10},
-		     {CORE_FAULT_INDEX, 11}};
+		     {CORE_FAULT_INDEX, 11},
+		     {CORE_FAULT_SCRATCH, 5}};
 	struct node *ret = d_int(c, 1, &type_int64);
 	size_t i;
 
@@ -596,6 +627,8 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	static const char *const parts[] = {"probeprov", "probemod", "probefunc", "probename"};
 	static const char *const unknown[] = {"vtimestamp", "ipl",         "uregs",  "root",     "cwd",
 					      "curpsinfo",  "curlwpsinfo", "curcpu", "zonename", "args"};
+	static const char *const faults[] = {"UNKNOWN", "BADADDR", "BADALIGN", "ILLOP",    "DIVZERO", "NOSCRATCH",
+					     "KPRIV",   "UPRIV",   "TUPOFLOW", "BADSTACK", "BADSIZE", "BADINDEX"};
 	const char *name = expr->text;
 	struct node *node;
 	size_t i;
@@ -636,7 +669,10 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	if (!strcmp(name, "ustackdepth"))
 		return depth(c, expr, STACK_NATIVE);
 	if (!strcmp(name, "NULL"))
-		return d_int(c, 0, &type_int64);
+		return d_int(c, 0, &type_void_pointer);
+	for (i = 0; !strncmp(name, "DTRACEFLT_", 10) && i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (!strcmp(faults[i], name + 10))
+			return d_int(c, (int64_t)i, &type_int32);
 	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		if (!strcmp(unknown[i], name)) {
 			report_error(c->report, "D_IDENT_UNDEF", expr->span, "%s is not supported", name);

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* D's types by name, members of structs, and what is known of both without running. */
+#include <string.h>
+
+#include "lang/dialect/d/d.h"
+
+/* --- types --- */
+
+const struct type *d_string_type(struct compiler *c)
+{
+	return type_string(c->arena, (uint32_t)d_state(c)->options[D_STRSIZE]);
+}
+
+/* Declarations may have it, and nothing else: D does not calculate with it. */
+const struct type d_floating = {.kind = TYPE_RECORD, .size = 8, .align = 8, .name = "double"};
+
+const struct type *d_type(struct compiler *c, const char *name, struct span span)
+{
+	/* D's own names, and those of C that BTF does not have. */
+	static const struct {
+		const char *name;
+		const struct type *type;
+	} known[] = {
+		{"char", &type_int8},        {"int8_t", &type_int8},      {"uint8_t", &type_uint8},
+		{"uchar_t", &type_uint8},    {"int16_t", &type_int16},    {"uint16_t", &type_uint16},
+		{"ushort_t", &type_uint16},  {"int32_t", &type_int32},    {"uint32_t", &type_uint32},
+		{"uint_t", &type_uint32},    {"int64_t", &type_int64},    {"uint64_t", &type_uint64},
+		{"ulong_t", &type_uint64},   {"longlong_t", &type_int64}, {"u_longlong_t", &type_uint64},
+		{"size_t", &type_uint64},    {"ssize_t", &type_int64},    {"intptr_t", &type_int64},
+		{"uintptr_t", &type_uint64}, {"pid_t", &type_int32},      {"id_t", &type_int32},
+		{"uid_t", &type_uint32},     {"gid_t", &type_uint32},     {"hrtime_t", &type_int64},
+		{"ptrdiff_t", &type_int64},  {"off_t", &type_int64},      {"_Bool", &type_uint8},
+		{"time_t", &type_int64},
+	};
+	const struct type *type = NULL;
+	uint32_t i;
+
+	if (!strcmp(name, "string"))
+		return d_string_type(c);
+	if (!strcmp(name, "void"))
+		return &type_none;
+	if (!strcmp(name, "float") || !strcmp(name, "double") || !strcmp(name, "long double"))
+		return &d_floating;
+	for (i = 0; !type && i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcmp(known[i].name, name))
+			type = known[i].type;
+	if (!type)
+		type = types_find(&c->types, name);
+	if (!type && (!strncmp(name, "struct ", 7) || !strncmp(name, "union ", 6)))
+		type = types_declare(&c->types, name, *name == 'u');
+	if (!type) {
+		report_error(c->report, "D_TYPE_ERR", span, "failed to resolve type %s: Type not found", name);
+		report_hint(c->report, "the kernel's types are known if it has BTF (/sys/kernel/btf/vmlinux)");
+		return &type_int32;
+	}
+	return type;
+}
+
+/* --- members --- */
+
+/* Of a record, or where a pointer to one points. */
+static struct node *member(struct compiler *c, struct node *of, const char *name, struct span span)
+{
+	const struct type *record = of->type->kind == TYPE_POINTER ? of->type->to : of->type;
+	struct type_field *field = arena_new(c->arena, struct type_field);
+	struct node *node = node_create(c->arena, NODE_FIELD, span, 1);
+
+	if (c->arena->failed)
+		return node;
+	if (record->kind != TYPE_RECORD) {
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_SOU", span,
+				     "operator -> or . requires a struct or union, or a pointer to one");
+		return d_int(c, 0, &type_int32);
+	}
+	if (!types_field(&c->types, record, name, field)) {
+		if (!c->report->errors)
+			report_error(c->report, "D_TYPE_MEMBER", span, "%s is not a member of %s", name,
+				     type_describe(c->arena, record));
+		return d_int(c, 0, &type_int32);
+	}
+	node->kids[0] = of;
+	node->field = field;
+	node->type = field->type;
+	return node;
+}
+
+struct node *d_as_text(struct compiler *c, struct node *node)
+{
+	if (node->kind == NODE_FIELD && node->type->kind == TYPE_ARRAY && node->type->to->kind == TYPE_INT &&
+	    node->type->to->size == 1 && node->type->count)
+		node->type = type_string(c->arena, node->type->count);
+	return node;
+}
+
+struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span)
+{
+	return d_as_text(c, member(c, of, name, span));
+}
+
+struct node *d_member(struct compiler *c, struct node *of, const struct d_expr *expr)
+{
+	bool is_pointer = of->type->kind == TYPE_POINTER;
+
+	if (!c->report->errors && expr->is_arrow && !is_pointer)
+		report_error(c->report, "D_OP_PTR", expr->span, "operator -> must be applied to a pointer");
+	else if (!c->report->errors && !expr->is_arrow && is_pointer)
+		report_error(c->report, "D_OP_SOU", expr->span,
+			     "operator . cannot be applied to a pointer: must be applied to a struct or union");
+	return member(c, of, expr->text, expr->span);
+}
+
+/* What translators make of a process, of the members that are used most. */
+struct node *d_translated(struct compiler *c, const struct d_expr *expr)
+{
+	static const struct {
+		const char *of, *member, *means;
+	} table[] = {
+		{"curpsinfo", "pr_pid", "pid"},        {"curpsinfo", "pr_ppid", "ppid"},
+		{"curpsinfo", "pr_uid", "uid"},        {"curpsinfo", "pr_euid", "uid"},
+		{"curpsinfo", "pr_gid", "gid"},        {"curpsinfo", "pr_egid", "gid"},
+		{"curpsinfo", "pr_fname", "execname"}, {"curlwpsinfo", "pr_lwpid", "tid"},
+		{"curcpu", "cpu_id", "cpu"},
+	};
+	struct d_expr name = *expr;
+	size_t i;
+
+	if (expr->kids[0]->kind != D_VARIABLE || expr->kids[0]->scope != D_GLOBAL)
+		return NULL;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (strcmp(table[i].of, expr->kids[0]->text) != 0)
+			continue;
+		if (strcmp(table[i].member, expr->text) != 0)
+			continue;
+		name.kind = D_VARIABLE;
+		name.scope = D_GLOBAL;
+		name.text = table[i].means;
+		name.kid_count = 0;
+		return d_builtin(c, &name);
+	}
+	if (!strcmp(expr->kids[0]->text, "curpsinfo") || !strcmp(expr->kids[0]->text, "curlwpsinfo") ||
+	    !strcmp(expr->kids[0]->text, "curcpu")) {
+		report_error(c->report, "D_TYPE_MEMBER", expr->span, "%s of %s is not supported", expr->text,
+			     expr->kids[0]->text);
+		report_hint(c->report,
+			    "there are pr_pid, pr_ppid, pr_uid, pr_euid, pr_gid, pr_egid, pr_fname, pr_lwpid and "
+			    "cpu_id; curthread has the kernel's own members");
+		return d_int(c, 0, &type_int32);
+	}
+	return NULL;
+}
+
+struct node *d_size_of(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *node = expr->kids[0] ? d_place(c, expr->kids[0]) : NULL;
+	const struct type *type = node ? node->type : expr->type_name.type;
+
+	if (type->is_incomplete)
+		types_complete(&c->types, type);
+	if (node && node->kind == NODE_FIELD && node->field->bit_size && !c->report->errors)
+		report_error(c->report, "D_SIZEOF_BITFIELD", expr->span, "cannot apply sizeof to a bit-field");
+	if ((type->kind == TYPE_NONE || (type->kind == TYPE_RECORD && type->is_incomplete)) && !c->report->errors)
+		report_error(c->report, "D_SIZEOF_TYPE", expr->span,
+			     "cannot apply sizeof to an operand of unknown size");
+	return d_int(c, type_bytes(type), &type_uint64);
+}
+
+struct node *d_offset_of(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *type = expr->type_name.type;
+	struct type_field field;
+	const char *tag = NULL, *what = "";
+
+	if (type->kind != TYPE_RECORD) {
+		tag = "D_OFFSETOF_TYPE";
+		what = "offsetof operand must be a struct or union type";
+	} else if (!types_field(&c->types, type, expr->text, &field)) {
+		tag = "D_TYPE_MEMBER";
+		what = "there is no such member";
+	} else if (field.bit_size) {
+		tag = "D_OFFSETOF_BITFIELD";
+		what = "cannot take the offset of a bit-field";
+	}
+	if (tag) {
+		if (!c->report->errors)
+			report_error(c->report, tag, expr->span, "%s", what);
+		return d_int(c, 0, &type_uint64);
+	}
+	return d_int(c, field.offset, &type_uint64);
+}

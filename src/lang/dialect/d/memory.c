@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Scratch memory: what alloca(), copyin() and their like give, until the clause ends. All clauses of a unit have one
+ * area, as large as the option scratchsize says; each clause begins with nothing of it in use.
+ */
+#include <string.h>
+
+#include "lang/dialect/d/d.h"
+
+static struct symbol *scratch(struct compiler *c)
+{
+	struct d_unit *unit = d_state(c)->unit;
+	uint32_t size = (uint32_t)d_state(c)->options[D_SCRATCHSIZE];
+	struct unit *own = &c->units.at[c->unit - c->units.at];
+
+	if (own->scratch)
+		return own->scratch;
+	/* Twice: what begins in it and is as long as it may be ends behind it, as far as the verifier knows. */
+	own->scratch = d_local(c, type_scratch(c->arena, 2 * size));
+	if (!own->scratch || vec_push(&unit->locals, own->scratch)) {
+		c->arena->failed = true;
+		return NULL;
+	}
+	own->scratch->name = "scratch";
+	return own->scratch;
+}
+
+static struct node *part(struct compiler *c, struct symbol *symbol, uint32_t index)
+{
+	struct node *node = node_create(c->arena, NODE_FIELD, (struct span){}, 1);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_variable_node(c, symbol);
+	node->field = &symbol->type->fields[index];
+	node->type = node->field->type;
+	return node;
+}
+
+static struct node *assign(struct compiler *c, struct node *to, struct node *value)
+{
+	struct node *node = node_create(c->arena, NODE_ASSIGN, (struct span){}, 2);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = to;
+	node->kids[1] = value;
+	return node;
+}
+
+struct node *d_scratch_begin(struct compiler *c)
+{
+	return c->unit->scratch ? assign(c, part(c, c->unit->scratch, 0), d_int(c, 0, &type_uint64)) : NULL;
+}
+
+static struct node *let(struct compiler *c, struct symbol *symbol, struct node *value)
+{
+	struct node *node = node_create(c->arena, NODE_LET, (struct span){}, 1);
+
+	if (c->arena->failed)
+		return node;
+	node->symbol = symbol;
+	node->kids[0] = value;
+	return node;
+}
+
+/* if (condition) the clause ends. */
+static struct node *fault_if(struct compiler *c, struct node *condition, enum core_fault kind, struct node *number,
+			     struct span span)
+{
+	struct node *test = node_create(c->arena, NODE_IF, span, 3),
+		    *fault = d_call(c, CORE_FAULT, &type_none, span, 1);
+
+	if (c->arena->failed)
+		return test;
+	fault->value = kind;
+	fault->kids[0] = number;
+	test->kids[0] = condition;
+	test->kids[1] = fault;
+	test->kids[2] = NULL;
+	return test;
+}
+
+/* `size` bytes: their address, a number. */
+static struct node *allocate(struct compiler *c, struct node *size, struct span span)
+{
+	struct symbol *area = scratch(c), *at = d_local(c, &type_uint64), *bytes = d_local(c, &type_uint64);
+	uint64_t most = d_state(c)->options[D_SCRATCHSIZE];
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, span, 5), *base, *end;
+
+	base = node_create(c->arena, NODE_UNARY, span, 1);
+	if (c->arena->failed || !area || !at || !bytes)
+		return d_int(c, 0, &type_uint64);
+	base->op = OP_ADDRESS;
+	base->flags = ADDRESS_NUMBER;
+	base->kids[0] = d_variable_node(c, area);
+	base->type = &type_uint64;
+	end = d_binary(c, OP_ADD, &type_uint64, d_variable_node(c, at), d_variable_node(c, bytes));
+	block->kids[0] = let(c, bytes, d_cast(c, size, &type_uint64));
+	block->kids[1] = let(c, at,
+			     d_binary(c, OP_AND, &type_uint64,
+				      d_binary(c, OP_ADD, &type_uint64, part(c, area, 0), d_int(c, 7, &type_uint64)),
+				      d_int(c, -8, &type_uint64)));
+	block->kids[2] =
+		fault_if(c,
+			 d_binary(c, OP_LOGICAL_OR, &type_int32,
+				  d_binary(c, OP_GREATER, &type_int32, d_variable_node(c, bytes),
+					   d_int(c, (int64_t)most, &type_uint64)),
+				  d_binary(c, OP_GREATER, &type_int32, end, d_int(c, (int64_t)most, &type_uint64))),
+			 CORE_FAULT_SCRATCH, d_int(c, 0, &type_uint64), span);
+	block->kids[3] = assign(c, part(c, area, 0), end);
+	block->kids[4] =
+		d_binary(c, OP_ADD, &type_uint64, d_binary(c, OP_ADD, &type_uint64, base, d_int(c, 8, &type_uint64)),
+			 d_variable_node(c, at));
+	block->type = &type_uint64;
+	return block;
+}
+
+struct node *d_alloca(struct compiler *c, const struct d_expr *call)
+{
+	return d_cast(c, allocate(c, d_number(c, call->kids[0]), call->span), &type_void_pointer);
+}
+
+static struct node *copy(struct compiler *c, struct node *to, struct node *from, struct node *size, struct span span)
+{
+	struct node *node = d_call(c, CORE_COPY, &type_none, span, 3);
+
+	scratch(c);
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_cast(c, to, &type_uint64);
+	node->kids[1] = d_cast(c, from, &type_uint64);
+	node->kids[2] = d_cast(c, size, &type_uint64);
+	return node;
+}
+
+/* A pointer, or a complaint. */
+static struct node *pointer(struct compiler *c, const struct d_expr *call, uint32_t index)
+{
+	struct node *node = d_value(c, call->kids[index]);
+
+	if (node->type->kind == TYPE_ARRAY)
+		return d_decayed(c, node);
+	if (node->type->kind != TYPE_POINTER && !c->report->errors)
+		report_error(c->report, "D_PROTO_ARG", call->kids[index]->span,
+			     "%s( ) argument #%u is incompatible with prototype:\n\tprototype: void *", call->text,
+			     index + 1);
+	return node;
+}
+
+struct node *d_bcopy(struct compiler *c, const struct d_expr *call)
+{
+	return copy(c, pointer(c, call, 1), pointer(c, call, 0), d_number(c, call->kids[2]), call->span);
+}
+
+struct node *d_copyinto(struct compiler *c, const struct d_expr *call)
+{
+	return copy(c, pointer(c, call, 2), d_number(c, call->kids[0]), d_number(c, call->kids[1]), call->span);
+}
+
+struct node *d_copyin(struct compiler *c, const struct d_expr *call)
+{
+	struct symbol *to = d_local(c, &type_void_pointer), *size = d_local(c, &type_uint64);
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, call->span, 4),
+		    *statement = node_create(c->arena, NODE_EXPRESSION, call->span, 1);
+
+	if (c->arena->failed || !to || !size)
+		return d_int(c, 0, &type_int32);
+	block->kids[0] = let(c, size, d_cast(c, d_number(c, call->kids[1]), &type_uint64));
+	block->kids[1] = let(c, to, d_cast(c, allocate(c, d_variable_node(c, size), call->span), &type_void_pointer));
+	statement->kids[0] = copy(c, d_variable_node(c, to), d_number(c, call->kids[0]), d_variable_node(c, size),
+				  call->span);
+	block->kids[2] = statement;
+	block->kids[3] = d_variable_node(c, to);
+	block->type = &type_void_pointer;
+	return block;
+}

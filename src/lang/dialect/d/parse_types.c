@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* D's types as written, and what declarations define: structs, unions, enums. */
+#include <string.h>
+
+#include "lang/dialect/d/parser.h"
+
+static const char *const type_words[] = {"void",     "char",   "short", "int",  "long",  "float",    "double", "signed",
+					 "unsigned", "struct", "union", "enum", "const", "volatile", "string", "_Bool"};
+
+bool d_is_type_word(const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(type_words) / sizeof(type_words[0]); i++)
+		if (!strcmp(type_words[i], text))
+			return true;
+	return false;
+}
+
+bool d_is_type_name(const struct parser *p, const char *text)
+{
+	size_t length = strlen(text);
+
+	return d_is_type_word(text) || (length > 2 && !strcmp(text + length - 2, "_t")) ||
+	       (types_builtin(text) && strcmp(text, "string") != 0) ||
+	       (types_find(&p->c->types, text) && !d_variable_find(p->c, D_GLOBAL, text, false));
+}
+
+static void complain(struct parser *p, const char *tag, struct span span, const char *text, const char *name)
+{
+	if (!d_failed(p))
+		report_error(p->c->report, tag, span, "%s%s", text, name);
+}
+
+static bool take_qualifier(struct parser *p)
+{
+	if (!d_at_word(p, "const") && !d_at_word(p, "volatile") && !d_at_word(p, "register") &&
+	    !d_at_word(p, "restrict"))
+		return false;
+	d_advance(p);
+	return true;
+}
+
+/* --- structs and unions --- */
+
+struct members {
+	VEC(struct type_field) fields;
+	uint32_t size, align;
+	uint32_t bits; /* used of the unit at `size`: the next bit field may go on there */
+	uint32_t unit; /* its bytes; 0: there is none */
+	bool is_union;
+};
+
+/* Ends a unit of bit fields. */
+static void end_unit(struct members *m)
+{
+	m->size += m->unit;
+	m->unit = m->bits = 0;
+}
+
+static void place_bits(struct members *m, struct type_field *field, uint32_t width)
+{
+	uint32_t unit = field->type->size;
+
+	if (!m->unit || m->bits + width > m->unit * 8 || m->unit != unit) {
+		end_unit(m);
+		m->size = (m->size + unit - 1) & ~(unit - 1);
+		m->unit = unit;
+	}
+	field->offset = m->size;
+	field->bit_offset = (uint8_t)m->bits;
+	field->bit_size = (uint8_t)width;
+	m->bits += width;
+}
+
+static void place(struct members *m, struct type_field field, uint32_t width)
+{
+	uint32_t align = field.type->align ? field.type->align : 1;
+
+	if (m->is_union) {
+		field.bit_size = (uint8_t)width;
+		if (field.type->size > m->size)
+			m->size = field.type->size;
+	} else if (width) {
+		place_bits(m, &field, width);
+	} else {
+		end_unit(m);
+		m->size = (m->size + align - 1) & ~(align - 1);
+		field.offset = m->size;
+		m->size += field.type->size;
+	}
+	if (align > m->align)
+		m->align = align;
+	if (vec_push(&m->fields, field))
+		m->size = 0;
+}
+
+static uint32_t bit_width(struct parser *p, const struct type *type)
+{
+	struct span span = p->token.span;
+	struct d_expr *expr = d_expression(p, 1);
+	int64_t width = 0;
+
+	if (d_failed(p))
+		return 1;
+	if (!d_constant(p->c, expr, &width) || width <= 0)
+		complain(p, "D_DECL_BFCONST", span, "positive integral constant expression expected as bit-field size",
+			 "");
+	else if (type->kind != TYPE_INT)
+		complain(p, "D_DECL_BFTYPE", span, "invalid type for bit-field", "");
+	else if (width > 64 || width > type->size * 8)
+		complain(p, "D_DECL_BFSIZE", span, "bit-field too big for type", "");
+	return d_failed(p) ? 1 : (uint32_t)width;
+}
+
+static void member(struct parser *p, struct members *m)
+{
+	const struct type *base = d_take_specifiers(p);
+	struct d_declarator one;
+
+	if (d_take(p, ";")) {
+		/* The members of an unnamed struct are this one's. */
+		if (base->kind == TYPE_RECORD)
+			place(m, (struct type_field){.type = base}, 0);
+		return;
+	}
+	do {
+		uint32_t width = 0;
+
+		one = (struct d_declarator){.type = base, .span = p->token.span};
+		if (!d_at(p, ":") && !d_take_declarator(p, base, &one))
+			return;
+		if (one.is_array)
+			complain(p, "D_DECL_DYNOBJ", one.span, "cannot have dynamic member: ", one.name);
+		if (d_take(p, ":"))
+			width = bit_width(p, one.type);
+		else if (!one.name)
+			complain(p, "D_DECL_MNAME", one.span, "member declaration requires a name", "");
+		else if (one.type->kind == TYPE_NONE)
+			complain(p, "D_DECL_VOIDOBJ", one.span, "cannot have void member: ", one.name);
+		else if (one.type->is_incomplete && !types_complete(&p->c->types, one.type))
+			complain(p, "D_DECL_INCOMPLETE", one.span, "incomplete struct/union/enum: ", one.name);
+		if (!d_failed(p))
+			place(m, (struct type_field){.name = one.name, .type = one.type}, width);
+	} while (d_take(p, ","));
+	d_need(p, ";");
+}
+
+static struct type *new_record(struct parser *p, const char *name, bool is_union, struct span span)
+{
+	struct types *types = &p->c->types;
+	struct type *type;
+	size_t i;
+
+	for (i = types->named.count; name && i-- > 0;)
+		if (!types->named.at[i].is_found && !strcmp(types->named.at[i].name, name)) {
+			if (types->named.at[i].type->is_incomplete)
+				return types->named.at[i].type;
+			complain(p, "D_DECL_TYPERED", span, "type redeclared: ", name);
+			return NULL;
+		}
+	type = arena_new(p->c->arena, struct type);
+	if (!type)
+		return NULL;
+	*type = (struct type){.kind = TYPE_RECORD,
+			      .align = 1,
+			      .name = name && strchr(name, ' ') ? strchr(name, ' ') + 1 : "",
+			      .is_union = is_union,
+			      .is_incomplete = true};
+	if (name)
+		types_define(types, name, type);
+	return type;
+}
+
+/* { int a; char b[8]; }, whose { is the token. */
+static const struct type *record(struct parser *p, const char *name, bool is_union)
+{
+	struct type *type = new_record(p, name, is_union, p->token.span);
+	struct members m = {.align = 1, .is_union = is_union};
+	struct type_field *fields;
+	size_t i;
+
+	d_need(p, "{");
+	if (++p->depth > D_NESTING_MAX)
+		d_syntax_error(p, "fewer levels of nesting");
+	while (!d_at(p, "}") && !d_failed(p))
+		member(p, &m);
+	p->depth--;
+	d_need(p, "}");
+	end_unit(&m);
+	fields = arena_array(p->c->arena, struct type_field, m.fields.count + 1);
+	for (i = 0; fields && i < m.fields.count; i++)
+		fields[i] = m.fields.at[i];
+	if (type && fields) {
+		type->fields = fields;
+		type->field_count = (uint32_t)m.fields.count;
+		type->align = m.align;
+		type->size = (m.size + m.align - 1) & ~(m.align - 1);
+		type->is_incomplete = false;
+	}
+	vec_free(&m.fields);
+	return type ? type : &type_int32;
+}
+
+/* --- enums --- */
+
+static void enumerator(struct parser *p, const struct type *type, int64_t *value)
+{
+	struct span span = p->token.span;
+	const char *name = p->token.text;
+	size_t i;
+
+	if (p->token.kind != D_NAME) {
+		d_syntax_error(p, "the name of a constant");
+		return;
+	}
+	d_advance(p);
+	if (d_take(p, "=")) {
+		struct d_expr *expr = d_assignment(p);
+
+		if (!d_failed(p) && !d_constant(p->c, expr, value))
+			complain(p, "D_DECL_ENCONST", span,
+				 "enumerator must be assigned to an integral constant expression: ", name);
+		if (!d_failed(p) && (*value < INT32_MIN || *value > INT32_MAX))
+			complain(p, "D_DECL_ENOFLOW", span, "enumerator value overflows INT_MAX: ", name);
+	}
+	for (i = 0; i < p->c->types.constants.count; i++)
+		if (!strcmp(p->c->types.constants.at[i].name, name)) {
+			complain(p, p->c->types.constants.at[i].type == type ? "D_UNKNOWN" : "D_DECL_IDRED", span,
+				 "identifier redeclared: ", name);
+			return;
+		}
+	types_define_constant(&p->c->types, name, *value, type);
+	++*value;
+}
+
+static const struct type *enumeration(struct parser *p, const char *name)
+{
+	struct type *type = arena_new(p->c->arena, struct type);
+	int64_t value = 0;
+
+	if (!type)
+		return &type_int32;
+	*type = type_int32;
+	type->name = name && strchr(name, ' ') ? strchr(name, ' ') + 1 : "";
+	if (name)
+		types_define(&p->c->types, name, type);
+	d_need(p, "{");
+	do {
+		if (d_at(p, "}"))
+			break;
+		enumerator(p, type, &value);
+	} while (d_take(p, ",") && !d_failed(p));
+	d_need(p, "}");
+	return type;
+}
+
+/* struct NAME, struct NAME { ... }, struct { ... } */
+static const struct type *tagged(struct parser *p, const char *word)
+{
+	const char *name = NULL;
+	struct span span = p->token.span;
+
+	d_advance(p);
+	if (p->token.kind == D_NAME) {
+		name = arena_printf(p->c->arena, "%s %s", word, p->token.text);
+		d_advance(p);
+	}
+	if (d_at(p, "{"))
+		return *word == 'e' ? enumeration(p, name) : record(p, name, *word == 'u');
+	if (!name) {
+		d_syntax_error(p, "the name of a type");
+		return &type_int32;
+	}
+	return d_type(p->c, name, span);
+}
+
+/* --- specifiers --- */
+
+struct words {
+	uint32_t longs;
+	bool is_unsigned, is_signed, is_short;
+};
+
+static bool take_word(struct parser *p, struct words *w)
+{
+	if (d_at_word(p, "unsigned"))
+		w->is_unsigned = true;
+	else if (d_at_word(p, "signed"))
+		w->is_signed = true;
+	else if (d_at_word(p, "short"))
+		w->is_short = true;
+	else if (d_at_word(p, "long"))
+		w->longs++;
+	else
+		return false;
+	d_advance(p);
+	return true;
+}
+
+static const struct type *sized(struct parser *p, const struct words *w, const char *base, struct span span)
+{
+	if (!strcmp(base, "int"))
+		return type_integer(w->is_short ? 2 : w->longs ? 8 : 4, !w->is_unsigned);
+	if (!strcmp(base, "char"))
+		return w->is_unsigned ? &type_uint8 : &type_int8;
+	if (!strcmp(base, "void"))
+		complain(p, "D_DECL_VOIDATTR", span, "invalid attributes for void type", "");
+	else if (w->longs && strcmp(base, "double") != 0)
+		complain(p, "D_DECL_LONGINT", span, "long may only be used with integer or floating-point type", "");
+	else if (w->is_short)
+		complain(p, "D_DECL_SHORTINT", span, "short may only be used with integer type", "");
+	else if (w->is_unsigned || w->is_signed)
+		complain(p, "D_DECL_SIGNINT", span, "signed and unsigned may only be used with integer type", "");
+	return d_type(p->c, base, span);
+}
+
+const struct type *d_take_specifiers(struct parser *p)
+{
+	struct words w = {};
+	const struct type *type = NULL;
+	const char *base = NULL;
+	struct span span = p->token.span;
+
+	while (p->token.kind == D_NAME && !d_failed(p)) {
+		if (take_qualifier(p) || take_word(p, &w))
+			continue;
+		if (type || base) {
+			if (d_is_type_word(p->token.text))
+				complain(p, "D_DECL_COMBO", span, "invalid type combination", "");
+			break;
+		}
+		if (d_at_word(p, "struct") || d_at_word(p, "union") || d_at_word(p, "enum")) {
+			type = tagged(p, d_at_word(p, "struct") ? "struct" : d_at_word(p, "union") ? "union" : "enum");
+			base = "a struct";
+			continue;
+		}
+		/* `unsigned x`: the name is not the type's. */
+		if ((w.is_unsigned || w.is_signed || w.is_short || w.longs) && !d_is_type_word(p->token.text))
+			break;
+		base = p->token.text;
+		d_advance(p);
+	}
+	if (w.is_unsigned || w.is_signed || w.is_short || w.longs) {
+		if (type)
+			complain(p, w.longs ? "D_DECL_LONGINT" : "D_DECL_SIGNINT", span,
+				 "long, short, signed and unsigned may only be used with integer type", "");
+		else
+			type = sized(p, &w, base ? base : "int", span);
+	} else if (!type && base) {
+		type = d_type(p->c, base, span);
+	}
+	if (!type)
+		d_syntax_error(p, "a type");
+	return type && !d_failed(p) ? type : &type_int32;
+}
+
+/* --- declarators --- */
+
+/* The parameters of a function, or an array's keys, up to `close`. */
+static void parameters(struct parser *p, struct d_declarator *ret, const char *close)
+{
+	const struct type *keys[16];
+	struct span span = p->token.span;
+	bool is_function = *close == ')', has_void = false;
+
+	do {
+		struct d_declarator one = {};
+
+		if (d_at(p, close))
+			break;
+		if (d_take(p, "...")) {
+			if (!is_function)
+				complain(p, "D_DECL_PROTO_VARARGS", span,
+					 "array tuples may not use variable-length argument lists", "");
+			break;
+		}
+		if (d_at_word(p, "static") || d_at_word(p, "extern") || d_at_word(p, "self") || d_at_word(p, "this"))
+			complain(p, "D_DECL_PARMCLASS", span, "inappropriate storage class for a parameter", "");
+		if (ret->key_count == 16) {
+			d_syntax_error(p, "at most 16 keys");
+			return;
+		}
+		if (!d_take_declarator(p, d_take_specifiers(p), &one))
+			return;
+		if (one.type->kind == TYPE_NONE && is_function && one.name)
+			complain(p, "D_DECL_PROTO_NAME", span, "void parameter may not have a name: ", one.name);
+		if (one.is_array || (one.type->kind == TYPE_NONE && !is_function) || one.type == &d_floating)
+			complain(p, "D_DECL_PROTO_TYPE", span, "invalid type of a parameter", "");
+		has_void |= one.type->kind == TYPE_NONE;
+		keys[ret->key_count++] = one.type->kind == TYPE_ARRAY ? type_pointer(p->c->arena, one.type->to)
+								      : one.type;
+	} while (d_take(p, ","));
+	d_need(p, close);
+	if (has_void && ret->key_count > 1)
+		complain(p, "D_DECL_PROTO_VOID", span, "void must be the sole parameter", "");
+	ret->keys = arena_array(p->c->arena, const struct type *, ret->key_count + 1);
+	if (ret->keys && ret->key_count)
+		memcpy(ret->keys, keys, ret->key_count * sizeof(keys[0]));
+}
+
+/* [5][6], whose first [ has been taken; the innermost dimension is the last one. */
+static const struct type *dimensions(struct parser *p, const struct type *element)
+{
+	struct span span = p->token.span;
+	int64_t count = 0;
+
+	if (!d_at(p, "]")) {
+		struct d_expr *expr = d_expression(p, 1);
+
+		if (d_failed(p))
+			return element;
+		if (!d_constant(p->c, expr, &count) || count < 0)
+			complain(p, "D_DECL_ARRSUB", span,
+				 "positive integral constant expression or tuple signature expected as array "
+				 "declaration subscript",
+				 "");
+		else if (count > INT32_MAX)
+			complain(p, "D_DECL_ARRBIG", span, "array dimension too big", "");
+	}
+	d_need(p, "]");
+	if (d_take(p, "["))
+		element = dimensions(p, element);
+	if (d_failed(p))
+		return element;
+	if (element->kind == TYPE_NONE)
+		complain(p, "D_DECL_VOIDOBJ", span, "cannot declare array of void", "");
+	if (element->size && (uint64_t)count > UINT32_MAX / element->size)
+		complain(p, "D_DECL_ARRBIG", span, "array dimension too big", "");
+	return d_failed(p) ? element : type_array(p->c->arena, element, (uint32_t)count);
+}
+
+static bool at_tuple(const struct parser *p)
+{
+	return (p->token.kind == D_NAME && d_is_type_name(p, p->token.text)) || d_at(p, "...");
+}
+
+/* (*name)(parameters): a pointer to a function, of which no more is known. */
+static void function_pointer(struct parser *p, struct d_declarator *ret)
+{
+	struct d_declarator ignored = {};
+
+	ret->type = &type_void_pointer;
+	while (d_take(p, "*"))
+		continue;
+	if (p->token.kind == D_NAME) {
+		ret->name = p->token.text;
+		ret->span = p->token.span;
+		d_advance(p);
+	}
+	d_need(p, ")");
+	if (d_take(p, "("))
+		parameters(p, &ignored, ")");
+}
+
+bool d_take_declarator(struct parser *p, const struct type *base, struct d_declarator *ret)
+{
+	struct d_lexeme next;
+
+	*ret = (struct d_declarator){.type = base, .span = p->token.span};
+	while (d_at(p, "*") || take_qualifier(p))
+		if (d_take(p, "*"))
+			ret->type = type_pointer(p->c->arena, ret->type);
+	next = d_ahead(p);
+	if (d_at(p, "(") && next.kind == D_OPERATOR && *next.text == '*') {
+		d_advance(p);
+		function_pointer(p, ret);
+		return !d_failed(p);
+	}
+	if (p->token.kind == D_NAME) {
+		ret->name = p->token.text;
+		ret->span = p->token.span;
+		d_advance(p);
+	}
+	if (d_take(p, "(")) {
+		ret->is_function = true;
+		parameters(p, ret, ")");
+	} else if (d_take(p, "[")) {
+		ret->is_array = at_tuple(p);
+		if (ret->is_array)
+			parameters(p, ret, "]");
+		else
+			ret->type = dimensions(p, ret->type);
+		/* An associative array of arrays. */
+		if (ret->is_array && d_take(p, "["))
+			ret->type = dimensions(p, ret->type);
+	}
+	return !d_failed(p);
+}
+
+bool d_take_type(struct parser *p, struct d_type_name *ret)
+{
+	struct d_declarator one;
+
+	*ret = (struct d_type_name){.span = p->token.span, .type = &type_int32};
+	one.type = d_take_specifiers(p);
+	if (!d_take_declarator(p, one.type, &one))
+		return false;
+	if (one.name)
+		d_syntax_error(p, "a type");
+	ret->type = one.type;
+	ret->span.end = p->token.span.begin;
+	return !d_failed(p);
+}

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# D: types, what can be assigned to, and memory. Needs root.
+set -u
+: "${STRATA:?}" "${BUILD:?}"
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+ln -s "$(readlink -f "$STRATA")" "$folder/dtrace"
+dtrace=$folder/dtrace
+n=0
+
+# Both outputs in one, to the byte, as dtrace's own tests have them, and the exit status. Hexadecimal numbers, those of
+# instructions, and blanks at the ends of lines do not count.
+says() # NAME STATUS EXPECTED ARGUMENTS...
+{
+	local name=$1 status=$2 expected=$3 got
+	shift 3
+	_DTRACE_TESTING=1 timeout 60 "$dtrace" "$@" > "$folder/out" 2>&1 < /dev/null
+	got=$?
+	sed -i -E 's/0x[0-9a-f]+/0xH/g; s/BPF pc [1-9][0-9]*/BPF pc N/; s/ +$//' "$folder/out"
+	printf '%s' "$expected" > "$folder/expected"
+	n=$((n + 1))
+	if [ "$got" = "$status" ] && cmp -s "$folder/out" "$folder/expected"; then echo "ok $n - $name"; else
+		echo "not ok $n - $name"
+		echo "# exit status $got"
+		sed 's/^/# /' "$folder/out"
+	fi
+}
+
+# --- types ---
+says "members of structs: the program's, the clause's, of structs in structs" 0 "3 -4 5 6
+
+" -qn 'struct point { int x; short y; }; struct line { struct point a, b; }; struct line l; this struct point p;
+	BEGIN { l.a.x = 3; l.b.y = -4; this->p.x = 5; l.b = this->p; this->p.x++; printf("%d %d %d %d\n", l.a.x, -4 + l.b.y,
+	l.b.x, this->p.x); exit(0); }'
+says "unions, enums, typedef, sizeof, offsetof" 0 "513 2 7 16 8
+
+" -qn 'union u { char c[4]; int i; } v; enum color { RED, GREEN = 6, BLUE }; typedef struct { char a; long b; } pair_t;
+	BEGIN { v.c[0] = 1; v.c[1] = RED + 2; printf("%d %d %d %d %d\n", v.i, v.c[1], BLUE, sizeof(pair_t),
+	offsetof(pair_t, b)); exit(0); }'
+says "bit fields, with signs" 0 "-1 5 1 4
+
+" -qn 'struct bits { int a : 2; unsigned b : 3; unsigned c : 5; } s;
+	BEGIN { s.a = 3; s.b = 13; s.c = 1; printf("%d %d %d %d\n", s.a, s.b, s.c, sizeof(s)); exit(0); }'
+says "arrays of fixed size, in structs, of structs, as keys' neighbours" 0 "7 9 0
+
+" -qn 'int a[5]; struct s { int n[3]; } t[2]; BEGIN { i = 4; a[i] = 7; t[1].n[2] = 9; printf("%d %d %d\n", a[4], t[1].n[2],
+	t[0].n[2]); exit(0); }'
+says "an index outside of the array, known when it runs" 1 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): index out of bounds (5) at BPF pc N
+
+" -qn 'int a[5]; BEGIN { i = 5; a[i] = 1; exit(0); } ERROR { exit(arg4 == 11 && arg5 == 5); }'
+
+# --- memory ---
+says "alloca(): pointers that can be written, members, steps" 0 "ab 5 6 8
+
+" -qn 'struct s { int n; char c; } *p; BEGIN { s = (char *)alloca(3); s[0] = 97; s[1] = 98; p = alloca(sizeof(*p)); p->n = 5;
+	p->n++; printf("%s %d %d %d\n", stringof(s), p->n - 1, p->n, sizeof(struct s)); exit(0); }'
+says "bcopy() from a string of the program, copyin() of what the kernel does not have" 1 \
+"ello
+dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+
+" -qn 'BEGIN { p = (char *)alloca(8); q = (char *)alloca(8); q[0] = 101; q[1] = 108; q[2] = 108; q[3] = 111; bcopy(q, p, 5);
+	printf("%s\n", stringof(p)); } BEGIN { copyin(16, 4); exit(0); } ERROR { exit(1); }'
+says "what was not allocated cannot be written" 1 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+
+" -qn 'BEGIN { p = (char *)alloca(8); p[8] = 1; exit(0); } ERROR { exit(1); }'
+says "what one clause has allocated is not there in the next one" 1 \
+"dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+
+" -qn 'BEGIN { p = (char *)alloca(8); *p = 1; } BEGIN { trace(*p); exit(0); } ERROR { exit(1); }'
+says "more than there is" 1 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): out of scratch space at BPF pc N
+
+" -qn 'BEGIN { n = 300; p = (char *)alloca(n); exit(0); } ERROR { exit(arg4 == 5); }'
+
+echo "1..$n"
