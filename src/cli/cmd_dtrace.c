@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -73,6 +74,42 @@ static int complain(const char *format, const char *what, const char *why)
 	return CLI_FAILED;
 }
 
+/*
+ * What cpp has written, with each line of the program on the line that it had. Its own lines, # NUMBER "FILE", say
+ * where one was; lines of other files are put on one line, but for #pragma.
+ */
+static char *on_their_lines(char *text, size_t *size)
+{
+	char *out = NULL, *line, *rest = text;
+	FILE *memory = open_memstream(&out, size);
+	unsigned long at = 1, want = 1;
+	bool is_own = true;
+
+	while (memory && rest && (line = strsep(&rest, "\n"))) {
+		char *file;
+
+		if (*line == '#' && line[1] == ' ' && line[2] >= '0' && line[2] <= '9') {
+			want = strtoul(line + 2, &file, 10);
+			is_own = strstr(file, "\"/dev/stdin\"") != NULL;
+			continue;
+		}
+		for (; is_own && at < want; at++)
+			fputc('\n', memory);
+		fputs(line, memory);
+		if (is_own || *line == '#') {
+			fputc('\n', memory);
+			at++;
+		} else {
+			fputc(' ', memory);
+		}
+		want++;
+	}
+	if (memory)
+		fclose(memory);
+	free(text);
+	return out;
+}
+
 /* A program through the preprocessor, as dtrace has it done: by the cpp in PATH. */
 static char *preprocessed(struct request *request, const char *text, size_t size, size_t *ret)
 {
@@ -84,6 +121,11 @@ static char *preprocessed(struct request *request, const char *text, size_t size
 
 	if (fd < 0 || pipe2(ends, O_CLOEXEC))
 		return NULL;
+	/* The line that names the interpreter is none of the preprocessor's. */
+	if (size > 2 && !strncmp(text, "#!", 2) && write(fd, "//", 2) == 2) {
+		text += 2;
+		size -= 2;
+	}
 	if (write(fd, text, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET)) {
 		close(fd);
 		unlink(path);
@@ -93,14 +135,17 @@ static char *preprocessed(struct request *request, const char *text, size_t size
 	child = fork();
 	if (!child) {
 		VEC(char *) argv = {};
+		char *more, *word, *save = NULL;
 		size_t i;
 
 		vec_push(&argv, (char *)(uintptr_t) "cpp");
 		vec_push(&argv, (char *)(uintptr_t) "-D__DTRACE__=1");
-		vec_push(&argv, (char *)(uintptr_t) "-P");
 		for (i = 0; i < request->cpp.count; i++)
 			vec_push(&argv, request->cpp.at[i]);
-		vec_push(&argv, (char *)(uintptr_t) "-");
+		more = getenv("DTRACE_OPT_CPPARGS");
+		for (word = more ? strtok_r(more, " ", &save) : NULL; word; word = strtok_r(NULL, " ", &save))
+			vec_push(&argv, word);
+		vec_push(&argv, (char *)(uintptr_t) "/dev/stdin");
 		vec_push(&argv, NULL);
 		dup2(fd, STDIN_FILENO);
 		dup2(ends[1], STDOUT_FILENO);
@@ -118,8 +163,8 @@ static char *preprocessed(struct request *request, const char *text, size_t size
 		waitpid(child, &status, 0);
 	if (memory)
 		fclose(memory);
-	if (child > 0 && !status)
-		return out;
+	if (child > 0 && !status && out)
+		return on_their_lines(out, ret);
 	free(out);
 	return NULL;
 }
@@ -132,8 +177,8 @@ static int add_program(struct request *request, const char *text, size_t size, c
 	if (request->preprocess) {
 		made = preprocessed(request, text, size, &size);
 		if (!made)
-			return complain("failed to compile %s: %s", name,
-					"the preprocessor cpp failed, or is not there");
+			return complain("failed to compile script %s: %s", name,
+					"Preprocessor failed to process input program");
 	}
 	if (!request->name)
 		request->name = name;
@@ -142,26 +187,87 @@ static int add_program(struct request *request, const char *text, size_t size, c
 	return err ? complain("%s%s", "out of memory", "") : CLI_DONE;
 }
 
-/* -P, -m and -f say one part of a description; what follows it is a predicate and an action. */
+static int bad_description(const struct request *request, const char *value, const char *format, const char *part,
+			   size_t size)
+{
+	fprintf(stderr, "dtrace: invalid probe specifier %s: %s", value, request->errtags ? "[D_PDESC_INVAL] " : "");
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	fprintf(stderr, format, (int)size, part);
+#pragma GCC diagnostic pop
+	fputc('\n', stderr);
+	return CLI_FAILED;
+}
+
+static int add_made(struct request *request, char *text, const char *value)
+{
+	return vec_push(&request->copies, text) ? CLI_FAILED : add_program(request, text, strlen(text), value);
+}
+
+/*
+ * -P, -m and -f say one part of a description, and what is before it; what follows it is a predicate and an action.
+ */
 static int add_description(struct request *request, const char *value, char letter)
 {
 	static const struct {
 		char letter;
-		const char *before, *behind;
-	} parts[] = {{'n', "", ""}, {'P', "", ":::"}, {'m', "", "::"}, {'f', "", ":"}};
-	size_t length = strcspn(value, "{/;"), i, end;
+		int part;
+		const char *name;
+	} kinds[] = {{'P', 0, "providers"}, {'m', 1, "modules"}, {'f', 2, "functions"}};
+	size_t length = strcspn(value, "{/;"), end = length, sizes[4] = {}, kind = 0;
+	const char *parts[4] = {"", "", "", ""};
 	char *text;
+	int part;
 
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]) && parts[i].letter != letter;)
-		i++;
-	for (end = length; end && (value[end - 1] == ' ' || value[end - 1] == '\t' || value[end - 1] == '\n');)
-		end--;
-	if (asprintf(&text, "%.*s%s %s", (int)end, value, parts[i].behind, value + length) < 0 ||
-	    vec_push(&request->copies, text))
-		return CLI_FAILED;
 	if (letter == 'n')
 		return add_program(request, value, strlen(value), value);
-	return add_program(request, text, strlen(text), value);
+	while (kinds[kind].letter != letter)
+		kind++;
+	while (end && strchr(" \t\n", value[end - 1]))
+		end--;
+	if (end && strspn(value, "0123456789"))
+		return bad_description(request, value,
+				       kind == 2   ? "probe identifier %.*s not permitted when specifying functions"
+				       : kind == 1 ? "probe identifier %.*s not permitted when specifying modules"
+						   : "probe identifier %.*s not permitted when specifying providers",
+				       value, strspn(value, "0123456789"));
+	for (part = kinds[kind].part, length = end; part >= 0; part--) {
+		size_t from = length;
+
+		while (from && value[from - 1] != ':')
+			from--;
+		parts[part] = value + from;
+		sizes[part] = length - from;
+		length = from ? from - 1 : 0;
+		if (!from)
+			break;
+	}
+	if (length)
+		return bad_description(request, value,
+				       "invalid probe description \"%.*s\": Overspecified probe description", value,
+				       end);
+	if (asprintf(&text, "%.*s:%.*s:%.*s: %s", (int)sizes[0], parts[0], (int)sizes[1], parts[1], (int)sizes[2],
+		     parts[2], value + strcspn(value, "{/;")) < 0)
+		return CLI_FAILED;
+	return add_made(request, text, value);
+}
+
+/* -i: only dtrace's own probes have numbers that last. What is no number is a name. */
+static int add_number(struct request *request, const char *value)
+{
+	static const char *const names[] = {"dtrace:::BEGIN", "dtrace:::END", "dtrace:::ERROR"};
+	size_t digits = strspn(value, "0123456789");
+	unsigned long number = strtoul(value, NULL, 10);
+	char *text;
+
+	if (!digits || (number && value[digits] == '-'))
+		return add_program(request, value + digits, strlen(value + digits), value);
+	if (!number || number > sizeof(names) / sizeof(names[0]))
+		return bad_description(request, value, "invalid probe identifier %.*s: Unknown probe identifier", value,
+				       digits);
+	if (asprintf(&text, "%s %s", names[number - 1], value + digits) < 0)
+		return CLI_FAILED;
+	return add_made(request, text, value);
 }
 
 static int add_file(struct request *request, const char *path)
@@ -172,7 +278,7 @@ static int add_file(struct request *request, const char *path)
 	int status;
 
 	if (!text)
-		return complain("failed to open %s%s", path, "");
+		return complain("failed to open %s: %s", path, strerror(errno));
 	if (!request->path && !request->name)
 		request->path = path;
 	status = add_program(request, text, size, path);
@@ -229,6 +335,8 @@ static int usage(FILE *out)
 /* Options that say what the programs are, when all others are known. */
 static int take_program(struct request *request, int letter, const char *value)
 {
+	int status;
+
 	switch (letter) {
 	case 's':
 		return add_file(request, value);
@@ -236,9 +344,10 @@ static int take_program(struct request *request, int letter, const char *value)
 	case 'P':
 	case 'm':
 	case 'f':
-		return add_description(request, value, (char)letter);
 	case 'i':
-		return complain("%s%s", "-i: probes have no lasting ids here; name them with -n", "");
+		status = letter == 'i' ? add_number(request, value) : add_description(request, value, (char)letter);
+		/* The next one is another program. */
+		return status ? status : script_append(&request->text, &request->size, ";", 1) ? CLI_FAILED : CLI_DONE;
 	default:
 		return CLI_DONE;
 	}
@@ -284,7 +393,11 @@ static int take_option(struct request *request, int letter, const char *value)
 		break;
 	case 'p':
 		if (take_pid(value, &request->pid, &diag))
-			return complain("invalid pid: %s%s", value, "");
+			return strspn(value, "0123456789") == strlen(value)
+				       ? complain("%s%s", "No such process", "")
+				       : complain("invalid pid: %s%s", value, "");
+		if (kill(request->pid, 0) && errno == ESRCH)
+			return complain("%s%s", "No such process", "");
 		if (check_process(request->pid, &diag))
 			return complain("failed to grab process %s: %s", value, diag.text);
 		break;
@@ -296,7 +409,8 @@ static int take_option(struct request *request, int letter, const char *value)
 		request->dump.instructions = true;
 		break;
 	case 'V':
-		puts("dtrace: Oracle D 2.0 (strata " STRATA_VERSION ")");
+		fputs("dtrace: Oracle D 2.0", stdout);
+		puts(getenv("_DTRACE_TESTING") ? "" : " (strata " STRATA_VERSION ")");
 		return cli_flush();
 	case 'w':
 		status = add_option(request, "destructive");
@@ -389,6 +503,10 @@ static void report(const struct script *script, const struct report *report)
 	for (i = 0; i < report->complaints.count; i++) {
 		const struct complaint *one = &report->complaints.at[i];
 
+		if (one->severity == SEVERITY_WARNING && !strncmp(one->tag, "EDT_", 4)) {
+			write_refusal(report, one);
+			continue;
+		}
 		if (one->severity == SEVERITY_WARNING) {
 			fputs("dtrace: warning: ", stderr);
 			write_message(one->text);
@@ -491,7 +609,9 @@ static int run_dtrace(const struct command *self, int argc, char **argv)
 	if (status < 0)
 		status = each_option(&request, argc, argv, true);
 	if (status < 0 && !request.text && !request.list)
-		status = argc == 1 ? usage(stderr) : complain("%s%s", "no probes specified", "");
+		status = argc == 1              ? usage(stderr)
+			 : request.only_compile ? CLI_DONE
+						: complain("%s%s", "no probes specified", "");
 	if (status < 0)
 		status = run(&request);
 	for (i = 0; i < request.copies.count; i++)

@@ -59,4 +59,42 @@ says "too many colons" 1 \
 "dtrace: invalid probe specifier a:b:c:d:e: invalid probe description \"a:b:c:d:e\": Overspecified probe description
 " -n a:b:c:d:e
 
+says "an argument that the program does not use" 1 \
+"dtrace: invalid probe specifier BEGIN { exit(0); }: [D_MACRO_UNUSED] extraneous argument 'b' (\$2 is not referenced)
+" -xerrtags -n 'BEGIN { exit(0); }' a b
+says "a format with two widths" 1 \
+"dtrace: invalid probe specifier BEGIN { printf(\"%**d\", 1); }: [D_SYNTAX] format conversion #1 has more than one '*' specified for the output width
+" -xerrtags -n 'BEGIN { printf("%**d", 1); }'
+says "a value of another type than the format's" 1 \
+"dtrace: invalid probe specifier BEGIN { printf(\"%s %d\", \"a\", \"b\"); }: [D_PRINTF_ARG_TYPE] printf( ) argument #3 is incompatible with conversion #2 prototype:
+	conversion: %d
+	 prototype: char, short, int, long, or long long
+	  argument: string
+" -xerrtags -n 'BEGIN { printf("%s %d", "a", "b"); }'
+
+# --- descriptions by their parts ---
+says "-f with a part too many" 1 \
+"dtrace: invalid probe specifier a:b:c:d: invalid probe description \"a:b:c:d\": Overspecified probe description
+" -f a:b:c:d
+says "-i: dtrace's own probes have lasting numbers" 0 \
+"   ID   PROVIDER            MODULE                          FUNCTION NAME
+    2     dtrace                                                     END
+" -li 2
+says "-i: no other" 1 \
+"dtrace: invalid probe specifier 0: invalid probe identifier 0: Unknown probe identifier
+" -i 0
+says "-l tells what is not there, and goes on" 0 \
+"dtrace: failed to match :::nothing_of_this_name: No probe matches description
+   ID   PROVIDER            MODULE                          FUNCTION NAME
+    1     dtrace                                                     BEGIN
+" -l -n nothing_of_this_name -n BEGIN
+
+# --- output that goes elsewhere, and the preprocessor ---
+says "freopen() to a file and back" 0 "after
+" -qwn 'BEGIN { freopen("/dev/null"); printf("lost"); freopen(""); printf("after"); exit(0); }'
+printf '#define ONE 1\n\n\n\nBEGIN\n{\n\ttrace(ONE + nothing);\n}\n' > "$folder/lines.d"
+says "lines are those of the file, also through the preprocessor" 1 \
+"dtrace: failed to compile script $folder/lines.d: line 7: failed to resolve nothing: Unknown variable name
+" -C -s "$folder/lines.d"
+
 echo "1..$n"

@@ -25,25 +25,47 @@ static struct d_action begin(struct compiler *c, const struct action_row *self, 
 				 .first = (uint32_t)d_state(c)->recorded.count};
 }
 
+/* stack() and its like: they are traced as they are. */
+static bool records_value(const char *name)
+{
+	static const char *const names[] = {"stack", "ustack", "jstack", "sym",   "func", "mod",
+					    "usym",  "ufunc",  "umod",   "uaddr"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+static void trace_of_nothing(struct compiler *c, const struct d_expr *call)
+{
+	report_error(c->report, "D_TRACE_VOID", call->kids[0]->span,
+		     "trace( ) may not be applied to a void expression");
+}
+
 static void lower_trace(struct compiler *c, const struct action_row *self, const struct d_expr *call)
 {
 	struct d_action action = begin(c, self, call);
 	struct node *node;
 
 	if (call->kids[0]->kind == D_AGGREGATION) {
-		report_error(c->report, "D_TRACE_AGG", call->kids[0]->span,
-			     "trace( ) may not be applied to an aggregation");
+		report_error(c->report, "D_TRACE_DYN", call->kids[0]->span,
+			     "trace( ) may not be applied to a dynamic expression");
 		report_hint(c->report, "printa( ) prints one");
 		return;
 	}
-	if (call->kids[0]->kind == D_CALL && d_is_action(call->kids[0]->text) && strcmp(call->kids[0]->text, "trace")) {
+	if (call->kids[0]->kind == D_CALL && records_value(call->kids[0]->text)) {
 		d_action(c, call->kids[0]);
+		return;
+	}
+	if (call->kids[0]->kind == D_CALL && d_is_action(call->kids[0]->text)) {
+		trace_of_nothing(c, call);
 		return;
 	}
 	node = d_value(c, call->kids[0]);
 	if (node->type->kind == TYPE_NONE) {
-		report_error(c->report, "D_TRACE_VOID", call->kids[0]->span,
-			     "trace( ) may not be applied to a void expression");
+		trace_of_nothing(c, call);
 		return;
 	}
 	d_record(c, node);
@@ -61,13 +83,14 @@ static void record_arguments(struct compiler *c, const struct d_expr *call, uint
 		const struct d_expr *expr = call->kids[i];
 		struct node *node;
 
-		if (expr->kind == D_CALL && d_is_action(expr->text)) {
-			report_error(c->report, "D_PRINTF_ARG_TYPE", expr->span,
-				     "%s( ) cannot be an argument of %s( ) here", expr->text, call->text);
-			return;
+		if (expr->kind == D_AGGREGATION || (expr->kind == D_CALL && d_is_action(expr->text))) {
+			arguments[i - first] =
+				(struct d_argument){&type_none, expr->kind == D_AGGREGATION, expr->span};
+			action->count++;
+			continue;
 		}
 		node = d_value(c, expr);
-		arguments[i - first] = (struct d_argument){node->type, expr->span};
+		arguments[i - first] = (struct d_argument){node->type, false, expr->span};
 		d_record(c, node);
 		action->count++;
 	}
@@ -78,8 +101,11 @@ static void record_arguments(struct compiler *c, const struct d_expr *call, uint
 static bool take_format(struct compiler *c, const struct d_expr *call, struct d_action *action)
 {
 	if (call->kids[0]->kind != D_STRING) {
-		report_error(c->report, "D_PRINTF_ARG_FMT", call->kids[0]->span,
-			     "%s( ) argument #1 must be a string constant", call->text);
+		report_error(c->report, !strcmp(call->text, "printa") ? "D_PRINTA_AGGARG" : "D_PRINTF_ARG_FMT",
+			     call->kids[0]->span,
+			     "%s( ) argument #1 is incompatible with prototype:\n\tprototype: %s\n\t argument: %s",
+			     call->text, !strcmp(call->text, "printa") ? "aggregation" : "string constant",
+			     d_type_name(c, d_value(c, call->kids[0])->type));
 		return false;
 	}
 	action->format = call->kids[0]->text;
@@ -92,6 +118,10 @@ static void lower_printf(struct compiler *c, const struct action_row *self, cons
 
 	if (!take_format(c, call, &action))
 		return;
+	if (self->kind == ACT_FREOPEN && !strcmp(action.format, ".")) {
+		report_error(c->report, "D_FREOPEN_INVALID", call->span, "freopen( ) argument #1 cannot be \".\"");
+		return;
+	}
 	record_arguments(c, call, 1, &action);
 	add(c, action);
 }
@@ -103,13 +133,14 @@ static const struct d_variable *aggregation(struct compiler *c, const struct d_e
 
 	if (expr->kind != D_AGGREGATION) {
 		report_error(c->report,
-			     !strcmp(call->text, "printa")  ? "D_PRINTA_PROTO"
+			     !strcmp(call->text, "printa")  ? "D_PRINTA_AGGARG"
 			     : !strcmp(call->text, "clear") ? "D_CLEAR_AGGARG"
 			     : !strcmp(call->text, "trunc") ? "D_TRUNC_AGGARG"
 							    : "D_NORMALIZE_AGGARG",
-			     expr->span,
-			     "%s( ) argument #%u is incompatible with its prototype: an aggregation is expected",
-			     call->text, index + 1);
+			     call->span,
+			     "%s( ) argument #%u is incompatible with prototype:\n"
+			     "\tprototype: aggregation\n\t argument: %s",
+			     call->text, index + 1, d_type_name(c, d_value(c, expr)->type));
 		return NULL;
 	}
 	if (expr->kid_count) {
@@ -175,7 +206,7 @@ static void lower_printa(struct compiler *c, const struct action_row *self, cons
 
 		keys = arena_array(c->arena, struct d_argument, one->key_count + 1);
 		for (i = 0; keys && i < one->key_count; i++)
-			keys[i] = (struct d_argument){one->keys[i], call->span};
+			keys[i] = (struct d_argument){one->keys[i], false, call->span};
 		if (keys)
 			d_format_check(c, call->text, action.format, call->span, keys, one->key_count,
 				       action.aggregation_count);
@@ -220,11 +251,18 @@ static void lower_stack(struct compiler *c, const struct action_row *self, const
 {
 	struct d_action action = begin(c, self, call);
 	uint32_t parts = self->flags;
-	int64_t limit = (int64_t)d_state(c)->options[parts == STACK_KERNEL ? D_STACKFRAMES : D_USTACKFRAMES];
+	int64_t strings, limit = (int64_t)d_state(c)->options[parts == STACK_KERNEL ? D_STACKFRAMES : D_USTACKFRAMES];
 
-	if (call->kid_count && (!d_constant(c, call->kids[0], &limit) || limit < 1 || limit > 65536)) {
+	if (call->kid_count && (!d_constant(c, call->kids[0], &limit) || limit < 1)) {
 		report_error(c->report, parts == STACK_KERNEL ? "D_STACK_SIZE" : "D_USTACK_FRAMES", call->kids[0]->span,
-			     "%s( ) size must be a positive integer constant", call->text);
+			     "%s( ) argument #1 must be a non-zero positive integer constant", call->text);
+		return;
+	}
+	if (limit > 65536)
+		limit = 65536;
+	if (call->kid_count > 1 && (!d_constant(c, call->kids[1], &strings) || strings < 0)) {
+		report_error(c->report, "D_USTACK_STRSIZE", call->kids[1]->span,
+			     "%s( ) argument #2 must be a positive integer constant", call->text);
 		return;
 	}
 	c->stack_parts |= parts;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* D's language: what the folder has, put together. */
 #include <string.h>
+#include <unistd.h>
 
 #include "lang/dialect/d/d.h"
 #include "lang/dialect/dialect.h"
@@ -50,7 +51,15 @@ static void refuse(struct compiler *c, const char *why, const char *hint)
 static void check_whole(struct compiler *c)
 {
 	const struct d_state *state = d_state(c);
+	uint32_t i = c->options->parameter_count < 64 ? c->options->parameter_count : 64;
 
+	while (i--)
+		if (!(state->used_parameters >> i & 1)) {
+			report_error(c->report, "D_MACRO_UNUSED", (struct span){},
+				     "extraneous argument '%s' ($%u is not referenced)", c->options->parameters[i],
+				     i + 1);
+			return;
+		}
 	if (!state->matches && !c->options->may_be_empty)
 		refuse(c, "no probes matched", "-Z allows descriptions without a probe, but one must have one");
 	else if (state->is_destructive && !state->options[D_DESTRUCTIVE] && !c->options->unsafe &&
@@ -79,6 +88,8 @@ static void end(struct compiler *c)
 
 	if (!state)
 		return;
+	if (state->has_first_out)
+		close(state->first_out);
 	for (i = 0; i < state->units.count; i++) {
 		vec_free(&state->units.at[i].clauses);
 		vec_free(&state->units.at[i].nodes);

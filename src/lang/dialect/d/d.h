@@ -214,6 +214,7 @@ struct d_state {
 	VEC(struct d_unit) units;   /* of the compiler's */
 	VEC(struct d_place) places; /* of the compiler's attaches */
 	uint64_t options[D_OPTIONS];
+	uint64_t used_parameters; /* bit N: $N + 1 was used, of the first 64 */
 	uint32_t aggregation_count;
 	size_t matches; /* places, over all clauses */
 	/* the clause that is lowered */
@@ -226,6 +227,8 @@ struct d_state {
 	bool has_self;
 	bool is_destructive; /* it has an action that needs -w */
 	/* printing */
+	bool has_first_out;
+	int first_out; /* the output before freopen() */
 	bool has_header;
 	uint32_t indent;
 };
@@ -351,13 +354,16 @@ bool d_is_action(const char *name);
 void d_aggregate(struct compiler *c, const struct d_expr *target, const struct d_expr *call);
 bool d_is_aggregating(const char *name);
 
-/* print_format.c: complains about what the format and the arguments do not agree in. */
+/* format_check.c: complains about what the format and the arguments do not agree in. */
 struct d_argument {
 	const struct type *type;
+	bool is_aggregation; /* by its name */
 	struct span span;
 };
 void d_format_check(struct compiler *c, const char *function, const char *format, struct span span,
 		    const struct d_argument *arguments, uint32_t count, uint32_t aggregations);
+
+/* print_format.c */
 void d_print_formatted(const struct printer *p, const char *format, const struct type *tuple, uint32_t first,
 		       uint32_t count, const uint8_t *bytes, FILE *out);
 

@@ -229,8 +229,11 @@ static void take_macro(struct d_lexer *lexer, struct d_lexeme *ret)
 
 		if (!number)
 			value = lexer->c->report->script.name;
-		else if (number <= options->parameter_count)
+		else if (number <= options->parameter_count) {
 			value = options->parameters[number - 1];
+			if (number <= 64)
+				d_state(lexer->c)->used_parameters |= 1ull << (number - 1);
+		}
 		else if (d_state(lexer->c)->options[D_DEFAULTARGS])
 			value = quoted ? "" : "0";
 	} else if (!strcmp(name, "target")) {
@@ -246,9 +249,16 @@ static void take_macro(struct d_lexer *lexer, struct d_lexeme *ret)
 				value = arena_printf(lexer->c->arena, "%ld", values[i]);
 	}
 	if (!value) {
-		complain(lexer, "D_MACRO_UNDEF", from,
-			 isdigit((unsigned char)*name) ? "macro argument is not defined: $" : "macro is not defined: $",
-			 name);
+		lexer->failed = true;
+		if (isdigit((unsigned char)*name))
+			report_error(lexer->c->report, "D_MACRO_UNDEF", (struct span){from, lexer->at},
+				     "macro argument $%s is not defined", name);
+		else if (*name)
+			report_error(lexer->c->report, "D_MACRO_UNDEF", (struct span){from, lexer->at},
+				     "macro variable $%s is not defined", name);
+		else
+			report_error(lexer->c->report, "D_SYNTAX", (struct span){from, lexer->at},
+				     "syntax error near \"$\"");
 		return;
 	}
 	ret->text = value;

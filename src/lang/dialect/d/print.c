@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Records of clauses, as dtrace prints them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -204,14 +205,29 @@ static char *formatted(const struct arrived *a)
 	return text;
 }
 
-/* "" is what it was before; it goes on in another file. */
+/* "" is what it was before the first one; it goes on in another file. */
 static void reopen(const struct printer *p, const char *path)
 {
+	struct d_state *state = state_of(p);
+	int fd;
+
 	fflush(p->out);
-	if (!*path)
+	if (!*path) {
+		if (state->has_first_out)
+			dup2(state->first_out, fileno(p->out));
 		return;
-	if (!freopen(path, "w", p->out))
+	}
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0) {
 		fprintf(stderr, "dtrace: failed to freopen \"%s\": %s\n", path, strerror(errno));
+		return;
+	}
+	if (!state->has_first_out) {
+		state->first_out = fcntl(fileno(p->out), F_DUPFD_CLOEXEC, 3);
+		state->has_first_out = state->first_out >= 0;
+	}
+	dup2(fd, fileno(p->out));
+	close(fd);
 }
 
 static void act(const struct arrived *a)

@@ -67,103 +67,6 @@ const char *d_spec_next(const char *at, struct d_spec *ret)
 	return *at ? at + 1 : at;
 }
 
-/* --- checking --- */
-
-static bool fits(const struct d_spec *spec, const struct type *type)
-{
-	switch (spec->conversion) {
-	case 's':
-	case 'S':
-		return type->kind == TYPE_STRING;
-	case 'd':
-	case 'i':
-	case 'o':
-	case 'u':
-	case 'x':
-	case 'X':
-	case 'p':
-	case 'c':
-	case 'C':
-	case 'a':
-	case 'Y':
-	case 'T':
-		return type_is_scalar(type);
-	default:
-		return false;
-	}
-}
-
-static uint32_t take(struct compiler *c, const char *function, struct span span, const struct d_argument *arguments,
-		     uint32_t count, uint32_t next, bool is_printa)
-{
-	if (next >= count)
-		report_error(c->report, is_printa ? "D_PRINTA_AGGKEY" : "D_PRINTF_ARG_PROTO", span,
-			     "%s( ) prototype mismatch: the format has more conversions than arguments", function);
-	else if (!type_is_number(arguments[next].type))
-		report_error(c->report, "D_PRINTF_DYN_TYPE", arguments[next].span,
-			     "%s( ) argument #%u is incompatible with conversion \"*\": an int is expected", function,
-			     next + 2);
-	return next + 1;
-}
-
-void d_format_check(struct compiler *c, const char *function, const char *format, struct span span,
-		    const struct d_argument *arguments, uint32_t count, uint32_t aggregations)
-{
-	struct d_spec spec;
-	uint32_t next = 0;
-
-	while (format && (format = d_spec_next(format, &spec)) && !c->report->errors) {
-		if (!spec.conversion && spec.text[spec.text_size] != '%')
-			continue;
-		if (spec.conversion == '%')
-			continue;
-		if (!spec.conversion || !strchr("aAcCdiouxXpsSTYkeEfgG", spec.conversion)) {
-			report_error(c->report, "D_PRINTF_FMT_INVAL", span, "%s( ) format conversion %%%c is not known",
-				     function, spec.conversion ? spec.conversion : ' ');
-			return;
-		}
-		if (strchr("AkeEfgG", spec.conversion)) {
-			report_error(c->report, "D_PRINTF_ARG_TYPE", span, "%s( ): conversion %%%c is not supported",
-				     function, spec.conversion);
-			report_hint(c->report, "docs/D.md lists the conversions that there are");
-			return;
-		}
-		if (spec.width_given)
-			next = take(c, function, span, arguments, count, next, aggregations);
-		if (spec.precision_given && !c->report->errors)
-			next = take(c, function, span, arguments, count, next, aggregations);
-		if (spec.is_aggregation) {
-			if (!aggregations)
-				report_error(c->report, "D_PRINTF_AGG_CONV", span,
-					     "%%@ conversion requires an aggregation and is not for use with %s( )",
-					     function);
-			continue;
-		}
-		if (c->report->errors)
-			return;
-		if (next >= count) {
-			report_error(c->report, aggregations ? "D_PRINTA_PROTO" : "D_PRINTF_ARG_PROTO", span,
-				     "%s( ) prototype mismatch: conversion #%u (%%%c) is missing a corresponding %s",
-				     function, next + 1, spec.conversion,
-				     aggregations ? "aggregation key" : "value argument");
-			return;
-		}
-		if (!fits(&spec, arguments[next].type)) {
-			report_error(c->report, "D_PRINTF_ARG_TYPE", arguments[next].span,
-				     "%s( ) argument #%u is incompatible with conversion #%u prototype: %%%c of %s",
-				     function, next + 2, next + 1, spec.conversion,
-				     arguments[next].type->kind == TYPE_STRING
-					     ? "a string"
-					     : type_describe(c->arena, arguments[next].type));
-			return;
-		}
-		next++;
-	}
-	if (next < count && !aggregations && !c->report->errors)
-		report_error(c->report, "D_PRINTF_ARG_EXTRA", span,
-			     "%s( ) prototype mismatch: only %u conversions for %u arguments", function, next, count);
-}
-
 /* --- printing --- */
 
 static void pad(FILE *out, const struct d_spec *spec, const char *text, size_t size)
@@ -281,6 +184,9 @@ void d_print_spec(const struct printer *p, FILE *out, const struct d_spec *spec,
 		break;
 	case 'a':
 		p->words->kernel_symbol(p->names, out, value, false);
+		break;
+	case 'k':
+		d_print_stack(p, out, type, bytes);
 		break;
 	case 'Y':
 	case 'T':

@@ -174,9 +174,30 @@ static bool period(const char *text, uint64_t *ret)
 
 #define PERIOD_MIN 200000 /* nanoseconds: as dtrace has it */
 
+static void find_profile_of(struct making *m, const char *name);
+
+/* Those that are listed: all others are made when they are named. */
 static void find_profile(struct making *m)
 {
+	static const char *const listed[] = {
+		"profile-97",   "profile-199",  "profile-499", "profile-997", "profile-1999", "profile-4001",
+		"profile-4999", "tick-1",       "tick-10",     "tick-100",    "tick-500",     "tick-1000",
+		"tick-5000"};
 	const char *name = m->probe->parts[3];
+	size_t i;
+
+	if (*m->probe->parts[1] || *m->probe->parts[2])
+		return;
+	if (*name && !provider_has_wildcard(name))
+		find_profile_of(m, name);
+	else if (*m->probe->parts[0])
+		for (i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
+			if (matches(name, listed[i]))
+				find_profile_of(m, listed[i]);
+}
+
+static void find_profile_of(struct making *m, const char *name)
+{
 	bool is_tick = !strncmp(name, "tick-", 5);
 	struct d_place place = {
 		.provider = "profile", .module = "", .function = "", .name = name, .is_everywhere = true};
@@ -609,6 +630,10 @@ static void find_all(struct making *m)
 
 			m->found = 0;
 			find(m);
+			if (m->c->options->may_be_empty && !m->found && !m->c->report->errors)
+				report_warning(m->c->report, D_NOT_ENABLED, (struct span){},
+					     "failed to match %s:%s:%s:%s: No probe matches description",
+					     probe->parts[0], probe->parts[1], probe->parts[2], probe->parts[3]);
 			if (m->found || m->c->report->errors || state->options[D_ZDEFS])
 				continue;
 			report_error(m->c->report, "D_PDESC_ZERO", probe->span,
