@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Any bytes as a file of the cache, and, past its checksum, as what such a file holds. */
+/* Any bytes as a file of the cache, as what another process tells of entries, and as what an entry holds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +8,21 @@
 #include "runtime/python/cache.h"
 #include "unwind/derived.h"
 #include "fuzz.h"
+
+/* As the answer of a process: it can give the entry that is wanted, with the digest that is, and no other one. */
+static void read_answer(const uint8_t *data, size_t size, uint64_t digest)
+{
+	struct cache *cache = cache_create(NULL, 7);
+	const uint8_t *content;
+	size_t count;
+	int err;
+
+	cache_want(cache, "00ff.eval", digest);
+	err = cache_read(cache, data, size);
+	CHECK(cache_get(cache, "00ff.eval", &content, &count) == !err);
+	CHECK(err || (count >= sizeof(digest) && !memcmp(content, &digest, sizeof(digest))));
+	cache_destroy(cache);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -20,6 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t count, i;
 	uint64_t digest;
 
+	read_answer(data, size, 0);
+	read_answer(data, size, 1);
 	if (cache_entry_parse(data, size, "00ff.eval", 7, &content, &count))
 		CHECK(content >= data && content + count == data + size);
 	if (python_cache_decode(data, size, strings, &digest, &ranges, &count)) {

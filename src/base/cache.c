@@ -5,6 +5,10 @@
  *   "strataC1" · version u64 · checksum u64 · size of the name u32 · size of the content u32 · name · content
  *
  * The checksum is XXH3 of all that follows it, with the version as the seed.
+ *
+ * An answer (cache_write()) has for each entry:
+ *
+ *   size of the name u32 · size of the content u32 · name · content
  */
 #include "base/cache.h"
 
@@ -47,6 +51,10 @@ struct cache {
 	struct table entries; /* hash of the name -> struct entry */
 	uint64_t most, held;  /* bytes that the directory may hold, and does, as far as is known */
 	bool measured;        /* that is known */
+	enum cache_way way;
+	char wanted[CACHE_NAME_MAX + 1]; /* "": nothing */
+	uint64_t wanted_digest;
+	struct entry *passing; /* what was wanted without a digest; or NULL */
 };
 
 struct cache *cache_create(const char *directory, uint64_t version)
@@ -75,6 +83,7 @@ void cache_destroy(struct cache *cache)
 			free(entry);
 		}
 	table_deinit(&cache->entries);
+	free(cache->passing);
 	free(cache->directory);
 	free(cache);
 }
@@ -104,6 +113,8 @@ static struct entry *find(const struct cache *cache, const char *name)
 	struct entry *entry;
 	uint64_t value;
 
+	if (cache->passing && !strcmp(cache->passing->name, name))
+		return cache->passing;
 	if (!table_get(&cache->entries, key_of(name), &value))
 		return NULL;
 	for (entry = (struct entry *)(uintptr_t)value; entry && strcmp(entry->name, name); entry = entry->next)
@@ -395,10 +406,9 @@ static void fill(struct entry *entry, uint64_t version, const void *bytes, size_
 	memcpy(entry->bytes + MAGIC_SIZE + 8, &checksum, 8);
 }
 
-int cache_put(struct cache *cache, const char *name, const void *bytes, size_t size)
+static int make_entry(const struct cache *cache, const char *name, const void *bytes, size_t size, struct entry **ret)
 {
 	struct entry *entry;
-	int err;
 
 	if (!is_name(name))
 		return -EINVAL;
@@ -408,6 +418,17 @@ int cache_put(struct cache *cache, const char *name, const void *bytes, size_t s
 	if (!entry)
 		return -ENOMEM;
 	fill(entry, cache->version, bytes, size);
+	*ret = entry;
+	return 0;
+}
+
+int cache_put(struct cache *cache, const char *name, const void *bytes, size_t size)
+{
+	struct entry *entry;
+	int err = make_entry(cache, name, bytes, size, &entry);
+
+	if (err)
+		return err;
 	err = keep(cache, entry);
 	if (err) {
 		free(entry);
@@ -415,6 +436,100 @@ int cache_put(struct cache *cache, const char *name, const void *bytes, size_t s
 	}
 	if (cache->directory)
 		store(cache, entry);
+	return 0;
+}
+
+void cache_set_way(struct cache *cache, enum cache_way way)
+{
+	if (cache)
+		cache->way = way;
+}
+
+enum cache_way cache_way(const struct cache *cache)
+{
+	return cache ? cache->way : CACHE_HERE;
+}
+
+void cache_want(struct cache *cache, const char *name, uint64_t digest)
+{
+	if (!cache)
+		return;
+	free(cache->passing);
+	cache->passing = NULL;
+	cache->wanted_digest = digest;
+	snprintf(cache->wanted, sizeof(cache->wanted), "%s", name && is_name(name) ? name : "");
+}
+
+bool cache_wants(const struct cache *cache)
+{
+	return cache && *cache->wanted;
+}
+
+/* The content of what is wanted, whoever wrote it. */
+static int take_wanted(struct cache *cache, const uint8_t *content, uint32_t size)
+{
+	uint64_t digest;
+	int err;
+
+	if (size < sizeof(digest))
+		return -EBADMSG;
+	memcpy(&digest, content, sizeof(digest));
+	if (digest != cache->wanted_digest)
+		return -ENOENT;
+	if (digest)
+		err = cache_put(cache, cache->wanted, content, size);
+	else
+		err = make_entry(cache, cache->wanted, content, size, &cache->passing);
+	if (!err)
+		*cache->wanted = '\0';
+	return err && err != -ENOMEM ? -EBADMSG : err;
+}
+
+int cache_read(struct cache *cache, const void *bytes, size_t size)
+{
+	struct cursor c = cursor_init(bytes, size);
+
+	while (cache_wants(cache) && !cursor_at_end(&c)) {
+		uint32_t name_size = cursor_u32(&c), content_size = cursor_u32(&c);
+		const uint8_t *name = cursor_take(&c, name_size), *content = cursor_take(&c, content_size);
+
+		if (!cursor_ok(&c))
+			return -EBADMSG;
+		if (name_size == strlen(cache->wanted) && !memcmp(name, cache->wanted, name_size))
+			return take_wanted(cache, content, content_size);
+	}
+	return -ENOENT;
+}
+
+static void write_entry(const struct entry *entry, uint8_t **at)
+{
+	const uint32_t sizes[2] = {(uint32_t)strlen(entry->name), (uint32_t)entry->content_size};
+
+	memcpy(*at, sizes, sizeof(sizes));
+	memcpy(*at + sizeof(sizes), entry->name, sizes[0]);
+	memcpy(*at + sizeof(sizes) + sizes[0], entry->content, sizes[1]);
+	*at += sizeof(sizes) + sizes[0] + sizes[1];
+}
+
+int cache_write(const struct cache *cache, uint8_t **ret, size_t *size)
+{
+	const struct entry *entry;
+	struct table_slot *slot;
+	uint8_t *bytes, *end;
+	size_t at = 0, all = 0;
+
+	while ((slot = table_next(&cache->entries, &at)))
+		for (entry = (struct entry *)(uintptr_t)slot->value; entry; entry = entry->next)
+			all += 2 * sizeof(uint32_t) + strlen(entry->name) + entry->content_size;
+	bytes = end = malloc(all + 1);
+	if (!bytes)
+		return -ENOMEM;
+	at = 0;
+	while ((slot = table_next(&cache->entries, &at)))
+		for (entry = (struct entry *)(uintptr_t)slot->value; entry; entry = entry->next)
+			write_entry(entry, &end);
+	*ret = bytes;
+	*size = all;
 	return 0;
 }
 

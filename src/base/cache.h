@@ -58,6 +58,29 @@ bool cache_get(struct cache *cache, const char *name, const uint8_t **ret, size_
 int cache_put(struct cache *cache, const char *name, const void *bytes, size_t size);
 
 /*
+ * Who computes entries that are not there. CACHE_ELSEWHERE: a process that is not trusted. Then who looks for an entry
+ * calls cache_want() and does without it for now. The process has a cache of its own, with CACHE_FOR_OTHERS, and tells
+ * all that is in it. An answer may give the entry that was wanted, and no other one; and only if its first 8 bytes are
+ * the digest that was wanted with it. So it can lie about the file that it was asked about, and about nothing else.
+ */
+enum cache_way { CACHE_HERE, CACHE_ELSEWHERE, CACHE_FOR_OTHERS };
+void cache_set_way(struct cache *cache, enum cache_way way); /* `cache` may be NULL, here and below */
+enum cache_way cache_way(const struct cache *cache);
+
+/*
+ * An entry is wanted, the one wanted before is not any more. `digest` 0: its content cannot be tied to a file, so it is
+ * in the cache until the next cache_want(). `name` NULL: nothing is wanted.
+ */
+void cache_want(struct cache *cache, const char *name, uint64_t digest);
+bool cache_wants(const struct cache *cache);
+
+/* Takes the entry that is wanted from an answer. 0; -ENOENT: it has none; -EBADMSG: it is damaged; or -ENOMEM. */
+int cache_read(struct cache *cache, const void *bytes, size_t size);
+
+/* Writes an answer: all entries in memory. *ret is malloc'd. 0 or -ENOMEM. */
+int cache_write(const struct cache *cache, uint8_t **ret, size_t *size);
+
+/*
  * The default directory of a program's cache, malloc'd: $XDG_CACHE_HOME/NAME, or /var/cache/NAME for root, or
  * $HOME/.cache/NAME; the first whose parent belongs to this user. NULL: there is none.
  */

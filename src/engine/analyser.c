@@ -49,9 +49,11 @@ struct analyser {
 	VEC(struct analysis) done;
 };
 
+const struct analyser_options analyser_once = {analyser_run, ANALYSER_CPU_S, ANALYSER_WALL_S, true};
+
 struct analyser *analyser_create(struct foreign_files *files, const struct analyser_options *options)
 {
-	static const struct analyser_options usual = {analyser_run, ANALYSER_CPU_S, ANALYSER_WALL_S};
+	static const struct analyser_options usual = {analyser_run, ANALYSER_CPU_S, ANALYSER_WALL_S, false};
 	struct analyser *analyser = calloc(1, sizeof(*analyser));
 
 	if (!analyser)
@@ -253,6 +255,8 @@ static void receive(struct analyser *analyser)
 	} else {
 		take_bytes(analyser, &answer, &analysis);
 		finish(analyser, &analysis);
+		if (analyser->options.once)
+			end_process(analyser);
 	}
 }
 

@@ -14,10 +14,13 @@
  * (SOCK_SEQPACKET); the descriptors, which come with the question (SCM_RIGHTS); and the bytes in the memory, a memfd of
  * ANALYSER_ANSWER_MAX bytes that strata has created and sealed against resizing. At first it holds the addresses that
  * are asked for. strata copies the answer's bytes out of it and trusts nothing: the asker checks them as it would check
- * the bytes of a file (for code that is followed: derived_decode(); for names: file_names_add()).
+ * the bytes of a file (for code that is followed: derived_decode(); for names: file_names_add(); for runtimes:
+ * cache_read(), and what decodes the entry).
  *
  * The process works on one question at a time; the others wait here. Only analyser_wait() waits for the process. It is
- * forked by the nursery of base/foreign when it is first needed. A question that takes more than ANALYSER_CPU_S of its
+ * forked by the nursery of base/foreign when it is first needed. If what is asked is kept on disk for other runs, each
+ * question has a process of its own (analyser_options.once): one that a file has taken over cannot lie about the next
+ * file. A question that takes more than ANALYSER_CPU_S of its
  * time (or ANALYSER_WALL_S, if it sleeps or gets no CPU) fails, and the process is killed. If the process crashes, or
  * is killed or stopped by somebody, the question is asked again, ANALYSER_TRIES times in all.
  *
@@ -44,7 +47,11 @@ enum analyser_ask {
 	ANALYSER_CONFINE, /* the first answer, without a question: has it confined itself? */
 	ANALYSER_FOLLOW,  /* machine code without unwind tables: unwind_follow() */
 	ANALYSER_NAME,    /* names of addresses: file_names_write() */
-	ANALYSER_MAP      /* the same by a perf map: file_names_write_map() */
+	ANALYSER_MAP,     /* the same by a perf map: file_names_write_map() */
+	/* What is in a runtime's machine code: runtime_answer(), as cache_write() writes it. */
+	ANALYSER_RECOGNISE,
+	ANALYSER_ROLES,
+	ANALYSER_AID
 };
 
 struct analyser_question {
@@ -88,7 +95,11 @@ struct analyser_request {
 struct analyser_options {
 	void (*life)(int socket); /* analyser_run() */
 	double cpu_s, wall_s;     /* ANALYSER_CPU_S, ANALYSER_WALL_S */
+	bool once;                /* a process ends with its answer */
 };
+
+/* With `once`, and else as said above. */
+extern const struct analyser_options analyser_once;
 
 /* `files` forks the process; borrowed. `options`: for tests; NULL: as said above. NULL when memory is short. */
 struct analyser *analyser_create(struct foreign_files *files, const struct analyser_options *options);

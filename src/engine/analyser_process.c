@@ -22,6 +22,7 @@
 #include "elf/elf_file.h"
 #include "engine/analyser.h"
 #include "engine/file_names.h"
+#include "runtime/runtime.h"
 #include "symbol/perf_map.h"
 #include "unwind/unwind_table.h"
 
@@ -75,6 +76,30 @@ static int follow(struct foreign_file *file, struct work *work)
 		return err;
 	err = unwind_follow(elf, &options, NULL);
 	elf_file_close(elf);
+	return err;
+}
+
+static int find_runtime(struct foreign_file *file, enum analyser_ask ask, struct work *work)
+{
+	static const enum runtime_question questions[] = {[ANALYSER_RECOGNISE] = RUNTIME_RECOGNISE,
+							  [ANALYSER_ROLES] = RUNTIME_ROLES,
+							  [ANALYSER_AID] = RUNTIME_AID};
+	struct cache *cache = cache_create(NULL, 0);
+	struct elf_file *elf;
+	uint8_t *bytes = NULL;
+	size_t size = 0;
+	int err = cache ? elf_file_open_foreign(file, "the file", &elf, NULL) : -ENOMEM;
+
+	if (!err) {
+		cache_set_way(cache, CACHE_FOR_OTHERS);
+		runtime_answer(elf, questions[ask], cache);
+		elf_file_close(elf);
+		err = cache_write(cache, &bytes, &size);
+	}
+	if (!err)
+		take_found(work, "", bytes, size);
+	free(bytes);
+	cache_destroy(cache);
 	return err;
 }
 
@@ -147,6 +172,8 @@ static void answer(const struct analyser_question *question, const int fds[ANALY
 			&(struct naming){
 				.ask = question->ask, .file = file, .debug_file = debug_file, .count = question->count},
 			&work);
+	if (file && question->ask >= ANALYSER_RECOGNISE && question->ask <= ANALYSER_AID)
+		err = find_runtime(file, question->ask, &work);
 	if (err)
 		ret->result = err;
 	foreign_close(file);

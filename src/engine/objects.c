@@ -13,6 +13,7 @@
 #include "arch/arch.h"
 #include "base/cache.h"
 #include "base/time.h"
+#include "engine/objects_parts.h"
 #include "proc/open_file.h"
 #include "analyser.inc"
 
@@ -22,6 +23,7 @@ struct objects {
 	struct foreign_files *files;
 	VEC(struct object *) by_index;
 	struct cache *cache;
+	struct object_finder finder; /* of none, if its function is NULL */
 };
 
 struct objects *objects_create(struct foreign_files *files)
@@ -35,6 +37,12 @@ struct objects *objects_create(struct foreign_files *files)
 	}
 	free(directory);
 	return objects;
+}
+
+void objects_set_finder(struct objects *objects, const struct object_finder *finder)
+{
+	objects->finder = *finder;
+	cache_set_way(objects->cache, CACHE_ELSEWHERE);
 }
 
 void object_forget_answer(struct object *object)
@@ -144,7 +152,7 @@ static int open_elf(const struct object *object, struct elf_file **ret, struct d
 	return elf_file_open_foreign(object->content, object->file->path, ret, diag);
 }
 
-static void set_problem(struct object *object, const char *text)
+void object_set_problem(struct object *object, const char *text)
 {
 	free(object->problem);
 	object->problem = strdup(text);
@@ -179,7 +187,7 @@ static bool open_content(struct objects *objects, struct object *object, const s
 		object->unanswered = err == -ETIMEDOUT;
 		object->missed = object->unanswered ? NULL : process;
 		object->missed_at = time_ns(CLOCK_MONOTONIC);
-		set_problem(object, "the file cannot be opened");
+		object_set_problem(object, "the file cannot be opened");
 		return false;
 	}
 	if (!foreign_stat(object->content, &status)) {
@@ -198,37 +206,24 @@ static void check_answers(struct object *object)
 		object->readable = false;
 		object->aids = NULL;
 		runtime_file_deinit(&object->runtime);
-		set_problem(object, "its file system does not answer");
+		object_set_problem(object, "its file system does not answer");
 	}
 }
 
-/* Which runtime may need what the file tells beside. */
-static void find_aids(struct object *object, const struct elf_file *elf)
-{
-	size_t count, i;
-	const struct runtime *const *all = runtimes(&count);
-
-	for (i = 0; i < count && !object->aids; i++)
-		if (all[i]->has_aid &&
-		    all[i]->has_aid(elf, object_is_walked(object) && object->runtime.runtime == all[i]))
-			object->aids = all[i];
-}
-
-static void read_object(struct object *object)
+static void read_object(struct object *object, const struct process *process)
 {
 	struct diag diag = {};
 	struct elf_file *elf;
 
 	if (open_elf(object, &elf, &diag)) {
-		set_problem(object, diag.text);
+		object_set_problem(object, diag.text);
 		return;
 	}
 	if (!copy_segments(object, elf)) {
 		object->readable = true;
 		object->machine = elf_file_machine(elf);
-		if (runtime_recognise(elf, object->cache, &object->runtime, &diag) < 0)
-			set_problem(object, diag.text);
-		find_aids(object, elf);
+		if (object_recognise(object, process, elf, &diag) < 0)
+			object_set_problem(object, diag.text);
 	}
 	elf_file_close(elf);
 }
@@ -239,7 +234,7 @@ static void open_object(struct objects *objects, struct object *object, const st
 	object->opened = true;
 	if ((object->file->kind == FILE_REGULAR && open_content(objects, object, process, mapping)) ||
 	    object->file->kind == FILE_VDSO)
-		read_object(object);
+		read_object(object, process);
 	check_answers(object);
 }
 
@@ -309,6 +304,7 @@ struct object *objects_get(struct objects *objects, const struct mapped_file *fi
 			return NULL;
 		object->file = file;
 		object->cache = objects->cache;
+		object->finder = &objects->finder;
 		objects->by_index.at[file->index] = object;
 	}
 	if (may_lead(object, process))
@@ -439,12 +435,12 @@ void object_compile(struct object *object, struct tables *tables, const struct o
 	if (!object->readable)
 		return;
 	if (open_elf(object, &elf, &diag)) {
-		set_problem(object, diag.text);
+		object_set_problem(object, diag.text);
 		return;
 	}
 	err = compile(object, elf, tables, how, &diag);
 	if (err)
-		set_problem(object, diag.text);
+		object_set_problem(object, diag.text);
 	object->too_large = err == -EFBIG;
 	object->table = is_beyond(err) ? OBJECT_TABLE_FULL : err ? OBJECT_TABLE_NONE : OBJECT_TABLE_READY;
 	elf_file_close(elf);
@@ -532,40 +528,6 @@ void object_fill(struct object *object, struct tables *tables, uint32_t page, co
 		tables_fill(tables, &object->run, first, count, NULL);
 	if (how->pause)
 		how->pause(how->context);
-}
-
-int object_find_roles(struct object *object)
-{
-	const struct runtime_file *file = &object->runtime;
-	struct diag diag = {};
-	struct elf_file *elf;
-	int err;
-
-	if (object->roles_tried || !file->runtime || object_changed(object))
-		return 0;
-	err = open_elf(object, &elf, &diag);
-	if (!err) {
-		err = file->runtime->roles(file, elf, object->cache, &object->roles, &object->role_count, &diag);
-		if (err)
-			set_problem(object, diag.text);
-		elf_file_close(elf);
-	}
-	if (err)
-		object->role_count = 0;
-	object->roles_tried = err != -ENOMEM;
-	return err == -ENOMEM ? err : 0;
-}
-
-const struct runtime_aid *object_aid(struct object *object)
-{
-	struct elf_file *elf;
-
-	if (!object->aid_tried && object->aids && !object_changed(object) && !open_elf(object, &elf, NULL)) {
-		object->has_aid = object->aids->aid(elf, object->cache, &object->aid);
-		elf_file_close(elf);
-	}
-	object->aid_tried = true;
-	return object->has_aid ? &object->aid : NULL;
 }
 
 bool object_jit_descriptor(struct object *object)

@@ -55,6 +55,7 @@ struct object_analysis {
 struct object {
 	const struct mapped_file *file;
 	struct cache *cache;          /* the objects' */
+	const struct object_finder *finder; /* the objects' */
 	struct foreign_file *content; /* NULL: not open */
 	bool opened;                  /* opening was tried */
 	bool readable;                /* an ELF file */
@@ -101,6 +102,20 @@ struct objects;
 /* `files`, borrowed, reads them. */
 struct objects *objects_create(struct foreign_files *files);
 void objects_destroy(struct objects *objects);
+
+/* Another process, which finds what is in the machine code of runtimes (watch_runtime.c). */
+struct object_finder {
+	/*
+	 * Gives the answer, as cache_write() wrote it, or anything; *bytes is malloc'd. `process` may be NULL. -ENOSYS:
+	 * there is no such process, so it is to be found here; another negative errno: it is not known.
+	 */
+	int (*find)(void *context, struct object *object, const struct process *process, enum runtime_question question,
+		    uint8_t **bytes, size_t *size);
+	void *context;
+};
+
+/* To be called before the first objects_get(), if there is one; otherwise it is found here. */
+void objects_set_finder(struct objects *objects, const struct object_finder *finder);
 
 /*
  * A file's object. The file is opened through a process that has it mapped at `mapping` (may be NULL). If that process

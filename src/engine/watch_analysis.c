@@ -57,8 +57,8 @@ static const char *words_of(int err, char *buffer, size_t size)
 	return buffer;
 }
 
-static void note_failure(struct watch *watch, const struct object *object, const char *what, const char *undone,
-			 int err)
+void watch_note_over_budget(struct watch *watch, const struct object *object, const char *what, const char *undone,
+			    int err)
 {
 	char text[WATCH_REMARK_BYTES], path[WATCH_REMARK_BYTES / 2], why[128];
 
@@ -86,7 +86,7 @@ static void note_refusal(struct watch *watch, int refusal)
 	watch_add_remark(watch, text);
 }
 
-static void relieve(void *context)
+void watch_relieve(void *context)
 {
 	(void)!sampler_read_ahead(((struct watch *)context)->sampler); /* what was lost the balance of samples tells */
 }
@@ -97,7 +97,7 @@ static void note_nameless(void *context, const struct object *object, int err)
 	char text[WATCH_REMARK_BYTES];
 
 	if (object) {
-		note_failure(watch, object, "the functions", " have no names", err);
+		watch_note_over_budget(watch, object, "the functions", " have no names", err);
 		return;
 	}
 	snprintf(text, sizeof(text), "symbols are read with all rights of strata, as no process can be confined (%s)",
@@ -107,7 +107,7 @@ static void note_nameless(void *context, const struct object *object, int err)
 
 void watch_names_init(struct watch *watch)
 {
-	const struct namer_client client = {relieve, note_nameless, watch};
+	const struct namer_client client = {watch_relieve, note_nameless, watch};
 
 	watch->naming.namer = namer_create(watch->foreign, &client, NULL);
 }
@@ -143,8 +143,8 @@ static void take(void *context, struct analysis *analysis)
 		object->analysis.size = analysis->size;
 	} else if (!analyser_refusal(watch->analysing.analyser)) {
 		object->analysis.failed = true;
-		note_failure(watch, object, "the machine code", ", which has no unwind tables, was not followed",
-			     analysis->err);
+		watch_note_over_budget(watch, object, "the machine code",
+				       ", which has no unwind tables, was not followed", analysis->err);
 	}
 }
 
@@ -164,7 +164,7 @@ static int ask(struct watch *watch, struct object *object)
 	if (!analysis->asked)
 		return analyser_refusal(analyser) ? 0 : -EDQUOT;
 	while (watch->analysing.waits && analysis->asked && analyser_wait(analyser, WAIT_STEP_MS)) {
-		relieve(watch);
+		watch_relieve(watch);
 		analyser_tend(analyser, take, watch);
 	}
 	return -EINPROGRESS;

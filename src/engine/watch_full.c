@@ -40,12 +40,18 @@ static void name_of(uint32_t pid, char *ret, int size)
 		fclose(file);
 }
 
+uint32_t watch_user(const struct process *process)
+{
+	const struct watched *watched = process->user;
+
+	return watched && watched->has_owner ? watched->owner.user : user_of(process->pid);
+}
+
 void watch_charge(struct watch *watch, const struct process *process)
 {
-	struct share_owner owner = {.process = (uint32_t)process->pid};
+	struct share_owner owner = {.process = (uint32_t)process->pid, .user = watch_user(process)};
 	struct watched *watched = process->user;
 
-	owner.user = watched && watched->has_owner ? watched->owner.user : user_of(process->pid);
 	if (watched) {
 		watched->owner = owner;
 		watched->has_owner = true;

@@ -10,6 +10,7 @@
  *   watch_live.c       walks threads that do not run, from this process
  *   watch_learn.c      learns rules for code that has none, from what the code does
  *   watch_analysis.c   asks another process about files, and keeps the samples that wait for its answers
+ *   watch_runtime.c    asks another process what is in a runtime's machine code
  *   watch_generated.c  generated code (no file backs it) that does not keep frame pointers
  *   watch_published.c  unwind rules that processes publish for their generated code
  *   watch_full.c       what finds no room in the kernel's tables
@@ -36,6 +37,9 @@
 /* Machine code without tables that may be followed: at most 4 s of work, of which one user may cause half. */
 #define WATCH_CODE_BYTES     (16ull << 20)
 #define WATCH_CODE_HALVING_S 20
+/* CPU time to find what is in the machine code of runtimes, ms; an interpreter takes 20 to 50. */
+#define WATCH_RUNTIME_MS        8000
+#define WATCH_RUNTIME_HALVING_S 20
 /* Generated code: one user may cause checks for an eighth of the time. */
 #define WATCH_CHECKS_NS        1000000000ull
 #define WATCH_CHECKS_HALVING_S 2
@@ -189,6 +193,15 @@ struct analysing {
 	uint64_t parked_since; /* the time of the oldest; 0: there is none */
 };
 
+/* What another process is asked about runtimes: watch_runtime.c. */
+struct finding {
+	struct analyser *analyser; /* NULL: there is none, all is found here */
+	struct budget spent;       /* CPU time, ms */
+	bool refusal_told;
+	bool is_answered; /* `answer` is the last question's */
+	struct analysis answer;
+};
+
 struct watch {
 	struct sampler *sampler;
 	struct sideband *sideband;
@@ -211,6 +224,7 @@ struct watch {
 	struct learning learning;
 	struct sharing sharing;
 	struct analysing analysing;
+	struct finding finding;
 	VEC(char *) remarks; /* what is to be said at the end, a line each */
 	bool everything;     /* every process may be sampled, else the wanted ones */
 	bool behind;         /* the last drain left tables or records for the next one */
@@ -265,12 +279,30 @@ void watch_publish_again(struct watch *watch, struct process *process);
 /* What is added to the kernel's tables from now on is charged to this process. */
 void watch_charge(struct watch *watch, const struct process *process);
 
+/* The real user of a process. */
+uint32_t watch_user(const struct process *process);
+
 /* May this much machine code be followed for the user of the last watch_charge()? */
 bool watch_may_follow(struct watch *watch, uint64_t bytes);
 
 /* watch.analysing. `waits`: watch_options. */
 void watch_analysis_init(struct watch *watch, bool waits);
 void watch_analysis_deinit(struct watch *watch);
+
+/* watch.finding. To be called once there are objects, and before any is asked for. */
+void watch_runtime_init(struct watch *watch);
+void watch_runtime_deinit(struct watch *watch);
+
+/* struct object_finder.find. `context` is the watch. */
+int watch_find_in_runtime(void *context, struct object *object, const struct process *process,
+			  enum runtime_question question, uint8_t **bytes, size_t *size);
+
+/* Reads the ring ahead, while something takes a while. `context` is the watch. */
+void watch_relieve(void *context);
+
+/* Adds the remark `over-budget`: `what` of the object's file `undone`, because of a negative errno. */
+void watch_note_over_budget(struct watch *watch, const struct object *object, const char *what, const char *undone,
+			    int err);
 
 /* Makes naming.namer; NULL when memory is short. */
 void watch_names_init(struct watch *watch);

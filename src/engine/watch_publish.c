@@ -14,18 +14,13 @@ bool watch_is_generated(const struct object *object)
 	return object->file->kind == FILE_ANONYMOUS || (object->content && !object->readable && !object->unanswered);
 }
 
-/* Samples go on while a large table is compiled, each with a copy of its stack. */
-static void read_ahead(void *context)
-{
-	const struct watch *watch = context;
-
-	(void)!sampler_read_ahead(watch->sampler); /* what was lost the balance of samples tells */
-}
-
 static struct object_compiling compiling(struct watch *watch)
 {
 	return (struct object_compiling){
-		.whole = watch->publishing.whole_tables, .pause = read_ahead, .follow = watch_follow, .context = watch};
+		.whole = watch->publishing.whole_tables,
+		.pause = watch_relieve,
+		.follow = watch_follow,
+		.context = watch};
 }
 
 void watch_fill(void *context, uint32_t page)

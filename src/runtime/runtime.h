@@ -156,14 +156,15 @@ struct runtime {
 	 * without it, because it is called for each mapped file. 1: yes, and *ret is filled in, except `runtime`. 0:
 	 * no. Negative, with a diag: yes, but it is not supported; *ret may then have what roles() needs. `cache`,
 	 * which may be NULL, stores results that are slow to compute; it belongs to one version of the analyser
-	 * (mk/build.mk).
+	 * (mk/build.mk). If another process is to compute them (CACHE_ELSEWHERE), those that are not in it are wanted
+	 * (cache_want()), and left out; this also holds for roles() and aid(). The caller then calls again.
 	 */
 	int (*recognise)(const struct elf_file *elf, struct cache *cache, struct runtime_file *ret, struct diag *diag);
 	void (*forget)(void *facts);
 
 	/*
 	 * The address ranges of the loop: malloc'd, without overlaps. Slow; called once per file, before the first
-	 * merge.
+	 * merge. -EINPROGRESS: they are wanted.
 	 */
 	int (*roles)(const struct runtime_file *file, const struct elf_file *elf, struct cache *cache,
 		     struct runtime_range **ret, size_t *count, struct diag *diag);
@@ -238,6 +239,12 @@ enum runtime_id runtime_id(const struct runtime *runtime);
  */
 int runtime_recognise(const struct elf_file *elf, struct cache *cache, struct runtime_file *ret, struct diag *diag);
 void runtime_file_deinit(struct runtime_file *file);
+
+/* What another process is asked about a file: what recognise(), roles() or aid() computes. */
+enum runtime_question { RUNTIME_RECOGNISE, RUNTIME_ROLES, RUNTIME_AID };
+
+/* Computes that for all runtimes, and leaves what was slow in `cache`, which has CACHE_FOR_OTHERS. */
+void runtime_answer(const struct elf_file *elf, enum runtime_question question, struct cache *cache);
 
 /* Attaches, and fills in the runtime's number. */
 void runtime_attach(const struct runtime_file *file, uint64_t bias, const struct runtime_aid *aid,

@@ -2,6 +2,7 @@
 #include "runtime/runtime.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #define DECLARE(name) extern const struct runtime runtime_##name;
 #define POINT(name)   &runtime_##name,
@@ -55,6 +56,37 @@ void runtime_file_deinit(struct runtime_file *file)
 	if (file->runtime)
 		file->runtime->forget(file->facts);
 	*file = (struct runtime_file){};
+}
+
+static void answer_roles(const struct elf_file *elf, struct cache *cache)
+{
+	struct runtime_range *ranges = NULL;
+	struct runtime_file file;
+	struct diag diag;
+	size_t count;
+
+	(void)!runtime_recognise(elf, NULL, &file, &diag);
+	if (file.runtime && !file.runtime->roles(&file, elf, cache, &ranges, &count, &diag))
+		free(ranges);
+	runtime_file_deinit(&file);
+}
+
+void runtime_answer(const struct elf_file *elf, enum runtime_question question, struct cache *cache)
+{
+	struct runtime_file file;
+	struct runtime_aid aid;
+	struct diag diag;
+	size_t i;
+
+	if (question == RUNTIME_ROLES)
+		answer_roles(elf, cache);
+	for (i = 0; question == RUNTIME_AID && i < COUNT; i++)
+		if (all[i]->aid)
+			all[i]->aid(elf, cache, &aid);
+	if (question == RUNTIME_RECOGNISE) {
+		(void)!runtime_recognise(elf, cache, &file, &diag);
+		runtime_file_deinit(&file);
+	}
 }
 
 void runtime_locals_deinit(struct runtime_locals *locals)

@@ -5,6 +5,7 @@ and it is said. KILLS: how often it is killed."""
 import ctypes
 import os
 import random
+import shutil
 import signal
 import struct
 import subprocess
@@ -20,6 +21,8 @@ KILLS = int(os.environ.get("KILLS", 20))
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"
 NAME = "strata-analyser"
 LATE_S = 2
+PYTHON = "/usr/bin/python3.11"
+SPIN = "def spin():\n    while True:\n        sum(range(1000))\nspin()"
 FUNCTIONS = 200
 BARE = ["-fno-asynchronous-unwind-tables", "-fno-unwind-tables"]
 NAMED = {"over-budget", "late"}  # what may be lost of the program whose code is followed
@@ -177,12 +180,13 @@ def cut(stop, files):
         time.sleep(0.05)
 
 
-def record_bare(where, bare, during, **options):
+def record_bare(where, bare, during, *arguments, **options):
     """A recording of a program, nothing of which is known from before; its statistics."""
     os.environ["XDG_CACHE_HOME"] = bare + "-cache"
     stop = threading.Event()
     harming = threading.Thread(target=during, args=(stop,))
-    running = subprocess.Popen([bare])
+    running = subprocess.Popen([bare, *arguments])
+    e2e.let_use(running.pid, 0.05)
     harming.start()
     try:
         e2e.record("-p", running.pid, "-d", "2", "-o", where + "/out.folded", "--stats", where + "/out.json", **options)
@@ -219,6 +223,34 @@ def forbid_seccomp():
     libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
     if libc.prctl(22, 2, struct.pack("<HxxxxxxQ", len(code), ctypes.addressof(buffer)), 0, 0):  # PR_SET_SECCOMP
         raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def interpreters(tap, where):
+    """What is in an interpreter's machine code, when the process that finds it is killed at once, and when there is none."""
+    def kill(stop):
+        while not stop.is_set():
+            send(signal.SIGKILL)
+    if not os.path.exists(PYTHON):
+        tap.skip("an interpreter", "there is no " + PYTHON)
+        return
+    for words, during, options in (("undisturbed", lambda stop: None, {}), ("killed at once", kill, {}),
+                                   ("without seccomp", lambda stop: None, {"preexec_fn": forbid_seccomp})):
+        words = "an interpreter, " + words
+        path = "%s/python-%s" % (where, words.split()[-1])
+        shutil.copy(PYTHON, path)
+        with open(path, "ab") as file:
+            file.write(os.urandom(16))
+        stats = record_bare(where, path, during, "-S", "-c", SPIN, **options)
+        stacks = e2e.folded(where + "/out.folded")
+        told = [remark for remark in stats["remarks"] if remark.startswith("over-budget: ") and path in remark]
+        share = e2e.share(stacks, lambda frames: any(frame.startswith("spin (") for frame in frames))
+        tap.equal(stats["complete"] + stats["truncated"] + sum(stats["lost"].values()), stats["samples"], words + ": the sums close")
+        tap.ok(stats["samples"] > 0 and (share >= 0.95 or (during is kill and told)),
+               words + ": its functions are there, or that is said: %.1f %%" % (100 * share), stats["remarks"])
+        tap.ok(bool(options) == any("interpreters is read with all rights" in remark for remark in stats["remarks"]),
+               words + ": that there is no such process is said if it is so", stats["remarks"])
+        tap.ok(during is kill or not told, words + ": nothing is said to be lost", told)
+        tap.ok(e2e.until(lambda: not analysers()), words + ": no process is left")
 
 
 def unconfined(tap, where):
@@ -272,6 +304,7 @@ def main():
         in_time(tap, where, "stopped")
         given_up(tap, where)
         unconfined(tap, where)
+        interpreters(tap, where)
     tap.done()
 
 

@@ -135,7 +135,7 @@ static unsigned int descriptors(void)
 
 static void test_lies(struct foreign_files *files)
 {
-	const struct analyser_options options = {lie, 10, 60};
+	const struct analyser_options options = {lie, 10, 60, false};
 	struct analyser *analyser = analyser_create(files, &options);
 	struct foreign_file *file = some_file();
 	unsigned int i, before;
@@ -177,7 +177,7 @@ static void sleep_for_ever(int socket)
 
 static void test_sleeping(struct foreign_files *files)
 {
-	const struct analyser_options options = {sleep_for_ever, 60, 0.2};
+	const struct analyser_options options = {sleep_for_ever, 60, 0.2, false};
 	struct analyser *analyser = analyser_create(files, &options);
 	struct foreign_file *file = some_file();
 	double begin = time_s(CLOCK_MONOTONIC);
@@ -199,7 +199,7 @@ static void spin(int socket)
 
 static void test_spinning(struct foreign_files *files)
 {
-	const struct analyser_options options = {spin, 0.2, 600};
+	const struct analyser_options options = {spin, 0.2, 600, false};
 	struct analyser *analyser = analyser_create(files, &options);
 	struct foreign_file *file = some_file();
 
@@ -222,7 +222,7 @@ static void refuse(int socket)
 
 static void test_refusal(struct foreign_files *files)
 {
-	const struct analyser_options options = {refuse, 1, 1};
+	const struct analyser_options options = {refuse, 1, 1, false};
 	struct analyser *analyser = analyser_create(files, &options);
 	struct foreign_file *file = some_file();
 
@@ -231,6 +231,55 @@ static void test_refusal(struct foreign_files *files)
 	ok(taken == 1 && last.err == -ENOSYS, "one that cannot be confined is not asked");
 	is_int(analyser_refusal(analyser), -ENOSYS, "which is known");
 	ok(!ask(analyser, file), "from then on");
+	foreign_close(file);
+	analyser_destroy(analyser);
+}
+
+/* Answers with its own pid. */
+static void tell_pid(int socket)
+{
+	struct analyser_answer answer = {};
+	struct analyser_question question;
+	int fds[ANALYSER_DESCRIPTORS];
+	pid_t pid = getpid();
+
+	tell(socket, &answer, sizeof(answer), -1);
+	while (foreign_receive(socket, &(struct iovec){&question, sizeof(question)}, 1, fds, ANALYSER_DESCRIPTORS) ==
+	       sizeof(question)) {
+		answer = (struct analyser_answer){.id = question.id, .size = sizeof(pid)};
+		if (pwrite(fds[0], &pid, sizeof(pid), 0) != sizeof(pid))
+			_exit(1);
+		tell(socket, &answer, sizeof(answer), -1);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+
+static pid_t pid_told(void)
+{
+	pid_t ret = 0;
+
+	if (!last.err && last.size == sizeof(ret))
+		memcpy(&ret, last.bytes, sizeof(ret));
+	return ret;
+}
+
+static void test_once(struct foreign_files *files, bool once)
+{
+	const struct analyser_options options = {tell_pid, 10, 60, once};
+	struct analyser *analyser = analyser_create(files, &options);
+	struct foreign_file *file = some_file();
+	pid_t first, second;
+
+	ask(analyser, file);
+	ask(analyser, file);
+	tend(analyser, 1);
+	first = pid_told();
+	tend(analyser, 1);
+	second = pid_told();
+	ok(first && second && (first != second) == once, "%s: %d, %d",
+	   once ? "each question has a process of its own" : "one process answers all", first, second);
+	ok(!once || !analyser_wait(analyser, 0), "and nothing is under way");
 	foreign_close(file);
 	analyser_destroy(analyser);
 }
@@ -317,6 +366,8 @@ int main(void)
 	test_sleeping(files);
 	test_spinning(files);
 	test_refusal(files);
+	test_once(files, false);
+	test_once(files, true);
 	test_files(files);
 	free(last.bytes);
 	foreign_files_destroy(files);

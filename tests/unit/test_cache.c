@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -283,6 +284,108 @@ static void test_default(void)
 	rmdir(home);
 }
 
+/* What a process that looked for entries tells: `content` under a name, and others around it. */
+static size_t answer(const char *name, const char *content, size_t content_size, uint8_t **ret)
+{
+	struct cache *cache = cache_create(NULL, 0);
+	size_t size = 0;
+
+	cache_set_way(cache, CACHE_FOR_OTHERS);
+	cache_put(cache, "other.eval", "digest!!other", 13);
+	cache_put(cache, name, content, content_size);
+	cache_put(cache, "another.keys", "digest!!x", 9);
+	if (cache_write(cache, ret, &size))
+		size = 0;
+	cache_destroy(cache);
+	return size;
+}
+
+/* What comes of it when `wanted` is; the answer cut to `cut` bytes if that is less. */
+static int reads(struct cache *cache, const char *wanted, uint64_t digest, const char *name, const char *content,
+		 size_t cut)
+{
+	uint8_t *bytes = NULL, *some;
+	size_t size = answer(name, content, strlen(content), &bytes);
+	int err;
+
+	size = size < cut ? size : cut;
+	some = malloc(size + 1); /* of its size: who reads beyond it is caught */
+	memcpy(some, bytes, size);
+	cache_want(cache, wanted, digest);
+	err = cache_read(cache, some, size);
+	free(some);
+	free(bytes);
+	return err;
+}
+
+static bool has(struct cache *cache, const char *name, const char *content)
+{
+	const uint8_t *bytes;
+	size_t size;
+
+	return cache_get(cache, name, &bytes, &size) && size == strlen(content) && !memcmp(bytes, content, size);
+}
+
+static void test_wanted(void)
+{
+	struct cache *cache = cache_create(directory, VERSION), *later;
+	uint64_t digest, another;
+	const uint8_t *bytes;
+	size_t size, i, taken = 0;
+
+	memcpy(&digest, "digest!!", 8);
+	another = digest + 1;
+	is_int(cache_way(cache), CACHE_HERE, "entries are computed here");
+	cache_set_way(cache, CACHE_ELSEWHERE);
+	is_int(cache_way(cache), CACHE_ELSEWHERE, "or by another process");
+	ok(!cache_wants(cache), "nothing is wanted");
+	is_int(reads(cache, NULL, digest, NAME, "digest!!loop", SIZE_MAX), -ENOENT, "then nothing is taken");
+	is_int(reads(cache, NAME, digest, NAME, "digest!!loop", SIZE_MAX), 0, "what is wanted is taken");
+	ok(has(cache, NAME, "digest!!loop") && !cache_wants(cache), "as it is");
+	ok(!cache_get(cache, "other.eval", &bytes, &size) && !cache_get(cache, "another.keys", &bytes, &size),
+	   "and nothing that was told beside");
+	later = cache_create(directory, VERSION);
+	ok(has(later, NAME, "digest!!loop"), "it is kept");
+	cache_destroy(later);
+	is_int(reads(cache, NAME, another, NAME, "digest!!lie", SIZE_MAX), -ENOENT, "an entry for another digest");
+	ok(has(cache, NAME, "digest!!loop") && cache_wants(cache), "is not taken");
+	is_int(reads(cache, "b.eval", digest, NAME, "digest!!lie", SIZE_MAX), -ENOENT, "nor is one of another name");
+	ok(has(cache, NAME, "digest!!loop"), "even if it is for the right file");
+	is_int(reads(cache, "b.eval", digest, "b.eval", "digest", SIZE_MAX), -EBADMSG,
+	       "nor one too short for a digest");
+	for (i = 0; i < 200; i++)
+		taken += !reads(cache, "b.eval", digest, "b.eval", "digest!!b", i);
+	ok(taken && taken < 200, "an answer may be cut behind what is wanted, not before: %zu", taken);
+	is_int(reads(cache, "c.eval", 0, "c.eval", "\0\0\0\0\0\0\0\0", SIZE_MAX), -EBADMSG, "without its digest");
+	cache_want(cache, "c.eval", 0);
+	is_int(cache_read(cache, "\6\0\0\0\12\0\0\0c.eval\0\0\0\0\0\0\0\0zz", 24), 0,
+	       "of a file without a digest");
+	ok(cache_get(cache, "c.eval", &bytes, &size) && size == 10, "it is there");
+	later = cache_create(directory, VERSION);
+	ok(!cache_get(later, "c.eval", &bytes, &size), "but not kept");
+	cache_destroy(later);
+	cache_want(cache, NULL, 0);
+	ok(!cache_get(cache, "c.eval", &bytes, &size), "and gone with the next question");
+	is_int(cache_read(cache, NULL, 0), -ENOENT, "no answer");
+	cache_want(NULL, NAME, digest);
+	ok(!cache_wants(NULL) && cache_way(NULL) == CACHE_HERE, "no cache");
+	cache_destroy(cache);
+	unlink(file);
+}
+
+/* Removes the directory. */
+static void clear(void)
+{
+	DIR *dir = opendir(directory);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		unlinkat(dirfd(dir), entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	rmdir(directory);
+}
+
 int main(void)
 {
 	if (!mkdtemp(top))
@@ -295,7 +398,9 @@ int main(void)
 	test_foreign();
 	test_concurrent();
 	test_bounded();
+	test_wanted();
 	test_default();
+	clear();
 	rmdir(top);
 	return tap_done();
 }

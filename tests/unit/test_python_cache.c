@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <errno.h>
+
 #include "base/strings.h"
 #include "elf_builder.h"
 #include "runtime/python/cache.h"
@@ -237,11 +239,68 @@ static void test_layers(void)
 	python_cache_destroy(cache);
 }
 
+/* Another process finds what is not in the cache. */
+static void test_elsewhere(void)
+{
+	const struct python_interpreter interpreter = {.version = 0x30b, .interp_head = 0x1234},
+					other = {.version = 0x30c};
+	const struct file file = {0x90, ""}, patched = {0xc3, ""};
+	struct cache *entries = cache_create(NULL, 1), *process = cache_create(NULL, 0);
+	struct python_cache *cache = python_cache_share(entries), *there = python_cache_share(process);
+	struct python_thread_layer layers[PYTHON_THREAD_LAYERS];
+	struct python_range *ranges = NULL, *found = NULL;
+	struct elf_builder b, patched_b;
+	struct elf_file *elf = build(&file, &b), *patched_elf = build(&patched, &patched_b);
+	struct py_keys keys = {.stride = 1};
+	uint8_t *bytes = NULL;
+	size_t count = 0, size = 0;
+	bool cached = false;
+
+	cache_set_way(entries, CACHE_ELSEWHERE);
+	cache_set_way(process, CACHE_FOR_OTHERS);
+	is_int(python_cache_thread_layers(cache, elf, &interpreter, layers, PYTHON_THREAD_LAYERS, &count, NULL),
+	       -EINPROGRESS, "layers are not found here");
+	is_int(python_cache_keys(cache, elf, &keys), -EINPROGRESS, "nor are keys");
+	ok(!keys.stride, "which are none then");
+	is_int(python_cache_eval_ranges(cache, elf, &interpreter, &ranges, &count, NULL, NULL), -EINPROGRESS,
+	       "nor is the loop");
+	ok(cache_wants(entries), "that is wanted now");
+	is_int(python_cache_eval_ranges(there, patched_elf, &interpreter, &found, &count, NULL, NULL), 0,
+	       "a process tells of another file with that build id");
+	free(found);
+	is_int(cache_write(process, &bytes, &size), 0, "what it found");
+	is_int(cache_read(entries, bytes, size), -ENOENT, "it is not taken");
+	free(bytes);
+	is_int(python_cache_eval_ranges(there, elf, &other, &found, &count, NULL, NULL), 0, "or as another version");
+	free(found);
+	is_int(cache_write(process, &bytes, &size), 0, "what it found");
+	is_int(cache_read(entries, bytes, size), -ENOENT, "it is not taken");
+	free(bytes);
+	is_int(python_cache_eval_ranges(there, elf, &interpreter, &found, &count, NULL, NULL), 0, "of this file");
+	free(found);
+	is_int(cache_write(process, &bytes, &size), 0, "what it found");
+	is_int(cache_read(entries, bytes, size), 0, "it is");
+	free(bytes);
+	is_int(python_cache_eval_ranges(cache, elf, &interpreter, &ranges, &count, &cached, NULL), 0,
+	       "the loop is known");
+	ok(cached && count == 1 && ranges->end == ranges->start + 0x80, "as it was found");
+	free(ranges);
+	elf_file_close(elf);
+	elf_file_close(patched_elf);
+	elf_builder_deinit(&b);
+	elf_builder_deinit(&patched_b);
+	python_cache_destroy(cache);
+	python_cache_destroy(there);
+	cache_destroy(entries);
+	cache_destroy(process);
+}
+
 int main(void)
 {
 	test_ranges();
 	test_decode();
 	test_layers();
 	test_decode_layers();
+	test_elsewhere();
 	return tap_done();
 }

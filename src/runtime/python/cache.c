@@ -111,6 +111,36 @@ static void entry_name(const struct elf_file *elf, uint64_t digest, const char *
 		strcpy(name + 2 * size, suffix);
 }
 
+/* The entry of an answer. */
+struct entry {
+	uint64_t digest; /* 0: the file's cannot be told */
+	char name[CACHE_NAME_MAX + 1];
+};
+
+/* False: nothing is kept of this file. */
+static bool entry_of(const struct python_cache *cache, const struct elf_file *elf,
+		     const struct python_interpreter *interpreter, const char *suffix, struct entry *ret)
+{
+	if (!cache)
+		return false;
+	if (digest_of(elf, interpreter, &ret->digest)) {
+		entry_name(elf, ret->digest, suffix, ret->name);
+		return true;
+	}
+	ret->digest = 0;
+	sprintf(ret->name, "undigested%s", suffix);
+	return cache_way(cache->cache) != CACHE_HERE;
+}
+
+/* Shall another process find what is not in the cache? Then that is wanted now. */
+static bool is_asked(const struct python_cache *cache, const struct entry *entry)
+{
+	if (!cache || cache_way(cache->cache) != CACHE_ELSEWHERE)
+		return false;
+	cache_want(cache->cache, entry->name, entry->digest);
+	return true;
+}
+
 static int append(bytes_t *bytes, const void *more, size_t size)
 {
 	if (vec_reserve(bytes, size))
@@ -301,21 +331,21 @@ int python_cache_eval_ranges(struct python_cache *cache, const struct elf_file *
 			     const struct python_interpreter *interpreter, struct python_range **ret, size_t *count,
 			     bool *cached, struct diag *diag)
 {
-	char name[CACHE_NAME_MAX + 1];
-	uint64_t digest = 0;
+	struct entry entry;
 	bool found = false;
 	int err = 0;
 
-	if (cache && !digest_of(elf, interpreter, &digest))
+	if (!entry_of(cache, elf, interpreter, ".eval", &entry))
 		cache = NULL;
-	if (cache) {
-		entry_name(elf, digest, ".eval", name);
-		found = look_up_ranges(cache, name, digest, ret, count);
-	}
+	if (cache)
+		found = look_up_ranges(cache, entry.name, entry.digest, ret, count);
+	if (!found && is_asked(cache, &entry))
+		return diag_fail(diag, EINPROGRESS, "python.asked", "%s: where its interpreter loop is is not known",
+				 elf_file_path(elf));
 	if (!found)
 		err = python_eval_ranges(elf, interpreter, ret, count, diag);
 	if (!found && !err && cache)
-		keep_ranges(cache, name, digest, *ret, *count);
+		keep_ranges(cache, entry.name, entry.digest, *ret, *count);
 	if (!err && cached)
 		*cached = found;
 	return err;
@@ -337,25 +367,24 @@ int python_cache_thread_layers(struct python_cache *cache, const struct elf_file
 			       size_t room, size_t *count, bool *cached)
 {
 	struct python_thread_layer all[PYTHON_THREAD_LAYERS];
-	char name[CACHE_NAME_MAX + 1];
+	struct entry entry;
 	bool found = false;
 	size_t number = 0;
 	bytes_t bytes = {};
-	uint64_t digest = 0;
 	int err = 0;
 
-	if (cache && !digest_of(elf, interpreter, &digest))
+	if (!entry_of(cache, elf, interpreter, ".threads", &entry))
 		cache = NULL;
-	if (cache) {
-		entry_name(elf, digest, ".threads", name);
-		found = look_up_layers(cache, name, digest, all, &number);
-	}
+	if (cache)
+		found = look_up_layers(cache, entry.name, entry.digest, all, &number);
+	if (!found && is_asked(cache, &entry))
+		return -EINPROGRESS;
 	if (!found)
 		err = python_thread_layers(elf, interpreter, all, PYTHON_THREAD_LAYERS, &number);
 	if (err)
 		return err;
-	if (!found && cache && !encode_layers(&bytes, digest, all, number))
-		cache_put(cache->cache, name, bytes.at, bytes.count);
+	if (!found && cache && !encode_layers(&bytes, entry.digest, all, number))
+		cache_put(cache->cache, entry.name, bytes.at, bytes.count);
 	vec_free(&bytes);
 	*count = number < room ? number : room;
 	memcpy(layers, all, *count * sizeof(*layers));
@@ -379,24 +408,25 @@ bool python_cache_decode_keys(const void *bytes, size_t size, uint64_t *digest, 
 
 int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, struct py_keys *ret)
 {
-	char name[CACHE_NAME_MAX + 1];
-	uint64_t digest = 0, expected;
+	struct entry entry;
+	uint64_t expected;
 	const uint8_t *bytes;
 	bytes_t made = {};
 	size_t size;
 	int err;
 
-	if (cache && !digest_of(elf, NULL, &digest))
+	if (!entry_of(cache, elf, NULL, ".keys", &entry))
 		cache = NULL;
-	if (cache) {
-		entry_name(elf, digest, ".keys", name);
-		if (cache_get(cache->cache, name, &bytes, &size) &&
-		    python_cache_decode_keys(bytes, size, &expected, ret) && digest == expected)
-			return 0;
+	if (cache && cache_get(cache->cache, entry.name, &bytes, &size) &&
+	    python_cache_decode_keys(bytes, size, &expected, ret) && entry.digest == expected)
+		return 0;
+	if (is_asked(cache, &entry)) {
+		*ret = (struct py_keys){};
+		return -EINPROGRESS;
 	}
 	err = key_layout_read(elf, ret);
-	if (!err && cache && !append(&made, &digest, sizeof(digest)) && !append(&made, ret, sizeof(*ret)))
-		cache_put(cache->cache, name, made.at, made.count);
+	if (!err && cache && !append(&made, &entry.digest, sizeof(entry.digest)) && !append(&made, ret, sizeof(*ret)))
+		cache_put(cache->cache, entry.name, made.at, made.count);
 	vec_free(&made);
 	return err;
 }

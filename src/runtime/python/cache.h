@@ -9,6 +9,9 @@
  * an entry also holds a digest of the file (elf_file_digest()), and is used only for files with the same digest. For a
  * file without a build id the name of the entry is derived from the digest. Recognition is not cached: it takes some
  * hash-table lookups, no more than checking that a cached answer belongs to this file.
+ *
+ * If another process is to find what is not in the cache (CACHE_ELSEWHERE), the functions below fail with -EINPROGRESS,
+ * and it is wanted (cache_want()). That is also so for files of which nothing is kept, as they are too large.
  */
 #ifndef STRATA_PYTHON_CACHE_H
 #define STRATA_PYTHON_CACHE_H
