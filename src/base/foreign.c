@@ -24,7 +24,7 @@
  * How long a reader may sleep over one answer. Each that hangs halves it for what comes after, down to the least, so
  * that many file systems that hang cost little more than a few.
  */
-#define DEADLINE_MS       2000
+#define DEADLINE_MS       1000
 #define DEADLINE_LEAST_MS 60
 #define COPY_MAX          (1ull << 30)
 #define STUCK_MAX         64 /* readers that are left hanging; beyond, nothing more is asked that needs one */
