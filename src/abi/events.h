@@ -111,7 +111,8 @@ enum second_frame_flag {
 	SECOND_FRAME_ENTRY = 1, /* the outermost frame of one run of the interpreter loop */
 	SECOND_FRAME_UNSURE =
 		2, /* an innermost frame that is another thread's, unless this thread has an interpreter loop for it */
-	SECOND_FRAME_EMPTY = 4 /* not a frame: this run of the loop has none yet, or no longer has one; code is 0 */
+	SECOND_FRAME_EMPTY = 4, /* not a frame: this run of the loop has none yet, or no longer has one; code is 0 */
+	SECOND_FRAME_TASK = 8   /* not a frame: the task, `code`, whose outermost frame follows */
 };
 
 struct second_frame {
@@ -128,6 +129,13 @@ struct code_string {
 	__u16 bytes;  /* bytes copied, from the start of its slot */
 };
 
+/* Tasks are sent as functions are; only their names are known (SECOND_FRAME_TASK). */
+enum code_task {
+	CODE_TASK = 1,        /* its name is `name` */
+	CODE_TASK_NUMBER = 2, /* its name is a number until somebody asks for it: the runtime's own bytes in text[0] */
+	CODE_TASK_NAMELESS = 3
+};
+
 struct code_event {
 	struct event_header header;
 	__u64 id;
@@ -140,6 +148,7 @@ struct code_event {
 	__u32 table_size;   /* bytes of the whole line table, or CODE_TABLE_UNREAD */
 	__u32 table_copied; /* bytes that follow the strings; less than table_size when too long or unreadable */
 	__u32 is_named;     /* its name was read completely */
+	__u32 is_task;      /* enum code_task; 0: it is a function */
 	struct code_string name, qualname, filename;
 	__u8 text[3][CODE_STRING_MAX]; /* in this order, in slots of fixed size */
 };

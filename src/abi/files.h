@@ -42,7 +42,7 @@ struct known_file {
 	/* The runtime in it, with vaddrs for addresses; tgid and check are 0. RUNTIME_NONE: there is none. */
 	struct runtime_process runtime;
 };
-ABI_ASSERT_SIZE(struct known_file, 168);
+ABI_ASSERT_SIZE(struct known_file, 200);
 
 /* A map of two words that concern everything the kernel part has found. */
 enum found_word {

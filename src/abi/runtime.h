@@ -2,7 +2,7 @@
 /*
  * runtime: what the kernel part is told about a runtime with a second stack (runtime/runtime.h): where it is in a
  * process, and what is the same in all processes that run one build of it. Named fields are for the engine. The meaning
- * of `words`, `places`, `facts` and `fact` is known to the runtime only, in src/runtime/NAME/.
+ * of `words`, `places`, `facts`, `fact` and `tasks` is known to the runtime only, in src/runtime/NAME/.
  */
 #ifndef STRATA_ABI_RUNTIME_H
 #define STRATA_ABI_RUNTIME_H
@@ -38,6 +38,7 @@ struct runtime_process {
 	 */
 	__u64 places[4];
 	__u64 facts[3];
+	__u64 tasks[4]; /* how a walk finds the task that its thread runs; tasks[0] is 0: it does not look for one */
 	__s32 fact;
 	__u16 layout; /* index into the map of layouts */
 	__u8 runtime; /* enum runtime_id */
@@ -46,7 +47,7 @@ struct runtime_process {
 	__u32 tgid;
 	__u32 check; /* runtime_process_check() */
 };
-ABI_ASSERT_SIZE(struct runtime_process, 80);
+ABI_ASSERT_SIZE(struct runtime_process, 112);
 
 /* The value that `check` must have: a copy is used only if it is consistent, as with struct process_entry. */
 static inline __u32 runtime_process_check(const struct runtime_process *process)
@@ -60,6 +61,10 @@ static inline __u32 runtime_process_check(const struct runtime_process *process)
 	}
 	for (i = 0; i < 3; i++) {
 		hash = (hash ^ process->facts[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 32;
+	}
+	for (i = 0; i < 4; i++) {
+		hash = (hash ^ process->tasks[i]) * 0x9e3779b97f4a7c15ull;
 		hash ^= hash >> 32;
 	}
 	hash ^= (__u32)process->fact | (__u64)process->layout << 32 | (__u64)process->runtime << 48;

@@ -160,7 +160,7 @@ struct found_process {
 	struct runtime_process runtime; /* RUNTIME_NONE: it has none with a second stack */
 	__u64 check;
 };
-ABI_ASSERT_SIZE(struct found_process, 176);
+ABI_ASSERT_SIZE(struct found_process, 208);
 
 #define FIND_LEVELS    8u /* maximum depth of inner nodes in a tree of mappings; a power of two */
 #define FIND_STEPS_MAX 512u

@@ -43,6 +43,7 @@ enum {
 	OPTION_WALL,
 	OPTION_GIL,
 	OPTION_OFF_CPU_RATE,
+	OPTION_TASKS,
 	OPTION_NO_DEBUGINFOD
 };
 
@@ -57,6 +58,8 @@ static const struct option_row options[] = {
 	{OPTION_GIL, "gil", NULL, "record who holds Python's GIL and who waits for it, by time"},
 	{OPTION_OFF_CPU_RATE, "off-cpu-rate", "N",
 	 "of more waits than so many a second and CPU, the short\nones are sampled (1000)"},
+	{OPTION_TASKS, "tasks", NULL,
+	 "begin stacks of asyncio tasks with [task NAME], not with the\nevent loop's frames"},
 	{'d', "duration", "TIME", "stop after this time: seconds, such as 10 or 0.5, or 10s,\n2m, 1h"},
 	{'o', "output", "FILE",
 	 "write this file; the suffix chooses the format; - means\nfolded stacks on standard output; "
@@ -92,7 +95,7 @@ struct request {
 	uint64_t max_memory, sample_ns;
 	double duration_s;
 	unsigned int off_cpu_rate;
-	bool off_cpu, wall, gil;
+	bool off_cpu, wall, gil, tasks;
 	bool no_debuginfod;
 	bool threads, function, verify, verbose, quiet, help;
 };
@@ -190,6 +193,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return 0;
 	case OPTION_GIL:
 		request->gil = true;
+		return 0;
+	case OPTION_TASKS:
+		request->tasks = true;
 		return 0;
 	case OPTION_OFF_CPU_RATE:
 		return parse_off_cpu_rate(value, request, diag);
@@ -441,6 +447,7 @@ static int record(const struct request *request, double started_at)
 		.off_cpu_rate =
 			request->off_cpu || request->wall || request->gil ? request->off_cpu_rate ?: OFF_CPU_RATE : 0,
 		.gil = request->gil,
+		.tasks = request->tasks,
 		.strategy = request->strategy,
 		.sample_ns = request->sample_ns,
 		.verify = request->verify,

@@ -49,6 +49,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 						.strategy = options->strategy,
 						.sample_ns = options->sample_ns,
 						.verify_every = options->verify ? VERIFY_EVERY : 0,
+						.tells_all = options->tasks,
 						.filters = filter_rules(options->filter)};
 	const struct report_options report = {.function = options->function, .gil = options->gil};
 	struct watch_options watch = {.everything = options->everything,
@@ -61,6 +62,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .tick_ns = tick_ns(options),
 				      .slices = options->slices && !options->off_cpu_rate,
 				      .detail = options->detail,
+				      .tasks = options->tasks,
 				      .verify = options->verify,
 				      .verbose = options->verbose};
 	int err = foreign_files_create(options->nice, &engine->files, diag);

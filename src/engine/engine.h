@@ -54,6 +54,7 @@ struct engine_options {
 	unsigned int off_cpu_rate;
 	/* With off_cpu_rate: only threads that hold their runtime's lock, the GIL, wait for it, or hand it over. */
 	bool gil;
+	bool tasks; /* stacks of a task begin with it: `[task NAME]` instead of its event loop's frames */
 	int nice; /* nice value of the processes that read files */
 	enum walk_strategy strategy;
 	uint64_t sample_ns;  /* how long one sample may be walked in its interrupt; 0: no limit */

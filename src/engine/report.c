@@ -35,7 +35,9 @@ struct report {
 	uint32_t *uses; /* of each stack: tallies that are still to be added, by stack number - 1; NULL: not counted */
 	VEC(uint8_t) roles; /* of the stack at hand */
 	VEC(bool) entry;
+	VEC(uint32_t) numbers; /* 0, 1, ... */
 	VEC(uint32_t) second;
+	VEC(uint32_t) tasks; /* of each second frame: the location of the task whose outermost it is, + 1; or 0 */
 	VEC(struct merge_frame) merged;
 	VEC(uint32_t) stack; /* profile frames, outermost first */
 };
@@ -161,6 +163,64 @@ static int loss_mark(struct report *report, unsigned int loss, uint32_t *ret)
 	return add_frame(report, FRAME_MARK, text, "", 0, ret);
 }
 
+/*
+ * Fills in the second frames of a merge, as indices into report->second. Tasks are no frames: they are noted in
+ * report->tasks at the frame that follows. 0 or -ENOMEM.
+ */
+static int take_second(struct report *report, const struct stack *second, struct merge_input *input)
+{
+	uint32_t count = second ? second->count : 0, kept = 0, task = 0, i;
+
+	if (vec_reserve(&report->entry, count) || vec_reserve(&report->second, count) ||
+	    vec_reserve(&report->tasks, count) || vec_reserve(&report->numbers, count))
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		uint32_t number = second->frames[i] >> SECOND_FLAG_BITS;
+
+		if (second->frames[i] & SECOND_FRAME_TASK) {
+			task = number + 1;
+			continue;
+		}
+		report->entry.at[kept] = second->frames[i] & SECOND_FRAME_ENTRY;
+		report->second.at[kept] = number;
+		report->tasks.at[kept] = task;
+		report->numbers.at[kept] = kept;
+		input->second_unsure += !!(second->frames[i] & SECOND_FRAME_UNSURE);
+		task = 0;
+		kept++;
+	}
+	input->second = report->numbers.at;
+	input->is_entry = report->entry.at;
+	input->second_count = kept;
+	return 0;
+}
+
+/* The frame that stands for a task. */
+static int push_task(struct report *report, uint32_t number)
+{
+	const struct second_location *location = &report->store->second_locations.at[number];
+	const struct code *code = store_code_at(report->store, location->code);
+	char text[FRAME_STRING_MAX];
+
+	snprintf(text, sizeof(text), "[task %s]", code && code->name ? code->name : "unknown");
+	return push_mark(report, text);
+}
+
+/*
+ * Adds the second frame at an index of report->second. If it is the outermost one of a task, the event loop's frames,
+ * which are all that were added from `start` on, give way to the task.
+ */
+static int push_second_of_task(struct report *report, unsigned int id, uint32_t index, size_t start,
+			       unsigned int *shown)
+{
+	if (report->tasks.at[index]) {
+		report->stack.count = start;
+		if (push_task(report, report->tasks.at[index] - 1))
+			return -ENOMEM;
+	}
+	return push_second(report, id, report->second.at[index], shown);
+}
+
 /* Merges the user part into report->stack. *loss is what the merge found wrong, *shown whose second frames it has. */
 static int push_user(struct report *report, const struct tally *tally, const struct stack *native,
 		     const struct stack *second, bool is_borrowed, unsigned int *loss, unsigned int *shown)
@@ -169,13 +229,12 @@ static int push_user(struct report *report, const struct tally *tally, const str
 				    .second_rooted = tally->second_loss == LOSS_NONE};
 	struct merge_result result;
 	bool evaluates = false;
+	const size_t start = report->stack.count;
 	uint32_t i;
 
-	report->roles.count = report->entry.count = report->second.count = report->merged.count = 0;
+	report->roles.count = report->merged.count = 0;
 	input.native_count = native ? native->count : 0;
-	input.second_count = second ? second->count : 0;
-	if (vec_reserve(&report->roles, input.native_count) || vec_reserve(&report->entry, input.second_count) ||
-	    vec_reserve(&report->second, input.second_count) ||
+	if (take_second(report, second, &input) || vec_reserve(&report->roles, input.native_count) ||
 	    vec_reserve(&report->merged, (size_t)input.native_count + input.second_count))
 		return -ENOMEM;
 	for (i = 0; i < input.native_count; i++) {
@@ -184,21 +243,14 @@ static int push_user(struct report *report, const struct tally *tally, const str
 	}
 	/* posix_spawn()'s child has a stack of its own; vfork()'s goes on on its parent's, loops and all. */
 	if (is_borrowed && input.native_rooted && !evaluates)
-		input.second_count = 0;
-	for (i = 0; i < input.second_count; i++) {
-		report->entry.at[i] = second->frames[i] & SECOND_FRAME_ENTRY;
-		report->second.at[i] = second->frames[i] >> SECOND_FLAG_BITS;
-		input.second_unsure += !!(second->frames[i] & SECOND_FRAME_UNSURE);
-	}
+		input.second_count = input.second_unsure = 0;
 	input.native = native ? native->frames : NULL;
 	input.role = report->roles.at;
-	input.second = report->second.at;
-	input.is_entry = report->entry.at;
 	result = merge_stacks(&input, report->merged.at);
 	for (i = 0; i < result.count; i++) {
 		const struct merge_frame *frame = &report->merged.at[i];
 
-		if (frame->second ? push_second(report, second->runtime, frame->frame, shown)
+		if (frame->second ? push_second_of_task(report, second->runtime, frame->frame, start, shown)
 				  : push_location(report, frame->frame))
 			return -ENOMEM;
 	}
@@ -543,7 +595,9 @@ void report_destroy(struct report *report)
 	vec_free(&report->second_frames);
 	vec_free(&report->roles);
 	vec_free(&report->entry);
+	vec_free(&report->numbers);
 	vec_free(&report->second);
+	vec_free(&report->tasks);
 	vec_free(&report->merged);
 	vec_free(&report->stack);
 	free(report);

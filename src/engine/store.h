@@ -63,15 +63,15 @@ struct second_location {
 };
 
 /* A stack, innermost first: numbers of locations; of second stacks, number << SECOND_FLAG_BITS | flags. */
-#define SECOND_FLAG_BITS 2
-#define SECOND_FLAGS     (SECOND_FRAME_ENTRY | SECOND_FRAME_UNSURE)
+#define SECOND_FLAG_BITS 4
+#define SECOND_FLAGS     (SECOND_FRAME_ENTRY | SECOND_FRAME_UNSURE | SECOND_FRAME_TASK)
 struct stack {
 	uint32_t count;
 	uint8_t runtime; /* enum runtime_id of a second stack; else RUNTIME_NONE */
 	uint32_t frames[];
 };
 
-/* A function of a runtime's. */
+/* A function of a runtime's, or a task: then only its name is known. */
 struct code {
 	uint32_t users; /* how many numbers stand for it */
 	const struct runtime *runtime;

@@ -63,6 +63,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->sharing.published =
 		(struct shares){.whole = WATCH_PUBLISHED_BYTES, .floor = 1u << 20, .user_16ths = 8, .process_16ths = 8};
 	watch->everything = options->everything;
+	watch->tells_tasks = options->tasks;
 	watch->tidying.max_memory = options->max_memory;
 	watch->store.merges_threads = options->merges_threads;
 	watch->store.keeps_cgroups = options->cgroups;
@@ -200,6 +201,7 @@ static void handle_exec(struct watch *watch, struct process *process)
 	if (watched->runtime)
 		sampler_no_runtime(watch->sampler, process->pid);
 	watched->runtime = watched->has_aid = false;
+	watched->tasks = (struct watched_tasks){};
 }
 
 /* A child is known as its parent was; the kernel part has copied where its runtime is, if it was told in time. */
@@ -403,6 +405,7 @@ int watch_drain_sideband(struct watch *watch)
 		    !watch_finds(watch, watch->publishing.dirty.at[i]))
 			watch_find_runtime(watch, watch->publishing.dirty.at[i]);
 	watch_prove_again(watch);
+	watch_find_tasks(watch);
 	if (refresh_dirty(watch, now))
 		err = -ENOMEM;
 	return err ? err : watch->err;

@@ -85,6 +85,7 @@ struct watch_options {
 	bool (*wants)(void *context, const struct sample_event *sample);
 	bool (*wants_waiting)(void *context, const struct off_cpu_waiting *waiting);
 	void *wants_context;
+	bool tasks; /* walks shall tell which task a thread runs */
 	bool waits; /* for machine code that another process follows (engine/analyser.h), instead of taking samples as
 		       late ones */
 	bool whole_tables; /* compile the tables of large files whole, not only the parts that walks need: the first

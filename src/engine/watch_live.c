@@ -207,7 +207,7 @@ int watch_live_locals(struct watch *watch, const struct watch_live *live, struct
 		const struct code *code = store_code_of(&watch->store, stack->frames[i].code);
 		struct watch_locals *frame = &locals[used];
 
-		if (stack->frames[i].flags & SECOND_FRAME_EMPTY || (code && code->hidden))
+		if (stack->frames[i].flags & (SECOND_FRAME_EMPTY | SECOND_FRAME_TASK) || (code && code->hidden))
 			continue;
 		used++;
 		frame->unsure = stack->frames[i].flags & SECOND_FRAME_UNSURE;

@@ -72,6 +72,13 @@ struct published {
 	uint64_t kept;               /* bytes, of sharing.published */
 };
 
+/* Where a process has its tasks (watch_tasks.c). */
+struct watched_tasks {
+	bool are_known;
+	uint64_t words[4];   /* runtime_process.tasks */
+	uint64_t next, wait; /* when it may be asked again, ns */
+};
+
 /* What the kernel was told about a process: struct process.user. */
 struct watched {
 	struct watch *watch;
@@ -92,6 +99,7 @@ struct watched {
 	struct runtime_process facts;     /* what it was told, */
 	const struct object *interpreter; /* of this file, */
 	uint64_t bias;                    /* which is mapped this far above its vaddrs */
+	struct watched_tasks tasks;
 	bool to_prove;                    /* its runtime is of an unknown version that has not been proved yet */
 	uint64_t asked_at;                /* when that was last tried */
 	bool dirty;                       /* in watch.dirty */
@@ -226,6 +234,7 @@ struct watch {
 	struct analysing analysing;
 	struct finding finding;
 	VEC(char *) remarks; /* what is to be said at the end, a line each */
+	bool tells_tasks;    /* watch_options.tasks */
 	bool everything;     /* every process may be sampled, else the wanted ones */
 	bool behind;         /* the last drain left tables or records for the next one */
 	uint64_t drained_at; /* every older side-band record is known */
@@ -455,6 +464,12 @@ void watch_find_runtime(struct watch *watch, struct process *process);
 bool watch_prove(struct watch *watch, struct process *process, struct object *object, uint64_t bias);
 /* Tries again the processes whose threads ran nothing before. */
 void watch_prove_again(struct watch *watch);
+/* Asks processes where they have their tasks, when it is due. */
+void watch_find_tasks(struct watch *watch);
+/* A function was met: if it is an event loop's, the process is asked at once. */
+void watch_note_loop(struct watch *watch, const struct code_event *event);
+/* Adds to watched->facts, which were filled in anew, where the process has its tasks. */
+void watch_tell_tasks(struct watch *watch, struct watched *watched);
 /* Notes an interpreter with an unknown layout. */
 void watch_note_unknown(struct watch *watch, struct object *object);
 /* Does the kernel part know every file of the process? Then it finds its mappings by itself. */

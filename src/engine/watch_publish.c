@@ -278,6 +278,7 @@ void watch_find_runtime(struct watch *watch, struct process *process)
 	runtime_attach(file, bias, aid, &watched->facts);
 	watched->interpreter = object;
 	watched->bias = bias;
+	watch_tell_tasks(watch, watched);
 	watched->runtime = !sampler_runtime(watch->sampler, process->pid, &file->layout, &watched->facts);
 	watched->has_aid = watched->runtime && (aid || !file->needs_aid);
 }

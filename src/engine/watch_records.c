@@ -159,6 +159,7 @@ static int handle_code(struct watch *watch, const struct code_event *event, cons
 
 	if (size > room)
 		return 0;
+	watch_note_loop(watch, event);
 	if (size < event->table_size && event->table_size < (64u << 20)) {
 		struct iovec local, remote;
 

@@ -152,7 +152,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .sample_ns = options->sample_ns,
 					    .off_cpu_rate = options->off_cpu_rate,
 					    .walks = SAMPLER_NATIVE | SAMPLER_SECOND,
-					    .finds = true,
+					    .finds = !options->tells_all,
 					    .filters = options->filters};
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;

@@ -30,6 +30,7 @@ struct sampler_options {
 	uint64_t sample_ns; /* as in struct sampler_config */
 	unsigned int
 		verify_every; /* 1 in this many samples comes with a snapshot even if its stack is complete; 0: none */
+	bool tells_all; /* processes are told by user space only: the kernel does not find mappings by itself */
 	const struct filter_rules *filters; /* borrowed as long as the sampler is there; NULL: none */
 };
 

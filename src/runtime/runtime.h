@@ -224,6 +224,13 @@ struct runtime {
 	 */
 	int (*tasks)(const struct runtime_file *file, const struct memory *memory, uint64_t bias,
 		     struct runtime_effort *effort, struct runtime_tasks *ret);
+
+	/*
+	 * Fills in the `tasks` of what attach() has filled in: from then on walks tell the task that a thread runs.
+	 * False: the process has no tasks, or none yet, or they cannot be found. NULL: the runtime has no tasks.
+	 */
+	bool (*find_tasks)(const struct runtime_file *file, const struct memory *memory, uint64_t bias,
+			   struct runtime_effort *effort, struct runtime_process *ret);
 };
 
 /* The runtimes that are built in, in the order of their numbers: runtimes()[id - 1]. */

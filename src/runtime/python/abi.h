@@ -145,6 +145,28 @@ struct py_keys {
 };
 ABI_ASSERT_SIZE(struct py_keys, 16);
 
+/*
+ * Where a thread finds the tasks that are current: those of which the interpreter runs a step now.
+ *
+ *   3.6-3.13   the dict { event loop: task } of _asyncio at `current`
+ *   3.14+      the word at `current` in the thread state (dict_keys is 0)
+ *
+ * `coro` and `name` are fields of TaskObj, gen_frame of a coroutine, the others of PyDictObject and PyDictKeysObject.
+ */
+struct py_task_facts {
+	__u64 current;  /* 0: not known */
+	__u64 str_type; /* address of the type str */
+	__u16 coro, name; /* PY_NO_OFFSET: tasks have no name (3.6, 3.7) */
+	__u16 gen_frame;
+	__u8 frame_is_apart; /* up to 3.10: the coroutine has a pointer to its frame, else the frame itself */
+	__u8 dict_keys, keys_entries, keys_indices;
+	__u8 keys_log; /* 3.11+: the second byte of the word at 8 is the logarithm of the size of dk_indices; before,
+			  the word is the number of indices */
+	__u8 long_digits; /* PyLongObject: the first digit. A name that nobody asked for is a number (3.13+) */
+	__u8 pad[4];
+};
+ABI_ASSERT_SIZE(struct py_task_facts, 32);
+
 #define PY_ONE_BLOCK 16   /* of more keys than there may be */
 #define PY_KEYS_MAX  1024 /* PTHREAD_KEYS_MAX: glibc's; musl has 128 */
 
@@ -168,6 +190,7 @@ struct python_process {
 	__s32 tls_offset;
 	__u8 tls_kind; /* enum py_tls */
 	__u8 tls_vector, tls_stride, pad;
+	struct py_task_facts tasks;
 	__s32 bound_at; /* 3.15, which has no key: offset from that pointer to the one that stays; 0: not known */
 	__u16 layout;
 	__u8 runtime;
@@ -183,6 +206,8 @@ ABI_ASSERT_SIZE(struct python_process, sizeof(struct runtime_process));
 _Static_assert(__builtin_offsetof(struct python_process, keys) == __builtin_offsetof(struct runtime_process, facts) &&
 		       __builtin_offsetof(struct python_process, bound_at) ==
 			       __builtin_offsetof(struct runtime_process, fact) &&
+		       __builtin_offsetof(struct python_process, tasks) ==
+			       __builtin_offsetof(struct runtime_process, tasks) &&
 		       __builtin_offsetof(struct python_process, key_holds) ==
 			       __builtin_offsetof(struct runtime_process, noted) &&
 		       __builtin_offsetof(struct python_process, since) ==

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runtime/python/decode.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,8 +60,32 @@ static char *decode_string(const struct code_string *string, const uint8_t *text
 	return utf8;
 }
 
+/* The name of a task, malloc'd; NULL: it could not be read, or memory is short. */
+static char *decode_task(const struct code_event *event)
+{
+	uint32_t digits[2];
+	char *name = NULL;
+
+	if (!event->is_named)
+		return NULL;
+	if (event->is_task == CODE_TASK_NAMELESS)
+		return strdup("unnamed");
+	if (event->is_task == CODE_TASK)
+		return decode_string(&event->name, event->text[0]);
+	memcpy(digits, event->text[0], sizeof(digits));
+	if (asprintf(&name, "Task-%" PRIu64, (uint64_t)digits[1] << 30 | digits[0]) < 0)
+		return NULL;
+	return name;
+}
+
 void python_decode(const struct code_event *event, char **name, char **file, bool *hidden)
 {
+	if (event->is_task) {
+		*name = decode_task(event);
+		*file = *name ? strdup("") : NULL;
+		*hidden = false;
+		return;
+	}
 	*name = decode_string(&event->qualname, event->text[1]);
 	if (!*name)
 		*name = decode_string(&event->name, event->text[0]);

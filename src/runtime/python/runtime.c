@@ -229,6 +229,15 @@ static int tasks(const struct runtime_file *file, const struct memory *memory, u
 	return file->to_prove ? 0 : python_tasks(memory, &facts->interpreter, bias, effort, ret);
 }
 
+static bool find_tasks(const struct runtime_file *file, const struct memory *memory, uint64_t bias,
+		       struct runtime_effort *effort, struct runtime_process *ret)
+{
+	const struct facts *facts = file->facts;
+
+	return !file->to_prove && python_find_current_tasks(memory, &facts->interpreter, bias, effort,
+							    &((struct python_process *)ret)->tasks);
+}
+
 const struct runtime runtime_python = {.name = "python",
 				       .language = "Python",
 				       .recognise = recognise,
@@ -243,4 +252,5 @@ const struct runtime runtime_python = {.name = "python",
 				       .decode = python_decode,
 				       .line = python_line,
 				       .locals = locals,
-				       .tasks = tasks};
+				       .tasks = tasks,
+				       .find_tasks = find_tasks};

@@ -35,4 +35,11 @@
 int python_tasks(const struct memory *memory, const struct python_interpreter *interpreter, uint64_t bias,
 		 struct runtime_effort *effort, struct runtime_tasks *ret);
 
+/*
+ * How the walk in the kernel finds the tasks that are current (runtime.find_tasks). False: asyncio is not imported, or
+ * it cannot be read now.
+ */
+bool python_find_current_tasks(const struct memory *memory, const struct python_interpreter *interpreter, uint64_t bias,
+			       struct runtime_effort *effort, struct py_task_facts *ret);
+
 #endif

@@ -353,3 +353,120 @@ bool tasks_find(struct tasks_reading *reading)
 	}
 	return known;
 }
+
+/* --- for the walk in the kernel --- */
+
+/* Is it a dict { event loop: task }? Only one that is not empty can be told. */
+static bool is_current_dict(struct tasks_reading *reading, uint64_t dict)
+{
+	struct py_dict_items items;
+	uint64_t loop, task;
+
+	if (!py_dict_begin(&reading->reader, dict, &items) || !items.size)
+		return false;
+	while (py_dict_next(&reading->reader, &items, &loop, &task))
+		if (!task_is_one(py_class_of(&reading->reader, &reading->classes, task)))
+			return false;
+	return items.at;
+}
+
+/* 3.6: the static variable current_tasks. */
+static uint64_t find_static_dict(struct tasks_reading *reading, uint64_t definition)
+{
+	struct py_reader *reader = &reading->reader;
+	uint64_t at = (definition & ~7ull) - STATICS_SPAN, end = at + 2 * STATICS_SPAN, word;
+
+	for (; at < end; at += 8) {
+		const struct py_type *type =
+			py_read_u64(reader, at, &word) && word > CHUNK ? py_type_of(reader, word) : NULL;
+
+		if (type && type->kind == PY_DICT && is_current_dict(reading, word))
+			return word;
+	}
+	return 0;
+}
+
+/* The type of the names of modules. */
+static uint64_t find_str(struct tasks_reading *reading, uint64_t modules)
+{
+	struct py_dict_items items;
+	uint64_t name, module;
+	const struct py_type *type;
+
+	if (!py_dict_begin(&reading->reader, modules, &items) ||
+	    !py_dict_next(&reading->reader, &items, &name, &module))
+		return 0;
+	type = py_type_of(&reading->reader, name);
+	return type && type->kind == PY_STR ? type->at : 0;
+}
+
+/* Where the current tasks are: a dict, or a field of a thread state. */
+static bool find_current(struct tasks_reading *reading, const uint64_t tasks[MODULE_WORDS],
+			 const uint64_t module[MODULE_WORDS], struct py_task_facts *facts)
+{
+	const struct py_objects *objects = reading->reader.objects;
+	uint16_t version = reading->reader.layout->version;
+
+	if (version >= 0x030e) {
+		if (!find_debug(reading, module))
+			return false;
+		facts->current = reading->layout.thread_running;
+		return true;
+	}
+	facts->current = version == 0x0306 ? find_static_dict(reading, module[1])
+					   : py_dict_find(&reading->reader, tasks[0], "_current_tasks");
+	facts->dict_keys = (uint8_t)objects->dict_keys;
+	facts->keys_entries = (uint8_t)objects->keys_entries;
+	facts->keys_indices = (uint8_t)objects->keys_indices;
+	facts->keys_log = version >= 0x030b;
+	return facts->current && objects->dict_keys <= UINT8_MAX && objects->keys_entries <= UINT8_MAX &&
+	       objects->keys_indices <= UINT8_MAX;
+}
+
+/* The oldest one, which is the last in the list. */
+static bool main_interpreter(struct tasks_reading *reading, uint64_t *ret)
+{
+	uint64_t next;
+	int count;
+
+	if (!first_interpreter(reading, &next))
+		return false;
+	for (count = 0; next && count < INTERPRETERS_MAX; count++) {
+		*ret = next;
+		if (!py_read_u64(&reading->reader, next + reading->reader.layout->interp_next, &next))
+			return false;
+	}
+	return count;
+}
+
+bool python_find_current_tasks(const struct memory *memory, const struct python_interpreter *interpreter, uint64_t bias,
+			       struct runtime_effort *effort, struct py_task_facts *ret)
+{
+	struct tasks_reading reading = {.reader = {.memory = memory,
+						   .layout = &interpreter->layout,
+						   .objects = &interpreter->objects,
+						   .effort = effort},
+					.memory = memory,
+					.interpreter = interpreter,
+					.bias = bias};
+	const struct py_objects *objects = &interpreter->objects;
+	uint64_t interp, modules, tasks[MODULE_WORDS], module[MODULE_WORDS];
+	struct py_task_facts facts = {};
+
+	choose_layout(&reading);
+	if (!main_interpreter(&reading, &interp) ||
+	    !py_read_u64(&reading.reader, interp + objects->interp_modules, &modules) || !modules ||
+	    !find_module(&reading, modules, "asyncio.tasks", tasks) ||
+	    !find_module(&reading, modules, "_asyncio", module) ||
+	    !find_current(&reading, tasks, module, &facts))
+		return false;
+	facts.str_type = find_str(&reading, modules);
+	facts.coro = reading.layout.coro;
+	facts.name = reading.layout.name;
+	facts.gen_frame = objects->gen_frame;
+	facts.frame_is_apart = objects->gen_state == PY_NO_OFFSET;
+	facts.long_digits = (uint8_t)objects->long_digits;
+	if (facts.str_type && objects->long_digits <= UINT8_MAX)
+		*ret = facts;
+	return facts.str_type && objects->long_digits <= UINT8_MAX;
+}

@@ -2,7 +2,7 @@
 /*
  * tasks_parts: what the files of `tasks` share; no other file includes it.
  *
- *   tasks_find.c   finds the tasks, and which of them run
+ *   tasks_find.c   finds the tasks, and which of them run; and for the kernel part, where it finds these
  *   tasks_waits.c  finds what a task waits for, and what its callbacks will set
  *   tasks.c        reads each task twice, and joins who awaits whom
  */

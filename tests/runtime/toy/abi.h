@@ -39,7 +39,7 @@ ABI_ASSERT_SIZE(struct toy_layout, sizeof(struct runtime_layout));
 /* A struct runtime_process, by other names. */
 struct toy_process {
 	__u64 threads; /* address of the pointer to the first struct toy_thread */
-	__u64 rest[9];
+	__u64 rest[13];
 } __attribute__((may_alias));
 ABI_ASSERT_SIZE(struct toy_process, sizeof(struct runtime_process));
 

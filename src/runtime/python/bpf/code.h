@@ -30,14 +30,10 @@ static __always_inline __u64 code_word(const struct python_walk *walk, __u32 off
 	return walk->code[at & (PYTHON_CODE_BYTES / 8 - 1)];
 }
 
-/* Copies one of a code object's strings, a PyUnicodeObject, into its slot of s->code: name, qualified name, file name.
- */
-static __always_inline int code_copy_string_in(struct scratch *s, __u32 slot)
+/* Copies a string, a PyUnicodeObject, into a slot of s->code: name, qualified name, file name. */
+static __always_inline int code_copy_text(struct scratch *s, __u32 slot, __u64 string)
 {
-	struct python_walk *walk = &s->python;
-	const struct py_layout *layout = &walk->layout;
-	__u32 field = slot == 0 ? layout->code_name : slot == 1 ? layout->code_qualname : layout->code_filename;
-	__u64 string = field == PY_NO_OFFSET ? 0 : code_word(walk, field);
+	const struct py_layout *layout = &s->python.layout;
 	struct code_string info = {};
 	__u64 length = 0, data, size; /* 64 bits: before 6.2 the verifier loses the range of a 32-bit product */
 	__u32 state = 0;
@@ -73,6 +69,15 @@ static __always_inline int code_copy_string_in(struct scratch *s, __u32 slot)
 		s->code.header.filename = info;
 	return 0;
 }
+
+/* The same for one of a code object's strings. */
+static __always_inline int code_copy_string_in(struct scratch *s, __u32 slot)
+{
+	const struct py_layout *layout = &s->python.layout;
+	__u32 field = slot == 0 ? layout->code_name : slot == 1 ? layout->code_qualname : layout->code_filename;
+
+	return code_copy_text(s, slot, field == PY_NO_OFFSET ? 0 : code_word(&s->python, field));
+}
 WALK_GLOBAL(int, code_copy_string, __u32)
 
 /* Sends names, first line and line table of the code object whose fixed part is in s->python.code. */
@@ -92,6 +97,7 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	event->tgid = walk->tgid;
 	event->runtime = RUNTIME_ID_python;
 	event->version = layout->version;
+	event->is_task = 0;
 	event->firstlineno = (__s32)((layout->code_firstlineno & 4) ? word >> 32 : word);
 	WALK_CALL(code_copy_string, s, 0);
 	WALK_CALL(code_copy_string, s, 1);

@@ -10,6 +10,9 @@
 #define PYTHON_CODE_BYTES  256u
 #define PYTHON_TABLE_PROBE 256u /* bytes of the line table that are part of a code object's identity */
 #define PYTHON_MEMO        256u
+#define PYTHON_LOOPS       32u  /* of the dict of event loops so many items are read, the newest ones */
+#define PYTHON_TASKS       8u   /* tasks that are current at a time, of as many loops */
+#define PYTHON_TASK_NAME   256u /* bytes of a task's name; the rest is cut off */
 
 struct python_memo {
 	__u64 code;
@@ -68,6 +71,11 @@ struct python_walk {
 	__u64 code[PYTHON_CODE_BYTES / 8];
 	__u64 table[2 + PYTHON_TABLE_PROBE / 8]; /* ob_size, ob_shash, bytes: what follows PyVarObject.ob_size */
 	struct python_memo memo[PYTHON_MEMO];
+	struct py_task_facts tasks;
+	__u32 task_count;
+	__u64 loops[PYTHON_LOOPS * 3]; /* hash, event loop, current task */
+	__u64 task[PYTHON_TASKS];      /* the current ones */
+	__u64 task_frame[PYTHON_TASKS]; /* of each, its coroutine's */
 };
 
 #endif

@@ -25,6 +25,7 @@
 #include "abi/loss.h"
 #include "runtime/python/abi.h"
 #include "runtime/python/bpf/code.h"
+#include "runtime/python/bpf/task.h"
 #include "runtime/python/bpf/thread.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
@@ -322,6 +323,23 @@ static __always_inline int python_chain_end(struct scratch *s)
 	return 0;
 }
 
+/* Adds the task, if it is not 0, whose outermost frame follows. */
+static __always_inline void python_push_task(struct scratch *s, __u64 task)
+{
+	struct python_walk *walk = &s->python;
+	__u32 at = walk->count;
+
+	walk_opaque(at);
+	if (!task || at >= SECOND_FRAMES_MAX)
+		return;
+	walk_note_frame(s, at, 0);
+	s->second_stack.frames[at].code = task;
+	s->second_stack.frames[at].position = 0;
+	s->second_stack.frames[at].flags = walk->unsure | SECOND_FRAME_TASK;
+	walk->hash = hash_mix(walk->hash, task);
+	walk->count++;
+}
+
 /* Shims take iterations of the loop, too: at most one for each frame. */
 #define PYTHON_LOOP_MAX (SECOND_FRAMES_MAX * 2)
 
@@ -388,6 +406,8 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 		memo->sequence = walk->sequence;
 		memo->id = id;
 	}
+	if (walk->task_count)
+		python_push_task(s, WALK_CALL(python_task, s, frame));
 	index = walk->count;
 	if (index >= SECOND_FRAMES_MAX)
 		return python_end(walk, LOSS_SECOND_DEPTH);
@@ -465,6 +485,7 @@ static __noinline int python_find(struct scratch *s, const struct python_process
 	if ((!current || current != cached) && python_find_states(s, process, current, cached))
 		return 1;
 	walk->mark = 0;
+	python_find_tasks(s, process);
 	return !walk->thread;
 }
 
