@@ -41,13 +41,16 @@ def available(interpreter, options):
     return found, refused
 
 
-def between(path):
-    """What is told between the two imports that mark the program's part."""
+def between(path, expected):
+    """What is told between the two imports that mark the program's part; without imports, what begins as is expected."""
     with open(path, encoding="utf-8") as file:
         lines = file.read().split("\n")
     lines = [line for line in lines if line and not (line.startswith("import-") and "strata_" not in line)]
     begin, end = "import-done strata_begin 1", "import-start strata_end"
-    return lines[lines.index(begin) + 1:lines.index(end)] if begin in lines and end in lines else lines
+    if begin in lines and end in lines:
+        return lines[lines.index(begin) + 1:lines.index(end)]
+    size = len(expected)
+    return next((lines[i:i + size] for i in range(len(lines) - size + 1) if lines[i:i + size] == expected), lines)
 
 
 def check_events(tap, interpreter, source, options):
@@ -63,7 +66,7 @@ def check_events(tap, interpreter, source, options):
     else:
         with open(truth, encoding="utf-8") as file:
             expected = [line for line in file.read().split("\n") if line.split(" ")[0] in found]
-        got = between(told)
+        got = between(told, expected)
         # Opening strata_end begins before its import is told.
         while got and got[-1].startswith("audit") and len(got) > len(expected):
             got.pop()
@@ -90,7 +93,7 @@ def check_names(tap, interpreter):
     folder, done, told, truth = run(interpreter, "event_truth.py", ["FOLDER"], script, ["--synthesize"])
     wrong = [done.stderr]
     if not done.returncode and truth:
-        got = between(told)
+        got = between(told, [])
         with open(truth, encoding="utf-8") as lines:
             expected = [line for line in lines.read().split("\n") if line.split(" ")[0] in ("gc-start", "import-start", "import-done")]
         wrong = difference([line for line in got if not line.startswith("function")], expected, "events")
@@ -98,6 +101,15 @@ def check_names(tap, interpreter):
         wrong += [] if len(functions) == 1 else ["function__entry of program(): %s" % functions]
     tap.ok(not wrong, "%s: --synthesize: the markers' names, with their arguments" % interpreter.label, *wrong)
     shutil.rmtree(folder)
+
+
+def check_lines(tap, interpreter):
+    """Without a marker: what it would cost to tell lines."""
+    script = 'begin { exit(); } python:"%s":line { }' % interpreter.path
+    done = subprocess.run([STRATA, "trace", "-e", script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          universal_newlines=True, check=False)
+    tap.ok(done.returncode == 1 and "no place in the code" in done.stderr and "slow it 2,600 times" in done.stderr,
+           "%s: line is refused, with what it would cost" % interpreter.label, done.stderr)
 
 
 def check_inspect(tap, interpreter):
@@ -157,6 +169,7 @@ def main():
         if interpreter.label.startswith("pyenv-3.12"):  # without any
             check_names(tap, interpreter)
             check_late(tap, interpreter)
+            check_lines(tap, interpreter)
         if not interpreter.label.startswith(("pyenv", "cloudsdk")):  # no starts of a library
             check_inspect(tap, interpreter)
     tap.done()

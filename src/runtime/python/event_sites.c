@@ -14,10 +14,13 @@
 #include "runtime/python/probe_parts.h"
 #include "unwind/unwind_table.h"
 
+/* docs/FACTS.md */
+#define LINES_COST "; to stop at all instructions would slow it 2,600 times or more"
 #define COLLECTING   "gc: collecting generation %d"
 #define STRINGS_MAX  4
 #define FUNCTION_MAX 0x10000 /* bytes */
 #define LINE_MAX     96      /* instructions of one straight line */
+#define PARTS_MAX    4       /* of a function, besides its beginning */
 
 static const struct {
 	const char *name, *marker;
@@ -111,7 +114,7 @@ static bool read_generation(const struct probe_code *code, const struct spot_ins
 		return true;
 	from = &line.loads[printed.node - PROBE_NODE].at;
 	*ret = (struct python_place){.kind = PYTHON_ON_STACK, .reg = from->node, .add = (int32_t)from->add};
-	return from->node == code->arch->sp;
+	return from->node < SPOT_REGISTERS;
 }
 
 /* The only way into the block that mentions the string is a branch. -ENOENT: it is not. */
@@ -153,34 +156,155 @@ static int refuse(const struct gc_search *search, const char *why)
 	return python_sites_refuse(search->elf, search->diag, why);
 }
 
-/* Returns that are reached by way of the question, and by no other. */
-static int add_returns(const struct gc_search *search, const struct probe_code *code, const struct spot_insn *entry,
-		       const struct spot_insn *branch)
+/* What the function will return, as it is at an instruction from which a straight line leads to a return. */
+static bool read_result(const struct probe_code *code, const struct spot_insn *from, struct python_place *ret)
 {
-	bool leaves, mixed = false;
-	uint8_t *behind = probe_code_reach(code, branch, 0, &leaves);
-	uint8_t *before = probe_code_reach(code, entry, branch->vaddr, &leaves);
+	const struct spot_insn *insn;
+	const struct probe_value *at;
+	struct probe_value result;
+	struct probe_line line;
+	unsigned int i;
+
+	probe_line_begin(code->arch, &line);
+	for (i = 0, insn = from; insn && i < LINE_MAX && insn->op != SPOT_END && insn->op != SPOT_BRANCH;
+	     i++, insn = probe_code_next(code, insn))
+		probe_line_step(&line, insn);
+	result = probe_line_register(&line, code->arch->result);
+	if (!insn || !insn->returns || result.node == PROBE_NOTHING || result.add || result.narrow)
+		return false;
+	*ret = (struct python_place){.kind = PYTHON_IN_REGISTER, .reg = result.node};
+	if (result.node < SPOT_REGISTERS)
+		return true;
+	at = &line.loads[result.node - PROBE_NODE].at;
+	*ret = (struct python_place){.kind = PYTHON_ON_STACK, .reg = at->node, .add = (int32_t)at->add};
+	return at->node < SPOT_REGISTERS;
+}
+
+/* Which instructions are reached by way of the question, and which by another way. */
+struct reached {
+	uint8_t *behind, *before;
+};
+
+/*
+ * The end of a collection: a return that is only reached by way of the question, or the last instruction before what
+ * other calls reach, too. -ENOENT: it is neither.
+ */
+static int read_end(const struct probe_code *code, const struct reached *reached, size_t i,
+		    struct python_event_site *ret)
+{
+	const struct spot_insn *insn = &code->insns.at[i], *first = code->insns.at;
+	const struct spot_insn *next = probe_code_next(code, insn), *other;
+	bool joins, leaves;
+
+	if (!reached->behind[i] || reached->before[i])
+		return -ENOENT;
+	*ret = (struct python_event_site){.vaddr = insn->vaddr,
+					  .value = {.kind = PYTHON_IN_REGISTER, .reg = code->arch->result}};
+	if (insn->op == SPOT_END)
+		return insn->returns ? 0 : -ENOENT;
+	if (insn->op == SPOT_JUMP && !next)
+		return -ENOTSUP;
+	joins = next && reached->before[next - first];
+	leaves = next && !joins;
+	if (insn->op == SPOT_BRANCH) {
+		other = probe_code_at(code, insn->target);
+		leaves |= !other || !reached->before[other - first];
+		joins |= other && reached->before[other - first];
+	}
+	if (!joins)
+		return -ENOENT;
+	return !leaves && insn->op != SPOT_BRANCH && read_result(code, insn, &ret->value) ? 0 : -ENOTSUP;
+}
+
+static int add_ends(const struct gc_search *search, const struct probe_code *code, uint64_t entry, uint64_t branch)
+{
+	bool leaves;
+	struct reached reached = {.behind = probe_code_reach(code, probe_code_at(code, branch), 0, &leaves),
+				  .before = probe_code_reach(code, probe_code_at(code, entry), branch, &leaves)};
+	int err = reached.behind && reached.before ? 0 : -ENOMEM;
+	struct python_event_site site;
 	size_t i, found = 0;
-	int err = behind && before ? 0 : -ENOMEM;
 
 	for (i = 0; i < code->insns.count && !err; i++) {
-		const struct spot_insn *insn = &code->insns.at[i];
-
-		if (insn->op != SPOT_END || !insn->returns || !behind[i])
-			continue;
-		mixed |= before[i];
-		found++;
-		err = vec_push(search->ret, (struct python_event_site){
-						    .vaddr = insn->vaddr,
-						    .value = {.kind = PYTHON_IN_REGISTER, .reg = code->arch->result}});
+		err = read_end(code, &reached, i, &site);
+		if (!err) {
+			found++;
+			err = vec_push(search->ret, site);
+		} else if (err == -ENOENT) {
+			err = 0;
+		}
 	}
-	free(behind);
-	free(before);
+	free(reached.behind);
+	free(reached.before);
+	if (err == -ENOTSUP)
+		return refuse(search, "calls that find a collection under way return where others do");
 	if (err)
 		return no_memory(search->diag);
-	if (mixed)
-		return refuse(search, "calls that find a collection under way return where others do");
 	return found ? 0 : refuse(search, "where a garbage collection ends was not found");
+}
+
+static bool leads_into(const struct spot_insn *insn, const struct python_range *range)
+{
+	return (insn->op == SPOT_JUMP || insn->op == SPOT_BRANCH) && insn->target >= range->start &&
+	       insn->target < range->end;
+}
+
+/* Is this a part of the function `of`: does it jump back, and not to its beginning? Negative: an error. */
+static int is_part(const struct gc_search *search, const struct python_range *range, const struct python_range *of)
+{
+	struct probe_code code;
+	int err = probe_code_init(&code, search->elf, range, 1, search->diag);
+	size_t i;
+	int ret = 0;
+
+	if (err)
+		return err;
+	for (i = 0; i < code.insns.count; i++)
+		ret |= leads_into(&code.insns.at[i], of) && code.insns.at[i].target != of->start;
+	probe_code_deinit(&code);
+	return ret;
+}
+
+/* The function that begins there, with all its parts. */
+static int read_whole(const struct gc_search *search, const struct probe_code *known, uint64_t entry,
+		      struct probe_code *ret)
+{
+	struct python_range ranges[PARTS_MAX + 1] = {}, part;
+	size_t count = 1, i, j;
+	int is;
+
+	if (!unwind_find_fde(search->elf, entry, &ranges[0].start, &ranges[0].end))
+		return refuse(search, "the function that collects garbage was not found");
+	for (i = 0; i < known->insns.count; i++) {
+		const struct spot_insn *insn = &known->insns.at[i];
+
+		if ((insn->op != SPOT_JUMP && insn->op != SPOT_BRANCH) ||
+		    !unwind_find_fde(search->elf, insn->target, &part.start, &part.end) ||
+		    part.end - part.start > FUNCTION_MAX)
+			continue;
+		for (j = 0; j < count && !leads_into(insn, &ranges[j]); j++)
+			;
+		is = j < count ? 0 : is_part(search, &part, &ranges[0]);
+		if (is < 0)
+			return is;
+		if (is && count > PARTS_MAX)
+			return refuse(search, "the function that collects garbage is in too many parts");
+		if (is)
+			ranges[count++] = (struct python_range){.start = part.start, .end = part.end};
+	}
+	return probe_code_init(ret, search->elf, ranges, count, search->diag);
+}
+
+static int add_done(const struct gc_search *search, const struct probe_code *known, uint64_t entry, uint64_t branch)
+{
+	struct probe_code code;
+	int err = read_whole(search, known, entry, &code);
+
+	if (err)
+		return err;
+	err = add_ends(search, &code, entry, branch);
+	probe_code_deinit(&code);
+	return err;
 }
 
 /* One place that mentions the string, in a function or in its cold part. */
@@ -223,7 +347,7 @@ static int add_collector(const struct gc_search *search, uint64_t place)
 	else if (err)
 		err = refuse(search, "where it asks whether to print that it collects garbage was not found");
 	else if (search->event == PYTHON_GC_DONE)
-		err = add_returns(search, &code, entry, question.branch);
+		err = add_done(search, &code, entry->vaddr, question.branch->vaddr);
 	else if (vec_push(search->ret,
 			  (struct python_event_site){.vaddr = question.branch->vaddr, .value = question.generation}))
 		err = no_memory(search->diag);
@@ -298,8 +422,10 @@ int python_event_code(const struct elf_file *elf, const struct python_interprete
 		return python_sites_refuse(
 			elf, diag,
 			(interpreter->version & 0xff) > 11
-				? "from 3.12 on there is no marker for lines, and no place in the code for it"
-				: "it was built without markers, and without them no place in the code is for lines");
+				? "from 3.12 on there is no marker for lines, and no place in the code for "
+				  "it" LINES_COST
+				: "it was built without markers, and without them no place in the code is for "
+				  "lines" LINES_COST);
 	default:
 		return python_sites_refuse(elf, diag, "it has no such marker");
 	}

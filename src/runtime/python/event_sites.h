@@ -7,8 +7,8 @@
  *   gc-start    gc_collect_main() (up to 3.8 collect(), from 3.14 on _PyGC_Collect()), where it tests whether to print
  *               "gc: collecting generation %d", and where the number is that it would print. A call that finds a
  *               collection already running has returned before that place.
- *   gc-done     the returns after that place, and the value returned. Where both kinds of calls share one return
- *               instruction, they cannot be told apart, and there is no such probe.
+ *   gc-done     the returns after that place, and the value returned; where calls that find a collection running return
+ *               by the same instructions, the last place before those, and where the value is there
  *   audit       sys_audit_tstate(), which PySys_Audit() calls with its own arguments, and all copies that the compiler
  *               made of it (audit_sites.h); in 3.8 PySys_Audit() itself. sys.audit() does not reach it while no hook
  *               is set.

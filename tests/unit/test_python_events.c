@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The copies of CPython's sys_audit_tstate(), in a library that is compiled here and has what an optimiser leaves: a
+ * Places of a CPython's code, in libraries that are compiled here.
+ *
+ * Audits: the copies of sys_audit_tstate(), in a library that is compiled here and has what an optimiser leaves: a
  * function that PySys_Audit() calls, a copy with variable arguments, one that only asks for hooks, and, in another
  * library, one with a copy that does not get the event's name.
+ *
+ * The end of a collection: of a function by whose return also goes a call that finds a collection under way, and whose
+ * result has to be looked for before that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +18,12 @@
 
 #include "elf/elf_file.h"
 #include "runtime/python/audit_sites.h"
+#include "runtime/python/event_sites.h"
 #include "tap.h"
 
 #define RSI 4 /* DWARF's number */
 
-static const char source[] =
+static const char audits[] =
 	"#include <stdarg.h>\n"
 	"struct hook { struct hook *next; int (*call)(const char *, void *, void *); void *data; };\n"
 	"struct runtime { char pad[0x800]; struct hook *head; };\n"
@@ -63,7 +69,27 @@ static const char source[] =
 	"struct other { char pad[0x10]; struct { char pad[0x10]; struct runtime *r; } *x; };\n"
 	"void *stranger(struct other *o, struct interp *i) { return o->x->r->head ? i->hooks : 0; }\n";
 
-static int compile(const char *words, struct elf_file **ret)
+static const char collector[] =
+	"struct state { int collecting, debug; };\n"
+	"extern void PySys_WriteStderr(const char *, ...);\n"
+	"extern long work(struct state *, int), more(struct state *);\n"
+	"extern struct state *state_of(void *); extern void tell(struct state *, long);\n"
+	"__attribute__((visibility(\"hidden\"))) long collect(void *thread, int generation) {\n"
+	"\tstruct state *s = state_of(thread);\n"
+	"\tlong n;\n"
+	"\tif (s->collecting) return 0;\n"
+	"\ts->collecting = 1;\n"
+	"\tif (__builtin_expect(s->debug & 1, 0))\n"
+	"\t\tPySys_WriteStderr(\"gc: collecting generation %d...\\n\", generation);\n"
+	"\tn = work(s, generation);\n"
+	"\tn += more(s);\n"
+	"\ttell(s, n);\n"
+	"\ts->collecting = 0;\n"
+	"\treturn n;\n"
+	"}\n"
+	"long (*const use)(void *, int) = collect;\n";
+
+static int compile(const char *words, const char *source, struct elf_file **ret)
 {
 	char path[] = "/tmp/strata-audits-XXXXXX", command[8192];
 	int fd = mkstemp(path), err;
@@ -94,7 +120,7 @@ static void check(const char *words, size_t copies, const char *refused)
 	size_t i;
 	int err;
 
-	if (compile(words, &elf)) {
+	if (compile(words, audits, &elf)) {
 		ok(false, "%s: compiled", words);
 		return;
 	}
@@ -113,9 +139,44 @@ static void check(const char *words, size_t copies, const char *refused)
 	elf_file_close(elf);
 }
 
+static size_t find(const struct elf_file *elf, enum python_event event, struct python_event_site *ret,
+		   struct diag *diag)
+{
+	const struct python_interpreter interpreter = {.version = 0x30e};
+	python_event_sites sites = {};
+	size_t count;
+
+	python_event_code(elf, &interpreter, event, &sites, diag);
+	count = sites.count;
+	if (count)
+		*ret = sites.at[0];
+	vec_free(&sites);
+	return count;
+}
+
+static void check_collector(const char *words)
+{
+	struct python_event_site start = {}, done = {};
+	struct diag diag = {};
+	struct elf_file *elf;
+
+	if (compile(words, collector, &elf)) {
+		ok(false, "%s: compiled", words);
+		return;
+	}
+	ok(find(elf, PYTHON_GC_START, &start, &diag) == 1, "%s: one place where a collection begins %s", words,
+	   diag.text);
+	ok(find(elf, PYTHON_GC_DONE, &done, &diag) == 1 && done.value.kind != PYTHON_NOWHERE,
+	   "%s: one place where it ends, and its result: %s", words, diag.text);
+	elf_file_close(elf);
+}
+
 int main(void)
 {
 #ifdef __x86_64__
+	check_collector("-O2");
+	check_collector("-O2 -fno-omit-frame-pointer");
+	check_collector("-Os");
 	check("-O2", 1, NULL);
 	check("-O2 -DCOPY", 2, NULL);
 	check("-O1 -DCOPY", 2, NULL);
