@@ -24,6 +24,7 @@ enum spot_op {
 	SPOT_ADD,      /* the `size` bytes at b + imm += addend, which is not 0 */
 	SPOT_COMPARE,  /* a, or something else (SPOT_NONE), with the `size` bytes at b + imm */
 	SPOT_NUMBER,   /* a = imm */
+	SPOT_SUM,      /* a = b + c, of 8 bytes; SPOT_NONE for c: a = a + the word at b + imm */
 	SPOT_CALL,     /* target; 0: not known */
 	SPOT_JUMP,     /* target */
 	SPOT_BRANCH,   /* target, or on */
@@ -41,7 +42,7 @@ struct spot_insn {
 		clobbers; /* registers that hold something else afterwards, by 1 << number; not `a` of a move or load */
 	uint8_t op;       /* enum spot_op */
 	uint8_t length, size;
-	uint8_t a, b;
+	uint8_t a, b, c;
 	bool emulated;
 	bool returns; /* SPOT_END: a return */
 };

@@ -33,9 +33,9 @@ def coarse(events):
 
 
 def has_markers(interpreter):
-    """Of functions, and right: a build whose loop is not understood is traced by them, which do not tell kinds."""
+    """Of functions: a build whose loop is not understood is traced by them, which do not tell kinds."""
     with open(interpreter.real, "rb") as file:
-        return interpreter.version < (3, 11) and b"function__entry" in file.read()
+        return not (3, 11) <= interpreter.version < (3, 15) and b"function__entry" in file.read()
 
 
 def compare(tap, interpreter, got, want):
@@ -63,7 +63,11 @@ def check(tap, interpreter):
         tap.ok(False, "%s: traced" % interpreter.label, done.stderr)
     else:
         tap.ok("ost" not in done.stderr, "%s: nothing is lost" % interpreter.label, done.stderr)
-        compare(tap, interpreter, read(told), read(truth))
+        if by_markers and interpreter.version >= (3, 15):
+            tap.skip("%s: events, the same" % interpreter.label,
+                     "its markers have names that are not qualified, and tell that a generator is made as a call")
+        else:
+            compare(tap, interpreter, read(told), read(truth))
     shutil.rmtree(folder)
 
 

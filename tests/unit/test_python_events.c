@@ -76,16 +76,20 @@ static const char collector[] =
 	"extern struct state *state_of(void *); extern void tell(struct state *, long);\n"
 	"__attribute__((visibility(\"hidden\"))) long collect(void *thread, int generation) {\n"
 	"\tstruct state *s = state_of(thread);\n"
-	"\tlong n;\n"
+	"\tlong n, m = 0;\n"
 	"\tif (s->collecting) return 0;\n"
 	"\ts->collecting = 1;\n"
 	"\tif (__builtin_expect(s->debug & 1, 0))\n"
 	"\t\tPySys_WriteStderr(\"gc: collecting generation %d...\\n\", generation);\n"
 	"\tn = work(s, generation);\n"
+	"#ifdef PARTS\n"
+	"\tm = more(s);\n"
+	"#else\n"
 	"\tn += more(s);\n"
+	"#endif\n"
 	"\ttell(s, n);\n"
 	"\ts->collecting = 0;\n"
-	"\treturn n;\n"
+	"\treturn n + m;\n"
 	"}\n"
 	"long (*const use)(void *, int) = collect;\n";
 
@@ -154,7 +158,7 @@ static size_t find(const struct elf_file *elf, enum python_event event, struct p
 	return count;
 }
 
-static void check_collector(const char *words)
+static void check_collector(const char *words, bool parts)
 {
 	struct python_event_site start = {}, done = {};
 	struct diag diag = {};
@@ -166,17 +170,20 @@ static void check_collector(const char *words)
 	}
 	ok(find(elf, PYTHON_GC_START, &start, &diag) == 1, "%s: one place where a collection begins %s", words,
 	   diag.text);
-	ok(find(elf, PYTHON_GC_DONE, &done, &diag) == 1 && done.value.kind != PYTHON_NOWHERE,
-	   "%s: one place where it ends, and its result: %s", words, diag.text);
+	ok(find(elf, PYTHON_GC_DONE, &done, &diag) == 1 && done.value.kind != PYTHON_NOWHERE &&
+		   parts == (done.more.kind != PYTHON_NOWHERE),
+	   "%s: one place where it ends, and its result%s: %s", words, parts ? " in two parts" : "", diag.text);
 	elf_file_close(elf);
 }
 
 int main(void)
 {
 #ifdef __x86_64__
-	check_collector("-O2");
-	check_collector("-O2 -fno-omit-frame-pointer");
-	check_collector("-Os");
+	check_collector("-O2", false);
+	check_collector("-O2 -fno-omit-frame-pointer", false);
+	check_collector("-Os", false);
+	check_collector("-O2 -DPARTS", true);
+	check_collector("-Os -DPARTS", true);
 	check("-O2", 1, NULL);
 	check("-O2 -DCOPY", 2, NULL);
 	check("-O1 -DCOPY", 2, NULL);

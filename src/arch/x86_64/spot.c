@@ -163,6 +163,31 @@ static void read_sum(const cs_x86_op *to, int64_t addend, struct spot_insn *ret)
 	}
 }
 
+/* ADD of a register, or of a word of memory, to a register. */
+static void read_total(const cs_x86_op *to, const cs_x86_op *from, struct spot_insn *ret)
+{
+	if (!is_register(to) || to->size != 8 || (!is_register(from) && !is_plain(from)))
+		return;
+	ret->op = SPOT_SUM;
+	ret->a = number_of(to->reg);
+	ret->b = is_register(from) ? ret->a : number_of(from->mem.base);
+	ret->c = is_register(from) ? number_of(from->reg) : SPOT_NONE;
+	ret->imm = is_register(from) ? 0 : from->mem.disp;
+	ret->size = 8;
+}
+
+/* LEA of the sum of two registers. */
+static void read_total_of(const cs_x86_op *to, const x86_op_mem *from, struct spot_insn *ret)
+{
+	if (from->disp || from->scale != 1 || number_of(from->base) == SPOT_NONE || number_of(from->index) == SPOT_NONE)
+		return;
+	ret->op = SPOT_SUM;
+	ret->a = number_of(to->reg);
+	ret->b = number_of(from->base);
+	ret->c = number_of(from->index);
+	ret->size = 8;
+}
+
 static void read_compare(const cs_x86_op *a, const cs_x86_op *b, struct spot_insn *ret)
 {
 	const cs_x86_op *memory = is_plain(a) ? a : b, *other = is_plain(a) ? b : a;
@@ -207,11 +232,15 @@ static void read_operands(const cs_insn *insn, struct spot_insn *ret)
 			move(ret, number_of(a->reg), number_of(b->mem.base), b->mem.disp, 8);
 		else if (is_register(a) && a->size == 4 && is_plain(b))
 			move(ret, number_of(a->reg), number_of(b->mem.base), b->mem.disp, 4);
+		else if (is_register(a) && a->size == 8 && b->type == X86_OP_MEM)
+			read_total_of(a, &b->mem, ret);
 		break;
 	case X86_INS_ADD:
 	case X86_INS_SUB:
 		if (constant)
 			read_sum(a, insn->id == X86_INS_ADD ? b->imm : -b->imm, ret);
+		else if (insn->id == X86_INS_ADD && x86->op_count == 2)
+			read_total(a, b, ret);
 		break;
 	case X86_INS_INC:
 	case X86_INS_DEC:
@@ -310,7 +339,7 @@ static bool decode(struct spot_decoder *decoder, const uint8_t *bytes, size_t si
 	uint64_t address = vaddr;
 	size_t left = size;
 
-	*ret = (struct spot_insn){.vaddr = vaddr, .a = SPOT_NONE, .b = SPOT_NONE};
+	*ret = (struct spot_insn){.vaddr = vaddr, .a = SPOT_NONE, .b = SPOT_NONE, .c = SPOT_NONE};
 	if (!size || !disassembler_next(&decoder->disassembler, &at, &left, &address))
 		return false;
 	ret->length = (uint8_t)insn->size;

@@ -157,6 +157,24 @@ static void load_place(struct gen *g, const struct python_place *place)
 	g->used = mark;
 }
 
+/* The value of an event's place, in R0. */
+static void load_value(struct gen *g, const struct python_probe *probe)
+{
+	uint32_t mark = g->used, at;
+
+	if (probe->more.kind == PYTHON_NOWHERE) {
+		load_place(g, &probe->value);
+		return;
+	}
+	at = gen_temporary(g, 8);
+	load_place(g, &probe->value);
+	gen_frame_store(g, 8, at, R0);
+	load_place(g, &probe->more);
+	gen_frame_load(g, 8, R1, at);
+	code_alu(g->code, BPF_ADD, R0, R1);
+	g->used = mark;
+}
+
 /* A field that is an argument of a marker, or of a function: a number, or the address of a text. */
 static void write_argument(struct gen *g, const struct type_field *field, uint32_t offset)
 {
@@ -170,7 +188,7 @@ static void write_argument(struct gen *g, const struct type_field *field, uint32
 	if (probe->arguments)
 		probe_marker_argument(g, (struct span){}, probe->arguments, (unsigned int)index);
 	else
-		load_place(g, &probe->value);
+		load_value(g, probe);
 	if (field->type->kind == TYPE_STRING) {
 		code_mov(g->code, R3, R0);
 		code_imm(g->code, R4, field->type->size);
@@ -240,7 +258,7 @@ void python_argument(struct gen *g, struct span span, unsigned int index)
 		if (index)
 			code_imm(g->code, R0, 0);
 		else
-			load_place(g, &probe->value);
+			load_value(g, probe);
 	} else if (is_import(probe) && index == 1) {
 		load_found(g);
 	} else {

@@ -168,7 +168,7 @@ static void add_sites(const struct python_file *file, enum python_event event, c
 	size_t i;
 
 	for (i = 0; i < sites->count; i++) {
-		struct python_probe probe = {.event = event, .value = sites->at[i].value};
+		struct python_probe probe = {.event = event, .value = sites->at[i].value, .more = sites->at[i].more};
 
 		if (sites->at[i].arguments)
 			probe.arguments = arena_strdup(file->search->c->arena, sites->at[i].arguments,

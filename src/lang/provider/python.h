@@ -13,6 +13,7 @@ struct python_probe {
 	enum python_event event;
 	const char *arguments;     /* of a marker; NULL: by what the code does */
 	struct python_place value; /* gc-start, gc-done, audit without a marker: as struct python_event_site's */
+	struct python_place more;  /* likewise */
 	struct python_site site;   /* the other events, without a marker: in the interpreter loop */
 	struct py_layout layout;
 	uint16_t frame_locals; /* of struct py_objects */

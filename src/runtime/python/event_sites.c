@@ -156,28 +156,74 @@ static int refuse(const struct gc_search *search, const char *why)
 	return python_sites_refuse(search->elf, search->diag, why);
 }
 
+/* Where a value is at the beginning of the line: in a register, or at one plus a number. */
+static bool place_at_beginning(const struct probe_line *line, struct probe_value value, struct python_place *ret)
+{
+	const struct probe_value *at;
+
+	if (value.node == PROBE_NOTHING || value.add || value.narrow)
+		return false;
+	*ret = (struct python_place){.kind = PYTHON_IN_REGISTER, .reg = value.node};
+	if (value.node < SPOT_REGISTERS)
+		return true;
+	if (line->loads[value.node - PROBE_NODE].size != 8)
+		return false;
+	at = &line->loads[value.node - PROBE_NODE].at;
+	*ret = (struct python_place){.kind = PYTHON_ON_STACK, .reg = at->node, .add = (int32_t)at->add};
+	return at->node < SPOT_REGISTERS;
+}
+
+/* A sum along a line: the node that stands for it, and its parts. */
+struct total {
+	uint8_t node;
+	struct probe_value parts[2];
+};
+
+/* The instruction is a sum: a node that nothing else has is put into its register. */
+static void step_total(struct probe_line *line, const struct spot_insn *insn, struct total *total)
+{
+	struct probe_value parts[2] = {probe_line_register(line, insn->c == SPOT_NONE ? insn->a : insn->b),
+				       probe_line_register(line, insn->c)};
+	struct spot_insn load = {
+		.op = SPOT_LOAD, .a = insn->a, .b = insn->b, .imm = insn->imm, .size = 8, .vaddr = insn->vaddr};
+
+	if (insn->c == SPOT_NONE) {
+		probe_line_step(line, &load);
+		parts[1] = probe_line_register(line, insn->a);
+	}
+	probe_line_step(line, insn);
+	if (total->node || line->load_count == PROBE_LOADS)
+		return;
+	*total = (struct total){.node = PROBE_NODE + line->load_count, .parts = {parts[0], parts[1]}};
+	line->loads[line->load_count++] = (struct probe_load){.at = {.node = PROBE_NOTHING}};
+	line->registers[insn->a] = (struct probe_value){.node = total->node};
+}
+
 /* What the function will return, as it is at an instruction from which a straight line leads to a return. */
-static bool read_result(const struct probe_code *code, const struct spot_insn *from, struct python_place *ret)
+static bool read_result(const struct probe_code *code, const struct spot_insn *from, struct python_event_site *ret)
 {
 	const struct spot_insn *insn;
-	const struct probe_value *at;
+	struct total total = {};
 	struct probe_value result;
 	struct probe_line line;
 	unsigned int i;
 
 	probe_line_begin(code->arch, &line);
 	for (i = 0, insn = from; insn && i < LINE_MAX && insn->op != SPOT_END && insn->op != SPOT_BRANCH;
-	     i++, insn = probe_code_next(code, insn))
-		probe_line_step(&line, insn);
+	     i++, insn = probe_code_next(code, insn)) {
+		if (insn->op == SPOT_SUM)
+			step_total(&line, insn, &total);
+		else
+			probe_line_step(&line, insn);
+	}
 	result = probe_line_register(&line, code->arch->result);
-	if (!insn || !insn->returns || result.node == PROBE_NOTHING || result.add || result.narrow)
+	if (!insn || !insn->returns)
 		return false;
-	*ret = (struct python_place){.kind = PYTHON_IN_REGISTER, .reg = result.node};
-	if (result.node < SPOT_REGISTERS)
-		return true;
-	at = &line.loads[result.node - PROBE_NODE].at;
-	*ret = (struct python_place){.kind = PYTHON_ON_STACK, .reg = at->node, .add = (int32_t)at->add};
-	return at->node < SPOT_REGISTERS;
+	ret->more = (struct python_place){};
+	if (!total.node || result.node != total.node)
+		return place_at_beginning(&line, result, &ret->value);
+	return !result.add && !result.narrow && place_at_beginning(&line, total.parts[0], &ret->value) &&
+	       place_at_beginning(&line, total.parts[1], &ret->more);
 }
 
 /* Which instructions are reached by way of the question, and which by another way. */
@@ -213,7 +259,7 @@ static int read_end(const struct probe_code *code, const struct reached *reached
 	}
 	if (!joins)
 		return -ENOENT;
-	return !leaves && insn->op != SPOT_BRANCH && read_result(code, insn, &ret->value) ? 0 : -ENOTSUP;
+	return !leaves && insn->op != SPOT_BRANCH && read_result(code, insn, ret) ? 0 : -ENOTSUP;
 }
 
 static int add_ends(const struct gc_search *search, const struct probe_code *code, uint64_t entry, uint64_t branch)
@@ -433,10 +479,18 @@ int python_event_code(const struct elf_file *elf, const struct python_interprete
 
 void python_event_describe(uint16_t machine, const struct python_event_site *site, char *ret, size_t size)
 {
+	char more[64];
+	size_t used;
+
 	if (site->value.kind == PYTHON_NOWHERE)
 		snprintf(ret, size, "%d", site->value.add);
 	else
 		python_place_describe(machine, &site->value, ret, size);
+	if (site->more.kind == PYTHON_NOWHERE)
+		return;
+	python_place_describe(machine, &site->more, more, sizeof(more));
+	used = strlen(ret);
+	snprintf(ret + used, size - used, " + %s", more);
 }
 
 int python_event_find(const struct elf_file *elf, const struct python_interpreter *interpreter,

@@ -47,6 +47,7 @@ struct python_event_site {
 	const char *arguments;     /* of a marker, as written in its note; lives as long as the elf_file. NULL: none */
 	struct python_place value; /* without a marker: generation, what was collected, the address of the event's
 				      name. PYTHON_NOWHERE: the number `add` itself */
+	struct python_place more;  /* what was collected, the second part: to be added; PYTHON_NOWHERE: none */
 };
 
 typedef VEC(struct python_event_site) python_event_sites;
