@@ -76,4 +76,46 @@ says "more than there is" 1 \
 
 " -qn 'BEGIN { n = 300; p = (char *)alloca(n); exit(0); } ERROR { exit(arg4 == 5); }'
 
+says "a complaint is about the member, the type, or the class" 1 \
+"dtrace: invalid probe specifier struct a { struct b c; }; BEGIN { exit(0); }: incomplete struct/union/enum struct b: c
+" -qn 'struct a { struct b c; }; BEGIN { exit(0); }'
+says "a variable without a type is an int; characters of a string" 0 "4 98
+
+" -qn 'self x; BEGIN { self->x = 4; s = "abc"; printf("%d %d\n", self->x, s[1]); exit(0); }'
+says "a variable of the kernel that is not there" 1 \
+"dtrace: invalid probe specifier BEGIN { trace(\`no_such_variable); }: failed to resolve \`no_such_variable: Unknown symbol name
+" -qn 'BEGIN { trace(`no_such_variable); }'
+says "what an ERROR clause prints is a row of its own" 1 "dtrace: description 'BEGIN ' matched 2 probes
+dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at BPF pc N
+                   FUNCTION:NAME
+                          :ERROR E
+
+" -n 'BEGIN { x = 0; trace(1 / x); } ERROR { printf("E"); exit(1); }'
+
+# --- speculations ---
+says "what is recorded after speculate() comes with commit()" 0 "1
+first
+a 1
+second
+
+" -qn 'BEGIN { s = speculation(); printf("%d\n", s); } BEGIN { speculate(s); printf("a %d\n", s); }
+	BEGIN { printf("first\n"); } BEGIN { commit(s); } BEGIN { printf("second\n"); exit(0); }'
+says "or never, with discard(); a number is used again" 0 "1
+1
+
+" -qn 'BEGIN { s = speculation(); printf("%d\n", s); } BEGIN { speculate(s); printf("a"); } BEGIN { discard(s); }
+	BEGIN { printf("%d\n", speculation()); exit(0); }'
+says "there are as many as nspec says, and none is 0" 0 "1 2 0
+
+" -qn '#pragma D option nspec=2
+BEGIN { a = speculation(); b = speculation(); printf("%d %d %d\n", a, b, speculation()); } BEGIN { speculate(0); printf("no"); }
+	BEGIN { speculate(7); printf("no"); } BEGIN { exit(0); }'
+says "commit() of a number that there cannot be" 1 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): illegal operation at BPF pc N
+
+" -qn 'BEGIN { commit(9); } ERROR { exit(1); }'
+says "what may not follow speculate()" 1 \
+"dtrace: invalid probe specifier BEGIN { speculate(1); exit(0); }: exit( ) may not follow speculate( )
+" -qn 'BEGIN { speculate(1); exit(0); }'
+
 echo "1..$n"

@@ -262,8 +262,9 @@ def main():
     work = args.w or tempfile.mkdtemp(prefix="dsuite")
     os.makedirs(work, exist_ok=True)
     dtrace = work + "/dtrace"
-    if not os.path.exists(dtrace):
-        os.symlink(os.path.realpath(os.environ["STRATA"]), dtrace)
+    if os.path.lexists(dtrace):
+        os.unlink(dtrace)
+    os.symlink(os.path.realpath(os.environ["STRATA"]), dtrace)
     suite = Suite(args.suite, work, dtrace, args.t)
     listed = subprocess.run([dtrace, "-l"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     with open(work + "/providers", "w") as f:

@@ -32,6 +32,28 @@ static void gen_delete(struct gen *g, const struct node *call)
 	g->used = mark;
 }
 
+/* Of several programs that want the same key at once, one has it. */
+static void gen_claim(struct gen *g, const struct node *call)
+{
+	const struct symbol *map = call->kids[0]->symbol;
+	uint32_t mark = g->used, key = key_place(g, call), zero = gen_temporary(g, map->value->size);
+	label mine = code_label(g->code), end = code_label(g->code);
+
+	gen_zero(g, zero, map->value->size);
+	code_load_map(g->code, R1, map->bpf_name);
+	gen_frame_address(g, R2, key);
+	gen_frame_address(g, R3, zero);
+	code_imm(g->code, R4, BPF_NOEXIST);
+	code_call(g->code, BPF_FUNC_map_update_elem);
+	code_jump_if(g->code, BPF_JEQ, R0, 0, mine);
+	code_imm(g->code, R0, 0);
+	code_jump(g->code, end);
+	code_bind(g->code, mine);
+	code_imm(g->code, R0, 1);
+	code_bind(g->code, end);
+	g->used = mark;
+}
+
 static void gen_has_key(struct gen *g, const struct node *call)
 {
 	uint32_t mark = g->used, key = key_place(g, call);
@@ -120,6 +142,7 @@ static void gen_len(struct gen *g, const struct node *call)
 
 const struct builtin_code codes_maps[] = {
 	{CORE_DELETE, .scalar = gen_delete},
+	{CORE_CLAIM, .scalar = gen_claim},
 	{CORE_HAS_KEY, .scalar = gen_has_key},
 	{CORE_FIND, .scalar = gen_find},
 	{CORE_LEN, .scalar = gen_len},

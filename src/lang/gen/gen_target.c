@@ -208,6 +208,9 @@ static void check_source(struct gen *g, const struct symbol *scratch, uint32_t s
 	code_jump_if(g->code, BPF_JGT, R1, (int32_t)bytes, bad);
 	gen_frame_load(g, 8, R3, scratch->offset);
 	code_jump_if_reg(g->code, BPF_JLE, R2, R3, fine);
+	code_jump_if_reg(g->code, BPF_JGE, R1, R3, bad);
+	gen_frame_load(g, 8, R0, size);
+	gen_fault(g, CORE_FAULT_SIZE);
 	code_bind(g->code, bad);
 	gen_fault(g, CORE_FAULT_ADDRESS);
 	code_bind(g->code, fine);
@@ -227,6 +230,9 @@ static void check_target(struct gen *g, const struct symbol *scratch, uint32_t s
 	code_alu(g->code, BPF_ADD, R4, R2);
 	gen_frame_load(g, 8, R3, scratch->offset);
 	code_jump_if_reg(g->code, BPF_JLE, R4, R3, fine);
+	code_jump_if_reg(g->code, BPF_JGE, R1, R3, bad);
+	code_mov(g->code, R0, R2);
+	gen_fault(g, CORE_FAULT_SIZE);
 	code_bind(g->code, bad);
 	gen_fault(g, CORE_FAULT_ADDRESS);
 	code_bind(g->code, fine);

@@ -326,7 +326,23 @@ static void lower_raise(struct compiler *c, const struct action_row *self, const
 	d_add_statement(c, statement);
 }
 
+static void lower_speculation(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+
+	if (self->kind == ACT_NOTHING) {
+		d_speculate(c, call);
+		return;
+	}
+	d_record(c, d_end_speculation(c, call));
+	action.count = 1;
+	add(c, action);
+}
+
 static const struct action_row actions[] = {
+	{"speculate", lower_speculation, ACT_NOTHING, 0},
+	{"commit", lower_speculation, ACT_COMMIT, 0},
+	{"discard", lower_speculation, ACT_DISCARD, 0},
 	{"trace", lower_trace, ACT_TRACE, 0},
 	{"printf", lower_printf, ACT_PRINTF, 0},
 	{"system", lower_printf, ACT_SYSTEM, 0},
@@ -348,8 +364,8 @@ static const struct action_row actions[] = {
 	{"raise", lower_raise, ACT_NOTHING, 0},
 };
 
-static const char *const missing[] = {"breakpoint", "chill", "commit", "discard",   "ftruncate", "mod",   "panic",
-				      "pcap",       "print", "setopt", "speculate", "stop",      "uaddr", "umod"};
+static const char *const missing[] = {"breakpoint", "chill",  "ftruncate", "mod",   "panic", "pcap",
+				      "print",      "setopt", "stop",      "uaddr", "umod"};
 
 bool d_is_action(const char *name)
 {
@@ -373,13 +389,13 @@ bool d_action(struct compiler *c, const struct d_expr *call)
 
 		if (strcmp(one->name, call->text) != 0)
 			continue;
-		if (d_check_call(c, call))
+		if (d_check_call(c, call) && d_may_act(c, call, d_is_destructive(call->text)))
 			one->lower(c, one, call);
 		return true;
 	}
 	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
 		if (!strcmp(missing[i], call->text)) {
-			if (!d_check_call(c, call))
+			if (!d_check_call(c, call) || !d_may_act(c, call, d_is_destructive(call->text)))
 				return true;
 			report_error(c->report, "D_FUNC_UNDEF", call->span, "%s( ) is not supported", call->text);
 			report_hint(c->report, "docs/D.md lists the actions that there are");

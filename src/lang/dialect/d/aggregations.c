@@ -196,6 +196,8 @@ void d_aggregate(struct compiler *c, const struct d_expr *target, const struct d
 	struct node *node, *map, *aggregate, *key;
 	uint32_t weight;
 
+	if (function && !d_may_aggregate(c, target->span))
+		return;
 	if (!function) {
 		report_error(c->report, "D_AGG_FUNC", call->span,
 			     "@%s must be assigned the result of an aggregating function", target->text);

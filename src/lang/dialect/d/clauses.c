@@ -115,24 +115,39 @@ static bool is_frequent(const struct compiler *c)
  */
 typedef VEC(struct node *) node_list;
 
+static struct node *if_speculating(struct compiler *c, struct node *sent)
+{
+	struct node *node = node_create(c->arena, NODE_IF, sent->span, 3);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_variable_node(c, d_state(c)->speculation);
+	node->kids[1] = sent;
+	node->kids[2] = NULL;
+	return node;
+}
+
 static void close_part(struct compiler *c, node_list *output, struct span span, bool always)
 {
 	struct d_state *state = d_state(c);
 	struct d_record *record;
 	struct node *node;
 
-	if (state->actions.count || always) {
+	if (state->actions.count || always || state->speculation) {
 		record = arena_new(c->arena, struct d_record);
 		if (!record)
 			return;
 		record->actions = arena_array(c->arena, struct d_action, state->actions.count + 1);
+		record->is_error = state->fault != NULL;
 		record->action_count = (uint32_t)state->actions.count;
 		if (!record->actions)
 			return;
 		if (state->actions.count)
 			memcpy(record->actions, state->actions.at, state->actions.count * sizeof(*record->actions));
-		d_add_statement(
-			c, send(c, record, state->recorded.at, (uint32_t)state->recorded.count, span, is_frequent(c)));
+		if (state->speculation)
+			record->speculation = d_record(c, d_variable_node(c, state->speculation)) + 1;
+		node = send(c, record, state->recorded.at, (uint32_t)state->recorded.count, span, is_frequent(c));
+		d_add_statement(c, state->speculation ? if_speculating(c, node) : node);
 	}
 	if (state->exit_status) {
 		node = d_call(c, CORE_EXIT, &type_none, span, 1);
@@ -214,6 +229,8 @@ static struct node *lower_clause(struct compiler *c, const struct d_clause *clau
 	struct node *body, *own = d_state(c)->fault ? NULL : own_condition(c), *node, *predicate = NULL;
 	node_list output = {};
 
+	d_state(c)->speculation = NULL;
+	d_state(c)->before = 0;
 	if (clause->predicate) {
 		predicate = d_value(c, clause->predicate);
 		if (!type_is_scalar(predicate->type) && !c->report->errors)
@@ -231,6 +248,7 @@ static struct node *lower_clause(struct compiler *c, const struct d_clause *clau
 		body = block_of(c, output.at, output.count, clause->span);
 		vec_free(&output);
 	}
+	d_state(c)->speculation = NULL;
 	if (!predicate || !type_is_scalar(predicate->type))
 		return body;
 	node = node_create(c->arena, NODE_IF, clause->span, 3);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* D's language: what the folder has, put together. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,6 +105,9 @@ static void end(struct compiler *c)
 	vec_free(&state->statements);
 	vec_free(&state->actions);
 	vec_free(&state->recorded);
+	for (i = 0; i < state->held.count; i++)
+		free(state->held.at[i].bytes);
+	vec_free(&state->held);
 }
 
 static void list(const struct compiler *c, FILE *out)

@@ -5,8 +5,8 @@
  *   text ─► lexer.c ─► parser.c, parse_expressions.c ─► clauses and declarations (this header)
  *        ─► probes.c: which places each clause is about; places with the same clauses become one unit
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
- *             ├─ expressions.c, members.c, places.c, variables.c, functions.c, memory.c: what has a value
- *             └─ actions.c, aggregations.c: what is recorded
+ *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c: what has a value
+ *             └─ actions.c, aggregations.c, speculation.c: what is recorded
  *        ─► print.c, print_values.c, print_aggregations.c: what the records say
  *
  * Unlike in bpftrace's language, the first assignment in the source decides a variable's type. So one pass over the
@@ -152,6 +152,8 @@ enum d_act {
 	ACT_FREOPEN,
 	ACT_FTRUNCATE,
 	ACT_SETOPT,
+	ACT_COMMIT,
+	ACT_DISCARD,
 	ACT_NOTHING /* the clause fired */
 };
 
@@ -171,10 +173,22 @@ enum d_symbol_part { PART_ALL, PART_FUNCTION, PART_MODULE, PART_ADDRESS };
 /* site.call of a clause's record. Its first two arguments are the CPU and the number of the place. */
 struct d_record {
 	bool is_fault;
+	bool is_error;   /* of an ERROR clause */
 	uint32_t clause; /* of a fault: which clause of the text */
+	uint32_t speculation; /* the argument that is its speculation, from 1; 0: none */
 	struct d_action *actions;
 	uint32_t action_count;
 };
+
+/* A record that waits for commit() or discard(). */
+struct d_held {
+	uint64_t speculation;
+	const struct site *site;
+	uint8_t *bytes;
+};
+
+/* What the clause has done so far: some actions may not follow others. */
+enum d_before { D_BEFORE_RECORD = 1, D_BEFORE_SPECULATE = 2, D_BEFORE_COMMIT = 4 };
 
 /* Options, set by #pragma D option and -x. */
 enum d_option {
@@ -195,6 +209,8 @@ enum d_option {
 	D_RAWBYTES,
 	D_SWITCHRATE, /* nanoseconds */
 	D_SCRATCHSIZE,
+	D_NSPEC,
+	D_SPECSIZE,
 	D_OPTIONS
 };
 
@@ -224,12 +240,17 @@ struct d_state {
 	struct d_unit *unit;
 	struct node *exit_status; /* NULL: it does not end the tracing */
 	struct symbol *fault;     /* of the clause around an ERROR clause; NULL: there is none */
+	struct symbol *speculation;  /* after speculate(): its number, 0 if there is none; NULL: not after it */
+	struct symbol *speculations; /* a map; NULL: not used yet */
+	unsigned int before;         /* enum d_before */
 	bool has_self;
 	bool is_destructive; /* it has an action that needs -w */
 	/* printing */
 	bool has_first_out;
 	int first_out; /* the output before freopen() */
 	bool has_header;
+	VEC(struct d_held) held;
+	uint64_t held_bytes;
 	uint32_t indent;
 };
 
@@ -305,6 +326,15 @@ struct node *d_translated(struct compiler *c, const struct d_expr *expr);
 /* record->name of the kernel's types; NULL with a complaint. */
 struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span);
 
+/* speculation.c */
+struct node *d_speculation(struct compiler *c, const struct d_expr *call);
+void d_speculate(struct compiler *c, const struct d_expr *call);
+/* commit() or discard(): what is recorded, its number. */
+struct node *d_end_speculation(struct compiler *c, const struct d_expr *call);
+/* False with a complaint: not after what the clause has done. */
+bool d_may_aggregate(struct compiler *c, struct span span);
+bool d_may_act(struct compiler *c, const struct d_expr *call, bool is_destructive);
+
 /* places.c: what can be assigned to */
 bool d_is_target(const struct compiler *c, const struct d_expr *expr);
 /* As d_value(), but arrays stay what they are: a node that may be assigned to. */
@@ -316,6 +346,9 @@ struct node *d_address(struct compiler *c, const struct d_expr *expr);
 /* As d_variable_assign(). */
 struct node *d_assign_place(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read);
 struct node *d_step_place(struct compiler *c, const struct d_expr *expr);
+
+/* kernel.c: `name, module`name */
+struct node *d_kernel_variable(struct compiler *c, const struct d_expr *expr);
 
 /* memory.c: alloca() and its like */
 struct node *d_alloca(struct compiler *c, const struct d_expr *call);
@@ -340,6 +373,7 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr);
 
 /* prototypes.c: false with a complaint: the call's arguments are not those of the function or action. */
 bool d_check_call(struct compiler *c, const struct d_expr *call);
+bool d_is_destructive(const char *name);
 /* A type in D's words. */
 const char *d_type_name(struct compiler *c, const struct type *type);
 

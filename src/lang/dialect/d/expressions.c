@@ -363,7 +363,8 @@ static struct node *lower_unary(struct compiler *c, const struct d_expr *expr)
 		a = d_number(c, expr->kids[0]);
 		if (a->type->kind != TYPE_POINTER || a->type->to->kind == TYPE_NONE) {
 			report_error(c->report, a->type->kind == TYPE_POINTER ? "D_DEREF_VOID" : "D_DEREF_NONPTR",
-				     expr->span, "cannot dereference %s", describe(c, a->type));
+				     expr->span, "cannot dereference %s",
+				     a->type->kind == TYPE_POINTER ? "pointer to void" : "non-pointer type");
 			return d_int(c, 0, &type_int32);
 		}
 		type = a->type->to;

@@ -183,7 +183,14 @@ static struct node *of_memory(struct compiler *c, const struct subroutine *self,
 	return lowers[self->flags](c, call);
 }
 
+static struct node *begin_speculation(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	(void)self;
+	return d_speculation(c, call);
+}
+
 static const struct subroutine subroutines[] = {
+	{"speculation", begin_speculation, CORE_NONE, 0},
 	{"copyinstr", copy_string, CORE_NONE, 0}, {"copyin", of_memory, CORE_NONE, 3},
 	{"stringof", string_of, CORE_NONE, 0},    {"basename", of_path, CORE_BASENAME, 0},
 	{"dirname", of_path, CORE_DIRNAME, 0},    {"strlen", length, CORE_STRLEN, 0},
@@ -221,7 +228,6 @@ static const char *const missing[] = {
 	"rw_iswriter",
 	"rw_read_held",
 	"rw_write_held",
-	"speculation",
 	"strtok",
 };
 
@@ -238,7 +244,8 @@ struct node *d_function(struct compiler *c, const struct d_expr *call)
 	}
 	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
 		if (!strcmp(missing[i], call->text)) {
-			if (!d_check_call(c, call))
+			if (!d_check_call(c, call) ||
+			    (d_is_destructive(call->text) && !d_may_act(c, call, true)))
 				return d_int(c, 0, &type_int32);
 			report_error(c->report, "D_FUNC_UNDEF", call->span, "%s( ) is not supported", call->text);
 			report_hint(c->report, "docs/D.md lists the functions that there are");

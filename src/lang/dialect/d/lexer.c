@@ -313,9 +313,9 @@ struct d_lexeme d_next(struct d_lexer *lexer)
 	if (lexer->at >= lexer->end)
 		return ret;
 	c = lexer->source[lexer->at];
-	if (isalpha((unsigned char)c) || c == '_') {
+	if (isalpha((unsigned char)c) || c == '_' || c == '`') {
 		while (isalnum((unsigned char)peek(lexer, 0)) || peek(lexer, 0) == '_' ||
-		       (peek(lexer, 0) == '`' && lexer->at > from))
+		       peek(lexer, 0) == '`')
 			lexer->at++;
 		ret.kind = D_NAME;
 		ret.text = arena_strdup(lexer->c->arena, lexer->source + from, lexer->at - from);

@@ -70,7 +70,9 @@ static struct node *member(struct compiler *c, struct node *of, const char *name
 	if (record->kind != TYPE_RECORD) {
 		if (!c->report->errors)
 			report_error(c->report, "D_OP_SOU", span,
-				     "operator -> or . requires a struct or union, or a pointer to one");
+				     "operator -> cannot be applied to pointer to type \"%s\"; must be applied to a "
+				     "struct or union pointer",
+				     d_type_name(c, record));
 		return d_int(c, 0, &type_int32);
 	}
 	if (!types_field(&c->types, record, name, field)) {
@@ -87,6 +89,14 @@ static struct node *member(struct compiler *c, struct node *of, const char *name
 
 struct node *d_as_text(struct compiler *c, struct node *node)
 {
+	if (node->kind == NODE_UNARY && node->op == OP_DEREFERENCE && node->type->kind == TYPE_ARRAY &&
+	    node->type->to->size == 1) {
+		struct node *text = d_call(c, CORE_STR, d_string_type(c), node->span, 1);
+
+		if (!c->arena->failed)
+			text->kids[0] = node->kids[0];
+		return text;
+	}
 	if (node->kind == NODE_FIELD && node->type->kind == TYPE_ARRAY && node->type->to->kind == TYPE_INT &&
 	    node->type->to->size == 1 && node->type->count)
 		node->type = type_string(c->arena, node->type->count);
@@ -106,7 +116,9 @@ struct node *d_member(struct compiler *c, struct node *of, const struct d_expr *
 		report_error(c->report, "D_OP_PTR", expr->span, "operator -> must be applied to a pointer");
 	else if (!c->report->errors && !expr->is_arrow && is_pointer)
 		report_error(c->report, "D_OP_SOU", expr->span,
-			     "operator . cannot be applied to a pointer: must be applied to a struct or union");
+			     "operator . cannot be applied to type \"struct %s *\"; must be applied to a struct or "
+			     "union",
+			     of->type->to->name ? of->type->to->name : "");
 	return member(c, of, expr->text, expr->span);
 }
 
@@ -168,10 +180,10 @@ struct node *d_size_of(struct compiler *c, const struct d_expr *expr)
 struct node *d_offset_of(struct compiler *c, const struct d_expr *expr)
 {
 	const struct type *type = expr->type_name.type;
-	struct type_field field;
+	struct type_field field = {};
 	const char *tag = NULL, *what = "";
 
-	if (type->kind != TYPE_RECORD) {
+	if (type->kind != TYPE_RECORD || type == &d_floating) {
 		tag = "D_OFFSETOF_TYPE";
 		what = "offsetof operand must be a struct or union type";
 	} else if (!types_field(&c->types, type, expr->text, &field)) {
@@ -179,11 +191,11 @@ struct node *d_offset_of(struct compiler *c, const struct d_expr *expr)
 		what = "there is no such member";
 	} else if (field.bit_size) {
 		tag = "D_OFFSETOF_BITFIELD";
-		what = "cannot take the offset of a bit-field";
+		what = "cannot take offset of a bit-field: ";
 	}
 	if (tag) {
 		if (!c->report->errors)
-			report_error(c->report, tag, expr->span, "%s", what);
+			report_error(c->report, tag, expr->span, "%s%s", what, field.bit_size ? expr->text : "");
 		return d_int(c, 0, &type_uint64);
 	}
 	return d_int(c, field.offset, &type_uint64);

@@ -116,9 +116,21 @@ static struct node *allocate(struct compiler *c, struct node *size, struct span 
 	return block;
 }
 
+/* A constant that is too large is told while compiling. */
+static struct node *asked_size(struct compiler *c, const struct d_expr *call, uint32_t index)
+{
+	struct node *size = d_number(c, call->kids[index]);
+	uint64_t most = d_state(c)->options[D_SCRATCHSIZE];
+
+	if (size->kind == NODE_INT && size->value > most && !c->report->errors)
+		report_error(c->report, "D_ALLOCA_SIZE", call->span, "%s(%llu) size larger than scratchsize %llu",
+			     call->text, (unsigned long long)size->value, (unsigned long long)most);
+	return size;
+}
+
 struct node *d_alloca(struct compiler *c, const struct d_expr *call)
 {
-	return d_cast(c, allocate(c, d_number(c, call->kids[0]), call->span), &type_void_pointer);
+	return d_cast(c, allocate(c, asked_size(c, call, 0), call->span), &type_void_pointer);
 }
 
 static struct node *copy(struct compiler *c, struct node *to, struct node *from, struct node *size, struct span span)
@@ -134,6 +146,25 @@ static struct node *copy(struct compiler *c, struct node *to, struct node *from,
 	return node;
 }
 
+/* Of a string: that of a copy. */
+static struct node *text_address(struct compiler *c, struct node *text)
+{
+	struct symbol *copy = d_local(c, d_string_type(c));
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, text->span, 2),
+		    *address = node_create(c->arena, NODE_UNARY, text->span, 1);
+
+	if (c->arena->failed || !copy || vec_push(&d_state(c)->unit->locals, copy))
+		return d_int(c, 0, &type_uint64);
+	address->op = OP_ADDRESS;
+	address->flags = ADDRESS_NUMBER;
+	address->kids[0] = d_variable_node(c, copy);
+	address->type = &type_uint64;
+	block->kids[0] = assign(c, d_variable_node(c, copy), d_cast(c, text, copy->type));
+	block->kids[1] = address;
+	block->type = &type_uint64;
+	return block;
+}
+
 /* A pointer, or a complaint. */
 static struct node *pointer(struct compiler *c, const struct d_expr *call, uint32_t index)
 {
@@ -141,6 +172,8 @@ static struct node *pointer(struct compiler *c, const struct d_expr *call, uint3
 
 	if (node->type->kind == TYPE_ARRAY)
 		return d_decayed(c, node);
+	if (node->type->kind == TYPE_STRING)
+		return text_address(c, node);
 	if (node->type->kind != TYPE_POINTER && !c->report->errors)
 		report_error(c->report, "D_PROTO_ARG", call->kids[index]->span,
 			     "%s( ) argument #%u is incompatible with prototype:\n\tprototype: void *", call->text,
@@ -166,7 +199,7 @@ struct node *d_copyin(struct compiler *c, const struct d_expr *call)
 
 	if (c->arena->failed || !to || !size)
 		return d_int(c, 0, &type_int32);
-	block->kids[0] = let(c, size, d_cast(c, d_number(c, call->kids[1]), &type_uint64));
+	block->kids[0] = let(c, size, d_cast(c, asked_size(c, call, 1), &type_uint64));
 	block->kids[1] = let(c, to, d_cast(c, allocate(c, d_variable_node(c, size), call->span), &type_void_pointer));
 	statement->kids[0] = copy(c, d_variable_node(c, to), d_number(c, call->kids[0]), d_variable_node(c, size),
 				  call->span);

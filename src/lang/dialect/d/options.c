@@ -29,6 +29,8 @@ static const struct option {
 	{"rawbytes", OPTION_FLAG, D_RAWBYTES},
 	{"switchrate", OPTION_RATE, D_SWITCHRATE},
 	{"scratchsize", OPTION_NUMBER, D_SCRATCHSIZE},
+	{"nspec", OPTION_NUMBER, D_NSPEC},
+	{"specsize", OPTION_NUMBER, D_SPECSIZE},
 	{"aggpercpu", OPTION_WITHOUT_EFFECT, 0},
 	{"aggrate", OPTION_WITHOUT_EFFECT, 0},
 	{"aggsize", OPTION_WITHOUT_EFFECT, 0},
@@ -64,13 +66,11 @@ static const struct option {
 	{"modpath", OPTION_WITHOUT_EFFECT, 0},
 	{"noresolve", OPTION_WITHOUT_EFFECT, 0},
 	{"nolibs", OPTION_WITHOUT_EFFECT, 0},
-	{"nspec", OPTION_WITHOUT_EFFECT, 0},
 	{"pgmax", OPTION_WITHOUT_EFFECT, 0},
 	{"preallocate", OPTION_WITHOUT_EFFECT, 0},
 	{"procfspath", OPTION_WITHOUT_EFFECT, 0},
 	{"pspec", OPTION_WITHOUT_EFFECT, 0},
 	{"quietresize", OPTION_WITHOUT_EFFECT, 0},
-	{"specsize", OPTION_WITHOUT_EFFECT, 0},
 	{"stdc", OPTION_WITHOUT_EFFECT, 0},
 	{"statusrate", OPTION_WITHOUT_EFFECT, 0},
 	{"strip", OPTION_WITHOUT_EFFECT, 0},
@@ -91,6 +91,8 @@ void d_options_init(struct compiler *c)
 
 	state->options[D_STRSIZE] = 256;
 	state->options[D_SCRATCHSIZE] = 256;
+	state->options[D_NSPEC] = 1;
+	state->options[D_SPECSIZE] = 32768;
 	state->options[D_STACKFRAMES] = 20;
 	state->options[D_USTACKFRAMES] = 100;
 	state->options[D_STACKINDENT] = 14;

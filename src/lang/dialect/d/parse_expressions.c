@@ -38,11 +38,11 @@ void d_syntax_error(struct parser *p, const char *expected)
 
 	if (!d_failed(p)) {
 		if (p->token.kind == D_END)
-			report_error(p->c->report, "D_SYNTAX", span, "syntax error near end of input: expected %s",
-				     expected);
+			report_error(p->c->report, "D_SYNTAX", span, "syntax error near end of input");
 		else
-			report_error(p->c->report, "D_SYNTAX", span, "syntax error near \"%.*s\": expected %s",
-				     (int)(span.end - span.begin), p->lexer.source + span.begin, expected);
+			report_error(p->c->report, "D_SYNTAX", span, "syntax error near \"%.*s\"",
+				     (int)(span.end - span.begin), p->lexer.source + span.begin);
+		report_hint(p->c->report, "expected %s", expected);
 	}
 	p->lexer.failed = true;
 	p->token = (struct d_lexeme){.span = span, .text = ""};

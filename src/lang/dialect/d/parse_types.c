@@ -95,7 +95,7 @@ static void place(struct members *m, struct type_field field, uint32_t width)
 		m->size = 0;
 }
 
-static uint32_t bit_width(struct parser *p, const struct type *type)
+static uint32_t bit_width(struct parser *p, const struct type *type, const char *name)
 {
 	struct span span = p->token.span;
 	struct d_expr *expr = d_expression(p, 1);
@@ -107,10 +107,18 @@ static uint32_t bit_width(struct parser *p, const struct type *type)
 		complain(p, "D_DECL_BFCONST", span, "positive integral constant expression expected as bit-field size",
 			 "");
 	else if (type->kind != TYPE_INT)
-		complain(p, "D_DECL_BFTYPE", span, "invalid type for bit-field", "");
+		complain(p, "D_DECL_BFTYPE", span, "invalid type for bit-field: ", name ? name : "(anon)");
 	else if (width > 64 || width > type->size * 8)
-		complain(p, "D_DECL_BFSIZE", span, "bit-field too big for type", "");
+		complain(p, "D_DECL_BFSIZE", span, "bit-field too big for type: ", name ? name : "(anon)");
 	return d_failed(p) ? 1 : (uint32_t)width;
+}
+
+static void incomplete(struct parser *p, const struct d_declarator *one)
+{
+	const char *text = arena_printf(p->c->arena, "incomplete struct/union/enum %s %s: ",
+					one->type->is_union ? "union" : "struct", one->type->name);
+
+	complain(p, "D_DECL_INCOMPLETE", one->span, text ? text : "", one->name);
 }
 
 static void member(struct parser *p, struct members *m)
@@ -133,13 +141,13 @@ static void member(struct parser *p, struct members *m)
 		if (one.is_array)
 			complain(p, "D_DECL_DYNOBJ", one.span, "cannot have dynamic member: ", one.name);
 		if (d_take(p, ":"))
-			width = bit_width(p, one.type);
+			width = bit_width(p, one.type, one.name);
 		else if (!one.name)
 			complain(p, "D_DECL_MNAME", one.span, "member declaration requires a name", "");
 		else if (one.type->kind == TYPE_NONE)
 			complain(p, "D_DECL_VOIDOBJ", one.span, "cannot have void member: ", one.name);
 		else if (one.type->is_incomplete && !types_complete(&p->c->types, one.type))
-			complain(p, "D_DECL_INCOMPLETE", one.span, "incomplete struct/union/enum: ", one.name);
+			incomplete(p, &one);
 		if (!d_failed(p))
 			place(m, (struct type_field){.name = one.name, .type = one.type}, width);
 	} while (d_take(p, ","));
@@ -226,8 +234,10 @@ static void enumerator(struct parser *p, const struct type *type, int64_t *value
 	}
 	for (i = 0; i < p->c->types.constants.count; i++)
 		if (!strcmp(p->c->types.constants.at[i].name, name)) {
-			complain(p, p->c->types.constants.at[i].type == type ? "D_UNKNOWN" : "D_DECL_IDRED", span,
-				 "identifier redeclared: ", name);
+			if (p->c->types.constants.at[i].type == type)
+				complain(p, "D_UNKNOWN", span, "failed to define enumerator: ", name);
+			else
+				complain(p, "D_DECL_IDRED", span, "identifier redeclared: ", name);
 			return;
 		}
 	types_define_constant(&p->c->types, name, *value, type);
@@ -305,14 +315,30 @@ static const struct type *sized(struct parser *p, const struct words *w, const c
 	if (!strcmp(base, "char"))
 		return w->is_unsigned ? &type_uint8 : &type_int8;
 	if (!strcmp(base, "void"))
-		complain(p, "D_DECL_VOIDATTR", span, "invalid attributes for void type", "");
+		complain(p, "D_DECL_VOIDATTR", span,
+			 "invalid type declaration: ", "attributes may not be used with void type");
 	else if (w->longs && strcmp(base, "double") != 0)
-		complain(p, "D_DECL_LONGINT", span, "long may only be used with integer or floating-point type", "");
+		complain(p, "D_DECL_LONGINT", span,
+			 "invalid type declaration: ",
+			 "long and long long may only be used with integer or floating-point type");
 	else if (w->is_short)
-		complain(p, "D_DECL_SHORTINT", span, "short may only be used with integer type", "");
+		complain(p, "D_DECL_SHORTINT", span,
+			 "invalid type declaration: ", "short may only be used with integer type");
 	else if (w->is_unsigned || w->is_signed)
-		complain(p, "D_DECL_SIGNINT", span, "signed and unsigned may only be used with integer type", "");
-	return d_type(p->c, base, span);
+		complain(p, "D_DECL_SIGNINT", span,
+			 "invalid type declaration: ", "signed and unsigned may only be used with integer type");
+	return d_failed(p) ? &type_int32 : d_type(p->c, base, span);
+}
+
+/* unsigned struct x { */
+static void attributed_tag(struct parser *p, const struct words *w)
+{
+	struct parser ahead = *p;
+
+	d_advance(&ahead);
+	if (ahead.token.kind == D_NAME)
+		d_advance(&ahead);
+	sized(p, w, "struct", ahead.token.span);
 }
 
 const struct type *d_take_specifiers(struct parser *p)
@@ -327,10 +353,12 @@ const struct type *d_take_specifiers(struct parser *p)
 			continue;
 		if (type || base) {
 			if (d_is_type_word(p->token.text))
-				complain(p, "D_DECL_COMBO", span, "invalid type combination", "");
+				complain(p, "D_DECL_COMBO", p->token.span, "invalid type combination", "");
 			break;
 		}
 		if (d_at_word(p, "struct") || d_at_word(p, "union") || d_at_word(p, "enum")) {
+			if (w.is_unsigned || w.is_signed || w.is_short || w.longs)
+				attributed_tag(p, &w);
 			type = tagged(p, d_at_word(p, "struct") ? "struct" : d_at_word(p, "union") ? "union" : "enum");
 			base = "a struct";
 			continue;
@@ -342,10 +370,7 @@ const struct type *d_take_specifiers(struct parser *p)
 		d_advance(p);
 	}
 	if (w.is_unsigned || w.is_signed || w.is_short || w.longs) {
-		if (type)
-			complain(p, w.longs ? "D_DECL_LONGINT" : "D_DECL_SIGNINT", span,
-				 "long, short, signed and unsigned may only be used with integer type", "");
-		else
+		if (!type)
 			type = sized(p, &w, base ? base : "int", span);
 	} else if (!type && base) {
 		type = d_type(p->c, base, span);
@@ -356,6 +381,16 @@ const struct type *d_take_specifiers(struct parser *p)
 }
 
 /* --- declarators --- */
+
+static void wrong_parameter(struct parser *p, const struct d_declarator *one, bool is_function, uint32_t number)
+{
+	const char *text = arena_printf(
+		p->c->arena, "%s prototype may not use parameter of type %s: %s, parameter #%u",
+		is_function ? "function" : "array", one->is_array ? "dynamic variable" : d_type_name(p->c, one->type),
+		one->name ? one->name : "(anonymous)", number);
+
+	complain(p, "D_DECL_PROTO_TYPE", one->span, text ? text : "", "");
+}
 
 /* The parameters of a function, or an array's keys, up to `close`. */
 static void parameters(struct parser *p, struct d_declarator *ret, const char *close)
@@ -372,11 +407,12 @@ static void parameters(struct parser *p, struct d_declarator *ret, const char *c
 		if (d_take(p, "...")) {
 			if (!is_function)
 				complain(p, "D_DECL_PROTO_VARARGS", span,
-					 "array tuples may not use variable-length argument lists", "");
+					 "array prototype may not use a variable-length argument list", "");
 			break;
 		}
 		if (d_at_word(p, "static") || d_at_word(p, "extern") || d_at_word(p, "self") || d_at_word(p, "this"))
-			complain(p, "D_DECL_PARMCLASS", span, "inappropriate storage class for a parameter", "");
+			complain(p, "D_DECL_PARMCLASS", span,
+				 "inappropriate storage class for function or associative array parameter", "");
 		if (ret->key_count == 16) {
 			d_syntax_error(p, "at most 16 keys");
 			return;
@@ -386,14 +422,14 @@ static void parameters(struct parser *p, struct d_declarator *ret, const char *c
 		if (one.type->kind == TYPE_NONE && is_function && one.name)
 			complain(p, "D_DECL_PROTO_NAME", span, "void parameter may not have a name: ", one.name);
 		if (one.is_array || (one.type->kind == TYPE_NONE && !is_function) || one.type == &d_floating)
-			complain(p, "D_DECL_PROTO_TYPE", span, "invalid type of a parameter", "");
+			wrong_parameter(p, &one, is_function, ret->key_count + 1);
 		has_void |= one.type->kind == TYPE_NONE;
 		keys[ret->key_count++] = one.type->kind == TYPE_ARRAY ? type_pointer(p->c->arena, one.type->to)
 								      : one.type;
 	} while (d_take(p, ","));
 	d_need(p, close);
 	if (has_void && ret->key_count > 1)
-		complain(p, "D_DECL_PROTO_VOID", span, "void must be the sole parameter", "");
+		complain(p, "D_DECL_PROTO_VOID", span, "void must be sole parameter", "");
 	ret->keys = arena_array(p->c->arena, const struct type *, ret->key_count + 1);
 	if (ret->keys && ret->key_count)
 		memcpy(ret->keys, keys, ret->key_count * sizeof(keys[0]));

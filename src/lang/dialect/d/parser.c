@@ -109,6 +109,16 @@ static void declare(struct parser *p, struct d_declaration declaration)
 		p->c->arena->failed = true;
 }
 
+static bool typedef_known(const struct parser *p, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < p->c->types.named.count; i++)
+		if (!p->c->types.named.at[i].is_found && !strcmp(p->c->types.named.at[i].name, name))
+			return true;
+	return false;
+}
+
 static void declare_one(struct parser *p, const struct d_declarator *one, struct d_declaration ret, const char *word)
 {
 	if (one->is_function)
@@ -119,10 +129,21 @@ static void declare_one(struct parser *p, const struct d_declarator *one, struct
 	ret.is_array = one->is_array;
 	ret.keys = one->keys;
 	ret.key_count = one->key_count;
-	if (!strcmp(word, "typedef"))
+	if (!strcmp(word, "typedef") && typedef_known(p, one->name))
+		report_error(p->c->report, "D_DECL_IDRED", one->span, "typedef redeclared: %s", one->name);
+	else if (!strcmp(word, "typedef"))
 		types_define(&p->c->types, one->name, one->type);
 	else if (strcmp(word, "extern") != 0 && !d_failed(p))
 		declare(p, ret);
+}
+
+/* self x; the type that is not there is int. */
+static bool is_untyped(const struct parser *p)
+{
+	struct d_lexeme next = d_ahead(p);
+
+	return p->token.kind == D_NAME && !d_is_type_name(p, p->token.text) && next.kind == D_OPERATOR &&
+	       strchr(";,[=", *next.text);
 }
 
 static void declaration(struct parser *p)
@@ -151,7 +172,13 @@ static void declaration(struct parser *p)
 			break;
 		}
 	ret.scope = !strcmp(word, "self") ? D_SELF : !strcmp(word, "this") ? D_THIS : D_GLOBAL;
-	base = !strcmp(word, "extern") && d_ahead(p).kind == D_OPERATOR ? &type_int32 : d_take_specifiers(p);
+	for (i = 0; *word && i < sizeof(words) / sizeof(words[0]); i++)
+		if (d_at_word(p, words[i]) && strcmp(words[i], "register") != 0) {
+			report_error(p->c->report, "D_DECL_CLASS", p->token.span,
+				     "only one storage class allowed in declaration");
+			return;
+		}
+	base = *word && is_untyped(p) ? &type_int32 : d_take_specifiers(p);
 	while (!d_failed(p) && !d_at(p, ";")) {
 		struct d_declarator one;
 

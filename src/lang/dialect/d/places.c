@@ -19,7 +19,7 @@ struct node *d_element(struct compiler *c, struct node *of, const struct d_expr 
 
 	if (c->arena->failed)
 		return node;
-	if (!is_indexable(of->type)) {
+	if (!is_indexable(of->type) && of->type->kind != TYPE_STRING) {
 		if (!c->report->errors)
 			report_error(c->report, of->type->kind == TYPE_POINTER ? "D_DEREF_VOID" : "D_OP_ARRFUN", span,
 				     "cannot index a value of this type");
@@ -27,10 +27,10 @@ struct node *d_element(struct compiler *c, struct node *of, const struct d_expr 
 	}
 	node->kids[0] = of;
 	node->kids[1] = d_number(c, index);
-	node->type = of->type->to;
+	node->type = of->type->kind == TYPE_STRING ? &type_int8 : of->type->to;
 	if (of->type->kind == TYPE_ARRAY && of->type->count && node_constant(node->kids[1], &number) &&
 	    (number < 0 || number >= of->type->count) && !c->report->errors)
-		report_error(c->report, "D_ARR_BOUNDS", span, "index outside array bounds: %lld, array size %u",
+		report_error(c->report, "D_ARR_BOUNDS", span, "index outside array bounds: %lld, max is %u",
 			     (long long)number, of->type->count);
 	if (!type_is_number(node->kids[1]->type) && !c->report->errors)
 		report_error(c->report, "D_ARR_BADREF", span, "array index must be an integer");
@@ -45,11 +45,21 @@ static struct node *indexed_variable(struct compiler *c, const struct d_variable
 	if (expr->kid_count != 1) {
 		if (!c->report->errors)
 			report_error(c->report, "D_ARR_BADREF", expr->span,
-				     "cannot access %s as an associative array", expr->text);
+				     "cannot access scalar %s as an associative array", expr->text);
 		return d_int(c, 0, &type_int32);
 	}
 	whole.kid_count = 0;
 	return d_element(c, variable ? d_place(c, &whole) : d_value(c, &whole), expr->kids[0], expr->span);
+}
+
+static struct node *kernel_place(struct compiler *c, const struct d_expr *expr)
+{
+	struct d_expr whole = *expr;
+
+	if (!expr->kid_count)
+		return d_kernel_variable(c, expr);
+	whole.kid_count = 0;
+	return d_element(c, d_kernel_variable(c, &whole), expr->kids[0], expr->span);
 }
 
 struct node *d_place(struct compiler *c, const struct d_expr *expr)
@@ -59,6 +69,8 @@ struct node *d_place(struct compiler *c, const struct d_expr *expr)
 
 	switch (expr->kind) {
 	case D_VARIABLE:
+		if (strchr(expr->text, '`') && expr->scope == D_GLOBAL)
+			return kernel_place(c, expr);
 		variable = d_variable_find(c, expr->scope, expr->text, false);
 		if (variable && !variable->is_array && expr->kid_count && !variable->inlined)
 			return indexed_variable(c, variable, expr);
@@ -72,14 +84,6 @@ struct node *d_place(struct compiler *c, const struct d_expr *expr)
 	default:
 		return d_value(c, expr);
 	}
-}
-
-/* Its root, if it is a variable: the address of that one is needed. */
-static bool is_in_variable(const struct node *node)
-{
-	while ((node->kind == NODE_FIELD || node->kind == NODE_INDEX) && node->kids[0]->type->kind != TYPE_POINTER)
-		node = node->kids[0];
-	return node->kind == NODE_VARIABLE || node->kind == NODE_MAP;
 }
 
 static struct node *moved(struct compiler *c, struct node *address, uint32_t by)
@@ -123,21 +127,28 @@ struct node *d_decayed(struct compiler *c, struct node *node)
 	return d_cast(c, address_of(c, node), type);
 }
 
+/* It has no address either. */
+static struct node *aggregation_place(struct compiler *c)
+{
+	return node_create(c->arena, NODE_MAP, (struct span){}, 0);
+}
+
 struct node *d_address(struct compiler *c, const struct d_expr *expr)
 {
-	struct node *node = d_place(c, expr->kids[0]);
+	struct node *node = expr->kids[0]->kind == D_AGGREGATION ? aggregation_place(c)
+								 : d_place(c, expr->kids[0]);
 	const char *tag = NULL, *what = "";
 
 	if (node->kind == NODE_FIELD && node->field->bit_size) {
 		tag = "D_ADDROF_BITFIELD";
-		what = "cannot take the address of a bit-field";
-	} else if (is_in_variable(node)) {
+		what = "cannot take address of bit-field";
+	} else if (node->kind == NODE_VARIABLE || node->kind == NODE_MAP || node->kind == NODE_CAST) {
 		tag = "D_ADDROF_VAR";
-		what = "cannot take the address of a variable of the program";
+		what = "cannot take address of dynamic variable";
 	} else if (node->kind != NODE_FIELD && node->kind != NODE_INDEX &&
 		   !(node->kind == NODE_UNARY && node->op == OP_DEREFERENCE)) {
 		tag = "D_ADDROF_LVAL";
-		what = "operator & requires what can be assigned to";
+		what = "unacceptable operand for unary & operator";
 	}
 	if (tag) {
 		if (!c->report->errors)
@@ -182,7 +193,10 @@ static bool is_writable(const struct node *node)
 		return node->op == OP_DEREFERENCE;
 	if (node->kind != NODE_FIELD && node->kind != NODE_INDEX)
 		return false;
-	return node->kids[0]->type->kind == TYPE_POINTER || is_in_variable(node);
+	while ((node->kind == NODE_FIELD || node->kind == NODE_INDEX) && node->kids[0]->type->kind != TYPE_POINTER)
+		node = node->kids[0];
+	return node->kind == NODE_FIELD || node->kind == NODE_INDEX || node->kind == NODE_VARIABLE ||
+	       node->kind == NODE_MAP || node->kind == NODE_UNARY;
 }
 
 struct node *d_assign_place(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read)

@@ -230,6 +230,8 @@ static void reopen(const struct printer *p, const char *path)
 	close(fd);
 }
 
+static void end_speculation(const struct printer *p, uint64_t number, bool is_committed);
+
 static void act(const struct arrived *a)
 {
 	const struct printer *p = a->p;
@@ -289,14 +291,13 @@ static void act(const struct arrived *a)
 	case ACT_DENORMALIZE:
 		variable->normal = 0;
 		break;
+	case ACT_COMMIT:
+	case ACT_DISCARD:
+		end_speculation(p, (uint64_t)number_at(a, 0), action->kind == ACT_COMMIT);
+		break;
 	default:
 		break;
 	}
-}
-
-static bool is_library(enum d_act kind)
-{
-	return kind == ACT_CLEAR || kind == ACT_TRUNC || kind == ACT_NORMALIZE || kind == ACT_DENORMALIZE;
 }
 
 /* --- records --- */
@@ -392,14 +393,18 @@ static void print_fault(const struct printer *p, const struct d_place *place, co
 		(unsigned long long)instruction);
 }
 
-static void print_record(const struct printer *p, const struct site *site, const uint8_t *bytes)
+static void print_now(const struct printer *p, const struct site *site, const uint8_t *bytes)
 {
 	static const struct d_place nowhere = {.provider = "", .module = "", .function = "", .name = ""};
+	static const struct d_place error = {
+		.id = 3, .provider = "dtrace", .module = "", .function = "", .name = "ERROR"};
 	const struct d_record *record = site->call;
 	const struct d_state *state = state_of(p);
 	const struct type *tuple = site->arguments;
 	uint64_t cpu = word_at(bytes + tuple->fields[0].offset), at = word_at(bytes + tuple->fields[1].offset);
-	const struct d_place *place = at < state->places.count ? &state->places.at[at] : &nowhere;
+	const struct d_place *place = record->is_error	      ? &error
+				      : at < state->places.count ? &state->places.at[at]
+								 : &nowhere;
 	bool shows = !record->action_count;
 	uint32_t i;
 
@@ -408,13 +413,66 @@ static void print_record(const struct printer *p, const struct site *site, const
 		return;
 	}
 	for (i = 0; i < record->action_count; i++)
-		shows |= !is_library(record->actions[i].kind);
-	(void)shows;
-	print_row(p, place, (int)cpu);
+		shows |= record->actions[i].kind != ACT_COMMIT && record->actions[i].kind != ACT_DISCARD;
+	if (shows)
+		print_row(p, place, (int)cpu);
 	for (i = 0; i < record->action_count; i++)
 		act(&(struct arrived){p, tuple, bytes, &record->actions[i]});
-	if (!state->options[D_QUIET])
+	if (shows && !state->options[D_QUIET])
 		fputc('\n', p->out);
+}
+
+/* Keeps it for commit() or discard(). What memory cannot be had for, or is more than specsize allows, is told. */
+static void hold(const struct printer *p, const struct site *site, const uint8_t *bytes, uint64_t speculation)
+{
+	struct d_state *state = state_of(p);
+	struct d_held held = {.speculation = speculation, .site = site};
+	size_t size = site->arguments->size;
+
+	held.bytes = state->held_bytes + size <= state->options[D_SPECSIZE] * state->options[D_NSPEC] ? malloc(size)
+												    : NULL;
+	if (held.bytes)
+		memcpy(held.bytes, bytes, size);
+	if (!held.bytes || vec_push(&state->held, held)) {
+		free(held.bytes);
+		fprintf(stderr, "dtrace: 1 speculative drop\n");
+		return;
+	}
+	state->held_bytes += size;
+}
+
+static void print_record(const struct printer *p, const struct site *site, const uint8_t *bytes)
+{
+	const struct d_record *record = site->call;
+	const struct type_field *field;
+
+	if (!record->speculation) {
+		print_now(p, site, bytes);
+		return;
+	}
+	field = &site->arguments->fields[1 + record->speculation];
+	hold(p, site, bytes, word_at(bytes + field->offset));
+}
+
+/* Commits a speculation, or discards it. */
+static void end_speculation(const struct printer *p, uint64_t number, bool is_committed)
+{
+	struct d_state *state = state_of(p);
+	size_t i, kept = 0;
+
+	for (i = 0; i < state->held.count; i++) {
+		struct d_held held = state->held.at[i];
+
+		if (held.speculation != number) {
+			state->held.at[kept++] = held;
+			continue;
+		}
+		if (is_committed)
+			print_now(p, held.site, held.bytes);
+		state->held_bytes -= held.site->arguments->size;
+		free(held.bytes);
+	}
+	state->held.count = kept;
 }
 
 /* --- beginning and end --- */

@@ -20,6 +20,7 @@ static const struct prototype {
 	{"chill", 1, 1, {"int"}},
 	{"cleanpath", 1, 1, {"char *"}},
 	{"clear", 1, 1, {"@"}},
+	{"commit", 1, 1, {"int"}},
 	{"copyin", 2, 2, {"uintptr_t", "size_t"}},
 	{"copyinstr", 1, 2, {"uintptr_t", "size_t"}},
 	{"copyinto", 3, 3, {"uintptr_t", "size_t", "void *"}},
@@ -29,6 +30,7 @@ static const struct prototype {
 	{"ddi_pathname", 2, 2, {"void *", "int64_t"}},
 	{"denormalize", 1, 1, {"@"}},
 	{"dirname", 1, 1, {"char *"}},
+	{"discard", 1, 1, {"int"}},
 	{"exit", 1, 1, {"int"}},
 	{"freopen", 1, ANY_NUMBER, {"@"}},
 	{"ftruncate", 0, 0, {}},
@@ -67,6 +69,7 @@ static const struct prototype {
 	{"rw_read_held", 1, 1, {"rwlock_t *"}},
 	{"rw_write_held", 1, 1, {"rwlock_t *"}},
 	{"setopt", 1, 2, {"char *", "char *"}},
+	{"speculate", 1, 1, {"int"}},
 	{"speculation", 0, 0, {}},
 	{"stack", 0, 1, {"uint32_t"}},
 	{"stop", 0, 0, {}},
@@ -158,6 +161,16 @@ static void wrong_number(struct compiler *c, const struct d_expr *call, const st
 		     too_few ? prototype->least : prototype->most);
 }
 
+bool d_is_destructive(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(destructive) / sizeof(destructive[0]); i++)
+		if (!strcmp(destructive[i], name))
+			return true;
+	return false;
+}
+
 bool d_check_call(struct compiler *c, const struct d_expr *call)
 {
 	const struct prototype *prototype = prototypes;
@@ -191,8 +204,7 @@ bool d_check_call(struct compiler *c, const struct d_expr *call)
 							 : "void");
 		return false;
 	}
-	for (i = 0; i < sizeof(destructive) / sizeof(destructive[0]); i++)
-		if (!strcmp(destructive[i], call->text))
-			d_state(c)->is_destructive = true;
+	if (d_is_destructive(call->text))
+		d_state(c)->is_destructive = true;
 	return true;
 }

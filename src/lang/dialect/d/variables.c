@@ -138,7 +138,8 @@ void d_declare(struct compiler *c)
 			return;
 		if (variable.scope == D_THIS && variable.is_array) {
 			report_error(c->report, "D_DECL_LOCASSC", declaration->span,
-				     "associative arrays may not be declared as clause-local: %s", declaration->name);
+				     "associative arrays may not be declared as local variables: %s",
+				     declaration->name);
 			return;
 		}
 		if (c->arena->failed)
@@ -185,20 +186,29 @@ static void learn_keys(struct compiler *c, struct d_variable *variable, const st
 	}
 }
 
+static void wrong_key(struct compiler *c, const struct d_variable *variable, const struct d_expr *expr, uint32_t i,
+		      const struct type *type)
+{
+	report_error(c->report, variable->is_aggregation ? "D_KEY_TYPE" : "D_PROTO_ARG", expr->span,
+		     "%s[ ] key #%u is incompatible with prototype:\n\tprototype: %s\n\t      key: %s", expr->text,
+		     i + 1,
+		     d_type_name(c, variable->keys[i]), d_type_name(c, type));
+}
+
 static struct node *key_element(struct compiler *c, const struct d_variable *variable, const struct d_expr *expr,
 				uint32_t i)
 {
 	const struct type *type = variable->keys[i];
 	struct node *node;
 
-	if (type->kind == TYPE_STRING)
-		return d_cast(c, d_text(c, expr->kids[i]), type);
 	node = d_value(c, expr->kids[i]);
+	if (type->kind == TYPE_STRING && !type_is_number(node->type))
+		return d_cast(c, d_text(c, expr->kids[i]), type);
 	if (type_is_scalar(type) && type_is_scalar(node->type))
 		return d_cast(c, node, type);
-	if (node->type->kind != type->kind && !c->report->errors)
-		report_error(c->report, "D_KEY_TYPE", expr->kids[i]->span,
-			     "%s key #%u is incompatible with the type of its first use", expr->text, i + 1);
+	if ((node->type->kind != type->kind || (type->kind == TYPE_RECORD && !type_equal(node->type, type))) &&
+	    !c->report->errors)
+		wrong_key(c, variable, expr, i, node->type);
 	return node;
 }
 
@@ -210,7 +220,7 @@ struct node *d_key(struct compiler *c, struct d_variable *variable, const struct
 
 	if (expr->kid_count != variable->key_count) {
 		if (!c->report->errors)
-			report_error(c->report, "D_KEY_PROTO", expr->span,
+			report_error(c->report, variable->is_aggregation ? "D_KEY_PROTO" : "D_PROTO_LEN", expr->span,
 				     "%s[ ] prototype mismatch: %u key%s passed, %u expected", expr->text,
 				     expr->kid_count, expr->kid_count == 1 ? "" : "s", variable->key_count);
 		return NULL;
@@ -296,6 +306,9 @@ struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
 			      type_is_scalar(variable->type) ? variable->type : d_value(c, variable->inlined)->type);
 	if (c->arena->failed || !variable->symbol)
 		return d_int(c, 0, &type_int32);
+	if (variable->is_array && !expr->kid_count && !c->report->errors)
+		report_error(c->report, "D_IDENT_BADREF", expr->span,
+			     "associative array '%s' may not be referenced as scalar", expr->text);
 	if (expr->kid_count != variable->key_count) {
 		d_key(c, variable, expr);
 		return d_int(c, 0, &type_int32);
@@ -344,6 +357,19 @@ static bool is_zero(const struct node *value)
 	return value->kind == NODE_INT && !value->value;
 }
 
+static void incompatible(struct compiler *c, const struct d_expr *target, const struct type *to,
+			 const struct type *from)
+{
+	if (to->kind == TYPE_ARRAY)
+		report_error(c->report, "D_OP_ARRFUN", target->span,
+			     "operator = may not be applied to operand of type \"%s [%u]\"", d_type_name(c, to->to),
+			     to->count);
+	else
+		report_error(c->report, "D_OP_INCOMPAT", target->span,
+			     "operands have incompatible types: \"%s\" = \"%s\"", d_type_name(c, to),
+			     d_type_name(c, from));
+}
+
 struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read)
 {
 	struct d_variable *variable = d_variable_find(c, target->scope, target->text, false);
@@ -371,20 +397,23 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 		    (value->type->kind == TYPE_STRING || value->type->kind == TYPE_PROBE) &&
 	    !(is_zero(value) && variable->type->kind == TYPE_STRING)) {
 		if (!c->report->errors)
-			report_error(c->report, "D_OP_INCOMPAT", target->span,
-				     "operands have incompatible types: %s = %s",
-				     variable->type->kind == TYPE_STRING ? "string" : "a number",
-				     variable->type->kind == TYPE_STRING ? "a number" : "string");
+			incompatible(c, target, variable->type, value->type);
 		return value;
 	}
 	if (value->type->kind == TYPE_ARRAY && type_is_scalar(variable->type))
 		value = d_decayed(c, value);
-	if ((variable->type->kind == TYPE_RECORD || variable->type->kind == TYPE_ARRAY ||
+	if ((variable->type->kind == TYPE_POINTER) != (value->type->kind == TYPE_POINTER) &&
+	    type_is_scalar(variable->type) && type_is_scalar(value->type) && value->kind != NODE_INT) {
+		if (!c->report->errors)
+			incompatible(c, target, variable->type, value->type);
+		return value;
+	}
+	if (!(is_zero(value) && variable->is_array) &&
+	    (variable->type->kind == TYPE_RECORD || variable->type->kind == TYPE_ARRAY ||
 	     value->type->kind == TYPE_RECORD) &&
 	    !type_equal(variable->type, value->type)) {
 		if (!c->report->errors)
-			report_error(c->report, variable->type->kind == TYPE_ARRAY ? "D_OP_ARRFUN" : "D_OP_INCOMPAT",
-				     target->span, "operands have incompatible types");
+			incompatible(c, target, variable->type, value->type);
 		return value;
 	}
 	place = place_of(c, variable, target);
