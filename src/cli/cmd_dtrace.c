@@ -43,6 +43,7 @@ static const struct option_row rows[] = {
 	{'s', NULL, "FILE", "a file with a program"},
 	{'S', NULL, NULL, "print the program's instructions"},
 	{'U', NULL, "NAME", "undefine a macro of the preprocessor"},
+	{'v', NULL, NULL, "with -l: what probes of proc and sched are given"},
 	{'V', NULL, NULL, "print the version"},
 	{'w', NULL, NULL, "allow destructive actions"},
 	{'x', NULL, "OPTION[=VALUE]", "set an option, as #pragma D option does"},
@@ -55,7 +56,8 @@ struct request {
 	char *text;                          /* all programs, one behind the other */
 	size_t size;
 	const char *name; /* of the first one */
-	bool list, only_compile, preprocess, errtags, quiet;
+	bool list, verbose, only_compile, preprocess, errtags, quiet;
+	const char *cpp_path, *cpp_arguments; /* of the preprocessor; NULL: the one in PATH, none */
 	pid_t pid;
 	struct compile_dump dump;
 	VEC(const char *) parameters, options;
@@ -142,14 +144,14 @@ static char *preprocessed(struct request *request, const char *text, size_t size
 		vec_push(&argv, (char *)(uintptr_t) "-D__DTRACE__=1");
 		for (i = 0; i < request->cpp.count; i++)
 			vec_push(&argv, request->cpp.at[i]);
-		more = getenv("DTRACE_OPT_CPPARGS");
+		more = request->cpp_arguments ? strdup(request->cpp_arguments) : getenv("DTRACE_OPT_CPPARGS");
 		for (word = more ? strtok_r(more, " ", &save) : NULL; word; word = strtok_r(NULL, " ", &save))
 			vec_push(&argv, word);
 		vec_push(&argv, (char *)(uintptr_t) "/dev/stdin");
 		vec_push(&argv, NULL);
 		dup2(fd, STDIN_FILENO);
 		dup2(ends[1], STDOUT_FILENO);
-		execvp("cpp", argv.at);
+		execvp(request->cpp_path ? request->cpp_path : "cpp", argv.at);
 		_exit(127);
 	}
 	close(fd);
@@ -326,6 +328,27 @@ static int add_cpp(struct request *request, char letter, const char *value)
 	return vec_push(&request->copies, text) || vec_push(&request->cpp, text) ? CLI_FAILED : CLI_DONE;
 }
 
+/* Options that are about the preprocessor. */
+static int add_cpp_option(struct request *request, const char *value)
+{
+	static const struct {
+		const char *name;
+		char letter;
+	} rows_of_cpp[] = {{"define=", 'D'}, {"undef=", 'U'}, {"incdir=", 'I'}};
+	size_t i;
+
+	for (i = 0; i < sizeof(rows_of_cpp) / sizeof(rows_of_cpp[0]); i++)
+		if (!strncmp(value, rows_of_cpp[i].name, strlen(rows_of_cpp[i].name)))
+			return add_cpp(request, rows_of_cpp[i].letter, value + strlen(rows_of_cpp[i].name));
+	if (!strncmp(value, "cpppath=", 8))
+		request->cpp_path = value + 8;
+	if (!strcmp(value, "cpphdrs"))
+		return vec_push(&request->cpp, (char *)(uintptr_t) "-H") ? CLI_FAILED : CLI_DONE;
+	if (!strncmp(value, "cppargs=", 8))
+		request->cpp_arguments = value + 8;
+	return CLI_DONE;
+}
+
 static int usage(FILE *out)
 {
 	command_help(out, &command_dtrace);
@@ -363,8 +386,14 @@ static int take_option(struct request *request, int letter, const char *value)
 {
 	struct diag diag = {};
 	int status = CLI_DONE;
+	char *text;
 
 	switch (letter) {
+	case 'b':
+		if (asprintf(&text, "bufsize=%s", value) < 0 || vec_push(&request->copies, text))
+			return CLI_FAILED;
+		status = add_option(request, text);
+		break;
 	case 'c':
 		if (request->command)
 			return complain("%s%s", "only one -c is supported", "");
@@ -408,6 +437,9 @@ static int take_option(struct request *request, int letter, const char *value)
 	case 'S':
 		request->dump.instructions = true;
 		break;
+	case 'v':
+		request->verbose = true;
+		break;
 	case 'V':
 		fputs("dtrace: Oracle D 2.0", stdout);
 		puts(getenv("_DTRACE_TESTING") ? "" : " (strata " STRATA_VERSION ")");
@@ -417,8 +449,7 @@ static int take_option(struct request *request, int letter, const char *value)
 		break;
 	case 'x':
 		request->errtags |= !strcmp(value, "errtags") || !strcmp(value, "tagerrs");
-		if (!strncmp(value, "define=", 7))
-			status = add_cpp(request, 'D', value + 7);
+		status = add_cpp_option(request, value);
 		request->preprocess |= !strcmp(value, "cpp");
 		status = status ? status : add_option(request, value);
 		break;
@@ -546,6 +577,7 @@ static int list(struct request *request, struct script *script)
 	int err;
 
 	script->options.may_be_empty = true;
+	script->options.tells_arguments = request->verbose;
 	fprintf(script->trace.out, "%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
 	err = request->text ? lang_places(script->name, script->source, script->size, &script->options,
 					  script->trace.out, &compilation)

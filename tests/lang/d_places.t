@@ -97,4 +97,65 @@ says "lines are those of the file, also through the preprocessor" 1 \
 "dtrace: failed to compile script $folder/lines.d: line 7: failed to resolve nothing: Unknown variable name
 " -C -s "$folder/lines.d"
 
+
+# --- options ---
+says "an option's value" 1 \
+"dtrace: failed to set -x nspec: Invalid value for specified option
+" -x nspec=-3 -n BEGIN
+says "an option of the command line in a program" 1 \
+"dtrace: invalid probe specifier #pragma D option stdc=a
+BEGIN { exit(0); }: [D_PRAGMA_OPTSET] failed to set option 'stdc' to 'a': Option cannot be used from within a D program
+" -xerrtags -n '#pragma D option stdc=a
+BEGIN { exit(0); }'
+says "a buffer that is too small" 1 \
+"dtrace: description 'BEGIN ' matched 1 probe
+dtrace: could not enable tracing: Enabling exceeds size of buffer
+" -b 50 -n 'BEGIN { exit(0); }'
+says "setopt() while it runs" 0 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): couldn't set option \"bufsize\" to \"1m\": Operation illegal when tracing is active
+
+x
+" -qn 'BEGIN { setopt("bufsize", "1m"); setopt("quiet"); printf("x"); exit(0); }'
+
+# --- proc and sched ---
+says "members of curpsinfo and curlwpsinfo" 0 "1 dtrace 1 1 82
+" -qn 'BEGIN { printf("%d %s %d %d %d", curpsinfo->pr_pid == $pid, curpsinfo->pr_fname, curpsinfo->pr_ppid == ppid,
+	curlwpsinfo->pr_lwpid == tid, curlwpsinfo->pr_sname); exit(0); }'
+says "a child's life" 0 "create 1 1
+start 1
+exec /bin/true
+success
+exit 1
+" -qn 'proc:::create /pid == $target/ { printf("create %d %d\n", args[0]->pr_ppid == pid, args[0]->pr_pid > 1); }
+	proc:::start /ppid == $target/ { printf("start %d\n", pid == tid); }
+	proc:::exec /ppid == $target/ { printf("exec %s\n", args[0]); }
+	proc:::exec-success /ppid == $target/ { printf("success\n"); }
+	proc:::exit /ppid == $target/ { printf("exit %d", args[0]); exit(0); }' -c '/bin/sh -c "/bin/true; :"'
+says "an exec that fails, a signal that is sent, one that kills" 0 "failure 2
+SIGTERM to sh
+killed
+" -qn 'proc:::exec-failure /ppid == $target/ { printf("failure %d\n", -args[0]); }
+	proc:::signal-send /pid == $target && args[2] == SIGTERM/ { printf("SIGTERM to %s\n", args[1]->pr_fname); }
+	proc:::exit /pid == $target/ { printf("%s", args[0] == CLD_KILLED ? "killed" : "ended"); exit(0); }' \
+	-c '/bin/sh -c "(exec /nothing/of/this/name) 2> /dev/null; kill -TERM \$\$; sleep 60"'
+says "what a probe of sched is given" 0 \
+"   ID   PROVIDER            MODULE                          FUNCTION NAME
+    4      sched           vmlinux                                   wakeup
+
+	Probe Description Attributes
+		Identifier Names: Private
+		Data Semantics:   Private
+		Dependency Class: Unknown
+
+	Argument Attributes
+		Identifier Names: Evolving
+		Data Semantics:   Evolving
+		Dependency Class: ISA
+
+	Argument Types
+		args[0]: lwpsinfo_t *
+		args[1]: psinfo_t *
+
+" -lvn sched:::wakeup
+
 echo "1..$n"

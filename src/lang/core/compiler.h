@@ -189,6 +189,7 @@ struct compile_options {
 	uint32_t parameter_count;
 	const char *const *named; /* NAME or NAME=VALUE of getopt() */
 	uint32_t named_count;
+	bool tells_arguments; /* a list of places has what their programs are given */
 	bool may_be_empty; /* it need not have a probe */
 	bool unsafe;
 	bool synthesize; /* markers that a Python does not have are the provider `python`'s probes */

@@ -312,6 +312,23 @@ static void lower_memory(struct compiler *c, const struct action_row *self, cons
 	add(c, action);
 }
 
+/* setopt(): both texts are recorded. */
+static void lower_option(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+	uint32_t i;
+
+	for (i = 0; i < call->kid_count; i++)
+		d_record(c, d_cast(c, d_text(c, call->kids[i]), d_string_type(c)));
+	action.count = call->kid_count;
+	add(c, action);
+}
+
+static void lower_truncate(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	add(c, begin(c, self, call));
+}
+
 static void lower_raise(struct compiler *c, const struct action_row *self, const struct d_expr *call)
 {
 	struct node *node, *statement;
@@ -361,11 +378,12 @@ static const struct action_row actions[] = {
 	{"usym", lower_symbol, ACT_SYMBOL, PART_ALL},
 	{"ufunc", lower_symbol, ACT_SYMBOL, PART_ALL},
 	{"tracemem", lower_memory, ACT_MEMORY, 0},
+	{"setopt", lower_option, ACT_SETOPT, 0},
+	{"ftruncate", lower_truncate, ACT_FTRUNCATE, 0},
 	{"raise", lower_raise, ACT_NOTHING, 0},
 };
 
-static const char *const missing[] = {"breakpoint", "chill",  "ftruncate", "mod",   "panic", "pcap",
-				      "print",      "setopt", "stop",      "uaddr", "umod"};
+static const char *const missing[] = {"breakpoint", "chill", "mod", "panic", "pcap", "print", "stop", "uaddr", "umod"};
 
 bool d_is_action(const char *name)
 {

@@ -137,6 +137,7 @@ static void close_part(struct compiler *c, node_list *output, struct span span, 
 		record = arena_new(c->arena, struct d_record);
 		if (!record)
 			return;
+		record->clause = state->clause;
 		record->actions = arena_array(c->arena, struct d_action, state->actions.count + 1);
 		record->is_error = state->fault != NULL;
 		record->action_count = (uint32_t)state->actions.count;
@@ -219,9 +220,7 @@ static struct node *own_condition(struct compiler *c)
 
 	if (place->pid)
 		return d_binary(c, OP_EQUAL, &type_int32, pid, d_int(c, place->pid, &type_int32));
-	if (place->is_leader)
-		return d_binary(c, OP_EQUAL, &type_int32, pid, d_call(c, CORE_TID, &type_int32, (struct span){}, 0));
-	return NULL;
+	return d_made_condition(c);
 }
 
 static struct node *lower_clause(struct compiler *c, const struct d_clause *clause)
@@ -440,6 +439,7 @@ static void lower_in(struct compiler *c, uint32_t unit, uint32_t clause)
 	c->unit = &c->units.at[unit];
 	c->types.local = compiler_attach(c)->types;
 	state->unit = &state->units.at[unit];
+	state->clause = clause;
 	if (vec_push(&state->unit->numbers, clause) ||
 	    vec_push(&state->unit->nodes, lower_clause(c, &state->clauses.at[clause])))
 		c->arena->failed = true;

@@ -49,13 +49,16 @@ static void refuse(struct compiler *c, const char *why, const char *hint)
 	report_hint(c->report, "%s", hint);
 }
 
+/* What dtrace needs for a record of the least size. */
+#define BUFFER_MIN 64
+
 static void check_whole(struct compiler *c)
 {
 	const struct d_state *state = d_state(c);
 	uint32_t i = c->options->parameter_count < 64 ? c->options->parameter_count : 64;
 
 	while (i--)
-		if (!(state->used_parameters >> i & 1)) {
+		if (!state->options[D_ARGREF] && !(state->used_parameters >> i & 1)) {
 			report_error(c->report, "D_MACRO_UNUSED", (struct span){},
 				     "extraneous argument '%s' ($%u is not referenced)", c->options->parameters[i],
 				     i + 1);
@@ -63,6 +66,8 @@ static void check_whole(struct compiler *c)
 		}
 	if (!state->matches && !c->options->may_be_empty)
 		refuse(c, "no probes matched", "-Z allows descriptions without a probe, but one must have one");
+	else if (state->buffer_size && state->buffer_size < BUFFER_MIN)
+		refuse(c, "could not enable tracing: Enabling exceeds size of buffer", "bufsize must be 64 at least");
 	else if (state->is_destructive && !state->options[D_DESTRUCTIVE] && !c->options->unsafe &&
 		 !c->options->may_be_empty)
 		refuse(c, "could not enable tracing: Destructive actions not allowed",
@@ -120,6 +125,8 @@ static void list(const struct compiler *c, FILE *out)
 
 		fprintf(out, "%5u %10s %17s %33s %s\n", place->id, place->provider, place->module, place->function,
 			place->name);
+		if (c->options->tells_arguments && place->made)
+			d_made_tell(place->made, out);
 	}
 }
 

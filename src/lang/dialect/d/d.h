@@ -127,12 +127,39 @@ struct d_variable {
 	int64_t normal; /* 0: 1 */
 };
 
+/* When a probe of proc, sched or io fires at its place. */
+enum d_when {
+	D_WHEN_ALWAYS,
+	D_WHEN_LEADER,      /* in a process's first thread */
+	D_WHEN_NEW_PROCESS, /* the second argument is a process's first thread */
+	D_WHEN_NEW_THREAD,  /* it is another one */
+	D_WHEN_BORN_PROCESS, /* a system call returns 0 in a process's first thread */
+	D_WHEN_BORN,         /* in any */
+	D_WHEN_FAILED,   /* it returns less than 0 */
+	D_WHEN_POSITIVE, /* or more */
+	D_WHEN_TRUE,     /* the first argument is */
+	D_WHEN_SENT,     /* a signal that is not ignored */
+	D_WHEN_DISCARDED
+};
+
+#define D_MADE_ARGUMENTS 3
+
+struct d_made {
+	const char *provider, *name;
+	const char *parts[3]; /* in the providers' words */
+	enum d_when when;
+	const char *arguments[D_MADE_ARGUMENTS];
+};
+
+/* made.c: those that there are; the last one has no name. */
+extern const struct d_made d_made_probes[];
+
 /* A place, in D's words. */
 struct d_place {
 	uint32_t id;
 	const char *provider, *module, *function, *name;
 	bool is_everywhere; /* not only in the processes of -p and -c */
-	bool is_leader;     /* events of a process's first thread only */
+	const struct d_made *made; /* of proc, sched and io; else NULL */
 	int pid;            /* of this process only; 0: all */
 };
 
@@ -174,7 +201,7 @@ enum d_symbol_part { PART_ALL, PART_FUNCTION, PART_MODULE, PART_ADDRESS };
 struct d_record {
 	bool is_fault;
 	bool is_error;   /* of an ERROR clause */
-	uint32_t clause; /* of a fault: which clause of the text */
+	uint32_t clause; /* of the text */
 	uint32_t speculation; /* the argument that is its speculation, from 1; 0: none */
 	struct d_action *actions;
 	uint32_t action_count;
@@ -211,6 +238,8 @@ enum d_option {
 	D_SCRATCHSIZE,
 	D_NSPEC,
 	D_SPECSIZE,
+	D_MAY_BE_EMPTY,
+	D_ARGREF,
 	D_OPTIONS
 };
 
@@ -230,6 +259,7 @@ struct d_state {
 	VEC(struct d_unit) units;   /* of the compiler's */
 	VEC(struct d_place) places; /* of the compiler's attaches */
 	uint64_t options[D_OPTIONS];
+	uint64_t buffer_size; /* as asked for; 0: it was not */
 	uint64_t used_parameters; /* bit N: $N + 1 was used, of the first 64 */
 	uint32_t aggregation_count;
 	size_t matches; /* places, over all clauses */
@@ -238,6 +268,7 @@ struct d_state {
 	VEC(struct d_action) actions;
 	VEC(struct node *) recorded;
 	struct d_unit *unit;
+	uint32_t clause;
 	struct node *exit_status; /* NULL: it does not end the tracing */
 	struct symbol *fault;     /* of the clause around an ERROR clause; NULL: there is none */
 	struct symbol *speculation;  /* after speculate(): its number, 0 if there is none; NULL: not after it */
@@ -283,6 +314,8 @@ struct d_lexeme d_next_probe(struct d_lexer *lexer);
 void d_options_init(struct compiler *c);
 /* NAME or NAME=VALUE. False with a complaint. */
 bool d_option_set(struct compiler *c, const char *text, struct span span);
+/* setopt(): NULL, or why not. value "": none. */
+const char *d_option_change(struct d_state *state, const char *name, const char *value);
 
 /* parser.c */
 void d_parse(struct compiler *c);
@@ -320,9 +353,8 @@ struct node *d_binary(struct compiler *c, enum op op, const struct type *type, s
 struct node *d_as_text(struct compiler *c, struct node *node);
 struct node *d_size_of(struct compiler *c, const struct d_expr *expr);
 struct node *d_offset_of(struct compiler *c, const struct d_expr *expr);
-/* A member whose array of characters is no string yet; what translators make of it; NULL: nothing. */
+/* A member whose array of characters is no string yet. */
 struct node *d_member(struct compiler *c, struct node *of, const struct d_expr *expr);
-struct node *d_translated(struct compiler *c, const struct d_expr *expr);
 /* record->name of the kernel's types; NULL with a complaint. */
 struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span);
 
@@ -368,6 +400,8 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 struct node *d_variable_step(struct compiler *c, const struct d_expr *expr);
 struct symbol *d_map(struct compiler *c, const char *name, const struct type *key, const struct type *value);
 struct node *d_key(struct compiler *c, struct d_variable *variable, const struct d_expr *expr);
+/* The place's own argument. */
+struct node *d_argument(struct compiler *c, uint32_t number, const struct d_expr *expr);
 /* A builtin variable; NULL: there is none of this name. */
 struct node *d_builtin(struct compiler *c, const struct d_expr *expr);
 
@@ -376,6 +410,21 @@ bool d_check_call(struct compiler *c, const struct d_expr *call);
 bool d_is_destructive(const char *name);
 /* A type in D's words. */
 const char *d_type_name(struct compiler *c, const struct type *type);
+
+/* made.c: chip, pset, lgrp; NULL: it is none of them. */
+struct node *d_of_cpu(struct compiler *c, const struct d_expr *expr);
+
+/* constants.c: a number of D's libraries. */
+bool d_constant_named(const char *name, int64_t *ret);
+
+/* made.c: what the place of the unit asks for; NULL: nothing. */
+struct node *d_made_condition(struct compiler *c);
+/* For lists: the attributes and types of what the place is given. */
+void d_made_tell(const struct d_made *made, FILE *out);
+/* args[number] (is_typed) or argN of it; NULL: it is not of proc or sched. */
+struct node *d_made_argument(struct compiler *c, uint32_t number, const struct d_expr *expr, bool is_typed);
+/* MEMBER of curpsinfo, curlwpsinfo, or of an argument that is one; NULL: it is not of these. */
+struct node *d_translated(struct compiler *c, const struct d_expr *expr);
 
 /* functions.c: a subroutine; NULL: there is none of this name. */
 struct node *d_function(struct compiler *c, const struct d_expr *call);

@@ -425,6 +425,7 @@ static struct node *lower_ternary(struct compiler *c, const struct d_expr *expr)
 
 static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
 {
+	struct node *node;
 	int64_t number;
 
 	if (expr->kids[0]->kind == D_VARIABLE && !strcmp(expr->kids[0]->text, "args")) {
@@ -435,6 +436,9 @@ static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
 				     "index of args[] must be a constant from 0 to 9");
 			return d_int(c, 0, &type_int64);
 		}
+		node = d_made_argument(c, (uint32_t)number, expr, true);
+		if (node)
+			return node;
 		name.text = arena_printf(c->arena, "arg%d", (int)number);
 		name.span = expr->span;
 		return name.text ? d_builtin(c, &name) : d_int(c, 0, &type_int64);

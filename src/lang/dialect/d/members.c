@@ -122,46 +122,6 @@ struct node *d_member(struct compiler *c, struct node *of, const struct d_expr *
 	return member(c, of, expr->text, expr->span);
 }
 
-/* What translators make of a process, of the members that are used most. */
-struct node *d_translated(struct compiler *c, const struct d_expr *expr)
-{
-	static const struct {
-		const char *of, *member, *means;
-	} table[] = {
-		{"curpsinfo", "pr_pid", "pid"},        {"curpsinfo", "pr_ppid", "ppid"},
-		{"curpsinfo", "pr_uid", "uid"},        {"curpsinfo", "pr_euid", "uid"},
-		{"curpsinfo", "pr_gid", "gid"},        {"curpsinfo", "pr_egid", "gid"},
-		{"curpsinfo", "pr_fname", "execname"}, {"curlwpsinfo", "pr_lwpid", "tid"},
-		{"curcpu", "cpu_id", "cpu"},
-	};
-	struct d_expr name = *expr;
-	size_t i;
-
-	if (expr->kids[0]->kind != D_VARIABLE || expr->kids[0]->scope != D_GLOBAL)
-		return NULL;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		if (strcmp(table[i].of, expr->kids[0]->text) != 0)
-			continue;
-		if (strcmp(table[i].member, expr->text) != 0)
-			continue;
-		name.kind = D_VARIABLE;
-		name.scope = D_GLOBAL;
-		name.text = table[i].means;
-		name.kid_count = 0;
-		return d_builtin(c, &name);
-	}
-	if (!strcmp(expr->kids[0]->text, "curpsinfo") || !strcmp(expr->kids[0]->text, "curlwpsinfo") ||
-	    !strcmp(expr->kids[0]->text, "curcpu")) {
-		report_error(c->report, "D_TYPE_MEMBER", expr->span, "%s of %s is not supported", expr->text,
-			     expr->kids[0]->text);
-		report_hint(c->report,
-			    "there are pr_pid, pr_ppid, pr_uid, pr_euid, pr_gid, pr_egid, pr_fname, pr_lwpid and "
-			    "cpu_id; curthread has the kernel's own members");
-		return d_int(c, 0, &type_int32);
-	}
-	return NULL;
-}
-
 struct node *d_size_of(struct compiler *c, const struct d_expr *expr)
 {
 	struct node *node = expr->kids[0] ? d_place(c, expr->kids[0]) : NULL;

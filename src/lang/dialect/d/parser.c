@@ -313,6 +313,11 @@ void d_parse(struct compiler *c)
 		else
 			clause(&parser);
 	}
-	if (!d_failed(&parser) && !d_state(c)->clauses.count && !c->options->may_be_empty)
-		report_error(c->report, "D_EMPTY", (struct span){}, "empty D program translation unit");
+	/* Behind the program is a line's end that was added. */
+	if (!d_failed(&parser) && !d_state(c)->clauses.count && !c->options->may_be_empty &&
+	    !d_state(c)->options[D_MAY_BE_EMPTY])
+		report_error(c->report, "D_EMPTY",
+			     (struct span){(uint32_t)(c->report->size ? c->report->size - 1 : 0),
+					   (uint32_t)c->report->size},
+			     "empty D program translation unit");
 }

@@ -168,6 +168,8 @@ void d_print_trace(const struct printer *p, const struct type *type, const uint8
 
 struct arrived {
 	const struct printer *p;
+	const struct d_place *place;
+	const struct d_record *record;
 	const struct type *tuple;
 	const uint8_t *bytes;
 	const struct d_action *action;
@@ -231,6 +233,40 @@ static void reopen(const struct printer *p, const char *path)
 }
 
 static void end_speculation(const struct printer *p, uint64_t number, bool is_committed);
+/* Text that was recorded; it ends with a zero byte, or with its type. */
+static const char *text_at(const struct arrived *a, uint32_t index, int *size)
+{
+	const struct type *type;
+	const uint8_t *bytes = value_at(a, index, &type);
+
+	*size = (int)strnlen((const char *)bytes, type->size);
+	return (const char *)bytes;
+}
+
+/* setopt() */
+static void change_option(const struct arrived *a)
+{
+	const struct printer *p = a->p;
+	int size, value_size = 1;
+	const char *text = text_at(a, 0, &size);
+	const char *value = a->action->count > 1 ? text_at(a, 1, &value_size) : "1";
+	const char *wrong;
+	char name[64], setting[256];
+
+	snprintf(name, sizeof(name), "%.*s", size, text);
+	snprintf(setting, sizeof(setting), "%.*s", value_size, value);
+	wrong = d_option_change(state_of(p), name, setting);
+	if (!wrong)
+		return;
+	fflush(p->out);
+	fprintf(stderr, "dtrace: error in dt_clause_%u for probe ID %u (%s:%s:%s:%s): couldn't set option \"",
+		a->record->clause, a->place->id, a->place->provider, a->place->module, a->place->function,
+		a->place->name);
+	print_data(p, stderr, name, strlen(name));
+	fputs("\" to \"", stderr);
+	print_data(p, stderr, setting, strlen(setting));
+	fprintf(stderr, "\": %s\n\n", wrong);
+}
 
 static void act(const struct arrived *a)
 {
@@ -277,6 +313,14 @@ static void act(const struct arrived *a)
 		if (text)
 			reopen(p, text);
 		free(text);
+		break;
+	case ACT_FTRUNCATE:
+		fflush(p->out);
+		if (ftruncate(fileno(p->out), 0))
+			fprintf(stderr, "dtrace: failed to truncate the output: %s\n", strerror(errno));
+		break;
+	case ACT_SETOPT:
+		change_option(a);
 		break;
 	case ACT_CLEAR:
 		p->deeds->zero(p->run, variable->symbol);
@@ -417,7 +461,7 @@ static void print_now(const struct printer *p, const struct site *site, const ui
 	if (shows)
 		print_row(p, place, (int)cpu);
 	for (i = 0; i < record->action_count; i++)
-		act(&(struct arrived){p, tuple, bytes, &record->actions[i]});
+		act(&(struct arrived){p, place, record, tuple, bytes, &record->actions[i]});
 	if (shows && !state->options[D_QUIET])
 		fputc('\n', p->out);
 }

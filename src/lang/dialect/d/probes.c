@@ -46,6 +46,7 @@ static bool same_spot(const struct spot *spot, const struct attach *attach, cons
 {
 	return spot->provider == provider && spot->attach.address == attach->address &&
 	       !strcmp(spot->attach.name, attach->name) && spot->place.pid == place->pid &&
+	       spot->place.made == place->made &&
 	       !strcmp(spot->place.name, place->name) &&
 	       (spot->attach.path == attach->path ||
 		(spot->attach.path && attach->path && !strcmp(spot->attach.path, attach->path)));
@@ -252,38 +253,21 @@ static void find_syscall(struct making *m)
 
 /* --- what tracepoints give --- */
 
-static const struct made_probe {
-	const char *provider, *name, *group, *event;
-	bool is_leader;
-} made_probes[] = {
-	{"proc", "exec-success", "sched", "sched_process_exec", false},
-	{"proc", "exit", "sched", "sched_process_exit", true},
-	{"proc", "lwp-exit", "sched", "sched_process_exit", false},
-	{"proc", "signal-send", "signal", "signal_generate", false},
-	{"proc", "signal-handle", "signal", "signal_deliver", false},
-	{"sched", "off-cpu", "sched", "sched_switch", false},
-	{"sched", "wakeup", "sched", "sched_wakeup", false},
-	{"io", "start", "block", "block_bio_queue", false},
-	{"io", "done", "block", "block_bio_complete", false},
-};
-
 static void find_made(struct making *m)
 {
-	size_t i;
+	const struct d_made *made;
 
-	for (i = 0; i < sizeof(made_probes) / sizeof(made_probes[0]); i++) {
-		const struct made_probe *one = &made_probes[i];
-		const char *const parts[3] = {"tracepoint", one->group, one->event};
-		const struct d_place place = {.provider = one->provider,
+	for (made = d_made_probes; made->name; made++) {
+		const struct d_place place = {.provider = made->provider,
 					      .module = "vmlinux",
 					      .function = "",
-					      .name = one->name,
+					      .name = made->name,
 					      .is_everywhere = true,
-					      .is_leader = one->is_leader};
+					      .made = made};
 
-		if (matches(m->probe->parts[0], one->provider) && matches(m->probe->parts[1], "vmlinux") &&
-		    !*m->probe->parts[2] && matches(m->probe->parts[3], one->name))
-			search(m, parts, 3, place, NULL);
+		if (matches(m->probe->parts[0], made->provider) && matches(m->probe->parts[1], "vmlinux") &&
+		    !*m->probe->parts[2] && matches(m->probe->parts[3], made->name))
+			search(m, made->parts, made->parts[2] ? 3 : 2, place, NULL);
 	}
 }
 
@@ -677,7 +661,8 @@ static bool can_share(struct making *m, const struct spot *a, const struct spot 
 	size_t i;
 
 	if (a->provider != b->provider || !a->provider->shares_programs || a->attach.spec || b->attach.spec ||
-	    a->place.pid != b->place.pid || a->place.is_everywhere != b->place.is_everywhere ||
+	    a->place.pid != b->place.pid || a->place.made || b->place.made ||
+	    a->place.is_everywhere != b->place.is_everywhere ||
 	    a->attach.flags != b->attach.flags || !same_clauses(a, b))
 		return false;
 	for (i = 0; i < a->clauses.count; i++) {

@@ -280,6 +280,7 @@ struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
 	struct d_variable *variable = d_variable_find(c, expr->scope, expr->text, false);
 	const struct named_constant *constant;
 	struct node *node;
+	int64_t value;
 
 	if (!variable && expr->scope == D_GLOBAL && !expr->kid_count) {
 		node = d_builtin(c, expr);
@@ -288,6 +289,11 @@ struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
 		constant = types_constant(&c->types, expr->text);
 		if (constant)
 			return d_int(c, constant->value, &type_int32);
+		if (d_constant_named(expr->text, &value))
+			return d_int(c, value, &type_int32);
+		node = d_of_cpu(c, expr);
+		if (node)
+			return node;
 	}
 	if (!variable) {
 		if (!c->report->errors) {
@@ -471,7 +477,7 @@ struct node *d_variable_step(struct compiler *c, const struct d_expr *expr)
 
 /* --- D's own --- */
 
-static struct node *argument(struct compiler *c, uint32_t number, const struct d_expr *expr)
+struct node *d_argument(struct compiler *c, uint32_t number, const struct d_expr *expr)
 {
 	const struct provider *provider = c->unit->provider;
 	const struct attach *attach = compiler_attach(c);
@@ -526,7 +532,7 @@ static struct node *error_number(struct compiler *c, const struct d_expr *expr)
 
 	if (!strstr(compiler_attach(c)->name, ":sys_exit_"))
 		return d_int(c, 0, &type_int32);
-	result = argument(c, 0, expr);
+	result = d_argument(c, 0, expr);
 	node = node_create(c->arena, NODE_TERNARY, expr->span, 3);
 	negative = node_create(c->arena, NODE_UNARY, expr->span, 1);
 	if (c->arena->failed)
@@ -641,6 +647,13 @@ static struct node *fault_argument(struct compiler *c, uint32_t number)
 	return d_cast(c, node, &type_int64);
 }
 
+static struct node *own_argument(struct compiler *c, uint32_t number, const struct d_expr *expr)
+{
+	struct node *node = d_made_argument(c, number, expr, false);
+
+	return node ? node : d_argument(c, number, expr);
+}
+
 struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 {
 	static const struct {
@@ -674,7 +687,7 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 			return part_of_place(c, (uint32_t)i);
 	if (!strncmp(name, "arg", 3) && name[3] >= '0' && name[3] <= '9' && !name[4])
 		return d_state(c)->fault ? fault_argument(c, (uint32_t)(name[3] - '0'))
-					 : argument(c, (uint32_t)(name[3] - '0'), expr);
+					 : own_argument(c, (uint32_t)(name[3] - '0'), expr);
 	if (!strcmp(name, "execname"))
 		return d_cast(c, d_call(c, CORE_COMM, type_string(c->arena, 16), expr->span, 0), d_string_type(c));
 	if (!strcmp(name, "walltimestamp"))
