@@ -340,6 +340,43 @@ inner 1 2
 start 5 1
 " -I "$folder/tapset" "$folder/top.stp" -c "$python -S $folder/calls.py" calls.py
 done
+# --- lists in points, suffixes of aliases, @entry ---
+five='/usr/bin/python3 -c "import os; [os.getppid() for i in range(5)]"'
+prints "a list in a point is several points" 0 "getppid 1
+getsid 1
+" -e 'global n probe syscall.{getppid,getsid} { if (pid() == target()) n[name]++ }
+probe end { foreach (s+ in n) println(s, " ", n[s]) }' -c '/usr/bin/python3 -c "import os; os.getppid(); os.getsid(0)"'
+prints "lists within lists, and points behind them" 0 "entry 5
+return 5
+" -e 'global n probe {kernel.{trace("no:such"),trace("no:more")}?,syscall.getppid} { if (pid() == target()) n["entry"]++ }
+probe syscall.{getppid.return,no_such_call?} { if (pid() == target()) n["return"]++ }
+probe end { foreach (s+ in n) println(s, " ", n[s]) }' -c "$five"
+prints "an alias with a suffix" 0 "5 5
+" -e 'global a, b probe mine = syscall.{getppid,getsid} { } probe mine { if (pid() == target()) a++ }
+probe mine.return { if (pid() == target()) b++ } probe end { println(a, " ", b) }' -c "$five"
+prints "any system call" 0 "getppid 5 0
+" -e 'global n, bad probe syscall_any { if (pid() == target() && name == "getppid") n[name, syscall_nr]++ }
+probe syscall_any.return { if (pid() == target() && name == "getppid" && retval <= 0) bad++ }
+probe end { foreach ([s, i] in n) if (syscall_num(s) == i && syscall_name(i) == s) println(s, " ", n[s, i], " ", bad) }' -c "$five"
+prints "@entry of a system call" 0 "/etc/hostname yes
+" -e 'probe syscall.openat.return { if (pid() == target() && $return >= 0) {
+	name_of = user_string(@entry($filename), "?") if (name_of == "/etc/hostname")
+	println(name_of, " ", gettimeofday_us() >= @entry(gettimeofday_us()) ? "yes" : "no") } }' -c "/usr/bin/python3 -c \"open('/etc/hostname')\""
+cat > "$folder/factorial.c" <<'END'
+#include <stdlib.h>
+__attribute__((noinline)) long factorial(long n) { return n ? n * factorial(n - 1) : 1; }
+int main(int argc, char **argv) { return argc < 2 || factorial(atol(argv[1])) != 24; }
+END
+gcc -O0 -o "$folder/factorial" "$folder/factorial.c"
+prints "@entry of a function that calls itself" 0 "0 1
+1 1
+2 2
+3 6
+4 24
+" -e 'probe process.function("factorial").return { println(@entry($arg1), " ", $return) }' -c "$folder/factorial 4"
+prints "what ends a script is no value, and may stand in a condition" 0 "1
+" -e 'probe begin { n = 1 n == 1 && exit() println(n) }'
+
 prints "python.function.entry" 0 "start 5
 " -e 'probe python.function.entry { if (funcname == "start" && isinstr(filename, "calls.py")) println(funcname, " ", lineno) }' \
 	-c "/usr/bin/python3 -S $folder/calls.py"
@@ -384,7 +421,7 @@ refuses 'while resolving probe point' 'probe nowhere.at.all { exit() }'
 refuses 'too few arguments for format' 'probe begin { printf("%d %d", 1) }'
 refuses "address is not the probe's own" 'global p; probe begin { p = 1; println(user_string(p)) }'
 refuses '@cast is not supported' 'probe begin { println(@cast(0, "int")->x) }'
-refuses '@entry is not supported' 'probe begin { println(@entry(1)) }'
+refuses '@entry is not valid here' 'probe begin { println(@entry(1)) }'
 refuses 'command line argument out of range' 'probe begin { println($1) }'
 refuses "found 'return' not in function context" 'probe begin { return 1 }'
 refuses "unable to find target variable" 'probe process.function("work") { println($nothing) }' -c "$folder/work"

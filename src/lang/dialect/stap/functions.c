@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lang/core/syscalls.h"
 #include "lang/dialect/stap/functions.h"
 
 /* --- printing --- */
@@ -470,6 +471,22 @@ FUNCTION(return_text)
 	ret->text = stap_text(run, text, strlen(text));
 }
 
+FUNCTION(system_call_name)
+{
+	const char *name = syscall_name((uint64_t)arguments[0].number);
+	char text[32];
+
+	(void)call;
+	snprintf(text, sizeof(text), "%" PRId64, arguments[0].number);
+	ret->text = stap_text(run, name ? name : text, strlen(name ? name : text));
+}
+
+FUNCTION(system_call_number)
+{
+	UNUSED;
+	ret->number = syscall_number(arguments[0].text);
+}
+
 FUNCTION(signal_name)
 {
 	const char *name =
@@ -605,6 +622,8 @@ static const struct stap_builtin builtins[] = {
 	{"str_replace", STAP_STRING, "sss", 0, stap_replace, NULL},
 	{"text_str", STAP_STRING, "s", 0, stap_escape, NULL},
 	{"text_strn", STAP_STRING, "sll", 0, stap_escape, NULL},
+	{"syscall_name", STAP_STRING, "l", 0, system_call_name, NULL},
+	{"syscall_num", STAP_LONG, "s", 0, system_call_number, NULL},
 	{"user_string", STAP_STRING, "a", 0, stap_memory_text, NULL},
 	{"user_string2", STAP_STRING, "as", 0, stap_memory_text, NULL},
 	{"user_string_warn", STAP_STRING, "a", 0, stap_memory_text, NULL},

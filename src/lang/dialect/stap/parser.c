@@ -204,39 +204,112 @@ static void note_point(struct stap_parser *p, const struct stap_point *point)
 		p->c->arena->failed = true;
 }
 
-static bool parse_point(struct stap_parser *p, struct stap_point *ret)
-{
-	VEC(struct stap_component) parts = {};
-	struct stap_component part;
+typedef VEC(struct stap_point) stap_points;
 
-	*ret = (struct stap_point){.span = stap_peek(p)->span};
-	do {
-		if (!parse_component(p, &part) || vec_push(&parts, part)) {
-			vec_free(&parts);
-			return false;
-		}
-	} while (stap_accept(p, "."));
-	ret->parts = arena_array(p->c->arena, struct stap_component, parts.count);
-	ret->part_count = (uint32_t)parts.count;
-	if (ret->parts)
-		memcpy(ret->parts, parts.at, parts.count * sizeof(*parts.at));
-	ret->span.end = part.span.end;
-	vec_free(&parts);
-	if (ret->parts)
-		note_point(p, ret);
-	if (stap_accept(p, "?"))
-		ret->is_optional = true;
-	else if (stap_accept(p, "!"))
-		ret->is_optional = ret->is_sufficient = true;
-	if (stap_accept_name(p, "if")) {
-		stap_expect(p, "(");
-		ret->condition = stap_expression(p);
-		stap_expect(p, ")");
+#define POINTS_MAX 1000 /* that one with lists in it may mean */
+
+static bool join_points(struct stap_parser *p, const struct stap_point *first, const struct stap_point *second,
+			stap_points *ret)
+{
+	struct stap_point joined = *second;
+	uint32_t count = first->part_count + second->part_count;
+
+	joined.span = (struct span){first->part_count ? first->span.begin : second->span.begin, second->span.end};
+	joined.parts = arena_array(p->c->arena, struct stap_component, count + 1);
+	joined.part_count = count;
+	if (!joined.parts || vec_push(ret, joined)) {
+		p->c->arena->failed = p->failed = true;
+		return false;
 	}
-	return ret->parts && !p->failed;
+	if (first->part_count)
+		memcpy(joined.parts, first->parts, first->part_count * sizeof(*joined.parts));
+	memcpy(joined.parts + first->part_count, second->parts, second->part_count * sizeof(*joined.parts));
+	ret->at[ret->count - 1].is_optional |= first->is_optional;
+	ret->at[ret->count - 1].is_sufficient |= first->is_sufficient;
+	return true;
 }
 
-typedef VEC(struct stap_point) stap_points;
+static bool parse_parts(struct stap_parser *p, stap_points *ret);
+
+/* NAME(ARGUMENT), or {ONE, ANOTHER}: what may stand between two dots. */
+static bool parse_choices(struct stap_parser *p, stap_points *ret)
+{
+	struct stap_component *part;
+	struct stap_point point = {.part_count = 1};
+	bool ok = true;
+
+	if (!stap_accept(p, "{")) {
+		part = arena_new(p->c->arena, struct stap_component);
+		if (!part || !parse_component(p, part))
+			return false;
+		point.parts = part;
+		point.span = part->span;
+		return !vec_push(ret, point);
+	}
+	if (!stap_enter(p))
+		return false;
+	do
+		ok = parse_parts(p, ret);
+	while (ok && stap_accept(p, ","));
+	stap_leave(p);
+	return ok && stap_expect(p, "}");
+}
+
+/* Parts with dots between them, and ? or ! behind: all points that it means. */
+static bool parse_parts(struct stap_parser *p, stap_points *ret)
+{
+	stap_points before = {}, after = {}, choices = {};
+	const struct stap_point nothing = {};
+	bool ok = !vec_push(&before, nothing), is_sufficient;
+	size_t i, k;
+
+	do {
+		choices.count = after.count = 0;
+		ok = ok && parse_choices(p, &choices);
+		if (ok && before.count * choices.count > POINTS_MAX) {
+			stap_expected(p, "expected fewer probe points in one list");
+			ok = false;
+		}
+		for (i = 0; ok && i < before.count; i++)
+			for (k = 0; ok && k < choices.count; k++)
+				ok = join_points(p, &before.at[i], &choices.at[k], &after);
+		before.count = 0;
+		for (i = 0; ok && i < after.count; i++)
+			ok = !vec_push(&before, after.at[i]);
+	} while (ok && stap_accept(p, "."));
+	is_sufficient = ok && stap_is(p, "!");
+	if (ok && (stap_accept(p, "?") || stap_accept(p, "!")))
+		for (i = 0; i < before.count; i++) {
+			before.at[i].is_optional = true;
+			before.at[i].is_sufficient |= is_sufficient;
+		}
+	for (i = 0; ok && i < before.count; i++)
+		ok = !vec_push(ret, before.at[i]);
+	vec_free(&before);
+	vec_free(&after);
+	vec_free(&choices);
+	return ok;
+}
+
+/* Adds what stands up to the next comma: one point, or several of a list in it. */
+static bool parse_points(struct stap_parser *p, stap_points *ret)
+{
+	size_t first = ret->count, i;
+	struct stap_node *condition = NULL;
+
+	if (!parse_parts(p, ret))
+		return false;
+	for (i = first; i < ret->count; i++)
+		note_point(p, &ret->at[i]);
+	if (stap_accept_name(p, "if")) {
+		stap_expect(p, "(");
+		condition = stap_expression(p);
+		stap_expect(p, ")");
+	}
+	for (i = first; i < ret->count; i++)
+		ret->at[i].condition = condition;
+	return !p->failed && !p->c->arena->failed;
+}
 
 static bool keep_points(struct stap_parser *p, stap_points *points, struct stap_point **ret, uint32_t *count)
 {
@@ -251,7 +324,6 @@ static void parse_alias(struct stap_parser *p, const struct stap_point *name, bo
 {
 	struct stap_alias *alias = arena_new(p->c->arena, struct stap_alias);
 	stap_points points = {};
-	struct stap_point point;
 
 	if (!alias)
 		return;
@@ -261,7 +333,7 @@ static void parse_alias(struct stap_parser *p, const struct stap_point *name, bo
 			      "probe point alias name cannot be optional nor sufficient");
 	}
 	do {
-		if (!parse_point(p, &point) || vec_push(&points, point))
+		if (!parse_points(p, &points))
 			break;
 	} while (stap_accept(p, ","));
 	if (!p->failed) {
@@ -281,10 +353,9 @@ static void parse_probe(struct stap_parser *p)
 {
 	struct stap_probe probe = {.span = stap_take(p)->span};
 	stap_points points = {};
-	struct stap_point point;
 
 	do {
-		if (!parse_point(p, &point) || vec_push(&points, point))
+		if (!parse_points(p, &points))
 			break;
 		if (points.count == 1 && (stap_is(p, "=") || stap_is(p, "+="))) {
 			bool is_epilogue = stap_is(p, "+=");

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "lang/dialect/stap/stap.h"
+#include "lang/dialect/stap/entry.h"
 #include "lang/provider/provider.h"
 
 #define ALIAS_DEPTH_MAX 16
@@ -124,6 +124,8 @@ static void make_handler(struct deriving *d, const struct stap_point *point, str
 	struct stap_handler *handler = arena_new(c->arena, struct stap_handler);
 	struct stap_making making = {.c = c, .point = point, .handler = handler};
 	unsigned int errors = c->report->errors;
+	struct stap_point *call;
+	struct stap_node *call_body;
 
 	if (!handler)
 		return;
@@ -132,6 +134,9 @@ static void make_handler(struct deriving *d, const struct stap_point *point, str
 	handler->condition = stap_copy(c, d->condition);
 	while (!stap_state(c)->lists_variables && !c->arena->failed && drop_unread(c, handler->body, handler->body))
 		;
+	call = stap_split_entries(c, handler, point, &call_body);
+	if (call)
+		make_handler(d, call, call_body);
 	stap_find(&making);
 	d->found += making.found;
 	if (!making.found && c->report->errors == errors)
@@ -149,18 +154,24 @@ static bool same_argument(const struct stap_component *a, const struct stap_comp
 	return a->kind == STAP_END || (a->kind == STAP_NUMBER ? a->value == b->value : !strcmp(a->text, b->text));
 }
 
-/* Is this the alias's name, or a pattern that it matches? */
-static bool matches(const struct stap_point *point, const struct stap_alias *alias)
+/* Does it begin with the alias's name, or a pattern that this matches? */
+static bool begins_as(const struct stap_point *point, const struct stap_alias *alias)
 {
 	uint32_t i;
 
-	if (point->part_count != alias->name.part_count)
+	if (point->part_count < alias->name.part_count)
 		return false;
-	for (i = 0; i < point->part_count; i++)
+	for (i = 0; i < alias->name.part_count; i++)
 		if (!provider_matches(point->parts[i].name, alias->name.parts[i].name) ||
 		    !same_argument(&point->parts[i], &alias->name.parts[i]))
 			return false;
 	return true;
+}
+
+/* Is this the alias's name, or a pattern that it matches? */
+static bool matches(const struct stap_point *point, const struct stap_alias *alias)
+{
+	return point->part_count == alias->name.part_count && begins_as(point, alias);
 }
 
 /* Does the user have an alias of the same name? */
@@ -177,9 +188,31 @@ static bool is_hidden(const struct compiler *c, const struct stap_alias *alias)
 
 static void derive_all(struct deriving *d, const struct stap_point *points, uint32_t count, struct stap_node *body);
 
+/* ALIAS.SUFFIX is the alias's points, each with the suffix. */
+static const struct stap_point *with_suffix(struct compiler *c, const struct stap_alias *alias,
+					    const struct stap_point *point)
+{
+	uint32_t from = alias->name.part_count, more = point->part_count - from, i;
+	struct stap_point *points = arena_array(c->arena, struct stap_point, alias->point_count + 1);
+
+	for (i = 0; points && i < alias->point_count; i++) {
+		uint32_t count = alias->points[i].part_count;
+
+		points[i] = alias->points[i];
+		points[i].parts = arena_array(c->arena, struct stap_component, count + more);
+		points[i].part_count = count + more;
+		if (!points[i].parts)
+			return alias->points;
+		memcpy(points[i].parts, alias->points[i].parts, count * sizeof(*points[i].parts));
+		memcpy(points[i].parts + count, point->parts + from, more * sizeof(*points[i].parts));
+	}
+	return points ? points : alias->points;
+}
+
 static void derive_alias(struct deriving *d, struct stap_alias *alias, const struct stap_point *point,
 			 struct stap_node *body)
 {
+	const struct stap_point *points = alias->points;
 	const char *outer = d->alias;
 	struct stap_node *own = stap_copy(d->c, alias->body);
 
@@ -190,9 +223,11 @@ static void derive_alias(struct deriving *d, struct stap_alias *alias, const str
 	}
 	if (!outer)
 		d->alias = stap_point_text(d->c, &alias->name);
+	if (point->part_count > alias->name.part_count)
+		points = with_suffix(d->c, alias, point);
 	alias->is_busy = true;
 	d->depth++;
-	derive_all(d, alias->points, alias->point_count,
+	derive_all(d, points, alias->point_count,
 		   alias->is_epilogue ? block_of(d->c, body, own) : block_of(d->c, own, body));
 	d->depth--;
 	alias->is_busy = false;
@@ -228,6 +263,12 @@ static void derive(struct deriving *d, const struct stap_point *point, struct st
 	count = state->aliases.count;
 	for (i = 0; i < count && !d->c->arena->failed; i++)
 		if (matches(point, state->aliases.at[i]) && !is_hidden(d->c, state->aliases.at[i])) {
+			is_alias = true;
+			derive_alias(d, state->aliases.at[i], point, body);
+		}
+	/* Only aliases of scripts and of -I: ours have no suffixes. */
+	for (i = 0; i < count && !is_alias && !d->c->arena->failed; i++)
+		if (!state->aliases.at[i]->is_own && begins_as(point, state->aliases.at[i])) {
 			is_alias = true;
 			derive_alias(d, state->aliases.at[i], point, body);
 		}

@@ -372,33 +372,9 @@ static enum stap_type call_builtin(struct compiler *c, struct stap_node *node)
 	return builtin->type;
 }
 
-/* long_arg(2) is $arg2, and returnval() is $return. */
-static bool is_target(struct compiler *c, struct stap_node *node)
-{
-	static const char *const names[] = {"long_arg", "ulong_arg",    "int_arg",
-					    "uint_arg", "longlong_arg", "pointer_arg"};
-	size_t i;
-
-	if (!strcmp(node->text, "returnval") && !node->kid_count) {
-		*node = (struct stap_node){.kind = STAP_E_TARGET, .span = node->span, .text = "$return"};
-		return true;
-	}
-	if (node->kid_count != 1 || node->kids[0]->kind != STAP_E_NUMBER)
-		return false;
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], node->text)) {
-			const char *text = arena_printf(c->arena, "$arg%lld", (long long)node->kids[0]->value);
-
-			*node = (struct stap_node){
-				.kind = STAP_E_TARGET, .span = node->span, .text = text ? text : "$arg0"};
-			return true;
-		}
-	return false;
-}
-
 static enum stap_type call(struct compiler *c, struct stap_node *node, enum stap_type want)
 {
-	if (!node->function && !node->builtin && !find_function(c, node->text) && is_target(c, node))
+	if (!node->function && !node->builtin && !find_function(c, node->text) && stap_rewrite_call(c, node))
 		return value(c, node, want);
 	if (!node->function && !node->builtin) {
 		node->function = find_function(c, node->text);
@@ -558,9 +534,9 @@ static enum stap_type kind_value(struct compiler *c, struct stap_node *node, enu
 		replace(node, is_defined(c, node->kids[0]) ? node->kids[0] : node->kids[1]);
 		return value(c, node, want);
 	case STAP_E_ENTRY:
-		complain(c, "stap.entry", node->span, "@entry is not supported");
+		complain(c, "stap.entry", node->span, "@entry is not valid here");
 		if (is_final(c))
-			report_hint(c->report, "keep the value in a probe of the call: global at; ... at[tid()] = $x");
+			report_hint(c->report, "it is for probes of returns: of functions and system calls");
 		return STAP_LONG;
 	case STAP_E_CAST:
 		complain(c, "stap.cast", node->span, "@cast is not supported");
@@ -582,6 +558,10 @@ static enum stap_type value(struct compiler *c, struct stap_node *node, enum sta
 {
 	enum stap_type type = kind_value(c, node, want);
 
+	/* As in `done && exit()`. */
+	if (type == STAP_UNKNOWN && want == STAP_LONG && node->kind == STAP_E_CALL && node->builtin &&
+	    !strcmp(node->text, "exit"))
+		type = want;
 	if (type == STAP_UNKNOWN && is_final(c) && want != STAP_UNKNOWN && node->kind == STAP_E_CALL)
 		stap_complain(c, "stap.void", node->span, "unresolved type: %s() has no value", node->text);
 	if (type == STAP_UNKNOWN)

@@ -323,6 +323,9 @@ const char *stap_point_text(struct compiler *c, const struct stap_point *point);
 void stap_resolve(struct compiler *c);
 const char *stap_type_name(enum stap_type type);
 
+/* rewrite.c: a call that is a target variable becomes it; false: it is another one. */
+bool stap_rewrite_call(struct compiler *c, struct stap_node *node);
+
 /* capture.c: finds out what each handler asks for, makes units, and gives them their trees. */
 void stap_capture(struct compiler *c, struct stap_handler *handler);
 /* The trees of c->unit. */
@@ -350,6 +353,10 @@ struct stap_format;
 struct stap_format *stap_format_read(struct compiler *c, const struct stap_node *call, bool check);
 void stap_format_print(struct stap_run *run, const struct stap_format *format, const struct stap_value *arguments,
 		       FILE *out, bool is_output);
+
+/* translate.c: the parsed script in bpftrace's language. */
+struct translation;
+void stap_translate(struct compiler *c, struct translation *translation);
 
 /* record.c */
 extern const struct dialect_print stap_print;

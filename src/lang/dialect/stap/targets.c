@@ -118,7 +118,8 @@ static struct node *of_record(struct compiler *c, const struct attach *attach, c
 
 	if (is_raw && !strcmp(name, "syscall"))
 		return stap_core_field(c, args, "id");
-	if (!strcmp(name, "return"))
+	/* What a function of the kernel returned is its first word, too. */
+	if (!strcmp(name, "return") || (number_of == 1 && strstr(attach->name, ":sys_exit")))
 		return stap_core_field(c, args, "ret");
 	if (is_raw && number_of && number_of <= 6 && is_enter) {
 		struct type_field *found = arena_new(c->arena, struct type_field);
