@@ -33,6 +33,7 @@ enum {
 	OPTION_DWARF_PID,
 	OPTION_MAX_SAMPLE,
 	OPTION_DIALECT,
+	OPTION_TRANSLATE,
 	OPTION_WITHOUT_VALUE
 };
 
@@ -51,6 +52,8 @@ static const struct option_row rows[] = {
 	{'p', "pid", "PID", "trace this process only, all its threads, and end\nwith it"},
 	{'c', "command", "COMMAND", "start this command, trace it and what it starts only,\nand end with it"},
 	{OPTION_DIALECT, "dialect", "LANGUAGE", "what the program is written in: bpftrace, d or stap"},
+	{OPTION_TRANSLATE, "translate", "LANGUAGE",
+	 "print the D or SystemTap script in this language, which\nis bpftrace; a comment marks what it cannot say"},
 	{'f', "format", "FORMAT", "how the output is written: text or json"},
 	{'o', "output", "FILE", "write the output to this file, not to stdout"},
 	{'l', "list", NULL, "list the places that match the PATTERNs"},
@@ -96,7 +99,7 @@ struct request {
 	const char *traceable_functions;
 	unsigned int without; /* enum compile_without */
 	uint64_t sample_ns;   /* 0: as is usual */
-	bool list, format, unsafe, synthesize, hide_warnings, warn_of_helpers;
+	bool list, format, translate, unsafe, synthesize, hide_warnings, warn_of_helpers;
 	VEC(const char *) parameters, named, include_folders, includes;
 	VEC(pid_t) stacks_of; /* --dwarf-pid */
 };
@@ -278,6 +281,11 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return request->dialect ? 0
 					: diag_fail(diag, EINVAL, "cli.dialect",
 						    "--dialect %s: the languages are bpftrace, d and stap", value);
+	case OPTION_TRANSLATE:
+		request->translate = true;
+		return !strcmp(value, "bpftrace") ? 0
+						  : diag_fail(diag, EINVAL, "cli.translate",
+							      "--translate %s: the language is bpftrace", value);
 	case OPTION_MAX_SAMPLE:
 		return options_sample_time(value, &request->sample_ns, diag);
 	case OPTION_MODE:
@@ -390,6 +398,41 @@ static int format_source(const struct request *request, const char *name, const 
 	return fail(request, CLI_FAILED, diag);
 }
 
+/* What a file is written in, by its name. */
+static const struct dialect *dialect_of(const char *file)
+{
+	const char *suffix = file ? strrchr(file, '.') : NULL;
+
+	return !suffix ? NULL : dialect_find(!strcmp(suffix, ".d") ? "d" : !strcmp(suffix, ".stp") ? "stap" : "");
+}
+
+static int translate(struct request *request, const char *name, const char *source, size_t size, struct diag *diag)
+{
+	size_t length = request->command ? strcspn(request->command, " \t") : 0;
+	char *program = length ? strndup(request->command, length) : NULL;
+	struct compile_options options;
+	unsigned int marks = 0;
+	int err;
+
+	if (!request->dialect)
+		request->dialect = dialect_of(request->file);
+	options = options_of(request);
+	options.command_path = program;
+	err = lang_translate(name, source, size, &options, request->trace.out, stderr, &marks);
+	free(program);
+	if (err == -ENOTSUP)
+		diag_fail(diag, ENOTSUP, "cli.translate",
+			  "--translate: the script must be D or SystemTap's: FILE.d, FILE.stp, or say --dialect d");
+	else if (err == -ENOMEM)
+		diag_fail(diag, ENOMEM, "cli.memory", "out of memory");
+	else if (err)
+		return CLI_USAGE;
+	if (err)
+		return fail(request, err == -ENOTSUP ? CLI_USAGE : CLI_FAILED, diag);
+	err = cli_flush();
+	return err ? err : marks ? CLI_FAILED : CLI_DONE;
+}
+
 static int script_failed(const struct script *script, enum cli_status status, const struct diag *diag)
 {
 	return fail(script->context, status, diag);
@@ -407,6 +450,8 @@ static int run_source(struct request *request, const char *name, const char *sou
 				.fail = script_failed,
 				.context = request};
 
+	if (request->translate)
+		return translate(request, name, source, size, diag);
 	if (request->format)
 		return format_source(request, name, source, size, diag);
 	script.trace.stacks_of = request->stacks_of.at;

@@ -13,6 +13,7 @@
 #include "lang/kernel/kernel_functions.h"
 #include "lang/kernel/kernel_types.h"
 #include "lang/provider/binary_types.h"
+#include "lang/translate/translate.h"
 
 void compiler_init(struct compiler *c, struct arena *arena, struct report *report,
 		   const struct compile_options *options)
@@ -173,6 +174,40 @@ int lang_format(const char *name, const char *source, size_t size, const struct 
 		fwrite(once, 1, once_size, out);
 	free(once);
 	free(twice);
+	return err;
+}
+
+int lang_translate(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
+		   FILE *errors, unsigned int *marks)
+{
+	struct compilation compilation = {};
+	struct compiler *c = &compilation.compiler;
+	struct compile_options any = *options;
+	struct translation translation;
+	int err;
+
+	if (!options->dialect || !options->dialect->translate)
+		return -ENOTSUP;
+	if (!any.parameter_count) {
+		any.parameters = any_parameters;
+		any.parameter_count = sizeof(any_parameters) / sizeof(any_parameters[0]);
+	}
+	report_init(&compilation.report, &compilation.arena, name, source, size);
+	compiler_init(c, &compilation.arena, &compilation.report, &any);
+	kernel_types_attach(&c->types);
+	translation_init(&translation, c);
+	c->dialect->parse(c);
+	if (!compilation.report.errors && !compilation.arena.failed)
+		c->dialect->translate(c, &translation);
+	err = compilation.arena.failed ? -ENOMEM : compilation.report.errors ? -EINVAL : 0;
+	if (!err) {
+		translation_write(&translation, out);
+		*marks = translation.marked;
+	} else {
+		report_print(&compilation.report, errors);
+	}
+	translation_deinit(&translation);
+	compilation_deinit(&compilation);
 	return err;
 }
 

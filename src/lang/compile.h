@@ -54,6 +54,14 @@ int lang_places(const char *name, const char *source, size_t size, const struct 
 int lang_format(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
 		FILE *errors);
 
+/*
+ * Writes a script in bpftrace's language to `out`; comments in it mark what that cannot say: their number is in *marks.
+ * Nothing is asked of the probes. -EINVAL, with the complaints on `errors`, when the script does not parse; -ENOTSUP:
+ * its language is bpftrace's. Then nothing was written.
+ */
+int lang_translate(const char *name, const char *source, size_t size, const struct compile_options *options, FILE *out,
+		   FILE *errors, unsigned int *marks);
+
 void compilation_deinit(struct compilation *compilation);
 
 #endif

@@ -68,6 +68,7 @@ CASES = {
     "variable.undefined": ("begin { print($x); }", r"Undefined or undeclared variable: \$x", "$x"),
     "variable.twice": ("begin { let $a = 1; let $a = 2; }", r"already declared", "let $a = 2"),
     "map.undefined": ("begin { print(@x + 1); }", r"Undefined map: @x", "@x"),
+    "map.undefined of an element that is printed": ("begin { print(@x[1]); }", r"Undefined map: @x", "@x[1]"),
     "map.key bare": ("begin { @x[1] = 1; @x = 2; }", r"previously used with an explicit key", "@x"),
     "map.key len": ("begin { @x = 1; print(len(@x)); }", r"expects a map with explicit keys", "len(@x)"),
     "map.key type": ('begin { @x[1] = 1; @x["a"] = 2; }', r"trying to access with arguments: 'string\[2\]' when map expects arguments: 'int8'", '@x["a"]'),

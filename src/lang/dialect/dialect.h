@@ -9,6 +9,8 @@
 
 #include "lang/dialect/printer.h"
 
+struct translation;
+
 struct dialect {
 	const char *name;
 	/* Sets all settings (compiler.numbers and texts). If memory is short, arena->failed is set. */
@@ -25,6 +27,8 @@ struct dialect {
 	void (*format)(struct report *report, FILE *out);
 	/* The places that a script names, after check(). NULL: providers list them. */
 	void (*list)(const struct compiler *c, FILE *out);
+	/* A script that was parsed, in bpftrace's language (lang/translate/translate.h). NULL: it cannot. */
+	void (*translate)(struct compiler *c, struct translation *translation);
 	const struct dialect_print *print; /* of what the running script sends */
 };
 

@@ -137,5 +137,6 @@ const struct dialect dialect_d = {
 	.check = check,
 	.end = end,
 	.list = list,
+	.translate = d_translate,
 	.print = &d_print,
 };

@@ -462,6 +462,10 @@ void d_trunc(const struct printer *p, const struct d_variable *variable, int64_t
 /* A value of an aggregation as one number, divided by its normal. */
 int64_t d_aggregate_number(const struct type *type, const uint8_t *value, int64_t normal);
 
+/* translate.c: the parsed script in bpftrace's language. */
+struct translation;
+void d_translate(struct compiler *c, struct translation *translation);
+
 extern const struct dialect_print d_print;
 
 #endif

@@ -177,5 +177,6 @@ const struct dialect dialect_stap = {
 	.check = check,
 	.end = end,
 	.list = stap_list,
+	.translate = stap_translate,
 	.print = &stap_print,
 };

@@ -181,8 +181,13 @@ static const struct type *check_print(struct compiler *c, struct ast *call)
 	if (what->kind == AST_MAP) {
 		struct symbol *map = what->kid_count ? check_map_symbol(c, what) : check_map_name(c, what);
 
-		if (!map || !map->value)
+		if (!map || !map->value) {
+			if (map && checker(c)->final) {
+				report_error(c->report, "map.undefined", what->span, "Undefined map: @%s", what->text);
+				report_hint(c->report, "assign to it somewhere in the script");
+			}
 			return &type_none;
+		}
 		if (!what->kid_count && !map->key)
 			map->used_bare = true;
 		if (!what->kid_count || (type_is_aggregate(map->value) && !is_one_number(map->value))) {
