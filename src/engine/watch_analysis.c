@@ -6,6 +6,8 @@
  *   a walk that comes   makes a late sample. If its walk here ends in that code, its copy waits: it is *parked*
  *   there
  *
+ * Each file has a process of its own: what is told of it is kept on disk.
+ *
  * When the answer comes it is kept with the object. The parked samples are walked again. That asks for the rows, which
  * are compiled with what the answer says.
  *
@@ -33,7 +35,7 @@ void watch_analysis_init(struct watch *watch, bool waits)
 {
 	watch->analysing.waits = waits;
 	if (watch->foreign)
-		watch->analysing.analyser = analyser_create(watch->foreign, NULL);
+		watch->analysing.analyser = analyser_create(watch->foreign, &analyser_once);
 }
 
 void watch_analysis_deinit(struct watch *watch)
