@@ -13,8 +13,9 @@
  *
  * A runtime may generate other code at the same address. So a digest of the bytes from which rules were learnt is kept,
  * and the bytes are read again: when a new stack goes through them, and a few times a second. If they have changed, the
- * window is dropped, with all its rules. Stacks that were walked since they were last read end in such code, as
- * no-rule. The number of windows of a process is bounded, and so is what is learnt for one (by watch_learn.c). Shares
+ * window is dropped, with all its rules. Stacks that were walked since they were last read, and until the kernel part
+ * knew of it, end in such code, as no-rule: also those whose walk ended there by itself, in what looked like the end of
+ * a stack. The number of windows of a process is bounded, and so is what is learnt for one (by watch_learn.c). Shares
  * bound what all windows take of the kernel's tables.
  */
 #include <stdio.h>
@@ -353,12 +354,12 @@ bool watch_may_spend(struct watch *watch, struct process *process)
 	return budget_take(&watch->sharing.checks, user_of(watch, process), 1, watch_now() / 1000000000);
 }
 
-/* A window goes; so does what was walked by it since it was read last. */
+/* A window goes; so does what was walked by it since it was read last, until the process is published without it. */
 static void let_go(struct watch *watch, struct watched *watched, struct window *window, uint64_t read)
 {
 	if (!watched->doubt_from || watched->doubt_to < read || read < watched->doubt_from)
 		watched->doubt_from = read;
-	watched->doubt_to = watch_now();
+	watched->doubt_to = UINT64_MAX;
 	retire(watch, window);
 }
 
@@ -400,7 +401,7 @@ static int check(struct watch *watch, struct process *process, uint64_t since, b
 }
 
 int watch_check_stack(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-		      uint64_t time, uint32_t *ret)
+		      uint64_t time, uint32_t *ret, bool *doubted)
 {
 	struct watched *watched = process ? process->user : NULL;
 	uint32_t i, first = count;
@@ -408,6 +409,7 @@ int watch_check_stack(struct watch *watch, struct process *process, const uint64
 	int err = 0;
 
 	*ret = count;
+	*doubted = false;
 	if (!watched || (!watched->windows.count && !watched->doubt_from))
 		return 0;
 	for (i = 0; i < count; i++) {
@@ -421,9 +423,17 @@ int watch_check_stack(struct watch *watch, struct process *process, const uint64
 		return 0;
 	if (watched->windows.count && process->ended == UINT64_MAX)
 		err = check(watch, process, time, false);
-	if (time > watched->doubt_from && time <= watched->doubt_to)
+	if (time > watched->doubt_from && time <= watched->doubt_to) {
 		*ret = first + 1;
+		*doubted = true;
+	}
 	return err;
+}
+
+void watch_published_anew(struct watched *watched)
+{
+	if (watched->doubt_to == UINT64_MAX)
+		watched->doubt_to = watch_now();
 }
 
 int watch_check_window(struct watch *watch, struct process *process, struct window *window)

@@ -113,7 +113,8 @@ struct watched {
 	bool distrusts;       /* its generated code was found not to keep frame pointers */
 	bool no_windows; /* there is no room or time for them: walks end in its generated code, if that is not trusted
 			  */
-	uint64_t doubt_from, doubt_to; /* between these times code was changed from which rules were learnt */
+	uint64_t doubt_from, doubt_to; /* between these times code was changed from which rules were learnt, or the
+					  kernel part had yet to be told. doubt_to is UINT64_MAX while it has */
 	bool untold;                   /* so it must be published again */
 	uint64_t told_windows;         /* when it was last published for that reason */
 };
@@ -410,11 +411,13 @@ void watch_window_learnt(const struct process *process, struct window *window);
 
 /*
  * When a stack was walked, was the generated code still that from which the rules were learnt? It is read again, if it
- * was not read since; windows whose code has changed are dropped. Returns how many of the frames can be trusted, or
- * -ENOMEM.
+ * was not read since; windows whose code has changed are dropped. *doubted: it may have been other code, and *ret of
+ * the frames can be trusted; how the walk ended cannot, even if these are all of them. 0 or -ENOMEM.
  */
 int watch_check_stack(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-		      uint64_t time, uint32_t *ret);
+		      uint64_t time, uint32_t *ret, bool *doubted);
+/* The kernel part knows of the windows that were dropped: from now on it does not walk by them. */
+void watch_published_anew(struct watched *watched);
 /* The same before more rules are added to a window. The window may be dropped. 0 or -ENOMEM. */
 int watch_check_window(struct watch *watch, struct process *process, struct window *window);
 /* From now on samples with this stack are counted as cut. 0 or -ENOMEM. */

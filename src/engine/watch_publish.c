@@ -192,6 +192,8 @@ int watch_publish(struct watch *watch, struct process *process)
 	if (!err)
 		repin(watch, watched);
 	watched->published_changes = process->changes;
+	if (err != -ENOMEM)
+		watch_published_anew(watched);
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include "abi/loss.h"
+#include "bpf/scratch.h"
 
 struct process *watch_process(struct watch *watch, int tgid, uint64_t time)
 {
@@ -99,6 +100,7 @@ static int handle_native_stack(struct watch *watch, const struct stack_event *ev
 {
 	struct process *process = watch_process(watch, (int)event->tgid, event->time);
 	uint32_t believed;
+	bool doubted;
 
 	/*
 	 * What was mapped after the side-band was read, and before this sample, the kernel part may have found by
@@ -109,9 +111,9 @@ static int handle_native_stack(struct watch *watch, const struct stack_event *ev
 	if (process && (!process->scanned || !all_mapped(process, frames, event->count, event->time)) &&
 	    watch_rescan(watch, process, watch_now()))
 		watch_note_replaced(watch, process);
-	if (watch_check_stack(watch, process, frames, event->count, event->time, &believed) ||
+	if (watch_check_stack(watch, process, frames, event->count, event->time, &believed, &doubted) ||
 	    watch_distrust_and_tell(watch, process, frames, event->count, event->time) ||
-	    (believed < event->count && watch_doubt(watch, event->id)))
+	    (doubted && watch_doubt(watch, event->id)))
 		return -ENOMEM;
 	return watch_store_native(watch, event->id, process, frames, believed, event->time);
 }
@@ -260,6 +262,24 @@ static bool look_again(struct watch *watch, struct process *process, uint64_t ti
 	       watch_distrust(watch, process, stack->frames, stack->count, time);
 }
 
+/* The same for a copy that was walked: what is left of it has an id of its own. 0 or -ENOMEM. */
+static int check_late(struct watch *watch, struct process *process, uint64_t time, struct late_stack *stack)
+{
+	uint32_t believed;
+	bool doubted;
+
+	if (!stack->frames)
+		return 0;
+	if (watch_check_stack(watch, process, stack->frames, stack->count, time, &believed, &doubted))
+		return -ENOMEM;
+	if (!doubted)
+		return 0;
+	stack->count = believed;
+	stack->loss = LOSS_NO_RULE;
+	stack->id = hash_mix(stack->id, believed);
+	return 0;
+}
+
 int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, const uint8_t *bytes,
 		    struct late_stack *ret)
 {
@@ -287,7 +307,7 @@ int watch_walk_late(struct watch *watch, const struct snapshot_event *snapshot, 
 			break;
 		again = false;
 	}
-	return 0;
+	return process ? check_late(watch, process, snapshot->time, ret) : 0;
 }
 
 /* 0, -ENOMEM, or -EINPROGRESS: the snapshot will come again. */

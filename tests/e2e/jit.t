@@ -3,6 +3,7 @@
 """Code that a program makes in its memory, without frame pointers: rules are learnt when it is met, or are published by GDB's
 JIT interface; it may be replaced at its address, and what is published may lie. The program knows its stacks."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -93,6 +94,13 @@ static char *load(const char *path, size_t *size)
 	return bytes;
 }
 
+/* What is left of it below: frames in which nothing was written are full of zeros, as at the end of a coroutine's stack. */
+__attribute__((noinline)) static void clear_stack(void)
+{
+	volatile char below[8192];
+	for (size_t i = 0; i < sizeof(below); i++) below[i] = 0;
+}
+
 static void lie(void)
 {
 	static struct jit_code_entry lies[64];
@@ -133,8 +141,11 @@ int main(int argc, char **argv)
 				lie();
 			}
 		}
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 2; i++) {
+			if (strstr(argv[1], "zeros"))
+				clear_stack();
 			callers[2 * now + i]((code *)(at + offsets[now][i]), 200000);
+		}
 	}
 	return 0;
 }
@@ -154,17 +165,28 @@ def assemble(where, name, *flags):
     return base, {line.split()[2]: int(line.split()[0], 16) - ADDRESS for line in table if " T jit_" in line}
 
 
+def command(where, mode, seconds, codes):
+    words = [where + "/jit", mode, str(seconds), hex(ADDRESS)]
+    for (base, offsets), functions in codes:
+        words += [base + ".text", base + ".elf"] + [str(offsets[name]) for name in functions]
+    return words
+
+
 def check(tap, where, words, mode, codes, names, least=0.97):
     """codes: for each (base, offsets) and the two functions that its callers run; names: is published what they are called?"""
     out, stats = where + "/j.folded", where + "/j.json"
-    command = [where + "/jit", mode, str(SECONDS), hex(ADDRESS)]
-    for (base, offsets), functions in codes:
-        command += [base + ".text", base + ".elf"] + [str(offsets[name]) for name in functions]
-    done = e2e.record("-F", HZ, "-o", out, "--stats", stats, "--", *command)
+    done = e2e.record("-F", HZ, "-o", out, "--stats", stats, "--", *command(where, mode, SECONDS, codes))
     tap.ok(done.returncode == 0, words + ": recorded", done.stderr)
     figures = e2e.load(stats)
     tap.ok(figures["complete"] >= least * figures["samples"], words + ": %d of %d complete" % (figures["complete"], figures["samples"]),
            str(figures["lost"]))
+    odd, seen = judge(out, codes, names)
+    tap.equal(odd[:3], [], words + ": no stack that the program did not have")
+    tap.ok(all(seen.get(i, 0) > 10 for i in range(2 * len(codes))), words + ": each was met", str(seen))
+
+
+def judge(out, codes, names):
+    """Stacks that the program did not have; how often each caller was met."""
     odd, seen = [], {}
     for stack, count in e2e.folded(out):
         frames = [frame.split(" (")[0] for frame in stack if not frame.endswith("[k]")]
@@ -185,8 +207,25 @@ def check(tap, where, words, mode, codes, names, least=0.97):
                 or (below and not names and not below[0].startswith("[unknown"))
                 or (len(below) == 2 and below[1] != "spin_in_c")):
             odd.append((stack, count))
+    return odd, seen
+
+
+def check_stopped(tap, where, words, codes):
+    """strata is stopped while code is replaced. By the rules of the small code, the stack ends in the large one's frames: by a zero."""
+    out = where + "/j.folded"
+    with subprocess.Popen(command(where, "zeros", 10 * e2e.PATIENCE_S, codes)) as target:
+        def stop(strata):
+            for _ in range(4):
+                e2e.let_use(target.pid, 0.7)
+                strata.send_signal(signal.SIGSTOP)
+                e2e.let_use(target.pid, 1.1)
+                strata.send_signal(signal.SIGCONT)
+        done = e2e.record_while(stop, "-F", HZ, "-o", out, "-p", target.pid)
+        target.kill()
+    tap.ok(done.returncode == 0, words + ": recorded", done.stderr)
+    odd, seen = judge(out, codes, False)
     tap.equal(odd[:3], [], words + ": no stack that the program did not have")
-    tap.ok(all(seen.get(i, 0) > 10 for i in range(2 * len(codes))), words + ": each was met", str(seen))
+    tap.ok(sum(seen.values()) > 100, words + ": its stacks were met", str(seen))
 
 
 tap = e2e.Tap()
@@ -202,5 +241,6 @@ with e2e.folder() as where:
     check(tap, where, "published", "published", [hidden], True)
     check(tap, where, "lies published", "lies", [small], False)
     check(tap, where, "replaced", "plain", [small, large], False, 0.9)
+    check_stopped(tap, where, "replaced unseen", [small, large])
     check(tap, where, "replaced and published", "published", [small, large], True, 0.9)
 tap.done()
