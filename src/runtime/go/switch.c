@@ -234,8 +234,9 @@ static struct unwind_rule rule_by_name(const struct go_switch *go, const char *n
 {
 	const struct layout *layout = &go->layout;
 
-	/* mcall() begins the scheduler's stack anew: nothing below it goes on. */
-	if (!strcmp(name, "runtime.mcall"))
+	/* mcall() begins the scheduler's stack anew: nothing below it goes on. gogo(), of which newer versions have a
+	 * part in a function named just so, leaves it for a goroutine's. */
+	if (!strcmp(name, "runtime.mcall") || !strcmp(name, "runtime.gogo") || !strcmp(name, "gogo"))
 		return (struct unwind_rule){.kind = UNWIND_END};
 	if (strcmp(name, "runtime.morestack"))
 		return (struct unwind_rule){.kind = UNWIND_NO_RULE};

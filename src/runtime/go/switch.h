@@ -19,7 +19,8 @@
  *
  * Before the switch, after the switch back, and while some register holds the old SP, plain rules are enough. morestack
  * and the function called by mcall never return to their callers; they are recognised by name and have GO_MORESTACK and
- * UNWIND_END. clone(), also recognised by name, returns twice.
+ * UNWIND_END. So has gogo, once it is on the stack of the goroutine that it is about to jump into: it was called by the
+ * scheduler, and nothing there has called it. clone(), also recognised by name, returns twice.
  *
  * (Go: src/runtime/asm_amd64.s, sys_linux_amd64.s, time_linux_amd64.s, stack.go.) For src/runtime/go/ only.
  */

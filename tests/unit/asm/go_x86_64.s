@@ -102,6 +102,22 @@ function mcall
 	jmp save
 done mcall
 
+# It ends in a jump into the goroutine.
+function gogo
+	mov $-8, %rcx
+	mov %rdx, %fs:(%rcx)
+	mov %rdx, %r14
+	at gogo_last
+	mov (%rbx), %rsp
+	at gogo_switched
+	mov 0x20(%rbx), %rdx
+	mov 0x30(%rbx), %rbp
+	movq $0, (%rbx)
+	mov 8(%rbx), %rbx
+	at gogo_jump
+	jmp *%rbx
+done gogo
+
 # Two ways: from a goroutine, and from the thread's own stack.
 function asmcgocall
 	mov %rsp, %rdx
