@@ -125,6 +125,13 @@ def options(path):
 def kernel(path):
     expect("tracepoint: typed arguments", 'tracepoint:syscalls:sys_enter_openat /pid == cpid/ { printf("%s\\n", str(args.filename)); }',
            f"{path} 1", r"(?m)^/dev/null$")
+    number = {"x86_64": 257, "aarch64": 56}[os.uname().machine]  # of openat()
+    expect("tracepoint: an array's elements are of its type",
+           "tracepoint:raw_syscalls:sys_enter /pid == cpid && args.id == %d/ { printf(\"%%s %%d\\n\", str(args.args[1]), sizeof(args.args[1])); }" % number,
+           f"{path} 1", r"(?m)^/dev/null 8$")
+    expect("tracepoint: and of an index that is not constant",
+           "tracepoint:raw_syscalls:sys_enter /pid == cpid && args.id == %d/ { $i = 1; while ($i < 2) { printf(\"%%s\\n\", str(args.args[$i])); $i++; } }" % number,
+           f"{path} 1", r"(?m)^/dev/null$")
     expect("tracepoint: wildcard", "tracepoint:syscalls:sys_enter_open* /pid == cpid/ { @[probe] = count(); }", f"{path} 1",
            r"@\[tracepoint:syscalls:sys_enter_openat\]: \d+")
     places = "'import os, sys; os.mkdir(sys.argv[1]); os.mkdir(sys.argv[1] + chr(47) + chr(98), dir_fd=3)'"

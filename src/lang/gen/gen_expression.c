@@ -74,6 +74,24 @@ static void check_bounds(struct gen *g, const struct node *node)
 	code_bind(g->code, inside);
 }
 
+/*
+ * The same of an element of an array in the context, if its index is a constant. The verifier then knows how far in it
+ * is: it allows nothing else from the context.
+ */
+static bool address_of_constant(struct gen *g, const struct node *node)
+{
+	const struct node *array = node->kids[0];
+	uint32_t offset;
+	int64_t index;
+
+	if (array->type->kind != TYPE_ARRAY || array->kind != NODE_FIELD || !is_context(array->kids[0]) ||
+	    !node_constant(node->kids[1], &index) || index < 0 || index >= array->type->count ||
+	    !address_of(g, array, &offset))
+		return false;
+	code_alu_imm(g->code, BPF_ADD, R0, (int32_t)index * (int32_t)element_size(array->type));
+	return true;
+}
+
 static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 {
 	const struct type *of = node->kids[0]->type;
@@ -106,6 +124,8 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 		code_alu(g->code, BPF_ADD, R0, R1);
 		return true;
 	}
+	if (node->kind == NODE_INDEX && address_of_constant(g, node))
+		return true;
 	if (node->kind == NODE_INDEX && (of->kind == TYPE_ARRAY || of->kind == TYPE_STRING)) {
 		uint32_t mark = g->used, index = gen_temporary(g, 8), size = element_size(of);
 		bool outside = false;

@@ -22,6 +22,19 @@
 static const struct type data_loc = {
 	.kind = TYPE_POINTER, .size = 4, .align = 4, .to = &type_char, .is_data_loc = true};
 
+/* "unsigned long args[6]": elements of a sixth of the field's size. How many there are may be said by a name. */
+static const struct type *array_type(struct compiler *c, const char *text, uint32_t size, uint32_t count,
+				     bool is_signed)
+{
+	uint32_t each = count && size % count == 0 ? size / count : 1;
+
+	if (strstr(text, "char") && (!is_signed || !strstr(text, "unsigned")))
+		return type_array(c->arena, &type_char, size);
+	if (!strchr(text, '*') && (each == 2 || each == 4 || each == 8))
+		return type_array(c->arena, type_integer(each, is_signed), count);
+	return type_array(c->arena, &type_uint8, size);
+}
+
 static const struct type *field_type(struct compiler *c, char *text, uint32_t size, bool is_signed, const char **name)
 {
 	char *bracket, *word, *star;
@@ -46,9 +59,7 @@ static const struct type *field_type(struct compiler *c, char *text, uint32_t si
 	if (!strncmp(text, "__data_loc", 10))
 		return &data_loc;
 	if (bracket)
-		return strstr(text, "char") && (!is_signed || !strstr(text, "unsigned"))
-			       ? type_array(c->arena, &type_char, size)
-			       : type_array(c->arena, &type_uint8, size);
+		return array_type(c, text, size, (uint32_t)strtoul(bracket + 1, NULL, 10), is_signed);
 	star = strchr(text, '*');
 	if (star) {
 		for (word = star; *word; word++)
