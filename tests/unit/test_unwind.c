@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "elf_builder.h"
 #include "tap.h"
 #include "unwind/unwind_table.h"
@@ -507,8 +508,23 @@ static void test_entry(void)
 	image_end(&image, &table);
 }
 
+/* In the order in which they are, whatever they are like; a hostile file is full of what each ends in. */
+static void test_trampolines(void)
+{
+	static const uint8_t code[] = {0x0f, 0x05, 0x90, 0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x05, 0x48, 0xc7, 0xc0, 0x0f,
+				       0,    0,    0,    0x0f, 0x05, 0xb8, 0x0f, 0, 0, 0, 0x0f};
+	bool (*find)(const uint8_t *, size_t, size_t *, size_t *) = arch_of(EM_X86_64)->unwind->find_trampoline;
+	size_t at = 0, length = 0;
+
+	ok(find(code, sizeof(code), &at, &length) && at == 3 && length == 7, "a signal trampoline: the first one");
+	ok(find(code + 10, sizeof(code) - 10, &at, &length) && at == 1 && length == 9, "the next one");
+	ok(!find(code + 20, sizeof(code) - 20, &at, &length), "and half of one");
+	ok(!find(code + 4, 6, &at, &length) && !find(code, 0, &at, &length), "or its end alone");
+}
+
 int main(void)
 {
+	test_trampolines();
 	test_function();
 	test_rules();
 	test_carried_register();

