@@ -97,8 +97,10 @@ struct stack_event {
 	process_cookie cookie;
 	__u32 tgid;
 	__u32 count; /* frames that follow */
+	__u32 loss;  /* enum loss: why the walk ended; of a kernel stack LOSS_NONE */
+	__u32 pad;
 };
-ABI_ASSERT_SIZE(struct stack_event, 40);
+ABI_ASSERT_SIZE(struct stack_event, 48);
 
 /* Set in an address of a native stack that is a return address: it belongs to the instruction before it. */
 #define NATIVE_RETURN_ADDRESS (1ull << 63)

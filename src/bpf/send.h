@@ -138,7 +138,7 @@ static __always_inline void send_stack(void *stack, __u64 size, __u64 limit, __u
 }
 
 static __always_inline void fill_stack_header(struct stack_event *header, const struct sample_event *sample, __u32 type,
-					      __u64 id, __u32 frames)
+					      __u64 id, __u32 frames, __u32 loss)
 {
 	header->header.type = type;
 	header->header.runtime = 0;
@@ -147,6 +147,7 @@ static __always_inline void fill_stack_header(struct stack_event *header, const 
 	header->cookie = sample->cookie;
 	header->tgid = sample->tgid;
 	header->count = frames;
+	header->loss = loss;
 }
 
 /*

@@ -52,7 +52,7 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u6
 		hash = hash_mix(hash, s->kernel_stack.frames[i]);
 	}
 	s->sample.kernel_stack = hash;
-	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, frames);
+	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, frames, LOSS_NONE);
 	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + frames * 8ull, sizeof(s->kernel_stack), hash);
 }
 
@@ -315,13 +315,13 @@ __noinline int send_user_stacks(__u32 scratch)
 		return 0;
 	if (s->sample.native_stack) {
 		fill_stack_header(&s->native_stack.header, &s->sample, EVENT_NATIVE_STACK, s->sample.native_stack,
-				  s->native.count);
+				  s->native.count, s->native.loss);
 		size = sizeof(s->native_stack.header) + s->native.count * 8ull;
 		send_stack(&s->native_stack, size, sizeof(s->native_stack), s->sample.native_stack);
 	}
 	if (s->sample.second_stack) {
 		fill_stack_header(&s->second_stack.header, &s->sample, EVENT_SECOND_STACK, s->sample.second_stack,
-				  s->second.count);
+				  s->second.count, s->second.loss);
 		s->second_stack.header.header.runtime = s->runtime.runtime;
 		size = sizeof(s->second_stack.header) + s->second.count * sizeof(struct second_frame);
 		send_stack(&s->second_stack, size, sizeof(s->second_stack), s->sample.second_stack);

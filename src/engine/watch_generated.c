@@ -167,7 +167,29 @@ static bool is_generated_at(struct watch *watch, const struct process *process, 
 	return is_anonymous(watch, process, process_find_mapping(process, address, time));
 }
 
-bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count, uint64_t time)
+/*
+ * Did a walk end because of the generated code that is among its last frames? Not if rows or stack were missing there,
+ * as at a process's start. Nor if a signal had interrupted that code: no frame may be there yet.
+ */
+static bool is_its_fault(struct watch *watch, const struct process *process, const uint64_t *frames, uint32_t count,
+			 uint32_t loss, uint64_t time)
+{
+	uint64_t last = address_of(frames[count - 1]);
+	uint32_t i;
+
+	if (loss != LOSS_NONE && loss != LOSS_NO_MAPPING && loss != LOSS_ODD_STACK)
+		return false;
+	if (loss == LOSS_NO_MAPPING && !is_generated_at(watch, process, last, time) &&
+	    process_find_mapping(process, last, time))
+		return false; /* by now there is one */
+	for (i = 1; i < count; i++)
+		if (!(frames[i] & NATIVE_RETURN_ADDRESS) && is_generated_at(watch, process, frames[i], time))
+			return false;
+	return true;
+}
+
+bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count, uint32_t loss,
+		    uint64_t time)
 {
 	struct watched *watched = watched_of(watch, process);
 	bool met = false, ended = false, opened = false;
@@ -183,7 +205,8 @@ bool watch_distrust(struct watch *watch, struct process *process, const uint64_t
 		opened |= watch_open_window(watch, process, address_of(frames[i]), time);
 	}
 	watched->met += met;
-	watched->failed += ended;
+	if (ended && is_its_fault(watch, process, frames, count, loss, time))
+		watched->failed++;
 	if (ended && watched->failed >= FAILED_LEAST && watched->failed >= watched->met / FAILED_SHARE)
 		watched->distrusts = true;
 	/* What the kernel part was told before it may have let go by now: then its walks end there again. */
@@ -205,7 +228,7 @@ static void note_published(struct watch *watch, struct process *process, const u
 }
 
 int watch_distrust_and_tell(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-			    uint64_t time)
+			    uint32_t loss, uint64_t time)
 {
 	struct watched *watched;
 	uint64_t now = watch_now();
@@ -213,7 +236,7 @@ int watch_distrust_and_tell(struct watch *watch, struct process *process, const 
 	note_published(watch, process, frames, count, time);
 	if (!process || watch->publishing.unpublished)
 		return 0;
-	if (watch_distrust(watch, process, frames, count, time))
+	if (watch_distrust(watch, process, frames, count, loss, time))
 		((struct watched *)process->user)->untold = true;
 	watched = process->user;
 	if (!watched || !watched->untold || now < watched->told_windows + TELL_NS)

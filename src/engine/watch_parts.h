@@ -399,9 +399,9 @@ bool watch_open_window(struct watch *watch, struct process *process, uint64_t ad
  * describe the process again. The second function also tells the kernel part: 0 or -ENOMEM.
  */
 bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-		    uint64_t time);
+		    uint32_t loss, uint64_t time);
 int watch_distrust_and_tell(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-			    uint64_t time);
+			    uint32_t loss, uint64_t time);
 
 /* Adds to publishing.entries what a mapping of generated code is. 0 or -ENOMEM. */
 int watch_describe_generated(struct watch *watch, struct process *process, const struct process_mapping *mapping);

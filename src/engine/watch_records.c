@@ -112,7 +112,7 @@ static int handle_native_stack(struct watch *watch, const struct stack_event *ev
 	    watch_rescan(watch, process, watch_now()))
 		watch_note_replaced(watch, process);
 	if (watch_check_stack(watch, process, frames, event->count, event->time, &believed, &doubted) ||
-	    watch_distrust_and_tell(watch, process, frames, event->count, event->time) ||
+	    watch_distrust_and_tell(watch, process, frames, event->count, event->loss, event->time) ||
 	    (doubted && watch_doubt(watch, event->id)))
 		return -ENOMEM;
 	return watch_store_native(watch, event->id, process, frames, believed, event->time);
@@ -259,7 +259,7 @@ static bool look_again(struct watch *watch, struct process *process, uint64_t ti
 	if (stack->loss == LOSS_NONE)
 		return false;
 	return (stack->loss == LOSS_NO_MAPPING && watch_rescan(watch, process, watch_now())) ||
-	       watch_distrust(watch, process, stack->frames, stack->count, time);
+	       watch_distrust(watch, process, stack->frames, stack->count, stack->loss, time);
 }
 
 /* The same for a copy that was walked: what is left of it has an id of its own. 0 or -ENOMEM. */

@@ -195,7 +195,7 @@ static __always_inline void cut_kernel(struct scratch *s, void *ctx, __u32 limit
 		hash = hash_mix(hash, s->kernel_stack.frames[i]);
 	}
 	s->sample.kernel_stack = hash;
-	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, limit);
+	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, limit, LOSS_NONE);
 	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + limit * 8ull, sizeof(s->kernel_stack), hash);
 }
 
@@ -302,6 +302,8 @@ __hidden __u64 rt_stack_kernel(void *event, void *value, __u64 bytes, __u64 limi
 	header->time = header->cookie = 0;
 	header->tgid = 0;
 	header->count = count;
+	header->loss = LOSS_NONE;
+	header->pad = 0;
 	send_stack(event, sizeof(*header) + count * 8ull, sizeof(*header) + KERNEL_FRAMES_MAX * 8, hash);
 	stack->kernel = hash;
 	stack->depth = count;
