@@ -20,6 +20,7 @@
 #define STRINGS_MAX  4
 #define FUNCTION_MAX 0x10000 /* bytes */
 #define LINE_MAX     96      /* instructions of one straight line */
+#define QUESTIONS_MAX 4      /* branches that ask the same */
 #define PARTS_MAX    4       /* of a function, besides its beginning */
 
 static const struct {
@@ -76,9 +77,13 @@ int python_event_markers(const struct elf_file *elf, const struct python_interpr
 
 /* --- garbage collections --- */
 
-/* The place that asks whether to print, and where the number is that would be printed. */
+/*
+ * The branches that ask whether to print, of which a call comes by one at most, and where the number is that would be
+ * printed. The compiler may have made several of one.
+ */
 struct question {
-	const struct spot_insn *branch;
+	uint64_t branches[QUESTIONS_MAX];
+	size_t count;
 	struct python_place generation;
 };
 
@@ -117,29 +122,56 @@ static bool read_generation(const struct probe_code *code, const struct spot_ins
 	return from->node < SPOT_REGISTERS;
 }
 
-/* The only way into the block that mentions the string is a branch. -ENOENT: it is not. */
+/* Is another branch of the question reached behind one of it? 0: no; -ENOENT: yes. */
+static int check_once(const struct probe_code *code, const struct question *question)
+{
+	size_t i, j;
+	int err = 0;
+
+	for (i = 0; i < question->count && !err; i++) {
+		const struct spot_insn *branch = probe_code_at(code, question->branches[i]);
+		bool leaves;
+		uint8_t *reached = probe_code_reach(code, branch, NULL, 0, &leaves);
+
+		for (j = 0; reached && j < question->count; j++)
+			if (j != i && reached[probe_code_at(code, question->branches[j]) - code->insns.at])
+				err = -ENOENT;
+		err = reached ? err : -ENOMEM;
+		free(reached);
+	}
+	return err;
+}
+
+/* The only ways into the block that mentions the string are branches. -ENOENT: they are not. */
 static int find_question(const struct probe_code *code, const struct spot_insn *entry, const struct spot_insn *block,
 			 struct question *ret)
 {
 	bool leaves;
-	uint8_t *reached = probe_code_reach(code, entry, 0, &leaves);
-	unsigned int ways = 0;
+	uint8_t *reached = probe_code_reach(code, entry, NULL, 0, &leaves);
+	bool others = false;
 	size_t i;
 
 	if (!reached)
 		return -ENOMEM;
+	ret->count = 0;
 	for (i = 0; i < code->insns.count; i++) {
 		const struct spot_insn *insn = &code->insns.at[i];
 
 		if (!reached[i] ||
 		    ((insn->op != SPOT_BRANCH || insn->target != block->vaddr) && probe_code_next(code, insn) != block))
 			continue;
-		ret->branch = insn;
-		ways++;
+		/* A branch that jumps over a jump. */
+		if (i && insn->op == SPOT_JUMP && !probe_code_is_target(code, insn->vaddr) &&
+		    probe_code_next(code, insn - 1) == insn)
+			insn--;
+		others |= insn->op != SPOT_BRANCH || ret->count == QUESTIONS_MAX;
+		if (!others)
+			ret->branches[ret->count++] = insn->vaddr;
 	}
 	free(reached);
-	return ways == 1 && ret->branch->op == SPOT_BRANCH && read_generation(code, block, &ret->generation) ? 0
-													     : -ENOENT;
+	if (others || !ret->count || !read_generation(code, block, &ret->generation))
+		return -ENOENT;
+	return check_once(code, ret);
 }
 
 struct gc_search {
@@ -262,15 +294,32 @@ static int read_end(const struct probe_code *code, const struct reached *reached
 	return !leaves && insn->op != SPOT_BRANCH && read_result(code, insn, ret) ? 0 : -ENOTSUP;
 }
 
-static int add_ends(const struct gc_search *search, const struct probe_code *code, uint64_t entry, uint64_t branch)
+/* Adds what is reached from an instruction to what is reached already. */
+static int reach_more(const struct probe_code *code, const struct spot_insn *from, uint8_t *reached)
 {
 	bool leaves;
-	struct reached reached = {.behind = probe_code_reach(code, probe_code_at(code, branch), 0, &leaves),
-				  .before = probe_code_reach(code, probe_code_at(code, entry), branch, &leaves)};
+	uint8_t *more = probe_code_reach(code, from, NULL, 0, &leaves);
+	size_t i;
+
+	for (i = 0; more && i < code->insns.count; i++)
+		reached[i] |= more[i];
+	free(more);
+	return more ? 0 : -ENOMEM;
+}
+
+static int add_ends(const struct gc_search *search, const struct probe_code *code, uint64_t entry,
+		    const struct question *question)
+{
+	bool leaves;
+	struct reached reached = {.behind = calloc(code->insns.count + 1, 1),
+				  .before = probe_code_reach(code, probe_code_at(code, entry), question->branches,
+							     question->count, &leaves)};
 	int err = reached.behind && reached.before ? 0 : -ENOMEM;
 	struct python_event_site site;
 	size_t i, found = 0;
 
+	for (i = 0; i < question->count && !err; i++)
+		err = reach_more(code, probe_code_at(code, question->branches[i]), reached.behind);
 	for (i = 0; i < code->insns.count && !err; i++) {
 		err = read_end(code, &reached, i, &site);
 		if (!err) {
@@ -341,14 +390,15 @@ static int read_whole(const struct gc_search *search, const struct probe_code *k
 	return probe_code_init(ret, search->elf, ranges, count, search->diag);
 }
 
-static int add_done(const struct gc_search *search, const struct probe_code *known, uint64_t entry, uint64_t branch)
+static int add_done(const struct gc_search *search, const struct probe_code *known, uint64_t entry,
+		    const struct question *question)
 {
 	struct probe_code code;
 	int err = read_whole(search, known, entry, &code);
 
 	if (err)
 		return err;
-	err = add_ends(search, &code, entry, branch);
+	err = add_ends(search, &code, entry, question);
 	probe_code_deinit(&code);
 	return err;
 }
@@ -393,10 +443,11 @@ static int add_collector(const struct gc_search *search, uint64_t place)
 	else if (err)
 		err = refuse(search, "where it asks whether to print that it collects garbage was not found");
 	else if (search->event == PYTHON_GC_DONE)
-		err = add_done(search, &code, entry->vaddr, question.branch->vaddr);
-	else if (vec_push(search->ret,
-			  (struct python_event_site){.vaddr = question.branch->vaddr, .value = question.generation}))
-		err = no_memory(search->diag);
+		err = add_done(search, &code, entry->vaddr, &question);
+	for (i = 0; search->event == PYTHON_GC_START && i < question.count && !err; i++)
+		if (vec_push(search->ret, (struct python_event_site){.vaddr = question.branches[i],
+								     .value = question.generation}))
+			err = no_memory(search->diag);
 	probe_code_deinit(&code);
 	return err;
 }

@@ -102,7 +102,17 @@ bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr)
 	       bsearch(&vaddr, code->targets.at, code->targets.count, sizeof(vaddr), compare_addresses);
 }
 
-uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, uint64_t stop, bool *leaves)
+static bool is_one_of(uint64_t vaddr, const uint64_t *list, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count && list[i] != vaddr; i++)
+		;
+	return i < count;
+}
+
+uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, const uint64_t *stops,
+			  size_t stop_count, bool *leaves)
 {
 	uint8_t *reached = calloc(code->insns.count + 1, 1);
 	VEC(const struct spot_insn *) open = {};
@@ -112,7 +122,8 @@ uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn 
 	while (!err && open.count) {
 		const struct spot_insn *insn = open.at[--open.count];
 
-		while (insn && !err && insn->vaddr != stop && !reached[insn - code->insns.at]) {
+		while (insn && !err && !is_one_of(insn->vaddr, stops, stop_count) &&
+		       !reached[insn - code->insns.at]) {
 			reached[insn - code->insns.at] = 1;
 			if (insn->op == SPOT_INDIRECT)
 				*leaves = true;

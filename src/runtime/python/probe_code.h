@@ -48,10 +48,11 @@ bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr);
 /* The first instruction of its basic block. */
 const struct spot_insn *probe_code_block(const struct probe_code *code, const struct spot_insn *insn);
 /*
- * Marks the instructions that can be reached from `from` by direct jumps, without going through `stop`: a byte for each
+ * Marks the instructions that can be reached from `from` by direct jumps, without going through a stop: a byte for each
  * of code->insns, malloc'd. *leaves: there is an indirect jump among them. NULL: out of memory.
  */
-uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, uint64_t stop, bool *leaves);
+uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, const uint64_t *stops,
+			  size_t stop_count, bool *leaves);
 
 struct probe_value {
 	uint8_t node; /* PROBE_NOTHING: not known */

@@ -353,7 +353,7 @@ static int join_resume(struct sites_search *search, struct diag *diag)
 	insn = probe_code_at(&search->code, search->handlers[resume->opcode]);
 	if (!insn || place_handler(search, search->handlers[quick->opcode], &site))
 		return python_sites_refuse(search->elf, diag, "RESUME has no code in the loop");
-	reached = probe_code_reach(&search->code, insn, site.vaddr, &leaves);
+	reached = probe_code_reach(&search->code, insn, &site.vaddr, 1, &leaves);
 	if (!reached)
 		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
 	for (at = 0; at < search->code.insns.count && search->code.insns.at[at].vaddr != site.vaddr; at++)
@@ -491,7 +491,7 @@ static int add_unwinds(struct sites_search *search, struct diag *diag)
 
 	if (!entry)
 		return python_sites_refuse(search->elf, diag, "where its loop begins is not known");
-	reached = probe_code_reach(&search->code, entry, 0, &leaves);
+	reached = probe_code_reach(&search->code, entry, NULL, 0, &leaves);
 	if (!reached)
 		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
 	for (i = 0; i < search->code.insns.count && !err; i++) {
