@@ -30,7 +30,7 @@ build-fuzz/libstrata.a: $(FUZZ_OBJS)
 
 $(FUZZERS): build-fuzz/%: fuzz/fuzz_%.c build-fuzz/libstrata.a
 	$(call say,LD,$@)
-	$(Q)$(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer -MMD -MP -MF $@.d -o $@ $< build-fuzz/libstrata.a $(PKG_LIBS)
+	$(Q)$(FUZZ_CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer -fuse-ld=lld -MMD -MP -MF $@.d -o $@ $< build-fuzz/libstrata.a $(PKG_LIBS)
 
 $(FUZZ_OBJS): | $(GENERATED)
 -include $(FUZZ_OBJS:.o=.d) $(FUZZERS:=.d)
