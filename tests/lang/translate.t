@@ -90,7 +90,7 @@ same "aggregations" d 'BEGIN { @c = count(); @c = count(); @s = sum(3); @s = sum
 same "system calls, thread-locals" d 'syscall::getppid:entry /pid == $target/ { self->on = 1; }
 syscall::getppid:return /self->on/ { n++; printf("%d %s %d\n", n, probefunc, errno); self->on = 0; }' "$five"
 same "arguments of system calls by name" d 'syscall::openat:entry /pid == $target && copyinstr(arg1) == "/etc/hostname"/
-{ printf("%s %d\n", copyinstr(arg1), arg2); }' 'cat /etc/hostname /dev/null'
+{ printf("%s %d\n", copyinstr(arg1), arg2); }' "/usr/bin/python3 -c \"open('/etc/hostname')\""
 same "all system calls" d 'syscall:::entry /pid == $target && probefunc == "getppid"/ { printf("%s\n", probefunc); }' "$five"
 same "functions of a library" d 'pid$target:libc.so.6:getppid:entry { printf("%s\n", probefunc); }
 pid$target:libc.so.6:getppid:return { printf("%s %d\n", execname, arg1 > 0); }' "$five"
