@@ -123,16 +123,6 @@ static __always_inline __u64 *found_word(__u32 which)
 	return bpf_map_lookup_elem(&found_words, &which);
 }
 
-static __always_inline __u64 found_check(const struct found_process *found)
-{
-	__u64 hash = hash_mix(found->entry.tgid, found->entry.check);
-
-	hash = hash_mix(hash_mix(hash, found->position), found->cookie);
-	hash = hash_mix(hash_mix(hash, found->looked_at), (__u64)found->vmas << 32 | found->unknown);
-	hash = hash_mix(hash, (__u64)found->lock_sequence << 32 | found->runtime.runtime);
-	return hash_mix(hash, found->runtime.check);
-}
-
 /* Is its run still its own? */
 static __always_inline bool found_is_there(const struct found_process *found)
 {

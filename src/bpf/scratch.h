@@ -146,7 +146,10 @@ struct second_walk {
 	SECOND_STACK_WALK(struct runtime_layout)
 };
 
-/* What the kernel part has found about a process by itself: a value of the map `founds` (find.h). */
+/*
+ * What the kernel part has found about a process by itself: a value of the map `founds` (find.h). User space reads it
+ * with sampler_found().
+ */
 struct found_process {
 	struct process_entry entry; /* generation 0: nothing was found */
 	__u64 position;             /* of its run in the ring; found_is_there() tells whether it was overwritten */
@@ -294,6 +297,17 @@ static __always_inline __u64 hash_mix(__u64 hash, __u64 value)
 {
 	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
 	return hash ^ (hash >> 32);
+}
+
+/* Of what was found: it does not agree while another CPU writes it. */
+static __always_inline __u64 found_check(const struct found_process *found)
+{
+	__u64 hash = hash_mix(found->entry.tgid, found->entry.check);
+
+	hash = hash_mix(hash_mix(hash, found->position), found->cookie);
+	hash = hash_mix(hash_mix(hash, found->looked_at), (__u64)found->vmas << 32 | found->unknown);
+	hash = hash_mix(hash, (__u64)found->lock_sequence << 32 | found->runtime.runtime);
+	return hash_mix(hash, found->runtime.check);
 }
 
 /* What it was before. */

@@ -198,6 +198,14 @@ int watch_take_waits(struct watch *watch, struct off_cpu *off);
 /* Handles an event about a file that the BPF part does not know. 0 or -ENOMEM. */
 int watch_take_file(struct watch *watch, const struct file_event *event);
 
+/*
+ * To be called with each native stack that the kernel part has walked, before its addresses are located: finds out what
+ * its process had mapped, from the side-band, from /proc, or else from what the kernel part has found by itself. *ret:
+ * the process; NULL if it is not known. 0 or -ENOMEM.
+ */
+int watch_meet_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames,
+		     struct process **ret);
+
 /* The file that a process had mapped at an address at some time, and the vaddr; false if that is not known. */
 bool watch_locate(struct watch *watch, int pid, uint64_t address, uint64_t time, struct object **object,
 		  uint64_t *vaddr);

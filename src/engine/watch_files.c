@@ -6,6 +6,9 @@
  * When the kernel part does not know a file, it sends its name (EVENT_FILE). The mapping at that place says which file
  * it is. The file that is open here must be the one that was mapped there: same size, same time of change. So no other
  * file can have that name while it is open.
+ *
+ * What the kernel part has found about a process is read back (watch_meet_stack()) when neither the side-band nor /proc
+ * tells where the addresses of a stack are mapped: the process has ended, and its records were lost.
  */
 #include "engine/watch_parts.h"
 
@@ -184,4 +187,87 @@ void watch_note_replaced(struct watch *watch, const struct process *process)
 		return;
 	watched->seen_epoch = process->epoch;
 	sampler_void_process(watch->sampler, process->pid);
+}
+
+/* The file whose tables a found mapping uses, and the mapping's offset in it. NULL: not known. */
+static const struct mapped_file *file_of(struct watch *watch, const struct mapping_entry *entry, uint64_t *offset)
+{
+	uint64_t vaddr;
+	uint32_t i;
+	size_t k;
+
+	for (i = 0; entry->page_count && i < processes_file_count(watch->processes); i++) {
+		const struct object *object = objects_at(watch->objects, i);
+
+		if (!object || !object->known || object->run.page_first != entry->page_first ||
+		    object->run.page_count != entry->page_count)
+			continue;
+		vaddr = entry->start - entry->bias + object->run.base;
+		for (k = 0; k < object->segment_count; k++) {
+			const struct elf_segment *segment = &object->segments[k];
+
+			*offset = vaddr - segment->vaddr + segment->offset;
+			/* A mapping begins at the page in which its segment does. */
+			if (segment->flags & PF_X && *offset + 4095 >= segment->offset &&
+			    *offset < segment->offset + segment->filesz)
+				return object->file;
+		}
+	}
+	return NULL;
+}
+
+/* Adds the mappings of a process that only the kernel part knows. *process is set when there are some. 0 or -ENOMEM. */
+static int take_found(struct watch *watch, const struct stack_event *event, struct process **process)
+{
+	struct mapping_entry entries[FIND_MAPPINGS_MAX];
+	uint64_t since, offset;
+	size_t i, count = sampler_found(watch->sampler, (int)event->tgid, event->cookie, entries, &since);
+
+	if (!count || since > event->time)
+		return 0;
+	for (i = 0; i < count; i++) {
+		const struct mapped_file *file = file_of(watch, &entries[i], &offset);
+
+		if (!file || (*process && process_find_mapping(*process, entries[i].start, event->time)))
+			continue;
+		if (processes_mmap(watch->processes, (int)event->tgid, since, entries[i].start,
+				   entries[i].end - entries[i].start, offset, file->device, file->inode, file->path,
+				   process) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Is every address of a stack in a mapping that is known? */
+static bool all_mapped(const struct process *process, const struct stack_event *event, const uint64_t *frames)
+{
+	uint32_t i;
+
+	for (i = 0; i < event->count; i++) {
+		uint64_t address = frames[i] & ~NATIVE_RETURN_ADDRESS;
+
+		if (!process_find_mapping(process, address - (frames[i] >> 63), event->time))
+			return false;
+	}
+	return true;
+}
+
+int watch_meet_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames, struct process **ret)
+{
+	struct process *process = watch_process(watch, (int)event->tgid, event->time);
+	int err = 0;
+
+	/*
+	 * What was mapped after the side-band was read, and before this sample, the kernel part may have found by
+	 * itself; in a program, perhaps, that has taken the place of another one.
+	 */
+	if (event->time >= watch->drained_at && !watch_drain_sideband(watch))
+		process = watch_process(watch, (int)event->tgid, event->time);
+	if (process && (!process->scanned || !all_mapped(process, event, frames)) &&
+	    watch_rescan(watch, process, watch_now()))
+		watch_note_replaced(watch, process);
+	if (!process || !all_mapped(process, event, frames))
+		err = take_found(watch, event, &process);
+	*ret = process;
+	return err;
 }

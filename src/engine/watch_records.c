@@ -57,20 +57,6 @@ static int locate(struct watch *watch, struct process *process, uint64_t frame, 
 	return err ? err : store_location(&watch->store, &location, ret);
 }
 
-/* Is every address of a stack in a mapping that is known? */
-static bool all_mapped(const struct process *process, const uint64_t *frames, uint32_t count, uint64_t time)
-{
-	uint32_t i;
-
-	for (i = 0; i < count; i++) {
-		uint64_t address = frames[i] & ~NATIVE_RETURN_ADDRESS;
-
-		if (!process_find_mapping(process, address - (frames[i] >> 63), time))
-			return false;
-	}
-	return true;
-}
-
 /* Room for the frames of a stack, in watch->arriving.frames; false when its stack is here already or memory is short
  * (*err). */
 static bool begin_stack(struct watch *watch, uint64_t id, uint32_t count, int *err)
@@ -98,19 +84,12 @@ int watch_store_native(struct watch *watch, uint64_t id, struct process *process
 
 static int handle_native_stack(struct watch *watch, const struct stack_event *event, const uint64_t *frames)
 {
-	struct process *process = watch_process(watch, (int)event->tgid, event->time);
+	struct process *process;
 	uint32_t believed;
 	bool doubted;
 
-	/*
-	 * What was mapped after the side-band was read, and before this sample, the kernel part may have found by
-	 * itself; in a program, perhaps, that has taken the place of another one.
-	 */
-	if (event->time >= watch->drained_at && !watch_drain_sideband(watch))
-		process = watch_process(watch, (int)event->tgid, event->time);
-	if (process && (!process->scanned || !all_mapped(process, frames, event->count, event->time)) &&
-	    watch_rescan(watch, process, watch_now()))
-		watch_note_replaced(watch, process);
+	if (watch_meet_stack(watch, event, frames, &process))
+		return -ENOMEM;
 	if (watch_check_stack(watch, process, frames, event->count, event->time, &believed, &doubted) ||
 	    watch_distrust_and_tell(watch, process, frames, event->count, event->loss, event->time) ||
 	    (doubted && watch_doubt(watch, event->id)))

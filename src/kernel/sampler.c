@@ -13,6 +13,7 @@
 #include "abi/counters.h"
 #include "base/time.h"
 #include "base/vec.h"
+#include "bpf/scratch.h"
 #include "kernel/backlog.h"
 #include "kernel/clock.h"
 #include "kernel/programs.h"
@@ -329,6 +330,38 @@ void sampler_void_process(struct sampler *sampler, int tgid)
 	if (!sampler->finds || bpf_map_delete_elem(programs_map(sampler->object, "founds"), &key))
 		return;
 	tables_changed(sampler->tables);
+}
+
+/* Is the run of what was found still its own, and valid? */
+static bool is_run_there(struct sampler *sampler, const struct found_process *found)
+{
+	int words = programs_map(sampler->object, "found_words");
+	uint32_t at = FOUND_POSITION, until = FOUND_VOID_UNTIL;
+	uint64_t position, void_until;
+
+	return !bpf_map_lookup_elem(words, &at, &position) && !bpf_map_lookup_elem(words, &until, &void_until) &&
+	       position - found->position <= FOUND_MAPPINGS && found->looked_at >= void_until;
+}
+
+size_t sampler_found(struct sampler *sampler, int tgid, process_cookie cookie,
+		     struct mapping_entry ret[static FIND_MAPPINGS_MAX], uint64_t *since)
+{
+	uint32_t key = (uint32_t)tgid, i, count, at;
+	struct found_process found;
+
+	if (!sampler->finds || bpf_map_lookup_elem(programs_map(sampler->object, "founds"), &key, &found))
+		return 0;
+	count = found.entry.mapping_count;
+	if (found.cookie != cookie || found.check != found_check(&found) || !found.entry.generation ||
+	    count > FIND_MAPPINGS_MAX)
+		return 0;
+	for (i = 0; i < count; i++) {
+		at = found.entry.mapping_first + i;
+		if (bpf_map_lookup_elem(programs_map(sampler->object, "mappings"), &at, &ret[i]))
+			return 0;
+	}
+	*since = found.entry.valid_from;
+	return is_run_there(sampler, &found) ? count : 0; /* it was while it was read */
 }
 
 void sampler_no_runtime(struct sampler *sampler, int tgid)

@@ -86,6 +86,12 @@ void sampler_forget_file(struct sampler *sampler, const struct file_key *key);
 /* Voids what was found so far, for all processes or for one. */
 void sampler_void_found(struct sampler *sampler);
 void sampler_void_process(struct sampler *sampler, int tgid);
+/*
+ * The mappings that the kernel part has found for an incarnation of a process, which may have ended, and since when
+ * they are valid (CLOCK_MONOTONIC, ns). How many there are; 0 if nothing was found, or is not there any more.
+ */
+size_t sampler_found(struct sampler *sampler, int tgid, process_cookie cookie,
+		     struct mapping_entry ret[static FIND_MAPPINGS_MAX], uint64_t *since);
 
 /* The process has no such runtime any more, after exec. */
 void sampler_no_runtime(struct sampler *sampler, int tgid);

@@ -247,10 +247,13 @@ static int take_stack(struct stacks *stacks, const struct stack_event *event, si
 	const uint64_t *frames = (const void *)(event + 1);
 	struct table *table = stacks_of(stacks, event->header.type);
 	struct sent_stack *stack;
+	struct process *process;
 	uint32_t i;
 
 	if (size < sizeof(*event) || event->count > (size - sizeof(*event)) / each || table_get(table, event->id, NULL))
 		return 0;
+	if (event->header.type == EVENT_NATIVE_STACK && watch_meet_stack(stacks->watch, event, frames, &process))
+		return -ENOMEM;
 	stack = calloc(1, sizeof(*stack) + event->count * sizeof(stack->frames[0]));
 	if (!stack)
 		return -ENOMEM;
