@@ -114,35 +114,65 @@ int place_look(const struct place *place, struct stat *ret)
 	return 0;
 }
 
-static int open_at(const struct place *place)
+/* `old`: what is done with what a file that is there has: O_TRUNC or O_APPEND. */
+static int open_at(const struct place *place, int old)
 {
-	int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC | (is_proc(place) ? 0 : O_NOFOLLOW);
+	int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC | (old & O_APPEND) | (is_proc(place) ? 0 : O_NOFOLLOW);
 	struct stat file;
 	int fd, err = place_look(place, &file);
 
 	if (err && err != -ENOENT)
 		return err;
 	/* What was not there must be new: another's file that came meanwhile is not taken for it. */
-	fd = openat(place->directory, place->name, flags | (err ? O_CREAT | O_EXCL : O_TRUNC), 0666);
+	fd = openat(place->directory, place->name, flags | (err ? O_CREAT | O_EXCL : old), 0666);
 	return fd < 0 ? -errno : fd;
 }
 
-FILE *place_open(const char *path)
+/* Its descriptor, or a negative errno. */
+static int open_path(const char *path, int old)
 {
 	struct place place;
-	FILE *file;
 	int fd = place_find(path, &place);
 
 	if (!fd) {
-		fd = open_at(&place);
+		fd = open_at(&place, old);
 		place_close(&place);
 	}
+	return fd;
+}
+
+static FILE *open_stream(const char *path, int old)
+{
+	int fd = open_path(path, old);
+	FILE *file;
+
 	if (fd < 0) {
 		errno = -fd;
 		return NULL;
 	}
-	file = fdopen(fd, "w");
+	file = fdopen(fd, old == O_APPEND ? "a" : "w");
 	if (!file)
 		close(fd);
 	return file;
+}
+
+FILE *place_open(const char *path)
+{
+	return open_stream(path, O_TRUNC);
+}
+
+FILE *place_append(const char *path)
+{
+	return open_stream(path, O_APPEND);
+}
+
+int place_redirect(const char *path, FILE *stream)
+{
+	int fd = open_path(path, O_TRUNC), err;
+
+	if (fd < 0)
+		return fd;
+	err = fflush(stream) || dup2(fd, fileno(stream)) < 0 ? -errno : 0;
+	close(fd);
+	return err;
 }

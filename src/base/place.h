@@ -37,5 +37,9 @@ int place_look(const struct place *place, struct stat *ret);
 
 /* As fopen(path, "we"), by the rules above. NULL and errno on failure. */
 FILE *place_open(const char *path);
+FILE *place_append(const char *path); /* as fopen(path, "ae") */
+
+/* What is written to a stream from now on goes to this file, opened as by place_open(). 0 or a negative errno. */
+int place_redirect(const char *path, FILE *stream);
 
 #endif

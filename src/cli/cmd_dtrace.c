@@ -612,7 +612,7 @@ static int run(struct request *request)
 						  .named_count = (uint32_t)request->options.count,
 						  .pid = request->pid};
 	if (request->output) {
-		script.trace.out = fopen(request->output, "ae");
+		script.trace.out = place_append(request->output);
 		if (!script.trace.out)
 			return complain("failed to open output file '%s': %s", request->output, strerror(errno));
 	}

@@ -30,9 +30,30 @@ def runs(path):
     yield "trace -o", trace(path)
 
 
+def as_tool(folder, tool, *arguments):
+    """strata under the name of another tool."""
+    link = folder + "/" + tool
+    if not os.path.exists(link):
+        os.symlink(os.path.abspath(e2e.STRATA), link)
+    return subprocess.run([link] + list(arguments), stdin=subprocess.DEVNULL, capture_output=True, universal_newlines=True, timeout=e2e.PATIENCE_S)
+
+
+def tool_runs(tools, path):
+    """The same of other tools' dialects: words, the finished process, and the status when that is refused."""
+    yield "dtrace -o", as_tool(tools, "dtrace", "-qn", "BEGIN { printf(\"traced\"); exit(0); }", "-o", path), 1
+    yield "freopen()", as_tool(tools, "dtrace", "-wqn", "BEGIN { freopen(\"%s\"); printf(\"traced\"); freopen(\"\"); printf(\"back\"); exit(0); }" % path), 0
+    yield "stap -o", as_tool(tools, "stap", "-e", "probe begin { print(\"traced\") exit() }", "-o", path), 1
+
+
 def content(path):
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def unchanged(path, before, secret):
+    after = os.lstat(path)
+    return (before.st_ino, before.st_size, before.st_uid) == (after.st_ino, after.st_size, after.st_uid) and \
+        content(secret) == "root's" and not os.path.exists(secret + ".new")
 
 
 def refused(tap, words, shared, secret, lay):
@@ -43,9 +64,10 @@ def refused(tap, words, shared, secret, lay):
     for way, done in runs(path):
         tap.ok(done.returncode == 1 and len(done.stderr.strip().split("\n")) == 1 and path in done.stderr,
                "%s, %s: refused in one line" % (words, way), done.returncode, done.stderr)
-        after = os.lstat(path)
-        tap.ok((before.st_ino, before.st_size, before.st_uid) == (after.st_ino, after.st_size, after.st_uid) and
-               content(secret) == "root's" and not os.path.exists(secret + ".new"), "%s, %s: nothing was written" % (words, way), after)
+        tap.ok(unchanged(path, before, secret), "%s, %s: nothing was written" % (words, way), os.lstat(path))
+    for way, done, status in tool_runs(os.path.dirname(shared) + "/own", path):
+        tap.ok(done.returncode == status and "Permission denied" in done.stderr and unchanged(path, before, secret),
+               "%s, %s: refused, and nothing was written" % (words, way), done.returncode, done.stdout, done.stderr)
     tap.equal(os.listdir(shared), ["strata.folded"], "%s: nothing is left" % words)
     os.unlink(path)
 
@@ -58,6 +80,19 @@ def allowed(tap, words, path, target):
                os.path.islink(path) == (path != target), "%s, %s: the file is root's, and stands where it was meant" % (words, way), found)
         with open(target, "w", encoding="utf-8") as file:
             file.write("old")
+
+
+def allowed_tools(tap, own):
+    for way, done, _ in tool_runs(own, own + "/new"):
+        tap.ok(done.returncode == 0 and not done.stderr and content(own + "/new").startswith("traced"), "%s: written" % way, done.stderr)
+        if way == "freopen()":
+            tap.ok(done.stdout.strip() == "back" and "back" not in content(own + "/new"), "freopen(\"\"): the output is the first again",
+                   done.stdout)
+        os.unlink(own + "/new")
+    with open(own + "/old", "w", encoding="utf-8") as file:
+        file.write("old\n")
+    done = as_tool(own, "dtrace", "-qn", "BEGIN { printf(\"traced\"); exit(0); }", "-o", own + "/old")
+    tap.ok(done.returncode == 0 and content(own + "/old").startswith("old\ntraced"), "dtrace -o appends", done.stderr)
 
 
 def default_name(tap, shared, secret):
@@ -95,6 +130,7 @@ def main():
         refused(tap, "a link to the other's own file", shared, secret, lambda path: as_other("ln", "-s", "/proc/self/exe", path))
         refused(tap, "the other's file", shared, secret, lambda path: as_other("sh", "-c", "echo his >" + path))
         refused(tap, "the other's FIFO", shared, secret, lambda path: as_other("mkfifo", path))
+        allowed_tools(tap, own)
         default_name(tap, shared, secret)
         laid_meanwhile(tap, shared, secret)
         allowed(tap, "a new file, then root's own", shared + "/new.folded", shared + "/new.folded")

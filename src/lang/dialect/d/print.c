@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/place.h"
 #include "lang/core/value.h"
 #include "lang/dialect/d/d.h"
 
@@ -211,7 +212,7 @@ static char *formatted(const struct arrived *a)
 static void reopen(const struct printer *p, const char *path)
 {
 	struct d_state *state = state_of(p);
-	int fd;
+	int err;
 
 	fflush(p->out);
 	if (!*path) {
@@ -219,17 +220,13 @@ static void reopen(const struct printer *p, const char *path)
 			dup2(state->first_out, fileno(p->out));
 		return;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	if (fd < 0) {
-		fprintf(stderr, "dtrace: failed to freopen \"%s\": %s\n", path, strerror(errno));
-		return;
-	}
 	if (!state->has_first_out) {
 		state->first_out = fcntl(fileno(p->out), F_DUPFD_CLOEXEC, 3);
 		state->has_first_out = state->first_out >= 0;
 	}
-	dup2(fd, fileno(p->out));
-	close(fd);
+	err = place_redirect(path, p->out);
+	if (err)
+		fprintf(stderr, "dtrace: failed to freopen \"%s\": %s\n", path, strerror(-err));
 }
 
 static void end_speculation(const struct printer *p, uint64_t number, bool is_committed);
