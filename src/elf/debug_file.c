@@ -2,6 +2,7 @@
 #include "elf/debug_file.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,23 +16,33 @@
 #define DEBUG_DIR   "/usr/lib/debug"
 #define BY_BUILD_ID 2 /* paths that a build id names: ELF_DEBUG_PATHS' first ones; then those of the debug link */
 
-/* Where `elf` is, files have the same readers. */
-static int open_foreign(const struct elf_file *elf, const char *path, struct foreign_file **ret)
+int elf_debug_open(struct foreign_files *files, const char *path, const char *root, struct foreign_file **ret)
 {
-	struct foreign_files *files = elf->file ? foreign_files_of(elf->file) : NULL;
 	struct foreign_request request = {.paths = {path}};
-	int pid;
+	size_t root_size = strlen(root);
+	int pid, err;
 
 	request.place = foreign_namespace(sscanf(path, "/proc/%d/root/", &pid) == 1 ? pid : getpid());
+	err = foreign_open(files, &request, ret);
+	if (!err || err == -ETIMEDOUT || !root_size || strncmp(path, root, root_size) || path[root_size] != '/')
+		return err;
+	request.paths[0] = path + root_size;
+	request.place = foreign_namespace(getpid());
 	return foreign_open(files, &request, ret);
 }
 
-static struct elf_file *open_path(const struct elf_file *elf, const char *path)
+/* Where `elf` is, files have the same readers. */
+static struct foreign_files *readers_of(const struct elf_file *elf)
+{
+	return elf->file ? foreign_files_of(elf->file) : NULL;
+}
+
+static struct elf_file *open_path(const struct elf_file *elf, const char *path, const char *root)
 {
 	struct elf_file *found = NULL;
 	struct foreign_file *file;
 
-	if (open_foreign(elf, path, &file))
+	if (elf_debug_open(readers_of(elf), path, root, &file))
 		return NULL;
 	if (elf_file_open_foreign(file, path, &found, NULL))
 		found = NULL;
@@ -78,7 +89,9 @@ static struct elf_file *open_by_build_id(const struct elf_file *elf, const struc
 	unsigned int which;
 
 	for (which = 0; which < BY_BUILD_ID; which++) {
-		found = elf_debug_path(names, elf_file_path(elf), root, which, path) ? open_path(elf, path) : NULL;
+		found = elf_debug_path(names, elf_file_path(elf), root, which, path)
+				? open_path(elf, path, root)
+				: NULL;
 		if (found && has_build_id(found, names))
 			return found;
 		elf_file_close(found);
@@ -101,9 +114,9 @@ static bool crc_agrees(const struct elf_file *elf, uint32_t expected)
 	return !got && crc == expected;
 }
 
-static struct elf_file *open_link(const struct elf_file *elf, const char *path, uint32_t crc)
+static struct elf_file *open_link(const struct elf_file *elf, const char *path, const char *root, uint32_t crc)
 {
-	struct elf_file *found = open_path(elf, path);
+	struct elf_file *found = open_path(elf, path, root);
 
 	if (!found || crc_agrees(found, crc))
 		return found;
@@ -183,7 +196,7 @@ static struct elf_file *open_by_link(const struct elf_file *elf, const struct el
 
 	for (which = BY_BUILD_ID; which < ELF_DEBUG_PATHS && !found; which++)
 		if (elf_debug_path(names, elf_file_path(elf), root, which, path))
-			found = open_link(elf, path, names->crc);
+			found = open_link(elf, path, root, names->crc);
 	return found;
 }
 
@@ -223,7 +236,7 @@ static struct elf_file *open_checked(const struct elf_file *elf, const char *pat
 {
 	const uint8_t *id, *found_id;
 	size_t size = elf_file_build_id(elf, &id);
-	struct elf_file *found = open_path(elf, path);
+	struct elf_file *found = open_path(elf, path, "");
 
 	if (!found)
 		return NULL;
@@ -296,7 +309,7 @@ static int descriptor_of(const struct elf_file *elf, const char *path)
 	struct foreign_file *file;
 	int fd;
 
-	if (open_foreign(elf, path, &file))
+	if (elf_debug_open(readers_of(elf), path, "", &file))
 		return -1;
 	fd = foreign_descriptor(file);
 	foreign_close(file);

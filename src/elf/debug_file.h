@@ -29,6 +29,13 @@ bool elf_debug_path(const struct elf_debug_names *names, const char *elf_path, c
 		    char path[PATH_MAX]);
 
 /*
+ * Opens such a path. A ROOT of "/proc/PID/root" is gone when its process has ended, perhaps since a moment ago: if the
+ * path cannot be opened below it, it is opened below this machine's own root. Whether it is the debug file tells its
+ * content. `files` may be NULL. As foreign_open().
+ */
+int elf_debug_open(struct foreign_files *files, const char *path, const char *root, struct foreign_file **ret);
+
+/*
  * Checks a candidate that somebody else has opened: it is the debug file if it has the same build id, or the CRC of the
  * debug link. NULL: it is not. To be closed by the caller.
  */
@@ -37,7 +44,8 @@ struct elf_file *elf_debug_file_check(const struct elf_file *elf, struct foreign
 /*
  * Opens ROOT/usr/lib/debug/.build-id/xx/yyyy.debug, or what debuginfod's client has in its cache (elf/debuginfod.h),
  * which must bear the same build id; else the file named by .gnu_debuglink, beside the ELF file, in .debug/ there, or
- * under ROOT/usr/lib/debug, whose CRC must agree. NULL when there is none. To be closed by the caller.
+ * under ROOT/usr/lib/debug, whose CRC must agree. All are opened by elf_debug_open(). NULL when there is none. To be
+ * closed by the caller.
  */
 struct elf_file *elf_debug_file_open(const struct elf_file *elf, const char *debug_root);
 

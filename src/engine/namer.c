@@ -2,9 +2,7 @@
 #include "engine/namer.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/budget.h"
 #include "base/time.h"
@@ -125,16 +123,11 @@ static ssize_t ask_debug_files(struct naming_job *job, ssize_t got)
 	const char *path_of_file = job->object->file->path;
 	char root[OBJECT_ROOT_MAX], path[PATH_MAX];
 	unsigned int which;
-	int pid;
 
 	object_debug_root(job->object, root);
 	for (which = 0; which < ELF_DEBUG_PATHS && got > 0; which++) {
-		struct foreign_request request = {.paths = {path}};
-
-		if (!elf_debug_path(&names, path_of_file, root, which, path))
-			continue;
-		request.place = foreign_namespace(sscanf(path, "/proc/%d/root/", &pid) == 1 ? pid : getpid());
-		if (foreign_open(job->namer->files, &request, &job->debug_file))
+		if (!elf_debug_path(&names, path_of_file, root, which, path) ||
+		    elf_debug_open(job->namer->files, path, root, &job->debug_file))
 			continue;
 		file_names_drop(job->names);
 		got = ask_names(job, 0);

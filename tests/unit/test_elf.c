@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "elf/debug_file.h"
@@ -337,8 +338,46 @@ static void test_debug_paths(void)
 	ok(!debuginfod_wanted() && !debuginfod_cache_path("deadbeef", path), "declined");
 }
 
+static bool opens(const char *path, const char *root)
+{
+	struct foreign_file *file;
+
+	if (elf_debug_open(NULL, path, root, &file))
+		return false;
+	foreign_close(file);
+	return true;
+}
+
+/* Below the root of a process, and when that has ended. */
+static void test_debug_root(void)
+{
+	char own[] = "/tmp/strata-debug-XXXXXX", root[64], path[128];
+	int fd = mkstemp(own), ends[2];
+	pid_t pid;
+
+	close(fd);
+	if (!ok(!pipe(ends), "a pipe"))
+		return;
+	pid = fork();
+	if (!pid) {
+		close(ends[1]);
+		_exit((int)read(ends[0], root, 1)); /* until that is closed */
+	}
+	snprintf(root, sizeof(root), "/proc/%d/root", pid);
+	snprintf(path, sizeof(path), "%s%s", root, own);
+	ok(opens(path, root), "a file below the root of a process");
+	ok(opens(own, root) && opens(own, ""), "and one that is not");
+	close(ends[1]);
+	waitpid(pid, NULL, 0);
+	close(ends[0]);
+	ok(!opens(path, "") && opens(path, root), "when the process has ended, the machine's own");
+	unlink(own);
+	ok(!opens(path, root) && !opens(own, root), "if there is one");
+}
+
 int main(void)
 {
+	test_debug_root();
 	test_headers();
 	test_hash(true);
 	test_hash(false);
