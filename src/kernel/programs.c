@@ -14,6 +14,7 @@
 #include "kernel/features.h"
 #include "kernel/kernel_btf.h"
 #include "kernel/load_log.h"
+#include "kernel/load_patience.h"
 #include "kernel/off_cpu.h"
 #include "sampler.skel.h"
 #include "sampler_bounded.skel.h"
@@ -220,6 +221,7 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 	size_t i;
 
 	load_log_silence();
+	load_patiently();
 	if (strategy == WALK_STRATEGY_AUTO)
 		strategy = feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
 	facts = learn_facts(strategy);

@@ -9,6 +9,7 @@
 
 #include "kernel/core_types.h"
 #include "kernel/load_log.h"
+#include "kernel/load_patience.h"
 #include "kernel/object_maps.h"
 #include "lang/core/record.h"
 #include "trace/run.h"
@@ -223,6 +224,7 @@ int load_begin(struct loading *loading, struct diag *diag)
 		libbpf_set_print(loud);
 	else
 		load_log_silence();
+	load_patiently();
 	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
 	if (!run->object)
 		return diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));
