@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/person.h"
+
 #define FULL_AGAIN_NS 10000000000ull /* then what found no room is tried again */
 #define USER_UNKNOWN  (UINT32_MAX - 1)
 
-/* The real user of a process: whoever started it, whatever it runs as. */
+/* The real user of a process: whoever started it, whatever it runs as, and whichever of his ids (base/person.h). */
 static uint32_t user_of(int pid)
 {
 	char name[32], line[256];
@@ -22,7 +24,7 @@ static uint32_t user_of(int pid)
 			break;
 	if (file)
 		fclose(file);
-	return user;
+	return user == USER_UNKNOWN ? user : person_of(user);
 }
 
 /* The name of a process's program, as it says; *ret is "" when it is gone. */

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/cursor.h"
+#include "base/person.h"
 #include "base/vec.h"
 
 #define FILE_MAX_SIZE (256u * 1024 * 1024)
@@ -403,11 +404,11 @@ static bool acceptable(const struct stat *file, const struct owner *owner)
 
 static bool affordable(const struct stat *file, const struct owner *owner, struct budget *budget)
 {
+	uint32_t user = person_of(owner->known ? owner->real : file->st_uid);
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return !budget || budget_take(budget, owner->known ? owner->real : file->st_uid, (uint64_t)file->st_size,
-				      (uint64_t)now.tv_sec);
+	return !budget || budget_take(budget, user, (uint64_t)file->st_size, (uint64_t)now.tv_sec);
 }
 
 static bool copy_bytes(struct foreign_file *from, uint64_t size, int to)
@@ -438,7 +439,7 @@ static struct perf_map *load_from(struct foreign_file *from, const struct owner 
 	map = calloc(1, sizeof(*map));
 	if (!map)
 		return NULL;
-	map->user = owner->known ? owner->real : file.st_uid;
+	map->user = person_of(owner->known ? owner->real : file.st_uid);
 	map->copy = memfd_create("strata-perf-map", MFD_CLOEXEC);
 	if (map->copy >= 0 && copy_bytes(from, (uint64_t)file.st_size, map->copy))
 		return map;
