@@ -4,6 +4,7 @@
 import multiprocessing
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -23,13 +24,16 @@ VICTIM_S = 4  # its first sample or two may be late, when the machine is busy
 
 
 def victim(path, seed):
-    """A program with some code, whose rules no other has: frames of odd sizes, without frame pointers."""
-    source = ["static volatile int n;", "__asm__(\".text; .skip %d; .previous\");" % TEXT]
+    """
+    A program with some code, whose rules no other has: frames of odd sizes, without frame pointers. Its stack is short until
+    SIGUSR1, then hundreds of KB deep: a copy of that, which strata needs as long as it has no rows of the file, has no room for it.
+    """
+    source = ["#include <signal.h>", "static volatile int n, deep;", "static void go(int number) { deep = number; }", "__asm__(\".text; .skip %d; .previous\");" % TEXT]
     for i in range(FUNCTIONS):
         size = 8 * (1000 + 97 * (FUNCTIONS * seed + i))
         source.append("static __attribute__((noinline)) int f%d(void) { volatile char a[%d]; a[n] = 1; int r = %s; return r + a[n]; }" % (
             i, size, "f%d()" % (i - 1) if i else "0; for (int k = 0; k < 100000; k++) r += n"))
-    source.append("int main(void) { for (;;) f%d(); }" % (FUNCTIONS - 1))
+    source.append("int main(void) { signal(SIGUSR1, go); while (!deep) n = 0; for (;;) f%d(); }" % (FUNCTIONS - 1))
     subprocess.run(["gcc", "-xc", "-", "-O1", "-o", path], input="\n".join(source).encode(), check=True)
     return path
 
@@ -54,10 +58,14 @@ class Recording:
         program = victim(prefix + "-victim", self.number)
         victims = []
 
-        def during(_):
+        def during(strata):
             for hog in running:
                 e2e.let_use(hog.pid, 0.7)
             victims.append(subprocess.Popen([program]))
+            e2e.let_use(victims[0].pid, 0.3)
+            # It has nothing more to do: the victim's rows are there.
+            e2e.until(lambda: e2e.in_call(strata.pid, "poll", "ppoll"))
+            victims[0].send_signal(signal.SIGUSR1)
             e2e.let_use(victims[0].pid, VICTIM_S)
         try:
             self.done = e2e.record_while(during, "-a", "-o", prefix + ".folded", "--stats", prefix + ".json")
