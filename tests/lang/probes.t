@@ -371,7 +371,7 @@ def listed(pattern):
 
 def names():
     """comm(PID) as a value, where programs may find tasks."""
-    out, err = trace('interval:ms:50 { if (comm(cpid) == "sleep") { @[comm(cpid), comm(cpid) == comm(4999999)] = comm(4999999); } exit(); }', "sleep 5")
+    out, err = trace('interval:ms:50 { if (comm(cpid) == "sleep") { @[comm(cpid), comm(cpid) == comm(4999999)] = comm(4999999); exit(); } }', "sleep 60")
     tap.ok("@[sleep, false]: N/A\n" in out or "comparing 'process name'" in err, "comm(PID) is compared, a key and a value", out, err)
     out, err = trace('tracepoint:sched:sched_process_exit /comm(pid) == "true"/ { @ = count(); }', "/bin/true")
     tap.ok("@: 1\n" in out or "comparing 'process name'" in err, "comm(PID) in a condition", out, err)

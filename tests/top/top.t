@@ -177,8 +177,8 @@ class Screen:
     """A terminal that tmux emulates."""
 
     def __init__(self, folder, command, columns=80, lines=24):
-        self.tmux = ["tmux", "-f", "/dev/null", "-S", os.path.join(folder, "tmux")]
-        subprocess.run([*self.tmux, "kill-server"], capture_output=True, check=False)
+        # A server of its own: one that was told to end may still take a command.
+        self.tmux = ["tmux", "-f", "/dev/null", "-S", os.path.join(tempfile.mkdtemp(dir=folder), "tmux")]
         subprocess.run([*self.tmux, "new-session", "-d", "-x", str(columns), "-y", str(lines),
                         f"{command}; echo ended: $?; exec cat"], check=True,
                        env={**os.environ, "LC_ALL": "C.UTF-8"})
