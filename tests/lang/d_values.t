@@ -92,6 +92,22 @@ dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): divide-by-zero at 
 
 " -n 'BEGIN { x = 0; trace(1 / x); } ERROR { printf("E"); exit(1); }'
 
+says "llquantize() with fewer steps than the factor" 0 "
+
+           value  ------------- Distribution ------------- count
+               0 |                                         0
+               1 |@@@@@@@@@@@@@                            1
+               2 |@@@@@@@@@@@@@                            1
+               4 |                                         0
+               8 |@@@@@@@@@@@@@                            1
+           >= 16 |                                         0
+
+" -qn 'BEGIN { @ = llquantize(1, 4, 0, 1, 2); @ = llquantize(3, 4, 0, 1, 2); @ = llquantize(9, 4, 0, 1, 2); exit(0); }'
+says "llquantize() of steps that do not fit" 1 \
+"dtrace: invalid probe specifier BEGIN { @ = llquantize(1, 10, 0, 6, 3); exit(0); }: llquantize( ) argument #4 must be a divisor \
+of the factor, or a multiple of it that divides the lowest power evenly
+" -qn 'BEGIN { @ = llquantize(1, 10, 0, 6, 3); exit(0); }'
+
 # --- speculations ---
 says "what is recorded after speculate() comes with commit()" 0 "1
 first

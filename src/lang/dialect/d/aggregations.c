@@ -36,98 +36,122 @@ bool d_is_aggregating(const char *name)
 	return function_of(name) != NULL;
 }
 
-static bool constants(struct compiler *c, const struct d_expr *call, uint32_t first, uint32_t count, int64_t *ret)
+/* Complains about the argument number `index` from 1 on, those of the distribution: not the value. */
+static bool wrong(struct compiler *c, const struct d_expr *call, uint32_t index, const char *tag, const char *what)
 {
-	uint32_t i;
+	if (!c->report->errors)
+		report_error(c->report, tag, call->kids[index]->span, "%s( ) argument #%u must be %s", call->text, index,
+			     what);
+	return false;
+}
 
-	for (i = 0; i < count; i++)
-		if (!d_constant(c, call->kids[first + i], &ret[i])) {
-			if (!c->report->errors)
-				report_error(c->report,
-					     *call->text == 'q'     ? "D_QUANT_TYPE"
-					     : call->text[1] == 'l' ? "D_LLQUANT_FACTORTYPE"
-					     : i == 0               ? "D_LQUANT_BASETYPE"
-					     : i == 1               ? "D_LQUANT_LIMTYPE"
-								    : "D_LQUANT_STEPTYPE",
-					     call->kids[first + i]->span,
-					     "%s( ) argument #%u must be an integer constant", call->text,
-					     first + i + 1);
-			return false;
-		}
+/* An integer constant from `least` to `most`. */
+static bool number(struct compiler *c, const struct d_expr *call, uint32_t index, const char *type_tag,
+		   const char *value_tag, int64_t least, int64_t most, int64_t *ret)
+{
+	if (!d_constant(c, call->kids[index], ret))
+		return wrong(c, call, index, type_tag, "an integer constant");
+	if (*ret < least || *ret > most)
+		return wrong(c, call, index, value_tag,
+			     least == INT32_MIN ? "a 32-bit quantity"
+			     : least == 2       ? "an unsigned 16-bit quantity greater than or equal to 2"
+						: "an unsigned 16-bit quantity");
 	return true;
+}
+
+/* The steps: a positive constant of 16 bits. */
+static bool step(struct compiler *c, const struct d_expr *call, uint32_t index, const char *type_tag,
+		 const char *value_tag, int64_t *ret)
+{
+	if (!d_constant(c, call->kids[index], ret) || *ret < 1)
+		return wrong(c, call, index, type_tag, "a non-zero positive integer constant");
+	return *ret <= UINT16_MAX || wrong(c, call, index, value_tag, "a 16-bit quantity");
 }
 
 static const struct type *lquantize(struct compiler *c, const struct d_expr *call)
 {
-	int64_t n[3] = {0, 0, 1};
+	int64_t low, high, by = 1;
 
-	if (!constants(c, call, 1, call->kid_count > 3 ? 3 : 2, n))
+	if (!number(c, call, 1, "D_LQUANT_BASETYPE", "D_LQUANT_BASEVAL", INT32_MIN, INT32_MAX, &low) ||
+	    !number(c, call, 2, "D_LQUANT_LIMTYPE", "D_LQUANT_LIMVAL", INT32_MIN, INT32_MAX, &high))
 		return NULL;
-	if (n[0] < INT32_MIN || n[0] > INT32_MAX || n[1] < INT32_MIN || n[1] > INT32_MAX) {
-		report_error(c->report, n[0] < INT32_MIN || n[0] > INT32_MAX ? "D_LQUANT_BASEVAL" : "D_LQUANT_LIMVAL",
-			     call->span, "lquantize( ) base and limit must be 32-bit quantities");
-		return NULL;
-	}
-	if (n[1] <= n[0]) {
-		report_error(c->report, "D_LQUANT_MISMATCH", call->span, "lquantize( ) base must be less than limit");
+	if (high <= low) {
+		report_error(c->report, "D_LQUANT_MISMATCH", call->span,
+			     "lquantize( ) base (argument #1) must be less than limit (argument #2)");
 		return NULL;
 	}
-	if (n[2] < 1 || n[2] > UINT16_MAX || (n[1] - n[0]) / n[2] < 1) {
-		report_error(c->report, n[2] < 1 || n[2] > UINT16_MAX ? "D_LQUANT_STEPVAL" : "D_LQUANT_STEPLARGE",
-			     call->span, "lquantize( ) step must be a 16-bit number, and less than limit - base");
+	if (call->kid_count > 3 && !step(c, call, 3, "D_LQUANT_STEPTYPE", "D_LQUANT_STEPVAL", &by))
+		return NULL;
+	if ((high - low) / by < 1) {
+		report_error(c->report, "D_LQUANT_STEPLARGE", call->span,
+			     "lquantize( ) step (argument #3) must be no larger than limit - base");
 		return NULL;
 	}
-	if ((n[1] - n[0]) / n[2] > 4000) {
+	if ((high - low) / by > 4000) {
 		report_error(c->report, "D_LQUANT_STEPSMALL", call->span,
-			     "lquantize( ) step (value %lld) too small: more than 4000 "
-			     "levels",
-			     (long long)n[2]);
+			     "lquantize( ) step (value %lld) too small: more than 4000 levels", (long long)by);
 		return NULL;
 	}
 	/* A last step that is cut belongs to what is above. */
-	return type_lhist(c->arena, n[0], n[0] + (n[1] - n[0]) / n[2] * n[2], n[2]);
+	return type_lhist(c->arena, low, low + (high - low) / by * by, by);
+}
+
+/* Each power must have a whole number of steps. */
+static bool steps_fit(int64_t factor, int64_t low, int64_t steps)
+{
+	int64_t top = factor, i;
+
+	if (steps <= factor)
+		return factor % steps == 0;
+	if (steps % factor)
+		return false;
+	for (i = 0; i < (low ? low : 1); i++)
+		top *= factor;
+	return top % steps == 0;
 }
 
 static const struct type *llquantize(struct compiler *c, const struct d_expr *call)
 {
-	int64_t n[4], top = 1, i;
+	int64_t factor, low, high, steps, top = 1, i;
 
-	if (!constants(c, call, 1, 4, n))
+	if (!number(c, call, 1, "D_LLQUANT_FACTORTYPE", "D_LLQUANT_FACTORVAL", 2, UINT16_MAX, &factor) ||
+	    !number(c, call, 2, "D_LLQUANT_LMAGTYPE", "D_LLQUANT_LMAGVAL", 0, UINT16_MAX, &low) ||
+	    !number(c, call, 3, "D_LLQUANT_HMAGTYPE", "D_LLQUANT_HMAGVAL", 0, UINT16_MAX, &high))
 		return NULL;
-	if (n[0] < 2 || n[0] > UINT16_MAX || n[1] < 0 || n[2] < n[1] || n[2] > 64 || n[3] < 1 || n[3] > UINT16_MAX ||
-	    n[3] < n[0] || n[3] % n[0]) {
-		report_error(
-			c->report,
-			n[0] < 2      ? "D_LLQUANT_FACTORSMALL"
-			: n[2] < n[1] ? "D_LLQUANT_MAGRANGE"
-			: n[3] % n[0] ? "D_LLQUANT_FACTOREVEN"
-				      : "D_LLQUANT_FACTORNSTEPS",
-			call->span,
-			"llquantize( ): the factor must be 2 or more, the low magnitude not above the high one, and "
-			"the steps a multiple of the factor");
+	if (high < low) {
+		wrong(c, call, 3, "D_LLQUANT_HMAGVAL", "at least argument #2");
 		return NULL;
 	}
-	for (i = 0; i <= n[2]; i++)
-		if (__builtin_mul_overflow(top, n[0], &top)) {
-			report_error(c->report, "D_LLQUANT_MAGTOOBIG", call->span,
-				     "llquantize( ) factor (value %lld) to the power %lld is too big", (long long)n[0],
-				     (long long)n[2] + 1);
+	for (i = 0; i <= high; i++)
+		if (__builtin_mul_overflow(top, factor, &top)) {
+			wrong(c, call, 3, "D_LLQUANT_HMAGVAL", "a power whose values have 64 bits");
 			return NULL;
 		}
-	/* Each power has a whole number of steps: between two powers, and in the first one that has more than its
-	 * values. */
-	for (i = 1, top = n[0]; i <= n[1]; i++)
-		top *= n[0];
-	if (n[1] && top % n[3]) {
-		report_error(c->report, "D_LLQUANT_FACTOREVEN", call->span,
-			     "llquantize( ): the steps (%lld) do not divide the lowest power evenly", (long long)n[3]);
+	if (!step(c, call, 4, "D_LLQUANT_STEPTYPE", "D_LLQUANT_STEPVAL", &steps))
+		return NULL;
+	if (!steps_fit(factor, low, steps)) {
+		wrong(c, call, 4, "D_LLQUANT_STEPVAL",
+		      "a divisor of the factor, or a multiple of it that divides the lowest power evenly");
 		return NULL;
 	}
-	if ((n[2] - n[1] + 1) * (n[3] - n[3] / n[0]) * 2 + 3 > 4000) {
-		report_error(c->report, "D_LLQUANT_FACTORNSTEPS", call->span, "llquantize( ): more than 4000 buckets");
+	if ((high - low + 1) * (steps - steps / factor) * 2 + 3 > 4000) {
+		report_error(c->report, "D_LLQUANT_STEPVAL", call->span, "llquantize( ): more than 4000 buckets");
 		return NULL;
 	}
-	return type_llquantize(c->arena, n[0], n[1], n[2], n[3]);
+	return type_llquantize(c->arena, factor, low, high, steps);
+}
+
+/* Which of the arguments is not that of the first use. */
+static const char *mismatch(const struct type *a, const struct type *b)
+{
+	if (a->kind == TYPE_LHIST)
+		return a->low != b->low   ? "D_LQUANT_MATCHBASE"
+		       : a->step == b->step ? "D_LQUANT_MATCHLIM"
+					    : "D_LQUANT_MATCHSTEP";
+	return a->bits != b->bits   ? "D_LLQUANT_MATCHFACTOR"
+	       : a->low != b->low   ? "D_LLQUANT_MATCHLMAG"
+	       : a->high != b->high ? "D_LLQUANT_MATCHHMAG"
+				    : "D_LLQUANT_MATCHSTEPS";
 }
 
 /* A number, or a complaint of the aggregation's own. */
@@ -166,11 +190,15 @@ static bool learn(struct compiler *c, struct d_variable *variable, const struct 
 	variable->keys = arena_array(c->arena, const struct type *, target->kid_count + 1);
 	for (i = 0; variable->keys && i < target->kid_count; i++) {
 		const struct d_expr *expr = target->kids[i];
-		struct node *node = expr->kind == D_CALL && d_is_action(expr->text) ? NULL : d_value(c, expr);
+		bool has_value = expr->kind != D_AGGREGATION && (expr->kind != D_CALL || !d_is_action(expr->text));
+		struct node *node = has_value ? d_value(c, expr) : NULL;
 		const struct type *type = node ? node->type : NULL;
 
-		if (!node)
+		if (!node || type->kind == TYPE_NONE) {
+			if (!c->report->errors)
+				report_error(c->report, "D_KEY_TYPE", expr->span, "this cannot be a key");
 			return false;
+		}
 		variable->keys[i] = type->kind == TYPE_STRING || type->kind == TYPE_PROBE ? d_string_type(c)
 				    : type->kind == TYPE_BOOL                             ? &type_int32
 											  : type;
@@ -198,6 +226,10 @@ void d_aggregate(struct compiler *c, const struct d_expr *target, const struct d
 
 	if (function && !d_may_aggregate(c, target->span))
 		return;
+	if (!function && call->kind == D_CALL && !d_is_action(call->text) && !d_function(c, call)) {
+		report_error(c->report, "D_FUNC_UNDEF", call->span, "undefined function name: %s", call->text);
+		return;
+	}
 	if (!function) {
 		report_error(c->report, "D_AGG_FUNC", call->span,
 			     "@%s must be assigned the result of an aggregating function", target->text);
@@ -219,8 +251,7 @@ void d_aggregate(struct compiler *c, const struct d_expr *target, const struct d
 		return;
 	}
 	if (variable && variable->symbol && !type_equal(variable->symbol->value, value)) {
-		report_error(c->report, function->kind == TYPE_LHIST ? "D_LQUANT_MATCHBASE" : "D_LLQUANT_MATCHFACTOR",
-			     call->span, "%s( ) of @%s does not match the arguments of its first use", call->text,
+		report_error(c->report, mismatch(variable->symbol->value, value), call->span, "%s( ) of @%s does not match the arguments of its first use", call->text,
 			     target->text);
 		return;
 	}

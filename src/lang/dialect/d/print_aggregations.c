@@ -88,6 +88,9 @@ static int64_t step_value(const struct type *type, uint32_t index)
 
 	if (magnitude == 0 && type->step > factor)
 		return step / skipped > 0 && step % skipped == 0 ? step / skipped : -1;
+	/* A power begins with itself, where it has fewer steps than the factor. */
+	if (type->step < factor && !step)
+		return power(factor, magnitude);
 	/* step / steps of the next power */
 	return (int64_t)((__int128)power(factor, magnitude) * factor * step / type->step);
 }
