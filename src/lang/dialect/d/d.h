@@ -5,7 +5,8 @@
  *   text ─► lexer.c ─► parser.c, parse_expressions.c ─► clauses and declarations (this header)
  *        ─► probes.c: which places each clause is about; places with the same clauses become one unit
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
- *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c: what has a value
+ *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
+ *             │  translators.c: what has a value
  *             └─ actions.c, aggregations.c, speculation.c: what is recorded
  *        ─► print.c, print_values.c, print_aggregations.c: what the records say
  *
@@ -57,6 +58,7 @@ enum d_kind {
 	D_CAST,   /* type_name */
 	D_SIZEOF, /* type_name, or a kid */
 	D_OFFSETOF, /* type_name, text: the member */
+	D_XLATE,  /* type_name; what is translated */
 	D_COMMA,
 	D_IF,   /* kids: condition, then, else or NULL */
 	D_BLOCK /* statements */
@@ -106,6 +108,26 @@ struct d_declaration {
 	uint32_t key_count;
 	bool is_array; /* associative */
 	struct d_expr *value; /* of inline; else NULL */
+};
+
+/* translator OUT < IN parameter > { ... }; */
+struct d_translator {
+	struct span span;
+	const struct type *out, *in;
+	const char *parameter;
+	struct d_translation {
+		const char *name;
+		struct d_expr *value;
+	} *members;
+	uint32_t count;
+};
+
+/* What a translator's parameter stands for while its expressions are lowered. */
+struct d_binding {
+	const char *name;
+	const struct d_expr *value;
+	const struct d_binding *outer;
+	uint32_t depth;
 };
 
 /* A variable or an aggregation. */
@@ -255,6 +277,8 @@ struct d_state {
 	struct d_expr spare; /* what stands in when memory is short */
 	VEC(struct d_clause) clauses;
 	VEC(struct d_declaration) declarations;
+	VEC(struct d_translator) translators;
+	const struct d_binding *binding; /* NULL: not in a translator */
 	VEC(struct d_variable *) variables;
 	VEC(struct d_unit) units;   /* of the compiler's */
 	VEC(struct d_place) places; /* of the compiler's attaches */
@@ -357,6 +381,15 @@ struct node *d_offset_of(struct compiler *c, const struct d_expr *expr);
 struct node *d_member(struct compiler *c, struct node *of, const struct d_expr *expr);
 /* record->name of the kernel's types; NULL with a complaint. */
 struct node *d_field(struct compiler *c, struct node *of, const char *name, struct span span);
+
+/* translators.c */
+/* False with a complaint. */
+bool d_translator_add(struct compiler *c, const struct d_translator *translator);
+/* xlate<T>(x).member, and the whole. */
+struct node *d_translated_member(struct compiler *c, const struct d_expr *expr);
+struct node *d_translation(struct compiler *c, const struct d_expr *xlate);
+/* What the name stands for in a translator; NULL: nothing. */
+struct node *d_bound(struct compiler *c, const struct d_expr *expr);
 
 /* speculation.c */
 struct node *d_speculation(struct compiler *c, const struct d_expr *call);

@@ -558,6 +558,8 @@ struct node *d_value(struct compiler *c, const struct d_expr *expr)
 		return lower_cast(c, expr);
 	case D_SIZEOF:
 		return d_size_of(c, expr);
+	case D_XLATE:
+		return d_translation(c, expr);
 	case D_OFFSETOF:
 		return d_offset_of(c, expr);
 	case D_COMMA:

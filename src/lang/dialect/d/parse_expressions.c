@@ -206,6 +206,22 @@ static struct d_expr *offset_of(struct parser *p)
 	return expr;
 }
 
+/* xlate < TYPE > (value) */
+static struct d_expr *translation(struct parser *p)
+{
+	struct d_expr *expr = d_create(p, D_XLATE, p->token.span, 1);
+
+	d_advance(p);
+	d_need(p, "<");
+	if (p->c->arena->failed || !d_take_type(p, &expr->type_name))
+		return d_nothing(p);
+	d_need(p, ">");
+	d_need(p, "(");
+	expr->kids[0] = d_expression(p, 0);
+	d_need(p, ")");
+	return expr;
+}
+
 static struct d_expr *name(struct parser *p)
 {
 	const char *text = p->token.text;
@@ -216,10 +232,8 @@ static struct d_expr *name(struct parser *p)
 		return size_of(p);
 	if (!strcmp(text, "offsetof"))
 		return offset_of(p);
-	if (!strcmp(text, "xlate")) {
-		d_refuse(p, text, "use the members that the kernel's own types have");
-		return d_nothing(p);
-	}
+	if (!strcmp(text, "xlate"))
+		return translation(p);
 	if (scope != D_GLOBAL) {
 		d_advance(p);
 		d_need(p, "->");

@@ -146,6 +146,49 @@ static bool is_untyped(const struct parser *p)
 	       strchr(";,[=", *next.text);
 }
 
+/* translator OUT < IN name > { member = expression; ... }; */
+static void translator(struct parser *p)
+{
+	struct d_translator ret = {.span = p->token.span};
+	VEC(struct d_translation) members = {};
+	struct d_declarator in;
+	size_t i;
+
+	d_advance(p);
+	ret.out = d_take_specifiers(p);
+	while (d_take(p, "*"))
+		ret.out = type_pointer(p->c->arena, ret.out);
+	d_need(p, "<");
+	if (d_failed(p) || !d_take_declarator(p, d_take_specifiers(p), &in))
+		return;
+	ret.in = in.type;
+	ret.parameter = in.name ? in.name : "";
+	d_need(p, ">");
+	d_need(p, "{");
+	while (!d_failed(p) && !d_at(p, "}")) {
+		struct d_translation one = {.name = p->token.text};
+
+		if (p->token.kind != D_NAME)
+			d_syntax_error(p, "the name of a member");
+		d_advance(p);
+		d_need(p, "=");
+		one.value = d_failed(p) ? NULL : d_assignment(p);
+		d_need(p, ";");
+		if (vec_push(&members, one))
+			p->c->arena->failed = true;
+	}
+	d_need(p, "}");
+	ret.count = (uint32_t)members.count;
+	ret.members = arena_array(p->c->arena, struct d_translation, members.count + 1);
+	for (i = 0; ret.members && i < members.count; i++)
+		ret.members[i] = members.at[i];
+	vec_free(&members);
+	if (!d_failed(p) && ret.members)
+		d_translator_add(p->c, &ret);
+	if (!d_at(p, ";"))
+		d_syntax_error(p, ";");
+}
+
 static void declaration(struct parser *p)
 {
 	static const char *const words[] = {"self",   "this", "inline",   "extern",
@@ -158,7 +201,7 @@ static void declaration(struct parser *p)
 	d_advance(p);
 	ret.span = p->token.span;
 	if (d_at_word(p, "translator")) {
-		d_refuse(p, p->token.text, "use the kernel's own types and members, as in curthread->comm");
+		translator(p);
 		return;
 	}
 	if (d_at_word(p, "provider")) {

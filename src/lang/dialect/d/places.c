@@ -69,6 +69,9 @@ struct node *d_place(struct compiler *c, const struct d_expr *expr)
 
 	switch (expr->kind) {
 	case D_VARIABLE:
+		of = d_bound(c, expr);
+		if (of)
+			return of;
 		if (strchr(expr->text, '`') && expr->scope == D_GLOBAL)
 			return kernel_place(c, expr);
 		variable = d_variable_find(c, expr->scope, expr->text, false);
@@ -76,6 +79,8 @@ struct node *d_place(struct compiler *c, const struct d_expr *expr)
 			return indexed_variable(c, variable, expr);
 		return d_variable_read(c, expr);
 	case D_MEMBER:
+		if (expr->kids[0]->kind == D_XLATE)
+			return d_translated_member(c, expr);
 		of = d_translated(c, expr);
 		return of ? of : d_member(c, expr->is_arrow ? d_value(c, expr->kids[0]) : d_place(c, expr->kids[0]),
 					  expr);

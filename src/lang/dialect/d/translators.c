@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Translators: translator OUT < IN name > { member = expression; ... }; and xlate < OUT > (value). A member of what
+ * xlate gives is the translator's expression for it, in which `name` stands for the value. All of its members together
+ * are a struct.
+ */
+#include <string.h>
+
+#include "lang/dialect/d/d.h"
+
+static const struct type *record_of(const struct type *type)
+{
+	return type->kind == TYPE_POINTER ? type->to : type;
+}
+
+static const struct d_translator *find(struct compiler *c, const struct type *out, const struct type *in)
+{
+	const struct d_state *state = d_state(c);
+	size_t i;
+
+	for (i = 0; i < state->translators.count; i++)
+		if (type_equal(state->translators.at[i].out, out) && type_equal(state->translators.at[i].in, in))
+			return &state->translators.at[i];
+	return NULL;
+}
+
+bool d_translator_add(struct compiler *c, const struct d_translator *translator)
+{
+	const char *tag = NULL, *what = "", *name = "";
+	struct type_field field;
+	uint32_t i;
+
+	if (translator->out->kind != TYPE_RECORD) {
+		tag = "D_XLATE_SOU";
+		what = "translator output type must be a struct or union";
+	} else if (find(c, translator->out, translator->in)) {
+		tag = "D_XLATE_REDECL";
+		what = "translator has already been declared";
+	}
+	for (i = 0; !tag && i < translator->count; i++)
+		if (!types_field(&c->types, translator->out, translator->members[i].name, &field)) {
+			tag = "D_XLATE_MEMB";
+			what = "translator member is not a member of the output type: ";
+			name = translator->members[i].name;
+		}
+	if (tag) {
+		report_error(c->report, tag, translator->span, "%s%s", what, name);
+		return false;
+	}
+	if (vec_push(&d_state(c)->translators, *translator))
+		c->arena->failed = true;
+	return true;
+}
+
+static const struct d_translator *translator_of(struct compiler *c, const struct d_expr *xlate)
+{
+	const struct type *in = d_place(c, xlate->kids[0])->type;
+	const struct d_translator *ret = find(c, record_of(xlate->type_name.type), in);
+
+	if (!ret && !c->report->errors)
+		report_error(c->report, "D_XLATE_NONE", xlate->span, "cannot translate from \"%s\" to \"%s\"",
+			     d_type_name(c, in), d_type_name(c, xlate->type_name.type));
+	return ret;
+}
+
+static struct node *member_value(struct compiler *c, const struct d_translator *translator, const struct d_expr *xlate,
+				 const struct d_expr *value, const char *name)
+{
+	struct d_state *state = d_state(c);
+	struct d_binding binding = {translator->parameter, xlate->kids[0], state->binding};
+	struct type_field field;
+	struct node *node;
+
+	if (state->binding && state->binding->depth > 16) {
+		report_error(c->report, "D_XLATE_NONE", xlate->span, "translators are in each other");
+		return d_int(c, 0, &type_int32);
+	}
+	binding.depth = state->binding ? state->binding->depth + 1 : 1;
+	state->binding = &binding;
+	node = d_value(c, value);
+	state->binding = binding.outer;
+	if (types_field(&c->types, translator->out, name, &field) && type_is_scalar(field.type) &&
+	    type_is_scalar(node->type))
+		node = d_cast(c, node, field.type);
+	return node;
+}
+
+struct node *d_translated_member(struct compiler *c, const struct d_expr *expr)
+{
+	const struct d_expr *xlate = expr->kids[0];
+	const struct d_translator *translator = translator_of(c, xlate);
+	uint32_t i;
+
+	if (!translator)
+		return d_int(c, 0, &type_int32);
+	for (i = 0; i < translator->count; i++)
+		if (!strcmp(translator->members[i].name, expr->text))
+			return member_value(c, translator, xlate, translator->members[i].value, expr->text);
+	if (!c->report->errors)
+		report_error(c->report, "D_XLATE_NOCONV", expr->span,
+			     "translator does not define conversion for member: %s", expr->text);
+	return d_int(c, 0, &type_int32);
+}
+
+struct node *d_translation(struct compiler *c, const struct d_expr *xlate)
+{
+	const struct d_translator *translator = translator_of(c, xlate);
+	struct symbol *symbol = translator ? d_local(c, translator->out) : NULL;
+	struct node *block;
+	uint32_t i;
+
+	if (!symbol || vec_push(&d_state(c)->unit->locals, symbol))
+		return d_int(c, 0, &type_int32);
+	symbol->name = "translated";
+	block = node_create(c->arena, NODE_BLOCK_VALUE, xlate->span, translator->count + 1);
+	for (i = 0; i < translator->count && !c->arena->failed; i++) {
+		struct node *assign = node_create(c->arena, NODE_ASSIGN, xlate->span, 2);
+
+		if (c->arena->failed)
+			break;
+		assign->kids[0] = d_field(c, d_variable_node(c, symbol), translator->members[i].name, xlate->span);
+		assign->kids[1] = member_value(c, translator, xlate, translator->members[i].value,
+					       translator->members[i].name);
+		block->kids[i] = assign;
+	}
+	if (c->arena->failed)
+		return d_int(c, 0, &type_int32);
+	block->kids[translator->count] = d_variable_node(c, symbol);
+	block->type = translator->out;
+	return block;
+}
+
+struct node *d_bound(struct compiler *c, const struct d_expr *expr)
+{
+	struct d_state *state = d_state(c);
+	const struct d_binding *binding = state->binding;
+	struct node *node;
+
+	if (!binding || expr->scope != D_GLOBAL || expr->kid_count || strcmp(expr->text, binding->name) != 0)
+		return NULL;
+	state->binding = binding->outer;
+	node = d_place(c, binding->value);
+	state->binding = binding;
+	return node;
+}
