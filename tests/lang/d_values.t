@@ -108,6 +108,16 @@ says "llquantize() of steps that do not fit" 1 \
 of the factor, or a multiple of it that divides the lowest power evenly
 " -qn 'BEGIN { @ = llquantize(1, 10, 0, 6, 3); exit(0); }'
 
+says "translators: a member, and the whole" 0 "7 97 7
+
+" -qn 'struct in { int i; char c; } v; struct out { int a, b; } o; translator struct out < struct in x > { a = x.i; b = x.c; };
+	BEGIN { v.i = 7; v.c = 97; o = xlate < struct out > (v); printf("%d %d %d\n", xlate < struct out > (v).a, o.b, o.a);
+	exit(0); }'
+says "a translator that is not there" 1 \
+"dtrace: invalid probe specifier struct out { int a; }; BEGIN { x = 1; trace(xlate < struct out > (x).a); }: cannot translate \
+from \"int\" to \"struct out\"
+" -qn 'struct out { int a; }; BEGIN { x = 1; trace(xlate < struct out > (x).a); }'
+
 # --- speculations ---
 says "what is recorded after speculate() comes with commit()" 0 "1
 first

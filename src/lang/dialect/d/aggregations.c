@@ -40,8 +40,8 @@ bool d_is_aggregating(const char *name)
 static bool wrong(struct compiler *c, const struct d_expr *call, uint32_t index, const char *tag, const char *what)
 {
 	if (!c->report->errors)
-		report_error(c->report, tag, call->kids[index]->span, "%s( ) argument #%u must be %s", call->text, index,
-			     what);
+		report_error(c->report, tag, call->kids[index]->span, "%s( ) argument #%u must be %s", call->text,
+			     index, what);
 	return false;
 }
 
@@ -251,8 +251,8 @@ void d_aggregate(struct compiler *c, const struct d_expr *target, const struct d
 		return;
 	}
 	if (variable && variable->symbol && !type_equal(variable->symbol->value, value)) {
-		report_error(c->report, mismatch(variable->symbol->value, value), call->span, "%s( ) of @%s does not match the arguments of its first use", call->text,
-			     target->text);
+		report_error(c->report, mismatch(variable->symbol->value, value), call->span,
+			     "%s( ) of @%s does not match the arguments of its first use", call->text, target->text);
 		return;
 	}
 	if (!variable) {

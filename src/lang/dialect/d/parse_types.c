@@ -399,10 +399,12 @@ static void parameters(struct parser *p, struct d_declarator *ret, const char *c
 	struct span span = p->token.span;
 	bool is_function = *close == ')', has_void = false;
 
+	if (++p->depth > D_NESTING_MAX)
+		d_syntax_error(p, "fewer levels of nesting");
 	do {
 		struct d_declarator one = {};
 
-		if (d_at(p, close))
+		if (d_at(p, close) || d_failed(p))
 			break;
 		if (d_take(p, "...")) {
 			if (!is_function)
@@ -427,6 +429,7 @@ static void parameters(struct parser *p, struct d_declarator *ret, const char *c
 		keys[ret->key_count++] = one.type->kind == TYPE_ARRAY ? type_pointer(p->c->arena, one.type->to)
 								      : one.type;
 	} while (d_take(p, ","));
+	p->depth--;
 	d_need(p, close);
 	if (has_void && ret->key_count > 1)
 		complain(p, "D_DECL_PROTO_VOID", span, "void must be sole parameter", "");
@@ -455,8 +458,12 @@ static const struct type *dimensions(struct parser *p, const struct type *elemen
 			complain(p, "D_DECL_ARRBIG", span, "array dimension too big", "");
 	}
 	d_need(p, "]");
-	if (d_take(p, "["))
+	if (d_at(p, "[") && ++p->depth > D_NESTING_MAX)
+		d_syntax_error(p, "fewer dimensions");
+	if (d_take(p, "[")) {
 		element = dimensions(p, element);
+		p->depth--;
+	}
 	if (d_failed(p))
 		return element;
 	if (element->kind == TYPE_NONE)
