@@ -549,6 +549,11 @@ int foreign_descriptor(struct foreign_file *file)
 	return open(own, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
+int foreign_borrow(const struct foreign_file *file)
+{
+	return file->now < 0 ? file->copy : file->now;
+}
+
 void foreign_drop_copy(struct foreign_file *file)
 {
 	if (file->copy >= 0)

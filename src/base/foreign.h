@@ -120,6 +120,8 @@ struct foreign_files *foreign_files_of(const struct foreign_file *file);
  * descriptor. If the file system may block, it is that of a copy in memory, which is made once.
  */
 int foreign_descriptor(struct foreign_file *file);
+/* The descriptor that it has, which is not to be closed and lives as long as it; -1: none. */
+int foreign_borrow(const struct foreign_file *file);
 /* Frees that copy, if there is one: it takes as much memory as the file. */
 void foreign_drop_copy(struct foreign_file *file);
 

@@ -44,6 +44,7 @@ enum {
 	OPTION_GIL,
 	OPTION_OFF_CPU_RATE,
 	OPTION_TASKS,
+	OPTION_LINES,
 	OPTION_NO_DEBUGINFOD
 };
 
@@ -66,6 +67,8 @@ static const struct option_row options[] = {
 	 "may be repeated (" DEFAULT_OUTPUT ")"},
 	{'t', "threads", NULL, "keep threads apart in the text formats"},
 	{OPTION_FUNCTION, "function", NULL, "one frame for each Python function, not for each line"},
+	{OPTION_LINES, "lines", NULL,
+	 "give native frames their source lines, and inlined functions\nframes of their own, by debug information"},
 	{OPTION_NO_DEBUGINFOD, "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols"},
 	{OPTION_STATS, "stats", "FILE", "write figures about the data's quality as JSON"},
 	{OPTION_VERIFY, "verify", NULL,
@@ -96,7 +99,7 @@ struct request {
 	double duration_s;
 	unsigned int off_cpu_rate;
 	bool off_cpu, wall, gil, tasks;
-	bool no_debuginfod;
+	bool no_debuginfod, lines;
 	bool threads, function, verify, verbose, quiet, help;
 };
 
@@ -193,6 +196,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return 0;
 	case OPTION_GIL:
 		request->gil = true;
+		return 0;
+	case OPTION_LINES:
+		request->lines = true;
 		return 0;
 	case OPTION_TASKS:
 		request->tasks = true;
@@ -448,6 +454,7 @@ static int record(const struct request *request, double started_at)
 			request->off_cpu || request->wall || request->gil ? request->off_cpu_rate ?: OFF_CPU_RATE : 0,
 		.gil = request->gil,
 		.tasks = request->tasks,
+		.lines = request->lines,
 		.strategy = request->strategy,
 		.sample_ns = request->sample_ns,
 		.verify = request->verify,

@@ -38,6 +38,26 @@ static int take_line(char *file)
 	return atoi(colon + 1);
 }
 
+/* Cuts " [FILE:LINE]" off native code's text, which is then so long. */
+static size_t take_source(char *text, size_t size, struct frame *frame)
+{
+	char *at = NULL, *found = text;
+
+	while ((found = strstr(found, ") [")))
+		at = found++;
+	if (!at || text[size - 1] != ']')
+		return size;
+	text[size - 1] = '\0';
+	frame->line = take_line(at + 3);
+	if (!frame->line) {
+		text[size - 1] = ']';
+		return size;
+	}
+	frame->source = at + 3;
+	at[1] = '\0';
+	return (size_t)(at + 1 - text);
+}
+
 static struct frame frame_of(char *text)
 {
 	size_t size = strlen(text);
@@ -49,12 +69,18 @@ static struct frame frame_of(char *text)
 		frame.layer = FRAME_KERNEL;
 	} else if (size > 1 && text[0] == '[' && text[size - 1] == ']') {
 		frame.layer = FRAME_MARK;
-	} else if ((group = last_group(text, size))) {
+	} else {
+		size = take_source(text, size, &frame);
+		group = last_group(text, size);
+		if (!group)
+			return frame;
 		group[-1] = text[size - 1] = '\0';
-		frame.line = take_line(group + 1);
+		if (!frame.line) {
+			frame.line = take_line(group + 1);
+			frame.layer = frame.line ? FRAME_RUNTIME : FRAME_NATIVE;
+			frame.runtime = frame.line ? "source" : "";
+		}
 		frame.file = strcmp(group + 1, "?") ? group + 1 : "";
-		frame.layer = frame.line ? FRAME_RUNTIME : FRAME_NATIVE;
-		frame.runtime = frame.line ? "source" : "";
 	}
 	return frame;
 }

@@ -174,7 +174,7 @@ int debug_info_open(const struct elf_file *elf, const struct debug_info_options 
 {
 	struct debug_info *info = calloc(1, sizeof(*info));
 	const struct elf_file *from = elf;
-	int err;
+	int err, fd;
 
 	if (!info)
 		return diag_fail(diag, ENOMEM, "dwarf.memory", "out of memory");
@@ -189,8 +189,9 @@ int debug_info_open(const struct elf_file *elf, const struct debug_info_options 
 	}
 	elf_version(EV_CURRENT);
 	/* Read, and never mapped: a file that is cut off meanwhile would end strata. */
-	info->fd = elf_file_descriptor(from);
-	info->elf = info->fd < 0 ? NULL : elf_begin(info->fd, ELF_C_READ, NULL);
+	fd = options->is_confined ? elf_file_borrowed(from) : elf_file_descriptor(from);
+	info->fd = options->is_confined ? -1 : fd;
+	info->elf = fd < 0 ? NULL : elf_begin(fd, ELF_C_READ, NULL);
 	if (is_larger(info->elf, options->bytes_max)) {
 		diag_fail(diag, E2BIG, "dwarf.large", "%s has too much debug information", elf_file_path(from));
 		debug_info_close(info);

@@ -33,6 +33,8 @@ struct debug_info_options {
 	 * file says, and packages are not opened. Split units have lines, and no functions.
 	 */
 	bool is_strange;
+	/* This process cannot open files (base/confine.h): the file's own descriptor is used, and no other file. */
+	bool is_confined;
 };
 
 /*

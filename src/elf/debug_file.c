@@ -341,3 +341,8 @@ int elf_file_descriptor(const struct elf_file *elf)
 {
 	return elf->file && !elf->base ? foreign_descriptor(elf->file) : -1;
 }
+
+int elf_file_borrowed(const struct elf_file *elf)
+{
+	return elf->file && !elf->base ? foreign_borrow(elf->file) : -1;
+}

@@ -70,5 +70,7 @@ int elf_debug_package_descriptor(const struct elf_file *elf);
 
 /* A new descriptor to read the file from, for libraries that need one; -1: there is none. */
 int elf_file_descriptor(const struct elf_file *elf);
+/* Its own descriptor, not to be closed; -1: there is none. */
+int elf_file_borrowed(const struct elf_file *elf);
 
 #endif

@@ -48,6 +48,7 @@ enum analyser_ask {
 	ANALYSER_FOLLOW,  /* machine code without unwind tables: unwind_follow() */
 	ANALYSER_NAME,    /* names of addresses: file_names_write() */
 	ANALYSER_MAP,     /* the same by a perf map: file_names_write_map() */
+	ANALYSER_LINES,   /* source lines, and inlined functions: file_lines_write() */
 	/* What is in a runtime's machine code: runtime_answer(), as cache_write() writes it. */
 	ANALYSER_RECOGNISE,
 	ANALYSER_ROLES,

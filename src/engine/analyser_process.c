@@ -21,6 +21,7 @@
 #include "base/foreign_parts.h"
 #include "elf/elf_file.h"
 #include "engine/analyser.h"
+#include "engine/file_lines.h"
 #include "engine/file_names.h"
 #include "runtime/runtime.h"
 #include "symbol/perf_map.h"
@@ -136,6 +137,17 @@ static int name_by_symbols(const struct naming *naming, uint8_t **bytes, size_t 
 	return err ? err : file_names_write(&source, naming->vaddrs, naming->count, ANALYSER_ANSWER_MAX, bytes, size);
 }
 
+/* What is not done by then has no lines; ANALYSER_CPU_S would end the process. */
+#define LINES_S (ANALYSER_CPU_S / 2)
+
+static int find_lines(const struct naming *naming, uint8_t **bytes, size_t *size)
+{
+	struct file_lines_source source = {.debug_file = naming->debug_file, .seconds = LINES_S, .is_confined = true};
+	int err = elf_file_open_foreign(naming->file, "the file", &source.elf, NULL);
+
+	return err ? err : file_lines_write(&source, naming->vaddrs, naming->count, ANALYSER_ANSWER_MAX, bytes, size);
+}
+
 static int name(struct naming *naming, struct work *work)
 {
 	uint8_t *bytes = NULL;
@@ -147,8 +159,9 @@ static int name(struct naming *naming, struct work *work)
 		err = naming->vaddrs ? read_addresses(work->memory, naming->count, naming->vaddrs) : -ENOMEM;
 	}
 	if (!err)
-		err = naming->ask == ANALYSER_MAP ? name_by_map(naming, &bytes, &size)
-						  : name_by_symbols(naming, &bytes, &size);
+		err = naming->ask == ANALYSER_MAP     ? name_by_map(naming, &bytes, &size)
+		      : naming->ask == ANALYSER_LINES ? find_lines(naming, &bytes, &size)
+						      : name_by_symbols(naming, &bytes, &size);
 	if (!err)
 		take_found(work, "", bytes, size);
 	free(bytes);
@@ -167,7 +180,8 @@ static void answer(const struct analyser_question *question, const int fds[ANALY
 	ret->id = question->id;
 	if (file && question->ask == ANALYSER_FOLLOW)
 		err = follow(file, &work);
-	if (file && (question->ask == ANALYSER_NAME || question->ask == ANALYSER_MAP))
+	if (file && (question->ask == ANALYSER_NAME || question->ask == ANALYSER_MAP ||
+		     question->ask == ANALYSER_LINES))
 		err = name(
 			&(struct naming){
 				.ask = question->ask, .file = file, .debug_file = debug_file, .count = question->count},

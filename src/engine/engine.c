@@ -62,6 +62,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .tick_ns = tick_ns(options),
 				      .slices = options->slices && !options->off_cpu_rate,
 				      .detail = options->detail,
+				      .lines = options->lines,
 				      .tasks = options->tasks,
 				      .verify = options->verify,
 				      .verbose = options->verbose};

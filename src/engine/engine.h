@@ -65,6 +65,7 @@ struct engine_options {
 	/* What frames have: */
 	bool function; /* frames of second stacks carry the function's first line instead of the current one */
 	enum frame_detail detail;
+	bool lines; /* of native code: source lines, and inlined functions as frames of their own */
 
 	/* What samples have: */
 	bool merges_threads; /* threads with the same name are not told apart: pid and tid are 0 */

@@ -7,7 +7,8 @@
 #include "base/budget.h"
 #include "base/time.h"
 
-#define WAIT_STEP_MS 5 /* between two looks at the ring */
+#define WAIT_STEP_MS  5   /* between two looks at the ring */
+#define NAMER_LINES_S 1.0 /* CPU time for the lines of a file that is parsed here */
 
 struct namer {
 	struct foreign_files *files;
@@ -57,8 +58,32 @@ struct naming_job {
 	const uint64_t *vaddrs; /* sorted */
 	size_t count;
 	struct foreign_file *debug_file; /* NULL: none */
-	struct file_names *names;
+	struct file_names *names;        /* what was answered: names, */
+	struct file_lines *lines;        /* or else lines */
 };
+
+static const struct elf_debug_names *said_debug(const struct naming_job *job)
+{
+	return job->lines ? &file_lines_said(job->lines)->debug : &file_names_said(job->names)->debug;
+}
+
+static bool said_wants(const struct naming_job *job)
+{
+	return job->lines ? file_lines_said(job->lines)->wants_debug : file_names_said(job->names)->wants_debug;
+}
+
+static bool said_has(const struct naming_job *job)
+{
+	return job->lines ? file_lines_said(job->lines)->has_debug : file_names_said(job->names)->has_debug;
+}
+
+static void drop_last(const struct naming_job *job)
+{
+	if (job->lines)
+		file_lines_drop(job->lines);
+	else
+		file_names_drop(job->names);
+}
 
 static void take(void *context, struct analysis *analysis)
 {
@@ -113,13 +138,16 @@ static ssize_t ask_names(const struct naming_job *job, size_t from)
 	budget_charge(&namer->spent, job->user, (uint64_t)(used * 1000), now_s());
 	if (err)
 		return err;
+	if (job->lines)
+		return file_lines_add(job->lines, namer->answer.bytes, namer->answer.size, request.addresses,
+				      request.count);
 	return file_names_add(job->names, namer->answer.bytes, namer->answer.size, request.addresses, request.count);
 }
 
 /* Asks again with each file that may be the debug file. As ask_names(). */
 static ssize_t ask_debug_files(struct naming_job *job, ssize_t got)
 {
-	const struct elf_debug_names names = file_names_said(job->names)->debug;
+	const struct elf_debug_names names = *said_debug(job);
 	const char *path_of_file = job->object->file->path;
 	char root[OBJECT_ROOT_MAX], path[PATH_MAX];
 	unsigned int which;
@@ -129,9 +157,9 @@ static ssize_t ask_debug_files(struct naming_job *job, ssize_t got)
 		if (!elf_debug_path(&names, path_of_file, root, which, path) ||
 		    elf_debug_open(job->namer->files, path, root, &job->debug_file))
 			continue;
-		file_names_drop(job->names);
+		drop_last(job);
 		got = ask_names(job, 0);
-		if (got > 0 && file_names_said(job->names)->has_debug)
+		if (got > 0 && said_has(job))
 			break;
 		foreign_close(job->debug_file);
 		job->debug_file = NULL;
@@ -139,14 +167,20 @@ static ssize_t ask_debug_files(struct naming_job *job, ssize_t got)
 	return got;
 }
 
+/* Nothing more would be answered: there is no debug information, or no time left. */
+static bool is_done(const struct naming_job *job)
+{
+	return job->lines && (!said_has(job) || file_lines_said(job->lines)->is_cut);
+}
+
 static int ask_all(struct naming_job *job)
 {
 	ssize_t got = ask_names(job, 0);
 	size_t done;
 
-	if (got > 0 && file_names_said(job->names)->wants_debug)
+	if (got > 0 && said_wants(job))
 		got = ask_debug_files(job, got);
-	for (done = 0; got > 0 && (done += (size_t)got) < job->count;)
+	for (done = 0; got > 0 && (done += (size_t)got) < job->count && !is_done(job);)
 		got = ask_names(job, done);
 	if (job->debug_file)
 		foreign_drop_copy(job->debug_file);
@@ -263,6 +297,64 @@ int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, si
 	if (err)
 		file_names_deinit(ret);
 	return err == -ENOMEM ? err : 0;
+}
+
+/* Here, as name_here(). */
+static int find_lines_here(struct naming_job *job)
+{
+	char root[OBJECT_ROOT_MAX];
+	struct file_lines_source source = {.debug_root = root, .seconds = NAMER_LINES_S};
+	size_t size;
+	uint8_t *bytes;
+	ssize_t got;
+	int err;
+
+	object_debug_root(job->object, root);
+	err = object_open(job->object, &source.elf);
+	if (!err)
+		err = file_lines_write(&source, job->vaddrs, job->count, ANALYSER_ANSWER_MAX, &bytes, &size);
+	if (err)
+		return err;
+	got = file_lines_add(job->lines, bytes, size, job->vaddrs, job->count);
+	return got < 0 ? (int)got : 0;
+}
+
+int namer_lines(struct namer *namer, struct object *object, uint64_t *vaddrs, size_t count, struct file_lines *ret)
+{
+	struct naming_job job = {.namer = namer,
+				 .object = object,
+				 .ask = ANALYSER_LINES,
+				 .file = object->content,
+				 .user = object->charged,
+				 .vaddrs = vaddrs,
+				 .lines = ret};
+	const struct file_lines_head *said;
+	int err = -ENOSYS;
+
+	*ret = (struct file_lines){};
+	if (!count || !object->readable || object->is_nameless || object->is_lineless ||
+	    object->file->kind == FILE_VDSO || object_changed(object))
+		return 0;
+	job.count = sort(vaddrs, count);
+	if (object->content && is_served(namer))
+		err = ask_all(&job);
+	foreign_close(job.debug_file);
+	if (err == -ENOSYS) {
+		file_lines_deinit(ret);
+		err = find_lines_here(&job);
+	}
+	said = err ? NULL : file_lines_said(ret);
+	if (said && said->is_cut)
+		err = -ETIME;
+	if (is_loss(err)) {
+		object->is_lineless = err != -EDQUOT;
+		if (namer && namer->client.lineless && !object->lineless_told)
+			namer->client.lineless(namer->client.context, object, err);
+		object->lineless_told = true;
+	}
+	if (err && err != -ETIME)
+		file_lines_deinit(ret);
+	return 0;
 }
 
 int namer_map_names(struct namer *namer, struct object *object, const struct perf_map *map, uint64_t *addresses,

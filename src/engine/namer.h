@@ -16,6 +16,7 @@
 #define STRATA_ENGINE_NAMER_H
 
 #include "engine/analyser.h"
+#include "engine/file_lines.h"
 #include "engine/file_names.h"
 #include "engine/objects.h"
 #include "symbol/perf_map.h"
@@ -36,6 +37,8 @@ struct namer_client {
 	 */
 	void (*failed)(void *context, const struct object *object, int err);
 	void *context;
+	/* The same for lines: there are none, or not for all addresses (-ETIME); may be NULL. */
+	void (*lineless)(void *context, const struct object *object, int err);
 };
 
 /*
@@ -51,6 +54,12 @@ void namer_destroy(struct namer *namer); /* may be NULL */
  * *ret is empty if there are no names; release it with file_names_deinit(). 0 or -ENOMEM.
  */
 int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, size_t count, struct file_names *ret);
+
+/*
+ * The same for source lines and inlined functions. What is not known has none; nor have files whose names are lost.
+ * *ret is to be released with file_lines_deinit(). 0 or -ENOMEM.
+ */
+int namer_lines(struct namer *namer, struct object *object, uint64_t *vaddrs, size_t count, struct file_lines *ret);
 
 /*
  * The same from the perf map of an ANONYMOUS object's process. -ENOSYS: use perf_map_lookup() in this process.

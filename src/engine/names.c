@@ -81,6 +81,31 @@ static void keep_detail(const struct source *source, const struct location *loca
 		frame->address = location->address;
 }
 
+/*
+ * Adds a native frame with its line; and the functions that were inlined there, each of which knows the frame around
+ * it. *ret is the innermost.
+ */
+static int add_with_lines(const struct source *source, const struct location *location, const struct frame *function,
+			  uint32_t *ret)
+{
+	struct source_frame lines[SOURCE_FRAMES_MAX];
+	size_t left = source->names->lines && function->layer == FRAME_NATIVE
+			      ? resolver_lines(&source->resolver, location->address, location->is_return, lines)
+			      : 0;
+	struct frame frame = *function;
+	int err = left ? 0 : frames_add(source->names->frames, &frame, ret);
+
+	while (left-- && !err) {
+		frame.source = lines[left].file && lines[left].line ? lines[left].file : "";
+		frame.line = *frame.source ? (int)lines[left].line : 0;
+		err = frames_add(source->names->frames, &frame, ret);
+		frame.inlined_into = *ret + 1;
+		if (left)
+			frame.name = lines[left - 1].function ? lines[left - 1].function : "?";
+	}
+	return err;
+}
+
 static int name_native(struct source *source, const struct location *location, uint32_t *ret)
 {
 	struct frame frame = {};
@@ -96,7 +121,7 @@ static int name_native(struct source *source, const struct location *location, u
 	frame.name = name.name;
 	frame.file = name.file;
 	keep_detail(source, location, name.has_symbol, &frame);
-	err = frames_add(source->names->frames, &frame, ret);
+	err = add_with_lines(source, location, &frame, ret);
 	resolved_release(&name);
 	return err;
 }
@@ -141,6 +166,8 @@ static int open_resolver(struct source *source, struct object *object, const uin
 		vaddrs[i] = location->address - location->is_return;
 	}
 	err = resolver_open(&source->resolver, names->namer, object, map, vaddrs, count);
+	if (!err && names->lines)
+		err = resolver_open_lines(&source->resolver, names->namer, vaddrs, count);
 	free(vaddrs);
 	return err;
 }
@@ -273,6 +300,19 @@ int names_give_all(const struct names *names)
 	return ret;
 }
 
+/* A frame, and those that it was inlined into. */
+static void use(const struct names *names, uint32_t frame, uint8_t *used)
+{
+	const struct frame *at;
+
+	while ((at = frames_at(names->frames, frame))) {
+		used[frame] = 1;
+		if (!at->inlined_into)
+			return;
+		frame = at->inlined_into - 1;
+	}
+}
+
 int names_forget(const struct names *names)
 {
 	uint8_t *used = calloc(frames_count(names->frames) + 1, 1);
@@ -283,7 +323,7 @@ int names_forget(const struct names *names)
 		const struct location *location = &names->store->locations.at[i];
 
 		if (location->named)
-			used[LOCATION_FRAME(location->named)] = 1;
+			use(names, LOCATION_FRAME(location->named), used);
 	}
 	if (used)
 		err = frames_forget(names->frames, used);

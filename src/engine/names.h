@@ -29,6 +29,7 @@ struct names {
 	void *context;
 	struct kernel_symbols **kernel; /* keeps the kernel's symbols from call to call; NULL: they are not kept */
 	enum frame_detail detail;
+	bool lines; /* of native code: lines and inlined functions */
 };
 
 /* Names the locations of one object (struct location.object). 0, or -ENOMEM: some are still unnamed. */

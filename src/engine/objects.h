@@ -88,6 +88,8 @@ struct object {
 	bool located;             /* a sample was in it */
 	bool is_nameless;         /* its symbols cost too much (engine/namer.h), */
 	bool nameless_told;       /* or those of its user did; that was told */
+	bool is_lineless;         /* the same for its lines, */
+	bool lineless_told;       /* and that was told */
 	struct timespec modified; /* as it was when it was opened, with its size: */
 	int64_t size;
 	struct learnt *learnt;        /* NULL: nothing */

@@ -72,16 +72,40 @@ static bool all_named(const struct report *report, const struct stack *stack)
 	return true;
 }
 
-static int push_location(struct report *report, uint32_t number)
+/* Adds a frame of watch_frames(), by its number. In the profile it does not say what it was inlined into. */
+static int push_named(struct report *report, uint32_t name, const struct frame *frame)
 {
-	uint32_t name = LOCATION_FRAME(name_of(report, number));
 	struct known_frame *known = &report->named_frames.at[name];
+	struct frame alone = *frame;
 
-	if (known->window != report->window &&
-	    profile_frame(report->profile, frames_at(watch_frames(report->watch), name), &known->frame))
+	alone.inlined_into = 0;
+	if (known->window != report->window && profile_frame(report->profile, &alone, &known->frame))
 		return -ENOMEM;
 	known->window = report->window;
 	return vec_push(&report->stack, known->frame);
+}
+
+/* Adds the frame of a location, after those that it was inlined into. */
+static int push_location(struct report *report, uint32_t number)
+{
+	uint32_t name = LOCATION_FRAME(name_of(report, number)), at;
+	const size_t first = report->stack.count;
+	const struct frame *frame;
+	size_t i, last;
+
+	/* The innermost is known, and each knows the one around it. */
+	do {
+		frame = frames_at(watch_frames(report->watch), name);
+		if (push_named(report, name, frame))
+			return -ENOMEM;
+		name = frame->inlined_into - 1;
+	} while (frame->inlined_into);
+	for (i = first, last = report->stack.count - 1; i < last; i++, last--) {
+		at = report->stack.at[i];
+		report->stack.at[i] = report->stack.at[last];
+		report->stack.at[last] = at;
+	}
+	return 0;
 }
 
 /* The function did not arrive, or nobody knows whose it is. */

@@ -43,9 +43,23 @@ int resolver_open(struct resolver *ret, struct namer *namer, struct object *obje
 	return vaddrs ? namer_names(namer, object, vaddrs, count, &ret->names) : open_all(ret);
 }
 
+int resolver_open_lines(struct resolver *resolver, struct namer *namer, uint64_t *vaddrs, size_t count)
+{
+	if (resolver->object->file->kind == FILE_ANONYMOUS)
+		return 0;
+	return namer_lines(namer, resolver->object, vaddrs, count, &resolver->lines);
+}
+
+size_t resolver_lines(const struct resolver *resolver, uint64_t vaddr, bool is_return,
+		      struct source_frame ret[SOURCE_FRAMES_MAX])
+{
+	return file_lines_find(&resolver->lines, vaddr - is_return, ret);
+}
+
 void resolver_close(struct resolver *resolver)
 {
 	file_names_deinit(&resolver->names);
+	file_lines_deinit(&resolver->lines);
 	function_starts_destroy(resolver->starts);
 	elf_symbols_destroy(resolver->symbols);
 	resolver->starts = NULL;

@@ -15,6 +15,7 @@ struct resolver {
 	struct object *object;
 	struct perf_map *map;    /* borrowed; NULL: there is none */
 	bool is_asked;           /* the map was, for `names` */
+	struct file_lines lines; /* of these addresses, if they are wanted */
 	struct file_names names; /* of the addresses that it was opened for; or, if it was for all: */
 	struct elf_symbols *symbols;
 	struct function_starts *starts; /* opened for the first address without a symbol */
@@ -39,6 +40,8 @@ struct resolved {
  */
 int resolver_open(struct resolver *ret, struct namer *namer, struct object *object, struct perf_map *map,
 		  uint64_t *vaddrs, size_t count);
+/* Reads the lines of these addresses, too. 0 or -ENOMEM. */
+int resolver_open_lines(struct resolver *resolver, struct namer *namer, uint64_t *vaddrs, size_t count);
 void resolver_close(struct resolver *resolver);
 
 /*
@@ -47,6 +50,13 @@ void resolver_close(struct resolver *resolver);
  */
 int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, struct resolved *ret);
 void resolved_release(struct resolved *resolved);
+
+/*
+ * The source line of a vaddr, and the functions that were inlined there: as debug_info_source(), with names for people.
+ * 0: not known.
+ */
+size_t resolver_lines(const struct resolver *resolver, uint64_t vaddr, bool is_return,
+		      struct source_frame ret[SOURCE_FRAMES_MAX]);
 
 /* What runs at a vaddr, as the merge sees it. object_find_roles() was called. */
 enum runtime_role resolver_role(const struct resolver *resolver, uint64_t vaddr, bool is_return);

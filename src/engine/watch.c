@@ -73,6 +73,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->store.tick_ns = options->tick_ns;
 	watch->store.keeps_slices = options->slices;
 	watch->naming.detail = options->detail;
+	watch->naming.lines = options->lines;
 	watch->publishing.expected = options->expected;
 	watch->publishing.expected_count = options->expected_count;
 	watch->publishing.publish_ns = options->publish_ns;
@@ -692,7 +693,8 @@ static struct names names_of(struct watch *watch)
 			      .perf_map = perf_map_of,
 			      .context = watch,
 			      .kernel = watch->store.in_windows || watch->naming.kernel ? &watch->naming.kernel : NULL,
-			      .detail = watch->naming.detail};
+			      .detail = watch->naming.detail,
+			      .lines = watch->naming.lines};
 }
 
 int watch_name_all(struct watch *watch)

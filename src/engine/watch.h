@@ -76,6 +76,7 @@ struct watch_options {
 	size_t moments_max;                   /* the same */
 	uint64_t tick_ns;                     /* the same */
 	enum frame_detail detail;             /* what frames keep */
+	bool lines;                           /* source lines and inlined functions of native code */
 	const struct watch_file
 		*expected; /* processes that map one of these get their tables before their first event; borrowed */
 	uint32_t expected_count;

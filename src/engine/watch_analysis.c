@@ -107,9 +107,14 @@ static void note_nameless(void *context, const struct object *object, int err)
 	watch_add_remark(watch, text);
 }
 
+static void note_lineless(void *context, const struct object *object, int err)
+{
+	watch_note_over_budget(context, object, "some addresses", " have no lines", err);
+}
+
 void watch_names_init(struct watch *watch)
 {
-	const struct namer_client client = {watch_relieve, note_nameless, watch};
+	const struct namer_client client = {watch_relieve, note_nameless, watch, note_lineless};
 
 	watch->naming.namer = namer_create(watch->foreign, &client, NULL);
 }

@@ -156,6 +156,7 @@ struct arriving {
 struct naming {
 	struct frames *names; /* of the locations that were named */
 	enum frame_detail detail;
+	bool lines; /* watch_options */
 	struct namer *namer;
 	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
 	struct perf_maps *jit_maps;    /* the same, of what processes publish otherwise */

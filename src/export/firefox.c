@@ -52,7 +52,8 @@ struct firefox {
 	const struct profile *profile;
 	struct export_strings strings;
 	struct export_tracks tracks;
-	struct table function_of;         /* name << 32 | resource's or source's number × 2, + 1 → index */
+	struct table function_of;         /* name << 32 | resource's or source's number × 2, + 1 → index; or place: */
+	struct table place_of;            /* resource << 32 | source, + 1 → index, with PLACE_BOTH */
 	struct table resource_of, lib_of; /* name's index << 32 | build id's, + 1 → index */
 	struct table source_of;           /* name's index + 1 → index */
 	struct table stack_of;            /* caller + 1 << 32 | frame, + 1 → index */
@@ -116,6 +117,8 @@ static uint32_t source_id(struct firefox *to, const char *file)
 	return index;
 }
 
+#define PLACE_BOTH 0x80000000u /* of code whose file and module are known */
+
 static uint32_t function_id(struct firefox *to, uint32_t id)
 {
 	const struct frame *frame = profile_frame_at(to->profile, id);
@@ -130,10 +133,18 @@ static uint32_t function_id(struct firefox *to, uint32_t id)
 		function.resource = resource_id(to, file, lib_id(to, id));
 	else if (frame->layer == FRAME_RUNTIME)
 		function.source = source_id(to, file);
+	if (frame->layer == FRAME_NATIVE && frame->line > 0)
+		function.source = source_id(to, frame->source);
 	if (function.resource != NO_ID)
 		place = 2 * function.resource;
 	else if (function.source != NO_ID)
 		place = 2 * function.source + 1;
+	/* A function of the same name may be in several files of one module. */
+	if (function.resource != NO_ID && function.source != NO_ID) {
+		is_new(to, &to->place_of, pair(function.resource, function.source), (uint32_t)to->place_of.count,
+		       &index);
+		place = PLACE_BOTH | index;
+	}
 	if (is_new(to, &to->function_of, pair(function.name, place), (uint32_t)to->functions.count, &index) &&
 	    vec_push(&to->functions, function))
 		to->err = -ENOMEM;
@@ -647,6 +658,7 @@ static void firefox_deinit(struct firefox *to)
 	export_strings_deinit(&to->strings);
 	export_tracks_deinit(&to->tracks);
 	table_deinit(&to->function_of);
+	table_deinit(&to->place_of);
 	table_deinit(&to->resource_of);
 	table_deinit(&to->lib_of);
 	table_deinit(&to->source_of);

@@ -202,6 +202,8 @@ static void write_frames(struct page *page)
 		pack(&packer, string_index(page, frame->name));
 		pack(&packer, string_index(page, frame->file));
 		pack(&packer, frame->line > 0 ? (uint64_t)frame->line : 0);
+		if (frame->layer == FRAME_NATIVE && frame->line > 0)
+			pack(&packer, string_index(page, frame->source));
 	}
 	pack_flush(&packer);
 	fputs("\",\n", page->out);

@@ -125,6 +125,14 @@ static const char *mapping_name(const struct frame *frame, char own[MAPPING_NAME
 	return NULL;
 }
 
+/* The file of a function: of native code without lines its mapping. */
+static const char *source_of(const struct frame *frame, const char *mapping)
+{
+	if (frame->layer == FRAME_RUNTIME)
+		return frame->file;
+	return frame->layer == FRAME_NATIVE && frame->line > 0 ? frame->source : mapping;
+}
+
 static void emit_locations(struct pprof *to)
 {
 	size_t i, count = profile_frame_count(to->profile);
@@ -136,7 +144,7 @@ static void emit_locations(struct pprof *to)
 		Profile message = PERFTOOLS__PROFILES__PROFILE__INIT;
 		char own[MAPPING_NAME_MAX];
 		const char *mapping = mapping_name(frame, own);
-		int64_t file = string_index(to, frame->layer == FRAME_RUNTIME ? frame->file : mapping);
+		int64_t file = string_index(to, source_of(frame, mapping));
 
 		location.id = i + 1;
 		location.mapping_id = mapping_id(to, string_index(to, mapping), string_index(to, frame->build_id));

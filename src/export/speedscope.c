@@ -30,7 +30,8 @@ static void write_frames(FILE *out, const struct export_view *view)
 		export_json_string(out, view->texts[view->named[i]]);
 		if (*frame->file) {
 			fputs(",\"file\":", out);
-			export_json_string(out, frame->file);
+			export_json_string(out, frame->layer == FRAME_NATIVE && frame->line > 0 ? frame->source
+												: frame->file);
 		}
 		if (frame->line > 0)
 			fprintf(out, ",\"line\":%d", frame->line);

@@ -104,6 +104,10 @@ static void write_args(struct trace *to, const struct frame *frame)
 	}
 	if (frame->line > 0)
 		fprintf(to->out, "%s\"line\":%d", separator, frame->line);
+	if (frame->layer == FRAME_NATIVE && frame->line > 0) {
+		fputs(",\"file\":", to->out);
+		write_clean(to, frame->source);
+	}
 	if (frame->layer == FRAME_NATIVE && frame->address)
 		fprintf(to->out, "%s\"address\":\"0x%" PRIx64 "\"", separator, frame->address);
 	putc('}', to->out);

@@ -36,6 +36,12 @@ int frame_format(const struct frame *frame, char *buffer, size_t size)
 		append(&to, " (");
 		append(&to, *file ? file : "?");
 		append(&to, ")");
+		if (frame->line <= 0 || !frame->source || !*frame->source)
+			break;
+		snprintf(line, sizeof(line), ":%d]", frame->line);
+		append(&to, " [");
+		append(&to, frame->source);
+		append(&to, line);
 		break;
 	case FRAME_RUNTIME:
 		snprintf(line, sizeof(line), ":%d)", frame->line);

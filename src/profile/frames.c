@@ -56,7 +56,8 @@ void frames_destroy(struct frames *frames)
 static bool same_frame(const struct frame *a, const struct frame *b)
 {
 	return a->layer == b->layer && a->name == b->name && a->file == b->file && a->line == b->line &&
-	       a->address == b->address && a->path == b->path && a->runtime == b->runtime && a->build_id == b->build_id;
+	       a->address == b->address && a->path == b->path && a->runtime == b->runtime &&
+	       a->build_id == b->build_id && a->source == b->source && a->inlined_into == b->inlined_into;
 }
 
 /* Whoever wrote a file or a perf map chose how long its names are. */
@@ -77,20 +78,25 @@ static const char *intern_bounded(struct string_pool *strings, const char *strin
 /* Copies the strings of a frame. 0 or -ENOMEM. */
 static int intern(struct string_pool *strings, const struct frame *frame, struct frame *ret)
 {
-	*ret = (struct frame){.layer = frame->layer, .line = frame->line, .address = frame->address};
+	*ret = (struct frame){.layer = frame->layer,
+			      .line = frame->line,
+			      .address = frame->address,
+			      .inlined_into = frame->inlined_into};
 	ret->name = intern_bounded(strings, frame->name);
 	ret->file = intern_bounded(strings, frame->file ? frame->file : "");
 	ret->path = intern_bounded(strings, frame->path ? frame->path : "");
 	ret->runtime = intern_bounded(strings, frame->runtime ? frame->runtime : "");
 	ret->build_id = intern_bounded(strings, frame->build_id ? frame->build_id : "");
-	return ret->name && ret->file && ret->path && ret->runtime && ret->build_id ? 0 : -ENOMEM;
+	ret->source = intern_bounded(strings, frame->source ? frame->source : "");
+	return ret->name && ret->file && ret->path && ret->runtime && ret->build_id && ret->source ? 0 : -ENOMEM;
 }
 
 /* Of interned strings; never 0. */
 static uint64_t hash_of(const struct frame *frame)
 {
 	const uint64_t parts[] = {(uintptr_t)frame->name,    (uintptr_t)frame->file,     (uintptr_t)frame->path,
-				  (uintptr_t)frame->runtime, (uintptr_t)frame->build_id, frame->address};
+				  (uintptr_t)frame->runtime, (uintptr_t)frame->build_id, frame->address,
+				  (uintptr_t)frame->source,  frame->inlined_into};
 	uint64_t hash =
 		XXH3_64bits_withSeed(parts, sizeof(parts), (uint64_t)frame->layer << 32 | (uint32_t)frame->line);
 

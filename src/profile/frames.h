@@ -14,7 +14,7 @@
 
 enum frame_layer {
 	FRAME_KERNEL,  /* `symbol [k]` */
-	FRAME_NATIVE,  /* `symbol (module)` or `0xOFFSET (module)` */
+	FRAME_NATIVE,  /* `symbol (module)` or `0xOFFSET (module)`; with a line: `symbol (module) [file:line]` */
 	FRAME_RUNTIME, /* of a runtime's own stack: `name (file:line)` */
 	FRAME_MARK,    /* `[truncated]`, `[unknown 0xADDR]`: what is missing is a frame, too */
 	FRAME_LAYER_COUNT
@@ -23,7 +23,7 @@ enum frame_layer {
 /*
  * One distinct frame. Two frames are equal if all of their fields are equal.
  *   KERNEL: name                       NATIVE: name, file = module's basename; name is "0x…", its function's start,
- *                                              without a symbol
+ *                                              without a symbol; with lines, source and line
  *   RUNTIME: name, file, line, runtime  MARK: name, with its brackets
  */
 struct frame {
@@ -38,6 +38,12 @@ struct frame {
 	uint64_t address;
 	const char *path;     /* NATIVE: of the file; "" if it is not kept */
 	const char *runtime;  /* RUNTIME: which ("python"); "" for other layers */
+	const char *source;   /* NATIVE: the source file that `line` is in, as the compiler named it; "" if not known */
+	/*
+	 * NATIVE: the number + 1 of the frame that this function was inlined into, in the same frames; 0: it was not,
+	 * or that is not kept.
+	 */
+	uint32_t inlined_into;
 	const char *build_id; /* NATIVE: its GNU build id, hexadecimal; "" if there is none or it is not kept */
 };
 

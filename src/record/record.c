@@ -76,6 +76,7 @@ static int start(struct recording *recording, struct diag *diag)
 					      .verbose = options->verbose,
 					      .function = options->function,
 					      .detail = options->detail,
+					      .lines = options->lines,
 					      .merges_threads = options->merges_threads,
 					      .cgroups = options->owners,
 					      .slices = options->times,

@@ -46,6 +46,7 @@ struct record_options {
 	bool verify;                 /* unwind a share of the native stacks a second time (engine/verify.h) */
 	uint64_t max_memory;         /* bytes for what was sampled; beyond, the rarest is dropped; 0: no limit */
 	enum frame_detail detail;    /* what frames keep besides their names */
+	bool lines;                  /* source lines and inlined functions of native code */
 	bool merges_threads; /* no result tells threads of one name apart: the profile's samples have pid and tid 0 */
 	bool owners;         /* keep the cgroups of samples, and what these are: profile_owner() */
 	bool times;          /* keep when samples were taken: profile_slice_at() */

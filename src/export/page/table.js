@@ -105,8 +105,9 @@ function showTable() {
 function lookFor(row) {
 	const quote = (text) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&"), layer = profile.layerOf(row.key), module = settings.by === "module";
 	const rest = profile.restOf(row.key, true), name = quote(profile.nameOf(row.key));
-	const tail = layer === RUNTIME ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" : quote(rest);
-	const whole = settings.by === "line" && layer === RUNTIME ? name + quote(profile.restOf(row.key, settings.functions)) : name + tail;
+	const tail = layer === RUNTIME ? quote(rest.slice(0, -1)) + "(:\\d+)?\\)" :
+		layer === NATIVE ? quote(rest) + "( \\[.*\\])?" : quote(rest);
+	const whole = settings.by === "line" && (layer === RUNTIME || layer === NATIVE) ? name + quote(profile.restOf(row.key, settings.functions)) : name + tail;
 
 	change({ search: module ? (layer === MARK ? `^${name}$` : `${tail}$`) : `^${whole}$`, show: chart.flame ? "flame" : "icicle" });
 	chart.canvas.focus();

@@ -135,9 +135,11 @@ class Profile {
 		this.name = [];
 		this.file = [];
 		this.line = [];
+		this.source = []; /* of native code with lines: the file of the line */
 		this.functionOf = []; /* frame → the first frame of the same function */
 		while (numbers.more) {
 			const layer = numbers.next(), name = numbers.next(), file = numbers.next(), line = numbers.next();
+			const source = layer === NATIVE && line ? data.strings[numbers.next()] : "";
 			const id = `${layer} ${name} ${file}`, frame = this.layer.length;
 
 			if (!first.has(id))
@@ -147,6 +149,7 @@ class Profile {
 			this.name.push(data.strings[name]);
 			this.file.push(data.strings[file]);
 			this.line.push(line);
+			this.source.push(source);
 		}
 		this.frames = this.layer.length;
 		this.waits = this.name.map((name, frame) => this.layer[frame] === MARK && name.startsWith("[waiting: "));
@@ -270,7 +273,7 @@ class Profile {
 		case KERNEL:
 			return " [k]";
 		case NATIVE:
-			return ` (${this.file[key] || "?"})`;
+			return ` (${this.file[key] || "?"})` + (functions || !this.source[key] ? "" : ` [${this.source[key]}:${this.line[key]}]`);
 		case RUNTIME:
 			return ` (${this.file[key] || "?"}${functions ? "" : ":" + this.line[key]})`;
 		default:
@@ -282,7 +285,7 @@ class Profile {
 	hintOf(key, functions) {
 		switch (this.layerOf(key)) {
 		case NATIVE:
-			return this.file[key];
+			return this.file[key] + (functions || !this.source[key] ? "" : ` ${this.source[key].split("/").pop()}:${this.line[key]}`);
 		case RUNTIME:
 			return this.short.get(this.file[key]) + (functions ? "" : ":" + this.line[key]);
 		default:
