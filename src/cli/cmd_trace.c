@@ -27,6 +27,7 @@ enum {
 	OPTION_FORMAT,
 	OPTION_INCLUDE,
 	OPTION_DEBUGINFO,
+	OPTION_NO_DEBUGINFOD,
 	OPTION_NO_FEATURE,
 	OPTION_SYNTHESIZE,
 	OPTION_TRACEABLE,
@@ -66,6 +67,7 @@ static const struct option_row rows[] = {
 	{'v', "verbose", NULL, "argument types with -l; the verifier's log when\nit refuses a program"},
 	{'k', "warnings", NULL,
 	 "warn, once for each place, if a helper of the kernel\nfails: a read, or a key that is not there"},
+	{OPTION_NO_DEBUGINFOD, "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols"},
 	{OPTION_UNSAFE, "unsafe", NULL, "allow system() and signal()"},
 	{OPTION_DRY_RUN, "dry-run", NULL, "compile and load, attach nothing"},
 	{OPTION_NO_WARNINGS, "no-warnings", NULL, "print no warnings"},
@@ -102,6 +104,7 @@ struct request {
 	bool list, format, translate, unsafe, synthesize, hide_warnings, warn_of_helpers;
 	VEC(const char *) parameters, named, include_folders, includes;
 	VEC(pid_t) stacks_of; /* --dwarf-pid */
+	bool no_debuginfod;
 };
 
 /* The words and the one status of bpftrace's own failures, for who reads them under that name. */
@@ -255,6 +258,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return vec_push(&request->includes, value);
 	case OPTION_DEBUGINFO:
 		return add_folders(&request->debug_folders, value, diag);
+	case OPTION_NO_DEBUGINFOD:
+		request->no_debuginfod = true;
+		return 0;
 	case OPTION_UNSAFE:
 		request->unsafe = true;
 		return 0;
@@ -454,6 +460,7 @@ static int run_source(struct request *request, const char *name, const char *sou
 		return translate(request, name, source, size, diag);
 	if (request->format)
 		return format_source(request, name, source, size, diag);
+	script.trace.no_debuginfod = request->no_debuginfod;
 	script.trace.stacks_of = request->stacks_of.at;
 	script.trace.stacks_of_count = (uint32_t)request->stacks_of.count;
 	return script_run(&script, diag);

@@ -10,32 +10,31 @@
 #include "base/vec.h"
 #include "elf/debuginfod.h"
 
-/* A file with locations that have no name yet. */
+/* A file without symbols. */
 struct lacking {
-	struct object *object;
-	uint64_t vaddr, locations; /* of one of them; how many */
+	struct fetch_file file;
 	struct elf_debug_names names;
 };
 
 typedef VEC(struct lacking) lacking_list;
+typedef VEC(struct fetch_file) file_list;
 
 static int by_locations(const void *a, const void *b)
 {
-	const struct lacking *x = a, *y = b;
+	const struct fetch_file *x = &((const struct lacking *)a)->file, *y = &((const struct lacking *)b)->file;
 
 	return x->locations > y->locations ? -1 : x->locations < y->locations;
 }
 
-/* The files that have such locations. */
-static int find_files(const struct store *store, const struct objects *objects, struct table *places,
-		      lacking_list *files)
+/* The files that have locations without a name. */
+static int find_files(const struct store *store, const struct objects *objects, struct table *places, file_list *files)
 {
 	size_t i;
 	int err = 0;
 
 	for (i = 0; i < store->unnamed.count && !err; i++) {
 		const struct location *location = &store->locations.at[store->unnamed.at[i]];
-		struct lacking one = {.vaddr = location->address};
+		struct fetch_file one = {.vaddr = location->address};
 		uint64_t place;
 
 		if (location->object < LOCATION_FILES)
@@ -52,21 +51,20 @@ static int find_files(const struct store *store, const struct objects *objects, 
 	return err;
 }
 
-/* Keeps those that have no symbols. */
-static int keep_lacking(lacking_list *files, struct namer *namer)
+/* Those that have no symbols. */
+static int find_lacking(const struct fetch_file *files, size_t count, struct namer *namer, lacking_list *ret)
 {
-	size_t i, kept = 0;
-	int lacks = 0;
+	size_t i;
+	int lacks, err = 0;
 
-	for (i = 0; i < files->count && lacks >= 0; i++) {
-		struct lacking *file = &files->at[i];
+	for (i = 0; i < count && !err; i++) {
+		struct lacking one = {.file = files[i]};
 
-		lacks = file->object ? namer_lacks_symbols(namer, file->object, file->vaddr, &file->names) : 0;
-		if (lacks > 0)
-			files->at[kept++] = *file;
+		lacks = one.file.object ? namer_lacks_symbols(namer, one.file.object, one.file.vaddr, &one.names) : 0;
+		if (lacks)
+			err = lacks < 0 ? lacks : vec_push(ret, one);
 	}
-	files->count = kept;
-	return lacks < 0 ? lacks : 0;
+	return err;
 }
 
 static void ask_for(struct fetch *fetch, const struct lacking *file, size_t number, double end)
@@ -80,7 +78,7 @@ static void ask_for(struct fetch *fetch, const struct lacking *file, size_t numb
 		return;
 	}
 	if (fetch->progress)
-		fetch->progress(fetch->context, file->object->file->path, number, fetch->wanted);
+		fetch->progress(fetch->context, file->file.object->file->path, number, fetch->wanted);
 	elf_build_id_text(file->names.build_id, file->names.build_id_size, build_id);
 	err = debuginfod_fetch(build_id, left);
 	if (!err)
@@ -89,21 +87,47 @@ static void ask_for(struct fetch *fetch, const struct lacking *file, size_t numb
 		fetch->err = err;
 }
 
-int fetch_symbols(struct fetch *fetch, const struct store *store, const struct objects *objects, struct namer *namer)
+int fetch_files(struct fetch *fetch, const struct fetch_file *files, size_t count, struct namer *namer)
 {
-	lacking_list files = {};
-	struct table places = {};
+	lacking_list lacking = {};
 	double end = time_s(CLOCK_MONOTONIC) + FETCH_SECONDS;
-	int err = find_files(store, objects, &places, &files);
+	int err = find_lacking(files, count, namer, &lacking);
 	size_t i;
 
-	if (!err)
-		err = keep_lacking(&files, namer);
-	fetch->wanted = err ? 0 : files.count;
+	fetch->wanted = err ? 0 : lacking.count;
 	if (fetch->wanted)
-		qsort(files.at, files.count, sizeof(*files.at), by_locations);
+		qsort(lacking.at, lacking.count, sizeof(*lacking.at), by_locations);
 	for (i = 0; i < fetch->wanted && !fetch->err; i++)
-		ask_for(fetch, &files.at[i], i + 1, end);
+		ask_for(fetch, &lacking.at[i], i + 1, end);
+	vec_free(&lacking);
+	return err;
+}
+
+const char *fetch_reason(const struct fetch *fetch, int err)
+{
+	if (err)
+		return "memory was short";
+	switch (fetch->err) {
+	case 0:
+		return "no server gave others";
+	case -ECHILD:
+		return "no process could be started for it";
+	case -EINTR:
+		return "it was interrupted";
+	case -ENOTSUP:
+		return "the library libdebuginfod is not installed";
+	}
+	return "it took too long";
+}
+
+int fetch_symbols(struct fetch *fetch, const struct store *store, const struct objects *objects, struct namer *namer)
+{
+	file_list files = {};
+	struct table places = {};
+	int err = find_files(store, objects, &places, &files);
+
+	if (!err)
+		err = fetch_files(fetch, files.at, files.count, namer);
 	table_deinit(&places);
 	vec_free(&files);
 	return err;

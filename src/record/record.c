@@ -186,16 +186,10 @@ static void show_fetch(void *context, const char *name, size_t number, size_t co
 }
 
 /* Symbols from debuginfod. What could not be had is told. */
-static void fetch_files(struct recording *recording)
+static void fetch_all(struct recording *recording)
 {
 	struct fetch fetch = {.progress = show_fetch, .context = recording};
 	int err = engine_fetch(recording->session.engine, &fetch);
-	const char *why = err                     ? "memory was short"
-			  : fetch.err == -ECHILD  ? "no process could be started for it"
-			  : fetch.err == -EINTR   ? "it was interrupted"
-			  : fetch.err == -ENOTSUP ? "the library libdebuginfod is not installed"
-			  : fetch.err             ? "it took too long"
-						  : "no server gave others";
 	char text[160];
 
 	if (recording->options->progress)
@@ -205,7 +199,7 @@ static void fetch_files(struct recording *recording)
 	if (fetch.fetched == fetch.wanted && !err)
 		return;
 	snprintf(text, sizeof(text), "debuginfod gave symbols for %zu of %zu files without: %s", fetch.fetched,
-		 fetch.wanted, why);
+		 fetch.wanted, fetch_reason(&fetch, err));
 	profile_add_remark(recording->profile, text);
 }
 
@@ -223,7 +217,7 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	if (recording->options->no_debuginfod)
 		debuginfod_decline(); /* now: the command has its own environment */
 	if (debuginfod_wanted())
-		fetch_files(recording);
+		fetch_all(recording);
 	/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
 	signals_give_back(&recording->session.signals);
 	unnamed = engine_collect(recording->session.engine, recording->profile);

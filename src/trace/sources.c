@@ -42,7 +42,7 @@ static void destroy_file(struct source_file *file)
 	free(file);
 }
 
-void sources_destroy(struct sources *sources)
+void sources_forget(struct sources *sources)
 {
 	struct table_slot *slot;
 	size_t at = 0;
@@ -52,6 +52,12 @@ void sources_destroy(struct sources *sources)
 	while ((slot = table_next(&sources->files, &at)))
 		destroy_file((struct source_file *)(uintptr_t)slot->value);
 	table_deinit(&sources->files);
+	sources->files = (struct table){};
+}
+
+void sources_destroy(struct sources *sources)
+{
+	sources_forget(sources);
 	free(sources);
 }
 

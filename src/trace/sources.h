@@ -20,6 +20,8 @@ struct source_place {
 /* `folders`: DIR:DIR where separate debug files are looked for first, borrowed, or NULL. NULL when memory is short. */
 struct sources *sources_create(const char *folders);
 void sources_destroy(struct sources *sources); /* may be NULL */
+/* Forgets what was read, as there may be debug files now that there were not. May be NULL. */
+void sources_forget(struct sources *sources);
 
 /*
  * The source at an address of an object's file. NULL: nothing is known. It lives as long as `sources`; the object must

@@ -27,6 +27,7 @@
 
 struct stacks;
 struct names;
+struct fetch;
 struct compile_options;
 
 /*
@@ -69,6 +70,9 @@ int stacks_drain(struct stacks *stacks);
 bool stacks_is_behind(const struct stacks *stacks);
 /* No probe is attached any more. */
 void stacks_end(struct stacks *stacks);
+
+/* When nothing is sent any more: debug files for stacks that are still to be printed (engine/fetch.h). 0 or -ENOMEM. */
+int stacks_fetch(struct stacks *stacks, struct fetch *fetch);
 
 /* A record of the ring that is the sampler's. */
 int stacks_record(struct stacks *stacks, const struct event_header *event, size_t size);

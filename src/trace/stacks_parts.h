@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What stacks.c and stacks_print.c share. */
+/* What stacks.c, stacks_fetch.c and stacks_print.c share. */
 #ifndef STRATA_TRACE_STACKS_PARTS_H
 #define STRATA_TRACE_STACKS_PARTS_H
 

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "elf/debuginfod.h"
+#include "engine/fetch.h"
 #include "trace/load.h"
 #include "trace/names.h"
 #include "trace/run.h"
@@ -372,6 +374,19 @@ static void detach(struct run *run)
 	attachment_close(&run->attachment);
 }
 
+/* What could not be had is told. */
+static void fetch_symbols_of(struct run *run)
+{
+	struct fetch fetch = {};
+	int err = stacks_fetch(run->stacks, &fetch);
+
+	if (fetch.err == -EINTR)
+		signals_forget(&run->signals);
+	if ((err || fetch.fetched < fetch.wanted) && !run->options->quiet)
+		fprintf(stderr, "strata: debuginfod gave symbols for %zu of %zu files without: %s\n", fetch.fetched,
+			fetch.wanted, fetch_reason(&fetch, err));
+}
+
 static int finish(struct run *run, struct diag *diag)
 {
 	int err;
@@ -389,6 +404,8 @@ static int finish(struct run *run, struct diag *diag)
 	run->draining = true;
 	run_drain(run);
 	run->draining = run->finished = false;
+	if (run->stacks && debuginfod_wanted())
+		fetch_symbols_of(run);
 	err = run_special(run, RUN_LAST, diag);
 	run_drain(run);
 	if (run->options->mode == TRACE_RUN)
@@ -540,6 +557,8 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 
 	*ret = (struct trace_result){};
 	err = start(&run, diag);
+	if (options->no_debuginfod)
+		debuginfod_decline(); /* now: the command has its own environment */
 	if (!err && !options->dry_run) {
 		err = run_iterators(&run, diag);
 		if (!err && options->mode != TRACE_RUN)

@@ -47,6 +47,7 @@ enum trace_mode {
 struct trace_options {
 	FILE *out; /* what the script prints */
 	bool json;
+	bool no_debuginfod; /* neither ask its servers at the end, nor use what they gave before */
 	bool quiet;   /* nothing but what the script prints */
 	bool verbose; /* the verifier's log, when it refuses a program */
 	enum trace_mode mode;

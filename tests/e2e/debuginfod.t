@@ -105,6 +105,15 @@ def record(where, program, url, *options, cache="cache", **more):
         return file.read(), done.stderr
 
 
+def trace(where, program, url, *options, cache):
+    """What `strata trace` printed, of the stacks of a program: a map at the end."""
+    env = dict(os.environ, DEBUGINFOD_CACHE_PATH=os.path.join(where, cache), DEBUGINFOD_TIMEOUT="2", DEBUGINFOD_URLS=url)
+    done = subprocess.run([e2e.STRATA, "trace", *options, "-e", "profile:hz:199 /comm == \"first\"/ { @[ustack] = count(); }", "-c",
+                           program], env=env, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=e2e.PATIENCE_S)
+    return done.stdout, done.stderr
+
+
 def check_strangers(where, program, debug):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -150,6 +159,11 @@ def check(where):
         tap.ok("(first)" in text and "hidden_name" not in text, "nor does it change the command's environment", text[-300:], said)
         text, said = record(where, program, server.url)
         tap.ok("hidden_name (first)" in text, "debuginfod gives the names", text[-300:], said)
+        text, said = trace(where, program, server.url, "--no-debuginfod", cache="traced")
+        tap.ok("@[" in text and "hidden_name" not in text and not os.path.exists(where + "/traced"), "trace --no-debuginfod asks nobody",
+               text[-300:], said)
+        text, said = trace(where, program, server.url, cache="traced")
+        tap.ok("hidden_name+" in text, "trace asks at its end", text[-300:], said)
     finally:
         server.stop()
     text, said = record(where, program, server.url)
@@ -159,6 +173,8 @@ def check(where):
     text, said = record(where, program, server.url, cache="other")
     tap.ok(text and "hidden_name" not in text and "debuginfod gave symbols for 0 of" in said, "no server: it does without, and says so",
            said)
+    text, said = trace(where, program, server.url, cache="nobody")
+    tap.ok("@[" in text and "debuginfod gave symbols for 0 of" in said, "trace without a server says so", text[-300:], said)
     check_strangers(where, program, other)
 
 
