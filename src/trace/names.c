@@ -235,6 +235,17 @@ static void names_user_symbol(struct names *names, FILE *out, uint64_t address, 
 	fprintf(out, "0x%" PRIx64, address);
 }
 
+static void names_user_file(struct names *names, FILE *out, uint64_t address, uint64_t pid)
+{
+	char path[PATH_MAX];
+	uint64_t offset;
+
+	if (find_mapping(pid, address, path, sizeof(path), &offset))
+		put_name(out, path);
+	else if (names->stacks)
+		stacks_file(names->stacks, out, address, (int)pid);
+}
+
 static void names_user(struct names *names, FILE *out, uint64_t uid)
 {
 	const struct passwd *user = getpwuid((uid_t)uid);
@@ -329,6 +340,7 @@ static void names_stack(struct names *names, FILE *out, const struct type *type,
 const struct print_names names_words = {
 	.kernel_symbol = names_kernel_symbol,
 	.user_symbol = names_user_symbol,
+	.user_file = names_user_file,
 	.user = names_user,
 	.process = names_process,
 	.cgroup = names_cgroup,

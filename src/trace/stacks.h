@@ -83,5 +83,7 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 
 /* A symbol of a process that may be gone; false when it is not known. */
 bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid);
+/* Likewise the path of the file that was mapped there; nothing is written when it is not known. */
+void stacks_file(struct stacks *stacks, FILE *out, uint64_t address, int pid);
 
 #endif

@@ -458,3 +458,16 @@ bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid)
 	resolved_release(&line.resolved);
 	return line.has_name;
 }
+
+void stacks_file(struct stacks *stacks, FILE *out, uint64_t address, int pid)
+{
+	struct frame_place place = {.address = address};
+	struct line line;
+
+	if (!watch_locate(stacks->watch, pid, address, UINT64_MAX - 1, &place.object, &place.vaddr))
+		return;
+	name_native(stacks, &place, &line);
+	if (place.object)
+		fputs(line.path, out);
+	resolved_release(&line.resolved);
+}

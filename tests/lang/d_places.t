@@ -98,6 +98,37 @@ says "lines are those of the file, also through the preprocessor" 1 \
 " -C -s "$folder/lines.d"
 
 
+# --- stacks and symbols ---
+says "stacks as keys, also where a later clause asks for fewer frames" 0 "1
+1
+
+" -qn 'BEGIN { @[stack(2)] = count(); } BEGIN { @[stack(1)] = count(); exit(0); } END { printa("%@d\n", @); }'
+says "an action without a value is no key" 1 \
+"dtrace: invalid probe specifier BEGIN { @[trace(1)] = count(); }: [D_KEY_TYPE] this cannot be a key
+" -xerrtags -n 'BEGIN { @[trace(1)] = count(); }'
+# Frames, and what the actions make of the second one, in the words of the stack that is printed after them.
+second() # NAME PROGRAM COMMAND
+{
+	n=$((n + 1))
+	timeout 60 "$dtrace" -qn "$2" -c "$3" > "$folder/out" 2>&1 < /dev/null
+	if sed 's/ *$//; s/^ *//' "$folder/out" | awk 'NF { line[++n] = $0 }
+		END {
+			at = line[n]
+			whole = line[1] " " line[2] " " line[3]
+			sub(/\+.*/, "", at)
+			module = at
+			sub(/`.*/, "", module)
+			exit !(n == 6 && whole == line[n] " " at " " module && line[4] == module " 1")
+		}'; then echo "ok $n - $1"; else
+		echo "not ok $n - $1"
+		sed 's/^/# /' "$folder/out"
+	fi
+}
+second "ucaller is the second frame; uaddr(), usym() and umod() of it, and as a key" '
+	syscall::clock_nanosleep:entry /pid == $target/ { uaddr(ucaller); printf("\n"); usym(ucaller); printf("\n");
+	umod(ucaller); printf("\n"); @[umod(ucaller)] = count(); printa("%A %@d", @); ustack(2); trunc(@); exit(0); }' \
+	"sleep 0.01"
+
 # --- options ---
 says "an option's value" 1 \
 "dtrace: failed to set -x nspec: Invalid value for specified option

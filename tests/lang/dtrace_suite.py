@@ -49,13 +49,17 @@ class Suite:
                             return re.sub(r"\*/$", "", match.group(1).strip()).strip()
         return None
 
+    def trigger_flags(self):
+        """{trigger: flags}, as the suite's own build has them."""
+        flags = {"ustack-tst-mtspin": ["-pthread"]}
+        with open(self.folder + "/test/triggers/Build") as f:
+            for name, text in re.findall(r"(?m)^([\w-]+)_(?:CFLAGS|LDFLAGS|LIBS) := *(.*)$", f.read()):
+                flags.setdefault(name, []).extend(text.split())
+        return flags
+
     def triggers(self):
         """Compiles those that compile."""
-        flags = {"proc-tst-omp": ["-fopenmp"], "proc-tst-pthread-exec": ["-pthread"], "proc-tst-sigwait": ["-lrt"],
-                 "ustack-tst-mtspin": ["-pthread"],
-                 "readwholedir": ["-fno-inline", "-fno-optimize-sibling-calls", "-Wl,--export-dynamic"],
-                 "visible-constructor-static-unstripped": ["-static"],
-                 "visible-constructor-static": ["-static", "-s"], "visible-constructor": ["-s"]}
+        flags = self.trigger_flags()
         folder = self.folder + "/test/triggers"
         for name in sorted(os.listdir(folder)):
             base, ext = os.path.splitext(name)

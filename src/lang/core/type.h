@@ -93,7 +93,7 @@ struct type {
 	uint32_t value_count;
 	uint32_t variant;        /* TYPE_STACK: enum stack_part bits; TYPE_SYMBOL: enum symbol_side; TYPE_TSERIES: enum
 				    rt_series */
-	uint32_t style;          /* TYPE_STACK */
+	uint32_t style;          /* TYPE_STACK; of TYPE_SYMBOL what its dialect wants */
 	uint32_t limit;          /* TYPE_STACK: frames at most; TYPE_STRING: characters at which it was cut, or 0 */
 	uint32_t bits;           /* TYPE_HIST */
 	int64_t low, high, step; /* TYPE_LHIST, TYPE_TSERIES */

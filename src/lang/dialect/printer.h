@@ -19,6 +19,8 @@ struct print_names {
 	/* `is_return`: it is a return address, so the symbol of the call before it is wanted. */
 	void (*kernel_symbol)(struct names *names, FILE *out, uint64_t address, bool is_return);
 	void (*user_symbol)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
+	/* The path of the file that is mapped there; nothing is written where that is not known. */
+	void (*user_file)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
 	void (*user)(struct names *names, FILE *out, uint64_t uid);
 	/* Its present name; N/A: it is gone. */
 	void (*process)(struct names *names, FILE *out, uint64_t pid);

@@ -38,6 +38,8 @@ ABI_ASSERT_SIZE(struct rt_packet, 32);
  * the traced program's own context, where a walk may take TASK_TIME_NS instead of the shorter limit of an interrupt.
  */
 #define RT_STACK_IN_TASK 8
+/* And another one: instead of the id there is the address of the second frame; 0: there is none, or it is not known. */
+#define RT_STACK_CALLER 16
 
 enum rt_counter {
 	RT_COUNTER_LOST,        /* records that the ring had no room for */

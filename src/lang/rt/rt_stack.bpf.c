@@ -215,6 +215,15 @@ static __always_inline void fill(const struct scratch *s, struct rt_stack_value 
 		value->depth += s->second.count;
 }
 
+/* The second frame of what was walked. Of a stack that is walked later it is not known yet. */
+static __always_inline void fill_caller(const struct scratch *s, struct rt_stack_value *value)
+{
+	value->kernel = s->kernel_stack.header.count > 1 ? s->kernel_stack.frames[1] : 0;
+	value->native = value->native && s->native.count > 1 && !(s->sample.flags & SAMPLE_LATE)
+				? s->native_stack.frames[1] & ~(1ull << 63)
+				: 0;
+}
+
 static __always_inline void no_stack(struct rt_stack_value *value)
 {
 	__builtin_memset(value, 0, sizeof(*value));
@@ -350,6 +359,8 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 	if (!err)
 		rt_walk(s->index, (__u32)parts, (__u32)limit);
 	fill(s, value, (__u32)parts, (__u32)limit);
+	if (parts & RT_STACK_CALLER)
+		fill_caller(s, value);
 	rt_give_back(&s->busy);
 	return 0;
 }

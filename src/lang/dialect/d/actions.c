@@ -8,7 +8,6 @@ struct action_row {
 	const char *name;
 	void (*lower)(struct compiler *c, const struct action_row *self, const struct d_expr *call);
 	enum d_act kind;
-	uint32_t flags;
 };
 
 static void add(struct compiler *c, struct d_action action)
@@ -21,21 +20,7 @@ static struct d_action begin(struct compiler *c, const struct action_row *self, 
 {
 	return (struct d_action){.kind = self->kind,
 				 .span = call->span,
-				 .flags = self->flags,
 				 .first = (uint32_t)d_state(c)->recorded.count};
-}
-
-/* stack() and its like: they are traced as they are. */
-static bool records_value(const char *name)
-{
-	static const char *const names[] = {"stack", "ustack", "jstack", "sym",   "func", "mod",
-					    "usym",  "ufunc",  "umod",   "uaddr"};
-	size_t i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
 }
 
 static void trace_of_nothing(struct compiler *c, const struct d_expr *call)
@@ -55,7 +40,7 @@ static void lower_trace(struct compiler *c, const struct action_row *self, const
 		report_hint(c->report, "printa( ) prints one");
 		return;
 	}
-	if (call->kids[0]->kind == D_CALL && records_value(call->kids[0]->text)) {
+	if (call->kids[0]->kind == D_CALL && d_is_recorded(call->kids[0]->text)) {
 		d_action(c, call->kids[0]);
 		return;
 	}
@@ -247,41 +232,14 @@ static void lower_exit(struct compiler *c, const struct action_row *self, const 
 		d_state(c)->exit_status = status;
 }
 
-static void lower_stack(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+/* stack(), usym() and their like */
+static void lower_place(struct compiler *c, const struct action_row *self, const struct d_expr *call)
 {
 	struct d_action action = begin(c, self, call);
-	uint32_t parts = self->flags;
-	int64_t strings, limit = (int64_t)d_state(c)->options[parts == STACK_KERNEL ? D_STACKFRAMES : D_USTACKFRAMES];
+	struct node *node = d_recorded(c, call);
 
-	if (call->kid_count && (!d_constant(c, call->kids[0], &limit) || limit < 1)) {
-		report_error(c->report, parts == STACK_KERNEL ? "D_STACK_SIZE" : "D_USTACK_FRAMES", call->kids[0]->span,
-			     "%s( ) argument #1 must be a non-zero positive integer constant", call->text);
+	if (!node || c->report->errors)
 		return;
-	}
-	if (limit > 65536)
-		limit = 65536;
-	if (call->kid_count > 1 && (!d_constant(c, call->kids[1], &strings) || strings < 0)) {
-		report_error(c->report, "D_USTACK_STRSIZE", call->kids[1]->span,
-			     "%s( ) argument #2 must be a positive integer constant", call->text);
-		return;
-	}
-	c->stack_parts |= parts;
-	d_record(c, d_call(c, CORE_STACK, type_stack(c->arena, parts, (uint32_t)limit, STACK_STYLE_DEFAULT), call->span,
-			   0));
-	action.count = 1;
-	add(c, action);
-}
-
-static void lower_symbol(struct compiler *c, const struct action_row *self, const struct d_expr *call)
-{
-	bool is_user = *self->name == 'u';
-	struct d_action action = begin(c, self, call);
-	struct node *node =
-		d_call(c, CORE_SYMBOL, type_symbol(c->arena, is_user ? SYMBOL_USER : SYMBOL_KERNEL), call->span, 1);
-
-	if (c->arena->failed)
-		return;
-	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
 	d_record(c, node);
 	action.count = 1;
 	add(c, action);
@@ -357,33 +315,35 @@ static void lower_speculation(struct compiler *c, const struct action_row *self,
 }
 
 static const struct action_row actions[] = {
-	{"speculate", lower_speculation, ACT_NOTHING, 0},
-	{"commit", lower_speculation, ACT_COMMIT, 0},
-	{"discard", lower_speculation, ACT_DISCARD, 0},
-	{"trace", lower_trace, ACT_TRACE, 0},
-	{"printf", lower_printf, ACT_PRINTF, 0},
-	{"system", lower_printf, ACT_SYSTEM, 0},
-	{"freopen", lower_printf, ACT_FREOPEN, 0},
-	{"printa", lower_printa, ACT_PRINTA, 0},
-	{"clear", lower_of_aggregation, ACT_CLEAR, 0},
-	{"trunc", lower_of_aggregation, ACT_TRUNC, 0},
-	{"normalize", lower_of_aggregation, ACT_NORMALIZE, 0},
-	{"denormalize", lower_of_aggregation, ACT_DENORMALIZE, 0},
-	{"exit", lower_exit, ACT_EXIT, 0},
-	{"stack", lower_stack, ACT_STACK, STACK_KERNEL},
-	{"ustack", lower_stack, ACT_STACK, STACK_NATIVE},
-	{"jstack", lower_stack, ACT_STACK, STACK_NATIVE | STACK_SECOND},
-	{"sym", lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"func", lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"usym", lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"ufunc", lower_symbol, ACT_SYMBOL, PART_ALL},
-	{"tracemem", lower_memory, ACT_MEMORY, 0},
-	{"setopt", lower_option, ACT_SETOPT, 0},
-	{"ftruncate", lower_truncate, ACT_FTRUNCATE, 0},
-	{"raise", lower_raise, ACT_NOTHING, 0},
+	{"speculate", lower_speculation, ACT_NOTHING},
+	{"commit", lower_speculation, ACT_COMMIT},
+	{"discard", lower_speculation, ACT_DISCARD},
+	{"trace", lower_trace, ACT_TRACE},
+	{"printf", lower_printf, ACT_PRINTF},
+	{"system", lower_printf, ACT_SYSTEM},
+	{"freopen", lower_printf, ACT_FREOPEN},
+	{"printa", lower_printa, ACT_PRINTA},
+	{"clear", lower_of_aggregation, ACT_CLEAR},
+	{"trunc", lower_of_aggregation, ACT_TRUNC},
+	{"normalize", lower_of_aggregation, ACT_NORMALIZE},
+	{"denormalize", lower_of_aggregation, ACT_DENORMALIZE},
+	{"exit", lower_exit, ACT_EXIT},
+	{"stack", lower_place, ACT_STACK},
+	{"ustack", lower_place, ACT_STACK},
+	{"jstack", lower_place, ACT_STACK},
+	{"sym", lower_place, ACT_SYMBOL},
+	{"func", lower_place, ACT_SYMBOL},
+	{"usym", lower_place, ACT_SYMBOL},
+	{"ufunc", lower_place, ACT_SYMBOL},
+	{"umod", lower_place, ACT_SYMBOL},
+	{"uaddr", lower_place, ACT_SYMBOL},
+	{"tracemem", lower_memory, ACT_MEMORY},
+	{"setopt", lower_option, ACT_SETOPT},
+	{"ftruncate", lower_truncate, ACT_FTRUNCATE},
+	{"raise", lower_raise, ACT_NOTHING},
 };
 
-static const char *const missing[] = {"breakpoint", "chill", "mod", "panic", "pcap", "print", "stop", "uaddr", "umod"};
+static const char *const missing[] = {"breakpoint", "chill", "mod", "panic", "pcap", "print", "stop"};
 
 bool d_is_action(const char *name)
 {

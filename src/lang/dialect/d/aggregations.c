@@ -191,7 +191,7 @@ static bool learn(struct compiler *c, struct d_variable *variable, const struct 
 	for (i = 0; variable->keys && i < target->kid_count; i++) {
 		const struct d_expr *expr = target->kids[i];
 		bool has_value = expr->kind != D_AGGREGATION && (expr->kind != D_CALL || !d_is_action(expr->text));
-		struct node *node = has_value ? d_value(c, expr) : NULL;
+		struct node *node = has_value ? d_value(c, expr) : d_recorded(c, expr);
 		const struct type *type = node ? node->type : NULL;
 
 		if (!node || type->kind == TYPE_NONE) {
@@ -202,7 +202,8 @@ static bool learn(struct compiler *c, struct d_variable *variable, const struct 
 		variable->keys[i] = type->kind == TYPE_STRING || type->kind == TYPE_PROBE ? d_string_type(c)
 				    : type->kind == TYPE_BOOL                             ? &type_int32
 											  : type;
-		if (!type_is_scalar(variable->keys[i]) && variable->keys[i]->kind != TYPE_STRING) {
+		if (!type_is_scalar(type) && type->kind != TYPE_STRING && type->kind != TYPE_PROBE &&
+		    type->kind != TYPE_BOOL && type->kind != TYPE_STACK && type->kind != TYPE_SYMBOL) {
 			if (!c->report->errors)
 				report_error(c->report, "D_KEY_TYPE", expr->span, "this cannot be a key");
 			return false;

@@ -7,7 +7,7 @@
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
  *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
  *             │  translators.c: what has a value
- *             └─ actions.c, aggregations.c, speculation.c: what is recorded
+ *             └─ actions.c, recorded.c, aggregations.c, speculation.c: what is recorded
  *        ─► print.c, print_values.c, print_aggregations.c: what the records say
  *
  * Unlike in bpftrace's language, the first assignment in the source decides a variable's type. So one pass over the
@@ -214,10 +214,10 @@ struct d_action {
 	const struct d_variable **aggregations;
 	uint32_t aggregation_count;
 	uint32_t first, count;
-	uint32_t flags; /* of ACT_SYMBOL: enum d_symbol_part */
 };
 
-enum d_symbol_part { PART_ALL, PART_FUNCTION, PART_MODULE, PART_ADDRESS };
+/* What an address is printed as: the module and the symbol, with the offset only as PART_ADDRESS; or the module. */
+enum d_symbol_part { PART_ALL, PART_MODULE, PART_ADDRESS };
 
 /* site.call of a clause's record. Its first two arguments are the CPU and the number of the place. */
 struct d_record {
@@ -391,6 +391,11 @@ struct node *d_translation(struct compiler *c, const struct d_expr *xlate);
 /* What the name stands for in a translator; NULL: nothing. */
 struct node *d_bound(struct compiler *c, const struct d_expr *expr);
 
+/* recorded.c: stack(), usym() and their like. */
+bool d_is_recorded(const char *name);
+/* The value of such a call; NULL, perhaps with a complaint: it is none. */
+struct node *d_recorded(struct compiler *c, const struct d_expr *expr);
+
 /* speculation.c */
 struct node *d_speculation(struct compiler *c, const struct d_expr *call);
 void d_speculate(struct compiler *c, const struct d_expr *call);
@@ -485,6 +490,7 @@ void d_print_formatted(const struct printer *p, const char *format, const struct
 
 /* print_values.c */
 void d_print_trace(const struct printer *p, const struct type *type, const uint8_t *bytes);
+void d_print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
 void d_print_stack(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
 void d_print_raw(FILE *out, const uint8_t *bytes, size_t size);
 

@@ -100,6 +100,9 @@ static const char *wants(const struct d_spec *spec, const struct type *type)
 	case 'S':
 		return type->kind == TYPE_STRING ? NULL : "char [] or string (or use stringof)";
 	case 'a':
+		return type_is_scalar(type) || (type->kind == TYPE_SYMBOL && type->variant == SYMBOL_KERNEL)
+			       ? NULL
+			       : "pointer or integer";
 	case 'p':
 		return type_is_scalar(type) ? NULL : "pointer or integer";
 	case 'c':
@@ -117,7 +120,9 @@ static const char *wants(const struct d_spec *spec, const struct type *type)
 	case 'k':
 		return type->kind == TYPE_STACK ? NULL : "stack";
 	case 'A':
-		return "pointer or integer (with -p/-c) or _usymaddr (without -p/-c)";
+		return type->kind == TYPE_SYMBOL && type->variant == SYMBOL_USER
+			       ? NULL
+			       : "pointer or integer (with -p/-c) or _usymaddr (without -p/-c)";
 	default:
 		return type_is_scalar(type) ? NULL : "char, short, int, long, or long long";
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/place.h"
 #include "lang/core/value.h"
 #include "lang/dialect/d/d.h"
@@ -97,7 +98,7 @@ static void print_frame(FILE *out, char *line, bool is_kernel)
 	}
 	plus = strrchr(name, '+');
 	fprintf(out, "%s%s%.*s", module, *module ? "`" : "", (int)(plus ? (size_t)(plus - name) : strlen(name)), name);
-	if (plus)
+	if (plus && strtoull(plus + 1, &end, 0))
 		fprintf(out, "+0x%llx", strtoull(plus + 1, &end, 0));
 }
 
@@ -127,6 +128,45 @@ void d_print_stack(const struct printer *p, FILE *out, const struct type *type, 
 	free(text);
 }
 
+/* MODULE`SYMBOL+0xOFFSET, or what of it is known and wanted. */
+static void put_user_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	uint64_t address = word_at(bytes), pid = word_at(bytes + 8);
+	char *path = NULL, *name = NULL, *plus;
+	size_t path_size = 0, name_size = 0;
+	FILE *file = open_memstream(&path, &path_size), *symbol = open_memstream(&name, &name_size);
+
+	if (file && symbol) {
+		p->words->user_file(p->names, file, address, pid);
+		p->words->user_symbol(p->names, symbol, address, pid);
+	}
+	if (file)
+		fclose(file);
+	if (symbol)
+		fclose(symbol);
+	if (!file || !symbol || !path || !name || (type->style == PART_MODULE && !path_size)) {
+		fprintf(out, "0x%llx", (unsigned long long)address);
+	} else {
+		plus = strrchr(name, '+');
+		if (path_size)
+			fputs(path_basename(path), out);
+		if (type->style != PART_MODULE)
+			fprintf(out, "%s%.*s", path_size ? "`" : "", plus ? (int)(plus - name) : (int)name_size, name);
+		if (type->style == PART_ADDRESS && plus)
+			fprintf(out, "+0x%llx", strtoull(plus + 1, NULL, 10));
+	}
+	free(path);
+	free(name);
+}
+
+void d_print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
+{
+	if (type->variant == SYMBOL_USER)
+		put_user_symbol(p, out, type, bytes);
+	else
+		p->words->kernel_symbol(p->names, out, word_at(bytes), false);
+}
+
 static void print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
 {
 	char *text = NULL;
@@ -135,10 +175,7 @@ static void print_symbol(const struct printer *p, FILE *out, const struct type *
 
 	if (!memory)
 		return;
-	if (type->variant == SYMBOL_USER)
-		p->words->user_symbol(p->names, memory, word_at(bytes), word_at(bytes + 8));
-	else
-		p->words->kernel_symbol(p->names, memory, word_at(bytes), false);
+	d_print_symbol(p, memory, type, bytes);
 	fclose(memory);
 	fprintf(out, "  %-50s", text);
 	free(text);

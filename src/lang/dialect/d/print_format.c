@@ -182,7 +182,14 @@ void d_print_spec(const struct printer *p, FILE *out, const struct d_spec *spec,
 	case 'C':
 		print_escaped(p, out, spec, &letter, 1);
 		break;
+	case 'A':
+		d_print_symbol(p, out, type, bytes);
+		break;
 	case 'a':
+		if (type->kind == TYPE_SYMBOL) {
+			d_print_symbol(p, out, type, bytes);
+			break;
+		}
 		p->words->kernel_symbol(p->names, out, value, false);
 		break;
 	case 'k':

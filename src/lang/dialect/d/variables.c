@@ -199,9 +199,10 @@ static struct node *key_element(struct compiler *c, const struct d_variable *var
 				uint32_t i)
 {
 	const struct type *type = variable->keys[i];
-	struct node *node;
+	struct node *node = variable->is_aggregation ? d_recorded(c, expr->kids[i]) : NULL;
 
-	node = d_value(c, expr->kids[i]);
+	if (!node)
+		node = d_value(c, expr->kids[i]);
 	if (type->kind == TYPE_STRING && !type_is_number(node->type))
 		return d_cast(c, d_text(c, expr->kids[i]), type);
 	if (type_is_scalar(type) && type_is_scalar(node->type))
@@ -600,6 +601,16 @@ static struct node *depth(struct compiler *c, const struct d_expr *expr, uint32_
 	return node;
 }
 
+static struct node *caller(struct compiler *c, const struct d_expr *expr, enum stack_part part)
+{
+	struct node *node = d_call(c, CORE_CALLER, &type_uint64, expr->span, 0);
+
+	if (!c->arena->failed)
+		node->value = part;
+	c->stack_parts |= part;
+	return node;
+}
+
 /* What dtrace calls DTRACEFLT_BADADDR and its like. */
 static struct node *fault_kind(struct compiler *c, struct node *fault)
 {
@@ -710,6 +721,10 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 		return depth(c, expr, STACK_KERNEL);
 	if (!strcmp(name, "ustackdepth"))
 		return depth(c, expr, STACK_NATIVE);
+	if (!strcmp(name, "caller"))
+		return caller(c, expr, STACK_KERNEL);
+	if (!strcmp(name, "ucaller"))
+		return caller(c, expr, STACK_NATIVE);
 	if (!strcmp(name, "NULL"))
 		return d_int(c, 0, &type_void_pointer);
 	for (i = 0; !strncmp(name, "DTRACEFLT_", 10) && i < sizeof(faults) / sizeof(faults[0]); i++)
