@@ -118,6 +118,53 @@ says "a translator that is not there" 1 \
 from \"int\" to \"struct out\"
 " -qn 'struct out { int a; }; BEGIN { x = 1; trace(xlate < struct out > (x).a); }'
 
+# --- strings and addresses ---
+says "strtok(): separators around and between, until none is left; a clause begins anew" 1 "a|bc|d
+none
+dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+
+" -qn 'BEGIN { s = ",,a,;bc;d,"; printf("%s|%s|%s\n", strtok(s, ",;"), strtok(NULL, ",;"), strtok(NULL, ";,"));
+	printf("%s\n", strtok(NULL, ",;") == NULL ? "none" : "some"); } BEGIN { trace(strtok(NULL, ",")); } ERROR { exit(1); }'
+says "cleanpath(): as D's, of paths with a beginning and without" 0 "/b/c|.|../../x|/|a|
+" -qn 'BEGIN { printf("%s|%s|%s|%s|%s|%s", cleanpath("/a/../b/./c/"), cleanpath("a/.."), cleanpath("a/../../.././x//"),
+	cleanpath("/../.."), cleanpath("./a"), cleanpath("")); exit(0); }'
+says "addresses: IPv4, IPv6 by its longest zeros, IPv4 in IPv6, Ethernet" 0 \
+"192.168.1.23 fe80::1:0:0:2 ::ffff:127.0.0.1 127.0.0.1 ::1 02:08:20:ac:04:0e
+" -qn 'uint8_t a[16]; uint8_t b[16]; uint8_t e[6]; BEGIN { i = (uint32_t *)alloca(4); *i = htonl(0xc0a80117);
+	a[0] = 0xfe; a[1] = 0x80; a[9] = 1; a[15] = 2; b[10] = 255; b[11] = 255; b[12] = 127; b[15] = 1; e[0] = 2; e[1] = 8;
+	e[2] = 32; e[3] = 172; e[4] = 4; e[5] = 14; printf("%s %s %s ", inet_ntoa(i), inet_ntop(AF_INET6, a), inet_ntop(AF_INET6,
+	b)); printf("%s ", inet_ntoa6((struct in6_addr *)(uint64_t)&b[0])); b[10] = 0; b[11] = 0; b[12] = 0;
+	printf("%s %s", inet_ntop(AF_INET6, b), link_ntop(ARPHRD_ETHER, e)); exit(0); }'
+says "an address that is none, a kind that is none" 1 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): illegal operation at BPF pc N
+
+" -qn 'BEGIN { trace(inet_ntoa6(NULL)); } BEGIN { k = -1; trace(inet_ntop(k, alloca(16))); } BEGIN { exit(1); }'
+says "inet_ntoa6() wants a struct in6_addr" 1 "dtrace: invalid probe specifier int *p; BEGIN { trace(inet_ntoa6(p)); }: \
+inet_ntoa6( ) argument #1 is incompatible with prototype:
+	prototype: struct in6_addr *
+	 argument: int32 *
+" -qn 'int *p; BEGIN { trace(inet_ntoa6(p)); }'
+says "progenyof(), getmajor(), getminor()" 0 "1 1 1 0 234 56789
+" -qn 'BEGIN { printf("%d %d %d %d %x %x", progenyof($pid), progenyof($ppid), progenyof(1), progenyof($pid + 1),
+	getmajor(0xabcdef0123456789ll), getminor(0xabcdef0123456789ll)); exit(0); }'
+says "strsize characters, whatever function gives them" 0 "12345|abcde|5|12345|-1234|abc|1.2.3
+" -qn '#pragma D option strsize=5
+BEGIN { i = (uint32_t *)alloca(4); *i = htonl(0x01020304); printf("%s|%s|%d|%s|%s|%s|%s", strjoin("123", "456"), substr("abcdefgh", 0),
+	strlen("123456789"), lltostr(1234567), lltostr(-1234567), basename("/x/abcdefgh"), inet_ntoa(i)); exit(0); }'
+says "bcopy(): its arguments are computed in their order" 0 "...cdef.
+" -qn 'BEGIN { s = (char *)alloca(8); d = (char *)alloca(8); s[2] = 99; s[3] = 100; s[4] = 101; s[5] = 102;
+	d[0] = d[1] = d[2] = d[3] = d[4] = d[5] = d[6] = d[7] = 46; n = 2; bcopy((void *)(s + (n++)), (void *)(d + (n++)), (n++));
+	printf("%s", stringof(d)); exit(0); }'
+says "many calls of basename() and dirname() in one program" 0 "abcdefgh
+" -qn 'BEGIN { printf("%s%s%s%s%s%s%s%s", basename("/a"), basename("/b/"), basename("c"), basename("d//"), dirname("e/x"),
+	dirname("f/x/"), dirname("g//x"), basename("/x/h")); exit(0); }'
+says "what is not found is NULL; a NULL that is a string is an invalid address" 1 "1 1 0
+dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+
+" -qn 'BEGIN { printf("%d %d %d\n", strchr("abc", 120) == NULL, strstr("abc", "x") == NULL, strstr("abc", "c") == NULL); }
+	BEGIN { trace(strlen(NULL)); } BEGIN { exit(1); }'
+
 # --- speculations ---
 says "what is recorded after speculate() comes with commit()" 0 "1
 first

@@ -6,6 +6,7 @@ const struct builtin_code *builtin_code(enum core_builtin id)
 	static const struct builtin_code *const groups[] = {
 		codes_process, codes_time, codes_text, codes_output,  codes_maps,   codes_aggregations, codes_probe,
 		codes_stacks,  codes_meta, codes_net,  codes_address, codes_kernel, codes_python,       codes_calls,
+		codes_text_parts,
 	};
 	static const struct builtin_code none = {};
 	const struct builtin_code *at;

@@ -42,6 +42,7 @@ static void place_str(struct gen *g, const struct node *call, uint32_t offset)
 		gen_frame_store_imm(g, 8, limit,
 				    call->kid_count > 1 ? (int32_t)value
 				    : call->type->limit ? (int32_t)call->type->limit + 1
+				    : call->type->count ? (int32_t)call->type->count
 							: (int32_t)size);
 	}
 	if (from->type->kind == TYPE_STRING || from->type->kind == TYPE_ARRAY) {
@@ -208,13 +209,20 @@ static uint32_t text_of(struct gen *g, const struct node *call, uint32_t operand
 	return at;
 }
 
+uint32_t gen_text_room(struct gen *g, const struct type *type, uint32_t offset)
+{
+	if (type->count < type->size)
+		gen_frame_store_imm(g, 8, offset + type->size - 8, 0);
+	return type->count;
+}
+
 static void place_path(struct gen *g, const struct node *call, uint32_t offset)
 {
 	uint32_t mark = g->used, from = text_of(g, call, 0), state = gen_temporary(g, 40);
 
+	code_imm(g->code, R3, gen_text_room(g, call->type, offset));
 	gen_frame_address(g, R1, offset);
 	gen_frame_address(g, R2, from);
-	code_imm(g->code, R3, call->type->size);
 	gen_frame_address(g, R4, state);
 	code_call_runtime(g->code, call->builtin == CORE_BASENAME ? "rt_string_basename" : "rt_string_dirname");
 	g->used = mark;
@@ -228,10 +236,10 @@ static void place_substr(struct gen *g, const struct node *call, uint32_t offset
 	gen_frame_store(g, 8, place, R0);
 	gen_scalar(g, call->kids[2]);
 	code_mov(g->code, R5, R0);
+	code_imm(g->code, R3, gen_text_room(g, call->type, offset));
 	gen_frame_load(g, 8, R4, place);
 	gen_frame_address(g, R1, offset);
 	gen_frame_address(g, R2, from);
-	code_imm(g->code, R3, call->type->size);
 	code_call_runtime(g->code, "rt_string_substr");
 	g->used = mark;
 }
@@ -272,8 +280,8 @@ static void place_number(struct gen *g, const struct node *call, uint32_t offset
 {
 	gen_scalar(g, call->kids[0]);
 	code_mov(g->code, R3, R0);
+	code_imm(g->code, R2, gen_text_room(g, call->type, offset));
 	gen_frame_address(g, R1, offset);
-	code_imm(g->code, R2, call->type->size);
 	code_imm(g->code, R4, (int64_t)call->value);
 	code_call_runtime(g->code, "rt_string_number");
 }

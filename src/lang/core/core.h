@@ -93,6 +93,15 @@ enum core_fault {
 	CORE_FAULT_SCRATCH    /* the unit's scratch memory is used up */
 };
 
+/* Kinds of addresses that are made text; the runtime has the same numbers. */
+enum core_address {
+	CORE_ADDRESS_IP4,
+	CORE_ADDRESS_IP6, /* IPv4 within it is written as IPv4 */
+	CORE_ADDRESS_IP6_STRICT,
+	CORE_ADDRESS_ETHERNET,
+	CORE_ADDRESS_INFINIBAND
+};
+
 enum core_builtin {
 	CORE_NONE,
 #define CORE(id, name) CORE_##id,

@@ -270,7 +270,7 @@ static bool may_fail(const struct node *node)
 	if (node->kind == NODE_ASSIGN && node->kids[0]->kind != NODE_VARIABLE && node->kids[0]->kind != NODE_MAP)
 		return true;
 	if (node_calls(node, CORE_COPY) || node_calls(node, CORE_STR) || node_calls(node, CORE_BUF) ||
-	    node_calls(node, CORE_FAULT) ||
+	    node_calls(node, CORE_FAULT) || node_calls(node, CORE_STRTOK) || node_calls(node, CORE_ADDRESS_TEXT) ||
 	    node->kind == NODE_FIELD || node->kind == NODE_INDEX ||
 	    (node->kind == NODE_UNARY && node->op == OP_DEREFERENCE) || node_calls(node, CORE_ARGUMENT))
 		return true;
@@ -397,9 +397,15 @@ static void add_forgetting(struct compiler *c)
 /* What one clause has allocated is not there in the next one. */
 static struct node *with_scratch(struct compiler *c, struct node *body)
 {
-	struct node *const nodes[] = {d_scratch_begin(c), body};
+	struct node *nodes[3], *scratch = d_scratch_begin(c), *strtok = d_strtok_begin(c);
+	size_t count = 0;
 
-	return nodes[0] ? block_of(c, nodes, 2, body->span) : body;
+	if (scratch)
+		nodes[count++] = scratch;
+	if (strtok)
+		nodes[count++] = strtok;
+	nodes[count++] = body;
+	return count > 1 ? block_of(c, nodes, (uint32_t)count, body->span) : body;
 }
 
 static struct node *whole(struct compiler *c, struct d_unit *unit)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Numbers that have names in D's own libraries. */
 #include <errno.h>
+#include <net/if_arp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -23,6 +24,7 @@ static const struct constant {
 	NAMED(CLD_EXITED), NAMED(CLD_KILLED), NAMED(CLD_DUMPED), NAMED(CLD_TRAPPED), NAMED(CLD_STOPPED),
 	NAMED(CLD_CONTINUED),
 	NAMED(AF_UNIX), NAMED(AF_INET), NAMED(AF_INET6),
+	NAMED(ARPHRD_ETHER), NAMED(ARPHRD_INFINIBAND),
 	NAMED(F_OK), NAMED(X_OK), NAMED(W_OK), NAMED(R_OK),
 	{"PR_MODEL_ILP32", 1}, {"PR_MODEL_LP64", 2}, {"PR_STOPPED", 1}, {"PR_ISTOP", 2}, {"PR_DSTOP", 4},
 	{"PR_IDLE", 0x10000000}, {"SSLEEP", 1}, {"SRUN", 2}, {"SZOMB", 3}, {"SSTOP", 4}, {"SIDL", 5},

@@ -270,6 +270,7 @@ struct d_unit {
 	VEC(struct node *) nodes;    /* one for each clause */
 	VEC(uint32_t) numbers;       /* of the clauses, as nodes has them */
 	VEC(struct symbol *) locals; /* this-> variables that they use */
+	struct symbol *strtok;       /* its state; NULL: not used */
 };
 
 /* compiler.of_dialect */
@@ -361,6 +362,8 @@ struct node *d_value(struct compiler *c, const struct d_expr *expr);
 struct node *d_number(struct compiler *c, const struct d_expr *expr);
 struct node *d_text(struct compiler *c, const struct d_expr *expr);
 struct node *d_cast(struct compiler *c, struct node *node, const struct type *type);
+/* NULL, or 0: a string's address that is none. */
+bool d_is_null(struct compiler *c, const struct d_expr *expr);
 bool d_constant(struct compiler *c, const struct d_expr *expr, int64_t *ret);
 /* "int", "struct task_struct", "string": the type of this name; a complaint if there is none. */
 const struct type *d_type(struct compiler *c, const char *name, struct span span);
@@ -427,6 +430,16 @@ struct node *d_copyinto(struct compiler *c, const struct d_expr *call);
 struct node *d_copyin(struct compiler *c, const struct d_expr *call);
 /* What a clause begins with; NULL: nothing. */
 struct node *d_scratch_begin(struct compiler *c);
+
+/* text_parts.c: functions whose work the runtime does */
+struct node *d_strtok(struct compiler *c, const struct d_expr *call);
+struct node *d_inet_ntoa(struct compiler *c, const struct d_expr *call);
+struct node *d_inet_ntoa6(struct compiler *c, const struct d_expr *call);
+struct node *d_inet_ntop(struct compiler *c, const struct d_expr *call);
+struct node *d_link_ntop(struct compiler *c, const struct d_expr *call);
+struct node *d_progenyof(struct compiler *c, const struct d_expr *call);
+/* As d_scratch_begin(): no text is begun. */
+struct node *d_strtok_begin(struct compiler *c);
 
 /* variables.c */
 struct d_variable *d_variable_find(const struct compiler *c, enum d_scope scope, const char *name, bool aggregation);

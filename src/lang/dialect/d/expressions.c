@@ -103,6 +103,13 @@ static int64_t narrow(uint64_t value, const struct type *type)
 	return type->is_signed ? (int64_t)(value << bits) >> bits : (int64_t)(value << bits >> bits);
 }
 
+static const char *cut(struct compiler *c, const char *text, uint32_t room)
+{
+	const char *ret = strlen(text) < room ? text : arena_printf(c->arena, "%.*s", (int)room - 1, text);
+
+	return ret ? ret : "";
+}
+
 struct node *d_cast(struct compiler *c, struct node *node, const struct type *type)
 {
 	struct node *cast;
@@ -112,7 +119,7 @@ struct node *d_cast(struct compiler *c, struct node *node, const struct type *ty
 	if (node->kind == NODE_INT && type->kind == TYPE_INT)
 		return d_int(c, narrow(node->value, type), type);
 	if (node->kind == NODE_STRING && type->kind == TYPE_STRING) {
-		struct node *copy = d_literal(c, node->text);
+		struct node *copy = d_literal(c, cut(c, node->text, type->count));
 
 		copy->type = type;
 		return copy;
@@ -185,11 +192,11 @@ struct node *d_text(struct compiler *c, const struct d_expr *expr)
 
 	if (node->type->kind == TYPE_STRING)
 		return node;
-	if (node->type->kind == TYPE_POINTER || node->type->kind == TYPE_PROBE ||
+	if (node->type->kind == TYPE_POINTER || node->type->kind == TYPE_PROBE || d_is_null(c, expr) ||
 	    (node->type->kind == TYPE_ARRAY && node->type->to->size == 1)) {
 		text = d_call(c, CORE_STR, d_string_type(c), expr->span, 1);
 		if (!c->arena->failed)
-			text->kids[0] = node;
+			text->kids[0] = d_is_null(c, expr) ? d_int(c, 0, &type_uint64) : node;
 		return text;
 	}
 	if (!c->report->errors) {
@@ -201,6 +208,14 @@ struct node *d_text(struct compiler *c, const struct d_expr *expr)
 				"copyinstr() reads a string at a process's address, stringof() one of the kernel's");
 	}
 	return d_literal(c, "");
+}
+
+bool d_is_null(struct compiler *c, const struct d_expr *expr)
+{
+	bool is_named = expr->kind == D_VARIABLE && !strcmp(expr->text, "NULL");
+
+	(void)c;
+	return is_named || (expr->kind == D_INT && !expr->value);
 }
 
 bool d_constant(struct compiler *c, const struct d_expr *expr, int64_t *ret)
@@ -270,10 +285,16 @@ static struct node *divide(struct compiler *c, enum op op, const struct type *ty
 	return block;
 }
 
+/* A string that is NULL is an empty one here. */
+static struct node *compared(struct compiler *c, const struct d_expr *expr)
+{
+	return d_is_null(c, expr) ? d_literal(c, "") : d_text(c, expr);
+}
+
 /* Strings are ordered by their bytes. */
 static struct node *compare_texts(struct compiler *c, enum op op, const struct d_expr *expr)
 {
-	struct node *a = d_text(c, expr->kids[0]), *b = d_text(c, expr->kids[1]), *node;
+	struct node *a = compared(c, expr->kids[0]), *b = compared(c, expr->kids[1]), *node;
 
 	if (op == OP_EQUAL || op == OP_NOT_EQUAL)
 		return d_binary(c, op, &type_int32, a, b);

@@ -14,10 +14,14 @@ struct subroutine {
 /* A string at an address of the process, or of the kernel; what cannot be read ends the clause. */
 static struct node *copy_string(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
 {
-	struct node *node = d_call(c, CORE_STR, d_string_type(c), call->span, 1);
+	const struct type *type = d_string_type(c);
+	struct node *node;
 	int64_t size;
 
-	(void)self;
+	/* In what copyinstr() gives, the terminator is one of strsize characters. */
+	if (self->flags)
+		type = type_string(c->arena, (uint32_t)d_state(c)->options[D_STRSIZE]);
+	node = d_call(c, CORE_STR, type, call->span, 1);
 	if (c->arena->failed)
 		return node;
 	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
@@ -55,7 +59,7 @@ static struct node *length(struct compiler *c, const struct subroutine *self, co
 	struct node *node = d_call(c, self->builtin, &type_uint64, call->span, 1);
 
 	if (!c->arena->failed)
-		node->kids[0] = d_text(c, call->kids[0]);
+		node->kids[0] = d_cast(c, d_text(c, call->kids[0]), d_string_type(c));
 	return node;
 }
 
@@ -183,6 +187,25 @@ static struct node *of_memory(struct compiler *c, const struct subroutine *self,
 	return lowers[self->flags](c, call);
 }
 
+/* text_parts.c */
+static struct node *of_text_part(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	static struct node *(*const lowers[])(struct compiler *c, const struct d_expr *call) = {
+		d_strtok, d_inet_ntoa, d_inet_ntoa6, d_inet_ntop, d_link_ntop, d_progenyof};
+
+	return lowers[self->flags](c, call);
+}
+
+/* A device's number has 12 bits of the major one, and 20 of the minor one. */
+static struct node *device_part(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
+{
+	struct node *device = d_cast(c, d_number(c, call->kids[0]), &type_uint32);
+
+	if (self->flags)
+		return d_binary(c, OP_SHIFT_RIGHT, &type_uint32, device, d_int(c, 20, &type_int64));
+	return d_binary(c, OP_AND, &type_uint32, device, d_int(c, 0xfffff, &type_uint32));
+}
+
 static struct node *begin_speculation(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
 {
 	(void)self;
@@ -190,8 +213,13 @@ static struct node *begin_speculation(struct compiler *c, const struct subroutin
 }
 
 static const struct subroutine subroutines[] = {
+	{"strtok", of_text_part, CORE_NONE, 0},   {"cleanpath", of_path, CORE_CLEANPATH, 0},
+	{"inet_ntoa", of_text_part, CORE_NONE, 1}, {"inet_ntoa6", of_text_part, CORE_NONE, 2},
+	{"inet_ntop", of_text_part, CORE_NONE, 3}, {"link_ntop", of_text_part, CORE_NONE, 4},
+	{"progenyof", of_text_part, CORE_NONE, 5}, {"getmajor", device_part, CORE_NONE, 1},
+	{"getminor", device_part, CORE_NONE, 0},
 	{"speculation", begin_speculation, CORE_NONE, 0},
-	{"copyinstr", copy_string, CORE_NONE, 0}, {"copyin", of_memory, CORE_NONE, 3},
+	{"copyinstr", copy_string, CORE_NONE, 1}, {"copyin", of_memory, CORE_NONE, 3},
 	{"stringof", string_of, CORE_NONE, 0},    {"basename", of_path, CORE_BASENAME, 0},
 	{"dirname", of_path, CORE_DIRNAME, 0},    {"strlen", length, CORE_STRLEN, 0},
 	{"strjoin", join, CORE_STR_CONCAT, 0},    {"substr", part, CORE_SUBSTR, 0},
@@ -207,28 +235,19 @@ static const struct subroutine subroutines[] = {
 
 /* Known to D, and not there. */
 static const char *const missing[] = {
-	"cleanpath",
 	"copyout",
 	"copyoutstr",
 	"d_path",
 	"ddi_pathname",
-	"getmajor",
-	"getminor",
-	"inet_ntoa",
-	"inet_ntoa6",
-	"inet_ntop",
-	"link_ntop",
 	"msgdsize",
 	"msgsize",
 	"mutex_owned",
 	"mutex_owner",
 	"mutex_type_adaptive",
 	"mutex_type_spin",
-	"progenyof",
 	"rw_iswriter",
 	"rw_read_held",
 	"rw_write_held",
-	"strtok",
 };
 
 struct node *d_function(struct compiler *c, const struct d_expr *call)

@@ -8,7 +8,7 @@
 
 const struct type *d_string_type(struct compiler *c)
 {
-	return type_string(c->arena, (uint32_t)d_state(c)->options[D_STRSIZE]);
+	return type_string(c->arena, (uint32_t)d_state(c)->options[D_STRSIZE] + 1);
 }
 
 /* Declarations may have it, and nothing else: D does not calculate with it. */
@@ -30,7 +30,7 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 		{"uintptr_t", &type_uint64}, {"pid_t", &type_int32},      {"id_t", &type_int32},
 		{"uid_t", &type_uint32},     {"gid_t", &type_uint32},     {"hrtime_t", &type_int64},
 		{"ptrdiff_t", &type_int64},  {"off_t", &type_int64},      {"_Bool", &type_uint8},
-		{"time_t", &type_int64},
+		{"time_t", &type_int64},     {"ipaddr_t", &type_uint32},  {"in_addr_t", &type_uint32},
 	};
 	const struct type *type = NULL;
 	uint32_t i;
@@ -134,6 +134,9 @@ struct node *d_size_of(struct compiler *c, const struct d_expr *expr)
 	if ((type->kind == TYPE_NONE || (type->kind == TYPE_RECORD && type->is_incomplete)) && !c->report->errors)
 		report_error(c->report, "D_SIZEOF_TYPE", expr->span,
 			     "cannot apply sizeof to an operand of unknown size");
+	/* The terminator of a string of the program does not count. */
+	if (type->kind == TYPE_STRING && type->count == d_state(c)->options[D_STRSIZE] + 1)
+		return d_int(c, (int64_t)d_state(c)->options[D_STRSIZE], &type_uint64);
 	return d_int(c, type_bytes(type), &type_uint64);
 }
 

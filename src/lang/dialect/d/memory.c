@@ -181,14 +181,38 @@ static struct node *pointer(struct compiler *c, const struct d_expr *call, uint3
 	return node;
 }
 
+/* The arguments are computed in their order, whatever the copy wants first: places of "from", "to" and "size". */
+static struct node *copy_in_order(struct compiler *c, struct node *const arguments[3], uint32_t to, uint32_t from,
+				  uint32_t size, struct span span)
+{
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, span, 4);
+	struct symbol *symbols[3];
+	uint32_t i;
+
+	for (i = 0; i < 3; i++) {
+		symbols[i] = d_local(c, &type_uint64);
+		if (c->arena->failed || !symbols[i])
+			return d_int(c, 0, &type_int32);
+		block->kids[i] = let(c, symbols[i], d_cast(c, arguments[i], &type_uint64));
+	}
+	block->kids[3] = copy(c, d_variable_node(c, symbols[to]), d_variable_node(c, symbols[from]),
+			      d_variable_node(c, symbols[size]), span);
+	block->type = &type_none;
+	return block;
+}
+
 struct node *d_bcopy(struct compiler *c, const struct d_expr *call)
 {
-	return copy(c, pointer(c, call, 1), pointer(c, call, 0), d_number(c, call->kids[2]), call->span);
+	struct node *from = pointer(c, call, 0), *to = pointer(c, call, 1), *size = d_number(c, call->kids[2]);
+
+	return copy_in_order(c, (struct node *const[]){from, to, size}, 1, 0, 2, call->span);
 }
 
 struct node *d_copyinto(struct compiler *c, const struct d_expr *call)
 {
-	return copy(c, pointer(c, call, 2), d_number(c, call->kids[0]), d_number(c, call->kids[1]), call->span);
+	struct node *from = d_number(c, call->kids[0]), *size = d_number(c, call->kids[1]), *to = pointer(c, call, 2);
+
+	return copy_in_order(c, (struct node *const[]){from, size, to}, 2, 0, 1, call->span);
 }
 
 struct node *d_copyin(struct compiler *c, const struct d_expr *call)

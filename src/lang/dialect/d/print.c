@@ -186,7 +186,7 @@ void d_print_trace(const struct printer *p, const struct type *type, const uint8
 	bool bare = state_of(p)->options[D_QUIET];
 
 	if (state_of(p)->options[D_RAWBYTES] && type->kind != TYPE_BUFFER)
-		d_print_raw(p->out, bytes, type->size);
+		d_print_raw(p->out, bytes, type->kind == TYPE_STRING ? type->count : type->size);
 	else if (type->kind == TYPE_STRING)
 		print_text(p, p->out, (const char *)bytes, strnlen((const char *)bytes, type->size), 33, bare);
 	else if (type_is_scalar(type))

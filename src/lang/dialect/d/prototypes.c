@@ -146,6 +146,11 @@ static bool accepts(const char *argument, const struct type *type)
 	if (!strcmp(argument, "string") || !strcmp(argument, "char *"))
 		return type->kind == TYPE_STRING || type->kind == TYPE_PROBE || type->kind == TYPE_POINTER ||
 		       type->kind == TYPE_BUFFER || type->kind == TYPE_ARRAY;
+	if (!strncmp(argument, "struct ", 7) && type->kind == TYPE_POINTER && type->to->kind == TYPE_RECORD)
+		return type->to->name && !strncmp(argument + 7, type->to->name, strlen(type->to->name)) &&
+		       argument[7 + strlen(type->to->name)] == ' ';
+	if (!strncmp(argument, "struct ", 7))
+		return type->kind == TYPE_POINTER && type->to->kind == TYPE_NONE;
 	if (is_pointer)
 		return type->kind != TYPE_NONE;
 	return type_is_scalar(type);
@@ -194,7 +199,8 @@ bool d_check_call(struct compiler *c, const struct d_expr *call)
 		type = type_of(c, expr);
 		if (c->report->errors)
 			return false;
-		if (accepts(prototype->arguments[i], type))
+		if (accepts(prototype->arguments[i], type) ||
+		    (d_is_null(c, expr) && strchr(prototype->arguments[i], '*') != NULL))
 			continue;
 		report_error(c->report, "D_PROTO_ARG", call->span,
 			     "%s( ) argument #%u is incompatible with prototype:\n\tprototype: %s\n\t argument: %s",

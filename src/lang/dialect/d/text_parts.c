@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Functions whose work the runtime does: tokens, addresses as text, ancestors. */
+#include <string.h>
+#include <net/if_arp.h>
+#include <sys/socket.h>
+
+#include "lang/dialect/d/d.h"
+
+/* --- strtok() --- */
+
+static struct symbol *token_state(struct compiler *c)
+{
+	struct d_unit *unit = d_state(c)->unit;
+
+	if (unit->strtok)
+		return unit->strtok;
+	unit->strtok = d_local(c, type_scratch(c->arena, d_string_type(c)->size));
+	if (!unit->strtok || vec_push(&unit->locals, unit->strtok)) {
+		c->arena->failed = true;
+		return NULL;
+	}
+	unit->strtok->name = "strtok";
+	return unit->strtok;
+}
+
+struct node *d_strtok_begin(struct compiler *c)
+{
+	struct symbol *state = d_state(c)->unit->strtok;
+	struct node *field, *node;
+
+	if (!state)
+		return NULL;
+	field = node_create(c->arena, NODE_FIELD, (struct span){}, 1);
+	node = node_create(c->arena, NODE_ASSIGN, (struct span){}, 2);
+	if (c->arena->failed)
+		return NULL;
+	field->kids[0] = d_variable_node(c, state);
+	field->field = &state->type->fields[0];
+	field->type = field->field->type;
+	node->kids[0] = field;
+	node->kids[1] = d_int(c, 0, &type_uint64);
+	return node;
+}
+
+struct node *d_strtok(struct compiler *c, const struct d_expr *call)
+{
+	struct symbol *state = token_state(c);
+	bool goes_on = d_is_null(c, call->kids[0]);
+	struct node *node = d_call(c, CORE_STRTOK, d_string_type(c), call->span, goes_on ? 2 : 3);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_variable_node(c, state);
+	node->kids[1] = d_text(c, call->kids[1]);
+	if (!goes_on)
+		node->kids[2] = d_text(c, call->kids[0]);
+	return node;
+}
+
+/* --- addresses --- */
+
+static struct node *address_text(struct compiler *c, struct node *where, enum core_address kind, struct span span)
+{
+	struct node *node = d_call(c, CORE_ADDRESS_TEXT, d_string_type(c), span, 1);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_cast(c, where, &type_uint64);
+	node->value = kind;
+	return node;
+}
+
+struct node *d_inet_ntoa(struct compiler *c, const struct d_expr *call)
+{
+	return address_text(c, d_number(c, call->kids[0]), CORE_ADDRESS_IP4, call->span);
+}
+
+struct node *d_inet_ntoa6(struct compiler *c, const struct d_expr *call)
+{
+	int64_t strict = 0;
+
+	if (call->kid_count > 1 && !d_constant(c, call->kids[1], &strict))
+		report_error(c->report, "D_PROTO_ARG", call->span,
+			     "inet_ntoa6( ) argument #2 is incompatible with prototype:\n\tprototype: int constant\n"
+			     "\t argument: %s",
+			     d_type_name(c, d_value(c, call->kids[1])->type));
+	return address_text(c, d_number(c, call->kids[0]), strict ? CORE_ADDRESS_IP6_STRICT : CORE_ADDRESS_IP6,
+			    call->span);
+}
+
+static struct symbol *kept(struct compiler *c, struct node *block, uint32_t index, struct node *value,
+			   const struct type *type)
+{
+	struct symbol *symbol = arena_new(c->arena, struct symbol);
+	struct node *let = node_create(c->arena, NODE_LET, (struct span){}, 1);
+
+	if (c->arena->failed)
+		return symbol;
+	*symbol = (struct symbol){.name = "address", .type = type};
+	let->symbol = symbol;
+	let->kids[0] = d_cast(c, value, type);
+	block->kids[index] = let;
+	return symbol;
+}
+
+static struct node *choose(struct compiler *c, struct symbol *number, int64_t value, struct node *yes, struct node *no)
+{
+	struct node *node = node_create(c->arena, NODE_TERNARY, yes->span, 3);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_binary(c, OP_EQUAL, &type_int64, d_variable_node(c, number), d_int(c, value, &type_int64));
+	node->kids[1] = yes;
+	node->kids[2] = no;
+	node->type = yes->type;
+	return node;
+}
+
+/* The kind of the address is a number that is known when it runs; another number is a failure. */
+static struct node *by_number(struct compiler *c, const struct d_expr *call, const int64_t numbers[2],
+			      const enum core_address kinds[2])
+{
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, call->span, 3),
+		    *other = node_create(c->arena, NODE_BLOCK_VALUE, call->span, 2),
+		    *fault = d_call(c, CORE_FAULT, &type_none, call->span, 1), *second;
+	struct symbol *number, *where;
+
+	if (c->arena->failed)
+		return block;
+	fault->value = CORE_FAULT_OPERATION;
+	fault->kids[0] = d_int(c, 0, &type_uint64);
+	other->kids[0] = fault;
+	other->kids[1] = d_cast(c, d_literal(c, ""), d_string_type(c));
+	other->type = d_string_type(c);
+	number = kept(c, block, 0, d_number(c, call->kids[0]), &type_int64);
+	where = kept(c, block, 1, d_number(c, call->kids[1]), &type_uint64);
+	if (c->arena->failed)
+		return block;
+	second = choose(c, number, numbers[1], address_text(c, d_variable_node(c, where), kinds[1], call->span), other);
+	block->kids[2] =
+		choose(c, number, numbers[0], address_text(c, d_variable_node(c, where), kinds[0], call->span), second);
+	block->type = d_string_type(c);
+	return block;
+}
+
+struct node *d_inet_ntop(struct compiler *c, const struct d_expr *call)
+{
+	return by_number(c, call, (const int64_t[]){AF_INET, AF_INET6},
+			 (const enum core_address[]){CORE_ADDRESS_IP4, CORE_ADDRESS_IP6_STRICT});
+}
+
+struct node *d_link_ntop(struct compiler *c, const struct d_expr *call)
+{
+	return by_number(c, call, (const int64_t[]){ARPHRD_ETHER, ARPHRD_INFINIBAND},
+			 (const enum core_address[]){CORE_ADDRESS_ETHERNET, CORE_ADDRESS_INFINIBAND});
+}
+
+/* --- progenyof() --- */
+
+struct node *d_progenyof(struct compiler *c, const struct d_expr *call)
+{
+	const struct d_expr variable = {.kind = D_VARIABLE, .text = "curthread", .span = call->span};
+	struct node *node = d_call(c, CORE_PROGENY, &type_int32, call->span, 2), *task = d_builtin(c, &variable);
+	struct type_field parent = {}, number = {};
+
+	if (c->arena->failed || !task || task->type->kind != TYPE_POINTER)
+		return node;
+	if (!types_field(&c->types, task->type->to, "real_parent", &parent) ||
+	    !types_field(&c->types, task->type->to, "tgid", &number)) {
+		report_error(c->report, "D_FUNC_UNDEF", call->span, "progenyof( ) needs the kernel's BTF");
+		return d_int(c, 0, &type_int32);
+	}
+	node->kids[0] = d_cast(c, task, &type_uint64);
+	node->kids[1] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
+	node->value = (uint64_t)parent.offset << 32 | number.offset;
+	return node;
+}
