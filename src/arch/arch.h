@@ -88,6 +88,7 @@ struct arch {
 	uint8_t mode_mask, mode_user;
 	const uint16_t *arguments; /* offsets in the context of the registers that integer arguments come in */
 	uint8_t argument_count;
+	uint8_t stack_arguments; /* where the others begin, by words, from SP at a function's first instruction */
 
 	/* Reads an operand, up to the blank or the end behind it. */
 	bool (*usdt_operand)(const char *text, struct arch_operand *ret);

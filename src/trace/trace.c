@@ -99,19 +99,32 @@ static int attach_hooks(struct run *run, struct diag *diag)
 }
 
 /* Programs at one place run in the order of the script. */
-static int attach_all(struct run *run, struct diag *diag)
+static int attach_some(struct run *run, bool in_files, struct diag *diag)
 {
-	size_t count = run->compiler->units.count, i;
+	const struct compiler *c = run->compiler;
+	size_t count = c->units.count, i;
 	int err = 0;
 
 	for (i = 0; i < 2 * count && !err; i++) {
 		size_t index = i < count ? i : 2 * count - 1 - i;
-		const struct provider *provider = run->compiler->units.at[index].provider;
+		const struct unit *unit = &c->units.at[index];
 
-		if (provider->attach && provider->runs_last_first == (i >= count))
+		if (unit->provider->attach && unit->provider->runs_last_first == (i >= count) &&
+		    (c->attaches.at[unit->first_attach].path != NULL) == in_files)
 			err = attach_unit(run, index, diag);
 	}
 	return err;
+}
+
+/*
+ * Places in programs come first: they take long, and what the kernel tells is often about a process that then is to go
+ * by them.
+ */
+static int attach_all(struct run *run, struct diag *diag)
+{
+	int err = attach_some(run, true, diag);
+
+	return err ? err : attach_some(run, false, diag);
 }
 
 /* Places of the same name (a marker's) are one probe. */

@@ -129,6 +129,26 @@ second "ucaller is the second frame; uaddr(), usym() and umod() of it, and as a 
 	umod(ucaller); printf("\n"); @[umod(ucaller)] = count(); printa("%A %@d", @); ustack(2); trunc(@); exit(0); }' \
 	"sleep 0.01"
 
+# --- functions of a process ---
+cat > "$folder/call.py" << 'END'
+import ctypes
+ctypes.CDLL(None).snprintf(None, 0, b"x", 3, 4, 5, 6, 7, 8, 9)
+END
+says "arguments on the stack; a library without its version; a pattern of the provider" 0 "snprintf: 3 4 5 6 7 8 9
+" -qn 'p*d$target:libc.so:snprintf:entry /(int)arg3 == 3 && (int)arg5 == 5/ { printf("%s: %d %d %d %d %d %d %d", probefunc,
+	arg3, (int)arg4, (int)arg5, (int)arg6, (int)arg7, (int)arg8, (int)arg9); exit(0); }' -c "python3 $folder/call.py"
+printf '#!/bin/sh\nexit 0\n' > "$folder/script"
+chmod +x "$folder/script"
+says "the a.out of a script is its interpreter" 1 \
+"dtrace: invalid probe specifier pid\$target:a.out:nothing_of_this_name:entry: [D_PROC_FUNC] failed to lookup 'nothing_of_this_name' in module 'a.out'
+" -xerrtags -n 'pid$target:a.out:nothing_of_this_name:entry' -c "$folder/script"
+says "a place in a function that is none" 1 \
+"dtrace: invalid probe specifier pid1:::beginning: [D_PROC_NAME] 'beginning' is an invalid probe name
+" -xerrtags -n pid1:::beginning
+says "an address, by a function of a library" 1 \
+"dtrace: invalid probe specifier pid1:libc:-:80: [D_PROC_LIB] only the a.out module is valid with the '-' function
+" -xerrtags -n pid1:libc:-:80
+
 # --- options ---
 says "an option's value" 1 \
 "dtrace: failed to set -x nspec: Invalid value for specified option

@@ -83,6 +83,7 @@ const struct arch x86_64 = {
 	.mode_user = 3,
 	.arguments = arguments,
 	.argument_count = sizeof(arguments) / sizeof(arguments[0]),
+	.stack_arguments = 8, /* above the return address */
 	.usdt_operand = x86_64_usdt_operand,
 	.unwind = &x86_64_unwind,
 	.code = &x86_64_code,

@@ -56,6 +56,19 @@ void probe_marker_argument(struct gen *g, struct span span, const char *argument
 		code_imm(g->code, R0, 0);
 }
 
+/* One that comes on the stack: at the function's first instruction, all of them are words. */
+static void gen_stack_argument(struct gen *g, struct span span, uint32_t number)
+{
+	const struct arch *arch = arch_here();
+	uint32_t mark = g->used, at = gen_temporary(g, 8);
+
+	code_load(g->code, 8, R0, REG_CTX, (int16_t)arch->context_sp);
+	code_alu_imm(g->code, BPF_ADD, R0, arch->stack_arguments + 8 * (int32_t)(number - arch->argument_count));
+	gen_read(g, span, at, 8);
+	gen_frame_load(g, 8, R0, at);
+	g->used = mark;
+}
+
 static void gen_argument(struct gen *g, const struct node *call)
 {
 	const struct attach *attach = compiler_attach(g->c);
@@ -72,6 +85,8 @@ static void gen_argument(struct gen *g, const struct node *call)
 		gen_context_load(g, 8, (uint32_t)call->value * 8);
 	} else if (call->value < arch_here()->argument_count) {
 		code_load(g->code, 8, R0, REG_CTX, (int16_t)arch_here()->arguments[call->value]);
+	} else {
+		gen_stack_argument(g, call->span, (uint32_t)call->value);
 	}
 }
 

@@ -187,17 +187,43 @@ const char *binary_script(struct compiler *c, const char *name)
 	return is ? arena_strdup(c->arena, path, strlen(path)) : NULL;
 }
 
+/* The file of -c; NULL: there is none. */
+static struct foreign_file *open_command(struct compiler *c)
+{
+	const char *path = c->options->command_path;
+	struct foreign_file *file;
+	char in_path[PATH_MAX];
+
+	if (!strchr(path, '/'))
+		return find_in_path(c, path, in_path, sizeof(in_path));
+	return binary_open(c, path, &file) ? NULL : file;
+}
+
+const char *binary_command_interpreter(struct compiler *c)
+{
+	struct foreign_file *file = open_command(c);
+	char line[256], *at = line + 2;
+	int64_t got = file ? foreign_read(file, line, sizeof(line) - 1, 0) : 0;
+	size_t length;
+
+	foreign_close(file);
+	line[got > 0 ? got : 0] = '\0';
+	if (strncmp(line, "#!", 2) != 0)
+		return NULL;
+	at += strspn(at, " \t");
+	length = strcspn(at, " \t\n");
+	if (*at != '/' || !at[length])
+		return NULL;
+	at[length] = '\0';
+	return strcmp(path_basename(at), "env") ? arena_strdup(c->arena, at, length) : NULL;
+}
+
 const char *binary_command_program(struct compiler *c)
 {
 	const struct compile_options *options = c->options;
 	const char *path = options->command_path, *found = NULL;
-	struct foreign_file *file = NULL;
-	char in_path[PATH_MAX];
+	struct foreign_file *file = open_command(c);
 
-	if (!strchr(path, '/'))
-		file = find_in_path(c, path, in_path, sizeof(in_path));
-	else if (binary_open(c, path, &file))
-		file = NULL;
 	if (file && options->program && is_script(file))
 		found = options->program(options->program_context, path_basename(path));
 	foreign_close(file);

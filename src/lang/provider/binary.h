@@ -33,6 +33,11 @@ const char *binary_script(struct compiler *c, const char *name);
 /* The program that -c runs. For a script, such as pyenv's, the program of the same name that it executes. */
 const char *binary_command_program(struct compiler *c);
 
+/*
+ * The interpreter that the first line of -c's script names. NULL: it is no script, or env looks for the interpreter.
+ */
+const char *binary_command_interpreter(struct compiler *c);
+
 /* Opens a file that an attach point names. 0 or a negative errno; -ETIMEDOUT, and a warning, if it does not answer. */
 int binary_open(struct compiler *c, const char *path, struct foreign_file **ret);
 

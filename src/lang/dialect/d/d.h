@@ -3,7 +3,7 @@
  * d: DTrace's language, as dtrace-utils 2.0 has it: what its files share.
  *
  *   text ─► lexer.c ─► parser.c, parse_expressions.c ─► clauses and declarations (this header)
- *        ─► probes.c: which places each clause is about; places with the same clauses become one unit
+ *        ─► probes.c, processes.c: which places each clause is about; places with the same clauses become one unit
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
  *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
  *             │  translators.c: what has a value

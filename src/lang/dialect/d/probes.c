@@ -6,35 +6,15 @@
  * process of -p or -c with what it has started; all others everywhere.
  */
 #include <ctype.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/path.h"
 #include "lang/core/number.h"
 #include "lang/dialect/d/d.h"
-#include "lang/provider/binary.h"
+#include "lang/dialect/d/probes.h"
 #include "lang/provider/provider.h"
 
-/* While units are made: a place, and the clauses that are about it. */
-struct spot {
-	struct attach attach;
-	struct d_place place;
-	const struct provider *provider;
-	const struct attach_text *point;
-	VEC(uint32_t) clauses;
-};
-
-struct making {
-	struct compiler *c;
-	VEC(struct spot) spots;
-	uint32_t clause, next_id;
-	const struct d_probe *probe;
-	size_t found; /* places of this description */
-};
-
-static bool matches(const char *pattern, const char *text)
+bool d_matches(const char *pattern, const char *text)
 {
 	return !*pattern || provider_matches(pattern, text);
 }
@@ -78,11 +58,7 @@ static void add_spot(struct making *m, const struct provider *provider, const st
 		m->c->arena->failed = true;
 }
 
-/* What is left of a description when its place is known. */
-typedef bool place_namer(struct making *m, const struct attach *attach, struct d_place *place);
-
-/* Has a provider find the places, gives them their D names, and leaves out those that the description does not mean. */
-static void search(struct making *m, const char *const *parts, uint32_t count, struct d_place like, place_namer *name)
+void d_search(struct making *m, const char *const *parts, uint32_t count, struct d_place like, place_namer *name)
 {
 	struct compiler *c = m->c;
 	struct attach_text *point = arena_new(c->arena, struct attach_text);
@@ -120,18 +96,18 @@ static void find_dtrace(struct making *m)
 
 	if (*probe->parts[1] || (*probe->parts[2] && strcmp(probe->parts[2], "*") != 0))
 		return;
-	if (matches(probe->parts[3], "BEGIN")) {
+	if (d_matches(probe->parts[3], "BEGIN")) {
 		place.id = 1;
 		place.name = "BEGIN";
-		search(m, begin, 1, place, NULL);
+		d_search(m, begin, 1, place, NULL);
 	}
-	if (matches(probe->parts[3], "END")) {
+	if (d_matches(probe->parts[3], "END")) {
 		place.id = 2;
 		place.name = "END";
-		search(m, end, 1, place, NULL);
+		d_search(m, end, 1, place, NULL);
 	}
 	/* Run where something fails. */
-	if (matches(probe->parts[3], "ERROR")) {
+	if (d_matches(probe->parts[3], "ERROR")) {
 		m->found++;
 		d_state(m->c)->matches++;
 	}
@@ -193,7 +169,7 @@ static void find_profile(struct making *m)
 		find_profile_of(m, name);
 	else if (*m->probe->parts[0])
 		for (i = 0; i < sizeof(listed) / sizeof(listed[0]); i++)
-			if (matches(name, listed[i]))
+			if (d_matches(name, listed[i]))
 				find_profile_of(m, listed[i]);
 }
 
@@ -214,7 +190,7 @@ static void find_profile_of(struct making *m, const char *name)
 		return;
 	}
 	parts[2] = arena_printf(m->c->arena, "%llu", (unsigned long long)nanoseconds);
-	search(m, parts, 3, place, NULL);
+	d_search(m, parts, 3, place, NULL);
 }
 
 /* --- system calls --- */
@@ -237,17 +213,17 @@ static void find_syscall(struct making *m)
 	struct d_place place = {.provider = "syscall", .module = "vmlinux", .is_everywhere = true};
 	const char *parts[3] = {"tracepoint", "syscalls"};
 
-	if (!matches(m->probe->parts[1], "vmlinux"))
+	if (!d_matches(m->probe->parts[1], "vmlinux"))
 		return;
-	if (matches(m->probe->parts[3], "entry")) {
+	if (d_matches(m->probe->parts[3], "entry")) {
 		place.name = "entry";
 		parts[2] = arena_printf(m->c->arena, "sys_enter_%s", function);
-		search(m, parts, 3, place, name_syscall);
+		d_search(m, parts, 3, place, name_syscall);
 	}
-	if (matches(m->probe->parts[3], "return")) {
+	if (d_matches(m->probe->parts[3], "return")) {
 		place.name = "return";
 		parts[2] = arena_printf(m->c->arena, "sys_exit_%s", function);
-		search(m, parts, 3, place, name_syscall);
+		d_search(m, parts, 3, place, name_syscall);
 	}
 }
 
@@ -265,9 +241,9 @@ static void find_made(struct making *m)
 					      .is_everywhere = true,
 					      .made = made};
 
-		if (matches(m->probe->parts[0], made->provider) && matches(m->probe->parts[1], "vmlinux") &&
-		    !*m->probe->parts[2] && matches(m->probe->parts[3], made->name))
-			search(m, made->parts, made->parts[2] ? 3 : 2, place, NULL);
+		if (d_matches(m->probe->parts[0], made->provider) && d_matches(m->probe->parts[1], "vmlinux") &&
+		    !*m->probe->parts[2] && d_matches(m->probe->parts[3], made->name))
+			d_search(m, made->parts, made->parts[2] ? 3 : 2, place, NULL);
 	}
 }
 
@@ -283,16 +259,16 @@ static void find_fbt(struct making *m)
 	const char *parts[2] = {"kprobe", *m->probe->parts[2] ? m->probe->parts[2] : "*"};
 	struct d_place place = {.provider = "fbt", .module = "vmlinux", .is_everywhere = true};
 
-	if (!matches(m->probe->parts[1], "vmlinux"))
+	if (!d_matches(m->probe->parts[1], "vmlinux"))
 		return;
-	if (matches(m->probe->parts[3], "entry")) {
+	if (d_matches(m->probe->parts[3], "entry")) {
 		place.name = "entry";
-		search(m, parts, 2, place, name_kernel_function);
+		d_search(m, parts, 2, place, name_kernel_function);
 	}
-	if (matches(m->probe->parts[3], "return")) {
+	if (d_matches(m->probe->parts[3], "return")) {
 		parts[0] = "kretprobe";
 		place.name = "return";
-		search(m, parts, 2, place, name_kernel_function);
+		d_search(m, parts, 2, place, name_kernel_function);
 	}
 }
 
@@ -312,7 +288,7 @@ static void find_rawtp(struct making *m)
 	const struct d_place place = {.provider = "rawtp", .module = "vmlinux", .function = "", .is_everywhere = true};
 
 	if (!*m->probe->parts[2])
-		search(m, parts, 2, place, name_event);
+		d_search(m, parts, 2, place, name_event);
 }
 
 static void find_sdt(struct making *m)
@@ -322,226 +298,7 @@ static void find_sdt(struct making *m)
 	const struct d_place place = {.provider = "sdt", .function = "", .is_everywhere = true};
 
 	if (!*m->probe->parts[2])
-		search(m, parts, 3, place, name_event);
-}
-
-/* --- processes --- */
-
-/* A provider's name that ends in a process id: how long it is without. */
-static size_t base_length(const char *name, int *pid)
-{
-	size_t length = strlen(name), base = length;
-	uint64_t number;
-
-	while (base && isdigit((unsigned char)name[base - 1]))
-		base--;
-	*pid = 0;
-	if (base == length || !base || !number_parse(name + base, length - base, &number) || number > INT_MAX)
-		return length;
-	*pid = (int)number;
-	return base;
-}
-
-static const char *module_of(const struct attach *attach)
-{
-	return attach->path ? path_basename(attach->path) : "";
-}
-
-/* The files of a process that is not that of -p, by its mappings. */
-static void each_mapped(struct making *m, int pid, void (*each)(struct making *m, const char *path))
-{
-	char path[64], line[PATH_MAX + 128], *last = NULL;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	maps = fopen(path, "re");
-	while (maps && fgets(line, sizeof(line), maps)) {
-		char *file = strchr(line, '/');
-		size_t length = file ? strcspn(file, "\n") : 0;
-
-		if (!file || !strstr(line, " r-xp ") || (last && !strncmp(last, file, length) && !last[length]))
-			continue;
-		last = arena_strdup(m->c->arena, file, length);
-		if (last)
-			each(m, last);
-	}
-	if (maps)
-		fclose(maps);
-}
-
-static bool name_marker(struct making *m, const struct attach *attach, struct d_place *place)
-{
-	const char *name = strrchr(attach->name, ':'), *provider = name;
-	char *written, *at;
-
-	if (!name)
-		return false;
-	while (provider > attach->name && provider[-1] != ':')
-		provider--;
-	/* function__entry is function-entry. */
-	written = arena_strdup(m->c->arena, name + 1, strlen(name + 1));
-	for (at = written; at && (at = strstr(at, "__")); at++) {
-		*at = '-';
-		memmove(at + 1, at + 2, strlen(at + 1));
-	}
-	place->name = written ? written : "";
-	place->module = module_of(attach);
-	place->function = attach->function ? attach->function : "";
-	place->provider = place->pid || place->provider
-				  ? arena_printf(m->c->arena, "%.*s%s", (int)(name - provider), provider,
-						 place->provider ? place->provider : "")
-				  : arena_strdup(m->c->arena, provider, (size_t)(name - provider));
-	return place->provider && matches(m->probe->parts[1], place->module) &&
-	       matches(m->probe->parts[2], place->function);
-}
-
-/* A - of D's is __ in the file, and a * whatever. */
-static const char *marker_pattern(struct making *m, const char *name)
-{
-	char *text = arena_alloc(m->c->arena, 2 * strlen(name) + 2), *to = text;
-
-	if (!text)
-		return NULL;
-	for (; *name; name++) {
-		if (*name == '-')
-			*to++ = '_';
-		*to++ = *name == '-' ? '_' : *name;
-	}
-	return *text ? text : "*";
-}
-
-static const char *usdt_provider(struct making *m, int *pid)
-{
-	size_t length = base_length(m->probe->parts[0], pid);
-	char *base = arena_strdup(m->c->arena, m->probe->parts[0], length);
-
-	return base && *base ? base : "*";
-}
-
-static void find_usdt_in(struct making *m, const char *path)
-{
-	struct d_place place = {};
-	const char *parts[4] = {"usdt", path, usdt_provider(m, &place.pid), marker_pattern(m, m->probe->parts[3])};
-
-	place.is_everywhere = place.pid != m->c->options->pid;
-	place.provider = place.pid ? arena_printf(m->c->arena, "%d", place.pid) : NULL;
-	if (!place.is_everywhere)
-		place.pid = 0; /* and what it has started */
-	search(m, parts, 4, place, name_marker);
-}
-
-static void find_usdt(struct making *m)
-{
-	const struct compile_options *options = m->c->options;
-	int pid;
-
-	usdt_provider(m, &pid);
-	if (pid && pid != options->pid)
-		each_mapped(m, pid, find_usdt_in);
-	else if (pid && options->command_path)
-		find_usdt_in(m, binary_command_program(m->c));
-	else
-		find_usdt_in(m, "*");
-}
-
-static bool name_function(struct making *m, const struct attach *attach, struct d_place *place)
-{
-	const char *plus = strrchr(attach->name, '+');
-
-	place->function = attach->function ? attach->function : strrchr(attach->name, ':') + 1;
-	place->module = strcmp(m->probe->parts[1], "a.out") ? module_of(attach) : "a.out";
-	if (!place->name)
-		place->name = arena_printf(m->c->arena, "%llx", plus ? strtoull(plus + 1, NULL, 0) : 0);
-	return place->name != NULL;
-}
-
-static void find_functions_in(struct making *m, const char *path)
-{
-	const char *function = *m->probe->parts[2] ? m->probe->parts[2] : "*", *name = m->probe->parts[3];
-	struct d_place place = {};
-	const char *parts[3] = {"uprobe", path, function};
-	char *end;
-
-	base_length(m->probe->parts[0], &place.pid);
-	place.provider = m->probe->parts[0];
-	place.is_everywhere = place.pid != m->c->options->pid;
-	if (!place.is_everywhere)
-		place.pid = 0;
-	if (matches(name, "entry")) {
-		place.name = "entry";
-		search(m, parts, 3, place, name_function);
-	}
-	if (matches(name, "return")) {
-		place.name = "return";
-		parts[0] = "uretprobe";
-		search(m, parts, 3, place, name_function);
-	}
-	if (*name && strspn(name, "0123456789abcdefABCDEF") == strlen(name)) {
-		unsigned long long offset = strtoull(name, &end, 16);
-
-		place.name = NULL;
-		parts[2] = arena_printf(m->c->arena, "%s+%llu", function, offset);
-		search(m, parts, 3, place, name_function);
-	}
-}
-
-static const char *executable_of(struct making *m, int pid)
-{
-	char path[64], target[PATH_MAX];
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	length = readlink(path, target, sizeof(target) - 1);
-	return length > 0 ? arena_strdup(m->c->arena, target, (size_t)length) : NULL;
-}
-
-/* libc, libc.so and libc.so.6 name the same. */
-static bool is_module(const char *pattern, const char *path)
-{
-	const char *name = path_basename(path);
-	size_t length = strlen(pattern);
-
-	return provider_matches(pattern, name) ||
-	       (!strncmp(name, pattern, length) && (name[length] == '.' || name[length] == '-'));
-}
-
-static void find_functions_in_module(struct making *m, const char *path)
-{
-	if (is_module(m->probe->parts[1], path))
-		find_functions_in(m, path);
-}
-
-static void find_functions(struct making *m)
-{
-	const struct compile_options *options = m->c->options;
-	const char *module = m->probe->parts[1], *program;
-	int pid;
-
-	base_length(m->probe->parts[0], &pid);
-	if (!pid) {
-		report_error(m->c->report, "D_PDESC_INVAL", m->probe->span, "invalid probe specifier %s: no process id",
-			     m->probe->parts[0]);
-		report_hint(m->c->report, "pid1234 names a process, and pid$target that of -p or -c");
-		return;
-	}
-	program = pid == options->pid && options->command_path ? binary_command_program(m->c) : executable_of(m, pid);
-	if (!program) {
-		report_error(m->c->report, "D_PROC_GRAB", m->probe->span, "failed to grab process %d: no such process",
-			     pid);
-		return;
-	}
-	if (!strcmp(module, "a.out") || (!*module && options->command_path && pid == options->pid)) {
-		find_functions_in(m, program);
-		/* A function that is named, and not the program's own. */
-		if (!m->found && !*module && *m->probe->parts[2] && !provider_has_wildcard(m->probe->parts[2]))
-			find_functions_in(m, "libc.so.6");
-	} else if (options->command_path && pid == options->pid) {
-		find_functions_in(m, is_module(module, program) ? program : module);
-	} else if (!*module) {
-		each_mapped(m, pid, find_functions_in);
-	} else {
-		each_mapped(m, pid, find_functions_in_module);
-	}
+		d_search(m, parts, 3, place, name_event);
 }
 
 /* --- all --- */
@@ -582,23 +339,27 @@ static void find(struct making *m)
 		}
 	if (!strncmp(provider, "pid", 3) &&
 	    (isdigit((unsigned char)provider[3]) || !provider[3] || provider[3] == '*')) {
-		find_functions(m);
+		d_find_functions(m);
+		return;
+	}
+	if (d_is_pid_pattern(m)) {
+		d_find_functions(m);
 		return;
 	}
 	if (*provider && !provider_has_wildcard(provider)) {
-		find_usdt(m);
+		d_find_usdt(m);
 		return;
 	}
 	/* Without a provider: what can be one of the few with fixed names. */
-	if (matches(provider, "dtrace"))
+	if (d_matches(provider, "dtrace"))
 		find_dtrace(m);
-	if (matches(provider, "profile"))
+	if (d_matches(provider, "profile"))
 		find_profile(m);
-	if (matches(provider, "syscall") && (*provider || *m->probe->parts[2]))
+	if (d_matches(provider, "syscall") && (*provider || *m->probe->parts[2]))
 		find_syscall(m);
 	find_made(m);
 	if (*provider && strcmp(provider, "*") != 0 && !m->found)
-		find_usdt(m);
+		d_find_usdt(m);
 	(void)name;
 }
 
