@@ -119,12 +119,34 @@ from \"int\" to \"struct out\"
 " -qn 'struct out { int a; }; BEGIN { x = 1; trace(xlate < struct out > (x).a); }'
 
 # --- strings and addresses ---
-says "strtok(): separators around and between, until none is left; a clause begins anew" 1 "a|bc|d
+says "strtok(): separators around and between, until none is left; the next clause goes on; none is no text to print" 1 "a|bc|d
 none
 dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
 
 " -qn 'BEGIN { s = ",,a,;bc;d,"; printf("%s|%s|%s\n", strtok(s, ",;"), strtok(NULL, ",;"), strtok(NULL, ";,"));
 	printf("%s\n", strtok(NULL, ",;") == NULL ? "none" : "some"); } BEGIN { trace(strtok(NULL, ",")); } ERROR { exit(1); }'
+says "strtok() of a text begun in the clause before; a NULL that is an argument ends the clause" 1 "a b 0
+dtrace: error in dt_clause_2 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+dtrace: error in dt_clause_3 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+
+" -qn 'BEGIN { printf("%s ", strtok("a/b", "/")); } BEGIN { printf("%s %d\n", strtok(NULL, "/"), strlen(strstr("abc", ""))
+	!= 3); } BEGIN { trace(strlen(strchr("abc", 120))); } BEGIN { strtok(strstr("abc", "x"), ""); } BEGIN { exit(1); }'
+says "floating point is declared and printed" 0 "0.000000e+00|0.00|   0|0.000000E+00
+" -qn 'double d; float f; BEGIN { printf("%e|%.2f|%4g|%E", d, f, d, f); exit(0); }'
+says "a floating point number is not %d" 1 "dtrace: invalid probe specifier double d; BEGIN { printf(\"%d\", d); }: \
+printf( ) argument #2 is incompatible with conversion #1 prototype:
+	conversion: %d
+	 prototype: char, short, int, long, or long long
+	  argument: double
+" -qn 'double d; BEGIN { printf("%d", d); }'
+says "-xdroptags" 0 "dtrace: [DTRACEDROP_SPEC] 1 speculative drop
+
+" -xdroptags -qn '#pragma D option nspec=1
+#pragma D option specsize=32
+BEGIN { s = speculation(); speculate(s); trace("a text that is longer than that"); } BEGIN { commit(s); } BEGIN { exit(0); }'
+says "void where a value is needed" 1 \
+"dtrace: invalid probe specifier BEGIN { x = stringof(trace(0)); }: cannot apply stringof to a value of type void
+" -qn 'BEGIN { x = stringof(trace(0)); }'
 says "cleanpath(): as D's, of paths with a beginning and without" 0 "/b/c|.|../../x|/|a|
 " -qn 'BEGIN { printf("%s|%s|%s|%s|%s|%s", cleanpath("/a/../b/./c/"), cleanpath("a/.."), cleanpath("a/../../.././x//"),
 	cleanpath("/../.."), cleanpath("./a"), cleanpath("")); exit(0); }'

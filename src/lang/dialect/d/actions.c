@@ -48,7 +48,7 @@ static void lower_trace(struct compiler *c, const struct action_row *self, const
 		trace_of_nothing(c, call);
 		return;
 	}
-	node = d_value(c, call->kids[0]);
+	node = d_argument_value(c, call->kids[0]);
 	if (node->type->kind == TYPE_NONE) {
 		trace_of_nothing(c, call);
 		return;
@@ -74,7 +74,7 @@ static void record_arguments(struct compiler *c, const struct d_expr *call, uint
 			action->count++;
 			continue;
 		}
-		node = d_value(c, expr);
+		node = d_argument_value(c, expr);
 		arguments[i - first] = (struct d_argument){node->type, false, expr->span};
 		d_record(c, node);
 		action->count++;

@@ -397,15 +397,9 @@ static void add_forgetting(struct compiler *c)
 /* What one clause has allocated is not there in the next one. */
 static struct node *with_scratch(struct compiler *c, struct node *body)
 {
-	struct node *nodes[3], *scratch = d_scratch_begin(c), *strtok = d_strtok_begin(c);
-	size_t count = 0;
+	struct node *const nodes[] = {d_scratch_begin(c), body};
 
-	if (scratch)
-		nodes[count++] = scratch;
-	if (strtok)
-		nodes[count++] = strtok;
-	nodes[count++] = body;
-	return count > 1 ? block_of(c, nodes, (uint32_t)count, body->span) : body;
+	return nodes[0] ? block_of(c, nodes, 2, body->span) : body;
 }
 
 static struct node *whole(struct compiler *c, struct d_unit *unit)

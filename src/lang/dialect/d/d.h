@@ -256,6 +256,7 @@ enum d_option {
 	D_USTACKFRAMES,
 	D_STACKINDENT,
 	D_RAWBYTES,
+	D_DROPTAGS,
 	D_SWITCHRATE, /* nanoseconds */
 	D_SCRATCHSIZE,
 	D_NSPEC,
@@ -299,6 +300,7 @@ struct d_state {
 	struct symbol *speculation;  /* after speculate(): its number, 0 if there is none; NULL: not after it */
 	struct symbol *speculations; /* a map; NULL: not used yet */
 	unsigned int before;         /* enum d_before */
+	bool is_used;                /* what is lowered now is an argument: d_take_use() */
 	bool has_self;
 	bool is_destructive; /* it has an action that needs -w */
 	/* printing */
@@ -432,14 +434,20 @@ struct node *d_copyin(struct compiler *c, const struct d_expr *call);
 struct node *d_scratch_begin(struct compiler *c);
 
 /* text_parts.c: functions whose work the runtime does */
+/*
+ * As d_text(), of what a function or action is given: a function's NULL ends the clause there. Elsewhere it is an empty
+ * text. d_take_use() says once whether the function that is lowered now is used so.
+ */
+struct node *d_argument_text(struct compiler *c, const struct d_expr *expr);
+struct node *d_argument_value(struct compiler *c, const struct d_expr *expr); /* as d_value(), likewise */
+bool d_take_use(struct compiler *c);
+struct node *d_null_text(struct compiler *c, bool is_used, struct span span);
 struct node *d_strtok(struct compiler *c, const struct d_expr *call);
 struct node *d_inet_ntoa(struct compiler *c, const struct d_expr *call);
 struct node *d_inet_ntoa6(struct compiler *c, const struct d_expr *call);
 struct node *d_inet_ntop(struct compiler *c, const struct d_expr *call);
 struct node *d_link_ntop(struct compiler *c, const struct d_expr *call);
 struct node *d_progenyof(struct compiler *c, const struct d_expr *call);
-/* As d_scratch_begin(): no text is begun. */
-struct node *d_strtok_begin(struct compiler *c);
 
 /* variables.c */
 struct d_variable *d_variable_find(const struct compiler *c, enum d_scope scope, const char *name, bool aggregation);

@@ -179,7 +179,11 @@ static struct node *integer(struct compiler *c, const struct d_expr *expr, const
 
 	if (type_is_number(node->type))
 		return node;
-	if (!c->report->errors)
+	if (!c->report->errors && (!strcmp(operator, "+=") || !strcmp(operator, "-=")) &&
+	    node->type->kind == TYPE_POINTER && node->type->to->kind == TYPE_NONE)
+		report_error(c->report, "D_OP_VFPTR", expr->span,
+			     "operator %s requires left-hand scalar operand of known size", operator);
+	else if (!c->report->errors)
 		report_error(c->report, "D_OP_ARITH", expr->span,
 			     "operator %s requires operands of arithmetic type, not %s", operator,
 			     describe(c, node->type));
@@ -509,6 +513,11 @@ static struct node *assigned(struct compiler *c, const struct d_expr *expr, stru
 	} else {
 		const struct d_variable *known = d_variable_find(c, expr->kids[0]->scope, expr->kids[0]->text, false);
 
+		if (!known && expr->kids[1]->kind == D_CALL && d_is_action(expr->kids[1]->text)) {
+			report_error(c->report, "D_VAR_UNDEF", expr->kids[0]->span,
+				     "%s has not yet been declared or assigned", expr->kids[0]->text);
+			return d_int(c, 0, &type_int32);
+		}
 		/* What is not known yet begins as 0. */
 		value = integer(c, expr->kids[1], expr->text);
 		if (!known) {

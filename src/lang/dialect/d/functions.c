@@ -38,8 +38,13 @@ static struct node *copy_string(struct compiler *c, const struct subroutine *sel
 
 static struct node *string_of(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
 {
-	struct node *node = d_value(c, call->kids[0]);
+	struct node *node;
 
+	if (call->kids[0]->kind == D_CALL && d_is_action(call->kids[0]->text)) {
+		report_error(c->report, "D_STRINGOF_TYPE", call->span, "cannot apply stringof to a value of type void");
+		return d_literal(c, "");
+	}
+	node = d_value(c, call->kids[0]);
 	if (node->type->kind == TYPE_STRING)
 		return node;
 	return copy_string(c, self, call);
@@ -50,7 +55,7 @@ static struct node *of_path(struct compiler *c, const struct subroutine *self, c
 	struct node *node = d_call(c, self->builtin, d_string_type(c), call->span, 1);
 
 	if (!c->arena->failed)
-		node->kids[0] = d_text(c, call->kids[0]);
+		node->kids[0] = d_argument_text(c, call->kids[0]);
 	return node;
 }
 
@@ -59,7 +64,7 @@ static struct node *length(struct compiler *c, const struct subroutine *self, co
 	struct node *node = d_call(c, self->builtin, &type_uint64, call->span, 1);
 
 	if (!c->arena->failed)
-		node->kids[0] = d_cast(c, d_text(c, call->kids[0]), d_string_type(c));
+		node->kids[0] = d_cast(c, d_argument_text(c, call->kids[0]), d_string_type(c));
 	return node;
 }
 
@@ -69,8 +74,8 @@ static struct node *join(struct compiler *c, const struct subroutine *self, cons
 
 	if (c->arena->failed)
 		return node;
-	node->kids[0] = d_text(c, call->kids[0]);
-	node->kids[1] = d_text(c, call->kids[1]);
+	node->kids[0] = d_argument_text(c, call->kids[0]);
+	node->kids[1] = d_argument_text(c, call->kids[1]);
 	return node;
 }
 
@@ -80,7 +85,7 @@ static struct node *part(struct compiler *c, const struct subroutine *self, cons
 
 	if (c->arena->failed)
 		return node;
-	node->kids[0] = d_text(c, call->kids[0]);
+	node->kids[0] = d_argument_text(c, call->kids[0]);
 	node->kids[1] = d_cast(c, d_number(c, call->kids[1]), &type_int64);
 	node->kids[2] = call->kid_count > 2 ? d_cast(c, d_number(c, call->kids[2]), &type_int64)
 					    : d_int(c, INT32_MAX, &type_int64);
@@ -93,8 +98,8 @@ static struct node *find(struct compiler *c, const struct subroutine *self, cons
 
 	if (c->arena->failed)
 		return node;
-	node->kids[0] = d_text(c, call->kids[0]);
-	node->kids[1] = d_text(c, call->kids[1]);
+	node->kids[0] = d_argument_text(c, call->kids[0]);
+	node->kids[1] = d_argument_text(c, call->kids[1]);
 	node->kids[2] = call->kid_count > 2 ? d_cast(c, d_number(c, call->kids[2]), &type_int64)
 					    : d_int(c, self->flags ? INT32_MAX : 0, &type_int64);
 	node->flags = self->flags;
@@ -102,7 +107,8 @@ static struct node *find(struct compiler *c, const struct subroutine *self, cons
 }
 
 /* The text from where something is found; an empty one, which D calls NULL: it is not there. */
-static struct node *rest_from(struct compiler *c, struct node *text, struct node *place, struct span span)
+static struct node *rest_from(struct compiler *c, struct node *text, struct node *place, bool is_used,
+			      struct span span)
 {
 	struct node *node = d_call(c, CORE_SUBSTR, d_string_type(c), span, 3), *ternary, *block, *let;
 	struct symbol *symbol = arena_new(c->arena, struct symbol);
@@ -121,7 +127,7 @@ static struct node *rest_from(struct compiler *c, struct node *text, struct node
 	ternary->kids[0] =
 		d_binary(c, OP_GREATER_EQUAL, &type_int32, d_variable_node(c, symbol), d_int(c, 0, &type_int64));
 	ternary->kids[1] = node;
-	ternary->kids[2] = d_cast(c, d_literal(c, ""), d_string_type(c));
+	ternary->kids[2] = d_null_text(c, is_used, span);
 	ternary->type = d_string_type(c);
 	block->kids[0] = let;
 	block->kids[1] = ternary;
@@ -132,18 +138,19 @@ static struct node *rest_from(struct compiler *c, struct node *text, struct node
 static struct node *find_rest(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
 {
 	struct node *node = d_call(c, self->builtin, &type_int64, call->span, self->builtin == CORE_INDEX ? 3 : 2);
+	bool is_used = d_take_use(c);
 
 	if (c->arena->failed)
 		return node;
-	node->kids[0] = d_text(c, call->kids[0]);
+	node->kids[0] = d_argument_text(c, call->kids[0]);
 	if (self->builtin == CORE_INDEX) {
-		node->kids[1] = d_text(c, call->kids[1]);
+		node->kids[1] = d_argument_text(c, call->kids[1]);
 		node->kids[2] = d_int(c, 0, &type_int64);
 	} else {
 		node->kids[1] = d_cast(c, d_number(c, call->kids[1]), &type_int64);
 	}
 	node->flags = self->flags;
-	return rest_from(c, d_text(c, call->kids[0]), node, call->span);
+	return rest_from(c, d_argument_text(c, call->kids[0]), node, is_used, call->span);
 }
 
 static struct node *number_text(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
@@ -252,6 +259,7 @@ static const char *const missing[] = {
 
 struct node *d_function(struct compiler *c, const struct d_expr *call)
 {
+	bool is_used = d_take_use(c);
 	size_t i;
 
 	for (i = 0; i < sizeof(subroutines) / sizeof(subroutines[0]); i++) {
@@ -259,7 +267,10 @@ struct node *d_function(struct compiler *c, const struct d_expr *call)
 
 		if (strcmp(one->name, call->text) != 0)
 			continue;
-		return d_check_call(c, call) ? one->lower(c, one, call) : d_int(c, 0, &type_int32);
+		if (!d_check_call(c, call))
+			return d_int(c, 0, &type_int32);
+		d_state(c)->is_used = is_used && (one->lower == find_rest || one->lower == of_text_part);
+		return one->lower(c, one, call);
 	}
 	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
 		if (!strcmp(missing[i], call->text)) {

@@ -41,6 +41,8 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 		return &type_none;
 	if (!strcmp(name, "float") || !strcmp(name, "double") || !strcmp(name, "long double"))
 		return &d_floating;
+	if (!strcmp(name, "in6_addr_t"))
+		type = types_find(&c->types, "struct in6_addr");
 	for (i = 0; !type && i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(known[i].name, name))
 			type = known[i].type;

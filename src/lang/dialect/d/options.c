@@ -70,7 +70,7 @@ static const struct option {
 	{"define", OPTION_OUTSIDE, 0, false},
 	{"disasm", OPTION_WITHOUT_EFFECT, 0, false},
 	{"dofstashpath", OPTION_WITHOUT_EFFECT, 0, false},
-	{"droptags", OPTION_WITHOUT_EFFECT, 0, false},
+	{"droptags", OPTION_FLAG, D_DROPTAGS, false},
 	{"dtypes", OPTION_WITHOUT_EFFECT, 0, false},
 	{"dynvarsize", OPTION_SIZE, 0, false},
 	{"errtags", OPTION_WITHOUT_EFFECT, 0, false},

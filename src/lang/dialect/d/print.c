@@ -500,6 +500,12 @@ static void print_now(const struct printer *p, const struct site *site, const ui
 		fputc('\n', p->out);
 }
 
+/* What stands before a message about lost data, with -xdroptags. */
+static const char *drop_tag(const struct printer *p, const char *tag)
+{
+	return tag && state_of(p)->options[D_DROPTAGS] ? tag : "";
+}
+
 /* Keeps it for commit() or discard(). What memory cannot be had for, or is more than specsize allows, is told. */
 static void hold(const struct printer *p, const struct site *site, const uint8_t *bytes, uint64_t speculation)
 {
@@ -513,7 +519,7 @@ static void hold(const struct printer *p, const struct site *site, const uint8_t
 		memcpy(held.bytes, bytes, size);
 	if (!held.bytes || vec_push(&state->held, held)) {
 		free(held.bytes);
-		fprintf(stderr, "dtrace: 1 speculative drop\n");
+		fprintf(stderr, "dtrace: %s1 speculative drop\n", drop_tag(p, "[DTRACEDROP_SPEC] "));
 		return;
 	}
 	state->held_bytes += size;
@@ -582,12 +588,12 @@ static void print_ended(const struct printer *p)
 static void print_lost(const struct printer *p, enum rt_counter what, uint64_t count)
 {
 	static const struct {
-		const char *one, *many;
+		const char *one, *many, *tag;
 	} texts[RT_COUNTER_COUNT] = {
-		[RT_COUNTER_LOST] = {"drop on all CPUs", "drops on all CPUs"},
+		[RT_COUNTER_LOST] = {"drop on all CPUs", "drops on all CPUs", "[DTRACEDROP_PRINCIPAL] "},
 		[RT_COUNTER_NO_FRAME] = {"firing lost: too many were interrupted at the same time",
 					 "firings lost: too many were interrupted at the same time"},
-		[RT_COUNTER_MAP_FULL] = {"dynamic variable drop", "dynamic variable drops"},
+		[RT_COUNTER_MAP_FULL] = {"dynamic variable drop", "dynamic variable drops", "[DTRACEDROP_DYNAMIC] "},
 		[RT_COUNTER_LOOP_LIMIT] = {"loop cut short", "loops cut short"},
 		[RT_COUNTER_PYTHON_JIT] = {"sign of a Python's JIT: functions in what it has compiled are not told",
 					   "signs of a Python's JIT: functions in what it has compiled are not told"},
@@ -595,9 +601,8 @@ static void print_lost(const struct printer *p, enum rt_counter what, uint64_t c
 					    "processes of the command not followed: it had too many at a time"},
 	};
 
-	(void)p;
 	if (texts[what].one)
-		fprintf(stderr, "dtrace: %llu %s\n", (unsigned long long)count,
+		fprintf(stderr, "dtrace: %s%llu %s\n", drop_tag(p, texts[what].tag), (unsigned long long)count,
 			count == 1 ? texts[what].one : texts[what].many);
 }
 

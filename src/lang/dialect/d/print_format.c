@@ -163,6 +163,19 @@ void d_print_number(FILE *out, const struct d_spec *spec, uint64_t value, uint32
 #pragma GCC diagnostic pop
 }
 
+static void print_floating(FILE *out, const struct d_spec *spec, const uint8_t *bytes)
+{
+	char format[24];
+	double value;
+
+	memcpy(&value, bytes, sizeof(value));
+	snprintf(format, sizeof(format), "%%%s*.*%c", spec->flags, spec->conversion);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	fprintf(out, format, spec->width < 0 ? 0 : spec->width, spec->precision, value);
+#pragma GCC diagnostic pop
+}
+
 void d_print_spec(const struct printer *p, FILE *out, const struct d_spec *spec, const struct type *type,
 		  const uint8_t *bytes)
 {
@@ -194,6 +207,14 @@ void d_print_spec(const struct printer *p, FILE *out, const struct d_spec *spec,
 		break;
 	case 'k':
 		d_print_stack(p, out, type, bytes);
+		break;
+	case 'e':
+	case 'E':
+	case 'f':
+	case 'g':
+	case 'G':
+		if (type->size == sizeof(double))
+			print_floating(out, spec, bytes);
 		break;
 	case 'Y':
 	case 'T':

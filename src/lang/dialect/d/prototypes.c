@@ -93,7 +93,7 @@ static const struct prototype {
 };
 
 static const char *const destructive[] = {"breakpoint", "chill", "copyout", "copyoutstr", "freopen",
-					  "ftruncate",  "panic", "raise",   "stop",       "system"};
+					  "panic",      "raise", "stop",    "system"};
 
 const char *d_type_name(struct compiler *c, const struct type *type)
 {
@@ -101,6 +101,8 @@ const char *d_type_name(struct compiler *c, const struct type *type)
 		{[1] = "uint8_t", [2] = "uint16_t", [4] = "uint32_t", [8] = "uint64_t"},
 		{[1] = "char", [2] = "short", [4] = "int", [8] = "int64_t"}};
 
+	if (type == &d_floating)
+		return "double";
 	switch (type->kind) {
 	case TYPE_STRING:
 	case TYPE_PROBE:

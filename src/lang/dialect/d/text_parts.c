@@ -6,8 +6,57 @@
 
 #include "lang/dialect/d/d.h"
 
+/* --- NULL --- */
+
+struct node *d_argument_text(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *node;
+
+	d_state(c)->is_used = expr->kind == D_CALL;
+	node = d_text(c, expr);
+	d_state(c)->is_used = false;
+	return node;
+}
+
+struct node *d_argument_value(struct compiler *c, const struct d_expr *expr)
+{
+	struct node *node;
+
+	d_state(c)->is_used = expr->kind == D_CALL;
+	node = d_value(c, expr);
+	d_state(c)->is_used = false;
+	return node;
+}
+
+bool d_take_use(struct compiler *c)
+{
+	bool ret = d_state(c)->is_used;
+
+	d_state(c)->is_used = false;
+	return ret;
+}
+
+struct node *d_null_text(struct compiler *c, bool is_used, struct span span)
+{
+	struct node *empty = d_cast(c, d_literal(c, ""), d_string_type(c)), *block, *fault;
+
+	if (!is_used)
+		return empty;
+	block = node_create(c->arena, NODE_BLOCK_VALUE, span, 2);
+	fault = d_call(c, CORE_FAULT, &type_none, span, 1);
+	if (c->arena->failed)
+		return empty;
+	fault->value = CORE_FAULT_ADDRESS;
+	fault->kids[0] = d_int(c, 0, &type_uint64);
+	block->kids[0] = fault;
+	block->kids[1] = empty;
+	block->type = empty->type;
+	return block;
+}
+
 /* --- strtok() --- */
 
+/* Zeros when the probe fires: no text is begun. All clauses of the place go on with it. */
 static struct symbol *token_state(struct compiler *c)
 {
 	struct d_unit *unit = d_state(c)->unit;
@@ -23,38 +72,45 @@ static struct symbol *token_state(struct compiler *c)
 	return unit->strtok;
 }
 
-struct node *d_strtok_begin(struct compiler *c)
+/* let t = token; t has characters ? t : NULL */
+static struct node *token_or_null(struct compiler *c, struct node *token)
 {
-	struct symbol *state = d_state(c)->unit->strtok;
-	struct node *field, *node;
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, token->span, 2),
+		    *let = node_create(c->arena, NODE_LET, token->span, 1),
+		    *ternary = node_create(c->arena, NODE_TERNARY, token->span, 3),
+		    *length = d_call(c, CORE_STRLEN, &type_uint64, token->span, 1);
+	struct symbol *symbol = arena_new(c->arena, struct symbol);
 
-	if (!state)
-		return NULL;
-	field = node_create(c->arena, NODE_FIELD, (struct span){}, 1);
-	node = node_create(c->arena, NODE_ASSIGN, (struct span){}, 2);
 	if (c->arena->failed)
-		return NULL;
-	field->kids[0] = d_variable_node(c, state);
-	field->field = &state->type->fields[0];
-	field->type = field->field->type;
-	node->kids[0] = field;
-	node->kids[1] = d_int(c, 0, &type_uint64);
-	return node;
+		return token;
+	*symbol = (struct symbol){.name = "token", .type = token->type};
+	let->symbol = symbol;
+	let->kids[0] = token;
+	length->kids[0] = d_variable_node(c, symbol);
+	ternary->kids[0] = d_binary(c, OP_NOT_EQUAL, &type_uint64, length, d_int(c, 0, &type_uint64));
+	ternary->kids[1] = d_variable_node(c, symbol);
+	ternary->kids[2] = d_null_text(c, true, token->span);
+	ternary->type = token->type;
+	block->kids[0] = let;
+	block->kids[1] = ternary;
+	block->type = token->type;
+	return block;
 }
 
 struct node *d_strtok(struct compiler *c, const struct d_expr *call)
 {
 	struct symbol *state = token_state(c);
+	bool is_used = d_take_use(c);
 	bool goes_on = d_is_null(c, call->kids[0]);
 	struct node *node = d_call(c, CORE_STRTOK, d_string_type(c), call->span, goes_on ? 2 : 3);
 
 	if (c->arena->failed)
 		return node;
 	node->kids[0] = d_variable_node(c, state);
-	node->kids[1] = d_text(c, call->kids[1]);
+	node->kids[1] = d_argument_text(c, call->kids[1]);
 	if (!goes_on)
-		node->kids[2] = d_text(c, call->kids[0]);
-	return node;
+		node->kids[2] = d_argument_text(c, call->kids[0]);
+	return is_used ? token_or_null(c, node) : node;
 }
 
 /* --- addresses --- */
