@@ -381,6 +381,44 @@ prints "python.function.entry" 0 "start 5
 " -e 'probe python.function.entry { if (funcname == "start" && isinstr(filename, "calls.py")) println(funcname, " ", lineno) }' \
 	-c "/usr/bin/python3 -S $folder/calls.py"
 
+# --- tasks and processes ---
+prints "tasks by functions, variables and in a condition" 0 "1 1 sleep 1 1
+" -e 'function number(task) { return task_pid(task) }
+function name() { return task_execname(task_current()) }
+probe kernel.trace("sched_switch") { if (pid() == target() && name() == "sleep") { from = $prev
+	printf("%d %d %s %d %d\n", number($prev) == pid(), task_pid(task_parent(from)) == ppid(), task_execname(from),
+		task_tid(task_current()) == tid(), task_uid(from) == uid()) exit() } }' -c "sleep 0.2"
+prints "scheduler.ctxswitch has the tasks, beside what the record has" 0 "1 1 1
+" -e 'probe scheduler.ctxswitch { if (pid() == target()) { printf("%d %d %d\n", task_tid(prev_task) == prev_tid,
+	task_execname(next_task) == next_task_name, task_cpu(prev_task) == cpu()) exit() } }' -c "sleep 0.2"
+prints "cmdline_str" 0 "sleep 0.01
+" -e 'probe syscall.clock_nanosleep { if (target_set_pid(pid())) { println(cmdline_str()) exit() } }' \
+	-c "sh -c 'sleep 0.01; :'"
+prints "target_set_pid is the target and what it started" 0 "1 0
+" -e 'probe oneshot { printf("%d %d\n", target_set_pid(target()), target_set_pid(1)) }' -c "sleep 0.1"
+prints "argc and argv" 0 'a"b\c d
+' -e 'probe oneshot { for (i = 1; i <= argc; i++) printf("%s%s", argv[i], i < argc ? " " : "\n") }' 'a"b\c' d
+once "a script's own argv is its own" "4
+" 'global argv; probe begin { argv[3] = 4; foreach (i in argv) println(argv[i]); exit() }'
+once "mem_page_size, proc_mem_size" "1 1
+" 'probe begin { println(mem_page_size() >= 4096, " ", proc_mem_size(stp_pid()) > proc_mem_shr(stp_pid())); exit() }'
+printf 'void stay(void) { }\nint pause(void);\nint main(void) { stay(); return pause(); }\n' |
+	gcc -O0 -x c -o "$folder/stays" -
+prints "modname, umodname: where an address lies" 0 "kernel none 1
+" -e 'probe process.function("stay") { try { name = modname(1) } catch { name = "none" }
+	println(modname(-4096), " ", name, " ", isinstr(umodname(addr()), "/stays") > 0) exit() }' -c "$folder/stays"
+refuses "task is not the probe's own" 'global t; probe begin { t = 1; println(task_pid(t)) }'
+refuses "task is not the probe's own" 'probe begin { t = task_current() println(task_pid(t + 8)) }'
+for alias in scheduler.wakeup scheduler.wakeup_new scheduler.migrate; do
+	prints "$alias compiles with its task" 0 "" -p4 -e "probe $alias { println(task_name, task_pid(task)) }"
+done
+for alias in ioblock.request ioblock.end ioblock_trace.request ioblock_trace.end; do
+	prints "$alias" 0 "" -p4 -e "probe $alias { println(devname, sector, size, bio_rw_str(rw), \$bio) }"
+done
+for alias in vm.kmalloc vm.kmem_cache_alloc; do
+	prints "$alias" 0 "" -p4 -e "probe $alias { println(ptr, bytes_req, bytes_alloc) }"
+done
+
 # --- as a tool ---
 prints "-p4 says nothing" 0 "" -p4 -e 'probe begin { exit() }'
 prints "-l lists" 0 "syscall.openat

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lang/dialect/stap/capture.h"
+#include "lang/dialect/stap/tasks.h"
 
 #define MEMORY_MAX 24
 
@@ -58,6 +59,12 @@ struct stap_node *stap_own_terms(struct compiler *c, const struct stap_node *nod
 	case STAP_E_TARGET:
 		return stap_copy(c, node);
 	case STAP_E_CALL:
+		if (node->builtin && node->builtin->parameters[0] == 't' && node->kid_count == 1) {
+			copy = stap_own_terms(c, node->kids[0], &inner, which, variants);
+			return copy && copy->kind == STAP_E_TARGET
+				       ? stap_task_target(c, copy, stap_task_member(node->text))
+				       : NULL;
+		}
 		return node->builtin && !node->kid_count && (node->builtin->needs || !strcmp(node->text, "target"))
 			       ? stap_copy(c, node)
 			       : NULL;
@@ -176,6 +183,28 @@ static void collect_targets(struct collecting *w, const struct stap_node *node)
 		collect_targets(w, node->kids[i]);
 }
 
+/* task_pid(task): the task, and what is asked for, of each that it may be. */
+static void collect_task(struct collecting *w, const struct stap_node *node, const struct stap_scope *scope)
+{
+	uint32_t variants = 1, which;
+
+	for (which = 0; which < variants && which < 8; which++) {
+		struct stap_node *task = stap_own_terms(w->c, node->kids[0], scope, which, &variants);
+
+		if (!task || task->kind != STAP_E_TARGET) {
+			if (w->c->report->errors || w->c->arena->failed)
+				return;
+			stap_complain(w->c, "stap.task", node->span,
+				      "%s(): this task is not the probe's own, and it may have ended since",
+				      node->text);
+			report_hint(w->c->report, "ask where the task is known, and keep what it says");
+			return;
+		}
+		add_target(w, task);
+		add_target(w, stap_task_target(w->c, task, stap_task_member(node->text)));
+	}
+}
+
 static bool reads_memory(const struct stap_node *node)
 {
 	return node->builtin && node->builtin->parameters[0] == 'a';
@@ -191,6 +220,8 @@ static void collect(struct collecting *w, const struct stap_node *node, const st
 		add_target(w, node);
 	if (node->builtin)
 		w->handler->needs |= node->builtin->needs;
+	if (node->builtin && node->builtin->parameters[0] == 't' && node->kid_count == 1)
+		collect_task(w, node, scope);
 	if (node->builtin && reads_memory(node) && node->kid_count)
 		collect_text(w, node, scope);
 	if (node->function && node->function->body && scope->depth < 12) {

@@ -105,7 +105,8 @@ static struct node *also(struct compiler *c, struct node *a, struct node *b)
 /* Does what it returns depend on how often it was called? */
 static bool remembers(const char *function)
 {
-	static const char *const names[] = {"thread_indent", "thread_indent_depth", "indent", "tokenize", "randint"};
+	static const char *const names[] = {"thread_indent", "thread_indent_depth", "indent",
+					    "tokenize",	     "randint",		    "target_set_pid"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)

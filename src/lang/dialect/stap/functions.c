@@ -13,6 +13,7 @@
 
 #include "lang/core/syscalls.h"
 #include "lang/dialect/stap/functions.h"
+#include "lang/dialect/stap/tasks.h"
 
 /* --- printing --- */
 
@@ -182,6 +183,28 @@ FUNCTION(cpus)
 {
 	UNUSED;
 	ret->number = sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+FUNCTION(page_size)
+{
+	UNUSED;
+	ret->number = sysconf(_SC_PAGESIZE);
+}
+
+/* Without -S there is one file of output, as in stap. */
+FUNCTION(nothing_to_do)
+{
+	UNUSED;
+}
+
+/* 0: the processor was in the kernel. */
+FUNCTION(user_address)
+{
+	int64_t address = stap_need_number(run, NEED_ADDRESS);
+
+	(void)call;
+	(void)arguments;
+	ret->number = address > 0 ? address : 0;
 }
 
 FUNCTION(point_name)
@@ -550,7 +573,7 @@ FUNCTION(color)
 #define NEEDS(what) (1u << NEED_##what)
 
 static const char late[] = "memory is read when the event happens: use $name->member of the probe's own variables";
-static const char task[] = "the functions about the running task are pid(), tid(), execname(), ppid() and their like";
+static const char task[] = "the tasks that there are come from the probe: task_current(), and variables of its own";
 
 static const struct stap_builtin builtins[] = {
 	{"printf", STAP_UNKNOWN, "*", 0, print, NULL},
@@ -688,19 +711,37 @@ static const struct stap_builtin builtins[] = {
 	{"kernel_char", STAP_LONG, "l", 0, stap_length, late},
 	{"kernel_pointer", STAP_LONG, "l", 0, stap_length, late},
 	{"kernel_uint32", STAP_LONG, "l", 0, stap_length, late},
-	{"task_current", STAP_LONG, "", 0, stap_length, task},
 	{"pid2task", STAP_LONG, "l", 0, stap_length, task},
-	{"task_execname", STAP_STRING, "l", 0, stap_length, task},
-	{"task_pid", STAP_LONG, "l", 0, stap_length, task},
-	{"task_tid", STAP_LONG, "l", 0, stap_length, task},
-	{"task_state", STAP_LONG, "l", 0, stap_length, task},
-	{"task_parent", STAP_LONG, "l", 0, stap_length, task},
+	{"task_pid", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_tid", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_execname", STAP_STRING, "t", 0, stap_task_value, NULL},
+	{"task_state", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_parent", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_cpu", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_uid", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_gid", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_euid", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"task_egid", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"__task_prio", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"__task_static_prio", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"__task_utime", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"__task_stime", STAP_LONG, "t", 0, stap_task_value, NULL},
+	{"target_set_pid", STAP_LONG, "l", NEEDS(PID) | NEEDS(PPID), stap_is_in_target, NULL},
+	{"cmdline_str", STAP_STRING, "", NEEDS(COMMAND), stap_command_line, NULL},
+	{"addr", STAP_LONG, "", NEEDS(ADDRESS), need_number, NULL},
+	{"uaddr", STAP_LONG, "", NEEDS(ADDRESS), user_address, NULL},
+	{"modname", STAP_STRING, "l", 0, stap_module_of, NULL},
+	{"umodname", STAP_STRING, "l", NEEDS(PID), stap_module_of, NULL},
+	{"switch_file", STAP_UNKNOWN, "", 0, nothing_to_do, NULL},
+	{"proc_mem_size", STAP_LONG, "?l", NEEDS(PID), stap_pages_of, NULL},
+	{"proc_mem_rss", STAP_LONG, "?l", NEEDS(PID), stap_pages_of, NULL},
+	{"proc_mem_shr", STAP_LONG, "?l", NEEDS(PID), stap_pages_of, NULL},
+	{"proc_mem_txt", STAP_LONG, "?l", NEEDS(PID), stap_pages_of, NULL},
+	{"proc_mem_data", STAP_LONG, "?l", NEEDS(PID), stap_pages_of, NULL},
+	{"mem_page_size", STAP_LONG, "", 0, page_size, NULL},
 	{"caller", STAP_STRING, "", 0, stap_length, "print_ubacktrace() and print_backtrace() show who called"},
 	{"register", STAP_LONG, "s", 0, stap_length, "$name and $argN are a function's parameters"},
 	{"u_register", STAP_LONG, "s", 0, stap_length, "$name and $argN are a function's parameters"},
-	{"cmdline_str", STAP_STRING, "", 0, stap_length, "execname() names the process"},
-	{"target_set_pid", STAP_LONG, "l", 0, cpus,
-	 "probes of process fire in what -c and -x mean; pid() == target() is the process"},
 	{"matched", STAP_STRING, "l", 0, stap_length,
 	 "=~ tells whether a text matches; substr() and isinstr() take it apart"},
 };

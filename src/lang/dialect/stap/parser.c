@@ -372,7 +372,7 @@ static void parse_probe(struct stap_parser *p)
 		p->in_probe = true;
 		probe.body = stap_block(p);
 		p->in_probe = false;
-		if (p->is_tapset) {
+		if (p->is_tapset && !stap_state(p->c)->is_own) {
 			p->failed = true;
 			stap_complain(p->c, "parse.tapset", probe.span,
 				      "a tapset has aliases and functions, no probes");

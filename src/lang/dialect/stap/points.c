@@ -217,6 +217,9 @@ static bool names_more(const struct stap_node *node, const struct type *record)
 				return false;
 		return true;
 	}
+	/* Of @choose_defined(a, b) only a counts, if the record has it. */
+	if (node->kind == STAP_E_CHOOSE && !names_more(node->kids[0], record))
+		return names_more(node->kids[1], record);
 	for (i = 0; i < node->kid_count; i++)
 		if (node->kids[i] && node->kids[i]->kind != STAP_E_DEFINED && names_more(node->kids[i], record))
 			return true;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "lang/builtin/probe.h"
 #include "lang/dialect/stap/capture.h"
 #include "lang/provider/provider.h"
 
@@ -105,6 +106,40 @@ static struct node *task_field(struct compiler *c, const char *path)
 	return node;
 }
 
+/* Where the processor is or was: 0 where the place does not tell. */
+static struct node *instruction(struct compiler *c)
+{
+	struct node *node;
+	uint64_t at;
+
+	if ((c->unit->provider->context != CONTEXT_PERF && c->unit->provider->context != CONTEXT_REGISTERS) ||
+	    (!probe_register("ip", &at) && !probe_register("pc", &at)))
+		return stap_core_number(c, 0);
+	node = stap_core_call(c, CORE_REG, &type_uint64, NULL);
+	if (!c->arena->failed)
+		node->value = at;
+	return stap_core_cast(c, node, &type_int64);
+}
+
+/* The memory of the process that has its command line; NULL: there are no types of the kernel. */
+static struct node *command_line(struct compiler *c)
+{
+	struct node *begin = task_field(c, "mm.arg_start"), *end = task_field(c, "mm.arg_end"), *node;
+	uint32_t most = (uint32_t)stap_state(c)->limits[MAXSTRINGLEN];
+
+	if (!begin || !end)
+		return NULL;
+	node = node_create(c->arena, NODE_CALL, (struct span){}, 2);
+	if (c->arena->failed)
+		return NULL;
+	node->builtin = CORE_BUF;
+	node->type = type_buffer(c->arena, most);
+	node->kids[0] = begin;
+	node->kids[1] = stap_core_binary(c, OP_SUB, stap_core_cast(c, end, &type_int64),
+					 stap_core_cast(c, task_field(c, "mm.arg_start"), &type_int64));
+	return node;
+}
+
 static struct node *need_node(struct compiler *c, enum stap_need need)
 {
 	struct node *node = NULL;
@@ -151,6 +186,13 @@ static struct node *need_node(struct compiler *c, enum stap_need need)
 		if (c->unit->provider->context == CONTEXT_PERF || c->unit->provider->context == CONTEXT_REGISTERS)
 			return stap_core_cast(c, stap_core_call(c, CORE_USERMODE, &type_uint8, NULL), &type_int64);
 		return stap_core_number(c, 0);
+	case NEED_ADDRESS:
+		return instruction(c);
+	case NEED_COMMAND:
+		node = command_line(c);
+		if (node)
+			return node;
+		break;
 	default:
 		return stap_core_number(c, 0);
 	}

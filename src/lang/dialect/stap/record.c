@@ -162,6 +162,18 @@ const char *stap_slot_text(struct stap_run *run, uint32_t slot)
 	return stap_text(run, text, strnlen(text, field->type->size));
 }
 
+uint32_t stap_slot_bytes(const struct stap_run *run, uint32_t slot, const uint8_t **ret)
+{
+	const struct type_field *field = slot_of(run, slot);
+	uint32_t size;
+
+	if (!field || field->type->kind != TYPE_BUFFER)
+		return 0;
+	memcpy(&size, run->bytes + field->offset, sizeof(size));
+	*ret = run->bytes + field->offset + sizeof(size);
+	return size < field->type->size - sizeof(size) ? size : (uint32_t)(field->type->size - sizeof(size));
+}
+
 int64_t stap_need_number(const struct stap_run *run, enum stap_need need)
 {
 	return stap_slot_number(run, run->layout->needs[need]);
@@ -204,6 +216,7 @@ void stap_run_end(struct stap_run *run)
 	give_back(run, true);
 	vec_free(&run->old);
 	stap_map_destroy(run->indent);
+	stap_map_destroy(run->family);
 	free(run->tokens);
 	free(run);
 }

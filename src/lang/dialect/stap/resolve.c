@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lang/dialect/stap/stap.h"
+#include "lang/dialect/stap/tasks.h"
 
 static enum stap_type value(struct compiler *c, struct stap_node *node, enum stap_type want);
 static void statement(struct compiler *c, struct stap_node *node);
@@ -367,7 +368,10 @@ static enum stap_type call_builtin(struct compiler *c, struct stap_node *node)
 				 strlen(builtin->parameters) - may_miss == 1 ? "" : "s");
 			break;
 		}
-		value(c, node->kids[i], *parameter == 'l' ? STAP_LONG : *parameter == 's' ? STAP_STRING : STAP_UNKNOWN);
+		value(c, node->kids[i],
+		      *parameter == 'l' || *parameter == 't' ? STAP_LONG
+		      : *parameter == 's'		     ? STAP_STRING
+							     : STAP_UNKNOWN);
 	}
 	return builtin->type;
 }
@@ -463,6 +467,9 @@ static enum stap_type target(struct compiler *c, struct stap_node *node)
 {
 	enum stap_type type;
 
+	/* The current task may be asked for everywhere. */
+	if (!stap_state(c)->handler && !strncmp(node->text, STAP_CURRENT_TASK, strlen(STAP_CURRENT_TASK)))
+		return STAP_LONG;
 	if (!stap_state(c)->handler) {
 		complain(c, "stap.target", node->span, "unresolved target-symbol expression");
 		if (is_final(c))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "lang/dialect/stap/stap.h"
+#include "lang/dialect/stap/tasks.h"
 
 /* long_arg(2) is $arg2, and returnval() is $return. */
 static bool is_target(struct compiler *c, struct stap_node *node)
@@ -28,27 +29,23 @@ static bool is_target(struct compiler *c, struct stap_node *node)
 	return false;
 }
 
-/* task_pid($p) is $p->tgid: of a task that is the probe's own. */
+/* task_current() is a target, and task_pid($p) is $p->tgid: of a task that is the probe's own. */
 static bool is_of_task(struct compiler *c, struct stap_node *node)
 {
-	static const struct {
-		const char *name, *member;
-	} table[] = {{"task_pid", "tgid"},  {"task_tid", "pid"},       {"task_execname", "comm"},
-		     {"task_prio", "prio"}, {"task_state", "__state"}, {"task_parent", "real_parent"},
-		     {"task_cpu", "thread_info->cpu"}};
-	size_t i;
+	const char *member = node->kid_count == 1 && stap_state(c)->handler ? stap_task_member(node->text) : NULL;
 
-	if (node->kid_count != 1 || node->kids[0]->kind != STAP_E_TARGET)
+	if (!strcmp(node->text, "task_current") && !node->kid_count) {
+		*node = (struct stap_node){.kind = STAP_E_TARGET, .span = node->span, .text = STAP_CURRENT_TASK};
+		return true;
+	}
+	if (!member)
 		return false;
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (!strcmp(table[i].name, node->text)) {
-			const char *text = arena_printf(c->arena, "%s->%s", node->kids[0]->text, table[i].member);
-
-			*node = (struct stap_node){
-				.kind = STAP_E_TARGET, .span = node->span, .text = text ? text : "$arg0"};
-			return true;
-		}
-	return false;
+	if (node->kids[0]->kind == STAP_E_CALL)
+		is_of_task(c, node->kids[0]);
+	if (node->kids[0]->kind != STAP_E_TARGET)
+		return false;
+	*node = *stap_task_target(c, node->kids[0], member);
+	return true;
 }
 
 /* kernel_string($p->comm), which is a text already. */

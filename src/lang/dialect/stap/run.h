@@ -89,6 +89,7 @@ struct stap_run {
 	uint64_t skipped;
 	bool exited, failed;
 	struct stap_map *indent; /* of thread_indent() */
+	struct stap_map *family; /* of target_set_pid(): processes that belong to the target */
 	char *tokens;            /* of tokenize() */
 	size_t tokens_at;
 	uint64_t random;
@@ -107,6 +108,8 @@ const char *stap_need_text(struct stap_run *run, enum stap_need need);
 const char *stap_stack_text(struct stap_run *run, enum stap_need need);
 int64_t stap_slot_number(const struct stap_run *run, uint32_t slot);
 const char *stap_slot_text(struct stap_run *run, uint32_t slot);
+/* Bytes of the record: how many; 0: there are none. */
+uint32_t stap_slot_bytes(const struct stap_run *run, uint32_t slot, const uint8_t **ret);
 
 /* Writes a line to standard error, without sequences that would control a terminal. */
 void stap_tell(struct stap_run *run, const char *before, const char *text);

@@ -208,6 +208,8 @@ enum stap_need {
 	NEED_KSTACK,
 	NEED_USERMODE,
 	NEED_FUNCTION,
+	NEED_COMMAND, /* the command line: words, each with its end */
+	NEED_ADDRESS, /* of the instruction */
 	NEED_COUNT
 };
 
@@ -339,7 +341,7 @@ enum stap_type stap_target_type(struct compiler *c, const struct stap_node *targ
 struct stap_builtin {
 	const char *name;
 	enum stap_type type;    /* STAP_UNKNOWN: it has no value */
-	const char *parameters; /* l, s, and ? before those that may be missing */
+	const char *parameters; /* l, s, t (a task), a, and ? before those that may be missing */
 	uint32_t needs;
 	void (*call)(struct stap_run *run, const struct stap_node *call, const struct stap_value *arguments,
 		     struct stap_value *ret);

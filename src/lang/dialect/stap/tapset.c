@@ -71,12 +71,66 @@ static bool parse_folder(struct compiler *c, const char *folder)
 	return ok;
 }
 
+/* Does the script itself have this global variable, or use this name not at all? */
+static bool is_unwanted(const struct compiler *c, const char *name)
+{
+	const struct stap_state *state = stap_state(c);
+	size_t i, begin = c->report->script.begin;
+
+	for (i = 0; i < state->globals.count; i++)
+		if (!strcmp(state->globals.at[i]->name, name))
+			return true;
+	return !memmem(c->report->source + begin, c->report->script.end - begin, name, strlen(name));
+}
+
+static void write_quoted(FILE *out, const char *text)
+{
+	for (fputc('"', out); *text; text++)
+		if (*text == '"' || *text == '\\' || (unsigned char)*text < ' ')
+			fprintf(out, "\\%03o", (unsigned int)(unsigned char)*text);
+		else
+			fputc(*text, out);
+	fputc('"', out);
+}
+
+/* argc, and argv[1] and so on: the arguments of the script, set before any other probe. */
+static bool add_arguments(struct compiler *c)
+{
+	const struct compile_options *options = c->options;
+	bool has_count = !is_unwanted(c, "argc"), has_texts = !is_unwanted(c, "argv"), ok;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out;
+	uint32_t i;
+
+	if (!has_count && !has_texts)
+		return true;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return false;
+	if (has_count)
+		fprintf(out, "global argc = %u\n", options->parameter_count);
+	if (has_texts) {
+		fputs("global argv\nprobe begin(-9223372036854775807) {\nargv[0] = \"\"\n", out);
+		for (i = 0; i < options->parameter_count; i++) {
+			fprintf(out, "argv[%u] = ", i + 1);
+			write_quoted(out, options->parameters[i]);
+			fputc('\n', out);
+		}
+		fputs("delete argv[0]\n}\n", out);
+	}
+	fclose(out);
+	ok = parse_text(c, "arguments", text, size);
+	free(text);
+	return ok;
+}
+
 bool stap_load_tapsets(struct compiler *c)
 {
 	uint32_t i;
 
 	stap_state(c)->is_own = true;
-	if (!parse_text(c, "tapset", own_tapsets, sizeof(own_tapsets)))
+	if (!parse_text(c, "tapset", own_tapsets, sizeof(own_tapsets)) || !add_arguments(c))
 		return false;
 	stap_state(c)->is_own = false;
 	for (i = 0; i < c->options->include_folder_count; i++)

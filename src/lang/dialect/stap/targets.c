@@ -181,6 +181,11 @@ static struct node *base_of(struct compiler *c, const char *name)
 	struct node *node;
 	uint32_t number_of = digits_of(name, "arg");
 
+	if (!strcmp(name, "__task")) {
+		const struct type *record = types_find(&c->types, "struct task_struct");
+
+		return record ? stap_core_call(c, CORE_CURTASK, type_pointer(c->arena, record), NULL) : NULL;
+	}
 	if (attach->spec) {
 		if (!number_of || !usdt_argument_parse(attach->spec, number_of - 1, &found))
 			return NULL;
