@@ -139,6 +139,13 @@ printf( ) argument #2 is incompatible with conversion #1 prototype:
 	 prototype: char, short, int, long, or long long
 	  argument: double
 " -qn 'double d; BEGIN { printf("%d", d); }'
+says "a precision that is 0 is none" 0 "[a] [abc] [abc]
+" -qn 'BEGIN { x = 0; printf("[%.1s] [%.*s] [%.0s]", "abc", x, "abc", "abc"); exit(0); }'
+says "bcopy() does not write to a string" 1 "dtrace: invalid probe specifier BEGIN { s = \"a\"; bcopy(probename, s, 5); }: \
+bcopy( ) argument #2 is incompatible with prototype:
+	prototype: alloca pointer
+	 argument: string
+" -qn 'BEGIN { s = "a"; bcopy(probename, s, 5); }'
 says "-xdroptags" 0 "dtrace: [DTRACEDROP_SPEC] 1 speculative drop
 
 " -xdroptags -qn '#pragma D option nspec=1

@@ -181,6 +181,21 @@ static struct node *pointer(struct compiler *c, const struct d_expr *call, uint3
 	return node;
 }
 
+/* Of what can be written to: a string's characters cannot. */
+static struct node *target(struct compiler *c, const struct d_expr *call, uint32_t index)
+{
+	const struct type *type = d_value(c, call->kids[index])->type;
+
+	if (type->kind != TYPE_STRING)
+		return pointer(c, call, index);
+	if (!c->report->errors)
+		report_error(c->report, "D_PROTO_ARG", call->span,
+			     "%s( ) argument #%u is incompatible with prototype:\n\tprototype: alloca pointer\n"
+			     "\t argument: string",
+			     call->text, index + 1);
+	return d_int(c, 0, &type_uint64);
+}
+
 /* The arguments are computed in their order, whatever the copy wants first: places of "from", "to" and "size". */
 static struct node *copy_in_order(struct compiler *c, struct node *const arguments[3], uint32_t to, uint32_t from,
 				  uint32_t size, struct span span)
@@ -203,14 +218,14 @@ static struct node *copy_in_order(struct compiler *c, struct node *const argumen
 
 struct node *d_bcopy(struct compiler *c, const struct d_expr *call)
 {
-	struct node *from = pointer(c, call, 0), *to = pointer(c, call, 1), *size = d_number(c, call->kids[2]);
+	struct node *from = pointer(c, call, 0), *to = target(c, call, 1), *size = d_number(c, call->kids[2]);
 
 	return copy_in_order(c, (struct node *const[]){from, to, size}, 1, 0, 2, call->span);
 }
 
 struct node *d_copyinto(struct compiler *c, const struct d_expr *call)
 {
-	struct node *from = d_number(c, call->kids[0]), *size = d_number(c, call->kids[1]), *to = pointer(c, call, 2);
+	struct node *from = d_number(c, call->kids[0]), *size = d_number(c, call->kids[1]), *to = target(c, call, 2);
 
 	return copy_in_order(c, (struct node *const[]){from, size, to}, 2, 0, 1, call->span);
 }

@@ -9,7 +9,8 @@
 #include "lang/core/value.h"
 #include "lang/dialect/d/format.h"
 
-#define WIDTH_MAX 4096
+#define WIDTH_MAX       4096       /* of what is computed while it runs */
+#define WIDTH_MAX_GIVEN (1 << 24) /* of what the script's text says */
 
 const char *d_spec_next(const char *at, struct d_spec *ret)
 {
@@ -36,8 +37,8 @@ const char *d_spec_next(const char *at, struct d_spec *ret)
 		at++;
 	}
 	for (; isdigit((unsigned char)*at); at++)
-		ret->width = (ret->width < 0 ? 0 : ret->width) * 10 + (*at - '0') > WIDTH_MAX
-				     ? WIDTH_MAX
+		ret->width = (ret->width < 0 ? 0 : ret->width) * 10 + (*at - '0') > WIDTH_MAX_GIVEN
+				     ? WIDTH_MAX_GIVEN
 				     : (ret->width < 0 ? 0 : ret->width) * 10 + (*at - '0');
 	if (*at == '.') {
 		at++;
@@ -47,8 +48,8 @@ const char *d_spec_next(const char *at, struct d_spec *ret)
 			at++;
 		}
 		for (; isdigit((unsigned char)*at); at++)
-			ret->precision = ret->precision * 10 + (*at - '0') > WIDTH_MAX
-						 ? WIDTH_MAX
+			ret->precision = ret->precision * 10 + (*at - '0') > WIDTH_MAX_GIVEN
+						 ? WIDTH_MAX_GIVEN
 						 : ret->precision * 10 + (*at - '0');
 	}
 	if (*at == '@') {
@@ -259,6 +260,9 @@ void d_print_formatted(const struct printer *p, const char *format, const struct
 			d_spec_give_width(&spec, given(tuple, next++, bytes));
 		if (spec.precision_given && next < end)
 			spec.precision = given(tuple, next++, bytes);
+		/* As in dtrace, a precision of 0 is none. */
+		if (!spec.precision)
+			spec.precision = -1;
 		if (next >= end)
 			break;
 		d_print_spec(p, out, &spec, tuple->fields[next].type, bytes + tuple->fields[next].offset);
