@@ -141,6 +141,8 @@ printf( ) argument #2 is incompatible with conversion #1 prototype:
 " -qn 'double d; BEGIN { printf("%d", d); }'
 says "a precision that is 0 is none" 0 "[a] [abc] [abc]
 " -qn 'BEGIN { x = 0; printf("[%.1s] [%.*s] [%.0s]", "abc", x, "abc", "abc"); exit(0); }'
+says "a width that the text says is not cut" 0 "$(printf '%5000d' 1)|
+" -qn 'BEGIN { printf("%5000d|", 1); exit(0); }'
 says "bcopy() does not write to a string" 1 "dtrace: invalid probe specifier BEGIN { s = \"a\"; bcopy(probename, s, 5); }: \
 bcopy( ) argument #2 is incompatible with prototype:
 	prototype: alloca pointer
