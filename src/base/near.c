@@ -4,8 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* How many letters have to be put in, taken out or changed (Levenshtein), without regard to case. */
-static unsigned int distance(const char *a, size_t a_size, const char *b, size_t b_size)
+unsigned int near_distance(const char *a, size_t a_size, const char *b, size_t b_size)
 {
 	unsigned int row[NEAR_NAME_MAX], before, above;
 	size_t i, j;
@@ -34,7 +33,7 @@ void near_offer(struct near *near, const char *name)
 
 	if (!wanted || !size || wanted >= NEAR_NAME_MAX || size >= NEAR_NAME_MAX)
 		return;
-	far = distance(near->wanted, wanted, name, size);
+	far = near_distance(near->wanted, wanted, name, size);
 	most = wanted > 2 ? wanted / 3 : 0;
 	if (far > most && (wanted < 3 || !strcasestr(name, near->wanted)))
 		return;

@@ -9,7 +9,15 @@
 #ifndef STRATA_BASE_NEAR_H
 #define STRATA_BASE_NEAR_H
 
+#include <stddef.h>
+
 #define NEAR_NAME_MAX 256 /* longer names are near nothing */
+
+/*
+ * How many letters have to be put in, taken out or changed (Levenshtein), without regard to case. Both sizes are less
+ * than NEAR_NAME_MAX.
+ */
+unsigned int near_distance(const char *a, size_t a_size, const char *b, size_t b_size);
 
 struct near {
 	const char *wanted;

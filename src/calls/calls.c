@@ -11,6 +11,7 @@
 #include "calls/parts.h"
 #include "calls/text.h"
 #include "lang/provider/provider.h"
+#include "profile/near_names.h"
 
 #define LOOK_EVERY_NS 50000000ull
 
@@ -298,71 +299,11 @@ int calls_write_chrome(struct calls *calls, FILE *out, struct diag *diag)
 
 /* --- what was never called --- */
 
-#define NEAR_MAX  3
-#define NAME_MOST 64
-
-/* Levenshtein's distance, of names that are not too long. */
-static uint32_t distance(const char *a, const char *b)
-{
-	size_t size_a = strlen(a), size_b = strlen(b), i, j;
-	uint32_t row[NAME_MOST + 1], before, above;
-
-	if (size_a > NAME_MOST || size_b > NAME_MOST)
-		return UINT32_MAX;
-	for (j = 0; j <= size_b; j++)
-		row[j] = (uint32_t)j;
-	for (i = 1; i <= size_a; i++) {
-		before = row[0];
-		row[0] = (uint32_t)i;
-		for (j = 1; j <= size_b; j++) {
-			above = row[j];
-			row[j] = before + (a[i - 1] != b[j - 1]);
-			if (above + 1 < row[j])
-				row[j] = above + 1;
-			if (row[j - 1] + 1 < row[j])
-				row[j] = row[j - 1] + 1;
-			before = above;
-		}
-	}
-	return row[size_b];
-}
-
-/* The names that are nearest to this one, with a comma before each. */
-static void write_near(const struct functions *functions, const char *name, FILE *out)
-{
-	size_t i, j, k, found = 0;
-	struct {
-		const char *name;
-		uint32_t distance;
-	} near[NEAR_MAX + 1];
-
-	for (i = 1; i < functions_count(functions); i++) {
-		const char *other = functions_at(functions, i)->name, *last = strrchr(other, '.');
-		uint32_t d = distance(name, other), of_last = last ? distance(name, last + 1) : UINT32_MAX;
-
-		d = of_last < d ? of_last : d;
-		if (d > 1 + strlen(name) / 3)
-			continue;
-		for (j = 0; j < found && near[j].distance <= d && strcmp(near[j].name, other) != 0;)
-			j++;
-		if (j < found && !strcmp(near[j].name, other))
-			continue;
-		for (k = found; k > j; k--)
-			near[k] = near[k - 1];
-		near[j].name = other;
-		near[j].distance = d;
-		found += found < NEAR_MAX;
-	}
-	for (i = 0; i < found; i++) {
-		fputs(i ? ", " : "; near it: ", out);
-		text_print(out, near[i].name, strlen(near[i].name));
-	}
-}
-
 char *calls_missed(const struct calls *calls)
 {
 	const char *from = calls->options.from, *match = calls->options.match;
 	bool found_from = !from, found_match = !match, none;
+	struct near_names near = {.separator = '.'};
 	char *text = NULL;
 	size_t size, i;
 	FILE *out;
@@ -382,7 +323,10 @@ char *calls_missed(const struct calls *calls)
 	else
 		fprintf(out, "%s %s: no function of this name was called", found_from ? "--match" : "--from",
 			found_from ? match : from);
-	write_near(calls->functions, found_from ? match : from, out);
+	near.wanted = found_from ? match : from;
+	for (i = 1; near.wanted && i < functions_count(calls->functions); i++)
+		near_names_offer(&near, functions_at(calls->functions, i)->name);
+	near_names_write(&near, out);
 	fclose(out);
 	return text;
 }

@@ -28,7 +28,7 @@ static int create(struct bpf_map *map)
 {
 	int fd, err;
 
-	if (bpf_map__fd(map) >= 0)
+	if (bpf_map__fd(map) >= 0 || !bpf_map__autocreate(map))
 		return 0;
 	fd = create_descriptor(map);
 	err = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);

@@ -13,6 +13,7 @@
 #include "lang/kernel/kernel_functions.h"
 #include "lang/kernel/kernel_types.h"
 #include "lang/provider/binary_types.h"
+#include "lang/provider/python.h"
 #include "lang/translate/translate.h"
 
 void compiler_init(struct compiler *c, struct arena *arena, struct report *report,
@@ -36,6 +37,7 @@ void compiler_deinit(struct compiler *c)
 	vec_free(&c->sites);
 	vec_free(&c->units);
 	vec_free(&c->attaches);
+	vec_free(&c->wanted);
 	kernel_functions_destroy(c->kernel_functions);
 	bpf_functions_destroy(c->bpf_functions);
 	foreign_files_destroy(c->files);
@@ -93,6 +95,8 @@ int lang_compile(const char *name, const char *source, size_t size, const struct
 		c->dialect->check(c);
 	if (dump->types && !ret->report.errors && !ret->arena.failed && c->dialect->print_types)
 		c->dialect->print_types(c, dump->out);
+	if (!ret->report.errors && !ret->arena.failed)
+		python_want_names(c);
 	if (dump->core && !ret->report.errors && !ret->arena.failed)
 		compiler_print(c, dump->out);
 	if (!ret->report.errors && !ret->arena.failed && c->units.count)

@@ -13,6 +13,7 @@
 #include "kernel/object_maps.h"
 #include "lang/core/record.h"
 #include "trace/run.h"
+#include "trace/wanted.h"
 
 /*
  * The ring is mapped twice, and all of it counts as this process's memory. With stacks their frames come through it as
@@ -110,6 +111,8 @@ static int configure(struct loading *loading, struct diag *diag)
 	err = c->stack_parts ? stacks_configure(run->object, c->stack_parts, loading->finds, c->options, diag) : 0;
 	if (!err && c->has_packets)
 		err = packets_configure(run->object, diag);
+	if (!err && c->has_python)
+		err = wanted_configure(run->object, c, diag);
 	if (!err && provider_follows_command(c))
 		err = configure_command(run, diag);
 	return err;

@@ -15,6 +15,7 @@
 #include "trace/load.h"
 #include "trace/names.h"
 #include "trace/run.h"
+#include "trace/wanted.h"
 
 #define POLL_MS 100
 #define REST_MS 4
@@ -427,6 +428,8 @@ static int finish(struct run *run, struct diag *diag)
 		run_print_all_maps(run);
 	fflush(run->printer.out);
 	tell_losses(run);
+	if (!run->options->quiet)
+		wanted_tell(run->object, run->compiler, stderr);
 	return err;
 }
 

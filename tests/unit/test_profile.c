@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/near_names.h"
 #include "profile/text.h"
 #include "tap.h"
 
@@ -210,8 +211,37 @@ static void test_loss(void)
 	is_int(bad, 0, "no text is empty");
 }
 
+static void test_near_names(void)
+{
+	static const char *const names[] = {"food", "foo", "other", "fooo", "foo", "", "A.fob", "fo\n", "bar"};
+	struct near_names near = {.wanted = "fooo", .separator = '.'};
+	char *text = NULL, longest[400];
+	size_t size, i;
+	FILE *out = open_memstream(&text, &size);
+
+	memset(longest, 'f', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	near_names_write(&near, out);
+	near_names_offer(&near, longest);
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++)
+		near_names_offer(&near, names[i]);
+	near_names_write(&near, out);
+	fclose(out);
+	is_str(text, "; near it: foo, food, A.fob", "near names: the nearest three, each once");
+	free(text);
+	near = (struct near_names){.wanted = "f\x1bo"};
+	near_names_offer(&near, "a.f\x1b");
+	near_names_offer(&near, "f\x1b");
+	out = open_memstream(&text, &size);
+	near_names_write(&near, out);
+	fclose(out);
+	is_str(text, "; near it: f\\x1b", "near names: safe for a line; without a separator only whole names");
+	free(text);
+}
+
 int main(void)
 {
+	test_near_names();
 	test_frame_text();
 	test_printing();
 	test_interning();

@@ -287,7 +287,27 @@ void python_place(struct gen *g, const struct type *type, uint32_t offset)
 		write_field(g, &type->fields[i], offset + type->fields[i].offset);
 }
 
+static void gen_wanted(struct gen *g, const struct node *call)
+{
+	const struct py_layout *layout = &probe_of(g)->layout;
+	bool is_file = !strcmp(g->c->wanted.at[call->value].field, "file");
+	uint32_t mark = g->used, room = gen_temporary(g, RT_PYTHON_TEXT);
+
+	gen_scalar(g, call->kids[0]);
+	code_mov(g->code, R5, R0);
+	gen_frame_address(g, R1, g->begun);
+	gen_frame_address(g, R2, room);
+	code_imm(g->code, R3, (int64_t)call->value);
+	code_imm(g->code, R4,
+		 is_file                                  ? layout->code_filename
+		 : layout->code_qualname != PY_NO_OFFSET ? layout->code_qualname
+							 : layout->code_name);
+	code_call_runtime(g->code, "rt_python_wanted");
+	g->used = mark;
+}
+
 const struct builtin_code codes_python[] = {
 	{CORE_BEGIN, .scalar = gen_begin},
+	{CORE_PYTHON_WANTED, .scalar = gen_wanted},
 	{},
 };

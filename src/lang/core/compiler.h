@@ -90,6 +90,13 @@ struct site {
 	bool is_frequent;                       /* as frequent as what processes do */
 };
 
+/* A name that predicates compare a field of `args` with: if none is equal, the user is told which names came. */
+struct wanted_name {
+	const char *field, *text;
+	bool is_conditional; /* what stands before it in a predicate can keep it from being compared */
+	bool is_of_calls;    /* of what begins and ends only */
+};
+
 enum attach_flag {
 	ATTACH_WAITS = 1,         /* opening `path` may hang in its file system */
 	ATTACH_HAS_RESULT = 2,    /* its function returns something, and only the kernel knows where that is */
@@ -226,6 +233,7 @@ struct compiler {
 	VEC(struct site) sites;
 	VEC(struct unit) units;
 	VEC(struct attach) attaches;
+	VEC(struct wanted_name) wanted; /* provider/python_names.c */
 	uint64_t numbers[SETTING_COUNT];
 	const char *texts[SETTING_COUNT];
 	struct setting_words setting_words[SETTING_OF_DIALECT];

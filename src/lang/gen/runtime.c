@@ -77,6 +77,7 @@ static const struct runtime_function {
 	{"rt_python_import", "up"},
 	{"rt_python_variable", "uppu"},
 	{"rt_python_address", "upu"},
+	{"rt_python_wanted", "uppuuu"},
 };
 
 const char *runtime_signature(const char *name)

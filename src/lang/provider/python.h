@@ -20,4 +20,10 @@ struct python_probe {
 	uint8_t value_tag;
 };
 
+/*
+ * After lowering: in predicates of Python's probes, what compares args.function or args.file with a text becomes a
+ * CORE_PYTHON_WANTED, which remembers whether it was ever true, and which names came until then.
+ */
+void python_want_names(struct compiler *c);
+
 #endif

@@ -56,6 +56,10 @@ struct rt_python {
 };
 ABI_ASSERT_SIZE(struct rt_python, 296);
 
+#define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
+#define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */
+#define RT_PYTHON_FILE   1    /* in the key of a name: it is a file's */
+
 #define RT_PYTHON_TEXT 256 /* bytes of a name or a path, with its terminator */
 
 #endif

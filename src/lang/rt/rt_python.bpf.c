@@ -10,6 +10,22 @@
 #include "lang/rt/abi.h"
 #include "lang/rt/python.h"
 
+/* Has a comparison with this name been true? */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RT_PYTHON_WANTED);
+	__type(key, __u32);
+	__type(value, __u64);
+} rt_python_met SEC(".maps");
+
+/* The names that came: by code object, with RT_PYTHON_FILE in the lowest bit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, RT_PYTHON_NAMES);
+	__type(key, __u64);
+	__type(value, char[RT_PYTHON_TEXT]);
+} rt_python_names SEC(".maps");
+
 #define opaque(value) asm volatile("" : "+r"(value))
 #define NO_OFFSET     0xffff
 
@@ -351,4 +367,30 @@ __hidden __u64 rt_python_address(void *state, __u64 field)
 		return string + p->unicode_ascii_data;
 	/* PyCompactUnicodeObject.utf8, behind utf8_length. */
 	return compact & 1 ? word(string + p->unicode_ascii_data + 8) : 0;
+}
+
+/*
+ * A comparison of the code object's string at offset `field` with the wanted name `which`: its result. Until one was
+ * true, the names that came are kept, for user space to tell those that are near. `room`: RT_PYTHON_TEXT bytes.
+ */
+__hidden __u64 rt_python_wanted(void *state, void *room, __u64 which, __u64 field, __u64 result)
+{
+	struct rt_python *p = state;
+	__u32 index = (__u32)which;
+	__u64 *met = bpf_map_lookup_elem(&rt_python_met, &index), key;
+
+	if (!met || *met)
+		return result;
+	if (result) {
+		*met = 1;
+		return result;
+	}
+	key = (p->code ^ bpf_get_current_pid_tgid() >> 32 << 48) & ~(__u64)RT_PYTHON_FILE;
+	if (field == p->code_filename)
+		key |= RT_PYTHON_FILE;
+	if (!bpf_map_lookup_elem(&rt_python_names, &key)) {
+		copy_text(p, word(p->code + field), room, RT_PYTHON_TEXT);
+		bpf_map_update_elem(&rt_python_names, &key, room, BPF_ANY);
+	}
+	return result;
 }
