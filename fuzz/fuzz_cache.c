@@ -33,6 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct code_counts counts;
 	rule_ranges rules = {};
 	size_t count, i;
+	struct python_sites sites;
 	uint64_t digest;
 
 	read_answer(data, size, 0);
@@ -53,6 +54,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK(*layers[i].source && *layers[i].result &&
 			      strlen(layers[i].result) < sizeof(layers[i].result) &&
 			      layers[i].found == (layers[i].answer.kind != PYTHON_THREAD_NONE));
+	}
+	if (python_cache_decode_sites(data, size, &digest, &sites)) {
+		CHECK(sites.at.count && sites.at.count < size);
+		for (i = 0; i < sites.at.count; i++)
+			CHECK(*python_site_name(&sites.at.at[i]) && sites.at.at[i].opcode_count <= PYTHON_SITE_OPCODES);
+		python_sites_deinit(&sites);
 	}
 	if (derived_decode(data, size, &rules, &counts)) {
 		CHECK(rules.count < size);

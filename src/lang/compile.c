@@ -30,6 +30,7 @@ void compiler_init(struct compiler *c, struct arena *arena, struct report *repor
 void compiler_deinit(struct compiler *c)
 {
 	binary_types_close(c);
+	provider_python_close(c);
 	c->dialect->end(c);
 	types_deinit(&c->types);
 	vec_free(&c->points);

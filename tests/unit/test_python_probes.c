@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "runtime/python/cache.h"
 #include "runtime/python/probe_code.h"
 #include "tap.h"
 
@@ -196,6 +197,112 @@ out:
 	free(bytes);
 }
 
+static bool is_same_place(const struct python_place *a, const struct python_place *b)
+{
+	return a->kind == b->kind && a->reg == b->reg && a->add == b->add;
+}
+
+static bool is_same_site(const struct python_site *a, const struct python_site *b)
+{
+	return a->vaddr == b->vaddr && a->handler == b->handler && a->kind == b->kind && a->emulated == b->emulated &&
+	       a->opcode_count == b->opcode_count && !memcmp(a->opcodes, b->opcodes, sizeof(a->opcodes)) &&
+	       is_same_place(&a->frame, &b->frame) && is_same_place(&a->instruction, &b->instruction) &&
+	       is_same_place(&a->tstate, &b->tstate) && is_same_place(&a->flag, &b->flag) && a->again == b->again &&
+	       a->interp_offset == b->interp_offset && a->version_offset == b->version_offset &&
+	       a->code_offset == b->code_offset && a->version_low == b->version_low &&
+	       a->tracing_offset == b->tracing_offset && a->recursion_offset == b->recursion_offset &&
+	       a->after == b->after;
+}
+
+static bool is_same_list(const python_site_list *a, const python_site_list *b)
+{
+	size_t i;
+
+	for (i = 0; i < a->count && i < b->count && is_same_site(&a->at[i], &b->at[i]);)
+		i++;
+	return i == a->count && i == b->count;
+}
+
+/* An entry that is cut, or has a byte that no field may have, is none. */
+static void test_entries(struct cache *entries, const char *name)
+{
+	struct python_sites sites;
+	size_t size, cut, wrong = 0;
+	const uint8_t *bytes;
+	uint64_t digest;
+	uint8_t *copy;
+
+	if (!cache_get(entries, name, &bytes, &size) || !(copy = malloc(size + 1))) {
+		ok(false, "the entry is there");
+		return;
+	}
+	for (cut = 0; cut < size; cut++) {
+		/* Of its own size, so that ASan sees what is read behind it. */
+		uint8_t *part = memcpy(malloc(cut + 1), bytes, cut);
+
+		wrong += python_cache_decode_sites(part, cut, &digest, &sites);
+		free(part);
+	}
+	is_int(wrong, 0, "an entry that is cut is none");
+	memcpy(copy, bytes, size);
+	copy[size] = 0;
+	ok(!python_cache_decode_sites(copy, size + 1, &digest, &sites), "nor one with more behind it");
+	copy[28] = 2; /* jit, behind four numbers */
+	ok(!python_cache_decode_sites(copy, size, &digest, &sites), "nor one with a flag of 2");
+	copy[28] = 0;
+	memset(copy + 29, 0xff, 4); /* how many sites there are */
+	ok(!python_cache_decode_sites(copy, size, &digest, &sites), "nor one with more sites than there are bytes");
+	memcpy(copy, bytes, size);
+	copy[33 + 16] = PYTHON_SITE_JIT + 1; /* the first one's kind, behind two addresses */
+	ok(!python_cache_decode_sites(copy, size, &digest, &sites), "nor one with another kind of site");
+	copy[33 + 16] = PYTHON_SITE_RETURN;
+	copy[33 + 18] = PYTHON_SITE_OPCODES + 1;
+	ok(!python_cache_decode_sites(copy, size, &digest, &sites), "nor one with more opcodes than there is room for");
+	free(copy);
+}
+
+/* What is in the cache is what was found. */
+static void test_cached(const char *path)
+{
+	struct python_sites first = {}, second = {};
+	struct python_interpreter interpreter;
+	struct cache *entries = cache_create(NULL, 1);
+	struct python_cache *cache = python_cache_share(entries);
+	bool cached = true, cached_again = false;
+	struct elf_file *elf = NULL;
+	char name[CACHE_NAME_MAX + 1];
+	const uint8_t *id;
+	size_t size, i, id_size;
+	uint8_t *bytes = read_file(path, &size);
+
+	if (!bytes || elf_file_open_memory(bytes, size, path, &elf, NULL) ||
+	    python_interpreter_recognise(elf, &interpreter, NULL) != 1 ||
+	    python_cache_sites(cache, elf, &interpreter, &first, &cached, NULL)) {
+		printf("ok %d - cached sites # SKIP %s is no CPython\n", ++tap_run, path);
+	} else {
+		ok(!python_cache_sites(cache, elf, &interpreter, &second, &cached_again, NULL) && !cached &&
+			   cached_again,
+		   "sites: found, then cached");
+		ok(first.at.count && is_same_list(&first.at, &second.at) &&
+			   is_same_list(&first.raises, &second.raises) && is_same_list(&first.jits, &second.jits) &&
+			   first.table == second.table && first.entry == second.entry &&
+			   first.handlers == second.handlers && first.jit == second.jit,
+		   "the same");
+		id_size = elf_file_build_id(elf, &id);
+		for (i = 0; i < id_size && i < 32; i++)
+			sprintf(name + 2 * i, "%02x", id[i]);
+		strcpy(name + 2 * i, ".sites");
+		if (id_size)
+			test_entries(entries, name);
+	}
+	python_sites_deinit(&first);
+	python_sites_deinit(&second);
+	elf_file_close(elf);
+	free(bytes);
+	python_cache_destroy(cache);
+	cache_destroy(entries);
+}
+
 int main(void)
 {
 	if (arch_of(EM_X86_64)->spot->create(&decoder))
@@ -205,5 +312,6 @@ int main(void)
 	test_line();
 	arch_of(EM_X86_64)->spot->destroy(decoder);
 	test_damaged("/usr/bin/python3");
+	test_cached("/usr/bin/python3");
 	return tap_done();
 }

@@ -20,6 +20,7 @@ struct bpf_functions;
 struct dialect;
 struct kernel_functions;
 struct provider;
+struct python_cache;
 struct task_lookup;
 
 enum map_storage { STORAGE_HASH, STORAGE_LRU_HASH, STORAGE_PERCPU_HASH, STORAGE_LRU_PERCPU_HASH };
@@ -248,6 +249,7 @@ struct compiler {
 	struct bpf_functions *bpf_functions;       /* NULL: not read yet */
 	struct foreign_files *files;               /* NULL: no file was read yet */
 	struct task_lookup *tasks;                 /* how programs find a task by its id; NULL: not needed yet */
+	struct python_cache *python_cache;         /* where the probes of Pythons are; NULL: not needed yet */
 	struct binary *binaries;                   /* with DWARF that was needed: provider/binary_types.h */
 };
 

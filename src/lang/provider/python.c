@@ -24,6 +24,7 @@
 #include "lang/provider/binary.h"
 #include "lang/provider/python.h"
 #include "lang/rt/python.h"
+#include "runtime/python/cache.h"
 
 #define BIT(event) (1u << (event))
 #define FUNCTIONS  (BIT(PYTHON_FUNCTION_ENTRY) | BIT(PYTHON_FUNCTION_RETURN))
@@ -129,19 +130,25 @@ static void add(const struct python_file *file, struct python_probe probe, uint6
 		provider_add_uprobe(search->c, attach);
 }
 
-/* Those of the loop. False: it is not understood, and file->why says why. */
+void provider_python_close(struct compiler *c)
+{
+	python_cache_destroy(c->python_cache);
+}
+
+/* Those of the loop, in the cache of all commands. False: it is not understood, and file->why says why. */
 static bool find_loop(struct python_file *file)
 {
-	struct python_range *ranges = NULL;
-	size_t count;
+	struct compiler *c = file->search->c;
+	char *directory;
 
-	if (file->loop == 1) {
-		file->loop = python_eval_ranges(file->elf, &file->interpreter, &ranges, &count, &file->why);
-		if (!file->loop)
-			file->loop = python_sites_find(file->elf, &file->interpreter, ranges, count, &file->sites,
-						       &file->why);
-		free(ranges);
+	if (!c->python_cache) {
+		directory = cache_default_directory("strata");
+		c->python_cache = python_cache_create(directory);
+		free(directory);
 	}
+	if (file->loop == 1)
+		file->loop = python_cache_sites(c->python_cache, file->elf, &file->interpreter, &file->sites, NULL,
+						&file->why);
 	return !file->loop;
 }
 

@@ -20,6 +20,9 @@ struct python_probe {
 	uint8_t value_tag;
 };
 
+/* Releases what was found in Pythons. */
+void provider_python_close(struct compiler *c);
+
 /*
  * After lowering: in predicates of Python's probes, what compares args.function or args.file with a text becomes a
  * CORE_PYTHON_WANTED, which remembers whether it was ever true, and which names came until then.

@@ -4,8 +4,9 @@
  * - BUILD-ID.threads: digest u64, number of layers u32; each: kind u32, offset s64, address u64, created u64, source\0,
  *   result\0
  * - BUILD-ID.keys: digest u64, struct py_keys
+ * - BUILD-ID.sites: cache_sites.c
  */
-#include "runtime/python/cache.h"
+#include "runtime/python/cache_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,14 +26,6 @@
 #define RANGES_MAX   4096
 #define EVIDENCE_MAX 128
 #define DIGEST_MAX   (256u << 20) /* bytes, in 50 ms */
-
-struct python_cache {
-	struct cache *cache;
-	bool owned;
-	struct string_pool *strings; /* evidence */
-};
-
-typedef VEC(uint8_t) bytes_t;
 
 struct python_cache *python_cache_create(const char *directory)
 {
@@ -111,15 +104,8 @@ static void entry_name(const struct elf_file *elf, uint64_t digest, const char *
 		strcpy(name + 2 * size, suffix);
 }
 
-/* The entry of an answer. */
-struct entry {
-	uint64_t digest; /* 0: the file's cannot be told */
-	char name[CACHE_NAME_MAX + 1];
-};
-
-/* False: nothing is kept of this file. */
-static bool entry_of(const struct python_cache *cache, const struct elf_file *elf,
-		     const struct python_interpreter *interpreter, const char *suffix, struct entry *ret)
+bool python_cache_entry(const struct python_cache *cache, const struct elf_file *elf,
+			const struct python_interpreter *interpreter, const char *suffix, struct entry *ret)
 {
 	if (!cache)
 		return false;
@@ -132,8 +118,7 @@ static bool entry_of(const struct python_cache *cache, const struct elf_file *el
 	return cache_way(cache->cache) != CACHE_HERE;
 }
 
-/* Shall another process find what is not in the cache? Then that is wanted now. */
-static bool is_asked(const struct python_cache *cache, const struct entry *entry)
+bool python_cache_asks(const struct python_cache *cache, const struct entry *entry)
 {
 	if (!cache || cache_way(cache->cache) != CACHE_ELSEWHERE)
 		return false;
@@ -141,7 +126,7 @@ static bool is_asked(const struct python_cache *cache, const struct entry *entry
 	return true;
 }
 
-static int append(bytes_t *bytes, const void *more, size_t size)
+int python_cache_append(bytes_t *bytes, const void *more, size_t size)
 {
 	if (vec_reserve(bytes, size))
 		return -ENOMEM;
@@ -153,21 +138,21 @@ static int append(bytes_t *bytes, const void *more, size_t size)
 static int encode(bytes_t *bytes, uint64_t digest, const struct python_range *ranges, size_t count)
 {
 	uint32_t number = (uint32_t)count;
-	int err = append(bytes, &digest, sizeof(digest));
+	int err = python_cache_append(bytes, &digest, sizeof(digest));
 	size_t i;
 
 	if (!err)
-		err = append(bytes, &number, sizeof(number));
+		err = python_cache_append(bytes, &number, sizeof(number));
 	for (i = 0; !err && i < count; i++) {
 		uint8_t flags = (uint8_t)(ranges[i].cold | ranges[i].handler << 1);
 
-		err = append(bytes, &ranges[i].start, 8);
+		err = python_cache_append(bytes, &ranges[i].start, 8);
 		if (!err)
-			err = append(bytes, &ranges[i].end, 8);
+			err = python_cache_append(bytes, &ranges[i].end, 8);
 		if (!err)
-			err = append(bytes, &flags, 1);
+			err = python_cache_append(bytes, &flags, 1);
 		if (!err)
-			err = append(bytes, ranges[i].evidence, strlen(ranges[i].evidence) + 1);
+			err = python_cache_append(bytes, ranges[i].evidence, strlen(ranges[i].evidence) + 1);
 	}
 	return err;
 }
@@ -176,29 +161,29 @@ static int append_layer(bytes_t *bytes, const struct python_thread_layer *layer)
 {
 	uint32_t kind = layer->answer.kind;
 	uint8_t stays = layer->answer.stays;
-	int err = append(bytes, &kind, sizeof(kind));
+	int err = python_cache_append(bytes, &kind, sizeof(kind));
 
 	if (!err)
-		err = append(bytes, &stays, 1);
+		err = python_cache_append(bytes, &stays, 1);
 	if (!err)
-		err = append(bytes, &layer->answer.offset, 8);
+		err = python_cache_append(bytes, &layer->answer.offset, 8);
 	if (!err)
-		err = append(bytes, &layer->answer.address, 8);
+		err = python_cache_append(bytes, &layer->answer.address, 8);
 	if (!err)
-		err = append(bytes, &layer->answer.created, 8);
+		err = python_cache_append(bytes, &layer->answer.created, 8);
 	if (!err)
-		err = append(bytes, layer->source, strlen(layer->source) + 1);
-	return err ? err : append(bytes, layer->result, strlen(layer->result) + 1);
+		err = python_cache_append(bytes, layer->source, strlen(layer->source) + 1);
+	return err ? err : python_cache_append(bytes, layer->result, strlen(layer->result) + 1);
 }
 
 static int encode_layers(bytes_t *bytes, uint64_t digest, const struct python_thread_layer *layers, size_t count)
 {
 	uint32_t number = (uint32_t)count;
-	int err = append(bytes, &digest, sizeof(digest));
+	int err = python_cache_append(bytes, &digest, sizeof(digest));
 	size_t i;
 
 	if (!err)
-		err = append(bytes, &number, sizeof(number));
+		err = python_cache_append(bytes, &number, sizeof(number));
 	for (i = 0; !err && i < count; i++)
 		err = append_layer(bytes, &layers[i]);
 	return err;
@@ -335,11 +320,11 @@ int python_cache_eval_ranges(struct python_cache *cache, const struct elf_file *
 	bool found = false;
 	int err = 0;
 
-	if (!entry_of(cache, elf, interpreter, ".eval", &entry))
+	if (!python_cache_entry(cache, elf, interpreter, ".eval", &entry))
 		cache = NULL;
 	if (cache)
 		found = look_up_ranges(cache, entry.name, entry.digest, ret, count);
-	if (!found && is_asked(cache, &entry))
+	if (!found && python_cache_asks(cache, &entry))
 		return diag_fail(diag, EINPROGRESS, "python.asked", "%s: where its interpreter loop is is not known",
 				 elf_file_path(elf));
 	if (!found)
@@ -373,11 +358,11 @@ int python_cache_thread_layers(struct python_cache *cache, const struct elf_file
 	bytes_t bytes = {};
 	int err = 0;
 
-	if (!entry_of(cache, elf, interpreter, ".threads", &entry))
+	if (!python_cache_entry(cache, elf, interpreter, ".threads", &entry))
 		cache = NULL;
 	if (cache)
 		found = look_up_layers(cache, entry.name, entry.digest, all, &number);
-	if (!found && is_asked(cache, &entry))
+	if (!found && python_cache_asks(cache, &entry))
 		return -EINPROGRESS;
 	if (!found)
 		err = python_thread_layers(elf, interpreter, all, PYTHON_THREAD_LAYERS, &number);
@@ -415,17 +400,18 @@ int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, st
 	size_t size;
 	int err;
 
-	if (!entry_of(cache, elf, NULL, ".keys", &entry))
+	if (!python_cache_entry(cache, elf, NULL, ".keys", &entry))
 		cache = NULL;
 	if (cache && cache_get(cache->cache, entry.name, &bytes, &size) &&
 	    python_cache_decode_keys(bytes, size, &expected, ret) && entry.digest == expected)
 		return 0;
-	if (is_asked(cache, &entry)) {
+	if (python_cache_asks(cache, &entry)) {
 		*ret = (struct py_keys){};
 		return -EINPROGRESS;
 	}
 	err = key_layout_read(elf, ret);
-	if (!err && cache && !append(&made, &entry.digest, sizeof(entry.digest)) && !append(&made, ret, sizeof(*ret)))
+	if (!err && cache && !python_cache_append(&made, &entry.digest, sizeof(entry.digest)) &&
+	    !python_cache_append(&made, ret, sizeof(*ret)))
 		cache_put(cache->cache, entry.name, made.at, made.count);
 	vec_free(&made);
 	return err;

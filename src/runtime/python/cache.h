@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * python_cache: facts about an interpreter's file that are slow to find, cached by build id (base/cache.h) for other
- * files and later runs: where its loop is, how the thread state is reached, and for a libc, where it keeps pthread
- * keys.
+ * files and later runs: where its loop is, and in that the places of its probes, how the thread state is reached, and
+ * for a libc, where it keeps pthread keys.
  *
  * An entry names the version of the analyser, a checksum of its sources. So a strata with a different analysis does not
  * use it. A build id is only a claim of the file: its stripped version has the same one, and so may a patched file. So
@@ -17,6 +17,7 @@
 #define STRATA_PYTHON_CACHE_H
 
 #include "base/cache.h"
+#include "runtime/python/probe_sites.h"
 #include "runtime/python/thread_state.h"
 
 struct python_cache;
@@ -47,6 +48,14 @@ int python_cache_thread_layers(struct python_cache *cache, const struct elf_file
 /* The same for key_layout_read(), of a libc. */
 int python_cache_keys(struct python_cache *cache, const struct elf_file *elf, struct py_keys *ret);
 
+/*
+ * The same for python_sites_find() in the ranges of python_eval_ranges(), which is then not needed. Refusals are not
+ * kept.
+ */
+int python_cache_sites(struct python_cache *cache, const struct elf_file *elf,
+		       const struct python_interpreter *interpreter, struct python_sites *ret, bool *cached,
+		       struct diag *diag);
+
 struct string_pool;
 
 /* Decode entries; false when one is invalid. *ret is malloc'd. For tests and fuzzing. */
@@ -54,6 +63,7 @@ bool python_cache_decode(const void *bytes, size_t size, struct string_pool *str
 			 struct python_range **ret, size_t *count);
 bool python_cache_decode_layers(const void *bytes, size_t size, struct string_pool *strings, uint64_t *digest,
 				struct python_thread_layer layers[static PYTHON_THREAD_LAYERS], size_t *count);
+bool python_cache_decode_sites(const void *bytes, size_t size, uint64_t *digest, struct python_sites *ret);
 bool python_cache_decode_keys(const void *bytes, size_t size, uint64_t *digest, struct py_keys *ret);
 
 #endif

@@ -101,18 +101,20 @@ struct python_site {
 	bool after;
 };
 
+typedef VEC(struct python_site) python_site_list;
+
 struct python_sites {
-	VEC(struct python_site) at; /* by address */
+	python_site_list at; /* by address */
 	/*
 	 * Where the loop calls PyTraceBack_Here(): an exception was raised in a function, or comes to it from one that
 	 * it called. None: not found.
 	 */
-	VEC(struct python_site) raises;
+	python_site_list raises;
 	/*
 	 * Hits here say that the JIT is on. They are no events of functions; but while it is on some events are not
 	 * seen.
 	 */
-	VEC(struct python_site) jits;
+	python_site_list jits;
 	uint64_t table;    /* 3.11+: vaddr of opcode_targets */
 	uint32_t handlers; /* how many handlers agree on the register of the frame */
 	uint64_t entry;    /* the loop's C function */
