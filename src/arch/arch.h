@@ -41,6 +41,13 @@ struct arch_register {
 	uint8_t number;           /* DWARF's; ARCH_NO_NUMBER: none */
 };
 
+/* A register of a thread's as D numbers it: by its place among the kernel's saved words, or in thread_struct. */
+struct arch_saved {
+	const char *name;
+	uint8_t number;
+	const char *member; /* of struct thread_struct; NULL: it is a word of struct pt_regs */
+};
+
 /*
  * A libc's thread descriptor, to which pthread_self() points: the offsets of its own address, and of the thread's id.
  */
@@ -83,6 +90,7 @@ struct arch {
 	const char *kernel_thread_pointer;
 
 	const struct arch_register *registers; /* the last one has no name */
+	const struct arch_saved *saved;        /* uregs[] of D; the last one has no name */
 	uint16_t context_pc, context_sp, context_result;
 	uint16_t context_mode; /* its `mode_mask` bits are `mode_user` in a program, something else in the kernel */
 	uint8_t mode_mask, mode_user;

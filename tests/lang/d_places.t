@@ -149,6 +149,19 @@ says "an address, by a function of a library" 1 \
 "dtrace: invalid probe specifier pid1:libc:-:80: [D_PROC_LIB] only the a.out module is valid with the '-' function
 " -xerrtags -n pid1:libc:-:80
 
+# --- registers ---
+says "uregs[]: where the program is, and its stack" 0 "1  libc.so.6
+" -qn 'pid$target:libc.so:snprintf:entry /(int)arg3 == 3/ { printf("%d", uregs[R_SP] > 0 && uregs[R_SP] % 8 == 0);
+	umod(uregs[R_PC]); exit(0); }' -c "python3 $folder/call.py"
+says "uregs[] by a variable" 1 \
+"dtrace: invalid probe specifier BEGIN { i = 1; trace(uregs[i]); }: [D_PROTO_ARG] uregs[ ] argument #1 is incompatible with prototype:
+	prototype: integer constant
+	 argument: int
+" -xerrtags -n 'BEGIN { i = 1; trace(uregs[i]); }'
+says "args and uregs have elements only" 1 \
+"dtrace: invalid probe specifier BEGIN { trace(args); }: [D_IDENT_BADREF] array 'args' may not be referenced as scalar
+" -xerrtags -n 'BEGIN { trace(args); }'
+
 # --- options ---
 says "an option's value" 1 \
 "dtrace: failed to set -x nspec: Invalid value for specified option

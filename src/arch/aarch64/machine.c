@@ -56,6 +56,17 @@ static const struct arch_register registers[] = {
 	{},
 };
 
+static const struct arch_saved saved[] = {
+	{"R_X0", 0, NULL}, {"R_X1", 1, NULL}, {"R_X2", 2, NULL}, {"R_X3", 3, NULL}, {"R_X4", 4, NULL},
+	{"R_X5", 5, NULL}, {"R_X6", 6, NULL}, {"R_X7", 7, NULL}, {"R_X8", 8, NULL}, {"R_X9", 9, NULL},
+	{"R_X10", 10, NULL}, {"R_X11", 11, NULL}, {"R_X12", 12, NULL}, {"R_X13", 13, NULL}, {"R_X14", 14, NULL},
+	{"R_X15", 15, NULL}, {"R_X16", 16, NULL}, {"R_X17", 17, NULL}, {"R_X18", 18, NULL}, {"R_X19", 19, NULL},
+	{"R_X20", 20, NULL}, {"R_X21", 21, NULL}, {"R_X22", 22, NULL}, {"R_X23", 23, NULL}, {"R_X24", 24, NULL},
+	{"R_X25", 25, NULL}, {"R_X26", 26, NULL}, {"R_X27", 27, NULL}, {"R_X28", 28, NULL}, {"R_X29", 29, NULL},
+	{"R_X30", 30, NULL}, {"R_SP", 31, NULL}, {"R_PC", 32, NULL}, {"R_PSTATE", 33, NULL}, {"R_FP", 29, NULL},
+	{},
+};
+
 /* AAPCS64, 6.8.2. */
 static const uint16_t arguments[] = {AT_X(0), AT_X(1), AT_X(2), AT_X(3), AT_X(4), AT_X(5), AT_X(6), AT_X(7)};
 
@@ -80,6 +91,7 @@ const struct arch aarch64 = {
 	.descriptors = descriptors,
 	.tls_after = 16, /* the thread control block: AAELF64, "TLS variant 1" */
 	.registers = registers,
+	.saved = saved,
 	.context_pc = AT_PC,
 	.context_sp = AT_SP,
 	.context_result = AT_X(0),

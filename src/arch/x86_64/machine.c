@@ -47,6 +47,20 @@ static const struct arch_register registers[] = {
 	{},
 };
 
+static const struct arch_saved saved[] = {
+	{"R_R15", 0, NULL}, {"R_R14", 1, NULL}, {"R_R13", 2, NULL}, {"R_R12", 3, NULL}, {"R_RBP", 4, NULL},
+	{"R_RBX", 5, NULL}, {"R_R11", 6, NULL}, {"R_R10", 7, NULL}, {"R_R9", 8, NULL}, {"R_R8", 9, NULL},
+	{"R_RAX", 10, NULL}, {"R_RCX", 11, NULL}, {"R_RDX", 12, NULL}, {"R_RSI", 13, NULL}, {"R_RDI", 14, NULL},
+	{"R_ERR", 15, NULL}, {"R_RIP", 16, NULL}, {"R_CS", 17, NULL}, {"R_RFL", 18, NULL}, {"R_RSP", 19, NULL},
+	{"R_SS", 20, NULL}, {"R_EBP", 4, NULL}, {"R_EBX", 5, NULL}, {"R_EAX", 10, NULL}, {"R_ECX", 11, NULL},
+	{"R_EDX", 12, NULL}, {"R_ESI", 13, NULL}, {"R_EDI", 14, NULL}, {"R_EIP", 16, NULL}, {"R_EFL", 18, NULL},
+	{"R_ESP", 19, NULL}, {"R_FP", 4, NULL}, {"R_R1", 5, NULL}, {"R_R0", 10, NULL}, {"R_PC", 16, NULL},
+	{"R_PS", 18, NULL}, {"R_SP", 19, NULL},
+	{"R_DS", 21, "ds"}, {"R_ES", 22, "es"}, {"R_FS", 23, "fsbase"}, {"R_GS", 24, "gsbase"},
+	{"R_TRAPNO", 25, "trap_nr"},
+	{},
+};
+
 /* psABI AMD64 3.2.3. */
 static const uint16_t arguments[] = {AT(di), AT(si), AT(dx), AT(cx), AT(r8), AT(r9)};
 
@@ -75,6 +89,7 @@ const struct arch x86_64 = {
 	.descriptors = descriptors,
 	.kernel_thread_pointer = "fsbase",
 	.registers = registers,
+	.saved = saved,
 	.context_pc = AT(ip),
 	.context_sp = AT(sp),
 	.context_result = AT(ax),

@@ -120,6 +120,23 @@ static void gen_task(struct gen *g, const struct node *call)
 	code_call(g->code, BPF_FUNC_get_current_task);
 }
 
+static void gen_saved(struct gen *g, const struct node *call)
+{
+	uint32_t mark = g->used, at = gen_temporary(g, 8);
+
+	gen_frame_store_imm(g, 8, at, 0);
+	code_call(g->code, BPF_FUNC_get_current_task_btf);
+	code_mov(g->code, R1, R0);
+	code_call(g->code, BPF_FUNC_task_pt_regs);
+	code_mov(g->code, R3, R0);
+	code_alu_imm(g->code, BPF_ADD, R3, (int32_t)call->value);
+	gen_frame_address(g, R1, at);
+	code_imm(g->code, R2, 8);
+	code_call(g->code, BPF_FUNC_probe_read_kernel);
+	gen_frame_load(g, 8, R0, at);
+	g->used = mark;
+}
+
 const struct builtin_code codes_process[] = {
 	{CORE_PID, .scalar = gen_pid},        {CORE_TID, .scalar = gen_tid},
 	{CORE_UID, .scalar = gen_uid},        {CORE_GID, .scalar = gen_gid},
@@ -127,5 +144,6 @@ const struct builtin_code codes_process[] = {
 	{CORE_CPU, .scalar = gen_cpu},        {CORE_NCPUS, .scalar = gen_ncpus},
 	{CORE_NUMAID, .scalar = gen_numa},    {CORE_CGROUP, .scalar = gen_cgroup},
 	{CORE_RAND, .scalar = gen_random},    {CORE_CPID, .scalar = gen_cpid},
-	{CORE_CURTASK, .scalar = gen_task},   {},
+	{CORE_CURTASK, .scalar = gen_task},   {CORE_SAVED, .scalar = gen_saved},
+	{},
 };

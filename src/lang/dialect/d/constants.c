@@ -52,5 +52,5 @@ bool d_constant_named(const char *name, int64_t *ret)
 			*ret = constants[i].value;
 			return true;
 		}
-	return false;
+	return d_register_named(name, ret);
 }

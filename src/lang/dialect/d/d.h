@@ -6,7 +6,7 @@
  *        ─► probes.c, processes.c: which places each clause is about; places with the same clauses become one unit
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
  *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
- *             │  translators.c: what has a value
+ *             │  registers.c, translators.c: what has a value
  *             └─ actions.c, recorded.c, aggregations.c, speculation.c: what is recorded
  *        ─► print.c, print_values.c, print_aggregations.c: what the records say
  *
@@ -400,6 +400,10 @@ struct node *d_bound(struct compiler *c, const struct d_expr *expr);
 bool d_is_recorded(const char *name);
 /* The value of such a call; NULL, perhaps with a complaint: it is none. */
 struct node *d_recorded(struct compiler *c, const struct d_expr *expr);
+
+/* registers.c */
+bool d_register_named(const char *name, int64_t *ret);
+struct node *d_registers(struct compiler *c, const struct d_expr *expr);
 
 /* speculation.c */
 struct node *d_speculation(struct compiler *c, const struct d_expr *call);

@@ -453,6 +453,9 @@ static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
 	struct node *node;
 	int64_t number;
 
+	if (expr->kids[0]->kind == D_VARIABLE && expr->kids[0]->scope == D_GLOBAL &&
+	    !strcmp(expr->kids[0]->text, "uregs"))
+		return d_registers(c, expr);
 	if (expr->kids[0]->kind == D_VARIABLE && !strcmp(expr->kids[0]->text, "args")) {
 		struct d_expr name = *expr->kids[0];
 

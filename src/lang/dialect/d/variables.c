@@ -678,8 +678,8 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 		{"cpu", CORE_CPU, &type_uint32, 0}, {"timestamp", CORE_NSECS, &type_uint64, CORE_CLOCK_MONOTONIC},
 	};
 	static const char *const parts[] = {"probeprov", "probemod", "probefunc", "probename"};
-	static const char *const unknown[] = {"vtimestamp", "ipl",         "uregs",  "root",     "cwd",
-					      "curpsinfo",  "curlwpsinfo", "curcpu", "zonename", "args"};
+	static const char *const unknown[] = {"vtimestamp", "ipl",    "root",     "cwd", "curpsinfo",
+					      "curlwpsinfo", "curcpu", "zonename"};
 	static const char *const faults[] = {"UNKNOWN", "BADADDR", "BADALIGN", "ILLOP",    "DIVZERO", "NOSCRATCH",
 					     "KPRIV",   "UPRIV",   "TUPOFLOW", "BADSTACK", "BADSIZE", "BADINDEX"};
 	const char *name = expr->text;
@@ -730,6 +730,11 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	for (i = 0; !strncmp(name, "DTRACEFLT_", 10) && i < sizeof(faults) / sizeof(faults[0]); i++)
 		if (!strcmp(faults[i], name + 10))
 			return d_int(c, (int64_t)i, &type_int32);
+	if (!strcmp(name, "args") || !strcmp(name, "uregs")) {
+		report_error(c->report, "D_IDENT_BADREF", expr->span, "array '%s' may not be referenced as scalar",
+			     name);
+		return d_int(c, 0, &type_int64);
+	}
 	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		if (!strcmp(unknown[i], name)) {
 			report_error(c->report, "D_IDENT_UNDEF", expr->span, "%s is not supported", name);
