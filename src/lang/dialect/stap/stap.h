@@ -58,7 +58,7 @@ enum stap_kind {
 	STAP_E_HIST,     /* text: @hist_log, @hist_linear; kid; numbers in `range` */
 	STAP_E_BUCKET,   /* kids: E_HIST, index */
 	STAP_E_DEFINED,  /* kid */
-	STAP_E_CHOOSE,   /* kids: what may be defined, this, that */
+	STAP_E_CHOOSE,   /* kids: this if it is defined, otherwise that */
 	STAP_E_ENTRY,    /* kid */
 	STAP_E_CAST,     /* @cast: kid; text: type and members */
 	STAP_E_VAR,      /* @var: text */

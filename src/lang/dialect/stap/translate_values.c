@@ -77,6 +77,8 @@ bool stap_node_is_text(struct stap_writer *w, const struct stap_node *node)
 		return builtin && builtin->type == STAP_STRING;
 	case STAP_E_BINARY:
 		return !strcmp(node->text, ".");
+	case STAP_E_CHOOSE:
+		return stap_node_is_text(w, node->kids[0]);
 	case STAP_E_TERNARY:
 		return stap_node_is_text(w, node->kids[1]);
 	case STAP_E_ASSIGN:
@@ -223,6 +225,15 @@ static const char *membership(struct stap_writer *w, const struct stap_node *nod
 			  node->kid_count > 1 ? "(" : "", keys(w, node), node->kid_count > 1 ? ")" : "");
 }
 
+/*
+ * Of @choose_defined($name, …), which aliases of tracepoints have, the first is what the record has on kernels of
+ * today. The other is a way by the kernel's structures.
+ */
+static bool is_plain_argument(const struct stap_node *node)
+{
+	return node->kind == STAP_E_TARGET && !strpbrk(node->text, "-[");
+}
+
 static const char *write_one(struct stap_writer *w, const struct stap_node *node, int level)
 {
 	const char *text, *first;
@@ -270,8 +281,11 @@ static const char *write_one(struct stap_writer *w, const struct stap_node *node
 				   "bpftrace's assignments are statements, not expressions");
 	case STAP_E_REGEX:
 		return stap_unsaid(w, false, "=~", "bpftrace has no regular expressions: strcontains() is the nearest");
-	case STAP_E_DEFINED:
 	case STAP_E_CHOOSE:
+		if (is_plain_argument(node->kids[0]))
+			return stap_write(w, node->kids[0], level);
+		/* fall through */
+	case STAP_E_DEFINED:
 		return stap_unsaid(w, false, "@defined", "bpftrace's scripts are for what is there");
 	case STAP_E_ENTRY:
 		return stap_unsaid(w, false, "@entry", "keep the value in a map by tid, in a probe of the call");
