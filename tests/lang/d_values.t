@@ -34,6 +34,8 @@ says "members of structs: the program's, the clause's, of structs in structs" 0 
 " -qn 'struct point { int x; short y; }; struct line { struct point a, b; }; struct line l; this struct point p;
 	BEGIN { l.a.x = 3; l.b.y = -4; this->p.x = 5; l.b = this->p; this->p.x++; printf("%d %d %d %d\n", l.a.x, -4 + l.b.y,
 	l.b.x, this->p.x); exit(0); }'
+says "a struct that is larger than sizes can be is refused" 1 'dtrace: invalid probe specifier struct s { char a[2147483000]; char b[2147483000]; } x; BEGIN { exit(0); }: type is too large at member b
+' -qn 'struct s { char a[2147483000]; char b[2147483000]; } x; BEGIN { exit(0); }'
 says "unions, enums, typedef, sizeof, offsetof" 0 "513 2 7 16 8
 
 " -qn 'union u { char c[4]; int i; } v; enum color { RED, GREEN = 6, BLUE }; typedef struct { char a; long b; } pair_t;

@@ -121,6 +121,17 @@ static void incomplete(struct parser *p, const struct d_declarator *one)
 	complain(p, "D_DECL_INCOMPLETE", one->span, text ? text : "", one->name);
 }
 
+/* Places a member; not where sizes and offsets no longer fit an int. */
+static void add_member(struct parser *p, struct members *m, struct type_field field, uint32_t width)
+{
+	if (d_failed(p))
+		return;
+	if ((uint64_t)m->size + m->unit + field.type->size > INT32_MAX - 64)
+		complain(p, "D_UNKNOWN", p->token.span, "type is too large at member ", field.name ? field.name : "");
+	if (!d_failed(p))
+		place(m, field, width);
+}
+
 static void member(struct parser *p, struct members *m)
 {
 	const struct type *base = d_take_specifiers(p);
@@ -129,7 +140,7 @@ static void member(struct parser *p, struct members *m)
 	if (d_take(p, ";")) {
 		/* The members of an unnamed struct are this one's. */
 		if (base->kind == TYPE_RECORD)
-			place(m, (struct type_field){.type = base}, 0);
+			add_member(p, m, (struct type_field){.type = base}, 0);
 		return;
 	}
 	do {
@@ -148,8 +159,7 @@ static void member(struct parser *p, struct members *m)
 			complain(p, "D_DECL_VOIDOBJ", one.span, "cannot have void member: ", one.name);
 		else if (one.type->is_incomplete && !types_complete(&p->c->types, one.type))
 			incomplete(p, &one);
-		if (!d_failed(p))
-			place(m, (struct type_field){.name = one.name, .type = one.type}, width);
+		add_member(p, m, (struct type_field){.name = one.name, .type = one.type}, width);
 	} while (d_take(p, ","));
 	d_need(p, ";");
 }
