@@ -151,6 +151,7 @@ struct code_event {
 	__u32 table_copied; /* bytes that follow the strings; less than table_size when too long or unreadable */
 	__u32 is_named;     /* its name was read completely */
 	__u32 is_task;      /* enum code_task; 0: it is a function */
+	__u32 pad;          /* texts begin at a multiple of 8: they are also written and hashed by words */
 	struct code_string name, qualname, filename;
 	__u8 text[3][CODE_STRING_MAX]; /* in this order, in slots of fixed size */
 };

@@ -222,10 +222,46 @@ bool d_is_null(struct compiler *c, const struct d_expr *expr)
 	return is_named || (expr->kind == D_INT && !expr->value);
 }
 
+/* May an expression of a declaration, which is in no clause, be a constant? Names may be those of constants. */
+static bool may_be_constant(struct compiler *c, const struct d_expr *expr)
+{
+	const struct d_variable *variable;
+	uint32_t i;
+
+	switch (expr->kind) {
+	case D_INT:
+	case D_OFFSETOF:
+		return true;
+	case D_SIZEOF:
+		return !expr->kid_count;
+	case D_VARIABLE:
+		variable = d_variable_find(c, expr->scope, expr->text, false);
+		return !expr->kid_count && (!variable || (variable->inlined && may_be_constant(c, variable->inlined)));
+	case D_UNARY:
+		if (!strcmp(expr->text, "*") || !strcmp(expr->text, "&"))
+			return false;
+		break;
+	case D_BINARY:
+	case D_TERNARY:
+	case D_CAST:
+	case D_COMMA:
+		break;
+	default:
+		return false;
+	}
+	for (i = 0; i < expr->kid_count; i++)
+		if (!may_be_constant(c, expr->kids[i]))
+			return false;
+	return true;
+}
+
 bool d_constant(struct compiler *c, const struct d_expr *expr, int64_t *ret)
 {
-	struct node *node = d_value(c, expr);
+	struct node *node;
 
+	if (!c->unit && !may_be_constant(c, expr))
+		return false;
+	node = d_value(c, expr);
 	return node->kind == NODE_INT && node_constant(node, ret);
 }
 

@@ -284,7 +284,7 @@ struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
 	int64_t value;
 
 	if (!variable && expr->scope == D_GLOBAL && !expr->kid_count) {
-		node = d_builtin(c, expr);
+		node = c->unit ? d_builtin(c, expr) : NULL;
 		if (node)
 			return node;
 		constant = types_constant(&c->types, expr->text);
@@ -292,7 +292,7 @@ struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
 			return d_int(c, constant->value, &type_int32);
 		if (d_constant_named(expr->text, &value))
 			return d_int(c, value, &type_int32);
-		node = d_of_cpu(c, expr);
+		node = c->unit ? d_of_cpu(c, expr) : NULL;
 		if (node)
 			return node;
 	}
