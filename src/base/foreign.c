@@ -231,6 +231,14 @@ int foreign_files_fork(struct foreign_files *files, void (*life)(int socket), in
 	return err;
 }
 
+void foreign_files_prepare(struct foreign_files *files, void (*prepare)(void))
+{
+	struct foreign_birth birth = {.prepare = prepare};
+
+	/* If it cannot be sent, the nursery has ended, and a fork will say so. */
+	(void)!foreign_send(files->nursery, &(struct iovec){&birth, sizeof(birth)}, 1, NULL, 0);
+}
+
 /* A reader that could run but got no CPU is not one that hangs. */
 static bool sleeps(pid_t pid)
 {

@@ -9,8 +9,9 @@
  * the same *place* (a device, a mount namespace) are refused with -ETIMEDOUT. What they would have told is lost as
  * `no-answer`. When the reader comes back, those files are opened again.
  *
- *   strata ──fork──► nursery ──fork──► reader      the nursery forks readers, and never touches a file: a process that
- *      └───────────── socket ──────────┘           strata forked later would keep its maps and memory
+ *   strata ──fork──► nursery ──fork──► reader      the nursery forks readers, and touches no file but strata's own
+ *      └───────────── socket ──────────┘           libraries: a process that strata forked later would keep its maps
+ *                                                  and memory
  *
  * strata forks the nursery before anything else, so readers hold none of strata's maps, events or outputs. They end
  * when their sockets are closed, even if strata is killed. The nursery also forks the other processes that must hold
@@ -54,6 +55,12 @@ void foreign_files_destroy(struct foreign_files *files);
  * process holds nothing else, ignores all signals, and has to end when the socket is closed. 0 or negative errno.
  */
 int foreign_files_fork(struct foreign_files *files, void (*life)(int socket), int *socket, pid_t *pid);
+
+/*
+ * The nursery itself runs prepare(), before it forks what is asked for later: what that loads, its processes need not
+ * load each. It must touch nothing but strata's own libraries. Returns at once.
+ */
+void foreign_files_prepare(struct foreign_files *files, void (*prepare)(void));
 
 /* CPU time that a process has used, in seconds; 0 when it is gone. */
 double foreign_cpu_s(pid_t pid);

@@ -63,16 +63,19 @@ int foreign_open_path(const char *root, const char *path, uint64_t inode, struct
 ssize_t foreign_glob_here(const char *pattern, char *ret, size_t size);
 
 /*
- * What comes to the nursery with a socket: what the process that it forks runs, in the image that it shares with
- * strata. It ends when that returns.
+ * What comes to the nursery: with a socket, what the process that it forks runs, in the image that it shares with
+ * strata. It ends when that returns. Without one, what the nursery itself runs, for those that it forks later.
  */
 struct foreign_birth {
 	void (*life)(int socket);
+	void (*prepare)(void);
 };
 
 void foreign_reader(int socket);
 
-/* The nursery's life: tells its pid, then forks a process for each socket that comes, and tells that. Does not return.
+/*
+ * The nursery's life: tells its pid, then forks a process for each socket that comes, and tells that; or prepares, and
+ * tells nothing. Does not return.
  */
 _Noreturn void foreign_nursery(int socket, int nice);
 

@@ -274,7 +274,11 @@ _Noreturn void foreign_nursery(int socket, int nice)
 	pid = getpid();
 	if (foreign_send(0, &(struct iovec){&pid, sizeof(pid)}, 1, NULL, 0))
 		_exit(0);
-	while (foreign_receive(0, &part, 1, fds, 1) == sizeof(birth) && fds[0] >= 0) {
+	while (foreign_receive(0, &part, 1, fds, 1) == sizeof(birth)) {
+		if (fds[0] < 0) {
+			birth.prepare();
+			continue;
+		}
 		pid = fork();
 		if (!pid) {
 			close(0);

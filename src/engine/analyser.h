@@ -133,6 +133,9 @@ int analyser_refusal(const struct analyser *analyser);
  */
 double analyser_cpu_s(struct analyser *analyser);
 
+/* For foreign_files_prepare(): loads what each process needs. Optional; it takes some ms, and saves them in each. */
+void analyser_prepare(void);
+
 /* The main function of the process: confines itself (base/confine.h), and answers until the socket is closed. */
 void analyser_run(int socket);
 

@@ -201,7 +201,7 @@ static bool tell(int socket, const struct analyser_answer *answer)
 }
 
 /* Capstone is loaded when it is first needed (base/disassembler.h), and then nothing can be opened any more. */
-static void prepare(void)
+void analyser_prepare(void)
 {
 	const struct arch *here = arch_here();
 	struct disassembler disassembler;
@@ -220,7 +220,7 @@ void analyser_run(int socket)
 	prctl(PR_SET_NAME, "strata-analyser");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGXCPU, SIG_DFL);
-	prepare();
+	analyser_prepare();
 	told.result = confine(arch_here()->audit, ANALYSER_MEMORY, ANALYSER_ANSWER_MAX);
 	if (!tell(socket, &told))
 		return;

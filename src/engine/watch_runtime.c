@@ -21,6 +21,7 @@ void watch_runtime_init(struct watch *watch)
 	watch->finding.spent = (struct budget){.whole = WATCH_RUNTIME_MS, .halving_s = WATCH_RUNTIME_HALVING_S};
 	if (!watch->foreign)
 		return;
+	foreign_files_prepare(watch->foreign, analyser_prepare);
 	watch->finding.analyser = analyser_create(watch->foreign, &analyser_once);
 	if (watch->finding.analyser)
 		objects_set_finder(watch->objects, &finder);

@@ -5,7 +5,7 @@
 # guest.py), sends /results as a tar.gz to the second serial line, and switches the machine off.
 export PATH=/bin HOME=/
 /bin/busybox --install -s /bin
-mkdir -p /proc /sys /dev /tmp /results
+mkdir -p /proc /sys /dev /tmp /var/cache /results
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
