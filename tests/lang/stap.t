@@ -415,6 +415,10 @@ done
 for alias in ioblock.request ioblock.end ioblock_trace.request ioblock_trace.end; do
 	prints "$alias" 0 "" -p4 -e "probe $alias { println(devname, sector, size, bio_rw_str(rw), \$bio) }"
 done
+# What a place offers is found by trying it: what was tried must leave no trace in the programs that are loaded.
+prints "a tracepoint's variables beside another probe" 0 "1 1
+" -e 'probe switches = kernel.trace("sched_switch") { known = @choose_defined($nothing, 1) }
+	probe switches { println(known, " ", $preempt >= 0); exit() } probe timer.s(60) { exit() }'
 for alias in vm.kmalloc vm.kmem_cache_alloc; do
 	prints "$alias" 0 "" -p4 -e "probe $alias { println(ptr, bytes_req, bytes_alloc) }"
 done

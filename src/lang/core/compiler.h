@@ -155,7 +155,8 @@ struct unit {
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
 	bool is_everywhere;            /* -p and -c leave it its events in other processes */
-	const char *section, *program; /* its name: its first place, in letters that a C name may have, and a number */
+	/* Set when its code is generated. The program's name: its first place, in letters of C, and a number. */
+	const char *section, *program;
 };
 
 /* What scripts can set, under the names of their dialect. */

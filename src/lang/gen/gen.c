@@ -2,8 +2,12 @@
 /* Programs: one for each unit. */
 #include "lang/gen/gen.h"
 
+#include <ctype.h>
+
 #include "lang/gen/stack_frame.h"
 #include "lang/provider/provider.h"
+
+#define PROGRAM_NAME_MAX 112 /* a name in BTF has 127 bytes at most (KSYM_NAME_LEN) */
 
 /* What -p and -c mean, for all kinds of probes whose events happen in processes. */
 static void filter_target(struct gen *g, label out)
@@ -129,6 +133,24 @@ static void gen_body(struct gen *g)
 	code_bind(g->code, done);
 }
 
+/*
+ * Names of sections and programs are made last, when no unit comes or goes any more: libbpf takes sections of one name
+ * for one. Programs of others can be traced by their names, and bpftool shows how they begin.
+ */
+static void name_unit(struct compiler *c, size_t index)
+{
+	struct unit *unit = &c->units.at[index];
+	char name[PROGRAM_NAME_MAX];
+	size_t i;
+
+	snprintf(name, sizeof(name), "%s", c->attaches.at[unit->first_attach].name);
+	for (i = 0; name[i]; i++)
+		if (!isalnum((unsigned char)name[i]))
+			name[i] = '_';
+	unit->program = arena_printf(c->arena, "%s_%zu", name, index + 1);
+	unit->section = arena_printf(c->arena, "probe.%zu", index);
+}
+
 static void gen_unit(struct gen *g, uint32_t index)
 {
 	const struct unit *unit = &g->c->units.at[index];
@@ -173,6 +195,7 @@ bool gen_all(struct gen *g, struct compiler *c, builtin_codes *code_of)
 	*g = (struct gen){.c = c, .code_of = code_of};
 	for (i = 0; i < c->units.count && !g->failed; i++) {
 		c->unit = &c->units.at[i];
+		name_unit(c, i);
 		gen_unit(g, i);
 	}
 	for (f = 0; f < g->functions.count && !g->failed; f++) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Units: what an attach point means, and which of its places share a program. */
 #include <bpf/libbpf.h>
-#include <ctype.h>
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +8,6 @@
 #include "lang/provider/provider.h"
 
 #define PATTERN_REPEATS_MAX 1000
-#define PROGRAM_NAME_MAX    112 /* a name in BTF has 127 bytes at most (KSYM_NAME_LEN) */
 
 bool provider_follows_command(const struct compiler *c)
 {
@@ -26,19 +24,6 @@ bool unit_is_pinned(const struct compiler *c, const struct unit *unit)
 	return unit->provider->context == CONTEXT_ITER && c->attaches.at[unit->first_attach].path;
 }
 
-/* Programs of others can be traced by these names, and bpftool shows how they begin. */
-static const char *program_name(struct compiler *c, const struct attach *attach)
-{
-	char name[PROGRAM_NAME_MAX];
-	size_t i;
-
-	snprintf(name, sizeof(name), "%s", attach->name);
-	for (i = 0; name[i]; i++)
-		if (!isalnum((unsigned char)name[i]))
-			name[i] = '_';
-	return arena_printf(c->arena, "%s_%zu", name, c->units.count + 1);
-}
-
 void provider_add_unit(struct compiler *c, const struct action *action, const struct attach_text *point,
 		       const struct provider *provider, uint32_t first, uint32_t count)
 {
@@ -47,9 +32,7 @@ void provider_add_unit(struct compiler *c, const struct action *action, const st
 				  .point = point,
 				  .provider = provider,
 				  .first_attach = first,
-				  .attach_count = count,
-				  .section = arena_printf(c->arena, "probe.%zu", c->units.count),
-				  .program = program_name(c, &c->attaches.at[first])};
+				  .attach_count = count};
 
 	if (vec_push(&c->units, unit))
 		c->arena->failed = true;
