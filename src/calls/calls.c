@@ -9,7 +9,9 @@
 #include "base/time.h"
 #include "calls/follow.h"
 #include "calls/parts.h"
+#include "calls/patterns.h"
 #include "calls/text.h"
+#include "kernel/features.h"
 #include "lang/provider/provider.h"
 #include "profile/near_names.h"
 
@@ -71,6 +73,7 @@ static void add_sites(struct compiler *c)
 
 static void check(struct compiler *c)
 {
+	const struct calls *calls = of_compiler(c);
 	size_t i;
 
 	for (i = 0; i < c->points.count; i++) {
@@ -84,6 +87,7 @@ static void check(struct compiler *c)
 		return;
 	add_sites(c);
 	c->has_calls = true;
+	c->calls_wanted = calls->wanted;
 	for (i = 0; i < c->units.count; i++) {
 		struct node *statement = node_create(c->arena, NODE_EXPRESSION, (struct span){}, 1);
 		struct node *call = node_create(c->arena, NODE_CALL, (struct span){}, 0);
@@ -94,7 +98,7 @@ static void check(struct compiler *c)
 		call->type = &type_none;
 		call->site = SITE_CALL;
 		call->value = SITE_CODE;
-		call->flags = of_compiler(c)->options.lines;
+		call->flags = (calls->options.lines ? CALLS_LINES : 0) | (c->calls_wanted ? CALLS_WANTED : 0);
 		statement->type = &type_none;
 		statement->kids[0] = call;
 		c->units.at[i].body = statement;
@@ -164,6 +168,27 @@ static const struct dialect_print print = {
 
 /* --- the whole --- */
 
+/*
+ * By the kernel part, if it can: with --depth calls of all functions count, and from a call that is sent the caller
+ * that is sent has to be found, for which old kernels have no loop.
+ */
+static int decide_early(struct calls *calls)
+{
+	const struct calls_options *options = &calls->options;
+	struct rt_calls_wanted *wanted;
+
+	if (!options->match || options->depth || !feature_probe(FEATURE_BPF_LOOP))
+		return 0;
+	wanted = calloc(1, sizeof(*wanted));
+	if (!wanted)
+		return -ENOMEM;
+	if (patterns_of_calls(options->match, options->from, wanted))
+		calls->wanted = wanted;
+	else
+		free(wanted);
+	return 0;
+}
+
 int calls_create(const struct calls_options *options, struct calls **ret, struct diag *diag)
 {
 	const struct follow_options how = {.has_from = options->from != NULL, .depth = options->depth};
@@ -171,11 +196,13 @@ int calls_create(const struct calls_options *options, struct calls **ret, struct
 
 	if (calls)
 		calls->functions = functions_create(options->from, options->match);
-	if (!calls || !calls->functions) {
+	if (calls)
+		calls->options = *options;
+	if (!calls || !calls->functions || decide_early(calls)) {
+		functions_destroy(calls ? calls->functions : NULL);
 		free(calls);
 		return diag_fail(diag, ENOMEM, "calls.memory", "out of memory");
 	}
-	calls->options = *options;
 	calls->dialect = (struct dialect){
 		.name = "calls", .begin = begin, .parse = parse, .check = check, .end = nothing, .print = &print};
 	calls->text = (struct call_text){.out = options->text, .color = options->color, .min_ns = options->min_ns};
@@ -195,6 +222,7 @@ void calls_destroy(struct calls *calls)
 	follow_deinit(&calls->follow);
 	functions_destroy(calls->functions);
 	timeline_deinit(&calls->timeline);
+	free(calls->wanted);
 	free(calls);
 }
 

@@ -12,6 +12,7 @@
 struct calls {
 	struct dialect dialect;
 	struct calls_options options;
+	struct rt_calls_wanted *wanted; /* NULL: all calls are sent */
 	struct functions *functions;
 	struct follow follow;
 	struct call_text text;

@@ -12,6 +12,7 @@
 #include "kernel/load_patience.h"
 #include "kernel/object_maps.h"
 #include "lang/core/record.h"
+#include "lang/rt/calls.h"
 #include "trace/run.h"
 #include "trace/wanted.h"
 
@@ -85,6 +86,15 @@ static int configure_command(struct run *run, struct diag *diag)
 		   : 0;
 }
 
+static int configure_calls(struct run *run, struct diag *diag)
+{
+	const struct rt_calls_wanted *wanted = run->compiler->calls_wanted;
+	struct bpf_map *map = bpf_object__find_map_by_name(run->object, RT_CALLS_SECTION);
+	int err = map ? bpf_map__set_initial_value(map, wanted, sizeof(*wanted)) : -ENOENT;
+
+	return err ? diag_fail(diag, -err, "trace.calls", "the programs cannot be told which calls are wanted") : 0;
+}
+
 static int configure(struct loading *loading, struct diag *diag)
 {
 	struct run *run = loading->run;
@@ -113,6 +123,8 @@ static int configure(struct loading *loading, struct diag *diag)
 		err = packets_configure(run->object, diag);
 	if (!err && c->has_python)
 		err = wanted_configure(run->object, c, diag);
+	if (!err && c->calls_wanted)
+		err = configure_calls(run, diag);
 	if (!err && provider_follows_command(c))
 		err = configure_command(run, diag);
 	return err;

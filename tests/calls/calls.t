@@ -7,6 +7,7 @@ import collections
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -199,6 +200,8 @@ def check_filters(tap):
     tap.equal((names, wrong), (["fib", "generator", "generator"], []), "--match and --depth 2")
     names, wrong = told("--from", "program.py:main", "--match", "raises")
     tap.equal((names, wrong), (6 * ["raises"], []), "a function within itself")
+    names, wrong = told("--from", "program.py:raises", "--match", "no such function")
+    tap.equal((names, wrong), ([], []), "--from's function is not shown if --match does not want it")
     with tempfile.NamedTemporaryFile("r") as output:
         strata("-o", output.name, "--from", "program.py:times", "--min-time", "150ms", "--", sys.executable, PROGRAM, "times")
         lines = Lines(output.read())
@@ -269,6 +272,25 @@ def check_hidden(tap, interpreter):
            "%s: a caller whose code object cannot be read keeps its place, and its end" % interpreter.label, str(calls), str(lost), done.stderr)
 
 
+def check_early(tap, interpreter, work):
+    """Calls that --match does not want are not sent: while nobody takes what is sent there is room for all that it wants."""
+    end = os.path.join(work, "early")
+    program = subprocess.Popen([interpreter, PROGRAM, "busy", end], stdout=subprocess.PIPE)
+    tracer = subprocess.Popen([STRATA, "calls", "--match", "plai?", "-p", str(program.pid)], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True)
+    first = [tracer.stdout.readline(), tracer.stdout.readline()]
+    os.kill(tracer.pid, signal.SIGSTOP)
+    with open(end, "w"):
+        pass
+    program.communicate(timeout=300)
+    os.kill(tracer.pid, signal.SIGCONT)
+    out, err = tracer.communicate(timeout=60)
+    lines = Lines("".join(first) + out)
+    names = [name for events in lines.events.values() for kind, name in events if kind == "start"]
+    tap.ok(not lines.wrong and set(names) == {"plain"} and len(names) > 5 and not err, "calls that are not wanted are not sent",
+           str(len(names)), err, *lines.wrong[:3])
+
+
 def shown_of(page, *words):
     """What page.js sees in the page."""
     done = strata("-o", page, *words)
@@ -323,6 +345,7 @@ def main():
             if interpreter.version >= (3, 12):
                 check_hidden(tap, interpreter)
         check_attached(tap, sys.executable, work)
+        check_early(tap, sys.executable, work)
         check_mistakes(tap, work)
     check_filters(tap)
     check_greenlets(tap)

@@ -103,6 +103,16 @@ def deep(n, path):
     return 0
 
 
+def busy(path):
+    """Calls, then many others, and five more."""
+    while not os.path.exists(path):
+        plain()
+        time.sleep(0.01)
+    fib(25)
+    for _ in range(5):
+        plain()
+
+
 def one(other):
     plain()
     other.switch()

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The stacks of calls, from records as the kernel part sends them: what they are where some are missing, and with
  * greenlets; times; the room of the timeline. */
+#include <fnmatch.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "calls/calls.h"
+#include "calls/patterns.h"
 #include "calls/text.h"
 #include "calls/timeline.h"
 #include "lang/core/compiler.h"
@@ -376,8 +379,91 @@ static void counters(void)
 	calls_destroy(calls);
 }
 
+/* A random text of these letters. */
+static void make_text(const char *of, size_t most, char *ret)
+{
+	size_t count = (size_t)rand() % most, i;
+
+	for (i = 0; i < count; i++)
+		ret[i] = of[(size_t)rand() % strlen(of)];
+	ret[i] = '\0';
+}
+
+static void check_patterns(void)
+{
+	static const char *const odd[] = {"", "*", "**", "a*b*c", "[!a]b", "[]a]*", "[^]a]*", "[a-c]?", "\\*a",
+					  "\\[b]", "[[:lower:]]*", "x[", "[[.a.]]", "a\\", "[a\\]]", "*.b"};
+	struct rt_calls_patterns *patterns = calloc(1, sizeof(*patterns));
+	unsigned int handled = 0, wrong = 0, round;
+	char glob[16], text[16], longest[80];
+
+	srand(1);
+	for (round = 0; round < 40000; round++) {
+		if (round % 10 == 0)
+			make_text("aab.*?[]!-", sizeof(glob), glob);
+		if (round % 100 == 0)
+			snprintf(glob, sizeof(glob), "%s", odd[round / 100 % (sizeof(odd) / sizeof(*odd))]);
+		make_text("aabc.*[]\\", sizeof(text), text);
+		if (!pattern_add(patterns, round % RT_CALLS_PATTERNS, glob))
+			continue;
+		handled++;
+		if (pattern_matches(patterns, round % RT_CALLS_PATTERNS, text) == !fnmatch(glob, text, 0))
+			continue;
+		wrong++;
+		printf("# %s and %s\n", glob, text);
+	}
+	ok(handled > 20000 && !wrong, "patterns as the kernel part has them match what fnmatch() does");
+	memset(longest, 'a', sizeof(longest));
+	longest[63] = '\0';
+	ok(pattern_add(patterns, 0, longest) && pattern_matches(patterns, 0, longest) &&
+		       !pattern_matches(patterns, 0, longest + 1),
+	       "a pattern of 63 parts");
+	longest[63] = 'a';
+	longest[64] = '\0';
+	ok(!pattern_add(patterns, 0, longest), "one that is longer is not handled");
+	free(patterns);
+}
+
+/* What rt_calls.bpf.c's are_wanted() says. */
+static bool is_wanted(const struct rt_calls_wanted *wanted, const char *name, const char *file)
+{
+	return pattern_matches(&wanted->name, 0, name) || pattern_matches(&wanted->file, 0, file) ||
+	       ((pattern_matches(&wanted->name, 1, name) || pattern_matches(&wanted->name, 2, name)) &&
+		(!wanted->from_has_file || pattern_matches(&wanted->file, 1, file) ||
+		 pattern_matches(&wanted->file, 2, file)));
+}
+
+static void check_wanted(void)
+{
+	static const char *const names[] = {"f", "A.f", "A.B.f", "Af", "g", "A.g", "f.g", "*"};
+	static const char *const files[] = {"x.py", "/a/x.py", "/a/yx.py", "/a/x.pyc"};
+	static const char *const from[] = {NULL, "f", "A.f", "x.py:f", "a/x.py:A.f", "*", "/a/x.py:g"};
+	static const char *const match[] = {"f", "*g", "*/x.py", "nothing"};
+	unsigned int wrong = 0, i, j, k, l;
+
+	for (i = 0; i < sizeof(from) / sizeof(*from); i++)
+		for (j = 0; j < sizeof(match) / sizeof(*match); j++) {
+			struct rt_calls_wanted *wanted = calloc(1, sizeof(*wanted));
+			bool handled = patterns_of_calls(match[j], from[i], wanted);
+
+			for (k = 0; k < sizeof(names) / sizeof(*names); k++)
+				for (l = 0; l < sizeof(files) / sizeof(*files); l++) {
+					const struct function function = {.name = names[k], .file = files[l]};
+					bool is = !fnmatch(match[j], names[k], 0) ||
+						  (strchr(match[j], '/') && !fnmatch(match[j], files[l], 0)) ||
+						  (from[i] && function_is_named(&function, from[i]));
+
+					wrong += !handled || is != is_wanted(wanted, names[k], files[l]);
+				}
+			free(wanted);
+		}
+	ok(!wrong, "--match's functions and --from's are wanted, and no others");
+}
+
 int main(void)
 {
+	check_patterns();
+	check_wanted();
 	ordinary();
 	from();
 	losses();

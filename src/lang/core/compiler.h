@@ -21,6 +21,7 @@ struct dialect;
 struct kernel_functions;
 struct provider;
 struct python_cache;
+struct rt_calls_wanted;
 struct task_lookup;
 
 enum map_storage { STORAGE_HASH, STORAGE_LRU_HASH, STORAGE_PERCPU_HASH, STORAGE_LRU_PERCPU_HASH };
@@ -245,6 +246,7 @@ struct compiler {
 	bool has_packets;                  /* it writes packets to files */
 	bool has_python;                   /* it has probes of Python's functions */
 	bool has_calls;                    /* which send records of them: CORE_PYTHON_CALL */
+	const struct rt_calls_wanted *calls_wanted; /* which of these; NULL: all */
 	const struct symbol *series_clock; /* its value is the time of CORE_TSERIES, for tests; NULL: the clock's */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
 	struct bpf_functions *bpf_functions;       /* NULL: not read yet */

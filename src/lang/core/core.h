@@ -79,6 +79,12 @@ enum node_kind {
 #define ADDRESS_NUMBER 2u
 #define ADDRESS_ADDS   4u
 
+/* Of CORE_PYTHON_CALL. */
+enum calls_flag {
+	CALLS_LINES = 1, /* with lines */
+	CALLS_WANTED = 2 /* only what compiler.calls_wanted names */
+};
+
 /*
  * Why a clause is abandoned: the first element of type_fault(). The second one is an address or a number, the third one
  * the number of the BPF instruction that found out.

@@ -73,6 +73,8 @@ static const struct runtime_function {
 	{"rt_python_first_line", "up"},
 	{"rt_python_line", "up"},
 	{"rt_python_call", "upp"},
+	{"rt_python_call_decide", "upp"},
+	{"rt_python_call_wanted", "upp"},
 	{"rt_python_call_line", "upp"},
 	{"rt_python_import", "up"},
 	{"rt_python_variable", "uppu"},

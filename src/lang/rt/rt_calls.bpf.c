@@ -8,6 +8,10 @@
  *
  * A code object is identified by its address, and by what distinguishes it from a later one at the same address: where
  * its names are, and its first line.
+ *
+ * rt_python_call_wanted() sends only what `wanted` names. Names decide, and they are looked at once for each code
+ * object: so what ends is decided as what began. Where names could not be read the frame is remembered. The caller that
+ * is told is the innermost one that is sent; the frames between are looked through.
  */
 #include "vmlinux.h"
 
@@ -16,6 +20,9 @@
 
 #include "lang/rt/calls.h"
 
+const volatile struct rt_calls_wanted wanted SEC(RT_CALLS_SECTION) = {};
+
+#define NOT_KNOWN 2 /* whether a function is wanted, so it is sent */
 #define SHIMS_MAX 4 /* of the interpreter's own frames in a row; there is one */
 
 struct thread {
@@ -24,7 +31,7 @@ struct thread {
 	__u64 sequence;
 	__u64 checked;      /* a code object that is no _Py_InitCleanup, or 0 */
 	__u64 object, code; /* of the last one: its address and number */
-	__u32 site, pad;
+	__u32 site, open;   /* open: calls that are sent and have not ended, at most */
 };
 
 struct {
@@ -40,6 +47,34 @@ struct {
 	__type(key, __u64);
 	__type(value, __u64);
 } rt_calls_codes SEC(".maps");
+
+struct decision {
+	__u64 id, is_wanted;
+};
+
+/* By process and address of a code object. While one runs, nothing else is at its address. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, RT_CALLS_CODES);
+	__type(key, __u64);
+	__type(value, struct decision);
+} rt_calls_decided SEC(".maps");
+
+/* Frames that are sent because it was not known what they are of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, RT_CALLS_OPAQUE);
+	__type(key, __u64);
+	__type(value, __u64);
+} rt_calls_opaque SEC(".maps");
+
+/* Were there any? */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} rt_calls_has_opaque SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -140,14 +175,11 @@ __hidden __u64 rt_python_call_line(void *state, void *at)
 	return 0;
 }
 
-/* Sends the names of a code object, if they were not. */
-static __always_inline void tell_code(struct rt_python *p, struct rt_calls *room, __u64 id, __s32 line)
+/* Sends the names of a code object. False: they could not be read, or sent. */
+static __always_inline bool send_code(struct rt_python *p, struct rt_calls *room, __u64 id, __s32 line)
 {
 	struct rt_call_code *code = &room->code;
-	__u64 sent = 1;
 
-	if (bpf_map_lookup_elem(&rt_calls_codes, &id))
-		return;
 	room->code_event.type = RT_EVENT_SITE;
 	room->code_event.site = room->code_site;
 	code->code = id;
@@ -155,9 +187,24 @@ static __always_inline void tell_code(struct rt_python *p, struct rt_calls *room
 	code->pad = 0;
 	rt_python_text(p, code->name, sizeof(code->name), room->code_name);
 	rt_python_text(p, code->file, sizeof(code->file), room->code_filename);
+	return send(&room->code_event, sizeof(room->code_event) + sizeof(*code)) && code->name[0];
+}
+
+/* The same, if they were not sent. */
+static __always_inline void tell_code(struct rt_python *p, struct rt_calls *room, __u64 id, __s32 line)
+{
+	__u64 sent = 1;
+
 	/* What could not be read, or has not arrived, is sent once more. */
-	if (send(&room->code_event, sizeof(room->code_event) + sizeof(*code)) && code->name[0])
+	if (!bpf_map_lookup_elem(&rt_calls_codes, &id) && send_code(p, room, id, line))
 		bpf_map_update_elem(&rt_calls_codes, &id, &sent, BPF_ANY);
+}
+
+static __always_inline __u64 id_of(const struct rt_python *p, __u32 tgid, __u64 name, __u64 file, __s32 line)
+{
+	__u64 id = mix(mix(mix(mix(tgid, p->code), name), file), (__u32)line);
+
+	return id | !id;
 }
 
 /*
@@ -176,8 +223,7 @@ static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room,
 	if (name && name == file && room->shim < 256)
 		return 0;
 	bpf_probe_read_user(&line, sizeof(line), (void *)(p->code + p->code_firstlineno));
-	id = mix(mix(mix(mix(tgid, p->code), name), file), (__u32)line);
-	id |= !id;
+	id = id_of(p, tgid, name, file, line);
 	/* It could not be read: [unknown function]. */
 	if (!name)
 		return id;
@@ -187,13 +233,8 @@ static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room,
 	return id;
 }
 
-/* Sends what rt_python_begin() has found. */
-__hidden __u64 rt_python_call(void *state, void *at)
+static __always_inline struct thread *find_thread(const struct rt_calls *room, __u32 tid)
 {
-	struct rt_python *p = state;
-	struct rt_calls *room = at;
-	__u64 ids = bpf_get_current_pid_tgid(), now = bpf_ktime_get_ns(), code;
-	__u32 tid = (__u32)ids;
 	struct thread *thread = bpf_map_lookup_elem(&rt_calls_threads, &tid);
 
 	if (!thread) {
@@ -201,14 +242,18 @@ __hidden __u64 rt_python_call(void *state, void *at)
 
 		bpf_map_update_elem(&rt_calls_threads, &tid, &first, BPF_ANY);
 		thread = bpf_map_lookup_elem(&rt_calls_threads, &tid);
-		if (!thread) {
+		if (!thread)
 			rt_count(RT_COUNTER_LOST);
-			return 0;
-		}
 	}
-	code = code_of(p, room, thread, ids >> 32);
-	if (!code)
-		return 0;
+	return thread;
+}
+
+/* All but the caller. */
+static __always_inline void fill(const struct rt_python *p, struct rt_calls *room, struct thread *thread, __u64 ids,
+				 __u64 code)
+{
+	__u64 now = bpf_ktime_get_ns();
+
 	room->call_event.type = RT_EVENT_SITE;
 	room->call_event.site = room->call_site;
 	room->call = (struct rt_call){.time = now,
@@ -217,13 +262,224 @@ __hidden __u64 rt_python_call(void *state, void *at)
 				      .object = p->code,
 				      .code = code,
 				      .sequence = ++thread->sequence,
-				      .tid = tid,
+				      .tid = (__u32)ids,
 				      .tgid = ids >> 32,
 				      .kind = p->kind,
 				      .line = room->line};
+}
+
+/* Sends what rt_python_begin() has found. */
+__hidden __u64 rt_python_call(void *state, void *at)
+{
+	struct rt_python *p = state;
+	struct rt_calls *room = at;
+	__u64 ids = bpf_get_current_pid_tgid(), code;
+	struct thread *thread = find_thread(room, (__u32)ids);
+
+	code = thread ? code_of(p, room, thread, ids >> 32) : 0;
+	if (!code)
+		return 0;
+	fill(p, room, thread, ids, code);
 	if (has_parent(p)) {
 		room->call.parent = parent_of(p, room, thread->checked, &room->call.parent_object);
 		thread->checked = room->call.parent_object;
+	}
+	send(&room->call_event, sizeof(room->call_event) + sizeof(room->call));
+	return 0;
+}
+
+/* --- only what is wanted --- */
+
+/* A word of the code object's head, which was read. */
+static __always_inline __u64 head_word(const struct rt_calls *room, __u32 offset)
+{
+	__u64 at = offset - room->head & (RT_CALLS_HEAD - 1);
+
+	asm volatile("" : "+r"(at));
+	return at <= RT_CALLS_HEAD - 8 ? *(const __u64 *)(room->bytes + at) : 0;
+}
+
+/* The words of all patterns, after as much of a code object's names as was read. */
+struct matching {
+	const struct rt_call_code *code;
+	__u64 name[RT_CALLS_PATTERNS], file[RT_CALLS_PATTERNS];
+};
+
+static long match_byte(__u32 i, void *context)
+{
+	struct matching *m = context;
+	__u32 at = i & (RT_PYTHON_TEXT - 1), which;
+	__u8 name, file;
+
+	asm volatile("" : "+r"(at));
+	name = (__u8)m->code->name[at & (RT_PYTHON_TEXT - 1)];
+	file = (__u8)m->code->file[at & (RT_PYTHON_TEXT - 1)];
+#pragma clang loop unroll(full)
+	for (which = 0; which < RT_CALLS_PATTERNS; which++) {
+		m->name[which] = rt_calls_step(&wanted.name, which, m->name[which], name);
+		m->file[which] = rt_calls_step(&wanted.file, which, m->file[which], file);
+	}
+	return !name && !file;
+}
+
+static __always_inline __u64 is_found(const volatile struct rt_calls_patterns *patterns,
+				      const __u64 bits[RT_CALLS_PATTERNS], __u32 first, __u32 last)
+{
+	__u64 found = 0;
+	__u32 which;
+
+	for (which = first; which <= last; which++)
+		found |= bits[which] & patterns->end[which];
+	return found;
+}
+
+/* Are these names wanted? */
+static __always_inline bool are_wanted(const struct rt_call_code *code)
+{
+	struct matching m = {.code = code, .name = {1, 1, 1}, .file = {1, 1, 1}};
+
+	bpf_loop(RT_PYTHON_TEXT, match_byte, &m, 0);
+	return is_found(&wanted.name, m.name, 0, 0) || is_found(&wanted.file, m.file, 0, 0) ||
+	       (is_found(&wanted.name, m.name, 1, 2) &&
+		(!wanted.from_has_file || is_found(&wanted.file, m.file, 1, 2)));
+}
+
+/* Into room->id and room->is_wanted, by the code object itself. False: that is not known. */
+static __always_inline bool decide(struct rt_python *p, struct rt_calls *room, __u32 tgid, __u64 key,
+				   const struct decision *decided)
+{
+	__u64 name, file, size = room->head_size;
+	struct decision decision;
+	__s32 line;
+
+	asm volatile("" : "+r"(size));
+	room->id = room->is_wanted = 0;
+	if (!size || size > RT_CALLS_HEAD ||
+	    bpf_probe_read_user(room->bytes, size, (void *)(p->code + room->head)))
+		return false;
+	name = head_word(room, room->code_name);
+	file = head_word(room, room->code_filename);
+	line = (__s32)head_word(room, p->code_firstlineno);
+	/* CPython's own _Py_InitCleanup: not wanted. */
+	if (name && name == file && room->shim < 256)
+		return true;
+	room->id = id_of(p, tgid, name, file, line);
+	if (decided && decided->id == room->id) {
+		room->is_wanted = decided->is_wanted;
+		return true;
+	}
+	/* Names are sent if wanted or not, once: some are near to what was asked for. */
+	if (!send_code(p, room, room->id, line) && !room->code.name[0])
+		return false;
+	room->is_wanted = are_wanted(&room->code);
+	decision = (struct decision){room->id, room->is_wanted};
+	bpf_map_update_elem(&rt_calls_decided, &key, &decision, BPF_ANY);
+	return true;
+}
+
+static __always_inline __u64 frame_key(__u32 tid, __u64 frame, __u64 object)
+{
+	return mix(mix(mix(1, tid), frame), object);
+}
+
+static __always_inline __u64 has_opaque(void)
+{
+	__u32 none = 0;
+	__u64 *value = bpf_map_lookup_elem(&rt_calls_has_opaque, &none);
+
+	return value ? *value : 0;
+}
+
+/* Is this end one of what began without a name that could be read? */
+static __always_inline bool ends_opaque(const struct rt_python *p, __u32 tid)
+{
+	__u64 key = frame_key(tid, p->frame, p->code);
+
+	return has_opaque() && !bpf_map_delete_elem(&rt_calls_opaque, &key);
+}
+
+static __always_inline void begin_opaque(const struct rt_python *p, __u32 tid)
+{
+	__u64 key = frame_key(tid, p->frame, p->code), one = 1;
+	__u32 none = 0;
+
+	bpf_map_update_elem(&rt_calls_opaque, &key, &one, BPF_ANY);
+	bpf_map_update_elem(&rt_calls_has_opaque, &none, &one, BPF_ANY);
+}
+
+struct search {
+	const struct rt_python *p;
+	struct rt_calls *room;
+	__u64 frame, ids;
+};
+
+static long look_through(__u32 i, void *context)
+{
+	struct search *search = context;
+	const struct rt_python *p = search->p;
+	struct rt_calls *room = search->room;
+	__u64 object, key;
+	struct decision *decided;
+
+	if (!search->frame)
+		return 1;
+	object = object_of(p, search->frame);
+	key = mix(search->ids >> 32, object);
+	decided = bpf_map_lookup_elem(&rt_calls_decided, &key);
+	key = frame_key((__u32)search->ids, search->frame, object);
+	if ((decided && decided->is_wanted) || (has_opaque() && bpf_map_lookup_elem(&rt_calls_opaque, &key))) {
+		room->frame = search->frame;
+		room->object = object;
+		return 1;
+	}
+	search->frame = word(search->frame + room->frame_back);
+	return 0;
+}
+
+/* Is what rt_python_begin() has found to be sent? Fills in what rt_python_call_wanted() needs. */
+__hidden __u64 rt_python_call_decide(void *state, void *at)
+{
+	struct rt_python *p = state;
+	struct rt_calls *room = at;
+	__u64 ids = bpf_get_current_pid_tgid(), key = mix(ids >> 32, p->code);
+	struct decision *decided = bpf_map_lookup_elem(&rt_calls_decided, &key);
+
+	if (p->kind >= RT_PYTHON_RETURN && decided) {
+		room->id = decided->id;
+		room->is_wanted = decided->is_wanted;
+	} else if (!decide(p, room, ids >> 32, key, decided)) {
+		room->is_wanted = NOT_KNOWN;
+	}
+	if (p->kind >= RT_PYTHON_RETURN && ends_opaque(p, (__u32)ids))
+		room->is_wanted = NOT_KNOWN;
+	return room->is_wanted;
+}
+
+/* Sends it. Needs bpf_loop(). */
+__hidden __u64 rt_python_call_wanted(void *state, void *at)
+{
+	struct rt_python *p = state;
+	struct rt_calls *room = at;
+	__u64 ids = bpf_get_current_pid_tgid();
+	struct search search = {.p = p, .room = room, .ids = ids};
+	struct thread *thread = find_thread(room, (__u32)ids);
+
+	if (!thread)
+		return 0;
+	fill(p, room, thread, ids, room->id);
+	room->frame = room->object = 0;
+	if (has_parent(p) && thread->open) {
+		search.frame = word(p->frame + room->frame_back);
+		bpf_loop(RT_CALLS_FRAMES, look_through, &search, 0);
+		room->call.parent = room->frame;
+		room->call.parent_object = room->object;
+	}
+	if (p->kind < RT_PYTHON_RETURN) {
+		thread->open++;
+		if (room->is_wanted == NOT_KNOWN)
+			begin_opaque(p, (__u32)ids);
+	} else if (thread->open) {
+		thread->open--;
 	}
 	send(&room->call_event, sizeof(room->call_event) + sizeof(room->call));
 	return 0;
