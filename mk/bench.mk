@@ -50,3 +50,8 @@ $(BUILD)/bench/say: bench/say.c
 bench-peers: all
 	BENCH_SECONDS=$(BENCH_SECONDS) BENCH_ROUNDS=$(BENCH_ROUNDS) bench/peers.py --strata $(BUILD)/strata --build $(BUILD) >$(BUILD)/peers.md
 	@cat $(BUILD)/peers.md
+
+# What Python's probes cost programs, beside cProfile, sys.monitoring and bpftrace. Asserts nothing. Needs root.
+.PHONY: bench-probes
+bench-probes: all
+	BENCH_ROUNDS=$(BENCH_ROUNDS) bench/probes.py --strata $(BUILD)/strata
