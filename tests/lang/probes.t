@@ -647,6 +647,28 @@ def detaching(path):
         target.communicate(b"")
 
 
+def leaving_events():
+    """The kernel takes events of tracepoints back one after the other, for seconds. strata's end does not wait for that."""
+    def left():
+        return [pid for pid in os.listdir("/proc") if pid.isdigit() and comm_of(pid) == "strata-events"]
+
+    before = set(left())
+    # The pipe is read to its end: nobody but strata may hold it open.
+    done = subprocess.run([STRATA, "trace", "-q", "-e", "tracepoint:syscalls:sys_enter_* { @ = count(); } interval:ms:50 { exit(); }"],
+                          stdout=subprocess.PIPE, check=False)
+    mine = set(left()) - before
+    tap.ok(done.returncode == 0 and b"@:" in done.stdout and mine, "strata ends before its many events do", done)
+    tap.ok(until(lambda: not mine & set(left())), "and these end by themselves")
+
+
+def comm_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return None
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "target")
@@ -674,6 +696,7 @@ def main():
         output(path)
         lists(path)
         detaching(path)
+        leaving_events()
     ends()
     tap.done()
 

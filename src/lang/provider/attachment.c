@@ -6,7 +6,9 @@
  * are pinned in such a file system, which is mounted nowhere, and their descriptors closed. Then the file system is
  * closed, and all of it goes. It also goes when strata is killed.
  *
- * Where that is not possible, threads close the links: they wait for the same grace period.
+ * Where that is not possible, threads close the links: they wait for the same grace period. Events the kernel gives back
+ * one after the other, whoever closes them: 360 take 7 to 25 s. If they are too many to be left to a worker, a process
+ * that has nothing else is left with them. It has no program any more, and ends when they are gone.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -14,8 +16,11 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lang/provider/provider.h"
@@ -108,6 +113,49 @@ static int pin_links(const struct attachment *attachment)
 	return mount;
 }
 
+static int by_number(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Of the process that is left with the events: all other descriptors go at once, somebody may wait for an output. */
+static _Noreturn void keep_only(const struct descriptors *events)
+{
+	unsigned int next = 0;
+	size_t i;
+
+	prctl(PR_SET_NAME, "strata-events");
+	for (i = 0; i < events->at.count; i++) {
+		unsigned int fd = (unsigned int)events->at.at[i];
+
+		if (fd > next)
+			syscall(SYS_close_range, next, fd - 1, 0);
+		next = fd + 1;
+	}
+	syscall(SYS_close_range, next, ~0u, 0);
+	_exit(0);
+}
+
+/* Forks it, as nobody's child. If that fails, who closes the events waits. */
+static void leave_events(struct descriptors *events)
+{
+	pid_t pid;
+
+	if (events->at.count <= EVENTS_LEFT)
+		return;
+	qsort(events->at.at, events->at.count, sizeof(*events->at.at), by_number);
+	pid = fork();
+	if (!pid) {
+		if (!fork())
+			keep_only(events);
+		_exit(0);
+	}
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
 void attachment_close(struct attachment *attachment)
 {
 	int mount = pin_links(attachment);
@@ -119,6 +167,7 @@ void attachment_close(struct attachment *attachment)
 	close_all(&attachment->iterators);
 	close_all(&attachment->fds);
 	close_all(&attachment->links);
+	leave_events(&attachment->events);
 	close_all(&attachment->events);
 	if (mount >= 0)
 		close(mount);
