@@ -6,9 +6,9 @@
  * are pinned in such a file system, which is mounted nowhere, and their descriptors closed. Then the file system is
  * closed, and all of it goes. It also goes when strata is killed.
  *
- * Where that is not possible, threads close the links: they wait for the same grace period. Events the kernel gives back
- * one after the other, whoever closes them: 360 take 7 to 25 s. If they are too many to be left to a worker, a process
- * that has nothing else is left with them. It has no program any more, and ends when they are gone.
+ * Where that is not possible, threads close the links: they wait for the same grace period. The kernel gives events
+ * back one after the other, whoever closes them: 360 take 7 to 25 s. If they are too many to be left to a worker, a
+ * process is left with them that has nothing else. They have no program any more, and it ends when they are gone.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
