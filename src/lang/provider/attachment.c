@@ -12,6 +12,7 @@
  */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -120,10 +121,14 @@ static int by_number(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of the process that is left with the events: all other descriptors go at once, somebody may wait for an output. */
-static _Noreturn void keep_only(const struct descriptors *events)
+/*
+ * Of the process that is left with the events. All other descriptors go at once: somebody may wait for an output. The
+ * last who closes an event waits, so it stays until strata has closed them: that is the end of `strata`, a pipe.
+ */
+static _Noreturn void keep(const struct descriptors *events, int strata)
 {
 	unsigned int next = 0;
+	char byte;
 	size_t i;
 
 	prctl(PR_SET_NAME, "strata-events");
@@ -135,30 +140,41 @@ static _Noreturn void keep_only(const struct descriptors *events)
 		next = fd + 1;
 	}
 	syscall(SYS_close_range, next, ~0u, 0);
+	while (read(strata, &byte, 1) < 0 && errno == EINTR)
+		;
 	_exit(0);
 }
 
-/* Forks it, as nobody's child. If that fails, who closes the events waits. */
-static void leave_events(struct descriptors *events)
+/*
+ * Forks it, as nobody's child. Adds what it reads from to the events. The end of a pipe that is to be closed when they
+ * are; -1: there is no such process, and who closes the events waits.
+ */
+static int leave_events(struct descriptors *events)
 {
+	int ends[2];
 	pid_t pid;
 
-	if (events->at.count <= EVENTS_LEFT)
-		return;
+	if (events->at.count <= EVENTS_LEFT || pipe2(ends, O_CLOEXEC))
+		return -1;
+	if (attachment_keep(events, ends[0], NULL)) {
+		close(ends[1]);
+		return -1;
+	}
 	qsort(events->at.at, events->at.count, sizeof(*events->at.at), by_number);
 	pid = fork();
 	if (!pid) {
 		if (!fork())
-			keep_only(events);
+			keep(events, ends[0]);
 		_exit(0);
 	}
 	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
+	return ends[1];
 }
 
 void attachment_close(struct attachment *attachment)
 {
-	int mount = pin_links(attachment);
+	int mount = pin_links(attachment), left;
 	size_t i;
 
 	/* Without its program, and till it goes, an event that is on would cost its tracepoint more. */
@@ -167,8 +183,10 @@ void attachment_close(struct attachment *attachment)
 	close_all(&attachment->iterators);
 	close_all(&attachment->fds);
 	close_all(&attachment->links);
-	leave_events(&attachment->events);
+	left = leave_events(&attachment->events);
 	close_all(&attachment->events);
+	if (left >= 0)
+		close(left);
 	if (mount >= 0)
 		close(mount);
 }
