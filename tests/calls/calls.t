@@ -7,10 +7,12 @@ import collections
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../python"), os.path.join(HERE, ".."), os.path.join(HERE, "../oracle")]
@@ -323,6 +325,21 @@ def check_timelines(tap, work):
            "trace events for Perfetto nest; with --summary that is printed as well", done.stderr, str(wrong[:3]))
 
 
+def check_library(tap, work):
+    """Debian's libpython3.11 in another program: the code of its first instruction, CACHE, which is never executed, is nowhere."""
+    host, source = os.path.join(work, "host"), "#include <Python.h>\nint main(int c, char **v) { return Py_BytesMain(c, v); }\n"
+    config = shutil.which("python3.11-config")
+    flags = subprocess.check_output([config, "--includes"], universal_newlines=True).split() if config else []
+    built = subprocess.run(["cc", "-x", "c", "-o", host, "-", *flags, "-lpython3.11"], input=source, universal_newlines=True,
+                           stderr=subprocess.PIPE, check=False)
+    if built.returncode:
+        tap.skip("libpython3.11 in another program", "there is no libpython3.11")
+        return
+    library = types.SimpleNamespace(path=host, label="libpython3.11 in another program", version=(3, 11))
+    check_events(tap, library, work)
+    check_counts(tap, library, work)
+
+
 def main():
     tap = Tap()
     if os.geteuid():
@@ -346,6 +363,7 @@ def main():
                 check_hidden(tap, interpreter)
         check_attached(tap, sys.executable, work)
         check_early(tap, sys.executable, work)
+        check_library(tap, work)
         check_mistakes(tap, work)
     check_filters(tap)
     check_greenlets(tap)

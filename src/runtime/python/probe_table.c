@@ -79,18 +79,22 @@ static int compare_pointers(const void *a, const void *b)
 	return left->place < right->place ? -1 : left->place > right->place;
 }
 
-/* The index of the first of 256 pointers in a row at this place; SIZE_MAX: there are none. */
+/*
+ * The index of the second of 256 pointers in a row at this place; SIZE_MAX: there are none. The first one is CACHE's,
+ * which is never executed: the compiler may have no code for it, and the pointer leads anywhere (Debian's
+ * libpython3.11).
+ */
 static size_t table_at(const pointers *list, uint64_t place)
 {
-	const struct pointer key = {.place = place};
+	const struct pointer key = {.place = place + 8};
 	const struct pointer *found = bsearch(&key, list->at, list->count, sizeof(*list->at), compare_pointers);
 	size_t first, i;
 
 	if (!found)
 		return SIZE_MAX;
 	first = (size_t)(found - list->at);
-	for (i = 1; i < OPCODES; i++)
-		if (first + i >= list->count || list->at[first + i].place != place + 8 * i)
+	for (i = 1; i < OPCODES - 1; i++)
+		if (first + i >= list->count || list->at[first + i].place != key.place + 8 * i)
 			return SIZE_MAX;
 	return first;
 }
@@ -100,8 +104,8 @@ static bool has_unknown(const pointers *list, size_t first)
 {
 	size_t i, j, same;
 
-	for (i = first; i < first + OPCODES; i++) {
-		for (same = 0, j = first; j < first + OPCODES; j++)
+	for (i = first; i < first + OPCODES - 1; i++) {
+		for (same = 0, j = first; j < first + OPCODES - 1; j++)
 			same += list->at[j].target == list->at[i].target;
 		if (same >= 8)
 			return true;
@@ -109,13 +113,13 @@ static bool has_unknown(const pointers *list, size_t first)
 	return false;
 }
 
-/* How many handlers a table has. */
+/* How many handlers a table has, without CACHE's. */
 static unsigned int distinct(const struct pointer *table)
 {
 	unsigned int found = 0;
 	size_t i, j;
 
-	for (i = 0; i < OPCODES; i++) {
+	for (i = 0; i < OPCODES - 1; i++) {
 		for (j = 0; j < i && table[j].target != table[i].target; j++)
 			;
 		found += j == i;
@@ -138,8 +142,9 @@ static int take_table(struct sites_search *search, uint64_t place, const struct 
 	if (search->sites->table)
 		return python_sites_refuse(search->elf, diag, "its loop has two tables of 256 instructions' code");
 	search->sites->table = place;
-	for (i = 0; i < OPCODES; i++)
-		search->handlers[i] = table[i].target;
+	for (i = 1; i < OPCODES; i++)
+		search->handlers[i] = table[i - 1].target;
+	search->handlers[0] = search->handlers[1];
 	return 0;
 }
 
