@@ -22,6 +22,9 @@
 
 SANITIZE ?=
 BUILD := $(if $(SANITIZE),build-sanitize,build)
+# BPF programs and what is generated have no sanitizers: both builds have them from here. BUILD=... has its own.
+PLAIN := $(BUILD:build-sanitize=build)
+GEN := $(PLAIN)/gen
 PREFIX ?= /usr/local
 DESTDIR ?=
 VERSION := 0.1.0

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The BPF programs: clang → object → skeleton header. Their types come from this kernel's BTF.
+# The BPF programs: clang → object → skeleton header. Their types come from this kernel's BTF. They are the same with
+# SANITIZE=1, and so is all that is generated: both builds have them from PLAIN.
 
 CLANG := clang
 BPFTOOL := $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
 BPF_SRCS := $(wildcard src/bpf/*.bpf.c)
-BPF_OBJS := $(BPF_SRCS:%.bpf.c=$(BUILD)/%.bpf.o)
-BPF_SKELETONS := $(BPF_SRCS:src/bpf/%.bpf.c=$(BUILD)/gen/%.skel.h)
+BPF_OBJS := $(BPF_SRCS:%.bpf.c=$(PLAIN)/%.bpf.o)
+BPF_SKELETONS := $(BPF_SRCS:src/bpf/%.bpf.c=$(GEN)/%.skel.h)
 .SECONDARY: $(BPF_OBJS)
 # The machine that they are for, as libbpf's headers and arch/target.h call it.
 BPF_ARCH := $(if $(filter aarch64,$(shell uname -m)),arm64,x86)
 BPF_CFLAGS := -target bpf -mcpu=v3 -std=gnu17 -O2 -g -Wall -Wextra -Wno-unused-parameter -Isrc $(RUNTIME_CFLAGS)
 
-$(BUILD)/gen/vmlinux.h:
+$(GEN)/vmlinux.h:
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@.tmp
 	@# A type that the sampler names and an older kernel's BTF lacks; only newer kernels look at it.
@@ -19,40 +20,40 @@ $(BUILD)/gen/vmlinux.h:
 		sed -i '$$i struct bpf_task_work { __u64 opaque; } __attribute__((aligned(8)));' $@.tmp
 	$(Q)mv $@.tmp $@
 
-$(BUILD)/%.bpf.o: %.bpf.c $(BUILD)/gen/vmlinux.h | $(RUNTIME_LISTS)
+$(PLAIN)/%.bpf.o: %.bpf.c $(GEN)/vmlinux.h | $(RUNTIME_LISTS)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(BPF_ARCH) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(BPF_ARCH) -I$(GEN) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
 
 # The same for other machines, for tests/arch/bpf.t: vmlinux.h is this kernel's, but what is read of a machine's own types
 # is declared in src/arch/NAME/kernel.h and relocated.
-$(BUILD)/bpf/%.bpf.o: $(BUILD)/gen/vmlinux.h | $(RUNTIME_LISTS)
+$(PLAIN)/bpf/%.bpf.o: $(GEN)/vmlinux.h | $(RUNTIME_LISTS)
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(firstword $(subst /, ,$*)) -I$(BUILD)/gen -MMD -MP -MT $@ -MF $(@:.o=.d) \
+	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(firstword $(subst /, ,$*)) -I$(GEN) -MMD -MP -MT $@ -MF $(@:.o=.d) \
 		-c $(patsubst $(firstword $(subst /, ,$*))/%,%,$*).bpf.c -o $@
 
-$(BUILD)/gen/%.skel.h: $(BUILD)/src/bpf/%.bpf.o
+$(GEN)/%.skel.h: $(PLAIN)/src/bpf/%.bpf.o
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen object $(BUILD)/gen/$*.linked.o $<
-	$(Q)$(BPFTOOL) gen skeleton $(BUILD)/gen/$*.linked.o name $*_bpf > $@.tmp
+	$(Q)$(BPFTOOL) gen object $(GEN)/$*.linked.o $<
+	$(Q)$(BPFTOOL) gen skeleton $(GEN)/$*.linked.o name $*_bpf > $@.tmp
 	$(Q)mv $@.tmp $@
 
 # The runtime library of traced programs: objects that are linked at run time (src/lang/gen/runtime.c).
 RUNTIME_SRCS := $(wildcard src/lang/rt/*.bpf.c)
-RUNTIME_OBJS := $(RUNTIME_SRCS:%.bpf.c=$(BUILD)/%.bpf.o)
+RUNTIME_OBJS := $(RUNTIME_SRCS:%.bpf.c=$(PLAIN)/%.bpf.o)
 .SECONDARY: $(RUNTIME_OBJS)
-$(BUILD)/gen/rt_%.inc: $(BUILD)/src/lang/rt/rt_%.bpf.o
+$(GEN)/rt_%.inc: $(PLAIN)/src/lang/rt/rt_%.bpf.o
 	@mkdir -p $(@D)
-	$(Q)$(BPFTOOL) gen object $(BUILD)/gen/rt_$*.linked.o $<
-	$(Q)xxd -i < $(BUILD)/gen/rt_$*.linked.o > $@
+	$(Q)$(BPFTOOL) gen object $(GEN)/rt_$*.linked.o $<
+	$(Q)xxd -i < $(GEN)/rt_$*.linked.o > $@
 
-BPF_OTHERS := $(foreach arch,$(filter-out $(BPF_ARCH),x86 arm64),$(patsubst %.bpf.c,$(BUILD)/bpf/$(arch)/%.bpf.o,$(BPF_SRCS) $(RUNTIME_SRCS)))
+BPF_OTHERS := $(foreach arch,$(filter-out $(BPF_ARCH),x86 arm64),$(patsubst %.bpf.c,$(PLAIN)/bpf/$(arch)/%.bpf.o,$(BPF_SRCS) $(RUNTIME_SRCS)))
 
 -include $(BPF_OBJS:.o=.d) $(RUNTIME_OBJS:.o=.d) $(BPF_OTHERS:.o=.d)
 
 # What an object includes and a rule writes stands before every object: which of them reads it, its .d file says once it
 # is there, and a file that moves from one source to another needs no line here.
-GENERATED := $(BUILD)/gen/profile.pb-c.h $(BPF_SKELETONS) $(RUNTIME_SRCS:src/lang/rt/%.bpf.c=$(BUILD)/gen/%.inc) \
+GENERATED := $(GEN)/profile.pb-c.h $(BPF_SKELETONS) $(RUNTIME_SRCS:src/lang/rt/%.bpf.c=$(GEN)/%.inc) \
 	$(GENERATED_BYTES) $(RUNTIME_LISTS)
 $(LIB_OBJS) $(CLI_OBJS): | $(GENERATED)

@@ -14,7 +14,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 SANITIZERS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 # The walkers, inlined, take UBSan's checks half the time at -O1.
 CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
-STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc $(RUNTIME_CFLAGS) -I$(BUILD)/gen $(WARNINGS) \
+STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc $(RUNTIME_CFLAGS) -I$(GEN) $(WARNINGS) \
 	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)
 STRATA_LDFLAGS = -pie -Wl,-z,relro,-z,now $(SANITIZERS) $(LDFLAGS)
 # Evaluated when first used, so that `make deps` works on a machine without the libraries.
@@ -33,34 +33,35 @@ $(BUILD)/%.o: %.c
 	$(call say,CC,$@)
 	$(Q)$(CC) $(STRATA_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/gen/%.o: $(BUILD)/gen/%.c
+$(BUILD)/gen/%.o: $(GEN)/%.c
+	@mkdir -p $(@D)
 	$(call say,CC,$@)
-	$(Q)$(CC) -std=gnu17 $(SANITIZERS) -fPIE $(CFLAGS) -I$(BUILD)/gen -c $< -o $@
+	$(Q)$(CC) -std=gnu17 $(SANITIZERS) -fPIE $(CFLAGS) -I$(GEN) -c $< -o $@
 
-$(BUILD)/gen/profile.pb-c.c $(BUILD)/gen/profile.pb-c.h &: src/export/profile.proto
-	@mkdir -p $(BUILD)/gen
+$(GEN)/profile.pb-c.c $(GEN)/profile.pb-c.h &: src/export/profile.proto
+	@mkdir -p $(GEN)
 	$(call say,PROTOC,$@)
-	$(Q)protoc-c --proto_path=src/export --c_out=$(BUILD)/gen $<
+	$(Q)protoc-c --proto_path=src/export --c_out=$(GEN) $<
 
 # A file that is compiled into the program as bytes: build/gen/NAME.inc, a C array initialiser.
-$(BUILD)/gen/%.inc: src/export/%
+$(GEN)/%.inc: src/export/%
 	@mkdir -p $(@D)
 	$(Q)xxd -i < $< > $@
 
-$(BUILD)/gen/%.inc: src/calls/%
+$(GEN)/%.inc: src/calls/%
 	@mkdir -p $(@D)
 	$(Q)xxd -i < $< > $@
 
 # The version of cached answers: a checksum of what they depend on, so that no change of the analysis can be forgotten.
 # src/abi has the format of rules, src/engine/watch_learn.c that of what was learnt of a file. tests/style/analyser.t
 ANALYSER_SRCS := $(sort $(wildcard src/elf/*.[ch] src/unwind/*.[ch] $(addsuffix /*.[ch],$(RUNTIME_FOLDERS)) src/runtime/python/*.def \
-	src/arch/*.[ch] src/arch/*/*.[ch] src/abi/*.h src/abi/*.def) src/engine/watch_learn.c) $(BUILD)/gen/runtime_names.inc
-$(BUILD)/gen/analyser.inc: $(ANALYSER_SRCS)
+	src/arch/*.[ch] src/arch/*/*.[ch] src/abi/*.h src/abi/*.def) src/engine/watch_learn.c) $(GEN)/runtime_names.inc
+$(GEN)/analyser.inc: $(ANALYSER_SRCS)
 	@mkdir -p $(@D)
 	@cat $^ | sha256sum | sed -E 's/^(.{16}).*/#define ANALYSER_VERSION 0x\1ull/' > $@
 
 # The machine's system calls, out of the C library's headers: SYSCALL(NAME, NUMBER).
-$(BUILD)/gen/syscalls.inc:
+$(GEN)/syscalls.inc:
 	@mkdir -p $(@D)
 	$(Q)echo '#include <asm/unistd.h>' | $(CC) -dM -E - | \
 		sed -nE 's/^#define __NR_([a-z_0-9]+) ([0-9]+)$$/SYSCALL(\1, \2)/p' | sort > $@
@@ -68,10 +69,10 @@ $(BUILD)/gen/syscalls.inc:
 # These, and the pages that are embedded: the flame graph's, and that of calls.
 PAGE_PARTS := $(patsubst src/export/%,%,$(wildcard src/export/page/*)) $(patsubst src/calls/%,%,$(wildcard src/calls/page/*))
 TAPSETS := $(wildcard src/lang/dialect/stap/tapset/*.stp)
-GENERATED_BYTES := $(BUILD)/gen/analyser.inc $(BUILD)/gen/syscalls.inc $(PAGE_PARTS:%=$(BUILD)/gen/%.inc) $(BUILD)/gen/tapset.inc
+GENERATED_BYTES := $(GEN)/analyser.inc $(GEN)/syscalls.inc $(PAGE_PARTS:%=$(GEN)/%.inc) $(GEN)/tapset.inc
 
 # SystemTap's aliases that come with strata, one file behind the other.
-$(BUILD)/gen/tapset.inc: $(TAPSETS)
+$(GEN)/tapset.inc: $(TAPSETS)
 	@mkdir -p $(@D)
 	$(Q)cat $^ | xxd -i > $@
 

@@ -12,7 +12,7 @@ RUNTIME_FOLDERS := $(foreach name,$(RUNTIMES),$(firstword $(wildcard src/runtime
 RUNTIME_HALF = $(foreach name,$(RUNTIMES),$(if $(wildcard $(filter %/$(name),$(RUNTIME_FOLDERS))/bpf/$(1).h),$(name)))
 SECOND_STACKS := $(call RUNTIME_HALF,walk)
 IN_STACKS := $(call RUNTIME_HALF,step)
-RUNTIME_LISTS := $(patsubst %,$(BUILD)/gen/runtime_%.inc,names states walks steps)
+RUNTIME_LISTS := $(patsubst %,$(GEN)/runtime_%.inc,names states walks steps)
 # A folder of tests/ is found as src/runtime/ is.
 RUNTIME_CFLAGS := $(if $(filter tests/%,$(RUNTIME_FOLDERS)),-Itests)
 
@@ -20,16 +20,16 @@ HASH := \#
 runtime_list = printf '$(HASH)define %s(X)$(foreach name,$(2), X($(name)))\n' $(1)
 runtime_includes = $(foreach name,$(1),printf '$(HASH)include "runtime/%s/bpf/%s.h"\n' $(name) $(2);)
 
-$(BUILD)/gen/runtime_names.inc: mk/runtimes.mk
+$(GEN)/runtime_names.inc: mk/runtimes.mk
 	@mkdir -p $(@D)
 	@$(call runtime_list,RUNTIMES,$(RUNTIMES)) > $@
-$(BUILD)/gen/runtime_states.inc: mk/runtimes.mk
+$(GEN)/runtime_states.inc: mk/runtimes.mk
 	@mkdir -p $(@D)
 	@{ $(call runtime_includes,$(call RUNTIME_HALF,state),state) $(call runtime_list,SECOND_STACKS,$(SECOND_STACKS)); \
 		$(call runtime_list,IN_STACKS,$(IN_STACKS)); } > $@
-$(BUILD)/gen/runtime_walks.inc: mk/runtimes.mk
+$(GEN)/runtime_walks.inc: mk/runtimes.mk
 	@mkdir -p $(@D)
 	@{ $(call runtime_includes,$(SECOND_STACKS),walk) } > $@
-$(BUILD)/gen/runtime_steps.inc: mk/runtimes.mk
+$(GEN)/runtime_steps.inc: mk/runtimes.mk
 	@mkdir -p $(@D)
 	@{ $(call runtime_includes,$(IN_STACKS),step) } > $@
