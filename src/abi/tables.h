@@ -69,12 +69,13 @@ static inline __u32 process_entry_check(const struct process_entry *entry)
 
 enum mapping_kind {
 	MAPPING_TABLE = 1,      /* has a page index */
-	MAPPING_FP_CHAIN = 2,   /* anonymous code: trust frame pointers */
+	MAPPING_FP_CHAIN = 2,   /* anonymous code: trust frame pointers; they are on trial (UNWIND_CHAIN_KEPT) */
 	MAPPING_NO_TABLE = 3,   /* the file could not be read or compiled */
 	MAPPING_NO_ANSWER = 4,  /* its file system does not answer */
 	MAPPING_COMPLETE = 5,   /* as MAPPING_TABLE, but no more rules will be learnt for code without one */
 	MAPPING_TABLE_FULL = 6, /* no room in the share of the tables of its user or process */
-	MAPPING_UNLEARNT = 7    /* anonymous code without frame pointers: user space finds rules when a walk meets it */
+	MAPPING_UNLEARNT = 7,   /* anonymous code without frame pointers: user space finds rules when a walk meets it */
+	MAPPING_FP_KEPT = 8     /* as MAPPING_FP_CHAIN, but the trial is over */
 };
 
 struct mapping_entry {
@@ -96,7 +97,8 @@ enum rule_index {
 	RULE_UNLEARNT = 5,   /* UNWIND_UNLEARNT */
 	RULE_ABSENT = 6,     /* UNWIND_ABSENT */
 	RULE_TABLE_FULL = 7, /* UNWIND_TABLE_FULL */
-	RULE_FIRST_FREE = 8
+	RULE_FP_KEPT = 8,    /* UNWIND_FP_CHAIN with UNWIND_CHAIN_KEPT */
+	RULE_FIRST_FREE = 9
 };
 
 /*

@@ -66,9 +66,12 @@ enum unwind_kind {
 #define UNWIND_FP_AT_FP     (-32767) /* FP was saved where FP points, whatever the CFA: *FP (realigned frames, DRAP) */
 
 /*
- * param of UNWIND_FP_CHAIN: code of a file. It does not change, so what is derived from its instructions may be cached.
+ * param of UNWIND_FP_CHAIN. 0: generated code whose frame pointers are on trial. A walk that ends there sends a copy of
+ * the stack, from which user space decides, and finishes the walk if they are not to be trusted
+ * (engine/watch_generated.c).
  */
-#define UNWIND_CHAIN_OF_FILE 1
+#define UNWIND_CHAIN_OF_FILE 1 /* it does not change, so what is derived from its instructions may be cached */
+#define UNWIND_CHAIN_KEPT    2 /* generated code after the trial */
 
 /* The carried register's slot, or one of these. */
 #define UNWIND_SLOT_SAME      0   /* it was not changed. AArch64: it still holds the return address */

@@ -66,6 +66,7 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 		       : walk->mapping.kind == MAPPING_NO_ANSWER  ? RULE_NO_ANSWER
 		       : walk->mapping.kind == MAPPING_TABLE_FULL ? RULE_TABLE_FULL
 		       : walk->mapping.kind == MAPPING_UNLEARNT   ? RULE_ABSENT
+		       : walk->mapping.kind == MAPPING_FP_KEPT    ? RULE_FP_KEPT
 								  : RULE_NO_TABLE;
 	offset = pc - walk->mapping.bias;
 	if ((offset >> UNWIND_PAGE_SHIFT) >= walk->mapping.page_count)
@@ -242,6 +243,8 @@ static __always_inline int native_step_generated_in(struct scratch *s, __u32 slo
 	bool saved = false;
 	__s32 offset = -1;
 
+	if (!rule->param)
+		walk->trial = walk->count;
 	if (ARCH_LINKS)
 		return native_step_record(s);
 	if (rule->param != UNWIND_CHAIN_OF_FILE && !walk->behind && (0 IN_STACKS(STEP_GENERATED)))
@@ -536,6 +539,7 @@ static __always_inline void native_begin(struct scratch *s, const struct process
 	walk->loss = LOSS_NONE;
 	walk->done = 0;
 	walk->unmapped = 0;
+	walk->trial = 0;
 	walk->known = REGS_ALL;
 	walk->window_start = walk->window_end = 0;
 	walk->memo_at = walk->memo_last = 0;
@@ -581,6 +585,16 @@ static __always_inline void native_walk(struct scratch *s, const struct process_
 {
 	native_begin(s, process);
 	native_go_on(s);
+}
+
+/*
+ * Has the chain led nowhere from generated code whose frame pointers are on trial? It may have led out of it by one
+ * frame.
+ */
+static __always_inline bool native_fails_trial(const struct native_walk *walk)
+{
+	return walk->trial && walk->trial + 1 >= walk->count &&
+	       (walk->loss == LOSS_NO_MAPPING || walk->loss == LOSS_ODD_STACK);
 }
 
 /* The id of the stack that was walked: a hash of its frames, its process, and how it ended. */

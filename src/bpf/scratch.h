@@ -121,6 +121,8 @@ struct native_walk {
 	__u32 done;   /* the walk has ended */
 	__u32 known;  /* which of `registers` are known in the current frame, one bit each */
 	__u32 unmapped;                     /* it ended where user space may know more: no mapping, or no rule yet */
+	__u32 trial; /* number, from 1, of the last frame in code whose frame pointers are on trial; 0: none */
+	__u32 trial_pad;
 	__u32 mapping_first, mapping_count; /* from the process entry */
 	__u64 memo_key;                     /* from its generation */
 	__u32 memo_at, memo_last;           /* where the next frame's rule may be, and where the last one's was */

@@ -131,6 +131,11 @@ static __always_inline bool take_native_stack(struct scratch *s)
 				return true;
 			doubtful = tables_doubtful(s, &s->process);
 		}
+		/* User space decides whether this code keeps frame pointers at all. */
+		if (native_fails_trial(&s->native)) {
+			doubtful = true;
+			s->find.sure = 0;
+		}
 	}
 	/* User space can learn rules for code without one (engine/watch_learn.c), and make absent rows. */
 	if ((s->native.loss == LOSS_NO_RULE || s->native.loss == LOSS_LATE) && s->native.unmapped)

@@ -146,6 +146,7 @@ void watch_destroy(struct watch *watch)
 	vec_free(&watch->remarks);
 	vec_free(&watch->learning.retired);
 	table_deinit(&watch->learning.doubted);
+	table_deinit(&watch->learning.judged);
 	perf_maps_destroy(watch->naming.perf_maps);
 	perf_maps_destroy(watch->naming.jit_maps);
 	kernel_symbols_destroy(watch->naming.kernel);
@@ -198,7 +199,7 @@ static void handle_exec(struct watch *watch, struct process *process)
 	watch_unpin(watch, watched);
 	watch_drop_windows(watch, watched);
 	watch_forget_published(watched);
-	watched->distrusts = false;
+	watch_forget_trial(watched);
 	if (watched->runtime)
 		sampler_no_runtime(watch->sampler, process->pid);
 	watched->runtime = watched->has_aid = false;

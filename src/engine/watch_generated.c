@@ -2,9 +2,15 @@
 /*
  * Generated code, that is, code in memory that no file backs, whose frame pointers do not lead to the caller.
  *
- *   at first     the walker trusts frame pointers there (UNWIND_FP_CHAIN), because most runtimes keep them
- *   then         walks end in such code ──► no generated code of that process is trusted any more. A walk that comes
- *                there makes a late sample, the code around it becomes a *window*, and watch_learn() finds the rule
+ *   at first     the walker trusts frame pointers there (UNWIND_FP_CHAIN), because most runtimes keep them. They are
+ *                on trial: a walk that ends there makes a late sample, which wakes user space
+ *   then         if walks end there too often, no generated code of that process is trusted any more. A walk that
+ *                comes there makes a late sample, the code around it becomes a *window*, and watch_learn() finds the
+ *                rule. The sample that decides is finished by it
+ *   or           TRIED_MAX late samples have not decided: the trial is over (UNWIND_CHAIN_KEPT). Walks that end there
+ *                are counted on, as they come
+ *
+ * Stacks are counted, and samples: a loop of few instructions has few stacks.
  *
  *   process      │ file  │ anonymous ................................ │ file  │
  *   published    │ table │ not learnt │ window: table │ not learnt .. │ table │
@@ -31,12 +37,19 @@
 #define PIECES_MAX   64           /* read at once */
 #define PIECE_GAP    32           /* bytes between two that are read as one */
 #define PIECE_MAX    (64u << 10)
-#define FAILED_LEAST 3            /* stacks that end in generated code, */
+#define FAILED_LEAST 3            /* stacks or samples that end in generated code, */
 #define FAILED_SHARE 16           /* and which part of those through it, before it is not trusted any more */
 #define ENDS         2            /* the chain has led out of it by one frame, or by none */
+#define TRIED_MAX    64           /* late samples of a process that may come of the trial */
 #define DOUBTED_MAX  65536        /* ids that are kept */
+#define JUDGED_MAX   65536        /* the same */
 #define CHECK_NS     100000000ull /* how often a window is read again while nothing new comes by it */
 #define TELL_NS      20000000ull  /* how often a process may be published because of a walk that ended */
+
+/* What a stack says about the frame pointers of generated code. */
+#define MET    1u /* it goes through such code, */
+#define ENDED  2u /* and ends there, */
+#define FAILED 4u /* and this is the code's fault */
 
 static bool is_anonymous(struct watch *watch, const struct process *process, const struct process_mapping *mapping)
 {
@@ -188,29 +201,70 @@ static bool is_its_fault(struct watch *watch, const struct process *process, con
 	return true;
 }
 
-bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count, uint32_t loss,
-		    uint64_t time)
+static uint32_t judge(struct watch *watch, const struct process *process, const uint64_t *frames, uint32_t count,
+		      uint32_t loss, uint64_t time)
 {
-	struct watched *watched = watched_of(watch, process);
-	bool met = false, ended = false, opened = false;
+	uint32_t i, ret = 0;
+
+	for (i = 0; i < count; i++)
+		if (is_generated_at(watch, process, address_of(frames[i]), time))
+			ret |= MET | (i + ENDS >= count ? ENDED : 0);
+	if (ret & ENDED && is_its_fault(watch, process, frames, count, loss, time))
+		ret |= FAILED;
+	return ret;
+}
+
+/* The kernel part is told at once. */
+static void tell_soon(struct watched *watched)
+{
+	watched->untold = true;
+	watched->told_windows = 0;
+}
+
+/* Counts a stack, or a sample with it. */
+static void count_verdict(struct watched *watched, struct trial_counts *counts, uint32_t verdict)
+{
+	if (watched->distrusts || watched->no_windows)
+		return;
+	counts->met += !!(verdict & MET);
+	counts->failed += !!(verdict & FAILED);
+	if (verdict & FAILED && counts->failed >= FAILED_LEAST && counts->failed >= counts->met / FAILED_SHARE) {
+		watched->distrusts = true;
+		tell_soon(watched);
+	}
+}
+
+/* Counts a stack the first time that it comes, and keeps what it says for its samples. */
+static void count_stack(struct watch *watch, struct watched *watched, uint64_t id, uint32_t verdict)
+{
+	struct table *judged = &watch->learning.judged;
+
+	if (!verdict || watched->distrusts || watched->no_windows || table_get(judged, id, NULL))
+		return;
+	count_verdict(watched, &watched->stacks, verdict);
+	if (judged->count >= JUDGED_MAX)
+		table_deinit(judged);
+	/* Without memory for the note its samples are not counted. */
+	(void)!table_set(judged, id, verdict);
+}
+
+static bool may_distrust(const struct process *process, const struct watched *watched)
+{
+	return watched && process->ended == UINT64_MAX && !watched->no_windows;
+}
+
+/* True if the process must be described again. */
+static bool take_verdict(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
+			 uint32_t verdict, uint64_t time)
+{
+	struct watched *watched = process->user;
+	bool opened = false;
 	uint32_t i;
 
-	if (!watched || process->ended != UINT64_MAX || watched->no_windows)
-		return false;
-	for (i = 0; i < count; i++) {
-		if (!is_generated_at(watch, process, address_of(frames[i]), time))
-			continue;
-		met = true;
-		ended |= i + ENDS >= count;
+	for (i = 0; verdict && i < count; i++)
 		opened |= watch_open_window(watch, process, address_of(frames[i]), time);
-	}
-	watched->met += met;
-	if (ended && is_its_fault(watch, process, frames, count, loss, time))
-		watched->failed++;
-	if (ended && watched->failed >= FAILED_LEAST && watched->failed >= watched->met / FAILED_SHARE)
-		watched->distrusts = true;
 	/* What the kernel part was told before it may have let go by now: then its walks end there again. */
-	return opened || (ended && watched->distrusts);
+	return opened || (verdict & ENDED && watched->distrusts);
 }
 
 /* Generated code was met: what is published of it is read. */
@@ -227,25 +281,67 @@ static void note_published(struct watch *watch, struct process *process, const u
 	}
 }
 
-int watch_distrust_and_tell(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-			    uint32_t loss, uint64_t time)
+/* Tells the kernel part what is known of the generated code of a process, if it is time. 0 or -ENOMEM. */
+static int tell_untold(struct watch *watch, struct process *process)
 {
-	struct watched *watched;
+	struct watched *watched = process->user;
 	uint64_t now = watch_now();
 
-	note_published(watch, process, frames, count, time);
-	if (!process || watch->publishing.unpublished)
-		return 0;
-	if (watch_distrust(watch, process, frames, count, loss, time))
-		((struct watched *)process->user)->untold = true;
-	watched = process->user;
-	if (!watched || !watched->untold || now < watched->told_windows + TELL_NS)
+	if (watch->publishing.unpublished || !watched || !watched->untold || process->ended != UINT64_MAX ||
+	    now < watched->told_windows + TELL_NS)
 		return 0;
 	watched->untold = false;
 	watched->told_windows = now;
 	watched->wanted = true;
 	watch_find_runtime(watch, process);
 	return watch_publish(watch, process);
+}
+
+int watch_judge_stack(struct watch *watch, struct process *process, const struct stack_event *event,
+		      const uint64_t *frames)
+{
+	struct watched *watched = process ? watched_of(watch, process) : NULL;
+	uint32_t verdict;
+
+	note_published(watch, process, frames, event->count, event->time);
+	if (!process || watch->publishing.unpublished || !may_distrust(process, watched))
+		return 0;
+	verdict = judge(watch, process, frames, event->count, event->loss, event->time);
+	count_stack(watch, watched, event->id, verdict);
+	watched->untold |= take_verdict(watch, process, frames, event->count, verdict, event->time);
+	return tell_untold(watch, process);
+}
+
+int watch_judge_sample(struct watch *watch, const struct sample_event *sample)
+{
+	struct process *process;
+	struct watched *watched;
+	uint64_t verdict;
+
+	if (!watch->learning.judged.count || !table_get(&watch->learning.judged, sample->native_stack, &verdict))
+		return 0;
+	process = watch_process(watch, (int)sample->tgid, sample->time);
+	watched = process ? process->user : NULL;
+	if (!may_distrust(process, watched))
+		return 0;
+	count_verdict(watched, &watched->samples, (uint32_t)verdict);
+	return tell_untold(watch, process);
+}
+
+bool watch_judge_late(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack)
+{
+	struct watched *watched = watched_of(watch, process);
+	uint32_t verdict;
+
+	if (!stack->frames || !may_distrust(process, watched))
+		return false;
+	note_published(watch, process, stack->frames, stack->count, time);
+	verdict = judge(watch, process, stack->frames, stack->count, stack->loss, time);
+	count_stack(watch, watched, stack->id, verdict);
+	count_verdict(watched, &watched->samples, verdict);
+	if (verdict & ENDED && !watched->distrusts && ++watched->tried == TRIED_MAX)
+		tell_soon(watched);
+	return take_verdict(watch, process, stack->frames, stack->count, verdict, time);
 }
 
 int watch_describe_generated(struct watch *watch, struct process *process, const struct process_mapping *mapping)
@@ -258,6 +354,8 @@ int watch_describe_generated(struct watch *watch, struct process *process, const
 
 	if (watched && watched->distrusts)
 		chain.kind = watched->no_windows ? MAPPING_TABLE_FULL : MAPPING_UNLEARNT;
+	else if (watched && (watched->no_windows || watched->tried >= TRIED_MAX))
+		chain.kind = MAPPING_FP_KEPT;
 	for (i = watched && chain.start ? windows_up_to(watched, chain.start - 1) : 0;
 	     watched && i < watched->windows.count && !err; i++) {
 		const struct window *window = &watched->windows.at[i];
@@ -455,6 +553,7 @@ int watch_check_stack(struct watch *watch, struct process *process, const uint64
 
 void watch_published_anew(struct watched *watched)
 {
+	watched->untold = false;
 	if (watched->doubt_to == UINT64_MAX)
 		watched->doubt_to = watch_now();
 }
@@ -482,8 +581,18 @@ int watch_check_all_windows(struct watch *watch, uint64_t now)
 	if (now < watch->learning.checked + CHECK_NS)
 		return 0;
 	watch->learning.checked = now;
-	while (!err && (process = processes_next(watch->processes, &at)))
+	while (!err && (process = processes_next(watch->processes, &at))) {
 		if (process->user && ((struct watched *)process->user)->windows.count)
 			err = check(watch, process, now - CHECK_NS, true);
+		if (!err)
+			err = tell_untold(watch, process);
+	}
 	return err;
+}
+
+void watch_forget_trial(struct watched *watched)
+{
+	watched->distrusts = watched->untold = false;
+	watched->stacks = watched->samples = (struct trial_counts){};
+	watched->tried = 0;
 }

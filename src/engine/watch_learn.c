@@ -208,7 +208,8 @@ static bool take(struct watch *watch, struct look *look, const struct native_wal
 
 static bool learn_here(struct watch *watch, struct look *look, const struct native_walk *at)
 {
-	const struct unwind_rule none = {.kind = UNWIND_UNLEARNT}, chain = {.kind = UNWIND_FP_CHAIN};
+	const struct unwind_rule none = {.kind = UNWIND_UNLEARNT}, chain = {.kind = UNWIND_FP_CHAIN,
+								       .param = UNWIND_CHAIN_KEPT};
 	const struct way_out_source source = {read_some, is_known, look};
 	uint64_t address = at->pc - at->behind, begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct learnt *learnt = look->learnt;

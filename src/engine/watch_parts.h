@@ -79,6 +79,11 @@ struct watched_tasks {
 	uint64_t next, wait; /* when it may be asked again, ns */
 };
 
+/* How many went through generated code while its frame pointers were trusted, and how many of them ended there. */
+struct trial_counts {
+	uint32_t met, failed;
+};
+
 /* What the kernel was told about a process: struct process.user. */
 struct watched {
 	struct watch *watch;
@@ -108,8 +113,8 @@ struct watched {
 	bool is_full; /* some of its tables did not fit */
 	struct published published;
 	VEC(struct window) windows; /* sorted, and apart from each other */
-	uint32_t met, failed; /* how many stacks went through generated code while frame pointers were trusted, and how
-				 many of them ended there */
+	struct trial_counts stacks, samples;
+	uint32_t tried;       /* late samples that ended in generated code while it was trusted */
 	bool distrusts;       /* its generated code was found not to keep frame pointers */
 	bool no_windows; /* there is no room or time for them: walks end in its generated code, if that is not trusted
 			  */
@@ -178,6 +183,7 @@ struct learning {
 	VEC(struct retired_run) retired;
 	uint64_t checked;     /* when windows were read again */
 	struct table doubted; /* ids of stacks that were cut, + 1 */
+	struct table judged;  /* id of a stack through generated code that is trusted → what it says about it */
 	bool to_prove;        /* a process may have to be tried again: watched.to_prove */
 };
 
@@ -395,14 +401,17 @@ struct window *watch_window_at(const struct process *process, uint64_t address);
 bool watch_open_window(struct watch *watch, struct process *process, uint64_t address, uint64_t time);
 
 /*
- * A walk gave these frames, innermost first, and did not reach the outermost frame of the thread. If it ended in
- * generated code, that code is no longer trusted to keep frame pointers. True: it did, and there are windows, so
- * describe the process again. The second function also tells the kernel part: 0 or -ENOMEM.
+ * What is walked by frame pointers says whether generated code keeps them. If it does not, it is no longer trusted, and
+ * the kernel part is told. A stack that the kernel part walked, the first time that it comes; a sample, after its
+ * stack: 0 or -ENOMEM. A copy that was walked, and did not reach the outermost frame of the thread. True: describe the
+ * process again.
  */
-bool watch_distrust(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-		    uint32_t loss, uint64_t time);
-int watch_distrust_and_tell(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
-			    uint32_t loss, uint64_t time);
+int watch_judge_stack(struct watch *watch, struct process *process, const struct stack_event *event,
+		      const uint64_t *frames);
+int watch_judge_sample(struct watch *watch, const struct sample_event *sample);
+bool watch_judge_late(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack);
+/* The process runs another program. */
+void watch_forget_trial(struct watched *watched);
 
 /* Adds to publishing.entries what a mapping of generated code is. 0 or -ENOMEM. */
 int watch_describe_generated(struct watch *watch, struct process *process, const struct process_mapping *mapping);
@@ -417,7 +426,7 @@ void watch_window_learnt(const struct process *process, struct window *window);
  */
 int watch_check_stack(struct watch *watch, struct process *process, const uint64_t *frames, uint32_t count,
 		      uint64_t time, uint32_t *ret, bool *doubted);
-/* The kernel part knows of the windows that were dropped: from now on it does not walk by them. */
+/* The kernel part knows what was untold, and which windows were dropped: it does not walk by those any more. */
 void watch_published_anew(struct watched *watched);
 /* The same before more rules are added to a window. The window may be dropped. 0 or -ENOMEM. */
 int watch_check_window(struct watch *watch, struct process *process, struct window *window);

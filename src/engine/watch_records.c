@@ -91,7 +91,7 @@ static int handle_native_stack(struct watch *watch, const struct stack_event *ev
 	if (watch_meet_stack(watch, event, frames, &process))
 		return -ENOMEM;
 	if (watch_check_stack(watch, process, frames, event->count, event->time, &believed, &doubted) ||
-	    watch_distrust_and_tell(watch, process, frames, event->count, event->loss, event->time) ||
+	    watch_judge_stack(watch, process, event, frames) ||
 	    (doubted && watch_doubt(watch, event->id)))
 		return -ENOMEM;
 	return watch_store_native(watch, event->id, process, frames, believed, event->time);
@@ -178,6 +178,8 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (watch->learning.doubted.count && table_get(&watch->learning.doubted, sample->native_stack, &before))
 		waiting.sample.native_loss = LOSS_NO_RULE;
+	if (watch_judge_sample(watch, sample))
+		return -ENOMEM;
 	if (!waiting.awaits)
 		return store_sample(&watch->store, &waiting.sample);
 	if (table_get(&watch->arriving.late, sample->sequence, &before))
@@ -235,10 +237,13 @@ static struct late_stack walk_copy(struct watch *watch, const struct process *pr
 /* A walk did not reach its end: may it do so by what can be found out now? */
 static bool look_again(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack)
 {
+	bool rescanned = false;
+
 	if (stack->loss == LOSS_NONE)
 		return false;
-	return (stack->loss == LOSS_NO_MAPPING && watch_rescan(watch, process, watch_now())) ||
-	       watch_distrust(watch, process, stack->frames, stack->count, stack->loss, time);
+	if (stack->loss == LOSS_NO_MAPPING)
+		rescanned = watch_rescan(watch, process, watch_now());
+	return watch_judge_late(watch, process, time, stack) || rescanned;
 }
 
 /* The same for a copy that was walked: what is left of it has an id of its own. 0 or -ENOMEM. */

@@ -4,7 +4,8 @@
  * the same tables and on the mappings that the process had at that moment.
  *
  * A sample is late when the walk in the kernel could not know enough: the process is unknown, its tables are older
- * than its last exec, or it met an address without a mapping or without its rows. Such a sample carries its registers
+ * than its last exec, it met an address without a mapping or without its rows, or it ended in generated code whose
+ * frame pointers are on trial (engine/watch_generated.c). Such a sample carries its registers
  * and a copy of up to 256 KiB of its stack, to the stack's end where that is known. A larger stack is copied at both
  * ends, 192 and 64 KiB: rustc does all its work behind one frame of 250 KiB.
  *

@@ -19,6 +19,7 @@ int tables_rules_init(struct tables_rules *rules, int map)
 		[RULE_NO_TABLE] = {.kind = UNWIND_NO_TABLE},     [RULE_NO_ANSWER] = {.kind = UNWIND_NO_ANSWER},
 		[RULE_NO_MAPPING] = {.kind = UNWIND_NO_MAPPING}, [RULE_UNLEARNT] = {.kind = UNWIND_UNLEARNT},
 		[RULE_ABSENT] = {.kind = UNWIND_ABSENT},         [RULE_TABLE_FULL] = {.kind = UNWIND_TABLE_FULL},
+		[RULE_FP_KEPT] = {.kind = UNWIND_FP_CHAIN, .param = UNWIND_CHAIN_KEPT},
 	};
 	uint32_t i;
 	int err = shared_array_open(&rules->array, map, UNWIND_RULES_MAX * sizeof(*rules->at));

@@ -39,6 +39,7 @@ static inline struct fake_native *fake_native_create(void)
 		abort();
 	fake->slabs[0] = fake->slab;
 	fake->rules[RULE_FP_CHAIN].kind = UNWIND_FP_CHAIN;
+	fake->rules[RULE_FP_KEPT] = (struct unwind_rule){.kind = UNWIND_FP_CHAIN, .param = UNWIND_CHAIN_KEPT};
 	fake->rules[RULE_NO_TABLE].kind = UNWIND_NO_TABLE;
 	fake->rules[RULE_TABLE_FULL].kind = UNWIND_TABLE_FULL;
 	fake->rules[RULE_NO_MAPPING].kind = UNWIND_NO_MAPPING;

@@ -375,12 +375,13 @@ static void test_ends(void)
 {
 	struct fake_native *fake = usual();
 	struct fake_memory *m = &fake->memory;
-	__u64 sp = STACK + 0x1000, jit = 0x10000000, none = 0x20000000, full = 0x30000000,
+	__u64 sp = STACK + 0x1000, jit = 0x10000000, kept = 0x18000000, none = 0x20000000, full = 0x30000000,
 	      back = more(fake, UNWIND_SP, 0, UNWIND_FP_SAME, 0), odd = more(fake, UNWIND_UNSUPPORTED, 0, 0, 0),
 	      unknown = more(fake, 200, 0, 0, 0), no_rule = more(fake, UNWIND_NO_RULE, 0, 0, 0),
 	      over_budget = more(fake, UNWIND_OVER_BUDGET, 0, 0, 0);
 
 	fake_mapping(fake, jit, jit + 0x1000, MAPPING_FP_CHAIN, 0, 0, 0);
+	fake_mapping(fake, kept, kept + 0x1000, MAPPING_FP_KEPT, 0, 0, 0);
 	fake_mapping(fake, none, none + 0x1000, MAPPING_NO_TABLE, 0, 0, 0);
 	fake_mapping(fake, full, full + 0x1000, MAPPING_TABLE_FULL, 0, 0, 0);
 	fake_put64(m, sp + 0x40, sp + 0x80);
@@ -390,6 +391,18 @@ static void test_ends(void)
 	frames_are(fake, LOSS_NONE, "generated code with frame pointers", jit, RET | (jit + 0x20), RET | in(F_END));
 	fake_native_walk(fake, jit, sp, sp - 8);
 	frames_are(fake, LOSS_NO_MAPPING, "generated code without", jit);
+	ok(native_fails_trial(&fake->s->native), "it fails its trial");
+	fake_put64(m, sp + 0x48, 0x1234);
+	fake_native_walk(fake, jit, sp, sp + 0x40);
+	frames_are(fake, LOSS_NO_MAPPING, "a frame pointer that leads out of it", jit, RET | 0x1234);
+	ok(native_fails_trial(&fake->s->native), "that does, too");
+	fake_put64(m, sp + 0x108, 0x1234);
+	fake_native_walk(fake, in(F_SP16), sp + 0x100, 0);
+	frames_are(fake, LOSS_NO_MAPPING, "the same in code of a file", in(F_SP16), RET | 0x1234);
+	ok(!native_fails_trial(&fake->s->native), "which is not on trial");
+	fake_native_walk(fake, kept, sp, sp - 8);
+	frames_are(fake, LOSS_NO_MAPPING, "generated code after its trial", kept);
+	ok(!native_fails_trial(&fake->s->native), "it is over");
 	fake_map(m, jit, 0x1000);
 	fake_put64(m, jit + 0x40, 0x9090c308c48348ff); /* ...; add $8, %rsp; ret */
 	fake_put64(m, jit + 0x50, 0x90c3);
