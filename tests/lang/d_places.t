@@ -13,6 +13,17 @@ says "a division by zero; arg3 is the instruction" 1 \
 4 1
 " -qn 'BEGIN { x = 0; trace(1 / x); } ERROR { printf("%d %d", arg4, arg3 > 0); exit(1); }'
 
+says "arg1 and arg2 of ERROR are the place that failed and the clause" 0 \
+"dtrace: error in dt_clause_2 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+1 2
+" -qn 'ERROR { printf("%d %d", arg1 - myid + 1, arg2); exit(0); } BEGIN { myid = id; } BEGIN { *(char *)NULL; }'
+says "arg1 of ERROR where a clause has several places" 0 \
+"dtrace: error in dt_clause_0 for probe ID 5 (syscall:vmlinux:exit_group:entry): invalid address (0xH) at BPF pc N
+5 0
+
+" -qn 'syscall::accept:entry, syscall::exit_group:entry /pid == $target/ { *(char *)NULL; }
+	ERROR { printf("%d %d\n", arg1, arg2); }' -c /bin/true
+
 # --- what is refused ---
 says "destructive actions need -w" 1 \
 "dtrace: description 'BEGIN ' matched 1 probe

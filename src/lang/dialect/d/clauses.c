@@ -280,7 +280,7 @@ static bool may_fail(const struct node *node)
 	return false;
 }
 
-static bool is_error_clause(const struct d_clause *clause)
+bool d_is_error_clause(const struct d_clause *clause)
 {
 	uint32_t i;
 
@@ -315,8 +315,10 @@ static struct node *handler(struct compiler *c, struct symbol *fault, struct spa
 	if (vec_push(&output, send(c, record, values, 3, span, is_frequent(c))))
 		c->arena->failed = true;
 	state->fault = fault;
+	state->fault_clause = clause;
 	for (k = 0; k < state->clauses.count; k++)
-		if (is_error_clause(&state->clauses.at[k]) && vec_push(&output, lower_clause(c, &state->clauses.at[k])))
+		if (d_is_error_clause(&state->clauses.at[k]) &&
+		    vec_push(&output, lower_clause(c, &state->clauses.at[k])))
 			c->arena->failed = true;
 	state->fault = NULL;
 	ret = block_of(c, output.at, output.count, span);

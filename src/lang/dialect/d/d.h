@@ -297,6 +297,7 @@ struct d_state {
 	uint32_t clause;
 	struct node *exit_status; /* NULL: it does not end the tracing */
 	struct symbol *fault;     /* of the clause around an ERROR clause; NULL: there is none */
+	uint32_t fault_clause;    /* its number */
 	struct symbol *speculation;  /* after speculate(): its number, 0 if there is none; NULL: not after it */
 	struct symbol *speculations; /* a map; NULL: not used yet */
 	unsigned int before;         /* enum d_before */
@@ -355,6 +356,7 @@ void d_lower(struct compiler *c);
 void d_add_statement(struct compiler *c, struct node *node);
 /* A new variable of this unit that holds the value, which is computed now; its place in the record. */
 uint32_t d_record(struct compiler *c, struct node *value);
+bool d_is_error_clause(const struct d_clause *clause);
 struct symbol *d_local(struct compiler *c, const struct type *type);
 void d_statement(struct compiler *c, const struct d_expr *expr);
 

@@ -397,8 +397,8 @@ static bool same_clauses(const struct spot *a, const struct spot *b)
 	       !memcmp(a->clauses.at, b->clauses.at, a->clauses.count * sizeof(uint32_t));
 }
 
-/* Does it ask where it is, other than to print it? */
-static bool mentions_place(const struct d_expr *expr)
+/* Does it ask where it is, other than to print it? In an ERROR clause arg1 is where it failed. */
+static bool mentions_place(const struct d_expr *expr, bool is_error)
 {
 	static const char *const words[] = {"probeprov", "probemod", "probefunc", "probename", "id"};
 	uint32_t i;
@@ -406,14 +406,22 @@ static bool mentions_place(const struct d_expr *expr)
 
 	if (!expr)
 		return false;
-	if (expr->kind == D_VARIABLE)
+	if (expr->kind == D_VARIABLE) {
 		for (k = 0; k < sizeof(words) / sizeof(words[0]); k++)
 			if (!strcmp(words[k], expr->text))
 				return true;
+		if (is_error && !strcmp(expr->text, "arg1"))
+			return true;
+	}
 	for (i = 0; i < expr->kid_count; i++)
-		if (mentions_place(expr->kids[i]))
+		if (mentions_place(expr->kids[i], is_error))
 			return true;
 	return false;
+}
+
+static bool clause_mentions_place(const struct d_clause *clause, bool is_error)
+{
+	return mentions_place(clause->predicate, is_error) || mentions_place(clause->body, is_error);
 }
 
 static bool can_share(struct making *m, const struct spot *a, const struct spot *b)
@@ -426,12 +434,13 @@ static bool can_share(struct making *m, const struct spot *a, const struct spot 
 	    a->place.is_everywhere != b->place.is_everywhere ||
 	    a->attach.flags != b->attach.flags || !same_clauses(a, b))
 		return false;
-	for (i = 0; i < a->clauses.count; i++) {
-		const struct d_clause *clause = &state->clauses.at[a->clauses.at[i]];
-
-		if (mentions_place(clause->predicate) || mentions_place(clause->body))
+	for (i = 0; i < a->clauses.count; i++)
+		if (clause_mentions_place(&state->clauses.at[a->clauses.at[i]], false))
 			return false;
-	}
+	/* They are a part of each program that may fail. */
+	for (i = 0; i < state->clauses.count; i++)
+		if (d_is_error_clause(&state->clauses.at[i]) && clause_mentions_place(&state->clauses.at[i], true))
+			return false;
 	return true;
 }
 

@@ -639,14 +639,29 @@ static struct node *fault_kind(struct compiler *c, struct node *fault)
 	return ret;
 }
 
-/* In an ERROR clause: arg3 is the BPF instruction, arg4 is what went wrong, arg5 the address. */
+static int64_t id_of_place(const struct compiler *c)
+{
+	const struct d_state *state = d_state(c);
+	uint32_t first = c->unit->first_attach;
+
+	return first < state->places.count ? (int64_t)state->places.at[first].id : 0;
+}
+
+/*
+ * In an ERROR clause: arg1 is the id of the place and arg2 the number of the clause that has failed, arg3 is the BPF
+ * instruction, arg4 is what went wrong, arg5 the address.
+ */
 static struct node *fault_argument(struct compiler *c, uint32_t number)
 {
 	struct symbol *symbol = d_state(c)->fault;
 	struct node *node;
 
+	if (number == 1)
+		return d_int(c, id_of_place(c), &type_int64);
+	if (number == 2)
+		return d_int(c, d_state(c)->fault_clause, &type_int64);
 	if (number < 3 || number > 5)
-		return d_int(c, number == 2 ? 1 : 0, &type_int64);
+		return d_int(c, 0, &type_int64);
 	node = node_create(c->arena, NODE_FIELD, (struct span){}, 1);
 	if (c->arena->failed)
 		return node;
@@ -710,11 +725,7 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	if (!strcmp(name, "errno"))
 		return error_number(c, expr);
 	if (!strcmp(name, "id"))
-		return d_int(c,
-			     c->unit->first_attach < d_state(c)->places.count
-				     ? (int64_t)d_state(c)->places.at[c->unit->first_attach].id
-				     : 0,
-			     &type_uint32);
+		return d_int(c, id_of_place(c), &type_uint32);
 	if (!strcmp(name, "epid"))
 		return d_int(c, (int64_t)c->unit->probe + 1, &type_uint32);
 	if (!strcmp(name, "stackdepth"))
