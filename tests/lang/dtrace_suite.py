@@ -219,7 +219,7 @@ class Suite:
             with open(folder + "/raw", "wb") as f:
                 f.write(out)
             with open(folder + "/raw", "rb") as f:
-                done = subprocess.run([post, env["_test"]], stdin=f, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                done = subprocess.run([post], stdin=f, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                       cwd=self.folder, env=env, check=False)
             if done.returncode:
                 why = "postprocessor failed"
@@ -263,6 +263,9 @@ def main():
     parser.add_argument("suite")
     parser.add_argument("groups", nargs="*")
     args = parser.parse_args()
+    for tool in ("gawk", "tclsh"):
+        if not shutil.which(tool):
+            sys.exit("the suite needs %s, which is not there" % tool)
     work = args.w or tempfile.mkdtemp(prefix="dsuite")
     os.makedirs(work, exist_ok=True)
     dtrace = work + "/dtrace"
