@@ -24,6 +24,25 @@ says "arg1 of ERROR where a clause has several places" 0 \
 " -qn 'syscall::accept:entry, syscall::exit_group:entry /pid == $target/ { *(char *)NULL; }
 	ERROR { printf("%d %d\n", arg1, arg2); }' -c /bin/true
 
+# --- what places tell ---
+says "profile and tick: where the kernel or the program was, of which one is 0" 0 \
+"0 0 0
+" -qn 'profile-199 { n++; both += arg0 && arg1; none += !arg0 && !arg1; odd += (int64_t)arg0 > 0 || (int64_t)arg1 < 0; }
+	tick-199 { both += arg0 && arg1; none += !arg0 && !arg1; } tick-50ms /n > 20/ { exit(0); }
+	END { printf("%d %d %d", both, none, odd); }'
+echo 'int main(void) { for (;;); }' | gcc -O0 -x c -o "$folder/spins" -
+says "a profile's program counter is in the program" 0 \
+"  spins\`main
+" -qn 'profile-199 /pid == $target && execname == "spins" && arg1/ { ufunc(arg1); exit(0); }' -c "$folder/spins"
+says "pr_psargs: the words of a command, up to 79 characters" 0 \
+"[/bin/true a bb 0123456789012345678901234567890123456789012345678901234567890123] 79
+
+" -qn 'proc:::exec-success /execname == "true"/ { printf("[%s] %d\n", curpsinfo->pr_psargs, strlen(curpsinfo->pr_psargs)); }' \
+	-c '/bin/true a bb 01234567890123456789012345678901234567890123456789012345678901234567890123456789'
+says "pr_psargs of another process" 1 \
+"dtrace: invalid probe specifier proc:::create { trace(args[0]->pr_psargs); }: [D_XLATE_NOCONV] translator does not define conversion for member: pr_psargs
+" -xerrtags -n 'proc:::create { trace(args[0]->pr_psargs); }'
+
 # --- what is refused ---
 says "destructive actions need -w" 1 \
 "dtrace: description 'BEGIN ' matched 1 probe

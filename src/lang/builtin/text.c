@@ -228,6 +228,21 @@ static void place_path(struct gen *g, const struct node *call, uint32_t offset)
 	g->used = mark;
 }
 
+static void place_words(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t mark = g->used, length = gen_temporary(g, 8);
+
+	gen_scalar(g, call->kids[1]);
+	gen_frame_store(g, 8, length, R0);
+	gen_scalar(g, call->kids[0]);
+	code_mov(g->code, R3, R0);
+	gen_frame_load(g, 8, R4, length);
+	code_imm(g->code, R2, gen_text_room(g, call->type, offset));
+	gen_frame_address(g, R1, offset);
+	code_call_runtime(g->code, "rt_string_words");
+	g->used = mark;
+}
+
 static void place_substr(struct gen *g, const struct node *call, uint32_t offset)
 {
 	uint32_t mark = g->used, from = text_of(g, call, 0), place = gen_temporary(g, 8);
@@ -295,6 +310,7 @@ static void gen_fault_now(struct gen *g, const struct node *call)
 const struct builtin_code codes_text[] = {
 	{CORE_BASENAME, .place = place_path},
 	{CORE_DIRNAME, .place = place_path},
+	{CORE_WORDS, .place = place_words},
 	{CORE_SUBSTR, .place = place_substr},
 	{CORE_INDEX, .scalar = gen_index},
 	{CORE_STRCHR, .scalar = gen_strchr},

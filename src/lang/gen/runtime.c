@@ -45,6 +45,7 @@ static const struct runtime_function {
 	{"rt_deviation", "upu"},
 	{"rt_string_basename", "uppup"},
 	{"rt_string_dirname", "uppup"},
+	{"rt_string_words", "upuuu"},
 	{"rt_string_substr", "uppuuu"},
 	{"rt_string_index", "upupuu"},
 	{"rt_string_rindex", "upupuu"},

@@ -144,6 +144,27 @@ RT __u64 rt_string_dirname(void *to, void *from, __u64 size, void *state)
 	return 0;
 }
 
+/* Texts of the process, one after the other: one text, with blanks between. Of longer ones the first part. */
+RT __u64 rt_string_words(void *to, __u64 size, __u64 from, __u64 length)
+{
+	char *text = to;
+	__u64 i;
+
+	bpf_probe_read_kernel(to, size, NULL);
+	if (length >= size)
+		length = size - 1;
+	opaque(length);
+	if (!length || length >= size || bpf_probe_read_user(to, length, (void *)from))
+		return 0;
+	for (i = 0; i < size && i + 1 < length && i < RT_FRAME_MAX; i++) {
+		__u64 c = text[i] & 0xff;
+
+		/* Without a branch, of which the verifier would follow both ways at each character. */
+		text[i] = (char)(c | (c - 1) >> 63 << 5);
+	}
+	return 0;
+}
+
 /* A negative place counts from the end, a negative length leaves out so many at the end. */
 RT __u64 rt_string_substr(void *to, void *from, __u64 size, __u64 place, __u64 length)
 {

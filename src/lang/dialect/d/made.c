@@ -341,6 +341,21 @@ static struct node *of_curcpu(struct compiler *c, const struct d_expr *expr)
 	return d_int(c, 0, &type_int32);
 }
 
+/* pr_psargs of the process in which the clause runs, whose memory can be read. As in psinfo_t, 79 characters. */
+static struct node *arguments_of(struct compiler *c, struct node *task, struct span span)
+{
+	struct node *begin = along(c, task, "mm.arg_start", span), *end = along(c, task, "mm.arg_end", span);
+	struct node *node = node_create(c->arena, NODE_CALL, span, 2);
+
+	if (c->arena->failed || c->report->errors)
+		return node;
+	node->builtin = CORE_WORDS;
+	node->type = type_string(c->arena, 80);
+	node->kids[0] = begin;
+	node->kids[1] = d_binary(c, OP_SUB, &type_uint64, end, begin);
+	return d_cast(c, node, d_string_type(c));
+}
+
 struct node *d_translated(struct compiler *c, const struct d_expr *expr)
 {
 	const struct d_expr *of = expr->kids[0];
@@ -363,6 +378,8 @@ struct node *d_translated(struct compiler *c, const struct d_expr *expr)
 	if (!argument || !strchr("pPlL", *argument))
 		return NULL;
 	task = task_of(c, argument);
+	if (task && *argument == 'P' && !strcmp(expr->text, "pr_psargs"))
+		return arguments_of(c, task, expr->span);
 	if (task)
 		return member_of(c, *argument | 32, task, expr);
 	report_error(c->report, "D_TYPE_ERR", expr->span, "%s: this kernel does not tell its types", expr->text);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lang/builtin/probe.h"
 #include "lang/dialect/d/d.h"
 #include "lang/provider/provider.h"
 #include "lang/rt/abi.h"
@@ -478,6 +479,26 @@ struct node *d_variable_step(struct compiler *c, const struct d_expr *expr)
 
 /* --- D's own --- */
 
+/* Of profile and tick: arg0 is where the kernel was, arg1 where the program was; one of them is 0, and all others. */
+static struct node *interrupted(struct compiler *c, uint32_t number, struct span span)
+{
+	struct node *at, *node;
+	uint64_t place;
+
+	if (number > 1 || (!probe_register("ip", &place) && !probe_register("pc", &place)))
+		return d_int(c, 0, &type_int64);
+	at = d_call(c, CORE_REG, &type_int64, span, 0);
+	node = node_create(c->arena, NODE_TERNARY, span, 3);
+	if (c->arena->failed)
+		return node;
+	at->value = place;
+	node->kids[0] = d_binary(c, OP_LESS, &type_int32, at, d_int(c, 0, &type_int64)); /* addresses of the kernel */
+	node->kids[1] = number ? d_int(c, 0, &type_int64) : at;
+	node->kids[2] = number ? at : d_int(c, 0, &type_int64);
+	node->type = &type_int64;
+	return node;
+}
+
 struct node *d_argument(struct compiler *c, uint32_t number, const struct d_expr *expr)
 {
 	const struct provider *provider = c->unit->provider;
@@ -520,6 +541,8 @@ struct node *d_argument(struct compiler *c, uint32_t number, const struct d_expr
 			node->value = number;
 		return node;
 	}
+	if (provider->context == CONTEXT_PERF)
+		return interrupted(c, number, expr->span);
 	if (provider->run == RUN_FIRST || provider->run == RUN_LAST)
 		return d_int(c, 0, &type_int64);
 	report_error(c->report, "D_ARGS_NONE", expr->span, "arg%u is not available in this probe", number);
