@@ -4,6 +4,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wordexp.h>
 
 #include "base/place.h"
 #include "base/vec.h"
@@ -376,17 +377,55 @@ static int run_script(struct request *request, struct script *script)
 	return status ? CLI_FAILED : CLI_DONE;
 }
 
+/*
+ * The command as stap has it: its words are expanded, as by a shell, and it is executed itself. Only what needs a shell
+ * (|, &, ;, <, >) is left to one. `words` is to be freed.
+ */
+static int split_command(const char *command, wordexp_t *words, char *shell[4], char ***ret)
+{
+	switch (wordexp(command, words, WRDE_NOCMD | WRDE_UNDEF)) {
+	case 0:
+		break;
+	case WRDE_BADCHAR:
+		shell[0] = "sh";
+		shell[1] = "-c";
+		shell[2] = (char *)command;
+		*words = (wordexp_t){};
+		*ret = shell;
+		return -1;
+	case WRDE_BADVAL:
+		*words = (wordexp_t){};
+		return complain("-c: the command has a variable that is not set: ", command);
+	case WRDE_CMDSUB:
+		*words = (wordexp_t){};
+		return complain("-c: commands within the command are not executed: ", command);
+	case WRDE_SYNTAX:
+		*words = (wordexp_t){};
+		return complain("-c: the quotes of the command do not match: ", command);
+	default:
+		return complain("out of memory", "");
+	}
+	*ret = words->we_wordv;
+	return words->we_wordc ? -1 : complain("-c: the command is empty", "");
+}
+
 static int run(struct request *request)
 {
 	struct script script = {.name = request->name ? request->name : "<input>",
 				.source = request->text ? request->text : "",
 				.size = request->size,
 				.trace = {.out = stdout, .quiet = true},
-				.command = request->command,
 				.complain = report,
 				.fail = failed,
 				.context = request};
-	int status;
+	char *shell[4] = {};
+	wordexp_t words = {};
+	int status = request->command ? split_command(request->command, &words, shell, &script.argv) : -1;
+
+	if (status >= 0) {
+		wordfree(&words);
+		return status;
+	}
 
 	script.options = (struct compile_options){.dialect = &dialect_stap,
 						  .path = request->path,
@@ -400,10 +439,14 @@ static int run(struct request *request)
 						  .pid = request->pid};
 	if (request->output) {
 		script.trace.out = place_open(request->output);
-		if (!script.trace.out)
+		if (!script.trace.out) {
+			wordfree(&words);
 			return complain("could not open output file: ", strerror(errno));
+		}
 	}
 	setvbuf(script.trace.out, NULL, _IOFBF, 65536);
+	if (script.argv)
+		script.options.command_path = script.argv[0];
 	if (request->list)
 		status = list(request, &script);
 	else if (request->pass && request->pass < 5)
@@ -414,6 +457,7 @@ static int run(struct request *request)
 		fclose(script.trace.out);
 	else if (cli_flush())
 		status = CLI_FAILED;
+	wordfree(&words);
 	return status;
 }
 

@@ -11,17 +11,23 @@
 #include <unistd.h>
 
 #include "base/table.h"
+#include "dwarf/source.h"
 #include "elf/symbols.h"
 #include "proc/cgroups.h"
 #include "profile/text.h"
 #include "symbol/demangle.h"
 #include "symbol/kernel_symbols.h"
+#include "trace/sources.h"
 #include "trace/stacks.h"
 
 struct module {
 	struct elf_symbols *symbols;        /* NULL: none */
 	uint64_t *starts, *offsets, *sizes; /* of its segments: vaddr, file offset, bytes */
 	size_t segment_count;
+	bool sources_tried;
+	struct foreign_file *file; /* these three are kept for its sources; NULL: not asked for, or there are none */
+	struct elf_file *elf;
+	struct debug_info *info;
 };
 
 struct names {
@@ -61,6 +67,16 @@ struct names *names_create(const struct compiler *compiler, struct stacks *stack
 	return names;
 }
 
+static void module_destroy(struct module *module)
+{
+	debug_info_close(module->info);
+	elf_file_close(module->elf);
+	foreign_close(module->file);
+	elf_symbols_destroy(module->symbols);
+	free(module->starts);
+	free(module);
+}
+
 void names_destroy(struct names *names)
 {
 	struct table_slot *slot;
@@ -68,13 +84,8 @@ void names_destroy(struct names *names)
 
 	if (!names)
 		return;
-	while ((slot = table_next(&names->modules, &at))) {
-		struct module *module = (struct module *)(uintptr_t)slot->value;
-
-		elf_symbols_destroy(module->symbols);
-		free(module->starts);
-		free(module);
-	}
+	while ((slot = table_next(&names->modules, &at)))
+		module_destroy((struct module *)(uintptr_t)slot->value);
 	table_deinit(&names->modules);
 	kernel_symbols_destroy(names->kernel);
 	if (names->owns_files)
@@ -143,7 +154,7 @@ static struct module *module_load(struct names *names, const char *path)
 	return module;
 }
 
-static const struct module *module_of(struct names *names, const char *path)
+static struct module *module_of(struct names *names, const char *path)
 {
 	uint64_t hash = 0xcbf29ce484222325ull, found;
 	const char *at;
@@ -153,30 +164,37 @@ static const struct module *module_of(struct names *names, const char *path)
 		hash = (hash ^ (unsigned char)*at) * 0x100000001b3ull;
 	hash = hash ? hash : 1;
 	if (table_get(&names->modules, hash, &found))
-		return (const struct module *)(uintptr_t)found;
+		return (struct module *)(uintptr_t)found;
 	module = module_load(names, path);
 	if (module && table_set(&names->modules, hash, (uint64_t)(uintptr_t)module)) {
-		elf_symbols_destroy(module->symbols);
-		free(module->starts);
-		free(module);
+		module_destroy(module);
 		return NULL;
 	}
 	return module;
+}
+
+/* The vaddr of a file offset; 0: it is in no segment. */
+static uint64_t vaddr_of(const struct module *module, uint64_t file_offset)
+{
+	uint64_t vaddr = 0;
+	size_t i;
+
+	for (i = 0; i < module->segment_count; i++)
+		if (file_offset >= module->offsets[i] && file_offset - module->offsets[i] < module->sizes[i])
+			vaddr = file_offset - module->offsets[i] + module->starts[i];
+	return vaddr;
 }
 
 /* Writes NAME+OFFSET for a file offset; false when the file has no symbol there. */
 static bool print_symbol(const struct module *module, FILE *out, uint64_t file_offset)
 {
 	struct elf_symbol symbol;
-	uint64_t vaddr = 0;
+	uint64_t vaddr;
 	char *readable;
-	size_t i;
 
 	if (!module || !module->symbols)
 		return false;
-	for (i = 0; i < module->segment_count; i++)
-		if (file_offset >= module->offsets[i] && file_offset - module->offsets[i] < module->sizes[i])
-			vaddr = file_offset - module->offsets[i] + module->starts[i];
+	vaddr = vaddr_of(module, file_offset);
 	if (!vaddr || !elf_symbols_lookup(module->symbols, vaddr, &symbol))
 		return false;
 	readable = demangle(symbol.name);
@@ -244,6 +262,42 @@ static void names_user_file(struct names *names, FILE *out, uint64_t address, ui
 		put_name(out, path);
 	else if (names->stacks)
 		stacks_file(names->stacks, out, address, (int)pid);
+}
+
+static void open_sources(struct names *names, struct module *module, const char *path)
+{
+	const struct debug_info_options options = {.root = "",
+						   .folders = names->compiler->options->debug_folders,
+						   .bytes_max = SOURCES_DEBUG_MAX,
+						   .is_strange = true};
+
+	module->sources_tried = true;
+	if (open_module(names, path, &module->file)) {
+		module->file = NULL;
+		return;
+	}
+	if (elf_file_open_foreign(module->file, path, &module->elf, NULL))
+		module->elf = NULL;
+	else if (debug_info_open(module->elf, &options, &module->info, NULL))
+		module->info = NULL;
+}
+
+static void names_user_source(struct names *names, uint64_t address, uint64_t pid, const char **file, uint32_t *line)
+{
+	struct source_frame frames[SOURCE_FRAMES_MAX];
+	struct module *module;
+	char path[PATH_MAX];
+	uint64_t offset;
+
+	if (!find_mapping(pid, address, path, sizeof(path), &offset))
+		return;
+	module = module_of(names, path);
+	if (module && !module->sources_tried)
+		open_sources(names, module, path);
+	if (!module || !module->info || !debug_info_source(module->info, vaddr_of(module, offset), frames))
+		return;
+	*file = frames[0].file;
+	*line = frames[0].line;
 }
 
 static void names_user(struct names *names, FILE *out, uint64_t uid)
@@ -341,6 +395,7 @@ const struct print_names names_words = {
 	.kernel_symbol = names_kernel_symbol,
 	.user_symbol = names_user_symbol,
 	.user_file = names_user_file,
+	.user_source = names_user_source,
 	.user = names_user,
 	.process = names_process,
 	.cgroup = names_cgroup,

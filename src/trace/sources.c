@@ -6,9 +6,6 @@
 
 #include "base/table.h"
 
-/* libdw reads all of a file's debug information: of larger ones there are no lines. */
-#define DEBUG_BYTES_MAX (256u << 20)
-
 struct source_file {
 	struct elf_file *elf;
 	struct debug_info *info; /* NULL: there is none */
@@ -71,7 +68,7 @@ static struct source_file *file_of(struct sources *sources, struct object *objec
 	file = calloc(1, sizeof(*file));
 	if (!file)
 		return NULL;
-	if (object_debug_info(object, sources->folders, DEBUG_BYTES_MAX, &file->elf, &file->info))
+	if (object_debug_info(object, sources->folders, SOURCES_DEBUG_MAX, &file->elf, &file->info))
 		file->info = NULL;
 	if (table_set(&sources->files, key, (uint64_t)(uintptr_t)file)) {
 		destroy_file(file);

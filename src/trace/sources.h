@@ -9,6 +9,9 @@
 #include "dwarf/source.h"
 #include "engine/objects.h"
 
+/* libdw reads all of a file's debug information: of larger ones, in bytes, there are no lines. */
+#define SOURCES_DEBUG_MAX (256u << 20)
+
 struct sources;
 
 /* Innermost first; the last is the function that has the symbol: see dwarf/source.h. */

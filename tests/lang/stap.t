@@ -415,6 +415,30 @@ done
 for alias in ioblock.request ioblock.end ioblock_trace.request ioblock_trace.end; do
 	prints "$alias" 0 "" -p4 -e "probe $alias { println(devname, sector, size, bio_rw_str(rw), \$bio) }"
 done
+cat > "$folder/lines.c" << 'end'
+int main(void)
+{
+	volatile int i = 0;
+	for (;;) i++;
+}
+end
+gcc -g -O0 -o "$folder/lines" "$folder/lines.c"
+prints "usymfile, usymline, usymfileline: the source of an address; symfileline knows none" 0 "$folder/lines.c:4 $folder/lines.c 4
+0xffffffffffffffff 0x1
+" -e 'probe timer.profile { if (execname() == "lines" && user_mode()) {
+	println(usymfileline(uaddr()), " ", usymfile(uaddr()), " ", usymline(uaddr()))
+	println(symfileline(-1), " ", usymfileline(1)); exit() } }' -c "$folder/lines"
+once "addr_to_node is an error for addresses of a program" "invalid kernel virtual address 0x10 near identifier 'addr_to_node' at <input>:1:29
+" 'probe begin { try { println(addr_to_node(16)) } catch (why) { println(why) } exit() }'
+prints "-c: words are expanded, the rest is a shell's" 0 "/etc/hostname a  b c
+" -e 'probe never { }' -c "echo /etc/hostnam* 'a  b' | sed 's/b/b c/'"
+prints "-c: without a shell" 0 "/etc/hostname a  b
+" -e 'probe never { }' -c "echo /etc/hostnam* 'a  b'"
+refuses "not set: echo .NOT_SET_AT_ALL" 'probe begin { exit() }' -c 'echo $NOT_SET_AT_ALL'
+refuses "commands within the command" 'probe begin { exit() }' -c 'echo $(date)'
+refuses "quotes of the command" 'probe begin { exit() }' -c 'echo "a'
+refuses "the command is empty" 'probe begin { exit() }' -c ' '
+
 # What a place offers is found by trying it: what was tried must leave no trace in the programs that are loaded.
 prints "a tracepoint's variables beside another probe" 0 "1 1
 " -e 'probe switches = kernel.trace("sched_switch") { known = @choose_defined($nothing, 1) }

@@ -21,6 +21,11 @@ struct print_names {
 	void (*user_symbol)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
 	/* The path of the file that is mapped there; nothing is written where that is not known. */
 	void (*user_file)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
+	/*
+	 * Its source, by debug information; the file lives as long as `names`. What is not known is left as it is: all
+	 * of a process that has ended.
+	 */
+	void (*user_source)(struct names *names, uint64_t address, uint64_t pid, const char **file, uint32_t *line);
 	void (*user)(struct names *names, FILE *out, uint64_t uid);
 	/* Its present name; N/A: it is gone. */
 	void (*process)(struct names *names, FILE *out, uint64_t pid);
