@@ -49,6 +49,14 @@ static void no_symbol(struct names *names, FILE *out, uint64_t address, uint64_t
 	fprintf(out, "%llx", (unsigned long long)address);
 }
 
+static void some_source(struct names *names, uint64_t address, uint64_t pid, const char **file, uint32_t *line)
+{
+	(void)names;
+	(void)pid;
+	*file = address & 1 ? "source.c" : NULL;
+	*line = (uint32_t)address;
+}
+
 static void no_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return)
 {
 	no_symbol(names, out, address, is_return);
@@ -69,7 +77,8 @@ static void no_exit(struct run *run, int status)
 static void run_bodies(const struct compiler *c, FILE *nowhere)
 {
 	static const struct print_names words = {
-		.kernel_symbol = no_kernel_symbol, .user_symbol = no_symbol, .boot_time = boot_time, .stack = no_stack};
+		.kernel_symbol = no_kernel_symbol, .user_symbol = no_symbol, .user_source = some_source,
+		.boot_time = boot_time, .stack = no_stack};
 	static const struct print_deeds deeds = {.system = no_command, .exit = no_exit};
 	const struct printer printer = {.out = nowhere, .compiler = c, .words = &words, .deeds = &deeds};
 	size_t i;
