@@ -19,6 +19,7 @@
 #define PATIENCE_NS 1000000000ull /* for threads that always run, or never for long enough */
 #define WAIT_MS     4             /* between two rounds, for ticks */
 #define FREQUENCY   997
+#define UNREAD_MAX  20 /* samples of a thread */
 #define QUIET_TURNS 2 /* rounds before the sampler is asked */
 #define SAMPLE_NS   10000000ull
 #define FREEZE_NS   50000000ull /* for threads that cannot be held */
@@ -44,6 +45,7 @@ enum answer {
 struct thread {
 	int pid, tid;
 	enum answer answer;
+	unsigned int unread;         /* samples that met a page that could not be read at that moment */
 	bool current;                /* the runtime calls it its current thread */
 	struct task_event *task;     /* as it was when it was walked, its own copy; NULL: never was */
 	struct sample_event last;    /* of the last walk; `time` 0: there was none */
@@ -91,13 +93,19 @@ static void answer(struct taker *taker, struct thread *thread, enum answer what)
 	thread->answer = what;
 }
 
-/* The first sample of each thread that no walk has answered for. */
+/*
+ * The first sample of each thread that no walk has answered for. Where nothing finishes a sample that met a page that
+ * was not there, the page may be there for the next one.
+ */
 static bool wants(void *context, const struct sample_event *sample)
 {
 	struct taker *taker = context;
 	struct thread *thread = find_thread(taker, sample->tid);
 
 	if (!thread || thread->answer != ANSWER_NONE || thread->kept)
+		return false;
+	if (sample->native_loss == LOSS_STACK_READ && !(sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)) &&
+	    thread->unread++ < UNREAD_MAX)
 		return false;
 	answer(taker, thread, ANSWER_SAMPLED);
 	thread->current = sample->flags & SAMPLE_CURRENT;
