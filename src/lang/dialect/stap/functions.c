@@ -413,69 +413,7 @@ FUNCTION(same_text)
 	ret->text = arguments[0].text;
 }
 
-FUNCTION(symbol_name)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *memory = open_memstream(&text, &size);
-
-	if (!memory)
-		return;
-	if (*call->text == 'u')
-		run->p->words->user_symbol(run->p->names, memory, (uint64_t)arguments[0].number,
-					   (uint64_t)stap_need_number(run, NEED_PID));
-	else
-		run->p->words->kernel_symbol(run->p->names, memory, (uint64_t)arguments[0].number, false);
-	fclose(memory);
-	ret->text = stap_text(run, text, size);
-	free(text);
-}
-
-/* Sources of the kernel are not known. What is not known is the address. */
-FUNCTION(source_name)
-{
-	const char *part = strstr(call->text, "sym") + 3, *file = NULL;
-	uint64_t address = (uint64_t)arguments[0].number;
-	uint32_t line = 0;
-	char text[4096 + 16];
-
-	if (*call->text == 'u')
-		run->p->words->user_source(run->p->names, address, (uint64_t)stap_need_number(run, NEED_PID), &file,
-					   &line);
-	if (!file || !line)
-		snprintf(text, sizeof(text), "0x%" PRIx64, address);
-	else if (!strcmp(part, "file"))
-		snprintf(text, sizeof(text), "%s", file);
-	else if (!strcmp(part, "line"))
-		snprintf(text, sizeof(text), "%" PRIu32, line);
-	else
-		snprintf(text, sizeof(text), "%s:%" PRIu32, file, line);
-	ret->text = stap_text(run, text, strlen(text));
-}
-
 /* --- numbers --- */
-
-/* Where a kernel has one node, all its memory is there. */
-FUNCTION(node_of)
-{
-	char text[64] = "";
-	FILE *file;
-
-	(void)call;
-	ret->number = 0;
-	if (arguments[0].number >= 0) {
-		stap_fail(run, "invalid kernel virtual address 0x%" PRIx64, (uint64_t)arguments[0].number);
-		return;
-	}
-	file = fopen("/sys/devices/system/node/online", "re");
-	if (file) {
-		if (!fgets(text, sizeof(text), file))
-			*text = '\0';
-		fclose(file);
-	}
-	if (strpbrk(text, ",-"))
-		stap_fail(run, "addr_to_node: this machine has several nodes, and whose an address is cannot be told");
-}
 
 FUNCTION(random_number)
 {
@@ -716,17 +654,17 @@ static const struct stap_builtin builtins[] = {
 	{"print_usyms", STAP_UNKNOWN, "s", 0, print_stack_text, NULL},
 	{"sprint_stack", STAP_STRING, "s", 0, same_text, NULL},
 	{"sprint_ustack", STAP_STRING, "s", 0, same_text, NULL},
-	{"usymname", STAP_STRING, "l", NEEDS(PID), symbol_name, NULL},
-	{"usymdata", STAP_STRING, "l", NEEDS(PID), symbol_name, NULL},
-	{"symname", STAP_STRING, "l", 0, symbol_name, NULL},
-	{"symdata", STAP_STRING, "l", 0, symbol_name, NULL},
-	{"usymfile", STAP_STRING, "l", NEEDS(PID), source_name, NULL},
-	{"usymline", STAP_STRING, "l", NEEDS(PID), source_name, NULL},
-	{"usymfileline", STAP_STRING, "l", NEEDS(PID), source_name, NULL},
-	{"symfile", STAP_STRING, "l", 0, source_name, NULL},
-	{"symline", STAP_STRING, "l", 0, source_name, NULL},
-	{"symfileline", STAP_STRING, "l", 0, source_name, NULL},
-	{"addr_to_node", STAP_LONG, "l", 0, node_of, NULL},
+	{"usymname", STAP_STRING, "l", NEEDS(PID), stap_symbol_name, NULL},
+	{"usymdata", STAP_STRING, "l", NEEDS(PID), stap_symbol_name, NULL},
+	{"symname", STAP_STRING, "l", 0, stap_symbol_name, NULL},
+	{"symdata", STAP_STRING, "l", 0, stap_symbol_name, NULL},
+	{"usymfile", STAP_STRING, "l", NEEDS(PID), stap_source_name, NULL},
+	{"usymline", STAP_STRING, "l", NEEDS(PID), stap_source_name, NULL},
+	{"usymfileline", STAP_STRING, "l", NEEDS(PID), stap_source_name, NULL},
+	{"symfile", STAP_STRING, "l", 0, stap_source_name, NULL},
+	{"symline", STAP_STRING, "l", 0, stap_source_name, NULL},
+	{"symfileline", STAP_STRING, "l", 0, stap_source_name, NULL},
+	{"addr_to_node", STAP_LONG, "l", 0, stap_node_of, NULL},
 	{"randint", STAP_LONG, "l", 0, random_number, NULL},
 	{"htonl", STAP_LONG, "l", 0, swap_long, NULL},
 	{"ntohl", STAP_LONG, "l", 0, swap_long, NULL},

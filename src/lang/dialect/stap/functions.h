@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* functions: the declarations for functions in the table of functions.c; those for texts and memory are in texts.c. */
+/*
+ * functions: the declarations for functions in the table of functions.c; those for texts and memory are in texts.c,
+ * those about addresses in addresses.c.
+ */
 #ifndef STRATA_LANG_DIALECT_STAP_FUNCTIONS_H
 #define STRATA_LANG_DIALECT_STAP_FUNCTIONS_H
 
@@ -17,6 +20,6 @@ typedef void stap_function_call(struct stap_run *run, const struct stap_node *ca
 #define UNUSED ((void)run, (void)call, (void)arguments, (void)ret)
 
 stap_function_call stap_length, stap_substring, stap_is_in_text, stap_character, stap_to_number, stap_tokenize,
-	stap_replace, stap_escape, stap_memory_text;
+	stap_replace, stap_escape, stap_memory_text, stap_symbol_name, stap_source_name, stap_node_of, stap_module_of;
 
 #endif

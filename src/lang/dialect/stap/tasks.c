@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions about tasks and processes, and about where an address lies. */
+/* Functions about tasks and processes. */
 #include "lang/dialect/stap/tasks.h"
 
 #include <inttypes.h>
@@ -180,49 +180,3 @@ TEXT_FUNCTION(stap_pages_of)
 }
 
 /* --- modules --- */
-
-/* The line of a table of the kernel's in which the address lies: the name of what lies there; "": nothing. */
-static void find_module(FILE *file, bool is_user, uint64_t address, char *name, size_t size)
-{
-	char *line = NULL;
-	size_t room = 0;
-
-	while (getline(&line, &room, file) > 0) {
-		uint64_t begin, end, length;
-		int at = 0;
-
-		if (is_user) {
-			if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %*s %*s %*s %n", &begin, &end, &at) != 2 || !at)
-				continue;
-			line[strcspn(line, "\n")] = '\0';
-			if (address >= begin && address < end)
-				snprintf(name, size, "%s", line + at);
-		} else if (sscanf(line, "%*s %" SCNu64 " %*s %*s %*s %" SCNx64, &length, &begin) == 2) {
-			if (address >= begin && address - begin < length)
-				snprintf(name, size, "%.*s", (int)strcspn(line, " "), line);
-		}
-	}
-	free(line);
-}
-
-TEXT_FUNCTION(stap_module_of)
-{
-	bool is_user = *call->text == 'u';
-	uint64_t address = (uint64_t)arguments[0].number;
-	char path[64] = "/proc/modules", name[512] = "";
-	FILE *file;
-
-	if (is_user)
-		snprintf(path, sizeof(path), "/proc/%" PRId64 "/maps", stap_need_number(run, NEED_PID));
-	file = fopen(path, "re");
-	if (file) {
-		find_module(file, is_user, address, name, sizeof(name));
-		fclose(file);
-	}
-	/* The kernel's own code is no module; it lies in the upper half. */
-	if (!is_user && !*name && address >> 63)
-		snprintf(name, sizeof(name), "kernel");
-	if (!*name)
-		stap_fail(run, "address 0x%" PRIx64 " lies in no module", address);
-	ret->text = stap_text(run, name, strlen(name));
-}

@@ -27,8 +27,5 @@ void stap_command_line(struct stap_run *run, const struct stap_node *call, const
 /* proc_mem_size() and its like: pages of a process, the current one or by its number, at the time of the call. */
 void stap_pages_of(struct stap_run *run, const struct stap_node *call, const struct stap_value *arguments,
 		   struct stap_value *ret);
-/* modname() and umodname(): the module or file that an address lies in. */
-void stap_module_of(struct stap_run *run, const struct stap_node *call, const struct stap_value *arguments,
-		    struct stap_value *ret);
 
 #endif
