@@ -7,7 +7,6 @@ interpreter, and attaches to the others while they run; these are sampled 2.5 ti
 ORACLE_HZ is set. ORACLE_ONLY is a regular expression of labels; STRATA_LAB is a folder of roots of other systems to chroot into.
 `--table` prints a markdown table at the end. Needs root."""
 import concurrent.futures
-import glob
 import json
 import os
 import re
@@ -58,18 +57,6 @@ class Run(object):
         self.result = None
         self.failure = None
 
-    def program(self):
-        """The command line up to the program's own options, and the folder that both sides see, as each sees it."""
-        root = self.interpreter.root
-        if root is None:
-            return [self.interpreter.path, "-W", "ignore", truths.PROGRAM], self.folder, self.folder
-        if not os.path.exists(root + "/proc/self"):
-            subprocess.run(["mount", "-t", "proc", "proc", root + "/proc"], check=True)
-        self.lab = tempfile.mkdtemp(prefix="oracle-", dir=root + "/tmp")
-        shutil.copytree(HERE, self.lab + "/oracle")
-        inside = self.lab[len(root):]
-        return ["chroot", root, self.interpreter.path, "-W", "ignore", inside + "/oracle/program.py"], inside, self.lab
-
     def go(self):
         try:
             self.sample()
@@ -84,14 +71,11 @@ class Run(object):
 
     def sample(self):
         label = self.interpreter.label
-        program, inside, outside = self.program()
+        program, inside, outside = truths.lay_out(self.interpreter, self.folder)
+        self.lab = outside if outside != self.folder else None
         # The program's generated modules lie in TMPDIR: the same for both runs, and removed with our folder.
         self.environment = dict(os.environ, PYTHONHASHSEED="0", TMPDIR=inside)
-        if self.interpreter.root is None:
-            found = truths.files(self.interpreter, self.folder)
-        else:
-            self.call(program + ["--truth", "%s/%s.truth" % (inside, label)], "the run for the truth", **truths.ENVIRONMENT)
-            found = glob.glob("%s/%s.truth*" % (outside, label))
+        found = truths.files_inside(self.interpreter, program, inside, outside)
         folded, stats = "%s/%s.folded" % (self.folder, label), "%s/%s.json" % (self.folder, label)
         record = ["-F", str(int(HZ * FASTER if self.attach else HZ)), "-t", "-o", folded, "--stats", stats]
         if self.attach:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAM = os.path.join(HERE, "program.py")  # to be run by this name: it is in its frames
@@ -21,6 +22,20 @@ class Failure(Exception):
     """The program did not end well; the text says how."""
 
 
+def lay_out(interpreter, folder):
+    """How the program is started: its command line up to its own options, and a folder for what it writes, as it sees it and
+    as we do. That is `folder`; in another root a new one is made, for the caller to remove, with the program in it."""
+    root = interpreter.root
+    if root is None:
+        return [interpreter.path, "-W", "ignore", PROGRAM], folder, folder
+    if not os.path.exists(root + "/proc/self"):
+        subprocess.run(["mount", "-t", "proc", "proc", root + "/proc"], check=True)
+    outside = tempfile.mkdtemp(prefix="oracle-", dir=root + "/tmp")
+    inside = outside[len(root):]
+    shutil.copytree(HERE, outside + "/oracle")
+    return ["chroot", root, interpreter.path, "-W", "ignore", inside + "/oracle/program.py"], inside, outside
+
+
 def _name(interpreter):
     status = os.stat(interpreter.real)
     key = hashlib.sha256(repr((interpreter.path, interpreter.real, status.st_size, status.st_mtime_ns)).encode())
@@ -30,8 +45,8 @@ def _name(interpreter):
     return "%s-%s" % (interpreter.label, key.hexdigest()[:16])
 
 
-def _find(interpreter, where, timeout):
-    done = subprocess.run([interpreter.path, "-W", "ignore", PROGRAM, "--truth", os.path.join(where, "truth")],
+def _find(command, where, name, timeout):
+    done = subprocess.run(command + ["--truth", os.path.join(where, name)],
                           env=dict(os.environ, TMPDIR=where, **ENVIRONMENT), stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE, timeout=timeout)
     if done.returncode:
@@ -40,7 +55,7 @@ def _find(interpreter, where, timeout):
 
 def files(interpreter, folder, timeout=900):
     """The truth's files, in `folder`, of the program when it runs with TMPDIR=folder: names of files there are in it.
-    One test finds it while the others that need it wait. Raises Failure."""
+    One test finds it while the others that need it wait. Raises Failure. Not for another root: see files_inside()."""
     kept = os.path.join(os.path.abspath(BUILD), "truth", _name(interpreter))
     os.makedirs(os.path.dirname(kept), exist_ok=True)
     with open(kept + ".lock", "w") as lock:
@@ -48,7 +63,7 @@ def files(interpreter, folder, timeout=900):
         if not os.path.isdir(kept):
             shutil.rmtree(kept + ".new", ignore_errors=True)
             os.mkdir(kept + ".new")
-            _find(interpreter, kept + ".new", timeout)
+            _find(lay_out(interpreter, kept + ".new")[0], kept + ".new", "truth", timeout)
             os.rename(kept + ".new", kept)
     made = []
     for path in sorted(glob.glob(os.path.join(kept, "truth*"))):
@@ -58,3 +73,11 @@ def files(interpreter, folder, timeout=900):
         with open(made[-1], "wb") as file:
             file.write(text.replace((kept + ".new").encode(), folder.encode()))
     return made
+
+
+def files_inside(interpreter, command, inside, outside, timeout=900):
+    """The same for what lay_out() returned, in any root. In another root it is not kept."""
+    if interpreter.root is None:
+        return files(interpreter, outside, timeout)
+    _find(command, inside, interpreter.label + ".truth", timeout)
+    return glob.glob("%s/%s.truth*" % (outside, interpreter.label))

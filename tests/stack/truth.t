@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """strata stack against a program that changes its stacks all the time: the oracle's (tests/oracle), by its truth and its
 checker. STACK_TIMES (25 times TEST_SCALE) stacks of it on each interpreter, 1,000 for the long form; every fifth is taken with --freeze.
-ORACLE_ONLY is a regular expression of labels; STACK_ALL=1 takes every interpreter at hand."""
+ORACLE_ONLY is a regular expression of labels, STACK_ALL=1 takes every interpreter at hand: both also take those of the lab
+(STRATA_LAB), which are in other roots."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,13 +51,21 @@ def take(pid, freeze):
 
 
 def judge(tap, interpreter, where):
+    program, inside, outside = truths.lay_out(interpreter, where)
+    try:
+        judge_program(tap, interpreter, program, inside, outside)
+    finally:
+        if outside != where:
+            shutil.rmtree(outside, ignore_errors=True)
+
+
+def judge_program(tap, interpreter, program, inside, outside):
     label = interpreter.label
-    ready = "%s/%s.ready" % (where, label)
-    program = [interpreter.path, "-W", "ignore", truths.PROGRAM]
-    environment = dict(os.environ, PYTHONHASHSEED="0", TMPDIR=where)
+    ready = label + ".ready"
+    environment = dict(os.environ, PYTHONHASHSEED="0", TMPDIR=inside)
     found, failure = [], ""
     try:
-        found = truths.files(interpreter, where)
+        found = truths.files_inside(interpreter, program, inside, outside)
     except truths.Failure as error:
         failure = error
     if not tap.ok(found, label + ": the run for the truth", failure):
@@ -63,10 +73,11 @@ def judge(tap, interpreter, where):
     truth = check.Truth()
     for path in found:
         truth.load(path)
-    target = subprocess.Popen(program + ["--seconds", "1e9", "--ready", ready], env=environment, stdout=subprocess.DEVNULL)
+    target = subprocess.Popen(program + ["--seconds", "1e9", "--ready", inside + "/" + ready], env=environment,
+                              stdout=subprocess.DEVNULL)
     lines, threads, inconsistent, unread, holders, frozen = [], 0, 0, 0, 0, []
     try:
-        e2e.until(lambda: os.path.exists(ready) or target.poll() is not None)
+        e2e.until(lambda: os.path.exists(outside + "/" + ready) or target.poll() is not None)
         for turn in range(TIMES):
             process = take(target.pid, turn % FREEZE_EVERY == 0)
             frozen += [process["frozen_ms"]] if "frozen_ms" in process else []
@@ -97,8 +108,8 @@ def judge(tap, interpreter, where):
 
 def main():
     tap = e2e.Tap()
-    here = [i for i in interpreters.discover() if i.root is None]
-    chosen = here if os.environ.get("STACK_ALL") or ONLY else interpreters.representative(here)
+    found = interpreters.discover()
+    chosen = found if os.environ.get("STACK_ALL") or ONLY else interpreters.representative(found)
     with tempfile.TemporaryDirectory(prefix="strata-stack-") as where:
         for interpreter in chosen:
             if re.search(ONLY, interpreter.label):
