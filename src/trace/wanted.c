@@ -11,7 +11,7 @@
 
 int wanted_configure(struct bpf_object *object, const struct compiler *c, struct diag *diag)
 {
-	static const char *const names[] = {"rt_python_met", "rt_python_names"};
+	static const char *const names[] = {"rt_python_met", "rt_python_names", "rt_python_recent"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {

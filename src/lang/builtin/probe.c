@@ -134,6 +134,13 @@ static bool gen_parameter(struct gen *g, const struct node *call, const struct t
 	return false;
 }
 
+static bool compare_parameter(struct gen *g, const struct node *call, const struct type_field *field, const char *text,
+			      label equal, label differ)
+{
+	(void)call;
+	return g->unit->provider->computes_args && python_compare(g, field, text, equal, differ);
+}
+
 static void place_parameters(struct gen *g, const struct node *call, uint32_t offset)
 {
 	const struct binary_arguments *arguments = compiler_attach(g->c)->parameters;
@@ -288,7 +295,11 @@ bool probe_register(const char *name, uint64_t *ret)
 
 const struct builtin_code codes_probe[] = {
 	{CORE_CTX, .scalar = gen_args},
-	{CORE_ARGS, .scalar = gen_args, .place = place_parameters, .field = gen_parameter},
+	{CORE_ARGS,
+	 .scalar = gen_args,
+	 .place = place_parameters,
+	 .field = gen_parameter,
+	 .compare = compare_parameter},
 	{CORE_ARGUMENT, .scalar = gen_argument},
 	{CORE_RETVAL, .scalar = gen_retval},
 	{CORE_REG, .scalar = gen_reg},

@@ -53,6 +53,16 @@ static int32_t exception_offset(const struct py_layout *layout)
 	return ((layout->tstate_tracing + 8 + 7) & ~7) + 4 * 8;
 }
 
+/* Which word of a string's head, as rt/python.h says, has the length. */
+static int32_t text_length(const struct py_layout *layout)
+{
+	int32_t size = layout->unicode_ascii_data - layout->unicode_length;
+
+	if (layout->unicode_state != layout->unicode_length + 16 || (size != 24 && size != 32))
+		return RT_PYTHON_UNKNOWN;
+	return size == 24;
+}
+
 static void store_layout(struct gen *g, const struct python_probe *probe)
 {
 	const struct py_layout *layout = &probe->layout;
@@ -86,6 +96,8 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(unicode_compact_shift), layout->unicode_compact_shift);
 	gen_frame_store_imm(g, 4, AT(unicode_ascii_data), layout->unicode_ascii_data);
 	gen_frame_store_imm(g, 4, AT(unicode_compact_data), layout->unicode_compact_data);
+	gen_frame_store_imm(g, 4, AT(text_base), layout->unicode_ascii_data - 8 * RT_PYTHON_HEAD);
+	gen_frame_store_imm(g, 4, AT(text_length), text_length(layout));
 }
 
 static bool is_in_loop(const struct python_probe *probe)
@@ -207,10 +219,17 @@ static void load_found(struct gen *g)
 	code_alu_imm(g->code, BPF_RSH, R0, 63);
 }
 
+/* Where a code object has the text of this field. */
+static uint32_t text_place(const struct py_layout *layout, const char *field)
+{
+	if (!strcmp(field, "file"))
+		return layout->code_filename;
+	return layout->code_qualname != PY_NO_OFFSET ? layout->code_qualname : layout->code_name;
+}
+
 static void write_field(struct gen *g, const struct type_field *field, uint32_t offset)
 {
 	const struct py_layout *layout = &probe_of(g)->layout;
-	uint32_t text = 0;
 
 	if (!is_in_loop(probe_of(g))) {
 		write_argument(g, field, offset);
@@ -229,7 +248,6 @@ static void write_field(struct gen *g, const struct type_field *field, uint32_t 
 	}
 	if (!strcmp(field->name, "module")) {
 		gen_frame_address(g, R2, offset);
-		code_imm(g->code, R3, field->type->size);
 		code_call_runtime(g->code, "rt_python_variable");
 		return;
 	}
@@ -238,13 +256,8 @@ static void write_field(struct gen *g, const struct type_field *field, uint32_t 
 		gen_frame_store(g, field->type->size, offset, R0);
 		return;
 	}
-	if (!strcmp(field->name, "file"))
-		text = layout->code_filename;
-	else
-		text = layout->code_qualname != PY_NO_OFFSET ? layout->code_qualname : layout->code_name;
 	gen_frame_address(g, R2, offset);
-	code_imm(g->code, R3, field->type->size);
-	code_imm(g->code, R4, text);
+	code_imm(g->code, R3, text_place(layout, field->name));
 	code_call_runtime(g->code, "rt_python_text");
 }
 
@@ -273,9 +286,40 @@ void python_argument(struct gen *g, struct span span, unsigned int index)
 
 bool python_field(struct gen *g, const struct type_field *field, uint32_t *place)
 {
-	*place = gen_temporary(g, (field->type->size + 7) & ~7u);
+	if (!*place || *place & 7)
+		*place = gen_temporary(g, (field->type->size + 7) & ~7u);
 	write_field(g, field, *place);
 	return false;
+}
+
+bool python_compare(struct gen *g, const struct type_field *field, const char *text, label equal, label differ)
+{
+	size_t length = strlen(text), i;
+	uint32_t mark = g->used, wanted;
+
+	if (!is_in_loop(probe_of(g)) || (strcmp(field->name, "file") != 0 && strcmp(field->name, "function") != 0) ||
+	    length >= RT_PYTHON_TEXT - 1)
+		return false;
+	for (i = 0; i < length; i++)
+		if ((unsigned char)text[i] >= 0x80)
+			return false;
+	wanted = gen_temporary(g, RT_PYTHON_SHORT);
+	for (i = 0; i < RT_PYTHON_SHORT; i += 4) {
+		int32_t word = 0;
+
+		if (i < length)
+			memcpy(&word, text + i, length - i < 4 ? length - i : 4);
+		gen_frame_store_imm(g, 4, wanted + (uint32_t)i, word);
+	}
+	gen_frame_address(g, R1, g->begun);
+	gen_frame_address(g, R2, wanted);
+	code_imm(g->code, R3, (int64_t)length);
+	code_imm(g->code, R4, text_place(&probe_of(g)->layout, field->name));
+	code_call_runtime(g->code, "rt_python_compare");
+	code_jump_if(g->code, BPF_JEQ, R0, RT_PYTHON_EQUAL, equal);
+	code_jump_if(g->code, BPF_JEQ, R0, RT_PYTHON_DIFFERS, differ);
+	g->used = mark;
+	return true;
 }
 
 void python_place(struct gen *g, const struct type *type, uint32_t offset)
@@ -290,7 +334,6 @@ void python_place(struct gen *g, const struct type *type, uint32_t offset)
 static void gen_wanted(struct gen *g, const struct node *call)
 {
 	const struct py_layout *layout = &probe_of(g)->layout;
-	bool is_file = !strcmp(g->c->wanted.at[call->value].field, "file");
 	uint32_t mark = g->used, room = gen_temporary(g, RT_PYTHON_TEXT);
 
 	gen_scalar(g, call->kids[0]);
@@ -298,10 +341,7 @@ static void gen_wanted(struct gen *g, const struct node *call)
 	gen_frame_address(g, R1, g->begun);
 	gen_frame_address(g, R2, room);
 	code_imm(g->code, R3, (int64_t)call->value);
-	code_imm(g->code, R4,
-		 is_file                                  ? layout->code_filename
-		 : layout->code_qualname != PY_NO_OFFSET ? layout->code_qualname
-							 : layout->code_name);
+	code_imm(g->code, R4, text_place(layout, g->c->wanted.at[call->value].field));
 	code_call_runtime(g->code, "rt_python_wanted");
 	g->used = mark;
 }

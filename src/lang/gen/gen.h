@@ -44,9 +44,15 @@ struct builtin_code {
 	void (*place)(struct gen *g, const struct node *call, uint32_t offset);
 	/*
 	 * One field of a record that it gives, or NULL: such a record is written as a whole. True: its address is in
-	 * R0. False: it was written to the frame, at *place.
+	 * R0. False: it was written to the frame, at *place. If that is not 0 before, the field can be written there.
 	 */
 	bool (*field)(struct gen *g, const struct node *call, const struct type_field *field, uint32_t *place);
+	/*
+	 * Compares such a field with a text, before the field is written; NULL: it does not. Control goes to `equal` or
+	 * `differ`, or on, if that is not known yet. False: nothing was done.
+	 */
+	bool (*compare)(struct gen *g, const struct node *call, const struct type_field *field, const char *text,
+			label equal, label differ);
 };
 
 /* builtin/builtin.h has it. */

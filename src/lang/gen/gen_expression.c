@@ -29,7 +29,7 @@ static bool is_context(const struct node *node)
 
 /*
  * The address of what a field or an index names, in R0; false when it lies in the frame, at *place. Where a record in
- * memory is read only in part, only the part is read.
+ * memory is read only in part, only the part is read. If *place is not 0 before, a field can be written there.
  */
 static bool address_of(struct gen *g, const struct node *node, uint32_t *place);
 
@@ -95,7 +95,7 @@ static bool address_of_constant(struct gen *g, const struct node *node)
 static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 {
 	const struct type *of = node->kids[0]->type;
-	uint32_t offset;
+	uint32_t offset = 0;
 
 	if (node->kind == NODE_FIELD && of->kind == TYPE_POINTER) {
 		gen_scalar(g, node->kids[0]);
@@ -335,6 +335,8 @@ static void access_into(struct gen *g, const struct node *node, uint32_t offset)
 	const struct node *of = node->kids[0];
 	uint32_t mark = g->used, at = 0, size = node->type->size;
 
+	if (node->kind == NODE_FIELD && node->field && node->field->type->size <= size)
+		at = offset;
 	/* A char array that is a string here may be shorter than whole words. */
 	if (node->field && node->field->type->kind == TYPE_ARRAY && node->type->kind == TYPE_STRING)
 		size = node->field->type->size;

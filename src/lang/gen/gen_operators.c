@@ -155,10 +155,20 @@ static void compare_literal(struct gen *g, uint32_t at, const char *text, uint32
 	}
 }
 
+/* By what gives the field, if it has a way of its own. */
+static void compare_field(struct gen *g, const struct node *node, const char *text, label same, label differ)
+{
+	const struct node *of = node->kind == NODE_FIELD ? node->kids[0] : NULL;
+
+	if (of && of->kind == NODE_CALL && of->type->kind == TYPE_RECORD && node->field &&
+	    g->code_of(of->builtin)->compare)
+		g->code_of(of->builtin)->compare(g, of, node->field, text, same, differ);
+}
+
 static void compare_memory(struct gen *g, const struct node *node)
 {
 	const struct node *left = node->kids[0], *right = node->kids[1];
-	label differ = code_label(g->code), end = code_label(g->code);
+	label same = code_label(g->code), differ = code_label(g->code), end = code_label(g->code);
 	bool equal = node->op == OP_EQUAL;
 	uint32_t mark = g->used;
 
@@ -167,6 +177,7 @@ static void compare_memory(struct gen *g, const struct node *node)
 		right = node->kids[0];
 	}
 	if (right->kind == NODE_STRING) {
+		compare_field(g, left, right->text, same, differ);
 		compare_literal(g, gen_place(g, left), right->text, left->type->size, differ);
 	} else {
 		const struct type *type = type_join(g->c->arena, left->type, right->type);
@@ -184,6 +195,7 @@ static void compare_memory(struct gen *g, const struct node *node)
 		code_call_runtime(g->code, "rt_equal");
 		code_jump_if(g->code, BPF_JEQ, R0, 0, differ);
 	}
+	code_bind(g->code, same);
 	code_imm(g->code, R0, equal);
 	code_jump(g->code, end);
 	code_bind(g->code, differ);

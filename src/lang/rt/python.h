@@ -32,6 +32,18 @@ enum rt_python_kind {
 
 #define RT_PYTHON_LINE_BYTES 64 /* of a line table, read at once */
 
+/*
+ * A short name in ASCII is read at once: the last four words of the string's head, with its length and, two words
+ * later, its state, and the characters. CPython (Include/cpython/unicodeobject.h, PyASCIIObject) has 32 bytes from the
+ * length to the characters until 3.11, and 24 later.
+ */
+#define RT_PYTHON_HEAD    4  /* words */
+#define RT_PYTHON_SHORT   64 /* bytes of characters that are read with them */
+#define RT_PYTHON_UNKNOWN 2  /* the head is another one */
+
+/* rt_python_compare()'s result. */
+enum rt_python_comparison { RT_PYTHON_DIFFERS, RT_PYTHON_EQUAL, RT_PYTHON_LONG /* not known */ };
+
 struct rt_python {
 	__u64 frame, instruction, tstate, flag;
 	__u64 opcodes; /* a byte for each that is right, the others as one of these */
@@ -45,6 +57,9 @@ struct rt_python {
 	__u32 unicode_kind_shift, unicode_compact_shift, unicode_ascii_data, unicode_compact_data;
 	__u32 code_linetable, bytes_size, bytes_data;
 	__u32 frame_back, frame_locals, value_tag; /* of import-start, import-done */
+	__u32 text_base;                           /* of a string: where what is read of it at once begins */
+	__u32 text_length;                         /* which of the words read is the length; RT_PYTHON_UNKNOWN */
+	__u32 pad;
 	__u64 code;
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
 	__u32 kind;     /* enum rt_python_kind */
@@ -54,7 +69,7 @@ struct rt_python {
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
 };
-ABI_ASSERT_SIZE(struct rt_python, 296);
+ABI_ASSERT_SIZE(struct rt_python, 312);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

@@ -6,8 +6,9 @@
  * switches are watched, but only for threads that have made calls. The kernel's own sum, task->se.sum_exec_runtime, is
  * up to a tick old.
  *
- * A code object is identified by its address, and by what distinguishes it from a later one at the same address: where
- * its names are, and its first line.
+ * A code object is identified by its address, and by what distinguishes it from a later one at the same address: its
+ * names and its first line. Not by where the names are: a program that makes functions, such as with exec(), and frees
+ * them has other names at the same addresses.
  *
  * rt_python_call_wanted() sends only what `wanted` names. Names decide, and they are looked at once for each code
  * object: so what ends is decided as what began. Where names could not be read the frame is remembered. The caller that
@@ -83,7 +84,8 @@ struct {
 
 extern __hidden __u64 rt_count(__u64 which);
 extern __hidden __u64 rt_python_line(void *state);
-extern __hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field);
+extern __hidden __u64 rt_python_text_hash(void *state, __u64 field);
+extern __hidden __u64 rt_python_text(void *state, void *to, __u64 field);
 
 static __always_inline __u64 word(__u64 address)
 {
@@ -185,8 +187,8 @@ static __always_inline bool send_code(struct rt_python *p, struct rt_calls *room
 	code->code = id;
 	code->first_line = line;
 	code->pad = 0;
-	rt_python_text(p, code->name, sizeof(code->name), room->code_name);
-	rt_python_text(p, code->file, sizeof(code->file), room->code_filename);
+	rt_python_text(p, code->name, room->code_name);
+	rt_python_text(p, code->file, room->code_filename);
 	return send(&room->code_event, sizeof(room->code_event) + sizeof(*code)) && code->name[0];
 }
 
@@ -200,9 +202,14 @@ static __always_inline void tell_code(struct rt_python *p, struct rt_calls *room
 		bpf_map_update_elem(&rt_calls_codes, &id, &sent, BPF_ANY);
 }
 
-static __always_inline __u64 id_of(const struct rt_python *p, __u32 tgid, __u64 name, __u64 file, __s32 line)
+static __always_inline __u64 id_of(struct rt_python *p, const struct rt_calls *room, __u32 tgid, __u64 name, __s32 line)
 {
-	__u64 id = mix(mix(mix(mix(tgid, p->code), name), file), (__u32)line);
+	__u64 id = mix(mix(tgid, p->code), (__u32)line);
+
+	if (name) {
+		id = mix(id, rt_python_text_hash(p, room->code_name));
+		id = mix(id, rt_python_text_hash(p, room->code_filename));
+	}
 
 	return id | !id;
 }
@@ -223,7 +230,7 @@ static __always_inline __u64 code_of(struct rt_python *p, struct rt_calls *room,
 	if (name && name == file && room->shim < 256)
 		return 0;
 	bpf_probe_read_user(&line, sizeof(line), (void *)(p->code + p->code_firstlineno));
-	id = id_of(p, tgid, name, file, line);
+	id = id_of(p, room, tgid, name, line);
 	/* It could not be read: [unknown function]. */
 	if (!name)
 		return id;
@@ -363,7 +370,7 @@ static __always_inline bool decide(struct rt_python *p, struct rt_calls *room, _
 	/* CPython's own _Py_InitCleanup: not wanted. */
 	if (name && name == file && room->shim < 256)
 		return true;
-	room->id = id_of(p, tgid, name, file, line);
+	room->id = id_of(p, room, tgid, name, line);
 	if (decided && decided->id == room->id) {
 		room->is_wanted = decided->is_wanted;
 		return true;

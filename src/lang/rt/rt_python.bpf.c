@@ -26,6 +26,19 @@ struct {
 	__type(value, char[RT_PYTHON_TEXT]);
 } rt_python_names SEC(".maps");
 
+/*
+ * The keys of rt_python_names that were looked up last, each at its place of some: a look-up in an array takes a tenth
+ * of one in a hash.
+ */
+#define RECENT 1024
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RECENT);
+	__type(key, __u32);
+	__type(value, __u64);
+} rt_python_recent SEC(".maps");
+
 #define opaque(value) asm volatile("" : "+r"(value))
 #define NO_OFFSET     0xffff
 
@@ -315,44 +328,170 @@ static __always_inline void encode(struct rt_python *p, char *to, __u64 size, __
 	}
 }
 
-static __always_inline __u64 copy_text(struct rt_python *p, __u64 string, void *to, __u64 size)
-{
-	__u64 length = word(string + p->unicode_length), room;
-	__u32 flags = (__u32)half(string + p->unicode_state), kind = flags >> p->unicode_kind_shift & 7;
-	__u32 compact = flags >> p->unicode_compact_shift & 3, sizes = 1 << 1 | 1 << 2 | 1 << 4;
+/* The beginning of a string, read at once. */
+struct short_text {
+	__u64 head[RT_PYTHON_HEAD], characters[RT_PYTHON_SHORT / 8];
+};
 
-	bpf_probe_read_kernel(to, size, NULL);
+/* False: it could not be read, or not all of it is ASCII, or its head is not known. */
+static __always_inline bool read_short(const struct rt_python *p, __u64 string, struct short_text *text, __u64 *length)
+{
+	__u64 state;
+
+	if (p->text_length == RT_PYTHON_UNKNOWN ||
+	    bpf_probe_read_user(text, sizeof(*text), (void *)(string + p->text_base)))
+		return false;
+	*length = p->text_length ? text->head[1] : text->head[0];
+	state = p->text_length ? text->head[3] : text->head[2];
+	return ((__u32)state >> p->unicode_compact_shift & 3) == 3;
+}
+
+/* Bytes of a text of this length that are in its word `i`, as a mask. Without a branch, as more(). */
+static __always_inline __u64 bytes_in_word(__u64 length, __u64 i)
+{
+	__u64 bits = length * 8 - i * 64, below = bits - 64;
+
+	opaque(bits);
+	opaque(below);
+	/* All of them, or the lower ones, or, if the text has ended before, none. */
+	return ~((__s64)below >> 63) | (((1ull << (bits & 63)) - 1) & ~((__s64)bits >> 63));
+}
+
+static __always_inline void zero_text(__u64 *to, __u32 first)
+{
+	__u32 i;
+
+#pragma clang loop unroll(full)
+	for (i = first; i < RT_PYTHON_TEXT / 8; i++)
+		to[i] = 0;
+}
+
+/* To RT_PYTHON_TEXT bytes; what cannot be read is empty. */
+static __always_inline __u64 copy_text(struct rt_python *p, __u64 string, void *to)
+{
+	__u64 length = 0, room, *words = to;
+	__u32 flags, kind, compact, sizes = 1 << 1 | 1 << 2 | 1 << 4, i;
+	struct short_text text;
+
+	if (read_short(p, string, &text, &length) && length < RT_PYTHON_SHORT) {
+#pragma clang loop unroll(full)
+		for (i = 0; i < RT_PYTHON_SHORT / 8; i++)
+			words[i] = text.characters[i] & bytes_in_word(length, i);
+		zero_text(words, RT_PYTHON_SHORT / 8);
+		return 0;
+	}
+	zero_text(words, 0);
+	length = word(string + p->unicode_length);
+	flags = (__u32)half(string + p->unicode_state);
+	kind = flags >> p->unicode_kind_shift & 7;
+	compact = flags >> p->unicode_compact_shift & 3;
 	if (!(compact & 1) || !length)
 		return 0;
 	if (compact & 2) {
-		room = length < size - 1 ? length : size - 1;
+		room = length < RT_PYTHON_TEXT - 1 ? length : RT_PYTHON_TEXT - 1;
 		opaque(room);
-		if (room > size - 1)
-			room = size - 1;
+		if (room > RT_PYTHON_TEXT - 1)
+			room = RT_PYTHON_TEXT - 1;
 		bpf_probe_read_user(to, room, (void *)(string + p->unicode_ascii_data));
 		return 0;
 	}
 	/* Not three comparisons: the verifier would follow the loop once for each. */
 	opaque(sizes);
 	if (sizes >> kind & 1)
-		encode(p, to, size, string + p->unicode_compact_data, length, kind);
+		encode(p, to, RT_PYTHON_TEXT, string + p->unicode_compact_data, length, kind);
 	return 0;
 }
 
-/* A string of the code object, at this offset of it, to `size` bytes. */
-__hidden __u64 rt_python_text(void *state, void *to, __u64 size, __u64 field)
+/* A string of the code object, at this offset of it, to RT_PYTHON_TEXT bytes. */
+__hidden __u64 rt_python_text(void *state, void *to, __u64 field)
 {
 	struct rt_python *p = state;
 
-	return copy_text(p, word(p->code + field), to, size);
+	return copy_text(p, word(p->code + field), to);
 }
 
-/* The frame's first variable, a string. */
-__hidden __u64 rt_python_variable(void *state, void *to, __u64 size)
+/*
+ * Compares a string of the code object with `text`, `length` characters in ASCII, less than RT_PYTHON_TEXT - 1; of a
+ * longer one the first RT_PYTHON_SHORT, as zeros behind it. Gives enum rt_python_comparison.
+ */
+__hidden __u64 rt_python_compare(void *state, void *text, __u64 length, __u64 field)
+{
+	struct rt_python *p = state;
+	__u64 *wanted = text, its = 0, differ = 0;
+	struct short_text read;
+	__u32 i;
+
+	if (!read_short(p, word(p->code + field), &read, &its))
+		return RT_PYTHON_LONG;
+	if (its != length)
+		return RT_PYTHON_DIFFERS;
+#pragma clang loop unroll(full)
+	for (i = 0; i < RT_PYTHON_SHORT / 8; i++)
+		differ |= (read.characters[i] ^ wanted[i]) & bytes_in_word(length, i);
+	return differ ? RT_PYTHON_DIFFERS : length > RT_PYTHON_SHORT ? RT_PYTHON_LONG : RT_PYTHON_EQUAL;
+}
+
+static __always_inline __u64 mix(__u64 hash, __u64 value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 32;
+}
+
+/* Bytes of a string that lie at `data`, RT_PYTHON_SHORT at most; zeros behind them, or if they cannot be read. */
+static __always_inline void read_bytes(struct short_text *text, __u64 data, __u64 size)
+{
+	__builtin_memset(text->characters, 0, sizeof(text->characters));
+	opaque(size);
+	if (size && size <= sizeof(text->characters))
+		bpf_probe_read_user(text->characters, size, (void *)data);
+}
+
+static __always_inline __u64 mix_bytes(__u64 hash, const struct short_text *text, __u64 size)
+{
+	__u32 i;
+
+#pragma clang loop unroll(full)
+	for (i = 0; i < RT_PYTHON_SHORT / 8; i++)
+		hash = mix(hash, text->characters[i] & bytes_in_word(size, i));
+	return hash;
+}
+
+/*
+ * A number made of what a string of the code object says: of its length, its first bytes and its last ones. Another
+ * string that is at the same address later has another one.
+ */
+__hidden __u64 rt_python_text_hash(void *state, __u64 field)
+{
+	struct rt_python *p = state;
+	__u64 string = word(p->code + field), data = string + p->unicode_ascii_data, length = 0, size;
+	struct short_text text;
+	__u32 flags;
+
+	if (read_short(p, string, &text, &length)) {
+		size = length;
+	} else {
+		flags = (__u32)half(string + p->unicode_state);
+		size = length = word(string + p->unicode_length);
+		if ((flags >> p->unicode_compact_shift & 3) != 3) {
+			data = string + p->unicode_compact_data;
+			size *= flags >> p->unicode_kind_shift & 7;
+		}
+		read_bytes(&text, data, size < RT_PYTHON_SHORT ? size : RT_PYTHON_SHORT);
+	}
+	length = mix_bytes(mix(1, length), &text, size);
+	if (size > RT_PYTHON_SHORT) {
+		read_bytes(&text, data + size - RT_PYTHON_SHORT, RT_PYTHON_SHORT);
+		length = mix_bytes(length, &text, RT_PYTHON_SHORT);
+	}
+	return length;
+}
+
+/* The frame's first variable, a string, to RT_PYTHON_TEXT bytes. */
+__hidden __u64 rt_python_variable(void *state, void *to)
 {
 	struct rt_python *p = state;
 
-	return copy_text(p, word(p->frame + p->frame_locals) & ~(__u64)p->value_tag, to, size);
+	return copy_text(p, word(p->frame + p->frame_locals) & ~(__u64)p->value_tag, to);
 }
 
 /* Where a string of the code object is in UTF-8, or the frame's first variable (NO_OFFSET); 0: nowhere. */
@@ -377,7 +516,7 @@ __hidden __u64 rt_python_wanted(void *state, void *room, __u64 which, __u64 fiel
 {
 	struct rt_python *p = state;
 	__u32 index = (__u32)which;
-	__u64 *met = bpf_map_lookup_elem(&rt_python_met, &index), key;
+	__u64 *met = bpf_map_lookup_elem(&rt_python_met, &index), *recent, key;
 
 	if (!met || *met)
 		return result;
@@ -388,8 +527,13 @@ __hidden __u64 rt_python_wanted(void *state, void *room, __u64 which, __u64 fiel
 	key = (p->code ^ bpf_get_current_pid_tgid() >> 32 << 48) & ~(__u64)RT_PYTHON_FILE;
 	if (field == p->code_filename)
 		key |= RT_PYTHON_FILE;
+	index = (__u32)(key * 0x9e3779b97f4a7c15ull >> 32) % RECENT;
+	recent = bpf_map_lookup_elem(&rt_python_recent, &index);
+	if (!recent || *recent == key)
+		return result;
+	*recent = key;
 	if (!bpf_map_lookup_elem(&rt_python_names, &key)) {
-		copy_text(p, word(p->code + field), room, RT_PYTHON_TEXT);
+		copy_text(p, word(p->code + field), room);
 		bpf_map_update_elem(&rt_python_names, &key, room, BPF_ANY);
 	}
 	return result;
