@@ -12,7 +12,6 @@ PKGS_LOADED := capstone
 WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
 	-Wno-missing-field-initializers
 SANITIZERS := $(if $(SANITIZE),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-# The walkers, inlined, take UBSan's checks half the time at -O1.
 CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
 STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc $(RUNTIME_CFLAGS) -I$(GEN) $(WARNINGS) \
 	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)

@@ -66,6 +66,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/*
+ * In BPF what is inlined decides whether the verifier follows it. On the host the compiler decides: it makes walks as
+ * fast as forced inlining does (measured with test_native_random), in a fifth of the code and of the time to compile.
+ */
+#undef __always_inline
+#define __always_inline inline
+
 struct mapping_entry;
 struct unwind_rule;
 
