@@ -132,21 +132,26 @@ static int find_thread_state(struct inspection *in, const struct elf_file *elf, 
 	return err;
 }
 
-/* Events that are none of functions. The texts of their markers live as long as the file, and are not shown. */
+/*
+ * All events; those of functions are here if only their markers have them. The texts of markers live as long as the
+ * file, and are not shown.
+ */
 static int find_events(struct inspection *in, const struct elf_file *elf)
 {
 	const struct python_sites *loop = in->probes.sites.at.count ? &in->probes.sites : NULL;
 	enum python_event event;
 	int err = 0;
 
-	for (event = PYTHON_FUNCTION_RETURN + 1; event < PYTHON_EVENTS && !err; event++) {
+	for (event = 0; event < PYTHON_EVENTS && !err; event++) {
 		struct diag diag = {};
 
 		err = python_event_find(elf, &in->interpreter, loop, true, event, &in->events[event].sites,
 					&in->events[event].source, &diag);
 		if (err || in->events[event].source != PYTHON_SOURCE_NONE)
 			continue;
-		in->events[event].problem = *diag.text ? string_intern(in->strings, diag.text) : in->probes.problem;
+		in->events[event].problem = *diag.text       ? string_intern(in->strings, diag.text)
+					    : in->eval.problem ? in->eval.problem
+							       : in->probes.problem;
 		if (!in->events[event].problem)
 			err = -ENOMEM;
 	}
@@ -158,8 +163,11 @@ static int find_probes(struct inspection *in, const struct elf_file *elf)
 	struct diag diag = {};
 	int err;
 
-	if (in->python != INSPECT_PYTHON || in->eval.problem)
+	if (in->python != INSPECT_PYTHON)
 		return 0;
+	/* Markers need no loop. */
+	if (in->eval.problem)
+		return find_events(in, elf);
 	err = python_sites_find(elf, &in->interpreter, in->eval.at, in->eval.count, &in->probes.sites, &diag);
 	if (err == -ENOMEM)
 		return err;

@@ -119,14 +119,16 @@ static bool has_marker(const struct inspection *in, const char *name)
 static void write_probe(FILE *out, const struct inspection *in, const char *name, const char *marker, bool entry)
 {
 	const struct python_sites *sites = &in->probes.sites;
+	enum python_event event = entry ? PYTHON_FUNCTION_ENTRY : PYTHON_FUNCTION_RETURN;
+	bool marked = in->events[event].source == PYTHON_SOURCE_MARKER;
 	const char *separator = "\n      ";
 	size_t i;
 
 	fprintf(out, "\n    {\"name\": \"python:%s\", ", name);
-	put_string(out, "source", sites->at.count ? "synthesised" : NULL);
+	put_string(out, "source", sites->at.count ? "synthesised" : marked ? "markers" : NULL);
 	fprintf(out, ", \"marker\": %s, \"table\": %" PRIu64 ", \"handlers\": %u, \"jit\": %s, ",
 		truth(has_marker(in, marker)), sites->table, sites->handlers, truth(sites->jit));
-	put_string(out, "problem", in->probes.problem);
+	put_string(out, "problem", in->eval.problem ? in->eval.problem : in->probes.problem);
 	fputs(", \"sites\": [", out);
 	for (i = 0; i < sites->at.count; i++) {
 		if (python_site_is_entry(&sites->at.at[i]) != entry)
@@ -135,6 +137,8 @@ static void write_probe(FILE *out, const struct inspection *in, const char *name
 		separator = ",\n      ";
 		write_site(out, in, &sites->at.at[i]);
 	}
+	for (i = 0; marked && i < in->events[event].sites.count; i++)
+		fprintf(out, "%s{\"address\": %" PRIu64 "}", i ? ", " : "", in->events[event].sites.at[i].vaddr);
 	fputs("]}", out);
 }
 
@@ -170,7 +174,7 @@ static void write_probes(FILE *out, const struct inspection *in)
 	enum python_event event;
 
 	fputs("  \"probes\": [", out);
-	if (in->python == INSPECT_PYTHON && !in->eval.problem) {
+	if (in->python == INSPECT_PYTHON) {
 		write_probe(out, in, "function-entry", "function__entry", true);
 		fputc(',', out);
 		write_probe(out, in, "function-return", "function__return", false);

@@ -133,10 +133,12 @@ static void write_probes(const struct page *page, const struct inspection *in)
 {
 	const struct python_sites *sites = &in->probes.sites;
 	double ms = in->ms[INSPECT_PROBES];
+	bool marked = in->events[PYTHON_FUNCTION_ENTRY].source == PYTHON_SOURCE_MARKER;
 	size_t i;
 
 	if (in->probes.problem)
-		line(page, "probes", RED(page), ms, "of Python's functions: none: %s", in->probes.problem);
+		line(page, "probes", marked ? "" : RED(page), ms, "of Python's functions: %s: %s",
+		     marked ? "by markers, without their kinds" : "none", in->probes.problem);
 	if (!sites->at.count)
 		return;
 	if (sites->table)
@@ -165,11 +167,15 @@ static void write_events(const struct page *page, const struct inspection *in)
 	enum python_event event;
 	char value[32];
 
-	if (in->python != INSPECT_PYTHON || in->eval.problem)
+	if (in->python != INSPECT_PYTHON)
 		return;
-	for (event = PYTHON_FUNCTION_RETURN + 1; event < PYTHON_EVENTS; event++) {
+	for (event = 0; event < PYTHON_EVENTS; event++) {
 		const python_event_sites *sites = &in->events[event].sites;
 		const char *name = python_event_name(event);
+
+		/* Of functions the probes have told: but not where markers are. */
+		if (event <= PYTHON_FUNCTION_RETURN && in->events[event].source != PYTHON_SOURCE_MARKER)
+			continue;
 
 		switch (in->events[event].source) {
 		case PYTHON_SOURCE_MARKER:

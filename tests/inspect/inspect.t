@@ -143,6 +143,9 @@ def check_interpreter(root, program, file, cache):
            all(set(tried) == {"source", "result"} for tried in found["thread_state"]["tried"]), "  the keys", found)
     tap.ok(interpreter["build_id"] == build_id, f"  build id {build_id}", interpreter)
     tap.ok(found["markers"] == markers, f"  {len(markers)} markers", found["markers"], markers)
+    listed = {line.rpartition(":")[2] for line in run(STRATA, "list", f"python:{file}:*").stdout.splitlines()}
+    sourced = {probe["name"].rpartition(":")[2] for probe in found["probes"] if probe["source"]}
+    tap.ok(listed and listed == sourced, f"  {len(listed)} probes have a source: those that strata list has", listed, sourced)
     tap.ok(0.9 < found["unwind"]["text_covered"] <= 1 and found["unwind"]["rows"] > 10000,
            f"  {100 * found['unwind']['text_covered']:.1f} % of the text can be unwound", found["unwind"])
     tap.ok(found["offsets"]["source"] == ("_Py_DebugOffsets" if tuple(map(int, version.split("."))) >= (3, 13)
