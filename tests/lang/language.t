@@ -12,6 +12,9 @@ STRATA = os.environ["STRATA"]
 # The address of the task's name.
 COMM = "(uint64)curtask + offsetof(struct task_struct, comm)"
 
+# The longest short key, the shortest long one, and one more.
+LONG = {"S": "s" * 63, "L": "l" * 64, "M": "s" * 64}
+
 CASES = [
     ("printf of numbers", r'begin { printf("%d %5d|%-5d|%05d %x %o %c %u\n", -1, 3, 4, 5, 255, 8, 65, 7); }',
      "-1     3|4    |00005 ff 10 A 7\n"),
@@ -117,6 +120,13 @@ CASES = [
                         [("(..., 0)", 1), ("[0, 5)", 0), ("[5, 10)", 1), ("[10, ...)", 1)]) + "\n"),
     ("exit() ends all probes at once", "interval:ms:1 { @++; exit(); }", "\n\n@: 1\n"),
     ("many keys with large values in one run", "begin { for ($i : 0..300) { @[$i] = lhist($i, 0, 600, 10); } print(len(@)); clear(@); }", "300\n"),
+    ("short and long strings as keys", 'begin { @a["short"] = 1; @a["%(L)s"] = 2; @a["%(S)s"] = 3; print((@a["%(L)s"], @a["%(S)s"], has_key(@a, "%(M)s"))); '
+     '@b[1, "x"] = count(); @b[1, "x"] = count(); @b[2, "%(L)s"] = count(); printf("%%d %%d\\n", (int64)@b[1, "x"], (int64)@b[2, "%(L)s"]); '
+     'print(@a["%(L)s"]); @d["q"] = 1; @d["%(L)s"]++; @d["%(L)s"] += 4; print((delete(@d, "q"), delete(@d, "%(L)s"), delete(@d, "q"))); '
+     '@c["x"] = 1; @c["%(L)s"] = 2; clear(@c); @z["x"] = 7; @z["%(L)s"] = 8; zero(@z); @l["x"] = 1; @l["%(L)s"] = 2; print(len(@l)); '
+     'for ($kv : @l) { @s = sum(strlen($kv.0)); } clear(@l); }' % LONG,
+     "(2, 3, false)\n2 1\n2\n(true, true, false)\n2\n\n\n@a[short]: 1\n@a[%(L)s]: 2\n@a[%(S)s]: 3\n@b[2, %(L)s]: 1\n"
+     "@b[1, x]: 2\n@s: 65\n@z[%(L)s]: 0\n@z[x]: 0\n" % LONG),
     ("delete, has_key, len", "begin { @[1] = 1; @[2] = 2; print(len(@)); print(has_key(@, 1)); print(delete(@, 1)); "
      "print(delete(@, 1)); print(has_key(@, 1)); print(len(@)); clear(@); }", "2\ntrue\ntrue\nfalse\nfalse\n1\n"),
     ("print of maps", 'begin { @["a"] = 30; @["b"] = 10; @["c"] = 20; print(@, 2); print(@, 1, 10); print(@["b"]); clear(@); }',

@@ -18,9 +18,7 @@ static void gen_delete(struct gen *g, const struct node *call)
 	uint32_t mark = g->used, key = key_place(g, call);
 	label gone = code_label(g->code), end = code_label(g->code);
 
-	code_load_map(g->code, R1, call->kids[0]->symbol->bpf_name);
-	gen_frame_address(g, R2, key);
-	code_call(g->code, BPF_FUNC_map_delete_elem);
+	gen_map_call(g, call->kids[0]->symbol, key, BPF_FUNC_map_delete_elem, NULL);
 	code_jump_if(g->code, BPF_JEQ, R0, 0, gone);
 	gen_helper_warning(g, call->span, "map_delete_elem", -ENOENT,
 			   "Can't delete map element because it does not exist.");
@@ -40,11 +38,9 @@ static void gen_claim(struct gen *g, const struct node *call)
 	label mine = code_label(g->code), end = code_label(g->code);
 
 	gen_zero(g, zero, map->value->size);
-	code_load_map(g->code, R1, map->bpf_name);
-	gen_frame_address(g, R2, key);
 	gen_frame_address(g, R3, zero);
 	code_imm(g->code, R4, BPF_NOEXIST);
-	code_call(g->code, BPF_FUNC_map_update_elem);
+	gen_map_call(g, map, key, BPF_FUNC_map_update_elem, NULL);
 	code_jump_if(g->code, BPF_JEQ, R0, 0, mine);
 	code_imm(g->code, R0, 0);
 	code_jump(g->code, end);

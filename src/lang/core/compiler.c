@@ -21,6 +21,26 @@ uint32_t symbol_key_size(const struct symbol *map)
 	return symbol_is_array(map) ? sizeof(uint32_t) : sizeof(uint64_t);
 }
 
+uint32_t symbol_short_size(const struct symbol *map)
+{
+	const struct type *key = map->key, *last = key;
+	uint32_t offset = 0;
+
+	while (last && last->kind == TYPE_TUPLE && last->field_count) {
+		offset += last->fields[last->field_count - 1].offset;
+		last = last->fields[last->field_count - 1].type;
+	}
+	/* Behind the string there is nothing, but for what fills it up. */
+	if (!last || last->kind != TYPE_STRING || last->size <= SYMBOL_SHORT || key->size - offset - last->size >= 8)
+		return 0;
+	return offset + SYMBOL_SHORT;
+}
+
+bool symbol_is_short(const struct symbol *map, const uint8_t *key)
+{
+	return map->short_name && !key[symbol_short_size(map) - 1];
+}
+
 uint32_t symbol_value_size(const struct symbol *map)
 {
 	return symbol_is_array(map) ? ((map->value->size + 7) & ~7u) + 8 : map->value->size;

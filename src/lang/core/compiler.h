@@ -46,6 +46,7 @@ struct symbol {
 	bool is_deleted;  /* its existence matters to the program */
 	uint64_t entries; /* 0: the setting's */
 	const char *bpf_name;
+	const char *short_name; /* of the map of its short keys; NULL: it has none */
 	uint32_t index;
 };
 
@@ -56,6 +57,16 @@ bool symbol_is_percpu(const struct symbol *map);
  * it says that something was assigned.
  */
 bool symbol_is_array(const struct symbol *map);
+/*
+ * Most strings are much shorter than what they have room for, and the kernel hashes and compares all bytes of a key. So
+ * a map whose key is a long string, or ends with one, can have two maps in the kernel: `short_name` for keys whose string
+ * has SYMBOL_SHORT - 1 bytes at most, with only these bytes in the key, and `bpf_name` for all others. Bytes of its
+ * keys; 0: the key is none of these.
+ */
+#define SYMBOL_SHORT 64
+uint32_t symbol_short_size(const struct symbol *map);
+/* Which of the two has this key, which has all its bytes? */
+bool symbol_is_short(const struct symbol *map, const uint8_t *key);
 /* Bytes of a key and of a value in the kernel's map. */
 uint32_t symbol_key_size(const struct symbol *map);
 uint32_t symbol_value_size(const struct symbol *map);

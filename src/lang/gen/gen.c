@@ -193,6 +193,7 @@ bool gen_all(struct gen *g, struct compiler *c, builtin_codes *code_of)
 	size_t f;
 
 	*g = (struct gen){.c = c, .code_of = code_of};
+	gen_map_divide(c);
 	for (i = 0; i < c->units.count && !g->failed; i++) {
 		c->unit = &c->units.at[i];
 		name_unit(c, i);

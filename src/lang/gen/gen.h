@@ -169,6 +169,13 @@ uint32_t gen_arguments_place(const struct gen_arguments *arguments, uint32_t ind
 void gen_arguments_send(struct gen *g, const struct gen_arguments *arguments);
 
 /* maps (gen_map.c) */
+/* Which maps have one more for their short keys. Before code is written. */
+void gen_map_divide(struct compiler *c);
+/*
+ * Calls the helper, or the runtime's function, with the map that has the key, in R1, and the key's address in R2. What
+ * follows is in R3 to R5.
+ */
+void gen_map_call(struct gen *g, const struct symbol *map, uint32_t key, int helper, const char *function);
 uint32_t gen_key(struct gen *g, const struct symbol *map, const struct node *key);
 void gen_map_value(struct gen *g, const struct node *map); /* scalar in R0 */
 void gen_map_into(struct gen *g, const struct node *map, uint32_t offset);

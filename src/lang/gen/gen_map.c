@@ -2,7 +2,8 @@
 /*
  * Code for maps. A map without a key has the key 0; if it is an aggregation, it is an array (symbol_is_array()). Values
  * of aggregations are kept separately for each CPU. Additions are atomic nevertheless, because a program may be
- * interrupted by another one on its CPU.
+ * interrupted by another one on its CPU. A map whose short keys have a map of their own (core/compiler.h) is called by
+ * gen_map_call() only. What goes over all of a map in the kernel has one.
  */
 #include <bpf/libbpf.h>
 
@@ -22,27 +23,81 @@ uint32_t gen_key(struct gen *g, const struct symbol *map, const struct node *key
 	return offset;
 }
 
+/* Does any program go over the map, or count its keys? */
+static bool is_gone_over(const struct node *node, const struct symbol *map)
+{
+	uint32_t i;
+
+	if (!node)
+		return false;
+	if (node->kind == NODE_FOR_MAP && node->kids[0]->symbol == map)
+		return true;
+	if (node_calls(node, CORE_LEN) && node->kid_count && node->kids[0]->symbol == map)
+		return true;
+	for (i = 0; i < node->kid_count; i++)
+		if (is_gone_over(node->kids[i], map))
+			return true;
+	return false;
+}
+
+void gen_map_divide(struct compiler *c)
+{
+	size_t i, k;
+
+	for (i = 0; i < c->maps.count; i++) {
+		struct symbol *map = c->maps.at[i];
+		bool divided = map->value && symbol_short_size(map);
+
+		for (k = 0; divided && k < c->units.count; k++)
+			divided = !is_gone_over(c->units.at[k].predicate, map) && !is_gone_over(c->units.at[k].body, map);
+		if (divided)
+			map->short_name = arena_printf(c->arena, "%s_s", map->bpf_name);
+	}
+}
+
 static const struct node *key_of(const struct node *map)
 {
 	return map->kid_count ? map->kids[0] : NULL;
 }
 
+void gen_map_call(struct gen *g, const struct symbol *map, uint32_t key, int helper, const char *function)
+{
+	const char *names[] = {map->short_name, map->bpf_name};
+	label is_long = code_label(g->code), end = code_label(g->code);
+	uint32_t i;
+
+	gen_frame_address(g, R2, key);
+	if (map->short_name) {
+		gen_frame_load(g, 1, R1, key + symbol_short_size(map) - 1);
+		code_jump_if(g->code, BPF_JNE, R1, 0, is_long);
+	}
+	/* A call for each: of a helper that is given two maps the kernel makes no code for either. */
+	for (i = map->short_name ? 0 : 1; i < 2; i++) {
+		code_load_map(g->code, R1, names[i]);
+		if (function)
+			code_call_runtime(g->code, function);
+		else
+			code_call(g->code, helper);
+		if (i)
+			break;
+		code_jump(g->code, end);
+		code_bind(g->code, is_long);
+	}
+	code_bind(g->code, end);
+}
+
 void gen_map_lookup(struct gen *g, const struct symbol *map, uint32_t key)
 {
-	code_load_map(g->code, R1, map->bpf_name);
-	gen_frame_address(g, R2, key);
-	code_call(g->code, BPF_FUNC_map_lookup_elem);
+	gen_map_call(g, map, key, BPF_FUNC_map_lookup_elem, NULL);
 }
 
 void gen_map_update(struct gen *g, const struct symbol *map, uint32_t key, uint32_t value)
 {
 	label fine = code_label(g->code);
 
-	code_load_map(g->code, R1, map->bpf_name);
-	gen_frame_address(g, R2, key);
 	gen_frame_address(g, R3, value);
 	code_imm(g->code, R4, BPF_ANY);
-	code_call(g->code, BPF_FUNC_map_update_elem);
+	gen_map_call(g, map, key, BPF_FUNC_map_update_elem, NULL);
 	code_jump_if(g->code, BPF_JEQ, R0, 0, fine);
 	gen_count(g, RT_COUNTER_MAP_FULL);
 	code_bind(g->code, fine);
@@ -63,11 +118,9 @@ void gen_map_lookup_or_add(struct gen *g, const struct symbol *map, uint32_t key
 	code_jump_if(g->code, BPF_JNE, R0, 0, there);
 	zero = gen_temporary(g, map->value->size);
 	gen_zero(g, zero, map->value->size);
-	code_load_map(g->code, R1, map->bpf_name);
-	gen_frame_address(g, R2, key);
 	gen_frame_address(g, R3, zero);
 	code_imm(g->code, R4, BPF_NOEXIST);
-	code_call(g->code, BPF_FUNC_map_update_elem);
+	gen_map_call(g, map, key, BPF_FUNC_map_update_elem, NULL);
 	/* Another CPU may have been first: so by what is there, and not by the result. */
 	gen_map_lookup(g, map, key);
 	code_jump_if(g->code, BPF_JNE, R0, 0, there);
@@ -80,12 +133,10 @@ void gen_map_lookup_or_add(struct gen *g, const struct symbol *map, uint32_t key
 /* One number out of an aggregation, over all CPUs. */
 static void read_aggregate(struct gen *g, const struct symbol *map, uint32_t key)
 {
-	code_load_map(g->code, R1, map->bpf_name);
-	gen_frame_address(g, R2, key);
 	code_imm(g->code, R3, map->value->kind);
 	code_imm(g->code, R4, map->value->is_signed);
 	code_imm(g->code, R5, libbpf_num_possible_cpus());
-	code_call_runtime(g->code, "rt_reduce");
+	gen_map_call(g, map, key, 0, "rt_reduce");
 }
 
 static void warn_of_lookup(struct gen *g, const struct node *map)

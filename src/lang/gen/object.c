@@ -227,6 +227,33 @@ static uint64_t map_bytes(const struct symbol *map, const struct map_shape *shap
 	return (uint64_t)shape->entries * (shape->key_size + shape->value_size * copies);
 }
 
+/* The variable of a map of the script in BTF, with these keys and name. */
+static int add_script_map(struct object *o, const struct symbol *map, const char *name, uint32_t key_size)
+{
+	const struct compiler *c = o->gen->c;
+	struct map_shape shape = {.name = name,
+				  .type = map_type(map),
+				  .key_size = key_size,
+				  .value_size = symbol_value_size(map)};
+
+	shape.entries = (uint32_t)(!map->key      ? 1
+				   : map->entries ? map->entries
+						  : c->numbers[SETTING_MAX_MAP_KEYS]);
+	if ((shape.type == BPF_MAP_TYPE_HASH || shape.type == BPF_MAP_TYPE_PERCPU_HASH) &&
+	    map_bytes(map, &shape) > PREALLOCATED_MAX)
+		shape.flags = BPF_F_NO_PREALLOC;
+	return add_map(o, &shape);
+}
+
+static void add_variable(struct object *o, int variable, const char *name)
+{
+	static const uint32_t size = MAP_MEMBERS * 8;
+	uint32_t symbol;
+
+	if (variable && find_global(o, name, &symbol))
+		btf__add_datasec_var_info(o->btf, variable, (uint32_t)o->globals.at[symbol].st_value, size);
+}
+
 static void add_maps(struct object *o)
 {
 	const struct gen *g = o->gen;
@@ -236,7 +263,7 @@ static void add_maps(struct object *o)
 				  .key_size = 4,
 				  .value_size = (g->frame_size + 63) & ~7u,
 				  .entries = RT_FRAMES * (uint32_t)libbpf_num_possible_cpus()};
-	int *vars = calloc(c->maps.count + 1, sizeof(*vars));
+	int *vars = calloc(2 * c->maps.count + 1, sizeof(*vars));
 	size_t i;
 
 	if (!vars) {
@@ -250,25 +277,15 @@ static void add_maps(struct object *o)
 
 		if (!map->value)
 			continue;
-		shape = (struct map_shape){.name = map->bpf_name,
-					   .type = map_type(map),
-					   .key_size = symbol_key_size(map),
-					   .value_size = symbol_value_size(map)};
-		shape.entries = (uint32_t)(!map->key      ? 1
-					   : map->entries ? map->entries
-							  : c->numbers[SETTING_MAX_MAP_KEYS]);
-		if ((shape.type == BPF_MAP_TYPE_HASH || shape.type == BPF_MAP_TYPE_PERCPU_HASH) &&
-		    map_bytes(map, &shape) > PREALLOCATED_MAX)
-			shape.flags = BPF_F_NO_PREALLOC;
-		vars[i + 1] = add_map(o, &shape);
+		vars[2 * i + 1] = add_script_map(o, map, map->bpf_name, symbol_key_size(map));
+		if (map->short_name)
+			vars[2 * i + 2] = add_script_map(o, map, map->short_name, symbol_short_size(map));
 	}
 	btf__add_datasec(o->btf, ".maps", (uint32_t)o->sections.at[SECTION_MAPS].content.data.count);
-	for (i = 0; i <= c->maps.count; i++) {
-		static const uint32_t size = MAP_MEMBERS * 8;
-		uint32_t symbol;
-
-		if (vars[i] && find_global(o, i ? c->maps.at[i - 1]->bpf_name : "frames", &symbol))
-			btf__add_datasec_var_info(o->btf, vars[i], (uint32_t)o->globals.at[symbol].st_value, size);
+	add_variable(o, vars[0], "frames");
+	for (i = 0; i < c->maps.count; i++) {
+		add_variable(o, vars[2 * i + 1], c->maps.at[i]->bpf_name);
+		add_variable(o, vars[2 * i + 2], c->maps.at[i]->short_name);
 	}
 	free(vars);
 }
