@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from probe_run import STRATA, difference, read, refusal, run, until, without_lines  # first: it finds the others
@@ -86,6 +87,50 @@ def check_jit(tap, interpreter):
                (interpreter.label, switch, count, entered, ", which is said" if told else ""), done.stdout, done.stderr)
 
 
+CLASSES = """
+class Base:
+    def who(self): return self
+    def inner(self): return [f() for f in (lambda: self,)]
+    def made(self):
+        yield self
+    @staticmethod
+    def none(other): return other
+    @classmethod
+    def of_class(cls): return cls
+class Derived(Base): pass
+class Counted(dict):
+    def who(self): return self
+def self_is_no_argument():
+    self = 1
+for i in range(3):
+    for one in Base(), Derived():
+        one.who(); one.inner(); list(one.made()); one.none(one); one.of_class()
+    Counted().who(); self_is_no_argument()
+"""
+
+
+def check_classes(tap, interpreter):
+    """Which class the `self` of what begins is of; up to 3.10 one that inner functions use is not there."""
+    root = interpreter.root or ""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
+        program.write(CLASSES)
+        program.flush()
+        os.chmod(program.name, 0o644)
+        inside = program.name[len(root):]
+        script = """python:"%s":function-entry /args.file == "%s" && args.kind == "start"/ {
+            @[args.self_class, args.function] = count(); }""" % (root + interpreter.path, inside)
+        command = "%s%s %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
+        done = subprocess.run([STRATA, "trace", "-q", "-e", script, "-c", command], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    got = {(kind, name.split(".")[-1]): int(count) for kind, name, count in re.findall(r"@\[(.*), (.*)\]: (\d+)", done.stdout)}
+    inner = ("Base", "Derived") if interpreter.version >= (3, 11) else ("",)
+    expected = {("Counted", "who"): 3, ("", "none"): 6, ("", "of_class"): 6, ("", "self_is_no_argument"): 3}
+    expected.update(((kind, name), 3) for kind in ("Base", "Derived") for name in ("who", "made"))
+    expected.update(((kind, "inner"), 6 // len(inner)) for kind in inner)
+    told = {key: count for key, count in got.items() if not key[1].startswith("<") and key[1] not in ("Base", "Derived", "Counted")}
+    tap.ok(told == expected, "%s: classes of self" % interpreter.label, told, expected, done.stderr)
+
+
 def code_of(pid, path):
     """A program's machine code, as it is in memory now."""
     with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
@@ -132,6 +177,8 @@ def main():
         return
     for interpreter in discover():
         check(tap, interpreter)
+        if not refusal(interpreter.label):
+            check_classes(tap, interpreter)
         if interpreter.version >= (3, 14) and not refusal(interpreter.label):
             check_jit(tap, interpreter)
     check_life(tap)

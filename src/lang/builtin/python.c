@@ -87,8 +87,12 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(code_name), layout->code_name);
 	gen_frame_store_imm(g, 4, AT(code_filename), layout->code_filename);
 	gen_frame_store_imm(g, 4, AT(frame_back), layout->frame_back);
-	gen_frame_store_imm(g, 4, AT(frame_locals), probe->frame_locals);
-	gen_frame_store_imm(g, 4, AT(value_tag), probe->value_tag);
+	gen_frame_store_imm(g, 4, AT(frame_locals), probe->objects.frame_locals);
+	gen_frame_store_imm(g, 4, AT(value_tag), probe->objects.value_tag_mask);
+	gen_frame_store_imm(g, 4, AT(code_names), probe->objects.code_names);
+	gen_frame_store_imm(g, 4, AT(tuple_items), probe->objects.tuple_items);
+	gen_frame_store_imm(g, 4, AT(code_kinds), probe->objects.code_kinds);
+	gen_frame_store_imm(g, 4, AT(cell_value), probe->objects.cell_value);
 	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
 	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
 	gen_frame_store_imm(g, 4, AT(unicode_state), layout->unicode_state);
@@ -246,9 +250,9 @@ static void write_field(struct gen *g, const struct type_field *field, uint32_t 
 		gen_frame_store(g, field->type->size, offset, R0);
 		return;
 	}
-	if (!strcmp(field->name, "module")) {
+	if (!strcmp(field->name, "module") || !strcmp(field->name, "self_class")) {
 		gen_frame_address(g, R2, offset);
-		code_call_runtime(g->code, "rt_python_variable");
+		code_call_runtime(g->code, *field->name == 'm' ? "rt_python_variable" : "rt_python_self_class");
 		return;
 	}
 	if (!strcmp(field->name, "first_line") || !strcmp(field->name, "line")) {

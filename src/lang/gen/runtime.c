@@ -81,6 +81,7 @@ static const struct runtime_function {
 	{"rt_python_call_line", "upp"},
 	{"rt_python_import", "up"},
 	{"rt_python_variable", "upp"},
+	{"rt_python_self_class", "upp"},
 	{"rt_python_address", "upu"},
 	{"rt_python_wanted", "uppuuu"},
 };

@@ -39,6 +39,7 @@ static const struct {
 	{CODE | BIT(PYTHON_LINE), "file", "string file", RT_PYTHON_TEXT},
 	{CODE | BIT(PYTHON_LINE), "function", "string function", RT_PYTHON_TEXT},
 	{FUNCTIONS, "kind", "string kind", 8},
+	{BIT(PYTHON_FUNCTION_ENTRY), "self_class", "string self_class", RT_PYTHON_TEXT},
 	{CODE, "first_line", "int32 first_line", 0},
 	{CODE | BIT(PYTHON_LINE), "line", "int32 line", 0},
 	{BIT(PYTHON_GC_START), "generation", "int32 generation", 0},
@@ -119,8 +120,7 @@ static void add(const struct python_file *file, struct python_probe probe, uint6
 	    (semaphore && !binary_offset(file->elf, semaphore, &probe.own.semaphore)))
 		return;
 	probe.layout = file->interpreter.layout;
-	probe.frame_locals = file->interpreter.objects.frame_locals;
-	probe.value_tag = file->interpreter.objects.value_tag_mask;
+	probe.objects = file->interpreter.objects;
 	attach.own = provider_own(search->c, &probe, sizeof(probe));
 	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
 				   search->shown ? search->shown : file->path, python_event_name(probe.event));

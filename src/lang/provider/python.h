@@ -16,8 +16,7 @@ struct python_probe {
 	struct python_place more;  /* likewise */
 	struct python_site site;   /* the other events, without a marker: in the interpreter loop */
 	struct py_layout layout;
-	uint16_t frame_locals; /* of struct py_objects */
-	uint8_t value_tag;
+	struct py_objects objects;
 };
 
 /* Releases what was found in Pythons. */

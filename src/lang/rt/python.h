@@ -56,9 +56,10 @@ struct rt_python {
 	__u32 code_firstlineno, exception_offset, unicode_length, unicode_state;
 	__u32 unicode_kind_shift, unicode_compact_shift, unicode_ascii_data, unicode_compact_data;
 	__u32 code_linetable, bytes_size, bytes_data;
-	__u32 frame_back, frame_locals, value_tag; /* of import-start, import-done */
+	__u32 frame_back, frame_locals, value_tag; /* of what reads the first variable */
 	__u32 text_base;                           /* of a string: where what is read of it at once begins */
 	__u32 text_length;                         /* which of the words read is the length; RT_PYTHON_UNKNOWN */
+	__u32 code_names, tuple_items, code_kinds, cell_value; /* of rt_python_self_class() */
 	__u32 pad;
 	__u64 code;
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
@@ -69,7 +70,7 @@ struct rt_python {
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
 };
-ABI_ASSERT_SIZE(struct rt_python, 312);
+ABI_ASSERT_SIZE(struct rt_python, 328);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

@@ -494,6 +494,35 @@ __hidden __u64 rt_python_variable(void *state, void *to)
 	return copy_text(p, word(p->frame + p->frame_locals) & ~(__u64)p->value_tag, to);
 }
 
+#define FAST_CELL 0x40 /* CO_FAST_CELL, in co_localspluskinds: Include/internal/pycore_code.h, v3.11 to v3.15 */
+
+/*
+ * The class of the frame's first variable, if that is named "self", to RT_PYTHON_TEXT bytes: its type's tp_name, as the
+ * C string has it. Of a frame that begins, where the first variable is what the function was called with. From 3.11 on
+ * one that inner functions use is in a cell; before, it is not there.
+ */
+__hidden __u64 rt_python_self_class(void *state, void *to)
+{
+	struct rt_python *p = state;
+	__u64 names = word(p->code + p->code_names), value = word(p->frame + p->frame_locals) & ~(__u64)p->value_tag;
+	__u8 kind = 0;
+
+	zero_text(to, 0);
+	if (!value || !is_text(p, word(names + p->tuple_items), 4, 0x666c6573, 0, 0, 0))
+		return 0;
+	if (p->code_kinds != NO_OFFSET) {
+		bpf_probe_read_user(&kind, sizeof(kind), (void *)(word(p->code + p->code_kinds) + p->bytes_data));
+		if (kind & FAST_CELL)
+			value = word(value + p->cell_value);
+	}
+	/* An object's head ends with its type; behind that of a type are ob_size and tp_name. */
+	value = value ? word(value + p->unicode_length - 8) : 0;
+	value = value ? word(value + p->unicode_length + 8) : 0;
+	if (value)
+		bpf_probe_read_user_str(to, RT_PYTHON_TEXT, (void *)value);
+	return 0;
+}
+
 /* Where a string of the code object is in UTF-8, or the frame's first variable (NO_OFFSET); 0: nowhere. */
 __hidden __u64 rt_python_address(void *state, __u64 field)
 {
