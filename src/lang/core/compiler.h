@@ -59,9 +59,9 @@ bool symbol_is_percpu(const struct symbol *map);
 bool symbol_is_array(const struct symbol *map);
 /*
  * Most strings are much shorter than what they have room for, and the kernel hashes and compares all bytes of a key. So
- * a map whose key is a long string, or ends with one, can have two maps in the kernel: `short_name` for keys whose string
- * has SYMBOL_SHORT - 1 bytes at most, with only these bytes in the key, and `bpf_name` for all others. Bytes of its
- * keys; 0: the key is none of these.
+ * a map whose key is a long string, or ends with one, can have two maps in the kernel: `short_name` for keys whose
+ * string has SYMBOL_SHORT - 1 bytes at most, with only these bytes in the key, and `bpf_name` for all others. Bytes of
+ * its keys; 0: the key is none of these.
  */
 #define SYMBOL_SHORT 64
 uint32_t symbol_short_size(const struct symbol *map);

@@ -49,7 +49,8 @@ void gen_map_divide(struct compiler *c)
 		bool divided = map->value && symbol_short_size(map);
 
 		for (k = 0; divided && k < c->units.count; k++)
-			divided = !is_gone_over(c->units.at[k].predicate, map) && !is_gone_over(c->units.at[k].body, map);
+			divided = !is_gone_over(c->units.at[k].predicate, map) &&
+				  !is_gone_over(c->units.at[k].body, map);
 		if (divided)
 			map->short_name = arena_printf(c->arena, "%s_s", map->bpf_name);
 	}
