@@ -20,12 +20,12 @@
 #include "cli/filters.h"
 #include "cli/output.h"
 #include "cli/targets.h"
+#include "engine/engine.h"
 #include "export/export.h"
 #include "profile/profile.h"
 #include "record/record.h"
 
 #define DEFAULT_FREQUENCY 99 /* not 100: does not keep step with timers */
-#define OFF_CPU_RATE      1000
 #define OFF_CPU_RATE_MAX  1000000
 #define DEFAULT_MEMORY    (1ull << 30)
 #define MEMORY_LEAST      (8ull << 20)
@@ -451,7 +451,7 @@ static int record(const struct request *request, double started_at)
 		.filter = request->filter,
 		.frequency = request->off_cpu ? 0 : request->frequency,
 		.off_cpu_rate =
-			request->off_cpu || request->wall || request->gil ? request->off_cpu_rate ?: OFF_CPU_RATE : 0,
+			request->off_cpu || request->wall || request->gil ? request->off_cpu_rate ?: ENGINE_OFF_CPU_RATE : 0,
 		.gil = request->gil,
 		.tasks = request->tasks,
 		.lines = request->lines,

@@ -23,6 +23,8 @@
 
 enum {
 	OPTION_CHILDREN = FILTER_OPTION_END,
+	OPTION_OFF_CPU,
+	OPTION_WALL,
 	OPTION_BATCH,
 	OPTION_BY,
 	OPTION_SORT,
@@ -38,6 +40,8 @@ static const struct option_row options[] = {
 	FILTER_OPTIONS,
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
 	{'i', "interval", "TIME", "the time of a window, from 0.1 s to 1h, such as 2 or 0.5\n(1s)"},
+	{OPTION_OFF_CPU, "off-cpu", NULL, "show where threads wait, and for what, instead of where they run"},
+	{OPTION_WALL, "wall", NULL, "show both: where threads run and where they wait"},
 	{OPTION_BATCH, "batch", "N", "write N windows to standard output as text, and end"},
 	{OPTION_ROWS, "rows", "N", "with --batch: rows of each window; 0: all (20)"},
 	{OPTION_BY, "by", "KIND",
@@ -54,7 +58,7 @@ static const struct option_row options[] = {
 struct request {
 	struct targets targets;
 	struct top_options top;
-	bool help;
+	bool off_cpu, wall, help;
 };
 
 /* The number of a word in a list of names; the plural, with s or es, and any case will do. */
@@ -118,6 +122,12 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 		return options_frequency(value, &top->frequency, diag);
 	case 'i':
 		return take_interval(value, &top->interval_s, diag);
+	case OPTION_OFF_CPU:
+		request->off_cpu = true;
+		return 0;
+	case OPTION_WALL:
+		request->wall = true;
+		return 0;
 	case OPTION_BATCH:
 		return take_number("batch", value, 1, &top->batch, diag);
 	case OPTION_ROWS:
@@ -152,6 +162,9 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 	if (err <= 0)
 		return err;
 	err = targets_complete(&request->targets, argc, argv, err, diag);
+	if (!err && request->off_cpu && request->wall)
+		return diag_fail(diag, EINVAL, "cli.mode", "--off-cpu and --wall: give one; --wall has both");
+	request->top.mode = request->off_cpu ? VIEW_OFF_CPU : request->wall ? VIEW_WALL : VIEW_CPU;
 	if (!err && request->targets.command && !request->top.batch)
 		return diag_fail(
 			diag, EINVAL, "cli.target",
@@ -234,7 +247,11 @@ static int top(struct request *request)
 static int run(const struct command *self, int argc, char **argv)
 {
 	struct request request = {
-		.top = {.frequency = DEFAULT_FREQUENCY, .interval_s = 1, .max_memory = DEFAULT_MEMORY, .rows = 20}};
+		.top = {.frequency = DEFAULT_FREQUENCY,
+			.off_cpu_rate = ENGINE_OFF_CPU_RATE,
+			.interval_s = 1,
+			.max_memory = DEFAULT_MEMORY,
+			.rows = 20}};
 	struct diag diag = {};
 	int status;
 
@@ -254,7 +271,8 @@ static int run(const struct command *self, int argc, char **argv)
 static void more_help(FILE *out)
 {
 	fputs("\nKeys, on the terminal: ? shows them, q ends it.\n"
-	      "Figures are CPU time; 100 % is one CPU that is busy all the time.\n",
+	      "Figures are CPU time, or with --off-cpu and --wall the time of threads; 100 % is one CPU that is busy,\n"
+	      "or one thread that waits, all the time.\n",
 	      out);
 }
 

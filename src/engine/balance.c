@@ -75,7 +75,7 @@ void balance_add(struct balance *balance, const struct balance_totals *now, cons
 	/* What a filter has refused has arrived, and is no sample. */
 	balance->samples += window->seen + full + since(now->watch.refused, &told->watch.refused);
 	known = balance->samples + window->waiting;
-	due = window->last ? now->kernel.runs + now->watch.unfinished : now->kernel.sent + told->kernel.ring_full;
+	due = (window->last ? now->kernel.runs : now->kernel.sent + told->kernel.ring_full) + now->watch.unfinished;
 	internal = lost(balance, window->emptied && due > known ? due - known : 0, window->last);
 	balance->samples += internal;
 	ret->samples += window->seen + full + internal;

@@ -236,10 +236,9 @@ static const char *string_of(struct profile *profile, const char *text)
 	return copy ? copy : "";
 }
 
-static void fill_info(struct engine *engine, struct profile *profile)
+static void fill_info(struct engine *engine, struct profile *profile, double now)
 {
 	struct profile_info *info = profile_info(profile);
-	double now = engine->ended ? engine->ended : time_s(CLOCK_MONOTONIC);
 	struct utsname name;
 
 	if (!uname(&name)) {
@@ -263,19 +262,24 @@ int engine_collect(struct engine *engine, struct profile *profile)
 	struct balance_window window = {.last = engine->ended != 0};
 	struct balance_totals totals = {};
 	struct tallies tallies;
+	struct off_cpu *off = sampler_off_cpu(engine->sampler);
 	const double began = engine->began;
 	const char *remark;
+	double now;
 	int err, unnamed;
 
 	sampler_counters(engine->sampler, &totals.kernel);
 	sampler_forget_worst(engine->sampler);
 	err = window.last ? 0 : watch_drain(engine->watch);
+	now = window.last ? engine->ended : time_s(CLOCK_MONOTONIC);
+	if (off && engine->options.waits_by_window && !window.last && !err && !watch_is_behind(engine->watch))
+		err = watch_tell_waits(engine->watch, off, (uint64_t)(now * 1e9));
 	window.emptied = window.last || !watch_is_behind(engine->watch);
 	window.waiting = watch_waiting(engine->watch);
 	watch_take(engine->watch, !window.last, &tallies);
 	window.seen = tallies.samples;
 	engine->samples += tallies.samples;
-	fill_info(engine, profile);
+	fill_info(engine, profile, now);
 	unnamed = report_window(engine->report, &tallies, window.last, profile);
 	profile_info(profile)->times.start_s -= began;
 	tallies_deinit(&tallies);

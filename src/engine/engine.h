@@ -41,6 +41,8 @@
 struct engine;
 struct filter;
 
+#define ENGINE_OFF_CPU_RATE 1000 /* the usual off_cpu_rate */
+
 struct engine_options {
 	bool everything;        /* every process, else those of engine_watch() */
 	struct filter *filter;  /* which of their threads (engine/filter.h); borrowed; NULL: all */
@@ -49,9 +51,10 @@ struct engine_options {
 	 * If not 0: threads off the CPU are sampled, too, with the reason as their innermost frame, and samples weigh
 	 * the time that they stand for. On each CPU up to this many waits per second are all taken; beyond that, short
 	 * waits are taken with a probability proportional to their length (bpf/off_cpu.h). A wait belongs to the window
-	 * in which it ends, or to the last one.
+	 * in which it ends, or to the last one; with waits_by_window each window has its own part of it.
 	 */
 	unsigned int off_cpu_rate;
+	bool waits_by_window; /* costs some 70 us for each thread that waits, at the end of each window */
 	/* With off_cpu_rate: only threads that hold their runtime's lock, the GIL, wait for it, or hand it over. */
 	bool gil;
 	bool tasks; /* stacks of a task begin with it: `[task NAME]` instead of its event loop's frames */

@@ -131,6 +131,7 @@ void watch_destroy(struct watch *watch)
 	objects_destroy(watch->objects);
 	late_walker_destroy(watch->walker);
 	live_second_destroy(watch->live_second);
+	waits_told_deinit(&watch->told);
 	owners_destroy(watch->owners);
 	verifier_destroy(watch->verifier);
 	store_deinit(&watch->store);

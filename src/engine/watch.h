@@ -196,6 +196,12 @@ int watch_live_tasks(const struct watch_live *live, struct runtime_effort *effor
  */
 int watch_take_waits(struct watch *watch, struct off_cpu *off);
 
+/*
+ * At the end of a window that is not the last one, when all records are read: tallies the part until then
+ * (CLOCK_MONOTONIC ns, at most now) of waits that go on, and have for 10 ms. 0 or -ENOMEM.
+ */
+int watch_tell_waits(struct watch *watch, struct off_cpu *off, uint64_t until);
+
 /* Handles an event about a file that the BPF part does not know. 0 or -ENOMEM. */
 int watch_take_file(struct watch *watch, const struct file_event *event);
 

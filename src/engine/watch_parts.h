@@ -218,6 +218,13 @@ struct finding {
 	struct analysis answer;
 };
 
+/* Waits under way of which a part was told, by the thread's number; watch_waits.c. */
+struct waits_told {
+	struct table begun, until; /* CLOCK_MONOTONIC ns */
+	uint64_t at;               /* when that was, the last time */
+	struct tasks *tasks;       /* made when it is needed */
+};
+
 struct watch {
 	struct sampler *sampler;
 	struct sideband *sideband;
@@ -241,6 +248,7 @@ struct watch {
 	struct sharing sharing;
 	struct analysing analysing;
 	struct finding finding;
+	struct waits_told told;
 	VEC(char *) remarks; /* what is to be said at the end, a line each */
 	bool tells_tasks;    /* watch_options.tasks */
 	bool everything;     /* every process may be sampled, else the wanted ones */
@@ -263,6 +271,10 @@ bool watch_runtime_data(const struct watched *watched, uint64_t *start, uint64_t
  * the futex is in the runtime's own data. `process` may be NULL.
  */
 void watch_note_lock(struct watch *watch, struct process *process, struct sample_event *sample);
+
+/* Takes off the weight of a wait that has ended what watch_tell_waits() has told of it. */
+void watch_cut_wait(struct watch *watch, struct sample_event *sample);
+void waits_told_deinit(struct waits_told *told);
 
 /* Handles the side-band's records. 0 or -ENOMEM. */
 int watch_drain_sideband(struct watch *watch);

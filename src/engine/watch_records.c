@@ -166,7 +166,7 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 
 	if ((sample->waits || watch->store.keeps_locks) && sample->flags & SAMPLE_SECOND)
 		watch_note_lock(watch, watch_process(watch, (int)sample->tgid, sample->time), &waiting.sample);
-
+	watch_cut_wait(watch, &waiting.sample);
 	if (watch->wants && !watch->wants(watch->wants_context, sample)) {
 		watch->counts.refused++;
 		watch->counts.refused_waits += !!sample->waits;

@@ -222,11 +222,11 @@ void off_cpu_detach(struct off_cpu *off)
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
-bool off_cpu_is_off(struct off_cpu *off, uint32_t tid)
+bool off_cpu_is_off(struct off_cpu *off, const struct off_cpu_waiting *waiting)
 {
 	struct off_cpu_thread thread;
 
-	return !bpf_map_lookup_elem(off->threads, &tid, &thread) && thread.left;
+	return !bpf_map_lookup_elem(off->threads, &waiting->tid, &thread) && thread.left == waiting->thread.left;
 }
 
 void off_cpu_totals(const struct off_cpu *off, struct off_cpu_totals *ret)

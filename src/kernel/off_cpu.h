@@ -50,8 +50,11 @@ int off_cpu_threads(struct off_cpu *off, struct off_cpu_list *list);
 /* Nothing that returns from now on is sent. */
 void off_cpu_detach(struct off_cpu *off);
 
-/* To be called after off_cpu_detach(): had this thread not returned before? True if it was not sent. */
-bool off_cpu_is_off(struct off_cpu *off, uint32_t tid);
+/*
+ * Has this thread not returned since it was listed? Then what was read of it meanwhile is true. After off_cpu_detach():
+ * its wait was not sent, and will not be.
+ */
+bool off_cpu_is_off(struct off_cpu *off, const struct off_cpu_waiting *waiting);
 
 struct off_cpu_totals {
 	uint64_t waits, waits_ns;       /* that ended */

@@ -62,21 +62,22 @@ static bool is_owner(const struct browser *browser, const struct profile_sample 
 	return number == (browser->view.kind == RANKING_THREAD ? sample->tid : sample->pid);
 }
 
-static void find_stack(struct browser *browser, const struct profile *window)
+static void find_stack(struct browser *browser, const struct profile *window, uint64_t all)
 {
-	struct browser_stack stack = {.all = profile_get_quality(window)->samples};
+	struct browser_stack stack = {.all = all};
 	size_t count = profile_sample_count(window), i;
 
 	for (i = 0; i < count; i++) {
 		const struct profile_sample *sample = profile_sample_at(window, i);
+		uint64_t ns = ranking_sample_ns(window, sample);
 
 		if (browser->view.kind <= RANKING_MODULE ? !has_row(browser, window, sample)
 							 : !is_owner(browser, sample))
 			continue;
-		stack.with += sample->count;
-		if (sample->count > stack.count) {
+		stack.with += ns;
+		if (ns > stack.count) {
 			stack.found = true;
-			stack.count = sample->count;
+			stack.count = ns;
 			stack.sample = (uint32_t)i;
 		}
 	}
@@ -90,7 +91,7 @@ int browser_refresh(struct browser *browser, const struct ranking *ranking, cons
 	find_selected(browser);
 	browser->stack = (struct browser_stack){};
 	if (window && browser->mode == BROWSER_STACK)
-		find_stack(browser, window);
+		find_stack(browser, window, ranking_now(ranking).ns);
 	return err;
 }
 
@@ -249,6 +250,11 @@ static enum browser_action command(struct browser *browser, int key)
 	case 'a':
 		browser->view.since_start = !browser->view.since_start;
 		break;
+	case 'm':
+		browser->view.mode = (browser->view.mode + 1) % VIEW_MODES;
+		browser->selected = browser->first = 0;
+		browser->mode = BROWSER_LIST;
+		return BROWSER_MODE;
 	case 'y':
 		browser->view.layers = (browser->view.layers + 1) % VIEW_LAYERS;
 		browser->selected = 0;

@@ -35,6 +35,7 @@ enum browser_action {
 	BROWSER_NOTHING,
 	BROWSER_QUIT,
 	BROWSER_RESTART, /* count since now */
+	BROWSER_MODE,    /* sample what browser.view.mode says from now on */
 	BROWSER_WRITE    /* write the window to the file that browser.line names */
 };
 
@@ -42,7 +43,7 @@ enum browser_action {
 struct browser_stack {
 	bool found;
 	uint32_t sample;           /* profile's */
-	uint64_t count, with, all; /* samples with this stack, with the row, in the window */
+	uint64_t count, with, all; /* ns with this stack, with the row, in the window */
 };
 
 struct browser {

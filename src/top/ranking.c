@@ -14,6 +14,7 @@
 #define FRAME_KINDS  (RANKING_MODULE + 1)
 #define NAME_MAX_ROW 512 /* bytes of a row's name */
 #define NONE         UINT32_MAX
+#define NS_PER_S     1000000000u
 
 struct rows {
 	VEC(struct ranking_row) list;
@@ -201,7 +202,39 @@ static int row_of_frame(struct ranking *ranking, enum ranking_kind kind, const s
 	return 0;
 }
 
-static void count_total(struct ranking_row *row, uint64_t stamp, const struct profile_sample *sample)
+uint64_t ranking_sample_ns(const struct profile *window, const struct profile_sample *sample)
+{
+	const struct profile_info *info = profile_get_info(window);
+
+	if (info->weighed)
+		return sample->weight;
+	return info->frequency ? sample->count * (NS_PER_S / info->frequency) : 0;
+}
+
+/* What a sample stands for, in ns. */
+struct times {
+	uint64_t all, lockable, held, awaited;
+};
+
+static uint64_t share(uint64_t all, uint64_t part, uint64_t whole)
+{
+	return part >= whole ? all : (uint64_t)((double)all * (double)part / (double)whole);
+}
+
+static struct times times_of(const struct profile *window, const struct profile_sample *sample)
+{
+	const struct frame *innermost = sample->depth ? profile_frame_at(window, sample->frames[sample->depth - 1])
+						       : NULL;
+	bool awaits = innermost && innermost->layer == FRAME_MARK && !strcmp(innermost->name, "[waiting: GIL]");
+	struct times times = {.all = ranking_sample_ns(window, sample)};
+
+	times.lockable = share(times.all, sample->lockable, sample->count);
+	times.held = share(times.all, sample->held, sample->count);
+	times.awaited = awaits ? times.all : 0;
+	return times;
+}
+
+static void count_total(struct ranking_row *row, uint64_t stamp, const struct times *times)
 {
 	struct ranking_counts *counts[] = {&row->now, &row->all};
 	size_t i;
@@ -210,20 +243,21 @@ static void count_total(struct ranking_row *row, uint64_t stamp, const struct pr
 		return;
 	row->stamp = stamp;
 	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
-		counts[i]->total += sample->count;
-		counts[i]->lockable += sample->lockable;
-		counts[i]->held += sample->held;
+		counts[i]->total += times->all;
+		counts[i]->lockable += times->lockable;
+		counts[i]->held += times->held;
+		counts[i]->awaited += times->awaited;
 	}
 }
 
-static void count_own(struct ranking_row *row, enum ranking_own own, uint64_t count)
+static void count_own(struct ranking_row *row, enum ranking_own own, const struct times *times)
 {
-	row->now.own[own] += count;
-	row->all.own[own] += count;
+	row->now.own[own] += times->all;
+	row->all.own[own] += times->all;
 }
 
 static int add_frames(struct ranking *ranking, enum ranking_kind kind, const struct profile *window,
-		      const struct profile_sample *sample)
+		      const struct profile_sample *sample, const struct times *times)
 {
 	struct ranking_row *row;
 	bool has_runtime = false;
@@ -234,11 +268,11 @@ static int add_frames(struct ranking *ranking, enum ranking_kind kind, const str
 
 		if (row_of_frame(ranking, kind, window, id, &row))
 			return -ENOMEM;
-		count_total(row, ranking->stamp, sample);
+		count_total(row, ranking->stamp, times);
 		if (i == sample->depth - 1)
-			count_own(row, RANKING_INNERMOST, sample->count);
+			count_own(row, RANKING_INNERMOST, times);
 		if (!has_runtime && row->layer == FRAME_RUNTIME) {
-			count_own(row, RANKING_RUNTIME, sample->count);
+			count_own(row, RANKING_RUNTIME, times);
 			has_runtime = true;
 		}
 	}
@@ -304,7 +338,7 @@ static const char *name_process(struct names *names, const struct profile_sample
 }
 
 static int add_owner(struct ranking *ranking, enum ranking_kind kind, const struct profile *window,
-		     const struct profile_sample *sample)
+		     const struct profile_sample *sample, const struct times *times)
 {
 	char comm[64], thread[128];
 	const char *name = thread;
@@ -324,21 +358,22 @@ static int add_owner(struct ranking *ranking, enum ranking_kind kind, const stru
 	if (!name || find_row(&ranking->rows[kind], name, FRAME_LAYER_COUNT, &index))
 		return -ENOMEM;
 	row = &ranking->rows[kind].list.at[index];
-	count_total(row, ranking->stamp, sample);
-	count_own(row, RANKING_INNERMOST, sample->count);
-	count_own(row, RANKING_RUNTIME, sample->count);
+	count_total(row, ranking->stamp, times);
+	count_own(row, RANKING_INNERMOST, times);
+	count_own(row, RANKING_RUNTIME, times);
 	return 0;
 }
 
 static int add_sample(struct ranking *ranking, const struct profile *window, const struct profile_sample *sample)
 {
+	const struct times times = times_of(window, sample);
 	enum ranking_kind kind;
 	int err = 0;
 
 	ranking->stamp++;
 	for (kind = 0; kind < RANKING_KINDS && !err; kind++)
-		err = kind < FRAME_KINDS ? add_frames(ranking, kind, window, sample)
-					 : add_owner(ranking, kind, window, sample);
+		err = kind < FRAME_KINDS ? add_frames(ranking, kind, window, sample, &times)
+					 : add_owner(ranking, kind, window, sample, &times);
 	return err;
 }
 
@@ -372,15 +407,28 @@ static void forget_now(struct ranking *ranking)
 	}
 }
 
+/* Of all samples; those that were lost have no weight. */
+static uint64_t sum_of(const struct profile *window)
+{
+	const struct profile_info *info = profile_get_info(window);
+	size_t count = profile_sample_count(window), i;
+	uint64_t sum = 0;
+
+	if (!info->weighed)
+		return info->frequency ? profile_get_quality(window)->samples * (NS_PER_S / info->frequency) : 0;
+	for (i = 0; i < count; i++)
+		sum += profile_sample_at(window, i)->weight;
+	return sum;
+}
+
 int ranking_add(struct ranking *ranking, const struct profile *window)
 {
 	size_t frames = profile_frame_count(window), count = profile_sample_count(window), kind, i;
-	const struct profile_quality *quality = profile_get_quality(window);
 	int err = 0;
 
 	forget_now(ranking);
-	ranking->now = (struct ranking_sums){quality->samples, profile_get_info(window)->duration_s};
-	ranking->all.samples += ranking->now.samples;
+	ranking->now = (struct ranking_sums){sum_of(window), profile_get_info(window)->duration_s};
+	ranking->all.ns += ranking->now.ns;
 	ranking->all.seconds += ranking->now.seconds;
 	for (kind = 0; kind < FRAME_KINDS; kind++) {
 		ranking->of_frame[kind] = malloc(frames * sizeof(uint32_t) + 1);

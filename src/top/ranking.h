@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * ranking: what used CPU time, by function, line, module, thread, process, container and cgroup; in the last window,
- * and since the start. It is fed with one window after the other. Not thread-safe.
+ * ranking: where time went, by function, line, module, thread, process, container and cgroup; in the last window, and
+ * since the start. It is fed with one window after the other. All counts are ns: a sample stands for its weight, or,
+ * where samples have none, for the time from one to the next (ranking_sample_ns()). Not thread-safe.
  *
  * A row's own samples were taken in it. Its total samples have it anywhere in the stack; each sample counts once, even
  * if the row is in it several times. When there are more than RANKING_ROWS_MAX rows of one kind, rows that have few
@@ -37,8 +38,8 @@ enum ranking_own { RANKING_INNERMOST, RANKING_RUNTIME, RANKING_OWNS };
 
 struct ranking_counts {
 	uint64_t own[RANKING_OWNS], total;
-	uint64_t lockable,
-		held; /* of the total samples: those of threads with a GIL; and of these, while the thread held it */
+	/* Of the total: of threads with a GIL; and of this, while the thread held it, or waited for it. */
+	uint64_t lockable, held, awaited;
 };
 
 struct ranking_row {
@@ -65,9 +66,12 @@ const struct ranking_row *ranking_rows(const struct ranking *ranking, enum ranki
 /* Does a frame of a profile belong to a row of this name and layer? */
 bool ranking_is(enum ranking_kind kind, const struct frame *frame, const char *name, unsigned int layer);
 
-/* Sums of all samples, and the time in which they were taken. */
+/* The time that a sample of a profile stands for: its weight, or its count by the frequency. */
+uint64_t ranking_sample_ns(const struct profile *window, const struct profile_sample *sample);
+
+/* The sum of all samples, ns, and the time in which they were taken. */
 struct ranking_sums {
-	uint64_t samples;
+	uint64_t ns;
 	double seconds;
 };
 struct ranking_sums ranking_now(const struct ranking *ranking);

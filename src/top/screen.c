@@ -155,14 +155,16 @@ static const char *worst_loss(const struct profile_quality *quality)
 	return worst;
 }
 
-static void draw_quality(const struct profile_quality *quality, double percent, double seconds, unsigned int cpus)
+static void draw_quality(const struct profile_quality *quality, enum view_mode mode, double percent, double seconds,
+			 unsigned int cpus)
 {
 	double all = quality->samples ? (double)quality->samples : 1;
 	const char *loss = worst_loss(quality);
 	bool good = quality->complete == quality->samples;
 	int at = 0;
 
-	at += put_format(1, at, COLS - at, "CPU %.1f %% of %u  ", percent, 100 * cpus);
+	at += put_format(1, at, COLS - at, "%s %.1f %%", view_mode_names[mode], percent);
+	at += mode == VIEW_CPU ? put_format(1, at, COLS - at, " of %u  ", 100 * cpus) : put(1, at, COLS - at, "  ");
 	at += put_format(1, at, COLS - at, "%llu samples  ", (unsigned long long)quality->samples);
 	attron(COLOR_PAIR(good ? PAIR_GOOD : PAIR_WARN));
 	at += put_format(1, at, COLS - at, "%.1f %% complete", 100 * (double)quality->complete / all);
@@ -183,7 +185,10 @@ static void draw_head(struct browser *browser, const struct ranking *ranking, co
 	attron(A_BOLD);
 	at = put_format(0, 0, COLS, "strata top: %s", facts->target);
 	attroff(A_BOLD);
-	at += put_format(0, at, COLS - at, "  %u Hz, window %.3g s", view->frequency, facts->interval_s);
+	if (view->mode != VIEW_OFF_CPU)
+		at += put_format(0, at, COLS - at, "  %u Hz,", facts->frequency);
+	at += put_format(0, at, COLS - at, " %swindow %.3g s", view->mode == VIEW_OFF_CPU ? " off the CPU, " : "",
+			 facts->interval_s);
 	if (browser->paused || browser->ended) {
 		attron(A_REVERSE);
 		at += put(0, at + 1, COLS - at - 1, browser->ended ? " ended " : " paused ") + 1;
@@ -191,7 +196,7 @@ static void draw_head(struct browser *browser, const struct ranking *ranking, co
 	}
 	draw_history(browser, 0, at + 2, COLS - at - 2, facts->cpus);
 	if (window)
-		draw_quality(profile_get_quality(window), view_busy_percent(view, ranking),
+		draw_quality(profile_get_quality(window), view->mode, view_busy_percent(ranking),
 			     ranking_now(ranking).seconds, facts->cpus);
 	else
 		put(1, 0, COLS, "the first window is under way");
@@ -208,10 +213,11 @@ static void draw_row(const struct browser *browser, const struct ranking *rankin
 	const struct ranking_row *line = &browser->view.rows.at[index];
 	struct view_figures figures = view_figures(&browser->view, ranking, line);
 	bool selected = index == browser->selected;
-	char gil[VIEW_GIL_BYTES];
+	char gil[VIEW_GIL_BYTES], awaited[VIEW_GIL_BYTES];
 	int at;
 
-	view_format_gil(&figures, gil);
+	view_format_gil(&figures, figures.gil_percent, gil);
+	view_format_gil(&figures, figures.awaited_percent, awaited);
 	if (selected) {
 		attron(A_REVERSE);
 		mvhline(row, 0, ' ', COLS);
@@ -219,6 +225,8 @@ static void draw_row(const struct browser *browser, const struct ranking *rankin
 	at = put_format(row, 0, COLS, "%6.1f %6.1f ", figures.own_percent, figures.total_percent);
 	if (COLS >= WIDE)
 		at += put_format(row, at, COLS - at, "%8.2f %8.2f %5s ", figures.own_s, figures.total_s, gil);
+	if (COLS >= WIDE && browser->view.mode != VIEW_CPU)
+		at += put_format(row, at, COLS - at, "%5s ", awaited);
 	attron(layer_color(line->layer));
 	put(row, at + 1, COLS - at - 1, line->name);
 	attroff(layer_color(line->layer));
@@ -236,13 +244,15 @@ static void draw_list(struct browser *browser, const struct ranking *ranking)
 		browser->first = browser->selected - page + 1;
 	attron(A_UNDERLINE);
 	mvhline(HEAD_ROWS - 1, 0, ' ', COLS);
-	put_format(HEAD_ROWS - 1, 0, COLS, "%6s %6s %s %s", "own%", "total%",
-		   COLS >= WIDE ? "   own s  total s  GIL% " : "", view_kind_names[browser->view.kind]);
+	put_format(HEAD_ROWS - 1, 0, COLS, "%6s %6s %s%s %s", "own%", "total%",
+		   COLS >= WIDE ? "   own s  total s  GIL% " : "",
+		   COLS >= WIDE && browser->view.mode != VIEW_CPU ? "GILw% " : "",
+		   view_kind_names[browser->view.kind]);
 	attroff(A_UNDERLINE);
 	for (i = 0; i < page && browser->first + i < browser->view.rows.count; i++)
 		draw_row(browser, ranking, browser->first + i, HEAD_ROWS + (int)i);
 	if (!browser->view.rows.count)
-		put(HEAD_ROWS, 0, COLS, "nothing: no CPU time was used, or the filter hides it");
+		put(HEAD_ROWS, 0, COLS, "nothing: no time was used, or the filter hides it");
 }
 
 static void draw_stack(struct browser *browser, const struct profile *window)
@@ -258,8 +268,8 @@ static void draw_stack(struct browser *browser, const struct profile *window)
 		return;
 	}
 	sample = profile_sample_at(window, stack->sample);
-	put_format(HEAD_ROWS, 0, COLS, "%llu of its %llu samples (%llu in all) have this stack, innermost frame first:",
-		   (unsigned long long)stack->count, (unsigned long long)stack->with, (unsigned long long)stack->all);
+	put_format(HEAD_ROWS, 0, COLS, "%.2f s of its %.2f s (%.2f s in all) have this stack, innermost frame first:",
+		   (double)stack->count / 1e9, (double)stack->with / 1e9, (double)stack->all / 1e9);
 	if (browser->scroll + page > (size_t)sample->depth + 1)
 		browser->scroll = sample->depth + 1 > page ? sample->depth + 1 - page : 0;
 	for (i = 0; i + 1 < page && browser->scroll + i < sample->depth; i++) {
@@ -276,12 +286,14 @@ static void draw_stack(struct browser *browser, const struct profile *window)
 static void draw_help(void)
 {
 	static const char *const lines[] = {
-		"own%    CPU time in the row itself, in percent of one CPU, in the last window",
-		"total%  CPU time with the row anywhere in the stack",
+		"own%    time in the row itself, in percent of one CPU, in the last window",
+		"total%  time with the row anywhere in the stack",
 		"own s, total s   the same since the start, in seconds",
 		"GIL%    the part of total% with Python's GIL held; - where there is none",
+		"GILw%   the part in which threads waited for it: not while CPU time is shown",
 		"",
 		"1-7, Tab   by function, line, module, thread, process, container, cgroup",
+		"m          CPU time; time off the CPU, by what is waited for; both (wall)",
 		"o t n      sort by own, total, name        a   by what was used since the start",
 		"y          all layers, Python only, native only, kernel only",
 		"/          show only names with a regular expression (empty: all)",
@@ -298,7 +310,7 @@ static void draw_help(void)
 static void draw_foot(const struct browser *browser)
 {
 	static const char *const hints[] = {
-		[BROWSER_LIST] = "? help  1-7 by  o t n sort  y layers  / filter  Enter stack  w write  q end",
+		[BROWSER_LIST] = "? help  1-7 by  m mode  o t n sort  y layers  / filter  Enter stack  q end",
 		[BROWSER_STACK] = "Esc back  arrows scroll  space pause  q end",
 		[BROWSER_HELP] = "any key: back",
 	};

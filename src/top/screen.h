@@ -16,6 +16,7 @@
 struct screen_facts {
 	const char *target; /* what is sampled */
 	unsigned int cpus;
+	unsigned int frequency;
 	double interval_s;
 };
 

@@ -44,7 +44,7 @@ static int collect(struct top *top, struct diag *diag)
 	top->window = window;
 	top->windows++;
 	err = ranking_add(top->ranking, window);
-	browser_note(&top->browser, view_busy_percent(&top->browser.view, top->ranking));
+	browser_note(&top->browser, view_busy_percent(top->ranking));
 	return err || browser_refresh(&top->browser, top->ranking, window) ? no_memory(diag) : 0;
 }
 
@@ -54,9 +54,9 @@ static void write_window(struct top *top)
 	struct ranking_sums now = ranking_now(top->ranking);
 	FILE *out = top->options->out;
 
-	fprintf(out, "%swindow %lu: %.2f s, %llu samples, CPU %.1f %%, %.2f %% complete\n",
+	fprintf(out, "%swindow %lu: %.2f s, %llu samples, %s %.1f %%, %.2f %% complete\n",
 		top->windows > 1 ? "\n" : "", top->windows, now.seconds, (unsigned long long)quality->samples,
-		view_busy_percent(&top->browser.view, top->ranking),
+		view_mode_names[top->browser.view.mode], view_busy_percent(top->ranking),
 		quality->samples ? 100.0 * (double)quality->complete / (double)quality->samples : 100.0);
 	view_write(out, &top->browser.view, top->ranking, top->options->rows);
 	fflush(out);
@@ -99,12 +99,61 @@ static void save(struct top *top)
 		snprintf(browser->message, sizeof(browser->message), "wrote %.255s", browser->line);
 }
 
-/* Handles all keys that were pressed. False: it is to end. */
+static int start(struct top *top, struct diag *diag)
+{
+	const struct top_options *options = top->options;
+	enum view_mode mode = top->browser.view.mode;
+	const struct engine_options engine = {.everything = options->targets.all,
+					      .filter = options->filters,
+					      .frequency = mode == VIEW_OFF_CPU ? 0 : options->frequency,
+					      .off_cpu_rate = mode == VIEW_CPU ? 0 : options->off_cpu_rate,
+					      .waits_by_window = true,
+					      .sample_ns = SAMPLE_TIME_NS,
+					      .max_memory = options->max_memory,
+					      .detail = FRAME_NAMES,
+					      .cgroups = true,
+					      .locks = true};
+	int err = session_open(&options->targets, &engine, options->batch ? -1 : STDIN_FILENO, &top->session, diag);
+
+	if (!err)
+		err = session_start(&top->session, diag);
+	top->due = top->session.began + options->interval_s;
+	return err;
+}
+
+/* Samples another kind of time, as if top had just started. What fails is told, and ends the sampling. */
+static int restart(struct top *top)
+{
+	struct ranking *fresh = ranking_create();
+	struct diag diag = {};
+
+	if (!fresh)
+		return -ENOMEM;
+	session_close(&top->session);
+	top->session = (struct session){.signals.fd = -1};
+	ranking_destroy(top->ranking);
+	profile_destroy(top->window);
+	top->ranking = fresh;
+	top->window = NULL;
+	memset(top->browser.history, 0, sizeof(top->browser.history));
+	top->browser.paused = false;
+	if (start(top, &diag)) {
+		snprintf(top->browser.message, sizeof(top->browser.message), "%.500s", diag.text);
+		top->browser.ended = true;
+	}
+	return 0;
+}
+
+/*
+ * Handles all keys that were pressed. False: it is to end. When sampling has ended, the kind of time cannot be changed.
+ */
 static bool handle_keys(struct top *top)
 {
 	int key;
 
 	while ((key = screen_key()) >= 0) {
+		enum view_mode mode = top->browser.view.mode;
+
 		switch (browser_key(&top->browser, key, screen_page())) {
 		case BROWSER_QUIT:
 			return false;
@@ -113,6 +162,12 @@ static bool handle_keys(struct top *top)
 			break;
 		case BROWSER_WRITE:
 			save(top);
+			break;
+		case BROWSER_MODE:
+			if (top->browser.ended)
+				top->browser.view.mode = mode;
+			else if (restart(top))
+				return false;
 			break;
 		case BROWSER_NOTHING:
 			break;
@@ -175,22 +230,6 @@ static int run_screen(struct top *top, struct diag *diag)
 	return err;
 }
 
-static int start(struct top *top, struct diag *diag)
-{
-	const struct top_options *options = top->options;
-	const struct engine_options engine = {.everything = options->targets.all,
-					      .filter = options->filters,
-					      .frequency = options->frequency,
-					      .sample_ns = SAMPLE_TIME_NS,
-					      .max_memory = options->max_memory,
-					      .detail = FRAME_NAMES,
-					      .cgroups = true,
-					      .locks = true};
-	int err = session_open(&options->targets, &engine, options->batch ? -1 : STDIN_FILENO, &top->session, diag);
-
-	return err ?: session_start(&top->session, diag);
-}
-
 int top_run(const struct top_options *options, struct top_result *ret, struct diag *diag)
 {
 	struct top top = {
@@ -200,9 +239,10 @@ int top_run(const struct top_options *options, struct top_result *ret, struct di
 		.browser.view = {.kind = options->kind,
 				 .sort = options->sort,
 				 .layers = options->layers,
-				 .frequency = options->frequency},
+				 .mode = options->mode},
 		.facts = {.target = options->target_text,
 			  .cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN),
+			  .frequency = options->frequency,
 			  .interval_s = options->interval_s},
 	};
 	int err = top.ranking ? view_set_filter(&top.browser.view, options->filter, diag) : no_memory(diag);
@@ -211,7 +251,6 @@ int top_run(const struct top_options *options, struct top_result *ret, struct di
 		snprintf(top.browser.filter, sizeof(top.browser.filter), "%s", options->filter);
 	if (!err)
 		err = start(&top, diag);
-	top.due = top.session.began + options->interval_s;
 	if (!err)
 		err = options->batch ? run_batch(&top, diag) : run_screen(&top, diag);
 	ret->command_status = session_finish_command(&top.session);

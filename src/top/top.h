@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * top: `strata top` as a library: what uses CPU time now, window by window. A client of the engine (engine/engine.h);
- * it owns all it sets up and releases it before it returns. Called once per process, from one thread.
+ * top: `strata top` as a library: where time goes now, on the CPU and off it, window by window. A client of the engine
+ * (engine/engine.h); it owns all it sets up and releases it before it returns. Called once per process, from one thread.
  *
  *   engine_collect() ─► ranking.h  rows: own and total samples ─► view.h  order, filter ─► text, or
  *                                                                        browser.h, screen.h  a terminal
@@ -26,6 +26,8 @@ struct top_options {
 	unsigned int frequency;
 	double interval_s; /* a window */
 	uint64_t max_memory;
+	unsigned int off_cpu_rate; /* as in struct engine_options, for time off the CPU */
+	enum view_mode mode;
 	enum ranking_kind kind;
 	enum view_sort sort;
 	enum view_layers layers;

@@ -9,6 +9,7 @@
 
 const char *const view_kind_names[RANKING_KINDS] = {"function", "line",      "module", "thread",
 						    "process",  "container", "cgroup"};
+const char *const view_mode_names[VIEW_MODES] = {"CPU", "off-CPU", "wall"};
 const char *const view_layer_names[VIEW_LAYERS] = {"all", "Python", "native", "kernel"};
 const char *const view_sort_names[VIEW_SORTS] = {"own", "total", "name"};
 
@@ -96,11 +97,9 @@ int view_set_filter(struct view *view, const char *pattern, struct diag *diag)
 	return 0;
 }
 
-static double percent_of(const struct view *view, const struct ranking_sums *sums, uint64_t samples)
+static double percent_of(const struct ranking_sums *sums, uint64_t ns)
 {
-	double whole = sums->seconds * view->frequency;
-
-	return whole > 0 ? 100 * (double)samples / whole : 0;
+	return sums->seconds > 0 ? (double)ns / (sums->seconds * 1e7) : 0;
 }
 
 struct view_figures view_figures(const struct view *view, const struct ranking *ranking, const struct ranking_row *row)
@@ -109,41 +108,47 @@ struct view_figures view_figures(const struct view *view, const struct ranking *
 	enum ranking_own own = own_of(view);
 
 	return (struct view_figures){
-		.own_percent = percent_of(view, &now, row->now.own[own]),
-		.total_percent = percent_of(view, &now, row->now.total),
-		.own_s = (double)row->all.own[own] / view->frequency,
-		.total_s = (double)row->all.total / view->frequency,
+		.own_percent = percent_of(&now, row->now.own[own]),
+		.total_percent = percent_of(&now, row->now.total),
+		.own_s = (double)row->all.own[own] / 1e9,
+		.total_s = (double)row->all.total / 1e9,
 		.has_gil = row->all.lockable,
-		.gil_percent = percent_of(view, &now, row->now.held),
+		.gil_percent = percent_of(&now, row->now.held),
+		.awaited_percent = percent_of(&now, row->now.awaited),
 	};
 }
 
-void view_format_gil(const struct view_figures *figures, char ret[static VIEW_GIL_BYTES])
+void view_format_gil(const struct view_figures *figures, double percent, char ret[static VIEW_GIL_BYTES])
 {
-	snprintf(ret, VIEW_GIL_BYTES, figures->has_gil ? "%.1f" : "-", figures->gil_percent);
+	snprintf(ret, VIEW_GIL_BYTES, figures->has_gil ? "%.1f" : "-", percent);
 }
 
-double view_busy_percent(const struct view *view, const struct ranking *ranking)
+double view_busy_percent(const struct ranking *ranking)
 {
 	struct ranking_sums now = ranking_now(ranking);
 
-	return percent_of(view, &now, now.samples);
+	return percent_of(&now, now.ns);
 }
 
 void view_write(FILE *out, const struct view *view, const struct ranking *ranking, size_t rows)
 {
 	size_t count = rows && rows < view->rows.count ? rows : view->rows.count, i;
-	char gil[VIEW_GIL_BYTES];
+	char gil[VIEW_GIL_BYTES], awaited[VIEW_GIL_BYTES];
+	bool waits = view->mode != VIEW_CPU;
 
-	fprintf(out, "%7s %7s %9s %9s %6s  %s\n", "own%", "total%", "own s", "total s", "GIL%",
-		view_kind_names[view->kind]);
+	fprintf(out, "%7s %7s %9s %9s %6s %s %s\n", "own%", "total%", "own s", "total s", "GIL%",
+		waits ? " GILw% " : "", view_kind_names[view->kind]);
 	for (i = 0; i < count; i++) {
 		struct view_figures figures = view_figures(view, ranking, &view->rows.at[i]);
 
-		view_format_gil(&figures, gil);
-		fprintf(out, "%7.1f %7.1f %9.2f %9.2f %6s  %s\n", figures.own_percent, figures.total_percent,
-			figures.own_s, figures.total_s, gil, view->rows.at[i].name);
+		view_format_gil(&figures, figures.gil_percent, gil);
+		view_format_gil(&figures, figures.awaited_percent, awaited);
+		fprintf(out, "%7.1f %7.1f %9.2f %9.2f %6s ", figures.own_percent, figures.total_percent, figures.own_s,
+			figures.total_s, gil);
+		if (waits)
+			fprintf(out, "%6s ", awaited);
+		fprintf(out, " %s\n", view->rows.at[i].name);
 	}
 	if (count < view->rows.count)
-		fprintf(out, "%*s  and %zu more\n", 42, "", view->rows.count - count);
+		fprintf(out, "%*s  and %zu more\n", waits ? 49 : 42, "", view->rows.count - count);
 }

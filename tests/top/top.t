@@ -54,7 +54,7 @@ def rows(window):
     """NAME → (own %, total %, own s, total s, GIL % or None) of a window's text."""
     found = {}
     for line in window.splitlines():
-        match = re.match(r" *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +(-|[0-9.]+)  (.+)$", line)
+        match = re.match(r" *([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+) +(-|[0-9.]+)(?: +(?:-|[0-9.]+))?  (.+)$", line)
         if match:
             found[match[6]] = tuple(None if x == "-" else float(x) for x in match.groups()[:5])
     return found
@@ -85,6 +85,7 @@ def test_batch(folder):
                f"{totals.get(name)} s, itself {used:.2f} s")
     run = top("--batch", "1000", "-i", "0.5", "--layers", "Python", "--rows", "1", "--", e2e.PYTHON, script, "2", said)
     first = [list(rows(w)) for w in windows(run.stdout)]
+    first = [w for w in first if w]  # it may have had no CPU in a window
     ok(sum(w == [f"spend ({script})"] for w in first) >= len(first) - 2, "Python only: what it calls is its own", f"{first}")
     ok("and " in run.stdout and " more" in run.stdout, "and how many rows are not there")
     for by, wanted in (("process", r"[0-9]+ python3(\.[0-9]+)?"), ("threads", r"[0-9]+ python3(\.[0-9]+)? \(pid [0-9]+\)"), ("cgroup", r"/.*")):
@@ -162,12 +163,62 @@ def test_gil(folder):
     ok(mine and all(row[4] is None for row in mine), "a program without Python has no GIL", run.stdout)
 
 
+# Waits for a second each time, for less than a window, for ever; and runs half the time.
+WAITER = """import os, threading, time
+def long():
+    while True: time.sleep(1.13)
+def short():
+    while True: time.sleep(0.07)
+def never():
+    os.read(os.pipe()[0], 1)
+for f in long, short, never:
+    threading.Thread(target=f, daemon=True).start()
+end = time.monotonic() + 7
+while time.monotonic() < end:
+    before = time.process_time()
+    while time.process_time() < before + 0.05: pass
+    time.sleep(0.05)
+"""
+
+
+def test_waits(folder):
+    script = os.path.join(folder, "waiter.py")
+    with open(script, "w", encoding="utf-8") as out:
+        out.write(WAITER)
+    waiter = subprocess.Popen([e2e.PYTHON, script])
+    try:
+        e2e.until(lambda: len(os.listdir(f"/proc/{waiter.pid}/task")) == 4)
+        run = top("-p", str(waiter.pid), "--off-cpu", "--batch", "1000", "-i", "0.5", "--rows", "0", "--layers", "Python")
+    finally:
+        waiter.kill()
+        waiter.wait()
+    found = windows(run.stdout)
+    ok(len(found) > 6 and run.returncode == 0, "time off the CPU, until the process ends", run.stderr)
+    # The first window may have begun before a thread waited, and the last one after the end.
+    for name in "long", "short", "never":
+        shares = [sum(row[0] for text, row in rows(w).items() if text.startswith(name + " (")) for w in found[1:-1]]
+        # A wait of less than 10 ms at a window's end is in the next one.
+        ok(all(95 <= share <= 105 for share in shares), f"  {name}: in each window all the time", shares)
+    spent = sum(float(re.match(r"window [0-9]+: ([0-9.]+) s", w)[1]) for w in found)
+    last = {text.split(" (")[0]: row[2] for w in found for text, row in rows(w).items()}
+    ok(all(abs(last[name] - spent) <= 0.05 + 0.01 * spent for name in ("long", "never")), "  and no time is counted twice",
+       (spent, last))
+    run = top("--wall", "--batch", "1000", "-i", "0.5", "--rows", "0", "--by", "thread", "--", e2e.PYTHON, os.path.join(HERE, "gil.py"), "2",
+              "8", os.path.join(folder, "said"))
+    held, awaited, waits = 0, 0, 0
+    for line in run.stdout.splitlines():
+        match = re.match(r" *[0-9.]+ +([0-9.]+) +[0-9.]+ +[0-9.]+ +([0-9.]+) +([0-9.]+)  [0-9]+ ", line)
+        if match:
+            waits, held, awaited = waits + float(match[1]), held + float(match[2]), awaited + float(match[3])
+    ok(held > 0 and 5 * held <= awaited <= waits, "8 threads with one GIL: one holds it, the others wait", (held, awaited, waits))
+
+
 def test_wrong():
     for arguments, status, text in ((["--by", "weather", "--batch", "1"], 2, "known are function, line"),
                                     (["--batch", "0"], 2, "from 1 on"), (["-i", "0.01", "--batch", "1"], 2, "from 0.1 s"),
                                     (["--filter", "(", "--batch", "1"], 1, "regular expression"),
                                     (["--filter", "((a{1,255}){1,255}){1,255}", "--batch", "1"], 1, "{}"),
-                                    (["-p", "999999999"], 1, "999999999"), ([], 1, "--batch"), (["--", "ls"], 2, "--batch")):
+                                    (["-p", "999999999"], 1, "999999999"), ([], 1, "--batch"), (["--wall", "--off-cpu", "--batch", "1"], 2, "give one"), (["--", "ls"], 2, "--batch")):
         run = top(*arguments, stdin=subprocess.DEVNULL)
         ok(run.returncode == status and text in run.stderr and run.stderr.count("\n") == 1, f"wrong: {' '.join(arguments)}",
            f"{run.returncode}: {run.stderr}")
@@ -222,14 +273,17 @@ def test_screen(folder, script, said):
         screen.keys("hot", "Enter")
         screen.check(r"by function, total first, /hot/\n.*\n.*  hot \(.*\n\n", "a filter")
         screen.keys("Enter")
-        screen.check(r"of its [0-9]+ samples \([0-9]+ in all\) have this stack.*\n(.*\n)* *hot \(.*\n *<module> \(", "Enter: its stack")
+        screen.check(r"of its [0-9.]+ s \([0-9.]+ s in all\) have this stack.*\n(.*\n)* *hot \(.*\n *<module> \(", "Enter: its stack")
         screen.keys("Escape", "/", "BSpace", "BSpace", "BSpace", "Enter")
         screen.keys("5")
         screen.check(rf"by process.*\n.*\n.*  {worker.pid} python3", "processes")
         screen.keys("?")
         screen.check(r"hottest stack of the row", "help")
-        screen.keys("x", "1", "y")
-        screen.check(r"by function, total first, Python only", "layers")
+        screen.keys("x", "1", "m", "m")
+        screen.check(r"\A.*\nwall [0-9.]+ %  .*\n(.*\n)+ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.-]+ +[0-9.-]+  \[waiting: preempted\]",
+                     "m: on the CPU and off it")
+        screen.keys("m", "y")
+        screen.check(r"\A.*\nCPU [0-9.]+ % of .*\nby function, total first, Python only", "back to the CPU; layers")
         screen.keys("Space")
         screen.check(r"paused", "a pause")
         screen.keys("w", *["BSpace"] * 8, saved, "Enter")
@@ -278,6 +332,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         script, said = test_batch(folder)
         test_gil(folder)
+        test_waits(folder)
         test_wrong()
         test_screen(folder, script, said)
     TAP.done()

@@ -9,13 +9,15 @@
 #include "top/ranking.h"
 #include "top/view.h"
 
-#define HZ 100
+#define HZ   100
+#define TICK 10000000 /* ns */
 
 static struct profile *new_window(double seconds)
 {
 	struct profile *profile = profile_create();
 
 	profile_info(profile)->duration_s = seconds;
+	profile_info(profile)->frequency = HZ;
 	return profile;
 }
 
@@ -57,8 +59,8 @@ static const struct ranking_row *row_of(const struct ranking *ranking, enum rank
 
 static bool has_counts(const struct ranking_row *row, uint64_t own, uint64_t own_python, uint64_t total)
 {
-	return row && row->now.own[RANKING_INNERMOST] == own && row->now.own[RANKING_RUNTIME] == own_python &&
-	       row->now.total == total;
+	return row && row->now.own[RANKING_INNERMOST] == own * TICK &&
+	       row->now.own[RANKING_RUNTIME] == own_python * TICK && row->now.total == total * TICK;
 }
 
 /* main, f (line 1) twice, and `list_sort` in f's second call or the kernel. */
@@ -92,13 +94,13 @@ static void test_counts(void)
 	ok(has_counts(row_of(ranking, RANKING_THREAD, "11 w:orker (pid 1073741824)"), 25, 25, 25), "a thread");
 	ok(has_counts(row_of(ranking, RANKING_PROCESS, "1073741824 w:orker"), 55, 55, 55),
 	   "a process that is gone has the thread's name");
-	is_int((long)ranking_now(ranking).samples, 55, "all");
+	is_int((long)ranking_now(ranking).ns, 55l * TICK, "all");
 	profile_destroy(window);
 
 	window = new_window(2);
 	is_int(ranking_add(ranking, window), 0, "an empty window");
 	ok(has_counts(row_of(ranking, RANKING_FUNCTION, "f (x.py)"), 0, 0, 0), "has nothing now");
-	is_int((long)row_of(ranking, RANKING_FUNCTION, "f (x.py)")->all.total, 55, "but since the start");
+	is_int((long)row_of(ranking, RANKING_FUNCTION, "f (x.py)")->all.total, 55l * TICK, "but since the start");
 	ok(ranking_all(ranking).seconds == 3 && ranking_now(ranking).seconds == 2, "times");
 	ranking_restart(ranking);
 	is_int((long)row_of(ranking, RANKING_FUNCTION, "f (x.py)")->all.total, 0, "begun anew");
@@ -132,9 +134,9 @@ static void test_bound(void)
 	}
 	is_int(bad, 0, "many functions");
 	ok(most <= RANKING_ROWS_MAX + RANKING_ROWS_MAX / 2 + 1, "their number has a bound");
-	is_int((long)row_of(ranking, RANKING_FUNCTION, "hot (app)")->all.total, 2 * RANKING_ROWS_MAX,
+	is_int((long)row_of(ranking, RANKING_FUNCTION, "hot (app)")->all.total, 2l * RANKING_ROWS_MAX * TICK,
 	       "nothing of the hot one is lost");
-	is_int((long)ranking_all(ranking).samples, 2 * RANKING_ROWS_MAX, "nor of the sum");
+	is_int((long)ranking_all(ranking).ns, 2l * RANKING_ROWS_MAX * TICK, "nor of the sum");
 	ranking_destroy(ranking);
 }
 
@@ -142,7 +144,7 @@ static void test_view(void)
 {
 	struct ranking *ranking = ranking_create();
 	struct profile *window = usual_window();
-	struct view view = {.frequency = HZ};
+	struct view view = {};
 	struct view_figures figures;
 	struct diag diag = {};
 
@@ -152,7 +154,7 @@ static void test_view(void)
 	is_str(view.rows.at[0].name, "list_sort (libpython.so)", "most own time first");
 	figures = view_figures(&view, ranking, &view.rows.at[0]);
 	ok(figures.own_percent == 30 && figures.total_percent == 30 && figures.own_s == 0.3, "figures");
-	ok(view_busy_percent(&view, ranking) == 55, "and of all");
+	ok(view_busy_percent(ranking) == 55, "and of all");
 	view.sort = VIEW_TOTAL;
 	view_refresh(&view, ranking);
 	is_str(view.rows.at[0].name, "f (x.py)", "by total, then by own");
@@ -188,7 +190,7 @@ static void test_browser(void)
 {
 	struct ranking *ranking = ranking_create();
 	struct profile *window = usual_window();
-	struct browser browser = {.view = {.frequency = HZ}};
+	struct browser browser = {};
 
 	ranking_add(ranking, window);
 	browser_refresh(&browser, ranking, window);
@@ -200,7 +202,8 @@ static void test_browser(void)
 	browser_key(&browser, BROWSER_ENTER, 10);
 	browser_refresh(&browser, ranking, window);
 	ok(browser.mode == BROWSER_STACK && browser.stack.found, "its stack");
-	ok(browser.stack.count == 30 && browser.stack.with == 55 && browser.stack.all == 55, "the most frequent one");
+	ok(browser.stack.count == 30ull * TICK && browser.stack.with == 55ull * TICK &&
+		   browser.stack.all == 55ull * TICK, "the most frequent one");
 	browser_key(&browser, BROWSER_ESCAPE, 10);
 	is_int(browser.mode, BROWSER_LIST, "back");
 	browser_key(&browser, '/', 10);
@@ -253,7 +256,7 @@ static void test_gil(void)
 					.held = 30,
 					.frames = stack,
 					.depth = 2};
-	struct view view = {.frequency = HZ, .kind = RANKING_THREAD, .sort = VIEW_NAME};
+	struct view view = {.kind = RANKING_THREAD, .sort = VIEW_NAME};
 	const struct ranking_row *row;
 	char text[512] = "";
 	FILE *out;
@@ -269,7 +272,8 @@ static void test_gil(void)
 	profile_add_sample(window, &sample, NULL);
 	ranking_add(ranking, window);
 	row = row_of(ranking, RANKING_FUNCTION, "main (app)");
-	ok(row && row->now.total == 47 && row->now.lockable == 40 && row->now.held == 30, "a function of both");
+	ok(row && row->now.total == 47ull * TICK && row->now.lockable == 40ull * TICK &&
+		   row->now.held == 30ull * TICK, "a function of both");
 	view_refresh(&view, ranking);
 	out = fmemopen(text, sizeof(text), "w");
 	view_write(out, &view, ranking, 0);
@@ -284,12 +288,65 @@ static void test_gil(void)
 	ranking_destroy(ranking);
 }
 
+/* One thread waits for the GIL for 0.4 s; another one runs with it, and waits for a file, 0.3 s each. */
+static void test_waits(void)
+{
+	struct ranking *ranking = ranking_create();
+	struct profile *window = new_window(1);
+	uint32_t stack[2] = {frame(window, FRAME_RUNTIME, "f", "x.py", 1),
+			     frame(window, FRAME_MARK, "[waiting: GIL]", "", 0)};
+	struct profile_sample sample = {
+		.comm = "a", .pid = 1 << 30, .tid = 1, .count = 5, .lockable = 5, .weight = 400000000, .frames = stack, .depth = 2};
+	struct view view = {.mode = VIEW_WALL, .kind = RANKING_THREAD, .sort = VIEW_NAME};
+	struct browser browser = {};
+	char text[512] = "";
+	FILE *out;
+
+	profile_info(window)->weighed = true;
+	profile_add_sample(window, &sample, NULL);
+	sample = (struct profile_sample){.comm = "a",
+					 .pid = 1 << 30,
+					 .tid = 2,
+					 .count = 30,
+					 .lockable = 30,
+					 .held = 30,
+					 .weight = 300000000,
+					 .frames = stack,
+					 .depth = 1};
+	profile_add_sample(window, &sample, NULL);
+	stack[1] = frame(window, FRAME_MARK, "[waiting: read]", "", 0);
+	sample.held = 0;
+	sample.depth = 2;
+	profile_add_sample(window, &sample, NULL);
+	ranking_add(ranking, window);
+	ok(view_busy_percent(ranking) == 100, "all waits and runs");
+	view_refresh(&view, ranking);
+	out = fmemopen(text, sizeof(text), "w");
+	view_write(out, &view, ranking, 1);
+	fclose(out);
+	is_str(text,
+	       "   own%  total%     own s   total s   GIL%  GILw%  thread\n"
+	       "   40.0    40.0      0.40      0.40    0.0   40.0  1 a (pid 1073741824)\n"
+	       "                                                   and 1 more\n",
+	       "who waits for the GIL");
+	is_int(browser_key(&browser, 'm', 10), BROWSER_MODE, "another kind of time");
+	is_int(browser.view.mode, VIEW_OFF_CPU, "off the CPU");
+	browser_key(&browser, 'm', 10);
+	browser_key(&browser, 'm', 10);
+	is_int(browser.view.mode, VIEW_CPU, "and back");
+	browser_deinit(&browser);
+	view_deinit(&view);
+	profile_destroy(window);
+	ranking_destroy(ranking);
+}
+
 int main(void)
 {
 	test_counts();
 	test_bound();
 	test_view();
 	test_gil();
+	test_waits();
 	test_browser();
 	return tap_done();
 }
