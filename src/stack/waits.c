@@ -17,10 +17,12 @@
 #include "lang/core/syscalls.h"
 #include "proc/memory.h"
 
-#define NAMED_MAX 8 /* of a poll() or select() that are named */
+#define NAMED_MAX 8   /* of a poll() or select() that are named */
+#define PATH_TOLD 512 /* bytes of a path */
+#define PAGE      4096
 
 /* What the arguments of a system call that may wait are. */
-enum arguments { PLAIN, DESCRIPTOR, POLL, SELECT, FUTEX, SLEEP, CHILD };
+enum arguments { PLAIN, DESCRIPTOR, PATH, PATH_AT, POLL, SELECT, FUTEX, SLEEP, CHILD };
 
 static const struct {
 	const char *name;
@@ -51,6 +53,29 @@ static const struct {
 	{"splice", DESCRIPTOR, NULL},
 	{"getdents64", DESCRIPTOR, NULL},
 	{"io_uring_enter", DESCRIPTOR, NULL},
+	{"open", PATH, NULL},
+	{"openat", PATH_AT, NULL},
+	{"openat2", PATH_AT, NULL},
+	{"stat", PATH, NULL},
+	{"lstat", PATH, NULL},
+	{"newfstatat", PATH_AT, NULL},
+	{"statx", PATH_AT, NULL},
+	{"access", PATH, NULL},
+	{"faccessat", PATH_AT, NULL},
+	{"faccessat2", PATH_AT, NULL},
+	{"readlink", PATH, NULL},
+	{"readlinkat", PATH_AT, NULL},
+	{"mkdir", PATH, NULL},
+	{"mkdirat", PATH_AT, NULL},
+	{"rmdir", PATH, NULL},
+	{"unlink", PATH, NULL},
+	{"unlinkat", PATH_AT, NULL},
+	{"rename", PATH, NULL},
+	{"renameat", PATH_AT, NULL},
+	{"renameat2", PATH_AT, NULL},
+	{"chdir", PATH, NULL},
+	{"execve", PATH, NULL},
+	{"execveat", PATH_AT, NULL},
 	{"epoll_wait", DESCRIPTOR, "poll"},
 	{"epoll_pwait", DESCRIPTOR, "poll"},
 	{"epoll_pwait2", DESCRIPTOR, "poll"},
@@ -195,6 +220,28 @@ static void tell_select(FILE *out, int pid, const __u64 *arguments)
 		fprintf(out, " and others, %zu files", told);
 }
 
+/* A path in the process's memory, as far as it can be read. By pages: the one after its end may not be there. */
+static void tell_path(FILE *out, int pid, uint64_t address)
+{
+	const struct memory memory = memory_of_process(pid);
+	char path[PATH_TOLD + 1] = "";
+	size_t used = 0;
+
+	while (strlen(path) == used && used < PATH_TOLD) {
+		size_t part = PAGE - (address + used) % PAGE;
+
+		if (part > PATH_TOLD - used)
+			part = PATH_TOLD - used;
+		if (memory_read(&memory, path + used, part, address + used)) {
+			path[used] = '\0';
+			break;
+		}
+		used += part;
+		path[used] = '\0';
+	}
+	fprintf(out, "%s%s", path, strlen(path) == PATH_TOLD ? "..." : "");
+}
+
 /* The call with what it is called on; its kind. */
 static const char *tell_call(FILE *out, int pid, const struct task_event *task)
 {
@@ -214,6 +261,10 @@ static const char *tell_call(FILE *out, int pid, const struct task_event *task)
 	switch (calls[i].arguments) {
 	case DESCRIPTOR:
 		stack_tell_descriptor(out, pid, (int)task->arguments[0]);
+		break;
+	case PATH:
+	case PATH_AT:
+		tell_path(out, pid, task->arguments[calls[i].arguments == PATH_AT]);
 		break;
 	case POLL:
 		tell_poll(out, pid, task->arguments);

@@ -192,6 +192,32 @@ def check_python(tap, python):
                "    in_read (<string>:%d)\n" % line_of("    os.read") in text, words + "as text", text[:300])
 
 
+def check_path(tap, where):
+    """A call that waits for the file it names: by its path, wherever that ends in memory; and text of somebody else's."""
+    fifo = where + "/one\nthat" + "x" * 200
+    os.mkfifo(fifo)
+    script = "import ctypes, mmap, sys\n" \
+             "print('ready'); sys.stdout.flush()\n" \
+             "name = sys.argv[1].encode() + b'\\0'\n" \
+             "room = mmap.mmap(-1, 3 * mmap.PAGESIZE)\n" \
+             "at = ctypes.addressof(ctypes.c_char.from_buffer(room))\n" \
+             "ctypes.CDLL(None).mprotect(ctypes.c_void_p(at + 2 * mmap.PAGESIZE), ctypes.c_size_t(mmap.PAGESIZE), 0)\n" \
+             "at += 2 * mmap.PAGESIZE - len(name)\n" \
+             "ctypes.memmove(at, name, len(name))\n" \
+             "ctypes.CDLL(None).open(ctypes.c_void_p(at), 0)\n"
+    with Program(e2e.PYTHON, "-c", script, fifo) as target:
+        found = []
+
+        def opens():
+            found[:] = [t["waiting"]["detail"] for t in read(target.pid)["threads"] if t["waiting"]]
+            return found and found[0].startswith("open")
+
+        e2e.until(opens)
+        tap.equal(found, ["openat(%s)" % fifo], "a file that is being opened")
+        lines = [line for line in stack(target.pid).stdout.decode().split("\n") if line.startswith("thread ")]
+        tap.ok(len(lines) == 1 and re.search(r" in openat\(\S+/one\S+thatx{200}\)$", lines[0]), "  in one line of text", lines)
+
+
 def check_running(tap):
     """Threads that hold the GIL by turns: whoever has it, and whoever waits for it, is on the line that it is on."""
     with Program(e2e.PYTHON, "-c", SPINNER) as program:
@@ -352,6 +378,7 @@ def main():
     check_greenlet(tap)
     with tempfile.TemporaryDirectory(prefix="strata-stack-") as where:
         check_native(tap, where)
+        check_path(tap, where)
         check_flicker(tap, where)
         check_flicker(tap, where, "--freeze")
         check_refusals(tap, where)
