@@ -78,6 +78,12 @@ void waiting_look_kernel(struct waiting_kernel *kernel, const char *function)
 		kernel->input_output = true;
 	if (strstr(function, "page_fault") || !strcmp(function, "do_mem_abort"))
 		kernel->page_fault = true;
+	/* kernel/signal.c: where a frozen thread sleeps, with no other function but the scheduler's further in */
+	if (is_function(function, "get_signal") || is_function(function, "do_freezer_trap") ||
+	    is_function(function, "__refrigerator"))
+		kernel->frozen = true;
+	else if (!strstr(function, "schedule"))
+		kernel->frozen = false;
 }
 
 /* The system call, but for those that tell less than another word. */
@@ -110,6 +116,8 @@ void waiting_describe(uint32_t waits, const struct waiter *found, const struct w
 		snprintf(ret, size, "stopped");
 	else if (waits & WAIT_PREEMPTED)
 		snprintf(ret, size, "preempted");
+	else if (kernel->frozen)
+		snprintf(ret, size, "frozen");
 	else if (waits & WAIT_NO_CALL)
 		snprintf(ret, size, "%s", kernel->page_fault ? "page fault" : kernel->input_output ? "I/O" : "kernel");
 	else if (kernel->page_fault)

@@ -41,15 +41,15 @@ bool waiting_is_runtime_lock(uint32_t waits, const struct waiter *found);
 
 /*
  * Writes a short text about what a thread waited for. `waits`: enum wait_flag. `found`: its waiter, or NULL. `kernel`:
- * does its kernel stack wait for a device, and is it that of a page fault?
+ * does its kernel stack wait for a device, is it that of a page fault, and is the thread frozen (cgroup.freeze)?
  */
 struct waiting_kernel {
-	bool input_output, page_fault;
+	bool input_output, page_fault, frozen;
 };
 void waiting_describe(uint32_t waits, const struct waiter *found, const struct waiting_kernel *kernel, char *ret,
 		      size_t size);
 
-/* One more frame of a kernel stack, by name. */
+/* One more frame of a kernel stack, by name; outermost first. */
 void waiting_look_kernel(struct waiting_kernel *kernel, const char *function);
 
 #endif

@@ -304,6 +304,18 @@ static const struct waiter *find_waiter(const struct stack_runtime *runtime, con
 	return waiting.found;
 }
 
+/* Its cgroup's freezer has it, whatever it was doing. */
+static bool is_frozen(const struct stack_thread *thread)
+{
+	struct waiting_kernel kernel = {};
+	uint32_t i;
+
+	for (i = thread->depth; i-- > 0;)
+		if (thread->frames[i]->layer == FRAME_KERNEL)
+			waiting_look_kernel(&kernel, thread->frames[i]->name);
+	return kernel.frozen;
+}
+
 int stack_explain(int pid, const struct stack_runtime *runtime, const struct task_event *task,
 		  struct stack_thread *thread)
 {
@@ -320,6 +332,9 @@ int stack_explain(int pid, const struct stack_runtime *runtime, const struct tas
 	if (task->flags & (TASK_KERNEL_THREAD | TASK_NO_REGISTERS)) {
 		thread->waits_for = "kernel";
 		fputs("work", out);
+	} else if (is_frozen(thread)) {
+		thread->waits_for = "frozen";
+		fputs("a frozen cgroup", out);
 	} else if (task->call == ~0ull) {
 		thread->waits_for = "page-fault";
 		fputs("memory", out);

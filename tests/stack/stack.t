@@ -218,6 +218,35 @@ def check_path(tap, where):
         tap.ok(len(lines) == 1 and re.search(r" in openat\(\S+/one\S+thatx{200}\)$", lines[0]), "  in one line of text", lines)
 
 
+def check_frozen(tap):
+    """A cgroup that is frozen: that is what each of its threads waits for, wherever it was; no page, and no GIL."""
+    mounts = [line.split() for line in open("/proc/mounts", encoding="utf-8")]
+    mount = next((m[1] for m in mounts if m[2] == "cgroup2"), None)
+    if not mount:
+        tap.skip("a frozen cgroup", "no cgroups of version 2")
+        return
+    folder = "%s/strata-frozen-%d" % (mount, os.getpid())
+    os.mkdir(folder)
+
+    def write(name, text):
+        with open("%s/%s" % (folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    try:
+        with Program(e2e.PYTHON, "-c", SPINNER) as target:
+            write("cgroup.procs", str(target.pid))
+            write("cgroup.freeze", "1")
+            e2e.until(lambda: "frozen 1" in open(folder + "/cgroup.events", encoding="utf-8").read())
+            threads = read(target.pid)["threads"]
+            tap.ok(len(threads) == 4 and all(t["waiting"] == {"kind": "frozen", "detail": "a frozen cgroup"} and t["consistent"]
+                                             for t in threads), "a frozen cgroup", [(t["state"], t["waiting"]) for t in threads])
+            tap.equal(sum(n == "spin" for t in threads for n, _ in python_frames(t)), 3, "  with its threads' stacks")
+            write("cgroup.freeze", "0")
+    finally:
+        e2e.until(lambda: not open(folder + "/cgroup.procs", encoding="utf-8").read())
+        os.rmdir(folder)
+
+
 def check_running(tap):
     """Threads that hold the GIL by turns: whoever has it, and whoever waits for it, is on the line that it is on."""
     with Program(e2e.PYTHON, "-c", SPINNER) as program:
@@ -375,6 +404,7 @@ def main():
         check_python(tap, python)
     check_leaderless(tap, e2e.PYTHON)
     check_running(tap)
+    check_frozen(tap)
     check_greenlet(tap)
     with tempfile.TemporaryDirectory(prefix="strata-stack-") as where:
         check_native(tap, where)

@@ -31,6 +31,7 @@ static void check(uint32_t waits, const struct waiter *found, struct waiting_ker
 static void test_calls(void)
 {
 	const struct waiting_kernel none = {}, device = {.input_output = true}, fault = {.page_fault = true};
+	const struct waiting_kernel frozen = {.frozen = true};
 	uint32_t reads = WAIT_OFF_CPU | (uint32_t)syscall_number("read");
 
 	check(reads, NULL, none, "read");
@@ -42,7 +43,25 @@ static void test_calls(void)
 	check(WAIT_OFF_CPU | WAIT_NO_CALL, NULL, fault, "page fault");
 	check(WAIT_OFF_CPU | WAIT_NO_CALL, NULL, device, "I/O");
 	check(WAIT_OFF_CPU | WAIT_NO_CALL, NULL, none, "kernel");
+	check(WAIT_OFF_CPU | WAIT_NO_CALL, NULL, frozen, "frozen");
+	check(reads, NULL, frozen, "frozen");
+	check(reads | WAIT_PREEMPTED, NULL, frozen, "preempted");
 	check(WAIT_OFF_CPU | 65535, NULL, none, "system call 65535");
+}
+
+static void test_frozen(void)
+{
+	static const char *const frozen[] = {"do_syscall_64", "arch_do_signal_or_restart", "get_signal", "schedule"};
+	static const char *const dumps[] = {"get_signal", "do_coredump", "schedule"};
+	struct waiting_kernel kernel = {};
+	size_t i;
+
+	for (i = 0; i < sizeof(frozen) / sizeof(*frozen); i++)
+		waiting_look_kernel(&kernel, frozen[i]);
+	ok(kernel.frozen, "a frozen thread sleeps in get_signal()");
+	for (i = 0; i < sizeof(dumps) / sizeof(*dumps); i++)
+		waiting_look_kernel(&kernel, dumps[i]);
+	ok(!kernel.frozen, "one that dumps its memory is not frozen");
 }
 
 static void test_locks(void)
@@ -103,6 +122,7 @@ static void test_kernel(void)
 int main(void)
 {
 	test_calls();
+	test_frozen();
 	test_locks();
 	test_runtime_lock();
 	test_kernel();
