@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """strata stack --tasks: the tasks of a program that knows them, on every interpreter at hand: those of C code, Python's own,
-one that blocks the loop, and tasks that come and go while they are read."""
+one that blocks the loop, those of uvloop where it is installed, and tasks that come and go while they are read."""
 import collections
 import json
 import os
@@ -70,7 +70,7 @@ def expected(version, mode):
     for i, (name, functions, kind, by) in enumerate(wanted):
         if name == "wait_for" and version >= (3, 12):  # it awaits what it is given
             kind = "task"
-        if name == "received" and version < (3, 7):  # sock_recv() is a function that returns a future
+        if name == "received" and (version < (3, 7) or mode == "uvloop"):  # sock_recv() is a function that returns a future
             kind = "future"
         wanted[i] = name, functions, kind, by
     if mode == "block":
@@ -113,6 +113,11 @@ class Program:
         self.process.stdout.close()
 
 
+def has_uvloop(interpreter):
+    command = (["chroot", interpreter.root] if interpreter.root else []) + [interpreter.path, "-c", "import uvloop"]
+    return subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+
+
 def take(pid, *how):
     done = subprocess.run([e2e.STRATA, "stack", "--tasks", str(pid)] + list(how), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=e2e.PATIENCE_S)
@@ -144,7 +149,7 @@ def check_all(tap, interpreter, mode):
     tap.ok("\ntasks: %d\n" % sum(wanted.values()) in text and
            re.search(r"^task \S+: waiting for gather, %d awaitables\n    gatherer \(<string>:%d\)$" %
                      (CHILDREN, LINES["gatherer"]), text, re.M) and
-           re.search(r"^task \S+: waiting for socket, fd \d+ socket:", text, re.M) and
+           re.search(r"^task \S+: waiting for socket" + ("" if mode == "uvloop" else r", fd \d+ socket:"), text, re.M) and
            re.search(r"^task \S+: waiting for shield of \S+$", text, re.M), label + ": as text", text[:400])
 
 
@@ -228,6 +233,10 @@ def main():
         if re.search(ONLY, interpreter.label):
             for mode in "", "plain", "block":
                 check_all(tap, interpreter, mode)
+            if has_uvloop(interpreter):
+                check_all(tap, interpreter, "uvloop")
+            else:
+                tap.skip(interpreter.label + ", uvloop", "it has no uvloop package")
             check_churn(tap, interpreter)
             check_returned(tap, interpreter)
     if not ONLY:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A program of tasks for tests/stack/tasks.t, which knows what each line `# NAME` is for.
 
-    python -c SOURCE [block] [plain] [churn]
+    python -c SOURCE [block] [plain] [churn] [uvloop]
 
 It prints "ready" when all tasks wait; with `block` one of them blocks the loop then. `plain`: Python's own classes
-instead of those in C. `churn`: tasks that come and go for ever."""
+instead of those in C. `churn`: tasks that come and go for ever. `uvloop`: an event loop of that package."""
 import asyncio
 import os
 import socket
@@ -186,6 +186,10 @@ if "plain" in sys.argv:
                      "current_task"):
         if hasattr(asyncio.tasks, "_py_" + function.lstrip("_")):
             setattr(asyncio.tasks, function, getattr(asyncio.tasks, "_py_" + function.lstrip("_")))
-event_loop = asyncio.new_event_loop()
+if "uvloop" in sys.argv:
+    import uvloop
+    event_loop = uvloop.new_event_loop()
+else:
+    event_loop = asyncio.new_event_loop()
 asyncio.set_event_loop(event_loop)
 event_loop.run_until_complete(main())
