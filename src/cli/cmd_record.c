@@ -451,7 +451,9 @@ static int record(const struct request *request, double started_at)
 		.filter = request->filter,
 		.frequency = request->off_cpu ? 0 : request->frequency,
 		.off_cpu_rate =
-			request->off_cpu || request->wall || request->gil ? request->off_cpu_rate ?: ENGINE_OFF_CPU_RATE : 0,
+			!request->off_cpu && !request->wall && !request->gil ? 0
+			: request->off_cpu_rate ? request->off_cpu_rate
+						: ENGINE_OFF_CPU_RATE,
 		.gil = request->gil,
 		.tasks = request->tasks,
 		.lines = request->lines,

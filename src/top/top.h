@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * top: `strata top` as a library: where time goes now, on the CPU and off it, window by window. A client of the engine
- * (engine/engine.h); it owns all it sets up and releases it before it returns. Called once per process, from one thread.
+ * top: `strata top` as a library: where time goes now, on the CPU and off it, window by window. A client of the
+ * engine (engine/engine.h); it owns all it sets up and releases it before it returns. Called once per process, from
+ * one thread.
  *
  *   engine_collect() ─► ranking.h  rows: own and total samples ─► view.h  order, filter ─► text, or
  *                                                                        browser.h, screen.h  a terminal

@@ -296,7 +296,15 @@ static void test_waits(void)
 	uint32_t stack[2] = {frame(window, FRAME_RUNTIME, "f", "x.py", 1),
 			     frame(window, FRAME_MARK, "[waiting: GIL]", "", 0)};
 	struct profile_sample sample = {
-		.comm = "a", .pid = 1 << 30, .tid = 1, .count = 5, .lockable = 5, .weight = 400000000, .frames = stack, .depth = 2};
+		.comm = "a",
+		.pid = 1 << 30,
+		.tid = 1,
+		.count = 5,
+		.lockable = 5,
+		.weight = 400000000,
+		.frames = stack,
+		.depth = 2,
+	};
 	struct view view = {.mode = VIEW_WALL, .kind = RANKING_THREAD, .sort = VIEW_NAME};
 	struct browser browser = {};
 	char text[512] = "";
