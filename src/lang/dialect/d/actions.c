@@ -125,7 +125,10 @@ static const struct d_variable *aggregation(struct compiler *c, const struct d_e
 			     call->span,
 			     "%s( ) argument #%u is incompatible with prototype:\n"
 			     "\tprototype: aggregation\n\t argument: %s",
-			     call->text, index + 1, d_type_name(c, d_value(c, expr)->type));
+			     call->text, index + 1,
+			     expr->kind == D_CALL && (d_is_aggregating(expr->text) || d_is_action(expr->text))
+				     ? "void"
+				     : d_type_name(c, d_value(c, expr)->type));
 		return NULL;
 	}
 	if (expr->kid_count) {
@@ -146,15 +149,32 @@ static const struct d_variable *aggregation(struct compiler *c, const struct d_e
 	return variable;
 }
 
-static bool same_keys(const struct d_variable *a, const struct d_variable *b)
+static const char *keys_of(struct compiler *c, const struct d_variable *variable)
+{
+	return arena_printf(c->arena, "@%s has %u key%s", variable->name, variable->key_count,
+			    variable->key_count == 1 ? "" : "s");
+}
+
+/* Of aggregations that one printa() prints. */
+static bool same_keys(struct compiler *c, const struct d_variable *a, const struct d_variable *b, struct span span)
 {
 	uint32_t i;
 
-	if (a->key_count != b->key_count)
+	if (a->key_count != b->key_count) {
+		report_error(c->report, "D_PRINTA_AGGKEY", span,
+			     "printa( ): @%s and @%s do not have matching key signatures: %s, %s", a->name, b->name,
+			     keys_of(c, a), keys_of(c, b));
 		return false;
-	for (i = 0; i < a->key_count; i++)
-		if (!type_equal(a->keys[i], b->keys[i]))
-			return false;
+	}
+	for (i = 0; i < a->key_count; i++) {
+		if (type_equal(a->keys[i], b->keys[i]))
+			continue;
+		report_error(c->report, "D_PRINTA_AGGPROTO", span,
+			     "printa( ): @%s[ ] key #%u is incompatible with @%s:\n%9s key #%u: %s\n%9s key #%u: %s",
+			     b->name, i + 1, a->name, a->name, i + 1, d_type_name(c, a->keys[i]), b->name, i + 1,
+			     d_type_name(c, b->keys[i]));
+		return false;
+	}
 	return true;
 }
 
@@ -167,7 +187,8 @@ static void lower_printa(struct compiler *c, const struct action_row *self, cons
 	if (first && !take_format(c, call, &action))
 		return;
 	if (call->kid_count == first) {
-		report_error(c->report, "D_PRINTA_PROTO", call->span, "printa( ) needs an aggregation");
+		report_error(c->report, "D_PRINTA_PROTO", call->span,
+			     "printa( ) prototype mismatch: 1 args passed, 2 expected");
 		return;
 	}
 	action.aggregations = arena_array(c->arena, const struct d_variable *, call->kid_count);
@@ -177,14 +198,8 @@ static void lower_printa(struct compiler *c, const struct action_row *self, cons
 		if (!one)
 			return;
 		action.aggregations[action.aggregation_count++] = one;
-		if (!same_keys(one, action.aggregations[0])) {
-			report_error(c->report,
-				     one->key_count == action.aggregations[0]->key_count ? "D_PRINTA_AGGPROTO"
-											 : "D_PRINTA_AGGKEY",
-				     call->kids[i]->span, "printa( ): @%s does not have the keys of @%s", one->name,
-				     action.aggregations[0]->name);
+		if (!same_keys(c, action.aggregations[0], one, call->kids[i]->span))
 			return;
-		}
 	}
 	if (action.format && action.aggregation_count) {
 		const struct d_variable *one = action.aggregations[0];
@@ -251,9 +266,23 @@ static void lower_memory(struct compiler *c, const struct action_row *self, cons
 	struct node *node;
 	int64_t size;
 
-	if (!d_constant(c, call->kids[1], &size) || size < 1 || size > 4096) {
+	node = d_place(c, call->kids[0]);
+	if (!type_is_scalar(node->type) && node->type->kind != TYPE_ARRAY) {
+		if (!c->report->errors)
+			report_error(c->report, "D_TRACEMEM_ADDR", call->span,
+				     "tracemem( ) argument #1 is incompatible with prototype:\n"
+				     "\tprototype: pointer or integer\n\t argument: %s",
+				     d_type_name(c, node->type));
+		return;
+	}
+	if (!d_constant(c, call->kids[1], &size) || size < 1) {
 		report_error(c->report, "D_TRACEMEM_SIZE", call->kids[1]->span,
-			     "tracemem( ) argument #2 must be a constant from 1 to 4096");
+			     "tracemem( ) argument #2 must be a non-zero positive integral constant expression");
+		return;
+	}
+	if (size > 4096) {
+		report_error(c->report, "D_TRACEMEM_SIZE", call->kids[1]->span,
+			     "tracemem( ) argument #2 must be 4096 at most");
 		return;
 	}
 	node = d_call(c, CORE_BUF, type_buffer(c->arena, (uint32_t)size), call->span, 2);

@@ -453,6 +453,11 @@ void d_lower(struct compiler *c)
 	struct d_state *state = d_state(c);
 	uint32_t i, k;
 
+	if (state->units.count) {
+		c->unit = &c->units.at[0];
+		state->unit = &state->units.at[0];
+		d_translators_check(c);
+	}
 	/* In the order of the text: the first use of a variable gives it its type. */
 	for (i = 0; i < state->clauses.count && !c->report->errors; i++)
 		for (k = 0; k < state->units.count && !c->report->errors; k++)

@@ -106,6 +106,7 @@ static void end(struct compiler *c)
 	vec_free(&state->clauses);
 	vec_free(&state->declarations);
 	vec_free(&state->translators);
+	vec_free(&state->attributes);
 	vec_free(&state->variables);
 	vec_free(&state->places);
 	vec_free(&state->statements);

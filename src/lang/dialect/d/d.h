@@ -116,10 +116,17 @@ struct d_translator {
 	const struct type *out, *in;
 	const char *parameter;
 	struct d_translation {
+		struct span span;
 		const char *name;
 		struct d_expr *value;
 	} *members;
 	uint32_t count;
+};
+
+/* #pragma D attributes STABILITY NAME */
+struct d_attributes {
+	struct span span;
+	const char *name;
 };
 
 /* What a translator's parameter stands for while its expressions are lowered. */
@@ -280,6 +287,7 @@ struct d_state {
 	VEC(struct d_clause) clauses;
 	VEC(struct d_declaration) declarations;
 	VEC(struct d_translator) translators;
+	VEC(struct d_attributes) attributes;
 	const struct d_binding *binding; /* NULL: not in a translator */
 	VEC(struct d_variable *) variables;
 	VEC(struct d_unit) units;   /* of the compiler's */
@@ -331,6 +339,7 @@ struct d_lexer {
 	struct compiler *c;
 	const char *source;
 	uint32_t at, end;
+	uint32_t parentheses, brackets; /* open ones */
 	bool failed;
 };
 void d_lexer_init(struct d_lexer *lexer, struct compiler *c);
@@ -455,10 +464,24 @@ struct node *d_inet_ntop(struct compiler *c, const struct d_expr *call);
 struct node *d_link_ntop(struct compiler *c, const struct d_expr *call);
 struct node *d_progenyof(struct compiler *c, const struct d_expr *call);
 
+/* Makes sure that the expressions of the translators have values. */
+void d_translators_check(struct compiler *c);
+
+/* pragmas.c: the words behind #pragma, or #error and its words. False with a complaint. */
+bool d_pragma(struct compiler *c, char *words, struct span span, bool is_error);
+/* After the whole text: complains about attributes of what there is not. */
+void d_pragmas_end(struct compiler *c);
+
+/* declarations.c */
+void d_declare(struct compiler *c);
+/* An inline definition, when it is read; complains. */
+void d_inline_check(struct compiler *c, const struct d_declaration *declaration);
+
 /* variables.c */
 struct d_variable *d_variable_find(const struct compiler *c, enum d_scope scope, const char *name, bool aggregation);
 struct d_variable *d_variable_add(struct compiler *c, struct d_variable variable);
-void d_declare(struct compiler *c);
+/* Its map, or its variable, when all is known of it. */
+void d_variable_make(struct compiler *c, struct d_variable *variable);
 struct node *d_variable_read(struct compiler *c, const struct d_expr *expr);
 /* Statement: the assignment. *value: what reads it afterwards; may be NULL. */
 struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read);
@@ -491,7 +514,9 @@ struct node *d_made_argument(struct compiler *c, uint32_t number, const struct d
 /* MEMBER of curpsinfo, curlwpsinfo, or of an argument that is one; NULL: it is not of these. */
 struct node *d_translated(struct compiler *c, const struct d_expr *expr);
 
-/* functions.c: a subroutine; NULL: there is none of this name. */
+/* functions.c */
+bool d_is_function(const char *name);
+/* A subroutine; NULL: there is none of this name. */
 struct node *d_function(struct compiler *c, const struct d_expr *call);
 
 /* actions.c: false: there is none of this name. */

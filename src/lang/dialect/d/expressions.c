@@ -172,6 +172,33 @@ struct node *d_number(struct compiler *c, const struct d_expr *expr)
 	return d_int(c, 0, &type_int32);
 }
 
+static bool is_action(const struct d_expr *expr)
+{
+	return expr->kind == D_CALL && d_is_action(expr->text);
+}
+
+/* The operand of an operator that has one: an integer. */
+static struct node *single(struct compiler *c, const struct d_expr *expr, const char *operator)
+{
+	struct node *node = is_action(expr) ? NULL : d_value(c, expr);
+
+	if (node && type_is_number(node->type))
+		return node;
+	if (!c->report->errors)
+		report_error(c->report, *operator== '~' ? "D_OP_INT" : "D_OP_ARITH", expr->span,
+			     "operator %s requires an operand of %s type", operator,
+			     *operator== '~' ? "integral" : "arithmetic");
+	return d_int(c, 0, &type_int32);
+}
+
+static void incompatible(struct compiler *c, const struct d_expr *expr, const struct type *a, const struct type *b)
+{
+	if (!c->report->errors)
+		report_error(c->report, "D_OP_INCOMPAT", expr->span,
+			     "operands have incompatible types: \"%s\" %s \"%s\"", a ? d_type_name(c, a) : "aggregation",
+			     expr->text, b ? d_type_name(c, b) : "aggregation");
+}
+
 /* An integer, not a pointer. */
 static struct node *integer(struct compiler *c, const struct d_expr *expr, const char *operator)
 {
@@ -347,6 +374,14 @@ static struct node *compare_texts(struct compiler *c, enum op op, const struct d
 	return d_binary(c, op, &type_int32, node, d_int(c, 0, &type_int64));
 }
 
+/* How far to go is not known. */
+static bool points_to_nothing(const struct type *a, const struct type *b)
+{
+	const struct type *pointer = a->kind == TYPE_POINTER ? a : b;
+
+	return pointer->to->kind == TYPE_NONE;
+}
+
 static struct node *arithmetic(struct compiler *c, enum op op, struct node *a, struct node *b, struct span span,
 			       const char *text)
 {
@@ -361,6 +396,13 @@ static struct node *arithmetic(struct compiler *c, enum op op, struct node *a, s
 				c, OP_DIV, &type_int64,
 				d_binary(c, OP_SUB, &type_int64, d_cast(c, a, &type_int64), d_cast(c, b, &type_int64)),
 				d_int(c, a->type->to->size ? a->type->to->size : 1, &type_int64), span);
+		if ((op == OP_ADD || op == OP_SUB) && points_to_nothing(a->type, b->type)) {
+			if (!c->report->errors)
+				report_error(c->report, "D_OP_INCOMPAT", span,
+					     "operands have incompatible types: \"%s\" %s \"%s\"",
+					     d_type_name(c, a->type), text, d_type_name(c, b->type));
+			return a;
+		}
 		if (op == OP_ADD || op == OP_SUB)
 			return d_binary(c, op, a->type->kind == TYPE_POINTER ? a->type : b->type, a, b);
 		report_error(c->report, "D_OP_ARITH", span, "operator %s requires operands of arithmetic type", text);
@@ -387,17 +429,45 @@ static bool is_textual(const struct type *type)
 	return type->kind == TYPE_STRING || type->kind == TYPE_PROBE;
 }
 
+/* Strings where numbers are needed. */
+static void wrong_operands(struct compiler *c, const struct d_expr *expr, enum op op)
+{
+	bool is_scalar = op == OP_NONE || op >= OP_LOGICAL_AND, is_arithmetic = op && strchr("+-*/", *expr->text);
+
+	if (!c->report->errors)
+		report_error(c->report, is_scalar ? "D_OP_SCALAR" : is_arithmetic ? "D_OP_ARITH" : "D_OP_INT",
+			     expr->span, "operator %s requires operands of %s type", expr->text,
+			     is_scalar       ? "scalar"
+			     : is_arithmetic ? "arithmetic"
+					     : "integral");
+}
+
+static void of_aggregation(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *types[2] = {};
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		if (expr->kids[i]->kind != D_AGGREGATION)
+			types[i] = d_value(c, expr->kids[i])->type;
+	incompatible(c, expr, types[0], types[1]);
+}
+
 static struct node *lower_binary(struct compiler *c, const struct d_expr *expr)
 {
 	enum op op = operator_of(expr->text);
-	struct node *a = d_value(c, expr->kids[0]), *b = d_value(c, expr->kids[1]);
+	struct node *a, *b;
 
+	if (expr->kids[0]->kind == D_AGGREGATION || expr->kids[1]->kind == D_AGGREGATION) {
+		of_aggregation(c, expr);
+		return d_int(c, 0, &type_int32);
+	}
+	a = d_value(c, expr->kids[0]);
+	b = d_value(c, expr->kids[1]);
 	if (is_textual(a->type) || is_textual(b->type)) {
 		if (is_comparison(op))
 			return compare_texts(c, op, expr);
-		if (!c->report->errors)
-			report_error(c->report, "D_OP_ARITH", expr->span, "operator %s requires operands of %s type",
-				     expr->text, op == OP_NONE || op >= OP_LOGICAL_AND ? "scalar" : "arithmetic");
+		wrong_operands(c, expr, op);
 		return d_int(c, 0, &type_int32);
 	}
 	if (!type_is_scalar(a->type) || !type_is_scalar(b->type)) {
@@ -441,7 +511,7 @@ static struct node *lower_unary(struct compiler *c, const struct d_expr *expr)
 		return d_address(c, expr);
 	if (*expr->text == '!')
 		return unary(c, OP_NOT, &type_int32, d_number(c, expr->kids[0]));
-	a = integer(c, expr->kids[0], expr->text);
+	a = single(c, expr->kids[0], expr->text);
 	type = promoted(a->type);
 	a = d_cast(c, a, type);
 	if (*expr->text == '+')
@@ -454,11 +524,22 @@ static struct node *lower_unary(struct compiler *c, const struct d_expr *expr)
 
 static struct node *lower_ternary(struct compiler *c, const struct d_expr *expr)
 {
-	struct node *condition = d_number(c, expr->kids[0]), *a = d_value(c, expr->kids[1]),
-		    *b = d_value(c, expr->kids[2]);
-	struct node *node = node_create(c->arena, NODE_TERNARY, expr->span, 3);
+	struct node *condition = d_value(c, expr->kids[0]), *node, *a, *b;
 	const struct type *type;
 
+	if (is_textual(condition->type) && !c->report->errors)
+		report_error(c->report, "D_OP_SCALAR", expr->span, "operator ?: expression must be of scalar type");
+	condition = d_number(c, expr->kids[0]);
+	if (is_action(expr->kids[1]) || is_action(expr->kids[2])) {
+		if (!c->report->errors && (!is_action(expr->kids[1]) || d_check_call(c, expr->kids[1])) &&
+		    (!is_action(expr->kids[2]) || d_check_call(c, expr->kids[2])))
+			report_error(c->report, "D_OP_ACT", expr->span,
+				     "action cannot be used in a conditional context");
+		return d_int(c, 0, &type_int32);
+	}
+	a = d_value(c, expr->kids[1]);
+	b = d_value(c, expr->kids[2]);
+	node = node_create(c->arena, NODE_TERNARY, expr->span, 3);
 	if (c->arena->failed)
 		return node;
 	if (is_textual(a->type) || is_textual(b->type)) {
@@ -558,6 +639,11 @@ static struct node *assigned(struct compiler *c, const struct d_expr *expr, stru
 			return d_int(c, 0, &type_int32);
 		}
 		/* What is not known yet begins as 0. */
+		value = d_value(c, expr->kids[1]);
+		if (known && type_is_number(known->type) && is_textual(value->type)) {
+			incompatible(c, expr, known->type, value->type);
+			return d_int(c, 0, &type_int32);
+		}
 		value = integer(c, expr->kids[1], expr->text);
 		if (!known) {
 			if (expr->kids[0]->scope != D_GLOBAL || !d_builtin(c, expr->kids[0]))
@@ -655,6 +741,12 @@ void d_statement(struct compiler *c, const struct d_expr *expr)
 {
 	struct node *node, *statement;
 
+	if (expr->kind == D_ASSIGN && expr->kids[0]->kind == D_INDEX &&
+	    expr->kids[0]->kids[0]->kind == D_AGGREGATION) {
+		report_error(c->report, "D_AGG_MDIM", expr->kids[0]->span,
+			     "@%s: an aggregation's keys are in one pair of brackets", expr->kids[0]->kids[0]->text);
+		return;
+	}
 	if (expr->kind == D_ASSIGN && expr->kids[0]->kind == D_AGGREGATION) {
 		d_aggregate(c, expr->kids[0], expr->kids[1]);
 		return;
@@ -670,6 +762,19 @@ void d_statement(struct compiler *c, const struct d_expr *expr)
 	}
 	if (expr->kind == D_CALL && d_action(c, expr))
 		return;
+	if (expr->kind == D_AGGREGATION) {
+		if (expr->kid_count || d_variable_find(c, D_GLOBAL, expr->text, true))
+			report_error(c->report, "D_AGG_NULL", expr->span, "expression has null effect: @%s",
+				     expr->text);
+		else
+			report_error(c->report, "D_IDENT_UNDEF", expr->span, "undefined aggregation: @%s", expr->text);
+		return;
+	}
+	if (expr->kind == D_CALL && d_is_aggregating(expr->text)) {
+		report_error(c->report, "D_CG_EXPR", expr->span,
+			     "%s( ) may not be called here: its result is assigned to an aggregation", expr->text);
+		return;
+	}
 	node = d_value(c, expr);
 	statement = node_create(c->arena, NODE_EXPRESSION, expr->span, 1);
 	if (c->arena->failed)

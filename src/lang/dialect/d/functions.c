@@ -257,6 +257,19 @@ static const char *const missing[] = {
 	"rw_write_held",
 };
 
+bool d_is_function(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(subroutines) / sizeof(subroutines[0]); i++)
+		if (!strcmp(subroutines[i].name, name))
+			return true;
+	for (i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
+		if (!strcmp(missing[i], name))
+			return true;
+	return false;
+}
+
 struct node *d_function(struct compiler *c, const struct d_expr *call)
 {
 	bool is_used = d_take_use(c);

@@ -20,9 +20,18 @@ static char peek(const struct d_lexer *lexer, uint32_t ahead)
 
 static void complain(struct d_lexer *lexer, const char *tag, uint32_t from, const char *text, const char *what)
 {
-	report_error(lexer->c->report, tag, (struct span){from, lexer->at}, "%s%s", text, what);
+	report_error(lexer->c->report, tag, (struct span){from, lexer->at}, "%s%s", text, what ? what : "");
 	lexer->failed = true;
 	lexer->at = lexer->end;
+}
+
+/* At the end of a line that should not be there: the next one is meant, as in dtrace. */
+static void complain_behind_line(struct d_lexer *lexer, const char *tag, const char *what)
+{
+	uint32_t from = lexer->at + 1 < lexer->end ? lexer->at + 1 : lexer->at;
+
+	lexer->at = from;
+	complain(lexer, tag, from, "", what);
 }
 
 static bool at_line_begin(const struct d_lexer *lexer)
@@ -47,33 +56,17 @@ static void take_control(struct d_lexer *lexer)
 	if (!line)
 		return;
 	word = strtok_r(line, " \t\r", &save);
-	if (!word || *word == '!' || isdigit((unsigned char)*word) || !strcmp(word, "ident") || !strcmp(word, "line") ||
-	    !strcmp(word, "error"))
+	if (!word || *word == '!' || isdigit((unsigned char)*word) || !strcmp(word, "ident") || !strcmp(word, "line"))
 		return;
-	if (strcmp(word, "pragma") != 0) {
+	if (end + 1 >= lexer->end && strcmp(word, "error") != 0) {
+		complain(lexer, "D_SYNTAX", from, "", "end-of-file encountered before end of control line");
+	} else if (!strcmp(word, "error") || !strcmp(word, "pragma")) {
+		lexer->failed |= !d_pragma(lexer->c, save, (struct span){from, end}, *word == 'e');
+		lexer->at = lexer->failed ? lexer->end : end;
+	} else {
 		complain(lexer, "D_PRAGCTL_INVAL", from, "invalid control directive: #", word);
 		report_hint(lexer->c->report, "-C runs the preprocessor first");
-		return;
 	}
-	word = strtok_r(NULL, " \t\r", &save);
-	if (!word || strcmp(word, "D") != 0)
-		return;
-	word = strtok_r(NULL, " \t\r", &save);
-	if (!word) {
-		complain(lexer, "D_PRAGMA_MALFORM", from, "", "malformed #pragma D");
-		return;
-	}
-	if (strcmp(word, "option") != 0) {
-		if (strcmp(word, "attributes") && strcmp(word, "binding") && strcmp(word, "depends_on") &&
-		    strcmp(word, "error") && strcmp(word, "line"))
-			complain(lexer, "D_PRAGMA_INVAL", from, "invalid #pragma D: ", word);
-		return;
-	}
-	word = strtok_r(NULL, " \t\r", &save);
-	if (!word)
-		complain(lexer, "D_PRAGMA_MALFORM", from, "", "superfluous or missing argument of #pragma D option");
-	else
-		d_option_set(lexer->c, word, (struct span){from, end});
 }
 
 static bool skip(struct d_lexer *lexer)
@@ -90,8 +83,9 @@ static bool skip(struct d_lexer *lexer)
 						 lexer->end - lexer->at < 2 ? 0 : lexer->end - lexer->at - 2, "*/", 2);
 
 			if (!end) {
-				complain(lexer, "D_SYNTAX", lexer->at, "",
-					 "end-of-file encountered before the end of a comment");
+				lexer->at = lexer->end;
+				complain(lexer, "D_SYNTAX", lexer->end - 1, "",
+					 "end-of-file encountered before matching */");
 				break;
 			}
 			lexer->at = (uint32_t)(end - lexer->source) + 2;
@@ -146,7 +140,7 @@ static void take_text(struct d_lexer *lexer, struct d_lexeme *ret)
 			*to++ = escaped(lexer);
 	}
 	if (peek(lexer, 0) != '"') {
-		complain(lexer, "D_STR_NL", from, "", "newline encountered in string literal");
+		complain_behind_line(lexer, "D_STR_NL", "newline encountered in string literal");
 		return;
 	}
 	lexer->at++;
@@ -172,11 +166,12 @@ static void take_character(struct d_lexer *lexer, struct d_lexeme *ret)
 		bytes++;
 	}
 	if (peek(lexer, 0) != '\'' || !bytes || bytes > 8) {
-		complain(lexer,
-			 peek(lexer, 0) != '\'' ? "D_CHR_NL"
-			 : bytes                ? "D_CHR_OFLOW"
-						: "D_CHR_NULL",
-			 from, "", "malformed character constant");
+		if (peek(lexer, 0) != '\'')
+			complain_behind_line(lexer, "D_CHR_NL", "newline encountered in character constant");
+		else if (bytes)
+			complain(lexer, "D_CHR_OFLOW", from, "", "character constant is too long");
+		else
+			complain(lexer, "D_CHR_NULL", from, "", "empty character constant");
 		return;
 	}
 	lexer->at++;
@@ -184,26 +179,36 @@ static void take_character(struct d_lexer *lexer, struct d_lexeme *ret)
 	ret->text = "'";
 }
 
+/* As C has them, with a suffix; what follows is a token of its own. */
 static void take_number(struct d_lexer *lexer, struct d_lexeme *ret)
 {
-	uint32_t from = lexer->at, digits;
+	uint32_t from = lexer->at, digits, next;
+	bool is_hex = peek(lexer, 0) == '0' && (peek(lexer, 1) | 32) == 'x' && number_digit(peek(lexer, 2)) < 16;
 	char text[72];
 
-	while (isalnum((unsigned char)peek(lexer, 0)) || peek(lexer, 0) == '.')
+	lexer->at += is_hex ? 2 : 0;
+	while (number_digit(peek(lexer, 0)) < (is_hex ? 16 : 10))
 		lexer->at++;
-	digits = lexer->at - from;
-	while (digits && strchr("uUlL", lexer->source[from + digits - 1])) {
-		ret->is_unsigned |= (lexer->source[from + digits - 1] | 32) == 'u';
-		ret->is_long |= (lexer->source[from + digits - 1] | 32) == 'l';
-		digits--;
-	}
-	snprintf(text, sizeof(text), "%.*s", (int)digits, lexer->source + from);
-	if (digits >= sizeof(text) || strchr(text, '.') || (!strpbrk(text, "xX") && strpbrk(text, "eE"))) {
+	next = (peek(lexer, 1) == '+' || peek(lexer, 1) == '-') ? 2 : 1;
+	if (!is_hex && (peek(lexer, 0) == '.' ||
+			((peek(lexer, 0) | 32) == 'e' && isdigit((unsigned char)peek(lexer, next))))) {
 		complain(lexer, "D_SYNTAX", from, "", "floating-point constants are not permitted");
 		return;
 	}
-	if (strpbrk(text, "hijkmnopqrstvwyzGHIJKLMNOPQRSTUVWYZ_") || !number_parse(text, digits, &ret->value)) {
-		complain(lexer, "D_INT_OFLOW", from, "integer constant that no built-in type can represent: ", text);
+	digits = lexer->at - from;
+	for (; peek(lexer, 0) && strchr("uUlL", peek(lexer, 0)); lexer->at++) {
+		ret->is_unsigned |= (peek(lexer, 0) | 32) == 'u';
+		ret->is_long |= (peek(lexer, 0) | 32) == 'l';
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)digits, lexer->source + from);
+	if (!is_hex && *text == '0' && strpbrk(text, "89")) {
+		complain(lexer, "D_INT_DIGIT", from, "constant ",
+			 arena_printf(lexer->c->arena, "%s contains invalid digit %c", text, *strpbrk(text, "89")));
+		return;
+	}
+	if (digits >= sizeof(text) || !number_parse(text, digits, &ret->value)) {
+		complain(lexer, "D_INT_OFLOW", from, "constant ",
+			 arena_printf(lexer->c->arena, "%s results in integer overflow", text));
 		return;
 	}
 	ret->kind = D_NUMBER;
@@ -296,6 +301,14 @@ static void take_operator(struct d_lexer *lexer, struct d_lexeme *ret)
 		complain(lexer, "D_SYNTAX", lexer->at - 1, "", "syntax error: unexpected character");
 		return;
 	}
+	lexer->parentheses += peek(lexer, 0) == '(';
+	lexer->brackets += peek(lexer, 0) == '[';
+	if (peek(lexer, 0) == ')' && !lexer->parentheses--)
+		complain(lexer, "D_SYNTAX", lexer->at, "", "extra ) in input stream");
+	else if (peek(lexer, 0) == ']' && !lexer->brackets--)
+		complain(lexer, "D_SYNTAX", lexer->at, "", "extra ] in input stream");
+	if (lexer->failed)
+		return;
 	ret->text = arena_strdup(lexer->c->arena, lexer->source + lexer->at++, 1);
 	if (!ret->text)
 		ret->text = ";";

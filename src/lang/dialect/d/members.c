@@ -77,6 +77,14 @@ static struct node *member(struct compiler *c, struct node *of, const char *name
 				     d_type_name(c, record));
 		return d_int(c, 0, &type_int32);
 	}
+	if (record->is_incomplete && !types_complete(&c->types, record)) {
+		if (!c->report->errors)
+			report_error(c->report, "D_OP_INCOMPLETE", span,
+				     "operator %s cannot be applied to a forward declaration: no %s definition is "
+				     "available",
+				     of->type->kind == TYPE_POINTER ? "->" : ".", type_describe(c->arena, record));
+		return d_int(c, 0, &type_int32);
+	}
 	if (!types_field(&c->types, record, name, field)) {
 		if (!c->report->errors)
 			report_error(c->report, "D_TYPE_MEMBER", span, "%s is not a member of %s", name,
@@ -151,9 +159,13 @@ struct node *d_offset_of(struct compiler *c, const struct d_expr *expr)
 	if (type->kind != TYPE_RECORD || type == &d_floating) {
 		tag = "D_OFFSETOF_TYPE";
 		what = "offsetof operand must be a struct or union type";
+	} else if (type->is_incomplete && !types_complete(&c->types, type)) {
+		tag = "D_OFFSETOF_TYPE";
+		what = "offsetof operand must be a struct or union type";
 	} else if (!types_field(&c->types, type, expr->text, &field)) {
-		tag = "D_TYPE_MEMBER";
-		what = "there is no such member";
+		report_error(c->report, "D_UNKNOWN", expr->span,
+			     "failed to determine offset of %s: Member name not found", expr->text);
+		return d_int(c, 0, &type_uint64);
 	} else if (field.bit_size) {
 		tag = "D_OFFSETOF_BITFIELD";
 		what = "cannot take offset of a bit-field: ";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* D's expressions and types as written. */
+#include <ctype.h>
 #include <string.h>
 
 #include "lang/dialect/d/parser.h"
@@ -32,13 +33,37 @@ bool d_failed(const struct parser *p)
 	return p->lexer.failed || p->c->report->errors || p->c->arena->failed;
 }
 
+bool d_ends_predicate(const struct parser *p, struct span *behind)
+{
+	struct d_lexeme next;
+
+	if (!p->in_predicate || !d_at(p, "/"))
+		return false;
+	next = d_ahead(p);
+	*behind = next.span;
+	return next.kind == D_END || (next.kind == D_OPERATOR && (*next.text == '{' || *next.text == ';'));
+}
+
+/* The end of what there is, without blanks. */
+static struct span last_place(const struct parser *p)
+{
+	uint32_t at = (uint32_t)p->c->report->size;
+
+	while (at > 1 && isspace((unsigned char)p->lexer.source[at - 1]))
+		at--;
+	return (struct span){at ? at - 1 : 0, at};
+}
+
 void d_syntax_error(struct parser *p, const char *expected)
 {
-	struct span span = p->token.span;
+	struct span span = p->token.span, behind;
 
 	if (!d_failed(p)) {
 		if (p->token.kind == D_END)
-			report_error(p->c->report, "D_SYNTAX", span, "syntax error near end of input");
+			report_error(p->c->report, "D_SYNTAX", last_place(p), "syntax error near end of input");
+		else if (d_ends_predicate(p, &behind) && (p->lexer.parentheses || p->lexer.brackets))
+			report_error(p->c->report, "D_SYNTAX", behind, "closing %c expected in predicate before /",
+				     p->lexer.parentheses ? ')' : ']');
 		else
 			report_error(p->c->report, "D_SYNTAX", span, "syntax error near \"%.*s\"",
 				     (int)(span.end - span.begin), p->lexer.source + span.begin);
@@ -228,6 +253,10 @@ static struct d_expr *name(struct parser *p)
 	struct d_expr *expr;
 	enum d_scope scope = !strcmp(text, "self") ? D_SELF : !strcmp(text, "this") ? D_THIS : D_GLOBAL;
 
+	if (d_is_type_word(text) && strcmp(text, "string") != 0) {
+		d_syntax_error(p, "an expression: declarations are outside of clauses");
+		return d_nothing(p);
+	}
 	if (!strcmp(text, "sizeof"))
 		return size_of(p);
 	if (!strcmp(text, "offsetof"))
@@ -321,6 +350,11 @@ static struct d_expr *postfix(struct parser *p)
 			if (!p->c->arena->failed)
 				outer->kids[1] = d_expression(p, 0);
 			d_need(p, "]");
+		} else if (d_at(p, "(")) {
+			if (!d_failed(p))
+				report_error(p->c->report, "D_FUNC_IDENT", expr->span,
+					     "function designator is not of function type");
+			break;
 		} else if (d_at(p, "++") || d_at(p, "--")) {
 			outer = d_create(p, D_STEP, expr->span, 1);
 			outer->text = p->token.text;
@@ -388,17 +422,11 @@ static int precedence(const struct parser *p)
 	} table[] = {{"||", 1}, {"^^", 2}, {"&&", 3}, {"|", 4},  {"^", 5},  {"&", 6},  {"==", 7},
 		     {"!=", 7}, {"<", 8},  {"<=", 8}, {">", 8},  {">=", 8}, {"<<", 9}, {">>", 9},
 		     {"+", 10}, {"-", 10}, {"*", 11}, {"/", 11}, {"%", 11}};
-	struct d_lexeme next;
+	struct span behind;
 	size_t i;
 
-	if (p->token.kind != D_OPERATOR)
+	if (p->token.kind != D_OPERATOR || d_ends_predicate(p, &behind))
 		return 0;
-	/* The end of a predicate. */
-	if (p->in_predicate && d_at(p, "/")) {
-		next = d_ahead(p);
-		if (next.kind == D_END || (next.kind == D_OPERATOR && (*next.text == '{' || *next.text == ';')))
-			return 0;
-	}
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (!strcmp(table[i].text, p->token.text))
 			return table[i].level;

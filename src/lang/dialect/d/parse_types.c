@@ -29,7 +29,7 @@ bool d_is_type_name(const struct parser *p, const char *text)
 static void complain(struct parser *p, const char *tag, struct span span, const char *text, const char *name)
 {
 	if (!d_failed(p))
-		report_error(p->c->report, tag, span, "%s%s", text, name);
+		report_error(p->c->report, tag, span, "%s%s", text, name ? name : "");
 }
 
 static bool take_qualifier(struct parser *p)
@@ -132,6 +132,17 @@ static void add_member(struct parser *p, struct members *m, struct type_field fi
 		place(m, field, width);
 }
 
+/* A name that a member has already. */
+static bool is_taken(const struct members *m, const char *name)
+{
+	size_t i;
+
+	for (i = 0; name && i < m->fields.count; i++)
+		if (m->fields.at[i].name && !strcmp(m->fields.at[i].name, name))
+			return true;
+	return false;
+}
+
 static void member(struct parser *p, struct members *m)
 {
 	const struct type *base = d_take_specifiers(p);
@@ -155,10 +166,13 @@ static void member(struct parser *p, struct members *m)
 			width = bit_width(p, one.type, one.name);
 		else if (!one.name)
 			complain(p, "D_DECL_MNAME", one.span, "member declaration requires a name", "");
-		else if (one.type->kind == TYPE_NONE)
+		else if (one.type->kind == TYPE_NONE || one.is_function)
 			complain(p, "D_DECL_VOIDOBJ", one.span, "cannot have void member: ", one.name);
 		else if (one.type->is_incomplete && !types_complete(&p->c->types, one.type))
 			incomplete(p, &one);
+		if (is_taken(m, one.name))
+			complain(p, "D_UNKNOWN", one.span, "failed to define member ",
+				 arena_printf(p->c->arena, "'%s': Duplicate member or variable name", one.name));
 		add_member(p, m, (struct type_field){.name = one.name, .type = one.type}, width);
 	} while (d_take(p, ","));
 	d_need(p, ";");
@@ -201,8 +215,9 @@ static const struct type *record(struct parser *p, const char *name, bool is_uni
 	d_need(p, "{");
 	if (++p->depth > D_NESTING_MAX)
 		d_syntax_error(p, "fewer levels of nesting");
-	while (!d_at(p, "}") && !d_failed(p))
+	do
 		member(p, &m);
+	while (!d_at(p, "}") && !d_failed(p));
 	p->depth--;
 	d_need(p, "}");
 	end_unit(&m);
@@ -237,15 +252,18 @@ static void enumerator(struct parser *p, const struct type *type, int64_t *value
 		struct d_expr *expr = d_assignment(p);
 
 		if (!d_failed(p) && !d_constant(p->c, expr, value))
-			complain(p, "D_DECL_ENCONST", span,
-				 "enumerator must be assigned to an integral constant expression: ", name);
+			report_error(p->c->report, "D_DECL_ENCONST", p->token.span,
+				     "enumerator '%s' must be assigned to an integral constant expression", name);
 		if (!d_failed(p) && (*value < INT32_MIN || *value > INT32_MAX))
-			complain(p, "D_DECL_ENOFLOW", span, "enumerator value overflows INT_MAX: ", name);
+			report_error(p->c->report, "D_DECL_ENOFLOW", p->token.span,
+				     "enumerator '%s' value overflows INT_MAX (%d)", name, INT32_MAX);
 	}
 	for (i = 0; i < p->c->types.constants.count; i++)
 		if (!strcmp(p->c->types.constants.at[i].name, name)) {
 			if (p->c->types.constants.at[i].type == type)
-				complain(p, "D_UNKNOWN", span, "failed to define enumerator: ", name);
+				report_error(p->c->report, "D_UNKNOWN", p->token.span,
+					     "failed to define enumerator '%s': Duplicate member or variable name",
+					     name);
 			else
 				complain(p, "D_DECL_IDRED", span, "identifier redeclared: ", name);
 			return;
@@ -266,11 +284,9 @@ static const struct type *enumeration(struct parser *p, const char *name)
 	if (name)
 		types_define(&p->c->types, name, type);
 	d_need(p, "{");
-	do {
-		if (d_at(p, "}"))
-			break;
+	do
 		enumerator(p, type, &value);
-	} while (d_take(p, ",") && !d_failed(p));
+	while (d_take(p, ",") && !d_failed(p) && !d_at(p, "}"));
 	d_need(p, "}");
 	return type;
 }
@@ -320,8 +336,13 @@ static bool take_word(struct parser *p, struct words *w)
 
 static const struct type *sized(struct parser *p, const struct words *w, const char *base, struct span span)
 {
+	if (w->is_short && w->longs && !strcmp(base, "int"))
+		complain(p, "D_UNKNOWN", span, "failed to resolve type short long : ", "Unknown type name");
 	if (!strcmp(base, "int"))
 		return type_integer(w->is_short ? 2 : w->longs ? 8 : 4, !w->is_unsigned);
+	if (!strcmp(base, "char") && (w->is_short || w->longs))
+		complain(p, "D_DECL_CHARATTR", span,
+			 "invalid type declaration: ", "short and long may not be used with char type");
 	if (!strcmp(base, "char"))
 		return w->is_unsigned ? &type_uint8 : &type_int8;
 	if (!strcmp(base, "void"))
@@ -525,6 +546,10 @@ bool d_take_declarator(struct parser *p, const struct type *base, struct d_decla
 		ret->span = p->token.span;
 		d_advance(p);
 	}
+	if (ret->name && strchr(ret->name, '`'))
+		complain(p, "D_DECL_SCOPE", ret->span,
+			 "D scoping operator may not be used in a declaration name ",
+			 arena_printf(p->c->arena, "(%s)", ret->name));
 	if (d_take(p, "(")) {
 		ret->is_function = true;
 		parameters(p, ret, ")");

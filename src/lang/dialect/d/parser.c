@@ -14,6 +14,10 @@ static struct d_expr *body_of_if(struct parser *p)
 	struct d_expr *expr;
 	size_t i;
 
+	if (d_at_word(p, "typedef") || d_at_word(p, "inline") || d_at_word(p, "translator")) {
+		d_syntax_error(p, "an expression: declarations are outside of clauses");
+		return d_nothing(p);
+	}
 	for (i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
 		if (d_at_word(p, unknown[i])) {
 			d_refuse(p, unknown[i], "D has no loops: predicates and if() decide what is done");
@@ -129,6 +133,8 @@ static void declare_one(struct parser *p, const struct d_declarator *one, struct
 	ret.is_array = one->is_array;
 	ret.keys = one->keys;
 	ret.key_count = one->key_count;
+	if (ret.value && !d_failed(p))
+		d_inline_check(p->c, &ret);
 	if (!strcmp(word, "typedef") && typedef_known(p, one->name))
 		report_error(p->c->report, "D_DECL_IDRED", one->span, "typedef redeclared: %s", one->name);
 	else if (!strcmp(word, "typedef"))
@@ -166,7 +172,7 @@ static void translator(struct parser *p)
 	d_need(p, ">");
 	d_need(p, "{");
 	while (!d_failed(p) && !d_at(p, "}")) {
-		struct d_translation one = {.name = p->token.text};
+		struct d_translation one = {.span = p->token.span, .name = p->token.text};
 
 		if (p->token.kind != D_NAME)
 			d_syntax_error(p, "the name of a member");
@@ -183,6 +189,8 @@ static void translator(struct parser *p)
 	for (i = 0; ret.members && i < members.count; i++)
 		ret.members[i] = members.at[i];
 	vec_free(&members);
+	/* As in dtrace, what is wrong with the whole is told of its end. */
+	ret.span = p->token.span;
 	if (!d_failed(p) && ret.members)
 		d_translator_add(p->c, &ret);
 	if (!d_at(p, ";"))
@@ -221,7 +229,14 @@ static void declaration(struct parser *p)
 				     "only one storage class allowed in declaration");
 			return;
 		}
+	if (!strcmp(word, "auto") || !strcmp(word, "register")) {
+		report_error(p->c->report, "D_DECL_BADCLASS", ret.span,
+			     "specified storage class not appropriate in D");
+		return;
+	}
 	base = *word && is_untyped(p) ? &type_int32 : d_take_specifiers(p);
+	if (d_at(p, ";") && base->kind != TYPE_RECORD && !base->name && !d_failed(p))
+		report_error(p->c->report, "D_DECL_USELESS", ret.span, "useless declaration");
 	while (!d_failed(p) && !d_at(p, ";")) {
 		struct d_declarator one;
 
@@ -282,10 +297,10 @@ static void clause(struct parser *p)
 {
 	struct d_clause ret = {};
 	VEC(struct d_probe) probes = {};
-	struct d_lexer before;
 	struct d_lexeme text;
 	size_t i;
 
+	p->lexer.parentheses = p->lexer.brackets = 0;
 	for (;;) {
 		struct d_probe probe;
 
@@ -301,7 +316,6 @@ static void clause(struct parser *p)
 			ret.span = text.span;
 		if (vec_push(&probes, probe))
 			p->c->arena->failed = true;
-		before = p->lexer;
 		d_advance(p);
 		if (!d_at(p, ","))
 			break;
@@ -313,7 +327,6 @@ static void clause(struct parser *p)
 		p->in_predicate = false;
 		if (!d_at(p, "/"))
 			d_syntax_error(p, "/");
-		before = p->lexer;
 		d_advance(p);
 	}
 	ret.probes = arena_array(p->c->arena, struct d_probe, probes.count + 1);
@@ -323,8 +336,9 @@ static void clause(struct parser *p)
 	vec_free(&probes);
 	if (d_at(p, "{"))
 		ret.body = block(p);
-	else if (!d_at(p, ";") && !d_failed(p))
-		p->lexer = before; /* the next clause begins here */
+	else if (p->token.kind != D_END && !d_at(p, ";") && !d_failed(p))
+		report_error(p->c->report, "D_SYNTAX", ret.span,
+			     "expected predicate and/or actions following probe description");
 	if (!d_failed(p) && vec_push(&d_state(p->c)->clauses, ret))
 		p->c->arena->failed = true;
 }
@@ -351,12 +365,17 @@ void d_parse(struct compiler *c)
 				d_syntax_error(&parser, "a probe description");
 			continue;
 		}
-		if (begins_declaration(&parser))
+		if (*next.text == '}') {
+			d_advance(&parser);
+			d_syntax_error(&parser, "a probe description");
+		} else if (begins_declaration(&parser))
 			declaration(&parser);
 		else
 			clause(&parser);
 	}
 	/* Behind the program is a line's end that was added. */
+	if (!d_failed(&parser))
+		d_pragmas_end(c);
 	if (!d_failed(&parser) && !d_state(c)->clauses.count && !c->options->may_be_empty &&
 	    !d_state(c)->options[D_MAY_BE_EMPTY])
 		report_error(c->report, "D_EMPTY",

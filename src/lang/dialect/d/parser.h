@@ -20,6 +20,8 @@ struct d_lexeme d_ahead(const struct parser *p);
 bool d_at(const struct parser *p, const char *operator);
 bool d_at_word(const struct parser *p, const char *word);
 bool d_failed(const struct parser *p);
+/* Is the token the / behind a predicate? *behind: what follows it. */
+bool d_ends_predicate(const struct parser *p, struct span *behind);
 /* Both end the parsing. */
 void d_syntax_error(struct parser *p, const char *expected);
 void d_refuse(struct parser *p, const char *what, const char *hint);

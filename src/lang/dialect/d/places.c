@@ -244,7 +244,7 @@ struct node *d_step_place(struct compiler *c, const struct d_expr *expr)
 	if (!type_is_scalar(place->type)) {
 		if (!c->report->errors)
 			report_error(c->report, "D_OP_SCALAR", expr->span,
-				     "operator %s requires an operand of scalar type", expr->text);
+				     "operator %s requires operand of scalar type", expr->text);
 		return d_int(c, 0, &type_int32);
 	}
 	symbol->type = place->type;

@@ -101,6 +101,8 @@ const char *d_type_name(struct compiler *c, const struct type *type)
 		{[1] = "uint8_t", [2] = "uint16_t", [4] = "uint32_t", [8] = "uint64_t"},
 		{[1] = "char", [2] = "short", [4] = "int", [8] = "int64_t"}};
 
+	const char *text;
+
 	if (type == &d_floating)
 		return "double";
 	switch (type->kind) {
@@ -113,6 +115,12 @@ const char *d_type_name(struct compiler *c, const struct type *type)
 		return "stack";
 	case TYPE_BUFFER:
 		return "void *";
+	case TYPE_POINTER:
+		if (type->to->kind == TYPE_POINTER)
+			text = arena_printf(c->arena, "%s*", d_type_name(c, type->to));
+		else
+			text = arena_printf(c->arena, "%s *", d_type_name(c, type->to));
+		return text ? text : "";
 	case TYPE_INT:
 		if (type->size <= 8 && names[type->is_signed][type->size])
 			return names[type->is_signed][type->size];

@@ -33,18 +33,24 @@ bool d_translator_add(struct compiler *c, const struct d_translator *translator)
 	if (translator->out->kind != TYPE_RECORD) {
 		tag = "D_XLATE_SOU";
 		what = "translator output type must be a struct or union";
+	} else if (translator->out->is_incomplete && !types_complete(&c->types, translator->out)) {
+		tag = "D_XLATE_SOU";
+		what = "incomplete struct/union/enum ";
+		name = type_describe(c->arena, translator->out);
 	} else if (find(c, translator->out, translator->in)) {
 		tag = "D_XLATE_REDECL";
-		what = "translator has already been declared";
+		what = arena_printf(c->arena, "translator from %s to %s has already been declared",
+				    d_type_name(c, translator->in), d_type_name(c, translator->out));
 	}
 	for (i = 0; !tag && i < translator->count; i++)
 		if (!types_field(&c->types, translator->out, translator->members[i].name, &field)) {
 			tag = "D_XLATE_MEMB";
-			what = "translator member is not a member of the output type: ";
-			name = translator->members[i].name;
+			what = arena_printf(c->arena, "translator member %s is not a member of ",
+					    translator->members[i].name);
+			name = type_describe(c->arena, translator->out);
 		}
 	if (tag) {
-		report_error(c->report, tag, translator->span, "%s%s", what, name);
+		report_error(c->report, tag, translator->span, "%s%s", what ? what : "", name);
 		return false;
 	}
 	if (vec_push(&d_state(c)->translators, *translator))
@@ -83,6 +89,61 @@ static struct node *member_value(struct compiler *c, const struct d_translator *
 	    type_is_scalar(node->type))
 		node = d_cast(c, node, field.type);
 	return node;
+}
+
+/* What stands for the value while no xlate gives one: (in)0, or what an address of 0 is the place of. */
+static struct d_expr *nothing_of(struct compiler *c, const struct type *in)
+{
+	struct d_expr *all = arena_array(c->arena, struct d_expr, 3);
+	struct d_expr **kids = arena_array(c->arena, struct d_expr *, 2);
+
+	if (!all || !kids)
+		return NULL;
+	all[0] = (struct d_expr){.kind = D_INT, .type = &type_int32, .text = ""};
+	all[1] = (struct d_expr){.kind = D_CAST, .text = "", .kids = kids, .kid_count = 1};
+	all[1].type_name.type = type_is_scalar(in) ? in : type_pointer(c->arena, in);
+	all[2] = (struct d_expr){.kind = D_UNARY, .text = "*", .kids = kids + 1, .kid_count = 1};
+	kids[0] = &all[0];
+	kids[1] = &all[1];
+	return type_is_scalar(in) ? &all[1] : &all[2];
+}
+
+static void check_member(struct compiler *c, const struct d_translator *translator, const struct d_expr *xlate,
+			 uint32_t i)
+{
+	const struct d_translation *one = &translator->members[i];
+	struct d_state *state = d_state(c);
+	struct d_binding binding = {.name = translator->parameter, .value = xlate, .depth = 1};
+	struct type_field field;
+	const struct type *type;
+
+	state->binding = &binding;
+	type = d_value(c, one->value)->type;
+	state->binding = NULL;
+	if (c->report->errors || !types_field(&c->types, translator->out, one->name, &field))
+		return;
+	if (field.type->kind == TYPE_POINTER && type_is_number(type) && one->value->kind != D_INT)
+		report_error(c->report, "D_XLATE_INCOMPAT", one->span,
+			     "translator member %s definition uses incompatible types: \"%s\" = \"%s\"", one->name,
+			     d_type_name(c, field.type), d_type_name(c, type));
+}
+
+void d_translators_check(struct compiler *c)
+{
+	struct d_state *state = d_state(c);
+	size_t i, statements = state->statements.count, recorded = state->recorded.count;
+	uint32_t k;
+
+	for (i = 0; i < state->translators.count; i++) {
+		const struct d_translator *translator = &state->translators.at[i];
+		const struct d_expr *nothing = nothing_of(c, translator->in);
+
+		for (k = 0; nothing && k < translator->count && !c->report->errors; k++)
+			check_member(c, translator, nothing, k);
+	}
+	/* Only the complaints were wanted. */
+	state->statements.count = statements;
+	state->recorded.count = recorded;
 }
 
 struct node *d_translated_member(struct compiler *c, const struct d_expr *expr)

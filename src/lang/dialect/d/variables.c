@@ -67,8 +67,7 @@ static const struct type *kept_type(const struct type *type)
 	return type_is_number(type) ? type_integer(8, type->is_signed) : type;
 }
 
-/* Its map, or its variable, when all is known of it. */
-static void make_symbol(struct compiler *c, struct d_variable *variable)
+void d_variable_make(struct compiler *c, struct d_variable *variable)
 {
 	const struct type *key = NULL, *elements[17];
 	uint32_t count = 0, i;
@@ -90,70 +89,6 @@ static void make_symbol(struct compiler *c, struct d_variable *variable)
 	else if (count)
 		key = type_tuple(c->arena, elements, NULL, count);
 	variable->symbol = d_map(c, variable->name, key, kept_type(variable->type));
-}
-
-/* Has a variable of this type a value? */
-static bool declarable(struct compiler *c, const struct d_declaration *declaration)
-{
-	const struct type *type = declaration->type;
-	const char *tag = NULL, *what = "";
-
-	if (type->kind == TYPE_NONE) {
-		tag = "D_DECL_VOIDOBJ";
-		what = "cannot have void object";
-	} else if (type->kind == TYPE_RECORD && type->is_incomplete && !types_complete(&c->types, type)) {
-		tag = "D_DECL_INCOMPLETE";
-		what = "incomplete struct/union/enum";
-	} else if (type->kind == TYPE_ARRAY && !type->count) {
-		tag = "D_DECL_ARRNULL";
-		what = "array declaration requires array dimension or tuple signature";
-	} else if (type->size > RT_FRAME_MAX / 4) {
-		tag = "D_DECL_ARRBIG";
-		what = "variables of this size are not supported";
-	}
-	if (tag)
-		report_error(c->report, tag, declaration->span, "%s: %s", what, declaration->name);
-	return !tag;
-}
-
-void d_declare(struct compiler *c)
-{
-	struct d_state *state = d_state(c);
-	size_t i;
-
-	for (i = 0; i < state->declarations.count; i++) {
-		const struct d_declaration *declaration = &state->declarations.at[i];
-		struct d_variable variable = {.scope = declaration->scope, .name = declaration->name};
-
-		if (d_variable_find(c, declaration->scope, declaration->name, false)) {
-			report_error(c->report, "D_DECL_IDRED", declaration->span, "identifier redeclared: %s",
-				     declaration->name);
-			return;
-		}
-		variable.type = declaration->type;
-		variable.inlined = declaration->value;
-		variable.is_array = declaration->is_array;
-		variable.key_count = declaration->key_count;
-		variable.keys = declaration->keys;
-		if (!declarable(c, declaration))
-			return;
-		if (variable.scope == D_THIS && variable.is_array) {
-			report_error(c->report, "D_DECL_LOCASSC", declaration->span,
-				     "associative arrays may not be declared as local variables: %s",
-				     declaration->name);
-			return;
-		}
-		if (c->arena->failed)
-			return;
-		if (variable.inlined) {
-			d_variable_add(c, variable);
-		} else {
-			struct d_variable *added = d_variable_add(c, variable);
-
-			if (added)
-				make_symbol(c, added);
-		}
-	}
 }
 
 /* --- reading and writing --- */
@@ -329,7 +264,8 @@ static struct d_variable *create(struct compiler *c, const struct d_expr *target
 	struct d_variable new = {.scope = target->scope, .name = target->text}, *variable;
 
 	if (target->scope == D_GLOBAL && !target->kid_count && d_builtin(c, target)) {
-		report_error(c->report, "D_OP_WRITE", target->span, "%s is read-only", target->text);
+		report_error(c->report, "D_OP_WRITE", target->span,
+			     "operator = can only be applied to a writable variable");
 		return NULL;
 	}
 	if (type->kind == TYPE_STRING || type->kind == TYPE_PROBE) {
@@ -356,7 +292,7 @@ static struct d_variable *create(struct compiler *c, const struct d_expr *target
 		return NULL;
 	if (target->kid_count)
 		learn_keys(c, variable, target);
-	make_symbol(c, variable);
+	d_variable_make(c, variable);
 	return variable;
 }
 
@@ -453,8 +389,7 @@ struct node *d_variable_step(struct compiler *c, const struct d_expr *expr)
 	struct node *node;
 
 	if (target->kind != D_VARIABLE) {
-		report_error(c->report, "D_OP_LVAL", expr->span, "operator %s requires a modifiable variable",
-			     expr->text);
+		report_error(c->report, "D_OP_LVAL", expr->span, "operator %s requires modifiable lvalue as an operand", expr->text);
 		return d_int(c, 0, &type_int32);
 	}
 	variable = d_variable_find(c, target->scope, target->text, false);
@@ -463,8 +398,7 @@ struct node *d_variable_step(struct compiler *c, const struct d_expr *expr)
 	if (!variable || !variable->symbol || variable->inlined)
 		return d_int(c, 0, &type_int32);
 	if (!type_is_scalar(variable->type)) {
-		report_error(c->report, "D_OP_SCALAR", expr->span, "operator %s requires an operand of scalar type",
-			     expr->text);
+		report_error(c->report, "D_OP_SCALAR", expr->span, "operator %s requires operand of scalar type", expr->text);
 		return d_int(c, 0, &type_int32);
 	}
 	node = node_create(c->arena, NODE_STEP, expr->span, 1);
