@@ -151,7 +151,7 @@ dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): illegal operation 
 says "inet_ntoa6() wants a struct in6_addr" 1 "dtrace: invalid probe specifier int *p; BEGIN { trace(inet_ntoa6(p)); }: \
 inet_ntoa6( ) argument #1 is incompatible with prototype:
 	prototype: struct in6_addr *
-	 argument: int32 *
+	 argument: int *
 " -qn 'int *p; BEGIN { trace(inet_ntoa6(p)); }'
 says "progenyof(), getmajor(), getminor()" 0 "1 1 1 0 234 56789
 " -qn 'BEGIN { printf("%d %d %d %d %x %x", progenyof($pid), progenyof($ppid), progenyof(1), progenyof($pid + 1),
@@ -198,5 +198,31 @@ says "commit() of a number that there cannot be" 1 \
 says "what may not follow speculate()" 1 \
 "dtrace: invalid probe specifier BEGIN { speculate(1); exit(0); }: exit( ) may not follow speculate( )
 " -qn 'BEGIN { speculate(1); exit(0); }'
+
+# --- as in dtrace ---
+says "a predicate may name what its clause makes first" 0 "1 2
+
+" -qn 'BEGIN /x == 0/ { x++; } BEGIN /!seen/ { seen = 1; } BEGIN { printf("%d %d\n", x, seen + 1); exit(0); }'
+says "the sum of two chars is one, and that of a char and a short is a short" 0 "1 65530 -5
+
+" -qn 'unsigned char a; signed char b; unsigned short c;
+	BEGIN { a = 254; b = 3; c = 65533; printf("%d %d %d\n", a + b, c - b, b - 8); exit(0); }'
+says "a module in front of a type; NULL is an int" 0 "4 4
+
+" -qn 'struct s { int x; int y; }; BEGIN { printf("%d %d\n", offsetof(struct D`s, y), sizeof(NULL)); exit(0); }'
+says "a struct is cast to its own type" 0 "7
+
+" -qn 'struct s { int x; } v; BEGIN { v.x = 7; printf("%d\n", ((struct s)v).x); exit(0); }'
+printf 'BEGIN { printf("%%s\\n", $0); exit(0); }' > "$folder/x.d"
+says "\$0 is the program's name" 0 "$folder/x.d
+
+" -qs "$folder/x.d"
+says "an argument of more than 64 bits" 1 \
+'dtrace: invalid probe specifier BEGIN { $1; }: [D_MACRO_OFLOW] macro argument $1 constant 0xH results in integer overflow
+' -xerrtags -n 'BEGIN { $1; }' 0x12345678123456781
+export TZ=US/Pacific
+says "%T has the year of the week" 0 "Wed, 31 Dec 1970
+
+" -qn 'BEGIN { printf("%.16T\n", (uint64_t)0); exit(0); }'
 
 echo "1..$n"

@@ -37,14 +37,14 @@ void print_lines(const struct printer *p, FILE *out, const char *text, size_t si
 	}
 }
 
-static bool has_stack(const struct type *type)
+static bool has_names(const struct type *type, bool with_symbols)
 {
 	uint32_t i;
 
 	for (i = 0; i < type->field_count; i++)
-		if (has_stack(type->fields[i].type))
+		if (has_names(type->fields[i].type, with_symbols))
 			return true;
-	return type->kind == TYPE_STACK;
+	return type->kind == TYPE_STACK || (type->kind == TYPE_SYMBOL && with_symbols);
 }
 
 static int by_text(const void *a, const void *b)
@@ -58,11 +58,11 @@ static int by_text(const void *a, const void *b)
 }
 
 size_t map_merge_alike(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count,
-		       print_key_text *text_of)
+		       bool with_symbols, print_key_text *text_of)
 {
 	size_t kept = 0, i;
 
-	if (count < 2 || !map->key || !has_stack(map->key) ||
+	if (count < 2 || !map->key || !has_names(map->key, with_symbols) ||
 	    !(type_is_aggregate(map->value) || (symbol_is_percpu(map) && map->value->kind == TYPE_INT)))
 		return count;
 	for (i = 0; i < count; i++) {

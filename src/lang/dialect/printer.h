@@ -133,9 +133,9 @@ typedef char *print_key_text(const struct printer *p, const struct type *type, c
 /*
  * In the kernel, stacks that differ only in what is not printed (instructions of one line, processes) are different
  * keys. This merges the entries of an aggregation whose keys have the same text. Returns how many entries are left, at
- * the front. Unchanged when memory is short, and if keys contain no stacks.
+ * the front. Unchanged when memory is short, and if keys contain no stacks; with_symbols: nor symbols.
  */
 size_t map_merge_alike(const struct printer *p, const struct symbol *map, struct map_entry *entries, size_t count,
-		       print_key_text *text_of);
+		       bool with_symbols, print_key_text *text_of);
 
 #endif

@@ -362,6 +362,7 @@ static const struct action_row actions[] = {
 	{"jstack", lower_place, ACT_STACK},
 	{"sym", lower_place, ACT_SYMBOL},
 	{"func", lower_place, ACT_SYMBOL},
+	{"mod", lower_place, ACT_SYMBOL},
 	{"usym", lower_place, ACT_SYMBOL},
 	{"ufunc", lower_place, ACT_SYMBOL},
 	{"umod", lower_place, ACT_SYMBOL},
@@ -372,7 +373,7 @@ static const struct action_row actions[] = {
 	{"raise", lower_raise, ACT_NOTHING},
 };
 
-static const char *const missing[] = {"breakpoint", "chill", "mod", "panic", "pcap", "print", "stop"};
+static const char *const missing[] = {"breakpoint", "chill", "panic", "pcap", "print", "stop"};
 
 bool d_is_action(const char *name)
 {

@@ -223,6 +223,38 @@ static struct node *own_condition(struct compiler *c)
 	return d_made_condition(c);
 }
 
+/* Does the expression name a variable that there is not? */
+static bool names(const struct d_expr *expr, const struct d_expr *target)
+{
+	uint32_t i;
+
+	if (!expr)
+		return false;
+	if (expr->kind == D_VARIABLE && expr->scope == target->scope && !strcmp(expr->text, target->text))
+		return true;
+	for (i = 0; i < expr->kid_count; i++)
+		if (names(expr->kids[i], target))
+			return true;
+	return false;
+}
+
+/* A variable that the predicate has before the clause makes it: it is one of the type that the clause gives it. */
+static void make_early(struct compiler *c, const struct d_expr *expr, const struct d_expr *predicate)
+{
+	const struct d_expr *target = expr && expr->kid_count ? expr->kids[0] : NULL;
+	uint32_t i;
+
+	if (!expr || c->report->errors)
+		return;
+	if ((expr->kind == D_STEP || (expr->kind == D_ASSIGN && !strcmp(expr->text, "="))) &&
+	    target->kind == D_VARIABLE && !target->kid_count &&
+	    !d_variable_find(c, target->scope, target->text, false) && names(predicate, target) &&
+	    (target->scope != D_GLOBAL || !d_builtin(c, target)))
+		d_variable_create(c, target, expr->kind == D_STEP ? &type_int64 : d_type_of(c, expr->kids[1]));
+	for (i = 0; i < expr->kid_count; i++)
+		make_early(c, expr->kids[i], predicate);
+}
+
 static struct node *lower_clause(struct compiler *c, const struct d_clause *clause)
 {
 	struct node *body, *own = d_state(c)->fault ? NULL : own_condition(c), *node, *predicate = NULL;
@@ -231,6 +263,7 @@ static struct node *lower_clause(struct compiler *c, const struct d_clause *clau
 	d_state(c)->speculation = NULL;
 	d_state(c)->before = 0;
 	if (clause->predicate) {
+		make_early(c, clause->body, clause->predicate);
 		predicate = d_value(c, clause->predicate);
 		if (!type_is_scalar(predicate->type) && !c->report->errors)
 			report_error(c->report, "D_PRED_SCALAR", clause->predicate->span,

@@ -483,6 +483,8 @@ struct d_variable *d_variable_add(struct compiler *c, struct d_variable variable
 /* Its map, or its variable, when all is known of it. */
 void d_variable_make(struct compiler *c, struct d_variable *variable);
 struct node *d_variable_read(struct compiler *c, const struct d_expr *expr);
+/* Makes the variable that is assigned to first here; NULL with a complaint: it cannot be one of this type. */
+struct d_variable *d_variable_create(struct compiler *c, const struct d_expr *target, const struct type *type);
 /* Statement: the assignment. *value: what reads it afterwards; may be NULL. */
 struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, struct node *value, struct node **read);
 struct node *d_variable_step(struct compiler *c, const struct d_expr *expr);
@@ -496,6 +498,8 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr);
 /* prototypes.c: false with a complaint: the call's arguments are not those of the function or action. */
 bool d_check_call(struct compiler *c, const struct d_expr *call);
 bool d_is_destructive(const char *name);
+/* What it is, without its effects: it is lowered again when its value is wanted. NULL: a value of no type. */
+const struct type *d_type_of(struct compiler *c, const struct d_expr *expr);
 /* A type in D's words. */
 const char *d_type_name(struct compiler *c, const struct type *type);
 

@@ -139,11 +139,13 @@ static const struct type *promoted(const struct type *type)
 	return type->kind == TYPE_INT && type->size < 4 ? &type_int32 : type->kind == TYPE_BOOL ? &type_int32 : type;
 }
 
-/* C's usual arithmetic conversions. */
+/* C's usual arithmetic conversions, but for those to int: in D the sum of two chars is one. */
 static const struct type *common(const struct type *a, const struct type *b)
 {
-	a = promoted(a);
-	b = promoted(b);
+	if (a->kind == TYPE_BOOL)
+		a = &type_int32;
+	if (b->kind == TYPE_BOOL)
+		b = &type_int32;
 	if (a->kind != TYPE_INT || b->kind != TYPE_INT)
 		return &type_uint64;
 	if (a->size == b->size)
@@ -195,8 +197,8 @@ static void incompatible(struct compiler *c, const struct d_expr *expr, const st
 {
 	if (!c->report->errors)
 		report_error(c->report, "D_OP_INCOMPAT", expr->span,
-			     "operands have incompatible types: \"%s\" %s \"%s\"", a ? d_type_name(c, a) : "aggregation",
-			     expr->text, b ? d_type_name(c, b) : "aggregation");
+			     "operands have incompatible types: \"%s\" %s \"%s\"",
+			     a ? d_type_name(c, a) : "aggregation", expr->text, b ? d_type_name(c, b) : "aggregation");
 }
 
 /* An integer, not a pointer. */
@@ -602,6 +604,9 @@ static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
 		node = d_value(c, expr->kids[0]);
 		return node;
 	}
+	node = type->kind == TYPE_RECORD && !is_action(expr->kids[0]) ? d_place(c, expr->kids[0]) : NULL;
+	if (node && type_equal(node->type, type))
+		return node;
 	if (!type_is_scalar(type)) {
 		report_error(c->report, "D_CAST_INVAL", expr->span, "invalid cast expression: to %s",
 			     describe(c, type));

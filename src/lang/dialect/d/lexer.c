@@ -267,7 +267,7 @@ static void take_macro(struct d_lexer *lexer, struct d_lexeme *ret)
 		return;
 	}
 	ret->text = value;
-	if (quoted) {
+	if (quoted || (name[0] == '0' && !name[1])) {
 		ret->kind = D_TEXT;
 	} else if (number_parse(value, strlen(value), &ret->value)) {
 		ret->kind = D_NUMBER;
@@ -276,6 +276,10 @@ static void take_macro(struct d_lexer *lexer, struct d_lexeme *ret)
 		ret->kind = D_NUMBER;
 		ret->value = -ret->value;
 		ret->text = "1";
+	} else if (isdigit((unsigned char)*value) && strspn(value, "0123456789xXabcdefABCDEF") == strlen(value)) {
+		report_error(lexer->c->report, "D_MACRO_OFLOW", (struct span){from, lexer->at},
+			     "macro argument $%s constant %s results in integer overflow", name, value);
+		lexer->failed = true;
 	} else {
 		ret->kind = D_NAME;
 	}

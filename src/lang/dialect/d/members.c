@@ -33,8 +33,15 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 		{"time_t", &type_int64},     {"ipaddr_t", &type_uint32},  {"in_addr_t", &type_uint32},
 	};
 	const struct type *type = NULL;
+	const char *mark = strchr(name, '`'), *word = strrchr(name, ' ');
 	uint32_t i;
 
+	/* struct D`s, vmlinux`pid_t: all types are in one space here. */
+	if (mark)
+		name = arena_printf(c->arena, "%.*s%s", word && word < mark ? (int)(word + 1 - name) : 0, name,
+				    mark + 1);
+	if (!name)
+		return &type_int32;
 	if (!strcmp(name, "string"))
 		return d_string_type(c);
 	if (!strcmp(name, "void"))
@@ -139,6 +146,9 @@ struct node *d_size_of(struct compiler *c, const struct d_expr *expr)
 
 	if (type->is_incomplete)
 		types_complete(&c->types, type);
+	/* NULL is an int. */
+	if (expr->kids[0] && expr->kids[0]->kind == D_VARIABLE && d_is_null(c, expr->kids[0]))
+		return d_int(c, 4, &type_uint64);
 	if (node && node->kind == NODE_FIELD && node->field->bit_size && !c->report->errors)
 		report_error(c->report, "D_SIZEOF_BITFIELD", expr->span, "cannot apply sizeof to a bit-field");
 	if ((type->kind == TYPE_NONE || (type->kind == TYPE_RECORD && type->is_incomplete)) && !c->report->errors)

@@ -159,10 +159,34 @@ static void put_user_symbol(const struct printer *p, FILE *out, const struct typ
 	free(name);
 }
 
+/* Of MODULE`SYMBOL, or of a SYMBOL, which is the kernel's own; the address of what has none. */
+static void put_kernel_module(const struct printer *p, FILE *out, uint64_t address)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *memory = open_memstream(&text, &size);
+	const char *mark;
+
+	if (!memory)
+		return;
+	p->words->kernel_symbol(p->names, memory, address, false);
+	fclose(memory);
+	mark = strchr(text, '`');
+	if (mark)
+		fwrite(text, 1, (size_t)(mark - text), out);
+	else if (strncmp(text, "0x", 2) != 0)
+		fputs("vmlinux", out);
+	else
+		fprintf(out, "0x%llx", (unsigned long long)address);
+	free(text);
+}
+
 void d_print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)
 {
 	if (type->variant == SYMBOL_USER)
 		put_user_symbol(p, out, type, bytes);
+	else if (type->style == PART_MODULE)
+		put_kernel_module(p, out, word_at(bytes));
 	else
 		p->words->kernel_symbol(p->names, out, word_at(bytes), false);
 }

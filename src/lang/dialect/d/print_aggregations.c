@@ -464,10 +464,26 @@ static struct row *join_rows(const struct d_variable **of, uint32_t count, const
 	return rows;
 }
 
+/* map_merge_alike() */
+static char *text_of_key(const struct printer *p, const struct type *type, const uint8_t *key, size_t *size)
+{
+	struct printer to = *p;
+	char *ret = NULL;
+	uint32_t i;
+
+	to.out = open_memstream(&ret, size);
+	if (!to.out)
+		return NULL;
+	for (i = 0; i < type->field_count; i++)
+		print_key(&to, type->fields[i].type, key + type->fields[i].offset);
+	fclose(to.out);
+	return ret;
+}
+
 void d_print_aggregations(const struct printer *p, const struct d_variable **of, uint32_t count, const char *format)
 {
 	struct order order = order_of(p);
-	struct taken taken[16] = {};
+	struct taken taken[16] = {}, kept[16];
 	struct row *rows;
 	uint8_t *zeros;
 	size_t used = 0, i;
@@ -477,7 +493,10 @@ void d_print_aggregations(const struct printer *p, const struct d_variable **of,
 	for (a = 0; a < count; a++)
 		if (!p->deeds->read(p->run, of[a]->symbol, &taken[a].entries, &taken[a].count))
 			taken[a].count = 0;
-	rows = join_rows(of, count, taken, &used);
+	for (a = 0; a < count; a++)
+		kept[a] = (struct taken){taken[a].entries, map_merge_alike(p, of[a]->symbol, taken[a].entries,
+									     taken[a].count, true, text_of_key)};
+	rows = join_rows(of, count, kept, &used);
 	zeros = calloc(1, 65536);
 	if (!format)
 		fputc('\n', p->out);

@@ -133,7 +133,7 @@ static void print_date(FILE *out, const struct d_spec *spec, int64_t nanoseconds
 	if (spec->conversion == 'Y')
 		strftime(text, sizeof(text), "%Y %b %e %T", &broken);
 	else
-		strftime(text, sizeof(text), "%a, %d %b %Y %T %Z", &broken);
+		strftime(text, sizeof(text), "%a, %d %b %G %T %Z", &broken);
 	pad(out, spec, text, strlen(text));
 }
 

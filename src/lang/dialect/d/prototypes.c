@@ -131,8 +131,7 @@ const char *d_type_name(struct compiler *c, const struct type *type)
 	return type_describe(c->arena, type);
 }
 
-/* What it is, without its effects: it is lowered again when its value is wanted. NULL: a value of no type. */
-static const struct type *type_of(struct compiler *c, const struct d_expr *expr)
+const struct type *d_type_of(struct compiler *c, const struct d_expr *expr)
 {
 	struct d_state *state = d_state(c);
 	size_t statements = state->statements.count, actions = state->actions.count, recorded = state->recorded.count;
@@ -206,7 +205,7 @@ bool d_check_call(struct compiler *c, const struct d_expr *call)
 
 		if (!strcmp(prototype->arguments[i], "@"))
 			continue;
-		type = type_of(c, expr);
+		type = d_type_of(c, expr);
 		if (c->report->errors)
 			return false;
 		if (accepts(prototype->arguments[i], type) ||

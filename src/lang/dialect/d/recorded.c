@@ -17,6 +17,7 @@ static const struct recorded table[] = {
 	{.name = "jstack", .parts = STACK_NATIVE | STACK_SECOND},
 	{.name = "sym", .side = SYMBOL_KERNEL, .part = PART_ALL},
 	{.name = "func", .side = SYMBOL_KERNEL, .part = PART_ALL},
+	{.name = "mod", .side = SYMBOL_KERNEL, .part = PART_MODULE},
 	{.name = "usym", .side = SYMBOL_USER, .part = PART_ALL},
 	{.name = "ufunc", .side = SYMBOL_USER, .part = PART_ALL},
 	{.name = "umod", .side = SYMBOL_USER, .part = PART_MODULE},

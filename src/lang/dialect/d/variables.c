@@ -259,7 +259,7 @@ struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
 	return d_cast(c, place_of(c, variable, expr), variable->type);
 }
 
-static struct d_variable *create(struct compiler *c, const struct d_expr *target, const struct type *type)
+struct d_variable *d_variable_create(struct compiler *c, const struct d_expr *target, const struct type *type)
 {
 	struct d_variable new = {.scope = target->scope, .name = target->text}, *variable;
 
@@ -325,7 +325,7 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 		return value;
 	}
 	if (!variable)
-		variable = create(c, target, value->type);
+		variable = d_variable_create(c, target, value->type);
 	if (!variable || c->arena->failed || !variable->symbol)
 		return value;
 	/* A string that is set to 0 is freed, as other values are. */
@@ -389,16 +389,18 @@ struct node *d_variable_step(struct compiler *c, const struct d_expr *expr)
 	struct node *node;
 
 	if (target->kind != D_VARIABLE) {
-		report_error(c->report, "D_OP_LVAL", expr->span, "operator %s requires modifiable lvalue as an operand", expr->text);
+		report_error(c->report, "D_OP_LVAL", expr->span, "operator %s requires modifiable lvalue as an operand",
+			     expr->text);
 		return d_int(c, 0, &type_int32);
 	}
 	variable = d_variable_find(c, target->scope, target->text, false);
 	if (!variable)
-		variable = create(c, target, &type_int64);
+		variable = d_variable_create(c, target, &type_int64);
 	if (!variable || !variable->symbol || variable->inlined)
 		return d_int(c, 0, &type_int32);
 	if (!type_is_scalar(variable->type)) {
-		report_error(c->report, "D_OP_SCALAR", expr->span, "operator %s requires operand of scalar type", expr->text);
+		report_error(c->report, "D_OP_SCALAR", expr->span, "operator %s requires operand of scalar type",
+			     expr->text);
 		return d_int(c, 0, &type_int32);
 	}
 	node = node_create(c->arena, NODE_STEP, expr->span, 1);

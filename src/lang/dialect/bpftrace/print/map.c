@@ -309,7 +309,7 @@ void print_map(const struct printer *p, const struct symbol *map, struct map_ent
 
 	if (!div)
 		div = 1;
-	count = map_merge_alike(p, map, entries, count, print_key);
+	count = map_merge_alike(p, map, entries, count, false, print_key);
 	for (i = 0; i < count; i++) {
 		uint64_t own = map->value->kind == TYPE_TSERIES ? series_last(map->value, entries[i].value) : 0;
 
