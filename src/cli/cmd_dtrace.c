@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/path.h"
 #include "base/place.h"
 #include "base/vec.h"
 #include "cli/checks.h"
@@ -151,6 +152,8 @@ static char *preprocessed(struct request *request, const char *text, size_t size
 		vec_push(&argv, NULL);
 		dup2(fd, STDIN_FILENO);
 		dup2(ends[1], STDOUT_FILENO);
+		if (request->cpp_path)
+			argv.at[0] = (char *)(uintptr_t)path_basename(request->cpp_path);
 		execvp(request->cpp_path ? request->cpp_path : "cpp", argv.at);
 		_exit(127);
 	}
@@ -344,6 +347,9 @@ static int add_cpp_option(struct request *request, const char *value)
 		request->cpp_path = value + 8;
 	if (!strcmp(value, "cpphdrs"))
 		return vec_push(&request->cpp, (char *)(uintptr_t) "-H") ? CLI_FAILED : CLI_DONE;
+	/* Of the standards that dtrace names by letters, only that before ISO C is another one to cpp. */
+	if (!strcmp(value, "stdc=s"))
+		return vec_push(&request->cpp, (char *)(uintptr_t) "-traditional-cpp") ? CLI_FAILED : CLI_DONE;
 	if (!strncmp(value, "cppargs=", 8))
 		request->cpp_arguments = value + 8;
 	return CLI_DONE;
@@ -597,6 +603,7 @@ static int run(struct request *request)
 				.trace = {.out = stdout, .quiet = request->quiet, .dry_run = request->only_compile},
 				.dump = request->dump,
 				.command = request->list ? NULL : request->command,
+				.always_starts = true,
 				.ignores_status = true,
 				.complain = report,
 				.fail = failed,

@@ -68,7 +68,7 @@ static int prepare_command(struct script *script, char **argv, struct trace_comm
 {
 	int err = check_command(argv[0], diag);
 
-	if (!err && !script->trace.dry_run)
+	if (!err && (!script->trace.dry_run || script->always_starts))
 		err = trace_command_create(argv, child, diag);
 	script->trace.command = *child;
 	script->options.pid = *child ? trace_command_pid(*child) : 0;

@@ -17,6 +17,7 @@ struct script {
 	struct compile_dump dump;
 	const char *command; /* of -c, or NULL */
 	char **argv;         /* the same as words; NULL: there is none */
+	bool always_starts;  /* its process is there, and is killed, also if nothing but compiling is wanted */
 	/* Set by script_run(): */
 	bool reached_run;    /* it was compiled, and running was tried */
 	bool has_run;        /* it ran to its end, and so did its command */

@@ -227,4 +227,22 @@ says "what a probe of sched is given" 0 \
 
 " -lvn sched:::wakeup
 
+# --- nothing but compiling ---
+says "-e with a command: its process is there, and nothing of it runs" 0 "" -e -qn 'pid$target::exit:entry { trace(pid); }' -c "/bin/touch $folder/ran"
+[ ! -e "$folder/ran" ]
+ran=$?
+n=$((n + 1))
+[ "$ran" = 0 ] && echo "ok $n - the command did not run" || echo "not ok $n - the command did not run"
+"$dtrace" -xerrtags -n 'pid$target:libc.so:_exit:fffff' -c /bin/true 2>&1 |
+	grep -q '\[D_PROC_OFF\] Offset outside the function bounds'
+found=$?
+n=$((n + 1))
+[ "$found" = 0 ] && echo "ok $n - an offset outside of the function" || echo "not ok $n - an offset outside of the function"
+says "-xstdc=s: the preprocessor before ISO C" 0 "old
+" -Cqxstdc=s -n '
+#ifndef __STDC__
+BEGIN { trace("old"); exit(0); }
+#endif
+'
+
 echo "1..$n"

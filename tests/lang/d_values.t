@@ -225,4 +225,26 @@ says "%T has the year of the week" 0 "Wed, 31 Dec 1970
 
 " -qn 'BEGIN { printf("%.16T\n", (uint64_t)0); exit(0); }'
 
+says "D knows fewer escapes than C: others keep the backslash" 0 "\\?\\' 23615
+
+" -qn "BEGIN { printf(\"%s %d\\n\", \"\\?\\'\", '\\?'); exit(0); }"
+says "a width of printa() that is a key; dates of aggregations" 0 "[7   ][   7] 1969 Dec 31 16:00:01
+
+" -qn 'BEGIN { @[-4, 7] = count(); printa("[%*d]", @); @b[4, 7] = count(); printa("[%*d]", @b);
+	@c = sum(1000000000); printa(" %@Y\n", @c); exit(0); }'
+says "an ERROR clause is of dtrace:::ERROR, and clauses are counted by descriptions" 1 \
+"dtrace: error in dt_clause_2 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+dtrace:::ERROR 3
+
+" -qn 'ERROR, END /probename == "ERROR"/ { printf("%s:%s:%s:%s %d\n", probeprov, probemod, probefunc, probename, id); exit(1); }
+	BEGIN { trace(*(int *)0); }'
+kernel() { awk -v want="$1" '$2 ~ /[tT]/ && !$4 && $1 !~ /^0+$/ { if (++n == want) { print $1, $3; exit } }' /proc/kallsyms; }
+read -r first _ < <(kernel 100)
+read -r second name < <(kernel 1000)
+says "symbols that look alike are one key" 0 "
+  vmlinux                                                           2
+" -qn "BEGIN { @[mod(0x$first)] = count(); @[mod(0x$second)] = count(); exit(0); }"
+says "sym() and mod()" 0 "$(printf '  %-50s  vmlinux`%s' vmlinux "$name")
+" -qn "BEGIN { mod(0x$second); sym(0x$second); exit(0); }"
+
 echo "1..$n"

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 SKIPPED_GROUPS = {"fbtprovider", "ip", "tcp", "udp", "lockstat", "cpc", "mib", "sdt", "pcap", "consumer"}
 NEEDS = re.compile(r"(?m)^\s*(?:(?:fbt|sdt|cpc|ip|tcp|udp|lockstat|mib|rawtp|rawfbt):|fbt::)|"
@@ -58,15 +59,16 @@ class Suite:
         return flags
 
     def triggers(self):
-        """Compiles those that compile."""
+        """Compiles those that compile, and the suite's own tools."""
         flags = self.trigger_flags()
-        folder = self.folder + "/test/triggers"
-        for name in sorted(os.listdir(folder)):
-            base, ext = os.path.splitext(name)
-            if ext != ".c" or os.path.exists(folder + "/" + base) or name.startswith(("libproc", "usdt")):
-                continue
-            subprocess.run(["gcc", "-std=gnu99", "-D_GNU_SOURCE", "-O1", "-o", folder + "/" + base, folder + "/" + name,
-                            *flags.get(base, [])], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        for folder in (self.folder + "/test/triggers", self.folder + "/test/utils"):
+            for name in sorted(os.listdir(folder)):
+                base, ext = os.path.splitext(name)
+                if ext != ".c" or os.path.exists(folder + "/" + base) or name.startswith(("libproc", "usdt")):
+                    continue
+                subprocess.run(["gcc", "-std=gnu99", "-D_GNU_SOURCE", "-O1", "-o", folder + "/" + base,
+                                folder + "/" + name, *flags.get(base, [])], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, check=False)
 
     def tests(self, wanted):
         """(group, file)"""
@@ -161,6 +163,8 @@ class Suite:
             background = subprocess.Popen(["bash", "-c", "sleep %s; exec %s" % (delay, trigger)], cwd=self.folder,
                                           start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
             flags = flags.replace("$_pid", str(background.pid))
+            if timing == "before":
+                self.wait_for_exec(background.pid)
         env = self.environment(relative, folder, flags, str(background.pid) if background else "")
         with open(test, errors="replace") as f:
             first = f.readline()
@@ -186,6 +190,20 @@ class Suite:
         if first.startswith("#!dtrace"):
             out, err = (x.replace(copy.encode(), relative.encode()) for x in (out, err))
         return self.verdict(test, base, folder, env, tag, status, out, err)
+
+    @staticmethod
+    def wait_for_exec(pid):
+        """Until the shell has become the trigger, for ten seconds at most."""
+        for _ in range(1000):
+            try:
+                if os.path.basename(os.readlink("/proc/%d/exe" % pid)) not in ("bash", "python3"):
+                    break
+                with open("/proc/%d/cmdline" % pid, "rb") as f:
+                    if not f.read().startswith(b"bash\0-c"):
+                        break
+            except OSError:
+                break
+            time.sleep(0.01)
 
     def command(self, command, env, limit):
         with open("/dev/null") as null, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

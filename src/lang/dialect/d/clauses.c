@@ -467,6 +467,16 @@ static bool has_clause(const struct d_unit *unit, uint32_t clause)
 	return false;
 }
 
+/* As dtrace counts them: one for each description. */
+static uint32_t number_of(const struct d_state *state, uint32_t clause)
+{
+	uint32_t ret = 0, i;
+
+	for (i = 0; i < clause; i++)
+		ret += state->clauses.at[i].probe_count;
+	return ret;
+}
+
 static void lower_in(struct compiler *c, uint32_t unit, uint32_t clause)
 {
 	struct d_state *state = d_state(c);
@@ -474,8 +484,8 @@ static void lower_in(struct compiler *c, uint32_t unit, uint32_t clause)
 	c->unit = &c->units.at[unit];
 	c->types.local = compiler_attach(c)->types;
 	state->unit = &state->units.at[unit];
-	state->clause = clause;
-	if (vec_push(&state->unit->numbers, clause) ||
+	state->clause = number_of(state, clause);
+	if (vec_push(&state->unit->numbers, state->clause) ||
 	    vec_push(&state->unit->nodes, lower_clause(c, &state->clauses.at[clause])))
 		c->arena->failed = true;
 	c->types.local = NULL;

@@ -547,6 +547,7 @@ void d_print_formatted(const struct printer *p, const char *format, const struct
 /* print_values.c */
 void d_print_trace(const struct printer *p, const struct type *type, const uint8_t *bytes);
 void d_print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
+void d_print_kernel_symbol(const struct printer *p, FILE *out, uint64_t address, enum d_symbol_part part);
 void d_print_stack(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
 void d_print_raw(FILE *out, const uint8_t *bytes, size_t size);
 

@@ -101,6 +101,12 @@ static bool skip(struct d_lexer *lexer)
 	return lexer->at > from;
 }
 
+/* Behind a backslash that is one of the text: D knows fewer escapes than C. */
+static bool is_plain(const struct d_lexer *lexer)
+{
+	return !peek(lexer, 0) || !strchr("01234567abfnrtvx\"\\", peek(lexer, 0));
+}
+
 static char escaped(struct d_lexer *lexer)
 {
 	static const char from[] = "abfnrtv0", to[] = "\a\b\f\n\r\t\v";
@@ -134,10 +140,13 @@ static void take_text(struct d_lexer *lexer, struct d_lexeme *ret)
 			continue;
 		}
 		lexer->at++;
-		if (peek(lexer, 0) == '\n')
+		if (peek(lexer, 0) == '\n') {
 			lexer->at++;
-		else
-			*to++ = escaped(lexer);
+			continue;
+		}
+		if (is_plain(lexer))
+			*to++ = '\\';
+		*to++ = escaped(lexer);
 	}
 	if (peek(lexer, 0) != '"') {
 		complain_behind_line(lexer, "D_STR_NL", "newline encountered in string literal");
@@ -146,6 +155,11 @@ static void take_text(struct d_lexer *lexer, struct d_lexeme *ret)
 	lexer->at++;
 	ret->kind = D_TEXT;
 	ret->text = text ? text : "";
+}
+
+static void add_byte(struct d_lexeme *to, char c, unsigned int before)
+{
+	to->value = before ? to->value << 8 | (uint8_t)c : (uint64_t)(int64_t)c;
 }
 
 static void take_character(struct d_lexer *lexer, struct d_lexeme *ret)
@@ -158,12 +172,13 @@ static void take_character(struct d_lexer *lexer, struct d_lexeme *ret)
 
 		if (lexer->source[lexer->at] == '\\') {
 			lexer->at++;
+			if (is_plain(lexer))
+				add_byte(ret, '\\', bytes++);
 			c = escaped(lexer);
 		} else {
 			c = lexer->source[lexer->at++];
 		}
-		ret->value = bytes ? ret->value << 8 | (uint8_t)c : (uint64_t)(int64_t)c;
-		bytes++;
+		add_byte(ret, c, bytes++);
 	}
 	if (peek(lexer, 0) != '\'' || !bytes || bytes > 8) {
 		if (peek(lexer, 0) != '\'')

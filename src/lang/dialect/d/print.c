@@ -159,25 +159,26 @@ static void put_user_symbol(const struct printer *p, FILE *out, const struct typ
 	free(name);
 }
 
-/* Of MODULE`SYMBOL, or of a SYMBOL, which is the kernel's own; the address of what has none. */
-static void put_kernel_module(const struct printer *p, FILE *out, uint64_t address)
+/* vmlinux`SYMBOL, with the offset only where it is wanted; the module alone; the address of what has no symbol. */
+void d_print_kernel_symbol(const struct printer *p, FILE *out, uint64_t address, enum d_symbol_part part)
 {
-	char *text = NULL;
+	char *text = NULL, *plus;
 	size_t size = 0;
 	FILE *memory = open_memstream(&text, &size);
-	const char *mark;
 
 	if (!memory)
 		return;
 	p->words->kernel_symbol(p->names, memory, address, false);
 	fclose(memory);
-	mark = strchr(text, '`');
-	if (mark)
-		fwrite(text, 1, (size_t)(mark - text), out);
-	else if (strncmp(text, "0x", 2) != 0)
+	plus = strrchr(text, '+');
+	if (!strncmp(text, "0x", 2))
+		fputs(text, out);
+	else if (part == PART_MODULE)
 		fputs("vmlinux", out);
 	else
-		fprintf(out, "0x%llx", (unsigned long long)address);
+		fprintf(out, "vmlinux`%.*s", plus ? (int)(plus - text) : (int)size, text);
+	if (plus && part == PART_ADDRESS)
+		fprintf(out, "+0x%llx", strtoull(plus + 1, NULL, 10));
 	free(text);
 }
 
@@ -185,10 +186,8 @@ void d_print_symbol(const struct printer *p, FILE *out, const struct type *type,
 {
 	if (type->variant == SYMBOL_USER)
 		put_user_symbol(p, out, type, bytes);
-	else if (type->style == PART_MODULE)
-		put_kernel_module(p, out, word_at(bytes));
 	else
-		p->words->kernel_symbol(p->names, out, word_at(bytes), false);
+		d_print_kernel_symbol(p, out, word_at(bytes), type->style);
 }
 
 static void print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes)

@@ -403,6 +403,13 @@ static void print_by_format(const struct printer *p, const struct d_variable **o
 			fputc('%', p->out);
 		if (!spec.conversion || spec.conversion == '%')
 			continue;
+		if (spec.width_given && key && next < key->field_count) {
+			const struct type_field *field = &key->fields[next++];
+			int64_t width = (int64_t)scalar_load(row->key + field->offset, field->type->size,
+							     field->type->is_signed);
+
+			d_spec_give_width(&spec, width > 4096 ? 4096 : width < -4096 ? -4096 : (int)width);
+		}
 		if (spec.is_aggregation) {
 			const struct d_variable *variable = of[at < row->count ? at : row->count - 1];
 			const uint8_t *value = row->values[at < row->count ? at : row->count - 1];
@@ -480,6 +487,13 @@ static char *text_of_key(const struct printer *p, const struct type *type, const
 	return ret;
 }
 
+/* Those whose keys look alike as one. */
+static struct taken merged(const struct printer *p, const struct d_variable *of, const struct taken *taken)
+{
+	return (struct taken){taken->entries, map_merge_alike(p, of->symbol, taken->entries, taken->count, true,
+							      text_of_key)};
+}
+
 void d_print_aggregations(const struct printer *p, const struct d_variable **of, uint32_t count, const char *format)
 {
 	struct order order = order_of(p);
@@ -494,8 +508,7 @@ void d_print_aggregations(const struct printer *p, const struct d_variable **of,
 		if (!p->deeds->read(p->run, of[a]->symbol, &taken[a].entries, &taken[a].count))
 			taken[a].count = 0;
 	for (a = 0; a < count; a++)
-		kept[a] = (struct taken){taken[a].entries, map_merge_alike(p, of[a]->symbol, taken[a].entries,
-									     taken[a].count, true, text_of_key)};
+		kept[a] = merged(p, of[a], &taken[a]);
 	rows = join_rows(of, count, kept, &used);
 	zeros = calloc(1, 65536);
 	if (!format)
@@ -523,7 +536,7 @@ void d_print_unprinted(const struct printer *p)
 	struct order order = order_of(p);
 	struct taken *taken = calloc(state->variables.count + 1, sizeof(*taken));
 	VEC(struct row) rows = {};
-	size_t i, k;
+	size_t i, k, kept;
 
 	for (i = 0; taken && i < state->variables.count; i++) {
 		const struct d_variable *one = state->variables.at[i];
@@ -531,7 +544,8 @@ void d_print_unprinted(const struct printer *p)
 		if (!one->is_aggregation || one->is_printed || !one->symbol ||
 		    !p->deeds->read(p->run, one->symbol, &taken[i].entries, &taken[i].count))
 			continue;
-		for (k = 0; k < taken[i].count; k++) {
+		kept = merged(p, one, &taken[i]).count;
+		for (k = 0; k < kept; k++) {
 			struct row row = {.variable = one, .key = taken[i].entries[k].key, .count = 1};
 
 			row.values[0] = taken[i].entries[k].value;

@@ -143,6 +143,10 @@ void d_print_number(FILE *out, const struct d_spec *spec, uint64_t value, uint32
 	char format[24], conversion = spec->conversion == 'i' ? 'd' : spec->conversion == 'p' ? 'x' : spec->conversion;
 	int width = spec->width < 0 ? 0 : spec->width;
 
+	if (conversion == 'Y' || conversion == 'T') {
+		print_date(out, spec, (int64_t)value);
+		return;
+	}
 	if (conversion == 'd' && !is_signed)
 		conversion = 'u';
 	if (spec->is_short)
@@ -204,7 +208,7 @@ void d_print_spec(const struct printer *p, FILE *out, const struct d_spec *spec,
 			d_print_symbol(p, out, type, bytes);
 			break;
 		}
-		p->words->kernel_symbol(p->names, out, value, false);
+		d_print_kernel_symbol(p, out, value, PART_ADDRESS);
 		break;
 	case 'k':
 		d_print_stack(p, out, type, bytes);

@@ -504,6 +504,10 @@ void d_probes(struct compiler *c)
 		make_units(&m);
 	if (!c->report->errors && !c->arena->failed)
 		provider_expanded(c);
+	/* The provider's own tag for an offset that is not in the function. */
+	for (i = 0; i < c->report->complaints.count; i++)
+		if (!strcmp(c->report->complaints.at[i].tag, "probe.outside"))
+			c->report->complaints.at[i].tag = "D_PROC_OFF";
 	for (i = 0; i < m.spots.count; i++)
 		vec_free(&m.spots.at[i].clauses);
 	vec_free(&m.spots);

@@ -544,7 +544,10 @@ static struct node *part_of_place(struct compiler *c, uint32_t part)
 	const struct d_place *place = at < state->places.count ? &state->places.at[at] : NULL;
 	const char *const parts[] = {place ? place->provider : "", place ? place->module : "",
 				     place ? place->function : "", place ? place->name : ""};
+	static const char *const error[] = {"dtrace", "", "", "ERROR"};
 
+	if (state->fault)
+		return d_cast(c, d_literal(c, error[part]), d_string_type(c));
 	return d_cast(c, d_literal(c, parts[part]), d_string_type(c));
 }
 
@@ -597,6 +600,8 @@ static struct node *fault_kind(struct compiler *c, struct node *fault)
 	}
 	return ret;
 }
+
+#define ERROR_ID 3 /* of dtrace:::ERROR */
 
 static int64_t id_of_place(const struct compiler *c)
 {
@@ -684,7 +689,7 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	if (!strcmp(name, "errno"))
 		return error_number(c, expr);
 	if (!strcmp(name, "id"))
-		return d_int(c, id_of_place(c), &type_uint32);
+		return d_int(c, d_state(c)->fault ? ERROR_ID : id_of_place(c), &type_uint32);
 	if (!strcmp(name, "epid"))
 		return d_int(c, (int64_t)c->unit->probe + 1, &type_uint32);
 	if (!strcmp(name, "stackdepth"))
