@@ -247,4 +247,16 @@ says "symbols that look alike are one key" 0 "
 says "sym() and mod()" 0 "$(printf '  %-50s  vmlinux`%s' vmlinux "$name")
 " -qn "BEGIN { mod(0x$second); sym(0x$second); exit(0); }"
 
+says "timestamp is when the place was reached" 0 "0 1
+
+" -qn 'BEGIN { t = timestamp; printf("%d", timestamp - t); } BEGIN { printf(" %d\n", t == timestamp); exit(0); }'
+says "a clause that does nothing but raise a signal is told" 0 \
+"dtrace: description 'BEGIN ' matched 2 probes
+dtrace: allowing destructive actions
+                   FUNCTION:NAME
+                          :BEGIN
+                          :BEGIN
+
+" -wn 'BEGIN { raise(SIGURG); } BEGIN { exit(0); }'
+
 echo "1..$n"

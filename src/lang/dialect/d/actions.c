@@ -320,7 +320,8 @@ static void lower_raise(struct compiler *c, const struct action_row *self, const
 {
 	struct node *node, *statement;
 
-	(void)self;
+	/* It is seen in the output that it was done. */
+	add(c, begin(c, self, call));
 	node = d_call(c, CORE_SIGNAL, &type_none, call->span, 1);
 	statement = node_create(c->arena, NODE_EXPRESSION, call->span, 1);
 	if (c->arena->failed)

@@ -440,7 +440,7 @@ static struct node *with_scratch(struct compiler *c, struct node *body)
 static struct node *whole(struct compiler *c, struct d_unit *unit)
 {
 	node_list output = {};
-	struct node *ret;
+	struct node *ret, *stamp;
 	size_t i;
 
 	/* Before the variables are made: handlers may use more of them. */
@@ -449,6 +449,13 @@ static struct node *whole(struct compiler *c, struct d_unit *unit)
 	for (i = 0; i < unit->locals.count; i++)
 		if (vec_push(&output, let(c, unit->locals.at[i], NULL)))
 			c->arena->failed = true;
+	if (unit->timestamp) {
+		stamp = d_call(c, CORE_NSECS, &type_uint64, (struct span){}, 0);
+		if (!c->arena->failed)
+			stamp->flags = CORE_CLOCK_MONOTONIC;
+		if (vec_push(&output, let(c, unit->timestamp, stamp)))
+			c->arena->failed = true;
+	}
 	for (i = 0; i < unit->nodes.count; i++)
 		if (vec_push(&output, unit->nodes.at[i]))
 			c->arena->failed = true;

@@ -279,6 +279,7 @@ struct d_unit {
 	VEC(uint32_t) numbers;       /* of the clauses, as nodes has them */
 	VEC(struct symbol *) locals; /* this-> variables that they use */
 	struct symbol *strtok;       /* its state; NULL: not used */
+	struct symbol *timestamp;    /* when the place was reached; NULL: not used */
 };
 
 /* compiler.of_dialect */

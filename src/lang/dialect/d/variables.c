@@ -521,6 +521,19 @@ static struct node *task(struct compiler *c, const struct d_expr *expr)
 	return d_call(c, CORE_CURTASK, type_pointer(c->arena, record), expr->span, 0);
 }
 
+/* All clauses of a place have the same one. */
+static struct node *reached(struct compiler *c)
+{
+	struct d_unit *unit = d_state(c)->unit;
+
+	if (!unit->timestamp) {
+		unit->timestamp = d_local(c, &type_uint64);
+		if (unit->timestamp)
+			unit->timestamp->name = "timestamp";
+	}
+	return unit->timestamp ? d_variable_node(c, unit->timestamp) : d_int(c, 0, &type_uint64);
+}
+
 /* Nanoseconds since 1970: since the machine started, and when that was. */
 static struct node *wall_clock(struct compiler *c, const struct d_expr *expr)
 {
@@ -654,7 +667,7 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	} table[] = {
 		{"pid", CORE_PID, &type_int32, 0},  {"tid", CORE_TID, &type_int32, 0},
 		{"uid", CORE_UID, &type_uint32, 0}, {"gid", CORE_GID, &type_uint32, 0},
-		{"cpu", CORE_CPU, &type_uint32, 0}, {"timestamp", CORE_NSECS, &type_uint64, CORE_CLOCK_MONOTONIC},
+		{"cpu", CORE_CPU, &type_uint32, 0},
 	};
 	static const char *const parts[] = {"probeprov", "probemod", "probefunc", "probename"};
 	static const char *const unknown[] = {"vtimestamp", "ipl",    "root",     "cwd", "curpsinfo",
@@ -680,6 +693,8 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 					 : own_argument(c, (uint32_t)(name[3] - '0'), expr);
 	if (!strcmp(name, "execname"))
 		return d_cast(c, d_call(c, CORE_COMM, type_string(c->arena, 16), expr->span, 0), d_string_type(c));
+	if (!strcmp(name, "timestamp"))
+		return reached(c);
 	if (!strcmp(name, "walltimestamp"))
 		return wall_clock(c, expr);
 	if (!strcmp(name, "curthread"))
