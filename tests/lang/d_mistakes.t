@@ -164,4 +164,14 @@ mistake "tracemem() of a struct" "[D_TRACEMEM_ADDR] line 1: tracemem( ) argument
 	prototype: pointer or integer
 	 argument: struct s" 'struct s { int a; } v; BEGIN { tracemem(v, 4); }'
 
+# --- arguments of probes ---
+mistake "BEGIN has no arguments" '[D_ARGS_IDX] line 1: index 0 is out of range for args[ ] of this probe' 'BEGIN { trace(args[0]); }'
+mistake "write() has three" '[D_ARGS_IDX] line 1: index 3 is out of range for args[ ] of this probe' \
+	'syscall::write:entry { trace(args[2]); trace(args[3]); }'
+mistake "an index that is no number" '[D_PROTO_ARG] line 1: index of args[ ] must be an integer' 'BEGIN { trace(args["a"]); }'
+mistake "what is translated has no address" \
+	'[D_CAST_INVAL] line 1: invalid cast expression: "pointer to translated data" to "uint64_t"' \
+	"$both translator struct out < struct in *v > { a = v->i; }; BEGIN { trace((uintptr_t)xlate<struct out *>(v)); }"
+mistake "a key of which only members are known" '[D_KEY_TYPE] line 1: this cannot be a key' 'BEGIN { @[curpsinfo] = count(); }'
+
 echo "1..$n"

@@ -191,7 +191,10 @@ static bool learn(struct compiler *c, struct d_variable *variable, const struct 
 	for (i = 0; variable->keys && i < target->kid_count; i++) {
 		const struct d_expr *expr = target->kids[i];
 		bool has_value = expr->kind != D_AGGREGATION && (expr->kind != D_CALL || !d_is_action(expr->text));
-		struct node *node = has_value ? d_value(c, expr) : d_recorded(c, expr);
+		bool is_dynamic = expr->kind == D_VARIABLE && expr->scope == D_GLOBAL &&
+				  (!strcmp(expr->text, "curpsinfo") || !strcmp(expr->text, "curlwpsinfo") ||
+				   !strcmp(expr->text, "curcpu"));
+		struct node *node = is_dynamic ? NULL : has_value ? d_value(c, expr) : d_recorded(c, expr);
 		const struct type *type = node ? node->type : NULL;
 
 		if (!node || type->kind == TYPE_NONE) {

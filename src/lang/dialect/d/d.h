@@ -491,6 +491,8 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 struct node *d_variable_step(struct compiler *c, const struct d_expr *expr);
 struct symbol *d_map(struct compiler *c, const char *name, const struct type *key, const struct type *value);
 struct node *d_key(struct compiler *c, struct d_variable *variable, const struct d_expr *expr);
+/* False with a complaint: the place has no args[index]. */
+bool d_may_index_args(struct compiler *c, const struct d_expr *index);
 /* The place's own argument. */
 struct node *d_argument(struct compiler *c, uint32_t number, const struct d_expr *expr);
 /* A builtin variable; NULL: there is none of this name. */

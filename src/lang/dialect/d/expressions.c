@@ -578,6 +578,8 @@ static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
 	if (expr->kids[0]->kind == D_VARIABLE && !strcmp(expr->kids[0]->text, "args")) {
 		struct d_expr name = *expr->kids[0];
 
+		if (!d_may_index_args(c, expr->kids[1]))
+			return d_int(c, 0, &type_int64);
 		if (!d_constant(c, expr->kids[1], &number) || number < 0 || number > 9) {
 			report_error(c->report, "D_ARGS_IDX", expr->span,
 				     "index of args[] must be a constant from 0 to 9");
@@ -603,6 +605,13 @@ static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
 	if (type->kind == TYPE_NONE) {
 		node = d_value(c, expr->kids[0]);
 		return node;
+	}
+	if (expr->kids[0]->kind == D_XLATE && expr->kids[0]->type_name.type->kind == TYPE_POINTER &&
+	    type_is_scalar(type)) {
+		report_error(c->report, "D_CAST_INVAL", expr->span,
+			     "invalid cast expression: \"pointer to translated data\" to \"%s\"",
+			     d_type_name(c, type));
+		return d_int(c, 0, &type_int32);
 	}
 	node = type->kind == TYPE_RECORD && !is_action(expr->kids[0]) ? d_place(c, expr->kids[0]) : NULL;
 	if (node && type_equal(node->type, type))

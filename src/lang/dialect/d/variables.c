@@ -485,6 +485,28 @@ struct node *d_argument(struct compiler *c, uint32_t number, const struct d_expr
 	return d_int(c, 0, &type_int64);
 }
 
+bool d_may_index_args(struct compiler *c, const struct d_expr *index)
+{
+	const struct type *type = d_type_of(c, index), *record = compiler_attach(c)->arguments;
+	bool is_entry = strstr(compiler_attach(c)->name, ":syscalls:sys_enter_") != NULL,
+	     is_own = c->unit->provider->run == RUN_FIRST || c->unit->provider->run == RUN_LAST;
+	int64_t number;
+
+	if (!type || !type_is_number(type)) {
+		if (!c->report->errors)
+			report_error(c->report, "D_PROTO_ARG", index->span, "index of args[ ] must be an integer");
+		return false;
+	}
+	if (!d_constant(c, index, &number) || number < 0)
+		return true;
+	/* The record of a system call begins with its number. */
+	if (!is_own && !(is_entry && record && number + 1 >= record->field_count))
+		return true;
+	report_error(c->report, "D_ARGS_IDX", index->span, "index %lld is out of range for args[ ] of this probe",
+		     (long long)number);
+	return false;
+}
+
 /* errno of what a system call returned. */
 static struct node *error_number(struct compiler *c, const struct d_expr *expr)
 {
