@@ -16,7 +16,7 @@
 #   make check-lab  inspect and the oracle on CPythons of many kinds, built once into STRATA_LAB
 #   make check-kernels KERNELS="5.10 6.1 6.12 newest"   record, trace and stack on Debian's kernels, emulated
 #
-#   SANITIZE=1      build with ASan and UBSan into build-sanitize/
+#   SANITIZE=1      build with clang, ASan and UBSan into build-sanitize/
 
 .DEFAULT_GOAL := all
 

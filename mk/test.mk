@@ -53,8 +53,7 @@ check-long: deps
 
 check-all:
 	@$(MAKE) --no-print-directory -j$$(nproc) tests-build
-	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 unit-build
-	@$(MAKE) --no-print-directory -j$$(nproc) fuzz-build
+	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \

@@ -8,7 +8,7 @@
 static void test_cases(void)
 {
 	struct extents e;
-	uint32_t a, b, c, d;
+	uint32_t a = 0, b = 0, c = 0, d = 0;
 
 	extents_init(&e, 100);
 	ok(!extents_take(&e, 10, &a) && !extents_take(&e, 20, &b) && !extents_take(&e, 70, &c), "all of it");
