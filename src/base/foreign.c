@@ -522,8 +522,8 @@ struct foreign_files *foreign_files_of(const struct foreign_file *file)
 	return file->files;
 }
 
-/* A copy in memory; -1 when it cannot be made. */
-static int copy(struct foreign_file *file)
+/* A copy in memory; -1 when it cannot be made, or it is larger than `most`. */
+static int copy(struct foreign_file *file, uint64_t most)
 {
 	int fd = memfd_create("strata", MFD_CLOEXEC);
 	uint8_t *piece = malloc(FOREIGN_PIECE);
@@ -531,7 +531,7 @@ static int copy(struct foreign_file *file)
 	ssize_t got = -1;
 
 	while (fd >= 0 && piece && (got = foreign_read(file, piece, FOREIGN_PIECE, offset)) > 0) {
-		if (offset + (uint64_t)got > COPY_MAX || write(fd, piece, (size_t)got) != got) {
+		if (offset + (uint64_t)got > most || write(fd, piece, (size_t)got) != got) {
 			got = -1;
 			break;
 		}
@@ -550,11 +550,18 @@ int foreign_descriptor(struct foreign_file *file)
 	char own[64];
 
 	if (file->now < 0 && file->copy < 0 && !file->unanswered)
-		file->copy = copy(file);
+		file->copy = copy(file, COPY_MAX);
 	if (file->now < 0 && file->copy < 0)
 		return -1;
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", file->now < 0 ? file->copy : file->now);
 	return open(own, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+struct foreign_file *foreign_snapshot(struct foreign_file *file)
+{
+	int fd = copy(file, FOREIGN_SNAPSHOT_MAX);
+
+	return fd < 0 ? NULL : foreign_wrap(fd);
 }
 
 int foreign_borrow(const struct foreign_file *file)

@@ -132,6 +132,13 @@ int foreign_borrow(const struct foreign_file *file);
 /* Frees that copy, if there is one: it takes as much memory as the file. */
 void foreign_drop_copy(struct foreign_file *file);
 
+/*
+ * A file of its own, in memory, with the content that it has now, which nobody changes: what is derived from it, and
+ * its digest, are about the same bytes. NULL: it is larger than FOREIGN_SNAPSHOT_MAX, or cannot be read.
+ */
+#define FOREIGN_SNAPSHOT_MAX (256u << 20)
+struct foreign_file *foreign_snapshot(struct foreign_file *file);
+
 /* Its path in its mount namespace, with links resolved; no file system is accessed. False: it has none. */
 bool foreign_path(const struct foreign_file *file, char *ret, size_t size);
 

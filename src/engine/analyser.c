@@ -19,14 +19,15 @@
 #include "base/time.h"
 #include "base/vec.h"
 
-#define STOPPED_S 0.02 /* what takes longer may have been stopped */
+#define STOPPED_S    0.02 /* what takes longer may have been stopped */
+#define WAIT_STEP_MS 5    /* of analyser_consult() */
 
 struct asked {
 	uint64_t id;
 	enum analyser_ask ask;
 	struct foreign_file *file, *debug_file;
-	uint64_t *addresses;
-	size_t count;
+	void *input;
+	size_t input_size;
 	unsigned int tries;
 };
 
@@ -44,6 +45,7 @@ struct analyser {
 	uint64_t ids;
 	bool is_busy;         /* asked.at[0] is under way: */
 	int memory;           /* for its answer */
+	struct foreign_file *snapshot; /* what it reads; NULL: the file itself */
 	double began, used_s; /* CLOCK_MONOTONIC, and the process's CPU time, then; or when the process began */
 	VEC(struct asked) asked;
 	VEC(struct analysis) done;
@@ -103,6 +105,8 @@ static void end_process(struct analyser *analyser)
 	close_fd(&analyser->pidfd);
 	close_fd(&analyser->socket); /* out of the epoll set, too */
 	close_fd(&analyser->memory);
+	foreign_close(analyser->snapshot);
+	analyser->snapshot = NULL;
 	analyser->pid = 0;
 	analyser->is_confined = analyser->is_busy = false;
 }
@@ -111,7 +115,7 @@ static void drop(struct asked *asked)
 {
 	foreign_close(asked->file);
 	foreign_close(asked->debug_file);
-	free(asked->addresses);
+	free(asked->input);
 }
 
 void analyser_destroy(struct analyser *analyser)
@@ -123,8 +127,10 @@ void analyser_destroy(struct analyser *analyser)
 	end_process(analyser);
 	for (i = 0; i < analyser->asked.count; i++)
 		drop(&analyser->asked.at[i]);
-	for (i = 0; i < analyser->done.count; i++)
+	for (i = 0; i < analyser->done.count; i++) {
 		free(analyser->done.at[i].bytes);
+		foreign_close(analyser->done.at[i].snapshot);
+	}
 	vec_free(&analyser->asked);
 	vec_free(&analyser->done);
 	close_fd(&analyser->epoll);
@@ -172,6 +178,8 @@ static void finish(struct analyser *analyser, struct analysis *analysis)
 	struct asked *asked = analyser->asked.at;
 
 	analysis->id = asked->id;
+	analysis->snapshot = analyser->snapshot;
+	analyser->snapshot = NULL;
 	(void)!vec_push(&analyser->done, *analysis); /* there is room: analyser_ask() */
 	drop(asked);
 	memmove(asked, asked + 1, --analyser->asked.count * sizeof(*asked));
@@ -202,12 +210,21 @@ static void give_up(struct analyser *analyser)
 		fail(analyser, analyser->refusal);
 }
 
+/* What may be otherwise in a moment: there are too many processes or descriptors, or memory is short. */
+static bool is_passing(int err)
+{
+	return err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE;
+}
+
 static void start(struct analyser *analyser)
 {
 	int err = start_process(analyser);
 
 	if (err == -ESRCH || err == -ECHILD)
 		note_end(analyser);
+	else if (is_passing(err))
+		while (analyser->asked.count)
+			fail(analyser, -EAGAIN);
 	else
 		analyser->refusal = err;
 }
@@ -218,8 +235,7 @@ static void take_bytes(struct analyser *analyser, const struct analyser_answer *
 	ret->err = answer->result > 0 ? -EBADMSG : answer->result;
 	if (ret->err)
 		return;
-	ret->err =
-		answer->size > ANALYSER_ANSWER_MAX || !memchr(answer->name, '\0', sizeof(answer->name)) ? -EBADMSG : 0;
+	ret->err = answer->size > ANALYSER_ANSWER_MAX ? -EBADMSG : 0;
 	ret->bytes = ret->err ? NULL : malloc(answer->size + 1ull);
 	if (!ret->err && !ret->bytes)
 		ret->err = -ENOMEM;
@@ -231,7 +247,6 @@ static void take_bytes(struct analyser *analyser, const struct analyser_answer *
 		return;
 	}
 	ret->size = answer->size;
-	memcpy(ret->name, answer->name, sizeof(ret->name));
 }
 
 /* Reads what the process sent, if it did. */
@@ -273,22 +288,26 @@ static int make_memory(void)
 	return fd;
 }
 
-/* The addresses are in the memory until the answer is. */
-static int put_addresses(int memory, const struct asked *asked)
+/* The question's own bytes are in the memory until the answer is. */
+static int put_input(int memory, const struct asked *asked)
 {
-	ssize_t size = (ssize_t)(asked->count * sizeof(*asked->addresses));
+	ssize_t size = (ssize_t)asked->input_size;
 
-	return memory < 0 || (size && pwrite(memory, asked->addresses, (size_t)size, 0) != size) ? -EMFILE : 0;
+	return memory < 0 || (size && pwrite(memory, asked->input, (size_t)size, 0) != size) ? -EMFILE : 0;
 }
 
 static void send_next(struct analyser *analyser)
 {
 	const struct asked *asked = analyser->asked.at;
-	struct analyser_question question = {.id = asked->id, .ask = asked->ask, .count = (uint32_t)asked->count};
-	int fds[ANALYSER_DESCRIPTORS] = {make_memory(), foreign_descriptor(asked->file), -1};
-	int err = fds[1] < 0 ? -EMFILE : put_addresses(fds[0], asked);
+	struct analyser_question question = {.id = asked->id, .ask = asked->ask, .size = (uint32_t)asked->input_size};
+	int fds[ANALYSER_DESCRIPTORS] = {make_memory(), -1, -1};
 	size_t count = 2;
+	int err;
 
+	if (analyser->options.once)
+		analyser->snapshot = foreign_snapshot(asked->file);
+	fds[1] = foreign_descriptor(analyser->snapshot ? analyser->snapshot : asked->file);
+	err = fds[1] < 0 ? -EMFILE : put_input(fds[0], asked);
 	if (!err && asked->debug_file)
 		fds[2] = foreign_descriptor(asked->debug_file);
 	count += fds[2] >= 0;
@@ -334,17 +353,17 @@ static void check_budget(struct analyser *analyser)
 	}
 }
 
-static int copy_addresses(struct asked *asked, const struct analyser_request *request)
+static int copy_input(struct asked *asked, const struct analyser_request *request)
 {
-	size_t size = request->count * sizeof(*request->addresses);
-
-	if (!size)
+	if (request->input_size > ANALYSER_ANSWER_MAX)
+		return -E2BIG;
+	if (!request->input_size)
 		return 0;
-	asked->addresses = malloc(size);
-	if (!asked->addresses)
+	asked->input = malloc(request->input_size);
+	if (!asked->input)
 		return -ENOMEM;
-	memcpy(asked->addresses, request->addresses, size);
-	asked->count = request->count;
+	memcpy(asked->input, request->input, request->input_size);
+	asked->input_size = request->input_size;
 	return 0;
 }
 
@@ -352,7 +371,7 @@ uint64_t analyser_ask(struct analyser *analyser, const struct analyser_request *
 {
 	struct asked asked = {.id = analyser->ids + 1, .ask = request->ask};
 
-	if (analyser->refusal || analyser->asked.count >= ANALYSER_ASKED_MAX || copy_addresses(&asked, request))
+	if (analyser->refusal || analyser->asked.count >= ANALYSER_ASKED_MAX || copy_input(&asked, request))
 		return 0;
 	asked.file = foreign_share(request->file);
 	asked.debug_file = request->debug_file ? foreign_share(request->debug_file) : NULL;
@@ -390,4 +409,38 @@ bool analyser_wait(struct analyser *analyser, int ms)
 	if (!analyser->done.count && analyser->socket >= 0)
 		has_input(analyser->socket, ms);
 	return true;
+}
+
+/* The answer of analyser_consult(). */
+struct consulted {
+	bool is_there;
+	struct analysis *ret;
+};
+
+static void take_consulted(void *context, struct analysis *analysis)
+{
+	struct consulted *consulted = context;
+
+	*consulted->ret = *analysis;
+	consulted->is_there = true;
+}
+
+int analyser_consult(struct analyser *analyser, const struct analyser_request *request,
+		     void (*meanwhile)(void *context), void *context, struct analysis *ret)
+{
+	struct consulted consulted = {.ret = ret};
+
+	*ret = (struct analysis){};
+	if (!analyser_ask(analyser, request))
+		return analyser->refusal ? -ENOSYS : -ENOMEM;
+	while (!consulted.is_there && analyser_wait(analyser, WAIT_STEP_MS)) {
+		if (meanwhile)
+			meanwhile(context);
+		analyser_tend(analyser, take_consulted, &consulted);
+	}
+	if (analyser->refusal)
+		return -ENOSYS;
+	if (!consulted.is_there)
+		return -ECHILD;
+	return ret->err == -ENOSYS ? -EBADMSG : ret->err; /* the process does not say what is done here */
 }

@@ -23,6 +23,7 @@
 #include "engine/analyser.h"
 #include "engine/file_lines.h"
 #include "engine/file_names.h"
+#include "engine/file_rows.h"
 #include "runtime/runtime.h"
 #include "symbol/perf_map.h"
 #include "unwind/unwind_table.h"
@@ -41,10 +42,12 @@ static void limit_cpu(void)
 
 struct work {
 	int memory;
+	size_t input_size; /* in the memory, as the question says */
+	struct file_rows_keeper *keeper;
 	struct analyser_answer *answer;
 };
 
-static void take_found(void *context, const char *name, const void *bytes, size_t size)
+static void take_found(void *context, const void *bytes, size_t size)
 {
 	const struct work *work = context;
 	struct analyser_answer *answer = work->answer;
@@ -64,7 +67,6 @@ static void take_found(void *context, const char *name, const void *bytes, size_
 		at += (size_t)written;
 	}
 	answer->size = (uint32_t)size;
-	snprintf(answer->name, sizeof(answer->name), "%s", name);
 }
 
 static int follow(struct foreign_file *file, struct work *work)
@@ -98,17 +100,45 @@ static int find_runtime(struct foreign_file *file, enum analyser_ask ask, struct
 		err = cache_write(cache, &bytes, &size);
 	}
 	if (!err)
-		take_found(work, "", bytes, size);
+		take_found(work, bytes, size);
 	free(bytes);
 	cache_destroy(cache);
 	return err;
 }
 
-static int read_addresses(int memory, size_t count, uint64_t *ret)
+/* The question's own bytes, malloc'd and with one more; NULL when they cannot be read. */
+static void *read_input(const struct work *work)
 {
-	size_t size = count * sizeof(*ret);
+	void *bytes = malloc(work->input_size + 1);
 
-	return pread(memory, ret, size, 0) == (ssize_t)size ? 0 : -EIO;
+	if (bytes && pread(work->memory, bytes, work->input_size, 0) == (ssize_t)work->input_size)
+		return bytes;
+	free(bytes);
+	return NULL;
+}
+
+static int find_rows(struct foreign_file *file, struct work *work)
+{
+	void *question = read_input(work);
+	struct elf_file *elf;
+	uint8_t *bytes = NULL;
+	size_t size = 0;
+	int err = question ? elf_file_open_foreign(file, "the file", &elf, NULL) : -ENOMEM;
+
+	if (!err) {
+		err = file_rows_write(&(struct file_rows_source){.keeper = work->keeper,
+								 .elf = elf,
+								 .file = file,
+								 .question = question,
+								 .question_size = work->input_size},
+				      ANALYSER_ANSWER_MAX, &bytes, &size);
+		elf_file_close(elf);
+	}
+	if (!err)
+		take_found(work, bytes, size);
+	free(bytes);
+	free(question);
+	return err;
 }
 
 /* What is asked for names. */
@@ -154,16 +184,17 @@ static int name(struct naming *naming, struct work *work)
 	size_t size = 0;
 	int err = -EINVAL;
 
+	naming->count = work->input_size / sizeof(*naming->vaddrs);
 	if (naming->count && naming->count <= FILE_NAMES_AT_ONCE) {
-		naming->vaddrs = malloc(naming->count * sizeof(*naming->vaddrs));
-		err = naming->vaddrs ? read_addresses(work->memory, naming->count, naming->vaddrs) : -ENOMEM;
+		naming->vaddrs = read_input(work);
+		err = naming->vaddrs ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = naming->ask == ANALYSER_MAP     ? name_by_map(naming, &bytes, &size)
 		      : naming->ask == ANALYSER_LINES ? find_lines(naming, &bytes, &size)
 						      : name_by_symbols(naming, &bytes, &size);
 	if (!err)
-		take_found(work, "", bytes, size);
+		take_found(work, bytes, size);
 	free(bytes);
 	free(naming->vaddrs);
 	return err;
@@ -171,21 +202,20 @@ static int name(struct naming *naming, struct work *work)
 
 /* Closes the descriptors. */
 static void answer(const struct analyser_question *question, const int fds[ANALYSER_DESCRIPTORS],
-		   struct analyser_answer *ret)
+		   struct file_rows_keeper *keeper, struct analyser_answer *ret)
 {
 	struct foreign_file *file = foreign_wrap(fds[1]), *debug_file = fds[2] < 0 ? NULL : foreign_wrap(fds[2]);
-	struct work work = {.memory = fds[0], .answer = ret};
+	struct work work = {.memory = fds[0], .input_size = question->size, .keeper = keeper, .answer = ret};
 	int err = file ? -EINVAL : -ENOMEM;
 
 	ret->id = question->id;
+	if (file && question->ask == ANALYSER_ROWS)
+		err = find_rows(file, &work);
 	if (file && question->ask == ANALYSER_FOLLOW)
 		err = follow(file, &work);
 	if (file && (question->ask == ANALYSER_NAME || question->ask == ANALYSER_MAP ||
 		     question->ask == ANALYSER_LINES))
-		err = name(
-			&(struct naming){
-				.ask = question->ask, .file = file, .debug_file = debug_file, .count = question->count},
-			&work);
+		err = name(&(struct naming){.ask = question->ask, .file = file, .debug_file = debug_file}, &work);
 	if (file && question->ask >= ANALYSER_RECOGNISE && question->ask <= ANALYSER_AID)
 		err = find_runtime(file, question->ask, &work);
 	if (err)
@@ -215,20 +245,21 @@ void analyser_run(int socket)
 	struct analyser_question question;
 	const struct iovec part = {&question, sizeof(question)};
 	struct analyser_answer told = {};
+	struct file_rows_keeper *keeper = file_rows_keeper_create();
 	int fds[ANALYSER_DESCRIPTORS];
 
 	prctl(PR_SET_NAME, "strata-analyser");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGXCPU, SIG_DFL);
 	analyser_prepare();
-	told.result = confine(arch_here()->audit, ANALYSER_MEMORY, ANALYSER_ANSWER_MAX);
+	told.result = !keeper ? -ENOMEM : confine(arch_here()->audit, ANALYSER_MEMORY, ANALYSER_ANSWER_MAX);
 	if (!tell(socket, &told))
 		return;
 	/* One that was refused is asked nothing. */
 	while (foreign_receive(socket, &part, 1, fds, ANALYSER_DESCRIPTORS) == sizeof(question)) {
 		told = (struct analyser_answer){};
 		limit_cpu();
-		answer(&question, fds, &told);
+		answer(&question, fds, keeper, &told);
 		if (!tell(socket, &told))
 			return;
 	}

@@ -7,7 +7,6 @@
 #include "base/budget.h"
 #include "base/time.h"
 
-#define WAIT_STEP_MS  5   /* between two looks at the ring */
 #define NAMER_LINES_S 1.0 /* CPU time for the lines of a file that is parsed here */
 
 struct namer {
@@ -16,8 +15,6 @@ struct namer {
 	struct namer_client client;
 	struct budget spent; /* milliseconds */
 	bool refusal_told;
-	bool is_answered; /* `answer` is the last question's */
-	struct analysis answer;
 };
 
 struct namer *namer_create(struct foreign_files *files, const struct namer_client *client,
@@ -85,34 +82,6 @@ static void drop_last(const struct naming_job *job)
 		file_names_drop(job->names);
 }
 
-static void take(void *context, struct analysis *analysis)
-{
-	struct namer *namer = context;
-
-	namer->answer = *analysis;
-	namer->is_answered = true;
-}
-
-/* Waits for the answer: 0 and its bytes, -ENOSYS if there is no process, or why there is none. */
-static int ask(struct namer *namer, const struct analyser_request *request)
-{
-	namer->is_answered = false;
-	namer->answer = (struct analysis){};
-	if (!analyser_ask(namer->analyser, request))
-		return analyser_refusal(namer->analyser) ? -ENOSYS : -ENOMEM;
-	while (!namer->is_answered && analyser_wait(namer->analyser, WAIT_STEP_MS)) {
-		if (namer->client.relieve)
-			namer->client.relieve(namer->client.context);
-		analyser_tend(namer->analyser, take, namer);
-	}
-	if (analyser_refusal(namer->analyser))
-		return -ENOSYS;
-	if (!namer->is_answered)
-		return -ECHILD;
-	return namer->answer.err == -ENOSYS ? -EBADMSG
-					    : namer->answer.err; /* the process does not say what is done here */
-}
-
 static uint64_t now_s(void)
 {
 	return (uint64_t)time_s(CLOCK_MONOTONIC);
@@ -122,26 +91,26 @@ static uint64_t now_s(void)
 static ssize_t ask_names(const struct naming_job *job, size_t from)
 {
 	struct namer *namer = job->namer;
-	size_t left = job->count - from;
+	size_t left = job->count - from, count = left < FILE_NAMES_AT_ONCE ? left : FILE_NAMES_AT_ONCE;
+	struct analysis answer;
 	const struct analyser_request request = {.ask = job->ask,
 						 .file = job->file,
 						 .debug_file = job->debug_file,
-						 .addresses = job->vaddrs + from,
-						 .count = left < FILE_NAMES_AT_ONCE ? left : FILE_NAMES_AT_ONCE};
+						 .input = job->vaddrs + from,
+						 .input_size = count * sizeof(*job->vaddrs)};
 	double used = analyser_cpu_s(namer->analyser);
 	int err;
 
 	if (!budget_take(&namer->spent, job->user, 1, now_s()))
 		return -EDQUOT;
-	err = ask(namer, &request);
+	err = analyser_consult(namer->analyser, &request, namer->client.relieve, namer->client.context, &answer);
 	used = analyser_cpu_s(namer->analyser) - used;
 	budget_charge(&namer->spent, job->user, (uint64_t)(used * 1000), now_s());
 	if (err)
 		return err;
 	if (job->lines)
-		return file_lines_add(job->lines, namer->answer.bytes, namer->answer.size, request.addresses,
-				      request.count);
-	return file_names_add(job->names, namer->answer.bytes, namer->answer.size, request.addresses, request.count);
+		return file_lines_add(job->lines, answer.bytes, answer.size, request.input, count);
+	return file_names_add(job->names, answer.bytes, answer.size, request.input, count);
 }
 
 /* Asks again with each file that may be the debug file. As ask_names(). */
@@ -235,7 +204,14 @@ static size_t sort(uint64_t *vaddrs, size_t count)
 /* What a file's names were lost by; other errors say that it has none. */
 static bool is_loss(int err)
 {
-	return err == -ETIME || err == -ENOMEM || err == -ECHILD || err == -EBADMSG || err == -EDQUOT;
+	return err == -ETIME || err == -ENOMEM || err == -ECHILD || err == -EBADMSG || err == -EDQUOT ||
+	       err == -EAGAIN;
+}
+
+/* May another try be better? */
+static bool is_passing(int err)
+{
+	return err == -EDQUOT || err == -EAGAIN;
 }
 
 /* Parsed by the process, which its limits may end: then the file has no names from here on. */
@@ -251,7 +227,7 @@ static int name_there(struct naming_job *job)
 	file_names_deinit(job->names);
 	if (!is_loss(err))
 		return 0;
-	job->object->is_nameless = err != -EDQUOT;
+	job->object->is_nameless = !is_passing(err);
 	if (!job->object->nameless_told)
 		namer->client.failed(namer->client.context, job->object, err);
 	job->object->nameless_told = true;
@@ -347,7 +323,7 @@ int namer_lines(struct namer *namer, struct object *object, uint64_t *vaddrs, si
 	if (said && said->is_cut)
 		err = -ETIME;
 	if (is_loss(err)) {
-		object->is_lineless = err != -EDQUOT;
+		object->is_lineless = !is_passing(err);
 		if (namer && namer->client.lineless && !object->lineless_told)
 			namer->client.lineless(namer->client.context, object, err);
 		object->lineless_told = true;

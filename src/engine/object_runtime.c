@@ -19,13 +19,33 @@ struct look {
 	int (*look)(const struct look *look, struct diag *diag);
 };
 
+/*
+ * Takes an answer into the cache. What is wanted then is what the snapshot lacks: so an entry is kept under the digest
+ * of the bytes from which it was derived, whatever the file holds by now.
+ */
+static int take_answer(const struct look *look, const struct analysis *answer)
+{
+	struct object *object = look->object;
+	struct look at_snapshot = *look;
+	struct elf_file *elf;
+	int err = answer->snapshot ? elf_file_open_foreign(answer->snapshot, object->file->path, &elf, NULL) : -EFBIG;
+
+	if (err)
+		return err;
+	at_snapshot.elf = elf;
+	cache_want(object->cache, NULL, 0);
+	look->look(&at_snapshot, NULL);
+	err = cache_wants(object->cache) ? cache_read(object->cache, answer->bytes, answer->size) : -ENOENT;
+	elf_file_close(elf);
+	return err;
+}
+
 /* Looks, has found what the cache lacks, and looks again. What look() says in the end. */
 static int look(const struct look *look, struct diag *diag)
 {
 	struct object *object = look->object;
 	const struct object_finder *finder = object->finder;
-	uint8_t *bytes = NULL;
-	size_t size = 0;
+	struct analysis answer = {};
 	int ret, err;
 
 	cache_want(object->cache, NULL, 0);
@@ -33,13 +53,13 @@ static int look(const struct look *look, struct diag *diag)
 	if (!cache_wants(object->cache))
 		return ret;
 
-	err = object->content ? finder->find(finder->context, object, look->process, look->question, &bytes, &size)
-			      : -ENOENT;
+	err = object->content ? finder->find(finder->context, object, look->process, look->question, &answer) : -ENOENT;
 	if (err == -ENOSYS)
 		cache_set_way(object->cache, CACHE_HERE);
 	else if (!err)
-		err = cache_read(object->cache, bytes, size);
-	free(bytes);
+		err = take_answer(look, &answer);
+	free(answer.bytes);
+	foreign_close(answer.snapshot);
 	if (!err || err == -ENOSYS)
 		ret = look->look(look, diag);
 	cache_want(object->cache, NULL, 0);
@@ -80,7 +100,11 @@ static int look_for_roles(const struct look *look, struct diag *diag)
 {
 	struct object *object = look->object;
 	const struct runtime_file *file = &object->runtime;
-	int err = file->runtime->roles(file, look->elf, object->cache, &object->roles, &object->role_count, diag);
+	int err;
+
+	free(object->roles);
+	object->roles = NULL;
+	err = file->runtime->roles(file, look->elf, object->cache, &object->roles, &object->role_count, diag);
 
 	if (err)
 		object->role_count = 0;

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "arch/arch.h"
 #include "base/cache.h"
 #include "base/time.h"
+#include "engine/file_rows.h"
 #include "engine/objects_parts.h"
 #include "proc/open_file.h"
 #include "analyser.inc"
@@ -23,6 +23,7 @@ struct objects {
 	struct foreign_files *files;
 	VEC(struct object *) by_index;
 	struct cache *cache;
+	struct file_rows_keeper *keeper;
 	struct object_finder finder; /* of none, if its function is NULL */
 };
 
@@ -34,8 +35,13 @@ struct objects *objects_create(struct foreign_files *files)
 	if (objects) {
 		objects->files = files;
 		objects->cache = cache_create(directory, ANALYSER_VERSION);
+		objects->keeper = file_rows_keeper_create();
 	}
 	free(directory);
+	if (objects && !objects->keeper) {
+		objects_destroy(objects);
+		return NULL;
+	}
 	return objects;
 }
 
@@ -59,7 +65,6 @@ static void object_destroy(struct object *object)
 	if (!object)
 		return;
 	foreign_close(object->content);
-	unwind_parts_destroy(object->parts);
 	object_forget_answer(object);
 	free(object->segments);
 	free(object->roles);
@@ -82,6 +87,7 @@ void objects_destroy(struct objects *objects)
 		object_destroy(objects->by_index.at[i]);
 	vec_free(&objects->by_index);
 	cache_destroy(objects->cache);
+	file_rows_keeper_destroy(objects->keeper);
 	free(objects);
 }
 
@@ -109,7 +115,7 @@ struct object *objects_of_page(const struct objects *objects, uint32_t page)
 	for (i = 0; i < objects->by_index.count; i++) {
 		struct object *object = objects->by_index.at[i];
 
-		if (object && (object->parts || object->is_reserved) && object->table == OBJECT_TABLE_READY &&
+		if (object && (object->in_parts || object->is_reserved) && object->table == OBJECT_TABLE_READY &&
 		    page >= object->run.page_first && page - object->run.page_first < object->run.page_count)
 			return object;
 	}
@@ -145,7 +151,7 @@ static int open_vdso(struct elf_file **ret, struct diag *diag)
 	return elf_file_open_memory(image, size, "[vdso]", ret, diag);
 }
 
-static int open_elf(const struct object *object, struct elf_file **ret, struct diag *diag)
+int object_parse(const struct object *object, struct elf_file **ret, struct diag *diag)
 {
 	if (object->file->kind == FILE_VDSO)
 		return open_vdso(ret, diag);
@@ -197,8 +203,7 @@ static bool open_content(struct objects *objects, struct object *object, const s
 	return true;
 }
 
-/* What was not read because its file system did not answer may still be a program. */
-static void check_answers(struct object *object)
+void object_check_answers(struct object *object)
 {
 	if (object->content && foreign_unanswered(object->content))
 		object->unanswered = true;
@@ -215,7 +220,7 @@ static void read_object(struct object *object, const struct process *process)
 	struct diag diag = {};
 	struct elf_file *elf;
 
-	if (open_elf(object, &elf, &diag)) {
+	if (object_parse(object, &elf, &diag)) {
 		object_set_problem(object, diag.text);
 		return;
 	}
@@ -235,7 +240,7 @@ static void open_object(struct objects *objects, struct object *object, const st
 	if ((object->file->kind == FILE_REGULAR && open_content(objects, object, process, mapping)) ||
 	    object->file->kind == FILE_VDSO)
 		read_object(object, process);
-	check_answers(object);
+	object_check_answers(object);
 }
 
 /* As if nobody had asked for it. */
@@ -305,6 +310,7 @@ struct object *objects_get(struct objects *objects, const struct mapped_file *fi
 		object->file = file;
 		object->cache = objects->cache;
 		object->finder = &objects->finder;
+		object->keeper = objects->keeper;
 		objects->by_index.at[file->index] = object;
 	}
 	if (may_lead(object, process))
@@ -335,207 +341,12 @@ bool object_vaddr(const struct object *object, const struct process_mapping *map
 	return false;
 }
 
-/* One compilation, for struct unwind_options. */
-struct compilation {
-	struct object *object;
-	const struct object_compiling *how;
-};
-
-static void pause_here(void *context)
-{
-	const struct compilation *compilation = context;
-
-	if (compilation->how->pause)
-		compilation->how->pause(compilation->how->context);
-}
-
-static int follow(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size)
-{
-	const struct compilation *compilation = context;
-	const struct object_compiling *how = compilation->how;
-
-	return how->follow ? how->follow(how->context, compilation->object, name, code, bytes, size) : 0;
-}
-
-static struct unwind_options options_of(struct compilation *compilation)
-{
-	return (struct unwind_options){
-		.cache = compilation->object->cache, .pause = pause_here, .follow = follow, .context = compilation};
-}
-
-/* The place of a table whose rows are still to come. */
-static int reserve(struct object *object, struct tables *tables, struct diag *diag)
-{
-	uint64_t base = UINT64_MAX, end = 0;
-	size_t i;
-	int err;
-
-	for (i = 0; i < object->segment_count; i++) {
-		const struct elf_segment *segment = &object->segments[i];
-
-		if (!(segment->flags & PF_X) || !segment->memsz)
-			continue;
-		if (segment->vaddr < base)
-			base = segment->vaddr;
-		if (segment->vaddr + segment->memsz > end)
-			end = segment->vaddr + segment->memsz;
-	}
-	err = tables_reserve(tables, base, end, &object->run, diag);
-	object->is_reserved = !err;
-	return err;
-}
-
-/* A table of all of the text, or of a large file what leads to parts of it. */
-static int compile(struct object *object, const struct elf_file *elf, struct tables *tables,
-		   const struct object_compiling *how, struct diag *diag)
-{
-	struct compilation compilation = {object, how};
-	const struct unwind_options options = options_of(&compilation);
-	struct unwind_table table;
-	uint64_t base, end;
-	int err = how->whole ? -ENOTSUP : unwind_parts_create(elf, &object->parts, diag);
-
-	if (!err) {
-		unwind_parts_text(object->parts, &base, &end);
-		err = tables_reserve(tables, base, end, &object->run, diag);
-		if (err) {
-			unwind_parts_destroy(object->parts);
-			object->parts = NULL;
-		}
-		return err;
-	}
-	if (err != -ENOTSUP)
-		return err;
-	err = unwind_table_compile(elf, &options, &table, diag);
-	pause_here(&compilation);
-	if (err == -EINPROGRESS)
-		return reserve(object, tables, diag);
-	if (err && err != -ENOENT)
-		return err;
-	err = tables_add(tables, &table, &object->run, diag);
-	unwind_table_deinit(&table);
-	return err;
-}
-
-/* Was it refused for its size, here or in the tables? */
-static bool is_beyond(int err)
-{
-	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
-}
-
-void object_compile(struct object *object, struct tables *tables, const struct object_compiling *how)
-{
-	struct diag diag = {};
-	struct elf_file *elf;
-	int err;
-
-	if (object->table != OBJECT_TABLE_UNKNOWN || !object->opened)
-		return;
-	object->table = OBJECT_TABLE_NONE;
-	if (!object->readable)
-		return;
-	if (open_elf(object, &elf, &diag)) {
-		object_set_problem(object, diag.text);
-		return;
-	}
-	err = compile(object, elf, tables, how, &diag);
-	if (err)
-		object_set_problem(object, diag.text);
-	object->too_large = err == -EFBIG;
-	object->table = is_beyond(err) ? OBJECT_TABLE_FULL : err ? OBJECT_TABLE_NONE : OBJECT_TABLE_READY;
-	elf_file_close(elf);
-	if (object->table == OBJECT_TABLE_NONE)
-		check_answers(object);
-}
-
-/* Rows that were learnt before there were others: by an earlier run. */
-static void add_learnt(const struct object *object, struct tables *tables, uint64_t from, uint64_t to)
-{
-	size_t i;
-
-	for (i = 0; object->learnt && i < object->learnt->ranges.count; i++) {
-		const struct rule_range *range = &object->learnt->ranges.at[i];
-
-		if (range->start < to && range->end > from &&
-		    tables_learn(tables, &object->run, range->start, range->end, &range->rule))
-			break;
-	}
-}
-
-/* The pages that are given at once: 1 MiB of code, in 1 to 3 ms. */
-#define PART_PAGES ((1u << 20) >> UNWIND_PAGE_SHIFT)
-
-/* The rows from one vaddr to another, or all. */
-static int compile_rows(struct object *object, const struct object_compiling *how, uint64_t from, uint64_t to,
-			struct unwind_table *ret)
-{
-	struct compilation compilation = {object, how};
-	const struct unwind_options options = options_of(&compilation);
-	struct diag diag = {};
-	struct elf_file *elf;
-	uint64_t base, end;
-	int err = object_changed(object) ? -ESTALE : open_elf(object, &elf, &diag);
-
-	if (err)
-		return err;
-	if (object->is_reserved) {
-		err = unwind_table_compile(elf, &options, ret, &diag);
-		if (err == -ENOENT)
-			err = 0;
-	} else {
-		unwind_parts_text(object->parts, &base, &end);
-		err = unwind_parts_compile(object->parts, elf, &options, from > base ? (uint32_t)(from - base) : 0,
-					   (uint32_t)((to < end ? to : end) - base), ret, &diag);
-	}
-	elf_file_close(elf);
-	return err;
-}
-
-void object_fill(struct object *object, struct tables *tables, uint32_t page, const struct object_compiling *how)
-{
-	uint32_t first = (page - object->run.page_first) / PART_PAGES * PART_PAGES, count = PART_PAGES;
-	uint64_t from, to;
-	struct unwind_table table;
-	int err;
-
-	if (object->analysis.asked)
-		return;
-	if (object->is_reserved) {
-		first = 0;
-		count = object->run.page_count;
-	}
-	if (count > object->run.page_count - first)
-		count = object->run.page_count - first;
-	from = object->run.base + ((uint64_t)first << UNWIND_PAGE_SHIFT);
-	to = from + ((uint64_t)count << UNWIND_PAGE_SHIFT);
-	err = compile_rows(object, how, from, to, &table);
-	if (err == -EINPROGRESS)
-		return;
-	if (!err) {
-		err = tables_fill(tables, &object->run, first, count, &table);
-		if (!err) {
-			add_learnt(object, tables, from, to);
-			object_forget_answer(object);
-		}
-		unwind_table_deinit(&table);
-	}
-	if (is_beyond(err)) {
-		object->lacks_parts = true;
-		tables_refuse(tables, &object->run, first, count);
-	}
-	/* Memory may be there the next time, and its file system answer; else it will be as now. */
-	if (err && err != -ENOMEM && !(object->content && foreign_unanswered(object->content)))
-		tables_fill(tables, &object->run, first, count, NULL);
-	if (how->pause)
-		how->pause(how->context);
-}
-
 bool object_jit_descriptor(struct object *object)
 {
 	struct elf_file *elf;
 	uint64_t size;
 
-	if (!object->jit_tried && object->readable && !open_elf(object, &elf, NULL)) {
+	if (!object->jit_tried && object->readable && !object_parse(object, &elf, NULL)) {
 		if (!elf_file_find_dynamic_symbol(elf, "__jit_debug_descriptor", &object->jit_descriptor, &size))
 			object->jit_descriptor = 0;
 		elf_file_close(elf);
@@ -552,7 +363,7 @@ void object_build_id(struct object *object, char *ret, size_t size)
 	size_t count;
 
 	*ret = '\0';
-	if (!object->readable || object_changed(object) || open_elf(object, &elf, NULL))
+	if (!object->readable || object_changed(object) || object_parse(object, &elf, NULL))
 		return;
 	count = elf_file_build_id(elf, &bytes);
 	elf_build_id_text(bytes, count, text);
@@ -600,7 +411,7 @@ int object_debug_info(struct object *object, const char *folders, uint64_t bytes
 	*elf = NULL;
 	if (!object->readable || object_changed(object) || object->file->kind == FILE_VDSO)
 		return -ENOENT;
-	err = open_elf(object, elf, NULL);
+	err = object_parse(object, elf, NULL);
 	if (err) {
 		*elf = NULL;
 		return err;
@@ -611,7 +422,7 @@ int object_debug_info(struct object *object, const char *folders, uint64_t bytes
 
 int object_open(const struct object *object, struct elf_file **ret)
 {
-	int err = object->readable && !object_changed(object) ? open_elf(object, ret, NULL) : -ENOENT;
+	int err = object->readable && !object_changed(object) ? object_parse(object, ret, NULL) : -ENOENT;
 
 	return err && err != -ENOMEM ? -ENOENT : err;
 }

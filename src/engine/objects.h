@@ -13,11 +13,11 @@
 #include "abi/files.h"
 #include "dwarf/debug_info.h"
 #include "elf/symbols.h"
+#include "engine/analyser.h"
 #include "kernel/tables.h"
 #include "proc/processes.h"
 #include "runtime/runtime.h"
 #include "unwind/function_starts.h"
-#include "unwind/unwind_parts.h"
 #include "unwind/way_out.h"
 
 enum object_table {
@@ -47,8 +47,8 @@ struct object_analysis {
 	uint64_t asked; /* the question's id; 0: none is under way */
 	unsigned int tries;
 	bool failed; /* it cannot tell */
-	char *name;  /* the last answer, when there is one: what it is called, and its bytes */
-	uint8_t *bytes;
+	char *name;     /* what the last answer is about: derived_name(); NULL: there is none */
+	uint8_t *bytes; /* it */
 	size_t size;
 };
 
@@ -56,6 +56,7 @@ struct object {
 	const struct mapped_file *file;
 	struct cache *cache;          /* the objects' */
 	const struct object_finder *finder; /* the objects' */
+	struct file_rows_keeper *keeper;    /* the objects' */
 	struct foreign_file *content; /* NULL: not open */
 	bool opened;                  /* opening was tried */
 	bool readable;                /* an ELF file */
@@ -80,8 +81,9 @@ struct object {
 	struct tables_run run;
 	uint32_t charged;            /* the user whose process needed its table first */
 	bool lacks_parts, too_large; /* some parts found no room; the file never will */
-	struct unwind_parts *parts; /* its rows are compiled when they are needed: object_fill(); NULL: all are there */
-	bool is_reserved;           /* or all rows come at once, after another process has followed its code */
+	bool in_parts;    /* its rows are compiled where they are needed: object_fill() */
+	bool is_reserved; /* or all rows come at once, after another process has followed its code */
+	bool is_rowless;  /* another process failed over its rows: all of its code has the rule UNWIND_OVER_BUDGET */
 	struct object_analysis analysis;
 	uint32_t pins;            /* processes whose mappings, as the kernel knows them, need `run` */
 	uint64_t idle_since;      /* CLOCK_MONOTONIC ns: since when nobody has the file mapped; 0: somebody has */
@@ -108,11 +110,12 @@ void objects_destroy(struct objects *objects);
 /* Another process, which finds what is in the machine code of runtimes (watch_runtime.c). */
 struct object_finder {
 	/*
-	 * Gives the answer, as cache_write() wrote it, or anything; *bytes is malloc'd. `process` may be NULL. -ENOSYS:
-	 * there is no such process, so it is to be found here; another negative errno: it is not known.
+	 * Gives the answer, whose bytes are as cache_write() wrote them, or anything, and a snapshot of the file;
+	 * `process` may be NULL. 0; -ENOSYS: there is no such process, so it is to be found here; another negative
+	 * errno: it is not known. The caller releases *ret in any case.
 	 */
 	int (*find)(void *context, struct object *object, const struct process *process, enum runtime_question question,
-		    uint8_t **bytes, size_t *size);
+		    struct analysis *ret);
 	void *context;
 };
 
@@ -152,13 +155,23 @@ bool object_changed(const struct object *object);
 /* The vaddr at an address of a mapping of this file. False if its segments do not say. */
 bool object_vaddr(const struct object *object, const struct process_mapping *mapping, uint64_t address, uint64_t *ret);
 
-/*
- * How tables are compiled. `pause`, which may be NULL, is called every few milliseconds: see struct unwind_options.
- */
+/* How tables are compiled. Each function may be NULL. */
 struct object_compiling {
 	bool whole; /* also for large files: nothing is left to object_fill() */
+	/* Called every few milliseconds: see struct unwind_options. */
 	void (*pause)(void *context);
-	/* As in struct unwind_options, for an object; may be NULL, too. */
+	/*
+	 * Has another process answer a question of file_rows.h; *bytes is malloc'd. -ENOSYS: there is none, it is done
+	 * here; another negative errno: it is not known.
+	 */
+	int (*rows)(void *context, struct object *object, const void *question, size_t question_size, uint8_t **bytes,
+		    size_t *size);
+	/* That failed, or the answer made no sense: the object has no rows. */
+	void (*failed)(void *context, struct object *object, int err);
+	/*
+	 * So many bytes of code are to be followed; `name`: derived_name(). As in struct unwind_options. *bytes is
+	 * valid until object_forget_answer().
+	 */
 	int (*follow)(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,
 		      size_t *size);
 	void *context;

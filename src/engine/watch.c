@@ -99,6 +99,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
+	watch_rows_init(watch);
 	watch_runtime_init(watch);
 	late_walker_fills(watch->walker, watch_fill, watch);
 	watch_analysis_init(watch, options->waits);
@@ -126,6 +127,7 @@ void watch_destroy(struct watch *watch)
 	keep_learnt(watch);
 	watch_analysis_deinit(watch);
 	watch_runtime_deinit(watch);
+	watch_rows_deinit(watch);
 	namer_destroy(watch->naming.namer);
 	processes_destroy(watch->processes, free_user);
 	objects_destroy(watch->objects);
@@ -658,7 +660,7 @@ double watch_cpu_s(const struct watch *watch)
 {
 	return (watch->analysing.analyser ? analyser_cpu_s(watch->analysing.analyser) : 0) +
 	       (watch->finding.analyser ? analyser_cpu_s(watch->finding.analyser) : 0) +
-	       namer_cpu_s(watch->naming.namer);
+	       watch_rows_cpu_s(watch) + namer_cpu_s(watch->naming.namer);
 }
 
 const struct store *watch_store(const struct watch *watch)

@@ -6,7 +6,7 @@
  *   a walk that comes   makes a late sample. If its walk here ends in that code, its copy waits: it is *parked*
  *   there
  *
- * Each file has a process of its own: what is told of it is kept on disk.
+ * Each file has a process of its own: what is told of it is kept on disk, under the digest of what was read.
  *
  * When the answer comes it is kept with the object. The parked samples are walked again. That asks for the rows, which
  * are compiled with what the answer says.
@@ -24,8 +24,8 @@
 #include "bpf/scratch.h"
 #include "engine/watch_parts.h"
 #include "profile/text.h"
+#include "unwind/derived.h"
 
-#define FOLLOW_HERE  4096          /* bytes of code: 1 ms */
 #define ASKED_TRIES  3             /* a file that is written to meanwhile is another one each time */
 #define PARKED_MAX   (32u << 20)   /* bytes; what does not fit is tallied as it is */
 #define WAIT_STEP_MS 5             /* between two looks at the ring */
@@ -132,29 +132,50 @@ static struct object *object_that_asked(struct watch *watch, uint64_t id)
 	return NULL;
 }
 
+/* Keeps an answer on disk, too, if it makes sense: it is about the snapshot. */
+static void keep_answer(struct object *object, const struct analysis *analysis)
+{
+	char name[CACHE_NAME_MAX + 1] = "";
+	struct code_counts counts;
+	rule_ranges ranges = {};
+	struct elf_file *elf;
+
+	if (analysis->snapshot && !elf_file_open_foreign(analysis->snapshot, object->file->path, &elf, NULL)) {
+		derived_name(elf, name);
+		elf_file_close(elf);
+	}
+	if (*name && object->cache && derived_decode(analysis->bytes, analysis->size, &ranges, &counts))
+		cache_put(object->cache, name, analysis->bytes, analysis->size);
+	vec_free(&ranges);
+	object->analysis.name = strdup(name);
+	object->analysis.bytes = analysis->bytes;
+	object->analysis.size = analysis->size;
+}
+
 static void take(void *context, struct analysis *analysis)
 {
 	struct watch *watch = context;
 	struct object *object = object_that_asked(watch, analysis->id);
 
 	watch->analysing.is_answered = true;
-	if (!object) {
+	if (object) {
+		object->analysis.asked = 0;
+		object_forget_answer(object);
+	}
+	if (object && !analysis->err) {
+		keep_answer(object, analysis);
+	} else {
 		free(analysis->bytes);
-		return;
+		if (object && !analyser_refusal(watch->analysing.analyser)) {
+			object->analysis.failed = analysis->err != -EAGAIN;
+			watch_note_over_budget(watch, object, "the machine code",
+					       ", which has no unwind tables, was not followed", analysis->err);
+		}
 	}
-	object->analysis.asked = 0;
-	object_forget_answer(object);
-	if (!analysis->err) {
-		object->analysis.name = strdup(analysis->name);
-		object->analysis.bytes = analysis->bytes;
-		object->analysis.size = analysis->size;
-	} else if (!analyser_refusal(watch->analysing.analyser)) {
-		object->analysis.failed = true;
-		watch_note_over_budget(watch, object, "the machine code",
-				       ", which has no unwind tables, was not followed", analysis->err);
-	}
+	foreign_close(analysis->snapshot);
 }
 
+/* An answer about other content is none; one about a file that has no name is. */
 static bool is_answered(const struct object_analysis *analysis, const char *name)
 {
 	return analysis->bytes && analysis->name && !strcmp(analysis->name, name);
@@ -192,7 +213,7 @@ int watch_follow(void *context, struct object *object, const char *name, uint64_
 			return -ECANCELED;
 		if (!watch_may_follow(watch, code))
 			return -EDQUOT;
-		if (code <= FOLLOW_HERE || !analyser || !object->content)
+		if (!analyser || !object->content)
 			return 0;
 		err = ask(watch, object);
 	}

@@ -10,6 +10,7 @@
  *   watch_live.c       walks threads that do not run, from this process
  *   watch_learn.c      learns rules for code that has none, from what the code does
  *   watch_analysis.c   asks another process about files, and keeps the samples that wait for its answers
+ *   watch_rows.c       has other processes compile unwind rows
  *   watch_runtime.c    asks another process what is in a runtime's machine code
  *   watch_generated.c  generated code (no file backs it) that does not keep frame pointers
  *   watch_published.c  unwind rules that processes publish for their generated code
@@ -40,6 +41,9 @@
 /* CPU time to find what is in the machine code of runtimes, ms; an interpreter takes 20 to 50. */
 #define WATCH_RUNTIME_MS        8000
 #define WATCH_RUNTIME_HALVING_S 20
+/* CPU time to compile unwind rows, us: the largest files known take 300 ms. */
+#define WATCH_ROWS_US        16000000
+#define WATCH_ROWS_HALVING_S 20
 /* Generated code: one user may cause checks for an eighth of the time. */
 #define WATCH_CHECKS_NS        1000000000ull
 #define WATCH_CHECKS_HALVING_S 2
@@ -209,13 +213,28 @@ struct analysing {
 	uint64_t parked_since; /* the time of the oldest; 0: there is none */
 };
 
+/* A process that compiles files of one owner and one file system. */
+struct compiler {
+	uint64_t device;
+	uint32_t owner;
+	uint64_t used; /* when it was used last: compiling.uses */
+	struct analyser *analyser;
+};
+
+/* What other processes are asked about rows: watch_rows.c. */
+struct compiling {
+	VEC(struct compiler) compilers;
+	uint64_t uses;
+	double cpu_s;        /* of processes that are gone */
+	struct budget spent; /* CPU time, us */
+	bool refusal_told;
+};
+
 /* What another process is asked about runtimes: watch_runtime.c. */
 struct finding {
 	struct analyser *analyser; /* NULL: there is none, all is found here */
 	struct budget spent;       /* CPU time, ms */
 	bool refusal_told;
-	bool is_answered; /* `answer` is the last question's */
-	struct analysis answer;
 };
 
 /* Waits under way of which a part was told, by the thread's number; watch_waits.c. */
@@ -246,6 +265,7 @@ struct watch {
 	struct tidying tidying;
 	struct learning learning;
 	struct sharing sharing;
+	struct compiling compiling;
 	struct analysing analysing;
 	struct finding finding;
 	struct waits_told told;
@@ -324,7 +344,7 @@ void watch_runtime_deinit(struct watch *watch);
 
 /* struct object_finder.find. `context` is the watch. */
 int watch_find_in_runtime(void *context, struct object *object, const struct process *process,
-			  enum runtime_question question, uint8_t **bytes, size_t *size);
+			  enum runtime_question question, struct analysis *ret);
 
 /* Reads the ring ahead, while something takes a while. `context` is the watch. */
 void watch_relieve(void *context);
@@ -335,6 +355,17 @@ void watch_note_over_budget(struct watch *watch, const struct object *object, co
 
 /* Makes naming.namer; NULL when memory is short. */
 void watch_names_init(struct watch *watch);
+
+/* Has another process find rows: struct object_compiling.rows, and .failed. `context` is the watch. */
+int watch_find_rows(void *context, struct object *object, const void *question, size_t question_size, uint8_t **bytes,
+		    size_t *size);
+void watch_note_rowless(void *context, struct object *object, int err);
+
+/* watch.compiling. To be called before any file is compiled. */
+void watch_rows_init(struct watch *watch);
+void watch_rows_deinit(struct watch *watch);
+/* CPU time of its processes, in seconds. */
+double watch_rows_cpu_s(const struct watch *watch);
 
 /* Has machine code followed by another process: struct object_compiling.follow. `context` is the watch. */
 int watch_follow(void *context, struct object *object, const char *name, uint64_t code, const uint8_t **bytes,

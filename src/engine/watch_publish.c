@@ -19,6 +19,8 @@ static struct object_compiling compiling(struct watch *watch)
 	return (struct object_compiling){
 		.whole = watch->publishing.whole_tables,
 		.pause = watch_relieve,
+		.rows = watch_find_rows,
+		.failed = watch_note_rowless,
 		.follow = watch_follow,
 		.context = watch};
 }

@@ -12,8 +12,6 @@
 
 #include "engine/watch_parts.h"
 
-#define WAIT_STEP_MS 5 /* between two looks at the ring */
-
 void watch_runtime_init(struct watch *watch)
 {
 	const struct object_finder finder = {watch_find_in_runtime, watch};
@@ -33,37 +31,6 @@ void watch_runtime_deinit(struct watch *watch)
 	budget_deinit(&watch->finding.spent);
 }
 
-static void take(void *context, struct analysis *analysis)
-{
-	struct finding *finding = context;
-
-	finding->answer = *analysis;
-	finding->is_answered = true;
-}
-
-/* Waits for the answer. 0, or why there is none; -ENOSYS: there is no process. */
-static int ask(struct watch *watch, struct object *object, enum runtime_question question)
-{
-	static const enum analyser_ask asks[] = {[RUNTIME_RECOGNISE] = ANALYSER_RECOGNISE,
-						 [RUNTIME_ROLES] = ANALYSER_ROLES,
-						 [RUNTIME_AID] = ANALYSER_AID};
-	struct finding *finding = &watch->finding;
-	struct analyser *analyser = finding->analyser;
-
-	finding->is_answered = false;
-	if (!analyser_ask(analyser, &(struct analyser_request){.ask = asks[question], .file = object->content}))
-		return analyser_refusal(analyser) ? -ENOSYS : -ENOMEM;
-	while (!finding->is_answered && analyser_wait(analyser, WAIT_STEP_MS)) {
-		watch_relieve(watch);
-		analyser_tend(analyser, take, finding);
-	}
-	if (analyser_refusal(analyser))
-		return -ENOSYS;
-	if (!finding->is_answered)
-		return -ECHILD;
-	return finding->answer.err == -ENOSYS ? -EBADMSG : finding->answer.err;
-}
-
 static void note_refusal(struct watch *watch)
 {
 	char text[WATCH_REMARK_BYTES];
@@ -79,23 +46,27 @@ static void note_refusal(struct watch *watch)
 }
 
 int watch_find_in_runtime(void *context, struct object *object, const struct process *process,
-			  enum runtime_question question, uint8_t **bytes, size_t *size)
+			  enum runtime_question question, struct analysis *ret)
 {
+	static const enum analyser_ask asks[] = {[RUNTIME_RECOGNISE] = ANALYSER_RECOGNISE,
+						 [RUNTIME_ROLES] = ANALYSER_ROLES,
+						 [RUNTIME_AID] = ANALYSER_AID};
 	struct watch *watch = context;
 	struct finding *finding = &watch->finding;
 	uint32_t user = process ? watch_user(process) : object->charged;
 	double used = analyser_cpu_s(finding->analyser);
+	struct analysis answer = {};
 	int err = -EDQUOT;
 
-	finding->answer = (struct analysis){};
 	if (budget_take(&finding->spent, user, 1, watch_now() / 1000000000)) {
-		err = ask(watch, object, question);
+		const struct analyser_request request = {.ask = asks[question], .file = object->content};
+
+		err = analyser_consult(finding->analyser, &request, watch_relieve, watch, &answer);
 		used = analyser_cpu_s(finding->analyser) - used;
 		budget_charge(&finding->spent, user, (uint64_t)(used * 1000), watch_now() / 1000000000);
 		foreign_drop_copy(object->content);
 	}
-	*bytes = finding->answer.bytes;
-	*size = finding->answer.size;
+	*ret = answer;
 	if (err == -ENOSYS)
 		note_refusal(watch);
 	else if (err)

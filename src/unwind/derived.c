@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DIGEST.code: how many functions were judged in which way, u32 each; number of rules u32, the rules; number of ranges
- * u32; each range, LEB128: distance from the end of the one before, size, index of its rule.
+ * An entry, DIGEST.code: how many functions were judged in which way, u32 each; number of rules u32, the rules; number
+ * of ranges u32; each range, LEB128: distance from the end of the one before, size, index of its rule.
  */
 #include "unwind/derived.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/cursor.h"
 #include "base/table.h"
 
 #define RANGES_MAX (4u << 20)
-#define LEB_MAX    5           /* bytes of a u32 */
-#define DIGEST_MAX (64u << 20) /* a file of more takes as long to read as the code, of 4 MiB at most, to follow */
+#define LEB_MAX    5     /* bytes of a u32 */
+#define LITTLE     4096u /* bytes of code: followed in 1 ms */
 
 typedef VEC(uint8_t) bytes_t;
 
@@ -43,81 +41,16 @@ static int take_insn(void *context, uint64_t vaddr, const struct code_insn *insn
 	return vec_push(&taken->ranges, range);
 }
 
-static void mix(XXH3_state_t *digest, uint64_t number)
+bool derived_name(const struct elf_file *elf, char ret[CACHE_NAME_MAX + 1])
 {
-	XXH3_128bits_update(digest, &number, sizeof(number));
-}
+	uint64_t digest[2];
 
-/* Of what start files leave, only what is looked at then: code_rules.h. */
-static bool mix_arrays(XXH3_state_t *digest, const struct elf_file *elf)
-{
-	static const char *const sections[] = {".text", ".init_array", ".fini_array", ".rela.dyn"};
-	struct elf_section section;
-	size_t i;
-
-	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
-		if (!elf_file_section_header(elf, sections[i], &section))
-			continue;
-		mix(digest, i);
-		mix(digest, section.vaddr);
-		mix(digest, section.size);
-		if (!i || section.type == SHT_NOBITS)
-			continue;
-		if (!elf_file_section(elf, sections[i], &section) || !section.bytes)
-			return false;
-		XXH3_128bits_update(digest, section.bytes, section.size);
-	}
-	return true;
-}
-
-static bool mix_inputs(XXH3_state_t *digest, const struct elf_file *elf, const struct code_span *spans, size_t count,
-		       enum code_scope scope)
-{
-	const struct elf_segment *segments;
-	uint64_t file[2];
-	size_t i, segment_count;
-
-	mix(digest, scope);
-	mix(digest, elf_file_machine(elf));
-	mix(digest, elf_file_type(elf));
-	mix(digest, elf_file_entry(elf));
-	segments = elf_file_segments(elf, &segment_count);
-	for (i = 0; i < segment_count; i++) {
-		mix(digest, segments[i].vaddr);
-		mix(digest, segments[i].offset);
-		mix(digest, segments[i].filesz);
-		mix(digest, segments[i].flags);
-	}
-	for (i = 0; i < count; i++) {
-		mix(digest, spans[i].start);
-		mix(digest, spans[i].end);
-		XXH3_128bits_update(digest, spans[i].bytes, spans[i].end - spans[i].start);
-	}
-	if (scope == CODE_FEW)
-		return mix_arrays(digest, elf);
-	if (!elf_file_digest(elf, DIGEST_MAX, file))
+	*ret = '\0';
+	if (!elf_file_digest(elf, DERIVED_FILE_MAX, digest))
 		return false;
-	XXH3_128bits_update(digest, file, sizeof(file));
+	snprintf(ret, CACHE_NAME_MAX + 1, "%016llx%016llx.code", (unsigned long long)digest[1],
+		 (unsigned long long)digest[0]);
 	return true;
-}
-
-/* False when it cannot be told what the answer depends on: then nothing is kept. */
-static bool entry_name(const struct elf_file *elf, const struct code_span *spans, size_t count, enum code_scope scope,
-		       char name[static CACHE_NAME_MAX + 1])
-{
-	XXH3_state_t *digest = XXH3_createState();
-	XXH128_hash_t hash;
-	bool ret;
-
-	if (!digest)
-		return false;
-	XXH3_128bits_reset(digest);
-	ret = mix_inputs(digest, elf, spans, count, scope);
-	hash = XXH3_128bits_digest(digest);
-	XXH3_freeState(digest);
-	snprintf(name, CACHE_NAME_MAX + 1, "%016llx%016llx.code", (unsigned long long)hash.high64,
-		 (unsigned long long)hash.low64);
-	return ret;
 }
 
 static void put(bytes_t *bytes, const void *from, size_t size)
@@ -236,19 +169,19 @@ bool derived_decode(const void *bytes, size_t size, rule_ranges *ret, struct cod
 	return true;
 }
 
-/* What another process found: 1; else, all of it is code that cannot be followed: 0, or -ENOMEM. */
-static int take_answer(const uint8_t *bytes, size_t size, uint64_t base, const struct code_span *spans, size_t count,
-		       rule_ranges *ret, struct code_counts *counts)
+/* What another process found; else, all of it is code that cannot be followed. 0 or -ENOMEM. */
+static int take_answer(const uint8_t *bytes, size_t size, const struct derived_code *code, rule_ranges *ret,
+		       struct code_counts *counts)
 {
 	rule_ranges ranges = {};
 	size_t i;
 	int err = 0;
 
 	if (bytes && derived_decode(bytes, size, ret, counts))
-		return 1;
-	for (i = 0; i < count && !err; i++)
-		err = vec_push(&ranges, ((struct rule_range){.start = spans[i].start - base,
-							     .end = spans[i].end - base,
+		return 0;
+	for (i = 0; i < code->count && !err; i++)
+		err = vec_push(&ranges, ((struct rule_range){.start = code->spans[i].start - code->base,
+							     .end = code->spans[i].end - code->base,
 							     .rule = {.kind = UNWIND_OVER_BUDGET}}));
 	if (err)
 		vec_free(&ranges);
@@ -258,71 +191,74 @@ static int take_answer(const uint8_t *bytes, size_t size, uint64_t base, const s
 }
 
 /* Keeps it, and tells it. What cannot be kept is found again the next time. */
-static void keep(const struct unwind_options *options, struct cache *cache, const char *name, const rule_ranges *ranges,
+static void keep(const struct unwind_options *options, const char *name, const rule_ranges *ranges,
 		 const struct code_counts *counts)
 {
 	bytes_t bytes = {};
 
-	if ((cache || options->found) && !encode(ranges, counts, &bytes)) {
-		if (cache)
-			cache_put(cache, name, bytes.at, bytes.count);
+	if ((*name || options->found) && !encode(ranges, counts, &bytes)) {
+		if (*name)
+			cache_put(options->cache, name, bytes.at, bytes.count);
 		if (options->found)
-			options->found(options->context, name, bytes.at, bytes.count);
+			options->found(options->context, bytes.at, bytes.count);
 	}
 	vec_free(&bytes);
 }
 
-static uint64_t bytes_of(const struct code_span *spans, size_t count)
+/* Follows it here. 0 or -ENOMEM. */
+static int follow(const struct derived_code *code, const struct unwind_options *options, const char *name,
+		  rule_ranges *ret, struct code_counts *counts)
+{
+	struct taken taken = {.arch = code->arch, .base = code->base};
+	struct code_counts found = {};
+	int err = code_rules_each(code->elf, code->arch, code->spans, code->count, code->scope, take_insn, &taken,
+				  &found);
+
+	if (err) {
+		vec_free(&taken.ranges);
+		found = (struct code_counts){};
+	}
+	if (err == -ENOMEM)
+		return err;
+	rule_ranges_tidy(&taken.ranges);
+	keep(options, err ? "" : name, &taken.ranges, &found);
+	*ret = taken.ranges;
+	*counts = found;
+	return 0;
+}
+
+static uint64_t bytes_of(const struct derived_code *code)
 {
 	uint64_t bytes = 0;
 	size_t i;
 
-	for (i = 0; i < count; i++)
-		bytes += spans[i].end - spans[i].start;
+	for (i = 0; i < code->count; i++)
+		bytes += code->spans[i].end - code->spans[i].start;
 	return bytes;
 }
 
-int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
-		 size_t count, enum code_scope scope, const struct unwind_options *options, rule_ranges *ret,
+int derived_find(const struct derived_code *code, const struct unwind_options *options, rule_ranges *ret,
 		 struct code_counts *counts, bool *cached)
 {
-	struct taken taken = {.arch = arch, .base = base};
-	struct code_counts found = {};
-	struct cache *cache = options->cache;
+	const uint64_t bytes = bytes_of(code);
 	char name[CACHE_NAME_MAX + 1] = "";
 	const uint8_t *content, *answer = NULL;
 	size_t size;
 	int err = 0;
 
-	if ((cache || options->follow || options->found) && !entry_name(elf, spans, count, scope, name)) {
-		*name = '\0';
-		cache = NULL;
-	}
-	*cached = cache && cache_get(cache, name, &content, &size) && derived_decode(content, size, ret, counts);
+	*cached = false;
+	if (code->scope == CODE_FEW || bytes <= LITTLE)
+		return follow(code, options, "", ret, counts);
+	if (options->cache)
+		derived_name(code->elf, name);
+	*cached = *name && cache_get(options->cache, name, &content, &size) &&
+		  derived_decode(content, size, ret, counts);
 	if (*cached)
 		return 0;
 	if (options->follow)
-		err = options->follow(options->context, name, bytes_of(spans, count), &answer, &size);
+		err = options->follow(options->context, bytes, &answer, &size);
 	if (err && err != -ECANCELED)
 		return err;
-	if (err || answer) {
-		err = take_answer(answer, size, base, spans, count, ret, counts);
-		if (err == 1 && cache)
-			cache_put(cache, name, answer, size);
-		return err == 1 ? 0 : err;
-	}
-	err = code_rules_each(elf, arch, spans, count, scope, take_insn, &taken, &found);
-	if (err == -ENOMEM) {
-		vec_free(&taken.ranges);
-		return err;
-	}
-	if (err) {
-		vec_free(&taken.ranges);
-		found = (struct code_counts){};
-	}
-	rule_ranges_tidy(&taken.ranges);
-	keep(options, err ? NULL : cache, name, &taken.ranges, &found);
-	*ret = taken.ranges;
-	*counts = found;
-	return 0;
+	return err || answer ? take_answer(answer, size, code, ret, counts)
+			     : follow(code, options, name, ret, counts);
 }

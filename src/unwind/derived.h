@@ -1,24 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * derived: the rules derived from code itself (code_rules.h), as sorted ranges. They are stored in the cache of
- * analyses, because computing them is slow: 0.25 us per byte of code. For src/unwind/ and its tests only.
+ * analyses, because computing them is slow: 0.25 us per byte of code. For src/unwind/, the engine, which has them
+ * computed elsewhere, and tests.
  *
- * An entry is named by a digest of its input: the code and its addresses, and the rest of the file (elf_file_digest());
- * for start files, the arrays that point to them. It needs no build id, and is used for any file with the same input.
+ * An entry is named by a digest of the file (elf_file_digest()): all code, symbols, and what refers to them. So it
+ * needs no build id, and is used for any file with the same content. What takes no time is not stored: little code, and
+ * the start files' (CODE_FEW).
  */
 #ifndef STRATA_UNWIND_DERIVED_H
 #define STRATA_UNWIND_DERIVED_H
 
 #include "base/cache.h"
-#include "unwind/builder.h"
 #include "unwind/code_rules.h"
+#include "unwind/rule_ranges.h"
+#include "unwind/unwind_table.h"
+
+#define DERIVED_FILE_MAX (64u << 20) /* one of more takes as long to read as its code, of 4 MiB at most, to follow */
+
+/* What an entry about this file is called. False, and "": none is kept, as the file is large or cannot be read. */
+bool derived_name(const struct elf_file *elf, char ret[CACHE_NAME_MAX + 1]);
+
+/* Code without unwind tables. */
+struct derived_code {
+	const struct elf_file *elf;
+	const struct code_arch *arch;
+	uint64_t base;
+	const struct code_span *spans;
+	size_t count;
+	enum code_scope scope;
+};
 
 /*
- * The ranges of `spans`, offsets from `base`; *cached: they were kept. 0, -ENOMEM, or what options->follow() said when
- * they were not; that there are none is no error.
+ * Its ranges, as offsets from the base; *cached: they were kept. 0, -ENOMEM, or what options->follow() said when they
+ * were not. That there are none is no error.
  */
-int derived_find(const struct elf_file *elf, const struct code_arch *arch, uint64_t base, const struct code_span *spans,
-		 size_t count, enum code_scope scope, const struct unwind_options *options, rule_ranges *ret,
+int derived_find(const struct derived_code *code, const struct unwind_options *options, rule_ranges *ret,
 		 struct code_counts *counts, bool *cached);
 
 /*

@@ -415,9 +415,9 @@ static int derive(struct builder *b)
 		for (i = 0; i < gaps.spans.count && !err; i++)
 			err = add_trampolines(b, &gaps.spans.at[i]);
 		if (!err)
-			err = derived_find(b->elf, b->arch->code, b->table->base, gaps.spans.at, gaps.spans.count,
-					   scope_of(b->elf, &gaps), b->options, &b->derived, &b->table->derived,
-					   &b->table->derived_cached);
+			err = derived_find(&(struct derived_code){b->elf, b->arch->code, b->table->base, gaps.spans.at,
+								  gaps.spans.count, scope_of(b->elf, &gaps)},
+					   b->options, &b->derived, &b->table->derived, &b->table->derived_cached);
 		b->table->derived_ns = time_ns(CLOCK_MONOTONIC) - begin;
 	}
 	vec_free(&gaps.spans);

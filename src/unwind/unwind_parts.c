@@ -18,7 +18,6 @@
 
 #include "unwind/builder.h"
 
-#define TEXT_LEAST   (8ull << 20) /* a smaller file takes some milliseconds */
 #define SECTION_MAX  (1ull << 30)
 #define INDEX_AT     12u /* behind version, encodings, pointer and count: see find_fde.c */
 #define INDEX_ROW    8u
@@ -165,7 +164,7 @@ int unwind_parts_create(const struct elf_file *elf, struct unwind_parts **ret, s
 	struct builder b;
 	int err = builder_init(&b, elf, NULL, &text, diag);
 
-	if (err || text.end - text.base < TEXT_LEAST || is_go(elf))
+	if (err || text.end - text.base < UNWIND_PARTS_LEAST || is_go(elf))
 		return -ENOTSUP;
 	parts = calloc(1, sizeof(*parts));
 	if (!parts)
@@ -191,12 +190,6 @@ void unwind_parts_destroy(struct unwind_parts *parts)
 	vec_free(&parts->fixed);
 	vec_free(&parts->derived);
 	free(parts);
-}
-
-void unwind_parts_text(const struct unwind_parts *parts, uint64_t *base, uint64_t *end)
-{
-	*base = parts->base;
-	*end = parts->end;
 }
 
 static int image_open(struct image *image, const struct unwind_parts *parts, const struct elf_file *elf)

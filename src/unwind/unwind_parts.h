@@ -21,6 +21,8 @@
 
 #include "unwind/unwind_table.h"
 
+#define UNWIND_PARTS_LEAST (8ull << 20) /* bytes of text; a smaller file takes some milliseconds as a whole */
+
 struct unwind_parts;
 
 /*
@@ -28,9 +30,6 @@ struct unwind_parts;
  */
 int unwind_parts_create(const struct elf_file *elf, struct unwind_parts **ret, struct diag *diag);
 void unwind_parts_destroy(struct unwind_parts *parts);
-
-/* The lowest vaddr of the executable segments, and one past the highest. */
-void unwind_parts_text(const struct unwind_parts *parts, uint64_t *base, uint64_t *end);
 
 /*
  * The rows in force in [from, to), offsets from the base, as a table of the whole text that is only right in this

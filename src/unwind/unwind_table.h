@@ -57,14 +57,14 @@ struct unwind_options {
 	struct cache *cache;          /* of ANALYSER_VERSION (mk/build.mk): keeps what machine code tells; NULL: none */
 	void (*pause)(void *context); /* called every few milliseconds, for what cannot wait; NULL: nothing is */
 	/*
-	 * So many bytes of machine code are to be followed, at 0.25 us each; `name` is what the cache calls what comes
-	 * of it, "" when it has no name for that. 0: here and now; or, with *bytes, another process has done it
-	 * (engine/analyser.h), and this is what it gave to `found`, which may be anything. -ECANCELED: never, it has
-	 * the rule UNWIND_OVER_BUDGET. Another negative errno: not now, it is what compilation fails with. NULL: here.
+	 * So many bytes of machine code are to be followed, at 0.25 us each. 0: here and now; or, with *bytes, another
+	 * process has done it (engine/analyser.h), and this is what it gave to `found`, which may be anything.
+	 * -ECANCELED: never, it has the rule UNWIND_OVER_BUDGET. Another negative errno: not now, it is what
+	 * compilation fails with. NULL: here. Not called for little code, nor for that of start files.
 	 */
-	int (*follow)(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size);
-	/* What came of it when it was followed here; NULL: nobody asks for that. */
-	void (*found)(void *context, const char *name, const void *bytes, size_t size);
+	int (*follow)(void *context, uint64_t code, const uint8_t **bytes, size_t *size);
+	/* What came of code that was followed here; NULL: nobody asks for that. */
+	void (*found)(void *context, const void *bytes, size_t size);
 	void *context;
 };
 

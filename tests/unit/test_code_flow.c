@@ -159,9 +159,8 @@ static void is_in_table(const struct elf_file *elf, const struct unwind_table *t
 	is_str(text, expected, "%s, in the table", symbol);
 }
 
-static int follow(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size)
+static int follow(void *context, uint64_t code, const uint8_t **bytes, size_t *size)
 {
-	(void)name;
 	(void)bytes;
 	(void)size;
 	*(uint64_t *)context = code;
@@ -202,26 +201,24 @@ static void test_cache(const struct elf_file *elf, const struct elf_file *other)
 /* Code that another process follows: `found` has what it gave. */
 struct elsewhere {
 	int err;
-	char name[CACHE_NAME_MAX + 1];
 	uint8_t *bytes;
 	size_t size;
 };
 
-static void keep_found(void *context, const char *name, const void *bytes, size_t size)
+static void keep_found(void *context, const void *bytes, size_t size)
 {
 	struct elsewhere *elsewhere = context;
 
-	snprintf(elsewhere->name, sizeof(elsewhere->name), "%s", name);
 	elsewhere->bytes = malloc(size);
 	memcpy(elsewhere->bytes, bytes, size);
 	elsewhere->size = size;
 }
 
-static int answer(void *context, const char *name, uint64_t code, const uint8_t **bytes, size_t *size)
+static int answer(void *context, uint64_t code, const uint8_t **bytes, size_t *size)
 {
 	struct elsewhere *elsewhere = context;
 
-	ok(code > 0 && !strcmp(name, elsewhere->name), "the same name: %s", name);
+	ok(code > 0, "so much code: %llu", (unsigned long long)code);
 	*bytes = elsewhere->bytes;
 	*size = elsewhere->size;
 	return elsewhere->err;
@@ -235,7 +232,7 @@ static void test_elsewhere(const struct elf_file *elf)
 	struct unwind_table table = {}, other = {};
 
 	is_int(unwind_follow(elf, &there, NULL), 0, "followed");
-	ok(elsewhere.size > 0 && *elsewhere.name, "with a result");
+	ok(elsewhere.size > 0, "with a result");
 	is_int(unwind_table_compile(elf, &here, &table, NULL), 0, "which is compiled");
 	is_int(unwind_table_compile(elf, NULL, &other, NULL), 0, "and what follows here");
 	ok(table.row_count == other.row_count && !memcmp(table.rows, other.rows, table.row_count * sizeof(*table.rows)),

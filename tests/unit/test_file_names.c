@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/time.h"
 #include "elf/symbols.h"
 #include "engine/analyser.h"
 #include "engine/file_names.h"
@@ -105,32 +104,20 @@ static bool agrees(const struct file_names *names, const struct elf_symbols *sym
 	       name.start == symbol.vaddr;
 }
 
-static struct analysis answer;
-
-static void take(void *context, struct analysis *analysis)
-{
-	*(bool *)context = true;
-	answer = *analysis;
-}
-
 /* The same bytes by the process. */
 static void test_process(const uint64_t *vaddrs, size_t count, const uint8_t *bytes, size_t size)
 {
 	struct foreign_file *file = foreign_wrap(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 	const struct analyser_request request = {
-		.ask = ANALYSER_NAME, .file = file, .addresses = vaddrs, .count = count};
-	double end = time_s(CLOCK_MONOTONIC) + 120;
+		.ask = ANALYSER_NAME, .file = file, .input = vaddrs, .input_size = count * sizeof(*vaddrs)};
 	struct foreign_files *files;
 	struct analyser *analyser;
-	bool is_done = false;
+	struct analysis answer;
 
 	if (!ok(!foreign_files_create(0, &files, NULL), "the nursery"))
 		return;
 	analyser = analyser_create(files, NULL);
-	ok(analyser_ask(analyser, &request), "the process is asked");
-	while (!is_done && analyser_wait(analyser, 10) && time_s(CLOCK_MONOTONIC) < end)
-		analyser_tend(analyser, take, &is_done);
-	is_int(answer.err, 0, "it answers");
+	is_int(analyser_consult(analyser, &request, NULL, NULL, &answer), 0, "the process answers");
 	ok(answer.size == size && !memcmp(answer.bytes, bytes, size), "the same: %zu bytes", answer.size);
 	free(answer.bytes);
 	analyser_destroy(analyser);

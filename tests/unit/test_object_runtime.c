@@ -22,11 +22,12 @@ static char home[] = "/tmp/strata-finder-XXXXXX";
 struct finder {
 	int err;   /* 0: it finds */
 	bool lies; /* as of another file */
+	struct foreign_file *read; /* instead of the object's file; NULL: a snapshot of that */
 	unsigned int asked[RUNTIME_AID + 1];
 };
 
 static int find(void *context, struct object *object, const struct process *process, enum runtime_question question,
-		uint8_t **bytes, size_t *size)
+		struct analysis *ret)
 {
 	struct finder *finder = context;
 	struct cache *cache;
@@ -40,14 +41,15 @@ static int find(void *context, struct object *object, const struct process *proc
 		return finder->err;
 	cache = cache_create(NULL, 0);
 	cache_set_way(cache, CACHE_FOR_OTHERS);
-	if (elf_file_open_foreign(object->content, PYTHON, &elf, NULL))
+	ret->snapshot = finder->read ? foreign_share(finder->read) : foreign_snapshot(object->content);
+	if (!ret->snapshot || elf_file_open_foreign(ret->snapshot, PYTHON, &elf, NULL))
 		return -ENOMEM;
 	runtime_answer(elf, question, cache);
-	err = cache_write(cache, bytes, size);
+	err = cache_write(cache, &ret->bytes, &ret->size);
 	elf_file_close(elf);
 	cache_destroy(cache);
-	for (at = *bytes; !err && finder->lies && at < *bytes + *size; at++)
-		*at ^= at >= *bytes + 8 + 48; /* behind the name of the first entry */
+	for (at = ret->bytes; !err && finder->lies && at < ret->bytes + ret->size; at++)
+		*at ^= at >= ret->bytes + 8 + 48; /* behind the name of the first entry */
 	return err;
 }
 
@@ -87,6 +89,32 @@ static struct known look(struct finder *finder)
 	return known;
 }
 
+/* The same interpreter with one byte of its data changed, so that it has another digest. */
+static struct foreign_file *changed_copy(void)
+{
+	struct foreign_file *file = foreign_wrap(open(PYTHON, O_RDONLY | O_CLOEXEC)), *copy = foreign_snapshot(file);
+	const struct elf_segment *segments;
+	struct elf_file *elf;
+	uint64_t at = 0;
+	size_t count, i;
+	uint8_t byte;
+	int fd;
+
+	elf_file_open_foreign(copy, PYTHON, &elf, NULL);
+	segments = elf_file_segments(elf, &count);
+	for (i = 0; i < count; i++)
+		at = segments[i].offset + segments[i].filesz - 1;
+	elf_file_close(elf);
+	fd = foreign_borrow(copy);
+	if (pread(fd, &byte, 1, (off_t)at) != 1)
+		exit(1);
+	byte ^= 1;
+	if (pwrite(fd, &byte, 1, (off_t)at) != 1)
+		exit(1);
+	foreign_close(file);
+	return copy;
+}
+
 static void clear(void)
 {
 	char command[128];
@@ -121,6 +149,15 @@ int main(void)
 	finder = (struct finder){.err = -EBADMSG};
 	known = look(&finder);
 	ok(finder.asked[RUNTIME_RECOGNISE] && !known.has_way, "and it was not kept");
+
+	/* Its content is exchanged while it is read, and then it is as before. */
+	finder = (struct finder){.read = changed_copy()};
+	known = look(&finder);
+	ok(known.is_python && !known.has_way && !known.has_loop, "what was read was another content: the same");
+	foreign_close(finder.read);
+	finder = (struct finder){.err = -EBADMSG};
+	known = look(&finder);
+	ok(finder.asked[RUNTIME_RECOGNISE] && !known.has_way, "and it was not kept for this one");
 
 	finder = (struct finder){};
 	known = look(&finder);

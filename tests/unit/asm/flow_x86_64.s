@@ -248,6 +248,11 @@ function trampoline
 	mov $15, %eax
 	syscall
 done trampoline
+# More than what is followed at once.
+function filler
+	.fill 5000, 1, 0x90
+	ret
+done filler
 
 	.section .rodata
 	.balign 4
