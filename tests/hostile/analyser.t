@@ -123,12 +123,13 @@ def check(tap, run, words):
     tap.ok(e2e.until(lambda: not analysers()), words + ": no process is left")
 
 
-# Runs a program, and copies of another one, each another file, for so long as the first argument is not there.
+# Runs a program, and copies of another one, each another file, until the first argument is there and the program has used
+# 1.5 s of CPU.
 STARTER = r"""
-import os, subprocess, sys
+import os, subprocess, sys, time
 stop, told, bare = sys.argv[1:]
 other, number = subprocess.Popen([told]), 0
-while not os.path.exists(stop):
+while not os.path.exists(stop) or time.clock_gettime((~other.pid << 3) | 2) < 1.5:
     number += 1
     path = bare + str(number)
     with open(bare, "rb") as source, open(path, "wb") as copy:
@@ -160,7 +161,7 @@ class Killed:
         chance = random.Random(1)
         end = time.monotonic() + e2e.PATIENCE_S
         while self.killed < KILLS and time.monotonic() < end:
-            time.sleep(chance.random() / 20)
+            time.sleep(chance.random() / 5)
             self.killed += send(signal.SIGKILL)
         open(self.prefix + "-stop", "w").close()
 
