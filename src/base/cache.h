@@ -18,7 +18,8 @@
  *
  * What is kept: the loop of an interpreter, the places of its probes and the paths to its thread state (4 to 20 ms of
  * disassembling each, 1 to 2 ms from the cache; runtime/python/cache.h); rules of code without FDEs (for musl's libc
- * 0.1 s, 1 ms from the cache, 43 KB; unwind/derived.h); rules that were learnt (engine/watch_learn.c).
+ * 0.1 s, 1 ms from the cache, 43 KB; unwind/derived.h), also for the code of start files, so that Capstone need not be
+ * loaded; rules that were learnt (engine/watch_learn.c).
  *
  * What is not kept: recognition and layouts, which take 0.03 to 0.1 ms, as long as checking that a cached answer
  * belongs to the file; unwind tables, which take 1 to 3 ms to compile, and would need 100 to 300 KB for each of

@@ -224,6 +224,7 @@ struct compiler {
 /* What other processes are asked about rows: watch_rows.c. */
 struct compiling {
 	VEC(struct compiler) compilers;
+	uint64_t root; /* the device of strata's root directory */
 	uint64_t uses;
 	double cpu_s;        /* of processes that are gone */
 	struct budget spent; /* CPU time, us */

@@ -228,6 +228,8 @@ void run_set_state(const struct run *run, enum rt_state which, uint64_t value)
 {
 	uint32_t key = which;
 
+	if (!run->object) /* it could not be loaded */
+		return;
 	bpf_map_update_elem(bpf_object__find_map_fd_by_name(run->object, "rt_state"), &key, &value, BPF_ANY);
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * An entry, DIGEST.code: how many functions were judged in which way, u32 each; number of rules u32, the rules; number
- * of ranges u32; each range, LEB128: distance from the end of the one before, size, index of its rule.
+ * An entry, DIGEST.code or DIGEST.few: how many functions were judged in which way, u32 each; number of rules u32, the
+ * rules; number of ranges u32; each range, LEB128: distance from the end of the one before, size, index of its rule.
  */
 #include "unwind/derived.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/cursor.h"
 #include "base/table.h"
@@ -51,6 +53,73 @@ bool derived_name(const struct elf_file *elf, char ret[CACHE_NAME_MAX + 1])
 	snprintf(ret, CACHE_NAME_MAX + 1, "%016llx%016llx.code", (unsigned long long)digest[1],
 		 (unsigned long long)digest[0]);
 	return true;
+}
+
+static void mix(XXH3_state_t *digest, uint64_t number)
+{
+	XXH3_128bits_update(digest, &number, sizeof(number));
+}
+
+/* Of what start files leave, only what is looked at then: code_rules.h. */
+static bool mix_arrays(XXH3_state_t *digest, const struct elf_file *elf)
+{
+	static const char *const sections[] = {".text", ".init_array", ".fini_array", ".rela.dyn"};
+	struct elf_section section;
+	size_t i;
+
+	for (i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
+		if (!elf_file_section_header(elf, sections[i], &section))
+			continue;
+		mix(digest, i);
+		mix(digest, section.vaddr);
+		mix(digest, section.size);
+		if (!i || section.type == SHT_NOBITS)
+			continue;
+		if (!elf_file_section(elf, sections[i], &section) || !section.bytes)
+			return false;
+		XXH3_128bits_update(digest, section.bytes, section.size);
+	}
+	return true;
+}
+
+static bool mix_inputs(XXH3_state_t *digest, const struct derived_code *code)
+{
+	const struct elf_segment *segments;
+	size_t i, count;
+
+	mix(digest, elf_file_machine(code->elf));
+	mix(digest, elf_file_type(code->elf));
+	mix(digest, elf_file_entry(code->elf));
+	segments = elf_file_segments(code->elf, &count);
+	for (i = 0; i < count; i++) {
+		mix(digest, segments[i].vaddr);
+		mix(digest, segments[i].offset);
+		mix(digest, segments[i].filesz);
+		mix(digest, segments[i].flags);
+	}
+	for (i = 0; i < code->count; i++) {
+		mix(digest, code->spans[i].start);
+		mix(digest, code->spans[i].end);
+		XXH3_128bits_update(digest, code->spans[i].bytes, code->spans[i].end - code->spans[i].start);
+	}
+	return mix_arrays(digest, code->elf);
+}
+
+/* The name of an entry about CODE_FEW. Nothing is kept if it cannot be told what the rules depend on. */
+static void name_few(const struct derived_code *code, char ret[CACHE_NAME_MAX + 1])
+{
+	XXH3_state_t *digest = XXH3_createState();
+	XXH128_hash_t hash;
+
+	if (!digest)
+		return;
+	XXH3_128bits_reset(digest);
+	if (mix_inputs(digest, code)) {
+		hash = XXH3_128bits_digest(digest);
+		snprintf(ret, CACHE_NAME_MAX + 1, "%016llx%016llx.few", (unsigned long long)hash.high64,
+			 (unsigned long long)hash.low64);
+	}
+	XXH3_freeState(digest);
 }
 
 static void put(bytes_t *bytes, const void *from, size_t size)
@@ -247,15 +316,15 @@ int derived_find(const struct derived_code *code, const struct unwind_options *o
 	int err = 0;
 
 	*cached = false;
-	if (code->scope == CODE_FEW || bytes <= LITTLE)
-		return follow(code, options, "", ret, counts);
-	if (options->cache)
+	if (options->cache && code->scope == CODE_FEW)
+		name_few(code, name);
+	else if (options->cache)
 		derived_name(code->elf, name);
 	*cached = *name && cache_get(options->cache, name, &content, &size) &&
 		  derived_decode(content, size, ret, counts);
 	if (*cached)
 		return 0;
-	if (options->follow)
+	if (options->follow && code->scope != CODE_FEW && bytes > LITTLE)
 		err = options->follow(options->context, bytes, &answer, &size);
 	if (err && err != -ECANCELED)
 		return err;

@@ -5,8 +5,8 @@
  * computed elsewhere, and tests.
  *
  * An entry is named by a digest of the file (elf_file_digest()): all code, symbols, and what refers to them. So it
- * needs no build id, and is used for any file with the same content. What takes no time is not stored: little code, and
- * the start files' (CODE_FEW).
+ * needs no build id, and is used for any file with the same content. Of start files' code (CODE_FEW), which every file
+ * has, the digest is that of this code and of the arrays that point to it.
  */
 #ifndef STRATA_UNWIND_DERIVED_H
 #define STRATA_UNWIND_DERIVED_H

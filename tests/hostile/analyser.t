@@ -20,6 +20,7 @@ import hogs  # noqa: E402
 KILLS = int(os.environ.get("KILLS", 20))
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libcrypto.so.3"
 NAME = "strata-analyser"
+NOBODY = 65534
 LATE_S = 2
 PYTHON = "/usr/bin/python3.11"
 SPIN = "def spin():\n    while True:\n        sum(range(1000))\nspin()"
@@ -36,6 +37,7 @@ def program(path, seed, flags):
             i, 64 + 8 * (i % 9), "f%d()" % (i - 1) if i else "0; for (int k = 0; k < 100000; k++) r += n"))
     source.append("int main(int count, char **arguments) { do f%d(); while (count < 2 || clock() < CLOCKS_PER_SEC / 20); return !arguments; }" % (FUNCTIONS - 1))
     subprocess.run(["gcc", "-xc", "-", "-O1", "-o", path] + flags, input="\n".join(source).encode(), check=True)
+    os.chown(path, NOBODY, NOBODY)  # else its rows are compiled by strata itself
     return path
 
 
@@ -74,6 +76,7 @@ class Run:
         files = [prefix + "-code%d.so" % i for i in range(4)]
         for i, path in enumerate(files):
             hogs.without_tables(path, LIBRARY, 16 * number + i)
+            os.chown(path, NOBODY, NOBODY)
         hog = hogs.start(hogs.build(prefix + "-hog"), 1, 4096, *files)
         commands = [program(prefix + "-told", number, []),
                     program(prefix + "-bare", number, BARE)]
@@ -135,6 +138,7 @@ while not os.path.exists(stop) or time.clock_gettime((~other.pid << 3) | 2) < 1.
     with open(bare, "rb") as source, open(path, "wb") as copy:
         copy.write(source.read().replace(b"0123456789abcdef", os.urandom(16)))
     os.chmod(path, 0o755)
+    os.chown(path, os.stat(bare).st_uid, -1)
     subprocess.run([path, "short"])
 other.kill()
 other.wait()

@@ -197,7 +197,9 @@ def test_waits(folder):
     # The first window may have begun before a thread waited, and the last one after the end.
     for name in "long", "short", "never":
         shares = [sum(row[0] for text, row in rows(w).items() if text.startswith(name + " (")) for w in found[1:-1]]
-        # A wait of less than 10 ms at a window's end is in the next one.
+        # A wait that is short when a window ends is in the next one: so of short waits only the sum is known.
+        if name == "short":
+            shares = [sum(shares) / len(shares)]
         ok(all(95 <= share <= 105 for share in shares), f"  {name}: in each window all the time", shares)
     spent = sum(float(re.match(r"window [0-9]+: ([0-9.]+) s", w)[1]) for w in found)
     last = {text.split(" (")[0]: row[2] for w in found for text, row in rows(w).items()}

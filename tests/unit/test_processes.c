@@ -298,11 +298,14 @@ static void test_epoch(void)
 	processes_destroy(p, NULL);
 }
 
-static void *wait_for_end(void *gate)
+static int gate[2]; /* not on the stack of a thread that ends */
+
+static void *wait_for_end(void *unused)
 {
 	char byte;
 
-	_exit(read(*(int *)gate, &byte, 1) != 0);
+	(void)unused;
+	_exit(read(gate[0], &byte, 1) != 0);
 }
 
 /* A process whose main thread has ended is read through another one. */
@@ -311,7 +314,7 @@ static void test_leaderless(void)
 	struct processes *p = processes_create();
 	struct process *process = NULL;
 	char state = 0, name[32];
-	int gate[2], tries;
+	int tries;
 	pthread_t thread;
 	FILE *file;
 	pid_t pid;
@@ -320,7 +323,7 @@ static void test_leaderless(void)
 		exit(1);
 	if (!pid) {
 		close(gate[1]);
-		pthread_create(&thread, NULL, wait_for_end, &gate[0]);
+		pthread_create(&thread, NULL, wait_for_end, NULL);
 		pthread_exit(NULL);
 	}
 	snprintf(name, sizeof(name), "/proc/%d/stat", pid);
