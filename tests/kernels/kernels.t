@@ -142,7 +142,7 @@ def judge_limit(tap, kernel, stacks, stats, has_task_work):
 
 def judge(tap, kernel, results, signal_return):
     marks = {row["name"]: row["mark"] for row in e2e.load(results + "/doctor.json")["findings"]}
-    samples, complete, lost = 0, 0, {}
+    samples, complete, late, lost = 0, 0, 0, {}
     for name, _ in RUNS:
         path = os.path.join(results, name)
         log = guest.read(path + ".log")
@@ -161,6 +161,7 @@ def judge(tap, kernel, results, signal_return):
         else:
             samples += stats["samples"]
             complete += stats["complete"]
+            late += e2e.early(stats)
         lost.update({key: lost.get(key, 0) + count for key, count in stats["lost"].items() if count})
         print("# %s, %s: %d samples, started in %d ms" % (kernel, name, stats["samples"], stats["startup_ms"]))
         if name == "off-cpu":
@@ -177,7 +178,6 @@ def judge(tap, kernel, results, signal_return):
             judge_deep(tap, kernel, name, e2e.folded(path + ".folded"))
     # Of all runs together, because each begins with a few samples of a process that is not known yet.
     # How long a process stays unknown is a matter of the emulation's speed, so these are held to less.
-    late = e2e.early({"lost": lost})
     tap.ok(samples and complete + late >= 0.99 * samples and late <= 0.2 * samples,
            "%s: %d of %d samples complete, %d late" % (kernel, complete, samples, late), lost)
     tap.ok(set(lost) <= known_reasons(), "%s: each loss has a known reason" % kernel, lost)
