@@ -8,10 +8,12 @@
 
 #include "runtime/python/locals.h"
 
-#define LOCALS_BASE     0x10000ull
 #define LOCALS_BYTES    0x1000
 #define LOCALS_CLASS    0xf00 /* an object of a class */
 #define LOCALS_VERSIONS 3
+
+/* Where the image lies in the process; a test may move those that are made after. */
+static uint64_t locals_base = 0x10000;
 
 struct locals_image {
 	struct py_layout layout;
@@ -23,12 +25,12 @@ struct locals_image {
 
 static inline void locals_put(struct locals_image *image, uint64_t address, uint64_t value)
 {
-	memcpy(image->bytes + (address - LOCALS_BASE), &value, sizeof(value));
+	memcpy(image->bytes + (address - locals_base), &value, sizeof(value));
 }
 
 static inline uint64_t locals_take(struct locals_image *image, size_t size)
 {
-	uint64_t at = LOCALS_BASE + image->used;
+	uint64_t at = locals_base + image->used;
 
 	image->used += (size + 15) & ~(size_t)15;
 	if (image->used > LOCALS_CLASS)
@@ -39,10 +41,11 @@ static inline uint64_t locals_take(struct locals_image *image, size_t size)
 /* A type: only the fields that are read lie in the image, so they may overlap others' bytes of no meaning. */
 static inline uint64_t locals_type(struct locals_image *image, const char *name, uint64_t flags)
 {
-	uint64_t at = locals_take(image, 48 + strlen(name) + 1);
+	enum { NAME = 62 }; /* across a multiple of 16, so that a border of a page may fall into it */
+	uint64_t at = locals_take(image, NAME + strlen(name) + 1);
 
-	locals_put(image, at + image->layout.type_name, at + 48);
-	memcpy(image->bytes + (at + 48 - LOCALS_BASE), name, strlen(name) + 1);
+	locals_put(image, at + image->layout.type_name, at + NAME);
+	memcpy(image->bytes + (at + NAME - locals_base), name, strlen(name) + 1);
 	locals_put(image, at + image->objects.type_flags, flags);
 	return at;
 }
@@ -62,7 +65,7 @@ static inline uint64_t locals_text(struct locals_image *image, uint64_t type, co
 	locals_put(image, at + image->layout.unicode_length, strlen(text));
 	locals_put(image, at + image->layout.unicode_state,
 		   1u << image->layout.unicode_kind_shift | 3u << image->layout.unicode_compact_shift);
-	memcpy(image->bytes + (at + image->layout.unicode_ascii_data - LOCALS_BASE), text, strlen(text) + 1);
+	memcpy(image->bytes + (at + image->layout.unicode_ascii_data - locals_base), text, strlen(text) + 1);
 	return at;
 }
 
@@ -83,7 +86,7 @@ static inline uint64_t locals_bytes(struct locals_image *image, uint64_t type, c
 
 	locals_put(image, at + image->layout.bytes_size, count);
 	if (count)
-		memcpy(image->bytes + (at + image->layout.bytes_data - LOCALS_BASE), bytes, count);
+		memcpy(image->bytes + (at + image->layout.bytes_data - locals_base), bytes, count);
 	return at;
 }
 
@@ -154,18 +157,18 @@ static inline struct locals_image locals_image(size_t number)
 	counts = image.layout.version < 0x030c ? (uint64_t)-3 : 3 << 3 | 2;
 	locals_take(&image, 16);
 	locals_put(&image, value[0] + image.layout.bytes_size, counts);
-	memcpy(image.bytes + (value[0] + objects->long_digits - LOCALS_BASE), digits, sizeof(digits));
+	memcpy(image.bytes + (value[0] + objects->long_digits - locals_base), digits, sizeof(digits));
 	value[1] = locals_text(&image, type_str, "it's \"\n");
 	real = locals_object(&image, locals_type(&image, "float", 0), 24);
-	memcpy(image.bytes + (real + objects->float_value - LOCALS_BASE), &number_real, 8);
+	memcpy(image.bytes + (real + objects->float_value - locals_base), &number_real, 8);
 	/* A class in a module. */
 	shape = locals_type(&image, "Class", 1 << 9);
 	locals_put(&image, shape + objects->type_qualname, locals_text(&image, type_str, "Class"));
 	locals_put(&image, shape + objects->type_dict,
 		   locals_table(&image, 0, locals_text(&image, type_str, "__module__"),
 				locals_text(&image, type_str, "toy")));
-	locals_put(&image, LOCALS_BASE + LOCALS_CLASS + image.layout.ob_type, shape);
-	value[2] = locals_tuple(&image, type_tuple, (uint64_t[]){value[0], LOCALS_BASE + LOCALS_CLASS}, 2);
+	locals_put(&image, locals_base + LOCALS_CLASS + image.layout.ob_type, shape);
+	value[2] = locals_tuple(&image, type_tuple, (uint64_t[]){value[0], locals_base + LOCALS_CLASS}, 2);
 	cells[0] = locals_object(&image, type_cell, 24);
 	locals_put(&image, cells[0] + objects->cell_value,
 		   locals_table(&image, locals_type(&image, "dict", 0), value[1], real));
@@ -190,7 +193,7 @@ static inline struct locals_image locals_image(size_t number)
 		locals_put(&image, code + objects->code_cells, locals_tuple(&image, type_tuple, NULL, 0));
 		locals_put(&image, code + objects->code_free, locals_tuple(&image, type_tuple, &name[7], 1));
 		locals_put(&image, code + objects->code_flags, 3);
-		memcpy(image.bytes + (code + objects->code_nlocals - LOCALS_BASE), &(uint32_t){7}, 4);
+		memcpy(image.bytes + (code + objects->code_nlocals - locals_base), &(uint32_t){7}, 4);
 		value[3] = locals_table(&image, locals_type(&image, "dict", 0), value[1], real);
 	}
 	image.frame = locals_take(&image, objects->frame_locals + 8 * 8);

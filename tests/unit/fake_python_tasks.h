@@ -38,7 +38,7 @@ static inline uint64_t tasks_coroutine(struct locals_image *image, uint64_t type
 	const struct py_objects *objects = &image->objects;
 	uint64_t at = locals_object(image, type, objects->gen_frame + 88), frame = at + objects->gen_frame;
 
-	image->bytes[at + objects->gen_state - LOCALS_BASE] = (uint8_t)-1; /* FRAME_SUSPENDED */
+	image->bytes[at + objects->gen_state - locals_base] = (uint8_t)-1; /* FRAME_SUSPENDED */
 	locals_put(image, frame + image->layout.frame_code, code);
 	locals_put(image, frame + image->layout.frame_lasti, code + image->layout.code_bytecode);
 	locals_put(image, frame + objects->frame_top, 1);
@@ -94,7 +94,7 @@ static inline struct tasks_image tasks_image(void)
 		made.tasks[i] = locals_object(image, task, 176);
 		names[i] = locals_text(image, str, i ? "outer" : "inner");
 		locals_put(image, made.tasks[i] + 136,
-			   tasks_coroutine(image, state, code, i ? made.tasks[0] : LOCALS_BASE));
+			   tasks_coroutine(image, state, code, i ? made.tasks[0] : locals_base));
 		locals_put(image, made.tasks[i] + 144, names[i]);
 	}
 	locals_put(image, made.tasks[1] + 128, made.tasks[0]);
@@ -110,7 +110,7 @@ static inline struct tasks_image tasks_image(void)
 	locals_put(image, set + image->objects.set_mask, 3);
 	locals_put(image, set + image->objects.set_table, table);
 	data[2] = locals_object(image, locals_type(image, "WeakSet", 0), 24);
-	memcpy(&state, image->bytes + (data[2] + image->layout.ob_type - LOCALS_BASE), sizeof(state));
+	memcpy(&state, image->bytes + (data[2] + image->layout.ob_type - locals_base), sizeof(state));
 	locals_put(image, state + image->objects.type_dict + 24, 16); /* tp_dictoffset */
 	entry[0][0] = locals_text(image, str, "data");
 	entry[0][1] = set;

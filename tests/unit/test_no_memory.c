@@ -199,7 +199,7 @@ static void test_json(void)
 static int read_image(void *context, void *dst, size_t size, uint64_t address)
 {
 	const struct locals_image *image = context;
-	uint64_t offset = address - LOCALS_BASE;
+	uint64_t offset = address - locals_base;
 
 	if (offset > sizeof(image->bytes) || size > sizeof(image->bytes) - offset)
 		return -EFAULT;

@@ -15,7 +15,7 @@
 static int read_image(void *context, void *dst, size_t size, uint64_t address)
 {
 	const struct locals_image *image = context;
-	uint64_t offset = address - LOCALS_BASE;
+	uint64_t offset = address - locals_base;
 
 	if (offset > sizeof(image->bytes) || size > sizeof(image->bytes) - offset)
 		return -EFAULT;
@@ -64,6 +64,31 @@ static void test_values(void)
 	}
 }
 
+/* Wherever the border of a page falls: in a type's name, a text, a number. */
+static void test_borders(void)
+{
+	size_t version, i, wrong = 0;
+
+	for (locals_base = 0x10000 - LOCALS_CLASS; locals_base < 0x10000; locals_base += 16)
+		for (version = 0; version < LOCALS_VERSIONS; version++) {
+			struct locals_image image = locals_image(version);
+			struct runtime_effort effort = {.until = UINT64_MAX, .reads = 100000};
+			struct runtime_locals locals = read_locals(&image, &effort);
+			bool good = locals.known && locals.list.count == WANTED;
+
+			/* The address of the object of a class is another one. */
+			for (i = 0; good && i < WANTED; i++)
+				good = !strcmp(locals.list.at[i].value, wanted[i].value) ||
+				       strstr(wanted[i].value, "<toy.Class object at 0x10f00>");
+			if (!good)
+				wrong++;
+			runtime_locals_deinit(&locals);
+		}
+	locals_base = 0x10000;
+	ok(!wrong, "values that lie across the border of a page: %zu of %zu wrong", wrong,
+	   LOCALS_CLASS / 16 * (size_t)LOCALS_VERSIONS);
+}
+
 static void test_effort(void)
 {
 	struct locals_image image = locals_image(1);
@@ -103,9 +128,9 @@ static bool bounded(const struct runtime_locals *locals)
 /* Every word, to what leads somewhere else, is too large, or is close to a bound. */
 static void test_mutated(void)
 {
-	static const uint64_t values[] = {
+	const uint64_t values[] = {
 		0,          1,          7,          UINT64_MAX,  1ull << 63,
-		1ull << 47, 0xffffffff, 1ull << 40, LOCALS_BASE, LOCALS_BASE + LOCALS_BYTES - 8};
+		1ull << 47, 0xffffffff, 1ull << 40, locals_base, locals_base + LOCALS_BYTES - 8};
 	size_t version, at, i, runs = 0;
 	bool good = true;
 
@@ -152,6 +177,7 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		return write_seeds(argv[1]);
 	test_values();
+	test_borders();
 	test_effort();
 	test_mutated();
 	return tap_done();

@@ -29,20 +29,20 @@ static uint8_t byte_at(const struct changing *changing, uint64_t address)
 {
 	uint64_t number, key;
 
-	if (address - LOCALS_BASE < LOCALS_BYTES)
-		return changing->image->bytes[address - LOCALS_BASE];
+	if (address - locals_base < LOCALS_BYTES)
+		return changing->image->bytes[address - locals_base];
 	if (address >= SET_BASE) {
 		number = (address - SET_BASE) / 16;
 		key = number < MANY && !((address - SET_BASE) & 8) ? MANY_BASE + number * MANY_SIZE : 0;
 		return (uint8_t)(key >> address % 8 * 8);
 	}
 	address = (address - MANY_BASE) % MANY_SIZE;
-	return address < 176 ? changing->image->bytes[changing->many + address - LOCALS_BASE] : 0;
+	return address < 176 ? changing->image->bytes[changing->many + address - locals_base] : 0;
 }
 
 static bool is_many(const struct changing *changing, uint64_t address)
 {
-	return changing->many && (address - LOCALS_BASE < LOCALS_BYTES || address - MANY_BASE < MANY * MANY_SIZE ||
+	return changing->many && (address - locals_base < LOCALS_BYTES || address - MANY_BASE < MANY * MANY_SIZE ||
 				  address - SET_BASE < 16 * (SET_MASK + 1));
 }
 
@@ -58,7 +58,7 @@ static int read_many(const struct changing *changing, uint8_t *dst, size_t size,
 static int read_image(void *context, void *dst, size_t size, uint64_t address)
 {
 	struct changing *changing = context;
-	uint64_t offset = address - LOCALS_BASE;
+	uint64_t offset = address - locals_base;
 
 	if (changing->change_at && ++changing->reads >= changing->change_at) {
 		locals_put(changing->image, changing->address, changing->value++);
@@ -110,12 +110,12 @@ static void test_tasks(void)
 static void test_changes(void)
 {
 	struct tasks_image made = tasks_image();
-	struct changing changing = {.change_at = 1, .address = made.tasks[1] + 104, .value = LOCALS_BASE};
+	struct changing changing = {.change_at = 1, .address = made.tasks[1] + 104, .value = locals_base};
 	struct runtime_tasks tasks = read_tasks(&made, &changing, 100000);
 
 	ok(tasks.list.count == 2 && tasks.list.at[1].consistent, "a field that is not read may change");
 	runtime_tasks_deinit(&tasks);
-	changing = (struct changing){.change_at = 1, .address = made.tasks[1] + 128, .value = LOCALS_BASE};
+	changing = (struct changing){.change_at = 1, .address = made.tasks[1] + 128, .value = locals_base};
 	tasks = read_tasks(&made, &changing, 100000);
 	ok(tasks.list.count == 2 && tasks.list.at[0].consistent && !tasks.list.at[1].consistent,
 	   "a task that changes all the time is not consistent, the other one is");
@@ -183,8 +183,8 @@ static void test_many(void)
 	locals_put(image, changing.many + 24, partial); /* its callback */
 	locals_put(image, changing.many + 128, future); /* it waits */
 	/* The set is the one with the mask that tasks_image() gave it. */
-	for (at = LOCALS_BASE; at < LOCALS_BASE + image->used && !set; at += 8)
-		if (!memcmp(image->bytes + (at + image->objects.set_used - LOCALS_BASE), (uint64_t[]){2, 3}, 16))
+	for (at = locals_base; at < locals_base + image->used && !set; at += 8)
+		if (!memcmp(image->bytes + (at + image->objects.set_used - locals_base), (uint64_t[]){2, 3}, 16))
 			set = at;
 	locals_put(image, set + image->objects.set_used, MANY);
 	locals_put(image, set + image->objects.set_mask, SET_MASK);
@@ -211,8 +211,8 @@ static bool bounded(const struct runtime_tasks *tasks)
 
 static void test_mutated(void)
 {
-	static const uint64_t values[] = {0,          1,          UINT64_MAX,  1ull << 63,
-					  1ull << 47, 0xffffffff, LOCALS_BASE, LOCALS_BASE + LOCALS_BYTES - 8};
+	const uint64_t values[] = {0,          1,          UINT64_MAX,  1ull << 63,
+					  1ull << 47, 0xffffffff, locals_base, locals_base + LOCALS_BYTES - 8};
 	const struct tasks_image whole = tasks_image();
 	size_t at, i, runs = 0;
 	bool good = true;

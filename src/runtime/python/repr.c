@@ -346,7 +346,11 @@ static enum py_kind kind_of(const char *name)
 	return PY_OTHER;
 }
 
-/* A terminated string in the process, as UTF-8; it may end with its page. */
+/*
+ * A terminated string in the process, as UTF-8. It may be the last of what is mapped, so each page is read by itself.
+ * It may go on in the next one: from 3.10 on a pool of small objects has 16 KiB (Objects/obmalloc.c, v3.10.13,
+ * POOL_BITS).
+ */
 static bool read_c_string(struct py_reader *reader, uint64_t address, struct py_text *ret)
 {
 	char bytes[PY_TEXT_MAX + 1];
@@ -358,9 +362,11 @@ static bool read_c_string(struct py_reader *reader, uint64_t address, struct py_
 		size = sizeof(bytes);
 	if (!py_read(reader, bytes, size, address))
 		return false;
-	*ret = (struct py_text){};
-	if (!memchr(bytes, '\0', size))
+	if (!memchr(bytes, '\0', size) &&
+	    (size == sizeof(bytes) || !py_read(reader, bytes + size, sizeof(bytes) - size, address + size) ||
+	     !memchr(bytes + size, '\0', sizeof(bytes) - size)))
 		return false;
+	*ret = (struct py_text){};
 	for (at = bytes; *at; at += length) {
 		length = text_character(at, NULL);
 		if (length)
