@@ -2,9 +2,11 @@
 #include "kernel/object_maps.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A descriptor, or a negative errno. */
@@ -24,11 +26,27 @@ static int create_descriptor(struct bpf_map *map)
 	return fd;
 }
 
-static int create(struct bpf_map *map)
+/* Has the value a field that is the kernel's own (struct bpf_task_work, ...)? It is found by the map's BTF. */
+static bool has_kernel_field(const struct bpf_object *object, const struct bpf_map *map)
+{
+	const struct btf *btf = bpf_object__btf(object);
+	const struct btf_type *value = btf ? btf__type_by_id(btf, bpf_map__btf_value_type_id(map)) : NULL;
+	unsigned int i;
+
+	for (i = 0; value && btf_is_struct(value) && i < btf_vlen(value); i++) {
+		const struct btf_type *field = btf__type_by_id(btf, btf_members(value)[i].type);
+
+		if (field && !strncmp(btf__name_by_offset(btf, field->name_off), "bpf_", 4))
+			return true;
+	}
+	return false;
+}
+
+static int create(const struct bpf_object *object, struct bpf_map *map)
 {
 	int fd, err;
 
-	if (bpf_map__fd(map) >= 0 || !bpf_map__autocreate(map))
+	if (bpf_map__fd(map) >= 0 || !bpf_map__autocreate(map) || has_kernel_field(object, map))
 		return 0;
 	fd = create_descriptor(map);
 	err = fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
@@ -61,7 +79,7 @@ static void create_of(struct creation *creation, bool per_cpu)
 	     map = bpf_object__next_map(creation->object, map)) {
 		if (bpf_map__is_internal(map) || is_per_cpu(map) != per_cpu || (!per_cpu && at++ < mine))
 			continue;
-		err = create(map);
+		err = create(creation->object, map);
 		if (err)
 			creation->err = err;
 		if (!per_cpu)

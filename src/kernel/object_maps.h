@@ -9,7 +9,8 @@
 #include <bpf/libbpf.h>
 
 /*
- * Creates all maps but those of the object's own sections (.rodata), which bpf_object__load() fills. They have no BTF.
+ * Creates all maps but two kinds, which bpf_object__load() makes: those of the object's own sections (.rodata), and
+ * those with a field of the kernel's, which is found by the map's BTF. The maps made here have no BTF.
  * 0 or a negative errno; the maps created so far are closed with the object.
  */
 int object_maps_create(struct bpf_object *object);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <string.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "kernel/kernel_btf.h"
 #include "kernel/load_log.h"
 #include "kernel/load_patience.h"
+#include "kernel/object_maps.h"
 #include "kernel/off_cpu.h"
 #include "sampler.skel.h"
 #include "sampler_bounded.skel.h"
@@ -190,8 +192,46 @@ static uint32_t spares_for(const struct form *form)
 	return form->resumes ? 4 + (uint32_t)libbpf_num_possible_cpus() / 8 : 0;
 }
 
+/* One form that is loaded, in a thread of its own if there is something to do meanwhile. */
+struct load {
+	struct bpf_object *object;
+	int err;
+};
+
+static void *load_object(void *context)
+{
+	struct load *load = context;
+
+	load->err = bpf_object__load(load->object);
+	return NULL;
+}
+
+/* *refused: it was the kernel that refused it, so that another form may do. */
+static int load_beside(const struct programs_options *options, struct bpf_object *object, bool *refused)
+{
+	struct load load = {.object = object};
+	bool is_apart;
+	pthread_t thread;
+	int err;
+
+	err = object_maps_create(object);
+	*refused = err;
+	if (err)
+		return err;
+	is_apart = options->meanwhile && !pthread_create(&thread, NULL, load_object, &load);
+	err = options->meanwhile ? options->meanwhile(options->context, object) : 0;
+	if (is_apart)
+		pthread_join(thread, NULL);
+	else
+		load_object(&load);
+	*refused = load.err;
+	if ((load.err || err) && options->meanwhile)
+		options->undo(options->context);
+	return load.err ? load.err : err;
+}
+
 static int load_form(const struct form *form, const struct programs_options *options, const struct kernel_facts *facts,
-		     char *log, struct bpf_object **ret)
+		     char *log, struct bpf_object **ret, bool *refused)
 {
 	struct programs_options own = *options;
 	struct bpf_object *object;
@@ -202,8 +242,9 @@ static int load_form(const struct form *form, const struct programs_options *opt
 	object = open_object(form, facts->resume_function, facts->types < 0 ? NULL : path, log);
 	own.spares = spares_for(form);
 	err = object ? programs_configure(object, &own) : -errno;
+	*refused = err;
 	if (!err)
-		err = bpf_object__load(object);
+		err = load_beside(options, object, refused);
 	if (err)
 		bpf_object__close(object);
 	else
@@ -217,6 +258,7 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 	char *log = calloc(1, LOAD_LOG_BYTES); /* touched on failure only */
 	struct kernel_facts facts;
 	struct programs_options tried = *options;
+	bool refused = true;
 	int err = -ENOENT;
 	size_t i;
 
@@ -225,18 +267,18 @@ int programs_load(const struct programs_options *options, struct bpf_object **re
 	if (strategy == WALK_STRATEGY_AUTO)
 		strategy = feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
 	facts = learn_facts(strategy);
-	for (i = 0; err && i < sizeof(forms) / sizeof(forms[0]); i++) {
+	for (i = 0; err && refused && i < sizeof(forms) / sizeof(forms[0]); i++) {
 		if (forms[i].strategy != strategy || (forms[i].resumes && !facts.resume_function))
 			continue;
 		/* What needs more than the last one is a bonus: where it does not load, the next one may. */
 		tried.finds = options->finds && facts.can_find;
-		err = load_form(&forms[i], &tried, &facts, log, ret);
-		if (err && tried.finds) {
+		err = load_form(&forms[i], &tried, &facts, log, ret, &refused);
+		if (err && refused && tried.finds) {
 			tried.finds = false;
-			err = load_form(&forms[i], &tried, &facts, log, ret);
+			err = load_form(&forms[i], &tried, &facts, log, ret, &refused);
 		}
 	}
-	if (err)
+	if (err && refused)
 		err = load_error(err, log, diag);
 	if (facts.types >= 0)
 		close(facts.types);

@@ -31,9 +31,20 @@ struct programs_options {
 	uint32_t off_cpu_rate;                      /* as in struct sampler_options */
 	uint64_t namespace_device, namespace_inode; /* the same */
 	const struct filter_rules *filters;         /* NULL: none */
+	/*
+	 * What is done with the object's maps while the verifier reads the programs, for some 60 ms; NULL: nothing. It
+	 * returns 0 or a negative errno, which programs_load() returns. If the kernel refuses the programs, undo() is
+	 * called, and meanwhile() again with the next form's object.
+	 */
+	int (*meanwhile)(void *context, struct bpf_object *object);
+	void (*undo)(void *context);
+	void *context;
 };
 
-/* Loads the object; the caller closes it with bpf_object__close(). -EPERM: a capability is missing. */
+/*
+ * Loads the object; the caller closes it with bpf_object__close(). -EPERM: a capability is missing. The diagnosis of
+ * what meanwhile() returned is meanwhile()'s.
+ */
 int programs_load(const struct programs_options *options, struct bpf_object **ret, struct diag *diag);
 
 /* Sizes and settings of the maps of an object that contains the sampler, before it is loaded. 0 or a negative errno. */

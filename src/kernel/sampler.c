@@ -144,8 +144,45 @@ static int share(struct sampler *sampler, struct diag *diag)
 	return sampler->sent ? 0 : -ENOMEM;
 }
 
+static void unshare(struct sampler *sampler)
+{
+	tables_destroy(sampler->tables);
+	sampler->tables = NULL;
+	if (sampler->sent)
+		munmap(sampler->sent, SENT_SLOTS * sizeof(*sampler->sent));
+	sampler->sent = NULL;
+}
+
+/* While the programs are loaded: the first slabs of the tables take 20 ms, the kernel waits for a grace period. */
+struct sharing {
+	struct sampler *sampler;
+	struct diag *diag;
+};
+
+static int share_and_prepare(void *context, struct bpf_object *object)
+{
+	const struct sharing *sharing = context;
+	int err;
+
+	sharing->sampler->object = object;
+	err = share(sharing->sampler, sharing->diag);
+	if (!err)
+		tables_prepare(sharing->sampler->tables);
+	return err;
+}
+
+static void undo_sharing(void *context)
+{
+	const struct sharing *sharing = context;
+
+	unshare(sharing->sampler);
+	sharing->sampler->object = NULL;
+}
+
 int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag)
 {
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
+	struct sharing sharing = {.sampler = sampler, .diag = diag};
 	struct programs_options programs = {.strategy = options->strategy,
 					    .watch_all = options->watch_all,
 					    .frequency = options->frequency,
@@ -154,8 +191,10 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .off_cpu_rate = options->off_cpu_rate,
 					    .walks = SAMPLER_NATIVE | SAMPLER_SECOND,
 					    .finds = !options->tells_all,
-					    .filters = options->filters};
-	struct sampler *sampler = calloc(1, sizeof(*sampler));
+					    .filters = options->filters,
+					    .meanwhile = share_and_prepare,
+					    .undo = undo_sharing,
+					    .context = &sharing};
 	int err;
 
 	if (!sampler)
@@ -164,10 +203,6 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 	err = programs_load(&programs, &sampler->object, diag);
 	if (!err) {
 		sampler->program = bpf_object__find_program_by_name(sampler->object, "sample");
-		err = share(sampler, diag);
-	}
-	if (!err) {
-		tables_prepare(sampler->tables);
 		sampler->ticks = map_shared(sampler, "ticks", ticks_size(), diag);
 		err = sampler->ticks ? 0 : -ENOMEM;
 	}
@@ -224,9 +259,7 @@ void sampler_destroy(struct sampler *sampler)
 	backlog_deinit(&sampler->backlog);
 	if (sampler->ticks)
 		munmap(sampler->ticks, ticks_size());
-	if (sampler->sent)
-		munmap(sampler->sent, SENT_SLOTS * sizeof(*sampler->sent));
-	tables_destroy(sampler->tables);
+	unshare(sampler);
 	if (sampler->stats_fd >= 0)
 		close(sampler->stats_fd);
 	if (!sampler->borrowed)
