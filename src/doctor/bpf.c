@@ -115,21 +115,25 @@ static void probe_programs(struct examination *examination, struct doctor_findin
 {
 	const struct programs_options options = {.watch_all = true};
 	double before, ms;
-	struct bpf_object *object;
+	struct programs *programs = NULL;
 	struct diag diag = {};
+	int err;
 
 	if (!examination->may_load) {
 		found(finding, DOCTOR_UNTRIED, "needs bpf(), see above");
 		return;
 	}
 	before = time_s(CLOCK_MONOTONIC);
-	if (programs_load(&options, &object, &diag)) {
+	err = programs_open(&options, &programs, &diag);
+	if (!err)
+		err = programs_load(programs, &diag);
+	ms = (time_s(CLOCK_MONOTONIC) - before) * 1e3;
+	programs_close(programs);
+	if (err) {
 		found(finding, DOCTOR_MISSING, "%s", diag.text);
 		finding->how = "run it as root; or try strata record --strategy bounded";
 		return;
 	}
-	ms = (time_s(CLOCK_MONOTONIC) - before) * 1e3;
-	bpf_object__close(object);
 	found(finding, DOCTOR_OK, "loaded in %.0f ms", ms);
 }
 

@@ -159,6 +159,11 @@ int engine_watch_all(struct engine *engine)
 	return watch_scan_all(engine->watch);
 }
 
+int engine_ready(struct engine *engine, struct diag *diag)
+{
+	return sampler_ready(engine->sampler, diag);
+}
+
 int engine_start(struct engine *engine, struct diag *diag)
 {
 	int err = sampler_start(engine->sampler, diag);

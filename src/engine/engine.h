@@ -89,7 +89,7 @@ struct engine_targets {
 	bool all;             /* everything on the machine; the same as in engine_options.everything */
 };
 
-/* Loads the programs and opens what it needs; nothing is sampled yet. */
+/* Opens what it needs, and begins to load the programs; nothing is sampled yet. */
 int engine_open(const struct engine_options *options, struct engine **ret, struct diag *diag);
 void engine_close(struct engine *engine); /* may be NULL */
 
@@ -101,8 +101,13 @@ enum engine_watch {
 /* Samples a process; before or after engine_start(). -ESRCH: it is gone. */
 int engine_watch(struct engine *engine, pid_t pid, unsigned int flags);
 /*
- * Samples all existing descendants of processes that are already watched with their later children. No descendant is
- * missed whose parent lives while this runs.
+ * Waits until the programs are loaded, so that the kernel part notices processes that fork. engine_start() does it, if
+ * it was not done before.
+ */
+int engine_ready(struct engine *engine, struct diag *diag);
+/*
+ * Samples all existing descendants of processes that are already watched with their later children. The engine is
+ * ready. No descendant is missed whose parent lives while this runs.
  */
 int engine_watch_descendants(struct engine *engine, const pid_t *pids, size_t count);
 /* Reads what runs, for an engine that samples everything. */

@@ -72,8 +72,12 @@ static int choose_targets(struct session *session, struct diag *diag)
 		if (err == -ESRCH)
 			return diag_fail(diag, ESRCH, "session.pid", "no process %d: it is gone", targets->pids[i]);
 	}
-	if (!err && targets->children)
+	if (!err && targets->children) {
+		err = engine_ready(session->engine, diag);
+		if (err)
+			return err;
 		err = engine_watch_descendants(session->engine, targets->pids, targets->pid_count);
+	}
 	if (!err && targets->all)
 		err = engine_watch_all(session->engine);
 	return err ? diag_fail(diag, -err, "session.targets", "the processes cannot be watched: %s", strerror(-err))

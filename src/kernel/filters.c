@@ -4,6 +4,8 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
+#include "kernel/programs.h"
+
 static const struct {
 	enum filter_kind kind;
 	const char *map;
@@ -33,35 +35,35 @@ int filters_configure(struct bpf_object *object, const struct filter_rules *rule
 	return err;
 }
 
-static int map_of(const struct bpf_object *object, enum filter_kind kind)
+static int map_of(const struct programs *programs, enum filter_kind kind)
 {
 	size_t i;
 
 	for (i = 0; maps[i].kind != kind; i++)
 		;
-	return bpf_object__find_map_fd_by_name(object, maps[i].map);
+	return programs_map(programs, maps[i].map);
 }
 
-int filters_fill(const struct bpf_object *object, const struct filter_rules *rules)
+int filters_fill(const struct programs *programs, const struct filter_rules *rules)
 {
 	uint32_t i;
 
 	for (i = 0; i < rules->users.count; i++)
-		if (bpf_map_update_elem(map_of(object, FILTER_BY_USER), &rules->users.at[i].uid,
+		if (bpf_map_update_elem(map_of(programs, FILTER_BY_USER), &rules->users.at[i].uid,
 					&rules->users.at[i].bits, BPF_ANY))
 			return -errno;
 	for (i = 0; i < rules->cgroups.count; i++)
-		if (bpf_map_update_elem(map_of(object, FILTER_BY_CGROUP), &i, &rules->cgroups.at[i], BPF_ANY))
+		if (bpf_map_update_elem(map_of(programs, FILTER_BY_CGROUP), &i, &rules->cgroups.at[i], BPF_ANY))
 			return errno == EBADF ? -ENODEV : -errno;
 	return 0;
 }
 
-void filters_judge_comm(const struct bpf_object *object, const char comm[static 16], uint32_t bits)
+void filters_judge_comm(const struct programs *programs, const char comm[static 16], uint32_t bits)
 {
-	bpf_map_update_elem(map_of(object, FILTER_BY_COMM), comm, &bits, BPF_ANY);
+	bpf_map_update_elem(map_of(programs, FILTER_BY_COMM), comm, &bits, BPF_ANY);
 }
 
-void filters_judge_container(const struct bpf_object *object, uint64_t cgroup, uint32_t bits)
+void filters_judge_container(const struct programs *programs, uint64_t cgroup, uint32_t bits)
 {
-	bpf_map_update_elem(map_of(object, FILTER_BY_CONTAINER), &cgroup, &bits, BPF_ANY);
+	bpf_map_update_elem(map_of(programs, FILTER_BY_CONTAINER), &cgroup, &bits, BPF_ANY);
 }

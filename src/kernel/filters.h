@@ -14,6 +14,8 @@
 #include "abi/filter.h"
 #include "base/vec.h"
 
+struct programs;
+
 struct filter_user {
 	uint32_t uid, bits;
 };
@@ -32,11 +34,11 @@ struct filter_rules {
  */
 int filters_configure(struct bpf_object *object, const struct filter_rules *rules, struct sampler_config *config);
 
-/* Of a loaded object: users and cgroups. 0 or a negative errno; -ENODEV: such a folder is of no cgroup v2. */
-int filters_fill(const struct bpf_object *object, const struct filter_rules *rules);
+/* The users and cgroups, once there are the maps. 0 or a negative errno; -ENODEV: such a folder is of no cgroup v2. */
+int filters_fill(const struct programs *programs, const struct filter_rules *rules);
 
 /* Stores verdicts of user space. If there is no room for one, it will be asked for again. */
-void filters_judge_comm(const struct bpf_object *object, const char comm[static 16], uint32_t bits);
-void filters_judge_container(const struct bpf_object *object, uint64_t cgroup, uint32_t bits);
+void filters_judge_comm(const struct programs *programs, const char comm[static 16], uint32_t bits);
+void filters_judge_container(const struct programs *programs, uint64_t cgroup, uint32_t bits);
 
 #endif

@@ -2,6 +2,7 @@
 #include "kernel/programs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "abi/config.h"
+#include "base/vec.h"
 #include "kernel/core_types.h"
 #include "kernel/features.h"
 #include "kernel/kernel_btf.h"
@@ -192,98 +194,240 @@ static uint32_t spares_for(const struct form *form)
 	return form->resumes ? 4 + (uint32_t)libbpf_num_possible_cpus() / 8 : 0;
 }
 
-/* One form that is loaded, in a thread of its own if there is something to do meanwhile. */
-struct load {
+/* libbpf closes an object's maps when the kernel refuses its programs: these descriptors are ours. */
+struct kept_map {
+	char *name;
+	int fd;
+};
+
+struct programs {
+	struct programs_options options;
+	struct kernel_facts facts;
+	enum walk_strategy strategy;
+	char *log; /* of the last refusal; NULL: no memory for it, or no need any more */
+	size_t form;
+	bool finds; /* this attempt's */
 	struct bpf_object *object;
+	bool borrowed; /* the object is somebody else's */
+	VEC(struct kept_map) maps;
+	pthread_t thread; /* that loads */
+	bool is_apart;    /* there is that thread */
+	bool is_loaded;   /* tried, with this result: */
 	int err;
 };
 
-static void *load_object(void *context)
+int programs_map(const struct programs *programs, const char *name)
 {
-	struct load *load = context;
+	size_t i;
 
-	load->err = bpf_object__load(load->object);
-	return NULL;
+	for (i = 0; i < programs->maps.count; i++)
+		if (!strcmp(programs->maps.at[i].name, name))
+			return programs->maps.at[i].fd;
+	return -ENOENT;
 }
 
-/* *refused: it was the kernel that refused it, so that another form may do. */
-static int load_beside(const struct programs_options *options, struct bpf_object *object, bool *refused)
+/* Keeps those maps that the object has, and is not known to have. 0 or -ENOMEM, -EMFILE. */
+static int keep_maps(struct programs *programs)
 {
-	struct load load = {.object = object};
-	bool is_apart;
-	pthread_t thread;
-	int err;
+	struct bpf_map *map;
 
-	err = object_maps_create(object);
-	*refused = err;
-	if (err)
-		return err;
-	is_apart = options->meanwhile && !pthread_create(&thread, NULL, load_object, &load);
-	err = options->meanwhile ? options->meanwhile(options->context, object) : 0;
-	if (is_apart)
-		pthread_join(thread, NULL);
-	else
-		load_object(&load);
-	*refused = load.err;
-	if ((load.err || err) && options->meanwhile)
-		options->undo(options->context);
-	return load.err ? load.err : err;
+	for (map = bpf_object__next_map(programs->object, NULL); map;
+	     map = bpf_object__next_map(programs->object, map)) {
+		struct kept_map kept = {};
+
+		if (bpf_map__fd(map) < 0 || programs_map(programs, bpf_map__name(map)) >= 0)
+			continue;
+		kept.fd = fcntl(bpf_map__fd(map), F_DUPFD_CLOEXEC, 3);
+		if (kept.fd < 0)
+			return -errno;
+		kept.name = strdup(bpf_map__name(map));
+		if (!kept.name || vec_push(&programs->maps, kept)) {
+			close(kept.fd);
+			free(kept.name);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
-static int load_form(const struct form *form, const struct programs_options *options, const struct kernel_facts *facts,
-		     char *log, struct bpf_object **ret, bool *refused)
+/* The maps of a refused object stay, with what is in them. */
+static int take_maps(const struct programs *programs, struct bpf_object *object)
 {
-	struct programs_options own = *options;
+	struct bpf_map *map;
+	int err = 0, fd;
+
+	for (map = bpf_object__next_map(object, NULL); map && !err; map = bpf_object__next_map(object, map)) {
+		fd = programs_map(programs, bpf_map__name(map));
+		if (fd >= 0)
+			err = bpf_map__reuse_fd(map, fd);
+	}
+	return err;
+}
+
+static int open_form(struct programs *programs)
+{
+	const struct form *form = &forms[programs->form];
+	struct programs_options options = programs->options;
 	struct bpf_object *object;
 	char path[64];
 	int err;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", facts->types);
-	object = open_object(form, facts->resume_function, facts->types < 0 ? NULL : path, log);
-	own.spares = spares_for(form);
-	err = object ? programs_configure(object, &own) : -errno;
-	*refused = err;
+	options.finds = programs->finds;
+	options.spares = spares_for(form);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", programs->facts.types);
+	object = open_object(form, programs->facts.resume_function, programs->facts.types < 0 ? NULL : path,
+			     programs->log);
+	err = object ? programs_configure(object, &options) : -errno;
 	if (!err)
-		err = load_beside(options, object, refused);
-	if (err)
+		err = take_maps(programs, object);
+	if (!err)
+		err = object_maps_create(object);
+	programs->object = object;
+	if (!err)
+		err = keep_maps(programs);
+	if (err) {
 		bpf_object__close(object);
-	else
-		*ret = object;
+		programs->object = NULL;
+	}
 	return err;
 }
 
-int programs_load(const struct programs_options *options, struct bpf_object **ret, struct diag *diag)
+/* What needs more than the last form is a bonus: where it is refused, the next one may do. False: there is none. */
+static bool next_form(struct programs *programs, bool is_first)
 {
-	enum walk_strategy strategy = options->strategy;
-	char *log = calloc(1, LOAD_LOG_BYTES); /* touched on failure only */
-	struct kernel_facts facts;
-	struct programs_options tried = *options;
-	bool refused = true;
-	int err = -ENOENT;
-	size_t i;
+	bool finds = programs->options.finds && programs->facts.can_find;
 
+	if (!is_first && programs->finds) {
+		programs->finds = false;
+		return true;
+	}
+	for (programs->form += !is_first; programs->form < sizeof(forms) / sizeof(forms[0]); programs->form++) {
+		const struct form *form = &forms[programs->form];
+
+		programs->finds = finds;
+		if (form->strategy == programs->strategy && (!form->resumes || programs->facts.resume_function))
+			return true;
+	}
+	return false;
+}
+
+static void forget_what_loading_needs(struct programs *programs)
+{
+	if (programs->facts.types >= 0)
+		close(programs->facts.types);
+	programs->facts.types = -1;
+	free(programs->log);
+	programs->log = NULL;
+}
+
+int programs_open(const struct programs_options *options, struct programs **ret, struct diag *diag)
+{
+	struct programs *programs = calloc(1, sizeof(*programs));
+	int err = -ENOENT;
+	bool has_form;
+
+	if (!programs)
+		return load_error(-ENOMEM, NULL, diag);
+	programs->options = *options;
+	programs->log = calloc(1, LOAD_LOG_BYTES); /* touched on failure only */
 	load_log_silence();
 	load_patiently();
-	if (strategy == WALK_STRATEGY_AUTO)
-		strategy = feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
-	facts = learn_facts(strategy);
-	for (i = 0; err && refused && i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (forms[i].strategy != strategy || (forms[i].resumes && !facts.resume_function))
-			continue;
-		/* What needs more than the last one is a bonus: where it does not load, the next one may. */
-		tried.finds = options->finds && facts.can_find;
-		err = load_form(&forms[i], &tried, &facts, log, ret, &refused);
-		if (err && refused && tried.finds) {
-			tried.finds = false;
-			err = load_form(&forms[i], &tried, &facts, log, ret, &refused);
-		}
+	programs->strategy = options->strategy;
+	if (programs->strategy == WALK_STRATEGY_AUTO)
+		programs->strategy =
+			feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
+	programs->facts = learn_facts(programs->strategy);
+	for (has_form = next_form(programs, true); err && has_form; has_form = err && next_form(programs, false))
+		err = open_form(programs);
+	if (err) {
+		err = load_error(err, programs->log, diag);
+		programs_close(programs);
+		return err;
 	}
-	if (err && refused)
-		err = load_error(err, log, diag);
-	if (facts.types >= 0)
-		close(facts.types);
-	free(log);
+	*ret = programs;
+	return 0;
+}
+
+int programs_adopt(struct bpf_object *object, struct programs **ret)
+{
+	struct programs *programs = calloc(1, sizeof(*programs));
+	int err;
+
+	if (!programs)
+		return -ENOMEM;
+	programs->object = object;
+	programs->borrowed = true;
+	programs->facts.types = -1;
+	err = keep_maps(programs);
+	if (err)
+		programs_close(programs);
+	else
+		*ret = programs;
 	return err;
+}
+
+static void *load(void *context)
+{
+	struct programs *programs = context;
+
+	programs->err = bpf_object__load(programs->object);
+	return NULL;
+}
+
+void programs_load_apart(struct programs *programs)
+{
+	programs->is_apart = !pthread_create(&programs->thread, NULL, load, programs);
+}
+
+/* Ends the attempt, in its thread or here. */
+static void finish_load(struct programs *programs)
+{
+	if (programs->is_apart)
+		pthread_join(programs->thread, NULL);
+	else
+		load(programs);
+	programs->is_apart = false;
+}
+
+int programs_load(struct programs *programs, struct diag *diag)
+{
+	if (!programs->is_loaded)
+		finish_load(programs);
+	while (!programs->is_loaded && programs->err && next_form(programs, false)) {
+		bpf_object__close(programs->object);
+		programs->err = open_form(programs);
+		if (!programs->err)
+			load(programs);
+	}
+	programs->is_loaded = true;
+	if (programs->err)
+		return load_error(programs->err, programs->log, diag);
+	forget_what_loading_needs(programs);
+	return 0;
+}
+
+struct bpf_object *programs_object(const struct programs *programs)
+{
+	return programs->object;
+}
+
+void programs_close(struct programs *programs)
+{
+	size_t i;
+
+	if (!programs)
+		return;
+	if (programs->is_apart)
+		pthread_join(programs->thread, NULL);
+	forget_what_loading_needs(programs);
+	for (i = 0; i < programs->maps.count; i++) {
+		close(programs->maps.at[i].fd);
+		free(programs->maps.at[i].name);
+	}
+	vec_free(&programs->maps);
+	if (!programs->borrowed)
+		bpf_object__close(programs->object);
+	free(programs);
 }
 
 bool programs_find(const struct bpf_object *object)
@@ -293,9 +437,4 @@ bool programs_find(const struct bpf_object *object)
 	const struct sampler_config *config = map ? bpf_map__initial_value((struct bpf_map *)map, &size) : NULL;
 
 	return config && size == sizeof(*config) && config->finds;
-}
-
-int programs_map(const struct bpf_object *object, const char *name)
-{
-	return bpf_object__find_map_fd_by_name(object, name);
 }

@@ -31,29 +31,40 @@ struct programs_options {
 	uint32_t off_cpu_rate;                      /* as in struct sampler_options */
 	uint64_t namespace_device, namespace_inode; /* the same */
 	const struct filter_rules *filters;         /* NULL: none */
-	/*
-	 * What is done with the object's maps while the verifier reads the programs, for some 60 ms; NULL: nothing. It
-	 * returns 0 or a negative errno, which programs_load() returns. If the kernel refuses the programs, undo() is
-	 * called, and meanwhile() again with the next form's object.
-	 */
-	int (*meanwhile)(void *context, struct bpf_object *object);
-	void (*undo)(void *context);
-	void *context;
 };
 
+struct programs;
+
 /*
- * Loads the object; the caller closes it with bpf_object__close(). -EPERM: a capability is missing. The diagnosis of
- * what meanwhile() returned is meanwhile()'s.
+ * Opens the object and makes its maps, which may be filled from now on; the programs are not loaded yet. What the
+ * options point to stays there until they are.
  */
-int programs_load(const struct programs_options *options, struct bpf_object **ret, struct diag *diag);
+int programs_open(const struct programs_options *options, struct programs **ret, struct diag *diag);
+
+/* Begins to load the programs, in a thread of its own: the verifier takes some 60 ms. Without threads: nothing. */
+void programs_load_apart(struct programs *programs);
+
+/*
+ * Loads the programs, or waits until they are loaded. -EPERM: a capability is missing. Where the kernel refuses them, it
+ * gets the next form, with the same maps: programs_object() is another object then. A second call has the same result.
+ */
+int programs_load(struct programs *programs, struct diag *diag);
+
+/* The same for somebody else's object, which that one loads. Its maps exist. 0 or a negative errno. */
+int programs_adopt(struct bpf_object *object, struct programs **ret);
+
+/* The object; owned by `programs`, unless it was adopted. NULL once no form could be loaded. */
+struct bpf_object *programs_object(const struct programs *programs);
+
+/* The descriptor of one of the maps that there were before the programs were loaded; valid until programs_close(). */
+int programs_map(const struct programs *programs, const char *name);
+
+void programs_close(struct programs *programs);
 
 /* Sizes and settings of the maps of an object that contains the sampler, before it is loaded. 0 or a negative errno. */
 int programs_configure(struct bpf_object *object, const struct programs_options *options);
 
 /* Do such an object's programs find mappings by themselves (bpf/find.h)? Known once it is configured. */
 bool programs_find(const struct bpf_object *object);
-
-/* The descriptor of one of the object's maps. */
-int programs_map(const struct bpf_object *object, const char *name);
 
 #endif

@@ -21,10 +21,11 @@
 #define BACKLOG_MAX (64u << 20) /* bytes; beyond, records wait in the ring */
 
 struct sampler {
-	struct bpf_object *object;
-	bool borrowed;               /* the object is somebody else's */
-	bool finds;                  /* see sampler_finds() */
-	struct bpf_program *program; /* the one that takes samples */
+	struct programs *programs;
+	struct sampler_options options; /* until it is ready */
+	bool is_ready;                  /* see sampler_ready() */
+	bool finds;                     /* see sampler_finds() */
+	struct bpf_program *program;    /* the one that takes samples */
 	struct tables *tables;
 	struct ring_buffer *ring;
 	struct backlog backlog; /* out of the ring, not handled yet */
@@ -68,8 +69,9 @@ static bool is_whole(const struct event_header *event, size_t size)
 
 int sampler_attach_hooks(struct sampler *sampler, struct diag *diag)
 {
-	struct bpf_program *hooks[] = {bpf_object__find_program_by_name(sampler->object, "process_exec"),
-				       bpf_object__find_program_by_name(sampler->object, "process_fork")};
+	struct bpf_object *object = programs_object(sampler->programs);
+	struct bpf_program *hooks[] = {bpf_object__find_program_by_name(object, "process_exec"),
+				       bpf_object__find_program_by_name(object, "process_fork")};
 	size_t i;
 
 	for (i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++) {
@@ -86,8 +88,9 @@ int sampler_attach_hooks(struct sampler *sampler, struct diag *diag)
 	return 0;
 }
 
-static int attach(struct sampler *sampler, const struct sampler_options *options, struct diag *diag)
+static int attach(struct sampler *sampler, struct diag *diag)
 {
+	const struct sampler_options *options = &sampler->options;
 	const bool *cpus = options->filters ? options->filters->cpus : NULL;
 	int err = sampler_attach_hooks(sampler, diag);
 
@@ -95,13 +98,13 @@ static int attach(struct sampler *sampler, const struct sampler_options *options
 		err = clock_open(bpf_program__fd(sampler->program), options->frequency, sampler->ticks, cpus,
 				 &sampler->clock, diag);
 	if (!err && options->off_cpu_rate)
-		err = off_cpu_open(sampler->object, cpus, &sampler->off_cpu, diag);
+		err = off_cpu_open(programs_object(sampler->programs), cpus, &sampler->off_cpu, diag);
 	return err;
 }
 
 static int fill_filters(struct sampler *sampler, const struct filter_rules *rules, struct diag *diag)
 {
-	int err = rules ? filters_fill(sampler->object, rules) : 0;
+	int err = rules ? filters_fill(sampler->programs, rules) : 0;
 
 	return err ? diag_fail(diag, -err, "sampler.filters", "the filters cannot be told to the kernel: %s",
 			       strerror(-err))
@@ -115,7 +118,7 @@ static size_t ticks_size(void)
 
 static void *map_shared(const struct sampler *sampler, const char *name, size_t size, struct diag *diag)
 {
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, programs_map(sampler->object, name), 0);
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, programs_map(sampler->programs, name), 0);
 
 	if (at != MAP_FAILED)
 		return at;
@@ -127,16 +130,16 @@ static void *map_shared(const struct sampler *sampler, const char *name, size_t 
 static int share(struct sampler *sampler, struct diag *diag)
 {
 	struct tables_maps maps = {
-		.mappings = programs_map(sampler->object, "mappings"),
-		.pages = programs_map(sampler->object, "pages"),
-		.rules = programs_map(sampler->object, "rules"),
-		.slabs = programs_map(sampler->object, "slabs"),
-		.processes = programs_map(sampler->object, "processes"),
-		.changed = programs_map(sampler->object, "changed"),
+		.mappings = programs_map(sampler->programs, "mappings"),
+		.pages = programs_map(sampler->programs, "pages"),
+		.rules = programs_map(sampler->programs, "rules"),
+		.slabs = programs_map(sampler->programs, "slabs"),
+		.processes = programs_map(sampler->programs, "processes"),
+		.changed = programs_map(sampler->programs, "changed"),
 	};
 	int err;
 
-	sampler->finds = programs_find(sampler->object);
+	sampler->finds = programs_find(programs_object(sampler->programs));
 	err = tables_create(&maps, &sampler->tables, diag);
 	if (err)
 		return err;
@@ -144,45 +147,8 @@ static int share(struct sampler *sampler, struct diag *diag)
 	return sampler->sent ? 0 : -ENOMEM;
 }
 
-static void unshare(struct sampler *sampler)
-{
-	tables_destroy(sampler->tables);
-	sampler->tables = NULL;
-	if (sampler->sent)
-		munmap(sampler->sent, SENT_SLOTS * sizeof(*sampler->sent));
-	sampler->sent = NULL;
-}
-
-/* While the programs are loaded: the first slabs of the tables take 20 ms, the kernel waits for a grace period. */
-struct sharing {
-	struct sampler *sampler;
-	struct diag *diag;
-};
-
-static int share_and_prepare(void *context, struct bpf_object *object)
-{
-	const struct sharing *sharing = context;
-	int err;
-
-	sharing->sampler->object = object;
-	err = share(sharing->sampler, sharing->diag);
-	if (!err)
-		tables_prepare(sharing->sampler->tables);
-	return err;
-}
-
-static void undo_sharing(void *context)
-{
-	const struct sharing *sharing = context;
-
-	unshare(sharing->sampler);
-	sharing->sampler->object = NULL;
-}
-
 int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag)
 {
-	struct sampler *sampler = calloc(1, sizeof(*sampler));
-	struct sharing sharing = {.sampler = sampler, .diag = diag};
 	struct programs_options programs = {.strategy = options->strategy,
 					    .watch_all = options->watch_all,
 					    .frequency = options->frequency,
@@ -191,38 +157,56 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .off_cpu_rate = options->off_cpu_rate,
 					    .walks = SAMPLER_NATIVE | SAMPLER_SECOND,
 					    .finds = !options->tells_all,
-					    .filters = options->filters,
-					    .meanwhile = share_and_prepare,
-					    .undo = undo_sharing,
-					    .context = &sharing};
+					    .filters = options->filters};
+	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	int err;
 
 	if (!sampler)
 		return diag_fail(diag, ENOMEM, "sampler.memory", "out of memory");
 	sampler->stats_fd = -1;
-	err = programs_load(&programs, &sampler->object, diag);
+	sampler->options = *options;
+	err = programs_open(&programs, &sampler->programs, diag);
+	if (!err && !options->waits)
+		programs_load_apart(sampler->programs);
+	if (!err)
+		err = share(sampler, diag);
 	if (!err) {
-		sampler->program = bpf_object__find_program_by_name(sampler->object, "sample");
+		tables_prepare(sampler->tables);
 		sampler->ticks = map_shared(sampler, "ticks", ticks_size(), diag);
 		err = sampler->ticks ? 0 : -ENOMEM;
 	}
 	if (!err)
 		err = fill_filters(sampler, options->filters, diag);
-	if (!err)
-		err = attach(sampler, options, diag);
 	if (!err) {
-		sampler->ring =
-			ring_buffer__new(programs_map(sampler->object, "events"), keep_record, &sampler->backlog, NULL);
+		sampler->ring = ring_buffer__new(programs_map(sampler->programs, "events"), keep_record,
+						 &sampler->backlog, NULL);
 		if (!sampler->ring)
 			err = diag_fail(diag, errno, "sampler.ring", "the ring buffer cannot be mapped: %s",
 					strerror(errno));
 	}
-	if (err) {
+	if (err)
 		sampler_destroy(sampler);
+	else
+		*ret = sampler;
+	return err;
+}
+
+int sampler_ready(struct sampler *sampler, struct diag *diag)
+{
+	int err;
+
+	if (sampler->is_ready)
+		return 0;
+	err = programs_load(sampler->programs, diag);
+	if (err)
 		return err;
-	}
+	sampler->finds = programs_find(programs_object(sampler->programs));
+	sampler->program = bpf_object__find_program_by_name(programs_object(sampler->programs), "sample");
+	err = attach(sampler, diag);
+	if (err)
+		return err;
 	sampler->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-	*ret = sampler;
+	sampler->is_ready = true;
 	return 0;
 }
 
@@ -234,9 +218,9 @@ int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *
 	if (!sampler)
 		return diag_fail(diag, ENOMEM, "sampler.memory", "out of memory");
 	sampler->stats_fd = -1;
-	sampler->object = object;
-	sampler->borrowed = true;
-	err = share(sampler, diag);
+	err = programs_adopt(object, &sampler->programs);
+	err = err ? diag_fail(diag, -err, "sampler.maps", "the maps cannot be kept: %s", strerror(-err))
+		  : share(sampler, diag);
 	if (err)
 		sampler_destroy(sampler);
 	else
@@ -259,11 +243,12 @@ void sampler_destroy(struct sampler *sampler)
 	backlog_deinit(&sampler->backlog);
 	if (sampler->ticks)
 		munmap(sampler->ticks, ticks_size());
-	unshare(sampler);
+	if (sampler->sent)
+		munmap(sampler->sent, SENT_SLOTS * sizeof(*sampler->sent));
+	tables_destroy(sampler->tables);
 	if (sampler->stats_fd >= 0)
 		close(sampler->stats_fd);
-	if (!sampler->borrowed)
-		bpf_object__close(sampler->object);
+	programs_close(sampler->programs);
 	free(sampler);
 }
 
@@ -277,17 +262,17 @@ int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags)
 	uint32_t key = (uint32_t)tgid;
 	uint64_t time = time_ns(CLOCK_MONOTONIC) | flags;
 
-	return bpf_map_update_elem(programs_map(sampler->object, "targets"), &key, &time, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(programs_map(sampler->programs, "targets"), &key, &time, BPF_ANY) ? -errno : 0;
 }
 
 void sampler_judge_comm(struct sampler *sampler, const char comm[static 16], uint32_t bits)
 {
-	filters_judge_comm(sampler->object, comm, bits);
+	filters_judge_comm(sampler->programs, comm, bits);
 }
 
 void sampler_judge_container(struct sampler *sampler, uint64_t cgroup, uint32_t bits)
 {
-	filters_judge_container(sampler->object, cgroup, bits);
+	filters_judge_container(sampler->programs, cgroup, bits);
 }
 
 /* The index of a layout in the kernel's array, put there when new. */
@@ -303,7 +288,7 @@ static int layout_index(struct sampler *sampler, const struct runtime_layout *la
 	}
 	if (i == RUNTIME_LAYOUTS_MAX)
 		return -ENOSPC;
-	if (bpf_map_update_elem(programs_map(sampler->object, "runtime_layouts"), &i, layout, BPF_ANY))
+	if (bpf_map_update_elem(programs_map(sampler->programs, "runtime_layouts"), &i, layout, BPF_ANY))
 		return -errno;
 	sampler->layouts[i] = *layout;
 	sampler->layout_count++;
@@ -322,7 +307,7 @@ int sampler_runtime(struct sampler *sampler, int tgid, const struct runtime_layo
 	process->since = time_ns(CLOCK_MONOTONIC);
 	process->tgid = key;
 	process->check = runtime_process_check(process);
-	if (bpf_map_update_elem(programs_map(sampler->object, "runtime_processes"), &key, process, BPF_ANY))
+	if (bpf_map_update_elem(programs_map(sampler->programs, "runtime_processes"), &key, process, BPF_ANY))
 		return -errno;
 	tables_changed(sampler->tables);
 	return 0;
@@ -340,12 +325,12 @@ int sampler_know_file(struct sampler *sampler, const struct file_key *key, const
 
 	if (err)
 		return err;
-	return bpf_map_update_elem(programs_map(sampler->object, "files"), key, file, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(programs_map(sampler->programs, "files"), key, file, BPF_ANY) ? -errno : 0;
 }
 
 void sampler_forget_file(struct sampler *sampler, const struct file_key *key)
 {
-	bpf_map_delete_elem(programs_map(sampler->object, "files"), key);
+	bpf_map_delete_elem(programs_map(sampler->programs, "files"), key);
 }
 
 void sampler_void_found(struct sampler *sampler)
@@ -353,14 +338,14 @@ void sampler_void_found(struct sampler *sampler)
 	uint32_t key = FOUND_VOID_UNTIL;
 	uint64_t now = time_ns(CLOCK_MONOTONIC);
 
-	bpf_map_update_elem(programs_map(sampler->object, "found_words"), &key, &now, BPF_ANY);
+	bpf_map_update_elem(programs_map(sampler->programs, "found_words"), &key, &now, BPF_ANY);
 }
 
 void sampler_void_process(struct sampler *sampler, int tgid)
 {
 	uint32_t key = (uint32_t)tgid;
 
-	if (!sampler->finds || bpf_map_delete_elem(programs_map(sampler->object, "founds"), &key))
+	if (!sampler->finds || bpf_map_delete_elem(programs_map(sampler->programs, "founds"), &key))
 		return;
 	tables_changed(sampler->tables);
 }
@@ -368,7 +353,7 @@ void sampler_void_process(struct sampler *sampler, int tgid)
 /* Is the run of what was found still its own, and valid? */
 static bool is_run_there(struct sampler *sampler, const struct found_process *found)
 {
-	int words = programs_map(sampler->object, "found_words");
+	int words = programs_map(sampler->programs, "found_words");
 	uint32_t at = FOUND_POSITION, until = FOUND_VOID_UNTIL;
 	uint64_t position, void_until;
 
@@ -382,7 +367,7 @@ size_t sampler_found(struct sampler *sampler, int tgid, process_cookie cookie,
 	uint32_t key = (uint32_t)tgid, i, count, at;
 	struct found_process found;
 
-	if (!sampler->finds || bpf_map_lookup_elem(programs_map(sampler->object, "founds"), &key, &found))
+	if (!sampler->finds || bpf_map_lookup_elem(programs_map(sampler->programs, "founds"), &key, &found))
 		return 0;
 	count = found.entry.mapping_count;
 	if (found.cookie != cookie || found.check != found_check(&found) || !found.entry.generation ||
@@ -390,7 +375,7 @@ size_t sampler_found(struct sampler *sampler, int tgid, process_cookie cookie,
 		return 0;
 	for (i = 0; i < count; i++) {
 		at = found.entry.mapping_first + i;
-		if (bpf_map_lookup_elem(programs_map(sampler->object, "mappings"), &at, &ret[i]))
+		if (bpf_map_lookup_elem(programs_map(sampler->programs, "mappings"), &at, &ret[i]))
 			return 0;
 	}
 	*since = found.entry.valid_from;
@@ -401,14 +386,14 @@ void sampler_no_runtime(struct sampler *sampler, int tgid)
 {
 	uint32_t key = (uint32_t)tgid;
 
-	bpf_map_delete_elem(programs_map(sampler->object, "runtime_processes"), &key);
+	bpf_map_delete_elem(programs_map(sampler->programs, "runtime_processes"), &key);
 	tables_changed(sampler->tables);
 }
 
 void sampler_forget(struct sampler *sampler, int tgid, uint64_t ended)
 {
-	int targets = programs_map(sampler->object, "targets"),
-	    runtimes = programs_map(sampler->object, "runtime_processes");
+	int targets = programs_map(sampler->programs, "targets"),
+	    runtimes = programs_map(sampler->programs, "runtime_processes");
 	uint32_t key = (uint32_t)tgid;
 	struct runtime_process runtime;
 	uint64_t added;
@@ -429,8 +414,10 @@ void sampler_unsend(struct sampler *sampler, uint64_t id)
 
 int sampler_start(struct sampler *sampler, struct diag *diag)
 {
-	int err = sampler->clock ? clock_start(sampler->clock, diag) : 0;
+	int err = sampler_ready(sampler, diag);
 
+	if (!err && sampler->clock)
+		err = clock_start(sampler->clock, diag);
 	return !err && sampler->off_cpu ? off_cpu_start(sampler->off_cpu, diag) : err;
 }
 
@@ -482,7 +469,7 @@ int sampler_drain(struct sampler *sampler, int (*handle)(void *context, const st
 
 void sampler_counters(struct sampler *sampler, struct sampler_counters *ret)
 {
-	int cpus = libbpf_num_possible_cpus(), fd = programs_map(sampler->object, "counters"), cpu;
+	int cpus = libbpf_num_possible_cpus(), fd = programs_map(sampler->programs, "counters"), cpu;
 	uint64_t *values = calloc((size_t)cpus, sizeof(*values)), sums[COUNTER_COUNT] = {};
 	struct bpf_prog_info info = {};
 	uint32_t key, size = sizeof(info);
@@ -518,6 +505,6 @@ void sampler_forget_worst(struct sampler *sampler)
 	uint32_t key = COUNTER_WORST;
 
 	if (zeroes)
-		bpf_map_update_elem(programs_map(sampler->object, "counters"), &key, zeroes, BPF_ANY);
+		bpf_map_update_elem(programs_map(sampler->programs, "counters"), &key, zeroes, BPF_ANY);
 	free(zeroes);
 }

@@ -132,7 +132,8 @@ static int check_access(int pid, struct diag *diag)
 
 static int begin(struct taker *taker, struct diag *diag)
 {
-	const struct sampler_options sampler = {.frequency = FREQUENCY, .sample_ns = SAMPLE_NS};
+	/* Threads that sleep are walked from here: where all do, there are no samples. */
+	const struct sampler_options sampler = {.frequency = FREQUENCY, .sample_ns = SAMPLE_NS, .waits = true};
 	const struct watch_options watch = {
 		.files = taker->options->files, .waits = true, .wants = wants, .wants_context = taker};
 	size_t i;
