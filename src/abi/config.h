@@ -14,6 +14,7 @@
 /* As enum stack_part of lang/core/type.h. */
 #define SAMPLER_NATIVE 2
 #define SAMPLER_SECOND 4
+#define SAMPLER_TASKS  8 /* and which task the thread runs */
 
 /* A bit in the time at which a target was added: the process is still a copy of strata, as it has not called exec. */
 #define TARGET_AWAITS_EXEC (1ull << 63)
@@ -24,7 +25,7 @@
 struct sampler_config {
 	__u8 watch_all;      /* else only the processes in `targets` */
 	__u8 task_registers; /* the kernel has bpf_task_pt_regs() */
-	__u8 walks;          /* of user stacks: bits of SAMPLER_NATIVE, SAMPLER_SECOND */
+	__u8 walks;          /* of user stacks: bits of SAMPLER_NATIVE and the others */
 	__u8 finds;          /* the kernel keeps mappings as bpf/find.h reads them */
 	__u32 verify_every;  /* 1 in this many samples is sent with a copy of its stack; 0: none */
 	__u32 cpus;          /* the first scratches: one for each CPU */

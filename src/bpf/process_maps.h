@@ -14,6 +14,9 @@
 
 const volatile struct sampler_config loaded SEC(SAMPLER_CONFIG_SECTION) = {};
 
+/* A runtime's walk looks for tasks only where this is true. */
+#define WALK_TASKS (loaded.walks & SAMPLER_TASKS)
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, PROCESSES_MAX);

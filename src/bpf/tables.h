@@ -170,6 +170,7 @@ static __always_inline const __u32 *table_block(struct scratch *s, __u32 index, 
 
 #else
 
+#define WALK_TASKS 1 /* bpf/process_maps.h */
 #define WALK_GLOBAL(type, name, argument_type)
 #define WALK_CALL(name, s, argument) name##_in(s, argument)
 

@@ -50,6 +50,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 						.sample_ns = options->sample_ns,
 						.verify_every = options->verify ? VERIFY_EVERY : 0,
 						.tells_all = options->tasks,
+						.tasks = options->tasks,
 						.filters = filter_rules(options->filter)};
 	const struct report_options report = {.function = options->function, .gil = options->gil};
 	struct watch_options watch = {.everything = options->everything,

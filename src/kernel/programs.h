@@ -45,8 +45,9 @@ int programs_open(const struct programs_options *options, struct programs **ret,
 void programs_load_apart(struct programs *programs);
 
 /*
- * Loads the programs, or waits until they are loaded. -EPERM: a capability is missing. Where the kernel refuses them, it
- * gets the next form, with the same maps: programs_object() is another object then. A second call has the same result.
+ * Loads the programs, or waits until they are loaded. -EPERM: a capability is missing. Where the kernel refuses them,
+ * it gets the next form, with the same maps: programs_object() is another object then. A second call has the same
+ * result.
  */
 int programs_load(struct programs *programs, struct diag *diag);
 

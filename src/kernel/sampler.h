@@ -30,6 +30,7 @@ struct sampler_options {
 	uint64_t sample_ns; /* as in struct sampler_config */
 	unsigned int
 		verify_every; /* 1 in this many samples comes with a snapshot even if its stack is complete; 0: none */
+	bool tasks;     /* finds the task that a thread runs, where sampler_runtime() says how */
 	bool waits;     /* the programs are loaded by sampler_ready() only: it may be that no sample is taken */
 	bool tells_all; /* processes are told by user space only: the kernel does not find mappings by itself */
 	const struct filter_rules *filters; /* borrowed as long as the sampler is there; NULL: none */
@@ -49,13 +50,13 @@ struct sampler_counters {
 };
 
 /*
- * Makes the maps, which everything below may fill from now on, and begins to load the programs, in a thread of its own.
- * -EPERM: a capability is missing. What the options point to stays there until the sampler is ready.
+ * Makes the maps, which everything below may fill from now on, and begins to load the programs, in a thread of its
+ * own. -EPERM: a capability is missing. What the options point to stays there until the sampler is ready.
  */
 int sampler_create(const struct sampler_options *options, struct sampler **ret, struct diag *diag);
 /*
- * Waits until the programs are loaded, and opens the events, stopped. From now on the kernel part notices processes that
- * fork or call exec. sampler_start() does it, if it was not done before. -EPERM: a capability is missing.
+ * Waits until the programs are loaded, and opens the events, stopped. From now on the kernel part notices processes
+ * that fork or call exec. sampler_start() does it, if it was not done before. -EPERM: a capability is missing.
  */
 int sampler_ready(struct sampler *sampler, struct diag *diag);
 /*
@@ -118,7 +119,10 @@ void sampler_unsend(struct sampler *sampler, uint64_t id);
 int sampler_start(struct sampler *sampler, struct diag *diag);
 void sampler_stop(struct sampler *sampler);
 
-/* Time off the CPU; owned by the sampler; NULL: it was not asked for, or is not ready. sampler_stop() has called off_cpu_end(). */
+/*
+ * Time off the CPU; owned by the sampler; NULL: it was not asked for, or is not ready. sampler_stop() has called
+ * off_cpu_end().
+ */
 struct off_cpu *sampler_off_cpu(struct sampler *sampler);
 
 /* Samples on CPUs that have come online, too; to be called regularly. How many came or went, or a negative errno. */

@@ -406,7 +406,7 @@ static __always_inline int python_step(struct scratch *s, __u32 index)
 		memo->sequence = walk->sequence;
 		memo->id = id;
 	}
-	if (walk->task_count)
+	if (WALK_TASKS && walk->task_count)
 		python_push_task(s, WALK_CALL(python_task, s, frame));
 	index = walk->count;
 	if (index >= SECOND_FRAMES_MAX)
@@ -485,7 +485,8 @@ static __noinline int python_find(struct scratch *s, const struct python_process
 	if ((!current || current != cached) && python_find_states(s, process, current, cached))
 		return 1;
 	walk->mark = 0;
-	python_find_tasks(s, process);
+	if (WALK_TASKS)
+		python_find_tasks(s, process);
 	return !walk->thread;
 }
 
