@@ -569,6 +569,12 @@ int foreign_borrow(const struct foreign_file *file)
 	return file->now < 0 ? file->copy : file->now;
 }
 
+/* Not "self": another process may use it. */
+void foreign_link(const struct foreign_file *file, char ret[static FOREIGN_LINK_BYTES])
+{
+	snprintf(ret, FOREIGN_LINK_BYTES, "/proc/%d/fd/%d", (int)getpid(), file->path < 0 ? file->now : file->path);
+}
+
 void foreign_drop_copy(struct foreign_file *file)
 {
 	if (file->copy >= 0)

@@ -129,6 +129,12 @@ struct foreign_files *foreign_files_of(const struct foreign_file *file);
 int foreign_descriptor(struct foreign_file *file);
 /* The descriptor that it has, which is not to be closed and lives as long as it; -1: none. */
 int foreign_borrow(const struct foreign_file *file);
+/*
+ * A path below /proc by which the kernel and other processes of strata open the file itself, whatever its name means by
+ * now; valid while it is open here. Its file system may hang.
+ */
+#define FOREIGN_LINK_BYTES 48
+void foreign_link(const struct foreign_file *file, char ret[static FOREIGN_LINK_BYTES]);
 /* Frees that copy, if there is one: it takes as much memory as the file. */
 void foreign_drop_copy(struct foreign_file *file);
 

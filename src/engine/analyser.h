@@ -56,7 +56,8 @@ enum analyser_ask {
 	/* What is in a runtime's machine code: runtime_answer(), as cache_write() writes it. */
 	ANALYSER_RECOGNISE,
 	ANALYSER_ROLES,
-	ANALYSER_AID
+	ANALYSER_AID,
+	ANALYSER_PROBES
 };
 
 struct analyser_question {

@@ -86,7 +86,8 @@ static int find_runtime(struct foreign_file *file, enum analyser_ask ask, struct
 {
 	static const enum runtime_question questions[] = {[ANALYSER_RECOGNISE] = RUNTIME_RECOGNISE,
 							  [ANALYSER_ROLES] = RUNTIME_ROLES,
-							  [ANALYSER_AID] = RUNTIME_AID};
+							  [ANALYSER_AID] = RUNTIME_AID,
+							  [ANALYSER_PROBES] = RUNTIME_PROBES};
 	struct cache *cache = cache_create(NULL, 0);
 	struct elf_file *elf;
 	uint8_t *bytes = NULL;
@@ -213,10 +214,10 @@ static void answer(const struct analyser_question *question, const int fds[ANALY
 		err = find_rows(file, &work);
 	if (file && question->ask == ANALYSER_FOLLOW)
 		err = follow(file, &work);
-	if (file && (question->ask == ANALYSER_NAME || question->ask == ANALYSER_MAP ||
-		     question->ask == ANALYSER_LINES))
+	if (file &&
+	    (question->ask == ANALYSER_NAME || question->ask == ANALYSER_MAP || question->ask == ANALYSER_LINES))
 		err = name(&(struct naming){.ask = question->ask, .file = file, .debug_file = debug_file}, &work);
-	if (file && question->ask >= ANALYSER_RECOGNISE && question->ask <= ANALYSER_AID)
+	if (file && question->ask >= ANALYSER_RECOGNISE && question->ask <= ANALYSER_PROBES)
 		err = find_runtime(file, question->ask, &work);
 	if (err)
 		ret->result = err;

@@ -16,6 +16,18 @@
 #include "lang/provider/python.h"
 #include "lang/translate/translate.h"
 
+static void take_over(struct compiler *c, const struct compiler *first)
+{
+	size_t i;
+
+	for (i = 0; i < first->attaches.count; i++)
+		if (vec_push(&c->attaches, first->attaches.at[i]))
+			c->arena->failed = true;
+	for (i = 0; i < first->sites.count; i++)
+		if (vec_push(&c->sites, first->sites.at[i]))
+			c->arena->failed = true;
+}
+
 void compiler_init(struct compiler *c, struct arena *arena, struct report *report,
 		   const struct compile_options *options)
 {
@@ -24,6 +36,8 @@ void compiler_init(struct compiler *c, struct arena *arena, struct report *repor
 			       .options = options,
 			       .dialect = options->dialect ? options->dialect : &dialect_bpftrace};
 	types_init(&c->types, arena);
+	if (options->first)
+		take_over(c, options->first);
 	c->dialect->begin(c);
 }
 
@@ -41,6 +55,7 @@ void compiler_deinit(struct compiler *c)
 	vec_free(&c->wanted);
 	kernel_functions_destroy(c->kernel_functions);
 	bpf_functions_destroy(c->bpf_functions);
+	table_deinit(&c->mapped);
 	foreign_files_destroy(c->files);
 }
 

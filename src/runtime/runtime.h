@@ -182,6 +182,9 @@ struct runtime {
 	bool (*has_aid)(const struct elf_file *elf, bool own);
 	bool (*aid)(const struct elf_file *elf, struct cache *cache, struct runtime_aid *ret);
 
+	/* Leaves in the cache where the probes of its functions are, if it is in this file. Slow. NULL: it has none. */
+	void (*find_probes)(const struct elf_file *elf, struct cache *cache);
+
 	/* What the process publishes, as prove() needs it. NULL, like prove(): nothing has to be proved. */
 	const char *published;
 	bool (*prove)(const struct runtime_file *file, uint16_t machine, int pid, uint64_t bias,
@@ -247,8 +250,11 @@ enum runtime_id runtime_id(const struct runtime *runtime);
 int runtime_recognise(const struct elf_file *elf, struct cache *cache, struct runtime_file *ret, struct diag *diag);
 void runtime_file_deinit(struct runtime_file *file);
 
-/* What another process is asked about a file: what recognise(), roles() or aid() computes. */
-enum runtime_question { RUNTIME_RECOGNISE, RUNTIME_ROLES, RUNTIME_AID };
+/*
+ * What another process is asked about a file: what recognise(), roles() or aid() computes; or where the probes of its
+ * functions are.
+ */
+enum runtime_question { RUNTIME_RECOGNISE, RUNTIME_ROLES, RUNTIME_AID, RUNTIME_PROBES };
 
 /* Computes that for all runtimes, and leaves what was slow in `cache`, which has CACHE_FOR_OTHERS. */
 void runtime_answer(const struct elf_file *elf, enum runtime_question question, struct cache *cache);

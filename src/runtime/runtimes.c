@@ -78,6 +78,9 @@ void runtime_answer(const struct elf_file *elf, enum runtime_question question, 
 	struct diag diag;
 	size_t i;
 
+	for (i = 0; question == RUNTIME_PROBES && i < COUNT; i++)
+		if (all[i]->find_probes)
+			all[i]->find_probes(elf, cache);
 	if (question == RUNTIME_ROLES)
 		answer_roles(elf, cache);
 	for (i = 0; question == RUNTIME_AID && i < COUNT; i++)

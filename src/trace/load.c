@@ -218,11 +218,11 @@ static void *load_programs(void *context)
 	return NULL;
 }
 
-int load_begin(struct loading *loading, struct diag *diag)
+/* Opens and configures run->object. */
+static int open_object(struct loading *loading, struct diag *diag)
 {
 	struct run *run = loading->run;
 	char path[64];
-	int err;
 
 	loading->log = calloc(1, LOAD_LOG_BYTES);
 	loading->types =
@@ -243,7 +243,14 @@ int load_begin(struct loading *loading, struct diag *diag)
 	run->object = bpf_object__open_mem(run->compilation->object, run->compilation->object_size, &options);
 	if (!run->object)
 		return diag_fail(diag, errno, "trace.open", "the linked object cannot be read: %s", strerror(errno));
-	err = configure(loading, diag);
+	return configure(loading, diag);
+}
+
+int load_begin(struct loading *loading, struct diag *diag)
+{
+	struct run *run = loading->run;
+	int err = open_object(loading, diag);
+
 	if (err)
 		return err;
 	err = create_ring(run);
@@ -256,6 +263,13 @@ int load_begin(struct loading *loading, struct diag *diag)
 	return 0;
 }
 
+static void release(struct loading *loading)
+{
+	if (loading->types >= 0)
+		close(loading->types);
+	free(loading->log);
+}
+
 int load_end(struct loading *loading, int err, struct diag *diag)
 {
 	if (loading->is_apart)
@@ -264,8 +278,64 @@ int load_end(struct loading *loading, int err, struct diag *diag)
 		load_programs(loading);
 	if (loading->err)
 		err = load_error(loading->run, loading->err, loading->log, diag);
-	if (loading->types >= 0)
-		close(loading->types);
-	free(loading->log);
+	release(loading);
+	return err;
+}
+
+/* One script makes the same maps; what it makes for its own sections stays apart. */
+static int share_maps(struct bpf_object *object, const struct bpf_object *first, struct diag *diag)
+{
+	struct bpf_map *map;
+	int err;
+
+	bpf_object__for_each_map(map, object)
+	{
+		const struct bpf_map *mate = bpf_object__find_map_by_name(first, bpf_map__name(map));
+
+		if (bpf_map__is_internal(map) || !mate || bpf_map__fd(mate) < 0)
+			continue;
+		if (bpf_map__type(map) != bpf_map__type(mate) || bpf_map__key_size(map) != bpf_map__key_size(mate) ||
+		    bpf_map__value_size(map) != bpf_map__value_size(mate))
+			return diag_fail(diag, EINVAL, "trace.maps", "the map %s is another one", bpf_map__name(map));
+		err = bpf_map__reuse_fd(map, bpf_map__fd(mate));
+		if (err)
+			return diag_fail(diag, -err, "trace.maps", "the map %s cannot be used once more: %s",
+					 bpf_map__name(map), strerror(-err));
+	}
+	return 0;
+}
+
+static int choose_programs(const struct run *run, bool (*wanted)(const struct compiler *c, const struct unit *unit),
+			   struct diag *diag)
+{
+	const struct compiler *c = run->compiler;
+	struct bpf_program *program;
+	size_t i;
+	int err = 0;
+
+	bpf_object__for_each_program(program, run->object) bpf_program__set_autoload(program, false);
+	for (i = 0; i < c->units.count && !err; i++)
+		if (wanted(c, &c->units.at[i]))
+			err = bpf_program__set_autoload(
+				bpf_object__find_program_by_name(run->object, c->units.at[i].program), true);
+	return err ? diag_fail(diag, -err, "trace.program", "a program cannot be chosen: %s", strerror(-err)) : 0;
+}
+
+int load_more(struct loading *loading, const struct bpf_object *first,
+	      bool (*wanted)(const struct compiler *c, const struct unit *unit), struct diag *diag)
+{
+	struct run *run = loading->run;
+	int err = open_object(loading, diag);
+
+	if (!err)
+		err = share_maps(run->object, first, diag);
+	if (!err)
+		err = choose_programs(run, wanted, diag);
+	if (!err) {
+		load_programs(loading);
+		if (loading->err)
+			err = load_error(run, loading->err, loading->log, diag);
+	}
+	release(loading);
 	return err;
 }

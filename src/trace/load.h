@@ -13,11 +13,14 @@
 #define STRATA_TRACE_LOAD_H
 
 #include <pthread.h>
+#include <bpf/libbpf.h>
 #include <stdbool.h>
 
 #include "base/diag.h"
 
+struct compiler;
 struct run;
+struct unit;
 
 /* The verifier takes most of a start with stacks: meanwhile the unwind tables are made, which only need the maps. */
 struct loading {
@@ -38,5 +41,13 @@ int load_begin(struct loading *loading, struct diag *diag);
 
 /* Waits until the programs are loaded. `err`: an earlier failure; then nothing is loaded. */
 int load_end(struct loading *loading, int err, struct diag *diag);
+
+/*
+ * The programs of a script that was compiled once more (compile_options.first), into run->object: those of the units
+ * that wanted() names. Its maps are those of `first`, an object that is loaded. Everything else is as with
+ * load_begin(); load_end() is not called.
+ */
+int load_more(struct loading *loading, const struct bpf_object *first,
+	      bool (*wanted)(const struct compiler *c, const struct unit *unit), struct diag *diag);
 
 #endif

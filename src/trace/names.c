@@ -67,6 +67,11 @@ struct names *names_create(const struct compiler *compiler, struct stacks *stack
 	return names;
 }
 
+void names_use(struct names *names, const struct compiler *compiler)
+{
+	names->compiler = compiler;
+}
+
 static void module_destroy(struct module *module)
 {
 	debug_info_close(module->info);

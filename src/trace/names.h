@@ -16,6 +16,9 @@ struct stacks;
 
 /* `stacks` may be NULL when the script uses none. Both are borrowed. NULL when memory is short. */
 /* `files`, borrowed, reads what programs have mapped; NULL: made when it is first needed. */
+/* From now on `compiler`, borrowed, has the places that probes are named after. */
+void names_use(struct names *names, const struct compiler *compiler);
+
 struct names *names_create(const struct compiler *compiler, struct stacks *stacks, struct foreign_files *files);
 void names_destroy(struct names *names);
 

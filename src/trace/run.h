@@ -19,6 +19,8 @@
 #include "trace/stacks.h"
 #include "trace/trace.h"
 
+struct later;
+
 struct trace_command {
 	struct command child;
 	char *const *argv;
@@ -40,14 +42,16 @@ struct watchpoint {
 struct run {
 	const struct compilation *compilation;
 	const struct compiler *compiler;
+	const struct compiler *latest; /* with the sites of Pythons that started later; else the same */
 	const struct trace_options *options;
 	struct trace_result *result;
 	struct bpf_object *object;
 	struct ring_buffer *ring;
 	struct names *names;
-	struct foreign_files *files; /* NULL: no stacks */
+	struct foreign_files *files; /* NULL: neither stacks nor Pythons that start later */
 	struct stacks *stacks;       /* NULL: the script uses none */
 	struct packets *packets;     /* NULL: the script writes none */
+	struct later *later;         /* NULL: no Python is waited for */
 	struct printer printer;
 	const struct dialect_print *print; /* the dialect's */
 	struct attachment attachment;

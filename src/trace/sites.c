@@ -157,7 +157,7 @@ static void complain(const struct report *report, const struct site *site, const
 
 static const struct print_format *format_of(struct run *run, const struct site *site)
 {
-	struct print_format **format = &run->formats[site - run->compiler->sites.at];
+	struct print_format **format = &run->formats[site - run->latest->sites.at];
 
 	if (!*format)
 		*format = run->print->format_create(site->format);
@@ -312,9 +312,9 @@ int run_record(void *context, void *data, size_t size)
 		return 0;
 	}
 	/* After exit() only what `end` says is of interest. */
-	if (run->finished || event->type != RT_EVENT_SITE || event->site >= run->compiler->sites.count)
+	if (run->finished || event->type != RT_EVENT_SITE || event->site >= run->latest->sites.count)
 		return 0;
-	site = &run->compiler->sites.at[event->site];
+	site = &run->latest->sites.at[event->site];
 	if (site->arguments)
 		bytes = record_read(site->arguments, bytes, size - sizeof(*event), run->room);
 	if (!bytes)

@@ -12,6 +12,7 @@
 
 #include "elf/debuginfod.h"
 #include "engine/fetch.h"
+#include "trace/later.h"
 #include "trace/load.h"
 #include "trace/names.h"
 #include "trace/run.h"
@@ -287,6 +288,8 @@ static int prepare_polls(struct run *run)
 			return -ENOMEM;
 	if (run->packets && vec_push(&run->polls, (struct pollfd){.fd = packets_fd(run->packets), .events = POLLIN}))
 		return -ENOMEM;
+	if (run->later && vec_push(&run->polls, (struct pollfd){.fd = later_fd(run->later), .events = POLLIN}))
+		return -ENOMEM;
 	for (i = 0; run->stacks && i < stacks_fd_count(run->stacks); i++)
 		if (vec_push(&run->polls, (struct pollfd){.fd = stacks_fd(run->stacks, i), .events = POLLIN}))
 			return -ENOMEM;
@@ -356,6 +359,8 @@ static int wait_for_end(struct run *run, struct diag *diag)
 			if (err)
 				return err;
 		}
+		if (run->later)
+			later_tend(run->later);
 		run_drain(run);
 		if (ended)
 			break;
@@ -430,6 +435,8 @@ static int finish(struct run *run, struct diag *diag)
 		run_print_all_maps(run);
 	fflush(run->printer.out);
 	tell_losses(run);
+	if (run->later && !run->options->quiet)
+		later_tell(run->later, stderr);
 	if (!run->options->quiet)
 		wanted_tell(run->object, run->compiler, stderr);
 	return err;
@@ -471,7 +478,7 @@ static int start(struct run *run, struct diag *diag)
 	struct loading loading = {.run = run, .types = -1};
 	const char **probed = calloc(run->compiler->units.count + 1, sizeof(*probed));
 	uint32_t parts = run->compiler->stack_parts;
-	int err = parts ? foreign_files_create(0, &run->files, diag) : 0;
+	int err = parts || later_wanted(run->compiler) ? foreign_files_create(0, &run->files, diag) : 0;
 
 	if (!err)
 		err = load_begin(&loading, diag);
@@ -529,6 +536,8 @@ static int start(struct run *run, struct diag *diag)
 		err = attach_hooks(run, diag);
 	if (!err && !run->finished)
 		err = attach_all(run, diag);
+	if (!err && !run->finished && later_wanted(run->compiler))
+		err = later_create(run, &run->later, diag);
 	if (!err && prepare_polls(run))
 		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
 	if (err)
@@ -543,7 +552,7 @@ static void free_formats(struct run *run)
 {
 	size_t i;
 
-	for (i = 0; run->formats && run->print->format_destroy && i < run->compiler->sites.count; i++)
+	for (i = 0; run->formats && run->print->format_destroy && i < run->latest->sites.count; i++)
 		run->print->format_destroy(run->formats[i]);
 	free(run->formats);
 }
@@ -565,6 +574,7 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 {
 	struct run run = {.compilation = compilation,
 			  .compiler = &compilation->compiler,
+			  .latest = &compilation->compiler,
 			  .print = compilation->compiler.dialect->print,
 			  .options = options,
 			  .result = ret,
@@ -592,11 +602,12 @@ int trace_run(const struct compilation *compilation, const struct trace_options 
 	vec_free(&run.watchpoints);
 	ring_buffer__free(run.ring);
 	packets_destroy(run.packets);
+	free_formats(&run);
 	names_destroy(run.names);
+	later_destroy(run.later);
 	stacks_destroy(run.stacks);
 	foreign_files_destroy(run.files);
 	bpf_object__close(run.object);
-	free_formats(&run);
 	free(run.room);
 	signals_give_back(&run.children);
 	/* Left in the queue they would end this process, and leave the command behind. */

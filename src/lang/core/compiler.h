@@ -11,6 +11,7 @@
 #ifndef STRATA_LANG_CORE_COMPILER_H
 #define STRATA_LANG_CORE_COMPILER_H
 
+#include "base/table.h"
 #include "lang/core/core.h"
 #include "lang/core/types.h"
 
@@ -21,6 +22,7 @@ struct dialect;
 struct kernel_functions;
 struct provider;
 struct python_cache;
+struct python_later;
 struct rt_calls_wanted;
 struct task_lookup;
 
@@ -166,7 +168,7 @@ struct unit {
 	const struct attach_text *point;
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
-	bool is_everywhere;            /* -p and -c leave it its events in other processes */
+	bool is_everywhere; /* -p and -c leave it its events in other processes */
 	/* Set when its code is generated. The program's name: its first place, in letters of C, and a number. */
 	const char *section, *program;
 };
@@ -211,7 +213,7 @@ struct compile_options {
 	const char *const *named; /* NAME or NAME=VALUE of getopt() */
 	uint32_t named_count;
 	bool tells_arguments; /* a list of places has what their programs are given */
-	bool may_be_empty; /* it need not have a probe */
+	bool may_be_empty;    /* it need not have a probe */
 	bool unsafe;
 	bool synthesize; /* markers that a Python does not have are the provider `python`'s probes */
 	bool hide_warnings;
@@ -233,6 +235,12 @@ struct compile_options {
 	void *program_context;
 	const char *(*setting)(void *context, const char *name); /* of the environment; may be NULL */
 	void *setting_context;
+	/*
+	 * The compiler of the script that runs already: this one is for a Python that started later. What it makes has
+	 * numbers after that one's, whose places and sites it has, too. NULL: it is the first.
+	 */
+	const struct compiler *first;
+	const struct python_later *later; /* provider/python.h; with `first` */
 };
 
 struct compiler {
@@ -251,12 +259,13 @@ struct compiler {
 	uint64_t numbers[SETTING_COUNT];
 	const char *texts[SETTING_COUNT];
 	struct setting_words setting_words[SETTING_OF_DIALECT];
-	const struct unit *unit;           /* the one being checked or generated */
-	uint32_t stack_parts;              /* enum stack_part: the parts of all the script's stacks; 0: it has none */
-	bool names_markers;                /* places of USDT markers have the function that they are in */
-	bool has_packets;                  /* it writes packets to files */
-	bool has_python;                   /* it has probes of Python's functions */
-	bool has_calls;                    /* which send records of them: CORE_PYTHON_CALL */
+	const struct unit *unit; /* the one being checked or generated */
+	uint32_t stack_parts;    /* enum stack_part: the parts of all the script's stacks; 0: it has none */
+	bool names_markers;      /* places of USDT markers have the function that they are in */
+	bool has_packets;        /* it writes packets to files */
+	bool has_python;         /* it has probes of Python's functions */
+	bool has_all_pythons;    /* those of the machine, of which some may start later */
+	bool has_calls;          /* which send records of them: CORE_PYTHON_CALL */
 	const struct rt_calls_wanted *calls_wanted; /* which of these; NULL: all */
 	const struct symbol *series_clock; /* its value is the time of CORE_TSERIES, for tests; NULL: the clock's */
 	struct kernel_functions *kernel_functions; /* NULL: not read yet; providers read them */
@@ -264,7 +273,8 @@ struct compiler {
 	struct foreign_files *files;               /* NULL: no file was read yet */
 	struct task_lookup *tasks;                 /* how programs find a task by its id; NULL: not needed yet */
 	struct python_cache *python_cache;         /* where the probes of Pythons are; NULL: not needed yet */
-	struct binary *binaries;                   /* with DWARF that was needed: provider/binary_types.h */
+	struct table mapped;     /* binary_mapped_key() of files that processes had mapped; see there */
+	struct binary *binaries; /* with DWARF that was needed: provider/binary_types.h */
 };
 
 /* Reads the files that attach points name, whose file systems may hang. NULL: then they are trusted. */

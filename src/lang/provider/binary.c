@@ -328,7 +328,7 @@ static void try_mapped(struct search *search, int pid, const char *pattern, stru
 		    !strchr(flags, 'x') || (*pattern && !provider_matches(pattern, name)))
 			continue;
 		/* Pieces of a file stand one behind the other, and processes share files. */
-		file = (major << 52 ^ minor << 44 ^ inode) | 1ull << 63;
+		file = binary_mapped_key(major << 32 | minor, inode);
 		if (table_get(seen, file, NULL) || table_set(seen, file, 1))
 			continue;
 		name = *root ? (char *)arena_printf(search->c->arena, "%s%s", root, name) : name;
@@ -394,7 +394,8 @@ unsigned int binary_each_mapped(struct compiler *c,
 	}
 	if (processes)
 		closedir(processes);
-	table_deinit(&seen);
+	table_deinit(&c->mapped);
+	c->mapped = seen;
 	return search.count;
 }
 

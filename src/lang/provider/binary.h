@@ -19,7 +19,13 @@
 unsigned int binary_each(struct compiler *c, const char *name,
 			 void (*each)(void *context, const char *path, const struct elf_file *elf), void *context);
 
-/* The files that any process has mapped to execute, each once. */
+/* What tells mapped files apart. `device` as in /proc/PID/maps: major << 32 | minor. */
+static inline uint64_t binary_mapped_key(uint64_t device, uint64_t inode)
+{
+	return ((device >> 32) << 52 ^ (device & UINT32_MAX) << 44 ^ inode) | 1ull << 63;
+}
+
+/* The files that any process has mapped to execute, each once. c->mapped has them from then on. */
 unsigned int binary_each_mapped(struct compiler *c,
 				void (*each)(void *context, const char *path, const struct elf_file *elf),
 				void *context);

@@ -3,7 +3,7 @@
  * python: what a CPython from 3.6 on does: its functions, exceptions, imports, garbage collections, audits.
  *
  *   python:function-entry         of the process of -p, of the command of -c, or of all Pythons that run, and those in
- *                                 PATH that start later
+ *                                 PATH that start later, and those whose files appear later (trace/later.h)
  *   python:FILE:function-entry    of the Pythons that run this file or library, now and later
  *
  * A probe has one of two sources, and means the same with both. For functions these are breakpoints at several places
@@ -13,6 +13,7 @@
  * code for them (runtime/python/event_sites.h). There, imports begin and end with a function of Python's own,
  * _find_and_load().
  */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,8 @@
 #define BIT(event) (1u << (event))
 #define FUNCTIONS  (BIT(PYTHON_FUNCTION_ENTRY) | BIT(PYTHON_FUNCTION_RETURN))
 #define CODE       (FUNCTIONS | BIT(PYTHON_EXCEPTION))
+
+#define DIGEST_MAX (256u << 20) /* bytes, in 50 ms */
 
 /* The fields of `args`. */
 static const struct {
@@ -66,6 +69,7 @@ struct python_search {
 	unsigned int pythons; /* files that are one */
 	bool is_program;      /* one file, by its path */
 	bool installed;       /* files of a machine: any of them may be no more than a start of its library */
+	bool of_machine;      /* all that run and will run */
 	bool listing;         /* nothing is said of what cannot be had */
 	VEC(struct seen) seen;
 };
@@ -75,6 +79,7 @@ struct python_file {
 	struct python_search *search;
 	const char *path;
 	const struct elf_file *elf;
+	const struct python_identity *identity; /* NULL: it does not matter */
 	struct python_interpreter interpreter;
 	struct python_sites sites; /* of its loop */
 	int loop;                  /* 1: not looked for yet; 0: they are there; else why not */
@@ -121,6 +126,7 @@ static void add(const struct python_file *file, struct python_probe probe, uint6
 		return;
 	probe.layout = file->interpreter.layout;
 	probe.objects = file->interpreter.objects;
+	probe.file = file->identity;
 	attach.own = provider_own(search->c, &probe, sizeof(probe));
 	attach.name = arena_printf(search->c->arena, "%s:%s:%s", search->self->name,
 				   search->shown ? search->shown : file->path, python_event_name(probe.event));
@@ -139,16 +145,17 @@ void provider_python_close(struct compiler *c)
 static bool find_loop(struct python_file *file)
 {
 	struct compiler *c = file->search->c;
+	struct python_cache *cache = c->options->later ? c->options->later->cache : NULL;
 	char *directory;
 
-	if (!c->python_cache) {
+	if (!cache && !c->python_cache) {
 		directory = cache_default_directory("strata");
 		c->python_cache = python_cache_create(directory);
 		free(directory);
 	}
 	if (file->loop == 1)
-		file->loop = python_cache_sites(c->python_cache, file->elf, &file->interpreter, &file->sites, NULL,
-						&file->why);
+		file->loop = python_cache_sites(cache ? cache : c->python_cache, file->elf, &file->interpreter,
+						&file->sites, NULL, &file->why);
 	return !file->loop;
 }
 
@@ -184,17 +191,39 @@ static void add_sites(const struct python_file *file, enum python_event event, c
 	}
 }
 
+/*
+ * Of a file that appeared while the script runs strata reads no machine code: it may be anybody's, put there for
+ * that. Others find the places in its loop (trace/later.h); the other events need markers.
+ */
+static int find_event(struct python_file *file, const struct python_sites *loop, enum python_event event,
+		      python_event_sites *sites, enum python_source *source, struct diag *diag)
+{
+	const struct compile_options *options = file->search->c->options;
+	bool markers = !(options->without & COMPILE_WITHOUT_PYTHON_MARKERS);
+	int err = 0;
+
+	if (!options->later || loop)
+		return python_event_find(file->elf, &file->interpreter, loop, markers, event, sites, source, diag);
+	if (markers)
+		err = python_event_markers(file->elf, &file->interpreter, event, sites, diag);
+	if (sites->count)
+		*source = PYTHON_SOURCE_MARKER;
+	else if (!(CODE & BIT(event)) && event != PYTHON_IMPORT_START && event != PYTHON_IMPORT_DONE && !err)
+		diag_fail(diag, ENOTSUP, "python.later", "%s appeared later, and has no marker for it",
+			  options->later->shown);
+	return err;
+}
+
 static void add_event(struct python_file *file, enum python_event event)
 {
 	struct compiler *c = file->search->c;
 	bool of_imports = event == PYTHON_IMPORT_START || event == PYTHON_IMPORT_DONE;
-	bool markers = !(c->options->without & COMPILE_WITHOUT_PYTHON_MARKERS);
 	const struct python_sites *loop = CODE & BIT(event) && find_loop(file) ? &file->sites : NULL;
 	enum python_source source = PYTHON_SOURCE_NONE;
 	python_event_sites sites = {};
 	struct diag diag = {};
 	size_t before = c->attaches.count;
-	int err = python_event_find(file->elf, &file->interpreter, loop, markers, event, &sites, &source, &diag);
+	int err = find_event(file, loop, event, &sites, &source, &diag);
 
 	/* The loop is looked through only where it is needed. */
 	if (!err && source == PYTHON_SOURCE_NONE && of_imports && find_loop(file))
@@ -249,6 +278,39 @@ static bool is_new(struct python_search *search, const char *path)
 	return true;
 }
 
+struct python_identity python_identity_of(const struct elf_file *elf, const struct stat *status)
+{
+	struct python_identity ret = {
+		.inode = status->st_ino, .size = (uint64_t)status->st_size, .written = status->st_mtim};
+
+	ret.is_known = elf_file_digest(elf, DIGEST_MAX, ret.digest);
+	return ret;
+}
+
+bool python_identity_alike(const struct python_identity *a, const struct python_identity *b)
+{
+	return a->is_known && b->is_known && a->size == b->size && !memcmp(a->digest, b->digest, sizeof(a->digest));
+}
+
+bool python_identity_same(const struct python_identity *a, const struct python_identity *b)
+{
+	return python_identity_alike(a, b) && a->inode == b->inode && a->written.tv_sec == b->written.tv_sec &&
+	       a->written.tv_nsec == b->written.tv_nsec;
+}
+
+static const struct python_identity *identify(struct compiler *c, const char *path, const struct elf_file *elf)
+{
+	struct python_identity identity;
+	struct stat status;
+
+	if (c->options->later)
+		return c->options->later->identity;
+	if (stat(path, &status))
+		return NULL;
+	identity = python_identity_of(elf, &status);
+	return provider_own(c, &identity, sizeof(identity));
+}
+
 static void search_file(void *context, const char *path, const struct elf_file *elf)
 {
 	struct python_search *search = context;
@@ -256,7 +318,7 @@ static void search_file(void *context, const char *path, const struct elf_file *
 	enum python_event event;
 	int found;
 
-	if (!path || !is_new(search, path))
+	if (!path || (!search->c->options->later && !is_new(search, path)))
 		return;
 	found = python_interpreter_recognise(elf, &file.interpreter, &file.why);
 	if (!found) {
@@ -270,6 +332,8 @@ static void search_file(void *context, const char *path, const struct elf_file *
 				       "Python's probes are not to be had: %s", file.why.text);
 		return;
 	}
+	if (search->of_machine && !search->listing)
+		file.identity = identify(search->c, path, elf);
 	for (event = 0; event < PYTHON_EVENTS; event++)
 		if (provider_matches(search->event, python_event_name(event)))
 			add_event(&file, event);
@@ -297,6 +361,13 @@ static void search_installed(struct compiler *c, struct python_search *search)
 
 static void search_machine(struct compiler *c, struct python_search *search)
 {
+	search->of_machine = true;
+	c->has_all_pythons = c->has_all_pythons || !search->listing;
+	if (c->options->later) {
+		search->shown = c->options->later->shown;
+		search_file(search, c->options->later->path, c->options->later->elf);
+		return;
+	}
 	binary_each_mapped(c, search_file, search);
 	search_installed(c, search);
 }
@@ -387,7 +458,7 @@ static void expand_python(struct compiler *c, const struct provider *self, const
 		return;
 	}
 	find(c, point, &search);
-	if (c->attaches.count > before)
+	if (c->attaches.count > before || (c->options->later && search.of_machine))
 		return;
 	if (!search.pythons)
 		report_error(c->report, "python.none", point->span, "no Python %s",
@@ -406,6 +477,57 @@ static void list_python(struct compiler *c, const struct provider *self, const s
 	if (point->part_count > 1 && (point->part_count > 2 || is_known(point->parts[1])))
 		search.event = point->parts[point->part_count - 1];
 	find(c, point, &search);
+}
+
+/* --- what is asked of a file that appeared while a script runs --- */
+
+int python_later_recognise(const struct elf_file *elf, struct diag *diag)
+{
+	struct python_interpreter interpreter;
+
+	return python_interpreter_recognise(elf, &interpreter, diag);
+}
+
+struct python_cache *python_later_cache(void)
+{
+	char *directory = cache_default_directory("strata");
+	struct python_cache *ret = python_cache_create(directory);
+
+	free(directory);
+	cache_set_way(python_cache_entries(ret), CACHE_ELSEWHERE);
+	return ret;
+}
+
+void python_later_cache_destroy(struct python_cache *cache)
+{
+	python_cache_destroy(cache);
+}
+
+bool python_later_asks(struct python_cache *cache, const struct elf_file *elf)
+{
+	struct cache *entries = python_cache_entries(cache);
+	struct python_interpreter interpreter;
+	struct python_sites sites = {};
+
+	cache_want(entries, NULL, 0);
+	if (python_interpreter_recognise(elf, &interpreter, NULL) > 0 &&
+	    !python_cache_sites(cache, elf, &interpreter, &sites, NULL, NULL))
+		python_sites_deinit(&sites);
+	return cache_wants(entries);
+}
+
+int python_later_answer(struct python_cache *cache, const struct elf_file *elf, const void *bytes, size_t size)
+{
+	struct cache *entries = python_cache_entries(cache);
+	int err = python_later_asks(cache, elf) ? cache_read(entries, bytes, size) : 0;
+
+	cache_want(entries, NULL, 0);
+	return err;
+}
+
+void python_later_search_here(struct python_cache *cache)
+{
+	cache_set_way(python_cache_entries(cache), CACHE_HERE);
 }
 
 const struct provider provider_python = {

@@ -238,6 +238,19 @@ static bool find_tasks(const struct runtime_file *file, const struct memory *mem
 							    &((struct python_process *)ret)->tasks);
 }
 
+static void find_probes(const struct elf_file *elf, struct cache *cache)
+{
+	struct python_cache *probes = python_cache_share(cache);
+	struct python_interpreter interpreter;
+	struct python_sites sites = {};
+	struct diag diag;
+
+	if (probes && python_interpreter_recognise(elf, &interpreter, &diag) > 0 &&
+	    !python_cache_sites(probes, elf, &interpreter, &sites, NULL, &diag))
+		python_sites_deinit(&sites);
+	python_cache_destroy(probes);
+}
+
 const struct runtime runtime_python = {.name = "python",
 				       .language = "Python",
 				       .recognise = recognise,
@@ -246,6 +259,7 @@ const struct runtime runtime_python = {.name = "python",
 				       .function_role = function_role,
 				       .has_aid = has_aid,
 				       .aid = aid,
+				       .find_probes = find_probes,
 				       .published = "_Py_DebugOffsets",
 				       .prove = prove,
 				       .attach = attach,
