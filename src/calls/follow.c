@@ -415,7 +415,9 @@ static void pass_time(struct calls_thread *thread, uint64_t wall, uint64_t cpu)
 	if (call && cpu > thread->cpu)
 		call->own.cpu += cpu - thread->cpu;
 	thread->wall = wall;
-	thread->cpu = cpu;
+	/* Time that was no CPU time turns out to be that afterwards (rt_calls.bpf.c): it is not counted twice. */
+	if (cpu > thread->cpu)
+		thread->cpu = cpu;
 }
 
 void follow_record(struct follow *follow, const struct rt_call *record, struct function *function)

@@ -21,8 +21,9 @@
  */
 static const struct member {
 	const char *record, *name;
-	enum { LONG, INT, POINTER, PREVIOUS } kind; /* PREVIOUS: the record before this one, embedded */
-	bool may_lack;                              /* src/bpf asks whether it is there */
+	/* PREVIOUS: the record before this one, embedded; EARLIER: the one before that. */
+	enum { LONG, INT, POINTER, PREVIOUS, EARLIER } kind;
+	bool may_lack;      /* src/bpf asks whether it is there */
 	uint16_t find_most; /* bpf/find.h needs it, at no higher byte than that; 0: it does not */
 } members[] = {
 	{"return_instance", "stack", LONG, true},
@@ -39,7 +40,9 @@ static const struct member {
 	{"mm_struct", "mmap_lock", LONG, true, FIND_ANY},
 	{"mm_struct", "start_stack", LONG},
 	{"mm_struct", "flags", LONG},
+	{"sched_entity", "sum_exec_runtime", LONG},
 	{"thread_struct", NULL, LONG}, /* the machine's: arch/arch.h, kernel_thread_pointer */
+	{"task_struct", "se", EARLIER},
 	{"task_struct", "thread", PREVIOUS},
 	{"task_struct", "group_leader", POINTER},
 	{"task_struct", "mm", POINTER},
@@ -83,7 +86,8 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 	int types[] = {[LONG] = btf__add_int(btf, "unsigned long", 8, 0),
 		       [INT] = btf__add_int(btf, "unsigned int", 4, 0),
 		       [POINTER] = btf__add_ptr(btf, 0),
-		       [PREVIOUS] = 0};
+		       [PREVIOUS] = 0,
+		       [EARLIER] = 0};
 	const struct btf_type *from = NULL;
 	const char *name = "";
 	int record = 0;
@@ -96,13 +100,12 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 
 		if (strcmp(name, member->record)) {
 			name = member->record;
+			types[EARLIER] = types[PREVIOUS];
 			types[PREVIOUS] = record;
 			from = kernel_btf_record(k, name);
 			record = from ? btf__add_struct(btf, name, from->size) : -ENOENT;
 		}
-		at = record < 0 || !wanted || (member->kind == PREVIOUS && types[PREVIOUS] < 0)
-			     ? -ENOENT
-			     : kernel_btf_member(k, from, wanted);
+		at = record < 0 || !wanted || types[member->kind] < 0 ? -ENOENT : kernel_btf_member(k, from, wanted);
 		if (at < 0 && member->may_lack)
 			continue;
 		if (at < 0 || btf__add_field(btf, wanted, types[member->kind], (uint32_t)at, 0))

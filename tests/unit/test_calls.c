@@ -19,6 +19,7 @@ struct story {
 	struct functions *functions;
 	struct follow follow;
 	uint64_t time, sequence;
+	uint64_t stolen; /* CPU time that turned out to be none */
 	char *text;
 	size_t size;
 	FILE *out;
@@ -47,7 +48,7 @@ static void record(struct story *story, uint32_t kind, char function, uint64_t f
 		   uint64_t parent_frame)
 {
 	const struct rt_call call = {.time = story->time += 1000,
-				     .cpu = story->time / 2,
+				     .cpu = story->time / 2 - story->stolen,
 				     .frame = frame,
 				     .object = object_of(function),
 				     .parent = parent_frame,
@@ -152,6 +153,25 @@ static void start(struct story *story)
 	begin(story, &(struct follow_options){});
 	story->follow.sink = &letters;
 	story->follow.of_sink = story;
+}
+
+/* The kernel tells at a context switch that part of the time was not the thread's. */
+static void corrected(void)
+{
+	struct story story;
+
+	start(&story);
+	enter(&story, 'a', 1, 0, 0);
+	enter(&story, 'b', 2, 'a', 1);
+	leave(&story, 'b', 2);
+	story.stolen = 1400;
+	enter(&story, 'b', 3, 'a', 1);
+	leave(&story, 'b', 3);
+	enter(&story, 'b', 4, 'a', 1);
+	leave(&story, 'b', 4);
+	leave(&story, 'a', 1);
+	is_int(named(&story, 'a')->total.cpu, 3500 - 1400, "CPU time that was none is not counted twice");
+	end(&story, "a0(b1(b)b1(b)b1(b)a)", "  whatever was called meanwhile");
 }
 
 static void ordinary(void)
@@ -465,6 +485,7 @@ int main(void)
 	check_patterns();
 	check_wanted();
 	ordinary();
+	corrected();
 	from();
 	losses();
 	greenlets();

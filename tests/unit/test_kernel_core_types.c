@@ -91,7 +91,7 @@ int main(void)
 			compare(ours, kernel, type);
 		}
 	}
-	is_int(records, 14, "fourteen structs");
+	is_int(records, 15, "fifteen structs");
 	close(fd);
 	btf__free(ours);
 	btf__free(kernel);

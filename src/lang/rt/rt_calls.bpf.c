@@ -3,8 +3,9 @@
  * Records of Python's calls (calls.h), for programs whose action is CORE_PYTHON_CALL. Only linked into those.
  *
  * The time that a thread was on a CPU is the time that has passed, minus the time that it was off. For that, context
- * switches are watched, but only for threads that have made calls. The kernel's own sum, task->se.sum_exec_runtime, is
- * up to a tick old.
+ * switches are watched, but only for threads that have made calls. What the kernel does not count while the thread is
+ * on, such as the time in which a hypervisor gives the CPU to others (steal), is taken off when it leaves: the kernel's
+ * own sum, task->se.sum_exec_runtime, is right at that moment. In between it is up to a tick old.
  *
  * A code object is identified by its address, and by what distinguishes it from a later one at the same address: its
  * names and its first line. Not by where the names are: a program that makes functions, such as with exec(), and frees
@@ -29,6 +30,7 @@ const volatile struct rt_calls_wanted wanted SEC(RT_CALLS_SECTION) = {};
 struct thread {
 	__u64 off;   /* nanoseconds off the CPU */
 	__u64 since; /* when it left the CPU; 0: it is on one */
+	__u64 ahead; /* the kernel's sum minus ours, when it left the CPU last; 0: it never did */
 	__u64 sequence;
 	__u64 checked;      /* a code object that is no _Py_InitCleanup, or 0 */
 	__u64 object, code; /* of the last one: its address and number */
@@ -361,8 +363,7 @@ static __always_inline bool decide(struct rt_python *p, struct rt_calls *room, _
 
 	asm volatile("" : "+r"(size));
 	room->id = room->is_wanted = 0;
-	if (!size || size > RT_CALLS_HEAD ||
-	    bpf_probe_read_user(room->bytes, size, (void *)(p->code + room->head)))
+	if (!size || size > RT_CALLS_HEAD || bpf_probe_read_user(room->bytes, size, (void *)(p->code + room->head)))
 		return false;
 	name = head_word(room, room->code_name);
 	file = head_word(room, room->code_filename);
@@ -494,6 +495,19 @@ __hidden __u64 rt_python_call_wanted(void *state, void *at)
 
 /* --- where the kernel switches, and where threads end --- */
 
+/* The thread leaves the CPU, when the kernel has counted `sum`. */
+static __always_inline void correct(struct thread *thread, __u64 now, __u64 sum)
+{
+	__u64 ahead = sum - (now - thread->off);
+
+	if (thread->ahead && (__s64)(ahead - thread->ahead) < 0) {
+		thread->off += thread->ahead - ahead;
+		return;
+	}
+	/* What it takes to come to the CPU, which the kernel counts, and we do not. */
+	thread->ahead = ahead;
+}
+
 SEC("raw_tp/sched_switch")
 int rt_calls_switch(const __u64 *arguments)
 {
@@ -502,8 +516,10 @@ int rt_calls_switch(const __u64 *arguments)
 	__u64 now = bpf_ktime_get_ns();
 	struct thread *thread = tid ? bpf_map_lookup_elem(&rt_calls_threads, &tid) : NULL;
 
-	if (thread)
+	if (thread) {
+		correct(thread, now, BPF_CORE_READ(from, se.sum_exec_runtime));
 		thread->since = now;
+	}
 	tid = BPF_CORE_READ(to, pid);
 	thread = tid ? bpf_map_lookup_elem(&rt_calls_threads, &tid) : NULL;
 	if (thread && thread->since) {
