@@ -18,7 +18,8 @@
 #include "elf/plt.h"
 #include "elf/symbols_parts.h"
 
-#define LOCAL_BIT 0x80000000u
+#define LOCAL_BIT   0x80000000u
+#define GUESSED_BIT 0x40000000u
 #define NO_ENTRY  UINT32_MAX
 /* Steps outwards through nested symbols: assembly nests two deep. */
 #define NESTED_MAX 64
@@ -26,7 +27,7 @@
 struct entry {
 	uint32_t offset;
 	uint32_t size;
-	uint32_t name;      /* into the blob; LOCAL_BIT */
+	uint32_t name;      /* into the blob; LOCAL_BIT, GUESSED_BIT */
 	uint32_t enclosing; /* index of the innermost earlier entry that reaches past this one's start */
 };
 
@@ -255,6 +256,8 @@ static uint64_t text_end(const struct gathering *g, uint64_t vaddr)
 static void size_unsized(struct gathering *g)
 {
 	struct candidate *at = g->candidates.at;
+	bool has_all = strstr(g->sources, "symtab") || strstr(g->sources, "minidebug") ||
+		       strstr(g->sources, "debugfile");
 	uint64_t sized_end = 0; /* how far the sized symbols so far reach */
 	size_t kept = 0, i;
 
@@ -271,6 +274,7 @@ static void size_unsized(struct gathering *g)
 			if (end <= candidate.offset)
 				continue;
 			candidate.size = (uint32_t)(end - candidate.offset);
+			candidate.guessed = !has_all;
 		} else if ((uint64_t)candidate.offset + candidate.size > sized_end) {
 			sized_end = (uint64_t)candidate.offset + candidate.size;
 		}
@@ -289,7 +293,7 @@ static int copy_out(const struct gathering *g, struct elf_symbols *symbols)
 	for (i = 0; i < count; i++)
 		blob_size += g->candidates.at[i].length +
 			     (g->candidates.at[i].binding == BIND_STUB ? strlen(suffix) : 0) + 1;
-	if (blob_size >= LOCAL_BIT)
+	if (blob_size >= GUESSED_BIT)
 		return -E2BIG;
 	symbols->entries = malloc((count ? count : 1) * sizeof(*symbols->entries));
 	symbols->blob = malloc(blob_size ? blob_size : 1);
@@ -301,6 +305,8 @@ static int copy_out(const struct gathering *g, struct elf_symbols *symbols)
 		symbols->entries[i] = (struct entry){.offset = c->offset, .size = c->size, .name = (uint32_t)at};
 		if (c->binding >= BIND_LOCAL)
 			symbols->entries[i].name |= LOCAL_BIT;
+		if (c->guessed)
+			symbols->entries[i].name |= GUESSED_BIT;
 		at += (size_t)sprintf(symbols->blob + at, "%.*s%s", (int)c->length, c->name,
 				      c->binding == BIND_STUB ? suffix : "");
 		at++;
@@ -391,8 +397,9 @@ bool elf_symbols_at(const struct elf_symbols *symbols, size_t index, struct elf_
 	entry = &symbols->entries[index];
 	*ret = (struct elf_symbol){.vaddr = symbols->base + entry->offset,
 				   .size = entry->size,
-				   .name = symbols->blob + (entry->name & ~LOCAL_BIT),
-				   .local = entry->name & LOCAL_BIT};
+				   .name = symbols->blob + (entry->name & ~(LOCAL_BIT | GUESSED_BIT)),
+				   .local = entry->name & LOCAL_BIT,
+				   .guessed = entry->name & GUESSED_BIT};
 	return true;
 }
 

@@ -7,8 +7,9 @@
  * /usr/lib/debug, CRC checked). PLT slots are named `symbol@plt`. Only STT_FUNC, STT_GNU_IFUNC and, in executable
  * sections, STT_NOTYPE are taken. Of several symbols at one address the best is kept: global over weak over local,
  * sized over unsized, fewer leading underscores, then shorter. A symbol of size 0 reaches to the next symbol or the end
- * of its section. Without .symtab only, MiniDebugInfo and then the debug file are asked. An unsized symbol inside a
- * sized one is a label and is dropped; of sized symbols that nest, the innermost covers. Names are as in the file
+ * of its section; where only exported symbols are known, that is a guess. Without .symtab only, MiniDebugInfo and then
+ * the debug file are asked. An unsized symbol inside a sized one is a label and is dropped; of sized symbols that nest,
+ * the innermost covers. Names are as in the file
  * (mangled), less their version ("@@GLIBC_2.2.5"); src/symbol/ demangles. Immutable after creation, so reads are
  * thread-safe.
  */
@@ -23,6 +24,7 @@ struct elf_symbol {
 	uint64_t vaddr, size;
 	const char *name; /* lives as long as the elf_symbols */
 	bool local;
+	bool guessed; /* has no size, and the next function may have no symbol: it may end before */
 };
 
 /* `debug_root` is put before /usr/lib/debug ("" for this machine, "/proc/PID/root" for a container). The elf_file may

@@ -20,6 +20,7 @@ struct candidate {
 	uint32_t length;
 	uint8_t binding;
 	uint8_t underscores;
+	bool guessed; /* elf_symbol.guessed */
 };
 
 /* Where an unsized symbol can reach at most. */

@@ -55,16 +55,22 @@ static int add_name(struct writer *writer, uint64_t vaddr)
 {
 	struct file_names_entry entry = {.vaddr = vaddr, .start = vaddr};
 	struct elf_symbol symbol;
-	int err = 0;
+	bool has_symbol = writer->symbols && elf_symbols_lookup(writer->symbols, vaddr, &symbol);
+	int err = -ENOENT;
 
-	if (writer->symbols && elf_symbols_lookup(writer->symbols, vaddr, &symbol)) {
+	if ((!has_symbol || symbol.guessed) && writer->starts)
+		err = function_starts_find(writer->starts, vaddr, &entry.start);
+	if (err == -ENOMEM)
+		return err;
+	/* One that has no size ends where another function begins, or nothing shows that it goes on. */
+	if (has_symbol && symbol.guessed && vaddr != symbol.vaddr && (err || entry.start > symbol.vaddr))
+		has_symbol = false;
+	err = 0;
+	if (has_symbol) {
 		err = add_symbol(writer, &symbol);
 		entry.start = symbol.vaddr;
 		entry.symbol = writer->last_symbol;
 		entry.shown = writer->last_shown;
-	} else if (writer->starts) {
-		err = function_starts_find(writer->starts, vaddr, &entry.start);
-		err = err == -ENOMEM ? err : 0;
 	}
 	return err ? err : vec_push(&writer->entries, entry);
 }

@@ -128,7 +128,8 @@ int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, str
 {
 	struct elf_symbol symbol;
 	struct file_name name;
-	int err;
+	bool has_symbol;
+	int err = 0;
 
 	*ret = (struct resolved){.layer = FRAME_NATIVE, .start = vaddr};
 	if (resolver->object->file->kind == FILE_ANONYMOUS) {
@@ -142,14 +143,19 @@ int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, str
 		set_name(ret, name.shown);
 		return 0;
 	}
-	if (resolver->symbols && elf_symbols_lookup(resolver->symbols, vaddr - is_return, &symbol)) {
+	has_symbol = resolver->symbols && elf_symbols_lookup(resolver->symbols, vaddr - is_return, &symbol);
+	if (!has_symbol || symbol.guessed)
+		err = start_of(resolver, vaddr, is_return, &ret->start);
+	/* One that has no size ends where another function begins, or nothing shows that it goes on (file_names.c). */
+	if (has_symbol && symbol.guessed && vaddr - is_return != symbol.vaddr && ret->start > symbol.vaddr)
+		has_symbol = false;
+	if (has_symbol && !err) {
 		ret->owned = demangle(symbol.name);
 		ret->name = ret->owned ? ret->owned : symbol.name;
 		ret->start = symbol.vaddr;
 		ret->has_symbol = true;
 		return 0;
 	}
-	err = start_of(resolver, vaddr, is_return, &ret->start);
 	set_name(ret, NULL);
 	return err;
 }

@@ -200,7 +200,8 @@ static bool print_symbol(const struct module *module, FILE *out, uint64_t file_o
 	if (!module || !module->symbols)
 		return false;
 	vaddr = vaddr_of(module, file_offset);
-	if (!vaddr || !elf_symbols_lookup(module->symbols, vaddr, &symbol))
+	if (!vaddr || !elf_symbols_lookup(module->symbols, vaddr, &symbol) ||
+	    (symbol.guessed && vaddr != symbol.vaddr))
 		return false;
 	readable = demangle(symbol.name);
 	put_name(out, readable ? readable : symbol.name);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A program without symbols: samples in one function are one frame, which bears the function's start, in every format;
-pprof and ustack(raw) keep the addresses."""
+pprof and ustack(raw) keep the addresses. An exported symbol without a size does not name the functions behind it."""
 import json
 import os
 import re
@@ -22,6 +22,34 @@ __attribute__((noinline)) static void second(unsigned n) {
 int main(void) {
 	do { first(100000); second(100000); } while (clock() < 2 * CLOCKS_PER_SEC);
 	return 0; }
+"""
+# Assembly as assemblers other than GNU's write it: neither type nor size. `hidden` is behind `shown`.
+ASSEMBLY = """
+.text
+.globl shown
+shown: mov $100000, %ecx
+1: .rept 100
+   inc %edx
+   .endr
+   dec %ecx
+   jnz 1b
+   ret
+.p2align 4
+.hidden hidden
+.globl hidden
+hidden: mov $100000, %ecx
+1: .rept 100
+   inc %eax
+   .endr
+   dec %ecx
+   jnz 1b
+   ret
+.section .note.GNU-stack
+"""
+LIBRARY = """
+void shown(void), hidden(void);
+void (*table[])(void) = {hidden};
+void run(unsigned i) { for (;;) { shown(); table[i](); } }
 """
 tap = e2e.Tap()
 
@@ -62,6 +90,28 @@ def check_trace(where, program, starts):
                    {hex(a) for a in found}, starts)
 
 
+def check_unsized(where):
+    for name, text in (("a.S", ASSEMBLY), ("l.c", LIBRARY), ("m.c", "void run(int); int main(int n) { run(n - 1); }")):
+        with open(where + "/" + name, "w") as file:
+            file.write(text)
+    subprocess.run(["gcc", "-O1", "-fPIC", "-shared", "-o", "libunsized.so", "l.c", "a.S"], cwd=where, check=True)
+    nm = subprocess.check_output(["nm", where + "/libunsized.so"], text=True)
+    start = int(re.search(r"^([0-9a-f]+) t hidden$", nm, re.M).group(1), 16)
+    subprocess.run(["strip", "libunsized.so"], cwd=where, check=True)
+    subprocess.run(["gcc", "-o", "unsized", "m.c", "-L.", "-lunsized", "-Wl,-rpath," + where], cwd=where, check=True)
+    out = where + "/unsized.folded"
+    done = e2e.record("-F", 499, "-d", 2, "-o", out, "--", where + "/unsized")
+    found = [frames[-1] for frames, _ in e2e.folded(out) if not frames[-1].endswith("[k]")]
+    wanted = {"shown (libunsized.so)", "0x%x (libunsized.so)" % start}
+    tap.ok(wanted <= set(found), "a symbol without a size names its function, and not the next one", found, done.stderr)
+    text = subprocess.run([e2e.STRATA, "trace", "-e",
+                           'profile:hz:499 { if (comm == "unsized") { @[ustack(1)] = count(); } } interval:s:2 { exit(); }',
+                           "-c", where + "/unsized"], stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+                          timeout=e2e.PATIENCE_S).stdout
+    tap.ok(re.search(r"^\s*shown\b", text, re.M) and re.search(r"^\s*0x%x$" % start, text, re.M) and
+           all(int(n) < 250 for n in re.findall(r"^\s*shown\+(\d+)$", text, re.M)), "trace: the same", text)
+
+
 with e2e.folder() as where:
     program = where + "/stripped"
     subprocess.run(["gcc", "-O1", "-xc", "-", "-o", program], input=PROGRAM.encode(), check=True)
@@ -70,4 +120,5 @@ with e2e.folder() as where:
     subprocess.run(["strip", program], check=True)
     check_record(where, program, starts)
     check_trace(where, program, starts)
+    check_unsized(where)
 tap.done()
