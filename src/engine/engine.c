@@ -61,7 +61,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .moments = options->moments,
 				      .moments_max = options->moments_max,
 				      .tick_ns = tick_ns(options),
-				      .slices = options->slices && !options->off_cpu_rate,
+				      .slices = options->slices,
 				      .detail = options->detail,
 				      .lines = options->lines,
 				      .tasks = options->tasks,
@@ -171,6 +171,9 @@ int engine_start(struct engine *engine, struct diag *diag)
 
 	engine->began = time_s(CLOCK_MONOTONIC);
 	engine->began_at = time_s(CLOCK_REALTIME);
+	/* The first wait that ends may have lasted for long, and is not the first that began. */
+	if (engine->options.off_cpu_rate)
+		watch_begin_slices(engine->watch, (uint64_t)(engine->began * 1e9));
 	return err;
 }
 

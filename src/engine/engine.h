@@ -76,8 +76,7 @@ struct engine_options {
 	bool locks;          /* whether their thread held its runtime's lock, the GIL */
 	bool moments;        /* the time and CPU of each: profile_moment_at() */
 	size_t moments_max;  /* if there are more in a window, none is kept; 0: no limit */
-	bool slices; /* counts for each slice of time: profile_slice_at(); not if samples are weighed, as waits last
-			longer */
+	bool slices; /* counts, or times, for each slice of time: profile_slice_at() */
 };
 
 /* What a client samples (engine/session.h). */

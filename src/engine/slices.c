@@ -58,30 +58,69 @@ static int coarsen(struct slices *slices)
 	return 0;
 }
 
-void slices_add(struct slices *slices, uint32_t tally, uint64_t time, uint64_t count)
+void slices_begin(struct slices *slices, uint64_t time)
 {
-	uint64_t slice;
+	if (slices->given_up || slices->start)
+		return;
+	slices->start = time ? time : 1;
+	slices->width = SLICE_FIRST_NS;
+}
+
+/* Makes the slices so long that there is one for this time. 0 or -ENOMEM. */
+static int reach(struct slices *slices, uint64_t time, uint64_t *ret)
+{
 	int err = 0;
 
-	if (slices->given_up)
-		return;
-	if (!slices->start) {
-		slices->start = time ? time : 1;
-		slices->width = SLICE_FIRST_NS;
-	}
-	slice = time > slices->start ? (time - slices->start) / slices->width : 0;
-	while (!err && slice >= SLICES_MAX) {
+	*ret = time > slices->start ? (time - slices->start) / slices->width : 0;
+	while (!err && *ret >= SLICES_MAX) {
 		err = coarsen(slices);
-		slice /= 2;
+		*ret /= 2;
 	}
-	if (!err)
-		err = count_in(slices, &(struct slice_count){tally, (uint32_t)slice, count});
+	return err;
+}
+
+/* After counts were added. */
+static void stay_small(struct slices *slices, int err)
+{
 	/* Below three quarters, so that it does not happen again at once. */
 	if (slices->list.count >= SLICE_COUNTS_MAX)
 		while (!err && slices->list.count > SLICE_COUNTS_MAX / 4 * 3)
 			err = slices->last >= SLICES_LEAST ? coarsen(slices) : -ENOSPC;
 	if (err)
 		give_up(slices);
+}
+
+void slices_add(struct slices *slices, uint32_t tally, uint64_t time, uint64_t count)
+{
+	uint64_t slice;
+	int err;
+
+	if (slices->given_up)
+		return;
+	slices_begin(slices, time);
+	err = reach(slices, time, &slice);
+	if (!err)
+		err = count_in(slices, &(struct slice_count){tally, (uint32_t)slice, count});
+	stay_small(slices, err);
+}
+
+void slices_add_time(struct slices *slices, uint32_t tally, uint64_t end, uint64_t length)
+{
+	uint64_t left = length, slice, begin, part;
+	int err;
+
+	if (slices->given_up)
+		return;
+	slices_begin(slices, end > length ? end - length : 0);
+	err = reach(slices, end, &slice);
+	/* From the last slice on back. What is older than the first one counts there. */
+	for (; !err && left; left -= part, end = begin, slice--) {
+		begin = slices->start + slice * slices->width;
+		part = slice && end - begin < left ? end - begin : left;
+		if (part) /* it may end where a slice begins */
+			err = count_in(slices, &(struct slice_count){tally, (uint32_t)slice, part});
+	}
+	stay_small(slices, err);
 }
 
 void slices_move(const struct slices *from, const uint32_t *numbers, struct slices *to)

@@ -316,7 +316,9 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	err = store_add_tally(store, &tally, &moment.tally);
 	if (!err && keeps)
 		store->tallies.moments.at[store->tallies.moments.count++] = moment;
-	if (!err && store->keeps_slices)
+	if (!err && store->keeps_slices && tally.weight)
+		slices_add_time(&store->tallies.slices, moment.tally, sample->time, tally.weight);
+	else if (!err && store->keeps_slices && !sample->waits)
 		slices_add(&store->tallies.slices, moment.tally, sample->time, tally.count);
 	return err;
 }

@@ -663,6 +663,12 @@ double watch_cpu_s(const struct watch *watch)
 	       watch_rows_cpu_s(watch) + namer_cpu_s(watch->naming.namer);
 }
 
+void watch_begin_slices(struct watch *watch, uint64_t time)
+{
+	if (watch->store.keeps_slices)
+		slices_begin(&watch->store.tallies.slices, time);
+}
+
 const struct store *watch_store(const struct watch *watch)
 {
 	return &watch->store;

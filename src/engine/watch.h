@@ -237,6 +237,8 @@ void watch_drop_stack(struct watch *watch, uint32_t number);
 
 /* What was tallied since the last time: store_take(). `more`: it will be called again. */
 void watch_take(struct watch *watch, bool more, struct tallies *ret);
+/* Before the first sample: its slices of time, if they are kept, begin at this time (slices_begin()). */
+void watch_begin_slices(struct watch *watch, uint64_t time);
 /* How many samples wait for their second part. */
 size_t watch_waiting(const struct watch *watch);
 

@@ -160,6 +160,7 @@ static int keep_all(struct unfinished *all, struct off_cpu *off, struct waits_to
 	for (i = 0; i < all->waiting.threads.count && !err; i++) {
 		if (!all->samples[i].weight || !off_cpu_is_off(off, &all->waiting.threads.at[i]))
 			continue;
+		all->samples[i].time = all->ended; /* not when it was walked: it stands for the time before that */
 		err = watch_live_keep(all->watch, &all->samples[i]);
 		all->watch->counts.unfinished++;
 		all->watch->counts.unfinished_ns += all->samples[i].weight;

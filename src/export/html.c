@@ -14,7 +14,7 @@
  *   threads[].owner the text of its container, unit or cgroup, an index into strings; absent if that is not known. A
  *                  thread that was in several comes several times
  *   threads[].times  for the empty stack, then for each node that has samples, in the tree's order: how many slices of
- *                  time have some of them, and for each of these the slices to go on, and the samples
+ *                  time have some of them, and for each of these the slices to go on, and the samples or microseconds
  *
  * Sorted samples give the tree without building one: what a stack shares with the one before it is there already.
  * Frames with equal texts are one frame. All strings are cleaned as in the other formats and escaped so that none can
@@ -229,18 +229,25 @@ static size_t write_line_times(struct page *page, struct packer *packer, const s
 			       size_t count)
 {
 	const struct export_times *times = &page->times;
-	size_t lines = 1, i;
+	uint64_t amount = 0, until, written = 0;
+	size_t lines = 0, i;
 	uint32_t before = 0;
 
 	while (lines < count && export_view_same(&page->view, samples[0], samples[lines]))
-		lines++;
+		amount += export_amount(page->profile, samples[lines++]);
+	if (samples[0]->depth && !export_number(page->profile, amount))
+		return lines; /* in the tree it has none */
 	if (export_times_of(&page->times, samples, lines))
 		page->err = -ENOMEM;
 	pack(packer, times->list.count);
-	for (i = 0; i < times->list.count; i++) {
+	/* The sum is rounded, not each: so all of them are what the tree has. */
+	for (i = 0, amount = 0; i < times->list.count; i++) {
+		amount += times->list.at[i].count;
+		until = export_number(page->profile, amount);
 		pack(packer, times->list.at[i].slice - before);
-		pack(packer, times->list.at[i].count);
+		pack(packer, until - written);
 		before = times->list.at[i].slice;
+		written = until;
 	}
 	return lines;
 }

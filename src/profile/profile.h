@@ -46,7 +46,7 @@ struct profile_moment {
 	uint64_t weight; /* ns before `time` that it stands for; 0: samples are not weighed */
 };
 
-/* How many of the samples counted there were taken in one slice of time, if that was wanted. */
+/* How many of the samples counted there were taken in one slice of time, if that was wanted; their ns, if weighed. */
 struct profile_slice {
 	uint32_t sample; /* index */
 	uint32_t slice;

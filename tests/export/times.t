@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The time axis, from the recording to the page: a program works in one function, then in another; so do its spans.
+ * Another one sleeps once in each: such a wait is one sample, and is in all slices that it lasted for.
  */
 "use strict";
 const { execFileSync } = require("node:child_process");
@@ -19,6 +20,15 @@ def second(end):
 first(0.6)
 second(1.2)
 `;
+const SLEEPER = `
+import time
+def first():
+    time.sleep(0.9)
+def second():
+    time.sleep(0.9)
+first()
+second()
+`;
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), "strata-times-"));
 const browser = new Browser();
 let run = 0, failed = 0;
@@ -31,16 +41,17 @@ function ok(passed, name, note = "") {
 		console.log(`# ${note}`);
 }
 
-async function main() {
-	const file = path.join(directory, "t.html"), stats = path.join(directory, "stats");
+function record(name, program, ...options) {
+	const file = path.join(directory, name);
 
 	execFileSync(process.env.STRATA || path.join(__dirname, "../../build/strata"),
-		["record", "-q", "-F", "199", "-o", file, "--stats", stats, "--", "python3", "-c", PROGRAM], { stdio: "inherit" });
-	await browser.start();
-	await browser.open(file);
-	ok(!browser.complaints.length, "the page loads without errors", browser.complaints.join(" "));
-	const slices = await browser.value("strata.state().slices"), total = await browser.value("strata.state().total");
-	const found = await browser.value(`(() => {
+		["record", "-q", ...options, "-o", file, "--", "python3", "-c", program], { stdio: "inherit" });
+	return file;
+}
+
+/* What is in each slice: all, what is in first(), and in second(). */
+function bySlice(slices) {
+	return browser.value(`(() => {
 		const rows = [], replace = history.replaceState;
 
 		history.replaceState = () => {}; /* Chromium lets a page change its address some 200 times in a while */
@@ -52,7 +63,38 @@ async function main() {
 		strata.set({ span: null, search: "" });
 		return rows;
 	})()`);
-	const at = (column) => found.map((row, i) => row[column] ? i : -1).filter((i) => i >= 0);
+}
+
+/* Time off the CPU, and both. */
+async function waits(option) {
+	await browser.open(record(`${option}.html`, SLEEPER, `--${option}`));
+	const { slices, total } = await browser.value("strata.state()"), found = await bySlice(slices);
+	const at = (column) => found.map((row, i) => row[column] ? i : -1).filter((i) => i >= 0), first = at(1), second = at(2);
+	const sum = (column) => found.reduce((all, row) => all + row[column], 0), gone = (list) => list[list.length - 1] - list[0] + 1;
+
+	ok(slices > 80 && slices < 2048, `${option}: ${slices} slices`);
+	ok(sum(0) === total, `${option}: they have all of the time, once`, `${sum(0)} of ${total}`);
+	ok(first.length >= 40 && first.length === gone(first), `${option}: one wait is in all slices that it lasted for`, first.join(" "));
+	ok(second.length >= 40 && first[first.length - 1] <= second[0], `${option}: the other comes after it`, `${first} / ${second}`);
+	ok(Math.max(...found.map((row) => row[1])) <= 20001, `${option}: no slice has more of one thread than it lasts`);
+	const all = (await browser.value("strata.state()")).axis;
+
+	ok(all === total, `${option}: the strip shows all of it`, `${all} of ${total}`);
+	await browser.value("strata.set({ waits: true })");
+	const { shown, axis: left } = await browser.value("strata.state()");
+
+	ok(left === shown && left < total / 2, `${option}: without waits when these are hidden`, `${left} ${shown} ${total}`);
+	ok(!browser.complaints.length, `${option}: no errors`, browser.complaints.join(" "));
+}
+
+async function main() {
+	const file = record("t.html", PROGRAM, "-F", "199");
+
+	await browser.start();
+	await browser.open(file);
+	ok(!browser.complaints.length, "the page loads without errors", browser.complaints.join(" "));
+	const slices = await browser.value("strata.state().slices"), total = await browser.value("strata.state().total");
+	const found = await bySlice(slices), at = (column) => found.map((row, i) => row[column] ? i : -1).filter((i) => i >= 0);
 	const first = at(1), second = at(2), all = await browser.value("[strata.search('^first ').matched, strata.search('^second ').matched]");
 
 	ok(slices > 50 && slices < 2048, `${slices} slices`);
@@ -81,6 +123,8 @@ async function main() {
 	await browser.value("document.getElementById('span').click()");
 	ok((await browser.value("strata.state().span")) === null && await browser.value("strata.state().shown") === total, "all of it again");
 	ok(!browser.complaints.length, "no errors", browser.complaints.join(" "));
+	await waits("off-cpu");
+	await waits("wall");
 }
 
 main().catch((error) => ok(false, "the test ran to its end", String(error.stack).replace(/\n/g, "\n# ")))

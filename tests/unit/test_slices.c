@@ -80,8 +80,55 @@ static void test_move(void)
 	slices_deinit(&to);
 }
 
+/* Samples that stand for the time before them. */
+static void test_times(void)
+{
+	static const uint64_t width = SLICE_FIRST_NS;
+	struct slices slices = {};
+
+	slices_begin(&slices, START);
+	slices_add_time(&slices, 0, START + 4 * width, 3 * width + 5);
+	ok(slices.start == START && slices.list.count == 4, "a wait is in the slices that it lasted for: %zu",
+	   slices.list.count);
+	ok(sum(&slices, START, START + width, 0) == 5 && sum(&slices, START + 3 * width, START + 4 * width, 0) == width,
+	   "in each with its part");
+	slices_add_time(&slices, 1, START + width + 7, HOUR);
+	ok(sum(&slices, START, START + width, 1) == HOUR - 7 && sum(&slices, START + width, UINT64_MAX, 1) == 7,
+	   "what was before the first slice is in that one");
+	slices_add_time(&slices, 2, START - 1, 9);
+	slices_add_time(&slices, 2, START + 1, 0);
+	is_int(sum(&slices, START, START + 1, 2), 9, "and what ended before it; nothing stays nothing");
+	slices_add_time(&slices, 3, START + 3 * HOUR, 2 * HOUR);
+	is_int(sum(&slices, 0, UINT64_MAX, 3), 2 * HOUR, "a long one has all of its time");
+	ok(slices.last < SLICES_MAX && !sum(&slices, 0, START + HOUR - slices.width, 3), "where it was, in %u slices",
+	   slices.last + 1);
+	ok(sum(&slices, 0, UINT64_MAX, 0) == 3 * width + 5 && sum(&slices, 0, UINT64_MAX, 1) == HOUR,
+	   "and so have the others, in wider slices");
+	slices_deinit(&slices);
+}
+
+/* As many threads that wait all the time as there may be, and more. */
+static void test_many_times(void)
+{
+	struct slices slices = {};
+	uint32_t i;
+
+	slices_begin(&slices, START);
+	for (i = 0; i < 5000; i++)
+		slices_add_time(&slices, i, START + HOUR, HOUR);
+	ok(!slices.given_up && slices.list.count <= SLICE_COUNTS_MAX && slices.last >= SLICES_LEAST,
+	   "5,000 threads that wait for an hour: %u slices", slices.last + 1);
+	is_int(sum(&slices, 0, UINT64_MAX, 4999), HOUR, "with all of their time");
+	for (i = 5000; i < 40000 && !slices.given_up; i++)
+		slices_add_time(&slices, i, START + HOUR, HOUR);
+	ok(slices.given_up && !slices.list.count, "of 40,000 there are no times");
+	slices_deinit(&slices);
+}
+
 int main(void)
 {
+	test_times();
+	test_many_times();
 	test_hours();
 	test_many();
 	test_move();

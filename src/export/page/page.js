@@ -17,7 +17,7 @@
  *                 { text, total, self, depth }, outwards from the function; null: there is no such function
  *   box(path)     where a node's box is in the window, { x, y, width, height }, or null
  *   redraw()      draws at once; milliseconds
- *   state()       what is shown: settings, zoom and selected (as paths), total, shown, nodes, boxes, timings
+ *   state()       what is shown: settings, zoom and selected (as paths), total, slices, axis (samples on the time axis), shown, nodes, boxes, timings
  */
 const byId = (id) => document.getElementById(id);
 const began = performance.now();
@@ -743,7 +743,7 @@ window.strata = {
 	},
 	redraw: () => settings.show === "sandwich" ? sandwich.draw() : chart.draw(),
 	state: () => ({
-		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, slices: profile.times?.count ?? 0, compared: view.was ? [view.was[0], view.is[0]] : null, shown: view.total[0],
+		...settings, zoom: pathOf(chart.zoomed), selected: pathOf(chart.selected), total: profile.total, slices: profile.times?.count ?? 0, axis: strip.total(), compared: view.was ? [view.was[0], view.is[0]] : null, shown: view.total[0],
 		zoomedTotal: view.total[chart.zoomed], nodes: view.count, rawNodes: profile.nodes, boxes: chart.boxes,
 		timings: { ...timings, draw: chart.drawMs }, moving: !!chart.began || !!chart.pending,
 	}),

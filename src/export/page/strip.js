@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * strip.js: the time axis: how many samples there were when, coloured by the layer of their innermost frame. A span that
- * is selected, by dragging or by the arrow keys, is what the other views show.
+ * strip.js: the time axis: how many samples there were when, or how much time they stand for, coloured by the layer of
+ * their innermost frame. A span that is selected, by dragging or by the arrow keys, is what the other views show.
  */
 const STRIP_HEIGHT = 46, LABELS = 14;
 
@@ -20,21 +20,31 @@ class Strip {
 		this.draw();
 	}
 
-	/* Samples by slice and layer, of the threads that are shown. */
+	/* Samples, or time, by slice and layer, of the threads that are shown; with waits only if these are. */
 	count() {
-		const { times } = profile, threads = threadSet(), { time } = profile;
+		const { times } = profile, threads = threadSet(), { time } = profile, shown = `${settings.waits} ${settings.thread}`;
 
-		if (this.counted === settings.thread && this.counts)
+		if (this.counted === shown && this.counts)
 			return;
-		this.counted = settings.thread;
+		this.counted = shown;
 		this.counts = [0, 1, 2, 3].map(() => new Float64Array(times.count));
 		for (let i = 0; i < time.slice.length; i++) {
 			if (threads && !threads.has(time.thread[i]))
 				continue;
 			const node = time.node[i];
 
+			if (settings.waits && node >= 0 && profile.waiting[node])
+				continue;
 			this.counts[node < 0 ? MARK : profile.layer[profile.frame[node]]][time.slice[i]] += time.count[i];
 		}
+	}
+
+	/* All that it shows. */
+	total() {
+		if (!profile.times)
+			return 0;
+		this.count();
+		return this.counts.reduce((sum, counts) => sum + counts.reduce((all, one) => all + one, 0), 0);
 	}
 
 	at(x) {

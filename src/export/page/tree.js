@@ -78,6 +78,9 @@ class Profile {
 		this.compared = data.compared || null; /* with another recording: diff.js */
 		this.readFrames(data);
 		this.readThreads(data);
+		this.waiting = new Uint8Array(this.nodes); /* off the CPU */
+		for (let node = 0; node < this.nodes; node++)
+			this.waiting[node] = this.waits[this.frame[node]] || (this.parent[node] >= 0 && this.waiting[this.parent[node]]) ? 1 : 0;
 		this.times = data.times || null; /* start and width in seconds, count of slices */
 		this.readTimes(data);
 	}
@@ -327,7 +330,7 @@ class View {
 		this.shown = new Int32Array(profile.nodes).fill(-1); /* raw node → node */
 		/* Where a stack goes on from a raw node if a frame of a runtime follows; the same, if nothing is hidden */
 		this.through = options.internals ? new Int32Array(profile.nodes).fill(-1) : this.shown;
-		const waiting = new Uint8Array(profile.nodes), span = options.span && profile.times ? profile.between(options.span) : null;
+		const { waiting } = profile, span = options.span && profile.times ? profile.between(options.span) : null;
 		const self = span ? span.self : profile.self;
 
 		profile.threads.forEach((thread, index) => {
@@ -343,7 +346,6 @@ class View {
 			for (let raw = thread.from; raw < thread.to; raw++) {
 				const parent = profile.parent[raw];
 
-				waiting[raw] = profile.waits[profile.frame[raw]] || (parent >= 0 && waiting[parent]) ? 1 : 0;
 				if ((options.waits && waiting[raw]) || (span && !span.alive[raw]))
 					this.shown[raw] = this.through[raw] = parent < 0 ? top : this.shown[parent];
 				else
