@@ -17,6 +17,16 @@ says "arg1 and arg2 of ERROR are the place that failed and the clause" 0 \
 "dtrace: error in dt_clause_2 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
 1 2
 " -qn 'ERROR { printf("%d %d", arg1 - myid + 1, arg2); exit(0); } BEGIN { myid = id; } BEGIN { *(char *)NULL; }'
+says "ERROR clauses alone: nothing runs, and dtrace waits for the command" 0 \
+"dtrace: description 'ERROR ' matched 1 probe
+
+" -n 'ERROR { self->x = arg4; trace(self->x); exit(1); }' -c /bin/true
+says "mistakes in ERROR are found where no clause may fail" 1 \
+"dtrace: invalid probe specifier BEGIN { exit(0); } ERROR { trace(nosuch); }: failed to resolve nosuch: Unknown variable name
+" -qn 'BEGIN { exit(0); } ERROR { trace(nosuch); }'
+says "mistakes in ERROR are found where there is nothing else" 1 \
+"dtrace: invalid probe specifier ERROR { trace(nosuch); }: failed to resolve nosuch: Unknown variable name
+" -qn 'ERROR { trace(nosuch); }'
 says "arg1 of ERROR where a clause has several places" 0 \
 "dtrace: error in dt_clause_0 for probe ID 5 (syscall:vmlinux:exit_group:entry): invalid address (0xH) at BPF pc N
 5 0

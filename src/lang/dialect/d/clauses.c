@@ -349,6 +349,7 @@ static struct node *handler(struct compiler *c, struct symbol *fault, struct spa
 		c->arena->failed = true;
 	state->fault = fault;
 	state->fault_clause = clause;
+	state->has_handler = true;
 	for (k = 0; k < state->clauses.count; k++)
 		if (d_is_error_clause(&state->clauses.at[k]) &&
 		    vec_push(&output, lower_clause(c, &state->clauses.at[k])))
@@ -359,6 +360,16 @@ static struct node *handler(struct compiler *c, struct symbol *fault, struct spa
 	return ret;
 }
 
+static struct symbol *new_fault(struct compiler *c)
+{
+	struct symbol *fault = d_local(c, type_fault(c->arena));
+
+	if (c->arena->failed || !fault)
+		return NULL;
+	fault->name = "fault";
+	return fault;
+}
+
 static struct node *guarded(struct compiler *c, struct node *body, uint32_t clause)
 {
 	struct node *node;
@@ -367,14 +378,56 @@ static struct node *guarded(struct compiler *c, struct node *body, uint32_t clau
 	if (!may_fail(body))
 		return body;
 	node = node_create(c->arena, NODE_CLAUSE, body->span, 2);
-	fault = d_local(c, type_fault(c->arena));
-	if (c->arena->failed || !fault)
+	fault = new_fault(c);
+	if (!fault)
 		return body;
-	fault->name = "fault";
 	node->symbol = fault;
 	node->kids[0] = body;
 	node->kids[1] = handler(c, fault, body->span, clause);
 	return node;
+}
+
+static bool has_error_clause(const struct d_state *state)
+{
+	size_t i;
+
+	for (i = 0; i < state->clauses.count; i++)
+		if (d_is_error_clause(&state->clauses.at[i]))
+			return true;
+	return false;
+}
+
+/* A script of ERROR clauses alone waits. The kernel must be given a program: it is one that does nothing. */
+static void add_idle(struct compiler *c)
+{
+	static const char *const parts[] = {"begin"};
+	struct attach_text *point = arena_new(c->arena, struct attach_text);
+	const struct action action = {};
+
+	if (!point)
+		return;
+	*point = (struct attach_text){.parts = (const char **)parts, .part_count = 1};
+	provider_expand(c, &action, point);
+	while (d_state(c)->units.count < c->units.count)
+		if (vec_push(&d_state(c)->units, (struct d_unit){})) {
+			c->arena->failed = true;
+			return;
+		}
+}
+
+/* Where no clause may fail, no program has the ERROR clauses: mistakes in them are found all the same. */
+static void check_error_clauses(struct compiler *c)
+{
+	struct d_state *state = d_state(c);
+	struct symbol *fault;
+
+	if (state->has_handler || !state->units.count || !has_error_clause(state))
+		return;
+	c->unit = &c->units.at[0];
+	state->unit = &state->units.at[0];
+	fault = new_fault(c);
+	if (fault)
+		handler(c, fault, c->unit->span, 0);
 }
 
 /* --- thread-locals --- */
@@ -503,6 +556,10 @@ void d_lower(struct compiler *c)
 	struct d_state *state = d_state(c);
 	uint32_t i, k;
 
+	if (!state->units.count && has_error_clause(state))
+		add_idle(c);
+	if (c->arena->failed)
+		return;
 	if (state->units.count) {
 		c->unit = &c->units.at[0];
 		state->unit = &state->units.at[0];
@@ -518,6 +575,8 @@ void d_lower(struct compiler *c)
 		state->unit = &state->units.at[k];
 		c->units.at[k].body = whole(c, state->unit);
 	}
+	if (!c->report->errors)
+		check_error_clauses(c);
 	if (!c->report->errors)
 		add_forgetting(c);
 	c->unit = NULL;

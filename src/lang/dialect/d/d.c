@@ -64,10 +64,8 @@ static void check_whole(struct compiler *c)
 				     i + 1);
 			return;
 		}
-	if (!state->matches && !c->options->may_be_empty)
+	if (!c->units.count || (!state->matches && !c->options->may_be_empty))
 		refuse(c, "no probes matched", "-Z allows descriptions without a probe, but one must have one");
-	else if (!c->units.count)
-		refuse(c, "no probes matched", "ERROR tells of failures of other clauses: there must be one");
 	else if (state->buffer_size && state->buffer_size < BUFFER_MIN)
 		refuse(c, "could not enable tracing: Enabling exceeds size of buffer", "bufsize must be 64 at least");
 	else if (state->is_destructive && !state->options[D_DESTRUCTIVE] && !c->options->unsafe &&

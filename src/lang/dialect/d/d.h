@@ -307,6 +307,7 @@ struct d_state {
 	struct node *exit_status; /* NULL: it does not end the tracing */
 	struct symbol *fault;     /* of the clause around an ERROR clause; NULL: there is none */
 	uint32_t fault_clause;    /* its number */
+	bool has_handler;         /* a program has the ERROR clauses */
 	struct symbol *speculation;  /* after speculate(): its number, 0 if there is none; NULL: not after it */
 	struct symbol *speculations; /* a map; NULL: not used yet */
 	unsigned int before;         /* enum d_before */
