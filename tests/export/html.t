@@ -341,6 +341,43 @@ async function hides() {
 	is(browser.complaints, [], "no errors");
 }
 
+/* Four threads of a pool wait for more than 99 % of their time; one for less, one in two places; the main thread in the second slice only. */
+async function idle() {
+	const pool = make("pool", 1), wait = ["take (/srv/queue.py:9)", "[waiting: futex]"], main = ["_start (python3.11)", "main (/srv/app.py:3)"];
+	const width = async (...path) => {
+		await call("zoom", []);
+		const found = await call("zoom", path);
+
+		await still();
+		return found ? (await state()).zoomedTotal / 1e6 : -1;
+	};
+
+	await browser.open(pool.file);
+	is(await browser.value("document.getElementById('idle').closest('label').hidden"), false, "idle threads: the switch is there");
+	is([(await state()).shown / 1e6, await width("worker"), await width("worker", ...main, ...wait)], [140, 120, 109.3], "all threads are shown at first");
+	await browser.key("z");
+	is([(await state()).shown / 1e6, await width("4 idle threads"), await width("worker"), await width("worker", ...main, ...wait), await width("python3")],
+		[140, 80, 40, 29.7, 20], "z folds those that wait nearly always in one stack; their time counts");
+	await call("zoom", ["4 idle threads"]);
+	await still();
+	ok(/^4 idle threads.*80\.00 s/.test(await textOf("details")), "the box says how many and how long", await textOf("details"));
+	is((await call("search", "take")).matched / 1e6, 49.7, "what is folded is not found");
+	await call("search", "");
+	await call("set", { byThread: true });
+	is([await width("4 idle threads"), await width("worker", "thread worker (21)"), await width("worker", "thread worker (25)")], [80, -1, 20], "by thread, too");
+	await call("set", { byThread: false, span: [1, 2] });
+	is([await width("5 idle threads"), await width("worker"), await width("python3")], [50, 20, -1], "in a span, those that are idle there");
+	const hash = await browser.value("location.hash");
+
+	await browser.open(pool.file, hash);
+	is([(await state()).idle, await width("5 idle threads")], [true, 50], "the address brings it back");
+	await call("set", { span: null, waits: true });
+	is([(await state()).shown / 1e6, await browser.value("document.getElementById('idle').disabled")], [10.7, true], "without waiting nothing is folded");
+	await browser.open(make("web", 20).file);
+	is(await browser.value("document.getElementById('idle').closest('label').hidden"), true, "no switch where no time off the CPU is");
+	is(browser.complaints, [], "no errors");
+}
+
 /* Names of boxes that tell files apart: drawn by the page's own function. */
 async function names() {
 	await browser.open(make("waits", 1).file);
@@ -565,6 +602,7 @@ async function main() {
 		await part(web);
 	await quality(web, make("poor", 500), make("empty", 0));
 	await hides();
+	await idle();
 	await names();
 	await compared();
 	await deep();

@@ -7,6 +7,7 @@
  *   poor     as web, but a tenth of the samples is incomplete
  *   deep     one stack of STACKS frames, a recursion
  *   waits    an interpreter's own functions around Python's, files of equal names, time off the CPU
+ *   pool     idle and busy threads of a pool, in two slices of time
  *   timed    a thread that runs, waits for half a second, runs and is renamed; each sample has its time
  *   exec     a thread that is renamed while a sample stands for the time before; each sample has its time
  *   renamed  a thread with two names, without times
@@ -288,11 +289,13 @@ static void describe(struct profile *profile, const char *kind)
 		.cpus = 2,
 		.start_time = 1760000000.25,
 		.began_ns = BEGAN,
-		.weighed = !strcmp(kind, "timed") || !strcmp(kind, "exec"),
+		.weighed = !strcmp(kind, "timed") || !strcmp(kind, "pool") || !strcmp(kind, "exec"),
 		.duration_s = 30.02,
 	};
 	if (!strcmp(kind, "web"))
 		spread(profile);
+	if (!strcmp(kind, "pool"))
+		info->times = (struct profile_times){.width_s = 10, .count = 2};
 	quality->unique_stacks = profile_sample_count(profile);
 	for (i = 0; i < profile_sample_count(profile); i++)
 		if (profile_sample_at(profile, i)->depth > quality->max_depth)
@@ -385,6 +388,52 @@ static void make_timed(struct maker *maker)
 	timed(maker, "python3", 610, 500);
 }
 
+/* In each of two slices of 10 s. */
+static void in_slices(struct maker *maker, int tid, unsigned int first_ms, unsigned int second_ms)
+{
+	const uint64_t ns[] = {first_ms * 1000000ull, second_ms * 1000000ull};
+	struct profile_sample sample = {.comm = tid == 20 ? "python3" : "worker",
+					.pid = 20,
+					.tid = tid,
+					.count = 1,
+					.weight = ns[0] + ns[1],
+					.depth = maker->depth,
+					.frames = maker->stack};
+	struct profile_slice slice = {};
+
+	if (profile_add_sample(maker->profile, &sample, &slice.sample))
+		abort();
+	for (slice.slice = 0; slice.slice < 2; slice.slice++) {
+		slice.count = ns[slice.slice];
+		if (slice.count && profile_add_slice(maker->profile, &slice))
+			abort();
+	}
+	profile_quality(maker->profile)->samples++;
+	profile_quality(maker->profile)->complete++;
+}
+
+static void make_pool(struct maker *maker)
+{
+	int tid;
+
+	native(maker, "_start", "python3.11");
+	python(maker, "main", "/srv/app.py", 3, 1);
+	in_slices(maker, 20, 10000, 0);
+	for (tid = 21; tid < 25; tid++)
+		in_slices(maker, tid, 50, 50);
+	in_slices(maker, 25, 150, 150);
+	python(maker, "take", "/srv/queue.py", 9, 1);
+	push(maker, FRAME_MARK, "[waiting: futex]", "", 0);
+	in_slices(maker, 20, 0, 10000);
+	for (tid = 21; tid < 25; tid++)
+		in_slices(maker, tid, 9950, 9950);
+	in_slices(maker, 25, 9850, 9850);
+	in_slices(maker, 26, 5000, 5000);
+	maker->depth--;
+	push(maker, FRAME_MARK, "[waiting: poll]", "", 0);
+	in_slices(maker, 26, 5000, 5000);
+}
+
 static void make_exec(struct maker *maker)
 {
 	native(maker, "_start", "python3.11");
@@ -444,7 +493,7 @@ int main(int argc, char **argv)
 	struct maker maker = {.random = 88172645463325252ull};
 
 	if (argc != 4) {
-		fputs("usage: make_profile web|poor|hostile|deep|waits|timed|exec|renamed|stripped|empty STACKS "
+		fputs("usage: make_profile web|poor|hostile|deep|waits|pool|timed|exec|renamed|stripped|empty STACKS "
 		      "PREFIX\n",
 		      stderr);
 		return 2;
@@ -459,6 +508,8 @@ int main(int argc, char **argv)
 		make_deep(&maker, strtoul(argv[2], NULL, 10));
 	else if (!strcmp(argv[1], "waits"))
 		make_waits(&maker);
+	else if (!strcmp(argv[1], "pool"))
+		make_pool(&maker);
 	else if (!strcmp(argv[1], "timed"))
 		make_timed(&maker);
 	else if (!strcmp(argv[1], "exec"))

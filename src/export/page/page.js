@@ -12,7 +12,7 @@
  *   zoom(path)    zooms to the node that a list of frame texts leads to, from below the root; [] is the root.
  *                 false: there is no such node
  *   set(change)   changes settings: { show: "icicle"|"flame"|"table"|"sandwich", byThread, functions, order, hidden: [4 booleans], thread,
- *                 span: null or [first slice of time, slice behind the last], theme, side: "both"|"before"|"after", internals and waits (true hides them), by: "function"|"line"|"module" }
+ *                 span: null or [first slice of time, slice behind the last], theme, side: "both"|"before"|"after", internals and waits (true hides them), idle (true folds idle threads), by: "function"|"line"|"module" }
  *   sandwich(text) shows callers and callees of a function, by its text without the line: { callers, callees }, each a list of
  *                 { text, total, self, depth }, outwards from the function; null: there is no such function
  *   box(path)     where a node's box is in the window, { x, y, width, height }, or null
@@ -28,7 +28,7 @@ const strip = new Strip();
 const settings = {
 	show: "icicle", search: "", thread: "", byThread: profile.byThread, functions: false, order: "size",
 	hidden: [false, false, false, false], side: "both",
-	internals: false, waits: false, span: null, by: "function", focus: -1,
+	internals: false, waits: false, idle: false, span: null, by: "function", focus: -1,
 };
 
 settings.functions = !!profile.compared; /* code moves between recordings, so lines would differ */
@@ -126,6 +126,8 @@ function refresh() {
 	byId("functions").checked = settings.functions;
 	byId("internals").checked = settings.internals;
 	byId("waits").checked = settings.waits;
+	byId("idle").checked = settings.idle;
+	byId("idle").disabled = settings.waits; /* then there are none */
 	byId("order").value = settings.order;
 	byId("thread").value = settings.thread;
 	byId("side").value = settings.side;
@@ -154,7 +156,7 @@ function change(changes, push = false) {
 		settings.functions = false;
 		changes = { ...changes, functions: false };
 	}
-	if (["thread", "byThread", "functions", "order", "hidden", "side", "internals", "waits", "span"].some((name) => name in changes)) {
+	if (["thread", "byThread", "functions", "order", "hidden", "side", "internals", "waits", "idle", "span"].some((name) => name in changes)) {
 		rebuild();
 	} else {
 		if ("search" in changes)
@@ -186,6 +188,7 @@ function remember(push) {
 	put("i", settings.internals ? "1" : "");
 	put("a", settings.span ? settings.span.join("-") : "");
 	put("w", settings.waits ? "1" : "");
+	put("e", settings.idle ? "1" : "");
 	put("b", settings.by === "function" ? "" : settings.by);
 	put("f", settings.focus < 0 ? "" : String(settings.focus));
 	put("h", settings.hidden.map((hidden, layer) => hidden ? layer : "").join(""));
@@ -233,6 +236,7 @@ function recall() {
 
 	settings.span = span && profile.times && +span[1] < +span[2] && +span[2] <= profile.times.count ? [+span[1], +span[2]] : null;
 	settings.waits = words.get("w") === "1";
+	settings.idle = words.get("e") === "1";
 	settings.by = ["line", "module"].includes(words.get("b")) ? words.get("b") : "function";
 	settings.focus = Number(words.get("f") || -1);
 	if (!(Number.isInteger(settings.focus) && settings.focus < profile.frames))
@@ -627,7 +631,7 @@ const KEYS = {
 	"f": () => change({ show: settings.show === "flame" ? "icicle" : "flame" }),
 	"t": () => change({ show: settings.show !== "table" ? "table" : chart.flame ? "flame" : "icicle" }),
 	"w": () => focusOn(chart.selected > 0 ? view.key[chart.selected] : settings.focus),
-	"p": () => change({ internals: !settings.internals }),
+	"p": () => change({ internals: !settings.internals }), "z": () => change({ idle: !settings.idle }),
 	"g": () => change({ byThread: !settings.byThread }), "l": () => change({ functions: !settings.functions }),
 	"s": () => change({ order: settings.order === "size" ? "name" : "size" }),
 };
@@ -693,7 +697,9 @@ function controls() {
 	byId("span").addEventListener("click", () => change({ span: null }, true));
 	byId("waits").addEventListener("change", () => change({ waits: byId("waits").checked }));
 	byId("internals").closest("label").hidden = !profile.hasInternals;
-	byId("waits").closest("label").hidden = !profile.waits.includes(true);
+	byId("idle").addEventListener("change", () => change({ idle: byId("idle").checked }));
+	for (const id of ["waits", "idle"])
+		byId(id).closest("label").hidden = !profile.waits.includes(true);
 	byId("functions").addEventListener("change", () => change({ functions: byId("functions").checked }));
 	byId("order").addEventListener("change", () => change({ order: byId("order").value }));
 	byId("side").addEventListener("change", () => change({ side: byId("side").value }));

@@ -7,7 +7,8 @@
  * A view is the tree that is shown: some threads, some layers, lines or functions, in an order. It is built anew
  * whenever one of these changes, which takes tens of milliseconds for some hundred thousand nodes.
  *
- * A node's key says what it shows: a frame's number, or frames + n for the n-th group (commands, then threads).
+ * A node's key says what it shows: a frame's number, or frames + n for the n-th group (commands, threads, then how many
+ * threads are folded into one box).
  * Frames are numbered in the order of their texts, so keys sort by name.
  */
 const KERNEL = 0, NATIVE = 1, RUNTIME = 2, MARK = 3, GROUP = 4;
@@ -203,7 +204,7 @@ class Profile {
 			return { comm, pid: thread.pid, tid: thread.tid, owner: data.strings[thread.owner] ?? "", empty: thread.empty, emptyBefore: thread.emptyBefore, from, to: node, total };
 		});
 		this.nodes = node;
-		this.keys = this.frames + this.comms.length + this.threads.length;
+		this.keys = this.frames + this.comms.length + 2 * this.threads.length + 1;
 		this.total = this.threads.reduce((sum, thread) => sum + thread.total, 0);
 		this.findInternals();
 	}
@@ -254,6 +255,10 @@ class Profile {
 		return this.frames + this.comms.length + thread;
 	}
 
+	idleKey(threads) {
+		return this.frames + this.comms.length + this.threads.length + threads;
+	}
+
 	layerOf(key) {
 		return key >= 0 && key < this.frames ? this.layer[key] : GROUP;
 	}
@@ -266,8 +271,10 @@ class Profile {
 			return this.name[key];
 		if (key < this.frames + this.comms.length)
 			return this.comms[key - this.frames] || "?";
-		const thread = this.threads[key - this.frames - this.comms.length];
+		const index = key - this.frames - this.comms.length, thread = this.threads[index];
 
+		if (!thread)
+			return `${index - this.threads.length} idle thread${index - this.threads.length === 1 ? "" : "s"}`;
 		return `thread ${thread.comm || "?"} (${thread.tid})`;
 	}
 
@@ -310,9 +317,11 @@ class Profile {
  */
 /*
  * A view's options may also hide `internals` (the interpreter's code outside of a runtime's frames; what the innermost of
- * these called is shown), and `waits` (samples off the CPU), and
+ * these called is shown), and `waits` (samples off the CPU), fold `idle` threads into one box beside the commands, and
  * show only a `span` of time, [first slice, slice behind the last].
  */
+const IDLE_SHARE = 0.99; /* of a thread's time in one waiting stack */
+
 class View {
 	constructor(profile, options) {
 		this.profile = profile;
@@ -326,27 +335,33 @@ class View {
 	merge() {
 		const { profile, options } = this, [now, past] = this.weights();
 
-		this.reserve(profile.nodes * (options.internals ? 2 : 1) + profile.threads.length * 2 + 1);
+		this.reserve(profile.nodes * (options.internals ? 2 : 1) + profile.threads.length * 2 + 2);
 		this.shown = new Int32Array(profile.nodes).fill(-1); /* raw node → node */
 		/* Where a stack goes on from a raw node if a frame of a runtime follows; the same, if nothing is hidden */
 		this.through = options.internals ? new Int32Array(profile.nodes).fill(-1) : this.shown;
 		const { waiting } = profile, span = options.span && profile.times ? profile.between(options.span) : null;
 		const self = span ? span.self : profile.self;
+		const idle = options.idle && !options.waits ? this.idleThreads(self, span, now, past) : new Set();
+		const folded = idle.size ? this.child(0, profile.idleKey(this.countThreads(idle)), -1) : 0;
 
 		profile.threads.forEach((thread, index) => {
 			if (options.threads && !options.threads.has(index))
 				return;
 			if (span && !span.empty[index] && !span.alive.subarray(thread.from, thread.to).includes(1))
 				return;
-			let top = this.child(0, profile.commKey(index), -1);
+			let top = folded;
 
-			if (options.byThread)
+			if (!idle.has(index))
+				top = this.child(0, profile.commKey(index), -1);
+			if (options.byThread && top !== folded)
 				top = this.child(top, profile.threadKey(index), -1);
 			this.add(top, span ? span.empty[index] : thread.empty, thread.emptyBefore, now, past);
 			for (let raw = thread.from; raw < thread.to; raw++) {
 				const parent = profile.parent[raw];
 
-				if ((options.waits && waiting[raw]) || (span && !span.alive[raw]))
+				if (top === folded)
+					this.shown[raw] = this.through[raw] = folded;
+				else if ((options.waits && waiting[raw]) || (span && !span.alive[raw]))
 					this.shown[raw] = this.through[raw] = parent < 0 ? top : this.shown[parent];
 				else
 					this.show(raw, parent < 0 ? top : this.shown[parent], parent < 0 ? top : this.through[parent]);
@@ -355,6 +370,32 @@ class View {
 			}
 		});
 		this.slots = this.through = null;
+	}
+
+	/* The threads that were in one and the same waiting stack nearly all of the time that is shown. */
+	idleThreads(self, span, now, past) {
+		const { profile, options } = this, idle = new Set();
+
+		profile.threads.forEach((thread, index) => {
+			let total = (span ? span.empty[index] : thread.empty) * now + thread.emptyBefore * past, most = 0;
+
+			if (options.threads && !options.threads.has(index))
+				return;
+			for (let raw = thread.from; raw < thread.to; raw++) {
+				const own = self[raw] * now + (profile.compared ? profile.before[raw] * past : 0);
+
+				total += own;
+				most = profile.waiting[raw] ? Math.max(most, own) : most;
+			}
+			if (most > 0 && most >= IDLE_SHARE * total)
+				idle.add(index);
+		});
+		return idle;
+	}
+
+	/* A thread that was renamed is there for each name. */
+	countThreads(indices) {
+		return new Set([...indices].map((index) => `${this.profile.threads[index].pid} ${this.profile.threads[index].tid}`)).size;
 	}
 
 	reserve(limit) {
