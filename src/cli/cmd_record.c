@@ -45,7 +45,8 @@ enum {
 	OPTION_OFF_CPU_RATE,
 	OPTION_TASKS,
 	OPTION_LINES,
-	OPTION_NO_DEBUGINFOD
+	OPTION_NO_DEBUGINFOD,
+	OPTION_SOURCE
 };
 
 static const struct option_row options[] = {
@@ -69,6 +70,8 @@ static const struct option_row options[] = {
 	{OPTION_FUNCTION, "function", NULL, "one frame for each Python function, not for each line"},
 	{OPTION_LINES, "lines", NULL,
 	 "give native frames their source lines, and inlined functions\nframes of their own, by debug information"},
+	{OPTION_SOURCE, "source", NULL,
+	 "put source files into the .html, with samples by line: those\nthat the recorded processes' users can read"},
 	{OPTION_NO_DEBUGINFOD, "no-debuginfod", NULL, "do not ask the servers of DEBUGINFOD_URLS for symbols"},
 	{OPTION_STATS, "stats", "FILE", "write figures about the data's quality as JSON"},
 	{OPTION_VERIFY, "verify", NULL,
@@ -99,7 +102,7 @@ struct request {
 	double duration_s;
 	unsigned int off_cpu_rate;
 	bool off_cpu, wall, gil, tasks;
-	bool no_debuginfod, lines;
+	bool no_debuginfod, lines, source;
 	bool threads, function, verify, verbose, quiet, help;
 };
 
@@ -200,6 +203,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case OPTION_LINES:
 		request->lines = true;
 		return 0;
+	case OPTION_SOURCE:
+		request->source = true;
+		return 0;
 	case OPTION_TASKS:
 		request->tasks = true;
 		return 0;
@@ -256,6 +262,17 @@ static int check_suffix(const char *path, struct diag *diag)
 	return diag_fail(diag, EINVAL, "cli.suffix", "-o %s: the suffix names no format: known are %s", path, known);
 }
 
+/* Does any result show source files? */
+static bool shows_sources(const struct request *request)
+{
+	size_t i;
+
+	for (i = 0; i < request->outputs.count; i++)
+		if (exporter_of(request->outputs.at[i])->sources)
+			return true;
+	return false;
+}
+
 /* What the command line asks for; 0 or a negative errno and a diag. */
 static int parse(struct request *request, int argc, char **argv, struct diag *diag)
 {
@@ -283,6 +300,10 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 		if (request->stats && !strcmp(request->stats, request->outputs.at[i]))
 			return diag_fail(diag, EINVAL, "cli.stats", "--stats %s: is named by -o, too", request->stats);
 	}
+	if (request->source && !shows_sources(request))
+		return diag_fail(diag, EINVAL, "cli.mode", "--source: goes with an output NAME.html");
+	if (request->source && request->function)
+		return diag_fail(diag, EINVAL, "cli.mode", "--source: goes without --function, which has no lines");
 	return 0;
 }
 
@@ -457,6 +478,7 @@ static int record(const struct request *request, double started_at)
 		.gil = request->gil,
 		.tasks = request->tasks,
 		.lines = request->lines,
+		.sources = request->source,
 		.strategy = request->strategy,
 		.sample_ns = request->sample_ns,
 		.verify = request->verify,

@@ -62,6 +62,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 				      .moments_max = options->moments_max,
 				      .tick_ns = tick_ns(options),
 				      .slices = options->slices,
+				      .sources = options->sources,
 				      .detail = options->detail,
 				      .lines = options->lines,
 				      .tasks = options->tasks,
@@ -291,6 +292,8 @@ int engine_collect(struct engine *engine, struct profile *profile)
 	fill_info(engine, profile, now);
 	unnamed = report_window(engine->report, &tallies, window.last, profile);
 	profile_info(profile)->times.start_s -= began;
+	if (window.last)
+		unnamed = watch_tell_sources(engine->watch, profile) ?: unnamed;
 	tallies_deinit(&tallies);
 	while ((remark = watch_remark(engine->watch, engine->remarks))) {
 		unnamed = profile_add_remark(profile, remark) ?: unnamed;

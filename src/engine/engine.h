@@ -76,6 +76,7 @@ struct engine_options {
 	bool locks;          /* whether their thread held its runtime's lock, the GIL */
 	bool moments;        /* the time and CPU of each: profile_moment_at() */
 	size_t moments_max;  /* if there are more in a window, none is kept; 0: no limit */
+	bool sources;        /* the text of source files: profile_source_at(), of the last window */
 	bool slices; /* counts, or times, for each slice of time: profile_slice_at() */
 };
 

@@ -83,6 +83,8 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->wants_context = options->wants_context;
 	if (options->cgroups)
 		watch->owners = owners_create();
+	if (options->sources)
+		watch->sources = source_files_create(options->files);
 	if (options->verify)
 		watch->verifier = verifier_create(options->verbose);
 	watch->naming.names = frames_create();
@@ -95,7 +97,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch_names_init(watch);
 	if (!watch->naming.names || !watch->naming.namer || !watch->processes || !watch->objects || !watch->walker ||
 	    !watch->naming.perf_maps || !watch->naming.jit_maps || (options->verify && !watch->verifier) ||
-	    (options->cgroups && !watch->owners)) {
+	    (options->cgroups && !watch->owners) || (options->sources && !watch->sources)) {
 		watch_destroy(watch);
 		return diag_fail(diag, ENOMEM, "watch.memory", "out of memory");
 	}
@@ -135,6 +137,7 @@ void watch_destroy(struct watch *watch)
 	live_second_destroy(watch->live_second);
 	waits_told_deinit(&watch->told);
 	owners_destroy(watch->owners);
+	source_files_destroy(watch->sources);
 	verifier_destroy(watch->verifier);
 	store_deinit(&watch->store);
 	frames_destroy(watch->naming.names);
@@ -320,6 +323,18 @@ static void expect_process(struct watch *watch, struct process *process)
 	mark_dirty(watch, process);
 }
 
+static void note_sources(struct watch *watch, const struct sideband_event *event)
+{
+	bool renews = event->type == SIDEBAND_EXEC || event->type == SIDEBAND_FORK;
+
+	if (!watch->sources)
+		return;
+	if (event->type == SIDEBAND_LOST)
+		source_files_doubt(watch->sources);
+	if (renews && source_files_renew(watch->sources, event->pid, event->time))
+		watch->err = -ENOMEM;
+}
+
 static void handle_sideband(void *context, const struct sideband_event *event)
 {
 	struct watch *watch = context;
@@ -362,6 +377,7 @@ static void handle_sideband(void *context, const struct sideband_event *event)
 		rescan_living(watch);
 		break;
 	}
+	note_sources(watch, event);
 	if (err == -ENOMEM)
 		watch->err = err;
 }
@@ -731,6 +747,11 @@ size_t watch_waiting(const struct watch *watch)
 int watch_tell_owner(const struct watch *watch, uint64_t cgroup, struct profile *profile)
 {
 	return watch->owners ? owners_tell(watch->owners, cgroup, profile) : 0;
+}
+
+int watch_tell_sources(struct watch *watch, struct profile *profile)
+{
+	return watch->sources ? source_files_collect(watch->sources, profile) : 0;
 }
 
 void watch_drop_stack(struct watch *watch, uint32_t number)

@@ -74,6 +74,7 @@ struct watch_options {
 	bool merges_threads;         /* threads need not be told apart */
 	bool cgroups, moments, slices, locks; /* kept for samples: store.h */
 	size_t moments_max;                   /* the same */
+	bool sources;                         /* read source files: source_files.h */
 	uint64_t tick_ns;                     /* the same */
 	enum frame_detail detail;             /* what frames keep */
 	bool lines;                           /* source lines and inlined functions of native code */
@@ -244,6 +245,9 @@ size_t watch_waiting(const struct watch *watch);
 
 /* Adds to a profile what a cgroup is: container, pod, unit; if cgroups are kept. 0 or -ENOMEM. */
 int watch_tell_owner(const struct watch *watch, uint64_t cgroup, struct profile *profile);
+
+/* Adds the source files of its samples to a profile, at the end of a recording, if that is wanted. 0 or -ENOMEM. */
+int watch_tell_sources(struct watch *watch, struct profile *profile);
 
 /* The frames of locations that have a name: LOCATION_FRAME(). */
 const struct frames *watch_frames(const struct watch *watch);

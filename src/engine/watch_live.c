@@ -188,7 +188,7 @@ int watch_live_walk(struct watch *watch, struct watch_live *live, const struct t
 
 int watch_live_keep(struct watch *watch, const struct sample_event *sample)
 {
-	return store_sample(&watch->store, sample);
+	return watch_keep_sample(watch, sample);
 }
 
 int watch_live_locals(struct watch *watch, const struct watch_live *live, struct runtime_effort *effort,

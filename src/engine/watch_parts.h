@@ -29,6 +29,7 @@
 #include "engine/namer.h"
 #include "engine/names.h"
 #include "engine/owners.h"
+#include "engine/source_files.h"
 #include "engine/verify.h"
 #include "engine/watch.h"
 #include "symbol/kernel_symbols.h"
@@ -256,6 +257,7 @@ struct watch {
 	bool (*wants)(void *context, const struct sample_event *sample);
 	bool (*wants_waiting)(void *context, const struct off_cpu_waiting *waiting);
 	void *wants_context;
+	struct source_files *sources;   /* the source files of samples; NULL: these are not wanted */
 	struct owners *owners;     /* of the cgroups of samples; NULL: these are not kept */
 	struct verifier *verifier; /* NULL: not asked for */
 	struct store store;
@@ -540,6 +542,9 @@ void watch_forget_keys(struct watch *watch, struct object *object);
 
 /* Voids what the kernel part has found by itself, if code of the process was replaced by other code. */
 void watch_note_replaced(struct watch *watch, const struct process *process);
+
+/* Counts a sample; whatever names source files goes this way. 0 or -ENOMEM. */
+int watch_keep_sample(struct watch *watch, const struct sample_event *sample);
 
 /* The process of a record; read from /proc if it is not known. NULL if it is gone or memory is short. */
 struct process *watch_process(struct watch *watch, int tgid, uint64_t time);

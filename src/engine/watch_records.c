@@ -159,6 +159,20 @@ static int handle_code(struct watch *watch, const struct code_event *event, cons
 	return err;
 }
 
+static int meet_sources(struct watch *watch, const struct sample_event *sample)
+{
+	return watch->sources ? source_files_meet(watch->sources, (int)sample->tgid, sample->time,
+						  watch_process(watch, (int)sample->tgid, sample->time))
+			      : 0;
+}
+
+int watch_keep_sample(struct watch *watch, const struct sample_event *sample)
+{
+	if ((sample->second_stack || watch->naming.lines) && meet_sources(watch, sample))
+		return -ENOMEM;
+	return store_sample(&watch->store, sample);
+}
+
 static int handle_sample(struct watch *watch, const struct sample_event *sample)
 {
 	struct waiting_sample waiting = {.sample = *sample, .awaits = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)};
@@ -175,13 +189,15 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	}
 	if (watch->owners && owners_meet(watch->owners, sample->cgroup))
 		return -ENOMEM;
+	if (sample->flags & SAMPLE_SECOND && meet_sources(watch, sample)) /* now, as the process may end */
+		return -ENOMEM;
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (watch->learning.doubted.count && table_get(&watch->learning.doubted, sample->native_stack, &before))
 		waiting.sample.native_loss = LOSS_NO_RULE;
 	if (watch_judge_sample(watch, sample))
 		return -ENOMEM;
 	if (!waiting.awaits)
-		return store_sample(&watch->store, &waiting.sample);
+		return watch_keep_sample(watch, &waiting.sample);
 	if (table_get(&watch->arriving.late, sample->sequence, &before))
 		waiting.before = (uint32_t)before;
 	if (vec_push(&watch->arriving.waiting, waiting))
@@ -323,7 +339,7 @@ static int release_sample(struct watch *watch, struct waiting_sample *waiting, u
 	waiting->awaits &= ~part;
 	if (waiting->awaits)
 		return 0;
-	err = store_sample(&watch->store, &waiting->sample);
+	err = watch_keep_sample(watch, &waiting->sample);
 	table_remove(&watch->arriving.late, waiting->sample.sequence);
 	waiting->sample.sequence = 0;
 	if (!watch->arriving.late.count)
@@ -487,7 +503,7 @@ int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 		if (waiting.awaits & SAMPLE_LATE)
 			waiting.sample.native_loss = (__u16)missing;
 		table_remove(&watch->arriving.late, sequence);
-		err = store_sample(&watch->store, &waiting.sample);
+		err = watch_keep_sample(watch, &waiting.sample);
 	}
 	if (!err)
 		watch->arriving.waiting.count = kept;

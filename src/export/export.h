@@ -23,6 +23,7 @@ struct exporter {
 	bool owners;             /* tells containers, pods and units */
 	bool times;              /* tells when samples were taken, if the profile has that */
 	bool moments;            /* can tell the time of each sample, if the profile has it */
+	bool sources;            /* shows source files, if the profile has them */
 	bool addresses;          /* tells the addresses of frames without a symbol */
 	/* Writes everything; 0, or a negative errno and a diag (write errors, no memory). Does not close `out`. */
 	int (*write)(FILE *out, const struct profile *profile, const struct export_options *options, struct diag *diag);

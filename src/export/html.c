@@ -16,6 +16,9 @@
  *   threads[].times  for the empty stack, then for each node that has samples, in the tree's order: how many slices of
  *                  time have some of them, and for each of these the slices to go on, and the samples or microseconds
  *
+ *   sources        files with their text, if the profile has some: path, as in frames; text; changed, if it was written
+ *                  after the recording began; pids
+ *
  * Sorted samples give the tree without building one: what a stack shares with the one before it is there already.
  * Frames with equal texts are one frame. All strings are cleaned as in the other formats and escaped so that none can
  * end the element; the page puts them into the document as text only. Its policy allows only the scripts and styles
@@ -56,6 +59,9 @@ static const char strip_js[] = {
 };
 static const char sandwich_js[] = {
 #include "page/sandwich.js.inc"
+};
+static const char source_js[] = {
+#include "page/source.js.inc"
 };
 static const char table_js[] = {
 #include "page/table.js.inc"
@@ -313,6 +319,24 @@ static size_t write_thread(struct page *page, size_t at)
 	return at;
 }
 
+static void write_sources(FILE *out, const struct profile *profile)
+{
+	const struct profile_source *source;
+	size_t i, j;
+
+	fputs("\"sources\":[", out);
+	for (i = 0; (source = profile_source_at(profile, i)); i++) {
+		fputs(i ? ",\n{" : "\n{", out);
+		write_text(out, "path", source->path);
+		write_text(out, "text", source->text);
+		fprintf(out, "\"changed\":%s,\"pids\":[", source->is_changed ? "true" : "false");
+		for (j = 0; j < source->pid_count; j++)
+			fprintf(out, "%s%d", j ? "," : "", source->pids[j]);
+		fputs("]}", out);
+	}
+	fputs("],\n", out);
+}
+
 static void write_data(FILE *out, void *context)
 {
 	struct page *page = context;
@@ -337,7 +361,9 @@ static void write_data(FILE *out, void *context)
 		fputs(at ? ",\n" : "\n", out);
 		at = write_thread(page, at);
 	}
-	fputs("],\n\"strings\":[", out);
+	fputs("],\n", out);
+	write_sources(out, page->profile);
+	fputs("\"strings\":[", out);
 	export_strings_json(out, &page->strings);
 	fputs("]}", out);
 }
@@ -381,6 +407,7 @@ static void write_script(FILE *out, void *context)
 	fwrite(panel_js, 1, sizeof(panel_js), out);
 	fwrite(sandwich_js, 1, sizeof(sandwich_js), out);
 	fwrite(strip_js, 1, sizeof(strip_js), out);
+	fwrite(source_js, 1, sizeof(source_js), out);
 	fwrite(table_js, 1, sizeof(table_js), out);
 	fwrite(page_js, 1, sizeof(page_js), out);
 }
@@ -416,5 +443,6 @@ const struct exporter export_html = {
 	.threads = true,
 	.owners = true,
 	.times = true,
+	.sources = true,
 	.write = html_write,
 };

@@ -413,6 +413,7 @@ int processes_exec(struct processes *processes, int pid, uint64_t time, struct p
 
 	if (!process)
 		return -ENOMEM;
+	process->executed = time;
 	process->scanned = true; /* everything from here on comes as a record */
 	process->changes++;
 	if (ret)

@@ -61,6 +61,7 @@ struct process_gaps {
 struct process {
 	int pid, parent;
 	uint64_t started, ended; /* ended: UINT64_MAX while it lives */
+	uint64_t executed;       /* the last exec that was told; 0: none */
 	uint32_t changes;        /* goes up with each change of the mappings */
 	uint32_t epoch;          /* goes up when an address gets another file, or another part of its file */
 	bool scanned;            /* /proc/PID/maps was read: nothing older is missing */

@@ -26,6 +26,11 @@ struct sample_node {
 	uint32_t index;
 };
 
+struct source {
+	struct profile_source source;
+	VEC(int) pids;
+};
+
 struct profile {
 	struct string_pool *strings;
 	struct frames *frames;
@@ -39,6 +44,7 @@ struct profile {
 	struct profile_info info;
 	struct profile_quality quality;
 	VEC(const char *) remarks;
+	VEC(struct source) sources;
 };
 
 struct profile *profile_create(void)
@@ -74,6 +80,11 @@ void profile_destroy(struct profile *profile)
 	table_deinit(&profile->owner_of);
 	vec_free(&profile->slices);
 	vec_free(&profile->remarks);
+	for (i = 0; i < profile->sources.count; i++) {
+		free((char *)profile->sources.at[i].source.text);
+		vec_free(&profile->sources.at[i].pids);
+	}
+	vec_free(&profile->sources);
 	table_deinit(&profile->stacks_by_hash);
 	table_deinit(&profile->samples_by_hash);
 	frames_destroy(profile->frames);
@@ -104,6 +115,49 @@ const struct profile_quality *profile_get_quality(const struct profile *profile)
 const char *profile_string(struct profile *profile, const char *string)
 {
 	return string_intern(profile->strings, string);
+}
+
+static struct source *find_source(struct profile *profile, const struct profile_source *source)
+{
+	size_t i;
+
+	for (i = 0; i < profile->sources.count; i++) {
+		const struct profile_source *other = &profile->sources.at[i].source;
+
+		if (other->size == source->size && other->is_changed == source->is_changed &&
+		    !strcmp(other->path, source->path) && !memcmp(other->text, source->text, source->size))
+			return &profile->sources.at[i];
+	}
+	return NULL;
+}
+
+int profile_add_source(struct profile *profile, const struct profile_source *source, int pid)
+{
+	struct source *known = find_source(profile, source), fresh = {.source = *source};
+	char *text;
+
+	if (!known) {
+		text = malloc(source->size + 1);
+		fresh.source.path = profile_string(profile, source->path);
+		fresh.source.text = text;
+		if (!text || !fresh.source.path || vec_push(&profile->sources, fresh)) {
+			free(text);
+			return -ENOMEM;
+		}
+		memcpy(text, source->text, source->size);
+		text[source->size] = '\0';
+		known = &profile->sources.at[profile->sources.count - 1];
+	}
+	if (vec_push(&known->pids, pid))
+		return -ENOMEM;
+	known->source.pids = known->pids.at;
+	known->source.pid_count = known->pids.count;
+	return 0;
+}
+
+const struct profile_source *profile_source_at(const struct profile *profile, size_t index)
+{
+	return index < profile->sources.count ? &profile->sources.at[index].source : NULL;
 }
 
 int profile_add_remark(struct profile *profile, const char *text)

@@ -88,6 +88,16 @@ struct profile_runtime {
 	uint64_t samples;            /* with at least one frame of it */
 };
 
+/* A source file that frames name, as some processes have it. The text is valid UTF-8 without zero bytes. */
+struct profile_source {
+	const char *path; /* as in frames */
+	const char *text;
+	size_t size;
+	bool is_changed; /* it was written after the recording began: lines may be others */
+	const int *pids; /* of these processes */
+	size_t pid_count;
+};
+
 /* The figures behind --stats, the summary and the page's data-quality panel. */
 struct profile_quality {
 	uint64_t samples;          /* all that were taken: complete + truncated + incomplete + lost */
@@ -167,6 +177,13 @@ const struct profile_sample *profile_sample_at(const struct profile *profile, si
 /* What the cgroup of some samples is, by its id. 0 or -ENOMEM; NULL: nobody has said. Valid until the next is set. */
 int profile_set_owner(struct profile *profile, uint64_t cgroup, const struct profile_owner *owner);
 const struct profile_owner *profile_owner(const struct profile *profile, uint64_t cgroup);
+
+/*
+ * Adds a source file of a process, with path, text and is_changed of `source`; equal ones of several processes are one.
+ * The text is copied. 0 or -ENOMEM. By number from 0, NULL: no more.
+ */
+int profile_add_source(struct profile *profile, const struct profile_source *source, int pid);
+const struct profile_source *profile_source_at(const struct profile *profile, size_t index);
 
 /* In the order in which they were added. 0 or -ENOMEM. */
 int profile_add_moment(struct profile *profile, const struct profile_moment *moment);

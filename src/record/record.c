@@ -80,6 +80,7 @@ static int start(struct recording *recording, struct diag *diag)
 					      .merges_threads = options->merges_threads,
 					      .cgroups = options->owners,
 					      .slices = options->times,
+					      .sources = options->sources,
 					      .moments = options->moments,
 					      .moments_max = moments_max(options)};
 	int err;

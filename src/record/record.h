@@ -51,6 +51,7 @@ struct record_options {
 	bool owners;         /* keep the cgroups of samples, and what these are: profile_owner() */
 	bool times;          /* keep when samples were taken: profile_slice_at() */
 	bool moments;        /* of each sample, unless there are too many: profile_moment_at() */
+	bool sources;        /* read source files: profile_source_at() */
 	bool no_debuginfod;  /* do without it, as if its servers were not named (elf/debuginfod.h) */
 	bool function;       /* Python frames carry the function's first line instead of the current one */
 	bool verbose;

@@ -488,6 +488,65 @@ async function rows(web) {
 	is(browser.complaints, [], "no errors");
 }
 
+/* Source files: a line's samples are those of the folded stacks; a file that differs between processes is there twice. */
+async function source(web) {
+	const place = (frame) => (/ \((\/.*):(\d+)\)$/.exec(frame) || []).slice(1).join(":");
+	const count = (file) => {
+		const lines = new Map();
+
+		for (const { frames, count } of web.samples) {
+			const places = frames.map(place).filter(Boolean);
+
+			for (const one of new Set(places)) {
+				const [path, line] = one.split(":"), had = lines.get(+line) || [0, 0];
+
+				if (path === file)
+					lines.set(+line, [had[0] + (places[places.length - 1] === one ? count : 0), had[1] + count]);
+			}
+		}
+		return [...lines].map(([line, counts]) => [line, ...counts]).sort((a, b) => a[0] - b[0]);
+	};
+
+	await browser.open(web.file);
+	is(await call("source", "/srv/shop/app.py"), count("/srv/shop/app.py"), "source: own and total samples of lines");
+	is(await browser.value("document.querySelectorAll('#source select option').length"), 3, "one file for equal texts, two for different ones");
+	const rows = "[...document.querySelectorAll('#source tr.hot')].map((row) => [...row.cells].map((cell) => cell.textContent))";
+
+	is((await browser.value(rows)).map(([line, , total, text]) => [line, total.replace(/,/g, ""), text.trim()]),
+		count("/srv/shop/app.py").map(([line, , total]) => [String(line), String(total), `line(${line})`]), "beside their text");
+	const before = await browser.value("document.querySelectorAll('#source tr[data-line]').length");
+
+	await browser.value("document.querySelector('#source .gap button').click()");
+	is([before < 220, await browser.value("document.querySelectorAll('#source tr[data-line]').length")], [true, 220], "what has no samples is folded, and can be shown");
+	const sum = (lines) => lines.reduce((all, [, own, total]) => [all[0] + own, all[1] + total], [0, 0]);
+	const handlers = await browser.value("(({ options }) => [...options].filter((one) => one.textContent.startsWith('/srv/shop/handlers.py (pid ')).map((one) => Number(one.value)))(document.querySelector('#source select'))");
+
+	await call("set", { source: handlers[1] });
+	ok(await browser.value("!!document.querySelector('#source .changed')"), "a file that was written meanwhile is told");
+	const hash = await browser.value("location.hash");
+
+	await browser.open(web.file, hash);
+	is([(await state()).show, (await state()).source], ["source", handlers[1]], "the address brings it back");
+	await call("set", { thread: "p1377" });
+	const one = sum(await call("source", "/srv/shop/app.py"));
+
+	await call("set", { thread: "p1201" });
+	const other = sum(await call("source", "/srv/shop/app.py"));
+
+	is([one[0] + other[0], one[1] + other[1]], sum(count("/srv/shop/app.py")), "of the threads that are shown");
+	await call("set", { thread: "" });
+	const spans = [0, 0];
+
+	for (let from = 0; from < 300; from += 100) {
+		await call("set", { span: [from, from + 100] });
+		sum(await call("source", "/srv/shop/app.py")).forEach((value, i) => { spans[i] += value; });
+	}
+	is(spans, sum(count("/srv/shop/app.py")), "and of the span");
+	await browser.open(make("deep", 40).file, "#v=source&c=3");
+	is([(await state()).show, await browser.value("document.querySelector('[data-show=source]').hidden")], ["icicle", true], "no files, no such view");
+	is(browser.complaints, [], "no errors");
+}
+
 /* Two recordings in one page: sides, colours, what may be chance. */
 async function compared() {
 	const file = path.join(directory, "diff.html"), [before, after] = ["old", "new"].map((name) => path.join(directory, `${name}.folded`));
@@ -568,6 +627,9 @@ async function hostile() {
 	await browser.move(...await middle(["__proto__"]).catch(() => [300, 300]));
 	await browser.key("t");
 	await browser.key("i");
+	for (let file = 0; file < 11; file++)
+		await call("set", { show: "source", source: file });
+	is(await browser.value("[typeof window.broken, document.images.length]"), ["undefined", 0], "not in the source");
 	is(await browser.value("[typeof window.broken, document.images.length]"), ["undefined", 0], "neither in the table nor in the panel");
 	is(browser.complaints, [], "no errors");
 	is(await browser.value(`new Promise((resolve) => {
@@ -598,7 +660,7 @@ async function main() {
 	const web = make("web", 2000);
 
 	await browser.start();
-	for (const part of [loads, searches, mouse, keyboard, layers, threads, table, rows, sandwich, spans])
+	for (const part of [loads, searches, mouse, keyboard, layers, threads, table, rows, sandwich, spans, source])
 		await part(web);
 	await quality(web, make("poor", 500), make("empty", 0));
 	await hides();

@@ -2,7 +2,7 @@
 /*
  * make_profile KIND STACKS PREFIX: writes a made-up profile in every format, for the tests of the formats:
  * PREFIX and each suffix, .stats.json, .summary. The same arguments give the same profile.
- *   web      a threaded web application in Python over sqlite3, json and re; about STACKS distinct stacks
+ *   web      a threaded web application in Python over sqlite3, json and re; about STACKS distinct stacks; source files
  *   hostile  names that try to break out of every format
  *   poor     as web, but a tenth of the samples is incomplete
  *   deep     one stack of STACKS frames, a recursion
@@ -149,6 +149,35 @@ static void one_stack(struct maker *maker, bool worker)
 	ways[pick(maker, 9) % 5](maker);
 }
 
+/* Numbered lines; of one file two processes have different texts. */
+static void add_sources(struct profile *profile)
+{
+	static const struct {
+		const char *path;
+		int pid;
+		unsigned int lines;
+	} files[] = {{"/srv/shop/app.py", 1201, 220},
+		     {"/srv/shop/app.py", 1377, 220},
+		     {"/srv/shop/handlers.py", 1201, 600},
+		     {"/srv/shop/handlers.py", 1377, 590}};
+	static char text[65536];
+	size_t i, used;
+	unsigned int line;
+
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		for (line = 1, used = 0; line <= files[i].lines; line++)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%*sline(%u)\n", (int)(line % 5) * 4,
+						 "", line);
+		if (profile_add_source(profile,
+				       &(struct profile_source){.path = files[i].path,
+								.text = text,
+								.size = used,
+								.is_changed = files[i].lines == 590},
+				       files[i].pid))
+			abort();
+	}
+}
+
 static void make_web(struct maker *maker, size_t stacks, bool poor)
 {
 	struct profile_quality *quality = profile_quality(maker->profile);
@@ -190,6 +219,7 @@ static void make_web(struct maker *maker, size_t stacks, bool poor)
 		    maker->profile, 1377,
 		    &(struct profile_owner){"/system.slice/web.service", "", "", "web.service", "web.service"}))
 		abort();
+	add_sources(maker->profile);
 	if (stacks > 20) {
 		quality->late_samples = 12;
 		quality->lost[LOSS_SIDEBAND] = 2;
@@ -235,6 +265,13 @@ static void make_hostile(struct maker *maker)
 				  &(struct profile_owner){names[i], names[i], names[i], names[i], names[i]});
 	}
 	profile_quality(maker->profile)->samples = profile_quality(maker->profile)->complete = count;
+	for (i = 0; i < count; i++)
+		if (profile_add_source(maker->profile,
+				       &(struct profile_source){.path = names[(i + 1) % count],
+								.text = names[i],
+								.size = strlen(names[i])},
+				       1 + (int)i))
+			abort();
 	profile_info(maker->profile)->command = profile_string(maker->profile, names[0]);
 	profile_info(maker->profile)->hostname = profile_string(maker->profile, names[1]);
 }

@@ -11,24 +11,27 @@
  *   search(text)  sets the search: { matched, total } in samples, or { error }
  *   zoom(path)    zooms to the node that a list of frame texts leads to, from below the root; [] is the root.
  *                 false: there is no such node
- *   set(change)   changes settings: { show: "icicle"|"flame"|"table"|"sandwich", byThread, functions, order, hidden: [4 booleans], thread,
+ *   set(change)   changes settings: { show: "icicle"|"flame"|"table"|"sandwich"|"source", source: number of a source file, byThread, functions, order, hidden: [4 booleans], thread,
  *                 span: null or [first slice of time, slice behind the last], theme, side: "both"|"before"|"after", internals and waits (true hides them), idle (true folds idle threads), by: "function"|"line"|"module" }
  *   sandwich(text) shows callers and callees of a function, by its text without the line: { callers, callees }, each a list of
  *                 { text, total, self, depth }, outwards from the function; null: there is no such function
  *   box(path)     where a node's box is in the window, { x, y, width, height }, or null
+ *   source(path)  shows a source file: [[line, own, total], …] of its lines with samples, or null
  *   redraw()      draws at once; milliseconds
  *   state()       what is shown: settings, zoom and selected (as paths), total, slices, axis (samples on the time axis), shown, nodes, boxes, timings
  */
 const byId = (id) => document.getElementById(id);
 const began = performance.now();
-const profile = new Profile(JSON.parse(byId("data").textContent));
+const data = JSON.parse(byId("data").textContent);
+const profile = new Profile(data);
 const chart = new Chart(byId("chart"), byId("canvas"), byId("spacer"));
 const sandwich = new Sandwich();
 const strip = new Strip();
+const sources = new Sources(data.sources);
 const settings = {
 	show: "icicle", search: "", thread: "", byThread: profile.byThread, functions: false, order: "size",
 	hidden: [false, false, false, false], side: "both",
-	internals: false, waits: false, idle: false, span: null, by: "function", focus: -1,
+	internals: false, waits: false, idle: false, span: null, by: "function", focus: -1, source: -1,
 };
 
 settings.functions = !!profile.compared; /* code moves between recordings, so lines would differ */
@@ -114,12 +117,13 @@ function rebuild(zoom = view ? tokenOf(chart.zoomed) : "") {
 
 /* Shows the settings in the controls; draws. */
 function refresh() {
-	const table = settings.show === "table", both = settings.show === "sandwich";
+	const table = settings.show === "table", both = settings.show === "sandwich", source = settings.show === "source";
 
-	chart.flame = settings.show === "flame" || ((table || both) && chart.flame);
+	chart.flame = settings.show === "flame" || ((table || both || source) && chart.flame);
 	for (const button of document.querySelectorAll("[data-show]"))
 		button.setAttribute("aria-pressed", String(button.dataset.show === settings.show));
-	byId("chart").hidden = table || both;
+	byId("chart").hidden = table || both || source;
+	byId("source").hidden = !source;
 	byId("sandwich").hidden = !both;
 	byId("table").hidden = !table;
 	byId("by-thread").checked = settings.byThread;
@@ -143,6 +147,8 @@ function refresh() {
 		showTable();
 	else if (both)
 		sandwich.show(settings.focus);
+	else if (source)
+		sources.show();
 	else
 		chart.resize();
 	chart.schedule();
@@ -187,6 +193,7 @@ function remember(push) {
 	put("s", settings.order === "size" ? "" : settings.order);
 	put("i", settings.internals ? "1" : "");
 	put("a", settings.span ? settings.span.join("-") : "");
+	put("c", settings.source < 0 ? "" : String(settings.source));
 	put("w", settings.waits ? "1" : "");
 	put("e", settings.idle ? "1" : "");
 	put("b", settings.by === "function" ? "" : settings.by);
@@ -225,7 +232,7 @@ function travel() {
 function recall() {
 	const words = new URLSearchParams(location.hash.slice(1)), hidden = words.get("h") || "";
 
-	settings.show = ["flame", "table", "sandwich"].includes(words.get("v")) ? words.get("v") : "icicle";
+	settings.show = ["flame", "table", "sandwich", ...(sources.files.length ? ["source"] : [])].includes(words.get("v")) ? words.get("v") : "icicle";
 	settings.search = words.get("q") || "";
 	settings.thread = words.get("t") || "";
 	settings.byThread = words.has("g") ? words.get("g") === "1" : profile.byThread;
@@ -241,6 +248,7 @@ function recall() {
 	settings.focus = Number(words.get("f") || -1);
 	if (!(Number.isInteger(settings.focus) && settings.focus < profile.frames))
 		settings.focus = -1;
+	settings.source = sources.files[words.get("c") || -1] ? Number(words.get("c")) : -1;
 	settings.order = words.get("s") === "name" ? "name" : "size";
 	settings.hidden = LAYERS.map((_, layer) => hidden.includes(String(layer)));
 	if (!(threadSet()?.size ?? 1))
@@ -386,7 +394,7 @@ function jump(step) {
 		at--;
 	const node = nodes[(at + nodes.length) % nodes.length];
 
-	if (settings.show === "table" || settings.show === "sandwich")
+	if (["table", "sandwich", "source"].includes(settings.show))
 		change({ show: "icicle" });
 	if (!view.inside(node, chart.zoomed) || view.total[node] / view.total[chart.zoomed] * chart.width < 3)
 		zoomTo(node);
@@ -631,6 +639,7 @@ const KEYS = {
 	"f": () => change({ show: settings.show === "flame" ? "icicle" : "flame" }),
 	"t": () => change({ show: settings.show !== "table" ? "table" : chart.flame ? "flame" : "icicle" }),
 	"w": () => focusOn(chart.selected > 0 ? view.key[chart.selected] : settings.focus),
+	"c": () => sources.files.length && change({ show: settings.show !== "source" ? "source" : chart.flame ? "flame" : "icicle" }),
 	"p": () => change({ internals: !settings.internals }), "z": () => change({ idle: !settings.idle }),
 	"g": () => change({ byThread: !settings.byThread }), "l": () => change({ functions: !settings.functions }),
 	"s": () => change({ order: settings.order === "size" ? "name" : "size" }),
@@ -667,7 +676,7 @@ function onKey(event) {
 	if (target.tagName === "SELECT")
 		return;
 	const free = target === chart.canvas || target === document.body;
-	const action = KEYS[event.key] || (free && !["table", "sandwich"].includes(settings.show) && CHART_KEYS[event.key]);
+	const action = KEYS[event.key] || (free && !["table", "sandwich", "source"].includes(settings.show) && CHART_KEYS[event.key]);
 
 	if (action) {
 		event.preventDefault();
@@ -700,6 +709,7 @@ function controls() {
 	byId("idle").addEventListener("change", () => change({ idle: byId("idle").checked }));
 	for (const id of ["waits", "idle"])
 		byId(id).closest("label").hidden = !profile.waits.includes(true);
+	document.querySelector("[data-show=source]").hidden = !sources.files.length;
 	byId("functions").addEventListener("change", () => change({ functions: byId("functions").checked }));
 	byId("order").addEventListener("change", () => change({ order: byId("order").value }));
 	byId("side").addEventListener("change", () => change({ side: byId("side").value }));
@@ -746,6 +756,14 @@ window.strata = {
 			return null;
 		focusOn(key);
 		return sandwich.nodes();
+	},
+	source(path) {
+		const source = sources.files.findIndex((file) => file.path === path);
+
+		if (source < 0)
+			return null;
+		change({ show: "source", source });
+		return [...sources.count()[source]].map(([line, { own, total }]) => [line, own, total]).sort((a, b) => a[0] - b[0]);
 	},
 	redraw: () => settings.show === "sandwich" ? sandwich.draw() : chart.draw(),
 	state: () => ({
