@@ -344,7 +344,7 @@ class Chart {
 			return;
 		}
 		context.fillText(name, x, y);
-		const hint = profile.hintOf(key, view.merged(node)), rest = room - used - 8;
+		const hint = profile.isIdle(key) ? amount(view.total[node]) : profile.hintOf(key, view.merged(node)), rest = room - used - 8;
 
 		if (hint && rest > 30) {
 			context.fillStyle = match ? palette.matchText : palette.hint;

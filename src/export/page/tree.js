@@ -259,6 +259,10 @@ class Profile {
 		return this.frames + this.comms.length + this.threads.length + threads;
 	}
 
+	isIdle(key) {
+		return key >= this.idleKey(0);
+	}
+
 	layerOf(key) {
 		return key >= 0 && key < this.frames ? this.layer[key] : GROUP;
 	}
