@@ -207,7 +207,8 @@ class Suite:
 
     def command(self, command, env, limit):
         with open("/dev/null") as null, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            child = subprocess.Popen(command, cwd=self.folder, env=env, stdin=null, stdout=out, stderr=err,
+            # timeout ends it even when this runner has been killed.
+            child = subprocess.Popen(["timeout", "-k", "5", str(limit + 15)] + command, cwd=self.folder, env=env, stdin=null, stdout=out, stderr=err,
                                      start_new_session=True)
             try:
                 status = child.wait(timeout=limit)
@@ -303,22 +304,18 @@ def main():
         else:
             judged.append((group, test))
     groups = collections.defaultdict(lambda: [0, 0])
-    failed = []
-    with concurrent.futures.ThreadPoolExecutor(args.j) as pool:
+    with concurrent.futures.ThreadPoolExecutor(args.j) as pool, open(args.o or os.devnull, "w", buffering=1) as failed:
         for (group, test), why in zip(judged, pool.map(lambda x: suite.run(x[1]), judged)):
             groups[group][0] += why is None
             groups[group][1] += 1
             if why:
-                failed.append("%s\t%s" % (why, os.path.relpath(test, suite.folder + "/test/unittest")))
+                print("%s\t%s" % (why, os.path.relpath(test, suite.folder + "/test/unittest")), file=failed)
     for group, (good, of) in sorted(groups.items()):
         print("%-14s %4d of %4d" % (group, good, of))
     for reason, count in sorted(left.items()):
         print("left out: %4d %s" % (count, reason))
     good, of = sum(x[0] for x in groups.values()), sum(x[1] for x in groups.values())
     print("passed %d of %d (%.1f %%)" % (good, of, 100 * good / max(of, 1)))
-    if args.o:
-        with open(args.o, "w") as f:
-            f.write("".join(line + "\n" for line in failed))
     if not args.w:
         shutil.rmtree(work, ignore_errors=True)
     return 0
