@@ -88,12 +88,12 @@ def in_call(pid, *names):
 
 
 def is_sampling(pid):
-    """Whether strata record has its events, and waits for what they bring: it waits for checks of its own before."""
+    """Whether strata record has attached its programs, and waits for what they bring: it waits for others before, too."""
     try:
         files = [os.readlink("/proc/%d/fd/%s" % (pid, fd)) for fd in os.listdir("/proc/%d/fd" % pid)]
     except OSError:
         return False
-    return "anon_inode:[perf_event]" in files and in_call(pid, "poll", "ppoll")
+    return "anon_inode:bpf_link" in files and in_call(pid, "poll", "ppoll")
 
 
 def start(command, **options):
