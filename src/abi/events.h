@@ -179,7 +179,7 @@ struct snapshot_event {
 	__u64 native_stack; /* SAMPLE_VERIFY: the stack that the kernel found; else 0: there is none yet */
 	__u64 pc;
 	__u64 registers[REGISTERS_MAX]; /* by DWARF number: as many as the machine has */
-	__u64 stack_start;              /* address of the first byte copied: the start of the stack pointer's page */
+	__u64 stack_start;              /* of the first byte copied: the red zone's page (arch/walk.h) */
 	__u64 skipped;    /* bytes left out of the stack between the first SNAPSHOT_HEAD pages and the next page */
 	__u64 uprobe_page, torn; /* as in struct task_facts */
 	__u64 pages;      /* bit N: the N-th page was readable and was copied */

@@ -8,6 +8,7 @@
  *                           REG_RESULT: of a system call. REG_CARRIED: the one whose slot a rule has (abi/unwind.h)
  *   REGS_ALL, REGS_SP, REGS_CARRIED, REGS_CALLER_SAVED
  *                           sets of them, a bit each
+ *   ARCH_RED_ZONE           bytes below SP that code may use, and unwind rules may refer to
  *   ARCH_LINKS              a call leaves the return address in REG_CARRIED, the link register; else it pushes it,
  *                           ARCH_RETURN_BYTES long, and it lies right below the CFA
  *   ARCH_CODE_ADDRESS()     a return address without its signature (pointer authentication)

@@ -210,7 +210,7 @@ static __noinline void send_snapshot(struct scratch *s)
 	event->tid = s->sample.tid;
 	event->native_stack = s->sample.flags & SAMPLE_LATE ? 0 : s->sample.native_stack;
 	event->epoch = s->process.epoch;
-	event->stack_start = event->registers[REG_SP] & ~(__u64)(PAGE_BYTES - 1);
+	event->stack_start = (event->registers[REG_SP] - ARCH_RED_ZONE) & ~(__u64)(PAGE_BYTES - 1);
 	event->stack_size = 0;
 	event->pages = 0;
 	event->uprobe_page = s->task.uprobe_page;

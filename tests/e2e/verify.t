@@ -18,6 +18,13 @@ NEAR = "int near_nothing(int i) { return i & 1; }"
 LAST = """__asm__(".section .fini,\\"ax\\"; mov $2000000000,%ecx; 1: dec %ecx; jnz 1b; .text");
 int main(void) { return 0; }
 """
+# The caller's SP is in the red zone, as in OpenSSL's sha256, and SP is the first byte of a page. The rule: SP - 8, deref, + 8.
+RED_ZONE = """__asm__(".globl grind; .type grind,@function; grind: .cfi_startproc; mov %rsp,%rax; .cfi_def_cfa_register %rax;"
+	"and $-4096,%rsp; mov %rax,-8(%rsp); .cfi_escape 0x0f,5,0x77,0x78,6,0x23,8; mov $1000000000,%ecx; 1: dec %ecx; jnz 1b;"
+	"mov -8(%rsp),%rsp; .cfi_def_cfa %rsp,8; ret; .cfi_endproc; .size grind,.-grind");
+void grind(void);
+int main(void) { grind(); return 0; }
+"""
 # These use CPU time, too, so that a busy machine changes nothing.
 GO = """package main
 import ("fmt"; "sort"; "strings"; "syscall")
@@ -117,6 +124,10 @@ def hard(tap, where):
     mine = [(f, c) for f, c in stacks if any(x.startswith("_fini") for x in f)]
     share = e2e.share(mine, lambda f: through(f, ["_start", "exit", "_dl_fini", "_fini"]))
     tap.ok(e2e.total(mine) > 100 and share >= 0.98, "_fini: called by _dl_fini, as gdb says, in %.1f %%" % (100 * share), mine[:2])
+    subprocess.run(["gcc", "-O1", "-xc", "-", "-o", where + "/below"], input=RED_ZONE.encode(), check=True)
+    stacks = judge(tap, "red zone", where, record(where, where + "/below"), 0.97)
+    mine = [(f, c) for f, c in stacks if any(x.startswith("grind") for x in f)]
+    tap.ok(e2e.total(mine) > 100 and all(through(f, ["_start", "main", "grind"]) for f, _ in mine), "red zone: _start > main > grind", mine[:2])
     # Split stacks: a function that needs more room gets another stack, and its caller stays on the old one.
     if subprocess.call(["g++", "-fsplit-stack", "-o", where + "/split", HERE + "/truth.cpp"] + flags, stderr=subprocess.DEVNULL):
         tap.skip("split stacks", "this compiler cannot")

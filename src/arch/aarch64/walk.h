@@ -13,6 +13,7 @@
 #define REGS_ALL          0xffffffffu
 #define REGS_SP           (1u << REG_SP)
 #define REGS_CARRIED      (1u << REG_CARRIED)
+#define ARCH_RED_ZONE     0u
 #define REGS_CALLER_SAVED (0x3ffffu | REGS_SP) /* x0 to x17, AAPCS64 6.1.1; x18 is the platform's */
 
 #define ARCH_LINKS        1

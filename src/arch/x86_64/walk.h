@@ -14,6 +14,7 @@
 #define REGS_SP           (1u << REG_SP)
 #define REGS_CARRIED      (1u << REG_CARRIED)
 #define REGS_CALLER_SAVED 0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11: figure 3.4 */
+#define ARCH_RED_ZONE     128u    /* 3.2.2 */
 
 /*
  * The distance of the CFA from SP, from the code at a PC for which there is no table; 0 or less: the code does not
