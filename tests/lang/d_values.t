@@ -259,4 +259,72 @@ dtrace: allowing destructive actions
 
 " -wn 'BEGIN { raise(SIGURG); } BEGIN { exit(0); }'
 
+says "small keys are printed without their sign, in their order by it" 0 "
+ 254                1
+ 255                1
+   0                1
+ 65535                1
+       -1                1
+" -xaggsortkey -qn 'BEGIN { @a[(char)-2] = count(); @a[(char)-1] = count(); @a[(char)0] = count();
+	@b[(short)-1] = count(); @c[-1] = count(); exit(0); }'
+says "print(): members by their types, without those that are 0" 0 "0xH = *
+                                            (struct s) {
+                                             .a = (int)-1,
+                                             .text = (char [5]) [
+                                              (char)'a',
+                                              (char)'\\033',
+                                             ],
+                                             .u = (union) {
+                                              .c = (uint8_t)21,
+                                              .d = (unsigned long long)123456789,
+                                             },
+                                             .grid = (int [2][2]) [
+                                              (int [2]) [
+                                               (int)7,
+                                              ],
+                                             ],
+                                             .p = (void *)0xH,
+                                             .low = (unsigned int)5,
+                                             .e = (enum eh)SECOND,
+                                             .inner = (struct in) {
+                                              .list = (uint16_t *)0xH,
+                                             },
+                                            }
+
+" -qn 'enum eh { FIRST, SECOND = 2 }; struct in { int no; uint16_t *list; };
+	struct s { int a; char text[5]; union { uint8_t c; unsigned long long d; } u; int grid[2][2]; void *p;
+	unsigned low : 3, high : 5; enum eh e, f; struct in inner; };
+	BEGIN { t = (struct s *)alloca(sizeof(struct s)); t->a = -1; t->text[0] = (char)97; t->text[1] = (char)27;
+	t->text[3] = (char)98; t->u.d = 123456789; t->grid[1][0] = 7; t->p = (void *)1; t->low = 5; t->e = SECOND;
+	t->inner.list = (uint16_t *)2; print(t); exit(0); }'
+says "print(): printsize, also while it runs" 0 "0xH = *
+                                            (struct s) {
+                                             .a = (long)1,
+                                             .in = (struct) {
+                                              .b = (long)2,
+                                              ...
+                                             },
+                                            }
+0xH = *
+                                            (struct s) {
+                                             .a = (long)1,
+                                             ...
+                                            }
+0xH = *
+                                            (int)5,
+
+" -xprintsize=16 -qn 'struct s { long a; struct { long b; long c; } in; };
+	BEGIN { t = (struct s *)alloca(sizeof(struct s)); t->a = 1; t->in.b = 2; t->in.c = 3;
+	p = (int *)alloca(sizeof(int)); *p = 5; print(t); setopt("printsize", "8"); print(t); print(p); exit(0); }'
+says "print() of a struct of the kernel" 0 "0xH = *
+                                            (struct list_head) {
+                                             .next = (struct list_head *)0xH,
+                                            }
+
+" -qn 'BEGIN { t = (struct list_head *)alloca(sizeof(struct list_head)); t->next = t; print(t); exit(0); }'
+says "print() of what is no pointer" 1 "dtrace: invalid probe specifier BEGIN { print(1); }: [D_PROTO_ARG] print( ) argument #1 is incompatible with prototype:
+	prototype: void *
+	 argument: int
+" -xerrtags -n 'BEGIN { print(1); }'
+
 echo "1..$n"

@@ -65,6 +65,7 @@ struct type_field {
 	uint32_t offset;
 	uint8_t bit_offset, bit_size; /* bit_size 0: no bit field */
 	const char *declaration;      /* as spelled in its definition, with the name; NULL: only the type is known */
+	const char *spelled;          /* its type alone, as C writes it; NULL: not known, or the type's own name */
 };
 
 struct type_value {

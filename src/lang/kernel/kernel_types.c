@@ -284,6 +284,68 @@ static const struct type *convert(struct kernel_types *k, struct types *types, u
 	return type;
 }
 
+/* Puts the type as C writes it behind what is in `ret`, without a name: char *[4]. */
+static void spell(const struct kernel_types *k, uint32_t number, unsigned int depth, char *ret, size_t size)
+{
+	const struct btf_type *type = type_at(k, number);
+	const struct btf_array *array = (const void *)(type + 1);
+	const char *name = type ? name_at(k, type->name_off) : "void";
+	size_t length;
+
+	if (depth > DEPTH_MAX)
+		return;
+	switch (type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN) {
+	case BTF_KIND_PTR:
+		spell(k, type->type, depth + 1, ret, size);
+		length = strlen(ret);
+		snprintf(ret + length, size - length, length && ret[length - 1] == '*' ? "*" : " *");
+		break;
+	case BTF_KIND_ARRAY:
+		spell(k, array->type, depth + 1, ret, size);
+		length = strlen(ret);
+		snprintf(ret + length, size - length, length && ret[length - 1] == ']' ? "[%u]" : " [%u]",
+			 array->nelems);
+		break;
+	case BTF_KIND_CONST:
+	case BTF_KIND_VOLATILE:
+		snprintf(ret + strlen(ret), size - strlen(ret),
+			 BTF_INFO_KIND(type->info) == BTF_KIND_CONST ? "const " : "volatile ");
+		spell(k, type->type, depth + 1, ret, size);
+		break;
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_TYPE_TAG:
+		spell(k, type->type, depth + 1, ret, size);
+		break;
+	case BTF_KIND_FUNC_PROTO:
+		spell(k, type->type, depth + 1, ret, size);
+		snprintf(ret + strlen(ret), size - strlen(ret), " ()");
+		break;
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_ENUM:
+	case BTF_KIND_ENUM64:
+	case BTF_KIND_FWD:
+		snprintf(ret + strlen(ret), size - strlen(ret), "%s%s%s",
+			 BTF_INFO_KIND(type->info) == BTF_KIND_UNION ? "union"
+			 : BTF_INFO_KIND(type->info) == BTF_KIND_ENUM || BTF_INFO_KIND(type->info) == BTF_KIND_ENUM64
+				 ? "enum"
+			 : BTF_INFO_KIND(type->info) == BTF_KIND_FWD && BTF_INFO_KFLAG(type->info) ? "union"
+												   : "struct",
+			 *name ? " " : "", name);
+		break;
+	default:
+		snprintf(ret + strlen(ret), size - strlen(ret), "%s", name);
+	}
+}
+
+static const char *spelled(const struct kernel_types *k, struct types *types, uint32_t number)
+{
+	char text[256] = "";
+
+	spell(k, number, 0, text, sizeof(text));
+	return arena_strdup(types->arena, text, strlen(text));
+}
+
 static const struct type *find(void *context, struct types *types, const char *name)
 {
 	static const struct {
@@ -329,7 +391,10 @@ static bool complete(void *context, struct types *types, struct type *record)
 		uint32_t bits = has_bits ? BTF_MEMBER_BITFIELD_SIZE(member->offset) : 0;
 		const struct type *type = convert(k, types, member->type, 0);
 
-		fields[i] = (struct type_field){.name = name_at(k, member->name_off), .type = type, .offset = bit / 8};
+		fields[i] = (struct type_field){.name = name_at(k, member->name_off),
+						.type = type,
+						.offset = bit / 8,
+						.spelled = spelled(k, types, member->type)};
 		if (bits && type->size) {
 			uint32_t unit = type->size * 8;
 

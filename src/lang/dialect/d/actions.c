@@ -299,6 +299,67 @@ static void lower_memory(struct compiler *c, const struct action_row *self, cons
 	add(c, action);
 }
 
+/* The records in it, while their types can be looked up. */
+static void complete(struct compiler *c, const struct type *type, uint32_t depth)
+{
+	uint32_t i;
+
+	if (depth > 10)
+		return;
+	if (type->kind == TYPE_ARRAY)
+		complete(c, type->to, depth + 1);
+	if (type->kind != TYPE_RECORD || (type->is_incomplete && !types_complete(&c->types, type)))
+		return;
+	for (i = 0; i < type->field_count; i++)
+		complete(c, type->fields[i].type, depth + 1);
+}
+
+/* What a value was recorded as, once more. */
+static struct node *recorded_again(struct compiler *c, uint32_t place)
+{
+	const struct node *node = d_state(c)->recorded.at[place];
+
+	return node->kind == NODE_VARIABLE ? d_variable_node(c, node->symbol)
+					   : d_int(c, (int64_t)node->value, node->type);
+}
+
+static void lower_print(struct compiler *c, const struct action_row *self, const struct d_expr *call)
+{
+	struct d_action action = begin(c, self, call);
+	struct node *pointer = d_place(c, call->kids[0]), *node;
+	uint32_t size, place;
+
+	if (pointer->type->kind == TYPE_ARRAY)
+		pointer = d_decayed(c, pointer);
+	if (c->report->errors)
+		return;
+	if (pointer->type->kind != TYPE_POINTER) {
+		report_error(c->report, "D_PROTO_ARG", call->span,
+			     "print( ) argument #1 is incompatible with prototype:\n\tprototype: void *\n"
+			     "\t argument: %s",
+			     d_type_name(c, pointer->type));
+		return;
+	}
+	action.type = pointer->type->to;
+	complete(c, action.type, 0);
+	if (!action.type->size) {
+		report_error(c->report, "D_PRINT_SIZE", call->span,
+			     "print( ) argument #1 reference has type '%s' with size 0; cannot print( ) it.",
+			     d_type_name(c, action.type));
+		return;
+	}
+	size = action.type->size < D_PRINT_MAX ? action.type->size : D_PRINT_MAX;
+	place = d_record(c, d_cast(c, pointer, &type_uint64));
+	node = d_call(c, CORE_BUF, type_buffer(c->arena, size), call->span, 2);
+	if (c->arena->failed)
+		return;
+	node->kids[0] = recorded_again(c, place);
+	node->kids[1] = d_int(c, size, &type_int64);
+	d_record(c, node);
+	action.count = 2;
+	add(c, action);
+}
+
 /* setopt(): both texts are recorded. */
 static void lower_option(struct compiler *c, const struct action_row *self, const struct d_expr *call)
 {
@@ -369,12 +430,13 @@ static const struct action_row actions[] = {
 	{"umod", lower_place, ACT_SYMBOL},
 	{"uaddr", lower_place, ACT_SYMBOL},
 	{"tracemem", lower_memory, ACT_MEMORY},
+	{"print", lower_print, ACT_PRINT},
 	{"setopt", lower_option, ACT_SETOPT},
 	{"ftruncate", lower_truncate, ACT_FTRUNCATE},
 	{"raise", lower_raise, ACT_NOTHING},
 };
 
-static const char *const missing[] = {"breakpoint", "chill", "panic", "pcap", "print", "stop"};
+static const char *const missing[] = {"breakpoint", "chill", "panic", "pcap", "stop"};
 
 bool d_is_action(const char *name)
 {

@@ -8,7 +8,7 @@
  *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
  *             │  registers.c, translators.c: what has a value
  *             └─ actions.c, recorded.c, aggregations.c, speculation.c: what is recorded
- *        ─► print.c, print_values.c, print_aggregations.c: what the records say
+ *        ─► print.c, print_types.c, print_format.c, print_aggregations.c: what the records say
  *
  * Unlike in bpftrace's language, the first assignment in the source decides a variable's type. So one pass over the
  * tree checks and lowers it.
@@ -199,6 +199,7 @@ enum d_act {
 	ACT_STACK,
 	ACT_SYMBOL, /* sym, func, mod, usym, ufunc, umod, uaddr */
 	ACT_MEMORY, /* tracemem */
+	ACT_PRINT,  /* what a pointer points to, by its type */
 	ACT_EXIT,
 	ACT_CLEAR,
 	ACT_TRUNC,
@@ -221,6 +222,7 @@ struct d_action {
 	const struct d_variable **aggregations;
 	uint32_t aggregation_count;
 	uint32_t first, count;
+	const struct type *type; /* ACT_PRINT: of what the pointer points to */
 };
 
 /* What an address is printed as: the module and the symbol, with the offset only as PART_ADDRESS; or the module. */
@@ -246,6 +248,9 @@ struct d_held {
 /* What the clause has done so far: some actions may not follow others. */
 enum d_before { D_BEFORE_RECORD = 1, D_BEFORE_SPECULATE = 2, D_BEFORE_COMMIT = 4 };
 
+/* What print() records at most. */
+#define D_PRINT_MAX 8192
+
 /* Options, set by #pragma D option and -x. */
 enum d_option {
 	D_QUIET,
@@ -270,6 +275,7 @@ enum d_option {
 	D_SPECSIZE,
 	D_MAY_BE_EMPTY,
 	D_ARGREF,
+	D_PRINTSIZE,
 	D_OPTIONS
 };
 
@@ -548,12 +554,19 @@ void d_format_check(struct compiler *c, const char *function, const char *format
 void d_print_formatted(const struct printer *p, const char *format, const struct type *tuple, uint32_t first,
 		       uint32_t count, const uint8_t *bytes, FILE *out);
 
-/* print_values.c */
+/* print.c */
 void d_print_trace(const struct printer *p, const struct type *type, const uint8_t *bytes);
 void d_print_symbol(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
 void d_print_kernel_symbol(const struct printer *p, FILE *out, uint64_t address, enum d_symbol_part part);
 void d_print_stack(const struct printer *p, FILE *out, const struct type *type, const uint8_t *bytes);
 void d_print_raw(FILE *out, const uint8_t *bytes, size_t size);
+
+/*
+ * print_types.c: `size` bytes of a value of this type from `address`, a member a line. What begins behind the first
+ * `limit` bytes is left out.
+ */
+void d_print_typed(FILE *out, uint64_t address, const struct type *type, const uint8_t *bytes, size_t size,
+		   size_t limit);
 
 /* print_aggregations.c */
 void d_print_aggregations(const struct printer *p, const struct d_variable **of, uint32_t count, const char *format);

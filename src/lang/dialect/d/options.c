@@ -96,7 +96,7 @@ static const struct option {
 	{"pcapsize", OPTION_SIZE, 0, false},
 	{"pgmax", OPTION_WITHOUT_EFFECT, 0, false},
 	{"preallocate", OPTION_WITHOUT_EFFECT, 0, false},
-	{"printsize", OPTION_SIZE, 0, false},
+	{"printsize", OPTION_NUMBER, D_PRINTSIZE, true},
 	{"procfspath", OPTION_OUTSIDE, 0, false},
 	{"pspec", OPTION_WITHOUT_EFFECT, 0, false},
 	{"quietresize", OPTION_WITHOUT_EFFECT, 0, true},
@@ -126,6 +126,7 @@ void d_options_init(struct compiler *c)
 	state->options[D_STACKFRAMES] = 20;
 	state->options[D_USTACKFRAMES] = 100;
 	state->options[D_STACKINDENT] = 14;
+	state->options[D_PRINTSIZE] = D_PRINT_MAX;
 	state->options[D_SWITCHRATE] = 1000000000;
 	c->numbers[SETTING_MAX_MAP_KEYS] = 16384;
 	c->numbers[SETTING_MAX_STRLEN] = 256;

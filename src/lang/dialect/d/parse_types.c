@@ -41,6 +41,8 @@ static bool take_qualifier(struct parser *p)
 	return true;
 }
 
+static const struct type *take_specifiers(struct parser *p, const char **word);
+
 /* --- structs and unions --- */
 
 struct members {
@@ -143,9 +145,41 @@ static bool is_taken(const struct members *m, const char *name)
 	return false;
 }
 
+/* What `base` and its declarator are together: "unsigned char *[4]". NULL: it has no name of its own. */
+static const char *spelled(struct parser *p, const struct type *type, const struct type *base, const char *word)
+{
+	const char *text;
+
+	if (!word || type == base)
+		return word;
+	if (!type || (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY))
+		return NULL;
+	if (type->kind == TYPE_POINTER) {
+		text = spelled(p, type->to, base, word);
+		return text ? arena_printf(p->c->arena, text[strlen(text) - 1] == '*' ? "%s*" : "%s *", text) : NULL;
+	}
+	/* The dimension that comes first is the outermost one. */
+	for (; type->kind == TYPE_ARRAY && type != base; type = type->to)
+		;
+	return spelled(p, type, base, word);
+}
+
+static const char *spelled_member(struct parser *p, const struct d_declarator *one, const struct type *base,
+				  const char *word)
+{
+	const char *text = spelled(p, one->type, base, word);
+	const struct type *type = one->type;
+
+	for (; text && type->kind == TYPE_ARRAY && type != base; type = type->to)
+		text = arena_printf(p->c->arena, text[strlen(text) - 1] == ']' ? "%s[%u]" : "%s [%u]", text,
+				    type->count);
+	return text;
+}
+
 static void member(struct parser *p, struct members *m)
 {
-	const struct type *base = d_take_specifiers(p);
+	const char *word = NULL;
+	const struct type *base = take_specifiers(p, &word);
 	struct d_declarator one;
 
 	if (d_take(p, ";")) {
@@ -173,7 +207,11 @@ static void member(struct parser *p, struct members *m)
 		if (is_taken(m, one.name))
 			complain(p, "D_UNKNOWN", one.span, "failed to define member ",
 				 arena_printf(p->c->arena, "'%s': Duplicate member or variable name", one.name));
-		add_member(p, m, (struct type_field){.name = one.name, .type = one.type}, width);
+		add_member(p, m,
+			   (struct type_field){.name = one.name,
+					       .type = one.type,
+					       .spelled = spelled_member(p, &one, base, word)},
+			   width);
 	} while (d_take(p, ","));
 	d_need(p, ";");
 }
@@ -272,6 +310,20 @@ static void enumerator(struct parser *p, const struct type *type, int64_t *value
 	++*value;
 }
 
+/* The type's own list of its constants. */
+static void list_enumerators(struct parser *p, struct type *type)
+{
+	const struct types *types = &p->c->types;
+	struct type_value *values = arena_array(p->c->arena, struct type_value, types->constants.count + 1);
+	size_t i;
+
+	for (i = 0; values && i < types->constants.count; i++)
+		if (types->constants.at[i].type == type)
+			values[type->value_count++] =
+				(struct type_value){types->constants.at[i].name, types->constants.at[i].value};
+	type->values = values;
+}
+
 static const struct type *enumeration(struct parser *p, const char *name)
 {
 	struct type *type = arena_new(p->c->arena, struct type);
@@ -288,6 +340,7 @@ static const struct type *enumeration(struct parser *p, const char *name)
 		enumerator(p, type, &value);
 	while (d_take(p, ",") && !d_failed(p) && !d_at(p, "}"));
 	d_need(p, "}");
+	list_enumerators(p, type);
 	return type;
 }
 
@@ -372,12 +425,22 @@ static void attributed_tag(struct parser *p, const struct words *w)
 	sized(p, w, "struct", ahead.token.span);
 }
 
-const struct type *d_take_specifiers(struct parser *p)
+/* unsigned long int: unsigned long */
+static const char *canonical(struct parser *p, const struct words *w, const char *base)
+{
+	const char *size = w->is_short ? "short" : w->longs > 1 ? "long long" : w->longs ? "long" : base;
+
+	return w->is_unsigned ? arena_printf(p->c->arena, "unsigned %s", size) : size;
+}
+
+/* *word: how they say the type; NULL: a struct, a union or an enum, whose own name it is. */
+static const struct type *take_specifiers(struct parser *p, const char **word)
 {
 	struct words w = {};
 	const struct type *type = NULL;
 	const char *base = NULL;
 	struct span span = p->token.span;
+	bool is_tagged = false;
 
 	while (p->token.kind == D_NAME && !d_failed(p)) {
 		if (take_qualifier(p) || take_word(p, &w))
@@ -392,6 +455,7 @@ const struct type *d_take_specifiers(struct parser *p)
 				attributed_tag(p, &w);
 			type = tagged(p, d_at_word(p, "struct") ? "struct" : d_at_word(p, "union") ? "union" : "enum");
 			base = "a struct";
+			is_tagged = true;
 			continue;
 		}
 		/* `unsigned x`: the name is not the type's. */
@@ -408,7 +472,15 @@ const struct type *d_take_specifiers(struct parser *p)
 	}
 	if (!type)
 		d_syntax_error(p, "a type");
+	*word = is_tagged ? NULL : canonical(p, &w, base ? base : "int");
 	return type && !d_failed(p) ? type : &type_int32;
+}
+
+const struct type *d_take_specifiers(struct parser *p)
+{
+	const char *word;
+
+	return take_specifiers(p, &word);
 }
 
 /* --- declarators --- */

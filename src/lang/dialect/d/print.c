@@ -352,6 +352,16 @@ static void act(const struct arrived *a)
 		d_print_raw(p->out, bytes + 4, size);
 		break;
 	}
+	case ACT_PRINT: {
+		uint64_t limit = state_of(p)->options[D_PRINTSIZE];
+		uint32_t size;
+
+		bytes = value_at(a, 1, &type);
+		size = *(const uint32_t *)bytes < type->size - 4 ? *(const uint32_t *)bytes : type->size - 4;
+		/* As in dtrace, whole words. */
+		d_print_typed(p->out, (uint64_t)number_at(a, 0), action->type, bytes + 4, size, (limit + 7) & ~7ull);
+		break;
+	}
 	case ACT_PRINTF:
 		d_print_formatted(p, action->format, a->tuple, 2 + action->first, action->count, a->bytes, p->out);
 		break;

@@ -360,10 +360,11 @@ static void print_key(const struct printer *p, const struct type *type, const ui
 		fprintf(p->out, " %16lld", (long long)value);
 	else if (type->size == 4)
 		fprintf(p->out, " %8d", (int)value);
+	/* As in dtrace, of the small ones only the bits, whatever their sign. */
 	else if (type->size == 2)
-		fprintf(p->out, " %5d", (int)value);
+		fprintf(p->out, " %5u", (uint16_t)value);
 	else
-		fprintf(p->out, " %3d", (int)value);
+		fprintf(p->out, " %3u", (uint8_t)value);
 }
 
 static void print_value(const struct printer *p, const struct d_variable *variable, const uint8_t *value)
