@@ -5,6 +5,7 @@
 
 #define SOME_MAPPINGS 256          /* a process with more does not have each change published at once: */
 #define MAPPING_NS    20000ull     /* then no oftener than this for each mapping */
+#define PUBLISHED_MOST 8192u /* mappings that a process publishes in TABLES_GRACE_NS, for which it holds their space */
 #define MANY_MAPPINGS 1024         /* from here on a process is suspected of mappings that are gone */
 #define RESCAN_NS     200000000ull /* how often one process's /proc/PID/maps may be read again */
 #define RUNTIME_TEXT  (256u << 10) /* no runtime's code is as small as that: CPython 3.6's has 1.5 MB */
@@ -134,8 +135,18 @@ bool watch_rescan(struct watch *watch, struct process *process, uint64_t now)
 
 bool watch_published_lately(const struct watched *watched, uint64_t now)
 {
-	return watched->entry.mapping_count > SOME_MAPPINGS &&
-	       now < watched->published_at + watched->entry.mapping_count * MAPPING_NS;
+	return (watched->entry.mapping_count > SOME_MAPPINGS &&
+		now < watched->published_at + watched->entry.mapping_count * MAPPING_NS) ||
+	       now + TABLES_GRACE_NS < watched->published_enough;
+}
+
+void watch_count_published(struct watched *watched, uint32_t mappings, uint64_t now)
+{
+	uint64_t cost = mappings * (TABLES_GRACE_NS / PUBLISHED_MOST);
+
+	if (watched->published_enough < now)
+		watched->published_enough = now;
+	watched->published_enough += cost < TABLES_GRACE_NS ? cost : TABLES_GRACE_NS;
 }
 
 /* What was published needs other files now. */
@@ -154,6 +165,7 @@ int watch_publish(struct watch *watch, struct process *process)
 {
 	struct watched *watched = watched_of(watch, process);
 	struct publication publication;
+	uint32_t before; /* where its mappings were */
 	int err = watched ? watch_describe(watch, process, UINT64_MAX - 1) : -ENOMEM;
 
 	if (!err && watch->publishing.entries.count > MANY_MAPPINGS &&
@@ -176,6 +188,7 @@ int watch_publish(struct watch *watch, struct process *process)
 	if (vec_reserve(&watched->pins, watch->publishing.files.count))
 		return -ENOMEM;
 	watch_charge(watch, process);
+	before = watched->entry.generation ? watched->entry.mapping_first : UINT32_MAX;
 	err = tables_publish(sampler_tables(watch->sampler), (uint32_t)process->pid, &publication, &watched->entry);
 	if (err == -ENOSPC) {
 		watch_shorten(watch);
@@ -191,6 +204,8 @@ int watch_publish(struct watch *watch, struct process *process)
 		watched->entry = (struct process_entry){};
 		watch_unpin(watch, watched);
 	}
+	if (!err && watched->entry.mapping_first != before)
+		watch_count_published(watched, watched->entry.mapping_count, watched->published_at);
 	if (!err)
 		repin(watch, watched);
 	watched->published_changes = process->changes;

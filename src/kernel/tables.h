@@ -135,7 +135,10 @@ struct publication {
 	const struct mapping_entry *mappings; /* sorted by address */
 };
 
-/* Makes a process known to the walks, or replaces *ret, which they knew. 0 or a negative errno, as above. */
+/*
+ * Makes a process known to the walks, or replaces *ret, which they knew. The same mappings as before need no more
+ * space. 0 or a negative errno, as above.
+ */
 int tables_publish(struct tables *tables, uint32_t tgid, const struct publication *publication,
 		   struct process_entry *ret);
 

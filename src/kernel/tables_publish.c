@@ -110,6 +110,15 @@ static int retire(struct tables *tables, uint32_t first, uint32_t count, uint64_
 	return count ? vec_push(&tables->retired, (struct retired){.at = now, .run = {first, count}}) : 0;
 }
 
+/* Are the mappings those that the walks have already? Then they keep their run: it is only their time that changes. */
+static bool are_the_same(const struct tables *tables, const struct publication *publication,
+			 const struct process_entry *before)
+{
+	return before->generation && before->mapping_count == publication->count &&
+	       !memcmp(&tables->mappings[before->mapping_first], publication->mappings,
+		       publication->count * sizeof(*publication->mappings));
+}
+
 int tables_publish(struct tables *tables, uint32_t tgid, const struct publication *publication,
 		   struct process_entry *ret)
 {
@@ -121,24 +130,27 @@ int tables_publish(struct tables *tables, uint32_t tgid, const struct publicatio
 				      .epoch = publication->epoch,
 				      .unnamed = publication->unnamed,
 				      .tgid = tgid};
+	const bool taken = count && !are_the_same(tables, publication, ret);
 	int err = 0;
 
-	if (count)
+	if (!taken)
+		entry.mapping_first = ret->mapping_first;
+	else
 		err = take_mappings(tables, count, &entry.mapping_first);
 	if (err)
 		return err;
-	if (count)
+	if (taken)
 		memcpy(&tables->mappings[entry.mapping_first], publication->mappings,
 		       count * sizeof(*publication->mappings));
 	entry.check = process_entry_check(&entry);
 	if (bpf_map_update_elem(tables->maps.processes, &tgid, &entry, BPF_ANY)) {
 		err = -errno;
-		if (count)
+		if (taken)
 			give_mappings(tables, entry.mapping_first, count);
 		return err;
 	}
 	tables_changed(tables);
-	if (ret->generation)
+	if (ret->generation && (taken || !count))
 		retire(tables, ret->mapping_first, ret->mapping_count, publication->now);
 	*ret = entry;
 	return 0;

@@ -494,10 +494,20 @@ static void test_publish(struct tables *tables, const struct tables_maps *maps, 
 	is_int(publish(tables, tgid, 6 * SECOND, many, 50, &entry), 0, "again");
 	ok(entry.generation != old.generation && entry.mapping_first >= old.mapping_first + old.mapping_count,
 	   "elsewhere, with another generation");
+	old = entry;
+	is_int(publish(tables, tgid, 6 * SECOND + 1, many, 50, &entry), 0, "once more, the same mappings");
+	ok(entry.generation != old.generation && entry.mapping_first == old.mapping_first &&
+		   entry.valid_from == 6 * SECOND + 1 && !bpf_map_lookup_elem(maps->processes, &tgid, &found) &&
+		   !memcmp(&found, &entry, sizeof(found)),
+	   "where they are, with another generation");
+	many[49].kind = MAPPING_NO_TABLE;
+	is_int(publish(tables, tgid, 6 * SECOND + 2, many, 50, &entry), 0, "one is another");
+	ok(entry.mapping_first != old.mapping_first, "elsewhere again");
+	many[49].kind = MAPPING_FP_CHAIN;
 	tables_collect(tables, 6 * SECOND + SECOND / 2);
-	is_int(publish(tables, 43, 6 * SECOND, many, MAPPINGS_MAX - 150 + 1, &other), -ENOSPC,
+	is_int(publish(tables, 43, 6 * SECOND, many, MAPPINGS_MAX - 200 + 1, &other), -ENOSPC,
 	       "too many for what is left");
-	is_int(publish(tables, 43, 6 * SECOND, many, MAPPINGS_MAX - 150, &other), 0, "just as many");
+	is_int(publish(tables, 43, 6 * SECOND, many, MAPPINGS_MAX - 200, &other), 0, "just as many");
 	tables_withdraw(tables, 43, &other, 7 * SECOND);
 	tables_withdraw(tables, tgid, &entry, 7 * SECOND);
 	ok(bpf_map_lookup_elem(maps->processes, &tgid, &found) < 0, "a process that was withdrawn is gone");

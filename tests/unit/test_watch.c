@@ -38,6 +38,38 @@ static void forget(struct watch *watch)
 	vec_free(&watch->arriving.waiting);
 }
 
+/* How often a process that never rests publishes its mappings, each time others: in one second, and in the next. */
+static void count_publications(uint32_t mappings, unsigned int ret[2])
+{
+	struct watched watched = {.entry = {.mapping_count = mappings}};
+	uint64_t now = 100 * S;
+
+	for (ret[0] = ret[1] = 0; now < 102 * S; now += S / 10000) {
+		if (watch_published_lately(&watched, now))
+			continue;
+		watched.published_at = now;
+		watch_count_published(&watched, mappings, now);
+		ret[now >= 101 * S]++;
+	}
+}
+
+static void test_published_lately(void)
+{
+	static const uint32_t sizes[] = {10, 200, 256, 300, 5000, 60000};
+	unsigned int counts[2];
+	size_t i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint64_t most = MAPPINGS_MAX / 16 > sizes[i] ? MAPPINGS_MAX / 16 : sizes[i];
+
+		count_publications(sizes[i], counts);
+		ok(counts[0] && (uint64_t)counts[0] * sizes[i] <= 2 * most + sizes[i],
+		   "%u mappings: published %u times in the first second", sizes[i], counts[0]);
+		ok(counts[1] <= counts[0] && (uint64_t)counts[1] * sizes[i] <= most + sizes[i],
+		   "%u mappings: %u times in the next one", sizes[i], counts[1]);
+	}
+}
+
 static void test_missing_parts(void)
 {
 	struct watch watch = {};
@@ -136,6 +168,7 @@ static void test_verified(void)
 int main(void)
 {
 	test_missing_parts();
+	test_published_lately();
 	test_lock();
 	test_joined();
 	test_watermark();
