@@ -255,4 +255,40 @@ BEGIN { trace("old"); exit(0); }
 #endif
 '
 
+# --- what D's libraries define ---
+says "psinfo_t and its like: translated from a task, also by an inline definition, and declared" 0 "1 dtrace 2 82 0 128
+
+" -qn 'inline lwpsinfo_t *me = xlate < lwpsinfo_t * > (curthread); psinfo_t *p; extern cpuinfo_t c;
+	BEGIN { printf("%d %s %d %d %d %d\n", xlate < psinfo_t > (curthread).pr_pid == $pid, me->pr_name,
+	xlate < struct psinfo * > (curthread)->pr_dmodel, me->pr_sname, me->pr_flag, sizeof(lwpsinfo_t)); exit(0); }'
+says "a script's own translator of what D has one for is refused" 1 \
+'dtrace: invalid probe specifier translator lwpsinfo_t < struct task_struct *T > { pr_lwpid = T->pid; }; BEGIN { }: [D_XLATE_REDECL] translator from struct task_struct * to struct lwpsinfo has already been declared
+' -xerrtags -n 'translator lwpsinfo_t < struct task_struct *T > { pr_lwpid = T->pid; }; BEGIN { }'
+says "a script's own struct of such a name is its own" 0 "3
+
+" -qn 'struct psinfo { int x; } p; BEGIN { p.x = 3; printf("%d\n", p.x); exit(0); }'
+says "members of the current process that its translator does not have" 1 \
+'dtrace: invalid probe specifier BEGIN { trace(curpsinfo->pr_size); }: [D_XLATE_NOCONV] translator does not define conversion for member: pr_size
+' -xerrtags -n 'BEGIN { trace(curpsinfo->pr_size); }'
+says "fds[]: the process's open files" 0 "opened 1 0
+<none> 0 0
+opened 1 3
+<none> 0 0
+
+" -qn 'syscall::write:entry /pid == $target/ { printf("%s %d %d\n", fds[arg0].fi_name, fds[arg0].fi_oflags & O_ACCMODE,
+	fds[arg0].fi_offset); } syscall::write:return /pid == $target/ { printf("%s %d %d\n", fds[999].fi_name,
+	fds[-1].fi_oflags, fds[-1].fi_offset); }' -c "sh -c '{ echo 12; echo 5; } > $folder/opened'"
+disk=$(findmnt -no SOURCE -T "$folder" | sed 's|^/dev/||')
+if [ -e "/sys/class/block/$disk" ]; then
+	says "io: the size, the direction and the device of a request" 0 "1 /dev/$disk <unknown> 1
+
+" -qn "io:::start /args[1]->dev_statname == \"$disk\" && args[0]->b_bcount >= 4096 && (args[0]->b_flags & B_WRITE)/ {
+	printf(\"%d %s %s %d\\n\", args[0]->b_blkno > 0, args[1]->dev_pathname, args[2]->fi_name,
+	args[1]->dev_major == getmajor(args[0]->b_edev)); exit(0); }" \
+		-c "sh -c 'dd if=/dev/zero of=$folder/written bs=4k count=4 conv=fsync status=none; sleep 10'"
+else
+	n=$((n + 1))
+	echo "ok $n - io: the size, the direction and the device of a request # SKIP no block device under $folder"
+fi
+
 echo "1..$n"

@@ -6,7 +6,7 @@
  *        ─► probes.c, processes.c: which places each clause is about; places with the same clauses become one unit
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
  *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
- *             │  registers.c, translators.c: what has a value
+ *             │  registers.c, translators.c, library.c: what has a value
  *             └─ actions.c, recorded.c, aggregations.c, speculation.c: what is recorded
  *        ─► print.c, print_types.c, print_format.c, print_aggregations.c: what the records say
  *
@@ -414,6 +414,14 @@ struct node *d_translated_member(struct compiler *c, const struct d_expr *expr);
 struct node *d_translation(struct compiler *c, const struct d_expr *xlate);
 /* What the name stands for in a translator; NULL: nothing. */
 struct node *d_bound(struct compiler *c, const struct d_expr *expr);
+
+/*
+ * library.c: the record of this name that D's libraries define; NULL: there is none. The translator that they have, or
+ * NULL. An expression in D's words, all of it at `span`.
+ */
+const struct type *d_library_type(struct compiler *c, const char *name);
+const struct d_translator *d_library_translator(struct compiler *c, const struct type *out, const struct type *in);
+struct d_expr *d_library_expression(struct compiler *c, const char *text, struct span span);
 
 /* recorded.c: stack(), usym() and their like. */
 bool d_is_recorded(const char *name);

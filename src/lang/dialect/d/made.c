@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The providers proc, sched and io: each probe is a place of the kernel's own, perhaps with a condition, and has
- * arguments in D's words. A thread is a psinfo_t or an lwpsinfo_t there: their members are found in its task_struct.
+ * arguments in D's words. A thread is a psinfo_t or an lwpsinfo_t there, a request a bufinfo_t, a devinfo_t and a
+ * fileinfo_t: library.c translates them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 
 /*
  * An argument is a letter and the number of the place's own: p: a psinfo_t, and l: an lwpsinfo_t, of a task (P, L: of
- * the current one); n: a number; s: text of the process; r: what a system call returns; e: how
- * the process ends.
+ * the current one); b, d, f: a bufinfo_t, devinfo_t, fileinfo_t of the place's struct bio; n: a number; s: text of the
+ * process; r: what a system call returns; e: how the process ends.
  */
 const struct d_made d_made_probes[] = {
 	{"proc", "create", {"rawtracepoint", "sched_process_fork"}, D_WHEN_NEW_PROCESS, {"p1"}},
@@ -40,8 +41,8 @@ const struct d_made d_made_probes[] = {
 	{"sched", "on-cpu", {"rawtracepoint", "sched_exit_tp"}, D_WHEN_TRUE, {}},
 	{"sched", "surrender", {"tracepoint", "syscalls", "sys_enter_sched_yield"}, D_WHEN_ALWAYS, {"L", "P"}},
 	{"sched", "wakeup", {"rawtracepoint", "sched_wakeup"}, D_WHEN_ALWAYS, {"l0", "p0"}},
-	{"io", "start", {"tracepoint", "block", "block_bio_queue"}, D_WHEN_ALWAYS, {}},
-	{"io", "done", {"tracepoint", "block", "block_bio_complete"}, D_WHEN_ALWAYS, {}},
+	{"io", "start", {"rawtracepoint", "block_bio_queue"}, D_WHEN_ALWAYS, {"b", "d", "f"}},
+	{"io", "done", {"rawtracepoint", "block_bio_complete"}, D_WHEN_ALWAYS, {"b", "d", "f"}},
 	{},
 };
 
@@ -158,6 +159,22 @@ static const char *argument_of(const struct d_made *made, uint32_t number)
 	return number < D_MADE_ARGUMENTS ? made->arguments[number] : NULL;
 }
 
+/* The place's argument that is a struct bio: before Linux 5.12, block_bio_queue has a queue in front of it. */
+static struct node *bio(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *arguments = compiler_attach(c)->arguments;
+	uint32_t i;
+
+	for (i = 0; arguments && i < arguments->field_count; i++) {
+		const struct type *type = arguments->fields[i].type;
+
+		if (type->kind == TYPE_POINTER && type->to->name && !strcmp(type->to->name, "bio"))
+			return raw(c, i);
+	}
+	report_error(c->report, "D_TYPE_ERR", expr->span, "%s: this kernel does not tell its types", expr->text);
+	return d_int(c, 0, &type_int64);
+}
+
 struct node *d_made_argument(struct compiler *c, uint32_t number, const struct d_expr *expr, bool is_typed)
 {
 	const struct d_made *made = made_here(c);
@@ -165,7 +182,7 @@ struct node *d_made_argument(struct compiler *c, uint32_t number, const struct d
 	struct d_expr own_number = *expr;
 	struct node *node = NULL;
 
-	if (!made || !strcmp(made->provider, "io"))
+	if (!made)
 		return NULL;
 	if (!argument && is_typed) {
 		report_error(c->report, "D_ARGS_IDX", expr->span, "index %u is out of range for %s:vmlinux::%s args[ ]",
@@ -179,6 +196,10 @@ struct node *d_made_argument(struct compiler *c, uint32_t number, const struct d
 		node = raw(c, strtoul(argument + 1, NULL, 10));
 		return number == 1 || number == 2 ? (argument[1] == '0' ? d_cast(c, node, &type_int32) : node)
 						  : d_cast(c, node, &type_int32);
+	case 'b':
+	case 'd':
+	case 'f':
+		return number ? d_int(c, 0, &type_int64) : bio(c, expr);
 	case 'r':
 		return d_cast(c, result(c), &type_int32);
 	case 'e':
@@ -204,125 +225,6 @@ struct node *d_made_argument(struct compiler *c, uint32_t number, const struct d
 
 /* --- members --- */
 
-static const struct member {
-	char kind; /* p: psinfo_t, l: lwpsinfo_t */
-	const char *name, *path;
-} members[] = {
-	{'p', "pr_pid", "tgid"},
-	{'p', "pr_ppid", "real_parent.tgid"},
-	{'p', "pr_pgid", "signal.pids.2.numbers.0.nr"},
-	{'p', "pr_sid", "signal.pids.3.numbers.0.nr"},
-	{'p', "pr_uid", "cred.uid.val"},
-	{'p', "pr_euid", "cred.euid.val"},
-	{'p', "pr_gid", "cred.gid.val"},
-	{'p', "pr_egid", "cred.egid.val"},
-	{'p', "pr_fname", "comm"},
-	{'p', "pr_addr", ""},
-	{'l', "pr_lwpid", "pid"},
-	{'l', "pr_pri", "prio"},
-	{'l', "pr_name", "comm"},
-	{'l', "pr_onpro", "thread_info.cpu"},
-	{'l', "pr_addr", ""},
-};
-
-static const struct {
-	char kind;
-	const char *name;
-	int64_t value;
-} fixed[] = {
-	{'p', "pr_nlwp", 1},   {'p', "pr_wstat", 0}, {'p', "pr_dmodel", 2}, {'p', "pr_taskid", 0},
-	{'p', "pr_projid", 0}, {'p', "pr_nzomb", 0}, {'p', "pr_poolid", 0}, {'p', "pr_zoneid", 0},
-	{'p', "pr_contract", 0}, {'l', "pr_wchan", 0}, {'l', "pr_stype", 0},
-};
-
-static struct node *element(struct compiler *c, struct node *of, int64_t index)
-{
-	struct node *node = node_create(c->arena, NODE_INDEX, of->span, 2);
-
-	if (c->arena->failed || (of->type->kind != TYPE_ARRAY && of->type->kind != TYPE_POINTER))
-		return node;
-	node->kids[0] = of;
-	node->kids[1] = d_int(c, index, &type_int64);
-	node->type = of->type->to;
-	return node;
-}
-
-static struct node *along(struct compiler *c, struct node *node, const char *path, struct span span)
-{
-	for (; *path && !c->report->errors && !c->arena->failed;) {
-		size_t length = strcspn(path, ".");
-		char *name = arena_strdup(c->arena, path, length);
-
-		if (name && *name >= '0' && *name <= '9')
-			node = element(c, node, *name - '0');
-		else if (name)
-			node = d_field(c, node, name, span);
-		path += length + (path[length] == '.');
-	}
-	return node;
-}
-
-/* The letter of a thread's state, or its number, by the first bit that is set. */
-static struct node *state_of_task(struct compiler *c, struct node *task, bool is_letter, struct span span)
-{
-	static const struct {
-		int bits;
-		char letter;
-		int number;
-	} states[] = {{0x300, 'W', 7}, {0xb0, 'Z', 3}, {0x0c, 'T', 4}, {0x03, 'S', 1}};
-	struct node *ret = d_int(c, is_letter ? 'R' : 2, is_letter ? &type_int8 : &type_int32);
-	size_t i;
-
-	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
-		struct node *choice = node_create(c->arena, NODE_TERNARY, span, 3);
-
-		if (c->arena->failed)
-			return choice;
-		choice->kids[0] =
-			d_binary(c, OP_AND, &type_int32, d_cast(c, d_field(c, task, "__state", span), &type_int32),
-				 d_int(c, states[i].bits, &type_int32));
-		choice->kids[1] = d_int(c, is_letter ? states[i].letter : states[i].number, ret->type);
-		choice->kids[2] = ret;
-		choice->type = ret->type;
-		ret = choice;
-	}
-	return ret;
-}
-
-static struct node *stopped(struct compiler *c, struct node *task, struct span span)
-{
-	return d_binary(c, OP_SHIFT_RIGHT, &type_int32,
-			d_binary(c, OP_AND, &type_int32, d_cast(c, d_field(c, task, "__state", span), &type_int32),
-				 d_int(c, 4, &type_int32)),
-			d_int(c, 2, &type_int64));
-}
-
-static struct node *member_of(struct compiler *c, char kind, struct node *task, const struct d_expr *expr)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-		if (fixed[i].kind == kind && !strcmp(fixed[i].name, expr->text))
-			return d_int(c, fixed[i].value, &type_int32);
-	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		struct node *node;
-
-		if (members[i].kind != kind || strcmp(members[i].name, expr->text) != 0)
-			continue;
-		node = along(c, task, members[i].path, expr->span);
-		if (!*members[i].path)
-			node = d_cast(c, node, &type_uint64);
-		return node->type->kind == TYPE_STRING ? d_cast(c, node, d_string_type(c)) : node;
-	}
-	if (kind == 'l' && (!strcmp(expr->text, "pr_state") || !strcmp(expr->text, "pr_sname")))
-		return state_of_task(c, task, !strcmp(expr->text, "pr_sname"), expr->span);
-	if (kind == 'l' && !strcmp(expr->text, "pr_flag"))
-		return stopped(c, task, expr->span);
-	report_error(c->report, "D_XLATE_NOCONV", expr->span, "translator does not define conversion for member: %s",
-		     expr->text);
-	return d_int(c, 0, &type_int32);
-}
-
 static struct node *of_curcpu(struct compiler *c, const struct d_expr *expr)
 {
 	struct d_expr name = *expr;
@@ -344,7 +246,8 @@ static struct node *of_curcpu(struct compiler *c, const struct d_expr *expr)
 /* pr_psargs of the process in which the clause runs, whose memory can be read. As in psinfo_t, 79 characters. */
 static struct node *arguments_of(struct compiler *c, struct node *task, struct span span)
 {
-	struct node *begin = along(c, task, "mm.arg_start", span), *end = along(c, task, "mm.arg_end", span);
+	struct node *memory = d_field(c, task, "mm", span), *begin = d_field(c, memory, "arg_start", span),
+		    *end = d_field(c, memory, "arg_end", span);
 	struct node *node = node_create(c->arena, NODE_CALL, span, 2);
 
 	if (c->arena->failed || c->report->errors)
@@ -356,34 +259,92 @@ static struct node *arguments_of(struct compiler *c, struct node *task, struct s
 	return d_cast(c, node, d_string_type(c));
 }
 
+/* fds[N]: the open file of this number, which takes the place of the 0s. */
+static struct d_expr *open_file(struct compiler *c, const struct d_expr *number, struct span span)
+{
+	static const char ask[] = "0 >= 0 && 0 < (int)curthread->files->fdt->max_fds ? 0 : (struct file *)0";
+	struct d_expr *file = d_library_expression(c, "curthread->files->fdt->fd[0]", span),
+		      *ret = d_library_expression(c, ask, span);
+	struct d_expr *own = (struct d_expr *)(uintptr_t)number;
+
+	if (c->report->errors || c->arena->failed)
+		return ret;
+	file->kids[1] = own;
+	ret->kids[0]->kids[0]->kids[0] = ret->kids[0]->kids[1]->kids[0] = own;
+	ret->kids[1] = file;
+	return ret;
+}
+
+/* The argument of the place that this is; NULL: none that is translated. */
+static const char *translated_argument(struct compiler *c, const struct d_expr *of, int64_t *number)
+{
+	const struct d_made *made = made_here(c);
+	const char *ret = NULL;
+
+	if (made && of->kind == D_INDEX && of->kids[0]->kind == D_VARIABLE && !strcmp(of->kids[0]->text, "args") &&
+	    d_constant(c, of->kids[1], number) && *number >= 0 && *number < D_MADE_ARGUMENTS)
+		ret = argument_of(made, (uint32_t)*number);
+	return ret && strchr("pPlLbdf", *ret) ? ret : NULL;
+}
+
+static const char *type_told(const char *argument)
+{
+	switch (*argument) {
+	case 'p':
+	case 'P':
+		return "psinfo_t *";
+	case 'l':
+	case 'L':
+		return "lwpsinfo_t *";
+	case 'b':
+		return "bufinfo_t *";
+	case 'd':
+		return "devinfo_t *";
+	case 'f':
+		return "fileinfo_t *";
+	case 's':
+		return "string";
+	default:
+		return "int";
+	}
+}
+
 struct node *d_translated(struct compiler *c, const struct d_expr *expr)
 {
 	const struct d_expr *of = expr->kids[0];
-	const struct d_made *made = made_here(c);
-	const char *argument = NULL;
-	struct node *task;
+	struct d_expr xlate = {.kind = D_XLATE, .span = expr->span, .kid_count = 1}, member = *expr, *value = NULL,
+		      *kids[2] = {&xlate, NULL};
+	const char *argument, *type;
+	char text[64];
 	int64_t number;
 
-	if (of->kind == D_VARIABLE && of->scope == D_GLOBAL && !strcmp(of->text, "curpsinfo")) {
-		argument = "P";
-	} else if (of->kind == D_VARIABLE && of->scope == D_GLOBAL && !strcmp(of->text, "curlwpsinfo")) {
-		argument = "L";
-	} else if (of->kind == D_VARIABLE && of->scope == D_GLOBAL && !strcmp(of->text, "curcpu")) {
-		return of_curcpu(c, expr);
-	} else if (made && of->kind == D_INDEX && of->kids[0]->kind == D_VARIABLE &&
-		   !strcmp(of->kids[0]->text, "args") && d_constant(c, of->kids[1], &number) && number >= 0 &&
-		   number < D_MADE_ARGUMENTS) {
-		argument = argument_of(made, (uint32_t)number);
+	argument = translated_argument(c, of, &number);
+	if (of->kind == D_VARIABLE && of->scope == D_GLOBAL && !d_variable_find(c, D_GLOBAL, of->text, false)) {
+		if (!strcmp(of->text, "curcpu"))
+			return of_curcpu(c, expr);
+		argument = !strcmp(of->text, "curpsinfo") ? "P" : !strcmp(of->text, "curlwpsinfo") ? "L" : NULL;
+		if (!strcmp(of->text, "fds") && of->kid_count == 1) {
+			value = open_file(c, of->kids[0], expr->span);
+			argument = "f";
+		}
 	}
-	if (!argument || !strchr("pPlL", *argument))
+	if (!argument)
 		return NULL;
-	task = task_of(c, argument);
-	if (task && *argument == 'P' && !strcmp(expr->text, "pr_psargs"))
-		return arguments_of(c, task, expr->span);
-	if (task)
-		return member_of(c, *argument | 32, task, expr);
-	report_error(c->report, "D_TYPE_ERR", expr->span, "%s: this kernel does not tell its types", expr->text);
-	return d_int(c, 0, &type_int32);
+	type = type_told(argument);
+	if (*argument == 'P' && !strcmp(expr->text, "pr_psargs")) {
+		struct node *task = task_of(c, argument);
+
+		return task ? arguments_of(c, task, expr->span) : d_int(c, 0, &type_int32);
+	}
+	snprintf(text, sizeof(text), strchr("bdf", *argument) ? "(struct bio *)arg0" : "(struct task_struct *)arg%d",
+		 (int)number);
+	if (of->kind == D_VARIABLE)
+		snprintf(text, sizeof(text), "curthread");
+	kids[1] = value ? value : d_library_expression(c, text, expr->span);
+	xlate.kids = kids + 1;
+	xlate.type_name.type = d_type(c, arena_strdup(c->arena, type, strlen(type) - 2), expr->span);
+	member.kids = kids;
+	return c->report->errors || c->arena->failed ? d_int(c, 0, &type_int32) : d_translated_member(c, &member);
 }
 
 /* --- what else D's libraries make of this --- */
@@ -426,22 +387,6 @@ struct node *d_of_cpu(struct compiler *c, const struct d_expr *expr)
 		return NULL;
 	}
 	return d_int(c, number, &type_int32);
-}
-
-static const char *type_told(const char *argument)
-{
-	switch (*argument) {
-	case 'p':
-	case 'P':
-		return "psinfo_t *";
-	case 'l':
-	case 'L':
-		return "lwpsinfo_t *";
-	case 's':
-		return "string";
-	default:
-		return "int";
-	}
 }
 
 void d_made_tell(const struct d_made *made, FILE *out)

@@ -31,6 +31,9 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 		{"uid_t", &type_uint32},     {"gid_t", &type_uint32},     {"hrtime_t", &type_int64},
 		{"ptrdiff_t", &type_int64},  {"off_t", &type_int64},      {"_Bool", &type_uint8},
 		{"time_t", &type_int64},     {"ipaddr_t", &type_uint32},  {"in_addr_t", &type_uint32},
+		{"processorid_t", &type_int32}, {"psetid_t", &type_int32}, {"chipid_t", &type_int32},
+		{"lgrp_id_t", &type_int32},  {"taskid_t", &type_int32},   {"dprojid_t", &type_int32},
+		{"poolid_t", &type_int32},   {"zoneid_t", &type_int32},
 	};
 	const struct type *type = NULL;
 	const char *mark = strchr(name, '`'), *word = strrchr(name, ' ');
@@ -55,6 +58,8 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 			type = known[i].type;
 	if (!type)
 		type = types_find(&c->types, name);
+	if (!type)
+		type = d_library_type(c, name);
 	if (!type && (!strncmp(name, "struct ", 7) || !strncmp(name, "union ", 6)))
 		type = types_declare(&c->types, name, *name == 'u');
 	if (!type) {

@@ -62,9 +62,22 @@ static struct node *kernel_place(struct compiler *c, const struct d_expr *expr)
 	return d_element(c, d_kernel_variable(c, &whole), expr->kids[0], expr->span);
 }
 
+/* An xlate, perhaps by the name of an inline definition. */
+static struct d_expr *xlate_of(struct compiler *c, struct d_expr *expr)
+{
+	const struct d_variable *variable = expr->kind == D_VARIABLE && expr->scope == D_GLOBAL && !expr->kid_count
+						    ? d_variable_find(c, D_GLOBAL, expr->text, false)
+						    : NULL;
+
+	if (variable && variable->inlined)
+		expr = variable->inlined;
+	return expr->kind == D_XLATE ? expr : NULL;
+}
+
 struct node *d_place(struct compiler *c, const struct d_expr *expr)
 {
 	const struct d_variable *variable;
+	struct d_expr *xlate, member;
 	struct node *of;
 
 	switch (expr->kind) {
@@ -79,8 +92,12 @@ struct node *d_place(struct compiler *c, const struct d_expr *expr)
 			return indexed_variable(c, variable, expr);
 		return d_variable_read(c, expr);
 	case D_MEMBER:
-		if (expr->kids[0]->kind == D_XLATE)
-			return d_translated_member(c, expr);
+		xlate = xlate_of(c, expr->kids[0]);
+		if (xlate) {
+			member = *expr;
+			member.kids = &xlate;
+			return d_translated_member(c, &member);
+		}
 		of = d_translated(c, expr);
 		return of ? of : d_member(c, expr->is_arrow ? d_value(c, expr->kids[0]) : d_place(c, expr->kids[0]),
 					  expr);

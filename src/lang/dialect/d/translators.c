@@ -37,7 +37,8 @@ bool d_translator_add(struct compiler *c, const struct d_translator *translator)
 		tag = "D_XLATE_SOU";
 		what = "incomplete struct/union/enum ";
 		name = type_describe(c->arena, translator->out);
-	} else if (find(c, translator->out, translator->in)) {
+	} else if (find(c, translator->out, translator->in) ||
+		   d_library_translator(c, translator->out, translator->in)) {
 		tag = "D_XLATE_REDECL";
 		what = arena_printf(c->arena, "translator from %s to %s has already been declared",
 				    d_type_name(c, translator->in), d_type_name(c, translator->out));
@@ -62,6 +63,9 @@ static const struct d_translator *translator_of(struct compiler *c, const struct
 {
 	const struct type *in = d_place(c, xlate->kids[0])->type;
 	const struct d_translator *ret = find(c, record_of(xlate->type_name.type), in);
+
+	if (!ret)
+		ret = d_library_translator(c, record_of(xlate->type_name.type), in);
 
 	if (!ret && !c->report->errors)
 		report_error(c->report, "D_XLATE_NONE", xlate->span, "cannot translate from \"%s\" to \"%s\"",
