@@ -578,7 +578,7 @@ static int failed(const struct script *script, enum cli_status status, const str
 
 static int list(struct request *request, struct script *script)
 {
-	static const char everything[] = "dtrace:::\nsyscall:::\nproc:::\nsched:::\nio:::\nsdt:::\n";
+	static const char everything[] = "dtrace:::,syscall:::,proc:::,sched:::,io:::,sdt::: {}";
 	struct compilation compilation;
 	int err;
 

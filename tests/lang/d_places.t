@@ -255,6 +255,23 @@ BEGIN { trace("old"); exit(0); }
 #endif
 '
 
+# --- lists ---
+says "a list of nothing is empty, and a success" 0 \
+"dtrace: failed to match :nothing_of_this_name::: No probe matches description
+   ID   PROVIDER            MODULE                          FUNCTION NAME
+" -l -m nothing_of_this_name
+says "ERROR is listed, by dtrace's own number" 0 \
+"   ID   PROVIDER            MODULE                          FUNCTION NAME
+    1     dtrace                                                     BEGIN
+    2     dtrace                                                     END
+    3     dtrace                                                     ERROR
+" -l -n dtrace:::
+"$dtrace" -l > "$folder/out" 2>&1 && grep -q '^ *3 *dtrace *ERROR$' "$folder/out" &&
+	grep -q 'syscall *vmlinux *write *entry$' "$folder/out"
+status=$?
+n=$((n + 1))
+[ $status = 0 ] && echo "ok $n - a list of all" || echo "not ok $n - a list of all"
+
 # --- what D's libraries define ---
 says "psinfo_t and its like: translated from a task, also by an inline definition, and declared" 0 "1 dtrace 2 82 0 128
 

@@ -327,4 +327,13 @@ says "print() of what is no pointer" 1 "dtrace: invalid probe specifier BEGIN { 
 	 argument: int
 " -xerrtags -n 'BEGIN { print(1); }'
 
+says "what is read by way of a NULL pointer has failed at 0, wherever it is in the struct" 0 "dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+1 0
+
+" -qn 'BEGIN { t = (struct task_struct *)NULL; trace(t->se.load.weight); } ERROR { printf("%d %d\n", arg4, arg5); exit(0); }'
+says "a string that is set to NULL is empty; sizes of floating point; wide characters" 0 "[] 0 4 8 16 97 6991947704341784424
+
+" -qn "BEGIN { s = \"a\"; s = NULL; printf(\"[%s] %d %d %d %d %d %d\n\", s, strlen(s), sizeof(float), sizeof(double),
+	sizeof(long double), 'a', 'a\bcdefgh'); exit(0); }"
+
 echo "1..$n"

@@ -92,6 +92,20 @@ static bool address_of_constant(struct gen *g, const struct node *node)
 	return true;
 }
 
+/* To the address in R0. What a NULL pointer points to has failed at NULL: a clause tells its address. */
+static void add_offset(struct gen *g, uint32_t offset)
+{
+	label nothing = g->clause ? code_label(g->code) : 0;
+
+	if (g->clause && !offset)
+		return;
+	if (g->clause)
+		code_jump_if(g->code, BPF_JEQ, R0, 0, nothing);
+	code_alu_imm(g->code, BPF_ADD, R0, (int32_t)offset);
+	if (g->clause)
+		code_bind(g->code, nothing);
+}
+
 static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 {
 	const struct type *of = node->kids[0]->type;
@@ -99,13 +113,13 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 
 	if (node->kind == NODE_FIELD && of->kind == TYPE_POINTER) {
 		gen_scalar(g, node->kids[0]);
-		code_alu_imm(g->code, BPF_ADD, R0, (int32_t)node->field->offset);
+		add_offset(g, node->field->offset);
 		return true;
 	}
 	if (node->kind == NODE_FIELD && of->kind == TYPE_RECORD) {
 		if ((node->kids[0]->kind == NODE_FIELD || node->kids[0]->kind == NODE_INDEX) &&
 		    address_of(g, node->kids[0], &offset)) {
-			code_alu_imm(g->code, BPF_ADD, R0, (int32_t)node->field->offset);
+			add_offset(g, node->field->offset);
 			return true;
 		}
 		if (node->kids[0]->kind == NODE_FIELD || node->kids[0]->kind == NODE_INDEX) {
@@ -114,7 +128,7 @@ static bool address_of(struct gen *g, const struct node *node, uint32_t *place)
 		}
 		if (node->kids[0]->kind == NODE_UNARY && node->kids[0]->op == OP_DEREFERENCE) {
 			gen_scalar(g, node->kids[0]->kids[0]);
-			code_alu_imm(g->code, BPF_ADD, R0, (int32_t)node->field->offset);
+			add_offset(g, node->field->offset);
 			return true;
 		}
 	}

@@ -64,7 +64,7 @@ static void check_whole(struct compiler *c)
 				     i + 1);
 			return;
 		}
-	if (!c->units.count || (!state->matches && !c->options->may_be_empty))
+	if ((!c->units.count || !state->matches) && !c->options->may_be_empty)
 		refuse(c, "no probes matched", "-Z allows descriptions without a probe, but one must have one");
 	else if (state->buffer_size && state->buffer_size < BUFFER_MIN)
 		refuse(c, "could not enable tracing: Enabling exceeds size of buffer", "bufsize must be 64 at least");
@@ -117,16 +117,27 @@ static void end(struct compiler *c)
 	vec_free(&state->held);
 }
 
+static void list_place(const struct d_place *place, FILE *out)
+{
+	fprintf(out, "%5u %10s %17s %33s %s\n", place->id, place->provider, place->module, place->function,
+		place->name);
+}
+
 static void list(const struct compiler *c, FILE *out)
 {
+	static const struct d_place error = {
+		.id = D_ERROR_ID, .provider = "dtrace", .module = "", .function = "", .name = "ERROR"};
 	const struct d_state *state = d_state(c);
 	size_t i;
 
-	for (i = 0; i < state->places.count; i++) {
+	for (i = 0; i <= state->places.count; i++) {
 		const struct d_place *place = &state->places.at[i];
 
-		fprintf(out, "%5u %10s %17s %33s %s\n", place->id, place->provider, place->module, place->function,
-			place->name);
+		if (state->has_error && i == state->error_at)
+			list_place(&error, out);
+		if (i == state->places.count)
+			break;
+		list_place(place, out);
 		if (c->options->tells_arguments && place->made)
 			d_made_tell(place->made, out);
 	}

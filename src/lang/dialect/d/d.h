@@ -299,6 +299,8 @@ struct d_state {
 	VEC(struct d_variable *) variables;
 	VEC(struct d_unit) units;   /* of the compiler's */
 	VEC(struct d_place) places; /* of the compiler's attaches */
+	bool has_error;  /* a description matches dtrace:::ERROR, which is no place */
+	size_t error_at; /* where it would be in `places` */
 	uint64_t options[D_OPTIONS];
 	uint64_t buffer_size; /* as asked for; 0: it was not */
 	uint64_t used_parameters; /* bit N: $N + 1 was used, of the first 64 */
@@ -338,6 +340,8 @@ static inline struct d_state *d_state(const struct compiler *c)
 
 /* The tag of what is told as it is: not about the program's text. */
 #define D_NOT_ENABLED "EDT_NOT_ENABLED"
+
+#define D_ERROR_ID 3 /* of dtrace:::ERROR */
 
 /* d.c: how many probes matched, as dtrace tells it. */
 const char *d_matched(const struct compiler *c);
@@ -389,7 +393,8 @@ bool d_constant(struct compiler *c, const struct d_expr *expr, int64_t *ret);
 /* "int", "struct task_struct", "string": the type of this name; a complaint if there is none. */
 const struct type *d_type(struct compiler *c, const char *name, struct span span);
 const struct type *d_string_type(struct compiler *c);
-extern const struct type d_floating;
+/* float, double, long double */
+bool d_is_floating(const struct type *type);
 struct node *d_int(struct compiler *c, int64_t value, const struct type *type);
 struct node *d_literal(struct compiler *c, const char *text);
 struct node *d_call(struct compiler *c, enum core_builtin builtin, const struct type *type, struct span span,

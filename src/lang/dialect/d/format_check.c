@@ -116,7 +116,7 @@ static const char *wants(const struct d_spec *spec, const struct type *type)
 	case 'f':
 	case 'g':
 	case 'G':
-		return type == &d_floating ? NULL : "float, double, or long double";
+		return d_is_floating(type) ? NULL : "float, double, or long double";
 	case 'k':
 		return type->kind == TYPE_STACK ? NULL : "stack";
 	case 'A':

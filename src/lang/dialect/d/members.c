@@ -12,7 +12,16 @@ const struct type *d_string_type(struct compiler *c)
 }
 
 /* Declarations may have it, and nothing else: D does not calculate with it. */
-const struct type d_floating = {.kind = TYPE_RECORD, .size = 8, .align = 8, .name = "double"};
+static const struct type floating[] = {{.kind = TYPE_RECORD, .size = 4, .align = 4, .name = "float"},
+				       {.kind = TYPE_RECORD, .size = 8, .align = 8, .name = "double"},
+				       {.kind = TYPE_RECORD, .size = 16, .align = 16, .name = "long double"}};
+
+#define FLOATING (sizeof(floating) / sizeof(floating[0]))
+
+bool d_is_floating(const struct type *type)
+{
+	return type >= floating && type < floating + FLOATING;
+}
 
 const struct type *d_type(struct compiler *c, const char *name, struct span span)
 {
@@ -49,8 +58,9 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 		return d_string_type(c);
 	if (!strcmp(name, "void"))
 		return &type_none;
-	if (!strcmp(name, "float") || !strcmp(name, "double") || !strcmp(name, "long double"))
-		return &d_floating;
+	for (i = 0; i < FLOATING; i++)
+		if (!strcmp(floating[i].name, name))
+			return &floating[i];
 	if (!strcmp(name, "in6_addr_t"))
 		type = types_find(&c->types, "struct in6_addr");
 	for (i = 0; !type && i < sizeof(known) / sizeof(known[0]); i++)
@@ -171,7 +181,7 @@ struct node *d_offset_of(struct compiler *c, const struct d_expr *expr)
 	struct type_field field = {};
 	const char *tag = NULL, *what = "";
 
-	if (type->kind != TYPE_RECORD || type == &d_floating) {
+	if (type->kind != TYPE_RECORD || d_is_floating(type)) {
 		tag = "D_OFFSETOF_TYPE";
 		what = "offsetof operand must be a struct or union type";
 	} else if (type->is_incomplete && !types_complete(&c->types, type)) {

@@ -134,7 +134,7 @@ static struct d_expr *number(struct parser *p)
 		return expr;
 	expr->value = value;
 	if (*p->token.text == '\'')
-		expr->type = &type_int32;
+		expr->type = (int64_t)value == (int32_t)value ? &type_int32 : &type_int64;
 	else if (!is_long && !is_unsigned && (int64_t)value >= 0 && value <= INT32_MAX)
 		expr->type = &type_int32;
 	else if (!is_long && !is_unsigned && (int64_t)value < 0 && (int64_t)value >= INT32_MIN && is_decimal)

@@ -411,7 +411,9 @@ static const struct type *sized(struct parser *p, const struct words *w, const c
 	else if (w->is_unsigned || w->is_signed)
 		complain(p, "D_DECL_SIGNINT", span,
 			 "invalid type declaration: ", "signed and unsigned may only be used with integer type");
-	return d_failed(p) ? &type_int32 : d_type(p->c, base, span);
+	if (d_failed(p))
+		return &type_int32;
+	return d_type(p->c, w->longs && !strcmp(base, "double") ? "long double" : base, span);
 }
 
 /* unsigned struct x { */
@@ -430,6 +432,8 @@ static const char *canonical(struct parser *p, const struct words *w, const char
 {
 	const char *size = w->is_short ? "short" : w->longs > 1 ? "long long" : w->longs ? "long" : base;
 
+	if (w->longs && !strcmp(base, "double"))
+		return "long double";
 	return w->is_unsigned ? arena_printf(p->c->arena, "unsigned %s", size) : size;
 }
 
@@ -526,7 +530,7 @@ static void parameters(struct parser *p, struct d_declarator *ret, const char *c
 			return;
 		if (one.type->kind == TYPE_NONE && is_function && one.name)
 			complain(p, "D_DECL_PROTO_NAME", span, "void parameter may not have a name: ", one.name);
-		if (one.is_array || (one.type->kind == TYPE_NONE && !is_function) || one.type == &d_floating)
+		if (one.is_array || (one.type->kind == TYPE_NONE && !is_function) || d_is_floating(one.type))
 			wrong_parameter(p, &one, is_function, ret->key_count + 1);
 		has_void |= one.type->kind == TYPE_NONE;
 		keys[ret->key_count++] = one.type->kind == TYPE_ARRAY ? type_pointer(p->c->arena, one.type->to)

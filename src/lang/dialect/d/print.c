@@ -508,7 +508,7 @@ static void print_now(const struct printer *p, const struct site *site, const ui
 {
 	static const struct d_place nowhere = {.provider = "", .module = "", .function = "", .name = ""};
 	static const struct d_place error = {
-		.id = 3, .provider = "dtrace", .module = "", .function = "", .name = "ERROR"};
+		.id = D_ERROR_ID, .provider = "dtrace", .module = "", .function = "", .name = "ERROR"};
 	const struct d_record *record = site->call;
 	const struct d_state *state = state_of(p);
 	const struct type *tuple = site->arguments;

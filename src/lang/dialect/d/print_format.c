@@ -168,13 +168,21 @@ void d_print_number(FILE *out, const struct d_spec *spec, uint64_t value, uint32
 #pragma GCC diagnostic pop
 }
 
-static void print_floating(FILE *out, const struct d_spec *spec, const uint8_t *bytes)
+static void print_floating(FILE *out, const struct d_spec *spec, const uint8_t *bytes, size_t size)
 {
 	char format[24];
-	double value;
+	long double value = 0;
+	double number = 0;
+	float small = 0;
 
-	memcpy(&value, bytes, sizeof(value));
-	snprintf(format, sizeof(format), "%%%s*.*%c", spec->flags, spec->conversion);
+	memcpy(&small, bytes, sizeof(small));
+	if (size >= sizeof(number))
+		memcpy(&number, bytes, sizeof(number));
+	if (size >= sizeof(value))
+		memcpy(&value, bytes, sizeof(value));
+	else
+		value = size == sizeof(small) ? (long double)small : (long double)number;
+	snprintf(format, sizeof(format), "%%%s*.*L%c", spec->flags, spec->conversion);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 	fprintf(out, format, spec->width < 0 ? 0 : spec->width, spec->precision, value);
@@ -218,8 +226,8 @@ void d_print_spec(const struct printer *p, FILE *out, const struct d_spec *spec,
 	case 'f':
 	case 'g':
 	case 'G':
-		if (type->size == sizeof(double))
-			print_floating(out, spec, bytes);
+		if (d_is_floating(type))
+			print_floating(out, spec, bytes, type->size);
 		break;
 	case 'Y':
 	case 'T':

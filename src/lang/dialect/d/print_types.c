@@ -34,10 +34,9 @@ static void put_name(FILE *out, const struct type *type)
 
 	switch (type->kind) {
 	case TYPE_RECORD:
-		if (type != &d_floating)
-			fputs(type->is_union ? "union" : "struct", out);
-		fprintf(out, "%s%s", type == &d_floating || !type->name || !*type->name ? "" : " ",
-			type->name ? type->name : "");
+		if (!d_is_floating(type))
+			fprintf(out, "%s%s", type->is_union ? "union" : "struct", type->name && *type->name ? " " : "");
+		fputs(type->name ? type->name : "", out);
 		break;
 	case TYPE_POINTER:
 		put_name(out, type->to);

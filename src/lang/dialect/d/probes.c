@@ -109,6 +109,8 @@ static void find_dtrace(struct making *m)
 	/* Run where something fails. */
 	if (d_matches(probe->parts[3], "ERROR")) {
 		m->found++;
+		d_state(m->c)->has_error = true;
+		d_state(m->c)->error_at = m->spots.count;
 		d_state(m->c)->matches++;
 	}
 }

@@ -103,8 +103,8 @@ const char *d_type_name(struct compiler *c, const struct type *type)
 
 	const char *text;
 
-	if (type == &d_floating)
-		return "double";
+	if (d_is_floating(type))
+		return type->name;
 	switch (type->kind) {
 	case TYPE_STRING:
 	case TYPE_PROBE:

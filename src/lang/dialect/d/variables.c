@@ -329,7 +329,8 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 	if (!variable || c->arena->failed || !variable->symbol)
 		return value;
 	/* A string that is set to 0 is freed, as other values are. */
-	if (variable->type->kind == TYPE_STRING && value->type->kind == TYPE_POINTER && value->type->to->size <= 1) {
+	if (variable->type->kind == TYPE_STRING && value->type->kind == TYPE_POINTER && value->type->to->size <= 1 &&
+	    !is_zero(value)) {
 		struct node *text = d_call(c, CORE_STR, d_string_type(c), target->span, 1);
 
 		if (c->arena->failed)
@@ -636,8 +637,6 @@ static struct node *fault_kind(struct compiler *c, struct node *fault)
 	return ret;
 }
 
-#define ERROR_ID 3 /* of dtrace:::ERROR */
-
 static int64_t id_of_place(const struct compiler *c)
 {
 	const struct d_state *state = d_state(c);
@@ -726,7 +725,7 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	if (!strcmp(name, "errno"))
 		return error_number(c, expr);
 	if (!strcmp(name, "id"))
-		return d_int(c, d_state(c)->fault ? ERROR_ID : id_of_place(c), &type_uint32);
+		return d_int(c, d_state(c)->fault ? D_ERROR_ID : id_of_place(c), &type_uint32);
 	if (!strcmp(name, "epid"))
 		return d_int(c, (int64_t)c->unit->probe + 1, &type_uint32);
 	if (!strcmp(name, "stackdepth"))
