@@ -21,13 +21,13 @@ for target in "$@"; do
 	name=${name#fuzz_}
 	found=$(mktemp -d) || exit 1
 	if [ "$seconds" = 0 ]; then
-		what=("fuzz/corpus/$name"/*)
+		what=(-verbosity=0 "fuzz/corpus/$name"/*)
 	else
 		what=(-max_total_time="$seconds" "$found")
 		[ -d "fuzz/corpus/$name" ] && what+=("fuzz/corpus/$name")
 	fi
 	echo "# $name: $seconds s"
-	if ! "$out/$name" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 -artifact_prefix="$out/$name-" \
+	if ! "$out/$name" -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -artifact_prefix="$out/$name-" \
 		"${what[@]}" >"$out/$name.log" 2>&1; then
 		tail -40 "$out/$name.log" >&2
 		status=1

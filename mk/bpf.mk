@@ -2,7 +2,7 @@
 # The BPF programs: clang → object → skeleton header. Their types come from this kernel's BTF. They are the same with
 # SANITIZE=1, and so is all that is generated: both builds have them from PLAIN.
 
-CLANG := clang
+CLANG := $(strip $(CCACHE) clang)
 BPFTOOL := $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
 BPF_SRCS := $(wildcard src/bpf/*.bpf.c)
 BPF_OBJS := $(BPF_SRCS:%.bpf.c=$(PLAIN)/%.bpf.o)

@@ -5,9 +5,11 @@ comma := ,
 # V=1 shows whole command lines.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' $(1) $(2))
-CC := gcc
+# What was compiled before, in another folder or before a clean, is not compiled again where ccache is installed; CCACHE= is without.
+CCACHE := $(shell command -v ccache)
+CC := $(strip $(CCACHE) gcc)
 # libclang-rt-14-dev is what brings the sanitizers (mk/deps.mk); CLANG=... names another compiler.
-SANITIZE_CLANG = $(firstword $(wildcard /usr/bin/clang-14) $(CLANG))
+SANITIZE_CLANG = $(if $(wildcard /usr/bin/clang-14),$(strip $(CCACHE) /usr/bin/clang-14),$(CLANG))
 PKGS := libbpf libdw libprotobuf-c zlib libxxhash liblzma ncursesw
 # Not linked with: loaded when it is needed (base/disassembler.h).
 PKGS_LOADED := capstone

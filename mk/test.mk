@@ -27,10 +27,17 @@ ALONE := tests/fuzz/fuzz.t tests/oracle/oracle.t tests/kernels/kernels.t tests/l
 # lld links a test in a tenth of the time that GNU ld takes.
 TEST_LDFLAGS = $(STRATA_LDFLAGS) -fuse-ld=lld
 
-$(BUILD)/tests/unit/%: tests/unit/%.c $(wildcard tests/unit/*.h) $(LIBSTRATA)
+UNIT_OBJS := $(UNIT_TESTS:=.o)
+.SECONDARY: $(UNIT_OBJS)
+$(BUILD)/tests/unit/%.o: tests/unit/%.c | $(GENERATED)
 	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(STRATA_CFLAGS) -Itests/unit -DTEST_DIR='"$(CURDIR)/tests"' -MMD -MP -c $< -o $@
+-include $(UNIT_OBJS:.o=.d)
+
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBSTRATA)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(STRATA_CFLAGS) -Itests/unit -DTEST_DIR='"$(CURDIR)/tests"' $(TEST_LDFLAGS) -o $@ $< $(LIBSTRATA) $(PKG_LIBS)
+	$(Q)$(CC) $(TEST_LDFLAGS) -o $@ $< $(LIBSTRATA) $(PKG_LIBS)
 
 .PHONY: check check-long check-unit unit-build check-all tests-build
 tests-build: all $(UNIT_TESTS)

@@ -6,12 +6,13 @@ import shutil
 import subprocess
 
 
-BUILD = os.environ.get("BUILD", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../build"))
+# Where go itself has it; a test may change HOME.
+CACHE = os.environ.get("GOCACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "go-build")
 
 
 def environment(**more):
-    """What go runs with. One cache for all tests: Go's library, and go tool pprof, take 40 s of CPU time to compile."""
-    return dict(os.environ, GOCACHE=os.path.join(os.path.abspath(BUILD), "go"), GO111MODULE="off", GOTOOLCHAIN="local", **more)
+    """What go runs with. One cache for all tests and runs: Go's library, and go tool pprof, take 40 s of CPU time to compile."""
+    return dict(os.environ, GOCACHE=CACHE, GO111MODULE="off", GOTOOLCHAIN="local", **more)
 
 
 def toolchains():

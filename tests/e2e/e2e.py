@@ -24,6 +24,7 @@ BUSY = "import time\nwhile time.process_time() < %s: sum(i * i for i in range(10
 # Says that it is there, and waits for start()'s caller to close its standard input.
 READY = "import sys; print('ready'); sys.stdout.flush(); sys.stdin.readline()\n"
 SCALE = tap.SCALE
+LONG = tap.LONG
 PATIENCE_S = 900  # until a test is taken to hang
 PYTHON_FRAME = re.compile(r"^(.*) \((.*):(\d+)\)$")
 THREAD_START = re.compile(r"^(_start|__libc_start\w*|clone3?|__clone3?|start_thread|thread_start)\b")

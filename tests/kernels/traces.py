@@ -52,7 +52,7 @@ kretprobe:do_sys_openat2 /pid == cpid/ { @returned[(int32)retval] = count(); }
     "wildcard": ("""
 kprobe:vfs_rea* /pid == cpid/ { @entered[probe] = count(); @func[func] = count(); }
 kretprobe:vfs_rea* /pid == cpid/ { @returned[probe] = count(); }
-kprobe:vfs_* /pid == cpid/ { @any = count(); }
+kprobe:vfs_re*,kprobe:vfs_o* /pid == cpid/ { @any = count(); }
 fentry:vfs_rea* /pid == cpid/ { @fentry[probe] = count(); }
 kprobe:vmlinux:vfs_read /pid == cpid/ { @module[probe] = count(); }
 """, ONCE),

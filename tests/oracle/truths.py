@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The truth about an interpreter's stacks, found once and kept in BUILD/truth for all tests that need it: tracing every
-instruction takes ten seconds of CPU time. What it depends on is in the name: the program and the interpreter."""
+"""The truth about an interpreter's stacks, found once and kept for all tests that need it, and for later runs of them: tracing
+every instruction takes ten seconds of CPU time and more. It is kept outside of the tree, in $STRATA_TRUTH, else in
+${XDG_CACHE_HOME:-~/.cache}/strata/truth. What it depends on is in its name: the program, the interpreter and its library."""
 import fcntl
 import glob
 import hashlib
@@ -8,11 +9,16 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAM = os.path.join(HERE, "program.py")  # to be run by this name: it is in its frames
-BUILD = os.environ.get("BUILD", os.path.join(HERE, "..", "..", "build"))
+KEPT = os.environ.get("STRATA_TRUTH") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "strata", "truth")
 SOURCES = ("program.py", "roles.py", "spread.py", "truth.py", "scenarios/*.py")
+# Beside an interpreter's folder: what else its stacks depend on. The folder of the library changes with what is in it.
+LIBRARIES = ("lib/libpython3*", "lib/*/libpython3*", "lib/python3.*")
+OLD_S = 30 * 86400  # one that nobody has used for so long is removed
 # Of the run for the truth. Without the GIL, threads that trace each other's work wait for each other most of the time;
 # each thread's stacks are the same with it.
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHON_GIL": "1"}
@@ -37,8 +43,11 @@ def lay_out(interpreter, folder):
 
 
 def _name(interpreter):
-    status = os.stat(interpreter.real)
-    key = hashlib.sha256(repr((interpreter.path, interpreter.real, status.st_size, status.st_mtime_ns)).encode())
+    key = hashlib.sha256(repr((HERE, interpreter.path)).encode())
+    above = os.path.dirname(os.path.dirname(interpreter.real))
+    for path in [interpreter.real] + sorted(p for pattern in LIBRARIES for p in glob.glob(os.path.join(above, pattern))):
+        status = os.stat(path)
+        key.update(repr((path, status.st_size, status.st_mtime_ns)).encode())
     for path in sorted(p for pattern in SOURCES for p in glob.glob(os.path.join(HERE, pattern))):
         with open(path, "rb") as file:
             key.update(file.read())
@@ -53,10 +62,19 @@ def _find(command, where, name, timeout):
         raise Failure("status %d: %s" % (done.returncode, done.stderr.decode(errors="replace")[-300:]))
 
 
+def _remove_old():
+    for path in glob.glob(os.path.join(KEPT, "*")):
+        try:
+            if time.time() - os.stat(path).st_mtime > OLD_S:
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+        except OSError:
+            continue  # another test removes it
+
+
 def files(interpreter, folder, timeout=900):
     """The truth's files, in `folder`, of the program when it runs with TMPDIR=folder: names of files there are in it.
     One test finds it while the others that need it wait. Raises Failure. Not for another root: see files_inside()."""
-    kept = os.path.join(os.path.abspath(BUILD), "truth", _name(interpreter))
+    kept = os.path.join(os.path.abspath(KEPT), _name(interpreter))
     os.makedirs(os.path.dirname(kept), exist_ok=True)
     with open(kept + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -65,6 +83,8 @@ def files(interpreter, folder, timeout=900):
             os.mkdir(kept + ".new")
             _find(lay_out(interpreter, kept + ".new")[0], kept + ".new", "truth", timeout)
             os.rename(kept + ".new", kept)
+            _remove_old()
+        os.utime(kept)
     made = []
     for path in sorted(glob.glob(os.path.join(kept, "truth*"))):
         with open(path, "rb") as file:

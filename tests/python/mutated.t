@@ -13,6 +13,9 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+from tap import SCALE  # noqa: E402
+
 STRATA = os.environ.get("STRATA", os.path.join(HERE, "..", "..", "build", "strata"))
 BUILD = os.environ.get("BUILD", os.path.join(HERE, "..", "..", "build"))
 # Hashes for a minute in one call: nothing reads _PyRuntime meanwhile.
@@ -29,7 +32,7 @@ threading.Event().wait()
 TRUE = re.compile(r"^((Thread\.)?_bootstrap (Thread\.)?_bootstrap_inner (Thread\.)?run middle innermost"
                   r"|<module> (Event\.)?wait (Condition\.)?wait)?$")
 PYTHON = re.compile(r"^(\S+) \(.*:\d+\)$")
-ROUNDS = int(os.environ.get("MUTATED_ROUNDS", "8"))
+ROUNDS = int(os.environ.get("MUTATED_ROUNDS", 4 * SCALE))
 HEAD_BYTES = 1200  # of _PyRuntime: its _Py_DebugOffsets, where there is one, and the interpreters' list
 
 number = failed = 0

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """strata stack --locals: the variables of a program that writes them down itself, on every interpreter at hand; and of one
-that changes them all the time, STACK_TIMES (25 times TEST_SCALE) times: what is shown must be of one moment."""
+that changes them all the time, STACK_TIMES (12, in the long form 100) times: what is shown must be of one moment."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ import e2e  # noqa: E402
 import interpreters  # noqa: E402
 
 PROGRAM = os.path.join(HERE, "locals_program.py")
-TIMES = int(os.environ.get("STACK_TIMES", 25 * e2e.SCALE))
+TIMES = int(os.environ.get("STACK_TIMES", 25 * e2e.SCALE if e2e.LONG else 12))
 ONLY = os.environ.get("ORACLE_ONLY", "")
 TEXT = 200
 

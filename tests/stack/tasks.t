@@ -16,7 +16,7 @@ import e2e  # noqa: E402
 import interpreters  # noqa: E402
 
 ONLY = os.environ.get("ORACLE_ONLY", "")
-TIMES = int(os.environ.get("TASKS_TIMES", 12 * e2e.SCALE))
+TIMES = int(os.environ.get("TASKS_TIMES", 12 * e2e.SCALE if e2e.LONG else 6))
 CHILDREN = 200
 with open(os.path.join(HERE, "tasks_program.py")) as program:
     SOURCE = program.read()

@@ -200,7 +200,7 @@ int main(void)
 		fake_map(&p->fake->memory, STACK, STACK_SIZE);
 		make_rules(p);
 		make_text(p);
-		for (i = wrong = 0; i < 50; i++, walks++) {
+		for (i = wrong = 0; i < tap_rounds(50); i++, walks++) {
 			wrong += run(p, 1 + (__u32)rnd(p, i % 10 ? 60 : DEPTH_MAX));
 			frames += p->depth;
 			reads += p->fake->memory.reads;
