@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Programs and files that take as much as they can get of what strata keeps for all processes together."""
+import array
 import os
 import struct
 import subprocess
@@ -38,29 +39,54 @@ def leb(value):
     return bytes(data) + bytes([value])
 
 
+def one_by_one(fdes):
+    """What elf() asks for, of any FDEs: (offset, size, instructions)."""
+    def made(at, frame_at):
+        parts, starts, places = [], [], []
+        for offset, size, instructions in fdes:
+            body = struct.pack("<IiIB", at + 4, TEXT_AT + offset - (frame_at + at + 8), size, 0) + instructions
+            body += bytes(-len(body) % 4)
+            parts.append(struct.pack("<I", len(body)) + body)
+            starts.append(TEXT_AT + offset)
+            places.append(frame_at + at)
+            at += 4 + len(body)
+        return b"".join(parts), starts, places
+    return made
+
+
+def two_in_turn(count, size, rules):
+    """The same, of FDEs of so many bytes each, whose instructions are two bytes: these two in turn."""
+    def made(at, frame_at):
+        words = array.array("i", b"".join(struct.pack("<IIIIB2sx", 16, 0, 0, size, 0, rule) for rule in rules)) * (count // 2)
+        places = range(frame_at + at, frame_at + at + 20 * count, 20)
+        words[1::5] = array.array("i", range(at + 4, at + 4 + 20 * count, 20))
+        # Where the text begins is told from where that is written: 20 bytes further each time, for `size` bytes of text.
+        begin = TEXT_AT - (frame_at + at + 8)
+        words[2::5] = array.array("i", range(begin, begin + (size - 20) * count, size - 20))
+        return words.tobytes(), range(TEXT_AT, TEXT_AT + size * count, size), places
+    return made
+
+
 def elf(path, text_size, fdes, in_order=True, code=b""):
     """
-    A library whose text is a hole of so many bytes but for `code`, and that has these FDEs: (offset, size, instructions). If they are not
-    in order, its index does not serve to find some of them.
+    A library whose text is a hole of so many bytes but for `code`. fdes(AT, FRAME_AT), where the first FDE is in its section and
+    where that is, gives the FDEs' bytes, where the text of each begins, and where each is. If they are not in order, its index
+    does not serve to find some of them.
     """
     frame_at = TEXT_AT + (text_size + PAGE - 1) // PAGE * PAGE
     cie = struct.pack("<IIB4sBBB", 0, 0, 1, b"zR\0\x01", 0x78, 16, 1) + b"\x1b\x0c\x07\x08\x90\x01"
     cie = cie + bytes(-len(cie) % 4)
     cie = struct.pack("<I", len(cie) - 4) + cie[4:]
-    parts, index, at = [cie], [], len(cie)
-    for offset, size, instructions in fdes:
-        body = struct.pack("<IiIB", at + 4, TEXT_AT + offset - (frame_at + at + 8), size, 0) + instructions
-        body += bytes(-len(body) % 4)
-        parts.append(struct.pack("<I", len(body)) + body)
-        index.append((TEXT_AT + offset, frame_at + at))
-        at += 4 + len(body)
-    parts.append(bytes(4))
-    at += 4
+    made, starts, places = fdes(len(cie), frame_at)
+    frame = cie + made + bytes(4)
+    at = len(frame)
     hdr_at = frame_at + at
+    index = array.array("i", bytes(8 * len(starts)))
+    index[0::2] = array.array("i", (start - hdr_at for start in starts))
+    index[1::2] = array.array("i", (place - hdr_at for place in places))
     if not in_order:
-        index[0], index[1] = index[1], index[0]
-    hdr = struct.pack("<4BiI", 1, 0x1b, 3, 0x3b, frame_at - hdr_at - 4, len(index))
-    hdr += b"".join(struct.pack("<ii", start - hdr_at, fde - hdr_at) for start, fde in index)
+        index[0:4] = index[2:4] + index[0:2]
+    hdr = struct.pack("<4BiI", 1, 0x1b, 3, 0x3b, frame_at - hdr_at - 4, len(starts)) + index.tobytes()
     names = b"\0.text\0.eh_frame\0.eh_frame_hdr\0.shstrtab\0"
     names_at = hdr_at + len(hdr)
     end = names_at + len(names)
@@ -76,7 +102,7 @@ def elf(path, text_size, fdes, in_order=True, code=b""):
         file.seek(TEXT_AT)
         file.write(code)
         file.seek(frame_at)
-        file.write(b"".join(parts))
+        file.write(frame)
         file.write(hdr + names)
         file.seek(sections_at)
         for name, kind, flags, offset, size in sections:
@@ -87,17 +113,17 @@ def elf(path, text_size, fdes, in_order=True, code=b""):
 
 def distinct_rules(path, count, first):
     """Each 16 bytes have a rule that nothing else has."""
-    return elf(path, 16 * count, ((16 * i, 16, b"\x0e" + leb(8 * (first + i))) for i in range(count)))
+    return elf(path, 16 * count, one_by_one((16 * i, 16, b"\x0e" + leb(8 * (first + i))) for i in range(count)))
 
 
 def sparse(path, text_size):
     """Much text, of which little is said."""
-    return elf(path, text_size, ((i * (text_size // 64) // 16 * 16, 4096, b"\x0e\x10") for i in range(64)))
+    return elf(path, text_size, one_by_one((i * (text_size // 64) // 16 * 16, 4096, b"\x0e\x10") for i in range(64)))
 
 
 def many_fdes(path, count):
     """FDEs that the index does not lead to in order, so that all are looked at. Two rules in turn."""
-    return elf(path, 4 * count, ((4 * i, 4, b"\x0e\x10" if i % 2 else b"\x0e\x18") for i in range(count)), in_order=False)
+    return elf(path, 4 * count, two_in_turn(count, 4, (b"\x0e\x18", b"\x0e\x10")), in_order=False)
 
 
 def without_tables(path, library, variant):
