@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import chaos  # noqa: E402
 from chaos import e2e, judge  # noqa: E402
 
-SECONDS = int(os.environ.get("LEAK_SECONDS", 60 * e2e.SCALE))
+SECONDS = int(os.environ.get("LEAK_SECONDS", 60 * e2e.SCALE if e2e.LONG else 45))
 FILES = 3  # of each round: a program and two libraries
 LINGER = 17  # s: strata keeps a process for 3 s and a file for 10 s, looks each second, and may have to wait for the CPU
 OTHERS = 60
