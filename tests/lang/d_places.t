@@ -255,6 +255,12 @@ BEGIN { trace("old"); exit(0); }
 #endif
 '
 
+# --- speculations ---
+says "how often none was free is told at the end" 0 "1 2 0 0 1
+dtrace: [DTRACEDROP_SPECUNAVAIL] 2 failed speculations (no speculative buffer available)
+" -xnspec=2 -xdroptags -qn 'BEGIN { a = speculation(); b = speculation(); printf("%d %d %d %d", a, b, speculation(), speculation()); }
+	BEGIN { discard(a); } BEGIN { printf(" %d", speculation()); exit(0); }'
+
 # --- lists ---
 says "a list of nothing is empty, and a success" 0 \
 "dtrace: failed to match :nothing_of_this_name::: No probe matches description

@@ -188,6 +188,7 @@ says "or never, with discard(); a number is used again" 0 "1
 	BEGIN { printf("%d\n", speculation()); exit(0); }'
 says "there are as many as nspec says, and none is 0" 0 "1 2 0
 
+dtrace: 1 failed speculation (no speculative buffer available)
 " -qn '#pragma D option nspec=2
 BEGIN { a = speculation(); b = speculation(); printf("%d %d %d\n", a, b, speculation()); } BEGIN { speculate(0); printf("no"); }
 	BEGIN { speculate(7); printf("no"); } BEGIN { exit(0); }'

@@ -437,7 +437,8 @@ struct node *d_recorded(struct compiler *c, const struct d_expr *expr);
 bool d_register_named(const char *name, int64_t *ret);
 struct node *d_registers(struct compiler *c, const struct d_expr *expr);
 
-/* speculation.c */
+/* speculation.c: the map's element that counts how often none was free: not a number that a script can have. */
+#define D_SPECULATION_NONE (1ull << 32)
 struct node *d_speculation(struct compiler *c, const struct d_expr *call);
 void d_speculate(struct compiler *c, const struct d_expr *call);
 /* commit() or discard(): what is recorded, its number. */

@@ -612,10 +612,32 @@ static void print_ready(const struct printer *p)
 	fflush(p->out);
 }
 
+/* How often speculation() had none. */
+static void tell_speculations(const struct printer *p)
+{
+	const struct symbol *symbol = state_of(p)->speculations;
+	struct map_entry *entries;
+	size_t count, i;
+
+	if (!symbol || !p->deeds->read(p->run, symbol, &entries, &count))
+		return;
+	for (i = 0; i < count; i++) {
+		uint64_t failed = word_at(entries[i].value);
+
+		if (word_at(entries[i].key) == D_SPECULATION_NONE)
+			fprintf(stderr, "dtrace: %s%llu failed speculation%s (no speculative buffer available)\n",
+				drop_tag(p, "[DTRACEDROP_SPECUNAVAIL] "), (unsigned long long)failed,
+				failed == 1 ? "" : "s");
+	}
+	p->deeds->release(entries, count);
+}
+
 static void print_ended(const struct printer *p)
 {
 	fputc('\n', p->out);
 	d_print_unprinted(p);
+	fflush(p->out);
+	tell_speculations(p);
 }
 
 static void print_lost(const struct printer *p, enum rt_counter what, uint64_t count)

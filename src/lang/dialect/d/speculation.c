@@ -43,9 +43,33 @@ static struct node *of(struct compiler *c, enum core_builtin builtin, struct nod
 	return call;
 }
 
+/* 0, and one more of them. */
+static struct node *none_free(struct compiler *c, struct span span)
+{
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, span, 2),
+		    *statement = node_create(c->arena, NODE_EXPRESSION, span, 1),
+		    *step = node_create(c->arena, NODE_STEP, span, 1),
+		    *element = node_create(c->arena, NODE_MAP, span, 1);
+	struct symbol *symbol = map(c);
+
+	if (c->arena->failed || !symbol)
+		return d_int(c, 0, &type_int32);
+	element->symbol = symbol;
+	element->type = symbol->value;
+	element->kids[0] = d_int(c, (int64_t)D_SPECULATION_NONE, &type_uint64);
+	step->kids[0] = element;
+	step->op = OP_ADD;
+	step->type = element->type;
+	statement->kids[0] = step;
+	block->kids[0] = statement;
+	block->kids[1] = d_int(c, 0, &type_int32);
+	block->type = &type_int32;
+	return block;
+}
+
 struct node *d_speculation(struct compiler *c, const struct d_expr *call)
 {
-	struct node *ret = d_int(c, 0, &type_int32);
+	struct node *ret = none_free(c, call->span);
 	uint64_t i;
 
 	for (i = count(c); i; i--) {
