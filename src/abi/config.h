@@ -33,12 +33,14 @@ struct sampler_config {
 	__u64 sample_ns;     /* how long a walk in an interrupt may take; 0: no limit */
 	__u32 off_cpu_taken; /* how many waits a CPU takes in a slot before it chooses (abi/off_cpu.h); 0: takes none */
 	__u32 off_cpu_first; /* index of the first CPU's scratch for waits */
+	__u32 wakers_first;  /* index of the first CPU's scratch for wakers; 0: they are not wanted */
 	__u32 filters;       /* the filters there are: FILTER_WANTED and FILTER_EXCLUDED of each kind (abi/filter.h) */
 	/* How many cgroups are named by --cgroup, which come first, and in all. */
 	__u16 filter_cgroups_wanted, filter_cgroups;
+	__u32 pad;
 	/* The pid namespace in which processes are numbered, as stat(2) has it; 0: the initial one. */
 	__u64 namespace_device, namespace_inode;
 };
-ABI_ASSERT_SIZE(struct sampler_config, 56);
+ABI_ASSERT_SIZE(struct sampler_config, 64);
 
 #endif

@@ -71,6 +71,22 @@ enum wait_flag {
 	WAIT_UNJUDGED = 1 << 21      /* during the wait: not known yet whether a filter excludes the thread */
 };
 
+/* Who has ended a wait, and where it stood. Other bits of its flags are those of enum sample_flag. */
+enum waker_flag {
+	WAKER_KNOWN = 1 << 16,      /* there is one */
+	WAKER_IDLE = 1 << 17,       /* the CPU was idle: an interrupt */
+	WAKER_NO_STACK = 1 << 18,   /* its stack was not taken, so it is not known whether it was an interrupt */
+	WAKER_UNRECORDED = 1 << 19, /* its process is not watched, or filters exclude it: no user part */
+};
+
+struct waker {
+	__u64 kernel_stack, native_stack, second_stack; /* ids; 0: none */
+	__u16 native_loss, second_loss;
+	__u32 flags; /* 0: the rest means nothing */
+	char comm[16];
+};
+ABI_ASSERT_SIZE(struct waker, 48);
+
 struct sample_event {
 	struct event_header header;
 	__u64 time;     /* CLOCK_MONOTONIC, ns */
@@ -87,8 +103,9 @@ struct sample_event {
 	__u64 cgroup;   /* id of the cgroup (v2) of the thread */
 	__u64 weight;   /* off the CPU: the time that the sample stands for, ns */
 	__u64 argument; /* off the CPU: first argument of its system call */
+	struct waker waker;
 };
-ABI_ASSERT_SIZE(struct sample_event, 120);
+ABI_ASSERT_SIZE(struct sample_event, 168);
 
 struct stack_event {
 	struct event_header header;

@@ -5,6 +5,7 @@
 #ifndef STRATA_ABI_OFF_CPU_H
 #define STRATA_ABI_OFF_CPU_H
 
+#include "abi/events.h"
 #include "abi/types.h"
 
 #define OFF_CPU_THREADS_MAX 65536 /* threads that live at the same time */
@@ -16,9 +17,12 @@
 struct off_cpu_thread {
 	__u64 left; /* when it left its CPU, CLOCK_MONOTONIC ns; 0: it runs */
 	__u32 tgid;
-	__u32 flags; /* enum wait_flag, as far as known at that time */
+	__u32 flags;  /* enum wait_flag, as far as known at that time */
+	__u32 chance; /* drawn for this wait: it is sampled if chance / 2^32 * period is less than its length */
+	__u32 pad;
+	struct waker waker; /* with wakers only: the last one */
 };
-ABI_ASSERT_SIZE(struct off_cpu_thread, 16);
+ABI_ASSERT_SIZE(struct off_cpu_thread, 72);
 
 /* State of one CPU; written by that CPU, except `until`. */
 struct off_cpu_state {

@@ -18,6 +18,8 @@
  * loaded.off_cpu_taken waits that are sampled in a slot, and shrinks after slots with at most half of that. It never
  * depends on the wait it is applied to. A wait longer than the period is always sampled and weighs its own length.
  *
+ * Who has ended a wait: wakers.h.
+ *
  * Kernels with the tracepoint sched_exit_tp (6.18) call it at the end of __schedule(). On others a kprobe at
  * finish_task_switch() is used. It costs a little more and runs with interrupts off.
  *
@@ -130,12 +132,14 @@ int thread_leaves(const __u64 *arguments)
 		thread->flags |= WAIT_PREEMPTED;
 	if (task_is & TASK_STATE_STOPPED)
 		thread->flags |= WAIT_STOPPED;
+	thread->chance = bpf_get_prandom_u32();
 	*(volatile __u64 *)&thread->left = state->now;
 	return 0;
 }
 
 /* Is this wait sampled? Then *weight is the time that it stands for. */
-static __always_inline bool off_cpu_takes(struct off_cpu_state *state, __u64 length, __u64 now, __u64 *weight)
+static __always_inline bool off_cpu_takes(struct off_cpu_state *state, __u64 length, __u32 chance, __u64 now,
+					  __u64 *weight)
 {
 	__u64 slots = (now - state->slot) / OFF_CPU_SLOT_NS;
 
@@ -150,7 +154,7 @@ static __always_inline bool off_cpu_takes(struct off_cpu_state *state, __u64 len
 	*weight = length;
 	if (length < state->period) {
 		*weight = state->period;
-		if ((bpf_get_prandom_u32() * state->period) >> 32 >= length)
+		if ((chance * state->period) >> 32 >= length)
 			return false;
 	}
 	state->taken++;
@@ -160,7 +164,8 @@ static __always_inline bool off_cpu_takes(struct off_cpu_state *state, __u64 len
 }
 
 /* The length of the wait that has just ended; 0: there was none, or the thread is not watched. */
-static __always_inline __u64 off_cpu_length(struct off_cpu_state *state, __u64 ids, __u64 *now, __u32 *flags)
+static __always_inline __u64 off_cpu_length(struct off_cpu_state *state, __u64 ids, __u64 *now, __u32 *flags,
+					    __u32 *chance)
 {
 	__u32 tid = (__u32)ids;
 	struct off_cpu_thread *thread = bpf_map_lookup_elem(&off_cpu_threads, &tid);
@@ -177,6 +182,7 @@ static __always_inline __u64 off_cpu_length(struct off_cpu_state *state, __u64 i
 		return 0;
 	*(volatile __u64 *)&thread->left = 0;
 	*flags = thread->flags;
+	*chance = thread->chance;
 	*now = state->now;
 	if (state->until && *now > state->until)
 		*now = state->until;
@@ -188,9 +194,20 @@ static __always_inline __u32 off_cpu_call(const struct scratch *s)
 	return s->task.call > WAIT_NUMBER ? WAIT_NO_CALL : (__u32)s->task.call;
 }
 
+/* Who has ended the wait of this thread. */
+static __always_inline void take_waker(struct scratch *s, __u32 tid)
+{
+	struct off_cpu_thread *thread = bpf_map_lookup_elem(&off_cpu_threads, &tid);
+
+	if (!thread)
+		return;
+	s->sample.waker = thread->waker;
+	thread->waker.flags = 0;
+}
+
 static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), index = loaded.off_cpu_first + cpu, flags = 0;
+	__u32 cpu = bpf_get_smp_processor_id(), index = loaded.off_cpu_first + cpu, flags = 0, chance = 0;
 	__u64 ids = bpf_get_current_pid_tgid(), now = 0, begun, length, weight;
 	enum filter_answer answer = FILTER_IN;
 	struct off_cpu_state *state;
@@ -200,7 +217,7 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 	state = bpf_map_lookup_elem(&off_cpu_states, &cpu);
 	if (!(__u32)ids || !state)
 		return 0;
-	length = off_cpu_length(state, ids, &now, &flags);
+	length = off_cpu_length(state, ids, &now, &flags, &chance);
 	if (!length || state->left_out)
 		return 0;
 	if (flags & WAIT_UNJUDGED)
@@ -211,7 +228,7 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 	state->waits_ns += length;
 	/* User space may drop this sample. So it weighs its own length, which can be subtracted again. */
 	weight = length;
-	if (answer != FILTER_UNJUDGED && !off_cpu_takes(state, length, now, &weight))
+	if (answer != FILTER_UNJUDGED && !off_cpu_takes(state, length, chance, now, &weight))
 		return 0;
 	s = scratch_at(index);
 	if (!s)
@@ -226,6 +243,8 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 	flags &= ~(__u32)WAIT_UNJUDGED;
 	s->sample.weight = weight;
 	s->sample.waits = flags | WAIT_NO_CALL;
+	if (loaded.wakers_first && !(flags & WAIT_PREEMPTED))
+		take_waker(s, (__u32)ids);
 	take_kernel_stack(s, ctx, skip, 0);
 	if (has_program(s)) {
 		err = saved_registers(s, loaded.task_registers);
@@ -276,6 +295,7 @@ int thread_is_off(struct bpf_iter__task *ctx)
 		thread.flags |= WAIT_PREEMPTED;
 	if (is & TASK_STATE_STOPPED)
 		thread.flags |= WAIT_STOPPED;
+	thread.chance = bpf_get_prandom_u32();
 	thread.left = bpf_ktime_get_ns();
 	bpf_map_update_elem(&off_cpu_threads, &tid, &thread, BPF_NOEXIST);
 	return 0;

@@ -31,6 +31,7 @@ static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 now
 	s->sample.cpu = cpu;
 	s->sample.waits = 0;
 	s->sample.weight = s->sample.argument = 0;
+	s->sample.waker.flags = 0;
 	s->sample.cgroup = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
 }

@@ -18,6 +18,7 @@
 #include "bpf/sample.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
+#include "bpf/wakers.h"
 #include "bpf/walks.h"
 
 char LICENSE[] SEC("license") = "GPL";

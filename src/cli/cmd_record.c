@@ -43,6 +43,7 @@ enum {
 	OPTION_WALL,
 	OPTION_GIL,
 	OPTION_OFF_CPU_RATE,
+	OPTION_WAKERS,
 	OPTION_TASKS,
 	OPTION_LINES,
 	OPTION_NO_DEBUGINFOD,
@@ -60,6 +61,8 @@ static const struct option_row options[] = {
 	{OPTION_GIL, "gil", NULL, "record who holds Python's GIL and who waits for it, by time"},
 	{OPTION_OFF_CPU_RATE, "off-cpu-rate", "N",
 	 "of more waits than so many a second and CPU, the short\nones are sampled (1000)"},
+	{OPTION_WAKERS, "wakers", NULL,
+	 "with --off-cpu or --wall: also who ended each wait, and\nthe stack from which"},
 	{OPTION_TASKS, "tasks", NULL,
 	 "begin stacks of asyncio tasks with [task NAME], not with the\nevent loop's frames"},
 	{'d', "duration", "TIME", "stop after this time: seconds, such as 10 or 0.5, or 10s,\n2m, 1h"},
@@ -101,7 +104,7 @@ struct request {
 	uint64_t max_memory, sample_ns;
 	double duration_s;
 	unsigned int off_cpu_rate;
-	bool off_cpu, wall, gil, tasks;
+	bool off_cpu, wall, gil, wakers, tasks;
 	bool no_debuginfod, lines, source;
 	bool threads, function, verify, verbose, quiet, help;
 };
@@ -206,6 +209,9 @@ static int take_option(void *context, int id, const char *value, struct diag *di
 	case OPTION_SOURCE:
 		request->source = true;
 		return 0;
+	case OPTION_WAKERS:
+		request->wakers = true;
+		return 0;
 	case OPTION_TASKS:
 		request->tasks = true;
 		return 0;
@@ -291,6 +297,8 @@ static int parse(struct request *request, int argc, char **argv, struct diag *di
 				 "--gil goes without --off-cpu and --wall: it has the GIL's part of both");
 	if (request->off_cpu_rate && !request->off_cpu && !request->wall && !request->gil)
 		return diag_fail(diag, EINVAL, "cli.mode", "--off-cpu-rate: goes with --off-cpu, --wall or --gil");
+	if (request->wakers && !request->off_cpu && !request->wall)
+		return diag_fail(diag, EINVAL, "cli.mode", "--wakers: goes with --off-cpu or --wall");
 	if (!request->outputs.count && add_output(DEFAULT_OUTPUT, request, diag))
 		return -ENOMEM;
 	for (i = 0; i < request->outputs.count; i++) {
@@ -476,6 +484,7 @@ static int record(const struct request *request, double started_at)
 			: request->off_cpu_rate ? request->off_cpu_rate
 						: ENGINE_OFF_CPU_RATE,
 		.gil = request->gil,
+		.wakers = request->wakers,
 		.tasks = request->tasks,
 		.lines = request->lines,
 		.sources = request->source,

@@ -46,6 +46,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 	const struct sampler_options sampler = {.watch_all = options->everything,
 						.frequency = options->frequency,
 						.off_cpu_rate = options->off_cpu_rate,
+						.wakers = options->wakers,
 						.strategy = options->strategy,
 						.sample_ns = options->sample_ns,
 						.verify_every = options->verify ? VERIFY_EVERY : 0,

@@ -57,6 +57,7 @@ struct engine_options {
 	bool waits_by_window; /* costs some 70 us for each thread that waits, at the end of each window */
 	/* With off_cpu_rate: only threads that hold their runtime's lock, the GIL, wait for it, or hand it over. */
 	bool gil;
+	bool wakers; /* with off_cpu_rate: frames further in say who has ended the wait: `[woken by: ...]` */
 	bool tasks; /* stacks of a task begin with it: `[task NAME]` instead of its event loop's frames */
 	int nice; /* nice value of the processes that read files */
 	enum walk_strategy strategy;

@@ -8,6 +8,7 @@
 #include "abi/loss.h"
 #include "engine/merge.h"
 #include "engine/waiting.h"
+#include "engine/waking.h"
 
 #define NO_FRAME  UINT32_MAX
 #define NO_SAMPLE UINT32_MAX
@@ -376,6 +377,27 @@ static int push_reason(struct report *report, const struct tally *tally, const s
 }
 
 /*
+ * Who has ended the wait, and its frames further in: the outermost first, as elsewhere. An interrupt's are those of the
+ * interrupt: what it has interrupted has nothing to do with it.
+ */
+static int push_waker(struct report *report, const struct tally_waker *waker)
+{
+	const struct stack *kernel = store_stack_at(report->store, waker->kernel_stack);
+	struct waking waking = {.is_interrupt = waker->flags & WAKER_IDLE};
+	uint32_t i;
+	char text[64];
+	int err;
+
+	for (i = 0; kernel && i < kernel->count && !waking.done; i++)
+		waking_look(&waking, kernel_name(report, kernel->frames[i]));
+	waking_describe(&waking, waker->flags, waker->comm, text, sizeof(text));
+	err = push_mark(report, text);
+	for (i = waking.end; i-- > waking.first && !err;)
+		err = push_location(report, kernel->frames[i]);
+	return err;
+}
+
+/*
  * Of what concerns a runtime's lock only: is it wanted? What could not be looked at to the end is, where it may be.
  */
 static bool concerns_lock(const struct tally *tally, bool waits_for_it, unsigned int loss)
@@ -405,7 +427,9 @@ static int add_tally(struct report *report, uint32_t number)
 	bool for_lock = false;
 	int err = 0;
 
-	if (!all_named(report, kernel) || !all_named(report, native))
+	if (!all_named(report, kernel) || !all_named(report, native) ||
+	    !all_named(report, store_stack_at(report->store, tally->waker.kernel_stack)) ||
+	    !all_named(report, store_stack_at(report->store, tally->waker.native_stack)))
 		return -ENOMEM;
 	report->stack.count = 0;
 	if (loss != LOSS_NONE && !missing && in_exec(report, kernel)) {
@@ -426,6 +450,8 @@ static int add_tally(struct report *report, uint32_t number)
 		err = push_kernel(report, tally, kernel, &waits);
 	if (!err && tally->waits)
 		err = push_reason(report, tally, &waits, &for_lock);
+	if (!err && tally->waker.flags)
+		err = push_waker(report, &tally->waker);
 	report->met_lock |= tally->flags & SAMPLE_HAS_LOCK;
 	if (!err && report->options.gil && !concerns_lock(tally, for_lock, merge_loss)) {
 		report->quality->samples -= tally->count; /* it is none */
@@ -481,7 +507,8 @@ static uint32_t *filled(size_t count, uint32_t value)
  */
 static void use_stacks(struct report *report, const struct tally *tally, int change)
 {
-	const uint32_t stacks[] = {tally->kernel_stack, tally->native_stack, tally->second_stack};
+	const uint32_t stacks[] = {tally->kernel_stack,       tally->native_stack,       tally->second_stack,
+				   tally->waker.kernel_stack, tally->waker.native_stack, tally->waker.second_stack};
 	size_t i;
 
 	for (i = 0; report->uses && i < sizeof(stacks) / sizeof(*stacks); i++) {

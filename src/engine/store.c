@@ -282,6 +282,34 @@ static int keep_moment(const struct store *store, struct tallies *tallies, bool 
 	return *ret ? vec_reserve(&tallies->moments, 1) : 0;
 }
 
+/* Bytes after the terminator are whatever was there. */
+static void take_comm(const char from[static 16], char ret[static 16])
+{
+	size_t length = strnlen(from, 15);
+
+	memset(ret, 0, 16);
+	memcpy(ret, from, length);
+}
+
+static struct tally_waker take_waker(struct store *store, const struct waker *waker)
+{
+	struct tally_waker ret = {};
+
+	if (!(waker->flags & WAKER_KNOWN))
+		return ret;
+	ret.flags = waker->flags;
+	if (!(waker->flags & (WAKER_IDLE | WAKER_NO_STACK)))
+		take_comm(waker->comm, ret.comm);
+	if (waker->flags & WAKER_NO_STACK)
+		return ret;
+	ret.kernel_stack = resolve(store, waker->kernel_stack);
+	ret.native_stack = resolve(store, waker->native_stack);
+	ret.second_stack = resolve(store, waker->second_stack);
+	ret.native_loss = waker->native_loss;
+	ret.second_loss = waker->second_loss;
+	return ret;
+}
+
 int store_sample(struct store *store, const struct sample_event *sample)
 {
 	struct tally tally = {};
@@ -296,10 +324,7 @@ int store_sample(struct store *store, const struct sample_event *sample)
 		tally.tgid = sample->tgid;
 		tally.tid = sample->tid;
 	}
-	memcpy(tally.comm, sample->comm, sizeof(tally.comm));
-	tally.comm[sizeof(tally.comm) - 1] = '\0';
-	/* Bytes after the terminator are whatever was there. */
-	memset(tally.comm + strlen(tally.comm), 0, sizeof(tally.comm) - strlen(tally.comm));
+	take_comm(sample->comm, tally.comm);
 	tally.native_loss = sample->native_loss;
 	tally.second_loss = sample->second_loss;
 	tally.flags =
@@ -308,6 +333,8 @@ int store_sample(struct store *store, const struct sample_event *sample)
 	if (store->keeps_locks && sample->flags & SAMPLE_HAS_LOCK && !(sample->flags & SAMPLE_VFORK))
 		tally.flags |= sample->flags & (SAMPLE_HAS_LOCK | SAMPLE_CURRENT);
 	tally.waits = sample->waits;
+	if (sample->waits)
+		tally.waker = take_waker(store, &sample->waker);
 	tally.cgroup = store->keeps_cgroups ? sample->cgroup : 0;
 	tally.count = 1;
 	tally.weight = moment.weight = sample->waits ? sample->weight : store->tick_ns;

@@ -87,6 +87,14 @@ struct code {
 #define STACK_NONE    0          /* the sample has no such stack */
 #define STACK_MISSING UINT32_MAX /* it has one that did not arrive */
 
+/* Who has ended a wait: as struct waker, with numbers. */
+struct tally_waker {
+	uint32_t kernel_stack, native_stack, second_stack; /* number + 1, or STACK_* */
+	uint32_t flags;                                    /* 0: it is not known, or was not asked for */
+	uint16_t native_loss, second_loss;
+	char comm[16];
+};
+
 struct tally {
 	uint32_t kernel_stack, native_stack, second_stack; /* number + 1, or STACK_* */
 	uint32_t tgid, tid;                                /* 0: any thread of this name */
@@ -94,6 +102,7 @@ struct tally {
 	uint16_t native_loss, second_loss;
 	uint32_t flags;
 	uint32_t waits;  /* enum wait_flag; 0: it ran */
+	struct tally_waker waker;
 	uint64_t cgroup; /* id of the cgroup v2; 0: not asked for */
 	uint64_t count;
 	uint64_t weight; /* ns that these stand for; 0: samples are only counted. Not compared, as `count` */

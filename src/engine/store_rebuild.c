@@ -139,9 +139,22 @@ static bool drop_from(struct tally *tally, const struct store_drop *drop)
 	if (stacks) {
 		tally->kernel_stack = tally->native_stack = tally->second_stack = STACK_NONE;
 		tally->flags = tally->second_loss = 0;
+		tally->waker = (struct tally_waker){};
 		tally->native_loss = LOSS_EVICTED;
 	}
 	return true;
+}
+
+static int move_stacks(struct move *move, struct tally *tally)
+{
+	uint32_t *const stacks[] = {&tally->kernel_stack,       &tally->native_stack,       &tally->second_stack,
+				    &tally->waker.kernel_stack, &tally->waker.native_stack, &tally->waker.second_stack};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < sizeof(stacks) / sizeof(*stacks) && !err; i++)
+		err = move_stack(move, *stacks[i], stacks[i]);
+	return err;
 }
 
 /* `numbers`: room for the new number of each. */
@@ -157,11 +170,7 @@ static int move_tallies(struct move *move, const struct store_drop *drop, uint32
 
 		if (drop_from(&tally, drop))
 			*dropped += tally.count;
-		err = move_stack(move, tally.kernel_stack, &tally.kernel_stack);
-		if (!err)
-			err = move_stack(move, tally.native_stack, &tally.native_stack);
-		if (!err)
-			err = move_stack(move, tally.second_stack, &tally.second_stack);
+		err = move_stacks(move, &tally);
 		if (!err)
 			err = store_add_tally(move->to, &tally, &numbers[i]);
 	}

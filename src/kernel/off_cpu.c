@@ -15,6 +15,7 @@
 #include "kernel/features.h"
 
 #define LEAVES   "thread_leaves"
+#define WAKES    "thread_wakes"
 #define RETURNS  "thread_returns"
 #define PROBED   "thread_returns_probed"
 #define IS_OFF   "thread_is_off"
@@ -23,19 +24,24 @@
 struct off_cpu {
 	struct bpf_object *object;
 	struct bpf_program *leaves, *returns; /* those that are loaded */
+	struct bpf_program *wakes;            /* NULL: it is not */
 	struct off_cpu_state *states;         /* by CPU */
 	int threads;                          /* the map */
-	struct bpf_link *links[2];            /* returns, leaves */
+	struct bpf_link *links[3];            /* wakes, returns, leaves */
 };
 
-int off_cpu_configure(struct bpf_object *object, uint32_t cpus, bool wanted)
+int off_cpu_configure(struct bpf_object *object, uint32_t cpus, bool wanted, bool wakers)
 {
 	bool has_tracepoint = wanted && feature_probe(FEATURE_SWITCH_END);
 	const struct {
 		const char *program;
 		bool loads;
 	} programs[] = {
-		{LEAVES, wanted}, {IS_OFF, wanted}, {RETURNS, has_tracepoint}, {PROBED, wanted && !has_tracepoint}};
+		{LEAVES, wanted},
+		{WAKES, wanted && wakers},
+		{IS_OFF, wanted},
+		{RETURNS, has_tracepoint},
+		{PROBED, wanted && !has_tracepoint}};
 	struct bpf_map *threads = bpf_object__find_map_by_name(object, "off_cpu_threads"),
 		       *states = bpf_object__find_map_by_name(object, "off_cpu_states");
 	size_t i;
@@ -69,6 +75,9 @@ int off_cpu_open(struct bpf_object *object, const bool *cpus, struct off_cpu **r
 	off->returns = bpf_object__find_program_by_name(object, RETURNS);
 	if (!bpf_program__autoload(off->returns))
 		off->returns = bpf_object__find_program_by_name(object, PROBED);
+	off->wakes = bpf_object__find_program_by_name(object, WAKES);
+	if (!bpf_program__autoload(off->wakes))
+		off->wakes = NULL;
 	off->threads = bpf_object__find_map_fd_by_name(object, "off_cpu_threads");
 	states = mmap(NULL, states_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
 		      bpf_object__find_map_fd_by_name(object, "off_cpu_states"), 0);
@@ -88,10 +97,12 @@ int off_cpu_open(struct bpf_object *object, const bool *cpus, struct off_cpu **r
 
 void off_cpu_close(struct off_cpu *off)
 {
+	size_t i;
+
 	if (!off)
 		return;
-	bpf_link__destroy(off->links[0]);
-	bpf_link__destroy(off->links[1]);
+	for (i = 0; i < sizeof(off->links) / sizeof(*off->links); i++)
+		bpf_link__destroy(off->links[i]);
 	munmap(off->states, states_size());
 	free(off);
 }
@@ -152,14 +163,22 @@ int off_cpu_start(struct off_cpu *off, struct diag *diag)
 {
 	int err;
 
-	off->links[0] = attach_returns(off);
-	if (!off->links[0])
+	/* First, so that no wait ends unseen that is to have a waker. */
+	if (off->wakes) {
+		off->links[0] = bpf_program__attach(off->wakes);
+		if (!off->links[0])
+			return diag_fail(diag, errno, "off-cpu.wakers",
+					 "--wakers: this kernel's tracepoint sched_waking cannot be traced: %s",
+					 strerror(errno));
+	}
+	off->links[1] = attach_returns(off);
+	if (!off->links[1])
 		return diag_fail(diag, errno, "off-cpu.attach",
 				 "time off the CPU cannot be measured: this kernel has neither the tracepoint "
 				 "sched_exit_tp nor a probe at " FUNCTION ": %s",
 				 strerror(errno));
-	off->links[1] = bpf_program__attach(off->leaves);
-	if (!off->links[1])
+	off->links[2] = bpf_program__attach(off->leaves);
+	if (!off->links[2])
 		return diag_fail(diag, errno, "off-cpu.attach",
 				 "time off the CPU cannot be measured: sched_switch cannot be traced: %s",
 				 strerror(errno));
@@ -231,7 +250,7 @@ bool off_cpu_is_off(struct off_cpu *off, const struct off_cpu_waiting *waiting)
 
 void off_cpu_totals(const struct off_cpu *off, struct off_cpu_totals *ret)
 {
-	const struct bpf_program *programs[] = {off->leaves, off->returns};
+	const struct bpf_program *programs[] = {off->leaves, off->returns, off->wakes};
 	int cpus = libbpf_num_possible_cpus(), cpu;
 	size_t i;
 
@@ -249,7 +268,7 @@ void off_cpu_totals(const struct off_cpu *off, struct off_cpu_totals *ret)
 		struct bpf_prog_info info = {};
 		uint32_t size = sizeof(info);
 
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(programs[i]), &info, &size))
+		if (!programs[i] || bpf_obj_get_info_by_fd(bpf_program__fd(programs[i]), &info, &size))
 			continue;
 		ret->run_ns += info.run_time_ns;
 		ret->runs += info.run_cnt;

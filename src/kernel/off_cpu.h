@@ -22,9 +22,9 @@ struct off_cpu;
 
 /*
  * To be called before the object is loaded: sets the sizes of its maps, and loads its programs only if waits are
- * `wanted`. 0 or negative errno.
+ * `wanted`, and that of bpf/wakers.h only with `wakers`. 0 or negative errno.
  */
-int off_cpu_configure(struct bpf_object *object, uint32_t cpus, bool wanted);
+int off_cpu_configure(struct bpf_object *object, uint32_t cpus, bool wanted, bool wakers);
 
 /* The loaded object is borrowed. `cpus`: for each CPU, whether waits that end on it are measured; NULL: on all. */
 int off_cpu_open(struct bpf_object *object, const bool *cpus, struct off_cpu **ret, struct diag *diag);

@@ -168,6 +168,9 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		/* A tick may come in the middle of such a walk. */
 		config.off_cpu_first = options->frequency ? scratches : 0;
 		scratches += options->frequency ? config.cpus : 0;
+		/* A waker may come in the middle of any of them. */
+		config.wakers_first = options->wakers ? scratches : 0;
+		scratches += options->wakers ? config.cpus : 0;
 	}
 
 	bpf_object__for_each_map(
@@ -185,7 +188,7 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 	if (!err)
 		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(object, "events"),
 					       ring_bytes(config.cpus, options->frequency + options->off_cpu_rate));
-	return err ? err : off_cpu_configure(object, config.cpus, options->off_cpu_rate);
+	return err ? err : off_cpu_configure(object, config.cpus, options->off_cpu_rate, options->wakers);
 }
 
 /* Scratches for walks in task context: a thread has one until its walk is done, whoever runs meanwhile. 1.7 MB each. */

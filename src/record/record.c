@@ -68,6 +68,7 @@ static int start(struct recording *recording, struct diag *diag)
 					      .frequency = options->frequency,
 					      .off_cpu_rate = options->off_cpu_rate,
 					      .gil = options->gil,
+					      .wakers = options->wakers,
 					      .tasks = options->tasks,
 					      .strategy = options->strategy,
 					      .sample_ns = options->sample_ns,

@@ -39,6 +39,7 @@ struct record_options {
 	unsigned int frequency;      /* samples per second and CPU, 1 .. 10000; 0: of time off the CPU only */
 	unsigned int off_cpu_rate;   /* as in struct engine_options */
 	bool gil;                    /* the same */
+	bool wakers;                 /* the same */
 	bool tasks;                  /* the same */
 	double duration_s;           /* 0: until the command ends, the targets are gone, or a signal */
 	enum walk_strategy strategy; /* how the kernel part walks long stacks; for tests */
