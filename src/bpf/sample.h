@@ -46,21 +46,31 @@ static __always_inline bool has_program(struct scratch *s)
 	return !(s->sample.flags & (SAMPLE_KERNEL_THREAD | SAMPLE_EXITING));
 }
 
+/* Is there a user part to walk? `err`: the result of reading its registers. */
+static __always_inline bool has_registers(struct scratch *s, int err)
+{
+	if (err == REGISTERS_NO_PROGRAM)
+		s->sample.flags |= SAMPLE_KERNEL_THREAD;
+	else if (err)
+		s->sample.native_loss = err == REGISTERS_OTHER_MODE ? LOSS_COMPAT : LOSS_NO_USER_REGS;
+	return !err;
+}
+
+/* Walks the user part, from the registers in the scratch. */
+static __always_inline void walk_program(struct scratch *s, __u64 now)
+{
+	begin_user_stacks(s);
+	/* If there are two walks, the first one must leave time for the second. */
+	walk_time_begin(s, now, loaded.sample_ns,
+			s->cache.second == CACHED_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
+	take_user_stacks(s->index);
+}
+
 /* Takes the user part, from the registers in the scratch. `err`: the result of reading them. */
 static __always_inline void take_program(struct scratch *s, int err, __u64 now)
 {
-	if (err == REGISTERS_NO_PROGRAM) {
-		s->sample.flags |= SAMPLE_KERNEL_THREAD;
-	} else if (err == REGISTERS_OTHER_MODE) {
-		s->sample.native_loss = LOSS_COMPAT;
-	} else if (err) {
-		s->sample.native_loss = LOSS_NO_USER_REGS;
-	} else if (!resume_joins(s)) {
-		begin_user_stacks(s);
-		/* If there are two walks, the first one must leave time for the second. */
-		walk_time_begin(s, now, loaded.sample_ns,
-				s->cache.second == CACHED_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
-		take_user_stacks(s->index);
+	if (has_registers(s, err) && !resume_joins(s)) {
+		walk_program(s, now);
 		resume_later(s);
 		if (loaded.verify_every && s->sequence % loaded.verify_every == 0 && !s->sample.native_loss)
 			s->sample.flags |= SAMPLE_VERIFY;

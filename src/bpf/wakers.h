@@ -17,8 +17,8 @@
  * The interrupt of a timer or a device wakes threads on top of any thread's stack. User space tells such frames from
  * those of a waker by their names (engine/waking.h).
  *
- * The event comes with interrupts off, and with a lock of the woken thread held. So this program changes no map but the
- * entry.
+ * The event comes with interrupts off, and with a lock of the woken thread held: the walks may take as long as those of
+ * a tick (time.h).
  */
 #ifndef STRATA_BPF_WAKERS_H
 #define STRATA_BPF_WAKERS_H
@@ -27,6 +27,8 @@
 #include "abi/off_cpu.h"
 #include "bpf/filter.h"
 #include "bpf/off_cpu.h"
+#include "bpf/registers.h"
+#include "bpf/sample.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 #include "bpf/walks.h"
@@ -40,6 +42,23 @@ static __always_inline bool waker_counts(const struct off_cpu_state *state, cons
 	if (!left || left > now)
 		return false;
 	return (thread->chance * period) >> 32 <= 2 * (now - left) + period / 64;
+}
+
+/*
+ * Takes the stacks of the current thread. They are no sample of it: they are not counted as one, and what cannot be
+ * read at once stays unread.
+ */
+static __always_inline void take_waker_stacks(struct scratch *s, void *ctx, __u32 flags, __u64 now)
+{
+	s->sequence++;
+	s->sample.time = now;
+	s->sample.sequence = s->sequence << 16 | s->index;
+	s->sample.flags = SAMPLE_IN_KERNEL;
+	take_task(s->index);
+	take_kernel_stack(s, ctx, 0, 0);
+	if (!(flags & (WAKER_IDLE | WAKER_UNRECORDED)) && has_program(s) &&
+	    has_registers(s, saved_registers(s, loaded.task_registers)))
+		walk_program(s, now);
 }
 
 SEC("raw_tp/sched_waking")
@@ -66,19 +85,20 @@ int thread_wakes(const __u64 *arguments)
 	else if (!off_cpu_watches(ids >> 32, (struct task_struct *)bpf_get_current_task()) ||
 		 filter_current() == FILTER_OUT)
 		flags |= WAKER_UNRECORDED;
-	s->sample.kernel_stack = 0;
-	if (waker_counts(state, thread, now)) {
-		s->index = index;
-		take_task(index);
-		s->sample.time = now;
-		take_kernel_stack(s, (void *)arguments, 0, 0);
-	} else {
+	s->index = index;
+	s->sample.kernel_stack = s->sample.native_stack = s->sample.second_stack = 0;
+	s->sample.native_loss = s->sample.second_loss = LOSS_NONE;
+	s->sample.flags = 0;
+	if (waker_counts(state, thread, now))
+		take_waker_stacks(s, (void *)arguments, flags, now);
+	else
 		flags |= WAKER_NO_STACK;
-	}
 	thread->waker.kernel_stack = s->sample.kernel_stack;
-	thread->waker.native_stack = thread->waker.second_stack = 0;
-	thread->waker.native_loss = thread->waker.second_loss = LOSS_NONE;
-	thread->waker.flags = flags;
+	thread->waker.native_stack = s->sample.native_stack;
+	thread->waker.second_stack = s->sample.second_stack;
+	thread->waker.native_loss = s->sample.native_loss;
+	thread->waker.second_loss = s->sample.second_loss;
+	thread->waker.flags = flags | s->sample.flags;
 	return 0;
 }
 

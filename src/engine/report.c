@@ -376,6 +376,33 @@ static int push_reason(struct report *report, const struct tally *tally, const s
 	return push_mark(report, text);
 }
 
+/* The waker's user part, with the mark of what is missing at its outer end. */
+static int push_waker_user(struct report *report, const struct tally_waker *waker, const struct stack *kernel)
+{
+	const struct tally tally = {
+		.native_loss = waker->native_loss, .second_loss = waker->second_loss, .flags = waker->flags};
+	const bool missing = waker->native_stack == STACK_MISSING || waker->second_stack == STACK_MISSING;
+	unsigned int loss = walk_loss(&tally, missing), shown = RUNTIME_NONE;
+	const size_t at = report->stack.count;
+	int err;
+
+	if (loss != LOSS_NONE && !missing && in_exec(report, kernel))
+		return push_mark(report, "[exec]");
+	if (waker->flags & SAMPLE_EXITING)
+		return push_mark(report, "[exit]");
+	err = vec_push(&report->stack, NO_FRAME);
+	if (!err)
+		err = push_user(report, &tally, store_stack_at(report->store, waker->native_stack),
+				store_stack_at(report->store, waker->second_stack),
+				waker->flags & SAMPLE_VFORK || in_exec(report, kernel), &loss, &shown);
+	if (err || loss != LOSS_NONE)
+		return err ? err : loss_mark(report, loss, &report->stack.at[at]);
+	report->stack.count--;
+	memmove(report->stack.at + at, report->stack.at + at + 1,
+		(report->stack.count - at) * sizeof(*report->stack.at));
+	return 0;
+}
+
 /*
  * Who has ended the wait, and its frames further in: the outermost first, as elsewhere. An interrupt's are those of the
  * interrupt: what it has interrupted has nothing to do with it.
@@ -392,6 +419,9 @@ static int push_waker(struct report *report, const struct tally_waker *waker)
 		waking_look(&waking, kernel_name(report, kernel->frames[i]));
 	waking_describe(&waking, waker->flags, waker->comm, text, sizeof(text));
 	err = push_mark(report, text);
+	if (!err && !waking.is_interrupt &&
+	    !(waker->flags & (WAKER_NO_STACK | WAKER_UNRECORDED | SAMPLE_KERNEL_THREAD)))
+		err = push_waker_user(report, waker, kernel);
 	for (i = waking.end; i-- > waking.first && !err;)
 		err = push_location(report, kernel->frames[i]);
 	return err;

@@ -29,12 +29,17 @@ static int times(void)
 	return strcmp(what, "turns") ? TIMES : TURNS;
 }
 
-static double now(void)
+static double seconds(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static double not_running(void)
+{
+	return seconds(CLOCK_MONOTONIC) - seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 
 KEEP static void wait_here(void)
@@ -114,9 +119,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < times(); i++) {
 		if (!alone && strcmp(what, "process"))
 			pthread_barrier_wait(&together);
-		before = now();
+		before = not_running();
 		wait_here();
-		waited += now() - before;
+		waited += not_running() - before;
 		if (!strcmp(what, "mutex"))
 			pthread_barrier_wait(&together);
 	}
