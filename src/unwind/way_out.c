@@ -20,6 +20,7 @@
 #define WORD      8
 #define NODES_MAX 12000
 #define STEPS_MAX 60000
+#define DEPTH_MAX 2
 #define INSN_MAX  15
 #define ALIGNMENT 16 /* of functions */
 #define SLOTS     8
@@ -77,8 +78,8 @@ struct way_out {
 	VEC(uint32_t) work;
 	struct table at; /* address + 1 -> node */
 	struct outcome outcome;
-	uint32_t steps;
-	bool odd; /* two ways contradict each other */
+	uint32_t steps, depth; /* of functions that are called */
+	bool odd;              /* two ways contradict each other */
 	int err;
 	struct way_page *pages;
 };
@@ -401,6 +402,28 @@ static bool may_begin(struct way_out *way, uint64_t address)
 	       (code_at(way, address, &bytes) >= left && way->arch->is_padding(bytes, left));
 }
 
+static int way_out_run(struct way_out *way, uint64_t address, bool innermost);
+static void way_out_deinit(struct way_out *way);
+
+/* Does a function of this code come to a return, with SP as it was? */
+static bool call_returns(struct way_out *way, uint64_t function)
+{
+	struct way_out callee = {
+		.arch = way->arch, .source = way->source, .decoder = way->decoder, .depth = way->depth + 1};
+	const struct way_value *cfa = &callee.outcome.cfa;
+	struct unwind_rule rule;
+	bool ret;
+
+	if (callee.depth > DEPTH_MAX || way->source->known(way->source->context, function, &rule))
+		return false;
+	callee.steps = way->steps;
+	ret = !way_out_run(&callee, function, true) && callee.outcome.found && !callee.odd && cfa->kind == WAY_START &&
+	      cfa->reg == way->arch->sp && cfa->n == WORD;
+	way->steps = callee.steps;
+	way_out_deinit(&callee);
+	return ret;
+}
+
 static void leave(struct way_out *way, const struct way_node *node, struct way_state *state)
 {
 	const struct code_arch *arch = way->arch;
@@ -424,7 +447,8 @@ static void leave(struct way_out *way, const struct way_node *node, struct way_s
 		break;
 	case CODE_CALL:
 	case CODE_CALL_INDIRECT:
-		if (may_begin(way, next))
+		if (may_begin(way, next) &&
+		    (node->insn.op != CODE_CALL || !call_returns(way, (uint64_t)node->insn.imm)))
 			return;
 		break;
 	default:
@@ -570,31 +594,42 @@ static int take(struct way_out *way, uint64_t address, bool innermost, rule_rang
 	return err;
 }
 
+static int way_out_run(struct way_out *way, uint64_t address, bool innermost)
+{
+	struct way_state state = {};
+	unsigned int i;
+
+	way->pages = calloc(PAGES, sizeof(*way->pages));
+	if (!way->pages)
+		return -ENOMEM;
+	for (i = 0; i < CODE_REGISTERS; i++)
+		if (innermost || way->arch->preserved >> i & 1 || i == way->arch->sp)
+			state.registers[i] = (struct way_value){.kind = WAY_START, .reg = (uint8_t)i};
+	enter(way, address, &state);
+	follow(way);
+	return way->err;
+}
+
+static void way_out_deinit(struct way_out *way)
+{
+	vec_free(&way->nodes);
+	vec_free(&way->work);
+	table_deinit(&way->at);
+	free(way->pages);
+}
+
 int way_out_find(const struct code_arch *arch, const struct way_out_source *source, uint64_t address, bool innermost,
 		 rule_ranges *ret)
 {
 	struct way_out way = {.arch = arch, .source = source};
-	struct way_state state = {};
-	unsigned int i;
 	int err = arch->links ? -ENOTSUP : arch->create(&way.decoder);
 
 	if (err)
 		return err;
-	way.pages = calloc(PAGES, sizeof(*way.pages));
-	for (i = 0; i < CODE_REGISTERS; i++)
-		if (innermost || arch->preserved >> i & 1 || i == arch->sp)
-			state.registers[i] = (struct way_value){.kind = WAY_START, .reg = (uint8_t)i};
-	if (way.pages) {
-		enter(&way, address, &state);
-		follow(&way);
-	}
-	err = way.pages ? way.err : -ENOMEM;
+	err = way_out_run(&way, address, innermost);
 	if (!err)
 		err = take(&way, address, innermost, ret);
 	arch->destroy(way.decoder);
-	vec_free(&way.nodes);
-	vec_free(&way.work);
-	table_deinit(&way.at);
-	free(way.pages);
+	way_out_deinit(&way);
 	return err;
 }

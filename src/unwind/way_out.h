@@ -9,8 +9,8 @@
  *                    ret           the return address is the next: CFA = SP + 24
  *
  * All paths are followed, up to a limit. If they disagree, there is no rule. Otherwise each instruction on the paths
- * has a rule, not only the one that was met. Calls are not followed: they are assumed to return, unless another
- * function seems to begin after the call.
+ * has a rule, not only the one that was met. Calls are assumed to return, and are not followed. Where another function
+ * seems to begin after the call, which may be chance, the function called is followed: it must come to a return.
  *
  * The result is not proved: the caller must check that the rule leads to a return address.
  */

@@ -67,6 +67,7 @@ static void test_rules(const struct elf_file *elf)
 		{"frames_body", "cfa=rsp+64 rbp=cfa-16 rbx=cfa-24"},
 		{"frames_popped", "cfa=rsp+8 rbp=same"},
 		{"frames_other", "cfa=rsp+64 rbp=cfa-16 rbx=cfa-24"},
+		{"vectors_behind", "cfa=rsp+48 rbp=cfa-16 rbx=cfa-24"},
 		{"alloca_framed", "cfa=rbp+16 rbp=cfa-16"},
 		{"alloca_moved", "cfa=rbp+16 rbp=cfa-16"},
 		{"alloca_left", "cfa=rsp+8 rbp=same"},
@@ -317,6 +318,39 @@ static void test_any_bytes(const struct code_arch *arch)
 	arch->destroy(decoder);
 }
 
+/* What some disassemblers do not know. Registers have DWARF's numbers. */
+static void test_vectors(void)
+{
+	static const struct {
+		const char *what;
+		uint8_t bytes[15], length;
+		uint32_t clobbers;
+	} cases[] = {
+		{"kmovd %esi, %k1", {0xc5, 0xfb, 0x92, 0xce}, 4, 0},
+		{"kmovd %k1, %ecx", {0xc5, 0xfb, 0x93, 0xc9}, 4, 1 << 2},
+		{"kmovw %k1, %r13d", {0xc5, 0x78, 0x93, 0xe9}, 4, 1 << 13},
+		{"kmovq %k1, %rbx", {0xc4, 0xe1, 0xfb, 0x93, 0xd9}, 5, 1 << 3},
+		{"kmovw 0x100(%rsi,%rcx,2), %k1", {0xc5, 0xf8, 0x90, 0x8c, 0x4e, 0, 1, 0, 0}, 9, 0},
+		{"kshiftrd $0x10, %k4, %k5", {0xc4, 0xe3, 0x79, 0x31, 0xec, 0x10}, 6, 0},
+		{"vpconflictd %zmm16, %zmm20", {0x62, 0xa2, 0x7d, 0x48, 0xc4, 0xe0}, 6, 0},
+		{"vpermt2d 0x40(%rsi), %zmm16, %zmm17", {0x62, 0xe2, 0x7d, 0x40, 0x7e, 0x4e, 0x01}, 7, 0},
+	};
+	const struct code_arch *arch = arch_of(EM_X86_64)->code;
+	struct code_decoder *decoder;
+	struct code_insn insn;
+	size_t i;
+
+	is_int(arch->create(&decoder), 0, "a decoder");
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool decoded = arch->decode(decoder, cases[i].bytes, sizeof(cases[i].bytes), 0x1000, &insn);
+
+		ok(decoded && insn.op == CODE_OTHER && insn.length == cases[i].length &&
+			   insn.clobbers == cases[i].clobbers,
+		   "%s: %u bytes, clobbers %#x", cases[i].what, insn.length, insn.clobbers);
+	}
+	arch->destroy(decoder);
+}
+
 int main(void)
 {
 	struct elf_file *elf, *other;
@@ -341,6 +375,7 @@ int main(void)
 		test_links(elf);
 	elf_file_close(elf);
 	test_decode();
+	test_vectors();
 	test_any_bytes(arch_of(EM_X86_64)->code);
 	test_any_bytes(arch_of(EM_AARCH64)->code);
 	return tap_done();

@@ -454,21 +454,32 @@ static void read_insn(const cs_insn *insn, uint64_t next, struct code_insn *ret)
 }
 
 /*
- * The length of an instruction with a VEX or EVEX prefix (Intel SDM 2, 2.3 and 2.7) that Capstone does not know: a
- * newer vector instruction, which leaves the general registers alone. 0: it is another one, or may change one.
+ * The length of an instruction with a VEX or EVEX prefix (Intel SDM 2, 2.3 and 2.7) that Capstone does not know: of mask
+ * registers, or a newer one of vectors. They leave the general registers alone, but for those whose results go there;
+ * *clobbers: what KMOV writes. 0: it is another instruction.
  */
-static size_t vector_length(const uint8_t *bytes, size_t size)
+static size_t vector_length(const uint8_t *bytes, size_t size, uint32_t *clobbers)
 {
+	static const uint8_t by_encoding[] = {RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI};
 	static const uint8_t with_byte[] = {0x70, 0x71, 0x72, 0x73, 0xc2, 0xc4, 0xc5, 0xc6};
-	size_t at = 0, map;
-	uint8_t opcode, modrm, mode, base;
+	/* With F3 or F2, such as VCVTSS2USI. */
+	static const uint8_t to_general[] = {0x2c, 0x2d, 0x78, 0x79};
+	size_t at, map;
+	uint8_t opcode, modrm, mode, base, prefix;
 
+	*clobbers = 0;
 	if (size > 6 && bytes[0] == 0x62 && !(bytes[1] & 8)) {
 		map = bytes[1] & 7;
+		prefix = bytes[2] & 3;
 		at = 4;
 	} else if (size > 5 && bytes[0] == 0xc4) {
 		map = bytes[1] & 31;
+		prefix = bytes[2] & 3;
 		at = 3;
+	} else if (size > 3 && bytes[0] == 0xc5) {
+		map = 1;
+		prefix = bytes[1] & 3;
+		at = 2;
 	} else {
 		return 0;
 	}
@@ -478,8 +489,11 @@ static size_t vector_length(const uint8_t *bytes, size_t size)
 	base = modrm & 7;
 	/* Numbers go to a general register by some of map 5; maps 2 and 3 have BMI's instructions from 0xf0 on. */
 	if (!map || map == 4 || map > 6 || opcode == 0x77 || ((map == 2 || map == 3) && opcode >= 0xf0) ||
-	    (map == 5 && (opcode == 0x2c || opcode == 0x2d || opcode == 0x78 || opcode == 0x79 || opcode == 0x7e)))
+	    (map == 5 && (memchr(to_general, opcode, sizeof(to_general)) || opcode == 0x7e)) ||
+	    (map == 1 && prefix > 1 && memchr(to_general, opcode, sizeof(to_general))))
 		return 0;
+	if (map == 1 && opcode == 0x93 && bytes[0] != 0x62) /* KMOV from a mask register; R is inverted */
+		*clobbers = BIT(bytes[1] & 0x80 ? by_encoding[modrm >> 3 & 7] : R8 + (modrm >> 3 & 7));
 	at += 2;
 	if (mode != 3 && base == 4)
 		base = at < size ? bytes[at++] & 7 : 0;
@@ -496,15 +510,17 @@ static bool decode(struct code_decoder *decoder, const uint8_t *bytes, size_t si
 {
 	const cs_insn *insn = decoder->disassembler.insn;
 	uint64_t address = vaddr;
+	uint32_t clobbers;
 	size_t length;
 
 	if (!disassembler_next(&decoder->disassembler, &bytes, &size, &address)) {
-		length = vector_length(bytes, size);
+		length = vector_length(bytes, size, &clobbers);
 		*ret = (struct code_insn){.op = CODE_OTHER,
 					  .a = CODE_NONE,
 					  .b = CODE_NONE,
 					  .c = CODE_NONE,
 					  .index = CODE_NONE,
+					  .clobbers = clobbers,
 					  .length = (uint8_t)length};
 		return length;
 	}

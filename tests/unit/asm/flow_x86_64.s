@@ -41,6 +41,28 @@ function frames
 	ret
 done frames
 
+# Instructions of mask registers and of newer vectors, of which some disassemblers know none.
+function vectors
+	push %rbp
+	push %rbx
+	sub $0x18, %rsp
+	kmovd %esi, %k1
+	kaddb %k1, %k1, %k1
+	ktestw %k2, %k2
+	kshiftrd $0x10, %k4, %k5
+	vpermt2d 0x40(%rsi), %zmm16, %zmm17
+	vmovddup 0x40(%rdx), %zmm19 {%k1}
+	vpconflictd %zmm16, %zmm20
+	vpbroadcastmw2d %k1, %zmm17
+	vmovdqa64 %zmm17, 0x40(%rsp)
+	vgf2p8affineqb $3, 0x100(%rsp,%rcx,4), %zmm1, %zmm2
+	at vectors_behind
+	add $0x18, %rsp
+	pop %rbx
+	pop %rbp
+	ret
+done vectors
+
 # A frame pointer, and a stack pointer that nobody knows.
 function alloca
 	push %rbp
