@@ -20,9 +20,13 @@
 #define WORD      8
 #define NODES_MAX 12000
 #define STEPS_MAX 60000
-#define DEPTH_MAX 2
+/* Functions that are called are followed only so far: it is for small helpers. */
+#define CALLEE_NODES_MAX 1000
+#define CALLEE_DEPTH_MAX 2
+#define CALLEES_MAX      8
 #define INSN_MAX  15
 #define ALIGNMENT 16 /* of functions */
+#define CALL_BYTES 5 /* of a direct call */
 #define SLOTS     8
 #define PAGE      4096
 #define PAGES     8
@@ -64,6 +68,13 @@ struct outcome {
 	struct way_value cfa, fp, bx;
 };
 
+/* What was found out about a function that is called. */
+struct callee {
+	uint64_t function;
+	bool returns;    /* it comes to a return, with SP as it was */
+	uint32_t writes; /* registers that it, or what it calls, writes anywhere, even if it restores them */
+};
+
 struct way_page {
 	uint64_t start;
 	size_t size;
@@ -78,8 +89,12 @@ struct way_out {
 	VEC(uint32_t) work;
 	struct table at; /* address + 1 -> node */
 	struct outcome outcome;
-	uint32_t steps, depth; /* of functions that are called */
+	VEC(struct callee) callees;
+	size_t nodes_max;
+	uint32_t steps, depth; /* of calls */
+	uint32_t written;      /* registers */
 	bool odd;              /* two ways contradict each other */
+	bool left;             /* some way was not followed to its end */
 	int err;
 	struct way_page *pages;
 };
@@ -194,7 +209,44 @@ static void clobber(struct way_state *state, uint32_t registers)
 			state->registers[i] = unknown;
 }
 
-static void step(const struct way_out *way, const struct code_insn *insn, struct way_state *state)
+static uint32_t caller_saved(const struct code_arch *arch)
+{
+	return ~(arch->preserved | 1u << arch->sp);
+}
+
+static int way_out_run(struct way_out *way, uint64_t address, uint32_t registers);
+static void way_out_deinit(struct way_out *way);
+
+/* Follows a function that is called. Its code may have rules by now: they do not tell what it writes. */
+static struct callee call(struct way_out *way, uint64_t function)
+{
+	struct way_out inner = {.arch = way->arch,
+				.source = way->source,
+				.decoder = way->decoder,
+				.nodes_max = CALLEE_NODES_MAX,
+				.depth = way->depth + 1};
+	struct callee ret = {.function = function, .writes = caller_saved(way->arch)};
+	const struct way_value *cfa = &inner.outcome.cfa;
+	size_t i;
+
+	for (i = 0; i < way->callees.count; i++)
+		if (way->callees.at[i].function == function)
+			return way->callees.at[i];
+	if (inner.depth <= CALLEE_DEPTH_MAX && way->callees.count < CALLEES_MAX) {
+		inner.steps = way->steps;
+		ret.returns = !way_out_run(&inner, function, ~0u) && inner.outcome.found && !inner.odd &&
+			      cfa->kind == WAY_START && cfa->reg == way->arch->sp && cfa->n == WORD;
+		if (ret.returns && !inner.left)
+			ret.writes = inner.written;
+		way->steps = inner.steps;
+		way_out_deinit(&inner);
+	}
+	if (vec_push(&way->callees, ret))
+		way->err = -ENOMEM;
+	return ret;
+}
+
+static void step(struct way_out *way, const struct code_insn *insn, struct way_state *state)
 {
 	const struct code_arch *arch = way->arch;
 	struct way_value value;
@@ -235,8 +287,10 @@ static void step(const struct way_out *way, const struct code_insn *insn, struct
 		clobber(state, arch->syscall_clobber);
 		break;
 	case CODE_CALL:
+		clobber(state, caller_saved(arch) & call(way, (uint64_t)insn->imm).writes);
+		break;
 	case CODE_CALL_INDIRECT:
-		clobber(state, ~(arch->preserved | 1u << arch->sp));
+		clobber(state, caller_saved(arch));
 		break;
 	default:
 		break;
@@ -324,8 +378,10 @@ static void enter(struct way_out *way, uint64_t address, const struct way_state 
 	uint64_t found;
 	size_t size;
 
-	if (state->registers[way->arch->sp].kind == WAY_UNKNOWN)
+	if (state->registers[way->arch->sp].kind == WAY_UNKNOWN) {
+		way->left = true;
 		return;
+	}
 	if (table_get(&way->at, address + 1, &found)) {
 		if (meet(way, &way->nodes.at[found].in, state) && !way->nodes.at[found].queued) {
 			way->nodes.at[found].queued = true;
@@ -334,11 +390,15 @@ static void enter(struct way_out *way, uint64_t address, const struct way_state 
 		}
 		return;
 	}
-	if (way->nodes.count >= NODES_MAX)
+	if (way->nodes.count >= way->nodes_max) {
+		way->left = true;
 		return;
+	}
 	size = code_at(way, address, &bytes);
-	if (!size || !way->arch->decode(way->decoder, bytes, size, address, &node.insn))
+	if (!size || !way->arch->decode(way->decoder, bytes, size, address, &node.insn)) {
+		way->left = true;
 		return;
+	}
 	if (table_set(&way->at, address + 1, way->nodes.count) || vec_push(&way->nodes, node) ||
 	    vec_push(&way->work, (uint32_t)way->nodes.count - 1))
 		way->err = -ENOMEM;
@@ -363,18 +423,21 @@ static void end(struct way_out *way, struct way_value cfa, struct way_value fp, 
 		outcome->bx = unknown;
 }
 
-/* Control leaves what is not known for code that has a rule. False: it has none. */
+/* Control leaves what is not known for code that has a rule. False: it has none, or the code is that of a callee. */
 static bool end_in_known(struct way_out *way, uint64_t address, const struct way_state *state)
 {
 	const struct code_arch *arch = way->arch;
 	struct unwind_rule rule;
 	struct way_value cfa;
 
-	if (!way->source->known(way->source->context, address, &rule))
+	if (way->depth || !way->source->known(way->source->context, address, &rule))
 		return false;
-	if (rule.kind != UNWIND_SP && rule.kind != UNWIND_FP)
+	if (rule.kind == UNWIND_REGISTER)
+		cfa = add(get(state, UNWIND_NUMBER(&rule)), UNWIND_OFFSET(&rule));
+	else if (rule.kind == UNWIND_SP || rule.kind == UNWIND_FP)
+		cfa = add(state->registers[rule.kind == UNWIND_SP ? arch->sp : arch->fp], rule.cfa_offset);
+	else
 		return true;
-	cfa = add(state->registers[rule.kind == UNWIND_SP ? arch->sp : arch->fp], rule.cfa_offset);
 	end(way, cfa,
 	    rule.fp_offset == UNWIND_FP_SAME        ? state->registers[arch->fp]
 	    : rule.fp_offset == UNWIND_FP_UNDEFINED ? unknown
@@ -387,7 +450,9 @@ static bool end_in_known(struct way_out *way, uint64_t address, const struct way
 
 static void go(struct way_out *way, uint64_t address, const struct way_state *state)
 {
-	if (!end_in_known(way, address, state))
+	if (end_in_known(way, address, state))
+		way->left = true;
+	else
 		enter(way, address, state);
 }
 
@@ -402,28 +467,6 @@ static bool may_begin(struct way_out *way, uint64_t address)
 	       (code_at(way, address, &bytes) >= left && way->arch->is_padding(bytes, left));
 }
 
-static int way_out_run(struct way_out *way, uint64_t address, bool innermost);
-static void way_out_deinit(struct way_out *way);
-
-/* Does a function of this code come to a return, with SP as it was? */
-static bool call_returns(struct way_out *way, uint64_t function)
-{
-	struct way_out callee = {
-		.arch = way->arch, .source = way->source, .decoder = way->decoder, .depth = way->depth + 1};
-	const struct way_value *cfa = &callee.outcome.cfa;
-	struct unwind_rule rule;
-	bool ret;
-
-	if (callee.depth > DEPTH_MAX || way->source->known(way->source->context, function, &rule))
-		return false;
-	callee.steps = way->steps;
-	ret = !way_out_run(&callee, function, true) && callee.outcome.found && !callee.odd && cfa->kind == WAY_START &&
-	      cfa->reg == way->arch->sp && cfa->n == WORD;
-	way->steps = callee.steps;
-	way_out_deinit(&callee);
-	return ret;
-}
-
 static void leave(struct way_out *way, const struct way_node *node, struct way_state *state)
 {
 	const struct code_arch *arch = way->arch;
@@ -434,6 +477,7 @@ static void leave(struct way_out *way, const struct way_node *node, struct way_s
 	case CODE_JUMP_REGISTER:
 	case CODE_JUMP_TABLE:
 	case CODE_JUMP_INDIRECT:
+		way->left = true;
 		return;
 	case CODE_RETURN:
 		end(way, add(state->registers[arch->sp], WORD), state->registers[arch->fp],
@@ -448,8 +492,10 @@ static void leave(struct way_out *way, const struct way_node *node, struct way_s
 	case CODE_CALL:
 	case CODE_CALL_INDIRECT:
 		if (may_begin(way, next) &&
-		    (node->insn.op != CODE_CALL || !call_returns(way, (uint64_t)node->insn.imm)))
+		    (node->insn.op != CODE_CALL || !call(way, (uint64_t)node->insn.imm).returns)) {
+			way->left = true;
 			return;
+		}
 		break;
 	default:
 		break;
@@ -463,14 +509,19 @@ static void follow(struct way_out *way)
 		uint32_t index = way->work.at[--way->work.count];
 		struct way_node node;
 		struct way_state state;
+		unsigned int i;
 
 		way->nodes.at[index].queued = false;
 		node = way->nodes.at[index];
 		state = node.in;
 		if (node.insn.op != CODE_RETURN)
 			step(way, &node.insn, &state);
+		for (i = 0; i < CODE_REGISTERS; i++)
+			if (!same(node.in.registers[i], state.registers[i]))
+				way->written |= 1u << i;
 		leave(way, &node, &state);
 	}
+	way->left |= way->work.count > 0;
 }
 
 static struct unwind_rule numbered(struct unwind_rule rule, uint32_t number)
@@ -541,19 +592,27 @@ static void add_saved(const struct way_out *way, const struct way_state *state, 
 	rule->param = slot;
 }
 
-/* The rule at an instruction. Behind a call only SP, FP and BX are known. */
-static struct unwind_rule rule_at(const struct way_out *way, const struct way_node *node, const struct outcome *outcome)
+/*
+ * The rule at an instruction. Behind a call only SP, FP and BX are known, and what the function that is called does not
+ * write: the walk goes by the other registers' values in the innermost frame (bpf/native.h).
+ */
+static struct unwind_rule rule_at(struct way_out *way, const struct way_node *node, const struct outcome *outcome)
 {
 	const struct code_arch *arch = way->arch;
 	const unsigned int first[] = {arch->sp, arch->fp, arch->carried};
-	bool innermost = node->insn.op != CODE_CALL && node->insn.op != CODE_CALL_INDIRECT;
 	struct unwind_rule rule = {.kind = UNWIND_NO_RULE};
+	uint32_t lost = 0;
 	unsigned int i;
 
+	if (node->insn.op == CODE_CALL)
+		lost = call(way, (uint64_t)node->insn.imm).writes | arch->preserved;
+	else if (node->insn.op == CODE_CALL_INDIRECT)
+		lost = ~0u;
 	for (i = 0; i < sizeof(first) / sizeof(*first) && rule.kind == UNWIND_NO_RULE; i++)
 		rule = cfa_by(way, &node->in, first[i], outcome->cfa);
-	for (i = 0; i < CODE_REGISTERS && rule.kind == UNWIND_NO_RULE && innermost; i++)
-		rule = cfa_by(way, &node->in, i, outcome->cfa);
+	for (i = 0; i < CODE_REGISTERS && rule.kind == UNWIND_NO_RULE; i++)
+		if (!(lost >> i & 1))
+			rule = cfa_by(way, &node->in, i, outcome->cfa);
 	if (rule.kind != UNWIND_NO_RULE)
 		add_saved(way, &node->in, outcome, &rule);
 	return rule;
@@ -594,7 +653,8 @@ static int take(struct way_out *way, uint64_t address, bool innermost, rule_rang
 	return err;
 }
 
-static int way_out_run(struct way_out *way, uint64_t address, bool innermost)
+/* From an address on, where these registers have the values by which the others are described. */
+static int way_out_run(struct way_out *way, uint64_t address, uint32_t registers)
 {
 	struct way_state state = {};
 	unsigned int i;
@@ -603,7 +663,7 @@ static int way_out_run(struct way_out *way, uint64_t address, bool innermost)
 	if (!way->pages)
 		return -ENOMEM;
 	for (i = 0; i < CODE_REGISTERS; i++)
-		if (innermost || way->arch->preserved >> i & 1 || i == way->arch->sp)
+		if (registers >> i & 1)
 			state.registers[i] = (struct way_value){.kind = WAY_START, .reg = (uint8_t)i};
 	enter(way, address, &state);
 	follow(way);
@@ -614,19 +674,35 @@ static void way_out_deinit(struct way_out *way)
 {
 	vec_free(&way->nodes);
 	vec_free(&way->work);
+	vec_free(&way->callees);
 	table_deinit(&way->at);
 	free(way->pages);
+}
+
+/* The registers whose values are known at a return address. */
+static uint32_t known_behind(struct way_out *way, uint64_t address)
+{
+	uint32_t known = way->arch->preserved | 1u << way->arch->sp;
+	uint64_t at = address - CALL_BYTES;
+	uint8_t bytes[CALL_BYTES];
+	struct code_insn insn;
+
+	if (way->source->read(way->source->context, at, bytes, sizeof(bytes)) == sizeof(bytes) &&
+	    way->arch->decode(way->decoder, bytes, sizeof(bytes), at, &insn) && insn.op == CODE_CALL &&
+	    insn.length == CALL_BYTES)
+		known |= ~call(way, (uint64_t)insn.imm).writes;
+	return known;
 }
 
 int way_out_find(const struct code_arch *arch, const struct way_out_source *source, uint64_t address, bool innermost,
 		 rule_ranges *ret)
 {
-	struct way_out way = {.arch = arch, .source = source};
+	struct way_out way = {.arch = arch, .source = source, .nodes_max = NODES_MAX};
 	int err = arch->links ? -ENOTSUP : arch->create(&way.decoder);
 
 	if (err)
 		return err;
-	err = way_out_run(&way, address, innermost);
+	err = way_out_run(&way, address, innermost ? ~0u : known_behind(&way, address));
 	if (!err)
 		err = take(&way, address, innermost, ret);
 	arch->destroy(way.decoder);

@@ -454,9 +454,9 @@ static void read_insn(const cs_insn *insn, uint64_t next, struct code_insn *ret)
 }
 
 /*
- * The length of an instruction with a VEX or EVEX prefix (Intel SDM 2, 2.3 and 2.7) that Capstone does not know: of mask
- * registers, or a newer one of vectors. They leave the general registers alone, but for those whose results go there;
- * *clobbers: what KMOV writes. 0: it is another instruction.
+ * The length of an instruction with a VEX or EVEX prefix (Intel SDM 2, 2.3 and 2.7) that Capstone does not know: of
+ * mask registers, or a newer one of vectors. They leave the general registers alone, but for those whose results go
+ * there; *clobbers: what KMOV writes. 0: it is another instruction.
  */
 static size_t vector_length(const uint8_t *bytes, size_t size, uint32_t *clobbers)
 {
