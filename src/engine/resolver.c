@@ -153,6 +153,7 @@ int resolver_name(struct resolver *resolver, uint64_t vaddr, bool is_return, str
 		ret->owned = demangle(symbol.name);
 		ret->name = ret->owned ? ret->owned : symbol.name;
 		ret->start = symbol.vaddr;
+		ret->size = symbol.size;
 		ret->has_symbol = true;
 		return 0;
 	}

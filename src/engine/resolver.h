@@ -30,6 +30,7 @@ struct resolved {
 	const char *file;       /* the module's basename, or "perf-PID.map" */
 	bool has_symbol;
 	uint64_t start; /* vaddr of the function; the address itself if that is not known */
+	uint64_t size;  /* of the symbol; 0: not known */
 	char *owned;
 	char text[48], map[32];
 };

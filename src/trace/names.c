@@ -191,7 +191,7 @@ static uint64_t vaddr_of(const struct module *module, uint64_t file_offset)
 }
 
 /* Writes NAME+OFFSET for a file offset; false when the file has no symbol there. */
-static bool print_symbol(const struct module *module, FILE *out, uint64_t file_offset)
+static bool print_symbol(const struct module *module, FILE *out, uint64_t file_offset, bool sized)
 {
 	struct elf_symbol symbol;
 	uint64_t vaddr;
@@ -206,8 +206,10 @@ static bool print_symbol(const struct module *module, FILE *out, uint64_t file_o
 	readable = demangle(symbol.name);
 	put_name(out, readable ? readable : symbol.name);
 	free(readable);
-	if (vaddr > symbol.vaddr)
+	if (vaddr > symbol.vaddr || sized)
 		fprintf(out, "+%" PRIu64, vaddr - symbol.vaddr);
+	if (sized && symbol.size)
+		fprintf(out, "/%" PRIu64, symbol.size);
 	return true;
 }
 
@@ -236,16 +238,16 @@ static bool find_mapping(uint64_t pid, uint64_t address, char *path, size_t size
 	return found;
 }
 
-static void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid)
+static void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid, bool sized)
 {
 	char path[PATH_MAX];
 	uint64_t offset;
 	size_t i;
 
 	if (find_mapping(pid, address, path, sizeof(path), &offset) &&
-	    print_symbol(module_of(names, path), out, offset))
+	    print_symbol(module_of(names, path), out, offset, sized))
 		return;
-	if (names->stacks && stacks_symbol(names->stacks, out, address, (int)pid))
+	if (names->stacks && stacks_symbol(names->stacks, out, address, (int)pid, sized))
 		return;
 	/* A process that is gone: a traced program without relocation still has its addresses. */
 	for (i = 0; i < names->compiler->attaches.count; i++) {

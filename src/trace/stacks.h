@@ -81,8 +81,8 @@ int stacks_record(struct stacks *stacks, const struct event_header *event, size_
 void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const struct type *type,
 		  const struct rt_stack_value *value, bool json);
 
-/* A symbol of a process that may be gone; false when it is not known. */
-bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid);
+/* A symbol of a process that may be gone; false when it is not known. `sized`: with its size (dialect/printer.h). */
+bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid, bool sized);
 /* Likewise the path of the file that was mapped there; nothing is written when it is not known. */
 void stacks_file(struct stacks *stacks, FILE *out, uint64_t address, int pid);
 

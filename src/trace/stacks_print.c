@@ -38,6 +38,7 @@ struct line {
 	enum frame_layer layer;
 	const char *name, *file, *path;
 	uint64_t offset; /* behind the symbol's start */
+	uint64_t size;   /* the symbol's; 0: not known */
 	int line;
 	const char *source; /* of native code: the file that `line` is in; NULL: not known */
 	bool is_inlined;
@@ -65,6 +66,7 @@ static void name_native(struct stacks *stacks, const struct frame_place *place, 
 	ret->name = resolved->name;
 	ret->has_name = resolved->has_symbol;
 	ret->offset = ret->has_name ? place->vaddr - resolved->start : 0;
+	ret->size = resolved->size;
 	if (resolved->layer == FRAME_MARK) { /* generated code, of which nothing tells the name */
 		snprintf(resolved->text, sizeof(resolved->text), "0x%" PRIx64, place->address);
 		ret->name = resolved->text;
@@ -139,10 +141,15 @@ static void print_clean(const struct printing *p, const struct line *line)
 	put_text(p, text);
 }
 
+static bool is_as_perf(const struct printing *p)
+{
+	return p->style == STACK_STYLE_PERF || p->style == STACK_STYLE_SIZED;
+}
+
 static void print_line(struct printing *p, const struct line *line)
 {
 	bool folded = p->style == STACK_STYLE_FOLDED || p->json;
-	bool with_address = p->style == STACK_STYLE_PERF && !p->merged && line->address;
+	bool with_address = is_as_perf(p) && !p->merged && line->address;
 
 	if (!p->left)
 		return;
@@ -167,7 +174,9 @@ static void print_line(struct printing *p, const struct line *line)
 		put_text(p, line->name);
 		if (line->has_name && !line->is_inlined)
 			fprintf(p->out, "+%" PRIu64, line->offset);
-		if (p->style == STACK_STYLE_PERF) {
+		if (line->has_name && !line->is_inlined && line->size && p->style == STACK_STYLE_SIZED)
+			fprintf(p->out, "/%" PRIu64, line->size);
+		if (is_as_perf(p)) {
 			fputs(" (", p->out);
 			put_text(p, line->is_inlined ? "inlined" : line->path);
 			fputc(')', p->out);
@@ -445,7 +454,7 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 		fputc('"', out);
 }
 
-bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid)
+bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid, bool sized)
 {
 	struct frame_place place = {.address = address};
 	struct line line;
@@ -454,7 +463,9 @@ bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid)
 		return false;
 	name_native(stacks, &place, &line);
 	if (line.has_name)
-		fprintf(out, line.offset ? "%s+%" PRIu64 : "%s", line.name, line.offset);
+		fprintf(out, line.offset || sized ? "%s+%" PRIu64 : "%s", line.name, line.offset);
+	if (line.has_name && sized && line.size)
+		fprintf(out, "/%" PRIu64, line.size);
 	resolved_release(&line.resolved);
 	return line.has_name;
 }

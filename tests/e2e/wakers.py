@@ -14,6 +14,9 @@ thread_time = getattr(time, "thread_time", None) or (lambda: time.clock_gettime(
 
 
 def wait_here():
+    # The clocks are read in here: between them the GIL can be lost, too, after each call of a C function.
+    global waited
+    began, ran = time.perf_counter(), thread_time()
     if WHAT == "event":
         event.wait()
     elif WHAT == "lock":
@@ -22,6 +25,7 @@ def wait_here():
         items.get()
     else:
         time.sleep(0.005)
+    waited += time.perf_counter() - began - (thread_time() - ran)
 
 
 def end_it():
@@ -42,14 +46,11 @@ def ender():
 
 
 def waits():
-    global waited
     for _ in range(TIMES):
         if WHAT == "lock":
             lock.acquire()
         ready.release()
-        began, ran = time.perf_counter(), thread_time()
         wait_here()
-        waited += time.perf_counter() - began - (thread_time() - ran)
         event.clear()
         if WHAT == "lock":
             lock.release()

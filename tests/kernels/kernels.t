@@ -27,6 +27,7 @@ RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % 
         ("limit", "-F 49 -- /bin/deep %d 2" % DEPTH),
         ("verify", "-v -F 199 --verify --max-sample-time 10s -- /bin/deep 40 3"),
         ("off-cpu", "--off-cpu --max-sample-time 10s --function -- %s -I -S /wait.py" % guest.PYTHON),
+        ("wakers", "--off-cpu --wakers --max-sample-time 10s --function -- %s -I -S /wait.py" % guest.PYTHON),
         ("wall", "--wall -F 49 --max-sample-time 10s -- %s -I -S /program.py 2" % guest.PYTHON),
         ("filters", "-F 49 -t --max-sample-time 10s --cgroup / --user 0 --comm ^python --exclude comm=sh --cpu 0-1 "
          "-- %s -I -S /program.py 2" % guest.PYTHON),
@@ -102,6 +103,21 @@ def judge_off_cpu(tap, kernel, stacks, stats, log):
     tap.ok(off["waits"] >= off["measured"] > 20 and off["runs"] > off["waits"], "%s, off-cpu: what it cost, and its share" % kernel, off)
 
 
+def judge_wakers(tap, kernel, stacks):
+    """Sleep is ended by a timer, the event by another thread: its stack begins behind who has ended the wait."""
+    ended = {"nap (": {}, "be_woken (": {}}
+    for frames, us in stacks:
+        at = next((i for i, frame in enumerate(frames) if frame.startswith("[woken by: ")), 0)
+        for function, by in ended.items():
+            if at and any(frame.startswith(function) for frame in frames[:at]):
+                who = (frames[at], any(frame.startswith("end_them (/wait.py:") for frame in frames[at:]))
+                by[who] = by.get(who, 0) + us
+    naps, waits = ended["nap ("], ended["be_woken ("]
+    tap.ok(naps.get(("[woken by: interrupt (timer)]", False), 0) > 0.9 * sum(naps.values()) > 0, "%s, wakers: a timer ends sleep" % kernel, ended)
+    tap.ok(sum(us for (_, inside), us in waits.items() if inside) > 0.8 * sum(waits.values()) > 0,
+           "%s, wakers: another thread ends the wait for it, in end_them()" % kernel, ended)
+
+
 def judge_wall(tap, kernel, stacks, stats):
     running = [us for frames, us in stacks if not frames[-1].startswith("[waiting:")]
     tap.ok(1.5 < sum(running) / 1e6 < 4 and stats["off_cpu"]["waits"], "%s, wall: %.2f s of CPU, and waits" % (
@@ -155,7 +171,7 @@ def judge(tap, kernel, results, signal_return):
         if name in ("filters", "filtered-waits", "nothing"):
             judge_filters(tap, kernel, name, e2e.folded(path + ".folded"), stats)
             continue
-        if name in ("go", "off-cpu", "wall"):  # each wait of a program's start is a sample, too
+        if name in ("go", "off-cpu", "wakers", "wall"):  # each wait of a program's start is a sample, too
             tap.ok(stats["complete"] >= 0.97 * (stats["samples"] - e2e.early(stats)), "%s, %s: %d of %d samples complete" % (
                 kernel, name, stats["complete"], stats["samples"]), stats["lost"])
         else:
@@ -166,6 +182,8 @@ def judge(tap, kernel, results, signal_return):
         print("# %s, %s: %d samples, started in %d ms" % (kernel, name, stats["samples"], stats["startup_ms"]))
         if name == "off-cpu":
             judge_off_cpu(tap, kernel, e2e.folded(path + ".folded"), stats, log)
+        elif name == "wakers":
+            judge_wakers(tap, kernel, e2e.folded(path + ".folded"))
         elif name == "wall":
             judge_wall(tap, kernel, e2e.folded(path + ".folded"), stats)
         elif name == "python":

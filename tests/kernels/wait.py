@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A program that knows how long it sleeps, and a thread that does nothing else: prints the time in which it was not on the CPU."""
+"""
+A program that knows how long it sleeps, and a thread that does nothing else: prints the time in which it was not on the CPU. Then
+it waits for a thread that ends its waits.
+"""
 import threading
 import time
 
@@ -15,5 +18,20 @@ def nap():
     return (time.perf_counter() - wall) - (time.thread_time() - cpu)
 
 
+def end_them(event):
+    for _ in range(10):
+        time.sleep(0.05)
+        event.set()
+
+
+def be_woken(event):
+    for _ in range(10):
+        event.wait()
+        event.clear()
+
+
 threading.Thread(target=forever, daemon=True).start()
-print("slept %.6f" % nap(), flush=True)
+slept, event = nap(), threading.Event()
+threading.Thread(target=end_them, args=(event,), daemon=True).start()
+be_woken(event)
+print("slept %.6f" % slept, flush=True)

@@ -274,8 +274,25 @@ prints "never" 0 "" -e 'probe never { println(1) } probe begin { exit() }'
 prints "a stack as a text" 0 "1
 " -e 'probe process.function("work") { s = ubacktrace(); println(isinstr(s, "main")); exit() }' -c "$folder/work"
 timeout 60 "$stap" -e 'probe process.function("work") { print_ubacktrace(); exit() }' -c "$folder/work" > "$folder/out" 2> "$folder/err"
-grep -q work "$folder/out" && grep -q main "$folder/out"
+grep -qE '^ 0x[0-9a-f]+ : work\+0x[0-9a-f]+/0x[0-9a-f]+ \[/.*/work\]$' "$folder/out" && grep -qE ' : main\+0x[0-9a-f]+/0x[0-9a-f]+ \[/' "$folder/out"
 result $? "print_ubacktrace"
+timeout 60 "$stap" -e 'probe process.function("work") { print(sprint_ubacktrace()); println("-"); print_ubacktrace_brief(); exit() }' \
+	-c "$folder/work" > "$folder/out" 2> "$folder/err"
+grep -qE '^work\+0x0 \[work\]$' "$folder/out" && grep -qE '^main\+0x[0-9a-f]+ \[work\]$' "$folder/out" && grep -qE '^main\+0x[0-9a-f]+$' "$folder/out"
+result $? "stacks without addresses"
+timeout 60 "$stap" -e 'probe kernel.trace("sched_switch") { print_backtrace(); exit() }' > "$folder/out" 2> "$folder/err"
+grep -qE '^ 0x[0-9a-f]+ : [A-Za-z_0-9.]+\+0x[0-9a-f]+ \[kernel\]$' "$folder/out"
+result $? "print_backtrace"
+printf '%s\n' '#include <unistd.h>' '__attribute__((noinline)) void work(void) { usleep(100000); }' \
+	'int main(void) { for (int i = 0; i < 50; i++) work(); return 0; }' > "$folder/slow.c"
+gcc -O1 -o "$folder/slow" "$folder/slow.c"
+prints "the name of an address, without and with where it is" 0 "work
+1
+" -e 'probe process.function("work") { println(usymname(uaddr())); println(usymdata(uaddr()) =~ "^work[+]0x0/0x[0-9a-f]+ .*/slow]$"); exit() }' -c "$folder/slow"
+prints "arguments of openat as strace writes them" 0 'AT_FDCWD, "/no/such", O_WRONLY|O_APPEND|O_CREAT, 0666
+' -e 'probe syscall.openat { if (filename == "/no/such") println(argstr) }' -c "(: >> /no/such) 2>&-; true"
+prints "a descriptor that is none is negative" 0 "-1 1
+" -e 'probe syscall.mmap { if (pid() == target() && fd == -1) { println(fd, " ", isinstr(argstr, ", -1, 0")); exit() } }' -c "$folder/work"
 prints "a function calls and a tokenized text in an event's probe, in order" 0 "0:a,1:b,2:c,
 " -e 'global all; function add(i, s) { all = all . sprintf("%d:%s,", i, s) } probe process.function("work") {
 	t = tokenize($a ? "" : "a b c", " "); add($a, t) } probe end { println(all) }' -c "$folder/work"

@@ -374,7 +374,7 @@ static const char *const kind_names[] = {
 
 static const char *describe_stack(struct arena *arena, const struct type *type)
 {
-	static const char *const styles[] = {"bpftrace", "perf", "raw", "build_id", "folded"};
+	static const char *const styles[] = {"bpftrace", "perf", "raw", "build_id", "folded", "sized"};
 	const char *name = type->variant == STACK_KERNEL   ? "kstack"
 			   : type->variant == STACK_NATIVE ? "ustack"
 			   : type->variant == STACK_SECOND ? "pystack"

@@ -56,7 +56,15 @@ enum type_kind {
 };
 
 enum stack_part { STACK_KERNEL = 1, STACK_NATIVE = 2, STACK_SECOND = 4 };
-enum stack_style { STACK_STYLE_DEFAULT, STACK_STYLE_PERF, STACK_STYLE_RAW, STACK_STYLE_BUILD_ID, STACK_STYLE_FOLDED };
+/* STACK_STYLE_SIZED: perf's, with the symbol's size behind the offset. */
+enum stack_style {
+	STACK_STYLE_DEFAULT,
+	STACK_STYLE_PERF,
+	STACK_STYLE_RAW,
+	STACK_STYLE_BUILD_ID,
+	STACK_STYLE_FOLDED,
+	STACK_STYLE_SIZED
+};
 enum symbol_side { SYMBOL_KERNEL, SYMBOL_USER };
 
 struct type_field {

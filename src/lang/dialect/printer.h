@@ -18,7 +18,8 @@ struct names;
 struct print_names {
 	/* `is_return`: it is a return address, so the symbol of the call before it is wanted. */
 	void (*kernel_symbol)(struct names *names, FILE *out, uint64_t address, bool is_return);
-	void (*user_symbol)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
+	/* NAME or NAME+OFFSET; `sized`: NAME+OFFSET/SIZE, as far as they are known. Its address, if it has none. */
+	void (*user_symbol)(struct names *names, FILE *out, uint64_t address, uint64_t pid, bool sized);
 	/* The path of the file that is mapped there; nothing is written where that is not known. */
 	void (*user_file)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
 	/*

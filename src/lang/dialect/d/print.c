@@ -138,7 +138,7 @@ static void put_user_symbol(const struct printer *p, FILE *out, const struct typ
 
 	if (file && symbol) {
 		p->words->user_file(p->names, file, address, pid);
-		p->words->user_symbol(p->names, symbol, address, pid);
+		p->words->user_symbol(p->names, symbol, address, pid, false);
 	}
 	if (file)
 		fclose(file);

@@ -1,28 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions about an address: its symbol, its source, the module or file, and the node, that it lies in. */
+/* Functions about an address: its source, the module or file, and the node, that it lies in. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lang/dialect/stap/functions.h"
-
-TEXT_FUNCTION(stap_symbol_name)
-{
-	char *text = NULL;
-	size_t size = 0;
-	FILE *memory = open_memstream(&text, &size);
-
-	if (!memory)
-		return;
-	if (*call->text == 'u')
-		run->p->words->user_symbol(run->p->names, memory, (uint64_t)arguments[0].number,
-					   (uint64_t)stap_need_number(run, NEED_PID));
-	else
-		run->p->words->kernel_symbol(run->p->names, memory, (uint64_t)arguments[0].number, false);
-	fclose(memory);
-	ret->text = stap_text(run, text, size);
-	free(text);
-}
 
 /* Sources of the kernel are not known. What is not known is the address. */
 TEXT_FUNCTION(stap_source_name)

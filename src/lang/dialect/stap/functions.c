@@ -388,7 +388,8 @@ static enum stap_need side_of(const struct stap_node *call)
 
 FUNCTION(print_stack_now)
 {
-	const char *text = stap_stack_text(run, side_of(call));
+	bool is_brief = strstr(call->text, "_brief");
+	const char *text = stap_stack_text(run, side_of(call), is_brief ? STAP_STACK_BRIEF : STAP_STACK_FULL);
 
 	(void)arguments;
 	(void)ret;
@@ -398,7 +399,7 @@ FUNCTION(print_stack_now)
 FUNCTION(stack_text)
 {
 	(void)arguments;
-	ret->text = stap_stack_text(run, side_of(call));
+	ret->text = stap_stack_text(run, side_of(call), *call->text == 's' ? STAP_STACK_SIMPLE : STAP_STACK_FULL);
 }
 
 FUNCTION(print_stack_text)

@@ -181,7 +181,7 @@ static struct node *need_node(struct compiler *c, enum stap_need need)
 	case NEED_KSTACK:
 		parts = need == NEED_KSTACK ? STACK_KERNEL : STACK_NATIVE | STACK_SECOND;
 		c->stack_parts |= parts;
-		return stap_core_call(c, CORE_STACK, type_stack(c->arena, parts, 0, STACK_STYLE_DEFAULT), NULL);
+		return stap_core_call(c, CORE_STACK, type_stack(c->arena, parts, 0, STACK_STYLE_SIZED), NULL);
 	case NEED_USERMODE:
 		if (c->unit->provider->context == CONTEXT_PERF || c->unit->provider->context == CONTEXT_REGISTERS)
 			return stap_core_cast(c, stap_core_call(c, CORE_USERMODE, &type_uint8, NULL), &type_int64);

@@ -138,14 +138,14 @@ static void tell_error(struct stap_run *run)
 
 /* --- what the record has --- */
 
-static const struct type_field *slot_of(const struct stap_run *run, uint32_t slot)
+const struct type_field *stap_slot_field(const struct stap_run *run, uint32_t slot)
 {
 	return slot && run->arguments && slot < run->arguments->field_count ? &run->arguments->fields[slot] : NULL;
 }
 
 int64_t stap_slot_number(const struct stap_run *run, uint32_t slot)
 {
-	const struct type_field *field = slot_of(run, slot);
+	const struct type_field *field = stap_slot_field(run, slot);
 
 	return field && type_is_scalar(field->type)
 		       ? (int64_t)scalar_load(run->bytes + field->offset, field->type->size, field->type->is_signed)
@@ -154,7 +154,7 @@ int64_t stap_slot_number(const struct stap_run *run, uint32_t slot)
 
 const char *stap_slot_text(struct stap_run *run, uint32_t slot)
 {
-	const struct type_field *field = slot_of(run, slot);
+	const struct type_field *field = stap_slot_field(run, slot);
 	const char *text = field ? (const char *)run->bytes + field->offset : NULL;
 
 	if (!field || field->type->kind != TYPE_STRING)
@@ -164,7 +164,7 @@ const char *stap_slot_text(struct stap_run *run, uint32_t slot)
 
 uint32_t stap_slot_bytes(const struct stap_run *run, uint32_t slot, const uint8_t **ret)
 {
-	const struct type_field *field = slot_of(run, slot);
+	const struct type_field *field = stap_slot_field(run, slot);
 	uint32_t size;
 
 	if (!field || field->type->kind != TYPE_BUFFER)
@@ -182,31 +182,6 @@ int64_t stap_need_number(const struct stap_run *run, enum stap_need need)
 const char *stap_need_text(struct stap_run *run, enum stap_need need)
 {
 	return stap_slot_text(run, run->layout->needs[need]);
-}
-
-const char *stap_stack_text(struct stap_run *run, enum stap_need need)
-{
-	const struct type_field *field = slot_of(run, run->layout->needs[need]);
-	char *text = NULL, *copy;
-	size_t size = 0, first;
-	FILE *memory;
-
-	if (!field || field->type->kind != TYPE_STACK)
-		return "";
-	memory = open_memstream(&text, &size);
-	if (!memory)
-		return "";
-	run->p->words->stack(run->p->names, memory, field->type, (const void *)(run->bytes + field->offset), false);
-	fclose(memory);
-	/* It begins with an end of line. Whole, whatever MAXSTRINGLEN says: a stack that is cut is not the stack. */
-	first = size && *text == '\n';
-	copy = stap_room(run, size + 1);
-	if (copy) {
-		memcpy(copy, text + first, size - first);
-		copy[size - first] = '\0';
-	}
-	free(text);
-	return copy ? copy : "";
 }
 
 /* --- running --- */

@@ -104,8 +104,15 @@ void stap_fail(struct stap_run *run, const char *format, ...) __attribute__((for
 /* Numbers and texts of the record. */
 int64_t stap_need_number(const struct stap_run *run, enum stap_need need);
 const char *stap_need_text(struct stap_run *run, enum stap_need need);
-/* Frames, one a line; also a short form, of names and addresses. */
-const char *stap_stack_text(struct stap_run *run, enum stap_need need);
+/* stacks.c: frames, one a line. */
+enum stap_stack_form {
+	STAP_STACK_FULL,   /* address : name+offset/size [file] */
+	STAP_STACK_SIMPLE, /* name+offset [the file's last component] */
+	STAP_STACK_BRIEF   /* name+offset */
+};
+const char *stap_stack_text(struct stap_run *run, enum stap_need need, enum stap_stack_form form);
+/* A slot's type and place in the record; NULL: there is none. */
+const struct type_field *stap_slot_field(const struct stap_run *run, uint32_t slot);
 int64_t stap_slot_number(const struct stap_run *run, uint32_t slot);
 const char *stap_slot_text(struct stap_run *run, uint32_t slot);
 /* Bytes of the record: how many; 0: there are none. */

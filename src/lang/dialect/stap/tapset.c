@@ -176,6 +176,24 @@ static bool is_text(const struct type_field *field)
 	       (strstr(field->name, "name") || strstr(field->name, "path"));
 }
 
+/* Is it an int, of which the record has the low half? Descriptors and ids are negative for what is none. */
+static bool is_id(const struct type_field *field)
+{
+	static const char *const names[] = {"fd",   "dfd",  "olddfd", "newdfd", "oldfd", "newfd", "dirfd", "fd_in",
+					    "fd_out", "in_fd", "out_fd", "pid",    "tgid",  "pgid",  "which"};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], field->name))
+			return field->type->kind == TYPE_INT;
+	return false;
+}
+
+static bool is_folder(const struct type_field *field)
+{
+	return is_id(field) && strstr(field->name, "dfd");
+}
+
 /* probe syscall.read = kernel.trace("syscalls:sys_enter_read") { name = "read" fd = $fd ... argstr = sprintf(...) } */
 static void write_entry(FILE *out, const char *name, const struct type *record)
 {
@@ -188,20 +206,29 @@ static void write_entry(FILE *out, const char *name, const struct type *record)
 		if (is_text(field))
 			fprintf(out, "%s_uaddr = $%s\n", field->name, field->name);
 		if (!is_taken(field->name))
-			fprintf(out, is_text(field) ? "%s = user_string_unquoted($%s)\n" : "%s = $%s\n", field->name,
-				field->name);
+			fprintf(out,
+				is_text(field) ? "%s = user_string_unquoted($%s)\n"
+				: is_id(field) ? "%s = $%s << 32 >> 32\n"
+					       : "%s = $%s\n",
+				field->name, field->name);
+		if (is_folder(field))
+			fprintf(out, "%s_str = __dfd_str($%s << 32 >> 32)\n", field->name, field->name);
 		if (field->type->kind == TYPE_POINTER && !is_text(field))
 			fprintf(out, "%s_uaddr = $%s\n", field->name, field->name);
 	}
 	fputs("argstr = sprintf(\"", out);
 	for (i = 1; record && i < record->field_count; i++)
 		fprintf(out, "%s%s", i > 1 ? ", " : "",
-			is_text(&record->fields[i])                    ? "%s"
+			is_text(&record->fields[i]) || is_folder(&record->fields[i]) ? "%s"
 			: record->fields[i].type->kind == TYPE_POINTER ? "%#x"
 								       : "%d");
 	fputc('"', out);
 	for (i = 1; record && i < record->field_count; i++)
-		fprintf(out, is_text(&record->fields[i]) ? ", user_string_quoted($%s)" : ", $%s",
+		fprintf(out,
+			is_text(&record->fields[i])     ? ", user_string_quoted($%s)"
+			: is_folder(&record->fields[i]) ? ", __dfd_str($%s << 32 >> 32)"
+			: is_id(&record->fields[i])     ? ", $%s << 32 >> 32"
+							: ", $%s",
 			record->fields[i].name);
 	fputs(")\n}\n", out);
 }

@@ -158,7 +158,7 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 		if (type->variant == SYMBOL_KERNEL)
 			p->words->kernel_symbol(p->names, out, number, false);
 		else
-			p->words->user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false));
+			p->words->user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false), false);
 		break;
 	case TYPE_TIME:
 		p->words->time(p->names, out, type->name, number);
