@@ -70,8 +70,11 @@ static __always_inline bool off_cpu_watches(__u32 tgid, struct task_struct *task
 	return added && !(*added & TARGET_AWAITS_EXEC && BPF_CORE_READ(task, flags) & PF_FORKNOEXEC);
 }
 
-/* Adds a thread that is not known yet. NULL: it is not watched, or there is no room. */
-static __always_inline struct off_cpu_thread *off_cpu_add_thread(struct off_cpu_state *state, __u32 tgid, __u32 tid)
+/*
+ * Adds a thread that is not known yet. NULL: it is not watched, or there is no room. Not inlined: the new entry is on
+ * the stack, of which programs that walk have no room left.
+ */
+static __noinline struct off_cpu_thread *off_cpu_add_thread(struct off_cpu_state *state, __u32 tgid, __u32 tid)
 {
 	struct off_cpu_thread thread = {.tgid = tgid};
 	struct off_cpu_thread *met;

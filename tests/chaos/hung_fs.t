@@ -203,9 +203,13 @@ def kernel_opens(tap, server):
     for words in ([], ["--no-feature", "uprobe_multi"]):
         what = "a uprobe%s: " % (", one by one" if words else "")
         server.tell("answer")
-        status, said = run(["trace"] + words + ["-e", script])
-        tap.ok(status == 0, what + "as long as it answers", said)
-        last = "hang-lookup " + server.tell("answer")
+        # How many look-ups a run makes depends on what the kernel has in its caches: the last of what two runs made alike.
+        counts = []
+        while len(counts) < 2 or (counts[-1] != counts[-2] and len(counts) < 9):
+            status, said = run(["trace"] + words + ["-e", script])
+            counts.append(server.tell("answer"))
+        tap.ok(status == 0, what + "as long as it answers", said, counts)
+        last = "hang-lookup " + counts[-1]
         server.tell(last)
         status, said = run(["trace"] + words + ["-e", script])
         tap.ok(status == 1 and said.count("\n") == 1 and "cannot be attached: the file system of" in said, what + "hung then", said)
