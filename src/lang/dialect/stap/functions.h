@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * functions: the declarations for functions in the table of functions.c; those for texts and memory are in texts.c,
- * those about addresses in addresses.c.
+ * those about an address's symbol in stacks.c, and the others about addresses in addresses.c.
  */
 #ifndef STRATA_LANG_DIALECT_STAP_FUNCTIONS_H
 #define STRATA_LANG_DIALECT_STAP_FUNCTIONS_H

@@ -2,7 +2,7 @@
 /*
  * Stacks and symbols in SystemTap's spellings (runtime/sym.c, _stp_snprint_addr()):
  *
- *   print_ubacktrace()         0x7f3e746e2fc0 : malloc+0x10/0x70 [/usr/lib/x86_64-linux-gnu/libc.so.6]
+ *   print_ubacktrace()        0x7f3e746e2fc0 : malloc+0x10/0x70 [/usr/lib/x86_64-linux-gnu/libc.so.6]
  *   sprint_ubacktrace()       malloc+0x10 [libc.so.6]
  *   print_ubacktrace_brief()  malloc+0x10
  *   usymname(), usymdata()    malloc    malloc+0x10/0x70 [/usr/lib/x86_64-linux-gnu/libc.so.6]
