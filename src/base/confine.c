@@ -54,8 +54,13 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) ? -errno : 0;
 }
 
+/* A limit that is lower already stays: who has no CAP_SYS_RESOURCE cannot raise it. */
 static int limit(int resource, rlim_t most)
 {
+	struct rlimit now;
+
+	if (!getrlimit(resource, &now) && now.rlim_max < most)
+		most = now.rlim_max;
 	return setrlimit(resource, &(struct rlimit){most, most}) ? -errno : 0;
 }
 

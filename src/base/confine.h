@@ -7,7 +7,8 @@
  *   no_new_privs, no capabilities    no program that it starts gains rights, and it has none itself
  *   seccomp                          only the system calls listed in confine.c; all others, such as open(), fork(),
  *                                    kill(), fail with EPERM
- *   limits                           of address space, and of the size of files that it writes; no core dumps
+ *   limits                           of address space, and of the size of files that it writes; no core dumps. Lower
+ *                                    ones that it has already stay
  *
  * If it was root, it stays root: otherwise processes of another user could kill it. Libraries must be loaded before.
  */

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "base/diag.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/limits.h"
 
 void diag_clear(struct diag *diag)
 {
@@ -19,6 +22,17 @@ static void make_printable(char *text)
 			*text = '?';
 }
 
+void diag_add_limits(struct diag *diag, int errnum)
+{
+	char words[128];
+	size_t used;
+
+	if (!diag || strstr(diag->text, "(ulimit ") || !limits_words(errnum, words, sizeof(words)))
+		return;
+	used = strlen(diag->text);
+	snprintf(diag->text + used, sizeof(diag->text) - used, " (%s)", words);
+}
+
 int diag_fail(struct diag *diag, int errnum, const char *tag, const char *fmt, ...)
 {
 	va_list args;
@@ -29,6 +43,8 @@ int diag_fail(struct diag *diag, int errnum, const char *tag, const char *fmt, .
 	vsnprintf(diag->text, sizeof(diag->text), fmt, args);
 	va_end(args);
 	make_printable(diag->text);
+	if (errnum == EMFILE || errnum == ENOMEM)
+		diag_add_limits(diag, errnum);
 	diag->tag = tag;
 	return -errnum;
 }

@@ -25,10 +25,14 @@ void diag_clear(struct diag *diag);
 /*
  * Records a failure and returns `-errnum` (errnum is a positive errno), so that a caller can write
  * `return diag_fail(diag, EINVAL, "elf.magic", "%s: not an ELF file", path);`.
+ * If the errno is EMFILE or ENOMEM and this process has such a limit, it is added to the text (base/limits.h).
  * Control characters in the formatted text are replaced by '?': the message may contain hostile names.
  */
 int diag_fail(struct diag *diag, int errnum, const char *tag, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+
+/* Adds " (ulimit -X is N)" to a failure's text: the limits of this process that lead to this errno, if it has any. */
+void diag_add_limits(struct diag *diag, int errnum);
 
 /* Prepends "CONTEXT: " to the text of a failure already recorded. */
 void diag_prefix(struct diag *diag, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

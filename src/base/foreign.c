@@ -122,7 +122,9 @@ int foreign_files_create(int nice, struct foreign_files **ret, struct diag *diag
 		return 0;
 	}
 	free(files);
-	return diag_fail(diag, -err, "foreign.fork", "no process to read files by: %s", strerror(-err));
+	diag_fail(diag, -err, "foreign.fork", "no process to read files by: %s", strerror(-err));
+	diag_add_limits(diag, -err);
+	return err;
 }
 
 double foreign_cpu_s(pid_t pid)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/foreign_parts.h"
+#include "base/limits.h"
 #include "base/process_stat.h"
 #include "base/time.h"
 #include "base/vec.h"
@@ -278,10 +279,12 @@ static void receive(struct analyser *analyser)
 /* Of its one size: the process can write nowhere else, nor take memory by it. */
 static int make_memory(void)
 {
+	uint64_t limit = limits_file_size();
+	off_t size = limit < ANALYSER_ANSWER_MAX ? (off_t)limit : (off_t)ANALYSER_ANSWER_MAX;
 	int fd = memfd_create("strata-answer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	if (fd >= 0 &&
-	    (ftruncate(fd, ANALYSER_ANSWER_MAX) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))) {
+	    (ftruncate(fd, size) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))) {
 		close(fd);
 		return -1;
 	}

@@ -12,10 +12,11 @@
  *
  * Three things cross the boundary: struct analyser_question and struct analyser_answer, one datagram each
  * (SOCK_SEQPACKET); the descriptors, which come with the question (SCM_RIGHTS); and the bytes in the memory, a memfd of
- * ANALYSER_ANSWER_MAX bytes that strata has created and sealed against resizing. At first it holds the question's own
- * bytes, such as the addresses that are asked for. strata copies the answer's bytes out of it and trusts nothing: the
- * asker checks them as it would check the bytes of a file (for rows: file_rows_read(); for code that is followed:
- * derived_decode(); for names: file_names_add(); for runtimes: cache_read(), and what decodes the entry).
+ * ANALYSER_ANSWER_MAX bytes, or as many as `ulimit -f` allows, that strata has created and sealed against resizing. At
+ * first it holds the question's own bytes, such as the addresses that are asked for. strata copies the answer's bytes
+ * out of it and trusts nothing: the asker checks them as it would check the bytes of a file (for rows:
+ * file_rows_read(); for code that is followed: derived_decode(); for names: file_names_add(); for runtimes:
+ * cache_read(), and what decodes the entry).
  *
  * The process works on one question at a time; the others wait here. Only analyser_wait() and analyser_consult() wait
  * for the process. It is forked by the nursery of base/foreign when it is first needed.

@@ -61,7 +61,7 @@ static void take_found(void *context, const void *bytes, size_t size)
 		ssize_t written = pwrite(work->memory, (const uint8_t *)bytes + at, size - at, (off_t)at);
 
 		if (written <= 0) {
-			answer->result = -EIO;
+			answer->result = -E2BIG; /* strata's own limit of the size of files */
 			return;
 		}
 		at += (size_t)written;

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "bpf/scratch.h"
 #include "engine/watch_parts.h"
 #include "profile/text.h"
@@ -54,7 +55,7 @@ static const char *words_of(int err, char *buffer, size_t size)
 		snprintf(buffer, size, "what the process told about it makes no sense");
 	else if (err == -EDQUOT)
 		snprintf(buffer, size, "the files of its user take more than %.0f s", NAMER_MS / 2000.0);
-	else
+	else if (err != -E2BIG || !limits_words(EFBIG, buffer, size)) /* the answer's memory is a file */
 		snprintf(buffer, size, "%s", strerror(-err));
 	return buffer;
 }

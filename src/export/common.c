@@ -150,7 +150,9 @@ int export_finish(FILE *out, struct diag *diag)
 	if (!fflush(out) && !ferror(out))
 		return 0;
 	err = errno ? errno : EIO;
-	return diag_fail(diag, err, "export.write", "writing failed: %s", strerror(err));
+	diag_fail(diag, err, "export.write", "writing failed: %s", strerror(err));
+	diag_add_limits(diag, err);
+	return -err;
 }
 
 int export_no_memory(struct diag *diag)

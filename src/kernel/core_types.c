@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "abi/limits.h"
 #include "arch/arch.h"
+#include "base/limits.h"
 #include "kernel/kernel_btf.h"
 
 #define FIND_ANY 4096
@@ -116,20 +116,10 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 
 static int write_file(const struct btf *btf)
 {
-	const void *bytes;
 	uint32_t size;
-	int fd;
+	const void *bytes = btf__raw_data(btf, &size);
 
-	bytes = btf__raw_data(btf, &size);
-	if (!bytes)
-		return -ENOMEM;
-	fd = memfd_create("types", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (write(fd, bytes, size) == (ssize_t)size)
-		return fd;
-	close(fd);
-	return -EIO;
+	return bytes ? limits_memory_file("types", bytes, size) : -ENOMEM;
 }
 
 int core_types_write(const struct kernel_btf *k)

@@ -12,8 +12,8 @@
 
 /*
  * A descriptor of an anonymous file with the BTF, for bpf_object_open_opts.btf_custom_path by way of /proc/self/fd; the
- * caller closes it. *can_find: core_types_can_find(). A negative errno if the kernel's BTF cannot be read or lacks a
- * member: then libbpf reports what is missing.
+ * caller closes it. *can_find: core_types_can_find(). -EFBIG: `ulimit -f` allows no such file. Another negative errno
+ * if the kernel's BTF cannot be read or lacks a member: then libbpf reports what is missing.
  */
 int core_types_open(bool *can_find);
 

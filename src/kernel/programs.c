@@ -41,6 +41,11 @@ static int load_error(int err, char *log, struct diag *diag)
 	if (err == -ENOMEM || (err == -ESRCH && !access(KERNEL_TYPES, R_OK)))
 		return diag_fail(diag, ENOMEM, "sampler.memory",
 				 "no memory to load the BPF programs: give strata more (ulimit -v)");
+	if (err == -EFBIG) { /* of core_types, never of the kernel */
+		diag_fail(diag, EFBIG, "sampler.file", "the BPF programs need larger files in memory");
+		diag_add_limits(diag, EFBIG);
+		return err;
+	}
 	return diag_fail(diag, -err, "sampler.load", "the kernel refused the BPF programs: %s%s%s", strerror(-err),
 			 reason ? ": " : "", reason ? reason : "");
 }
@@ -326,8 +331,8 @@ static void forget_what_loading_needs(struct programs *programs)
 int programs_open(const struct programs_options *options, struct programs **ret, struct diag *diag)
 {
 	struct programs *programs = calloc(1, sizeof(*programs));
-	int err = -ENOENT;
 	bool has_form;
+	int err;
 
 	if (!programs)
 		return load_error(-ENOMEM, NULL, diag);
@@ -340,7 +345,9 @@ int programs_open(const struct programs_options *options, struct programs **ret,
 		programs->strategy =
 			feature_probe(FEATURE_BPF_LOOP) ? WALK_STRATEGY_LOOP : WALK_STRATEGY_BOUNDED;
 	programs->facts = learn_facts(programs->strategy);
-	for (has_form = next_form(programs, true); err && has_form; has_form = err && next_form(programs, false))
+	err = programs->facts.types == -EFBIG ? -EFBIG : -ENOENT;
+	has_form = err != -EFBIG && next_form(programs, true);
+	for (; err && has_form; has_form = err && next_form(programs, false))
 		err = open_form(programs);
 	if (err) {
 		err = load_error(err, programs->log, diag);

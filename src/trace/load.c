@@ -229,6 +229,11 @@ static int open_object(struct loading *loading, struct diag *diag)
 		run->compiler->stack_parts || run->compiler->has_calls || provider_follows_command(run->compiler)
 			? core_types_open(&loading->finds)
 			: -1;
+	if (loading->types == -EFBIG) {
+		diag_fail(diag, EFBIG, "trace.file", "the programs need larger files in memory");
+		diag_add_limits(diag, EFBIG);
+		return -EFBIG;
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", loading->types);
 
 	LIBBPF_OPTS(bpf_object_open_opts, options, .object_name = "strata", .kernel_log_buf = loading->log,

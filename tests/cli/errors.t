@@ -207,6 +207,30 @@ else
 	skip 'cannot mount a tmpfs'
 fi
 
+# Limits that are too small: one line that names the limit. Sizes are in bytes, as ulimit's unit depends on the shell.
+limited() {
+	limit=$1 pattern=$2
+	shift 2
+	timeout 60 prlimit "$limit" "$dir/strata" "$@" >"$dir/out" 2>"$dir/err" </dev/null
+	is $? 1 "$limit strata $1: status 1"
+	is "$(wc -l <"$dir/err")" 1 '  one line on stderr'
+	like "$(cat "$dir/err")" "^strata: .*$pattern" "  $(cat "$dir/err")"
+}
+script='begin { print(ustack()); exit() }'
+limited --fsize=1000 'ulimit -f is 1000 bytes' record -o - true
+limited --fsize=1024 'ulimit -f is 1 KiB' stack $$
+limited --fsize=1024 'ulimit -f is 1 KiB' trace -e "$script"
+limited --fsize=102400 'ulimit -f is 100 KiB' trace -e "$script"
+limited --nofile=20 'ulimit -n is 20' record -o - true
+limited --nofile=20 'ulimit -n is 20' stack $$
+limited --nofile=20 'ulimit -n is 20' trace -e "$script"
+limited --as=102400000 'ulimit -v is 100000 KiB' record -o - true
+prlimit --fsize=20480 "$dir/strata" record --stats - -o /dev/null $busy >"$dir/out" 2>"$dir/err"
+is $? 0 'a file may have 20 KiB: status 0'
+like "$(cat "$dir/err")" 'complete  ' '  there is a result'
+is "$(grep -c 'cannot be confined' "$dir/err" "$dir/out")" "$(printf '%s:0\n%s:0' "$dir/err" "$dir/out")" \
+	'  and files are read by confined processes'
+
 { record -q -o - -o kept.folded $busy 2>"$dir/err"; echo $? >"$dir/status"; } | true
 ok "$([ -s kept.folded ] || [ "$(cat "$dir/status")" = 0 ]; echo $?)" 'a reader who leaves does not cost the other file'
 tap_done

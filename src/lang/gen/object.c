@@ -571,9 +571,11 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 	object_deinit(&o);
 	if (!err) {
 		err = runtime_link(file.data.at, file.data.count, &parts, ret, size);
-		if (err)
+		if (err) {
 			diag_fail(diag, -err, "object.link",
 				  "the programs cannot be linked with the runtime library: %s", strerror(-err));
+			diag_add_limits(diag, -err);
+		}
 	}
 	vec_free(&file.data);
 	return err;

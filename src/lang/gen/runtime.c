@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "kernel/features.h"
 
 /* The runtime's functions: p a pointer, s one that may point to the BPF stack, u a number; the first letter is the
@@ -133,17 +133,6 @@ static const uint8_t runtime_string[] __attribute__((aligned(8))) = {
 #include "rt_string.inc"
 };
 
-static int memory_file(const void *bytes, size_t size)
-{
-	int fd = memfd_create("strata", MFD_CLOEXEC);
-
-	if (fd >= 0 && size && write(fd, bytes, size) != (ssize_t)size) {
-		close(fd);
-		return -1;
-	}
-	return fd;
-}
-
 /* Where a section of an object that was built with strata begins; 0 if it has none of this name. */
 static size_t section_offset(const uint8_t *object, const char *name)
 {
@@ -178,10 +167,10 @@ static bool drop_source_lines(int fd, const uint8_t *object)
 static int add_to(struct bpf_linker *linker, const void *bytes, size_t size, bool source_lines)
 {
 	char path[64];
-	int fd = memory_file(bytes, size), err;
+	int fd = limits_memory_file("strata", bytes, size), err;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (source_lines || drop_source_lines(fd, bytes))
 		err = bpf_linker__add_file(linker, path, NULL);
@@ -214,10 +203,10 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 {
 	struct bpf_linker *linker;
 	char path[64];
-	int fd = memory_file(NULL, 0), err = 0;
+	int fd = limits_memory_file("strata", NULL, 0), err = 0;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	linker = bpf_linker__new(path, NULL);
 	if (!linker) {
