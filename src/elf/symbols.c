@@ -37,6 +37,7 @@ struct elf_symbols {
 	size_t count;
 	char *blob;
 	size_t blob_size;
+	size_t too_long;
 	char sources[64];
 };
 
@@ -146,9 +147,12 @@ static ssize_t gather_table(struct gathering *g, const struct elf_file *elf, uin
 		name = table.strings + symbol.st_name;
 		left = table.strings_size - symbol.st_name;
 		length = strnlen(name, left < ELF_NAME_MAX + 1 ? left : ELF_NAME_MAX + 1);
-		if (length > budget)
+		if (length > budget) {
+			g->too_long++;
 			break;
+		}
 		budget -= length;
+		g->too_long += length > ELF_NAME_MAX;
 		if (length == left || length > ELF_NAME_MAX || symbols_is_label(&symbol, name))
 			continue;
 		version = memchr(name, '@', length);
@@ -314,6 +318,7 @@ static int copy_out(const struct gathering *g, struct elf_symbols *symbols)
 	symbols->base = g->base;
 	symbols->count = count;
 	symbols->blob_size = blob_size;
+	symbols->too_long = g->too_long;
 	memcpy(symbols->sources, g->sources[0] ? g->sources : "none", g->sources[0] ? sizeof(g->sources) : 5);
 	return 0;
 }
@@ -431,6 +436,11 @@ bool elf_symbols_lookup(const struct elf_symbols *symbols, uint64_t vaddr, struc
 size_t elf_symbols_count(const struct elf_symbols *symbols)
 {
 	return symbols->count;
+}
+
+size_t elf_symbols_too_long(const struct elf_symbols *symbols)
+{
+	return symbols->too_long;
 }
 
 const char *elf_symbols_sources(const struct elf_symbols *symbols)

@@ -53,6 +53,12 @@ bool elf_symbols_lookup(const struct elf_symbols *symbols, uint64_t vaddr, struc
 size_t elf_symbols_count(const struct elf_symbols *symbols);
 bool elf_symbols_at(const struct elf_symbols *symbols, size_t index, struct elf_symbol *ret);
 
+/*
+ * How many functions (of those that were asked for) are left out because their names are over 64 KiB, or all names of
+ * the table too long together; at least that many.
+ */
+size_t elf_symbols_too_long(const struct elf_symbols *symbols);
+
 /* Which sources gave anything: for inspect, such as "symtab+dynsym+plt"; "none". Lives as long as the elf_symbols. */
 const char *elf_symbols_sources(const struct elf_symbols *symbols);
 

@@ -33,6 +33,7 @@ struct gathering {
 	uint64_t base, end;
 	VEC(struct extent) text; /* executable sections, or segments when there are no sections */
 	VEC(struct candidate) candidates;
+	size_t too_long; /* functions left out for their names: ELF_NAME_MAX, elf_names_budget() */
 	char sources[64];
 };
 

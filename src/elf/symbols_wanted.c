@@ -170,8 +170,12 @@ static int read_name(struct search *search, const struct source *source, const E
 	*ret = NULL;
 	while (!end) {
 		bytes = look(search, source, symbol->st_name + length, &size);
-		if (!bytes || length + size > sizeof(search->name) || size > search->budget)
+		if (!bytes)
 			return 0;
+		if (length + size > sizeof(search->name) || size > search->budget) {
+			search->g.too_long++;
+			return 0;
+		}
 		search->budget -= size;
 		end = memchr(bytes, 0, size);
 		memcpy(name + length, bytes, end ? (size_t)(end - bytes) : size);

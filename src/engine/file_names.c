@@ -116,6 +116,7 @@ static int find_symbols(struct writer *writer, const struct file_names_source *s
 	}
 	sources = elf_symbols_sources(writer->symbols);
 	head->wants_debug = strncmp(sources, "symtab", strlen("symtab")) != 0;
+	head->too_long = elf_symbols_too_long(writer->symbols) > 0;
 	head->has_debug = strstr(sources, "debugfile") != NULL;
 	return 0;
 }
@@ -225,6 +226,16 @@ const struct file_names_head *file_names_said(const struct file_names *names)
 {
 	return names->parts.count ? (const struct file_names_head *)names->parts.at[names->parts.count - 1].bytes
 				  : NULL;
+}
+
+bool file_names_too_long(const struct file_names *names)
+{
+	size_t i;
+
+	for (i = 0; i < names->parts.count; i++)
+		if (((const struct file_names_head *)names->parts.at[i].bytes)->too_long)
+			return true;
+	return false;
 }
 
 static int compare(const void *key, const void *entry)

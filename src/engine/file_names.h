@@ -26,7 +26,8 @@
 struct file_names_head {
 	uint32_t count, text_size;
 	uint32_t wants_debug; /* 1: a debug file would be used, if there were one */
-	uint32_t has_debug;   /* 1: it was */
+	uint16_t has_debug;   /* 1: it was */
+	uint16_t too_long;    /* 1: some functions have no name because it is too long: elf_symbols_too_long() */
 	struct elf_debug_names debug;
 };
 
@@ -82,6 +83,9 @@ void file_names_deinit(struct file_names *names);
 
 /* The head of the bytes that were added last; NULL: none were. */
 const struct file_names_head *file_names_said(const struct file_names *names);
+
+/* Have some functions no name because it is too long? */
+bool file_names_too_long(const struct file_names *names);
 
 /* False: it was not asked for. */
 bool file_names_find(const struct file_names *names, uint64_t vaddr, struct file_name *ret);

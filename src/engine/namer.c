@@ -214,10 +214,22 @@ static bool is_passing(int err)
 	return err == -EDQUOT || err == -EAGAIN;
 }
 
+static void tell_failed(const struct naming_job *job, int err)
+{
+	if (!job->object->nameless_told)
+		job->namer->client.failed(job->namer->client.context, job->object, err);
+	job->object->nameless_told = true;
+}
+
+static void tell_too_long(const struct naming_job *job)
+{
+	if (job->namer && file_names_too_long(job->names))
+		tell_failed(job, -ENAMETOOLONG);
+}
+
 /* Parsed by the process, which its limits may end: then the file has no names from here on. */
 static int name_there(struct naming_job *job)
 {
-	struct namer *namer = job->namer;
 	int err = ask_all(job);
 
 	foreign_close(job->debug_file);
@@ -228,9 +240,7 @@ static int name_there(struct naming_job *job)
 	if (!is_loss(err))
 		return 0;
 	job->object->is_nameless = !is_passing(err);
-	if (!job->object->nameless_told)
-		namer->client.failed(namer->client.context, job->object, err);
-	job->object->nameless_told = true;
+	tell_failed(job, err);
 	return 0;
 }
 
@@ -264,14 +274,17 @@ int namer_names(struct namer *namer, struct object *object, uint64_t *vaddrs, si
 	job.count = sort(vaddrs, count);
 	if (object->content && is_served(namer)) {
 		err = name_there(&job);
-		if (err != -ENOSYS)
+		if (err != -ENOSYS) {
+			tell_too_long(&job);
 			return err;
+		}
 		file_names_deinit(ret);
 		is_served(namer); /* not any more */
 	}
 	err = name_here(&job);
 	if (err)
 		file_names_deinit(ret);
+	tell_too_long(&job);
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -32,8 +32,8 @@ struct namer_client {
 	void (*relieve)(void *context);
 	/*
 	 * A file's names are lost: -ETIME, -ENOMEM (the limits of the process), -ECHILD (the process ended), -EBADMSG
-	 * (its answer was invalid), -EDQUOT (its user's share of the time is used up). If `object` is NULL: files are
-	 * parsed here, because the process cannot be confined.
+	 * (its answer was invalid), -EDQUOT (its user's share of the time is used up); or some of them,
+	 * -ENAMETOOLONG. If `object` is NULL: files are parsed here, because the process cannot be confined.
 	 */
 	void (*failed)(void *context, const struct object *object, int err);
 	void *context;

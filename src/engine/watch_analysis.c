@@ -53,6 +53,8 @@ static const char *words_of(int err, char *buffer, size_t size)
 		snprintf(buffer, size, "the process that did it ended, %d times", ANALYSER_TRIES);
 	else if (err == -EBADMSG)
 		snprintf(buffer, size, "what the process told about it makes no sense");
+	else if (err == -ENAMETOOLONG)
+		snprintf(buffer, size, "one is over 64 KiB, or all are too long together");
 	else if (err == -EDQUOT)
 		snprintf(buffer, size, "the files of its user take more than %.0f s", NAMER_MS / 2000.0);
 	else if (err != -E2BIG || !limits_words(EFBIG, buffer, size)) /* the answer's memory is a file */
@@ -100,7 +102,8 @@ static void note_nameless(void *context, const struct object *object, int err)
 	char text[WATCH_REMARK_BYTES];
 
 	if (object) {
-		watch_note_over_budget(watch, object, "the functions", " have no names", err);
+		watch_note_over_budget(watch, object, err == -ENAMETOOLONG ? "some functions" : "the functions",
+				       " have no names", err);
 		return;
 	}
 	snprintf(text, sizeof(text), "symbols are read with all rights of strata, as no process can be confined (%s)",

@@ -112,6 +112,22 @@ def check_unsized(where):
            all(int(n) < 250 for n in re.findall(r"^\s*shown\+(\d+)$", text, re.M)), "trace: the same", text)
 
 
+def check_long(where):
+    """A name over 64 KiB is not taken: that is said, and the function is shown by its address."""
+    done = {}
+    for length in (60000, 70000):
+        source = PROGRAM.replace("static void first(", "void first(").replace("#include <time.h>", (
+            '#include <time.h>\nvoid first(unsigned n) __asm__("%s");' % ("l" * length)))
+        program = where + "/long%d" % length
+        subprocess.run(["gcc", "-O1", "-xc", "-", "-o", program], input=source.encode(), check=True)
+        done[length] = e2e.record("-F", 499, "-o", program + ".folded", "--stats", program + ".json", "--", program)
+        names = {frame for frames, _ in e2e.folded(program + ".folded") for frame in frames}
+        tap.equal(any(name.startswith("llll") for name in names), length < 65536, "a name of %d bytes: %s" % (
+            length, "it is there" if length < 65536 else "it is not"))
+        told = [remark for remark in e2e.load(program + ".json")["remarks"] if "64 KiB" in remark]
+        tap.ok(bool(told) == (length > 65535) and all("/long70000 have no names" in remark for remark in told), "  which is said", told)
+
+
 with e2e.folder() as where:
     program = where + "/stripped"
     subprocess.run(["gcc", "-O1", "-xc", "-", "-o", program], input=PROGRAM.encode(), check=True)
@@ -121,4 +137,5 @@ with e2e.folder() as where:
     check_record(where, program, starts)
     check_trace(where, program, starts)
     check_unsized(where)
+    check_long(where)
 tap.done()
