@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * deep FRAMES SECONDS: a recursion of so many frames of dive(), without frame pointers, whose innermost one computes
- * for so many seconds of CPU time. main() computes first: what comes before its unwind tables are ready is finished
- * from a copy of the top of its stack only, so the first samples must not be deep ones.
+ * for so many seconds of CPU time, and not less than is computed in that time by an emulated machine that has a CPU for
+ * itself: a guest whose host is busy has less for the same time, and so does strata in it. main() computes first: what
+ * comes before its unwind tables are ready is finished from a copy of the top of its stack only, so the first samples
+ * must not be deep ones.
  */
 #include <stdlib.h>
 #include <time.h>
 
 #define FIRST 0.3
+#define ROUNDS_PER_SECOND 1800
 
 static volatile unsigned long sink;
 
@@ -22,8 +25,9 @@ static double cpu_time(void)
 static void compute(double seconds)
 {
 	double end = cpu_time() + seconds;
+	int rounds;
 
-	while (cpu_time() < end)
+	for (rounds = 0; rounds < seconds * ROUNDS_PER_SECOND || cpu_time() < end; rounds++)
 		for (int i = 0; i < 100000; i++)
 			sink = sink * 31 + 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 // gone FRAMES SECONDS: a recursion of so many frames of dive(), whose innermost one computes for so many seconds of CPU
-// time.
+// time, and not less than an emulated machine computes in that time that has a CPU for itself.
 package main
 
 import (
@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 )
+
+const roundsPerSecond = 1800
 
 var sink uint64
 
@@ -21,7 +23,8 @@ func cpuTime() float64 {
 
 //go:noinline
 func grind(seconds float64) {
-	for end := cpuTime() + seconds; cpuTime() < end; {
+	end := cpuTime() + seconds
+	for rounds := 0; rounds < int(seconds*roundsPerSecond) || cpuTime() < end; rounds++ {
 		for i := 0; i < 100000; i++ {
 			sink = sink*31 + 1
 		}

@@ -52,7 +52,11 @@ begin stack
 python3 -I -S /stack.py &
 until [ -e /tmp/ready ]; do usleep 10000; done
 strata stack --json $! >/results/stack.json 2>/results/stack.log
-strata stack --json --freeze $! >/results/frozen.json 2>>/results/stack.log
+# A machine that is too slow for one moment of at most 50 ms is asked again.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	strata stack --json --freeze $! >/results/frozen.json 2>>/results/stack.log
+	grep -q frozen_ms /results/frozen.json && break
+done
 begin "the end"
 stty -F /dev/ttyS1 raw
 tar -c -C /results . | gzip -1 >/dev/ttyS1

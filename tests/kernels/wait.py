@@ -1,10 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """
 A program that knows how long it sleeps, and a thread that does nothing else: prints the time in which it was not on the CPU. Then
-it waits for a thread that ends its waits.
+it waits for a thread that ends its waits. First it computes, so that strata gets to know the interpreter, which is work of much the
+same length: of waits before that some have no Python frames.
 """
 import threading
 import time
+
+FIRST = 100
+
+
+def compute():
+    number = 1
+    for _ in range(FIRST * 10000):
+        number = number * 31 & 0xffff
 
 
 def forever():
@@ -31,6 +40,7 @@ def be_woken(event):
 
 
 threading.Thread(target=forever, daemon=True).start()
+compute()
 slept, event = nap(), threading.Event()
 threading.Thread(target=end_them, args=(event,), daemon=True).start()
 be_woken(event)
