@@ -13,13 +13,13 @@
 #include "abi/types.h"
 
 enum event_type {
-	EVENT_SAMPLE = 1,       /* struct sample_event */
+	EVENT_SAMPLE = 1,       /* struct sample_event; without a waker only its first SAMPLE_EVENT_BRIEF bytes */
 	EVENT_KERNEL_STACK = 2, /* struct stack_event + u64 addresses, innermost first */
 	EVENT_NATIVE_STACK = 3, /* struct stack_event + u64 addresses, innermost first */
 	EVENT_SECOND_STACK = 4, /* struct stack_event + struct second_frame, innermost first */
 	EVENT_CODE = 5,         /* struct code_event + strings and line table */
 	EVENT_SNAPSHOT = 6,     /* struct snapshot_event + bytes of the stack */
-	EVENT_RESUMED = 7,      /* struct sample_event: the user part of an earlier sample, not readable then */
+	EVENT_RESUMED = 7,      /* the same, always without: the user part of an earlier sample, not readable then */
 	EVENT_FILE = 8          /* struct file_event */
 };
 
@@ -103,9 +103,13 @@ struct sample_event {
 	__u64 cgroup;   /* id of the cgroup (v2) of the thread */
 	__u64 weight;   /* off the CPU: the time that the sample stands for, ns */
 	__u64 argument; /* off the CPU: first argument of its system call */
-	struct waker waker;
+	struct waker waker;     /* last, as it is sent only if there is one */
 };
 ABI_ASSERT_SIZE(struct sample_event, 168);
+
+/* Bytes that each sample takes in the ring, which is sized by them (RING_BYTES_PER_TICK). */
+#define SAMPLE_EVENT_BRIEF 120
+_Static_assert(__builtin_offsetof(struct sample_event, waker) == SAMPLE_EVENT_BRIEF, "the waker is last");
 
 struct stack_event {
 	struct event_header header;

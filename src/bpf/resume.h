@@ -202,7 +202,7 @@ static __always_inline void resume_send(struct scratch *s, struct resume_slot *s
 	*(volatile __u32 *)&slot->joinable = 0;
 	if (copies) /* a file is not known, or another thread of the process is changing the mappings */
 		s->sample.flags |= SAMPLE_RESUMES;
-	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, false)))
+	if (bpf_ringbuf_output(&events, &s->sample, SAMPLE_EVENT_BRIEF, wakeup(s, false)))
 		count(COUNTER_STACK_DROPPED, 1);
 	else if (copies)
 		send_snapshot(s);

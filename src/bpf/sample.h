@@ -80,8 +80,9 @@ static __always_inline void take_program(struct scratch *s, int err, __u64 now)
 static __always_inline void send_sample(struct scratch *s)
 {
 	bool urgent = s->sample.flags & SAMPLE_UNJUDGED;
+	__u64 size = s->sample.waker.flags ? sizeof(s->sample) : SAMPLE_EVENT_BRIEF;
 
-	if (bpf_ringbuf_output(&events, &s->sample, sizeof(s->sample), wakeup(s, urgent))) {
+	if (bpf_ringbuf_output(&events, &s->sample, size, wakeup(s, urgent))) {
 		count(COUNTER_RING_FULL, 1);
 	} else {
 		count(COUNTER_SENT, 1);

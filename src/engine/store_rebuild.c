@@ -237,6 +237,7 @@ int store_rebuild(struct store *store, const struct store_drop *drop, void (*uns
 			   .in_windows = store->in_windows,
 			   .merges_threads = store->merges_threads,
 			   .keeps_cgroups = store->keeps_cgroups,
+			   .keeps_locks = store->keeps_locks,
 			   .keeps_moments = store->keeps_moments,
 			   .moments_max = store->moments_max,
 			   .tick_ns = store->tick_ns,

@@ -173,6 +173,15 @@ int watch_keep_sample(struct watch *watch, const struct sample_event *sample)
 	return store_sample(&watch->store, sample);
 }
 
+/* All of a sample of which there may be only the first bytes: then it has no waker. */
+static struct sample_event whole_sample(const struct event_header *header, size_t size)
+{
+	struct sample_event sample = {};
+
+	memcpy(&sample, header, size < sizeof(sample) ? SAMPLE_EVENT_BRIEF : sizeof(sample));
+	return sample;
+}
+
 static int handle_sample(struct watch *watch, const struct sample_event *sample)
 {
 	struct waiting_sample waiting = {.sample = *sample, .awaits = sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)};
@@ -448,12 +457,14 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 	const struct stack_event *stack = (const void *)header;
 	const struct code_event *code = (const void *)header;
 	const struct snapshot_event *snapshot = (const void *)header;
+	struct sample_event sample;
 
 	if (time_of(header) > watch->arriving.newest)
 		watch->arriving.newest = time_of(header);
 	switch (header->type) {
 	case EVENT_SAMPLE:
-		return handle_sample(watch, (const void *)header);
+		sample = whole_sample(header, size);
+		return handle_sample(watch, &sample);
 	case EVENT_KERNEL_STACK:
 		return stack->count * 8ull > size - sizeof(*stack)
 			       ? 0

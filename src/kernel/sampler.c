@@ -58,10 +58,10 @@ static int empty_ring(struct sampler *sampler)
 static bool is_whole(const struct event_header *event, size_t size)
 {
 	static const size_t fixed[] = {
-		[EVENT_SAMPLE] = sizeof(struct sample_event),      [EVENT_KERNEL_STACK] = sizeof(struct stack_event),
+		[EVENT_SAMPLE] = SAMPLE_EVENT_BRIEF,               [EVENT_KERNEL_STACK] = sizeof(struct stack_event),
 		[EVENT_NATIVE_STACK] = sizeof(struct stack_event), [EVENT_SECOND_STACK] = sizeof(struct stack_event),
 		[EVENT_CODE] = sizeof(struct code_event),          [EVENT_SNAPSHOT] = sizeof(struct snapshot_event),
-		[EVENT_RESUMED] = sizeof(struct sample_event),     [EVENT_FILE] = sizeof(struct file_event),
+		[EVENT_RESUMED] = SAMPLE_EVENT_BRIEF,              [EVENT_FILE] = sizeof(struct file_event),
 	};
 
 	return size >= sizeof(*event) && event->type < sizeof(fixed) / sizeof(fixed[0]) && size >= fixed[event->type];

@@ -481,6 +481,82 @@ static void test_locks(void)
 	store_deinit(&plain);
 }
 
+/* The stacks of wakers move with those of the samples, and are dropped with them. */
+static void test_wakers(void)
+{
+	const struct store_drop nothing = {.what = STORE_DROP_NOTHING},
+				rare = {.what = STORE_DROP_STACKS, .threshold = 1};
+	const uint32_t frames[] = {2, 1, 0};
+	struct sample_event sample = {
+		.comm = "x",
+		.waits = WAIT_OFF_CPU | 7,
+		.weight = 5000000,
+		.kernel_stack = 10,
+		.native_stack = 11,
+		.waker = {.kernel_stack = 12,
+			  .native_stack = 13,
+			  .second_stack = 14,
+			  .native_loss = LOSS_NO_RULE,
+			  .flags = WAKER_KNOWN | SAMPLE_SECOND,
+			  .comm = "waker"},
+	};
+	struct store store = {.keeps_locks = true};
+	const struct tally *tally;
+	const struct stack *stack;
+	uint64_t dropped = 0, sum = 0;
+	uint32_t i, second, number;
+
+	for (i = 0; i < 3; i++)
+		store_location(&store, &(struct location){.object = LOCATION_FILES, .address = 100 + i}, &number);
+	store_second_location(&store, 77, 4, &second);
+	second = second << SECOND_FLAG_BITS | SECOND_FRAME_ENTRY;
+	store_stack(&store, 9, false, frames, 1); /* nobody's: others get its number */
+	store_stack(&store, 14, true, &second, 1);
+	store_stack(&store, 13, false, frames, 2);
+	store_stack(&store, 12, false, frames + 1, 1);
+	store_stack(&store, 11, false, frames, 3);
+	store_stack(&store, 10, false, frames + 1, 2);
+	store_sample(&store, &sample);
+	sample.waker.native_stack = 99;
+	store_sample(&store, &sample);
+	sample.waker.flags = 0;
+	sample.weight = 1;
+	store_sample(&store, &sample);
+	for (i = 0; i < 3; i++)
+		store_age(&store, note, &sum);
+	is_int(store_rebuild(&store, &nothing, note, &sum, &dropped), 0, "rebuilt");
+	ok(store.tallies.list.count == 3 && !dropped, "nothing is dropped");
+	tally = &store.tallies.list.at[0];
+	is_str(tally->waker.comm, "waker", "the waker's name");
+	is_int(tally->waker.native_loss, LOSS_NO_RULE, "what its stack has lost");
+	stack = store_stack_at(&store, tally->waker.kernel_stack);
+	ok(stack && stack->count == 1 && store.locations.at[stack->frames[0]].address == 101, "its kernel stack");
+	stack = store_stack_at(&store, tally->waker.native_stack);
+	ok(stack && stack->count == 2 && store.locations.at[stack->frames[0]].address == 102 &&
+		   store.locations.at[stack->frames[1]].address == 101,
+	   "its native stack");
+	stack = store_stack_at(&store, tally->waker.second_stack);
+	ok(stack && stack->runtime && stack->count == 1 && stack->frames[0] & SECOND_FRAME_ENTRY &&
+		   store.second_locations.at[stack->frames[0] >> SECOND_FLAG_BITS].position == 4,
+	   "its second stack");
+	stack = store_stack_at(&store, tally->native_stack);
+	ok(stack && stack->count == 3, "beside the sample's own");
+	is_int(store.tallies.list.at[1].waker.native_stack, STACK_MISSING, "one that did not arrive");
+	is_int(store.tallies.list.at[2].waker.flags, 0, "a sample without a waker");
+	ok(store.keeps_locks, "what is kept of samples to come stays");
+	is_int(store_rebuild(&store, &rare, note, &sum, &dropped), 0, "rebuilt without what is rare");
+	ok(dropped == 1 && store.tallies.list.at[0].waker.flags, "a long wait keeps its waker");
+	sum = 0;
+	is_int(store_rebuild(&store, &(struct store_drop){.what = STORE_DROP_STACKS, .threshold = 100}, note, &sum,
+			     &dropped),
+	       0, "and without all");
+	ok(!store.stacks.count && sum, "its stacks go with the sample's, and are to be sent again");
+	for (i = 0; i < store.tallies.list.count; i++)
+		ok(!store.tallies.list.at[i].waker.flags && store.tallies.list.at[i].native_loss == LOSS_EVICTED,
+		   "evicted");
+	store_deinit(&store);
+}
+
 /* Of a window's samples all have their moments, or none. */
 static void test_moments_max(void)
 {
@@ -516,6 +592,7 @@ int main(void)
 	test_tallies();
 	test_weights();
 	test_locks();
+	test_wakers();
 	test_moments_max();
 	test_age();
 	test_rebuild();

@@ -102,6 +102,28 @@ static void test_lock(void)
 	forget(&watch);
 }
 
+/* The kernel part leaves out the waker of a sample that has none: what is behind it in the ring is not the sample's. */
+static void test_brief(void)
+{
+	struct sample_event sample = {.header = {.type = EVENT_SAMPLE},
+				      .waits = WAIT_OFF_CPU | 7,
+				      .weight = 5,
+				      .waker = {.flags = WAKER_KNOWN, .comm = "other"}};
+	uint8_t *exact = malloc(SAMPLE_EVENT_BRIEF);
+	struct watch watch = {};
+
+	is_int(watch_take_record(&watch, &sample.header, sizeof(sample)), 0, "a sample with its waker");
+	is_int(watch_take_record(&watch, &sample.header, SAMPLE_EVENT_BRIEF), 0, "one without");
+	memcpy(exact, &sample, SAMPLE_EVENT_BRIEF);
+	is_int(watch_take_record(&watch, (void *)exact, SAMPLE_EVENT_BRIEF), 0, "and another");
+	is_int(watch.store.tallies.list.count, 2, "two kinds");
+	is_str(watch.store.tallies.list.at[0].waker.comm, "other", "a waker");
+	is_int(watch.store.tallies.list.at[1].waker.flags, 0, "none");
+	is_int(watch.store.tallies.list.at[1].count, 2, "twice");
+	free(exact);
+	forget(&watch);
+}
+
 /* Samples that have joined another one's walk have its sequence, and its result. */
 static void test_joined(void)
 {
@@ -171,6 +193,7 @@ int main(void)
 	test_published_lately();
 	test_lock();
 	test_joined();
+	test_brief();
 	test_watermark();
 	test_verified();
 	return tap_done();
