@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """record --gil: who holds the GIL and who waits for it, beside a convoy of 8 threads that say how long they were there and how long
-they ran. ORACLE_ONLY is a regular expression of labels of interpreters; STACK_ALL=1 takes every one at hand."""
+they ran. ORACLE_ONLY is a regular expression of labels of interpreters; STACK_ALL=1 takes every one at hand. Both also take those of
+the lab (tests/lab) in STRATA_LAB."""
 import os
 import re
 import sys
@@ -61,8 +62,9 @@ def seconds(stacks):
 
 def convoy(tap, where, interpreter):
     label = interpreter.label
-    stacks, stats, told, said = record(where, "--", interpreter.path, "-c", PROGRAM)
-    if interpreter.label.endswith("-nogil"):
+    prefix = ["chroot", interpreter.root] if interpreter.root else []
+    stacks, stats, told, said = record(where, "--", *prefix, interpreter.path, "-c", PROGRAM)
+    if "-nogil" in interpreter.label:
         tap.ok(not stacks and "no GIL" in said, label + ": free-threaded: told as not there", said)
         return
     if not tap.ok(stacks and told, label + ": recorded", said):
@@ -94,9 +96,9 @@ def convoy(tap, where, interpreter):
 
 def main():
     tap = e2e.Tap()
-    here = [i for i in interpreters.discover() if i.root is None]
+    found = interpreters.discover()
     with e2e.folder() as where:
-        for interpreter in here if ONLY or os.environ.get("STACK_ALL") else interpreters.representative(here):
+        for interpreter in found if ONLY or os.environ.get("STACK_ALL") else interpreters.representative(found):
             if re.search(ONLY, interpreter.label):
                 convoy(tap, where, interpreter)
         stacks, stats, _, said = record(where, "--", "/bin/sh", "-c", "sleep 0.2; :")

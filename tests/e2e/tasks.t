@@ -152,7 +152,7 @@ def main():
             other_kinds(tap, where, versions[version])
         for version in sorted(versions)[::4]:
             waiting(tap, where, versions[version])
-        for interpreter in [i for i in found if i.path.startswith("/usr/bin/")][:1]:
+        for interpreter in [i for i in found if not i.root and i.path.startswith("/usr/bin/")][:1]:
             uvloop(tap, where, interpreter)
         if found:
             off(tap, where, found[-1])

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -135,6 +136,48 @@ def ended(tap, where):
     tap.equal(sources(where + "/w.html")[0], {}, "none without --source")
 
 
+CAPABILITIES = "+bpf,+perfmon,+sys_ptrace,+syslog"
+
+
+def unprivileged(tap, where):
+    """strata is run by another user than root, with the capabilities that sampling takes: it reads what that user may read, of this
+    user's processes only."""
+    mine, theirs = where + "/unprivileged", write(where + "/theirs.py", "import sys\nsys.stdin.readline()\n" + WAITS)
+    os.mkdir(mine)
+    os.chown(mine, OTHER, OTHER)
+    strata = shutil.copy(e2e.STRATA, where + "/strata")
+    os.chmod(strata, 0o755)
+    secret = write(where + "/secret2.py", SECRET + "\n" * 9, 0o600)
+    open_ = write(where + "/open2.py", "# for everybody\n" * 9)
+    user = ["setpriv", "--reuid=%d" % OTHER, "--regid=%d" % OTHER, "--clear-groups", "--inh-caps=" + CAPABILITIES,
+            "--ambient-caps=" + CAPABILITIES]
+    command = user + [strata, "record", "--source", "-F", "199", "-o", mine + "/u.html", "-o", mine + "/u.folded"]
+    program = write(where + "/mine.py", PROGRAM)
+
+    def run(arguments, **options):
+        return subprocess.run(command + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=e2e.PATIENCE_S, cwd=mine, env=dict(os.environ, XDG_CACHE_HOME=mine), **options)
+    done = run(["--", e2e.PYTHON, program, open_, secret])
+    if done.returncode and "not permitted" in done.stderr:
+        tap.skip("as another user than root", done.stderr.strip())
+        return
+    sampled = {frame for frames, _ in e2e.folded(mine + "/u.folded") for frame in frames}
+    found, page = sources(mine + "/u.html")
+    tap.ok(all(any("(%s:" % name in frame for frame in sampled) for name in (open_, secret)), "not root: both files were named", sampled)
+    tap.ok(open_ in found and secret not in found and SECRET not in page, "not root: what the user may read", sorted(found))
+    tap.ok("not there, or not readable" in done.stderr, "not root: the other one is told", done.stderr)
+    target = subprocess.Popen([e2e.PYTHON, theirs, open_], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        target.stdin.write(b"\n")
+        target.stdin.flush()
+        done = run(["-d", "2", "-p", str(target.pid)])
+    finally:
+        target.kill()
+        target.wait()
+    found, page = sources(mine + "/u.html")
+    tap.ok(not found and "not certain with whose rights" in done.stderr, "not root: nothing is read for root's processes", sorted(found), done.stderr)
+
+
 def wrong(tap, where):
     done = e2e.record("--source", "-o", where + "/x.folded", "--", "true")
     tap.equal([done.returncode, done.stderr.strip().splitlines()[0]], [2, "strata: --source: goes with an output NAME.html"], "no page, no source")
@@ -150,6 +193,7 @@ def main():
         hostile(tap, where)
         other_rights(tap, where)
         ended(tap, where)
+        unprivileged(tap, where)
     tap.done()
 
 
