@@ -173,7 +173,27 @@ dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0
 " -qn 'BEGIN { printf("%d %d %d\n", strchr("abc", 120) == NULL, strstr("abc", "x") == NULL, strstr("abc", "c") == NULL); }
 	BEGIN { trace(strlen(NULL)); } BEGIN { exit(1); }'
 
+says "keys are sorted without their signs; distributions by their sums, then by what was 0" 0 "
+   1               15
+ 255               12
+x
+y
+z
+
+" -xaggsortkey -qn 'BEGIN { @[(char)-1] = sum(12); @[(char)1] = sum(15); printa(@); @d["z"] = llquantize(0, 2, 0, 1, 2, 2);
+	setopt("aggsortkey", "0"); @d["y"] = llquantize(0, 2, 0, 1, 2); @d["x"] = llquantize(-4, 2, 0, 1, 2);
+	printa("%s\n", @d); exit(0); }'
+says "maxframes: of any stack" 0 "2 1
+
+" -xmaxframes=2 -qn 'BEGIN { printf("%d ", stackdepth); @[stack(9)] = count(); exit(0); } END { printa("%@d\n", @); }'
+
 # --- speculations ---
+says "a clause without a speculation ends; what a branch speculates with is its own" 0 "0 2
+spec in 1
+
+" -qn 'BEGIN { if (1) { speculate(0); x = 1; } y = 2; } BEGIN { printf("%d %d\n", x, y); self->s = speculation(); }
+	BEGIN { speculate(self->s); printf("spec"); z = 1; if (z) { printf(" in"); } else { z = 4; } }
+	BEGIN { commit(self->s); } BEGIN { printf(" %d\n", z); exit(0); }'
 says "what is recorded after speculate() comes with commit()" 0 "1
 first
 a 1
@@ -260,10 +280,10 @@ dtrace: allowing destructive actions
 
 " -wn 'BEGIN { raise(SIGURG); } BEGIN { exit(0); }'
 
-says "small keys are printed without their sign, in their order by it" 0 "
+says "small keys are printed without their sign, and in that order" 0 "
+   0                1
  254                1
  255                1
-   0                1
  65535                1
        -1                1
 " -xaggsortkey -qn 'BEGIN { @a[(char)-2] = count(); @a[(char)-1] = count(); @a[(char)0] = count();
@@ -336,5 +356,33 @@ says "a string that is set to NULL is empty; sizes of floating point; wide chara
 
 " -qn "BEGIN { s = \"a\"; s = NULL; printf(\"[%s] %d %d %d %d %d %d\n\", s, strlen(s), sizeof(float), sizeof(double),
 	sizeof(long double), 'a', 'a\bcdefgh'); exit(0); }"
+says "characters of strings that D has itself; of an empty string there is none but the first" 0 "114 0 100
+dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+2
+
+" -qn 'BEGIN { s = ""; printf("%d %d ", probeprov[2], s[0]); s = "ab"; i = 0; printf("%d\n", s[1] + 2); }
+	BEGIN { s = NULL; i = 2; trace(s[i]); } ERROR { printf("%d\n", arg5); exit(0); }'
+says "curcpu is a pointer" 0 "1 1
+
+" -qn 'cpuinfo_t *p; BEGIN { p = curcpu; printf("%d %d\n", p->cpu_id == cpu, curcpu->cpu_id == cpu); exit(0); }'
+says "inline definitions with parameters, in each other" 0 "26 22
+
+" -qn 'inline int a[int x, int y] = x * y + 1; inline int c[int x] = a[x, x]; BEGIN { x = 3; printf("%d %d\n", c[5],
+	a[x, a[2, x]]); exit(0); }'
+says "inline definitions that never end" 1 \
+"dtrace: invalid probe specifier inline int a = b; inline int b = a; BEGIN { trace(a); }: inline definitions are in each other
+" -qn 'inline int a = b; inline int b = a; BEGIN { trace(a); }'
+many='inline int a0[int x] = x; '
+for i in $(seq 1 40); do many+="inline int a$i[int x] = a$((i - 1))[x] + a$((i - 1))[x + x];"; done
+says "inline definitions that double forty times" 1 \
+"dtrace: invalid probe specifier $many BEGIN { trace(a40[1]); }: inline definitions are in each other
+" -qn "$many BEGIN { trace(a40[1]); }"
+says "what is used at once has 64 bits; the number of the CPU has a sign" 0 "-2147483648 8589934592 9223372036854775807 1
+
+" -qn 'BEGIN { x = (long)(1 << 33); printf("%d %d %d %d\n", 1 << 31, x, (long)((1 << 63) - 1), 0 * cpu - 1 < 0); exit(0); }'
+says "a thread-local struct that is set to 0" 0 "1 0
+
+" -qn 'struct s { int a; } t; BEGIN { t.a = 1; self->s = t; printf("%d ", self->s.a); self->s = 0; printf("%d\n", self->s.a);
+	exit(0); }'
 
 echo "1..$n"

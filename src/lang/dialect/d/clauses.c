@@ -11,18 +11,6 @@ void d_add_statement(struct compiler *c, struct node *node)
 		c->arena->failed = true;
 }
 
-static struct node *let(struct compiler *c, struct symbol *symbol, struct node *value)
-{
-	struct node *node = node_create(c->arena, NODE_LET, (struct span){}, value ? 1 : 0);
-
-	if (c->arena->failed)
-		return node;
-	node->symbol = symbol;
-	if (value)
-		node->kids[0] = value;
-	return node;
-}
-
 struct symbol *d_local(struct compiler *c, const struct type *type)
 {
 	struct symbol *symbol = arena_new(c->arena, struct symbol);
@@ -44,7 +32,7 @@ uint32_t d_record(struct compiler *c, struct node *value)
 		symbol = d_local(c, value->type);
 		if (!symbol)
 			return 0;
-		d_add_statement(c, let(c, symbol, value));
+		d_add_statement(c, d_let(c, symbol, value));
 		value = d_variable_node(c, symbol);
 	}
 	if (vec_push(&state->recorded, value))
@@ -115,16 +103,26 @@ static bool is_frequent(const struct compiler *c)
  */
 typedef VEC(struct node *) node_list;
 
-static struct node *if_speculating(struct compiler *c, struct node *sent)
+static struct node *if_speculating(struct compiler *c, struct node *body)
 {
-	struct node *node = node_create(c->arena, NODE_IF, sent->span, 3);
+	struct node *node = node_create(c->arena, NODE_IF, body->span, 3);
 
 	if (c->arena->failed)
 		return node;
 	node->kids[0] = d_variable_node(c, d_state(c)->speculation);
-	node->kids[1] = sent;
+	node->kids[1] = body;
 	node->kids[2] = NULL;
 	return node;
+}
+
+/* The statements from this one on are only for a clause that has its speculation. */
+static void speculate_from(struct compiler *c, size_t first, struct span span)
+{
+	struct d_state *state = d_state(c);
+	struct node *body = block_of(c, state->statements.at + first, state->statements.count - first, span);
+
+	state->statements.count = first;
+	d_add_statement(c, if_speculating(c, body));
 }
 
 static void close_part(struct compiler *c, node_list *output, struct span span, bool always)
@@ -147,8 +145,8 @@ static void close_part(struct compiler *c, node_list *output, struct span span, 
 			memcpy(record->actions, state->actions.at, state->actions.count * sizeof(*record->actions));
 		if (state->speculation)
 			record->speculation = d_record(c, d_variable_node(c, state->speculation)) + 1;
-		node = send(c, record, state->recorded.at, (uint32_t)state->recorded.count, span, is_frequent(c));
-		d_add_statement(c, state->speculation ? if_speculating(c, node) : node);
+		d_add_statement(c, send(c, record, state->recorded.at, (uint32_t)state->recorded.count, span,
+					is_frequent(c)));
 	}
 	if (state->exit_status) {
 		node = d_call(c, CORE_EXIT, &type_none, span, 1);
@@ -156,6 +154,9 @@ static void close_part(struct compiler *c, node_list *output, struct span span, 
 			node->kids[0] = state->exit_status;
 		d_add_statement(c, node);
 	}
+	if (state->speculation)
+		speculate_from(c, state->speculates_from, span);
+	state->speculates_from = 0;
 	if (state->statements.count &&
 	    vec_push(output, block_of(c, state->statements.at, state->statements.count, span)))
 		c->arena->failed = true;
@@ -167,19 +168,22 @@ static struct node *lower_block(struct compiler *c, const struct d_expr *expr, b
 
 static void lower_if(struct compiler *c, const struct d_expr *expr, node_list *output)
 {
-	struct symbol *symbol = d_local(c, &type_int64);
 	struct node *node = node_create(c->arena, NODE_IF, expr->span, 3), *truth, *condition;
+	struct symbol *before = d_state(c)->speculation;
 
-	if (!symbol || c->arena->failed)
+	if (c->arena->failed)
 		return;
 	condition = d_number(c, expr->kids[0]);
 	truth = d_binary(c, OP_NOT_EQUAL, &type_int32,
 			 d_cast(c, condition, type_is_number(condition->type) ? condition->type : &type_uint64),
 			 d_int(c, 0, type_is_number(condition->type) ? condition->type : &type_uint64));
 	node->kids[0] = truth;
+	/* What a branch speculates with is its own. */
 	node->kids[1] = lower_block(c, expr->kids[1], false);
+	d_state(c)->speculation = before;
 	node->kids[2] = expr->kids[2] ? lower_block(c, expr->kids[2], false) : NULL;
-	if (vec_push(output, node))
+	d_state(c)->speculation = before;
+	if (vec_push(output, before ? if_speculating(c, node) : node))
 		c->arena->failed = true;
 }
 
@@ -500,13 +504,13 @@ static struct node *whole(struct compiler *c, struct d_unit *unit)
 	for (i = 0; i < unit->nodes.count; i++)
 		unit->nodes.at[i] = guarded(c, with_scratch(c, unit->nodes.at[i]), unit->numbers.at[i]);
 	for (i = 0; i < unit->locals.count; i++)
-		if (vec_push(&output, let(c, unit->locals.at[i], NULL)))
+		if (vec_push(&output, d_let(c, unit->locals.at[i], NULL)))
 			c->arena->failed = true;
 	if (unit->timestamp) {
 		stamp = d_call(c, CORE_NSECS, &type_uint64, (struct span){}, 0);
 		if (!c->arena->failed)
 			stamp->flags = CORE_CLOCK_MONOTONIC;
-		if (vec_push(&output, let(c, unit->timestamp, stamp)))
+		if (vec_push(&output, d_let(c, unit->timestamp, stamp)))
 			c->arena->failed = true;
 	}
 	for (i = 0; i < unit->nodes.count; i++)

@@ -5,7 +5,7 @@
  *   text ─► lexer.c ─► parser.c, parse_expressions.c ─► clauses and declarations (this header)
  *        ─► probes.c, processes.c: which places each clause is about; places with the same clauses become one unit
  *        ─► clauses.c: each unit's clauses, in the order of the text, to the core; types are found on the way
- *             ├─ expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
+ *             ├─ nodes.c, expressions.c, members.c, places.c, variables.c, kernel.c, functions.c, memory.c,
  *             │  registers.c, translators.c, library.c: what has a value
  *             └─ actions.c, recorded.c, aggregations.c, speculation.c: what is recorded
  *        ─► print.c, print_types.c, print_format.c, print_aggregations.c: what the records say
@@ -105,6 +105,7 @@ struct d_declaration {
 	const char *name;
 	const struct type *type;
 	const struct type **keys;
+	const char *const *key_names; /* NULL: of no key */
 	uint32_t key_count;
 	bool is_array; /* associative */
 	struct d_expr *value; /* of inline; else NULL */
@@ -129,10 +130,11 @@ struct d_attributes {
 	const char *name;
 };
 
-/* What a translator's parameter stands for while its expressions are lowered. */
+/* What the parameters of a translator or an inline definition stand for while its expressions are lowered. */
 struct d_binding {
-	const char *name;
-	const struct d_expr *value;
+	const char *const *names;
+	struct d_expr *const *values;
+	uint32_t count;
 	const struct d_binding *outer;
 	uint32_t depth;
 };
@@ -147,6 +149,7 @@ struct d_variable {
 	bool is_array; /* associative */
 	struct symbol *symbol;
 	struct d_expr *inlined; /* what it stands for */
+	const char *const *parameters; /* of that; as many as keys */
 	/* aggregations */
 	bool is_aggregation;
 	enum core_builtin function;
@@ -266,6 +269,7 @@ enum d_option {
 	D_AGGSORTKEYPOS,
 	D_STACKFRAMES,
 	D_USTACKFRAMES,
+	D_MAXFRAMES, /* of any stack; 0: there is no limit */
 	D_STACKINDENT,
 	D_RAWBYTES,
 	D_DROPTAGS,
@@ -317,9 +321,11 @@ struct d_state {
 	uint32_t fault_clause;    /* its number */
 	bool has_handler;         /* a program has the ERROR clauses */
 	struct symbol *speculation;  /* after speculate(): its number, 0 if there is none; NULL: not after it */
+	size_t speculates_from;      /* the statement behind it */
 	struct symbol *speculations; /* a map; NULL: not used yet */
 	unsigned int before;         /* enum d_before */
 	bool is_used;                /* what is lowered now is an argument: d_take_use() */
+	uint32_t inlined; /* how many inline definitions were put in their places */
 	bool has_self;
 	bool is_destructive; /* it has an action that needs -w */
 	/* printing */
@@ -381,6 +387,15 @@ bool d_is_error_clause(const struct d_clause *clause);
 struct symbol *d_local(struct compiler *c, const struct type *type);
 void d_statement(struct compiler *c, const struct d_expr *expr);
 
+/* nodes.c */
+struct node *d_int(struct compiler *c, int64_t value, const struct type *type);
+struct node *d_literal(struct compiler *c, const char *text);
+struct node *d_call(struct compiler *c, enum core_builtin builtin, const struct type *type, struct span span,
+		    uint32_t kids);
+struct node *d_variable_node(struct compiler *c, struct symbol *symbol);
+/* Without a value: the variable is only declared. */
+struct node *d_let(struct compiler *c, struct symbol *symbol, struct node *value);
+
 /* expressions.c */
 struct node *d_value(struct compiler *c, const struct d_expr *expr);
 /* A number or a pointer. */
@@ -395,11 +410,6 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 const struct type *d_string_type(struct compiler *c);
 /* float, double, long double */
 bool d_is_floating(const struct type *type);
-struct node *d_int(struct compiler *c, int64_t value, const struct type *type);
-struct node *d_literal(struct compiler *c, const char *text);
-struct node *d_call(struct compiler *c, enum core_builtin builtin, const struct type *type, struct span span,
-		    uint32_t kids);
-struct node *d_variable_node(struct compiler *c, struct symbol *symbol);
 struct node *d_binary(struct compiler *c, enum op op, const struct type *type, struct node *a, struct node *b);
 /* members.c */
 /* An array of characters is a string where its value is needed. */
@@ -417,8 +427,12 @@ bool d_translator_add(struct compiler *c, const struct d_translator *translator)
 /* xlate<T>(x).member, and the whole. */
 struct node *d_translated_member(struct compiler *c, const struct d_expr *expr);
 struct node *d_translation(struct compiler *c, const struct d_expr *xlate);
-/* What the name stands for in a translator; NULL: nothing. */
+/* What the name stands for in a translator or an inline definition; NULL: nothing. */
 struct node *d_bound(struct compiler *c, const struct d_expr *expr);
+/* May one more be put in its place? A complaint if there are too many. */
+bool d_may_inline(struct compiler *c, struct span span);
+/* What an inline definition says of these keys. */
+struct node *d_inlined(struct compiler *c, const struct d_variable *variable, const struct d_expr *expr);
 
 /*
  * library.c: the record of this name that D's libraries define; NULL: there is none. The translator that they have, or
@@ -452,6 +466,8 @@ bool d_is_target(const struct compiler *c, const struct d_expr *expr);
 /* As d_value(), but arrays stay what they are: a node that may be assigned to. */
 struct node *d_place(struct compiler *c, const struct d_expr *expr);
 struct node *d_element(struct compiler *c, struct node *of, const struct d_expr *index, struct span span);
+/* An element of a string fails where the string is empty: others stay as they are. */
+struct node *d_string_checked(struct compiler *c, struct node *node);
 /* An array's address, as a pointer to its first element. */
 struct node *d_decayed(struct compiler *c, struct node *node);
 struct node *d_address(struct compiler *c, const struct d_expr *expr);
@@ -467,6 +483,8 @@ struct node *d_alloca(struct compiler *c, const struct d_expr *call);
 struct node *d_bcopy(struct compiler *c, const struct d_expr *call);
 struct node *d_copyinto(struct compiler *c, const struct d_expr *call);
 struct node *d_copyin(struct compiler *c, const struct d_expr *call);
+/* `size` bytes: their address, a number. */
+struct node *d_scratch(struct compiler *c, struct node *size, struct span span);
 /* What a clause begins with; NULL: nothing. */
 struct node *d_scratch_begin(struct compiler *c);
 
@@ -529,6 +547,7 @@ const char *d_type_name(struct compiler *c, const struct type *type);
 
 /* made.c: chip, pset, lgrp; NULL: it is none of them. */
 struct node *d_of_cpu(struct compiler *c, const struct d_expr *expr);
+struct node *d_curcpu(struct compiler *c, const struct d_expr *expr);
 
 /* constants.c: a number of D's libraries. */
 bool d_constant_named(const char *name, int64_t *ret);

@@ -48,6 +48,7 @@ void d_declare(struct compiler *c)
 		variable.is_array = declaration->is_array;
 		variable.key_count = declaration->key_count;
 		variable.keys = declaration->keys;
+		variable.parameters = declaration->key_names;
 		if (!declarable(c, declaration))
 			return;
 		if (variable.scope == D_THIS && variable.is_array) {

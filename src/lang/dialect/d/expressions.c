@@ -5,59 +5,16 @@
 
 #include "lang/dialect/d/d.h"
 
-/* --- nodes --- */
-
-struct node *d_int(struct compiler *c, int64_t value, const struct type *type)
-{
-	struct node *node = node_create(c->arena, NODE_INT, (struct span){}, 0);
-
-	if (!c->arena->failed) {
-		node->value = (uint64_t)value;
-		node->type = type;
-	}
-	return node;
-}
-
-struct node *d_literal(struct compiler *c, const char *text)
-{
-	struct node *node = node_create(c->arena, NODE_STRING, (struct span){}, 0);
-
-	if (!c->arena->failed) {
-		node->text = text;
-		node->type = type_string(c->arena, (uint32_t)strlen(text) + 1);
-	}
-	return node;
-}
-
-struct node *d_call(struct compiler *c, enum core_builtin builtin, const struct type *type, struct span span,
-		    uint32_t kids)
-{
-	struct node *node = node_create(c->arena, NODE_CALL, span, kids);
-	uint32_t i;
-
-	if (c->arena->failed)
-		return node;
-	node->builtin = builtin;
-	node->type = type;
-	for (i = 0; i < kids; i++)
-		node->kids[i] = NULL;
-	return node;
-}
-
-struct node *d_variable_node(struct compiler *c, struct symbol *symbol)
-{
-	struct node *node = node_create(c->arena, NODE_VARIABLE, (struct span){}, 0);
-
-	if (!c->arena->failed) {
-		node->symbol = symbol;
-		node->type = symbol->type;
-	}
-	return node;
-}
-
 static bool is_comparison(enum op op)
 {
 	return op >= OP_EQUAL && op <= OP_GREATER_EQUAL;
+}
+
+/* As in dtrace, a sum or product of ints that is used at once has 64 bits: in C it would be undefined. */
+static bool is_wide(enum op op, const struct type *type)
+{
+	return type->kind == TYPE_INT && type->is_signed &&
+	       (op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_SHIFT_LEFT);
 }
 
 struct node *d_binary(struct compiler *c, enum op op, const struct type *type, struct node *a, struct node *b)
@@ -71,8 +28,7 @@ struct node *d_binary(struct compiler *c, enum op op, const struct type *type, s
 	node->kids[1] = b;
 	node->flags = a->type->kind == TYPE_INT && a->type->is_signed ? OPERATION_SIGNED : 0;
 	node->type = is_comparison(op) || op == OP_LOGICAL_AND || op == OP_LOGICAL_OR ? &type_int32 : type;
-	/* As in dtrace, a sum or product of ints that is used at once has 64 bits: in C it would be undefined. */
-	if (type->kind == TYPE_INT && type->is_signed && (op == OP_ADD || op == OP_SUB || op == OP_MUL))
+	if (is_wide(op, type))
 		return node;
 	if (node->type->kind == TYPE_INT && node->type->size < 8 && !is_comparison(op) && op != OP_LOGICAL_AND &&
 	    op != OP_LOGICAL_OR) {
@@ -265,7 +221,8 @@ static bool may_be_constant(struct compiler *c, const struct d_expr *expr)
 		return !expr->kid_count;
 	case D_VARIABLE:
 		variable = d_variable_find(c, expr->scope, expr->text, false);
-		return !expr->kid_count && (!variable || (variable->inlined && may_be_constant(c, variable->inlined)));
+		return !expr->kid_count && (!variable || (variable->inlined && d_may_inline(c, expr->span) &&
+							   may_be_constant(c, variable->inlined)));
 	case D_UNARY:
 		if (!strcmp(expr->text, "*") || !strcmp(expr->text, "&"))
 			return false;
@@ -418,9 +375,11 @@ static struct node *arithmetic(struct compiler *c, enum op op, struct node *a, s
 	}
 	a = d_cast(c, a, type);
 	if (a->kind == NODE_INT && b->kind == NODE_INT && node_constant(a, &x) && node_constant(b, &y) &&
-	    (type->is_signed || (x >= 0 && y >= 0)) && op_apply(op, x, y, &value))
-		return d_int(c, is_comparison(op) ? value : narrow((uint64_t)value, type),
-			     is_comparison(op) ? &type_int32 : type);
+	    (type->is_signed || (x >= 0 && y >= 0)) && op_apply(op, x, y, &value)) {
+		if (!is_comparison(op) && !(is_wide(op, type) && type->size >= 4))
+			value = narrow((uint64_t)value, type);
+		return d_int(c, value, is_comparison(op) ? &type_int32 : type);
+	}
 	if (op == OP_DIV || op == OP_MOD)
 		return divide(c, op, type, a, b, span);
 	return d_binary(c, op, type, a, b);
@@ -592,7 +551,7 @@ static struct node *lower_index(struct compiler *c, const struct d_expr *expr)
 		name.span = expr->span;
 		return name.text ? d_builtin(c, &name) : d_int(c, 0, &type_int64);
 	}
-	return d_as_text(c, d_place(c, expr));
+	return d_as_text(c, d_string_checked(c, d_place(c, expr)));
 }
 
 static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
@@ -696,7 +655,7 @@ struct node *d_value(struct compiler *c, const struct d_expr *expr)
 	case D_STRING:
 		return d_literal(c, expr->text);
 	case D_VARIABLE:
-		return d_as_text(c, d_place(c, expr));
+		return d_as_text(c, d_string_checked(c, d_place(c, expr)));
 	case D_CALL:
 		node = d_function(c, expr);
 		if (node)

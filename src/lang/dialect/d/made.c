@@ -243,6 +243,36 @@ static struct node *of_curcpu(struct compiler *c, const struct d_expr *expr)
 	return d_int(c, 0, &type_int32);
 }
 
+/* A pointer to a cpuinfo_t, which is in the clause's scratch memory. */
+struct node *d_curcpu(struct compiler *c, const struct d_expr *expr)
+{
+	static const char *const members[] = {"cpu_id", "cpu_chip", "cpu_pset", "cpu_lgrp"};
+	const struct type *record = d_type(c, "cpuinfo_t", expr->span);
+	struct symbol *symbol = d_local(c, type_pointer(c->arena, record));
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, expr->span, 6);
+	struct d_expr name = *expr;
+	uint32_t i;
+
+	if (c->arena->failed || !symbol)
+		return d_int(c, 0, &type_int32);
+	block->kids[0] = node_create(c->arena, NODE_LET, expr->span, 1);
+	for (i = 0; i < 4; i++)
+		block->kids[i + 1] = node_create(c->arena, NODE_ASSIGN, expr->span, 2);
+	if (c->arena->failed)
+		return block;
+	block->kids[0]->symbol = symbol;
+	block->kids[0]->kids[0] =
+		d_cast(c, d_scratch(c, d_int(c, record->size, &type_uint64), expr->span), symbol->type);
+	for (i = 0; i < 4; i++) {
+		name.text = members[i];
+		block->kids[i + 1]->kids[0] = d_field(c, d_variable_node(c, symbol), members[i], expr->span);
+		block->kids[i + 1]->kids[1] = of_curcpu(c, &name);
+	}
+	block->kids[5] = d_variable_node(c, symbol);
+	block->type = symbol->type;
+	return block;
+}
+
 /* pr_psargs of the process in which the clause runs, whose memory can be read. As in psinfo_t, 79 characters. */
 static struct node *arguments_of(struct compiler *c, struct node *task, struct span span)
 {

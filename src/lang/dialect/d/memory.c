@@ -53,17 +53,6 @@ struct node *d_scratch_begin(struct compiler *c)
 	return c->unit->scratch ? assign(c, part(c, c->unit->scratch, 0), d_int(c, 0, &type_uint64)) : NULL;
 }
 
-static struct node *let(struct compiler *c, struct symbol *symbol, struct node *value)
-{
-	struct node *node = node_create(c->arena, NODE_LET, (struct span){}, 1);
-
-	if (c->arena->failed)
-		return node;
-	node->symbol = symbol;
-	node->kids[0] = value;
-	return node;
-}
-
 /* if (condition) the clause ends. */
 static struct node *fault_if(struct compiler *c, struct node *condition, enum core_fault kind, struct node *number,
 			     struct span span)
@@ -81,8 +70,7 @@ static struct node *fault_if(struct compiler *c, struct node *condition, enum co
 	return test;
 }
 
-/* `size` bytes: their address, a number. */
-static struct node *allocate(struct compiler *c, struct node *size, struct span span)
+struct node *d_scratch(struct compiler *c, struct node *size, struct span span)
 {
 	struct symbol *area = scratch(c), *at = d_local(c, &type_uint64), *bytes = d_local(c, &type_uint64);
 	uint64_t most = d_state(c)->options[D_SCRATCHSIZE];
@@ -96,8 +84,8 @@ static struct node *allocate(struct compiler *c, struct node *size, struct span 
 	base->kids[0] = d_variable_node(c, area);
 	base->type = &type_uint64;
 	end = d_binary(c, OP_ADD, &type_uint64, d_variable_node(c, at), d_variable_node(c, bytes));
-	block->kids[0] = let(c, bytes, d_cast(c, size, &type_uint64));
-	block->kids[1] = let(c, at,
+	block->kids[0] = d_let(c, bytes, d_cast(c, size, &type_uint64));
+	block->kids[1] = d_let(c, at,
 			     d_binary(c, OP_AND, &type_uint64,
 				      d_binary(c, OP_ADD, &type_uint64, part(c, area, 0), d_int(c, 7, &type_uint64)),
 				      d_int(c, -8, &type_uint64)));
@@ -130,7 +118,7 @@ static struct node *asked_size(struct compiler *c, const struct d_expr *call, ui
 
 struct node *d_alloca(struct compiler *c, const struct d_expr *call)
 {
-	return d_cast(c, allocate(c, asked_size(c, call, 0), call->span), &type_void_pointer);
+	return d_cast(c, d_scratch(c, asked_size(c, call, 0), call->span), &type_void_pointer);
 }
 
 static struct node *copy(struct compiler *c, struct node *to, struct node *from, struct node *size, struct span span)
@@ -208,7 +196,7 @@ static struct node *copy_in_order(struct compiler *c, struct node *const argumen
 		symbols[i] = d_local(c, &type_uint64);
 		if (c->arena->failed || !symbols[i])
 			return d_int(c, 0, &type_int32);
-		block->kids[i] = let(c, symbols[i], d_cast(c, arguments[i], &type_uint64));
+		block->kids[i] = d_let(c, symbols[i], d_cast(c, arguments[i], &type_uint64));
 	}
 	block->kids[3] = copy(c, d_variable_node(c, symbols[to]), d_variable_node(c, symbols[from]),
 			      d_variable_node(c, symbols[size]), span);
@@ -238,8 +226,9 @@ struct node *d_copyin(struct compiler *c, const struct d_expr *call)
 
 	if (c->arena->failed || !to || !size)
 		return d_int(c, 0, &type_int32);
-	block->kids[0] = let(c, size, d_cast(c, asked_size(c, call, 1), &type_uint64));
-	block->kids[1] = let(c, to, d_cast(c, allocate(c, d_variable_node(c, size), call->span), &type_void_pointer));
+	block->kids[0] = d_let(c, size, d_cast(c, asked_size(c, call, 1), &type_uint64));
+	block->kids[1] = d_let(
+		c, to, d_cast(c, d_scratch(c, d_variable_node(c, size), call->span), &type_void_pointer));
 	statement->kids[0] = copy(c, d_variable_node(c, to), d_number(c, call->kids[0]), d_variable_node(c, size),
 				  call->span);
 	block->kids[2] = statement;

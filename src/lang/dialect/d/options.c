@@ -89,7 +89,7 @@ static const struct option {
 	{"linknommap", OPTION_WITHOUT_EFFECT, 0, false},
 	{"linktype", OPTION_WITHOUT_EFFECT, 0, false},
 	{"lockmem", OPTION_OUTSIDE, 0, false},
-	{"maxframes", OPTION_COUNT, 0, false},
+	{"maxframes", OPTION_NUMBER, D_MAXFRAMES, false},
 	{"modpath", OPTION_OUTSIDE, 0, false},
 	{"nolibs", OPTION_WITHOUT_EFFECT, 0, false},
 	{"noresolve", OPTION_WITHOUT_EFFECT, 0, false},

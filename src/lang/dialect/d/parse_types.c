@@ -503,6 +503,7 @@ static void wrong_parameter(struct parser *p, const struct d_declarator *one, bo
 static void parameters(struct parser *p, struct d_declarator *ret, const char *close)
 {
 	const struct type *keys[16];
+	const char **names = arena_array(p->c->arena, const char *, 16);
 	struct span span = p->token.span;
 	bool is_function = *close == ')', has_void = false;
 
@@ -532,6 +533,8 @@ static void parameters(struct parser *p, struct d_declarator *ret, const char *c
 			complain(p, "D_DECL_PROTO_NAME", span, "void parameter may not have a name: ", one.name);
 		if (one.is_array || (one.type->kind == TYPE_NONE && !is_function) || d_is_floating(one.type))
 			wrong_parameter(p, &one, is_function, ret->key_count + 1);
+		if (names)
+			names[ret->key_count] = one.name;
 		has_void |= one.type->kind == TYPE_NONE;
 		keys[ret->key_count++] = one.type->kind == TYPE_ARRAY ? type_pointer(p->c->arena, one.type->to)
 								      : one.type;
@@ -540,6 +543,7 @@ static void parameters(struct parser *p, struct d_declarator *ret, const char *c
 	d_need(p, close);
 	if (has_void && ret->key_count > 1)
 		complain(p, "D_DECL_PROTO_VOID", span, "void must be sole parameter", "");
+	ret->key_names = names;
 	ret->keys = arena_array(p->c->arena, const struct type *, ret->key_count + 1);
 	if (ret->keys && ret->key_count)
 		memcpy(ret->keys, keys, ret->key_count * sizeof(keys[0]));

@@ -132,6 +132,7 @@ static void declare_one(struct parser *p, const struct d_declarator *one, struct
 	ret.type = one->type;
 	ret.is_array = one->is_array;
 	ret.keys = one->keys;
+	ret.key_names = one->key_names;
 	ret.key_count = one->key_count;
 	if (ret.value && !d_failed(p))
 		d_inline_check(p->c, &ret);

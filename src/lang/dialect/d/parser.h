@@ -52,6 +52,7 @@ struct d_declarator {
 	bool is_function;
 	bool is_array; /* associative, with the keys of these types */
 	const struct type **keys;
+	const char *const *key_names;
 	uint32_t key_count;
 };
 /* The specifiers of a declaration: its type before stars. */

@@ -37,6 +37,46 @@ struct node *d_element(struct compiler *c, struct node *of, const struct d_expr 
 	return node;
 }
 
+/*
+ * let s = text, i = index; if (i > 0 && !s[0]) fault; s[i]
+ * A string that is NULL is an empty one here, and behind it there is nothing.
+ */
+struct node *d_string_checked(struct compiler *c, struct node *node)
+{
+	struct symbol *index = d_local(c, &type_int64), *text = d_local(c, d_string_type(c));
+	struct node *block, *test, *fault, *first;
+	int64_t number;
+
+	if (node->kind != NODE_INDEX || node->kids[0]->type->kind != TYPE_STRING ||
+	    (node_constant(node->kids[1], &number) && number <= 0))
+		return node;
+	block = node_create(c->arena, NODE_BLOCK_VALUE, node->span, 4);
+	test = node_create(c->arena, NODE_IF, node->span, 3);
+	first = node_create(c->arena, NODE_INDEX, node->span, 2);
+	fault = d_call(c, CORE_FAULT, &type_none, node->span, 1);
+	if (c->arena->failed || !index || !text)
+		return node;
+	text->type = node->kids[0]->type;
+	block->kids[0] = d_let(c, text, node->kids[0]);
+	block->kids[1] = d_let(c, index, d_cast(c, node->kids[1], &type_int64));
+	first->kids[0] = node->kids[0] = d_variable_node(c, text);
+	first->kids[1] = d_int(c, 0, &type_int64);
+	first->type = node->type;
+	node->kids[1] = d_variable_node(c, index);
+	fault->value = CORE_FAULT_ADDRESS;
+	fault->kids[0] = d_variable_node(c, index);
+	test->kids[0] = d_binary(
+		c, OP_LOGICAL_AND, &type_int32,
+		d_binary(c, OP_GREATER, &type_int32, d_variable_node(c, index), d_int(c, 0, &type_int64)),
+		d_binary(c, OP_EQUAL, &type_int32, first, d_int(c, 0, &type_int32)));
+	test->kids[1] = fault;
+	test->kids[2] = NULL;
+	block->kids[2] = test;
+	block->kids[3] = node;
+	block->type = node->type;
+	return block;
+}
+
 /* A variable of an array's or a pointer's type, with its index. */
 static struct node *indexed_variable(struct compiler *c, const struct d_variable *variable, const struct d_expr *expr)
 {
@@ -60,6 +100,15 @@ static struct node *kernel_place(struct compiler *c, const struct d_expr *expr)
 		return d_kernel_variable(c, expr);
 	whole.kid_count = 0;
 	return d_element(c, d_kernel_variable(c, &whole), expr->kids[0], expr->span);
+}
+
+/* Is it one that D has itself? */
+static bool is_own(struct compiler *c, const struct d_expr *expr)
+{
+	struct d_expr whole = *expr;
+
+	whole.kid_count = 0;
+	return expr->scope == D_GLOBAL && c->unit && d_builtin(c, &whole);
 }
 
 /* An xlate, perhaps by the name of an inline definition. */
@@ -88,7 +137,7 @@ struct node *d_place(struct compiler *c, const struct d_expr *expr)
 		if (strchr(expr->text, '`') && expr->scope == D_GLOBAL)
 			return kernel_place(c, expr);
 		variable = d_variable_find(c, expr->scope, expr->text, false);
-		if (variable && !variable->is_array && expr->kid_count && !variable->inlined)
+		if (expr->kid_count && (variable ? !variable->is_array && !variable->inlined : is_own(c, expr)))
 			return indexed_variable(c, variable, expr);
 		return d_variable_read(c, expr);
 	case D_MEMBER:

@@ -242,12 +242,24 @@ static long double sum_of(const struct type *type, const uint8_t *value)
 		else if (i == middle)
 			at = 0;
 		else
-			at = i == 0 || i == count - 1
-				     ? 0
-				     : (i > middle ? 1 : -1) * step_value(type, i > middle ? i - middle : middle - i);
+			at = (i > middle ? 1 : -1) *
+			     (i == 0 || i == count - 1 ? power(type->bits, type->high + 1)
+						       : step_value(type, i > middle ? i - middle : middle - i));
 		sum += of * at;
 	}
 	return sum;
+}
+
+/* How often it was 0; of lquantize(), if that has a bucket. */
+static int64_t zeros_of(const struct type *type, const uint8_t *value)
+{
+	int64_t bucket = type->kind == TYPE_QUANTIZE ? QUANTIZE_ZERO
+			 : type->kind == TYPE_LHIST  ? 1 - type->low / type->step
+						     : middle_of(type);
+
+	if (type->kind == TYPE_LHIST && (type->low % type->step || type->low > 0 || type->high <= 0))
+		return 0;
+	return (int64_t)word_at(value + 8 * bucket);
 }
 
 static int compare_numbers(int64_t a, int64_t b)
@@ -260,7 +272,7 @@ static int compare_values(const struct type *type, const uint8_t *a, const uint8
 	if (is_distribution(type)) {
 		long double x = sum_of(type, a), y = sum_of(type, b);
 
-		return x < y ? -1 : x > y;
+		return x < y ? -1 : x > y ? 1 : compare_numbers(zeros_of(type, a), zeros_of(type, b));
 	}
 	return compare_numbers(d_aggregate_number(type, a, 1), d_aggregate_number(type, b, 1));
 }
@@ -269,12 +281,12 @@ static int compare_element(const struct type *type, const uint8_t *a, const uint
 {
 	if (type->kind == TYPE_STRING)
 		return strncmp((const char *)a, (const char *)b, type->size);
-	if (type_is_scalar(type))
-		return type->is_signed ? compare_numbers((int64_t)scalar_load(a, type->size, true),
-							 (int64_t)scalar_load(b, type->size, true))
-		       : scalar_load(a, type->size, false) < scalar_load(b, type->size, false)
-			       ? -1
-			       : scalar_load(a, type->size, false) > scalar_load(b, type->size, false);
+	/* As in dtrace, numbers below 0 are behind those above it. */
+	if (type_is_scalar(type)) {
+		uint64_t x = scalar_load(a, type->size, false), y = scalar_load(b, type->size, false);
+
+		return x < y ? -1 : x > y;
+	}
 	return memcmp(a, b, type->size);
 }
 

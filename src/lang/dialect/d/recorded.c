@@ -42,15 +42,17 @@ bool d_is_recorded(const char *name)
 static struct node *stack(struct compiler *c, const struct recorded *self, const struct d_expr *call)
 {
 	bool is_kernel = self->parts == STACK_KERNEL;
-	int64_t strings, limit = (int64_t)d_state(c)->options[is_kernel ? D_STACKFRAMES : D_USTACKFRAMES];
+	const uint64_t *options = d_state(c)->options;
+	int64_t strings, limit = (int64_t)options[is_kernel ? D_STACKFRAMES : D_USTACKFRAMES],
+			 most = options[D_MAXFRAMES] ? (int64_t)options[D_MAXFRAMES] : 65536;
 
 	if (call->kid_count && (!d_constant(c, call->kids[0], &limit) || limit < 1)) {
 		report_error(c->report, is_kernel ? "D_STACK_SIZE" : "D_USTACK_FRAMES", call->kids[0]->span,
 			     "%s( ) argument #1 must be a non-zero positive integer constant", call->text);
 		return NULL;
 	}
-	if (limit > 65536)
-		limit = 65536;
+	if (limit > most)
+		limit = most;
 	if (call->kid_count > 1 && (!d_constant(c, call->kids[1], &strings) || strings < 0)) {
 		report_error(c->report, "D_USTACK_STRSIZE", call->kids[1]->span,
 			     "%s( ) argument #2 must be a positive integer constant", call->text);

@@ -117,13 +117,14 @@ void d_speculate(struct compiler *c, const struct d_expr *call)
 
 	if (!symbol || c->arena->failed)
 		return;
-	/* 0: there is no such speculation, and nothing is recorded. */
+	/* 0: there is no such speculation, and the clause ends (close_part()). */
 	known->kids[0] = of(c, CORE_HAS_KEY, d_variable_node(c, symbol));
 	known->kids[1] = d_variable_node(c, symbol);
 	known->kids[2] = d_int(c, 0, &type_uint64);
 	known->type = &type_uint64;
 	assign(c, symbol, known);
 	d_state(c)->speculation = symbol;
+	d_state(c)->speculates_from = d_state(c)->statements.count;
 }
 
 struct node *d_end_speculation(struct compiler *c, const struct d_expr *call)

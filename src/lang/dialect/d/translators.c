@@ -77,11 +77,11 @@ static struct node *member_value(struct compiler *c, const struct d_translator *
 				 const struct d_expr *value, const char *name)
 {
 	struct d_state *state = d_state(c);
-	struct d_binding binding = {translator->parameter, xlate->kids[0], state->binding};
+	struct d_binding binding = {&translator->parameter, xlate->kids, 1, state->binding};
 	struct type_field field;
 	struct node *node;
 
-	if (state->binding && state->binding->depth > 16) {
+	if (state->binding && state->binding->depth > D_NESTING_MAX) {
 		report_error(c->report, "D_XLATE_NONE", xlate->span, "translators are in each other");
 		return d_int(c, 0, &type_int32);
 	}
@@ -112,12 +112,11 @@ static struct d_expr *nothing_of(struct compiler *c, const struct type *in)
 	return type_is_scalar(in) ? &all[1] : &all[2];
 }
 
-static void check_member(struct compiler *c, const struct d_translator *translator, const struct d_expr *xlate,
-			 uint32_t i)
+static void check_member(struct compiler *c, const struct d_translator *translator, struct d_expr *xlate, uint32_t i)
 {
 	const struct d_translation *one = &translator->members[i];
 	struct d_state *state = d_state(c);
-	struct d_binding binding = {.name = translator->parameter, .value = xlate, .depth = 1};
+	struct d_binding binding = {.names = &translator->parameter, .values = &xlate, .count = 1, .depth = 1};
 	struct type_field field;
 	const struct type *type;
 
@@ -140,7 +139,7 @@ void d_translators_check(struct compiler *c)
 
 	for (i = 0; i < state->translators.count; i++) {
 		const struct d_translator *translator = &state->translators.at[i];
-		const struct d_expr *nothing = nothing_of(c, translator->in);
+		struct d_expr *nothing = nothing_of(c, translator->in);
 
 		for (k = 0; nothing && k < translator->count && !c->report->errors; k++)
 			check_member(c, translator, nothing, k);
@@ -195,16 +194,53 @@ struct node *d_translation(struct compiler *c, const struct d_expr *xlate)
 	return block;
 }
 
+/* Definitions that name each other, or several of the one before, would never end, or not soon. */
+#define INLINED_MAX 20000
+
+bool d_may_inline(struct compiler *c, struct span span)
+{
+	if (++d_state(c)->inlined <= INLINED_MAX)
+		return true;
+	if (!c->report->errors)
+		report_error(c->report, "D_IDENT_BADREF", span, "inline definitions are in each other");
+	return false;
+}
+
 struct node *d_bound(struct compiler *c, const struct d_expr *expr)
 {
 	struct d_state *state = d_state(c);
 	const struct d_binding *binding = state->binding;
 	struct node *node;
+	uint32_t i;
 
-	if (!binding || expr->scope != D_GLOBAL || expr->kid_count || strcmp(expr->text, binding->name) != 0)
+	if (!binding || expr->scope != D_GLOBAL || expr->kid_count)
 		return NULL;
+	for (i = 0; i < binding->count; i++)
+		if (binding->names[i] && !strcmp(expr->text, binding->names[i]))
+			break;
+	if (i == binding->count)
+		return NULL;
+	if (!d_may_inline(c, expr->span))
+		return d_int(c, 0, &type_int32);
 	state->binding = binding->outer;
-	node = d_place(c, binding->value);
+	node = d_place(c, binding->values[i]);
 	state->binding = binding;
+	return node;
+}
+
+struct node *d_inlined(struct compiler *c, const struct d_variable *variable, const struct d_expr *expr)
+{
+	struct d_state *state = d_state(c);
+	struct d_binding binding = {variable->parameters, expr->kids, variable->key_count, state->binding};
+	struct node *node;
+
+	binding.depth = state->binding ? state->binding->depth + 1 : 1;
+	if (binding.depth > D_NESTING_MAX)
+		state->inlined = INLINED_MAX;
+	if (c->arena->failed || !d_may_inline(c, expr->span))
+		return d_int(c, 0, &type_int32);
+	state->binding = &binding;
+	node = d_value(c, variable->inlined);
+	state->binding = binding.outer;
 	return node;
 }

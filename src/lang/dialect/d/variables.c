@@ -244,10 +244,11 @@ struct node *d_variable_read(struct compiler *c, const struct d_expr *expr)
 		}
 		return d_int(c, 0, &type_int32);
 	}
-	if (variable->inlined)
-		return d_cast(c, d_value(c, variable->inlined),
-			      type_is_scalar(variable->type) ? variable->type : d_value(c, variable->inlined)->type);
-	if (c->arena->failed || !variable->symbol)
+	if (variable->inlined && expr->kid_count == variable->key_count) {
+		node = d_inlined(c, variable, expr);
+		return d_cast(c, node, type_is_scalar(variable->type) ? variable->type : node->type);
+	}
+	if (c->arena->failed || (!variable->symbol && !variable->inlined))
 		return d_int(c, 0, &type_int32);
 	if (variable->is_array && !expr->kid_count && !c->report->errors)
 		report_error(c->report, "D_IDENT_BADREF", expr->span,
@@ -353,7 +354,7 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 			incompatible(c, target, variable->type, value->type);
 		return value;
 	}
-	if (!(is_zero(value) && variable->is_array) &&
+	if (!(is_zero(value) && (variable->is_array || variable->scope == D_SELF)) &&
 	    (variable->type->kind == TYPE_RECORD || variable->type->kind == TYPE_ARRAY ||
 	     value->type->kind == TYPE_RECORD) &&
 	    !type_equal(variable->type, value->type)) {
@@ -593,7 +594,9 @@ static struct node *depth(struct compiler *c, const struct d_expr *expr, uint32_
 
 	if (c->arena->failed)
 		return node;
-	stack = d_call(c, CORE_STACK, type_stack(c->arena, parts, 0, STACK_STYLE_DEFAULT), expr->span, 0);
+	stack = d_call(c, CORE_STACK,
+		       type_stack(c->arena, parts, (uint32_t)d_state(c)->options[D_MAXFRAMES], STACK_STYLE_DEFAULT),
+		       expr->span, 0);
 	c->stack_parts |= parts;
 	node->kids[0] = stack;
 	return node;
@@ -688,11 +691,11 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 	} table[] = {
 		{"pid", CORE_PID, &type_int32, 0},  {"tid", CORE_TID, &type_int32, 0},
 		{"uid", CORE_UID, &type_uint32, 0}, {"gid", CORE_GID, &type_uint32, 0},
-		{"cpu", CORE_CPU, &type_uint32, 0},
+		{"cpu", CORE_CPU, &type_int32, 0},
 	};
 	static const char *const parts[] = {"probeprov", "probemod", "probefunc", "probename"};
 	static const char *const unknown[] = {"vtimestamp", "ipl",    "root",     "cwd", "curpsinfo",
-					      "curlwpsinfo", "curcpu", "zonename"};
+					      "curlwpsinfo", "zonename"};
 	static const char *const faults[] = {"UNKNOWN", "BADADDR", "BADALIGN", "ILLOP",    "DIVZERO", "NOSCRATCH",
 					     "KPRIV",   "UPRIV",   "TUPOFLOW", "BADSTACK", "BADSIZE", "BADINDEX"};
 	const char *name = expr->text;
@@ -720,6 +723,8 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 		return wall_clock(c, expr);
 	if (!strcmp(name, "curthread"))
 		return task(c, expr);
+	if (!strcmp(name, "curcpu"))
+		return d_curcpu(c, expr);
 	if (!strcmp(name, "ppid"))
 		return d_field(c, d_field(c, task(c, expr), "real_parent", expr->span), "tgid", expr->span);
 	if (!strcmp(name, "errno"))
