@@ -20,6 +20,17 @@ volatile unsigned sum;
 __attribute__((noinline)) void spin_in_file(unsigned n) { while (n--) sum += n; }
 int main(void) { puts("ready"); fflush(stdout); for (;;) spin_in_file(100000); }
 """
+# A file of Python that says when it has worked for a while, and goes on.
+WORK = """import time
+def work(ends):
+    while time.process_time() < ends: sum(range(1000))
+"""
+WORKS = """import sys
+names = {}
+exec(compile(%r, %r, "exec"), names)
+names["work"](1); print("ready"); sys.stdout.flush(); sys.stdin.readline()
+names["work"](2); print("done"); sys.stdout.flush(); sys.stdin.readline()
+"""
 
 
 class Server:
@@ -31,6 +42,8 @@ class Server:
         os.makedirs(source)
         self.program = self.mount + "/spin"
         subprocess.run(["cc", "-O1", "-x", "c", "-o", source + "/spin", "-"], input=PROGRAM.encode(), check=True)
+        with open(source + "/work.py", "w", encoding="utf-8") as file:
+            file.write(WORK)
         self.process = subprocess.Popen([sys.executable, chaos.HERE + "/hung_fs.py", source, self.mount],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True, bufsize=1)
         self.ready = self.process.stdout.readline() == "ready\n"
@@ -149,6 +162,35 @@ def others(tap, server, target):
                               universal_newlines=True, timeout=e2e.PATIENCE_S)
         tap.ok(done.returncode == status and "does not answer" in done.stdout, "inspect " + what, done.stdout)
     server.tell("answer")
+
+
+def source_text(tap, where, server):
+    """record --source: a source file that nobody answers for is not in the page, and nothing else is lost."""
+    for hangs in (False, True):
+        words, page = "--source, " + ("hung" if hangs else "answered"), where + "/s.html"
+        server.tell("answer")
+        target = subprocess.Popen([e2e.PYTHON, "-c", WORKS % (WORK, server.mount + "/work.py")], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE)
+
+        def go(_):
+            target.stdout.readline()
+            if hangs:
+                server.tell("hang")
+            target.stdin.write(b"\n")
+            target.stdin.flush()
+            target.stdout.readline()
+        try:
+            done = e2e.record_while(go, *(outputs(where) + ("--source", "-o", page, "-p", target.pid)))
+        finally:
+            server.tell("answer")
+            target.kill()
+            target.wait()
+        stats, _ = sums_up(tap, where, done, words)
+        tap.ok(stats["complete"] >= 0.9 * stats["samples"] > 0 and any("(%s/work.py:" % server.mount in f for frames, _ in
+               e2e.folded(where + "/h.folded") for f in frames), words + ": the stacks are there", stats["lost"])
+        with open(page, encoding="utf-8") as file:
+            tap.equal("time.process_time()" in file.read(), not hangs, words + ": the text is%s" % (" not" if hangs else ""))
+        tap.ok(("source files that are not shown: 1 (" in done.stderr) == hangs, words + ": which is said", done.stderr)
 
 
 def results(tap, where, server, target):
@@ -308,6 +350,7 @@ def recordings(tap, where, server, target):
     comes_back(tap, where, server, target.pid)
     hangs_later(tap, where, server, target.pid)
     verified(tap, where, server, target.pid)
+    source_text(tap, where, server)
 
 
 def commands(tap, where, server, target):
