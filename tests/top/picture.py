@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The picture of strata top in the README: what `tmux capture-pane -p -e` has written to standard input, as SVG.
 
-    tmux capture-pane -p -e | tests/top/picture.py > docs/top.svg
+    tmux capture-pane -p -e | tests/top/picture.py > docs/images/top.svg
 """
 import html
 import re
