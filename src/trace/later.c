@@ -127,7 +127,8 @@ static int attach_unit(struct later *later, const struct run *of, size_t index, 
 	const struct compiler *c = of->compiler;
 	const struct unit *unit = &c->units.at[index];
 	const struct attach_target target = {.pid = unit->is_everywhere ? 0 : c->options->pid,
-					     .is_command = !unit->is_everywhere && of->options->command != NULL};
+					     .is_command = !unit->is_everywhere && of->options->command != NULL,
+					     .cpu = c->has_cpu ? (int)c->cpu : -1};
 	struct attach attach;
 	uint32_t i;
 	int err = 0;

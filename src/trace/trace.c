@@ -41,6 +41,10 @@ static int run_special(struct run *run, enum provider_run which, struct diag *di
 
 		if (run->compiler->units.at[i].provider->run != which)
 			continue;
+		if (run->compiler->has_cpu) {
+			options.flags = BPF_F_TEST_RUN_ON_CPU;
+			options.cpu = run->compiler->cpu;
+		}
 		err = bpf_prog_test_run_opts(run_program(run, i), &options);
 		if (err)
 			return diag_fail(diag, -err, "trace.begin", "%s cannot be run: %s",
@@ -54,7 +58,8 @@ static int attach_unit(struct run *run, size_t index, struct diag *diag)
 	const struct compiler *c = run->compiler;
 	const struct unit *unit = &c->units.at[index];
 	const struct attach_target target = {.pid = unit->is_everywhere ? 0 : c->options->pid,
-					     .is_command = !unit->is_everywhere && run->options->command != NULL};
+					     .is_command = !unit->is_everywhere && run->options->command != NULL,
+					     .cpu = c->has_cpu ? (int)c->cpu : -1};
 	struct watchpoint watch = {.address = c->attaches.at[unit->first_attach].address,
 				   .first = run->attachment.fds.at.count};
 	int err = unit->provider->attach(run_program(run, index), &c->attaches.at[unit->first_attach],

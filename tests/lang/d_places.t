@@ -314,4 +314,24 @@ else
 	echo "ok $n - io: the size, the direction and the device of a request # SKIP no block device under $folder"
 fi
 
+# The last CPU: clocks would be on the first one otherwise, and BEGIN anywhere.
+cpus=$(($(nproc --all) - 1))
+says "cpu: BEGIN, END and clocks are on that one" 0 "$cpus $cpus $cpus $cpus
+
+" -xcpu=$cpus -qn 'BEGIN { printf("%d ", cpu); } profile-10ms { p = cpu; } tick-10ms /++n == 3/ { printf("%d %d ", cpu, p); exit(0); }
+	END { printf("%d\n", cpu); }'
+python=$(readlink -f "$(command -v python3)")
+if [ "$cpus" -gt 0 ] && taskset -c "0,$cpus" true 2> "$folder/error"; then
+	says "cpu: what happens on others does not count" 0 "$cpus 2
+
+" -xcpu=$cpus -qn 'syscall::kill:entry /pid == $target/ { @[cpu] = count(); } END { printa("%d %@d\n", @); }' \
+		-c "$python -c 'import os
+for cpu in (0, $cpus, 0, $cpus): os.sched_setaffinity(0, [cpu]); os.kill(os.getpid(), 0)'"
+else
+	n=$((n + 1))
+	echo "ok $n - cpu: what happens on others does not count # SKIP there is one CPU"
+fi
+says "cpu: one that there is not" 1 "dtrace: failed to set -x cpu: Invalid value for specified option
+" -xcpu=$((cpus + 1)) -qn 'BEGIN { exit(0); }'
+
 echo "1..$n"

@@ -262,6 +262,8 @@ struct compiler {
 	const struct unit *unit; /* the one being checked or generated */
 	uint32_t stack_parts;    /* enum stack_part: the parts of all the script's stacks; 0: it has none */
 	bool names_markers;      /* places of USDT markers have the function that they are in */
+	bool has_cpu;            /* only what happens on this CPU counts: clocks, and probes that the runner runs */
+	uint32_t cpu;
 	bool has_packets;        /* it writes packets to files */
 	bool has_python;         /* it has probes of Python's functions */
 	bool has_all_pythons;    /* those of the machine, of which some may start later */

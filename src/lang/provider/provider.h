@@ -28,6 +28,7 @@ enum context_kind {
 struct attach_target {
 	int pid;         /* 0: all processes */
 	bool is_command; /* with its descendants */
+	int cpu;         /* the one on which clocks run; -1: as each provider does */
 };
 
 /* Attached programs: descriptors to be closed. */

@@ -160,17 +160,18 @@ static int attach_interval(int program, const struct attach *attaches, uint32_t 
 			   const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
 	(void)count;
-	(void)target;
-	return attach_clock(program, attaches, cookie, 0, ret, diag);
+	return attach_clock(program, attaches, cookie, target->cpu < 0 ? 0 : target->cpu, ret, diag);
 }
 
-/* On each CPU, whatever runs there: its threads are not to be known one by one, nor what they cost at each switch. */
+/*
+ * On each CPU, or the only one, whatever runs there: its threads are not to be known one by one, nor what they cost at
+ * each switch.
+ */
 static int attach_profile(int program, const struct attach *attaches, uint32_t count, uint64_t cookie,
 			  const struct attach_target *target, struct attachment *ret, struct diag *diag)
 {
 	(void)count;
-	(void)target;
-	return attach_clock(program, attaches, cookie, -1, ret, diag);
+	return attach_clock(program, attaches, cookie, target->cpu, ret, diag);
 }
 
 const struct provider provider_interval = {

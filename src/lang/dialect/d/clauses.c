@@ -220,11 +220,15 @@ static struct node *own_condition(struct compiler *c)
 {
 	const struct d_state *state = d_state(c);
 	const struct d_place *place = &state->places.at[c->unit->first_attach];
-	struct node *pid = d_call(c, CORE_PID, &type_int32, (struct span){}, 0);
+	struct node *pid = d_call(c, CORE_PID, &type_int32, (struct span){}, 0), *ret, *cpu;
 
-	if (place->pid)
-		return d_binary(c, OP_EQUAL, &type_int32, pid, d_int(c, place->pid, &type_int32));
-	return d_made_condition(c);
+	ret = place->pid ? d_binary(c, OP_EQUAL, &type_int32, pid, d_int(c, place->pid, &type_int32))
+			 : d_made_condition(c);
+	if (!c->has_cpu)
+		return ret;
+	cpu = d_binary(c, OP_EQUAL, &type_int32, d_call(c, CORE_CPU, &type_uint32, (struct span){}, 0),
+		       d_int(c, c->cpu, &type_uint32));
+	return ret ? d_binary(c, OP_LOGICAL_AND, &type_int32, cpu, ret) : cpu;
 }
 
 /* Does the expression name a variable that there is not? */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Options of D programs: #pragma D option NAME[=VALUE], -x NAME[=VALUE]. */
 #include <string.h>
+#include <unistd.h>
 
 #include "lang/core/number.h"
 #include "lang/dialect/d/d.h"
@@ -16,7 +17,8 @@ enum option_kind {
 	OPTION_PERIOD,
 	OPTION_OUTSIDE, /* on the command line only */
 	OPTION_REGISTERS,
-	OPTION_VERSION
+	OPTION_VERSION,
+	OPTION_CPU
 };
 
 static const struct option {
@@ -62,7 +64,7 @@ static const struct option {
 	{"cppargs", OPTION_OUTSIDE, 0, false},
 	{"cpphdrs", OPTION_OUTSIDE, 0, false},
 	{"cpppath", OPTION_OUTSIDE, 0, false},
-	{"cpu", OPTION_WITHOUT_EFFECT, 0, false},
+	{"cpu", OPTION_CPU, 0, false},
 	{"ctfpath", OPTION_OUTSIDE, 0, false},
 	{"ctypes", OPTION_WITHOUT_EFFECT, 0, false},
 	{"debug", OPTION_WITHOUT_EFFECT, 0, false},
@@ -250,6 +252,11 @@ static const char *value_parse(const struct option *option, const char *value, u
 		if (!value || !number_parse(value, strlen(value), ret) || !*ret || *ret > 8)
 			return bad_value;
 		return *ret < 8 ? "Insufficient registers to generate code" : NULL;
+	case OPTION_CPU:
+		return value && number_parse(value, strlen(value), ret) &&
+				       *ret < (uint64_t)sysconf(_SC_NPROCESSORS_CONF)
+			       ? NULL
+			       : bad_value;
 	case OPTION_VERSION:
 		if (!value)
 			return "Version is not properly formatted or is too large";
@@ -303,6 +310,10 @@ bool d_option_set(struct compiler *c, const char *text, struct span span)
 	}
 	if (keeps_value(option))
 		d_state(c)->options[option->id] = number;
+	if (option->kind == OPTION_CPU) {
+		c->has_cpu = true;
+		c->cpu = (uint32_t)number;
+	}
 	if (option->kind == OPTION_NUMBER && option->id == D_STRSIZE)
 		c->numbers[SETTING_MAX_STRLEN] = number;
 	if (option->kind == OPTION_SIZE && !strcmp(option->name, "bufsize"))
