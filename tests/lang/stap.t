@@ -289,6 +289,15 @@ gcc -O1 -o "$folder/slow" "$folder/slow.c"
 prints "the name of an address, without and with where it is" 0 "work
 1
 " -e 'probe process.function("work") { println(usymname(uaddr())); println(usymdata(uaddr()) =~ "^work[+]0x0/0x[0-9a-f]+ .*/slow]$"); exit() }' -c "$folder/slow"
+prints "a mode, and a text beside another call's structs" 0 "\"$folder/made\", 0750
+" -e 'probe syscall.{rt_sigaction,mkdir} { if (name == "mkdir" && isinstr(pathname, "made")) println(argstr) }' \
+	-c "mkdir -m 750 $folder/made"
+prints "flags of mmap by their names" 0 "PROT_READ, MAP_PRIVATE|MAP_DENYWRITE, 3, 0
+" -e 'probe syscall.mmap { if (pid() == target() && isinstr(argstr, "DENYWRITE")) {
+	println(substr(argstr, strlen(argstr) - 42, 42)); exit() } }' -c "$folder/work"
+prints "signals by their names" 0 "SIGCONT 0
+" -e 'probe syscall.kill { if (pid() == target()) { printf("%s", isinstr(argstr, ", SIGCONT") ? "SIGCONT " : argstr) } }
+	probe syscall.kill.return { if (pid() == target()) println(retstr) }' -c "sh -c 'kill -CONT \$\$; true'"
 prints "arguments of openat as strace writes them" 0 'AT_FDCWD, "/no/such", O_WRONLY|O_APPEND|O_CREAT, 0666
 ' -e 'probe syscall.openat { if (filename == "/no/such") println(argstr) }' -c "(: >> /no/such) 2>&-; true"
 prints "a descriptor that is none is negative" 0 "-1 1

@@ -58,7 +58,9 @@ static struct named_type *find_named(struct types *types, const char *name)
 
 static void add_named(struct types *types, const char *name, struct type *type, bool is_found)
 {
-	if (vec_push(&types->named, (struct named_type){name, type, is_found}))
+	const char *copy = arena_strdup(types->arena, name, strlen(name));
+
+	if (!copy || vec_push(&types->named, (struct named_type){copy, type, is_found}))
 		types->arena->failed = true;
 }
 
@@ -96,7 +98,8 @@ struct type *types_declare(struct types *types, const char *name, bool is_union)
 	if (named && named->type->kind == TYPE_RECORD && named->type->is_incomplete)
 		return named->type;
 	type = arena_new(types->arena, struct type);
-	if (!type)
+	name = arena_strdup(types->arena, name, strlen(name));
+	if (!type || !name)
 		return NULL;
 	*type = (struct type){.kind = TYPE_RECORD,
 			      .align = 1,

@@ -45,7 +45,7 @@ struct types {
 void types_init(struct types *types, struct arena *arena);
 void types_deinit(struct types *types);
 
-/* The type of this name, or NULL. A record may be incomplete. */
+/* The type of this name, or NULL. A record may be incomplete. Names are copied. */
 const struct type *types_find(struct types *types, const char *name);
 
 /* Is this the name of a type of the language itself, such as uint64, or of C, such as int? */

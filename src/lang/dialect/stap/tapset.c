@@ -180,7 +180,7 @@ static bool is_text(const struct type_field *field)
 static bool is_id(const struct type_field *field)
 {
 	static const char *const names[] = {"fd",   "dfd",  "olddfd", "newdfd", "oldfd", "newfd", "dirfd", "fd_in",
-					    "fd_out", "in_fd", "out_fd", "pid",    "tgid",  "pgid",  "which"};
+					    "fd_out", "in_fd", "out_fd", "pid",    "tgid",  "pgid",  "which", "upid"};
 	size_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -192,6 +192,56 @@ static bool is_id(const struct type_field *field)
 static bool is_folder(const struct type_field *field)
 {
 	return is_id(field) && strstr(field->name, "dfd");
+}
+
+/* The function of syscalls.stp that writes this argument of the call; NULL: it is written by its type. */
+static const char *shown_by(const char *call, const struct type_field *field)
+{
+	static const struct {
+		const char *call, *field, *function;
+	} table[] = {
+		{"access", "mode", "__access_mode"},
+		{"accept4", "flags", "__socket_flags"},
+		{"chmod", "mode", "__mode"},
+		{"clone", "clone_flags", "__clone_flags"},
+		{"creat", "mode", "__mode"},
+		{"dup3", "flags", "__fd_flags"},
+		{"epoll_create1", "flags", "__fd_flags"},
+		{"eventfd2", "flags", "__fd_flags"},
+		{"faccessat", "mode", "__access_mode"},
+		{"faccessat2", "mode", "__access_mode"},
+		{"fchmod", "mode", "__mode"},
+		{"fchmodat", "mode", "__mode"},
+		{"fcntl", "cmd", "__fcntl_cmd"},
+		{"futex", "op", "__futex_op"},
+		{"kill", "sig", "__signal"},
+		{"lseek", "whence", "__whence"},
+		{"madvise", "behavior", "__madvise"},
+		{"mkdir", "mode", "__mode"},
+		{"mkdirat", "mode", "__mode"},
+		{"mmap", "flags", "__mmap_flags"},
+		{"mmap", "prot", "__prot_flags"},
+		{"mprotect", "prot", "__prot_flags"},
+		{"pipe2", "flags", "__fd_flags"},
+		{"pkey_mprotect", "prot", "__prot_flags"},
+		{"rt_sigaction", "sig", "__signal"},
+		{"rt_sigprocmask", "how", "__sigmask_how"},
+		{"socket", "family", "__socket_family"},
+		{"socket", "type", "__socket_type"},
+		{"socketpair", "family", "__socket_family"},
+		{"socketpair", "type", "__socket_type"},
+		{"tgkill", "sig", "__signal"},
+		{"tkill", "sig", "__signal"},
+		{"umask", "mask", "__mode"},
+		{"unshare", "unshare_flags", "__clone_flags"},
+		{"wait4", "options", "__wait_options"},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (!strcmp(table[i].field, field->name) && !strcmp(table[i].call, call))
+			return table[i].function;
+	return NULL;
 }
 
 /* probe syscall.read = kernel.trace("syscalls:sys_enter_read") { name = "read" fd = $fd ... argstr = sprintf(...) } */
@@ -219,17 +269,25 @@ static void write_entry(FILE *out, const char *name, const struct type *record)
 	fputs("argstr = sprintf(\"", out);
 	for (i = 1; record && i < record->field_count; i++)
 		fprintf(out, "%s%s", i > 1 ? ", " : "",
-			is_text(&record->fields[i]) || is_folder(&record->fields[i]) ? "%s"
+			is_text(&record->fields[i]) || is_folder(&record->fields[i]) ||
+					shown_by(name, &record->fields[i])
+				? "%s"
 			: record->fields[i].type->kind == TYPE_POINTER ? "%#x"
 								       : "%d");
 	fputc('"', out);
-	for (i = 1; record && i < record->field_count; i++)
-		fprintf(out,
-			is_text(&record->fields[i])     ? ", user_string_quoted($%s)"
-			: is_folder(&record->fields[i]) ? ", __dfd_str($%s << 32 >> 32)"
-			: is_id(&record->fields[i])     ? ", $%s << 32 >> 32"
-							: ", $%s",
-			record->fields[i].name);
+	for (i = 1; record && i < record->field_count; i++) {
+		const char *function = shown_by(name, &record->fields[i]);
+
+		if (function)
+			fprintf(out, ", %s($%s)", function, record->fields[i].name);
+		else
+			fprintf(out,
+				is_text(&record->fields[i])     ? ", user_string_quoted($%s)"
+				: is_folder(&record->fields[i]) ? ", __dfd_str($%s << 32 >> 32)"
+				: is_id(&record->fields[i])     ? ", $%s << 32 >> 32"
+								: ", $%s",
+				record->fields[i].name);
+	}
 	fputs(")\n}\n", out);
 }
 
