@@ -30,6 +30,10 @@ mistake "a digit that octal numbers do not have" '[D_INT_DIGIT] line 1: constant
 mistake "a number of more than 64 bits" '[D_INT_OFLOW] line 1: constant 0x12345678123456781 results in integer overflow' \
 	'BEGIN { 0x12345678123456781; }'
 mistake "letters behind a number" '[D_SYNTAX] line 1: syntax error near "ms"' 'BEGIN { x = 10ms; }'
+mistake "a name that is no type" '[D_SYNTAX] line 1: failed to resolve type pint: Type not found' \
+	'typedef pint new_int; BEGIN { exit(0); }'
+mistake "an enum that there is not" '[D_TYPE_ERR] line 1: failed to resolve type enum nope: Type not found' \
+	'BEGIN { trace(sizeof(enum nope)); }'
 mistake "a bracket too many" '[D_SYNTAX] line 1: extra ] in input stream' 'BEGIN { trace(arg0]); }'
 mistake "a parenthesis too many" '[D_SYNTAX] line 1: extra ) in input stream' 'BEGIN { trace(epid)); }'
 mistake "one that is missing in a predicate" '[D_SYNTAX] line 2: closing ) expected in predicate before /' 'BEGIN /rand(/

@@ -73,7 +73,9 @@ const struct type *d_type(struct compiler *c, const char *name, struct span span
 	if (!type && (!strncmp(name, "struct ", 7) || !strncmp(name, "union ", 6)))
 		type = types_declare(&c->types, name, *name == 'u');
 	if (!type) {
-		report_error(c->report, "D_TYPE_ERR", span, "failed to resolve type %s: Type not found", name);
+		/* As in dtrace, whose grammar takes a lone name for a type only if it is one. */
+		report_error(c->report, strchr(name, ' ') ? "D_TYPE_ERR" : "D_SYNTAX", span,
+			     "failed to resolve type %s: Type not found", name);
 		report_hint(c->report, "the kernel's types are known if it has BTF (/sys/kernel/btf/vmlinux)");
 		return &type_int32;
 	}
