@@ -384,5 +384,11 @@ says "a thread-local struct that is set to 0" 0 "1 0
 
 " -qn 'struct s { int a; } t; BEGIN { t.a = 1; self->s = t; printf("%d ", self->s.a); self->s = 0; printf("%d\n", self->s.a);
 	exit(0); }'
+says "functions of C's headers have no effect" 0 "1 256
+
+" -qn '__extension__ static __inline int one(int x) { if (x) { return 1; } return 2; } extern __inline__ int two(void); typedef int three;
+	three n; BEGIN { n = 1; printf("%d %d\n", n, htons(1)); exit(0); }'
+says "one that does not end" 1 "dtrace: invalid probe specifier static __inline int f(void) { BEGIN { exit(0); }: syntax error near end of input
+" -qn 'static __inline int f(void) { BEGIN { exit(0); }'
 
 echo "1..$n"

@@ -198,6 +198,23 @@ static void translator(struct parser *p)
 		d_syntax_error(p, ";");
 }
 
+/* Headers of C have functions for the compiler: D has no use for them. */
+static void skip_inline_function(struct parser *p)
+{
+	uint32_t depth = 0;
+
+	while (!d_failed(p) && p->token.kind != D_END) {
+		if (d_at(p, "{"))
+			depth++;
+		else if (d_at(p, "}") && depth)
+			depth--;
+		if (!depth && (d_at(p, "}") || d_at(p, ";")))
+			return;
+		d_advance(p);
+	}
+	d_syntax_error(p, "the end of a function");
+}
+
 static void declaration(struct parser *p)
 {
 	static const char *const words[] = {"self",   "this", "inline",   "extern",
@@ -208,6 +225,8 @@ static void declaration(struct parser *p)
 	size_t i;
 
 	d_advance(p);
+	if (d_at_word(p, "__extension__"))
+		d_advance(p);
 	ret.span = p->token.span;
 	if (d_at_word(p, "translator")) {
 		translator(p);
@@ -223,6 +242,10 @@ static void declaration(struct parser *p)
 			d_advance(p);
 			break;
 		}
+	if (d_at_word(p, "__inline") || d_at_word(p, "__inline__")) {
+		skip_inline_function(p);
+		return;
+	}
 	ret.scope = !strcmp(word, "self") ? D_SELF : !strcmp(word, "this") ? D_THIS : D_GLOBAL;
 	for (i = 0; *word && i < sizeof(words) / sizeof(words[0]); i++)
 		if (d_at_word(p, words[i]) && strcmp(words[i], "register") != 0) {
