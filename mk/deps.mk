@@ -4,7 +4,7 @@
 DEB_BUILD := gcc make clang bpftool pkg-config xxd libc6-dev \
 	libbpf-dev libdw-dev libcapstone-dev libprotobuf-c-dev protobuf-c-compiler \
 	zlib1g-dev libxxhash-dev liblzma-dev libiberty-dev libncurses-dev
-DEB_TEST := ccache lld python3 python3-greenlet python3-uvloop libpython3-dev perl g++ binutils dwz xz-utils gdb libclang-rt-14-dev chromium golang-go nodejs sbcl musl-tools \
+DEB_TEST := ccache lld python3 python3-greenlet python3-uvloop libpython3-dev perl g++ binutils dwz xz-utils gdb libclang-rt-14-dev chromium golang-go luajit nodejs sbcl musl-tools \
 	tmux debuginfod uwsgi-core uwsgi-plugin-python3 libc6-arm64-cross libstdc++6-arm64-cross
 DEB_KERNELS := qemu-system-x86 busybox-static cpio gcc libc6-dev python3
 DEB_ALL := $(DEB_BUILD) $(DEB_TEST) $(DEB_KERNELS)

@@ -45,6 +45,8 @@ enum unwind_kind {
 	/* Again in tables. */
 	UNWIND_CLONE = 16,       /* as UNWIND_SP, but if RAX is 0 this is where a new thread begins: in clone() */
 	UNWIND_OTHER_STACK = 17, /* the function changes stacks: no rule tells on which one its caller is */
+	UNWIND_ENTERED = 18,     /* code that runs in the frame of the function that entered it, which a state names:
+				  * CFA = (*(*W + 8 * number) & ~3) + offset; W: MAPPING_ENTERED's word */
 	UNWIND_UNLEARNT = 26, /* no information covers the address, and none could be learnt (engine/watch_learn.c) */
 	/* Again the walker's answer only. */
 	UNWIND_ABSENT = 27,      /* there are no rows for that part of the file yet */
@@ -87,7 +89,15 @@ enum unwind_kind {
 #define UNWIND_OFFSET(rule)             ((rule)->cfa_offset >> 8)
 #define UNWIND_HAS_NUMBER(kind)                                                                                        \
 	((kind) == UNWIND_REGISTER || (kind) == UNWIND_FP_DEREF || (kind) == UNWIND_SP_DEREF ||                        \
-	 (kind) == UNWIND_RA_REGISTER || (kind) == UNWIND_SP_INDEXED)
+	 (kind) == UNWIND_RA_REGISTER || (kind) == UNWIND_SP_INDEXED || (kind) == UNWIND_ENTERED)
+
+/*
+ * UNWIND_ENTERED: such code moves SP below the frame by what it spills. LuaJIT spills at most 1 KiB (IRIns.s, lj_ir.h,
+ * is a byte, in units of 4), and what leaves a trace pushes two words. A pointer to a frame has two flags
+ * (CFRAME_RAWMASK, lj_frame.h).
+ */
+#define UNWIND_SPILL_MAX   1280u
+#define UNWIND_FRAME_FLAGS 3ull
 
 struct unwind_rule {
 	__s32 cfa_offset; /* bytes; or with a number, see UNWIND_NUMBERED() */

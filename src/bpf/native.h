@@ -61,6 +61,8 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 
 	if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
 		return RULE_NO_MAPPING;
+	if (walk->mapping.kind == MAPPING_ENTERED)
+		return walk->mapping.page_first;
 	if (walk->mapping.kind != MAPPING_TABLE && walk->mapping.kind != MAPPING_COMPLETE)
 		return walk->mapping.kind == MAPPING_FP_CHAIN     ? RULE_FP_CHAIN
 		       : walk->mapping.kind == MAPPING_NO_ANSWER  ? RULE_NO_ANSWER
@@ -278,6 +280,27 @@ static __always_inline int native_step_generated_in(struct scratch *s, __u32 slo
 }
 WALK_GLOBAL(int, native_step_generated, __u32)
 
+/* The frame of the function that has entered generated code (UNWIND_ENTERED). 0, or as native_end(). */
+static __noinline int native_entry_frame(struct scratch *s, __u32 number, __u64 *ret)
+{
+	struct native_walk *walk = &s->native;
+	__u64 pc = walk->pc - walk->behind, state = 0, frame = 0;
+
+	*ret = 0;
+	if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
+		return native_end(walk, LOSS_NO_MAPPING);
+	/* Where it fails user space looks again: the code may be that of another state by now. */
+	walk->unmapped = 1;
+	if (native_read(s, walk->mapping.bias, &state) || native_read(s, state + 8 * (__u64)number, &frame))
+		return native_end(walk, LOSS_STACK_READ);
+	frame &= ~UNWIND_FRAME_FLAGS;
+	if (frame < walk->sp || frame - walk->sp > UNWIND_SPILL_MAX)
+		return native_end(walk, LOSS_NO_RULE);
+	walk->unmapped = 0;
+	*ret = frame;
+	return 0;
+}
+
 /*
  * One step by the rule in the memo's slot, of any kind, with one read per stack slot: for rules that the fast path does
  * not handle, and for stack that it could not read in one piece.
@@ -342,6 +365,12 @@ static __always_inline int native_step_slow_in(struct scratch *s, __u32 slot)
 		if (native_read(s, walk->sp + 8 * cfa + UNWIND_OFFSET(rule), &cfa))
 			return native_end(walk, LOSS_STACK_READ);
 		cfa += 8;
+		break;
+	case UNWIND_ENTERED:
+		stepped = native_entry_frame(s, UNWIND_NUMBER(rule), &cfa);
+		if (stepped)
+			return stepped;
+		cfa += UNWIND_OFFSET(rule);
 		break;
 	case UNWIND_PLT:
 		cfa = walk->sp + 8 + ((walk->pc & 15) >= (__u32)rule->cfa_offset ? 8 : 0);

@@ -221,6 +221,11 @@ static void tell_soon(struct watched *watched)
 	watched->told_windows = 0;
 }
 
+void watch_tell_soon(struct process *process)
+{
+	tell_soon(process->user);
+}
+
 /* Counts a stack, or a sample with it. */
 static void count_verdict(struct watched *watched, struct trial_counts *counts, uint32_t verdict)
 {
@@ -368,6 +373,12 @@ int watch_describe_generated(struct watch *watch, struct process *process, const
 					       .page_first = window->run.page_first,
 					       .page_count = window->run.page_count,
 					       .kind = MAPPING_TABLE};
+		if (window->state) {
+			entry.bias = window->state;
+			entry.page_first = window->rule;
+			entry.page_count = 0;
+			entry.kind = MAPPING_ENTERED;
+		}
 		chain.end = window->start;
 		if (chain.start < chain.end)
 			err = vec_push(&watch->publishing.entries, chain);

@@ -11,6 +11,8 @@
  * learnt is marked as asked for (UNWIND_UNLEARNT), and costs no second one. What was learnt for a file is kept in the
  * cache of analyses, by build id, with a digest of the code from which it was learnt.
  *
+ * Generated code that is left by jumps only may run in the frame of what has entered it (watch_entry.c).
+ *
  * All paths to a return must agree. A piece of code takes 0.1 to 10 ms of CPU time, and all of them together at most an
  * eighth of the time. tests/elf/way_out.t compares what is learnt with .eh_frame; tests/e2e/learn.t samples a program
  * with and without its CFI.
@@ -47,16 +49,22 @@ struct look {
 	const struct tables *tables;
 };
 
-static size_t read_some(void *context, uint64_t address, uint8_t *ret, size_t size)
+size_t watch_read_some(struct code_then *then, uint64_t address, uint8_t *ret, size_t size)
 {
-	struct look *look = context;
-	const struct process_mapping *mapping = process_find_mapping(look->then.process, address, look->then.time);
+	const struct process_mapping *mapping = process_find_mapping(then->process, address, then->time);
 
 	if (!mapping)
 		return 0;
 	if (size > mapping->end - address)
 		size = mapping->end - address;
-	return watch_read_code(&look->then, ret, size, address) ? 0 : size;
+	return watch_read_code(then, ret, size, address) ? 0 : size;
+}
+
+static size_t read_some(void *context, uint64_t address, uint8_t *ret, size_t size)
+{
+	struct look *look = context;
+
+	return watch_read_some(&look->then, address, ret, size);
 }
 
 static bool is_known(void *context, uint64_t address, struct unwind_rule *ret)
@@ -206,18 +214,22 @@ static bool take(struct watch *watch, struct look *look, const struct native_wal
 	return range && is_proved(watch, look, at, &range->rule) && !add(watch, look, ranges);
 }
 
-static bool learn_here(struct watch *watch, struct look *look, const struct native_walk *at)
+/* Looks for rules there, in all ways. */
+static bool look_here(struct watch *watch, struct look *look, const struct native_walk *at)
 {
 	const struct unwind_rule none = {.kind = UNWIND_UNLEARNT}, chain = {.kind = UNWIND_FP_CHAIN,
 								       .param = UNWIND_CHAIN_KEPT};
 	const struct way_out_source source = {read_some, is_known, look};
-	uint64_t address = at->pc - at->behind, begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct tables *tables = sampler_tables(watch->sampler);
+	uint64_t address = at->pc - at->behind;
 	struct learnt *learnt = look->learnt;
 	rule_ranges ranges = {};
 	bool found = false;
 
-	if (!learnt || learnt->complete || !has_time(watch))
+	if (look->window && look->window->state) {
+		watch_find_entry(&look->then, at, look->window);
 		return false;
+	}
 	if (look->window && !watch_published_rules(look->then.process, address, &ranges, &look->whole)) {
 		found = take(watch, look, at, &ranges);
 		look->whole = false;
@@ -227,15 +239,28 @@ static bool learn_here(struct watch *watch, struct look *look, const struct nati
 	if (!found && !way_out_find(arch_here()->code, &source, at->pc, !at->behind, &ranges))
 		found = take(watch, look, at, &ranges);
 	vec_free(&ranges);
+	/* The copy does not have the state: this sample stays without. */
+	if (!found && look->window && watch_find_entry(&look->then, at, look->window))
+		return false;
 	if (!found && look->window && keeps_frames(watch, look, at))
-		found = !tables_learn(sampler_tables(watch->sampler), look->run, address, address + 1, &chain);
+		found = !tables_learn(tables, look->run, address, address + 1, &chain);
 	if (found && look->window)
 		watch_window_learnt(look->then.process, look->window);
-	if (!found && tables_learn(sampler_tables(watch->sampler), look->run, address - look->bias,
-				   address - look->bias + 1, &none))
+	if (!found && tables_learn(tables, look->run, address - look->bias, address - look->bias + 1, &none))
 		learnt->complete = true;
 	if (++learnt->tries >= TRIES_MAX || learnt->ranges.count >= RANGES_MAX)
 		learnt->complete = true;
+	return found;
+}
+
+static bool learn_here(struct watch *watch, struct look *look, const struct native_walk *at)
+{
+	uint64_t begin = time_ns(CLOCK_THREAD_CPUTIME_ID);
+	bool found;
+
+	if (!look->learnt || look->learnt->complete || !has_time(watch))
+		return false;
+	found = look_here(watch, look, at);
 	watch->learning.learn_ns += time_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	return found;
 }
@@ -250,7 +275,7 @@ static bool learn_generated(struct watch *watch, struct process *process, struct
 	uint64_t address = at->pc - at->behind;
 	bool found;
 
-	if (tables_rule(look->tables, &window->run, address).kind != UNWIND_ABSENT ||
+	if ((!window->state && tables_rule(look->tables, &window->run, address).kind != UNWIND_ABSENT) ||
 	    watch_check_window(watch, process, window))
 		return false;
 	window = watch_window_at(process, address);
@@ -262,7 +287,7 @@ static bool learn_generated(struct watch *watch, struct process *process, struct
 	watch_read_published(watch, process);
 	watch_charge(watch, process);
 	found = learn_here(watch, look, at);
-	return found || tables_rule(look->tables, &window->run, address).kind == UNWIND_UNLEARNT;
+	return found || (!window->state && tables_rule(look->tables, &window->run, address).kind == UNWIND_UNLEARNT);
 }
 
 bool watch_learn(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack)

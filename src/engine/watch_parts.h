@@ -57,6 +57,8 @@ struct window {
 	uint64_t start, end;
 	struct tables_run run; /* its base is `start` */
 	struct learnt learnt;
+	uint64_t state;           /* where a word points to the state that names the frame of its code, or 0 */
+	uint32_t rule;            /* then: the rule's number */
 	bool met;                 /* the stack that is being handled goes through it */
 	bool published;           /* some of its rules were published by the process */
 	uint64_t digest, checked; /* of the code from which the rules were learnt; when that was last read */
@@ -437,12 +439,23 @@ struct code_then {
 	uint64_t time;
 };
 int watch_read_code(void *context, void *dst, size_t size, uint64_t address);
+/* As much of it as is in one mapping: how many bytes. */
+size_t watch_read_some(struct code_then *then, uint64_t address, uint8_t *ret, size_t size);
 
 /*
  * Learns a rule for the place where a late walk ended without one (watch_learn.c). True if there is one now: walk
  * again.
  */
 bool watch_learn(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack);
+
+/*
+ * Does the code of a window run in the frame of the function that has entered it (watch_entry.c)? Looks from where a
+ * walk has ended. If so the window has one rule for all of its code, from when the process is published again.
+ */
+bool watch_find_entry(struct code_then *then, const struct native_walk *at, struct window *window);
+
+/* The kernel part is told soon what is known of the generated code of a process. */
+void watch_tell_soon(struct process *process);
 
 /* The window of generated code that an address lies in; NULL: none. Valid until the next change of the windows. */
 struct window *watch_window_at(const struct process *process, uint64_t address);

@@ -634,17 +634,22 @@ int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t s
 	return err;
 }
 
-struct unwind_rule tables_rule(const struct tables *tables, const struct tables_run *run, uint64_t vaddr)
+uint32_t tables_rule_number(const struct tables *tables, const struct tables_run *run, uint64_t vaddr)
 {
 	uint16_t by_byte[1u << UNWIND_PAGE_SHIFT];
 	uint64_t offset = vaddr - run->base;
 
 	if (vaddr < run->base || offset >> UNWIND_PAGE_SHIFT >= run->page_count)
-		return (struct unwind_rule){.kind = UNWIND_NO_RULE};
+		return RULE_NONE;
 	if (tables_absent(tables, run, (uint32_t)(offset >> UNWIND_PAGE_SHIFT)))
-		return (struct unwind_rule){.kind = UNWIND_ABSENT};
+		return RULE_ABSENT;
 	expand_page(tables, tables->pages[run->page_first + (offset >> UNWIND_PAGE_SHIFT)], by_byte);
-	return tables->rules.at[by_byte[offset % (1u << UNWIND_PAGE_SHIFT)]];
+	return by_byte[offset % (1u << UNWIND_PAGE_SHIFT)];
+}
+
+struct unwind_rule tables_rule(const struct tables *tables, const struct tables_run *run, uint64_t vaddr)
+{
+	return tables->rules.at[tables_rule_number(tables, run, vaddr)];
 }
 
 void tables_remove(struct tables *tables, const struct tables_run *run)

@@ -90,6 +90,9 @@ int tables_add_unlearnt(struct tables *tables, uint64_t base, uint64_t end, stru
 int tables_learn(struct tables *tables, const struct tables_run *run, uint64_t start, uint64_t end,
 		 const struct unwind_rule *rule);
 
+/* The number of the rule in force at a vaddr, as enum rule_index and rows have it; it stays as long as the run. */
+uint32_t tables_rule_number(const struct tables *tables, const struct tables_run *run, uint64_t vaddr);
+
 /* The rule in force at a vaddr; UNWIND_ABSENT if there are no rows yet. */
 struct unwind_rule tables_rule(const struct tables *tables, const struct tables_run *run, uint64_t vaddr);
 

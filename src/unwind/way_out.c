@@ -93,6 +93,8 @@ struct way_out {
 	size_t nodes_max;
 	uint32_t steps, depth; /* of calls */
 	uint32_t written;      /* registers */
+	const struct way_out_bounds *bounds; /* NULL: it is followed to its ends */
+	VEC(struct way_out_exit) exits;
 	bool odd;              /* two ways contradict each other */
 	bool left;             /* some way was not followed to its end */
 	int err;
@@ -448,9 +450,28 @@ static bool end_in_known(struct way_out *way, uint64_t address, const struct way
 	return true;
 }
 
+static void leave_bounds(struct way_out *way, uint64_t to, const struct way_state *state)
+{
+	struct way_out_exit exit = {.to = to};
+	unsigned int i;
+
+	for (i = 0; i < CODE_REGISTERS; i++)
+		if (same(state->registers[i], (struct way_value){.kind = WAY_START, .reg = (uint8_t)i}))
+			exit.kept |= 1u << i;
+	for (i = 0; i < way->exits.count; i++)
+		if (way->exits.at[i].to == to) {
+			way->exits.at[i].kept &= exit.kept;
+			return;
+		}
+	if (vec_push(&way->exits, exit))
+		way->err = -ENOMEM;
+}
+
 static void go(struct way_out *way, uint64_t address, const struct way_state *state)
 {
-	if (end_in_known(way, address, state))
+	if (way->bounds && (address < way->bounds->start || address >= way->bounds->end))
+		leave_bounds(way, address, state);
+	else if (end_in_known(way, address, state))
 		way->left = true;
 	else
 		enter(way, address, state);
@@ -675,6 +696,7 @@ static void way_out_deinit(struct way_out *way)
 	vec_free(&way->nodes);
 	vec_free(&way->work);
 	vec_free(&way->callees);
+	vec_free(&way->exits);
 	table_deinit(&way->at);
 	free(way->pages);
 }
@@ -708,4 +730,22 @@ int way_out_find(const struct code_arch *arch, const struct way_out_source *sour
 	arch->destroy(way.decoder);
 	way_out_deinit(&way);
 	return err;
+}
+
+int way_out_exits(const struct code_arch *arch, const struct way_out_source *source, uint64_t address,
+		  const struct way_out_bounds *bounds, struct way_out_exit *ret, size_t max)
+{
+	struct way_out way = {.arch = arch, .source = source, .nodes_max = NODES_MAX, .bounds = bounds};
+	int err = arch->links ? -ENOTSUP : arch->create(&way.decoder);
+	size_t count = 0;
+
+	if (err)
+		return err;
+	err = way_out_run(&way, address, ~0u);
+	if (!err && !way.outcome.found && !way.odd)
+		for (; count < way.exits.count && count < max; count++)
+			ret[count] = way.exits.at[count];
+	arch->destroy(way.decoder);
+	way_out_deinit(&way);
+	return err ? err : (int)count;
 }

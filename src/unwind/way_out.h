@@ -36,4 +36,22 @@ struct way_out_source {
 int way_out_find(const struct code_arch *arch, const struct way_out_source *source, uint64_t address, bool innermost,
 		 rule_ranges *ret);
 
+struct way_out_bounds {
+	uint64_t start, end;
+};
+
+/* Where code within bounds jumps to outside of them, and which registers hold then what they held at the address, by 1
+ * << number. */
+struct way_out_exit {
+	uint64_t to;
+	uint32_t kept;
+};
+
+/*
+ * The exits of code that is left by jumps only; at most `max`, each once. The number of them; 0 also if some way
+ * returns, or two contradict each other. Negative: -ENOMEM, -ENOTSUP.
+ */
+int way_out_exits(const struct code_arch *arch, const struct way_out_source *source, uint64_t address,
+		  const struct way_out_bounds *bounds, struct way_out_exit *ret, size_t max);
+
 #endif
