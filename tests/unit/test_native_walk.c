@@ -371,6 +371,40 @@ static void test_record(void)
 	fake_native_destroy(fake);
 }
 
+/* Code in the frame of what has entered it: the current state names it. */
+static void test_entered(void)
+{
+	struct fake_native *fake = usual();
+	struct fake_memory *m = &fake->memory;
+	__u64 sp = STACK + 0x1000, frame = sp + 0x40, word = STACK + 0x100, state = STACK + 0x200, jit = 0x10000000;
+	__u32 rule = fake_rule(fake, UNWIND_ENTERED, UNWIND_NUMBERED(80, 10), -16, 3);
+
+	fake_mapping(fake, jit, jit + 0x1000, MAPPING_ENTERED, rule, 0, jit - word);
+	fake_put64(m, word, state);
+	fake_put64(m, state + 80, frame | 1);
+	fake_put64(m, frame + 64, 0xf0);
+	fake_put64(m, frame + 72, in(F_END));
+	fake_native_walk(fake, jit, sp, 0);
+	frames_are(fake, LOSS_NONE, "code that was entered", jit, RET | in(F_END));
+	ok(fake->s->native.fp == 0xf0 && fake->s->native.sp == frame + 80, "its frame is the entry's");
+	fake_put64(m, sp - 8, jit + 0x20);
+	fake_native_walk(fake, in(F_SP16), sp - 16, 0);
+	frames_are(fake, LOSS_NONE, "the same below what it calls", in(F_SP16), RET | (jit + 0x20), RET | in(F_END));
+	is_int(fake->s->native.unmapped, 0, "nothing is missing");
+	fake_put64(m, state + 80, sp - 16);
+	fake_native_walk(fake, jit, sp, 0);
+	frames_are(fake, LOSS_NO_RULE, "a frame below SP is another one's", jit);
+	is_int(fake->s->native.unmapped, 1, "user space looks again");
+	fake_put64(m, state + 80, sp + UNWIND_SPILL_MAX + 8);
+	fake_native_walk(fake, jit, sp, 0);
+	frames_are(fake, LOSS_NO_RULE, "so is one that is far above", jit);
+	fake_put64(m, word, 0x1000);
+	fake_native_walk(fake, jit, sp, 0);
+	frames_are(fake, LOSS_STACK_READ, "a state that cannot be read", jit);
+	is_int(fake->s->native.unmapped, 1, "user space looks again");
+	fake_native_destroy(fake);
+}
+
 static void test_ends(void)
 {
 	struct fake_native *fake = usual();
@@ -703,6 +737,7 @@ int main(void)
 	test_chain_of_file();
 	test_lisp();
 	test_record();
+	test_entered();
 	test_ends();
 	test_signals();
 	test_limits();
