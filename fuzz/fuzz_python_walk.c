@@ -47,6 +47,7 @@ static void check(const struct scratch *s)
 	}
 	CHECK(event->name.bytes <= CODE_STRING_MAX && event->qualname.bytes <= CODE_STRING_MAX &&
 	      event->filename.bytes <= CODE_STRING_MAX);
+	CHECK(event->text_bytes <= sizeof(event->text));
 	CHECK(event->table_copied <= CODE_TABLE_MAX && event->table_copied <= event->table_size);
 }
 

@@ -17,7 +17,7 @@ enum event_type {
 	EVENT_KERNEL_STACK = 2, /* struct stack_event + u64 addresses, innermost first */
 	EVENT_NATIVE_STACK = 3, /* struct stack_event + u64 addresses, innermost first */
 	EVENT_SECOND_STACK = 4, /* struct stack_event + struct second_frame, innermost first */
-	EVENT_CODE = 5,         /* struct code_event + strings and line table */
+	EVENT_CODE = 5,         /* struct code_event with as much of its text as there is + line table */
 	EVENT_SNAPSHOT = 6,     /* struct snapshot_event + bytes of the stack */
 	EVENT_RESUMED = 7,      /* the same, always without: the user part of an earlier sample, not readable then */
 	EVENT_FILE = 8          /* struct file_event */
@@ -149,13 +149,14 @@ ABI_ASSERT_SIZE(struct second_frame, 16);
 struct code_string {
 	__u32 length; /* of the whole string, in the runtime's units */
 	__u16 kind;   /* its encoding, as the runtime's folder numbers them; 0: could not be read */
-	__u16 bytes;  /* bytes copied, from the start of its slot */
+	__u16 bytes;  /* bytes copied, */
+	__u32 at;     /* from here in the event's text */
 };
 
 /* Tasks are sent as functions are; only their names are known (SECOND_FRAME_TASK). */
 enum code_task {
 	CODE_TASK = 1,        /* its name is `name` */
-	CODE_TASK_NUMBER = 2, /* its name is a number until somebody asks for it: the runtime's own bytes in text[0] */
+	CODE_TASK_NUMBER = 2, /* its name is a number until somebody asks for it: the text is the runtime's own bytes */
 	CODE_TASK_NAMELESS = 3
 };
 
@@ -172,10 +173,13 @@ struct code_event {
 	__u32 table_copied; /* bytes that follow the strings; less than table_size when too long or unreadable */
 	__u32 is_named;     /* its name was read completely */
 	__u32 is_task;      /* enum code_task; 0: it is a function */
-	__u32 pad;          /* texts begin at a multiple of 8: they are also written and hashed by words */
+	__u32 text_bytes; /* of `text` that are sent; the line table follows them */
 	struct code_string name, qualname, filename;
-	__u8 text[3][CODE_STRING_MAX]; /* in this order, in slots of fixed size */
+	__u32 pad;
+	__u8 text[3 * CODE_STRING_MAX]; /* each string begins at a multiple of 8: they are also written by words */
 };
+#define CODE_EVENT_BRIEF 104 /* bytes without any text */
+_Static_assert(__builtin_offsetof(struct code_event, text) == CODE_EVENT_BRIEF, "the text is last");
 
 /* A process has mapped a file that the kernel part does not know, or it has a vDSO, which no other event reports. */
 struct file_event {

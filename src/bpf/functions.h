@@ -12,7 +12,7 @@
 /* Does user space already have the function with this id? */
 static int code_known(struct scratch *s, __u64 id);
 
-/* Sends s->code with this many bytes of its line table. */
+/* Sends s->code: its text, and behind it this many bytes of its line table. */
 static void code_send(struct scratch *s, __u32 table_bytes);
 
 #endif

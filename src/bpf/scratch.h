@@ -282,7 +282,7 @@ struct scratch {
 		struct second_frame frames[SECOND_FRAMES_MAX];
 	} second_stack;
 	struct {
-		struct code_event header;
+		struct code_event header; /* the line table follows its text */
 		__u8 table[CODE_TABLE_MAX];
 	} code;
 	struct {

@@ -109,7 +109,7 @@ static __always_inline bool code_is_whole(const struct code_event *code)
 
 static __always_inline void code_send(struct scratch *s, __u32 table_bytes)
 {
-	__u64 size = sizeof(s->code.header) + table_bytes;
+	__u64 size = CODE_EVENT_BRIEF + s->code.header.text_bytes + table_bytes;
 
 	walk_opaque(size);
 	if (size > sizeof(s->code))

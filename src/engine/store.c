@@ -423,6 +423,21 @@ struct code *store_adopt_code(struct store *store, struct code *code, uint32_t n
 	return code;
 }
 
+static bool string_fits(const struct code_event *event, const struct code_string *string)
+{
+	return string->at <= event->text_bytes && string->bytes <= event->text_bytes - string->at;
+}
+
+bool code_event_fits(const struct code_event *event, size_t size)
+{
+	return size >= CODE_EVENT_BRIEF && event->text_bytes <= sizeof(event->text) &&
+	       event->text_bytes <= size - CODE_EVENT_BRIEF &&
+	       event->table_copied <= size - CODE_EVENT_BRIEF - event->text_bytes &&
+	       string_fits(event, &event->name) && string_fits(event, &event->qualname) &&
+	       string_fits(event, &event->filename) &&
+	       (event->is_task != CODE_TASK_NUMBER || event->text_bytes >= 8);
+}
+
 int store_code(struct store *store, const struct code_event *event, const uint8_t *table, uint32_t table_size)
 {
 	uint32_t number = id_find(store, &store->code_ids, event->id);

@@ -166,6 +166,8 @@ int store_location(struct store *store, const struct location *location, uint32_
 int store_second_location(struct store *store, uint64_t code, int32_t position, uint32_t *ret);
 int store_sample(struct store *store, const struct sample_event *sample);
 int store_code(struct store *store, const struct code_event *event, const uint8_t *table, uint32_t table_size);
+/* Does an event of so many bytes have the text and the table that it says? Only then is the rest of it to be read. */
+bool code_event_fits(const struct code_event *event, size_t size);
 
 /*
  * Moves what was counted to *ret, and begins to count again from zero; stacks, locations and ids stay. `more`: it will

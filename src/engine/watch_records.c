@@ -132,13 +132,14 @@ static int handle_second_stack(struct watch *watch, const struct stack_event *ev
 
 /* Line tables that were too long for the kernel's copy are read here, while the code object is there (it is running).
  */
-static int handle_code(struct watch *watch, const struct code_event *event, const uint8_t *table, size_t room)
+static int handle_code(struct watch *watch, const struct code_event *event, size_t bytes)
 {
+	const uint8_t *table = event->text + event->text_bytes;
 	uint32_t size = event->table_copied;
 	uint8_t *longer = NULL;
 	int err;
 
-	if (size > room)
+	if (!code_event_fits(event, bytes))
 		return 0;
 	watch_note_loop(watch, event);
 	if (size < event->table_size && event->table_size < (64u << 20)) {
@@ -478,7 +479,7 @@ int watch_take_record(struct watch *watch, const struct event_header *header, si
 			       ? 0
 			       : handle_second_stack(watch, stack, (const void *)(stack + 1));
 	case EVENT_CODE:
-		return handle_code(watch, code, (const void *)(code + 1), size - sizeof(*code));
+		return handle_code(watch, code, size);
 	case EVENT_SNAPSHOT:
 		return handle_snapshot(watch, snapshot, (const void *)(snapshot + 1), size - sizeof(*snapshot));
 	case EVENT_RESUMED:

@@ -66,7 +66,7 @@ void watch_note_loop(struct watch *watch, const struct code_event *event)
 	struct watched *watched;
 
 	if (!watch->tells_tasks || file->kind != 1 || file->bytes > CODE_STRING_MAX ||
-	    !memmem(event->text[2], file->bytes, folder, strlen(folder)))
+	    !memmem(event->text + file->at, file->bytes, folder, strlen(folder)))
 		return;
 	process = processes_find(watch->processes, (int)event->tgid, UINT64_MAX);
 	watched = process ? process->user : NULL;

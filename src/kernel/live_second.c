@@ -36,7 +36,7 @@ static void code_send(struct scratch *s, __u32 table_bytes)
 {
 	struct live_second *walker = s->host->context;
 
-	walker->take(walker->context, &s->code.header, sizeof(s->code.header) + table_bytes);
+	walker->take(walker->context, &s->code.header, CODE_EVENT_BRIEF + s->code.header.text_bytes + table_bytes);
 	(void)!table_set(&walker->sent, s->code.header.id, 1); /* else it is sent again */
 }
 

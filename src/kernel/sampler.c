@@ -60,7 +60,7 @@ static bool is_whole(const struct event_header *event, size_t size)
 	static const size_t fixed[] = {
 		[EVENT_SAMPLE] = SAMPLE_EVENT_BRIEF,               [EVENT_KERNEL_STACK] = sizeof(struct stack_event),
 		[EVENT_NATIVE_STACK] = sizeof(struct stack_event), [EVENT_SECOND_STACK] = sizeof(struct stack_event),
-		[EVENT_CODE] = sizeof(struct code_event),          [EVENT_SNAPSHOT] = sizeof(struct snapshot_event),
+		[EVENT_CODE] = CODE_EVENT_BRIEF,                   [EVENT_SNAPSHOT] = sizeof(struct snapshot_event),
 		[EVENT_RESUMED] = SAMPLE_EVENT_BRIEF,              [EVENT_FILE] = sizeof(struct file_event),
 	};
 

@@ -316,9 +316,9 @@ int stacks_record(struct stacks *stacks, const struct event_header *event, size_
 	case EVENT_SECOND_STACK:
 		return size < sizeof(struct stack_event) ? 0 : take_stack(stacks, (const void *)event, size);
 	case EVENT_CODE:
-		if (size < sizeof(*code) || code->table_copied > size - sizeof(*code))
+		if (!code_event_fits(code, size))
 			return 0;
-		return store_code(&stacks->codes, code, (const void *)(code + 1), code->table_copied);
+		return store_code(&stacks->codes, code, code->text + code->text_bytes, code->table_copied);
 	case EVENT_FILE:
 		return size < sizeof(struct file_event) ? 0 : watch_take_file(stacks->watch, (const void *)event);
 	case EVENT_SNAPSHOT:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Python stacks of threads that do not run (src/kernel/live_second.h), on interpreters of every layout made by hand. */
+#include "engine/store.h"
 #include "kernel/live_second.h"
 
 #include "fake_python.h"
@@ -14,7 +15,7 @@ static void take(void *context, const struct code_event *event, size_t size)
 {
 	struct taken *taken = context;
 
-	if (size != sizeof(*event) + event->table_copied || event->header.type != EVENT_CODE || event->tgid != 4711)
+	if (!code_event_fits(event, size) || event->header.type != EVENT_CODE || event->tgid != 4711)
 		abort();
 	taken->codes++;
 	taken->last = event->id;

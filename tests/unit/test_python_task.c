@@ -99,7 +99,7 @@ static void test_version(int version)
 
 	ok(first && sent == 2, "3.%d: the task is in front of its outermost frame, and was sent", v);
 	ok(event->is_task == CODE_TASK && event->is_named && event->name.bytes == 5 &&
-		   !memcmp(event->text[0], "first", 5) && event->id == first,
+		   !memcmp(event->text, "first", 5) && event->id == first,
 	   "3.%d: with its name", v);
 	ok(walked(&tasks) == first && fake->sent_count == sent, "3.%d: once", v);
 	name_task(&tasks, fake_ascii(fake, "other"), STR);
@@ -110,7 +110,7 @@ static void test_version(int version)
 	fake_put64(&fake->memory, number + 16, 1 << 3);
 	fake_put64(&fake->memory, number + 24, 0xffffffff00000000 | 17);
 	name_task(&tasks, number, STR + 8);
-	ok(walked(&tasks) && event->is_task == CODE_TASK_NUMBER && event->is_named && *(__u64 *)event->text[0] == 17,
+	ok(walked(&tasks) && event->is_task == CODE_TASK_NUMBER && event->is_named && *(__u64 *)event->text == 17,
 	   "3.%d: a number as its name", v);
 
 	name = fake_string(fake, memset(alloca(2000), 'x', 2000), 2000, 1, true);

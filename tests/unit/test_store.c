@@ -22,7 +22,7 @@ static const char *name_of(struct store *store, int kind, const void *text, uint
 	event = (struct code_event){.id = next_id++, .runtime = RUNTIME_ID_python, .version = 0x030c};
 	event.qualname = (struct code_string){.kind = (uint16_t)kind, .bytes = (uint16_t)bytes, .length = length};
 	if (bytes <= CODE_STRING_MAX)
-		memcpy(event.text[1], text, bytes);
+		memcpy(event.text, text, bytes);
 	if (store_code(store, &event, (const uint8_t *)"", 0))
 		return NULL;
 	return find_code(store, event.id)->name;
@@ -72,8 +72,9 @@ static void test_codes(void)
 	struct store store = {};
 	const struct code *code;
 
-	event.text[0][0] = 'f';
-	memcpy(event.text[2], "a.py", 4);
+	event.text[0] = 'f';
+	event.filename.at = 8;
+	memcpy(event.text + 8, "a.py", 4);
 	ok(!find_code(&store, 7), "a code object that is not there");
 	ok(!store_code(&store, &event, (const uint8_t *)"ab", 2), "half a line table");
 	code = find_code(&store, 7);
@@ -100,7 +101,7 @@ static void test_codes(void)
 	ok(!code->complete && code->name, "nor where the walk could not read all of its name");
 	event.qualname = event.name;
 	event.is_named = 1;
-	memcpy(event.text[1], "f", 2);
+	memcpy(event.text, "f", 2);
 	store_code(&store, &event, (const uint8_t *)"abcd", 4);
 	ok(find_code(&store, 9)->complete, "with it, it is");
 	store_deinit(&store);
@@ -115,8 +116,7 @@ static void name_at(struct store *store, uint64_t id, const char *name)
 	event = (struct code_event){
 		.id = id, .runtime = RUNTIME_ID_python, .version = 0x030b, .is_named = 1, .table_size = 2};
 	event.qualname = event.filename = (struct code_string){.kind = 1, .bytes = size, .length = size};
-	memcpy(event.text[1], name, size);
-	memcpy(event.text[2], name, size);
+	memcpy(event.text, name, size);
 	store_code(store, &event, (const uint8_t *)"ab", 2);
 }
 

@@ -27,8 +27,9 @@ char *python_put_utf8(char *at, uint32_t c)
 }
 
 /* A PyUnicodeObject's characters as UTF-8, malloc'd; NULL when there are none or memory is short. */
-static char *decode_string(const struct code_string *string, const uint8_t *text)
+static char *decode_string(const struct code_event *event, const struct code_string *string)
 {
+	const uint8_t *text = event->text + string->at;
 	uint32_t count, i, c;
 	char *utf8, *at;
 
@@ -71,8 +72,8 @@ static char *decode_task(const struct code_event *event)
 	if (event->is_task == CODE_TASK_NAMELESS)
 		return strdup("unnamed");
 	if (event->is_task == CODE_TASK)
-		return decode_string(&event->name, event->text[0]);
-	memcpy(digits, event->text[0], sizeof(digits));
+		return decode_string(event, &event->name);
+	memcpy(digits, event->text, sizeof(digits));
 	if (asprintf(&name, "Task-%" PRIu64, (uint64_t)digits[1] << 30 | digits[0]) < 0)
 		return NULL;
 	return name;
@@ -86,10 +87,10 @@ void python_decode(const struct code_event *event, char **name, char **file, boo
 		*hidden = false;
 		return;
 	}
-	*name = decode_string(&event->qualname, event->text[1]);
+	*name = decode_string(event, &event->qualname);
 	if (!*name)
-		*name = decode_string(&event->name, event->text[0]);
-	*file = decode_string(&event->filename, event->text[2]);
+		*name = decode_string(event, &event->name);
+	*file = decode_string(event, &event->filename);
 	*hidden =
 		event->version >= 0x030c && *name && *file && !strcmp(*name, "__init__") && !strcmp(*file, "__init__");
 }

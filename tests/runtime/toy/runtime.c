@@ -43,15 +43,15 @@ static void attach(const struct runtime_file *file, uint64_t bias, const struct 
 	((struct toy_process *)ret)->threads = file->state + bias;
 }
 
-static char *copy(const struct code_string *string, const uint8_t *text)
+static char *copy(const struct code_event *event, const struct code_string *string)
 {
-	return string->kind && string->bytes <= CODE_STRING_MAX ? strndup((const char *)text, string->bytes) : NULL;
+	return string->kind ? strndup((const char *)event->text + string->at, string->bytes) : NULL;
 }
 
 static void decode(const struct code_event *event, char **name, char **file, bool *hidden)
 {
-	*name = copy(&event->name, event->text[0]);
-	*file = copy(&event->filename, event->text[2]);
+	*name = copy(event, &event->name);
+	*file = copy(event, &event->filename);
 	*hidden = false;
 }
 

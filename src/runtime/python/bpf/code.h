@@ -30,12 +30,13 @@ static __always_inline __u64 code_word(const struct python_walk *walk, __u32 off
 	return walk->code[at & (PYTHON_CODE_BYTES / 8 - 1)];
 }
 
-/* Copies a string, a PyUnicodeObject, into a slot of s->code: name, qualified name, file name. */
-static __always_inline int code_copy_text(struct scratch *s, __u32 slot, __u64 string)
+/* Adds a string, a PyUnicodeObject, to the text of s->code: 0 name, 1 qualified name, 2 file name. */
+static __always_inline int code_copy_text(struct scratch *s, __u32 which, __u64 string)
 {
 	const struct py_layout *layout = &s->python.layout;
 	struct code_string info = {};
-	__u64 length = 0, data, size; /* 64 bits: before 6.2 the verifier loses the range of a 32-bit product */
+	/* 64 bits: before 6.2 the verifier loses the range of a 32-bit product */
+	__u64 length = 0, data, size, at = s->code.header.text_bytes;
 	__u32 state = 0;
 
 	if (string && !walk_read_user(s, &length, sizeof(length), string + layout->unicode_length) &&
@@ -52,18 +53,20 @@ static __always_inline int code_copy_text(struct scratch *s, __u32 slot, __u64 s
 		walk_opaque(size);
 		if (size > CODE_STRING_MAX)
 			size = CODE_STRING_MAX;
-		walk_opaque(slot);
-		if (slot > 2)
+		walk_opaque(at);
+		if (at > 2 * CODE_STRING_MAX)
 			return 0;
-		if (size && walk_read_user(s, s->code.header.text[slot], size, data)) {
+		if (size && walk_read_user(s, s->code.header.text + at, size, data)) {
 			info.kind = 0;
 			size = 0;
 		}
 		info.bytes = (__u16)size;
+		info.at = (__u32)at;
+		s->code.header.text_bytes = (__u32)(at + size + 7) & ~7u;
 	}
-	if (slot == 0)
+	if (which == 0)
 		s->code.header.name = info;
-	else if (slot == 1)
+	else if (which == 1)
 		s->code.header.qualname = info;
 	else
 		s->code.header.filename = info;
@@ -71,12 +74,12 @@ static __always_inline int code_copy_text(struct scratch *s, __u32 slot, __u64 s
 }
 
 /* The same for one of a code object's strings. */
-static __always_inline int code_copy_string_in(struct scratch *s, __u32 slot)
+static __always_inline int code_copy_string_in(struct scratch *s, __u32 which)
 {
 	const struct py_layout *layout = &s->python.layout;
-	__u32 field = slot == 0 ? layout->code_name : slot == 1 ? layout->code_qualname : layout->code_filename;
+	__u32 field = which == 0 ? layout->code_name : which == 1 ? layout->code_qualname : layout->code_filename;
 
-	return code_copy_text(s, slot, field == PY_NO_OFFSET ? 0 : code_word(&s->python, field));
+	return code_copy_text(s, which, field == PY_NO_OFFSET ? 0 : code_word(&s->python, field));
 }
 WALK_GLOBAL(int, code_copy_string, __u32)
 
@@ -88,7 +91,7 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	struct code_event *event = &s->code.header;
 	__u64 table = code_word(walk, layout->code_linetable), size = 0;
 	__u64 word = code_word(walk, layout->code_firstlineno);
-	__u64 bytes;
+	__u64 bytes, at;
 
 	event->header.type = EVENT_CODE;
 	event->id = id;
@@ -98,6 +101,7 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	event->runtime = RUNTIME_ID_python;
 	event->version = layout->version;
 	event->is_task = 0;
+	event->text_bytes = 0;
 	event->firstlineno = (__s32)((layout->code_firstlineno & 4) ? word >> 32 : word);
 	WALK_CALL(code_copy_string, s, 0);
 	WALK_CALL(code_copy_string, s, 1);
@@ -112,7 +116,9 @@ static __noinline int code_copy(struct scratch *s, __u64 address, __u64 id)
 	walk_opaque(bytes);
 	if (bytes > CODE_TABLE_MAX)
 		bytes = 0;
-	if (bytes && walk_read_user(s, s->code.table, bytes, event->table_address))
+	at = event->text_bytes;
+	walk_opaque(at);
+	if (at > sizeof(event->text) || (bytes && walk_read_user(s, event->text + at, bytes, event->table_address)))
 		bytes = 0;
 	event->table_copied = (__u32)bytes;
 	s->time.work += CODE_SEND_NS;

@@ -95,12 +95,13 @@ static __always_inline void python_copy_task_name(struct scratch *s, __u64 task)
 {
 	struct python_walk *walk = &s->python;
 	struct code_event *event = &s->code.header;
-	__u64 name = 0, type = 0, digits = 0, *text = (__u64 *)event->text[0];
+	__u64 name = 0, type = 0, digits = 0, *text = (__u64 *)event->text;
 	__u32 i;
 
 	for (i = 0; i < PYTHON_TASK_NAME / 8; i++)
 		text[i] = 0;
 	event->name = event->qualname = event->filename = (struct code_string){};
+	event->text_bytes = 0;
 	event->is_named = walk->tasks.name == PY_NO_OFFSET;
 	event->is_task = CODE_TASK_NAMELESS;
 	if (event->is_named)
@@ -131,7 +132,7 @@ static __always_inline __u64 python_task_in(struct scratch *s, __u64 frame)
 	struct python_walk *walk = &s->python;
 	struct code_event *event = &s->code.header;
 	__u64 task = 0, hash = walk->hash_seed;
-	const __u64 *text = (const __u64 *)event->text[0];
+	const __u64 *text = (const __u64 *)event->text;
 	__u32 i;
 
 	for (i = 0; i < PYTHON_TASKS; i++)
@@ -156,6 +157,7 @@ static __always_inline __u64 python_task_in(struct scratch *s, __u64 frame)
 	event->version = walk->layout.version;
 	event->firstlineno = 0;
 	event->table_size = event->table_copied = 0;
+	event->text_bytes = PYTHON_TASK_NAME;
 	s->time.work += CODE_SEND_NS;
 	code_send(s, 0);
 	return hash;

@@ -18,15 +18,19 @@ static __always_inline int toy_end(struct toy_walk *walk, __u32 loss)
 	return 1;
 }
 
-/* Copies a string to its slot: 0 name, 2 file. */
-static __always_inline void toy_copy(struct scratch *s, __u32 slot, __u64 address, __u64 size, struct code_string *ret)
+/* Adds a string to the event's text. */
+static __always_inline void toy_copy(struct scratch *s, __u64 address, __u64 size, struct code_string *ret)
 {
-	ret->length = (__u32)size;
-	ret->kind = 0;
-	ret->bytes = 0;
+	__u64 at = s->code.header.text_bytes;
+
+	*ret = (struct code_string){.length = (__u32)size};
 	walk_opaque(size);
-	if (!size || size > CODE_STRING_MAX || walk_read_user(s, s->code.header.text[slot], size, address))
+	walk_opaque(at);
+	if (!size || size > CODE_STRING_MAX || at > CODE_STRING_MAX ||
+	    walk_read_user(s, s->code.header.text + at, size, address))
 		return;
+	ret->at = (__u32)at;
+	s->code.header.text_bytes = (__u32)(at + size + 7) & ~7u;
 	ret->kind = 1;
 	ret->bytes = (__u16)size;
 }
@@ -55,9 +59,10 @@ static __always_inline __u64 toy_function_id_in(struct scratch *s, __u64 address
 	event->version = TOY_VERSION;
 	event->firstlineno = walk->function.first_line;
 	event->table_size = event->table_copied = 0;
-	event->qualname.kind = 0;
-	toy_copy(s, 0, walk->function.name, walk->function.name_size, &event->name);
-	toy_copy(s, 2, walk->function.file, walk->function.file_size, &event->filename);
+	event->qualname = (struct code_string){};
+	event->text_bytes = 0;
+	toy_copy(s, walk->function.name, walk->function.name_size, &event->name);
+	toy_copy(s, walk->function.file, walk->function.file_size, &event->filename);
 	event->is_named = event->name.kind && event->filename.kind;
 	code_send(s, 0);
 	return id;
