@@ -98,7 +98,8 @@ bool watch_find_entry(struct code_then *then, const struct native_walk *at, stru
 		if (!take_exit(then, &source, at, &exits[i], &rule, &word))
 			continue;
 		if (!window->state) {
-			if (tables_learn(tables, &window->run, at->pc, at->pc + 1, &rule))
+			if (tables_learn(tables, &window->run, at->pc, at->pc + 1, &rule) ||
+			    tables_rule(tables, &window->run, at->pc).kind != UNWIND_ENTERED)
 				return false;
 			window->rule = tables_rule_number(tables, &window->run, at->pc);
 		}
