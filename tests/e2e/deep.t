@@ -85,6 +85,8 @@ def hostile(tap, where, words, *options):
     # In an interrupt there is time for so few new ones that the frames may be left out (python_out_of_time()).
     tap.ok(found or options, words + ": there are deep stacks")
     tap.ok(stats["truncated"] == stats["lost"].get("time-limit", 0) > 0, words + ": what is cut is told", stats["lost"])
+    full = stats["lost"].get("ring-full", 0) + stats["lost"].get("stack-missing", 0)
+    tap.ok(full <= 0.01 * stats["samples"], "%s: it does not fill the ring" % words, stats["lost"])
     wrong = [frames for frames in found if not in_order(frames)]
     tap.ok(not wrong, words + ": whose frames are in their order", [frames[:6] for frames in wrong[:3]])
 

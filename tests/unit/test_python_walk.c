@@ -36,6 +36,7 @@ static void test_layout(const struct py_layout *layout, const char *name)
 	struct fake_python *fake = fake_python_create(layout);
 	bool pointer = layout->lasti == PY_LASTI_POINTER, shims = layout->entry == PY_ENTRY_SHIM, right = true;
 	__u64 at[5], code[5], shim[2] = {FAKE_C_STACK + 0x1000, FAKE_C_STACK + 0x9000}, tstate;
+	__u32 text_bytes;
 	int i;
 
 	for (i = 0; i < 5; i++) {
@@ -73,7 +74,10 @@ static void test_layout(const struct py_layout *layout, const char *name)
 	is_str(text_of(fake, 0), "other", "%s: its name", name);
 	is_str(text_of(fake, 1), layout->code_qualname == PY_NO_OFFSET ? "" : "other", "%s: its qualified name", name);
 	is_str(text_of(fake, 2), "/usr/lib/fake.py", "%s: its file", name);
-	ok(fake->s->code.header.table_size == 5 && !memcmp(fake->s->code.header.text + fake->s->code.header.text_bytes, "other", 5), "%s: its lines", name);
+	text_bytes = fake->s->code.header.text_bytes;
+	ok(fake->s->code.header.table_size == 5 && !memcmp(fake->s->code.header.text + text_bytes, "other", 5),
+	   "%s: its lines", name);
+	is_int(text_bytes, layout->code_qualname == PY_NO_OFFSET ? 24 : 32, "%s: no more bytes than that", name);
 	fake_python_walk(fake, tstate);
 	ok(fake->sent_count == 5 && fake->s->python.count == 5, "%s: and no second time", name);
 	fake_python_destroy(fake);
