@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Perf maps that other users laid out: as large as they like, under the names of many processes, with names of any length."""
+"""Perf maps that other users laid out: as large as they like, under the names of many processes, with names of any length; and a
+file that they may not read, bound to the place of a map."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../e2e"))
 import e2e  # noqa: E402
@@ -47,6 +50,37 @@ def write_map(path, address, name, size, other):
         os.chown(path, OTHER, OTHER)
 
 
+def check_bound(tap, where, mode, is_read):
+    """In a mount namespace of his own a user binds a file of root's over the map of his process, which is number 1 there."""
+    script = "mount -t tmpfs none /tmp && touch /tmp/perf-1.map && mount --bind %s/lines /tmp/perf-1.map && exec %s/generated" % (where, where)
+    with open(where + "/lines", "w", encoding="utf-8") as file:
+        file.write("0 7fffffffffff a_line_of_roots\n")
+    os.chmod(where + "/lines", mode)
+    command = ["setpriv", "--reuid", str(OTHER), "--regid", str(OTHER), "--clear-groups", "--",
+               "unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", script]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if not process.stdout.readline():
+        tap.skip("mode %o" % mode, "no namespaces of a user's own: %s" % process.stderr.read().decode())
+        return
+    with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="utf-8") as file:
+        pid = int(file.read())
+    done = e2e.record_while(lambda _: e2e.let_use(pid, 1), "-o", where + "/x.folded", "-p", pid)
+    stacks = e2e.folded(where + "/x.folded")
+    named = [frames for frames, _ in stacks if any(frame.startswith("a_line_of_roots") for frame in frames)]
+    tap.ok(done.returncode == 0 and e2e.total(stacks) > 20 and bool(named) == is_read,
+           "a file of mode %o, bound to the place of a map, is %s" % (mode, "read" if is_read else "not read"), stacks[:3], done.stderr)
+    os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def check_foreign(tap, program):
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as where:
+        os.chmod(where, 0o755)
+        shutil.copy(program, where)
+        check_bound(tap, where, 0o644, True)
+        check_bound(tap, where, 0o600, False)
+
+
 def main():
     tap = e2e.Tap()
     with e2e.folder() as where:
@@ -82,6 +116,7 @@ def main():
                 process.wait()
             for path in paths:
                 os.unlink(path)
+        check_foreign(tap, program)
     tap.done()
 
 
