@@ -133,6 +133,8 @@ marks 'fbt::f:x' 'fbt::f:x { trace(1); }'
 marks 'pid$target::f:entry' 'pid$target::f:entry { trace(1); }'
 marks 'this->a' 'BEGIN { this->a = 1; } BEGIN { trace(this->a); }'
 marks 'exit()' 'BEGIN { if (pid) { exit(0); trace(1); } }'
+marks cpu '#pragma D option cpu=0
+profile-99 { @ = count(); }'
 marks walltimestamp 'BEGIN { x = walltimestamp; trace(x); }'
 
 marks 'gettimeofday_s()' 'probe begin { println(gettimeofday_s()) }' stp

@@ -285,6 +285,8 @@ static void write_all(struct d_writer *w)
 	if (state->clauses.count)
 		translate_comments(t, state->clauses.at[0].span.begin);
 	write_constants(w);
+	if (w->c->has_cpu)
+		translate_mark(t, "cpu", "what happens on other CPUs counts in bpftrace's language, too");
 	for (i = 0; i < state->clauses.count; i++) {
 		if (i || t->out.count)
 			translate_gap(t);
