@@ -34,6 +34,11 @@ def split(frames):
     return frames, None, []
 
 
+def longest(waits, most):
+    """Of waits, each with its time first, those that took most."""
+    return sorted(waits, key=lambda wait: wait[0])[-most:]
+
+
 def within(stacks, function):
     return [(split(frames), us) for frames, us in stacks if any(frame.startswith(function + " (") for frame in split(frames)[0])]
 
@@ -80,13 +85,13 @@ def check(tap, words, result, function, by, where=None, least=0.95):
     # Python may lose the GIL in the function, but not between its clocks, as well.
     most = float("inf") if words.startswith("3.") else 1.05
     tap.ok(0.95 * known <= away <= most * known, "%s: %.4f s off the CPU, %.4f s by its own account" % (words, away, known),
-           sorted([(us, s[0][-1], s[1]) for s, us in everything])[-9:])
+           longest([(us, s[0][-1], s[1]) for s, us in everything], 9))
     inside = [s for s in everything if s[0][0][-1] != "[waiting: preempted]"]
     time = sum(us for _, us in inside) / 1e6
     ended = [s for s in inside if s[0][1] in by and (not where or is_late(s[0][2]) or any(f.startswith(where + " (") for f in s[0][2]))]
     share = sum(us for _, us in ended) / 1e6 / max(time, 1e-9)
     tap.ok(share >= least, "%s: %.1f %% of it %s%s" % (words, 100 * share, " or ".join(by), " in " + where if where else ""),
-           sorted([(us, s[0][-1], s[1], s[2][-3:]) for s, us in inside])[-9:])
+           longest([(us, s[0][-1], s[1], s[2][-3:]) for s, us in inside], 9))
     late = sum(us for s, us in ended if is_late(s[2]))
     tap.ok(late <= 0.5 * time * 1e6, "%s: stacks of wakers that came too early: %.1f %%" % (words, late / max(time, 1e-9) / 1e4))
     mixed = [s for s, _ in ended if where and any(f.startswith(function + " (") for f in s[2])]
@@ -109,7 +114,7 @@ def natives(tap, where):
         total, known = sum(us for _, us in inside), sum(us for s, us in inside if s[1] == "[woken by: waker]")
         tap.ok(off["waits"] > 2 * off["measured"], "many waits: %d of %d taken" % (off["measured"], off["waits"]))
         tap.ok(known >= 0.9 * total, "many waits: %.1f %% of the time is ended by whom it was" % (100 * known / max(total, 1)),
-               sorted([(us, s[0][-1], s[1]) for s, us in inside])[-9:])
+               longest([(us, s[0][-1], s[1]) for s, us in inside], 9))
         sound(tap, "many waits", stacks, stats)
 
 
@@ -131,7 +136,7 @@ def python(tap, where, path):
     right = [s for s in waits if s[0][1] == TIMER or is_late(s[0][2]) or any(f.startswith("compete (") for f in s[0][2])]
     time, known = sum(us for _, us in waits), sum(us for _, us in right)
     tap.ok(waits and known >= 0.9 * time, "%s, GIL: %.1f %% of %.3f s ended by who had it, or by a timer" % (
-        version, 100 * known / max(time, 1), time / 1e6), sorted([(us, s[1], s[2][-9:]) for s, us in waits])[-5:])
+        version, 100 * known / max(time, 1), time / 1e6), longest([(us, s[1], s[2][-9:]) for s, us in waits], 5))
     sound(tap, version + ", GIL", stacks, stats)
 
 
