@@ -59,7 +59,7 @@ spins:
 	jz side
 2:	test %rbp, %rbp
 	jg 1b
-	jmp stub
+	jmp out
 side:	sub $40, %rsp
 	mov $20, %ecx
 3:	dec %ecx
@@ -74,7 +74,7 @@ calls:
 	call *32(%r14)
 	dec %ebx
 	jg 4b
-stub:	push $3
+out:	push $3
 	push $7
 jump:	jmp .
 	.fill 3, 1, 0x90
