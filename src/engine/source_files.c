@@ -33,6 +33,7 @@ enum why { GONE, REFUSED, UNREADABLE, NO_TEXT, LARGE, BEYOND, WHY_COUNT };
 /* A source file of a process, and what its samples are worth. */
 struct wanted {
 	const char *path;
+	enum source_files_kind kind;
 	int pid;
 	uint64_t worth;
 };
@@ -40,12 +41,17 @@ struct wanted {
 struct source_files {
 	int socket; /* -1: there is no keeper, or it hangs */
 	bool doubted;
-	struct table met; /* pid → MET() */
+	struct table met; /* met_key() → MET() */
 	VEC(struct wanted) wanted;
-	struct table paths, wants; /* the address of a path → its number + 1; number << 32 | pid → index + 1 */
+	struct table paths, wants; /* the address of a path → its number + 1; number, met_key() → index + 1 */
 	size_t kept; /* different ones */
 	size_t missing[WHY_COUNT];
 };
+
+static uint64_t met_key(enum source_files_kind kind, int pid)
+{
+	return (uint64_t)kind << 32 | (uint32_t)pid;
+}
 
 struct source_files *source_files_create(struct foreign_files *files)
 {
@@ -82,9 +88,10 @@ void source_files_destroy(struct source_files *sources)
 }
 
 /* Never waits: who does not take what is told hangs. */
-static void tell(struct source_files *sources, uint32_t ask, int pid, uint64_t time, const char *path)
+static void tell(struct source_files *sources, uint32_t ask, uint64_t key, uint64_t time, const char *path)
 {
-	struct source_files_question question = {.ask = ask, .pid = pid, .time = time};
+	struct source_files_question question = {
+		.ask = ask, .pid = (int32_t)key, .kind = (uint32_t)(key >> 32), .time = time};
 	const struct iovec parts[] = {{&question, sizeof(question)}, {(void *)path, path ? strlen(path) + 1 : 0}};
 	const struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = path ? 2 : 1};
 
@@ -92,10 +99,11 @@ static void tell(struct source_files *sources, uint32_t ask, int pid, uint64_t t
 		give_up(sources);
 }
 
-int source_files_meet(struct source_files *sources, int pid, uint64_t time, const struct process *process)
+int source_files_meet(struct source_files *sources, enum source_files_kind kind, int pid, uint64_t time,
+		      const struct process *process)
 {
-	uint64_t known = 0;
-	bool has = table_get(&sources->met, (uint64_t)pid, &known), ended = process && process->ended != UINT64_MAX;
+	uint64_t known = 0, key = met_key(kind, pid);
+	bool has = table_get(&sources->met, key, &known), ended = process && process->ended != UINT64_MAX;
 
 	if (has && MET_STATE(known) == REFUSED_ALL)
 		return 0;
@@ -105,23 +113,32 @@ int source_files_meet(struct source_files *sources, int pid, uint64_t time, cons
 	}
 	/* Of a program that is there no more, or of who had the pid before: its ids can not be known. */
 	if (!process || time < process->executed || (ended && (!has || process->ended <= MET_TIME(known))))
-		return table_set(&sources->met, (uint64_t)pid, MET(time, REFUSED_ALL));
+		return table_set(&sources->met, key, MET(time, REFUSED_ALL));
 	if (ended || (has && MET_STATE(known) == MET_NOW))
 		return 0;
-	tell(sources, SOURCE_FILES_MEET, pid, time, NULL);
-	return table_set(&sources->met, (uint64_t)pid, MET(time, MET_NOW));
+	tell(sources, SOURCE_FILES_MEET, key, time, NULL);
+	return table_set(&sources->met, key, MET(time, MET_NOW));
 }
 
 int source_files_renew(struct source_files *sources, int pid, uint64_t time)
 {
-	uint64_t known;
+	static const enum source_files_kind kinds[] = {SOURCE_FILES_RUNTIME, SOURCE_FILES_NATIVE};
+	uint64_t known, key;
+	bool told = false;
+	size_t i;
 
-	if (!table_get(&sources->met, (uint64_t)pid, &known))
-		return 0;
-	tell(sources, SOURCE_FILES_RENEW, pid, time, NULL);
-	if (MET_STATE(known) == REFUSED_ALL || time <= MET_TIME(known))
-		return 0;
-	return table_set(&sources->met, (uint64_t)pid, MET(MET_TIME(known), MET_BEFORE));
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		key = met_key(kinds[i], pid);
+		if (!table_get(&sources->met, key, &known))
+			continue;
+		if (!told)
+			tell(sources, SOURCE_FILES_RENEW, key, time, NULL);
+		told = true;
+		if (MET_STATE(known) != REFUSED_ALL && time > MET_TIME(known) &&
+		    table_set(&sources->met, key, MET(MET_TIME(known), MET_BEFORE)))
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 void source_files_doubt(struct source_files *sources)
@@ -129,7 +146,7 @@ void source_files_doubt(struct source_files *sources)
 	sources->doubted = true;
 }
 
-static int want(struct source_files *sources, const char *path, int pid, uint64_t worth)
+static int want(struct source_files *sources, const char *path, enum source_files_kind kind, int pid, uint64_t worth)
 {
 	uint64_t number, key, index;
 
@@ -138,12 +155,12 @@ static int want(struct source_files *sources, const char *path, int pid, uint64_
 		if (table_set(&sources->paths, (uintptr_t)path, number))
 			return -ENOMEM;
 	}
-	key = number << 32 | (uint32_t)pid;
+	key = number << 33 | met_key(kind, pid);
 	if (table_get(&sources->wants, key, &index)) {
 		sources->wanted.at[index - 1].worth += worth;
 		return 0;
 	}
-	if (vec_push(&sources->wanted, ((struct wanted){path, pid, worth})))
+	if (vec_push(&sources->wanted, ((struct wanted){path, kind, pid, worth})))
 		return -ENOMEM;
 	return table_set(&sources->wants, key, sources->wanted.count);
 }
@@ -167,9 +184,13 @@ static int want_all(struct source_files *sources, const struct profile *profile)
 		const struct profile_sample *sample = profile_sample_at(profile, i);
 
 		for (j = 0; j < sample->depth; j++) {
-			const char *path = source_of(profile_frame_at(profile, sample->frames[j]));
+			const struct frame *frame = profile_frame_at(profile, sample->frames[j]);
+			enum source_files_kind kind =
+				frame->layer == FRAME_NATIVE ? SOURCE_FILES_NATIVE : SOURCE_FILES_RUNTIME;
+			const char *path = source_of(frame);
 
-			if (path && want(sources, path, sample->pid, sample->weight ? sample->weight : sample->count))
+			if (path &&
+			    want(sources, path, kind, sample->pid, sample->weight ? sample->weight : sample->count))
 				return -ENOMEM;
 		}
 	}
@@ -220,7 +241,7 @@ static char *fetch(struct source_files *sources, const struct wanted *wanted, st
 	char *bytes;
 	size_t at, part;
 
-	tell(sources, SOURCE_FILES_READ, wanted->pid, 0, wanted->path);
+	tell(sources, SOURCE_FILES_READ, met_key(wanted->kind, wanted->pid), 0, wanted->path);
 	if (sources->socket < 0 || !receive(sources, answer, sizeof(*answer))) {
 		*why = GONE;
 		return NULL;
@@ -265,7 +286,7 @@ static int add(struct source_files *sources, const struct wanted *wanted, struct
 	char *text = NULL;
 	int err = 0;
 
-	if (!table_get(&sources->met, (uint64_t)wanted->pid, &known))
+	if (!table_get(&sources->met, met_key(wanted->kind, wanted->pid), &known))
 		why = GONE;
 	else if (!sources->doubted && MET_STATE(known) == MET_NOW)
 		text = fetch(sources, wanted, &answer, &why);

@@ -18,6 +18,9 @@
  *   - if its ids changed with exec;
  *   - if any record of the side-band was lost: that may have been an exec.
  *
+ * Files that frames of a runtime name, and those of native frames, are asked for apart: which program named a file of
+ * Python's is clear when all samples with Python frames are, whatever ran before in that process, such as a shell.
+ *
  * Not covered: what else confines a process, such as Landlock or AppArmor. Not thread-safe.
  */
 #ifndef STRATA_ENGINE_SOURCE_FILES_H
@@ -33,15 +36,21 @@
 #define SOURCE_FILES_FILE_MAX  (1u << 20) /* bytes of one file */
 #define SOURCE_FILES_BYTES_MAX (8u << 20) /* of all */
 #define SOURCE_FILES_ASKED_MAX 512        /* files of processes, the hottest first */
-#define SOURCE_FILES_HELD_MAX  256        /* processes: two descriptors each */
+#define SOURCE_FILES_HELD_MAX  256        /* processes, for each kind: two descriptors each */
 
 struct source_files;
 
 struct source_files *source_files_create(struct foreign_files *files); /* NULL when memory is short */
 void source_files_destroy(struct source_files *sources); /* may be NULL */
 
-/* A sample of this time has frames that name source files. `process`: which had the pid then, or NULL. 0 or -ENOMEM. */
-int source_files_meet(struct source_files *sources, int pid, uint64_t time, const struct process *process);
+enum source_files_kind { SOURCE_FILES_RUNTIME, SOURCE_FILES_NATIVE };
+
+/*
+ * A sample of this time has frames of this kind that name source files. `process`: which had the pid then, or NULL.
+ * 0 or -ENOMEM.
+ */
+int source_files_meet(struct source_files *sources, enum source_files_kind kind, int pid, uint64_t time,
+		      const struct process *process);
 
 /* The pid has another program, or is another process, from `time` on. 0 or -ENOMEM. */
 int source_files_renew(struct source_files *sources, int pid, uint64_t time);
@@ -62,6 +71,8 @@ struct source_files_question {
 	uint32_t ask; /* enum source_files_ask */
 	int32_t pid;
 	uint64_t time; /* CLOCK_MONOTONIC, ns */
+	uint32_t kind; /* enum source_files_kind; not of SOURCE_FILES_RENEW, which is for both */
+	uint32_t reserved;
 };
 
 /* To SOURCE_FILES_READ only; the file's bytes follow, in datagrams of at most SOURCE_FILES_PIECE. */

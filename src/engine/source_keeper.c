@@ -28,6 +28,7 @@ struct rights {
 
 struct held {
 	int pid;
+	uint32_t kind;
 	uint64_t sampled; /* the sample for which it was looked at */
 	uint64_t looked;  /* when its ids were known */
 	struct rights rights;
@@ -37,18 +38,18 @@ struct held {
 
 struct keeper {
 	int socket;
-	struct held held[SOURCE_FILES_HELD_MAX];
+	struct held held[2 * SOURCE_FILES_HELD_MAX];
 	size_t count;
 	uint8_t piece[SOURCE_FILES_PIECE];
 	char path[PATH_MAX];
 };
 
-static struct held *find(struct keeper *keeper, int pid)
+static struct held *find(struct keeper *keeper, uint32_t kind, int pid)
 {
 	size_t i;
 
 	for (i = 0; i < keeper->count; i++)
-		if (keeper->held[i].pid == pid)
+		if (keeper->held[i].pid == pid && keeper->held[i].kind == kind)
 			return &keeper->held[i];
 	return NULL;
 }
@@ -107,11 +108,11 @@ static bool look(int pid, struct held *ret)
 	return false;
 }
 
-static void meet(struct keeper *keeper, int pid, uint64_t time)
+static void meet(struct keeper *keeper, uint32_t kind, int pid, uint64_t time)
 {
-	struct held *held = find(keeper, pid), seen = {.pid = pid, .sampled = time};
+	struct held *held = find(keeper, kind, pid), seen = {.pid = pid, .kind = kind, .sampled = time};
 
-	if ((!held && keeper->count == SOURCE_FILES_HELD_MAX) || !look(pid, &seen))
+	if ((!held && keeper->count == 2 * SOURCE_FILES_HELD_MAX) || !look(pid, &seen))
 		return;
 	if (!held) {
 		keeper->held[keeper->count++] = seen;
@@ -126,10 +127,14 @@ static void meet(struct keeper *keeper, int pid, uint64_t time)
 
 static void renew(struct keeper *keeper, int pid, uint64_t time)
 {
-	struct held *held = find(keeper, pid);
+	size_t i;
 
-	if (held && held->sampled < time && time <= held->looked)
-		held->refused = true;
+	for (i = 0; i < keeper->count; i++) {
+		struct held *held = &keeper->held[i];
+
+		if (held->pid == pid && held->sampled < time && time <= held->looked)
+			held->refused = true;
+	}
 }
 
 static int set_effective(bool all)
@@ -221,9 +226,9 @@ static void tell_bytes(struct keeper *keeper, int fd, size_t size)
 	}
 }
 
-static void read_source(struct keeper *keeper, int pid)
+static void read_source(struct keeper *keeper, uint32_t kind, int pid)
 {
-	const struct held *held = find(keeper, pid);
+	const struct held *held = find(keeper, kind, pid);
 	struct source_files_answer answer = {.result = !held ? -ESRCH : held->refused ? -EPERM : 0};
 	struct stat status;
 	int fd = -1;
@@ -267,13 +272,13 @@ void source_keeper(int socket)
 			_exit(0);
 		switch (question.ask) {
 		case SOURCE_FILES_MEET:
-			meet(keeper, question.pid, question.time);
+			meet(keeper, question.kind, question.pid, question.time);
 			break;
 		case SOURCE_FILES_RENEW:
 			renew(keeper, question.pid, question.time);
 			break;
 		default:
-			read_source(keeper, question.pid);
+			read_source(keeper, question.kind, question.pid);
 			break;
 		}
 	}

@@ -160,16 +160,17 @@ static int handle_code(struct watch *watch, const struct code_event *event, size
 	return err;
 }
 
-static int meet_sources(struct watch *watch, const struct sample_event *sample)
+static int meet_sources(struct watch *watch, const struct sample_event *sample, enum source_files_kind kind)
 {
-	return watch->sources ? source_files_meet(watch->sources, (int)sample->tgid, sample->time,
+	return watch->sources ? source_files_meet(watch->sources, kind, (int)sample->tgid, sample->time,
 						  watch_process(watch, (int)sample->tgid, sample->time))
 			      : 0;
 }
 
 int watch_keep_sample(struct watch *watch, const struct sample_event *sample)
 {
-	if ((sample->second_stack || watch->naming.lines) && meet_sources(watch, sample))
+	if ((sample->second_stack && meet_sources(watch, sample, SOURCE_FILES_RUNTIME)) ||
+	    (watch->naming.lines && meet_sources(watch, sample, SOURCE_FILES_NATIVE)))
 		return -ENOMEM;
 	return store_sample(&watch->store, sample);
 }
@@ -199,7 +200,8 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	}
 	if (watch->owners && owners_meet(watch->owners, sample->cgroup))
 		return -ENOMEM;
-	if (sample->flags & SAMPLE_SECOND && meet_sources(watch, sample)) /* now, as the process may end */
+	/* Now, as the process may end. */
+	if (sample->flags & SAMPLE_SECOND && meet_sources(watch, sample, SOURCE_FILES_RUNTIME))
 		return -ENOMEM;
 	watch->counts.verify.chosen += !!(sample->flags & SAMPLE_VERIFY);
 	if (watch->learning.doubted.count && table_get(&watch->learning.doubted, sample->native_stack, &before))

@@ -64,6 +64,13 @@ async function main(directory, browser) {
 	ok((await browser.value("document.querySelector('#source tr[data-line=\"9\"]').className")) === "hot" &&
 		(await browser.value("document.querySelector('#source tr[data-line=\"9\"]').lastChild.textContent")).endsWith("# the hot line"), "beside its text");
 	ok(browser.complaints.length === 0 && browser.requests.length === 1, "no errors, no requests", browser.complaints.join(" "));
+	/* Whose the native files are that were met before exec is not certain. Python's are. */
+	execFileSync(strata, ["record", "-q", "--source", "--lines", "-F", "999", "-o", page, "--", "bash", "-c",
+		`for ((i = 0; i < 100000; i++)); do :; done; exec /usr/bin/python3 ${program}`], { stdio: "inherit" });
+	await browser.open(page);
+	const later = await browser.value(`strata.source(${JSON.stringify(program)})`);
+
+	ok(later?.some(([line]) => line === 9), "also of a program that another one became, with --lines", JSON.stringify(later));
 }
 
 if (process.geteuid() !== 0) {
