@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK(!compare_functions(profile, &compare, &diag));
 			for (i = 0; i < compare.count; i++)
 				CHECK(!compare_differs(&profile_get_info(profile)->compared,
-						       compare.rows[i].total_before, compare.rows[i].total));
+						       compare.rows[i].total_before, compare.rows[i].total,
+						       compare.rows[i].total_spread));
 			compare_deinit(&compare);
 		}
 	}

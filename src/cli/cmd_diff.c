@@ -21,7 +21,7 @@ static const struct option_row options[] = {
 	{'o', "output", "FILE",
 	 "write this file, .html; - means a table as text on\nstandard output; may be repeated (" DEFAULT_OUTPUT ")"},
 	{OPTION_BY, "by", "WHAT",
-	 "compare shares of all samples, or CPU time for each second\nof the recordings: "
+	 "compare shares of all samples, or time for each second\nof the recordings: "
 	 "samples or time (samples)"},
 	{OPTION_TEXT, "text", "ROWS", "write a table with this many rows on standard output (30)"},
 	{'h', "help", NULL, "this text"},

@@ -24,7 +24,17 @@ static double row(double before, double after, double share_before)
 	return cell(before, both * share_before) + cell(after, both * (1 - share_before));
 }
 
-bool compare_differs(const struct profile_compared *how, uint64_t before, uint64_t after)
+/* Times: the difference beside its standard deviation. Of shares, all others vary, too, which changes the share. */
+static bool times_differ(const struct profile_compared *how, uint64_t before, uint64_t after, double spread)
+{
+	double was = (double)before * how->weight_before, is = (double)after * how->weight;
+	double share = (was + is) / 2;
+	double variance = how->by_time ? spread : (1 - 2 * share) * spread + share * share * how->spread;
+
+	return (was + is) * (was + is) >= LEAST_SAMPLES * spread && (is - was) * (is - was) > CRITICAL * variance;
+}
+
+bool compare_differs(const struct profile_compared *how, uint64_t before, uint64_t after, double spread)
 {
 	/* A weight is one over the exposure: samples, or ticks of the clock. */
 	double exposed_before = 1 / how->weight_before, exposed = 1 / how->weight;
@@ -32,6 +42,8 @@ bool compare_differs(const struct profile_compared *how, uint64_t before, uint64
 	double off = (double)(before + after) * share - (double)before;
 	double was, is, g;
 
+	if (how->times)
+		return times_differ(how, before, after, spread);
 	if (before + after < LEAST_SAMPLES || fabs(off) <= 0.5)
 		return false;
 	was = (double)before + copysign(0.5, off); /* corrected for continuity: counts are whole */
@@ -40,6 +52,34 @@ bool compare_differs(const struct profile_compared *how, uint64_t before, uint64
 	if (!how->by_time)
 		g += row(exposed_before - was, exposed - is, share);
 	return 2 * g > CRITICAL;
+}
+
+static double square(double value)
+{
+	return value * value;
+}
+
+/* The variance of what a sample, or all, counts for, in both recordings together. */
+static double spread_of(const struct profile_compared *how, double squares_before, double squares)
+{
+	return square(how->weight_before) * squares_before + square(how->weight) * squares;
+}
+
+static const char *kind_name(enum read_kind kind)
+{
+	static const char *const names[] = {[READ_SAMPLES] = "samples of CPU time",
+					    [READ_OFF_CPU] = "time off the CPU (--off-cpu)",
+					    [READ_WALL] = "time on and off the CPU (--wall, --gil)",
+					    [READ_TIMES] = "times of waits"};
+
+	return names[kind];
+}
+
+static bool same_kind(enum read_kind one, enum read_kind other)
+{
+	if (one == READ_SAMPLES || other == READ_SAMPLES)
+		return one == other;
+	return one == other || one == READ_TIMES || other == READ_TIMES;
 }
 
 int compare_prepare(struct profile *profile, const struct recording recordings[2], const char *const names[2],
@@ -54,20 +94,27 @@ int compare_prepare(struct profile *profile, const struct recording recordings[2
 
 		if (!one->samples)
 			return diag_fail(diag, EINVAL, "diff.empty", "%s: it has no samples", names[i]);
-		if (by_time && !(one->duration_s > 0 && one->period_ns > 0))
+		if (by_time && !(one->duration_s > 0 && (one->period_ns > 0 || one->kind != READ_SAMPLES)))
 			return diag_fail(diag, EINVAL, "diff.time",
 					 "%s: it does not tell how long it took (folded stacks do not): compare "
 					 "recordings in pprof's format, or --by samples",
 					 names[i]);
-		weights[i] = by_time ? one->period_ns / 1e9 / one->duration_s : 1.0 / (double)one->samples;
+		weights[i] = !by_time			   ? 1.0 / (double)one->samples
+			     : one->kind == READ_SAMPLES ? one->period_ns / 1e9 / one->duration_s
+							   : 1e-6 / one->duration_s;
 	}
+	if (!same_kind(recordings[0].kind, recordings[1].kind))
+		return diag_fail(diag, EINVAL, "diff.kind", "%s has %s, %s %s: compare recordings of one kind",
+				 names[0], kind_name(recordings[0].kind), names[1], kind_name(recordings[1].kind));
 	*how = (struct profile_compared){.name_before = profile_string(profile, names[0]),
 					 .name = profile_string(profile, names[1]),
 					 .weight_before = weights[0],
 					 .weight = weights[1],
 					 .samples_before = recordings[0].samples,
 					 .samples = recordings[1].samples,
-					 .by_time = by_time};
+					 .by_time = by_time,
+					 .times = recordings[0].kind != READ_SAMPLES};
+	how->spread = spread_of(how, recordings[0].squares, recordings[1].squares);
 	return how->name_before && how->name ? 0 : diag_fail(diag, ENOMEM, "diff.memory", "%s", strerror(ENOMEM));
 }
 
@@ -108,9 +155,10 @@ static int name_rows(struct compare *compare)
 	return compare->rows && compare->names ? 0 : -ENOMEM;
 }
 
-static void count_sample(struct compare *compare, const struct profile_sample *sample, const uint32_t *function_of,
-			 size_t *seen, size_t turn)
+static void count_sample(struct compare *compare, const struct profile_compared *how,
+			 const struct profile_sample *sample, const uint32_t *function_of, size_t *seen, size_t turn)
 {
+	double spread = spread_of(how, sample->squares_before, sample->squares);
 	uint32_t i;
 
 	for (i = 0; i < sample->depth; i++) {
@@ -120,12 +168,14 @@ static void count_sample(struct compare *compare, const struct profile_sample *s
 		if (i + 1 == sample->depth) {
 			row_at->own_before += sample->before;
 			row_at->own += sample->count;
+			row_at->own_spread += spread;
 		}
 		if (seen[function] == turn)
 			continue;
 		seen[function] = turn;
 		row_at->total_before += sample->before;
 		row_at->total += sample->count;
+		row_at->total_spread += spread;
 	}
 }
 
@@ -139,8 +189,8 @@ static int by_difference(const void *a, const void *b, void *arg)
 {
 	const struct compare_row *x = a, *y = b;
 	const struct profile_compared *how = arg;
-	bool x_differs = compare_differs(how, x->own_before, x->own);
-	bool y_differs = compare_differs(how, y->own_before, y->own);
+	bool x_differs = compare_differs(how, x->own_before, x->own, x->own_spread);
+	bool y_differs = compare_differs(how, y->own_before, y->own, y->own_spread);
 	double x_size = fabs(change(how, x->own_before, x->own)), y_size = fabs(change(how, y->own_before, y->own));
 	double x_all = fabs(change(how, x->total_before, x->total)),
 	       y_all = fabs(change(how, y->total_before, y->total));
@@ -168,7 +218,7 @@ int compare_functions(const struct profile *profile, struct compare *ret, struct
 		seen = calloc(compare.count + 1, sizeof(*seen));
 	if (seen) {
 		for (i = 0; i < profile_sample_count(profile); i++)
-			count_sample(&compare, profile_sample_at(profile, i), function_of, seen, i + 1);
+			count_sample(&compare, &how, profile_sample_at(profile, i), function_of, seen, i + 1);
 		qsort_r(compare.rows, compare.count, sizeof(*compare.rows), by_difference, &how);
 	}
 	free(function_of);

@@ -39,11 +39,15 @@ int reader_frame(struct reader *reader, uint32_t frame)
 	return vec_push(&reader->stack, frame) ? reader_no_memory(reader) : 0;
 }
 
-int reader_sample(struct reader *reader, const char *comm, uint64_t count)
+int reader_sample(struct reader *reader, const char *comm, uint64_t count, uint64_t waits)
 {
+	bool times = reader->recording->kind != READ_SAMPLES;
+	double squares = times ? (double)count * (double)count / (double)(waits ? waits : 1) : 0;
 	const struct profile_sample sample = {.comm = comm,
 					      .count = reader->side == READ_AFTER ? count : 0,
 					      .before = reader->side == READ_BEFORE ? count : 0,
+					      .squares = reader->side == READ_AFTER ? squares : 0,
+					      .squares_before = reader->side == READ_BEFORE ? squares : 0,
 					      .depth = (uint32_t)reader->stack.count,
 					      .frames = reader->stack.at};
 	int err;
@@ -53,6 +57,7 @@ int reader_sample(struct reader *reader, const char *comm, uint64_t count)
 		return diag_fail(reader->diag, EINVAL, "read.count", "the sum of all samples is too large to be true");
 	err = profile_add_sample(reader->profile, &sample, NULL);
 	reader->recording->samples += count;
+	reader->recording->squares += squares;
 	reader->stack.count = 0;
 	return err ? reader_no_memory(reader) : 0;
 }

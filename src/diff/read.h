@@ -9,6 +9,10 @@
  * The layer of a frame: the kernel's if it has the mapping `[kernel.kallsyms]` or the text ` [k]`; a runtime's if it
  * has a line; a mark if it is in brackets; else native. So the same recording in both formats gives the same frames.
  * Threads are not told apart.
+ *
+ * Of waits that have one stack the files tell the number and the time of all: they are taken to last equally long. Of
+ * folded stacks they tell the time only: then it is one wait, which is cautious. Such stacks are known by frames
+ * `[waiting: `.
  */
 #ifndef STRATA_DIFF_READ_H
 #define STRATA_DIFF_READ_H
@@ -26,8 +30,13 @@
 /* Which side of a comparison the samples are counted for. */
 enum read_side { READ_BEFORE, READ_AFTER };
 
+/* What the samples of a recording are. Times are of `strata record --off-cpu`, --wall and --gil, in microseconds. */
+enum read_kind { READ_SAMPLES, READ_OFF_CPU, READ_WALL, READ_TIMES /* either, which folded stacks do not tell */ };
+
 struct recording {
-	uint64_t samples;
+	enum read_kind kind;
+	uint64_t samples;      /* or microseconds */
+	double squares;        /* of times: the sum of squares of what each wait lasted, as profile_sample.squares */
 	double duration_s; /* 0: not known */
 	double period_ns;  /* what one sample stands for; 0: not known */
 	double start_time; /* seconds since the epoch; 0: not known */

@@ -98,7 +98,7 @@ static int take_stack(struct reader *reader, char *text, uint64_t count)
 
 		err = profile_frame(reader->profile, &made, &id) ? reader_no_memory(reader) : reader_frame(reader, id);
 	}
-	return err ?: reader_sample(reader, comm, count);
+	return err ?: reader_sample(reader, comm, count, 1);
 }
 
 /* The line without its count; false: it has none. */
@@ -116,9 +116,12 @@ static bool cut_count(char *line, size_t size, uint64_t *ret)
 
 int read_folded(struct reader *reader, struct cursor *bytes)
 {
+	static const char waiting[] = ";[waiting: ";
 	unsigned int number = 0;
 	int err = 0;
 
+	if (memmem(bytes->base + cursor_position(bytes), cursor_left(bytes), waiting, strlen(waiting)))
+		reader->recording->kind = READ_TIMES;
 	while (!err && !cursor_at_end(bytes)) {
 		const char *from = (const char *)bytes->base + cursor_position(bytes);
 		const char *end = memchr(from, '\n', cursor_left(bytes));

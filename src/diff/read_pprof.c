@@ -60,8 +60,9 @@ struct pprof {
 	VEC(uint32_t) frames;
 	VEC(uint64_t) ids, values;                         /* of the sample being read */
 	struct table mapping_of, function_of, location_of; /* id + 1 → index */
-	VEC(uint64_t) type_names;
+	VEC(uint64_t) type_names, type_units;
 	uint64_t period, duration, time, period_unit;
+	size_t counts; /* the type that counts */
 	bool no_memory;
 };
 
@@ -210,6 +211,7 @@ static bool take_bytes(struct pprof *from, const struct field *field)
 		if (!take_type(field->bytes, &type, &unit))
 			return false;
 		KEEP(from, type_names, type);
+		KEEP(from, type_units, unit);
 		return true;
 	case 2:
 		KEEP(from, samples, field->bytes);
@@ -379,6 +381,17 @@ static int push_location(struct pprof *from, uint64_t id)
 	return err;
 }
 
+/* Of times, whole microseconds. */
+static int take_value(struct pprof *from, const char *name, size_t which)
+{
+	bool times = from->reader->recording->kind != READ_SAMPLES;
+	uint64_t value = from->values.at[which], waits = times ? from->values.at[from->counts] : 1;
+
+	if (times)
+		value = value / 1000 + (value % 1000 >= 500);
+	return value ? reader_sample(from->reader, name, value, (int64_t)waits > 0 ? waits : 1) : 0;
+}
+
 static int take_sample(struct pprof *from, struct cursor bytes, size_t which)
 {
 	struct field field;
@@ -398,7 +411,8 @@ static int take_sample(struct pprof *from, struct cursor bytes, size_t which)
 	}
 	if (from->no_memory)
 		return reader_no_memory(from->reader);
-	if (!cursor_at_end(&bytes) || !cursor_ok(&bytes) || which >= from->values.count)
+	if (!cursor_at_end(&bytes) || !cursor_ok(&bytes) || which >= from->values.count ||
+	    from->counts >= from->values.count)
 		return diag_fail(from->reader->diag, EINVAL, "read.pprof", "a sample is damaged");
 	if ((int64_t)from->values.at[which] < 0)
 		return diag_fail(from->reader->diag, EINVAL, "read.pprof",
@@ -408,11 +422,29 @@ static int take_sample(struct pprof *from, struct cursor bytes, size_t which)
 	name = err ? NULL : string_copy(from, comm);
 	if (!err && !name)
 		err = reader_no_memory(from->reader);
-	if (!err && from->values.at[which])
-		err = reader_sample(from->reader, name, from->values.at[which]);
+	if (!err)
+		err = take_value(from, name, which);
 	from->reader->stack.count = 0;
 	free(name);
 	return err;
+}
+
+/* Of waits, the type that is their time, and what the recording is; false: there is none. */
+static bool waiting_type(const struct pprof *from, size_t *type, enum read_kind *kind)
+{
+	size_t i;
+
+	for (i = 0; i < from->type_names.count; i++) {
+		bool off_cpu = string_is(from, from->type_names.at[i], "off_cpu");
+
+		if ((!off_cpu && !string_is(from, from->type_names.at[i], "wall")) ||
+		    !string_is(from, from->type_units.at[i], "nanoseconds"))
+			continue;
+		*type = i;
+		*kind = off_cpu ? READ_OFF_CPU : READ_WALL;
+		return true;
+	}
+	return false;
 }
 
 /* The type that counts samples; else the first. */
@@ -453,7 +485,9 @@ int read_pprof(struct reader *reader, struct cursor *bytes)
 		err = reader_no_memory(reader);
 	else if (!from.type_names.count)
 		err = diag_fail(reader->diag, EINVAL, "read.pprof", "a profile without types of samples");
-	which = counting_type(&from);
+	from.counts = counting_type(&from);
+	if (!waiting_type(&from, &which, &reader->recording->kind))
+		which = from.counts;
 	for (i = 0; i < from.samples.count && !err; i++)
 		err = take_sample(&from, from.samples.at[i], which);
 	if (!err)
@@ -468,6 +502,7 @@ int read_pprof(struct reader *reader, struct cursor *bytes)
 	vec_free(&from.ids);
 	vec_free(&from.values);
 	vec_free(&from.type_names);
+	vec_free(&from.type_units);
 	table_deinit(&from.mapping_of);
 	table_deinit(&from.function_of);
 	table_deinit(&from.location_of);

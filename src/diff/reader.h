@@ -16,8 +16,11 @@ struct reader {
 	VEC(uint32_t) stack; /* the sample's, in any order until it is added */
 };
 
-/* Adds the stack, outermost first, and empties it. `count` is positive. 0 or a negative errno and a diag. */
-int reader_sample(struct reader *reader, const char *comm, uint64_t count);
+/*
+ * Adds the stack, outermost first, and empties it. `count` is positive. `waits`: of a recording of times, how many
+ * waits lasted so long together. 0 or a negative errno and a diag.
+ */
+int reader_sample(struct reader *reader, const char *comm, uint64_t count, uint64_t waits);
 
 /* 0, or -EFBIG and a diag when the stack has as many frames as it may. */
 int reader_frame(struct reader *reader, uint32_t frame);

@@ -9,7 +9,8 @@
  *   frames         for each frame: layer, name, file (both indices into strings), line
  *   threads[].tree for each node of the thread's prefix tree, parents first (preorder):
  *                  levels to go up from the node before (0: its child), frame, samples that ended here, or their
- *                  microseconds if info.weighed; then, if two recordings are compared, samples that ended here before
+ *                  microseconds if info.weighed; then, if two recordings are compared, samples that ended here before;
+ *                  then, if these are times, how many waits of equal length would vary as much (EVEN_WAITS)
  *
  *   threads[].owner the text of its container, unit or cgroup, an index into strings; absent if that is not known. A
  *                  thread that was in several comes several times
@@ -69,6 +70,8 @@ static const char table_js[] = {
 static const char page_js[] = {
 #include "page/page.js.inc"
 };
+
+#define EVEN_WAITS 1000 /* the page has thousandths of a wait */
 
 struct page {
 	FILE *out;
@@ -155,8 +158,10 @@ static void write_compared(FILE *out, const struct profile_compared *compared)
 	write_text(out, "name", compared->name);
 	write_number(out, "weightBefore", compared->weight_before);
 	write_number(out, "weight", compared->weight);
-	fprintf(out, "\"samplesBefore\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"byTime\":%s},\n",
-		compared->samples_before, compared->samples, compared->by_time ? "true" : "false");
+	write_number(out, "spread", compared->spread);
+	fprintf(out, "\"samplesBefore\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"byTime\":%s,\"times\":%s},\n",
+		compared->samples_before, compared->samples, compared->by_time ? "true" : "false",
+		compared->times ? "true" : "false");
 }
 
 static void write_quality(FILE *out, const struct profile_quality *q)
@@ -274,6 +279,26 @@ static void write_times(struct page *page, const struct profile_sample *const *s
 	pack_flush(&packer);
 }
 
+/* Of the samples of one stack and thread. */
+struct sums {
+	uint64_t count, before;
+	double squares, squares_before;
+};
+
+/*
+ * How many waits of equal length would vary as much, times EVEN_WAITS: (value)² / variance; 0: none. A whole number is
+ * short, and exact enough.
+ */
+static uint64_t even_waits(const struct profile_compared *compared, const struct sums *sums)
+{
+	double value = (double)sums->before * compared->weight_before + (double)sums->count * compared->weight;
+	double spread = compared->weight_before * compared->weight_before * sums->squares_before +
+			compared->weight * compared->weight * sums->squares;
+	double waits = spread > 0 ? EVEN_WAITS * value * value / spread : 0;
+
+	return waits < 1e15 ? (uint64_t)(waits + 0.5) : 1000000000000000;
+}
+
 /* One thread's tree: the samples from `at`; returns where the next thread starts. */
 static size_t write_thread(struct page *page, size_t at)
 {
@@ -282,8 +307,9 @@ static size_t write_thread(struct page *page, size_t at)
 	const struct profile_owner *owner = profile_owner(page->profile, first->cgroup);
 	struct packer packer = {.out = page->out};
 	const size_t from = at;
-	bool compared = profile_get_info(page->profile)->compared.weight > 0;
-	uint64_t count = 0, was = 0, empty = 0, empty_before = 0;
+	const struct profile_compared *compared = &profile_get_info(page->profile)->compared;
+	struct sums sums = {};
+	uint64_t empty = 0, empty_before = 0;
 	uint32_t level, shared;
 
 	fprintf(page->out, "{\"comm\":%" PRIu64 ",\"pid\":%d,\"tid\":%d,", string_index(page, first->comm), first->pid,
@@ -294,24 +320,28 @@ static size_t write_thread(struct page *page, size_t at)
 	for (; at < view->sample_count && same_thread(first, view->samples[at]); at++) {
 		const struct profile_sample *sample = view->samples[at];
 
-		count += export_amount(page->profile, sample);
-		was += sample->before;
+		sums.count += export_amount(page->profile, sample);
+		sums.before += sample->before;
+		sums.squares += sample->squares;
+		sums.squares_before += sample->squares_before;
 		if (at + 1 < view->sample_count && export_view_same(view, sample, view->samples[at + 1]))
 			continue;
 		if (!sample->depth) {
-			empty = export_number(page->profile, count);
-			empty_before = was;
+			empty = export_number(page->profile, sums.count);
+			empty_before = sums.before;
 		}
 		shared = before ? shared_depth(view, before, sample) : 0;
 		for (level = shared; level < sample->depth; level++) {
 			pack(&packer, level == shared && before ? before->depth - shared : 0);
 			pack(&packer, view->ranks[sample->frames[level]]);
-			pack(&packer, level + 1 == sample->depth ? export_number(page->profile, count) : 0);
-			if (compared)
-				pack(&packer, level + 1 == sample->depth ? was : 0);
+			pack(&packer, level + 1 == sample->depth ? export_number(page->profile, sums.count) : 0);
+			if (compared->weight > 0)
+				pack(&packer, level + 1 == sample->depth ? sums.before : 0);
+			if (compared->times)
+				pack(&packer, level + 1 == sample->depth ? even_waits(compared, &sums) : 0);
 		}
 		before = sample;
-		count = was = 0;
+		sums = (struct sums){};
 	}
 	pack_flush(&packer);
 	write_times(page, page->view.samples + from, at - from);

@@ -264,6 +264,8 @@ int profile_add_sample(struct profile *profile, const struct profile_sample *sam
 		node->sample.lockable += wanted.lockable;
 		node->sample.held += wanted.held;
 		node->sample.before += wanted.before;
+		node->sample.squares_before += wanted.squares_before;
+		node->sample.squares += wanted.squares;
 		node->sample.weight += wanted.weight;
 	} else {
 		if (vec_reserve(&profile->samples, 1))

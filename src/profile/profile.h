@@ -24,7 +24,9 @@ struct profile_sample {
 	uint64_t lockable;      /* of these: where a runtime has a lock for all threads, the GIL; if that was wanted */
 	uint64_t held;          /* of those: the thread held it */
 	uint64_t weight;        /* ns that these stand for, where samples are weighed; else 0 */
-	uint64_t before;        /* the same in the recording that this one is compared with (src/diff); else 0 */
+	uint64_t before;        /* the count in the recording that this one is compared with (src/diff); else 0 */
+	double squares_before, squares; /* of compared times: the sum of squares of what each one lasted (struct
+					   profile_compared), before and now; else 0 */
 	uint32_t depth;         /* number of frames */
 	const uint32_t *frames; /* frame ids, outermost first */
 };
@@ -128,6 +130,8 @@ struct profile_compared {
 	double weight_before, weight;
 	uint64_t samples_before, samples;
 	bool by_time;
+	bool times;    /* counts are microseconds: waits, or these and CPU time; what they lasted is in squares */
+	double spread; /* of these: the variance of all, squares times the square of the weight, of both sides */
 };
 
 struct profile_info {

@@ -41,6 +41,30 @@ esc=$(printf '\033')
 printf 'a;\033[31mx (y) 30\n' >red.folded
 is "$("$STRATA" diff red.folded red.folded -o - 2>&1 | grep -c "$esc")" 0 'control characters do not reach the terminal'
 
+# Of times off the CPU: how long, not how often.
+if [ "$(id -u)" = 0 ]; then
+	cat >naps.py <<-'END'
+		import sys, time
+		def quick(): time.sleep(0.002)
+		def slow(): time.sleep(float(sys.argv[1]))
+		for i in range(150): quick(); slow()
+	END
+	for nap in 0.002 0.012; do
+		"$STRATA" record -q --off-cpu -o $nap.pb.gz -o $nap.folded -- /usr/bin/python3 naps.py $nap
+	done
+	text=$("$STRATA" diff 0.002.pb.gz 0.012.pb.gz --text 1000)
+	like "$text" '^after: .*, [0-9]+\.[0-9]+ s$' 'times off the CPU: how long in all'
+	total() {
+		echo "$1" | awk -v function_="$2" 'NF > 6 && $(NF - 1) == function_ {
+			print ($5 > $4 + 20 ? "more" : $5 < $4 - 20 ? "less" : "same"), ($6 ~ /~/ ? "chance" : "clear") }'
+	}
+	is "$(total "$text" slow)" 'more clear' '  a longer wait, as often, is more of the time'
+	is "$(total "$text" quick)" 'less clear' '  the other one less'
+	like "$("$STRATA" diff --by time 0.002.pb.gz 0.012.pb.gz -o -)" '^time: [1-9][0-9.]* % of a thread before, [1-9]' '  by time'
+	text=$("$STRATA" diff 0.002.folded 0.012.folded --text 1000)
+	is "$(total "$text" slow)" 'more chance' '  folded stacks do not tell of how many waits: it may be chance'
+fi
+
 # bad STATUS PATTERN ARGUMENT...
 bad() {
 	status=$1 pattern=$2
@@ -63,5 +87,7 @@ bad 1 'cut off' a.folded cut.pb.gz
 bad 1 'noise: ' a.folded noise
 bad 1 'no samples' empty b.folded
 bad 1 'does not tell how long' --by time a.folded b.pb.gz
+printf 'a;b (c);[waiting: read] 5000\n' >waits.folded
+bad 1 'compare recordings of one kind' a.folded waits.folded
 bad 1 'Is a directory' a.folded .
 tap_done

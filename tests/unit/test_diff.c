@@ -215,7 +215,7 @@ static void test_significance(void)
 				double one = fmin(tail(before + after, p, after, true),
 						  tail(before + after, p, after, false));
 
-				if (compare_differs(&how, before, after)) {
+				if (compare_differs(&how, before, after, 0)) {
 					told++;
 					wrong += one > 0.001;
 				} else {
@@ -227,6 +227,86 @@ static void test_significance(void)
 	ok(told > 1000, "differences are told: %u", told);
 	is_int(wrong, 0, "none with an exact one-sided p above 0.001");
 	is_int(missed, 0, "none missed with one below 0.0001");
+}
+
+/* Exponentially distributed, in microseconds: the worst that independent waits are likely to be. */
+static double wait_us(uint64_t *state, double mean)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return -mean * log(((double)(*state >> 11) + 1) / 9007199254740993.0);
+}
+
+/* Two programs' waits of a function and of all the others, as often as told; whether they are said to differ. */
+static bool waits_differ(uint64_t *state, bool by_time, unsigned int waits, double mean, double changed)
+{
+	double sums[2] = {}, squares[2] = {}, others[2] = {}, all_squares = 0, weights[2];
+	struct profile_compared how = {.times = true, .by_time = by_time};
+	unsigned int i, j;
+
+	for (i = 0; i < 2; i++) {
+		unsigned int other = 3 * waits;
+
+		for (j = 0; j < waits; j++) {
+			double one = wait_us(state, i ? changed : mean);
+
+			sums[i] += one;
+			squares[i] += one * one;
+		}
+		all_squares = squares[i];
+		for (j = 0; j < other; j++) {
+			double one = wait_us(state, mean);
+
+			others[i] += one;
+			all_squares += one * one;
+		}
+		weights[i] = by_time ? 1e-6 : 1 / (sums[i] + others[i]);
+		how.spread += all_squares * weights[i] * weights[i];
+	}
+	how.weight_before = weights[0];
+	how.weight = weights[1];
+	return compare_differs(&how, (uint64_t)sums[0], (uint64_t)sums[1],
+			       squares[0] * weights[0] * weights[0] + squares[1] * weights[1] * weights[1]);
+}
+
+static void test_times(void)
+{
+	unsigned int by_time, i;
+
+	for (by_time = 0; by_time < 2; by_time++) {
+		unsigned int wrong = 0, missed = 0, few = 0;
+		uint64_t state = 1;
+
+		for (i = 0; i < 3000; i++) {
+			wrong += waits_differ(&state, by_time, 200, 5000, 5000);
+			missed += !waits_differ(&state, by_time, 1000, 5000, 8000);
+			few += waits_differ(&state, by_time, 4, 5000, 500000);
+		}
+		ok(wrong <= 9, "%s: equal waits are hardly ever said to differ: %u of 3000",
+		   by_time ? "time" : "share", wrong);
+		is_int(missed, 0, "longer ones always");
+		is_int(few, 0, "of too few nothing is said");
+	}
+}
+
+static void test_kinds(void)
+{
+	static const char *const names[] = {"before.folded", "after.folded"};
+	struct profile *profile = profile_create();
+	struct recording recordings[2] = {};
+	struct diag diag = {};
+
+	read_text(profile, READ_BEFORE, "c;main (x);[waiting: read] 2000000\n", &recordings[0]);
+	read_text(profile, READ_AFTER, "c;main (x) 900\n", &recordings[1]);
+	ok(recordings[0].kind == READ_TIMES && recordings[1].kind == READ_SAMPLES,
+	   "waits are known by their frames");
+	is_int(compare_prepare(profile, recordings, names, false, &diag), -EINVAL,
+	       "times and samples are not compared");
+	recordings[1] = recordings[0];
+	is_int(compare_prepare(profile, recordings, names, false, &diag), 0, "times are");
+	ok(profile_get_info(profile)->compared.times, "as such");
+	ok(!compare_differs(&profile_get_info(profile)->compared, 0, 1000000, 0.25),
+	   "one wait is not more than chance");
+	profile_destroy(profile);
 }
 
 static void test_functions(void)
@@ -260,6 +340,8 @@ int main(void)
 	test_damaged();
 	test_limits();
 	test_significance();
+	test_times();
+	test_kinds();
 	test_functions();
 	return tap_done();
 }

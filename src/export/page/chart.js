@@ -283,7 +283,7 @@ class Chart {
 
 		if (!view.was)
 			return this.fills[layer][key >= 0 ? this.shades[key] : 0];
-		const change = changeOf(view.profile.compared, view.was[node], view.is[node]);
+		const change = changeOf(view.profile.compared, view.was[node], view.is[node], view.spread[node]);
 
 		return change > 0 ? palette.more(change) : change < 0 ? palette.less(-change) : palette.same;
 	}

@@ -443,7 +443,7 @@ function speak(node) {
 function showTip(node, event) {
 	const tip = byId("tip"), total = view.total[node];
 
-	tip.replaceChildren(element("b", {}, view.text(node)), element("span", {}, view.was ? changeWords(view.was[node], view.is[node]) :
+	tip.replaceChildren(element("b", {}, view.text(node)), element("span", {}, view.was ? changeWords(view.was[node], view.is[node], view.spread[node]) :
 		`${layerName(node)} · ${amount(total)} ${unit()} · ${percent(total, view.total[0])}` +
 		(chart.zoomed ? ` · ${percent(total, view.total[chart.zoomed])} of zoomed` : "") +
 		(view.self[node] ? ` · self ${percent(view.self[node], view.total[0])}` : "")));

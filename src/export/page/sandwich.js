@@ -30,6 +30,7 @@ class Around extends View {
 			return;
 		this.ownWas[node] += (whole ? source.was : source.ownWas)[from];
 		this.ownIs[node] += (whole ? source.is : source.ownIs)[from];
+		this.ownSpread[node] += (whole ? source.spread : source.ownSpread)[from];
 	}
 }
 
@@ -107,7 +108,7 @@ class Sandwich {
 		const { view: callees } = this.charts[1], all = view.total[0];
 
 		byId("focus").replaceChildren(element("b", {}, profile.text(this.focus, true)), ...(view.was ?
-			[element("span", {}, changeWords(callees.was[0], callees.is[0]))] :
+			[element("span", {}, changeWords(callees.was[0], callees.is[0], callees.spread[0]))] :
 			[element("span", {}, `total ${grouped(callees.total[0])} · ${percent(callees.total[0], all)}`),
 				element("span", {}, `self ${grouped(callees.self[0])} · ${percent(callees.self[0], all)}`)]),
 		element("span", {}, "callers above, callees below; a click goes to that function"));
@@ -166,7 +167,7 @@ class Sandwich {
 	showTip(of, node, event) {
 		const tip = byId("tip"), total = of.total[node];
 
-		tip.replaceChildren(element("b", {}, of.text(node)), element("span", {}, of.was ? changeWords(of.was[node], of.is[node]) :
+		tip.replaceChildren(element("b", {}, of.text(node)), element("span", {}, of.was ? changeWords(of.was[node], of.is[node], of.spread[node]) :
 			`${layerName(node, of)} · ${grouped(total)} samples · ${percent(total, view.total[0])} of all · ` +
 			`${percent(total, of.total[0])} of this function's`));
 		placeTip(tip, event);

@@ -52,16 +52,16 @@ function plainCells(row, top) {
 			element("span", { className: "meter" }, meter))];
 }
 
-function changeCells(before, after) {
+function changeCells(before, after, spread) {
 	const { compared } = profile, change = points(compared, before, after);
-	const kind = differs(compared, before, after) ? change > 0 ? "more" : "less" : "same";
+	const kind = differs(compared, before, after, spread) ? change > 0 ? "more" : "less" : "same";
 
 	return [element("td", {}, share(before, compared.weightBefore)), element("td", {}, share(after, compared.weight)),
 		element("td", { className: kind, title: kind === "same" ? "may be chance" : "" }, signed(change))];
 }
 
 function tableRow(row, top) {
-	const cells = profile.compared ? [...changeCells(row.ownWas, row.ownIs), ...changeCells(row.was, row.is)] : plainCells(row, top);
+	const cells = profile.compared ? [...changeCells(row.ownWas, row.ownIs, row.ownSpread), ...changeCells(row.was, row.is, row.spread)] : plainCells(row, top);
 	const made = element("tr", {}, nameCell(row), ...cells);
 
 	made.dataset.layer = profile.layerOf(row.key);
@@ -70,12 +70,12 @@ function tableRow(row, top) {
 
 /* Sorted by a change, what differs by more than chance comes first. */
 function rankRows(rows) {
-	const { compared } = profile, size = (before, after) =>
-		(differs(compared, before, after) ? 1e6 : 0) + Math.abs(points(compared, before, after));
+	const { compared } = profile, size = (before, after, spread) =>
+		(differs(compared, before, after, spread) ? 1e6 : 0) + Math.abs(points(compared, before, after));
 
 	for (const row of compared ? rows : []) {
-		row.ownChange = size(row.ownWas, row.ownIs);
-		row.change = size(row.was, row.is);
+		row.ownChange = size(row.ownWas, row.ownIs, row.ownSpread);
+		row.change = size(row.was, row.is, row.spread);
 	}
 }
 

@@ -11,6 +11,7 @@
  * threads are folded into one box).
  * Frames are numbered in the order of their texts, so keys sort by name.
  */
+const EVEN_WAITS = 1000; /* the data counts waits in thousandths */
 const KERNEL = 0, NATIVE = 1, RUNTIME = 2, MARK = 3, GROUP = 4;
 /* RUNTIME is called by its languages, which the data says. */
 const LAYERS = ["Kernel", "Native", "", "Marks"];
@@ -183,6 +184,7 @@ class Profile {
 		this.frame = new Int32Array(limit);
 		this.self = new Float64Array(limit);
 		this.before = new Float64Array(this.compared ? limit : 0);
+		this.spread = new Float64Array(this.compared?.times ? limit : 0);
 		this.comms = [];
 		this.threads = data.threads.map((thread) => {
 			const numbers = new Numbers(thread.tree), from = node, comm = data.strings[thread.comm];
@@ -197,6 +199,8 @@ class Profile {
 				total += this.self[node];
 				if (this.compared)
 					this.before[node] = numbers.next();
+				if (this.compared?.times)
+					this.spread[node] = this.spreadOf(node, numbers.next() / EVEN_WAITS);
 				last = node++;
 			}
 			if (!this.comms.includes(comm))
@@ -245,6 +249,13 @@ class Profile {
 			}
 		}
 		this.hasInternals = this.internal.some((internal, node) => internal && this.loud[node]);
+	}
+
+	/* The variance of what a node itself counts for, which is that of so many waits of equal length. */
+	spreadOf(node, waits) {
+		const value = this.before[node] * this.compared.weightBefore + this.self[node] * this.compared.weight;
+
+		return waits > 0 ? value * value / waits : 0;
 	}
 
 	commKey(thread) {
@@ -370,7 +381,7 @@ class View {
 				else
 					this.show(raw, parent < 0 ? top : this.shown[parent], parent < 0 ? top : this.through[parent]);
 				if (!options.waits || !waiting[raw])
-					this.add(this.shown[raw], self[raw], profile.before[raw], now, past);
+					this.add(this.shown[raw], self[raw], profile.before[raw], now, past, profile.spread[raw]);
 			}
 		});
 		this.slots = this.through = null;
@@ -417,6 +428,7 @@ class View {
 		if (this.profile.compared) {
 			this.ownWas = new Float64Array(limit);
 			this.ownIs = new Float64Array(limit);
+			this.ownSpread = new Float64Array(limit);
 		}
 	}
 
@@ -449,13 +461,14 @@ class View {
 		return { both: [0.5, 0.5 * ratio], before: [0, ratio], after: [1, 0] }[this.options.side];
 	}
 
-	add(node, after, before, now, past) {
+	add(node, after, before, now, past, spread = 0) {
 		this.self[node] += after * now;
 		if (!this.ownWas)
 			return;
 		this.self[node] += before * past;
 		this.ownIs[node] += after;
 		this.ownWas[node] += before;
+		this.ownSpread[node] += spread;
 	}
 
 	child(parent, key, raw) {
@@ -480,9 +493,11 @@ class View {
 			return;
 		this.was = this.ownWas.slice(0, this.count);
 		this.is = this.ownIs.slice(0, this.count);
+		this.spread = this.ownSpread.slice(0, this.count);
 		for (let node = this.count - 1; node > 0; node--) {
 			this.was[this.parent[node]] += this.was[node];
 			this.is[this.parent[node]] += this.is[node];
+			this.spread[this.parent[node]] += this.spread[node];
 		}
 	}
 
@@ -641,7 +656,7 @@ class View {
 			if (!frame)
 				continue;
 			if (!rows.has(name))
-				rows.set(name, { key: by === "function" ? name : key, id: name, self: 0, total: 0, ownWas: 0, ownIs: 0, was: 0, is: 0 });
+				rows.set(name, { key: by === "function" ? name : key, id: name, self: 0, total: 0, ownWas: 0, ownIs: 0, ownSpread: 0, was: 0, is: 0, spread: 0 });
 			const row = rows.get(name), first = !active[name]++;
 
 			row.self += this.self[node];
@@ -650,8 +665,10 @@ class View {
 				continue;
 			row.ownWas += this.ownWas[node];
 			row.ownIs += this.ownIs[node];
+			row.ownSpread += this.ownSpread[node];
 			row.was += first ? this.was[node] : 0;
 			row.is += first ? this.is[node] : 0;
+			row.spread += first ? this.spread[node] : 0;
 		}
 		return [...rows.values()];
 	}
