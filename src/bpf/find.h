@@ -328,53 +328,35 @@ static __always_inline int find_load(struct find_level *level, __u64 node, __u64
 	return bpf_probe_read_kernel(level->words, sizeof(level->words), (const void *)NODE_AT(node)) ? -1 : 0;
 }
 
-/* Reads all VMAs of a leaf. 1 when the search ends here. */
-static __always_inline int find_leaf(struct scratch *s, const struct find_level *leaf)
-{
-	__u64 pivot, vma;
-	__u32 i;
-
-	for (i = 0; i < NODE_RANGE_SLOTS; i++) {
-		pivot = find_pivot(leaf, i, NODE_RANGE_SLOTS);
-		vma = leaf->words[NODE_RANGE_SLOTS + i];
-		if (vma && WALK_CALL(find_vma_at, s, vma))
-			return 1;
-		if (pivot >= leaf->max)
-			break;
-	}
-	return 0;
-}
-
-/* One step through the tree: reads a leaf, enters the next slot of an inner node, or goes back up. 1 at the end. */
+/* One step through the tree: reads the next VMA of a leaf, enters the next slot of an inner node, or goes back up. 1 at
+ * the end. */
 static __always_inline int find_tree_step_in(struct scratch *s, __u32 i)
 {
 	struct find *find = &s->find;
 	struct find_level *level;
 	__u32 depth = find->depth, at, slots;
-	__u64 node, pivot;
+	__u64 entry, pivot;
 
 	walk_opaque(i);
 	walk_opaque(depth);
 	if (depth >= FIND_LEVELS)
 		return 1;
 	level = &find->levels[depth];
-	if (level->kind == NODE_LEAF) {
-		find->depth--; /* from the root: beyond FIND_LEVELS */
-		return find_leaf(s, level);
-	}
 	at = level->at++;
-	slots = level->kind == NODE_RANGE ? NODE_RANGE_SLOTS : NODE_GAPS_SLOTS;
+	slots = level->kind == NODE_GAPS ? NODE_GAPS_SLOTS : NODE_RANGE_SLOTS;
 	if (level->is_done || at >= slots) {
-		find->depth--;
+		find->depth--; /* from the root: beyond FIND_LEVELS */
 		return 0;
 	}
 	walk_opaque(at);
-	node = level->words[(slots + at) & 31];
+	entry = level->words[(slots + at) & 31];
 	pivot = find_pivot(level, at, slots);
 	level->is_done = pivot >= level->max;
+	if (level->kind == NODE_LEAF)
+		return entry && WALK_CALL(find_vma_at, s, entry);
 	depth++;
 	walk_opaque(depth);
-	if (depth >= FIND_LEVELS || find_load(&find->levels[depth], node, pivot)) {
+	if (depth >= FIND_LEVELS || find_load(&find->levels[depth], entry, pivot)) {
 		find->failed = 1;
 		return 1;
 	}

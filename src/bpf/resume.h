@@ -208,23 +208,38 @@ static __always_inline void resume_send(struct scratch *s, struct resume_slot *s
 		send_snapshot(s);
 }
 
-/* Walks one piece. True: there is more to do. */
+/*
+ * Walks one piece, and sends it if it is the last. 1: there is more to do. Global, so that the verifier does not follow
+ * its paths through the rest; what may sleep stays outside of it, because a global function is verified as if it might
+ * be called anywhere.
+ */
+__noinline int resume_piece(__u32 scratch, __u32 index)
+{
+	struct scratch *s = scratch_at(scratch);
+	struct resume_slot *slot = resume_slot_at(index);
+
+	if (!s || !slot)
+		return 0;
+	walk_time_go_on(s, RESUME_PIECE_NS);
+	if (take_user_stacks(scratch))
+		return 1;
+	if (was_unreadable(s) && ++slot->tries < RESUME_TRIES) {
+		slot->is_away = 1;
+		s->time.walks = WALKS_BEGIN;
+		return 1;
+	}
+	resume_send(s, slot);
+	return 0;
+}
+
+/* The same, if the walk still belongs to the thread's present state and is not too late. */
 static __always_inline bool resume_walk(struct scratch *s, struct resume_slot *slot, __u32 index, __u64 now)
 {
 	if (now > slot->started + RESUME_LONG_NS)
 		return false;
 	if (s->time.walks == WALKS_BEGIN && !resume_begin(s, slot, index))
 		return false;
-	walk_time_go_on(s, RESUME_PIECE_NS);
-	if (take_user_stacks(s->index))
-		return true;
-	if (was_unreadable(s) && ++slot->tries < RESUME_TRIES) {
-		slot->is_away = 1;
-		s->time.walks = WALKS_BEGIN;
-		return true;
-	}
-	resume_send(s, slot);
-	return false;
+	return resume_piece(s->index, index);
 }
 
 static __always_inline long resume_schedule(struct task_struct *task, struct bpf_task_work *work);

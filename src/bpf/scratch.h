@@ -168,7 +168,7 @@ struct found_process {
 ABI_ASSERT_SIZE(struct found_process, 208);
 
 #define FIND_LEVELS    8u /* maximum depth of inner nodes in a tree of mappings; a power of two */
-#define FIND_STEPS_MAX 512u
+#define FIND_STEPS_MAX 3072u
 
 /* A node of the tree of mappings. */
 struct find_level {
@@ -252,7 +252,8 @@ struct scratch {
 	__u32 number; /* see walk_forget() */
 	__u32 snapshot_pages; /* of the stack, to copy at most */
 	__u32 snapshot_hole;  /* this many unreadable pages in a row are taken as its end */
-	__u32 pad;
+	__u32 kernel_frames;  /* of the kernel stack at hand */
+	__u64 kernel_sum;     /* its hash */
 	struct walk_time time;
 	__u64 woken; /* 1 + the position up to which user space had read the ring when it was last woken; 0: never */
 	__u64 sequence;

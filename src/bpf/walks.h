@@ -30,15 +30,24 @@
 #define PF_FORKNOEXEC 0x00000040
 #define PF_KTHREAD    0x00200000
 
+static __always_inline int kernel_hash_step_in(struct scratch *s, __u32 i)
+{
+	walk_opaque(i);
+	if (i >= s->kernel_frames || i >= KERNEL_FRAMES_MAX)
+		return 1;
+	s->kernel_sum = hash_mix(s->kernel_sum, s->kernel_stack.frames[i]);
+	return 0;
+}
+WALK_LOOP(kernel_hash, KERNEL_FRAMES_MAX)
+
 /*
  * Takes the kernel stack without its innermost `skip` frames. `innermost`, if not 0, replaces the first of the others.
  * Inlined, because at a tracepoint the kernel first unwinds through the functions of the BPF program, 150 ns each.
  */
 static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u64 skip, __u64 innermost)
 {
-	__u64 hash = 1;
 	long bytes;
-	__u32 i, frames;
+	__u32 frames;
 
 	bytes = bpf_get_stack(ctx, s->kernel_stack.frames, KERNEL_FRAMES_MAX * 8, skip);
 	if (bytes <= 0)
@@ -46,14 +55,14 @@ static __always_inline void take_kernel_stack(struct scratch *s, void *ctx, __u6
 	if (innermost)
 		s->kernel_stack.frames[0] = innermost;
 	frames = (__u32)bytes / 8;
-	for (i = 0; i < KERNEL_FRAMES_MAX; i++) {
-		if (i >= frames)
-			break;
-		hash = hash_mix(hash, s->kernel_stack.frames[i]);
-	}
-	s->sample.kernel_stack = hash;
-	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, hash, frames, LOSS_NONE);
-	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + frames * 8ull, sizeof(s->kernel_stack), hash);
+	s->kernel_sum = 1;
+	s->kernel_frames = frames;
+	kernel_hash(s);
+	s->sample.kernel_stack = s->kernel_sum;
+	fill_stack_header(&s->kernel_stack.header, &s->sample, EVENT_KERNEL_STACK, s->kernel_sum, frames,
+			  LOSS_NONE);
+	send_stack(&s->kernel_stack, sizeof(s->kernel_stack.header) + frames * 8ull, sizeof(s->kernel_stack),
+		   s->kernel_sum);
 }
 
 /* The registers that the native walk begins with, kept for a snapshot: it changes its own. */

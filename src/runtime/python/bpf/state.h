@@ -42,6 +42,7 @@ struct python_walk {
 	SECOND_STACK_WALK(struct py_layout)
 	__u64 frame;         /* address of the next frame to record */
 	__u64 interp, found; /* while looking for the thread */
+	__u64 interp_head, current_tstate; /* the process's (abi.h) */
 	__u64 mark;          /* see python_goes_round() */
 	__u64 base_frame;    /* 3.15: address of the frame that ends the chain; or 0 */
 	__u64 outer; /* the youngest frame of the thread's other thread state, to be walked after this one's; or 0 */

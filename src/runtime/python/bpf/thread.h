@@ -236,42 +236,43 @@ static __always_inline int python_find_loop_step_in(struct scratch *s, __u32 i)
 WALK_LOOP(python_find_loop, PYTHON_THREADS_MAX)
 
 /* Searches the thread lists. Returns the address of the thread state, or 0. */
-static __noinline __u64 python_search(struct scratch *s, const struct python_process *process)
+static __always_inline __u64 python_search_in(struct scratch *s, __u32 seeks_inner)
 {
 	struct python_walk *walk = &s->python;
 	__u64 tstate = 0;
 
+	walk->seeks_inner = seeks_inner;
 	walk->interp = 0;
 	walk->thread = 0;
 	walk->mark = 1; /* nothing's address */
 	walk->found = walk->rank = 0;
-	if (process->interp_head) {
-		if (walk_read_user(s, &walk->interp, 8, process->interp_head))
+	if (walk->interp_head) {
+		if (walk_read_user(s, &walk->interp, 8, walk->interp_head))
 			return 0;
-	} else if (process->current_tstate) {
-		if (walk_read_user(s, &tstate, 8, process->current_tstate) || !tstate ||
+	} else if (walk->current_tstate) {
+		if (walk_read_user(s, &tstate, 8, walk->current_tstate) || !tstate ||
 		    walk_read_user(s, &walk->interp, 8, tstate + walk->layout.tstate_interp))
 			return 0;
 	}
 	python_find_loop(s);
 	return walk->found;
 }
+WALK_GLOBAL(__u64, python_search, __u32)
 
 /*
  * The thread's thread state. If it has several, the one of the oldest interpreter, which is the main interpreter if it
  * has one there: the lists begin with the newest.
  */
-static __always_inline __u64 python_find_thread(struct scratch *s, const struct python_process *process)
+static __always_inline __u64 python_find_thread(struct scratch *s)
 {
-	s->python.seeks_inner = 0;
-	return python_search(s, process);
+	return WALK_CALL(python_search, s, 0);
 }
 
 /*
  * The thread state with the thread's innermost frames, if it is not `outermost`. Failed reads are noted, because the
  * page may be missing only for a moment.
  */
-static __always_inline __u64 python_find_inner(struct scratch *s, const struct python_process *process, __u64 outermost)
+static __always_inline __u64 python_find_inner(struct scratch *s, __u64 outermost)
 {
 	struct python_walk *walk = &s->python;
 
@@ -281,8 +282,7 @@ static __always_inline __u64 python_find_inner(struct scratch *s, const struct p
 		s->unread = 1;
 		return 0;
 	}
-	walk->seeks_inner = 1;
-	return python_search(s, process);
+	return WALK_CALL(python_search, s, 1);
 }
 
 /*
@@ -400,7 +400,7 @@ static __always_inline __u64 python_seek_first(struct scratch *s, const struct p
 		return cached;
 	if (walk->keyless && python_is_alone(s, process))
 		return 0;
-	tstate = python_find_thread(s, process);
+	tstate = python_find_thread(s);
 	walk->thread = 0;
 	return tstate && !WALK_CALL(python_read_tstate, s, tstate) ? tstate : 0;
 }
@@ -446,7 +446,7 @@ static __always_inline int python_find_states(struct scratch *s, const struct py
 		if (current && python_runs_on(s, current))
 			inner = current;
 		else if (!python_is_alone(s, process))
-			inner = python_find_inner(s, process, first);
+			inner = python_find_inner(s, first);
 	}
 	if (!inner && !first)
 		inner = current;

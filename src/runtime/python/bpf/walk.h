@@ -480,6 +480,8 @@ static __noinline int python_find(struct scratch *s, const struct python_process
 	walk->group = walk->cut = walk->doubt = walk->unsure = 0;
 	walk->outer = walk->thread = walk->inner = 0;
 	walk->told = walk->noted = walk->searched = 0;
+	walk->interp_head = process->interp_head;
+	walk->current_tstate = process->current_tstate;
 	current = python_read_current(s, process);
 	walk->is_current = current != 0;
 	if ((!current || current != cached) && python_find_states(s, process, current, cached))
