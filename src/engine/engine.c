@@ -170,7 +170,16 @@ int engine_ready(struct engine *engine, struct diag *diag)
 int engine_start(struct engine *engine, struct diag *diag)
 {
 	int err = sampler_start(engine->sampler, diag);
+	const char *refused = err ? NULL : sampler_refused(engine->sampler);
+	char remark[256];
 
+	if (refused) {
+		snprintf(remark, sizeof(remark),
+			 "this kernel refused the best form of the sampler, and a lesser one samples; "
+			 "please report it: %s",
+			 refused);
+		watch_add_remark(engine->watch, remark);
+	}
 	engine->began = time_s(CLOCK_MONOTONIC);
 	engine->began_at = time_s(CLOCK_REALTIME);
 	/* The first wait that ends may have lasted for long, and is not the first that began. */

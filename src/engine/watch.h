@@ -227,6 +227,9 @@ struct perf_map *watch_perf_map(struct watch *watch, const struct mapped_file *f
 /* Perf maps that were too large to be read (symbol/perf_maps.h). */
 uint64_t watch_perf_maps_refused(const struct watch *watch);
 
+/* Adds a line that is to be said at the end; it is dropped if memory is short or there are many already. */
+void watch_add_remark(struct watch *watch, const char *text);
+
 /* Remarks about the recording, a line each, by number from 0; NULL when there are no more. */
 const char *watch_remark(const struct watch *watch, size_t index);
 

@@ -403,9 +403,6 @@ void watch_note_full(struct watch *watch, struct watched *watched);
 /* Adds a remark about the user with the largest share, and from time to time tries again. To be called regularly. */
 void watch_retry_full(struct watch *watch, uint64_t now);
 
-/* Adds a remark; it is dropped if memory is short or there are many already. */
-void watch_add_remark(struct watch *watch, const char *text);
-
 /* The kernel knows nothing about the process any more: its files may be closed. */
 void watch_unpin(struct watch *watch, struct watched *watched);
 

@@ -213,6 +213,7 @@ struct programs {
 	struct kernel_facts facts;
 	enum walk_strategy strategy;
 	char *log; /* of the last refusal; NULL: no memory for it, or no need any more */
+	char refused[160]; /* why a form was refused that another one stands in for; "": none was */
 	size_t form;
 	bool finds; /* this attempt's */
 	struct bpf_object *object;
@@ -399,11 +400,27 @@ static void finish_load(struct programs *programs)
 	programs->is_apart = false;
 }
 
+/* The first refusal is of the best form. */
+static void note_refusal(struct programs *programs)
+{
+	const char *reason = programs->log ? load_log_reason(programs->log) : NULL;
+
+	if (!*programs->refused)
+		snprintf(programs->refused, sizeof(programs->refused), "%s",
+			 reason ? reason : strerror(-programs->err));
+}
+
+const char *programs_refused(const struct programs *programs)
+{
+	return programs->is_loaded && !programs->err && *programs->refused ? programs->refused : NULL;
+}
+
 int programs_load(struct programs *programs, struct diag *diag)
 {
 	if (!programs->is_loaded)
 		finish_load(programs);
 	while (!programs->is_loaded && programs->err && next_form(programs, false)) {
+		note_refusal(programs);
 		bpf_object__close(programs->object);
 		programs->err = open_form(programs);
 		if (!programs->err)

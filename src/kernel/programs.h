@@ -52,7 +52,13 @@ void programs_load_apart(struct programs *programs);
  */
 int programs_load(struct programs *programs, struct diag *diag);
 
-/* The same for somebody else's object, which that one loads. Its maps exist. 0 or a negative errno. */
+/*
+ * Why the kernel refused the form that should have been the best here, one line; NULL: it did not. That is nothing but
+ * a mistake in the program, or in what is believed of this kernel. Valid as long as `programs`.
+ */
+const char *programs_refused(const struct programs *programs);
+
+/* As programs_open() for somebody else's object, which that one loads. Its maps exist. 0 or a negative errno. */
 int programs_adopt(struct bpf_object *object, struct programs **ret);
 
 /* The object; owned by `programs`, unless it was adopted. NULL once no form could be loaded. */

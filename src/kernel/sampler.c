@@ -212,6 +212,11 @@ int sampler_ready(struct sampler *sampler, struct diag *diag)
 	return 0;
 }
 
+const char *sampler_refused(const struct sampler *sampler)
+{
+	return programs_refused(sampler->programs);
+}
+
 int sampler_adopt(struct bpf_object *object, struct sampler **ret, struct diag *diag)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));

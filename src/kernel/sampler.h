@@ -72,6 +72,9 @@ void sampler_destroy(struct sampler *sampler);
 /* The unwind tables; owned by the sampler. */
 struct tables *sampler_tables(struct sampler *sampler);
 
+/* As programs_refused(). */
+const char *sampler_refused(const struct sampler *sampler);
+
 /* Adds a process to those watched. `flags`: TARGET_* (abi/config.h), or 0. 0 or a negative errno. */
 int sampler_watch(struct sampler *sampler, int tgid, uint64_t flags);
 
