@@ -512,11 +512,30 @@ refuses 'inconsistent arity \(1 vs 2\) for array' 'global x; probe begin { x[1] 
 refuses 'while resolving probe point' 'probe nowhere.at.all { exit() }'
 refuses 'too few arguments for format' 'probe begin { printf("%d %d", 1) }'
 refuses "address is not the probe's own" 'global p; probe begin { p = 1; println(user_string(p)) }'
-refuses '@cast is not supported' 'probe begin { println(@cast(0, "int")->x) }'
+refuses '@var is not supported' 'probe begin { println(@var("x@a.c")) }'
 refuses '@entry is not valid here' 'probe begin { println(@entry(1)) }'
 refuses 'command line argument out of range' 'probe begin { println($1) }'
 refuses "found 'return' not in function context" 'probe begin { return 1 }'
 refuses "unable to find target variable" 'probe process.function("work") { println($nothing) }' -c "$folder/work"
+prints "members of what is cast, also through variables and functions; where a member lies" 0 "python3 1 1 1 1
+0 1
+python3
+" -e 'function name_of:string(t) { return @cast(t, "task_struct", "kernel<linux/sched.h>")->comm }
+function parent(t) { p = @cast(t, "struct task_struct")->real_parent return @cast(p, "task_struct")->tgid }
+probe syscall.getppid { if (pid() != target()) next
+	t = task_current()
+	printf("%s %d %d %d %d\n", name_of(t), @cast(t, "task_struct")->tgid == pid(), parent(t) == ppid(),
+		@cast(task_current(), "task_struct", "kernel")->pid == tid(), &@cast(t, "task_struct")->comm - t > 8)
+	println(@defined(@cast(t, "task_struct")->nothing), " ", @defined(@cast(t, "task_struct")->cred->uid->val))
+	println(kernel_string(&@cast(t, "task_struct")->comm)) }' -c '/usr/bin/python3 -c "import os; os.getppid()"'
+refuses "@cast\(\): this address is not the probe's own" 'global a probe syscall.getppid { a = task_current() }
+probe end { println(@cast(a, "task_struct")->pid) }'
+refuses 'unable to find type or member of @cast: \{task_struct\}->nothing' \
+	'probe syscall.getppid { t = task_current() println(@cast(t, "task_struct")->nothing) }'
+refuses "unable to find target variable '.__task\{no_such\}->pid'" \
+	'probe syscall.getppid { println(@cast(task_current(), "no_such")->pid) }'
+prints "an argument of the script, and one of a call, are both named argv" 0 "one
+" -e 'probe syscall.execve { if ($argv == 5) println("never") } probe begin { println(argv[1]) exit() }' one
 refuses 'write to target variable not permitted' 'probe process.function("work") { $a = 1 }' -c "$folder/work"
 
 echo "1..$n"

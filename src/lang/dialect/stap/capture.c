@@ -68,6 +68,9 @@ struct stap_node *stap_own_terms(struct compiler *c, const struct stap_node *nod
 		return node->builtin && !node->kid_count && (node->builtin->needs || !strcmp(node->text, "target"))
 			       ? stap_copy(c, node)
 			       : NULL;
+	case STAP_E_CAST:
+		copy = stap_own_terms(c, node->kids[0], &inner, which, variants);
+		return copy && copy->kind == STAP_E_TARGET ? stap_target_behind(c, copy, node->text) : NULL;
 	case STAP_E_VARIABLE:
 		if (!node->variable)
 			return NULL;
@@ -183,8 +186,21 @@ static void collect_targets(struct collecting *w, const struct stap_node *node)
 		collect_targets(w, node->kids[i]);
 }
 
-/* task_pid(task): the task, and what is asked for, of each that it may be. */
-static void collect_task(struct collecting *w, const struct stap_node *node, const struct stap_scope *scope)
+static void refuse_address(struct collecting *w, const struct stap_node *node)
+{
+	if (node->kind == STAP_E_CAST) {
+		stap_complain(w->c, "stap.cast", node->span,
+			      "@cast(): this address is not the probe's own, and its memory may have changed since");
+		report_hint(w->c->report, "read the member where the address is known, and keep its value");
+		return;
+	}
+	stap_complain(w->c, "stap.task", node->span,
+		      "%s(): this task is not the probe's own, and it may have ended since", node->text);
+	report_hint(w->c->report, "ask where the task is known, and keep what it says");
+}
+
+/* task_pid(task) and @cast(address, ...): the address, and what is asked for, of each that it may be. */
+static void collect_behind(struct collecting *w, const struct stap_node *node, const struct stap_scope *scope)
 {
 	uint32_t variants = 1, which;
 
@@ -194,14 +210,13 @@ static void collect_task(struct collecting *w, const struct stap_node *node, con
 		if (!task || task->kind != STAP_E_TARGET) {
 			if (w->c->report->errors || w->c->arena->failed)
 				return;
-			stap_complain(w->c, "stap.task", node->span,
-				      "%s(): this task is not the probe's own, and it may have ended since",
-				      node->text);
-			report_hint(w->c->report, "ask where the task is known, and keep what it says");
+			refuse_address(w, node);
 			return;
 		}
 		add_target(w, task);
-		add_target(w, stap_task_target(w->c, task, stap_task_member(node->text)));
+		add_target(w, node->kind == STAP_E_CAST
+				      ? stap_target_behind(w->c, task, node->text)
+				      : stap_task_target(w->c, task, stap_task_member(node->text)));
 	}
 }
 
@@ -220,8 +235,9 @@ static void collect(struct collecting *w, const struct stap_node *node, const st
 		add_target(w, node);
 	if (node->builtin)
 		w->handler->needs |= node->builtin->needs;
-	if (node->builtin && node->builtin->parameters[0] == 't' && node->kid_count == 1)
-		collect_task(w, node, scope);
+	if (node->kind == STAP_E_CAST ||
+	    (node->builtin && node->builtin->parameters[0] == 't' && node->kid_count == 1))
+		collect_behind(w, node, scope);
 	if (node->builtin && reads_memory(node) && node->kid_count)
 		collect_text(w, node, scope);
 	if (node->function && node->function->body && scope->depth < 12) {

@@ -27,7 +27,7 @@ struct node *stap_core_binary(struct compiler *c, enum op op, struct node *a, st
 struct node *stap_core_field(struct compiler *c, struct node *of, const char *name);
 const struct type *stap_text_type(struct compiler *c);
 bool stap_is_text(const struct type *type);
-/* $name->member[2] at the place of c->unit. NULL: it is not there. */
+/* $name and its steps (stap.h) at the place of c->unit. NULL: it is not there. */
 struct node *stap_target_node(struct compiler *c, const struct stap_node *target);
 
 /*

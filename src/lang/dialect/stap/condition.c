@@ -73,7 +73,7 @@ struct node *stap_kernel_number(struct compiler *c, const struct stap_node *node
 	case STAP_E_CALL:
 		return kernel_call(c, node);
 	case STAP_E_TARGET:
-		if (strpbrk(node->text, "-["))
+		if (strpbrk(node->text, STAP_STEPS))
 			return NULL;
 		a = stap_target_node(c, node);
 		return a && type_is_scalar(a->type) && !stap_is_text(a->type) ? stap_core_cast(c, a, &type_int64)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lang/dialect/stap/run.h"
+#include "lang/dialect/stap/tasks.h"
 
 static struct stap_value value(struct stap_run *run, const struct stap_node *node);
 
@@ -487,7 +488,7 @@ static struct stap_value call_builtin(struct stap_run *run, const struct stap_no
 
 static struct stap_value value(struct stap_run *run, const struct stap_node *node)
 {
-	struct stap_value ret = nothing;
+	struct stap_value ret = nothing, address;
 
 	switch (node->kind) {
 	case STAP_E_NUMBER:
@@ -501,6 +502,12 @@ static struct stap_value value(struct stap_run *run, const struct stap_node *nod
 		return load(run, node);
 	case STAP_E_TARGET:
 		return target(run, node);
+	case STAP_E_CAST:
+		address = value(run, node->kids[0]);
+		run->at = node;
+		if (goes_on(run))
+			stap_cast_value(run, node, &address, &ret);
+		return ret;
 	case STAP_E_CALL:
 		return node->function ? call_function(run, node) : call_builtin(run, node);
 	case STAP_E_UNARY:

@@ -152,7 +152,10 @@ static struct stap_node *parse_one(struct stap_parser *p, const struct stap_lexe
 	return node;
 }
 
-/* @cast(address, "type", "module")->member; @var("name@file", "module")->member: the type and the name are the text. */
+/*
+ * @cast(address, "type", "module")->member has {type}->member as its text, @var("name@file", "module")->member
+ * the name and what follows.
+ */
 static struct stap_node *parse_cast(struct stap_parser *p, const struct stap_lexeme *name)
 {
 	bool is_cast = !strcmp(name->text, "@cast");
@@ -168,6 +171,11 @@ static struct stap_node *parse_cast(struct stap_parser *p, const struct stap_lex
 		stap_expected(p, "expected literal string");
 	else
 		node->text = stap_take(p)->text;
+	if (is_cast) {
+		const char *text = arena_printf(p->c->arena, "{%s}", node->text);
+
+		node->text = text ? text : "";
+	}
 	if (stap_accept(p, ",")) {
 		if (stap_peek(p)->kind != STAP_TEXT)
 			stap_expected(p, "expected literal string");
@@ -286,6 +294,11 @@ static struct stap_node *parse_primary(struct stap_parser *p)
 			if (!stap_enter(p))
 				return nothing(p);
 			node = parse_primary(p);
+			if (node->kind == STAP_E_TARGET || node->kind == STAP_E_CAST) {
+				const char *address = arena_printf(p->c->arena, "%s&", node->text);
+
+				node->text = address ? address : "";
+			}
 			node->flags |= STAP_ADDRESS;
 			stap_leave(p);
 			return node;

@@ -210,7 +210,7 @@ static bool names_more(const struct stap_node *node, const struct type *record)
 	uint32_t i;
 
 	if (node->kind == STAP_E_TARGET && node->text[1] != '$') {
-		length = strcspn(node->text + 1, "-[");
+		length = strcspn(node->text + 1, STAP_STEPS);
 		for (i = 0; i < record->field_count; i++)
 			if (record->fields[i].name && strlen(record->fields[i].name) == length &&
 			    !strncmp(record->fields[i].name, node->text + 1, length))

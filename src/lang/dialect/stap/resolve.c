@@ -133,6 +133,8 @@ static bool is_defined(struct compiler *c, const struct stap_node *node)
 
 	if (node->kind == STAP_E_TARGET)
 		return state->handler && stap_target_type(c, node) != STAP_UNKNOWN;
+	if (node->kind == STAP_E_CAST)
+		return is_defined(c, node->kids[0]) && stap_cast_type(c, node) != STAP_UNKNOWN;
 	if (node->kind == STAP_E_VARIABLE)
 		return find_in(state->locals, node->text) || find_in(&state->globals, node->text);
 	if (node->kind == STAP_E_VAR || node->kind == STAP_E_ENTRY)
@@ -485,6 +487,24 @@ static enum stap_type target(struct compiler *c, struct stap_node *node)
 	return STAP_LONG;
 }
 
+/* @cast() of a target is another target. What else an address is made of, capture.c finds. */
+static enum stap_type cast(struct compiler *c, struct stap_node *node)
+{
+	struct stap_node *kid = node->kids[0];
+	enum stap_type type;
+
+	value(c, kid, STAP_LONG);
+	if (kid->kind == STAP_E_TARGET && stap_state(c)->handler) {
+		replace(node, stap_target_behind(c, kid, node->text));
+		return target(c, node);
+	}
+	type = stap_cast_type(c, node);
+	if (type != STAP_UNKNOWN)
+		return type;
+	complain(c, "stap.cast", node->span, "unable to find type or member of @cast: %s", node->text);
+	return STAP_LONG;
+}
+
 static enum stap_type kind_value(struct compiler *c, struct stap_node *node, enum stap_type want)
 {
 	enum stap_type type;
@@ -546,10 +566,7 @@ static enum stap_type kind_value(struct compiler *c, struct stap_node *node, enu
 			report_hint(c->report, "it is for probes of returns: of functions and system calls");
 		return STAP_LONG;
 	case STAP_E_CAST:
-		complain(c, "stap.cast", node->span, "@cast is not supported");
-		if (is_final(c))
-			report_hint(c->report, "members of a probe's own variables can be read: $name->member");
-		return STAP_LONG;
+		return cast(c, node);
 	case STAP_E_VAR:
 		complain(c, "stap.var", node->span, "@var is not supported");
 		if (is_final(c))

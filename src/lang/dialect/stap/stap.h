@@ -39,13 +39,19 @@ typedef VEC(struct stap_lexeme) stap_lexemes;
 
 enum stap_type { STAP_UNKNOWN, STAP_LONG, STAP_STRING, STAP_STATS };
 
+/*
+ * How the steps from a variable to what is meant begin, in the text of STAP_E_TARGET and STAP_E_CAST, one behind the
+ * other: ->MEMBER, [INDEX], {TYPE} (what is there so far is the address of a TYPE), & (where it lies).
+ */
+#define STAP_STEPS "-[{&"
+
 enum stap_kind {
 	/* expressions */
 	STAP_E_NUMBER,
 	STAP_E_TEXT,
 	STAP_E_VARIABLE, /* text */
 	STAP_E_ELEMENT,  /* text; kids: keys, NULL is * */
-	STAP_E_TARGET,   /* text with $; kids: of parts; flags: STAP_ADDRESS */
+	STAP_E_TARGET,   /* text with $, and steps (STAP_STEPS); flags: STAP_ADDRESS */
 	STAP_E_CALL,     /* text; kids */
 	STAP_E_UNARY,    /* text; kid */
 	STAP_E_BINARY,   /* text; kids */
@@ -60,7 +66,7 @@ enum stap_kind {
 	STAP_E_DEFINED,  /* kid */
 	STAP_E_CHOOSE,   /* kids: this if it is defined, otherwise that */
 	STAP_E_ENTRY,    /* kid */
-	STAP_E_CAST,     /* @cast: kid; text: type and members */
+	STAP_E_CAST,     /* @cast: kid; text: steps */
 	STAP_E_VAR,      /* @var: text */
 	/* statements */
 	STAP_S_BLOCK,
@@ -336,6 +342,10 @@ void stap_program(struct compiler *c, const struct stap_handler *handler);
 bool stap_expand_target(struct compiler *c, struct stap_node *node);
 /* A target of the unit being checked: its type; STAP_UNKNOWN: it is not there. */
 enum stap_type stap_target_type(struct compiler *c, const struct stap_node *target);
+/* What the steps of @cast() lead to; STAP_UNKNOWN: there is no such type or member. */
+enum stap_type stap_cast_type(struct compiler *c, const struct stap_node *cast);
+/* A target with more steps. */
+struct stap_node *stap_target_behind(struct compiler *c, const struct stap_node *base, const char *steps);
 
 /* functions.c */
 struct stap_builtin {

@@ -159,7 +159,7 @@ static bool has_alias(const struct compiler *c, const char *name, bool is_return
 /* Words that cannot be variables, and what the alias itself has. */
 static bool is_taken(const char *name)
 {
-	static const char *const words[] = {"name",     "argstr", "in",   "next", "global", "probe",
+	static const char *const words[] = {"name",     "argc", "argv",     "argstr", "in",   "next", "global", "probe",
 					    "function", "if",     "else", "for",  "long",   "string",
 					    "return",   "delete", "try",  "catch"};
 	size_t i;

@@ -203,36 +203,125 @@ static struct node *base_of(struct compiler *c, const char *name)
 	return NULL;
 }
 
-/* $name->member[2]: NULL: it is not there. */
-struct node *stap_target_node(struct compiler *c, const struct stap_node *target)
+/* --- members, casts and addresses: the steps behind a variable's name (stap.h) --- */
+
+static const struct type *cast_type(struct compiler *c, const char *name)
 {
-	const char *at = target->text + 1;
-	size_t length = strcspn(at, "-[");
-	char *name = arena_strdup(c->arena, at, length);
-	struct node *node = name && *name && *name != '$' ? base_of(c, name) : NULL, *index;
+	static const char *const kinds[] = {"", "struct ", "union "};
+	const struct type *type = NULL;
+	size_t i;
 
-	for (at += length; node && *at; at += length) {
-		if (*at == '[') {
-			const struct type *type = node->type;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !type; i++) {
+		const char *full = arena_printf(c->arena, "%s%s", kinds[i], name);
 
+		type = full ? types_find(&c->types, full) : NULL;
+	}
+	return type;
+}
+
+static struct node *cast_step(struct compiler *c, struct node *of, const char *name)
+{
+	const struct type *type = cast_type(c, name);
+
+	if (!type || !(type_is_scalar(of->type) || of->type->kind == TYPE_POINTER))
+		return NULL;
+	return stap_core_cast(c, of, type_pointer(c->arena, type));
+}
+
+static struct node *index_step(struct compiler *c, struct node *of, int64_t at)
+{
+	const struct type *type = of->type;
+	struct node *index;
+
+	if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
+		return NULL;
+	index = node_create(c->arena, NODE_INDEX, of->span, 2);
+	if (c->arena->failed)
+		return NULL;
+	index->kids[0] = of;
+	index->kids[1] = stap_core_number(c, at);
+	index->type = type->to;
+	return index;
+}
+
+/* Where the member or element lies. NULL: it is no memory that a pointer leads to, or a bit field. */
+static struct node *address_step(struct compiler *c, const struct node *of)
+{
+	struct node *base = of->kid_count ? of->kids[0] : NULL;
+	int64_t offset;
+
+	if (of->kind == NODE_FIELD && base && !of->field->bit_size)
+		offset = of->field->offset;
+	else if (of->kind == NODE_INDEX && base)
+		offset = (int64_t)of->kids[1]->value * of->type->size;
+	else
+		return NULL;
+	if (base->type->kind != TYPE_POINTER)
+		base = address_step(c, base);
+	else if (base->kind == NODE_CALL && base->builtin == CORE_ARGS)
+		return NULL;
+	return base ? stap_core_binary(c, OP_ADD, stap_core_cast(c, base, &type_int64), stap_core_number(c, offset))
+		    : NULL;
+}
+
+static struct node *steps(struct compiler *c, struct node *node, const char *at)
+{
+	size_t length;
+	const char *name;
+
+	for (; node && *at; at += length) {
+		if (*at == '&') {
+			length = 1;
+			node = address_step(c, node);
+		} else if (*at == '[') {
 			length = strcspn(at, "]") + 1;
-			if (type->kind != TYPE_POINTER && type->kind != TYPE_ARRAY)
-				return NULL;
-			index = node_create(c->arena, NODE_INDEX, target->span, 2);
-			if (c->arena->failed)
-				return NULL;
-			index->kids[0] = node;
-			index->kids[1] = stap_core_number(c, strtoll(at + 1, NULL, 10));
-			index->type = type->to;
-			node = index;
+			node = index_step(c, node, strtoll(at + 1, NULL, 10));
+		} else if (*at == '{') {
+			length = strcspn(at, "}") + 1;
+			name = arena_strdup(c->arena, at + 1, length - 2);
+			node = name ? cast_step(c, node, name) : NULL;
 		} else {
 			at += 2;
-			length = strcspn(at, "-[");
+			length = strcspn(at, STAP_STEPS);
 			name = arena_strdup(c->arena, at, length);
 			node = name ? stap_core_field(c, node, name) : NULL;
 		}
 	}
 	return node;
+}
+
+struct node *stap_target_node(struct compiler *c, const struct stap_node *target)
+{
+	const char *at = target->text + 1;
+	size_t length = strcspn(at, STAP_STEPS);
+	char *name = arena_strdup(c->arena, at, length);
+	struct node *node = name && *name && *name != '$' ? base_of(c, name) : NULL;
+
+	return node ? steps(c, node, at + length) : NULL;
+}
+
+static enum stap_type type_of(const struct node *node)
+{
+	if (!node)
+		return STAP_UNKNOWN;
+	if (stap_is_text(node->type))
+		return STAP_STRING;
+	return type_is_scalar(node->type) ? STAP_LONG : STAP_UNKNOWN;
+}
+
+struct stap_node *stap_target_behind(struct compiler *c, const struct stap_node *base, const char *more)
+{
+	struct stap_node *node = stap_node(c, STAP_E_TARGET, base->span, 0);
+	const char *text = arena_printf(c->arena, "%s%s", base->text, more);
+
+	if (!c->arena->failed)
+		node->text = text;
+	return node;
+}
+
+enum stap_type stap_cast_type(struct compiler *c, const struct stap_node *cast)
+{
+	return type_of(steps(c, stap_core_number(c, 0), cast->text));
 }
 
 bool stap_is_text(const struct type *type)
@@ -247,11 +336,7 @@ enum stap_type stap_target_type(struct compiler *c, const struct stap_node *targ
 	if (!strcmp(target->text, "$$vars") || !strcmp(target->text, "$$parms") || !strcmp(target->text, "$$locals") ||
 	    !strcmp(target->text, "$$return") || !strcmp(target->text, "$$name"))
 		return STAP_STRING;
-	if (!node)
-		return STAP_UNKNOWN;
-	if (stap_is_text(node->type))
-		return STAP_STRING;
-	return type_is_scalar(node->type) ? STAP_LONG : STAP_UNKNOWN;
+	return type_of(node);
 }
 
 /* The names of what $$vars shows, at the place of c->unit. */

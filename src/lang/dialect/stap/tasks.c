@@ -39,13 +39,9 @@ const char *stap_task_member(const char *function)
 
 struct stap_node *stap_task_target(struct compiler *c, const struct stap_node *base, const char *member)
 {
-	struct stap_node *node = stap_node(c, STAP_E_TARGET, base->span, 0);
-	const char *text = arena_printf(c->arena, "%s->%s", base->text, member);
+	const char *steps = arena_printf(c->arena, "->%s", member);
 
-	if (c->arena->failed)
-		return node;
-	node->text = text;
-	return node;
+	return stap_target_behind(c, base, steps ? steps : "");
 }
 
 /* --- at run time --- */
@@ -64,27 +60,42 @@ static bool is_at(const struct stap_run *run, const char *text, size_t length, i
 	return false;
 }
 
-TEXT_FUNCTION(stap_task_value)
+/* What the steps from this address lead to, if the record has it. */
+static bool find_behind(struct stap_run *run, int64_t address, const char *steps, enum stap_type type,
+			struct stap_value *ret)
 {
-	const char *member = stap_task_member(call->text);
-	size_t length = strlen(member), i;
+	size_t length = strlen(steps), i;
 
 	for (i = 0; i < run->handler->targets.count; i++) {
 		const struct stap_node *one = run->handler->targets.at[i];
 		size_t whole = strlen(one->text);
 
-		if (whole <= length + 2 || strcmp(one->text + whole - length, member) ||
-		    strncmp(one->text + whole - length - 2, "->", 2) ||
-		    !is_at(run, one->text, whole - length - 2, arguments[0].number) ||
-		    !stap_slot_number(run, one->slot + 1))
+		if (whole <= length || strcmp(one->text + whole - length, steps) != 0 ||
+		    !is_at(run, one->text, whole - length, address) || !stap_slot_number(run, one->slot + 1))
 			continue;
-		if (call->type == STAP_STRING)
+		if (type == STAP_STRING)
 			ret->text = stap_slot_text(run, one->slot);
 		else
 			ret->number = stap_slot_number(run, one->slot);
-		return;
+		return true;
 	}
-	stap_fail(run, "read fault of a task at 0x%016" PRIx64 " [man error::fault]", (uint64_t)arguments[0].number);
+	return false;
+}
+
+TEXT_FUNCTION(stap_task_value)
+{
+	char steps[64];
+
+	snprintf(steps, sizeof(steps), "->%s", stap_task_member(call->text));
+	if (!find_behind(run, arguments[0].number, steps, call->type, ret))
+		stap_fail(run, "read fault of a task at 0x%016" PRIx64 " [man error::fault]",
+			  (uint64_t)arguments[0].number);
+}
+
+TEXT_FUNCTION(stap_cast_value)
+{
+	if (!find_behind(run, arguments[0].number, call->text, call->type, ret))
+		stap_fail(run, "read fault at 0x%016" PRIx64 " [man error::fault]", (uint64_t)arguments[0].number);
 }
 
 /* --- processes --- */

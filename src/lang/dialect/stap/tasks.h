@@ -18,6 +18,9 @@ struct stap_node *stap_task_target(struct compiler *c, const struct stap_node *b
 /* The functions: functions.c has their table. */
 void stap_task_value(struct stap_run *run, const struct stap_node *call, const struct stap_value *arguments,
 		     struct stap_value *ret);
+/* @cast(address, ...), of an address that the probe's record has. */
+void stap_cast_value(struct stap_run *run, const struct stap_node *cast, const struct stap_value *address,
+		     struct stap_value *ret);
 /* Does the process belong to target() and what it has started? */
 void stap_is_in_target(struct stap_run *run, const struct stap_node *call, const struct stap_value *arguments,
 		       struct stap_value *ret);

@@ -272,12 +272,14 @@ const char *stap_write_target(struct stap_writer *w, const struct stap_node *nod
 {
 	enum stap_site site = w->target ? w->target->site : SITE_NOTHING;
 	const char *name = node->text + 1, *field;
-	size_t length = strcspn(name, "-[");
+	size_t length = strcspn(name, STAP_STEPS);
 	uint32_t number = !strncmp(name, "arg", 3) ? (uint32_t)strtoul(name + 3, NULL, 10) : 0;
 	bool is_text;
 
 	if (*name == '$' || (node->flags & STAP_ADDRESS))
 		return stap_unsaid(w, *name == '$', node->text, "bpftrace has variables one by one: args.NAME");
+	if (strpbrk(name, "{&"))
+		return stap_unsaid(w, false, "@cast", "bpftrace casts as C does: ((struct NAME *)VALUE)->MEMBER");
 	if (!strcmp(name, "return") && (site == SITE_RETURN || site == SITE_RAW_RETURN))
 		return "args.ret";
 	if (!strcmp(name, "return") && site == SITE_FUNCTION_RETURN)

@@ -231,7 +231,7 @@ static const char *membership(struct stap_writer *w, const struct stap_node *nod
  */
 static bool is_plain_argument(const struct stap_node *node)
 {
-	return node->kind == STAP_E_TARGET && !strpbrk(node->text, "-[");
+	return node->kind == STAP_E_TARGET && !strpbrk(node->text, STAP_STEPS);
 }
 
 static const char *write_one(struct stap_writer *w, const struct stap_node *node, int level)
