@@ -5,10 +5,12 @@
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/path.h"
@@ -16,6 +18,7 @@
 #include "base/vec.h"
 #include "cli/checks.h"
 #include "cli/command.h"
+#include "cli/dtrace_libraries.h"
 #include "cli/listing.h"
 #include "cli/script.h"
 #include "lang/dialect/dialect.h"
@@ -35,6 +38,7 @@ static const struct option_row rows[] = {
 	{'h', NULL, NULL, "handed on to the next dtrace in PATH"},
 	{'I', NULL, "FOLDER", "where the preprocessor looks for headers"},
 	{'l', NULL, NULL, "list the probes, and do nothing else"},
+	{'L', NULL, "FOLDER", "compile its files *.d in front of the program, as libraries"},
 	{'m', NULL, "MODULE", "enable or list the probes of a module"},
 	{'n', NULL, "NAME", "enable or list probes: [[[PROVIDER:]MODULE:]FUNCTION:]NAME"},
 	{'o', NULL, "FILE", "append the output to this file"},
@@ -57,11 +61,13 @@ struct request {
 	char *text;                          /* all programs, one behind the other */
 	size_t size;
 	const char *name; /* of the first one */
-	bool list, verbose, only_compile, preprocess, errtags, quiet;
+	bool list, verbose, only_compile, preprocess, errtags, quiet, debug;
+	bool has_libraries; /* they are in the text */
 	const char *cpp_path, *cpp_arguments; /* of the preprocessor; NULL: the one in PATH, none */
 	pid_t pid;
 	struct compile_dump dump;
-	VEC(const char *) parameters, options;
+	VEC(const char *) parameters, options, folders; /* folders: of libraries */
+	struct dtrace_libraries libraries;
 	VEC(char *) cpp;    /* the preprocessor's own arguments */
 	VEC(char *) copies; /* that are freed at the end */
 };
@@ -75,6 +81,20 @@ static int complain(const char *format, const char *what, const char *why)
 #pragma GCC diagnostic pop
 	fputc('\n', stderr);
 	return CLI_FAILED;
+}
+
+/* What -x debug tells. */
+static void __attribute__((format(printf, 2, 3))) tell(const struct request *request, const char *format, ...)
+{
+	va_list args;
+
+	if (!request->debug)
+		return;
+	fprintf(stderr, "strata DEBUG %lld: ", (long long)time(NULL));
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
 }
 
 /*
@@ -174,11 +194,31 @@ static char *preprocessed(struct request *request, const char *text, size_t size
 	return NULL;
 }
 
+/* In front of the first program. */
+static int add_libraries(struct request *request)
+{
+	struct diag diag = {};
+	int err = 0;
+	size_t i;
+
+	request->has_libraries = true;
+	for (i = 0; i < request->folders.count && !err; i++)
+		err = dtrace_libraries_read(&request->libraries, request->folders.at[i], &diag);
+	if (!err)
+		err = dtrace_libraries_append(&request->libraries, &request->text, &request->size, &diag);
+	for (i = 0; i < request->libraries.order.count; i++)
+		tell(request, "library %s", request->libraries.of.at[request->libraries.order.at[i]].path);
+	return err ? complain("%s%s", diag.text, "") : CLI_DONE;
+}
+
 static int add_program(struct request *request, const char *text, size_t size, const char *name)
 {
 	char *made = NULL;
 	int err;
 
+	if (!request->has_libraries && add_libraries(request))
+		return CLI_FAILED;
+	tell(request, "program %s, %zu bytes", name, size);
 	if (request->preprocess) {
 		made = preprocessed(request, text, size, &size);
 		if (!made)
@@ -419,6 +459,9 @@ static int take_option(struct request *request, int letter, const char *value)
 	case 'F':
 		status = add_option(request, "flowindent");
 		break;
+	case 'L':
+		status = vec_push(&request->folders, value) ? CLI_FAILED : CLI_DONE;
+		break;
 	case 'l':
 		request->list = true;
 		status = add_option(request, "zdefs");
@@ -457,6 +500,9 @@ static int take_option(struct request *request, int letter, const char *value)
 		request->errtags |= !strcmp(value, "errtags") || !strcmp(value, "tagerrs");
 		status = add_cpp_option(request, value);
 		request->preprocess |= !strcmp(value, "cpp");
+		request->debug |= !strcmp(value, "debug");
+		if (!status && !strncmp(value, "libdir=", 7) && vec_push(&request->folders, value + 7))
+			status = CLI_FAILED;
 		status = status ? status : add_option(request, value);
 		break;
 	case 'Z':
@@ -479,14 +525,17 @@ static int take_option(struct request *request, int letter, const char *value)
 static int each_option(struct request *request, int argc, char **argv, bool programs)
 {
 	int letter, status = -1;
+	bool is_end = false;
 
 	for (optind = 1; optind < argc && status < 0; optind++) {
-		while (status < 0 && (letter = getopt(argc, argv, LETTERS)) != -1) {
+		/* Behind -- are no options. */
+		while (status < 0 && !is_end && (letter = getopt(argc, argv, LETTERS)) != -1) {
 			if (programs)
 				status = take_program(request, letter, optarg) ? CLI_FAILED : -1;
 			else
 				status = take_option(request, letter, optarg);
 		}
+		is_end |= optind > 1 && optind <= argc && !strcmp(argv[optind - 1], "--");
 		if (status < 0 && !programs && optind < argc && vec_push(&request->parameters, argv[optind]))
 			status = CLI_FAILED;
 	}
@@ -531,6 +580,22 @@ static void write_refusal(const struct report *report, const struct complaint *o
 	write_excerpt(report, one);
 }
 
+/* Its line, in the program or in a library, whose path comes first. */
+static void write_line(const struct request *request, const struct report *report, const struct complaint *one)
+{
+	const struct dtrace_libraries *libraries = &request->libraries;
+	struct span place = one->told ? (struct span){one->told, one->told} : one->span;
+	const struct dtrace_library *library = dtrace_libraries_find(libraries, place.begin);
+	size_t before = 0, begin = library ? library->begin : 0, i;
+
+	for (i = 0; !library && i < libraries->order.count; i++)
+		begin = libraries->of.at[libraries->order.at[i]].end;
+	before = report_where(report, (struct span){(uint32_t)begin, (uint32_t)begin}).line - 1;
+	if (library)
+		fprintf(stderr, "\"%s\", ", library->path);
+	fprintf(stderr, "line %zu: ", report_where(report, place).line - before);
+}
+
 /* As dtrace does, this tells of the first mistake only. */
 static void report(const struct script *script, const struct report *report)
 {
@@ -559,8 +624,8 @@ static void report(const struct script *script, const struct report *report)
 			fprintf(stderr, "dtrace: invalid probe specifier %s: ", request->name);
 		if (request->errtags)
 			fprintf(stderr, "[%s] ", one->tag);
-		if (request->path && one->span.end)
-			fprintf(stderr, "line %zu: ", report_where(report, one->span).line);
+		if (one->span.end && (request->path || dtrace_libraries_find(&request->libraries, one->span.begin)))
+			write_line(request, report, one);
 		write_message(one->text);
 		write_excerpt(report, one);
 		break;
@@ -576,19 +641,39 @@ static int failed(const struct script *script, enum cli_status status, const str
 
 /* --- running --- */
 
+static bool has_mistake(const struct report *report)
+{
+	size_t i;
+
+	for (i = 0; i < report->complaints.count; i++)
+		if (report->complaints.at[i].severity == SEVERITY_ERROR &&
+		    strncmp(report->complaints.at[i].tag, "EDT_", 4) != 0)
+			return true;
+	return false;
+}
+
 static int list(struct request *request, struct script *script)
 {
 	static const char everything[] = "dtrace:::,syscall:::,proc:::,sched:::,io:::,sdt::: {}";
 	struct compilation compilation;
+	char *text = NULL;
+	size_t size;
+	FILE *rows_out = open_memstream(&text, &size);
 	int err;
 
+	if (!rows_out)
+		return complain("%s%s", "out of memory", "");
 	script->options.may_be_empty = true;
 	script->options.tells_arguments = request->verbose;
-	fprintf(script->trace.out, "%5s %10s %17s %33s %s\n", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME");
-	err = request->text ? lang_places(script->name, script->source, script->size, &script->options,
-					  script->trace.out, &compilation)
-			    : lang_places("all", everything, sizeof(everything) - 1, &script->options,
-					  script->trace.out, &compilation);
+	err = request->name ? lang_places(script->name, script->source, script->size, &script->options, rows_out,
+					  &compilation)
+			    : lang_places("all", everything, sizeof(everything) - 1, &script->options, rows_out,
+					  &compilation);
+	fclose(rows_out);
+	if (!has_mistake(&compilation.report))
+		fprintf(script->trace.out, "%5s %10s %17s %33s %s\n%s", "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME",
+			text ? text : "");
+	free(text);
 	report(script, &compilation.report);
 	compilation_deinit(&compilation);
 	return err ? CLI_FAILED : CLI_DONE;
@@ -632,7 +717,7 @@ static int run(struct request *request)
 
 static int run_dtrace(const struct command *self, int argc, char **argv)
 {
-	struct request request = {};
+	struct request request = {.debug = getenv("DTRACE_DEBUG") != NULL};
 	size_t i;
 	int status;
 
@@ -647,7 +732,7 @@ static int run_dtrace(const struct command *self, int argc, char **argv)
 	status = each_option(&request, argc, argv, false);
 	if (status < 0)
 		status = each_option(&request, argc, argv, true);
-	if (status < 0 && !request.text && !request.list)
+	if (status < 0 && !request.name && !request.list)
 		status = argc == 1              ? usage(stderr)
 			 : request.only_compile ? CLI_DONE
 						: complain("%s%s", "no probes specified", "");
@@ -659,6 +744,8 @@ static int run_dtrace(const struct command *self, int argc, char **argv)
 	vec_free(&request.cpp);
 	vec_free(&request.parameters);
 	vec_free(&request.options);
+	vec_free(&request.folders);
+	dtrace_libraries_deinit(&request.libraries);
 	free(request.text);
 	return status;
 }

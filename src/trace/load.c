@@ -171,6 +171,10 @@ static int load_error(const struct run *run, int err, char *log, struct diag *di
 	/* "unknown func bpf_loop#181", "invalid func unknown#181", "program of this type cannot use helper
 	 * bpf_loop#181" */
 	helper = reason && (strstr(reason, " func ") || strstr(reason, " helper ")) ? strchr(reason, '#') : NULL;
+	if (helper && atoi(helper + 1) == BPF_FUNC_probe_write_user)
+		return diag_fail(diag, -err, "trace.helper",
+				 "this kernel cannot run the script: it lets no program write to a process's memory, "
+				 "as it is locked down (kernel_lockdown(7))");
 	if (helper)
 		return diag_fail(diag, -err, "trace.helper",
 				 "this kernel cannot run the script: it has no BPF helper number %d here: %s",

@@ -127,11 +127,29 @@ static int attach_some(struct run *run, bool in_files, struct diag *diag)
  * Places in programs come first: they take long, and what the kernel tells is often about a process that then is to go
  * by them.
  */
+/* The record of exit() may have found no room in the ring. */
+static bool has_exited(const struct run *run)
+{
+	uint32_t key = RT_STATE_EXITED;
+	uint64_t value = 0;
+
+	bpf_map_lookup_elem(bpf_object__find_map_fd_by_name(run->object, "rt_state"), &key, &value);
+	return value;
+}
+
 static int attach_all(struct run *run, struct diag *diag)
 {
-	int err = attach_some(run, true, diag);
+	bool is_held = run->print->begins_together && !has_exited(run);
+	int err;
 
-	return err ? err : attach_some(run, false, diag);
+	if (is_held)
+		run_set_state(run, RT_STATE_EXITED, 1);
+	err = attach_some(run, true, diag);
+	if (!err)
+		err = attach_some(run, false, diag);
+	if (is_held)
+		run_set_state(run, RT_STATE_EXITED, 0);
+	return err;
 }
 
 /* Places of the same name (a marker's) are one probe. */
@@ -237,16 +255,6 @@ void run_set_state(const struct run *run, enum rt_state which, uint64_t value)
 	if (!run->object) /* it could not be loaded */
 		return;
 	bpf_map_update_elem(bpf_object__find_map_fd_by_name(run->object, "rt_state"), &key, &value, BPF_ANY);
-}
-
-/* The record of exit() may have found no room in the ring. */
-static bool has_exited(const struct run *run)
-{
-	uint32_t key = RT_STATE_EXITED;
-	uint64_t value = 0;
-
-	bpf_map_lookup_elem(bpf_object__find_map_fd_by_name(run->object, "rt_state"), &key, &value);
-	return value;
 }
 
 static bool has_run(const struct compiler *c, enum provider_run which)

@@ -30,6 +30,29 @@ mistake "a digit that octal numbers do not have" '[D_INT_DIGIT] line 1: constant
 mistake "a number of more than 64 bits" '[D_INT_OFLOW] line 1: constant 0x12345678123456781 results in integer overflow' \
 	'BEGIN { 0x12345678123456781; }'
 mistake "letters behind a number" '[D_SYNTAX] line 1: syntax error near "ms"' 'BEGIN { x = 10ms; }'
+mistake "a description alone, in a file" '[D_SYNTAX] line 1: expected predicate and/or actions following probe description' 'BEGIN
+'
+mistake "two words that are neither a type nor a description" \
+	'[D_SYNTAX] line 1: expected predicate and/or actions following probe description' 'define VALUE 5
+BEGIN { exit(0); }'
+mistake "operands in a predicate: the line of what follows it" '[D_OP_INT] line 3: operator & requires operands of integral type' '
+BEGIN /"a" & "b"/
+{ exit(0); }'
+mistake "a predicate without a number: the line where the clause ends" '[D_PRED_SCALAR] line 4: predicate result must be of scalar type' \
+	'int a[4]; BEGIN
+/a/
+{ exit(0);
+}'
+mistake "the last expression of a clause: the line of the brace" \
+	'[D_CAST_INVAL] line 4: invalid cast expression: "pointer to translated data" to "int"' 'struct in { int a; } *f; struct out { int b; };
+translator struct out < struct in *i > { b = i->a; };
+BEGIN { x = (int)xlate<struct out *>(f)
+}'
+mistake "a translator's member: the line of what follows it" \
+	'[D_XLATE_INCOMPAT] line 3: translator member p definition uses incompatible types: "char *" = "char"' 'struct in { char c; }; struct out { char *p; };
+translator struct out < struct in *i > { p = i->c;
+};
+BEGIN { exit(0); }'
 mistake "a name that is no type" '[D_SYNTAX] line 1: failed to resolve type pint: Type not found' \
 	'typedef pint new_int; BEGIN { exit(0); }'
 mistake "an enum that there is not" '[D_TYPE_ERR] line 1: failed to resolve type enum nope: Type not found' \
@@ -40,7 +63,7 @@ mistake "one that is missing in a predicate" '[D_SYNTAX] line 2: closing ) expec
 { trace(epid); }'
 mistake "a brace too many" '[D_SYNTAX] line 2: syntax error near "}"' 'BEGIN { trace(epid); }
 }'
-mistake "one that is missing: the last line" '[D_SYNTAX] line 2: syntax error near end of input' 'BEGIN {
+mistake "one that is missing: the line behind the last one" '[D_SYNTAX] line 3: syntax error near end of input' 'BEGIN {
 trace(epid);
 '
 mistake "a comment without end" '[D_SYNTAX] line 2: end-of-file encountered before matching */' 'BEGIN {} /* This

@@ -334,4 +334,91 @@ fi
 says "cpu: one that there is not" 1 "dtrace: failed to set -x cpu: Invalid value for specified option
 " -xcpu=$((cpus + 1)) -qn 'BEGIN { exit(0); }'
 
+# --- where open files are ---
+mkdir -p "$folder/a/b"
+says "paths of open files, by fds[] and d_path()" 0 "$folder/a/b/c $folder/a/b
+$folder/a/b/c
+1
+
+" -qn 'syscall::write:entry /pid == $target && arg0 == 1 && !n++/ { printf("%s %s\n", fds[1].fi_pathname, fds[1].fi_dirname);
+	printf("%s\n", d_path(&curthread->files->fdt->fd[1]->f_path)); }
+	syscall::write:entry /pid == $target && n > 1/ { printf("%d\n", fds[1].fi_pathname == strjoin("/proc/", strjoin(lltostr(pid),
+	"/comm"))); exit(0); }' -c "sh -c 'echo 5 > $folder/a/b/c; echo sh > /proc/self/comm'"
+says "a file in no folder, and one that is not there" 0 "[] [<none>]
+
+" -qn 'syscall::write:entry /progenyof($target) && execname == "echo"/ { printf("[%s] [%s]\n", fds[1].fi_pathname,
+	fds[99].fi_pathname); exit(0); }' -c "sh -c '/bin/echo 1 | cat > /dev/null; :'"
+
+# --- all probes begin together ---
+says "errno and arg1, in a clause of both entry and return" 0 "0 2 2 -2 -2
+
+" -qn 'int n, seen[int]; long second[int]; syscall::chdir:entry, syscall::chdir:return /pid == $target/ { seen[n] = errno;
+	second[n++] = arg1; } syscall::chdir:return /pid == $target/ { printf("%d %d %d %d %d\n", seen[0], seen[1], errno, (int)arg0,
+	(int)second[1]); exit(0); }' \
+	-c "sh -c 'cd /nowhere/at/all 2> /dev/null'"
+
+# --- what is written to a process ---
+if grep -qsE '\[(integrity|confidentiality)\]' /sys/kernel/security/lockdown || dmesg 2> /dev/null | grep -q 'locked down'; then
+	lock=1
+fi
+cat > "$folder/writes.c" << 'EOF'
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) { char s[40] = "abcdefghijklmnop"; char t[8] = "-------"; write(-1, s, 16); write(-2, t, 7); printf("%s %s\n", s, t); }
+EOF
+gcc -w -o "$folder/writes" "$folder/writes.c"
+program='syscall::write:entry /pid == $target && (int)arg0 == -1/ { s = "ABCDEFGHIJ"; copyout(s, arg1, 4);
+	this->p = (char *)alloca(4); this->p[0] = 0x58; copyout(this->p, arg1 + 8, 1); }
+	syscall::write:entry /pid == $target && (int)arg0 == -2/ { copyoutstr("xy", arg1, 8); } ERROR { printf("fault %d\n", arg4); }'
+if [ -n "${lock-}" ]; then
+	says "copyout() on a kernel that is locked down" 1 \
+"dtrace: this kernel cannot run the script: it lets no program write to a process's memory, as it is locked down (kernel_lockdown(7))
+" -qwn "$program" -c "$folder/writes"
+	n=$((n + 1)); echo "ok $n - copyout() to where nothing is # SKIP the kernel is locked down"
+else
+	says "copyout() and copyoutstr()" 0 "ABCDefghXjklmnop xy
+
+" -qwn "$program" -c "$folder/writes"
+	says "copyout() to where nothing is" 0 \
+"dtrace: error in dt_clause_0 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+1
+
+" -qwn 'BEGIN { copyout("abc", 8, 3); } ERROR { printf("%d\n", arg4); exit(0); }'
+fi
+says "copyout() needs -w" 1 "dtrace: could not enable tracing: Destructive actions not allowed
+" -qn 'BEGIN { copyout("abc", 8, 3); }'
+
+# --- libraries ---
+mkdir "$folder/lib"
+printf '#pragma D depends_on library b.d\ninline int ONE = TWO - 1;\n' > "$folder/lib/a.d"
+printf 'inline int TWO = 2;\n' > "$folder/lib/b.d"
+says "libraries, each behind those that it needs" 0 "1 2
+
+" -L "$folder/lib" -qn 'BEGIN { printf("%d %d\n", ONE, TWO); exit(0); }'
+says "-x libdir and -x debug" 0 "strata DEBUG N: library $folder/lib/b.d
+strata DEBUG N: library $folder/lib/a.d
+strata DEBUG N: program BEGIN { exit(0); }, 18 bytes
+
+" -x debug -x libdir="$folder/lib" -qn 'BEGIN { exit(0); }'
+printf 'BEGIN { trace(ONE);\ntrace(nosuch); }\n' > "$folder/uses.d"
+says "lines are the program's own" 1 "dtrace: failed to compile script $folder/uses.d: line 2: failed to resolve nosuch: Unknown variable name
+" -L "$folder/lib" -qs "$folder/uses.d"
+printf 'inline int THREE = 3;\ntypedef nosuch *pointer;\n' > "$folder/lib/c.d"
+says "and those of a library" 1 "dtrace: failed to compile script $folder/uses.d: \"$folder/lib/c.d\", line 2: failed to resolve type nosuch: Type not found
+" -L "$folder/lib" -qs "$folder/uses.d"
+printf '#pragma D depends_on library a.d\n' > "$folder/lib/b.d"
+says "libraries that need each other" 1 "dtrace: library $folder/lib/a.d depends on itself
+" -L "$folder/lib" -qs "$folder/uses.d"
+printf '#pragma D depends_on library z.d\n' > "$folder/lib/b.d"
+says "a library that is not there" 1 "dtrace: library $folder/lib/b.d depends on z.d, which is not there
+" -L "$folder/lib" -qs "$folder/uses.d"
+
+# --- the command line ---
+printf 'BEGIN { exit(0); }\n' > "$folder/none.d"
+says "behind -- are no options" 1 "dtrace: failed to compile script $folder/none.d: extraneous argument '-e' (\$2 is not referenced)
+" -s "$folder/none.d" -- -e -e
+says "a list with a mistake has no head" 1 "dtrace: invalid probe specifier read: extraneous argument 'x' (\$1 is not referenced)
+" -lf read x
+
 echo "1..$n"

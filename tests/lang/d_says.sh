@@ -17,7 +17,7 @@ says() # NAME STATUS EXPECTED ARGUMENTS...
 	shift 3
 	_DTRACE_TESTING=1 timeout 60 "$dtrace" "$@" > "$folder/out" 2>&1 < /dev/null
 	got=$?
-	sed -i -E 's/0x[0-9a-f]+/0xH/g; s/BPF pc [1-9][0-9]*/BPF pc N/; s/ +$//' "$folder/out"
+	sed -i -E 's/0x[0-9a-f]+/0xH/g; s/BPF pc [1-9][0-9]*/BPF pc N/; s/DEBUG [0-9]+/DEBUG N/; s/ +$//' "$folder/out"
 	printf '%s' "$expected" > "$folder/expected"
 	n=$((n + 1))
 	if [ "$got" = "$status" ] && cmp -s "$folder/out" "$folder/expected"; then echo "ok $n - $name"; else

@@ -391,4 +391,11 @@ says "functions of C's headers have no effect" 0 "1 256
 says "one that does not end" 1 "dtrace: invalid probe specifier static __inline int f(void) { BEGIN { exit(0); }: syntax error near end of input
 " -qn 'static __inline int f(void) { BEGIN { exit(0); }'
 
+says "a string and a number; as a pointer to characters; no longer than strsize" 0 "bcdef 98 f 100
+
+" -qn 'char *s; BEGIN { g = "abcdef"; s = probeprov; printf("%s %d %s %d\n", g + 1, ((char *)g)[1], 5 + g, s[0]); exit(0); }'
+says "a constant is no longer than strsize" 0 "[abcd]
+
+" -xstrsize=4 -qn 'BEGIN { printf("[%s]\n", "abcdefgh"); exit(0); }'
+
 echo "1..$n"

@@ -160,7 +160,8 @@ class Suite:
             flags += " -e"
         if trigger and timing != "synchro":
             delay = {"before": "0", "after": "1"}.get(timing, timing)
-            background = subprocess.Popen(["bash", "-c", "sleep %s; exec %s" % (delay, trigger)], cwd=self.folder,
+            # bash asks for the size of its window on the way, with the ioctl() that some tests wait for.
+            background = subprocess.Popen(["dash", "-c", "sleep %s; exec %s" % (delay, trigger)], cwd=self.folder,
                                           start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
             flags = flags.replace("$_pid", str(background.pid))
             if timing == "before":
@@ -196,10 +197,10 @@ class Suite:
         """Until the shell has become the trigger, for ten seconds at most."""
         for _ in range(1000):
             try:
-                if os.path.basename(os.readlink("/proc/%d/exe" % pid)) not in ("bash", "python3"):
+                if os.path.basename(os.readlink("/proc/%d/exe" % pid)) not in ("dash", "python3"):
                     break
                 with open("/proc/%d/cmdline" % pid, "rb") as f:
-                    if not f.read().startswith(b"bash\0-c"):
+                    if not f.read().startswith(b"dash\0-c"):
                         break
             except OSError:
                 break

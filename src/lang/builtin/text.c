@@ -317,6 +317,7 @@ const struct builtin_code codes_text[] = {
 	{CORE_LLTOSTR, .place = place_number},
 	{CORE_FAULT, .scalar = gen_fault_now},
 	{CORE_COPY, .scalar = gen_scratch_copy},
+	{CORE_COPY_OUT, .scalar = gen_copy_out},
 	{CORE_STR_CONCAT, .place = place_concat},
 	{CORE_STR, .place = place_str},
 	{CORE_BUF, .place = place_buf},

@@ -46,6 +46,22 @@ static void place_clean(struct gen *g, const struct node *call, uint32_t offset)
 	g->used = mark;
 }
 
+static void place_path_text(struct gen *g, const struct node *call, uint32_t offset)
+{
+	uint32_t mark = g->used, size = call->type->size, i,
+		 room = gen_temporary(g, (uint32_t)((sizeof(struct rt_path) + 2 * size + 7) & ~7u));
+
+	for (i = 0; i < 1 + RT_PATH_PLACES / 4; i++) {
+		gen_scalar(g, call->kids[i]);
+		gen_frame_store(g, 8, room + 8 * i, R0);
+	}
+	gen_frame_address(g, R1, offset);
+	gen_frame_address(g, R2, room);
+	code_imm(g->code, R3, gen_text_room(g, call->type, offset));
+	code_call_runtime(g->code, "rt_string_path");
+	g->used = mark;
+}
+
 static void place_address(struct gen *g, const struct node *call, uint32_t offset)
 {
 	static const uint8_t bytes[] = {[CORE_ADDRESS_IP4] = 4,
@@ -83,6 +99,7 @@ static void gen_progeny(struct gen *g, const struct node *call)
 const struct builtin_code codes_text_parts[] = {
 	{CORE_STRTOK, .place = place_token},
 	{CORE_CLEANPATH, .place = place_clean},
+	{CORE_PATH_TEXT, .place = place_path_text},
 	{CORE_ADDRESS_TEXT, .place = place_address},
 	{CORE_PROGENY, .scalar = gen_progeny},
 	{},

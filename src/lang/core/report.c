@@ -103,6 +103,15 @@ void report_hint(struct report *report, const char *fmt, ...)
 	last->hint = arena_printf(report->arena, "%s", text);
 }
 
+void report_told(struct report *report, size_t first, uint32_t place)
+{
+	size_t i;
+
+	for (i = first; i < report->complaints.count; i++)
+		if (!report->complaints.at[i].told)
+			report->complaints.at[i].told = place;
+}
+
 void report_text(FILE *out, const char *text, size_t size)
 {
 	size_t i;

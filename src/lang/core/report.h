@@ -37,6 +37,7 @@ struct complaint {
 	const char *tag;
 	struct span span;
 	const char *text, *more, *hint; /* more, a second line of text, and hint may be NULL */
+	uint32_t told; /* a place whose line the dialect tells instead; 0: that of the span */
 };
 
 /* A file's part of report.source. */
@@ -76,6 +77,9 @@ void report_warning(struct report *report, const char *tag, struct span span, co
 	__attribute__((format(printf, 4, 5)));
 /* A hint for the complaint made last. */
 void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* For complaints from number `first` on that have none yet. */
+void report_told(struct report *report, size_t first, uint32_t place);
 
 /* Prints a message of the running script at once. It has no tag. */
 void report_now(const struct report *report, const struct complaint *complaint, FILE *out);

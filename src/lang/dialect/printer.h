@@ -86,6 +86,8 @@ struct dialect_print {
 	 * continues without events until it is ended.
 	 */
 	bool acts;
+	/* All probes begin to fire at the same moment, when the last one is attached. */
+	bool begins_together;
 	/* Tells how many probes are attached. quiet: only the script's own output is wanted. */
 	void (*attached)(const struct printer *p, size_t count, bool quiet);
 	/* Events can come now. */

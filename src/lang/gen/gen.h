@@ -200,6 +200,8 @@ void gen_target_assign(struct gen *g, const struct node *node);
 void gen_scratch_check(struct gen *g, uint32_t size);
 /* CORE_COPY */
 void gen_scratch_copy(struct gen *g, const struct node *call);
+/* CORE_COPY_OUT */
+void gen_copy_out(struct gen *g, const struct node *call);
 /* A pointer in R0 becomes a number. */
 void gen_number_of_pointer(struct gen *g);
 

@@ -238,14 +238,13 @@ static void check_target(struct gen *g, const struct symbol *scratch, uint32_t s
 	code_bind(g->code, fine);
 }
 
-void gen_scratch_copy(struct gen *g, const struct node *call)
+/* The operands to the frame, at `at`: where to, where from, how many bytes. None: it goes on at `done`. */
+static void copy_operands(struct gen *g, const struct node *call, uint32_t at, label done)
 {
 	const struct symbol *scratch = g->unit->scratch;
-	uint32_t mark = g->used, at = gen_temporary(g, 24), i;
-	label fits = code_label(g->code), done = code_label(g->code);
+	label fits = code_label(g->code);
+	uint32_t i;
 
-	if (!scratch || !g->clause || g->in_callback)
-		return;
 	for (i = 0; i < 3; i++) {
 		gen_scalar(g, call->kids[i]);
 		gen_frame_store(g, 8, at + 8 * i, R0);
@@ -256,6 +255,17 @@ void gen_scratch_copy(struct gen *g, const struct node *call)
 	code_jump_if(g->code, BPF_JEQ, R0, 0, done);
 	gen_frame_load(g, 8, R0, at + 8);
 	check_source(g, scratch, at + 16);
+}
+
+void gen_scratch_copy(struct gen *g, const struct node *call)
+{
+	const struct symbol *scratch = g->unit->scratch;
+	uint32_t mark = g->used, at = gen_temporary(g, 24);
+	label done = code_label(g->code);
+
+	if (!scratch || !g->clause || g->in_callback)
+		return;
+	copy_operands(g, call, at, done);
 	gen_frame_load(g, 8, R0, at);
 	check_target(g, scratch, at + 16);
 	code_mov(g->code, R4, REG_FRAME);
@@ -265,6 +275,38 @@ void gen_scratch_copy(struct gen *g, const struct node *call)
 	gen_frame_load(g, 8, R3, at + 8);
 	code_call_runtime(g->code, "rt_read");
 	gen_fault_if_failed(g, at + 8);
+	code_bind(g->code, done);
+	g->used = mark;
+}
+
+/* The size, which the frame has at `at`, to a register: the verifier knows no number that comes from the frame. */
+static void known_size(struct gen *g, int to, uint32_t at, uint32_t most, label done)
+{
+	gen_frame_load(g, 8, to, at);
+	code_jump_if(g->code, BPF_JGT, to, (int32_t)most, done);
+	code_jump_if(g->code, BPF_JEQ, to, 0, done);
+}
+
+void gen_copy_out(struct gen *g, const struct node *call)
+{
+	const struct symbol *scratch = g->unit->scratch;
+	uint32_t most = scratch ? (scratch->type->size - 8) / 2 : 8, mark = g->used, at = gen_temporary(g, 24),
+		 between = gen_temporary(g, (most + 7) & ~7u);
+	label done = code_label(g->code);
+
+	if (!scratch || !g->clause || g->in_callback)
+		return;
+	copy_operands(g, call, at, done);
+	known_size(g, R2, at + 16, most, done);
+	gen_frame_load(g, 8, R3, at + 8);
+	gen_frame_address(g, R1, between);
+	code_call_runtime(g->code, "rt_read");
+	gen_fault_if_failed(g, at + 8);
+	known_size(g, R3, at + 16, most, done);
+	gen_frame_load(g, 8, R1, at);
+	gen_frame_address(g, R2, between);
+	code_call(g->code, BPF_FUNC_probe_write_user);
+	gen_fault_if_failed(g, at);
 	code_bind(g->code, done);
 	g->used = mark;
 }

@@ -53,6 +53,7 @@ static const struct runtime_function {
 	{"rt_string_number", "upuuu"},
 	{"rt_string_token", "uppupp"},
 	{"rt_string_clean", "uppup"},
+	{"rt_string_path", "uppu"},
 	{"rt_string_address", "upupu"},
 	{"rt_string_progeny", "uuuuu"},
 	{"rt_series", "upuuuu"},

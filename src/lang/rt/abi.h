@@ -41,6 +41,30 @@ ABI_ASSERT_SIZE(struct rt_packet, 32);
 /* And another one: instead of the id there is the address of the second frame; 0: there is none, or it is not known. */
 #define RT_STACK_CALLER 16
 
+/* Where the kernel's types have what a path is made of: bytes from their begin. */
+enum rt_path_place {
+	RT_PATH_MOUNT,      /* struct path */
+	RT_PATH_DENTRY,
+	RT_PATH_PARENT,     /* struct dentry */
+	RT_PATH_LENGTH,
+	RT_PATH_NAME,
+	RT_PATH_ROOT,       /* struct vfsmount */
+	RT_PATH_WITHIN,     /* struct mount: the vfsmount in it */
+	RT_PATH_ABOVE,      /* what it is mounted in */
+	RT_PATH_MOUNTPOINT, /* and where */
+	RT_PATH_PLACES = 12
+};
+
+/* A path's way to its root. The text, of twice its room, follows; it grows to the front. */
+struct rt_path {
+	__u64 path; /* address of a struct path */
+	__u16 places[RT_PATH_PLACES];
+	__u64 at; /* where the text begins */
+	__u64 dentry, mount;
+	__u64 is_alone; /* it is in no folder */
+};
+ABI_ASSERT_SIZE(struct rt_path, 64);
+
 enum rt_counter {
 	RT_COUNTER_LOST,        /* records that the ring had no room for */
 	RT_COUNTER_NO_FRAME,    /* runs that found no free frame */

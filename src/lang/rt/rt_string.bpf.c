@@ -492,6 +492,87 @@ RT __u64 rt_string_clean(void *to, void *from, __u64 size, void *room)
 	return 0;
 }
 
+/* --- d_path() --- */
+
+#define PATH_DEPTH 256 /* folders and mounts */
+
+struct path_walk {
+	volatile struct rt_path *state;
+	char *text;
+	__u64 size;
+};
+
+static __always_inline __u64 pointer_at(__u64 address, __u64 place)
+{
+	__u64 ret = 0;
+
+	bpf_probe_read_kernel(&ret, sizeof(ret), (void *)(address + place));
+	return ret;
+}
+
+static __noinline __u64 put_name(struct path_walk *walk, __u64 name, __u64 length)
+{
+	volatile struct rt_path *state = walk->state;
+	__u64 at = state->at, size = walk->size, alone = state->is_alone;
+
+	if (length >= size || length + 1 > at)
+		return 1;
+	at -= length + !alone;
+	if (!alone)
+		char_set(walk->text, size, at, '/');
+	state->at = at;
+	at += !alone;
+	opaque(at);
+	opaque(length);
+	if (at < size && length && length < size)
+		bpf_probe_read_kernel(walk->text + at, length, (void *)name);
+	return alone;
+}
+
+/* From the file to the root: a component, or from a mount's root to where it is mounted. */
+static long path_at(__u32 i, void *context)
+{
+	struct path_walk *walk = context;
+	volatile struct rt_path *state = walk->state;
+	__u64 dentry = state->dentry, mount = state->mount, above;
+	__u32 length = 0;
+
+	if (dentry == pointer_at(mount, state->places[RT_PATH_ROOT])) {
+		mount -= state->places[RT_PATH_WITHIN];
+		above = pointer_at(mount, state->places[RT_PATH_ABOVE]);
+		if (!above || above == mount)
+			return 1;
+		state->dentry = pointer_at(mount, state->places[RT_PATH_MOUNTPOINT]);
+		state->mount = above + state->places[RT_PATH_WITHIN];
+		return 0;
+	}
+	above = pointer_at(dentry, state->places[RT_PATH_PARENT]);
+	state->is_alone = above == dentry;
+	bpf_probe_read_kernel(&length, sizeof(length), (void *)(dentry + state->places[RT_PATH_LENGTH]));
+	state->dentry = above;
+	return !above || put_name(walk, pointer_at(dentry, state->places[RT_PATH_NAME]), length);
+}
+
+/* `room`: a struct rt_path, whose path and places are known, and twice `size`. */
+RT __u64 rt_string_path(void *to, void *room, __u64 size)
+{
+	volatile struct rt_path *state = room;
+	struct path_walk walk = {.state = state, .text = (char *)room + sizeof(*state), .size = size};
+
+	state->at = size;
+	state->is_alone = 0;
+	state->dentry = pointer_at(state->path, state->places[RT_PATH_DENTRY]);
+	state->mount = pointer_at(state->path, state->places[RT_PATH_MOUNT]);
+	if (!state->dentry || !state->mount)
+		return one(to, size, 0), 0;
+	bpf_loop(PATH_DEPTH, path_at, &walk, 0);
+	if (state->at == size)
+		one(to, size, state->is_alone ? 0 : '/');
+	else
+		take(to, size, walk.text, state->at, size);
+	return 0;
+}
+
 /* --- addresses as text --- */
 
 enum { ADDRESS_IP4, ADDRESS_IP6, ADDRESS_IP6_STRICT, ADDRESS_ETHERNET, ADDRESS_INFINIBAND };

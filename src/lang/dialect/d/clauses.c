@@ -273,9 +273,11 @@ static struct node *lower_clause(struct compiler *c, const struct d_clause *clau
 	if (clause->predicate) {
 		make_early(c, clause->body, clause->predicate);
 		predicate = d_value(c, clause->predicate);
-		if (!type_is_scalar(predicate->type) && !c->report->errors)
+		if (!type_is_scalar(predicate->type) && !c->report->errors) {
 			report_error(c->report, "D_PRED_SCALAR", clause->predicate->span,
 				     "predicate result must be of scalar type");
+			report_told(c->report, 0, clause->end);
+		}
 	}
 	if (own && predicate)
 		predicate = d_binary(c, OP_LOGICAL_AND, &type_int32, own, predicate);
@@ -310,7 +312,8 @@ static bool may_fail(const struct node *node)
 		return false;
 	if (node->kind == NODE_ASSIGN && node->kids[0]->kind != NODE_VARIABLE && node->kids[0]->kind != NODE_MAP)
 		return true;
-	if (node_calls(node, CORE_COPY) || node_calls(node, CORE_STR) || node_calls(node, CORE_BUF) ||
+	if (node_calls(node, CORE_COPY) || node_calls(node, CORE_COPY_OUT) || node_calls(node, CORE_STR) ||
+	    node_calls(node, CORE_BUF) ||
 	    node_calls(node, CORE_FAULT) || node_calls(node, CORE_STRTOK) || node_calls(node, CORE_ADDRESS_TEXT) ||
 	    node->kind == NODE_FIELD || node->kind == NODE_INDEX ||
 	    (node->kind == NODE_UNARY && node->op == OP_DEREFERENCE) || node_calls(node, CORE_ARGUMENT))

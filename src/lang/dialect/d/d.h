@@ -75,6 +75,7 @@ struct d_expr {
 	enum d_kind kind;
 	enum d_scope scope;
 	struct span span;
+	uint32_t behind; /* where the token behind it begins: dtrace tells that line; 0: its own */
 	const char *text;
 	uint64_t value;
 	const struct type *type; /* D_INT */
@@ -92,6 +93,7 @@ struct d_probe {
 
 struct d_clause {
 	struct span span;
+	uint32_t end; /* where its last brace is; 0: it has none */
 	struct d_probe *probes;
 	uint32_t probe_count;
 	struct d_expr *predicate; /* or NULL */
@@ -118,6 +120,7 @@ struct d_translator {
 	const char *parameter;
 	struct d_translation {
 		struct span span;
+		uint32_t behind; /* as of an expression */
 		const char *name;
 		struct d_expr *value;
 	} *members;
@@ -397,7 +400,7 @@ struct node *d_variable_node(struct compiler *c, struct symbol *symbol);
 struct node *d_let(struct compiler *c, struct symbol *symbol, struct node *value);
 
 /* expressions.c */
-struct node *d_value(struct compiler *c, const struct d_expr *expr);
+struct node *d_value(struct compiler *c, const struct d_expr *expr); /* mistakes in it are told with their line */
 /* A number or a pointer. */
 struct node *d_number(struct compiler *c, const struct d_expr *expr);
 struct node *d_text(struct compiler *c, const struct d_expr *expr);
@@ -483,6 +486,10 @@ struct node *d_alloca(struct compiler *c, const struct d_expr *call);
 struct node *d_bcopy(struct compiler *c, const struct d_expr *call);
 struct node *d_copyinto(struct compiler *c, const struct d_expr *call);
 struct node *d_copyin(struct compiler *c, const struct d_expr *call);
+struct node *d_copyout(struct compiler *c, const struct d_expr *call);
+struct node *d_copyoutstr(struct compiler *c, const struct d_expr *call);
+/* The address of a copy of the text, which is there until the clause ends. */
+struct node *d_text_address(struct compiler *c, struct node *text);
 /* `size` bytes: their address, a number. */
 struct node *d_scratch(struct compiler *c, struct node *size, struct span span);
 /* What a clause begins with; NULL: nothing. */
@@ -502,6 +509,7 @@ struct node *d_inet_ntoa(struct compiler *c, const struct d_expr *call);
 struct node *d_inet_ntoa6(struct compiler *c, const struct d_expr *call);
 struct node *d_inet_ntop(struct compiler *c, const struct d_expr *call);
 struct node *d_link_ntop(struct compiler *c, const struct d_expr *call);
+struct node *d_d_path(struct compiler *c, const struct d_expr *call);
 struct node *d_progenyof(struct compiler *c, const struct d_expr *call);
 
 /* Makes sure that the expressions of the translators have values. */

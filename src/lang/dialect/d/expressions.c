@@ -414,6 +414,19 @@ static void of_aggregation(struct compiler *c, const struct d_expr *expr)
 	incompatible(c, expr, types[0], types[1]);
 }
 
+/* A string and a number: the string from there on. */
+static struct node *text_from(struct compiler *c, struct node *text, struct node *place, struct span span)
+{
+	struct node *node = d_call(c, CORE_SUBSTR, d_string_type(c), span, 3);
+
+	if (c->arena->failed)
+		return node;
+	node->kids[0] = d_cast(c, text, d_string_type(c));
+	node->kids[1] = d_cast(c, place, &type_int64);
+	node->kids[2] = d_int(c, INT32_MAX, &type_int64);
+	return node;
+}
+
 static struct node *lower_binary(struct compiler *c, const struct d_expr *expr)
 {
 	enum op op = operator_of(expr->text);
@@ -428,6 +441,9 @@ static struct node *lower_binary(struct compiler *c, const struct d_expr *expr)
 	if (is_textual(a->type) || is_textual(b->type)) {
 		if (is_comparison(op))
 			return compare_texts(c, op, expr);
+		if (op == OP_ADD && (type_is_number(a->type) || type_is_number(b->type)))
+			return type_is_number(a->type) ? text_from(c, b, a, expr->span)
+						       : text_from(c, a, b, expr->span);
 		wrong_operands(c, expr, op);
 		return d_int(c, 0, &type_int32);
 	}
@@ -580,6 +596,11 @@ static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
 			     describe(c, type));
 		return d_int(c, 0, &type_int32);
 	}
+	if (type->kind == TYPE_POINTER && type->to->size == 1 && !is_action(expr->kids[0])) {
+		node = d_value(c, expr->kids[0]);
+		if (node->type->kind == TYPE_STRING)
+			return d_cast(c, d_text_address(c, node), type);
+	}
 	return d_cast(c, d_number(c, expr->kids[0]), type);
 }
 
@@ -643,12 +664,10 @@ static struct node *assigned_value(struct compiler *c, const struct d_expr *expr
 	return block;
 }
 
-struct node *d_value(struct compiler *c, const struct d_expr *expr)
+static struct node *lower(struct compiler *c, const struct d_expr *expr)
 {
 	struct node *node, *first;
 
-	if (c->arena->failed || c->report->errors > REPORTS_MAX)
-		return d_int(c, 0, &type_int32);
 	switch (expr->kind) {
 	case D_INT:
 		return d_int(c, (int64_t)expr->value, expr->type);
@@ -707,6 +726,19 @@ struct node *d_value(struct compiler *c, const struct d_expr *expr)
 		report_error(c->report, "D_SYNTAX", expr->span, "this is no expression");
 		return d_int(c, 0, &type_int32);
 	}
+}
+
+struct node *d_value(struct compiler *c, const struct d_expr *expr)
+{
+	size_t complaints = c->report->complaints.count;
+	struct node *node;
+
+	if (c->arena->failed || c->report->errors > REPORTS_MAX)
+		return d_int(c, 0, &type_int32);
+	node = lower(c, expr);
+	if (expr->behind)
+		report_told(c->report, complaints, expr->behind);
+	return node;
 }
 
 /* An expression as a statement: its value is not needed. */

@@ -188,8 +188,8 @@ static struct node *swap(struct compiler *c, const struct subroutine *self, cons
 /* Of scratch memory. */
 static struct node *of_memory(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
 {
-	static struct node *(*const lowers[])(struct compiler *c, const struct d_expr *call) = {d_alloca, d_bcopy,
-											       d_copyinto, d_copyin};
+	static struct node *(*const lowers[])(struct compiler *c, const struct d_expr *call) = {
+		d_alloca, d_bcopy, d_copyinto, d_copyin, d_copyout, d_copyoutstr};
 
 	return lowers[self->flags](c, call);
 }
@@ -198,7 +198,7 @@ static struct node *of_memory(struct compiler *c, const struct subroutine *self,
 static struct node *of_text_part(struct compiler *c, const struct subroutine *self, const struct d_expr *call)
 {
 	static struct node *(*const lowers[])(struct compiler *c, const struct d_expr *call) = {
-		d_strtok, d_inet_ntoa, d_inet_ntoa6, d_inet_ntop, d_link_ntop, d_progenyof};
+		d_strtok, d_inet_ntoa, d_inet_ntoa6, d_inet_ntop, d_link_ntop, d_progenyof, d_d_path};
 
 	return lowers[self->flags](c, call);
 }
@@ -223,7 +223,8 @@ static const struct subroutine subroutines[] = {
 	{"strtok", of_text_part, CORE_NONE, 0},   {"cleanpath", of_path, CORE_CLEANPATH, 0},
 	{"inet_ntoa", of_text_part, CORE_NONE, 1}, {"inet_ntoa6", of_text_part, CORE_NONE, 2},
 	{"inet_ntop", of_text_part, CORE_NONE, 3}, {"link_ntop", of_text_part, CORE_NONE, 4},
-	{"progenyof", of_text_part, CORE_NONE, 5}, {"getmajor", device_part, CORE_NONE, 1},
+	{"progenyof", of_text_part, CORE_NONE, 5}, {"d_path", of_text_part, CORE_NONE, 6},
+	{"getmajor", device_part, CORE_NONE, 1},
 	{"getminor", device_part, CORE_NONE, 0},
 	{"speculation", begin_speculation, CORE_NONE, 0},
 	{"copyinstr", copy_string, CORE_NONE, 1}, {"copyin", of_memory, CORE_NONE, 3},
@@ -238,13 +239,11 @@ static const struct subroutine subroutines[] = {
 	{"ntohl", swap, CORE_BSWAP, 4},           {"htonll", swap, CORE_BSWAP, 8},
 	{"ntohll", swap, CORE_BSWAP, 8},          {"alloca", of_memory, CORE_NONE, 0},
 	{"bcopy", of_memory, CORE_NONE, 1},       {"copyinto", of_memory, CORE_NONE, 2},
+	{"copyout", of_memory, CORE_NONE, 4},     {"copyoutstr", of_memory, CORE_NONE, 5},
 };
 
 /* Known to D, and not there. */
 static const char *const missing[] = {
-	"copyout",
-	"copyoutstr",
-	"d_path",
 	"ddi_pathname",
 	"msgdsize",
 	"msgsize",

@@ -127,6 +127,8 @@ static const struct row {
 	{},
 }, file_opened[] = {
 	{"fi_name", "string", FILE_OR("\"<none>\"", "stringof(T->f_path.dentry->d_name.name)")},
+	{"fi_dirname", "string", FILE_OR("\"<none>\"", "dirname(d_path(&T->f_path))")},
+	{"fi_pathname", "string", FILE_OR("\"<none>\"", "d_path(&T->f_path)")},
 	{"fi_offset", "int64_t", FILE_OR("0", "T->f_pos")},
 	{"fi_fs", "string", FILE_OR("\"<none>\"", "stringof(T->f_path.mnt->mnt_sb->s_type->name)")},
 	{"fi_mount", "string", FILE_OR("\"<none>\"", "\"<unknown>\"")},

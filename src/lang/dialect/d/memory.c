@@ -121,9 +121,10 @@ struct node *d_alloca(struct compiler *c, const struct d_expr *call)
 	return d_cast(c, d_scratch(c, asked_size(c, call, 0), call->span), &type_void_pointer);
 }
 
-static struct node *copy(struct compiler *c, struct node *to, struct node *from, struct node *size, struct span span)
+static struct node *copy(struct compiler *c, enum core_builtin builtin, struct node *to, struct node *from,
+			 struct node *size, struct span span)
 {
-	struct node *node = d_call(c, CORE_COPY, &type_none, span, 3);
+	struct node *node = d_call(c, builtin, &type_none, span, 3);
 
 	scratch(c);
 	if (c->arena->failed)
@@ -134,21 +135,40 @@ static struct node *copy(struct compiler *c, struct node *to, struct node *from,
 	return node;
 }
 
-/* Of a string: that of a copy. */
-static struct node *text_address(struct compiler *c, struct node *text)
+/* A variable for a string, whose address can be told. */
+static struct symbol *text_variable(struct compiler *c)
 {
-	struct symbol *copy = d_local(c, d_string_type(c));
-	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, text->span, 2),
-		    *address = node_create(c->arena, NODE_UNARY, text->span, 1);
+	struct symbol *variable = d_local(c, d_string_type(c));
 
-	if (c->arena->failed || !copy || vec_push(&d_state(c)->unit->locals, copy))
-		return d_int(c, 0, &type_uint64);
+	if (!variable || vec_push(&d_state(c)->unit->locals, variable)) {
+		c->arena->failed = true;
+		return NULL;
+	}
+	return variable;
+}
+
+static struct node *address_of(struct compiler *c, struct symbol *variable, struct span span)
+{
+	struct node *address = node_create(c->arena, NODE_UNARY, span, 1);
+
+	if (c->arena->failed)
+		return address;
 	address->op = OP_ADDRESS;
 	address->flags = ADDRESS_NUMBER;
-	address->kids[0] = d_variable_node(c, copy);
+	address->kids[0] = d_variable_node(c, variable);
 	address->type = &type_uint64;
-	block->kids[0] = assign(c, d_variable_node(c, copy), d_cast(c, text, copy->type));
-	block->kids[1] = address;
+	return address;
+}
+
+struct node *d_text_address(struct compiler *c, struct node *text)
+{
+	struct symbol *variable = text_variable(c);
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, text->span, 2);
+
+	if (c->arena->failed || !variable)
+		return d_int(c, 0, &type_uint64);
+	block->kids[0] = assign(c, d_variable_node(c, variable), d_cast(c, text, variable->type));
+	block->kids[1] = address_of(c, variable, text->span);
 	block->type = &type_uint64;
 	return block;
 }
@@ -161,7 +181,7 @@ static struct node *pointer(struct compiler *c, const struct d_expr *call, uint3
 	if (node->type->kind == TYPE_ARRAY)
 		return d_decayed(c, node);
 	if (node->type->kind == TYPE_STRING)
-		return text_address(c, node);
+		return d_text_address(c, node);
 	if (node->type->kind != TYPE_POINTER && !c->report->errors)
 		report_error(c->report, "D_PROTO_ARG", call->kids[index]->span,
 			     "%s( ) argument #%u is incompatible with prototype:\n\tprototype: void *", call->text,
@@ -185,8 +205,8 @@ static struct node *target(struct compiler *c, const struct d_expr *call, uint32
 }
 
 /* The arguments are computed in their order, whatever the copy wants first: places of "from", "to" and "size". */
-static struct node *copy_in_order(struct compiler *c, struct node *const arguments[3], uint32_t to, uint32_t from,
-				  uint32_t size, struct span span)
+static struct node *copy_in_order(struct compiler *c, enum core_builtin builtin, struct node *const arguments[3],
+				  uint32_t to, uint32_t from, uint32_t size, struct span span)
 {
 	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, span, 4);
 	struct symbol *symbols[3];
@@ -198,7 +218,7 @@ static struct node *copy_in_order(struct compiler *c, struct node *const argumen
 			return d_int(c, 0, &type_int32);
 		block->kids[i] = d_let(c, symbols[i], d_cast(c, arguments[i], &type_uint64));
 	}
-	block->kids[3] = copy(c, d_variable_node(c, symbols[to]), d_variable_node(c, symbols[from]),
+	block->kids[3] = copy(c, builtin, d_variable_node(c, symbols[to]), d_variable_node(c, symbols[from]),
 			      d_variable_node(c, symbols[size]), span);
 	block->type = &type_none;
 	return block;
@@ -208,14 +228,14 @@ struct node *d_bcopy(struct compiler *c, const struct d_expr *call)
 {
 	struct node *from = pointer(c, call, 0), *to = target(c, call, 1), *size = d_number(c, call->kids[2]);
 
-	return copy_in_order(c, (struct node *const[]){from, to, size}, 1, 0, 2, call->span);
+	return copy_in_order(c, CORE_COPY, (struct node *const[]){from, to, size}, 1, 0, 2, call->span);
 }
 
 struct node *d_copyinto(struct compiler *c, const struct d_expr *call)
 {
 	struct node *from = d_number(c, call->kids[0]), *size = d_number(c, call->kids[1]), *to = target(c, call, 2);
 
-	return copy_in_order(c, (struct node *const[]){from, size, to}, 2, 0, 1, call->span);
+	return copy_in_order(c, CORE_COPY, (struct node *const[]){from, size, to}, 2, 0, 1, call->span);
 }
 
 struct node *d_copyin(struct compiler *c, const struct d_expr *call)
@@ -229,10 +249,48 @@ struct node *d_copyin(struct compiler *c, const struct d_expr *call)
 	block->kids[0] = d_let(c, size, d_cast(c, asked_size(c, call, 1), &type_uint64));
 	block->kids[1] = d_let(
 		c, to, d_cast(c, d_scratch(c, d_variable_node(c, size), call->span), &type_void_pointer));
-	statement->kids[0] = copy(c, d_variable_node(c, to), d_number(c, call->kids[0]), d_variable_node(c, size),
-				  call->span);
+	statement->kids[0] = copy(c, CORE_COPY, d_variable_node(c, to), d_number(c, call->kids[0]),
+				  d_variable_node(c, size), call->span);
 	block->kids[2] = statement;
 	block->kids[3] = d_variable_node(c, to);
 	block->type = &type_void_pointer;
+	return block;
+}
+
+struct node *d_copyout(struct compiler *c, const struct d_expr *call)
+{
+	struct node *from, *to, *size;
+
+	if (!d_may_act(c, call, true))
+		return d_int(c, 0, &type_int32);
+	from = pointer(c, call, 0);
+	to = d_number(c, call->kids[1]);
+	size = d_number(c, call->kids[2]);
+	return copy_in_order(c, CORE_COPY_OUT, (struct node *const[]){from, to, size}, 1, 0, 2, call->span);
+}
+
+/* No more than the string and its terminator. */
+struct node *d_copyoutstr(struct compiler *c, const struct d_expr *call)
+{
+	struct symbol *text = text_variable(c), *to = d_local(c, &type_uint64), *size = d_local(c, &type_uint64),
+		      *most = d_local(c, &type_uint64);
+	struct node *block = node_create(c->arena, NODE_BLOCK_VALUE, call->span, 6),
+		    *length = d_call(c, CORE_STRLEN, &type_uint64, call->span, 1),
+		    *test = node_create(c->arena, NODE_IF, call->span, 3);
+
+	if (c->arena->failed || !text || !to || !size || !most || !d_may_act(c, call, true))
+		return d_int(c, 0, &type_int32);
+	block->kids[0] = assign(c, d_variable_node(c, text), d_cast(c, d_argument_text(c, call->kids[0]), text->type));
+	block->kids[1] = d_let(c, to, d_cast(c, d_number(c, call->kids[1]), &type_uint64));
+	block->kids[2] = d_let(c, size, d_cast(c, d_number(c, call->kids[2]), &type_uint64));
+	length->kids[0] = d_variable_node(c, text);
+	block->kids[3] = d_let(c, most, d_binary(c, OP_ADD, &type_uint64, length, d_int(c, 1, &type_uint64)));
+	test->kids[0] = d_binary(c, OP_GREATER, &type_int32, d_variable_node(c, size), d_variable_node(c, most));
+	test->kids[1] = assign(c, d_variable_node(c, size), d_variable_node(c, most));
+	test->kids[2] = NULL;
+	block->kids[4] = test;
+	block->kids[5] = copy(c, CORE_COPY_OUT, d_variable_node(c, to), address_of(c, text, call->span),
+			      d_variable_node(c, size), call->span);
+	block->type = &type_none;
 	return block;
 }

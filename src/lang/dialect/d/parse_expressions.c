@@ -44,13 +44,11 @@ bool d_ends_predicate(const struct parser *p, struct span *behind)
 	return next.kind == D_END || (next.kind == D_OPERATOR && (*next.text == '{' || *next.text == ';'));
 }
 
-/* The end of what there is, without blanks. */
+/* The end of what there is: as in dtrace, behind the last line. */
 static struct span last_place(const struct parser *p)
 {
 	uint32_t at = (uint32_t)p->c->report->size;
 
-	while (at > 1 && isspace((unsigned char)p->lexer.source[at - 1]))
-		at--;
 	return (struct span){at ? at - 1 : 0, at};
 }
 
@@ -117,9 +115,14 @@ struct d_expr *d_nothing(struct parser *p)
 	return expr;
 }
 
-static void span_to(struct d_expr *expr, const struct d_expr *last)
+/* It is complete. */
+static void span_to(struct parser *p, struct d_expr *expr, const struct d_expr *last)
 {
+	struct span behind = p->token.span;
+
 	expr->span.end = last->span.end > expr->span.end ? last->span.end : expr->span.end;
+	d_ends_predicate(p, &behind);
+	expr->behind = behind.begin;
 }
 
 /* --- expressions --- */
@@ -406,7 +409,7 @@ static struct d_expr *unary(struct parser *p)
 		}
 	if (expr && !p->c->arena->failed) {
 		expr->kids[0] = unary(p);
-		span_to(expr, expr->kids[0]);
+		span_to(p, expr, expr->kids[0]);
 	} else {
 		expr = postfix(p);
 	}
@@ -451,7 +454,7 @@ static struct d_expr *binary(struct parser *p, int least)
 			return left;
 		expr->kids[0] = left;
 		expr->kids[1] = binary(p, level + 1);
-		span_to(expr, expr->kids[1]);
+		span_to(p, expr, expr->kids[1]);
 		left = expr;
 	}
 	return left;
@@ -475,7 +478,7 @@ static struct d_expr *conditional(struct parser *p)
 	expr->kids[1] = d_expression(p, 0);
 	d_need(p, ":");
 	expr->kids[2] = conditional(p);
-	span_to(expr, expr->kids[2]);
+	span_to(p, expr, expr->kids[2]);
 	p->depth--;
 	return expr;
 }
@@ -500,7 +503,7 @@ struct d_expr *d_assignment(struct parser *p)
 			return left;
 		expr->kids[0] = left;
 		expr->kids[1] = d_assignment(p);
-		span_to(expr, expr->kids[1]);
+		span_to(p, expr, expr->kids[1]);
 		p->depth--;
 		return expr;
 	}

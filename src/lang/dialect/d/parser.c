@@ -86,10 +86,21 @@ static struct d_expr *block(struct parser *p)
 
 /* --- declarations --- */
 
+static bool typedef_known(const struct parser *p, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < p->c->types.named.count; i++)
+		if (!p->c->types.named.at[i].is_found && !strcmp(p->c->types.named.at[i].name, name))
+			return true;
+	return false;
+}
+
 static bool begins_declaration(const struct parser *p)
 {
-	static const char *const words[] = {"self",     "this",   "inline", "typedef", "translator",
-					    "provider", "extern", "static", "auto",    "register"};
+	static const char *const words[] = {"self",       "this",     "inline",   "typedef", "translator",
+					    "provider",   "extern",   "static",   "auto",    "register",
+					    "__inline__", "__inline", "__extension__"};
 	struct d_lexer lexer = p->lexer;
 	struct d_lexeme first = d_next(&lexer), second;
 	size_t i;
@@ -104,23 +115,14 @@ static bool begins_declaration(const struct parser *p)
 	if (d_is_type_word(first.text))
 		return true;
 	second = d_next(&lexer);
-	return second.kind == D_NAME || (second.kind == D_OPERATOR && *second.text == '*');
+	return (second.kind == D_NAME || (second.kind == D_OPERATOR && *second.text == '*')) &&
+	       (d_is_type_name(p, first.text) || typedef_known(p, first.text));
 }
 
 static void declare(struct parser *p, struct d_declaration declaration)
 {
 	if (vec_push(&d_state(p->c)->declarations, declaration))
 		p->c->arena->failed = true;
-}
-
-static bool typedef_known(const struct parser *p, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < p->c->types.named.count; i++)
-		if (!p->c->types.named.at[i].is_found && !strcmp(p->c->types.named.at[i].name, name))
-			return true;
-	return false;
 }
 
 static void declare_one(struct parser *p, const struct d_declarator *one, struct d_declaration ret, const char *word)
@@ -181,6 +183,7 @@ static void translator(struct parser *p)
 		d_need(p, "=");
 		one.value = d_failed(p) ? NULL : d_assignment(p);
 		d_need(p, ";");
+		one.behind = p->token.span.begin;
 		if (vec_push(&members, one))
 			p->c->arena->failed = true;
 	}
@@ -358,11 +361,13 @@ static void clause(struct parser *p)
 		ret.probes[i] = probes.at[i];
 	ret.probe_count = (uint32_t)probes.count;
 	vec_free(&probes);
+	/* What comes from a file and ends with a description is not meant so. */
 	if (d_at(p, "{"))
 		ret.body = block(p);
-	else if (p->token.kind != D_END && !d_at(p, ";") && !d_failed(p))
+	else if ((p->token.kind != D_END || (p->c->options->path && !ret.predicate)) && !d_at(p, ";") && !d_failed(p))
 		report_error(p->c->report, "D_SYNTAX", ret.span,
 			     "expected predicate and/or actions following probe description");
+	ret.end = ret.body ? p->token.span.begin : 0;
 	if (!d_failed(p) && vec_push(&d_state(p->c)->clauses, ret))
 		p->c->arena->failed = true;
 }

@@ -673,6 +673,7 @@ static void print_message(const struct printer *p, const char *type, const char 
 }
 
 const struct dialect_print d_print = {
+	.begins_together = true,
 	.attached = print_attached,
 	.ready = print_ready,
 	.ended = print_ended,

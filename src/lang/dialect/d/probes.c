@@ -436,6 +436,9 @@ static bool can_share(struct making *m, const struct spot *a, const struct spot 
 	    a->place.is_everywhere != b->place.is_everywhere ||
 	    a->attach.flags != b->attach.flags || !same_clauses(a, b))
 		return false;
+	/* What a system call is given and what it gives lie in other places. */
+	if (!strcmp(a->place.provider, "syscall") && strcmp(a->place.name, b->place.name) != 0)
+		return false;
 	for (i = 0; i < a->clauses.count; i++)
 		if (clause_mentions_place(&state->clauses.at[a->clauses.at[i]], false))
 			return false;

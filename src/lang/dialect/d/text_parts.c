@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "lang/dialect/d/d.h"
+#include "lang/rt/abi.h"
 
 /* --- NULL --- */
 
@@ -25,7 +26,10 @@ struct node *d_argument_value(struct compiler *c, const struct d_expr *expr)
 	d_state(c)->is_used = expr->kind == D_CALL;
 	node = d_value(c, expr);
 	d_state(c)->is_used = false;
-	return node;
+	/* What is recorded is no longer than strsize. */
+	return node->kind == NODE_STRING && node->type->size > d_string_type(c)->size
+		       ? d_cast(c, node, d_string_type(c))
+		       : node;
 }
 
 bool d_take_use(struct compiler *c)
@@ -229,5 +233,49 @@ struct node *d_progenyof(struct compiler *c, const struct d_expr *call)
 	node->kids[0] = d_cast(c, task, &type_uint64);
 	node->kids[1] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
 	node->value = (uint64_t)parent.offset << 32 | number.offset;
+	return node;
+}
+
+/* --- d_path() --- */
+
+struct node *d_d_path(struct compiler *c, const struct d_expr *call)
+{
+	static const struct {
+		const char *record, *name;
+	} rows[] = {[RT_PATH_MOUNT] = {"struct path", "mnt"},
+		    [RT_PATH_DENTRY] = {"struct path", "dentry"},
+		    [RT_PATH_PARENT] = {"struct dentry", "d_parent"},
+		    [RT_PATH_LENGTH] = {"struct qstr", "len"},
+		    [RT_PATH_NAME] = {"struct qstr", "name"},
+		    [RT_PATH_ROOT] = {"struct vfsmount", "mnt_root"},
+		    [RT_PATH_WITHIN] = {"struct mount", "mnt"},
+		    [RT_PATH_ABOVE] = {"struct mount", "mnt_parent"},
+		    [RT_PATH_MOUNTPOINT] = {"struct mount", "mnt_mountpoint"}};
+	struct node *node = d_call(c, CORE_PATH_TEXT, d_string_type(c), call->span, 1 + RT_PATH_PLACES / 4);
+	uint64_t words[RT_PATH_PLACES / 4] = {};
+	struct type_field field = {}, name = {};
+	bool is_known = true;
+	size_t i;
+
+	if (c->arena->failed)
+		return node;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]) && is_known; i++) {
+		const struct type *record = types_find(&c->types, rows[i].record);
+
+		is_known = record && (!record->is_incomplete || types_complete(&c->types, record)) &&
+			   types_field(&c->types, record, rows[i].name, &field);
+		if (is_known && (i == RT_PATH_LENGTH || i == RT_PATH_NAME)) {
+			is_known = types_field(&c->types, types_find(&c->types, "struct dentry"), "d_name", &name);
+			field.offset += name.offset;
+		}
+		words[i / 4] |= (uint64_t)field.offset << i % 4 * 16;
+	}
+	if (!is_known) {
+		report_error(c->report, "D_FUNC_UNDEF", call->span, "d_path( ) needs the kernel's BTF");
+		return d_literal(c, "");
+	}
+	node->kids[0] = d_cast(c, d_number(c, call->kids[0]), &type_uint64);
+	for (i = 0; i < RT_PATH_PLACES / 4; i++)
+		node->kids[1 + i] = d_int(c, (int64_t)words[i], &type_uint64);
 	return node;
 }

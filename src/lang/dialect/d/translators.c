@@ -125,10 +125,12 @@ static void check_member(struct compiler *c, const struct d_translator *translat
 	state->binding = NULL;
 	if (c->report->errors || !types_field(&c->types, translator->out, one->name, &field))
 		return;
-	if (field.type->kind == TYPE_POINTER && type_is_number(type) && one->value->kind != D_INT)
+	if (field.type->kind == TYPE_POINTER && type_is_number(type) && one->value->kind != D_INT) {
 		report_error(c->report, "D_XLATE_INCOMPAT", one->span,
 			     "translator member %s definition uses incompatible types: \"%s\" = \"%s\"", one->name,
 			     d_type_name(c, field.type), d_type_name(c, type));
+		report_told(c->report, 0, one->behind);
+	}
 }
 
 void d_translators_check(struct compiler *c)
