@@ -2,18 +2,22 @@
 /*
  * The way out of any code. The first byte chooses: bit 0 whether it was interrupted at the address, or called; bits 1
  * and 2 which rule what lies behind the code has, if any; the second byte is how far in the code the address lies. The
- * rest is code, from 0xff0 on, so that it goes over a page.
+ * rest is code, from 0xff0 on, so that it goes over a page. From the same address on: its exits, and what state SP
+ * comes from.
  */
 #include <string.h>
 
 #include "fuzz.h"
 #include "arch/arch.h"
+#include "unwind/state_frame.h"
 #include "unwind/way_out.h"
 
 #define BASE 0xff0ull
 /* Each step comes to two addresses at most, and looks behind one; a place is read again where a page does not have it.
  */
 #define READS_MAX (60000ull * 3 * 2 + 4)
+
+#define STEPS_MAX 200 /* of state_frame */
 
 struct input {
 	const uint8_t *code;
@@ -68,6 +72,31 @@ static void check(const struct input *input, uint64_t address, bool innermost, c
 	CHECK(has_address);
 }
 
+static void check_exits(struct input *input, const struct way_out_source *source, uint64_t address)
+{
+	const struct way_out_bounds bounds = {BASE, BASE + input->size};
+	struct way_out_exit exits[4] = {};
+	int i, k, count = way_out_exits(arch_of(EM_X86_64)->code, source, address, &bounds, exits, 4);
+
+	CHECK(count <= 4);
+	for (i = 0; i < count; i++) {
+		CHECK(exits[i].to < bounds.start || exits[i].to >= bounds.end);
+		for (k = 0; k < i; k++)
+			CHECK(exits[k].to != exits[i].to);
+	}
+	CHECK(input->reads <= READS_MAX);
+}
+
+static void check_state(struct input *input, const struct way_out_source *source, uint64_t address)
+{
+	const struct arch *arch = arch_of(EM_X86_64);
+	struct state_frame frame;
+
+	if (!state_frame_find(arch->code, source, address, &frame))
+		CHECK(frame.reg < CODE_REGISTERS && frame.behind > BASE && frame.behind <= BASE + input->size);
+	CHECK(input->reads <= STEPS_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {.code = data + 2};
@@ -86,5 +115,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(&input, address, innermost, &ranges);
 	CHECK(input.reads <= READS_MAX);
 	vec_free(&ranges);
+	input.reads = 0;
+	check_exits(&input, &source, address);
+	input.reads = 0;
+	check_state(&input, &source, address);
 	return 0;
 }
