@@ -378,6 +378,9 @@ static int wait_for_end(struct run *run, struct diag *diag)
 		if (ended)
 			break;
 	}
+	/* What came before exit() is done while the probes are still there, as system() may look at them. */
+	if (!run->finished && has_exited(run))
+		run_drain(run);
 	return 0;
 }
 

@@ -156,6 +156,7 @@ CASES = [
     ("typeof of a macro's argument", "macro twice(x) { let $y: typeof(x) = x; $y + $y } begin { print(twice((uint8)4)); }", "8\n"),
     ("macros come before builtins", 'macro cpu() { "own\\n" } begin { printf(cpu()); }', "own\n"),
     ("an index out of bounds gives 0", "struct L { uint64 a[2]; } begin { $l = (struct L *)curtask; $i = (uint64)7; print($l->a[$i]); }", "0\n"),
+    ("a pattern that matches nothing, beside another place", "tracepoint:sched:nope*, interval:ms:1 { print(1); exit(); }", "1\n"),
     ("--probe-filter", "begin { print(1); } interval:ms:1 { print(2); exit(); } interval:ms:2 { print(3); exit(); }", "1\n3\n", ["--probe-filter", ":[2-9]$"]),
     ("printf's lengths, as in C", r'begin { $x = 0x1122334455667788; printf("%hhx %hx %x %lx %jx %d\n", $x, $x, $x, $x, $x, (int64)5000000000); }',
      "88 7788 55667788 1122334455667788 1122334455667788 705032704\n"),

@@ -534,6 +534,29 @@ refuses 'unable to find type or member of @cast: \{task_struct\}->nothing' \
 	'probe syscall.getppid { t = task_current() println(@cast(t, "task_struct")->nothing) }'
 refuses "unable to find target variable '.__task\{no_such\}->pid'" \
 	'probe syscall.getppid { println(@cast(task_current(), "no_such")->pid) }'
+prints "the name of a mark and of a tracepoint" 0 "gc__done
+gc__start
+sched_process_exit
+" -e 'global n probe process("/usr/bin/python3").mark("gc__*"), kernel.trace("sched:sched_process_exit") { n[$$name] = 1 } probe end { foreach (k+ in n) println(k) }' \
+	-c '/usr/bin/python3 -c "import gc; gc.collect()"'
+cat > "$folder/lines.py" <<'END'
+def two():
+    x = 1
+    return x
+two()
+END
+for python in /usr/bin/python3 ~/.pyenv/versions/3.8*/bin/python3 ~/.pyenv/versions/3.13*/bin/python3; do
+	[ -x "$python" ] || continue
+	prints "the line of a call and of its return, of $python" 0 "entry 1
+entry 1
+return 3
+return 3
+" -e 'probe process(@1).mark("function__entry"), process(@1).mark("function__return") { if (user_string($arg2) == "two")
+	println(substr($$name, 10, 6), " ", $arg3) }
+probe python.function.entry { if (funcname == "two" && isinstr(filename, "lines.py")) println("entry ", lineno) }
+probe python.function.return { if (funcname == "two" && isinstr(filename, "lines.py")) println("return ", lineno) }' \
+		-c "$python -S $folder/lines.py" "$python"
+done
 prints "an argument of the script, and one of a call, are both named argv" 0 "one
 " -e 'probe syscall.execve { if ($argv == 5) println("never") } probe begin { println(argv[1]) exit() }' one
 refuses 'write to target variable not permitted' 'probe process.function("work") { $a = 1 }' -c "$folder/work"

@@ -66,6 +66,31 @@ static void test_functions(void)
 	kernel_functions_destroy(functions);
 }
 
+/* With addresses, one of two functions of a name is traceable. */
+static void test_addresses(void)
+{
+	struct kernel_functions *functions = NULL;
+	const struct kernel_function *function;
+	struct diag diag = {};
+	unsigned int traceable = 0, i;
+
+	is_int(create("ffffffff81000000 t twice\n"
+		      "ffffffff81000040 t twice\n"
+		      "ffffffff81000080 T marked\n"
+		      "ffffffff810000c0 T behind\n"
+		      "ffffffffc0000000 t twice\t[mod]\n",
+		      "ffffffff81000040 twice\nffffffff81000084 marked\nffffffff810000c8 behind\n"
+		      "ffffffffc0000000 twice [mod]\n",
+		      &functions, &diag),
+	       0, "functions: read with addresses");
+	if (!functions)
+		return;
+	for (i = 0; (function = kernel_functions_at(functions, i)); i++)
+		traceable |= (unsigned int)function->is_traceable << i;
+	is_int(traceable, 0x16, "functions: traceable by address, also behind an endbr64");
+	kernel_functions_destroy(functions);
+}
+
 static void test_refusals(void)
 {
 	struct kernel_functions *functions = NULL;
@@ -82,6 +107,7 @@ static void test_refusals(void)
 int main(void)
 {
 	test_functions();
+	test_addresses();
 	test_refusals();
 	return tap_done();
 }

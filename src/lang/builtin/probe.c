@@ -227,6 +227,10 @@ static void gen_usermode(struct gen *g, const struct node *call)
 		code_imm(g->code, R0, 1); /* run by strata itself */
 		return;
 	}
+	if (g->unit->provider->is_kernel) {
+		code_imm(g->code, R0, 0); /* a function of the kernel's */
+		return;
+	}
 	code_load(g->code, 8, R0, REG_CTX, (int16_t)arch_here()->context_mode);
 	code_alu_imm(g->code, BPF_AND, R0, arch_here()->mode_mask);
 	code_alu_imm(g->code, BPF_XOR, R0, arch_here()->mode_user);

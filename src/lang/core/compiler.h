@@ -261,6 +261,7 @@ struct compiler {
 	struct setting_words setting_words[SETTING_OF_DIALECT];
 	const struct unit *unit; /* the one being checked or generated */
 	uint32_t stack_parts;    /* enum stack_part: the parts of all the script's stacks; 0: it has none */
+	bool allows_empty_patterns; /* a place with wildcards may be none: that is a warning */
 	bool names_markers;      /* places of USDT markers have the function that they are in */
 	bool has_cpu;            /* only what happens on this CPU counts: clocks, and probes that the runner runs */
 	uint32_t cpu;

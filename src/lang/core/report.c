@@ -130,10 +130,17 @@ static const char *severity_text(const struct complaint *complaint)
 
 static void print_hint(const struct complaint *complaint, FILE *out)
 {
+	const char *at, *end;
+
 	if (!complaint->hint)
 		return;
 	fputs("HINT: ", out);
-	report_text(out, complaint->hint, strlen(complaint->hint));
+	/* What is indented after the end of a line is a list, and ours; no name of somebody else's makes lines. */
+	for (at = complaint->hint; (end = strstr(at, "\n    ")); at = end + 1) {
+		report_text(out, at, (size_t)(end - at));
+		fputc('\n', out);
+	}
+	report_text(out, at, strlen(at));
 	fputc('\n', out);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Lines of /proc/kallsyms (kernel/kallsyms.c, s_show()): "ADDRESS TYPE NAME" or "ADDRESS TYPE NAME\t[MODULE]"; of
- * available_filter_functions (kernel/trace/ftrace.c, t_show()): "NAME" or "NAME [MODULE]". A name that several
- * functions have stands there once for each that can be traced, without its address: it is taken for all of them, and
- * attaching tells.
+ * available_filter_functions (kernel/trace/ftrace.c, t_show()): "NAME" or "NAME [MODULE]"; of
+ * available_filter_functions_addrs: the same behind "ADDRESS ", that of the call of ftrace's, which is the function's
+ * first instruction or comes behind an endbr64. A name that several functions have stands there once for each that can
+ * be traced. Without its address it is taken for all of them, and attaching tells: a kprobe_multi link is refused as a
+ * whole if ftrace does not know one of its functions.
  */
 #include "lang/kernel/kernel_functions.h"
 
@@ -76,16 +78,35 @@ static const char *cut_module(char *name)
 	return bracket;
 }
 
+/* An address that no function has: the table has addresses, not names. */
+#define HAS_ADDRESSES 1
+#define ENDBR_BYTES   4
+
+static bool is_traceable(const struct table *traceable, const struct kernel_function *function)
+{
+	if (!table_get(traceable, HAS_ADDRESSES, NULL))
+		return table_get(traceable, hash(function->name, function->module), NULL);
+	return function->address && (table_get(traceable, function->address, NULL) ||
+				     table_get(traceable, function->address + ENDBR_BYTES, NULL));
+}
+
 static int read_traceable(const char *path, struct table *ret)
 {
 	char *text = path ? read_text(path) : NULL, *rest = text, *line;
 	int err = 0;
 
 	while (!err && (line = strsep(&rest, "\n"))) {
-		const char *module = cut_module(line);
+		char *name = line;
+		uint64_t address = strtoull(line, &name, 16);
+		bool has_address = name == line + 16 && *name == ' ';
+		const char *module;
 
-		if (*line)
-			err = table_set(ret, hash(line, module), 1);
+		name = has_address ? name + 1 : line;
+		module = cut_module(name);
+		if (*name)
+			err = table_set(ret, has_address ? address : hash(name, module), 1);
+		if (*name && has_address && !err)
+			err = table_set(ret, HAS_ADDRESSES, 1);
 	}
 	free(text);
 	return err;
@@ -101,7 +122,7 @@ static int add_line(struct kernel_functions *functions, const struct table *trac
 		return 0;
 	function.name = end + 3;
 	function.module = cut_module(end + 3);
-	function.is_traceable = table_get(traceable, hash(function.name, function.module), NULL);
+	function.is_traceable = is_traceable(traceable, &function);
 	if (vec_push(&functions->all, function))
 		return -ENOMEM;
 	if (table_get(&functions->by_name, hash(function.name, ""), NULL))

@@ -44,7 +44,7 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 {
 	struct arena *arena = search->c->arena;
 	const char *name =
-		search->has_module || search->is_wild
+		search->has_module || provider_has_wildcard(search->function)
 			? arena_printf(arena, "%s:%s:%s", search->self->name, function->module, function->name)
 			: arena_printf(arena, "%s:%s", search->self->name, function->name);
 
@@ -58,25 +58,32 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 				.flags = has_multi && function->is_traceable && !search->offset ? ATTACH_MULTI : 0});
 }
 
-static void each_function(struct kprobe_search *search, const struct kernel_functions *functions)
+/* Is there one that ftrace reaches? */
+static bool each_function(struct kprobe_search *search, const struct kernel_functions *functions)
 {
 	bool has_multi = kernel_has_multi(search->c, functions);
 	const struct kernel_function *function;
 	size_t first = search->c->attaches.count, j;
 	uint32_t i;
+	bool is_traceable = false;
 
 	for (i = 0; (function = kernel_functions_at(functions, i)); i++) {
 		if (!provider_matches(search->function, function->name) ||
 		    !provider_matches(search->module, function->module))
 			continue;
-		if (!search->is_wild || (function->is_traceable && !provider_is_dangerous(function->name)))
-			add(search, function, has_multi);
+		if (search->is_wild && (!function->is_traceable || provider_is_dangerous(function->name)))
+			continue;
+		if (!function->is_traceable && search->c->options->traceable_functions && !search->c->options->unsafe)
+			continue;
+		add(search, function, has_multi);
+		is_traceable |= function->is_traceable;
 	}
 	/* One program, one kind of link. */
 	for (j = first; j < search->c->attaches.count && has_multi; j++)
 		has_multi = search->c->attaches.at[j].flags & ATTACH_MULTI;
 	for (j = first; j < search->c->attaches.count && !has_multi; j++)
 		search->c->attaches.at[j].flags &= ~ATTACH_MULTI;
+	return is_traceable;
 }
 
 static bool split(struct compiler *c, const struct provider *self, const struct attach_text *point,
@@ -132,7 +139,13 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 	functions = provider_kernel_functions(c, point->span);
 	if (!functions)
 		return;
-	each_function(&search, functions);
+	if (!each_function(&search, functions) && !search.is_wild &&
+	    (c->attaches.count == before || c->options->traceable_functions) &&
+	    strcmp(c->texts[SETTING_MISSING_PROBES], "ignore") != 0)
+		report_warning(c->report, "probe.traceable", point->span,
+			       "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); "
+			       "attaching to it will likely fail",
+			       search.function);
 	if (c->attaches.count == before)
 		provider_missing(c, self, point);
 }

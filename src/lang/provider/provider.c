@@ -103,9 +103,10 @@ void provider_missing(struct compiler *c, const struct provider *self, const str
 
 	for (i = 2; place && i < point->part_count; i++)
 		place = arena_printf(c->arena, "%s:%s", place, point->parts[i]);
-	if (!strcmp(mode, "error"))
+	/* A pattern may match nothing, if the probe has another place: see bpftrace.c. */
+	if (!strcmp(mode, "error") && !(c->allows_empty_patterns && place && provider_has_wildcard(place)))
 		report_error(c->report, "probe.none", point->span, "No matches for %s %s.", self->name, place);
-	else if (!strcmp(mode, "warn"))
+	else if (strcmp(mode, "ignore") != 0)
 		report_warning(c->report, "probe.none", point->span, "No matches for %s %s. Skipping.", self->name,
 			       place);
 	else
@@ -120,7 +121,10 @@ const struct kernel_functions *provider_kernel_functions(struct compiler *c, str
 	struct diag diag = {};
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/available_filter_functions", tracefs ? tracefs : "");
+	/* With addresses since Linux 6.5. */
+	snprintf(path, sizeof(path), "%s/available_filter_functions_addrs", tracefs ? tracefs : "");
+	if (access(path, R_OK))
+		snprintf(path, sizeof(path), "%s/available_filter_functions", tracefs ? tracefs : "");
 	if (!c->kernel_functions && kernel_functions_create("/proc/kallsyms",
 							    given     ? given
 							    : tracefs ? path

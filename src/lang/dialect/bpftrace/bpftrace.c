@@ -38,19 +38,39 @@ static void parse(struct compiler *c)
 				c->arena->failed = true;
 }
 
+/* A probe of which no place is there, by patterns that match nothing or because it is wanted so. */
+static void tell_empty(struct compiler *c, const struct probe *probe, const char *mode)
+{
+	if (c->options->probe_filter || !strcmp(mode, "ignore"))
+		return;
+	if (!strcmp(mode, "error"))
+		report_error(c->report, "probe.empty", probe->span, "Probe has no valid attach points.");
+	else
+		report_warning(c->report, "probe.empty", probe->span,
+			       "Probe has no valid attach points. It is being removed which may cause issues with "
+			       "program behavior.");
+}
+
 static void expand(struct compiler *c)
 {
 	const struct script *script = &checker(c)->script;
+	const char *mode = c->texts[SETTING_MISSING_PROBES];
 	uint32_t j;
 	size_t i;
 
+	c->allows_empty_patterns = true;
 	for (i = 0; i < script->probes.count; i++) {
 		const struct probe *probe = &script->probes.at[i];
 		const struct action action = {.span = probe->span, .probe = (uint32_t)i, .uses = check_uses(c, probe)};
+		size_t units = c->units.count;
 
 		for (j = 0; j < probe->point_count; j++)
 			provider_expand(c, &action, &probe->points[j]);
+		if (c->units.count == units && !c->report->errors)
+			tell_empty(c, probe, mode);
 	}
+	if (script->probes.count && !c->units.count && !c->report->errors)
+		report_error(c->report, "probe.filter", (struct span){}, "No probes to attach");
 	if (!provider_expanded(c))
 		return;
 	for (i = 0; i < c->units.count; i++) {

@@ -213,6 +213,23 @@ FUNCTION(point_name)
 	ret->text = run->place->name;
 }
 
+/* $$name: of process("...").mark("NAME") and kernel.trace("GROUP:NAME") the name, of others what pp() says. */
+FUNCTION(mark_name)
+{
+	const char *end = strrchr(run->place->name, '"'), *begin = end;
+	char *text;
+
+	UNUSED;
+	ret->text = run->place->name;
+	if (!end)
+		return;
+	while (begin > run->place->name && begin[-1] != '"' && begin[-1] != ':')
+		begin--;
+	text = stap_room(run, (size_t)(end - begin) + 1);
+	if (text)
+		ret->text = stap_text(run, memcpy(text, begin, (size_t)(end - begin)), (size_t)(end - begin));
+}
+
 FUNCTION(alias_name)
 {
 	UNUSED;
@@ -593,6 +610,7 @@ static const struct stap_builtin builtins[] = {
 	{"num_online_cpus", STAP_LONG, "", 0, cpus, NULL},
 	{"pp", STAP_STRING, "", 0, point_name, NULL},
 	{"pn", STAP_STRING, "", 0, alias_name, NULL},
+	{"__mark_name", STAP_STRING, "", 0, mark_name, NULL},
 	{"ppfunc", STAP_STRING, "", 0, place_function, NULL},
 	{"probefunc", STAP_STRING, "", 0, place_function, NULL},
 	{"is_return", STAP_LONG, "", 0, is_return, NULL},

@@ -145,17 +145,31 @@ static struct node *of_record(struct compiler *c, const struct attach *attach, c
 	return stap_core_field(c, args, name);
 }
 
+/* The line, as markers have it. A module's first instruction is on none, from 3.11 on. */
+static struct node *python_line(struct compiler *c, struct node *args)
+{
+	struct node *line = stap_core_field(c, args, "line"), *first = stap_core_field(c, args, "first_line");
+	struct node *is_none;
+
+	if (!line || !first)
+		return first;
+	line = stap_core_cast(c, line, &type_int64);
+	is_none = stap_core_binary(c, OP_EQUAL, line, stap_core_number(c, 0));
+	first = stap_core_binary(c, OP_MUL, stap_core_cast(c, first, &type_int64),
+				 stap_core_cast(c, is_none, &type_int64));
+	return stap_core_binary(c, OP_ADD, line, first);
+}
+
 static struct node *of_python(struct compiler *c, const struct attach *attach, const char *name)
 {
-	static const char *const names[] = {"file", "function", "first_line"};
 	uint32_t number_of = digits_of(name, "arg");
 	struct node *args = stap_core_call(c, CORE_ARGS, attach->arguments, NULL);
 
 	/* Addresses of texts that this place has itself: see text_of(). */
 	if (number_of == 1 || number_of == 2)
 		return stap_core_number(c, number_of);
-	if (number_of == 3)
-		return stap_core_field(c, args, names[2]);
+	if (number_of == 3 || !strcmp(name, "lineno"))
+		return python_line(c, args);
 	return number_of ? NULL : stap_core_field(c, args, name);
 }
 
@@ -366,9 +380,11 @@ bool stap_expand_target(struct compiler *c, struct stap_node *node)
 
 	if (strncmp(node->text, "$$", 2) != 0)
 		return false;
-	for (index = 0;
-	     format && count < 33 && strcmp(node->text, "$$locals") != 0 && strcmp(node->text, "$$name") != 0;
-	     index++) {
+	if (!strcmp(node->text, "$$name")) {
+		*node = (struct stap_node){.kind = STAP_E_CALL, .span = node->span, .text = "__mark_name"};
+		return true;
+	}
+	for (index = 0; format && count < 33 && strcmp(node->text, "$$locals") != 0; index++) {
 		struct stap_node *one = stap_node(c, STAP_E_TARGET, node->span, 0);
 		enum stap_type type;
 
@@ -386,7 +402,7 @@ bool stap_expand_target(struct compiler *c, struct stap_node *node)
 	kids[0] = stap_node(c, STAP_E_TEXT, node->span, 0);
 	if (c->arena->failed || !format)
 		return true;
-	kids[0]->text = !strcmp(node->text, "$$name") ? stap_state(c)->handler->text : format;
+	kids[0]->text = format;
 	if (count == 1) {
 		*node = *kids[0];
 		return true;

@@ -187,7 +187,7 @@ static const struct type *check_probetype(struct compiler *c, struct ast *call)
 
 static const struct type *check_usermode(struct compiler *c, struct ast *call)
 {
-	return c->unit->provider->context == CONTEXT_NONE || has_registers(c)
+	return c->unit->provider->context == CONTEXT_NONE || c->unit->provider->is_kernel || has_registers(c)
 		       ? &type_uint8
 		       : complain(c, call, "profile, uprobe and kprobe probes");
 }
