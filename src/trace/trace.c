@@ -87,6 +87,7 @@ static int attach_hooks(struct run *run, struct diag *diag)
 		{"sched_process_fork", "rt_command_fork"}, {"sched_process_free", "rt_command_free"},
 		{"sched_switch", "rt_calls_switch"},       {"sched_process_exit", "rt_calls_exit"},
 		{"sched_process_exec", "rt_calls_exec"},
+		{"sched_switch", "rt_time_switch"},
 	};
 	int err = 0;
 	size_t i;

@@ -185,7 +185,10 @@ z
 	printa("%s\n", @d); exit(0); }'
 says "maxframes: of any stack" 0 "2 1
 
-" -xmaxframes=2 -qn 'BEGIN { printf("%d ", stackdepth); @[stack(9)] = count(); exit(0); } END { printa("%@d\n", @); }'
+" -xmaxframes=2 -qn 'syscall::exit_group:entry /pid == $target/ { printf("%d ", stackdepth); @[stack(9)] = count(); exit(0); } END { printa("%@d\n", @); }' \
+	-c /bin/true
+says "where strata runs the program itself, the kernel's stack is none" 0 "0 0
+" -qn 'int x; BEGIN, END { printf("%s%d", x++ ? " " : "", stackdepth); } BEGIN { exit(0); }'
 
 # --- speculations ---
 says "a clause without a speculation ends; what a branch speculates with is its own" 0 "0 2
@@ -397,5 +400,46 @@ says "a string and a number; as a pointer to characters; no longer than strsize"
 says "a constant is no longer than strsize" 0 "[abcd]
 
 " -xstrsize=4 -qn 'BEGIN { printf("[%s]\n", "abcdefgh"); exit(0); }'
+
+says "strings that nobody has set are NULL, and those of arrays" 0 \
+"dtrace: error in dt_clause_1 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+dtrace: error in dt_clause_2 for probe ID 1 (dtrace:::BEGIN): invalid address (0xH) at BPF pc N
+a b 2
+" -qn 'int n; self string x; string s[int]; BEGIN { self->y = "a"; s[1] = "b"; } BEGIN { trace(self->x); } BEGIN { printf("%s", s[2]); }
+	BEGIN { printf("%s %s %d", self->y, s[1], n); exit(0); } ERROR { n += arg4 == 1 && arg5 == 0; }'
+says "trace() of an array of characters" 0 "
+             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef
+         0: 61 62 00 00                                      ab..
+
+" -qn 'struct s { char c[4]; } v; BEGIN { v.c[0] = 97; v.c[1] = 98; trace(v.c); exit(0); }'
+says "trace() of nothing" 1 "dtrace: invalid probe specifier BEGIN { trace((void)1); }: trace( ) may not be applied to a void expression
+" -qn 'BEGIN { trace((void)1); }'
+for what in '(void *)0' 'NULL'; do says "bcopy() to where nothing is: $what" 1 \
+"dtrace: invalid probe specifier BEGIN { bcopy(alloca(4), $what, 4); }: bcopy( ) argument #2 is incompatible with prototype:
+	prototype: alloca pointer
+	 argument: non-alloca pointer
+" -qn "BEGIN { bcopy(alloca(4), $what, 4); }"; done
+for what in bufsize=0 aggsize=15 dynvarsize=7; do says "no room for anything: $what" 1 \
+"dtrace: could not enable tracing: Enabling exceeds size of buffer
+" -x$what -qn 'BEGIN { @ = count(); self->x = 1; exit(0); }'; done
+says "room for one element" 0 "
+                1
+" -xaggsize=16 -xdynvarsize=8 -qn 'BEGIN { @ = count(); self->x = 1; exit(0); }'
+
+# --- time on CPUs ---
+cat > "$folder/works.c" << 'EOF'
+#include <time.h>
+#include <unistd.h>
+static long spent(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1000000000 + t.tv_nsec; }
+int main(void) { long begin; write(-1, 0, 0); usleep(200000); write(-1, 0, 0); begin = spent(); while (spent() - begin < 100000000) ;
+	write(-1, 0, spent() - begin); }
+EOF
+gcc -O1 -w -o "$folder/works" "$folder/works.c"
+says "vtimestamp: a thread that sleeps has no time, and one that works has what the kernel says" 0 "1 1
+
+" -qn 'int n; long slept, worked, said; self long v; syscall::write:entry /pid == $target/ { this->now = vtimestamp; slept = n == 1 ? this->now - self->v : slept;
+	worked = n == 2 ? this->now - self->v : worked; said = arg2; self->v = this->now; n++; }
+	syscall::exit_group:entry /pid == $target/ { printf("%d %d\n", slept < 100000000, worked >= 99000000 && worked < said + 30000000);
+	exit(0); }' -c "$folder/works"
 
 echo "1..$n"

@@ -20,6 +20,12 @@ static void gen_elapsed(struct gen *g, const struct node *call)
 	code_call_runtime(g->code, "rt_elapsed");
 }
 
+static void gen_time_on_cpu(struct gen *g, const struct node *call)
+{
+	code_imm(g->code, R1, (int64_t)call->value);
+	code_call_runtime(g->code, "rt_time_on_cpu");
+}
+
 static void gen_jiffies(struct gen *g, const struct node *call)
 {
 	(void)call;
@@ -29,6 +35,7 @@ static void gen_jiffies(struct gen *g, const struct node *call)
 const struct builtin_code codes_time[] = {
 	{CORE_NSECS, .scalar = gen_nsecs},
 	{CORE_ELAPSED, .scalar = gen_elapsed},
+	{CORE_TIME_ON_CPU, .scalar = gen_time_on_cpu},
 	{CORE_JIFFIES, .scalar = gen_jiffies},
 	{},
 };

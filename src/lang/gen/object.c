@@ -566,8 +566,10 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 		build(&o, &file);
 	if (!o.text_offsets || o.failed || gen->c->arena->failed)
 		err = diag_fail(diag, ENOMEM, "object.memory", "out of memory while making the programs");
-	for (i = 0; i < o.names.count; i++)
+	for (i = 0; i < o.names.count; i++) {
 		parts.strings |= runtime_is_of_strings(o.names.at[i].name);
+		parts.time |= runtime_is_of_time(o.names.at[i].name);
+	}
 	object_deinit(&o);
 	if (!err) {
 		err = runtime_link(file.data.at, file.data.count, &parts, ret, size);

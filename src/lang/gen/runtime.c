@@ -56,6 +56,7 @@ static const struct runtime_function {
 	{"rt_string_path", "uppu"},
 	{"rt_string_address", "upupu"},
 	{"rt_string_progeny", "uuuuu"},
+	{"rt_time_on_cpu", "uu"},
 	{"rt_series", "upuuuu"},
 	{"rt_reduce", "uppuuu"},
 	{"rt_join", "uppu"},
@@ -107,6 +108,11 @@ bool runtime_is_of_strings(const char *name)
 	return !strncmp(name, "rt_string_", 10);
 }
 
+bool runtime_is_of_time(const char *name)
+{
+	return !strncmp(name, "rt_time_", 8);
+}
+
 static const uint8_t runtime_base[] __attribute__((aligned(8))) = {
 #include "rt_base.inc"
 };
@@ -128,6 +134,10 @@ static const uint8_t runtime_calls[] __attribute__((aligned(8))) = {
 };
 static const uint8_t runtime_command[] __attribute__((aligned(8))) = {
 #include "rt_command.inc"
+};
+
+static const uint8_t runtime_time[] __attribute__((aligned(8))) = {
+#include "rt_time.inc"
 };
 
 static const uint8_t runtime_string[] __attribute__((aligned(8))) = {
@@ -223,6 +233,8 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		err = add_to(linker, runtime_packet, sizeof(runtime_packet), parts->source_lines);
 	if (!err && parts->strings)
 		err = add_to(linker, runtime_string, sizeof(runtime_string), parts->source_lines);
+	if (!err && parts->time)
+		err = add_to(linker, runtime_time, sizeof(runtime_time), parts->source_lines);
 	if (!err && parts->python)
 		err = add_to(linker, runtime_python, sizeof(runtime_python), parts->source_lines);
 	if (!err && parts->calls)

@@ -17,10 +17,12 @@ bool runtime_allows_stack(const char *name);
 
 /* Is this function in the part `strings`? */
 bool runtime_is_of_strings(const char *name);
+/* And in `time`? */
+bool runtime_is_of_time(const char *name);
 
 /* Which parts an object needs beside the base. */
 struct runtime_parts {
-	bool stacks, packets, command, strings, python, calls;
+	bool stacks, packets, command, strings, time, python, calls;
 	bool source_lines; /* with the library's source lines, which the verifier's log then shows */
 };
 

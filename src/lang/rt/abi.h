@@ -52,6 +52,8 @@ enum rt_path_place {
 	RT_PATH_WITHIN,     /* struct mount: the vfsmount in it */
 	RT_PATH_ABOVE,      /* what it is mounted in */
 	RT_PATH_MOUNTPOINT, /* and where */
+	RT_PATH_FS,         /* struct task_struct */
+	RT_PATH_OWN_ROOT,   /* struct fs_struct: the process's root */
 	RT_PATH_PLACES = 12
 };
 
@@ -61,9 +63,10 @@ struct rt_path {
 	__u16 places[RT_PATH_PLACES];
 	__u64 at; /* where the text begins */
 	__u64 dentry, mount;
-	__u64 is_alone; /* it is in no folder */
+	__u64 root_dentry, root_mount; /* where it ends */
+	__u64 is_alone;                /* it is in no folder */
 };
-ABI_ASSERT_SIZE(struct rt_path, 64);
+ABI_ASSERT_SIZE(struct rt_path, 80);
 
 enum rt_counter {
 	RT_COUNTER_LOST,        /* records that the ring had no room for */

@@ -186,7 +186,10 @@ RT __u64 rt_text(void *to, __u64 size, __u64 from, __u64 limit)
 	__u64 room = limit < size ? limit : size;
 
 	opaque(room);
-	if (!room || room > size)
+	if (room > size)
+		return 0;
+	opaque(room);
+	if (!room)
 		return 0;
 	if (IS_KERNEL(from))
 		return bpf_probe_read_kernel_str(to, room, (void *)from);
@@ -216,10 +219,12 @@ RT __u64 rt_concat(void *to, __u64 a_size, void *a, __u64 b_size, void *b)
 RT __u64 rt_buf(void *to, __u64 size, __u64 from, __u64 length)
 {
 	bpf_probe_read_kernel(to, size, NULL);
+	/* One by one: clang makes one comparison of both, of length - 1, from which old verifiers do not learn it. */
 	opaque(length);
-	if (!length || length > size)
+	if (length > size)
 		return 0;
-	return rt_read(to, length, from);
+	opaque(length);
+	return length ? rt_read(to, length, from) : 0;
 }
 
 /* Zeros behind the terminator; the last byte becomes one. */

@@ -13,6 +13,32 @@
 #define RT            __hidden
 #define opaque(value) asm volatile("" : "+r"(value))
 
+#define TEXT_MASK 0xfffff /* texts are shorter */
+
+/*
+ * `length` bytes of a text, from `begin` on. Linux 6.12's verifier follows what is known of numbers that were computed
+ * from each other, also where that cannot be: a masked one is a new number to it. And clang makes one comparison of
+ * several, from which older verifiers learn too little: so they come one after the other.
+ */
+static __always_inline void take_at(char *to, __u64 size, const char *text, __u64 begin, __u64 length)
+{
+	if (begin >= size || length >= size)
+		return;
+	opaque(begin);
+	begin &= TEXT_MASK;
+	opaque(begin);
+	if (begin >= size)
+		return;
+	opaque(length);
+	length &= TEXT_MASK;
+	opaque(length);
+	if (length >= size)
+		return;
+	opaque(length);
+	if (length)
+		bpf_probe_read_kernel(to, length, text + begin);
+}
+
 /* The bytes from `begin` to before `end` of a text. */
 static __always_inline void take(char *to, __u64 size, const char *text, __u64 begin, __u64 end)
 {
@@ -22,11 +48,7 @@ static __always_inline void take(char *to, __u64 size, const char *text, __u64 b
 	/* A text that was longer than there is room has no terminator here. */
 	if (length >= size && end <= size)
 		length = size - 1;
-	opaque(begin);
-	opaque(length);
-	if (begin >= size || !length || length >= size)
-		return;
-	bpf_probe_read_kernel(to, length, text + begin);
+	take_at(to, size, text, begin, length);
 }
 
 static __always_inline __u64 length_of(const char *text, __u64 size)
@@ -427,10 +449,8 @@ static __noinline __u64 clean_component(struct clean *clean, __u64 begin)
 	state->at = at;
 	at++;
 	opaque(at);
-	opaque(begin);
-	opaque(length);
-	if (at < size && begin < size && length && length < size)
-		bpf_probe_read_kernel(clean->to + at, length, clean->text + begin);
+	if (at < size)
+		take_at(clean->to + at, size, clean->text, begin, length);
 	return 0;
 }
 
@@ -523,9 +543,8 @@ static __noinline __u64 put_name(struct path_walk *walk, __u64 name, __u64 lengt
 	state->at = at;
 	at += !alone;
 	opaque(at);
-	opaque(length);
-	if (at < size && length && length < size)
-		bpf_probe_read_kernel(walk->text + at, length, (void *)name);
+	if (at < size)
+		take_at(walk->text + at, size, (const char *)name, 0, length);
 	return alone;
 }
 
@@ -537,6 +556,8 @@ static long path_at(__u32 i, void *context)
 	__u64 dentry = state->dentry, mount = state->mount, above;
 	__u32 length = 0;
 
+	if (dentry == state->root_dentry && mount == state->root_mount)
+		return 1;
 	if (dentry == pointer_at(mount, state->places[RT_PATH_ROOT])) {
 		mount -= state->places[RT_PATH_WITHIN];
 		above = pointer_at(mount, state->places[RT_PATH_ABOVE]);
@@ -558,6 +579,7 @@ RT __u64 rt_string_path(void *to, void *room, __u64 size)
 {
 	volatile struct rt_path *state = room;
 	struct path_walk walk = {.state = state, .text = (char *)room + sizeof(*state), .size = size};
+	__u64 root;
 
 	state->at = size;
 	state->is_alone = 0;
@@ -565,6 +587,9 @@ RT __u64 rt_string_path(void *to, void *room, __u64 size)
 	state->mount = pointer_at(state->path, state->places[RT_PATH_MOUNT]);
 	if (!state->dentry || !state->mount)
 		return one(to, size, 0), 0;
+	root = pointer_at(bpf_get_current_task(), state->places[RT_PATH_FS]) + state->places[RT_PATH_OWN_ROOT];
+	state->root_dentry = pointer_at(root, state->places[RT_PATH_DENTRY]);
+	state->root_mount = pointer_at(root, state->places[RT_PATH_MOUNT]);
 	bpf_loop(PATH_DEPTH, path_at, &walk, 0);
 	if (state->at == size)
 		one(to, size, state->is_alone ? 0 : '/');

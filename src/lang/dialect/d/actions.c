@@ -49,9 +49,16 @@ static void lower_trace(struct compiler *c, const struct action_row *self, const
 		return;
 	}
 	node = d_argument_value(c, call->kids[0]);
-	if (node->type->kind == TYPE_NONE) {
+	if (node->type->kind == TYPE_NONE ||
+	    (call->kids[0]->kind == D_CAST && call->kids[0]->type_name.type->kind == TYPE_NONE)) {
 		trace_of_nothing(c, call);
 		return;
+	}
+	/* An array of characters is one here, and no string. */
+	if (call->kids[0]->kind == D_MEMBER && node->type->kind == TYPE_STRING && !c->report->errors) {
+		struct node *array = d_place(c, call->kids[0]);
+
+		node = array->type->kind == TYPE_ARRAY ? array : node;
 	}
 	d_record(c, node);
 	action.count = 1;

@@ -52,6 +52,26 @@ static void refuse(struct compiler *c, const char *why, const char *hint)
 /* What dtrace needs for a record of the least size. */
 #define BUFFER_MIN 64
 
+/* Are aggsize and dynvarsize large enough for one element of each aggregation and variable? */
+static bool all_fit(const struct d_state *state)
+{
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < state->variables.count; i++) {
+		const struct d_variable *one = state->variables.at[i];
+		const struct d_limit *limit = one->is_aggregation ? &state->aggregation_size : &state->variable_size;
+		uint64_t bytes = one->is_aggregation ? 16 : one->type->size < 8 ? 8 : one->type->size;
+
+		for (k = 0; k < one->key_count; k++)
+			bytes += one->keys[k]->size < 8 ? 8 : one->keys[k]->size;
+		if ((one->is_aggregation || one->is_array || one->scope == D_SELF) && limit->is_given &&
+		    limit->bytes < bytes)
+			return false;
+	}
+	return true;
+}
+
 static void check_whole(struct compiler *c)
 {
 	const struct d_state *state = d_state(c);
@@ -66,8 +86,11 @@ static void check_whole(struct compiler *c)
 		}
 	if ((!c->units.count || !state->matches) && !c->options->may_be_empty)
 		refuse(c, "no probes matched", "-Z allows descriptions without a probe, but one must have one");
-	else if (state->buffer_size && state->buffer_size < BUFFER_MIN)
+	else if (state->buffer_size.is_given && state->buffer_size.bytes < BUFFER_MIN)
 		refuse(c, "could not enable tracing: Enabling exceeds size of buffer", "bufsize must be 64 at least");
+	else if (!all_fit(state))
+		refuse(c, "could not enable tracing: Enabling exceeds size of buffer",
+		       "aggsize and dynvarsize must have room for one element");
 	else if (state->is_destructive && !state->options[D_DESTRUCTIVE] && !c->options->unsafe &&
 		 !c->options->may_be_empty)
 		refuse(c, "could not enable tracing: Destructive actions not allowed",

@@ -275,6 +275,7 @@ enum d_option {
 	D_MAXFRAMES, /* of any stack; 0: there is no limit */
 	D_STACKINDENT,
 	D_RAWBYTES,
+	D_NORESOLVE,
 	D_DROPTAGS,
 	D_SWITCHRATE, /* nanoseconds */
 	D_SCRATCHSIZE,
@@ -309,7 +310,10 @@ struct d_state {
 	bool has_error;  /* a description matches dtrace:::ERROR, which is no place */
 	size_t error_at; /* where it would be in `places` */
 	uint64_t options[D_OPTIONS];
-	uint64_t buffer_size; /* as asked for; 0: it was not */
+	struct d_limit {
+		bool is_given;
+		uint64_t bytes;
+	} buffer_size, aggregation_size, variable_size; /* bufsize, aggsize, dynvarsize */
 	uint64_t used_parameters; /* bit N: $N + 1 was used, of the first 64 */
 	uint32_t aggregation_count;
 	size_t matches; /* places, over all clauses */

@@ -189,18 +189,31 @@ static struct node *pointer(struct compiler *c, const struct d_expr *call, uint3
 	return node;
 }
 
+/* No memory of a clause, whatever happens: 0, or the kernel's. */
+static bool is_elsewhere(struct compiler *c, const struct d_expr *expr)
+{
+	int64_t value;
+
+	while (expr->kind == D_CAST)
+		expr = expr->kids[0];
+	if (expr->kind == D_UNARY && *expr->text == '&')
+		return expr->kids[0]->kind == D_VARIABLE && strchr(expr->kids[0]->text, '`');
+	return d_is_null(c, expr) || (d_constant(c, expr, &value) && !value);
+}
+
 /* Of what can be written to: a string's characters cannot. */
 static struct node *target(struct compiler *c, const struct d_expr *call, uint32_t index)
 {
 	const struct type *type = d_value(c, call->kids[index])->type;
+	bool is_text = type->kind == TYPE_STRING;
 
-	if (type->kind != TYPE_STRING)
+	if (!is_text && !is_elsewhere(c, call->kids[index]))
 		return pointer(c, call, index);
 	if (!c->report->errors)
 		report_error(c->report, "D_PROTO_ARG", call->span,
 			     "%s( ) argument #%u is incompatible with prototype:\n\tprototype: alloca pointer\n"
-			     "\t argument: string",
-			     call->text, index + 1);
+			     "\t argument: %s",
+			     call->text, index + 1, is_text ? "string" : "non-alloca pointer");
 	return d_int(c, 0, &type_uint64);
 }
 

@@ -94,7 +94,7 @@ static const struct option {
 	{"maxframes", OPTION_NUMBER, D_MAXFRAMES, false},
 	{"modpath", OPTION_OUTSIDE, 0, false},
 	{"nolibs", OPTION_WITHOUT_EFFECT, 0, false},
-	{"noresolve", OPTION_WITHOUT_EFFECT, 0, false},
+	{"noresolve", OPTION_FLAG, D_NORESOLVE, true},
 	{"pcapsize", OPTION_SIZE, 0, false},
 	{"pgmax", OPTION_WITHOUT_EFFECT, 0, false},
 	{"preallocate", OPTION_WITHOUT_EFFECT, 0, false},
@@ -288,6 +288,17 @@ static bool keeps_value(const struct option *option)
 	return option->kind == OPTION_FLAG || option->kind == OPTION_NUMBER || option->kind == OPTION_RATE;
 }
 
+static void limit(struct d_state *state, const char *name, uint64_t bytes)
+{
+	struct d_limit *to = !strcmp(name, "bufsize")      ? &state->buffer_size
+			     : !strcmp(name, "aggsize")    ? &state->aggregation_size
+			     : !strcmp(name, "dynvarsize") ? &state->variable_size
+							   : NULL;
+
+	if (to)
+		*to = (struct d_limit){true, bytes};
+}
+
 bool d_option_set(struct compiler *c, const char *text, struct span span)
 {
 	const char *equals = strchr(text, '='), *value = equals ? equals + 1 : NULL, *wrong;
@@ -316,8 +327,8 @@ bool d_option_set(struct compiler *c, const char *text, struct span span)
 	}
 	if (option->kind == OPTION_NUMBER && option->id == D_STRSIZE)
 		c->numbers[SETTING_MAX_STRLEN] = number;
-	if (option->kind == OPTION_SIZE && !strcmp(option->name, "bufsize"))
-		d_state(c)->buffer_size = number;
+	if (option->kind == OPTION_SIZE)
+		limit(d_state(c), option->name, number);
 	return true;
 }
 

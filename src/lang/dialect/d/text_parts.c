@@ -9,6 +9,37 @@
 
 /* --- NULL --- */
 
+/* A string of a thread, or of an array, that nobody has set is NULL: its address is invalid. */
+static struct node *if_set(struct compiler *c, const struct d_expr *expr, struct node *node)
+{
+	struct node *block, *test, *fault, *known;
+	uint32_t i;
+
+	if (expr->kind != D_VARIABLE || node->kind != NODE_MAP || node->type->kind != TYPE_STRING || !node->kid_count)
+		return node;
+	/* Keys are computed twice. */
+	for (i = 0; i < expr->kid_count; i++)
+		if (expr->kids[i]->kind != D_INT && expr->kids[i]->kind != D_STRING &&
+		    expr->kids[i]->kind != D_VARIABLE)
+			return node;
+	block = node_create(c->arena, NODE_BLOCK_VALUE, expr->span, 2);
+	test = node_create(c->arena, NODE_IF, expr->span, 3);
+	fault = d_call(c, CORE_FAULT, &type_none, expr->span, 1);
+	known = d_call(c, CORE_HAS_KEY, &type_bool, expr->span, 1);
+	if (c->arena->failed)
+		return node;
+	known->kids[0] = d_variable_read(c, expr);
+	fault->value = CORE_FAULT_ADDRESS;
+	fault->kids[0] = d_int(c, 0, &type_uint64);
+	test->kids[0] = d_binary(c, OP_EQUAL, &type_int32, d_cast(c, known, &type_int32), d_int(c, 0, &type_int32));
+	test->kids[1] = fault;
+	test->kids[2] = NULL;
+	block->kids[0] = test;
+	block->kids[1] = node;
+	block->type = node->type;
+	return block;
+}
+
 struct node *d_argument_text(struct compiler *c, const struct d_expr *expr)
 {
 	struct node *node;
@@ -16,7 +47,7 @@ struct node *d_argument_text(struct compiler *c, const struct d_expr *expr)
 	d_state(c)->is_used = expr->kind == D_CALL;
 	node = d_text(c, expr);
 	d_state(c)->is_used = false;
-	return node;
+	return if_set(c, expr, node);
 }
 
 struct node *d_argument_value(struct compiler *c, const struct d_expr *expr)
@@ -24,7 +55,7 @@ struct node *d_argument_value(struct compiler *c, const struct d_expr *expr)
 	struct node *node;
 
 	d_state(c)->is_used = expr->kind == D_CALL;
-	node = d_value(c, expr);
+	node = if_set(c, expr, d_value(c, expr));
 	d_state(c)->is_used = false;
 	/* What is recorded is no longer than strsize. */
 	return node->kind == NODE_STRING && node->type->size > d_string_type(c)->size
@@ -250,7 +281,9 @@ struct node *d_d_path(struct compiler *c, const struct d_expr *call)
 		    [RT_PATH_ROOT] = {"struct vfsmount", "mnt_root"},
 		    [RT_PATH_WITHIN] = {"struct mount", "mnt"},
 		    [RT_PATH_ABOVE] = {"struct mount", "mnt_parent"},
-		    [RT_PATH_MOUNTPOINT] = {"struct mount", "mnt_mountpoint"}};
+		    [RT_PATH_MOUNTPOINT] = {"struct mount", "mnt_mountpoint"},
+		    [RT_PATH_FS] = {"struct task_struct", "fs"},
+		    [RT_PATH_OWN_ROOT] = {"struct fs_struct", "root"}};
 	struct node *node = d_call(c, CORE_PATH_TEXT, d_string_type(c), call->span, 1 + RT_PATH_PLACES / 4);
 	uint64_t words[RT_PATH_PLACES / 4] = {};
 	struct type_field field = {}, name = {};

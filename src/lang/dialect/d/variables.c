@@ -547,6 +547,23 @@ static struct node *task(struct compiler *c, const struct d_expr *expr)
 	return d_call(c, CORE_CURTASK, type_pointer(c->arena, record), expr->span, 0);
 }
 
+/* vtimestamp: what the thread has had of the CPUs. */
+static struct node *time_on_cpu(struct compiler *c, const struct d_expr *expr)
+{
+	const struct type *record = types_find(&c->types, "struct task_struct");
+	struct node *node = d_call(c, CORE_TIME_ON_CPU, &type_uint64, expr->span, 0);
+	struct type_field entity = {}, count = {};
+
+	if (!record || !types_field(&c->types, record, "se", &entity) ||
+	    (entity.type->is_incomplete && !types_complete(&c->types, entity.type)) ||
+	    !types_field(&c->types, entity.type, "sum_exec_runtime", &count))
+		report_error(c->report, "D_TYPE_ERR", expr->span, "%s: this kernel does not tell its types",
+			     expr->text);
+	if (!c->arena->failed)
+		node->value = entity.offset + count.offset;
+	return node;
+}
+
 /* All clauses of a place have the same one. */
 static struct node *reached(struct compiler *c)
 {
@@ -596,6 +613,9 @@ static struct node *depth(struct compiler *c, const struct d_expr *expr, uint32_
 
 	if (c->arena->failed)
 		return node;
+	/* Strata itself runs them: the kernel's stack would be its own. */
+	if (parts == STACK_KERNEL && c->unit->provider->run != RUN_BY_KERNEL)
+		return d_int(c, 0, &type_uint32);
 	stack = d_call(c, CORE_STACK,
 		       type_stack(c->arena, parts, (uint32_t)d_state(c)->options[D_MAXFRAMES], STACK_STYLE_DEFAULT),
 		       expr->span, 0);
@@ -696,7 +716,7 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 		{"cpu", CORE_CPU, &type_int32, 0},
 	};
 	static const char *const parts[] = {"probeprov", "probemod", "probefunc", "probename"};
-	static const char *const unknown[] = {"vtimestamp", "ipl",    "root",     "cwd", "curpsinfo",
+	static const char *const unknown[] = {"ipl", "root", "cwd", "curpsinfo",
 					      "curlwpsinfo", "zonename"};
 	static const char *const faults[] = {"UNKNOWN", "BADADDR", "BADALIGN", "ILLOP",    "DIVZERO", "NOSCRATCH",
 					     "KPRIV",   "UPRIV",   "TUPOFLOW", "BADSTACK", "BADSIZE", "BADINDEX"};
@@ -721,6 +741,8 @@ struct node *d_builtin(struct compiler *c, const struct d_expr *expr)
 		return d_cast(c, d_call(c, CORE_COMM, type_string(c->arena, 16), expr->span, 0), d_string_type(c));
 	if (!strcmp(name, "timestamp"))
 		return reached(c);
+	if (!strcmp(name, "vtimestamp"))
+		return time_on_cpu(c, expr);
 	if (!strcmp(name, "walltimestamp"))
 		return wall_clock(c, expr);
 	if (!strcmp(name, "curthread"))
