@@ -80,6 +80,7 @@ int watch_create(const struct watch_options *options, struct sampler *sampler, s
 	watch->publishing.whole_tables = options->whole_tables;
 	watch->wants = options->wants;
 	watch->wants_waiting = options->wants_waiting;
+	watch->keeps = options->keeps;
 	watch->wants_context = options->wants_context;
 	if (options->cgroups)
 		watch->owners = owners_create();

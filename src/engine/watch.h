@@ -87,6 +87,8 @@ struct watch_options {
 	bool (*wants)(void *context, const struct sample_event *sample);
 	bool (*wants_waiting)(void *context, const struct off_cpu_waiting *waiting);
 	void *wants_context;
+	/* Asked of each when its stack is known, with wants_context; NULL: all are kept. Others were never taken. */
+	bool (*keeps)(void *context, const struct sample_event *sample);
 	bool tasks; /* walks shall tell which task a thread runs */
 	bool waits; /* for machine code that another process follows (engine/analyser.h), instead of taking samples as
 		       late ones */

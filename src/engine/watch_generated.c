@@ -349,6 +349,21 @@ bool watch_judge_late(struct watch *watch, struct process *process, uint64_t tim
 	return take_verdict(watch, process, stack->frames, stack->count, verdict, time);
 }
 
+bool watch_judge_live(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack)
+{
+	struct watched *watched = watched_of(watch, process);
+	uint32_t verdict;
+
+	if (stack->loss == LOSS_NONE || !stack->frames || !stack->count || !may_distrust(process, watched))
+		return false;
+	verdict = judge(watch, process, stack->frames, stack->count, stack->loss, time);
+	if (!(verdict & FAILED) || watched->distrusts)
+		return false;
+	watched->distrusts = true;
+	tell_soon(watched);
+	return take_verdict(watch, process, stack->frames, stack->count, verdict, time);
+}
+
 int watch_describe_generated(struct watch *watch, struct process *process, const struct process_mapping *mapping)
 {
 	struct watched *watched = process->user;

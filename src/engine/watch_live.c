@@ -114,13 +114,19 @@ static int walk_native(struct watch *watch, struct watch_live *live, const struc
 	struct snapshot_event registers = {
 		.time = sample->time, .cookie = sample->cookie, .tgid = task->tgid, .tid = task->tid, .pc = task->pc};
 	struct late_stack stack;
-	bool again = true;
+	bool again = true, judged = false;
 
 	memcpy(registers.registers, task->registers, sizeof(registers.registers));
 	for (;;) {
 		stack = walk_once(watch, live, task, &registers);
 		while (watch_learn(watch, live->process, sample->time, &stack))
 			stack = walk_once(watch, live, task, &registers);
+		if (!judged && watch_judge_live(watch, live->process, sample->time, &stack)) {
+			judged = true;
+			if (watch_describe(watch, live->process, UINT64_MAX - 1))
+				return -ENOMEM;
+			continue;
+		}
 		if (stack.loss != LOSS_NO_MAPPING || !again || !watch_rescan(watch, live->process, watch_now()))
 			break;
 		again = false;

@@ -259,6 +259,7 @@ struct watch {
 	struct live_second *live_second; /* made when it is needed */
 	bool (*wants)(void *context, const struct sample_event *sample);
 	bool (*wants_waiting)(void *context, const struct off_cpu_waiting *waiting);
+	bool (*keeps)(void *context, const struct sample_event *sample);
 	void *wants_context;
 	struct source_files *sources;   /* the source files of samples; NULL: these are not wanted */
 	struct owners *owners;     /* of the cgroups of samples; NULL: these are not kept */
@@ -473,6 +474,8 @@ int watch_judge_stack(struct watch *watch, struct process *process, const struct
 		      const uint64_t *frames);
 int watch_judge_sample(struct watch *watch, const struct sample_event *sample);
 bool watch_judge_late(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack);
+/* The same for a stack that is walked once and never again (watch_live_walk()): it decides alone. */
+bool watch_judge_live(struct watch *watch, struct process *process, uint64_t time, const struct late_stack *stack);
 /* The process runs another program. */
 void watch_forget_trial(struct watched *watched);
 

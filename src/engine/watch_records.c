@@ -175,6 +175,15 @@ int watch_keep_sample(struct watch *watch, const struct sample_event *sample)
 	return store_sample(&watch->store, sample);
 }
 
+/* One of the kernel's, whose stack is known. */
+static int keep_known(struct watch *watch, const struct sample_event *sample)
+{
+	if (!watch->keeps || watch->keeps(watch->wants_context, sample))
+		return watch_keep_sample(watch, sample);
+	watch->counts.refused++;
+	return 0;
+}
+
 /* All of a sample of which there may be only the first bytes: then it has no waker. */
 static struct sample_event whole_sample(const struct event_header *header, size_t size)
 {
@@ -209,7 +218,7 @@ static int handle_sample(struct watch *watch, const struct sample_event *sample)
 	if (watch_judge_sample(watch, sample))
 		return -ENOMEM;
 	if (!waiting.awaits)
-		return watch_keep_sample(watch, &waiting.sample);
+		return keep_known(watch, &waiting.sample);
 	if (table_get(&watch->arriving.late, sample->sequence, &before))
 		waiting.before = (uint32_t)before;
 	if (vec_push(&watch->arriving.waiting, waiting))
@@ -351,7 +360,7 @@ static int release_sample(struct watch *watch, struct waiting_sample *waiting, u
 	waiting->awaits &= ~part;
 	if (waiting->awaits)
 		return 0;
-	err = watch_keep_sample(watch, &waiting->sample);
+	err = keep_known(watch, &waiting->sample);
 	table_remove(&watch->arriving.late, waiting->sample.sequence);
 	waiting->sample.sequence = 0;
 	if (!watch->arriving.late.count)
@@ -517,7 +526,7 @@ int watch_release_stale(struct watch *watch, uint64_t time, enum loss missing)
 		if (waiting.awaits & SAMPLE_LATE)
 			waiting.sample.native_loss = (__u16)missing;
 		table_remove(&watch->arriving.late, sequence);
-		err = watch_keep_sample(watch, &waiting.sample);
+		err = keep_known(watch, &waiting.sample);
 	}
 	if (!err)
 		watch->arriving.waiting.count = kept;

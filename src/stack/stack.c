@@ -8,17 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/table.h"
 #include "base/time.h"
-#include "kernel/tasks.h"
-#include "engine/report.h"
-#include "engine/watch.h"
-#include "stack/freeze.h"
-#include "stack/waits.h"
+#include "stack/taker.h"
 
 #define PATIENCE_NS 1000000000ull /* for threads that always run, or never for long enough */
 #define WAIT_MS     4             /* between two rounds, for ticks */
 #define FREQUENCY   997
+#define LEARNT       8          /* whole stacks in a row that show that nothing more is to be learnt */
+#define DOUBT_NS    500000000ull /* how long a thread is sampled again whose stack did not reach its end */
 #define UNREAD_MAX  20 /* samples of a thread */
 #define QUIET_TURNS 2 /* rounds before the sampler is asked */
 #define SAMPLE_NS   10000000ull
@@ -34,56 +31,18 @@
 #define TASKS_FREEZE_NS 50000000ull
 #define TASKS_READS     50000000u
 
-enum answer {
-	ANSWER_NONE,
-	ANSWER_WALKED, /* its stack is in the store */
-	ANSWER_SAMPLED,
-	ANSWER_GONE
-};
-
-/* A thread that is looked at. */
-struct thread {
-	int pid, tid;
-	enum answer answer;
-	unsigned int unread;         /* samples that met a page that could not be read at that moment */
-	bool current;                /* the runtime calls it its current thread */
-	struct task_event *task;     /* as it was when it was walked, its own copy; NULL: never was */
-	struct sample_event last;    /* of the last walk; `time` 0: there was none */
-	uint64_t switches;           /* before it */
-	bool walked;                 /* in this round */
-	bool kept;                   /* though it did not hold still */
-	bool held, ran;              /* it was stopped when that walk began; it was on a CPU before */
-	bool seen, still;            /* in this round's second reading: it is there, and has not run since */
-	struct watch_locals *locals; /* of the last walk */
-	size_t locals_count;
-};
-
-struct taker {
-	const struct stack_options *options;
-	struct tasks *tasks;
-	struct sampler *sampler;
-	struct sideband *sideband;
-	struct watch *watch;
-	struct profile *profile;
-	struct task_list list;
-	VEC(struct thread) threads;
-	struct table by_tid;            /* → index + 1 */
-	struct stack_runtime *runtimes; /* of each process */
-	struct freeze freeze;
-	struct runtime_tasks *coroutines; /* of each process, too */
-	double *frozen_ms;                /* of each process, */
-	bool *moved;                      /* and whether some thread ran all the same */
-	uint64_t until;                   /* CLOCK_MONOTONIC, ns: when a round stops that holds threads */
-	uint64_t locals_until;            /* the same, for reading variables */
-	size_t open;                      /* threads without an answer */
-	bool sampling;
-};
-
 static struct thread *find_thread(struct taker *taker, uint32_t tid)
 {
 	uint64_t found;
 
 	return table_get(&taker->by_tid, tid, &found) ? &taker->threads.at[found - 1] : NULL;
+}
+
+/* It ends in code of which more may be learnt. */
+static bool is_doubtful(const struct sample_event *sample)
+{
+	return sample->native_loss == LOSS_NO_MAPPING || sample->native_loss == LOSS_NO_RULE ||
+	       sample->native_loss == LOSS_ODD_STACK || sample->native_loss == LOSS_LATE;
 }
 
 static void answer(struct taker *taker, struct thread *thread, enum answer what)
@@ -94,8 +53,8 @@ static void answer(struct taker *taker, struct thread *thread, enum answer what)
 }
 
 /*
- * The first sample of each thread that no walk has answered for. Where nothing finishes a sample that met a page that
- * was not there, the page may be there for the next one.
+ * Samples of the threads that no walk has answered for. Where nothing finishes a sample that met a page that was not
+ * there, the page may be there for the next one.
  */
 static bool wants(void *context, const struct sample_event *sample)
 {
@@ -106,6 +65,29 @@ static bool wants(void *context, const struct sample_event *sample)
 		return false;
 	if (sample->native_loss == LOSS_STACK_READ && !(sample->flags & (SAMPLE_LATE | SAMPLE_RESUMES)) &&
 	    thread->unread++ < UNREAD_MAX)
+		return false;
+	return true;
+}
+
+/*
+ * The first whose stack is whole. From those that are not it is learnt how code is to be walked that was generated, or
+ * has no unwind information (engine/watch_generated.c, watch_learn.c). The next samples may be by that.
+ */
+static bool keeps(void *context, const struct sample_event *sample)
+{
+	struct taker *taker = context;
+	struct thread *thread = find_thread(taker, sample->tid);
+	bool doubtful = is_doubtful(sample);
+
+	if (!thread || thread->answer != ANSWER_NONE || thread->kept)
+		return false;
+	if (thread->learning) {
+		thread->learning = doubtful ? LEARNT : thread->learning - 1;
+		return false;
+	}
+	if (doubtful && !thread->doubted)
+		thread->doubted = sample->time;
+	if (doubtful && sample->time < thread->doubted + DOUBT_NS)
 		return false;
 	answer(taker, thread, ANSWER_SAMPLED);
 	thread->current = sample->flags & SAMPLE_CURRENT;
@@ -135,7 +117,7 @@ static int begin(struct taker *taker, struct diag *diag)
 	/* Threads that sleep are walked from here: where all do, there are no samples. */
 	const struct sampler_options sampler = {.frequency = FREQUENCY, .sample_ns = SAMPLE_NS, .waits = true};
 	const struct watch_options watch = {
-		.files = taker->options->files, .waits = true, .wants = wants, .wants_context = taker};
+		.files = taker->options->files, .waits = true, .wants = wants, .keeps = keeps, .wants_context = taker};
 	size_t i;
 	int err = 0;
 
@@ -328,6 +310,21 @@ static int look_again(struct taker *taker, int pid)
 	return err ? err : moved;
 }
 
+/*
+ * Would it run? Then it will be sampled, and its stack known better than by a walk that did not reach the end. What
+ * sleeps is never sampled.
+ */
+static bool shall_teach(struct thread *thread)
+{
+	uint64_t now = time_ns(CLOCK_MONOTONIC);
+
+	if (thread->held || thread->task->state || !is_doubtful(&thread->last))
+		return false;
+	if (!thread->doubted)
+		thread->doubted = now;
+	return now < thread->doubted + DOUBT_NS;
+}
+
 /* Takes the stacks of those that held still. */
 static int keep_all(struct taker *taker, int pid)
 {
@@ -337,7 +334,8 @@ static int keep_all(struct taker *taker, int pid)
 	for (i = 0; !err && i < taker->threads.count; i++) {
 		struct thread *thread = &taker->threads.at[i];
 
-		if (thread->pid == pid && thread->answer == ANSWER_NONE && thread->still)
+		if (thread->pid == pid && thread->answer == ANSWER_NONE && thread->still &&
+		    !shall_teach(thread))
 			err = keep(taker, thread);
 	}
 	return err;
@@ -514,7 +512,7 @@ static void *freeze_apart(void *context)
  * nobody ran. The first walk is thrown away: after it everything is known that takes time. A thread of our own holds
  * them: when it ends, so does what it held, whatever that was doing.
  */
-static int freeze_process(struct taker *taker, size_t process)
+static int freeze_once(struct taker *taker, size_t process)
 {
 	struct freezing freezing = {.taker = taker, .process = process};
 	pthread_t thread;
@@ -529,7 +527,62 @@ static int freeze_process(struct taker *taker, size_t process)
 		return err;
 	pthread_join(thread, NULL);
 	taker->moved[process] = freezing.err > 0;
-	return freezing.err < 0 ? freezing.err : keep_all(taker, taker->options->pids[process]);
+	return freezing.err < 0 ? freezing.err : 0;
+}
+
+/* Of the threads that were held: do some have a stack that may be walked further by what samples teach? */
+static bool wants_learning(struct taker *taker, int pid)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < taker->threads.count; i++) {
+		struct thread *thread = &taker->threads.at[i];
+
+		bool learns = thread->pid == pid && thread->answer == ANSWER_NONE && thread->walked && thread->held &&
+			      is_doubtful(&thread->last);
+
+		thread->learning = learns ? LEARNT : 0;
+		any |= learns;
+	}
+	return any;
+}
+
+static bool still_learning(const struct taker *taker)
+{
+	size_t i;
+
+	for (i = 0; i < taker->threads.count; i++)
+		if (taker->threads.at[i].learning)
+			return true;
+	return false;
+}
+
+/* Samples these threads until they have whole stacks, or not for too long. */
+static int learn(struct taker *taker, struct diag *diag)
+{
+	uint64_t until = time_ns(CLOCK_MONOTONIC) + DOUBT_NS;
+	size_t i;
+	int err = 0;
+
+	while (!err && still_learning(taker) && time_ns(CLOCK_MONOTONIC) < until)
+		err = sample(taker, diag);
+	for (i = 0; i < taker->threads.count; i++)
+		taker->threads.at[i].learning = 0;
+	return err;
+}
+
+static int freeze_process(struct taker *taker, size_t process, struct diag *diag)
+{
+	int pid = taker->options->pids[process], err = freeze_once(taker, process);
+
+	if (!err && wants_learning(taker, pid)) {
+		if (learn(taker, diag))
+			return -ECANCELED;
+		err = freeze_once(taker, process);
+	}
+	err = err ?: keep_all(taker, pid);
+	return err ? read_error(err, pid, diag) : 0;
 }
 
 static int freeze_all(struct taker *taker, struct diag *diag)
@@ -538,200 +591,11 @@ static int freeze_all(struct taker *taker, struct diag *diag)
 	int err;
 
 	for (i = 0; i < taker->options->count; i++) {
-		err = freeze_process(taker, i);
+		err = freeze_process(taker, i, diag);
 		if (err)
-			return read_error(err, taker->options->pids[i], diag);
+			return err;
 	}
 	return keep_rest(taker, diag);
-}
-
-static enum stack_state state_of(const struct thread *thread)
-{
-	/* include/linux/sched.h */
-	enum {
-		INTERRUPTIBLE = 1,
-		STOPPED = 4,
-		TRACED = 8,
-		DEAD = 0x10 | 0x20 | 0x80,
-		PARKED = 0x40,
-		WAKING = 0x200,
-		NEW = 0x800,
-		FROZEN = 0x8000
-	};
-
-	if (thread->answer == ANSWER_SAMPLED || !thread->task || (thread->held && thread->ran))
-		return STACK_RUNNING;
-	if (!thread->task->state || thread->held || thread->task->state & (WAKING | NEW))
-		return STACK_RUNNABLE;
-	if (thread->task->state & (STOPPED | TRACED | PARKED | FROZEN))
-		return STACK_STOPPED;
-	if (thread->task->state & INTERRUPTIBLE)
-		return STACK_SLEEPING;
-	return thread->task->state & DEAD ? STACK_DEAD : STACK_BLOCKED;
-}
-
-static const struct profile_sample *sample_of(const struct taker *taker, int tid)
-{
-	size_t i;
-
-	for (i = 0; i < profile_sample_count(taker->profile); i++)
-		if (profile_sample_at(taker->profile, i)->tid == tid)
-			return profile_sample_at(taker->profile, i);
-	return NULL;
-}
-
-static int take_frames(const struct taker *taker, struct stack_thread *thread)
-{
-	const struct profile_sample *sample = sample_of(taker, thread->tid);
-	uint32_t i;
-
-	if (!sample) {
-		thread->consistent = false;
-		return 0;
-	}
-	snprintf(thread->name, sizeof(thread->name), "%s", sample->comm); /* as it was then */
-	thread->frames = calloc(sample->depth + 1ull, sizeof(*thread->frames));
-	if (!thread->frames)
-		return -ENOMEM;
-	for (i = 0; i < sample->depth; i++)
-		thread->frames[i] = profile_frame_at(taker->profile, sample->frames[sample->depth - 1 - i]);
-	thread->depth = sample->depth;
-	return 0;
-}
-
-/*
- * Gives each frame of a runtime's its variables. The merge leaves out what may be another thread's, innermost, or what
- * is outside a greenlet. Where not every name is the same nothing is believed.
- */
-static int give_locals(const struct thread *from, struct stack_thread *thread)
-{
-	size_t shown = 0, unsure = 0, at, i;
-
-	thread->locals = calloc(thread->depth + 1ull, sizeof(*thread->locals));
-	if (!thread->locals)
-		return -ENOMEM;
-	if (from->answer == ANSWER_SAMPLED)
-		return 0;
-	for (i = 0; i < thread->depth; i++)
-		shown += thread->frames[i]->layer == FRAME_RUNTIME;
-	for (i = 0; i < from->locals_count; i++)
-		unsure += from->locals[i].unsure;
-	if (shown > from->locals_count ||
-	    (shown < from->locals_count && unsure && shown + unsure != from->locals_count))
-		return 0;
-	unsure = at = shown < from->locals_count ? unsure : 0;
-	for (i = 0; i < thread->depth; i++)
-		if (thread->frames[i]->layer == FRAME_RUNTIME &&
-		    strcmp(thread->frames[i]->name, from->locals[at++].function ?: "?"))
-			return 0;
-	for (i = 0, at = unsure; i < thread->depth; i++) {
-		if (thread->frames[i]->layer != FRAME_RUNTIME)
-			continue;
-		thread->locals[i] = from->locals[at].locals;
-		from->locals[at++].locals = (struct runtime_locals){};
-	}
-	return 0;
-}
-
-static void read_comm(int pid, int tid, char *ret, size_t size)
-{
-	char path[64];
-	FILE *file;
-	size_t got;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-	file = fopen(path, "re");
-	got = file ? fread(ret, 1, size - 1, file) : 0;
-	if (file)
-		fclose(file);
-	if (got && ret[got - 1] == '\n')
-		got--;
-	ret[got] = '\0';
-}
-
-static int fill_thread(const struct taker *taker, const struct thread *from, const struct stack_runtime *runtime,
-		       struct stack_thread *ret)
-{
-	int err;
-
-	ret->tid = from->tid;
-	ret->state = state_of(from);
-	ret->consistent = from->answer != ANSWER_NONE;
-	ret->gil = runtime->has_lock && from->current;
-	read_comm(from->pid, from->tid, ret->name, sizeof(ret->name));
-	err = take_frames(taker, ret);
-	if (!err && taker->options->locals)
-		err = give_locals(from, ret);
-	return err || !from->task ? err : stack_explain(from->pid, runtime, from->task, ret);
-}
-
-static int by_tid(const void *a, const void *b)
-{
-	const struct stack_thread *x = a, *y = b;
-
-	return x->tid < y->tid ? -1 : x->tid > y->tid;
-}
-
-static int fill_process(const struct taker *taker, size_t process, struct stack_process *ret)
-{
-	size_t i;
-	int err = 0;
-
-	ret->pid = taker->options->pids[process];
-	read_comm(ret->pid, ret->pid, ret->comm, sizeof(ret->comm));
-	ret->runtime = taker->runtimes[process];
-	ret->frozen = taker->options->freeze && !taker->moved[process];
-	ret->frozen_ms = taker->frozen_ms[process];
-	ret->has_tasks = taker->options->tasks && ret->runtime.name;
-	ret->tasks = taker->coroutines[process];
-	taker->coroutines[process] = (struct runtime_tasks){};
-	ret->threads = calloc(taker->threads.count + 1, sizeof(*ret->threads));
-	if (!ret->threads)
-		return -ENOMEM;
-	for (i = 0; !err && i < taker->threads.count; i++) {
-		const struct thread *thread = &taker->threads.at[i];
-
-		if (thread->pid == ret->pid && thread->answer != ANSWER_GONE)
-			err = fill_thread(taker, thread, &ret->runtime, &ret->threads[ret->count++]);
-	}
-	qsort(ret->threads, ret->count, sizeof(*ret->threads), by_tid);
-	/* Of a process that has ended meanwhile its first thread tells. */
-	if (!*ret->comm && ret->count && ret->threads[0].tid == ret->pid)
-		memcpy(ret->comm, ret->threads[0].name, sizeof(ret->comm));
-	return err ? err : stack_name_holder(ret);
-}
-
-/* Gives the frames their names. 0 or -ENOMEM. */
-static int name_frames(struct taker *taker)
-{
-	const struct report_options options = {};
-	struct report *report;
-	struct tallies tallies;
-	int err = watch_finish(taker->watch);
-
-	if (err)
-		return err;
-	watch_take(taker->watch, false, &tallies);
-	report = report_create(taker->watch, &options);
-	err = report ? report_window(report, &tallies, true, taker->profile) : -ENOMEM;
-	report_destroy(report);
-	tallies_deinit(&tallies);
-	return err;
-}
-
-static int fill(struct taker *taker, struct stacks *stacks)
-{
-	int err = name_frames(taker);
-	size_t i;
-
-	stacks->processes = calloc(taker->options->count, sizeof(*stacks->processes));
-	if (!stacks->processes)
-		return -ENOMEM;
-	for (i = 0; !err && i < taker->options->count; i++) {
-		stacks->count++;
-		err = fill_process(taker, i, &stacks->processes[i]);
-	}
-	return err;
 }
 
 static void taker_deinit(struct taker *taker)
@@ -782,7 +646,7 @@ int stack_take(const struct stack_options *options, struct stacks **ret, struct 
 		err = options->freeze ? freeze_all(&taker, diag) : take_all(&taker, diag);
 	if (!err) {
 		stacks->taken_ms = (double)(time_ns(CLOCK_MONOTONIC) - begun) / 1e6;
-		if (fill(&taker, stacks))
+		if (taker_fill(&taker, stacks))
 			err = diag_fail(diag, ENOMEM, "stack.memory", "out of memory");
 	}
 	taker_deinit(&taker);
