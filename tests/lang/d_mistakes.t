@@ -38,15 +38,18 @@ BEGIN { exit(0); }'
 mistake "operands in a predicate: the line of what follows it" '[D_OP_INT] line 3: operator & requires operands of integral type' '
 BEGIN /"a" & "b"/
 { exit(0); }'
+mistake "a name in a predicate: its own line" '[D_IDENT_UNDEF] line 2: failed to resolve x: Unknown variable name' 'BEGIN
+/x != 0/
+{ exit(0); }'
 mistake "a predicate without a number: the line where the clause ends" '[D_PRED_SCALAR] line 4: predicate result must be of scalar type' \
 	'int a[4]; BEGIN
 /a/
 { exit(0);
 }'
 mistake "the last expression of a clause: the line of the brace" \
-	'[D_CAST_INVAL] line 4: invalid cast expression: "pointer to translated data" to "int"' 'struct in { int a; } *f; struct out { int b; };
+	'[D_CAST_INVAL] line 4: invalid cast expression: "pointer to translated data" to "uintptr_t"' 'struct in { int a; } *f; struct out { int b; };
 translator struct out < struct in *i > { b = i->a; };
-BEGIN { x = (int)xlate<struct out *>(f)
+BEGIN { x = (uintptr_t)xlate<struct out *>(f)
 }'
 mistake "a translator's member: the line of what follows it" \
 	'[D_XLATE_INCOMPAT] line 3: translator member p definition uses incompatible types: "char *" = "char"' 'struct in { char c; }; struct out { char *p; };
@@ -197,7 +200,7 @@ mistake "write() has three" '[D_ARGS_IDX] line 1: index 3 is out of range for ar
 	'syscall::write:entry { trace(args[2]); trace(args[3]); }'
 mistake "an index that is no number" '[D_PROTO_ARG] line 1: index of args[ ] must be an integer' 'BEGIN { trace(args["a"]); }'
 mistake "what is translated has no address" \
-	'[D_CAST_INVAL] line 1: invalid cast expression: "pointer to translated data" to "uint64_t"' \
+	'[D_CAST_INVAL] line 1: invalid cast expression: "pointer to translated data" to "uintptr_t"' \
 	"$both translator struct out < struct in *v > { a = v->i; }; BEGIN { trace((uintptr_t)xlate<struct out *>(v)); }"
 mistake "a key of which only members are known" '[D_KEY_TYPE] line 1: this cannot be a key' 'BEGIN { @[curpsinfo] = count(); }'
 

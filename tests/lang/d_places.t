@@ -420,5 +420,9 @@ says "behind -- are no options" 1 "dtrace: failed to compile script $folder/none
 " -s "$folder/none.d" -- -e -e
 says "a list with a mistake has no head" 1 "dtrace: invalid probe specifier read: extraneous argument 'x' (\$1 is not referenced)
 " -lf read x
+n=$((n + 1))
+if "$dtrace" -lm vmlinux 2> /dev/null | grep -qE ' syscall +vmlinux +openat +entry'; then echo "ok $n - system calls are in the module vmlinux"; else
+	echo "not ok $n - system calls are in the module vmlinux"
+fi
 
 echo "1..$n"

@@ -442,4 +442,15 @@ says "vtimestamp: a thread that sleeps has no time, and one that works has what 
 	syscall::exit_group:entry /pid == $target/ { printf("%d %d\n", slept < 100000000, worked >= 99000000 && worked < said + 30000000);
 	exit(0); }' -c "$folder/works"
 
+says "tracemem() of no bytes prints nothing; arrays of pointers to functions" 0 "56
+
+" -qn 'struct s { int (*many[2])(); int (*one)(); int *all[4]; }; BEGIN { tracemem(curthread, 8, 0); printf("%d\n", sizeof(struct s));
+	exit(0); }'
+if grep -q ' D linux_banner$' /proc/kallsyms && ! grep -q '^0* D linux_banner$' /proc/kallsyms; then
+	says "a variable of the kernel by its address" 0 "vmlinux\`linux_banner vmlinux\`linux_banner+0xH
+" -qn 'BEGIN { printf("%a %A", &`linux_banner, (uintptr_t)&`linux_banner + 4); exit(0); }'
+else
+	n=$((n + 1)); echo "ok $n - a variable of the kernel by its address # SKIP this kernel lists none"
+fi
+
 echo "1..$n"

@@ -109,7 +109,7 @@ void report_told(struct report *report, size_t first, uint32_t place)
 
 	for (i = first; i < report->complaints.count; i++)
 		if (!report->complaints.at[i].told)
-			report->complaints.at[i].told = place;
+			report->complaints.at[i].told = place ? place : report->complaints.at[i].span.begin;
 }
 
 void report_text(FILE *out, const char *text, size_t size)

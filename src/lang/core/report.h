@@ -78,7 +78,7 @@ void report_warning(struct report *report, const char *tag, struct span span, co
 /* A hint for the complaint made last. */
 void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* For complaints from number `first` on that have none yet. */
+/* For complaints from number `first` on that have none yet; 0: what is told is where they begin. */
 void report_told(struct report *report, size_t first, uint32_t place);
 
 /* Prints a message of the running script at once. It has no tag. */

@@ -484,6 +484,8 @@ struct node *d_step_place(struct compiler *c, const struct d_expr *expr);
 
 /* kernel.c: `name, module`name */
 struct node *d_kernel_variable(struct compiler *c, const struct d_expr *expr);
+/* The variable that the address is in, which the caller frees; how far. NULL: it is in none that is known. */
+char *d_kernel_data(uint64_t address, uint64_t *ret);
 
 /* memory.c: alloca() and its like */
 struct node *d_alloca(struct compiler *c, const struct d_expr *call);

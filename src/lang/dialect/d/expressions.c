@@ -584,8 +584,9 @@ static struct node *lower_cast(struct compiler *c, const struct d_expr *expr)
 	if (expr->kids[0]->kind == D_XLATE && expr->kids[0]->type_name.type->kind == TYPE_POINTER &&
 	    type_is_scalar(type)) {
 		report_error(c->report, "D_CAST_INVAL", expr->span,
-			     "invalid cast expression: \"pointer to translated data\" to \"%s\"",
-			     d_type_name(c, type));
+			     "invalid cast expression: \"pointer to translated data\" to \"%.*s\"",
+			     (int)(expr->type_name.span.end - expr->type_name.span.begin),
+			     c->report->source + expr->type_name.span.begin);
 		return d_int(c, 0, &type_int32);
 	}
 	node = type->kind == TYPE_RECORD && !is_action(expr->kids[0]) ? d_place(c, expr->kids[0]) : NULL;
@@ -736,8 +737,7 @@ struct node *d_value(struct compiler *c, const struct d_expr *expr)
 	if (c->arena->failed || c->report->errors > REPORTS_MAX)
 		return d_int(c, 0, &type_int32);
 	node = lower(c, expr);
-	if (expr->behind)
-		report_told(c->report, complaints, expr->behind);
+	report_told(c->report, complaints, expr->behind);
 	return node;
 }
 

@@ -52,6 +52,29 @@ static uint64_t address_of(const char *name)
 	return ret;
 }
 
+/* Scripts seldom name data: so the file is read each time. */
+char *d_kernel_data(uint64_t address, uint64_t *ret)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char *line = NULL, *at, *name = NULL;
+	uint64_t best = 0, one;
+	size_t room = 0;
+
+	while (file && getline(&line, &room, file) > 0) {
+		one = strtoull(line, &at, 16);
+		if (*at != ' ' || !at[1] || at[2] != ' ' || one > address || one < best || (one == best && name))
+			continue;
+		free(name);
+		name = strchr("bBdDrR", at[1]) ? strndup(at + 3, strcspn(at + 3, "\t\n")) : NULL;
+		best = one;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	*ret = address - best;
+	return name;
+}
+
 struct node *d_kernel_variable(struct compiler *c, const struct d_expr *expr)
 {
 	const char *name = strrchr(expr->text, '`') + 1;

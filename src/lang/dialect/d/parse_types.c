@@ -602,6 +602,8 @@ static void function_pointer(struct parser *p, struct d_declarator *ret)
 		ret->span = p->token.span;
 		d_advance(p);
 	}
+	if (d_take(p, "["))
+		ret->type = dimensions(p, ret->type);
 	d_need(p, ")");
 	if (d_take(p, "("))
 		parameters(p, &ignored, ")");

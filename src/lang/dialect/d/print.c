@@ -159,6 +159,8 @@ static void put_user_symbol(const struct printer *p, FILE *out, const struct typ
 	free(name);
 }
 
+#define FUNCTION_MAX 0x10000
+
 /* vmlinux`SYMBOL, with the offset only where it is wanted; the module alone; the address of what has no symbol. */
 void d_print_kernel_symbol(const struct printer *p, FILE *out, uint64_t address, enum d_symbol_part part)
 {
@@ -171,6 +173,22 @@ void d_print_kernel_symbol(const struct printer *p, FILE *out, uint64_t address,
 	p->words->kernel_symbol(p->names, memory, address, false);
 	fclose(memory);
 	plus = strrchr(text, '+');
+	/* So far behind a function's begin is none of its instructions. */
+	if (plus && strtoull(plus + 1, NULL, 10) > FUNCTION_MAX) {
+		uint64_t within;
+		char *data = d_kernel_data(address, &within);
+
+		if (data && part != PART_MODULE) {
+			fprintf(out, "vmlinux`%s", data);
+			if (part == PART_ADDRESS && within)
+				fprintf(out, "+0x%llx", (unsigned long long)within);
+		}
+		free(data);
+		if (data && part != PART_MODULE) {
+			free(text);
+			return;
+		}
+	}
 	if (!strncmp(text, "0x", 2))
 		fputs(text, out);
 	else if (part == PART_MODULE)
@@ -349,7 +367,8 @@ static void act(const struct arrived *a)
 		size = *(const uint32_t *)bytes < type->size - 4 ? *(const uint32_t *)bytes : type->size - 4;
 		if (action->count > 1 && number_at(a, 1) >= 0 && number_at(a, 1) < size)
 			size = (uint32_t)number_at(a, 1);
-		d_print_raw(p->out, bytes + 4, size);
+		if (size)
+			d_print_raw(p->out, bytes + 4, size);
 		break;
 	}
 	case ACT_PRINT: {

@@ -357,7 +357,7 @@ static void find(struct making *m)
 		find_dtrace(m);
 	if (d_matches(provider, "profile"))
 		find_profile(m);
-	if (d_matches(provider, "syscall") && (*provider || *m->probe->parts[2]))
+	if (d_matches(provider, "syscall") && (*provider || *m->probe->parts[1] || *m->probe->parts[2]))
 		find_syscall(m);
 	find_made(m);
 	if (*provider && strcmp(provider, "*") != 0 && !m->found)
