@@ -24,6 +24,7 @@ struct report {
 	const struct store *store;
 	struct report_options options;
 	bool met_lock;                         /* some runtime has one for all threads */
+	VEC(uint32_t) lock_functions;          /* that take it or give it away, of watch_frames(); options.gil */
 	uint32_t window;                       /* number, from 1 */
 	VEC(struct known_frame) named_frames;  /* of each of watch_frames() */
 	VEC(struct known_frame) second_frames; /* of each second location; HIDDEN: not to be shown */
@@ -357,6 +358,49 @@ static int push_kernel(struct report *report, const struct tally *tally, const s
 	return err;
 }
 
+static const struct frame *named_frame(const struct report *report, uint32_t location)
+{
+	return frames_at(watch_frames(report->watch), LOCATION_FRAME(name_of(report, location)));
+}
+
+static bool is_lock_function(const struct report *report, const struct frame *frame)
+{
+	size_t i;
+
+	for (i = 0; frame->layer == FRAME_NATIVE && i < report->lock_functions.count; i++) {
+		const struct frame *one = frames_at(watch_frames(report->watch), report->lock_functions.at[i]);
+
+		if (!strcmp(one->name, frame->name) && !strcmp(one->file, frame->file))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A stripped interpreter does not say which functions take its lock and give it away. But they are those that wait for
+ * condition variables in its own data: the one for the lock, the other until somebody else has taken it. A thread that
+ * is in one of them and does not hold the lock is about to take it, or has just given it away.
+ */
+static int learn_lock_function(struct report *report, const struct tally *tally)
+{
+	const struct stack *native = store_stack_at(report->store, tally->native_stack);
+	const struct waiter *waiter = NULL;
+	const struct frame *frame = NULL;
+	uint32_t i;
+
+	if (!(tally->waits & WAIT_RUNTIME_LOCK) || !all_named(report, native))
+		return 0;
+	for (i = 0; native && i < native->count; i++) {
+		frame = named_frame(report, native->frames[i]);
+		if (waiter && !waiting_function(frame->name))
+			break;
+		waiter = waiting_function(frame->name);
+	}
+	if (!waiter || i == native->count || strcmp(waiter->kind, "condition") || is_lock_function(report, frame))
+		return 0;
+	return vec_push(&report->lock_functions, LOCATION_FRAME(name_of(report, native->frames[i])));
+}
+
 /* The frame that says what the thread waited for; report->stack has the others. */
 static int push_reason(struct report *report, const struct tally *tally, const struct waiting_kernel *kernel,
 		       bool *for_lock)
@@ -365,9 +409,15 @@ static int push_reason(struct report *report, const struct tally *tally, const s
 	char reason[128], text[160];
 	size_t i;
 
-	for (i = report->stack.count; i-- > 0 && !waiting.done;)
+	for (i = report->stack.count; i-- > 0 && !waiting.done;) {
+		const struct frame *frame = NULL;
+
 		if (report->stack.at[i] != NO_FRAME)
-			waiting_look(&waiting, profile_frame_at(report->profile, report->stack.at[i]));
+			frame = profile_frame_at(report->profile, report->stack.at[i]);
+		if (frame)
+			waiting_look(&waiting, frame);
+		waiting.hands_over |= frame && is_lock_function(report, frame);
+	}
 	waiting_describe(tally->waits, waiting.found, kernel, reason, sizeof(reason));
 	if (tally->native_loss == LOSS_COMPAT && !(tally->waits & (WAIT_PREEMPTED | WAIT_NO_CALL | WAIT_STOPPED)))
 		snprintf(reason, sizeof(reason), "32-bit system call");
@@ -672,6 +722,7 @@ void report_destroy(struct report *report)
 {
 	if (!report)
 		return;
+	vec_free(&report->lock_functions);
 	vec_free(&report->named_frames);
 	vec_free(&report->second_frames);
 	vec_free(&report->roles);
@@ -694,6 +745,8 @@ int report_window(struct report *report, const struct tallies *tallies, bool las
 	report->quality = profile_quality(profile);
 	list_runtimes(report->quality);
 	unprepared = begin_window(report, last);
+	for (i = 0; !err && report->options.gil && i < tallies->list.count; i++)
+		err = learn_lock_function(report, &tallies->list.at[i]);
 	for (i = 0; i < tallies->list.count; i++) {
 		uint32_t number = unprepared ? (uint32_t)i : report->order[i];
 		const struct tally *tally = &tallies->list.at[number];

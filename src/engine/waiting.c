@@ -43,16 +43,22 @@ static bool is_function(const char *symbol, const char *function)
 	       (!symbol[length] || symbol[length] == '.' || symbol[length] == '@');
 }
 
-void waiting_look(struct waiting *waiting, const struct frame *frame)
+const struct waiter *waiting_function(const char *name)
 {
 	size_t i;
 
+	for (i = 0; i < sizeof(waiters) / sizeof(*waiters); i++)
+		if (is_function(name, waiters[i].function))
+			return &waiters[i];
+	return NULL;
+}
+
+void waiting_look(struct waiting *waiting, const struct frame *frame)
+{
 	waiting->done |= frame->layer == FRAME_RUNTIME;
 	if (waiting->done || frame->layer != FRAME_NATIVE)
 		return;
-	for (i = 0; i < sizeof(waiters) / sizeof(*waiters); i++)
-		if (is_function(frame->name, waiters[i].function))
-			waiting->found = &waiters[i];
+	waiting->found = waiting_function(frame->name) ?: waiting->found;
 	waiting->hands_over |= is_function(frame->name, "drop_gil") || is_function(frame->name, "drop_gil_impl");
 	waiting->done = waiting->found == THE_GIL;
 }

@@ -33,6 +33,9 @@ struct waiting {
 /* To be called with each frame, innermost first, until waiting.done. */
 void waiting_look(struct waiting *waiting, const struct frame *frame);
 
+/* The waiter that this function is; NULL: none. */
+const struct waiter *waiting_function(const char *name);
+
 /* The waiter for a futex in the data of a runtime that has one lock for all threads: that lock, or `found`. */
 const struct waiter *waiting_runtime_lock(const struct waiter *found);
 

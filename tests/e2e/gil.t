@@ -73,11 +73,14 @@ def convoy(tap, where, interpreter):
     holding = [s for s in mine if s[0][-1] == "[holding: GIL]"]
     waiting = [s for s in mine if s[0][-1] != "[holding: GIL]"]
     away = [s for s in holding if s[0][-2].startswith("[waiting: ")]
-    handing = [s for s in waiting if any(f.startswith("drop_gil") for f in s[0])]
+    # Of a stripped interpreter the functions that wait for the lock show themselves: they call those of condition variables.
+    callers = {frames[i - 1] for frames, _ in mine if frames[-1] == "[waiting: GIL]" for i, f in enumerate(frames)
+               if f.startswith("pthread_cond_") and not frames[i - 1].startswith("pthread_cond_")}
+    named = any(f.startswith(("take_gil", "drop_gil")) for f in callers)
+    handing = [s for s in waiting if (any(f.startswith("drop_gil") for f in s[0]) if named else
+                                      s[0][-1] != "[waiting: GIL]" and callers & set(s[0]))]
     there, off, elapsed = told["there"], told["there"] - told["ran"], told["elapsed"]
-    # Of a stripped interpreter it is not known that a thread was preempted while it handed the GIL over: that is left out.
-    named = any(f.startswith(("take_gil", "drop_gil")) for frames, _ in mine for f in frames)
-    least = 0.98 if named else 0.6
+    least = 0.98
     tap.ok(least * there <= seconds(mine) <= 1.02 * there, "%s: %.3f s with the GIL or waiting for it, %.3f s by its own account (%+.2f %%)" % (
         label, seconds(mine), there, 100 * (seconds(mine) / there - 1)), sorted((us, f[-3:]) for f, us in mine)[-9:])
     found = seconds(waiting) + seconds(away)
@@ -89,7 +92,7 @@ def convoy(tap, where, interpreter):
     tap.ok(for_it >= 0.9 * (seconds(waiting) - seconds(handing)), "%s: %.3f s for the GIL, %.3f s handing it over" % (
         label, for_it, seconds(handing)), sorted((us, f[-1]) for f, us in waiting)[-9:])
     strange = [f for f, _ in stacks if not re.match(r"\[(holding: GIL|waiting: (GIL|preempted))\]$", f[-1]) and
-               not f[1].startswith("[incomplete: ") and not any(g.startswith(("take_gil", "drop_gil")) for g in f)]
+               not f[1].startswith("[incomplete: ") and not any(g.startswith(("take_gil", "drop_gil")) or g in callers for g in f)]
     tap.ok(not strange, label + ": and nothing else", strange[:9])
     tap.ok(stats["complete"] + sum(stats["lost"].values()) == stats["samples"], label + ": samples are complete or have a reason", stats)
 
