@@ -61,7 +61,7 @@ static bool all_fit(const struct d_state *state)
 	for (i = 0; i < state->variables.count; i++) {
 		const struct d_variable *one = state->variables.at[i];
 		const struct d_limit *limit = one->is_aggregation ? &state->aggregation_size : &state->variable_size;
-		uint64_t bytes = one->is_aggregation ? 16 : one->type->size < 8 ? 8 : one->type->size;
+		uint64_t bytes = one->is_aggregation ? 16 : one->type->size + 8 * one->is_array;
 
 		for (k = 0; k < one->key_count; k++)
 			bytes += one->keys[k]->size < 8 ? 8 : one->keys[k]->size;

@@ -52,6 +52,8 @@ static uint64_t address_of(const char *name)
 	return ret;
 }
 
+#define DATA_MAX (1u << 20) /* bytes of a variable, at most */
+
 /* Scripts seldom name data: so the file is read each time. */
 char *d_kernel_data(uint64_t address, uint64_t *ret)
 {
@@ -72,7 +74,10 @@ char *d_kernel_data(uint64_t address, uint64_t *ret)
 	if (file)
 		fclose(file);
 	*ret = address - best;
-	return name;
+	if (*ret < DATA_MAX)
+		return name;
+	free(name);
+	return NULL;
 }
 
 struct node *d_kernel_variable(struct compiler *c, const struct d_expr *expr)

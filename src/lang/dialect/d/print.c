@@ -174,7 +174,7 @@ void d_print_kernel_symbol(const struct printer *p, FILE *out, uint64_t address,
 	fclose(memory);
 	plus = strrchr(text, '+');
 	/* So far behind a function's begin is none of its instructions. */
-	if (plus && strtoull(plus + 1, NULL, 10) > FUNCTION_MAX) {
+	if (plus ? strtoull(plus + 1, NULL, 10) > FUNCTION_MAX : !strncmp(text, "0x", 2) && (int64_t)address < 0) {
 		uint64_t within;
 		char *data = d_kernel_data(address, &within);
 

@@ -339,6 +339,10 @@ struct node *d_variable_assign(struct compiler *c, const struct d_expr *target, 
 		text->kids[0] = value;
 		value = text;
 	}
+	/* A constant is no longer than strsize. */
+	if (variable->type->kind == TYPE_STRING && value->kind == NODE_STRING &&
+	    value->type->size > variable->type->size)
+		value = d_cast(c, value, variable->type);
 	if (variable->type->kind == TYPE_POINTER && variable->type->to->size == 1 && value->type->kind == TYPE_STRING)
 		value = d_cast(c, d_text_address(c, value), variable->type);
 	if ((variable->type->kind == TYPE_STRING) !=
