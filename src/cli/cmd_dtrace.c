@@ -22,6 +22,7 @@
 #include "cli/listing.h"
 #include "cli/script.h"
 #include "lang/dialect/dialect.h"
+#include "trace/whole_lines.h"
 
 #define LETTERS "+3:6:aAb:Bc:CD:ef:FGhHi:I:lL:m:n:o:p:P:qs:SU:vVwx:X:Z"
 
@@ -708,10 +709,12 @@ static int run(struct request *request)
 		if (!script.trace.out)
 			return complain("failed to open output file '%s': %s", request->output, strerror(errno));
 	}
-	setvbuf(script.trace.out, NULL, _IOFBF, 65536);
+	script.trace.out_buffer = whole_lines_begin(script.trace.out);
 	status = request->list ? list(request, &script) : script_run(&script, &diag);
-	if (script.trace.out != stdout)
+	if (script.trace.out != stdout) {
 		fclose(script.trace.out);
+		free(script.trace.out_buffer);
+	}
 	return status;
 }
 

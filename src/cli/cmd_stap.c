@@ -13,6 +13,7 @@
 #include "cli/listing.h"
 #include "cli/script.h"
 #include "lang/dialect/dialect.h"
+#include "trace/whole_lines.h"
 
 #define LETTERS "+hVvtp:I:e:E:x:c:o:s:S:D:G:d:L:l:T:wWugkm:r:a:B:R:qFbPjKA:"
 
@@ -444,7 +445,7 @@ static int run(struct request *request)
 			return complain("could not open output file: ", strerror(errno));
 		}
 	}
-	setvbuf(script.trace.out, NULL, _IOFBF, 65536);
+	script.trace.out_buffer = whole_lines_begin(script.trace.out);
 	if (script.argv)
 		script.options.command_path = script.argv[0];
 	if (request->list)
@@ -453,10 +454,12 @@ static int run(struct request *request)
 		status = compile_only(request, &script);
 	else
 		status = run_script(request, &script);
-	if (script.trace.out != stdout)
+	if (script.trace.out == stdout) {
+		status = cli_flush() ? CLI_FAILED : status;
+	} else {
 		fclose(script.trace.out);
-	else if (cli_flush())
-		status = CLI_FAILED;
+		free(script.trace.out_buffer);
+	}
 	wordfree(&words);
 	return status;
 }

@@ -11,6 +11,7 @@
 #include "lang/core/record.h"
 #include "lang/core/value.h"
 #include "trace/run.h"
+#include "trace/whole_lines.h"
 
 #define LOOK_EVERY_NS      50000000ull
 #define LOOK_EVERY_RECORDS 64 /* to ask for the time costs as much as to print one */
@@ -320,5 +321,6 @@ int run_record(void *context, void *data, size_t size)
 	if (!bytes)
 		return 0;
 	handle_site(run, site, bytes);
+	whole_lines_make_room(run->printer.out, run->options->out_buffer);
 	return interrupted(run, site->kind);
 }

@@ -17,6 +17,7 @@
 #include "trace/names.h"
 #include "trace/run.h"
 #include "trace/wanted.h"
+#include "trace/whole_lines.h"
 
 #define POLL_MS 100
 #define REST_MS 4
@@ -214,7 +215,7 @@ static void write_output(struct run *run)
 	if (now - run->written < run->print->write_every(&run->printer))
 		return;
 	run->written = now;
-	fflush(run->printer.out);
+	whole_lines_write(run->printer.out, run->options->out_buffer);
 }
 
 void run_drain(struct run *run)
@@ -450,7 +451,7 @@ static int finish(struct run *run, struct diag *diag)
 		run->print->ended(&run->printer);
 	if (run->options->mode == TRACE_RUN && run->compiler->numbers[SETTING_PRINT_MAPS_ON_EXIT])
 		run_print_all_maps(run);
-	fflush(run->printer.out);
+	whole_lines_write(run->printer.out, run->options->out_buffer);
 	tell_losses(run);
 	if (run->later && !run->options->quiet)
 		later_tell(run->later, stderr);

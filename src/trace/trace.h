@@ -46,6 +46,7 @@ enum trace_mode {
 
 struct trace_options {
 	FILE *out; /* what the script prints */
+	char *out_buffer; /* of whole_lines_begin(out); may be NULL */
 	bool json;
 	bool no_debuginfod; /* neither ask its servers at the end, nor use what they gave before */
 	bool quiet;   /* nothing but what the script prints */

@@ -185,6 +185,49 @@ def soon(folder):
     tap.ok(running and out.startswith("0\n1\n2\n3\n4\n"), "lines are there while the tracing goes on", waited, out, err)
 
 
+# Writes its own lines to the pipe to which the tracer writes those of its calls.
+TALKER = r"""
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec / 1e9; }
+int main(void)
+{
+	double begin = now();
+	for (int i = 0; i < 1000; i++) {
+		for (int k = 0; k < 100; k++)
+			syscall(SYS_getppid);
+		if (i % 10 == 0) {
+			printf("line %d of the command, in one piece\n", i);
+			fflush(stdout);
+		}
+		while (now() < begin + (i + 1) / 1000.0)
+			;
+	}
+	return 0;
+}
+"""
+
+
+def pieces(folder):
+    """Through a pipe, a line of the command's never comes in the middle of one of ours, nor one of ours in the middle of one of its."""
+    talker = os.path.join(folder, "talker")
+    subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", talker], input=TALKER.encode(), check=True)
+    scripts = {"dtrace": ["-qn", 'syscall::getppid:entry /pid == $target/ { printf("event of %s in %d\\n", execname, pid); }'],
+               "stap": ["-e", 'probe syscall.getppid { if (pid() == target()) printf("event of %s in %d\\n", execname(), pid()) }']}
+    for name, script in scripts.items():
+        link = os.path.join(folder, name)
+        os.symlink(STRATA, link)
+        result = subprocess.run([link, *script, "-c", talker], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S, check=False)
+        lines = [line for line in result.stdout.decode().split("\n") if line]
+        events = [line for line in lines if re.fullmatch(r"event of talker in \d+", line)]
+        own = [line for line in lines if re.fullmatch(r"line \d+ of the command, in one piece", line)]
+        others = [line for line in lines if line not in own and not line.startswith("event of talker in ")]
+        tap.ok(len(own) == 100 and len(events) > 20000 and not others and len(events) + len(own) == len(lines),
+               "%s: %d lines and 100 of the command, each whole" % (name, len(events)), len(own), others[:5], result.stderr[-300:])
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["gcc", "-O1", "-x", "c", "-", "-o", os.path.join(folder, "sayer")], input=PROGRAM.encode(), check=True)
@@ -192,6 +235,7 @@ def main():
         ring(folder)
         stopped(folder)
         soon(folder)
+        pieces(folder)
         flood(folder)
     tap.done()
 
