@@ -2,7 +2,7 @@
 /*
  * whole_lines: output that is held back for a while, and then written in pieces that end where lines end. A pipe takes
  * up to PIPE_BUF bytes at once or not at all (pipe(7)). So neither a line of the traced command, which writes to the
- * same pipe, comes in the middle of a line of ours, nor the other way round. Lines longer than that are in several pieces.
+ * same pipe, comes in the middle of a line of ours, nor the other way round. Longer lines are in several pieces.
  */
 #ifndef STRATA_TRACE_WHOLE_LINES_H
 #define STRATA_TRACE_WHOLE_LINES_H
