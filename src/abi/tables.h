@@ -76,7 +76,7 @@ enum mapping_kind {
 	MAPPING_TABLE_FULL = 6, /* no room in the share of the tables of its user or process */
 	MAPPING_UNLEARNT = 7,   /* anonymous code without frame pointers: user space finds rules when a walk meets it */
 	MAPPING_FP_KEPT = 8,    /* as MAPPING_FP_CHAIN, but the trial is over */
-	MAPPING_ENTERED = 9     /* one rule for all of it, UNWIND_ENTERED, whose number is in page_first; bias: where
+	MAPPING_RULE = 9        /* one rule for all of it, whose number is in page_first. Of UNWIND_ENTERED, bias: where
 				 * the word is that points to the state */
 };
 

@@ -46,7 +46,7 @@ enum unwind_kind {
 	UNWIND_CLONE = 16,       /* as UNWIND_SP, but if RAX is 0 this is where a new thread begins: in clone() */
 	UNWIND_OTHER_STACK = 17, /* the function changes stacks: no rule tells on which one its caller is */
 	UNWIND_ENTERED = 18,     /* code that runs in the frame of the function that entered it, which a state names:
-				  * CFA = (*(*W + 8 * number) & ~3) + offset; W: MAPPING_ENTERED's word */
+				  * CFA = (*(*W + 8 * number) & ~3) + offset; W: MAPPING_RULE's word */
 	UNWIND_UNLEARNT = 26, /* no information covers the address, and none could be learnt (engine/watch_learn.c) */
 	/* Again the walker's answer only. */
 	UNWIND_ABSENT = 27,      /* there are no rows for that part of the file yet */

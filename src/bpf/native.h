@@ -61,7 +61,7 @@ static __always_inline __u32 native_find_rule(struct scratch *s, __u64 pc)
 
 	if (!native_mapping_has(walk, pc) && !WALK_CALL(native_find_mapping, s, pc))
 		return RULE_NO_MAPPING;
-	if (walk->mapping.kind == MAPPING_ENTERED)
+	if (walk->mapping.kind == MAPPING_RULE)
 		return walk->mapping.page_first;
 	if (walk->mapping.kind != MAPPING_TABLE && walk->mapping.kind != MAPPING_COMPLETE)
 		return walk->mapping.kind == MAPPING_FP_CHAIN     ? RULE_FP_CHAIN

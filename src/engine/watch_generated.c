@@ -125,6 +125,19 @@ static void give_up(struct watch *watch, struct process *process, const char *wh
 	watch_add_remark(watch, text);
 }
 
+/* Makes a new window around an address smaller where wide ones have the rest. */
+static void leave_to_wide(const struct watched *watched, uint64_t address, struct window *window)
+{
+	size_t at = windows_up_to(watched, address);
+	const struct window *before = at ? &watched->windows.at[at - 1] : NULL;
+	const struct window *behind = at < watched->windows.count ? &watched->windows.at[at] : NULL;
+
+	if (before && before->is_wide && before->end > window->start)
+		window->start = before->end;
+	if (behind && behind->is_wide && behind->start < window->end)
+		window->end = behind->start;
+}
+
 /* A window around an address, or the whole mapping if that is small. True when there is a new one. */
 static bool open_window(struct watch *watch, struct process *process, const struct process_mapping *mapping,
 			uint64_t address)
@@ -140,6 +153,7 @@ static bool open_window(struct watch *watch, struct process *process, const stru
 		window.end = mapping->end - start > WINDOW_BYTES ? start + WINDOW_BYTES : mapping->end;
 	}
 	window.checked = watch_now();
+	leave_to_wide(watched, address, &window);
 	at = windows_up_to(watched, window.end - 1);
 	if (at && watched->windows.at[at - 1].end > window.start)
 		return false; /* of a mapping that was there before: it goes when it is read again */
@@ -155,6 +169,36 @@ static bool open_window(struct watch *watch, struct process *process, const stru
 	watched->windows.at[at] = window;
 	watched->windows.count++;
 	return true;
+}
+
+void watch_widen_window(struct watch *watch, struct process *process, struct window *window, uint64_t address,
+			const struct rule_range *range)
+{
+	const struct process_mapping *mapping = process_find_mapping(process, address, UINT64_MAX - 1);
+	struct watched *watched = process->user;
+	struct window wide = *window;
+	size_t i, kept = 0, at = 0;
+
+	if (!mapping)
+		return;
+	wide.start = range->start > mapping->start ? range->start : mapping->start;
+	wide.end = range->end < mapping->end ? range->end : mapping->end;
+	wide.rule = tables_rule_number(sampler_tables(watch->sampler), &wide.run, address);
+	wide.is_wide = true;
+	for (i = 0; i < watched->windows.count; i++) {
+		struct window *other = &watched->windows.at[i];
+
+		if (other != window && other->end > wide.start && other->start < wide.end)
+			retire(watch, other);
+		else if (other != window)
+			watched->windows.at[kept++] = *other;
+		else
+			at = kept++; /* its place stays free */
+	}
+	watched->windows.count = kept;
+	vec_free(&wide.learnt.ranges);
+	watched->windows.at[at] = wide;
+	watch_tell_soon(process);
 }
 
 bool watch_open_window(struct watch *watch, struct process *process, uint64_t address, uint64_t time)
@@ -388,11 +432,11 @@ int watch_describe_generated(struct watch *watch, struct process *process, const
 					       .page_first = window->run.page_first,
 					       .page_count = window->run.page_count,
 					       .kind = MAPPING_TABLE};
-		if (window->state) {
+		if (window->state || window->is_wide) {
 			entry.bias = window->state;
 			entry.page_first = window->rule;
 			entry.page_count = 0;
-			entry.kind = MAPPING_ENTERED;
+			entry.kind = MAPPING_RULE;
 		}
 		chain.end = window->start;
 		if (chain.start < chain.end)

@@ -45,6 +45,7 @@ struct look {
 	struct learnt *learnt;
 	struct window *window; /* NULL: in a file */
 	bool whole;            /* what is added holds whatever code is there */
+	struct rule_range wide; /* the range of a rule that does, if that is larger than the window; or empty */
 	uint64_t bias;         /* address - bias: vaddr; of generated code 0 */
 	const struct tables *tables;
 };
@@ -232,6 +233,8 @@ static bool look_here(struct watch *watch, struct look *look, const struct nativ
 	}
 	if (look->window && !watch_published_rules(look->then.process, address, &ranges, &look->whole)) {
 		found = take(watch, look, at, &ranges);
+		if (found && look->whole)
+			look->wide = *range_at(&ranges, address);
 		look->whole = false;
 		look->window->published |= found;
 	}
@@ -275,7 +278,8 @@ static bool learn_generated(struct watch *watch, struct process *process, struct
 	uint64_t address = at->pc - at->behind;
 	bool found;
 
-	if ((!window->state && tables_rule(look->tables, &window->run, address).kind != UNWIND_ABSENT) ||
+	if (window->is_wide ||
+	    (!window->state && tables_rule(look->tables, &window->run, address).kind != UNWIND_ABSENT) ||
 	    watch_check_window(watch, process, window))
 		return false;
 	window = watch_window_at(process, address);
@@ -287,6 +291,10 @@ static bool learn_generated(struct watch *watch, struct process *process, struct
 	watch_read_published(watch, process);
 	watch_charge(watch, process);
 	found = learn_here(watch, look, at);
+	if (found && look->wide.end - look->wide.start > window->end - window->start) {
+		watch_widen_window(watch, process, window, address, &look->wide);
+		return true;
+	}
 	return found || (!window->state && tables_rule(look->tables, &window->run, address).kind == UNWIND_UNLEARNT);
 }
 

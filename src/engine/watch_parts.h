@@ -55,10 +55,11 @@
 /* A range of generated code with its own unwind rules (watch_generated.c). Addresses are those of the process. */
 struct window {
 	uint64_t start, end;
-	struct tables_run run; /* its base is `start` */
+	struct tables_run run; /* its base is `start`, but of a wide one */
 	struct learnt learnt;
 	uint64_t state;           /* where a word points to the state that names the frame of its code, or 0 */
-	uint32_t rule;            /* then: the rule's number */
+	bool is_wide;             /* watch_widen_window() */
+	uint32_t rule;            /* in both cases: the number of the one rule that all of it has */
 	bool met;                 /* the stack that is being handled goes through it */
 	bool published;           /* some of its rules were published by the process */
 	uint64_t digest, checked; /* of the code from which the rules were learnt; when that was last read */
@@ -451,6 +452,14 @@ bool watch_learn(struct watch *watch, struct process *process, uint64_t time, co
  * walk has ended. If so the window has one rule for all of its code, from when the process is published again.
  */
 bool watch_find_entry(struct code_then *then, const struct native_walk *at, struct window *window);
+
+/*
+ * One rule holds for more than a window, whatever code is there: the window becomes as large as that range is in its
+ * mapping, and other windows in it go. So code of any size takes as much of the tables as one window. `address`: in the
+ * window, where the rule is in force. The window is no longer valid then.
+ */
+void watch_widen_window(struct watch *watch, struct process *process, struct window *window, uint64_t address,
+			const struct rule_range *range);
 
 /* The kernel part is told soon what is known of the generated code of a process. */
 void watch_tell_soon(struct process *process);

@@ -379,7 +379,7 @@ static void test_entered(void)
 	__u64 sp = STACK + 0x1000, frame = sp + 0x40, word = STACK + 0x100, state = STACK + 0x200, jit = 0x10000000;
 	__u32 rule = fake_rule(fake, UNWIND_ENTERED, UNWIND_NUMBERED(80, 10), -16, 3);
 
-	fake_mapping(fake, jit, jit + 0x1000, MAPPING_ENTERED, rule, 0, jit - word);
+	fake_mapping(fake, jit, jit + 0x1000, MAPPING_RULE, rule, 0, jit - word);
 	fake_put64(m, word, state);
 	fake_put64(m, state + 80, frame | 1);
 	fake_put64(m, frame + 64, 0xf0);
