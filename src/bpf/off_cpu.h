@@ -284,7 +284,7 @@ int thread_is_off(struct bpf_iter__task *ctx)
 	struct off_cpu_thread thread = {.flags = WAIT_OFF_CPU | (loaded.filters ? WAIT_UNJUDGED : 0)};
 	__u32 tid, is;
 
-	if (!task || !task->pid || *(volatile int *)&task->on_cpu)
+	if (!task || !task->pid || task_on_cpu(task))
 		return 0;
 	/* A thread that has never run, or runs now. It comes from fork(), and no program sees when it first runs. */
 	if (!(*(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw))

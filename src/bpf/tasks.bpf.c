@@ -75,7 +75,7 @@ int tell_task(struct bpf_iter__task *ctx)
 	 * since the reading before and is not on a CPU now has another count; and one that begins to run from now on
 	 * will have by the next reading.
 	 */
-	if (*(volatile int *)&task->on_cpu)
+	if (task_on_cpu(task))
 		event->flags |= TASK_ON_CPU;
 	asm volatile("" ::: "memory");
 	event->switches = *(volatile unsigned long *)&task->nvcsw + *(volatile unsigned long *)&task->nivcsw;

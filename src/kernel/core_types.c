@@ -22,7 +22,7 @@
 static const struct member {
 	const char *record, *name;
 	/* PREVIOUS: the record before this one, embedded; EARLIER: the one before that. */
-	enum { LONG, INT, POINTER, PREVIOUS, EARLIER } kind;
+	enum { LONG, INT, POINTER, PREVIOUS, EARLIER, BYTE_OR_INT } kind;
 	bool may_lack;      /* src/bpf asks whether it is there */
 	uint16_t find_most; /* bpf/find.h needs it, at no higher byte than that; 0: it does not */
 } members[] = {
@@ -58,7 +58,7 @@ static const struct member {
 	{"task_struct", "ptrace", INT},
 	{"task_struct", "__state", INT, true},
 	{"task_struct", "state", LONG, true},
-	{"task_struct", "on_cpu", INT},
+	{"task_struct", "on_cpu", BYTE_OR_INT}, /* a byte in 7.2 */
 	{"task_struct", "nvcsw", LONG},
 	{"task_struct", "nivcsw", LONG},
 	{"bpf_iter__task", "task", POINTER, true},
@@ -87,7 +87,9 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 		       [INT] = btf__add_int(btf, "unsigned int", 4, 0),
 		       [POINTER] = btf__add_ptr(btf, 0),
 		       [PREVIOUS] = 0,
-		       [EARLIER] = 0};
+		       [EARLIER] = 0,
+		       [BYTE_OR_INT] = 0};
+	int byte = btf__add_int(btf, "unsigned char", 1, 0);
 	const struct btf_type *from = NULL;
 	const char *name = "";
 	int record = 0;
@@ -105,6 +107,8 @@ static int build(const struct kernel_btf *k, struct btf *btf)
 			from = kernel_btf_record(k, name);
 			record = from ? btf__add_struct(btf, name, from->size) : -ENOENT;
 		}
+		if (member->kind == BYTE_OR_INT)
+			types[BYTE_OR_INT] = kernel_btf_integer(k, from, wanted) == 1 ? byte : types[INT];
 		at = record < 0 || !wanted || types[member->kind] < 0 ? -ENOENT : kernel_btf_member(k, from, wanted);
 		if (at < 0 && member->may_lack)
 			continue;

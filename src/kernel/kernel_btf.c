@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define TYPE_NAMES_MAX 8 /* typedefs and qualifiers of an integer */
 
 static int map_file(struct kernel_btf *k)
 {
@@ -125,15 +126,22 @@ const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char 
 	return NULL;
 }
 
-/* The type with this number, if it is a struct or a union. */
-static const struct btf_type *nested_record(const struct kernel_btf *k, uint32_t number)
+/* The type with this number; NULL for 0, which is void. */
+static const struct btf_type *type_of_number(const struct kernel_btf *k, uint32_t number)
 {
-	const struct btf_type *type = next_type(k, NULL);
-	uint32_t kind;
+	const struct btf_type *type = number ? next_type(k, NULL) : NULL;
 
 	while (type && --number)
 		type = next_type(k, type);
-	kind = type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN;
+	return type;
+}
+
+/* The type with this number, if it is a struct or a union. */
+static const struct btf_type *nested_record(const struct kernel_btf *k, uint32_t number)
+{
+	const struct btf_type *type = type_of_number(k, number);
+	uint32_t kind = type ? BTF_INFO_KIND(type->info) : BTF_KIND_UNKN;
+
 	return kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION ? type : NULL;
 }
 
@@ -170,6 +178,22 @@ int64_t kernel_btf_member(const struct kernel_btf *k, const struct btf_type *rec
 		}
 	}
 	return -1;
+}
+
+uint32_t kernel_btf_integer(const struct kernel_btf *k, const struct btf_type *record, const char *name)
+{
+	const struct btf_member *member = (const void *)(record + 1);
+	const struct btf_type *type = NULL;
+	uint32_t i, names = 0;
+
+	for (i = 0; record && i < BTF_INFO_VLEN(record->info); i++, member++)
+		if (member->name_off < k->strings_size && !strcmp(k->strings + member->name_off, name))
+			type = type_of_number(k, member->type);
+	while (type && names++ < TYPE_NAMES_MAX &&
+	       (BTF_INFO_KIND(type->info) == BTF_KIND_TYPEDEF || BTF_INFO_KIND(type->info) == BTF_KIND_CONST ||
+		BTF_INFO_KIND(type->info) == BTF_KIND_VOLATILE))
+		type = type_of_number(k, type->type);
+	return type && BTF_INFO_KIND(type->info) == BTF_KIND_INT ? type->size : 0;
 }
 
 int kernel_btf_open(struct kernel_btf *ret)

@@ -36,4 +36,7 @@ const struct btf_type *kernel_btf_record(const struct kernel_btf *k, const char 
  */
 int64_t kernel_btf_member(const struct kernel_btf *k, const struct btf_type *record, const char *name);
 
+/* The bytes of a struct's member that is an integer; 0 if there is none of this name, or it is something else. */
+uint32_t kernel_btf_integer(const struct kernel_btf *k, const struct btf_type *record, const char *name);
+
 #endif

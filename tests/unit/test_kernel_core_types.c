@@ -27,6 +27,21 @@ static int64_t find_member(const struct btf *btf, const struct btf_type *type, c
 	return -1;
 }
 
+/* The bytes of a member that is an integer; 0: it is none. */
+static int64_t find_integer(const struct btf *btf, const struct btf_type *type, const char *name)
+{
+	const struct btf_member *member = btf_members(type);
+	uint32_t i;
+
+	for (i = 0; i < btf_vlen(type); i++, member++) {
+		const struct btf_type *inner = btf__type_by_id(btf, (uint32_t)btf__resolve_type(btf, member->type));
+
+		if (!strcmp(btf__name_by_offset(btf, member->name_off), name))
+			return btf_is_int(inner) ? btf__resolve_size(btf, member->type) : 0;
+	}
+	return 0;
+}
+
 static void compare(const struct btf *ours, const struct btf *kernel, const struct btf_type *type)
 {
 	const char *record = btf__name_by_offset(ours, type->name_off);
@@ -39,8 +54,13 @@ static void compare(const struct btf *ours, const struct btf *kernel, const stru
 	for (i = 0; i < btf_vlen(type); i++) {
 		const char *name = btf__name_by_offset(ours, btf_members(type)[i].name_off);
 
+		int64_t bytes = find_integer(kernel, other, name);
+
 		ok(find_member(kernel, other, name) == btf_member_bit_offset(type, i),
 		   "%s.%s is where it is in the kernel", record, name);
+		if (bytes)
+			is_int(btf__resolve_size(ours, btf_members(type)[i].type), bytes, "%s.%s has its size", record,
+			       name);
 	}
 }
 
