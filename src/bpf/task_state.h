@@ -19,12 +19,18 @@ static __always_inline __u32 task_state(struct task_struct *task)
 	return BPF_CORE_READ(task, __state);
 }
 
-/* Is the thread on a CPU at this moment? An int, and a byte since 7.2 (include/linux/sched.h). */
+/*
+ * An int, and a byte since 7.2 (include/linux/sched.h). libbpf gives a load the kernel's size if the member's type here
+ * has no sign, and the load is of the member itself.
+ */
+struct task_struct___on_cpu {
+	volatile unsigned int on_cpu;
+} __attribute__((preserve_access_index));
+
+/* Is the thread on a CPU at this moment? */
 static __always_inline bool task_on_cpu(struct task_struct *task)
 {
-	if (bpf_core_field_size(task->on_cpu) == sizeof(__u8))
-		return *(volatile __u8 *)&task->on_cpu;
-	return *(volatile __u32 *)&task->on_cpu;
+	return ((struct task_struct___on_cpu *)task)->on_cpu;
 }
 
 #endif

@@ -160,13 +160,14 @@ def judge_limit(tap, kernel, stacks, stats, has_task_work):
 
 def judge(tap, kernel, results, signal_return):
     marks = {row["name"]: row["mark"] for row in e2e.load(results + "/doctor.json")["findings"]}
-    samples, complete, late, lost = 0, 0, 0, {}
+    samples, complete, late, lost, refused = 0, 0, 0, {}, []
     for name, _ in RUNS:
         path = os.path.join(results, name)
         log = guest.read(path + ".log")
         if not tap.ok(guest.read(path + ".status").strip() == "0", "%s, %s: recorded" % (kernel, name), log):
             continue
         stats = e2e.load(path + ".json")
+        refused += [remark for remark in stats["remarks"] if "this kernel refused" in remark]
         if name == "limit":
             judge_limit(tap, kernel, e2e.folded(path + ".folded"), stats, marks["task work"] == "ok")
             continue
@@ -196,6 +197,7 @@ def judge(tap, kernel, results, signal_return):
                 judge_go(tap, kernel, e2e.folded(path + ".folded"))
         else:
             judge_deep(tap, kernel, name, e2e.folded(path + ".folded"))
+    tap.equal(refused[:1], [], "%s: the kernel refuses no form of the sampler" % kernel)
     # Of all runs together, because each begins with a few samples of a process that is not known yet.
     # How long a process stays unknown is a matter of the emulation's speed, so these are held to less.
     tap.ok(samples and complete + late >= 0.99 * samples and late <= 0.2 * samples,
