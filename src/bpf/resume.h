@@ -28,8 +28,8 @@
  * Task work can be preempted by a tick, which has its own scratch, and by another thread's task work. So a walk takes
  * one of the spare scratches and keeps it from its first piece to its last. If none is free, the walk is given up.
  *
- * Needs bpf_task_work_schedule_resume() (6.18; there with the suffix _impl). TWA_RESUME does not interrupt system
- * calls, unlike the variant that signals.
+ * Needs bpf_task_work_schedule_resume() (6.18; there with the suffix _impl). 7.2's BTF has both names, and only the one
+ * without a suffix has an address. TWA_RESUME does not interrupt system calls, unlike the variant that signals.
  *
  * Missing pages are faulted in first, at most 16 times. The sample waits for its second part in engine/watch_records.c,
  * for three seconds at most. Frames that may be stale stack contents are dropped without a loss only if the thread

@@ -70,9 +70,9 @@ struct kernel_facts {
 
 static uint32_t find_resume_function(const struct kernel_btf *k)
 {
-	uint32_t number = kernel_btf_function(k, "bpf_task_work_schedule_resume_impl");
+	uint32_t number = kernel_btf_function(k, "bpf_task_work_schedule_resume");
 
-	return number ? number : kernel_btf_function(k, "bpf_task_work_schedule_resume");
+	return number ? number : kernel_btf_function(k, "bpf_task_work_schedule_resume_impl");
 }
 
 /* The kernel's types are some megabytes: they are read once, and each is looked for only if something needs it. */
