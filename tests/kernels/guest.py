@@ -18,6 +18,8 @@ PYTHON = os.path.realpath("/usr/bin/python3")
 # QEMU 7.2 emulates cmpxchg16b with garbage in EFLAGS now and then: of 32 boots of 6.12 with it, without strata, 5 oopsed
 # with such flags; of 24 without it none.
 CPU = "max,-cx16"
+# The kernel takes memory in an interrupt only with cmpxchg16b (mm/slub.c, kmalloc_nolock()), and so since 7.2 for task work.
+CPU_OF_TASK_WORK = "max"
 MEMORY_MIB = 1500
 STILL_S = 300  # no boot and no run takes that: 3 to 10 s, on a busy machine many times as much
 
@@ -187,11 +189,11 @@ def run_machine(command, console):
         machine.wait()
 
 
-def boot(folder, kernel, initramfs):
+def boot(folder, kernel, initramfs, cpu=CPU):
     """Boots and waits for the end. (folder of the results or None, what the console said)."""
     results, console = os.path.join(folder, "results"), os.path.join(folder, "console")
     # With a thread for each CPU a boot takes three times as long, and many come to stand (STRAY, stuck_at()).
-    command = [QEMU, "-accel", "tcg,thread=single", "-cpu", CPU, "-smp", "2", "-m", str(MEMORY_MIB), "-display", "none", "-no-reboot",
+    command = [QEMU, "-accel", "tcg,thread=single", "-cpu", cpu, "-smp", "2", "-m", str(MEMORY_MIB), "-display", "none", "-no-reboot",
                "-monitor", "none", "-serial", "file:" + console, "-serial", "file:" + results + ".tar.gz",
                "-kernel", kernel, "-initrd", initramfs, "-append", "console=ttyS0 panic=-1 printk.devkmsg=on"]
     for attempt in range(1, ATTEMPTS + 1):

@@ -244,7 +244,8 @@ def boot(kernel, where, initramfs):
     """(results, console) as guest.boot() has them; Unavailable when there is no such kernel."""
     folder = os.path.join(where, kernel)
     os.makedirs(folder)
-    return guest.boot(folder, packages.kernel(packages.SUITES[kernel]), initramfs)
+    cpu = guest.CPU_OF_TASK_WORK if kernel == "newest" else guest.CPU
+    return guest.boot(folder, packages.kernel(packages.SUITES[kernel]), initramfs, cpu)
 
 
 def check(tap, kernel, booted, signal_return):
