@@ -2,6 +2,7 @@
 /* summary: what came of a recording, in a few lines for people; what is missing comes with its reason. */
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "abi/loss.h"
 #include "export/common.h"
@@ -9,6 +10,7 @@
 #include "profile/text.h"
 
 #define TICKS_WORTH   200 /* missed ticks are told from one in so many on; strata itself makes it miss a few */
+#define COMMAND_MAX   255 /* bytes of it that are shown */
 #define TASK_NS_SHOWN 50  /* of a sample: what is less is 0.0 us */
 
 struct style {
@@ -32,17 +34,19 @@ static double percent_down(uint64_t part, uint64_t whole)
 static void write_head(FILE *out, const struct profile *profile, const struct style *style)
 {
 	const struct profile_info *info = profile_get_info(profile);
-	char number[32], command[256];
+	char number[32];
 
-	text_clean(info->command, command, sizeof(command));
 	fprintf(out, "%s%s samples%s", style->bold, export_grouped(profile_get_quality(profile)->samples, number),
 		style->off);
 	if (info->duration_s > 0)
 		fprintf(out, " in %.1f s", info->duration_s);
 	if (info->frequency)
 		fprintf(out, " at %u Hz", info->frequency);
-	if (*command)
-		fprintf(out, " %s(%s)%s", style->dim, command, style->off);
+	if (*info->command) {
+		fprintf(out, " %s(", style->dim);
+		text_print(out, info->command, strnlen(info->command, COMMAND_MAX));
+		fprintf(out, ")%s", style->off);
+	}
 	putc('\n', out);
 }
 
@@ -148,12 +152,13 @@ static void write_verify(FILE *out, const struct profile_verify *v, const struct
 
 static void write_remarks(FILE *out, const struct profile *profile, const struct style *style)
 {
-	char text[2048];
+	const char *remark;
 	size_t i;
 
-	for (i = 0; profile_remark(profile, i); i++) {
-		text_clean(profile_remark(profile, i), text, sizeof(text));
-		fprintf(out, "  %-10s %s%s%s\n", "note", style->warn, text, style->off);
+	for (i = 0; (remark = profile_remark(profile, i)); i++) {
+		fprintf(out, "  %-10s %s", "note", style->warn);
+		text_print(out, remark, strlen(remark));
+		fprintf(out, "%s\n", style->off);
 	}
 }
 

@@ -141,9 +141,12 @@ static void test_summary(void)
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
+	profile_info(profile)->command = profile_string(profile, "sh -c a;\033b");
+	profile_add_remark(profile, "one; two");
 	is_int(export_summary(out, profile, false), 0, "summary");
 	fflush(out);
-	ok(strstr(text, "25 samples in 5.0 s at 99 Hz (pid 5)\n"), "what was recorded");
+	ok(strstr(text, "25 samples in 5.0 s at 99 Hz (sh -c a;\\x1bb)\n"), "what was recorded, as it was given");
+	ok(strstr(text, "  note       one; two\n"), "a remark, as it is");
 	ok(strstr(text, "complete             21   84.00 %"), "complete, with its share");
 	ok(strstr(text, "incomplete            3   12.00 %"), "incomplete");
 	ok(strstr(text, "no-rule") && strstr(text, loss_meaning(LOSS_NO_RULE)) &&
