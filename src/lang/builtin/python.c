@@ -271,11 +271,15 @@ void python_argument(struct gen *g, struct span span, unsigned int index)
 
 	if (probe->arguments) {
 		probe_marker_argument(g, span, probe->arguments, index);
+	} else if (!is_in_loop(probe) && index) {
+		code_imm(g->code, R0, 0);
 	} else if (!is_in_loop(probe)) {
-		if (index)
-			code_imm(g->code, R0, 0);
-		else
-			load_value(g, probe);
+		load_value(g, probe);
+		/* A generation is an int: what the upper half of its register holds is anything. */
+		if (probe->event == PYTHON_GC_START) {
+			code_alu_imm(g->code, BPF_LSH, R0, 32);
+			code_alu_imm(g->code, BPF_ARSH, R0, 32);
+		}
 	} else if (is_import(probe) && index == 1) {
 		load_found(g);
 	} else {
@@ -286,6 +290,30 @@ void python_argument(struct gen *g, struct span span, unsigned int index)
 					  : probe->layout.code_filename);
 		code_call_runtime(g->code, index > 1 ? "rt_python_line" : "rt_python_address");
 	}
+}
+
+bool python_has_text(const struct gen *g, unsigned int index)
+{
+	const struct python_probe *probe;
+
+	if (!g->unit->provider->computes_args)
+		return false;
+	probe = probe_of(g);
+	return is_in_loop(probe) && index < (is_import(probe) ? 1 : 2);
+}
+
+void python_text(struct gen *g, unsigned int index, uint32_t offset)
+{
+	const struct python_probe *probe = probe_of(g);
+
+	gen_frame_address(g, R1, g->begun);
+	gen_frame_address(g, R2, offset);
+	if (is_import(probe)) {
+		code_call_runtime(g->code, "rt_python_variable");
+		return;
+	}
+	code_imm(g->code, R3, index ? probe->layout.code_name : probe->layout.code_filename);
+	code_call_runtime(g->code, "rt_python_text");
 }
 
 bool python_field(struct gen *g, const struct type_field *field, uint32_t *place)

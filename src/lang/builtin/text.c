@@ -2,6 +2,8 @@
 /* Strings and bytes. */
 
 #include "lang/builtin/builtin.h"
+#include "lang/builtin/python.h"
+#include "lang/rt/python.h"
 
 static void place_probe_name(struct gen *g, const struct node *call, uint32_t offset)
 {
@@ -23,11 +25,23 @@ static void place_probe_name(struct gen *g, const struct node *call, uint32_t of
 	g->used = mark;
 }
 
+/* An argument of Python's own probes whose text is at hand, by its number; false: it is something else. */
+static bool is_python_text(const struct gen *g, const struct node *from, unsigned int *ret)
+{
+	while (from->kind == NODE_CAST)
+		from = from->kids[0];
+	if (from->kind != NODE_CALL || from->builtin != CORE_ARGUMENT)
+		return false;
+	*ret = (unsigned int)from->value;
+	return python_has_text(g, *ret);
+}
+
 /* The length given counts the terminator; without one max_strlen characters are read. */
 static void place_str(struct gen *g, const struct node *call, uint32_t offset)
 {
 	uint32_t size = call->type->size, mark = g->used, limit = gen_temporary(g, 8), fault;
 	const struct node *from = call->kids[0];
+	unsigned int argument;
 	int64_t value;
 
 	if (from->type->kind == TYPE_PROBE) {
@@ -47,11 +61,15 @@ static void place_str(struct gen *g, const struct node *call, uint32_t offset)
 	}
 	if (from->type->kind == TYPE_STRING || from->type->kind == TYPE_ARRAY) {
 		gen_frame_address(g, R0, gen_place(g, from));
-		code_mov(g->code, R3, R0);
+	} else if (is_python_text(g, from, &argument)) {
+		uint32_t room = gen_temporary(g, RT_PYTHON_TEXT);
+
+		python_text(g, argument, room);
+		gen_frame_address(g, R0, room);
 	} else {
 		gen_scalar(g, from);
-		code_mov(g->code, R3, R0);
 	}
+	code_mov(g->code, R3, R0);
 	gen_frame_load(g, 8, R4, limit);
 	fault = gen_fault_address(g);
 	gen_read_string(g, offset, size);

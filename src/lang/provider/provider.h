@@ -159,6 +159,12 @@ void provider_add_uprobe(struct compiler *c, struct attach attach);
  */
 bool provider_python_instead(struct compiler *c, const struct attach_text *point, const char **has_probe);
 
+/*
+ * Does a marker of CPython's in this file tell what its name says? "function__entry" of 3.11 does not
+ * (runtime/python/event_sites.h). Of a file that is no CPython it is true.
+ */
+bool provider_python_marker_is_right(struct compiler *c, const char *path, const char *marker);
+
 /* No place was found: complains, warns or is silent, as missing_probes says. */
 void provider_missing(struct compiler *c, const struct provider *self, const struct attach_text *point);
 

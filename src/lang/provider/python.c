@@ -406,6 +406,35 @@ static bool is_known(const char *pattern)
 	return false;
 }
 
+struct marker_question {
+	const char *marker;
+	bool is_wrong;
+};
+
+static void ask_marker(void *context, const char *path, const struct elf_file *elf)
+{
+	struct marker_question *question = context;
+	struct python_interpreter interpreter;
+	python_event_sites sites = {};
+	enum python_event event;
+
+	if (!path || python_interpreter_recognise(elf, &interpreter, NULL) <= 0)
+		return;
+	for (event = 0; event < PYTHON_EVENTS; event++)
+		if (!strcmp(python_event_marker(event), question->marker) &&
+		    !python_event_markers(elf, &interpreter, event, &sites, NULL))
+			question->is_wrong = !sites.count;
+	vec_free(&sites);
+}
+
+bool provider_python_marker_is_right(struct compiler *c, const char *path, const char *marker)
+{
+	struct marker_question question = {.marker = marker};
+
+	binary_each(c, path, ask_marker, &question);
+	return !question.is_wrong;
+}
+
 /* As provider.h says. */
 bool provider_python_instead(struct compiler *c, const struct attach_text *point, const char **has_probe)
 {

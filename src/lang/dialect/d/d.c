@@ -146,6 +146,16 @@ static void list_place(const struct d_place *place, FILE *out)
 		place->name);
 }
 
+/* Several places can be one probe. */
+static bool is_listed(const struct d_state *state, size_t index)
+{
+	size_t i = 0;
+
+	while (i < index && state->places.at[i].id != state->places.at[index].id)
+		i++;
+	return i < index;
+}
+
 static void list(const struct compiler *c, FILE *out)
 {
 	static const struct d_place error = {
@@ -160,6 +170,8 @@ static void list(const struct compiler *c, FILE *out)
 			list_place(&error, out);
 		if (i == state->places.count)
 			break;
+		if (is_listed(state, i))
+			continue;
 		list_place(place, out);
 		if (c->options->tells_arguments && place->made)
 			d_made_tell(place->made, out);

@@ -32,9 +32,34 @@ static bool same_spot(const struct spot *spot, const struct attach *attach, cons
 		(spot->attach.path && attach->path && !strcmp(spot->attach.path, attach->path)));
 }
 
+/*
+ * What stands for a marker is one probe, whatever the number of its places: its id; 0: it has no place yet. Was it a
+ * place of this description already?
+ */
+static uint32_t same_probe(const struct making *m, const struct provider *provider, const struct d_place *place,
+			   bool *is_counted)
+{
+	uint32_t ret = 0;
+	size_t i;
+
+	for (i = 0; provider->computes_args && i < m->spots.count; i++) {
+		const struct spot *spot = &m->spots.at[i];
+
+		if (spot->provider != provider || spot->place.pid != place->pid ||
+		    strcmp(spot->place.provider, place->provider) != 0 ||
+		    strcmp(spot->place.module, place->module) != 0 || strcmp(spot->place.name, place->name) != 0)
+			continue;
+		ret = spot->place.id;
+		*is_counted = *is_counted || spot->asked == m->asked;
+	}
+	return ret;
+}
+
 static void add_spot(struct making *m, const struct provider *provider, const struct attach_text *point,
 		     const struct attach *attach, struct d_place place)
 {
+	bool is_counted = false;
+	uint32_t id = same_probe(m, provider, &place, &is_counted);
 	struct spot *spot = NULL;
 	size_t i;
 
@@ -42,10 +67,11 @@ static void add_spot(struct making *m, const struct provider *provider, const st
 		if (same_spot(&m->spots.at[i], attach, &place, provider))
 			spot = &m->spots.at[i];
 	m->found++;
-	d_state(m->c)->matches++;
+	if (!is_counted)
+		d_state(m->c)->matches++;
 	if (!spot) {
 		if (!place.id)
-			place.id = m->next_id++;
+			place.id = id ? id : m->next_id++;
 		if (vec_push(&m->spots,
 			     (struct spot){.attach = *attach, .place = place, .provider = provider, .point = point})) {
 			m->c->arena->failed = true;
@@ -53,6 +79,7 @@ static void add_spot(struct making *m, const struct provider *provider, const st
 		}
 		spot = &m->spots.at[m->spots.count - 1];
 	}
+	spot->asked = m->asked;
 	/* A clause that names a place twice runs once for each. */
 	if (vec_push(&spot->clauses, m->clause))
 		m->c->arena->failed = true;
@@ -376,6 +403,7 @@ static void find_all(struct making *m)
 			const struct d_probe *probe = m->probe = &state->clauses.at[i].probes[k];
 
 			m->found = 0;
+			m->asked++;
 			find(m);
 			if (m->c->options->may_be_empty && !m->found && !m->c->report->errors)
 				report_warning(m->c->report, D_NOT_ENABLED, (struct span){},

@@ -14,6 +14,7 @@ struct spot {
 	const struct provider *provider;
 	const struct attach_text *point;
 	VEC(uint32_t) clauses;
+	size_t asked; /* the last description that it is a place of */
 };
 
 struct making {
@@ -22,6 +23,9 @@ struct making {
 	uint32_t clause, next_id;
 	const struct d_probe *probe;
 	size_t found; /* places of this description */
+	size_t asked; /* which description it is, counted from 1 */
+	bool takes_wrong; /* markers, too, that do not tell what their names say */
+	bool has_wrong;   /* one was left out */
 };
 
 /* What is left of a description when its place is known. */

@@ -11,6 +11,7 @@
 #include "lang/dialect/d/probes.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
+#include "lang/provider/python.h"
 
 /* A provider's name that ends in a process id: how long it is without. */
 static size_t base_length(const char *name, int *pid)
@@ -54,30 +55,66 @@ static void each_mapped(struct making *m, int pid, void (*each)(struct making *m
 		fclose(maps);
 }
 
-static bool name_marker(struct making *m, const struct attach *attach, struct d_place *place)
+/* function__entry is function-entry. */
+static const char *written_marker(struct making *m, const char *marker)
 {
-	const char *name = strrchr(attach->name, ':'), *provider = name;
-	char *written, *at;
+	char *ret = arena_strdup(m->c->arena, marker, strlen(marker)), *at;
 
-	if (!name)
-		return false;
-	while (provider > attach->name && provider[-1] != ':')
-		provider--;
-	/* function__entry is function-entry. */
-	written = arena_strdup(m->c->arena, name + 1, strlen(name + 1));
-	for (at = written; at && (at = strstr(at, "__")); at++) {
+	for (at = ret; at && (at = strstr(at, "__")); at++) {
 		*at = '-';
 		memmove(at + 1, at + 2, strlen(at + 1));
 	}
-	place->name = written ? written : "";
+	return ret ? ret : "";
+}
+
+/*
+ * Has the description found this probe already? path: in this file; NULL: in any. address: of the places that are
+ * made for Python, only this one counts; 0: any.
+ */
+static bool is_found(const struct making *m, const struct d_place *place, const char *path, uint64_t address)
+{
+	size_t i;
+
+	for (i = 0; i < m->spots.count; i++) {
+		const struct spot *spot = &m->spots.at[i];
+
+		if (spot->asked == m->asked && spot->place.pid == place->pid &&
+		    !strcmp(spot->place.name, place->name) && (!path || !strcmp(spot->attach.path, path)) &&
+		    (!address || !spot->provider->computes_args || spot->attach.address == address))
+			return true;
+	}
+	return false;
+}
+
+static bool is_meant(const struct making *m, const struct d_place *place)
+{
+	return d_matches(m->probe->parts[1], place->module) && d_matches(m->probe->parts[2], place->function);
+}
+
+static bool name_marker(struct making *m, const struct attach *attach, struct d_place *place)
+{
+	const char *name = strrchr(attach->name, ':'), *provider = name;
+	bool is_wrong;
+
+	if (!name || attach->flags & ATTACH_SYNTHESIZED)
+		return false;
+	while (provider > attach->name && provider[-1] != ':')
+		provider--;
+	is_wrong = name - provider == 6 && !strncmp(provider, "python", 6) &&
+		   !provider_python_marker_is_right(m->c, attach->path, name + 1);
+	m->has_wrong = m->has_wrong || is_wrong;
+	if (is_wrong != m->takes_wrong)
+		return false;
+	place->name = written_marker(m, name + 1);
 	place->module = module_of(attach);
 	place->function = attach->function ? attach->function : "";
+	if (is_wrong && is_found(m, place, attach->path, 0))
+		return false;
 	place->provider = place->pid || place->provider
 				  ? arena_printf(m->c->arena, "%.*s%s", (int)(name - provider), provider,
 						 place->provider ? place->provider : "")
 				  : arena_strdup(m->c->arena, provider, (size_t)(name - provider));
-	return place->provider && d_matches(m->probe->parts[1], place->module) &&
-	       d_matches(m->probe->parts[2], place->function);
+	return place->provider && is_meant(m, place);
 }
 
 /* A - of D's is __ in the file, and a * whatever. */
@@ -103,7 +140,7 @@ static const char *usdt_provider(struct making *m, int *pid)
 	return base && *base ? base : "*";
 }
 
-static void find_usdt_in(struct making *m, const char *path)
+static void find_markers_in(struct making *m, const char *path)
 {
 	struct d_place place = {};
 	const char *parts[4] = {"usdt", path, usdt_provider(m, &place.pid), marker_pattern(m, m->probe->parts[3])};
@@ -113,6 +150,72 @@ static void find_usdt_in(struct making *m, const char *path)
 	if (!place.is_everywhere)
 		place.pid = 0; /* and what it has started */
 	d_search(m, parts, 4, place, name_marker);
+}
+
+/* --- markers of Python's, in those that have none: the provider `python` makes them --- */
+
+static bool name_python(struct making *m, const struct attach *attach, struct d_place *place)
+{
+	place->module = module_of(attach);
+	place->function = attach->function ? attach->function : "";
+	return is_meant(m, place) && !is_found(m, place, attach->path, attach->address);
+}
+
+/* That a file is no Python is no mistake. Why one has no such probe is worth telling if nothing else is found. */
+static void forget_complaints(struct making *m, size_t before, unsigned int errors, bool is_told)
+{
+	struct report *report = m->c->report;
+	size_t i, kept = before;
+
+	for (i = before; i < report->complaints.count; i++)
+		if (is_told && !strcmp(report->complaints.at[i].tag, "python.refused"))
+			report->complaints.at[kept++] = report->complaints.at[i];
+	report->complaints.count = kept;
+	report->errors = errors;
+}
+
+static void find_python_event(struct making *m, const char *path, enum python_event event, bool is_named)
+{
+	struct compiler *c = m->c;
+	const char *parts[3] = {"python", path, python_event_name(event)};
+	size_t complaints = c->report->complaints.count;
+	unsigned int errors = c->report->errors;
+	struct d_place place = {.name = written_marker(m, python_event_marker(event))};
+	bool is_one;
+
+	usdt_provider(m, &place.pid);
+	is_one = place.pid != 0;
+	place.is_everywhere = place.pid != c->options->pid;
+	place.provider = place.pid ? arena_printf(c->arena, "python%d", place.pid) : "python";
+	if (!place.is_everywhere)
+		place.pid = 0;
+	/* One process has one Python. */
+	if (!place.provider || (is_one && is_found(m, &place, NULL, 0)))
+		return;
+	d_search(m, parts, 3, place, name_python);
+	forget_complaints(m, complaints, errors, is_named && !m->found);
+}
+
+static void find_usdt_in(struct making *m, const char *path)
+{
+	const char *pattern = marker_pattern(m, m->probe->parts[3]);
+	bool is_named = pattern && !provider_has_wildcard(pattern);
+	enum python_event event;
+	int pid;
+
+	m->has_wrong = false;
+	find_markers_in(m, path);
+	if (!path || !pattern || !provider_matches(usdt_provider(m, &pid), "python"))
+		return;
+	for (event = 0; event < PYTHON_EVENTS; event++)
+		if (*python_event_marker(event) && provider_matches(pattern, python_event_marker(event)))
+			find_python_event(m, path, event, is_named);
+	if (!m->has_wrong)
+		return;
+	/* Better than none, where the code of this Python is not understood. */
+	m->takes_wrong = true;
+	find_markers_in(m, path);
+	m->takes_wrong = false;
 }
 
 void d_find_usdt(struct making *m)
