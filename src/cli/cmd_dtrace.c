@@ -660,10 +660,14 @@ static int list(struct request *request, struct script *script)
 	char *text = NULL;
 	size_t size;
 	FILE *rows_out = open_memstream(&text, &size);
+	char **command;
 	int err;
 
 	if (!rows_out)
 		return complain("%s%s", "out of memory", "");
+	/* It is not started: its file says what it has. */
+	command = request->command ? script_split_command(request->command) : NULL;
+	script->options.command_path = command ? command[0] : NULL;
 	script->options.may_be_empty = true;
 	script->options.tells_arguments = request->verbose;
 	err = request->name ? lang_places(script->name, script->source, script->size, &script->options, rows_out,
@@ -677,6 +681,7 @@ static int list(struct request *request, struct script *script)
 	free(text);
 	report(script, &compilation.report);
 	compilation_deinit(&compilation);
+	script_free_command(command);
 	return err ? CLI_FAILED : CLI_DONE;
 }
 

@@ -7,8 +7,7 @@
 
 #include "cli/checks.h"
 
-/* A command as a shell would split it: blanks, quotes, backslashes; nothing is expanded. */
-static char **split_command(const char *text)
+char **script_split_command(const char *text)
 {
 	size_t room = strlen(text) + 2, count = 0;
 	char **words = calloc(room, sizeof(*words)), *out = calloc(2, room), *to = out;
@@ -46,7 +45,7 @@ static char **split_command(const char *text)
 	return words;
 }
 
-static void free_command(char **words)
+void script_free_command(char **words)
 {
 	if (words)
 		free(words[0]);
@@ -124,7 +123,7 @@ int script_run(struct script *script, struct diag *diag)
 
 	own_namespace(&script->options.namespace_device, &script->options.namespace_inode);
 	if (script->command) {
-		argv = split_command(script->command);
+		argv = script_split_command(script->command);
 		if (!argv) {
 			diag_fail(diag, EINVAL, "cli.command", "-c: the command is empty");
 			return fail(script, CLI_USAGE, diag);
@@ -132,7 +131,7 @@ int script_run(struct script *script, struct diag *diag)
 	}
 	if (argv && prepare_command(script, argv, &child, diag)) {
 		if (!script->argv)
-			free_command(argv);
+			script_free_command(argv);
 		return fail(script, CLI_FAILED, diag);
 	}
 	script->trace.pid = argv ? 0 : script->options.pid;
@@ -140,7 +139,7 @@ int script_run(struct script *script, struct diag *diag)
 	if (child)
 		ended = trace_command_destroy(child, &left);
 	if (!script->argv)
-		free_command(argv);
+		script_free_command(argv);
 	if (err)
 		return CLI_FAILED;
 	script->has_run = true;

@@ -32,6 +32,13 @@ struct script {
 /* Appends a text and a newline to *source, which stays terminated; the caller frees it. 0 or -ENOMEM. */
 int script_append(char **source, size_t *size, const char *text, size_t length);
 
+/*
+ * A command as a shell would split it: blanks, quotes, backslashes; nothing is expanded. NULL: it has no word, or memory
+ * is short. Released with script_free_command(); NULL is fine there.
+ */
+char **script_split_command(const char *text);
+void script_free_command(char **words);
+
 /* Compiles it, runs it, and waits for its command. An exit status. */
 int script_run(struct script *script, struct diag *diag);
 

@@ -221,13 +221,16 @@ static void find_usdt_in(struct making *m, const char *path)
 void d_find_usdt(struct making *m)
 {
 	const struct compile_options *options = m->c->options;
+	bool is_target; /* python$target while the command is only listed: no process has it */
 	int pid;
 
-	usdt_provider(m, &pid);
+	is_target = base_length(m->probe->parts[0], &pid) < strlen(m->probe->parts[0]) && !pid;
 	if (pid && pid != options->pid)
 		each_mapped(m, pid, find_usdt_in);
-	else if (pid && options->command_path)
+	else if ((pid || is_target) && options->command_path)
 		find_usdt_in(m, binary_command_program(m->c));
+	else if (is_target)
+		find_markers_in(m, "*");
 	else
 		find_usdt_in(m, "*");
 }
