@@ -218,6 +218,14 @@ static void find_usdt_in(struct making *m, const char *path)
 	m->takes_wrong = false;
 }
 
+/* The command has not mapped its program yet. */
+static void find_usdt_everywhere(struct making *m)
+{
+	if (m->c->options->command_path)
+		find_usdt_in(m, binary_command_program(m->c));
+	find_usdt_in(m, "*");
+}
+
 void d_find_usdt(struct making *m)
 {
 	const struct compile_options *options = m->c->options;
@@ -232,7 +240,7 @@ void d_find_usdt(struct making *m)
 	else if (is_target)
 		find_markers_in(m, "*");
 	else
-		find_usdt_in(m, "*");
+		find_usdt_everywhere(m);
 }
 
 static bool name_function(struct making *m, const struct attach *attach, struct d_place *place)
