@@ -19,6 +19,8 @@ struct stap_scope {
 
 /* targets.c: nodes of the core; never NULL unless said. */
 struct node *stap_core_number(struct compiler *c, int64_t value);
+/* An argument of a function or a marker, counted from 0. */
+struct node *stap_marker_argument(struct compiler *c, uint32_t index);
 struct node *stap_core_call(struct compiler *c, enum core_builtin builtin, const struct type *type,
 			    struct node *operand);
 struct node *stap_core_cast(struct compiler *c, struct node *of, const struct type *type);

@@ -8,6 +8,7 @@
 #include "lang/dialect/stap/stap.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
+#include "runtime/python/event_sites.h"
 
 static const struct stap_component *part(const struct stap_making *m, uint32_t index)
 {
@@ -57,6 +58,16 @@ const char *stap_point_text(struct compiler *c, const struct stap_point *point)
 
 /* --- places --- */
 
+static const char *marker_of(const char *event)
+{
+	enum python_event one;
+
+	for (one = 0; one < PYTHON_EVENTS; one++)
+		if (!strcmp(python_event_name(one), event))
+			return python_event_marker(one);
+	return "";
+}
+
 /* How a place is named: what pp() says. */
 static const char *name_of(struct stap_making *m, const struct provider *provider, const struct attach *attach)
 {
@@ -66,8 +77,7 @@ static const char *name_of(struct stap_making *m, const struct provider *provide
 	if (!strcmp(provider->name, "usdt"))
 		return arena_printf(m->c->arena, "process(\"%s\").mark(\"%s\")", attach->path, last);
 	if (!strcmp(provider->name, "python"))
-		return arena_printf(m->c->arena, "process(\"%s\").mark(\"%s\")", attach->path,
-				    strstr(last, "entry") ? "function__entry" : "function__return");
+		return arena_printf(m->c->arena, "process(\"%s\").mark(\"%s\")", attach->path, marker_of(last));
 	if (!strcmp(provider->name, "uprobe") || !strcmp(provider->name, "uretprobe"))
 		return arena_printf(m->c->arena, "process(\"%s\").function(\"%s\")%s", attach->path,
 				    attach->function ? attach->function : last, provider->is_return ? ".return" : "");
@@ -106,6 +116,8 @@ static void search(struct stap_making *m, const char *const *parts, uint32_t cou
 	*point = (struct attach_text){.span = m->point->span, .parts = copy, .part_count = count};
 	provider_expand(c, &action, point);
 	c->units.count = units;
+	if (c->attaches.count > first && c->attaches.at[first].flags & ATTACH_SYNTHESIZED)
+		provider = provider_find("python");
 	for (i = first; i < c->attaches.count && !c->arena->failed; i++) {
 		const struct stap_place place = {.handler = m->handler,
 						 .name = name_of(m, provider, &c->attaches.at[i]),
@@ -400,19 +412,19 @@ static bool find_lifetime(struct stap_making *m)
 	return true;
 }
 
-/* Python's functions begin and end in interpreters without markers, too. */
+/* What markers of Python's tell happens in interpreters without markers, too. */
 static bool find_python(struct stap_making *m, const char *path, const char *mark)
 {
 	const char *parts[3] = {"python", path, NULL};
 	size_t complaints = m->c->report->complaints.count;
 	unsigned int errors = m->c->report->errors;
+	enum python_event event = 0;
 
-	if (!strcmp(mark, "function__entry"))
-		parts[2] = "function-entry";
-	else if (!strcmp(mark, "function__return"))
-		parts[2] = "function-return";
-	else
+	while (event < PYTHON_EVENTS && strcmp(python_event_marker(event), mark) != 0)
+		event++;
+	if (event == PYTHON_EVENTS || !*mark)
 		return false;
+	parts[2] = python_event_name(event);
 	if (!path) {
 		parts[1] = parts[2];
 		search(m, parts, 2);
@@ -426,14 +438,25 @@ static bool find_python(struct stap_making *m, const char *path, const char *mar
 	return false;
 }
 
-/* In 3.11 the function markers fire only while that for lines is in use, too. So strata's own probes come first. */
+/*
+ * In 3.11 the function markers fire only while that for lines is in use, too. So strata's own probes come first for
+ * functions. Other markers come first where they are.
+ */
 static void find_mark(struct stap_making *m, const char *path, const char *provider, const char *mark)
 {
 	const char *parts[4] = {"usdt", path, provider, mark};
 
-	m->handler->is_marker = provider_matches(provider, "python") && find_python(m, path, mark);
-	if (!m->handler->is_marker)
-		search(m, parts, 4);
+	bool is_python = provider_matches(provider, "python");
+	size_t complaints = m->c->report->complaints.count;
+	unsigned int errors = m->c->report->errors;
+
+	if (is_python && !strncmp(mark, "function__", 10) && find_python(m, path, mark))
+		return;
+	search(m, parts, 4);
+	if (!is_python || m->found || !find_python(m, path, mark))
+		return;
+	m->c->report->complaints.count = complaints;
+	m->c->report->errors = errors;
 }
 
 static void find_functions(struct stap_making *m, const char *path, uint32_t index)
@@ -488,10 +511,9 @@ static void find_python_functions(struct stap_making *m)
 static void find_python_mark(struct stap_making *m)
 {
 	const char *path = m->c->options->command_path ? binary_command_program(m->c) : "*";
-	const char *const parts[4] = {"usdt", path, "python", part(m, 1)->kind == STAP_TEXT ? part(m, 1)->text : ""};
 
 	m->handler->is_everywhere = !m->c->options->pid;
-	search(m, parts, 4);
+	find_mark(m, path, "python", part(m, 0)->kind == STAP_TEXT ? part(m, 0)->text : "");
 }
 
 void stap_find(struct stap_making *m)

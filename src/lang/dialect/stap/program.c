@@ -204,16 +204,12 @@ static struct node *need_node(struct compiler *c, enum stap_need need)
 	return stap_core_number(c, 0);
 }
 
-/* The text at an address. Python's own probes have theirs at hand. */
+/* The text at an address. Python's own probes have theirs at hand (stap_marker_argument()). */
 static struct node *text_of(struct compiler *c, const struct stap_memory *memory, struct node *address)
 {
-	struct node *args;
-
 	if (c->unit->provider->computes_args && memory->address->kind == STAP_E_TARGET &&
-	    (!strcmp(memory->address->text, "$arg1") || !strcmp(memory->address->text, "$arg2"))) {
-		args = stap_core_call(c, CORE_ARGS, compiler_attach(c)->arguments, NULL);
-		return stap_core_field(c, args, !strcmp(memory->address->text, "$arg1") ? "file" : "function");
-	}
+	    (!strcmp(memory->address->text, "$arg1") || !strcmp(memory->address->text, "$arg2")))
+		address = stap_marker_argument(c, memory->address->text[4] - '1');
 	return stap_core_call(c, CORE_STR, stap_text_type(c), stap_core_cast(c, address, &type_uint64));
 }
 

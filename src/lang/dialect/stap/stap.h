@@ -237,7 +237,6 @@ struct stap_handler {
 	const char *text;  /* of the point, as the script has it */
 	const char *alias; /* pn() */
 	bool is_everywhere, is_return;
-	bool is_marker; /* it stands for a marker of Python's, which tells functions without their classes */
 	stap_variables locals;
 	int pid;                      /* of this process only; 0: all */
 	const char *process;          /* of processes with this name only; NULL: all */

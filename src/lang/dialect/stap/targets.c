@@ -99,7 +99,7 @@ static uint32_t digits_of(const char *name, const char *before)
 	return (uint32_t)strtoul(name + length, NULL, 10);
 }
 
-static struct node *argument(struct compiler *c, uint32_t index)
+struct node *stap_marker_argument(struct compiler *c, uint32_t index)
 {
 	struct node *node = stap_core_call(c, CORE_ARGUMENT, &type_int64, NULL);
 
@@ -163,14 +163,18 @@ static struct node *python_line(struct compiler *c, struct node *args)
 static struct node *of_python(struct compiler *c, const struct attach *attach, const char *name)
 {
 	uint32_t number_of = digits_of(name, "arg");
-	struct node *args = stap_core_call(c, CORE_ARGS, attach->arguments, NULL);
+	const struct type *record = attach->arguments;
+	struct node *args = stap_core_call(c, CORE_ARGS, record, NULL);
+	bool is_function = record->field_count && !strcmp(record->fields[0].name, "file");
 
-	/* Addresses of texts that this place has itself: see text_of(). */
-	if (number_of == 1 || number_of == 2)
-		return stap_core_number(c, number_of);
-	if (number_of == 3 || !strcmp(name, "lineno"))
+	if (!number_of && strcmp(name, "lineno") != 0)
+		return stap_core_field(c, args, name);
+	if (is_function && (!number_of || number_of == 3))
 		return python_line(c, args);
-	return number_of ? NULL : stap_core_field(c, args, name);
+	/* Texts that the place has itself stand in the order of their arguments: which one it is (program.c, text_of()). */
+	if (number_of && number_of <= record->field_count && record->fields[number_of - 1].type->kind == TYPE_STRING)
+		return stap_core_number(c, number_of);
+	return is_function || !number_of ? NULL : stap_marker_argument(c, number_of - 1);
 }
 
 static struct node *of_function(struct compiler *c, struct attach *attach, const char *name)
@@ -181,7 +185,7 @@ static struct node *of_function(struct compiler *c, struct attach *attach, const
 	if (c->unit->provider->is_return)
 		return strcmp(name, "return") != 0 ? NULL : stap_core_call(c, CORE_RETVAL, &type_int64, NULL);
 	if (number_of)
-		return number_of <= arch_here()->argument_count ? argument(c, number_of - 1) : NULL;
+		return number_of <= arch_here()->argument_count ? stap_marker_argument(c, number_of - 1) : NULL;
 	arguments = c->unit->provider->has_parameters ? binary_arguments(c, attach) : NULL;
 	if (!arguments || !arguments->record)
 		return NULL;
@@ -203,7 +207,7 @@ static struct node *base_of(struct compiler *c, const char *name)
 	if (attach->spec) {
 		if (!number_of || !usdt_argument_parse(attach->spec, number_of - 1, &found))
 			return NULL;
-		node = argument(c, number_of - 1);
+		node = stap_marker_argument(c, number_of - 1);
 		if (!c->arena->failed)
 			node->type = type_integer(found.size, found.is_signed);
 		return stap_core_cast(c, node, &type_int64);

@@ -147,9 +147,6 @@ TEXT_FUNCTION(stap_memory_text)
 		    stap_slot_number(run, memory->slot + 2) == arguments[0].number)
 			text = stap_slot_text(run, memory->slot);
 	}
-	/* A qualified name ends with the function's own, which has no dot. */
-	if (text && handler->is_marker && arguments[0].number == 2 && strrchr(text, '.'))
-		text = strrchr(text, '.') + 1;
 	if (!text && has_default) {
 		ret->text = arguments[1].text;
 	} else if (!text && (warns || shows)) {

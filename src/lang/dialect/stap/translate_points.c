@@ -166,9 +166,9 @@ static bool python(struct stap_writer *w, const struct stap_point *point, struct
 {
 	const char *file = w->c->options->command_path ? w->c->options->command_path : "*";
 
-	if (strcmp(point->parts[0].name, "__python_mark") == 0 && text_of(point, 1)) {
+	if (strcmp(point->parts[0].name, "__python_mark") == 0 && text_of(point, 0)) {
 		ret->site = SITE_MARK;
-		ret->point = stap_words(w, "usdt:%s:python:%s", file, text_of(point, 1));
+		ret->point = stap_words(w, "usdt:%s:python:%s", file, text_of(point, 0));
 		return true;
 	}
 	if (!stap_is_given(point) || point->part_count < 3)
