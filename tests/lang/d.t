@@ -159,7 +159,7 @@ prints "a function of the command, what it is given, and what it returns" 0 "twi
 	pid$target:a.out:twice:return { printf("%d", arg1); exit(0); }' -c "$folder/twice"
 
 # --- Python ---
-# As the HOWTO "Instrumenting CPython" has it. In 3.11 function-entry fires rightly only while line is in use, too.
+# As the HOWTO "Instrumenting CPython" has it. d_python.t has other interpreters.
 cat > "$folder/calls.d" << 'END'
 #!/usr/sbin/dtrace -qs
 self int depth;

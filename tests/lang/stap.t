@@ -406,6 +406,41 @@ prints "what ends a script is no value, and may stand in a condition" 0 "1
 prints "python.function.entry" 0 "start 5
 " -e 'probe python.function.entry { if (funcname == "start" && isinstr(filename, "calls.py")) println(funcname, " ", lineno) }' \
 	-c "/usr/bin/python3 -S $folder/calls.py"
+cat > "$folder/events.py" << 'END'
+import gc, os
+class Thing:
+    def größe(self):
+        return 1
+Thing().größe()
+try:
+    os.truncate("/nowhere/at/all", 0)
+except OSError:
+    pass
+import colorsys
+gc.disable()
+gc.collect(1)
+one = []
+one.append(one)
+del one
+gc.collect(0)
+END
+for python in /usr/bin/python3 ~/.pyenv/versions/3.8*/bin/python3 ~/.pyenv/versions/3.13*/bin/python3; do
+	[ -x "$python" ] || continue
+	prints "what other marks of Python's tell, and names that are not ASCII, of $python" 0 "größe 3
+audit os.truncate
+import colorsys
+imported colorsys 1
+start 1
+start 0
+done 1
+" -e 'global begun
+probe process("'"$python"'").mark("function__entry") { if (user_string($arg2) == "größe") { begun = 1; println(user_string($arg2), " ", $arg3) } }
+probe process("'"$python"'").mark("audit") { if (user_string($arg1) == "os.truncate") println($$name, " ", user_string($arg1)) }
+probe python.import.start { if (modulename == "colorsys") println("import ", modulename) }
+probe python.import.done { if (modulename == "colorsys") println("imported ", modulename, " ", found) }
+probe python.gc.start { if (begun && generation < 2) println("start ", generation) }
+probe python.gc.done { if (begun && collected == 1) println("done ", collected) }' -c "$python -S $folder/events.py" "$python"
+done
 
 # --- tasks and processes ---
 prints "tasks by functions, variables and in a condition" 0 "1 1 sleep 1 1
