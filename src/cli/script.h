@@ -33,8 +33,8 @@ struct script {
 int script_append(char **source, size_t *size, const char *text, size_t length);
 
 /*
- * A command as a shell would split it: blanks, quotes, backslashes; nothing is expanded. NULL: it has no word, or memory
- * is short. Released with script_free_command(); NULL is fine there.
+ * A command as a shell would split it: blanks, quotes, backslashes; nothing is expanded. NULL: it has no word, or
+ * memory is short. Released with script_free_command(); NULL is fine there.
  */
 char **script_split_command(const char *text);
 void script_free_command(char **words);

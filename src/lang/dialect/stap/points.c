@@ -8,7 +8,7 @@
 #include "lang/dialect/stap/stap.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/provider.h"
-#include "runtime/python/event_sites.h"
+#include "lang/provider/python.h"
 
 static const struct stap_component *part(const struct stap_making *m, uint32_t index)
 {

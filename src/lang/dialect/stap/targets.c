@@ -171,7 +171,7 @@ static struct node *of_python(struct compiler *c, const struct attach *attach, c
 		return stap_core_field(c, args, name);
 	if (is_function && (!number_of || number_of == 3))
 		return python_line(c, args);
-	/* Texts that the place has itself stand in the order of their arguments: which one it is (program.c, text_of()). */
+	/* Which of the texts that the place has itself: see text_of() in program.c. */
 	if (number_of && number_of <= record->field_count && record->fields[number_of - 1].type->kind == TYPE_STRING)
 		return stap_core_number(c, number_of);
 	return is_function || !number_of ? NULL : stap_marker_argument(c, number_of - 1);
