@@ -83,6 +83,7 @@ def main():
                 if name.startswith("strata"):
                     with open(stats, encoding="utf-8") as file:
                         off[name] = json.load(file)["off_cpu"]
+                    os.unlink(stats)  # what the next one does not write is not taken from this one
     print("| %d rounds of %.0f s | switches a second | slower by | ns a wait | of the time measured |\n|---|---|---|---|---|" % (
         options.rounds, options.seconds))
     for name, rates in found.items():

@@ -19,10 +19,10 @@ int signals_take(const int *list, struct signals *ret)
 	return ret->fd < 0 ? -errno : 0;
 }
 
+static const int ends[] = {SIGINT, SIGTERM, SIGHUP, 0};
+
 int signals_take_ends(struct signals *ret)
 {
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, 0};
-
 	return signals_take(ends, ret);
 }
 
@@ -49,4 +49,32 @@ void signals_give_back(struct signals *signals)
 	close(signals->fd);
 	signals->fd = -1;
 	sigprocmask(SIG_SETMASK, &signals->before, NULL);
+}
+
+/* Gives these signals one disposition where they have the other. Async-signal-safe. */
+static void replace(void (*from)(int), void (*to)(int))
+{
+	const int *number;
+
+	for (number = ends; *number; number++) {
+		struct sigaction action;
+
+		if (sigaction(*number, NULL, &action) || action.sa_handler != from)
+			continue;
+		action = (struct sigaction){.sa_handler = to, .sa_flags = SA_RESTART};
+		sigaction(*number, &action, NULL);
+	}
+}
+
+static void absorb(int number)
+{
+	(void)number;
+	replace(absorb, SIG_DFL);
+}
+
+void signals_give_back_but_one(struct signals *signals)
+{
+	signals_forget(signals);
+	replace(SIG_DFL, absorb);
+	signals_give_back(signals);
 }

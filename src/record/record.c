@@ -220,8 +220,14 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 		debuginfod_decline(); /* now: the command has its own environment */
 	if (debuginfod_wanted())
 		fetch_all(recording);
-	/* From here on a signal does what it does to any program: a second Ctrl-C leaves at once. */
-	signals_give_back(&recording->session.signals);
+	/*
+	 * From here on a second Ctrl-C ends strata at once. One that comes when the recording has ended by itself is the
+	 * first, and loses nothing.
+	 */
+	if (recording->interrupted)
+		signals_give_back(&recording->session.signals);
+	else
+		signals_give_back_but_one(&recording->session.signals);
 	unnamed = engine_collect(recording->session.engine, recording->profile);
 	fill_info(recording);
 	fill_children(recording);

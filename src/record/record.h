@@ -7,7 +7,8 @@
  * from one thread.
  *
  * SIGINT, SIGTERM and SIGHUP arrive through a signalfd and end the recording. When the last records are read the old
- * mask is restored: a second Ctrl-C, while names are looked up and files written, ends strata at once.
+ * mask is restored: a second Ctrl-C, while names are looked up and files written, ends strata at once. If the recording
+ * ended by itself, the first one loses nothing: it may have been meant for the recording.
  *
  * When an allocation fails (ulimit -v, strict overcommit), sampling ends and what is there is reported. 64 MiB of
  * address space, reserved and never touched, are given back for that; tables that only adding needs are freed; the

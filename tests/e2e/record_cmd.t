@@ -135,6 +135,12 @@ def leave(process, target):
     return left
 
 
+def pending(pid):
+    """Has a process signals that have not reached it yet? Not one that has ended."""
+    with open("/proc/%d/status" % pid) as file:
+        return any(int(line.split()[1], 16) for line in file if line.startswith(("SigPnd:", "ShdPnd:")))
+
+
 def signals(tap, where):
     out = where + "/signal.folded"
     process, target = start(out)
@@ -162,6 +168,21 @@ def signals(tap, where):
     process.send_signal(signal.SIGINT)
     left = leave(process, target)
     tap.ok(writes and left and process.returncode == -signal.SIGINT, "a second Ctrl-C leaves at once", process.returncode)
+    os.close(reader)
+    os.close(writer)
+
+    # The recording ends by itself, and Ctrl-C comes a moment later: it may have been meant for the recording.
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    process, target = start("-", stdout=writer)
+    os.kill(target, signal.SIGKILL)
+    writes = e2e.until(lambda: e2e.in_call(process.pid, "write"))
+    process.send_signal(signal.SIGINT)
+    e2e.until(lambda: process.poll() is not None or not pending(process.pid))
+    tap.ok(writes and process.poll() is None, "the first Ctrl-C after the end loses nothing", process.poll())
+    process.send_signal(signal.SIGINT)
+    left = leave(process, target)
+    tap.ok(left and process.returncode == -signal.SIGINT, "the second one leaves at once", process.returncode)
     os.close(reader)
     os.close(writer)
 
