@@ -9,6 +9,7 @@
 
 #define LEAST_SAMPLES 10
 #define CRITICAL      10.828 /* of chi-squared with one degree of freedom, at p = 0.001 */
+#define ROUNDING      1e-12  /* of a share */
 
 /* One cell of the table: what was seen beside what was expected. */
 static double cell(double seen, double expected)
@@ -31,7 +32,9 @@ static bool times_differ(const struct profile_compared *how, uint64_t before, ui
 	double share = (was + is) / 2;
 	double variance = how->by_time ? spread : (1 - 2 * share) * spread + share * share * how->spread;
 
-	return (was + is) * (was + is) >= LEAST_SAMPLES * spread && (is - was) * (is - was) > CRITICAL * variance;
+	/* What is in all stacks of both recordings has no variance, but for rounding, and no difference. */
+	return (was + is) * (was + is) >= LEAST_SAMPLES * spread && fabs(is - was) > ROUNDING * (is + was) &&
+	       (is - was) * (is - was) > CRITICAL * fmax(variance, 0);
 }
 
 bool compare_differs(const struct profile_compared *how, uint64_t before, uint64_t after, double spread)

@@ -288,6 +288,25 @@ static void test_times(void)
 	}
 }
 
+/* The outermost function is in all stacks, of both recordings: its share is 1, whatever rounding makes of it. */
+static void test_whole(void)
+{
+	unsigned int wrong = 0, i;
+
+	for (i = 1; i <= 3000; i++) {
+		uint64_t before = 17 * i + 100, after = 29 * i + 200, each = i;
+		double weights[] = {1 / (double)before, 1 / (double)after};
+		double spread = weights[0] * weights[0] * (double)(before * each) +
+				weights[1] * weights[1] * (double)(after * each);
+		struct profile_compared how = {
+			.times = true, .weight_before = weights[0], .weight = weights[1], .spread = spread};
+
+		/* Summed up in another order, as for a function. */
+		wrong += compare_differs(&how, before, after, spread * (1 + 2e-16 * (i % 5)));
+	}
+	is_int(wrong, 0, "what is in all stacks never differs");
+}
+
 static void test_kinds(void)
 {
 	static const char *const names[] = {"before.folded", "after.folded"};
@@ -341,6 +360,7 @@ int main(void)
 	test_limits();
 	test_significance();
 	test_times();
+	test_whole();
 	test_kinds();
 	test_functions();
 	return tap_done();

@@ -4,6 +4,7 @@
  * be chance is grey: the same test as in src/diff/compare.h. `spread` is a node's variance, where times are compared.
  */
 const LEAST_SAMPLES = 10, CRITICAL = 10.828; /* chi-squared, one degree of freedom, p = 0.001 */
+const ROUNDING = 1e-12; /* of a share */
 const FULL = 1; /* a change by this power of two, up or down, has the full colour */
 
 function compareCell(seen, expected) {
@@ -15,7 +16,8 @@ function differs(compared, before, after, spread) {
 		const was = before * compared.weightBefore, is = after * compared.weight, middle = (was + is) / 2;
 		const variance = compared.byTime ? spread : (1 - 2 * middle) * spread + middle * middle * compared.spread;
 
-		return (was + is) ** 2 >= LEAST_SAMPLES * spread && (is - was) ** 2 > CRITICAL * variance;
+		return (was + is) ** 2 >= LEAST_SAMPLES * spread && Math.abs(is - was) > ROUNDING * (is + was) &&
+			(is - was) ** 2 > CRITICAL * Math.max(variance, 0);
 	}
 	const exposedBefore = 1 / compared.weightBefore, exposed = 1 / compared.weight;
 	const share = exposedBefore / (exposedBefore + exposed);
