@@ -281,10 +281,10 @@ def test_screen(folder, script, said):
         screen.check(rf"by process.*\n.*\n.*  {worker.pid} python3", "processes")
         screen.keys("?")
         screen.check(r"hottest stack of the row", "help")
-        screen.keys("x", "1", "m", "m")
+        screen.keys("x", "1", "m", "m", "/", "waiting", "Enter")  # how many other rows have more time, the machine decides
         screen.check(r"\A.*\nwall [0-9.]+ %  .*\n(.*\n)+ *[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.]+ +[0-9.-]+ +[0-9.-]+  \[waiting: preempted\]",
                      "m: on the CPU and off it")
-        screen.keys("m", "y")
+        screen.keys("/", *["BSpace"] * 7, "Enter", "m", "y")
         screen.check(r"\A.*\nCPU [0-9.]+ % of .*\nby function, total first, Python only", "back to the CPU; layers")
         screen.keys("Space")
         screen.check(r"paused", "a pause")
