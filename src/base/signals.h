@@ -34,8 +34,8 @@ bool signals_forget(struct signals *signals);
 void signals_give_back(struct signals *signals);
 
 /*
- * The same of SIGINT, SIGTERM and SIGHUP, for a command that is about to end by itself: the first of them has no effect,
- * as what it asks for is under way already. Those in the queue are dropped. What was ignored before stays so.
+ * The same of SIGINT, SIGTERM and SIGHUP, for a command that is about to end by itself: the first of them has no
+ * effect, as what it asks for is under way already. Those in the queue are dropped. What was ignored before stays so.
  */
 void signals_give_back_but_one(struct signals *signals);
 

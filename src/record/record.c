@@ -221,8 +221,8 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	if (debuginfod_wanted())
 		fetch_all(recording);
 	/*
-	 * From here on a second Ctrl-C ends strata at once. One that comes when the recording has ended by itself is the
-	 * first, and loses nothing.
+	 * From here on a second Ctrl-C ends strata at once. One that comes when the recording has ended by itself is
+	 * the first, and loses nothing.
 	 */
 	if (recording->interrupted)
 		signals_give_back(&recording->session.signals);
