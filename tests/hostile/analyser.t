@@ -293,7 +293,8 @@ def in_time(tap, where, words):
 
 
 def main():
-    os.setpgid(0, 0)
+    if os.getpgrp() != os.getpid():  # as it is in a session of its own
+        os.setpgid(0, 0)
     tap = e2e.Tap()
     with e2e.folder() as where:
         os.chmod(where, 0o755)
