@@ -699,6 +699,7 @@ static int run(struct request *request)
 				.complain = report,
 				.fail = failed,
 				.context = request};
+	bool is_file;
 	int status;
 
 	script.dump.out = stdout;
@@ -716,10 +717,10 @@ static int run(struct request *request)
 	}
 	script.trace.out_buffer = whole_lines_begin(script.trace.out);
 	status = request->list ? list(request, &script) : script_run(&script, &diag);
-	if (script.trace.out != stdout) {
-		fclose(script.trace.out);
+	is_file = script.trace.out != stdout;
+	status = cli_close(script.trace.out, request->output, status);
+	if (is_file)
 		free(script.trace.out_buffer);
-	}
 	return status;
 }
 

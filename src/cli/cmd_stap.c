@@ -421,6 +421,7 @@ static int run(struct request *request)
 				.context = request};
 	char *shell[4] = {};
 	wordexp_t words = {};
+	bool is_file;
 	int status = request->command ? split_command(request->command, &words, shell, &script.argv) : -1;
 
 	if (status >= 0) {
@@ -454,12 +455,10 @@ static int run(struct request *request)
 		status = compile_only(request, &script);
 	else
 		status = run_script(request, &script);
-	if (script.trace.out == stdout) {
-		status = cli_flush() ? CLI_FAILED : status;
-	} else {
-		fclose(script.trace.out);
+	is_file = script.trace.out != stdout;
+	status = cli_close(script.trace.out, request->output, status);
+	if (is_file)
 		free(script.trace.out_buffer);
-	}
 	wordfree(&words);
 	return status;
 }

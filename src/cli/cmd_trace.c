@@ -548,8 +548,8 @@ static int run_trace(const struct command *self, int argc, char **argv)
 		diag_fail(&diag, EINVAL, "cli.program", "no program: give one with -e, or a file");
 		status = fail(&request, CLI_USAGE, &diag);
 	}
-	if (request.trace.out && request.trace.out != stdout)
-		fclose(request.trace.out);
+	if (request.trace.out)
+		status = cli_close(request.trace.out, request.output, status);
 	vec_free(&request.parameters);
 	vec_free(&request.named);
 	vec_free(&request.include_folders);

@@ -37,6 +37,12 @@ void command_help(FILE *out, const struct command *command);
 /* Prints "strata: TEXT" to stderr and returns the status. */
 int cli_fail(enum cli_status status, const struct diag *diag);
 
+/*
+ * The end of a command's output: closes `out`, or flushes stdout. `status`, or, with a message, CLI_FAILED in place of
+ * CLI_DONE when not all of it could be written. `name`: the file's; NULL: standard output.
+ */
+int cli_close(FILE *out, const char *name, int status);
+
 /* Flushes stdout: CLI_DONE, or CLI_FAILED with a message when not all of it could be written. */
 int cli_flush(void);
 

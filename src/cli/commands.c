@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 static const struct command *const commands[] = {
@@ -48,14 +49,28 @@ int cli_fail(enum cli_status status, const struct diag *diag)
 	return status;
 }
 
-int cli_flush(void)
+int cli_close(FILE *out, const char *name, int status)
 {
 	struct diag diag = {};
+	bool was_wrong = ferror(out);
+	int err = fflush(out) ? errno : 0;
 
-	if (!fflush(stdout) && !ferror(stdout))
-		return CLI_DONE;
-	diag_fail(&diag, errno, "cli.stdout", "standard output: %m");
-	return cli_fail(CLI_FAILED, &diag);
+	if (out != stdout && fclose(out) && !err)
+		err = errno;
+	if (err)
+		diag_fail(&diag, err, "cli.output", "%s: %s", name ? name : "standard output", strerror(err));
+	else if (was_wrong) /* earlier, and why is no longer known */
+		diag_fail(&diag, EIO, "cli.output", "%s: not everything could be written",
+			  name ? name : "standard output");
+	else
+		return status;
+	cli_fail(CLI_FAILED, &diag);
+	return status ? status : CLI_FAILED;
+}
+
+int cli_flush(void)
+{
+	return cli_close(stdout, NULL, CLI_DONE);
 }
 
 int cli_help(const struct command *command)

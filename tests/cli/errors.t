@@ -160,6 +160,20 @@ if [ "$(id -u)" != 0 ] || ! record -q -o /dev/null true 2>/dev/null; then
 	exit
 fi
 
+# What a script prints, through each name, to standard output and to a file.
+ln "$dir/strata" "$dir/dtrace"
+ln "$dir/strata" "$dir/stap"
+tab=$(printf '\t')
+for command in "strata trace -e begin{printf(\"x\\n\");exit()}" "dtrace -qn BEGIN{printf(\"x\\n\");exit(0)}" "stap -e probe${tab}begin{println(1)exit()}"; do
+	for option in '' '-o /dev/full'; do
+		name=${command%% *}
+		# shellcheck disable=SC2086
+		(IFS=' '; exec "$dir/"$command $option) >/dev/full 2>"$dir/err"
+		is $? 1 "$name $option, to a full device: status 1"
+		like "$(tail -1 "$dir/err")" '^strata: .*could be written$|No space' '  and said so'
+	done
+done
+
 # Uses the CPU for long enough to be sampled.
 busy='awk BEGIN{while(i<5000000)i++}'
 record -q -o - sh -c 'exit 37' >"$dir/out" 2>"$dir/err"
