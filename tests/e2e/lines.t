@@ -11,9 +11,10 @@ import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 sys.dont_write_bytecode = True
 import e2e  # noqa: E402
+import go  # noqa: E402
 
 SOURCE = r"""
 #include <cstdint>
@@ -174,7 +175,7 @@ def formats(tap, where, program):
         return
     source = os.path.join(where, "source file.cpp")
     line = [f[2] for f in stack[0] if f[0] == "mix"][-1]
-    raw = subprocess.run(["go", "tool", "pprof", "-raw", names[".pb.gz"]], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    raw = subprocess.run(["go", "tool", "pprof", "-raw", names[".pb.gz"]], env=go.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          universal_newlines=True)
     tap.ok(re.search(r"mix.* %s:%d\b" % (re.escape(source), line), raw.stdout), "pprof has its file and line",
            raw.stderr, raw.stdout[-900:])

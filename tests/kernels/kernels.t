@@ -21,23 +21,24 @@ import traces  # noqa: E402
 
 DEPTH = 20000
 MACHINES = 2  # at a time
+S = 2 if e2e.LONG else 1  # the long form samples for twice as long
 # Emulated, a walk takes ten times as long as a sample may.
-RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % guest.PYTHON),
-        ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d 2" % DEPTH),
-        ("limit", "-F 49 -- /bin/deep %d 2" % DEPTH),
-        ("verify", "-v -F 199 --verify --max-sample-time 10s -- /bin/deep 40 3"),
+RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py %d" % (guest.PYTHON, 2 * S)),
+        ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d %d" % (DEPTH, S)),
+        ("limit", "-F 49 -- /bin/deep %d %d" % (DEPTH, S)),
+        ("verify", "-v -F 199 --verify --max-sample-time 10s -- /bin/deep 40 %.1f" % (1.5 * S)),
         ("off-cpu", "--off-cpu --max-sample-time 10s --function -- %s -I -S /wait.py" % guest.PYTHON),
         ("wakers", "--off-cpu --wakers --max-sample-time 10s --function -- %s -I -S /wait.py" % guest.PYTHON),
-        ("wall", "--wall -F 49 --max-sample-time 10s -- %s -I -S /program.py 2" % guest.PYTHON),
+        ("wall", "--wall -F 49 --max-sample-time 10s -- %s -I -S /program.py %d" % (guest.PYTHON, S)),
         ("filters", "-F 49 -t --max-sample-time 10s --cgroup / --user 0 --comm ^python --exclude comm=sh --cpu 0-1 "
-         "-- %s -I -S /program.py 2" % guest.PYTHON),
+         "-- %s -I -S /program.py %d" % (guest.PYTHON, S)),
         ("filtered-waits", "--off-cpu --max-sample-time 10s --function --user 0 --comm ^python --exclude user=1 --cgroup / "
          "-- %s -I -S /wait.py" % guest.PYTHON),
         ("nothing", "-F 49 --exclude cgroup=/ -- %s -I -S /program.py 1" % guest.PYTHON),
-        ("deep-python", "-F 49 --max-sample-time 10s --function -- %s -I -S /deep.py %d 2" % (guest.PYTHON, DEPTH))]
+        ("deep-python", "-F 49 --max-sample-time 10s --function -- %s -I -S /deep.py %d %d" % (guest.PYTHON, DEPTH, S))]
 GO_FRAMES = 300
 if guest.has_go():
-    RUNS.append(("go", "-v -F 199 --verify --max-sample-time 10s -- /bin/gone %d 3" % GO_FRAMES))
+    RUNS.append(("go", "-v -F 199 --verify --max-sample-time 10s -- /bin/gone %d %.1f" % (GO_FRAMES, 1.5 * S)))
 
 
 def known_reasons():
