@@ -10,8 +10,8 @@
 
 #include "elf/elf_file.h"
 
-/* Assembles tests/unit/asm/NAME.s; NULL when the tools are missing or the text is wrong. */
-static struct elf_file *assemble(const char *name, const char *machine)
+/* Assembles tests/unit/asm/NAME.s, with options of clang's; NULL when the tools are missing or the text is wrong. */
+static inline struct elf_file *assemble_with(const char *name, const char *machine, const char *options)
 {
 	char path[] = "/tmp/strata-asm-XXXXXX", command[512];
 	struct elf_file *elf = NULL;
@@ -21,8 +21,8 @@ static struct elf_file *assemble(const char *name, const char *machine)
 		return NULL;
 	snprintf(command, sizeof(command),
 		 "cd %s/unit/asm && clang -target %s-linux-gnu -nostdlib -shared -fuse-ld=lld "
-		 "-Wl,--apply-dynamic-relocs -o %s %s.s",
-		 TEST_DIR, machine, path, name);
+		 "-Wl,--apply-dynamic-relocs %s -o %s %s.s",
+		 TEST_DIR, machine, options, path, name);
 	if (!system(command)) {
 		close(fd);
 		fd = open(path, O_RDONLY | O_CLOEXEC); /* the linker writes a new file */
@@ -31,6 +31,11 @@ static struct elf_file *assemble(const char *name, const char *machine)
 	}
 	unlink(path);
 	return elf; /* reads from fd, which the process's end closes */
+}
+
+static inline struct elf_file *assemble(const char *name, const char *machine)
+{
+	return assemble_with(name, machine, "");
 }
 
 static bool can_assemble(void)

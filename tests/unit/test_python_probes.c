@@ -4,15 +4,17 @@
  * becomes of a loop that is damaged. Whole interpreters: tests/python/probes.t.
  */
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "assemble.h"
 #include "runtime/python/cache.h"
 #include "runtime/python/probe_code.h"
 #include "tap.h"
 
-enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP };
+enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R13 = 13 };
 
 #define MUTATIONS 60
 
@@ -303,6 +305,89 @@ static void test_cached(const char *path)
 	cache_destroy(entries);
 }
 
+/* A loop of tests/unit/asm/python_loop_x86_64.s: what is found of it, or why it is refused. */
+static int find_kind(unsigned int kind, struct python_sites *ret, struct diag *diag)
+{
+	const struct python_interpreter interpreter = {
+		.version = 0x030d,
+		.layout = {.version = 0x030d,
+			   .frame_back = 8,
+			   .frame_lasti = 0x38,
+			   .tstate_interp = 16,
+			   .code_bytecode = 200}};
+	struct python_range range = {};
+	char option[64];
+	struct elf_file *elf;
+	uint64_t size;
+	int err;
+
+	snprintf(option, sizeof(option), "-Wa,-defsym,KIND=%u", kind);
+	elf = assemble_with("python_loop_x86_64", "x86_64", option);
+	if (!ok(elf && elf_file_find_symbol(elf, "_PyEval_EvalFrameDefault", &range.start, &size),
+		"a loop is assembled"))
+		exit(tap_done());
+	range.end = range.start + size;
+	err = python_sites_find(elf, &interpreter, &range, 1, ret, diag);
+	elf_file_close(elf);
+	return err;
+}
+
+static const struct python_site *site_of(const struct python_sites *sites, enum python_site_kind kind, uint8_t opcode)
+{
+	size_t i;
+
+	for (i = 0; i < sites->at.count; i++)
+		if (sites->at.at[i].kind == kind && (!opcode || sites->at.at[i].opcodes[0] == opcode))
+			return &sites->at.at[i];
+	return NULL;
+}
+
+static void test_loop(unsigned int kind, uint8_t instruction, const char *words)
+{
+	const struct python_site *resume, *end, *unwind;
+	struct python_sites sites = {};
+	struct diag diag = {};
+
+	is_int(find_kind(kind, &sites, &diag), 0, "%s: found", words);
+	resume = site_of(&sites, PYTHON_SITE_RESUME, 149);
+	end = site_of(&sites, PYTHON_SITE_RETURN, 36);
+	unwind = site_of(&sites, PYTHON_SITE_UNWIND, 0);
+	is_int((int64_t)sites.at.count, 11, "%s: all of it", words);
+	ok(resume && (resume->frame.reg == RCX || resume->frame.reg == R13) && !resume->frame.add && resume->again &&
+		   resume->version_offset == 24 && resume->code_offset == 168 && resume->interp_offset == PY_NO_OFFSET,
+	   "%s: the frame and the versions at RESUME", words);
+	ok(end && end->instruction.reg == instruction && !end->instruction.add && end->tstate.kind,
+	   "%s: the instruction at RETURN_VALUE", words);
+	ok(unwind && unwind->frame.kind && unwind->tstate.kind && unwind->recursion_offset == 44,
+	   "%s: the frame at its end by an exception", words);
+	python_sites_deinit(&sites);
+}
+
+static void test_refused(unsigned int kind, const char *reason)
+{
+	struct python_sites sites = {};
+	struct diag diag = {};
+
+	is_int(find_kind(kind, &sites, &diag), -ENOTSUP, "kind %u is refused", kind);
+	ok(strstr(diag.text, reason), "by name: %s", diag.text);
+}
+
+static void test_loops(void)
+{
+	if (!can_assemble()) {
+		printf("ok %d - loops # SKIP no clang or no lld\n", ++tap_run);
+		return;
+	}
+	test_loop(0, RBP, "registers");
+	test_loop(1, RAX, "the instruction on the stack");
+	test_loop(2, RAX, "both on the stack");
+	test_loop(3, RBP, "a copy, and a call that reads");
+	test_loop(7, RBP, "another local variable, elsewhere");
+	test_refused(4, "does not agree on a place for the instruction");
+	test_refused(5, "where RESUME compares what is instrumented was not found");
+	test_refused(6, "does not agree on a place for the frame");
+}
+
 int main(void)
 {
 	if (arch_of(EM_X86_64)->spot->create(&decoder))
@@ -310,6 +395,7 @@ int main(void)
 	test_instructions();
 	test_emulated();
 	test_line();
+	test_loops();
 	arch_of(EM_X86_64)->spot->destroy(decoder);
 	test_damaged("/usr/bin/python3");
 	test_cached("/usr/bin/python3");

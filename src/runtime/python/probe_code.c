@@ -156,6 +156,81 @@ const struct spot_insn *probe_code_block(const struct probe_code *code, const st
 
 /* --- what registers hold --- */
 
+enum sameness { SAME_NOT, SAME_YES, SAME_AS_BEFORE };
+
+/* Two registers behind the instructions from `first` to `last`, a part of a block. */
+static enum sameness sameness(const struct probe_code *code, const struct spot_insn *first,
+			      const struct spot_insn *last, uint8_t a, uint8_t b)
+{
+	struct probe_line line;
+	struct probe_value *registers = line.registers;
+
+	probe_line_begin(code->arch, &line);
+	for (; first <= last; first++)
+		probe_line_step(&line, first);
+	if (registers[a].node == a && !registers[a].add && registers[b].node == b && !registers[b].add &&
+	    !registers[a].narrow && !registers[b].narrow)
+		return SAME_AS_BEFORE;
+	return registers[a].node != PROBE_NOTHING && registers[a].node == registers[b].node &&
+			       registers[a].add == registers[b].add && !registers[a].narrow && !registers[b].narrow
+		       ? SAME_YES
+		       : SAME_NOT;
+}
+
+typedef VEC(const struct spot_insn *) insn_list;
+
+/* The instructions from which control comes to this one, which begins a block. -ENOENT: there are none. */
+static int add_ways(const struct probe_code *code, const struct spot_insn *block, insn_list *ret)
+{
+	const struct spot_insn *before = block - 1;
+	bool is_behind = block > code->insns.at && before->vaddr + before->length == block->vaddr &&
+			 before->op != SPOT_JUMP && before->op != SPOT_INDIRECT && before->op != SPOT_END;
+	size_t count = ret->count, i;
+	int err = is_behind ? vec_push(ret, before) : 0;
+
+	for (i = 0; i < code->insns.count && !err && probe_code_is_target(code, block->vaddr); i++)
+		if ((code->insns.at[i].op == SPOT_JUMP || code->insns.at[i].op == SPOT_BRANCH) &&
+		    code->insns.at[i].target == block->vaddr)
+			err = vec_push(ret, &code->insns.at[i]);
+	return err ? err : ret->count == count ? -ENOENT : 0;
+}
+
+bool probe_code_same_at_jumps(const struct probe_code *code, uint8_t a, uint8_t b, const uint64_t *starts,
+			      size_t start_count)
+{
+	uint8_t *seen = calloc(code->insns.count + 1, 1);
+	insn_list open = {};
+	bool same = seen && a < SPOT_REGISTERS && b < SPOT_REGISTERS;
+	size_t i;
+
+	for (i = 0; i < code->insns.count && same; i++)
+		if (code->insns.at[i].op == SPOT_INDIRECT)
+			same = !vec_push(&open, &code->insns.at[i]);
+	same = same && open.count;
+	while (same && open.count) {
+		const struct spot_insn *last = open.at[--open.count], *block = probe_code_block(code, last), *start;
+		enum sameness is;
+
+		if (seen[last - code->insns.at])
+			continue;
+		seen[last - code->insns.at] = 1;
+		/* A start may lie within a block: where the line begins that leads from there. */
+		for (start = last; start > block && !is_one_of(start->vaddr, starts, start_count);)
+			start--;
+		is = sameness(code, start, last, a, b);
+		if (is == SAME_AS_BEFORE) {
+			int err = add_ways(code, start, &open);
+
+			same = !err || (err == -ENOENT && is_one_of(start->vaddr, starts, start_count));
+		} else {
+			same = is == SAME_YES;
+		}
+	}
+	vec_free(&open);
+	free(seen);
+	return same;
+}
+
 void probe_line_begin(const struct spot_arch *arch, struct probe_line *ret)
 {
 	uint8_t i;
@@ -271,6 +346,79 @@ void probe_line_step(struct probe_line *line, const struct spot_insn *insn)
 			line->registers[i] = NOTHING;
 	if (insn->op == SPOT_MOVE || insn->op == SPOT_LOAD)
 		line->registers[insn->a] = value;
+}
+
+#define READER_BYTES 64 /* of a function that reads a word */
+
+/* Does the function return the word at its first argument, and change nothing? */
+static bool is_reader(struct spot_decoder *decoder, const struct spot_arch *arch, const struct elf_file *elf,
+		      uint64_t vaddr)
+{
+	const uint8_t *bytes = NULL;
+	struct probe_line line;
+	struct spot_insn insn;
+	size_t at, size;
+	uint8_t base;
+
+	for (size = 2 * READER_BYTES; !bytes && size > 1;)
+		bytes = elf_file_bytes_at(elf, vaddr, size /= 2);
+	probe_line_begin(arch, &line);
+	for (at = 0; bytes && at < size; at += insn.length) {
+		if (!arch->decode(decoder, bytes + at, size - at, vaddr + at, &insn))
+			return false;
+		if (insn.op == SPOT_END)
+			return insn.returns && probe_line_is_load(&line, line.registers[arch->result], 0, &base) &&
+			       base == arch->arguments[0] && !line.registers[arch->result].narrow;
+		if (insn.op >= SPOT_CALL)
+			return false;
+		if ((insn.op == SPOT_STORE || insn.op == SPOT_ADD) &&
+		    !is_stack(&line, probe_line_address(&line, &insn)))
+			return false;
+		probe_line_step(&line, &insn);
+	}
+	return false;
+}
+
+bool probe_line_step_reader(struct probe_line *line, const struct elf_file *elf, const struct spot_insn *call)
+{
+	struct spot_decoder *decoder;
+	struct probe_value value;
+	bool reads;
+
+	if (call->op != SPOT_CALL || !call->target || line->arch->create(&decoder))
+		return false;
+	reads = is_reader(decoder, line->arch, elf, call->target);
+	line->arch->destroy(decoder);
+	if (!reads)
+		return false;
+	value = load(line, probe_line_register(line, line->arch->arguments[0]), 8);
+	probe_line_step(line, call);
+	line->registers[line->arch->result] = value;
+	return true;
+}
+
+struct probe_value probe_line_known(struct probe_line *line, const struct python_place *place)
+{
+	if (place->kind == PYTHON_IN_REGISTER && !place->add)
+		return (struct probe_value){.node = place->reg};
+	if (place->kind != PYTHON_ON_STACK)
+		return NOTHING;
+	return load(line, (struct probe_value){.node = line->arch->sp, .add = place->add}, 8);
+}
+
+bool probe_line_origin(const struct probe_line *line, uint8_t node, struct python_place *ret)
+{
+	if (node == PROBE_NOTHING)
+		return false;
+	if (node < SPOT_REGISTERS) {
+		*ret = (struct python_place){.kind = PYTHON_IN_REGISTER, .reg = node};
+		return true;
+	}
+	if (!is_stack(line, line->loads[node - PROBE_NODE].at) || line->loads[node - PROBE_NODE].size != 8)
+		return false;
+	*ret = (struct python_place){
+		.kind = PYTHON_ON_STACK, .reg = line->arch->sp, .add = (int32_t)line->loads[node - PROBE_NODE].at.add};
+	return true;
 }
 
 bool probe_line_is_load(const struct probe_line *line, struct probe_value value, int64_t offset, uint8_t *base)

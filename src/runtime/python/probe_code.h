@@ -54,6 +54,14 @@ const struct spot_insn *probe_code_block(const struct probe_code *code, const st
 uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, const uint64_t *stops,
 			  size_t stop_count, bool *leaves);
 
+/*
+ * Have the registers a and b the same value whenever the loop jumps to what is computed? Every way that leads to such a
+ * jump from the loop's beginning has to make them so, on a straight line; a way that begins at one of the `starts`, to
+ * which these jumps lead, has them so if all others do. False also when memory is short.
+ */
+bool probe_code_same_at_jumps(const struct probe_code *code, uint8_t a, uint8_t b, const uint64_t *starts,
+			      size_t start_count);
+
 struct probe_value {
 	uint8_t node; /* PROBE_NOTHING: not known */
 	bool narrow;  /* the lower 32 bits of it */
@@ -80,10 +88,22 @@ struct probe_line {
 
 void probe_line_begin(const struct spot_arch *arch, struct probe_line *ret);
 void probe_line_step(struct probe_line *line, const struct spot_insn *insn);
+/*
+ * The same of a call of a function that does no more than to return the word at its argument, as a compiler makes one
+ * of an atomic load that it does not inline. False: it is another function, or not known; the line has not gone on.
+ */
+bool probe_line_step_reader(struct probe_line *line, const struct elf_file *elf, const struct spot_insn *call);
 
 /* The address of an instruction's memory operand, and the value of a register, at this point of the line. */
 struct probe_value probe_line_address(const struct probe_line *line, const struct spot_insn *insn);
 struct probe_value probe_line_register(const struct probe_line *line, uint8_t reg);
+/*
+ * The value that a register or a word of the stack has where the line begins. For the same places in the same order,
+ * first of all of a line, the nodes are the same in every line.
+ */
+struct probe_value probe_line_known(struct probe_line *line, const struct python_place *place);
+/* The other way: where a node is when the line begins. False: neither in a register nor on the stack. */
+bool probe_line_origin(const struct probe_line *line, uint8_t node, struct python_place *ret);
 /* Is the value the word of memory at (a node + offset)? Then *base is that node. */
 bool probe_line_is_load(const struct probe_line *line, struct probe_value value, int64_t offset, uint8_t *base);
 

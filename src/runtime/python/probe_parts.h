@@ -19,7 +19,8 @@ struct sites_search {
 	struct python_sites *sites; /* what was found */
 	/* 3.11+ */
 	uint64_t handlers[256];
-	uint8_t frame, instruction;  /* the registers at a handler's beginning */
+	struct python_place frame_at, instruction_at; /* at a handler's beginning: a register, or a local variable */
+	uint8_t frame, instruction;  /* their nodes, in a line that python_sites_begin() began */
 	struct python_place tstate;  /* there */
 	uint16_t recursion;          /* tstate->(py_)recursion_remaining */
 	struct python_site versions; /* what RESUME compares: only `again` and the offsets are set */
@@ -29,10 +30,14 @@ struct sites_search {
 
 int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const char *why);
 
+bool python_same_place(const struct python_place *a, const struct python_place *b);
 bool python_sites_in_loop(const struct sites_search *search, uint64_t vaddr);
 
-/* 3.11 and later: fills handlers, frame and instruction, the sites' table, handlers and jit. */
+/* 3.11 and later: fills handlers, frame and instruction, where they are, the sites' table, handlers and jit. */
 int python_sites_find_table(struct sites_search *search, struct diag *diag);
+
+/* 3.11 and later: a line that begins where a handler does. */
+void python_sites_begin(const struct sites_search *search, struct probe_line *ret);
 
 /* 3.6 to 3.10. */
 int python_sites_find_old(struct sites_search *search, struct diag *diag);

@@ -77,7 +77,7 @@ static int place_handler(const struct sites_search *search, uint64_t handler, st
 	if (!insn)
 		return -ENOENT;
 	ret->handler = handler;
-	probe_line_begin(search->code.arch, &line);
+	python_sites_begin(search, &line);
 	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		struct probe_value at, value;
 
@@ -98,7 +98,7 @@ static int place_handler(const struct sites_search *search, uint64_t handler, st
 		}
 		probe_line_step(&line, insn);
 	}
-	probe_line_begin(search->code.arch, &line);
+	python_sites_begin(search, &line);
 	describe(search, &line, false, 0, ret);
 	ret->vaddr = first->vaddr;
 	ret->emulated = false;
@@ -173,22 +173,6 @@ static const struct opcode *find_opcode(uint8_t minor, const char *name)
 	return NULL;
 }
 
-/* A value of a line as it is where the line begins, if it is in a register or a local variable there. */
-static bool origin(const struct probe_line *line, uint8_t node, struct python_place *ret)
-{
-	if (node == PROBE_NOTHING)
-		return false;
-	if (node < SPOT_REGISTERS) {
-		*ret = (struct python_place){.kind = PYTHON_IN_REGISTER, .reg = node};
-		return true;
-	}
-	if (line->loads[node - PROBE_NODE].at.node != line->arch->sp)
-		return false;
-	*ret = (struct python_place){
-		.kind = PYTHON_ON_STACK, .reg = line->arch->sp, .add = (int32_t)line->loads[node - PROBE_NODE].at.add};
-	return true;
-}
-
 static bool is_code_of_frame(const struct sites_search *search, const struct probe_line *line, struct probe_value at)
 {
 	uint8_t base;
@@ -216,7 +200,7 @@ static bool are_versions(struct sites_search *search, const struct probe_line *l
 		search->versions.interp_offset = search->layout->tstate_interp;
 		owner = thread;
 	}
-	return origin(line, owner, &search->tstate);
+	return probe_line_origin(line, owner, &search->tstate);
 }
 
 /*
@@ -229,7 +213,7 @@ static bool find_versions(struct sites_search *search, uint64_t handler)
 	struct probe_line line;
 	unsigned int i;
 
-	probe_line_begin(search->code.arch, &line);
+	python_sites_begin(search, &line);
 	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		struct probe_value memory = probe_line_address(&line, insn), held = probe_line_register(&line, insn->a);
 
@@ -238,17 +222,14 @@ static bool find_versions(struct sites_search *search, uint64_t handler)
 			held = line.loads[held.node - PROBE_NODE].at;
 			return are_versions(search, &line, memory, held) || are_versions(search, &line, held, memory);
 		}
+		if (probe_line_step_reader(&line, search->elf, insn))
+			continue;
 		if (insn->op == SPOT_CALL || insn->op == SPOT_BRANCH || insn->op == SPOT_INDIRECT ||
 		    insn->op == SPOT_END)
 			return false;
 		probe_line_step(&line, insn);
 	}
 	return false;
-}
-
-static bool same_place(const struct python_place *a, const struct python_place *b)
-{
-	return a->kind == b->kind && a->reg == b->reg && a->add == b->add;
 }
 
 enum writes { WRITES_NOT, WRITES_MORE, WRITES_LESS, WRITES_UNKNOWN };
@@ -285,11 +266,11 @@ static bool find_recursion(struct sites_search *search, uint64_t handler)
 	struct python_place place;
 	unsigned int i;
 
-	probe_line_begin(search->code.arch, &line);
+	python_sites_begin(search, &line);
 	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		if (counts(&line, insn, &at) == WRITES_MORE && at.node != search->frame && at.add > 0 &&
-		    at.add < TSTATE_NEAR && origin(&line, at.node, &place) &&
-		    (search->tstate.kind == PYTHON_NOWHERE || same_place(&place, &search->tstate))) {
+		    at.add < TSTATE_NEAR && probe_line_origin(&line, at.node, &place) &&
+		    (search->tstate.kind == PYTHON_NOWHERE || python_same_place(&place, &search->tstate))) {
 			search->recursion = (uint16_t)at.add;
 			search->tstate = place;
 			return true;
@@ -430,6 +411,7 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 	const int64_t offset = search->minor == 11 ? search->layout->frame_entry : search->layout->frame_back;
 	const uint8_t size = search->minor == 11 ? 1 : 8;
 	uint8_t frame = PROBE_NOTHING, tstate = PROBE_NOTHING;
+	struct python_place place, frame_at = {};
 	struct probe_line line;
 	struct probe_value at;
 	enum writes writes;
@@ -448,8 +430,11 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 		if ((insn->op == SPOT_LOAD || insn->op == SPOT_COMPARE) && insn->size == size &&
 		    frame == PROBE_NOTHING) {
 			at = probe_line_address(&line, insn);
-			if (at.node < SPOT_REGISTERS && at.node != line.arch->sp && at.add == offset)
+			if (at.node != line.arch->sp && at.add == offset && probe_line_origin(&line, at.node, &place) &&
+			    (place.kind == PYTHON_IN_REGISTER || python_same_place(&place, &search->frame_at))) {
 				frame = at.node;
+				frame_at = place;
+			}
 		}
 		if (insn->op >= SPOT_CALL)
 			break;
@@ -462,6 +447,7 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 				    .recursion_offset = search->recursion,
 				    .vaddr = first->vaddr};
 	probe_line_begin(search->code.arch, &line);
+	frame = probe_line_known(&line, &frame_at).node;
 	ret->frame = probe_line_place(&line, frame, false);
 	ret->tstate = tstate_place(search, &line);
 	for (i = 0, insn = first; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {

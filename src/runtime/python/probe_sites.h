@@ -16,7 +16,9 @@
  *                   beginning of the loop reach it
  *
  * Each handler stores the instruction that it executes in frame->prev_instr or instr_ptr: `mov [FRAME + n], NEXT`. The
- * first such store of each handler says which register holds the frame; all must agree.
+ * first such store of each handler says where frame and instruction are when it begins: in which register, or in which
+ * local variable of the loop. All must agree. A handler may use another register if that is a copy, which every way to
+ * every jump to what is computed has made (gcc -Os).
  *
  * 3.6 to 3.10. A function is entered where the loop's C function writes tstate->frame = f, and left where it writes
  * tstate->frame = f->f_back.
@@ -116,7 +118,7 @@ struct python_sites {
 	 */
 	python_site_list jits;
 	uint64_t table;    /* 3.11+: vaddr of opcode_targets */
-	uint32_t handlers; /* how many handlers agree on the register of the frame */
+	uint32_t handlers; /* how many handlers agree on where the frame is */
 	uint64_t entry;    /* the loop's C function */
 	bool jit;          /* there is a second table, for a JIT that records traces */
 };

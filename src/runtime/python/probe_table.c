@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* 3.11 and later: the table of the instructions' code, and the registers in which that code has frame and instruction.
- */
+/* 3.11 and later: the table of the instructions' code, and where that code has frame and instruction. */
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -181,17 +180,34 @@ static int find_table(struct sites_search *search, struct diag *diag)
 	return err;
 }
 
-/* --- the registers of the frame and of the instruction --- */
+/* --- where the frame and the instruction are --- */
 
-struct votes {
-	uint32_t frame[SPOT_REGISTERS], instruction[SPOT_REGISTERS];
+/* The first write of a handler to a frame's instruction pointer, by places where the handler begins. */
+struct vote {
+	struct python_place frame, instruction;
+	bool exact; /* it writes what is at `instruction`, and not one that follows */
 };
 
-/* The first write of a handler to a frame's instruction pointer. */
-static void vote(const struct sites_search *search, uint64_t handler, struct votes *votes)
+/*
+ * What lies on the stack may be something else: 3.12's INTERPRETER_EXIT writes a local variable to tstate->cframe,
+ * which is as far from its beginning as prev_instr. So such votes count only where those for registers are too few.
+ */
+enum shape { SHAPE_REGISTERS, SHAPE_INSTRUCTION_ON_STACK, SHAPE_ON_STACK, SHAPES };
+
+static enum shape shape_of(const struct vote *vote)
+{
+	return vote->frame.kind == PYTHON_ON_STACK	   ? SHAPE_ON_STACK
+	       : vote->instruction.kind == PYTHON_ON_STACK ? SHAPE_INSTRUCTION_ON_STACK
+							   : SHAPE_REGISTERS;
+}
+
+typedef VEC(struct vote) vote_list;
+
+static int vote(const struct sites_search *search, uint64_t handler, vote_list *ret)
 {
 	const struct spot_insn *insn = probe_code_at(&search->code, handler);
 	struct probe_line line;
+	struct vote found;
 	unsigned int i;
 
 	probe_line_begin(search->code.arch, &line);
@@ -200,65 +216,113 @@ static void vote(const struct sites_search *search, uint64_t handler, struct vot
 			struct probe_value at = probe_line_address(&line, insn);
 			struct probe_value value = probe_line_register(&line, insn->a);
 
-			if (at.node < SPOT_REGISTERS && at.node != search->code.arch->sp &&
-			    at.add == search->layout->frame_lasti && value.node < SPOT_REGISTERS && !value.narrow &&
-			    value.node != at.node && value.add >= 0 && value.add <= 64) {
-				votes->frame[at.node]++;
-				if (!value.add)
-					votes->instruction[value.node]++;
-				return;
+			if (at.node != search->code.arch->sp && at.add == search->layout->frame_lasti &&
+			    value.node != search->code.arch->sp && !value.narrow && value.node != at.node &&
+			    value.add >= 0 && value.add <= 64 && probe_line_origin(&line, at.node, &found.frame) &&
+			    probe_line_origin(&line, value.node, &found.instruction)) {
+				found.exact = !value.add;
+				return vec_push(ret, found);
 			}
 		}
 		if (insn->op == SPOT_CALL || insn->op == SPOT_INDIRECT || insn->op == SPOT_END)
-			return;
+			return 0;
 		probe_line_step(&line, insn);
 	}
+	return 0;
 }
 
-/* The register that all votes are for. SPOT_NONE: they differ. */
-static uint8_t elected(const uint32_t votes[SPOT_REGISTERS], uint32_t *count)
+bool python_same_place(const struct python_place *a, const struct python_place *b)
 {
-	uint8_t found = SPOT_NONE, i;
-
-	*count = 0;
-	for (i = 0; i < SPOT_REGISTERS; i++) {
-		if (!votes[i])
-			continue;
-		if (found != SPOT_NONE)
-			return SPOT_NONE;
-		found = i;
-		*count = votes[i];
-	}
-	return found;
+	return a->kind == b->kind && a->reg == b->reg && a->add == b->add;
 }
 
-static int find_registers(struct sites_search *search, struct diag *diag)
+static const struct python_place *place_of(const struct vote *vote, bool frame)
 {
-	struct votes votes = {};
-	uint32_t count;
+	return frame ? &vote->frame : &vote->instruction;
+}
+
+/*
+ * The place that the votes of these shapes are for. Another one that has votes has to be a copy of it, made before
+ * every jump to a handler. PYTHON_NOWHERE: they differ, or are too few.
+ */
+static struct python_place elected(const struct sites_search *search, const vote_list *votes, enum shape last,
+				   bool frame, uint32_t *count)
+{
+	struct python_place best = {};
+	uint32_t same;
 	size_t i, j;
 
-	for (i = 0; i < OPCODES; i++) {
+	*count = 0;
+	for (i = 0; i < votes->count; i++) {
+		for (same = 0, j = 0; j < votes->count; j++)
+			same += (frame || votes->at[j].exact) && shape_of(&votes->at[j]) <= last &&
+				python_same_place(place_of(&votes->at[i], frame), place_of(&votes->at[j], frame));
+		if (same > *count) {
+			best = *place_of(&votes->at[i], frame);
+			*count = same;
+		}
+	}
+	if (*count < AGREE_MIN)
+		return (struct python_place){};
+	for (i = 0; i < votes->count; i++) {
+		const struct python_place *place = place_of(&votes->at[i], frame);
+
+		if (python_same_place(place, &best) || (!frame && !votes->at[i].exact) ||
+		    shape_of(&votes->at[i]) > last)
+			continue;
+		if (place->kind != PYTHON_IN_REGISTER || best.kind != PYTHON_IN_REGISTER ||
+		    !probe_code_same_at_jumps(&search->code, best.reg, place->reg, search->handlers, OPCODES))
+			return (struct python_place){};
+	}
+	return best;
+}
+
+static int find_places(struct sites_search *search, struct diag *diag)
+{
+	struct probe_line line;
+	vote_list votes = {};
+	enum shape shape;
+	uint32_t count;
+	size_t i, j;
+	int err = 0;
+
+	for (i = 0; i < OPCODES && !err; i++) {
 		for (j = 0; j < i && search->handlers[j] != search->handlers[i]; j++)
 			;
 		if (j == i)
-			vote(search, search->handlers[i], &votes);
+			err = vote(search, search->handlers[i], &votes);
 	}
-	search->frame = elected(votes.frame, &search->sites->handlers);
-	search->instruction = elected(votes.instruction, &count);
-	if (search->frame == SPOT_NONE || search->sites->handlers < AGREE_MIN)
+	for (shape = 0; shape < SHAPES && !err && search->instruction_at.kind == PYTHON_NOWHERE; shape++) {
+		search->frame_at = elected(search, &votes, shape, true, &search->sites->handlers);
+		if (search->frame_at.kind != PYTHON_NOWHERE)
+			search->instruction_at = elected(search, &votes, shape, false, &count);
+	}
+	vec_free(&votes);
+	if (err)
+		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	if (search->frame_at.kind == PYTHON_NOWHERE)
 		return python_sites_refuse(search->elf, diag,
-					   "the code of its instructions does not agree on a register for the frame");
-	if (search->instruction == SPOT_NONE || count < AGREE_MIN)
+					   "the code of its instructions does not agree on a place for the frame");
+	if (search->instruction_at.kind == PYTHON_NOWHERE)
 		return python_sites_refuse(
 			search->elf, diag,
-			"the code of its instructions does not agree on a register for the instruction");
+			"the code of its instructions does not agree on a place for the instruction");
+	probe_line_begin(search->code.arch, &line);
+	search->frame = probe_line_known(&line, &search->frame_at).node;
+	search->instruction = probe_line_known(&line, &search->instruction_at).node;
 	return 0;
+}
+
+void python_sites_begin(const struct sites_search *search, struct probe_line *ret)
+{
+	probe_line_begin(search->code.arch, ret);
+	probe_line_known(ret, &search->frame_at);
+	probe_line_known(ret, &search->instruction_at);
 }
 
 int python_sites_find_table(struct sites_search *search, struct diag *diag)
 {
 	int err = find_table(search, diag);
 
-	return err ? err : find_registers(search, diag);
+	return err ? err : find_places(search, diag);
 }

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A loop as CPython 3.13's, with a table of 256 instructions' code, for test_python_probes.c. Where it has the instruction
+# and the frame is said by KIND:
+#   0  in registers
+#   1  the instruction in a local variable (gcc -O3, with which 3.13 was built for musl)
+#   2  both in local variables
+#   3  in registers; one instruction's code uses a copy that is made before each jump, and the version of what is instrumented
+#      is read by a call (gcc -Os)
+#   4  the same, but one way to the jump makes no copy
+#   5  as 3, but the function reads another word than the one at its argument
+#   6  as 0, but one instruction's code has the frame elsewhere
+#   7  as 0, but one instruction's code writes a local variable to another struct, as 3.12's INTERPRETER_EXIT
+	.set IS_COPIED, KIND == 3 || KIND == 4 || KIND == 5
+	.text
+
+	.macro store
+	.if KIND == 1
+	mov (%rsp), %rax
+	mov %rax, 0x38(%r13)
+	.elseif KIND == 2
+	mov 16(%rsp), %rcx
+	mov (%rsp), %rax
+	mov %rax, 0x38(%rcx)
+	.else
+	mov %rbp, 0x38(%r13)
+	.endif
+	.endm
+
+	.macro take_frame
+	.if KIND == 2
+	mov 16(%rsp), %rcx
+	.else
+	mov %r13, %rcx
+	.endif
+	.endm
+
+	.macro next
+	.if KIND == 1 || KIND == 2
+	addq $2, (%rsp)
+	mov (%rsp), %rdx
+	movzbl (%rdx), %eax
+	.else
+	add $2, %rbp
+	movzbl (%rbp), %eax
+	.endif
+	lea opcode_targets(%rip), %rdx
+	mov (%rdx, %rax, 8), %rax
+	.if IS_COPIED
+	jmp dispatch
+	.else
+	jmp *%rax
+	.endif
+	.endm
+
+	.macro return_from
+	store
+	take_frame
+	mov 8(%rsp), %rdi
+	mov 8(%rcx), %r12
+	addl $1, 44(%rdi)
+	mov %r12, 72(%rdi)
+	call free_frame
+	.if KIND == 2
+	mov %r12, 16(%rsp)
+	.else
+	mov %r12, %r13
+	.endif
+	next
+	.endm
+
+	.macro compare_versions otherwise
+	mov 8(%rsp), %rax
+	.if IS_COPIED
+	lea 24(%rax), %rdi
+	call read_word
+	.else
+	mov 24(%rax), %rax
+	.endif
+	take_frame
+	mov (%rcx), %rdx
+	cmp %rax, 168(%rdx)
+	jne \otherwise
+	.endm
+
+	.globl _PyEval_EvalFrameDefault
+	.type _PyEval_EvalFrameDefault, %function
+_PyEval_EvalFrameDefault:
+	push %rbp
+	push %r12
+	push %r13
+	push %r14
+	push %rbx
+	sub $32, %rsp
+	mov %rdi, 8(%rsp)
+	.if KIND == 2
+	mov %rsi, 16(%rsp)
+	.else
+	mov %rsi, %r13
+	.endif
+	test %edx, %edx
+	jne exit_unwind
+	mov 0x38(%rsi), %rbp
+	.if KIND == 1 || KIND == 2
+	mov %rbp, (%rsp)
+	.endif
+	next
+dispatch:
+	mov %rbp, %r14
+jump:
+	jmp *%rax
+
+	.set i, 0
+	.rept 80
+	.altmacro
+	.macro plain n
+op_\n:
+	store
+	take_frame
+	lea 0x48(%rcx), %rdi
+	call free_frame
+	next
+	.endm
+	plain %i
+	.set i, i + 1
+	.purgem plain
+	.endr
+
+op_copy:
+	add $2, %rbp
+	.if IS_COPIED
+	mov %r14, 0x38(%r13)
+	.elseif KIND == 6
+	mov %rbp, 0x38(%r12)
+	.elseif KIND == 7
+	mov 8(%rsp), %rax
+	mov 24(%rsp), %rcx
+	mov %rcx, 0x38(%rax)
+	.endif
+	call free_frame
+	.if KIND == 4
+	movzbl (%rbp), %eax
+	lea opcode_targets(%rip), %rdx
+	mov (%rdx, %rax, 8), %rax
+	jmp jump
+	.else
+	next
+	.endif
+
+op_resume:
+	store
+	compare_versions slow
+	next
+op_resume_check:
+	store
+	compare_versions slow
+	next
+op_instrumented_resume:
+	store
+	compare_versions slow
+	next
+slow:
+	call free_frame
+	next
+op_return_value:
+	return_from
+op_return_const:
+	return_from
+op_yield_value:
+	return_from
+op_instrumented_return_value:
+	return_from
+op_instrumented_return_const:
+	return_from
+op_instrumented_yield_value:
+	return_from
+op_unknown:
+	ud2
+
+exit_unwind:
+	mov 8(%rsp), %rdi
+	addl $1, 44(%rdi)
+	take_frame
+	mov 8(%rcx), %r12
+	mov %r12, 72(%rdi)
+	call free_frame
+	add $32, %rsp
+	pop %rbx
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	ret
+	.size _PyEval_EvalFrameDefault, . - _PyEval_EvalFrameDefault
+
+read_word:
+	.if KIND == 5
+	mov 8(%rdi), %rax
+	.else
+	mov (%rdi), %rax
+	.endif
+	ret
+free_frame:
+	ret
+
+	.data
+	.balign 8
+opcode_targets:
+	.macro target n
+	.if \n == 36
+	.quad op_return_value
+	.elseif \n == 103
+	.quad op_return_const
+	.elseif \n == 118
+	.quad op_yield_value
+	.elseif \n == 149
+	.quad op_resume
+	.elseif \n == 207
+	.quad op_resume_check
+	.elseif \n == 236
+	.quad op_instrumented_resume
+	.elseif \n == 239
+	.quad op_instrumented_return_value
+	.elseif \n == 240
+	.quad op_instrumented_return_const
+	.elseif \n == 241
+	.quad op_instrumented_yield_value
+	.elseif \n == 79
+	.quad op_copy
+	.elseif \n < 79
+	.quad op_\n
+	.else
+	.quad op_unknown
+	.endif
+	.endm
+	.set i, 0
+	.rept 256
+	target %i
+	.set i, i + 1
+	.endr
