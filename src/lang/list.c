@@ -21,6 +21,24 @@ static void print_line(FILE *out, const char *before, const char *text)
 	fputc('\n', out);
 }
 
+/* What kprobes have by number. */
+static void print_registers(struct compiler *c, const struct attach *attach, FILE *out)
+{
+	struct type_field result = {};
+	const struct type *arguments = kernel_types_function(&c->types, attach->function, &result);
+	uint32_t i;
+
+	if (!arguments)
+		return;
+	if (strncmp(attach->name, "kretprobe:", 10) != 0)
+		for (i = 0; i < arguments->field_count; i++)
+			fprintf(out, "    %s arg%u\n", type_describe(c->arena, arguments->fields[i].type), i);
+	else if (result.type->kind == TYPE_NONE)
+		fputs("    void\n", out);
+	else
+		fprintf(out, "    %s retval\n", type_describe(c->arena, result.type));
+}
+
 static void print_place(struct compiler *c, struct attach *attach, bool verbose, FILE *out)
 {
 	const struct type *record = attach->arguments;
@@ -32,6 +50,8 @@ static void print_place(struct compiler *c, struct attach *attach, bool verbose,
 	parameters = verbose && (attach->flags & ATTACH_PARAMETERS) ? binary_arguments(c, attach) : NULL;
 	for (i = 0; parameters && i < parameters->count; i++)
 		print_line(out, "    ", parameters->at[i].declaration);
+	if (verbose && (attach->flags & ATTACH_OF_KERNEL))
+		print_registers(c, attach, out);
 	for (i = 0; verbose && record && i < record->field_count; i++) {
 		field = &record->fields[i];
 		if (field->declaration)

@@ -98,7 +98,7 @@ void names_destroy(struct names *names)
 	free(names);
 }
 
-void names_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return)
+static void kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return, bool with_offset)
 {
 	const char *name = NULL;
 	uint64_t offset;
@@ -114,8 +114,18 @@ void names_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool 
 		fprintf(out, "0x%" PRIx64, address);
 	else
 		put_name(out, name);
-	if (name && offset + is_return)
+	if (name && with_offset && offset + is_return)
 		fprintf(out, "+%" PRIu64, offset + is_return);
+}
+
+void names_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return)
+{
+	kernel_symbol(names, out, address, is_return, true);
+}
+
+static void names_kernel_address(struct names *names, FILE *out, uint64_t address, enum symbol_form form)
+{
+	kernel_symbol(names, out, address, false, form != SYMBOL_ALONE);
 }
 
 static int open_module(struct names *names, const char *path, struct foreign_file **ret)
@@ -190,8 +200,8 @@ static uint64_t vaddr_of(const struct module *module, uint64_t file_offset)
 	return vaddr;
 }
 
-/* Writes NAME+OFFSET for a file offset; false when the file has no symbol there. */
-static bool print_symbol(const struct module *module, FILE *out, uint64_t file_offset, bool sized)
+/* Writes the symbol of a file offset; false when the file has none there. */
+static bool print_symbol(const struct module *module, FILE *out, uint64_t file_offset, enum symbol_form form)
 {
 	struct elf_symbol symbol;
 	uint64_t vaddr;
@@ -206,9 +216,9 @@ static bool print_symbol(const struct module *module, FILE *out, uint64_t file_o
 	readable = demangle(symbol.name);
 	put_name(out, readable ? readable : symbol.name);
 	free(readable);
-	if (vaddr > symbol.vaddr || sized)
+	if (form == SYMBOL_WITH_SIZE || (form == SYMBOL_WITH_OFFSET && vaddr > symbol.vaddr))
 		fprintf(out, "+%" PRIu64, vaddr - symbol.vaddr);
-	if (sized && symbol.size)
+	if (form == SYMBOL_WITH_SIZE && symbol.size)
 		fprintf(out, "/%" PRIu64, symbol.size);
 	return true;
 }
@@ -238,16 +248,17 @@ static bool find_mapping(uint64_t pid, uint64_t address, char *path, size_t size
 	return found;
 }
 
-static void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid, bool sized)
+static void names_user_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid,
+			      enum symbol_form form)
 {
 	char path[PATH_MAX];
 	uint64_t offset;
 	size_t i;
 
 	if (find_mapping(pid, address, path, sizeof(path), &offset) &&
-	    print_symbol(module_of(names, path), out, offset, sized))
+	    print_symbol(module_of(names, path), out, offset, form))
 		return;
-	if (names->stacks && stacks_symbol(names->stacks, out, address, (int)pid, sized))
+	if (names->stacks && stacks_symbol(names->stacks, out, address, (int)pid, form))
 		return;
 	/* A process that is gone: a traced program without relocation still has its addresses. */
 	for (i = 0; i < names->compiler->attaches.count; i++) {
@@ -400,7 +411,7 @@ static void names_stack(struct names *names, FILE *out, const struct type *type,
 }
 
 const struct print_names names_words = {
-	.kernel_symbol = names_kernel_symbol,
+	.kernel_symbol = names_kernel_address,
 	.user_symbol = names_user_symbol,
 	.user_file = names_user_file,
 	.user_source = names_user_source,

@@ -55,6 +55,7 @@ struct run {
 	struct printer printer;
 	const struct dialect_print *print; /* the dialect's */
 	struct attachment attachment;
+	size_t unattached; /* places that could not be attached to, and missing_probes lets that be */
 	VEC(struct watchpoint) watchpoints;
 	struct signals signals;
 	struct signals children;     /* SIGCHLD: the command stands still; not taken: it is not held */

@@ -23,6 +23,7 @@
 #include "base/diag.h"
 #include "base/foreign.h"
 #include "lang/core/type.h"
+#include "lang/dialect/printer.h"
 #include "lang/rt/abi.h"
 
 struct stacks;
@@ -81,8 +82,8 @@ int stacks_record(struct stacks *stacks, const struct event_header *event, size_
 void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const struct type *type,
 		  const struct rt_stack_value *value, bool json);
 
-/* A symbol of a process that may be gone; false when it is not known. `sized`: with its size (dialect/printer.h). */
-bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid, bool sized);
+/* A symbol of a process that may be gone; false when it is not known. */
+bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid, enum symbol_form form);
 /* Likewise the path of the file that was mapped there; nothing is written when it is not known. */
 void stacks_file(struct stacks *stacks, FILE *out, uint64_t address, int pid);
 

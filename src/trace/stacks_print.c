@@ -454,7 +454,7 @@ void stacks_print(struct stacks *stacks, struct names *names, FILE *out, const s
 		fputc('"', out);
 }
 
-bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid, bool sized)
+bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid, enum symbol_form form)
 {
 	struct frame_place place = {.address = address};
 	struct line line;
@@ -463,8 +463,10 @@ bool stacks_symbol(struct stacks *stacks, FILE *out, uint64_t address, int pid, 
 		return false;
 	name_native(stacks, &place, &line);
 	if (line.has_name)
-		fprintf(out, line.offset || sized ? "%s+%" PRIu64 : "%s", line.name, line.offset);
-	if (line.has_name && sized && line.size)
+		fputs(line.name, out);
+	if (line.has_name && (form == SYMBOL_WITH_SIZE || (form == SYMBOL_WITH_OFFSET && line.offset)))
+		fprintf(out, "+%" PRIu64, line.offset);
+	if (line.has_name && form == SYMBOL_WITH_SIZE && line.size)
 		fprintf(out, "/%" PRIu64, line.size);
 	resolved_release(&line.resolved);
 	return line.has_name;

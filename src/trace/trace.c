@@ -54,25 +54,59 @@ static int run_special(struct run *run, enum provider_run which, struct diag *di
 	return 0;
 }
 
-static int attach_unit(struct run *run, size_t index, struct diag *diag)
+/* Attaches a unit's program to `count` of its places from `first` on. */
+static int attach_places(struct run *run, size_t index, uint32_t first, uint32_t count, struct diag *diag)
 {
 	const struct compiler *c = run->compiler;
 	const struct unit *unit = &c->units.at[index];
 	const struct attach_target target = {.pid = unit->is_everywhere ? 0 : c->options->pid,
 					     .is_command = !unit->is_everywhere && run->options->command != NULL,
 					     .cpu = c->has_cpu ? (int)c->cpu : -1};
-	struct watchpoint watch = {.address = c->attaches.at[unit->first_attach].address,
-				   .first = run->attachment.fds.at.count};
-	int err = unit->provider->attach(run_program(run, index), &c->attaches.at[unit->first_attach],
-					 unit->attach_count, unit->first_attach, &target, &run->attachment, diag);
+	uint32_t at = unit->first_attach + first;
+	struct watchpoint watch = {.address = c->attaches.at[at].address, .first = run->attachment.fds.at.count};
+	int err = unit->provider->attach(run_program(run, index), &c->attaches.at[at], count, at, &target,
+					 &run->attachment, diag);
 
 	watch.end = run->attachment.fds.at.count;
 	if (!err && unit->provider->is_watch && vec_push(&run->watchpoints, watch))
 		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
-	if (!err || !strcmp(c->texts[SETTING_MISSING_PROBES], "error"))
-		return err;
-	if (!strcmp(c->texts[SETTING_MISSING_PROBES], "warn"))
-		fprintf(stderr, "strata: %s\n", diag->text);
+	return err;
+}
+
+static void skip_place(struct run *run, const struct attach *attach, const struct diag *diag)
+{
+	static const char unable[] = "Unable to attach probe: ";
+
+	run->unattached++;
+	if (strcmp(run->compiler->texts[SETTING_MISSING_PROBES], "warn") != 0)
+		return;
+	if (!strncmp(diag->text, unable, sizeof(unable) - 1))
+		fprintf(stderr, "WARNING: %s. Skipping.\n", diag->text);
+	else
+		fprintf(stderr, "WARNING: %s%s: %s. Skipping.\n", unable, attach->name, diag->text);
+}
+
+/*
+ * Where missing_probes lets places be missing, those of a program that cannot be attached to together are tried one by
+ * one. A link of many is there for all of them or not at all; other kinds may have taken some before they failed.
+ */
+static int attach_unit(struct run *run, size_t index, struct diag *diag)
+{
+	const struct compiler *c = run->compiler;
+	const struct unit *unit = &c->units.at[index];
+	const struct attach *attaches = &c->attaches.at[unit->first_attach];
+	bool may_miss = strcmp(c->texts[SETTING_MISSING_PROBES], "error") != 0;
+	uint32_t i;
+
+	if (!may_miss || (attaches->flags & ATTACH_MULTI)) {
+		int err = attach_places(run, index, 0, unit->attach_count, diag);
+
+		if (!err || !may_miss)
+			return err;
+	}
+	for (i = 0; i < unit->attach_count; i++)
+		if (attach_places(run, index, i, 1, diag))
+			skip_place(run, &attaches[i], diag);
 	return 0;
 }
 
@@ -181,11 +215,16 @@ static void tell_pinned(const struct run *run)
 				c->attaches.at[c->units.at[i].first_attach].path);
 }
 
-static void tell_attached(const struct run *run)
+static int tell_attached(const struct run *run, struct diag *diag)
 {
-	run->print->attached(&run->printer, count_probes(run->compiler), run->options->quiet);
+	size_t count = count_probes(run->compiler);
+
+	if (run->unattached && run->unattached >= count)
+		return diag_fail(diag, ENOENT, "attach.none", "Attachment failed for all probes.");
+	run->print->attached(&run->printer, count - run->unattached, run->options->quiet);
 	tell_pinned(run);
 	run->print->ready(&run->printer);
+	return 0;
 }
 
 /* --- running --- */
@@ -558,9 +597,10 @@ static int start(struct run *run, struct diag *diag)
 		err = later_create(run, &run->later, diag);
 	if (!err && prepare_polls(run))
 		err = diag_fail(diag, ENOMEM, "trace.memory", "out of memory");
+	if (!err)
+		err = tell_attached(run, diag);
 	if (err)
 		return err;
-	tell_attached(run);
 	return run->options->command && !run->finished
 		       ? trace_command_start(run->options->command, run->children.fd >= 0 ? arrived : NULL, run, diag)
 		       : 0;

@@ -63,6 +63,10 @@ kprobe:vmlinux:vfs_read /pid == cpid/ { @module[probe] = count(); }
     "offset-5": ("kprobe:vfs_read+5 /pid == cpid && arg2 == 77/ { @[func] = count(); }", ONCE),
     "offset-9": ("kprobe:vfs_read+9 /pid == cpid && arg2 == 77/ { @[func] = count(); }", ONCE),
     "missing": ("kprobe:nonsense { }", None),
+    "missing-module": ("kprobe:nonsense:vfs_read { }", None),
+    "missing-some": ('config = { missing_probes=warn } kprobe:nonsense { } kretprobe:vmlinux:nonsense { } '
+                     'kprobe:vfs_read /pid == cpid/ { @[ksym(reg("ip")), ksym(reg("ip") + 2)] = count(); }', ONCE),
+    "parameters": ('begin { system("strata trace -lv \'kprobe:vfs_read,kretprobe:vfs_read\'"); exit(); }', None),
     # One whole round of the program, after one whose reads had whole stacks; then more, until a tick has met the program at work.
     "others": ("""
 begin { @ready = 0; @round = 0; @ticked = 0; }
@@ -195,6 +199,20 @@ def judge_offsets(tap, kernel, texts):
     tap.ok(all("in the middle of an instruction" in text for text in refused), "%s, kprobe: a wrong offset" % kernel, refused)
 
 
+def judge_missing(tap, kernel, outputs, status):
+    """With --unsafe the kernel itself is asked for functions that are in no list."""
+    words = "Unable to attach probe: %s: the kernel has no such function"
+    tap.ok(words % "kprobe:nonsense" in outputs["missing"] and status["missing"] == "1", "%s, kprobe: no such function" % kernel,
+           outputs["missing"])
+    tap.ok("specified module nonsense in probe kprobe:nonsense:vfs_read is not loaded." in outputs["missing-module"] and
+           status["missing-module"] == "1", "%s, kprobe: no such module" % kernel, outputs["missing-module"])
+    text = outputs["missing-some"]
+    tap.ok(all("WARNING: %s. Skipping.\n" % (words % name) in text for name in ("kprobe:nonsense", "kretprobe:vmlinux:nonsense")) and
+           counts(text).get("@[vfs_read, vfs_read]", 0) >= 5, "%s, kprobe: what is missing is skipped; ksym is a function's name" % kernel, text)
+    tap.equal(outputs["parameters"].strip(), "kprobe:vfs_read\n    struct file * arg0\n    int8 * arg1\n    uint64 arg2\n    int64 * arg3\n"
+              "kretprobe:vfs_read\n    int64 retval", "%s, kprobe: parameters, listed" % kernel)
+
+
 def judge_others(tap, kernel, text):
     maps = counts(text)
     depths = [int(number) for number in re.findall(r"^@uprobe\[(\d+)\]: 1$", text, re.M)]
@@ -285,7 +303,7 @@ def judge_programs(tap, kernel, output, alone):
     tap.ok(re.search(r"^@probes\[fexit:bpf:\d+:profile_hz_20_3\]: [1-9]", output, re.M), "%s, fexit of a BPF program: probe" % kernel, output)
 
 
-NOT_ALWAYS = ("names", "programs", "programs-inside", "missing", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
+NOT_ALWAYS = ("names", "programs", "programs-inside", "missing", "missing-module", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
               "path-not", "path-iter", "packets")
 
 
@@ -302,8 +320,7 @@ def judge(tap, kernel, results):
     judge_values(tap, kernel, outputs["values"])
     judge_wildcard(tap, kernel, outputs["wildcard"])
     judge_offsets(tap, kernel, [(outputs[name], status[name]) for name in ("offset-5", "offset-9")])
-    tap.ok("No matches for kprobe nonsense" in outputs["missing"] and status["missing"] == "1", "%s, kprobe: no such function" % kernel,
-           outputs["missing"])
+    judge_missing(tap, kernel, outputs, status)
     judge_others(tap, kernel, outputs["others"])
     for kind in ("kprobe", "fentry"):
         lines = [line.split()[1] for line in outputs["order"].split("\n") if line.startswith(kind)]

@@ -169,6 +169,8 @@ CASES = [
     ("macaddr", f"begin {{ @[macaddr({COMM})] = 1; }}", "\n\n@[73:74:72:61:74:61]: 1\n"),
     ("names of signals", "begin { print(signal_name(2)); print(signal_name(1024)); }", "Interrupt\nN/A\n"),
     ("config()", "config = { max_strlen = 77 } begin { print(config().max_strlen); print(config().stack_mode); }", "77\nbpftrace\n"),
+    ("ksym, of an address within", 'begin { print((ksym(kaddr("vfs_read") + 3), ksym(kaddr("vfs_read")))); }', "(vfs_read, vfs_read)\n"),
+    ("a clock by its period", "interval:5ms { print(probe); exit(); }", "interval:us:5000\n"),
     ("kaddr", 'begin { print(kaddr("vfs_read") != 0); print(ksym(kaddr("vfs_read"))); }', "true\nvfs_read\n"),
     ("memcmp", 'begin { print(memcmp("abc", "abd", 2)); print(memcmp("abc", "abd", 3)); print(memcmp(258, 257, 1)); print(memcmp((1, 9), (1, 5), 2) > 0); }',
      "0\n-1\n1\ntrue\n"),

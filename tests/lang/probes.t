@@ -75,6 +75,8 @@ def uprobes(path):
     expect("uprobe: wildcards and probe", f"uprobe:{path}:lea?,uprobe:{path}:dow* {{ @[probe] = count(); }}", f"{path} 2",
            rf"@\[uprobe:{path}:leaf\]: 1\n@\[uprobe:{path}:down\]: 3\n")
     expect("uprobe: func", f"uprobe:{path}:leaf {{ print(func); }}", f"{path} 2", r"^leaf\n")
+    expect("usym: a function's name, wherever in it", f'uprobe:{path}:leaf {{ print((usym(reg("ip")), usym(reg("ip") + 2))); @ = len(ustack); }}',
+           f"{path} 2", r"^\(leaf, leaf\)\n")
     expect("uprobe: the script's order at one place", f'uprobe:{path}:leaf {{ printf("a"); }} uprobe:{path}:leaf {{ printf("b"); }}', f"{path} 2",
            r"^ab")
     expect("ustack(perf)", f"uprobe:{path}:leaf {{ print(ustack(perf, 1)); }}", f"{path} 2", rf"(?m)^\t[0-9a-f]+ leaf\+0 \({path}\)$")
@@ -159,6 +161,18 @@ def kernel(path):
         expect("tracepoint: an enum's names", 'tracepoint:skb:kfree_skb { printf("%s\\n", args.reason); }',
                f"{PYTHON} -c 'import socket; socket.socket().connect_ex((\"127.0.0.1\", 1))'", r"(?m)^SKB_DROP_REASON_NO_SOCKET$")
     expect("profile", "profile:hz:199 /pid == cpid/ { @ = count(); }", f"{PYTHON} -c 'sum(range(6000000))'", r"@: \d+")
+    for mode in "warn", "ignore":  # a virtual machine may have no counters
+        program = "config = { missing_probes=%s } hardware:cpu-cycles:100000000 { } " % mode
+        arguments = [STRATA, "trace", "-e", program + "interval:ms:50 { exit(); }"]
+        err = subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60, check=False).stderr.decode()
+        words = "WARNING: Unable to attach probe: hardware:cpu-cycles:100000000: the event cannot be opened: "
+        said = "\n".join(line for line in err.split("\n") if not (mode == "warn" and line.startswith(words) and line.endswith(". Skipping.")))
+        tap.ok(said in ("Attached 2 probes\n", "Attached 1 probe\n") and (mode == "ignore" or (said != err) == ("1 probe" in said)),
+               f"missing_probes={mode}: what cannot be attached is skipped, and not counted", err)
+        if "1 probe" in said:
+            result = subprocess.run([STRATA, "trace", "-q", "-e", program], stderr=subprocess.PIPE, timeout=60, check=False)
+            tap.ok(result.returncode == 1 and b"Attachment failed for all probes." in result.stderr,
+                   f"missing_probes={mode}: nothing can be attached", result.stderr)
     expect("software", "software:faults:1 /pid == cpid/ { @ = count(); }", f"{path} 1", r"@: \d+")
 
 

@@ -122,7 +122,8 @@ enum attach_flag {
 	ATTACH_MULTI = 64,        /* by a link of many: kprobe_multi, uprobe_multi */
 	ATTACH_OVERRIDES = 128,   /* the program changes what the function returns */
 	ATTACH_KEEPS_TYPES = 256, /* the verifier must know what the context's words point to */
-	ATTACH_SYNTHESIZED = 512  /* of the provider `python`, in place of a marker that the file does not have */
+	ATTACH_SYNTHESIZED = 512, /* of the provider `python`, in place of a marker that the file does not have */
+	ATTACH_OF_KERNEL = 1024   /* listed, a function of the kernel itself: its BTF knows the types */
 };
 
 /* One place to attach to: what dialects, the generator and the side that runs the script need to know about it. */

@@ -63,7 +63,7 @@ static void complain(struct report *report, enum severity severity, const char *
 	for (i = 0; i < report->complaints.count; i++)
 		if (report->complaints.at[i].span.begin == span.begin && !strcmp(report->complaints.at[i].text, text))
 			return;
-	report->errors += severity == SEVERITY_ERROR;
+	report->errors += severity != SEVERITY_WARNING;
 	if (report->complaints.count >= REPORTS_MAX)
 		return;
 	complaint.text = arena_printf(report->arena, "%s", text);
@@ -87,6 +87,15 @@ void report_warning(struct report *report, const char *tag, struct span span, co
 	va_start(args, fmt);
 	complain(report, SEVERITY_WARNING, tag, span, fmt, args);
 	va_end(args);
+}
+
+void report_nothing(struct report *report, const char *tag, const char *text)
+{
+	const struct complaint complaint = {.severity = SEVERITY_NONE, .tag = tag, .text = text};
+
+	report->errors++;
+	if (vec_push(&report->complaints, complaint))
+		report->arena->failed = true;
 }
 
 void report_hint(struct report *report, const char *fmt, ...)
@@ -214,7 +223,8 @@ static void print_one(const struct report *report, const struct complaint *compl
 /* About what is not in the source: the command line, the environment. */
 static void print_without_place(const struct complaint *complaint, FILE *out)
 {
-	fprintf(out, "%s: ", severity_text(complaint));
+	if (complaint->severity != SEVERITY_NONE)
+		fprintf(out, "%s: ", severity_text(complaint));
 	report_text(out, complaint->text, strlen(complaint->text));
 	fputc('\n', out);
 	print_hint(complaint, out);

@@ -30,7 +30,7 @@ struct expansion_place {
 	const struct expansion_place *outer;
 };
 
-enum severity { SEVERITY_ERROR, SEVERITY_WARNING };
+enum severity { SEVERITY_ERROR, SEVERITY_WARNING, SEVERITY_NONE };
 
 struct complaint {
 	enum severity severity;
@@ -75,6 +75,8 @@ void report_error(struct report *report, const char *tag, struct span span, cons
 	__attribute__((format(printf, 4, 5)));
 void report_warning(struct report *report, const char *tag, struct span span, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* What ends it although nothing in the script is wrong: told without a place, and not called an error. */
+void report_nothing(struct report *report, const char *tag, const char *text);
 /* A hint for the complaint made last. */
 void report_hint(struct report *report, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -14,12 +14,17 @@
 
 struct names;
 
+enum symbol_form {
+	SYMBOL_ALONE,       /* NAME */
+	SYMBOL_WITH_OFFSET, /* NAME, or NAME+OFFSET behind its begin */
+	SYMBOL_WITH_SIZE    /* NAME+OFFSET/SIZE, as far as these are known */
+};
+
 /* The words for numbers, as trace/names.h has them. */
 struct print_names {
-	/* `is_return`: it is a return address, so the symbol of the call before it is wanted. */
-	void (*kernel_symbol)(struct names *names, FILE *out, uint64_t address, bool is_return);
-	/* NAME or NAME+OFFSET; `sized`: NAME+OFFSET/SIZE, as far as they are known. Its address, if it has none. */
-	void (*user_symbol)(struct names *names, FILE *out, uint64_t address, uint64_t pid, bool sized);
+	/* The address itself, if it has no symbol. The sizes of the kernel's are not known. */
+	void (*kernel_symbol)(struct names *names, FILE *out, uint64_t address, enum symbol_form form);
+	void (*user_symbol)(struct names *names, FILE *out, uint64_t address, uint64_t pid, enum symbol_form form);
 	/* The path of the file that is mapped there; nothing is written where that is not known. */
 	void (*user_file)(struct names *names, FILE *out, uint64_t address, uint64_t pid);
 	/*

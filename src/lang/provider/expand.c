@@ -166,8 +166,8 @@ void provider_expand(struct compiler *c, const struct action *action, const stru
 
 bool provider_expanded(struct compiler *c)
 {
-	if (!c->units.count && c->options->probe_filter)
-		report_error(c->report, "probe.filter", (struct span){}, "No probes to attach");
+	if (!c->units.count && c->options->probe_filter && !c->report->errors)
+		report_nothing(c->report, "probe.filter", "No probes to attach");
 	if (c->units.count <= c->numbers[SETTING_MAX_BPF_PROGS])
 		return true;
 	too_many(c, "probe.programs", c->units.at[0].span, "the script makes", c->units.count, "programs",

@@ -22,7 +22,7 @@ struct kprobe_search {
 	const struct provider *self;
 	const char *module, *function; /* patterns */
 	uint64_t offset;
-	bool has_module, is_wild;
+	bool has_module, is_wild, is_list;
 };
 
 static bool kernel_has_kprobes(void)
@@ -47,15 +47,18 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 		search->has_module || provider_has_wildcard(search->function)
 			? arena_printf(arena, "%s:%s:%s", search->self->name, function->module, function->name)
 			: arena_printf(arena, "%s:%s", search->self->name, function->name);
+	unsigned int flags = 0;
 
 	if (search->offset)
 		name = arena_printf(arena, "%s+%llu", name, (unsigned long long)search->offset);
-	provider_add(
-		search->c,
-		(struct attach){.name = name,
-				.function = arena_strdup(arena, function->name, strlen(function->name)),
-				.address = function->address + search->offset,
-				.flags = has_multi && function->is_traceable && !search->offset ? ATTACH_MULTI : 0});
+	if (has_multi && function->is_traceable && !search->offset)
+		flags |= ATTACH_MULTI;
+	if (search->is_list && !strcmp(function->module, "vmlinux"))
+		flags |= ATTACH_OF_KERNEL;
+	provider_add(search->c, (struct attach){.name = name,
+						.function = arena_strdup(arena, function->name, strlen(function->name)),
+						.address = function->address + search->offset,
+						.flags = flags});
 }
 
 /* Is there one that ftrace reaches? */
@@ -110,8 +113,39 @@ static void add_address(struct compiler *c, const struct provider *self, const s
 		report_hint(c->report, "an address in the middle of an instruction can crash the kernel");
 		return;
 	}
-	provider_add(c, (struct attach){.name = arena_printf(c->arena, "%s:%s", self->name, point->parts[1]),
+	provider_add(c, (struct attach){.name = arena_printf(c->arena, "%s:%llu", self->name,
+							     (unsigned long long)address),
 					.address = address});
+}
+
+/* A module by its name, no pattern, that the kernel does not have. */
+static bool module_is_missing(const struct kprobe_search *search, const struct kernel_functions *functions)
+{
+	const struct kernel_function *function;
+	uint32_t i;
+
+	if (!search->has_module || search->is_wild || provider_has_wildcard(search->module))
+		return false;
+	for (i = 0; (function = kernel_functions_at(functions, i)); i++)
+		if (!strcmp(function->module, search->module))
+			return false;
+	return true;
+}
+
+/* A function that is in no list: the kernel looks for it when the probe is attached. */
+static void add_unknown(struct kprobe_search *search)
+{
+	struct arena *arena = search->c->arena;
+	bool in_module = search->has_module && strcmp(search->module, "vmlinux") != 0;
+	const char *name = arena_printf(arena, "%s%s%s", search->has_module ? search->module : "",
+					search->has_module ? ":" : "", search->function);
+
+	provider_add(search->c, (struct attach){.name = arena_printf(arena, search->offset ? "%s:%s+%llu" : "%s:%s",
+								     search->self->name, name,
+								     (unsigned long long)search->offset),
+						.function = in_module ? name : search->function,
+						.own = provider_own(search->c, &search->offset,
+								    sizeof(search->offset))});
 }
 
 static void expand_kprobe(struct compiler *c, const struct provider *self, const struct attach_text *point)
@@ -139,6 +173,12 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 	functions = provider_kernel_functions(c, point->span);
 	if (!functions)
 		return;
+	if (module_is_missing(&search, functions)) {
+		report_error(c->report, "probe.module", point->span,
+			     "specified module %s in probe %s:%s:%s is not loaded.", search.module, self->name,
+			     search.module, search.function);
+		return;
+	}
 	if (!each_function(&search, functions) && !search.is_wild &&
 	    (c->attaches.count == before || c->options->traceable_functions) &&
 	    strcmp(c->texts[SETTING_MISSING_PROBES], "ignore") != 0)
@@ -146,6 +186,9 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 			       "%s is not traceable (either non-existing, inlined, or marked as \"notrace\"); "
 			       "attaching to it will likely fail",
 			       search.function);
+	if (c->attaches.count == before && c->options->unsafe && !search.is_wild &&
+	    !provider_has_wildcard(search.module))
+		add_unknown(&search);
 	if (c->attaches.count == before)
 		provider_missing(c, self, point);
 }
@@ -158,7 +201,7 @@ static void list_kprobe(struct compiler *c, const struct provider *self, const s
 
 	if (!functions || point->part_count > 3 || !split(c, self, point, &search))
 		return;
-	search.is_wild = true;
+	search.is_wild = search.is_list = true;
 	each_function(&search, functions);
 }
 
@@ -200,9 +243,14 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 	int err = provider_pmu("kprobe", &type);
 
 	for (i = 0; i < count && !err; i++) {
-		/* config bit 0: a return probe; no name, so the address counts (kernel/events/core.c). */
-		const struct perf_event_attr attr = {
+		/* config bit 0: a return probe; without a name the address counts (kernel/events/core.c). */
+		struct perf_event_attr attr = {
 			.type = type, .config = is_return, .kprobe_addr = attaches[i].address, .disabled = 1};
+
+		if (!attaches[i].address) {
+			attr.kprobe_func = (uint64_t)(uintptr_t)attaches[i].function;
+			attr.probe_offset = *(const uint64_t *)attaches[i].own;
+		}
 
 		/* One event serves all CPUs. */
 		err = provider_attach_perf(program, &attr, 0, cookie + i, ret, NULL);
@@ -216,6 +264,9 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 				 "Unable to attach probe: %s: override() works at the entry of functions that the "
 				 "kernel marks for it (ALLOW_ERROR_INJECTION), such as system calls",
 				 attaches[i - 1].name);
+	if (err == -ENOENT && !attaches->address)
+		return diag_fail(diag, ENOENT, "attach.kprobe",
+				 "Unable to attach probe: %s: the kernel has no such function", attaches->name);
 	return err ? diag_fail(diag, -err, "attach.kprobe",
 			       "Unable to attach probe: %s: %s; the kernel forbids probes in some of its functions",
 			       attaches[i ? i - 1 : 0].name, strerror(-err))

@@ -102,7 +102,7 @@ static void expand_clock(struct compiler *c, const struct provider *self, const 
 		const char *unit;
 		uint64_t factor;
 	} units[] = {{"s", 1000000000}, {"ms", 1000000}, {"us", 1000}, {"ns", 1}};
-	const char *text;
+	const char *text, *name;
 	uint64_t value = 0, period = 0;
 	size_t i;
 
@@ -130,8 +130,10 @@ static void expand_clock(struct compiler *c, const struct provider *self, const 
 		report_hint(c->report, "units are hz, us, ms and s, and a period is 1 us at least");
 		return;
 	}
-	provider_add(
-		c, (struct attach){.name = full_name(c, self, point), .own = provider_own(c, &period, sizeof(period))});
+	name = point->part_count > 2
+		       ? full_name(c, self, point)
+		       : arena_printf(c->arena, "%s:us:%llu", self->name, (unsigned long long)(period / 1000));
+	provider_add(c, (struct attach){.name = name, .own = provider_own(c, &period, sizeof(period))});
 }
 
 static void list_clock(struct compiler *c, const struct provider *self, const struct attach_text *point)

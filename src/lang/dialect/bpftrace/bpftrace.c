@@ -70,7 +70,7 @@ static void expand(struct compiler *c)
 			tell_empty(c, probe, mode);
 	}
 	if (script->probes.count && !c->units.count && !c->report->errors)
-		report_error(c->report, "probe.filter", (struct span){}, "No probes to attach");
+		report_nothing(c->report, "probe.filter", "No probes to attach");
 	if (!provider_expanded(c))
 		return;
 	for (i = 0; i < c->units.count; i++) {

@@ -138,7 +138,7 @@ static void put_user_symbol(const struct printer *p, FILE *out, const struct typ
 
 	if (file && symbol) {
 		p->words->user_file(p->names, file, address, pid);
-		p->words->user_symbol(p->names, symbol, address, pid, false);
+		p->words->user_symbol(p->names, symbol, address, pid, SYMBOL_WITH_OFFSET);
 	}
 	if (file)
 		fclose(file);
@@ -170,7 +170,7 @@ void d_print_kernel_symbol(const struct printer *p, FILE *out, uint64_t address,
 
 	if (!memory)
 		return;
-	p->words->kernel_symbol(p->names, memory, address, false);
+	p->words->kernel_symbol(p->names, memory, address, SYMBOL_WITH_OFFSET);
 	fclose(memory);
 	plus = strrchr(text, '+');
 	/* So far behind a function's begin is none of its instructions. */

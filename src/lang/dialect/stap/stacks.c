@@ -141,9 +141,10 @@ TEXT_FUNCTION(stap_symbol_name)
 		return;
 	if (is_user) {
 		pid = (uint64_t)stap_need_number(run, NEED_PID);
-		words->user_symbol(run->p->names, memory, address, pid, is_data);
+		words->user_symbol(run->p->names, memory, address, pid,
+				   is_data ? SYMBOL_WITH_SIZE : SYMBOL_WITH_OFFSET);
 	} else {
-		words->kernel_symbol(run->p->names, memory, address, false);
+		words->kernel_symbol(run->p->names, memory, address, SYMBOL_WITH_OFFSET);
 	}
 	fclose(memory);
 	memory = open_memstream(&ours, &size);

@@ -156,9 +156,9 @@ static void print_text(const struct printer *p, FILE *out, const struct type *ty
 		break;
 	case TYPE_SYMBOL:
 		if (type->variant == SYMBOL_KERNEL)
-			p->words->kernel_symbol(p->names, out, number, false);
+			p->words->kernel_symbol(p->names, out, number, SYMBOL_ALONE);
 		else
-			p->words->user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false), false);
+			p->words->user_symbol(p->names, out, number, scalar_load(bytes + 8, 8, false), SYMBOL_ALONE);
 		break;
 	case TYPE_TIME:
 		p->words->time(p->names, out, type->name, number);
