@@ -131,6 +131,44 @@ def check_classes(tap, interpreter):
     tap.ok(told == expected, "%s: classes of self" % interpreter.label, told, expected, done.stderr)
 
 
+SWITCHED = """
+import sys
+begun = [0]
+def tell(code, offset): begun[0] += code.co_name in ("warm", "warm_generator")
+def warm(): pass
+def warm_generator(): yield
+def both():
+    for _ in range(4): warm(); list(warm_generator())
+sys.monitoring.use_tool_id(3, "truth")
+sys.monitoring.register_callback(3, sys.monitoring.events.PY_START, tell)
+both()
+for i in range(5):
+    sys.monitoring.set_events(3, sys.monitoring.events.PY_START)
+    both()
+    sys.monitoring.set_events(3, 0)
+    both()
+assert begun[0] == 40, begun
+"""
+
+
+def check_switched(tap, interpreter):
+    """A function that has been called before monitoring is switched on executes its first instruction twice, and begins once."""
+    root = interpreter.root or ""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
+        program.write(SWITCHED)
+        program.flush()
+        os.chmod(program.name, 0o644)
+        inside = program.name[len(root):]
+        script = """python:"%s":function-entry /args.file == "%s" && args.kind == "start"/ {
+            @[args.function] = count(); }""" % (root + interpreter.path, inside)
+        command = "%s%s %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
+        done = subprocess.run([STRATA, "trace", "-q", "-e", script, "-c", command], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    told = {name: int(count) for name, count in re.findall(r"@\[(warm\w*)\]: (\d+)", done.stdout)}
+    tap.ok(told == {"warm": 44, "warm_generator": 44} and not done.returncode,
+           "%s: monitoring is switched on and off while functions are warm" % interpreter.label, told, done.stderr)
+
+
 def code_of(pid, path):
     """A program's machine code, as it is in memory now."""
     with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
@@ -179,6 +217,8 @@ def main():
         check(tap, interpreter)
         if not refusal(interpreter.label):
             check_classes(tap, interpreter)
+            if interpreter.version >= (3, 12):
+                check_switched(tap, interpreter)
         if interpreter.version >= (3, 14) and not refusal(interpreter.label):
             check_jit(tap, interpreter)
     check_life(tap)

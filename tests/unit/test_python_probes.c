@@ -315,19 +315,21 @@ static int find_kind(unsigned int kind, struct python_sites *ret, struct diag *d
 			   .frame_lasti = 0x38,
 			   .tstate_interp = 16,
 			   .code_bytecode = 200}};
-	struct python_range range = {};
+	struct python_range ranges[2] = {{}, {.handler = true}};
 	char option[64];
 	struct elf_file *elf;
-	uint64_t size;
+	uint64_t size, behind;
 	int err;
 
 	snprintf(option, sizeof(option), "-Wa,-defsym,KIND=%u", kind);
 	elf = assemble_with("python_loop_x86_64", "x86_64", option);
-	if (!ok(elf && elf_file_find_symbol(elf, "_PyEval_EvalFrameDefault", &range.start, &size),
+	if (!ok(elf && elf_file_find_symbol(elf, "_PyEval_EvalFrameDefault", &ranges[0].start, &size) &&
+			elf_file_find_symbol(elf, "functions", &ranges[1].start, &behind),
 		"a loop is assembled"))
 		exit(tap_done());
-	range.end = range.start + size;
-	err = python_sites_find(elf, &interpreter, &range, 1, ret, diag);
+	ranges[0].end = ranges[0].start + size;
+	ranges[1].end = ranges[1].start + behind;
+	err = python_sites_find(elf, &interpreter, ranges, ranges[1].start < ranges[0].end ? 1 : 2, ret, diag);
 	elf_file_close(elf);
 	return err;
 }
@@ -383,9 +385,12 @@ static void test_loops(void)
 	test_loop(2, RAX, "both on the stack");
 	test_loop(3, RBP, "a copy, and a call that reads");
 	test_loop(7, RBP, "another local variable, elsewhere");
+	test_loop(8, RBP, "functions");
 	test_refused(4, "does not agree on a place for the instruction");
 	test_refused(5, "where RESUME compares what is instrumented was not found");
 	test_refused(6, "does not agree on a place for the frame");
+	test_refused(9, "other instructions end functions than those that should");
+	test_refused(10, "its functions go on in one that is not known");
 }
 
 int main(void)

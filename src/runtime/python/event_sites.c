@@ -131,7 +131,7 @@ static int check_once(const struct probe_code *code, const struct question *ques
 	for (i = 0; i < question->count && !err; i++) {
 		const struct spot_insn *branch = probe_code_at(code, question->branches[i]);
 		bool leaves;
-		uint8_t *reached = probe_code_reach(code, branch, NULL, 0, &leaves);
+		uint8_t *reached = probe_code_reach(code, branch, NULL, 0, false, &leaves);
 
 		for (j = 0; reached && j < question->count; j++)
 			if (j != i && reached[probe_code_at(code, question->branches[j]) - code->insns.at])
@@ -147,7 +147,7 @@ static int find_question(const struct probe_code *code, const struct spot_insn *
 			 struct question *ret)
 {
 	bool leaves;
-	uint8_t *reached = probe_code_reach(code, entry, NULL, 0, &leaves);
+	uint8_t *reached = probe_code_reach(code, entry, NULL, 0, false, &leaves);
 	bool others = false;
 	size_t i;
 
@@ -298,7 +298,7 @@ static int read_end(const struct probe_code *code, const struct reached *reached
 static int reach_more(const struct probe_code *code, const struct spot_insn *from, uint8_t *reached)
 {
 	bool leaves;
-	uint8_t *more = probe_code_reach(code, from, NULL, 0, &leaves);
+	uint8_t *more = probe_code_reach(code, from, NULL, 0, false, &leaves);
 	size_t i;
 
 	for (i = 0; more && i < code->insns.count; i++)
@@ -313,7 +313,7 @@ static int add_ends(const struct gc_search *search, const struct probe_code *cod
 	bool leaves;
 	struct reached reached = {.behind = calloc(code->insns.count + 1, 1),
 				  .before = probe_code_reach(code, probe_code_at(code, entry), question->branches,
-							     question->count, &leaves)};
+							     question->count, false, &leaves)};
 	int err = reached.behind && reached.before ? 0 : -ENOMEM;
 	struct python_event_site site;
 	size_t i, found = 0;

@@ -112,7 +112,7 @@ static bool is_one_of(uint64_t vaddr, const uint64_t *list, size_t count)
 }
 
 uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, const uint64_t *stops,
-			  size_t stop_count, bool *leaves)
+			  size_t stop_count, bool calls, bool *leaves)
 {
 	uint8_t *reached = calloc(code->insns.count + 1, 1);
 	VEC(const struct spot_insn *) open = {};
@@ -127,7 +127,8 @@ uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn 
 			reached[insn - code->insns.at] = 1;
 			if (insn->op == SPOT_INDIRECT)
 				*leaves = true;
-			if (insn->op == SPOT_BRANCH && probe_code_at(code, insn->target))
+			if ((insn->op == SPOT_BRANCH || (calls && insn->op == SPOT_CALL)) &&
+			    probe_code_at(code, insn->target))
 				err = vec_push(&open, probe_code_at(code, insn->target));
 			insn = probe_code_next(code, insn);
 		}

@@ -48,11 +48,12 @@ bool probe_code_is_target(const struct probe_code *code, uint64_t vaddr);
 /* The first instruction of its basic block. */
 const struct spot_insn *probe_code_block(const struct probe_code *code, const struct spot_insn *insn);
 /*
- * Marks the instructions that can be reached from `from` by direct jumps, without going through a stop: a byte for each
- * of code->insns, malloc'd. *leaves: there is an indirect jump among them. NULL: out of memory.
+ * Marks the instructions that can be reached from `from` by direct jumps, and direct calls if `calls`, without going
+ * through a stop: a byte for each of code->insns, malloc'd. *leaves: there is an indirect jump among them. NULL: out of
+ * memory.
  */
 uint8_t *probe_code_reach(const struct probe_code *code, const struct spot_insn *from, const uint64_t *stops,
-			  size_t stop_count, bool *leaves);
+			  size_t stop_count, bool calls, bool *leaves);
 
 /*
  * Have the registers a and b the same value whenever the loop jumps to what is computed? Every way that leads to such a

@@ -289,13 +289,12 @@ static int add_handlers(struct sites_search *search, struct diag *diag)
 
 	for (i = 0; i < OPCODE_COUNT; i++) {
 		struct python_site site = search->versions;
-		const char *name = opcodes[i].name;
 
 		if (opcodes[i].minor != search->minor || opcodes[i].kind == PYTHON_SITE_ANY ||
-		    opcodes[i].kind == PYTHON_SITE_JIT || i == search->left_out)
+		    opcodes[i].kind == PYTHON_SITE_JIT || opcodes[i].kind == PYTHON_SITE_NONE || i == search->left_out)
 			continue;
-		site.again =
-			search->versions.again && (!strcmp(name, "RESUME") || !strcmp(name, "INSTRUMENTED_RESUME"));
+		/* RESUME_CHECK goes on in RESUME's code then. */
+		site.again = search->versions.again && opcodes[i].kind == PYTHON_SITE_RESUME;
 		site.kind = opcodes[i].kind;
 		site.recursion_offset = PY_NO_OFFSET;
 		err = place_handler(search, search->handlers[opcodes[i].opcode], &site);
@@ -334,7 +333,7 @@ static int join_resume(struct sites_search *search, struct diag *diag)
 	insn = probe_code_at(&search->code, search->handlers[resume->opcode]);
 	if (!insn || place_handler(search, search->handlers[quick->opcode], &site))
 		return python_sites_refuse(search->elf, diag, "RESUME has no code in the loop");
-	reached = probe_code_reach(&search->code, insn, &site.vaddr, 1, &leaves);
+	reached = probe_code_reach(&search->code, insn, &site.vaddr, 1, false, &leaves);
 	if (!reached)
 		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
 	for (at = 0; at < search->code.insns.count && search->code.insns.at[at].vaddr != site.vaddr; at++)
@@ -404,6 +403,12 @@ static int add_throw(struct sites_search *search, struct diag *diag)
 	return 0;
 }
 
+/* May this instruction do so? place_unwind() says it. */
+static bool gives_back(const struct sites_search *search, const struct spot_insn *insn)
+{
+	return insn->size == 4 && (insn->op == SPOT_ADD || insn->op == SPOT_STORE) && insn->imm == search->recursion;
+}
+
 /* A block that gives a level of recursion back at `given`. -ENOENT: it is another one. */
 static int place_unwind(const struct sites_search *search, const struct spot_insn *given, struct python_site *ret)
 {
@@ -466,25 +471,93 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 	return 0;
 }
 
+/* Marks what can be reached from the code of the instructions that give a level of recursion back. */
+static int mark_ends(const struct sites_search *search, uint8_t *ret)
+{
+	const struct spot_insn *insn;
+	uint8_t *reached;
+	size_t i, j;
+	bool leaves;
+
+	for (i = 0; i < OPCODE_COUNT; i++) {
+		if (opcodes[i].minor != search->minor ||
+		    (opcodes[i].kind != PYTHON_SITE_RETURN && opcodes[i].kind != PYTHON_SITE_YIELD &&
+		     opcodes[i].kind != PYTHON_SITE_NONE))
+			continue;
+		insn = probe_code_at(&search->code, search->handlers[opcodes[i].opcode]);
+		reached = probe_code_reach(&search->code, insn, NULL, 0, false, &leaves);
+		if (!reached)
+			return -ENOMEM;
+		for (j = 0; j < search->code.insns.count; j++)
+			ret[j] |= reached[j];
+		free(reached);
+	}
+	return 0;
+}
+
+static bool is_jump(const struct spot_insn *insn)
+{
+	return insn->op == SPOT_JUMP || insn->op == SPOT_BRANCH;
+}
+
+/*
+ * A loop of functions that call each other last. Are all of its functions known, and is it known what each place does
+ * that gives a level of recursion back? NULL, or why not.
+ */
+static const char *check_functions(const struct sites_search *search, const uint8_t *reached, const uint8_t *ends)
+{
+	struct python_site site;
+	size_t i;
+
+	for (i = 0; i < search->code.insns.count; i++) {
+		const struct spot_insn *insn = &search->code.insns.at[i];
+
+		if (is_jump(insn) && !python_sites_in_loop(search, insn->target))
+			return "its functions go on in one that is not known (tail calls)";
+		if (!reached[i] && !ends[i] && gives_back(search, insn) && !place_unwind(search, insn, &site))
+			return "other instructions end functions than those that should (tail calls)";
+	}
+	return NULL;
+}
+
+/* From 3.14 on the loop may be functions, one for each instruction, which call each other last (clang). */
+static bool is_of_functions(const struct sites_search *search)
+{
+	size_t i;
+
+	for (i = 0; i < search->range_count && !search->ranges[i].handler;)
+		i++;
+	return i < search->range_count;
+}
+
 static int add_unwinds(struct sites_search *search, struct diag *diag)
 {
 	const struct spot_insn *entry = probe_code_at(&search->code, search->sites->entry);
+	const bool of_functions = is_of_functions(search);
+	uint8_t *ends = calloc(search->code.insns.count + 1, 1), *reached = NULL;
+	const char *why = NULL;
 	struct python_site site;
-	uint8_t *reached;
 	size_t found = 0, i, j;
 	bool leaves;
-	int err = 0;
+	int err = ends ? 0 : -ENOMEM;
 
-	if (!entry)
+	if (!entry) {
+		free(ends);
 		return python_sites_refuse(search->elf, diag, "where its loop begins is not known");
-	reached = probe_code_reach(&search->code, entry, NULL, 0, &leaves);
+	}
+	/* Its beginning calls the first of the functions. */
+	reached = probe_code_reach(&search->code, entry, NULL, 0, of_functions, &leaves);
 	if (!reached)
-		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
-	for (i = 0; i < search->code.insns.count && !err; i++) {
+		err = -ENOMEM;
+	if (!err && of_functions) {
+		err = mark_ends(search, ends);
+		if (!err)
+			why = check_functions(search, reached, ends);
+	}
+	for (i = 0; i < search->code.insns.count && !err && !why; i++) {
 		const struct spot_insn *insn = &search->code.insns.at[i];
 
-		if (!reached[i] || insn->size != 4 || (insn->op != SPOT_ADD && insn->op != SPOT_STORE) ||
-		    insn->imm != search->recursion || place_unwind(search, insn, &site))
+		if (!reached[i] || !gives_back(search, insn) || place_unwind(search, insn, &site))
 			continue;
 		for (j = 0; j < search->sites->at.count && search->sites->at.at[j].vaddr != site.vaddr; j++)
 			;
@@ -494,8 +567,11 @@ static int add_unwinds(struct sites_search *search, struct diag *diag)
 		found++;
 	}
 	free(reached);
+	free(ends);
 	if (err)
 		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	if (why)
+		return python_sites_refuse(search->elf, diag, why);
 	return found ? 0 : python_sites_refuse(search->elf, diag, "where exceptions leave a function was not found");
 }
 
@@ -621,7 +697,6 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 				      .layout = &interpreter->layout,
 				      .minor = interpreter->version & 0xff,
 				      .sites = &sites};
-	size_t i;
 	int err;
 
 	if (interpreter->to_prove)
@@ -630,9 +705,6 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 		return python_sites_refuse(elf, diag, "free-threaded: its threads' own copies of code are not handled");
 	if (interpreter->debug_build)
 		return python_sites_refuse(elf, diag, "a debug build");
-	for (i = 0; i < range_count; i++)
-		if (ranges[i].handler)
-			return python_sites_refuse(elf, diag, "its loop is made of functions (tail calls)");
 	err = probe_code_init(&search.code, elf, ranges, range_count, diag);
 	if (err)
 		return err;

@@ -33,8 +33,13 @@
  * Sources: Python/ceval.c, ceval_macros.h, bytecodes.c and Python/generated_cases.c.h of v3.6.15 to v3.15.0;
  * Include/opcode.h, opcode_ids.h (probe_opcodes.def).
  *
- * A loop of another shape (built without computed goto, for debugging, with tail calls, free-threaded, with the JIT) is
- * refused, with the reason: either all sites are found, or none is used.
+ * Of 3.14 and later each handler may be a function, which calls the next one last (clang's tail calls). Then places of
+ * `unwind` are what the loop's C function reaches by direct jumps and calls. No direct jump may leave the functions
+ * that are known, and no others of them may give a level of recursion back than these and those of the instructions
+ * that end frames.
+ *
+ * A loop of another shape (built without computed goto, for debugging, free-threaded) is refused, with the reason:
+ * either all sites are found, or none is used.
  */
 #ifndef STRATA_PYTHON_PROBE_SITES_H
 #define STRATA_PYTHON_PROBE_SITES_H
@@ -70,6 +75,7 @@ enum python_site_kind {
 };
 
 #define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */
+#define PYTHON_SITE_NONE    254 /* of an opcode: its code gives a level of recursion back, but no function ends */
 #define PYTHON_SITE_OPCODES 8
 
 struct python_site {

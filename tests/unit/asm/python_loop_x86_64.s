@@ -10,7 +10,11 @@
 #   5  as 3, but the function reads another word than the one at its argument
 #   6  as 0, but one instruction's code has the frame elsewhere
 #   7  as 0, but one instruction's code writes a local variable to another struct, as 3.12's INTERPRETER_EXIT
+#   8  as 0, but the code of the instructions is functions (from `functions` on) that the loop's calls, as of 3.14
+#   9  as 8, but one of them gives a level of recursion back
+#   10 as 8, but one of them goes on in a function that is not known
 	.set IS_COPIED, KIND == 3 || KIND == 4 || KIND == 5
+	.set IS_FUNCTIONS, KIND >= 8
 	.text
 
 	.macro store
@@ -31,6 +35,14 @@
 	mov 16(%rsp), %rcx
 	.else
 	mov %r13, %rcx
+	.endif
+	.endm
+
+	.macro take_tstate to
+	.if IS_FUNCTIONS
+	mov %r14, %\to
+	.else
+	mov 8(%rsp), %\to
 	.endif
 	.endm
 
@@ -55,7 +67,7 @@
 	.macro return_from
 	store
 	take_frame
-	mov 8(%rsp), %rdi
+	take_tstate rdi
 	mov 8(%rcx), %r12
 	addl $1, 44(%rdi)
 	mov %r12, 72(%rdi)
@@ -69,7 +81,7 @@
 	.endm
 
 	.macro compare_versions otherwise
-	mov 8(%rsp), %rax
+	take_tstate rax
 	.if IS_COPIED
 	lea 24(%rax), %rdi
 	call read_word
@@ -97,6 +109,23 @@ _PyEval_EvalFrameDefault:
 	.else
 	mov %rsi, %r13
 	.endif
+	.if IS_FUNCTIONS
+	mov %rdi, %r14
+	call start_frame
+	add $32, %rsp
+	pop %rbx
+	pop %r14
+	pop %r13
+	pop %r12
+	pop %rbp
+	ret
+	.size _PyEval_EvalFrameDefault, . - _PyEval_EvalFrameDefault
+	.endif
+
+	.globl functions
+	.type functions, %function
+functions:
+start_frame:
 	test %edx, %edx
 	jne exit_unwind
 	mov 0x38(%rsi), %rbp
@@ -135,6 +164,11 @@ op_copy:
 	mov 8(%rsp), %rax
 	mov 24(%rsp), %rcx
 	mov %rcx, 0x38(%rax)
+	.elseif KIND == 9
+	addl $1, 44(%r14)
+	mov 8(%r13), %r12
+	.elseif KIND == 10
+	je unknown
 	.endif
 	call free_frame
 	.if KIND == 4
@@ -177,20 +211,25 @@ op_unknown:
 	ud2
 
 exit_unwind:
-	mov 8(%rsp), %rdi
+	take_tstate rdi
 	addl $1, 44(%rdi)
 	take_frame
 	mov 8(%rcx), %r12
 	mov %r12, 72(%rdi)
 	call free_frame
+	.ifeq IS_FUNCTIONS
 	add $32, %rsp
 	pop %rbx
 	pop %r14
 	pop %r13
 	pop %r12
 	pop %rbp
+	.endif
 	ret
+	.ifeq IS_FUNCTIONS
 	.size _PyEval_EvalFrameDefault, . - _PyEval_EvalFrameDefault
+	.endif
+	.size functions, . - functions
 
 read_word:
 	.if KIND == 5
@@ -200,6 +239,8 @@ read_word:
 	.endif
 	ret
 free_frame:
+	ret
+unknown:
 	ret
 
 	.data
