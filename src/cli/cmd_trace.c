@@ -75,7 +75,7 @@ static const struct option_row rows[] = {
 	{OPTION_SYNTHESIZE, "synthesize", NULL,
 	 "usdt:FILE:python:NAME of a Python without this marker\nis found in its code"},
 	{OPTION_NO_FEATURE, "no-feature", "LIST",
-	 "do not use these features: uprobe_multi, kprobe_multi,\npython_markers"},
+	 "do not use these features: uprobe_multi, kprobe_multi,\nkprobe_session, python_markers"},
 	{OPTION_TRACEABLE, "traceable-functions", "FILE",
 	 "the functions that ftrace can be attached to, instead\nof the kernel's own list"},
 	{OPTION_DWARF_PID, "dwarf-pid", "LIST", "prepare the stacks of these processes before their\nfirst event"},
@@ -176,7 +176,7 @@ static int take_features(struct request *request, const char *value, struct diag
 	} features[] = {
 		{"uprobe_multi", COMPILE_WITHOUT_UPROBE_MULTI},
 		{"kprobe_multi", COMPILE_WITHOUT_KPROBE_MULTI},
-		{"kprobe_session", 0}, /* is not used */
+		{"kprobe_session", COMPILE_WITHOUT_KPROBE_SESSION},
 		{"python_markers", COMPILE_WITHOUT_PYTHON_MARKERS},
 	};
 	char *text = strdup(value), *rest = text, *word;

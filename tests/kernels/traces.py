@@ -66,6 +66,14 @@ kprobe:vmlinux:vfs_read /pid == cpid/ { @module[probe] = count(); }
     "missing-module": ("kprobe:nonsense:vfs_read { }", None),
     "missing-some": ('config = { missing_probes=warn } kprobe:nonsense { } kretprobe:vmlinux:nonsense { } '
                      'kprobe:vfs_read /pid == cpid/ { @[ksym(reg("ip")), ksym(reg("ip") + 2)] = count(); }', ONCE),
+    # For calls and returns of the same functions one program and one link, where the kernel has sessions.
+    "session": ("""
+kprobe:vfs_read /pid == cpid && arg2 == 77/ { @a = arg2; @entered[func] = count(); $i = 0; while ($i < 3) { $i++; } @sum = sum($i); }
+kretprobe:vfs_read /pid == cpid && retval == 77/ { @returned[func, retval, @a] = count(); $i = 0; while ($i < 2) { $i++; } @sum = sum($i); }
+kprobe:vfs_rea* /pid == cpid/ { @any[0, func] = count(); }
+kretprobe:vfs_rea* /pid == cpid/ { @any[1, func] = count(); if (!@told) { @told = 1; system("cat /proc/$PPID/fdinfo/* | grep -c kprobe_multi"); } }
+kretprobe:vfs_write /pid == cpid/ { @write = count(); }
+""", ONCE),
     "parameters": ('begin { system("strata trace -lv \'kprobe:vfs_read,kretprobe:vfs_read\'"); exit(); }', None),
     # One whole round of the program, after one whose reads had whole stacks; then more, until a tick has met the program at work.
     "others": ("""
@@ -199,6 +207,16 @@ def judge_offsets(tap, kernel, texts):
     tap.ok(all("in the middle of an instruction" in text for text in refused), "%s, kprobe: a wrong offset" % kernel, refused)
 
 
+def judge_session(tap, kernel, text):
+    if kernel == "5.10":  # the script has loops
+        return
+    maps = counts(text)
+    links = 5 if kernel == "6.1" else 3
+    tap.ok(maps.get("@entered[vfs_read]") == maps.get("@returned[vfs_read, 77, 77]") == 5 and maps.get("@sum") == 25 and
+           maps.get("@any[0, vfs_read]", 0) == maps.get("@any[1, vfs_read]", 1) >= 5, "%s, kprobe and kretprobe of the same calls" % kernel, text)
+    tap.ok(re.search(r"(?m)^%d$" % links, text), "%s, kprobe and kretprobe: %d links" % (kernel, links), text)
+
+
 def judge_missing(tap, kernel, outputs, status):
     """With --unsafe the kernel itself is asked for functions that are in no list."""
     words = "Unable to attach probe: %s: the kernel has no such function"
@@ -303,7 +321,7 @@ def judge_programs(tap, kernel, output, alone):
     tap.ok(re.search(r"^@probes\[fexit:bpf:\d+:profile_hz_20_3\]: [1-9]", output, re.M), "%s, fexit of a BPF program: probe" % kernel, output)
 
 
-NOT_ALWAYS = ("names", "programs", "programs-inside", "missing", "missing-module", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
+NOT_ALWAYS = ("session", "names", "programs", "programs-inside", "missing", "missing-module", "per-cpu", "offset-5", "offset-9", "iter-vma", "loop", "value", "key", "override", "override-not", "cookie",
               "path-not", "path-iter", "packets")
 
 
@@ -321,6 +339,7 @@ def judge(tap, kernel, results):
     judge_wildcard(tap, kernel, outputs["wildcard"])
     judge_offsets(tap, kernel, [(outputs[name], status[name]) for name in ("offset-5", "offset-9")])
     judge_missing(tap, kernel, outputs, status)
+    judge_session(tap, kernel, outputs["session"])
     judge_others(tap, kernel, outputs["others"])
     for kind in ("kprobe", "fentry"):
         lines = [line.split()[1] for line in outputs["order"].split("\n") if line.startswith(kind)]

@@ -123,7 +123,8 @@ enum attach_flag {
 	ATTACH_OVERRIDES = 128,   /* the program changes what the function returns */
 	ATTACH_KEEPS_TYPES = 256, /* the verifier must know what the context's words point to */
 	ATTACH_SYNTHESIZED = 512, /* of the provider `python`, in place of a marker that the file does not have */
-	ATTACH_OF_KERNEL = 1024   /* listed, a function of the kernel itself: its BTF knows the types */
+	ATTACH_OF_KERNEL = 1024,  /* listed, a function of the kernel itself: its BTF knows the types */
+	ATTACH_SESSION = 2048     /* the program is for the function's call and its return */
 };
 
 /* One place to attach to: what dialects, the generator and the side that runs the script need to know about it. */
@@ -154,7 +155,8 @@ enum probe_use {
 	USES_ARGUMENTS = 2, /* an argument by its number, or the context */
 	USES_TYPES = 4,     /* types that may differ between binaries */
 	USES_PLACE = 8,     /* which of several places it is at */
-	USES_CHOICE = 16    /* a choice made while compiling */
+	USES_CHOICE = 16,   /* a choice made while compiling */
+	USES_NAME = 32      /* the name of the place */
 };
 
 /*
@@ -170,6 +172,8 @@ struct unit {
 	const struct provider *provider;
 	uint32_t first_attach, attach_count;
 	bool is_everywhere; /* -p and -c leave it its events in other processes */
+	/* The unit, by its number from 1 on, for the returns of the same calls: both may be one program. 0: none. */
+	uint32_t back;
 	/* Set when its code is generated. The program's name: its first place, in letters of C, and a number. */
 	const char *section, *program;
 };
@@ -199,7 +203,8 @@ struct setting_words {
 enum compile_without {
 	COMPILE_WITHOUT_UPROBE_MULTI = 1,
 	COMPILE_WITHOUT_KPROBE_MULTI = 2,
-	COMPILE_WITHOUT_PYTHON_MARKERS = 4
+	COMPILE_WITHOUT_PYTHON_MARKERS = 4,
+	COMPILE_WITHOUT_KPROBE_SESSION = 8
 };
 
 struct compile_options {

@@ -199,6 +199,7 @@ bool gen_all(struct gen *g, struct compiler *c, builtin_codes *code_of)
 		name_unit(c, i);
 		gen_unit(g, i);
 	}
+	gen_sessions(g);
 	for (f = 0; f < g->functions.count && !g->failed; f++) {
 		if (code_finish(&g->functions.at[f].code))
 			continue;

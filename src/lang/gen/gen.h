@@ -76,6 +76,9 @@ struct gen {
 	struct span at; /* of the operation that is written, for warnings */
 };
 
+/* Makes one program of each kprobe and the kretprobe of the same calls (unit.back), which is a unit no more. */
+void gen_sessions(struct gen *g);
+
 /* Writes all units. False when something is too large; the report says what. */
 bool gen_all(struct gen *g, struct compiler *c, builtin_codes *code_of);
 void gen_deinit(struct gen *g);

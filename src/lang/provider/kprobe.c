@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * kprobe, kretprobe: any instruction of the kernel. All functions that share a program are one kprobe_multi link (Linux
- * 5.18). It reaches the entries of functions to which ftrace can attach. Other places, and older kernels, need one perf
- * event each. Places are given by address. So functions of the same name are told apart, and a name means all of them.
+ * 5.18), or one for calls and returns (6.10; lang/gen/gen_session.c). It reaches the entries of functions to which
+ * ftrace can attach. Other places, and older kernels, need one perf event each. Places are given by address. So
+ * functions of the same name are told apart, and a name means all of them.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -10,11 +11,19 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "lang/kernel/kernel_functions.h"
 #include "lang/core/number.h"
 #include "lang/provider/provider.h"
+
+/* uapi/linux/bpf.h of Linux 5.18: link_create.kprobe_multi. libbpf refuses sessions that it does not know. */
+struct kprobe_multi_create {
+	uint32_t program, target, attach_type, flags;
+	uint32_t multi_flags, count;
+	uint64_t symbols, addresses, cookies;
+};
 
 /* [MODULE:]FUNCTION[+OFFSET] */
 struct kprobe_search {
@@ -210,16 +219,23 @@ static void list_kprobe(struct compiler *c, const struct provider *self, const s
 static int configure_kprobe(struct bpf_program *program, const struct attach *attach, struct diag *diag)
 {
 	(void)diag;
+	if (attach->flags & ATTACH_SESSION)
+		return bpf_program__set_expected_attach_type(program, (enum bpf_attach_type)ATTACH_KPROBE_SESSION);
 	return attach->flags & ATTACH_MULTI ? bpf_program__set_expected_attach_type(program, BPF_TRACE_KPROBE_MULTI)
 					    : 0;
 }
 
 static int attach_multi(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return)
 {
-	unsigned long *numbers = calloc(2 * (size_t)count, sizeof(*numbers));
-	LIBBPF_OPTS(bpf_link_create_opts, options);
+	uint64_t *numbers = calloc(2 * (size_t)count, sizeof(*numbers));
+	bool is_session = attaches->flags & ATTACH_SESSION;
+	struct kprobe_multi_create create = {.program = (uint32_t)program,
+					     .attach_type =
+						     is_session ? ATTACH_KPROBE_SESSION : BPF_TRACE_KPROBE_MULTI,
+					     .multi_flags = is_return ? BPF_F_KPROBE_MULTI_RETURN : 0,
+					     .count = count};
 	uint32_t i;
-	int fd;
+	long fd;
 
 	if (!numbers)
 		return -ENOMEM;
@@ -227,13 +243,12 @@ static int attach_multi(int program, const struct attach *attaches, uint32_t cou
 		numbers[i] = attaches[i].address;
 		numbers[count + i] = cookie + i;
 	}
-	options.kprobe_multi.flags = is_return ? BPF_F_KPROBE_MULTI_RETURN : 0;
-	options.kprobe_multi.cnt = count;
-	options.kprobe_multi.addrs = numbers;
-	options.kprobe_multi.cookies = (const __u64 *)(numbers + count);
-	fd = bpf_link_create(program, 0, BPF_TRACE_KPROBE_MULTI, &options);
+	create.addresses = (uint64_t)(uintptr_t)numbers;
+	create.cookies = (uint64_t)(uintptr_t)(numbers + count);
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &create, sizeof(create));
+	fd = fd < 0 ? -errno : fd;
 	free(numbers);
-	return fd;
+	return (int)fd;
 }
 
 static int attach_singly(int program, const struct attach *attaches, uint32_t count, uint64_t cookie, bool is_return,

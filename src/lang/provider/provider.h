@@ -127,6 +127,9 @@ extern const struct provider provider_bench, provider_test, provider_begin, prov
 	provider_usdt, provider_software, provider_hardware, provider_watchpoint, provider_kprobe, provider_kretprobe,
 	provider_fentry, provider_fexit, provider_iter, provider_self, provider_python;
 
+/* uapi/linux/bpf.h of Linux 6.10: enum bpf_attach_type */
+#define ATTACH_KPROBE_SESSION 56
+
 /* For providers: */
 
 /* "BINARY:FUNC" and so on: does `text` match the pattern with * and ? and [...]? */

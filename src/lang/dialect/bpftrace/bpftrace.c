@@ -51,6 +51,55 @@ static void tell_empty(struct compiler *c, const struct probe *probe, const char
 			       "program behavior.");
 }
 
+/* The unit of a probe that has one place in the script, these functions, and no need of its name; or 0. */
+static uint32_t sole_unit(struct compiler *c, uint32_t probe, const struct provider *provider, const char *functions)
+{
+	const struct probe *of = &checker(c)->script.probes.at[probe];
+	uint32_t found = 0, i;
+
+	if (of->point_count != 1 || of->points[0].part_count != 2 || strcmp(of->points[0].parts[1], functions) != 0 ||
+	    provider_find(of->points[0].parts[0]) != provider)
+		return 0;
+	for (i = 0; i < c->units.count; i++) {
+		if (c->units.at[i].probe != probe)
+			continue;
+		if (found)
+			return 0;
+		found = i + 1;
+	}
+	return check_uses(c, of) & USES_NAME ? 0 : found;
+}
+
+static bool is_paired(const struct compiler *c, uint32_t unit)
+{
+	size_t i;
+
+	for (i = 0; i < c->units.count; i++)
+		if (c->units.at[i].back == unit)
+			return true;
+	return false;
+}
+
+/* As in bpftrace, a kprobe and the only kretprobe of the same functions are one, where the kernel has sessions. */
+static void pair(struct compiler *c, uint32_t probe)
+{
+	const struct script *script = &checker(c)->script;
+	const struct attach_text *point = script->probes.at[probe].points;
+	const char *functions = point->part_count == 2 ? point->parts[1] : "";
+	uint32_t call = sole_unit(c, probe, &provider_kprobe, functions), back = 0, found, i;
+
+	for (i = 0; call && i < script->probes.count; i++) {
+		found = sole_unit(c, i, &provider_kretprobe, functions);
+		if (!found || is_paired(c, found))
+			continue;
+		if (back)
+			return;
+		back = found;
+	}
+	if (call)
+		c->units.at[call - 1].back = back;
+}
+
 static void expand(struct compiler *c)
 {
 	const struct script *script = &checker(c)->script;
@@ -73,6 +122,8 @@ static void expand(struct compiler *c)
 		report_nothing(c->report, "probe.filter", "No probes to attach");
 	if (!provider_expanded(c))
 		return;
+	for (i = 0; !(c->options->without & COMPILE_WITHOUT_KPROBE_SESSION) && i < script->probes.count; i++)
+		pair(c, (uint32_t)i);
 	for (i = 0; i < c->units.count; i++) {
 		const struct probe *probe = &script->probes.at[c->units.at[i].probe];
 		const struct checked checked = {.predicate = ast_copy(c->arena, probe->predicate),

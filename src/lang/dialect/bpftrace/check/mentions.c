@@ -25,6 +25,8 @@ static unsigned int uses_of(const struct ast *node)
 		uses |= USES_ARGS;
 	if (!strncmp(node->text, "arg", 3) || (is_bare && !strcmp(node->text, "ctx")))
 		uses |= USES_ARGUMENTS;
+	if (!strcmp(node->text, "probe"))
+		uses |= USES_NAME;
 	if (!strcmp(node->text, "probe") || !strcmp(node->text, "func"))
 		uses |= USES_PLACE;
 	return uses;
