@@ -21,6 +21,16 @@ static void print_line(FILE *out, const char *before, const char *text)
 	fputc('\n', out);
 }
 
+/* The type of a parameter, which its declaration begins with, and `argN` for its name. */
+static void print_numbered(const struct type_field *field, uint32_t number, FILE *out)
+{
+	size_t size = field->declaration ? strlen(field->declaration) - strlen(field->name) : 0;
+
+	fputs("    ", out);
+	text_print(out, field->declaration, size);
+	fprintf(out, "arg%u\n", number);
+}
+
 /* What kprobes have by number. */
 static void print_registers(struct compiler *c, const struct attach *attach, FILE *out)
 {
@@ -32,11 +42,11 @@ static void print_registers(struct compiler *c, const struct attach *attach, FIL
 		return;
 	if (strncmp(attach->name, "kretprobe:", 10) != 0)
 		for (i = 0; i < arguments->field_count; i++)
-			fprintf(out, "    %s arg%u\n", type_describe(c->arena, arguments->fields[i].type), i);
+			print_numbered(&arguments->fields[i], i, out);
 	else if (result.type->kind == TYPE_NONE)
 		fputs("    void\n", out);
 	else
-		fprintf(out, "    %s retval\n", type_describe(c->arena, result.type));
+		print_line(out, "    ", result.declaration ? result.declaration : "");
 }
 
 static void print_place(struct compiler *c, struct attach *attach, bool verbose, FILE *out)
@@ -141,6 +151,7 @@ static void begin(struct compilation *compilation, const char *name, const char 
 	report_init(&compilation->report, &compilation->arena, name, source, size);
 	compiler_init(c, &compilation->arena, &compilation->report, options);
 	kernel_types_attach(&c->types);
+	c->types.declares = true;
 }
 
 int lang_list(const char *patterns, const struct compile_options *options, bool verbose, FILE *out, FILE *errors)

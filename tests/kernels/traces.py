@@ -227,8 +227,8 @@ def judge_missing(tap, kernel, outputs, status):
     text = outputs["missing-some"]
     tap.ok(all("WARNING: %s. Skipping.\n" % (words % name) in text for name in ("kprobe:nonsense", "kretprobe:vmlinux:nonsense")) and
            counts(text).get("@[vfs_read, vfs_read]", 0) >= 5, "%s, kprobe: what is missing is skipped; ksym is a function's name" % kernel, text)
-    tap.equal(outputs["parameters"].strip(), "kprobe:vfs_read\n    struct file * arg0\n    int8 * arg1\n    uint64 arg2\n    int64 * arg3\n"
-              "kretprobe:vfs_read\n    int64 retval", "%s, kprobe: parameters, listed" % kernel)
+    tap.equal(outputs["parameters"].strip(), "kprobe:vfs_read\n    struct file * arg0\n    char * arg1\n    size_t arg2\n    loff_t * arg3\n"
+              "kretprobe:vfs_read\n    ssize_t retval", "%s, kprobe: parameters, listed" % kernel)
 
 
 def judge_others(tap, kernel, text):

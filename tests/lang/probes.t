@@ -238,6 +238,9 @@ def iterators():
     out, err = trace('iter:task_vma { @n = count(); printf("%lx %lx %r\\n", ctx.vma.vm_start, ctx.vma.vm_end, buf(ctx.task.comm, 16)); }')
     count = re.search(r"@n: (\d+)", out)
     tap.ok(count and len(re.findall(r"(?m)^[0-9a-f]+ [0-9a-f]+ ", out)) == int(count.group(1)), "iter: no line is lost", out[-300:], err)
+    listing = subprocess.run([STRATA, "trace", "-lv", "rawtracepoint:sys_enter,rawtracepoint:sched_process_exec"], stdout=subprocess.PIPE, check=False)
+    tap.equal(listing.stdout.decode(), "rawtracepoint:vmlinux:sys_enter\n    struct pt_regs * regs\n    long int id\nrawtracepoint:vmlinux:sched_process_exec\n"
+              "    struct task_struct * p\n    pid_t old_pid\n    struct linux_binprm * bprm\n", "rawtracepoint: parameters in C, listed")
     listing = subprocess.run([STRATA, "trace", "-lv", "iter:task"], stdout=subprocess.PIPE, check=False).stdout.decode()
     tap.ok("struct task_struct * task" in listing, "iter: -lv", listing)
 

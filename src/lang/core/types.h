@@ -40,6 +40,7 @@ struct types {
 	const struct types_source *local; /* of the probe that is being checked, asked before `source`; NULL: none */
 	VEC(struct named_type) named;
 	VEC(struct named_constant) constants;
+	bool declares; /* parameters of the kernel's functions have their declarations, for those that list them */
 };
 
 void types_init(struct types *types, struct arena *arena);

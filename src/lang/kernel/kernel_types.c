@@ -481,6 +481,11 @@ static const struct btf_type *tracepoint_function(struct kernel_types *k, const 
 	return from && BTF_INFO_KIND(from->info) == BTF_KIND_FUNC_PROTO ? from : NULL;
 }
 
+static const char *declare(const struct kernel_types *k, struct types *types, uint32_t number, const char *name)
+{
+	return types->declares ? arena_printf(types->arena, "%s %s", spelled(k, types, number), name) : NULL;
+}
+
 /*
  * The parameters of a function type from the `first` on, as a record of 8-byte words. A struct that is passed by value
  * takes as many words as it has (kernel/bpf/btf.c, get_ctx_arg_idx()).
@@ -500,7 +505,10 @@ static const struct type *parameters_record(struct kernel_types *k, struct types
 		const struct type *type = convert(k, types, parameters[i].type, 0);
 
 		fields[record->field_count++] = (struct type_field){
-			.name = name_at(k, parameters[i].name_off), .type = type, .offset = record->size};
+			.name = name_at(k, parameters[i].name_off),
+			.type = type,
+			.offset = record->size,
+			.declaration = declare(k, types, parameters[i].type, name_at(k, parameters[i].name_off))};
 		record->size += type->size ? (type->size + 7) & ~7u : 8;
 	}
 	return record;
@@ -533,8 +541,10 @@ const struct type *kernel_types_function(struct types *types, const char *name, 
 	const struct type *record = from ? parameters_record(k, types, from, 0, name) : NULL;
 
 	if (record)
-		*result = (struct type_field){
-			.name = "retval", .type = convert(k, types, from->type, 0), .offset = record->size};
+		*result = (struct type_field){.name = "retval",
+					      .type = convert(k, types, from->type, 0),
+					      .offset = record->size,
+					      .declaration = declare(k, types, from->type, "retval")};
 	return record;
 }
 
