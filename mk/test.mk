@@ -19,7 +19,8 @@ TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 # of analyser.t's 174 s 42, of offcpu.t's 99 s 26. It is what each of them must stand: two busy neighbours. The unit tests are
 # last: they are short, so that no core waits for a long one. But these run one after the other, behind the others: they
 # keep both cores busy themselves (the first line), or need all that strata keeps for the whole machine, or its memory.
-# What failed beside others is run again, alone: tests/again says what, and why.
+# What failed beside others is run again, alone: tests/again says what, and why. What the cores have left while tests wait goes
+# to the sanitized build, which is in no hurry.
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 ALONE := tests/fuzz/fuzz.t tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
 	tests/hostile/tables.t tests/chaos/storms.t tests/chaos/memory.t
@@ -60,13 +61,15 @@ check-long: deps
 
 check-all:
 	@$(MAKE) --no-print-directory -j$$(nproc) tests-build
-	@$(MAKE) --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build
 	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \
 		TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
-		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(filter-out $(ALONE),$(TEST_SCRIPTS)) \
-			$(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%); \
+		nice -n 19 make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 & \
+		sanitized=$$!; trap "kill $$sanitized; exit 1" INT TERM; \
+		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(filter-out $(ALONE),$(TEST_SCRIPTS)) $(UNIT_TESTS); \
+		wait $$sanitized || { cat $(BUILD)/sanitized.log; exit 1; }; \
+		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(UNIT_SRCS:%.c=build-sanitize/%); \
 		prove -e tests/keep-tap --timer $(ALONE); \
 		tests/again $(BUILD)/tap; \
 		tests/results $(BUILD)/tap
