@@ -16,9 +16,19 @@ import chaos  # noqa: E402
 from chaos import e2e  # noqa: E402
 
 PROGRAM = """#include <stdio.h>
+#include <unistd.h>
 volatile unsigned sum;
 __attribute__((noinline)) void spin_in_file(unsigned n) { while (n--) sum += n; }
-int main(void) { puts("ready"); fflush(stdout); for (;;) spin_in_file(100000); }
+int main(int count, char **arguments)
+{
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		spin_in_file(100000);
+		if (count > 1)
+			usleep(10000);
+	}
+}
 """
 # A file of Python that says when it has worked for a while, and goes on.
 WORK = """import time
@@ -80,7 +90,7 @@ def sums_up(tap, where, done, words):
 def hung_before(tap, where, server, target):
     server.tell("hang")
     # The program runs on while strata still waits for its file, a second.
-    done = e2e.record_used(target, 5, *outputs(where))
+    done = e2e.record_used(target, 3, *outputs(where))
     stats, lost = sums_up(tap, where, done, "hung before")
     tap.ok(stats["samples"] >= e2e.due(2, 199), "hung before: %d samples" % stats["samples"])
     tap.equal(lost, {"no-answer": stats["samples"]}, "hung before: all of them for that reason")
@@ -108,9 +118,9 @@ def comes_back(tap, where, server, target):
     server.tell("hang")
 
     def go(_):
-        e2e.let_use(target, 5)
+        e2e.let_use(target, 3)
         server.tell("answer")
-        e2e.let_use(target, 6)
+        e2e.let_use(target, 4)
 
     done = e2e.record_while(go, *(outputs(where) + ("-p", target)))
     stats, lost = sums_up(tap, where, done, "comes back")
@@ -133,15 +143,15 @@ def hangs_later(tap, where, server, target):
 def verified(tap, where, server, target):
     def go(_):
         server.tell("answer")
-        e2e.let_use(target, 3)
-        server.tell("hang")
         e2e.let_use(target, 2)
+        server.tell("hang")
+        e2e.let_use(target, 1)
 
     server.tell("answer")
     stats, _ = sums_up(tap, where, e2e.record_while(go, *(outputs(where) + ("--verify", "-p", target))), "--verify, hangs later")
     tap.ok(stats["verify"]["agree"] > 0 and not stats["verify"]["differ"], "--verify, hangs later: %s" % stats["verify"])
     server.tell("hang")
-    sums_up(tap, where, e2e.record_used(target, 3, *(outputs(where) + ("--verify",))), "--verify, hung before")
+    sums_up(tap, where, e2e.record_used(target, 2, *(outputs(where) + ("--verify",))), "--verify, hung before")
 
 
 def others(tap, server, target):
@@ -344,21 +354,33 @@ def command_hangs(tap, where, server):
     server.tell("answer")
 
 
+def end(target):
+    """Nobody looks at it any more, and it uses all of a core."""
+    target.kill()
+    target.wait()
+
+
 def recordings(tap, where, server, target):
     hung_before(tap, where, server, target.pid)
     ends_in_time(tap, where, server, target.pid)
     comes_back(tap, where, server, target.pid)
     hangs_later(tap, where, server, target.pid)
     verified(tap, where, server, target.pid)
+    end(target)
     source_text(tap, where, server)
 
 
 def commands(tap, where, server, target):
     others(tap, server, target.pid)
     results(tap, where, server, target.pid)
-    kernel_opens(tap, server)
-    target.kill()  # nobody looks at it any more
-    target.wait()
+    end(target)
+    # One that the probes meet, and that rests between.
+    resting = subprocess.Popen([server.program, "rest"], stdout=subprocess.DEVNULL)
+    try:
+        kernel_opens(tap, server)
+    finally:
+        server.tell("answer")
+        end(resting)
     executes(tap, where, server)
     command_hangs(tap, where, server)
 

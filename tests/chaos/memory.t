@@ -118,17 +118,17 @@ def killed(tap, where, group):
 def squeezed(tap, where, group):
     """The group's limit leaves room for --max-memory: what it has read of files has to go, and it goes on."""
     target = start_many(where)
-    strata = start_strata(target.pid, *(outputs(where, 999) + ["--max-memory", "16M"]), preexec_fn=group.enter)
+    strata = start_strata(target.pid, *(outputs(where, 3999) + ["--max-memory", "16M"]), preexec_fn=group.enter)
     try:
         group.limit(group.usage() + 32 * MB)
-        e2e.let_use(target.pid, 20)
+        e2e.let_use(target.pid, 5)
         strata.send_signal(signal.SIGINT)
         _, stderr = strata.communicate(timeout=e2e.PATIENCE_S)
     finally:
         strata.kill()
         target.kill()
         target.wait()
-    judge(tap, "a small cgroup", where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 20, 999, least=0)
+    judge(tap, "a small cgroup", where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 5, 3999, least=0)
     stats = e2e.load(where + "/c.json")
     tap.ok(stats["lost"].get("evicted", 0) > 0, "a small cgroup: --max-memory keeps strata in it: %s" % stats["lost"])
 

@@ -10,13 +10,14 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 sys.dont_write_bytecode = True
 import check  # noqa: E402
 import interpreters  # noqa: E402
+import tap  # noqa: E402
 import truths  # noqa: E402
 
-SECONDS = float(os.environ.get("ORACLE_SELFTEST_SECONDS", "4"))
+SECONDS = float(os.environ.get("ORACLE_SELFTEST_SECONDS", tap.SCALE))
 MUTANTS = 3000
 number = 0
 
