@@ -6,4 +6,4 @@ KERNELS ?= 5.10 6.1 6.12 newest
 .PHONY: check-kernels
 check-kernels: all
 	@mk/install-packages $(DEB_KERNELS)
-	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) KERNELS="$(KERNELS)" prove -e '' -v --timer tests/kernels/kernels.t
+	STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) KERNELS="$(KERNELS)" TEST_SCALE=4 prove -e '' -v --timer tests/kernels/kernels.t

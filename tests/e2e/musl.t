@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import e2e  # noqa: E402
 
-SECONDS, HZ = 2.5, 199  # CPU time of each program
+SECONDS, HZ = 1.25, 397  # CPU time of each program
 PROGRAM = r"""
 #include <pthread.h>
 #include <signal.h>

@@ -16,7 +16,7 @@ import e2e  # noqa: E402
 import interpreters  # noqa: E402
 
 ONLY = os.environ.get("ORACLE_ONLY", "")
-SECONDS = 0.6 * e2e.SCALE
+SECONDS, HZ = (0.6 * e2e.SCALE, 499) if e2e.LONG else (0.3, 997)
 with open(os.path.join(HERE, "tasks_program.py"), encoding="utf-8") as program:
     SOURCE = program.read()
 OWN = re.compile(r"^((?:begin|burn|renamed)_\d+) \(<string>:")
@@ -78,7 +78,7 @@ def judge(stacks, names):
 
 def running(tap, where, interpreter):
     label = interpreter.label
-    stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS)), "-F", 499)
+    stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS)), "-F", HZ)
     verdict, notes = judge(stacks, names)
     tap.ok(verdict["named"] and not verdict["wrong"] and not verdict["other"],
            "%s: samples bear their task's name: %s" % (label, dict(verdict)), said, *notes)
@@ -101,7 +101,7 @@ def waiting(tap, where, interpreter):
 def begun(tap, where, interpreter):
     """By strata: what runs tasks is not imported yet when it begins to sample."""
     out = where + "/b.folded"
-    done = e2e.record("--tasks", "-F", 499, "-o", out, "--", *command(interpreter, 2 * SECONDS))
+    done = e2e.record("--tasks", "-F", HZ, "-o", out, "--", *command(interpreter, max(1.2, 2 * SECONDS)))
     names = dict(json.loads(done.stdout.partition("ready\n")[2] or "{}"))
     verdict, notes = judge(e2e.folded(out), names)
     tap.ok(verdict["named"] and not verdict["wrong"] and not verdict["other"],
@@ -110,12 +110,12 @@ def begun(tap, where, interpreter):
 
 def other_kinds(tap, where, interpreter):
     label = interpreter.label
-    stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS, "plain")), "-F", 499)
+    stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS, "plain")), "-F", HZ)
     verdict, notes = judge(stacks, names)
     tap.ok(verdict["kept"] and not verdict["wrong"] and not verdict["named"],
            "%s: stacks of tasks that are not _asyncio's keep the loop's frames" % label, dict(verdict), said, *notes)
     if interpreter.version >= (3, 12):
-        stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS, "eager")), "-F", 499)
+        stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS, "eager")), "-F", HZ)
         verdict, notes = judge(stacks, names)
         tap.ok(verdict["named"] and not verdict["wrong"] and not verdict["kept"], "%s: eager tasks" % label, dict(verdict), said,
                *notes)
@@ -126,7 +126,7 @@ def uvloop(tap, where, interpreter):
     if subprocess.call([interpreter.path, "-c", "import uvloop"], stderr=subprocess.DEVNULL):
         tap.skip("%s: uvloop" % label, "it has no uvloop")
         return
-    stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS, "uvloop")), "-F", 499)
+    stacks, names, said = record(where, e2e.start(command(interpreter, SECONDS, "uvloop")), "-F", HZ)
     verdict, notes = judge(stacks, names)
     tap.ok(verdict["named"] and not sum(verdict[what] for what in ("wrong", "kept", "other")), "%s: uvloop: %s" % (
         label, dict(verdict)), said, *notes)
@@ -135,7 +135,7 @@ def uvloop(tap, where, interpreter):
 def off(tap, where, interpreter):
     """Without the option nothing is different."""
     out = where + "/o.folded"
-    e2e.record_rest(e2e.start(command(interpreter, 0.5)), "-F", 499, "-o", out)
+    e2e.record_rest(e2e.start(command(interpreter, 0.5)), "-F", HZ, "-o", out)
     stacks = e2e.folded(out)
     tap.ok(stacks and not any(f.startswith("[task ") for frames, _ in stacks for f in frames), "without --tasks there are none")
 
