@@ -23,6 +23,7 @@ enum spot_op {
 	SPOT_STORE,    /* the `size` bytes at b + imm = a; SPOT_NONE: something else */
 	SPOT_ADD,      /* the `size` bytes at b + imm += addend, which is not 0 */
 	SPOT_COMPARE,  /* a, or something else (SPOT_NONE), with the `size` bytes at b + imm */
+	SPOT_DIFFER,   /* a compared with b, `size` bytes */
 	SPOT_NUMBER,   /* a = imm */
 	SPOT_SUM,      /* a = b + c, of 8 bytes; SPOT_NONE for c: a = a + the word at b + imm */
 	SPOT_CALL,     /* target; 0: not known */

@@ -151,22 +151,56 @@ assert begun[0] == 40, begun
 """
 
 
-def check_switched(tap, interpreter):
-    """A function that has been called before monitoring is switched on executes its first instruction twice, and begins once."""
+SHARED = """
+import sys, threading
+def plain(): pass
+def shared():
+    while True: yield 1
+generators = [(shared(), threading.Lock()) for _ in range(8)]
+def work():
+    for _ in range(100):
+        for generator, lock in generators:
+            with lock: next(generator)
+            plain()
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def count_of(interpreter, text, counted):
+    """What is counted of a program's functions by `counted`, and strata's messages."""
     root = interpreter.root or ""
     with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
-        program.write(SWITCHED)
+        program.write(text)
         program.flush()
         os.chmod(program.name, 0o644)
         inside = program.name[len(root):]
-        script = """python:"%s":function-entry /args.file == "%s" && args.kind == "start"/ {
-            @[args.function] = count(); }""" % (root + interpreter.path, inside)
+        script = """python:"%s":function-entry, python:"%s":function-return /args.file == "%s"/ {
+            @[%s] = count(); }""" % (root + interpreter.path, root + interpreter.path, inside, counted)
         command = "%s%s %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
         done = subprocess.run([STRATA, "trace", "-q", "-e", script, "-c", command], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
-    told = {name: int(count) for name, count in re.findall(r"@\[(warm\w*)\]: (\d+)", done.stdout)}
-    tap.ok(told == {"warm": 44, "warm_generator": 44} and not done.returncode,
-           "%s: monitoring is switched on and off while functions are warm" % interpreter.label, told, done.stderr)
+    failed = ["status %d" % done.returncode] if done.returncode else []
+    return {key: int(count) for key, count in re.findall(r"@\[(.*)\]: (\d+)", done.stdout)}, failed + [done.stderr]
+
+
+def check_switched(tap, interpreter):
+    """A function that has been called before monitoring is switched on executes its first instruction twice, and begins once."""
+    told, said = count_of(interpreter, SWITCHED, "args.function, args.kind")
+    told = [told.get(name + ", start") for name in ("warm", "warm_generator")]
+    tap.ok(told == [44, 44] and len(said) == 1,
+           "%s: monitoring is switched on and off while functions are warm" % interpreter.label, told, *said)
+
+
+def check_shared(tap, interpreter):
+    """Generators that several threads resume: in free-threaded builds each thread may have a copy of the bytecode."""
+    told, said = count_of(interpreter, SHARED, "args.function, args.kind, args.line")
+    expected = {"plain, start, 3": 3200, "plain, return, 3": 3200, "shared, start, 4": 8, "shared, resume, 5": 3192,
+                "shared, yield, 5": 3200}
+    got = {key: count for key, count in told.items() if key in expected or
+           (key.startswith(("plain", "shared")) and not re.match("shared, (unwind|throw|return)", key))}
+    tap.ok(got == expected and len(said) == 1, "%s: threads share generators" % interpreter.label, told, *said)
 
 
 def code_of(pid, path):
@@ -219,6 +253,7 @@ def main():
             check_classes(tap, interpreter)
             if interpreter.version >= (3, 12):
                 check_switched(tap, interpreter)
+                check_shared(tap, interpreter)
         if interpreter.version >= (3, 14) and not refusal(interpreter.label):
             check_jit(tap, interpreter)
     check_life(tap)

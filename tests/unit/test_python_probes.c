@@ -46,6 +46,9 @@ static void test_instructions(void)
 	insn = DECODE("\x48\x39\x87\xa0\x00\x00\x00"); /* cmp [rdi+0xa0], rax */
 	ok(insn.op == SPOT_COMPARE && insn.a == RAX && insn.b == RDI && insn.imm == 0xa0 && !insn.clobbers,
 	   "a comparison, which changes nothing");
+	insn = DECODE("\x48\x39\xc2"); /* cmp rdx, rax */
+	ok(insn.op == SPOT_DIFFER && insn.a == RDX && insn.b == RAX && insn.size == 8 && !insn.clobbers,
+	   "of registers");
 	insn = DECODE("\x48\x85\xff"); /* test rdi, rdi */
 	ok(insn.op == SPOT_OTHER && !insn.clobbers, "nor does a test");
 	insn = DECODE("\x48\x83\xe0\xfe"); /* and rax, -2 */
@@ -212,7 +215,8 @@ static bool is_same_site(const struct python_site *a, const struct python_site *
 	       is_same_place(&a->tstate, &b->tstate) && is_same_place(&a->flag, &b->flag) && a->again == b->again &&
 	       a->interp_offset == b->interp_offset && a->version_offset == b->version_offset &&
 	       a->code_offset == b->code_offset && a->version_low == b->version_low &&
-	       a->tracing_offset == b->tracing_offset && a->recursion_offset == b->recursion_offset &&
+	       a->tracing_offset == b->tracing_offset && a->copy_offset == b->copy_offset &&
+	       a->recursion_offset == b->recursion_offset &&
 	       a->after == b->after;
 }
 
@@ -314,7 +318,9 @@ static int find_kind(unsigned int kind, struct python_sites *ret, struct diag *d
 			   .frame_back = 8,
 			   .frame_lasti = 0x38,
 			   .tstate_interp = 16,
-			   .code_bytecode = 200}};
+			   .code_bytecode = 200,
+			   .frame_tlbc_index = kind >= 11 ? 72 : PY_NO_OFFSET,
+			   .code_tlbc = kind >= 11 ? 232 : PY_NO_OFFSET}};
 	struct python_range ranges[2] = {{}, {.handler = true}};
 	char option[64];
 	struct elf_file *elf;
@@ -356,7 +362,8 @@ static void test_loop(unsigned int kind, uint8_t instruction, const char *words)
 	unwind = site_of(&sites, PYTHON_SITE_UNWIND, 0);
 	is_int((int64_t)sites.at.count, 11, "%s: all of it", words);
 	ok(resume && (resume->frame.reg == RCX || resume->frame.reg == R13) && !resume->frame.add && resume->again &&
-		   resume->version_offset == 24 && resume->code_offset == 168 && resume->interp_offset == PY_NO_OFFSET,
+		   resume->copy_offset == (kind == 11 ? 0x3ca0 : PY_NO_OFFSET) && resume->version_offset == 24 &&
+		   resume->code_offset == 168 && resume->interp_offset == PY_NO_OFFSET,
 	   "%s: the frame and the versions at RESUME", words);
 	ok(end && end->instruction.reg == instruction && !end->instruction.add && end->tstate.kind,
 	   "%s: the instruction at RETURN_VALUE", words);
@@ -386,11 +393,13 @@ static void test_loops(void)
 	test_loop(3, RBP, "a copy, and a call that reads");
 	test_loop(7, RBP, "another local variable, elsewhere");
 	test_loop(8, RBP, "functions");
+	test_loop(11, RBP, "free-threaded");
 	test_refused(4, "does not agree on a place for the instruction");
 	test_refused(5, "where RESUME compares what is instrumented was not found");
 	test_refused(6, "does not agree on a place for the frame");
 	test_refused(9, "other instructions end functions than those that should");
 	test_refused(10, "its functions go on in one that is not known");
+	test_refused(12, "where RESUME asks for the thread's copy of the code was not found");
 }
 
 int main(void)

@@ -193,6 +193,12 @@ static void read_compare(const cs_x86_op *a, const cs_x86_op *b, struct spot_ins
 	const cs_x86_op *memory = is_plain(a) ? a : b, *other = is_plain(a) ? b : a;
 
 	ret->clobbers = 0;
+	if (is_register(a) && is_register(b)) {
+		ret->op = SPOT_DIFFER;
+		ret->a = number_of(a->reg);
+		ret->b = number_of(b->reg);
+		ret->size = a->size;
+	}
 	if (!is_plain(memory))
 		return;
 	ret->op = SPOT_COMPARE;

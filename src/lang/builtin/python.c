@@ -93,6 +93,9 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(tuple_items), probe->objects.tuple_items);
 	gen_frame_store_imm(g, 4, AT(code_kinds), probe->objects.code_kinds);
 	gen_frame_store_imm(g, 4, AT(cell_value), probe->objects.cell_value);
+	gen_frame_store_imm(g, 4, AT(frame_copy), layout->frame_tlbc_index);
+	gen_frame_store_imm(g, 4, AT(tstate_copy), site->copy_offset);
+	gen_frame_store_imm(g, 4, AT(code_copies), layout->code_tlbc);
 	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
 	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
 	gen_frame_store_imm(g, 4, AT(unicode_state), layout->unicode_state);

@@ -60,7 +60,11 @@ struct rt_python {
 	__u32 text_base;                           /* of a string: where what is read of it at once begins */
 	__u32 text_length;                         /* which of the words read is the length; RT_PYTHON_UNKNOWN */
 	__u32 code_names, tuple_items, code_kinds, cell_value; /* of rt_python_self_class() */
-	__u32 pad;
+	/*
+	 * Free-threaded 3.14 and later: which copy of the bytecode a frame and a thread have, and where the copies
+	 * are, in a code object; else 0xffff.
+	 */
+	__u32 frame_copy, tstate_copy, code_copies;
 	__u64 code;
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
 	__u32 kind;     /* enum rt_python_kind */
@@ -70,7 +74,7 @@ struct rt_python {
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
 };
-ABI_ASSERT_SIZE(struct rt_python, 328);
+ABI_ASSERT_SIZE(struct rt_python, 336);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

@@ -68,11 +68,25 @@ static __always_inline __u64 code_of(const struct rt_python *p)
 	return word(p->frame + p->frame_code) & ~(__u64)p->code_tag;
 }
 
-/* Does RESUME find that something else is instrumented than the code knows? Then it is executed again. */
+/* Where the bytecode begins that the frame executes. */
+static __always_inline __u64 bytecode_of(const struct rt_python *p)
+{
+	__s32 copy = p->code_copies == NO_OFFSET ? 0 : half(p->frame + p->frame_copy);
+
+	/* The number of copies, and they, of which the first one is the code object's own. */
+	return copy > 0 ? word(word(p->code + p->code_copies) + 8 + 8 * (__u64)copy) : p->code + p->code_bytecode;
+}
+
+/*
+ * Does RESUME find that something else is instrumented than the code knows, or that another thread's copy of it was
+ * begun? Then it is executed again.
+ */
 static __always_inline int is_executed_again(struct rt_python *p)
 {
 	__u64 owner = p->tstate;
 
+	if (p->tstate_copy != NO_OFFSET && half(p->frame + p->frame_copy) != half(p->tstate + p->tstate_copy))
+		return 1;
 	if (p->tracing_offset != NO_OFFSET && half(p->tstate + p->tracing_offset))
 		return 0;
 	if (p->interp_offset != NO_OFFSET)
@@ -120,8 +134,8 @@ static __always_inline int begin_unwind(struct rt_python *p)
 	p->code = code_of(p);
 	p->position = at;
 	if (p->version < 0x30d)
-		return at < p->code + p->code_bytecode ? 0 : RT_PYTHON_UNWIND;
-	if (at == p->code + p->code_bytecode && half(p->tstate + p->recursion_offset) - after < 0)
+		return at < bytecode_of(p) ? 0 : RT_PYTHON_UNWIND;
+	if (at == bytecode_of(p) && half(p->tstate + p->recursion_offset) - after < 0)
 		return 0;
 	return RT_PYTHON_UNWIND;
 }
@@ -273,7 +287,7 @@ __hidden __u64 rt_python_line(void *state)
 {
 	struct rt_python *p = state;
 	struct line_context context = {.p = p};
-	__s64 offset = p->version >= 0x30b  ? (__s64)(p->position - (p->code + p->code_bytecode))
+	__s64 offset = p->version >= 0x30b  ? (__s64)(p->position - bytecode_of(p))
 		       : p->version < 0x30a ? (__s64)p->position
 					    : 2 * (__s64)p->position;
 	__u64 table = word(p->code + p->code_linetable);

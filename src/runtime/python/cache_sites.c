@@ -70,6 +70,7 @@ static void code_site(struct coder *coder, struct python_site *site)
 	code(coder, &site->code_offset, sizeof(site->code_offset));
 	code(coder, &site->version_low, sizeof(site->version_low));
 	code(coder, &site->tracing_offset, sizeof(site->tracing_offset));
+	code(coder, &site->copy_offset, sizeof(site->copy_offset));
 	code(coder, &site->recursion_offset, sizeof(site->recursion_offset));
 	code_bool(coder, &site->after);
 	coder->failed |= site->kind > PYTHON_SITE_JIT || site->opcode_count > PYTHON_SITE_OPCODES;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * probe_parts: what the files of probe_sites share: probe_sites.c, probe_table.c (3.11 and later), probe_sites_old.c.
- * No other file includes it.
+ * probe_parts: what the files of probe_sites share: probe_sites.c, probe_table.c and probe_fields.c (3.11 and later),
+ * probe_sites_old.c. No other file includes it.
  */
 #ifndef STRATA_PYTHON_PROBE_PARTS_H
 #define STRATA_PYTHON_PROBE_PARTS_H
@@ -38,6 +38,25 @@ int python_sites_find_table(struct sites_search *search, struct diag *diag);
 
 /* 3.11 and later: a line that begins where a handler does. */
 void python_sites_begin(const struct sites_search *search, struct probe_line *ret);
+
+enum probe_writes { WRITES_NOT, WRITES_MORE, WRITES_LESS, WRITES_UNKNOWN };
+
+/* Does this instruction add 1 to a 32-bit word, at once or by a register, or take 1 from it? *at: the word. */
+enum probe_writes python_sites_counts(const struct probe_line *line, const struct spot_insn *insn,
+				      struct probe_value *at);
+
+/*
+ * 3.12 and later: how RESUME or RESUME_CHECK compares the code object's version with that of what is instrumented.
+ * Fills tstate and versions.
+ */
+bool python_sites_find_versions(struct sites_search *search, uint64_t handler);
+/*
+ * Free-threaded 3.14 and later: RESUME asks whether the frame has the copy of the bytecode that is the thread's. Fills
+ * versions.copy_offset. After the versions.
+ */
+bool python_sites_find_copy(struct sites_search *search, uint64_t handler);
+/* Where RETURN_VALUE gives its level of recursion back: fills recursion, and tstate where it is not known. */
+bool python_sites_find_recursion(struct sites_search *search, uint64_t handler);
 
 /* 3.6 to 3.10. */
 int python_sites_find_old(struct sites_search *search, struct diag *diag);

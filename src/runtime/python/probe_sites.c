@@ -13,7 +13,6 @@
 
 #define LOOP_NAME   "_PyEval_EvalFrameDefault"
 #define LINE_MAX    96  /* instructions of one straight line */
-#define TSTATE_NEAR 256 /* fields of a thread state that the loop itself uses */
 
 /* Opcodes of one minor version. */
 struct opcode {
@@ -173,115 +172,6 @@ static const struct opcode *find_opcode(uint8_t minor, const char *name)
 	return NULL;
 }
 
-static bool is_code_of_frame(const struct sites_search *search, const struct probe_line *line, struct probe_value at)
-{
-	uint8_t base;
-
-	return at.node != PROBE_NOTHING && at.add >= 0 && at.add < search->layout->code_bytecode &&
-	       probe_line_is_load(line, (struct probe_value){.node = at.node}, search->layout->frame_code, &base) &&
-	       base == search->frame;
-}
-
-/* Two words that are compared: one of the code object's, and one of the thread state's or its interpreter's? */
-static bool are_versions(struct sites_search *search, const struct probe_line *line, struct probe_value code,
-			 struct probe_value other)
-{
-	uint8_t owner = other.node, thread;
-
-	if (!is_code_of_frame(search, line, code) || other.node == PROBE_NOTHING || other.add < 0 ||
-	    other.add >= TSTATE_NEAR)
-		return false;
-	search->versions = (struct python_site){.again = true,
-						.code_offset = (uint16_t)code.add,
-						.interp_offset = PY_NO_OFFSET,
-						.version_offset = (uint16_t)other.add};
-	if (probe_line_is_load(line, (struct probe_value){.node = owner}, search->layout->tstate_interp, &thread) &&
-	    thread != line->arch->sp) {
-		search->versions.interp_offset = search->layout->tstate_interp;
-		owner = thread;
-	}
-	return probe_line_origin(line, owner, &search->tstate);
-}
-
-/*
- * How a handler compares the code object's version with that of what is instrumented (3.12+): where the thread state
- * is, and the fields.
- */
-static bool find_versions(struct sites_search *search, uint64_t handler)
-{
-	const struct spot_insn *insn = probe_code_at(&search->code, handler);
-	struct probe_line line;
-	unsigned int i;
-
-	python_sites_begin(search, &line);
-	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
-		struct probe_value memory = probe_line_address(&line, insn), held = probe_line_register(&line, insn->a);
-
-		if (insn->op == SPOT_COMPARE && insn->size == 8 && held.node >= PROBE_NODE &&
-		    held.node != PROBE_NOTHING && !held.add) {
-			held = line.loads[held.node - PROBE_NODE].at;
-			return are_versions(search, &line, memory, held) || are_versions(search, &line, held, memory);
-		}
-		if (probe_line_step_reader(&line, search->elf, insn))
-			continue;
-		if (insn->op == SPOT_CALL || insn->op == SPOT_BRANCH || insn->op == SPOT_INDIRECT ||
-		    insn->op == SPOT_END)
-			return false;
-		probe_line_step(&line, insn);
-	}
-	return false;
-}
-
-enum writes { WRITES_NOT, WRITES_MORE, WRITES_LESS, WRITES_UNKNOWN };
-
-/* Does this instruction add 1 to a 32-bit word, at once or by a register, or take 1 from it? *at: the word. */
-static enum writes counts(const struct probe_line *line, const struct spot_insn *insn, struct probe_value *at)
-{
-	struct probe_value value;
-	int64_t add = insn->addend;
-
-	if (insn->size != 4 || (insn->op != SPOT_ADD && insn->op != SPOT_STORE))
-		return WRITES_NOT;
-	*at = probe_line_address(line, insn);
-	if (at->node == PROBE_NOTHING || at->node == line->arch->sp)
-		return WRITES_NOT;
-	if (insn->op == SPOT_STORE) {
-		value = probe_line_register(line, insn->a);
-		if (insn->a == SPOT_NONE)
-			return WRITES_NOT;
-		if (value.node < PROBE_NODE || value.node == PROBE_NOTHING ||
-		    line->loads[value.node - PROBE_NODE].at.add != at->add)
-			return WRITES_UNKNOWN;
-		add = value.add;
-	}
-	return add == 1 ? WRITES_MORE : add < 0 ? WRITES_LESS : WRITES_UNKNOWN;
-}
-
-/* Where RETURN_VALUE gives its level of recursion back: which field of the thread state that is. */
-static bool find_recursion(struct sites_search *search, uint64_t handler)
-{
-	const struct spot_insn *insn = probe_code_at(&search->code, handler);
-	struct probe_line line;
-	struct probe_value at;
-	struct python_place place;
-	unsigned int i;
-
-	python_sites_begin(search, &line);
-	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
-		if (counts(&line, insn, &at) == WRITES_MORE && at.node != search->frame && at.add > 0 &&
-		    at.add < TSTATE_NEAR && probe_line_origin(&line, at.node, &place) &&
-		    (search->tstate.kind == PYTHON_NOWHERE || python_same_place(&place, &search->tstate))) {
-			search->recursion = (uint16_t)at.add;
-			search->tstate = place;
-			return true;
-		}
-		if (insn->op == SPOT_INDIRECT || insn->op == SPOT_END)
-			return false;
-		probe_line_step(&line, insn);
-	}
-	return false;
-}
-
 static int add_handlers(struct sites_search *search, struct diag *diag)
 {
 	size_t i;
@@ -419,7 +309,7 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 	struct python_place place, frame_at = {};
 	struct probe_line line;
 	struct probe_value at;
-	enum writes writes;
+	enum probe_writes writes;
 	unsigned int i;
 
 	/* Which frame it leaves: the one whose f->previous it takes; 3.11 asks for is_entry first. */
@@ -427,7 +317,7 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 	for (i = 0, insn = first; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		if (insn == given) {
 			/* Its new value may come from the blocks before, as one of several. */
-			writes = counts(&line, insn, &at);
+			writes = python_sites_counts(&line, insn, &at);
 			if (writes != WRITES_MORE && writes != WRITES_UNKNOWN)
 				return -ENOENT;
 			tstate = at.node;
@@ -607,14 +497,14 @@ static int find_new(struct sites_search *search, struct diag *diag)
 		check = find_opcode(search->minor, "RESUME_CHECK");
 		if (!check)
 			check = find_opcode(search->minor, "RESUME");
-		if (!check || !find_versions(search, search->handlers[check->opcode]))
+		if (!check || !python_sites_find_versions(search, search->handlers[check->opcode]))
 			return python_sites_refuse(search->elf, diag,
 						   "where RESUME compares what is instrumented was not found");
 		search->versions.version_low = search->minor >= 13 ? 0xff : 0;
 	}
 	for (i = 0; i < sizeof(returns) / sizeof(returns[0]) && !found; i++) {
 		opcode = find_opcode(search->minor, returns[i]);
-		found = opcode && find_recursion(search, search->handlers[opcode->opcode]);
+		found = opcode && python_sites_find_recursion(search, search->handlers[opcode->opcode]);
 	}
 	if (!found)
 		return python_sites_refuse(search->elf, diag,
@@ -622,6 +512,15 @@ static int find_new(struct sites_search *search, struct diag *diag)
 	/* PyThreadState: .., py_recursion_remaining, py_recursion_limit, [c_recursion_remaining,] recursion_headroom,
 	 * tracing */
 	search->versions.tracing_offset = (uint16_t)(search->recursion + (search->minor >= 14 ? 12 : 16));
+	search->versions.copy_offset = PY_NO_OFFSET;
+	if (search->layout->code_tlbc != PY_NO_OFFSET) {
+		/* There other threads may instrument meanwhile, so it always asks. */
+		search->versions.tracing_offset = PY_NO_OFFSET;
+		opcode = find_opcode(search->minor, "RESUME");
+		if (!opcode || !python_sites_find_copy(search, search->handlers[opcode->opcode]))
+			return python_sites_refuse(
+				search->elf, diag, "where RESUME asks for the thread's copy of the code was not found");
+	}
 	err = join_resume(search, diag);
 	if (!err)
 		err = add_handlers(search, diag);
@@ -650,9 +549,6 @@ static int visit_stub(void *context, uint64_t vaddr, uint64_t size, const char *
 	return 1;
 }
 
-/* From 3.11 on its argument, a frame object, has the frame at f_frame, behind ob_base and f_back. */
-#define FRAME_OBJECT_FRAME 24
-
 static int add_raises(struct sites_search *search, struct diag *diag)
 {
 	struct stub_search stub = {.name = "PyTraceBack_Here"};
@@ -663,9 +559,10 @@ static int add_raises(struct sites_search *search, struct diag *diag)
 	python_find_exported(search->elf, stub.name, &vaddr, &size);
 	if (elf_plt_each(search->elf, visit_stub, &stub) == -ENOMEM)
 		return diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	/* From 3.11 on its argument, a frame object, has the frame at f_frame, behind f_back and ob_type. */
 	site.frame = (struct python_place){.kind = search->minor >= 11 ? PYTHON_ON_STACK : PYTHON_IN_REGISTER,
 					   .reg = search->code.arch->arguments[0],
-					   .add = search->minor >= 11 ? FRAME_OBJECT_FRAME : 0};
+					   .add = search->minor >= 11 ? search->layout->ob_type + 16 : 0};
 	for (i = 0; i < search->code.insns.count; i++) {
 		const struct spot_insn *insn = &search->code.insns.at[i];
 
@@ -701,8 +598,6 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 
 	if (interpreter->to_prove)
 		return python_sites_refuse(elf, diag, "a version that is not known");
-	if (interpreter->free_threaded)
-		return python_sites_refuse(elf, diag, "free-threaded: its threads' own copies of code are not handled");
 	if (interpreter->debug_build)
 		return python_sites_refuse(elf, diag, "a debug build");
 	err = probe_code_init(&search.code, elf, ranges, range_count, diag);

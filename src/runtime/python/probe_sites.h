@@ -38,8 +38,11 @@
  * that are known, and no others of them may give a level of recursion back than these and those of the instructions
  * that end frames.
  *
- * A loop of another shape (built without computed goto, for debugging, free-threaded) is refused, with the reason:
- * either all sites are found, or none is used.
+ * Free-threaded 3.14 and later: each thread may have its own copy of a function's bytecode. RESUME in another one's
+ * goes on in the thread's own, where it is executed again.
+ *
+ * A loop of another shape (built without computed goto, for debugging) is refused, with the reason: either all sites
+ * are found, or none is used.
  */
 #ifndef STRATA_PYTHON_PROBE_SITES_H
 #define STRATA_PYTHON_PROBE_SITES_H
@@ -104,6 +107,11 @@ struct python_site {
 	uint16_t version_low;    /* a mask of bits that are not compared */
 	uint16_t
 		tracing_offset; /* in the thread state: while it is not 0, nothing is executed again; or PY_NO_OFFSET */
+	/*
+	 * Free-threaded 3.14 and later: in the thread state, which copy of bytecode it executes. RESUME in another
+	 * one's is executed again, too. Else PY_NO_OFFSET.
+	 */
+	uint16_t copy_offset;
 	/* PYTHON_SITE_UNWIND: tstate's recursion count; after it was given back? */
 	uint16_t recursion_offset;
 	bool after;

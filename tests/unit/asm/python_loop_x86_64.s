@@ -13,8 +13,10 @@
 #   8  as 0, but the code of the instructions is functions (from `functions` on) that the loop's calls, as of 3.14
 #   9  as 8, but one of them gives a level of recursion back
 #   10 as 8, but one of them goes on in a function that is not known
+#   11 as 0, free-threaded: words are compared in registers, and RESUME asks for the thread's copy of the bytecode
+#   12 as 11, but it does not ask
 	.set IS_COPIED, KIND == 3 || KIND == 4 || KIND == 5
-	.set IS_FUNCTIONS, KIND >= 8
+	.set IS_FUNCTIONS, KIND >= 8 && KIND <= 10
 	.text
 
 	.macro store
@@ -90,7 +92,12 @@
 	.endif
 	take_frame
 	mov (%rcx), %rdx
+	.if KIND == 11 || KIND == 12
+	mov 168(%rdx), %rdx
+	cmp %rax, %rdx
+	.else
 	cmp %rax, 168(%rdx)
+	.endif
 	jne \otherwise
 	.endm
 
@@ -182,6 +189,12 @@ op_copy:
 
 op_resume:
 	store
+	.if KIND == 11
+	mov 8(%rsp), %rax
+	mov 0x3ca0(%rax), %eax
+	cmp %eax, 72(%r13)
+	jne slow
+	.endif
 	compare_versions slow
 	next
 op_resume_check:
