@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* bpftrace --info: what the kernel and this build can do, under the names that scripts look for in bpftrace's own. */
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -13,9 +14,29 @@ static bool has_helper(enum bpf_prog_type type, enum bpf_func_id helper)
 	return libbpf_probe_bpf_helper(type, helper, NULL) > 0;
 }
 
+/* libbpf knows nothing of helpers of tracing programs, which must have a function. In this one the helper is allowed. */
 static bool has_d_path(void)
 {
-	return has_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_d_path);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY);
+	const struct bpf_insn program[] = {
+		{.code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_1},
+		{.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_10},
+		{.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_2, .imm = -8},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3, .imm = 8},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_d_path},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int function = libbpf_find_vmlinux_btf_id("dentry_open", BPF_TRACE_FENTRY), fd;
+
+	if (function <= 0)
+		return false;
+	options.attach_btf_id = (uint32_t)function;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", program, sizeof(program) / sizeof(program[0]), &options);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
 }
 
 static bool has_tai(void)

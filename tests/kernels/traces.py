@@ -74,7 +74,7 @@ kprobe:vfs_rea* /pid == cpid/ { @any[0, func] = count(); }
 kretprobe:vfs_rea* /pid == cpid/ { @any[1, func] = count(); if (!@told) { @told = 1; system("cat /proc/$PPID/fdinfo/* | grep -c kprobe_multi"); } }
 kretprobe:vfs_write /pid == cpid/ { @write = count(); }
 """, ONCE),
-    "parameters": ('begin { system("strata trace -lv \'kprobe:vfs_read,kretprobe:vfs_read\'"); exit(); }', None),
+    "parameters": ('begin { system("strata trace -lv \'kprobe:vfs_read,kretprobe:vfs_read\'; strata trace --info | grep path"); exit(); }', None),
     # One whole round of the program, after one whose reads had whole stacks; then more, until a tick has met the program at work.
     "others": ("""
 begin { @ready = 0; @round = 0; @ticked = 0; }
@@ -228,7 +228,7 @@ def judge_missing(tap, kernel, outputs, status):
     tap.ok(all("WARNING: %s. Skipping.\n" % (words % name) in text for name in ("kprobe:nonsense", "kretprobe:vmlinux:nonsense")) and
            counts(text).get("@[vfs_read, vfs_read]", 0) >= 5, "%s, kprobe: what is missing is skipped; ksym is a function's name" % kernel, text)
     tap.equal(outputs["parameters"].strip(), "kprobe:vfs_read\n    struct file * arg0\n    char * arg1\n    size_t arg2\n    loff_t * arg3\n"
-              "kretprobe:vfs_read\n    ssize_t retval", "%s, kprobe: parameters, listed" % kernel)
+              "kretprobe:vfs_read\n    ssize_t retval\n  dpath: yes", "%s, kprobe: parameters, listed" % kernel)
 
 
 def judge_others(tap, kernel, text):
