@@ -35,7 +35,7 @@ static void print_numbered(const struct type_field *field, uint32_t number, FILE
 static void print_registers(struct compiler *c, const struct attach *attach, FILE *out)
 {
 	struct type_field result = {};
-	const struct type *arguments = kernel_types_function(&c->types, attach->function, &result);
+	const struct type *arguments = kernel_types_function(&c->types, "vmlinux", attach->function, &result);
 	uint32_t i;
 
 	if (!arguments)

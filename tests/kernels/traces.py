@@ -201,7 +201,7 @@ def judge_wildcard(tap, kernel, text):
 
 def judge_offsets(tap, kernel, texts):
     hits = [counts(text) for text, _ in texts]
-    tap.ok(any(maps and list(maps.values()) == [5] and re.match(r"@\[vfs_read\+\d\]", list(maps)[0]) for maps in hits),
+    tap.ok(any(maps and list(maps.values()) == [5] and "@[vfs_read]" in maps for maps in hits),
            "%s, kprobe: at an offset" % kernel, texts)
     refused = [text for (text, status), maps in zip(texts, hits) if not maps]
     tap.ok(all("in the middle of an instruction" in text for text in refused), "%s, kprobe: a wrong offset" % kernel, refused)

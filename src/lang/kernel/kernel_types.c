@@ -3,6 +3,10 @@
  * BTF: Documentation/bpf/btf.rst of the kernel; structs of uapi/linux/btf.h. Type numbers count from 1, in the order of
  * the section. A first pass notes where each type begins; everything else is looked up from there. The numbers in BTF
  * are checked against the sections' sizes, because the file may as well be a wrong one.
+ *
+ * A module's BTF goes on where the kernel's ends: its first type has the number behind the kernel's last, its first
+ * string the offset behind the kernel's strings. So do those of the next module. To be told apart, the numbers and
+ * offsets of each are moved behind those of the modules that were read before, in our copy.
  */
 #include "lang/kernel/kernel_types.h"
 
@@ -17,25 +21,33 @@
 
 #include "base/table.h"
 
-#define BTF_PATH    "/sys/kernel/btf/vmlinux"
+#define BTF_FOLDER  "/sys/kernel/btf"
 #define DEPTH_MAX   32
 #define MEMBERS_MAX 65536
 
-struct kernel_types {
+/* What one file says. */
+struct part {
+	const char *name; /* the module; NULL: the kernel itself */
 	uint8_t *bytes;
 	size_t size;
 	const char *strings;
-	uint32_t strings_size;
-	uint32_t *offsets; /* of type number i + 1, in bytes */
-	uint32_t count;
+	uint32_t strings_size, first_string; /* the offset by which its first string is known */
+	uint32_t *offsets;                   /* of type number first + i + 1, in bytes */
+	uint32_t count, first;
+};
+
+struct kernel_types {
+	struct part kernel;
+	VEC(struct part) modules;
+	uint32_t count;         /* of types in all */
 	struct table made;      /* number → struct type * */
 	struct table functions; /* hash of a function's name → number */
 	bool tried;
 };
 
-static bool read_file(struct kernel_types *k)
+static bool read_file(struct part *k, const char *path)
 {
-	int fd = open(BTF_PATH, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat stat;
 	size_t at = 0;
 	ssize_t got = 1;
@@ -82,7 +94,7 @@ static size_t tail(const struct btf_type *type)
 	}
 }
 
-static bool index_types(struct kernel_types *k)
+static bool index_types(struct part *k)
 {
 	const struct btf_header *header = (const void *)k->bytes;
 	uint64_t at, end;
@@ -123,27 +135,153 @@ static bool ready(struct kernel_types *k)
 {
 	if (!k->tried) {
 		k->tried = true;
-		if (!read_file(k) || !index_types(k))
-			k->count = 0;
+		if (read_file(&k->kernel, BTF_FOLDER "/vmlinux") && index_types(&k->kernel))
+			k->count = k->kernel.count;
 	}
 	return k->count > 0;
 }
 
 static const struct btf_type *type_at(const struct kernel_types *k, uint32_t number)
 {
-	return number && number <= k->count ? (const void *)(k->bytes + k->offsets[number - 1]) : NULL;
+	const struct part *part = &k->kernel;
+	size_t i;
+
+	for (i = 0; number > part->first + part->count && i < k->modules.count; i++)
+		part = &k->modules.at[i];
+	return number && number <= k->count && number <= part->first + part->count
+		       ? (const void *)(part->bytes + part->offsets[number - part->first - 1])
+		       : NULL;
 }
 
 static const char *name_at(const struct kernel_types *k, uint32_t offset)
 {
-	return offset < k->strings_size ? k->strings + offset : "";
+	const struct part *part = &k->kernel;
+	size_t i;
+
+	for (i = 0; offset - part->first_string >= part->strings_size && i < k->modules.count; i++)
+		part = &k->modules.at[i];
+	return offset - part->first_string < part->strings_size ? part->strings + (offset - part->first_string) : "";
 }
 
-static uint32_t find_number(const struct kernel_types *k, const char *name, uint32_t kinds)
+/* By how much a module's own numbers and strings are moved. */
+struct shift {
+	uint32_t numbers, strings, first, first_string;
+};
+
+static void move_number(const struct shift *shift, uint32_t *number)
+{
+	*number += *number > shift->first ? shift->numbers : 0;
+}
+
+static void move_name(const struct shift *shift, uint32_t *offset)
+{
+	*offset += *offset >= shift->first_string ? shift->strings : 0;
+}
+
+static void move_type(const struct shift *shift, struct btf_type *type)
+{
+	struct btf_array *array = (void *)(type + 1);
+	struct btf_member *members = (void *)(type + 1);
+	struct btf_param *parameters = (void *)(type + 1);
+	struct btf_var_secinfo *variables = (void *)(type + 1);
+	unsigned int kind = BTF_INFO_KIND(type->info);
+	uint32_t count = BTF_INFO_VLEN(type->info), i, *words = (void *)(type + 1);
+
+	move_name(shift, &type->name_off);
+	switch (kind) {
+	case BTF_KIND_PTR:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_CONST:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_FUNC:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+	case BTF_KIND_TYPE_TAG:
+	case BTF_KIND_FUNC_PROTO:
+		move_number(shift, &type->type);
+		break;
+	case BTF_KIND_ARRAY:
+		move_number(shift, &array->type);
+		move_number(shift, &array->index_type);
+		break;
+	}
+	for (i = 0; i < count; i++) {
+		if (kind == BTF_KIND_STRUCT || kind == BTF_KIND_UNION) {
+			move_name(shift, &members[i].name_off);
+			move_number(shift, &members[i].type);
+		} else if (kind == BTF_KIND_FUNC_PROTO) {
+			move_name(shift, &parameters[i].name_off);
+			move_number(shift, &parameters[i].type);
+		} else if (kind == BTF_KIND_DATASEC) {
+			move_number(shift, &variables[i].type);
+		} else if (kind == BTF_KIND_ENUM || kind == BTF_KIND_ENUM64) {
+			move_name(shift, &words[i * (kind == BTF_KIND_ENUM ? 2 : 3)]);
+		}
+	}
+}
+
+static const struct part *module_of(const struct kernel_types *k, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < k->modules.count; i++)
+		if (!strcmp(k->modules.at[i].name, name))
+			return &k->modules.at[i];
+	return NULL;
+}
+
+static void part_deinit(struct part *part)
+{
+	free(part->bytes);
+	free(part->offsets);
+}
+
+bool kernel_types_add_module(struct types *types, const char *name, const char *path)
+{
+	struct kernel_types *k = types->source.context;
+	struct part part = {.name = arena_strdup(types->arena, name, strlen(name))};
+	const struct part *last;
+	struct shift shift;
+	uint32_t i;
+
+	if (!k || !part.name || !ready(k))
+		return false;
+	if (module_of(k, name))
+		return true;
+	last = k->modules.count ? &k->modules.at[k->modules.count - 1] : &k->kernel;
+	part.first = k->count;
+	part.first_string = last->first_string + last->strings_size;
+	shift = (struct shift){.numbers = part.first - k->kernel.count,
+			       .strings = part.first_string - k->kernel.strings_size,
+			       .first = k->kernel.count,
+			       .first_string = k->kernel.strings_size};
+	if (!read_file(&part, path) || !index_types(&part) || vec_push(&k->modules, part)) {
+		part_deinit(&part);
+		return false;
+	}
+	for (i = 0; i < part.count; i++)
+		move_type(&shift, (void *)(part.bytes + part.offsets[i]));
+	k->count += part.count;
+	return true;
+}
+
+bool kernel_types_module(struct types *types, const char *name)
+{
+	char path[128];
+
+	/* Names of modules are of letters, digits and _. */
+	if (strchr(name, '/') || (size_t)snprintf(path, sizeof(path), BTF_FOLDER "/%s", name) >= sizeof(path))
+		return false;
+	return kernel_types_add_module(types, name, path);
+}
+
+/* The first with a number above `from`. */
+static uint32_t find_beyond(const struct kernel_types *k, const char *name, uint32_t kinds, uint32_t from)
 {
 	uint32_t i;
 
-	for (i = 1; i <= k->count; i++) {
+	for (i = from + 1; i <= k->count; i++) {
 		const struct btf_type *type = type_at(k, i);
 
 		if ((kinds >> BTF_INFO_KIND(type->info) & 1) && !strcmp(name_at(k, type->name_off), name))
@@ -152,11 +290,18 @@ static uint32_t find_number(const struct kernel_types *k, const char *name, uint
 	return 0;
 }
 
+static uint32_t find_number(const struct kernel_types *k, const char *name, uint32_t kinds)
+{
+	return find_beyond(k, name, kinds, 0);
+}
+
 uint32_t kernel_types_function_number(struct types *types, const char *name)
 {
 	const struct kernel_types *k = types->source.context;
 
-	return k && ready(types->source.context) ? find_number(k, name, 1u << BTF_KIND_FUNC) : 0;
+	uint32_t number = k && ready(types->source.context) ? find_number(k, name, 1u << BTF_KIND_FUNC) : 0;
+
+	return number <= k->kernel.count ? number : 0;
 }
 
 static uint64_t hash(const char *name)
@@ -175,7 +320,7 @@ static const struct btf_type *find_function(struct kernel_types *k, const char *
 
 	if (!ready(k))
 		return NULL;
-	for (i = k->functions.count ? k->count + 1 : 1; i <= k->count; i++) {
+	for (i = k->functions.count ? k->kernel.count + 1 : 1; i <= k->kernel.count; i++) {
 		type = type_at(k, i);
 		if (BTF_INFO_KIND(type->info) == BTF_KIND_FUNC &&
 		    table_set(&k->functions, hash(name_at(k, type->name_off)), i))
@@ -185,6 +330,22 @@ static const struct btf_type *find_function(struct kernel_types *k, const char *
 		return NULL;
 	type = type_at(k, type_at(k, (uint32_t)number)->type);
 	return type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO ? type : NULL;
+}
+
+static const struct btf_type *find_function_of(struct kernel_types *k, const char *module, const char *name)
+{
+	const struct part *part = ready(k) ? module_of(k, module) : NULL;
+	const struct btf_type *type;
+	uint32_t i;
+
+	for (i = 0; part && i < part->count; i++) {
+		type = (const void *)(part->bytes + part->offsets[i]);
+		if (BTF_INFO_KIND(type->info) != BTF_KIND_FUNC || strcmp(name_at(k, type->name_off), name))
+			continue;
+		type = type_at(k, type->type);
+		return type && BTF_INFO_KIND(type->info) == BTF_KIND_FUNC_PROTO ? type : NULL;
+	}
+	return NULL;
 }
 
 static const struct type *convert(struct kernel_types *k, struct types *types, uint32_t number, unsigned int depth);
@@ -234,7 +395,7 @@ static const struct type *convert_new(struct kernel_types *k, struct types *type
 {
 	const struct btf_type *from = type_at(k, number);
 	const struct btf_array *array;
-	uint32_t encoding;
+	uint32_t encoding, beyond;
 
 	if (!from)
 		return &type_none;
@@ -258,6 +419,12 @@ static const struct type *convert_new(struct kernel_types *k, struct types *type
 	case BTF_KIND_ENUM:
 	case BTF_KIND_ENUM64:
 		return convert_enum(k, types, from);
+	case BTF_KIND_FWD:
+		/* The kernel's own BTF may only know of a module's structure that there is one. */
+		beyond = find_beyond(k, name_at(k, from->name_off),
+				     1u << (BTF_INFO_KFLAG(from->info) ? BTF_KIND_UNION : BTF_KIND_STRUCT),
+				     k->kernel.count);
+		return beyond ? convert(k, types, beyond, depth + 1) : &type_none;
 	case BTF_KIND_TYPEDEF:
 	case BTF_KIND_CONST:
 	case BTF_KIND_VOLATILE:
@@ -447,13 +614,16 @@ void kernel_types_attach(struct types *types)
 void kernel_types_detach(struct types *types)
 {
 	struct kernel_types *k = types->source.context;
+	size_t i;
 
 	if (!k)
 		return;
 	table_deinit(&k->made);
 	table_deinit(&k->functions);
-	free(k->offsets);
-	free(k->bytes);
+	part_deinit(&k->kernel);
+	for (i = 0; i < k->modules.count; i++)
+		part_deinit(&k->modules.at[i]);
+	vec_free(&k->modules);
 	free(k);
 	types->source = (struct types_source){};
 }
@@ -534,10 +704,14 @@ const struct type *kernel_types_tracepoint(struct types *types, const char *name
 	return from ? parameters_record(k, types, from, 1, name) : NULL;
 }
 
-const struct type *kernel_types_function(struct types *types, const char *name, struct type_field *result)
+const struct type *kernel_types_function(struct types *types, const char *module, const char *name,
+					 struct type_field *result)
 {
 	struct kernel_types *k = types->source.context;
-	const struct btf_type *from = k ? find_function(k, name) : NULL;
+	bool is_kernel = !strcmp(module, "vmlinux");
+	const struct btf_type *from = !k          ? NULL
+				      : is_kernel ? find_function(k, name)
+						  : find_function_of(k, module, name);
 	const struct type *record = from ? parameters_record(k, types, from, 0, name) : NULL;
 
 	if (record)

@@ -21,10 +21,20 @@ void kernel_types_detach(struct types *types);
 const struct type *kernel_types_tracepoint(struct types *types, const char *name, bool *is_known);
 
 /*
- * The arguments of a function of the kernel itself, as a record of 8-byte words; NULL when BTF has none of this name.
+ * Makes the types of a module known beside the kernel's, if it has BTF; else false. Modules have numbers of their own
+ * for their types and functions, so what goes into programs by its number must be the kernel's.
+ */
+bool kernel_types_module(struct types *types, const char *name);
+/* The same, from a file. */
+bool kernel_types_add_module(struct types *types, const char *name, const char *path);
+
+/*
+ * The arguments of a function of the kernel ("vmlinux") or of a module that was made known, as a record of 8-byte
+ * words; NULL when BTF has none of this name.
  * *result is what it returns (TYPE_NONE: nothing), in the word behind its arguments.
  */
-const struct type *kernel_types_function(struct types *types, const char *name, struct type_field *result);
+const struct type *kernel_types_function(struct types *types, const char *module, const char *name,
+					 struct type_field *result);
 
 /* The number of a function of the kernel itself, for programs that call it; 0: there is none of this name. */
 uint32_t kernel_types_function_number(struct types *types, const char *name);

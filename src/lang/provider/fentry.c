@@ -33,18 +33,22 @@ static const struct type *with_result(struct compiler *c, const struct type *arg
 
 /* False when BTF does not know the function, or it takes more than trampolines pass. */
 static bool add(struct compiler *c, const struct provider *self, const struct kernel_function *function,
-		bool shows_module)
+		bool shows_module, bool knows_module)
 {
 	struct attach attach = {.address = function->address};
 	struct type_field *result = arena_new(c->arena, struct type_field);
+	bool is_kernel;
 
 	attach.function = arena_strdup(c->arena, function->name, strlen(function->name));
 	attach.name = shows_module ? arena_printf(c->arena, "%s:%s:%s", self->name, function->module, function->name)
 				   : arena_printf(c->arena, "%s:%s", self->name, function->name);
 	if (!result || !attach.function)
 		return false;
-	if (!strcmp(function->module, "vmlinux")) {
-		attach.arguments = kernel_types_function(&c->types, attach.function, result);
+	is_kernel = !strcmp(function->module, "vmlinux");
+	if (is_kernel || (knows_module && kernel_types_module(&c->types, function->module)))
+		attach.arguments = kernel_types_function(&c->types, function->module, attach.function, result);
+	/* Modules may have been built without BTF. */
+	if (is_kernel || attach.arguments) {
 		if (!attach.arguments || attach.arguments->size > ARGUMENT_WORDS_MAX * 8)
 			return false;
 		if (self->is_return && result->type->kind != TYPE_NONE) {
@@ -63,6 +67,8 @@ static void each_function(struct compiler *c, const struct provider *self, const
 	const char *name = point->part_count > 1 ? point->parts[point->part_count - 1] : "*";
 	const char *module = point->part_count > 2 ? point->parts[1] : "*";
 	bool is_wild = provider_has_wildcard(name);
+	/* Not all modules are read for a pattern of functions. */
+	bool knows_module = !is_wild || !provider_has_wildcard(module);
 	const struct kernel_function *function;
 	uint32_t i;
 
@@ -72,7 +78,7 @@ static void each_function(struct compiler *c, const struct provider *self, const
 		if (is_wild && (!function->is_traceable || provider_is_dangerous(function->name) ||
 				kernel_functions_find(functions, function->name) != function))
 			continue;
-		if (add(c, self, function, is_wild || point->part_count > 2) && !is_wild)
+		if (add(c, self, function, is_wild || point->part_count > 2, knows_module) && !is_wild)
 			return;
 	}
 }

@@ -31,7 +31,7 @@ static bool add(struct compiler *c, const struct provider *self, const char *nam
 	uint32_t i;
 
 	if (!type || !types_complete(&c->types, type) ||
-	    !kernel_types_function(&c->types, arena_printf(c->arena, "bpf_iter_%s", name), &result))
+	    !kernel_types_function(&c->types, "vmlinux", arena_printf(c->arena, "bpf_iter_%s", name), &result))
 		return false;
 	/* Each pointer is in a union without a name, which makes a word of it. */
 	record = arena_new(c->arena, struct type);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "lang/kernel/kernel_functions.h"
+#include "lang/kernel/kernel_types.h"
 #include "lang/core/number.h"
 #include "lang/provider/provider.h"
 
@@ -58,6 +59,10 @@ static void add(struct kprobe_search *search, const struct kernel_function *func
 			: arena_printf(arena, "%s:%s", search->self->name, function->name);
 	unsigned int flags = 0;
 
+	/* For the types of what its arguments point to; not of all modules, for a pattern. */
+	if (strcmp(function->module, "vmlinux") != 0 &&
+	    (!search->is_wild || (search->has_module && !provider_has_wildcard(search->module))))
+		kernel_types_module(&search->c->types, function->module);
 	if (search->offset)
 		name = arena_printf(arena, "%s+%llu", name, (unsigned long long)search->offset);
 	if (has_multi && function->is_traceable && !search->offset)
@@ -196,7 +201,7 @@ static void expand_kprobe(struct compiler *c, const struct provider *self, const
 			       "attaching to it will likely fail",
 			       search.function);
 	if (c->attaches.count == before && c->options->unsafe && !search.is_wild &&
-	    !provider_has_wildcard(search.module))
+	    !(search.has_module && provider_has_wildcard(search.module)))
 		add_unknown(&search);
 	if (c->attaches.count == before)
 		provider_missing(c, self, point);

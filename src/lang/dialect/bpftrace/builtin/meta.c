@@ -324,7 +324,7 @@ static const struct type *check_kernel_function(struct compiler *c, struct ast *
 {
 	const char *name = check_literal_text(c, call->kids[0], "the function's name");
 	struct type_field result;
-	bool exists = name && kernel_types_function(&c->types, name, &result);
+	bool exists = name && kernel_types_function(&c->types, "vmlinux", name, &result);
 
 	return become(call, AST_BOOL, exists && strcmp(call->text, "kfunc_allowed") != 0, &type_bool);
 }

@@ -120,8 +120,8 @@ static const struct type *check_args(struct compiler *c, struct ast *call)
 		return check_binary_arguments(c, call);
 	if (c->unit->provider->context == CONTEXT_WORDS && c->unit->provider->is_kernel) {
 		report_error(c->report, "builtin.args", call->span,
-			     "args is not known for this probe: "
-			     "strata does not read the types of modules");
+			     "args is not known for this probe: the function's module has no types, or none of this "
+			     "function (CONFIG_DEBUG_INFO_BTF_MODULES)");
 		report_hint(c->report, "use arg0, arg1, ...");
 		return &type_none;
 	}
