@@ -14,7 +14,7 @@ static bool has_helper(enum bpf_prog_type type, enum bpf_func_id helper)
 	return libbpf_probe_bpf_helper(type, helper, NULL) > 0;
 }
 
-/* libbpf knows nothing of helpers of tracing programs, which must have a function. In this one the helper is allowed. */
+/* libbpf knows nothing of helpers of tracing programs, which must have a function. In this one it is allowed. */
 static bool has_d_path(void)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_TRACE_FENTRY);
