@@ -37,7 +37,8 @@ struct sampler_config {
 	__u32 filters;       /* the filters there are: FILTER_WANTED and FILTER_EXCLUDED of each kind (abi/filter.h) */
 	/* How many cgroups are named by --cgroup, which come first, and in all. */
 	__u16 filter_cgroups_wanted, filter_cgroups;
-	__u32 pad;
+	__u8 cgroups;        /* samples say their cgroup */
+	__u8 pad[3];
 	/* The pid namespace in which processes are numbered, as stat(2) has it; 0: the initial one. */
 	__u64 namespace_device, namespace_inode;
 };

@@ -9,6 +9,7 @@
 
 #include "abi/counters.h"
 #include "abi/events.h"
+#include "abi/filter.h"
 #include "abi/loss.h"
 #include "bpf/resume.h"
 #include "bpf/scratch.h"
@@ -32,7 +33,8 @@ static __always_inline void begin_sample(struct scratch *s, __u32 cpu, __u64 now
 	s->sample.waits = 0;
 	s->sample.weight = s->sample.argument = 0;
 	s->sample.waker.flags = 0;
-	s->sample.cgroup = bpf_get_current_cgroup_id();
+	if (loaded.cgroups || loaded.filters & FILTER_BITS(FILTER_BY_CONTAINER))
+		s->sample.cgroup = bpf_get_current_cgroup_id();
 	bpf_get_current_comm(s->sample.comm, sizeof(s->sample.comm));
 }
 

@@ -232,6 +232,7 @@ struct task_facts {
 	__u64 uprobe_page; /* the kernel's page in its address space, see uretprobe.h; 0: none */
 	__u64 torn;        /* a return address on top of the stack, of which some bytes may be that page's; 0: none */
 	__u32 flags;       /* PF_* */
+	__u32 borrows;     /* its address space, from the parent that waits in vfork() */
 	__u32 no_call;     /* it is in the kernel, but not through a system call that shows in its registers */
 	__u64 call;        /* otherwise the number of the system call, */
 	__u64 arguments[6];
@@ -262,14 +263,14 @@ struct scratch {
 	struct process_entry process;   /* a copy that was checked */
 	struct runtime_process runtime; /* the same */
 	struct found_process found;     /* CACHED_FOUND: where `process` comes from */
-	struct find find;
+	struct sample_event sample;
 	struct native_walk native;
 	union {
 		struct second_walk second;
 		SECOND_STACKS(SECOND_WALK_OF)
 	};
 	struct memo memo;
-	struct sample_event sample;
+	struct find find;
 	struct {
 		struct stack_event header;
 		__u64 frames[KERNEL_FRAMES_MAX + 1];

@@ -86,10 +86,11 @@ static __always_inline void begin_native_stack(struct scratch *s)
 	struct native_walk *walk = &s->native;
 
 	s->task.uprobe_page = s->task.torn = 0;
-	if (s->task.uprobes)
+	if (s->task.uprobes) {
 		uprobe_begin(s->index);
+		keep_for_snapshot(s);
+	}
 	s->task.uretprobe = walk->uretprobe;
-	keep_for_snapshot(s);
 	if (s->cache.process)
 		begin_native_walk(s);
 }
@@ -244,7 +245,7 @@ static __always_inline bool take_second_stack(struct scratch *s)
 	count(COUNTER_FRAMES, walk->count);
 	if (walk->searched)
 		count(COUNTER_THREADS, walk->searched);
-	if (walk->count && BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), vfork_done))
+	if (walk->count && s->task.borrows)
 		s->sample.flags |= SAMPLE_VFORK;
 	s->sample.second_stack = second_stack_id(s);
 	return false;
@@ -288,6 +289,7 @@ __noinline int take_task(__u32 scratch)
 		*(volatile __u64 *)&s->task.uprobes =
 			HAS_UPROBES ? (__u64)((struct task_struct___strata *)task)->utask : 0;
 		s->task.flags = task->flags;
+		s->task.borrows = task->vfork_done != NULL;
 		s->task.thread_pointer = arch_thread_pointer(task);
 	} else {
 		task = (struct task_struct *)bpf_get_current_task();
@@ -295,6 +297,7 @@ __noinline int take_task(__u32 scratch)
 		s->task.mm = (__u64)BPF_CORE_READ(task, mm);
 		s->task.uprobes = HAS_UPROBES ? (__u64)BPF_CORE_READ((struct task_struct___strata *)task, utask) : 0;
 		s->task.flags = BPF_CORE_READ(task, flags);
+		s->task.borrows = BPF_CORE_READ(task, vfork_done) != NULL;
 		s->task.thread_pointer = arch_read_thread_pointer(task);
 	}
 	s->sample.cookie = hash_mix(hash_mix(hash_mix(s->sample.tgid, start), *(volatile __u64 *)&s->task.mm), 0);

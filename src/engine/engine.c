@@ -47,6 +47,7 @@ static int open_parts(struct engine *engine, struct diag *diag)
 						.frequency = options->frequency,
 						.off_cpu_rate = options->off_cpu_rate,
 						.wakers = options->wakers,
+						.cgroups = options->cgroups,
 						.strategy = options->strategy,
 						.sample_ns = options->sample_ns,
 						.verify_every = options->verify ? VERIFY_EVERY : 0,

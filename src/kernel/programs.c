@@ -158,6 +158,7 @@ int programs_configure(struct bpf_object *object, const struct programs_options 
 		.namespace_inode = options->namespace_inode,
 		.task_registers = feature_probe(FEATURE_TASK_REGISTERS),
 		.finds = options->finds,
+		.cgroups = options->cgroups,
 		.cpus = (uint32_t)libbpf_num_possible_cpus(),
 		.spares = options->spares,
 		.sample_ns = options->sample_ns,

@@ -30,6 +30,7 @@ struct programs_options {
 	bool finds;                                 /* the same, where the kernel can */
 	uint32_t off_cpu_rate;                      /* as in struct sampler_options */
 	bool wakers;                                /* the same */
+	bool cgroups;                               /* the same */
 	uint64_t namespace_device, namespace_inode; /* the same */
 	const struct filter_rules *filters;         /* NULL: none */
 };

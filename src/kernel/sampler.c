@@ -156,6 +156,7 @@ int sampler_create(const struct sampler_options *options, struct sampler **ret, 
 					    .sample_ns = options->sample_ns,
 					    .off_cpu_rate = options->off_cpu_rate,
 					    .wakers = options->wakers,
+					    .cgroups = options->cgroups,
 					    .walks = SAMPLER_NATIVE | SAMPLER_SECOND |
 						     (options->tasks ? SAMPLER_TASKS : 0),
 					    .finds = !options->tells_all,

@@ -27,6 +27,7 @@ struct sampler_options {
 	unsigned int frequency;    /* Hz, per CPU; 0: no ticks */
 	unsigned int off_cpu_rate; /* waits a second and CPU that are taken as they come; 0: none (kernel/off_cpu.h) */
 	bool wakers; /* with off_cpu_rate: also who has ended each wait (bpf/wakers.h) */
+	bool cgroups; /* samples say their cgroup; so they do, too, where a filter asks for containers */
 	enum walk_strategy strategy;
 	uint64_t sample_ns; /* as in struct sampler_config */
 	unsigned int
