@@ -460,9 +460,9 @@ static __always_inline void find_keep(struct scratch *s)
  * Finds the mappings of the current process. 1: they are in s->found. 0: it is too early to read them again, or they
  * could not be read. Global, so that it is verified once.
  */
-__noinline int find_mappings(__u32 scratch)
+__noinline int find_mappings(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	struct found_process *found;
 	__u64 now;
 	__u32 tgid;
@@ -513,7 +513,7 @@ static __always_inline bool find_process_by_itself(struct scratch *s, __u32 tgid
 		found = &s->found;
 		found->cookie = 0;
 	}
-	if (!(found->cookie && found->entry.generation && found_is_there(found)) && !find_mappings(s->index))
+	if (!(found->cookie && found->entry.generation && found_is_there(found)) && !find_mappings(SCRATCH_REF(s)))
 		return false;
 	s->process = s->found.entry;
 	return true;
@@ -531,7 +531,7 @@ static __always_inline bool find_names(struct scratch *s, __u32 tgid)
 	if (found && found->cookie == s->sample.cookie && found->looked_at >= s->process.valid_from)
 		return true;
 	s->found.cookie = 0;
-	find_mappings(s->index);
+	find_mappings(SCRATCH_REF(s));
 	/* The walk goes by what user space has told. */
 	s->find.busy = s->find.is_empty = 0;
 	return s->found.cookie && s->found.looked_at == s->sample.time;
@@ -555,7 +555,7 @@ static __always_inline bool find_again(struct scratch *s)
 	}
 	if (!mine)
 		found->cookie = 0;
-	if (!find_mappings(s->index))
+	if (!find_mappings(SCRATCH_REF(s)))
 		return false;
 	s->find.sure = !found->unknown;
 	/* What user space said earlier is no longer valid. */

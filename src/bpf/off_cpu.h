@@ -240,7 +240,7 @@ static __always_inline int off_cpu_return(void *ctx, __u64 skip)
 	state->measured++;
 	state->measured_ns += length;
 	s->index = index;
-	take_task(index);
+	take_task(SCRATCH_REF(s));
 	begin_sample(s, cpu, now);
 	s->sample.flags |= answer == FILTER_UNJUDGED ? SAMPLE_IN_KERNEL | SAMPLE_UNJUDGED : SAMPLE_IN_KERNEL;
 	flags &= ~(__u32)WAIT_UNJUDGED;

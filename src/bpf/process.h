@@ -54,9 +54,9 @@ static __always_inline enum cached_second find_runtime(struct scratch *s, __u32 
 }
 
 /* Copies what is known about the current process's runtime to the scratch. */
-FIND_GLOBAL int load_second(__u32 scratch)
+FIND_GLOBAL int load_second(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 
 	if (!s)
 		return 0;
@@ -70,9 +70,9 @@ FIND_GLOBAL int load_second(__u32 scratch)
  * Copies what is known about a process to the scratch, unless it is still there from the last walk. Global, so that it
  * is verified once.
  */
-__noinline int load_process(__u32 scratch, __u32 tgid)
+__noinline int load_process(scratch_ref scratch, __u32 tgid)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	__u32 zero = 0;
 	__u64 *at = bpf_map_lookup_elem(&changed, &zero), now;
 

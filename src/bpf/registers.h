@@ -56,9 +56,9 @@ static __always_inline bool may_have_breakpoints(const struct scratch *s)
  * already emulated that instruction: if it is one byte long, it is a push, and the pushed register is on top of the
  * stack.
  */
-__noinline int undo_breakpoint(__u32 scratch)
+__noinline int undo_breakpoint(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	__u64 top = 0, pushed = 0;
 	__u8 byte = 0;
 	int i;
@@ -101,7 +101,7 @@ static __noinline int saved_registers(struct scratch *s, bool has_helper)
 	s->task.call = arch_call(&regs);
 	ARCH_COPY_ARGUMENTS(s->task.arguments, &regs);
 	if (arch_call(&regs) == ARCH_NO_CALL) /* an exception, or an interrupt */
-		undo_breakpoint(s->index);
+		undo_breakpoint(SCRATCH_REF(s));
 	return arch_in_other_mode(&regs) ? REGISTERS_OTHER_MODE : 0;
 }
 

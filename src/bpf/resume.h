@@ -146,10 +146,10 @@ __noinline __u32 resume_take_scratch(void)
  * Is the thread as it was when the sample was taken? Then its registers are in s->native. Global, because the callback
  * must not call static functions: it schedules itself, and the verifier takes that for an endless loop in these.
  */
-__noinline int resume_matches(__u32 scratch, __u32 index)
+__noinline int resume_matches(scratch_ref scratch, __u32 index)
 {
 	struct resume_slot *slot = resume_slot_at(index);
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 
 	if (!s || !slot)
 		return 0;
@@ -176,7 +176,7 @@ static __always_inline bool resume_begin(struct scratch *s, struct resume_slot *
 {
 	if (slot->is_away)
 		bring_in(s);
-	if (!resume_matches(s->index, index))
+	if (!resume_matches(SCRATCH_REF(s), index))
 		return false;
 	s->sample.header.type = EVENT_RESUMED;
 	s->sample.time = slot->time;
@@ -213,9 +213,9 @@ static __always_inline void resume_send(struct scratch *s, struct resume_slot *s
  * its paths through the rest; what may sleep stays outside of it, because a global function is verified as if it might
  * be called anywhere.
  */
-__noinline int resume_piece(__u32 scratch, __u32 index)
+__noinline int resume_piece(scratch_ref scratch, __u32 index)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	struct resume_slot *slot = resume_slot_at(index);
 
 	if (!s || !slot)
@@ -239,7 +239,7 @@ static __always_inline bool resume_walk(struct scratch *s, struct resume_slot *s
 		return false;
 	if (s->time.walks == WALKS_BEGIN && !resume_begin(s, slot, index))
 		return false;
-	return resume_piece(s->index, index);
+	return resume_piece(SCRATCH_REF(s), index);
 }
 
 static __always_inline long resume_schedule(struct task_struct *task, struct bpf_task_work *work);

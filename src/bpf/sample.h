@@ -43,7 +43,7 @@ static __always_inline bool has_program(struct scratch *s)
 {
 	if (s->task.flags & PF_KTHREAD)
 		s->sample.flags |= SAMPLE_KERNEL_THREAD;
-	else if (!s->task.mm || (s->task.flags & PF_EXITING && has_given_back(s->index)))
+	else if (!s->task.mm || (s->task.flags & PF_EXITING && has_given_back(SCRATCH_REF(s))))
 		s->sample.flags |= SAMPLE_EXITING;
 	return !(s->sample.flags & (SAMPLE_KERNEL_THREAD | SAMPLE_EXITING));
 }
@@ -65,7 +65,7 @@ static __always_inline void walk_program(struct scratch *s, __u64 now)
 	/* If there are two walks, the first one must leave time for the second. */
 	walk_time_begin(s, now, loaded.sample_ns,
 			s->cache.second == CACHED_SECOND ? loaded.sample_ns / 2 : loaded.sample_ns);
-	take_user_stacks(s->index);
+	take_user_stacks(SCRATCH_REF(s));
 }
 
 /* Takes the user part, from the registers in the scratch. `err`: the result of reading them. */

@@ -79,7 +79,7 @@ int sample(struct bpf_perf_event_data *ctx)
 	if (!s)
 		return 0;
 	s->index = cpu;
-	take_task(cpu);
+	take_task(SCRATCH_REF(s));
 	if (awaits_exec(s, added))
 		return 0;
 	begin_sample(s, cpu, now);

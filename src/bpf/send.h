@@ -218,7 +218,7 @@ static __noinline void send_snapshot(struct scratch *s)
 	measure_stack(s);
 	snapshot_loop(s);
 	if (s->task.uprobe_page)
-		uretprobe_mend_snapshot(s->index);
+		uretprobe_mend_snapshot(SCRATCH_REF(s));
 	size = sizeof(*event) + event->stack_size;
 	walk_opaque(size);
 	if (size > sizeof(s->snapshot))

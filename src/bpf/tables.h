@@ -3,11 +3,11 @@
  * tables: how the walkers access the unwind tables of abi/tables.h (BPF maps in the kernel, arrays on the host) and
  * their scratch.
  *
- * The verifier follows a static function again at each call. It checks a global function once, by itself, but only
- * numbers can be passed to it. So a function that is called from many places, but not for each frame, is written as
- * NAME_in(scratch, argument) with one scalar argument, followed by WALK_GLOBAL(type, NAME, argument_type). In BPF this
- * defines a global wrapper that looks the scratch up again by its index (some 5 ns); on the host it defines nothing.
- * WALK_CALL(NAME, scratch, argument) calls it.
+ * The verifier follows a static function again at each call. It checks a global function once, by itself. So a function
+ * that is called from many places, but not for each frame, is written as NAME_in(scratch, argument) with one scalar
+ * argument, followed by WALK_GLOBAL(type, NAME, argument_type). In BPF this defines a global wrapper; on the host it
+ * defines nothing. WALK_CALL(NAME, scratch, argument) calls it. Global functions take the scratch's address. Before
+ * 5.12 only numbers can be passed to them: there they take its index, and look it up again.
  *
  * Long loops: after a function NAME_step_in(scratch, index), WALK_LOOP(NAME, count) defines NAME(scratch), which calls
  * it with 0, 1, ... count - 1 until it returns non-zero. In BPF there are two variants, chosen at compile time. The
@@ -27,6 +27,17 @@
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
 
+/* How a global function gets the scratch: by its address (which may be NULL to the verifier), or by its index. */
+#ifdef STRATA_BOUNDED_LOOPS
+typedef __u32 scratch_ref;
+#define SCRATCH_REF(s)  ((s)->index)
+#define SCRATCH_OF(ref) scratch_at(ref)
+#else
+typedef struct scratch *scratch_ref;
+#define SCRATCH_REF(s)  (s)
+#define SCRATCH_OF(ref) (ref)
+#endif
+
 #ifdef __bpf__
 
 /* One element per CPU, and some for walks in task context; the loader sets the count. */
@@ -43,16 +54,16 @@ static __always_inline struct scratch *scratch_at(__u32 index)
 }
 
 #define WALK_GLOBAL(type, name, argument_type)                                                                         \
-	__noinline type name(__u32 scratch, argument_type argument)                                                    \
+	__noinline type name(scratch_ref scratch, argument_type argument)                                              \
 	{                                                                                                              \
-		struct scratch *s = scratch_at(scratch);                                                               \
+		struct scratch *s = SCRATCH_OF(scratch);                                                               \
                                                                                                                        \
 		/* clang drops an argument that is unused; the verifier requires it nevertheless */                    \
 		walk_opaque(argument);                                                                                 \
                                                                                                                        \
 		return s ? name##_in(s, argument) : 0;                                                                 \
 	}
-#define WALK_CALL(name, s, argument) name((s)->index, argument)
+#define WALK_CALL(name, s, argument) name(SCRATCH_REF(s), argument)
 
 #ifdef STRATA_BOUNDED_LOOPS
 
@@ -60,7 +71,7 @@ static __always_inline struct scratch *scratch_at(__u32 index)
 
 #define WALK_LOOP(name, count)                                                                                         \
 	WALK_GLOBAL(int, name##_step, __u32)                                                                           \
-	__noinline int name##_block(__u32 scratch, __u32 first)                                                        \
+	__noinline int name##_block(scratch_ref scratch, __u32 first)                                                  \
 	{                                                                                                              \
 		__u32 i;                                                                                               \
                                                                                                                        \
@@ -74,7 +85,7 @@ static __always_inline struct scratch *scratch_at(__u32 index)
 		__u32 first;                                                                                           \
                                                                                                                        \
 		for (first = 0; first < (count); first += WALK_BLOCK)                                                  \
-			if (name##_block(s->index, first))                                                             \
+			if (name##_block(SCRATCH_REF(s), first))                                                       \
 				break;                                                                                 \
 	}
 

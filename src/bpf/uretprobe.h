@@ -258,9 +258,9 @@ static __always_inline void uprobe_undo(struct scratch *s)
  * Called before the walk of a thread that has met uprobes. Global, so that the verifier does not follow its paths
  * through the walk.
  */
-__noinline int uprobe_begin(__u32 scratch)
+__noinline int uprobe_begin(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	struct mm_struct___strata *mm;
 
 	if (!HAS_UPROBES || !s)
@@ -293,9 +293,9 @@ static __always_inline int uretprobe_mend_step_in(struct scratch *s, __u32 unuse
 WALK_LOOP(uretprobe_mend, URETPROBES_MAX)
 
 /* Puts the true return addresses into the copy of the stack. */
-__noinline int uretprobe_mend_snapshot(__u32 scratch)
+__noinline int uretprobe_mend_snapshot(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 
 	if (!HAS_UPROBES || !s || ARCH_LINKS) /* it is not known where LR was saved */
 		return 0;

@@ -54,7 +54,7 @@ static __always_inline void take_waker_stacks(struct scratch *s, void *ctx, __u3
 	s->sample.time = now;
 	s->sample.sequence = s->sequence << 16 | s->index;
 	s->sample.flags = SAMPLE_IN_KERNEL;
-	take_task(s->index);
+	take_task(SCRATCH_REF(s));
 	take_kernel_stack(s, ctx, 0, 0);
 	if (!(flags & (WAKER_IDLE | WAKER_UNRECORDED)) && has_program(s) &&
 	    has_registers(s, saved_registers(s, loaded.task_registers)))

@@ -87,7 +87,7 @@ static __always_inline void begin_native_stack(struct scratch *s)
 
 	s->task.uprobe_page = s->task.torn = 0;
 	if (s->task.uprobes) {
-		uprobe_begin(s->index);
+		uprobe_begin(SCRATCH_REF(s));
 		keep_for_snapshot(s);
 	}
 	s->task.uretprobe = walk->uretprobe;
@@ -96,9 +96,9 @@ static __always_inline void begin_native_stack(struct scratch *s)
 }
 
 /* Not 0: it pauses (time.h). */
-FIND_GLOBAL int walk_native(__u32 scratch)
+FIND_GLOBAL int walk_native(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 
 	if (!s || native_go_on(s))
 		return 1;
@@ -115,7 +115,7 @@ static __always_inline bool begin_native_again(struct scratch *s)
 	if (!loaded.finds || !find_again(s))
 		return false;
 	if (loaded.walks & SAMPLER_SECOND)
-		load_second(s->index);
+		load_second(SCRATCH_REF(s));
 	s->native.pc = s->snapshot.header.pc;
 	__builtin_memcpy(s->native.registers, s->snapshot.header.registers, sizeof(s->native.registers));
 	native_take_registers(&s->native);
@@ -132,12 +132,12 @@ static __always_inline bool take_native_stack(struct scratch *s)
 
 	s->find.sure = 0;
 	if (s->cache.process) {
-		if (walk_native(s->index))
+		if (walk_native(SCRATCH_REF(s)))
 			return true;
 		doubtful = tables_doubtful(s, &s->process);
 		/* Absent rows do not mean that mappings have changed. */
 		if (doubtful && s->native.loss != LOSS_LATE && begin_native_again(s)) {
-			if (walk_native(s->index))
+			if (walk_native(SCRATCH_REF(s)))
 				return true;
 			doubtful = tables_doubtful(s, &s->process);
 		}
@@ -269,9 +269,9 @@ static __always_inline __u64 current_ids(void)
  * Fills in s->task and s->sample for the current thread. Global, so that it is verified once: for each pointer loaded
  * from a task the verifier searches all of the kernel's types, 0.14 ms.
  */
-__noinline int take_task(__u32 scratch)
+__noinline int take_task(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	__u64 pid_tgid = current_ids(), start;
 	struct task_struct *task;
 
@@ -310,10 +310,10 @@ __noinline int take_task(__u32 scratch)
  * before it drops the address space (exit_mm()). The child's stack is the parent's, and the parent writes to it from
  * then on.
  */
-__noinline int has_given_back(__u32 scratch)
+__noinline int has_given_back(scratch_ref scratch)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task(), *parent;
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 
 	if (!s || BPF_CORE_READ(task, vfork_done))
 		return 0;
@@ -323,9 +323,9 @@ __noinline int has_given_back(__u32 scratch)
 }
 
 /* Global, so that the verifier does not check it again at the end of each path. */
-__noinline int send_user_stacks(__u32 scratch)
+__noinline int send_user_stacks(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	__u64 size;
 
 	if (!s)
@@ -354,16 +354,16 @@ static __always_inline void begin_user_stacks(struct scratch *s)
 	s->task.pc = s->native.pc;
 	s->second.stack_pointer = s->native.sp;
 	keep_for_snapshot(s); /* the walk of the second stack uses these */
-	load_process(s->index, s->sample.tgid);
+	load_process(SCRATCH_REF(s), s->sample.tgid);
 }
 
 /*
  * Walks the user part, and sends it. 1: it has paused and must be called again. Global, so that it is verified once for
  * the tick and for task work.
  */
-__noinline int take_user_stacks(__u32 scratch)
+__noinline int take_user_stacks(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 
 	if (!s)
 		return 0;

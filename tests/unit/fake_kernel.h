@@ -95,11 +95,6 @@ static inline long bpf_probe_read_kernel_str(void *to, __u32 size, const void *f
 	return bpf_probe_read_kernel(to, size, from);
 }
 
-static inline struct scratch *scratch_at(__u32 index)
-{
-	return index ? NULL : fake_kernel->s;
-}
-
 static inline bool is_sent(__u64 id)
 {
 	__u32 i;

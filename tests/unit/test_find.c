@@ -95,7 +95,7 @@ static int look(struct process *process)
 {
 	process->kernel.s->sample.time += S;
 	process->kernel.memory.reads = 0;
-	return find_mappings(0);
+	return find_mappings(process->kernel.s);
 }
 
 static const struct mapping_entry *found_at(const struct process *process, __u32 i)
@@ -139,7 +139,7 @@ static void test_levels(void)
 	ok(look(&process) && is_right(&process, true), "a tree of three levels: each mapping of code");
 	is_int(s->find.vmas, VMAS, "of so many VMAs");
 	is_int(process.kernel.event_count, 0, "of which nothing is to be told");
-	ok(!find_mappings(0), "it is not the time to look again");
+	ok(!find_mappings(s), "it is not the time to look again");
 	ok(find_process_by_itself(s, TGID) && s->process.mapping_count == VMAS / 2, "what was found is there");
 	process.kernel.position += FOUND_MAPPINGS;
 	s->sample.time += S;

@@ -44,9 +44,9 @@ static __always_inline struct scratch *take_scratch(__u32 *index)
  * What the walks of user space, and their records, need to know; with `saved` the registers as well. Global, so that it
  * is verified once.
  */
-__noinline int rt_begin_user(__u32 scratch, __u32 saved)
+__noinline int rt_begin_user(scratch_ref scratch, __u32 saved)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 
 	walk_opaque(saved);
 	if (!s)
@@ -152,9 +152,9 @@ static __always_inline void tell_late(struct scratch *s)
  * Global, so that the walkers are verified once, and not for each use of a stack. What the whole script does not ask
  * for the verifier leaves out.
  */
-__noinline int rt_walk(__u32 scratch, __u32 parts, __u32 limit)
+__noinline int rt_walk(scratch_ref scratch, __u32 parts, __u32 limit)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	__u64 whole;
 
 	walk_opaque(parts);
@@ -246,9 +246,9 @@ static __always_inline void no_stack(struct rt_stack_value *value)
 #define ENTRY_BYTES   16 /* a function calls its trampoline by one of its first instructions, maybe behind ENDBR */
 
 /* Compares the frames with the words, which lie behind them. The number of the frame + 1; 0: none. */
-__noinline int rt_find_caller(__u32 scratch)
+__noinline int rt_find_caller(scratch_ref scratch)
 {
-	struct scratch *s = scratch_at(scratch);
+	struct scratch *s = SCRATCH_OF(scratch);
 	__u32 i, j;
 
 	if (!s)
@@ -271,7 +271,7 @@ static __always_inline void find_callers(struct scratch *s, void *ctx, __u64 fun
 
 	if (bpf_get_stack(ctx, frames, CALLER_FRAMES * 8, 0) > 0) {
 		bpf_probe_read_kernel(frames + CALLER_FRAMES, CALLER_WORDS * 8, ctx);
-		caller = rt_find_caller(s->index);
+		caller = rt_find_caller(SCRATCH_REF(s));
 	}
 	at = caller - 1;
 	walk_opaque(at);
@@ -345,7 +345,7 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 	}
 	begin(s);
 	if (parts & (PART_NATIVE | PART_SECOND))
-		err = rt_begin_user(s->index, !is_user);
+		err = rt_begin_user(SCRATCH_REF(s), !is_user);
 	if (is_user) {
 		ARCH_COPY_REGISTERS(&s->native, regs);
 		native_take_registers(&s->native);
@@ -357,7 +357,7 @@ static __always_inline __u64 take_stack(void *ctx, void *value, __u64 parts, __u
 		cut_kernel(s, ctx, (__u32)limit);
 	}
 	if (!err)
-		rt_walk(s->index, (__u32)parts, (__u32)limit);
+		rt_walk(SCRATCH_REF(s), (__u32)parts, (__u32)limit);
 	fill(s, value, (__u32)parts, (__u32)limit);
 	if (parts & RT_STACK_CALLER)
 		fill_caller(s, value);
