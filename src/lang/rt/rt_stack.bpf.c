@@ -136,12 +136,14 @@ struct {
  */
 static __always_inline void tell_late(struct scratch *s)
 {
-	struct late_process *late = bpf_map_lookup_elem(&rt_late, &s->sample.tgid), first = {s->sample.time, 1};
+	struct late_process first = {s->sample.time, 1}, *late;
+	__u32 tgid = s->sample.tgid; /* before 6.2 a key cannot be where the argument of a global function points */
 
+	late = bpf_map_lookup_elem(&rt_late, &tgid);
 	s->native.count = 0;
 	s->sample.native_stack = 0;
 	if (!late || s->sample.time >= late->since + LATE_EVERY_NS)
-		bpf_map_update_elem(&rt_late, &s->sample.tgid, &first, BPF_ANY);
+		bpf_map_update_elem(&rt_late, &tgid, &first, BPF_ANY);
 	else if (late->copies++ >= LATE_COPIES)
 		return;
 	send_snapshot(s);
