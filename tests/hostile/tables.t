@@ -124,11 +124,11 @@ def stop(running):
 
 def in_time(tap, where, baseline, words):
     begin = time.monotonic()
-    e2e.record("-a", "-d", "2", "-o", where + "/time.folded", "--stats", where + "/time.json")
+    e2e.record("-a", "-d", "1", "-o", where + "/time.folded", "--stats", where + "/time.json")
     took = time.monotonic() - begin
     startup = e2e.load(where + "/time.json")["startup_ms"] / 1e3
     allowed = baseline + LATE_S * slowness()
-    tap.ok(took - 2 <= allowed, words + ": -d 2 ends in time: %.1f s, of these %.1f to start; %.1f allowed" % (took, startup, 2 + allowed))
+    tap.ok(took - 1 <= allowed, words + ": -d 1 ends in time: %.1f s, of these %.1f to start; %.1f allowed" % (took, startup, 1 + allowed))
 
 
 def main():
@@ -137,8 +137,8 @@ def main():
         os.chmod(where, 0o755)
         program = hogs.build(where + "/hog")
         begin = time.monotonic()
-        e2e.record("-a", "-d", "2", "-o", where + "/time.folded")
-        baseline = time.monotonic() - begin - 2
+        e2e.record("-a", "-d", "1", "-o", where + "/time.folded")
+        baseline = time.monotonic() - begin - 1
         make(where)
         rules, text, code = paths(where, "rules", 2), paths(where, "text", 4), paths(where, "code", 8)
         cases = [
