@@ -138,7 +138,7 @@ def refused(tap, where):
     target = start_many(where)
     for room in (0, 4, 24):
         words = "memory is refused after %d MB" % room
-        strata = start_strata(target.pid, *(outputs(where, 4999) + ["-o", where + "/c.html", "--max-memory", "8G"]))
+        strata = start_strata(target.pid, *(outputs(where, 9999) + ["-o", where + "/c.html", "--max-memory", "8G"]))
         programs = e2e.programs_of(strata.pid)
         e2e.let_use(target.pid, 0.3)  # until it has memory for the target's tables, and the first stacks
         try:
@@ -149,7 +149,7 @@ def refused(tap, where):
         finally:
             strata.kill()
         tap.ok("no memory" in stderr and stderr.count("\n") == 1, words + ": one line says so", stderr)
-        judge(tap, words, where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 0, 4999, status=1, least=0.95)
+        judge(tap, words, where, subprocess.CompletedProcess([], strata.returncode, "", stderr), 0, 9999, status=1, least=0.95)
         internal = e2e.load(where + "/c.json")["lost"].get("internal", 0)
         tap.ok(internal <= 0.2 * e2e.load(where + "/c.json")["samples"], words + ": %d samples are lost" % internal)
         tap.ok(os.path.getsize(where + "/c.html") > 10000, words + ": the page is there")
