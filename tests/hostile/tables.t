@@ -20,7 +20,7 @@ RSS_KB = 256 << 10
 LATE_S = 2  # how much longer a recording may take than it was to, on a machine that is idle
 FUNCTIONS = 24
 TEXT = 6 << 20
-VICTIM_S = 4  # its first sample or two may be late, when the machine is busy
+VICTIM_S, HZ = 2, 199  # its first sample or two may be late, when the machine is busy
 
 
 def victim(path, seed):
@@ -68,7 +68,7 @@ class Recording:
             victims[0].send_signal(signal.SIGUSR1)
             e2e.let_use(victims[0].pid, VICTIM_S)
         try:
-            self.done = e2e.record_while(during, "-a", "-o", prefix + ".folded", "--stats", prefix + ".json")
+            self.done = e2e.record_while(during, "-a", "-F", HZ, "-o", prefix + ".folded", "--stats", prefix + ".json")
         finally:
             for process in victims:
                 process.kill()
