@@ -319,8 +319,8 @@ static int find_kind(unsigned int kind, struct python_sites *ret, struct diag *d
 			   .frame_lasti = 0x38,
 			   .tstate_interp = 16,
 			   .code_bytecode = 200,
-			   .frame_tlbc_index = kind >= 11 ? 72 : PY_NO_OFFSET,
-			   .code_tlbc = kind >= 11 ? 232 : PY_NO_OFFSET}};
+			   .frame_tlbc_index = kind == 11 || kind == 12 ? 72 : PY_NO_OFFSET,
+			   .code_tlbc = kind == 11 || kind == 12 ? 232 : PY_NO_OFFSET}};
 	struct python_range ranges[2] = {{}, {.handler = true}};
 	char option[64];
 	struct elf_file *elf;
@@ -361,7 +361,8 @@ static void test_loop(unsigned int kind, uint8_t instruction, const char *words)
 	end = site_of(&sites, PYTHON_SITE_RETURN, 36);
 	unwind = site_of(&sites, PYTHON_SITE_UNWIND, 0);
 	is_int((int64_t)sites.at.count, 11, "%s: all of it", words);
-	ok(resume && (resume->frame.reg == RCX || resume->frame.reg == R13) && !resume->frame.add && resume->again &&
+	ok(resume && (resume->frame.reg == RCX || resume->frame.reg == R13) && !resume->frame.add &&
+		   resume->again && resume->tstate.kind &&
 		   resume->copy_offset == (kind == 11 ? 0x3ca0 : PY_NO_OFFSET) && resume->version_offset == 24 &&
 		   resume->code_offset == 168 && resume->interp_offset == PY_NO_OFFSET,
 	   "%s: the frame and the versions at RESUME", words);
@@ -394,6 +395,7 @@ static void test_loops(void)
 	test_loop(7, RBP, "another local variable, elsewhere");
 	test_loop(8, RBP, "functions");
 	test_loop(11, RBP, "free-threaded");
+	test_loop(13, RBP, "the thread state is lost");
 	test_refused(4, "does not agree on a place for the instruction");
 	test_refused(5, "where RESUME compares what is instrumented was not found");
 	test_refused(6, "does not agree on a place for the frame");

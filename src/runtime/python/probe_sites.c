@@ -80,10 +80,11 @@ static int place_handler(const struct sites_search *search, uint64_t handler, st
 	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		struct probe_value at, value;
 
-		if (insn->emulated && describe(search, &line, stored, behind, ret)) {
+		ret->tstate = tstate_place(search, &line);
+		if (insn->emulated && describe(search, &line, stored, behind, ret) &&
+		    (!ret->again || ret->tstate.kind != PYTHON_NOWHERE)) {
 			ret->vaddr = insn->vaddr;
 			ret->emulated = true;
-			ret->tstate = tstate_place(search, &line);
 			return 0;
 		}
 		if (insn->op == SPOT_CALL || insn->op == SPOT_JUMP || insn->op == SPOT_BRANCH ||

@@ -15,8 +15,9 @@
 #   10 as 8, but one of them goes on in a function that is not known
 #   11 as 0, free-threaded: words are compared in registers, and RESUME asks for the thread's copy of the bytecode
 #   12 as 11, but it does not ask
+#   13 as 8, but RESUME's code has lost the thread state where the kernel could emulate an instruction
 	.set IS_COPIED, KIND == 3 || KIND == 4 || KIND == 5
-	.set IS_FUNCTIONS, KIND >= 8 && KIND <= 10
+	.set IS_FUNCTIONS, KIND >= 8 && KIND <= 10 || KIND == 13
 	.text
 
 	.macro store
@@ -84,7 +85,10 @@
 
 	.macro compare_versions otherwise
 	take_tstate rax
-	.if IS_COPIED
+	.if KIND == 13
+	mov 24(%r14), %r14
+	mov %r14, %rax
+	.elseif IS_COPIED
 	lea 24(%rax), %rdi
 	call read_word
 	.else
