@@ -13,7 +13,7 @@ import e2e  # noqa: E402
 import go  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS = 0.7
+SECONDS = 0.35 * e2e.SCALE
 # Of the first samples of a program, and of a function of a few instructions that leaves the thread's stack for good.
 NOT_ASKED = ("late", "stack-missing", "no-mapping")
 SWITCHES = ("systemstack", "morestack", "asmcgocall", "cgocallback")
