@@ -211,7 +211,7 @@ def judge_session(tap, kernel, text):
     if kernel == "5.10":  # the script has loops
         return
     maps = counts(text)
-    links = 5 if kernel == "6.1" else 3
+    links = 0 if kernel == "6.1" else 3  # Debian's 6.1 was built without CONFIG_FPROBE
     tap.ok(maps.get("@entered[vfs_read]") == maps.get("@returned[vfs_read, 77, 77]") == 5 and maps.get("@sum") == 25 and
            maps.get("@any[0, vfs_read]", 0) == maps.get("@any[1, vfs_read]", 1) >= 5, "%s, kprobe and kretprobe of the same calls" % kernel, text)
     tap.ok(re.search(r"(?m)^%d$" % links, text), "%s, kprobe and kretprobe: %d links" % (kernel, links), text)
