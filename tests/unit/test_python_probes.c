@@ -396,11 +396,13 @@ static void test_loops(void)
 	test_loop(8, RBP, "functions");
 	test_loop(11, RBP, "free-threaded");
 	test_loop(13, RBP, "the thread state is lost");
+	test_loop(14, RAX, "a frame pointer");
 	test_refused(4, "does not agree on a place for the instruction");
 	test_refused(5, "where RESUME compares what is instrumented was not found");
 	test_refused(6, "does not agree on a place for the frame");
 	test_refused(9, "other instructions end functions than those that should");
 	test_refused(10, "its functions go on in one that is not known");
+	test_refused(15, "does not agree on a place for the frame");
 	test_refused(12, "where RESUME asks for the thread's copy of the code was not found");
 }
 

@@ -42,6 +42,58 @@ static int read_range(struct probe_code *code, const struct elf_file *elf, struc
 	return err;
 }
 
+/* Does an instruction with a local variable's address, or one below the stack pointer, have it from this register? */
+static bool is_based_on(const struct spot_insn *insn, uint8_t reg)
+{
+	return (insn->op == SPOT_LOAD || insn->op == SPOT_STORE || insn->op == SPOT_ADD || insn->op == SPOT_COMPARE) &&
+	       insn->b == reg;
+}
+
+/* The function ends behind this instruction, on a straight line of nothing but what gives registers back. */
+static bool is_at_end(const struct probe_code *code, const struct spot_insn *insn)
+{
+	unsigned int i;
+
+	for (i = 0; insn && i < 8; i++, insn = probe_code_next(code, insn))
+		if (insn->op == SPOT_END)
+			return insn->returns;
+		else if (insn->op >= SPOT_CALL)
+			return false;
+	return false;
+}
+
+/*
+ * The register that local variables are found by: a frame pointer, if one is set from the stack pointer, keeps its
+ * value until the function ends, and none is found by the stack pointer; else that.
+ */
+static uint8_t base_of(const struct probe_code *code)
+{
+	const uint8_t sp = code->arch->sp;
+	uint8_t found = SPOT_NONE;
+	size_t i, sets = 0;
+
+	for (i = 0; i < code->insns.count; i++) {
+		const struct spot_insn *insn = &code->insns.at[i];
+
+		if (is_based_on(insn, sp))
+			return sp;
+		if (insn->op == SPOT_MOVE && insn->b == sp && insn->a != sp && !insn->imm && insn->size == 8 && !sets++)
+			found = insn->a;
+	}
+	for (i = 0; i < code->insns.count && sets == 1; i++) {
+		const struct spot_insn *insn = &code->insns.at[i];
+		bool moves = (insn->op == SPOT_MOVE || insn->op == SPOT_LOAD || insn->op == SPOT_NUMBER ||
+			      insn->op == SPOT_SUM) &&
+			     insn->a == found;
+
+		if (moves && insn->op == SPOT_MOVE && insn->b == sp)
+			continue;
+		if (moves || (insn->clobbers & 1u << found && !is_at_end(code, insn)))
+			return sp;
+	}
+	return sets == 1 ? found : sp;
+}
+
 int probe_code_init(struct probe_code *code, const struct elf_file *elf, const struct python_range *ranges,
 		    size_t count, struct diag *diag)
 {
@@ -67,6 +119,7 @@ int probe_code_init(struct probe_code *code, const struct elf_file *elf, const s
 		qsort(code->insns.at, code->insns.count, sizeof(*code->insns.at), compare_insns);
 	if (code->targets.count)
 		qsort(code->targets.at, code->targets.count, sizeof(*code->targets.at), compare_addresses);
+	code->base = base_of(code);
 	return 0;
 }
 
@@ -236,7 +289,7 @@ void probe_line_begin(const struct spot_arch *arch, struct probe_line *ret)
 {
 	uint8_t i;
 
-	*ret = (struct probe_line){.arch = arch};
+	*ret = (struct probe_line){.arch = arch, .base = arch->sp};
 	for (i = 0; i < SPOT_REGISTERS; i++)
 		ret->registers[i].node = i;
 }
@@ -266,7 +319,7 @@ static uint8_t slot_of(const struct probe_line *line, int64_t at)
 
 static bool is_stack(const struct probe_line *line, struct probe_value at)
 {
-	return at.node == line->arch->sp;
+	return at.node == line->base;
 }
 
 static struct probe_value load(struct probe_line *line, struct probe_value at, uint8_t size)
@@ -404,7 +457,7 @@ struct probe_value probe_line_known(struct probe_line *line, const struct python
 		return (struct probe_value){.node = place->reg};
 	if (place->kind != PYTHON_ON_STACK)
 		return NOTHING;
-	return load(line, (struct probe_value){.node = line->arch->sp, .add = place->add}, 8);
+	return load(line, (struct probe_value){.node = line->base, .add = place->add}, 8);
 }
 
 bool probe_line_origin(const struct probe_line *line, uint8_t node, struct python_place *ret)
@@ -418,7 +471,7 @@ bool probe_line_origin(const struct probe_line *line, uint8_t node, struct pytho
 	if (!is_stack(line, line->loads[node - PROBE_NODE].at) || line->loads[node - PROBE_NODE].size != 8)
 		return false;
 	*ret = (struct python_place){
-		.kind = PYTHON_ON_STACK, .reg = line->arch->sp, .add = (int32_t)line->loads[node - PROBE_NODE].at.add};
+		.kind = PYTHON_ON_STACK, .reg = line->base, .add = (int32_t)line->loads[node - PROBE_NODE].at.add};
 	return true;
 }
 
@@ -437,25 +490,26 @@ bool probe_line_is_load(const struct probe_line *line, struct probe_value value,
 
 struct python_place probe_line_place(const struct probe_line *line, uint8_t node, bool narrow)
 {
-	const struct probe_value *sp = &line->registers[line->arch->sp];
+	const struct probe_value *sp = &line->registers[line->base];
 	const struct probe_load *from;
 	uint8_t i;
 
 	for (i = 0; i < SPOT_REGISTERS; i++)
-		if (line->registers[i].node == node && i != line->arch->sp && (narrow || !line->registers[i].narrow))
+		if (line->registers[i].node == node && i != line->base && i != line->arch->sp &&
+		    (narrow || !line->registers[i].narrow))
 			return (struct python_place){
 				.kind = PYTHON_IN_REGISTER, .reg = i, .add = (int32_t)-line->registers[i].add};
-	for (i = 0; i < line->slot_count && sp->node == line->arch->sp; i++)
+	for (i = 0; i < line->slot_count && sp->node == line->base; i++)
 		if (line->slots[i].value.node == node && !line->slots[i].value.add &&
 		    (narrow || !line->slots[i].value.narrow))
 			return (struct python_place){.kind = PYTHON_ON_STACK,
-						     .reg = line->arch->sp,
+						     .reg = line->base,
 						     .add = (int32_t)(line->slots[i].at - sp->add)};
-	if (node < PROBE_NODE || node - PROBE_NODE >= line->load_count || sp->node != line->arch->sp)
+	if (node < PROBE_NODE || node - PROBE_NODE >= line->load_count || sp->node != line->base)
 		return (struct python_place){};
 	from = &line->loads[node - PROBE_NODE];
 	if (!is_stack(line, from->at) || from->size != 8 || slot_of(line, from->at.add) < line->slot_count)
 		return (struct python_place){};
 	return (struct python_place){
-		.kind = PYTHON_ON_STACK, .reg = line->arch->sp, .add = (int32_t)(from->at.add - sp->add)};
+		.kind = PYTHON_ON_STACK, .reg = line->base, .add = (int32_t)(from->at.add - sp->add)};
 }

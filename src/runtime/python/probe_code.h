@@ -10,8 +10,9 @@
  *   node 16 and up   loads[node - 16]: the word at (its node + offset)
  *
  * A load from an unknown address is a new node, equal to no other. Words of the stack that the line itself wrote are
- * followed. After a write to other memory, or a call, every other word is loaded as a new node. What is not known has
- * no value (PROBE_NOTHING); nothing is guessed.
+ * followed; they are found by the stack pointer or, where the loop finds none so, by its frame pointer. After a write
+ * to other memory, or a call, every other word is loaded as a new node. What is not known has no value
+ * (PROBE_NOTHING); nothing is guessed.
  *
  * All addresses are vaddrs of the file. Not thread-safe.
  */
@@ -32,6 +33,7 @@ struct probe_code {
 	const struct spot_arch *arch;
 	VEC(struct spot_insn) insns; /* by address */
 	VEC(uint64_t) targets;       /* of direct jumps and branches, sorted */
+	uint8_t base;                /* the register that the loop's local variables are found by */
 };
 
 /* Disassembles the parts of the loop. 0, -ENOMEM, or -ENOTSUP, with a diag. */
@@ -83,6 +85,7 @@ struct probe_line {
 		int64_t at; /* relative to the stack pointer at the beginning of the line */
 		struct probe_value value;
 	} slots[PROBE_SLOTS];
+	uint8_t base; /* the stack is what is found by this register; the stack pointer, unless it is set otherwise */
 	uint8_t load_count, slot_count;
 	uint16_t epoch;
 };

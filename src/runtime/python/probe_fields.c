@@ -51,7 +51,7 @@ static bool are_versions(struct sites_search *search, const struct probe_line *l
 						.interp_offset = PY_NO_OFFSET,
 						.version_offset = (uint16_t)other.add};
 	if (probe_line_is_load(line, (struct probe_value){.node = owner}, search->layout->tstate_interp, &thread) &&
-	    thread != line->arch->sp) {
+	    thread != line->base) {
 		search->versions.interp_offset = search->layout->tstate_interp;
 		owner = thread;
 	}
@@ -118,7 +118,7 @@ enum probe_writes python_sites_counts(const struct probe_line *line, const struc
 	if (insn->size != 4 || (insn->op != SPOT_ADD && insn->op != SPOT_STORE))
 		return WRITES_NOT;
 	*at = probe_line_address(line, insn);
-	if (at->node == PROBE_NOTHING || at->node == line->arch->sp)
+	if (at->node == PROBE_NOTHING || at->node == line->base)
 		return WRITES_NOT;
 	if (insn->op == SPOT_STORE) {
 		value = probe_line_register(line, insn->a);

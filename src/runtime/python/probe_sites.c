@@ -53,15 +53,15 @@ static struct python_place tstate_place(const struct sites_search *search, struc
 
 	if (search->tstate.kind == PYTHON_IN_REGISTER)
 		return probe_line_place(line, search->tstate.reg, false);
-	if (search->tstate.kind != PYTHON_ON_STACK || line->registers[line->arch->sp].node != line->arch->sp)
+	if (search->tstate.kind != PYTHON_ON_STACK || line->registers[line->base].node != line->base)
 		return (struct python_place){};
 	/* A local variable of the loop, which does not move. */
 	for (i = 0; i < line->slot_count; i++)
 		if (line->slots[i].at == search->tstate.add)
 			return (struct python_place){};
 	return (struct python_place){.kind = PYTHON_ON_STACK,
-				     .reg = line->arch->sp,
-				     .add = (int32_t)(search->tstate.add - line->registers[line->arch->sp].add)};
+				     .reg = line->base,
+				     .add = (int32_t)(search->tstate.add - line->registers[line->base].add)};
 }
 
 /* The place of the breakpoint of a handler's line. */
@@ -315,6 +315,7 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 
 	/* Which frame it leaves: the one whose f->previous it takes; 3.11 asks for is_entry first. */
 	probe_line_begin(search->code.arch, &line);
+	line.base = search->code.base;
 	for (i = 0, insn = first; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		if (insn == given) {
 			/* Its new value may come from the blocks before, as one of several. */
@@ -326,7 +327,7 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 		if ((insn->op == SPOT_LOAD || insn->op == SPOT_COMPARE) && insn->size == size &&
 		    frame == PROBE_NOTHING) {
 			at = probe_line_address(&line, insn);
-			if (at.node != line.arch->sp && at.add == offset && probe_line_origin(&line, at.node, &place) &&
+			if (at.node != line.base && at.add == offset && probe_line_origin(&line, at.node, &place) &&
 			    (place.kind == PYTHON_IN_REGISTER || python_same_place(&place, &search->frame_at))) {
 				frame = at.node;
 				frame_at = place;
@@ -343,6 +344,7 @@ static int place_unwind(const struct sites_search *search, const struct spot_ins
 				    .recursion_offset = search->recursion,
 				    .vaddr = first->vaddr};
 	probe_line_begin(search->code.arch, &line);
+	line.base = search->code.base;
 	frame = probe_line_known(&line, &frame_at).node;
 	ret->frame = probe_line_place(&line, frame, false);
 	ret->tstate = tstate_place(search, &line);

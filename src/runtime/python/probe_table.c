@@ -211,13 +211,14 @@ static int vote(const struct sites_search *search, uint64_t handler, vote_list *
 	unsigned int i;
 
 	probe_line_begin(search->code.arch, &line);
+	line.base = search->code.base;
 	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		if (insn->op == SPOT_STORE && insn->size == 8) {
 			struct probe_value at = probe_line_address(&line, insn);
 			struct probe_value value = probe_line_register(&line, insn->a);
 
-			if (at.node != search->code.arch->sp && at.add == search->layout->frame_lasti &&
-			    value.node != search->code.arch->sp && !value.narrow && value.node != at.node &&
+			if (at.node != search->code.base && at.add == search->layout->frame_lasti &&
+			    value.node != search->code.base && !value.narrow && value.node != at.node &&
 			    value.add >= 0 && value.add <= 64 && probe_line_origin(&line, at.node, &found.frame) &&
 			    probe_line_origin(&line, value.node, &found.instruction)) {
 				found.exact = !value.add;
@@ -308,6 +309,7 @@ static int find_places(struct sites_search *search, struct diag *diag)
 			search->elf, diag,
 			"the code of its instructions does not agree on a place for the instruction");
 	probe_line_begin(search->code.arch, &line);
+	line.base = search->code.base;
 	search->frame = probe_line_known(&line, &search->frame_at).node;
 	search->instruction = probe_line_known(&line, &search->instruction_at).node;
 	return 0;
@@ -316,6 +318,7 @@ static int find_places(struct sites_search *search, struct diag *diag)
 void python_sites_begin(const struct sites_search *search, struct probe_line *ret)
 {
 	probe_line_begin(search->code.arch, ret);
+	ret->base = search->code.base;
 	probe_line_known(ret, &search->frame_at);
 	probe_line_known(ret, &search->instruction_at);
 }

@@ -16,12 +16,18 @@
 #   11 as 0, free-threaded: words are compared in registers, and RESUME asks for the thread's copy of the bytecode
 #   12 as 11, but it does not ask
 #   13 as 8, but RESUME's code has lost the thread state where the kernel could emulate an instruction
+#   14 as 1, but local variables are found by a frame pointer
+#   15 as 14, but one is found by the stack pointer, too
+	.set IS_FRAMED, KIND == 14 || KIND == 15
 	.set IS_COPIED, KIND == 3 || KIND == 4 || KIND == 5
 	.set IS_FUNCTIONS, KIND >= 8 && KIND <= 10 || KIND == 13
 	.text
 
 	.macro store
-	.if KIND == 1
+	.if IS_FRAMED
+	mov -64(%rbp), %rax
+	mov %rax, 0x38(%r13)
+	.elseif KIND == 1
 	mov (%rsp), %rax
 	mov %rax, 0x38(%r13)
 	.elseif KIND == 2
@@ -44,13 +50,19 @@
 	.macro take_tstate to
 	.if IS_FUNCTIONS
 	mov %r14, %\to
+	.elseif IS_FRAMED
+	mov -72(%rbp), %\to
 	.else
 	mov 8(%rsp), %\to
 	.endif
 	.endm
 
 	.macro next
-	.if KIND == 1 || KIND == 2
+	.if IS_FRAMED
+	addq $2, -64(%rbp)
+	mov -64(%rbp), %rdx
+	movzbl (%rdx), %eax
+	.elseif KIND == 1 || KIND == 2
 	addq $2, (%rsp)
 	mov (%rsp), %rdx
 	movzbl (%rdx), %eax
@@ -109,12 +121,19 @@
 	.type _PyEval_EvalFrameDefault, %function
 _PyEval_EvalFrameDefault:
 	push %rbp
+	.if IS_FRAMED
+	mov %rsp, %rbp
+	.endif
 	push %r12
 	push %r13
 	push %r14
 	push %rbx
 	sub $32, %rsp
+	.if IS_FRAMED
+	mov %rdi, -72(%rbp)
+	.else
 	mov %rdi, 8(%rsp)
+	.endif
 	.if KIND == 2
 	mov %rsi, 16(%rsp)
 	.else
@@ -139,13 +158,20 @@ functions:
 start_frame:
 	test %edx, %edx
 	jne exit_unwind
+	.if IS_FRAMED
+	mov 0x38(%rsi), %rax
+	mov %rax, -64(%rbp)
+	.else
 	mov 0x38(%rsi), %rbp
+	.endif
 	.if KIND == 1 || KIND == 2
 	mov %rbp, (%rsp)
 	.endif
 	next
 dispatch:
+	.ifeq IS_FRAMED
 	mov %rbp, %r14
+	.endif
 jump:
 	jmp *%rax
 
@@ -166,7 +192,12 @@ op_\n:
 	.endr
 
 op_copy:
+	.if KIND == 15
+	mov %rbx, 8(%rsp)
+	.endif
+	.ifeq IS_FRAMED
 	add $2, %rbp
+	.endif
 	.if IS_COPIED
 	mov %r14, 0x38(%r13)
 	.elseif KIND == 6
