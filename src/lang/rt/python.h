@@ -31,6 +31,7 @@ enum rt_python_kind {
 };
 
 #define RT_PYTHON_LINE_BYTES 64 /* of a line table, read at once */
+#define RT_PYTHON_CODE_WORDS 24 /* of a code object, read at once */
 
 /*
  * A short name in ASCII is read at once: the last four words of the string's head, with its length and, two words
@@ -73,8 +74,10 @@ struct rt_python {
 	struct py_line line;
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
+	__u64 head_of; /* the code object whose first words are in `head`; 0: none */
+	__u64 head[RT_PYTHON_CODE_WORDS];
 };
-ABI_ASSERT_SIZE(struct rt_python, 336);
+ABI_ASSERT_SIZE(struct rt_python, 536);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

@@ -68,6 +68,22 @@ static __always_inline __u64 code_of(const struct rt_python *p)
 	return word(p->frame + p->frame_code) & ~(__u64)p->code_tag;
 }
 
+/* Reads the beginning of the code object at once, for code_word(): no dearer than a word that has to be read anyway. */
+static __always_inline void read_head(struct rt_python *p)
+{
+	if (!bpf_probe_read_user(p->head, sizeof(p->head), (void *)p->code))
+		p->head_of = p->code;
+}
+
+/* A field of the code object. */
+static __always_inline __u64 code_word(const struct rt_python *p, __u64 offset)
+{
+	__u64 at = offset / 8;
+
+	opaque(at);
+	return p->head_of != p->code || offset % 8 || at >= RT_PYTHON_CODE_WORDS ? word(p->code + offset) : p->head[at];
+}
+
 /* Where the bytecode begins that the frame executes. */
 static __always_inline __u64 bytecode_of(const struct rt_python *p)
 {
@@ -87,11 +103,12 @@ static __always_inline int is_executed_again(struct rt_python *p)
 
 	if (p->tstate_copy != NO_OFFSET && half(p->frame + p->frame_copy) != half(p->tstate + p->tstate_copy))
 		return 1;
-	if (p->tracing_offset != NO_OFFSET && half(p->tstate + p->tracing_offset))
-		return 0;
 	if (p->interp_offset != NO_OFFSET)
 		owner = word(owner + p->interp_offset);
-	return (word(owner + p->version_offset) & ~(__u64)p->version_low) != word(p->code + p->code_version);
+	read_head(p);
+	if ((word(owner + p->version_offset) & ~(__u64)p->version_low) == code_word(p, p->code_version))
+		return 0;
+	return p->tracing_offset == NO_OFFSET || !half(p->tstate + p->tracing_offset);
 }
 
 /* 3.11 and later, an instruction of the frame: 0 if it is none that this place is for. */
@@ -167,6 +184,7 @@ __hidden __u64 rt_python_begin(void *state)
 		p->tstate = word(p->tstate);
 	if (p->flags & RT_PYTHON_FLAG_MEMORY)
 		p->flag = word(p->flag);
+	p->head_of = 0;
 	switch (p->site) {
 	case SITE_THROW:
 		if (!(__u32)p->flag)
@@ -228,7 +246,7 @@ __hidden __u64 rt_python_import(void *state)
 
 	if (kind != RT_PYTHON_START && kind != RT_PYTHON_RETURN && kind != RT_PYTHON_UNWIND)
 		return 0;
-	if (!IS_FIND_AND_LOAD(p, word(p->code + p->code_name)) || !IS_BOOTSTRAP(p, word(p->code + p->code_filename)))
+	if (!IS_FIND_AND_LOAD(p, code_word(p, p->code_name)) || !IS_BOOTSTRAP(p, code_word(p, p->code_filename)))
 		return 0;
 	caller = word(word(p->frame + p->frame_back) + p->frame_code) & ~(__u64)p->code_tag;
 	return IS_GCD_IMPORT(p, word(caller + p->code_name)) ? 0 : kind;
@@ -290,7 +308,7 @@ __hidden __u64 rt_python_line(void *state)
 	__s64 offset = p->version >= 0x30b  ? (__s64)(p->position - bytecode_of(p))
 		       : p->version < 0x30a ? (__s64)p->position
 					    : 2 * (__s64)p->position;
-	__u64 table = word(p->code + p->code_linetable);
+	__u64 table = code_word(p, p->code_linetable);
 
 	py_line_begin(&p->line, (__u16)p->version, half(p->code + p->code_firstlineno));
 	if (offset >= 0) {
@@ -421,7 +439,7 @@ __hidden __u64 rt_python_text(void *state, void *to, __u64 field)
 {
 	struct rt_python *p = state;
 
-	return copy_text(p, word(p->code + field), to);
+	return copy_text(p, code_word(p, field), to);
 }
 
 /*
@@ -435,7 +453,7 @@ __hidden __u64 rt_python_compare(void *state, void *text, __u64 length, __u64 fi
 	struct short_text read;
 	__u32 i;
 
-	if (!read_short(p, word(p->code + field), &read, &its))
+	if (!read_short(p, code_word(p, field), &read, &its))
 		return RT_PYTHON_LONG;
 	if (its != length)
 		return RT_PYTHON_DIFFERS;
@@ -477,7 +495,7 @@ static __always_inline __u64 mix_bytes(__u64 hash, const struct short_text *text
 __hidden __u64 rt_python_text_hash(void *state, __u64 field)
 {
 	struct rt_python *p = state;
-	__u64 string = word(p->code + field), data = string + p->unicode_ascii_data, length = 0, size;
+	__u64 string = code_word(p, field), data = string + p->unicode_ascii_data, length = 0, size;
 	struct short_text text;
 	__u32 flags;
 
@@ -518,14 +536,14 @@ __hidden __u64 rt_python_variable(void *state, void *to)
 __hidden __u64 rt_python_self_class(void *state, void *to)
 {
 	struct rt_python *p = state;
-	__u64 names = word(p->code + p->code_names), value = word(p->frame + p->frame_locals) & ~(__u64)p->value_tag;
+	__u64 names = code_word(p, p->code_names), value = word(p->frame + p->frame_locals) & ~(__u64)p->value_tag;
 	__u8 kind = 0;
 
 	zero_text(to, 0);
 	if (!value || !is_text(p, word(names + p->tuple_items), 4, 0x666c6573, 0, 0, 0))
 		return 0;
 	if (p->code_kinds != NO_OFFSET) {
-		bpf_probe_read_user(&kind, sizeof(kind), (void *)(word(p->code + p->code_kinds) + p->bytes_data));
+		bpf_probe_read_user(&kind, sizeof(kind), (void *)(code_word(p, p->code_kinds) + p->bytes_data));
 		if (kind & FAST_CELL)
 			value = word(value + p->cell_value);
 	}
@@ -542,7 +560,7 @@ __hidden __u64 rt_python_address(void *state, __u64 field)
 {
 	struct rt_python *p = state;
 	__u64 string =
-		field == NO_OFFSET ? word(p->frame + p->frame_locals) & ~(__u64)p->value_tag : word(p->code + field);
+		field == NO_OFFSET ? word(p->frame + p->frame_locals) & ~(__u64)p->value_tag : code_word(p, field);
 	__u32 compact = (__u32)half(string + p->unicode_state) >> p->unicode_compact_shift & 3;
 
 	if (compact == 3)
@@ -576,7 +594,7 @@ __hidden __u64 rt_python_wanted(void *state, void *room, __u64 which, __u64 fiel
 		return result;
 	*recent = key;
 	if (!bpf_map_lookup_elem(&rt_python_names, &key)) {
-		copy_text(p, word(p->code + field), room);
+		copy_text(p, code_word(p, field), room);
 		bpf_map_update_elem(&rt_python_names, &key, room, BPF_ANY);
 	}
 	return result;
