@@ -27,21 +27,23 @@ def nap():
     return (time.perf_counter() - wall) - (time.thread_time() - cpu)
 
 
-def end_them(event):
+def end_them(event, ready):
     for _ in range(10):
+        ready.acquire()
         time.sleep(0.05)
         event.set()
 
 
-def be_woken(event):
+def be_woken(event, ready):
     for _ in range(10):
-        event.wait()
         event.clear()
+        ready.release()
+        event.wait()
 
 
 threading.Thread(target=forever, daemon=True).start()
 compute()
-slept, event = nap(), threading.Event()
-threading.Thread(target=end_them, args=(event,), daemon=True).start()
-be_woken(event)
+slept, event, ready = nap(), threading.Event(), threading.Semaphore(0)
+threading.Thread(target=end_them, args=(event, ready), daemon=True).start()
+be_woken(event, ready)
 print("slept %.6f" % slept, flush=True)
