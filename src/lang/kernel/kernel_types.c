@@ -298,10 +298,9 @@ static uint32_t find_number(const struct kernel_types *k, const char *name, uint
 uint32_t kernel_types_function_number(struct types *types, const char *name)
 {
 	const struct kernel_types *k = types->source.context;
-
 	uint32_t number = k && ready(types->source.context) ? find_number(k, name, 1u << BTF_KIND_FUNC) : 0;
 
-	return number <= k->kernel.count ? number : 0;
+	return number && number <= k->kernel.count ? number : 0;
 }
 
 static uint64_t hash(const char *name)

@@ -277,7 +277,8 @@ static int attach_singly(int program, const struct attach *attaches, uint32_t co
 	}
 	if (err == -EILSEQ)
 		return diag_fail(diag, EILSEQ, "attach.instruction",
-				 "%s cannot be attached: it lies in the middle of an instruction; try another offset",
+				 "Possible attachment attempt in the middle of an instruction, try a different offset. "
+				 "The probe is %s",
 				 attaches[i - 1].name);
 	if (err == -EINVAL && (attaches->flags & ATTACH_OVERRIDES))
 		return diag_fail(diag, EINVAL, "attach.override",
