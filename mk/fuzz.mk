@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The fuzz targets, fuzz/fuzz_NAME.c, with libFuzzer, ASan and UBSan, into build-fuzz/NAME. They are linked with the library
-# of the sanitized build: without SANITIZE=1 another make makes them.
+# of the sanitized build, and with fuzz/limits.c in front of their function: without SANITIZE=1 another make makes them.
 
 FUZZ_SRCS := $(wildcard fuzz/fuzz_*.c)
 FUZZERS := $(FUZZ_SRCS:fuzz/fuzz_%.c=build-fuzz/%)
@@ -12,11 +12,11 @@ fuzz: fuzz-build
 ifneq ($(SANITIZE),)
 fuzz-build: $(FUZZERS)
 
-$(FUZZERS): build-fuzz/%: fuzz/fuzz_%.c $(LIBSTRATA)
+$(FUZZERS): build-fuzz/%: fuzz/fuzz_%.c fuzz/limits.c $(LIBSTRATA)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(STRATA_CFLAGS) -Itests/unit -pie $(SANITIZERS) -fsanitize=fuzzer -fuse-ld=lld \
-		-MMD -MP -MF $@.d -o $@ $< $(LIBSTRATA) $(PKG_LIBS)
+	$(Q)$(CC) $(STRATA_CFLAGS) -Itests/unit -pie $(SANITIZERS) -fsanitize=fuzzer -fuse-ld=lld -Wl,--wrap=LLVMFuzzerTestOneInput \
+		-MMD -MP -MF $@.d -o $@ $< fuzz/limits.c $(LIBSTRATA) $(PKG_LIBS)
 
 -include $(FUZZERS:=.d)
 else

@@ -20,10 +20,11 @@ TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 # last: they are short, so that no core waits for a long one. But these run one after the other, behind the others: they
 # keep both cores busy themselves (the first line), or need all that strata keeps for the whole machine, or its memory.
 # What failed beside others is run again, alone: tests/again says what, and why. What the cores have left while tests wait goes
-# to the sanitized build, which is in no hurry.
+# to what is in no hurry: the sanitized build, and then the fuzzers, whose limits are in CPU time (fuzz/limits.c).
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
-ALONE := tests/fuzz/fuzz.t tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
+ALONE := tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
 	tests/hostile/tables.t tests/chaos/storms.t tests/chaos/memory.t
+SPARE := tests/fuzz/fuzz.t
 
 # lld links a test in a tenth of the time that GNU ld takes.
 TEST_LDFLAGS = $(STRATA_LDFLAGS) -fuse-ld=lld
@@ -61,16 +62,21 @@ check-long: deps
 
 check-all:
 	@$(MAKE) --no-print-directory -j$$(nproc) tests-build
-	@rm -rf $(BUILD)/tap && mkdir -p $(BUILD)/tap
+	@rm -rf $(BUILD)/tap $(BUILD)/sanitized && mkdir -p $(BUILD)/tap
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \
 		TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
-		nice -n 19 make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 & \
-		sanitized=$$!; trap "kill $$sanitized; exit 1" INT TERM; \
-		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(filter-out $(ALONE),$(TEST_SCRIPTS)) $(UNIT_TESTS); \
-		wait $$sanitized || { cat $(BUILD)/sanitized.log; exit 1; }; \
+		{ nice -n 19 make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 \
+			&& touch $(BUILD)/sanitized && nice -n 19 prove -e tests/keep-tap --timer $(SPARE) >$(BUILD)/spare.log 2>&1; } & \
+		spare=$$!; trap "kill $$spare; exit 1" INT TERM; \
+		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(filter-out $(ALONE) $(SPARE),$(TEST_SCRIPTS)) $(UNIT_TESTS); \
+		while [ ! -e $(BUILD)/sanitized ]; do \
+			kill -0 $$spare 2>/dev/null || { cat $(BUILD)/sanitized.log; exit 1; }; \
+			sleep 1; \
+		done; \
 		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(UNIT_SRCS:%.c=build-sanitize/%); \
 		prove -e tests/keep-tap --timer $(ALONE); \
+		wait $$spare; cat $(BUILD)/spare.log; \
 		tests/again $(BUILD)/tap; \
 		tests/results $(BUILD)/tap
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Every fuzz target: its corpus under the sanitizers, then FUZZ_SECONDS (15) of fuzzing, two targets at a time. That is one run:
+# Every fuzz target: its corpus under the sanitizers, then fuzzing, FUZZ_SECONDS (15) of CPU time, two targets at a time. That is one run:
 # libFuzzer begins with every file of the corpus, and says INITED when it is through.
 cd "$(dirname "$0")/../.." || exit 2
 seconds=${FUZZ_SECONDS:-15}
@@ -34,6 +34,6 @@ for target in "${targets[@]}"; do
 	[ "${read:-0}" = "$files" ] && grep -q 'INITED' "build-fuzz/${stem#fuzz_}.log"
 	ok $? "$stem: its corpus, $files files, under the sanitizers" "$logs/$name.log"
 	runs=$(sed -n 's/.*number_of_executed_units: *//p' "$logs/$name.log")
-	ok "$(cat "$logs/$name.log.status")" "$name: $seconds s, ${runs:-no} runs" "$logs/$name.log"
+	ok "$(cat "$logs/$name.log.status")" "$name: $seconds s of CPU time, ${runs:-no} runs" "$logs/$name.log"
 done
 exit $failed
