@@ -134,10 +134,11 @@ def check_unknown(program, file, folder):
                           env=dict(os.environ, LD_LIBRARY_PATH=folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with open(stats, encoding="utf-8") as text:
         said = json.load(text)
-    unproved = said["lost"].get("python-facts", 0)
+    # Before that, on a busy machine, are those whose process was not known yet.
+    unproved = said["lost"].get("python-facts", 0) + said["lost"].get("late", 0)
     ok(done.returncode == 0 and said["samples"] > 20 and said["python_samples"] > 0.5 * said["samples"] and
        said["python_samples"] + unproved >= 0.95 * said["samples"] and "not known" in " ".join(said["remarks"]) and
-       b"prove them" in done.stderr, "  of version 3.99, proved by its process: Python in %d of %d samples, before that python-facts" %
+       b"prove them" in done.stderr, "  of version 3.99, proved by its process: Python in %d of %d samples, before that python-facts or late" %
        (said["python_samples"], said["samples"]), said, done.stderr)
 
 
