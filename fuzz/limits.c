@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * limits: how long a target runs, and how long it may take for one input, both in CPU time: on a busy machine a clock on
- * the wall says nothing of either. Each target is linked with it, in front of its LLVMFuzzerTestOneInput() (mk/fuzz.mk).
+ * limits: how long a target runs, and how long it may take for one input, both in CPU time: on a busy machine a clock
+ * on the wall says nothing of either. Each target is linked with it, in front of its LLVMFuzzerTestOneInput()
+ * (mk/fuzz.mk).
  *
  * A target ends after FUZZ_CPU_SECONDS of the environment, as libFuzzer does it on SIGUSR1: with its figures, status 0.
  * Without that it runs until something else ends it. An input that takes INPUT_SECONDS fails and is kept.
