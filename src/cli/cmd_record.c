@@ -53,7 +53,8 @@ enum {
 static const struct option_row options[] = {
 	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
 	{OPTION_CHILDREN, "children", NULL, "with -p: also sample all their descendants"},
-	{'a', "all", NULL, "sample everything that runs: the default without a target"},
+	{'a', "all", NULL,
+	 "sample everything that runs: the default without a target;\nwith a command, until that ends"},
 	FILTER_OPTIONS,
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
 	{OPTION_OFF_CPU, "off-cpu", NULL, "record where threads wait, and for what, by time"},

@@ -36,7 +36,8 @@ enum {
 static const struct option_row options[] = {
 	{'p', "pid", "PID[,PID...]", "sample these processes; may be repeated"},
 	{OPTION_CHILDREN, "children", NULL, "with -p: also sample all their descendants"},
-	{'a', "all", NULL, "sample everything that runs: the default without a target"},
+	{'a', "all", NULL,
+	 "sample everything that runs: the default without a target;\nwith a command, until that ends"},
 	FILTER_OPTIONS,
 	{'F', "frequency", "HZ", "samples per second and CPU, 1 to 10000 (99)"},
 	{'i', "interval", "TIME", "the time of a window, from 0.1 s to 1h, such as 2 or 0.5\n(1s)"},

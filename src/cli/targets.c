@@ -39,9 +39,9 @@ int targets_complete(struct targets *targets, int argc, char **argv, int at, str
 		targets->command = argv + at;
 	else if (argc > 1 && !strcmp(argv[argc - 1], "--"))
 		return diag_fail(diag, EINVAL, "cli.target", "-- is not followed by a command");
-	if (targets->command && (targets->all || targets->pids.count))
-		return diag_fail(diag, EINVAL, "cli.target", "%s and the command %s: give one target",
-				 targets->all ? "-a" : "-p", *targets->command);
+	if (targets->command && targets->pids.count)
+		return diag_fail(diag, EINVAL, "cli.target", "-p and the command %s: give one target",
+				 *targets->command);
 	if (targets->all && targets->pids.count)
 		return diag_fail(diag, EINVAL, "cli.target", "-a and -p: give one target");
 	if (targets->children && !targets->pids.count)
@@ -64,9 +64,12 @@ int targets_check(const struct targets *targets, struct diag *diag)
 
 void targets_text(const struct targets *targets, char *ret, size_t size)
 {
-	size_t used = 0, i;
+	size_t used = (size_t)snprintf(ret, size, "all processes"), i;
 
-	snprintf(ret, size, "all processes");
+	if (!targets->all)
+		used = 0;
+	else if (targets->command && used < size)
+		used += (size_t)snprintf(ret + used, size - used, " while ");
 	for (i = 0; targets->command && targets->command[i] && used < size; i++)
 		used += (size_t)snprintf(ret + used, size - used, "%s%s", i ? " " : "", targets->command[i]);
 	for (i = 0; i < targets->pids.count && used < size; i++)

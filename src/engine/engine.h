@@ -87,7 +87,7 @@ struct engine_targets {
 	size_t pid_count;
 	bool children;        /* also the descendants of `pids`, existing and future ones */
 	char *const *command; /* argv of a command to start, NULL-terminated; or NULL */
-	bool all;             /* everything on the machine; the same as in engine_options.everything */
+	bool all; /* everything on the machine, until `command`, if there is one, ends; as engine_options.everything */
 };
 
 /* Opens what it needs, and begins to load the programs; nothing is sampled yet. */

@@ -65,7 +65,7 @@ static int choose_targets(struct session *session, struct diag *diag)
 	size_t i;
 	int err = 0;
 
-	if (session->has_command)
+	if (session->has_command && !targets->all)
 		err = engine_watch(session->engine, session->command.pid, ENGINE_BEFORE_EXEC | ENGINE_CHILDREN);
 	for (i = 0; i < targets->pid_count && !err; i++) {
 		err = engine_watch(session->engine, targets->pids[i], children);

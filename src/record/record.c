@@ -151,6 +151,7 @@ static void fill_info(struct recording *recording)
 	size_t used = options->all ? strlen(text) : 0, i;
 
 	if (options->command) {
+		used += options->all ? (size_t)snprintf(text + used, sizeof(text) - used, " while ") : 0;
 		for (i = 0; options->command[i] && used < sizeof(text); i++)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
 						 options->command[i]);

@@ -80,7 +80,6 @@ bad 2 'one target' record -a -p 1
 bad 2 'one target' record -p 1 -- true
 bad 2 '-children: goes with -p' record --children -- true
 bad 2 '-children: goes with -p' record --children
-bad 2 'one target' record -a true
 bad 2 'not followed' record -F 9 --
 for suffix in folded pb.gz html speedscope.json firefox.json.gz trace.json; do
 	bad 2 "known are.* \\.$suffix(,|\$)" record -o result.txt

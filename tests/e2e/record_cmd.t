@@ -86,6 +86,22 @@ def first_samples(tap, where):
     tap.ok(any(frames[1] == "[exec]" for frames, _ in stacks), "the exec itself is there")
 
 
+def everything(tap, where):
+    """As with perf: -a and a command samples all that runs until the command ends."""
+    other = subprocess.Popen([PYTHON, "-c", "while True: pass"])
+    try:
+        done = record("-a", "-F", "199", "-o", where + "/a.folded", "--", "sh", "-c", "sleep 0.5; exit 3")
+    finally:
+        other.kill()
+        other.wait()
+    tap.equal(done.returncode, 3, "-a with a command: its status")
+    tap.ok("all processes while sh -c sleep 0.5; exit 3" in done.stderr, "the summary says what was recorded", done.stderr)
+    found = {frames[0] for frames, _ in e2e.folded(where + "/a.folded")}
+    tap.ok(os.path.basename(os.path.realpath(PYTHON)) in found or "python3" in found, "others that run are sampled", found)
+    done = record("-p", str(os.getpid()), "-o", where + "/a.folded", "--", "true")
+    tap.ok(done.returncode == 2 and "one target" in done.stderr, "-p with a command is wrong usage", done.stderr)
+
+
 def children(tap, where):
     script = "(%s -c '%s') & bash -c 'exec -a grandchild %s -c \"%s\"'; wait" % (
         PYTHON, "def first():\n  " + (BUSY % 1).replace("\n", "\n  ") + "\nfirst()",
@@ -192,6 +208,7 @@ with e2e.folder() as where:
     statuses(tap, where)
     outputs(tap, where)
     first_samples(tap, where)
+    everything(tap, where)
     children(tap, where)
     signals(tap, where)
 tap.done()
