@@ -158,6 +158,43 @@ static bool has_long_key(const struct run *run)
 	return false;
 }
 
+/* Counts the calls of path() below a node; *ret is the last one. */
+static unsigned int find_path(const struct node *node, const struct node **ret)
+{
+	unsigned int count = 0;
+	uint32_t i;
+
+	if (!node)
+		return 0;
+	if (node_calls(node, CORE_PATH)) {
+		*ret = node;
+		count++;
+	}
+	for (i = 0; i < node->kid_count; i++)
+		count += find_path(node->kids[i], ret);
+	return count;
+}
+
+/* Of several calls it is not known which one the kernel has refused. */
+static int path_error(const struct run *run, int err, struct diag *diag)
+{
+	static const char where[] = "the kernel allows path() in functions that it lists (btf_allowlist_d_path), such "
+				    "as security_file_open and filp_close, and from Linux 5.12 in iter";
+	struct complaint complaint = {.text = "helper bpf_d_path not allowed in probe", .hint = where};
+	const struct compiler *c = run->compiler;
+	const struct node *call = NULL;
+	unsigned int count = 0;
+	size_t i;
+
+	for (i = 0; i < c->units.count; i++)
+		count += find_path(c->units.at[i].predicate, &call) + find_path(c->units.at[i].body, &call);
+	if (count != 1)
+		return diag_fail(diag, -err, "trace.path", "%s: %s", complaint.text, where);
+	complaint.span = call->span;
+	report_now(&run->compilation->report, &complaint, stderr);
+	return err;
+}
+
 static int load_error(const struct run *run, int err, char *log, struct diag *diag)
 {
 	const char *reason, *helper;
@@ -180,10 +217,7 @@ static int load_error(const struct run *run, int err, char *log, struct diag *di
 				 "this kernel cannot run the script: it has no BPF helper number %d here: %s",
 				 atoi(helper + 1), without_helper(atoi(helper + 1)));
 	if (reason && strstr(reason, "helper call is not allowed in probe"))
-		return diag_fail(diag, -err, "trace.path",
-				 "the kernel does not allow path() in this probe: it does in functions that it "
-				 "lists (btf_allowlist_d_path), such as security_file_open and filp_close, and from "
-				 "Linux 5.12 in iter");
+		return path_error(run, err, diag);
 	if (reason && (strstr(reason, " is of type ") || strstr(reason, " expected=")))
 		return diag_fail(diag, -err, "trace.object",
 				 "the kernel has another type for what a function of the script is given: %s", reason);
