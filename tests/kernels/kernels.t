@@ -23,7 +23,8 @@ DEPTH = 20000
 MACHINES = 2  # at a time
 S = 2 if e2e.LONG else 1  # the long form samples for twice as long
 # Emulated, a walk takes ten times as long as a sample may.
-RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py %d" % (guest.PYTHON, 2 * S)),
+# The first one has the interpreter analysed, which takes a second and more there.
+RUNS = [("python", "-F 49 -t --max-sample-time 10s -- %s -I -S /program.py 4" % guest.PYTHON),
         ("deep", "-F 49 --max-sample-time 10s -- /bin/deep %d %d" % (DEPTH, S)),
         ("limit", "-F 49 -- /bin/deep %d %d" % (DEPTH, S)),
         ("verify", "-v -F 199 --verify --max-sample-time 10s -- /bin/deep 40 %.1f" % (1.5 * S)),

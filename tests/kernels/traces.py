@@ -71,7 +71,7 @@ kprobe:vmlinux:vfs_read /pid == cpid/ { @module[probe] = count(); }
 kprobe:vfs_read /pid == cpid && arg2 == 77/ { @a = arg2; @entered[func] = count(); $i = 0; while ($i < 3) { $i++; } @sum = sum($i); }
 kretprobe:vfs_read /pid == cpid && retval == 77/ { @returned[func, retval, @a] = count(); $i = 0; while ($i < 2) { $i++; } @sum = sum($i); }
 kprobe:vfs_rea* /pid == cpid/ { @any[0, func] = count(); }
-kretprobe:vfs_rea* /pid == cpid/ { @any[1, func] = count(); if (!@told) { @told = 1; system("cat /proc/$PPID/fdinfo/* | grep -c kprobe_multi"); } }
+kretprobe:vfs_rea* /pid == cpid/ { @any[1, func] = count(); if (!@told) { @told = 1; system("cat /proc/$PPID/fdinfo/* | grep -cE 'link_type:.k(ret)?probe_multi'"); } }
 kretprobe:vfs_write /pid == cpid/ { @write = count(); }
 """, ONCE),
     "parameters": ('begin { system("strata trace -lv \'kprobe:vfs_read,kretprobe:vfs_read\'; strata trace --info | grep path"); exit(); }', None),
