@@ -75,8 +75,9 @@ enum wait_flag {
 enum waker_flag {
 	WAKER_KNOWN = 1 << 16,      /* there is one */
 	WAKER_IDLE = 1 << 17,       /* the CPU was idle: an interrupt */
-	WAKER_NO_STACK = 1 << 18,   /* its stack was not taken, so it is not known whether it was an interrupt */
+	WAKER_NO_STACK = 1 << 18,   /* its stack was not taken */
 	WAKER_UNRECORDED = 1 << 19, /* its process is not watched, or filters exclude it: no user part */
+	WAKER_THREAD = 1 << 20,     /* of those without a stack: it was no interrupt */
 };
 
 struct waker {

@@ -13,6 +13,7 @@
  *   ARCH_COPY_ARGUMENTS(to, regs)  that call's six arguments
  *   ARCH_REGISTERS_AT              how far they are from where a kernel stack starts, for kernels without
  *                                  bpf_task_pt_regs(); 0: not known
+ *   ARCH_STACK_BYTES               the size of a kernel stack. Interrupts of the kernel run on stacks of their own
  *   ARCH_BREAKPOINT_BYTES          how far the PC is behind a breakpoint that it has met: 0, or ARCH_BREAKPOINT is its
  *                                  byte, and a register of ARCH_PUSHED may have been pushed by the kernel
  *   arch_thread_pointer(task), arch_read_thread_pointer(task)

@@ -251,6 +251,7 @@ struct scratch {
 	__u64 absent; /* in task context: address of a read that the thread itself could not do, either; else 0 */
 	__u32 unread; /* a function's strings or table, or what leads to the thread, could not be read */
 	__u32 number; /* see walk_forget() */
+	__u64 place;  /* see in_system_call() */
 	__u32 snapshot_pages; /* of the stack, to copy at most */
 	__u32 snapshot_hole;  /* this many unreadable pages in a row are taken as its end */
 	__u32 kernel_frames;  /* of the kernel stack at hand */

@@ -12,7 +12,7 @@
  * Whether a wait is sampled is known when it has ended, and depends on its length. As the random number for that is
  * drawn when it begins (off_cpu_thread.chance), it is nearly known when the thread is woken: what is added is the time
  * until it gets a CPU. So stacks are taken of the wakers of waits that would be sampled if they were twice as long, and
- * of few others.
+ * of few others. Of most of these it is known that the thread did it that runs: it is in a system call.
  *
  * The interrupt of a timer or a device wakes threads on top of any thread's stack. User space tells such frames from
  * those of a waker by their names (engine/waking.h).
@@ -92,7 +92,7 @@ int thread_wakes(const __u64 *arguments)
 	if (waker_counts(state, thread, now))
 		take_waker_stacks(s, (void *)arguments, flags, now);
 	else
-		flags |= WAKER_NO_STACK;
+		flags |= WAKER_NO_STACK | (in_system_call(s, arguments, loaded.task_registers) ? WAKER_THREAD : 0);
 	thread->waker.kernel_stack = s->sample.kernel_stack;
 	thread->waker.native_stack = s->sample.native_stack;
 	thread->waker.second_stack = s->sample.second_stack;

@@ -469,6 +469,8 @@ static int push_waker(struct report *report, const struct tally_waker *waker)
 		waking_look(&waking, kernel_name(report, kernel->frames[i]));
 	waking_describe(&waking, waker->flags, waker->comm, text, sizeof(text));
 	err = push_mark(report, text);
+	if (!err && waker->flags & WAKER_THREAD && !(waker->flags & WAKER_UNRECORDED))
+		return push_mark(report, "[incomplete: not-taken]");
 	if (!err && !waking.is_interrupt &&
 	    !(waker->flags & (WAKER_NO_STACK | WAKER_UNRECORDED | SAMPLE_KERNEL_THREAD)))
 		err = push_waker_user(report, waker, kernel);

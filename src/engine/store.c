@@ -297,10 +297,10 @@ static struct tally_waker take_waker(struct store *store, const struct waker *wa
 
 	if (!(waker->flags & WAKER_KNOWN))
 		return ret;
-	ret.flags = waker->flags & (WAKER_KNOWN | WAKER_IDLE | WAKER_NO_STACK | WAKER_UNRECORDED |
+	ret.flags = waker->flags & (WAKER_KNOWN | WAKER_IDLE | WAKER_NO_STACK | WAKER_UNRECORDED | WAKER_THREAD |
 				    SAMPLE_KERNEL_THREAD | SAMPLE_SECOND | SAMPLE_LATE | SAMPLE_EXITING |
 				    SAMPLE_VFORK);
-	if (!(waker->flags & (WAKER_IDLE | WAKER_NO_STACK)))
+	if (!(waker->flags & (WAKER_IDLE | WAKER_NO_STACK)) || waker->flags & WAKER_THREAD)
 		take_comm(waker->comm, ret.comm);
 	if (waker->flags & WAKER_NO_STACK)
 		return ret;

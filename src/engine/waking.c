@@ -102,7 +102,7 @@ void waking_describe(const struct waking *waking, uint32_t flags, const char *co
 		snprintf(ret, size, "[woken by: interrupt (%s)]", waking->by);
 	else if (waking->is_interrupt)
 		snprintf(ret, size, "[woken by: interrupt]");
-	else if (flags & WAKER_NO_STACK)
+	else if (flags & WAKER_NO_STACK && !(flags & WAKER_THREAD))
 		snprintf(ret, size, "[woken by: not known]");
 	else
 		snprintf(ret, size, "[woken by: %s%s]", *comm ? comm : "?",

@@ -118,6 +118,9 @@ def natives(tap, where):
         tap.ok(off["waits"] > 2 * off["measured"], "many waits: %d of %d taken" % (off["measured"], off["waits"]))
         tap.ok(known >= 0.9 * total, "many waits: %.1f %% of the time is ended by whom it was" % (100 * known / max(total, 1)),
                longest([(us, s[0][-1], s[1]) for s, us in inside], 9))
+        # A system call ends them, which is known without a stack, however long a thread then waited for a CPU.
+        nobody = sum(us for s, us in inside if s[1] == "[woken by: not known]")
+        tap.ok(not nobody, "many waits: it is always known who has ended one", "%d of %d us" % (nobody, total))
         sound(tap, "many waits", stacks, stats)
 
 

@@ -37,6 +37,7 @@ static void test_threads(void)
 	check(&waking, 0, "writer", "[woken by: writer]");
 	check(&waking, WAKER_UNRECORDED, "writer", "[woken by: writer (not recorded)]");
 	check(&waking, WAKER_NO_STACK, "writer", "[woken by: not known]");
+	check(&waking, WAKER_NO_STACK | WAKER_THREAD, "writer", "[woken by: writer]");
 	check(&waking, 0, "", "[woken by: ?]");
 	ok(waking.first == 1 && waking.end == 5, "without what is inside of try_to_wake_up()");
 	LOOK(sends, &waking);

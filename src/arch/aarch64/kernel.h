@@ -77,6 +77,9 @@ struct arch_registers {
 /* On kernels without bpf_task_pt_regs() the size of struct pt_regs, which has grown, is unknown: no registers there. */
 #define ARCH_REGISTERS_AT 0
 
+/* THREAD_SIZE: arch/arm64/include/asm/memory.h; more with pages of 64 KiB, or KASAN. */
+#define ARCH_STACK_BYTES 16384
+
 /* The PC stays at a BRK. */
 #define ARCH_BREAKPOINT_BYTES 0
 #define ARCH_BREAKPOINT       0

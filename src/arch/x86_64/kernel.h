@@ -58,7 +58,8 @@ struct arch_registers {
 #define arch_call(regs)          ((regs)->orig_ax)
 
 /* THREAD_SIZE and TOP_OF_KERNEL_STACK_PADDING: arch/x86/include/asm/page_64_types.h, thread_info.h. */
-#define ARCH_REGISTERS_AT (16384 - 0 - sizeof(struct arch_registers))
+#define ARCH_STACK_BYTES  16384
+#define ARCH_REGISTERS_AT (ARCH_STACK_BYTES - 0 - sizeof(struct arch_registers))
 
 #define ARCH_BREAKPOINT_BYTES 1
 #define ARCH_BREAKPOINT       0xcc /* INT3 */
