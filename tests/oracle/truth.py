@@ -24,15 +24,17 @@ import sys
 import sysconfig
 import types
 from bisect import bisect_right
+from itertools import compress
 
 import roles
 
 HAS_OPCODE_EVENTS = sys.version_info >= (3, 7)
 FRAMES_FOR_GENERATORS = sys.version_info >= (3, 11)
-# Builds without the GIL have no young generation: each look for generators goes through all objects. There only
-# instructions that call are looked at, and none again that never made a generator in so many times.
-EVERY_OBJECT = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+# Where instructions that never made a generator in so many times are not looked at again, the truth is the same.
 SCANS_IN_VAIN = 4
+# Builds without the GIL have no young generation: each look for generators goes through all objects. There only
+# instructions that call are looked at.
+EVERY_OBJECT = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 GENERATORS = {
     types.GeneratorType: "gi_frame",
     types.CoroutineType: "cr_frame",
@@ -206,7 +208,7 @@ class Truth(object):
         while frame is not None:
             frame.f_trace = FrameTracer(self, self.nodes_of(frame), frame.f_back)
             if HAS_OPCODE_EVENTS:
-                frame.f_trace_opcodes = True
+                frame.f_trace_opcodes, frame.f_trace_lines = True, False
             frame = frame.f_back
         if hasattr(gc, "freeze"):
             gc.freeze()
@@ -257,8 +259,8 @@ class Truth(object):
         for node in nodes:
             node.begin()
             node.offsets.add(frame.f_lasti)
-        if HAS_OPCODE_EVENTS:
-            frame.f_trace_opcodes = True
+        if HAS_OPCODE_EVENTS:  # each line's first instruction has one, too
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
         tracer = FrameTracer(self, nodes, frame.f_back)
         frame.f_trace = tracer
         return tracer
@@ -275,18 +277,17 @@ class Truth(object):
 
     @staticmethod
     def unstarted_generators():
-        found = []
-        for thing in gc.get_objects(generation=0):
-            attribute = GENERATORS.get(type(thing))
-            if attribute is not None:
-                frame = getattr(thing, attribute)
-                if frame is not None and frame.f_lasti <= CodeFacts.of(frame.f_code).prologue[-1]:
-                    found.append((id(thing), frame.f_code))
+        found, objects = [], gc.get_objects(generation=0)
+        # Most are none, and no bytecode is spent on these.
+        for thing in compress(objects, map(GENERATORS.__contains__, map(type, objects))):
+            frame = getattr(thing, GENERATORS[type(thing)])
+            if frame is not None and frame.f_lasti <= CodeFacts.of(frame.f_code).prologue[-1]:
+                found.append((id(thing), frame.f_code))
         return found
 
     def before_instruction(self, node, offset):
         times = node.scanned.get(offset, 0)
-        if times >= 2 or (EVERY_OBJECT and node.facts.in_vain.get(offset, 0) >= SCANS_IN_VAIN):
+        if times >= 2 or node.facts.in_vain.get(offset, 0) >= SCANS_IN_VAIN:
             return None
         node.scanned[offset] = times + 1
         return offset, self.calls, {i for i, _ in self.unstarted_generators()}
