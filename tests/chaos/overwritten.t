@@ -55,8 +55,8 @@ def bounded(tap, where, storm):
 
 def threads(tap, where, storm):
     done = e2e.record("-q", "-t", "-F", 4999, "--max-memory", "8M", "-o", where + "/c.folded", "--stats", where + "/c.json", "--",
-                      "nice", "-n", "5", storm, "brief", "12")
-    mine = judge(tap, "threads that come once", where, done, 12, 4999)
+                      "nice", "-n", "5", storm, "brief", "5")
+    mine = judge(tap, "threads that come once", where, done, 5, 4999)
     dropped = e2e.load(where + "/c.json")["notes"].get("threads", 0)
     tap.ok(dropped > 1000, "threads that come once: before stacks are dropped, threads are told apart no more: %d samples" % dropped)
     tap.equal(sum(c for f, c in mine if f[1].endswith(" (0)")), dropped, "threads that come once: and are in the picture")

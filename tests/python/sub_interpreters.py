@@ -23,8 +23,8 @@ DATA = bytes(1 << 20)
 
 
 def turns_of(what):
-    """How often in 20 ms of the thread's time."""
-    turns, end = 0, time.thread_time() + 0.02
+    """How often in 10 ms of the thread's time."""
+    turns, end = 0, time.thread_time() + 0.01
     while time.thread_time() < end:
         what()
         turns += 1
@@ -65,7 +65,7 @@ def lend():
 
 
 def outer_leaf():
-    end = time.thread_time() + 0.04
+    end = time.thread_time() + 0.02
     while time.thread_time() < end:
         for _ in range(1000):
             pass

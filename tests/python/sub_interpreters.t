@@ -39,7 +39,7 @@ def record(root, program, where, mode):
         copy = tempfile.mkdtemp(dir=os.path.join(root, "tmp"))
         shutil.copy(script, copy)
         command = ["chroot", root, program, "-I", os.path.join("/tmp", os.path.basename(copy), os.path.basename(script)), mode]
-    done = subprocess.run([STRATA, "record", "-F", "397", "-o", output, "--"] + command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([STRATA, "record", "-F", "797", "-o", output, "--"] + command, capture_output=True, text=True, timeout=120)
     if copy:
         shutil.rmtree(copy)
     return done, output
