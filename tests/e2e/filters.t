@@ -16,8 +16,8 @@ sys.path.insert(0, HERE)
 import e2e  # noqa: E402
 
 TAP = e2e.Tap()
-HZ = 199
-SECONDS = 0.25  # of CPU time, of each program that is recorded
+HZ = 499
+SECONDS = 0.1  # of CPU time, of each program that is recorded
 LEAST = 0.35 * SECONDS * HZ  # samples: beside other BPF programs many ticks are lost
 USER = "games"
 MOUNT = next((path for path in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified") if os.path.exists(path + "/cgroup.procs") and

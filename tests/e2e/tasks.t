@@ -101,7 +101,7 @@ def waiting(tap, where, interpreter):
 def begun(tap, where, interpreter):
     """By strata: what runs tasks is not imported yet when it begins to sample."""
     out = where + "/b.folded"
-    done = e2e.record("--tasks", "-F", HZ, "-o", out, "--", *command(interpreter, max(1.2, 2 * SECONDS)))
+    done = e2e.record("--tasks", "-F", 2 * HZ, "-o", out, "--", *command(interpreter, 2 * SECONDS))
     names = dict(json.loads(done.stdout.partition("ready\n")[2] or "{}"))
     verdict, notes = judge(e2e.folded(out), names)
     tap.ok(verdict["named"] and not verdict["wrong"] and not verdict["other"],

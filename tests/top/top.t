@@ -70,10 +70,10 @@ def test_batch(folder):
         out.write(PROGRAM)
     for by, hot, warm in (("function", f"hot ({script})", f"warm ({script})"),
                           ("line", f"hot ({script}:11)", f"warm ({script}:14)")):
-        run = top("--batch", "1000", "-F", "999", "-i", "0.5", "--rows", "0", "--by", by, "--", e2e.PYTHON, script, "3", said)
+        run = top("--batch", "1000", "-F", "1999", "-i", "0.25", "--rows", "0", "--by", by, "--", e2e.PYTHON, script, "1.5", said)
         ok(run.returncode == 0, f"by {by}: a command until it ends", run.stderr)
         last = [rows(w) for w in windows(run.stdout)]
-        ok(len(last) >= 6, "  a window each half a second", f"{len(last)}")
+        ok(len(last) >= 6, "  a window each quarter of a second", f"{len(last)}")
         totals = {}
         for window in last:
             totals.update({name: row[3] for name, row in window.items()})
@@ -83,7 +83,7 @@ def test_batch(folder):
             # 3,000 samples: one sigma is 2 % of the smaller one.
             ok(abs(totals.get(name, 0) - used) < 0.1 * used, f"  {name.split()[0]}: as much as it says itself",
                f"{totals.get(name)} s, itself {used:.2f} s")
-    run = top("--batch", "1000", "-i", "0.5", "--layers", "Python", "--rows", "1", "--", e2e.PYTHON, script, "2", said)
+    run = top("--batch", "1000", "-i", "0.25", "--layers", "Python", "--rows", "1", "--", e2e.PYTHON, script, "1", said)
     first = [list(rows(w)) for w in windows(run.stdout)]
     first = [w for w in first if w]  # it may have had no CPU in a window
     ok(sum(w == [f"spend ({script})"] for w in first) >= len(first) - 2, "Python only: what it calls is its own", f"{first}")
@@ -92,7 +92,7 @@ def test_batch(folder):
         run = top("--batch", "1", "-i", "1", "--by", by, "--", e2e.PYTHON, script, "3", said)
         ok(any(re.fullmatch(wanted, name) for w in windows(run.stdout) for name in rows(w)), f"by {by}", run.stdout + run.stderr)
     test_cgroup(script, said)
-    run = top("--batch", "1", "--filter", "nothing has this name", "--", e2e.PYTHON, script, "1000", said)
+    run = top("--batch", "1", "-i", "0.5", "--filter", "nothing has this name", "--", e2e.PYTHON, script, "1000", said)
     ok(run.stdout.startswith("window 1: ") and not rows(run.stdout), "a filter that nothing passes", run.stdout + run.stderr)
     ok(run.returncode == 128 + 15, "the command is ended after the last window", run.returncode)
     run = top("--batch", "3", "--", "sh", "-c", "exit 7")
@@ -121,7 +121,7 @@ def test_cgroup(script, said):
 def gil_windows(interpreter, folder, by, seconds, threads):
     """The rows of each window of tests/top/gil.py, and what that says of itself."""
     said = os.path.join(folder, "said")
-    run = top("--batch", "1000", "-F", "999", "-i", "0.5", "--rows", "0", "--by", by, "--", interpreter.path, os.path.join(HERE, "gil.py"),
+    run = top("--batch", "1000", "-F", "1999", "-i", "0.25", "--rows", "0", "--by", by, "--", interpreter.path, os.path.join(HERE, "gil.py"),
               str(seconds), str(threads), said)
     if run.returncode:
         return [], run.stderr
@@ -136,7 +136,7 @@ def test_gil(folder):
     for one in here if only or os.environ.get("STACK_ALL") else interpreters.representative(here):
         if not re.search(only, one.label):
             continue
-        found, truth = gil_windows(one, folder, "function", 2, 0)
+        found, truth = gil_windows(one, folder, "function", 1, 0)
         if not ok(found, f"{one.label}: by function", truth):
             continue
         sums = {}
@@ -150,7 +150,7 @@ def test_gil(folder):
         # The interpreter takes the GIL for each call of time.process_time(), and zlib.crc32() begins with it.
         ok(sums["hold"][1] >= 0.98 * sums["hold"][0] > 0, f"{one.label}: held where it is held", (sums, truth))
         ok(sums["release"][1] <= 0.02 * sums["release"][0], f"{one.label}: not where it is not", (sums, truth))
-        found, truth = gil_windows(one, folder, "threads", 2, 8)
+        found, truth = gil_windows(one, folder, "threads", 1, 8)
         held = [sum(row[4] or 0 for row in window.values()) for window in found]
         busy = [sum(row[1] for row in window.values()) for window in found]
         # Threads that compete use the CPU without the GIL while they wait for it and take it.
