@@ -149,6 +149,7 @@ static void write_event(FILE *out, const struct inspection *in, enum python_even
 	const python_event_sites *sites = &in->events[event].sites;
 	const struct python_sites *loop = &in->probes.sites;
 	char text[32];
+	bool is_line;
 	size_t i;
 
 	fprintf(out, ",\n    {\"name\": \"python:%s\", ", python_event_name(event));
@@ -159,6 +160,11 @@ static void write_event(FILE *out, const struct inspection *in, enum python_even
 	for (i = 0; event == PYTHON_EXCEPTION && i < loop->raises.count; i++) {
 		fputs(i ? ", " : "", out);
 		write_site(out, in, &loop->raises.at[i]);
+	}
+	is_line = event == PYTHON_LINE && in->events[event].source == PYTHON_SOURCE_LOOP;
+	for (i = 0; is_line && i < loop->lines.count; i++) {
+		fputs(i ? ",\n      " : "", out);
+		write_site(out, in, &loop->lines.at[i]);
 	}
 	for (i = 0; i < sites->count; i++) {
 		python_event_describe(in->machine_number, &sites->at[i], text, sizeof(text));

@@ -160,6 +160,20 @@ static void write_probes(const struct page *page, const struct inspection *in)
 	}
 }
 
+static void write_lines(const struct page *page, const struct python_sites *loop)
+{
+	size_t emulated = 0, checked = 0, i;
+
+	for (i = 0; i < loop->lines.count; i++) {
+		emulated += loop->lines.at[i].emulated;
+		checked += loop->lines.at[i].again;
+	}
+	line(page, "", "", -1,
+	     "python:line: by the code of all instructions: %zu places, %zu of them emulated, %zu single-stepped; at "
+	     "%zu the opcode is checked",
+	     loop->lines.count, emulated, loop->lines.count - emulated, checked);
+}
+
 /* What else of Python can be traced, and by what. */
 static void write_events(const struct page *page, const struct inspection *in)
 {
@@ -183,6 +197,10 @@ static void write_events(const struct page *page, const struct inspection *in)
 			     sites->count > 1 ? " and elsewhere" : "");
 			break;
 		case PYTHON_SOURCE_LOOP:
+			if (event == PYTHON_LINE) {
+				write_lines(page, loop);
+				break;
+			}
 			line(page, "", "", -1,
 			     event == PYTHON_EXCEPTION
 				     ? "python:%s: by the loop's call of PyTraceBack_Here(), at %#" PRIx64 "%s"

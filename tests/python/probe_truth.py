@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A program that writes down which of its functions begin and end, by sys.monitoring or sys.setprofile, or with
-`exceptions` which of them exceptions come to, by sys.monitoring or sys.settrace: the truth for tests/python/probes.t and
-events.t. probe_truth.py OUTPUT TURNS [exceptions]; in OUTPUT a line for each event: thread, kind, function, line
-(0: the interpreter gives none)."""
+`exceptions` which of them exceptions come to, by sys.monitoring or sys.settrace, with `lines` which lines they execute, by
+sys.monitoring (3.12 and later): the truth for tests/python/probes.t, events.t and line_events.t. probe_truth.py OUTPUT TURNS
+[exceptions | lines | alone | unwatched]; `alone` is `lines` in one thread, and `unwatched` does the same without writing it
+down. In OUTPUT a line for each event: thread, kind, function, line (0: the interpreter gives none)."""
 import contextlib
 import dis
 import functools
@@ -13,6 +14,7 @@ import threading
 
 TURNS = int(sys.argv[2])
 EXCEPTIONS = sys.argv[3:] == ["exceptions"]
+LINES = sys.argv[3:] in (["lines"], ["alone"], ["unwatched"])
 logs = {}
 local = threading.local()
 KINDS = {}
@@ -213,8 +215,175 @@ def keywords(a, *b, c=1, **d):
     return plain(c), list(itertools.starmap(lambda x, y: x, [(1, 2)])), sorted([2, 1], key=lambda x: -x)
 
 
+# --- more lines ---
+
+class Counting:
+    def __init__(self, n):
+        self.n = n
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.n -= 1
+        if self.n < 0: raise StopIteration
+        return self.n
+
+
+def loops(n):
+    for i in range(n): pass
+    while n: n -= 1
+    for i in range(3):
+        if i == 1: continue
+        for j in Counting(2):
+            if j == 0:
+                break
+            plain(j)
+        else:
+            plain(i)
+    else:
+        n = 5
+    while True:
+        n -= 1
+        if n < 0:
+            break
+    return [i for i in Counting(3)], [
+        plain(i)
+        for i in range(3)
+        if i
+    ], list(map(plain,
+                Counting(2)))
+
+
+def expressions(a, b):
+    total = plain(
+        a
+    ) + plain(
+        b
+    ); more = 1
+    total = plain(1) if a else plain(2)
+    total = (
+        plain(1)
+        if b
+        else plain(2)
+    )
+    if (a and
+            b or
+            plain(0)):
+        more = a < plain(b) < 5 and \
+            not b
+    x = {
+        "a": plain(1),
+        "b": [plain(2),
+              plain(3)],
+    }
+    assert total, \
+        plain(4)
+    return (lambda: plain(x["a"]))(), (
+        lambda y:
+        y + 1)(more)
+
+
+def handlers(n):
+    try:
+        try:
+            if n == 0:
+                raise ValueError
+            elif n == 1: raise KeyError
+            plain(n)
+        except ValueError as e:
+            plain(1)
+            raise IndexError from e
+        else:
+            plain(2)
+        finally:
+            plain(
+                3)
+    except (IndexError,
+            KeyError):
+        plain(4)
+    for i in range(2):
+        try:
+            if i: return plain(i)
+        finally:
+            plain(n)
+    with managed(), \
+            managed() as x:
+        plain(x)
+    return 0
+
+
+def closures(n):
+    def inner_one(x): return x + n
+
+    def inner_two():
+        nonlocal n
+        n += 1
+        yield n
+        yield inner_one(n)
+
+    class Local(Thing):
+        here = n
+
+        def get(self):
+            return super().half
+    return sum(inner_two()), Local(n).get()
+
+
+async def many():
+    async for i in agen():
+        if i: continue
+        plain(i)
+    return [x async for x in agen()], [
+        await inner(x)
+        for x in range(2)
+    ]
+
+
+def line_by_line():
+    loops(2)
+    for n in range(3):
+        expressions(n % 2, n)
+        handlers(n)
+        closures(n)
+    long_jumps(2)
+    task = many()
+    try:
+        while True:
+            task.send(None)
+    except StopIteration:
+        pass
+    if sys.version_info >= (3, 10):
+        for subject in 1, (1, 2), {"a": 1}, "none":
+            matches(subject)
+
+
+MATCHES = """
+def matches(x):
+    match x:
+        case 1 if plain(0):
+            return plain(1)
+        case (a, b):
+            while (b := b - 1) > 0: plain(b)
+        case {"a": c}: plain(c)
+        case _:
+            if (c := plain(1)): pass
+    return 1
+"""
+LONG_JUMPS = """
+def long_jumps(n):
+    for i in range(n):
+        if i:
+            %s
+        else:
+            plain(0)
+""" % "; ".join("x%d = i" % (i % 300) for i in range(400))
+
+
 def main():
     for turn in range(TURNS):
+        if LINES:
+            line_by_line()
         plain(turn)
         recursive(10)
         catches()
@@ -269,6 +438,10 @@ def _trace(frame, event, arg):
     return _trace
 
 
+def _nothing(*words):
+    pass
+
+
 def _begin():
     monitoring = getattr(sys, "monitoring", None)
     if not monitoring:
@@ -280,6 +453,19 @@ def _begin():
             _raised(sys._getframe(1), code, offset, type(exception))
         monitoring.register_callback(3, events.RAISE, _told)
         monitoring.set_events(3, events.RAISE)
+        return
+    if LINES:
+        def _line(code, line):
+            log = getattr(local, "log", None)
+            if code.co_filename == __file__ and log is not None and (code.co_name[:1] != "_" or code.co_name[:2] == "__"):
+                log.append(("line", _name(code), line))
+        if sys.argv[3] == "unwatched":
+            return
+        monitoring.register_callback(3, events.LINE, _line)
+        # Else a RESUME hides the line that is its own, from the second time on.
+        for event in events.PY_START, events.PY_RESUME:
+            monitoring.register_callback(3, event, _nothing)
+        monitoring.set_events(3, events.LINE | events.PY_START | events.PY_RESUME)
         return
     chosen = 0
     for kind, event in (("start", "PY_START"), ("resume", "PY_RESUME"), ("throw", "PY_THROW"),
@@ -300,10 +486,13 @@ def _run():
 
 if __name__ == "__main__":
     __file__ = main.__code__.co_filename
+    if LINES:
+        for _text in ([MATCHES] if sys.version_info >= (3, 10) else []) + [LONG_JUMPS]:
+            exec(compile(_text, __file__, "exec"), globals())
     sys.setrecursionlimit(200)
     gc.disable()  # in a callback it would run what no callback is told of
     _begin()
-    threads = [threading.Thread(target=_run) for _ in range(2)]
+    threads = [threading.Thread(target=_run) for _ in range(1 if sys.argv[3:] in (["alone"], ["unwatched"]) else 2)]
     for thread in threads:
         thread.start()
     for thread in threads:

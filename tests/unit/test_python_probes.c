@@ -259,7 +259,7 @@ static void test_entries(struct cache *entries, const char *name)
 	memset(copy + 29, 0xff, 4); /* how many sites there are */
 	ok(!python_cache_decode_sites(copy, size, &digest, &sites), "nor one with more sites than there are bytes");
 	memcpy(copy, bytes, size);
-	copy[33 + 16] = PYTHON_SITE_JIT + 1; /* the first one's kind, behind two addresses */
+	copy[33 + 16] = PYTHON_SITE_LAST + 1; /* the first one's kind, behind two addresses */
 	ok(!python_cache_decode_sites(copy, size, &digest, &sites), "nor one with another kind of site");
 	copy[33 + 16] = PYTHON_SITE_RETURN;
 	copy[33 + 18] = PYTHON_SITE_OPCODES + 1;
@@ -291,6 +291,7 @@ static void test_cached(const char *path)
 		   "sites: found, then cached");
 		ok(first.at.count && is_same_list(&first.at, &second.at) &&
 			   is_same_list(&first.raises, &second.raises) && is_same_list(&first.jits, &second.jits) &&
+			   is_same_list(&first.lines, &second.lines) && first.no_lines == second.no_lines &&
 			   first.table == second.table && first.entry == second.entry &&
 			   first.handlers == second.handlers && first.jit == second.jit,
 		   "the same");

@@ -44,7 +44,9 @@ static uint32_t flags_of(const struct python_site *site)
 	       (site->tstate.kind == PYTHON_ON_STACK ? RT_PYTHON_TSTATE_MEMORY : 0) |
 	       (site->flag.kind == PYTHON_ON_STACK ? RT_PYTHON_FLAG_MEMORY : 0) |
 	       (site->instruction.kind == PYTHON_NOWHERE ? RT_PYTHON_INSTRUCTION_OF_FRAME : 0) |
-	       (site->again ? RT_PYTHON_AGAIN : 0) | (site->after ? RT_PYTHON_AFTER : 0);
+	       (!site->again			  ? 0
+		: site->kind >= PYTHON_SITE_LINE ? RT_PYTHON_CHECK
+						 : RT_PYTHON_AGAIN) | (site->after ? RT_PYTHON_AFTER : 0);
 }
 
 /* Where 3.6 to 3.10 have curexc_type: behind tracing, use_tracing (3.10: cframe) and four pointers. */
@@ -96,6 +98,10 @@ static void store_layout(struct gen *g, const struct python_probe *probe)
 	gen_frame_store_imm(g, 4, AT(frame_copy), layout->frame_tlbc_index);
 	gen_frame_store_imm(g, 4, AT(tstate_copy), site->copy_offset);
 	gen_frame_store_imm(g, 4, AT(code_copies), layout->code_tlbc);
+	gen_frame_store_imm(g, 4, AT(frame_owner), layout->entry == PY_ENTRY_SHIM ? layout->frame_entry : PY_NO_OFFSET);
+	gen_frame_store_imm(g, 4, AT(shim_owner), layout->shim_owner);
+	gen_frame_store_imm(g, 4, AT(lines), (int32_t)probe->lines);
+	gen_frame_store_imm(g, 4, AT(begins), (int32_t)python_line_begins((uint8_t)layout->version));
 	gen_frame_store_imm(g, 4, AT(exception_offset), exception_offset(layout));
 	gen_frame_store_imm(g, 4, AT(unicode_length), layout->unicode_length);
 	gen_frame_store_imm(g, 4, AT(unicode_state), layout->unicode_state);
@@ -143,7 +149,9 @@ static void gen_begin(struct gen *g, const struct node *call)
 	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
 	store_layout(g, probe);
 	gen_frame_address(g, R1, g->begun);
-	code_call_runtime(g->code, is_import(probe) ? "rt_python_import" : "rt_python_begin");
+	code_call_runtime(g->code, probe->event == PYTHON_LINE ? "rt_python_next"
+				   : is_import(probe)	       ? "rt_python_import"
+							       : "rt_python_begin");
 }
 
 /* Which argument of its marker a field is; -1: none. */

@@ -554,6 +554,7 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 	struct runtime_parts parts = {.stacks = gen->c->stack_parts,
 				      .packets = gen->c->has_packets,
 				      .python = gen->c->has_python,
+				      .lines = gen->c->python_lines > 0,
 				      .calls = gen->c->has_calls,
 				      .command = provider_follows_command(gen->c),
 				      .source_lines = gen->c->options->source_lines};

@@ -121,6 +121,20 @@ static void add_shared(struct compiler *c, const struct action *action, const st
 	}
 }
 
+/* One program for neighbours that are alike. */
+static void add_alike(struct compiler *c, const struct action *action, const struct attach_text *point,
+		      const struct provider *provider, uint32_t first)
+{
+	const struct attach *at = c->attaches.at;
+	uint32_t end = (uint32_t)c->attaches.count, i;
+
+	for (; first < end; first = i) {
+		for (i = first + 1; i < end && provider->is_alike && provider->is_alike(&at[first], &at[i]);)
+			i++;
+		provider_add_unit(c, action, point, provider, first, i - first);
+	}
+}
+
 /* "`begin` `count` `things`, more than ...": what the dialect calls the limit, and how its scripts change it. */
 static void too_many(struct compiler *c, const char *tag, struct span span, const char *begin, size_t count,
 		     const char *things, enum setting_id limit)
@@ -137,7 +151,7 @@ static void too_many(struct compiler *c, const char *tag, struct span span, cons
 void provider_expand(struct compiler *c, const struct action *action, const struct attach_text *point)
 {
 	const struct provider *provider = provider_find(point->parts[0]);
-	uint32_t first = (uint32_t)c->attaches.count, i;
+	uint32_t first = (uint32_t)c->attaches.count;
 	size_t count;
 
 	if (!provider) {
@@ -160,8 +174,7 @@ void provider_expand(struct compiler *c, const struct action *action, const stru
 		add_shared(c, action, point, provider, first);
 		return;
 	}
-	for (i = first; i < c->attaches.count; i++)
-		provider_add_unit(c, action, point, provider, i, 1);
+	add_alike(c, action, point, provider, first);
 }
 
 bool provider_expanded(struct compiler *c)

@@ -22,6 +22,7 @@
 
 #include <linux/bpf.h>
 
+#include "kernel/features.h"
 #include "lang/provider/binary.h"
 #include "lang/provider/python.h"
 #include "lang/rt/python.h"
@@ -124,6 +125,7 @@ static void add(const struct python_file *file, struct python_probe probe, uint6
 	if (!binary_offset(file->elf, vaddr, &attach.address) ||
 	    (semaphore && !binary_offset(file->elf, semaphore, &probe.own.semaphore)))
 		return;
+	probe.lines = search->c->python_lines;
 	probe.layout = file->interpreter.layout;
 	probe.objects = file->interpreter.objects;
 	probe.file = file->identity;
@@ -159,11 +161,64 @@ static bool find_loop(struct python_file *file)
 	return !file->loop;
 }
 
+static void add_site(const struct python_file *file, enum python_event event, const struct python_site *site)
+{
+	add(file, (struct python_probe){.event = event, .site = *site}, site->vaddr, 0);
+}
+
+/* All instructions, and by what else a frame is left, or gone on with. */
+static void add_lines(const struct python_file *file)
+{
+	const struct python_sites *sites = &file->sites;
+	size_t i;
+
+	file->search->c->python_lines++;
+	for (i = 0; i < sites->lines.count; i++)
+		add_site(file, PYTHON_LINE, &sites->lines.at[i]);
+	for (i = 0; i < sites->at.count; i++)
+		if (sites->at.at[i].kind == PYTHON_SITE_UNWIND || sites->at.at[i].kind == PYTHON_SITE_THROW)
+			add_site(file, PYTHON_LINE, &sites->at.at[i]);
+	for (i = 0; i < sites->raises.count; i++)
+		add_site(file, PYTHON_LINE, &sites->raises.at[i]);
+	for (i = 0; i < sites->jits.count; i++)
+		add_site(file, PYTHON_LINE, &sites->jits.at[i]);
+	if (!file->search->listing)
+		report_warning(file->search->c->report, "python.slow", file->search->point->span,
+			       "%s has no marker for lines: each of Python's instructions is stopped at, which "
+			       "slows it 150 to 700 times",
+			       file->path);
+}
+
+/* Where the kernel cannot read line tables; and nobody who asks for all events means to wait 200 times as long. */
+static void refuse_lines(const struct python_file *file, struct diag *diag)
+{
+	if (!feature_probe(FEATURE_BPF_LOOP))
+		diag_fail(diag, ENOTSUP, "python.loop", "%s has no marker for it, and without one it needs Linux 5.17",
+			  file->path);
+	else if (provider_has_wildcard(file->search->event))
+		diag_fail(diag, ENOTSUP, "python.slow",
+			  "%s has no marker for it, and without one it is slow: name it by itself", file->path);
+}
+
+static bool is_alike(const struct attach *a, const struct attach *b)
+{
+	const struct python_probe *one = a->own, *other = b->own;
+
+	return one->event == PYTHON_LINE && other->event == PYTHON_LINE && one->file == other->file &&
+	       one->lines == other->lines &&
+	       !strcmp(a->path, b->path) && one->site.kind >= PYTHON_SITE_LINE &&
+	       !python_site_compare_programs(&one->site, &other->site);
+}
+
 static void add_loop(const struct python_file *file, enum python_event event)
 {
 	bool entry = event == PYTHON_FUNCTION_ENTRY || event == PYTHON_IMPORT_START;
 	size_t i;
 
+	if (event == PYTHON_LINE) {
+		add_lines(file);
+		return;
+	}
 	for (i = 0; event != PYTHON_EXCEPTION && i < file->sites.at.count; i++)
 		if (python_site_is_entry(&file->sites.at.at[i]) == entry)
 			add(file, (struct python_probe){.event = event, .site = file->sites.at.at[i]},
@@ -218,7 +273,8 @@ static void add_event(struct python_file *file, enum python_event event)
 {
 	struct compiler *c = file->search->c;
 	bool of_imports = event == PYTHON_IMPORT_START || event == PYTHON_IMPORT_DONE;
-	const struct python_sites *loop = CODE & BIT(event) && find_loop(file) ? &file->sites : NULL;
+	bool needs_loop = (CODE | BIT(PYTHON_LINE)) & BIT(event);
+	const struct python_sites *loop = needs_loop && find_loop(file) ? &file->sites : NULL;
 	enum python_source source = PYTHON_SOURCE_NONE;
 	python_event_sites sites = {};
 	struct diag diag = {};
@@ -228,7 +284,9 @@ static void add_event(struct python_file *file, enum python_event event)
 	/* The loop is looked through only where it is needed. */
 	if (!err && source == PYTHON_SOURCE_NONE && of_imports && find_loop(file))
 		source = PYTHON_SOURCE_LOOP;
-	if (source == PYTHON_SOURCE_LOOP)
+	if (source == PYTHON_SOURCE_LOOP && event == PYTHON_LINE && !file->search->listing)
+		refuse_lines(file, &diag);
+	if (source == PYTHON_SOURCE_LOOP && !*diag.text)
 		add_loop(file, event);
 	else
 		add_sites(file, event, &sites);
@@ -567,6 +625,7 @@ const struct provider provider_python = {
 	.program_type = BPF_PROG_TYPE_KPROBE,
 	.obeys_target = true,
 	.runs_last_first = true,
+	.is_alike = is_alike,
 	.expand = expand_python,
 	.list = list_python,
 	.configure = provider_configure_uprobe,

@@ -17,7 +17,8 @@ enum rt_python_flag {
 	RT_PYTHON_FLAG_MEMORY = 8,
 	RT_PYTHON_INSTRUCTION_OF_FRAME = 16, /* `instruction` is added to what the frame says */
 	RT_PYTHON_AGAIN = 32,
-	RT_PYTHON_AFTER = 64
+	RT_PYTHON_AFTER = 64,
+	RT_PYTHON_CHECK = 128 /* of lines: `opcodes` has to be looked at */
 };
 
 enum rt_python_kind {
@@ -27,7 +28,8 @@ enum rt_python_kind {
 	RT_PYTHON_RETURN,
 	RT_PYTHON_YIELD,
 	RT_PYTHON_UNWIND,
-	RT_PYTHON_RAISE
+	RT_PYTHON_RAISE,
+	RT_PYTHON_LINE
 };
 
 #define RT_PYTHON_LINE_BYTES 64 /* of a line table, read at once */
@@ -66,6 +68,11 @@ struct rt_python {
 	 * are, in a code object; else 0xffff.
 	 */
 	__u32 frame_copy, tstate_copy, code_copies;
+	/* The interpreter's own frames, which are no function's: they have this number there; 0xffff: it has none. */
+	__u32 frame_owner, shim_owner;
+	__u32 begins; /* of lines: the opcodes of RESUME and its kin, a byte each */
+	__u32 lines;  /* which probe's */
+	__u32 pad;
 	__u64 code;
 	__u64 position; /* 3.11 and later: the address of the instruction; before: f_lasti */
 	__u32 kind;     /* enum rt_python_kind */
@@ -77,7 +84,7 @@ struct rt_python {
 	__u64 head_of; /* the code object whose first words are in `head`; 0: none */
 	__u64 head[RT_PYTHON_CODE_WORDS];
 };
-ABI_ASSERT_SIZE(struct rt_python, 536);
+ABI_ASSERT_SIZE(struct rt_python, 552);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

@@ -9,6 +9,7 @@
 
 #include "lang/rt/abi.h"
 #include "lang/rt/python.h"
+#include "lang/rt/python_frame.h"
 
 /* Has a comparison with this name been true? */
 struct {
@@ -40,33 +41,8 @@ struct {
 } rt_python_recent SEC(".maps");
 
 #define opaque(value) asm volatile("" : "+r"(value))
-#define NO_OFFSET     0xffff
-
-/* enum python_site_kind of runtime/python/probe_sites.h */
-enum { SITE_RESUME, SITE_THROW, SITE_RETURN, SITE_YIELD, SITE_UNWIND, SITE_CALL, SITE_LEAVE, SITE_RAISE, SITE_JIT };
 
 extern __hidden __u64 rt_count(__u64 which);
-
-static __always_inline __u64 word(__u64 address)
-{
-	__u64 value = 0;
-
-	bpf_probe_read_user(&value, sizeof(value), (void *)address);
-	return value;
-}
-
-static __always_inline __s32 half(__u64 address)
-{
-	__s32 value = 0;
-
-	bpf_probe_read_user(&value, sizeof(value), (void *)address);
-	return value;
-}
-
-static __always_inline __u64 code_of(const struct rt_python *p)
-{
-	return word(p->frame + p->frame_code) & ~(__u64)p->code_tag;
-}
 
 /* Reads the beginning of the code object at once, for code_word(): no dearer than a word that has to be read anyway. */
 static __always_inline void read_head(struct rt_python *p)
@@ -82,15 +58,6 @@ static __always_inline __u64 code_word(const struct rt_python *p, __u64 offset)
 
 	opaque(at);
 	return p->head_of != p->code || offset % 8 || at >= RT_PYTHON_CODE_WORDS ? word(p->code + offset) : p->head[at];
-}
-
-/* Where the bytecode begins that the frame executes. */
-static __always_inline __u64 bytecode_of(const struct rt_python *p)
-{
-	__s32 copy = p->code_copies == NO_OFFSET ? 0 : half(p->frame + p->frame_copy);
-
-	/* The number of copies, and they, of which the first one is the code object's own. */
-	return copy > 0 ? word(word(p->code + p->code_copies) + 8 + 8 * (__u64)copy) : p->code + p->code_bytecode;
 }
 
 /*
@@ -308,8 +275,12 @@ __hidden __u64 rt_python_line(void *state)
 	__s64 offset = p->version >= 0x30b  ? (__s64)(p->position - bytecode_of(p))
 		       : p->version < 0x30a ? (__s64)p->position
 					    : 2 * (__s64)p->position;
-	__u64 table = code_word(p, p->code_linetable);
+	__u64 table;
 
+	/* rt_lines.bpf.c has found it. */
+	if (p->kind == RT_PYTHON_LINE)
+		return (__u64)p->line.line;
+	table = code_word(p, p->code_linetable);
 	py_line_begin(&p->line, (__u16)p->version, half(p->code + p->code_firstlineno));
 	if (offset >= 0) {
 		p->offset = (__u64)offset;

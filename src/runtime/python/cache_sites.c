@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * BUILD-ID.sites: digest u64, table u64, entry u64, handlers u32, jit u8; three lists of sites, of the functions, the
- * exceptions, and those that tell of the JIT: the number of them u32, and each as code_site() has it.
+ * BUILD-ID.sites: digest u64, table u64, entry u64, handlers u32, jit u8; four lists of sites, of the functions,
+ * the exceptions, those that tell of the JIT, and the lines: the number of them u32, and each as code_site() has it;
+ * no_lines u8.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "base/cursor.h"
 #include "runtime/python/cache_parts.h"
 
-#define LISTS     3
+#define LISTS     4
 #define SITES_MAX 65536 /* of a list */
 
 /* A site's fields, one behind the other. Either they are appended to `to`, or read from `from`. */
@@ -73,13 +74,13 @@ static void code_site(struct coder *coder, struct python_site *site)
 	code(coder, &site->copy_offset, sizeof(site->copy_offset));
 	code(coder, &site->recursion_offset, sizeof(site->recursion_offset));
 	code_bool(coder, &site->after);
-	coder->failed |= site->kind > PYTHON_SITE_JIT || site->opcode_count > PYTHON_SITE_OPCODES;
+	coder->failed |= site->kind > PYTHON_SITE_LAST || site->opcode_count > PYTHON_SITE_OPCODES;
 }
 
 /* What is in both directions the same. The lists are appended to when they are read. */
 static void code_sites(struct coder *coder, struct python_sites *sites)
 {
-	python_site_list *lists[LISTS] = {&sites->at, &sites->raises, &sites->jits};
+	python_site_list *lists[LISTS] = {&sites->at, &sites->raises, &sites->jits, &sites->lines};
 	size_t i, j;
 
 	code(coder, &sites->table, sizeof(sites->table));
@@ -101,6 +102,8 @@ static void code_sites(struct coder *coder, struct python_sites *sites)
 				coder->failed = vec_push(lists[i], site);
 		}
 	}
+	code(coder, &sites->no_lines, sizeof(sites->no_lines));
+	coder->failed |= sites->no_lines > PYTHON_LINES_OF_BUILD;
 }
 
 bool python_cache_decode_sites(const void *bytes, size_t size, uint64_t *digest, struct python_sites *ret)

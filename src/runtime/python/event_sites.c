@@ -14,8 +14,6 @@
 #include "runtime/python/probe_parts.h"
 #include "unwind/unwind_table.h"
 
-/* docs/FACTS.md */
-#define LINES_COST "; to stop at all instructions would slow it 2,600 times or more"
 #define COLLECTING   "gc: collecting generation %d"
 #define STRINGS_MAX  4
 #define FUNCTION_MAX 0x10000 /* bytes */
@@ -518,11 +516,8 @@ int python_event_code(const struct elf_file *elf, const struct python_interprete
 	case PYTHON_LINE:
 		return python_sites_refuse(
 			elf, diag,
-			(interpreter->version & 0xff) > 11
-				? "from 3.12 on there is no marker for lines, and no place in the code for "
-				  "it" LINES_COST
-				: "it was built without markers, and without them no place in the code is for "
-				  "lines" LINES_COST);
+			"without a marker for lines (up to 3.11, if built --with-dtrace) they are told of 3.13 only; "
+			"args.line of the other probes has them, and samples have");
 	default:
 		return python_sites_refuse(elf, diag, "it has no such marker");
 	}
@@ -562,6 +557,10 @@ int python_event_find(const struct elf_file *elf, const struct python_interprete
 		err = python_event_markers(elf, interpreter, event, ret, diag);
 	if (!err && ret->count > before) {
 		*source = PYTHON_SOURCE_MARKER;
+	} else if (!err && event == PYTHON_LINE && loop && loop->lines.count) {
+		*source = PYTHON_SOURCE_LOOP;
+	} else if (!err && event == PYTHON_LINE && loop && loop->no_lines == PYTHON_LINES_OF_BUILD) {
+		python_sites_refuse(elf, diag, "the code of its instructions is not as lines need it");
 	} else if (!err && (of_functions || of_imports || event == PYTHON_EXCEPTION)) {
 		if (loop && (of_imports || loop->raises.count))
 			*source = PYTHON_SOURCE_LOOP;

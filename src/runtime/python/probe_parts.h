@@ -58,6 +58,16 @@ bool python_sites_find_copy(struct sites_search *search, uint64_t handler);
 /* Where RETURN_VALUE gives its level of recursion back: fills recursion, and tstate where it is not known. */
 bool python_sites_find_recursion(struct sites_search *search, uint64_t handler);
 
+/*
+ * What is known at a point of a handler's line, for a breakpoint there. `stored`: frame->instr_ptr was written on the
+ * way, with what is `behind` bytes behind the instruction. False: frame or instruction are not known.
+ */
+bool python_sites_describe(const struct sites_search *search, const struct probe_line *line, bool stored,
+			   int64_t behind, struct python_site *ret);
+
+/* 3.13: the code of each instruction, for lines. Fills the sites' lines or no_lines. 0, or -ENOMEM. */
+int python_sites_find_lines(struct sites_search *search);
+
 /* 3.6 to 3.10. */
 int python_sites_find_old(struct sites_search *search, struct diag *diag);
 

@@ -35,9 +35,8 @@ int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const cha
 
 /* --- handlers --- */
 
-/* What is known at a point of a handler's line. */
-static bool describe(const struct sites_search *search, const struct probe_line *line, bool stored, int64_t behind,
-		     struct python_site *ret)
+bool python_sites_describe(const struct sites_search *search, const struct probe_line *line, bool stored,
+			   int64_t behind, struct python_site *ret)
 {
 	ret->frame = probe_line_place(line, search->frame, false);
 	ret->instruction = probe_line_place(line, search->instruction, false);
@@ -81,7 +80,7 @@ static int place_handler(const struct sites_search *search, uint64_t handler, st
 		struct probe_value at, value;
 
 		ret->tstate = tstate_place(search, &line);
-		if (insn->emulated && describe(search, &line, stored, behind, ret) &&
+		if (insn->emulated && python_sites_describe(search, &line, stored, behind, ret) &&
 		    (!ret->again || ret->tstate.kind != PYTHON_NOWHERE)) {
 			ret->vaddr = insn->vaddr;
 			ret->emulated = true;
@@ -99,7 +98,7 @@ static int place_handler(const struct sites_search *search, uint64_t handler, st
 		probe_line_step(&line, insn);
 	}
 	python_sites_begin(search, &line);
-	describe(search, &line, false, 0, ret);
+	python_sites_describe(search, &line, false, 0, ret);
 	ret->vaddr = first->vaddr;
 	ret->emulated = false;
 	ret->tstate = tstate_place(search, &line);
@@ -531,7 +530,11 @@ static int find_new(struct sites_search *search, struct diag *diag)
 		err = add_jits(search, diag);
 	if (!err)
 		err = add_throw(search, diag);
-	return err ? err : add_unwinds(search, diag);
+	if (!err)
+		err = add_unwinds(search, diag);
+	if (!err && python_sites_find_lines(search))
+		err = diag_fail(diag, ENOMEM, "python.memory", "%s", strerror(ENOMEM));
+	return err;
 }
 
 /* --- exceptions --- */
@@ -626,6 +629,7 @@ void python_sites_deinit(struct python_sites *sites)
 	vec_free(&sites->at);
 	vec_free(&sites->raises);
 	vec_free(&sites->jits);
+	vec_free(&sites->lines);
 }
 
 bool python_site_is_entry(const struct python_site *site)
@@ -636,7 +640,9 @@ bool python_site_is_entry(const struct python_site *site)
 const char *python_site_name(const struct python_site *site)
 {
 	static const char *const names[] = {"resume", "throw", "return", "yield", "unwind",
-					    "call",   "leave", "raise",  "jit"};
+					    "call",   "leave", "raise",  "jit",
+					    "line",   "begin", "end",    "part",  "head",
+					    "made",   "pop"};
 
 	return names[site->kind];
 }

@@ -73,8 +73,17 @@ enum python_site_kind {
 	PYTHON_SITE_CALL,  /* up to 3.10: start or resume, by f_lasti; throw, if `flag` is not 0 */
 	PYTHON_SITE_LEAVE, /* up to 3.10: return, yield or unwind, by the thread state and the frame */
 	PYTHON_SITE_RAISE, /* an exception comes to a function */
-	PYTHON_SITE_JIT    /* 3.13+: ENTER_EXECUTOR, which goes on in what the JIT has compiled, without the loop;
+	PYTHON_SITE_JIT,   /* 3.13+: ENTER_EXECUTOR, which goes on in what the JIT has compiled, without the loop;
 			      JUMP_BACKWARD_JIT, which counts until it compiles */
+	/* Those of `lines` (probe_lines.c), by what the instruction does. */
+	PYTHON_SITE_LINE,
+	PYTHON_SITE_LINE_BEGIN, /* RESUME and its kin */
+	PYTHON_SITE_LINE_END,   /* a return or a yield */
+	PYTHON_SITE_LINE_PART,  /* begins no line: END_FOR, END_SEND, END_ASYNC_FOR */
+	PYTHON_SITE_LINE_HEAD,  /* before the first RESUME: MAKE_CELL, COPY_FREE_VARS */
+	PYTHON_SITE_LINE_MADE,  /* RETURN_GENERATOR: likewise, and it ends the frame */
+	PYTHON_SITE_LINE_POP,   /* POP_TOP: behind RETURN_GENERATOR likewise */
+	PYTHON_SITE_LAST = PYTHON_SITE_LINE_POP
 };
 
 #define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */
@@ -100,7 +109,7 @@ struct python_site {
 	 * RESUME and INSTRUMENTED_RESUME execute the instruction again if two versions differ: what the interpreter (or
 	 * thread state) instruments, and what the code object was instrumented for.
 	 */
-	bool again;
+	bool again; /* of `lines`: other code leads to the breakpoint, so the opcode has to be checked */
 	uint16_t interp_offset;  /* of tstate->interp; PY_NO_OFFSET: the version is in the thread state */
 	uint16_t version_offset; /* there */
 	uint16_t code_offset;    /* in the code object */
@@ -119,6 +128,9 @@ struct python_site {
 
 typedef VEC(struct python_site) python_site_list;
 
+/* Why lines cannot be told by the code of all instructions. */
+enum python_no_lines { PYTHON_LINES_ARE_THERE, PYTHON_LINES_OF_VERSION, PYTHON_LINES_OF_BUILD };
+
 struct python_sites {
 	python_site_list at; /* by address */
 	/*
@@ -131,6 +143,12 @@ struct python_sites {
 	 * seen.
 	 */
 	python_site_list jits;
+	/*
+	 * The code of each instruction of Python's, where lines can be told by it; those whose frame and instruction
+	 * are at the same places are neighbours. Empty: `no_lines` says why.
+	 */
+	python_site_list lines;
+	uint8_t no_lines; /* enum python_no_lines */
 	uint64_t table;    /* 3.11+: vaddr of opcode_targets */
 	uint32_t handlers; /* how many handlers agree on where the frame is */
 	uint64_t entry;    /* the loop's C function */
@@ -147,6 +165,10 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 void python_sites_deinit(struct python_sites *sites);
 
 bool python_site_is_entry(const struct python_site *site);
+/* Of two of `lines`: 0 if the program for the one is right for the other, and else which one is before the other. */
+int python_site_compare_programs(const struct python_site *a, const struct python_site *b);
+/* The opcodes of RESUME and its kin in this minor version, a byte each, up to four; repeated if there are less. */
+uint32_t python_line_begins(uint8_t minor);
 /* The kind of a site, as one word: "resume" ... */
 const char *python_site_name(const struct python_site *site);
 /*

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Lines of Python (python:line without a marker): a hit at each instruction of Python's. Is it the first one of a line?
+ * Only linked into programs that need it.
+ *
+ * 3.13, as sys.monitoring's LINE (_Py_call_instrumentation_line() in Python/instrumentation.c): if it has a line, and
+ * another one than the instruction of the frame before it, or if that is the RESUME by which the function begins. The
+ * instructions that end a loop or an `await` begin no line, nor do those before RESUME.
+ *
+ * A run is what lies side by side in the line table and has the same line, or none. Of each thread it is kept in which
+ * frame it is, and in which run. Within the run nothing has to be read. Behind it the table is read on from there,
+ * before it from its beginning. When a frame ends, the one below it has the instruction that called; so has a frame to
+ * which an exception comes. A frame that nothing is known of (probes came while it ran, a greenlet was switched to) was
+ * at the instruction before.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include "lang/rt/abi.h"
+#include "lang/rt/python.h"
+#include "lang/rt/python_frame.h"
+
+#define THREADS    16384
+#define TABLE_MAX  0x100000 /* bytes that are looked at */
+#define NO_LINE    (-1)
+#define NO_RUN     (-2)
+#define CHUNK      64 /* bytes of a table, read at once */
+#define KIND_NONE  15 /* of an entry: it has no line */
+#define KIND_SHIFT 3
+
+#define opaque(value) asm volatile("" : "+r"(value))
+
+extern __hidden __u64 rt_count(__u64 which);
+
+/* A line table, as far as it was read. All are offsets in the bytecode. */
+struct reading {
+	__u64 code; /* which code object's; 0: none */
+	__u64 table, size, next; /* the next byte */
+	__u64 entry;             /* where the entry begins that is being read */
+	__u64 begin;             /* where the run begins that is being read */
+	__s64 run;               /* its line, NO_LINE or NO_RUN */
+	__u64 target;
+	struct py_line line;
+	__u32 is_open, has_none; /* an entry is being read; it has no line */
+	__u8 bytes[CHUNK];
+};
+
+struct thread {
+	__u64 frame; /* in which it is, if that is known */
+	__u64 last;  /* where the frame's last instruction is; 0: the run is known */
+	__u64 begin, end; /* of the run, as addresses */
+	__s64 line;       /* of the run, or NO_LINE */
+	struct reading reading;
+};
+
+/* Each probe of a script has its own, as all of them are at the same places. */
+struct thread_key {
+	__u64 id;
+	__u32 probe, pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, THREADS);
+	__type(key, struct thread_key);
+	__type(value, struct thread);
+} rt_lines_threads SEC(".maps");
+
+/* To begin with. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread);
+} rt_lines_none SEC(".maps");
+
+/* The entry that was read is over. True: it is not of the run in which the target is; that ends before it. */
+static __always_inline int close(struct reading *r, struct thread *t)
+{
+	__s64 line = r->has_none ? NO_LINE : r->line.line;
+	int found;
+
+	r->is_open = 0;
+	if (line == r->run)
+		return 0;
+	found = r->entry > r->target && r->run != NO_RUN;
+	t->line = r->run;
+	t->begin = r->begin;
+	t->end = r->entry;
+	r->run = line;
+	r->begin = r->entry;
+	return found;
+}
+
+struct place {
+	struct thread *t;
+};
+
+/* Returns 1 at the end: then the run is that of the target if t->end is behind it. */
+static long turn(__u32 i, void *context)
+{
+	struct thread *t = ((struct place *)context)->t;
+	struct reading *r = &t->reading;
+	__u64 at = r->next & (CHUNK - 1);
+	__u8 byte;
+
+	if (r->next >= r->size) {
+		/* The last run ends with the table. */
+		if (r->is_open && close(r, t))
+			return 1;
+		t->line = r->run;
+		t->begin = r->begin;
+		t->end = r->line.end;
+		return 1;
+	}
+	if (!i || !at) {
+		__u64 chunk = r->next & ~(__u64)(CHUNK - 1);
+
+		if (bpf_probe_read_user(r->bytes, CHUNK, (void *)(r->table + chunk)) &&
+		    bpf_probe_read_user(r->bytes, (r->size - chunk) & (CHUNK - 1), (void *)(r->table + chunk))) {
+			t->end = 0;
+			return 1;
+		}
+	}
+	opaque(at);
+	byte = r->bytes[at & (CHUNK - 1)];
+	if (byte & PY_LINE_ENTRY) {
+		if (r->is_open && close(r, t))
+			return 1;
+		r->entry = r->line.end;
+		r->is_open = 1;
+		r->has_none = (byte >> KIND_SHIFT & 0xf) == KIND_NONE;
+	}
+	r->next++;
+	if (py_line_step(&r->line, ~0ull, byte)) {
+		/* The table is damaged. */
+		t->end = 0;
+		return 1;
+	}
+	return 0;
+}
+
+/* The run in which the instruction at this address is: line, begin and end; without one there it is empty. */
+static __always_inline void find_run(struct rt_python *p, struct thread *t, __u64 address)
+{
+	__u64 base = bytecode_of(p), table;
+	struct reading *r = &t->reading;
+	struct place place = {.t = t};
+
+	r->target = address - base;
+	if (r->code != p->code || r->target < r->begin || r->run == NO_RUN) {
+		table = word(p->code + p->code_linetable);
+		r->code = p->code;
+		r->table = table + p->bytes_data;
+		r->size = word(table + p->bytes_size);
+		r->next = r->entry = r->begin = 0;
+		r->run = NO_RUN;
+		r->is_open = r->has_none = 0;
+		py_line_begin(&r->line, (__u16)p->version, half(p->code + p->code_firstlineno));
+	}
+	t->end = 0;
+	bpf_loop(TABLE_MAX, turn, &place, 0);
+	if (r->target < t->begin || r->target >= t->end) {
+		t->line = NO_LINE;
+		t->begin = t->end = 0;
+		r->code = 0;
+		return;
+	}
+	t->begin += base;
+	t->end += base;
+}
+
+/* The thread is in this frame, whose last instruction that is. */
+static __always_inline void go_to(struct thread *t, __u64 frame, __u64 last)
+{
+	t->frame = frame;
+	t->last = last;
+	t->begin = t->end = 0;
+	t->line = NO_LINE;
+}
+
+static __always_inline void leave(const struct rt_python *p, struct thread *t)
+{
+	__u64 frame = word(p->frame + p->frame_back);
+
+	if (frame && p->frame_owner != NO_OFFSET && (__u8)half(frame + p->frame_owner) == p->shim_owner)
+		frame = word(frame + p->frame_back);
+	go_to(t, frame, frame ? word(frame + p->frame_lasti) : 0);
+}
+
+static __always_inline struct thread *thread_of(const struct rt_python *p)
+{
+	struct thread_key key = {.id = bpf_get_current_pid_tgid(), .probe = p->lines};
+	struct thread *t = bpf_map_lookup_elem(&rt_lines_threads, &key), *none;
+	__u32 first = 0;
+
+	if (t)
+		return t;
+	none = bpf_map_lookup_elem(&rt_lines_none, &first);
+	if (!none)
+		return NULL;
+	bpf_map_update_elem(&rt_lines_threads, &key, none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&rt_lines_threads, &key);
+}
+
+static __always_inline int is_right(const struct rt_python *p)
+{
+	__u32 right = 0, i;
+	__u8 opcode = 0;
+
+	if (bpf_probe_read_user(&opcode, sizeof(opcode), (void *)p->instruction))
+		return 0;
+	/* While lines are traced by the interpreter, too, others stand there. */
+	for (i = 0; i < 8 && !right; i++)
+		right = opcode == (__u8)(p->opcodes >> 8 * i);
+	return (int)right;
+}
+
+/*
+ * The last instruction of the frame as what comes next is compared with. RESUME begins no line and has none: what is
+ * behind the first one begins one, and what is behind a yield's is compared with the yield, right before it.
+ */
+static __always_inline __u64 before_resume(const struct rt_python *p, __u64 last)
+{
+	__u8 bytes[2] = {0, 0};
+	__u32 i, found = 0;
+
+	if (bpf_probe_read_user(bytes, sizeof(bytes), (void *)last))
+		return 0;
+	for (i = 0; i < 4; i++)
+		found |= bytes[0] == (__u8)(p->begins >> 8 * i);
+	return !found ? last : bytes[1] & 3 ? last - PY_LINE_UNIT : 0;
+}
+
+/* 1: a line begins with the instruction. */
+static __always_inline int step(struct rt_python *p, struct thread *t)
+{
+	__s64 before;
+
+	if (t->frame != p->frame)
+		go_to(t, p->frame, p->instruction - PY_LINE_UNIT);
+	if (p->instruction >= t->begin && p->instruction < t->end)
+		return 0;
+	p->code = code_of(p);
+	if (t->last)
+		t->last = before_resume(p, t->last);
+	if (t->last) {
+		find_run(p, t, t->last);
+		t->last = 0;
+		if (p->instruction >= t->begin && p->instruction < t->end)
+			return 0;
+	}
+	before = t->line;
+	find_run(p, t, p->instruction);
+	return t->line >= 0 && t->line != before;
+}
+
+/* RT_PYTHON_LINE: a line begins; or 0. */
+__hidden __u64 rt_python_next(void *state)
+{
+	struct rt_python *p = state;
+	struct thread *t;
+	int found = 0;
+
+	p->head_of = 0;
+	if (p->flags & RT_PYTHON_FRAME_MEMORY)
+		p->frame = word(p->frame);
+	if (p->flags & RT_PYTHON_INSTRUCTION_MEMORY)
+		p->instruction = word(p->instruction);
+	if (p->flags & RT_PYTHON_INSTRUCTION_OF_FRAME)
+		p->instruction += word(p->frame + p->frame_lasti);
+	if (p->flags & RT_PYTHON_FLAG_MEMORY)
+		p->flag = word(p->flag);
+	if (p->site == SITE_JIT) {
+		rt_count(RT_COUNTER_PYTHON_JIT);
+		return 0;
+	}
+	if ((p->flags & RT_PYTHON_CHECK) && !is_right(p))
+		return 0;
+	t = thread_of(p);
+	if (!t)
+		return 0;
+	switch (p->site) {
+	case SITE_LINE_BEGIN:
+		go_to(t, p->frame, p->instruction);
+		return 0;
+	case SITE_LINE_HEAD:
+		return 0;
+	case SITE_LINE_MADE:
+		leave(p, t);
+		return 0;
+	case SITE_UNWIND:
+		leave(p, t);
+		return 0;
+	case SITE_THROW:
+		if (!(__u32)p->flag)
+			return 0;
+		/* What it was at is a RESUME. */
+		go_to(t, p->frame, 0);
+		return 0;
+	case SITE_RAISE:
+		if (t->frame != p->frame)
+			go_to(t, p->frame, word(p->frame + p->frame_lasti));
+		return 0;
+	case SITE_LINE_POP:
+		/* The first one of a generator. */
+		if (t->frame != p->frame)
+			return 0;
+		break;
+	default:
+		break;
+	}
+	found = step(p, t) && p->site != SITE_LINE_PART;
+	if (found) {
+		p->position = p->instruction;
+		p->kind = RT_PYTHON_LINE;
+		p->line.line = t->line;
+	}
+	if (p->site == SITE_LINE_END)
+		leave(p, t);
+	return found ? RT_PYTHON_LINE : 0;
+}

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""line_events: python:line on builds without the marker, line by line: probe_truth.py writes down what sys.monitoring tells it
+in two threads, and strata has to tell the same, in the same order. Because a program that is watched by itself executes other
+instructions, one thread does the same again, unwatched. Versions that cannot be traced are refused, by name; those with
+markers use these. A function at the limit of recursion is left out, as in probes.t. PROBE_TURNS: turns of the program."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from probe_run import STRATA, difference, read, refusal, run  # first: it finds the others
+from interpreters import discover
+from tap import Tap
+
+TURNS = os.environ.get("PROBE_TURNS", "4")
+LIMIT = "limit"
+VERSIONS = (3, 13),
+SCRIPT = """python:"%(file)s":line /args.file == "%(program)s"/ { printf("%%d line %%s %%d\\n", tid, args.function, args.line); }"""
+
+
+def without_limit(events):
+    return [event for event in events if event[1] != LIMIT]
+
+
+def main_thread(told):
+    """Of the unwatched program: the one that runs its functions."""
+    return max(told.values(), key=len) if told else []
+
+
+def check(tap, interpreter):
+    folder, done, told, truth = run(interpreter, "probe_truth.py", [TURNS, "lines"], SCRIPT)
+    if done.returncode or not truth:
+        tap.ok(False, "%s: traced" % interpreter.label, done.stderr)
+    else:
+        wrong, total, got, want = [], 0, read(told), read(truth)
+        for thread, expected in want.items():
+            total += len(without_limit(expected))
+            wrong += difference(without_limit(got[thread]), without_limit(expected), "thread " + thread)
+        tap.ok(len(want) == 2 and not wrong and "ost" not in done.stderr, "%s: %d lines, the same" % (interpreter.label, total),
+               done.stderr, *wrong)
+        tap.ok("which slows it" in done.stderr, "%s: it is said that this is slow" % interpreter.label, done.stderr)
+    shutil.rmtree(folder)
+
+
+def check_unwatched(tap, interpreter):
+    events = []
+    for mode in "alone", "unwatched":
+        folder, done, told, truth = run(interpreter, "probe_truth.py", [TURNS, mode], SCRIPT)
+        events.append(without_limit(main_thread(read(truth if mode == "alone" else told))))
+        shutil.rmtree(folder)
+    wrong = difference(events[1], events[0], "unwatched")
+    tap.ok(events[0] and not wrong, "%s: %d lines of a program that is not watched otherwise" % (interpreter.label, len(events[0])),
+           done.stderr, *wrong)
+
+
+# A code object whose line table is no such table; one that has none; one with very many lines.
+DAMAGED = """
+import os, sys
+def f():
+    x = 1
+    x = 2
+    return x
+for table in b"", b"\\xff" * 50, b"\\x80", bytes(range(256)), b"\\xf0" + b"\\x7f" * 40, os.urandom(3000), b"\\x00" * 70:
+    f.__code__ = f.__code__.replace(co_linetable=table)
+    f()
+source = "def many():\\n" + "".join(" x = %d\\n" % i for i in range(3000))
+exec(compile(source, "many", "exec"))
+many()
+"""
+
+
+def check_damaged(tap, interpreter):
+    root = interpreter.root or ""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
+        program.write(DAMAGED)
+        program.flush()
+        os.chmod(program.name, 0o644)
+        inside = program.name[len(root):]
+        script = """python:"%s":line /args.file == "many"/ { @many = count(); @last = args.line; }
+            python:"%s":line /args.file == "%s" && args.function == "<module>"/ { @module = count(); }""" % (
+                root + interpreter.path, root + interpreter.path, inside)
+        command = "%s%s %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
+        done = subprocess.run([STRATA, "trace", "-e", script, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=600, check=False)
+    got = dict(re.findall(r"@(\w+): (\d+)", done.stdout))
+    tap.ok(done.returncode == 0 and got.get("many") == "3001" and got.get("last") == "3001" and got.get("module") == "27",
+           "%s: damaged line tables, and 3,000 lines" % interpreter.label, done.stdout, done.stderr)
+
+
+def check_wildcard(tap, interpreter):
+    """All probes of a Python are not this one."""
+    text = 'python:"%s":* { exit(); }' % ((interpreter.root or "") + interpreter.path)
+    done = subprocess.run([STRATA, "trace", "-e", text, "-c", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=600, check=False)
+    tap.ok("python:line is not to be had" in done.stderr and "name it by itself" in done.stderr,
+           "%s: a pattern does not mean it" % interpreter.label, done.stderr)
+
+
+def check_refused(tap, interpreter):
+    text = SCRIPT % {"file": (interpreter.root or "") + interpreter.path, "program": "x"}
+    done = subprocess.run([STRATA, "trace", "-e", text, "-c", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, timeout=600, check=False)
+    tap.ok(done.returncode == 1 and "without a marker for lines" in done.stderr, "%s: refused" % interpreter.label,
+           done.stderr)
+
+
+def has_marker(interpreter):
+    with open(interpreter.real, "rb") as file:
+        return interpreter.version < (3, 12) and b"function__entry" in file.read()
+
+
+def main():
+    tap = Tap()
+    if os.geteuid():
+        print("1..0 # SKIP needs root")
+        return
+    for interpreter in discover():
+        if refusal(interpreter.label) or has_marker(interpreter):
+            continue
+        if interpreter.version[:2] in VERSIONS:
+            check(tap, interpreter)
+            check_unwatched(tap, interpreter)
+            check_damaged(tap, interpreter)
+            check_wildcard(tap, interpreter)
+        else:
+            check_refused(tap, interpreter)
+    tap.done()
+
+
+main()
