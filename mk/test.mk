@@ -20,7 +20,8 @@ TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 # last: they are short, so that no core waits for a long one. But these run one after the other, behind the others: they
 # keep both cores busy themselves (the first line), or need all that strata keeps for the whole machine, or its memory.
 # What failed beside others is run again, alone: tests/again says what, and why. What the cores have left while tests wait goes
-# to what is in no hurry: the sanitized build, and then the fuzzers, whose limits are in CPU time (fuzz/limits.c).
+# to what is in no hurry: the sanitized build, and then the fuzzers, whose limits are in CPU time (fuzz/limits.c). Where other
+# programs leave nothing, the build goes on with all others' priority once the first tests are done.
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 ALONE := tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
 	tests/hostile/tables.t tests/chaos/storms.t tests/chaos/memory.t
@@ -67,10 +68,12 @@ check-all:
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \
 		TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
-		{ nice -n 19 make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 \
+		{ nice -n 19 make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 & \
+			echo $$! >$(BUILD)/sanitizing; wait $$! \
 			&& touch $(BUILD)/sanitized && nice -n 19 prove -e tests/keep-tap --timer $(SPARE) >$(BUILD)/spare.log 2>&1; } & \
 		spare=$$!; trap "kill $$spare; exit 1" INT TERM; \
 		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(filter-out $(ALONE) $(SPARE),$(TEST_SCRIPTS)) $(UNIT_TESTS); \
+		renice -n 0 -p $$(cat $(BUILD)/sanitizing) >/dev/null 2>&1; \
 		while [ ! -e $(BUILD)/sanitized ]; do \
 			kill -0 $$spare 2>/dev/null || { cat $(BUILD)/sanitized.log; exit 1; }; \
 			sleep 1; \
