@@ -472,6 +472,7 @@ static bool wants_moments(const struct request *request)
 static int record(const struct request *request, double started_at)
 {
 	const char *terminal = getenv("TERM");
+	char targets[1024];
 	struct record_options record_options = {
 		.pids = request->targets.pids.at,
 		.pid_count = request->targets.pids.count,
@@ -504,6 +505,7 @@ static int record(const struct request *request, double started_at)
 		.verbose = request->verbose,
 		.progress = !request->quiet && isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb"),
 		.started_at = started_at,
+		.target_text = targets,
 	};
 	struct profile *profile = profile_create();
 	/* Before: when memory runs out while it records, what was recorded is still written. */
@@ -518,6 +520,7 @@ static int record(const struct request *request, double started_at)
 		diag_fail(&diag, ENOMEM, "cli.memory", "%s", strerror(ENOMEM));
 		return cli_fail(CLI_FAILED, &diag);
 	}
+	targets_text(&request->targets, request->filter, targets, sizeof(targets));
 	if (!request->quiet)
 		warn_capabilities(stderr);
 	err = record_run(&record_options, profile, &result, &diag);

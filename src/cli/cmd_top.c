@@ -220,13 +220,9 @@ static int top(struct request *request)
 	struct top_result result = {};
 	struct diag diag = {};
 	char text[512];
-	size_t used;
 	int err;
 
-	targets_text(&request->targets, text, sizeof(text) / 2);
-	used = strlen(text);
-	if (how->filters)
-		filter_text(how->filters, text + used, sizeof(text) - used);
+	targets_text(&request->targets, how->filters, text, sizeof(text));
 	how->targets = (struct engine_targets){.pids = request->targets.pids.at,
 					       .pid_count = request->targets.pids.count,
 					       .children = request->targets.children,

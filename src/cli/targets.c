@@ -8,6 +8,7 @@
 
 #include "cli/checks.h"
 #include "cli/options.h"
+#include "engine/filter.h"
 
 void targets_deinit(struct targets *targets)
 {
@@ -62,7 +63,7 @@ int targets_check(const struct targets *targets, struct diag *diag)
 	return err || !targets->command ? err : check_command(*targets->command, diag);
 }
 
-void targets_text(const struct targets *targets, char *ret, size_t size)
+void targets_text(const struct targets *targets, const struct filter *filter, char *ret, size_t size)
 {
 	size_t used = (size_t)snprintf(ret, size, "all processes"), i;
 
@@ -74,4 +75,6 @@ void targets_text(const struct targets *targets, char *ret, size_t size)
 		used += (size_t)snprintf(ret + used, size - used, "%s%s", i ? " " : "", targets->command[i]);
 	for (i = 0; i < targets->pids.count && used < size; i++)
 		used += (size_t)snprintf(ret + used, size - used, "%s%d", i ? ", " : "pid ", targets->pids.at[i]);
+	if (filter && used < size)
+		filter_text(filter, ret + used, size - used);
 }

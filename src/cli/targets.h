@@ -13,6 +13,8 @@
 #include "base/diag.h"
 #include "base/vec.h"
 
+struct filter;
+
 struct targets {
 	VEC(pid_t) pids;
 	bool all, children;
@@ -30,7 +32,7 @@ int targets_complete(struct targets *targets, int argc, char **argv, int at, str
 /* Are they there? */
 int targets_check(const struct targets *targets, struct diag *diag);
 
-/* As text: "all processes", "pid 1, 2", the command. */
-void targets_text(const struct targets *targets, char *ret, size_t size);
+/* As text: "all processes", "pid 1, 2", the command; then what the filter asks for. NULL: no filter. */
+void targets_text(const struct targets *targets, const struct filter *filter, char *ret, size_t size);
 
 #endif

@@ -143,28 +143,6 @@ static const char *string_of(struct recording *recording, const char *text)
 	return copy ? copy : "";
 }
 
-static void fill_info(struct recording *recording)
-{
-	const struct record_options *options = recording->options;
-	struct profile_info *info = profile_info(recording->profile);
-	char text[1024] = "all processes";
-	size_t used = options->all ? strlen(text) : 0, i;
-
-	if (options->command) {
-		used += options->all ? (size_t)snprintf(text + used, sizeof(text) - used, " while ") : 0;
-		for (i = 0; options->command[i] && used < sizeof(text); i++)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "",
-						 options->command[i]);
-	} else if (options->pid_count) {
-		for (i = 0; i < options->pid_count && used < sizeof(text); i++)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", i ? ", " : "pid ",
-						 options->pids[i]);
-	}
-	if (options->filter && used < sizeof(text))
-		filter_text(options->filter, text + used, sizeof(text) - used);
-	info->command = string_of(recording, text);
-}
-
 /* Which children used CPU time, and were not recorded. */
 static void fill_children(struct recording *recording)
 {
@@ -230,7 +208,7 @@ static int finish(struct recording *recording, int failed, struct diag *diag)
 	else
 		signals_give_back_but_one(&recording->session.signals);
 	unnamed = engine_collect(recording->session.engine, recording->profile);
-	fill_info(recording);
+	info->command = string_of(recording, recording->options->target_text);
 	fill_children(recording);
 	profile_quality(recording->profile)->startup_ms =
 		(recording->session.began - recording->options->started_at) * 1e3;

@@ -56,6 +56,7 @@ struct record_options {
 	bool sources;        /* read source files: profile_source_at() */
 	bool no_debuginfod;  /* do without it, as if its servers were not named (elf/debuginfod.h) */
 	bool function;       /* Python frames carry the function's first line instead of the current one */
+	const char *target_text; /* what is recorded, for the summary; borrowed */
 	bool verbose;
 	bool progress;     /* draw a progress line on stderr */
 	double started_at; /* CLOCK_MONOTONIC seconds when the program started, for startup_ms */

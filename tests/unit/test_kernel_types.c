@@ -10,7 +10,7 @@
 
 /*
  * struct NAME_thing { char spare[4]; struct task_struct *task; enum NAME_kind kind; };
- * long NAME_function(struct NAME_thing *thing, size_t amount);
+ * long NAME_function(struct NAME_thing *thing, size_t amount, const char *const volatile *names);
  */
 static bool write_module(struct btf *kernel, const char *name, char *path)
 {
@@ -18,7 +18,7 @@ static bool write_module(struct btf *kernel, const char *name, char *path)
 	struct btf *btf = btf__new_empty_split(kernel);
 	int number = btf__find_by_name_kind(kernel, "int", BTF_KIND_INT);
 	int character = btf__find_by_name_kind(kernel, "char", BTF_KIND_INT), fd = mkstemp(path);
-	int spare, task, choice, record, pointer, proto;
+	int spare, task, choice, record, pointer, names, proto;
 	const void *bytes;
 	uint32_t size;
 	bool good;
@@ -36,9 +36,12 @@ static bool write_module(struct btf *kernel, const char *name, char *path)
 	btf__add_field(btf, "task", task, 64, 0);
 	btf__add_field(btf, "kind", choice, 128, 0);
 	pointer = btf__add_ptr(btf, record);
+	names = btf__add_ptr(btf, btf__add_const(btf, character));
+	names = btf__add_ptr(btf, btf__add_const(btf, btf__add_volatile(btf, names)));
 	proto = btf__add_func_proto(btf, btf__find_by_name_kind(kernel, "long int", BTF_KIND_INT));
 	btf__add_func_param(btf, "thing", pointer);
 	btf__add_func_param(btf, "amount", btf__find_by_name_kind(kernel, "size_t", BTF_KIND_TYPEDEF));
+	btf__add_func_param(btf, "names", names);
 	good = btf__add_func(btf, function, BTF_FUNC_STATIC, proto) > 0;
 	bytes = btf__raw_data(btf, &size);
 	good = good && bytes && fd >= 0 && write(fd, bytes, size) == (ssize_t)size;
@@ -56,10 +59,11 @@ static void check_module(struct types *types, const char *name)
 
 	snprintf(text, sizeof(text), "%s_function", name);
 	arguments = kernel_types_function(types, name, text, &result);
-	if (!ok(arguments && arguments->field_count == 2, "%s: the parameters of its function", name))
+	if (!ok(arguments && arguments->field_count == 3, "%s: the parameters of its function", name))
 		return;
 	is_str(arguments->fields[0].name, "thing", "%s: their names", name);
 	is_str(arguments->fields[1].declaration, "size_t amount", "%s: a type of the kernel's own", name);
+	is_str(arguments->fields[2].declaration, "const char *volatile const * names", "%s: const pointers", name);
 	is_str(result.declaration, "long int retval", "%s: the result", name);
 	thing = arguments->fields[0].type->to;
 	ok(thing && types_complete(types, thing) && types_field(types, thing, "task", &field) && field.offset == 8,

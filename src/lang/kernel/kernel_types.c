@@ -450,7 +450,21 @@ static const struct type *convert(struct kernel_types *k, struct types *types, u
 	return type;
 }
 
-/* Puts the type as C writes it behind what is in `ret`, without a name: char *[4]. */
+/* Whether the type is a pointer, perhaps with const and volatile of its own. */
+static bool is_pointer(const struct kernel_types *k, uint32_t number)
+{
+	const struct btf_type *type = type_at(k, number);
+	unsigned int depth;
+
+	for (depth = 0; type && depth < DEPTH_MAX; depth++, type = type_at(k, type->type)) {
+		if (BTF_INFO_KIND(type->info) != BTF_KIND_CONST && BTF_INFO_KIND(type->info) != BTF_KIND_VOLATILE &&
+		    BTF_INFO_KIND(type->info) != BTF_KIND_RESTRICT)
+			return BTF_INFO_KIND(type->info) == BTF_KIND_PTR;
+	}
+	return false;
+}
+
+/* Puts the type as C writes it behind what is in `ret`, without a name: char *[4]; char *const. */
 static void spell(const struct kernel_types *k, uint32_t number, unsigned int depth, char *ret, size_t size)
 {
 	const struct btf_type *type = type_at(k, number);
@@ -474,8 +488,15 @@ static void spell(const struct kernel_types *k, uint32_t number, unsigned int de
 		break;
 	case BTF_KIND_CONST:
 	case BTF_KIND_VOLATILE:
-		snprintf(ret + strlen(ret), size - strlen(ret),
-			 BTF_INFO_KIND(type->info) == BTF_KIND_CONST ? "const " : "volatile ");
+		name = BTF_INFO_KIND(type->info) == BTF_KIND_CONST ? "const" : "volatile";
+		if (is_pointer(k, type->type)) {
+			spell(k, type->type, depth + 1, ret, size);
+			length = strlen(ret);
+			snprintf(ret + length, size - length, "%s%s", length && ret[length - 1] == '*' ? "" : " ",
+				 name);
+			break;
+		}
+		snprintf(ret + strlen(ret), size - strlen(ret), "%s ", name);
 		spell(k, type->type, depth + 1, ret, size);
 		break;
 	case BTF_KIND_RESTRICT:
