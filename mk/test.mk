@@ -82,7 +82,7 @@ check-all:
 		prove -e tests/keep-tap --timer $(ALONE); \
 		wait $$spare; cat $(BUILD)/spare.log; \
 		tests/again $(BUILD)/tap; \
-		tests/results $(BUILD)/tap
+		tests/results $(BUILD)/tap $(TEST_SCRIPTS) $(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%)
 
 # Programs that test scripts drive, linked with libstrata.a.
 TEST_TOOL_SRCS := $(wildcard tests/elf/*.c tests/python/*.c tests/export/*.c tests/chaos/*_*.c)
