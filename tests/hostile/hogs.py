@@ -6,12 +6,13 @@ import struct
 import subprocess
 
 OTHER = 65534
-# Maps files as they are given, SIZE bytes each and as often as it is told, and runs for ever.
+# Maps files as they are given, SIZE bytes each and as often as it is told, and runs for ever, half of the time.
 PROGRAM = r"""
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 int main(int count, char **arguments)
 {
 	long times = atol(arguments[1]), size = atol(arguments[2]);
@@ -23,8 +24,9 @@ int main(int count, char **arguments)
 	}
 	puts("ready");
 	fflush(stdout);
-	for (volatile long spins = 0;; spins++)
-		;
+	for (;; usleep(2000))
+		for (volatile long spins = 0; spins < 1000000; spins++)
+			;
 }
 """
 PAGE = 4096
