@@ -5,6 +5,7 @@ whatever is done to them is found. A mutant is made only where the change makes 
 spread (spread.py), so a neighbouring line is never a true one; functions that are on the stack once are dropped or swapped."""
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,21 @@ def run(interpreter, folder):
     native_faults(label, truth, stacks)
 
 
+def another_copy(interpreter, folder):
+    """A copy of the tree has the same truth, with its own names, and does not look for it."""
+    copy = os.path.join(folder, "copy", "oracle")
+    shutil.copytree(HERE, copy)
+    code = ("import sys; sys.path.insert(0, sys.argv[1]); import interpreters, truths; truths._find = None\n"
+            "i = [i for i in interpreters.discover() if i.label == sys.argv[2]][0]\n"
+            "print(*truths.files(i, sys.argv[1]), sep='\\n')")
+    done = subprocess.run([sys.executable, "-B", "-c", code, copy, interpreter.label], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=dict(os.environ, STRATA_TRUTH=truths.KEPT), universal_newlines=True)
+    texts = [open(path, encoding="utf-8").read() for path in done.stdout.splitlines()]
+    if not ok(texts and all(copy + "/program.py" in text and HERE not in text for text in texts),
+              "another copy of the tree has the same truth"):
+        print("# " + done.stderr[-300:].replace("\n", "\n# "))
+
+
 def fold(role, frames):
     return "%s;thread %s (1);%s 1" % (role, role, ";".join(frames))
 
@@ -189,8 +205,10 @@ def main():
     statistics()
     with tempfile.TemporaryDirectory(prefix="oracle-selftest-") as folder:
         # An old one by line events, one with instruction events, the newest: each way in which the truth is found.
-        for interpreter in interpreters.representative(interpreters.discover()):
+        chosen = interpreters.representative(interpreters.discover())
+        for interpreter in chosen:
             run(interpreter, folder)
+        another_copy(chosen[-1], folder)
     print("1..%d" % number)
 
 

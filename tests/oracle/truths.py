@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The truth about an interpreter's stacks, found once and kept for all tests that need it, and for later runs of them: tracing
-every instruction takes ten seconds of CPU time and more. It is kept outside of the tree, in $STRATA_TRUTH, else in
-${XDG_CACHE_HOME:-~/.cache}/strata/truth. What it depends on is in its name: the program, the interpreter and its library."""
+every instruction takes some seconds of CPU time. It is kept outside of the tree, in $STRATA_TRUTH, else in
+${XDG_CACHE_HOME:-~/.cache}/strata/truth, for all copies of the tree. What it depends on is in its name: the program, the
+interpreter and its library."""
 import fcntl
 import glob
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -43,7 +45,7 @@ def lay_out(interpreter, folder):
 
 
 def _name(interpreter):
-    key = hashlib.sha256(repr((HERE, interpreter.path)).encode())
+    key = hashlib.sha256(repr(interpreter.path).encode())
     above = os.path.dirname(os.path.dirname(interpreter.real))
     for path in [interpreter.real] + sorted(p for pattern in LIBRARIES for p in glob.glob(os.path.join(above, pattern))):
         status = os.stat(path)
@@ -52,6 +54,10 @@ def _name(interpreter):
         with open(path, "rb") as file:
             key.update(file.read())
     return "%s-%s" % (interpreter.label, key.hexdigest()[:16])
+
+
+def _in_json(path):
+    return json.dumps(path)[1:-1].encode()
 
 
 def _find(command, where, name, timeout):
@@ -82,16 +88,20 @@ def files(interpreter, folder, timeout=900):
             shutil.rmtree(kept + ".new", ignore_errors=True)
             os.mkdir(kept + ".new")
             _find(lay_out(interpreter, kept + ".new")[0], kept + ".new", "truth", timeout)
+            with open(kept + ".new/here", "wb") as file:
+                file.write(_in_json(HERE))
             os.rename(kept + ".new", kept)
             _remove_old()
         os.utime(kept)
+    with open(os.path.join(kept, "here"), "rb") as file:
+        found_in = file.read()
     made = []
     for path in sorted(glob.glob(os.path.join(kept, "truth*"))):
         with open(path, "rb") as file:
             text = file.read()
         made.append(os.path.join(folder, "%s.%s" % (interpreter.label, os.path.basename(path))))
         with open(made[-1], "wb") as file:
-            file.write(text.replace((kept + ".new").encode(), folder.encode()))
+            file.write(text.replace(_in_json(kept + ".new"), _in_json(folder)).replace(found_in, _in_json(HERE)))
     return made
 
 
