@@ -21,7 +21,7 @@ TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 # keep both cores busy themselves (the first line), or need all that strata keeps for the whole machine, or its memory.
 # What failed beside others is run again, alone: tests/again says what, and why. What the cores have left while tests wait goes
 # to what is in no hurry: the sanitized build, and then the fuzzers, whose limits are in CPU time (fuzz/limits.c). Where other
-# programs leave nothing, the build goes on with all others' priority once the first tests are done.
+# programs leave nothing, both go on with all others' priority once what they stand back for is done.
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 ALONE := tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
 	tests/hostile/tables.t tests/chaos/storms.t tests/chaos/memory.t
@@ -68,18 +68,20 @@ check-all:
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \
 		TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
-		{ nice -n 19 make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 & \
-			echo $$! >$(BUILD)/sanitizing; wait $$! \
-			&& touch $(BUILD)/sanitized && nice -n 19 prove -e tests/keep-tap --timer $(SPARE) >$(BUILD)/spare.log 2>&1; } & \
-		spare=$$!; trap "kill $$spare; exit 1" INT TERM; \
+		nice -n 19 setsid sh -c 'make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 \
+			&& touch $(BUILD)/sanitized && prove -e tests/keep-tap --timer $(SPARE) >$(BUILD)/spare.log 2>&1' & \
+		spare=$$!; trap "kill -- -$$spare; exit 1" INT TERM; \
+		nice_of_spare() { renice $$1 -g $$spare >/dev/null 2>&1 || :; }; \
 		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(filter-out $(ALONE) $(SPARE),$(TEST_SCRIPTS)) $(UNIT_TESTS); \
-		renice -n 0 -p $$(cat $(BUILD)/sanitizing) >/dev/null 2>&1; \
+		nice_of_spare 0; \
 		while [ ! -e $(BUILD)/sanitized ]; do \
 			kill -0 $$spare 2>/dev/null || { cat $(BUILD)/sanitized.log; exit 1; }; \
 			sleep 1; \
 		done; \
+		nice_of_spare 19; \
 		prove -e tests/keep-tap --timer -j$(TEST_JOBS) $(UNIT_SRCS:%.c=build-sanitize/%); \
 		prove -e tests/keep-tap --timer $(ALONE); \
+		nice_of_spare 0; \
 		wait $$spare; cat $(BUILD)/spare.log; \
 		tests/again $(BUILD)/tap; \
 		tests/results $(BUILD)/tap $(TEST_SCRIPTS) $(UNIT_TESTS) $(UNIT_SRCS:%.c=build-sanitize/%)
