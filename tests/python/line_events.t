@@ -16,7 +16,7 @@ from tap import Tap
 
 TURNS = os.environ.get("PROBE_TURNS", "4")
 LIMIT = "limit"
-VERSIONS = (3, 13),
+VERSIONS = (3, 13), (3, 14), (3, 15)
 SCRIPT = """python:"%(file)s":line /args.file == "%(program)s"/ { printf("%%d line %%s %%d\\n", tid, args.function, args.line); }"""
 
 
@@ -106,6 +106,10 @@ def check_refused(tap, interpreter):
            done.stderr)
 
 
+def is_free_threaded(interpreter):
+    return "nogil" in interpreter.label or interpreter.path.endswith("t")
+
+
 def has_marker(interpreter):
     with open(interpreter.real, "rb") as file:
         return interpreter.version < (3, 12) and b"function__entry" in file.read()
@@ -119,7 +123,7 @@ def main():
     for interpreter in discover():
         if refusal(interpreter.label) or has_marker(interpreter):
             continue
-        if interpreter.version[:2] in VERSIONS:
+        if interpreter.version[:2] in VERSIONS and not is_free_threaded(interpreter):
             check(tap, interpreter)
             check_unwatched(tap, interpreter)
             check_damaged(tap, interpreter)

@@ -3,7 +3,7 @@
  * Lines of Python (python:line without a marker): a hit at each instruction of Python's. Is it the first one of a line?
  * Only linked into programs that need it.
  *
- * 3.13, as sys.monitoring's LINE (_Py_call_instrumentation_line() in Python/instrumentation.c): if it has a line, and
+ * 3.13 to 3.15, as sys.monitoring's LINE (_Py_call_instrumentation_line() in Python/instrumentation.c): if it has a line, and
  * another one than the instruction of the frame before it, or if that is the RESUME by which the function begins. The
  * instructions that end a loop or an `await` begin no line, nor do those before RESUME.
  *
@@ -233,6 +233,24 @@ static __always_inline __u64 before_resume(const struct rt_python *p, __u64 last
 	return !found ? last : bytes[1] & 3 ? last - PY_LINE_UNIT : 0;
 }
 
+/* A RESUME of this operand, of 3.15's generator expressions, is before what makes the generator, and not its own. */
+#define RESUME_MAKES 4
+
+static __always_inline void begin(const struct rt_python *p, struct thread *t)
+{
+	__u8 bytes[2] = {0, 0};
+
+	go_to(t, p->frame, p->instruction);
+	if (p->version < 0x30f)
+		return;
+	bpf_probe_read_user(bytes, sizeof(bytes), (void *)p->instruction);
+	if ((bytes[1] & 7) != RESUME_MAKES)
+		return;
+	/* Up to RETURN_GENERATOR there are no lines. */
+	t->last = 0;
+	t->end = ~0ull;
+}
+
 /* 1: a line begins with the instruction. */
 static __always_inline int step(struct rt_python *p, struct thread *t)
 {
@@ -283,7 +301,7 @@ __hidden __u64 rt_python_next(void *state)
 		return 0;
 	switch (p->site) {
 	case SITE_LINE_BEGIN:
-		go_to(t, p->frame, p->instruction);
+		begin(p, t);
 		return 0;
 	case SITE_LINE_HEAD:
 		return 0;

@@ -13,8 +13,8 @@
  *               made of it (audit_sites.h); in 3.8 PySys_Audit() itself. sys.audit() does not reach it while no hook
  *               is set.
  *   import      by markers only; otherwise the function _find_and_load is traced (lang/provider/python.c)
- *   line        by markers, up to 3.11. Without them no place in the code is executed once for each line: of 3.13 the
- *               code of all instructions is stopped at (probe_lines.c)
+ *   line        by markers, up to 3.11. Without them no place in the code is executed once for each line: of 3.13
+ *               to 3.15 the code of all instructions is stopped at (probe_lines.c)
  *
  * Markers that are not right: function__entry of 3.11, which does not fire unless `line` is traced, too.
  *
