@@ -55,6 +55,9 @@ struct spot_arch {
 	uint8_t result;       /* the register that a function returns its value in */
 	uint8_t arguments[3]; /* the registers that a function's first arguments come in */
 	uint32_t call_clobbers;
+	/* Where a BPF program's context has the flags, and which is set if the last two compared were equal. */
+	uint16_t context_flags;
+	uint32_t flag_equal;
 
 	int (*create)(struct spot_decoder **ret); /* 0, -ENOMEM, -ENOTSUP */
 	void (*destroy)(struct spot_decoder *decoder);

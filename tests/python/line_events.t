@@ -106,10 +106,6 @@ def check_refused(tap, interpreter):
            done.stderr)
 
 
-def is_free_threaded(interpreter):
-    return "nogil" in interpreter.label or interpreter.path.endswith("t")
-
-
 def has_marker(interpreter):
     with open(interpreter.real, "rb") as file:
         return interpreter.version < (3, 12) and b"function__entry" in file.read()
@@ -123,7 +119,7 @@ def main():
     for interpreter in discover():
         if refusal(interpreter.label) or has_marker(interpreter):
             continue
-        if interpreter.version[:2] in VERSIONS and not is_free_threaded(interpreter):
+        if interpreter.version[:2] in VERSIONS:
             check(tap, interpreter)
             check_unwatched(tap, interpreter)
             check_damaged(tap, interpreter)

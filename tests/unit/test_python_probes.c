@@ -353,12 +353,13 @@ static const struct python_site *site_of(const struct python_sites *sites, enum 
 
 static void test_loop(unsigned int kind, uint8_t instruction, const char *words)
 {
-	const struct python_site *resume, *end, *unwind;
+	const struct python_site *resume, *resume_check, *end, *unwind;
 	struct python_sites sites = {};
 	struct diag diag = {};
 
 	is_int(find_kind(kind, &sites, &diag), 0, "%s: found", words);
 	resume = site_of(&sites, PYTHON_SITE_RESUME, 149);
+	resume_check = site_of(&sites, PYTHON_SITE_RESUME, 207);
 	end = site_of(&sites, PYTHON_SITE_RETURN, 36);
 	unwind = site_of(&sites, PYTHON_SITE_UNWIND, 0);
 	is_int((int64_t)sites.at.count, 11, "%s: all of it", words);
@@ -367,6 +368,9 @@ static void test_loop(unsigned int kind, uint8_t instruction, const char *words)
 		   resume->copy_offset == (kind == 11 ? 0x3ca0 : PY_NO_OFFSET) && resume->version_offset == 24 &&
 		   resume->code_offset == 168 && resume->interp_offset == PY_NO_OFFSET,
 	   "%s: the frame and the versions at RESUME", words);
+	/* The branch behind the comparison is where the breakpoint is, but for calls, and comparisons of copies. */
+	is_int(resume_check && resume_check->is_compared, kind != 3 && kind != 11 && kind != 13,
+	       "%s: equal by the flags", words);
 	ok(end && end->instruction.reg == instruction && !end->instruction.add && end->tstate.kind,
 	   "%s: the instruction at RETURN_VALUE", words);
 	ok(unwind && unwind->frame.kind && unwind->tstate.kind && unwind->recursion_offset == 44,

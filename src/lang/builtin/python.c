@@ -37,6 +37,19 @@ static void store_place(struct gen *g, const struct python_place *place, uint32_
 	gen_frame_store(g, 8, offset, R0);
 }
 
+static void store_flag(struct gen *g, const struct python_site *site)
+{
+	const struct spot_arch *arch = arch_here()->spot;
+
+	if (!site->is_compared || !arch) {
+		store_place(g, &site->flag, AT(flag));
+		return;
+	}
+	code_load(g->code, 8, R0, REG_CTX, (int16_t)arch->context_flags);
+	code_alu_imm(g->code, BPF_AND, R0, (int32_t)arch->flag_equal);
+	gen_frame_store(g, 8, AT(flag), R0);
+}
+
 static uint32_t flags_of(const struct python_site *site)
 {
 	return (site->frame.kind == PYTHON_ON_STACK ? RT_PYTHON_FRAME_MEMORY : 0) |
@@ -46,7 +59,8 @@ static uint32_t flags_of(const struct python_site *site)
 	       (site->instruction.kind == PYTHON_NOWHERE ? RT_PYTHON_INSTRUCTION_OF_FRAME : 0) |
 	       (!site->again			  ? 0
 		: site->kind >= PYTHON_SITE_LINE ? RT_PYTHON_CHECK
-						 : RT_PYTHON_AGAIN) | (site->after ? RT_PYTHON_AFTER : 0);
+						 : RT_PYTHON_AGAIN) | (site->after ? RT_PYTHON_AFTER : 0) |
+	       (site->is_compared ? RT_PYTHON_COMPARED : 0);
 }
 
 /* Where 3.6 to 3.10 have curexc_type: behind tracing, use_tracing (3.10: cframe) and four pointers. */
@@ -140,7 +154,7 @@ static void gen_begin(struct gen *g, const struct node *call)
 	store_place(g, &site->frame, AT(frame));
 	store_place(g, &site->instruction, AT(instruction));
 	store_place(g, &site->tstate, AT(tstate));
-	store_place(g, &site->flag, AT(flag));
+	store_flag(g, site);
 	for (i = 0; i < PYTHON_SITE_OPCODES; i++)
 		opcodes |= (uint64_t)site->opcodes[i < site->opcode_count ? i : 0] << 8 * i;
 	code_imm(g->code, R0, (int64_t)opcodes);

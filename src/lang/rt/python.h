@@ -18,7 +18,8 @@ enum rt_python_flag {
 	RT_PYTHON_INSTRUCTION_OF_FRAME = 16, /* `instruction` is added to what the frame says */
 	RT_PYTHON_AGAIN = 32,
 	RT_PYTHON_AFTER = 64,
-	RT_PYTHON_CHECK = 128 /* of lines: `opcodes` has to be looked at */
+	RT_PYTHON_COMPARED = 256, /* `flag` is not 0 if the versions are equal */
+	RT_PYTHON_CHECK = 128	  /* of lines: `opcodes` has to be looked at */
 };
 
 enum rt_python_kind {

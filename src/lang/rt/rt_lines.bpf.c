@@ -3,9 +3,9 @@
  * Lines of Python (python:line without a marker): a hit at each instruction of Python's. Is it the first one of a line?
  * Only linked into programs that need it.
  *
- * 3.13 to 3.15, as sys.monitoring's LINE (_Py_call_instrumentation_line() in Python/instrumentation.c): if it has a line, and
- * another one than the instruction of the frame before it, or if that is the RESUME by which the function begins. The
- * instructions that end a loop or an `await` begin no line, nor do those before RESUME.
+ * 3.13 to 3.15, as sys.monitoring's LINE (_Py_call_instrumentation_line() in Python/instrumentation.c): if it has a
+ * line, and another one than the instruction of the frame before it, or if that is the RESUME by which the function
+ * begins. The instructions that end a loop or an `await` begin no line, nor do those before RESUME.
  *
  * A run is what lies side by side in the line table and has the same line, or none. Of each thread it is kept in which
  * frame it is, and in which run. Within the run nothing has to be read. Behind it the table is read on from there,

@@ -68,6 +68,8 @@ static __always_inline int is_executed_again(struct rt_python *p)
 {
 	__u64 owner = p->tstate;
 
+	if ((p->flags & RT_PYTHON_COMPARED) && p->flag)
+		return 0;
 	if (p->tstate_copy != NO_OFFSET && half(p->frame + p->frame_copy) != half(p->tstate + p->tstate_copy))
 		return 1;
 	if (p->interp_offset != NO_OFFSET)

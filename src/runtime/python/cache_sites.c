@@ -74,6 +74,7 @@ static void code_site(struct coder *coder, struct python_site *site)
 	code(coder, &site->copy_offset, sizeof(site->copy_offset));
 	code(coder, &site->recursion_offset, sizeof(site->recursion_offset));
 	code_bool(coder, &site->after);
+	code_bool(coder, &site->is_compared);
 	coder->failed |= site->kind > PYTHON_SITE_LAST || site->opcode_count > PYTHON_SITE_OPCODES;
 }
 

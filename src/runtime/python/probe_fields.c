@@ -37,25 +37,28 @@ static bool compared(const struct probe_line *line, const struct spot_insn *insn
 	return insn->op == SPOT_COMPARE || held_from(line, insn->b, size, b);
 }
 
-/* Two words that are compared: one of the code object's, and one of the thread state's or its interpreter's? */
-static bool are_versions(struct sites_search *search, const struct probe_line *line, struct probe_value code,
-			 struct probe_value other)
+/*
+ * Two words that are compared: one of the code object's, and one of the thread state's or its interpreter's? *tstate:
+ * where the thread state is when the line begins.
+ */
+static bool are_versions(const struct sites_search *search, const struct probe_line *line, struct probe_value code,
+			 struct probe_value other, struct python_site *ret, struct python_place *tstate)
 {
 	uint8_t owner = other.node, thread;
 
 	if (!is_code_of_frame(search, line, code) || other.node == PROBE_NOTHING || other.add < 0 ||
 	    other.add >= TSTATE_NEAR)
 		return false;
-	search->versions = (struct python_site){.again = true,
-						.code_offset = (uint16_t)code.add,
-						.interp_offset = PY_NO_OFFSET,
-						.version_offset = (uint16_t)other.add};
+	*ret = (struct python_site){.again = true,
+				    .code_offset = (uint16_t)code.add,
+				    .interp_offset = PY_NO_OFFSET,
+				    .version_offset = (uint16_t)other.add};
 	if (probe_line_is_load(line, (struct probe_value){.node = owner}, search->layout->tstate_interp, &thread) &&
 	    thread != line->base) {
-		search->versions.interp_offset = search->layout->tstate_interp;
+		ret->interp_offset = search->layout->tstate_interp;
 		owner = thread;
 	}
-	return probe_line_origin(line, owner, &search->tstate);
+	return probe_line_origin(line, owner, tstate);
 }
 
 bool python_sites_find_versions(struct sites_search *search, uint64_t handler)
@@ -68,7 +71,8 @@ bool python_sites_find_versions(struct sites_search *search, uint64_t handler)
 	python_sites_begin(search, &line);
 	for (i = 0; insn && i < LINE_MAX; i++, insn = probe_code_next(&search->code, insn)) {
 		if (compared(&line, insn, 8, &a, &b))
-			return are_versions(search, &line, a, b) || are_versions(search, &line, b, a);
+			return are_versions(search, &line, a, b, &search->versions, &search->tstate) ||
+			       are_versions(search, &line, b, a, &search->versions, &search->tstate);
 		if (probe_line_step_reader(&line, search->elf, insn))
 			continue;
 		if (insn->op == SPOT_CALL || insn->op == SPOT_BRANCH || insn->op == SPOT_INDIRECT ||
@@ -77,6 +81,20 @@ bool python_sites_find_versions(struct sites_search *search, uint64_t handler)
 		probe_line_step(&line, insn);
 	}
 	return false;
+}
+
+bool python_sites_compares_versions(const struct sites_search *search, const struct probe_line *line,
+				    const struct spot_insn *insn)
+{
+	const struct python_site *versions = &search->versions;
+	struct python_place tstate = {};
+	struct python_site site = {};
+	struct probe_value a, b;
+
+	return compared(line, insn, 8, &a, &b) &&
+	       (are_versions(search, line, a, b, &site, &tstate) || are_versions(search, line, b, a, &site, &tstate)) &&
+	       site.code_offset == versions->code_offset && site.interp_offset == versions->interp_offset &&
+	       site.version_offset == versions->version_offset && python_same_place(&tstate, &search->tstate);
 }
 
 bool python_sites_find_copy(struct sites_search *search, uint64_t handler)

@@ -238,7 +238,7 @@ int python_sites_find_lines(struct sites_search *search)
 	size_t i, j;
 	int err = 0;
 
-	if (!is_known(search->minor) || search->layout->code_tlbc != PY_NO_OFFSET) {
+	if (!is_known(search->minor)) {
 		sites->no_lines = PYTHON_LINES_OF_VERSION;
 		return 0;
 	}

@@ -50,6 +50,9 @@ enum probe_writes python_sites_counts(const struct probe_line *line, const struc
  * Fills tstate and versions.
  */
 bool python_sites_find_versions(struct sites_search *search, uint64_t handler);
+/* Is this instruction that comparison, of nothing but the two versions? After python_sites_find_versions(). */
+bool python_sites_compares_versions(const struct sites_search *search, const struct probe_line *line,
+				    const struct spot_insn *insn);
 /*
  * Free-threaded 3.14 and later: RESUME asks whether the frame has the copy of the bytecode that is the thread's. Fills
  * versions.copy_offset. After the versions.

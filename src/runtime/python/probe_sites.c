@@ -67,7 +67,7 @@ static struct python_place tstate_place(const struct sites_search *search, struc
 static int place_handler(const struct sites_search *search, uint64_t handler, struct python_site *ret)
 {
 	const struct spot_insn *insn = probe_code_at(&search->code, handler), *first = insn;
-	bool stored = false;
+	bool stored = false, compared = false;
 	int64_t behind = 0;
 	struct probe_line line;
 	unsigned int i;
@@ -84,11 +84,16 @@ static int place_handler(const struct sites_search *search, uint64_t handler, st
 		    (!ret->again || ret->tstate.kind != PYTHON_NOWHERE)) {
 			ret->vaddr = insn->vaddr;
 			ret->emulated = true;
+			ret->is_compared = compared && insn->op == SPOT_BRANCH &&
+					   !probe_code_is_target(&search->code, insn->vaddr);
 			return 0;
 		}
 		if (insn->op == SPOT_CALL || insn->op == SPOT_JUMP || insn->op == SPOT_BRANCH ||
 		    insn->op == SPOT_INDIRECT || insn->op == SPOT_END)
 			break;
+		/* Another thread's copy of the bytecode is told by the flags of another comparison. */
+		compared = ret->again && ret->copy_offset == PY_NO_OFFSET &&
+			   python_sites_compares_versions(search, &line, insn);
 		at = probe_line_address(&line, insn);
 		value = probe_line_register(&line, insn->a);
 		if (insn->op == SPOT_STORE && at.node == search->frame && at.add == search->layout->frame_lasti) {

@@ -121,6 +121,8 @@ struct python_site {
 	 * one's is executed again, too. Else PY_NO_OFFSET.
 	 */
 	uint16_t copy_offset;
+	/* `again`: on the branch right behind the comparison, so the CPU's flags say if the versions are equal. */
+	bool is_compared;
 	/* PYTHON_SITE_UNWIND: tstate's recursion count; after it was given back? */
 	uint16_t recursion_offset;
 	bool after;
