@@ -26,14 +26,16 @@ struct memory memory_of_process(int pid)
 
 #define PAGE 4096u
 
+struct kept_page {
+	uint64_t address; /* + 1; 0: none */
+	int err;
+	uint8_t *bytes; /* made when it is first needed: most readings need few */
+};
+
 struct memory_pages {
 	const struct memory *from;
 	size_t count;
-	struct {
-		uint64_t address; /* + 1; 0: none */
-		int err;
-		uint8_t bytes[PAGE];
-	} at[];
+	struct kept_page at[];
 };
 
 struct memory_pages *memory_pages_create(const struct memory *from, size_t count)
@@ -49,7 +51,30 @@ struct memory_pages *memory_pages_create(const struct memory *from, size_t count
 
 void memory_pages_destroy(struct memory_pages *pages)
 {
+	size_t i;
+
+	for (i = 0; pages && i < pages->count; i++)
+		free(pages->at[i].bytes);
 	free(pages);
+}
+
+/* Of one page. */
+static int read_page(struct memory_pages *pages, void *dst, size_t size, uint64_t address)
+{
+	uint64_t page = address & ~(uint64_t)(PAGE - 1);
+	struct kept_page *kept = &pages->at[page / PAGE % pages->count];
+
+	if (!kept->bytes)
+		kept->bytes = malloc(PAGE);
+	if (!kept->bytes) /* memory is short: nothing is kept */
+		return memory_read(pages->from, dst, size, address);
+	if (kept->address != page + 1) {
+		kept->address = page + 1;
+		kept->err = memory_read(pages->from, kept->bytes, PAGE, page);
+	}
+	if (!kept->err)
+		memcpy(dst, kept->bytes + (address - page), size);
+	return kept->err;
 }
 
 static int read_pages(void *context, void *dst, size_t size, uint64_t address)
@@ -58,17 +83,11 @@ static int read_pages(void *context, void *dst, size_t size, uint64_t address)
 	uint8_t *to = dst;
 
 	while (size) {
-		uint64_t page = address & ~(uint64_t)(PAGE - 1);
-		size_t offset = address - page, part = size < PAGE - offset ? size : PAGE - offset;
-		typeof(pages->at[0]) *kept = &pages->at[page / PAGE % pages->count];
+		size_t rest = PAGE - address % PAGE, part = size < rest ? size : rest;
+		int err = read_page(pages, to, part, address);
 
-		if (kept->address != page + 1) {
-			kept->address = page + 1;
-			kept->err = memory_read(pages->from, kept->bytes, PAGE, page);
-		}
-		if (kept->err)
-			return kept->err;
-		memcpy(to, kept->bytes + offset, part);
+		if (err)
+			return err;
 		to += part;
 		address += part;
 		size -= part;
