@@ -89,6 +89,35 @@ def check_damaged(tap, interpreter):
            "%s: damaged line tables, and 3,000 lines" % interpreter.label, done.stdout, done.stderr)
 
 
+LOOP = """
+def work():
+    x = 1
+    return x
+for i in range(3): work()
+"""
+AS_OTHERS = {
+    "bpftrace": (["--synthesize"], 'usdt:"%s":python:line { printf("%%s %%s %%d\\n", str(arg0), str(arg1), arg2); }'),
+    "stap": ([], 'probe python.line { if (funcname == "work") printf("%%s %%s %%d\\n", filename, funcname, lineno) }'),
+}
+
+
+def check_others(tap, interpreter):
+    """The same by the marker's name, and in SystemTap's language."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = folder + "/program.py"
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(LOOP)
+        os.symlink(os.path.abspath(STRATA), folder + "/stap")
+        for name, (options, script) in AS_OTHERS.items():
+            text = script % interpreter.real if name == "bpftrace" else script.replace("%%", "%")
+            words = [folder + "/stap"] if name == "stap" else [STRATA, "trace", "-q", *options]
+            done = subprocess.run([*words, "-e", text, "-c", "%s %s" % (interpreter.path, program)], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+            got = [line for line in done.stdout.split("\n") if line.startswith(program + " work ")]
+            tap.ok(got == ["%s work %d" % (program, number) for _ in range(3) for number in (3, 4)],
+                   "%s: %s tells lines, too" % (interpreter.label, name), done.stdout[-500:], done.stderr)
+
+
 def check_wildcard(tap, interpreter):
     """All probes of a Python are not this one."""
     text = 'python:"%s":* { exit(); }' % ((interpreter.root or "") + interpreter.path)
@@ -124,6 +153,8 @@ def main():
             check_unwatched(tap, interpreter)
             check_damaged(tap, interpreter)
             check_wildcard(tap, interpreter)
+            if not interpreter.root:
+                check_others(tap, interpreter)
         else:
             check_refused(tap, interpreter)
     tap.done()

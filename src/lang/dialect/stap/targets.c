@@ -151,9 +151,12 @@ static struct node *python_line(struct compiler *c, struct node *args)
 	struct node *line = stap_core_field(c, args, "line"), *first = stap_core_field(c, args, "first_line");
 	struct node *is_none;
 
-	if (!line || !first)
-		return first;
+	if (!line)
+		return NULL;
 	line = stap_core_cast(c, line, &type_int64);
+	/* Of python.line each is on one. */
+	if (!first)
+		return line;
 	is_none = stap_core_binary(c, OP_EQUAL, line, stap_core_number(c, 0));
 	first = stap_core_binary(c, OP_MUL, stap_core_cast(c, first, &type_int64),
 				 stap_core_cast(c, is_none, &type_int64));
