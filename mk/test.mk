@@ -21,7 +21,8 @@ TEST_SCRIPTS := $(sort $(wildcard tests/*/*.t))
 # keep both cores busy themselves (the first line), or need all that strata keeps for the whole machine, or its memory.
 # What failed beside others is run again, alone: tests/again says what, and why. What the cores have left while tests wait goes
 # to what is in no hurry: the sanitized build, and then the fuzzers, whose limits are in CPU time (fuzz/limits.c). Where other
-# programs leave nothing, both go on with all others' priority once what they stand back for is done.
+# programs leave nothing, both go on with all others' priority once what they stand back for is done. They are a group of processes
+# of their own, but of this session: the kernel weighs nice values within a session only (autogroups).
 TEST_JOBS ?= $(shell expr $$(nproc) + 1)
 ALONE := tests/oracle/oracle.t tests/kernels/kernels.t tests/lang/printing.t tests/chaos/rate.t \
 	tests/hostile/tables.t tests/chaos/storms.t tests/chaos/memory.t
@@ -68,7 +69,7 @@ check-all:
 	@export STRATA=$(CURDIR)/$(BUILD)/strata BUILD=$(CURDIR)/$(BUILD) \
 		FUZZ_SECONDS=$(FUZZ_SECONDS) WINDOWS_SECONDS=$(WINDOWS_SECONDS) TEST_SCALE=$(TEST_SCALE) KILLS=$(KILLS) \
 		TAP_DIR=$(CURDIR)/$(BUILD)/tap; \
-		nice -n 19 setsid sh -c 'make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 \
+		nice -n 19 perl -e 'setpgrp; exec @ARGV' sh -c 'make --no-print-directory -j$$(nproc) SANITIZE=1 unit-build fuzz-build >$(BUILD)/sanitized.log 2>&1 \
 			&& touch $(BUILD)/sanitized && prove -e tests/keep-tap --timer $(SPARE) >$(BUILD)/spare.log 2>&1' & \
 		spare=$$!; trap "kill -- -$$spare; exit 1" INT TERM; \
 		nice_of_spare() { renice $$1 -g $$spare >/dev/null 2>&1 || :; }; \
