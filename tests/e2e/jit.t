@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import e2e  # noqa: E402
 
-SECONDS, HZ = 2, 997
+SECONDS, HZ, TURN = 1, 1994, 0.5  # TURN: of its CPU time code stays so long
 # Linked to run at the address it is copied to. `hidden` gives back its stack by a register, where no way out can be seen:
 # only its CFI tells. All change the frame pointer.
 ASSEMBLY = r"""
@@ -129,8 +129,8 @@ int main(int argc, char **argv)
 	}
 	if (mmap(at, 65536, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
 		return 3;
-	for (long turn = 0, last = -1; clock() < atoi(argv[2]) * CLOCKS_PER_SEC; turn++) {
-		long now = count > 1 ? clock() / CLOCKS_PER_SEC % 2 : 0;
+	for (long turn = 0, last = -1; clock() < atof(argv[2]) * CLOCKS_PER_SEC; turn++) {
+		long now = count > 1 ? clock() / (CLOCKS_PER_SEC / 2) % 2 : 0;
 		if (now != last) {
 			memcpy(at, texts[now], sizes[now]);
 			last = now;
@@ -216,9 +216,9 @@ def check_stopped(tap, where, words, codes):
     with subprocess.Popen(command(where, "zeros", 10 * e2e.PATIENCE_S, codes)) as target:
         def stop(strata):
             for _ in range(4):
-                e2e.let_use(target.pid, 0.7)
+                e2e.let_use(target.pid, 0.7 * TURN)
                 strata.send_signal(signal.SIGSTOP)
-                e2e.let_use(target.pid, 1.1)
+                e2e.let_use(target.pid, 1.1 * TURN)
                 strata.send_signal(signal.SIGCONT)
         done = e2e.record_while(stop, "-F", HZ, "-o", out, "-p", target.pid)
         target.kill()

@@ -20,34 +20,35 @@ HZ = 999
 TIMES = 5
 TRIES = 5
 CPU_S = 0.1
+KNOWN_S = 0.02  # of what strata is only to meet: twenty times
 FEATURE = "finding mappings"
-# Runs for CPU_S each: at once; in a library that is loaded then; in a child; and as another program in the same process.
+# Runs for so many seconds each: at once; in a library that is loaded then; in a child; and as another program in the same process.
 PROGRAM = """import os, sys, time
 def burn():
-    end = time.process_time() + %s
+    end = time.process_time() + %(seconds)s
     while time.process_time() < end: sum(range(1000))
-def %%(name)s_start():
+def %(name)s_start():
     burn()
-def %%(name)s_library():
+def %(name)s_library():
     import _decimal
-    end, number = time.process_time() + %s, _decimal.Decimal(7) ** 99999
+    end, number = time.process_time() + %(seconds)s, _decimal.Decimal(7) ** 99999
     while time.process_time() < end: _decimal.Decimal(2).sqrt(_decimal.Context(prec=9999))
-def %%(name)s_child():
+def %(name)s_child():
     burn()
-def %%(name)s_exec():
+def %(name)s_exec():
     burn()
 if len(sys.argv) > 1:
-    %%(name)s_exec()
+    %(name)s_exec()
     os._exit(0)
-%%(name)s_start()
-%%(name)s_library()
+%(name)s_start()
+%(name)s_library()
 pid = os.fork()
 if not pid:
-    %%(name)s_child()
+    %(name)s_child()
     os._exit(0)
 os.waitpid(pid, 0)
 os.execv(sys.executable, [sys.executable, __file__, "again"])
-""" % (CPU_S, CPU_S)
+"""
 SHELL = """echo ready; read x
 i=0; while [ $i -lt 20 ]; do %(python)s %(known)s; i=$((i + 1)); done; echo known; read x
 i=0; while [ $i -lt %(times)d ]; do %(python)s %(unheard)s; i=$((i + 1)); done; echo unheard; read x
@@ -92,7 +93,7 @@ def unheard(where, python, called):
     for name in ("known", "unheard"):
         names[name] = "%s/%s.py" % (where, name)
         with open(names[name], "w") as file:
-            file.write(PROGRAM % {"name": name})
+            file.write(PROGRAM % {"name": name, "seconds": CPU_S if name == "unheard" else KNOWN_S})
     # Other programs of this machine may have filled perf's buffers meanwhile, which are for what strata has not heard of.
     for _ in range(TRIES):
         done = record_stopped(where, names)
