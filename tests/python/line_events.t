@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""line_events: python:line on builds without the marker, line by line: probe_truth.py writes down what sys.monitoring tells it
-in two threads, and strata has to tell the same, in the same order. Because a program that is watched by itself executes other
+"""line_events: python:line on builds without the marker, line by line: probe_truth.py writes down what sys.monitoring, or
+sys.settrace up to 3.10, tells it in two threads, and strata has to tell the same, in the same order. Because a program that is watched by itself executes other
 instructions, one thread does the same again, unwatched. Versions that cannot be traced are refused, by name; those with
 markers use these. A function at the limit of recursion is left out, as in probes.t. PROBE_TURNS: turns of the program."""
 import os
@@ -16,7 +16,7 @@ from tap import Tap
 
 TURNS = os.environ.get("PROBE_TURNS", "4")
 LIMIT = "limit"
-VERSIONS = (3, 13), (3, 14), (3, 15)
+VERSIONS = (3, 6), (3, 7), (3, 8), (3, 9), (3, 10), (3, 13), (3, 14), (3, 15)
 SCRIPT = """python:"%(file)s":line /args.file == "%(program)s"/ { printf("%%d line %%s %%d\\n", tid, args.function, args.line); }"""
 
 
@@ -57,13 +57,21 @@ def check_unwatched(tap, interpreter):
 
 # A code object whose line table is no such table; one that has none; one with very many lines.
 DAMAGED = """
-import os, sys
+import os, sys, types
+def damage(code, table):
+    if hasattr(code, "co_linetable"):
+        return code.replace(co_linetable=table)
+    if hasattr(code, "replace"):
+        return code.replace(co_lnotab=table)
+    return types.CodeType(code.co_argcount, code.co_kwonlyargcount, code.co_nlocals, code.co_stacksize, code.co_flags,
+                          code.co_code, code.co_consts, code.co_names, code.co_varnames, code.co_filename, code.co_name,
+                          code.co_firstlineno, table)
 def f():
     x = 1
     x = 2
     return x
 for table in b"", b"\\xff" * 50, b"\\x80", bytes(range(256)), b"\\xf0" + b"\\x7f" * 40, os.urandom(3000), b"\\x00" * 70:
-    f.__code__ = f.__code__.replace(co_linetable=table)
+    f.__code__ = damage(f.__code__, table)
     f()
 source = "def many():\\n" + "".join(" x = %d\\n" % i for i in range(3000))
 exec(compile(source, "many", "exec"))
@@ -85,8 +93,43 @@ def check_damaged(tap, interpreter):
         done = subprocess.run([STRATA, "trace", "-e", script, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               universal_newlines=True, timeout=600, check=False)
     got = dict(re.findall(r"@(\w+): (\d+)", done.stdout))
-    tap.ok(done.returncode == 0 and got.get("many") == "3001" and got.get("last") == "3001" and got.get("module") == "27",
+    tap.ok(done.returncode == 0 and got.get("many") == "3001" and got.get("last") == "3001" and got.get("module") == "28",
            "%s: damaged line tables, and 3,000 lines" % interpreter.label, done.stdout, done.stderr)
+
+
+# A jump to itself, which up to 3.9 is a line each time; as many as sys.settrace tells until the alarm rings. If it rings while
+# that tells the last one, that one is not executed.
+SPIN = """
+import signal, sys
+told = 0
+def stop(*words): raise KeyError
+def spin():
+    while True: pass
+def line(frame, event, arg):
+    global told
+    told += event == "line" and frame.f_code.co_name == "spin"
+    return line
+signal.signal(signal.SIGALRM, stop)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+sys.settrace(line)
+try:
+    spin()
+except KeyError:
+    pass
+sys.settrace(None)
+print("truth", told)
+"""
+
+
+def check_spin(tap, interpreter):
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+        program.write(SPIN)
+        program.flush()
+        script = 'python:"%s":line /args.function == "spin"/ { @spin = count(); }' % interpreter.path
+        done = subprocess.run([STRATA, "trace", "-e", script, "-c", "%s %s" % (interpreter.path, program.name)],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    got, want = re.search(r"@spin: (\d+)", done.stdout), re.search(r"truth (\d+)", done.stdout)
+    tap.ok(got and want and 0 <= int(want[1]) - int(got[1]) <= 1, "%s: a jump to itself" % interpreter.label, done.stdout, done.stderr)
 
 
 LOOP = """
@@ -155,6 +198,8 @@ def main():
             check_wildcard(tap, interpreter)
             if not interpreter.root:
                 check_others(tap, interpreter)
+                if interpreter.version < (3, 11):
+                    check_spin(tap, interpreter)
         else:
             check_refused(tap, interpreter)
     tap.done()

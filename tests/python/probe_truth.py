@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A program that writes down which of its functions begin and end, by sys.monitoring or sys.setprofile, or with
 `exceptions` which of them exceptions come to, by sys.monitoring or sys.settrace, with `lines` which lines they execute, by
-sys.monitoring (3.12 and later): the truth for tests/python/probes.t, events.t and line_events.t. probe_truth.py OUTPUT TURNS
+sys.monitoring or sys.settrace: the truth for tests/python/probes.t, events.t and line_events.t. probe_truth.py OUTPUT TURNS
 [exceptions | lines | alone | unwatched]; `alone` is `lines` in one thread, and `unwatched` does the same without writing it
 down. In OUTPUT a line for each event: thread, kind, function, line (0: the interpreter gives none)."""
 import contextlib
@@ -438,6 +438,15 @@ def _trace(frame, event, arg):
     return _trace
 
 
+def _line_trace(frame, event, arg):
+    code = frame.f_code
+    if code.co_filename != __file__:
+        return None
+    if event == "line" and (code.co_name[:1] != "_" or code.co_name[:2] == "__"):
+        local.log.append(("line", _name(code), frame.f_lineno))
+    return _line_trace
+
+
 def _nothing(*words):
     pass
 
@@ -477,10 +486,11 @@ def _begin():
 
 def _run():
     local.log = logs.setdefault(_thread_id(), [])
-    if not hasattr(sys, "monitoring"):
-        sys.settrace(_trace) if EXCEPTIONS else sys.setprofile(_profile)
+    if not hasattr(sys, "monitoring") and sys.argv[3:] != ["unwatched"]:
+        sys.settrace(_line_trace if LINES else _trace) if EXCEPTIONS or LINES else sys.setprofile(_profile)
     main()
-    sys.settrace(None) if EXCEPTIONS else sys.setprofile(None)
+    sys.settrace(None)
+    sys.setprofile(None)
     local.log = None
 
 

@@ -163,9 +163,10 @@ static void gen_begin(struct gen *g, const struct node *call)
 	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
 	store_layout(g, probe);
 	gen_frame_address(g, R1, g->begun);
-	code_call_runtime(g->code, probe->event == PYTHON_LINE ? "rt_python_next"
-				   : is_import(probe)	       ? "rt_python_import"
-							       : "rt_python_begin");
+	code_call_runtime(g->code, probe->event == PYTHON_LINE && probe->layout.version < 0x30b ? "rt_python_next_old"
+				   : probe->event == PYTHON_LINE				? "rt_python_next"
+				   : is_import(probe)						? "rt_python_import"
+												: "rt_python_begin");
 }
 
 /* Which argument of its marker a field is; -1: none. */

@@ -554,7 +554,8 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 	struct runtime_parts parts = {.stacks = gen->c->stack_parts,
 				      .packets = gen->c->has_packets,
 				      .python = gen->c->has_python,
-				      .lines = gen->c->python_lines > 0,
+				      .lines = gen->c->has_lines,
+				      .lines_old = gen->c->has_lines_old,
 				      .calls = gen->c->has_calls,
 				      .command = provider_follows_command(gen->c),
 				      .source_lines = gen->c->options->source_lines};

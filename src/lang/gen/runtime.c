@@ -72,6 +72,7 @@ static const struct runtime_function {
 	{"rt_stack_kernel", "uppuu"},
 	{"rt_python_begin", "up"},
 	{"rt_python_next", "up"},
+	{"rt_python_next_old", "up"},
 	{"rt_python_text", "uppu"},
 	{"rt_python_compare", "uppuu"},
 	{"rt_python_text_hash", "upu"},
@@ -132,6 +133,9 @@ static const uint8_t runtime_python[] __attribute__((aligned(8))) = {
 };
 static const uint8_t runtime_lines[] __attribute__((aligned(8))) = {
 #include "rt_lines.inc"
+};
+static const uint8_t runtime_lines_old[] __attribute__((aligned(8))) = {
+#include "rt_lines_old.inc"
 };
 static const uint8_t runtime_calls[] __attribute__((aligned(8))) = {
 #include "rt_calls.inc"
@@ -243,6 +247,8 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		err = add_to(linker, runtime_python, sizeof(runtime_python), parts->source_lines);
 	if (!err && parts->lines)
 		err = add_to(linker, runtime_lines, sizeof(runtime_lines), parts->source_lines);
+	if (!err && parts->lines_old)
+		err = add_to(linker, runtime_lines_old, sizeof(runtime_lines_old), parts->source_lines);
 	if (!err && parts->calls)
 		err = add_to(linker, runtime_calls, sizeof(runtime_calls), parts->source_lines);
 	if (!err && parts->command)

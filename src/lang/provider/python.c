@@ -166,19 +166,22 @@ static void add_site(const struct python_file *file, enum python_event event, co
 	add(file, (struct python_probe){.event = event, .site = *site}, site->vaddr, 0);
 }
 
-/* All instructions, and by what else a frame is left, or gone on with. */
+/* All instructions, and by what else a frame is begun, left, or gone on with. */
 static void add_lines(const struct python_file *file)
 {
 	const struct python_sites *sites = &file->sites;
+	bool is_old = file->interpreter.layout.version < 0x30b;
 	size_t i;
 
 	file->search->c->python_lines++;
+	file->search->c->has_lines |= !is_old;
+	file->search->c->has_lines_old |= is_old;
 	for (i = 0; i < sites->lines.count; i++)
 		add_site(file, PYTHON_LINE, &sites->lines.at[i]);
 	for (i = 0; i < sites->at.count; i++)
-		if (sites->at.at[i].kind == PYTHON_SITE_UNWIND || sites->at.at[i].kind == PYTHON_SITE_THROW)
+		if (is_old || sites->at.at[i].kind == PYTHON_SITE_UNWIND || sites->at.at[i].kind == PYTHON_SITE_THROW)
 			add_site(file, PYTHON_LINE, &sites->at.at[i]);
-	for (i = 0; i < sites->raises.count; i++)
+	for (i = 0; i < sites->raises.count && (!is_old || file->interpreter.layout.version == 0x309); i++)
 		add_site(file, PYTHON_LINE, &sites->raises.at[i]);
 	for (i = 0; i < sites->jits.count; i++)
 		add_site(file, PYTHON_LINE, &sites->jits.at[i]);

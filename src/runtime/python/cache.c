@@ -26,6 +26,7 @@
 #define RANGES_MAX   4096
 #define EVIDENCE_MAX 128
 #define DIGEST_MAX   (256u << 20) /* bytes, in 50 ms */
+#define ANALYSIS   2 /* one more whenever another answer is found in the same file */
 
 struct python_cache *python_cache_create(const char *directory)
 {
@@ -69,14 +70,14 @@ struct cache *python_cache_entries(struct python_cache *cache)
 }
 
 /*
- * What an answer depends on: all of the file, and as what it was recognised; NULL of a file that is no interpreter.
- * False when it cannot be read, or is more than an analysis is worth: then nothing is kept.
+ * What an answer depends on: all of the file, as what it was recognised, and how it is analysed; NULL of a file that is
+ * no interpreter. False when it cannot be read, or is more than an analysis is worth: then nothing is kept.
  */
 static bool digest_of(const struct elf_file *elf, const struct python_interpreter *interpreter, uint64_t *ret)
 {
 	struct {
-		uint64_t file[2], version, interp_head;
-	} all = {};
+		uint64_t file[2], version, interp_head, analysis;
+	} all = {.analysis = ANALYSIS};
 
 	if (interpreter) {
 		all.version = (uint64_t)interpreter->version << 8 | interpreter->micro;

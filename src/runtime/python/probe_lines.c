@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines without a marker: a breakpoint in the code of each instruction of Python's. Which of them begin a line, the
- * program finds out at each hit (lang/rt/rt_lines.bpf.c).
+ * Lines without a marker, of 3.13 and later: a breakpoint in the code of each instruction of Python's. Which of them
+ * begin a line, the program finds out at each hit (lang/rt/rt_lines.bpf.c).
  *
  * Where it is put: on an instruction of the straight line that the kernel emulates, best of all one that no other code
  * leads to. What other code leads to is only used with the opcode checked. Without any it is the first of the line,
@@ -155,7 +155,7 @@ int python_site_compare_programs(const struct python_site *a, const struct pytho
 	return order || !a->again ? order : memcmp(a->opcodes, b->opcodes, sizeof(a->opcodes));
 }
 
-static int compare(const void *a, const void *b)
+int python_sites_compare_lines(const void *a, const void *b)
 {
 	const struct python_site *left = a, *right = b;
 	int order = python_site_compare_programs(left, right);
@@ -254,6 +254,6 @@ int python_sites_find_lines(struct sites_search *search)
 		sites->no_lines = PYTHON_LINES_OF_BUILD;
 		return err == -ENOMEM ? err : 0;
 	}
-	qsort(sites->lines.at, sites->lines.count, sizeof(*sites->lines.at), compare);
+	qsort(sites->lines.at, sites->lines.count, sizeof(*sites->lines.at), python_sites_compare_lines);
 	return 0;
 }

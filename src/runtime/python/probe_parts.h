@@ -33,6 +33,9 @@ int python_sites_refuse(const struct elf_file *elf, struct diag *diag, const cha
 bool python_same_place(const struct python_place *a, const struct python_place *b);
 bool python_sites_in_loop(const struct sites_search *search, uint64_t vaddr);
 
+/* The table opcode_targets: fills handlers, the sites' table and jit. */
+int python_sites_find_opcodes(struct sites_search *search, struct diag *diag);
+
 /* 3.11 and later: fills handlers, frame and instruction, where they are, the sites' table, handlers and jit. */
 int python_sites_find_table(struct sites_search *search, struct diag *diag);
 
@@ -70,6 +73,10 @@ bool python_sites_describe(const struct sites_search *search, const struct probe
 
 /* 3.13 to 3.15: the code of each instruction, for lines. Fills the sites' lines or no_lines. 0, or -ENOMEM. */
 int python_sites_find_lines(struct sites_search *search);
+/* The same of 3.6 to 3.10. */
+int python_sites_find_lines_old(struct sites_search *search);
+/* The order of the sites' lines, for qsort(). */
+int python_sites_compare_lines(const void *a, const void *b);
 
 /* 3.6 to 3.10. */
 int python_sites_find_old(struct sites_search *search, struct diag *diag);

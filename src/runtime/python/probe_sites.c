@@ -647,7 +647,8 @@ const char *python_site_name(const struct python_site *site)
 	static const char *const names[] = {"resume", "throw", "return", "yield", "unwind",
 					    "call",   "leave", "raise",  "jit",
 					    "line",   "begin", "end",    "part",  "head",
-					    "made",   "pop"};
+					    "made",   "pop",    "jump",   "more",
+					    "raises", "async"};
 
 	return names[site->kind];
 }

@@ -83,7 +83,12 @@ enum python_site_kind {
 	PYTHON_SITE_LINE_HEAD,  /* before the first RESUME: MAKE_CELL, COPY_FREE_VARS */
 	PYTHON_SITE_LINE_MADE,  /* RETURN_GENERATOR: likewise, and it ends the frame */
 	PYTHON_SITE_LINE_POP,   /* POP_TOP: behind RETURN_GENERATOR likewise */
-	PYTHON_SITE_LAST = PYTHON_SITE_LINE_POP
+	/* Up to 3.10. */
+	PYTHON_SITE_LINE_JUMP, /* JUMP_ABSOLUTE */
+	PYTHON_SITE_LINE_MORE, /* EXTENDED_ARG */
+	PYTHON_SITE_LINE_RAISE,     /* 3.9: RERAISE, RAISE_VARARGS: what follows in the frame handles an exception */
+	PYTHON_SITE_LINE_MAY_RAISE, /* 3.9: END_ASYNC_FOR: likewise, if it is not right behind */
+	PYTHON_SITE_LAST = PYTHON_SITE_LINE_MAY_RAISE
 };
 
 #define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */

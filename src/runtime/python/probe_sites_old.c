@@ -182,8 +182,7 @@ int python_sites_find_old(struct sites_search *search, struct diag *diag)
 	}
 	if (err)
 		return err == -ENOMEM ? no_memory(diag) : err;
-	return search->sites->at.count > before
-		       ? 0
-		       : python_sites_refuse(search->elf, diag,
-					     "where it writes tstate->frame at its end was not found");
+	if (search->sites->at.count == before)
+		return python_sites_refuse(search->elf, diag, "where it writes tstate->frame at its end was not found");
+	return python_sites_find_lines_old(search) ? no_memory(diag) : 0;
 }

@@ -147,7 +147,7 @@ static int take_table(struct sites_search *search, uint64_t place, const struct 
 	return 0;
 }
 
-static int find_table(struct sites_search *search, struct diag *diag)
+int python_sites_find_opcodes(struct sites_search *search, struct diag *diag)
 {
 	pointers list = {};
 	size_t i, j, first;
@@ -325,7 +325,7 @@ void python_sites_begin(const struct sites_search *search, struct probe_line *re
 
 int python_sites_find_table(struct sites_search *search, struct diag *diag)
 {
-	int err = find_table(search, diag);
+	int err = python_sites_find_opcodes(search, diag);
 
 	return err ? err : find_places(search, diag);
 }
