@@ -81,7 +81,7 @@ def natives(tap, where):
 
 def sampled(tap, where, program):
     """Far more waits than are taken: the sums are right all the same, for each stack."""
-    stacks, stats, known, said = record(where, "--off-cpu", "--off-cpu-rate", 1500, "--", *UNDISTURBED, program, "turns", 4)
+    stacks, stats, known, said = record(where, "--off-cpu", "--off-cpu-rate", 3000, "--", *UNDISTURBED, program, "turns", 2)
     if not tap.ok(stacks and known, "many waits: recorded", said):
         return
     off = stats["off_cpu"]
@@ -103,7 +103,7 @@ def sampled(tap, where, program):
 def python(tap, where, path, everything):
     """How the GIL is waited for is each version's own; sleep and epoll are the system's, by all or by three of them."""
     version = e2e.version_of(path)
-    check(tap, "%s, GIL" % version, record(where, "--off-cpu", "--function", "--off-cpu-rate", 20000, "--", path, WAITS_PY, "gil", SECONDS),
+    check(tap, "%s, GIL" % version, record(where, "--off-cpu", "--function", "--off-cpu-rate", 20000, "--", path, WAITS_PY, "gil", SECONDS / 2),
           "compete", "GIL", 0.5)
     if not everything:
         return
