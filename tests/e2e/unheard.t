@@ -20,7 +20,7 @@ HZ = 999
 TIMES = 5
 TRIES = 5
 CPU_S = 0.1
-KNOWN_S = 0.02  # of what strata is only to meet: twenty times
+KNOWN_S = 0.04  # of what strata is only to meet: twenty times
 FEATURE = "finding mappings"
 # Runs for so many seconds each: at once; in a library that is loaded then; in a child; and as another program in the same process.
 PROGRAM = """import os, sys, time
@@ -49,7 +49,8 @@ if not pid:
 os.waitpid(pid, 0)
 os.execv(sys.executable, [sys.executable, __file__, "again"])
 """
-SHELL = """echo ready; read x
+# Samples are late while a program is met: that is a short one's time, if the next begins when all is known of it.
+SHELL = """echo ready; read x; %(python)s %(met)s; sleep 0.5
 i=0; while [ $i -lt 20 ]; do %(python)s %(known)s; i=$((i + 1)); done; echo known; read x
 i=0; while [ $i -lt %(times)d ]; do %(python)s %(unheard)s; i=$((i + 1)); done; echo unheard; read x
 exit 0
@@ -90,10 +91,10 @@ def record_stopped(where, names):
 def unheard(where, python, called):
     """Python runs programs that strata has not heard of, and programs that it has; `called` is for the tests' names."""
     names = {"python": python, "times": TIMES}
-    for name in ("known", "unheard"):
+    for name, seconds in (("met", 0), ("known", KNOWN_S), ("unheard", CPU_S)):
         names[name] = "%s/%s.py" % (where, name)
         with open(names[name], "w") as file:
-            file.write(PROGRAM % {"name": name, "seconds": CPU_S if name == "unheard" else KNOWN_S})
+            file.write(PROGRAM % {"name": name, "seconds": seconds})
     # Other programs of this machine may have filled perf's buffers meanwhile, which are for what strata has not heard of.
     for _ in range(TRIES):
         done = record_stopped(where, names)
