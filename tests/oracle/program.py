@@ -45,7 +45,7 @@ MODULES = (
 
 TRUTH_ROUNDS = 2
 TRUTH_N = 10
-SAMPLED_N = 40
+SAMPLED_N = 20
 
 
 class Plan(object):
