@@ -20,18 +20,27 @@ $(GEN)/vmlinux.h:
 		sed -i '$$i struct bpf_task_work { __u64 opaque; } __attribute__((aligned(8)));' $@.tmp
 	$(Q)mv $@.tmp $@
 
-$(PLAIN)/%.bpf.o: %.bpf.c $(GEN)/vmlinux.h | $(RUNTIME_LISTS)
+# Those types are 2.8 MB, which all objects begin with: read once, and gone when make ends, so that it fits no other compiler or
+# folder. What is compiled is the same. ccache takes such a file by its content. The folder's own name in a .d file would be another.
+BPF_TYPES := $(GEN)/vmlinux.h.pch
+.INTERMEDIATE: $(BPF_TYPES)
+$(BPF_TYPES): $(GEN)/vmlinux.h
+	$(Q)$(CLANG) $(BPF_CFLAGS) -Xclang -fno-pch-timestamp -x c-header $< -o $@
+define bpf_compile
 	@mkdir -p $(@D)
 	$(call say,CLANG,$@)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(BPF_ARCH) -I$(GEN) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+	$(Q)CCACHE_SLOPPINESS=pch_defines,time_macros $(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(1) -I$(GEN) -include-pch $(BPF_TYPES) \
+		-MMD -MP -MT $@ -MF $(@:.o=.d) -c $(2) -o $@
+	@sed -i 's| $(CURDIR)/| |' $(@:.o=.d)
+endef
+
+$(PLAIN)/%.bpf.o: %.bpf.c $(GEN)/vmlinux.h | $(RUNTIME_LISTS) $(BPF_TYPES)
+	$(call bpf_compile,$(BPF_ARCH),$<)
 
 # The same for other machines, for tests/arch/bpf.t: vmlinux.h is this kernel's, but what is read of a machine's own types
 # is declared in src/arch/NAME/kernel.h and relocated.
-$(PLAIN)/bpf/%.bpf.o: $(GEN)/vmlinux.h | $(RUNTIME_LISTS)
-	@mkdir -p $(@D)
-	$(call say,CLANG,$@)
-	$(Q)$(CLANG) $(BPF_CFLAGS) -D__TARGET_ARCH_$(firstword $(subst /, ,$*)) -I$(GEN) -MMD -MP -MT $@ -MF $(@:.o=.d) \
-		-c $(patsubst $(firstword $(subst /, ,$*))/%,%,$*).bpf.c -o $@
+$(PLAIN)/bpf/%.bpf.o: $(GEN)/vmlinux.h | $(RUNTIME_LISTS) $(BPF_TYPES)
+	$(call bpf_compile,$(firstword $(subst /, ,$*)),$(patsubst $(firstword $(subst /, ,$*))/%,%,$*).bpf.c)
 
 $(GEN)/%.skel.h: $(PLAIN)/src/bpf/%.bpf.o
 	@mkdir -p $(@D)
