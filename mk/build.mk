@@ -23,7 +23,7 @@ SANITIZERS := -fsanitize=address$(comma)undefined$(comma)fuzzer-no-link -fno-san
 	-D__SANITIZE_ADDRESS__
 WARNINGS += -Wno-format-nonliteral -Wno-string-concatenation
 endif
-CFLAGS ?= $(if $(SANITIZE),-O1,-O2) -g
+CFLAGS ?= $(if $(SANITIZE),-O1 -gline-tables-only,-O2 -g)
 STRATA_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DSTRATA_VERSION='"$(VERSION)"' -Isrc $(RUNTIME_CFLAGS) -I$(GEN) $(WARNINGS) \
 	-fstack-protector-strong -fPIE $(SANITIZERS) $(PKG_CFLAGS) $(CFLAGS)
 # A runtime of the sanitizers that is linked in has functions without debug information: some tests read their own program.
@@ -40,9 +40,14 @@ LIB_OBJS := $(LIB_SRCS:%.c=$(BUILD)/%.o) $(BUILD)/gen/profile.pb-c.o
 CLI_OBJS := $(CLI_SRCS:%.c=$(BUILD)/%.o)
 LIBSTRATA := $(BUILD)/libstrata.a
 
-# Sanitized, only what a fuzzer runs is optimised: the rest is compiled in a third of the time.
+# Sanitized, only what a fuzzer runs (libFuzzer's -print_coverage=1) or what takes time in unit tests is optimised: the rest is
+# compiled in a third of the time.
 ifneq ($(SANITIZE),)
-$(addprefix $(BUILD)/src/,$(addsuffix /%.o,calls cli doctor export inspect record stack top trace)): PLAINLY := -O0
+UNOPTIMISED := $(addsuffix /%,calls cli doctor engine export inspect kernel record stack top trace) \
+	$(addprefix lang/dialect/,d/print_a% d/print_t% d/translat% stap/translat%)
+OPTIMISED := $(addprefix engine/,file_names file_rows merge slices watch_learn) $(addprefix kernel/,tables tables_publish tables_rules)
+$(UNOPTIMISED:%=$(BUILD)/src/%.o): PLAINLY := -O0 -fno-sanitize=fuzzer-no-link
+$(OPTIMISED:%=$(BUILD)/src/%.o): PLAINLY :=
 endif
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
