@@ -87,9 +87,10 @@ static __always_inline __u64 saved_registers_at(bool has_helper)
 /*
  * Does the current thread run in a system call, as far as a program knows whose `context` lies on the stack on which it
  * was called? An interrupt of the kernel has a stack of its own, and of one of user mode the saved registers tell that
- * no system call is under way. Threads of the kernel have none, and are in none.
+ * no system call is under way. Threads of the kernel have none, and are in none. Not inlined: the registers are on the
+ * stack, of which programs that walk have no room left.
  */
-static __always_inline bool in_system_call(struct scratch *s, const void *context, bool has_helper)
+static __noinline int in_system_call(struct scratch *s, const void *context, bool has_helper)
 {
 	__u64 stack = (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), stack);
 	__u64 at = saved_registers_at(has_helper);
