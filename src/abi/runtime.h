@@ -9,16 +9,6 @@
 
 #include "abi/types.h"
 
-/*
- * Every runtime that is built in has a number, from 1: RUNTIME_ID_python. RUNTIMES(X) is X(name) for each of them, in
- * this order; mk/runtimes.mk writes it.
- */
-#include "runtime_names.inc"
-
-#define RUNTIME_NUMBER(name) RUNTIME_ID_##name,
-enum runtime_id { RUNTIME_NONE, RUNTIMES(RUNTIME_NUMBER) RUNTIME_IDS };
-#undef RUNTIME_NUMBER
-
 /* One build of a runtime: the offsets of fields, mostly. */
 struct runtime_layout {
 	__u64 words[10];
@@ -41,7 +31,7 @@ struct runtime_process {
 	__u64 tasks[4]; /* how a walk finds the task that its thread runs; tasks[0] is 0: it does not look for one */
 	__s32 fact;
 	__u16 layout; /* index into the map of layouts */
-	__u8 runtime; /* enum runtime_id */
+	__u8 runtime; /* enum runtime_id (abi/runtime_id.h) */
 	__u8 noted;   /* enum runtime_note; also written by the kernel part, so not covered by `check` */
 	__u64 since;  /* CLOCK_MONOTONIC, ns: when this was stored, or the time of the fork that copied it */
 	__u32 tgid;

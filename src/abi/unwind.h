@@ -19,7 +19,6 @@
 #ifndef STRATA_ABI_UNWIND_H
 #define STRATA_ABI_UNWIND_H
 
-#include "abi/runtime.h"
 #include "abi/types.h"
 
 enum unwind_kind {
@@ -54,7 +53,7 @@ enum unwind_kind {
 	UNWIND_OVER_BUDGET = 29, /* the code took too long to follow, or could not be followed (engine/analyser.h) */
 	/*
 	 * Steps of runtimes whose frames are on the native stack: eight kinds for each runtime, defined in its folder's
-	 * abi.h.
+	 * abi.h, which includes abi/runtime_id.h.
 	 */
 	UNWIND_STEPS = 32
 };

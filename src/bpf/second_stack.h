@@ -16,6 +16,7 @@
 #ifndef STRATA_BPF_SECOND_STACK_H
 #define STRATA_BPF_SECOND_STACK_H
 
+#include "abi/runtime_id.h"
 #include "bpf/functions.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"

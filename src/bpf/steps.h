@@ -16,6 +16,7 @@
 #define STRATA_BPF_STEPS_H
 
 #include "abi/loss.h"
+#include "abi/runtime_id.h"
 #include "abi/unwind.h"
 #include "bpf/mapping.h"
 #include "bpf/scratch.h"

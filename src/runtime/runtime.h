@@ -32,6 +32,7 @@
 
 #include "abi/events.h"
 #include "abi/runtime.h"
+#include "abi/runtime_id.h"
 #include "base/cache.h"
 #include "base/diag.h"
 #include "base/vec.h"

@@ -6,6 +6,7 @@
 #ifndef STRATA_RUNTIME_GO_ABI_H
 #define STRATA_RUNTIME_GO_ABI_H
 
+#include "abi/runtime_id.h"
 #include "abi/unwind.h"
 
 enum go_step {

@@ -3,6 +3,7 @@
 #ifndef STRATA_RUNTIME_SBCL_ABI_H
 #define STRATA_RUNTIME_SBCL_ABI_H
 
+#include "abi/runtime_id.h"
 #include "abi/unwind.h"
 
 enum sbcl_step {

@@ -14,6 +14,7 @@
 #ifndef STRATA_RUNTIME_PYTHON_BPF_CODE_H
 #define STRATA_RUNTIME_PYTHON_BPF_CODE_H
 
+#include "abi/runtime_id.h"
 #include "bpf/functions.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"

@@ -4,6 +4,7 @@
 #define STRATA_TEST_TOY_BPF_WALK_H
 
 #include "abi/loss.h"
+#include "abi/runtime_id.h"
 #include "bpf/functions.h"
 #include "bpf/scratch.h"
 #include "bpf/shim.h"
