@@ -293,23 +293,25 @@ def check_early(tap, interpreter, work):
            str(len(names)), err, *lines.wrong[:3])
 
 
-def shown_of(page, *words):
-    """What page.js sees in the page."""
-    done = strata("-o", page, *words)
-    return done, subprocess.run(["node", os.path.join(HERE, "page.js"), page], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                universal_newlines=True, timeout=300, check=False).stdout
+def shown_of(*pages):
+    """What page.js sees in each page, in one browser."""
+    done = subprocess.run(["node", os.path.join(HERE, "page.js"), *pages], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          universal_newlines=True, timeout=300, check=False)
+    lines = done.stdout.splitlines()
+    return lines if len(lines) == len(pages) else [done.stdout] * len(pages)
 
 
 def check_timelines(tap, work):
-    page, trace = os.path.join(work, "calls.html"), os.path.join(work, "calls.json")
+    page, two, trace = (os.path.join(work, name) for name in ("calls.html", "two.html", "calls.json"))
     words = ["--from", "program.py:main", "--", "/usr/bin/python3", PROGRAM, "main"]
-    done, shown = shown_of(page, *words)
+    done = strata("-o", page, *words)
+    threads = strata("-o", two, "--match", "fib", "--", "/usr/bin/python3", PROGRAM, "threads")
+    shown, lanes = shown_of(page, two)
     calls = strata("--summary", "--json", *words)
     want = sum(function["calls"] for function in functions_of(calls)[0])
     tap.ok(not done.returncode and not done.stdout and shown.split() == ["%d" % want, "main", "fib", "0", "1"],
            "a page has all calls, the outermost above the others, and no errors or requests", str(want), shown, done.stderr)
-    threads, shown = shown_of(page, "--match", "fib", "--", "/usr/bin/python3", PROGRAM, "threads")
-    tap.ok(not threads.returncode and shown.split() == ["930", "fib", "fib", "0", "1"], "a page with lanes of two threads", shown, threads.stderr)
+    tap.ok(not threads.returncode and lanes.split() == ["930", "fib", "fib", "0", "1"], "a page with lanes of two threads", lanes, threads.stderr)
     done = strata("--summary", "-o", trace, *words)
     with open(trace) as file:
         events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]

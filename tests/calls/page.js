@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* page.js FILE: the timeline of calls in a headless Chromium: how many calls it has, what is drawn first and under that, errors, requests. */
+/* page.js FILE...: timelines of calls in a headless Chromium, a line for each: how many calls it has, what is drawn first and under that,
+ * errors, requests. */
 "use strict";
 const { Browser } = require("../export/browser.js");
 
 const browser = new Browser();
 
-async function main() {
-	await browser.start();
-	await browser.open(process.argv[2]);
+async function look(file) {
+	await browser.open(file);
 	const count = await browser.value("calls.state().count");
 	const tip = "document.getElementById('tip').textContent.split('\\n')[0]";
 	const names = [];
@@ -26,6 +26,12 @@ async function main() {
 	}
 	await browser.value("calls.show(0, calls.state().total / 1000)");
 	console.log(count, ...names, browser.complaints.length, browser.requests.length);
+}
+
+async function main() {
+	await browser.start();
+	for (const file of process.argv.slice(2))
+		await look(file);
 }
 
 main().catch((error) => console.log(String(error.stack))).finally(() => browser.stop());
