@@ -14,13 +14,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 EARLY_MOST = 0.2  # of a program's samples
 ENOUGH = 250     # samples, of which each tenth is verified
 TRIES = 5        # to get so many
+HZ, OFTEN = 1499, 2998
 NEAR = "int near_nothing(int i) { return i & 1; }"
-LAST = """__asm__(".section .fini,\\"ax\\"; mov $2000000000,%ecx; 1: dec %ecx; jnz 1b; .text");
+LAST = """__asm__(".section .fini,\\"ax\\"; mov $1000000000,%ecx; 1: dec %ecx; jnz 1b; .text");
 int main(void) { return 0; }
 """
 # The caller's SP is in the red zone, as in OpenSSL's sha256, and SP is the first byte of a page. The rule: SP - 8, deref, + 8.
 RED_ZONE = """__asm__(".globl grind; .type grind,@function; grind: .cfi_startproc; mov %rsp,%rax; .cfi_def_cfa_register %rax;"
-	"and $-4096,%rsp; mov %rax,-8(%rsp); .cfi_escape 0x0f,5,0x77,0x78,6,0x23,8; mov $1000000000,%ecx; 1: dec %ecx; jnz 1b;"
+	"and $-4096,%rsp; mov %rax,-8(%rsp); .cfi_escape 0x0f,5,0x77,0x78,6,0x23,8; mov $500000000,%ecx; 1: dec %ecx; jnz 1b;"
 	"mov -8(%rsp),%rsp; .cfi_def_cfa %rsp,8; ret; .cfi_endproc; .size grind,.-grind");
 void grind(void);
 int main(void) { grind(); return 0; }
@@ -32,15 +33,15 @@ func used() int64 { var r syscall.Rusage; syscall.Getrusage(syscall.RUSAGE_SELF,
 func work(n int) int { if n > 0 { return work(n-1) + 1 }; s := make([]string, 300)
 	for i := range s { s[i] = fmt.Sprintf("%d", i*7919%300) }; sort.Strings(s); return len(strings.Join(s, ",")) }
 func main() { done := make(chan int)
-	go func() { for used() < 2e9 { for i := 0; i < 50; i++ { work(20) } }; done <- 1 }()
-	for used() < 2e9 { for i := 0; i < 50; i++ { work(5) } }; <-done }
+	go func() { for used() < 1e9 { for i := 0; i < 50; i++ { work(20) } }; done <- 1 }()
+	for used() < 1e9 { for i := 0; i < 50; i++ { work(5) } }; <-done }
 """
 RUST = """use std::panic;
 extern "C" { fn clock() -> i64; }
 #[inline(never)] fn dive(n: u32) -> u32 { struct Guard(u32); impl Drop for Guard { fn drop(&mut self) { std::hint::black_box(self.0); } }
     let g = Guard(n); if n == 0 { panic!("out") } let r = dive(n - 1) + g.0; std::hint::black_box(r) }
 fn main() { panic::set_hook(Box::new(|_| {}));
-    while unsafe { clock() } < 1000000 { let _ = panic::catch_unwind(|| dive(30)); } }
+    while unsafe { clock() } < 500000 { let _ = panic::catch_unwind(|| dive(30)); } }
 """
 # mode, what is in the stack of (nearly) every sample that has the last of them, and the least share that agrees: libdw stops
 # at the end of the one stack that is copied, and now and then before.
@@ -80,13 +81,13 @@ def judge(tap, words, where, done, least, complete=0.98, longer=0, signal_return
     return e2e.folded(where + "/x.folded")
 
 
-def record(where, *command):
+def record(where, *command, hz=HZ):
     """
     Of the samples that came before the program was known there is no second opinion, and they end with the stack that they are on.
     On a busy machine these may be most.
     """
     for _ in range(TRIES):
-        done = e2e.record("--verify", "-v", "-F", 1499, "-o", where + "/x.folded", "--stats", where + "/x.json", "--", *command)
+        done = e2e.record("--verify", "-v", "-F", hz, "-o", where + "/x.folded", "--stats", where + "/x.json", "--", *command)
         if done.returncode:
             break
         stats = e2e.load(where + "/x.json")
@@ -118,21 +119,21 @@ def hard(tap, where):
             mode, " > ".join(chain), through_all, e2e.total(mine)), [f for f, _ in mine if not through(f, chain)][:2])
     # The start files' code has no unwind information. libdw then follows frame pointers, and leaves out the caller.
     subprocess.run(["gcc", "-O2", "-xc", "-", "-o", where + "/last"], input=LAST.encode(), check=True)
-    stacks = judge(tap, "_fini", where, record(where, where + "/last"), 0.0)
+    stacks = judge(tap, "_fini", where, record(where, where + "/last", hz=OFTEN), 0.0)
     verify = e2e.load(where + "/x.json")["verify"]
     tap.ok(verify["guessed"] >= 0.9 * verify["samples"], "_fini: libdw guesses in %(guessed)d of %(samples)d" % verify)
     mine = [(f, c) for f, c in stacks if any(x.startswith("_fini") for x in f)]
     share = e2e.share(mine, lambda f: through(f, ["_start", "exit", "_dl_fini", "_fini"]))
     tap.ok(e2e.total(mine) > 100 and share >= 0.98, "_fini: called by _dl_fini, as gdb says, in %.1f %%" % (100 * share), mine[:2])
     subprocess.run(["gcc", "-O1", "-xc", "-", "-o", where + "/below"], input=RED_ZONE.encode(), check=True)
-    stacks = judge(tap, "red zone", where, record(where, where + "/below"), 0.97)
+    stacks = judge(tap, "red zone", where, record(where, where + "/below", hz=OFTEN), 0.97)
     mine = [(f, c) for f, c in stacks if any(x.startswith("grind") for x in f)]
     tap.ok(e2e.total(mine) > 100 and all(through(f, ["_start", "main", "grind"]) for f, _ in mine), "red zone: _start > main > grind", mine[:2])
     # Split stacks: a function that needs more room gets another stack, and its caller stays on the old one.
     if subprocess.call(["g++", "-fsplit-stack", "-o", where + "/split", HERE + "/truth.cpp"] + flags, stderr=subprocess.DEVNULL):
         tap.skip("split stacks", "this compiler cannot")
         return
-    stacks = judge(tap, "split stacks", where, record(where, where + "/split", "split", "1.5"), 0.0)
+    stacks = judge(tap, "split stacks", where, record(where, where + "/split", "split", "0.75", hz=OFTEN), 0.0)
     whole = [sum(x.startswith("deeper") for x in f) for f, _ in stacks
              if any(x.startswith("grind") for x in f) and not f[1].startswith("[")]  # a late sample's copy has one stack only
     tap.equal(set(whole), {3001}, "split stacks: 3,001 frames of the recursion, in each sample at its end")
@@ -154,7 +155,7 @@ def others(tap, where):
         subprocess.run(["strip", "-o", where + "/stripped", where + "/gone"], check=True)
         # libdw goes on below mcall(), where the scheduler's stack begins. What Go's runtime does on a thread's own stack has its
         # caller on another one, of which there is no copy.
-        stacks = judge(tap, "Go", where, record(where, where + "/gone"), 0.95, longer=0.05, elsewhere=True,
+        stacks = judge(tap, "Go", where, record(where, where + "/gone", hz=OFTEN), 0.95, longer=0.05, elsewhere=True,
                        signal_return=e2e.go_signal_return(where + "/gone"))
         mine = [(f, c) for f, c in stacks if any(x.startswith("main.work") for x in f)]
         share = e2e.share(mine, lambda f: through(f, ["runtime.goexit.abi0", "main.work"]))
@@ -162,7 +163,7 @@ def others(tap, where):
         depths = {sum(x.startswith("main.work") for x in f) for f, _ in mine if any(x.startswith("fmt.Sprintf") for x in f)}
         tap.equal(depths - {6, 21}, set(), "Go: 6 or 21 calls, as the program makes them")
         # Then libdw has nothing to go by, and guesses; strata has the same rules as before.
-        done = record(where, where + "/stripped")
+        done = record(where, where + "/stripped", hz=OFTEN)
         tap.equal(done.returncode, 0, "Go, stripped: recorded")
         figures = e2e.load(where + "/x.json")
         judge_complete(tap, "Go, stripped", figures, 0.98)
@@ -175,7 +176,7 @@ def others(tap, where):
                                                        stderr=subprocess.DEVNULL):
         tap.skip("Rust", "no working rustc")
         return
-    judge(tap, "Rust's panics", where, record(where, where + "/rusty"), 0.9, complete=0.95)
+    judge(tap, "Rust's panics", where, record(where, where + "/rusty", hz=OFTEN), 0.9, complete=0.95)
 
 
 tap = e2e.Tap()
