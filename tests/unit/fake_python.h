@@ -12,7 +12,7 @@
 #include "fake_memory.h"
 
 #define FAKE_HEAP       0x10000000ull
-#define FAKE_HEAP_SIZE  0x800000ull
+#define FAKE_HEAP_SIZE  0x400000ull
 #define FAKE_DATA_STACK 0x20000000ull
 #define FAKE_C_STACK    0x7ff000000000ull
 #define FAKE_THREAD     0x7f0012345678ull /* pthread_self() */
@@ -135,7 +135,11 @@ static inline const struct py_layout *fake_layout(int version)
 	abort();
 }
 
-static inline struct fake_python *fake_python_create(const struct py_layout *layout)
+/*
+ * `data_stack`: the bytes of its data stack. A sanitizer takes time for each allocated byte, so it is no larger than it
+ * must be.
+ */
+static inline struct fake_python *fake_python_create_sized(const struct py_layout *layout, __u64 data_stack)
 {
 	struct fake_python *fake = calloc(1, sizeof(*fake));
 
@@ -147,11 +151,16 @@ static inline struct fake_python *fake_python_create(const struct py_layout *lay
 	fake->s->host = &fake->host;
 	fake_map(&fake->memory, FAKE_HEAP, FAKE_HEAP_SIZE);
 	fake_map(&fake->memory, FAKE_C_STACK, 0x100000);
-	fake_map(&fake->memory, FAKE_DATA_STACK, 0x800000);
+	fake_map(&fake->memory, FAKE_DATA_STACK, data_stack);
 	fake->heap = FAKE_HEAP + 8;
 	fake->head = FAKE_HEAP;
 	fake->process.interp_head = fake->head;
 	return fake;
+}
+
+static inline struct fake_python *fake_python_create(const struct py_layout *layout)
+{
+	return fake_python_create_sized(layout, 0x200000);
 }
 
 static inline void fake_python_destroy(struct fake_python *fake)

@@ -499,7 +499,7 @@ static void test_throw(void)
 static void test_recursion(int version)
 {
 	const struct py_layout *layout = fake_layout(version);
-	struct fake_python *fake = fake_python_create(layout);
+	struct fake_python *fake = fake_python_create_sized(layout, 0x80ull * (SECOND_FRAMES_MAX + 1));
 	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, back = fake_root(fake), step = 0x80, per_page;
 	int i;
 

@@ -137,7 +137,7 @@ static void python(struct fake_python *fake, __u64 limit)
 
 static void test_python(int version)
 {
-	struct fake_python *fake = fake_python_create(fake_layout(version));
+	struct fake_python *fake = fake_python_create_sized(fake_layout(version), 0x80ull * DEPTH);
 	const struct python_walk *walk = &fake->s->python;
 	__u64 code = fake_code(fake, "f", 1, 1), at = FAKE_DATA_STACK, back = fake_root(fake), whole, cut;
 	int i, minor = version & 0xff;
