@@ -12,11 +12,14 @@ fuzz: fuzz-build
 ifneq ($(SANITIZE),)
 fuzz-build: $(FUZZERS)
 
-$(FUZZERS): build-fuzz/%: fuzz/fuzz_%.c fuzz/limits.c $(LIBSTRATA)
+FUZZ_LIMITS := $(BUILD)/fuzz/limits.o
+-include $(FUZZ_LIMITS:.o=.d)
+
+$(FUZZERS): build-fuzz/%: fuzz/fuzz_%.c $(FUZZ_LIMITS) $(LIBSTRATA)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(STRATA_CFLAGS) -Itests/unit -pie $(SANITIZERS) -fsanitize=fuzzer -fuse-ld=lld -Wl,--wrap=LLVMFuzzerTestOneInput \
-		-MMD -MP -MF $@.d -o $@ $< fuzz/limits.c $(LIBSTRATA) $(PKG_LIBS)
+		-MMD -MP -MF $@.d -o $@ $< $(FUZZ_LIMITS) $(LIBSTRATA) $(PKG_LIBS)
 
 -include $(FUZZERS:=.d)
 else
