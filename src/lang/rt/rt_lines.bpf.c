@@ -7,6 +7,10 @@
  * line, and another one than the instruction of the frame before it, or if that is the RESUME by which the function
  * begins. The instructions that end a loop or an `await` begin no line, nor do those before RESUME.
  *
+ * 3.11, as sys.settrace's 'line' (maybe_call_line_trace() in Python/ceval.c): if it has a line, and another one than
+ * the frame's instruction before it, or that is farther on (a jump back). It joins two instructions, of which each may
+ * begin a line, into one. There two programs run at a hit: the second one is for the second instruction.
+ *
  * A run is what lies side by side in the line table and has the same line, or none. Of each thread it is kept in which
  * frame it is, and in which run. Within the run nothing has to be read. Behind it the table is read on from there,
  * before it from its beginning. When a frame ends, the one below it has the instruction that called; so has a frame to
@@ -49,6 +53,8 @@ struct reading {
 struct thread {
 	__u64 frame; /* in which it is, if that is known */
 	__u64 last;  /* where the frame's last instruction is; 0: the run is known */
+	__u64 at;    /* 3.11: where its last instruction is */
+	__u64 ended; /* a frame that has ended, from which a function that traces may still be called */
 	__u64 begin, end; /* of the run, as addresses */
 	__s64 line;       /* of the run, or NO_LINE */
 	struct reading reading;
@@ -175,17 +181,27 @@ static __always_inline void find_run(struct rt_python *p, struct thread *t, __u6
 static __always_inline void go_to(struct thread *t, __u64 frame, __u64 last)
 {
 	t->frame = frame;
-	t->last = last;
+	t->last = t->at = last;
 	t->begin = t->end = 0;
 	t->line = NO_LINE;
 }
 
-static __always_inline void leave(const struct rt_python *p, struct thread *t)
+/* The function's frame below this one; 0: there is none. */
+static __always_inline __u64 below(const struct rt_python *p, __u64 frame)
 {
-	__u64 frame = word(p->frame + p->frame_back);
-
+	frame = word(frame + p->frame_back);
 	if (frame && p->frame_owner != NO_OFFSET && (__u8)half(frame + p->frame_owner) == p->shim_owner)
 		frame = word(frame + p->frame_back);
+	return frame;
+}
+
+static __always_inline void leave(const struct rt_python *p, struct thread *t)
+{
+	__u64 frame = below(p, p->frame);
+
+	if (frame && frame == t->ended)
+		frame = below(p, frame);
+	t->ended = p->frame;
 	go_to(t, frame, frame ? word(frame + p->frame_lasti) : 0);
 }
 
@@ -230,7 +246,37 @@ static __always_inline __u64 before_resume(const struct rt_python *p, __u64 last
 		return 0;
 	for (i = 0; i < 4; i++)
 		found |= bytes[0] == (__u8)(p->begins >> 8 * i);
+	if (p->version == 0x30b && bytes[1] & 3)
+		return last;
 	return !found ? last : bytes[1] & 3 ? last - PY_LINE_UNIT : 0;
+}
+
+static __always_inline int is_begin(const struct rt_python *p)
+{
+	__u32 i, found = 0;
+	__u8 opcode = 0;
+
+	bpf_probe_read_user(&opcode, sizeof(opcode), (void *)p->instruction);
+	for (i = 0; i < 4; i++)
+		found |= opcode == (__u8)(p->begins >> 8 * i);
+	return (int)found;
+}
+
+enum { RETURN_GENERATOR_311 = 75, MAKE_CELL_311 = 135, COPY_FREE_VARS_311 = 149 };
+
+/* 3.11, at DO_TRACING: does the frame still say what was executed before? Then the thread is in it. */
+static __always_inline int has_begun(struct rt_python *p, struct thread *t)
+{
+	__u64 last = word(p->frame + p->frame_lasti);
+	__u8 opcode = 0;
+
+	p->code = code_of(p);
+	if (last == p->instruction || last < bytecode_of(p) ||
+	    bpf_probe_read_user(&opcode, sizeof(opcode), (void *)last) || opcode == RETURN_GENERATOR_311 ||
+	    opcode == MAKE_CELL_311 || opcode == COPY_FREE_VARS_311)
+		return 0;
+	go_to(t, p->frame, last);
+	return 1;
 }
 
 /* A RESUME of this operand, of 3.15's generator expressions, is before what makes the generator, and not its own. */
@@ -240,6 +286,8 @@ static __always_inline void begin(const struct rt_python *p, struct thread *t)
 {
 	__u8 bytes[2] = {0, 0};
 
+	if (t->ended == p->frame)
+		t->ended = 0;
 	go_to(t, p->frame, p->instruction);
 	if (p->version < 0x30f)
 		return;
@@ -251,15 +299,30 @@ static __always_inline void begin(const struct rt_python *p, struct thread *t)
 	t->end = ~0ull;
 }
 
+#define SEND_311 123
+
+/* 3.11: is it a jump back, but not one to wait for what a generator waits for? */
+static __always_inline int is_back(const struct rt_python *p, const struct thread *t)
+{
+	__u8 opcode = 0;
+
+	if (p->version != 0x30b || p->instruction >= t->at)
+		return 0;
+	return !bpf_probe_read_user(&opcode, sizeof(opcode), (void *)p->instruction) && opcode != SEND_311;
+}
+
 /* 1: a line begins with the instruction. */
 static __always_inline int step(struct rt_python *p, struct thread *t)
 {
 	__s64 before;
+	int back;
 
 	if (t->frame != p->frame)
 		go_to(t, p->frame, p->instruction - PY_LINE_UNIT);
+	back = is_back(p, t);
+	t->at = p->instruction;
 	if (p->instruction >= t->begin && p->instruction < t->end)
-		return 0;
+		return back && t->line >= 0;
 	p->code = code_of(p);
 	if (t->last)
 		t->last = before_resume(p, t->last);
@@ -267,11 +330,11 @@ static __always_inline int step(struct rt_python *p, struct thread *t)
 		find_run(p, t, t->last);
 		t->last = 0;
 		if (p->instruction >= t->begin && p->instruction < t->end)
-			return 0;
+			return back && t->line >= 0;
 	}
 	before = t->line;
 	find_run(p, t, p->instruction);
-	return t->line >= 0 && t->line != before;
+	return t->line >= 0 && (t->line != before || back);
 }
 
 /* RT_PYTHON_LINE: a line begins; or 0. */
@@ -296,10 +359,18 @@ __hidden __u64 rt_python_next(void *state)
 	}
 	if ((p->flags & RT_PYTHON_CHECK) && !is_right(p))
 		return 0;
+	/* The opcode was that of both, before it. */
+	if (p->site == SITE_LINE_JOINED)
+		p->instruction += PY_LINE_UNIT;
 	t = thread_of(p);
 	if (!t)
 		return 0;
 	switch (p->site) {
+	case SITE_LINE_TRACED:
+		/* What is before RESUME, and that, are none. */
+		if (is_begin(p) || (t->frame != p->frame && !has_begun(p, t)))
+			return 0;
+		break;
 	case SITE_LINE_BEGIN:
 		begin(p, t);
 		return 0;
@@ -314,8 +385,10 @@ __hidden __u64 rt_python_next(void *state)
 	case SITE_THROW:
 		if (!(__u32)p->flag)
 			return 0;
-		/* What it was at is a RESUME. */
-		go_to(t, p->frame, 0);
+		/* What it was at is a RESUME; in 3.11 what is before that. */
+		if (t->ended == p->frame)
+			t->ended = 0;
+		go_to(t, p->frame, p->version == 0x30b ? word(p->frame + p->frame_lasti) : 0);
 		return 0;
 	case SITE_RAISE:
 		if (t->frame != p->frame)
@@ -331,6 +404,9 @@ __hidden __u64 rt_python_next(void *state)
 	}
 	found = step(p, t) && p->site != SITE_LINE_PART;
 	if (found) {
+		/* Within a run it was not read. */
+		if (p->version == 0x30b)
+			p->code = code_of(p);
 		p->position = p->instruction;
 		p->kind = RT_PYTHON_LINE;
 		p->line.line = t->line;

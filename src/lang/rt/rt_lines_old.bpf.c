@@ -305,6 +305,8 @@ __hidden __u64 rt_python_next_old(void *state)
 	}
 	if (!found)
 		return 0;
+	/* Within a run it was not read. */
+	p->code = code_of(p);
 	p->position = (__u64)(__s64)half(p->frame + p->frame_lasti);
 	p->kind = RT_PYTHON_LINE;
 	p->line.line = t->line;

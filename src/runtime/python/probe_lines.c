@@ -206,6 +206,20 @@ static struct python_site *find(const struct sites_search *search, uint64_t vadd
 	return NULL;
 }
 
+/* Two instructions as one: two programs at one place, which other code must not share. */
+static int add_joined(struct sites_search *search, struct python_site *site)
+{
+	struct python_site second = *site;
+	int err;
+
+	if (find(search, site->vaddr) || (site->again && site->vaddr != site->handler))
+		return -EEXIST;
+	site->kind = PYTHON_SITE_LINE;
+	second.again = true;
+	err = vec_push(&search->sites->lines, *site);
+	return err ? err : vec_push(&search->sites->lines, second);
+}
+
 static int add(struct sites_search *search, uint64_t handler)
 {
 	struct python_site site = {.handler = handler, .recursion_offset = PY_NO_OFFSET}, *there, united;
@@ -218,6 +232,8 @@ static int add(struct sites_search *search, uint64_t handler)
 	if (!place(search, handler, true, &site) && !place(search, handler, false, &site) &&
 	    !place_first(search, handler, &site))
 		return -EEXIST;
+	if (site.kind == PYTHON_SITE_LINE_JOINED)
+		return add_joined(search, &site);
 	there = find(search, site.vaddr);
 	if (there) {
 		united = *there;
