@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -132,9 +133,10 @@ def record_used(pid, seconds, *arguments):
 
 
 def record_rest(target, *arguments):
-    """Records what start() has started to its end."""
+    """Records what start() has started to its end. What it writes is read, so that it never waits for a reader."""
     def go(strata):
         target.stdin.close()
+        threading.Thread(target=target.stdout.read, daemon=True).start()
         strata.wait(timeout=PATIENCE_S)
     done = record_while(go, *(arguments + ("-p", target.pid)))
     target.kill()
