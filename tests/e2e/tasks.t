@@ -16,7 +16,7 @@ import e2e  # noqa: E402
 import interpreters  # noqa: E402
 
 ONLY = os.environ.get("ORACLE_ONLY", "")
-SECONDS, HZ = (0.6 * e2e.SCALE, 499) if e2e.LONG else (0.15, 1994)
+SECONDS, HZ = (0.6 * e2e.SCALE, 499) if e2e.LONG else (0.3, 997)
 with open(os.path.join(HERE, "tasks_program.py"), encoding="utf-8") as program:
     SOURCE = program.read()
 OWN = re.compile(r"^((?:begin|burn|renamed)_\d+) \(<string>:")

@@ -59,7 +59,7 @@ def burn():
     if SLEEPS:
         time.sleep(0.002)
         return
-    for _ in range(10):
+    for _ in range(20):
         sum(range(2000))
 
 
