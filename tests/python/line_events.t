@@ -16,7 +16,7 @@ from tap import Tap
 
 TURNS = os.environ.get("PROBE_TURNS", "4")
 LIMIT = "limit"
-VERSIONS = (3, 6), (3, 7), (3, 8), (3, 9), (3, 10), (3, 11), (3, 13), (3, 14), (3, 15)
+VERSIONS = (3, 6), (3, 7), (3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15)
 SCRIPT = """python:"%(file)s":line /args.file == "%(program)s"/ { printf("%%d line %%s %%d\\n", tid, args.function, args.line); }"""
 
 

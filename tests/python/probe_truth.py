@@ -313,6 +313,25 @@ def handlers(n):
     return 0
 
 
+class Items:
+    def __getitem__(self, n): return plain(n)
+
+
+def returns(n):
+    # To what follows a call, a jump or an exception goes, too, on the same line.
+    x = (plain(-1) or plain(n)) + 1
+    x = (plain(*[-1]) or plain(*[n])) + 1
+    x = (n and Thing(n).half or Items()[n]) + 1
+    x = [plain(i) if i else plain(n) for i in range(3)]
+    for i in generator(2): plain(i) if n else plain(i + 1)
+    try:
+        with managed(): raises(n)
+    except ValueError: plain(x[0])
+    try: raises(0)
+    except ValueError: raises(1) if n > 9 else plain(1)
+    with managed(): return plain(n) if n else plain(2)
+
+
 def closures(n):
     def inner_one(x): return x + n
 
@@ -345,6 +364,7 @@ def line_by_line():
     for n in range(3):
         expressions(n % 2, n)
         handlers(n)
+        returns(n)
         closures(n)
     long_jumps(2)
     task = many()

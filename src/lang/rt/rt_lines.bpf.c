@@ -3,13 +3,16 @@
  * Lines of Python (python:line without a marker): a hit at each instruction of Python's. Is it the first one of a line?
  * Only linked into programs that need it.
  *
- * 3.13 to 3.15, as sys.monitoring's LINE (_Py_call_instrumentation_line() in Python/instrumentation.c): if it has a
+ * 3.12 to 3.15, as sys.monitoring's LINE (_Py_call_instrumentation_line() in Python/instrumentation.c): if it has a
  * line, and another one than the instruction of the frame before it, or if that is the RESUME by which the function
  * begins. The instructions that end a loop or an `await` begin no line, nor do those before RESUME.
  *
+ * 3.12: when a function returns that it called without C, what was before is in the cache of the call, which has no
+ * line. So the instruction begins the line again, if it is one that a jump or an exception goes to (python_marks.h).
+ *
  * 3.11, as sys.settrace's 'line' (maybe_call_line_trace() in Python/ceval.c): if it has a line, and another one than
  * the frame's instruction before it, or that is farther on (a jump back). It joins two instructions, of which each may
- * begin a line, into one. There two programs run at a hit: the second one is for the second instruction.
+ * begin a line, into one, as 3.12 does. There two programs run at a hit: the second one is for the second instruction.
  *
  * A run is what lies side by side in the line table and has the same line, or none. Of each thread it is kept in which
  * frame it is, and in which run. Within the run nothing has to be read. Behind it the table is read on from there,
@@ -35,6 +38,8 @@
 
 #define opaque(value) asm volatile("" : "+r"(value))
 
+#include "lang/rt/python_marks.h"
+
 extern __hidden __u64 rt_count(__u64 which);
 
 /* A line table, as far as it was read. All are offsets in the bytecode. */
@@ -57,7 +62,9 @@ struct thread {
 	__u64 ended; /* a frame that has ended, from which a function that traces may still be called */
 	__u64 begin, end; /* of the run, as addresses */
 	__s64 line;       /* of the run, or NO_LINE */
+	__u64 returned;   /* 3.12: where the frame was when a function that it called without C was over; else 0 */
 	struct reading reading;
+	struct mark_scan scan;
 };
 
 /* Each probe of a script has its own, as all of them are at the same places. */
@@ -182,7 +189,7 @@ static __always_inline void go_to(struct thread *t, __u64 frame, __u64 last)
 {
 	t->frame = frame;
 	t->last = t->at = last;
-	t->begin = t->end = 0;
+	t->begin = t->end = t->returned = 0;
 	t->line = NO_LINE;
 }
 
@@ -195,14 +202,25 @@ static __always_inline __u64 below(const struct rt_python *p, __u64 frame)
 	return frame;
 }
 
+/* 3.12, in a frame, behind prev_instr: return_offset, how much farther it goes on after a return. */
+#define RETURN_BEHIND 12
+
 static __always_inline void leave(const struct rt_python *p, struct thread *t)
 {
 	__u64 frame = below(p, p->frame);
+	int by_c = frame != word(p->frame + p->frame_back);
 
-	if (frame && frame == t->ended)
+	if (frame && frame == t->ended) {
 		frame = below(p, frame);
+		by_c = 1;
+	}
 	t->ended = p->frame;
 	go_to(t, frame, frame ? word(frame + p->frame_lasti) : 0);
+	if (p->version != 0x30c || by_c || !frame)
+		return;
+	if (p->site == SITE_LINE_END)
+		t->last += (__u16)half(frame + p->frame_lasti + RETURN_BEHIND) * PY_LINE_UNIT;
+	t->returned = t->at = t->last;
 }
 
 static __always_inline struct thread *thread_of(const struct rt_python *p)
@@ -220,14 +238,20 @@ static __always_inline struct thread *thread_of(const struct rt_python *p)
 	return bpf_map_lookup_elem(&rt_lines_threads, &key);
 }
 
-static __always_inline int is_right(const struct rt_python *p)
+static __always_inline int is_right(struct rt_python *p)
 {
 	__u32 right = 0, i;
 	__u8 opcode = 0;
+	__u64 base;
 
 	if (bpf_probe_read_user(&opcode, sizeof(opcode), (void *)p->instruction))
 		return 0;
-	/* While lines are traced by the interpreter, too, others stand there. */
+	/* While lines are traced by the interpreter, too, others stand there. In 3.12 it is known in place of which. */
+	if (p->version == 0x30c && opcode != (__u8)p->opcodes) {
+		p->code = code_of(p);
+		base = bytecode_of(p);
+		opcode = mark_original(word(base - CODE_MONITORING_BEFORE), p->instruction - base, opcode);
+	}
 	for (i = 0; i < 8 && !right; i++)
 		right = opcode == (__u8)(p->opcodes >> 8 * i);
 	return (int)right;
@@ -314,27 +338,33 @@ static __always_inline int is_back(const struct rt_python *p, const struct threa
 /* 1: a line begins with the instruction. */
 static __always_inline int step(struct rt_python *p, struct thread *t)
 {
+	__u64 returned;
 	__s64 before;
 	int back;
 
 	if (t->frame != p->frame)
 		go_to(t, p->frame, p->instruction - PY_LINE_UNIT);
+	returned = t->returned;
+	t->returned = 0;
 	back = is_back(p, t);
 	t->at = p->instruction;
 	if (p->instruction >= t->begin && p->instruction < t->end)
 		return back && t->line >= 0;
 	p->code = code_of(p);
-	if (t->last)
+	if (t->last && !returned)
 		t->last = before_resume(p, t->last);
 	if (t->last) {
 		find_run(p, t, t->last);
 		t->last = 0;
-		if (p->instruction >= t->begin && p->instruction < t->end)
-			return back && t->line >= 0;
 	}
 	before = t->line;
-	find_run(p, t, p->instruction);
-	return t->line >= 0 && (t->line != before || back);
+	if (p->instruction < t->begin || p->instruction >= t->end)
+		find_run(p, t, p->instruction);
+	else if (!returned)
+		return back && t->line >= 0;
+	if (t->line < 0 || t->line != before || back)
+		return t->line >= 0;
+	return returned && is_marked_behind_call(p, &t->scan, returned);
 }
 
 /* RT_PYTHON_LINE: a line begins; or 0. */
@@ -388,7 +418,7 @@ __hidden __u64 rt_python_next(void *state)
 		/* What it was at is a RESUME; in 3.11 what is before that. */
 		if (t->ended == p->frame)
 			t->ended = 0;
-		go_to(t, p->frame, p->version == 0x30b ? word(p->frame + p->frame_lasti) : 0);
+		go_to(t, p->frame, p->version < 0x30d ? word(p->frame + p->frame_lasti) : 0);
 		return 0;
 	case SITE_RAISE:
 		if (t->frame != p->frame)
@@ -411,7 +441,7 @@ __hidden __u64 rt_python_next(void *state)
 		p->kind = RT_PYTHON_LINE;
 		p->line.line = t->line;
 	}
-	if (p->site == SITE_LINE_END)
+	if (p->site == SITE_LINE_END || p->site == SITE_LINE_YIELD)
 		leave(p, t);
 	return found ? RT_PYTHON_LINE : 0;
 }

@@ -26,7 +26,7 @@
 #define RANGES_MAX   4096
 #define EVIDENCE_MAX 128
 #define DIGEST_MAX   (256u << 20) /* bytes, in 50 ms */
-#define ANALYSIS   3 /* one more whenever another answer is found in the same file */
+#define ANALYSIS   4 /* one more whenever another answer is found in the same file */
 
 struct python_cache *python_cache_create(const char *directory)
 {

@@ -516,8 +516,8 @@ int python_event_code(const struct elf_file *elf, const struct python_interprete
 	case PYTHON_LINE:
 		return python_sites_refuse(
 			elf, diag,
-			"without a marker for lines (up to 3.11, if built --with-dtrace) they are told of 3.6 to 3.11 "
-			"and 3.13 to 3.15 only; args.line of the other probes has them, and samples have");
+			"without a marker for lines (up to 3.11, if built --with-dtrace) they are told of 3.6 to 3.15 "
+			"only; args.line of the other probes has them, and samples have");
 	default:
 		return python_sites_refuse(elf, diag, "it has no such marker");
 	}

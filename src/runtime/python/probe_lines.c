@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Lines without a marker, of 3.13 and later: a breakpoint in the code of each instruction of Python's. Which of them
+ * Lines without a marker, of 3.11 and later: a breakpoint in the code of each instruction of Python's. Which of them
  * begin a line, the program finds out at each hit (lang/rt/rt_lines.bpf.c).
  *
  * Where it is put: on an instruction of the straight line that the kernel emulates, best of all one that no other code

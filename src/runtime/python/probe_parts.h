@@ -71,7 +71,7 @@ bool python_sites_find_recursion(struct sites_search *search, uint64_t handler);
 bool python_sites_describe(const struct sites_search *search, const struct probe_line *line, bool stored,
 			   int64_t behind, struct python_site *ret);
 
-/* 3.13 to 3.15: the code of each instruction, for lines. Fills the sites' lines or no_lines. 0, or -ENOMEM. */
+/* 3.11 to 3.15: the code of each instruction, for lines. Fills the sites' lines or no_lines. 0, or -ENOMEM. */
 int python_sites_find_lines(struct sites_search *search);
 /* The same of 3.6 to 3.10. */
 int python_sites_find_lines_old(struct sites_search *search);

@@ -648,7 +648,7 @@ const char *python_site_name(const struct python_site *site)
 					    "call",   "leave", "raise",  "jit",
 					    "line",   "begin", "end",    "part",  "head",
 					    "made",   "pop",    "jump",   "more",
-					    "raises", "async", "joined", "traced"};
+					    "raises", "async", "joined", "traced", "yields"};
 
 	return names[site->kind];
 }

@@ -88,9 +88,10 @@ enum python_site_kind {
 	PYTHON_SITE_LINE_MORE, /* EXTENDED_ARG */
 	PYTHON_SITE_LINE_RAISE,     /* 3.9: RERAISE, RAISE_VARARGS: what follows in the frame handles an exception */
 	PYTHON_SITE_LINE_MAY_RAISE, /* 3.9: END_ASYNC_FOR: likewise, if it is not right behind */
-	PYTHON_SITE_LINE_JOINED, /* 3.11: the second one of two instructions that are executed as one */
+	PYTHON_SITE_LINE_JOINED, /* 3.11, 3.12: the second one of two instructions that are executed as one */
 	PYTHON_SITE_LINE_TRACED, /* 3.11: DO_TRACING: while lines are traced, before each instruction */
-	PYTHON_SITE_LAST = PYTHON_SITE_LINE_TRACED
+	PYTHON_SITE_LINE_YIELD,  /* 3.12: a yield; of others PYTHON_SITE_LINE_END */
+	PYTHON_SITE_LAST = PYTHON_SITE_LINE_YIELD
 };
 
 #define PYTHON_SITE_ANY     255 /* of an opcode: may stand in memory in place of any other */
