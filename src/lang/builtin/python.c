@@ -138,6 +138,14 @@ static bool is_import(const struct python_probe *probe)
 	return probe->event == PYTHON_IMPORT_START || probe->event == PYTHON_IMPORT_DONE;
 }
 
+/* Which function says if a line begins. */
+static const char *next_of(const struct python_probe *probe)
+{
+	return probe->layout.version < 0x30b	? "rt_python_next_old"
+	       : probe->layout.version == 0x30c ? "rt_python_next_marking"
+						: "rt_python_next";
+}
+
 static void gen_begin(struct gen *g, const struct node *call)
 {
 	const struct python_probe *probe = probe_of(g);
@@ -163,10 +171,9 @@ static void gen_begin(struct gen *g, const struct node *call)
 	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
 	store_layout(g, probe);
 	gen_frame_address(g, R1, g->begun);
-	code_call_runtime(g->code, probe->event == PYTHON_LINE && probe->layout.version < 0x30b ? "rt_python_next_old"
-				   : probe->event == PYTHON_LINE				? "rt_python_next"
-				   : is_import(probe)						? "rt_python_import"
-												: "rt_python_begin");
+	code_call_runtime(g->code, probe->event == PYTHON_LINE ? next_of(probe)
+				   : is_import(probe)	       ? "rt_python_import"
+							       : "rt_python_begin");
 }
 
 /* Which argument of its marker a field is; -1: none. */

@@ -73,6 +73,7 @@ static const struct runtime_function {
 	{"rt_python_begin", "up"},
 	{"rt_python_next", "up"},
 	{"rt_python_next_old", "up"},
+	{"rt_python_next_marking", "up"},
 	{"rt_python_text", "uppu"},
 	{"rt_python_compare", "uppuu"},
 	{"rt_python_text_hash", "upu"},

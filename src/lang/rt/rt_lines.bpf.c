@@ -205,7 +205,7 @@ static __always_inline __u64 below(const struct rt_python *p, __u64 frame)
 /* 3.12, in a frame, behind prev_instr: return_offset, how much farther it goes on after a return. */
 #define RETURN_BEHIND 12
 
-static __always_inline void leave(const struct rt_python *p, struct thread *t)
+static __always_inline void leave(const struct rt_python *p, struct thread *t, int is_marking)
 {
 	__u64 frame = below(p, p->frame);
 	int by_c = frame != word(p->frame + p->frame_back);
@@ -216,7 +216,7 @@ static __always_inline void leave(const struct rt_python *p, struct thread *t)
 	}
 	t->ended = p->frame;
 	go_to(t, frame, frame ? word(frame + p->frame_lasti) : 0);
-	if (p->version != 0x30c || by_c || !frame)
+	if (!is_marking || by_c || !frame)
 		return;
 	if (p->site == SITE_LINE_END)
 		t->last += (__u16)half(frame + p->frame_lasti + RETURN_BEHIND) * PY_LINE_UNIT;
@@ -238,7 +238,7 @@ static __always_inline struct thread *thread_of(const struct rt_python *p)
 	return bpf_map_lookup_elem(&rt_lines_threads, &key);
 }
 
-static __always_inline int is_right(struct rt_python *p)
+static __always_inline int is_right(struct rt_python *p, int is_marking)
 {
 	__u32 right = 0, i;
 	__u8 opcode = 0;
@@ -247,7 +247,7 @@ static __always_inline int is_right(struct rt_python *p)
 	if (bpf_probe_read_user(&opcode, sizeof(opcode), (void *)p->instruction))
 		return 0;
 	/* While lines are traced by the interpreter, too, others stand there. In 3.12 it is known in place of which. */
-	if (p->version == 0x30c && opcode != (__u8)p->opcodes) {
+	if (is_marking && opcode != (__u8)p->opcodes) {
 		p->code = code_of(p);
 		base = bytecode_of(p);
 		opcode = mark_original(word(base - CODE_MONITORING_BEFORE), p->instruction - base, opcode);
@@ -336,7 +336,7 @@ static __always_inline int is_back(const struct rt_python *p, const struct threa
 }
 
 /* 1: a line begins with the instruction. */
-static __always_inline int step(struct rt_python *p, struct thread *t)
+static __always_inline int step(struct rt_python *p, struct thread *t, int is_marking)
 {
 	__u64 returned;
 	__s64 before;
@@ -344,7 +344,7 @@ static __always_inline int step(struct rt_python *p, struct thread *t)
 
 	if (t->frame != p->frame)
 		go_to(t, p->frame, p->instruction - PY_LINE_UNIT);
-	returned = t->returned;
+	returned = is_marking ? t->returned : 0;
 	t->returned = 0;
 	back = is_back(p, t);
 	t->at = p->instruction;
@@ -367,8 +367,8 @@ static __always_inline int step(struct rt_python *p, struct thread *t)
 	return returned && is_marked_behind_call(p, &t->scan, returned);
 }
 
-/* RT_PYTHON_LINE: a line begins; or 0. */
-__hidden __u64 rt_python_next(void *state)
+/* `is_marking`: 3.12. RT_PYTHON_LINE: a line begins; or 0. */
+static __always_inline __u64 next(void *state, int is_marking)
 {
 	struct rt_python *p = state;
 	struct thread *t;
@@ -387,7 +387,7 @@ __hidden __u64 rt_python_next(void *state)
 		rt_count(RT_COUNTER_PYTHON_JIT);
 		return 0;
 	}
-	if ((p->flags & RT_PYTHON_CHECK) && !is_right(p))
+	if ((p->flags & RT_PYTHON_CHECK) && !is_right(p, is_marking))
 		return 0;
 	/* The opcode was that of both, before it. */
 	if (p->site == SITE_LINE_JOINED)
@@ -407,10 +407,10 @@ __hidden __u64 rt_python_next(void *state)
 	case SITE_LINE_HEAD:
 		return 0;
 	case SITE_LINE_MADE:
-		leave(p, t);
+		leave(p, t, is_marking);
 		return 0;
 	case SITE_UNWIND:
-		leave(p, t);
+		leave(p, t, is_marking);
 		return 0;
 	case SITE_THROW:
 		if (!(__u32)p->flag)
@@ -432,7 +432,7 @@ __hidden __u64 rt_python_next(void *state)
 	default:
 		break;
 	}
-	found = step(p, t) && p->site != SITE_LINE_PART;
+	found = step(p, t, is_marking) && p->site != SITE_LINE_PART;
 	if (found) {
 		/* Within a run it was not read. */
 		if (p->version == 0x30b)
@@ -442,6 +442,17 @@ __hidden __u64 rt_python_next(void *state)
 		p->line.line = t->line;
 	}
 	if (p->site == SITE_LINE_END || p->site == SITE_LINE_YIELD)
-		leave(p, t);
+		leave(p, t, is_marking);
 	return found ? RT_PYTHON_LINE : 0;
+}
+
+__hidden __u64 rt_python_next(void *state)
+{
+	return next(state, 0);
+}
+
+/* Of 3.12: of the others, the verifier need not look at what it has in addition. */
+__hidden __u64 rt_python_next_marking(void *state)
+{
+	return next(state, 1);
 }
