@@ -22,35 +22,23 @@ MADE = []  # an interpreter ends with its last reference; by another thread than
 DATA = bytes(1 << 20)
 
 
-def turns_of(what):
-    """How often in 10 ms of the thread's time."""
-    turns, end = 0, time.thread_time() + 0.01
-    while time.thread_time() < end:
-        what()
-        turns += 1
-    return turns
-
-
-def loop():
-    for _ in range(1000):
-        pass
-
-
 # By who made the interpreter: in a lent one an import may wait for ever (3.11).
-SETUP = "import zlib; DATA = bytes(1 << 20)"
+SETUP = "import time, zlib; DATA = bytes(1 << 20)"
 INNER = """
 def leaf_@():
-    for _ in range(%d):
+    end = time.thread_time() + 0.01
+    while time.thread_time() < end:
         for _ in range(1000):
             pass
 def free_@():
-    for _ in range(%d):
+    end = time.thread_time() + 0.01
+    while time.thread_time() < end:
         zlib.crc32(DATA)
 def inner_@():
     leaf_@()
     free_@()
 inner_@()
-""" % (turns_of(loop), turns_of(lambda: zlib.crc32(DATA)))
+"""
 
 
 def make():

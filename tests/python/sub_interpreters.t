@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 STRATA = os.environ.get("STRATA", os.path.join(HERE, "..", "..", "build", "strata"))
 BUILD = os.environ.get("BUILD", os.path.join(HERE, "..", "..", "build"))
 ROOT = r"(<module>|(Thread\._?bootstrap|_bootstrap) (Thread\._?bootstrap_inner|_bootstrap_inner) (Thread\.)?run) work"
-BESIDE = re.compile(r"<module> beside( (Thread\.)?(is_alive|_wait_for_tstate_lock))*$")
+BESIDE = re.compile(r"<module> beside( (Thread\.)?is_alive( (?!work|enters|outer_leaf|inner|leaf|free|beside)\S+)*)?$")
 OUTER = re.compile(ROOT + r" outer_leaf$")
 ENTERED = re.compile(ROOT + r" enters_[ab]$")
 INNER = re.compile(ROOT + r" enters_([ab]) <module> inner_(?P<own>[ab])( (leaf|free)_(?P=own))?$")
