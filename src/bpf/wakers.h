@@ -61,6 +61,25 @@ static __always_inline void take_waker_stacks(struct scratch *s, void *ctx, __u3
 		walk_program(s, now);
 }
 
+/*
+ * Does the current thread run in a system call, as far as a program knows whose `context` lies on the stack on which it
+ * was called? An interrupt of the kernel has a stack of its own, and of one of user mode the saved registers tell that
+ * no system call is under way. Threads of the kernel have none, and are in none. Not inlined: the registers are on the
+ * stack, of which programs that walk have no room left.
+ */
+static __noinline int in_system_call(struct scratch *s, const void *context, bool has_helper)
+{
+	__u64 stack = (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), stack);
+	__u64 at = saved_registers_at(has_helper);
+	struct arch_registers regs;
+
+	/* The verifier allows no arithmetic with a context: it is a number once it has been in memory. */
+	*(const void *volatile *)&s->place = context;
+	if (*(volatile __u64 *)&s->place - stack >= ARCH_STACK_BYTES)
+		return false;
+	return at && !bpf_probe_read_kernel(&regs, sizeof(regs), (void *)at) && arch_call(&regs) != ARCH_NO_CALL;
+}
+
 SEC("raw_tp/sched_waking")
 int thread_wakes(const __u64 *arguments)
 {
