@@ -5,77 +5,35 @@
 #include <string.h>
 
 #include "arch/x86_64/parts.h"
+#include "arch/x86_64/registers.h"
 #include "base/disassembler.h"
-
-/* DWARF's numbers: psABI AMD64, figure 3.36. */
-enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };
-
-#define BIT(reg) (1u << (reg))
 
 /* System calls that do not return (arch/x86/entry/syscalls/syscall_64.tbl). */
 enum { SYS_RT_SIGRETURN = 15, SYS_EXIT = 60, SYS_EXIT_GROUP = 231 };
+
+_Static_assert(CODE_NONE == REGISTER_NONE, "what is no register");
 
 struct code_decoder {
 	struct disassembler disassembler;
 };
 
-/* By Capstone's numbers; + 1, so that 0 is none. */
-static const uint8_t numbers[X86_REG_ENDING] = {
-#define FAMILY(number, r64, r32, r16, r8)                                                                              \
-	[X86_REG_##r64] = (number) + 1, [X86_REG_##r32] = (number) + 1, [X86_REG_##r16] = (number) + 1,                \
-	[X86_REG_##r8] = (number) + 1
-	FAMILY(RAX, RAX, EAX, AX, AL),
-	FAMILY(RDX, RDX, EDX, DX, DL),
-	FAMILY(RCX, RCX, ECX, CX, CL),
-	FAMILY(RBX, RBX, EBX, BX, BL),
-	FAMILY(RSI, RSI, ESI, SI, SIL),
-	FAMILY(RDI, RDI, EDI, DI, DIL),
-	FAMILY(RBP, RBP, EBP, BP, BPL),
-	FAMILY(RSP, RSP, ESP, SP, SPL),
-	FAMILY(R8, R8, R8D, R8W, R8B),
-	FAMILY(R9, R9, R9D, R9W, R9B),
-	FAMILY(R10, R10, R10D, R10W, R10B),
-	FAMILY(R11, R11, R11D, R11W, R11B),
-	FAMILY(R12, R12, R12D, R12W, R12B),
-	FAMILY(R13, R13, R13D, R13W, R13B),
-	FAMILY(R14, R14, R14D, R14W, R14B),
-	FAMILY(R15, R15, R15D, R15W, R15B),
-#undef FAMILY
-	[X86_REG_AH] = RAX + 1,
-	[X86_REG_DH] = RDX + 1,
-	[X86_REG_CH] = RCX + 1,
-	[X86_REG_BH] = RBX + 1,
-};
-
-static uint8_t number_of(unsigned int reg)
-{
-	return reg < X86_REG_ENDING && numbers[reg] ? numbers[reg] - 1 : CODE_NONE;
-}
-
-static uint32_t bit_of(unsigned int reg)
-{
-	uint8_t number = number_of(reg);
-
-	return number == CODE_NONE ? 0 : BIT(number);
-}
-
 static bool is_register(const cs_x86_op *op, unsigned int size)
 {
-	return op->type == X86_OP_REG && op->size == size && number_of(op->reg) != CODE_NONE;
+	return op->type == X86_OP_REG && op->size == size && x86_64_register(op->reg) != CODE_NONE;
 }
 
 /* [base + disp], base a general register. */
 static bool is_plain(const cs_x86_op *op)
 {
 	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_INVALID && op->mem.index == X86_REG_INVALID &&
-	       number_of(op->mem.base) != CODE_NONE;
+	       x86_64_register(op->mem.base) != CODE_NONE;
 }
 
 /* [thread pointer + disp], or with a base that is a general register. */
 static bool is_thread(const cs_x86_op *op)
 {
 	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_FS && op->mem.index == X86_REG_INVALID &&
-	       (op->mem.base == X86_REG_INVALID || number_of(op->mem.base) != CODE_NONE);
+	       (op->mem.base == X86_REG_INVALID || x86_64_register(op->mem.base) != CODE_NONE);
 }
 
 static bool is_rip(const cs_x86_op *op)
@@ -113,15 +71,15 @@ static uint32_t written(const cs_insn *insn)
 	unsigned int i;
 
 	for (i = 0; i < detail->regs_write_count; i++)
-		registers |= bit_of(detail->regs_write[i]);
+		registers |= x86_64_register_bit(detail->regs_write[i]);
 	for (i = 0; i < x86->op_count; i++)
 		if (x86->operands[i].type == X86_OP_REG &&
 		    (x86->operands[i].access & CS_AC_WRITE || (!i && !only_reads(insn->id))))
-			registers |= bit_of(x86->operands[i].reg);
+			registers |= x86_64_register_bit(x86->operands[i].reg);
 	if (insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX)
 		for (i = 0; i < x86->op_count; i++)
 			if (x86->operands[i].type == X86_OP_REG)
-				registers |= bit_of(x86->operands[i].reg);
+				registers |= x86_64_register_bit(x86->operands[i].reg);
 	return registers;
 }
 
@@ -170,12 +128,12 @@ static void read_jump(const cs_x86_op *op, struct code_insn *ret)
 		ret->imm = op->imm;
 	} else if (is_register(op, 8)) {
 		ret->op = CODE_JUMP_REGISTER;
-		ret->a = number_of(op->reg);
+		ret->a = x86_64_register(op->reg);
 	} else if (op->type == X86_OP_MEM && op->mem.base == X86_REG_INVALID && op->mem.scale == 8 &&
-		   op->mem.segment == X86_REG_INVALID && number_of(op->mem.index) != CODE_NONE) {
+		   op->mem.segment == X86_REG_INVALID && x86_64_register(op->mem.index) != CODE_NONE) {
 		ret->op = CODE_JUMP_TABLE;
 		ret->imm = op->mem.disp;
-		ret->index = number_of(op->mem.index);
+		ret->index = x86_64_register(op->mem.index);
 	}
 }
 
@@ -183,7 +141,7 @@ static void read_push(const cs_x86_op *op, struct code_insn *ret)
 {
 	ret->clobbers = 0;
 	ret->op = CODE_PUSH;
-	ret->a = is_register(op, 8) ? number_of(op->reg) : CODE_NONE;
+	ret->a = is_register(op, 8) ? x86_64_register(op->reg) : CODE_NONE;
 	/* 16 bits: nobody does that, and what it leaves behind is not aligned. */
 	if (op->size == 2 && op->type != X86_OP_IMM) {
 		ret->op = CODE_OTHER;
@@ -195,8 +153,8 @@ static void read_pop(const cs_x86_op *op, struct code_insn *ret)
 {
 	ret->clobbers = 0;
 	ret->op = CODE_POP;
-	ret->a = is_register(op, 8) ? number_of(op->reg) : CODE_NONE;
-	if (op->size == 2 || ret->a == RSP || (op->type == X86_OP_MEM && number_of(op->mem.base) == RSP)) {
+	ret->a = is_register(op, 8) ? x86_64_register(op->reg) : CODE_NONE;
+	if (op->size == 2 || ret->a == RSP || (op->type == X86_OP_MEM && x86_64_register(op->mem.base) == RSP)) {
 		ret->op = CODE_OTHER;
 		ret->clobbers = BIT(RSP);
 	}
@@ -204,7 +162,7 @@ static void read_pop(const cs_x86_op *op, struct code_insn *ret)
 
 static void read_mov(const cs_x86_op *to, const cs_x86_op *from, uint64_t next, struct code_insn *ret)
 {
-	if (to->type != X86_OP_REG || number_of(to->reg) == CODE_NONE)
+	if (to->type != X86_OP_REG || x86_64_register(to->reg) == CODE_NONE)
 		return;
 	if (from->type == X86_OP_IMM && to->size >= 4) {
 		ret->op = CODE_SET;
@@ -216,25 +174,25 @@ static void read_mov(const cs_x86_op *to, const cs_x86_op *from, uint64_t next, 
 	} else if (is_register(from, 8) && to->size == 8) {
 		ret->op = CODE_ADD;
 		ret->imm = 0;
-		ret->b = number_of(from->reg);
+		ret->b = x86_64_register(from->reg);
 	} else if (is_register(from, 4) && to->size == 4) {
 		ret->op = CODE_EXTEND;
-		ret->b = number_of(from->reg);
+		ret->b = x86_64_register(from->reg);
 	} else if (is_plain(from) && to->size == 8) {
 		ret->op = CODE_LOAD;
-		ret->b = number_of(from->mem.base);
+		ret->b = x86_64_register(from->mem.base);
 		ret->imm = from->mem.disp;
 	} else if (is_rip(from) && to->size == 8) {
 		ret->op = CODE_LOAD_FIXED;
 		ret->imm = (int64_t)next + from->mem.disp;
 	} else if (is_thread(from) && to->size == 8) {
 		ret->op = CODE_LOAD_THREAD;
-		ret->b = number_of(from->mem.base);
+		ret->b = x86_64_register(from->mem.base);
 		ret->imm = from->mem.disp;
 	} else {
 		return;
 	}
-	ret->a = number_of(to->reg);
+	ret->a = x86_64_register(to->reg);
 	ret->clobbers = 0;
 }
 
@@ -244,7 +202,7 @@ static void read_lea(const cs_x86_op *to, const cs_x86_op *from, uint64_t next, 
 		return;
 	if (is_plain(from)) {
 		ret->op = CODE_ADD;
-		ret->b = number_of(from->mem.base);
+		ret->b = x86_64_register(from->mem.base);
 		ret->imm = from->mem.disp;
 	} else if (is_rip(from)) {
 		ret->op = CODE_SET;
@@ -253,7 +211,7 @@ static void read_lea(const cs_x86_op *to, const cs_x86_op *from, uint64_t next, 
 	} else {
 		return;
 	}
-	ret->a = number_of(to->reg);
+	ret->a = x86_64_register(to->reg);
 	ret->clobbers = 0;
 }
 
@@ -262,20 +220,20 @@ static void read_extend(const cs_x86_op *to, const cs_x86_op *from, struct code_
 {
 	if (to->type != X86_OP_REG || to->size < 4)
 		return;
-	if (from->type == X86_OP_REG && number_of(from->reg) != CODE_NONE) {
+	if (from->type == X86_OP_REG && x86_64_register(from->reg) != CODE_NONE) {
 		ret->op = CODE_EXTEND;
-		ret->b = number_of(from->reg);
+		ret->b = x86_64_register(from->reg);
 	} else if (from->type == X86_OP_MEM && from->size == 4 && to->size == 8 && from->mem.scale == 4 &&
-		   from->mem.segment == X86_REG_INVALID && number_of(from->mem.base) != CODE_NONE &&
-		   number_of(from->mem.index) != CODE_NONE) {
+		   from->mem.segment == X86_REG_INVALID && x86_64_register(from->mem.base) != CODE_NONE &&
+		   x86_64_register(from->mem.index) != CODE_NONE) {
 		ret->op = CODE_LOAD_OFFSET;
-		ret->b = number_of(from->mem.base);
-		ret->index = number_of(from->mem.index);
+		ret->b = x86_64_register(from->mem.base);
+		ret->index = x86_64_register(from->mem.index);
 		ret->imm = from->mem.disp;
 	} else {
 		return;
 	}
-	ret->a = number_of(to->reg);
+	ret->a = x86_64_register(to->reg);
 	ret->clobbers = 0;
 }
 
@@ -286,37 +244,38 @@ static void read_sum(const cs_x86_op *to, const cs_x86_op *from, int sign, struc
 		return;
 	if (from->type == X86_OP_IMM) {
 		ret->op = CODE_ADD;
-		ret->b = number_of(to->reg);
+		ret->b = x86_64_register(to->reg);
 		ret->imm = sign * from->imm;
 	} else if (is_register(from, 8) && sign > 0) {
 		ret->op = CODE_ADD_BOTH;
-		ret->b = number_of(from->reg);
+		ret->b = x86_64_register(from->reg);
 	} else if (is_plain(from) && from->size == 8 && sign < 0) {
 		ret->op = CODE_SUB_LOAD;
-		ret->b = number_of(from->mem.base);
+		ret->b = x86_64_register(from->mem.base);
 		ret->imm = from->mem.disp;
 	} else {
 		return;
 	}
-	ret->a = number_of(to->reg);
+	ret->a = x86_64_register(to->reg);
 	ret->clobbers = 0;
 }
 
 static void read_compare(const cs_x86_op *a, const cs_x86_op *b, struct code_insn *ret)
 {
-	if (is_register(a, 8) && is_register(b, 8) && (number_of(a->reg) == RSP || number_of(b->reg) == RSP)) {
+	if (is_register(a, 8) && is_register(b, 8) &&
+	    (x86_64_register(a->reg) == RSP || x86_64_register(b->reg) == RSP)) {
 		ret->op = CODE_COMPARE_SP;
-		ret->a = number_of(a->reg) == RSP ? number_of(b->reg) : number_of(a->reg);
-	} else if (a->type == X86_OP_REG && b->type == X86_OP_IMM && number_of(a->reg) != CODE_NONE) {
+		ret->a = x86_64_register(a->reg) == RSP ? x86_64_register(b->reg) : x86_64_register(a->reg);
+	} else if (a->type == X86_OP_REG && b->type == X86_OP_IMM && x86_64_register(a->reg) != CODE_NONE) {
 		ret->op = CODE_COMPARE;
-		ret->a = number_of(a->reg);
+		ret->a = x86_64_register(a->reg);
 		ret->imm = b->imm;
 	}
 }
 
 static void read_logic(const cs_insn *insn, const cs_x86_op *a, const cs_x86_op *b, struct code_insn *ret)
 {
-	if (a->type != X86_OP_REG || a->size < 4 || number_of(a->reg) == CODE_NONE)
+	if (a->type != X86_OP_REG || a->size < 4 || x86_64_register(a->reg) == CODE_NONE)
 		return;
 	if (insn->id == X86_INS_XOR && b->type == X86_OP_REG && b->reg == a->reg) {
 		ret->op = CODE_SET;
@@ -327,7 +286,7 @@ static void read_logic(const cs_insn *insn, const cs_x86_op *a, const cs_x86_op 
 	} else {
 		return;
 	}
-	ret->a = number_of(a->reg);
+	ret->a = x86_64_register(a->reg);
 	ret->clobbers = 0;
 }
 
@@ -340,11 +299,11 @@ static void read_store(const cs_insn *insn, struct code_insn *ret)
 	if (ret->op != CODE_OTHER || !x86->op_count || !is_plain(to) || only_reads(insn->id))
 		return;
 	ret->op = CODE_STORE;
-	ret->b = number_of(to->mem.base);
+	ret->b = x86_64_register(to->mem.base);
 	ret->imm = to->mem.disp;
 	ret->size = to->size ? to->size : 64;
 	ret->a = insn->id == X86_INS_MOV && x86->op_count == 2 && is_register(&x86->operands[1], 8)
-			 ? number_of(x86->operands[1].reg)
+			 ? x86_64_register(x86->operands[1].reg)
 			 : CODE_NONE;
 }
 

@@ -5,56 +5,14 @@
 #include <string.h>
 
 #include "arch/x86_64/parts.h"
+#include "arch/x86_64/registers.h"
 #include "base/disassembler.h"
 
-/* DWARF's numbers: psABI AMD64, figure 3.36. */
-enum { RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15 };
-
-#define BIT(reg) (1u << (reg))
+_Static_assert(SPOT_NONE == REGISTER_NONE, "what is no register");
 
 struct spot_decoder {
 	struct disassembler disassembler;
 };
-
-/* By Capstone's numbers; + 1, so that 0 is none. */
-static const uint8_t numbers[X86_REG_ENDING] = {
-#define FAMILY(number, r64, r32, r16, r8)                                                                              \
-	[X86_REG_##r64] = (number) + 1, [X86_REG_##r32] = (number) + 1, [X86_REG_##r16] = (number) + 1,                \
-	[X86_REG_##r8] = (number) + 1
-	FAMILY(RAX, RAX, EAX, AX, AL),
-	FAMILY(RDX, RDX, EDX, DX, DL),
-	FAMILY(RCX, RCX, ECX, CX, CL),
-	FAMILY(RBX, RBX, EBX, BX, BL),
-	FAMILY(RSI, RSI, ESI, SI, SIL),
-	FAMILY(RDI, RDI, EDI, DI, DIL),
-	FAMILY(RBP, RBP, EBP, BP, BPL),
-	FAMILY(RSP, RSP, ESP, SP, SPL),
-	FAMILY(R8, R8, R8D, R8W, R8B),
-	FAMILY(R9, R9, R9D, R9W, R9B),
-	FAMILY(R10, R10, R10D, R10W, R10B),
-	FAMILY(R11, R11, R11D, R11W, R11B),
-	FAMILY(R12, R12, R12D, R12W, R12B),
-	FAMILY(R13, R13, R13D, R13W, R13B),
-	FAMILY(R14, R14, R14D, R14W, R14B),
-	FAMILY(R15, R15, R15D, R15W, R15B),
-#undef FAMILY
-	[X86_REG_AH] = RAX + 1,
-	[X86_REG_DH] = RDX + 1,
-	[X86_REG_CH] = RCX + 1,
-	[X86_REG_BH] = RBX + 1,
-};
-
-static uint8_t number_of(unsigned int reg)
-{
-	return reg < X86_REG_ENDING && numbers[reg] ? numbers[reg] - 1 : SPOT_NONE;
-}
-
-static uint32_t bit_of(unsigned int reg)
-{
-	uint8_t number = number_of(reg);
-
-	return number == SPOT_NONE ? 0 : BIT(number);
-}
 
 /* Instructions whose first operand is only read. Capstone does not mark all of them. */
 static bool only_reads(unsigned int id)
@@ -72,12 +30,12 @@ static uint32_t written(const cs_insn *insn)
 	unsigned int i;
 
 	for (i = 0; i < detail->regs_write_count; i++)
-		registers |= bit_of(detail->regs_write[i]);
+		registers |= x86_64_register_bit(detail->regs_write[i]);
 	for (i = 0; i < x86->op_count; i++)
 		if (x86->operands[i].type == X86_OP_REG &&
 		    ((!i && !only_reads(insn->id)) || x86->operands[i].access & CS_AC_WRITE ||
 		     insn->id == X86_INS_XCHG || insn->id == X86_INS_XADD || insn->id == X86_INS_MULX))
-			registers |= bit_of(x86->operands[i].reg);
+			registers |= x86_64_register_bit(x86->operands[i].reg);
 	return registers;
 }
 
@@ -85,13 +43,13 @@ static uint32_t written(const cs_insn *insn)
 static bool is_plain(const cs_x86_op *op)
 {
 	return op->type == X86_OP_MEM && op->mem.segment == X86_REG_INVALID && op->mem.index == X86_REG_INVALID &&
-	       op->mem.base != X86_REG_RIP && number_of(op->mem.base) != SPOT_NONE;
+	       op->mem.base != X86_REG_RIP && x86_64_register(op->mem.base) != SPOT_NONE;
 }
 
 /* A general register as a whole, or its lower half, which clears the rest. */
 static bool is_register(const cs_x86_op *op)
 {
-	return op->type == X86_OP_REG && op->size >= 4 && number_of(op->reg) != SPOT_NONE;
+	return op->type == X86_OP_REG && op->size >= 4 && x86_64_register(op->reg) != SPOT_NONE;
 }
 
 /*
@@ -128,22 +86,22 @@ static void move(struct spot_insn *ret, uint8_t to, uint8_t from, int64_t imm, u
 static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct spot_insn *ret)
 {
 	if (is_register(to) && is_register(from)) {
-		move(ret, number_of(to->reg), number_of(from->reg), 0, to->size);
+		move(ret, x86_64_register(to->reg), x86_64_register(from->reg), 0, to->size);
 	} else if (is_register(to) && is_plain(from)) {
 		ret->op = SPOT_LOAD;
-		ret->a = number_of(to->reg);
-		ret->b = number_of(from->mem.base);
+		ret->a = x86_64_register(to->reg);
+		ret->b = x86_64_register(from->mem.base);
 		ret->imm = from->mem.disp;
 		ret->size = from->size;
 		ret->clobbers &= ~BIT(ret->a);
 	} else if (is_register(to) && from->type == X86_OP_IMM) {
 		ret->op = SPOT_NUMBER;
-		ret->a = number_of(to->reg);
+		ret->a = x86_64_register(to->reg);
 		ret->imm = from->imm;
 	} else if (is_plain(to)) {
 		ret->op = SPOT_STORE;
-		ret->a = is_register(from) ? number_of(from->reg) : SPOT_NONE;
-		ret->b = number_of(to->mem.base);
+		ret->a = is_register(from) ? x86_64_register(from->reg) : SPOT_NONE;
+		ret->b = x86_64_register(to->mem.base);
 		ret->imm = to->mem.disp;
 		ret->size = to->size;
 	}
@@ -153,10 +111,10 @@ static void read_mov(const cs_x86_op *to, const cs_x86_op *from, struct spot_ins
 static void read_sum(const cs_x86_op *to, int64_t addend, struct spot_insn *ret)
 {
 	if (is_register(to)) {
-		move(ret, number_of(to->reg), number_of(to->reg), addend, to->size);
+		move(ret, x86_64_register(to->reg), x86_64_register(to->reg), addend, to->size);
 	} else if (is_plain(to) && addend && addend == (int32_t)addend) {
 		ret->op = SPOT_ADD;
-		ret->b = number_of(to->mem.base);
+		ret->b = x86_64_register(to->mem.base);
 		ret->imm = to->mem.disp;
 		ret->size = to->size;
 		ret->addend = (int32_t)addend;
@@ -169,9 +127,9 @@ static void read_total(const cs_x86_op *to, const cs_x86_op *from, struct spot_i
 	if (!is_register(to) || to->size != 8 || (!is_register(from) && !is_plain(from)))
 		return;
 	ret->op = SPOT_SUM;
-	ret->a = number_of(to->reg);
-	ret->b = is_register(from) ? ret->a : number_of(from->mem.base);
-	ret->c = is_register(from) ? number_of(from->reg) : SPOT_NONE;
+	ret->a = x86_64_register(to->reg);
+	ret->b = is_register(from) ? ret->a : x86_64_register(from->mem.base);
+	ret->c = is_register(from) ? x86_64_register(from->reg) : SPOT_NONE;
 	ret->imm = is_register(from) ? 0 : from->mem.disp;
 	ret->size = 8;
 }
@@ -179,12 +137,13 @@ static void read_total(const cs_x86_op *to, const cs_x86_op *from, struct spot_i
 /* LEA of the sum of two registers. */
 static void read_total_of(const cs_x86_op *to, const x86_op_mem *from, struct spot_insn *ret)
 {
-	if (from->disp || from->scale != 1 || number_of(from->base) == SPOT_NONE || number_of(from->index) == SPOT_NONE)
+	if (from->disp || from->scale != 1 || x86_64_register(from->base) == SPOT_NONE ||
+	    x86_64_register(from->index) == SPOT_NONE)
 		return;
 	ret->op = SPOT_SUM;
-	ret->a = number_of(to->reg);
-	ret->b = number_of(from->base);
-	ret->c = number_of(from->index);
+	ret->a = x86_64_register(to->reg);
+	ret->b = x86_64_register(from->base);
+	ret->c = x86_64_register(from->index);
 	ret->size = 8;
 }
 
@@ -195,15 +154,15 @@ static void read_compare(const cs_x86_op *a, const cs_x86_op *b, struct spot_ins
 	ret->clobbers = 0;
 	if (is_register(a) && is_register(b)) {
 		ret->op = SPOT_DIFFER;
-		ret->a = number_of(a->reg);
-		ret->b = number_of(b->reg);
+		ret->a = x86_64_register(a->reg);
+		ret->b = x86_64_register(b->reg);
 		ret->size = a->size;
 	}
 	if (!is_plain(memory))
 		return;
 	ret->op = SPOT_COMPARE;
-	ret->a = is_register(other) ? number_of(other->reg) : SPOT_NONE;
-	ret->b = number_of(memory->mem.base);
+	ret->a = is_register(other) ? x86_64_register(other->reg) : SPOT_NONE;
+	ret->b = x86_64_register(memory->mem.base);
 	ret->imm = memory->mem.disp;
 	ret->size = memory->size;
 }
@@ -214,7 +173,7 @@ static void read_change(const cs_x86_op *to, struct spot_insn *ret)
 	if (!is_plain(to) || !(to->access & CS_AC_WRITE))
 		return;
 	ret->op = SPOT_STORE;
-	ret->b = number_of(to->mem.base);
+	ret->b = x86_64_register(to->mem.base);
 	ret->imm = to->mem.disp;
 	ret->size = to->size ? to->size : 64;
 }
@@ -235,9 +194,9 @@ static void read_operands(const cs_insn *insn, struct spot_insn *ret)
 		break;
 	case X86_INS_LEA:
 		if (is_register(a) && a->size == 8 && is_plain(b))
-			move(ret, number_of(a->reg), number_of(b->mem.base), b->mem.disp, 8);
+			move(ret, x86_64_register(a->reg), x86_64_register(b->mem.base), b->mem.disp, 8);
 		else if (is_register(a) && a->size == 4 && is_plain(b))
-			move(ret, number_of(a->reg), number_of(b->mem.base), b->mem.disp, 4);
+			move(ret, x86_64_register(a->reg), x86_64_register(b->mem.base), b->mem.disp, 4);
 		else if (is_register(a) && a->size == 8 && b->type == X86_OP_MEM)
 			read_total_of(a, &b->mem, ret);
 		break;
@@ -255,7 +214,7 @@ static void read_operands(const cs_insn *insn, struct spot_insn *ret)
 	case X86_INS_AND:
 		/* The tag of a pointer goes. */
 		if (constant && is_register(a) && a->size == 8 && b->imm < 0 && b->imm >= -8)
-			move(ret, number_of(a->reg), number_of(a->reg), 0, 8);
+			move(ret, x86_64_register(a->reg), x86_64_register(a->reg), 0, 8);
 		else
 			read_change(a, ret);
 		break;

@@ -628,4 +628,7 @@ void d_translate(struct compiler *c, struct translation *translation);
 
 extern const struct dialect_print d_print;
 
+/* units.c: ns, usec, hour..., in any case, as nanoseconds. False: there is no such unit. */
+bool d_unit_of_time(const char *text, uint64_t *ret);
+
 #endif

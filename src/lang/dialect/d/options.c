@@ -161,26 +161,8 @@ static bool size_parse(const char *text, uint64_t *ret)
 /* 1s, 100ms, 10hz; a number alone is in nanoseconds. */
 static bool rate_parse(const char *text, uint64_t *ret)
 {
-	static const struct {
-		const char *unit;
-		uint64_t nanoseconds;
-	} units[] = {{"", 1},
-		     {"ns", 1},
-		     {"nsec", 1},
-		     {"us", 1000},
-		     {"usec", 1000},
-		     {"ms", 1000000},
-		     {"msec", 1000000},
-		     {"s", 1000000000},
-		     {"sec", 1000000000},
-		     {"m", 60000000000},
-		     {"min", 60000000000},
-		     {"h", 3600000000000},
-		     {"hour", 3600000000000},
-		     {"d", 86400000000000},
-		     {"day", 86400000000000}};
-	size_t digits = strspn(text, "0123456789"), i;
-	uint64_t value;
+	size_t digits = strspn(text, "0123456789");
+	uint64_t value, unit = 1;
 
 	if (!digits || !number_parse(text, digits, &value))
 		return false;
@@ -188,10 +170,7 @@ static bool rate_parse(const char *text, uint64_t *ret)
 		*ret = value ? 1000000000 / value : 0;
 		return true;
 	}
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcasecmp(text + digits, units[i].unit))
-			return !__builtin_mul_overflow(value, units[i].nanoseconds, ret);
-	return false;
+	return (!text[digits] || d_unit_of_time(text + digits, &unit)) && !__builtin_mul_overflow(value, unit, ret);
 }
 
 /* 2, 2.0, 2.0.1: not newer than what is there. */

@@ -146,25 +146,8 @@ static void find_dtrace(struct making *m)
 
 static bool period(const char *text, uint64_t *ret)
 {
-	static const struct {
-		const char *suffix;
-		uint64_t factor;
-	} units[] = {{"ns", 1},
-		     {"nsec", 1},
-		     {"us", 1000},
-		     {"usec", 1000},
-		     {"ms", 1000000},
-		     {"msec", 1000000},
-		     {"s", 1000000000},
-		     {"sec", 1000000000},
-		     {"m", 60000000000},
-		     {"min", 60000000000},
-		     {"h", 3600000000000},
-		     {"hour", 3600000000000},
-		     {"d", 86400000000000},
-		     {"day", 86400000000000}};
-	size_t digits = strspn(text, "0123456789"), i;
-	uint64_t value;
+	size_t digits = strspn(text, "0123456789");
+	uint64_t value, unit;
 
 	if (!digits || !number_parse(text, digits, &value) || !value)
 		return false;
@@ -172,10 +155,7 @@ static bool period(const char *text, uint64_t *ret)
 		*ret = value > 1000000000 ? 0 : 1000000000 / value;
 		return true;
 	}
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (!strcasecmp(text + digits, units[i].suffix))
-			return !__builtin_mul_overflow(value, units[i].factor, ret) && *ret <= INT64_MAX;
-	return false;
+	return d_unit_of_time(text + digits, &unit) && !__builtin_mul_overflow(value, unit, ret) && *ret <= INT64_MAX;
 }
 
 #define PERIOD_MIN 200000 /* nanoseconds: as dtrace has it */
