@@ -25,7 +25,8 @@ FMODE_EXEC = 0x20  # include/linux/fs.h: among the flags of an open
 source, mountpoint = sys.argv[1:3]
 names = sorted(os.listdir(source))
 libc = ctypes.CDLL(None, use_errno=True)
-device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+# A request can be withdrawn between select() and read(): whoever asked was killed.
+device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
 def attributes(node):
