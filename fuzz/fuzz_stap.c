@@ -42,10 +42,11 @@ static void no_stack(struct names *names, FILE *out, const struct type *type, co
 	fputs(json ? "" : "stack\n", out);
 }
 
-static void no_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid)
+static void no_symbol(struct names *names, FILE *out, uint64_t address, uint64_t pid, enum symbol_form form)
 {
 	(void)names;
 	(void)pid;
+	(void)form;
 	fprintf(out, "%llx", (unsigned long long)address);
 }
 
@@ -57,9 +58,9 @@ static void some_source(struct names *names, uint64_t address, uint64_t pid, con
 	*line = (uint32_t)address;
 }
 
-static void no_kernel_symbol(struct names *names, FILE *out, uint64_t address, bool is_return)
+static void no_kernel_symbol(struct names *names, FILE *out, uint64_t address, enum symbol_form form)
 {
-	no_symbol(names, out, address, is_return);
+	no_symbol(names, out, address, 0, form);
 }
 
 static void no_command(struct run *run, const char *command)

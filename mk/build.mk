@@ -13,7 +13,7 @@ SANITIZE_CLANG = $(if $(wildcard /usr/bin/clang-14),$(strip $(CCACHE) /usr/bin/c
 PKGS := libbpf libdw libprotobuf-c zlib libxxhash liblzma ncursesw
 # Not linked with: loaded when it is needed (base/disassembler.h).
 PKGS_LOADED := capstone
-WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
+WARNINGS := -Wall -Wextra -Werror=incompatible-pointer-types -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef \
 	-Wno-missing-field-initializers
 ifneq ($(SANITIZE),)
 # One sanitized build, of the unit tests and of the fuzz targets: clang's, with what libFuzzer counts. clang 14 has no macro
