@@ -86,7 +86,7 @@ def running(tap, where, interpreter):
     tap.ok(not verdict["kept"], "%s: all of them" % label, *notes)
     loops = [frames for frames, _ in stacks if any(f.startswith("no_loop (") for f in frames)]
     tap.ok(loops and not any(f.startswith("[task ") for frames in loops for f in frames),
-           "%s: a thread without an event loop runs no task" % label, said)
+           "%s: a thread without an event loop runs no task" % label, said, "%d stacks of it" % len(loops), *loops[:3])
 
 
 def waiting(tap, where, interpreter):
