@@ -129,17 +129,20 @@ static int attach_unit(struct later *later, const struct run *of, size_t index, 
 	const struct attach_target target = {.pid = unit->is_everywhere ? 0 : c->options->pid,
 					     .is_command = !unit->is_everywhere && of->options->command != NULL,
 					     .cpu = c->has_cpu ? (int)c->cpu : -1};
-	struct attach attach;
+	struct attach *attaches = calloc(unit->attach_count, sizeof(*attaches));
 	uint32_t i;
-	int err = 0;
+	int err;
 
-	for (i = 0; i < unit->attach_count && !err; i++) {
-		attach = c->attaches.at[unit->first_attach + i];
-		attach.path = path;
-		attach.flags |= flags;
-		err = unit->provider->attach(run_program(of, index), &attach, 1, unit->first_attach + i, &target,
-					     &later->run->attachment, diag);
+	if (!attaches)
+		return diag_fail(diag, ENOMEM, "later.memory", "out of memory");
+	for (i = 0; i < unit->attach_count; i++) {
+		attaches[i] = c->attaches.at[unit->first_attach + i];
+		attaches[i].path = path;
+		attaches[i].flags |= flags;
 	}
+	err = unit->provider->attach(run_program(of, index), attaches, unit->attach_count, unit->first_attach, &target,
+				     &later->run->attachment, diag);
+	free(attaches);
 	return err;
 }
 

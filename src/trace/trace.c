@@ -188,7 +188,7 @@ static int attach_all(struct run *run, struct diag *diag)
 	return err;
 }
 
-/* Places of the same name (a marker's) are one probe. */
+/* Places of the same name (a marker's, or those of a line of Python's) are one probe. */
 static size_t count_probes(const struct compiler *c)
 {
 	size_t count = 0, i;
@@ -196,7 +196,7 @@ static size_t count_probes(const struct compiler *c)
 	for (i = 0; i < c->units.count; i++) {
 		const struct unit *unit = &c->units.at[i];
 
-		count += unit->attach_count;
+		count += unit->provider->is_alike ? 1 : unit->attach_count;
 		if (i && unit->point == unit[-1].point &&
 		    !strcmp(c->attaches.at[unit->first_attach].name, c->attaches.at[unit[-1].first_attach].name))
 			count--;

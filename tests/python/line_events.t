@@ -161,6 +161,17 @@ def check_others(tap, interpreter):
                    "%s: %s tells lines, too" % (interpreter.label, name), done.stdout[-500:], done.stderr)
 
 
+def check_programs(tap, interpreter):
+    """All places have one program, which is verified once: several would take the kernel longer than all the rest."""
+    for dialect, script in ("bpftrace", 'python:"%s":line { @ = count(); }' % interpreter.real), \
+            ("stap", "probe python.line { println(lineno) }"), ("d", 'python$target:::line { @ = count(); }'):
+        done = subprocess.run([STRATA, "trace", "--dialect", dialect, "--synthesize", "--dry-run", "-d", "core", "-e", script, "-c",
+                               "%s -c 0" % interpreter.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=600, check=False)
+        programs = [line for line in done.stdout.split("\n") if line.startswith("program ")]
+        tap.ok(len(programs) == 1, "%s: one program of %s" % (interpreter.label, dialect), *programs, done.stderr)
+
+
 def check_wildcard(tap, interpreter):
     """All probes of a Python are not this one."""
     text = 'python:"%s":* { exit(); }' % ((interpreter.root or "") + interpreter.path)
@@ -198,6 +209,7 @@ def main():
             check_wildcard(tap, interpreter)
             if not interpreter.root:
                 check_others(tap, interpreter)
+                check_programs(tap, interpreter)
                 if interpreter.version < (3, 11):
                     check_spin(tap, interpreter)
         else:

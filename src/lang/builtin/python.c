@@ -50,6 +50,16 @@ static void store_flag(struct gen *g, const struct python_site *site)
 	gen_frame_store(g, 8, AT(flag), R0);
 }
 
+static uint64_t opcodes_of(const struct python_site *site)
+{
+	uint64_t ret = 0;
+	uint32_t i;
+
+	for (i = 0; i < PYTHON_SITE_OPCODES; i++)
+		ret |= (uint64_t)site->opcodes[i < site->opcode_count ? i : 0] << 8 * i;
+	return ret;
+}
+
 static uint32_t flags_of(const struct python_site *site)
 {
 	return (site->frame.kind == PYTHON_ON_STACK ? RT_PYTHON_FRAME_MEMORY : 0) |
@@ -146,16 +156,92 @@ static const char *next_of(const struct python_probe *probe)
 						: "rt_python_next";
 }
 
+/* The registers that the places of a file need. All are copied at each hit, as only then the place is known. */
+struct registers {
+	const struct arch_register *at[RT_PYTHON_REGISTERS];
+	uint32_t count;
+};
+
+/* Which of them a place is in. */
+static uint8_t word_of(struct gen *g, struct registers *registers, const struct python_place *place)
+{
+	const struct arch_register *reg =
+		place->kind == PYTHON_NOWHERE ? NULL : arch_register_numbered(arch_here(), place->reg);
+	uint32_t i;
+
+	if (!reg)
+		return RT_PYTHON_NO_WORD;
+	for (i = RT_PYTHON_NO_WORD + 1; i < registers->count; i++)
+		if (registers->at[i] == reg)
+			return (uint8_t)i;
+	if (i == RT_PYTHON_REGISTERS) {
+		g->c->arena->failed = g->failed = true;
+		return RT_PYTHON_NO_WORD;
+	}
+	registers->at[registers->count++] = reg;
+	return (uint8_t)i;
+}
+
+/* What all places of the file say, one behind the other. */
+static uint32_t gen_sites(struct gen *g, struct registers *registers)
+{
+	const struct attach *attaches = &g->c->attaches.at[g->unit->first_attach];
+	uint32_t ret = 0, at, i;
+
+	registers->count = RT_PYTHON_NO_WORD + 1;
+	for (i = 0; i < g->unit->attach_count; i++) {
+		const struct python_site *site = &((const struct python_probe *)attaches[i].own)->site;
+		const struct rt_python_site record = {.opcodes = opcodes_of(site),
+						      .frame_add = site->frame.add,
+						      .instruction_add = site->instruction.add,
+						      .flag_add = site->flag.add,
+						      .frame = word_of(g, registers, &site->frame),
+						      .instruction = word_of(g, registers, &site->instruction),
+						      .flag = word_of(g, registers, &site->flag),
+						      .kind = site->kind,
+						      .flags = flags_of(site)};
+
+		at = gen_data(g, &record, sizeof(record));
+		ret = i ? ret : at;
+	}
+	return ret;
+}
+
+static void gen_begin_line(struct gen *g, const struct python_probe *probe)
+{
+	struct registers registers;
+	uint32_t sites = gen_sites(g, &registers), i;
+
+	g->begun = gen_temporary(g, sizeof(struct rt_python));
+	code_mov(g->code, R1, REG_CTX);
+	code_call(g->code, BPF_FUNC_get_attach_cookie);
+	code_alu_imm(g->code, BPF_SUB, R0, (int32_t)g->unit->first_attach);
+	code_jump_if(g->code, BPF_JGE, R0, (int32_t)g->unit->attach_count, g->leave);
+	code_load_data(g->code, R2, sites);
+	code_alu_imm(g->code, BPF_MUL, R0, sizeof(struct rt_python_site));
+	code_alu(g->code, BPF_ADD, R2, R0);
+	gen_frame_store_imm(g, 8, AT(registers), 0);
+	for (i = RT_PYTHON_NO_WORD + 1; i < registers.count; i++) {
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)registers.at[i]->context);
+		gen_frame_store(g, 8, AT(registers) + 8 * i, R0);
+	}
+	store_layout(g, probe);
+	gen_frame_address(g, R1, g->begun);
+	code_call_runtime(g->code, next_of(probe));
+}
+
 static void gen_begin(struct gen *g, const struct node *call)
 {
 	const struct python_probe *probe = probe_of(g);
 	const struct python_site *site = &probe->site;
-	uint64_t opcodes = 0;
-	uint32_t i;
 
 	(void)call;
 	if (!is_in_loop(probe)) {
 		code_imm(g->code, R0, 1);
+		return;
+	}
+	if (probe->event == PYTHON_LINE) {
+		gen_begin_line(g, probe);
 		return;
 	}
 	g->begun = gen_temporary(g, sizeof(struct rt_python));
@@ -163,17 +249,13 @@ static void gen_begin(struct gen *g, const struct node *call)
 	store_place(g, &site->instruction, AT(instruction));
 	store_place(g, &site->tstate, AT(tstate));
 	store_flag(g, site);
-	for (i = 0; i < PYTHON_SITE_OPCODES; i++)
-		opcodes |= (uint64_t)site->opcodes[i < site->opcode_count ? i : 0] << 8 * i;
-	code_imm(g->code, R0, (int64_t)opcodes);
+	code_imm(g->code, R0, (int64_t)opcodes_of(site));
 	gen_frame_store(g, 8, AT(opcodes), R0);
 	gen_frame_store_imm(g, 4, AT(site), site->kind);
 	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
 	store_layout(g, probe);
 	gen_frame_address(g, R1, g->begun);
-	code_call_runtime(g->code, probe->event == PYTHON_LINE ? next_of(probe)
-				   : is_import(probe)	       ? "rt_python_import"
-							       : "rt_python_begin");
+	code_call_runtime(g->code, is_import(probe) ? "rt_python_import" : "rt_python_begin");
 }
 
 /* Which argument of its marker a field is; -1: none. */

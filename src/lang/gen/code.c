@@ -89,10 +89,10 @@ void code_call(struct code *code, int helper)
 	EMIT(BPF_JMP | BPF_CALL, 0, 0, 0, helper);
 }
 
-static void refer(struct code *code, enum reference_kind kind, const char *name, uint32_t function)
+static void refer(struct code *code, enum reference_kind kind, const char *name, uint32_t number)
 {
 	struct reference reference = {
-		.at = (uint32_t)code->insns.count, .kind = kind, .name = name, .function = function};
+		.at = (uint32_t)code->insns.count, .kind = kind, .name = name, .number = number};
 
 	if (!code->dead && vec_push(&code->references, reference))
 		code->failed = true;
@@ -126,6 +126,13 @@ void code_load_function(struct code *code, int to, uint32_t function)
 {
 	refer(code, REFERENCE_FUNCTION, NULL, function);
 	EMIT(BPF_LD | BPF_DW | BPF_IMM, to, BPF_PSEUDO_FUNC, 0, 0);
+	EMIT(0, 0, 0, 0, 0);
+}
+
+void code_load_data(struct code *code, int to, uint32_t offset)
+{
+	refer(code, REFERENCE_DATA, NULL, offset);
+	EMIT(BPF_LD | BPF_DW | BPF_IMM, to, 0, 0, 0);
 	EMIT(0, 0, 0, 0, 0);
 }
 
@@ -313,7 +320,9 @@ void code_print(FILE *out, const struct code *code)
 			if (refers && code->references.at[next].kind == REFERENCE_MAP)
 				fprintf(out, "r%u = map %s", insn->dst_reg, code->references.at[next].name);
 			else if (refers)
-				fprintf(out, "r%u = function %u", insn->dst_reg, code->references.at[next].function);
+				fprintf(out, "r%u = %s %u", insn->dst_reg,
+					code->references.at[next].kind == REFERENCE_DATA ? "data" : "function",
+					code->references.at[next].number);
 			else if (insn->src_reg == BPF_PSEUDO_BTF_ID)
 				fprintf(out, "r%u = kernel %d", insn->dst_reg, insn->imm);
 			else

@@ -17,13 +17,13 @@
 #include "base/vec.h"
 #include "lang/core/report.h"
 
-enum reference_kind { REFERENCE_MAP, REFERENCE_RUNTIME, REFERENCE_FUNCTION };
+enum reference_kind { REFERENCE_MAP, REFERENCE_RUNTIME, REFERENCE_FUNCTION, REFERENCE_DATA };
 
 struct reference {
 	uint32_t at; /* instruction */
 	enum reference_kind kind;
 	const char *name;  /* of the map or the runtime function */
-	uint32_t function; /* REFERENCE_FUNCTION: index in the object */
+	uint32_t number;   /* REFERENCE_FUNCTION: index in the object; REFERENCE_DATA: offset in the object's data */
 };
 
 /* The kernel takes no larger program: include/linux/bpf.h, BPF_COMPLEXITY_LIMIT_INSNS (5.2). */
@@ -74,6 +74,8 @@ void code_load_map(struct code *code, int to, const char *name);
 /* Something of the kernel's own, by its number in the kernel's BTF. */
 void code_load_kernel(struct code *code, int to, uint32_t number);
 void code_load_function(struct code *code, int to, uint32_t function);
+/* The address of data that the object has for its programs (gen_data()). */
+void code_load_data(struct code *code, int to, uint32_t offset);
 void code_exit(struct code *code);
 
 label code_label(struct code *code);

@@ -3,6 +3,7 @@
 #include "lang/gen/gen.h"
 
 #include <ctype.h>
+#include <string.h>
 
 #include "lang/gen/stack_frame.h"
 #include "lang/provider/provider.h"
@@ -187,6 +188,20 @@ static void gen_unit(struct gen *g, uint32_t index)
 	code_deinit(&entry);
 }
 
+uint32_t gen_data(struct gen *g, const void *bytes, size_t size)
+{
+	uint32_t at = (uint32_t)g->data.count;
+
+	if (at + size > INT32_MAX || vec_reserve(&g->data, (size + 7) & ~(size_t)7)) {
+		g->c->arena->failed = g->failed = true;
+		return 0;
+	}
+	memcpy(g->data.at + at, bytes, size);
+	memset(g->data.at + at + size, 0, -size & 7);
+	g->data.count += (size + 7) & ~(size_t)7;
+	return at;
+}
+
 bool gen_all(struct gen *g, struct compiler *c, builtin_codes *code_of)
 {
 	uint32_t i;
@@ -218,4 +233,5 @@ void gen_deinit(struct gen *g)
 	for (i = 0; i < g->functions.count; i++)
 		code_deinit(&g->functions.at[i].code);
 	vec_free(&g->functions);
+	vec_free(&g->data);
 }

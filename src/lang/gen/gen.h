@@ -65,6 +65,7 @@ struct gen {
 	VEC(struct function) functions;
 	struct code *code; /* the function that is written: of functions.at[current] */
 	uint32_t current;
+	VEC(uint8_t) data;       /* that programs read, for code_load_data() */
 	uint32_t used, used_max; /* bytes of the unit's frame */
 	uint32_t frame_size;     /* the largest of those in the map `frames`; 0: there is none */
 	label leave;             /* of the current function: the end of the program, or of one turn of the loop */
@@ -93,6 +94,9 @@ void gen_into(struct gen *g, const struct node *node, const struct type *type, u
 uint32_t gen_place(struct gen *g, const struct node *node);
 /* Converts what lies at `from` to another type at `to`. */
 void gen_convert(struct gen *g, const struct type *type, uint32_t from, const struct type *to_type, uint32_t to);
+
+/* Data for the object's programs, aligned to 8: its offset, for code_load_data(). */
+uint32_t gen_data(struct gen *g, const void *bytes, size_t size);
 
 /* Room in the frame until the statement ends, aligned to 8. */
 uint32_t gen_temporary(struct gen *g, uint32_t size);

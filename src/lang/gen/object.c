@@ -63,6 +63,7 @@ struct object {
 	int u64_type, pointer_type, int_type, index_type, main_proto, loop_proto;
 	VEC(struct function_info) functions;
 	uint32_t *text_offsets; /* of functions that are loops' bodies, in bytes */
+	uint32_t data_symbol;   /* index into locals: the section of gen->data */
 	bool failed;
 };
 
@@ -332,6 +333,24 @@ static void place_functions(struct object *o)
 	}
 }
 
+/* What programs only read. libbpf makes a map of the section, by its name. */
+static void place_data(struct object *o)
+{
+	const struct gen *g = o->gen;
+	uint32_t section;
+
+	if (!g->data.count)
+		return;
+	section = add_section(o, ".rodata.script", SHT_PROGBITS, SHF_ALLOC);
+	if (o->failed)
+		return;
+	append(&o->sections.at[section].content, g->data.at, g->data.count);
+	o->data_symbol = (uint32_t)o->locals.count;
+	if (vec_push(&o->locals, (Elf64_Sym){.st_info = ELF64_ST_INFO(STB_LOCAL, STT_SECTION),
+					     .st_shndx = (Elf64_Section)section}))
+		o->failed = true;
+}
+
 /* locals[0] is the null symbol, locals[1] the section symbol of .text. */
 #define LOCAL_TEXT 1u
 
@@ -345,11 +364,13 @@ static void relocate(struct object *o, const struct function *function, uint32_t
 		uint32_t offset = base + reference->at * (uint32_t)sizeof(struct bpf_insn), symbol;
 		Elf64_Rel relocation = {.r_offset = offset};
 
-		if (reference->kind == REFERENCE_FUNCTION) {
+		if (reference->kind == REFERENCE_FUNCTION || reference->kind == REFERENCE_DATA) {
 			struct bpf_insn *insn = (void *)(o->sections.at[section].content.data.at + offset);
+			bool is_data = reference->kind == REFERENCE_DATA;
 
-			insn->imm = (int32_t)o->text_offsets[reference->function];
-			relocation.r_info = ELF64_R_INFO((uint64_t)LOCAL_TEXT, RELOCATION_64_64);
+			insn->imm = (int32_t)(is_data ? reference->number : o->text_offsets[reference->number]);
+			relocation.r_info =
+				ELF64_R_INFO((uint64_t)(is_data ? o->data_symbol : LOCAL_TEXT), RELOCATION_64_64);
 		} else {
 			if (!find_global(o, reference->name, &symbol)) {
 				o->failed = true;
@@ -521,6 +542,8 @@ static void build(struct object *o, struct bytes *file)
 	append(&o->sections.at[SECTION_LICENSE].content, license, strlen(license) + 1);
 	add_maps(o);
 	place_functions(o);
+	if (!o->failed)
+		place_data(o);
 	if (!o->failed)
 		add_all_relocations(o);
 	if (o->failed)

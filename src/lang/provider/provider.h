@@ -79,7 +79,7 @@ struct provider {
 	bool is_watch;                     /* unwatch() removes its places, by their addresses */
 	/* Several places share a program, told apart by the attach cookie. */
 	bool shares_programs;
-	/* If not: is the program for the one place, of the same file, right for the other one, too? May be NULL. */
+	/* If not: are both places, of one file, of the same program, which tells them apart? May be NULL. */
 	bool (*is_alike)(const struct attach *a, const struct attach *b);
 	/* Of the programs at one place, the kernel runs the one attached last first. */
 	bool runs_last_first;

@@ -8,10 +8,10 @@
  *
  * A probe has one of two sources, and means the same with both. For functions these are breakpoints at several places
  * of the interpreter loop (runtime/python/probe_sites.h). Each place has a program of its own, because each has the
- * frame elsewhere. Only if the loop is not understood are the static markers used, which do not tell the kind. The
- * other events use their markers, which cost nothing until the event happens. A build without markers has places in its
- * code for them (runtime/python/event_sites.h). There, imports begin and end with a function of Python's own,
- * _find_and_load().
+ * frame elsewhere; but all of a file's for lines, which are hundreds, have one. Only if the loop is not understood are
+ * the static markers used, which do not tell the kind. The other events use their markers, which cost nothing until the
+ * event happens. A build without markers has places in its code for them (runtime/python/event_sites.h). There, imports
+ * begin and end with a function of Python's own, _find_and_load().
  */
 #include <errno.h>
 #include <limits.h>
@@ -166,7 +166,10 @@ static void add_site(const struct python_file *file, enum python_event event, co
 	add(file, (struct python_probe){.event = event, .site = *site}, site->vaddr, 0);
 }
 
-/* All instructions, and by what else a frame is begun, left, or gone on with. */
+/*
+ * All instructions, and by what else a frame is begun, left, or gone on with. All are one program's. Of two at one
+ * address the kernel runs the one first that is attached last.
+ */
 static void add_lines(const struct python_file *file)
 {
 	const struct python_sites *sites = &file->sites;
@@ -176,15 +179,15 @@ static void add_lines(const struct python_file *file)
 	file->search->c->python_lines++;
 	file->search->c->has_lines |= !is_old;
 	file->search->c->has_lines_old |= is_old;
-	for (i = 0; i < sites->lines.count; i++)
-		add_site(file, PYTHON_LINE, &sites->lines.at[i]);
+	for (i = 0; i < sites->jits.count; i++)
+		add_site(file, PYTHON_LINE, &sites->jits.at[i]);
+	for (i = 0; i < sites->raises.count && (!is_old || file->interpreter.layout.version == 0x309); i++)
+		add_site(file, PYTHON_LINE, &sites->raises.at[i]);
 	for (i = 0; i < sites->at.count; i++)
 		if (is_old || sites->at.at[i].kind == PYTHON_SITE_UNWIND || sites->at.at[i].kind == PYTHON_SITE_THROW)
 			add_site(file, PYTHON_LINE, &sites->at.at[i]);
-	for (i = 0; i < sites->raises.count && (!is_old || file->interpreter.layout.version == 0x309); i++)
-		add_site(file, PYTHON_LINE, &sites->raises.at[i]);
-	for (i = 0; i < sites->jits.count; i++)
-		add_site(file, PYTHON_LINE, &sites->jits.at[i]);
+	for (i = sites->lines.count; i-- > 0;)
+		add_site(file, PYTHON_LINE, &sites->lines.at[i]);
 	if (!file->search->listing)
 		report_warning(file->search->c->report, "python.slow", file->search->point->span,
 			       "%s has no marker for lines: each of Python's instructions is stopped at, which "
@@ -208,9 +211,7 @@ static bool is_alike(const struct attach *a, const struct attach *b)
 	const struct python_probe *one = a->own, *other = b->own;
 
 	return one->event == PYTHON_LINE && other->event == PYTHON_LINE && one->file == other->file &&
-	       one->lines == other->lines &&
-	       !strcmp(a->path, b->path) && one->site.kind >= PYTHON_SITE_LINE &&
-	       !python_site_compare_programs(&one->site, &other->site);
+	       one->lines == other->lines && !strcmp(a->path, b->path) && !one->arguments && !other->arguments;
 }
 
 static void add_loop(const struct python_file *file, enum python_event event)

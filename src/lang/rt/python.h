@@ -22,6 +22,23 @@ enum rt_python_flag {
 	RT_PYTHON_CHECK = 128	  /* of lines: `opcodes` has to be looked at */
 };
 
+/*
+ * Of lines all places of a file have one program, which finds what its place says by the attach cookie, in a list of
+ * these. Where something is: in which word of rt_python.registers, and what is added.
+ */
+struct rt_python_site {
+	__u64 opcodes; /* as in struct rt_python */
+	__s32 frame_add, instruction_add, flag_add;
+	__u8 frame, instruction, flag;
+	__u8 kind;  /* enum python_site_kind */
+	__u32 flags; /* enum rt_python_flag */
+	__u32 pad;
+};
+ABI_ASSERT_SIZE(struct rt_python_site, 32);
+
+#define RT_PYTHON_REGISTERS 32 /* a power of two; of the registers, those that the places of the file need */
+#define RT_PYTHON_NO_WORD   0  /* which of them is 0 */
+
 enum rt_python_kind {
 	RT_PYTHON_START = 1,
 	RT_PYTHON_RESUME,
@@ -82,10 +99,11 @@ struct rt_python {
 	struct py_line line;
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
+	__u64 registers[RT_PYTHON_REGISTERS]; /* of lines */
 	__u64 head_of; /* the code object whose first words are in `head`; 0: none */
 	__u64 head[RT_PYTHON_CODE_WORDS];
 };
-ABI_ASSERT_SIZE(struct rt_python, 552);
+ABI_ASSERT_SIZE(struct rt_python, 808);
 
 #define RT_PYTHON_WANTED 64   /* names that a script compares with; of more nothing is remembered */
 #define RT_PYTHON_NAMES  4096 /* that are remembered; beyond, the one seen longest ago is forgotten */

@@ -54,6 +54,23 @@ static __always_inline __u64 code_of(const struct rt_python *p)
 	return word(p->frame + p->frame_code) & ~(__u64)p->code_tag;
 }
 
+static __always_inline __u64 site_word(const struct rt_python *p, __u8 which, __s32 add)
+{
+	return p->registers[which & (RT_PYTHON_REGISTERS - 1)] + (__u64)(__s64)add;
+}
+
+/* What the place says, of lines: all but the instruction and the flag. */
+static __always_inline void begin_site(struct rt_python *p, const struct rt_python_site *site)
+{
+	p->head_of = 0;
+	p->site = site->kind;
+	p->flags = site->flags;
+	p->opcodes = site->opcodes;
+	p->frame = site_word(p, site->frame, site->frame_add);
+	if (site->flags & RT_PYTHON_FRAME_MEMORY)
+		p->frame = word(p->frame);
+}
+
 /* Where the bytecode begins that the frame executes. */
 static __always_inline __u64 bytecode_of(const struct rt_python *p)
 {

@@ -12,7 +12,7 @@
  *
  * 3.11, as sys.settrace's 'line' (maybe_call_line_trace() in Python/ceval.c): if it has a line, and another one than
  * the frame's instruction before it, or that is farther on (a jump back). It joins two instructions, of which each may
- * begin a line, into one, as 3.12 does. There two programs run at a hit: the second one is for the second instruction.
+ * begin a line, into one, as 3.12 does. There the program runs twice at a hit: then for the second instruction.
  *
  * A run is what lies side by side in the line table and has the same line, or none. Of each thread it is kept in which
  * frame it is, and in which run. Within the run nothing has to be read. Behind it the table is read on from there,
@@ -368,15 +368,14 @@ static __always_inline int step(struct rt_python *p, struct thread *t, int is_ma
 }
 
 /* `is_marking`: 3.12. RT_PYTHON_LINE: a line begins; or 0. */
-static __always_inline __u64 next(void *state, int is_marking)
+static __always_inline __u64 next(struct rt_python *p, const struct rt_python_site *site, int is_marking)
 {
-	struct rt_python *p = state;
 	struct thread *t;
 	int found = 0;
 
-	p->head_of = 0;
-	if (p->flags & RT_PYTHON_FRAME_MEMORY)
-		p->frame = word(p->frame);
+	begin_site(p, site);
+	p->instruction = site_word(p, site->instruction, site->instruction_add);
+	p->flag = site_word(p, site->flag, site->flag_add);
 	if (p->flags & RT_PYTHON_INSTRUCTION_MEMORY)
 		p->instruction = word(p->instruction);
 	if (p->flags & RT_PYTHON_INSTRUCTION_OF_FRAME)
@@ -446,13 +445,13 @@ static __always_inline __u64 next(void *state, int is_marking)
 	return found ? RT_PYTHON_LINE : 0;
 }
 
-__hidden __u64 rt_python_next(void *state)
+__hidden __u64 rt_python_next(void *state, void *site)
 {
-	return next(state, 0);
+	return next(state, site, 0);
 }
 
 /* Of 3.12: of the others, the verifier need not look at what it has in addition. */
-__hidden __u64 rt_python_next_marking(void *state)
+__hidden __u64 rt_python_next_marking(void *state, void *site)
 {
-	return next(state, 1);
+	return next(state, site, 1);
 }

@@ -259,16 +259,14 @@ static __always_inline int step(struct rt_python *p, struct thread *t)
 }
 
 /* RT_PYTHON_LINE: a line begins; or 0. */
-__hidden __u64 rt_python_next_old(void *state)
+__hidden __u64 rt_python_next_old(void *state, void *site)
 {
 	struct rt_python *p = state;
 	struct thread *t;
 	__u64 frame;
 	int found;
 
-	p->head_of = 0;
-	if (p->flags & RT_PYTHON_FRAME_MEMORY)
-		p->frame = word(p->frame);
+	begin_site(p, site);
 	t = thread_of(p);
 	if (!t)
 		return 0;

@@ -132,35 +132,13 @@ static bool place(const struct sites_search *search, uint64_t handler, bool only
 	return false;
 }
 
-static int compare_places(const struct python_place *a, const struct python_place *b)
-{
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->reg != b->reg)
-		return a->reg < b->reg ? -1 : 1;
-	return a->add < b->add ? -1 : a->add > b->add;
-}
-
-int python_site_compare_programs(const struct python_site *a, const struct python_site *b)
-{
-	int order = a->kind < b->kind ? -1 : a->kind > b->kind;
-
-	if (!order)
-		order = compare_places(&a->frame, &b->frame);
-	if (!order)
-		order = compare_places(&a->instruction, &b->instruction);
-	if (!order)
-		order = a->again < b->again ? -1 : a->again > b->again;
-	/* What is checked is in the program. */
-	return order || !a->again ? order : memcmp(a->opcodes, b->opcodes, sizeof(a->opcodes));
-}
-
 int python_sites_compare_lines(const void *a, const void *b)
 {
 	const struct python_site *left = a, *right = b;
-	int order = python_site_compare_programs(left, right);
 
-	return order ? order : left->vaddr < right->vaddr ? -1 : left->vaddr > right->vaddr;
+	if (left->vaddr != right->vaddr)
+		return left->vaddr < right->vaddr ? -1 : 1;
+	return (left->kind > right->kind) - (left->kind < right->kind);
 }
 
 /* Two handlers that go on in the same code, where both have the same: either's opcodes are right. */
@@ -168,8 +146,8 @@ static bool unite(struct python_site *site, const struct python_site *other)
 {
 	unsigned int i, j;
 
-	if (site->kind != other->kind || compare_places(&site->frame, &other->frame) ||
-	    compare_places(&site->instruction, &other->instruction))
+	if (site->kind != other->kind || !python_same_place(&site->frame, &other->frame) ||
+	    !python_same_place(&site->instruction, &other->instruction))
 		return false;
 	for (i = 0; i < other->opcode_count; i++) {
 		for (j = 0; j < site->opcode_count && site->opcodes[j] != other->opcodes[i];)
@@ -206,7 +184,7 @@ static struct python_site *find(const struct sites_search *search, uint64_t vadd
 	return NULL;
 }
 
-/* Two instructions as one: two programs at one place, which other code must not share. */
+/* Two instructions as one: two sites at one place, which other code must not share. */
 static int add_joined(struct sites_search *search, struct python_site *site)
 {
 	struct python_site second = *site;

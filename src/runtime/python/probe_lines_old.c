@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * probe_lines.c of 3.6 to 3.10. The loop's C function runs one frame, which is at the same place in the code of all
- * instructions; and what is executed is in frame->f_lasti. So all these places have one program, and it does not matter
- * if it is hit twice for an instruction (lang/rt/rt_lines_old.bpf.c).
+ * instructions; and what is executed is in frame->f_lasti. So it does not matter if a place is hit twice for an
+ * instruction (lang/rt/rt_lines_old.bpf.c).
  *
  * The loop goes to the code of an instruction by two tables: the 256 addresses of opcode_targets, and, when something
  * else has to be looked at (another thread wants the GIL, lines are traced), by a `switch`. For that the compiler may

@@ -154,8 +154,8 @@ struct python_sites {
 	 */
 	python_site_list jits;
 	/*
-	 * The code of each instruction of Python's, where lines can be told by it; those whose frame and instruction
-	 * are at the same places are neighbours. Empty: `no_lines` says why.
+	 * The code of each instruction of Python's, where lines can be told by it, by address; of two at one address
+	 * the second one is PYTHON_SITE_LINE_JOINED. Empty: `no_lines` says why.
 	 */
 	python_site_list lines;
 	uint8_t no_lines; /* enum python_no_lines */
@@ -175,8 +175,6 @@ int python_sites_find(const struct elf_file *elf, const struct python_interprete
 void python_sites_deinit(struct python_sites *sites);
 
 bool python_site_is_entry(const struct python_site *site);
-/* Of two of `lines`: 0 if the program for the one is right for the other, and else which one is before the other. */
-int python_site_compare_programs(const struct python_site *a, const struct python_site *b);
 /* The opcodes of RESUME and its kin in this minor version, a byte each, up to four; repeated if there are less. */
 uint32_t python_line_begins(uint8_t minor);
 /* The kind of a site, as one word: "resume" ... */

@@ -439,10 +439,13 @@ static bool can_share(struct making *m, const struct spot *a, const struct spot 
 	const struct d_state *state = d_state(m->c);
 	size_t i;
 
-	if (a->provider != b->provider || !a->provider->shares_programs || a->attach.spec || b->attach.spec ||
-	    a->place.pid != b->place.pid || a->place.made || b->place.made ||
-	    a->place.is_everywhere != b->place.is_everywhere ||
+	if (a->provider != b->provider || a->attach.spec || b->attach.spec || a->place.pid != b->place.pid ||
+	    a->place.made || b->place.made || a->place.is_everywhere != b->place.is_everywhere ||
 	    a->attach.flags != b->attach.flags || !same_clauses(a, b))
+		return false;
+	if (a->provider->is_alike && a->provider->is_alike(&a->attach, &b->attach))
+		return true;
+	if (!a->provider->shares_programs)
 		return false;
 	/* What a system call is given and what it gives lie in other places. */
 	if (!strcmp(a->place.provider, "syscall") && strcmp(a->place.name, b->place.name) != 0)
@@ -490,11 +493,13 @@ static void make_units(struct making *m)
 
 	for (i = 0; done && i < m->spots.count && !m->c->arena->failed; i++) {
 		uint32_t first = (uint32_t)m->c->attaches.count;
+		bool is_shared;
 
 		if (done[i])
 			continue;
 		add_place(m, &m->spots.at[i]);
-		for (k = i + 1; k < m->spots.count && m->spots.at[i].provider->shares_programs; k++)
+		is_shared = m->spots.at[i].provider->shares_programs || m->spots.at[i].provider->is_alike;
+		for (k = i + 1; k < m->spots.count && is_shared; k++)
 			if (!done[k] && can_share(m, &m->spots.at[i], &m->spots.at[k])) {
 				done[k] = true;
 				add_place(m, &m->spots.at[k]);

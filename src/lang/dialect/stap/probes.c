@@ -346,6 +346,9 @@ static bool can_share(const struct compiler *c, size_t a, size_t b)
 				  *other = stap_state(c)->places.at[b].handler;
 	const struct unit *unit = &c->units.at[a], *with = &c->units.at[b];
 
+	if (one == other && unit->provider == with->provider && unit->provider->is_alike &&
+	    unit->provider->is_alike(&c->attaches.at[a], &c->attaches.at[b]))
+		return true;
 	return unit->provider == with->provider && unit->provider->shares_programs && !c->attaches.at[a].spec &&
 	       !c->attaches.at[b].spec && c->attaches.at[a].flags == c->attaches.at[b].flags &&
 	       one->is_everywhere == other->is_everywhere && one->needs == other->needs && one->pid == other->pid &&
