@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from probe_run import STRATA, difference, read, refusal, run, without_lines  # first: it finds the others
+from probe_run import STRATA, difference, read, refusal, run, trace, without_lines  # first: it finds the others
 from interpreters import discover
 from tap import Tap
 
@@ -32,8 +32,7 @@ def available(interpreter, options):
     file = (interpreter.root or "") + interpreter.path
     found, refused = [], {}
     for event in EVENTS:
-        done = subprocess.run([STRATA, "trace", *options, "-e", 'begin { exit(); } python:"%s":%s { }' % (file, event)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True, check=False)
+        done = trace('begin { exit(); } python:"%s":%s { }' % (file, event), None, options)
         if done.returncode:
             refused[event] = done.stderr
         else:
@@ -82,8 +81,7 @@ def check_names(tap, interpreter):
     """The markers' names, in a build that does not have them."""
     file = (interpreter.root or "") + interpreter.path
     script = 'usdt:"%s":python:%s { }'
-    done = subprocess.run([STRATA, "trace", "-e", script % (file, "function__entry")], stdout=subprocess.DEVNULL,
-                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
+    done = trace(script % (file, "function__entry"), None)
     tap.ok(done.returncode == 1 and "HINT: python:function-entry has it" in done.stderr and "--synthesize" in done.stderr,
            "%s: what has the marker that it was built without" % interpreter.label, done.stderr)
     script = "".join('usdt:"%%(file)s":python:%s { printf(%s); }\n' % pair for pair in (
@@ -106,8 +104,7 @@ def check_names(tap, interpreter):
 def check_lines(tap, interpreter):
     """Without a marker: all of Python's instructions have them."""
     script = 'begin { exit(); } python:"%s":line { }' % interpreter.path
-    done = subprocess.run([STRATA, "trace", "-e", script], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                          universal_newlines=True, check=False)
+    done = trace(script, None)
     tap.ok(done.returncode == 0 and "no marker for lines" in done.stderr and "which slows it" in done.stderr,
            "%s: line is had, and it is said that this is slow" % interpreter.label, done.stderr)
 

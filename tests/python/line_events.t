@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """line_events: python:line on builds without the marker, line by line: probe_truth.py writes down what sys.monitoring, or
-sys.settrace up to 3.10, tells it in two threads, and strata has to tell the same, in the same order. Because a program that is watched by itself executes other
-instructions, one thread does the same again, unwatched. Versions that cannot be traced are refused, by name; those with
-markers use these. A function at the limit of recursion is left out, as in probes.t. PROBE_TURNS: turns of the program."""
+sys.settrace up to 3.11, tells it in two threads, and strata has to tell the same, in the same order. Because a program that is
+watched by itself executes other instructions, one thread does the same again, unwatched. Versions that cannot be traced are
+refused, by name; those with markers use these. A function at the limit of recursion is left out, as in probes.t. In the short
+form one interpreter of each method runs for twice as long as the others. PROBE_TURNS: turns of the program, of all."""
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 
-from probe_run import STRATA, difference, read, refusal, run  # first: it finds the others
+from probe_run import STRATA, alone, difference, place, read, refusal, run, trace, trace_program  # first: it finds the others
 from interpreters import discover
-from tap import Tap
+from tap import LONG, Tap
 
-TURNS = os.environ.get("PROBE_TURNS", "4")
+TURNS, SHORT = 4, 2
 LIMIT = "limit"
 VERSIONS = (3, 6), (3, 7), (3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15)
 SCRIPT = """python:"%(file)s":line /args.file == "%(program)s"/ { printf("%%d line %%s %%d\\n", tid, args.function, args.line); }"""
@@ -29,8 +29,13 @@ def main_thread(told):
     return max(told.values(), key=len) if told else []
 
 
-def check(tap, interpreter):
-    folder, done, told, truth = run(interpreter, "probe_truth.py", [TURNS, "lines"], SCRIPT)
+def method(interpreter):
+    """By what it is found out whether a line begins: rt_lines.bpf.c, rt_lines_old.bpf.c."""
+    return min(max(interpreter.version[:2], (3, 8)), (3, 13))
+
+
+def check(tap, interpreter, turns):
+    folder, done, told, truth = run(interpreter, "probe_truth.py", [turns, "lines"], SCRIPT)
     if done.returncode or not truth:
         tap.ok(False, "%s: traced" % interpreter.label, done.stderr)
     else:
@@ -44,15 +49,13 @@ def check(tap, interpreter):
     shutil.rmtree(folder)
 
 
-def check_unwatched(tap, interpreter):
-    events = []
-    for mode in "alone", "unwatched":
-        folder, done, told, truth = run(interpreter, "probe_truth.py", [TURNS, mode], SCRIPT)
-        events.append(without_limit(main_thread(read(truth if mode == "alone" else told))))
-        shutil.rmtree(folder)
-    wrong = difference(events[1], events[0], "unwatched")
-    tap.ok(events[0] and not wrong, "%s: %d lines of a program that is not watched otherwise" % (interpreter.label, len(events[0])),
+def check_unwatched(tap, interpreter, turns):
+    folder, done, told, _ = run(interpreter, "probe_truth.py", [turns, "unwatched"], SCRIPT)
+    expected = without_limit(main_thread(alone(interpreter, "probe_truth.py", [turns, "alone"])))
+    wrong = difference(without_limit(main_thread(read(told))), expected, "unwatched")
+    tap.ok(expected and not wrong, "%s: %d lines of a program that is not watched otherwise" % (interpreter.label, len(expected)),
            done.stderr, *wrong)
+    shutil.rmtree(folder)
 
 
 # A code object whose line table is no such table; one that has none; one with very many lines.
@@ -80,18 +83,8 @@ many()
 
 
 def check_damaged(tap, interpreter):
-    root = interpreter.root or ""
-    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
-        program.write(DAMAGED)
-        program.flush()
-        os.chmod(program.name, 0o644)
-        inside = program.name[len(root):]
-        script = """python:"%s":line /args.file == "many"/ { @many = count(); @last = args.line; }
-            python:"%s":line /args.file == "%s" && args.function == "<module>"/ { @module = count(); }""" % (
-                root + interpreter.path, root + interpreter.path, inside)
-        command = "%s%s %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
-        done = subprocess.run([STRATA, "trace", "-e", script, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, timeout=600, check=False)
+    done = trace_program(interpreter, DAMAGED, """python:"%(file)s":line /args.file == "many"/ { @many = count(); @last = args.line; }
+        python:"%(file)s":line /args.file == "%(program)s" && args.function == "<module>"/ { @module = count(); }""")
     got = dict(re.findall(r"@(\w+): (\d+)", done.stdout))
     tap.ok(done.returncode == 0 and got.get("many") == "3001" and got.get("last") == "3001" and got.get("module") == "28",
            "%s: damaged line tables, and 3,000 lines" % interpreter.label, done.stdout, done.stderr)
@@ -122,12 +115,7 @@ print("truth", told)
 
 
 def check_spin(tap, interpreter):
-    with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
-        program.write(SPIN)
-        program.flush()
-        script = 'python:"%s":line /args.function == "spin"/ { @spin = count(); }' % interpreter.path
-        done = subprocess.run([STRATA, "trace", "-e", script, "-c", "%s %s" % (interpreter.path, program.name)],
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    done = trace_program(interpreter, SPIN, 'python:"%(file)s":line /args.function == "spin"/ { @spin = count(); }')
     got, want = re.search(r"@spin: (\d+)", done.stdout), re.search(r"truth (\d+)", done.stdout)
     tap.ok(got and want and 0 <= int(want[1]) - int(got[1]) <= 1, "%s: a jump to itself" % interpreter.label, done.stdout, done.stderr)
 
@@ -154,8 +142,7 @@ def check_others(tap, interpreter):
         for name, (options, script) in AS_OTHERS.items():
             text = script % interpreter.real if name == "bpftrace" else script.replace("%%", "%")
             words = [folder + "/stap"] if name == "stap" else [STRATA, "trace", "-q", *options]
-            done = subprocess.run([*words, "-e", text, "-c", "%s %s" % (interpreter.path, program)], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+            done = trace(text, "%s -S %s" % (interpreter.path, program), (), words)
             got = [line for line in done.stdout.split("\n") if line.startswith(program + " work ")]
             tap.ok(got == ["%s work %d" % (program, number) for _ in range(3) for number in (3, 4)],
                    "%s: %s tells lines, too" % (interpreter.label, name), done.stdout[-500:], done.stderr)
@@ -165,26 +152,20 @@ def check_programs(tap, interpreter):
     """All places have one program, which is verified once: several would take the kernel longer than all the rest."""
     for dialect, script in ("bpftrace", 'python:"%s":line { @ = count(); }' % interpreter.real), \
             ("stap", "probe python.line { println(lineno) }"), ("d", 'python$target:::line { @ = count(); }'):
-        done = subprocess.run([STRATA, "trace", "--dialect", dialect, "--synthesize", "--dry-run", "-d", "core", "-e", script, "-c",
-                               "%s -c 0" % interpreter.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, timeout=600, check=False)
+        done = trace(script, "%s -c 0" % interpreter.path, ["--dialect", dialect, "--synthesize", "--dry-run", "-d", "core"])
         programs = [line for line in done.stdout.split("\n") if line.startswith("program ")]
         tap.ok(len(programs) == 1, "%s: one program of %s" % (interpreter.label, dialect), *programs, done.stderr)
 
 
 def check_wildcard(tap, interpreter):
     """All probes of a Python are not this one."""
-    text = 'python:"%s":* { exit(); }' % ((interpreter.root or "") + interpreter.path)
-    done = subprocess.run([STRATA, "trace", "-e", text, "-c", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=600, check=False)
+    done = trace("python:%s:* { exit(); }" % place(interpreter), "true")
     tap.ok("python:line is not to be had" in done.stderr and "name it by itself" in done.stderr,
            "%s: a pattern does not mean it" % interpreter.label, done.stderr)
 
 
 def check_refused(tap, interpreter):
-    text = SCRIPT % {"file": (interpreter.root or "") + interpreter.path, "program": "x"}
-    done = subprocess.run([STRATA, "trace", "-e", text, "-c", "true"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          universal_newlines=True, timeout=600, check=False)
+    done = trace("python:%s:line { }" % place(interpreter), "true")
     tap.ok(done.returncode == 1 and "without a marker for lines" in done.stderr, "%s: refused" % interpreter.label,
            done.stderr)
 
@@ -199,12 +180,15 @@ def main():
     if os.geteuid():
         print("1..0 # SKIP needs root")
         return
+    methods = set()
     for interpreter in discover():
         if refusal(interpreter.label) or has_marker(interpreter):
             continue
         if interpreter.version[:2] in VERSIONS:
-            check(tap, interpreter)
-            check_unwatched(tap, interpreter)
+            turns = os.environ.get("PROBE_TURNS", str(TURNS if LONG or method(interpreter) not in methods else SHORT))
+            methods.add(method(interpreter))
+            check(tap, interpreter, turns)
+            check_unwatched(tap, interpreter, turns)
             check_damaged(tap, interpreter)
             check_wildcard(tap, interpreter)
             if not interpreter.root:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a program of the truth under strata trace, and compares what both tell; for probes.t, events.t and calls.t."""
+"""Runs a program of the truth under strata trace, and compares what both tell; for probes.t, events.t, line_events.t
+and calls.t."""
 import collections
 import os
 import shutil
@@ -60,21 +61,55 @@ def difference(told, expected, what):
             "    expected %s" % expected[max(0, at - 2):at + 4], "    told     %s" % told[max(0, at - 2):at + 4]]
 
 
+def trace(script, command, options=(), words=(STRATA, "trace")):
+    """strata trace with a script and a command, of which None is none: what both print, and the status."""
+    return subprocess.run([*words, *options, "-e", script, *(["-c", command] if command else [])], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+
+
+def place(interpreter):
+    """The interpreter's file, in quotes of scripts."""
+    return '"%s%s"' % (interpreter.root or "", interpreter.path)
+
+
+def trace_program(interpreter, text, script, options=()):
+    """trace() of a program of this text in the interpreter; `script` has %(file)s and %(program)s for both files."""
+    root = interpreter.root or ""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
+        program.write(text)
+        program.flush()
+        os.chmod(program.name, 0o644)
+        inside = program.name[len(root):]
+        command = "%s%s -S %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
+        return trace(script % {"file": root + interpreter.path, "program": inside}, command, options)
+
+
+def copy(interpreter, truth, arguments):
+    """A new folder with the program `truth`, and the words of a command that runs it."""
+    root = interpreter.root or ""
+    folder = tempfile.mkdtemp(dir=root + "/tmp" if root else None)
+    inside = folder[len(root):]
+    shutil.copy(os.path.join(HERE, truth), folder)
+    words = [interpreter.path, "-S", inside + "/" + truth, inside + "/truth"]
+    return folder, (["chroot", root] if root else []) + words + [inside if word == "FOLDER" else word for word in arguments]
+
+
 def run(interpreter, truth, arguments, script, options=()):
     """
     Runs the program `truth` with a file to write to and `arguments`, of which "FOLDER" stands for its folder, in the
     interpreter. `script` is strata's, with %(file)s for the interpreter's file and %(program)s for the program's.
     The exit status and messages of strata, and the paths of what strata and the program told; None: the program did not.
     """
-    root = interpreter.root or ""
-    folder = tempfile.mkdtemp(dir=root + "/tmp" if root else None)
-    inside = folder[len(root):]
-    shutil.copy(os.path.join(HERE, truth), folder)
-    words = [interpreter.path, inside + "/" + truth, inside + "/truth"]
-    command = " ".join(words + [inside if word == "FOLDER" else word for word in arguments])
-    if root:
-        command = "chroot %s %s" % (root, command)
-    text = script % {"file": root + interpreter.path, "program": words[1]}
-    done = subprocess.run([STRATA, "trace", *options, "-o", folder + "/told", "-e", text, "-c", command],
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    folder, words = copy(interpreter, truth, arguments)
+    text = script % {"file": (interpreter.root or "") + interpreter.path, "program": words[-len(arguments) - 2]}
+    done = trace(text, " ".join(words), [*options, "-o", folder + "/told"])
     return folder, done, folder + "/told", folder + "/truth" if os.path.exists(folder + "/truth") else None
+
+
+def alone(interpreter, truth, arguments):
+    """What the program tells that nothing else traces: as read()."""
+    folder, words = copy(interpreter, truth, arguments)
+    subprocess.run(words, stdout=subprocess.DEVNULL, timeout=600, check=True)
+    told = read(folder + "/truth")
+    shutil.rmtree(folder)
+    return told

@@ -11,10 +11,9 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
-from probe_run import STRATA, difference, read, refusal, run, until, without_lines  # first: it finds the others
+from probe_run import STRATA, difference, read, refusal, run, trace, trace_program, until, without_lines  # first: it finds the others
 from interpreters import discover
 from tap import Tap
 
@@ -79,8 +78,7 @@ def check_jit(tap, interpreter):
     script = 'python:"%s":function-entry /args.function == "f"/ { @ = count(); }' % (root + interpreter.path)
     for switch in "0", "1":
         command = "%s/usr/bin/env PYTHON_JIT=%s %s -c '%s'" % ("chroot %s " % root if root else "", switch, interpreter.path, program)
-        done = subprocess.run([STRATA, "trace", "-e", script, "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              universal_newlines=True, timeout=600, check=False)
+        done = trace(script, command)
         count = int(re.search(r"@: (\d+)", done.stdout).group(1))
         told = "Python's JIT is on" in done.stderr
         tap.ok((count == entered) != told and told == ("True" in done.stdout), "%s: PYTHON_JIT=%s: %d of %d calls are seen%s" %
@@ -111,17 +109,8 @@ for i in range(3):
 
 def check_classes(tap, interpreter):
     """Which class the `self` of what begins is of; up to 3.10 one that inner functions use is not there."""
-    root = interpreter.root or ""
-    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
-        program.write(CLASSES)
-        program.flush()
-        os.chmod(program.name, 0o644)
-        inside = program.name[len(root):]
-        script = """python:"%s":function-entry /args.file == "%s" && args.kind == "start"/ {
-            @[args.self_class, args.function] = count(); }""" % (root + interpreter.path, inside)
-        command = "%s%s %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
-        done = subprocess.run([STRATA, "trace", "-q", "-e", script, "-c", command], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    done = trace_program(interpreter, CLASSES, """python:"%(file)s":function-entry /args.file == "%(program)s" && args.kind == "start"/ {
+        @[args.self_class, args.function] = count(); }""", ["-q"])
     got = {(kind, name.split(".")[-1]): int(count) for kind, name, count in re.findall(r"@\[(.*), (.*)\]: (\d+)", done.stdout)}
     inner = ("Base", "Derived") if interpreter.version >= (3, 11) else ("",)
     expected = {("Counted", "who"): 3, ("", "none"): 6, ("", "of_class"): 6, ("", "self_is_no_argument"): 3}
@@ -170,17 +159,8 @@ for thread in threads: thread.join()
 
 def count_of(interpreter, text, counted):
     """What is counted of a program's functions by `counted`, and strata's messages."""
-    root = interpreter.root or ""
-    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=root + "/tmp" if root else None) as program:
-        program.write(text)
-        program.flush()
-        os.chmod(program.name, 0o644)
-        inside = program.name[len(root):]
-        script = """python:"%s":function-entry, python:"%s":function-return /args.file == "%s"/ {
-            @[%s] = count(); }""" % (root + interpreter.path, root + interpreter.path, inside, counted)
-        command = "%s%s %s" % ("chroot %s " % root if root else "", interpreter.path, inside)
-        done = subprocess.run([STRATA, "trace", "-q", "-e", script, "-c", command], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, universal_newlines=True, timeout=600, check=False)
+    done = trace_program(interpreter, text, """python:"%%(file)s":function-entry, python:"%%(file)s":function-return
+        /args.file == "%%(program)s"/ { @[%s] = count(); }""" % counted, ["-q"])
     failed = ["status %d" % done.returncode] if done.returncode else []
     return {key: int(count) for key, count in re.findall(r"@\[(.*)\]: (\d+)", done.stdout)}, failed + [done.stderr]
 
