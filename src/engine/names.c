@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "engine/resolver.h"
-#include "symbol/kernel_symbols.h"
+#include "kernel/kernel_names.h"
 
 /* Where one object's names are. */
 struct source {
 	const struct names *names;
 	struct resolver resolver; /* its object is NULL: not a file's, or not known */
-	struct kernel_symbols *kernel;
+	struct kernel_names *kernel;
 	char build_id[ELF_BUILD_ID_TEXT]; /* if frames keep it */
 	bool last;                        /* what there is no memory for is named by its address */
 	int err;                          /* -ENOMEM: some were */
@@ -40,7 +40,7 @@ static bool is_exec_function(const char *name)
 static int name_kernel(const struct source *source, const struct location *location, uint64_t *is, uint32_t *ret)
 {
 	const char *name =
-		source->kernel ? kernel_symbols_lookup(source->kernel, location->address - location->is_return, NULL)
+		source->kernel ? kernel_names_lookup(source->kernel, location->address - location->is_return, NULL)
 			       : NULL;
 	struct frame frame = {.layer = FRAME_KERNEL};
 	char text[32];
@@ -50,7 +50,7 @@ static int name_kernel(const struct source *source, const struct location *locat
 		name = text;
 	}
 	*is = is_exec_function(name) ? LOCATION_IS_EXEC : 0;
-	if (source->kernel && kernel_symbols_is_scheduler(source->kernel, location->address - location->is_return))
+	if (source->kernel && kernel_names_is_scheduler(source->kernel, location->address - location->is_return))
 		*is |= LOCATION_IS_SCHEDULER;
 	frame.name = name;
 	if (source->names->detail == FRAME_PLACES)
@@ -172,7 +172,7 @@ static int open_resolver(struct source *source, struct object *object, const uin
 	return err;
 }
 
-/* The kernel's symbols; those that were kept, if what is to be named cannot have become another's since. */
+/* The kernel's names; those that were kept, if what is to be named cannot have become another's since. */
 static int open_kernel(struct source *source, const uint32_t *numbers, size_t count)
 {
 	const struct names *names = source->names;
@@ -180,12 +180,12 @@ static int open_kernel(struct source *source, const uint32_t *numbers, size_t co
 
 	source->kernel = names->kernel ? *names->kernel : NULL;
 	for (i = 0; i < count && source->kernel; i++) {
-		if (kernel_symbols_stay(source->kernel, names->store->locations.at[numbers[i]].address))
+		if (kernel_names_stay(source->kernel, names->store->locations.at[numbers[i]].address))
 			continue;
-		kernel_symbols_destroy(source->kernel);
+		kernel_names_destroy(source->kernel);
 		source->kernel = *names->kernel = NULL;
 	}
-	return source->kernel ? 0 : kernel_symbols_create("/proc/kallsyms", &source->kernel, NULL);
+	return source->kernel ? 0 : kernel_names_create(&source->kernel, NULL);
 }
 
 /* 0 or -ENOMEM. What an object has no names for is no error. */
@@ -212,7 +212,7 @@ static void source_close(struct source *source)
 	if (source->names->kernel && source->kernel)
 		*source->names->kernel = source->kernel;
 	else
-		kernel_symbols_destroy(source->kernel);
+		kernel_names_destroy(source->kernel);
 }
 
 /*

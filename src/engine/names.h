@@ -11,11 +11,11 @@
 #ifndef STRATA_ENGINE_NAMES_H
 #define STRATA_ENGINE_NAMES_H
 
-#include "profile/frames.h"
 #include "engine/namer.h"
 #include "engine/objects.h"
 #include "engine/store.h"
-#include "symbol/kernel_symbols.h"
+#include "kernel/kernel_names.h"
+#include "profile/frames.h"
 #include "symbol/perf_map.h"
 
 /* All borrowed. */
@@ -27,7 +27,7 @@ struct names {
 	/* The perf map of an ANONYMOUS file's process, or NULL. */
 	struct perf_map *(*perf_map)(void *context, const struct mapped_file *file);
 	void *context;
-	struct kernel_symbols **kernel; /* keeps the kernel's symbols from call to call; NULL: they are not kept */
+	struct kernel_names **kernel; /* keeps the kernel's symbols from call to call; NULL: they are not kept */
 	enum frame_detail detail;
 	bool lines; /* of native code: lines and inlined functions */
 };

@@ -156,7 +156,7 @@ void watch_destroy(struct watch *watch)
 	table_deinit(&watch->learning.judged);
 	perf_maps_destroy(watch->naming.perf_maps);
 	perf_maps_destroy(watch->naming.jit_maps);
-	kernel_symbols_destroy(watch->naming.kernel);
+	kernel_names_destroy(watch->naming.kernel);
 	budget_deinit(&watch->sharing.code);
 	budget_deinit(&watch->sharing.checks);
 	shares_deinit(&watch->sharing.published);

@@ -22,9 +22,6 @@
 
 #include "abi/loss.h"
 #include "base/budget.h"
-#include "kernel/backlog.h"
-#include "kernel/late_walk.h"
-#include "kernel/live_second.h"
 #include "engine/analyser.h"
 #include "engine/namer.h"
 #include "engine/names.h"
@@ -32,7 +29,10 @@
 #include "engine/source_files.h"
 #include "engine/verify.h"
 #include "engine/watch.h"
-#include "symbol/kernel_symbols.h"
+#include "kernel/backlog.h"
+#include "kernel/kernel_names.h"
+#include "kernel/late_walk.h"
+#include "kernel/live_second.h"
 #include "symbol/jit_objects.h"
 #include "symbol/perf_maps.h"
 
@@ -174,7 +174,7 @@ struct naming {
 	struct namer *namer;
 	struct perf_maps *perf_maps;   /* by the index of the ANONYMOUS file + 1 */
 	struct perf_maps *jit_maps;    /* the same, of what processes publish otherwise */
-	struct kernel_symbols *kernel; /* kept from one window to the next; NULL: not at hand */
+	struct kernel_names *kernel;   /* kept from one window to the next; NULL: not at hand */
 };
 
 /* What is released: watch_tidy.c. */

@@ -13,10 +13,10 @@
 #include "base/table.h"
 #include "dwarf/source.h"
 #include "elf/symbols.h"
+#include "kernel/kernel_names.h"
 #include "proc/cgroups.h"
 #include "profile/text.h"
 #include "symbol/demangle.h"
-#include "symbol/kernel_symbols.h"
 #include "trace/sources.h"
 #include "trace/stacks.h"
 
@@ -35,7 +35,7 @@ struct names {
 	struct stacks *stacks;
 	struct foreign_files *files; /* NULL: not needed yet */
 	bool owns_files;
-	struct kernel_symbols *kernel;
+	struct kernel_names *kernel;
 	bool kernel_tried;
 	struct table modules; /* hash of the path → struct module * */
 	int64_t boot;         /* CLOCK_REALTIME when CLOCK_BOOTTIME was 0, ns */
@@ -92,7 +92,7 @@ void names_destroy(struct names *names)
 	while ((slot = table_next(&names->modules, &at)))
 		module_destroy((struct module *)(uintptr_t)slot->value);
 	table_deinit(&names->modules);
-	kernel_symbols_destroy(names->kernel);
+	kernel_names_destroy(names->kernel);
 	if (names->owns_files)
 		foreign_files_destroy(names->files);
 	free(names);
@@ -105,11 +105,11 @@ static void kernel_symbol(struct names *names, FILE *out, uint64_t address, bool
 
 	if (!names->kernel_tried) {
 		names->kernel_tried = true;
-		if (kernel_symbols_create("/proc/kallsyms", &names->kernel, NULL))
+		if (kernel_names_create(&names->kernel, NULL))
 			names->kernel = NULL;
 	}
 	if (names->kernel)
-		name = kernel_symbols_lookup(names->kernel, address - is_return, &offset);
+		name = kernel_names_lookup(names->kernel, address - is_return, &offset);
 	if (!name)
 		fprintf(out, "0x%" PRIx64, address);
 	else
