@@ -30,7 +30,7 @@ def main_thread(told):
 
 
 def method(interpreter):
-    """By what it is found out whether a line begins: rt_lines.bpf.c, rt_lines_old.bpf.c."""
+    """By what it is found out whether a line begins: lines_step.h, rt_lines_old.bpf.c."""
     return min(max(interpreter.version[:2], (3, 8)), (3, 13))
 
 

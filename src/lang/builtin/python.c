@@ -152,7 +152,7 @@ static bool is_import(const struct python_probe *probe)
 static const char *next_of(const struct python_probe *probe)
 {
 	return probe->layout.version < 0x30b	? "rt_python_next_old"
-	       : probe->layout.version == 0x30c ? "rt_python_next_marking"
+	       : probe->layout.version == 0x30c ? "rt_python_next_312"
 						: "rt_python_next";
 }
 

@@ -275,7 +275,6 @@ struct compiler {
 	bool has_python;         /* it has probes of Python's functions */
 	bool has_all_pythons;    /* those of the machine, of which some may start later */
 	uint32_t python_lines;   /* probes for lines that are found by the code of all instructions */
-	bool has_lines, has_lines_old; /* of 3.11 and later: rt_lines.bpf.c; of 3.10 and before: rt_lines_old.bpf.c */
 	bool has_calls;          /* which send records of them: CORE_PYTHON_CALL */
 	const struct rt_calls_wanted *calls_wanted; /* which of these; NULL: all */
 	const struct symbol *series_clock; /* its value is the time of CORE_TSERIES, for tests; NULL: the clock's */

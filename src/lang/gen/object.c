@@ -577,8 +577,6 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 	struct runtime_parts parts = {.stacks = gen->c->stack_parts,
 				      .packets = gen->c->has_packets,
 				      .python = gen->c->has_python,
-				      .lines = gen->c->has_lines,
-				      .lines_old = gen->c->has_lines_old,
 				      .calls = gen->c->has_calls,
 				      .command = provider_follows_command(gen->c),
 				      .source_lines = gen->c->options->source_lines};
@@ -594,6 +592,9 @@ int object_build(const struct gen *gen, void **ret, size_t *size, struct diag *d
 	for (i = 0; i < o.names.count; i++) {
 		parts.strings |= runtime_is_of_strings(o.names.at[i].name);
 		parts.time |= runtime_is_of_time(o.names.at[i].name);
+		parts.lines |= !strcmp(o.names.at[i].name, "rt_python_next");
+		parts.lines_312 |= !strcmp(o.names.at[i].name, "rt_python_next_312");
+		parts.lines_old |= !strcmp(o.names.at[i].name, "rt_python_next_old");
 	}
 	object_deinit(&o);
 	if (!err) {

@@ -72,8 +72,8 @@ static const struct runtime_function {
 	{"rt_stack_kernel", "uppuu"},
 	{"rt_python_begin", "up"},
 	{"rt_python_next", "upp"},
+	{"rt_python_next_312", "upp"},
 	{"rt_python_next_old", "upp"},
-	{"rt_python_next_marking", "upp"},
 	{"rt_python_text", "uppu"},
 	{"rt_python_compare", "uppuu"},
 	{"rt_python_text_hash", "upu"},
@@ -134,6 +134,9 @@ static const uint8_t runtime_python[] __attribute__((aligned(8))) = {
 };
 static const uint8_t runtime_lines[] __attribute__((aligned(8))) = {
 #include "rt_lines.inc"
+};
+static const uint8_t runtime_lines_312[] __attribute__((aligned(8))) = {
+#include "rt_lines_312.inc"
 };
 static const uint8_t runtime_lines_old[] __attribute__((aligned(8))) = {
 #include "rt_lines_old.inc"
@@ -248,6 +251,8 @@ int runtime_link(const void *object, size_t object_size, const struct runtime_pa
 		err = add_to(linker, runtime_python, sizeof(runtime_python), parts->source_lines);
 	if (!err && parts->lines)
 		err = add_to(linker, runtime_lines, sizeof(runtime_lines), parts->source_lines);
+	if (!err && parts->lines_312)
+		err = add_to(linker, runtime_lines_312, sizeof(runtime_lines_312), parts->source_lines);
 	if (!err && parts->lines_old)
 		err = add_to(linker, runtime_lines_old, sizeof(runtime_lines_old), parts->source_lines);
 	if (!err && parts->calls)

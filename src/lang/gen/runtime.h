@@ -22,7 +22,7 @@ bool runtime_is_of_time(const char *name);
 
 /* Which parts an object needs beside the base. */
 struct runtime_parts {
-	bool stacks, packets, command, strings, time, python, lines, lines_old, calls;
+	bool stacks, packets, command, strings, time, python, lines, lines_312, lines_old, calls;
 	bool source_lines; /* with the library's source lines, which the verifier's log then shows */
 };
 

@@ -177,8 +177,6 @@ static void add_lines(const struct python_file *file)
 	size_t i;
 
 	file->search->c->python_lines++;
-	file->search->c->has_lines |= !is_old;
-	file->search->c->has_lines_old |= is_old;
 	for (i = 0; i < sites->jits.count; i++)
 		add_site(file, PYTHON_LINE, &sites->jits.at[i]);
 	for (i = 0; i < sites->raises.count && (!is_old || file->interpreter.layout.version == 0x309); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* python_frame: what rt_python.bpf.c and rt_lines.bpf.c read of a frame (python.h). BPF only. */
+/* python_frame: what rt_python.bpf.c and those of lines read of a frame (python.h). BPF only. */
 #ifndef STRATA_LANG_RT_PYTHON_FRAME_H
 #define STRATA_LANG_RT_PYTHON_FRAME_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * python_marks: is an instruction of CPython 3.12 one that a jump or an exception goes to, and what is before it part
- * of a call? As initialize_lines() in Python/instrumentation.c has it. BPF only, of rt_lines.bpf.c.
+ * of a call? As initialize_lines() in Python/instrumentation.c has it. BPF only, of rt_lines_312.bpf.c.
  *
  * 3.12's code objects (Include/cpython/code.h) and opcodes are the same in all its versions; the opcodes, and how many
  * entries of a cache follow each, are from the interpreter's module opcode (3.12.1 and 3.12.10).
@@ -9,9 +9,8 @@
 #ifndef STRATA_LANG_RT_PYTHON_MARKS_H
 #define STRATA_LANG_RT_PYTHON_MARKS_H
 
-#define MARKS      65536
+#define MARKS_KEPT 65536
 #define MARKS_MAX  0x200000 /* instructions, or bytes of an exception table, that are looked at */
-#define MARK_CHUNK 64	    /* bytes, read at once */
 
 /* In a code object: from co_firstlineno, and before the bytecode. */
 #define CODE_SIZE_BEFORE	52
@@ -60,7 +59,7 @@ struct mark_key {
 /* What was found out. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MARKS);
+	__uint(max_entries, MARKS_KEPT);
 	__type(key, struct mark_key);
 	__type(value, __u32);
 } rt_lines_marks SEC(".maps");
@@ -74,7 +73,7 @@ struct mark_scan {
 	__u32 field;	  /* of an entry of the exception table */
 	__u32 is_marked, is_begin; /* the target is gone to; an instruction begins at `before` */
 	__u32 pad;
-	__u8 bytes[MARK_CHUNK];
+	__u8 bytes[LINES_CHUNK];
 };
 
 struct mark_place {
@@ -103,13 +102,12 @@ static __always_inline __u64 mark_cache(__u64 opcode)
 /* False: it cannot be read. */
 static __always_inline int mark_read(struct mark_scan *s, int first)
 {
-	__u64 chunk = s->at & ~(__u64)(MARK_CHUNK - 1);
+	__u64 chunk = s->at & ~(__u64)(LINES_CHUNK - 1);
 
 	if (!first && chunk == s->chunk)
 		return 1;
 	s->chunk = chunk;
-	return !bpf_probe_read_user(s->bytes, MARK_CHUNK, (void *)(s->data + chunk)) ||
-	       !bpf_probe_read_user(s->bytes, (s->size - chunk) & (MARK_CHUNK - 1), (void *)(s->data + chunk));
+	return read_chunk(s->bytes, s->data, s->size, s->at);
 }
 
 static __always_inline __u64 mark_byte(__u64 address)
@@ -139,8 +137,8 @@ static long mark_instruction(__u32 i, void *context)
 	if (at >= s->size || !mark_read(s, !i))
 		return 1;
 	opaque(at);
-	opcode = s->bytes[at & (MARK_CHUNK - 2)];
-	operand = s->bytes[(at & (MARK_CHUNK - 2)) + 1] | s->value;
+	opcode = s->bytes[at & (LINES_CHUNK - 2)];
+	operand = s->bytes[(at & (LINES_CHUNK - 2)) + 1] | s->value;
 	opcode = mark_original(s->monitoring, s->at, opcode);
 	s->is_begin |= s->at == s->before;
 	next = s->at + PY_LINE_UNIT + mark_cache(opcode) * PY_LINE_UNIT;
@@ -188,7 +186,7 @@ static long mark_handler(__u32 i, void *context)
 	if (at >= s->size || !mark_read(s, !i))
 		return 1;
 	opaque(at);
-	byte = s->bytes[at & (MARK_CHUNK - 1)];
+	byte = s->bytes[at & (LINES_CHUNK - 1)];
 	s->at++;
 	s->value = s->value << 6 | (byte & 0x3f);
 	if (byte & 0x40)

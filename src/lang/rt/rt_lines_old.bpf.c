@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * As rt_lines.bpf.c, of 3.6 to 3.10, as sys.settrace's 'line' (maybe_call_line_trace() in Python/ceval.c):
+ * As lines_step.h, of 3.6 to 3.10, as sys.settrace's 'line' (maybe_call_line_trace() in Python/ceval.c):
  *
  *   3.10      the instruction has a line, and it is another one than that of the frame's instruction before it, or
  *             that is farther on (a jump back)
@@ -22,18 +22,16 @@
 
 #include "lang/rt/abi.h"
 #include "lang/rt/python.h"
-#include "lang/rt/python_frame.h"
 
-#define THREADS   16384
+#define LINES_THREADS rt_lines_old_threads
+#define LINES_NONE    rt_lines_old_none
+
+#include "lang/rt/lines.h"
+
 #define TABLE_MAX 0x100000 /* entries that are looked at */
-#define NO_LINE   (-1)
-#define NO_RUN    (-2)
 #define NONE      (-2) /* no instruction: before the first one */
-#define CHUNK     64   /* bytes of a table, read at once */
 #define PAIR      2
 #define ENDLESS   0x7fffffff
-
-#define opaque(value) asm volatile("" : "+r"(value))
 
 /* A line table, as far as it was read. All are offsets in the bytecode. */
 struct reading {
@@ -44,7 +42,7 @@ struct reading {
 	__s64 line;              /* as it runs */
 	__s64 target;
 	__u32 is_lnotab, pad;
-	__u8 bytes[CHUNK];
+	__u8 bytes[LINES_CHUNK];
 };
 
 struct thread {
@@ -58,30 +56,6 @@ struct thread {
 	__u32 is_extended;   /* the last hit was at EXTENDED_ARG */
 	__u32 raised_behind; /* only if it does not go on right behind */
 	struct reading reading;
-};
-
-struct thread_key {
-	__u64 id;
-	__u32 probe, pad;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, THREADS);
-	__type(key, struct thread_key);
-	__type(value, struct thread);
-} rt_lines_old_threads SEC(".maps");
-
-/* To begin with. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct thread);
-} rt_lines_old_none SEC(".maps");
-
-struct place {
-	struct thread *t;
 };
 
 /* The run is over, here. True: the target is in it. */
@@ -99,7 +73,7 @@ static long turn(__u32 i, void *context)
 {
 	struct thread *t = ((struct place *)context)->t;
 	struct reading *r = &t->reading;
-	__u64 at = r->next & (CHUNK - PAIR);
+	__u64 at = r->next & (LINES_CHUNK - PAIR);
 	__s64 passed, line;
 	int found = 0;
 
@@ -107,17 +81,12 @@ static long turn(__u32 i, void *context)
 		close(r, t, r->is_lnotab ? ENDLESS : r->at);
 		return 1;
 	}
-	if (!i || !at) {
-		__u64 chunk = r->next & ~(__u64)(CHUNK - 1);
-
-		if (bpf_probe_read_user(r->bytes, CHUNK, (void *)(r->table + chunk)) &&
-		    bpf_probe_read_user(r->bytes, (r->size - chunk) & (CHUNK - 1), (void *)(r->table + chunk))) {
-			t->end = 0;
-			return 1;
-		}
+	if ((!i || !at) && !read_chunk(r->bytes, r->table, r->size, r->next)) {
+		t->end = 0;
+		return 1;
 	}
 	opaque(at);
-	at &= CHUNK - PAIR;
+	at &= LINES_CHUNK - PAIR;
 	passed = r->bytes[at];
 	line = (__s8)r->bytes[at + 1];
 	r->next += PAIR;
@@ -169,21 +138,6 @@ static __always_inline void find_run(struct rt_python *p, struct thread *t, __s6
 		t->begin = t->end = 0;
 		r->code = 0;
 	}
-}
-
-static __always_inline struct thread *thread_of(const struct rt_python *p)
-{
-	struct thread_key key = {.id = bpf_get_current_pid_tgid(), .probe = p->lines};
-	struct thread *t = bpf_map_lookup_elem(&rt_lines_old_threads, &key), *none;
-	__u32 first = 0;
-
-	if (t)
-		return t;
-	none = bpf_map_lookup_elem(&rt_lines_old_none, &first);
-	if (!none)
-		return NULL;
-	bpf_map_update_elem(&rt_lines_old_threads, &key, none, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&rt_lines_old_threads, &key);
 }
 
 static __always_inline __s64 instruction_of(const struct rt_python *p, __u64 frame)

@@ -279,7 +279,7 @@ __hidden __u64 rt_python_line(void *state)
 					    : 2 * (__s64)p->position;
 	__u64 table;
 
-	/* rt_lines.bpf.c has found it. */
+	/* lines_step.h or rt_lines_old.bpf.c has found it. */
 	if (p->kind == RT_PYTHON_LINE)
 		return (__u64)p->line.line;
 	table = code_word(p, p->code_linetable);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Lines without a marker, of 3.11 and later: a breakpoint in the code of each instruction of Python's. Which of them
- * begin a line, the program finds out at each hit (lang/rt/rt_lines.bpf.c).
+ * begin a line, the program finds out at each hit (lang/rt/lines_step.h).
  *
  * Where it is put: on an instruction of the straight line that the kernel emulates, best of all one that no other code
  * leads to. What other code leads to is only used with the opcode checked. Without any it is the first of the line,
@@ -132,7 +132,7 @@ static bool place(const struct sites_search *search, uint64_t handler, bool only
 	return false;
 }
 
-int python_sites_compare_lines(const void *a, const void *b)
+static int compare_lines(const void *a, const void *b)
 {
 	const struct python_site *left = a, *right = b;
 
@@ -173,7 +173,7 @@ static bool place_first(const struct sites_search *search, uint64_t handler, str
 	return python_sites_describe(search, &line, false, 0, ret);
 }
 
-static struct python_site *find(const struct sites_search *search, uint64_t vaddr)
+struct python_site *python_sites_line_at(const struct sites_search *search, uint64_t vaddr)
 {
 	struct python_sites *sites = search->sites;
 	size_t i;
@@ -184,13 +184,25 @@ static struct python_site *find(const struct sites_search *search, uint64_t vadd
 	return NULL;
 }
 
+int python_sites_end_lines(struct python_sites *sites, int err)
+{
+	if (err) {
+		vec_free(&sites->lines);
+		sites->lines = (python_site_list){};
+		sites->no_lines = PYTHON_LINES_OF_BUILD;
+		return err == -ENOMEM ? err : 0;
+	}
+	qsort(sites->lines.at, sites->lines.count, sizeof(*sites->lines.at), compare_lines);
+	return 0;
+}
+
 /* Two instructions as one: two sites at one place, which other code must not share. */
 static int add_joined(struct sites_search *search, struct python_site *site)
 {
 	struct python_site second = *site;
 	int err;
 
-	if (find(search, site->vaddr) || (site->again && site->vaddr != site->handler))
+	if (python_sites_line_at(search, site->vaddr) || (site->again && site->vaddr != site->handler))
 		return -EEXIST;
 	site->kind = PYTHON_SITE_LINE;
 	second.again = true;
@@ -212,7 +224,7 @@ static int add(struct sites_search *search, uint64_t handler)
 		return -EEXIST;
 	if (site.kind == PYTHON_SITE_LINE_JOINED)
 		return add_joined(search, &site);
-	there = find(search, site.vaddr);
+	there = python_sites_line_at(search, site.vaddr);
 	if (there) {
 		united = *there;
 		if (unite(&united, &site)) {
@@ -220,7 +232,7 @@ static int add(struct sites_search *search, uint64_t handler)
 			return 0;
 		}
 		/* The one could not be told from the other. */
-		if (!place_first(search, handler, &site) || find(search, handler))
+		if (!place_first(search, handler, &site) || python_sites_line_at(search, handler))
 			return -EEXIST;
 	}
 	return vec_push(&search->sites->lines, site);
@@ -242,12 +254,5 @@ int python_sites_find_lines(struct sites_search *search)
 		if (i == j)
 			err = add(search, search->handlers[i]);
 	}
-	if (err) {
-		vec_free(&sites->lines);
-		sites->lines = (python_site_list){};
-		sites->no_lines = PYTHON_LINES_OF_BUILD;
-		return err == -ENOMEM ? err : 0;
-	}
-	qsort(sites->lines.at, sites->lines.count, sizeof(*sites->lines.at), python_sites_compare_lines);
-	return 0;
+	return python_sites_end_lines(sites, err);
 }

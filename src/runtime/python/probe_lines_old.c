@@ -9,7 +9,6 @@
  * have other copies of the first part of an instruction's code, so both tables are needed.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cursor.h"
@@ -180,23 +179,13 @@ static bool place(const struct sites_search *search, uint64_t handler, struct py
 	return true;
 }
 
-static struct python_site *find(const struct sites_search *search, uint64_t vaddr)
-{
-	size_t i;
-
-	for (i = 0; i < search->sites->lines.count; i++)
-		if (search->sites->lines.at[i].vaddr == vaddr)
-			return &search->sites->lines.at[i];
-	return NULL;
-}
-
 static int add(struct sites_search *search, uint64_t handler, uint8_t kind)
 {
 	struct python_site site = {.kind = kind, .recursion_offset = PY_NO_OFFSET}, *there;
 
 	if (!place(search, handler, &site))
 		return -EEXIST;
-	there = find(search, site.vaddr);
+	there = python_sites_line_at(search, site.vaddr);
 	if (there)
 		return there->kind == site.kind && python_same_place(&there->frame, &site.frame) ? 0 : -EEXIST;
 	return vec_push(&search->sites->lines, site);
@@ -227,12 +216,5 @@ int python_sites_find_lines_old(struct sites_search *search)
 		err = add_all(search, search->handlers);
 	if (!err)
 		err = add_all(search, others);
-	if (err) {
-		vec_free(&sites->lines);
-		sites->lines = (python_site_list){};
-		sites->no_lines = PYTHON_LINES_OF_BUILD;
-		return err == -ENOMEM ? err : 0;
-	}
-	qsort(sites->lines.at, sites->lines.count, sizeof(*sites->lines.at), python_sites_compare_lines);
-	return 0;
+	return python_sites_end_lines(sites, err);
 }

@@ -75,8 +75,10 @@ bool python_sites_describe(const struct sites_search *search, const struct probe
 int python_sites_find_lines(struct sites_search *search);
 /* The same of 3.6 to 3.10. */
 int python_sites_find_lines_old(struct sites_search *search);
-/* The order of the sites' lines, for qsort(). */
-int python_sites_compare_lines(const void *a, const void *b);
+/* For both. The one of the sites' lines that is at this address; NULL: none. */
+struct python_site *python_sites_line_at(const struct sites_search *search, uint64_t vaddr);
+/* Sorts them; or, if there was an error, says that there are none. 0, or -ENOMEM, if it was that. */
+int python_sites_end_lines(struct python_sites *sites, int err);
 
 /* 3.6 to 3.10. */
 int python_sites_find_old(struct sites_search *search, struct diag *diag);
