@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 from probe_run import STRATA, difference, read, refusal, run, trace, trace_program, until, without_lines  # first: it finds the others
@@ -183,6 +184,20 @@ def check_shared(tap, interpreter):
     tap.ok(got == expected and len(said) == 1, "%s: threads share generators" % interpreter.label, told, *said)
 
 
+def check_programs(tap, interpreter):
+    """The places of an event have one program, which is verified once, and one name."""
+    entry = 'python:"%s":function-entry' % interpreter.real
+    for dialect, script, count in (("bpftrace", entry + ' { if comptime (probe == "x") { @x = 1; } @ = count(); } python:"%s":function-return { @ = count(); }' %
+                                    interpreter.real, 2),
+                                   ("stap", "probe python.function.entry { println(funcname) }", 1),
+                                   ("d", "python$target:::function-entry { @ = count(); }", 1)):
+        done = subprocess.run([STRATA, "trace", "--dialect", dialect, "--synthesize", "--dry-run", "-d", "core", "-e", script, "-c",
+                               "%s -c 0" % interpreter.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=600, check=False)
+        programs = [line for line in done.stdout.split("\n") if line.startswith("program ")]
+        tap.ok(len(programs) == count, "%s: one program of %s for an event" % (interpreter.label, dialect), *programs, done.stderr)
+
+
 def code_of(pid, path):
     """A program's machine code, as it is in memory now."""
     with open("/proc/%d/maps" % pid, encoding="utf-8") as maps:
@@ -192,9 +207,11 @@ def code_of(pid, path):
         return memory.read(int(end, 16) - int(start, 16))
 
 
-def check_life(tap):
-    """Nothing is left behind, however strata ends; functions that had begun before tell how they end."""
-    python = os.path.realpath("/usr/bin/python3")
+def check_life(tap, folder):
+    """Nothing is left behind, however strata ends; functions that had begun before tell how they end. Of a file of its own, as
+    what other tests trace in Debian's has breakpoints in all processes."""
+    python = os.path.join(folder, "python3")
+    shutil.copy(os.path.realpath("/usr/bin/python3"), python)
     program = ("import sys\ndef deep(n):\n    if n: deep(n - 1)\n    else: print(1, flush=True); sys.stdin.readline()\n"
                "deep(30); deep(3)")
     probes = 'python:function-entry, python:function-return /args.function == "deep"/ { @[args.kind] = count(); }'
@@ -231,12 +248,15 @@ def main():
         check(tap, interpreter)
         if not refusal(interpreter.label):
             check_classes(tap, interpreter)
+            if not interpreter.root:
+                check_programs(tap, interpreter)
             if interpreter.version >= (3, 12):
                 check_switched(tap, interpreter)
                 check_shared(tap, interpreter)
         if interpreter.version >= (3, 14) and not refusal(interpreter.label):
             check_jit(tap, interpreter)
-    check_life(tap)
+    with tempfile.TemporaryDirectory() as folder:
+        check_life(tap, folder)
     tap.done()
 
 

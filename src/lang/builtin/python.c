@@ -148,6 +148,12 @@ static bool is_import(const struct python_probe *probe)
 	return probe->event == PYTHON_IMPORT_START || probe->event == PYTHON_IMPORT_DONE;
 }
 
+/* Which function says if it is an event. */
+static const char *begin_of(const struct python_probe *probe)
+{
+	return is_import(probe) ? "rt_python_import" : "rt_python_begin";
+}
+
 /* Which function says if a line begins. */
 static const char *next_of(const struct python_probe *probe)
 {
@@ -156,30 +162,51 @@ static const char *next_of(const struct python_probe *probe)
 						: "rt_python_next";
 }
 
-/* The registers that the places of a file need. All are copied at each hit, as only then the place is known. */
+/*
+ * The registers that the places of a file need, by their offset in the context. All are copied at each hit, as only
+ * then the place is known.
+ */
 struct registers {
-	const struct arch_register *at[RT_PYTHON_REGISTERS];
+	uint16_t at[RT_PYTHON_REGISTERS];
 	uint32_t count;
 };
+
+static uint8_t word_at(struct gen *g, struct registers *registers, uint16_t context)
+{
+	uint32_t i;
+
+	for (i = RT_PYTHON_NO_WORD + 1; i < registers->count; i++)
+		if (registers->at[i] == context)
+			return (uint8_t)i;
+	if (i == RT_PYTHON_REGISTERS) {
+		g->c->arena->failed = g->failed = true;
+		return RT_PYTHON_NO_WORD;
+	}
+	registers->at[registers->count++] = context;
+	return (uint8_t)i;
+}
 
 /* Which of them a place is in. */
 static uint8_t word_of(struct gen *g, struct registers *registers, const struct python_place *place)
 {
 	const struct arch_register *reg =
 		place->kind == PYTHON_NOWHERE ? NULL : arch_register_numbered(arch_here(), place->reg);
-	uint32_t i;
 
-	if (!reg)
-		return RT_PYTHON_NO_WORD;
-	for (i = RT_PYTHON_NO_WORD + 1; i < registers->count; i++)
-		if (registers->at[i] == reg)
-			return (uint8_t)i;
-	if (i == RT_PYTHON_REGISTERS) {
-		g->c->arena->failed = g->failed = true;
-		return RT_PYTHON_NO_WORD;
-	}
-	registers->at[registers->count++] = reg;
-	return (uint8_t)i;
+	return reg ? word_at(g, registers, reg->context) : RT_PYTHON_NO_WORD;
+}
+
+/* As store_flag(). */
+static void say_flag(struct gen *g, struct registers *registers, const struct python_site *site,
+		     struct rt_python_site *ret)
+{
+	const struct spot_arch *arch = arch_here()->spot;
+
+	ret->flag_add = site->flag.add;
+	ret->flag = word_of(g, registers, &site->flag);
+	if (!site->is_compared || !arch)
+		return;
+	ret->flag_add = (int32_t)arch->flag_equal;
+	ret->flag = word_at(g, registers, (uint16_t)arch->context_flags);
 }
 
 /* What all places of the file say, one behind the other. */
@@ -191,23 +218,32 @@ static uint32_t gen_sites(struct gen *g, struct registers *registers)
 	registers->count = RT_PYTHON_NO_WORD + 1;
 	for (i = 0; i < g->unit->attach_count; i++) {
 		const struct python_site *site = &((const struct python_probe *)attaches[i].own)->site;
-		const struct rt_python_site record = {.opcodes = opcodes_of(site),
-						      .frame_add = site->frame.add,
-						      .instruction_add = site->instruction.add,
-						      .flag_add = site->flag.add,
-						      .frame = word_of(g, registers, &site->frame),
-						      .instruction = word_of(g, registers, &site->instruction),
-						      .flag = word_of(g, registers, &site->flag),
-						      .kind = site->kind,
-						      .flags = flags_of(site)};
+		struct rt_python_site record = {.opcodes = opcodes_of(site),
+						.frame_add = site->frame.add,
+						.instruction_add = site->instruction.add,
+						.tstate_add = site->tstate.add,
+						.frame = word_of(g, registers, &site->frame),
+						.instruction = word_of(g, registers, &site->instruction),
+						.tstate = word_of(g, registers, &site->tstate),
+						.flags = flags_of(site),
+						.version_low = site->version_low,
+						.interp_offset = site->interp_offset,
+						.version_offset = site->version_offset,
+						.code_version = site->code_offset,
+						.tracing_offset = site->tracing_offset,
+						.recursion_offset = site->recursion_offset,
+						.tstate_copy = site->copy_offset,
+						.kind = site->kind};
 
+		say_flag(g, registers, site, &record);
 		at = gen_data(g, &record, sizeof(record));
 		ret = i ? ret : at;
 	}
 	return ret;
 }
 
-static void gen_begin_line(struct gen *g, const struct python_probe *probe)
+/* Which place of several it is: R1 the state, R2 what the place says. */
+static void gen_find_site(struct gen *g, const struct python_probe *probe)
 {
 	struct registers registers;
 	uint32_t sites = gen_sites(g, &registers), i;
@@ -222,12 +258,11 @@ static void gen_begin_line(struct gen *g, const struct python_probe *probe)
 	code_alu(g->code, BPF_ADD, R2, R0);
 	gen_frame_store_imm(g, 8, AT(registers), 0);
 	for (i = RT_PYTHON_NO_WORD + 1; i < registers.count; i++) {
-		code_load(g->code, 8, R0, REG_CTX, (int16_t)registers.at[i]->context);
+		code_load(g->code, 8, R0, REG_CTX, (int16_t)registers.at[i]);
 		gen_frame_store(g, 8, AT(registers) + 8 * i, R0);
 	}
 	store_layout(g, probe);
 	gen_frame_address(g, R1, g->begun);
-	code_call_runtime(g->code, next_of(probe));
 }
 
 static void gen_begin(struct gen *g, const struct node *call)
@@ -241,7 +276,15 @@ static void gen_begin(struct gen *g, const struct node *call)
 		return;
 	}
 	if (probe->event == PYTHON_LINE) {
-		gen_begin_line(g, probe);
+		gen_find_site(g, probe);
+		code_call_runtime(g->code, next_of(probe));
+		return;
+	}
+	if (g->unit->attach_count > 1) {
+		gen_find_site(g, probe);
+		code_call_runtime(g->code, "rt_python_at");
+		gen_frame_address(g, R1, g->begun);
+		code_call_runtime(g->code, begin_of(probe));
 		return;
 	}
 	g->begun = gen_temporary(g, sizeof(struct rt_python));
@@ -255,7 +298,7 @@ static void gen_begin(struct gen *g, const struct node *call)
 	gen_frame_store_imm(g, 4, AT(flags), (int32_t)flags_of(site));
 	store_layout(g, probe);
 	gen_frame_address(g, R1, g->begun);
-	code_call_runtime(g->code, is_import(probe) ? "rt_python_import" : "rt_python_begin");
+	code_call_runtime(g->code, begin_of(probe));
 }
 
 /* Which argument of its marker a field is; -1: none. */

@@ -70,6 +70,7 @@ static const struct runtime_function {
 	{"rt_stack_task", "uppuu"},
 	{"rt_stack_words", "uppuuu"},
 	{"rt_stack_kernel", "uppuu"},
+	{"rt_python_at", "upp"},
 	{"rt_python_begin", "up"},
 	{"rt_python_next", "upp"},
 	{"rt_python_next_312", "upp"},

@@ -7,9 +7,10 @@
  *   python:FILE:function-entry    of the Pythons that run this file or library, now and later
  *
  * A probe has one of two sources, and means the same with both. For functions these are breakpoints at several places
- * of the interpreter loop (runtime/python/probe_sites.h). Each place has a program of its own, because each has the
- * frame elsewhere; but all of a file's for lines, which are hundreds, have one. Only if the loop is not understood are
- * the static markers used, which do not tell the kind. The other events use their markers, which cost nothing until the
+ * of the interpreter loop (runtime/python/probe_sites.h). Each has the frame elsewhere; but those of one event in a
+ * file, some or hundreds, have one program, which finds by the attach cookie where it is: the verifier takes 30 ms for
+ * one. Where the kernel has no cookies, each place has one. Only if the loop is not understood are the static markers
+ * used, which do not tell the kind. The other events use their markers, which cost nothing until the
  * event happens. A build without markers has places in its code for them (runtime/python/event_sites.h). There, imports
  * begin and end with a function of Python's own, _find_and_load().
  */
@@ -31,6 +32,7 @@
 #define BIT(event) (1u << (event))
 #define FUNCTIONS  (BIT(PYTHON_FUNCTION_ENTRY) | BIT(PYTHON_FUNCTION_RETURN))
 #define CODE       (FUNCTIONS | BIT(PYTHON_EXCEPTION))
+#define LOOP       (CODE | BIT(PYTHON_LINE) | BIT(PYTHON_IMPORT_START) | BIT(PYTHON_IMPORT_DONE)) /* without a marker */
 
 #define DIGEST_MAX (256u << 20) /* bytes, in 50 ms */
 
@@ -204,12 +206,14 @@ static void refuse_lines(const struct python_file *file, struct diag *diag)
 			  "%s has no marker for it, and without one it is slow: name it by itself", file->path);
 }
 
+/* The places of an event in a file are told apart by their cookies, which kernels with bpf_loop() have (5.15). */
 static bool is_alike(const struct attach *a, const struct attach *b)
 {
 	const struct python_probe *one = a->own, *other = b->own;
 
-	return one->event == PYTHON_LINE && other->event == PYTHON_LINE && one->file == other->file &&
-	       one->lines == other->lines && !strcmp(a->path, b->path) && !one->arguments && !other->arguments;
+	return one->event == other->event && BIT(one->event) & LOOP && one->file == other->file &&
+	       one->lines == other->lines && !strcmp(a->path, b->path) && !one->arguments && !other->arguments &&
+	       feature_probe(FEATURE_BPF_LOOP);
 }
 
 static void add_loop(const struct python_file *file, enum python_event event)

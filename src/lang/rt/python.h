@@ -23,18 +23,20 @@ enum rt_python_flag {
 };
 
 /*
- * Of lines all places of a file have one program, which finds what its place says by the attach cookie, in a list of
- * these. Where something is: in which word of rt_python.registers, and what is added.
+ * All places of a file for the same event have one program, which finds what its place says by the attach cookie, in a
+ * list of these. Where something is: in which word of rt_python.registers, and what is added.
  */
 struct rt_python_site {
-	__u64 opcodes; /* as in struct rt_python */
-	__s32 frame_add, instruction_add, flag_add;
-	__u8 frame, instruction, flag;
-	__u8 kind;  /* enum python_site_kind */
+	__u64 opcodes; /* as in struct rt_python, and so is what follows `flags` */
+	__s32 frame_add, instruction_add, tstate_add;
+	__s32 flag_add; /* RT_PYTHON_COMPARED: the bits that count */
+	__u8 frame, instruction, tstate, flag;
 	__u32 flags; /* enum rt_python_flag */
-	__u32 pad;
+	__u16 version_low, interp_offset, version_offset, code_version, tracing_offset, recursion_offset, tstate_copy;
+	__u8 kind; /* enum python_site_kind */
+	__u8 pad;
 };
-ABI_ASSERT_SIZE(struct rt_python_site, 32);
+ABI_ASSERT_SIZE(struct rt_python_site, 48);
 
 #define RT_PYTHON_REGISTERS 32 /* a power of two; of the registers, those that the places of the file need */
 #define RT_PYTHON_NO_WORD   0  /* which of them is 0 */
@@ -99,7 +101,7 @@ struct rt_python {
 	struct py_line line;
 	__u64 table, table_size, offset;
 	__u8 bytes[RT_PYTHON_LINE_BYTES];
-	__u64 registers[RT_PYTHON_REGISTERS]; /* of lines */
+	__u64 registers[RT_PYTHON_REGISTERS]; /* of a program for several places */
 	__u64 head_of; /* the code object whose first words are in `head`; 0: none */
 	__u64 head[RT_PYTHON_CODE_WORDS];
 };

@@ -139,6 +139,31 @@ static __always_inline int begin_leave(struct rt_python *p)
 	return (__s8)half(p->frame + p->frame_lasti + 12) == -1 ? RT_PYTHON_YIELD : RT_PYTHON_RETURN;
 }
 
+/* What the place says, where a program has several: as the generator writes it where it has one. */
+__hidden __u64 rt_python_at(void *state, void *place)
+{
+	struct rt_python *p = state;
+	const struct rt_python_site *site = place;
+
+	p->site = site->kind;
+	p->flags = site->flags;
+	p->opcodes = site->opcodes;
+	p->frame = site_word(p, site->frame, site->frame_add);
+	p->instruction = site_word(p, site->instruction, site->instruction_add);
+	p->tstate = site_word(p, site->tstate, site->tstate_add);
+	p->flag = site_word(p, site->flag, site->flag_add);
+	if (site->flags & RT_PYTHON_COMPARED)
+		p->flag = site_word(p, site->flag, 0) & (__u32)site->flag_add;
+	p->version_low = site->version_low;
+	p->interp_offset = site->interp_offset;
+	p->version_offset = site->version_offset;
+	p->code_version = site->code_version;
+	p->tracing_offset = site->tracing_offset;
+	p->recursion_offset = site->recursion_offset;
+	p->tstate_copy = site->tstate_copy;
+	return 0;
+}
+
 /* The kind of event, enum rt_python_kind; 0: it is none. */
 __hidden __u64 rt_python_begin(void *state)
 {

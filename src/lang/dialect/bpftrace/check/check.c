@@ -421,8 +421,9 @@ static void check_choice(struct compiler *c, struct ast *node)
 	check_condition(c, node->kids[0]);
 	if (check_is_choice(node))
 		return;
-	*node = check_excludes(node->kids[0], true) ? (node->kids[2] ? *node->kids[2] : (struct ast){.kind = AST_BLOCK})
-						    : *node->kids[1];
+	*node = !check_excludes(node->kids[0], true) ? *node->kids[1]
+		: node->kids[2]			     ? *node->kids[2]
+						     : (struct ast){.kind = AST_BLOCK, .type = &type_none};
 	check_statement(c, node);
 }
 

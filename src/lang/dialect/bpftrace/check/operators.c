@@ -134,16 +134,21 @@ static bool same_literals(const struct ast *a, const struct ast *b)
 	return a->kid_count == b->kid_count;
 }
 
-/* probe == "name", which is known where the program has one place. A probe that was kept may be another one. */
+/* probe == "name": known where all places of the program have one name. A probe that was kept may be another one. */
 static const struct type *compare_probe(struct compiler *c, struct ast *node)
 {
 	bool swapped = node->kids[0]->kind == AST_STRING;
 	const struct ast *probe = node->kids[swapped ? 1 : 0], *text = node->kids[swapped ? 0 : 1];
+	const struct attach *attaches = &c->attaches.at[c->unit->first_attach];
+	bool has_one_name = c->unit->attach_count;
+	uint32_t i;
 
-	if (c->unit->attach_count != 1 || (probe->kind != AST_NAME && probe->kind != AST_CALL))
+	for (i = 1; i < c->unit->attach_count; i++)
+		has_one_name &= !strcmp(attaches[i].name, attaches->name);
+	if (!has_one_name || (probe->kind != AST_NAME && probe->kind != AST_CALL))
 		return &type_bool;
 	return become_bool(node,
-			   !strcmp(c->attaches.at[c->unit->first_attach].name, text->text) == (node->op == OP_EQUAL));
+			   !strcmp(attaches->name, text->text) == (node->op == OP_EQUAL));
 }
 
 static const struct type *check_comparison(struct compiler *c, struct ast *node)
