@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """aarch64.t: what strata makes of AArch64 files, Debian's for that machine, against what binutils reads in them.
 

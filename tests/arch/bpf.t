@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """bpf.t: the BPF objects are compiled for each machine (mk/bpf.mk), with the same programs and maps, and what they read
 of the kernel's types is of the machine they are for. Nothing is loaded."""

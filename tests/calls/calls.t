@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """calls: strata calls on every interpreter at hand. Its lines are what sys.monitoring or sys.setprofile tells of the program of
 tests/python/probes.t, event by event and well nested; its counts are cProfile's; own times add up to the outermost call's total,

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """verified: what the kernel's verifier goes through in the programs of Python's probes, which is most of what strata calls takes
 to start: each interpreter has about ten of them. The kernel counts the instructions itself (fdinfo of a program)."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A FUSE file system that stops answering: hung_fs.py SOURCE MOUNTPOINT
 

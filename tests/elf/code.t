@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """code.t: rules derived from machine code against .eh_frame, in files that have one: it is ignored, all of the text is analysed,
 and at each instruction that then has a rule, what the FDE says must follow from what was derived (check_code.c).

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """parts.t: the rows of large files, compiled a part at a time, against those of the whole file (check_parts.c): at no row of
 either one do they differ. In between, code without FDEs: Chromium's, which keeps frame pointers."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """rows.t: the rows of unwind tables against an independent reading of .eh_frame, that of binutils' readelf.
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """start_files.t: what the compiler's start files leave in a program without an FDE (frame_dummy, __do_global_dtors_aux and what
 these call) has rules, and they are true: gdb steps through it, and at each instruction the rule gives the CFA and the frame

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """way_out.t: rules by the ways out of functions against .eh_frame: one instruction in so many is asked for as if its function had no
 FDE (check_way_out.c). Padding that never runs, and code that calls what does not return, differ: what is found on the stack of a

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Firefox's processed profile format: valid by its definition, and the same samples as folded. tests/lab/firefox.t has it read by
 the Firefox Profiler's own code."""

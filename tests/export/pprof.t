@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """pprof's format, as each go tool pprof at hand reads it: its totals are those of the folded output."""
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """speedscope's format: the rules of its published schema (file-format-schema.json), and the same samples as folded."""
 import json

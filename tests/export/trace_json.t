@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Chrome's trace events: the rules of the "Trace Event Format" for events that begin and end, and the same samples as folded."""
 import json

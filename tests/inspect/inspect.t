@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """inspect: what `strata inspect` says of every interpreter at hand, compared with what others say: the interpreter itself
 (version), nm (the loop's symbols, also from separate debug files), readelf (markers, build id); of running processes with three

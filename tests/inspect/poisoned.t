@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """poisoned.t: what is kept of one file serves no other. A copy of an interpreter of which two dynamic symbols are exchanged has the
 same build id, sections and code; what is found of it, and kept, must not be told of the interpreter."""

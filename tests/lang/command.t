@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """command: what -c starts is held until its tables are there, so its first stack is whole; it is let go at its first signal; a
 script in PATH stands for the program that it executes. Needs root and gcc."""

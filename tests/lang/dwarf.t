@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """dwarf: args of uprobes, types of a binary, and lines of its source, by its debug information: what a program was given
 is what a script reads, whichever compiler made it and however. Needs root, gcc, clang and objcopy."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """errors: each diagnostic says what is wrong, points at it, and ends with status 1. Needs root (attach points are looked up)."""
 import os

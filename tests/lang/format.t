@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """format: strata trace --fmt has one style, keeps every word and comment, leaves what is formatted as it is, and does not change
 what a script is compiled to. Needs root (attach points are looked up)."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """headers: macros, conditions and #include, of scripts and of the C headers that they ask for. Needs root."""
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """imports: what import adds to a script, and what it refuses, pointing at the line of the file that is meant. Needs root."""
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """language: one program for each feature, and what it prints. Needs root; 20 to 100 ms each."""
 import os

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """printing: what scripts print as often as programs do something is whole, and nothing of it is lost, also when the reader gets no CPU
 for a while and others use the machine. Needs root and gcc."""

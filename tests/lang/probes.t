@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """probes: each kind fires as often as its target does what it is about, with the right arguments; stacks have their true depth.
 Needs root and gcc."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """series: what tseries() makes of values at known times, which come from a map of the script. Needs root."""
 import json

@@ -188,8 +188,8 @@ refuses 'too many keys' \
 	"global a; probe begin { foreach ([$(seq -s, 1 17 | sed 's/[0-9]*/k&/g')] in a) println(k1) }"
 refuses 'too many buckets in this histogram' 'global s; probe begin { try { s[1] <<< 5 } catch { } foreach (k in s @avg-) println(k);
 	try { print(@hist_linear(s[1], -9000000000000000000, 9000000000000000000, 1)) } catch { } }'
-python3 -c 'print("probe begin { x = " + "& " * 60000 + "1 }")' > "$folder/addresses.stp"
-python3 -c 'print("probe begin { x = " + "(" * 140 + "1" + ("+1" * 590 + ")") * 140 + " }")' > "$folder/chain.stp"
+/usr/bin/python3 -c 'print("probe begin { x = " + "& " * 60000 + "1 }")' > "$folder/addresses.stp"
+/usr/bin/python3 -c 'print("probe begin { x = " + "(" * 140 + "1" + ("+1" * 590 + ")") * 140 + " }")' > "$folder/chain.stp"
 for file in addresses chain; do
 	timeout 60 "$stap" "$folder/$file.stp" > "$folder/out" 2> "$folder/err"
 	[ $? = 1 ] && grep -q 'nested too deeply' "$folder/err"

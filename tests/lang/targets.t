@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """targets: what -p and -c mean, for every kind of probe. -p: all threads of the process, those that come later too, and nothing
 else. -c: the command with its threads and all that it starts. Needs root and gcc."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """events: Python's garbage collections, imports, audits and exceptions, event by event and in order: what the interpreters at
 hand tell their own programs (event_truth.py: gc.callbacks, the import system, an audit hook; probe_truth.py: sys.monitoring or

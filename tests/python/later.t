@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """later: python:EVENT for all Pythons of the machine, and Pythons whose files appear after tracing began, where nobody looked
 for them: a copy, a copy that is deleted, one in a mount namespace of its own, one below two overlays, another build. Each gets

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """line_events: python:line on builds without the marker, line by line: probe_truth.py writes down what sys.monitoring, or
 sys.settrace up to 3.11, tells it in two threads, and strata has to tell the same, in the same order. Because a program that is

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """names: what predicates of Python's probes compare args.function and args.file with, and what never comes, is told at the
 end with names that are near; nothing is told of what came."""

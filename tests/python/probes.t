@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """probes: python:function-entry and python:function-return, event by event: probe_truth.py writes down what sys.monitoring or
 sys.setprofile tells it in two threads, and strata has to tell the same, in the same order, on every interpreter at hand. Kinds of

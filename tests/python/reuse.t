@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """reuse: functions of a program (reuse_program.py) that frees them, so that others have their addresses, and those of their names:
 each has its own name and its own file, in the maps, the predicates and the lines of a script, and in strata calls."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """toy: a runtime with a second stack is added by one folder (docs/RECIPES.md).
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """machines: outside src/arch the code names no machine: no register, no offset in its pt_regs, no instruction, no relocation,
 no constant of its own. Comments may. Who has to says why, here.

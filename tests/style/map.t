@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """map: docs/ARCHITECTURE.md is short, and what it says about the source is so.
 

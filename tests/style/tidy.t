@@ -31,7 +31,7 @@ none "$(in_files '\.[ch]$' awk 'FNR == 1 && !/SPDX-License-Identifier: / { print
 # Packages come from Debian; nothing names another registry. The brackets keep these lines from finding themselves.
 registries='pypi[.]org|pythonhosted[.]org|npmjs[.](org|com)|crates[.]io|docker[.]io|proxy[.]golang[.]org'
 none "$(in_files . grep -nIE "$registries|rubygems[.]org|quay[.]io|ghcr[.]io" /dev/null)" 'no package registry is named'
-none "$(in_files '\.([ch]|cpp)$' python3 -c '
+none "$(in_files '\.([ch]|cpp)$' /usr/bin/python3 -c '
 import sys
 for name in sys.argv[1:]:
     for number, line in enumerate(open(name, encoding="utf-8"), 1):
