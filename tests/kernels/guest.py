@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A virtual machine of one kernel and an initramfs that holds strata, a Python and the programs to record."""
+import glob
 import os
 import re
 import shutil
@@ -77,6 +78,12 @@ def python_modules():
     return sorted({line for line in listed.split("\n") if line.startswith("/")} | {os.__file__})
 
 
+def other_pythons():
+    """Libraries of other versions of Python: those whose lines are found by other programs than the guest's (3.10 and before, 3.12)."""
+    return [found for version in ("3.8", "3.12") for found in sorted(glob.glob(
+        os.path.expanduser("~/.pyenv/versions/%s.*/lib/libpython%s.so.1.0" % (version, version))))[:1]]
+
+
 def make_initramfs(folder, strata, runs, traces):
     """
     The path of an archive whose /init makes the `runs`: [(name, arguments of strata record)], and the `traces`:
@@ -98,6 +105,9 @@ def make_initramfs(folder, strata, runs, traces):
         copy(root, program, "/bin/gone")
     for module in python_modules():
         copy(root, module)
+    os.makedirs(root + "/pythons")
+    for library in other_pythons():
+        subprocess.check_call(["strip", "--strip-debug", "-o", root + "/pythons/" + os.path.basename(library), library])
     for name in ("program.py", "deep.py", "calls.py", "stack.py", "wait.py"):
         shutil.copy2(os.path.join(HERE, name), root)
     shutil.copy2(os.path.join(HERE, "init.sh"), root + "/init")

@@ -37,8 +37,18 @@ def each(kinds, body):
     return "\n".join("%s:vfs_read /pid == cpid && %s/ {%s\n}" % (kind, ARGUMENTS[kind], body) for kind in kinds)
 
 
+# Lines by the code of all of Python's instructions: of the Python that is there, and programs for two more, which are only loaded.
+# What reads the names of functions is in the programs of the other probes, too.
+LINES = r"""begin {
+    system("strata trace -q --no-feature python_markers -e 'python:%s:line /args.function == \"down\"/ { @[args.line] = count(); }' -c '%s -I -S /calls.py 4 1';
+        for file in /pythons/*; do strata trace -q --no-warnings --dry-run -e \"python:$file:line { @ = count(); }\" && echo loaded; done;
+        strata trace -q --no-warnings --dry-run -e 'python:%s:function-entry { @[args.function, args.kind] = count(); @[args.file, args.kind] = count(); }' && echo entered");
+    exit();
+}""" % (3 * (guest.PYTHON,))
+
 # name: (program, command or None)
 RUNS = {
+    "lines": (LINES, None),
     "kprobe": (each(["kprobe", "kretprobe"], STACKS), ROUNDS),
     "fentry": (each(["fentry", "fexit"], STACKS), ROUNDS),
     "python": (each(ARGUMENTS, PYSTACKS), PYTHON),
@@ -283,6 +293,17 @@ def judge_packets(tap, kernel, output, path):
            [output, data])
 
 
+def judge_lines(tap, kernel, output):
+    tap.ok("entered" in output, "%s: names of Python's functions" % kernel, output)
+    if kernel == "5.10":
+        tap.ok("without one it needs Linux 5.17" in output, "%s: python:line is refused without bpf_loop()" % kernel, output)
+        return
+    told = {key: count for key, count in counts(output).items() if key.startswith("@[")}
+    tap.equal(told, {"@[9]": 4, "@[10]": 3, "@[11]": 1, "@[12]": 1, "@[13]": 1}, "%s: python:line, by the code of all instructions" % kernel)
+    count = len(guest.other_pythons())
+    tap.ok(output.count("loaded") == count, "%s: python:line of %d other versions is verified" % (kernel, count), output)
+
+
 def judge_objects(tap, kernel, outputs):
     """What takes pointers into the kernel, or changes what it does."""
     if "CONFIG_BPF_KPROBE_OVERRIDE" in outputs["override"]:
@@ -349,6 +370,7 @@ def judge(tap, kernel, results):
     judge_age(tap, kernel, outputs)
     judge_iterators(tap, kernel, outputs)
     judge_objects(tap, kernel, outputs)
+    judge_lines(tap, kernel, outputs["lines"])
     if kernel in ("5.10", "6.1"):  # bpf_task_from_pid() came with 6.2
         tap.ok("comparing 'process name'" in outputs["names"], "%s, comm(PID): nothing to compare with" % kernel, outputs["names"])
     else:

@@ -343,7 +343,8 @@ static __always_inline void encode(struct rt_python *p, char *to, __u64 size, __
 		if (bpf_probe_read_user(&read, kind & 7, (void *)(data + i * kind)))
 			return;
 		opaque(at);
-		if (at + 8 > size)
+		/* Of the sum, Linux 6.1's verifier would not learn what `at` is. */
+		if (at > size - 8)
 			return;
 		point = read;
 		bytes = (1 + more(point, 0x7f) + more(point, 0x7ff) + more(point, 0xffff)) & 7;
