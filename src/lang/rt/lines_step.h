@@ -119,13 +119,20 @@ static long turn(__u32 i, void *context)
 	return 0;
 }
 
-/* The run in which the instruction at this address is: line, begin and end; without one there it is empty. */
-static __always_inline void find_run(struct rt_python *p, struct thread *t, __u64 address)
+/*
+ * The run in which the instruction at this address is: line, begin and end; without one there it is empty. No static
+ * function, so that the verifier looks at it once, and not for each call; FIND_RUN is its name in the program.
+ */
+__noinline __u64 FIND_RUN(struct rt_python *p, struct thread *t, __u64 address)
 {
-	__u64 base = bytecode_of(p), table;
-	struct reading *r = &t->reading;
 	struct place place = {.t = t};
+	__u64 base, table;
+	struct reading *r;
 
+	if (!p || !t)
+		return 0;
+	base = bytecode_of(p);
+	r = &t->reading;
 	r->target = address - base;
 	if (r->code != p->code || r->target < r->begin || r->run == NO_RUN) {
 		table = word(p->code + p->code_linetable);
@@ -143,10 +150,11 @@ static __always_inline void find_run(struct rt_python *p, struct thread *t, __u6
 		t->line = NO_LINE;
 		t->begin = t->end = 0;
 		r->code = 0;
-		return;
+		return 0;
 	}
 	t->begin += base;
 	t->end += base;
+	return 0;
 }
 
 /* The frame's last instruction is there. `returned`: so it was when a function was over; else 0. */
@@ -338,12 +346,12 @@ static __always_inline int step(struct rt_python *p, struct thread *t)
 	if (t->last && !returned)
 		t->last = before_resume(p, t->last);
 	if (t->last) {
-		find_run(p, t, t->last);
+		FIND_RUN(p, t, t->last);
 		t->last = 0;
 	}
 	before = t->line;
 	if (p->instruction < t->begin || p->instruction >= t->end)
-		find_run(p, t, p->instruction);
+		FIND_RUN(p, t, p->instruction);
 	else if (!returned)
 		return back && t->line >= 0;
 	if (t->line < 0 || t->line != before || back)

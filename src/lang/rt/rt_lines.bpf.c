@@ -9,6 +9,7 @@
 
 #define LINES_THREADS rt_lines_threads
 #define LINES_NONE    rt_lines_none
+#define FIND_RUN      rt_lines_find
 
 #include "lang/rt/lines_step.h"
 

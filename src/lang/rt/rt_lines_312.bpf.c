@@ -13,6 +13,7 @@
 #define MARKS
 #define LINES_THREADS rt_lines_312_threads
 #define LINES_NONE    rt_lines_312_none
+#define FIND_RUN      rt_lines_312_find
 
 #include "lang/rt/lines_step.h"
 

@@ -112,13 +112,16 @@ static long turn(__u32 i, void *context)
 	return found;
 }
 
-/* The run in which this instruction is. */
-static __always_inline void find_run(struct rt_python *p, struct thread *t, __s64 instruction)
+/* The run in which this instruction is. No static function: the verifier looks at it once, and not for each call. */
+__noinline __u64 rt_lines_old_find(struct rt_python *p, struct thread *t, __s64 instruction)
 {
-	struct reading *r = &t->reading;
+	struct reading *r;
 	struct place place = {.t = t};
 	__u64 table;
 
+	if (!p || !t)
+		return 0;
+	r = &t->reading;
 	r->target = instruction;
 	if (r->code != p->code || instruction < r->begin || r->run == NO_RUN) {
 		table = word(p->code + p->code_linetable);
@@ -138,6 +141,7 @@ static __always_inline void find_run(struct rt_python *p, struct thread *t, __s6
 		t->begin = t->end = 0;
 		r->code = 0;
 	}
+	return 0;
 }
 
 static __always_inline __s64 instruction_of(const struct rt_python *p, __u64 frame)
@@ -175,7 +179,7 @@ static __always_inline int is_told(struct rt_python *p, struct thread *t, __s64 
 		return 1;
 	if (t->last < t->begin || t->last >= t->end) {
 		p->code = code_of(p);
-		find_run(p, t, t->last);
+		rt_lines_old_find(p, t, t->last);
 	}
 	return t->begin > 0 && t->last != t->begin;
 }
@@ -198,10 +202,10 @@ static __always_inline int step(struct rt_python *p, struct thread *t)
 	if (at < t->begin || at >= t->end) {
 		p->code = code_of(p);
 		if (!is_lnotab && !t->end && last >= 0)
-			find_run(p, t, last);
+			rt_lines_old_find(p, t, last);
 		before = t->line;
 		if (at < t->begin || at >= t->end)
-			find_run(p, t, at);
+			rt_lines_old_find(p, t, at);
 	} else {
 		before = t->line;
 	}
